@@ -1,0 +1,156 @@
+# zkleader: `make` builds, `make check` installs what is missing, builds and runs all tests,
+# `make demo` shows it at work; `make help` lists the rest.
+
+VERSION := 0.1.0
+PREFIX  ?= /usr
+DESTDIR ?=
+SYSCONFDIR ?= /etc
+
+# A variant is a set of flags with a folder of its own: make VARIANT=asan
+VARIANT ?= release
+B       := build/$(VARIANT)
+
+CC      ?= gcc
+# zkleader-check is run thousands of times a day; a static start costs a quarter of a dynamic one.
+CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
+
+# --- packages: the one list -------------------------------------------------------------------
+PACKAGES_BUILD := gcc make pkg-config libzookeeper-mt-dev libconfuse-dev libmsgpack-dev uuid-dev \
+	libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
+PACKAGES_DEMO  := zookeeper netcat-openbsd
+PACKAGES_TEST  := libcriterion-dev clang clang-format clang-tidy libclang-rt-14-dev cppcheck valgrind \
+	binutils zookeeper libmaven3-core-java default-jdk-headless cron faketime \
+	python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash \
+	iproute2 iptables procps psmisc systemd mandoc shellcheck libsys-syslog-perl
+
+# --- flags ------------------------------------------------------------------------------------
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
+	-Wmissing-prototypes -Wold-style-definition -Wswitch-enum -Wvla -Wundef -Wpointer-arith \
+	-Wcast-qual -Wwrite-strings -Wnull-dereference -Wduplicated-cond -Wlogical-op
+ifneq ($(findstring clang,$(CC)),)
+WARNINGS := $(filter-out -Wduplicated-cond -Wlogical-op,$(WARNINGS))
+endif
+ifeq ($(WERROR),1)
+WARNINGS += -Werror
+endif
+
+BASE_CFLAGS  := -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Isrc -Iinclude $(WARNINGS)
+BASE_LDFLAGS :=
+ifeq ($(VARIANT),release)
+CFLAGS  ?= -O2 -g
+HARDEN  := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+BASE_CFLAGS  += $(HARDEN) -D_FORTIFY_SOURCE=2
+BASE_LDFLAGS += -pie -Wl,-z,relro,-z,now -Wl,--as-needed
+else ifeq ($(VARIANT),asan)
+CFLAGS  ?= -O1 -g
+BASE_CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+BASE_LDFLAGS += -fsanitize=address,undefined
+else ifeq ($(VARIANT),tsan)
+CFLAGS  ?= -O1 -g
+BASE_CFLAGS  += -fsanitize=thread -fno-omit-frame-pointer
+BASE_LDFLAGS += -fsanitize=thread
+else ifeq ($(VARIANT),cov)
+CFLAGS  ?= -O0 -g
+BASE_CFLAGS  += --coverage
+BASE_LDFLAGS += --coverage
+else
+$(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
+endif
+
+# --- sources ----------------------------------------------------------------------------------
+BASE   := mem buffer clock duration name worker log
+CORE   := version rank fleet lease election
+WIRE   := reader pack record rpc
+DAEMON := config taskfile zk session registry leaders control methods files notify sidecar
+CLIENT := zkleader_api connection json output command list tasks status explain watch reload
+
+BASE_LIBS   :=
+CORE_LIBS   :=
+WIRE_LIBS   :=
+DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -luuid -lpthread
+CLIENT_LIBS := -ljansson -lsmartcols
+
+objects = $(patsubst %,$(B)/$(1)/%.o,$(2))
+OBJ_BASE   := $(call objects,base,$(BASE))
+OBJ_CORE   := $(call objects,core,$(CORE))
+OBJ_WIRE   := $(call objects,wire,$(WIRE))
+OBJ_DAEMON := $(call objects,daemon,$(DAEMON))
+OBJ_CLIENT := $(call objects,client,$(CLIENT))
+
+LIB_BASE   := $(B)/libbase.a
+LIB_CORE   := $(B)/libcore.a
+LIB_WIRE   := $(B)/libwire.a
+LIB_DAEMON := $(B)/libdaemon.a
+LIB_CLIENT := $(B)/libclient.a
+
+# What each layer links: itself and those below it.
+LINK_base   := $(LIB_BASE)
+LINK_core   := $(LIB_CORE) $(LIB_BASE)
+LINK_wire   := $(LIB_WIRE) $(LIB_BASE)
+LINK_daemon := $(LIB_DAEMON) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
+LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_BASE)
+
+# --- programs ---------------------------------------------------------------------------------
+.PHONY: all
+all: $(B)/zkleaderd $(B)/zkleader $(B)/zkleader-check $(B)/libzkleader.a
+
+$(B)/zkleaderd: $(B)/daemon/main.o $(LINK_daemon)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+$(B)/zkleader: $(B)/client/main.o $(LINK_client)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# The C API of the socket, and zkleader-check, which is nothing but a user of it.
+API := client/zkleader_api wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/name
+$(B)/libzkleader.a: $(patsubst %,$(B)/%.o,$(API))
+ifeq ($(VARIANT),release)
+# msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
+$(B)/check/include:
+	@mkdir -p $@
+	ln -sfn /usr/include/msgpack $@/msgpack && ln -sfn /usr/include/msgpack.h $@/msgpack.h
+$(B)/check/%.o: src/%.c | $(B)/check/include
+	@mkdir -p $(@D)
+	$(CHECK_CC) -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Os -Isrc -Iinclude \
+		-isystem $(B)/check/include -fstack-protector-strong -MMD -MP -c -o $@ $<
+$(B)/zkleader-check: $(patsubst %,$(B)/check/%.o,client/check_main $(API))
+	$(CHECK_CC) -static -s -Wl,--gc-sections,-z,relro,-z,now -o $@ $^
+else
+$(B)/zkleader-check: $(B)/client/check_main.o $(B)/libzkleader.a
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+endif
+
+$(LIB_BASE): $(OBJ_BASE)
+$(LIB_CORE): $(OBJ_CORE)
+$(LIB_WIRE): $(OBJ_WIRE)
+$(LIB_DAEMON): $(OBJ_DAEMON)
+$(LIB_CLIENT): $(OBJ_CLIENT)
+$(B)/lib%.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# --- unit tests: tests/unit/LAYER_MODULE.c, linked with its layer only --------------------------
+UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c))))
+UNIT_BIN := $(UNIT:%=$(B)/unit/%)
+LIBS_daemon := $(DAEMON_LIBS)
+LIBS_client := $(CLIENT_LIBS)
+
+$(B)/unit/%.o: tests/unit/%.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -Wmissing-prototypes -Wnull-dereference,$(BASE_CFLAGS)) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+.SECONDEXPANSION:
+$(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_$(firstword $(subst _, ,$(@F)))) -lcriterion
+
+.PHONY: unit-bin unit
+unit-bin: $(UNIT_BIN)
+unit: $(UNIT_BIN)
+	@for t in $(UNIT_BIN); do $$t -j2 || exit 1; done
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,30 @@
+/* A growing byte buffer with a limit; bytes are appended at the end and consumed at the front. */
+#ifndef ZKLEADER_BASE_BUFFER_H
+#define ZKLEADER_BASE_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer {
+	uint8_t *data; /* the first byte not consumed */
+	size_t len;    /* bytes at data */
+	size_t limit;  /* len never exceeds this */
+	uint8_t *base; /* the allocation, NULL while empty */
+	size_t cap;
+};
+
+void buffer_init(struct buffer *b, size_t limit);
+void buffer_done(struct buffer *b);
+/* Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed. */
+int buffer_append(struct buffer *b, const void *data, size_t len);
+/*
+ * Room for at least `want` more bytes at data + len (capped by the limit); returns how many there
+ * are, 0 when full. The caller writes there and calls buffer_added().
+ */
+size_t buffer_reserve(struct buffer *b, size_t want);
+void buffer_added(struct buffer *b, size_t len);
+/* Drops the first len bytes. Memory is kept for reuse until buffer_done(). */
+void buffer_consume(struct buffer *b, size_t len);
+void buffer_clear(struct buffer *b);
+
+#endif

@@ -1,0 +1,55 @@
+/* One line per change of state, on standard error, as key=value text or as JSON. */
+#ifndef ZKLEADER_BASE_LOG_H
+#define ZKLEADER_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOG_LINE_MAX 2048 /* a longer line is cut, at a whole field, and ends with "..." */
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+struct log_field {
+	const char *key; /* NULL ends a list of fields */
+	enum log_type { LOG_TYPE_STRING, LOG_TYPE_INT, LOG_TYPE_UINT, LOG_TYPE_HEX } type;
+	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the field */
+	int64_t integer;
+};
+
+#define LOG_STR(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
+#define LOG_INT(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_INT, .integer = (int64_t)(v)})
+#define LOG_UINT(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_UINT, .integer = (int64_t)(v)})
+#define LOG_HEX(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
+
+#define LOG_END ((struct log_field){.key = NULL}) /* alone, where a line has no fields */
+
+/*
+ * Process-wide settings, made once at the start (and at a reload, on the loop thread).
+ * With journal, text lines begin with "<N>", the priority prefix that journald reads.
+ */
+void log_setup(enum log_level level, enum log_format format, bool journal);
+bool log_enabled(enum log_level level);
+/* Parses "error" "warning" "info" "debug" and "text" "json"; 0 or -EINVAL. */
+int log_level_parse(const char *text, enum log_level *ret_level);
+int log_format_parse(const char *text, enum log_format *ret_format);
+
+/* Safe from any thread: a line is made on the stack and leaves in one write(2). */
+void log_write(enum log_level level, const char *message, const struct log_field *fields);
+/* The line without its newline, for tests and for whoever writes it elsewhere; returns its length. */
+size_t log_format_line(char *line, size_t size, enum log_level level, enum log_format format,
+		       int64_t wall_ms, const char *message, const struct log_field *fields);
+
+#define log_at(level, message, ...) \
+	do { \
+		if (log_enabled(level)) \
+			log_write((level), (message), \
+				  (const struct log_field[]){__VA_ARGS__, LOG_END}); \
+	} while (0)
+#define log_error(message, ...)   log_at(LOG_ERROR, message, __VA_ARGS__)
+#define log_warning(message, ...) log_at(LOG_WARNING, message, __VA_ARGS__)
+#define log_info(message, ...)    log_at(LOG_INFO, message, __VA_ARGS__)
+#define log_debug(message, ...)   log_at(LOG_DEBUG, message, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,24 @@
+/* Memory: allocation that does not fail, and the cleanup attribute for locals. */
+#ifndef ZKLEADER_BASE_MEM_H
+#define ZKLEADER_BASE_MEM_H
+
+#include <stddef.h>
+
+/*
+ * Every array, queue and frame of zkleader has a named limit, so an allocation that fails means that
+ * the machine itself is out of memory. A sidecar that dies stops saying "leads" and its session runs
+ * out, which is the safe outcome; limping on is not. So these abort, after a line on standard error.
+ */
+void *mem_alloc(size_t size);
+/* n zeroed elements of size bytes each. */
+void *mem_calloc(size_t n, size_t size);
+/* Resizes to n elements of size bytes each; like realloc, the old pointer is gone. */
+void *mem_resize(void *old, size_t n, size_t size);
+char *mem_strdup(const char *text);
+char *mem_strndup(const char *text, size_t len);
+
+/* For locals: `mem_auto char *text = mem_strdup(x);` is freed at the end of its scope. */
+void mem_free_pointer(void *pointer_to_pointer);
+#define mem_auto __attribute__((cleanup(mem_free_pointer)))
+
+#endif

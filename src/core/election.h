@@ -1,0 +1,188 @@
+/*
+ * One task's election at one sidecar: a pure step function.
+ *
+ * election_step() takes one event and the time it came, changes the state, and says in `actions` what
+ * the caller has to do. It has no clock, no random, no allocation and no I/O, and cannot fail. The same
+ * code runs in the sidecar and in the simulator. docs/ELECTION.md has the table of states by events.
+ *
+ * The contract with the caller:
+ * - Events come in the order in which the ZooKeeper client delivered them.
+ * - ELECTION_UP is given only when a quorum write that checks this worker's registration has been
+ *   acknowledged on this very connection: reads that follow cannot then be older than that write, and
+ *   nothing sent over an earlier connection can still happen.
+ * - Each ELECTION_READ is answered by one NODE or NODE_FAILED; each CLAIM by one CLAIMED and then one
+ *   NODE or NODE_FAILED from the read that the caller pipelines behind it; each RELEASE by one RELEASED.
+ *   After EXPIRED nothing of what was asked before is answered any more.
+ * - Every read sets a watch, whether the node is there or not; WATCH tells that it has fired.
+ * - The caller calls again with ELECTION_DEADLINE once election_deadline() has come.
+ */
+#ifndef ZKLEADER_CORE_ELECTION_H
+#define ZKLEADER_CORE_ELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELECTION_ACTIONS_MAX 4
+#define ELECTION_NEVER       INT64_MAX
+
+/* Between the turns of two neighbours in rank while nobody leads. */
+#define ELECTION_TURN_MS 500
+/* What a worker to which leadership was yielded has, before its former leader may claim again. */
+#define ELECTION_ACCEPT_MS 3000
+/* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
+#define ELECTION_BACKOFF_MIN_MS 10000
+#define ELECTION_BACKOFF_MAX_MS 300000
+/* Before a read or claim that failed while connected is tried again. */
+#define ELECTION_RETRY_MS 1000
+
+enum election_yield { ELECTION_YIELD_RANK, ELECTION_YIELD_VERSION, ELECTION_YIELD_NEVER };
+
+struct election_config {
+	enum election_yield yield;
+	int64_t yield_delay_ms;
+	int64_t tick_guard_ms; /* below 30 s */
+};
+
+enum election_state {
+	ELECTION_DOWN,      /* no session of ours has a registration */
+	ELECTION_FOLLOWING, /* somebody else leads, or nobody has looked yet */
+	ELECTION_VACANT,    /* nobody leads; ours comes in its turn */
+	ELECTION_CLAIMING,  /* a claim is on its way */
+	ELECTION_RESOLVING, /* something may have happened: only a read will tell */
+	ELECTION_LEADING,   /* the node is ours, with a token */
+	ELECTION_RELEASING, /* no more "leads" is said; the deletion is on its way */
+	ELECTION_STATES
+};
+
+/* The leader node, as last read. */
+struct election_node {
+	bool known;      /* false: not read, or a watch has fired since */
+	bool exists;
+	bool mine;       /* owned by the present session */
+	int64_t owner;   /* session; kept as the last owner once the node is gone */
+	int64_t token;   /* creation zxid */
+	int32_t version; /* data version */
+};
+
+/* This node's place among the candidates, from fleet_stand(). */
+struct election_view {
+	bool candidate;
+	bool newer;           /* the best has a newer version than we */
+	uint32_t place;       /* 0: we are the best candidate */
+	uint64_t best;        /* who is best: its serial, 0 for nobody */
+	int64_t best_seen_ms; /* since when the best has been there */
+	int64_t owner_ms;     /* session timeout of a registered worker whose session is node.owner; 0: none */
+};
+
+enum election_outcome {
+	ELECTION_DONE,    /* committed */
+	ELECTION_REFUSED, /* not done: a check or an operation in it did not hold */
+	ELECTION_UNKNOWN, /* the connection went: it may or may not have happened */
+};
+
+enum election_event_type {
+	ELECTION_UP,          /* up_timeout_ms */
+	ELECTION_CUT,         /* the connection is lost; the session may live */
+	ELECTION_EXPIRED,     /* the session has ended, or is given up */
+	ELECTION_VIEW,        /* view */
+	ELECTION_WATCH,       /* watch */
+	ELECTION_NODE,        /* node */
+	ELECTION_NODE_FAILED, /* a read did not work out */
+	ELECTION_CLAIMED,     /* outcome */
+	ELECTION_RELEASED,    /* outcome */
+	ELECTION_INTEREST,    /* on: somebody wants to know who leads, whatever our place is */
+	ELECTION_HOLD,        /* on: a run holds the task until hold_until_ms */
+	ELECTION_CONFIG,      /* config */
+	ELECTION_DEADLINE,
+	ELECTION_EVENTS
+};
+
+enum election_watch { ELECTION_CREATED, ELECTION_CHANGED, ELECTION_DELETED };
+
+struct election_time {
+	int64_t boot_ms; /* CLOCK_BOOTTIME */
+	int64_t wall_ms; /* the local clock, for the tick guard alone */
+};
+
+struct election_event {
+	enum election_event_type type;
+	struct election_time now;
+	union {
+		int64_t up_timeout_ms;
+		struct election_view view;
+		enum election_watch watch;
+		struct election_node node;
+		enum election_outcome outcome;
+		bool on;
+		struct election_config config;
+	};
+	int64_t hold_until_ms;
+};
+
+enum election_action_type {
+	ELECTION_CLAIM,   /* multi[check(workers/ME), create(leaders/TASK)], and a read behind it */
+	ELECTION_RELEASE, /* multi[check(workers/TO), set(leaders/TASK), delete(leaders/TASK)] */
+	ELECTION_READ,    /* read leaders/TASK and set a watch on it */
+	ELECTION_TELL,    /* the role has changed from .from to the state that is now there */
+};
+
+struct election_action {
+	enum election_action_type type;
+	union {
+		struct {
+			uint64_t to;     /* RELEASE: serial of the successor, 0: nobody's presence matters */
+			int32_t version; /* RELEASE: data version that the node must still have */
+		};
+		struct { /* TELL */
+			enum election_state from;
+			const char *reason; /* a constant word or two */
+		};
+	};
+};
+
+struct election_actions {
+	struct election_action list[ELECTION_ACTIONS_MAX];
+	size_t n;
+};
+
+struct election {
+	struct election_config config;
+	enum election_state state;
+	struct election_view view;
+	struct election_node node;
+	bool up;
+	bool watched;            /* a watch of ours is set at the server */
+	bool reading;            /* a read is on its way */
+	bool interest;
+	bool held;
+	bool handed_over;        /* VACANT: the last leader gave it up of itself */
+	bool was_mine;           /* VACANT: the last leader was this session */
+	int64_t timeout_ms;      /* of the session */
+	int64_t hold_until_ms;
+	int64_t vacant_ms;       /* since when it is VACANT */
+	int64_t retry_ms;        /* nothing is retried before */
+	uint64_t yielded_to;     /* serial of whom we last gave it to, 0 once somebody took it */
+	int64_t backoff_ms;      /* the pause before the next yield to it, 0: none so far */
+	int64_t backoff_until_ms;
+};
+
+void election_init(struct election *e, const struct election_config *config);
+void election_step(struct election *e, const struct election_event *event,
+		   struct election_actions *ret_actions);
+/* CLOCK_BOOTTIME at which a DEADLINE event is wanted, at the wall time of now; ELECTION_NEVER: none. */
+int64_t election_deadline(const struct election *e, struct election_time now);
+/* Whether the role is ours; "leads" also needs the lease. */
+bool election_leads(const struct election *e);
+/* Whether the present state is one that will settle by itself soon. */
+bool election_unsettled(const struct election *e);
+/* When a yield that is due will be made, and why not before; false: none is due. */
+bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,
+		       const char **ret_reason);
+/* Asserts the invariants; called at the end of every step. */
+void election_check(const struct election *e);
+
+const char *election_state_name(enum election_state state);
+bool election_move_allowed(enum election_state from, enum election_state to);
+
+#endif

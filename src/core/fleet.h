@@ -1,0 +1,97 @@
+/* The fleet as this sidecar sees it, and who is best for each task in it. */
+#ifndef ZKLEADER_CORE_FLEET_H
+#define ZKLEADER_CORE_FLEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/worker.h"
+
+#define FLEET_MEMBERS_MAX 5000
+
+/* What decides who may lead a task and who is better. */
+struct contest {
+	const char *task;
+	const char *min_version; /* NULL: none */
+	int rank_position;       /* 0..4, or -1: rank by rank_score() */
+};
+
+struct member {
+	struct worker *worker; /* owned */
+	int64_t session;       /* ZooKeeper session that registered it */
+	int64_t seen_ms;       /* CLOCK_BOOTTIME at which this sidecar first saw it */
+	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
+	uint64_t key;          /* rank_key() of its random ints */
+	bool drained;
+	uint64_t *lists;       /* bit i: the worker lists the task of contest i */
+};
+
+struct fleet {
+	struct member **by_id;      /* sorted by id */
+	struct member **by_version; /* the same, sorted by version string (strcmp), then id */
+	size_t n_members;
+	const char **tasks; /* names of the contests, sorted by strcmp; owned array, borrowed names */
+	size_t n_tasks;
+	uint64_t next_serial;
+};
+
+enum why { /* how a member stands in the ranking of a task */
+	WHY_BEST,
+	WHY_OLDER_VERSION,  /* than the one ranked before it */
+	WHY_LOWER_RANK,
+	WHY_LOWER_IP,
+	WHY_LOWER_ID,
+	WHY_NOT_LISTED,     /* no candidate: its record does not list the task */
+	WHY_DRAINED,        /* no candidate */
+	WHY_BELOW_MINIMUM,  /* no candidate: older than min-version */
+};
+
+struct standing {
+	const struct member *best; /* NULL: there is no candidate */
+	const struct member *self; /* the member with the given id, NULL if it is not there */
+	bool self_candidate;
+	bool best_is_newer; /* the best has a strictly newer version than self */
+	size_t place;       /* 0: self is best; else at least 1, how many candidates beat it */
+};
+
+struct ranked {
+	const struct member *member;
+	uint64_t rank; /* the score, or the random int as (uint64_t)(int64_t) */
+	bool candidate;
+	enum why why;
+};
+
+void fleet_init(struct fleet *f);
+void fleet_done(struct fleet *f);
+/*
+ * Takes the worker over. Returns the member, or NULL (the worker is then freed) where the id is known
+ * already or the fleet has FLEET_MEMBERS_MAX members.
+ */
+struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms);
+/* Whether there was one. Pointers to that member are dangling afterwards. */
+bool fleet_remove(struct fleet *f, const char *id);
+void fleet_clear(struct fleet *f);
+struct member *fleet_find(const struct fleet *f, const char *id);
+/* The member that this session registered (the last by id, during the moment that there are two). */
+const struct member *fleet_find_session(const struct fleet *f, int64_t session);
+/* The names of the tasks that contests will be about; sorted by strcmp, borrowed until the next call. */
+void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
+
+/*
+ * Who is best for contest c, whose task is the one at index in fleet_set_tasks(), and where the
+ * member self_id stands. A function of the set of candidates alone, whatever order they came in,
+ * although version_compare() is not transitive: the newest version is found by one pass over the
+ * distinct version strings of the candidates in the order of strcmp, keeping the newer of two; the
+ * first tier are the candidates whose version compares equal to that one, by rank, ip and id.
+ */
+struct standing fleet_stand(const struct fleet *f, const struct contest *c, size_t index,
+			    const char *self_id);
+/*
+ * The whole ranking, candidates best first, tier by tier, then the others by id. ret_ranked has room
+ * for n_members; returns how many were written (all of them).
+ */
+size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
+		  struct ranked *ret_ranked);
+
+#endif

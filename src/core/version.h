@@ -1,0 +1,14 @@
+/* The order of versions: exactly that of Maven 3.8's ComparableVersion. */
+#ifndef ZKLEADER_CORE_VERSION_H
+#define ZKLEADER_CORE_VERSION_H
+
+/*
+ * Compares two version strings (printable ASCII, at most NAME_VERSION_MAX bytes; a longer one is
+ * compared by its first NAME_VERSION_MAX bytes). Returns <0, 0 or >0. Numbers may be of any length.
+ * Like the original this is no total order on odd strings (1 < 01.sp-x < 1b2_0 < 1): whoever ranks
+ * a set must not sort with it, see core/fleet.h.
+ * Source: org.apache.maven.artifact.versioning.ComparableVersion, Maven 3.8.
+ */
+int version_compare(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,33 @@
+/* Writing MessagePack into a bounded buffer, on msgpack-c's packer. */
+#ifndef ZKLEADER_WIRE_PACK_H
+#define ZKLEADER_WIRE_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+/* failed stays set once the buffer's limit was met: write everything, look at it once. */
+struct pack {
+	struct buffer *buffer;
+	bool failed;
+};
+
+void pack_init(struct pack *p, struct buffer *buffer);
+void pack_array(struct pack *p, size_t n);
+void pack_map(struct pack *p, size_t n);
+void pack_nil(struct pack *p);
+void pack_bool(struct pack *p, bool value);
+void pack_int(struct pack *p, int64_t value);
+void pack_uint(struct pack *p, uint64_t value);
+void pack_str(struct pack *p, const char *text); /* NULL: nil */
+void pack_strn(struct pack *p, const char *text, size_t len);
+/* A key and its value, for maps. */
+void pack_kv_nil(struct pack *p, const char *key);
+void pack_kv_bool(struct pack *p, const char *key, bool value);
+void pack_kv_int(struct pack *p, const char *key, int64_t value);
+void pack_kv_uint(struct pack *p, const char *key, uint64_t value);
+void pack_kv_str(struct pack *p, const char *key, const char *text);
+
+#endif
