@@ -14,7 +14,7 @@
 struct contest {
 	const char *task;
 	const char *min_version; /* NULL: none */
-	int rank_position;       /* 0..4, or -1: rank by rank_score() */
+	int rank_position;	 /* 0..4, or -1: rank by rank_score() */
 };
 
 struct member {
@@ -22,29 +22,30 @@ struct member {
 	int64_t session;       /* ZooKeeper session that registered it */
 	int64_t seen_ms;       /* CLOCK_BOOTTIME at which this sidecar first saw it */
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
-	uint64_t key;          /* rank_key() of its random ints */
+	uint64_t key;	       /* rank_key() of its random ints */
 	bool drained;
-	uint64_t *lists;       /* bit i: the worker lists the task of contest i */
+	uint64_t *lists; /* bit i: the worker lists the task of contest i */
 };
 
 struct fleet {
-	struct member **by_id;      /* sorted by id */
+	struct member **by_id;	    /* sorted by id */
 	struct member **by_version; /* the same, sorted by version string (strcmp), then id */
 	size_t n_members;
-	const char **tasks; /* names of the contests, sorted by strcmp; owned array, borrowed names */
+	const char **tasks; /* of the contests, sorted by strcmp; owned array, borrowed names */
 	size_t n_tasks;
 	uint64_t next_serial;
 };
 
-enum why { /* how a member stands in the ranking of a task */
+/* How a member stands in the ranking of a task. */
+enum why {
 	WHY_BEST,
-	WHY_OLDER_VERSION,  /* than the one ranked before it */
+	WHY_OLDER_VERSION, /* than the one ranked before it; likewise the next three */
 	WHY_LOWER_RANK,
 	WHY_LOWER_IP,
 	WHY_LOWER_ID,
-	WHY_NOT_LISTED,     /* no candidate: its record does not list the task */
-	WHY_DRAINED,        /* no candidate */
-	WHY_BELOW_MINIMUM,  /* no candidate: older than min-version */
+	WHY_NOT_LISTED,	   /* no candidate: its record does not list the task */
+	WHY_DRAINED,	   /* no candidate */
+	WHY_BELOW_MINIMUM, /* no candidate: older than min-version */
 };
 
 struct standing {
@@ -52,7 +53,8 @@ struct standing {
 	const struct member *self; /* the member with the given id, NULL if it is not there */
 	bool self_candidate;
 	bool best_is_newer; /* the best has a strictly newer version than self */
-	size_t place;       /* 0: self is best; else at least 1, how many candidates beat it */
+	/* 0: self is best; else how many candidates beat it, at least 1; SIZE_MAX: self is none. */
+	size_t place;
 };
 
 struct ranked {
@@ -65,17 +67,18 @@ struct ranked {
 void fleet_init(struct fleet *f);
 void fleet_done(struct fleet *f);
 /*
- * Takes the worker over. Returns the member, or NULL (the worker is then freed) where the id is known
- * already or the fleet has FLEET_MEMBERS_MAX members.
+ * Takes the worker over. Returns the member, or NULL (the worker is then freed) where the id is
+ * known already or the fleet has FLEET_MEMBERS_MAX members.
  */
 struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms);
 /* Whether there was one. Pointers to that member are dangling afterwards. */
 bool fleet_remove(struct fleet *f, const char *id);
 void fleet_clear(struct fleet *f);
 struct member *fleet_find(const struct fleet *f, const char *id);
-/* The member that this session registered (the last by id, during the moment that there are two). */
+/* The member that this session registered, the last by id during the moment that there are two. */
 const struct member *fleet_find_session(const struct fleet *f, int64_t session);
-/* The names of the tasks that contests will be about; sorted by strcmp, borrowed until the next call. */
+/* The tasks that contests will be about: distinct, sorted by strcmp, borrowed until the next call.
+ */
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
 
 /*
@@ -88,8 +91,8 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
 struct standing fleet_stand(const struct fleet *f, const struct contest *c, size_t index,
 			    const char *self_id);
 /*
- * The whole ranking, candidates best first, tier by tier, then the others by id. ret_ranked has room
- * for n_members; returns how many were written (all of them).
+ * The whole ranking, candidates best first, tier by tier, then the others by id. ret_ranked has
+ * room for n_members; returns how many were written (all of them).
  */
 size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 		  struct ranked *ret_ranked);

@@ -14,9 +14,9 @@ void lease_begin(struct lease *l, int64_t timeout_ms);
 /* The session has ended: nothing may be said any more. */
 void lease_end(struct lease *l);
 /*
- * A write of ours that checked our registration was committed by the quorum; sent_ms is CLOCK_BOOTTIME
- * from before it was handed to the client library. Only the send time is safe: the answer may have lain
- * in a buffer while this process was stopped.
+ * A write of ours that checked our registration was committed by the quorum; sent_ms is
+ * CLOCK_BOOTTIME from before it was handed to the client library. Only the send time is safe: the
+ * answer may have lain in a buffer while this process was stopped.
  */
 void lease_confirm(struct lease *l, int64_t sent_ms);
 /* Milliseconds that are left at now_ms; 0: may not be said. */

@@ -9,9 +9,9 @@
 /* A worker's key: XXH64 of its five random ints as 20 little-endian bytes, seed 0. */
 uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
 /*
- * A task's score at a worker: XXH64 of the task's name seeded with the worker's key, shifted right by
- * 11, so that it is exact in a double and in JSON. Rendezvous hashing (Thaler and Ravishankar, 1996):
- * the biggest wins, and a join or a leave moves only the tasks that the worker wins or held.
+ * A task's score at a worker: XXH64 of the task's name seeded with the worker's key, shifted right
+ * by 11, so that it is exact in a double and in JSON. Rendezvous hashing (Thaler and Ravishankar,
+ * 1996): the biggest wins, and a join or a leave moves only the tasks that the worker wins or held.
  */
 uint64_t rank_score(uint64_t key, const char *task);
 /* Orders two address literals: IPv4 before IPv6, then by number; others first, by strcmp. */

@@ -1,0 +1,365 @@
+#include "core/fleet.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/rank.h"
+#include "core/version.h"
+
+#define GROWTH	  64 /* members that both arrays grow by */
+#define WORD_BITS 64
+
+/* The candidates of a contest, in the order of by_version: equal version strings are neighbours. */
+struct pool {
+	const struct member *list[FLEET_MEMBERS_MAX];
+	size_t n;
+};
+
+static bool lists_task(const struct member *m, size_t index)
+{
+	return m->lists[index / WORD_BITS] >> (index % WORD_BITS) & 1;
+}
+
+/* Merges the two sorted lists of names into the bitset. */
+static void update_lists(const struct fleet *f, struct member *m)
+{
+	const struct worker *w = m->worker;
+
+	free(m->lists);
+	m->lists = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->lists[0]));
+	for (size_t i = 0, j = 0; i < f->n_tasks && j < w->n_tasks;) {
+		int order = strcmp(f->tasks[i], w->tasks[j]);
+		if (order == 0)
+			m->lists[i / WORD_BITS] |= UINT64_C(1) << (i % WORD_BITS);
+		if (order <= 0)
+			i++;
+		if (order >= 0)
+			j++;
+	}
+}
+
+static void member_free(struct member *m)
+{
+	if (!m)
+		return;
+	worker_free(m->worker);
+	free(m->lists);
+	free(m);
+}
+
+/* The first place in the list that is not before this version and id; without a version, by id. */
+static size_t lower_bound(struct member *const *list, size_t n, const char *version, const char *id)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+		const struct worker *w = list[middle]->worker;
+		int order = version ? strcmp(w->version, version) : 0;
+		if (order == 0)
+			order = strcmp(w->id, id);
+		if (order < 0)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+static void insert_at(struct member **list, size_t n, size_t at, struct member *m)
+{
+	memmove(list + at + 1, list + at, (n - at) * sizeof(list[0]));
+	list[at] = m;
+}
+
+static void remove_at(struct member **list, size_t n, size_t at)
+{
+	memmove(list + at, list + at + 1, (n - at - 1) * sizeof(list[0]));
+}
+
+void fleet_init(struct fleet *f)
+{
+	*f = (struct fleet){.next_serial = 1};
+}
+
+void fleet_done(struct fleet *f)
+{
+	fleet_clear(f);
+	free(f->by_id);
+	free(f->by_version);
+	free(f->tasks);
+	*f = (struct fleet){0};
+}
+
+void fleet_clear(struct fleet *f)
+{
+	for (size_t i = 0; i < f->n_members; i++)
+		member_free(f->by_id[i]);
+	f->n_members = 0; /* next_serial goes on: a serial is never given twice */
+}
+
+struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms)
+{
+	if (f->n_members == FLEET_MEMBERS_MAX || fleet_find(f, worker->id)) {
+		worker_free(worker);
+		return NULL;
+	}
+
+	struct member *m = mem_calloc(1, sizeof(*m));
+	m->worker = worker;
+	m->session = session;
+	m->seen_ms = seen_ms;
+	m->serial = f->next_serial++;
+	m->key = rank_key(worker->random_ints);
+	update_lists(f, m);
+
+	size_t n = f->n_members;
+	if (n % GROWTH == 0) {
+		f->by_id = mem_resize(f->by_id, n + GROWTH, sizeof(f->by_id[0]));
+		f->by_version = mem_resize(f->by_version, n + GROWTH, sizeof(f->by_version[0]));
+	}
+	insert_at(f->by_id, n, lower_bound(f->by_id, n, NULL, worker->id), m);
+	insert_at(f->by_version, n, lower_bound(f->by_version, n, worker->version, worker->id), m);
+	f->n_members++;
+	return m;
+}
+
+bool fleet_remove(struct fleet *f, const char *id)
+{
+	struct member *m = fleet_find(f, id);
+	if (!m)
+		return false;
+
+	size_t n = f->n_members;
+	remove_at(f->by_id, n, lower_bound(f->by_id, n, NULL, id));
+	remove_at(f->by_version, n, lower_bound(f->by_version, n, m->worker->version, id));
+	f->n_members--;
+	member_free(m);
+	return true;
+}
+
+struct member *fleet_find(const struct fleet *f, const char *id)
+{
+	size_t at = lower_bound(f->by_id, f->n_members, NULL, id);
+	if (at == f->n_members || strcmp(f->by_id[at]->worker->id, id) != 0)
+		return NULL;
+	return f->by_id[at];
+}
+
+const struct member *fleet_find_session(const struct fleet *f, int64_t session)
+{
+	for (size_t i = f->n_members; i > 0; i--) {
+		if (f->by_id[i - 1]->session == session)
+			return f->by_id[i - 1];
+	}
+	return NULL;
+}
+
+void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
+{
+	free(f->tasks);
+	f->tasks = mem_calloc(n + 1, sizeof(f->tasks[0]));
+	f->n_tasks = n;
+	for (size_t i = 0; i < n; i++) {
+		assert(i == 0 || strcmp(names[i - 1], names[i]) < 0);
+		f->tasks[i] = names[i];
+	}
+	for (size_t i = 0; i < f->n_members; i++)
+		update_lists(f, f->by_id[i]);
+}
+
+/* WHY_BEST if the member is a candidate, else why it is none. */
+static enum why refusal(const struct member *m, const struct contest *c, size_t index)
+{
+	if (!lists_task(m, index))
+		return WHY_NOT_LISTED;
+	if (m->drained)
+		return WHY_DRAINED;
+	if (c->min_version && version_compare(m->worker->version, c->min_version) < 0)
+		return WHY_BELOW_MINIMUM;
+	return WHY_BEST;
+}
+
+static void pool_fill(struct pool *p, const struct fleet *f, const struct contest *c, size_t index)
+{
+	const char *version = NULL; /* the last that was compared with the minimum */
+	bool below = false;
+
+	assert(index < f->n_tasks && c->rank_position < WORKER_RANDOM_INTS);
+	p->n = 0;
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct member *m = f->by_version[i];
+		if (m->drained || !lists_task(m, index))
+			continue;
+		if (c->min_version && (!version || strcmp(version, m->worker->version) != 0)) {
+			version = m->worker->version;
+			below = version_compare(version, c->min_version) < 0;
+		}
+		if (!below)
+			p->list[p->n++] = m;
+	}
+}
+
+/* Where the neighbours end that have the version string of the one at first. */
+static size_t run_end(const struct pool *p, size_t first)
+{
+	size_t end = first + 1;
+	while (end < p->n &&
+	       strcmp(p->list[end]->worker->version, p->list[first]->worker->version) == 0)
+		end++;
+	return end;
+}
+
+/*
+ * As the order of versions is not transitive there may be no newest one; this names one of them by
+ * the set of versions alone. The pool may not be empty.
+ */
+static const char *pool_newest(const struct pool *p)
+{
+	const char *newest = p->list[0]->worker->version;
+
+	for (size_t i = run_end(p, 0); i < p->n; i = run_end(p, i)) {
+		if (version_compare(p->list[i]->worker->version, newest) > 0)
+			newest = p->list[i]->worker->version;
+	}
+	return newest;
+}
+
+static struct ranked rank_member(const struct member *m, const struct contest *c)
+{
+	struct ranked r = {.member = m};
+
+	if (c->rank_position >= 0)
+		r.rank = (uint64_t)(int64_t)m->worker->random_ints[c->rank_position];
+	else
+		r.rank = rank_score(m->key, c->task);
+	return r;
+}
+
+/* By rank, ip and id: >0 if a is the better. A score has 53 bits, so both kinds of rank fit
+ * int64_t. */
+static int compare_ranked(const struct ranked *a, const struct ranked *b)
+{
+	if (a->rank != b->rank)
+		return (int64_t)a->rank > (int64_t)b->rank ? 1 : -1;
+
+	int order = rank_compare_ip(a->member->worker->ip, b->member->worker->ip);
+	return order ? order : strcmp(a->member->worker->id, b->member->worker->id);
+}
+
+struct standing fleet_stand(const struct fleet *f, const struct contest *c, size_t index,
+			    const char *self_id)
+{
+	struct standing s = {.self = fleet_find(f, self_id), .place = SIZE_MAX};
+	struct ranked best = {.member = NULL};
+	struct ranked self = {.member = NULL};
+	size_t ahead = 0;
+	struct pool p;
+
+	pool_fill(&p, f, c, index);
+	if (p.n == 0)
+		return s;
+	if (s.self && refusal(s.self, c, index) == WHY_BEST) {
+		s.self_candidate = true;
+		self = rank_member(s.self, c);
+	}
+
+	const char *newest = pool_newest(&p);
+	for (size_t i = 0, end; i < p.n; i = end) {
+		const char *version = p.list[i]->worker->version;
+		bool first_tier = version == newest || version_compare(version, newest) == 0;
+		int to_self =
+			self.member ? version_compare(version, self.member->worker->version) : -1;
+
+		end = run_end(&p, i);
+		if (to_self > 0)
+			ahead += end - i;
+		if (!first_tier && to_self != 0)
+			continue;
+		for (size_t j = i; j < end; j++) {
+			struct ranked r = rank_member(p.list[j], c);
+			if (first_tier && (!best.member || compare_ranked(&r, &best) > 0))
+				best = r;
+			if (to_self == 0 && r.member != self.member &&
+			    compare_ranked(&r, &self) > 0)
+				ahead++;
+		}
+	}
+
+	s.best = best.member;
+	s.best_is_newer =
+		s.self && version_compare(s.best->worker->version, s.self->worker->version) > 0;
+	if (s.self_candidate)
+		s.place = s.best == s.self ? 0 : ahead > 0 ? ahead : 1;
+	return s;
+}
+
+/* Best first; no two are equal, as ids differ. */
+static int compare_for_sort(const void *a, const void *b)
+{
+	return compare_ranked(b, a);
+}
+
+/* Moves the candidates of the best tier out of the pool; returns how many there are. */
+static size_t take_tier(struct pool *p, const struct contest *c, struct ranked *ret_ranked)
+{
+	const char *newest = pool_newest(p);
+	size_t taken = 0, kept = 0;
+
+	for (size_t i = 0, end; i < p->n; i = end) {
+		const char *version = p->list[i]->worker->version;
+		bool in_tier = version == newest || version_compare(version, newest) == 0;
+
+		end = run_end(p, i);
+		for (size_t j = i; j < end; j++) {
+			if (in_tier)
+				ret_ranked[taken++] = rank_member(p->list[j], c);
+			else
+				p->list[kept++] = p->list[j];
+		}
+	}
+	p->n = kept;
+	qsort(ret_ranked, taken, sizeof(ret_ranked[0]), compare_for_sort);
+	return taken;
+}
+
+static enum why why_behind(const struct ranked *r, const struct ranked *before)
+{
+	if (r->rank != before->rank)
+		return WHY_LOWER_RANK;
+	if (rank_compare_ip(r->member->worker->ip, before->member->worker->ip) != 0)
+		return WHY_LOWER_IP;
+	return WHY_LOWER_ID;
+}
+
+size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
+		  struct ranked *ret_ranked)
+{
+	struct pool p;
+	size_t n = 0;
+
+	pool_fill(&p, f, c, index);
+	while (p.n > 0) {
+		size_t tier = n;
+		n += take_tier(&p, c, ret_ranked + tier);
+		for (size_t i = tier; i < n; i++) {
+			ret_ranked[i].candidate = true;
+			if (i > tier)
+				ret_ranked[i].why = why_behind(&ret_ranked[i], &ret_ranked[i - 1]);
+			else
+				ret_ranked[i].why = tier > 0 ? WHY_OLDER_VERSION : WHY_BEST;
+		}
+	}
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		enum why why = refusal(f->by_id[i], c, index);
+		if (why == WHY_BEST)
+			continue;
+		ret_ranked[n] = rank_member(f->by_id[i], c);
+		ret_ranked[n++].why = why;
+	}
+	assert(n == f->n_members);
+	return n;
+}

@@ -1,0 +1,56 @@
+#include "core/rank.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define RANK_SHIFT 11 /* leaves the 53 bits that a double holds exactly */
+
+/* An address as it is ordered: its kind first, then its bytes in network order. */
+struct address {
+	enum { ADDRESS_OTHER, ADDRESS_IPV4, ADDRESS_IPV6 } kind;
+	uint8_t bytes[16]; /* of IPv4 the first four */
+};
+
+uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS])
+{
+	uint8_t bytes[WORKER_RANDOM_INTS * 4];
+
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
+		uint32_t value = (uint32_t)random_ints[i];
+		for (size_t j = 0; j < 4; j++)
+			bytes[4 * i + j] = (uint8_t)(value >> (8 * j));
+	}
+	return XXH64(bytes, sizeof(bytes), 0);
+}
+
+uint64_t rank_score(uint64_t key, const char *task)
+{
+	return XXH64(task, strlen(task), key) >> RANK_SHIFT;
+}
+
+static struct address parse_address(const char *text)
+{
+	struct address address = {.kind = ADDRESS_OTHER};
+
+	if (inet_pton(AF_INET, text, address.bytes) == 1)
+		address.kind = ADDRESS_IPV4;
+	else if (inet_pton(AF_INET6, text, address.bytes) == 1)
+		address.kind = ADDRESS_IPV6;
+	return address;
+}
+
+int rank_compare_ip(const char *a, const char *b)
+{
+	struct address aa = parse_address(a);
+	struct address bb = parse_address(b);
+
+	if (aa.kind != bb.kind)
+		return aa.kind < bb.kind ? -1 : 1;
+	if (aa.kind == ADDRESS_OTHER)
+		return strcmp(a, b);
+	return memcmp(aa.bytes, bb.bytes, sizeof(aa.bytes));
+}
