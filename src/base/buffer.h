@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define BUFFER_LIMIT_MAX (SIZE_MAX / 4)
+
 struct buffer {
 	uint8_t *data; /* the first byte not consumed */
 	size_t len;    /* bytes at data */
@@ -13,6 +15,7 @@ struct buffer {
 	size_t cap;
 };
 
+/* The limit is at most BUFFER_LIMIT_MAX. */
 void buffer_init(struct buffer *b, size_t limit);
 void buffer_done(struct buffer *b);
 /* Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed. */

@@ -7,8 +7,8 @@
 #define CLOCK_TEXT_SIZE 32
 
 /*
- * Milliseconds of CLOCK_BOOTTIME. It counts suspend, which CLOCK_MONOTONIC does not, and no wall-clock
- * jump moves it: leases are measured with it and with nothing else.
+ * Milliseconds of CLOCK_BOOTTIME. It counts suspend, which CLOCK_MONOTONIC does not, and no
+ * wall-clock jump moves it: leases are measured with it and with nothing else.
  */
 int64_t clock_boot_ms(void);
 /* Milliseconds since the epoch, UTC. */

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOG_LINE_MAX 2048 /* a longer line is cut, at a whole field, and ends with "..." */
+#define LOG_LINE_MAX 2048 /* with its newline; a longer one is cut at a whole field, see below */
+#define LOG_LINE_MIN 128
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
@@ -14,14 +15,18 @@ enum log_format { LOG_TEXT, LOG_JSON };
 struct log_field {
 	const char *key; /* NULL ends a list of fields */
 	enum log_type { LOG_TYPE_STRING, LOG_TYPE_INT, LOG_TYPE_UINT, LOG_TYPE_HEX } type;
-	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the field */
+	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the
+			       field */
 	int64_t integer;
 };
 
-#define LOG_STR(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
-#define LOG_INT(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_INT, .integer = (int64_t)(v)})
-#define LOG_UINT(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_UINT, .integer = (int64_t)(v)})
-#define LOG_HEX(k, v)  ((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
+#define LOG_STR(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
+#define LOG_INT(k, v)                                                                              \
+	((struct log_field){.key = (k), .type = LOG_TYPE_INT, .integer = (int64_t)(v)})
+#define LOG_UINT(k, v)                                                                             \
+	((struct log_field){.key = (k), .type = LOG_TYPE_UINT, .integer = (int64_t)(v)})
+#define LOG_HEX(k, v)                                                                              \
+	((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
 
 #define LOG_END ((struct log_field){.key = NULL}) /* alone, where a line has no fields */
 
@@ -37,19 +42,23 @@ int log_format_parse(const char *text, enum log_format *ret_format);
 
 /* Safe from any thread: a line is made on the stack and leaves in one write(2). */
 void log_write(enum log_level level, const char *message, const struct log_field *fields);
-/* The line without its newline, for tests and for whoever writes it elsewhere; returns its length. */
+/*
+ * The line without its newline, terminated, as it looks without journal; returns its length. Size
+ * is at least LOG_LINE_MIN. From the first field on that does not fit, all are left out: text then
+ * ends with " ...", JSON has the field "cut":"...".
+ */
 size_t log_format_line(char *line, size_t size, enum log_level level, enum log_format format,
 		       int64_t wall_ms, const char *message, const struct log_field *fields);
 
-#define log_at(level, message, ...) \
-	do { \
-		if (log_enabled(level)) \
-			log_write((level), (message), \
-				  (const struct log_field[]){__VA_ARGS__, LOG_END}); \
+#define log_at(level, message, ...)                                                                \
+	do {                                                                                       \
+		if (log_enabled(level))                                                            \
+			log_write((level), (message),                                              \
+				  (const struct log_field[]){__VA_ARGS__, LOG_END});               \
 	} while (0)
-#define log_error(message, ...)   log_at(LOG_ERROR, message, __VA_ARGS__)
+#define log_error(message, ...)	  log_at(LOG_ERROR, message, __VA_ARGS__)
 #define log_warning(message, ...) log_at(LOG_WARNING, message, __VA_ARGS__)
-#define log_info(message, ...)    log_at(LOG_INFO, message, __VA_ARGS__)
-#define log_debug(message, ...)   log_at(LOG_DEBUG, message, __VA_ARGS__)
+#define log_info(message, ...)	  log_at(LOG_INFO, message, __VA_ARGS__)
+#define log_debug(message, ...)	  log_at(LOG_DEBUG, message, __VA_ARGS__)
 
 #endif

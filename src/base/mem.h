@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 /*
- * Every array, queue and frame of zkleader has a named limit, so an allocation that fails means that
- * the machine itself is out of memory. A sidecar that dies stops saying "leads" and its session runs
- * out, which is the safe outcome; limping on is not. So these abort, after a line on standard error.
+ * Every array, queue and frame of zkleader has a named limit, so an allocation that fails means
+ * that the machine itself is out of memory. A sidecar that dies stops saying "leads" and its
+ * session runs out, which is the safe outcome; limping on is not. So these abort, after a line on
+ * standard error.
  */
 void *mem_alloc(size_t size);
 /* n zeroed elements of size bytes each. */

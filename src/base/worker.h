@@ -18,7 +18,7 @@ struct worker {
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	int64_t started_at; /* ms since the epoch */
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
-	char **tasks;       /* owned, as is each name; sorted by strcmp, no duplicates */
+	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
 };
 
@@ -27,5 +27,7 @@ struct worker *worker_new(void);
 void worker_free(struct worker *w);
 /* Takes a copy of n names, sorts them and drops duplicates; replaces what was there. */
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
+/* The same with a heap array of heap strings, which the worker now owns. */
+void worker_take_tasks(struct worker *w, char **names, size_t n);
 
 #endif

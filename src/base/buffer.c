@@ -1,0 +1,115 @@
+#include "base/buffer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define BUFFER_CAP_MIN 256
+
+/*
+ * Bytes are moved to the front only when at least a quarter as many were consumed since, so that
+ * the moves cost at most four copies for each byte that went through, however small the steps. In
+ * return the allocation may be a quarter longer than the limit.
+ */
+#define BUFFER_MOVE_SHARE 4
+
+void buffer_init(struct buffer *b, size_t limit)
+{
+	assert(limit <= BUFFER_LIMIT_MAX);
+	*b = (struct buffer){.limit = limit};
+}
+
+void buffer_done(struct buffer *b)
+{
+	free(b->base);
+	buffer_init(b, b->limit);
+}
+
+/* Room behind the last byte. */
+static size_t room(const struct buffer *b)
+{
+	if (!b->base)
+		return 0;
+	return b->cap - (size_t)(b->data - b->base) - b->len;
+}
+
+static size_t wanted_cap(const struct buffer *b, size_t needed)
+{
+	size_t max = b->limit + b->limit / BUFFER_MOVE_SHARE;
+	size_t cap = needed * 2;
+
+	if (cap > max)
+		cap = max;
+	return cap > BUFFER_CAP_MIN ? cap : BUFFER_CAP_MIN;
+}
+
+/* Makes room for `more` bytes, which the limit allows. */
+static void make_room(struct buffer *b, size_t more)
+{
+	size_t needed = b->len + more;
+	size_t consumed = b->base ? (size_t)(b->data - b->base) : 0;
+	uint8_t *base;
+
+	if (room(b) >= more)
+		return;
+	if (needed <= b->cap && consumed >= b->len / BUFFER_MOVE_SHARE) {
+		memmove(b->base, b->data, b->len);
+		b->data = b->base;
+		return;
+	}
+	b->cap = wanted_cap(b, needed);
+	base = mem_alloc(b->cap);
+	if (b->len > 0)
+		memcpy(base, b->data, b->len);
+	free(b->base);
+	b->base = base;
+	b->data = base;
+}
+
+int buffer_append(struct buffer *b, const void *data, size_t len)
+{
+	if (len > b->limit - b->len)
+		return -ENOBUFS;
+	if (len == 0)
+		return 0;
+	make_room(b, len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+	return 0;
+}
+
+size_t buffer_reserve(struct buffer *b, size_t want)
+{
+	size_t left = b->limit - b->len;
+	size_t have;
+
+	make_room(b, want < left ? want : left);
+	have = room(b);
+	return have < left ? have : left;
+}
+
+void buffer_added(struct buffer *b, size_t len)
+{
+	assert(len <= room(b) && len <= b->limit - b->len);
+	b->len += len;
+}
+
+void buffer_consume(struct buffer *b, size_t len)
+{
+	assert(len <= b->len);
+	if (len == b->len) {
+		buffer_clear(b);
+		return;
+	}
+	b->data += len;
+	b->len -= len;
+}
+
+void buffer_clear(struct buffer *b)
+{
+	b->data = b->base;
+	b->len = 0;
+}

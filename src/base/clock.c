@@ -1,0 +1,51 @@
+#include "base/clock.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <time.h>
+
+/* RFC 3339 has years of four digits only; beyond them the nearest instant it can write. */
+#define WALL_MIN_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */
+#define WALL_MAX_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59Z */
+
+static int64_t now_ms(clockid_t clock)
+{
+	struct timespec t;
+	int r = clock_gettime(clock, &t);
+
+	assert(r == 0); /* fails for an unknown clock only */
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t clock_boot_ms(void)
+{
+	return now_ms(CLOCK_BOOTTIME);
+}
+
+int64_t clock_wall_ms(void)
+{
+	return now_ms(CLOCK_REALTIME);
+}
+
+void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
+{
+	struct tm tm = {0};
+	time_t seconds;
+	size_t len;
+
+	if (wall_ms < WALL_MIN_MS)
+		wall_ms = WALL_MIN_MS;
+	if (wall_ms > WALL_MAX_MS)
+		wall_ms = WALL_MAX_MS;
+	seconds = (time_t)(wall_ms / 1000);
+	if (wall_ms % 1000 < 0)
+		seconds--; /* the second that has begun, before 1970 as after it */
+	gmtime_r(&seconds, &tm);
+	/* By hand: strftime's %Y has no leading zeros, and its %z is not "Z". */
+	len = (size_t)snprintf(text, CLOCK_TEXT_SIZE, "%04u-%02u-%02uT%02u:%02u:%02uZ",
+			       (unsigned)(tm.tm_year + 1900) % 10000,
+			       (unsigned)(tm.tm_mon + 1) % 100, (unsigned)tm.tm_mday % 100,
+			       (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
+			       (unsigned)tm.tm_sec % 100);
+	assert(len < CLOCK_TEXT_SIZE);
+}

@@ -1,0 +1,81 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void out_of_memory(void)
+{
+	static const char line[] = "out of memory\n";
+
+	/* Nothing that may itself allocate: write(2), not stdio and not the log. */
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+		abort();
+	abort();
+}
+
+/* malloc(0) may be NULL, which would look like a failure here. */
+static size_t at_least_one(size_t size)
+{
+	return size > 0 ? size : 1;
+}
+
+static size_t total(size_t n, size_t size)
+{
+	if (size > 0 && n > SIZE_MAX / size)
+		out_of_memory();
+	return at_least_one(n * size);
+}
+
+void *mem_alloc(size_t size)
+{
+	void *p = malloc(at_least_one(size));
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *mem_calloc(size_t n, size_t size)
+{
+	void *p = calloc(1, total(n, size));
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *mem_resize(void *old, size_t n, size_t size)
+{
+	void *p = realloc(old, total(n, size));
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+char *mem_strdup(const char *text)
+{
+	return mem_strndup(text, strlen(text));
+}
+
+char *mem_strndup(const char *text, size_t len)
+{
+	size_t n = len > 0 ? strnlen(text, len) : 0;
+	char *copy = mem_alloc(n + 1);
+
+	if (n > 0)
+		memcpy(copy, text, n);
+	copy[n] = '\0';
+	return copy;
+}
+
+void mem_free_pointer(void *pointer_to_pointer)
+{
+	void *p;
+
+	/* A copy, because the caller's pointer is of another type than void *. */
+	memcpy(&p, pointer_to_pointer, sizeof(p));
+	free(p);
+}

@@ -1,0 +1,65 @@
+#include "base/name.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* Not <ctype.h>: that asks the locale, and these forms do not change with it. */
+static bool is_alnum(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool is_printable(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	return true;
+}
+
+/* An alphanumeric character, then alphanumeric ones or those in `more`. */
+static bool is_word(const char *text, size_t len, size_t max, const char *more)
+{
+	if (len == 0 || len > max || !is_alnum(text[0]))
+		return false;
+	for (size_t i = 1; i < len; i++) {
+		/* strchr() finds the NUL at the end of `more` too. */
+		if (!is_alnum(text[i]) && (text[i] == '\0' || !strchr(more, text[i])))
+			return false;
+	}
+	return true;
+}
+
+bool name_is_task(const char *text, size_t len)
+{
+	return is_word(text, len, NAME_TASK_MAX, "._-");
+}
+
+bool name_is_id(const char *text, size_t len)
+{
+	return is_word(text, len, NAME_ID_MAX, "-");
+}
+
+bool name_is_version(const char *text, size_t len)
+{
+	return len > 0 && len <= NAME_VERSION_MAX && is_printable(text, len) && text[0] != ' ' &&
+	       text[len - 1] != ' ';
+}
+
+bool name_is_host(const char *text, size_t len)
+{
+	return len > 0 && len <= NAME_HOST_MAX && is_printable(text, len);
+}
+
+bool name_is_ip(const char *text, size_t len)
+{
+	char copy[NAME_IP_MAX + 1];
+	struct in6_addr address; /* has room for an IPv4 one as well */
+
+	if (len == 0 || len > NAME_IP_MAX || memchr(text, '\0', len))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return inet_pton(AF_INET, copy, &address) == 1 || inet_pton(AF_INET6, copy, &address) == 1;
+}
