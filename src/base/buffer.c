@@ -108,6 +108,12 @@ void buffer_consume(struct buffer *b, size_t len)
 	b->len -= len;
 }
 
+void buffer_truncate(struct buffer *b, size_t len)
+{
+	assert(len <= b->len);
+	b->len = len;
+}
+
 void buffer_clear(struct buffer *b)
 {
 	b->data = b->base;

@@ -28,6 +28,8 @@ size_t buffer_reserve(struct buffer *b, size_t want);
 void buffer_added(struct buffer *b, size_t len);
 /* Drops the first len bytes. Memory is kept for reuse until buffer_done(). */
 void buffer_consume(struct buffer *b, size_t len);
+/* Drops all but the first len bytes: takes back what was appended since. */
+void buffer_truncate(struct buffer *b, size_t len);
 void buffer_clear(struct buffer *b);
 
 #endif

@@ -8,24 +8,30 @@
 #include "wire/pack.h"
 #include "wire/reader.h"
 
-#define RPC_REQUEST_MAX  (64 * 1024)        /* bytes of one frame that a client may send */
+#define RPC_REQUEST_MAX	 (64 * 1024)	    /* bytes of one frame that a client may send */
 #define RPC_RESPONSE_MAX (64 * 1024 * 1024) /* bytes of one frame that the sidecar may send */
-#define RPC_METHOD_MAX   32
+#define RPC_METHOD_MAX	 32
 
 enum rpc_type { RPC_REQUEST = 0, RPC_RESPONSE = 1, RPC_NOTIFY = 2 };
 
 /* The exit codes of the interface, also the `code` of an error. */
-enum rpc_code { RPC_OK = 0, RPC_NOT_LEADER = 1, RPC_CANNOT_TELL = 2, RPC_MISUSE = 3, RPC_NOBODY = 4 };
+enum rpc_code {
+	RPC_OK = 0,
+	RPC_NOT_LEADER = 1,
+	RPC_CANNOT_TELL = 2,
+	RPC_MISUSE = 3,
+	RPC_NOBODY = 4
+};
 
 struct rpc_message {
 	enum rpc_type type;
-	uint32_t msgid;             /* request and response */
-	struct reader_text method;  /* request and notification */
-	struct reader params;       /* request and notification: at the array's first element */
+	uint32_t msgid;		   /* request and response */
+	struct reader_text method; /* request and notification */
+	struct reader params;	   /* request and notification: at the array's first element */
 	size_t n_params;
-	bool failed;                /* response: there is an error */
-	struct reader error;        /* response: at the error (a nil if none) */
-	struct reader result;       /* response: at the result */
+	bool failed;	      /* response: there is an error */
+	struct reader error;  /* response: at the error (a nil if none) */
+	struct reader result; /* response: at the result */
 };
 
 /* Parses one whole frame as measured by reader_measure(); 0 or -EBADMSG. Borrows the bytes. */

@@ -1,0 +1,133 @@
+#include "wire/pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <msgpack/pack.h>
+
+/* The packer's way out: it gives up at anything but 0. */
+static int append(void *data, const char *bytes, size_t len)
+{
+	struct pack *p = data;
+
+	if (p->failed)
+		return -1;
+	if (buffer_append(p->buffer, bytes, len) < 0) {
+		p->failed = true;
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * The packer is msgpack-c's inline one, which needs no library to link with. It is no more than this
+ * pair of pointers, so one is made for each value instead of being kept in struct pack, where the
+ * header of msgpack-c would be everybody's.
+ */
+static msgpack_packer packer(struct pack *p)
+{
+	msgpack_packer packer;
+
+	msgpack_packer_init(&packer, p, append);
+	return packer;
+}
+
+void pack_init(struct pack *p, struct buffer *buffer)
+{
+	*p = (struct pack){.buffer = buffer};
+}
+
+void pack_array(struct pack *p, size_t n)
+{
+	msgpack_packer to = packer(p);
+
+	assert(n <= UINT32_MAX);
+	msgpack_pack_array(&to, n);
+}
+
+void pack_map(struct pack *p, size_t n)
+{
+	msgpack_packer to = packer(p);
+
+	assert(n <= UINT32_MAX);
+	msgpack_pack_map(&to, n);
+}
+
+void pack_nil(struct pack *p)
+{
+	msgpack_packer to = packer(p);
+
+	msgpack_pack_nil(&to);
+}
+
+void pack_bool(struct pack *p, bool value)
+{
+	msgpack_packer to = packer(p);
+
+	if (value)
+		msgpack_pack_true(&to);
+	else
+		msgpack_pack_false(&to);
+}
+
+void pack_int(struct pack *p, int64_t value)
+{
+	msgpack_packer to = packer(p);
+
+	msgpack_pack_int64(&to, value);
+}
+
+void pack_uint(struct pack *p, uint64_t value)
+{
+	msgpack_packer to = packer(p);
+
+	msgpack_pack_uint64(&to, value);
+}
+
+void pack_str(struct pack *p, const char *text)
+{
+	if (text)
+		pack_strn(p, text, strlen(text));
+	else
+		pack_nil(p);
+}
+
+void pack_strn(struct pack *p, const char *text, size_t len)
+{
+	msgpack_packer to = packer(p);
+
+	assert(len <= UINT32_MAX);
+	msgpack_pack_str(&to, len);
+	if (len > 0)
+		msgpack_pack_str_body(&to, text, len);
+}
+
+void pack_kv_nil(struct pack *p, const char *key)
+{
+	pack_str(p, key);
+	pack_nil(p);
+}
+
+void pack_kv_bool(struct pack *p, const char *key, bool value)
+{
+	pack_str(p, key);
+	pack_bool(p, value);
+}
+
+void pack_kv_int(struct pack *p, const char *key, int64_t value)
+{
+	pack_str(p, key);
+	pack_int(p, value);
+}
+
+void pack_kv_uint(struct pack *p, const char *key, uint64_t value)
+{
+	pack_str(p, key);
+	pack_uint(p, value);
+}
+
+void pack_kv_str(struct pack *p, const char *key, const char *text)
+{
+	pack_str(p, key);
+	pack_str(p, text);
+}
