@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELECTION_ACTIONS_MAX 4
+#define ELECTION_ACTIONS_MAX 6
 #define ELECTION_NEVER       INT64_MAX
 
 /* Between the turns of two neighbours in rank while nobody leads. */
@@ -72,7 +72,6 @@ struct election_view {
 	uint32_t place;       /* 0: we are the best candidate */
 	uint64_t best;        /* who is best: its serial, 0 for nobody */
 	int64_t best_seen_ms; /* since when the best has been there */
-	int64_t owner_ms;     /* session timeout of a registered worker whose session is node.owner; 0: none */
 };
 
 enum election_outcome {
@@ -118,6 +117,11 @@ struct election_event {
 		struct election_config config;
 	};
 	int64_t hold_until_ms;
+	/*
+	 * VIEW, WATCH, NODE: the session timeout of a worker that is registered now with the session
+	 * node.owner, the last that owned the leader node; 0: there is none.
+	 */
+	int64_t owner_ms;
 };
 
 enum election_action_type {
@@ -152,19 +156,19 @@ struct election {
 	struct election_view view;
 	struct election_node node;
 	bool up;
-	bool watched;            /* a watch of ours is set at the server */
-	bool reading;            /* a read is on its way */
+	bool watched;             /* a watch of ours is set at the server */
 	bool interest;
 	bool held;
-	bool handed_over;        /* VACANT: the last leader gave it up of itself */
-	bool was_mine;           /* VACANT: the last leader was this session */
-	int64_t timeout_ms;      /* of the session */
+	bool handed_over;         /* the last leader gave it up of itself: set and deleted, not just gone */
+	uint32_t reads;           /* on their way */
+	int64_t timeout_ms;       /* of the session */
+	int64_t owner_ms;         /* as in the last event that said it */
 	int64_t hold_until_ms;
-	int64_t vacant_ms;       /* since when it is VACANT */
-	int64_t retry_ms;        /* nothing is retried before */
-	uint64_t yielded_to;     /* serial of whom we last gave it to, 0 once somebody took it */
-	int64_t backoff_ms;      /* the pause before the next yield to it, 0: none so far */
-	int64_t backoff_until_ms;
+	int64_t vacant_ms;        /* since when it is VACANT */
+	int64_t retry_ms;         /* nothing that failed is tried again before */
+	bool yielded;             /* we gave it up, and nobody has been seen to take it since */
+	int64_t backoff_ms;       /* the present pause between yields that nobody took, 0: none */
+	int64_t backoff_until_ms; /* no yield before */
 };
 
 void election_init(struct election *e, const struct election_config *config);

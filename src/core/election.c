@@ -1,0 +1,473 @@
+#include "core/election.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MINUTE_MS      60000
+#define PLACE_TURN_MAX 20 /* from here on, every place has the same turn */
+
+static const char *const state_names[ELECTION_STATES] = {
+	[ELECTION_DOWN] = "down",	    [ELECTION_FOLLOWING] = "following",
+	[ELECTION_VACANT] = "vacant",	    [ELECTION_CLAIMING] = "claiming",
+	[ELECTION_RESOLVING] = "resolving", [ELECTION_LEADING] = "leading",
+	[ELECTION_RELEASING] = "releasing",
+};
+
+#define TO(state) (1u << (state))
+static const unsigned allowed_moves[ELECTION_STATES] = {
+	[ELECTION_DOWN] = TO(ELECTION_FOLLOWING),
+	[ELECTION_FOLLOWING] = TO(ELECTION_VACANT) | TO(ELECTION_LEADING) | TO(ELECTION_DOWN),
+	[ELECTION_VACANT] = TO(ELECTION_FOLLOWING) | TO(ELECTION_CLAIMING) | TO(ELECTION_LEADING) |
+			    TO(ELECTION_DOWN),
+	[ELECTION_CLAIMING] = TO(ELECTION_RESOLVING) | TO(ELECTION_DOWN),
+	[ELECTION_RESOLVING] = TO(ELECTION_FOLLOWING) | TO(ELECTION_VACANT) | TO(ELECTION_LEADING) |
+			       TO(ELECTION_DOWN),
+	[ELECTION_LEADING] = TO(ELECTION_FOLLOWING) | TO(ELECTION_VACANT) | TO(ELECTION_RESOLVING) |
+			     TO(ELECTION_RELEASING) | TO(ELECTION_DOWN),
+	[ELECTION_RELEASING] = TO(ELECTION_VACANT) | TO(ELECTION_RESOLVING) | TO(ELECTION_DOWN),
+};
+
+const char *election_state_name(enum election_state state)
+{
+	assert(state < ELECTION_STATES);
+	return state_names[state];
+}
+
+bool election_move_allowed(enum election_state from, enum election_state to)
+{
+	assert(from < ELECTION_STATES && to < ELECTION_STATES);
+	return (allowed_moves[from] & TO(to)) != 0;
+}
+
+void election_init(struct election *e, const struct election_config *config)
+{
+	assert(config->tick_guard_ms >= 0 && config->tick_guard_ms < MINUTE_MS / 2);
+	memset(e, 0, sizeof(*e));
+	e->config = *config;
+}
+
+bool election_leads(const struct election *e)
+{
+	return e->state == ELECTION_LEADING;
+}
+
+bool election_unsettled(const struct election *e)
+{
+	if (e->state == ELECTION_LEADING)
+		return false;
+	return !e->up || e->state != ELECTION_FOLLOWING || !e->node.known;
+}
+
+static struct election_action *add_action(struct election_actions *out,
+					  enum election_action_type type)
+{
+	assert(out->n < ELECTION_ACTIONS_MAX);
+	struct election_action *a = &out->list[out->n++];
+	memset(a, 0, sizeof(*a));
+	a->type = type;
+	return a;
+}
+
+/* The one place that writes the state. */
+static void move(struct election *e, enum election_state to, const char *reason,
+		 struct election_actions *out)
+{
+	assert(election_move_allowed(e->state, to));
+	struct election_action *a = add_action(out, ELECTION_TELL);
+	a->from = e->state;
+	a->reason = reason;
+	e->state = to;
+}
+
+static void read_node(struct election *e, struct election_actions *out)
+{
+	add_action(out, ELECTION_READ);
+	e->reads++;
+}
+
+/* Nobody leads any more; node.owner and node.mine keep telling who did. */
+static void vacate(struct election *e, const struct election_event *event, bool handed_over,
+		   const char *reason, struct election_actions *out)
+{
+	e->node.exists = false;
+	e->handed_over = handed_over;
+	e->owner_ms = event->owner_ms;
+	e->vacant_ms = event->now.boot_ms;
+	move(e, ELECTION_VACANT, reason, out);
+}
+
+/*
+ * When our turn to claim comes, by CLOCK_BOOTTIME.
+ *
+ * A node that vanished although nobody gave it up, while the session that owned it still has a
+ * registered worker, was deleted by some other hand: its owner may not have heard of it and be
+ * within its lease. So everybody but the owner waits that lease out; the owner itself need not.
+ */
+static int64_t claim_time(const struct election *e)
+{
+	uint32_t place = e->view.place < PLACE_TURN_MAX ? e->view.place : PLACE_TURN_MAX;
+	int64_t at = e->vacant_ms + (int64_t)place * ELECTION_TURN_MS;
+
+	if (e->yielded)
+		at += ELECTION_ACCEPT_MS;
+	else if (!e->handed_over && !e->node.mine)
+		at += e->owner_ms;
+	return at > e->retry_ms ? at : e->retry_ms;
+}
+
+/* The first time from `at` on that keeps clear of the full minute, when crontab lines fire. */
+static int64_t clear_of_tick(const struct election *e, struct election_time now, int64_t at)
+{
+	int64_t wall = at - now.boot_ms + now.wall_ms;
+	int64_t into = wall % MINUTE_MS;
+
+	if (into < 0)
+		into += MINUTE_MS;
+	if (into < e->config.tick_guard_ms)
+		return at + e->config.tick_guard_ms - into;
+	if (into > MINUTE_MS - e->config.tick_guard_ms)
+		return at + MINUTE_MS - into + e->config.tick_guard_ms;
+	return at;
+}
+
+/* Whether a better candidate has a right to the task. */
+static bool should_yield(const struct election *e)
+{
+	if (!e->view.candidate || e->view.place == 0 || e->view.best == 0)
+		return false;
+	switch (e->config.yield) {
+	case ELECTION_YIELD_RANK: return true;
+	case ELECTION_YIELD_VERSION: return e->view.newer;
+	case ELECTION_YIELD_NEVER: return false;
+	}
+	return false;
+}
+
+/* When the task is to be given up, ELECTION_NEVER if it is not; *ret_reason says what it waits for.
+ */
+static int64_t release_time(const struct election *e, struct election_time now,
+			    const char **ret_reason)
+{
+	int64_t at = now.boot_ms;
+	*ret_reason = "now";
+
+	if (e->view.candidate) {
+		if (!should_yield(e))
+			return ELECTION_NEVER;
+		int64_t ripe = e->view.best_seen_ms + e->config.yield_delay_ms;
+		if (ripe > at) {
+			at = ripe;
+			*ret_reason = "yield-delay";
+		}
+		if (e->backoff_until_ms > at) {
+			at = e->backoff_until_ms;
+			*ret_reason = "backoff";
+		}
+	}
+	if (e->held && e->hold_until_ms > at) {
+		at = e->hold_until_ms;
+		*ret_reason = "held run";
+	}
+	if (e->retry_ms > at)
+		at = e->retry_ms;
+	if (e->view.candidate && clear_of_tick(e, now, at) != at) {
+		at = clear_of_tick(e, now, at);
+		*ret_reason = "tick-guard";
+	}
+	return at;
+}
+
+bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,
+		       const char **ret_reason)
+{
+	if (e->state != ELECTION_LEADING)
+		return false;
+	const char *reason;
+	int64_t at = release_time(e, now, &reason);
+	if (at == ELECTION_NEVER)
+		return false;
+	*ret_boot_ms = at;
+	*ret_reason = reason;
+	return true;
+}
+
+static bool wants_watch(const struct election *e)
+{
+	return e->interest || e->state != ELECTION_FOLLOWING ||
+	       (e->view.candidate && e->view.place < 2);
+}
+
+static void claim(struct election *e, struct election_actions *out)
+{
+	add_action(out, ELECTION_CLAIM);
+	e->reads++;
+	move(e, ELECTION_CLAIMING, e->view.place == 0 ? "best candidate" : "the better do not act",
+	     out);
+}
+
+static void release(struct election *e, struct election_actions *out)
+{
+	struct election_action *a = add_action(out, ELECTION_RELEASE);
+	a->to = e->view.best;
+	a->version = e->node.version;
+	e->yielded = true;
+	move(e, ELECTION_RELEASING, e->view.candidate ? "a better candidate" : "no candidate", out);
+}
+
+/* What follows from the state as it now is: at the end of every step. */
+static void settle(struct election *e, struct election_time now, struct election_actions *out)
+{
+	const char *reason;
+
+	if (!e->up)
+		return;
+	if (e->state == ELECTION_VACANT && !e->view.candidate && !e->interest) {
+		e->node.known = false;
+		move(e, ELECTION_FOLLOWING, "no candidate", out);
+	}
+	if (e->state == ELECTION_VACANT && e->view.candidate && now.boot_ms >= claim_time(e)) {
+		claim(e, out);
+		return;
+	}
+	if (e->state == ELECTION_LEADING && now.boot_ms >= release_time(e, now, &reason)) {
+		release(e, out);
+		return;
+	}
+	bool must_read = e->state == ELECTION_RESOLVING;
+	bool may_read = e->state == ELECTION_FOLLOWING || e->state == ELECTION_VACANT ||
+			e->state == ELECTION_LEADING;
+	if ((must_read || (may_read && !e->watched && wants_watch(e))) && e->reads == 0 &&
+	    now.boot_ms >= e->retry_ms)
+		read_node(e, out);
+}
+
+static void on_expired(struct election *e, struct election_actions *out)
+{
+	if (e->state != ELECTION_DOWN)
+		move(e, ELECTION_DOWN, "session ended", out);
+	memset(&e->node, 0, sizeof(e->node));
+	e->up = false;
+	e->watched = false;
+	e->handed_over = false;
+	e->yielded = false;
+	e->reads = 0;
+	e->retry_ms = 0;
+	e->backoff_ms = 0;
+	e->backoff_until_ms = 0;
+}
+
+static void on_watch(struct election *e, const struct election_event *event,
+		     struct election_actions *out)
+{
+	e->watched = false;
+	switch (e->state) {
+	case ELECTION_FOLLOWING:
+		if (event->watch == ELECTION_DELETED && e->node.known) {
+			vacate(e, event, false, "leader gone", out);
+		} else if (event->watch == ELECTION_CHANGED && e->node.known && e->view.candidate &&
+			   e->view.place == 0) {
+			/* Given up, most likely to us. If it is there still, the claim is refused.
+			 */
+			vacate(e, event, true, "handed over", out);
+		} else {
+			e->handed_over = event->watch == ELECTION_CHANGED;
+			e->node.known = false;
+		}
+		break;
+	case ELECTION_VACANT:
+		e->node.known = false;
+		if (event->watch == ELECTION_CREATED)
+			move(e, ELECTION_FOLLOWING, "taken", out);
+		break;
+	case ELECTION_LEADING:
+		if (event->watch == ELECTION_DELETED) {
+			vacate(e, event, false, "leader node deleted", out);
+		} else {
+			e->node.known = false;
+			move(e, ELECTION_RESOLVING, "leader node changed", out);
+		}
+		break;
+	case ELECTION_CLAIMING:
+	case ELECTION_RESOLVING:
+	case ELECTION_RELEASING:
+		/* Whatever it tells, the read that ends these states tells newer things. */
+		break;
+	case ELECTION_DOWN:
+	case ELECTION_STATES: break;
+	}
+}
+
+/* The node is ours. */
+static void on_own_node(struct election *e, const struct election_event *event,
+			struct election_actions *out)
+{
+	if (e->state == ELECTION_LEADING && e->node.token == event->node.token) {
+		e->node = event->node;
+		return;
+	}
+	if (e->yielded && e->node.token != event->node.token) {
+		/* It was given up, not taken, and claimed back: do not offer it again too soon. */
+		e->backoff_ms = e->backoff_ms == 0 ? ELECTION_BACKOFF_MIN_MS : e->backoff_ms * 2;
+		if (e->backoff_ms > ELECTION_BACKOFF_MAX_MS)
+			e->backoff_ms = ELECTION_BACKOFF_MAX_MS;
+		e->backoff_until_ms = event->now.boot_ms + e->backoff_ms;
+	}
+	e->yielded = false;
+	e->node = event->node;
+	if (e->state == ELECTION_LEADING)
+		move(e, ELECTION_RESOLVING, "leader node replaced", out);
+	move(e, ELECTION_LEADING, "claimed", out);
+}
+
+static void on_node(struct election *e, const struct election_event *event,
+		    struct election_actions *out)
+{
+	assert(e->reads > 0);
+	e->reads--;
+	e->watched = true;
+	if (e->state == ELECTION_CLAIMING || e->state == ELECTION_RELEASING)
+		return; /* sent before the claim or release: older than what that will tell */
+
+	if (!event->node.exists) {
+		e->node.known = true;
+		if (e->state == ELECTION_FOLLOWING)
+			vacate(e, event, e->handed_over, "nobody leads", out);
+		else if (e->state == ELECTION_RESOLVING || e->state == ELECTION_LEADING)
+			vacate(e, event, e->handed_over, "leader node gone", out);
+		e->node.exists = false;
+		return;
+	}
+	e->retry_ms = 0;
+	e->handed_over = false;
+	if (event->node.mine) {
+		on_own_node(e, event, out);
+		return;
+	}
+	e->node = event->node;
+	e->yielded = false;
+	e->backoff_ms = 0;
+	e->backoff_until_ms = 0;
+	if (e->state != ELECTION_FOLLOWING)
+		move(e, ELECTION_FOLLOWING, "another leads", out);
+}
+
+static void on_node_failed(struct election *e, const struct election_event *event)
+{
+	assert(e->reads > 0);
+	e->reads--;
+	e->watched = false;
+	if (e->up)
+		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
+}
+
+static void on_claimed(struct election *e, const struct election_event *event,
+		       struct election_actions *out)
+{
+	assert(e->state == ELECTION_CLAIMING);
+	/* A claim refused with no node there must not be repeated at once; a node resets this. */
+	if (event->outcome == ELECTION_REFUSED)
+		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
+	move(e, ELECTION_RESOLVING,
+	     event->outcome == ELECTION_DONE ? "claim done" : "claim not done", out);
+}
+
+static void on_released(struct election *e, const struct election_event *event,
+			struct election_actions *out)
+{
+	assert(e->state == ELECTION_RELEASING);
+	if (event->outcome == ELECTION_DONE) {
+		e->node.known = true;
+		e->watched = false;
+		vacate(e, event, true, "given up", out);
+		return;
+	}
+	if (event->outcome == ELECTION_REFUSED) {
+		e->yielded = false;
+		e->backoff_until_ms = event->now.boot_ms + ELECTION_RETRY_MS;
+	}
+	e->node.known = false;
+	move(e, ELECTION_RESOLVING, "release not done", out);
+}
+
+void election_step(struct election *e, const struct election_event *event,
+		   struct election_actions *out)
+{
+	out->n = 0;
+	switch (event->type) {
+	case ELECTION_UP:
+		e->up = true;
+		e->timeout_ms = event->up_timeout_ms;
+		e->retry_ms = 0;
+		if (e->state == ELECTION_DOWN)
+			move(e, ELECTION_FOLLOWING, "registered", out);
+		break;
+	case ELECTION_CUT: e->up = false; break;
+	case ELECTION_EXPIRED: on_expired(e, out); break;
+	case ELECTION_VIEW:
+		e->view = event->view;
+		e->owner_ms = event->owner_ms;
+		break;
+	case ELECTION_WATCH: on_watch(e, event, out); break;
+	case ELECTION_NODE: on_node(e, event, out); break;
+	case ELECTION_NODE_FAILED: on_node_failed(e, event); break;
+	case ELECTION_CLAIMED: on_claimed(e, event, out); break;
+	case ELECTION_RELEASED: on_released(e, event, out); break;
+	case ELECTION_INTEREST: e->interest = event->on; break;
+	case ELECTION_HOLD:
+		e->held = event->on;
+		e->hold_until_ms = event->hold_until_ms;
+		break;
+	case ELECTION_CONFIG: e->config = event->config; break;
+	case ELECTION_DEADLINE: break;
+	case ELECTION_EVENTS: assert(false);
+	}
+	settle(e, event->now, out);
+	election_check(e);
+}
+
+int64_t election_deadline(const struct election *e, struct election_time now)
+{
+	const char *reason;
+
+	if (!e->up)
+		return ELECTION_NEVER;
+	switch (e->state) {
+	case ELECTION_VACANT:
+		if (e->view.candidate)
+			return claim_time(e);
+		break;
+	case ELECTION_LEADING: {
+		int64_t at = release_time(e, now, &reason);
+		if (at != ELECTION_NEVER)
+			return at;
+		break;
+	}
+	case ELECTION_FOLLOWING:
+	case ELECTION_RESOLVING: break;
+	case ELECTION_DOWN:
+	case ELECTION_CLAIMING:
+	case ELECTION_RELEASING:
+	case ELECTION_STATES: return ELECTION_NEVER;
+	}
+	bool waits = e->reads == 0 &&
+		     (e->state == ELECTION_RESOLVING || (!e->watched && wants_watch(e)));
+	return waits && e->retry_ms > 0 ? e->retry_ms : ELECTION_NEVER;
+}
+
+void election_check(const struct election *e)
+{
+	assert(e->state < ELECTION_STATES);
+	switch (e->state) {
+	case ELECTION_DOWN: assert(!e->up && !e->watched && e->reads == 0 && !e->node.known); break;
+	case ELECTION_FOLLOWING: assert(!e->node.known || (e->node.exists && !e->node.mine)); break;
+	case ELECTION_VACANT: assert(!e->node.exists); break;
+	case ELECTION_LEADING:
+		assert(e->node.known && e->node.exists && e->node.mine && e->node.token > 0);
+		break;
+	case ELECTION_CLAIMING: assert(e->reads > 0); break;
+	case ELECTION_RESOLVING:
+	case ELECTION_RELEASING:
+	case ELECTION_STATES: break;
+	}
+	assert(!e->reads || e->state != ELECTION_DOWN);
+}

@@ -1,0 +1,105 @@
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "daemon/config.h"
+#include "daemon/sidecar.h"
+#include "daemon/taskfile.h"
+
+#define CONFIG_FILE "/etc/zkleader/zkleader.conf"
+
+static const char usage[] =
+	"usage: zkleaderd [-c FILE] [-t] [-V] [-h]\n"
+	"\n"
+	"The sidecar: registers this host's application version in ZooKeeper and runs one leader\n"
+	"election for each configured task. Stays in the foreground and logs to standard error.\n"
+	"\n"
+	"  -c, --config FILE  the configuration (default " CONFIG_FILE ")\n"
+	"  -t, --test         check it and every task file, print each problem as FILE:LINE: "
+	"text,\n"
+	"                     exit 0 or 78\n"
+	"  -V, --version      print the version\n"
+	"  -h, --help         print this\n"
+	"\n"
+	"Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again.\n"
+	"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n";
+
+static void print_problems(const struct problems *problems)
+{
+	for (size_t i = 0; i < problems->n; i++)
+		fprintf(stderr, "%s:%d: %s\n", problems->list[i].file, problems->list[i].line,
+			problems->list[i].message);
+}
+
+static int test(const char *file)
+{
+	struct problems problems;
+	struct config *config = NULL;
+	struct task_files tasks;
+	size_t n = 0;
+
+	problems_init(&problems);
+	task_files_init(&tasks);
+	if (config_load(file, &config, &problems) == 0) {
+		taskdir_load(config, &tasks, &problems);
+		free(task_files_tasks(&tasks, &n));
+	}
+	print_problems(&problems);
+	int code = problems.n == 0 ? 0 : EX_CONFIG;
+	if (code == 0)
+		printf("%s: good, %zu %s\n", file, n, n == 1 ? "task" : "tasks");
+	task_files_done(&tasks);
+	config_free(config);
+	problems_done(&problems);
+	return code;
+}
+
+static int run(const char *file)
+{
+	struct problems problems;
+	struct config *config = NULL;
+
+	problems_init(&problems);
+	if (config_load(file, &config, &problems) != 0) {
+		print_problems(&problems);
+		problems_done(&problems);
+		return EX_CONFIG;
+	}
+	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
+	zk_log_detail(config->log_level == LOG_DEBUG);
+	return sidecar_run(file, config, &problems);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"test", no_argument, NULL, 't'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	const char *file = CONFIG_FILE;
+	bool only_test = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:tVh", options, NULL)) != -1) {
+		switch (c) {
+		case 'c': file = optarg; break;
+		case 't': only_test = true; break;
+		case 'V': puts("zkleaderd " ZKLEADER_VERSION); return 0;
+		case 'h': fputs(usage, stdout); return 0;
+		default: fputs("Try 'zkleaderd -h'.\n", stderr); return 1;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "zkleaderd: unexpected argument \"%s\"\nTry 'zkleaderd -h'.\n",
+			argv[optind]);
+		return 1;
+	}
+	return only_test ? test(file) : run(file);
+}

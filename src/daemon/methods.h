@@ -1,0 +1,35 @@
+/* What the control socket's methods do: docs/PROTOCOL.md describes each. */
+#ifndef ZKLEADER_DAEMON_METHODS_H
+#define ZKLEADER_DAEMON_METHODS_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/control.h"
+#include "daemon/leaders.h"
+
+struct sidecar;
+
+#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* that a check may wait */
+#define METHODS_SURVEY_MAX_MS 3000 /* that a table waits for what is on its way from ZooKeeper */
+
+struct parked;
+
+struct methods {
+	struct sidecar *sidecar;
+	struct parked *parked; /* requests that wait */
+	bool dirty;	       /* something has changed: look at them again */
+	uv_prepare_t look;
+	uv_timer_t due;
+};
+
+void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop);
+/* The handlers of control, leaders and registry that end here. */
+void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
+void methods_client_gone(struct methods *m, struct client *c);
+void methods_task_changed(struct methods *m, struct task *t);
+void methods_task_added(struct methods *m, struct task *t);
+void methods_task_removed(struct methods *m, struct task *t);
+void methods_membership(struct methods *m, const char *event, const struct member *member);
+
+#endif

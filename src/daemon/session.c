@@ -1,0 +1,382 @@
+#include "daemon/session.h"
+
+#include <assert.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
+#define RELOOKUP_MS	10000 /* while no server answers */
+#define REOPEN_MS	1000  /* after a session that ended; the first time at once */
+#define REFUSED_MIN_MS	2000
+#define REFUSED_MAX_MS	60000
+#define CONFIRM_IDLE_MS 60000 /* the timer while nothing is led and T is not known */
+
+static void open_handle(struct session *s);
+static void look_up(struct session *s);
+
+const char *session_state_name(const struct session *s)
+{
+	static const char *const names[] = {
+		[SESSION_LOOKUP] = "lookup",	     [SESSION_CONNECTING] = "connecting",
+		[SESSION_CONNECTED] = "unconfirmed", [SESSION_UP] = "connected",
+		[SESSION_REFUSED] = "refused",	     [SESSION_CLOSED] = "closed",
+	};
+	return names[s->state];
+}
+
+bool session_is_up(const struct session *s)
+{
+	return s->state == SESSION_UP;
+}
+
+int64_t session_lease_left(const struct session *s)
+{
+	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, clock_boot_ms());
+}
+
+static void set_state(struct session *s, enum session_state state, const char *problem)
+{
+	if (problem && strcmp(problem, s->problem) != 0)
+		snprintf(s->problem, sizeof(s->problem), "%s", problem);
+	if (!problem)
+		s->problem[0] = '\0';
+	if (s->state == state)
+		return;
+	const char *from = session_state_name(s);
+	s->state = state;
+	log_info("session", LOG_STR("from", from), LOG_STR("to", session_state_name(s)),
+		 LOG_STR("problem", s->problem[0] ? s->problem : NULL),
+		 LOG_STR("server", s->zk && zk_server(s->zk)[0] ? zk_server(s->zk) : NULL),
+		 LOG_HEX("session", s->id), LOG_INT("timeout_ms", s->lease.timeout_ms));
+}
+
+/* --- the lease ---------------------------------------------------------------------------------
+ */
+
+static void on_confirm_reply(void *arg, const struct zk_reply *reply)
+{
+	struct session *s = arg;
+
+	switch (reply->code) {
+	case ZK_OK: session_confirmed(s, reply->sent_ms); break;
+	case ZK_NO_NODE: session_unregistered(s); break;
+	case ZK_UNKNOWN:
+	case ZK_ABANDONED: break;
+	case ZK_NODE_EXISTS:
+	case ZK_BAD_VERSION:
+	case ZK_NO_AUTH:
+	case ZK_FAILED: log_warning("confirmation refused", LOG_STR("why", reply->text)); break;
+	}
+}
+
+void session_confirm(struct session *s)
+{
+	struct zk_op check = {.type = ZK_OP_CHECK, .path = s->registration, .version = -1};
+
+	if (s->registration[0] && (s->state == SESSION_CONNECTED || s->state == SESSION_UP))
+		zk_multi(s->zk, &check, 1, on_confirm_reply, s);
+}
+
+static void on_confirm_timer(uv_timer_t *timer)
+{
+	struct session *s = timer->data;
+
+	/* On a fresh connection a confirmation is owed in any case. */
+	if (s->leading || s->state == SESSION_CONNECTED)
+		session_confirm(s);
+}
+
+static void set_confirm_timer(struct session *s)
+{
+	int64_t every =
+		s->lease.timeout_ms > 0 ? lease_interval(s->lease.timeout_ms) : CONFIRM_IDLE_MS;
+
+	uv_timer_start(&s->confirm, on_confirm_timer, (uint64_t)every, (uint64_t)every);
+}
+
+void session_confirmed(struct session *s, int64_t sent_ms)
+{
+	lease_confirm(&s->lease, sent_ms);
+	if (s->state != SESSION_CONNECTED)
+		return;
+	set_state(s, SESSION_UP, NULL);
+	s->handlers.up(s->handlers.arg);
+}
+
+void session_registered(struct session *s, const char *path, int64_t sent_ms)
+{
+	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	session_confirmed(s, sent_ms);
+}
+
+void session_unregistered(struct session *s)
+{
+	if (!s->registration[0])
+		return;
+	log_warning("registration gone", LOG_STR("path", s->registration));
+	s->registration[0] = '\0';
+	s->handlers.connected(s->handlers.arg);
+}
+
+void session_set_leading(struct session *s, bool leading)
+{
+	if (leading && !s->leading) {
+		s->leading = true;
+		session_confirm(s);
+	}
+	s->leading = leading;
+}
+
+/* --- the handle --------------------------------------------------------------------------------
+ */
+
+static void end_session(struct session *s)
+{
+	lease_end(&s->lease);
+	s->id = 0;
+	s->registration[0] = '\0';
+	s->leading = false;
+	s->handlers.expired(s->handlers.arg);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+	struct session *s = timer->data;
+
+	if (s->state == SESSION_CLOSED)
+		return;
+	if (!s->zk && s->servers[0])
+		open_handle(s);
+	else
+		look_up(s);
+}
+
+static void retry_in(struct session *s, int64_t ms)
+{
+	uv_timer_start(&s->retry, on_retry, (uint64_t)ms, 0);
+}
+
+static void on_connected(struct session *s)
+{
+	int64_t id = zk_session(s->zk);
+
+	/* Some servers hand out another session without saying that the old one is gone. */
+	if (s->id != 0 && s->id != id)
+		end_session(s);
+	uv_timer_stop(&s->retry);
+	s->refused_ms = 0;
+	if (s->id != id) {
+		s->id = id;
+		lease_begin(&s->lease, zk_timeout(s->zk));
+	}
+	set_state(s, SESSION_CONNECTED, NULL);
+	set_confirm_timer(s);
+	if (s->registration[0])
+		session_confirm(s);
+	else
+		s->handlers.connected(s->handlers.arg);
+}
+
+static void on_state(void *arg, enum zk_state state)
+{
+	struct session *s = arg;
+
+	switch (state) {
+	case ZK_CONNECTED: on_connected(s); break;
+	case ZK_CONNECTING:
+		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
+			s->handlers.cut(s->handlers.arg);
+		set_state(s, SESSION_CONNECTING, "no connection to a server");
+		retry_in(s, RELOOKUP_MS);
+		break;
+	case ZK_EXPIRED:
+		set_state(s, SESSION_CONNECTING, "session expired");
+		end_session(s);
+		zk_close(s->zk, NULL, NULL);
+		s->zk = NULL;
+		retry_in(s, 0);
+		break;
+	case ZK_AUTH_FAILED:
+		set_state(s, SESSION_REFUSED,
+			  "authentication refused by the server: see auth-file");
+		end_session(s);
+		zk_close(s->zk, NULL, NULL);
+		s->zk = NULL;
+		s->refused_ms = s->refused_ms == 0 ? REFUSED_MIN_MS : s->refused_ms * 2;
+		if (s->refused_ms > REFUSED_MAX_MS)
+			s->refused_ms = REFUSED_MAX_MS;
+		log_error("authentication refused", LOG_INT("retry_ms", s->refused_ms));
+		retry_in(s, s->refused_ms);
+		break;
+	}
+}
+
+static void on_watch(void *arg, enum zk_watch type, const char *path)
+{
+	struct session *s = arg;
+
+	s->handlers.watch(s->handlers.arg, type, path);
+}
+
+static void open_handle(struct session *s)
+{
+	struct zk_options options = {
+		.servers = s->servers,
+		.timeout_ms = (int)s->config->session_timeout_ms,
+		.auth_scheme = s->config->auth_scheme,
+		.auth_credential = s->config->auth_credential,
+	};
+	struct zk_handlers handlers = {.state = on_state, .watch = on_watch, .arg = s};
+	int error = zk_open(&s->zk, s->loop, &options, &handlers);
+
+	if (error) {
+		s->zk = NULL;
+		set_state(s, SESSION_CONNECTING, "the ZooKeeper client does not start");
+		log_error("no client", LOG_STR("servers", s->servers),
+			  LOG_STR("why", strerror(-error)));
+		retry_in(s, REOPEN_MS);
+		return;
+	}
+	set_state(s, SESSION_CONNECTING, "no server has answered yet");
+	retry_in(s, RELOOKUP_MS);
+}
+
+/* --- finding the servers: off the loop, as the library's own way blocks its thread ---------------
+ */
+
+static bool is_listed(const char *list, const char *one)
+{
+	size_t len = strlen(one);
+
+	for (const char *at = strstr(list, one); at; at = strstr(at + 1, one))
+		if ((at == list || at[-1] == ',') && (at[len] == '\0' || at[len] == ','))
+			return true;
+	return false;
+}
+
+static void add_found(struct session *s, const struct addrinfo *list)
+{
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		char host[NI_MAXHOST], port[NI_MAXSERV];
+		if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), port, sizeof(port),
+				NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+			continue;
+		char one[NI_MAXHOST + NI_MAXSERV + 4];
+		snprintf(one, sizeof(one), a->ai_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
+			 port);
+		size_t used = strlen(s->found);
+		if (used + strlen(one) + 2 <= sizeof(s->found) && !is_listed(s->found, one))
+			snprintf(s->found + used, sizeof(s->found) - used, "%s%s", used ? "," : "",
+				 one);
+	}
+}
+
+static void lookup_done(struct session *s, const char *problem)
+{
+	s->looking_up = false;
+	if (!s->found[0]) {
+		set_state(s, s->zk ? s->state : SESSION_LOOKUP, problem);
+		retry_in(s, s->zk ? RELOOKUP_MS : LOOKUP_RETRY_MS);
+		return;
+	}
+	bool changed = strcmp(s->found, s->servers) != 0;
+	memcpy(s->servers, s->found, sizeof(s->servers));
+	if (!s->zk) {
+		open_handle(s);
+		return;
+	}
+	if (changed) {
+		log_info("other addresses", LOG_STR("servers", s->servers));
+		zk_set_servers(s->zk, s->servers);
+	}
+	if (s->state == SESSION_CONNECTING)
+		retry_in(s, RELOOKUP_MS);
+}
+
+static void look_up_next(struct session *s, const char *problem);
+
+static void on_looked_up(uv_getaddrinfo_t *lookup, int status, struct addrinfo *list)
+{
+	struct session *s = lookup->data;
+	const struct config_host *host = &s->config->hosts[s->next_host];
+	char problem[256] = "";
+
+	if (status == 0)
+		add_found(s, list);
+	else
+		snprintf(problem, sizeof(problem), "cannot look up %.100s: %s", host->host,
+			 uv_strerror(status));
+	uv_freeaddrinfo(list);
+	if (s->state == SESSION_CLOSED)
+		return;
+	if (problem[0] && strcmp(problem, s->problem) != 0)
+		log_warning("lookup failed", LOG_STR("host", host->host),
+			    LOG_STR("why", uv_strerror(status)));
+	s->next_host++;
+	look_up_next(s, problem[0] ? problem : s->problem);
+}
+
+static void look_up_next(struct session *s, const char *problem)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	char port[8];
+
+	if (s->next_host >= s->config->n_hosts) {
+		lookup_done(s, problem);
+		return;
+	}
+	const struct config_host *host = &s->config->hosts[s->next_host];
+	snprintf(port, sizeof(port), "%u", (unsigned)host->port);
+	s->lookup.data = s;
+	if (uv_getaddrinfo(s->loop, &s->lookup, on_looked_up, host->host, port, &hints) != 0) {
+		s->next_host++;
+		look_up_next(s, "cannot start a lookup");
+	}
+}
+
+static void look_up(struct session *s)
+{
+	if (s->looking_up)
+		return;
+	s->looking_up = true;
+	s->next_host = 0;
+	s->found[0] = '\0';
+	look_up_next(s, "no address of a server was found");
+}
+
+void session_init(struct session *s, uv_loop_t *loop, const struct config *config,
+		  const struct session_handlers *handlers)
+{
+	memset(s, 0, sizeof(*s));
+	s->loop = loop;
+	s->config = config;
+	s->handlers = *handlers;
+	uv_timer_init(loop, &s->confirm);
+	uv_timer_init(loop, &s->retry);
+	s->confirm.data = s;
+	s->retry.data = s;
+}
+
+void session_start(struct session *s)
+{
+	look_up(s);
+}
+
+void session_stop(struct session *s, void (*done)(void *arg), void *arg)
+{
+	set_state(s, SESSION_CLOSED, NULL);
+	uv_timer_stop(&s->confirm);
+	uv_timer_stop(&s->retry);
+	end_session(s);
+	struct zk *zk = s->zk;
+	s->zk = NULL;
+	if (zk)
+		zk_close(zk, done, arg);
+	else
+		done(arg);
+}

@@ -1,0 +1,470 @@
+#include "daemon/sidecar.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/notify.h"
+
+#define CHANGES_TEXT_MAX (1024 * 1024)
+
+/* --- problems and changes ---------------------------------------------------------------------- */
+
+static bool is_known_problem(const struct problems *known, const struct problem *p)
+{
+	for (size_t i = 0; i < known->n; i++)
+		if (known->list[i].line == p->line && strcmp(known->list[i].file, p->file) == 0 &&
+		    strcmp(known->list[i].message, p->message) == 0)
+			return true;
+	return false;
+}
+
+/* Puts the new list in the place of the old one, and logs what was not in that. */
+static void set_problems(struct sidecar *s, struct problems *problems)
+{
+	for (size_t i = 0; i < problems->n; i++) {
+		const struct problem *p = &problems->list[i];
+		if (!is_known_problem(&s->problems, p))
+			log_error("refused", LOG_STR("file", p->file), LOG_INT("line", p->line),
+				  LOG_STR("why", p->message));
+	}
+	if (problems->n == 0 && s->problems.n > 0)
+		log_info("no problem is left in the configuration", LOG_END);
+	problems_done(&s->problems);
+	s->problems = *problems;
+}
+
+static void add_change(struct changes *changes, const char *what, const char *name)
+{
+	char line[256];
+	int len = snprintf(line, sizeof(line), "%s %s\n", what, name);
+
+	log_info("reloaded", LOG_STR("what", what), LOG_STR("name", name));
+	if (len > 0 && (size_t)len < sizeof(line))
+		buffer_append(&changes->text, line, (size_t)len);
+}
+
+/* Both lists are sorted by name. */
+static void compare_tasks(const struct task_files *old, const struct task_files *new,
+			  struct changes *changes)
+{
+	size_t n_old, n_new, i = 0, j = 0;
+	const struct task_config **a = task_files_tasks(old, &n_old);
+	const struct task_config **b = task_files_tasks(new, &n_new);
+
+	while (i < n_old || j < n_new) {
+		int order = i == n_old ? 1 : j == n_new ? -1 : strcmp(a[i]->name, b[j]->name);
+		if (order < 0) {
+			add_change(changes, "task removed:", a[i++]->name);
+		} else if (order > 0) {
+			add_change(changes, "task added:", b[j++]->name);
+		} else {
+			if (!task_config_equal(a[i], b[j]))
+				add_change(changes, "task changed:", b[j]->name);
+			i++, j++;
+		}
+	}
+	free(a);
+	free(b);
+}
+
+/* --- reading files again ----------------------------------------------------------------------- */
+
+static bool text_differs(const char *a, const char *b)
+{
+	return (a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0);
+}
+
+/* The keys that the running connection, socket and registration were made from. */
+static void tell_restart_keys(const struct config *start, const struct config *now,
+			      struct changes *changes)
+{
+	static const char text[] = "takes effect with a restart:";
+
+	if (text_differs(start->zookeeper, now->zookeeper))
+		add_change(changes, text, "zookeeper");
+	if (text_differs(start->root, now->root))
+		add_change(changes, text, "root");
+	if (start->session_timeout_ms != now->session_timeout_ms)
+		add_change(changes, text, "session-timeout");
+	if (text_differs(start->address, now->address))
+		add_change(changes, text, "address");
+	if (text_differs(start->socket, now->socket) || start->socket_mode != now->socket_mode ||
+	    text_differs(start->socket_group, now->socket_group))
+		add_change(changes, text, "socket");
+	if (text_differs(start->auth_scheme, now->auth_scheme) ||
+	    text_differs(start->auth_credential, now->auth_credential))
+		add_change(changes, text, "auth-file");
+}
+
+static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)
+{
+	struct config *old = s->config;
+
+	if (text_differs(old->version, config->version))
+		add_change(changes, "version changed:", config->version);
+	if (old->yield_delay_ms != config->yield_delay_ms)
+		add_change(changes, "changed:", "yield-delay");
+	if (old->tick_guard_ms != config->tick_guard_ms)
+		add_change(changes, "changed:", "tick-guard");
+	if (text_differs(old->task_dir, config->task_dir))
+		add_change(changes, "changed:", "task-dir");
+	if (old->log_level != config->log_level || old->log_format != config->log_format)
+		add_change(changes, "changed:", "log-level or log-format");
+	tell_restart_keys(s->start, config, changes);
+	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
+	zk_log_detail(config->log_level == LOG_DEBUG);
+	registry_set_version(&s->registry, config->version);
+	files_watch(&s->files, config->task_dir, config->version_file);
+	s->config = config;
+	if (old != s->start)
+		config_free(old);
+}
+
+static void load_tasks(struct sidecar *s, struct problems *problems, struct changes *changes)
+{
+	struct task_files loaded, effective;
+
+	task_files_init(&loaded);
+	task_files_init(&effective);
+	taskdir_load(s->config, &loaded, problems);
+	taskdir_merge(&s->tasks, &loaded, &effective);
+	task_files_done(&loaded);
+	compare_tasks(&s->tasks, &effective, changes);
+	size_t n;
+	const struct task_config **tasks = task_files_tasks(&effective, &n);
+	leaders_apply(&s->leaders, s->config, tasks, n);
+	free(tasks);
+	task_files_done(&s->tasks);
+	s->tasks = effective;
+}
+
+void sidecar_reload(struct sidecar *s, struct changes *changes)
+{
+	struct problems problems;
+	struct config *config = NULL;
+
+	buffer_init(&changes->text, CHANGES_TEXT_MAX);
+	problems_init(&problems);
+	notify_send("RELOADING=1");
+	if (config_load(s->config_file, &config, &problems) == 0)
+		apply_config(s, config, changes);
+	load_tasks(s, &problems, changes);
+	changes->refused = problems.n > 0;
+	set_problems(s, &problems);
+	notify_send("READY=1");
+}
+
+static void on_tasks_changed(void *arg)
+{
+	struct sidecar *s = arg;
+	struct changes changes;
+	struct problems problems;
+
+	/* What was wrong with the main file still is. */
+	problems_init(&problems);
+	for (size_t i = 0; i < s->problems.n; i++) {
+		const struct problem *p = &s->problems.list[i];
+		if (strcmp(p->file, s->config_file) == 0)
+			problems_add(&problems, p->file, p->line, "%s", p->message);
+	}
+	buffer_init(&changes.text, CHANGES_TEXT_MAX);
+	load_tasks(s, &problems, &changes);
+	buffer_done(&changes.text);
+	set_problems(s, &problems);
+}
+
+static void on_version_changed(void *arg)
+{
+	struct sidecar *s = arg;
+	struct problems problems;
+	char *version;
+
+	problems_init(&problems);
+	if (config_read_version(s->config, &version, &problems) == 0) {
+		if (strcmp(version, s->config->version) != 0)
+			log_info("version changed", LOG_STR("from", s->config->version),
+				 LOG_STR("to", version));
+		free(s->config->version);
+		s->config->version = version;
+		registry_set_version(&s->registry, version);
+	}
+	for (size_t i = 0; i < problems.n; i++)
+		log_error("version not read, the last one stays",
+			  LOG_STR("file", problems.list[i].file),
+			  LOG_STR("why", problems.list[i].message));
+	problems_done(&problems);
+}
+
+/* --- what the parts tell each other -------------------------------------------------------------- */
+
+static void on_connected(void *arg)
+{
+	registry_connected(&((struct sidecar *)arg)->registry);
+}
+
+static void tell_systemd(struct sidecar *s)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "STATUS=%s, leading %zu of %zu tasks",
+		 session_state_name(&s->session), s->leaders.n_leading, s->leaders.n_published);
+	notify_send(text);
+}
+
+static void on_up(void *arg)
+{
+	struct sidecar *s = arg;
+
+	leaders_up(&s->leaders);
+	registry_up(&s->registry);
+	tell_systemd(s);
+}
+
+static void on_cut(void *arg)
+{
+	struct sidecar *s = arg;
+
+	registry_cut(&s->registry);
+	leaders_cut(&s->leaders);
+	tell_systemd(s);
+}
+
+static void on_expired(void *arg)
+{
+	struct sidecar *s = arg;
+
+	leaders_expired(&s->leaders);
+	registry_expired(&s->registry);
+	tell_systemd(s);
+}
+
+static void on_watch(void *arg, enum zk_watch type, const char *path)
+{
+	struct sidecar *s = arg;
+
+	registry_watch(&s->registry, type, path);
+	leaders_watch(&s->leaders, type, path);
+}
+
+static void on_joined(void *arg, const struct member *m)
+{
+	struct sidecar *s = arg;
+
+	log_info("worker joined", LOG_STR("id", m->worker->id),
+		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
+		 LOG_STR("hostname", m->worker->hostname));
+	methods_membership(&s->methods, "joined", m);
+}
+
+static void on_left(void *arg, const struct member *m)
+{
+	struct sidecar *s = arg;
+
+	log_info("worker left", LOG_STR("id", m->worker->id),
+		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip));
+	methods_membership(&s->methods, "left", m);
+}
+
+static void on_fleet_changed(void *arg)
+{
+	leaders_fleet_changed(&((struct sidecar *)arg)->leaders);
+}
+
+static void on_task_changed(void *arg, struct task *t)
+{
+	methods_task_changed(&((struct sidecar *)arg)->methods, t);
+}
+
+static void on_task_added(void *arg, struct task *t)
+{
+	methods_task_added(&((struct sidecar *)arg)->methods, t);
+}
+
+static void on_task_removed(void *arg, struct task *t)
+{
+	methods_task_removed(&((struct sidecar *)arg)->methods, t);
+}
+
+static void on_request(void *arg, struct client *c, const struct rpc_message *m)
+{
+	methods_request(&((struct sidecar *)arg)->methods, c, m);
+}
+
+static void on_client_gone(void *arg, struct client *c)
+{
+	methods_client_gone(&((struct sidecar *)arg)->methods, c);
+}
+
+/* --- starting and stopping ----------------------------------------------------------------------- */
+
+static void on_stopped(void *arg)
+{
+	uv_stop(((struct sidecar *)arg)->loop);
+}
+
+static void on_stop_timer(uv_timer_t *timer)
+{
+	log_warning("the server does not answer the farewell", LOG_END);
+	on_stopped(timer->data);
+}
+
+static void on_term(uv_signal_t *handle, int number)
+{
+	struct sidecar *s = handle->data;
+
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"));
+	notify_send("STOPPING=1");
+	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
+	session_stop(&s->session, on_stopped, s);
+}
+
+static void on_hup(uv_signal_t *handle, int number)
+{
+	struct sidecar *s = handle->data;
+	struct changes changes;
+
+	(void)number;
+	if (s->stopping)
+		return;
+	log_info("reloading", LOG_STR("signal", "HUP"));
+	sidecar_reload(s, &changes);
+	buffer_done(&changes.text);
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+	(void)timer;
+	notify_send("WATCHDOG=1");
+}
+
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void init_parts(struct sidecar *s)
+{
+	const struct session_handlers session_handlers = {.connected = on_connected,
+							  .up = on_up,
+							  .cut = on_cut,
+							  .expired = on_expired,
+							  .watch = on_watch,
+							  .arg = s};
+	const struct registry_handlers registry_handlers = {
+		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = s};
+	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
+							  .added = on_task_added,
+							  .removed = on_task_removed,
+							  .arg = s};
+
+	session_init(&s->session, s->loop, s->start, &session_handlers);
+	registry_init(&s->registry, s->loop, s->start, &s->session, &registry_handlers);
+	leaders_init(&s->leaders, s->loop, s->config, &s->session, &s->registry, &leaders_handlers);
+	methods_init(&s->methods, s, s->loop);
+	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
+	s->control.request = on_request;
+	s->control.gone = on_client_gone;
+	s->control.arg = s;
+	uv_timer_init(s->loop, &s->stop_timer);
+	uv_timer_init(s->loop, &s->watchdog);
+	s->stop_timer.data = s;
+	uv_signal_t *signals[] = {&s->term, &s->intr, &s->hup};
+	for (size_t i = 0; i < 3; i++) {
+		uv_signal_init(s->loop, signals[i]);
+		signals[i]->data = s;
+	}
+	uv_signal_start(&s->term, on_term, SIGTERM);
+	uv_signal_start(&s->intr, on_term, SIGINT);
+	uv_signal_start(&s->hup, on_hup, SIGHUP);
+}
+
+static int open_socket(struct sidecar *s)
+{
+	const struct config *c = s->start;
+	int error = control_open(&s->control, s->loop, c->socket, c->socket_mode,
+				 c->socket_group ? c->socket_gid : (gid_t)-1);
+
+	if (error == -EADDRINUSE)
+		log_error("another sidecar is running on this socket", LOG_STR("socket", c->socket),
+			  LOG_STR("remedy", "stop it, or give this one a socket of its own"));
+	else if (error == -EEXIST)
+		log_error("there is something else than a socket in its place",
+			  LOG_STR("socket", c->socket));
+	else if (error)
+		log_error("cannot open the socket", LOG_STR("socket", c->socket),
+			  LOG_STR("why", strerror(-error)));
+	return error;
+}
+
+static void on_walk(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+/* Frees what there is, so that a leak shows in the tests; the loop may still have a thread at work. */
+static void done_parts(struct sidecar *s)
+{
+	control_close(&s->control);
+	uv_walk(s->loop, on_walk, NULL);
+	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
+		;
+	leaders_done(&s->leaders);
+	registry_done(&s->registry);
+	files_done(&s->files);
+	task_files_done(&s->tasks);
+	problems_done(&s->problems);
+	if (s->config != s->start)
+		config_free(s->config);
+	config_free(s->start);
+}
+
+int sidecar_run(const char *config_file, struct config *config, struct problems *problems)
+{
+	struct sidecar s = {.config_file = config_file, .start = config, .config = config};
+	struct changes changes = {.refused = false};
+
+	signal(SIGPIPE, SIG_IGN);
+	raise_limits();
+	s.loop = uv_default_loop();
+	problems_init(&s.problems);
+	task_files_init(&s.tasks);
+	init_parts(&s);
+	int code = open_socket(&s) == 0 ? 0 : 1;
+	if (code == 0) {
+		log_info("starting", LOG_STR("version", ZKLEADER_VERSION),
+			 LOG_STR("config", config_file), LOG_STR("application", config->version),
+			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
+		buffer_init(&changes.text, CHANGES_TEXT_MAX);
+		registry_set_version(&s.registry, config->version);
+		load_tasks(&s, problems, &changes);
+		buffer_done(&changes.text);
+		set_problems(&s, problems);
+		files_watch(&s.files, config->task_dir, config->version_file);
+		session_start(&s.session);
+		if (notify_watchdog_ms() > 0)
+			uv_timer_start(&s.watchdog, on_watchdog, 0, (uint64_t)notify_watchdog_ms());
+		notify_send("READY=1");
+		uv_run(s.loop, UV_RUN_DEFAULT);
+		log_info("stopped", LOG_END);
+	}
+	done_parts(&s);
+	return code;
+}

@@ -1,0 +1,50 @@
+/* The sidecar: all its parts, and what is passed between them. */
+#ifndef ZKLEADER_DAEMON_SIDECAR_H
+#define ZKLEADER_DAEMON_SIDECAR_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buffer.h"
+#include "daemon/config.h"
+#include "daemon/control.h"
+#include "daemon/files.h"
+#include "daemon/leaders.h"
+#include "daemon/methods.h"
+#include "daemon/registry.h"
+#include "daemon/session.h"
+#include "daemon/taskfile.h"
+
+#define SIDECAR_STOP_MS 1500 /* for the farewell to a server that may be stalled */
+
+struct sidecar {
+	uv_loop_t *loop;
+	const char *config_file;
+	struct config
+		*start; /* of the start: where the connection, the socket and we ourselves are */
+	struct config *config;	  /* in force */
+	struct problems problems; /* of all files, as last read */
+	struct task_files tasks;  /* in force */
+	struct session session;
+	struct registry registry;
+	struct leaders leaders;
+	struct control control;
+	struct methods methods;
+	struct files files;
+	uv_signal_t term, intr, hup;
+	uv_timer_t stop_timer, watchdog;
+	bool stopping;
+};
+
+/* What a reload did, as lines for people. */
+struct changes {
+	struct buffer text; /* one line each, terminated by a newline */
+	bool refused;	    /* a file was */
+};
+
+/* Runs until told to stop; takes the configuration over. Returns the exit code. */
+int sidecar_run(const char *config_file, struct config *config, struct problems *problems);
+/* Reads all files again; what is refused leaves the last good state in force. */
+void sidecar_reload(struct sidecar *s, struct changes *ret_changes);
+
+#endif
