@@ -30,6 +30,8 @@ void problems_vadd(struct problems *p, const char *file, int line, const char *f
 	__attribute__((format(printf, 4, 0)));
 /* Appends copies of what the other has. */
 void problems_append(struct problems *p, const struct problems *other);
+/* Sorts those from index `first` on by line; what is on one line keeps its order. */
+void problems_sort(struct problems *p, size_t first);
 /* Whether the text is UTF-8 without control characters. */
 bool text_is_printable(const char *text);
 

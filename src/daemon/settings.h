@@ -20,55 +20,64 @@
 #define SETTINGS_FILE_MAX     (1024 * 1024) /* bytes of a file */
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* of a list */
+#define SETTINGS_KEYS_MAX     32   /* of a form */
 
-enum setting_type {
-	SETTING_TEXT,
-	SETTING_PATH, /* a relative one starts at the folder of the file */
-	SETTING_DURATION,
-	SETTING_INTEGER,
-	SETTING_CHOICE,
-	SETTING_LIST,
-};
+enum setting_type { SETTING_TEXT, SETTING_DURATION, SETTING_INTEGER, SETTING_CHOICE, SETTING_LIST };
 
-/* A key that a file may have, and whether it lies within a section is the table's matter. */
+/* A key that a file may have. */
 struct setting_key {
 	const char *name;
 	enum setting_type type;
-	const char *preset;	    /* the default as it would be written, unquoted; NULL: none */
+	const char *preset;	    /* the default as it is written, without quotes; NULL: none */
 	const char *help;	    /* a line for people */
-	int64_t min, max;	    /* DURATION (ms) and INTEGER */
-	const char *const *choices; /* CHOICE: NULL ends them */
+	int64_t min, max;	    /* DURATION in ms, and INTEGER */
+	const char *const *choices; /* CHOICE: a NULL ends them */
 };
 
-/* A key that has been set. */
+/* What a key is set to, in the file or by default. */
 struct setting {
-	const struct setting_key *key;
-	int line; /* of the key; 1 where it is the default */
-	bool preset;
-	char **values; /* one, but for a LIST */
-	size_t n_values;
-	int64_t number; /* DURATION, INTEGER, and the index of a CHOICE */
+	int line;	/* of the key; 0: it is not in the file */
+	char **values;	/* a single one, but for a LIST; never an empty text */
+	size_t n;	/* 0: not set, or with a problem that has been told */
+	int64_t number; /* DURATION in ms, INTEGER, and the index of a CHOICE */
 };
 
+/* Keys that belong together: those of the file itself, or those of one of its sections. */
 struct section {
-	char *title; /* NULL: the file itself, outside of all sections */
+	char *title; /* NULL: the file itself, or a title that is missing or bad */
 	int line;
-	struct setting
-		*settings; /* one for each key of the table in its order; n_values 0: not set */
+	struct setting *settings; /* in the order of the keys */
 };
 
-struct settings {
-	struct section *sections;
-	size_t n;
-};
-
-/* What a file is made of: either keys, or sections with a title that have keys. */
+/* What a kind of file is made of. */
 struct settings_form {
 	const struct setting_key *keys;
 	size_t n_keys;
-	const char *section; /* "task"; NULL: the keys stand in the file itself */
+	const char *section; /* the keys stand in sections of this name; NULL: in the file itself */
+	const char *title_needed; /* what the title of a section is, for people */
 	bool (*title_ok)(const char *text, size_t len);
-	const char *title_text; /* what a title is, for people */
 };
+
+struct settings {
+	const struct settings_form *form;
+	char *file;		  /* as people know it */
+	struct section *sections; /* one, where the form has no sections */
+	size_t n;
+};
+
+/*
+ * Reads a file and checks every value by the type of its key. Returns 0 also with problems added, or a
+ * negative errno, with one, where the file itself cannot be read. An empty LIST counts as not set.
+ * ret_settings is for settings_done() after 0 alone.
+ */
+int settings_load(const char *path, const char *shown, const struct settings_form *form,
+		  struct settings *ret_settings, struct problems *problems);
+void settings_done(struct settings *s);
+/* The setting of that name, which has to be one of the form's. */
+const struct setting *settings_get(const struct settings *s, const struct section *section,
+				   const char *name);
+/* Its single text, NULL where it is not set. */
+const char *settings_text(const struct settings *s, const struct section *section,
+			  const char *name);
 
 #endif

@@ -1,4 +1,7 @@
-/* Task files: one of them, the folder of them, and what is in force after some were refused. */
+/*
+ * Task files: one of them (taskfile.c), the folder of them, and what is in force after some were
+ * refused (taskdir.c).
+ */
 #ifndef ZKLEADER_DAEMON_TASKFILE_H
 #define ZKLEADER_DAEMON_TASKFILE_H
 
@@ -17,8 +20,8 @@
 #define TASK_USERS_MAX	     32
 #define TASK_USER_NAME_MAX   32
 #define TASK_HISTORY_MAX     10000
-#define TASK_TICK_MIN_MS     INT64_C(1000) /* and a whole number of seconds: a tick is named by them \
-					    */
+/* A tick is a whole number of seconds, since it is named by them. */
+#define TASK_TICK_MIN_MS INT64_C(1000)
 #define TASK_TICK_MAX_MS (INT64_C(24) * 3600 * 1000)
 #define TASK_WAIT_MAX_MS (INT64_C(24) * 3600 * 1000)
 #define TASK_HOLD_MIN_MS INT64_C(1000)
