@@ -61,7 +61,7 @@ endif
 BASE   := mem buffer clock duration name worker log
 CORE   := version rank fleet lease election
 WIRE   := reader pack record rpc
-DAEMON := config taskfile settings outline textfile problem zk session registry leaders survey control methods files notify sidecar
+DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions files notify sidecar
 CLIENT := zkleader_api connection json output command list tasks status explain watch reload
 
 BASE_LIBS   :=

@@ -27,9 +27,7 @@ void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop);
 /* The handlers of control, leaders and registry that end here. */
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
 void methods_client_gone(struct methods *m, struct client *c);
-void methods_task_changed(struct methods *m, struct task *t);
-void methods_task_added(struct methods *m, struct task *t);
-void methods_task_removed(struct methods *m, struct task *t);
-void methods_membership(struct methods *m, const char *event, const struct member *member);
+void methods_task_changed(struct methods *m);
+void methods_task_removed(struct methods *m, const struct task *t);
 
 #endif

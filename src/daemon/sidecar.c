@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/notify.h"
+#include "daemon/subscriptions.h"
 
 #define CHANGES_TEXT_MAX (1024 * 1024)
 
@@ -261,7 +262,7 @@ static void on_joined(void *arg, const struct member *m)
 	log_info("worker joined", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	methods_membership(&s->methods, "joined", m);
+	subscriptions_membership(s, "joined", m);
 }
 
 static void on_left(void *arg, const struct member *m)
@@ -270,7 +271,7 @@ static void on_left(void *arg, const struct member *m)
 
 	log_info("worker left", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip));
-	methods_membership(&s->methods, "left", m);
+	subscriptions_membership(s, "left", m);
 }
 
 static void on_fleet_changed(void *arg)
@@ -280,17 +281,23 @@ static void on_fleet_changed(void *arg)
 
 static void on_task_changed(void *arg, struct task *t)
 {
-	methods_task_changed(&((struct sidecar *)arg)->methods, t);
+	struct sidecar *s = arg;
+
+	methods_task_changed(&s->methods);
+	subscriptions_task_changed(s, t);
 }
 
 static void on_task_added(void *arg, struct task *t)
 {
-	methods_task_added(&((struct sidecar *)arg)->methods, t);
+	subscriptions_task_added(arg, t);
 }
 
 static void on_task_removed(void *arg, struct task *t)
 {
-	methods_task_removed(&((struct sidecar *)arg)->methods, t);
+	struct sidecar *s = arg;
+
+	methods_task_removed(&s->methods, t);
+	subscriptions_task_removed(s, t);
 }
 
 static void on_request(void *arg, struct client *c, const struct rpc_message *m)

@@ -1,0 +1,139 @@
+#include "daemon/subscriptions.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "daemon/answers.h"
+#include "daemon/sidecar.h"
+
+struct subscription {
+	struct task **tasks;
+	size_t n_tasks;
+	bool all;
+};
+
+static void pack_now(struct pack *p)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_format(clock_wall_ms(), text);
+	pack_kv_str(p, "time", text);
+}
+
+static bool wants(const struct client *c, const struct task *t)
+{
+	const struct subscription *sub = c->subscription;
+
+	if (!sub)
+		return false;
+	for (size_t i = 0; !sub->all && i < sub->n_tasks; i++)
+		if (sub->tasks[i] == t)
+			return true;
+	return sub->all;
+}
+
+void subscription_end(struct client *c)
+{
+	struct subscription *sub = c->subscription;
+
+	if (!sub)
+		return;
+	for (size_t i = 0; i < sub->n_tasks; i++)
+		leaders_subscribe(sub->tasks[i], false);
+	free(sub->tasks);
+	free(sub);
+	c->subscription = NULL;
+}
+
+static void add_task(struct subscription *sub, struct task *t)
+{
+	sub->tasks = mem_resize(sub->tasks, sub->n_tasks + 1, sizeof(*sub->tasks));
+	sub->tasks[sub->n_tasks++] = t;
+	leaders_subscribe(t, true);
+}
+
+void subscription_begin(struct sidecar *s, struct client *c, struct task *const *tasks, size_t n)
+{
+	const struct leaders *l = &s->leaders;
+	struct subscription *sub = mem_calloc(1, sizeof(*sub));
+
+	subscription_end(c);
+	sub->all = n == 0;
+	c->subscription = sub;
+	for (size_t i = 0; i < (sub->all ? l->n_tasks : n); i++)
+		add_task(sub, sub->all ? l->tasks[i] : tasks[i]);
+}
+
+static void notify_leadership(const struct sidecar *s, const struct task *t)
+{
+	struct client *next;
+
+	for (struct client *c = s->control.clients; c; c = next) {
+		next = c->next;
+		if (!wants(c, t))
+			continue;
+		struct pack *p = control_begin(c);
+		rpc_pack_notify(p, "leadership");
+		pack_map(p, ANSWERS_TASK_FIELDS + 1);
+		pack_now(p);
+		answers_pack_task(p, s, t);
+		control_end(c, 0);
+	}
+}
+
+void subscriptions_task_changed(const struct sidecar *s, struct task *t)
+{
+	const struct election_node *node = &t->election.node;
+
+	if (t->watchers == 0) {
+		t->told = false;
+		return;
+	}
+	bool certain = t->election.state == ELECTION_LEADING ||
+		       t->election.state == ELECTION_VACANT ||
+		       (t->election.state == ELECTION_FOLLOWING && node->known);
+	int64_t token = node->exists ? node->token : 0;
+	if (!certain || (t->told && t->told_token == token))
+		return;
+	bool first = !t->told;
+	t->told = true;
+	t->told_token = token;
+	if (!first)
+		notify_leadership(s, t);
+}
+
+void subscriptions_membership(const struct sidecar *s, const char *event, const struct member *m)
+{
+	struct client *next;
+
+	for (struct client *c = s->control.clients; c; c = next) {
+		next = c->next;
+		if (!c->subscription)
+			continue;
+		struct pack *p = control_begin(c);
+		rpc_pack_notify(p, "membership");
+		pack_map(p, ANSWERS_WORKER_FIELDS + 2);
+		pack_kv_str(p, "event", event);
+		pack_now(p);
+		answers_pack_worker(p, s, m, 0);
+		control_end(c, 0);
+	}
+}
+
+void subscriptions_task_added(const struct sidecar *s, struct task *t)
+{
+	for (struct client *c = s->control.clients; c; c = c->next)
+		if (c->subscription && ((struct subscription *)c->subscription)->all)
+			add_task(c->subscription, t);
+}
+
+void subscriptions_task_removed(const struct sidecar *s, const struct task *t)
+{
+	for (struct client *c = s->control.clients; c; c = c->next) {
+		struct subscription *sub = c->subscription;
+		for (size_t i = 0; sub && i < sub->n_tasks; i++)
+			if (sub->tasks[i] == t)
+				sub->tasks[i--] = sub->tasks[--sub->n_tasks];
+	}
+}
