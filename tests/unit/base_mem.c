@@ -1,0 +1,92 @@
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+Test(mem, nothing_is_not_null)
+{
+	mem_auto void *a = mem_alloc(0);
+	mem_auto void *b = mem_calloc(0, 8);
+	mem_auto void *c = mem_calloc(8, 0);
+	mem_auto void *d = mem_resize(NULL, 0, 0);
+
+	cr_assert_not_null(a);
+	cr_assert_not_null(b);
+	cr_assert_not_null(c);
+	cr_assert_not_null(d);
+}
+
+Test(mem, calloc_is_zeroed)
+{
+	static const unsigned char zeros[7 * 3];
+	mem_auto unsigned char *p = mem_calloc(7, 3);
+
+	cr_assert_eq(memcmp(p, zeros, sizeof(zeros)), 0);
+}
+
+Test(mem, resize_keeps_what_was_there)
+{
+	mem_auto int *p = mem_alloc(2 * sizeof(int));
+
+	p[0] = 1;
+	p[1] = 2;
+	p = mem_resize(p, 1000, sizeof(int));
+	cr_assert_eq(p[0], 1);
+	cr_assert_eq(p[1], 2);
+	p[999] = 3;
+	p = mem_resize(p, 1, sizeof(int));
+	cr_assert_eq(p[0], 1);
+}
+
+Test(mem, calloc_that_overflows_aborts, .signal = SIGABRT)
+{
+	volatile size_t n = SIZE_MAX / 2 + 1;
+
+	free(mem_calloc(n, 2));
+}
+
+Test(mem, resize_that_overflows_aborts, .signal = SIGABRT)
+{
+	volatile size_t size = SIZE_MAX / 3 + 1;
+
+	free(mem_resize(NULL, 3, size));
+}
+
+Test(mem, strings)
+{
+	static const char unterminated[3] = {'a', 'b', 'c'};
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *expected;
+	} cases[] = {
+		{"nightly", 7, "nightly"},
+		{"nightly", 5, "night"},
+		{"nightly", 100, "nightly"},
+		{"a\0b", 3, "a"},
+		{"", 0, ""},
+		{NULL, 0, ""},
+	};
+	mem_auto char *whole = mem_strdup("nightly");
+	mem_auto char *empty = mem_strdup("");
+	mem_auto char *three = mem_strndup(unterminated, sizeof(unterminated));
+
+	cr_assert_str_eq(whole, "nightly");
+	cr_assert_str_eq(empty, "");
+	cr_assert_str_eq(three, "abc");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mem_auto char *copy = mem_strndup(cases[i].text, cases[i].len);
+
+		cr_assert_str_eq(copy, cases[i].expected, "case %zu", i);
+	}
+}
+
+Test(mem, cleanup_takes_null)
+{
+	mem_auto char *nothing = NULL;
+
+	cr_assert_null(nothing);
+}
