@@ -210,7 +210,8 @@ static void release(struct task *t, const struct election_action *action)
 	zk_multi(t->leaders->session->zk, ops, 3, on_release, t);
 }
 
-static void tell(struct task *t, const struct election_action *action, enum election_state to)
+static void tell(struct task *t, const struct election_action *action, enum election_state to,
+		 int64_t last_token)
 {
 	struct leaders *l = t->leaders;
 	bool led = action->from == ELECTION_LEADING, leads = to == ELECTION_LEADING;
@@ -225,7 +226,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	log_info(leads ? "leading" : "no longer leading", LOG_STR("task", t->name),
 		 LOG_STR("from", election_state_name(action->from)),
 		 LOG_STR("to", election_state_name(to)), LOG_STR("reason", action->reason),
-		 LOG_HEX("token", t->election.node.token),
+		 LOG_HEX("token", leads ? t->election.node.token : last_token),
 		 LOG_STR("better", !leads && t->best_id[0] ? t->best_id : NULL));
 	if (leads)
 		l->n_leading++;
@@ -234,7 +235,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	session_set_leading(l->session, l->n_leading > 0);
 }
 
-static void perform(struct task *t, const struct election_actions *actions)
+static void perform(struct task *t, const struct election_actions *actions, int64_t last_token)
 {
 	for (size_t i = 0; i < actions->n; i++) {
 		const struct election_action *a = &actions->list[i];
@@ -251,7 +252,7 @@ static void perform(struct task *t, const struct election_actions *actions)
 					break;
 				}
 			}
-			tell(t, a, to);
+			tell(t, a, to, last_token);
 			break;
 		}
 		}
@@ -288,8 +289,9 @@ static void step(struct task *t, struct election_event *event)
 						  ? owner->worker->timeout_ms
 						  : l->session->lease.timeout_ms;
 	}
+	int64_t last_token = t->election.node.token;
 	election_step(&t->election, event, &actions);
-	perform(t, &actions);
+	perform(t, &actions, last_token);
 	schedule(l, election_deadline(&t->election, event->now), event->now.boot_ms);
 	if (actions.n > 0 || event->type == ELECTION_NODE || event->type == ELECTION_WATCH ||
 	    event->type == ELECTION_CUT || event->type == ELECTION_UP ||
