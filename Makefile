@@ -15,13 +15,26 @@ CC      ?= gcc
 CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 
 # --- packages: the one list -------------------------------------------------------------------
-PACKAGES_BUILD := gcc make pkg-config libzookeeper-mt-dev libconfuse-dev libmsgpack-dev uuid-dev \
-	libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
-PACKAGES_DEMO  := zookeeper netcat-openbsd
-PACKAGES_TEST  := libcriterion-dev clang clang-format clang-tidy libclang-rt-14-dev cppcheck valgrind \
-	binutils zookeeper libmaven3-core-java default-jdk-headless cron faketime \
-	python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack python3-xxhash \
-	iproute2 iptables procps psmisc systemd mandoc shellcheck libsys-syslog-perl
+PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev libmsgpack-dev \
+	uuid-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
+PACKAGES_DEMO  := zookeeper default-jre-headless procps
+PACKAGES_TEST  := libcriterion-dev clang libclang-rt-14-dev clang-format clang-tidy cppcheck valgrind \
+	binutils libmaven3-core-java default-jdk-headless cron faketime iproute2 iptables psmisc \
+	systemd mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo \
+	python3-msgpack python3-xxhash
+
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# $(1): packages. Asks apt only if one of them is not there.
+define install
+	@missing=$$(for p in $(1); do \
+		dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; \
+	done); \
+	if [ -n "$$missing" ]; then \
+		echo "installing:" $$missing; \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive sh -c "apt-get update -q && \
+			apt-get install -q -y --no-install-recommends $$(echo $$missing)"; \
+	fi
+endef
 
 # --- flags ------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
@@ -62,7 +75,7 @@ BASE   := mem buffer clock duration name worker log
 CORE   := version rank fleet lease election
 WIRE   := reader pack record rpc
 DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions files notify sidecar
-CLIENT := zkleader_api connection json output command list tasks status explain watch reload
+CLIENT := zkleader_api link answer printable options check
 
 BASE_LIBS   :=
 CORE_LIBS   :=
@@ -100,7 +113,8 @@ $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := client/zkleader_api wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/name
+API := client/zkleader_api client/link client/answer client/printable client/options client/check \
+	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/name
 $(B)/libzkleader.a: $(patsubst %,$(B)/%.o,$(API))
 ifeq ($(VARIANT),release)
 # msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
@@ -149,8 +163,89 @@ unit-bin: $(UNIT_BIN)
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t -j2 || exit 1; done
 
-.PHONY: clean
+# --- installing what is missing ---------------------------------------------------------------
+.PHONY: deps deps-demo deps-test
+deps:
+	$(call install,$(PACKAGES_BUILD))
+deps-demo:
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO))
+deps-test:
+	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_TEST))
+
+# --- seeing it at work ------------------------------------------------------------------------
+.PHONY: demo
+demo: deps-demo
+	@$(MAKE) -s all
+	@tests/demo/demo $(B)
+
+# --- tests --------------------------------------------------------------------------------------
+$(B)/oracle/version_pairs: tests/oracle/version_pairs.c $(LINK_core)
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+
+.PHONY: check check-all lint analyse
+# What a newcomer and CI call: installs, builds with -Werror, runs everything, says how many passed.
+check: deps-test
+	@$(MAKE) WERROR=1 check-all
+
+lint: all
+	tests/lint/run $(B)
+
+analyse:
+	tests/lint/analyse
+
+# --- installing -----------------------------------------------------------------------------------
+BINDIR  := $(DESTDIR)$(PREFIX)/bin
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
+CONFDIR := $(DESTDIR)$(SYSCONFDIR)/zkleader
+DOCDIR  := $(DESTDIR)$(PREFIX)/share/doc/zkleader
+COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+PROGRAMS := zkleaderd zkleader zkleader-check
+UNITS    := zkleaderd.service zkleaderd@.service
+MAN1     := zkleader zkleader-check
+MAN5     := zkleader.conf zkleader-task
+MAN8     := zkleaderd
+
+.PHONY: install uninstall
+install: all
+	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
+	install -d $(DOCDIR)/examples $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	install -m 755 $(PROGRAMS:%=$(B)/%) $(BINDIR)
+	install -m 644 $(B)/libzkleader.a $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/zkleader.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(MAN1:%=docs/man/%.1) $(MANDIR)/man1
+	install -m 644 $(MAN5:%=docs/man/%.5) $(MANDIR)/man5
+	install -m 644 $(MAN8:%=docs/man/%.8) $(MANDIR)/man8
+	install -m 644 $(UNITS:%=systemd/%) $(UNITDIR)
+	install -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
+	install -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
+	ln -sf zkleader $(COMPDIR)/zkleaderd
+	ln -sf zkleader $(COMPDIR)/zkleader-check
+	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
+	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.* $(DOCDIR)/examples
+	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
+
+# The configuration stays: it is the user's.
+uninstall:
+	rm -f $(PROGRAMS:%=$(BINDIR)/%) $(DESTDIR)$(PREFIX)/lib/libzkleader.a $(DESTDIR)$(PREFIX)/include/zkleader.h
+	rm -f $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
+	rm -f $(UNITS:%=$(UNITDIR)/%) $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
+	rm -f $(COMPDIR)/zkleader $(COMPDIR)/zkleaderd $(COMPDIR)/zkleader-check
+	rm -rf $(DOCDIR)
+
+.PHONY: clean help
 clean:
 	rm -rf build
+
+help:
+	@echo 'make              build the programs into $(B)'
+	@echo 'make demo         install what is missing, build, and show it at work on a real ZooKeeper'
+	@echo 'make check        install what is missing, build, run all tests'
+	@echo 'make deps         install what building needs; deps-test: what the tests need as well'
+	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
+	@echo 'make lint         house rules; analyse: static analysers'
+	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'
+	@echo 'make clean'
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
