@@ -1,0 +1,133 @@
+/*
+ * zkleader: ask the leadership sidecar of this machine whether this node leads a task.
+ *
+ *	struct zkleader *z;
+ *	struct zkleader_answer answer;
+ *
+ *	if (zkleader_open(NULL, &z) == 0) {
+ *		int r = zkleader_check(z, "nightly-report", 1000, 5000, &answer);
+ *		if (r == 0 && answer.leader)
+ *			run_report(answer.token);
+ *		else if (r != 0)
+ *			fprintf(stderr, "%s\n", zkleader_message(z));
+ *		zkleader_close(z);
+ *	}
+ *
+ * Link with libzkleader.a, which needs nothing but the C library.
+ *
+ * Functions return 0, a negative errno where the sidecar could not be asked, or a positive code of
+ * enum zkleader_code where it was asked and refused. A handle is for one thread at a time. Its
+ * connection is made when it is first needed and again when it was lost, so one handle can be kept
+ * for as long as the application runs. No function raises a signal, waits longer than it is told or
+ * allocates more than the answer takes; memory that is refused by the system aborts the process.
+ */
+#ifndef ZKLEADER_H
+#define ZKLEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ZKLEADER_SOCKET_DEFAULT "/run/zkleader/zkleader.sock"
+#define ZKLEADER_SOCKET_ENV	"ZKLEADER_SOCKET"
+
+#define ZKLEADER_WAIT_MAX_MS	(INT64_C(24) * 3600 * 1000) /* that a check may wait */
+#define ZKLEADER_TIMEOUT_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+#define ZKLEADER_TEXT_SIZE	768 /* of a text in an answer, with its NUL; a longer one is cut */
+#define ZKLEADER_STATE_SIZE	32
+#define ZKLEADER_ID_SIZE	65
+#define ZKLEADER_IP_SIZE	46
+#define ZKLEADER_HOSTNAME_SIZE	256
+#define ZKLEADER_VERSION_SIZE	256
+
+/* The sidecar's refusals, which are also the exit codes of zkleader-check. */
+enum zkleader_code {
+	ZKLEADER_OK = 0,
+	ZKLEADER_NOT_LEADER = 1,
+	ZKLEADER_CANNOT_TELL = 2, /* it has no confirmed session with ZooKeeper */
+	ZKLEADER_MISUSE = 3,	  /* unknown task, bad arguments, or the caller may not */
+	ZKLEADER_NOBODY = 4	  /* nobody may lead it now */
+};
+
+struct zkleader;
+
+/* All texts are one line of printable UTF-8. */
+struct zkleader_answer {
+	bool leader;	     /* this node leads the task until valid_until */
+	bool led;	     /* some node leads it, and led_by_* says which */
+	uint64_t token;	     /* the fencing token, bigger for each new leader; 0: nobody leads */
+	int64_t lease_ms;    /* what is left of the lease as the function returns; 0: none */
+	int64_t valid_until; /* CLOCK_BOOTTIME in ms; meaningful only for a leader */
+	char state[ZKLEADER_STATE_SIZE]; /* "leading", "following", "contending", "paused", ... */
+	char led_by_id[ZKLEADER_ID_SIZE];
+	char led_by_ip[ZKLEADER_IP_SIZE];
+	char led_by_hostname[ZKLEADER_HOSTNAME_SIZE];
+	char led_by_version[ZKLEADER_VERSION_SIZE];
+	char why[ZKLEADER_TEXT_SIZE]; /* a sentence for people */
+};
+
+/*
+ * Makes a handle for the sidecar on this socket; NULL is $ZKLEADER_SOCKET or, where that is unset or
+ * empty, ZKLEADER_SOCKET_DEFAULT. Does not connect yet. Returns 0, or -ENAMETOOLONG or -EINVAL for a
+ * path that no socket can have; there is no handle then.
+ */
+int zkleader_open(const char *path, struct zkleader **ret_z);
+/* NULL is taken. */
+void zkleader_close(struct zkleader *z);
+
+/*
+ * Asks whether this node leads the task. While nobody leads it (a handover), the sidecar answers
+ * after up to wait_ms for the election to settle. The function returns within timeout_ms.
+ *
+ * Returns 0 and the answer; -ETIMEDOUT, -ECONNREFUSED, -ENOENT, -EACCES, -ECONNRESET and so on;
+ * -EBADMSG for an answer that makes no sense; or a positive code of a refusal. *ret_answer is
+ * untouched on failure.
+ *
+ * The lease is counted from before the question was sent, so neither a slow answer nor a process
+ * that was stopped meanwhile can make an old "leads" look new: if the lease is over before this
+ * function returns, it asks again. Between its return and the use of the answer the caller may be
+ * stopped as well: zkleader_still_leads() just before each step tells.
+ */
+int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
+		   struct zkleader_answer *ret_answer);
+/* Whether the answer was "leads" and its lease is not over. Asks nobody. */
+bool zkleader_still_leads(const struct zkleader_answer *answer);
+
+/* The last failure of this handle as one printable line that says what to do; "" if there was none. */
+const char *zkleader_message(const struct zkleader *z);
+/* The path of the socket. */
+const char *zkleader_path(const struct zkleader *z);
+
+/*
+ * The protocol itself, for what has no function here. params is one MessagePack array; NULL is an
+ * empty one. The result is one MessagePack object, good until the next call on the handle. Returns
+ * as zkleader_check() does, and -EINVAL or -EMSGSIZE for params that cannot be sent. A request that
+ * was sent is never sent twice.
+ */
+int zkleader_call(struct zkleader *z, const char *method, const void *params, size_t len,
+		  int64_t timeout_ms, const void **ret_result, size_t *ret_len);
+
+/*
+ * After a successful zkleader_call(z, "subscribe", ...) a handle takes notifications and nothing
+ * else (other calls: -EBUSY). The next one: its method and its parameter, one MessagePack map, good
+ * until the next call on the handle. timeout_ms below 0 waits for ever. -ETIMEDOUT leaves everything
+ * as it was; any other error ends the subscription, and the handle can subscribe anew.
+ */
+struct zkleader_notification {
+	char method[ZKLEADER_STATE_SIZE];
+	const void *param;
+	size_t len;
+};
+int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notification *ret);
+/* The socket to poll for reading before zkleader_next(z, 0, ...), or -1 while there is none. */
+int zkleader_fd(const struct zkleader *z);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,21 @@
+/* The result of the method `check`, read with care. */
+#ifndef ZKLEADER_CLIENT_ANSWER_H
+#define ZKLEADER_CLIENT_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zkleader.h"
+#include "wire/reader.h"
+
+#define ANSWER_LEASE_MAX_MS (INT64_C(24) * 3600 * 1000)
+
+/*
+ * Reads the answer to a question about the task that was sent at sent_ms of CLOCK_BOOTTIME. Keys that
+ * are not known are passed over; a missing, repeated or ill-formed one, another task's name or a
+ * leader without token makes it -EBADMSG. lease_ms is still the sidecar's.
+ */
+int answer_parse(struct reader result, const char *task, int64_t sent_ms,
+		 struct zkleader_answer *ret_answer);
+
+#endif

@@ -1,0 +1,34 @@
+/* zkleader-check, but for its main(). */
+#ifndef ZKLEADER_CLIENT_CHECK_H
+#define ZKLEADER_CLIENT_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "zkleader.h"
+#include "client/options.h"
+
+#define CHECK_WAIT_MS	 1000
+#define CHECK_TIMEOUT_MS 5000 /* by default; also the time that an answer has after a longer wait */
+
+enum check_action { CHECK_ASK, CHECK_HELP, CHECK_VERSION };
+
+struct check_options {
+	enum check_action action;
+	const char *socket; /* NULL: the default */
+	const char *task;
+	int64_t timeout_ms;
+	int64_t wait_ms;
+	bool quiet;
+	bool verbose;
+};
+
+/* 0 and the options, or -EINVAL and why they are none. argv is without the program's name. */
+int check_parse(char **argv, struct check_options *ret_options, char why[OPTIONS_WHY_SIZE]);
+/* The exit code for an answer. */
+enum zkleader_code check_code(const struct zkleader_answer *a);
+/* The program: its exit code. */
+int check_run(char **argv, FILE *out, FILE *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* One connection to the sidecar: whole frames in and out, each before a deadline. */
+#ifndef ZKLEADER_CLIENT_LINK_H
+#define ZKLEADER_CLIENT_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "base/buffer.h"
+
+#define LINK_FOREVER  INT64_MAX /* as a deadline */
+#define LINK_PATH_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+
+/* Deadlines are in ms of CLOCK_BOOTTIME. */
+struct link {
+	struct sockaddr_un address;
+	int fd; /* -1: not connected */
+	struct buffer in;
+	size_t frame; /* bytes of the frame that was returned last, consumed by the next receive */
+	size_t measured; /* bytes that were measured in vain */
+	bool eof;
+};
+
+/* 0, -EINVAL for an empty path or -ENAMETOOLONG. */
+int link_init(struct link *l, const char *path);
+void link_done(struct link *l);
+/* 0, -ETIMEDOUT or what connect(2) says; a sidecar with a full backlog is waited for. */
+int link_open(struct link *l, int64_t deadline);
+void link_close(struct link *l);
+/* Whether it is connected as far as can be told without sending anything. */
+bool link_is_up(const struct link *l);
+/* 0, -ETIMEDOUT, -EPIPE, ... The link is of no use after a failure: close it. */
+int link_send(struct link *l, const void *data, size_t len, int64_t deadline);
+/*
+ * One frame of at most max bytes, good until the next receive or close. 0; -ETIMEDOUT, after which
+ * the link is as before; -ECONNRESET at its end; -EBADMSG or -EMSGSIZE for what is no frame.
+ */
+int link_receive(struct link *l, size_t max, int64_t deadline, const void **ret_frame,
+		 size_t *ret_len);
+/* Sleeps for ms, but not beyond the deadline: -ETIMEDOUT if that had passed already. */
+int link_pause(int64_t ms, int64_t deadline);
+
+#endif

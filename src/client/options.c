@@ -1,0 +1,102 @@
+#include "client/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID_LETTER_MAX 255
+#define NAME_SHOWN    60
+
+void options_init(struct options *o, char **argv, const struct option_spec *specs,
+		  const struct option_spec *more)
+{
+	*o = (struct options){.specs = {specs, more}, .argv = argv};
+}
+
+static const struct option_spec *find(const struct options *o, int id, const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(o->specs) / sizeof(o->specs[0]); i++) {
+		for (const struct option_spec *s = o->specs[i]; s && s->id != 0; s++) {
+			if (!name && s->id == id && id <= ID_LETTER_MAX)
+				return s;
+			if (name && s->name && strlen(s->name) == len &&
+			    strncmp(s->name, name, len) == 0)
+				return s;
+		}
+	}
+	return NULL;
+}
+
+static int take_long(struct options *o, const char *name, char **ret_value)
+{
+	size_t len = strcspn(name, "=");
+	const struct option_spec *s = find(o, 0, name, len);
+
+	if (!s) {
+		snprintf(o->why, sizeof(o->why), "unknown option --%.*s",
+			 (int)(len < NAME_SHOWN ? len : NAME_SHOWN), name);
+		return OPTION_BAD;
+	}
+	if (!s->value && name[len] == '=') {
+		snprintf(o->why, sizeof(o->why), "option --%s takes no value", s->name);
+		return OPTION_BAD;
+	}
+	if (s->value && name[len] == '=') {
+		*ret_value = o->argv[-1] + 2 + len + 1;
+	} else if (s->value) {
+		if (!*o->argv) {
+			snprintf(o->why, sizeof(o->why), "option --%s needs a value", s->name);
+			return OPTION_BAD;
+		}
+		*ret_value = *o->argv++;
+	}
+	return s->id;
+}
+
+static int take_letter(struct options *o, char **ret_value)
+{
+	char letter = *o->cluster++;
+	const struct option_spec *s = find(o, (unsigned char)letter, NULL, 0);
+	/* As a pointer that may be written through, which is what argv has. */
+	char *rest = o->argv[-1] + (o->cluster - o->argv[-1]);
+
+	if (!s) {
+		snprintf(o->why, sizeof(o->why), "unknown option -%c", letter);
+		return OPTION_BAD;
+	}
+	if (!s->value)
+		return s->id;
+	o->cluster = NULL;
+	if (rest[0] == '\0' && !*o->argv) {
+		snprintf(o->why, sizeof(o->why), "option -%c needs a value", letter);
+		return OPTION_BAD;
+	}
+	*ret_value = rest[0] != '\0' ? rest : *o->argv++;
+	return s->id;
+}
+
+int options_next(struct options *o, char **ret_value)
+{
+	char *arg;
+
+	*ret_value = NULL;
+	if (o->cluster && *o->cluster != '\0')
+		return take_letter(o, ret_value);
+	o->cluster = NULL;
+	arg = *o->argv;
+	if (!arg)
+		return OPTION_END;
+	o->argv++;
+	if (!o->only_operands && strcmp(arg, "--") == 0) {
+		o->only_operands = true;
+		return options_next(o, ret_value);
+	}
+	/* A lone "-" is an operand, as everywhere. */
+	if (o->only_operands || arg[0] != '-' || arg[1] == '\0') {
+		*ret_value = arg;
+		return OPTION_OPERAND;
+	}
+	if (arg[1] == '-')
+		return take_long(o, arg + 2, ret_value);
+	o->cluster = arg + 1;
+	return take_letter(o, ret_value);
+}

@@ -1,0 +1,20 @@
+/* Text from outside made fit for a terminal: one line, no control characters, valid UTF-8. */
+#ifndef ZKLEADER_CLIENT_PRINTABLE_H
+#define ZKLEADER_CLIENT_PRINTABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The character at s: its length and code point, or 0 where it is no UTF-8. len is at least 1. */
+size_t utf8_decode(const char *s, size_t len, uint32_t *ret_code);
+
+/*
+ * Copies len bytes as far as they fit (size at least 4) and terminates; returns the length. Control
+ * characters, C1 and what turns the order of text included, and bytes that are no UTF-8 are written
+ * as \n, \t or \xNN. What does not fit is cut at a whole character and ends with "...".
+ */
+size_t printable(char *out, size_t size, const char *text, size_t len);
+/* The same without a limit, on the heap. */
+char *printable_dup(const char *text, size_t len);
+
+#endif
