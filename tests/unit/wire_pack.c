@@ -1,0 +1,142 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "wire/pack.h"
+#include "wire/reader.h"
+
+#define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+
+/* Compares what was packed with the bytes of the specification, and begins anew. */
+static void expect(struct pack *p, const char *what, const uint8_t *bytes, size_t len)
+{
+	struct buffer *b = p->buffer;
+
+	cr_assert_not(p->failed, "%s", what);
+	cr_assert(b->len == len && memcmp(b->data, bytes, len) == 0, "%s: %zu bytes, first %#x",
+		  what, b->len, b->data[0]);
+	buffer_clear(b);
+}
+
+#define EXPECT(call, ...)                              \
+	do {                                           \
+		call;                                  \
+		expect(&p, #call, BYTES(__VA_ARGS__)); \
+	} while (0)
+
+Test(pack, values)
+{
+	struct buffer b;
+	struct pack p;
+
+	buffer_init(&b, 1000);
+	pack_init(&p, &b);
+	EXPECT(pack_nil(&p), 0xc0);
+	EXPECT(pack_bool(&p, false), 0xc2);
+	EXPECT(pack_bool(&p, true), 0xc3);
+	EXPECT(pack_int(&p, 0), 0x00);
+	EXPECT(pack_int(&p, 127), 0x7f);
+	EXPECT(pack_int(&p, -1), 0xff);
+	EXPECT(pack_int(&p, -32), 0xe0);
+	EXPECT(pack_int(&p, -33), 0xd0, 0xdf);
+	EXPECT(pack_int(&p, INT64_MIN), 0xd3, 0x80, 0, 0, 0, 0, 0, 0, 0);
+	EXPECT(pack_int(&p, 128), 0xcc, 0x80);
+	EXPECT(pack_uint(&p, 0), 0x00);
+	EXPECT(pack_uint(&p, 256), 0xcd, 1, 0);
+	EXPECT(pack_uint(&p, 65536), 0xce, 0, 1, 0, 0);
+	EXPECT(pack_uint(&p, UINT64_MAX), 0xcf, 255, 255, 255, 255, 255, 255, 255, 255);
+	EXPECT(pack_str(&p, ""), 0xa0);
+	EXPECT(pack_str(&p, "ab"), 0xa2, 'a', 'b');
+	EXPECT(pack_str(&p, NULL), 0xc0);
+	EXPECT(pack_strn(&p, "ab\0c", 4), 0xa4, 'a', 'b', 0, 'c');
+	EXPECT(pack_strn(&p, NULL, 0), 0xa0);
+	EXPECT(pack_array(&p, 0), 0x90);
+	EXPECT(pack_array(&p, 15), 0x9f);
+	EXPECT(pack_array(&p, 16), 0xdc, 0, 16);
+	EXPECT(pack_array(&p, 65536), 0xdd, 0, 1, 0, 0);
+	EXPECT(pack_array(&p, UINT32_MAX), 0xdd, 255, 255, 255, 255);
+	EXPECT(pack_map(&p, 0), 0x80);
+	EXPECT(pack_map(&p, 15), 0x8f);
+	EXPECT(pack_map(&p, 16), 0xde, 0, 16);
+	EXPECT(pack_map(&p, 65536), 0xdf, 0, 1, 0, 0);
+	buffer_done(&b);
+}
+
+Test(pack, pairs)
+{
+	struct buffer b;
+	struct pack p;
+
+	buffer_init(&b, 1000);
+	pack_init(&p, &b);
+	EXPECT(pack_kv_nil(&p, "k"), 0xa1, 'k', 0xc0);
+	EXPECT(pack_kv_bool(&p, "k", true), 0xa1, 'k', 0xc3);
+	EXPECT(pack_kv_int(&p, "k", -5), 0xa1, 'k', 0xfb);
+	EXPECT(pack_kv_uint(&p, "k", 5), 0xa1, 'k', 0x05);
+	EXPECT(pack_kv_str(&p, "k", "v"), 0xa1, 'k', 0xa1, 'v');
+	EXPECT(pack_kv_str(&p, "k", NULL), 0xa1, 'k', 0xc0);
+	buffer_done(&b);
+}
+
+Test(pack, long_strings)
+{
+	static const size_t lens[] = {31, 32, 255, 256, 65535, 65536};
+	static char text[65537];
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct reader_text t;
+		struct buffer b;
+		struct reader r;
+		struct pack p;
+
+		buffer_init(&b, 100000);
+		pack_init(&p, &b);
+		pack_strn(&p, text, lens[i]);
+		cr_assert_not(p.failed);
+		reader_init(&r, b.data, b.len);
+		cr_assert_eq(reader_str(&r, &t), 0);
+		cr_assert_eq(t.len, lens[i]);
+		cr_assert_eq(r.p, r.end);
+		buffer_done(&b);
+	}
+}
+
+/* With every limit below what is needed it fails, stays failed and never passes the limit. */
+Test(pack, limit)
+{
+	struct buffer b;
+	struct pack p;
+
+	for (size_t limit = 0; limit <= 12; limit++) {
+		size_t len;
+
+		buffer_init(&b, limit);
+		pack_init(&p, &b);
+		pack_map(&p, 1);
+		pack_kv_str(&p, "key", "value");
+		cr_assert_eq(p.failed, limit < 11, "limit %zu", limit);
+		cr_assert(b.len <= limit);
+		len = b.len;
+		pack_nil(&p);
+		cr_assert_eq(b.len, limit < 12 ? len : 12, "limit %zu", limit);
+		cr_assert_eq(p.failed, limit < 12);
+		buffer_done(&b);
+	}
+}
+
+/* What is smaller and would still fit is not written behind what did not. */
+Test(pack, stays_failed)
+{
+	struct buffer b;
+	struct pack p;
+
+	buffer_init(&b, 3);
+	pack_init(&p, &b);
+	pack_str(&p, "too long");
+	cr_assert(p.failed);
+	cr_assert_eq(b.len, 1);
+	pack_nil(&p);
+	pack_str(&p, "");
+	cr_assert_eq(b.len, 1);
+	buffer_done(&b);
+}
