@@ -301,7 +301,7 @@ static void take_version(struct making *m)
 	if (fixed->line && file->line) {
 		problem(m, fixed->line > file->line ? "version" : "version-file",
 			"version and version-file are both set: keep one");
-	} else if (!fixed->line && !file->line) {
+	} else if (!fixed->line && !file->line && !m->settings->partial) {
 		problems_add(m->problems, m->c->file, 1,
 			     "version or version-file is needed: the version of the application "
 			     "that runs "

@@ -291,7 +291,8 @@ static bool read_value(struct scanner *s, struct outline_item *item)
 	item->n_values = 1;
 	item->end = s->pos;
 	ahead = *s;
-	if (s->token == TOKEN_WORD && next(&ahead) == TOKEN_MARK && ahead.mark == '=') {
+	if (s->token == TOKEN_WORD && s->token_line > item->line && next(&ahead) == TOKEN_MARK &&
+	    ahead.mark == '=') {
 		set_error(s->o, item->line, "the value of %.*s is missing: what follows is a key",
 			  shown_len(item->key_len), key);
 		return false;

@@ -503,6 +503,7 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 	read_values(&l);
 	for (size_t i = 0; i < ret_settings->n; i++)
 		check_values(&l, &ret_settings->sections[i]);
+	ret_settings->partial = l.failed || l.outline.error_line > 0;
 	outline_done(&l.outline);
 	problems_sort(problems, first);
 	return 0;

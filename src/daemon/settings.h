@@ -63,6 +63,7 @@ struct settings {
 	char *file;		  /* as people know it */
 	struct section *sections; /* one, where the form has no sections */
 	size_t n;
+	bool partial; /* something could not be read at all, and may have held more */
 };
 
 /*
