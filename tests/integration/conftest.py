@@ -1,0 +1,161 @@
+"""Fixtures: a server for all tests of a worker process, one for a test alone, and fleets of sidecars."""
+import faulthandler
+import logging
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from harness.server import Tree, ZooKeeper  # noqa: E402
+from harness.sidecar import BUILD, Sidecar, run_program, sanitizer_reports  # noqa: E402
+
+TEST_SECONDS = 120  # after which a test has failed, if it does not say otherwise
+FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
+
+logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes minutes; started first")
+    config.addinivalue_line("markers", "seconds(n): how long the test may take")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = hard if hard != resource.RLIM_INFINITY else 65536
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(wanted, 65536)), hard))
+    faulthandler.enable()
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """No test hangs: an alarm fails it."""
+    marker = item.get_closest_marker("seconds")
+    seconds = marker.args[0] if marker else TEST_SECONDS
+
+    def on_alarm(*_):
+        pytest.fail(f"took longer than {seconds} s")
+
+    previous = signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    fleet = getattr(item, "funcargs", {}).get("fleet")
+    if report.failed and fleet:
+        for sidecar in fleet.sidecars:
+            report.sections.append((f"log of sidecar {sidecar.name}", sidecar.log_tail()))
+
+
+def is_alive(pid):
+    return pathlib.Path(f"/proc/{pid}").exists()
+
+
+def new_folder():
+    """A short path, since the path of a socket may have 107 bytes only."""
+    for old in pathlib.Path("/tmp").glob(FOLDER_PREFIX + "*"):
+        pid = old.name.split("-")[1]
+        if pid.isdigit() and not is_alive(pid):
+            shutil.rmtree(old, ignore_errors=True)
+    return pathlib.Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-", dir="/tmp"))
+
+
+@pytest.fixture(scope="session")
+def base_folder():
+    folder = new_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def folder(base_folder):
+    made = pathlib.Path(tempfile.mkdtemp(dir=base_folder))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_server(base_folder):
+    server = ZooKeeper(base_folder / "zk")
+    yield server.start()
+    server.close()
+
+
+@pytest.fixture
+def server(shared_server):
+    """A server that the test shares with others: only its own tree is to be touched."""
+    yield shared_server
+    shared_server.close_clients()
+
+
+@pytest.fixture
+def own_server(folder):
+    """A server that the test may kill; not started yet."""
+    server = ZooKeeper(folder / "zk")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def zk(request):
+    """The tree of this test, on its own server if it has one."""
+    name = "own_server" if "own_server" in request.fixturenames else "server"
+    return Tree(request.getfixturevalue(name))
+
+
+class Fleet:
+    def __init__(self, folder, tree):
+        self.folder = folder
+        self.tree = tree
+        self.sidecars = []
+
+    def sidecar(self, name, start=True, ready=True, **kwargs):
+        sidecar = Sidecar(self.folder / name, name, kwargs.pop("tree", self.tree), **kwargs)
+        self.sidecars.append(sidecar)
+        if start:
+            sidecar.start(ready)
+        return sidecar
+
+    def close(self):
+        wrong = []
+        for sidecar in self.sidecars:
+            wrong += sidecar.close()
+        assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def fleet(folder, zk):
+    made = Fleet(folder, zk)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def program(folder):
+    """Runs one of our programs: program("zkleader-check", "-s", socket, "nightly")."""
+    home = folder / "programs"
+    home.mkdir()
+    assert BUILD.is_dir(), f"{BUILD} is not there: build first, or set ZKLEADER_BUILD"
+
+    def run(name, *args, **kwargs):
+        return run_program(home, name, *args, **kwargs)
+
+    run.folder = home
+    yield run
+    reports = sanitizer_reports(home)
+    assert not reports, "\n".join(reports)

@@ -1,0 +1,40 @@
+"""Processes that end when the tests do, however these end."""
+import ctypes
+import os
+import signal
+import subprocess
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def spawn(args, **kwargs):
+    """A child that the kernel kills when this process dies. To be called in the main thread."""
+    parent = os.getpid()
+
+    def tie():
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen([str(a) for a in args], preexec_fn=tie, **kwargs)
+
+
+def end(process, timeout=10):
+    """Kills it, stopped or not, and waits until it is gone."""
+    if process.poll() is None:
+        process.kill()
+        process.wait(timeout)
+
+
+def cpu_seconds(pid):
+    """User and system time that the process has used so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,208 @@
+"""A real ZooKeeper server on loopback, and the tree of one test in it."""
+import itertools
+import random
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+
+import msgpack
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from harness.process import end, spawn
+from harness.waiting import wait_until
+
+# Below the range from which the kernel takes ports for outgoing connections.
+PORTS = range(20000, 32000)
+JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+PerfDisableSharedMem",
+        "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Djava.awt.headless=true",
+        "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+        "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
+
+
+def free_port():
+    for _ in range(1000):
+        port = random.SystemRandom().choice(PORTS)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("no free port")
+
+
+class ZooKeeper:
+    def __init__(self, folder, tick_ms=200):
+        self.folder = folder
+        self.tick_ms = tick_ms
+        self.port = None
+        self.process = None
+        self.clients = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def start(self):
+        """Starts it, on the same port as before if it ran before, and waits until it serves."""
+        first = self.port is None
+        for _ in range(5 if first else 1):
+            if first:
+                self.port = free_port()
+            self._launch()
+            if self._serves():
+                return self
+            end(self.process)
+        raise AssertionError(f"no ZooKeeper on {self.address}, see {self.folder}/server.log")
+
+    def _launch(self):
+        config = self.folder / "zoo.cfg"
+        config.write_text(
+            f"dataDir={self.folder}/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+            f"tickTime={self.tick_ms}\nmaxSessionTimeout=60000\nmaxClientCnxns=0\n"
+            "admin.enableServer=false\n4lw.commands.whitelist=*\n", encoding="ascii")
+        with open(self.folder / "server.log", "ab") as log:
+            self.process = spawn([*JAVA, config], stdout=log, stderr=subprocess.STDOUT)
+
+    def _serves(self, timeout=60):
+        limit = time.monotonic() + timeout
+        while time.monotonic() < limit and self.process.poll() is None:
+            if "Mode:" in self.ask("srvr"):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def ask(self, word):
+        """The answer to a four-letter word, "" if there is none."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as s:
+                s.sendall(word.encode())
+                return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def kill(self):
+        """Like a power cut."""
+        end(self.process)
+
+    def wipe(self):
+        """Forgets everything; only while it is down."""
+        assert self.process.poll() is not None
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+
+    def client(self, **kwargs):
+        """A kazoo client of it, closed with the server at the latest."""
+        client = KazooClient(hosts=self.address, timeout=20, **kwargs)
+        self.clients.append(client)
+        client.start(timeout=30)
+        return client
+
+    def close_clients(self):
+        for client in self.clients:
+            client.stop()
+            client.close()
+        self.clients.clear()
+
+    def close(self):
+        self.close_clients()
+        if self.process:
+            end(self.process)
+
+
+class Tree:
+    """ROOT of one test, as another program sees it."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, server, root=None):
+        self.server = server
+        self.root = root or f"/test-{uuid.uuid4().hex[:8]}"
+        self._client = None
+
+    @property
+    def client(self):
+        if not self._client:
+            self._client = self.server.client()
+        return self._client
+
+    def forget_client(self):
+        """After the server lost its data: the next question is asked by a new client."""
+        if self._client:
+            self.server.clients.remove(self._client)
+            self._client.stop()
+            self._client.close()
+            self._client = None
+
+    def path(self, *parts):
+        return "/".join([self.root, *parts])
+
+    def get(self, *parts):
+        """(data, stat) of a znode, (None, None) if it is not there."""
+        try:
+            return self.client.get(self.path(*parts))
+        except NoNodeError:
+            return None, None
+
+    def names(self, *parts):
+        try:
+            return sorted(self.client.get_children(self.path(*parts)))
+        except NoNodeError:
+            return []
+
+    def workers(self):
+        """The records of all workers, by id."""
+        found = {}
+        for name in self.names("workers"):
+            data, _ = self.get("workers", name)
+            if data is not None:
+                found[name] = msgpack.unpackb(data)
+        return found
+
+    def leader(self, task):
+        """(record, token) of a task, (None, None) while nobody leads it."""
+        data, stat = self.get("leaders", task)
+        if data is None:
+            return None, None
+        return msgpack.unpackb(data), stat.czxid
+
+    def leaders(self):
+        """The id of who leads, by task."""
+        found = {}
+        for task in self.names("leaders"):
+            record, _ = self.leader(task)
+            if record:
+                found[task] = record["id"]
+        return found
+
+    def tokens(self):
+        return {task: self.leader(task)[1] for task in self.names("leaders")}
+
+    def leader_changes(self):
+        """How many leader nodes have been created or deleted, ever."""
+        return self.client.get(self.path("leaders"))[1].cversion
+
+    def put(self, data, *parts, ephemeral=True, client=None, acl=None):
+        client = client or self.client
+        try:
+            client.ensure_path(self.path(*parts[:-1]))
+            client.create(self.path(*parts), data, ephemeral=ephemeral, acl=acl)
+        except NodeExistsError:
+            client.set(self.path(*parts), data)
+
+    def wait_for_leader(self, task, sidecar, timeout=30):
+        return wait_until(lambda: self.leader(task)[0]["id"] == sidecar.id and self.leader(task)[1],
+                          timeout, f"{sidecar.name} leads {task}")
+
+
+def worker_record(**changes):
+    """A good WorkerNode, with what the test wants to be otherwise; None leaves a key out."""
+    record = {
+        "id": str(uuid.uuid4()), "version": "9.9", "ip": "192.0.2.1", "random_ints": [1, 2, 3, 4, 5],
+        "hostname": "elsewhere", "tasks": [], "started_at": 1_790_000_000_000,
+    }
+    record.update(changes)
+    return {k: v for k, v in record.items() if v is not None}

@@ -1,0 +1,30 @@
+"""Bounded polling, the only way in which these tests wait."""
+import time
+
+# Generous: a bound is there to end a test that has failed, not to measure anything.
+TIMEOUT = 30.0
+PAUSE = 0.02
+
+
+def wait_until(predicate, timeout=TIMEOUT, what="what was waited for"):
+    """Polls until predicate() is true and returns its value; exceptions of the last try are shown."""
+    end = time.monotonic() + timeout
+    while True:
+        error = None
+        try:
+            value = predicate()
+            if value:
+                return value
+        except (AssertionError, LookupError, OSError, EOFError, TypeError) as e:
+            value, error = None, e
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {timeout:g} s: {what} (last: {error or value!r})")
+        time.sleep(PAUSE)
+
+
+def holds_for(predicate, seconds, what="what has to hold"):
+    """Asserts that predicate() is true, asked again and again, for that long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert predicate(), what
+        time.sleep(PAUSE)
