@@ -449,6 +449,8 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 	struct changes changes = {.refused = false};
 
 	signal(SIGPIPE, SIG_IGN);
+	/* One thread for what can block: looking up names, closing sessions. */
+	setenv("UV_THREADPOOL_SIZE", "1", 0);
 	raise_limits();
 	s.loop = uv_default_loop();
 	problems_init(&s.problems);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -345,8 +346,8 @@ int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *option
 		zk_close(zk, NULL, NULL);
 		return error;
 	}
-	/* The addresses are numeric already: the library need not look them up ever again. */
-	zoo_set_servers_resolution_delay(zk->handle, -1);
+	/* The addresses are numeric already. Not -1: that means again after each lost connection. */
+	zoo_set_servers_resolution_delay(zk->handle, INT_MAX);
 	if (options->auth_scheme) {
 		zk->authenticated = true;
 		zoo_add_auth(zk->handle, options->auth_scheme, options->auth_credential,
