@@ -143,7 +143,6 @@ static enum token read_string(struct scanner *s, char quote)
 	const char *t = s->o->text;
 
 	s->pos++;
-	s->start = s->pos;
 	while (s->pos < s->o->len && t[s->pos] != quote) {
 		if (t[s->pos] == '\n')
 			break;
@@ -161,6 +160,7 @@ static enum token read_string(struct scanner *s, char quote)
 		set_error(s->o, s->token_line, "the string is not closed by %c on its line", quote);
 		return bad(s);
 	}
+	s->start++; /* from the quote on, as long as it is not known to be a string */
 	s->len = s->pos - s->start;
 	s->pos++;
 	return s->token = TOKEN_STRING;

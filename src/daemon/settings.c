@@ -260,6 +260,9 @@ static void check_outline(struct load *l)
 static struct load *loading;
 
 static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
 {
 	loading->failed = true;
 	problems_vadd(loading->problems, loading->settings->file, cfg->line, format, ap);

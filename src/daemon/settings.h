@@ -1,12 +1,12 @@
 /*
  * A file in libconfuse's syntax, read so that every problem in it is told.
  *
- * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed
- * comment or
- * ${ swallows the rest in silence, line numbers run ahead after a comment, sections of one title
- * are merged, a NUL escape cuts a value short. So outline.c looks over the file first, and what
- * libconfuse gets to see has no comments, only known keys, each once and in its right form. Values,
- * quoting, lists and ${VARIABLES} are libconfuse's.
+ * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed comment
+ * swallows the rest in silence, as ${ does up to the next brace; line numbers run ahead after each
+ * comment; sections of one title are merged; a NUL escape cuts a value short; an odd character is
+ * skipped or even printed. So outline.c looks over the file first, and what libconfuse gets to see has
+ * no comments, and only known keys, each once and in its right form. Values, quoting, escapes, lists
+ * and ${VARIABLES} are libconfuse's.
  */
 #ifndef ZKLEADER_DAEMON_SETTINGS_H
 #define ZKLEADER_DAEMON_SETTINGS_H
