@@ -111,6 +111,17 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 		send_registration(r);
 }
 
+/* Goes on once a second for as long as it lasts, but is logged once. */
+static void refused_by_server(struct registry *r, const char *what, const struct zk_reply *reply)
+{
+	char problem[200];
+
+	snprintf(problem, sizeof(problem), "%s refused by the server: %s%s", what, reply->text,
+		 reply->code == ZK_NO_AUTH ? ": see auth-file and the ACL of root" : "");
+	if (session_set_problem(r->session, problem))
+		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->config->root));
+}
+
 static void registration_refused(struct registry *r, const struct zk_reply *reply)
 {
 	if (reply->code == ZK_NO_NODE && reply->failed_op == 0) {
@@ -125,10 +136,7 @@ static void registration_refused(struct registry *r, const struct zk_reply *repl
 		send_registration(r);
 		return;
 	}
-	log_error("registration refused", LOG_STR("why", reply->text),
-		  LOG_STR("remedy", reply->code == ZK_NO_AUTH
-					    ? "check auth-file and the ACL of root"
-					    : NULL));
+	refused_by_server(r, "registration", reply);
 	retry_later(r);
 }
 
@@ -203,8 +211,7 @@ static void on_parent_reply(void *arg, const struct zk_reply *reply)
 
 	r->parents_pending--;
 	if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED)
-		log_error("cannot create the root", LOG_STR("why", reply->text),
-			  LOG_STR("root", r->config->root));
+		refused_by_server(r, "making the root", reply);
 	if (r->parents_pending > 0 || reply->code == ZK_ABANDONED || reply->code == ZK_UNKNOWN)
 		return;
 	if (!r->id[0] || r->again)

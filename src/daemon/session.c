@@ -39,12 +39,17 @@ int64_t session_lease_left(const struct session *s)
 	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, clock_boot_ms());
 }
 
+bool session_set_problem(struct session *s, const char *problem)
+{
+	if (strcmp(problem, s->problem) == 0)
+		return false;
+	snprintf(s->problem, sizeof(s->problem), "%s", problem);
+	return true;
+}
+
 static void set_state(struct session *s, enum session_state state, const char *problem)
 {
-	if (problem && strcmp(problem, s->problem) != 0)
-		snprintf(s->problem, sizeof(s->problem), "%s", problem);
-	if (!problem)
-		s->problem[0] = '\0';
+	session_set_problem(s, problem ? problem : "");
 	if (s->state == state)
 		return;
 	const char *from = session_state_name(s);

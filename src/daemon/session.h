@@ -70,6 +70,8 @@ void session_registered(struct session *s, const char *path, int64_t sent_ms);
 void session_confirmed(struct session *s, int64_t sent_ms);
 /* The registration was found to be gone: asks for another by handlers.connected. */
 void session_unregistered(struct session *s);
+/* What stands in the way of being up, for status; false if that is known already. */
+bool session_set_problem(struct session *s, const char *problem);
 /* Asks the quorum now whether the registration stands. */
 void session_confirm(struct session *s);
 /* Whether something is led, so that the lease has to be kept up. */
