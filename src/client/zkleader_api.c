@@ -106,8 +106,7 @@ static int fail(struct zkleader *z, int e, int64_t timeout_ms)
 		break;
 	case ECONNRESET:
 	case EPIPE: say(z, "the sidecar on %s closed the connection", path); break;
-	case EBADMSG:
-	case EMSGSIZE: say(z, "the answer of the sidecar on %s makes no sense", path); break;
+	case EBADMSG: say(z, "the answer of the sidecar on %s makes no sense", path); break;
 	default: say(z, "the sidecar on %s: %s", path, strerror(-e)); break;
 	}
 	return e;
@@ -168,6 +167,15 @@ static int take_refusal(struct zkleader *z, struct reader error)
 	return code;
 }
 
+/* -EMSGSIZE is kept for what the caller sends. */
+static int receive(struct zkleader *z, size_t max, int64_t deadline, const void **ret_frame,
+		   size_t *ret_len)
+{
+	int e = link_receive(&z->link, max, deadline, ret_frame, ret_len);
+
+	return e == -EMSGSIZE ? -EBADMSG : e;
+}
+
 /* Sends what pack_request() made and waits for its response. */
 static int exchange(struct zkleader *z, size_t max, int64_t deadline, struct reader *ret_result)
 {
@@ -180,7 +188,7 @@ static int exchange(struct zkleader *z, size_t max, int64_t deadline, struct rea
 		e = link_send(&z->link, z->out.data, z->out.len, deadline);
 	do {
 		if (e == 0)
-			e = link_receive(&z->link, max, deadline, &frame, &len);
+			e = receive(z, max, deadline, &frame, &len);
 		if (e == 0)
 			e = rpc_parse(frame, len, &m);
 	} while (e == 0 &&
@@ -258,7 +266,7 @@ int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notifi
 		return refuse(z, -EINVAL, "not a timeout");
 	if (!z->subscribed)
 		return refuse(z, -ENOTCONN, "this connection has not subscribed");
-	e = link_receive(&z->link, RPC_RESPONSE_MAX, deadline, &frame, &len);
+	e = receive(z, RPC_RESPONSE_MAX, deadline, &frame, &len);
 	if (e == 0)
 		e = take_notification(frame, len, ret);
 	if (e < 0 && e != -ETIMEDOUT)

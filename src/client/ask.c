@@ -1,0 +1,68 @@
+#include "client/ask.h"
+
+#include <errno.h>
+
+#include "client/json.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
+
+static int call(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+{
+	struct buffer params;
+	struct pack p;
+	int r;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, c->n_args);
+	for (size_t i = 0; i < c->n_args; i++)
+		pack_str(&p, c->args[i]);
+	r = p.failed ? -EMSGSIZE
+		     : zkleader_call(c->z, method, params.data, params.len, COMMAND_TIMEOUT_MS,
+				     ret_result, ret_len);
+	buffer_done(&params);
+	return r;
+}
+
+int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+{
+	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
+
+	return r < 0 ? r : call(c, method, ret_result, ret_len);
+}
+
+int ask_failed(const struct context *c, int r)
+{
+	if (!c->z)
+		output_error(&c->output, "the path of the socket is too long");
+	else if (zkleader_message(c->z)[0] == '\0')
+		output_error(&c->output, "too much for one request");
+	else
+		output_error(&c->output, "%s", zkleader_message(c->z));
+	if (!c->z || r == -EMSGSIZE || r == -EACCES || r == -EPERM)
+		return ZKLEADER_MISUSE;
+	return r >= ZKLEADER_CANNOT_TELL && r <= ZKLEADER_NOBODY ? r : ZKLEADER_CANNOT_TELL;
+}
+
+int ask(struct context *c, const char *method, json_type type, json_t **ret_json)
+{
+	const void *result;
+	json_t *json;
+	size_t len;
+	int r = ask_raw(c, method, &result, &len);
+
+	if (r != 0)
+		return ask_failed(c, r);
+	r = json_from_msgpack(result, len, &json);
+	if (r == 0 && json_typeof(json) != type) {
+		json_decref(json);
+		r = -EBADMSG;
+	}
+	if (r < 0) {
+		output_error(&c->output, "the answer of the sidecar on %s %s", zkleader_path(c->z),
+			     r == -E2BIG ? "is too big" : "makes no sense");
+		return ZKLEADER_CANNOT_TELL;
+	}
+	*ret_json = json;
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* The commands of zkleader: a table of them, a file for each. */
+#ifndef ZKLEADER_CLIENT_COMMAND_H
+#define ZKLEADER_CLIENT_COMMAND_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "zkleader.h"
+#include "client/options.h"
+#include "client/output.h"
+
+#define COMMAND_OPTIONS_MAX 8
+#define COMMAND_TIMEOUT_MS  10000 /* for an answer */
+#define COMMAND_ARGS_ANY    SIZE_MAX
+
+struct context;
+
+struct command {
+	const char *name;
+	const char *args; /* for the help; "" for none */
+	const char *help; /* one line */
+	const char *more; /* what the help of the command adds, or NULL */
+	size_t min_args, max_args;
+	const struct option_spec *options; /* besides those of every command; NULL: none */
+	int (*run)(struct context *c);	   /* returns the exit code */
+};
+
+struct context {
+	const struct command *command;
+	const char *socket; /* NULL: the default */
+	char **args;	    /* what follows the command's name, without options */
+	size_t n_args;
+	const char *values[COMMAND_OPTIONS_MAX]; /* for each of command->options: its value, "" if
+						    it takes none; NULL: not given */
+	struct output output;
+	struct zkleader *z; /* once it was needed */
+};
+
+/* To add a command: its file, its line here and its place in the table of command.c. */
+extern const struct command command_list;
+extern const struct command command_tasks;
+extern const struct command command_status;
+extern const struct command command_explain;
+extern const struct command command_watch;
+extern const struct command command_reload;
+extern const struct command command_help;
+extern const struct command command_version;
+
+/* The table, ending with NULL. */
+const struct command *const *command_all(void);
+/* By name, or NULL. */
+const struct command *command_find(const char *name);
+/* The one that was probably meant, or NULL. */
+const struct command *command_nearest(const char *name);
+
+/* The program: its exit code. argv is without the program's name. */
+int command_main(char **argv, const struct output *output);
+/* Prints the help of a command, or of the program for NULL. */
+void command_usage(const struct output *o, const struct command *command);
+
+/* Parsed arguments. */
+struct invocation {
+	struct context context;
+	char **args; /* owned */
+	bool help;
+	bool version;
+};
+/* 0, or -EINVAL after a line on the error stream. */
+int command_parse(char **argv, const struct output *output, struct invocation *ret);
+void invocation_done(struct invocation *i);
+
+#endif

@@ -1,0 +1,81 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/json.h"
+#include "client/table.h"
+
+static const struct table_column columns[] = {
+	{"#", TABLE_RIGHT}, {"HOSTNAME", TABLE_CUT}, {"VERSION", TABLE_CUT},
+	{"IP", 0},	    {"RANK", TABLE_RIGHT},   {"WHY", TABLE_WRAP},
+};
+
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void add_ranked(struct table *t, const json_t *ranked, size_t place)
+{
+	bool candidate = json_flag(ranked, "candidate");
+	char number[24], rank[24];
+	const char *cells[N_COLUMNS] = {
+		candidate ? number : NULL,
+		json_text(ranked, "hostname", NULL),
+		json_text(ranked, "version", NULL),
+		json_text(ranked, "ip", NULL),
+		rank,
+		json_text(ranked, "why", NULL),
+	};
+
+	snprintf(number, sizeof(number), "%zu", place);
+	snprintf(rank, sizeof(rank), "%" PRId64, json_number(ranked, "rank", 0));
+	table_row(t, cells, candidate ? place == 1 ? COLOR_BOLD : COLOR_NONE : COLOR_DIM);
+}
+
+static void print_ranking(const struct output *o, const json_t *explained)
+{
+	const json_t *ranking = json_object_get(explained, "ranking");
+	const json_t *ranked;
+	struct table *t;
+	size_t i, candidates = 0;
+
+	output_line(o, COLOR_NONE, "%s", json_text(explained, "reason", "-"));
+	if (json_array_size(ranking) == 0) {
+		output_line(o, COLOR_NONE, "nobody is in the fleet, so there is no ranking");
+		return;
+	}
+	fputc('\n', o->out);
+	t = table_new(o, columns, N_COLUMNS);
+	json_array_foreach(ranking, i, ranked)
+	{
+		if (json_flag(ranked, "candidate"))
+			candidates++;
+		add_ranked(t, ranked, candidates);
+	}
+	table_print(t);
+	table_free(t);
+}
+
+static int run(struct context *c)
+{
+	json_auto_t *explained = NULL;
+	int code = ask(c, "explain", JSON_OBJECT, &explained);
+
+	if (code != 0)
+		return code;
+	if (c->output.json)
+		output_json(&c->output, explained);
+	else
+		print_ranking(&c->output, explained);
+	return 0;
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.args = "TASK",
+	.help = "why this node leads TASK or does not, and who is next",
+	.more = "The candidates are numbered, best first; the others say why they are none.\n",
+	.min_args = 1,
+	.max_args = 1,
+	.run = run,
+};

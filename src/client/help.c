@@ -1,0 +1,59 @@
+#include "client/command.h"
+
+static void print_json(const struct output *o, const struct command *only)
+{
+	json_auto_t *list = json_array();
+
+	for (const struct command *const *c = command_all(); *c; c++)
+		if (!only || *c == only)
+			json_array_append_new(list,
+					      json_pack("{s:s, s:s, s:s}", "command", (*c)->name,
+							"args", (*c)->args, "help", (*c)->help));
+	output_json(o, list);
+}
+
+static int run_help(struct context *c)
+{
+	const struct command *command = c->n_args > 0 ? command_find(c->args[0]) : NULL;
+
+	if (c->n_args > 0 && !command) {
+		const struct command *nearest = command_nearest(c->args[0]);
+
+		output_error(&c->output, "unknown command \"%s\"%s%s%s", c->args[0],
+			     nearest ? ": did you mean \"" : "", nearest ? nearest->name : "",
+			     nearest ? "\"?" : "");
+		return ZKLEADER_MISUSE;
+	}
+	if (c->output.json)
+		print_json(&c->output, command);
+	else
+		command_usage(&c->output, command);
+	return 0;
+}
+
+static int run_version(struct context *c)
+{
+	if (c->output.json) {
+		json_auto_t *version = json_pack("{s:s}", "version", ZKLEADER_VERSION);
+
+		output_json(&c->output, version);
+	} else {
+		output_line(&c->output, COLOR_NONE, "zkleader %s", ZKLEADER_VERSION);
+	}
+	return 0;
+}
+
+const struct command command_help = {
+	.name = "help",
+	.args = "[COMMAND]",
+	.help = "the commands, or one of them",
+	.max_args = 1,
+	.run = run_help,
+};
+
+const struct command command_version = {
+	.name = "version",
+	.args = "",
+	.help = "the version of this program",
+	.run = run_version,
+};

@@ -1,0 +1,110 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/json.h"
+#include "client/table.h"
+
+#define SHORT_ID 8
+
+enum { OPTION_WIDE };
+
+static const struct option_spec options[] = {
+	{'w', "wide", NULL, "whole ids, and nothing is cut to the terminal's width"},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct table_column columns[] = {
+	{"", 0},
+	{"VERSION", TABLE_CUT},
+	{"IP", 0},
+	{"HOSTNAME", TABLE_CUT},
+	{"LEADS", TABLE_RIGHT},
+	{"TASKS", TABLE_RIGHT},
+	{"STATE", 0},
+	{"SINCE", TABLE_RIGHT},
+	{"ID", 0},
+};
+
+#define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_STATE 6
+
+static enum color row_color(const json_t *worker, const char *newest)
+{
+	if (json_flag(worker, "self"))
+		return COLOR_BOLD;
+	return strcmp(json_text(worker, "version", ""), newest) == 0 ? COLOR_NONE : COLOR_DIM;
+}
+
+static void add_worker(struct table *t, const struct context *c, const json_t *worker,
+		       const char *newest)
+{
+	char leads[24], tasks[24], since[OUTPUT_AGE_SIZE], id[100];
+	const char *state = json_text(worker, "state", "-");
+	const char *cells[N_COLUMNS] = {
+		json_flag(worker, "self") ? "*" : "",
+		json_text(worker, "version", NULL),
+		json_text(worker, "ip", NULL),
+		json_text(worker, "hostname", NULL),
+		leads,
+		tasks,
+		state,
+		since,
+		id,
+	};
+
+	snprintf(leads, sizeof(leads), "%" PRId64, json_number(worker, "leads", 0));
+	snprintf(tasks, sizeof(tasks), "%zu", json_array_size(json_object_get(worker, "tasks")));
+	age_text(json_text(worker, "since", NULL), c->output.now_ms, since);
+	snprintf(id, c->values[OPTION_WIDE] ? sizeof(id) : SHORT_ID + 1, "%s",
+		 json_text(worker, "id", "-"));
+	table_row(t, cells, row_color(worker, newest));
+	if (strcmp(state, "active") != 0)
+		table_color(t, COLUMN_STATE, COLOR_YELLOW);
+}
+
+static void print_workers(struct context *c, const json_t *workers)
+{
+	const char *newest = json_text(json_array_get(workers, 0), "version", "");
+	struct table *t;
+	const json_t *worker;
+	size_t i;
+
+	if (json_array_size(workers) == 0) {
+		output_line(&c->output, COLOR_NONE, "no workers: nobody has joined the fleet yet");
+		return;
+	}
+	if (c->values[OPTION_WIDE])
+		c->output.width = 0;
+	t = table_new(&c->output, columns, N_COLUMNS);
+	json_array_foreach(workers, i, worker) add_worker(t, c, worker, newest);
+	table_print(t);
+	table_free(t);
+}
+
+static int run(struct context *c)
+{
+	json_auto_t *workers = NULL;
+	int code = ask(c, "workers", JSON_ARRAY, &workers);
+
+	if (code != 0)
+		return code;
+	if (c->output.json)
+		output_json(&c->output, workers);
+	else
+		print_workers(c, workers);
+	return 0;
+}
+
+const struct command command_list = {
+	.name = "list",
+	.args = "",
+	.help = "the workers of the fleet, newest version first",
+	.more = "\"*\" marks this node. LEADS counts the tasks that a worker leads, TASKS those "
+		"that\n"
+		"it is there for, SINCE is the time since it started.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,14 @@
+/* zkleader: the operator's tool. */
+#include <locale.h>
+#include <stdio.h>
+
+#include "client/command.h"
+
+int main(int argc, char **argv)
+{
+	struct output output;
+
+	setlocale(LC_CTYPE, ""); /* how wide characters are in a table */
+	output_init(&output, stdout, stderr);
+	return command_main(argc > 0 ? argv + 1 : argv, &output);
+}

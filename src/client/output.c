@@ -1,0 +1,183 @@
+#include "client/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "client/json.h"
+#include "client/printable.h"
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN     20
+#define WIDTH_MAX     1000
+
+#define MINUTE	      INT64_C(60)
+#define HOUR	      (60 * MINUTE)
+#define DAY	      (24 * HOUR)
+
+static int terminal_width(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w = {0};
+	long width = columns ? strtol(columns, NULL, 10) : 0;
+
+	if (width <= 0 && ioctl(fd, TIOCGWINSZ, &w) == 0)
+		width = w.ws_col;
+	if (width <= 0)
+		return WIDTH_DEFAULT;
+	if (width < WIDTH_MIN)
+		return WIDTH_MIN;
+	return width < WIDTH_MAX ? (int)width : WIDTH_MAX;
+}
+
+void output_init(struct output *o, FILE *out, FILE *err)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	int fd = fileno(out);
+	bool terminal = fd >= 0 && isatty(fd);
+
+	*o = (struct output){.out = out, .err = err, .now_ms = clock_wall_ms()};
+	if (!terminal)
+		return;
+	o->width = terminal_width(fd);
+	o->color = (!no_color || no_color[0] == '\0') && term && strcmp(term, "dumb") != 0;
+}
+
+const char *output_color(const struct output *o, enum color color)
+{
+	if (!o->color)
+		return "";
+	switch (color) {
+	case COLOR_NONE: return "";
+	case COLOR_BOLD: return "\033[1m";
+	case COLOR_DIM: return "\033[2m";
+	case COLOR_GREEN: return "\033[32m";
+	case COLOR_YELLOW: return "\033[33m";
+	case COLOR_RED: return "\033[31m";
+	}
+	return "";
+}
+
+__attribute__((format(printf, 1, 0))) static char *format_line(const char *format, va_list ap)
+{
+	mem_auto char *text = NULL;
+	int len = vasprintf(&text, format, ap);
+
+	if (len < 0) {
+		text = NULL; /* undefined then */
+		return mem_strdup("?");
+	}
+	return printable_dup(text, (size_t)len);
+}
+
+void output_line(const struct output *o, enum color color, const char *format, ...)
+{
+	const char *begin = output_color(o, color);
+	mem_auto char *line = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	line = format_line(format, ap);
+	va_end(ap);
+	fprintf(o->out, "%s%s%s\n", begin, line, begin[0] != '\0' ? "\033[0m" : "");
+}
+
+void output_error(const struct output *o, const char *format, ...)
+{
+	mem_auto char *line = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	line = format_line(format, ap);
+	va_end(ap);
+	/* In the order in which things happened, where both go to one place. */
+	fflush(o->out);
+	fprintf(o->err, "zkleader: %s\n", line);
+}
+
+void output_json(const struct output *o, const json_t *json)
+{
+	json_dumpf(json, o->out, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	fputc('\n', o->out);
+}
+
+void output_json_line(const struct output *o, const json_t *json)
+{
+	json_dumpf(json, o->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	fputc('\n', o->out);
+}
+
+size_t output_problems(FILE *file, const json_t *problems)
+{
+	const json_t *problem;
+	size_t i;
+
+	json_array_foreach(problems, i, problem)
+	{
+		const char *name = json_text(problem, "file", "?");
+		const char *message = json_text(problem, "message", "?");
+		mem_auto char *shown_name = printable_dup(name, strlen(name));
+		mem_auto char *shown_message = printable_dup(message, strlen(message));
+
+		fprintf(file, "%s:%" PRId64 ": %s\n", shown_name, json_number(problem, "line", 1),
+			shown_message);
+	}
+	return json_array_size(problems);
+}
+
+int output_flush(const struct output *o)
+{
+	if (fflush(o->out) != 0 || ferror(o->out))
+		return -EIO;
+	return 0;
+}
+
+int time_parse(const char *text, int64_t *ret_ms)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	if (!rest)
+		return -EINVAL;
+	if (*rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (strcmp(rest, "Z") != 0)
+		return -EINVAL;
+	*ret_ms = (int64_t)timegm(&tm) * 1000;
+	return 0;
+}
+
+void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
+{
+	static const struct {
+		int64_t seconds;
+		char name;
+	} units[] = {{DAY, 'd'}, {HOUR, 'h'}, {MINUTE, 'm'}, {1, 's'}};
+	int64_t then_ms = 0, age;
+	size_t i = 0;
+
+	if (!since || time_parse(since, &then_ms) < 0) {
+		snprintf(text, OUTPUT_AGE_SIZE, "-");
+		return;
+	}
+	age = (now_ms - then_ms) / 1000;
+	if (age < 0)
+		age = 0; /* a clock that is ahead of ours */
+	while (age < units[i].seconds && units[i].seconds > 1)
+		i++;
+	if (units[i].seconds == 1 || age % units[i].seconds < units[i + 1].seconds)
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 "%c", age / units[i].seconds,
+			 units[i].name);
+	else
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c",
+			 age / units[i].seconds, units[i].name,
+			 age % units[i].seconds / units[i + 1].seconds, units[i + 1].name);
+}

@@ -1,0 +1,57 @@
+/*
+ * Where and how zkleader prints: text for people or JSON, with colours on a terminal only. Whatever
+ * is printed as text passes through printable(), so nothing from outside reaches the terminal raw.
+ */
+#ifndef ZKLEADER_CLIENT_OUTPUT_H
+#define ZKLEADER_CLIENT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#define OUTPUT_AGE_SIZE 48
+
+enum color {
+	COLOR_NONE,
+	COLOR_BOLD,
+	COLOR_DIM,
+	COLOR_GREEN,
+	COLOR_YELLOW,
+	COLOR_RED,
+};
+
+struct output {
+	FILE *out;
+	FILE *err;
+	bool json;
+	bool color;
+	int width;	/* of the terminal; 0: it is none, and nothing is cut */
+	int64_t now_ms; /* wall clock, for ages */
+};
+
+/* On these two, with what the terminal and $NO_COLOR, $TERM and $COLUMNS say. */
+void output_init(struct output *o, FILE *out, FILE *err);
+/* One line. */
+void output_line(const struct output *o, enum color color, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* One line on the error stream, after "zkleader: ". */
+void output_error(const struct output *o, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* As the sidecar sent it, indented by 2, or on one line. In ASCII, so no terminal can mistake it. */
+void output_json(const struct output *o, const json_t *json);
+void output_json_line(const struct output *o, const json_t *json);
+/* FILE:LINE: text for each problem. Returns how many there are. */
+size_t output_problems(FILE *file, const json_t *problems);
+/* Sends everything on its way: 0, or -EIO if something could not be written. */
+int output_flush(const struct output *o);
+/* The escape sequence, "" without colours. */
+const char *output_color(const struct output *o, enum color color);
+
+/* RFC 3339 in UTC to ms since the epoch: 0 or -EINVAL. */
+int time_parse(const char *text, int64_t *ret_ms);
+/* How long ago that was, in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no time. */
+void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
+
+#endif

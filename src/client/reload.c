@@ -1,0 +1,49 @@
+#include <string.h>
+
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/json.h"
+
+static void print_changes(const struct output *o, const json_t *changes)
+{
+	const json_t *change;
+	size_t i;
+
+	if (json_array_size(changes) == 0)
+		output_line(o, COLOR_NONE, "nothing changed");
+	json_array_foreach(changes, i, change)
+	{
+		const char *text = json_string_value(change);
+
+		output_line(o, COLOR_NONE, "%s", text ? text : "-");
+	}
+}
+
+static int run(struct context *c)
+{
+	const struct output *o = &c->output;
+	json_auto_t *result = NULL;
+	int code = ask(c, "reload", JSON_OBJECT, &result);
+	const json_t *problems;
+
+	if (code != 0)
+		return code;
+	problems = json_object_get(result, "problems");
+	if (o->json) {
+		output_json(o, result);
+	} else {
+		print_changes(o, json_object_get(result, "changes"));
+		fflush(o->out);
+		output_problems(o->err, problems);
+	}
+	return json_array_size(problems) > 0 ? ZKLEADER_MISUSE : ZKLEADER_OK;
+}
+
+const struct command command_reload = {
+	.name = "reload",
+	.args = "",
+	.help = "read the configuration again and say what changed",
+	.more = "Exits 3 if a file was refused. Only root, the sidecar's own user and the members\n"
+		"of its socket-group may.\n",
+	.run = run,
+};

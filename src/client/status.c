@@ -1,0 +1,94 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/json.h"
+
+static void span_text(int64_t ms, char text[DURATION_TEXT_SIZE])
+{
+	duration_format(ms > 0 ? ms : 0, text);
+}
+
+/* The number of tasks, or of their names. */
+static int64_t count(const json_t *status, const char *key)
+{
+	const json_t *value = json_object_get(status, key);
+
+	return json_is_array(value) ? (int64_t)json_array_size(value) : json_integer_value(value);
+}
+
+static void print_session(const struct output *o, const json_t *status)
+{
+	const json_t *session = json_object_get(status, "session");
+	const char *server = json_text(session, "server", NULL);
+	const char *id = json_text(session, "id", NULL);
+	char timeout[DURATION_TEXT_SIZE], lease[DURATION_TEXT_SIZE];
+
+	span_text(json_number(session, "timeout_ms", 0), timeout);
+	span_text(json_number(status, "lease_ms", 0), lease);
+	output_line(o, COLOR_NONE, "ZooKeeper  %s, root %s", json_text(status, "zookeeper", "-"),
+		    json_text(status, "root", "-"));
+	if (id)
+		output_line(o, COLOR_NONE, "Session    %s %s%s%s, timeout %s", id,
+			    json_text(session, "state", "-"), server ? " to " : "",
+			    server ? server : "", timeout);
+	else
+		output_line(o, COLOR_YELLOW, "Session    none (%s)",
+			    json_text(session, "state", "-"));
+	if (json_number(status, "lease_ms", 0) > 0)
+		output_line(o, COLOR_NONE, "Lease      %s left", lease);
+	else
+		output_line(o, COLOR_YELLOW, "Lease      none");
+}
+
+static void print_status(const struct output *o, const json_t *status)
+{
+	const json_t *problems = json_object_get(status, "problems");
+	const char *started = json_text(status, "started_at", NULL);
+	const char *id = json_text(status, "id", NULL);
+	const char *ip = json_text(status, "ip", NULL);
+	char age[OUTPUT_AGE_SIZE];
+
+	age_text(started, o->now_ms, age);
+	if (json_flag(status, "healthy"))
+		output_line(o, COLOR_GREEN, "Healthy    yes");
+	else
+		output_line(o, COLOR_RED, "Healthy    no: %s", json_text(status, "why", "unknown"));
+	output_line(o, COLOR_NONE, "Node       %s%s%s%s", json_text(status, "hostname", "-"),
+		    ip ? " (" : "", ip ? ip : "", ip ? ")" : "");
+	output_line(o, COLOR_NONE, "Version    %s", json_text(status, "version", "-"));
+	output_line(o, COLOR_NONE, "Worker     %s", id ? id : "not in the fleet");
+	print_session(o, status);
+	output_line(o, COLOR_NONE, "Leads      %" PRId64 " of %" PRId64 " tasks",
+		    count(status, "leads"), count(status, "tasks"));
+	output_line(o, COLOR_NONE, "Sidecar    %s, up %s (since %s)",
+		    json_text(status, "sidecar_version", "-"), age, started ? started : "-");
+	output_line(o, json_array_size(problems) > 0 ? COLOR_RED : COLOR_NONE, "Problems   %s",
+		    json_array_size(problems) > 0 ? "in the configuration:" : "none");
+	output_problems(o->out, problems);
+}
+
+static int run(struct context *c)
+{
+	json_auto_t *status = NULL;
+	int code = ask(c, "status", JSON_OBJECT, &status);
+
+	if (code != 0)
+		return code;
+	if (c->output.json)
+		output_json(&c->output, status);
+	else
+		print_status(&c->output, status);
+	return json_flag(status, "healthy") ? ZKLEADER_OK : ZKLEADER_CANNOT_TELL;
+}
+
+const struct command command_status = {
+	.name = "status",
+	.args = "",
+	.help = "this sidecar: version, session, lease, tasks led, problems",
+	.more = "Exits 0 if the sidecar is healthy and 2 if it is not.\n",
+	.run = run,
+};

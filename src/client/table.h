@@ -1,0 +1,33 @@
+/* Aligned tables, on libsmartcols. */
+#ifndef ZKLEADER_CLIENT_TABLE_H
+#define ZKLEADER_CLIENT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/output.h"
+
+#define TABLE_COLUMNS_MAX 12
+
+enum {
+	TABLE_RIGHT = 1, /* numbers */
+	TABLE_CUT = 2,	 /* may lose its end where a terminal is too narrow */
+	TABLE_WRAP = 4,	 /* or go on in the next line */
+};
+
+struct table_column {
+	const char *name;
+	int flags;
+};
+
+struct table;
+
+struct table *table_new(const struct output *o, const struct table_column *columns, size_t n);
+void table_free(struct table *t);
+/* n cells, copied; NULL is shown as "-". */
+void table_row(struct table *t, const char *const *cells, enum color color);
+/* Another colour for one cell of the last row. */
+void table_color(struct table *t, size_t column, enum color color);
+void table_print(struct table *t);
+
+#endif

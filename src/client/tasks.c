@@ -1,0 +1,90 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/json.h"
+#include "client/table.h"
+
+static const struct table_column columns[] = {
+	{"TASK", TABLE_CUT},	{"LEADER", TABLE_CUT},	{"VERSION", TABLE_CUT},
+	{"SINCE", TABLE_RIGHT}, {"TOKEN", TABLE_RIGHT}, {"STATE", 0},
+};
+
+#define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_STATE 5
+
+static enum color state_color(const char *state)
+{
+	static const struct {
+		const char *state;
+		enum color color;
+	} colors[] = {
+		{"leading", COLOR_GREEN},  {"contending", COLOR_YELLOW}, {"paused", COLOR_YELLOW},
+		{"drained", COLOR_YELLOW}, {"disconnected", COLOR_RED},
+	};
+
+	for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
+		if (strcmp(state, colors[i].state) == 0)
+			return colors[i].color;
+	return COLOR_NONE;
+}
+
+static void add_task(struct table *t, const struct context *c, const json_t *task)
+{
+	const json_t *leader = json_object_get(task, "leader");
+	const char *state = json_text(task, "state", "-");
+	const json_t *number = json_object_get(task, "token");
+	char token[24], since[OUTPUT_AGE_SIZE];
+	const char *cells[N_COLUMNS] = {
+		json_text(task, "task", NULL),		json_text(leader, "hostname", NULL),
+		json_text(leader, "version", NULL),	since,
+		json_is_integer(number) ? token : NULL, state,
+	};
+
+	snprintf(token, sizeof(token), "%" PRId64, (int64_t)json_integer_value(number));
+	age_text(json_text(task, "since", NULL), c->output.now_ms, since);
+	table_row(t, cells, json_flag(task, "self") ? COLOR_BOLD : COLOR_NONE);
+	table_color(t, COLUMN_STATE, state_color(state));
+}
+
+static void print_tasks(const struct context *c, const json_t *tasks)
+{
+	struct table *t;
+	const json_t *task;
+	size_t i;
+
+	if (json_array_size(tasks) == 0) {
+		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
+		return;
+	}
+	t = table_new(&c->output, columns, N_COLUMNS);
+	json_array_foreach(tasks, i, task) add_task(t, c, task);
+	table_print(t);
+	table_free(t);
+}
+
+static int run(struct context *c)
+{
+	json_auto_t *tasks = NULL;
+	int code = ask(c, "tasks", JSON_ARRAY, &tasks);
+
+	if (code != 0)
+		return code;
+	if (c->output.json)
+		output_json(&c->output, tasks);
+	else
+		print_tasks(c, tasks);
+	return 0;
+}
+
+const struct command command_tasks = {
+	.name = "tasks",
+	.args = "[TASK...]",
+	.help = "each task: who leads it, since when, and what this node is to it",
+	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
+		"disconnected. TOKEN grows with each new leader of a task.\n",
+	.max_args = COMMAND_ARGS_ANY,
+	.run = run,
+};
