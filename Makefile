@@ -75,7 +75,8 @@ BASE   := mem buffer clock duration name worker log
 CORE   := version rank fleet lease election
 WIRE   := reader pack record rpc
 DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions files notify sidecar
-CLIENT := zkleader_api link answer printable options check
+CLIENT := zkleader_api link answer printable options check json output table command ask \
+	list tasks status explain watch reload help
 
 BASE_LIBS   :=
 CORE_LIBS   :=
