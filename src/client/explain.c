@@ -8,8 +8,11 @@
 #include "client/table.h"
 
 static const struct table_column columns[] = {
-	{"#", TABLE_RIGHT}, {"HOSTNAME", TABLE_CUT}, {"VERSION", TABLE_CUT},
-	{"IP", 0},	    {"RANK", TABLE_RIGHT},   {"WHY", TABLE_WRAP},
+	{"#", TABLE_RIGHT},
+	{"HOSTNAME", TABLE_CUT},
+	{"VERSION", TABLE_CUT_LAST},
+	{"RANK", TABLE_RIGHT},
+	{"WHY", 0},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -19,11 +22,8 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place)
 	bool candidate = json_flag(ranked, "candidate");
 	char number[24], rank[24];
 	const char *cells[N_COLUMNS] = {
-		candidate ? number : NULL,
-		json_text(ranked, "hostname", NULL),
-		json_text(ranked, "version", NULL),
-		json_text(ranked, "ip", NULL),
-		rank,
+		candidate ? number : NULL,	    json_text(ranked, "hostname", NULL),
+		json_text(ranked, "version", NULL), rank,
 		json_text(ranked, "why", NULL),
 	};
 

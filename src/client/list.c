@@ -18,8 +18,8 @@ static const struct option_spec options[] = {
 
 static const struct table_column columns[] = {
 	{"", 0},
-	{"VERSION", TABLE_CUT},
-	{"IP", 0},
+	{"VERSION", TABLE_CUT_LAST},
+	{"IP", TABLE_CUT_LAST},
 	{"HOSTNAME", TABLE_CUT},
 	{"LEADS", TABLE_RIGHT},
 	{"TASKS", TABLE_RIGHT},

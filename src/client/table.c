@@ -3,31 +3,24 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <libsmartcols/libsmartcols.h>
 
 #include "base/mem.h"
 #include "client/printable.h"
 
+#define CUT_MIN	 10		/* what is left of a column before others are cut as well */
+#define ELLIPSIS "\xe2\x80\xa6" /* three dots in one column */
+
 struct table {
 	const struct output *output;
 	struct libscols_table *lib;
 	struct libscols_line *last;
 	size_t n;
+	int flags[TABLE_COLUMNS_MAX];
+	size_t widths[TABLE_COLUMNS_MAX]; /* of the widest cell */
 };
-
-static int library_flags(int flags)
-{
-	int all = 0;
-
-	if (flags & TABLE_RIGHT)
-		all |= SCOLS_FL_RIGHT;
-	if (flags & TABLE_CUT)
-		all |= SCOLS_FL_TRUNC;
-	if (flags & TABLE_WRAP)
-		all |= SCOLS_FL_WRAP;
-	return all;
-}
 
 /* The library fails for lack of memory only. */
 static void *there(void *p)
@@ -35,6 +28,21 @@ static void *there(void *p)
 	if (!p)
 		abort();
 	return p;
+}
+
+/* In columns of a terminal. What the locale cannot read is printed byte by byte, as \xNN. */
+static size_t text_width(const char *text)
+{
+	size_t n = mbstowcs(NULL, text, 0);
+	mem_auto wchar_t *wide = NULL;
+	int width = -1;
+
+	if (n != (size_t)-1) {
+		wide = mem_calloc(n + 1, sizeof(*wide));
+		mbstowcs(wide, text, n + 1);
+		width = wcswidth(wide, n);
+	}
+	return width < 0 ? strlen(text) : (size_t)width;
 }
 
 struct table *table_new(const struct output *o, const struct table_column *columns, size_t n)
@@ -52,9 +60,13 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 				  o->width > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (o->width > 0)
 		scols_table_set_termwidth(t->lib, (size_t)o->width);
-	for (size_t i = 0; i < n; i++)
-		there(scols_table_new_column(t->lib, columns[i].name, 0,
-					     library_flags(columns[i].flags)));
+	for (size_t i = 0; i < n; i++) {
+		int right = columns[i].flags & TABLE_RIGHT ? SCOLS_FL_RIGHT : 0;
+
+		there(scols_table_new_column(t->lib, columns[i].name, 0, right));
+		t->flags[i] = columns[i].flags;
+		t->widths[i] = text_width(columns[i].name);
+	}
 	return t;
 }
 
@@ -74,6 +86,8 @@ void table_row(struct table *t, const char *const *cells, enum color color)
 		mem_auto char *text = printable_dup(cell, strlen(cell));
 
 		scols_line_set_data(t->last, i, text);
+		if (t->widths[i] < text_width(text))
+			t->widths[i] = text_width(text);
 	}
 	if (t->output->color && color != COLOR_NONE)
 		scols_line_set_color(t->last, output_color(t->output, color));
@@ -86,7 +100,74 @@ void table_color(struct table *t, size_t column, enum color color)
 				     output_color(t->output, color));
 }
 
+/* Narrows the widest column of a kind again and again; returns the excess that is left. */
+static size_t narrow(struct table *t, int flag, size_t excess)
+{
+	while (excess > 0) {
+		size_t widest = t->n;
+
+		for (size_t i = 0; i < t->n; i++)
+			if ((t->flags[i] & flag) && t->widths[i] > CUT_MIN &&
+			    (widest == t->n || t->widths[i] > t->widths[widest]))
+				widest = i;
+		if (widest == t->n)
+			break;
+		t->widths[widest]--;
+		excess--;
+	}
+	return excess;
+}
+
+/* Ends the text so that it is no wider, with a mark that something is missing. */
+static void cut(char *text, size_t width)
+{
+	bool unicode = mbstowcs(NULL, ELLIPSIS, 0) == 1;
+	size_t end = 0, used = 0;
+
+	if (text_width(text) <= width)
+		return;
+	/* Room for the mark: what is cut off is longer, ELLIPSIS has the bytes of three letters. */
+	while (text[end] != '\0') {
+		wchar_t c;
+		int len = mbtowc(&c, text + end, MB_CUR_MAX);
+		int columns = len > 0 ? wcwidth(c) : 1;
+
+		if (used + (columns > 0 ? (size_t)columns : 0) > width - 1)
+			break;
+		used += columns > 0 ? (size_t)columns : 0;
+		end += len > 0 ? (size_t)len : 1;
+	}
+	strcpy(text + end, unicode && strlen(text + end) >= strlen(ELLIPSIS) ? ELLIPSIS : "~");
+}
+
+/*
+ * The library would cut all columns that it may alike, a version as much as a hostname, so it is
+ * given cells that fit already.
+ */
+static void fit(struct table *t)
+{
+	size_t total = t->n - 1, width = (size_t)t->output->width;
+
+	for (size_t i = 0; i < t->n; i++)
+		total += t->widths[i];
+	if (width == 0 || total <= width)
+		return;
+	narrow(t, TABLE_CUT_LAST, narrow(t, TABLE_CUT, total - width));
+	for (size_t line = 0; line < scols_table_get_nlines(t->lib); line++) {
+		for (size_t i = 0; i < t->n; i++) {
+			struct libscols_cell *cell =
+				scols_line_get_cell(scols_table_get_line(t->lib, line), i);
+			mem_auto char *text = mem_strdup(scols_cell_get_data(cell));
+
+			if (t->flags[i] & (TABLE_CUT | TABLE_CUT_LAST))
+				cut(text, t->widths[i]);
+			scols_cell_set_data(cell, text);
+		}
+	}
+}
+
 void table_print(struct table *t)
 {
+	fit(t);
 	scols_print_table(t->lib);
 }

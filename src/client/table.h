@@ -10,9 +10,9 @@
 #define TABLE_COLUMNS_MAX 12
 
 enum {
-	TABLE_RIGHT = 1, /* numbers */
-	TABLE_CUT = 2,	 /* may lose its end where a terminal is too narrow */
-	TABLE_WRAP = 4,	 /* or go on in the next line */
+	TABLE_RIGHT = 1,    /* numbers */
+	TABLE_CUT = 2,	    /* loses its end first where a terminal is too narrow */
+	TABLE_CUT_LAST = 4, /* only if that is not enough */
 };
 
 struct table_column {

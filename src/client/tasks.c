@@ -8,8 +8,8 @@
 #include "client/table.h"
 
 static const struct table_column columns[] = {
-	{"TASK", TABLE_CUT},	{"LEADER", TABLE_CUT},	{"VERSION", TABLE_CUT},
-	{"SINCE", TABLE_RIGHT}, {"TOKEN", TABLE_RIGHT}, {"STATE", 0},
+	{"TASK", TABLE_CUT_LAST}, {"LEADER", TABLE_CUT},  {"VERSION", TABLE_CUT_LAST},
+	{"SINCE", TABLE_RIGHT},	  {"TOKEN", TABLE_RIGHT}, {"STATE", 0},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
