@@ -355,6 +355,21 @@ static int find_group(const char *name, gid_t *ret_gid)
 	}
 }
 
+/* systemd makes a folder for each instance of the unit: the default lies in that one. */
+static void socket_in_runtime_folder(struct making *m)
+{
+	const char *folder = getenv("RUNTIME_DIRECTORY");
+	const char name[] = "/zkleader.sock";
+
+	if (!folder || folder[0] != '/' || strchr(folder, ':') ||
+	    settings_get(m->settings, m->settings->sections, "socket")->line != 0)
+		return;
+	size_t size = strlen(folder) + sizeof(name);
+	free(m->c->socket);
+	m->c->socket = mem_alloc(size);
+	snprintf(m->c->socket, size, "%s%s", folder, name);
+}
+
 static void take_socket(struct making *m)
 {
 	const char *mode = text_of(m, "socket-mode");
@@ -363,6 +378,7 @@ static void take_socket(struct making *m)
 	const size_t path_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
 
 	c->socket = path_of(m, "socket");
+	socket_in_runtime_folder(m);
 	if (c->socket && strlen(c->socket) > path_max)
 		problem(m, "socket",
 			"\"%s\" is over %zu bytes long, more than a socket's path may be",

@@ -46,11 +46,15 @@ void subscription_end(struct client *c)
 	c->subscription = NULL;
 }
 
-static void add_task(struct subscription *sub, struct task *t)
+static void add_task(const struct sidecar *s, struct subscription *sub, struct task *t)
 {
+	if (t->watchers == 0)
+		t->told = false;
 	sub->tasks = mem_resize(sub->tasks, sub->n_tasks + 1, sizeof(*sub->tasks));
 	sub->tasks[sub->n_tasks++] = t;
 	leaders_subscribe(t, true);
+	/* Where the leader is known already, the next event is a change. */
+	subscriptions_task_changed(s, t);
 }
 
 void subscription_begin(struct sidecar *s, struct client *c, struct task *const *tasks, size_t n)
@@ -62,7 +66,7 @@ void subscription_begin(struct sidecar *s, struct client *c, struct task *const 
 	sub->all = n == 0;
 	c->subscription = sub;
 	for (size_t i = 0; i < (sub->all ? l->n_tasks : n); i++)
-		add_task(sub, sub->all ? l->tasks[i] : tasks[i]);
+		add_task(s, sub, sub->all ? l->tasks[i] : tasks[i]);
 }
 
 static void notify_leadership(const struct sidecar *s, const struct task *t)
@@ -86,10 +90,8 @@ void subscriptions_task_changed(const struct sidecar *s, struct task *t)
 {
 	const struct election_node *node = &t->election.node;
 
-	if (t->watchers == 0) {
-		t->told = false;
+	if (t->watchers == 0)
 		return;
-	}
 	bool certain = t->election.state == ELECTION_LEADING ||
 		       t->election.state == ELECTION_VACANT ||
 		       (t->election.state == ELECTION_FOLLOWING && node->known);
@@ -125,7 +127,7 @@ void subscriptions_task_added(const struct sidecar *s, struct task *t)
 {
 	for (struct client *c = s->control.clients; c; c = c->next)
 		if (c->subscription && ((struct subscription *)c->subscription)->all)
-			add_task(c->subscription, t);
+			add_task(s, c->subscription, t);
 }
 
 void subscriptions_task_removed(const struct sidecar *s, const struct task *t)
