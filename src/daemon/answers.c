@@ -163,10 +163,11 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, con
 	else
 		pack_kv_nil(p, "token");
 	pack_kv_int(p, "lease_ms", left);
-	if (session_is_up(&s->session))
+	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
+	if (session_is_up(&s->session) && (left > 0 || !node->mine))
 		pack_leader(p, "led_by", t);
 	else
-		pack_kv_nil(p, "led_by"); /* what was known may no longer be so */
+		pack_kv_nil(p, "led_by");
 	pack_kv_str(p, "why", why);
 	control_end(c, msgid);
 }
