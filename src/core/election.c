@@ -102,13 +102,16 @@ static void vacate(struct election *e, const struct election_event *event, bool 
  * A node that vanished although nobody gave it up, while the session that owned it still has a
  * registered worker, was deleted by some other hand: its owner may not have heard of it and be
  * within its lease. So everybody but the owner waits that lease out; the owner itself need not.
+ * Where somebody had it whose node we never read, that may be anybody.
  */
 static int64_t claim_time(const struct election *e)
 {
 	uint32_t place = e->view.place < PLACE_TURN_MAX ? e->view.place : PLACE_TURN_MAX;
 	int64_t at = e->vacant_ms + (int64_t)place * ELECTION_TURN_MS;
 
-	if (e->yielded)
+	if (e->stranger)
+		at += e->timeout_ms;
+	else if (e->yielded)
 		at += ELECTION_ACCEPT_MS;
 	else if (!e->handed_over && !e->node.mine)
 		at += e->owner_ms;
@@ -168,8 +171,8 @@ static int64_t release_time(const struct election *e, struct election_time now,
 		at = e->hold_until_ms;
 		*ret_reason = "held run";
 	}
-	if (e->retry_ms > at)
-		at = e->retry_ms;
+	if (e->release_ms > at)
+		at = e->release_ms;
 	if (e->view.candidate && clear_of_tick(e, now, at) != at) {
 		at = clear_of_tick(e, now, at);
 		*ret_reason = "tick-guard";
@@ -195,6 +198,25 @@ static bool wants_watch(const struct election *e)
 {
 	return e->interest || e->state != ELECTION_FOLLOWING ||
 	       (e->view.candidate && e->view.place < 2);
+}
+
+/* Whether the node has to be read; may only be asked while it is nothing else's turn. */
+static bool wants_read(const struct election *e)
+{
+	switch (e->state) {
+	case ELECTION_RESOLVING: return e->reads == 0;
+	case ELECTION_FOLLOWING:
+		/* It may be watched and yet not known: we were no candidate when it was looked at.
+		 */
+		return e->reads == 0 && (!e->watched || !e->node.known) && wants_watch(e);
+	case ELECTION_VACANT:
+	case ELECTION_LEADING: return e->reads == 0 && !e->watched;
+	case ELECTION_DOWN:
+	case ELECTION_CLAIMING:
+	case ELECTION_RELEASING:
+	case ELECTION_STATES: break;
+	}
+	return false;
 }
 
 static void claim(struct election *e, struct election_actions *out)
@@ -233,11 +255,7 @@ static void settle(struct election *e, struct election_time now, struct election
 		release(e, out);
 		return;
 	}
-	bool must_read = e->state == ELECTION_RESOLVING;
-	bool may_read = e->state == ELECTION_FOLLOWING || e->state == ELECTION_VACANT ||
-			e->state == ELECTION_LEADING;
-	if ((must_read || (may_read && !e->watched && wants_watch(e))) && e->reads == 0 &&
-	    now.boot_ms >= e->retry_ms)
+	if (wants_read(e) && now.boot_ms >= e->retry_ms)
 		read_node(e, out);
 }
 
@@ -246,12 +264,16 @@ static void on_expired(struct election *e, struct election_actions *out)
 	if (e->state != ELECTION_DOWN)
 		move(e, ELECTION_DOWN, "session ended", out);
 	memset(&e->node, 0, sizeof(e->node));
+	/* No candidate before the fleet has been read whole in the next session. */
+	memset(&e->view, 0, sizeof(e->view));
 	e->up = false;
 	e->watched = false;
 	e->handed_over = false;
+	e->stranger = false;
 	e->yielded = false;
 	e->reads = 0;
 	e->retry_ms = 0;
+	e->release_ms = 0;
 	e->backoff_ms = 0;
 	e->backoff_until_ms = 0;
 }
@@ -259,18 +281,23 @@ static void on_expired(struct election *e, struct election_actions *out)
 static void on_watch(struct election *e, const struct election_event *event,
 		     struct election_actions *out)
 {
+	/* After a disconnection a watch tells that something happened, not what all did. */
+	bool handed_over = event->watch == ELECTION_CHANGED && e->up;
+
 	e->watched = false;
+	if (!e->up || event->watch == ELECTION_CREATED)
+		e->stranger = true;
 	switch (e->state) {
 	case ELECTION_FOLLOWING:
 		if (event->watch == ELECTION_DELETED && e->node.known) {
 			vacate(e, event, false, "leader gone", out);
-		} else if (event->watch == ELECTION_CHANGED && e->node.known && e->view.candidate &&
+		} else if (handed_over && e->node.known && e->view.candidate &&
 			   e->view.place == 0) {
 			/* Given up, most likely to us. If it is there still, the claim is refused.
 			 */
 			vacate(e, event, true, "handed over", out);
 		} else {
-			e->handed_over = event->watch == ELECTION_CHANGED;
+			e->handed_over = handed_over;
 			e->node.known = false;
 		}
 		break;
@@ -324,7 +351,10 @@ static void on_node(struct election *e, const struct election_event *event,
 {
 	assert(e->reads > 0);
 	e->reads--;
-	e->watched = true;
+	/* Nothing was confirmed on this connection when this was read: it may be stale. */
+	e->watched = e->up;
+	if (!e->up)
+		return;
 	if (e->state == ELECTION_CLAIMING || e->state == ELECTION_RELEASING)
 		return; /* sent before the claim or release: older than what that will tell */
 
@@ -339,6 +369,7 @@ static void on_node(struct election *e, const struct election_event *event,
 	}
 	e->retry_ms = 0;
 	e->handed_over = false;
+	e->stranger = false;
 	if (event->node.mine) {
 		on_own_node(e, event, out);
 		return;
@@ -365,7 +396,7 @@ static void on_claimed(struct election *e, const struct election_event *event,
 {
 	assert(e->state == ELECTION_CLAIMING);
 	/* A claim refused with no node there must not be repeated at once; a node resets this. */
-	if (event->outcome == ELECTION_REFUSED)
+	if (event->outcome != ELECTION_DONE)
 		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
 	move(e, ELECTION_RESOLVING,
 	     event->outcome == ELECTION_DONE ? "claim done" : "claim not done", out);
@@ -381,10 +412,9 @@ static void on_released(struct election *e, const struct election_event *event,
 		vacate(e, event, true, "given up", out);
 		return;
 	}
-	if (event->outcome == ELECTION_REFUSED) {
+	e->release_ms = event->now.boot_ms + ELECTION_RETRY_MS;
+	if (event->outcome == ELECTION_REFUSED)
 		e->yielded = false;
-		e->backoff_until_ms = event->now.boot_ms + ELECTION_RETRY_MS;
-	}
 	e->node.known = false;
 	move(e, ELECTION_RESOLVING, "release not done", out);
 }
@@ -401,7 +431,10 @@ void election_step(struct election *e, const struct election_event *event,
 		if (e->state == ELECTION_DOWN)
 			move(e, ELECTION_FOLLOWING, "registered", out);
 		break;
-	case ELECTION_CUT: e->up = false; break;
+	case ELECTION_CUT:
+		e->up = false;
+		e->handed_over = false;
+		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
 	case ELECTION_VIEW:
 		e->view = event->view;
@@ -429,29 +462,17 @@ int64_t election_deadline(const struct election *e, struct election_time now)
 {
 	const char *reason;
 
+	int64_t at = ELECTION_NEVER;
+
 	if (!e->up)
 		return ELECTION_NEVER;
-	switch (e->state) {
-	case ELECTION_VACANT:
-		if (e->view.candidate)
-			return claim_time(e);
-		break;
-	case ELECTION_LEADING: {
-		int64_t at = release_time(e, now, &reason);
-		if (at != ELECTION_NEVER)
-			return at;
-		break;
-	}
-	case ELECTION_FOLLOWING:
-	case ELECTION_RESOLVING: break;
-	case ELECTION_DOWN:
-	case ELECTION_CLAIMING:
-	case ELECTION_RELEASING:
-	case ELECTION_STATES: return ELECTION_NEVER;
-	}
-	bool waits = e->reads == 0 &&
-		     (e->state == ELECTION_RESOLVING || (!e->watched && wants_watch(e)));
-	return waits && e->retry_ms > 0 ? e->retry_ms : ELECTION_NEVER;
+	if (e->state == ELECTION_VACANT && e->view.candidate)
+		at = claim_time(e);
+	else if (e->state == ELECTION_LEADING)
+		at = release_time(e, now, &reason);
+	if (wants_read(e) && e->retry_ms < at)
+		at = e->retry_ms;
+	return at;
 }
 
 void election_check(const struct election *e)

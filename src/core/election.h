@@ -160,12 +160,14 @@ struct election {
 	bool interest;
 	bool held;
 	bool handed_over;         /* the last leader gave it up of itself: set and deleted, not just gone */
+	bool stranger;            /* somebody may have had it since whose node was never read here */
 	uint32_t reads;           /* on their way */
 	int64_t timeout_ms;       /* of the session */
 	int64_t owner_ms;         /* as in the last event that said it */
 	int64_t hold_until_ms;
 	int64_t vacant_ms;        /* since when it is VACANT */
-	int64_t retry_ms;         /* nothing that failed is tried again before */
+	int64_t retry_ms;         /* no read or claim that failed is tried again before */
+	int64_t release_ms;       /* nor a release */
 	bool yielded;             /* we gave it up, and nobody has been seen to take it since */
 	int64_t backoff_ms;       /* the present pause between yields that nobody took, 0: none */
 	int64_t backoff_until_ms; /* no yield before */
