@@ -1,0 +1,886 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "core/election.h"
+
+#define T_MS   10000
+#define MINUTE 60000
+#define OTHER  7  /* session of another worker */
+#define SELF   99 /* ours */
+
+static const struct election_config plain = {
+	.yield = ELECTION_YIELD_RANK, .yield_delay_ms = 2000, .tick_guard_ms = 5000};
+
+static struct election e;
+static struct election_actions out;
+static int64_t now;  /* CLOCK_BOOTTIME */
+static int64_t skew; /* of the wall clock */
+
+static struct election_time time_now(void)
+{
+	return (struct election_time){now, now + skew};
+}
+
+/* A deadline that has come must lead to something, and soon to a deadline that has not. */
+static void check_deadline(void)
+{
+	struct election copy = e;
+	struct election_actions actions;
+
+	for (int i = 0; election_deadline(&copy, time_now()) <= now; i++) {
+		cr_assert(i < 3, "spins in %s", election_state_name(e.state));
+		struct election_event event = {.type = ELECTION_DEADLINE, .now = time_now()};
+		election_step(&copy, &event, &actions);
+		cr_assert(actions.n > 0, "idle deadline in %s", election_state_name(e.state));
+	}
+}
+
+static void step(struct election_event event)
+{
+	event.now = time_now();
+	election_step(&e, &event, &out);
+	check_deadline();
+}
+
+#define STEP(...) step((struct election_event){__VA_ARGS__})
+
+/* Steps that carry nothing, or one thing. */
+static void simple(enum election_event_type type)
+{
+	STEP(.type = type);
+}
+
+static void up(void)
+{
+	STEP(.type = ELECTION_UP, .up_timeout_ms = T_MS);
+}
+
+static void view(bool candidate, uint32_t place)
+{
+	STEP(.type = ELECTION_VIEW, .view = {.candidate = candidate,
+					     .newer = place > 0,
+					     .place = place,
+					     .best = place > 0 ? 5 : 0,
+					     .best_seen_ms = now});
+}
+
+static void watch(enum election_watch what, int64_t owner_ms)
+{
+	STEP(.type = ELECTION_WATCH, .watch = what, .owner_ms = owner_ms);
+}
+
+static void absent(int64_t owner_ms)
+{
+	STEP(.type = ELECTION_NODE, .node = {.known = true}, .owner_ms = owner_ms);
+}
+
+static void node(int64_t owner, int64_t token)
+{
+	STEP(.type = ELECTION_NODE, .node = {.known = true,
+					     .exists = true,
+					     .mine = owner == SELF,
+					     .owner = owner,
+					     .token = token});
+}
+
+static void claimed(enum election_outcome outcome)
+{
+	STEP(.type = ELECTION_CLAIMED, .outcome = outcome);
+}
+
+static void released(enum election_outcome outcome)
+{
+	STEP(.type = ELECTION_RELEASED, .outcome = outcome);
+}
+
+static size_t count(enum election_action_type type)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < out.n; i++)
+		n += out.list[i].type == type;
+	return n;
+}
+
+static const struct election_action *find(enum election_action_type type)
+{
+	for (size_t i = 0; i < out.n; i++)
+		if (out.list[i].type == type)
+			return &out.list[i];
+	return NULL;
+}
+
+static int64_t deadline(void)
+{
+	return election_deadline(&e, time_now());
+}
+
+/* Lets the time come that was asked for. */
+static void wait_deadline(void)
+{
+	cr_assert_neq(deadline(), ELECTION_NEVER);
+	if (deadline() > now)
+		now = deadline();
+	simple(ELECTION_DEADLINE);
+}
+
+#define is_state(s)    cr_assert_eq(e.state, (s), "%s instead of %s", election_state_name(e.state), #s)
+#define sends(type, n) cr_assert_eq(count(type), (size_t)(n), #type)
+
+static void begin(const struct election_config *config)
+{
+	now = 1000000;
+	skew = 30000 - now % MINUTE; /* half past the minute */
+	election_init(&e, config);
+}
+
+/* Registered, in this place among the candidates, and it is not known yet who leads. */
+static void join(uint32_t place)
+{
+	begin(&plain);
+	up();
+	is_state(ELECTION_FOLLOWING);
+	view(true, place);
+}
+
+static void follow(uint32_t place)
+{
+	join(place);
+	node(OTHER, 100);
+	is_state(ELECTION_FOLLOWING);
+}
+
+static void lead(void)
+{
+	join(0);
+	absent(0);
+	is_state(ELECTION_CLAIMING);
+	claimed(ELECTION_DONE);
+	is_state(ELECTION_RESOLVING);
+	node(SELF, 200);
+	is_state(ELECTION_LEADING);
+}
+
+/* Leads, and a better one has been there for long enough: the release is on its way. */
+static void release(void)
+{
+	lead();
+	view(true, 1);
+	wait_deadline();
+	is_state(ELECTION_RELEASING);
+	sends(ELECTION_RELEASE, 1);
+}
+
+static void vacant(uint32_t place)
+{
+	join(place);
+	absent(0);
+	is_state(ELECTION_VACANT);
+}
+
+/* --- claiming ---------------------------------------------------------------------------------- */
+
+Test(claim, the_best_claims_at_once_and_reads_behind_it)
+{
+	join(0);
+	sends(ELECTION_READ, 1);
+	absent(0);
+	is_state(ELECTION_CLAIMING);
+	sends(ELECTION_CLAIM, 1);
+	sends(ELECTION_READ, 0); /* the caller's own, behind the claim */
+	cr_assert_eq(e.reads, 1u);
+	cr_assert_not(election_leads(&e));
+	claimed(ELECTION_DONE);
+	cr_assert_not(election_leads(&e));
+	node(SELF, 200);
+	cr_assert(election_leads(&e));
+	cr_assert_eq(e.node.token, 200);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+}
+
+Test(claim, turns_grow_with_the_place)
+{
+	static const struct {
+		uint32_t place;
+		int64_t turn;
+	} cases[] = {{1, 500}, {2, 1000}, {7, 3500}, {20, 10000}, {21, 10000}, {UINT32_MAX, 10000}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		join(1);
+		view(true, cases[i].place);
+		absent(0);
+		is_state(ELECTION_VACANT);
+		cr_assert_eq(deadline() - now, cases[i].turn, "place %u", cases[i].place);
+		now += cases[i].turn - 1;
+		simple(ELECTION_DEADLINE);
+		is_state(ELECTION_VACANT);
+		now++;
+		simple(ELECTION_DEADLINE);
+		is_state(ELECTION_CLAIMING);
+	}
+}
+
+Test(claim, nobody_but_a_candidate)
+{
+	begin(&plain);
+	up();
+	STEP(.type = ELECTION_INTEREST, .on = true);
+	sends(ELECTION_READ, 1);
+	absent(0);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+	now += 1000 * T_MS;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_VACANT);
+	sends(ELECTION_CLAIM, 0);
+}
+
+/* How long everybody waits after the node is gone, for each way in which it may go. */
+Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
+{
+	static const struct {
+		const char *what;
+		enum election_watch watch;
+		int64_t owner_ms;
+		uint32_t place;
+		int64_t wait;
+	} cases[] = {
+		{"expired, and its worker is gone", ELECTION_DELETED, 0, 0, 0},
+		{"deleted by hand", ELECTION_DELETED, 8000, 0, 8000},
+		{"deleted by hand, second", ELECTION_DELETED, 8000, 1, 8500},
+		{"given up", ELECTION_CHANGED, 8000, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		follow(cases[i].place);
+		watch(cases[i].watch, cases[i].owner_ms);
+		if (cases[i].wait == 0) {
+			is_state(ELECTION_CLAIMING);
+			continue;
+		}
+		is_state(ELECTION_VACANT);
+		sends(ELECTION_READ, 1);
+		absent(cases[i].owner_ms);
+		cr_assert_eq(deadline() - now, cases[i].wait, "%s", cases[i].what);
+		wait_deadline();
+		is_state(ELECTION_CLAIMING);
+	}
+}
+
+Test(claim, no_longer_waits_when_the_owner_has_left)
+{
+	follow(0);
+	watch(ELECTION_DELETED, T_MS);
+	is_state(ELECTION_VACANT);
+	now += 100;
+	view(true, 0); /* owner_ms is 0 */
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(claim, the_second_reads_when_it_was_given_up_to_the_best)
+{
+	follow(1);
+	watch(ELECTION_CHANGED, T_MS);
+	is_state(ELECTION_FOLLOWING);
+	sends(ELECTION_READ, 1);
+	absent(T_MS);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, 500); /* handed over: nobody's lease to wait for */
+}
+
+Test(claim, the_owner_itself_does_not_wait)
+{
+	lead();
+	watch(ELECTION_DELETED, T_MS);
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(claim, taken_by_another_meanwhile)
+{
+	vacant(1);
+	watch(ELECTION_CREATED, 0);
+	is_state(ELECTION_FOLLOWING);
+	sends(ELECTION_READ, 1);
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+	cr_assert_eq(e.node.token, 300);
+}
+
+Test(claim, of_somebody_never_seen_waits_a_whole_timeout)
+{
+	vacant(1);
+	watch(ELECTION_CREATED, 0);
+	absent(0); /* created and gone again: by whom? */
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, 500 + T_MS);
+}
+
+Test(claim, outcomes)
+{
+	static const struct {
+		enum election_outcome outcome;
+		int64_t owner; /* of the node then read, 0: there is none */
+		enum election_state state;
+	} cases[] = {
+		{ELECTION_DONE, SELF, ELECTION_LEADING},
+		{ELECTION_REFUSED, OTHER, ELECTION_FOLLOWING},
+		{ELECTION_REFUSED, SELF, ELECTION_LEADING},
+		{ELECTION_REFUSED, 0, ELECTION_VACANT},
+		{ELECTION_UNKNOWN, SELF, ELECTION_LEADING},
+		{ELECTION_UNKNOWN, OTHER, ELECTION_FOLLOWING},
+		{ELECTION_UNKNOWN, 0, ELECTION_VACANT},
+		{ELECTION_DONE, OTHER, ELECTION_FOLLOWING},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		join(0);
+		absent(0);
+		claimed(cases[i].outcome);
+		is_state(ELECTION_RESOLVING);
+		if (cases[i].owner)
+			node(cases[i].owner, 200);
+		else
+			absent(0);
+		is_state(cases[i].state);
+		if (cases[i].state == ELECTION_VACANT)
+			cr_assert_eq(deadline() - now, ELECTION_RETRY_MS);
+	}
+}
+
+Test(claim, lost_with_the_connection_is_resolved_after_it)
+{
+	join(0);
+	absent(0);
+	simple(ELECTION_CUT);
+	claimed(ELECTION_UNKNOWN);
+	simple(ELECTION_NODE_FAILED);
+	is_state(ELECTION_RESOLVING);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+	now += 3000;
+	up();
+	sends(ELECTION_READ, 1);
+	node(SELF, 200);
+	is_state(ELECTION_LEADING);
+}
+
+/* Nothing is repeated oftener than once a second, whatever the server says. */
+Test(claim, refused_again_and_again_does_not_spin)
+{
+	join(0);
+	absent(0);
+	for (int i = 0; i < 20; i++) {
+		is_state(ELECTION_CLAIMING);
+		claimed(ELECTION_REFUSED);
+		absent(0);
+		is_state(ELECTION_VACANT);
+		int64_t before = now;
+		wait_deadline();
+		cr_assert_eq(now - before, ELECTION_RETRY_MS);
+	}
+}
+
+Test(claim, reads_that_fail_do_not_spin)
+{
+	static const uint32_t places[] = {0, 1};
+
+	for (size_t i = 0; i < 2; i++) {
+		join(places[i]);
+		for (int j = 0; j < 20; j++) {
+			simple(ELECTION_NODE_FAILED);
+			sends(ELECTION_READ, 0);
+			cr_assert_eq(deadline() - now, ELECTION_RETRY_MS);
+			wait_deadline();
+			sends(ELECTION_READ, 1);
+		}
+	}
+}
+
+/* --- yielding ---------------------------------------------------------------------------------- */
+
+Test(yield, waits_until_the_better_has_been_there_for_a_while)
+{
+	lead();
+	now += 100;
+	view(true, 1);
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(deadline() - now, plain.yield_delay_ms);
+	now += plain.yield_delay_ms - 1;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_LEADING);
+	now++;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_RELEASING);
+	cr_assert_not(election_leads(&e));
+	cr_assert_eq(find(ELECTION_RELEASE)->to, UINT64_C(5));
+}
+
+Test(yield, modes)
+{
+	static const struct {
+		enum election_yield yield;
+		bool newer;
+		bool yields;
+	} cases[] = {
+		{ELECTION_YIELD_RANK, false, true},	{ELECTION_YIELD_RANK, true, true},
+		{ELECTION_YIELD_VERSION, false, false}, {ELECTION_YIELD_VERSION, true, true},
+		{ELECTION_YIELD_NEVER, false, false},	{ELECTION_YIELD_NEVER, true, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		lead();
+		struct election_config config = plain;
+		config.yield = cases[i].yield;
+		STEP(.type = ELECTION_CONFIG, .config = config);
+		STEP(.type = ELECTION_VIEW, .view = {.candidate = true,
+						     .newer = cases[i].newer,
+						     .place = 2,
+						     .best = 5,
+						     .best_seen_ms = now - T_MS});
+		is_state(cases[i].yields ? ELECTION_RELEASING : ELECTION_LEADING);
+		if (!cases[i].yields)
+			cr_assert_eq(deadline(), ELECTION_NEVER);
+	}
+}
+
+Test(yield, keeps_clear_of_the_full_minute_by_the_wall_clock)
+{
+	static const struct {
+		int64_t into; /* where in the minute the yield becomes due */
+		int64_t wait;
+	} cases[] = {{0, 5000},	 {1, 4999},  {4999, 1},	    {5000, 0},
+		     {30000, 0}, {55000, 0}, {55001, 9999}, {59999, 5001}};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t c = i / 2;
+		lead();
+		skew = cases[c].into - now % MINUTE - (i % 2 ? 100 * MINUTE : 0); /* before 1970 */
+		STEP(.type = ELECTION_VIEW,
+		     .view = {
+			     .candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
+		if (cases[c].wait == 0) {
+			is_state(ELECTION_RELEASING);
+			continue;
+		}
+		is_state(ELECTION_LEADING);
+		cr_assert_eq(deadline() - now, cases[c].wait, "at %d", (int)cases[c].into);
+		int64_t at;
+		const char *why;
+		cr_assert(election_yield_at(&e, time_now(), &at, &why));
+		cr_assert_str_eq(why, "tick-guard");
+		wait_deadline();
+		is_state(ELECTION_RELEASING);
+	}
+}
+
+Test(yield, follows_a_wall_clock_that_jumps)
+{
+	lead();
+	skew = 1000 - now % MINUTE;
+	STEP(.type = ELECTION_VIEW,
+	     .view = {.candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
+	cr_assert_eq(deadline() - now, 4000);
+	skew += 20000;
+	cr_assert_eq(deadline(), now);
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_RELEASING);
+}
+
+Test(yield, waits_for_a_held_run_but_not_for_ever)
+{
+	lead();
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 3600 * 1000);
+	view(true, 1);
+	now += 10 * T_MS;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_LEADING);
+	int64_t at;
+	const char *why;
+	cr_assert(election_yield_at(&e, time_now(), &at, &why));
+	struct election ended = e;
+	STEP(.type = ELECTION_HOLD, .on = false);
+	is_state(ELECTION_RELEASING);
+	e = ended;
+	wait_deadline();
+	is_state(ELECTION_RELEASING);
+}
+
+Test(yield, of_no_candidate_is_at_once)
+{
+	lead();
+	skew = -now; /* on the full minute: no guard for what is not voluntary */
+	STEP(.type = ELECTION_VIEW,
+	     .view = {.candidate = false, .place = UINT32_MAX, .best = 5, .best_seen_ms = now});
+	is_state(ELECTION_RELEASING);
+	released(ELECTION_DONE);
+	is_state(ELECTION_FOLLOWING);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+}
+
+Test(yield, of_no_candidate_that_is_refused_does_not_spin)
+{
+	lead();
+	view(false, UINT32_MAX);
+	for (int i = 0; i < 20; i++) {
+		is_state(ELECTION_RELEASING);
+		released(ELECTION_REFUSED);
+		is_state(ELECTION_RESOLVING);
+		node(SELF, 200);
+		is_state(ELECTION_LEADING);
+		int64_t before = now;
+		wait_deadline();
+		cr_assert_eq(now - before, ELECTION_RETRY_MS);
+	}
+}
+
+Test(yield, outcomes)
+{
+	release();
+	released(ELECTION_DONE);
+	is_state(ELECTION_VACANT);
+	absent(T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_ACCEPT_MS + ELECTION_TURN_MS);
+	watch(ELECTION_CREATED, 0);
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+
+	release();
+	released(ELECTION_REFUSED);
+	is_state(ELECTION_RESOLVING);
+	node(SELF, 200);
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(deadline() - now, ELECTION_RETRY_MS);
+
+	release();
+	simple(ELECTION_CUT);
+	released(ELECTION_UNKNOWN);
+	is_state(ELECTION_RESOLVING);
+	cr_assert_not(election_leads(&e));
+	up();
+	node(SELF, 200); /* it did not happen */
+	is_state(ELECTION_LEADING);
+
+	release();
+	simple(ELECTION_CUT);
+	released(ELECTION_UNKNOWN);
+	up();
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+}
+
+/* Gives it up and takes it back; returns how long the next yield will be waited for. */
+static int64_t yield_in_vain(int64_t token)
+{
+	wait_deadline();
+	is_state(ELECTION_RELEASING);
+	released(ELECTION_DONE);
+	absent(T_MS);
+	wait_deadline();
+	is_state(ELECTION_CLAIMING);
+	claimed(ELECTION_DONE);
+	node(SELF, token);
+	is_state(ELECTION_LEADING);
+	return e.backoff_until_ms - now;
+}
+
+Test(yield, backs_off_doubling_while_nobody_takes_it)
+{
+	static const int64_t waits[] = {10000, 20000, 40000, 80000, 160000, 300000, 300000};
+
+	lead();
+	struct election_config config = plain;
+	config.tick_guard_ms = 0;
+	STEP(.type = ELECTION_CONFIG, .config = config);
+	view(true, 1);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		cr_assert_eq(yield_in_vain(201 + (int64_t)i), waits[i]);
+	/* Somebody who takes it ends the series. */
+	wait_deadline();
+	released(ELECTION_DONE);
+	absent(T_MS);
+	watch(ELECTION_CREATED, 0);
+	node(OTHER, 300);
+	cr_assert_eq(e.backoff_ms, 0);
+	cr_assert_eq(e.backoff_until_ms, 0);
+}
+
+Test(yield, of_no_candidate_does_not_wait_for_the_backoff)
+{
+	lead();
+	view(true, 1);
+	yield_in_vain(201);
+	view(false, UINT32_MAX);
+	is_state(ELECTION_RELEASING);
+}
+
+/* --- watches and reads ------------------------------------------------------------------------- */
+
+Test(watch, only_the_best_two_and_who_asks_watch)
+{
+	static const struct {
+		bool candidate;
+		uint32_t place;
+		bool interest;
+		size_t reads;
+	} cases[] = {{true, 0, false, 1},  {true, 1, false, 1},		{true, 2, false, 0},
+		     {true, 2, true, 1},   {false, 0, false, 0},	{false, 1, true, 1},
+		     {true, 20, false, 0}, {false, UINT32_MAX, true, 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&plain);
+		STEP(.type = ELECTION_INTEREST, .on = cases[i].interest);
+		up();
+		size_t reads = count(ELECTION_READ);
+		view(cases[i].candidate, cases[i].place);
+		cr_assert_eq(reads + count(ELECTION_READ), cases[i].reads, "case %zu", i);
+	}
+}
+
+Test(watch, one_read_at_a_time)
+{
+	join(0);
+	view(true, 0);
+	sends(ELECTION_READ, 0);
+	STEP(.type = ELECTION_INTEREST, .on = true);
+	sends(ELECTION_READ, 0);
+	cr_assert_eq(e.reads, 1u);
+}
+
+Test(watch, interest_looks_once_and_again_when_it_fires)
+{
+	begin(&plain);
+	up();
+	STEP(.type = ELECTION_INTEREST, .on = true);
+	node(OTHER, 100);
+	cr_assert_not(election_unsettled(&e));
+	watch(ELECTION_CHANGED, 0);
+	sends(ELECTION_READ, 1);
+	cr_assert(election_unsettled(&e));
+	node(OTHER, 101);
+	STEP(.type = ELECTION_INTEREST, .on = false);
+	watch(ELECTION_CHANGED, 0);
+	sends(ELECTION_READ, 0);
+}
+
+/* Looked at while no candidate and found vacant: must be looked at again when that changes. */
+Test(watch, a_vacant_task_is_found_by_who_becomes_a_candidate)
+{
+	begin(&plain);
+	up();
+	STEP(.type = ELECTION_INTEREST, .on = true);
+	absent(0);
+	STEP(.type = ELECTION_INTEREST, .on = false);
+	is_state(ELECTION_FOLLOWING);
+	view(true, 0);
+	sends(ELECTION_READ, 1);
+	absent(0);
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(watch, the_leader_looks_when_its_node_changed)
+{
+	lead();
+	watch(ELECTION_CHANGED, 0);
+	is_state(ELECTION_RESOLVING);
+	cr_assert_not(election_leads(&e));
+	sends(ELECTION_READ, 1);
+	node(SELF, 200);
+	is_state(ELECTION_LEADING);
+
+	watch(ELECTION_CHANGED, 0);
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+}
+
+Test(watch, a_leader_without_a_watch_reads_again_even_when_a_yield_is_far_off)
+{
+	lead();
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 3600 * 1000);
+	view(true, 1);
+	e.watched = false;
+	simple(ELECTION_DEADLINE);
+	sends(ELECTION_READ, 1);
+	simple(ELECTION_NODE_FAILED);
+	cr_assert_eq(deadline() - now, ELECTION_RETRY_MS);
+	wait_deadline();
+	sends(ELECTION_READ, 1);
+	is_state(ELECTION_LEADING);
+}
+
+Test(watch, a_leader_node_that_is_replaced_is_a_new_token)
+{
+	lead();
+	e.watched = false;
+	simple(ELECTION_DEADLINE);
+	node(SELF, 201);
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(e.node.token, 201);
+	sends(ELECTION_TELL, 2);
+}
+
+/* --- connections and sessions ------------------------------------------------------------------ */
+
+Test(session, a_cut_keeps_the_role_and_sends_nothing)
+{
+	lead();
+	simple(ELECTION_CUT);
+	is_state(ELECTION_LEADING);
+	view(true, 1);
+	now += T_MS;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(out.n, (size_t)0);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+	cr_assert_not(election_unsettled(&e));
+	up();
+	is_state(ELECTION_RELEASING); /* it was due */
+}
+
+/* What is read before anything was confirmed on the connection may be stale. */
+Test(session, a_read_answered_while_cut_is_read_again)
+{
+	release();
+	simple(ELECTION_CUT);
+	e.reads = 1; /* handed to the client before we heard of the cut */
+	released(ELECTION_UNKNOWN);
+	node(SELF, 200);
+	is_state(ELECTION_RESOLVING);
+	up();
+	sends(ELECTION_READ, 1);
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+}
+
+/* A watch that fires on reconnecting may hide that others had it meanwhile. */
+Test(session, nothing_told_by_a_reconnection_is_a_handover)
+{
+	follow(0);
+	simple(ELECTION_CUT);
+	watch(ELECTION_CHANGED, T_MS);
+	is_state(ELECTION_FOLLOWING);
+	up();
+	sends(ELECTION_READ, 1);
+	absent(0);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, T_MS);
+
+	follow(0);
+	simple(ELECTION_CUT);
+	watch(ELECTION_DELETED, 0);
+	is_state(ELECTION_VACANT);
+	up();
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, T_MS);
+}
+
+Test(session, a_handover_does_not_outlive_the_connection)
+{
+	follow(1);
+	watch(ELECTION_CHANGED, T_MS);
+	absent(T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_TURN_MS);
+	simple(ELECTION_CUT);
+	up();
+	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+}
+
+static void make_down(void)
+{
+	begin(&plain);
+}
+
+static void make_following(void)
+{
+	follow(0);
+}
+
+static void make_vacant(void)
+{
+	vacant(1);
+}
+
+static void make_claiming(void)
+{
+	join(0);
+	absent(0);
+}
+
+static void make_resolving(void)
+{
+	make_claiming();
+	claimed(ELECTION_DONE);
+}
+
+static const struct {
+	enum election_state state;
+	void (*make)(void);
+} makers[] = {
+	{ELECTION_DOWN, make_down},	      {ELECTION_FOLLOWING, make_following},
+	{ELECTION_VACANT, make_vacant},	      {ELECTION_CLAIMING, make_claiming},
+	{ELECTION_RESOLVING, make_resolving}, {ELECTION_LEADING, lead},
+	{ELECTION_RELEASING, release},
+};
+
+Test(session, expiry_from_every_state_forgets_everything)
+{
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		makers[i].make();
+		is_state(makers[i].state);
+		simple(ELECTION_EXPIRED);
+		is_state(ELECTION_DOWN);
+		cr_assert_not(e.up || e.node.known || e.yielded || e.view.candidate || e.reads);
+		cr_assert_eq(deadline(), ELECTION_NEVER);
+		up();
+		is_state(ELECTION_FOLLOWING);
+		sends(ELECTION_READ, 0); /* no candidate before the fleet has been read */
+		view(true, 0);
+		sends(ELECTION_READ, 1);
+		node(OTHER, 100);
+		is_state(ELECTION_FOLLOWING);
+	}
+}
+
+Test(session, a_cut_in_every_state_leaves_a_way_on)
+{
+	for (size_t i = 1; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		makers[i].make();
+		uint32_t reads = e.reads;
+		simple(ELECTION_CUT);
+		if (makers[i].state == ELECTION_CLAIMING)
+			claimed(ELECTION_UNKNOWN);
+		if (makers[i].state == ELECTION_RELEASING)
+			released(ELECTION_UNKNOWN);
+		while (reads-- > 0)
+			simple(ELECTION_NODE_FAILED);
+		cr_assert_eq(deadline(), ELECTION_NEVER);
+		up();
+		if (e.reads > 0)
+			node(OTHER, 300);
+		if (e.state == ELECTION_VACANT)
+			wait_deadline();
+		cr_assert_neq(e.state, ELECTION_RESOLVING, "from %s",
+			      election_state_name(makers[i].state));
+	}
+}
+
+Test(session, moves_are_told_with_where_they_came_from)
+{
+	join(0);
+	absent(0);
+	const struct election_action *told = find(ELECTION_TELL);
+	cr_assert_eq(told->from, ELECTION_FOLLOWING);
+	sends(ELECTION_TELL, 2);
+	for (size_t i = 0; i < out.n; i++)
+		if (out.list[i].type == ELECTION_TELL)
+			cr_assert(out.list[i].reason && out.list[i].reason[0]);
+}
+
+Test(session, every_state_has_a_name_and_a_way_out)
+{
+	for (int i = 0; i < ELECTION_STATES; i++) {
+		cr_assert(strlen(election_state_name((enum election_state)i)) > 0);
+		cr_assert_not(
+			election_move_allowed((enum election_state)i, (enum election_state)i));
+		if (i != ELECTION_DOWN)
+			cr_assert(election_move_allowed((enum election_state)i, ELECTION_DOWN));
+	}
+}
