@@ -167,7 +167,10 @@ class Tree:
         data, stat = self.get("leaders", task)
         if data is None:
             return None, None
-        return msgpack.unpackb(data), stat.czxid
+        try:
+            return msgpack.unpackb(data), stat.czxid
+        except ValueError:
+            return None, stat.czxid
 
     def leaders(self):
         """The id of who leads, by task."""
@@ -192,6 +195,18 @@ class Tree:
             client.create(self.path(*parts), data, ephemeral=ephemeral, acl=acl)
         except NodeExistsError:
             client.set(self.path(*parts), data)
+
+    def delete_all(self):
+        """ROOT and all that is in it, in one transaction."""
+        def once():
+            transaction = self.client.transaction()
+            for folder in self.names():
+                for name in self.names(folder):
+                    transaction.delete(self.path(folder, name))
+                transaction.delete(self.path(folder))
+            transaction.delete(self.root)
+            return not any(isinstance(r, Exception) for r in transaction.commit())
+        wait_until(once, what="all of it is deleted at once")
 
     def wait_for_leader(self, task, sidecar, timeout=30):
         return wait_until(lambda: self.leader(task)[0]["id"] == sidecar.id and self.leader(task)[1],

@@ -1,0 +1,238 @@
+"""Leadership goes on to the next, with a bigger token, whatever ends it."""
+import signal
+import time
+
+from harness.proxy import Proxy
+from harness.waiting import holds_for, wait_until
+
+TASKS = ["nightly-report", "cleanup", "mail"]
+
+
+def wait_leads_all(zk, sidecar, tasks=TASKS):
+    wait_until(lambda: all(zk.leaders().get(t) == sidecar.id for t in tasks), what=f"{sidecar.name} leads")
+    wait_until(lambda: all(sidecar.leads(t) for t in tasks), what=f"{sidecar.name} says so")
+
+
+def test_a_leader_that_is_told_to_go_hands_over_at_once_and_exits_0(fleet, zk):
+    # Expiry would take longer than the wait below.
+    standby = fleet.sidecar("standby", version="1", tasks=TASKS, session_timeout="60s")
+    leader = fleet.sidecar("leader", version="2", tasks=TASKS, session_timeout="60s")
+    wait_leads_all(zk, leader)
+    tokens = zk.tokens()
+    assert leader.stop() == 0
+    wait_leads_all(zk, standby)
+    assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+    assert not leader.socket.exists()
+
+
+def test_int_is_as_good_as_term(fleet, zk):
+    only = fleet.sidecar("only", tasks=TASKS)
+    wait_leads_all(zk, only)
+    only.signal(signal.SIGINT)
+    assert only.wait_exit() == 0
+    wait_until(lambda: zk.workers() == {} and zk.leaders() == {}, what="its znodes are gone")
+
+
+def test_the_tasks_of_a_leader_that_is_killed_are_led_elsewhere(fleet, zk):
+    standby = fleet.sidecar("standby", version="1", tasks=TASKS)
+    leader = fleet.sidecar("leader", version="2", tasks=TASKS)
+    wait_leads_all(zk, leader)
+    tokens = zk.tokens()
+    leader.kill()
+    wait_leads_all(zk, standby)
+    assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+    # And it comes back as somebody new, on the socket file that it left behind.
+    leader.start()
+    wait_leads_all(zk, leader)
+
+
+def test_a_leader_that_was_stopped_past_its_lease_never_says_yes_afterwards(fleet, zk):
+    standby = fleet.sidecar("standby", version="1", tasks=TASKS)
+    leader = fleet.sidecar("leader", version="2", tasks=TASKS, yield_delay="200ms")
+    wait_leads_all(zk, leader)
+    tokens, old_id = zk.tokens(), leader.id
+    with leader.client() as client:
+        leader.pause()
+        asked = [client.send("check", t) for t in TASKS]  # waiting for it when it wakes up
+        wait_leads_all(zk, standby)
+        leader.resume()
+        for task, msgid in zip(TASKS, asked):
+            answer = client.result(msgid)
+            assert not answer["leader"] or answer["token"] > tokens[task], answer
+    wait_until(lambda: leader.id not in (None, old_id), what="it has registered anew")
+    wait_leads_all(zk, leader)
+    assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+
+
+def test_a_leader_cut_off_stops_saying_yes_before_another_says_it(fleet, zk, server):
+    proxy = Proxy(server.port)
+    try:
+        standby = fleet.sidecar("standby", version="1", tasks=TASKS)
+        leader = fleet.sidecar("leader", version="2", tasks=TASKS, zookeeper=proxy.address)
+        wait_leads_all(zk, leader)
+        task, token = TASKS[0], zk.leader(TASKS[0])[1]
+        proxy.stall()
+        with leader.client() as old, standby.client() as new:
+            while not new.call("check", task)["leader"]:
+                old.call("check", task)
+            answer = old.call("check", task)
+            assert not answer["leader"] and answer["state"] == "disconnected", answer
+            assert new.call("check", task)["token"] > token
+        proxy.drop()
+        proxy.flow()
+        wait_leads_all(zk, leader)
+        wait_until(lambda: leader.status()["healthy"], what="it is well again")
+    finally:
+        proxy.close()
+
+
+def test_a_connection_that_is_lost_within_the_lease_costs_nothing(fleet, zk, server):
+    proxy = Proxy(server.port)
+    try:
+        only = fleet.sidecar("only", tasks=TASKS, zookeeper=proxy.address, session_timeout="10s")
+        wait_leads_all(zk, only)
+        tokens, session = zk.tokens(), only.status()["session"]["id"]
+        for _ in range(3):
+            proxy.drop()
+            holds_for(lambda: all(only.leads(t) for t in TASKS), 0.5, "it leads on")
+            only.wait_connected()
+        assert zk.tokens() == tokens and only.status()["session"]["id"] == session
+    finally:
+        proxy.close()
+
+
+def test_the_token_is_the_creation_zxid_of_the_leader_node(fleet, zk):
+    only = fleet.sidecar("only", tasks=TASKS)
+    wait_leads_all(zk, only)
+    for task in TASKS:
+        czxid = zk.get("leaders", task)[1].czxid
+        assert only.check(task)["token"] == czxid
+        assert only.call("tasks", task)[0]["token"] == czxid
+
+
+def test_the_lease_that_an_answer_names_is_within_the_session_timeout(fleet, zk):
+    only = fleet.sidecar("only", tasks=TASKS, session_timeout="4s")
+    wait_leads_all(zk, only)
+    for _ in range(50):
+        answer = only.check(TASKS[0])
+        assert answer["leader"] and 0 < answer["lease_ms"] <= 3000
+        time.sleep(0.01)
+
+
+def test_a_leader_node_deleted_by_hand_is_made_again_with_a_bigger_token(fleet, zk):
+    standby = fleet.sidecar("standby", version="1", tasks=TASKS)
+    leader = fleet.sidecar("leader", version="2", tasks=TASKS)
+    wait_leads_all(zk, leader)
+    token = zk.leader("cleanup")[1]
+    zk.client.delete(zk.path("leaders", "cleanup"))
+    wait_until(lambda: (zk.leader("cleanup")[1] or 0) > token, what="led again")
+    wait_leads_all(zk, leader)
+    assert not standby.leads("cleanup")
+    assert leader.check("cleanup")["token"] == zk.leader("cleanup")[1]
+
+
+def test_a_worker_node_deleted_by_hand_is_registered_again(fleet, zk):
+    leader = fleet.sidecar("leader", version="2", tasks=TASKS)
+    other = fleet.sidecar("other", version="1", tasks=TASKS)
+    wait_leads_all(zk, leader)
+    old_id, session = leader.id, leader.status()["session"]["id"]
+    zk.client.delete(zk.path("workers", old_id))
+    wait_until(lambda: len(zk.workers()) == 2 and old_id not in zk.workers(), what="registered again")
+    wait_until(lambda: leader.id in zk.workers(), what="it knows its new id")
+    assert leader.status()["session"]["id"] == session
+    wait_until(lambda: leader.id in [w["id"] for w in other.call("workers")], what="the other sees it")
+    wait_until(lambda: all(leader.leads(t) for t in TASKS), what="it leads")
+    wait_until(lambda: all(t["leader"]["id"] == leader.id for t in other.call("tasks")),
+               what="the other knows who leads")
+
+
+def test_parents_deleted_by_hand_are_made_again(fleet, zk):
+    only = fleet.sidecar("only", tasks=TASKS)
+    wait_leads_all(zk, only)
+    zk.delete_all()
+    wait_until(lambda: set(zk.leaders()) == set(TASKS) and only.id in zk.workers(), what="all is there again")
+    wait_leads_all(zk, only)
+
+
+def test_another_version_in_version_file_registers_anew_and_keeps_what_it_leads(fleet, zk, folder):
+    file = folder / "VERSION"
+    file.write_text("1.0\n", encoding="ascii")
+    changing = fleet.sidecar("changing", version=None, version_file=file, tasks=TASKS)
+    other = fleet.sidecar("other", version="0.9", tasks=TASKS)
+    wait_leads_all(zk, changing)
+    tokens, old_id, session = zk.tokens(), changing.id, changing.status()["session"]["id"]
+    file.write_text("1.1\nmore text\n", encoding="ascii")
+    wait_until(lambda: changing.id != old_id and changing.id in zk.workers(), what="registered anew")
+    assert zk.workers()[changing.id]["version"] == "1.1" and old_id not in zk.workers()
+    assert changing.status()["session"]["id"] == session and changing.status()["version"] == "1.1"
+    holds_for(lambda: zk.tokens() == tokens and all(changing.leads(t) for t in TASKS), 1, "it leads on")
+    wait_until(lambda: [w["version"] for w in other.call("workers")] == ["1.1", "0.9"], what="the other sees it")
+    # A rollback takes leadership away.
+    file.write_text("0.8\n", encoding="ascii")
+    wait_leads_all(zk, other)
+
+
+def test_a_version_file_that_goes_bad_leaves_the_last_version_in_force(fleet, zk, folder):
+    file = folder / "VERSION"
+    file.write_text("1.0\n", encoding="ascii")
+    only = fleet.sidecar("only", version=None, version_file=file, tasks=TASKS)
+    wait_leads_all(zk, only)
+    old_id = only.id
+    file.write_text("\n", encoding="ascii")
+    only.wait_log("version not read")
+    file.unlink()
+    holds_for(lambda: only.id == old_id and only.leads(TASKS[0]), 1, "nothing changes")
+    file.write_text("3\n", encoding="ascii")
+    wait_until(lambda: only.status()["version"] == "3", what="the new version is taken")
+
+
+def test_subscribers_hear_of_each_change_of_leader_and_member(fleet, zk):
+    watched = fleet.sidecar("watched", version="1", tasks=TASKS)
+    wait_leads_all(zk, watched)
+    with watched.client() as some, watched.client() as everything:
+        assert some.call("subscribe", "mail") is True
+        assert everything.call("subscribe") is True
+        new = fleet.sidecar("new", version="2", tasks=TASKS)
+        wait_leads_all(zk, new)
+        new_id, tokens = new.id, zk.tokens()
+
+        def heard(client):
+            try:
+                client.pump(0.05)
+            except OSError:
+                pass
+            return client.notifications
+
+        def hears(client, task):
+            return [n for kind, n in heard(client) if kind == "leadership" and n["task"] == task
+                    and n["leader"] and n["leader"]["id"] == new_id and n["token"] == tokens[task]]
+
+        def hears_member(client, event):
+            return [n for kind, n in heard(client) if kind == "membership" and n["event"] == event
+                    and n["id"] == new_id]
+
+        for task in TASKS:
+            wait_until(lambda: hears(everything, task), what=f"who leads {task} is told")
+        wait_until(lambda: hears(some, "mail"), what="who leads mail is told")
+        wait_until(lambda: hears_member(some, "joined"), what="the join is told")
+        new.kill()
+        wait_until(lambda: hears_member(everything, "left"), what="the leave is told")
+        wait_until(lambda: [n for k, n in heard(some) if k == "leadership" and n["self"]
+                            and n["token"] > tokens["mail"]], what="that it leads again is told")
+        told = {n["task"] for kind, n in some.notifications if kind == "leadership"}
+        assert told == {"mail"}
+        assert all("time" in n for _, n in some.notifications)
+
+
+def test_a_question_during_a_handover_waits_for_the_election_to_settle(fleet, zk):
+    standby = fleet.sidecar("standby", version="1", tasks=["due"])
+    leader = fleet.sidecar("leader", version="2", tasks=["due"], session_timeout="6s")
+    wait_leads_all(zk, leader, ["due"])
+    leader.pause()
+    # Nobody has it from here on until the paused one's lease must have ended.
+    zk.client.delete(zk.path("leaders", "due"))
+    wait_until(lambda: standby.check("due")["state"] == "contending", what="nobody leads")
+    assert not standby.leads("due")
+    answer = standby.call("check", "due", 60_000, timeout=70)
+    assert answer["leader"] and answer["token"] == zk.leader("due")[1]
+    leader.resume()
