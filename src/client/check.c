@@ -111,12 +111,13 @@ static int take_option(struct check_options *o, int id, const char *value, bool 
 	}
 }
 
-int check_parse(char **argv, struct check_options *ret_options, char why[OPTIONS_WHY_SIZE])
+int check_parse(const char *const *argv, struct check_options *ret_options,
+		char why[OPTIONS_WHY_SIZE])
 {
 	struct check_options o = {.timeout_ms = CHECK_TIMEOUT_MS, .wait_ms = CHECK_WAIT_MS};
 	bool timeout_given = false;
 	struct options options;
-	char *value;
+	const char *value;
 	int id, e;
 
 	options_init(&options, argv, specs, NULL);
@@ -201,7 +202,7 @@ static int ask(const struct check_options *o, FILE *out, FILE *err)
 	return r;
 }
 
-int check_run(char **argv, FILE *out, FILE *err)
+int check_run(const char *const *argv, FILE *out, FILE *err)
 {
 	char why[OPTIONS_WHY_SIZE];
 	struct check_options o;

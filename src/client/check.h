@@ -25,10 +25,11 @@ struct check_options {
 };
 
 /* 0 and the options, or -EINVAL and why they are none. argv is without the program's name. */
-int check_parse(char **argv, struct check_options *ret_options, char why[OPTIONS_WHY_SIZE]);
+int check_parse(const char *const *argv, struct check_options *ret_options,
+		char why[OPTIONS_WHY_SIZE]);
 /* The exit code for an answer. */
 enum zkleader_code check_code(const struct zkleader_answer *a);
 /* The program: its exit code. */
-int check_run(char **argv, FILE *out, FILE *err);
+int check_run(const char *const *argv, FILE *out, FILE *err);
 
 #endif

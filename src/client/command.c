@@ -157,7 +157,7 @@ static int take_command(struct context *c, struct options *options, const char *
 	return -EINVAL;
 }
 
-static int take(struct invocation *i, struct options *options, int id, char *value)
+static int take(struct invocation *i, struct options *options, int id, const char *value)
 {
 	struct context *c = &i->context;
 
@@ -199,12 +199,12 @@ static int check_args(const struct context *c)
 	return -EINVAL;
 }
 
-int command_parse(char **argv, const struct output *output, struct invocation *ret)
+int command_parse(const char *const *argv, const struct output *output, struct invocation *ret)
 {
 	struct invocation i = {.context.output = *output};
 	struct options options;
 	size_t n = 0;
-	char *value;
+	const char *value;
 	int id, e = 0;
 
 	while (argv[n])
@@ -242,7 +242,7 @@ static int run(struct invocation *i)
 	return c->command->run(c);
 }
 
-int command_main(char **argv, const struct output *output)
+int command_main(const char *const *argv, const struct output *output)
 {
 	struct invocation i;
 	int code;

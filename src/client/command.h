@@ -29,7 +29,7 @@ struct command {
 struct context {
 	const struct command *command;
 	const char *socket; /* NULL: the default */
-	char **args;	    /* what follows the command's name, without options */
+	const char **args;  /* what follows the command's name, without options */
 	size_t n_args;
 	const char *values[COMMAND_OPTIONS_MAX]; /* for each of command->options: its value, "" if
 						    it takes none; NULL: not given */
@@ -55,19 +55,19 @@ const struct command *command_find(const char *name);
 const struct command *command_nearest(const char *name);
 
 /* The program: its exit code. argv is without the program's name. */
-int command_main(char **argv, const struct output *output);
+int command_main(const char *const *argv, const struct output *output);
 /* Prints the help of a command, or of the program for NULL. */
 void command_usage(const struct output *o, const struct command *command);
 
 /* Parsed arguments. */
 struct invocation {
 	struct context context;
-	char **args; /* owned */
+	const char **args; /* owned */
 	bool help;
 	bool version;
 };
 /* 0, or -EINVAL after a line on the error stream. */
-int command_parse(char **argv, const struct output *output, struct invocation *ret);
+int command_parse(const char *const *argv, const struct output *output, struct invocation *ret);
 void invocation_done(struct invocation *i);
 
 #endif

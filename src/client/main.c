@@ -10,5 +10,5 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, ""); /* how wide characters are in a table */
 	output_init(&output, stdout, stderr);
-	return command_main(argc > 0 ? argv + 1 : argv, &output);
+	return command_main((const char *const *)(argc > 0 ? argv + 1 : argv), &output);
 }

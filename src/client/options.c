@@ -6,7 +6,7 @@
 #define ID_LETTER_MAX 255
 #define NAME_SHOWN    60
 
-void options_init(struct options *o, char **argv, const struct option_spec *specs,
+void options_init(struct options *o, const char *const *argv, const struct option_spec *specs,
 		  const struct option_spec *more)
 {
 	*o = (struct options){.specs = {specs, more}, .argv = argv};
@@ -26,7 +26,7 @@ static const struct option_spec *find(const struct options *o, int id, const cha
 	return NULL;
 }
 
-static int take_long(struct options *o, const char *name, char **ret_value)
+static int take_long(struct options *o, const char *name, const char **ret_value)
 {
 	size_t len = strcspn(name, "=");
 	const struct option_spec *s = find(o, 0, name, len);
@@ -41,7 +41,7 @@ static int take_long(struct options *o, const char *name, char **ret_value)
 		return OPTION_BAD;
 	}
 	if (s->value && name[len] == '=') {
-		*ret_value = o->argv[-1] + 2 + len + 1;
+		*ret_value = name + len + 1;
 	} else if (s->value) {
 		if (!*o->argv) {
 			snprintf(o->why, sizeof(o->why), "option --%s needs a value", s->name);
@@ -52,12 +52,11 @@ static int take_long(struct options *o, const char *name, char **ret_value)
 	return s->id;
 }
 
-static int take_letter(struct options *o, char **ret_value)
+static int take_letter(struct options *o, const char **ret_value)
 {
 	char letter = *o->cluster++;
 	const struct option_spec *s = find(o, (unsigned char)letter, NULL, 0);
-	/* As a pointer that may be written through, which is what argv has. */
-	char *rest = o->argv[-1] + (o->cluster - o->argv[-1]);
+	const char *rest = o->cluster;
 
 	if (!s) {
 		snprintf(o->why, sizeof(o->why), "unknown option -%c", letter);
@@ -74,9 +73,9 @@ static int take_letter(struct options *o, char **ret_value)
 	return s->id;
 }
 
-int options_next(struct options *o, char **ret_value)
+int options_next(struct options *o, const char **ret_value)
 {
-	char *arg;
+	const char *arg;
 
 	*ret_value = NULL;
 	if (o->cluster && *o->cluster != '\0')

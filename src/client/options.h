@@ -23,16 +23,16 @@ struct option_spec {
 
 struct options {
 	const struct option_spec *specs[2]; /* each ends with id 0; may be NULL */
-	char **argv;
+	const char *const *argv;
 	const char *cluster; /* letters of the current argument that are still to come */
 	bool only_operands;
 	char why[OPTIONS_WHY_SIZE];
 };
 
 /* argv ends with a NULL; its first element is already an argument. */
-void options_init(struct options *o, char **argv, const struct option_spec *specs,
+void options_init(struct options *o, const char *const *argv, const struct option_spec *specs,
 		  const struct option_spec *more);
 /* The id of the next option and its value, or one of the OPTION_* above. */
-int options_next(struct options *o, char **ret_value);
+int options_next(struct options *o, const char **ret_value);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "client/printable.h"
 
-#define CUT_MIN	 10		/* what is left of a column before others are cut as well */
+#define CUT_MIN	 14		/* what is left of a column before others are cut as well */
 #define ELLIPSIS "\xe2\x80\xa6" /* three dots in one column */
 
 struct table {
@@ -55,6 +55,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	t->lib = there(scols_new_table());
 	scols_table_set_stream(t->lib, o->out);
 	scols_table_enable_colors(t->lib, o->color);
+	scols_table_enable_noencoding(t->lib, 1); /* printable() has done it */
 	/* Said rather than found out: it must agree with the rest of the output. */
 	scols_table_set_termforce(t->lib,
 				  o->width > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);

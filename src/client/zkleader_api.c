@@ -32,10 +32,11 @@ int zkleader_open(const char *path, struct zkleader **ret_z)
 	struct zkleader *z;
 	int e;
 
-	if (!path)
+	if (!path) {
 		path = getenv(ZKLEADER_SOCKET_ENV);
-	if (!path || path[0] == '\0')
-		path = ZKLEADER_SOCKET_DEFAULT;
+		if (!path || path[0] == '\0')
+			path = ZKLEADER_SOCKET_DEFAULT;
+	}
 	z = mem_calloc(1, sizeof(*z));
 	e = link_init(&z->link, path);
 	if (e < 0) {

@@ -1,0 +1,258 @@
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/output.h"
+#include "client/printable.h"
+#include "client/table.h"
+
+#define NOW INT64_C(1795226400000) /* 2026-11-21T02:00:00Z */
+
+static const struct {
+	const char *text, *shown;
+} texts[] = {
+	{"", ""},
+	{"plain text\\", "plain text\\"},
+	{"a\nb\tc\rd", "a\\nb\\tc\\x0dd"},
+	{"\033[31mred\a\x7f", "\\x1b[31mred\\x07\\x7f"},
+	{"g\xc3\xbcnstig \xe2\x82\xac \xf0\x9f\x98\x80",
+	 "g\xc3\xbcnstig \xe2\x82\xac \xf0\x9f\x98\x80"},
+	{"\xc2\x9b", "\\xc2\\x9b"}, /* CSI in one character */
+	{"a\xe2\x80\xae"
+	 "b",
+	 "a\\xe2\\x80\\xae"
+	 "b"}, /* right to left from here */
+	{"\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8", "\\xe2\\x81\\xa6\\xe2\\x80\\x8f\\xe2\\x80\\xa8"},
+	{"\xff\xc3", "\\xff\\xc3"},
+	{"\xc0\xaf", "\\xc0\\xaf"},		      /* overlong */
+	{"\xed\xa0\x80", "\\xed\\xa0\\x80"},	      /* a surrogate */
+	{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* beyond U+10FFFF */
+	{"\xe2\x82", "\\xe2\\x82"},
+};
+
+Test(printable, texts)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char *shown = printable_dup(texts[i].text, strlen(texts[i].text));
+
+		cr_expect_str_eq(shown, texts[i].shown, "case %zu: %s", i, shown);
+		free(shown);
+	}
+}
+
+Test(printable, a_nul_is_shown_and_the_bytes_behind_are_not_read)
+{
+	char out[20];
+
+	cr_expect_eq(printable(out, sizeof(out), "a\0b\xe2\x82\xac", 5), 14);
+	cr_expect_str_eq(out, "a\\x00b\\xe2\\x82");
+}
+
+Test(printable, too_long_a_text_ends_with_dots)
+{
+	static const struct {
+		const char *text;
+		size_t size;
+		const char *shown;
+	} long_texts[] = {
+		{"abcd", 5, "abcd"},
+		{"abcde", 5, "a..."},
+		{"abc", 4, "abc"},
+		{"abcd", 4, "..."},
+		{"ab\n\n", 7, "ab\\n\\n"},
+		{"ab\n\n", 6, "ab..."},
+		{"a\xe2\x82\xac"
+		 "bcd",
+		 7, "a..."},
+		{"a\xe2\x82\xac"
+		 "bcd",
+		 8,
+		 "a\xe2\x82\xac"
+		 "bcd"},
+		{"\033\033\033", 10, "\\x1b..."},
+	};
+
+	for (size_t i = 0; i < sizeof(long_texts) / sizeof(long_texts[0]); i++) {
+		char out[32];
+		size_t len = printable(out, long_texts[i].size, long_texts[i].text,
+				       strlen(long_texts[i].text));
+
+		cr_expect_str_eq(out, long_texts[i].shown, "case %zu: %s", i, out);
+		cr_expect_eq(len, strlen(out));
+	}
+}
+
+Test(output, times)
+{
+	int64_t ms = 0;
+
+	cr_expect_eq(time_parse("2026-11-21T02:00:00Z", &ms), 0);
+	cr_expect_eq(ms, NOW);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00.123Z", &ms), 0);
+	cr_expect_eq(ms, NOW);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:00", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21", &ms), -EINVAL);
+	cr_expect_eq(time_parse("", &ms), -EINVAL);
+}
+
+Test(output, ages)
+{
+	static const struct {
+		const char *since, *age;
+	} ages[] = {
+		{"2026-11-21T02:00:00Z", "0s"},	  {"2026-11-21T01:59:01Z", "59s"},
+		{"2026-11-21T01:59:00Z", "1m"},	  {"2026-11-21T01:47:55Z", "12m5s"},
+		{"2026-11-21T01:00:00Z", "1h"},	  {"2026-11-21T00:59:59Z", "1h"},
+		{"2026-11-20T22:58:00Z", "3h2m"}, {"2026-11-20T02:00:00Z", "1d"},
+		{"2026-11-17T22:00:00Z", "3d4h"}, {"2016-11-21T02:00:00Z", "3652d"},
+		{"2026-11-21T02:00:09Z", "0s"},	  {"yesterday", "-"},
+		{"2026-11-20T01:00:01Z", "1d"},
+	};
+	char text[OUTPUT_AGE_SIZE];
+
+	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+		age_text(ages[i].since, NOW, text);
+		cr_expect_str_eq(text, ages[i].age, "%s: %s", ages[i].since, text);
+	}
+	age_text(NULL, NOW, text);
+	cr_expect_str_eq(text, "-");
+}
+
+/* Prints a little table on a terminal of that width. */
+static char *print_table(int width, bool color)
+{
+	static const struct table_column columns[] = {
+		{"NAME", TABLE_CUT}, {"VERSION", TABLE_CUT_LAST}, {"N", TABLE_RIGHT}, {"STATE", 0}};
+	static const char *const rows[][4] = {
+		{"a-name-of-some-length.example.com", "1.0-alpha-some-more-1", "7", "good"},
+		{"b\033[31m", "2.0", "1234", NULL},
+	};
+	char *text = NULL;
+	size_t len;
+	struct output o = {.out = open_memstream(&text, &len), .width = width, .color = color};
+	struct table *t = table_new(&o, columns, 4);
+
+	table_row(t, rows[0], COLOR_BOLD);
+	table_row(t, rows[1], COLOR_NONE);
+	table_color(t, 3, COLOR_RED);
+	table_print(t);
+	table_free(t);
+	fclose(o.out);
+	return text;
+}
+
+Test(table, text)
+{
+	static const struct {
+		int width;
+		const char *text;
+	} tables[] = {
+		{0, "NAME                              VERSION                  N STATE\n"
+		    "a-name-of-some-length.example.com 1.0-alpha-some-more-1    7 good\n"
+		    "b\\x1b[31m                         2.0                   1234 -\n"},
+		{66, "NAME                              VERSION                  N STATE\n"
+		     "a-name-of-some-length.example.com 1.0-alpha-some-more-1    7 good\n"
+		     "b\\x1b[31m                         2.0                   1234 -\n"},
+		{60, "NAME                        VERSION                  N STATE\n"
+		     "a-name-of-some-length.exam… 1.0-alpha-some-more-1    7 good\n"
+		     "b\\x1b[31m                   2.0                   1234 -\n"},
+		{44, "NAME           VERSION           N STATE\n"
+		     "a-name-of-som… 1.0-alpha-som…    7 good\n"
+		     "b\\x1b[31m      2.0            1234 -\n"},
+	};
+
+	cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		char *text = print_table(tables[i].width, false);
+
+		cr_expect_str_eq(text, tables[i].text, "width %d:\n%s", tables[i].width, text);
+		free(text);
+	}
+}
+
+/* The longest line in columns of a terminal, for ASCII and the one mark. */
+static size_t widest(const char *text)
+{
+	size_t most = 0, n = 0;
+
+	for (; *text; text++) {
+		if (*text == '\n')
+			n = 0;
+		else if (((unsigned char)*text & 0xc0) != 0x80)
+			n++;
+		if (n > most)
+			most = n;
+	}
+	return most;
+}
+
+Test(table, fits_as_long_as_it_can)
+{
+	static const char *const locales[] = {"C", "C.UTF-8"};
+
+	for (size_t l = 0; l < 2; l++) {
+		cr_assert_not_null(setlocale(LC_CTYPE, locales[l]));
+		for (int width = 40; width < 70; width++) {
+			char *text = print_table(width, false);
+
+			cr_expect_leq(widest(text), (size_t)width, "%s %d:\n%s", locales[l], width,
+				      text);
+			free(text);
+		}
+	}
+}
+
+Test(table, colours_only_where_wanted)
+{
+	char *text = print_table(0, false);
+
+	cr_expect_null(strchr(text, '\033'));
+	free(text);
+	text = print_table(80, true);
+	cr_expect_not_null(strstr(text, "\033[1m"));
+	cr_expect_not_null(strstr(text, "\033[31m-"));
+	cr_expect_null(strstr(text, "b\033"));
+	free(text);
+}
+
+Test(output, lines_are_escaped_and_coloured)
+{
+	char *text = NULL;
+	size_t len;
+	struct output o = {.out = open_memstream(&text, &len)};
+
+	output_line(&o, COLOR_RED, "%s", "a\033b");
+	o.color = true;
+	output_line(&o, COLOR_RED, "%s", "a\033b");
+	output_line(&o, COLOR_NONE, "%d\n", 1);
+	fclose(o.out);
+	cr_expect_str_eq(text, "a\\x1bb\n\033[31ma\\x1bb\033[0m\n1\\n\n");
+	free(text);
+}
+
+Test(output, no_terminal_no_colour)
+{
+	struct output o;
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	setenv("TERM", "xterm", 1);
+	setenv("COLUMNS", "80", 1);
+	output_init(&o, out, out);
+	cr_expect(!o.color && o.width == 0 && !o.json);
+	fclose(out);
+	free(text);
+}
+
+Test(output, a_full_disk_is_noticed)
+{
+	struct output o = {.out = fopen("/dev/full", "w")};
+
+	output_line(&o, COLOR_NONE, "x");
+	cr_expect_eq(output_flush(&o), -EIO);
+	fclose(o.out);
+}
