@@ -125,6 +125,7 @@ static void refused_by_server(struct registry *r, const char *what, const struct
 static void registration_refused(struct registry *r, const struct zk_reply *reply)
 {
 	if (reply->code == ZK_NO_NODE && reply->failed_op == 0) {
+		r->again = true;
 		registry_make_parents(r);
 		return;
 	}

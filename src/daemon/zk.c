@@ -491,11 +491,27 @@ void zk_create(struct zk *zk, const char *path, zk_reply_fn fn, void *arg)
 	sent(r, zoo_acreate(zk->handle, path, "", 0, acl_of(zk), ZOO_PERSISTENT, on_string, r));
 }
 
+static bool is_node(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 0 && path[len - 1] != '/';
+}
+
 void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, void *arg)
 {
 	zoo_op_t list[ZK_OPS_MAX];
 
 	assert(n > 0 && n <= ZK_OPS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		/* The library would free memory that is not its own: there is no node of that name. */
+		if (!is_node(ops[i].path)) {
+			struct request *r = request_new(zk, 0, fn, arg);
+			r->reply.failed_op = (int)i;
+			reply_ready(r, ZNONODE);
+			return;
+		}
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct zk_op *op = &ops[i];
 		const char *data = op->len > 0 ? op->data : "";

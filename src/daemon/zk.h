@@ -109,6 +109,7 @@ void zk_get(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *a
 void zk_exists(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg);
 void zk_children(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg);
 void zk_create(struct zk *zk, const char *path, zk_reply_fn fn, void *arg); /* persistent, empty */
+/* A path that is empty, or ends with "/" because a name is not known, is answered ZK_NO_NODE. */
 void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, void *arg);
 
 /* With detail, the library's informational lines go to our log at debug level as well. */
