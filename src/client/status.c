@@ -88,7 +88,7 @@ static int run(struct context *c)
 const struct command command_status = {
 	.name = "status",
 	.args = "",
-	.help = "this sidecar: version, session, lease, tasks led, problems",
+	.help = "this sidecar: session, lease, tasks led, problems",
 	.more = "Exits 0 if the sidecar is healthy and 2 if it is not.\n",
 	.run = run,
 };

@@ -82,7 +82,7 @@ static int run(struct context *c)
 const struct command command_tasks = {
 	.name = "tasks",
 	.args = "[TASK...]",
-	.help = "each task: who leads it, since when, and what this node is to it",
+	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
 		"disconnected. TOKEN grows with each new leader of a task.\n",
 	.max_args = COMMAND_ARGS_ANY,

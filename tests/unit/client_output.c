@@ -159,9 +159,9 @@ Test(table, text)
 		{60, "NAME                        VERSION                  N STATE\n"
 		     "a-name-of-some-length.exam… 1.0-alpha-some-more-1    7 good\n"
 		     "b\\x1b[31m                   2.0                   1234 -\n"},
-		{44, "NAME           VERSION           N STATE\n"
-		     "a-name-of-som… 1.0-alpha-som…    7 good\n"
-		     "b\\x1b[31m      2.0            1234 -\n"},
+		{44, "NAME           VERSION               N STATE\n"
+		     "a-name-of-som… 1.0-alpha-some-mo…    7 good\n"
+		     "b\\x1b[31m      2.0                1234 -\n"},
 	};
 
 	cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));

@@ -1,0 +1,618 @@
+#include "client_fake.h"
+
+#include <locale.h>
+
+#include "client/command.h"
+#include "client/json.h"
+#include "client/options.h"
+
+#define NOW	  INT64_C(1795226400000) /* 2026-11-21T02:00:00Z */
+#define ARGV(...) ((const char *[]){__VA_ARGS__, NULL})
+
+/* --- options --------------------------------------------------------------------------------------- */
+
+Test(options, every_form)
+{
+	static const struct option_spec specs[] = {
+		{'a', "all", NULL, ""}, {'f', "file", "FILE", ""}, {300, "long", "X", ""}, {0}};
+	static const struct option_spec more[] = {{'x', NULL, NULL, ""}, {0}};
+	static const struct {
+		int id;
+		const char *value;
+	} expected[] = {
+		{'a', NULL},
+		{'x', NULL},
+		{'f', "1"},
+		{'f', "2"},
+		{'f', "3"},
+		{'f', ""},
+		{'f', "-a"},
+		{300, "5=6"},
+		{'a', NULL},
+		{OPTION_OPERAND, "o"},
+		{OPTION_OPERAND, "-"},
+		{OPTION_OPERAND, ""},
+		{OPTION_OPERAND, "-a"},
+		{OPTION_OPERAND, "--"},
+		{OPTION_END, NULL},
+		{OPTION_END, NULL},
+	};
+	struct options o;
+	const char *value;
+
+	options_init(&o,
+		     ARGV("-axf1", "-f", "2", "--file", "3", "--file=", "-f", "-a", "--long=5=6",
+			  "--all", "o", "-", "", "--", "-a", "--"),
+		     specs, more);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		cr_expect_eq(options_next(&o, &value), expected[i].id, "case %zu", i);
+		if (expected[i].value)
+			cr_expect_str_eq(value, expected[i].value, "case %zu", i);
+		else
+			cr_expect_null(value);
+	}
+}
+
+/* --- the table --------------------------------------------------------------------------------------- */
+
+Test(command, the_nearest)
+{
+	static const struct {
+		const char *word, *command;
+	} cases[] = {
+		{"lst", "list"},      {"lists", "list"},
+		{"task", "tasks"},    {"stat", "status"},
+		{"exp", "explain"},   {"wacth", "watch"},
+		{"relaod", "reload"}, {"verison", "version"},
+		{"x", NULL},	      {"", NULL},
+		{"frobnicate", NULL}, {"a word that is much longer than any command is", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct command *c = command_nearest(cases[i].word);
+
+		cr_expect_str_eq(c ? c->name : "none", cases[i].command ? cases[i].command : "none",
+				 "%s", cases[i].word);
+	}
+}
+
+Test(command, every_one_is_complete)
+{
+	for (const struct command *const *c = command_all(); *c; c++) {
+		cr_expect_eq(command_find((*c)->name), *c);
+		cr_expect((*c)->run && (*c)->args);
+		cr_expect_lt(strlen((*c)->help), 56, "%s does not fit 80 columns", (*c)->name);
+		cr_expect_leq((*c)->min_args, (*c)->max_args);
+	}
+}
+
+/* --- a sidecar that answers from a table of JSON ------------------------------------------------------ */
+
+static void pack_json(struct pack *p, json_t *json)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	switch (json_typeof(json)) {
+	case JSON_OBJECT:
+		pack_map(p, json_object_size(json));
+		json_object_foreach(json, key, value)
+		{
+			pack_str(p, key);
+			pack_json(p, value);
+		}
+		break;
+	case JSON_ARRAY:
+		pack_array(p, json_array_size(json));
+		json_array_foreach(json, i, value) pack_json(p, value);
+		break;
+	case JSON_STRING: pack_str(p, json_string_value(json)); break;
+	case JSON_INTEGER: pack_int(p, json_integer_value(json)); break;
+	case JSON_REAL: cr_assert_fail("no floats here"); break;
+	case JSON_TRUE: pack_bool(p, true); break;
+	case JSON_FALSE: pack_bool(p, false); break;
+	case JSON_NULL: pack_nil(p); break;
+	}
+}
+
+/* f->arg is an object: the result of each method; what is not in it is refused with code 3. */
+static void serve_json(struct fake *f, int fd)
+{
+	static struct fake_request r;
+
+	while (fake_read(f, fd, &r)) {
+		char method[RPC_METHOD_MAX + 1];
+		json_t *all = json_loads(f->arg, 0, NULL), *result;
+		struct buffer b;
+		struct pack p;
+
+		reader_text_copy(r.m.method, method, sizeof(method));
+		result = json_object_get(all, method);
+		if (result) {
+			buffer_init(&b, RPC_RESPONSE_MAX);
+			pack_init(&p, &b);
+			rpc_pack_result(&p, r.m.msgid);
+			pack_json(&p, result);
+			fake_send_buffer(fd, &b);
+		} else {
+			fake_error(fd, r.m.msgid, 3, "not known\033c here");
+		}
+		json_decref(all);
+	}
+}
+
+struct outcome {
+	int code;
+	char *out, *err;
+};
+
+static struct outcome run_with(const char *const *argv, int width, bool color)
+{
+	struct outcome r;
+	size_t n_out, n_err;
+	struct output o = {.out = open_memstream(&r.out, &n_out),
+			   .err = open_memstream(&r.err, &n_err),
+			   .width = width,
+			   .color = color,
+			   .now_ms = NOW};
+
+	r.code = command_main(argv, &o);
+	fclose(o.out);
+	fclose(o.err);
+	return r;
+}
+
+/* Runs the command in argv, and its answers come from the JSON. */
+static struct outcome run(const char *json, int width, bool color, const char *const *argv)
+{
+	struct outcome r;
+	struct fake f;
+
+	fake_start(&f, serve_json, json);
+	setenv(ZKLEADER_SOCKET_ENV, fake_path(&f), 1);
+	r = run_with(argv, width, color);
+	fake_stop(&f);
+	return r;
+}
+
+static void expect(struct outcome r, int code, const char *out, const char *err)
+{
+	cr_expect_eq(r.code, code, "%d", r.code);
+	cr_expect_str_eq(r.out, out, "out:\n%s", r.out);
+	cr_expect_str_eq(r.err, err, "err:\n%s", r.err);
+	free(r.out);
+	free(r.err);
+}
+
+#define LEADER \
+	"\"leader\":{\"id\":\"i\",\"ip\":\"10.0.0.1\",\"hostname\":\"app01\",\"version\":\"2.1\"}"
+#define WORKER(id, version, host, state, leads, self)                                      \
+	"{\"id\":\"" id "\",\"version\":\"" version                                        \
+	"\",\"ip\":\"10.20.130.101\",\"hostname\":\"" host                                 \
+	"\",\"random_ints\":[1,-2,3,4,5],\"tasks\":[\"a\",\"b\",\"c\"],\"state\":\"" state \
+	"\",\"leads\":" #leads ",\"self\":" #self ",\"since\":\"2026-11-17T22:00:00Z\"}"
+#define ID "-1c2d-4e5f-8a9b-0123456789ab"
+
+static const char fleet[] = "{\"workers\":[" WORKER(
+	"9f3a1c00" ID, "2.14.0-rc2", "app-prod-01.eu-west.example.com", "active", 21,
+	true) "," WORKER("9f3a1c01" ID, "2.13.7", "app-prod-02.eu-west.example.com", "drained", 0,
+			 false) "," WORKER("9f3a1c02" ID, "2.13.7", "evil\\u001b[31mhost", "active",
+					   0, false) "]}";
+
+/* --- arguments ------------------------------------------------------------------------------------------ */
+
+Test(command, misuse)
+{
+	static const struct {
+		const char *argv[4];
+		const char *err;
+	} cases[] = {
+		{{"lst"}, "zkleader: unknown command \"lst\": did you mean \"list\"?\n"},
+		{{"xyz\033"}, "zkleader: unknown command \"xyz\\x1b\": zkleader help lists them\n"},
+		{{"run"}, "zkleader: unknown command \"run\": zkleader help lists them\n"},
+		{{"--nope"}, "zkleader: unknown option --nope: zkleader -h lists them\n"},
+		{{"--wide"}, "zkleader: unknown option --wide: zkleader -h lists them\n"},
+		{{"list", "-x"}, "zkleader: unknown option -x: zkleader list -h lists them\n"},
+		{{"list", "-s"},
+		 "zkleader: option -s needs a value: zkleader list -h lists them\n"},
+		{{"-s", "", "list"}, "zkleader: the socket's path is empty\n"},
+		{{"list", "x"}, "zkleader: too many arguments: usage: zkleader list\n"},
+		{{"explain"}, "zkleader: an argument is missing: usage: zkleader explain TASK\n"},
+		{{"explain", "a", "b"},
+		 "zkleader: too many arguments: usage: zkleader explain TASK\n"},
+		{{"help", "statsu"},
+		 "zkleader: unknown command \"statsu\": did you mean \"status\"?\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect(run_with(cases[i].argv, 0, false), 3, "", cases[i].err);
+}
+
+Test(command, options_before_and_behind_the_command)
+{
+	struct output o = {.color = true};
+	struct invocation i;
+
+	cr_assert_eq(command_parse(ARGV("--json", "-s", "/x", "list", "-w", "--no-color"), &o, &i),
+		     0);
+	cr_expect_eq(i.context.command, &command_list);
+	cr_expect_str_eq(i.context.socket, "/x");
+	cr_expect(i.context.output.json && !i.context.output.color);
+	cr_expect_str_eq(i.context.values[0], "");
+	invocation_done(&i);
+	cr_assert_eq(command_parse(ARGV("tasks", "a", "--socket=/y", "b", "--", "--json"), &o, &i),
+		     0);
+	cr_expect_str_eq(i.context.socket, "/y");
+	cr_expect(!i.context.output.json && i.context.output.color);
+	cr_assert_eq(i.context.n_args, 3);
+	cr_expect_str_eq(i.context.args[2], "--json");
+	invocation_done(&i);
+}
+
+Test(command, help_and_version)
+{
+	struct outcome r = run_with(ARGV(NULL), 0, false);
+
+	cr_expect_eq(r.code, 0);
+	cr_expect_not_null(strstr(r.out, "\n  explain TASK "));
+	for (const char *line = r.out; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		cr_expect_leq(strcspn(line, "\n"), 80, "%s", line);
+	}
+	free(r.out);
+	free(r.err);
+	for (const struct command *const *c = command_all(); *c; c++) {
+		struct outcome a = run_with(ARGV((*c)->name, "-h"), 0, false);
+		struct outcome b = run_with(ARGV("help", (*c)->name), 0, false);
+
+		cr_expect_eq(a.code, 0);
+		cr_expect_not_null(strstr(a.out, (*c)->help));
+		expect(b, 0, a.out, "");
+		free(a.out);
+		free(a.err);
+	}
+	expect(run_with(ARGV("version"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
+	expect(run_with(ARGV("-V"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
+	expect(run_with(ARGV("version", "--json"), 0, false), 0,
+	       "{\n  \"version\": \"" ZKLEADER_VERSION "\"\n}\n", "");
+	expect(run_with(ARGV("help", "reload", "--json"), 0, false), 0,
+	       "[\n  {\n    \"command\": \"reload\",\n    \"args\": \"\",\n    \"help\": \"read "
+	       "the "
+	       "configuration again and say what changed\"\n  }\n]\n",
+	       "");
+}
+
+/* --- failures --------------------------------------------------------------------------------------------- */
+
+Test(command, no_sidecar)
+{
+	char longest[200];
+
+	setenv(ZKLEADER_SOCKET_ENV, "/nonexistent", 1);
+	for (const struct command *const *c = command_all(); *c; c++)
+		if (*c != &command_help && *c != &command_version)
+			expect(run_with(ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL), 0,
+					false),
+			       2, "",
+			       "zkleader: no sidecar on /nonexistent (No such file or directory): "
+			       "is "
+			       "zkleaderd running?\n");
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	expect(run_with(ARGV("list", "-s", longest), 0, false), 3, "",
+	       "zkleader: the path of the socket is too long\n");
+}
+
+Test(command, refusals_and_nonsense)
+{
+	static char long_name[RPC_REQUEST_MAX + 1];
+	struct outcome r;
+
+	expect(run("{}", 0, false, ARGV("tasks", "x")), 3, "", "zkleader: not known\\x1bc here\n");
+	r = run("{\"workers\":{}}", 0, false, ARGV("list"));
+	cr_expect_eq(r.code, 2);
+	cr_expect_not_null(strstr(r.err, "makes no sense\n"));
+	free(r.out);
+	free(r.err);
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	expect(run("{\"tasks\":[]}", 0, false, ARGV("tasks", long_name)), 3, "",
+	       "zkleader: too much for one request\n");
+}
+
+/* Everything that a command looks at is missing or of another type. */
+Test(command, answers_with_nothing_in_them)
+{
+	static const char *const answers[] = {
+		"{\"workers\":[1,{},[],null],\"tasks\":[1,{},[],null],\"status\":{},"
+		"\"explain\":{},\"reload\":{}}",
+		"{\"workers\":[{\"id\":1,\"version\":null,\"tasks\":7,\"since\":{}}],"
+		"\"tasks\":[{\"task\":[],\"leader\":1,\"token\":\"x\",\"since\":-1}],"
+		"\"status\":{\"session\":1,\"problems\":[1,{}],\"leads\":\"x\"},"
+		"\"explain\":{\"reason\":1,\"ranking\":[1,{}]},"
+		"\"reload\":{\"changes\":[1,{}],\"problems\":[]}}",
+	};
+
+	for (size_t a = 0; a < 2; a++) {
+		for (const struct command *const *c = command_all(); *c; c++) {
+			struct outcome r;
+
+			if (*c == &command_watch)
+				continue;
+			r = run(answers[a], 80, true,
+				ARGV((*c)->name, *c == &command_explain ? "t" : NULL));
+			cr_expect_leq(r.code, 3, "%s", (*c)->name);
+			cr_expect_gt(strlen(r.out), 0, "%s", (*c)->name);
+			free(r.out);
+			free(r.err);
+		}
+	}
+}
+
+/* --- the commands -------------------------------------------------------------------------------------------- */
+
+Test(list, text)
+{
+	expect(run(fleet, 0, false, ARGV("list")), 0,
+	       "  VERSION    IP            HOSTNAME                        LEADS TASKS STATE   "
+	       "SINCE ID\n"
+	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-west.example.com    21     3 active   "
+	       "3d4h 9f3a1c00\n"
+	       "  2.13.7     10.20.130.101 app-prod-02.eu-west.example.com     0     3 drained  "
+	       "3d4h 9f3a1c01\n"
+	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost                    0     3 active   "
+	       "3d4h 9f3a1c02\n",
+	       "");
+	setlocale(LC_CTYPE, "C");
+	expect(run(fleet, 80, false, ARGV("list")), 0,
+	       "  VERSION    IP            HOSTNAME           LEADS TASKS STATE   SINCE ID\n"
+	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-we~    21     3 active   3d4h 9f3a1c00\n"
+	       "  2.13.7     10.20.130.101 app-prod-02.eu-we~     0     3 drained  3d4h 9f3a1c01\n"
+	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost      0     3 active   3d4h 9f3a1c02\n",
+	       "");
+	expect(run("{\"workers\":[]}", 80, true, ARGV("list")), 0,
+	       "no workers: nobody has joined the fleet yet\n", "");
+}
+
+Test(list, wide_and_coloured)
+{
+	struct outcome r = run(fleet, 80, true, ARGV("list", "-w"));
+
+	cr_expect_not_null(strstr(r.out, "9f3a1c00" ID));
+	cr_expect_not_null(strstr(r.out, "app-prod-01.eu-west.example.com"));
+	cr_expect_not_null(strstr(r.out, "\033[1m* "));
+	cr_expect_not_null(strstr(r.out, "\033[33mdrained"));
+	cr_expect_not_null(strstr(r.out, "\033[2m  2.13.7"));
+	free(r.out);
+	free(r.err);
+	r = run(fleet, 80, true, ARGV("list", "--no-color"));
+	cr_expect_null(strchr(r.out, '\033'));
+	free(r.out);
+	free(r.err);
+}
+
+Test(list, json_is_what_was_sent)
+{
+	struct outcome r = run(fleet, 80, true, ARGV("list", "--json"));
+	json_t *sent = json_loads(fleet, 0, NULL), *shown = json_loads(r.out, 0, NULL);
+
+	cr_expect_eq(r.code, 0);
+	cr_expect(json_equal(json_object_get(sent, "workers"), shown));
+	cr_expect_eq(strstr(r.out, "[\n  {\n    \"id\": \"9f3a1c00"), r.out);
+	cr_expect_null(strchr(r.out, '\033'));
+	json_decref(sent);
+	json_decref(shown);
+	free(r.out);
+	free(r.err);
+}
+
+Test(tasks, text_and_json)
+{
+	static const char answer[] =
+		"{\"tasks\":[{\"task\":\"nightly-report\",\"state\":\"leading\",\"self\":"
+		"true," LEADER
+		",\"token\":25769803793,\"since\":\"2026-11-21T00:58:00Z\",\"lease_ms\":9000},"
+		"{\"task\":\"x\",\"state\":\"contending\",\"self\":false,\"leader\":null,"
+		"\"token\":null,\"since\":null,\"lease_ms\":0}]}";
+	struct outcome r;
+
+	expect(run(answer, 0, false, ARGV("tasks")), 0,
+	       "TASK           LEADER VERSION SINCE       TOKEN STATE\n"
+	       "nightly-report app01  2.1      1h2m 25769803793 leading\n"
+	       "x              -      -           -           - contending\n",
+	       "");
+	r = run(answer, 0, false, ARGV("tasks", "--json"));
+	cr_expect_not_null(strstr(r.out, "\"token\": 25769803793,\n"));
+	cr_expect_not_null(strstr(r.out, "\"leader\": null,\n"));
+	free(r.out);
+	free(r.err);
+	expect(run("{\"tasks\":[]}", 0, false, ARGV("tasks")), 0,
+	       "no tasks: the task-dir names none\n", "");
+}
+
+#define STATUS(session, healthy, why, problems)                                                    \
+	"{\"status\":{\"id\":\"9f3a\",\"version\":\"2.1\",\"ip\":\"10.0.0.1\","                    \
+	"\"session\":" session ",\"lease_ms\":6420,\"leads\":1,\"tasks\":3,\"problems\":" problems \
+	",\"healthy\":" healthy ",\"why\":" why ",\"sidecar_version\":\"0.1.0\",\"hostname\":"     \
+	"\"app01\",\"root\":\"/myapps\",\"zookeeper\":\"zk1:2181\",\"started_at\":"                \
+	"\"2026-11-20T22:58:00Z\"}}"
+
+Test(status, healthy)
+{
+	expect(run(STATUS("{\"id\":\"0x17\",\"state\":\"connected\",\"timeout_ms\":10000,"
+			  "\"server\":\"10.0.0.9:2181\"}",
+			  "true", "null", "[]"),
+		   80, false, ARGV("status")),
+	       0,
+	       "Healthy    yes\n"
+	       "Node       app01 (10.0.0.1)\n"
+	       "Version    2.1\n"
+	       "Worker     9f3a\n"
+	       "ZooKeeper  zk1:2181, root /myapps\n"
+	       "Session    0x17 connected to 10.0.0.9:2181, timeout 10s\n"
+	       "Lease      6420ms left\n"
+	       "Leads      1 of 3 tasks\n"
+	       "Sidecar    0.1.0, up 3h2m (since 2026-11-20T22:58:00Z)\n"
+	       "Problems   none\n",
+	       "");
+}
+
+Test(status, not_healthy)
+{
+	static const char answer[] =
+		STATUS("{\"id\":null,\"state\":\"connecting\",\"timeout_ms\":0,\"server\":null}",
+		       "false", "\"problems in the configuration\"",
+		       "[{\"file\":\"conf.d/a.conf\",\"line\":3,\"message\":\"no such option\"}]");
+	struct outcome r = run(answer, 80, false, ARGV("status"));
+
+	cr_expect_eq(r.code, 2);
+	cr_expect_not_null(strstr(r.out, "Healthy    no: problems in the configuration\n"));
+	cr_expect_not_null(strstr(r.out, "Session    none (connecting)\n"));
+	cr_expect_not_null(strstr(r.out, "\nconf.d/a.conf:3: no such option\n"));
+	cr_expect_str_eq(r.err, "");
+	free(r.out);
+	free(r.err);
+	r = run(answer, 80, false, ARGV("status", "--json"));
+	cr_expect_eq(r.code, 2);
+	cr_expect_eq(r.out[0], '{');
+	free(r.out);
+	free(r.err);
+}
+
+Test(explain, text)
+{
+	static const char answer[] =
+		"{\"explain\":{\"task\":\"t\",\"state\":\"following\",\"leads\":false,\"reason\":"
+		"\"t is led by app01\",\"ranking\":["
+		"{\"id\":\"1\",\"ip\":\"10.0.0.1\",\"hostname\":\"app01\",\"version\":\"2.1\","
+		"\"rank\":8329249654021521,\"candidate\":true,\"why\":\"the best\"},"
+		"{\"id\":\"2\",\"ip\":\"10.0.0.2\",\"hostname\":\"app02\",\"version\":\"2.0\","
+		"\"rank\":-7,\"candidate\":true,\"why\":\"older version\"},"
+		"{\"id\":\"3\",\"ip\":\"10.0.0.3\",\"hostname\":\"app03\",\"version\":\"2.1\","
+		"\"rank\":5,\"candidate\":false,\"why\":\"drained\"}]}}";
+
+	expect(run(answer, 80, false, ARGV("explain", "t")), 0,
+	       "t is led by app01\n"
+	       "\n"
+	       "# HOSTNAME VERSION             RANK WHY\n"
+	       "1 app01    2.1     8329249654021521 the best\n"
+	       "2 app02    2.0                   -7 older version\n"
+	       "- app03    2.1                    5 drained\n",
+	       "");
+	expect(run("{\"explain\":{\"reason\":\"no session\",\"ranking\":[]}}", 80, false,
+		   ARGV("explain", "t")),
+	       0, "no session\nnobody is in the fleet, so there is no ranking\n", "");
+}
+
+Test(reload, changes_and_problems)
+{
+	expect(run("{\"reload\":{\"changes\":[],\"problems\":[]}}", 0, false, ARGV("reload")), 0,
+	       "nothing changed\n", "");
+	expect(run("{\"reload\":{\"changes\":[\"a: new\",\"b\\n: gone\"],\"problems\":[{\"file\":"
+		   "\"c.conf\",\"line\":9,\"message\":\"bad\\u0007\"}]}}",
+		   0, false, ARGV("reload")),
+	       3, "a: new\nb\\n: gone\n", "c.conf:9: bad\\x07\n");
+	expect(run("{\"reload\":{\"changes\":[],\"problems\":[{}]}}", 0, false,
+		   ARGV("reload", "--json")),
+	       3, "{\n  \"changes\": [],\n  \"problems\": [\n    {}\n  ]\n}\n", "");
+}
+
+/* --- watch ------------------------------------------------------------------------------------------------------ */
+
+static void notify(int fd, const char *method, const char *json)
+{
+	json_t *param = json_loads(json, 0, NULL);
+	struct buffer b;
+	struct pack p;
+
+	buffer_init(&b, RPC_RESPONSE_MAX);
+	pack_init(&p, &b);
+	rpc_pack_notify(&p, method);
+	pack_json(&p, param);
+	fake_send_buffer(fd, &b);
+	json_decref(param);
+}
+
+/* One connection with news, one that only subscribes, and then the task is no longer known. */
+static void serve_watch(struct fake *f, int fd)
+{
+	static struct fake_request r;
+
+	if (!fake_read(f, fd, &r))
+		return;
+	if (f->connections == 3) {
+		fake_error(fd, r.m.msgid, 3, "unknown task");
+		return;
+	}
+	fake_send(fd, "\x94\x01", 2);
+	fake_send(fd, (const char[]){(char)r.m.msgid}, 1);
+	fake_send(fd, "\xc0\xc3", 2);
+	if (f->connections == 2)
+		return;
+	notify(fd, "leadership",
+	       "{\"task\":\"t\",\"state\":\"leading\",\"self\":true," LEADER
+	       ",\"token\":42,\"time\":\"2026-11-21T02:00:00Z\"}");
+	notify(fd, "leadership",
+	       "{\"task\":\"t\",\"self\":false,\"leader\":null,\"token\":null,\"time\":"
+	       "\"2026-11-21T02:00:01Z\"}");
+	notify(fd, "membership",
+	       "{\"event\":\"joined\",\"time\":\"2026-11-21T02:00:02Z\",\"ip\":\"10.0.0.2\","
+	       "\"hostname\":\"a\\u001b\",\"version\":\"2.2\",\"self\":false}");
+	notify(fd, "membership", "[]");
+	notify(fd, "of a later version", "{}");
+	notify(fd, "membership",
+	       "{\"event\":\"left\",\"time\":\"2026-11-21T02:00:03Z\",\"ip\":\"10.0.0.2\","
+	       "\"hostname\":\"b\",\"version\":\"2.2\",\"self\":true}");
+}
+
+static struct outcome watch(const char *option, char *path, size_t size)
+{
+	struct outcome r;
+	struct fake f;
+
+	fake_start(&f, serve_watch, NULL);
+	snprintf(path, size, "%s", fake_path(&f));
+	setenv(ZKLEADER_SOCKET_ENV, path, 1);
+	r = run_with(ARGV("watch", "t", option), 0, false);
+	fake_stop(&f);
+	return r;
+}
+
+Test(watch, text)
+{
+	char path[120], err[800];
+	struct outcome r = watch(NULL, path, sizeof(path));
+
+	snprintf(err, sizeof(err),
+		 "zkleader: a change that makes no sense was passed over\n"
+		 "zkleader: the sidecar on %s closed the connection: trying again every second\n"
+		 "zkleader: the sidecar on %s is back; changes meanwhile are not shown\n"
+		 "zkleader: the sidecar on %s closed the connection: trying again every second\n"
+		 "zkleader: unknown task\n",
+		 path, path, path);
+	expect(r, 3,
+	       "2026-11-21T02:00:00Z t: led by app01 (2.1), token 42, this node\n"
+	       "2026-11-21T02:00:01Z t: nobody leads it\n"
+	       "2026-11-21T02:00:02Z a\\x1b (10.0.0.2, version 2.2) joined\n"
+	       "2026-11-21T02:00:03Z b (10.0.0.2, version 2.2) left, this node\n",
+	       err);
+}
+
+Test(watch, json)
+{
+	static const char *const events[] = {"leadership", "leadership", "joined", "left"};
+	char path[120], *line;
+	struct outcome r = watch("--json", path, sizeof(path));
+	size_t n = 0;
+
+	for (line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n"), n++) {
+		json_t *object = json_loads(line, 0, NULL);
+
+		cr_assert(n < 4 && json_is_object(object));
+		cr_expect_str_eq(json_text(object, "event", "-"), events[n]);
+		json_decref(object);
+	}
+	cr_expect_eq(n, 4);
+	free(r.out);
+	free(r.err);
+}
