@@ -11,12 +11,14 @@
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
+#define PROBE_GRACE_MS	3000  /* for ours to connect after all, once the probe has */
 #define REOPEN_MS	1000  /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
 #define CONFIRM_IDLE_MS 60000 /* the timer while nothing is led and T is not known */
 
 static void open_handle(struct session *s);
+static void retry_in(struct session *s, int64_t ms);
 static void look_up(struct session *s);
 
 const char *session_state_name(const struct session *s)
@@ -137,6 +139,47 @@ void session_set_leading(struct session *s, bool leading)
 	s->leading = leading;
 }
 
+/* --- the probe ---------------------------------------------------------------------------------
+ *
+ * A server that has lost its data refuses every session that has seen newer transactions than it has,
+ * for ever and without saying why: to the client library it looks like one that is down. So while the
+ * lease is over and no connection comes, another session is asked for now and then. Where the server
+ * grants that one and still not ours, ours is given up. A server that was merely down finds our session
+ * as it was.
+ */
+
+static void end_probe(struct session *s)
+{
+	zk_close(s->probe, NULL, NULL);
+	s->probe = NULL;
+	s->probe_connected = false;
+}
+
+static void on_probe_state(void *arg, enum zk_state state)
+{
+	struct session *s = arg;
+
+	if (state != ZK_CONNECTED || s->probe_connected)
+		return;
+	s->probe_connected = true;
+	retry_in(s, PROBE_GRACE_MS);
+}
+
+static void on_probe_watch(void *arg, enum zk_watch type, const char *path)
+{
+	(void)arg, (void)type, (void)path;
+}
+
+static void start_probe(struct session *s)
+{
+	struct zk_options options = {.servers = s->servers,
+				     .timeout_ms = (int)s->config->session_timeout_ms};
+	struct zk_handlers handlers = {.state = on_probe_state, .watch = on_probe_watch, .arg = s};
+
+	if (!s->probe && zk_open(&s->probe, s->loop, &options, &handlers) != 0)
+		s->probe = NULL;
+}
+
 /* --- the handle --------------------------------------------------------------------------------
  */
 
@@ -155,10 +198,22 @@ static void on_retry(uv_timer_t *timer)
 
 	if (s->state == SESSION_CLOSED)
 		return;
-	if (!s->zk && s->servers[0])
+	if (s->probe_connected) {
+		log_warning("session given up", LOG_HEX("session", s->id),
+			    LOG_STR("reason", "refused, though the server takes others"));
+		set_state(s, SESSION_CONNECTING, "session refused by the server");
+		end_session(s);
+		zk_close(s->zk, NULL, NULL);
+		s->zk = NULL;
+		end_probe(s);
+	}
+	if (!s->zk && s->servers[0]) {
 		open_handle(s);
-	else
-		look_up(s);
+		return;
+	}
+	if (s->id != 0 && session_lease_left(s) == 0)
+		start_probe(s);
+	look_up(s);
 }
 
 static void retry_in(struct session *s, int64_t ms)
@@ -170,6 +225,7 @@ static void on_connected(struct session *s)
 {
 	int64_t id = zk_session(s->zk);
 
+	end_probe(s);
 	/* Some servers hand out another session without saying that the old one is gone. */
 	if (s->id != 0 && s->id != id)
 		end_session(s);
@@ -200,6 +256,7 @@ static void on_state(void *arg, enum zk_state state)
 		retry_in(s, RELOOKUP_MS);
 		break;
 	case ZK_EXPIRED:
+		end_probe(s);
 		set_state(s, SESSION_CONNECTING, "session expired");
 		end_session(s);
 		zk_close(s->zk, NULL, NULL);
@@ -207,6 +264,7 @@ static void on_state(void *arg, enum zk_state state)
 		retry_in(s, 0);
 		break;
 	case ZK_AUTH_FAILED:
+		end_probe(s);
 		set_state(s, SESSION_REFUSED,
 			  "authentication refused by the server: see auth-file");
 		end_session(s);
@@ -286,7 +344,8 @@ static void lookup_done(struct session *s, const char *problem)
 	s->looking_up = false;
 	if (!s->found[0]) {
 		set_state(s, s->zk ? s->state : SESSION_LOOKUP, problem);
-		retry_in(s, s->zk ? RELOOKUP_MS : LOOKUP_RETRY_MS);
+		if (!s->probe_connected)
+			retry_in(s, s->zk ? RELOOKUP_MS : LOOKUP_RETRY_MS);
 		return;
 	}
 	bool changed = strcmp(s->found, s->servers) != 0;
@@ -299,7 +358,7 @@ static void lookup_done(struct session *s, const char *problem)
 		log_info("other addresses", LOG_STR("servers", s->servers));
 		zk_set_servers(s->zk, s->servers);
 	}
-	if (s->state == SESSION_CONNECTING)
+	if (s->state == SESSION_CONNECTING && !s->probe_connected)
 		retry_in(s, RELOOKUP_MS);
 }
 
@@ -377,6 +436,7 @@ void session_stop(struct session *s, void (*done)(void *arg), void *arg)
 	set_state(s, SESSION_CLOSED, NULL);
 	uv_timer_stop(&s->confirm);
 	uv_timer_stop(&s->retry);
+	end_probe(s);
 	end_session(s);
 	struct zk *zk = s->zk;
 	s->zk = NULL;

@@ -52,6 +52,8 @@ struct session {
 	char found[SESSION_SERVERS_MAX];   /* by the lookup so far */
 	char servers[SESSION_SERVERS_MAX]; /* in use */
 	char problem[256];		   /* what stands in the way, for status; "" */
+	struct zk *probe;		   /* asks for a session of its own, NULL */
+	bool probe_connected;		   /* and got it, while ours gets no connection */
 	int64_t refused_ms;		   /* the present pause after a refused identity */
 };
 
