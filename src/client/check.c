@@ -164,10 +164,13 @@ static void say_who(FILE *out, const char *task, const struct zkleader_answer *a
 	if (a->leader)
 		fprintf(out, "this node leads %s, token %" PRIu64 ", lease %" PRId64 "ms\n", task,
 			a->token, a->lease_ms);
-	else if (a->led)
+	else if (a->led && a->led_by_hostname[0] != '\0')
 		fprintf(out, "%s (%s, version %s) leads %s, token %" PRIu64 "; this node is %s\n",
 			a->led_by_hostname, a->led_by_ip, a->led_by_version, task, a->token,
 			a->state);
+	else if (a->led)
+		fprintf(out, "%s leads %s, token %" PRIu64 "; this node is %s\n", a->led_by_id,
+			task, a->token, a->state);
 	else
 		fprintf(out, "nobody leads %s; this node is %s\n", task, a->state);
 }

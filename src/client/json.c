@@ -220,6 +220,13 @@ int64_t json_number(const json_t *object, const char *key, int64_t fallback)
 	return json_is_integer(value) ? json_integer_value(value) : fallback;
 }
 
+const char *json_worker_name(const json_t *worker)
+{
+	const char *name = json_text(worker, "hostname", "");
+
+	return name[0] != '\0' ? name : json_text(worker, "id", "-");
+}
+
 bool json_flag(const json_t *object, const char *key)
 {
 	return json_is_true(json_object_get(object, key));

@@ -22,6 +22,8 @@ int json_from_msgpack(const void *data, size_t len, json_t **ret_json);
 /* A value of an object by its key; what is missing or of another type gives the fallback. */
 const char *json_text(const json_t *object, const char *key, const char *fallback);
 int64_t json_number(const json_t *object, const char *key, int64_t fallback);
+/* What to call a worker: its hostname, or its id where nothing else is known of it, or "-". */
+const char *json_worker_name(const json_t *worker);
 bool json_flag(const json_t *object, const char *key);
 
 #endif

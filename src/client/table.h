@@ -24,7 +24,7 @@ struct table;
 
 struct table *table_new(const struct output *o, const struct table_column *columns, size_t n);
 void table_free(struct table *t);
-/* n cells, copied; NULL is shown as "-". */
+/* n cells, copied; NULL is shown as "-" and "" as nothing. */
 void table_row(struct table *t, const char *const *cells, enum color color);
 /* Another colour for one cell of the last row. */
 void table_color(struct table *t, size_t column, enum color color);

@@ -38,7 +38,7 @@ static void add_task(struct table *t, const struct context *c, const json_t *tas
 	const json_t *number = json_object_get(task, "token");
 	char token[24], since[OUTPUT_AGE_SIZE];
 	const char *cells[N_COLUMNS] = {
-		json_text(task, "task", NULL),		json_text(leader, "hostname", NULL),
+		json_text(task, "task", NULL),		json_worker_name(leader),
 		json_text(leader, "version", NULL),	since,
 		json_is_integer(number) ? token : NULL, state,
 	};

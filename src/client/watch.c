@@ -30,7 +30,7 @@ static void print_leadership(const struct output *o, const json_t *change)
 	else
 		output_line(o, self ? COLOR_GREEN : COLOR_NONE,
 			    "%s %s: led by %s (%s), token %" PRId64 "%s", time, task,
-			    json_text(leader, "hostname", "-"), json_text(leader, "version", "-"),
+			    json_worker_name(leader), json_text(leader, "version", "-"),
 			    json_number(change, "token", 0), self ? ", this node" : "");
 }
 

@@ -110,6 +110,8 @@ Test(check, exit_codes_and_lines)
 		 NULL,
 		 "h (10.0.0.7, version 2.1) leads t, token 42; this node is following\n"},
 		{{"t", false, "contending", 42, 0, "h", ""}, 1, NULL, "h ("},
+		/* No more is known of it than its id. */
+		{{"t", false, "following", 42, 0, "", ""}, 1, NULL, "some-id leads t, token 42; "},
 		{{"t", false, "drained", 42, 0, "h", ""}, 1, NULL, "h ("},
 		{{"t", false, "drained", 0, 0, NULL, ""}, 4, NULL, "nobody leads t"},
 		{{"t", false, "paused", 0, 0, NULL, ""}, 4, NULL, "nobody leads t"},

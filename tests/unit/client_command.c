@@ -368,7 +368,8 @@ Test(list, text)
 	       "  VERSION    IP            HOSTNAME           LEADS TASKS STATE   SINCE ID\n"
 	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-we~    21     3 active   3d4h 9f3a1c00\n"
 	       "  2.13.7     10.20.130.101 app-prod-02.eu-we~     0     3 drained  3d4h 9f3a1c01\n"
-	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost      0     3 active   3d4h 9f3a1c02\n",
+	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost       0     3 active   3d4h "
+	       "9f3a1c02\n",
 	       "");
 	expect(run("{\"workers\":[]}", 80, true, ARGV("list")), 0,
 	       "no workers: nobody has joined the fleet yet\n", "");
