@@ -307,6 +307,7 @@ static int bind_and_listen(struct control *c, mode_t mode)
 	umask(old);
 	if (error)
 		return error;
+	c->bound = true;
 	if ((c->group != (gid_t)-1 && chown(c->path, (uid_t)-1, c->group) != 0) ||
 	    chmod(c->path, mode) != 0)
 		return -errno;
@@ -334,9 +335,9 @@ void control_close(struct control *c)
 	while (c->clients)
 		drop(c->clients);
 	uv_close((uv_handle_t *)&c->listener, NULL);
-	if (c->lock_fd >= 0) {
+	if (c->bound)
 		unlink(c->path);
+	if (c->lock_fd >= 0)
 		close(c->lock_fd);
-	}
 	free(c->path);
 }

@@ -42,6 +42,7 @@ struct control {
 	uv_loop_t *loop;
 	uv_pipe_t listener;
 	char *path;
+	bool bound;  /* the file at path is ours */
 	int lock_fd; /* held while this sidecar owns the socket */
 	gid_t group; /* members may change something; (gid_t)-1: none */
 	struct client *clients;
