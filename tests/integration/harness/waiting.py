@@ -1,6 +1,8 @@
 """Bounded polling, the only way in which these tests wait."""
 import time
 
+from harness.rpc import RpcError
+
 # Generous: a bound is there to end a test that has failed, not to measure anything.
 TIMEOUT = 30.0
 PAUSE = 0.02
@@ -15,7 +17,7 @@ def wait_until(predicate, timeout=TIMEOUT, what="what was waited for"):
             value = predicate()
             if value:
                 return value
-        except (AssertionError, LookupError, OSError, EOFError, TypeError) as e:
+        except (AssertionError, LookupError, OSError, EOFError, TypeError, RpcError) as e:
             value, error = None, e
         if time.monotonic() > end:
             raise AssertionError(f"not within {timeout:g} s: {what} (last: {error or value!r})")
