@@ -20,25 +20,33 @@ struct text {
 	size_t size;
 };
 
+/* The index of the key that comes next, or n_keys for one that is not known. */
+static int take_key(struct reader *r, const struct key *keys, size_t n_keys, size_t *ret_index)
+{
+	struct reader_text name = {0};
+	size_t i = 0;
+
+	if (reader_str(r, &name) < 0) {
+		*ret_index = n_keys; /* no string: one more that is not known */
+		return reader_skip(r);
+	}
+	while (i < n_keys && !reader_text_is(name, keys[i].name))
+		i++;
+	*ret_index = i;
+	return 0;
+}
+
 /* The maps have few keys, so one bit each says which came. */
 static int read_map(struct reader *r, const struct key *keys, size_t n_keys)
 {
 	unsigned seen = 0;
-	size_t n;
+	size_t n, i;
 	int e = reader_map(r, &n);
 
 	for (; e >= 0 && n > 0; n--) {
-		struct reader_text name = {0};
-		size_t i = 0;
-
-		/* A key that is no string is one more that is not known. */
-		if (reader_str(r, &name) < 0) {
-			if (reader_skip(r) < 0 || reader_skip(r) < 0)
-				return -EBADMSG;
-			continue;
-		}
-		while (i < n_keys && !reader_text_is(name, keys[i].name))
-			i++;
+		e = take_key(r, keys, n_keys, &i);
+		if (e < 0)
+			return e;
 		if (i < n_keys && (seen & 1U << i))
 			return -EBADMSG;
 		if (i < n_keys)
@@ -47,7 +55,7 @@ static int read_map(struct reader *r, const struct key *keys, size_t n_keys)
 	}
 	if (e < 0)
 		return e;
-	for (size_t i = 0; i < n_keys; i++)
+	for (i = 0; i < n_keys; i++)
 		if (!keys[i].optional && !(seen & 1U << i))
 			return -EBADMSG;
 	return 0;

@@ -35,9 +35,8 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place)
 static void print_ranking(const struct output *o, const json_t *explained)
 {
 	const json_t *ranking = json_object_get(explained, "ranking");
-	const json_t *ranked;
 	struct table *t;
-	size_t i, candidates = 0;
+	size_t candidates = 0;
 
 	output_line(o, COLOR_NONE, "%s", json_text(explained, "reason", "-"));
 	if (json_array_size(ranking) == 0) {
@@ -46,8 +45,9 @@ static void print_ranking(const struct output *o, const json_t *explained)
 	}
 	fputc('\n', o->out);
 	t = table_new(o, columns, N_COLUMNS);
-	json_array_foreach(ranking, i, ranked)
-	{
+	for (size_t i = 0; i < json_array_size(ranking); i++) {
+		const json_t *ranked = json_array_get(ranking, i);
+
 		if (json_flag(ranked, "candidate"))
 			candidates++;
 		add_ranked(t, ranked, candidates);

@@ -69,8 +69,6 @@ static void print_workers(struct context *c, const json_t *workers)
 {
 	const char *newest = json_text(json_array_get(workers, 0), "version", "");
 	struct table *t;
-	const json_t *worker;
-	size_t i;
 
 	if (json_array_size(workers) == 0) {
 		output_line(&c->output, COLOR_NONE, "no workers: nobody has joined the fleet yet");
@@ -79,7 +77,8 @@ static void print_workers(struct context *c, const json_t *workers)
 	if (c->values[OPTION_WIDE])
 		c->output.width = 0;
 	t = table_new(&c->output, columns, N_COLUMNS);
-	json_array_foreach(workers, i, worker) add_worker(t, c, worker, newest);
+	for (size_t i = 0; i < json_array_size(workers); i++)
+		add_worker(t, c, json_array_get(workers, i), newest);
 	table_print(t);
 	table_free(t);
 }

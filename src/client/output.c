@@ -117,11 +117,8 @@ void output_json_line(const struct output *o, const json_t *json)
 
 size_t output_problems(FILE *file, const json_t *problems)
 {
-	const json_t *problem;
-	size_t i;
-
-	json_array_foreach(problems, i, problem)
-	{
+	for (size_t i = 0; i < json_array_size(problems); i++) {
+		const json_t *problem = json_array_get(problems, i);
 		const char *name = json_text(problem, "file", "?");
 		const char *message = json_text(problem, "message", "?");
 		mem_auto char *shown_name = printable_dup(name, strlen(name));

@@ -6,14 +6,10 @@
 
 static void print_changes(const struct output *o, const json_t *changes)
 {
-	const json_t *change;
-	size_t i;
-
 	if (json_array_size(changes) == 0)
 		output_line(o, COLOR_NONE, "nothing changed");
-	json_array_foreach(changes, i, change)
-	{
-		const char *text = json_string_value(change);
+	for (size_t i = 0; i < json_array_size(changes); i++) {
+		const char *text = json_string_value(json_array_get(changes, i));
 
 		output_line(o, COLOR_NONE, "%s", text ? text : "-");
 	}

@@ -127,7 +127,6 @@ static void cut(char *text, size_t width)
 
 	if (text_width(text) <= width)
 		return;
-	/* Room for the mark: what is cut off is longer, ELLIPSIS has the bytes of three letters. */
 	while (text[end] != '\0') {
 		wchar_t c;
 		int len = mbtowc(&c, text + end, MB_CUR_MAX);
@@ -138,7 +137,11 @@ static void cut(char *text, size_t width)
 		used += columns > 0 ? (size_t)columns : 0;
 		end += len > 0 ? (size_t)len : 1;
 	}
-	strcpy(text + end, unicode && strlen(text + end) >= strlen(ELLIPSIS) ? ELLIPSIS : "~");
+	/* In place: what is cut off has a byte at least, which the shorter mark needs. */
+	if (unicode && strlen(text + end) >= strlen(ELLIPSIS))
+		memcpy(text + end, ELLIPSIS, sizeof(ELLIPSIS));
+	else
+		memcpy(text + end, "~", sizeof("~"));
 }
 
 /*

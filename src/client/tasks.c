@@ -52,15 +52,14 @@ static void add_task(struct table *t, const struct context *c, const json_t *tas
 static void print_tasks(const struct context *c, const json_t *tasks)
 {
 	struct table *t;
-	const json_t *task;
-	size_t i;
 
 	if (json_array_size(tasks) == 0) {
 		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
 		return;
 	}
 	t = table_new(&c->output, columns, N_COLUMNS);
-	json_array_foreach(tasks, i, task) add_task(t, c, task);
+	for (size_t i = 0; i < json_array_size(tasks); i++)
+		add_task(t, c, json_array_get(tasks, i));
 	table_print(t);
 	table_free(t);
 }

@@ -15,9 +15,9 @@
 #include "client/printable.h"
 #include "wire/rpc.h"
 
-#define ANSWER_MAX     (64 * 1024) /* bytes of the frame that answers a check */
-#define AGAIN_PAUSE_MS 20	   /* before a question is asked again */
-#define RECONNECTS_MAX 1	   /* of one check, where the sidecar hung up on it */
+#define ANSWER_MAX     ((size_t)64 * 1024) /* bytes of the frame that answers a check */
+#define AGAIN_PAUSE_MS 20		   /* before a question is asked again */
+#define RECONNECTS_MAX 1		   /* of one check, where the sidecar hung up on it */
 
 struct zkleader {
 	struct link link;
@@ -177,25 +177,39 @@ static int receive(struct zkleader *z, size_t max, int64_t deadline, const void 
 	return e == -EMSGSIZE ? -EBADMSG : e;
 }
 
-/* Sends what pack_request() made and waits for its response. */
+/* The response to the request that was sent last. */
+static int receive_response(struct zkleader *z, size_t max, int64_t deadline,
+			    struct rpc_message *ret_message)
+{
+	for (;;) {
+		const void *frame;
+		size_t len;
+		int e = receive(z, max, deadline, &frame, &len);
+
+		if (e < 0)
+			return e;
+		e = rpc_parse(frame, len, ret_message);
+		if (e < 0)
+			return e;
+		/* A notification may come before its subscription's answer. */
+		if (ret_message->type == RPC_NOTIFY)
+			continue;
+		if (ret_message->type != RPC_RESPONSE || ret_message->msgid != z->msgid)
+			return -EBADMSG;
+		return 0;
+	}
+}
+
+/* Sends what is packed and waits for its response. */
 static int exchange(struct zkleader *z, size_t max, int64_t deadline, struct reader *ret_result)
 {
-	struct rpc_message m;
-	const void *frame;
-	size_t len;
+	struct rpc_message m = {.type = RPC_RESPONSE};
 	int e = connect_again(z, deadline);
 
 	if (e == 0)
 		e = link_send(&z->link, z->out.data, z->out.len, deadline);
-	do {
-		if (e == 0)
-			e = receive(z, max, deadline, &frame, &len);
-		if (e == 0)
-			e = rpc_parse(frame, len, &m);
-	} while (e == 0 &&
-		 m.type == RPC_NOTIFY); /* one that came before its subscription's answer */
-	if (e == 0 && (m.type != RPC_RESPONSE || m.msgid != z->msgid))
-		e = -EBADMSG;
+	if (e == 0)
+		e = receive_response(z, max, deadline, &m);
 	if (e == 0 && m.failed)
 		e = take_refusal(z, m.error);
 	/* Late answers and the rest of broken ones must not meet the next question. */
