@@ -92,6 +92,10 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 	e->node.exists = false;
 	e->handed_over = handed_over;
 	e->owner_ms = event->owner_ms;
+	/* An owner that was never among the members may be too new for us to know its worker. */
+	if (!handed_over && !e->node.mine && e->node.owner != 0 && event->owner_ms == 0 &&
+	    !e->owner_listed)
+		e->stranger = true;
 	e->vacant_ms = event->now.boot_ms;
 	move(e, ELECTION_VACANT, reason, out);
 }
@@ -263,7 +267,10 @@ static void on_expired(struct election *e, struct election_actions *out)
 {
 	if (e->state != ELECTION_DOWN)
 		move(e, ELECTION_DOWN, "session ended", out);
+	/* Nothing is ours any more; but who else had it last may still be within his lease. */
+	int64_t owner = e->node.mine ? 0 : e->node.owner;
 	memset(&e->node, 0, sizeof(e->node));
+	e->node.owner = owner;
 	/* No candidate before the fleet has been read whole in the next session. */
 	memset(&e->view, 0, sizeof(e->view));
 	e->up = false;
@@ -375,6 +382,7 @@ static void on_node(struct election *e, const struct election_event *event,
 		return;
 	}
 	e->node = event->node;
+	e->owner_listed = event->owner_ms > 0;
 	e->yielded = false;
 	e->backoff_ms = 0;
 	e->backoff_until_ms = 0;
@@ -439,6 +447,7 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_VIEW:
 		e->view = event->view;
 		e->owner_ms = event->owner_ms;
+		e->owner_listed |= event->owner_ms > 0;
 		break;
 	case ELECTION_WATCH: on_watch(e, event, out); break;
 	case ELECTION_NODE: on_node(e, event, out); break;

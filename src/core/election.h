@@ -119,7 +119,7 @@ struct election_event {
 	int64_t hold_until_ms;
 	/*
 	 * VIEW, WATCH, NODE: the session timeout of a worker that is registered now with the session
-	 * node.owner, the last that owned the leader node; 0: there is none.
+	 * that owns the leader node, the one just read or else the last known; 0: there is none.
 	 */
 	int64_t owner_ms;
 };
@@ -164,6 +164,7 @@ struct election {
 	uint32_t reads;           /* on their way */
 	int64_t timeout_ms;       /* of the session */
 	int64_t owner_ms;         /* as in the last event that said it */
+	bool owner_listed;        /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
 	int64_t vacant_ms;        /* since when it is VACANT */
 	int64_t retry_ms;         /* no read or claim that failed is tried again before */

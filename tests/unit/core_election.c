@@ -76,11 +76,13 @@ static void absent(int64_t owner_ms)
 
 static void node(int64_t owner, int64_t token)
 {
-	STEP(.type = ELECTION_NODE, .node = {.known = true,
-					     .exists = true,
-					     .mine = owner == SELF,
-					     .owner = owner,
-					     .token = token});
+	STEP(.type = ELECTION_NODE,
+	     .node = {.known = true,
+		      .exists = true,
+		      .mine = owner == SELF,
+		      .owner = owner,
+		      .token = token},
+	     .owner_ms = owner == OTHER ? T_MS : 0);
 }
 
 static void claimed(enum election_outcome outcome)
@@ -265,6 +267,16 @@ Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
 		wait_deadline();
 		is_state(ELECTION_CLAIMING);
 	}
+}
+
+Test(claim, of_an_owner_not_yet_listed_waits_a_whole_timeout)
+{
+	join(0);
+	STEP(.type = ELECTION_NODE,
+	     .node = {.known = true, .exists = true, .owner = OTHER, .token = 100});
+	watch(ELECTION_DELETED, 0);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, T_MS);
 }
 
 Test(claim, no_longer_waits_when_the_owner_has_left)
