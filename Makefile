@@ -10,7 +10,9 @@ SYSCONFDIR ?= /etc
 VARIANT ?= release
 B       := build/$(VARIANT)
 
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 # zkleader-check is run thousands of times a day; a static start costs a quarter of a dynamic one.
 CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 
@@ -72,9 +74,9 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration name worker log
-CORE   := version rank fleet lease election
+CORE   := version rank fleet lease election tick
 WIRE   := reader pack record rpc
-DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions files notify sidecar
+DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions runs ledger files notify sidecar
 CLIENT := zkleader_api link answer printable options check json output table command ask \
 	list tasks status explain watch reload help
 
@@ -116,7 +118,11 @@ $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
 API := client/zkleader_api client/link client/answer client/printable client/options client/check \
 	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/name
-$(B)/libzkleader.a: $(patsubst %,$(B)/%.o,$(API))
+$(B)/libzkleader.a: $(B)/zkleader_api.o
+# For applications: one object that shows nothing but zkleader_*.
+$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(API))
+	$(LD) -r -o $@ $^
+	objcopy --wildcard --keep-global-symbol='zkleader_*' $@
 ifeq ($(VARIANT),release)
 # msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
 $(B)/check/include:

@@ -135,11 +135,11 @@ static void say_why(const struct sidecar *s, const struct task *t, char text[TEX
 		snprintf(text, TEXT_MAX, "%s is led by %s (%s)", t->name,
 			 m ? m->worker->hostname : t->leader_id,
 			 m ? m->worker->version : "not in the fleet");
-	else if (!e->view.candidate && t->min_version)
+	else if (!e->view.candidate && t->config->min_version)
 		snprintf(
 			text, TEXT_MAX,
 			"nobody leads %s, and this node's version is older than its min-version %s",
-			t->name, t->min_version);
+			t->name, t->config->min_version);
 	else
 		snprintf(text, TEXT_MAX, "nobody leads %s yet: the election has not settled",
 			 t->name);
@@ -329,7 +329,7 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
 	pack_kv_str(p, "server", session->zk && session->id ? zk_server(session->zk) : NULL);
 	pack_kv_int(p, "lease_ms", session_lease_left(session));
-	pack_kv_uint(p, "leads", s->leaders.n_leading);
+	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);
 	answers_pack_problems(p, &s->problems);
 	pack_kv_bool(p, "healthy", why == NULL);

@@ -225,13 +225,14 @@ struct pack *control_begin(struct client *c)
 	return &c->pack;
 }
 
-void control_end(struct client *c, uint32_t msgid)
+void control_end(struct client *c, int64_t msgid)
 {
 	if (c->pack.failed) {
 		c->out.len = c->begun;
 		pack_init(&c->pack, &c->out);
-		if (msgid)
-			rpc_pack_error(&c->pack, msgid, RPC_CANNOT_TELL, "the answer is too large");
+		if (msgid >= 0)
+			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,
+				       "the answer is too large");
 		if (c->pack.failed) {
 			drop(c);
 			return;

@@ -63,7 +63,8 @@ void control_close(struct control *c);
 /* Packs one message to the client between these two; nothing else may be packed meanwhile. */
 struct pack *control_begin(struct client *c);
 /* Sends it. Too large an answer becomes an error with this msgid; a notification is dropped whole. */
-void control_end(struct client *c, uint32_t msgid);
+#define CONTROL_NOTIFICATION (-1)
+void control_end(struct client *c, int64_t msgid);
 void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message);
 /* Whether the peer may change something: root, the sidecar's own user, or in socket-group. */
 bool control_may_change(const struct client *c);

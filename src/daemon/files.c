@@ -34,13 +34,7 @@ static bool same(const struct file_identity *a, const struct file_identity *b)
 	       a->changed_ns == b->changed_ns;
 }
 
-static void on_settled(uv_timer_t *timer)
-{
-	struct files *f = timer->data;
-
-	f->first_event_ms = 0;
-	f->tasks_changed(f->arg);
-}
+static void on_settled(uv_timer_t *timer);
 
 static void on_event(uv_fs_event_t *events, const char *name, int what, int status)
 {
@@ -59,6 +53,20 @@ static void watch_dir(struct files *f)
 	if (f->watching)
 		uv_fs_event_stop(&f->events);
 	f->watching = uv_fs_event_start(&f->events, on_event, f->task_dir, 0) == 0;
+}
+
+/*
+ * The folder itself may have been replaced by one that got its inode, which cannot be told by looking:
+ * so it is watched anew, before it is read.
+ */
+static void on_settled(uv_timer_t *timer)
+{
+	struct files *f = timer->data;
+
+	f->first_event_ms = 0;
+	f->dir = identify(f->task_dir);
+	watch_dir(f);
+	f->tasks_changed(f->arg);
 }
 
 static void on_poll(uv_timer_t *timer)

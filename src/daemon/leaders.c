@@ -1,6 +1,7 @@
 #include "daemon/leaders.h"
 
 #include <assert.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,15 +200,17 @@ static void release(struct task *t, const struct election_action *action)
 	char path[ZK_PATH_MAX], check[ZK_PATH_MAX];
 
 	leader_path(t, path);
-	registry_path(t->leaders->registry, "workers",
-		      action->to ? t->best_id : t->leaders->registry->id, check);
+	registry_path(t->leaders->registry, "workers", t->best_id, check);
 	struct zk_op ops[3] = {
 		{.type = ZK_OP_CHECK, .path = check, .version = -1},
 		{.type = ZK_OP_SET, .path = path, .version = action->version},
 		{.type = ZK_OP_DELETE, .path = path, .version = action->version + 1},
 	};
 	t->pending++;
-	zk_multi(t->leaders->session->zk, ops, 3, on_release, t);
+	/* Without a successor nothing is to be checked, our own record least of all: it may be about to
+	 * be replaced. */
+	size_t skip = action->to ? 0 : 1;
+	zk_multi(t->leaders->session->zk, ops + skip, 3 - skip, on_release, t);
 }
 
 static void tell(struct task *t, const struct election_action *action, enum election_state to,
@@ -226,7 +229,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	log_info(leads ? "leading" : "no longer leading", LOG_STR("task", t->name),
 		 LOG_STR("from", election_state_name(action->from)),
 		 LOG_STR("to", election_state_name(to)), LOG_STR("reason", action->reason),
-		 LOG_HEX("token", leads ? t->election.node.token : last_token),
+		 LOG_INT("token", leads ? t->election.node.token : last_token),
 		 LOG_STR("better", !leads && t->best_id[0] ? t->best_id : NULL));
 	if (leads)
 		l->n_leading++;
@@ -308,7 +311,7 @@ static bool is_gone(const struct task *t)
 static void task_free(struct task *t)
 {
 	free(t->name);
-	free(t->min_version);
+	task_config_free(t->config);
 	free(t);
 }
 
@@ -511,6 +514,20 @@ static struct task *task_new(struct leaders *l, const char *name)
 	return t;
 }
 
+/* Once, with the configuration: a look-up at each question could block the loop. */
+static void find_users(struct task *t)
+{
+	t->n_uids = 0;
+	for (size_t i = 0; i < t->config->n_users; i++) {
+		const struct passwd *user = getpwnam(t->config->users[i]);
+		if (user)
+			t->uids[t->n_uids++] = user->pw_uid;
+		else
+			log_warning("no such user on this host", LOG_STR("task", t->name),
+				    LOG_STR("user", t->config->users[i]));
+	}
+}
+
 static void configure(struct task *t, const struct task_config *c, const struct config *config,
 		      bool is_new)
 {
@@ -520,10 +537,12 @@ static void configure(struct task *t, const struct task_config *c, const struct 
 		.tick_guard_ms = config->tick_guard_ms,
 	};
 
-	free(t->min_version);
-	t->min_version = c->min_version ? mem_strdup(c->min_version) : NULL;
-	t->contest = (struct contest){
-		.task = t->name, .min_version = t->min_version, .rank_position = c->rank_position};
+	task_config_free(t->config);
+	t->config = task_config_copy(c);
+	t->contest = (struct contest){.task = t->name,
+				      .min_version = t->config->min_version,
+				      .rank_position = t->config->rank_position};
+	find_users(t);
 	if (is_new) {
 		election_init(&t->election, &ec);
 	} else {
@@ -626,6 +645,27 @@ void leaders_subscribe(struct task *t, bool on)
 	else
 		t->watchers--;
 	step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = t->watchers > 0});
+}
+
+void leaders_hold(struct task *t, bool on, int64_t until_ms)
+{
+	struct election_event event = {.type = ELECTION_HOLD};
+
+	if (on)
+		t->holds++;
+	else
+		t->holds--;
+	event.on = t->holds > 0;
+	event.hold_until_ms = on ? until_ms : t->election.hold_until_ms;
+	step(t, &event);
+}
+
+void leaders_withdraw(struct leaders *l)
+{
+	for (size_t i = 0; i < l->n_tasks; i++)
+		l->tasks[i]->withdrawn |= l->tasks[i]->holds == 0;
+	index_tasks(l);
+	leaders_fleet_changed(l);
 }
 
 const struct member *leaders_leader(const struct task *t)

@@ -25,12 +25,15 @@ struct leaders;
 struct task {
 	struct leaders *leaders;
 	char *name;
-	char *min_version; /* NULL: none */
+	struct task_config *config; /* a copy of our own */
+	uid_t uids[TASK_USERS_MAX]; /* of its users, as far as this host knows them */
+	size_t n_uids;
 	struct contest contest;
 	struct election election;
 	size_t index;	   /* in leaders.tasks and in the fleet's contests */
 	unsigned pending;  /* requests that will come back to this task */
 	unsigned watchers; /* subscribers that want every change */
+	unsigned holds;	   /* runs that keep the task here */
 	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper
 			 */
 	bool missing;	/* at the last audit nobody led it */
@@ -90,6 +93,10 @@ void leaders_refresh(struct task *t);
 bool leaders_fresh(const struct task *t);
 /* Keeps it fresh while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
+/* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
+void leaders_hold(struct task *t, bool on, int64_t until_ms);
+/* Gives everything up that no run holds, and leaves the election for it. */
+void leaders_withdraw(struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
 /* Milliseconds for which "this node leads it" may be said now, 0: it may not. */

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/answers.h"
+#include "daemon/runs.h"
 #include "daemon/sidecar.h"
 #include "daemon/subscriptions.h"
 #include "daemon/survey.h"
@@ -349,6 +351,112 @@ static void method_reload(struct call *call)
 	buffer_done(&changes.text);
 }
 
+/* Whether the peer may run the task; tells it who may if not. */
+static bool may_run(const struct call *call, const struct task *t)
+{
+	if (control_may_change(call->c))
+		return true;
+	for (size_t i = 0; i < t->n_uids; i++)
+		if (t->uids[i] == call->c->peer.uid)
+			return true;
+	control_error(call->c, call->msgid, RPC_MISUSE,
+		      "not allowed: only root, the sidecar's own user, the members of socket-group "
+		      "and the "
+		      "task's users may run it");
+	return false;
+}
+
+static bool is_time(int64_t ms)
+{
+	return ms >= 0 && ms <= DURATION_MAX_MS;
+}
+
+/* The options of claim: a map; keys that are not known are passed over. */
+static bool take_run_options(struct reader *r, struct run_options *o)
+{
+	struct reader_text key, kind = {"", 0};
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e != 0)
+			return false;
+		if (reader_text_is(key, "kind"))
+			e = reader_str(r, &kind);
+		else if (reader_text_is(key, "now_ms"))
+			e = reader_int(r, &o->now_ms);
+		else if (reader_text_is(key, "tick_ms"))
+			e = reader_int(r, &o->tick_ms);
+		else if (reader_text_is(key, "wait_ms"))
+			e = reader_int(r, &o->wait_ms);
+		else
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	o->once = reader_text_is(kind, "once");
+	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
+	       is_time(o->wait_ms);
+}
+
+static void method_claim(struct call *call)
+{
+	struct task *t = call->n_params == 2 ? take_task(call) : NULL;
+
+	if (call->n_params != 2)
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "claim takes a task and a map of options");
+	if (!t || !may_run(call, t))
+		return;
+	struct run_options options = {.now_ms = clock_wall_ms(),
+				      .tick_ms = t->config->tick_ms,
+				      .wait_ms = t->config->wait_ms};
+	if (!take_run_options(&call->params, &options)) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "an option of claim is not good");
+		return;
+	}
+	runs_claim(&call->m->sidecar->runs, call->c, call->msgid, t, &options);
+}
+
+static void method_renew(struct call *call)
+{
+	uint64_t id;
+
+	if (call->n_params != 1 || reader_uint(&call->params, &id) != 0)
+		control_error(call->c, call->msgid, RPC_MISUSE, "renew takes the number of a run");
+	else
+		runs_renew(&call->m->sidecar->runs, call->c, call->msgid, id);
+}
+
+static void method_finish(struct call *call)
+{
+	struct reader_text key;
+	int64_t status = -1;
+	uint64_t id;
+	size_t n;
+
+	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
+	    reader_map(&call->params, &n) != 0 || n != 1 || reader_str(&call->params, &key) != 0 ||
+	    !reader_text_is(key, "exit_status") || reader_int(&call->params, &status) != 0 ||
+	    status < 0 || status > 255)
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "finish takes the number of a run and its exit_status");
+	else
+		runs_finish(&call->m->sidecar->runs, call->c, call->msgid, id, status);
+}
+
+static void method_history(struct call *call)
+{
+	struct task *t = call->n_params == 1 ? take_task(call) : NULL;
+
+	if (call->n_params != 1)
+		control_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
+	if (t)
+		runs_history(&call->m->sidecar->runs, call->c, call->msgid, t);
+}
+
 static void method_subscribe(struct call *call)
 {
 	struct task **tasks;
@@ -371,7 +479,8 @@ static const struct {
 } methods[] = {
 	{"check", method_check},   {"tasks", method_tasks},	{"workers", method_workers},
 	{"status", method_status}, {"explain", method_explain}, {"subscribe", method_subscribe},
-	{"reload", method_reload},
+	{"reload", method_reload}, {"claim", method_claim},	{"renew", method_renew},
+	{"finish", method_finish}, {"history", method_history},
 };
 
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message)

@@ -65,7 +65,7 @@ void registry_done(struct registry *r);
 /* What is to be published; takes effect with the next registration, which these ask for if needed.
  */
 void registry_set_version(struct registry *r, const char *version);
-/* Sorted names, valid until the next call. */
+/* Sorted names, valid until the next call has returned. */
 void registry_set_tasks(struct registry *r, const char *const *names, size_t n);
 
 /* From the session's handlers. */

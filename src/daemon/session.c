@@ -111,6 +111,7 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 	lease_confirm(&s->lease, sent_ms);
 	if (s->state != SESSION_CONNECTED)
 		return;
+	s->refused_ms = 0;
 	set_state(s, SESSION_UP, NULL);
 	s->handlers.up(s->handlers.arg);
 }
@@ -230,7 +231,6 @@ static void on_connected(struct session *s)
 	if (s->id != 0 && s->id != id)
 		end_session(s);
 	uv_timer_stop(&s->retry);
-	s->refused_ms = 0;
 	if (s->id != id) {
 		s->id = id;
 		lease_begin(&s->lease, zk_timeout(s->zk));

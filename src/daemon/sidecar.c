@@ -14,7 +14,8 @@
 #include "daemon/notify.h"
 #include "daemon/subscriptions.h"
 
-#define CHANGES_TEXT_MAX (1024 * 1024)
+#define CHANGES_TEXT_MAX      (1024 * 1024)
+#define SIDECAR_DRAIN_POLL_MS 50
 
 /* --- problems and changes ---------------------------------------------------------------------- */
 
@@ -157,6 +158,7 @@ void sidecar_reload(struct sidecar *s, struct changes *changes)
 	notify_send("RELOADING=1");
 	if (config_load(s->config_file, &config, &problems) == 0)
 		apply_config(s, config, changes);
+	s->n_main_problems = problems.n;
 	load_tasks(s, &problems, changes);
 	changes->refused = problems.n > 0;
 	set_problems(s, &problems);
@@ -171,10 +173,9 @@ static void on_tasks_changed(void *arg)
 
 	/* What was wrong with the main file still is. */
 	problems_init(&problems);
-	for (size_t i = 0; i < s->problems.n; i++) {
+	for (size_t i = 0; i < s->n_main_problems; i++) {
 		const struct problem *p = &s->problems.list[i];
-		if (strcmp(p->file, s->config_file) == 0)
-			problems_add(&problems, p->file, p->line, "%s", p->message);
+		problems_add(&problems, p->file, p->line, "%s", p->message);
 	}
 	buffer_init(&changes.text, CHANGES_TEXT_MAX);
 	load_tasks(s, &problems, &changes);
@@ -253,6 +254,7 @@ static void on_watch(void *arg, enum zk_watch type, const char *path)
 
 	registry_watch(&s->registry, type, path);
 	leaders_watch(&s->leaders, type, path);
+	runs_watch(&s->runs, path);
 }
 
 static void on_joined(void *arg, const struct member *m)
@@ -276,7 +278,10 @@ static void on_left(void *arg, const struct member *m)
 
 static void on_fleet_changed(void *arg)
 {
-	leaders_fleet_changed(&((struct sidecar *)arg)->leaders);
+	struct sidecar *s = arg;
+
+	leaders_fleet_changed(&s->leaders);
+	runs_changed(&s->runs);
 }
 
 static void on_task_changed(void *arg, struct task *t)
@@ -284,6 +289,7 @@ static void on_task_changed(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	methods_task_changed(&s->methods);
+	runs_changed(&s->runs);
 	subscriptions_task_changed(s, t);
 }
 
@@ -297,6 +303,7 @@ static void on_task_removed(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	methods_task_removed(&s->methods, t);
+	runs_task_removed(&s->runs, t);
 	subscriptions_task_removed(s, t);
 }
 
@@ -307,7 +314,10 @@ static void on_request(void *arg, struct client *c, const struct rpc_message *m)
 
 static void on_client_gone(void *arg, struct client *c)
 {
-	methods_client_gone(&((struct sidecar *)arg)->methods, c);
+	struct sidecar *s = arg;
+
+	methods_client_gone(&s->methods, c);
+	runs_client_gone(&s->runs, c);
 }
 
 /* --- starting and stopping ----------------------------------------------------------------------- */
@@ -323,6 +333,33 @@ static void on_stop_timer(uv_timer_t *timer)
 	on_stopped(timer->data);
 }
 
+static void leave(struct sidecar *s)
+{
+	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
+	session_stop(&s->session, on_stopped, s);
+}
+
+/*
+ * Jobs that are going on finish first, while all other elections are left at once. After the limit they
+ * are told that the leadership is lost; the session is closed when the last of them is dead, which is
+ * when the lease is over at the latest.
+ */
+static void on_drain_timer(uv_timer_t *timer)
+{
+	struct sidecar *s = timer->data;
+	int64_t now = clock_boot_ms();
+
+	if (!s->runs.revoked && now >= s->drain_ms) {
+		log_warning("jobs are ended", LOG_INT("going", runs_going(&s->runs)));
+		runs_revoke(&s->runs);
+		s->drain_ms = now + session_lease_left(&s->session);
+	}
+	if (runs_going(&s->runs) == 0 || (s->runs.revoked && now >= s->drain_ms)) {
+		uv_timer_stop(timer);
+		leave(s);
+	}
+}
+
 static void on_term(uv_signal_t *handle, int number)
 {
 	struct sidecar *s = handle->data;
@@ -330,10 +367,16 @@ static void on_term(uv_signal_t *handle, int number)
 	if (s->stopping)
 		return;
 	s->stopping = true;
-	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"));
+	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
+		 LOG_INT("jobs", runs_going(&s->runs)));
 	notify_send("STOPPING=1");
-	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
-	session_stop(&s->session, on_stopped, s);
+	if (runs_going(&s->runs) == 0) {
+		leave(s);
+		return;
+	}
+	leaders_withdraw(&s->leaders);
+	s->drain_ms = clock_boot_ms() + SIDECAR_DRAIN_MS;
+	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
 
 static void on_hup(uv_signal_t *handle, int number)
@@ -384,6 +427,7 @@ static void init_parts(struct sidecar *s)
 	registry_init(&s->registry, s->loop, s->start, &s->session, &registry_handlers);
 	leaders_init(&s->leaders, s->loop, s->config, &s->session, &s->registry, &leaders_handlers);
 	methods_init(&s->methods, s, s->loop);
+	runs_init(&s->runs, s, s->loop);
 	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
 	s->control.request = on_request;
 	s->control.gone = on_client_gone;

@@ -12,10 +12,12 @@
 #include "daemon/leaders.h"
 #include "daemon/methods.h"
 #include "daemon/registry.h"
+#include "daemon/runs.h"
 #include "daemon/session.h"
 #include "daemon/taskfile.h"
 
-#define SIDECAR_STOP_MS 1500 /* for the farewell to a server that may be stalled */
+#define SIDECAR_STOP_MS	 1500  /* for the farewell to a server that may be stalled */
+#define SIDECAR_DRAIN_MS 60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
 
 struct sidecar {
 	uv_loop_t *loop;
@@ -24,16 +26,19 @@ struct sidecar {
 		*start; /* of the start: where the connection, the socket and we ourselves are */
 	struct config *config;	  /* in force */
 	struct problems problems; /* of all files, as last read */
+	size_t n_main_problems;	  /* the first so many are about the main file's text */
 	struct task_files tasks;  /* in force */
 	struct session session;
 	struct registry registry;
 	struct leaders leaders;
 	struct control control;
 	struct methods methods;
+	struct runs runs;
 	struct files files;
 	uv_signal_t term, intr, hup;
 	uv_timer_t stop_timer, watchdog;
 	bool stopping;
+	int64_t drain_ms; /* CLOCK_BOOTTIME: the end of what jobs have left */
 };
 
 /* What a reload did, as lines for people. */

@@ -82,7 +82,7 @@ static void notify_leadership(const struct sidecar *s, const struct task *t)
 		pack_map(p, ANSWERS_TASK_FIELDS + 1);
 		pack_now(p);
 		answers_pack_task(p, s, t);
-		control_end(c, 0);
+		control_end(c, CONTROL_NOTIFICATION);
 	}
 }
 
@@ -119,7 +119,7 @@ void subscriptions_membership(const struct sidecar *s, const char *event, const 
 		pack_kv_str(p, "event", event);
 		pack_now(p);
 		answers_pack_worker(p, s, m, 0);
-		control_end(c, 0);
+		control_end(c, CONTROL_NOTIFICATION);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "wire/pack.h"
@@ -47,6 +48,16 @@ struct key {
 #define NOT_HOST    "not a string of 1 to 255 printable ASCII characters"
 #define NOT_IP	    "not a string with an IPv4 or IPv6 address"
 
+static bool is_state(const char *text, size_t len)
+{
+	static const char *const states[] = {"running", "ok", "failed", "lost", "claimed"};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (len == strlen(states[i]) && memcmp(text, states[i], len) == 0)
+			return true;
+	return false;
+}
+
 static const struct key worker_keys[] = {
 	TEXT(worker, id, name_is_id, NOT_ID),
 	TEXT(worker, version, name_is_version, NOT_VERSION),
@@ -74,6 +85,31 @@ static const struct key leader_keys[] = {
 	TEXT(leader_record, hostname, name_is_host, NOT_HOST),
 	TEXT(leader_record, version, name_is_version, NOT_VERSION),
 	TIME(leader_record, since),
+};
+
+#define NUMBER(key, is_optional, most, text)                                                \
+	{                                                                                   \
+		.name = #key, .kind = KIND_INT, .offset = offsetof(struct run_record, key), \
+		.optional = (is_optional), .max = (most), WHY(#key, text)                   \
+	}
+
+static const struct key run_keys[] = {
+	TEXT(run_record, state, is_state, "not one of running, ok, failed, lost, claimed"),
+	TEXT(run_record, id, name_is_id, NOT_ID),
+	TEXT(run_record, hostname, name_is_host, NOT_HOST),
+	{.name = "run",
+	 .kind = KIND_TEXT,
+	 .optional = true,
+	 .offset = offsetof(struct run_record, run),
+	 .size = sizeof(((struct run_record *)NULL)->run),
+	 .is_good = name_is_id,
+	 WHY("run", NOT_ID)},
+	NUMBER(session, true, INT64_MAX, "not a positive integer"),
+	NUMBER(token, false, INT64_MAX, "not a positive integer"),
+	NUMBER(attempt, false, INT32_MAX, "not a positive integer"),
+	TIME(run_record, started_at),
+	NUMBER(ended_at, true, TIME_MAX_MS, "not milliseconds since the epoch"),
+	NUMBER(exit_status, true, 255, "not a number from 0 to 255"),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -287,6 +323,17 @@ int record_parse_leader(const void *data, size_t len, struct leader_record *ret_
 	return 0;
 }
 
+int record_parse_run(const void *data, size_t len, struct run_record *ret_run, const char **ret_why)
+{
+	struct run_record r = {.exit_status = -1};
+	int e = parse_record(data, len, RECORD_RUN_MAX, run_keys, COUNT(run_keys), &r, ret_why);
+
+	if (e < 0)
+		return e;
+	*ret_run = r;
+	return 0;
+}
+
 /* Takes back what was appended since `before`, if it is not to be. */
 static int finish(struct pack *p, size_t before, size_t max)
 {
@@ -334,4 +381,32 @@ int record_pack_leader(struct buffer *out, const struct leader_record *l)
 	pack_kv_str(&p, "version", l->version);
 	pack_kv_int(&p, "since", l->since);
 	return finish(&p, before, RECORD_LEADER_MAX);
+}
+
+int record_pack_run(struct buffer *out, const struct run_record *r)
+{
+	size_t before = out->len, n = 6;
+	struct pack p;
+
+	n += r->run[0] != '\0';
+	n += r->session > 0;
+	n += r->ended_at > 0;
+	n += r->exit_status >= 0;
+	pack_init(&p, out);
+	pack_map(&p, n);
+	pack_kv_str(&p, "state", r->state);
+	pack_kv_str(&p, "id", r->id);
+	pack_kv_str(&p, "hostname", r->hostname);
+	pack_kv_int(&p, "token", r->token);
+	pack_kv_int(&p, "attempt", r->attempt);
+	pack_kv_int(&p, "started_at", r->started_at);
+	if (r->run[0])
+		pack_kv_str(&p, "run", r->run);
+	if (r->session > 0)
+		pack_kv_int(&p, "session", r->session);
+	if (r->ended_at > 0)
+		pack_kv_int(&p, "ended_at", r->ended_at);
+	if (r->exit_status >= 0)
+		pack_kv_int(&p, "exit_status", r->exit_status);
+	return finish(&p, before, RECORD_RUN_MAX);
 }

@@ -10,6 +10,7 @@
 
 #define RECORD_WORKER_MAX (1000 * 1024) /* bytes; under the server's default jute.maxbuffer */
 #define RECORD_LEADER_MAX 4096
+#define RECORD_RUN_MAX	  4096
 
 struct leader_record {
 	char id[NAME_ID_MAX + 1];
@@ -19,9 +20,25 @@ struct leader_record {
 	int64_t since; /* ms since the epoch */
 };
 
+#define RECORD_STATE_MAX 7 /* "running" "ok" "failed" "lost" "claimed" */
+
+struct run_record {
+	char state[RECORD_STATE_MAX + 1];
+	char id[NAME_ID_MAX + 1]; /* of the worker that ran it */
+	char hostname[NAME_HOST_MAX + 1];
+	char run[NAME_ID_MAX + 1]; /* a uuid: whose claim it was, where its answer was lost; "" */
+	int64_t session;	   /* that it ran in; 0 where the record does not say */
+	int64_t token;
+	int64_t attempt;     /* 1, 2, … */
+	int64_t started_at;  /* ms since the epoch */
+	int64_t ended_at;    /* 0: not yet */
+	int64_t exit_status; /* -1: none yet */
+};
+
 /* Each appends to out; 0 or -ENOBUFS. */
 int record_pack_worker(struct buffer *out, const struct worker *w);
 int record_pack_leader(struct buffer *out, const struct leader_record *l);
+int record_pack_run(struct buffer *out, const struct run_record *r);
 
 /*
  * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one makes
@@ -32,5 +49,7 @@ int record_parse_worker(const void *data, size_t len, struct worker **ret_worker
 			const char **ret_why);
 int record_parse_leader(const void *data, size_t len, struct leader_record *ret_leader,
 			const char **ret_why);
+int record_parse_run(const void *data, size_t len, struct run_record *ret_run,
+		     const char **ret_why);
 
 #endif

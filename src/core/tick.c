@@ -1,0 +1,51 @@
+#include "core/tick.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+int64_t tick_floor(int64_t wall_ms, int64_t tick_ms)
+{
+	return wall_ms - wall_ms % tick_ms;
+}
+
+bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE])
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_format(wall_ms, text);
+	if (!tick_is_name(text))
+		return false;
+	memcpy(name, text, TICK_NAME_SIZE);
+	return true;
+}
+
+bool tick_is_name(const char *name)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
+	size_t i;
+
+	for (i = 0; form[i]; i++) {
+		bool digit = name[i] >= '0' && name[i] <= '9';
+		if (form[i] == 'd' ? !digit : name[i] != form[i])
+			return false;
+	}
+	return name[i] == '\0';
+}
+
+bool tick_is_claimed(const char *tick, const char *floor, char *const *names, size_t n)
+{
+	if (strcmp(tick, floor) < 0 || (n > 0 && strcmp(tick, names[0]) < 0))
+		return true;
+	for (size_t low = 0, high = n; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(tick, names[middle]);
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}

@@ -1,0 +1,23 @@
+/* Ticks: the instants that a crontab line stands for, and their names in the ledger. */
+#ifndef ZKLEADER_CORE_TICK_H
+#define ZKLEADER_CORE_TICK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TICK_NAME_SIZE 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
+
+/* Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. */
+int64_t tick_floor(int64_t wall_ms, int64_t tick_ms);
+/* The name of the tick at wall_ms; false beyond the year 9999. */
+bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
+/* Whether a znode's name is that of a tick. */
+bool tick_is_name(const char *name);
+/*
+ * Whether a tick counts as claimed by what the ledger keeps: names is sorted and has n of them, floor is
+ * the oldest that pruning has left, "" if it never pruned. Older than the oldest kept is claimed.
+ */
+bool tick_is_claimed(const char *tick, const char *floor, char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Runs of tasks on this host: the `claim` requests of `zkleader run` and `zkleader-check --once` that
+ * wait for their tick, and the jobs that are going on and hold their task here.
+ */
+#ifndef ZKLEADER_DAEMON_RUNS_H
+#define ZKLEADER_DAEMON_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/control.h"
+#include "daemon/leaders.h"
+
+struct sidecar;
+struct run;
+
+struct runs {
+	struct sidecar *sidecar;
+	struct run *list;
+	uint32_t last_id;
+	bool dirty;   /* something has changed: look at the runs again */
+	bool revoked; /* the sidecar is going: no job may run on */
+	uv_prepare_t look;
+	uv_timer_t due;
+};
+
+struct run_options {
+	bool once;	 /* nothing runs under our eyes: the claim is all */
+	int64_t now_ms;	 /* the caller's wall clock */
+	int64_t tick_ms; /* 0: no tick, no ledger */
+	int64_t wait_ms;
+};
+
+void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop);
+
+/* The methods; each answers the client, now or later. The caller has checked that the peer may. */
+void runs_claim(struct runs *r, struct client *c, uint32_t msgid, struct task *t,
+		const struct run_options *options);
+void runs_renew(struct runs *r, struct client *c, uint32_t msgid, uint64_t id);
+void runs_finish(struct runs *r, struct client *c, uint32_t msgid, uint64_t id,
+		 int64_t exit_status);
+void runs_history(struct runs *r, struct client *c, uint32_t msgid, struct task *t);
+
+/* How many jobs are going on, or may be until their lease is over. */
+size_t runs_going(const struct runs *r);
+bool runs_hold(const struct runs *r, const struct task *t);
+/* From now on `renew` tells every job that the leadership is lost. */
+void runs_revoke(struct runs *r);
+
+/* What happens elsewhere. */
+void runs_changed(struct runs *r);
+void runs_client_gone(struct runs *r, const struct client *c);
+void runs_task_removed(struct runs *r, const struct task *t);
+void runs_watch(struct runs *r, const char *path);
+
+#endif
