@@ -459,16 +459,6 @@ void registry_set_version(struct registry *r, const char *version)
 		send_registration(r);
 }
 
-static bool has_same_tasks(const struct worker *w, const char *const *names, size_t n)
-{
-	if (w->n_tasks != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(w->tasks[i], names[i]) != 0)
-			return false;
-	return true;
-}
-
 static bool same_tasks(const struct registry *r, const char *const *names, size_t n)
 {
 	if (n != r->n_tasks)
