@@ -173,12 +173,17 @@ class Tree:
             return None, stat.czxid
 
     def leaders(self):
-        """The id of who leads, by task."""
+        """The id of the worker whose session owns the leader node, by task; None for nobody's."""
+        sessions = {}
+        for name in self.names("workers"):
+            data, stat = self.get("workers", name)
+            if data is not None:
+                sessions[stat.ephemeralOwner] = name
         found = {}
         for task in self.names("leaders"):
-            record, _ = self.leader(task)
-            if record:
-                found[task] = record["id"]
+            data, stat = self.get("leaders", task)
+            if data is not None:
+                found[task] = sessions.get(stat.ephemeralOwner)
         return found
 
     def tokens(self):
@@ -209,7 +214,7 @@ class Tree:
         wait_until(once, what="all of it is deleted at once")
 
     def wait_for_leader(self, task, sidecar, timeout=30):
-        return wait_until(lambda: self.leader(task)[0]["id"] == sidecar.id and self.leader(task)[1],
+        return wait_until(lambda: self.leaders().get(task) == sidecar.id and self.leader(task)[1],
                           timeout, f"{sidecar.name} leads {task}")
 
 

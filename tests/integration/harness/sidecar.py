@@ -80,8 +80,11 @@ class Sidecar:
         return self.write_file(text, file)
 
     def write_file(self, text, file):
+        """At once, by renaming: half a file would be read as such."""
         path = self.task_dir / file
-        path.write_text(text, encoding="utf-8")
+        draft = self.folder / "draft"
+        draft.write_text(text, encoding="utf-8")
+        os.rename(draft, path)
         return path
 
     # --- life
