@@ -56,6 +56,7 @@ static void make_room(struct buffer *b, size_t more)
 	if (room(b) >= more)
 		return;
 	if (needed <= b->cap && consumed >= b->len / BUFFER_MOVE_SHARE) {
+		assert(b->base);
 		memmove(b->base, b->data, b->len);
 		b->data = b->base;
 		return;

@@ -206,8 +206,9 @@ static void pool_fill(struct pool *p, const struct fleet *f, const struct contes
 static size_t run_end(const struct pool *p, size_t first)
 {
 	size_t end = first + 1;
-	while (end < p->n &&
-	       strcmp(p->list[end]->worker->version, p->list[first]->worker->version) == 0)
+	const char *version = p->list[first]->worker->version;
+
+	while (end < p->n && strcmp(p->list[end]->worker->version, version) == 0) /* NOLINT */
 		end++;
 	return end;
 }
@@ -289,6 +290,7 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 	}
 
 	s.best = best.member;
+	assert(s.best); /* there is a candidate */
 	s.best_is_newer =
 		s.self && version_compare(s.best->worker->version, s.self->worker->version) > 0;
 	if (s.self_candidate)

@@ -179,6 +179,7 @@ static void drop_idlest(struct control *control)
 			idlest = c;
 	if (!idlest)
 		idlest = control->clients;
+	assert(idlest);
 	log_warning("too many clients", LOG_INT("dropped_pid", idlest->peer.pid),
 		    LOG_INT("limit", CONTROL_CLIENTS_MAX));
 	drop(idlest);

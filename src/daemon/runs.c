@@ -388,6 +388,7 @@ static void look_at_all(struct runs *runs)
 		advance(r);
 	free_over(runs);
 	for (struct run *r = runs->list; r; r = r->next) {
+		/* NOLINTNEXTLINE: those that were freed are out of the list */
 		if (r->phase != RUN_GOING && r->deadline_ms > now && r->deadline_ms < first)
 			first = r->deadline_ms;
 		if (r->not_before_ms > now && r->not_before_ms < first)

@@ -146,7 +146,7 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	size_t index = find_key(l->form, name, item->key_len);
 	const char *key;
 
-	if (index == NO_KEY && l->form->section && item->kind == OUTLINE_SECTION &&
+	if (index == NO_KEY && section && l->form->section && item->kind == OUTLINE_SECTION &&
 	    item->key_len == strlen(l->form->section) &&
 	    memcmp(name, l->form->section, item->key_len) == 0) {
 		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
@@ -157,6 +157,7 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 		unknown_key(l, item->line, name, item->key_len);
 		return NO_KEY;
 	}
+	assert(section);
 	key = l->form->keys[index].name;
 	if (section->settings[index].line)
 		problem(l, item->line, "%s: is set in line %d already: keep one of them", key,

@@ -382,7 +382,7 @@ static void close_done(uv_work_t *work, int status)
 	(void)status;
 	drain(zk);
 	while (zk->outstanding)
-		request_free(zk->outstanding);
+		request_free(zk->outstanding); /* NOLINT: it takes itself out of the list */
 	uv_close((uv_handle_t *)&zk->wake, on_wake_closed);
 }
 

@@ -1,5 +1,6 @@
 #include "wire/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -133,6 +134,7 @@ static void end_head(const uint8_t *p, struct head *h)
 	}
 	if (h->first >= FIRST_INT8 && h->first < FIRST_INT64) {
 		/* Extends the sign. */
+		assert(h->width > 0 && h->width < sizeof(h->number));
 		if (h->number >> (8U * h->width - 1) != 0)
 			h->number |= UINT64_MAX << (8U * h->width);
 	}
