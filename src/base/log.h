@@ -21,11 +21,11 @@ struct log_field {
 };
 
 #define LOG_STR(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
-#define LOG_INT(k, v)                                                                              \
+#define LOG_INT(k, v) \
 	((struct log_field){.key = (k), .type = LOG_TYPE_INT, .integer = (int64_t)(v)})
-#define LOG_UINT(k, v)                                                                             \
+#define LOG_UINT(k, v) \
 	((struct log_field){.key = (k), .type = LOG_TYPE_UINT, .integer = (int64_t)(v)})
-#define LOG_HEX(k, v)                                                                              \
+#define LOG_HEX(k, v) \
 	((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
 
 #define LOG_END ((struct log_field){.key = NULL}) /* alone, where a line has no fields */
@@ -50,11 +50,11 @@ void log_write(enum log_level level, const char *message, const struct log_field
 size_t log_format_line(char *line, size_t size, enum log_level level, enum log_format format,
 		       int64_t wall_ms, const char *message, const struct log_field *fields);
 
-#define log_at(level, message, ...)                                                                \
-	do {                                                                                       \
-		if (log_enabled(level))                                                            \
-			log_write((level), (message),                                              \
-				  (const struct log_field[]){__VA_ARGS__, LOG_END});               \
+#define log_at(level, message, ...)                                                  \
+	do {                                                                         \
+		if (log_enabled(level))                                              \
+			log_write((level), (message),                                \
+				  (const struct log_field[]){__VA_ARGS__, LOG_END}); \
 	} while (0)
 #define log_error(message, ...)	  log_at(LOG_ERROR, message, __VA_ARGS__)
 #define log_warning(message, ...) log_at(LOG_WARNING, message, __VA_ARGS__)

@@ -156,68 +156,68 @@ Test(rpc, error)
 
 /* --- other people's messages ------------------------------------------------------------------ */
 
+static const struct {
+	int result;
+	const char *data;
+	size_t len;
+} frames[] = {
+	/* Requests. */
+	{0, RAW("\x94\x00\x01\xa1m\x90")},
+	{0, RAW("\xdc\x00\x04\xcc\x00\xd1\x00\x01\xd9\x01m\xdc\x00\x00")}, /* wide forms */
+	{0, RAW("\x94\x00\xce\xff\xff\xff\xff\xa1m\x91\x90")},
+	{0, RAW("\x94\x00\x01\xa0\x90")}, /* an unknown method, not a malformed message */
+	{-EBADMSG, RAW("\x94\x00\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\x00\xff\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\x00\xc0\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\x00\xa1\x31\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\x00\xca\x00\x00\x00\x00\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\x00\x01\xc4\x01m\x90")},
+	{-EBADMSG, RAW("\x94\x00\x01\x01\x90")},
+	{-EBADMSG, RAW("\x94\x00\x01\xc0\x90")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\x80")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\xc0")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\xa0")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\x92\x01")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\x91\xc1")},
+	{-EBADMSG, RAW("\x93\x00\x01\xa1m")},
+	{-EBADMSG, RAW("\x93\x00\xa1m\x90")},
+	{-EBADMSG, RAW("\x95\x00\x01\xa1m\x90\xc0")},
+	{-EBADMSG, RAW("\x94\x00\x01\xa1m\x90\xc0")},
+	/* Responses. */
+	{0, RAW("\x94\x01\x01\xc0\xc0")},
+	{0, RAW("\x94\x01\x01\x80\xc0")},
+	{0, RAW("\x94\x01\x01\xa1x\x92\x01\x02")},
+	{-EBADMSG, RAW("\x93\x01\x01\xc0")},
+	{-EBADMSG, RAW("\x94\x01\xff\xc0\xc0")},
+	{-EBADMSG, RAW("\x94\x01\x01\xc1\xc0")},
+	{-EBADMSG, RAW("\x94\x01\x01\xc0\xc1")},
+	{-EBADMSG, RAW("\x94\x01\x01\xc0\x91")},
+	{-EBADMSG, RAW("\x94\x01\x01\xc0\xc0\xc0")},
+	/* Notifications. */
+	{0, RAW("\x93\x02\xa1m\x90")},
+	{0, RAW("\x93\x02\xa1m\x92\x01\x02")},
+	{-EBADMSG, RAW("\x94\x02\xa1m\x90\xc0")},
+	{-EBADMSG, RAW("\x94\x02\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x93\x02\x01\x90")},
+	{-EBADMSG, RAW("\x93\x02\xa1m\xc0")},
+	/* Nothing of that. */
+	{-EBADMSG, RAW("\x94\x03\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x93\x03\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\xff\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\xc0\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\xce\xff\xff\xff\xff\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x94\xcf\x00\x00\x00\x01\x00\x00\x00\x00\x01\xa1m\x90")},
+	{-EBADMSG, RAW("\x90")},
+	{-EBADMSG, RAW("\x84\x00\x01\xa1m\x90\x00\x00\x00")},
+	{-EBADMSG, RAW("\xc0")},
+	{-EBADMSG, RAW("G")},
+	{-EBADMSG, RAW("\xc1")},
+	{-EBADMSG, RAW("")},
+};
+
 Test(rpc, frames)
 {
-	static const struct {
-		int result;
-		const char *data;
-		size_t len;
-	} cases[] = {
-		/* Requests. */
-		{0, RAW("\x94\x00\x01\xa1m\x90")},
-		{0, RAW("\xdc\x00\x04\xcc\x00\xd1\x00\x01\xd9\x01m\xdc\x00\x00")}, /* wide forms */
-		{0, RAW("\x94\x00\xce\xff\xff\xff\xff\xa1m\x91\x90")},
-		{0, RAW("\x94\x00\x01\xa0\x90")}, /* an unknown method, not a malformed message */
-		{-EBADMSG, RAW("\x94\x00\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\x00\xff\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\x00\xc0\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\x00\xa1\x31\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\x00\xca\x00\x00\x00\x00\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\x00\x01\xc4\x01m\x90")},
-		{-EBADMSG, RAW("\x94\x00\x01\x01\x90")},
-		{-EBADMSG, RAW("\x94\x00\x01\xc0\x90")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\x80")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\xc0")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\xa0")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\x92\x01")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\x91\xc1")},
-		{-EBADMSG, RAW("\x93\x00\x01\xa1m")},
-		{-EBADMSG, RAW("\x93\x00\xa1m\x90")},
-		{-EBADMSG, RAW("\x95\x00\x01\xa1m\x90\xc0")},
-		{-EBADMSG, RAW("\x94\x00\x01\xa1m\x90\xc0")},
-		/* Responses. */
-		{0, RAW("\x94\x01\x01\xc0\xc0")},
-		{0, RAW("\x94\x01\x01\x80\xc0")},
-		{0, RAW("\x94\x01\x01\xa1x\x92\x01\x02")},
-		{-EBADMSG, RAW("\x93\x01\x01\xc0")},
-		{-EBADMSG, RAW("\x94\x01\xff\xc0\xc0")},
-		{-EBADMSG, RAW("\x94\x01\x01\xc1\xc0")},
-		{-EBADMSG, RAW("\x94\x01\x01\xc0\xc1")},
-		{-EBADMSG, RAW("\x94\x01\x01\xc0\x91")},
-		{-EBADMSG, RAW("\x94\x01\x01\xc0\xc0\xc0")},
-		/* Notifications. */
-		{0, RAW("\x93\x02\xa1m\x90")},
-		{0, RAW("\x93\x02\xa1m\x92\x01\x02")},
-		{-EBADMSG, RAW("\x94\x02\xa1m\x90\xc0")},
-		{-EBADMSG, RAW("\x94\x02\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x93\x02\x01\x90")},
-		{-EBADMSG, RAW("\x93\x02\xa1m\xc0")},
-		/* Nothing of that. */
-		{-EBADMSG, RAW("\x94\x03\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x93\x03\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\xff\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\xc0\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\xce\xff\xff\xff\xff\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x94\xcf\x00\x00\x00\x01\x00\x00\x00\x00\x01\xa1m\x90")},
-		{-EBADMSG, RAW("\x90")},
-		{-EBADMSG, RAW("\x84\x00\x01\xa1m\x90\x00\x00\x00")},
-		{-EBADMSG, RAW("\xc0")},
-		{-EBADMSG, RAW("G")},
-		{-EBADMSG, RAW("\xc1")},
-		{-EBADMSG, RAW("")},
-	};
-
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(frames); i++) {
 		mem_auto char *frame = NULL;
 		struct rpc_message m;
 		struct rpc_message before;
@@ -225,8 +225,8 @@ Test(rpc, frames)
 
 		memset(&m, 0x55, sizeof(m));
 		before = m;
-		e = parse(cases[i].data, cases[i].len, &frame, &m);
-		cr_assert_eq(e, cases[i].result, "case %zu: %d", i, e);
+		e = parse(frames[i].data, frames[i].len, &frame, &m);
+		cr_assert_eq(e, frames[i].result, "case %zu: %d", i, e);
 		if (e < 0)
 			cr_assert_eq(memcmp(&m, &before, sizeof(m)), 0, "touched on failure");
 	}
