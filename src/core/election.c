@@ -89,13 +89,16 @@ static void read_node(struct election *e, struct election_actions *out)
 static void vacate(struct election *e, const struct election_event *event, bool handed_over,
 		   const char *reason, struct election_actions *out)
 {
+	/*
+	 * An owner that was never among the members may be too new for us to know its worker, or no
+	 * worker at all, whose node took the place of one that was deleted.
+	 */
+	if (!handed_over && !e->node.mine && (e->node.exists || e->node.owner != 0) &&
+	    event->owner_ms == 0 && !e->owner_listed)
+		e->stranger = true;
 	e->node.exists = false;
 	e->handed_over = handed_over;
 	e->owner_ms = event->owner_ms;
-	/* An owner that was never among the members may be too new for us to know its worker. */
-	if (!handed_over && !e->node.mine && e->node.owner != 0 && event->owner_ms == 0 &&
-	    !e->owner_listed)
-		e->stranger = true;
 	e->vacant_ms = event->now.boot_ms;
 	move(e, ELECTION_VACANT, reason, out);
 }

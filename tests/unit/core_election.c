@@ -279,6 +279,15 @@ Test(claim, of_an_owner_not_yet_listed_waits_a_whole_timeout)
 	cr_assert_eq(deadline() - now, T_MS);
 }
 
+Test(claim, of_a_node_that_no_worker_made_waits_a_whole_timeout)
+{
+	join(0);
+	STEP(.type = ELECTION_NODE, .node = {.known = true, .exists = true, .token = 100});
+	watch(ELECTION_DELETED, 0);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, T_MS);
+}
+
 Test(claim, no_longer_waits_when_the_owner_has_left)
 {
 	follow(0);
