@@ -1,0 +1,173 @@
+"""zkleader, the operator's tool: its words on a real fleet. Formats are the unit tests' business."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+
+import pytest
+
+from harness.process import end, spawn
+from harness.sidecar import BUILD, sanitizer_env
+from harness.waiting import wait_until
+
+TASK = "nightly-report"
+
+
+@pytest.fixture
+def trio(fleet, zk):
+    versions = {"old": "1.9", "new": "1.10", "other": "1.9"}
+    made = {n: fleet.sidecar(n, version=v, tasks=[TASK, "cleanup"]) for n, v in versions.items()}
+    wait_until(lambda: zk.leaders() == {TASK: made["new"].id, "cleanup": made["new"].id}, what="the newest leads")
+    wait_until(lambda: all(len(s.call("workers")) == 3 for s in made.values()), what="all see all")
+    return made
+
+
+@pytest.fixture
+def zkleader(program):
+    def run(sidecar, *args, **kwargs):
+        return program("zkleader", "-s", getattr(sidecar, "socket", sidecar), *args, **kwargs)
+    return run
+
+
+def as_json(outcome):
+    assert outcome.err == "", outcome
+    return json.loads(outcome.out)
+
+
+def test_list_shows_the_workers_newest_first_and_marks_this_node(zkleader, trio):
+    found = as_json(zkleader(trio["old"], "--json", "list"))
+    assert [w["version"] for w in found] == ["1.10", "1.9", "1.9"]
+    keys = {"id", "version", "ip", "hostname", "random_ints", "tasks", "state", "leads", "self", "since"}
+    assert all(keys <= set(w) for w in found)
+    assert [w["id"] for w in found if w["self"]] == [trio["old"].id]
+    assert [w["leads"] for w in found] == [2, 0, 0] and {w["state"] for w in found} == {"active"}
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", w["since"]) for w in found)
+    text = zkleader(trio["old"], "list")
+    assert text.code == 0 and text.err == "" and "1.10" in text.out.splitlines()[1]
+    assert all(len(line) <= 80 for line in text.out.splitlines()), text.out
+
+
+def test_tasks_shows_who_leads_each(zkleader, trio, zk):
+    found = as_json(zkleader(trio["old"], "--json", "tasks"))
+    assert [t["task"] for t in found] == ["cleanup", TASK]
+    for task in found:
+        assert {"task", "state", "self", "leader", "token", "since", "lease_ms"} <= set(task)
+        assert (task["state"], task["self"], task["lease_ms"]) == ("following", False, 0)
+        assert task["leader"]["id"] == trio["new"].id and task["leader"]["version"] == "1.10"
+        assert task["token"] == zk.leader(task["task"])[1]
+    [mine] = as_json(zkleader(trio["new"], "--json", "tasks", TASK))
+    assert (mine["state"], mine["self"]) == ("leading", True) and mine["lease_ms"] > 0
+    text = zkleader(trio["old"], "tasks")
+    assert text.code == 0 and TASK in text.out and "1.10" in text.out
+    assert all(len(line) <= 80 for line in text.out.splitlines()), text.out
+
+
+def test_status_exits_0_when_healthy_and_2_when_not(zkleader, trio):
+    outcome = zkleader(trio["new"], "--json", "status")
+    status = as_json(outcome)
+    assert outcome.code == 0
+    assert {"id", "version", "ip", "session", "lease_ms", "leads", "tasks", "problems"} <= set(status)
+    assert status["id"] == trio["new"].id and status["session"]["timeout_ms"] == 2000
+    assert zkleader(trio["new"], "status").code == 0
+    trio["new"].write_file("task {", "bad.conf")
+    wait_until(trio["new"].problems, what="the file is refused")
+    outcome = zkleader(trio["new"], "status")
+    assert outcome.code == 2 and "bad.conf:1" in outcome.out + outcome.err
+    outcome = zkleader(trio["new"], "--json", "status")
+    assert outcome.code == 2 and json.loads(outcome.out)["problems"][0]["line"] == 1
+
+
+def test_explain_says_why_and_ranks_all(zkleader, trio):
+    answer = as_json(zkleader(trio["old"], "--json", "explain", TASK))
+    assert {"task", "state", "leads", "reason", "ranking"} <= set(answer)
+    assert answer["leads"] is False and len(answer["ranking"]) == 3
+    assert answer["ranking"][0]["id"] == trio["new"].id
+    assert answer["ranking"] == trio["old"].explain(TASK)["ranking"]
+    text = zkleader(trio["old"], "explain", TASK)
+    assert text.code == 0 and "older version" in text.out and text.err == ""
+
+
+def test_reload_prints_what_changed_and_exits_3_if_a_file_was_refused(zkleader, trio):
+    new = trio["new"]
+    outcome = zkleader(new, "reload")
+    assert outcome.code == 0 and outcome.err == ""
+    new.write_config(yield_delay="1s")
+    outcome = zkleader(new, "reload")
+    assert outcome.code == 0 and "yield-delay" in outcome.out
+    new.write_file("task {", "bad.conf")
+    outcome = zkleader(new, "reload")
+    assert outcome.code == 3 and "bad.conf:1" in outcome.err
+    assert new.leads(TASK)
+
+
+def test_misuse_and_absence_have_their_exit_codes(zkleader, program, trio, folder):
+    for args in (["nonsense"], ["explain"], ["explain", "unknown"], ["tasks", "unknown"], ["list", "extra"],
+                 ["status", "--bogus"], ["explain", "a/b"], ["watch", "unknown"]):
+        outcome = zkleader(trio["new"], *args)
+        assert outcome.code == 3 and outcome.out == "" and outcome.err, (args, outcome)
+    for args in (["list"], ["tasks"], ["status"], ["explain", TASK], ["reload"]):
+        outcome = zkleader(folder / "none", *args)
+        assert outcome.code == 2 and outcome.out == "" and outcome.err.count("\n") == 1, (args, outcome)
+    for args in (["-h"], ["help"], ["version"], ["-V"], ["list", "-h"], ["help", "explain"], []):
+        outcome = program("zkleader", *args)
+        assert outcome.code == 0 and outcome.out and outcome.err == "", (args, outcome)
+
+
+def test_colours_are_for_terminals_alone(zkleader, trio):
+    assert "\x1b" not in zkleader(trio["new"], "status").out + zkleader(trio["new"], "list").out
+
+    def on_terminal(*args):
+        ours, theirs = pty.openpty()
+        process = spawn([BUILD / "zkleader", "-s", trio["new"].socket, *args], stdout=theirs, stderr=theirs,
+                        env={**os.environ, "TERM": "xterm"})
+        process.wait(30)
+        os.close(theirs)
+        text = os.read(ours, 65536).decode()
+        os.close(ours)
+        return text
+
+    assert "\x1b[" in on_terminal("status") + on_terminal("list")
+    assert "\x1b[" not in on_terminal("--no-color", "status") + on_terminal("--no-color", "list")
+
+
+def test_watch_tells_each_change_as_it_happens_over_a_restart_of_the_sidecar(trio, folder, zk):
+    watching = folder / "watching"
+    home = folder / "watch-home"
+    home.mkdir()
+    with open(watching, "wb") as out:
+        process = spawn([BUILD / "zkleader", "-s", trio["old"].socket, "--json", "watch"], stdout=out,
+                        stderr=subprocess.STDOUT, env=sanitizer_env(home))
+    try:
+        def events():
+            found = []
+            for line in watching.read_text().splitlines():
+                if line.startswith("{"):
+                    found.append(json.loads(line))
+            return found
+
+        # What happens before it has subscribed is not told: so make things happen until it tells one.
+        def told_of_a_change():
+            zk.client.delete(zk.path("leaders", TASK))
+            wait_until(lambda: zk.leaders().get(TASK) == trio["new"].id, what="led again")
+            return [e for e in events() if e["event"] == "leadership" and e["task"] == TASK]
+        wait_until(told_of_a_change, what="a change is told")
+        new_id = trio["new"].id
+        trio["new"].kill()
+        wait_until(lambda: [e for e in events() if e["event"] == "left" and e["id"] == new_id], what="a leave is told")
+        trio["old"].stop()
+        trio["old"].start()
+
+        def told_of_a_join():
+            trio["new"].stop() if trio["new"].is_running() else None
+            trio["new"].start()
+            id = trio["new"].id
+            wait_until(lambda: id in [w["id"] for w in trio["old"].call("workers")], what="it is seen")
+            return [e for e in events() if e["event"] == "joined" and e["id"] == id]
+        wait_until(told_of_a_join, what="a join is told after the sidecar is back")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        end(process)
+    assert not list(home.glob("reports/*"))
