@@ -77,8 +77,8 @@ BASE   := mem buffer clock duration name worker log
 CORE   := version rank fleet lease election tick
 WIRE   := reader pack record rpc
 DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions runs ledger files notify sidecar
-CLIENT := zkleader_api link answer printable options check json output table command ask \
-	list tasks status explain watch reload help
+CLIENT := zkleader_api async link answer fields claim printable options check json output table \
+	command ask list tasks status explain watch reload help
 
 BASE_LIBS   :=
 CORE_LIBS   :=
@@ -116,7 +116,8 @@ $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := client/zkleader_api client/link client/answer client/printable client/options client/check \
+API := client/zkleader_api client/link client/answer client/fields client/claim client/printable \
+	client/options client/check \
 	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/name
 $(B)/libzkleader.a: $(B)/zkleader_api.o
 # For applications: one object that shows nothing but zkleader_*.

@@ -97,6 +97,39 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 /* Whether the answer was "leads" and its lease is not over. Asks nobody. */
 bool zkleader_still_leads(const struct zkleader_answer *answer);
 
+/*
+ * Claims the current tick of the task for the caller: the instant that a crontab line stands for, which
+ * is the local clock rounded down. One tick of one task is claimed once in the whole fleet, for ever.
+ */
+#define ZKLEADER_TICK_SIZE 32
+
+enum zkleader_outcome {
+	ZKLEADER_YOURS, /* the tick is the caller's: do the work */
+	ZKLEADER_TAKEN, /* it has been claimed already */
+	ZKLEADER_WAITED, /* not led here and, as far as seen, not claimed; why is "" if another leads */
+	ZKLEADER_PAUSED /* nobody may lead the task now */
+};
+
+struct zkleader_tick {
+	enum zkleader_outcome outcome;
+	char tick[ZKLEADER_TICK_SIZE]; /* "2026-11-20T02:00:00Z"; "" if there is none */
+	uint64_t token;		       /* as in an answer; not 0 if it is the caller's */
+	int64_t attempt;	       /* 1, 2, ... */
+	int64_t valid_until;	       /* as in an answer: when the leadership ends */
+	char worker_id[ZKLEADER_ID_SIZE];
+	char version[ZKLEADER_VERSION_SIZE];
+	char why[ZKLEADER_TEXT_SIZE];
+};
+
+/*
+ * tick_ms is what the clock is rounded down to, 0: as the task's file says. Where this node does not
+ * lead, the sidecar answers when the tick is claimed elsewhere, when leadership has come here, or after
+ * wait_ms. Returns as zkleader_check() does. Never asks twice: after a failure the tick may be claimed
+ * or not.
+ */
+int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_t wait_ms,
+		   int64_t timeout_ms, struct zkleader_tick *ret_tick);
+
 /* The last failure of this handle as one printable line that says what to do; "" if there was none. */
 const char *zkleader_message(const struct zkleader *z);
 /* The path of the socket. */

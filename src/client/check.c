@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/name.h"
+#include "client/claim.h"
 #include "client/printable.h"
 
 #define ID_ONCE 256
@@ -17,51 +18,34 @@ static const struct option_spec specs[] = {
 	{'w', "wait", "WAIT", "how long to wait while nobody leads (1s)"},
 	{'q', "quiet", NULL, "say nothing when it cannot tell"},
 	{'v', "verbose", NULL, "say who leads"},
-	{ID_ONCE, "once", NULL, NULL},
-	{ID_TICK, "tick", "D", NULL},
+	{ID_ONCE, "once", NULL, "claim this tick of the task as well"},
+	{ID_TICK, "tick", "D", "what the clock is rounded down to for the tick"},
 	{'h', "help", NULL, "show this"},
 	{'V', "version", NULL, "show the version"},
 	{0, NULL, NULL, NULL},
 };
 
 static const char help[] =
-	"usage: zkleader-check [-s SOCKET] [-t TIMEOUT] [-w WAIT] [-q] [-v] TASK\n"
+	"usage: zkleader-check [-s SOCKET] [-t TIMEOUT] [-w WAIT] [--once [--tick D]]\n"
+	"                      [-q] [-v] TASK\n"
 	"Tells by its exit code whether this node leads TASK.\n"
 	"\n"
 	"  -s, --socket SOCKET    the sidecar's socket ($ZKLEADER_SOCKET, or\n"
 	"                         " ZKLEADER_SOCKET_DEFAULT ")\n"
 	"  -t, --timeout TIMEOUT  how long to wait for an answer, all in all (5s)\n"
 	"  -w, --wait WAIT        how long to wait while nobody leads (1s)\n"
+	"      --once             claim this tick for the caller: one in the fleet gets it\n"
+	"      --tick D           what the clock is rounded down to for that (as the task's\n"
+	"                         file says)\n"
 	"  -q, --quiet            say nothing when it cannot tell\n"
 	"  -v, --verbose          say who leads, with which token and lease\n"
 	"  -h, --help             show this\n"
 	"  -V, --version          show the version\n"
 	"\n"
-	"exit: 0 this node leads, 1 another does, 2 cannot tell, 3 misuse,\n"
-	"      4 nobody may lead it now\n"
+	"exit: 0 this node leads (--once: and the tick is claimed for the caller),\n"
+	"      1 another does (--once: or the tick is claimed already), 2 cannot tell,\n"
+	"      3 misuse, 4 nobody may lead it now\n"
 	"example: zkleader-check nightly-report && run-report\n";
-
-static int parse_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,
-			  char why[OPTIONS_WHY_SIZE])
-{
-	char shown[40], most[DURATION_TEXT_SIZE];
-	int64_t ms = 0;
-	int e = duration_parse(text, &ms);
-
-	printable(shown, sizeof(shown), text, strlen(text));
-	if (e == -ERANGE || (e == 0 && ms > max_ms)) {
-		duration_format(max_ms, most);
-		snprintf(why, OPTIONS_WHY_SIZE, "%s %s is longer than %s", name, shown, most);
-		return -EINVAL;
-	}
-	if (e < 0) {
-		snprintf(why, OPTIONS_WHY_SIZE, "%s \"%s\" is no duration such as 500ms, 10s or 5m",
-			 name, shown);
-		return e;
-	}
-	*ret_ms = ms;
-	return 0;
-}
 
 static int take_task(struct check_options *o, const char *text, char why[OPTIONS_WHY_SIZE])
 {
@@ -94,18 +78,15 @@ static int take_option(struct check_options *o, int id, const char *value, bool 
 		return 0;
 	case 't':
 		*timeout_given = true;
-		return parse_duration("timeout", value, ZKLEADER_TIMEOUT_MAX_MS, &o->timeout_ms,
-				      why);
-	case 'w': return parse_duration("wait", value, ZKLEADER_WAIT_MAX_MS, &o->wait_ms, why);
+		return options_duration("timeout", value, ZKLEADER_TIMEOUT_MAX_MS, &o->timeout_ms,
+					why);
+	case 'w': return options_duration("wait", value, ZKLEADER_WAIT_MAX_MS, &o->wait_ms, why);
 	case 'q': o->quiet = true; return 0;
 	case 'v': o->verbose = true; return 0;
 	case 'h': o->action = CHECK_HELP; return 0;
 	case 'V': o->action = CHECK_VERSION; return 0;
-	case ID_ONCE:
-	case ID_TICK:
-		snprintf(why, OPTIONS_WHY_SIZE, "--%s is not available in this version",
-			 id == ID_ONCE ? "once" : "tick");
-		return -EINVAL;
+	case ID_ONCE: o->once = true; return 0;
+	case ID_TICK: return claim_tick_parse(value, &o->tick_ms, why);
 	case OPTION_OPERAND: return take_task(o, value, why);
 	default: return -EINVAL;
 	}
@@ -134,6 +115,10 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 	}
 	if (o.action == CHECK_ASK && !o.task) {
 		snprintf(why, OPTIONS_WHY_SIZE, "which task? zkleader-check -h shows the usage");
+		return -EINVAL;
+	}
+	if (o.action == CHECK_ASK && o.tick_ms > 0 && !o.once) {
+		snprintf(why, OPTIONS_WHY_SIZE, "--tick is for --once");
 		return -EINVAL;
 	}
 	/* An answer that is to be waited for must have the time to come. */
@@ -175,34 +160,100 @@ static void say_who(FILE *out, const char *task, const struct zkleader_answer *a
 		fprintf(out, "nobody leads %s; this node is %s\n", task, a->state);
 }
 
-static int ask(const struct check_options *o, FILE *out, FILE *err)
+static void cannot_tell(const struct check_options *o, FILE *err, const char *why)
+{
+	if (!o->quiet)
+		fprintf(err, "zkleader-check: cannot tell: %s\n",
+			why[0] != '\0' ? why : "nobody leads it");
+}
+
+/* Asks whether this node leads: 0 and the exit code, or as zkleader_check() fails. */
+static int lead(struct zkleader *z, const struct check_options *o, int64_t wait_ms, FILE *out,
+		FILE *err, int *ret_code)
 {
 	struct zkleader_answer a;
+	int r = zkleader_check(z, o->task, wait_ms, o->timeout_ms, &a);
+
+	if (r != 0)
+		return r;
+	*ret_code = (int)check_code(&a);
+	if (o->verbose)
+		say_who(out, o->task, &a);
+	if (*ret_code == ZKLEADER_CANNOT_TELL)
+		cannot_tell(o, err, a.why);
+	return 0;
+}
+
+static void say_outcome(FILE *out, const char *task, const struct zkleader_tick *t)
+{
+	switch (t->outcome) {
+	case ZKLEADER_YOURS:
+		fprintf(out, "tick %s of %s is claimed for the caller, token %" PRIu64 "\n",
+			t->tick, task, t->token);
+		break;
+	case ZKLEADER_TAKEN:
+		fprintf(out, "tick %s of %s is claimed already\n", t->tick, task);
+		break;
+	case ZKLEADER_WAITED:
+		fprintf(out, "tick %s of %s is not claimed here: this node does not lead it\n",
+			t->tick, task);
+		break;
+	case ZKLEADER_PAUSED: fprintf(out, "nobody may lead %s now\n", task); break;
+	}
+}
+
+enum zkleader_code check_once_code(const struct zkleader_tick *t)
+{
+	switch (t->outcome) {
+	case ZKLEADER_YOURS: return ZKLEADER_OK;
+	case ZKLEADER_TAKEN: return ZKLEADER_NOT_LEADER;
+	case ZKLEADER_WAITED: return t->why[0] == '\0' ? ZKLEADER_NOT_LEADER : ZKLEADER_CANNOT_TELL;
+	case ZKLEADER_PAUSED: return ZKLEADER_NOBODY;
+	}
+	return ZKLEADER_CANNOT_TELL;
+}
+
+/* The same for --once. */
+static int once(struct zkleader *z, const struct check_options *o, FILE *out, FILE *err,
+		int *ret_code)
+{
+	struct zkleader_tick t;
+	int r = zkleader_claim(z, o->task, o->tick_ms, o->wait_ms, o->timeout_ms, &t);
+
+	if (r != 0)
+		return r;
+	*ret_code = (int)check_once_code(&t);
+	if (o->verbose)
+		say_outcome(out, o->task, &t);
+	if (*ret_code == ZKLEADER_CANNOT_TELL)
+		cannot_tell(o, err, t.why);
+	/* After a long wait the lease is not known to be good still. */
+	if (*ret_code == ZKLEADER_OK && clock_boot_ms() >= t.valid_until)
+		return lead(z, o, 0, out, err, ret_code);
+	return 0;
+}
+
+static int ask(const struct check_options *o, FILE *out, FILE *err)
+{
 	struct zkleader *z;
+	int code = ZKLEADER_CANNOT_TELL;
 	int r = zkleader_open(o->socket, &z);
 
 	if (r < 0) {
 		fprintf(err, "zkleader-check: the path of the socket is too long\n");
 		return ZKLEADER_MISUSE;
 	}
-	r = zkleader_check(z, o->task, o->wait_ms, o->timeout_ms, &a);
-	if (r == 0) {
-		r = (int)check_code(&a);
-		if (o->verbose)
-			say_who(out, o->task, &a);
-		if (r == ZKLEADER_CANNOT_TELL && !o->quiet)
-			fprintf(err, "zkleader-check: cannot tell: %s\n",
-				a.why[0] != '\0' ? a.why : "nobody leads it");
-	} else if (r == ZKLEADER_MISUSE || r == -EACCES || r == -EPERM) {
+	r = o->once ? once(z, o, out, err, &code) : lead(z, o, o->wait_ms, out, err, &code);
+	if (r == ZKLEADER_MISUSE || r == -EACCES || r == -EPERM) {
 		fprintf(err, "zkleader-check: %s\n", zkleader_message(z));
-		r = ZKLEADER_MISUSE;
-	} else if (r != ZKLEADER_NOBODY) {
-		if (!o->quiet)
-			fprintf(err, "zkleader-check: cannot tell: %s\n", zkleader_message(z));
-		r = ZKLEADER_CANNOT_TELL;
+		code = ZKLEADER_MISUSE;
+	} else if (r == ZKLEADER_NOBODY) {
+		code = r;
+	} else if (r != 0) {
+		cannot_tell(o, err, zkleader_message(z));
 	}
 	zkleader_close(z);
-	return r;
+	return code;
 }
 
 int check_run(const char *const *argv, FILE *out, FILE *err)

@@ -20,6 +20,8 @@ struct check_options {
 	const char *task;
 	int64_t timeout_ms;
 	int64_t wait_ms;
+	int64_t tick_ms; /* 0: the task's */
+	bool once;
 	bool quiet;
 	bool verbose;
 };
@@ -29,6 +31,7 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 		char why[OPTIONS_WHY_SIZE]);
 /* The exit code for an answer. */
 enum zkleader_code check_code(const struct zkleader_answer *a);
+enum zkleader_code check_once_code(const struct zkleader_tick *t);
 /* The program: its exit code. */
 int check_run(const char *const *argv, FILE *out, FILE *err);
 

@@ -1,7 +1,11 @@
 #include "client/options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/duration.h"
+#include "client/printable.h"
 
 #define ID_LETTER_MAX 255
 #define NAME_SHOWN    60
@@ -98,4 +102,26 @@ int options_next(struct options *o, const char **ret_value)
 		return take_long(o, arg + 2, ret_value);
 	o->cluster = arg + 1;
 	return take_letter(o, ret_value);
+}
+
+int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,
+		     char why[OPTIONS_WHY_SIZE])
+{
+	char shown[40], most[DURATION_TEXT_SIZE];
+	int64_t ms = 0;
+	int e = duration_parse(text, &ms);
+
+	printable(shown, sizeof(shown), text, strlen(text));
+	if (e == -ERANGE || (e == 0 && ms > max_ms)) {
+		duration_format(max_ms, most);
+		snprintf(why, OPTIONS_WHY_SIZE, "%s %s is longer than %s", name, shown, most);
+		return -EINVAL;
+	}
+	if (e < 0) {
+		snprintf(why, OPTIONS_WHY_SIZE, "%s \"%s\" is no duration such as 500ms, 10s or 5m",
+			 name, shown);
+		return e;
+	}
+	*ret_ms = ms;
+	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define OPTIONS_WHY_SIZE 160
 
@@ -34,5 +35,8 @@ void options_init(struct options *o, const char *const *argv, const struct optio
 		  const struct option_spec *more);
 /* The id of the next option and its value, or one of the OPTION_* above. */
 int options_next(struct options *o, const char **ret_value);
+/* A value that is a duration of at most max_ms: 0, or -EINVAL and why it is none. */
+int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,
+		     char why[OPTIONS_WHY_SIZE]);
 
 #endif

@@ -11,21 +11,13 @@
 #include "base/mem.h"
 #include "base/name.h"
 #include "client/answer.h"
-#include "client/link.h"
+#include "client/handle.h"
 #include "client/printable.h"
 #include "wire/rpc.h"
 
 #define ANSWER_MAX     ((size_t)64 * 1024) /* bytes of the frame that answers a check */
 #define AGAIN_PAUSE_MS 20		   /* before a question is asked again */
 #define RECONNECTS_MAX 1		   /* of one check, where the sidecar hung up on it */
-
-struct zkleader {
-	struct link link;
-	struct buffer out;
-	uint32_t msgid;
-	bool subscribed;
-	char message[ZKLEADER_TEXT_SIZE];
-};
 
 int zkleader_open(const char *path, struct zkleader **ret_z)
 {
@@ -83,8 +75,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct zkleader *z, const 
 	printable(z->message, sizeof(z->message), text, strlen(text));
 }
 
-/* Puts the failure into words and returns it. */
-static int fail(struct zkleader *z, int e, int64_t timeout_ms)
+int handle_fail(struct zkleader *z, int e, int64_t timeout_ms)
 {
 	const char *path = zkleader_path(z);
 	char text[DURATION_TEXT_SIZE] = "";
@@ -113,29 +104,27 @@ static int fail(struct zkleader *z, int e, int64_t timeout_ms)
 	return e;
 }
 
-/* What the caller gave cannot be sent; the connection is not to blame. */
-static int refuse(struct zkleader *z, int e, const char *why)
+int handle_refuse(struct zkleader *z, int e, const char *why)
 {
 	say(z, "%s", why);
 	return e;
 }
 
-static void hang_up(struct zkleader *z)
+void handle_hang_up(struct zkleader *z)
 {
 	link_close(&z->link);
 	z->subscribed = false;
 }
 
-/* A connection that broke while nobody used it is made anew, silently: nothing was lost with it. */
-static int connect_again(struct zkleader *z, int64_t deadline)
+int handle_connect(struct zkleader *z, int64_t deadline)
 {
 	if (link_is_up(&z->link))
 		return 0;
-	hang_up(z);
+	handle_hang_up(z);
 	return link_open(&z->link, deadline);
 }
 
-static int pack_request(struct zkleader *z, const char *method, const void *params, size_t len)
+int handle_pack_request(struct zkleader *z, const char *method, const void *params, size_t len)
 {
 	struct reader r;
 	struct pack p;
@@ -155,8 +144,7 @@ static int pack_request(struct zkleader *z, const char *method, const void *para
 	return r.p == r.end ? 0 : -EINVAL;
 }
 
-/* The sidecar said no. */
-static int take_refusal(struct zkleader *z, struct reader error)
+int handle_take_refusal(struct zkleader *z, struct reader error)
 {
 	struct reader_text message;
 	int code;
@@ -204,17 +192,17 @@ static int receive_response(struct zkleader *z, size_t max, int64_t deadline,
 static int exchange(struct zkleader *z, size_t max, int64_t deadline, struct reader *ret_result)
 {
 	struct rpc_message m = {.type = RPC_RESPONSE};
-	int e = connect_again(z, deadline);
+	int e = handle_connect(z, deadline);
 
 	if (e == 0)
 		e = link_send(&z->link, z->out.data, z->out.len, deadline);
 	if (e == 0)
 		e = receive_response(z, max, deadline, &m);
 	if (e == 0 && m.failed)
-		e = take_refusal(z, m.error);
+		e = handle_take_refusal(z, m.error);
 	/* Late answers and the rest of broken ones must not meet the next question. */
 	if (e < 0)
-		hang_up(z);
+		handle_hang_up(z);
 	if (e == 0)
 		*ret_result = m.result;
 	return e;
@@ -233,17 +221,18 @@ int zkleader_call(struct zkleader *z, const char *method, const void *params, si
 
 	z->message[0] = '\0';
 	if (!timeout_is_valid(timeout_ms))
-		return refuse(z, -EINVAL, "not a timeout");
+		return handle_refuse(z, -EINVAL, "not a timeout");
 	if (z->subscribed && link_is_up(&z->link))
-		return refuse(z, -EBUSY, "this connection has subscribed and takes no calls");
-	e = pack_request(z, method, params, len);
+		return handle_refuse(z, -EBUSY,
+				     "this connection has subscribed and takes no calls");
+	e = handle_pack_request(z, method, params, len);
 	if (e == -EMSGSIZE)
-		return refuse(z, e, "too much for one request");
+		return handle_refuse(z, e, "too much for one request");
 	if (e < 0)
-		return refuse(z, e, "the parameters are not one array");
+		return handle_refuse(z, e, "the parameters are not one array");
 	e = exchange(z, RPC_RESPONSE_MAX, clock_boot_ms() + timeout_ms, &result);
 	if (e < 0)
-		return fail(z, e, timeout_ms);
+		return handle_fail(z, e, timeout_ms);
 	if (e > 0)
 		return e;
 	z->subscribed = strcmp(method, "subscribe") == 0;
@@ -278,15 +267,15 @@ int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notifi
 
 	z->message[0] = '\0';
 	if (timeout_ms > ZKLEADER_TIMEOUT_MAX_MS)
-		return refuse(z, -EINVAL, "not a timeout");
+		return handle_refuse(z, -EINVAL, "not a timeout");
 	if (!z->subscribed)
-		return refuse(z, -ENOTCONN, "this connection has not subscribed");
+		return handle_refuse(z, -ENOTCONN, "this connection has not subscribed");
 	e = receive(z, RPC_RESPONSE_MAX, deadline, &frame, &len);
 	if (e == 0)
 		e = take_notification(frame, len, ret);
 	if (e < 0 && e != -ETIMEDOUT)
-		hang_up(z);
-	return e < 0 ? fail(z, e, timeout_ms) : 0;
+		handle_hang_up(z);
+	return e < 0 ? handle_fail(z, e, timeout_ms) : 0;
 }
 
 /* Asks once. The lease counts from before the question was even packed. */
@@ -307,7 +296,7 @@ static int ask(struct zkleader *z, const char *task, int64_t wait_ms, int64_t de
 	if (e == 0)
 		e = answer_parse(result, task, sent_ms, ret_answer);
 	if (e < 0)
-		hang_up(z);
+		handle_hang_up(z);
 	return e;
 }
 
@@ -341,13 +330,14 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 
 	z->message[0] = '\0';
 	if (!timeout_is_valid(timeout_ms) || wait_ms < 0 || wait_ms > ZKLEADER_WAIT_MAX_MS)
-		return refuse(z, -EINVAL, "not a time to wait");
+		return handle_refuse(z, -EINVAL, "not a time to wait");
 	if (!name_is_task(task, strlen(task))) {
 		say(z, "\"%s\" is not the name of a task", task);
 		return ZKLEADER_MISUSE;
 	}
 	if (z->subscribed && link_is_up(&z->link))
-		return refuse(z, -EBUSY, "this connection has subscribed and takes no calls");
+		return handle_refuse(z, -EBUSY,
+				     "this connection has subscribed and takes no calls");
 	do {
 		e = ask(z, task, wait_within(wait_ms, since, deadline), deadline, &a);
 		if (e == 0 && is_good_now(&a)) {
@@ -360,7 +350,7 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 		if (e == 0)
 			e = link_pause(AGAIN_PAUSE_MS, deadline);
 	} while (e == 0);
-	return e < 0 ? fail(z, e, timeout_ms) : e;
+	return e < 0 ? handle_fail(z, e, timeout_ms) : e;
 }
 
 bool zkleader_still_leads(const struct zkleader_answer *answer)

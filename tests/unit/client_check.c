@@ -21,7 +21,11 @@ Test(check, arguments)
 	cr_expect_eq(o.timeout_ms, 300);
 	cr_expect_eq(o.wait_ms, 2000);
 
+	cr_expect(!o.once);
 	cr_assert_eq(check_parse(ARGV("--", "t"), &o, why), 0);
+	cr_assert_eq(check_parse(ARGV("--once", "--tick", "5m", "t"), &o, why), 0);
+	cr_expect(o.once);
+	cr_expect_eq(o.tick_ms, 300000);
 	cr_assert_eq(check_parse(ARGV("-h"), &o, why), 0);
 	cr_expect_eq(o.action, CHECK_HELP);
 	cr_assert_eq(check_parse(ARGV("--version"), &o, why), 0);
@@ -67,8 +71,11 @@ Test(check, misuse)
 		{{"-w", "25h", "t"}, "wait 25h is longer than 1d"},
 		{{"-t", "367d", "t"}, "timeout 367d is longer than 366d"},
 		{{"-t", "99999999999999999999d", "t"}, "is longer than"},
-		{{"--once", "t"}, "--once is not available in this version"},
-		{{"t", "--tick", "1m"}, "--tick is not available in this version"},
+		{{"t", "--tick", "1m"}, "--tick is for --once"},
+		{{"t", "--once", "--tick", "1500ms"}, "a tick is whole seconds"},
+		{{"t", "--once", "--tick", "0s"}, "a tick is whole seconds"},
+		{{"t", "--once", "--tick", "2d"}, "tick 2d is longer than 1d"},
+		{{"t", "--once", "--tick", "x"}, "tick \"x\" is no duration"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -224,9 +231,97 @@ Test(check, help_and_version)
 	cr_expect_str_eq(out, "zkleader-check " ZKLEADER_VERSION "\n");
 	free(out);
 	free(err);
-	cr_expect_eq(check(ARGV("--once", "t"), &out, &err), 3);
-	cr_expect_str_eq(out, "");
-	cr_expect_str_eq(err, "zkleader-check: --once is not available in this version\n");
-	free(out);
-	free(err);
+}
+
+/* --- --once ------------------------------------------------------------------------------------------ */
+
+struct once_case {
+	const char *outcome, *why;
+	uint64_t token, lease_ms;
+	int code;
+	const char *out; /* with -v */
+	const char *err;
+};
+
+/* f->arg is the case. A check is answered as well: that nobody leads. */
+static void serve_once(struct fake *f, int fd)
+{
+	const struct once_case *c = f->arg;
+	static struct fake_request r;
+
+	while (fake_read(f, fd, &r)) {
+		struct buffer b;
+		struct pack p;
+		char text[64];
+		size_t n;
+
+		if (reader_text_is(r.m.method, "check")) {
+			fake_answer(fd, r.m.msgid,
+				    &(struct fake_answer){"t", false, "contending", 0, 0, NULL,
+							  "over"});
+			continue;
+		}
+		cr_assert(reader_text_is(r.m.method, "claim"));
+		cr_assert_eq(r.m.n_params, 2);
+		struct reader_text task, kind;
+		cr_assert(reader_str(&r.m.params, &task) == 0 && reader_text_is(task, "t"));
+		cr_assert(reader_map(&r.m.params, &n) == 0);
+		cr_assert_eq(n, 4, "kind, now_ms, tick_ms, wait_ms");
+		cr_assert(reader_skip(&r.m.params) == 0 && reader_str(&r.m.params, &kind) == 0);
+		cr_assert_eq(reader_text_copy(kind, text, sizeof(text)), 0);
+		cr_assert_str_eq(text, "once");
+		buffer_init(&b, RPC_REQUEST_MAX);
+		pack_init(&p, &b);
+		rpc_pack_result(&p, r.m.msgid);
+		pack_map(&p, 9);
+		pack_kv_str(&p, "outcome", c->outcome);
+		pack_kv_str(&p, "tick", "2026-11-20T02:00:00Z");
+		pack_kv_uint(&p, "token", c->token);
+		pack_kv_int(&p, "attempt", 1);
+		pack_kv_str(&p, "worker_id", "w");
+		pack_kv_str(&p, "version", "1.0");
+		pack_kv_uint(&p, "lease_ms", c->lease_ms);
+		pack_kv_uint(&p, "run", 1);
+		pack_kv_str(&p, "why", c->why);
+		fake_send_buffer(fd, &b);
+	}
+}
+
+Test(check, once)
+{
+#define TICK "tick 2026-11-20T02:00:00Z of t "
+	static const struct once_case cases[] = {
+		{"yours", "", 7, 9000, 0, TICK "is claimed for the caller, token 7\n", ""},
+		{"yours", "", 0, 9000, 2, "", "makes no sense\n"},
+		{"yours", "", 7, 0, 2, TICK, "zkleader-check: cannot tell: over\n"},
+		{"taken", "", 7, 0, 1, TICK "is claimed already\n", ""},
+		{"waited", "", 0, 0, 1, TICK "is not claimed here", ""},
+		{"waited", "no session", 0, 0, 2, TICK "is not", "cannot tell: no session\n"},
+		{"nobody", "", 0, 0, 4, "nobody may lead t now\n", ""},
+		{"something new", "", 0, 0, 2, "", "makes no sense\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *out, *err;
+		struct fake f;
+		const char *path;
+
+		fake_start(&f, serve_once, &cases[i]);
+		path = fake_path(&f);
+		cr_expect_eq(check(ARGV("-s", path, "--once", "--tick", "1m", "t"), &out, &err),
+			     cases[i].code, "case %zu", i);
+		cr_expect_str_eq(out, "");
+		cr_expect_not_null(strstr(err, cases[i].err), "case %zu: %s", i, err);
+		if (cases[i].err[0] == '\0')
+			cr_expect_str_eq(err, "");
+		free(out);
+		free(err);
+		cr_expect_eq(check(ARGV("-vqs", path, "--once", "--tick=1m", "t"), &out, &err),
+			     cases[i].code);
+		cr_expect_eq(strstr(out, cases[i].out), out, "case %zu: %s", i, out);
+		cr_expect_str_eq(err, "");
+		free(out);
+		free(err);
+		fake_stop(&f);
+	}
 }

@@ -1,0 +1,159 @@
+#include "client/claim.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/name.h"
+#include "client/fields.h"
+#include "client/handle.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
+
+int claim_pack(struct buffer *params, const struct claim_request *request)
+{
+	bool tick = request->tick_ms != CLAIM_BY_TASK, wait = request->wait_ms != CLAIM_BY_TASK;
+	struct pack p;
+
+	pack_init(&p, params);
+	pack_array(&p, 2);
+	pack_str(&p, request->task);
+	pack_map(&p, (size_t)(2 + tick + wait));
+	pack_kv_str(&p, "kind", request->kind);
+	pack_kv_int(&p, "now_ms", request->now_ms);
+	if (tick)
+		pack_kv_int(&p, "tick_ms", request->tick_ms);
+	if (wait)
+		pack_kv_int(&p, "wait_ms", request->wait_ms);
+	return p.failed ? -EMSGSIZE : 0;
+}
+
+int claim_tick_parse(const char *text, int64_t *ret_ms, char why[OPTIONS_WHY_SIZE])
+{
+	int64_t ms;
+
+	if (options_duration("tick", text, CLAIM_TICK_MAX_MS, &ms, why) < 0)
+		return -EINVAL;
+	if (ms < CLAIM_TICK_MIN_MS || ms % CLAIM_TICK_MIN_MS != 0) {
+		snprintf(why, OPTIONS_WHY_SIZE, "a tick is whole seconds, 1s at the least");
+		return -EINVAL;
+	}
+	*ret_ms = ms;
+	return 0;
+}
+
+static int read_outcome(struct reader *r, void *to)
+{
+	static const struct {
+		const char *name;
+		enum zkleader_outcome outcome;
+	} outcomes[] = {
+		{"yours", ZKLEADER_YOURS},
+		{"taken", ZKLEADER_TAKEN},
+		{"waited", ZKLEADER_WAITED},
+		{"nobody", ZKLEADER_PAUSED},
+	};
+	struct reader_text text;
+	int e = reader_str(r, &text);
+
+	for (size_t i = 0; e == 0 && i < N_FIELDS(outcomes); i++) {
+		if (reader_text_is(text, outcomes[i].name)) {
+			*(enum zkleader_outcome *)to = outcomes[i].outcome;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+static int read_tick(struct reader *r, void *to)
+{
+	return reader_nil(r) == 0 ? 0 : field_text(r, to);
+}
+
+static int read_attempt(struct reader *r, void *to)
+{
+	return reader_int(r, to);
+}
+
+int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
+{
+	struct claim c = {.run = 0};
+	struct zkleader_tick *t = &c.tick;
+	struct field_text tick = {t->tick, sizeof(t->tick)};
+	struct field_text worker_id = {t->worker_id, sizeof(t->worker_id)};
+	struct field_text version = {t->version, sizeof(t->version)};
+	struct field_text why = {t->why, sizeof(t->why)};
+	int64_t lease_ms = 0;
+	const struct field fields[] = {
+		{"outcome", read_outcome, &t->outcome, false},
+		{"tick", read_tick, &tick, true},
+		{"token", field_token, &t->token, true},
+		{"attempt", read_attempt, &t->attempt, true},
+		{"worker_id", field_text, &worker_id, true},
+		{"version", field_text, &version, true},
+		{"lease_ms", field_lease, &lease_ms, true},
+		{"run", field_uint, &c.run, true},
+		{"why", field_text, &why, true},
+	};
+	int e = fields_read(&result, fields, N_FIELDS(fields));
+
+	if (e < 0)
+		return e;
+	if (result.p != result.end || (t->outcome == ZKLEADER_YOURS && t->token == 0))
+		return -EBADMSG;
+	t->valid_until = sent_ms + lease_ms;
+	*ret_claim = c;
+	return 0;
+}
+
+static int call(struct zkleader *z, const struct claim_request *request, int64_t timeout_ms,
+		struct claim *ret_claim)
+{
+	int64_t sent_ms = clock_boot_ms();
+	struct reader result;
+	struct buffer params;
+	const void *data;
+	size_t len;
+	int e;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	e = claim_pack(&params, request);
+	if (e == 0)
+		e = zkleader_call(z, "claim", params.data, params.len, timeout_ms, &data, &len);
+	buffer_done(&params);
+	if (e != 0)
+		return e;
+	reader_init(&result, data, len);
+	e = claim_parse(result, sent_ms, ret_claim);
+	return e < 0 ? handle_fail(z, e, timeout_ms) : 0;
+}
+
+int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_t wait_ms,
+		   int64_t timeout_ms, struct zkleader_tick *ret_tick)
+{
+	struct claim_request request = {
+		.task = task,
+		.kind = "once",
+		.now_ms = clock_wall_ms(),
+		.tick_ms = tick_ms > 0 ? tick_ms : CLAIM_BY_TASK,
+		/* So that the answer still comes in time. */
+		.wait_ms = wait_ms < timeout_ms / 10 * 9 ? wait_ms : timeout_ms / 10 * 9,
+	};
+	struct claim claim;
+	int e;
+
+	z->message[0] = '\0';
+	if (timeout_ms < 0 || wait_ms < 0 || wait_ms > ZKLEADER_WAIT_MAX_MS)
+		return handle_refuse(z, -EINVAL, "not a time to wait");
+	if (tick_ms < 0 || tick_ms > CLAIM_TICK_MAX_MS || tick_ms % CLAIM_TICK_MIN_MS != 0)
+		return handle_refuse(z, -EINVAL, "a tick is whole seconds, up to a day");
+	if (!name_is_task(task, strlen(task))) {
+		handle_refuse(z, 0, "that is not the name of a task");
+		return ZKLEADER_MISUSE;
+	}
+	e = call(z, &request, timeout_ms, &claim);
+	if (e == 0)
+		*ret_tick = claim.tick;
+	return e;
+}

@@ -1,0 +1,40 @@
+/* The maps that the sidecar answers with, read with care: which keys there are, and how each is read. */
+#ifndef ZKLEADER_CLIENT_FIELDS_H
+#define ZKLEADER_CLIENT_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/reader.h"
+
+#define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+/* One key of a map: how its value is read into `to`. */
+struct field {
+	const char *name;
+	int (*read)(struct reader *r, void *to);
+	void *to;
+	bool optional;
+};
+
+/* Where a text goes. */
+struct field_text {
+	char *to;
+	size_t size;
+};
+
+/*
+ * Reads one map with at most 32 fields. Keys that are not known are passed over; a missing or repeated
+ * one, or a value that its reader refuses, makes it -EBADMSG.
+ */
+int fields_read(struct reader *r, const struct field *fields, size_t n_fields);
+
+/* Readers of values, and what `to` points to. */
+int field_bool(struct reader *r, void *to);  /* bool */
+int field_text(struct reader *r, void *to);  /* struct field_text; made printable and cut */
+int field_token(struct reader *r, void *to); /* uint64_t, left alone by nil */
+int field_uint(struct reader *r, void *to);  /* uint64_t */
+int field_lease(struct reader *r, void *to); /* int64_t in ms, at most ANSWER_LEASE_MAX_MS */
+int field_task(struct reader *r, void *to);  /* const char *: the value must be this text */
+
+#endif
