@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness.server import Tree, ZooKeeper  # noqa: E402
-from harness.sidecar import BUILD, Sidecar, run_program, sanitizer_reports  # noqa: E402
+from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # noqa: E402
 
 TEST_SECONDS = 120  # after which a test has failed, if it does not say otherwise
 FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
@@ -22,7 +22,13 @@ FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed o
 logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--build", help="the folder with the programs (ZKLEADER_BUILD, or build/release)")
+
+
 def pytest_configure(config):
+    if config.getoption("build"):
+        os.environ["ZKLEADER_BUILD"] = config.getoption("build")
     config.addinivalue_line("markers", "slow: takes minutes; started first")
     config.addinivalue_line("markers", "seconds(n): how long the test may take")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -150,7 +156,7 @@ def program(folder):
     """Runs one of our programs: program("zkleader-check", "-s", socket, "nightly")."""
     home = folder / "programs"
     home.mkdir()
-    assert BUILD.is_dir(), f"{BUILD} is not there: build first, or set ZKLEADER_BUILD"
+    assert build().is_dir(), f"{build()} is not there: build first, or say --build FOLDER"
 
     def run(name, *args, **kwargs):
         return run_program(home, name, *args, **kwargs)

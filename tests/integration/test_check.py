@@ -6,7 +6,7 @@ import time
 import pytest
 
 from harness.process import end, spawn
-from harness.sidecar import BUILD
+from harness.sidecar import build
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
@@ -86,7 +86,7 @@ def test_2_where_what_answers_is_no_sidecar(check, folder):
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
             listener.listen(5)
-            process = spawn([BUILD / "zkleader-check", "-s", path, "-t", "2s", TASK], stderr=-1, stdout=-1, text=True)
+            process = spawn([build() / "zkleader-check", "-s", path, "-t", "2s", TASK], stderr=-1, stdout=-1, text=True)
             connection, _ = listener.accept()
             connection.recv(4096)
             try:
@@ -160,7 +160,7 @@ def test_help_and_version_exit_0(program):
 def test_output_that_nobody_reads_does_not_change_the_exit_code(pair):
     reader, writer = os.pipe()
     os.close(reader)
-    process = spawn([BUILD / "zkleader-check", "-s", pair[0].socket, "-v", TASK], stdout=writer, stderr=writer)
+    process = spawn([build() / "zkleader-check", "-s", pair[0].socket, "-v", TASK], stdout=writer, stderr=writer)
     os.close(writer)
     assert process.wait(30) == 0
 
@@ -184,7 +184,7 @@ def test_a_check_that_waits_hears_of_a_session_that_comes_up(fleet, own_server, 
     own_server.kill()
     early = fleet.sidecar("early", tasks=[TASK], ready=False)
     wait_until(early.status, what="the socket is there")
-    waiting = spawn([BUILD / "zkleader-check", "-s", early.socket, "-w", "60s", TASK])
+    waiting = spawn([build() / "zkleader-check", "-s", early.socket, "-w", "60s", TASK])
     try:
         own_server.start()
         assert waiting.wait(70) == 0

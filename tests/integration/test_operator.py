@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness.process import end, spawn
-from harness.sidecar import BUILD, sanitizer_env
+from harness.sidecar import build, sanitizer_env
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
@@ -120,7 +120,7 @@ def test_colours_are_for_terminals_alone(zkleader, trio):
 
     def on_terminal(*args):
         ours, theirs = pty.openpty()
-        process = spawn([BUILD / "zkleader", "-s", trio["new"].socket, *args], stdout=theirs, stderr=theirs,
+        process = spawn([build() / "zkleader", "-s", trio["new"].socket, *args], stdout=theirs, stderr=theirs,
                         env={**os.environ, "TERM": "xterm"})
         process.wait(30)
         os.close(theirs)
@@ -137,7 +137,7 @@ def test_watch_tells_each_change_as_it_happens_over_a_restart_of_the_sidecar(tri
     home = folder / "watch-home"
     home.mkdir()
     with open(watching, "wb") as out:
-        process = spawn([BUILD / "zkleader", "-s", trio["old"].socket, "--json", "watch"], stdout=out,
+        process = spawn([build() / "zkleader", "-s", trio["old"].socket, "--json", "watch"], stdout=out,
                         stderr=subprocess.STDOUT, env=sanitizer_env(home))
     try:
         def events():

@@ -9,10 +9,14 @@ from harness.process import cpu_seconds, end, spawn
 from harness.rpc import Client, RpcError
 from harness.waiting import wait_until
 
-BUILD = pathlib.Path(os.environ.get("ZKLEADER_BUILD", "build/release")).resolve()
 LOG_SHOWN = 12000  # bytes of a log that are printed for a test that failed
 
 DEFAULTS = {"session_timeout": "2s", "yield_delay": "200ms", "tick_guard": "0s", "log_level": "debug"}
+
+
+def build():
+    """The folder with the programs: --build, or ZKLEADER_BUILD."""
+    return pathlib.Path(os.environ.get("ZKLEADER_BUILD", "build/release")).resolve()
 
 
 def quoted(value):
@@ -92,7 +96,7 @@ class Sidecar:
     def start(self, ready=True):
         env = {**sanitizer_env(self.folder), **self.extra_env}
         with open(self.log_file, "ab") as log:
-            self.process = spawn([*self.command, BUILD / "zkleaderd", "-c", self.config_file],
+            self.process = spawn([*self.command, build() / "zkleaderd", "-c", self.config_file],
                                  stdout=log, stderr=log, env=env)
         self.expected_exit = False
         if ready:
@@ -226,7 +230,7 @@ class Outcome:
 
 def run_program(folder, name, *args, timeout=60, env=None, text=True):
     """Runs one of our programs to its end."""
-    process = spawn([BUILD / name, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
+    process = spawn([build() / name, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
                     env={**sanitizer_env(folder), **(env or {})})
     try:
         out, err = process.communicate(timeout=timeout)

@@ -1,0 +1,100 @@
+"""The whole of it, with the real cron: one line in each server's crontab, one run a minute."""
+import os
+import pathlib
+import shlex
+import shutil
+import time
+
+import pytest
+
+from harness.process import end, spawn
+from harness.sidecar import build
+from harness.waiting import wait_until
+
+TASK = "nightly-report"
+LONG = 150  # seconds within which two full minutes come
+
+# The machine's own crontabs are out of sight in here, and so is its cron: not a file of it is touched.
+PRIVATE = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+mount --bind {home}/crontab /etc/crontab
+mount --bind {home}/empty /etc/cron.d
+mount --bind {home}/empty /var/spool/cron/crontabs
+exec /usr/sbin/cron -f -L 0
+"""
+
+
+def may_mount():
+    process = spawn(["unshare", "-m", "true"], stderr=-3)
+    return os.geteuid() == 0 and process.wait(30) == 0
+
+
+@pytest.fixture
+def cron(folder):
+    """start(text): runs cron on that crontab, in a mount namespace of its own."""
+    if not shutil.which("cron", path="/usr/sbin"):
+        pytest.fail("cron is not installed")
+    if not may_mount():
+        pytest.skip("needs root, for a mount namespace")
+    home = folder / "cron"
+    (home / "empty").mkdir(parents=True)
+    started = []
+
+    def start(text):
+        crontab = home / "crontab"
+        crontab.write_text(text, encoding="ascii")
+        crontab.chmod(0o644)
+        with open(home / "log", "wb") as log:
+            started.append(spawn(["unshare", "-m", "sh", "-c", PRIVATE.format(home=shlex.quote(str(home)))],
+                                 stdout=log, stderr=log))
+        return started[0]
+
+    yield start
+    for process in started:
+        end(process)
+
+
+def minute_of(line):
+    """The full minute that a run stands for; cron may be some seconds late."""
+    return int(line.split()[1]) // 60
+
+
+@pytest.mark.slow
+@pytest.mark.seconds(400)
+def test_a_crontab_line_on_three_servers_runs_once_a_minute_through_a_handover(fleet, zk, folder, cron):
+    versions = {"a": "1.0", "b": "1.1", "c": "1.1"}
+    config = {"tasks": [TASK], "tick_guard": "5s", "session_timeout": "10s", "yield_delay": "2s"}
+    sidecars = {n: fleet.sidecar(n, version=v, **config) for n, v in versions.items()}
+    wait_until(lambda: sum(s.leads(TASK) for s in sidecars.values()) == 1, what="one leads")
+    wait_until(lambda: zk.leaders().get(TASK) == sidecars["a"].explain(TASK)["ranking"][0]["id"], what="the best leads")
+    folder.parent.chmod(0o755)
+    runs, fired = folder / "runs", folder / "fired"
+    check = build() / "zkleader-check"
+    # What a real crontab has, but for the socket; the first column of "runs" is the server.
+    lines = "".join(
+        f"* * * * * root date '+{n} \\%s' >> {fired}; "
+        f"{check} -s {s.socket} {TASK} && date '+{n} \\%s' >> {runs}\n" for n, s in sidecars.items())
+    daemon = cron(f"SHELL=/bin/sh\nPATH=/usr/bin:/bin\nMAILTO=\"\"\n{lines}")
+
+    def read(file):
+        return file.read_text(encoding="ascii").splitlines() if file.exists() else []
+
+    def ticks(number):
+        assert daemon.poll() is None, pathlib.Path(folder / "cron" / "log").read_text(encoding="utf-8")
+        whole = [m for m in map(minute_of, read(fired))]
+        return [m for m in sorted(set(whole)) if whole.count(m) == len(sidecars)][number - 1:number]
+
+    [first] = wait_until(lambda: ticks(1), LONG, "all three crontab lines have fired")
+    wait_until(lambda: [m for m in map(minute_of, read(runs)) if m == first], what="one of them runs the job")
+    leader = read(runs)[0].split()[0]
+    assert versions[leader] == "1.1"
+    # The server that ran it goes, so that the next tick is another's.
+    assert sidecars[leader].stop() == 0
+    [second] = wait_until(lambda: ticks(2), LONG, "they have fired again")
+    wait_until(lambda: [m for m in map(minute_of, read(runs)) if m == second], what="one of them runs the job")
+    end(daemon)
+    ran = [(line.split()[0], minute_of(line)) for line in read(runs)]
+    [standby] = {"b", "c"} - {leader}
+    assert ran == [(leader, first), (standby, second)], f"{time.time()}: {read(fired)}"
