@@ -1,0 +1,54 @@
+/* A file that exists in memory alone, and what every refusal of one has to look like. */
+#ifndef TESTS_FUZZ_FILE_H
+#define TESTS_FUZZ_FILE_H
+
+#include "fuzz.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/problem.h"
+
+#define FILE_PATH_SIZE 32
+
+/* Its path, good until the next call; one file for the whole run. */
+FUZZ const char *fuzz_file(const uint8_t *data, size_t size)
+{
+	static char path[FILE_PATH_SIZE];
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+		FUZZ_CHECK(fd >= 0);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	}
+	FUZZ_CHECK(ftruncate(fd, 0) == 0);
+	FUZZ_CHECK(pwrite(fd, data, size, 0) == (ssize_t)size);
+	return path;
+}
+
+FUZZ int count_lines(const uint8_t *data, size_t size)
+{
+	int lines = 1;
+
+	for (size_t i = 0; i < size; i++)
+		lines += data[i] == '\n';
+	return lines;
+}
+
+FUZZ void check_problems(const struct problems *p, int result, int lines)
+{
+	FUZZ_CHECK((result < 0) == (p->n > 0));
+	FUZZ_CHECK(p->n <= PROBLEMS_MAX && p->total >= p->n);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct problem *problem = &p->list[i];
+
+		FUZZ_CHECK(problem->line >= 1 && problem->line <= lines + 1);
+		FUZZ_CHECK(problem->message[0] != '\0');
+		FUZZ_CHECK(strlen(problem->message) <= PROBLEM_TEXT_MAX);
+		FUZZ_CHECK(fuzz_is_line(problem->message, strlen(problem->message)));
+		FUZZ_CHECK(fuzz_is_line(problem->file, strlen(problem->file)));
+	}
+}
+
+#endif
