@@ -9,6 +9,7 @@ from harness.process import cpu_seconds, end, spawn
 from harness.rpc import Client, RpcError
 from harness.waiting import wait_until
 
+SUPPRESSIONS = pathlib.Path(__file__).resolve().parents[1] / "lsan.supp"
 LOG_SHOWN = 12000  # bytes of a log that are printed for a test that failed
 
 DEFAULTS = {"session_timeout": "2s", "yield_delay": "200ms", "tick_guard": "0s", "log_level": "debug"}
@@ -41,8 +42,9 @@ def sanitizer_env(folder):
     reports = folder / "reports"
     reports.mkdir(exist_ok=True)
     env = dict(os.environ)
-    for name, extra in (("ASAN_OPTIONS", ":verify_asan_link_order=0"), ("UBSAN_OPTIONS", ":print_stacktrace=1"),
-                        ("LSAN_OPTIONS", ""), ("TSAN_OPTIONS", "")):
+    for name, extra in (("ASAN_OPTIONS", ":verify_asan_link_order=0"),
+                        ("UBSAN_OPTIONS", ":print_stacktrace=1"),
+                        ("LSAN_OPTIONS", f":suppressions={SUPPRESSIONS}:print_suppressions=0"), ("TSAN_OPTIONS", "")):
         given = env.get(name, "")
         env[name] = f"{given}{':' if given else ''}log_path={reports}/{name[0:4].lower()}{extra}"
     return env
