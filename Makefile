@@ -136,7 +136,7 @@ $(B)/check/%.o: src/%.c | $(B)/check/include
 $(B)/zkleader-check: $(patsubst %,$(B)/check/%.o,client/check_main $(API))
 	$(CHECK_CC) -static -s -Wl,--gc-sections,-z,relro,-z,now -o $@ $^
 else
-$(B)/zkleader-check: $(B)/client/check_main.o $(B)/libzkleader.a
+$(B)/zkleader-check: $(patsubst %,$(B)/%.o,client/check_main $(API))
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 endif
 
@@ -195,6 +195,20 @@ $(B)/oracle/version_pairs: tests/oracle/version_pairs.c $(LINK_core)
 # What a newcomer and CI call: installs, builds with -Werror, runs everything, says how many passed.
 check: deps-test
 	@$(MAKE) WERROR=1 check-all
+
+# Everything that check runs, once what it needs is installed.
+check-all:
+	@$(MAKE) all unit-bin
+	@$(MAKE) VARIANT=asan all unit-bin
+	@$(MAKE) $(B)/oracle/version_pairs
+	tests/run \
+		--plain "house rules=tests/lint/run $(B)" \
+		--plain "static analysers=tests/lint/analyse" \
+		--unit $(B)/unit \
+		--unit build/asan/unit \
+		--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
+		--pytest "integration=-n 4 tests/integration" \
+		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"
 
 lint: all
 	tests/lint/run $(B)
