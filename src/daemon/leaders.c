@@ -229,7 +229,8 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	log_info(leads ? "leading" : "no longer leading", LOG_STR("task", t->name),
 		 LOG_STR("from", election_state_name(action->from)),
 		 LOG_STR("to", election_state_name(to)), LOG_STR("reason", action->reason),
-		 LOG_INT("token", leads ? t->election.node.token : last_token),
+		 /* It may have come to lead and given it up in one step. */
+		 LOG_INT("token", leads || !last_token ? t->election.node.token : last_token),
 		 LOG_STR("better", !leads && t->best_id[0] ? t->best_id : NULL));
 	if (leads)
 		l->n_leading++;
