@@ -156,7 +156,13 @@ static void check_beliefs(struct world *w)
 		FUZZ_CHECK(e->node.token >= w->last_token);
 		w->last_token = e->node.token;
 	}
-	if (!w->up || !w->alive || !e->watched || w->n_inbox > 0 || w->n_sent > 0)
+	if (!w->up || !w->alive || w->n_inbox > 0 || w->n_sent > 0)
+		return;
+	/* With nothing on its way it is asleep: a watch or a time has to wake it. */
+	if (!e->watched &&
+	    (e->state != ELECTION_FOLLOWING || (e->view.candidate && e->view.place == 0)))
+		FUZZ_CHECK(election_deadline(e, w->now) != ELECTION_NEVER);
+	if (!e->watched)
 		return;
 	if (e->state == ELECTION_LEADING)
 		FUZZ_CHECK(w->exists && w->owner == w->session && w->token == e->node.token);

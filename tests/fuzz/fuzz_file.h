@@ -8,8 +8,23 @@
 #include <unistd.h>
 
 #include "daemon/problem.h"
+#include "daemon/textfile.h"
 
 #define FILE_PATH_SIZE 32
+#define FILE_MAX       (64 * 1024)
+
+int __real_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
+			 struct stat *ret_stat);
+int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
+			 struct stat *ret_stat);
+
+/* With a smaller limit, as making room for a file of 1 MiB would take most of the time. */
+int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
+			 struct stat *ret_stat)
+{
+	return __real_textfile_read(path, limit < FILE_MAX ? limit : FILE_MAX, ret_text, ret_len,
+				    ret_stat);
+}
 
 /* Its path, good until the next call; one file for the whole run. */
 FUZZ const char *fuzz_file(const uint8_t *data, size_t size)

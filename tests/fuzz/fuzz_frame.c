@@ -10,7 +10,7 @@
 #include "wire/reader.h"
 #include "wire/rpc.h"
 
-#define PREFIXES_MAX 300 /* of longer inputs only the first are measured each */
+#define PREFIXES_MAX 80 /* of longer inputs only the first are measured each */
 
 /* Byte by byte as it would come over a socket: no verdict until there is one, and then no other. */
 static void check_prefixes(const uint8_t *data, size_t size, size_t max)

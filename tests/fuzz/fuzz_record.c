@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "wire/pack.h"
+#include "wire/reader.h"
 #include "wire/record.h"
 
 #define TIME_MAX_MS INT64_C(253402300799999)
@@ -47,6 +49,46 @@ static void check_refusal(int e, const char *why)
 	FUZZ_CHECK(why && why[0] != '\0' && fuzz_is_line(why, strlen(why)));
 }
 
+/* The record with its first pair once more, if that is one that counts: true, and the bytes in out. */
+static bool repeat_first(const uint8_t *data, size_t size, struct buffer *out)
+{
+	static const char *const names[] = {"id", "version", "ip", "hostname"};
+	struct reader r, pair;
+	struct reader_text key;
+	struct pack p;
+	bool counts = false;
+	size_t n;
+
+	reader_init(&r, data, size);
+	FUZZ_CHECK(reader_map(&r, &n) == 0 && n > 0);
+	pair = r;
+	if (reader_str(&r, &key) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		counts = counts || reader_text_is(key, names[i]);
+	FUZZ_CHECK(reader_skip(&r) == 0);
+	pack_init(&p, out);
+	pack_map(&p, n + 1);
+	FUZZ_CHECK(buffer_append(out, pair.p, (size_t)(r.p - pair.p)) == 0);
+	FUZZ_CHECK(buffer_append(out, pair.p, (size_t)(pair.end - pair.p)) == 0);
+	return counts;
+}
+
+static void check_repeated(const uint8_t *data, size_t size)
+{
+	struct leader_record l;
+	struct worker *w = NULL;
+	struct buffer out;
+	const char *why;
+
+	buffer_init(&out, 2 * RECORD_WORKER_MAX);
+	if (repeat_first(data, size, &out)) {
+		FUZZ_CHECK(record_parse_worker(out.data, out.len, &w, &why) == -EBADMSG);
+		FUZZ_CHECK(record_parse_leader(out.data, out.len, &l, &why) == -EBADMSG);
+	}
+	buffer_done(&out);
+}
+
 static void try_worker(const uint8_t *data, size_t size)
 {
 	struct worker *w = NULL, *again = NULL;
@@ -61,6 +103,7 @@ static void try_worker(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(e == 0 && size <= RECORD_WORKER_MAX);
 	check_worker(w);
+	check_repeated(data, size);
 	buffer_init(&out, RECORD_WORKER_MAX);
 	FUZZ_CHECK(record_pack_worker(&out, w) == 0);
 	FUZZ_CHECK(record_parse_worker(out.data, out.len, &again, &why) == 0);
@@ -101,6 +144,7 @@ static void try_leader(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(e == 0 && size <= RECORD_LEADER_MAX);
 	check_leader(&l);
+	check_repeated(data, size);
 	buffer_init(&out, RECORD_LEADER_MAX);
 	FUZZ_CHECK(record_pack_leader(&out, &l) == 0);
 	FUZZ_CHECK(record_parse_leader(out.data, out.len, &again, &why) == 0);
