@@ -1,0 +1,327 @@
+/* As src/daemon/leaders.c: events to the elections' step function, and its actions back. */
+#include "oracle.h"
+
+#include <string.h>
+
+#define AUDIT_MS 60000
+
+const char *task_names[TASKS_MAX];
+struct election_config task_configs[TASKS_MAX];
+const char *task_minimum[TASKS_MAX];
+
+struct contest task_contest(unsigned task)
+{
+	return (struct contest){.task = task_names[task],
+				.min_version = task_minimum[task],
+				.rank_position = task % 4 == 3 ? 2 : -1};
+}
+
+static void schedule(struct sidecar *s, int64_t due)
+{
+	int64_t now = sidecar_ms(s);
+
+	if (due >= s->next_due)
+		return;
+	s->next_due = due;
+	timer_start(s, TIMER_DUE, due > now ? due - now : 0);
+}
+
+/* --- what goes out --------------------------------------------------------------------------------------- */
+
+static void read_node(struct sidecar *s, unsigned task, enum ask what)
+{
+	struct request q = {.type = what == ASK_NODE ? REQUEST_GET : REQUEST_EXISTS,
+			    .target = task,
+			    .watch = true};
+
+	ask(s, &q, what);
+}
+
+static void claim(struct sidecar *s, unsigned task)
+{
+	struct request q = {.type = REQUEST_MULTI,
+			    .target = task,
+			    .ops = {{OP_CHECK_WORKER, s->registration, -1},
+				    {OP_CREATE_LEADER, task, -1}},
+			    .n_ops = 2};
+
+	oracle_claims(s, task);
+	ask(s, &q, ASK_CLAIM);
+	read_node(s, task, ASK_NODE);
+}
+
+static void release(struct sidecar *s, unsigned task, const struct election_action *a)
+{
+	bool blind = sim.options.plant == PLANT_BLIND_RELEASE;
+	struct request q = {.type = REQUEST_MULTI, .target = task};
+
+	if (a->to && !blind)
+		q.ops[q.n_ops++] = (struct op){OP_CHECK_WORKER, s->tasks[task].best, -1};
+	q.ops[q.n_ops++] = (struct op){OP_SET_LEADER, task, blind ? -1 : a->version};
+	q.ops[q.n_ops++] = (struct op){OP_DELETE_LEADER, task, blind ? -1 : a->version + 1};
+	ask(s, &q, ASK_RELEASE);
+}
+
+static void tell(struct sidecar *s, unsigned task, enum election_state from, enum election_state to,
+		 const char *reason)
+{
+	bool led = from == ELECTION_LEADING, leads = to == ELECTION_LEADING;
+
+	TRACE("sidecar %u task %u: %s -> %s: %s, token %lld", s->id, task,
+	      election_state_name(from), election_state_name(to), reason,
+	      (long long)s->tasks[task].election.node.token);
+	if (led == leads)
+		return;
+	if (leads)
+		s->n_leading++;
+	else
+		s->n_leading--;
+	session_set_leading(s, s->n_leading > 0);
+}
+
+static void perform(struct sidecar *s, unsigned task, const struct election_actions *actions)
+{
+	for (size_t i = 0; i < actions->n; i++) {
+		const struct election_action *a = &actions->list[i];
+		switch (a->type) {
+		case ELECTION_CLAIM: claim(s, task); break;
+		case ELECTION_RELEASE: release(s, task, a); break;
+		case ELECTION_READ: read_node(s, task, ASK_NODE); break;
+		case ELECTION_TELL: {
+			enum election_state to = s->tasks[task].election.state;
+			for (size_t j = i + 1; j < actions->n; j++) {
+				if (actions->list[j].type == ELECTION_TELL) {
+					to = actions->list[j].from;
+					break;
+				}
+			}
+			tell(s, task, a->from, to, a->reason);
+			break;
+		}
+		}
+	}
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------ */
+
+static int64_t owner_timeout(const struct sidecar *s, const struct election *e,
+			     const struct election_event *event)
+{
+	bool read = event->type == ELECTION_NODE && event->node.exists;
+	int64_t session = read ? event->node.owner : e->node.owner;
+	const struct member *owner = session ? fleet_find_session(&s->fleet, session) : NULL;
+
+	return owner ? owner->worker->timeout_ms : 0;
+}
+
+static void step(struct sidecar *s, unsigned task, struct election_event event)
+{
+	struct election *e = &s->tasks[task].election;
+	struct election_actions actions;
+
+	event.now = sidecar_time(s);
+	if (event.type == ELECTION_VIEW || event.type == ELECTION_WATCH ||
+	    event.type == ELECTION_NODE)
+		event.owner_ms = owner_timeout(s, e, &event);
+	if (sim.options.plant == PLANT_NO_WAIT && event.type == ELECTION_WATCH &&
+	    event.watch == ELECTION_DELETED)
+		event.watch = ELECTION_CHANGED;
+	election_step(e, &event, &actions);
+	oracle_role(s, task);
+	perform(s, task, &actions);
+	schedule(s, election_deadline(e, event.now));
+}
+
+static void step_all(struct sidecar *s, struct election_event event)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		step(s, k, event);
+}
+
+/* --- what comes back --------------------------------------------------------------------------------------- */
+
+static void on_node(struct sidecar *s, const struct item *item)
+{
+	const struct reply *reply = &item->reply;
+	unsigned task = item->asked.request.target;
+	bool exists = item->asked.what == ASK_NODE_EXISTS;
+
+	if (reply->code == CODE_OK && exists) {
+		read_node(s, task, ASK_NODE);
+	} else if (reply->code == CODE_OK) {
+		int64_t owner = reply->node.owner == HAND ? 0 : reply->node.owner;
+		step(s, task,
+		     (struct election_event){
+			     .type = ELECTION_NODE,
+			     .node = {.known = true,
+				      .exists = true,
+				      .mine = owner != 0 && owner == s->session,
+				      .owner = owner,
+				      .token = reply->node.czxid,
+				      .version = reply->node.version}});
+	} else if (reply->code == CODE_NO_NODE && !exists) {
+		read_node(s, task, ASK_NODE_EXISTS);
+	} else if (reply->code == CODE_NO_NODE) {
+		step(s, task,
+		     (struct election_event){.type = ELECTION_NODE, .node = {.known = true}});
+	} else {
+		step(s, task, (struct election_event){.type = ELECTION_NODE_FAILED});
+	}
+}
+
+static enum election_outcome outcome_of(const struct reply *reply)
+{
+	if (reply->code == CODE_OK)
+		return ELECTION_DONE;
+	return reply->code == CODE_UNKNOWN ? ELECTION_UNKNOWN : ELECTION_REFUSED;
+}
+
+static void on_claim(struct sidecar *s, const struct item *item)
+{
+	const struct reply *reply = &item->reply;
+
+	if (reply->code == CODE_OK)
+		session_confirmed(s, item->asked.sent_ms);
+	else if (reply->code == CODE_NO_NODE && reply->failed_op == 0)
+		session_confirm(s);
+	step(s, item->asked.request.target,
+	     (struct election_event){.type = ELECTION_CLAIMED, .outcome = outcome_of(reply)});
+}
+
+/* Nobody who watches may act: whoever finds the node missing twice looks for himself. */
+static void on_audit(struct sidecar *s, const struct reply *reply)
+{
+	if (reply->code != CODE_OK)
+		return;
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		struct task *t = &s->tasks[k];
+		const struct election *e = &t->election;
+		bool there = reply->leaders >> k & 1;
+		bool fresh = election_leads(e) ||
+			     (e->up && e->node.known && e->watched && e->reads == 0);
+		if (!there && t->missing && e->state == ELECTION_FOLLOWING && !fresh) {
+			step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = true});
+			step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = false});
+		}
+		t->missing = !there;
+	}
+}
+
+void leaders_reply(struct sidecar *s, const struct item *item)
+{
+	unsigned what = item->asked.what;
+
+	if (what == ASK_CLAIM)
+		on_claim(s, item);
+	else if (what == ASK_RELEASE)
+		step(s, item->asked.request.target,
+		     (struct election_event){.type = ELECTION_RELEASED,
+					     .outcome = outcome_of(&item->reply)});
+	else if (what == ASK_AUDIT)
+		on_audit(s, &item->reply);
+	else
+		on_node(s, item);
+}
+
+void leaders_watch(struct sidecar *s, unsigned task, enum watch_type type)
+{
+	static const enum election_watch types[] = {[WATCH_CREATED] = ELECTION_CREATED,
+						    [WATCH_CHANGED] = ELECTION_CHANGED,
+						    [WATCH_DELETED] = ELECTION_DELETED};
+
+	step(s, task, (struct election_event){.type = ELECTION_WATCH, .watch = types[type]});
+}
+
+/* --- views and the rest -------------------------------------------------------------------------------------- */
+
+static void view(struct sidecar *s, unsigned task)
+{
+	struct election_event event = {.type = ELECTION_VIEW};
+	struct contest contest = task_contest(task);
+	const char *self = s->self ? records[s->self].id : "";
+
+	for (size_t i = 0; i < s->fleet.n_members; i++) {
+		struct member *m = s->fleet.by_id[i];
+		m->drained = s->drained >> records[m->worker->started_at].sidecar & 1;
+	}
+	struct standing standing = fleet_stand(&s->fleet, &contest, task, self);
+	event.view.candidate =
+		s->ready && standing.self_candidate && (s->tasks_mask >> task & 1);
+	event.view.newer = standing.best_is_newer;
+	event.view.place = standing.place > UINT32_MAX ? UINT32_MAX : (uint32_t)standing.place;
+	if (sim.options.plant == PLANT_HERD && event.view.candidate)
+		event.view.place = 0;
+	s->tasks[task].best = 0;
+	if (standing.best && standing.best != standing.self) {
+		event.view.best = standing.best->serial;
+		event.view.best_seen_ms = standing.best->seen_ms;
+		s->tasks[task].best = (uint32_t)standing.best->worker->started_at;
+	}
+	step(s, task, event);
+}
+
+void leaders_fleet_changed(struct sidecar *s)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		view(s, k);
+}
+
+void leaders_init(struct sidecar *s)
+{
+	s->next_due = ELECTION_NEVER;
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		memset(&s->tasks[k], 0, sizeof(s->tasks[k]));
+		election_init(&s->tasks[k].election, &task_configs[k]);
+	}
+	timer_start(s, TIMER_AUDIT, random_range(0, AUDIT_MS));
+}
+
+void leaders_configure(struct sidecar *s, unsigned task)
+{
+	step(s, task,
+	     (struct election_event){.type = ELECTION_CONFIG, .config = task_configs[task]});
+	view(s, task);
+}
+
+void leaders_up(struct sidecar *s)
+{
+	step_all(s, (struct election_event){.type = ELECTION_UP,
+					    .up_timeout_ms = s->lease.timeout_ms});
+}
+
+void leaders_cut(struct sidecar *s)
+{
+	step_all(s, (struct election_event){.type = ELECTION_CUT});
+}
+
+void leaders_expired(struct sidecar *s)
+{
+	step_all(s, (struct election_event){.type = ELECTION_EXPIRED});
+}
+
+static void on_due(struct sidecar *s)
+{
+	struct election_time now = sidecar_time(s);
+
+	s->next_due = ELECTION_NEVER;
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		int64_t due = election_deadline(&s->tasks[k].election, now);
+		if (due <= now.boot_ms)
+			step(s, k, (struct election_event){.type = ELECTION_DEADLINE});
+		else
+			schedule(s, due);
+	}
+}
+
+void leaders_timer(struct sidecar *s, enum timer timer)
+{
+	struct request q = {.type = REQUEST_LEADERS};
+
+	if (timer == TIMER_DUE) {
+		on_due(s);
+		return;
+	}
+	timer_start(s, TIMER_AUDIT, AUDIT_MS);
+	if (s->state == SESSION_UP)
+		ask(s, &q, ASK_AUDIT);
+}

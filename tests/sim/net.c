@@ -1,0 +1,243 @@
+#include "net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "client.h"
+#include "server.h"
+
+struct link {
+	bool cut;
+	int64_t last; /* arrival */
+	struct message *head, **tail;
+};
+
+static struct link up[SIDECARS_MAX][SERVERS_MAX], down[SIDECARS_MAX][SERVERS_MAX];
+static struct link between[SERVERS_MAX][SERVERS_MAX];
+static struct message *spare;
+static struct connection *connections;
+
+/* --- messages ----------------------------------------------------------------------------------- */
+
+struct message *message_new(enum message_type type)
+{
+	struct message *m = spare;
+
+	if (m)
+		spare = m->next;
+	else
+		m = mem_alloc(sizeof(*m));
+	memset(m, 0, sizeof(*m));
+	m->type = type;
+	return m;
+}
+
+void message_free(struct message *m)
+{
+	if (m->type == MESSAGE_REPLY)
+		free(m->reply.list);
+	if (m->type == MESSAGE_TOUCHED)
+		free(m->list);
+	m->next = spare;
+	spare = m;
+}
+
+/* --- links --------------------------------------------------------------------------------------- */
+
+static void link_init(struct link *l)
+{
+	for (struct message *m = l->head, *next; m; m = next) {
+		next = m->next;
+		message_free(m);
+	}
+	*l = (struct link){.tail = &l->head};
+}
+
+void net_reset(void)
+{
+	for (unsigned i = 0; i < SIDECARS_MAX; i++) {
+		for (unsigned s = 0; s < SERVERS_MAX; s++) {
+			link_init(&up[i][s]);
+			link_init(&down[i][s]);
+		}
+	}
+	for (unsigned a = 0; a < SERVERS_MAX; a++)
+		for (unsigned b = 0; b < SERVERS_MAX; b++)
+			link_init(&between[a][b]);
+	while (connections) {
+		struct connection *c = connections;
+		connections = c->next;
+		free(c->queue);
+		free(c);
+	}
+}
+
+static void link_send(struct link *l, struct message *m, int64_t typical, event_fn fn)
+{
+	int64_t at = sim.now + typical / 2 + random_exp(typical / 2) + 1;
+
+	if (at <= l->last)
+		at = l->last + 1;
+	l->last = at;
+	event_at(at, fn, m, 0);
+}
+
+/* True if the message stays in the link: it is cut. */
+static bool link_holds(struct link *l, struct message *m)
+{
+	if (!l->cut)
+		return false;
+	m->next = NULL;
+	*l->tail = m;
+	l->tail = &m->next;
+	return true;
+}
+
+static void link_heal(struct link *l, event_fn fn)
+{
+	l->cut = false;
+	for (struct message *m = l->head, *next; m; m = next) {
+		next = m->next;
+		l->last = l->last >= sim.now ? l->last + 1 : sim.now + 1;
+		event_at(l->last, fn, m, 0);
+	}
+	l->head = NULL;
+	l->tail = &l->head;
+}
+
+static void on_up(void *arg, uint64_t number)
+{
+	struct message *m = arg;
+
+	(void)number;
+	if (!link_holds(&up[m->connection->sidecar][m->connection->server], m))
+		server_receive(m);
+}
+
+static void on_down(void *arg, uint64_t number)
+{
+	struct message *m = arg;
+
+	(void)number;
+	if (!link_holds(&down[m->connection->sidecar][m->connection->server], m))
+		lib_receive(m);
+}
+
+static void on_between(void *arg, uint64_t number)
+{
+	struct message *m = arg;
+
+	(void)number;
+	if (!link_holds(&between[m->from][m->to], m))
+		server_receive(m);
+}
+
+struct connection *net_connect(struct lib *lib, unsigned sidecar, unsigned server)
+{
+	struct connection *c = mem_calloc(1, sizeof(*c));
+
+	c->lib = lib;
+	c->sidecar = sidecar;
+	c->server = server;
+	c->client_open = true;
+	c->next = connections;
+	connections = c;
+	return c;
+}
+
+void net_to_server(struct connection *c, struct message *m)
+{
+	m->connection = c;
+	link_send(&up[c->sidecar][c->server], m, sim.delay_us, on_up);
+}
+
+void net_to_client(struct connection *c, struct message *m)
+{
+	m->connection = c;
+	link_send(&down[c->sidecar][c->server], m, sim.delay_us, on_down);
+}
+
+void net_between(unsigned from, unsigned to, struct message *m)
+{
+	m->from = from;
+	m->to = to;
+	link_send(&between[from][to], m, sim.server_delay_us, on_between);
+}
+
+void net_cut_client(unsigned sidecar, unsigned server, bool cut_up, bool cut_down)
+{
+	up[sidecar][server].cut |= cut_up;
+	down[sidecar][server].cut |= cut_down;
+}
+
+void net_heal_client(unsigned sidecar, unsigned server)
+{
+	link_heal(&up[sidecar][server], on_up);
+	link_heal(&down[sidecar][server], on_down);
+}
+
+bool net_client_linked(unsigned sidecar, unsigned server)
+{
+	return !up[sidecar][server].cut && !down[sidecar][server].cut;
+}
+
+void net_cut_servers(unsigned a, unsigned b)
+{
+	between[a][b].cut = between[b][a].cut = true;
+}
+
+void net_heal_servers(unsigned a, unsigned b)
+{
+	link_heal(&between[a][b], on_between);
+	link_heal(&between[b][a], on_between);
+}
+
+bool net_servers_linked(unsigned a, unsigned b)
+{
+	return a == b || !between[a][b].cut;
+}
+
+/* --- stopped processes ----------------------------------------------------------------------------- */
+
+void inbox_init(struct inbox *in)
+{
+	*in = (struct inbox){.tail = &in->head};
+}
+
+bool inbox_holds(struct inbox *in, struct message *m, event_fn fn)
+{
+	if (in->paused) {
+		m->next = NULL;
+		*in->tail = m;
+		in->tail = &m->next;
+		return true;
+	}
+	if (sim.now < in->ready_at) {
+		event_at(in->ready_at, fn, m, 0);
+		return true;
+	}
+	return false;
+}
+
+/* What was queued comes first, in its order, at one moment. */
+void inbox_resume(struct inbox *in, event_fn fn)
+{
+	in->paused = false;
+	in->ready_at = sim.now + random_range(0, 2 * MS);
+	for (struct message *m = in->head, *next; m; m = next) {
+		next = m->next;
+		event_at(in->ready_at, fn, m, 0);
+	}
+	in->head = NULL;
+	in->tail = &in->head;
+}
+
+void inbox_clear(struct inbox *in)
+{
+	for (struct message *m = in->head, *next; m; m = next) {
+		next = m->next;
+		message_free(m);
+	}
+	inbox_init(in);
+}

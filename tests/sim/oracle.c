@@ -1,0 +1,318 @@
+#include "oracle.h"
+
+#include <string.h>
+
+#include "scenario.h"
+#include "server.h"
+
+struct said {
+	int64_t until; /* true time up to which it may say yes */
+	int64_t token;
+	int64_t claim_token, claim_owner; /* what it knew of the last leader when it claimed */
+};
+
+static struct task_oracle {
+	struct said said[SIDECARS_MAX];
+	int64_t greatest;   /* token that was ever said */
+	int64_t last_until; /* the end of the last yes */
+	uint64_t tokens;
+	int64_t worst_gap;
+	/* the last node deleted by hand */
+	int64_t hand_token, hand_owner;
+	/* before the present change */
+	uint64_t tokens_before;
+	int leader_before;
+} tasks[TASKS_MAX];
+
+static uint64_t requests, requests_before;
+
+void oracle_reset(void)
+{
+	memset(tasks, 0, sizeof(tasks));
+	requests = 0;
+}
+
+void oracle_forget(void)
+{
+	sim.figures.forgotten++;
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		tasks[k].greatest = 0;
+}
+
+int oracle_leader(unsigned task)
+{
+	for (unsigned i = 0; i < sim.n_sidecars; i++)
+		if (tasks[task].said[i].until > sim.now)
+			return (int)i;
+	return -1;
+}
+
+/* --- at every step ------------------------------------------------------------------------------------- */
+
+/* Nobody can wait for an owner that he never heard of: docs/SIMULATION.md. */
+static bool is_excused(const struct task_oracle *t, unsigned now_says, unsigned still_says)
+{
+	const struct said *s = &t->said[now_says];
+
+	return t->said[still_says].token == t->hand_token && s->claim_token != t->hand_token &&
+	       s->claim_owner != t->hand_owner;
+}
+
+static void says_yes(struct sidecar *s, unsigned task, int64_t until)
+{
+	struct task_oracle *t = &tasks[task];
+	struct said *mine = &t->said[s->id];
+	int64_t token = s->tasks[task].election.node.token;
+
+	for (unsigned i = 0; i < sim.n_sidecars; i++) {
+		if (i == s->id || t->said[i].until <= sim.now)
+			continue;
+		if (is_excused(t, s->id, i)) {
+			sim.figures.excused++;
+			t->said[i].until = sim.now;
+			continue;
+		}
+		sim_violation("task %u: sidecar %u leads with token %lld while sidecar %u leads "
+			      "with %lld for %.3f s more",
+			      task, s->id, (long long)token, i, (long long)t->said[i].token,
+			      (double)(t->said[i].until - sim.now) / 1e6);
+	}
+	if (token < t->greatest)
+		sim_violation("task %u: sidecar %u leads with token %lld after %lld was seen", task,
+			      s->id, (long long)token, (long long)t->greatest);
+	if (token > t->greatest) {
+		sim.figures.elections++;
+		t->tokens++;
+		t->greatest = token;
+	}
+	if (t->last_until < sim.now && sim.now - t->last_until > t->worst_gap)
+		t->worst_gap = sim.now - t->last_until;
+	mine->token = token;
+	mine->until = until;
+	if (until > t->last_until)
+		t->last_until = until;
+}
+
+void oracle_role(struct sidecar *s, unsigned task)
+{
+	enum election_state state = s->tasks[task].election.state;
+	struct said *mine = &tasks[task].said[s->id];
+	bool role = state == ELECTION_LEADING ||
+		    (state == ELECTION_RELEASING && sim.options.plant == PLANT_LATE_RELEASE);
+
+	if (role && s->running && session_lease_left(s) > 0) {
+		says_yes(s, task, clock_when(&s->clock, s->lease.deadline_ms * MS));
+		return;
+	}
+	if (mine->until > sim.now) {
+		mine->until = sim.now;
+		tasks[task].last_until = sim.now;
+	}
+}
+
+void oracle_lease(struct sidecar *s)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		oracle_role(s, k);
+}
+
+void oracle_dead(struct sidecar *s)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		struct said *mine = &tasks[k].said[s->id];
+		if (mine->until <= sim.now)
+			continue;
+		mine->until = sim.now;
+		tasks[k].last_until = sim.now;
+	}
+}
+
+void oracle_claims(struct sidecar *s, unsigned task)
+{
+	const struct election *e = &s->tasks[task].election;
+	struct said *mine = &tasks[task].said[s->id];
+
+	mine->claim_token = e->node.token;
+	mine->claim_owner = e->node.owner;
+	if (!(s->tasks_mask >> task & 1) || !e->view.candidate ||
+	    (!s->ready && sim.options.plant != PLANT_EARLY_CANDIDATE))
+		sim_violation("task %u: sidecar %u claims and is no candidate", task, s->id);
+}
+
+void oracle_asked(enum ask what)
+{
+	if (what != ASK_CONFIRM && what != ASK_TOUCH && what != ASK_AUDIT)
+		requests++;
+}
+
+void oracle_unknown(const struct request *q, int64_t session)
+{
+	int leader = servers_leader();
+	bool done = false;
+
+	if (leader < 0)
+		return;
+	const struct tree *t = &servers[leader].tree;
+	for (unsigned i = 0; i < q->n_ops; i++) {
+		const struct op *op = &q->ops[i];
+		if (op->type == OP_CREATE_LEADER)
+			done = t->leaders[op->target].exists &&
+			       t->leaders[op->target].owner == session;
+		else if (op->type == OP_DELETE_LEADER)
+			done = !t->leaders[op->target].exists;
+		else if (op->type == OP_CREATE_WORKER)
+			done = tree_has_worker(t, op->target);
+		else if (op->type == OP_CHECK_WORKER && q->n_ops == 1)
+			return;
+	}
+	sim.figures.faults[done ? FAULT_UNKNOWN_DONE : FAULT_UNKNOWN_NOT]++;
+}
+
+void oracle_hand(unsigned task)
+{
+	int leader = servers_leader();
+
+	if (leader < 0 || !servers[leader].prepared.leaders[task].exists)
+		return;
+	tasks[task].hand_token = servers[leader].prepared.leaders[task].czxid;
+	tasks[task].hand_owner = servers[leader].prepared.leaders[task].owner;
+}
+
+/* --- at rest --------------------------------------------------------------------------------------------- */
+
+/* The fleet as it is registered, which everybody should see alike. */
+static void build_fleet(struct fleet *f)
+{
+	const struct tree *t = &servers[servers_leader()].tree;
+
+	fleet_init(f);
+	fleet_set_tasks(f, task_names, sim.n_tasks);
+	for (size_t i = 0; i < t->n_workers; i++) {
+		uint32_t record = t->workers[i].record;
+		struct member *m = fleet_add(f, worker_of(record), t->workers[i].session, 0);
+		if (m)
+			m->drained = drained_now >> records[record].sidecar & 1;
+	}
+}
+
+/* Whether this sidecar may go on leading, by the rules of who is best and who yields. */
+static bool may_lead(const struct fleet *f, unsigned task, unsigned sidecar)
+{
+	struct contest contest = task_contest(task);
+	const struct sidecar *s = &sidecars[sidecar];
+
+	if (!s->running || !s->self)
+		return false;
+	struct standing standing = fleet_stand(f, &contest, task, records[s->self].id);
+	if (!standing.self_candidate)
+		return false;
+	if (standing.best == standing.self)
+		return true;
+	switch (task_configs[task].yield) {
+	case ELECTION_YIELD_RANK: return false;
+	case ELECTION_YIELD_VERSION: return !standing.best_is_newer;
+	case ELECTION_YIELD_NEVER: return true;
+	}
+	return false;
+}
+
+static const char *task_at_rest(const struct fleet *f, unsigned task, int64_t *ret_until)
+{
+	struct contest contest = task_contest(task);
+	int leader = oracle_leader(task);
+	const char *reason;
+	int64_t at;
+
+	if (!fleet_stand(f, &contest, task, "").best)
+		return leader < 0 ? NULL : "a task is led by no candidate";
+	if (leader < 0)
+		return "a task is led by nobody";
+	if (may_lead(f, task, (unsigned)leader))
+		return NULL;
+	struct sidecar *s = &sidecars[leader];
+	struct election_time now = sidecar_time(s);
+	if (election_yield_at(&s->tasks[task].election, now, &at, &reason) && at > now.boot_ms)
+		*ret_until = sim.now + (at - now.boot_ms) * MS * 101 / 100;
+	return "a task is not led by its best candidate";
+}
+
+const char *oracle_at_rest(int64_t *ret_until)
+{
+	const char *problem = NULL;
+	struct fleet f;
+
+	*ret_until = 0;
+	if (servers_leader() < 0)
+		return "no server leads";
+	for (unsigned i = 0; i < sim.n_sidecars; i++)
+		if (sidecars[i].running && sidecars[i].state != SESSION_UP)
+			return "a sidecar is not connected";
+	build_fleet(&f);
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		int64_t until = 0;
+		const char *one = task_at_rest(&f, k, &until);
+		if (one && (until == 0 || !problem))
+			problem = one;
+		if (until > *ret_until)
+			*ret_until = until;
+	}
+	fleet_done(&f);
+	sim.figures.checks++;
+	return problem;
+}
+
+/* --- around one change ------------------------------------------------------------------------------------- */
+
+void oracle_before(void)
+{
+	requests_before = requests;
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		tasks[k].tokens_before = tasks[k].tokens;
+		tasks[k].leader_before = oracle_leader(k);
+		tasks[k].worst_gap = 0;
+	}
+}
+
+static void note_gap(enum change what, const struct task_oracle *t)
+{
+	int64_t gap = t->worst_gap;
+
+	if (t->leader_before < 0 || gap == 0)
+		return;
+	if (what == CHANGE_KILL)
+		gap -= sim.timeout_ms * MS;
+	int64_t *worst = what == CHANGE_KILL    ? &sim.figures.worst_kill
+			 : what == CHANGE_LEAVE ? &sim.figures.worst_leave
+						: &sim.figures.worst_yield;
+	if (gap > *worst)
+		*worst = gap;
+}
+
+void oracle_after(enum change what)
+{
+	unsigned running = 0;
+	struct fleet f;
+
+	build_fleet(&f);
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		struct task_oracle *t = &tasks[k];
+		uint64_t moves = t->tokens - t->tokens_before;
+		bool stays = t->leader_before >= 0 && may_lead(&f, k, (unsigned)t->leader_before);
+		if (moves > 1 || (moves > 0 && stays && what != CHANGE_KILL))
+			sim_violation("task %u moved %llu times for one change%s", k,
+				      (unsigned long long)moves,
+				      stays ? ", and its leader was still the best" : "");
+		note_gap(what, t);
+	}
+	fleet_done(&f);
+	for (unsigned i = 0; i < sim.n_sidecars; i++)
+		running += sidecars[i].running;
+	double per_worker = (double)(requests - requests_before) / (running ? running : 1);
+	sim.figures.changes++;
+	sim.figures.sum_requests += per_worker;
+	if (per_worker > sim.figures.worst_requests)
+		sim.figures.worst_requests = per_worker;
+	/* A list, the records it names, and for each task a few reads, a claim and a release. */
+	if (per_worker > 10 + running + 8 * sim.n_tasks)
+		sim_violation("%.0f requests per worker for one change", per_worker);
+}

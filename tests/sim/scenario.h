@@ -1,0 +1,18 @@
+/* What happens to the fleet: storms of faults, and quiet times with one change after the other. */
+#ifndef TESTS_SIM_SCENARIO_H
+#define TESTS_SIM_SCENARIO_H
+
+#include "sim.h"
+
+/* Draws the fleet from the seed and starts it. */
+void scenario_begin(void);
+
+/* faults.c: one at random, healed by itself after a while; and all healed at once. */
+void fault_inject(void);
+void faults_heal(void);
+void faults_reset(void);
+/* The sidecars that are drained, as decided; each hears of it a little later. */
+extern uint64_t drained_now;
+void drain(unsigned sidecar, bool on);
+
+#endif

@@ -1,0 +1,222 @@
+/* As src/daemon/session.c: connects, confirms, keeps the lease, begins anew after expiry. */
+#include "oracle.h"
+
+#define RELOOKUP_MS    10000
+#define PROBE_GRACE_MS 3000
+
+int64_t session_lease_left(const struct sidecar *s)
+{
+	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, sidecar_ms(s));
+}
+
+/* --- the lease ------------------------------------------------------------------------------------------- */
+
+static void extend_lease(struct sidecar *s, int64_t sent_ms)
+{
+	struct lease *l = &s->lease;
+	enum plant plant = sim.options.plant;
+
+	if (plant == PLANT_NO_MARGIN && sent_ms + l->timeout_ms > l->deadline_ms)
+		l->deadline_ms = sent_ms + l->timeout_ms;
+	else if (plant == PLANT_LEASE_RECEIVED)
+		lease_confirm(l, sidecar_ms(s));
+	else if (plant == PLANT_LEASE_MARGIN || plant == PLANT_LEASE_READS)
+		lease_confirm(l, sent_ms);
+	else
+		lease_commit(l, sent_ms);
+	oracle_lease(s);
+}
+
+void session_confirm(struct sidecar *s)
+{
+	struct request q = {.type = REQUEST_MULTI,
+			    .ops = {{OP_CHECK_WORKER, s->registration, -1}},
+			    .n_ops = 1};
+
+	if (s->registration && (s->state == SESSION_CONNECTED || s->state == SESSION_UP))
+		ask(s, &q, ASK_CONFIRM);
+}
+
+void session_confirmed(struct sidecar *s, int64_t sent_ms)
+{
+	extend_lease(s, sent_ms);
+	if (s->state != SESSION_CONNECTED)
+		return;
+	TRACE("sidecar %u is up", s->id);
+	s->state = SESSION_UP;
+	leaders_up(s);
+	registry_up(s);
+}
+
+/* While nothing is led, a read keeps the session's signs of life fresh. */
+static void touch(struct sidecar *s)
+{
+	struct request q = {
+		.type = REQUEST_EXISTS, .target = WATCH_WORKERS, .record = s->registration};
+
+	if (s->registration && s->state == SESSION_UP)
+		ask(s, &q, ASK_TOUCH);
+}
+
+void session_unregistered(struct sidecar *s)
+{
+	if (!s->registration)
+		return;
+	TRACE("sidecar %u finds its registration gone", s->id);
+	s->registration = 0;
+	registry_connected(s);
+}
+
+void session_set_leading(struct sidecar *s, bool leading)
+{
+	bool before = s->leading;
+
+	s->leading = leading;
+	if (leading && !before)
+		session_confirm(s);
+}
+
+void session_heard(struct sidecar *s, const struct item *item)
+{
+	if (item->reply.code == CODE_UNKNOWN)
+		return;
+	lease_heard(&s->lease, item->asked.sent_ms, sidecar_ms(s));
+	if (sim.options.plant == PLANT_LEASE_READS)
+		extend_lease(s, item->asked.sent_ms);
+}
+
+void session_reply(struct sidecar *s, const struct item *item)
+{
+	if (item->asked.what == ASK_TOUCH)
+		return;
+	if (item->reply.code == CODE_OK)
+		session_confirmed(s, item->asked.sent_ms);
+	else if (item->reply.code == CODE_NO_NODE)
+		session_unregistered(s);
+}
+
+/* --- connections ----------------------------------------------------------------------------------------- */
+
+static void end_session(struct sidecar *s)
+{
+	if (sim.options.plant != PLANT_ADOPT)
+		lease_end(&s->lease);
+	s->session = 0;
+	s->registration = 0;
+	s->leading = false;
+	if (sim.options.plant == PLANT_ADOPT)
+		leaders_cut(s);
+	else
+		leaders_expired(s);
+	registry_expired(s);
+	oracle_lease(s);
+}
+
+static void end_probe(struct sidecar *s)
+{
+	lib_close(&s->probe, true);
+	s->probe_connected = false;
+}
+
+static void on_probe(void *arg, const struct item *item)
+{
+	struct sidecar *s = arg;
+
+	if (item->kind != ITEM_CONNECTED || s->probe_connected)
+		return;
+	s->probe_connected = true;
+	timer_start(s, TIMER_SESSION, PROBE_GRACE_MS);
+}
+
+static void on_connected(struct sidecar *s)
+{
+	end_probe(s);
+	timer_stop(s, TIMER_SESSION);
+	if (s->session != s->lib.session) {
+		s->session = s->lib.session;
+		lease_open(&s->lease, s->lib.timeout_ms, s->opened_ms);
+	} else {
+		lease_moved(&s->lease);
+	}
+	TRACE("sidecar %u is connected to %u, session %lld", s->id, s->lib.connection->server,
+	      (long long)s->session);
+	s->state = SESSION_CONNECTED;
+	timer_start(s, TIMER_CONFIRM, lease_interval(s->lease.timeout_ms));
+	if (sim.options.plant == PLANT_EARLY_UP && s->registration) {
+		s->state = SESSION_UP;
+		leaders_up(s);
+		registry_up(s);
+	}
+	if (s->registration)
+		session_confirm(s);
+	else
+		registry_connected(s);
+}
+
+void session_item(struct sidecar *s, const struct item *item)
+{
+	if (item->kind == ITEM_CONNECTED) {
+		if (s->lib.state == LIB_CONNECTED)
+			on_connected(s);
+		return;
+	}
+	if (item->kind == ITEM_CONNECTING) {
+		TRACE("sidecar %u is cut", s->id);
+		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP) {
+			registry_cut(s);
+			leaders_cut(s);
+		}
+		s->state = SESSION_CONNECTING;
+		timer_start(s, TIMER_SESSION, RELOOKUP_MS);
+		return;
+	}
+	TRACE("sidecar %u hears that its session has expired", s->id);
+	end_probe(s);
+	s->state = SESSION_CONNECTING;
+	end_session(s);
+	lib_close(&s->lib, false);
+	timer_start(s, TIMER_SESSION, 0);
+}
+
+static void on_retry(struct sidecar *s)
+{
+	if (s->probe_connected) {
+		TRACE("sidecar %u gives its session up", s->id);
+		end_session(s);
+		lib_close(&s->lib, false);
+		end_probe(s);
+	}
+	if (s->lib.state == LIB_CLOSED) {
+		session_open(s);
+		timer_start(s, TIMER_SESSION, RELOOKUP_MS);
+		return;
+	}
+	if (s->session != 0 && session_lease_left(s) == 0 && s->probe.state == LIB_CLOSED)
+		lib_open(&s->probe, s->id, on_probe, s);
+	if (!s->probe_connected)
+		timer_start(s, TIMER_SESSION, RELOOKUP_MS);
+}
+
+void session_timer(struct sidecar *s, enum timer timer)
+{
+	if (timer == TIMER_SESSION) {
+		if (s->state == SESSION_CONNECTING)
+			on_retry(s);
+		return;
+	}
+	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
+		return;
+	timer_start(s, TIMER_CONFIRM, lease_interval(s->lease.timeout_ms));
+	if (s->leading || s->state == SESSION_CONNECTED)
+		session_confirm(s);
+	else
+		touch(s);
+}
+
+void session_stop(struct sidecar *s)
+{
+	s->state = SESSION_CLOSED;
+	lease_end(&s->lease);
+	lib_close(&s->lib, true);
+	end_probe(s);
+}
