@@ -1,5 +1,7 @@
 #include "core/lease.h"
 
+#include <string.h>
+
 /*
  * The server forgets a session no sooner than its timeout after the last sign of life that it got,
  * and it got ours no sooner than we sent it: until sent + T nobody else can have been given the
@@ -41,4 +43,54 @@ int64_t lease_margin(int64_t timeout_ms)
 int64_t lease_interval(int64_t timeout_ms)
 {
 	return timeout_ms / 6;
+}
+
+/* --- the stricter rule -------------------------------------------------------------------------- */
+
+/* A clock 1 % off, and what a message may be late. */
+static int64_t slack(const struct lease *l)
+{
+	return l->timeout_ms / 100 + 100;
+}
+
+void lease_open(struct lease *l, int64_t timeout_ms, int64_t opened_ms)
+{
+	lease_begin(l, timeout_ms);
+	l->alive_ms = opened_ms;
+}
+
+void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms)
+{
+	if (l->n_heard > 0 &&
+	    sent_ms - l->heard[l->n_heard - 1].sent_ms < l->timeout_ms / LEASE_HEARD_MAX)
+		return;
+	if (l->n_heard == LEASE_HEARD_MAX) {
+		l->n_heard--;
+		memmove(l->heard, l->heard + 1, l->n_heard * sizeof(l->heard[0]));
+	}
+	l->heard[l->n_heard].sent_ms = sent_ms;
+	l->heard[l->n_heard++].heard_ms = now_ms;
+}
+
+void lease_moved(struct lease *l)
+{
+	if (l->n_heard > 0 && l->heard[l->n_heard - 1].sent_ms > l->alive_ms)
+		l->alive_ms = l->heard[l->n_heard - 1].sent_ms;
+}
+
+void lease_commit(struct lease *l, int64_t sent_ms)
+{
+	/* By default no server grants a timeout of less than two ticks. */
+	int64_t before = sent_ms - l->timeout_ms / 4 - slack(l);
+
+	for (size_t i = l->n_heard; i > 0; i--) {
+		if (l->heard[i - 1].heard_ms > before)
+			continue;
+		if (l->heard[i - 1].sent_ms > l->alive_ms)
+			l->alive_ms = l->heard[i - 1].sent_ms;
+		break;
+	}
+	if (l->timeout_ms > 0 && l->alive_ms > 0 &&
+	    l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
+		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
 }

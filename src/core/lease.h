@@ -2,11 +2,20 @@
 #ifndef ZKLEADER_CORE_LEASE_H
 #define ZKLEADER_CORE_LEASE_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#define LEASE_HEARD_MAX 24 /* signs of life that are remembered, spaced by T/24 at least */
 
 struct lease {
 	int64_t timeout_ms;  /* negotiated session timeout; 0 while there is no session */
 	int64_t deadline_ms; /* CLOCK_BOOTTIME; 0: none */
+	/* What follows is for the stricter rule alone. */
+	int64_t alive_ms; /* the quorum's leader has heard of a sign of life not older than this */
+	struct {
+		int64_t sent_ms, heard_ms;
+	} heard[LEASE_HEARD_MAX]; /* oldest first */
+	size_t n_heard;
 };
 
 /* A new session with its negotiated timeout: nothing is confirmed yet. */
@@ -25,5 +34,21 @@ int64_t lease_left(const struct lease *l, int64_t now_ms);
 int64_t lease_margin(int64_t timeout_ms);
 /* How often to confirm while leading: T/6. */
 int64_t lease_interval(int64_t timeout_ms);
+
+/*
+ * The stricter rule. A committed write proves only that the session lived when it was committed. What
+ * puts its expiry off are signs of life that the quorum's leader hears of: the server to which the
+ * client is connected reports those that it got every tick/2, and not with the writes that it passes
+ * on. So a write that is committed proves that what was answered more than a tick/2 before it was sent
+ * has been reported, and the lease counts from when that was sent.
+ */
+/* A new session, granted by the quorum after opened_ms, when the client library was set to work. */
+void lease_open(struct lease *l, int64_t timeout_ms, int64_t opened_ms);
+/* Any request of this session, a read too, was answered: sent at sent_ms, heard of at now_ms. */
+void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
+/* The session goes on over another connection, to which the quorum's leader has agreed. */
+void lease_moved(struct lease *l);
+/* As lease_confirm(). */
+void lease_commit(struct lease *l, int64_t sent_ms);
 
 #endif
