@@ -512,6 +512,14 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 			return;
 		}
 	}
+	/*
+	 * On a handle whose session has ended, the library frees an uninitialised pointer for each
+	 * operation but the first. It may still end between here and there; then free() aborts.
+	 */
+	if (is_unrecoverable(zk->handle)) {
+		reply_ready(request_new(zk, 0, fn, arg), ZINVALIDSTATE);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct zk_op *op = &ops[i];
 		const char *data = op->len > 0 ? op->data : "";
@@ -530,6 +538,15 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 		}
 	}
 	struct request *r = request_new(zk, n, fn, arg);
+	/*
+	 * The same happens on a handle whose session has expired, of which we may not have heard yet. From
+	 * connected to expired it has to lose the connection and make another, which takes longer than
+	 * from here to the end of the call.
+	 */
+	if (zoo_state(zk->handle) != ZOO_CONNECTED_STATE) {
+		reply_ready(r, ZCONNECTIONLOSS);
+		return;
+	}
 	sent(r, zoo_amulti(zk->handle, (int)n, list, r->results, on_multi, r));
 }
 
