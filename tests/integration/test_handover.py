@@ -64,6 +64,26 @@ def test_a_leader_that_was_stopped_past_its_lease_never_says_yes_afterwards(flee
     assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
 
 
+def test_leaders_that_wake_up_to_deleted_nodes_and_expired_sessions_lead_anew(fleet, zk):
+    # All at once, so that their threads get in each other's way: what they believe is wrong by then.
+    tasks = [f"due-{i}" for i in range(12)]
+    leaders = [fleet.sidecar(t, tasks=[t], session_timeout="1s") for t in tasks]
+    wait_until(lambda: all(s.leads(s.name) for s in leaders), what="all lead")
+    for _ in range(3):
+        tokens = zk.tokens()
+        for sidecar in leaders:
+            sidecar.pause()
+        transaction = zk.client.transaction()
+        for task in tasks:
+            transaction.delete(zk.path("leaders", task))
+        transaction.commit()
+        wait_until(lambda: zk.workers() == {}, what="all sessions have expired")
+        for sidecar in leaders:
+            sidecar.resume()
+        wait_until(lambda: all(s.leads(s.name) for s in leaders), what="all lead")
+        assert all(zk.tokens()[t] > tokens[t] for t in tasks)
+
+
 def test_a_leader_cut_off_stops_saying_yes_before_another_says_it(fleet, zk, server):
     proxy = Proxy(server.port)
     try:

@@ -63,6 +63,7 @@ class Sidecar:
         self.expected_exit = False  # the test has seen to its end
         self.extra_env = env or {}
         self.command = []
+        self.last_log = ""
         self.socket = folder / "s"
         self.config_file = folder / "zkleader.conf"
         self.task_dir = folder / "conf.d"
@@ -161,6 +162,7 @@ class Sidecar:
                     wrong.append(f"ended with {code}")
             elif not self.expected_exit:
                 wrong.append(f"ended by itself with {code}")
+        self.last_log = self.log()  # for the report, which is made when the folder is gone
         return [f"{self.name}: {w}" for w in wrong + sanitizer_reports(self.folder)]
 
     # --- questions
@@ -203,7 +205,7 @@ class Sidecar:
         return self.status()["id"]
 
     def log(self):
-        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else self.last_log
 
     def log_tail(self):
         log = self.log()
