@@ -78,7 +78,7 @@ CORE   := version rank fleet lease election tick
 WIRE   := reader pack record rpc
 DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions runs ledger files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
-	command ask list tasks status explain watch reload help
+	command ask list tasks status explain watch run job guard tree terminal signals history reload help
 
 BASE_LIBS   :=
 CORE_LIBS   :=

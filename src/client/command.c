@@ -12,9 +12,9 @@
 #define NAME_MAX_   32 /* longer words are no typing errors */
 
 static const struct command *const commands[] = {
-	&command_list,	  &command_tasks,   &command_status,
-	&command_explain, &command_watch,   &command_reload,
-	&command_help,	  &command_version, NULL,
+	&command_list, &command_tasks,	 &command_status, &command_explain, &command_watch,
+	&command_run,  &command_history, &command_reload, &command_help,    &command_version,
+	NULL,
 };
 
 static const struct option_spec global[] = {
@@ -126,7 +126,9 @@ void command_usage(const struct output *o, const struct command *command)
 	if (command)
 		print_options(o, command->options);
 	print_options(o, global);
-	fputs("\nexit: 0 done, 2 no sidecar or no answer, 3 misuse\n", o->out);
+	fprintf(o->out, "\nexit: %s\n",
+		command && command->exits ? command->exits
+					  : "0 done, 2 no sidecar or no answer, 3 misuse");
 }
 
 static void take_own(struct context *c, int id, const char *value)
@@ -170,6 +172,8 @@ static int take(struct invocation *i, struct options *options, int id, const cha
 		if (!c->command)
 			return take_command(c, options, value);
 		c->args[c->n_args++] = value;
+		if (!options->only_operands)
+			c->n_before = c->n_args;
 		return 0;
 	case 's':
 		if (value[0] == '\0') {

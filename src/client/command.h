@@ -18,9 +18,10 @@ struct context;
 
 struct command {
 	const char *name;
-	const char *args; /* for the help; "" for none */
-	const char *help; /* one line */
-	const char *more; /* what the help of the command adds, or NULL */
+	const char *args;  /* for the help; "" for none */
+	const char *help;  /* one line */
+	const char *more;  /* what the help of the command adds, or NULL */
+	const char *exits; /* what its help says of exit codes; NULL: as of every command */
 	size_t min_args, max_args;
 	const struct option_spec *options; /* besides those of every command; NULL: none */
 	int (*run)(struct context *c);	   /* returns the exit code */
@@ -31,6 +32,7 @@ struct context {
 	const char *socket; /* NULL: the default */
 	const char **args;  /* what follows the command's name, without options */
 	size_t n_args;
+	size_t n_before; /* how many of them come before "--"; all, where there is none */
 	const char *values[COMMAND_OPTIONS_MAX]; /* for each of command->options: its value, "" if
 						    it takes none; NULL: not given */
 	struct output output;
@@ -43,6 +45,8 @@ extern const struct command command_tasks;
 extern const struct command command_status;
 extern const struct command command_explain;
 extern const struct command command_watch;
+extern const struct command command_run;
+extern const struct command command_history;
 extern const struct command command_reload;
 extern const struct command command_help;
 extern const struct command command_version;

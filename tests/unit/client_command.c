@@ -210,7 +210,7 @@ Test(command, misuse)
 	} cases[] = {
 		{{"lst"}, "zkleader: unknown command \"lst\": did you mean \"list\"?\n"},
 		{{"xyz\033"}, "zkleader: unknown command \"xyz\\x1b\": zkleader help lists them\n"},
-		{{"run"}, "zkleader: unknown command \"run\": zkleader help lists them\n"},
+		{{"frob"}, "zkleader: unknown command \"frob\": zkleader help lists them\n"},
 		{{"--nope"}, "zkleader: unknown option --nope: zkleader -h lists them\n"},
 		{{"--wide"}, "zkleader: unknown option --wide: zkleader -h lists them\n"},
 		{{"list", "-x"}, "zkleader: unknown option -x: zkleader list -h lists them\n"},
@@ -247,6 +247,13 @@ Test(command, options_before_and_behind_the_command)
 	cr_expect(!i.context.output.json && i.context.output.color);
 	cr_assert_eq(i.context.n_args, 3);
 	cr_expect_str_eq(i.context.args[2], "--json");
+	invocation_done(&i);
+	cr_assert_eq(command_parse(ARGV("run", "t", "-E", "3", "--", "a", "-E", "--", "b"), &o, &i),
+		     0);
+	cr_assert_eq(i.context.n_args, 5);
+	cr_expect_eq(i.context.n_before, 1);
+	cr_expect_str_eq(i.context.args[3], "--");
+	cr_expect_null(i.context.args[5]);
 	invocation_done(&i);
 }
 
@@ -291,7 +298,7 @@ Test(command, no_sidecar)
 
 	setenv(ZKLEADER_SOCKET_ENV, "/nonexistent", 1);
 	for (const struct command *const *c = command_all(); *c; c++)
-		if (*c != &command_help && *c != &command_version)
+		if (*c != &command_help && *c != &command_version && *c != &command_run)
 			expect(run_with(ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL), 0,
 					false),
 			       2, "",
@@ -325,22 +332,23 @@ Test(command, answers_with_nothing_in_them)
 {
 	static const char *const answers[] = {
 		"{\"workers\":[1,{},[],null],\"tasks\":[1,{},[],null],\"status\":{},"
-		"\"explain\":{},\"reload\":{}}",
+		"\"explain\":{},\"reload\":{},\"history\":[1,{},[],null]}",
 		"{\"workers\":[{\"id\":1,\"version\":null,\"tasks\":7,\"since\":{}}],"
 		"\"tasks\":[{\"task\":[],\"leader\":1,\"token\":\"x\",\"since\":-1}],"
 		"\"status\":{\"session\":1,\"problems\":[1,{}],\"leads\":\"x\"},"
 		"\"explain\":{\"reason\":1,\"ranking\":[1,{}]},"
-		"\"reload\":{\"changes\":[1,{}],\"problems\":[]}}",
+		"\"reload\":{\"changes\":[1,{}],\"problems\":[]},"
+		"\"history\":[{\"tick\":1,\"started_at\":{}},{\"tick\":\"x\"},{\"tick\":[]}]}",
 	};
 
 	for (size_t a = 0; a < 2; a++) {
 		for (const struct command *const *c = command_all(); *c; c++) {
 			struct outcome r;
 
-			if (*c == &command_watch)
+			if (*c == &command_watch || *c == &command_run)
 				continue;
 			r = run(answers[a], 80, true,
-				ARGV((*c)->name, *c == &command_explain ? "t" : NULL));
+				ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL));
 			cr_expect_leq(r.code, 3, "%s", (*c)->name);
 			cr_expect_gt(strlen(r.out), 0, "%s", (*c)->name);
 			free(r.out);
@@ -614,6 +622,111 @@ Test(watch, json)
 		json_decref(object);
 	}
 	cr_expect_eq(n, 4);
+	free(r.out);
+	free(r.err);
+}
+
+/* --- history -------------------------------------------------------------------------------------------- */
+
+#define RECORD(tick, state, started, ended, status)                                                \
+	"{\"tick\":\"2026-11-20T" tick "Z\",\"state\":\"" state                                    \
+	"\",\"id\":\"i\",\"hostname\":\"app01\",\"token\":42,\"attempt\":1,\"started_at\":\"2026-" \
+	"11-20T" started "Z\",\"ended_at\":" ended ",\"exit_status\":" status "}"
+#define AT(time) "\"2026-11-20T" time "Z\""
+
+Test(history, text)
+{
+	expect(run("{\"history\":[" RECORD("02:00:00", "ok", "02:00:01", AT("02:00:06"), "0") "," RECORD(
+			   "02:01:00", "failed", "02:01:01", AT("02:03:01"),
+			   "7") "," RECORD("02:04:00", "lost", "02:04:00", AT("02:04:00"),
+					   "null") "," RECORD("02:05:00", "claimed", "02:05:00",
+							      "null",
+							      "null") "," RECORD("02:06:00",
+										 "running",
+										 "02:06:00", "null",
+										 "null") "]}",
+		   0, false, ARGV("history", "t")),
+	       0,
+	       "TICK                 STATE   NODE  START                DURATION ATTEMPT EXIT "
+	       "TOKEN\n"
+	       "2026-11-20T02:00:00Z ok      app01 2026-11-20T02:00:01Z       5s       1    0    "
+	       "42\n"
+	       "2026-11-20T02:01:00Z failed  app01 2026-11-20T02:01:01Z       2m       1    7    "
+	       "42\n"
+	       "2026-11-20T02:02:00Z missed  -     -                           -       -    -     "
+	       "-\n"
+	       "2026-11-20T02:03:00Z missed  -     -                           -       -    -     "
+	       "-\n"
+	       "2026-11-20T02:04:00Z lost    app01 2026-11-20T02:04:00Z       0s       1    -    "
+	       "42\n"
+	       "2026-11-20T02:05:00Z claimed app01 2026-11-20T02:05:00Z        -       1    -    "
+	       "42\n"
+	       "2026-11-20T02:06:00Z running app01 2026-11-20T02:06:00Z   23h54m       1    -    "
+	       "42\n",
+	       "");
+	expect(run("{\"history\":[]}", 0, false, ARGV("history", "t")), 0,
+	       "no runs of t are recorded\n", "");
+}
+
+static size_t count_missed(const char *const *ticks, bool *ret_more)
+{
+	char json[2000] = "{\"history\":[";
+	struct outcome r;
+	size_t n = 0;
+
+	for (; *ticks; ticks++)
+		sprintf(json + strlen(json), "{\"tick\":\"2026-11-%sZ\",\"state\":\"ok\"}%s",
+			*ticks, ticks[1] ? "," : "");
+	r = run(strcat(json, "]}"), 0, false, ARGV("history", "t"));
+	cr_expect_eq(r.code, 0);
+	*ret_more = strstr(r.out, "\nand 1435 more ") != NULL;
+	for (const char *p = r.out; (p = strstr(p, "missed")); p++)
+		n++;
+	free(r.out);
+	free(r.err);
+	return n;
+}
+
+Test(history, missed)
+{
+	static const struct {
+		const char *ticks[8];
+		size_t missed;
+		bool more;
+	} cases[] = {
+		{{"20T02:00:00", "20T02:02:00"}, 0, false}, /* too few to say */
+		{{"20T02:00:00", "20T02:01:00", "20T02:03:00"},
+		 0,
+		 false}, /* no distance is the usual */
+		{{"20T02:00:00", "20T02:01:00", "20T02:02:00", "20T02:04:00"}, 1, false},
+		{{"20T02:00:00", "20T02:01:00", "20T02:02:00", "20T02:03:30"}, 0, false},
+		{{"20T02:00:00", "20T02:01:00", "20T02:02:00", "20T02:02:00"}, 0, false},
+		{{"20T02:00:00", "20T02:01:00", "20T02:02:00", "20T02:08:00"}, 5, false},
+		{{"20T02:00:00", "20T02:01:00", "20T02:02:00", "21T02:02:00"}, 5, true},
+		{{"20T02:00:00", "21T02:00:00", "22T02:00:00", "25T02:00:00", "26T02:00:00"},
+		 2,
+		 false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool more;
+
+		cr_expect_eq(count_missed(cases[i].ticks, &more), cases[i].missed, "case %zu", i);
+		cr_expect_eq(more, cases[i].more, "case %zu", i);
+	}
+}
+
+Test(history, json)
+{
+	struct outcome r =
+		run("{\"history\":[" RECORD("02:00:00", "ok", "02:00:01", AT("02:00:06"), "0") "]}",
+		    0, false, ARGV("history", "t", "--json"));
+	json_t *json = json_loads(r.out, 0, NULL);
+
+	cr_expect_eq(r.code, 0);
+	cr_expect_eq(json_array_size(json), 1);
+	cr_expect_eq(json_object_size(json_array_get(json, 0)), 9);
+	json_decref(json);
 	free(r.out);
 	free(r.err);
 }

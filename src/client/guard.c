@@ -1,0 +1,355 @@
+/*
+ * The guard: parent of the job, and of whatever the job leaves behind. It holds the lease's timer
+ * and renews the lease, so that neither the end nor a stop of the process that was called, nor that
+ * of the sidecar, lets the job outlive the leadership. It has a process group of its own, so that what
+ * is sent to the caller's does not reach it.
+ *
+ *	running --the job's leader ends, or the leadership--> ending --no process is left--> over
+ *
+ * While it is ending, everything gets a TERM once and KILLs from kill_at on. The lease's deadline
+ * bounds both.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "client/async.h"
+#include "client/fields.h"
+#include "client/job.h"
+#include "client/printable.h"
+#include "client/tree.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
+
+#define KILL_FIRST_MS 10 /* until the next KILL, for what was born meanwhile; doubled each time */
+#define KILL_LAST_MS  1000
+
+struct guard {
+	struct job *job;
+	struct job_shared *shared;
+	int control; /* -1: the process that was called is gone */
+	int timer;
+	int children; /* signalfd(2) of SIGCHLD */
+	pid_t leader; /* the command */
+	bool ended;   /* the command has, and its status is known */
+	bool ending;
+	int64_t kill_at; /* while ending */
+	bool killing;
+	int64_t kill_pause_ms;
+	bool connected;
+	int64_t renew_at;
+	int64_t renew_sent_ms;
+	uint32_t renew_id; /* 0: none is on its way */
+};
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- starting ------------------------------------------------------------------------------------- */
+
+/* In the job's own process. All signals are blocked still, SIGTTOU among them. */
+_Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
+{
+	char name[200];
+	char *const *argv;
+	int e;
+
+	setpgid(0, 0);
+	job->shared->group = getpid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != guard)
+		_exit(128 + SIGKILL);
+	if (foreground)
+		terminal_give(&job->terminal, getpid());
+	signals_restore(job->signals);
+	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() changes nothing, but says it might */
+	execvp(argv[0], argv);
+	e = errno;
+	printable(name, sizeof(name), argv[0], strlen(argv[0]));
+	dprintf(STDERR_FILENO, "zkleader: %s: %s\n", name, strerror(e));
+	_exit(e == ENOENT ? JOB_NOT_FOUND : JOB_CANNOT_START);
+}
+
+static int start(struct guard *g)
+{
+	bool foreground = terminal_is_for_job(&g->job->terminal);
+	pid_t self = getpid();
+	sigset_t children;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	g->children = fd_private(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+	g->timer = fd_private(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+	if (g->children < 0 || g->timer < 0)
+		return -errno;
+	g->leader = fork();
+	if (g->leader < 0)
+		return -errno;
+	if (g->leader == 0)
+		become_job(g->job, self, foreground);
+	/* On both sides, so that each can rely on it. */
+	setpgid(g->leader, g->leader);
+	if (foreground)
+		terminal_give(&g->job->terminal, g->leader);
+	g->shared->group = g->leader;
+	/* Who waits for the end of the job's output waits for no other. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		fd_forget(fd);
+	return 0;
+}
+
+/* --- ending --------------------------------------------------------------------------------------- */
+
+/* Everything that is left gets a TERM now, and a KILL then. */
+static void begin_end(struct guard *g, int64_t kill_at)
+{
+	pid_t group = g->shared->group;
+
+	if (g->ending) {
+		g->kill_at = min64(g->kill_at, kill_at);
+		return;
+	}
+	g->ending = true;
+	g->kill_at = kill_at;
+	if (group > 0)
+		tree_signal_group(group, SIGTERM);
+	tree_signal(SIGTERM, 0, g->leader);
+}
+
+static void lose(struct guard *g, int64_t kill_at)
+{
+	if (!g->ended)
+		g->shared->lost = true;
+	begin_end(g, kill_at);
+}
+
+static void kill_all(struct guard *g, int64_t now)
+{
+	pid_t group = g->shared->group;
+
+	if (group > 0)
+		tree_signal_group(group, SIGKILL);
+	/* Without /proc, those that are left of the group are reached by its number, which is theirs. */
+	if (tree_signal(SIGKILL, 0, 0) < 0 && group == 0)
+		tree_signal_group(g->leader, SIGKILL);
+	g->kill_pause_ms = g->killing ? min64(2 * g->kill_pause_ms, KILL_LAST_MS) : KILL_FIRST_MS;
+	g->kill_at = now + g->kill_pause_ms;
+	g->killing = true;
+}
+
+/* The command itself has ended. It is not reaped yet, so the number of its group is still its own. */
+static void leader_ended(struct guard *g, const siginfo_t *info)
+{
+	g->shared->status = info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;
+	g->ended = true;
+	terminal_take(&g->job->terminal, g->leader);
+	if (!g->ending)
+		tree_signal_group(g->leader, SIGTERM);
+	g->shared->group = 0;
+}
+
+/* The command has stopped, as whoever reads from a terminal in the background and on Ctrl-Z. */
+static void leader_stopped(struct guard *g, int sig)
+{
+	struct terminal *t = &g->job->terminal;
+
+	if (sig == SIGTTIN || sig == SIGTTOU) {
+		if (terminal_give(t, g->leader))
+			kill(-g->leader, SIGCONT);
+		else if (g->control >= 0 && t->fd >= 0)
+			kill(-t->home, SIGTTIN); /* all of us wait for the foreground */
+	} else if (terminal_take(t, g->leader) && g->control >= 0) {
+		kill(-t->home, SIGTSTP); /* as the terminal had done if we had not handed it over */
+	}
+}
+
+/* Whether no process is left. */
+static bool reap(struct guard *g)
+{
+	siginfo_t info = {0};
+
+	while (!g->ended && waitid(P_PID, (id_t)g->leader, &info, WSTOPPED | WNOHANG) == 0 &&
+	       info.si_pid != 0) {
+		leader_stopped(g, info.si_status);
+		info.si_pid = 0;
+	}
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return true;
+		if (info.si_pid == 0)
+			break;
+		if (info.si_pid == g->leader && !g->ended)
+			leader_ended(g, &info);
+		waitpid(info.si_pid, NULL, 0);
+	}
+	if (g->ended && !g->ending) {
+		g->ending = true; /* its group has had its TERM */
+		g->kill_at = clock_boot_ms() + g->job->kill_after_ms;
+		tree_signal(SIGTERM, 0, g->leader);
+	}
+	return false;
+}
+
+/* --- the lease ------------------------------------------------------------------------------------ */
+
+static void renew(struct guard *g, int64_t now)
+{
+	struct buffer params;
+	struct pack p;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_uint(&p, g->job->run);
+	g->renew_sent_ms = now;
+	g->renew_at = now + g->job->renew_ms;
+	g->connected = async_send(g->job->z, "renew", &params, 0, &g->renew_id) == 0;
+	buffer_done(&params);
+}
+
+static void take_renewal(struct guard *g, struct reader result)
+{
+	int64_t now = clock_boot_ms(), lease_ms = 0;
+	bool leads = false;
+	const struct field fields[] = {
+		{"leads", field_bool, &leads, false},
+		{"lease_ms", field_lease, &lease_ms, false},
+	};
+
+	if (fields_read(&result, fields, N_FIELDS(fields)) < 0)
+		return; /* says nothing of the lease */
+	if (leads)
+		g->shared->deadline = g->renew_sent_ms + lease_ms;
+	else
+		lose(g, min64(now + g->job->kill_after_ms, g->shared->deadline));
+}
+
+static void read_answers(struct guard *g)
+{
+	struct reader result;
+	uint32_t id = 0;
+	int e;
+
+	while ((e = async_receive(g->job->z, &id, &result)) >= 0) {
+		if (id != g->renew_id)
+			continue; /* to a question from before the job */
+		g->renew_id = 0;
+		if (e == 0)
+			take_renewal(g, result);
+	}
+	/* The run belongs to the connection, so another would be of no use. */
+	g->connected = e == -EAGAIN;
+}
+
+/* --- the loop ------------------------------------------------------------------------------------- */
+
+static void read_control(struct guard *g)
+{
+	unsigned char sig;
+	ssize_t n;
+
+	while ((n = read(g->control, &sig, 1)) == 1) {
+		if (sig == SIGCONT && g->job->terminal.wanted && !g->ended)
+			terminal_give(&g->job->terminal, g->leader);
+		if (!g->ended)
+			kill(-g->leader, sig);
+	}
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		close(g->control);
+		g->control = -1;
+		begin_end(g, clock_boot_ms() + g->job->kill_after_ms);
+	}
+}
+
+/* When a TERM or, while it is ending, the next KILL is due. */
+static int64_t end_is_due(const struct guard *g)
+{
+	if (!g->ending)
+		return g->shared->deadline - g->job->kill_after_ms;
+	return g->killing ? g->kill_at : min64(g->kill_at, g->shared->deadline);
+}
+
+/* What is due; returns when to look again. */
+static int64_t on_time(struct guard *g)
+{
+	int64_t now = clock_boot_ms(), next;
+
+	/* Before the deadline is looked at: an answer that is there already may move it. */
+	if (g->connected)
+		read_answers(g);
+	if (!g->ending && now >= end_is_due(g))
+		lose(g, g->shared->deadline);
+	if (g->ending && now >= end_is_due(g))
+		kill_all(g, now);
+	if (g->connected && !g->shared->lost && g->renew_id == 0 && now >= g->renew_at)
+		renew(g, now);
+	next = end_is_due(g);
+	if (g->connected && !g->shared->lost && g->renew_id == 0)
+		next = min64(next, g->renew_at);
+	return next;
+}
+
+static void wait_until(struct guard *g, int64_t at_ms)
+{
+	struct itimerspec t = {
+		.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
+	struct pollfd fds[] = {
+		{.fd = g->timer, .events = POLLIN},
+		{.fd = g->children, .events = POLLIN},
+		{.fd = g->control, .events = POLLIN}, /* -1 is passed over */
+		{.fd = g->connected ? zkleader_fd(g->job->z) : -1, .events = POLLIN},
+	};
+	struct signalfd_siginfo info;
+
+	timerfd_settime(g->timer, TFD_TIMER_ABSTIME, &t, NULL);
+	poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
+	while (read(g->children, &info, sizeof(info)) > 0)
+		;
+	if (g->control >= 0 && fds[2].revents)
+		read_control(g);
+}
+
+_Noreturn void guard_run(struct job *job, int control)
+{
+	struct guard g = {.job = job, .shared = job->shared, .control = control};
+	int64_t report_by;
+	sigset_t all;
+	int e;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, "zkleader-guard");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	e = start(&g);
+	if (e < 0) {
+		g.shared->start_errno = -e;
+		g.shared->status = JOB_CANNOT_START;
+	}
+	g.connected = zkleader_fd(job->z) >= 0;
+	g.renew_at = clock_boot_ms() + job->renew_ms;
+	while (e == 0 && !reap(&g))
+		wait_until(&g, on_time(&g));
+	report_by = clock_boot_ms() + JOB_REPORT_MS;
+	if (report_by < g.shared->deadline)
+		report_by = g.shared->deadline;
+	g.shared->report_by = report_by;
+	g.shared->over = true;
+	if (g.connected && !g.shared->lost)
+		g.shared->recorded = job_report(job, report_by);
+	/* For the sidecar to learn it although the process that was called, if stopped, keeps its end. */
+	if (zkleader_fd(job->z) >= 0)
+		shutdown(zkleader_fd(job->z), SHUT_RDWR);
+	_exit(0);
+}

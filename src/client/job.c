@@ -1,0 +1,216 @@
+/*
+ * The process that was called. It passes signals on to the guard and waits for its end; where the
+ * guard is killed, it ends the job itself, and where it is stopped, it does so at the lease's end.
+ */
+#include "client/job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "client/async.h"
+#include "client/handle.h"
+#include "client/tree.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
+
+#define AGAIN_MS	100  /* between attempts to kill what a stopped guard leaves alone */
+#define GUARD_GRACE_MS	1000 /* that a guard is late before it is killed */
+#define REAP_PAUSE_MS	10
+#define MSGIDS_OF_GUARD 0x40000000U /* so that ours differ from those that it used */
+
+struct supervisor {
+	struct job *job;
+	pid_t guard;
+	int control;
+	int timer;
+	bool alone; /* we had no children before, so that all that are left over are the job's */
+};
+
+bool job_report(const struct job *job, int64_t until)
+{
+	struct buffer params;
+	struct reader result;
+	struct pack p;
+	uint32_t id, got = 0;
+	bool recorded = false;
+	int e;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 2);
+	pack_uint(&p, job->run);
+	pack_map(&p, 1);
+	pack_kv_int(&p, "exit_status", job->shared->status);
+	e = async_send(job->z, "finish", &params, 0, &id);
+	buffer_done(&params);
+	if (e < 0)
+		return false;
+	while (e >= 0 || e == -EAGAIN) {
+		struct pollfd fd = {.fd = zkleader_fd(job->z), .events = POLLIN};
+		int64_t left = until - clock_boot_ms();
+
+		e = async_receive(job->z, &got, &result);
+		if (e >= 0 && got == id)
+			return e == 0 && reader_bool(&result, &recorded) == 0 && recorded;
+		if (e == -EAGAIN && left <= 0)
+			break;
+		if (e == -EAGAIN)
+			poll(&fd, 1, (int)left);
+	}
+	return false;
+}
+
+static void arm(int timer, int64_t at_ms)
+{
+	struct itimerspec t = {
+		.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
+
+	timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* The guard acts at the deadline itself. That this does as well costs nothing and needs no guard. */
+static void watch_deadline(struct supervisor *s)
+{
+	struct job_shared *shared = s->job->shared;
+	int64_t now = clock_boot_ms(), deadline = shared->deadline;
+	pid_t group = shared->group;
+
+	if (shared->over) {
+		if (now >= shared->report_by + GUARD_GRACE_MS)
+			kill(s->guard, SIGKILL);
+		arm(s->timer, shared->report_by + GUARD_GRACE_MS);
+	} else if (now < deadline) {
+		arm(s->timer, deadline);
+	} else {
+		if (shared->status == JOB_NO_STATUS)
+			shared->lost = true;
+		if (group > 0)
+			kill(-group, SIGKILL);
+		if (s->alone)
+			tree_signal(SIGKILL, s->guard, 0);
+		if (now >= deadline + GUARD_GRACE_MS)
+			kill(s->guard, SIGKILL);
+		arm(s->timer, now + AGAIN_MS);
+	}
+}
+
+static void pass_on(const struct supervisor *s, int sig)
+{
+	unsigned char byte = (unsigned char)sig;
+
+	send(s->control, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sig == SIGTSTP)
+		raise(SIGSTOP); /* the guard goes on, so the lease does as well */
+}
+
+/* Until the guard has ended. */
+static void watch_guard(struct supervisor *s)
+{
+	struct pollfd fds[] = {{.fd = s->job->signals->fd, .events = POLLIN},
+			       {.fd = s->timer, .events = POLLIN}};
+	int sig;
+
+	for (;;) {
+		uint64_t expirations;
+
+		while ((sig = signals_next(s->job->signals)) != 0)
+			if (sig != SIGCHLD)
+				pass_on(s, sig);
+		if (waitpid(s->guard, NULL, WNOHANG) == s->guard)
+			return;
+		poll(fds, 2, -1);
+		if (read(s->timer, &expirations, sizeof(expirations)) > 0)
+			watch_deadline(s);
+	}
+}
+
+/* The guard was killed. As a subreaper we are the parent of what it leaves behind. */
+static void end_job(struct supervisor *s)
+{
+	struct job_shared *shared = s->job->shared;
+	pid_t leader = shared->group, pid;
+	int status;
+
+	s->job->guard_killed = true;
+	for (;;) {
+		if (leader > 0)
+			kill(-leader, SIGKILL);
+		if (s->alone)
+			tree_signal(SIGKILL, 0, 0);
+		while ((pid = waitpid(s->alone || leader == 0 ? -1 : -leader, &status, WNOHANG)) >
+		       0)
+			if (pid == leader && shared->status == JOB_NO_STATUS)
+				shared->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+								     : WEXITSTATUS(status);
+		if (pid < 0 || (!s->alone && leader == 0))
+			break; /* nothing is left to wait for */
+		poll(NULL, 0, REAP_PAUSE_MS);
+	}
+	if (shared->status == JOB_NO_STATUS)
+		shared->status = 128 + SIGKILL;
+	shared->over = true;
+	terminal_take(&s->job->terminal, leader);
+	s->job->z->msgid += MSGIDS_OF_GUARD;
+	if (!shared->lost)
+		shared->recorded = job_report(s->job, clock_boot_ms() + JOB_REPORT_MS);
+}
+
+static int start_guard(struct supervisor *s)
+{
+	int sockets[2] = {-1, -1};
+	int e = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)
+		return -errno;
+	sockets[0] = fd_private(sockets[0]);
+	sockets[1] = fd_private(sockets[1]);
+	s->timer = fd_private(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+	if (sockets[0] < 0 || sockets[1] < 0 || s->timer < 0)
+		e = -errno;
+	s->control = sockets[0];
+	s->guard = e == 0 ? fork() : -1;
+	if (s->guard == 0) {
+		/* With an end of ours open in the guard it would not notice ours. */
+		close(sockets[0]);
+		close(s->timer);
+		close(s->job->signals->fd);
+		guard_run(s->job, sockets[1]);
+	}
+	if (s->guard < 0 && e == 0)
+		e = -errno;
+	close(sockets[1]);
+	return e;
+}
+
+int job_run(struct job *job)
+{
+	struct supervisor s = {.job = job};
+	siginfo_t info;
+	int e;
+
+	s.alone = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	e = start_guard(&s);
+	if (e < 0)
+		return e;
+	/* Who waits for the end of the job's output waits for no other. */
+	fd_forget(STDIN_FILENO);
+	fd_forget(STDOUT_FILENO);
+	arm(s.timer, job->shared->deadline);
+	watch_guard(&s);
+	if (!job->shared->over)
+		end_job(&s);
+	close(s.control);
+	close(s.timer);
+	if (job->shared->start_errno != 0)
+		return -job->shared->start_errno;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* One run of a job: what both of its supervisors know, and what they tell each other. */
+#ifndef ZKLEADER_CLIENT_JOB_H
+#define ZKLEADER_CLIENT_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "zkleader.h"
+#include "client/signals.h"
+#include "client/terminal.h"
+
+#define JOB_NO_STATUS	 (-1)
+#define JOB_REPORT_MS	 1000 /* that the end of a run has at the least to be recorded */
+#define JOB_CANNOT_START 126
+#define JOB_NOT_FOUND	 127
+
+/* In memory that both see, so that one of them can go on where the other was killed or stopped. */
+struct job_shared {
+	_Atomic pid_t group; /* of the job; 0: not started yet, or its leader has been reaped */
+	_Atomic int64_t deadline;  /* of the lease, in ms of CLOCK_BOOTTIME */
+	_Atomic int64_t report_by; /* once all is dead: until when its report is waited for */
+	_Atomic int status;	   /* of the job as a shell would say, or JOB_NO_STATUS */
+	_Atomic int start_errno;
+	_Atomic bool over; /* no process of it is left */
+	_Atomic bool lost; /* it was ended because the leadership was */
+	_Atomic bool recorded;
+};
+
+struct job {
+	struct zkleader *z; /* the connection on which the run was claimed */
+	uint64_t run;
+	const char *const *argv; /* ends with a NULL */
+	const struct signals *signals;
+	struct terminal terminal;
+	int64_t kill_after_ms;
+	int64_t renew_ms;
+	struct job_shared *shared;
+	bool guard_killed; /* set by job_run() */
+};
+
+/*
+ * Runs the job under a guard and waits for its end; job->shared says how it went. 0, or a negative
+ * errno where it could not be started. The caller has blocked signals and made shared, with a deadline.
+ */
+int job_run(struct job *job);
+/* Says that the run has ended and waits until it is recorded, at most until then: whether it is. */
+bool job_report(const struct job *job, int64_t until);
+
+/* In a process of its own, which never returns: starts the job and keeps it within the lease. */
+_Noreturn void guard_run(struct job *job, int control);
+
+#endif

@@ -1,0 +1,65 @@
+#include "client/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define FIRST_PRIVATE 3
+
+int fd_private(int fd)
+{
+	int other, e;
+
+	if (fd < 0 || fd >= FIRST_PRIVATE)
+		return fd;
+	other = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE);
+	e = errno;
+	close(fd);
+	errno = e;
+	return other;
+}
+
+void fd_forget(int fd)
+{
+	int null = fd_private(open("/dev/null", O_RDWR | O_CLOEXEC));
+
+	if (null < 0)
+		return;
+	dup2(null, fd);
+	close(null);
+}
+
+void terminal_init(struct terminal *t)
+{
+	*t = (struct terminal){
+		.fd = fd_private(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)),
+		.home = getpgrp(),
+	};
+}
+
+bool terminal_is_home(const struct terminal *t)
+{
+	return t->fd >= 0 && tcgetpgrp(t->fd) == t->home;
+}
+
+bool terminal_is_for_job(const struct terminal *t)
+{
+	return terminal_is_home(t) && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+bool terminal_give(struct terminal *t, pid_t group)
+{
+	t->wanted = true;
+	return terminal_is_home(t) && tcsetpgrp(t->fd, group) == 0;
+}
+
+bool terminal_take(struct terminal *t, pid_t group)
+{
+	pid_t now = t->fd >= 0 && t->wanted ? tcgetpgrp(t->fd) : -1;
+
+	/* A shell among the job's processes may have given it to a group that is no more. */
+	if (now <= 1 || (now != group && (kill(-now, 0) == 0 || errno != ESRCH)))
+		return false;
+	return tcsetpgrp(t->fd, t->home) == 0;
+}

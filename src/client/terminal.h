@@ -1,0 +1,31 @@
+/* The controlling terminal, which can be read by one process group at a time: who has it. */
+#ifndef ZKLEADER_CLIENT_TERMINAL_H
+#define ZKLEADER_CLIENT_TERMINAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct terminal {
+	int fd;	     /* -1: there is none */
+	pid_t home;  /* our own process group, as the shell made it */
+	bool wanted; /* the job has asked for it */
+};
+
+/* To be called in the process group that the shell made. */
+void terminal_init(struct terminal *t);
+/* Whether our group is in the foreground. */
+bool terminal_is_home(const struct terminal *t);
+/* Whether the job is to have it from the beginning: it would read from it, and has no neighbours in a
+ * pipeline who might. */
+bool terminal_is_for_job(const struct terminal *t);
+/* To the job's group, if we are in the foreground. SIGTTOU is blocked by the caller. */
+bool terminal_give(struct terminal *t, pid_t group);
+/* Back to our group from the job's: whether it had it. */
+bool terminal_take(struct terminal *t, pid_t group);
+
+/* A descriptor that is none of the three standard ones, instead of fd; closes fd. -1 stays -1. */
+int fd_private(int fd);
+/* In place of a standard descriptor that this process does not need: others wait for its end. */
+void fd_forget(int fd);
+
+#endif

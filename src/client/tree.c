@@ -1,0 +1,128 @@
+#include "client/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define PROCESSES_MAX (4 * 1024 * 1024) /* the kernel's own limit of pids */
+
+struct process {
+	pid_t pid;
+	pid_t parent;
+	pid_t group;
+	bool living; /* no zombie */
+};
+
+struct processes {
+	struct process *all;
+	size_t n, cap;
+};
+
+/* /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ...", and NAME may be anything. */
+static bool read_process(int proc, const char *name, struct process *ret)
+{
+	char path[300], text[512];
+	const char *rest;
+	char state;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/stat", name);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest, ") %c %d %d", &state, &ret->parent, &ret->group) != 3)
+		return false;
+	ret->pid = (pid_t)strtol(name, NULL, 10);
+	ret->living = state != 'Z' && state != 'X';
+	return true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t x = ((const struct process *)a)->pid, y = ((const struct process *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static int read_processes(struct processes *p)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	size_t seen = 0;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)) && p->n < PROCESSES_MAX) {
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		seen++;
+		if (p->n == p->cap) {
+			p->cap = p->cap ? 2 * p->cap : 256;
+			p->all = mem_resize(p->all, p->cap, sizeof(*p->all));
+		}
+		p->n += read_process(dirfd(dir), entry->d_name, &p->all[p->n]);
+	}
+	closedir(dir);
+	if (seen == 0)
+		return -ENOENT; /* not mounted */
+	qsort(p->all, p->n, sizeof(*p->all), by_pid);
+	return 0;
+}
+
+/* Pids that were used again while /proc was read can make a circle of parents, so steps are counted. */
+static bool is_below(const struct processes *p, const struct process *q, pid_t ancestor)
+{
+	for (size_t steps = 0; q && steps < p->n; steps++) {
+		struct process key = {.pid = q->parent};
+
+		if (q->parent == ancestor)
+			return true;
+		q = bsearch(&key, p->all, p->n, sizeof(*p->all), by_pid);
+	}
+	return false;
+}
+
+int tree_signal(int sig, pid_t skip, pid_t group)
+{
+	struct processes p = {.all = NULL};
+	pid_t self = getpid();
+	int met = 0;
+	int e = read_processes(&p);
+
+	for (size_t i = 0; e == 0 && i < p.n; i++) {
+		const struct process *q = &p.all[i];
+
+		if (q->pid == skip || !q->living || (group > 0 && q->group == group))
+			continue;
+		if (!is_below(&p, q, self))
+			continue;
+		met++;
+		kill(q->pid, sig);
+		if (sig != SIGKILL)
+			kill(q->pid, SIGCONT);
+	}
+	free(p.all);
+	return e < 0 ? e : met;
+}
+
+void tree_signal_group(pid_t group, int sig)
+{
+	kill(-group, sig);
+	if (sig != SIGKILL)
+		kill(-group, SIGCONT);
+}
