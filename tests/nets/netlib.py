@@ -1,0 +1,124 @@
+"""What the nets share: the flags of the Makefile's variants, and test programs judged by their reports.
+
+Criterion 2.4.1 runs each test in a process of its own, whose exit code it takes for a crash or not: a
+report of LeakSanitizer or valgrind leaves it 0. So the sanitizers and valgrind write their reports to
+files, and a program has passed if tests of it ran, all of them passed, and no file has anything in it.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests/nets"
+BUILD = ROOT / "build/nets"
+TIMEOUT_S = 600  # of one program; the slowest takes a tenth of it under valgrind
+PROGRAM, REPORTS = "program", "reports"
+
+
+def make(*args):
+    done = subprocess.run(["nice", "make", "-s", *args], cwd=ROOT, check=False, text=True, timeout=1800,
+                          capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"make {' '.join(args)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout
+
+
+def flags(variant):
+    """The Makefile's own compiler call of a variant, but for -W: planted bugs would be warned of."""
+    text = make(f"VARIANT={variant}", "--eval",
+                "nets-flags: ; $(info $(CC) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS)) "
+                "$(info $(BASE_LDFLAGS) $(LDFLAGS)) @:", "nets-flags")
+    compiling, linking = text.splitlines()[:2]
+    return ([f for f in shlex.split(compiling) if not re.match(r"-W(?!l,)", f)], shlex.split(linking))
+
+
+def compile_program(source, variant, name, *libraries):
+    """A single source with the flags of the variant: the path of the program."""
+    compiling, linking = flags(variant)
+    target = BUILD / variant / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*compiling, *linking, "-o", str(target), str(source), *libraries], cwd=ROOT,
+                   check=True, timeout=300)
+    return target
+
+
+def unit_programs(variant):
+    """All unit tests, built."""
+    make(f"VARIANT={variant}", "unit-bin")
+    names = sorted(p.stem for p in (ROOT / "tests/unit").glob("*.c"))
+    return [ROOT / "build" / variant / "unit" / name for name in names]
+
+
+def reports_in(folder):
+    """What the reports say, shortened: {file name: first telling lines}."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        text = file.read_text(encoding="utf-8", errors="replace").strip()
+        if text:
+            telling = [line for line in text.splitlines()
+                       if re.search(r"ERROR|WARNING|SUMMARY|runtime error|==\d+== +\S", line)]
+            found[file] = (telling or text.splitlines())[:12]
+    return found
+
+
+def command_for(net, program, folder):
+    """The command and the environment that make a program leave its reports in the folder."""
+    env = {**os.environ, "CRITERION_NO_EARLY_EXIT": "1"}
+    command = ["nice", str(program)]
+    if net == "valgrind":
+        suppressions = HERE / "valgrind.supp"
+        command = ["nice", "valgrind", "-q", "--trace-children=yes", "--leak-check=full",
+                   "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+                   f"--suppressions={suppressions}", f"--log-file={folder}/{program.name}.%p",
+                   str(program)]
+    else:
+        log = f"log_path={folder}/{program.name}"
+        env["ASAN_OPTIONS"] = f"{log}:detect_leaks=1:detect_stack_use_after_return=1"
+        env["UBSAN_OPTIONS"] = f"{log}:print_stacktrace=1"
+        env["LSAN_OPTIONS"] = f"{log}:max_leaks=20"
+        env["TSAN_OPTIONS"] = f"{log}:suppressions={HERE}/tsan.supp:history_size=4"
+    return command, env
+
+
+def run(net, program, *args, criterion=True, timeout=TIMEOUT_S):
+    """(number of tests that passed, list of what is wrong)."""
+    folder = BUILD / REPORTS / net / program.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    command, env = command_for(net, program, folder)
+    if criterion:
+        args = ("-j1", *args)
+    try:
+        done = subprocess.run([*command, *args], cwd=ROOT, env=env, check=False, text=True,
+                              errors="replace", capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return 0, [f"it did not end within {timeout} s"]
+    wrong = []
+    for file, lines in reports_in(folder).items():
+        wrong += [f"report {file.relative_to(ROOT)}:", *("  " + line for line in lines)]
+    out = done.stdout + done.stderr
+    if done.returncode:
+        wrong += [f"exit code {done.returncode}", *("  " + line for line in out.splitlines()[-12:])]
+    count = re.search(r"Tested: .*?(\d+).*Passing: .*?(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", out))
+    passed = int(count[2]) if count else 0
+    if criterion and (not count or count[1] != count[2] or passed == 0):
+        wrong.append(f"{passed} of {count[1] if count else 'no'} tests passed")
+    return passed, wrong
+
+
+def run_all(net, programs, jobs, timeout=TIMEOUT_S):
+    """Runs them and prints a line each; (tests passed, programs with something wrong)."""
+    total, failed = 0, 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for program, (passed, wrong) in zip(programs, pool.map(
+                lambda p: run(net, p, timeout=timeout), programs)):
+            total += passed
+            failed += bool(wrong)
+            print(f"{'FAIL' if wrong else 'ok  '} {net} {program.name}: {passed} tests", flush=True)
+            for line in wrong:
+                print(f"     {line}", flush=True)
+    return total, failed
