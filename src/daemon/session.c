@@ -89,6 +89,12 @@ void session_confirm(struct session *s)
 		zk_multi(s->zk, &check, 1, on_confirm_reply, s);
 }
 
+static void on_sign_reply(void *arg, const struct zk_reply *reply)
+{
+	if (reply->code == ZK_NO_NODE)
+		session_unregistered(arg);
+}
+
 static void on_confirm_timer(uv_timer_t *timer)
 {
 	struct session *s = timer->data;
@@ -96,6 +102,9 @@ static void on_confirm_timer(uv_timer_t *timer)
 	/* On a fresh connection a confirmation is owed in any case. */
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
+	/* A read is a sign of life, which a lease that begins with the next claim counts from. */
+	else if (s->state == SESSION_UP && s->registration[0])
+		zk_exists(s->zk, s->registration, false, on_sign_reply, s);
 }
 
 static void set_confirm_timer(struct session *s)
@@ -108,7 +117,7 @@ static void set_confirm_timer(struct session *s)
 
 void session_confirmed(struct session *s, int64_t sent_ms)
 {
-	lease_confirm(&s->lease, sent_ms);
+	lease_commit(&s->lease, sent_ms);
 	if (s->state != SESSION_CONNECTED)
 		return;
 	s->refused_ms = 0;
@@ -233,7 +242,9 @@ static void on_connected(struct session *s)
 	uv_timer_stop(&s->retry);
 	if (s->id != id) {
 		s->id = id;
-		lease_begin(&s->lease, zk_timeout(s->zk));
+		lease_open(&s->lease, zk_timeout(s->zk), s->opened_ms);
+	} else {
+		lease_moved(&s->lease);
 	}
 	set_state(s, SESSION_CONNECTED, NULL);
 	set_confirm_timer(s);
@@ -279,6 +290,13 @@ static void on_state(void *arg, enum zk_state state)
 	}
 }
 
+static void on_heard(void *arg, int64_t sent_ms)
+{
+	struct session *s = arg;
+
+	lease_heard(&s->lease, sent_ms, clock_boot_ms());
+}
+
 static void on_watch(void *arg, enum zk_watch type, const char *path)
 {
 	struct session *s = arg;
@@ -294,7 +312,10 @@ static void open_handle(struct session *s)
 		.auth_scheme = s->config->auth_scheme,
 		.auth_credential = s->config->auth_credential,
 	};
-	struct zk_handlers handlers = {.state = on_state, .watch = on_watch, .arg = s};
+	struct zk_handlers handlers = {
+		.state = on_state, .watch = on_watch, .heard = on_heard, .arg = s};
+
+	s->opened_ms = clock_boot_ms();
 	int error = zk_open(&s->zk, s->loop, &options, &handlers);
 
 	if (error) {

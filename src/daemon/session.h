@@ -41,6 +41,7 @@ struct session {
 	struct zk *zk; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
+	int64_t opened_ms;		/* CLOCK_BOOTTIME before the handle was made */
 	int64_t id;			/* 0: none yet */
 	char registration[ZK_PATH_MAX]; /* path of our worker node, "" */
 	bool leading;			/* something: then confirm at regular times */

@@ -292,6 +292,8 @@ static void take(struct zk *zk, struct item *item)
 		struct request *r = item->request;
 		zk_reply_fn fn = r->fn;
 		r->fn = NULL;
+		if (fn && r->reply.code != ZK_UNKNOWN)
+			zk->handlers.heard(zk->handlers.arg, r->reply.sent_ms);
 		if (fn)
 			fn(r->arg, &r->reply);
 		request_free(r);

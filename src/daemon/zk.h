@@ -60,6 +60,8 @@ typedef void (*zk_reply_fn)(void *arg, const struct zk_reply *reply);
 struct zk_handlers {
 	void (*state)(void *arg, enum zk_state state);
 	void (*watch)(void *arg, enum zk_watch type, const char *path);
+	/* The server has answered a request that was sent at sent_ms; before the request's own reply. */
+	void (*heard)(void *arg, int64_t sent_ms);
 	void *arg;
 };
 
