@@ -91,10 +91,12 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 {
 	/*
 	 * An owner that was never among the members may be too new for us to know its worker, or no
-	 * worker at all, whose node took the place of one that was deleted.
+	 * worker at all, whose node took the place of one that was deleted. And where a session ends,
+	 * its worker is still listed when the watch tells of the leader node: the list is read later.
 	 */
+	bool missed = !e->owner_listed || event->type == ELECTION_WATCH;
 	if (!handed_over && !e->node.mine && (e->node.exists || e->node.owner != 0) &&
-	    event->owner_ms == 0 && !e->owner_listed)
+	    event->owner_ms == 0 && missed)
 		e->stranger = true;
 	e->node.exists = false;
 	e->handed_over = handed_over;

@@ -247,7 +247,7 @@ Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
 		uint32_t place;
 		int64_t wait;
 	} cases[] = {
-		{"expired, and its worker is gone", ELECTION_DELETED, 0, 0, 0},
+		{"deleted by hand, and its worker too", ELECTION_DELETED, 0, 0, T_MS},
 		{"deleted by hand", ELECTION_DELETED, 8000, 0, 8000},
 		{"deleted by hand, second", ELECTION_DELETED, 8000, 1, 8500},
 		{"given up", ELECTION_CHANGED, 8000, 0, 0},
