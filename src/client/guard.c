@@ -22,12 +22,9 @@
 
 #include "base/clock.h"
 #include "client/async.h"
-#include "client/fields.h"
 #include "client/job.h"
 #include "client/printable.h"
 #include "client/tree.h"
-#include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define KILL_FIRST_MS 10 /* until the next KILL, for what was born meanwhile; doubled each time */
 #define KILL_LAST_MS  1000
@@ -205,29 +202,17 @@ static bool reap(struct guard *g)
 
 static void renew(struct guard *g, int64_t now)
 {
-	struct buffer params;
-	struct pack p;
-
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_uint(&p, g->job->run);
 	g->renew_sent_ms = now;
 	g->renew_at = now + g->job->renew_ms;
-	g->connected = async_send(g->job->z, "renew", &params, 0, &g->renew_id) == 0;
-	buffer_done(&params);
+	g->connected = job_ask_renewal(g->job->z, g->job->run, 0, &g->renew_id) == 0;
 }
 
 static void take_renewal(struct guard *g, struct reader result)
 {
 	int64_t now = clock_boot_ms(), lease_ms = 0;
 	bool leads = false;
-	const struct field fields[] = {
-		{"leads", field_bool, &leads, false},
-		{"lease_ms", field_lease, &lease_ms, false},
-	};
 
-	if (fields_read(&result, fields, N_FIELDS(fields)) < 0)
+	if (job_parse_renewal(result, &leads, &lease_ms) < 0)
 		return; /* says nothing of the lease */
 	if (leads)
 		g->shared->deadline = g->renew_sent_ms + lease_ms;

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "client/async.h"
+#include "client/fields.h"
 #include "client/handle.h"
 #include "client/tree.h"
 #include "wire/pack.h"
@@ -33,6 +34,31 @@ struct supervisor {
 	int timer;
 	bool alone; /* we had no children before, so that all that are left over are the job's */
 };
+
+int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id)
+{
+	struct buffer params;
+	struct pack p;
+	int e;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_uint(&p, run);
+	e = async_send(z, "renew", &params, deadline, ret_id);
+	buffer_done(&params);
+	return e;
+}
+
+int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_ms)
+{
+	const struct field fields[] = {
+		{"leads", field_bool, ret_leads, false},
+		{"lease_ms", field_lease, ret_lease_ms, false},
+	};
+
+	return fields_read(&result, fields, N_FIELDS(fields));
+}
 
 bool job_report(const struct job *job, int64_t until)
 {

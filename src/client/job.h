@@ -10,6 +10,7 @@
 #include "zkleader.h"
 #include "client/signals.h"
 #include "client/terminal.h"
+#include "wire/reader.h"
 
 #define JOB_NO_STATUS	 (-1)
 #define JOB_REPORT_MS	 1000 /* that the end of a run has at the least to be recorded */
@@ -47,6 +48,11 @@ struct job {
 int job_run(struct job *job);
 /* Says that the run has ended and waits until it is recorded, at most until then: whether it is. */
 bool job_report(const struct job *job, int64_t until);
+
+/* Asks for a renewal of the run's lease: as async_send(). */
+int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id);
+/* Its answer, where the lease counts from before it was asked for: 0 or -EBADMSG. */
+int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_ms);
 
 /* In a process of its own, which never returns: starts the job and keeps it within the lease. */
 _Noreturn void guard_run(struct job *job, int control);

@@ -13,7 +13,6 @@
 #include "client/ask.h"
 #include "client/async.h"
 #include "client/claim.h"
-#include "client/fields.h"
 #include "client/handle.h"
 #include "client/job.h"
 #include "client/json.h"
@@ -249,22 +248,10 @@ static int first_lease(struct run *r, int64_t *ret_deadline)
 	int64_t sent_ms = clock_boot_ms(), lease_ms = 0;
 	struct zkleader *z = r->c->z;
 	struct reader result;
-	struct buffer params;
-	struct pack p;
 	uint32_t id, got = 0;
 	bool leads = false;
-	const struct field fields[] = {
-		{"leads", field_bool, &leads, false},
-		{"lease_ms", field_lease, &lease_ms, false},
-	};
-	int e;
+	int e = job_ask_renewal(z, r->claim.run, sent_ms + RENEW_LIMIT_MS, &id);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_uint(&p, r->claim.run);
-	e = async_send(z, "renew", &params, sent_ms + RENEW_LIMIT_MS, &id);
-	buffer_done(&params);
 	while (e >= 0 && got != id) {
 		struct pollfd fd = {.fd = zkleader_fd(z), .events = POLLIN};
 		int64_t left = sent_ms + RENEW_LIMIT_MS - clock_boot_ms();
@@ -274,7 +261,7 @@ static int first_lease(struct run *r, int64_t *ret_deadline)
 			e = left > 0 ? (poll(&fd, 1, (int)left), 0) : -ETIMEDOUT;
 	}
 	if (e == 0)
-		e = fields_read(&result, fields, N_FIELDS(fields));
+		e = job_parse_renewal(result, &leads, &lease_ms);
 	if (e == -ETIMEDOUT || e == -EBADMSG)
 		handle_fail(z, e, RENEW_LIMIT_MS);
 	*ret_deadline = sent_ms + lease_ms;
