@@ -166,7 +166,12 @@ static int64_t release_time(const struct election *e, struct election_time now,
 	if (e->view.candidate) {
 		if (!should_yield(e))
 			return ELECTION_NEVER;
-		int64_t ripe = e->view.best_seen_ms + e->config.yield_delay_ms;
+		/* It may have been there for long, and be the best only now. */
+		int64_t since = e->view.best_seen_ms > e->best_since_ms ? e->view.best_seen_ms
+									: e->best_since_ms;
+		int64_t ripe = since + (e->config.yield_delay_ms > ELECTION_YIELD_MIN_MS
+						? e->config.yield_delay_ms
+						: ELECTION_YIELD_MIN_MS);
 		if (ripe > at) {
 			at = ripe;
 			*ret_reason = "yield-delay";
@@ -450,6 +455,8 @@ void election_step(struct election *e, const struct election_event *event,
 		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
 	case ELECTION_VIEW:
+		if (event->view.best != e->view.best)
+			e->best_since_ms = event->now.boot_ms;
 		e->view = event->view;
 		e->owner_ms = event->owner_ms;
 		e->owner_listed |= event->owner_ms > 0;

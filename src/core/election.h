@@ -24,12 +24,14 @@
 #include <stdint.h>
 
 #define ELECTION_ACTIONS_MAX 6
-#define ELECTION_NEVER       INT64_MAX
+#define ELECTION_NEVER	     INT64_MAX
 
 /* Between the turns of two neighbours in rank while nobody leads. */
 #define ELECTION_TURN_MS 500
 /* What a worker to which leadership was yielded has, before its former leader may claim again. */
 #define ELECTION_ACCEPT_MS 3000
+/* However short the yield-delay: for who has become the best to look at the leader node first. */
+#define ELECTION_YIELD_MIN_MS 500
 /* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
@@ -45,7 +47,7 @@ struct election_config {
 };
 
 enum election_state {
-	ELECTION_DOWN,      /* no session of ours has a registration */
+	ELECTION_DOWN,	    /* no session of ours has a registration */
 	ELECTION_FOLLOWING, /* somebody else leads, or nobody has looked yet */
 	ELECTION_VACANT,    /* nobody leads; ours comes in its turn */
 	ELECTION_CLAIMING,  /* a claim is on its way */
@@ -57,41 +59,41 @@ enum election_state {
 
 /* The leader node, as last read. */
 struct election_node {
-	bool known;      /* false: not read, or a watch has fired since */
+	bool known; /* false: not read, or a watch has fired since */
 	bool exists;
-	bool mine;       /* owned by the present session */
-	int64_t owner;   /* session; kept as the last owner once the node is gone */
-	int64_t token;   /* creation zxid */
+	bool mine;	 /* owned by the present session */
+	int64_t owner;	 /* session; kept as the last owner once the node is gone */
+	int64_t token;	 /* creation zxid */
 	int32_t version; /* data version */
 };
 
 /* This node's place among the candidates, from fleet_stand(). */
 struct election_view {
 	bool candidate;
-	bool newer;           /* the best has a newer version than we */
-	uint32_t place;       /* 0: we are the best candidate */
-	uint64_t best;        /* who is best: its serial, 0 for nobody */
+	bool newer;	      /* the best has a newer version than we */
+	uint32_t place;	      /* 0: we are the best candidate */
+	uint64_t best;	      /* who is best: its serial, 0 for nobody */
 	int64_t best_seen_ms; /* since when the best has been there */
 };
 
 enum election_outcome {
-	ELECTION_DONE,    /* committed */
+	ELECTION_DONE,	  /* committed */
 	ELECTION_REFUSED, /* not done: a check or an operation in it did not hold */
 	ELECTION_UNKNOWN, /* the connection went: it may or may not have happened */
 };
 
 enum election_event_type {
-	ELECTION_UP,          /* up_timeout_ms */
-	ELECTION_CUT,         /* the connection is lost; the session may live */
+	ELECTION_UP,	      /* up_timeout_ms */
+	ELECTION_CUT,	      /* the connection is lost; the session may live */
 	ELECTION_EXPIRED,     /* the session has ended, or is given up */
-	ELECTION_VIEW,        /* view */
-	ELECTION_WATCH,       /* watch */
-	ELECTION_NODE,        /* node */
+	ELECTION_VIEW,	      /* view */
+	ELECTION_WATCH,	      /* watch */
+	ELECTION_NODE,	      /* node */
 	ELECTION_NODE_FAILED, /* a read did not work out */
 	ELECTION_CLAIMED,     /* outcome */
 	ELECTION_RELEASED,    /* outcome */
 	ELECTION_INTEREST,    /* on: somebody wants to know who leads, whatever our place is */
-	ELECTION_HOLD,        /* on: a run holds the task until hold_until_ms */
+	ELECTION_HOLD,	      /* on: a run holds the task until hold_until_ms */
 	ELECTION_CONFIG,      /* config */
 	ELECTION_DEADLINE,
 	ELECTION_EVENTS
@@ -125,17 +127,18 @@ struct election_event {
 };
 
 enum election_action_type {
-	ELECTION_CLAIM,   /* multi[check(workers/ME), create(leaders/TASK)], and a read behind it */
+	ELECTION_CLAIM,	  /* multi[check(workers/ME), create(leaders/TASK)], and a read behind it */
 	ELECTION_RELEASE, /* multi[check(workers/TO), set(leaders/TASK), delete(leaders/TASK)] */
-	ELECTION_READ,    /* read leaders/TASK and set a watch on it */
-	ELECTION_TELL,    /* the role has changed from .from to the state that is now there */
+	ELECTION_READ,	  /* read leaders/TASK and set a watch on it */
+	ELECTION_TELL,	  /* the role has changed from .from to the state that is now there */
 };
 
 struct election_action {
 	enum election_action_type type;
 	union {
 		struct {
-			uint64_t to;     /* RELEASE: serial of the successor, 0: nobody's presence matters */
+			uint64_t
+				to; /* RELEASE: serial of the successor, 0: nobody's presence matters */
 			int32_t version; /* RELEASE: data version that the node must still have */
 		};
 		struct { /* TELL */
@@ -156,21 +159,22 @@ struct election {
 	struct election_view view;
 	struct election_node node;
 	bool up;
-	bool watched;             /* a watch of ours is set at the server */
+	bool watched; /* a watch of ours is set at the server */
 	bool interest;
 	bool held;
-	bool handed_over;         /* the last leader gave it up of itself: set and deleted, not just gone */
-	bool stranger;            /* somebody may have had it since whose node was never read here */
-	uint32_t reads;           /* on their way */
-	int64_t timeout_ms;       /* of the session */
-	int64_t owner_ms;         /* as in the last event that said it */
-	bool owner_listed;        /* node.owner has been seen among the members */
+	bool handed_over; /* the last leader gave it up of itself: set and deleted, not just gone */
+	bool stranger;	  /* somebody may have had it since whose node was never read here */
+	uint32_t reads;	  /* on their way */
+	int64_t timeout_ms; /* of the session */
+	int64_t best_since_ms; /* since when view.best is what it is */
+	int64_t owner_ms;   /* as in the last event that said it */
+	bool owner_listed;  /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
-	int64_t vacant_ms;        /* since when it is VACANT */
-	int64_t retry_ms;         /* no read or claim that failed is tried again before */
-	int64_t release_ms;       /* nor a release */
-	bool yielded;             /* we gave it up, and nobody has been seen to take it since */
-	int64_t backoff_ms;       /* the present pause between yields that nobody took, 0: none */
+	int64_t vacant_ms;	  /* since when it is VACANT */
+	int64_t retry_ms;	  /* no read or claim that failed is tried again before */
+	int64_t release_ms;	  /* nor a release */
+	bool yielded;		  /* we gave it up, and nobody has been seen to take it since */
+	int64_t backoff_ms;	  /* the present pause between yields that nobody took, 0: none */
 	int64_t backoff_until_ms; /* no yield before */
 };
 

@@ -145,7 +145,7 @@ void pack_election(struct packer *p, const struct election *e, int64_t now)
 	p->bytes[p->n++] = (uint8_t)e->node.owner;
 	p->bytes[p->n++] = (uint8_t)e->node.version;
 	pack_token(p, e->node.token);
-	pack_number(p, e->view.best ? ago(e->view.best_seen_ms, now, e->config.yield_delay_ms) : 0);
+	pack_number(p, e->view.best ? ago(e->best_since_ms, now, e->config.yield_delay_ms) : 0);
 	if (e->state == ELECTION_VACANT) {
 		pack_number(p, ago(e->vacant_ms, now, SETTLE_MS));
 		pack_number(p, e->owner_ms);

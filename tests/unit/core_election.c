@@ -435,6 +435,31 @@ Test(yield, waits_until_the_better_has_been_there_for_a_while)
 	cr_assert_eq(find(ELECTION_RELEASE)->to, UINT64_C(5));
 }
 
+/* As after a drain has ended, or a change of version: the delay counts from when it became the best. */
+Test(yield, waits_until_the_better_has_been_the_best_for_a_while)
+{
+	static const int64_t delays[] = {0, 100, 500, 2000};
+
+	for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
+		lead();
+		struct election_config config = plain;
+		config.yield_delay_ms = delays[i];
+		STEP(.type = ELECTION_CONFIG, .config = config);
+		STEP(.type = ELECTION_VIEW,
+		     .view = {
+			     .candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
+		is_state(ELECTION_LEADING);
+		cr_assert_eq(deadline() - now, delays[i] > 500 ? delays[i] : 500);
+		now += 300;
+		STEP(.type = ELECTION_VIEW,
+		     .view = {
+			     .candidate = true, .place = 2, .best = 5, .best_seen_ms = now - T_MS});
+		cr_assert_eq(deadline() - now, (delays[i] > 500 ? delays[i] : 500) - 300);
+		wait_deadline();
+		is_state(ELECTION_RELEASING);
+	}
+}
+
 Test(yield, modes)
 {
 	static const struct {
@@ -452,11 +477,10 @@ Test(yield, modes)
 		struct election_config config = plain;
 		config.yield = cases[i].yield;
 		STEP(.type = ELECTION_CONFIG, .config = config);
-		STEP(.type = ELECTION_VIEW, .view = {.candidate = true,
-						     .newer = cases[i].newer,
-						     .place = 2,
-						     .best = 5,
-						     .best_seen_ms = now - T_MS});
+		STEP(.type = ELECTION_VIEW,
+		     .view = {.candidate = true, .newer = cases[i].newer, .place = 2, .best = 5});
+		now += plain.yield_delay_ms;
+		simple(ELECTION_DEADLINE);
 		is_state(cases[i].yields ? ELECTION_RELEASING : ELECTION_LEADING);
 		if (!cases[i].yields)
 			cr_assert_eq(deadline(), ELECTION_NEVER);
@@ -474,10 +498,10 @@ Test(yield, keeps_clear_of_the_full_minute_by_the_wall_clock)
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t c = i / 2;
 		lead();
+		view(true, 1);
+		now += plain.yield_delay_ms;
 		skew = cases[c].into - now % MINUTE - (i % 2 ? 100 * MINUTE : 0); /* before 1970 */
-		STEP(.type = ELECTION_VIEW,
-		     .view = {
-			     .candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
+		simple(ELECTION_DEADLINE);
 		if (cases[c].wait == 0) {
 			is_state(ELECTION_RELEASING);
 			continue;
@@ -496,9 +520,10 @@ Test(yield, keeps_clear_of_the_full_minute_by_the_wall_clock)
 Test(yield, follows_a_wall_clock_that_jumps)
 {
 	lead();
+	view(true, 1);
+	now += plain.yield_delay_ms;
 	skew = 1000 - now % MINUTE;
-	STEP(.type = ELECTION_VIEW,
-	     .view = {.candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
+	simple(ELECTION_DEADLINE);
 	cr_assert_eq(deadline() - now, 4000);
 	skew += 20000;
 	cr_assert_eq(deadline(), now);
