@@ -155,6 +155,19 @@ static bool should_yield(const struct election *e)
 	return false;
 }
 
+/*
+ * When the best has been that for long enough. One that has just joined reads the leader nodes at once;
+ * one that had been there, and is the best only now, gets the time to look at them first.
+ */
+static int64_t yield_ripe(const struct election *e)
+{
+	int64_t delay = e->config.yield_delay_ms;
+
+	if (e->best_since_ms - e->view.best_seen_ms <= ELECTION_YIELD_MIN_MS)
+		return e->view.best_seen_ms + delay;
+	return e->best_since_ms + (delay > ELECTION_YIELD_MIN_MS ? delay : ELECTION_YIELD_MIN_MS);
+}
+
 /* When the task is to be given up, ELECTION_NEVER if it is not; *ret_reason says what it waits for.
  */
 static int64_t release_time(const struct election *e, struct election_time now,
@@ -166,12 +179,7 @@ static int64_t release_time(const struct election *e, struct election_time now,
 	if (e->view.candidate) {
 		if (!should_yield(e))
 			return ELECTION_NEVER;
-		/* It may have been there for long, and be the best only now. */
-		int64_t since = e->view.best_seen_ms > e->best_since_ms ? e->view.best_seen_ms
-									: e->best_since_ms;
-		int64_t ripe = since + (e->config.yield_delay_ms > ELECTION_YIELD_MIN_MS
-						? e->config.yield_delay_ms
-						: ELECTION_YIELD_MIN_MS);
+		int64_t ripe = yield_ripe(e);
 		if (ripe > at) {
 			at = ripe;
 			*ret_reason = "yield-delay";

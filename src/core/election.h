@@ -30,7 +30,7 @@
 #define ELECTION_TURN_MS 500
 /* What a worker to which leadership was yielded has, before its former leader may claim again. */
 #define ELECTION_ACCEPT_MS 3000
-/* However short the yield-delay: for who has become the best to look at the leader node first. */
+/* However short the yield-delay: for who becomes the best later than it joined, to look at the node. */
 #define ELECTION_YIELD_MIN_MS 500
 /* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
 #define ELECTION_BACKOFF_MIN_MS 10000
@@ -165,10 +165,10 @@ struct election {
 	bool handed_over; /* the last leader gave it up of itself: set and deleted, not just gone */
 	bool stranger;	  /* somebody may have had it since whose node was never read here */
 	uint32_t reads;	  /* on their way */
-	int64_t timeout_ms; /* of the session */
+	int64_t timeout_ms;    /* of the session */
 	int64_t best_since_ms; /* since when view.best is what it is */
-	int64_t owner_ms;   /* as in the last event that said it */
-	bool owner_listed;  /* node.owner has been seen among the members */
+	int64_t owner_ms;      /* as in the last event that said it */
+	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
 	int64_t vacant_ms;	  /* since when it is VACANT */
 	int64_t retry_ms;	  /* no read or claim that failed is tried again before */
