@@ -35,7 +35,7 @@ int async_send(struct zkleader *z, const char *method, const struct buffer *para
 
 int async_receive(struct zkleader *z, uint32_t *ret_id, struct reader *ret_result)
 {
-	struct rpc_message m;
+	struct rpc_message m = {0};
 	const void *frame;
 	size_t len;
 	int e;

@@ -21,8 +21,9 @@ int fields_read(struct reader *r, const struct field *fields, size_t n_fields)
 
 		/* A key that is no string is one more that is not known. */
 		if (reader_str(r, &name) < 0) {
-			if (reader_skip(r) < 0 || reader_skip(r) < 0)
-				return -EBADMSG;
+			e = reader_skip(r);
+			if (e == 0)
+				e = reader_skip(r);
 			continue;
 		}
 		while (i < n_fields && !reader_text_is(name, fields[i].name))

@@ -504,25 +504,37 @@ static void take_all(struct making *m)
 	c->log_format = (enum log_format)number_of(m, "log-format");
 }
 
-int config_load(const char *path, struct config **ret_config, struct problems *problems)
+int config_examine(const char *path, struct config **ret_config, struct problems *problems)
 {
 	size_t first = problems->n, total = problems->total;
 	struct settings settings;
 	struct making m = {.settings = &settings, .problems = problems};
 	int r = settings_load(path, path, &form, &settings, problems);
 
+	*ret_config = NULL;
 	if (r < 0)
 		return r;
 	m.c = mem_calloc(1, sizeof(*m.c));
 	m.c->file = mem_strdup(path);
 	take_all(&m);
 	settings_done(&settings);
-	if (problems->total > total) {
-		problems_sort(problems, first);
-		config_free(m.c);
-		return -EINVAL;
-	}
 	*ret_config = m.c;
+	if (problems->total == total)
+		return 0;
+	problems_sort(problems, first);
+	return -EINVAL;
+}
+
+int config_load(const char *path, struct config **ret_config, struct problems *problems)
+{
+	struct config *config;
+	int r = config_examine(path, &config, problems);
+
+	if (r < 0) {
+		config_free(config);
+		return r;
+	}
+	*ret_config = config;
 	return 0;
 }
 

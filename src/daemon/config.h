@@ -66,6 +66,11 @@ struct config {
  * told is added, not only the first. Not for several threads at once: libconfuse's lexer is global.
  */
 int config_load(const char *path, struct config **ret_config, struct problems *problems);
+/*
+ * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none, that is
+ * good for taskdir_load() and config_free() alone.
+ */
+int config_examine(const char *path, struct config **ret_config, struct problems *problems);
 void config_free(struct config *c);
 /*
  * The first line of the version-file as it is now, white space trimmed. Returns 0, or -EINVAL or

@@ -44,7 +44,8 @@ static int test(const char *file)
 
 	problems_init(&problems);
 	task_files_init(&tasks);
-	if (config_load(file, &config, &problems) == 0) {
+	config_examine(file, &config, &problems);
+	if (config && config->task_dir) {
 		taskdir_load(config, &tasks, &problems);
 		free(task_files_tasks(&tasks, &n));
 	}
