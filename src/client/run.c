@@ -54,10 +54,11 @@ struct run {
 static int parse_code(const char *text, int *ret_code)
 {
 	size_t digits = strspn(text, "0123456789");
+	long code = strtol(text, NULL, 10);
 
-	if (digits == 0 || digits > 3 || text[digits] != '\0' || atoi(text) > EXIT_MAX)
+	if (digits == 0 || text[digits] != '\0' || code > EXIT_MAX)
 		return -EINVAL;
-	*ret_code = atoi(text);
+	*ret_code = (int)code;
 	return 0;
 }
 
@@ -247,7 +248,7 @@ static int first_lease(struct run *r, int64_t *ret_deadline)
 {
 	int64_t sent_ms = clock_boot_ms(), lease_ms = 0;
 	struct zkleader *z = r->c->z;
-	struct reader result;
+	struct reader result = {.p = NULL};
 	uint32_t id, got = 0;
 	bool leads = false;
 	int e = job_ask_renewal(z, r->claim.run, sent_ms + RENEW_LIMIT_MS, &id);

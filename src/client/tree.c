@@ -30,8 +30,7 @@ struct processes {
 static bool read_process(int proc, const char *name, struct process *ret)
 {
 	char path[300], text[512];
-	const char *rest;
-	char state;
+	char *rest;
 	ssize_t n;
 	int fd;
 
@@ -45,10 +44,12 @@ static bool read_process(int proc, const char *name, struct process *ret)
 		return false;
 	text[n] = '\0';
 	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %c %d %d", &state, &ret->parent, &ret->group) != 3)
+	if (!rest || strlen(rest) < sizeof(") S 1 1") - 1)
 		return false;
 	ret->pid = (pid_t)strtol(name, NULL, 10);
-	ret->living = state != 'Z' && state != 'X';
+	ret->living = rest[2] != 'Z' && rest[2] != 'X';
+	ret->parent = (pid_t)strtol(rest + 3, &rest, 10);
+	ret->group = (pid_t)strtol(rest, NULL, 10);
 	return true;
 }
 
