@@ -216,6 +216,10 @@ lint: all
 analyse:
 	tests/lint/analyse
 
+.PHONY: bench
+bench: deps-test all
+	tests/bench/bench --build $(B)
+
 # --- installing -----------------------------------------------------------------------------------
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man
@@ -266,6 +270,7 @@ help:
 	@echo 'make check        install what is missing, build, run all tests'
 	@echo 'make deps         install what building needs; deps-test: what the tests need as well'
 	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
+	@echo 'make bench        what it costs on this machine'
 	@echo 'make lint         house rules; analyse: static analysers'
 	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'
 	@echo 'make clean'

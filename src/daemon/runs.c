@@ -238,13 +238,14 @@ static bool runner_may_live(const struct run *r)
 static void advance_claimed(struct run *r, bool leads)
 {
 	bool rerun = !r->options.once && r->task->config->on_crash == TASK_ON_CRASH_RERUN;
+	bool running = strcmp(r->record.state, "running") == 0 && r->record.session != 0;
+	bool lost = strcmp(r->record.state, "lost") == 0; /* and so dead, says who ran it */
 
 	if (r->readable && strcmp(r->record.run, r->uuid) == 0) {
 		start(r); /* ours: only the answer was lost */
-	} else if (!rerun || !r->readable || strcmp(r->record.state, "running") != 0 ||
-		   r->record.session == 0) {
+	} else if (!rerun || !r->readable || !(running || lost)) {
 		refuse(r, "taken", "");
-	} else if (runner_may_live(r)) {
+	} else if (running && runner_may_live(r)) {
 		return; /* stands by */
 	} else if (leads) {
 		take_over(r);
