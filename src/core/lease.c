@@ -1,5 +1,6 @@
 #include "core/lease.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /*
@@ -93,4 +94,11 @@ void lease_commit(struct lease *l, int64_t sent_ms)
 	if (l->timeout_ms > 0 && l->alive_ms > 0 &&
 	    l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
 		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
+}
+
+int64_t lease_pace(const struct lease *l, int64_t now_ms)
+{
+	bool short_of = lease_left(l, now_ms) < l->timeout_ms / 3;
+
+	return short_of ? l->timeout_ms / LEASE_HEARD_MAX : lease_interval(l->timeout_ms);
 }

@@ -50,5 +50,7 @@ void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
 void lease_moved(struct lease *l);
 /* As lease_confirm(). */
 void lease_commit(struct lease *l, int64_t sent_ms);
+/* When the next sign of life is due: T/6 after the last, sooner while little of the lease is left. */
+int64_t lease_pace(const struct lease *l, int64_t now_ms);
 
 #endif

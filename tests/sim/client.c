@@ -79,6 +79,7 @@ static void try_next(struct lib *l)
 	unsigned server = l->order[l->next_server++ % sim.n_servers];
 	struct message *m = message_new(MESSAGE_REQUEST);
 
+	TRACE("sidecar %u: the library tries server %u", l->sidecar, server);
 	l->connection = net_connect(l, l->sidecar, server);
 	l->granted = false;
 	m->request = (struct request){.type = REQUEST_CONNECT,
@@ -186,6 +187,8 @@ static void on_granted(struct lib *l, const struct reply *reply)
 		give(l, &(struct item){.kind = ITEM_EXPIRED});
 		return;
 	}
+	TRACE("sidecar %u: the library is connected to server %u", l->sidecar,
+	      l->connection->server);
 	l->granted = true;
 	l->session = reply->session;
 	l->timeout_ms = reply->timeout_ms;

@@ -51,7 +51,10 @@ static bool cut_link(bool one_way)
 	if (!s)
 		return false;
 	TRACE("the link of sidecar %u is cut%s for %.3f s", s->id,
-	      !one_way ? "" : up ? " upwards" : " downwards", (double)(until - sim.now) / 1e6);
+	      !one_way ? ""
+	      : up     ? " upwards"
+		       : " downwards",
+	      (double)(until - sim.now) / 1e6);
 	for (unsigned i = 0; i < sim.n_servers; i++) {
 		if (!all && (!s->lib.connection || s->lib.connection->server != i))
 			continue;
@@ -131,7 +134,7 @@ static bool pause_server(void)
 static void on_start_server(void *arg, uint64_t number)
 {
 	(void)arg;
-	if (number >> 9 == era && !servers[number & 255].alive)
+	if (number >> 9 == era && !servers[number & 255].alive && !ensemble_down)
 		server_start((unsigned)(number & 255), !(number >> 8 & 1));
 }
 
@@ -158,7 +161,8 @@ static void on_start_ensemble(void *arg, uint64_t number)
 	if (number & 1)
 		oracle_forget();
 	for (unsigned i = 0; i < sim.n_servers; i++)
-		server_start(i, !(number & 1));
+		if (!servers[i].alive)
+			server_start(i, !(number & 1));
 }
 
 static bool crash_ensemble(bool wipe)
@@ -203,8 +207,7 @@ static void on_restart(void *arg, uint64_t number)
 {
 	struct sidecar *s = arg;
 
-	(void)number;
-	if (!s->running)
+	if (!s->running && number == era)
 		sidecar_start(s);
 }
 
@@ -219,7 +222,7 @@ static bool end_sidecar(bool kill)
 	else
 		sidecar_stop(s);
 	if (random_chance(700))
-		event_at(sim.now + any_time(), on_restart, s, 0);
+		event_at(sim.now + any_time(), on_restart, s, era);
 	return true;
 }
 
@@ -338,6 +341,7 @@ static bool by_hand(enum fault what)
 		if (!s || !s->registration)
 			return false;
 		ops[0] = (struct op){OP_DELETE_WORKER, s->registration, -1};
+		oracle_hand_worker(s);
 	} else if (what != FAULT_HAND_SET) {
 		/* Where it hurts: the leader does not hear of it. */
 		if (leader >= 0 && random_chance(500) && !sidecars[leader].inbox.paused) {
@@ -374,7 +378,9 @@ static bool inject(enum fault what)
 	case FAULT_VERSION: return change_version();
 	case FAULT_CONFIG: return change_config();
 	case FAULT_TASKS: return change_tasks();
-	case FAULT_DRAIN: drain((unsigned)random_range(0, sim.n_sidecars - 1), random_chance(400)); return true;
+	case FAULT_DRAIN:
+		drain((unsigned)random_range(0, sim.n_sidecars - 1), random_chance(400));
+		return true;
 	case FAULT_WALL: return set_wall();
 	case FAULT_SLOW: return slow_sidecar();
 	case FAULT_HAND_DELETE:
@@ -408,6 +414,11 @@ void faults_reset(void)
 	ensemble_down = ensemble_lost = false;
 }
 
+bool faults_waiting(void)
+{
+	return ensemble_lost;
+}
+
 void faults_heal(void)
 {
 	TRACE("all is healed");
@@ -419,16 +430,18 @@ void faults_heal(void)
 		for (unsigned j = 0; j < sim.n_sidecars; j++)
 			net_heal_client(j, i);
 	}
-	if (ensemble_lost)
-		oracle_forget();
 	for (unsigned i = 0; i < sim.n_servers; i++) {
 		server_resume(i);
 		if (!servers[i].alive)
-			server_start(i, !ensemble_lost);
+			server_start(i, true);
 	}
-	ensemble_down = ensemble_lost = false;
+	ensemble_down = false;
 	for (unsigned i = 0; i < sim.n_sidecars; i++)
 		sidecar_resume(&sidecars[i]);
+	/* Who was stopped when the configuration changed reads it now. */
+	for (unsigned i = 0; i < sim.n_sidecars; i++)
+		for (unsigned k = 0; sidecars[i].running && k < sim.n_tasks; k++)
+			leaders_configure(&sidecars[i], k);
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		event_at(sim.now + 20 * SECOND, on_hand_back, NULL, k);
 	if (!any_sidecar(true))

@@ -39,11 +39,11 @@ static void read_node(struct sidecar *s, unsigned task, enum ask what)
 
 static void claim(struct sidecar *s, unsigned task)
 {
-	struct request q = {.type = REQUEST_MULTI,
-			    .target = task,
-			    .ops = {{OP_CHECK_WORKER, s->registration, -1},
-				    {OP_CREATE_LEADER, task, -1}},
-			    .n_ops = 2};
+	struct request q = {
+		.type = REQUEST_MULTI,
+		.target = task,
+		.ops = {{OP_CHECK_WORKER, s->registration, -1}, {OP_CREATE_LEADER, task, -1}},
+		.n_ops = 2};
 
 	oracle_claims(s, task);
 	ask(s, &q, ASK_CLAIM);
@@ -151,14 +151,13 @@ static void on_node(struct sidecar *s, const struct item *item)
 	} else if (reply->code == CODE_OK) {
 		int64_t owner = reply->node.owner == HAND ? 0 : reply->node.owner;
 		step(s, task,
-		     (struct election_event){
-			     .type = ELECTION_NODE,
-			     .node = {.known = true,
-				      .exists = true,
-				      .mine = owner != 0 && owner == s->session,
-				      .owner = owner,
-				      .token = reply->node.czxid,
-				      .version = reply->node.version}});
+		     (struct election_event){.type = ELECTION_NODE,
+					     .node = {.known = true,
+						      .exists = true,
+						      .mine = owner != 0 && owner == s->session,
+						      .owner = owner,
+						      .token = reply->node.czxid,
+						      .version = reply->node.version}});
 	} else if (reply->code == CODE_NO_NODE && !exists) {
 		read_node(s, task, ASK_NODE_EXISTS);
 	} else if (reply->code == CODE_NO_NODE) {
@@ -245,8 +244,7 @@ static void view(struct sidecar *s, unsigned task)
 		m->drained = s->drained >> records[m->worker->started_at].sidecar & 1;
 	}
 	struct standing standing = fleet_stand(&s->fleet, &contest, task, self);
-	event.view.candidate =
-		s->ready && standing.self_candidate && (s->tasks_mask >> task & 1);
+	event.view.candidate = s->ready && standing.self_candidate && (s->tasks_mask >> task & 1);
 	event.view.newer = standing.best_is_newer;
 	event.view.place = standing.place > UINT32_MAX ? UINT32_MAX : (uint32_t)standing.place;
 	if (sim.options.plant == PLANT_HERD && event.view.candidate)

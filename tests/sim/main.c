@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "oracle.h"
 #include "scenario.h"
 
 #define JOBS_MAX 64
@@ -26,6 +27,7 @@ static const char *const plant_names[PLANTS] = {
 	[PLANT_LATE_RELEASE] = "late-release",
 	[PLANT_EARLY_CANDIDATE] = "early-candidate",
 	[PLANT_HERD] = "herd",
+	[PLANT_ORPHAN] = "orphan",
 };
 
 struct plan {
@@ -35,17 +37,16 @@ struct plan {
 	unsigned jobs;
 };
 
-static const char usage[] =
-	"usage: sim [OPTIONS]\n"
-	"  --seed N      this seed alone\n"
-	"  --seeds N     so many seeds, from --from (1)\n"
-	"  --from S      the first seed\n"
-	"  --seconds S   seeds until so much real time has passed\n"
-	"  --hours H     simulated hours per seed (1)\n"
-	"  --jobs N      processes (1)\n"
-	"  --workers N, --tasks N   instead of what the seed draws\n"
-	"  --plant NAME  a planted fault; 'list' names them\n"
-	"  -v            print all that happens\n";
+static const char usage[] = "usage: sim [OPTIONS]\n"
+			    "  --seed N      this seed alone\n"
+			    "  --seeds N     so many seeds, from --from (1)\n"
+			    "  --from S      the first seed\n"
+			    "  --seconds S   seeds until so much real time has passed\n"
+			    "  --hours H     simulated hours per seed (1)\n"
+			    "  --jobs N      processes (1)\n"
+			    "  --workers N, --tasks N   instead of what the seed draws\n"
+			    "  --plant NAME  a planted fault; 'list' names them\n"
+			    "  -v            print all that happens\n";
 
 static double real_time(void)
 {
@@ -69,6 +70,8 @@ static bool run(const struct options *options, bool tracing, struct figures *ret
 	scenario_begin();
 	while (!sim.stop && event_next(end))
 		;
+	if (sim.stop)
+		oracle_trace();
 	sim.figures.runs = 1;
 	sim.figures.failed = sim.stop;
 	sim.figures.time = sim.now;
@@ -160,7 +163,8 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 	       (unsigned long long)f->elections, (unsigned long long)f->changes,
 	       (unsigned long long)f->checks);
 	printf("nobody led for at most %.3f s when handed over, %.3f s when stopped, the session "
-	       "timeout and %.3f s when killed; at rest %.1f s after the last fault at the latest\n",
+	       "timeout and %.3f s when killed; at rest %.1f s after the last fault at the "
+	       "latest\n",
 	       (double)f->worst_yield / 1e6, (double)f->worst_leave / 1e6,
 	       (double)f->worst_kill / 1e6, (double)f->worst_settle / 1e6);
 	printf("requests per worker and change: %.1f on average, %.1f at most\n",

@@ -94,16 +94,18 @@ static bool link_holds(struct link *l, struct message *m)
 	return true;
 }
 
+/* What was kept arrives now, before all that is on its way. */
 static void link_heal(struct link *l, event_fn fn)
 {
+	struct message *kept = l->head;
+
 	l->cut = false;
-	for (struct message *m = l->head, *next; m; m = next) {
-		next = m->next;
-		l->last = l->last >= sim.now ? l->last + 1 : sim.now + 1;
-		event_at(l->last, fn, m, 0);
-	}
 	l->head = NULL;
 	l->tail = &l->head;
+	for (struct message *next; kept; kept = next) {
+		next = kept->next;
+		fn(kept, 0);
+	}
 }
 
 static void on_up(void *arg, uint64_t number)

@@ -37,6 +37,7 @@ struct reply {
 	struct leader_node node;
 	int64_t session; /* CONNECT: 0 if it has expired; a record: its owner */
 	int64_t timeout_ms;
+	bool session_only; /* the answer to CONNECT */
 	uint64_t leaders;
 	uint32_t *list; /* owned by the message */
 	size_t n_list;

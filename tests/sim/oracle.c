@@ -5,9 +5,12 @@
 #include "scenario.h"
 #include "server.h"
 
+#define HANDS_MAX 32
+
 struct said {
 	int64_t until; /* true time up to which it may say yes */
 	int64_t token;
+	int64_t excused; /* this token is not held against it, nor against others */
 	int64_t claim_token, claim_owner; /* what it knew of the last leader when it claimed */
 };
 
@@ -17,18 +20,23 @@ static struct task_oracle {
 	int64_t last_until; /* the end of the last yes */
 	uint64_t tokens;
 	int64_t worst_gap;
-	/* the last node deleted by hand */
-	int64_t hand_token, hand_owner;
+	/* the last nodes deleted by hand */
+	struct {
+		int64_t token, owner;
+	} hand[HANDS_MAX];
+	unsigned n_hands;
 	/* before the present change */
 	uint64_t tokens_before;
 	int leader_before;
 } tasks[TASKS_MAX];
 
 static uint64_t requests, requests_before;
+static int64_t hand_worker[SIDECARS_MAX]; /* when a worker node of it was last deleted by hand */
 
 void oracle_reset(void)
 {
 	memset(tasks, 0, sizeof(tasks));
+	memset(hand_worker, 0, sizeof(hand_worker));
 	requests = 0;
 }
 
@@ -49,13 +57,23 @@ int oracle_leader(unsigned task)
 
 /* --- at every step ------------------------------------------------------------------------------------- */
 
-/* Nobody can wait for an owner that he never heard of: docs/SIMULATION.md. */
-static bool is_excused(const struct task_oracle *t, unsigned now_says, unsigned still_says)
+/*
+ * Nobody can wait for an owner that he never heard of, or whose worker node was deleted by hand as
+ * well: docs/SIMULATION.md.
+ */
+static bool is_excused(const struct task_oracle *t, unsigned older, unsigned newer)
 {
-	const struct said *s = &t->said[now_says];
+	const struct said *s = &t->said[newer];
+	int64_t worker = hand_worker[older];
+	unsigned i = 0;
 
-	return t->said[still_says].token == t->hand_token && s->claim_token != t->hand_token &&
-	       s->claim_owner != t->hand_owner;
+	while (i < HANDS_MAX && t->said[older].token != t->hand[i].token)
+		i++;
+	if (i == HANDS_MAX)
+		return false;
+	if (worker != 0 && sim.now - worker < 2 * sim.timeout_ms * MS)
+		return true;
+	return s->claim_token != t->hand[i].token && s->claim_owner != t->hand[i].owner;
 }
 
 static void says_yes(struct sidecar *s, unsigned task, int64_t until)
@@ -64,12 +82,20 @@ static void says_yes(struct sidecar *s, unsigned task, int64_t until)
 	struct said *mine = &t->said[s->id];
 	int64_t token = s->tasks[task].election.node.token;
 
+	if (token == mine->excused)
+		return;
+	mine->token = token;
 	for (unsigned i = 0; i < sim.n_sidecars; i++) {
 		if (i == s->id || t->said[i].until <= sim.now)
 			continue;
-		if (is_excused(t, s->id, i)) {
+		bool is_older = token < t->said[i].token;
+		struct said *older = is_older ? mine : &t->said[i];
+		if (is_excused(t, is_older ? s->id : i, is_older ? i : s->id)) {
 			sim.figures.excused++;
-			t->said[i].until = sim.now;
+			older->until = sim.now;
+			older->excused = older->token;
+			if (is_older)
+				return;
 			continue;
 		}
 		sim_violation("task %u: sidecar %u leads with token %lld while sidecar %u leads "
@@ -87,7 +113,6 @@ static void says_yes(struct sidecar *s, unsigned task, int64_t until)
 	}
 	if (t->last_until < sim.now && sim.now - t->last_until > t->worst_gap)
 		t->worst_gap = sim.now - t->last_until;
-	mine->token = token;
 	mine->until = until;
 	if (until > t->last_until)
 		t->last_until = until;
@@ -174,8 +199,15 @@ void oracle_hand(unsigned task)
 
 	if (leader < 0 || !servers[leader].prepared.leaders[task].exists)
 		return;
-	tasks[task].hand_token = servers[leader].prepared.leaders[task].czxid;
-	tasks[task].hand_owner = servers[leader].prepared.leaders[task].owner;
+	const struct leader_node *node = &servers[leader].prepared.leaders[task];
+	struct task_oracle *t = &tasks[task];
+	t->hand[t->n_hands % HANDS_MAX].token = node->czxid;
+	t->hand[t->n_hands++ % HANDS_MAX].owner = node->owner;
+}
+
+void oracle_hand_worker(const struct sidecar *s)
+{
+	hand_worker[s->id] = sim.now;
 }
 
 /* --- at rest --------------------------------------------------------------------------------------------- */
@@ -236,6 +268,42 @@ static const char *task_at_rest(const struct fleet *f, unsigned task, int64_t *r
 	return "a task is not led by its best candidate";
 }
 
+void oracle_trace(void)
+{
+	for (unsigned i = 0; i < sim.n_sidecars; i++) {
+		const struct sidecar *s = &sidecars[i];
+		TRACE("sidecar %u:%s%s%s version %s, tasks %llx, drained %llx, session %lld, lease "
+		      "%lld ms, members %zu, reads %zu%s%s",
+		      i, s->running ? " running" : "", s->state == SESSION_UP ? " up" : "",
+		      s->ready ? " ready" : "", version_names[s->version],
+		      (unsigned long long)s->tasks_mask, (unsigned long long)s->drained,
+		      (long long)s->session, (long long)session_lease_left(s), s->fleet.n_members,
+		      s->reads_pending, s->dirty ? " dirty" : "", s->listing ? " listing" : "");
+		for (unsigned k = 0; s->running && k < sim.n_tasks; k++) {
+			const struct election *e = &s->tasks[k].election;
+			TRACE("  task %u: %s%s place %u%s%s%s%s reads %u owner %lld token %lld", k,
+			      election_state_name(e->state), e->view.candidate ? " candidate" : "",
+			      e->view.place, e->node.known ? " known" : "",
+			      e->node.exists ? " exists" : "", e->watched ? " watched" : "",
+			      e->stranger ? " stranger" : "", e->reads, (long long)e->node.owner,
+			      (long long)e->node.token);
+		}
+	}
+	for (unsigned i = 0; i < sim.n_servers; i++) {
+		const struct server *s = &servers[i];
+		TRACE("server %u:%s%s role %d epoch %lld log %zu applied %zu sessions %zu workers "
+		      "%zu",
+		      i, s->alive ? " alive" : "", s->inbox.paused ? " paused" : "", (int)s->role,
+		      (long long)s->epoch, s->n_log, s->applied, s->tree.n_sessions,
+		      s->tree.n_workers);
+		for (size_t j = 0; j < s->tree.n_workers; j++)
+			TRACE("  worker %s of sidecar %u, session %lld",
+			      records[s->tree.workers[j].record].id,
+			      records[s->tree.workers[j].record].sidecar,
+			      (long long)s->tree.workers[j].session);
+	}
+}
+
 const char *oracle_at_rest(int64_t *ret_until)
 {
 	const char *problem = NULL;
@@ -281,7 +349,7 @@ static void note_gap(enum change what, const struct task_oracle *t)
 		return;
 	if (what == CHANGE_KILL)
 		gap -= sim.timeout_ms * MS;
-	int64_t *worst = what == CHANGE_KILL    ? &sim.figures.worst_kill
+	int64_t *worst = what == CHANGE_KILL	? &sim.figures.worst_kill
 			 : what == CHANGE_LEAVE ? &sim.figures.worst_leave
 						: &sim.figures.worst_yield;
 	if (gap > *worst)

@@ -16,6 +16,7 @@ void oracle_asked(enum ask what);
 void oracle_unknown(const struct request *q, int64_t session);
 /* The leader node, if there is one, is about to be deleted by hand. */
 void oracle_hand(unsigned task);
+void oracle_hand_worker(const struct sidecar *s);
 /* All data was lost: tokens begin anew. */
 void oracle_forget(void);
 /* Who may say yes now, -1. */
@@ -26,8 +27,18 @@ int oracle_leader(unsigned task);
  * when that is in order, as a yield that nobody took, or the full minute, puts it off; else 0.
  */
 const char *oracle_at_rest(int64_t *ret_until);
+/* Traces the whole fleet. */
+void oracle_trace(void);
 /* Around one change of membership. */
-enum change { CHANGE_JOIN, CHANGE_LEAVE, CHANGE_KILL, CHANGE_VERSION, CHANGE_DRAIN, CHANGE_TASKS, CHANGES };
+enum change {
+	CHANGE_JOIN,
+	CHANGE_LEAVE,
+	CHANGE_KILL,
+	CHANGE_VERSION,
+	CHANGE_DRAIN,
+	CHANGE_TASKS,
+	CHANGES
+};
 void oracle_before(void);
 void oracle_after(enum change what);
 

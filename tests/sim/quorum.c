@@ -143,7 +143,7 @@ static enum code judge_session(struct server *s, struct transaction *x)
 		return CODE_UNKNOWN;
 	if (x->connection && t->owner != x->origin) {
 		sim.figures.faults[FAULT_MOVED]++;
-		return CODE_UNKNOWN;
+		return CODE_MOVED;
 	}
 	if (x->type == TRANSACTION_CLOSE)
 		t->closing = true;
@@ -253,28 +253,40 @@ static bool has_quorum(const struct server *s)
 	return votes > sim.n_servers / 2;
 }
 
+/* The best of those that look, as far as this one can see. */
+static struct server *best_candidate(struct server *s)
+{
+	struct server *best = s;
+
+	for (unsigned i = 0; i < sim.n_servers; i++) {
+		struct server *o = &servers[i];
+		if (reaches(s, o) && o->role == ROLE_LOOKING && !o->blank &&
+		    (best->blank || is_better(o, best)))
+			best = o;
+	}
+	return best;
+}
+
 /* One that looks for a leader follows one that there is, or a quorum that looks makes one. */
 void server_look(struct server *s)
 {
-	struct server *best = s;
 	int64_t epoch = 0;
 
 	for (unsigned i = 0; i < sim.n_servers; i++) {
 		struct server *o = &servers[i];
-		if (!reaches(s, o))
-			continue;
-		if (o->role == ROLE_LEADING && o != s && o->epoch >= s->epoch) {
+		if (o != s && reaches(s, o) && o->role == ROLE_LEADING && o->epoch >= s->epoch) {
 			synchronise(o, s);
 			return;
 		}
-		if (o->role != ROLE_LOOKING)
-			continue;
-		epoch = o->epoch > epoch ? o->epoch : epoch;
-		if (!o->blank && (best->blank || is_better(o, best)))
-			best = o;
 	}
-	if (!has_quorum(best))
+	/* It must be the best of those as well who are to follow it. */
+	struct server *best = best_candidate(s);
+	if (best_candidate(best) != best || !has_quorum(best))
 		return;
+	for (unsigned i = 0; i < sim.n_servers; i++)
+		if (servers[i].role == ROLE_LOOKING && reaches(best, &servers[i]) &&
+		    servers[i].epoch > epoch)
+			epoch = servers[i].epoch;
 	lead(best, epoch + 1);
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].role == ROLE_LOOKING && reaches(best, &servers[i]))

@@ -14,10 +14,16 @@
 struct record records[RECORDS_MAX];
 static uint32_t n_records;
 
-const char *const version_names[] = {"1.0", "1.0.0", "1.1-SNAPSHOT", "1.1", "2.0-rc1", "2.0", "2.1"};
+const char *const version_names[] = {"1.0",	"1.0.0", "1.1-SNAPSHOT", "1.1",
+				     "2.0-rc1", "2.0",	 "2.1"};
 const unsigned n_version_names = sizeof(version_names) / sizeof(version_names[0]);
 
 static void list_workers(struct sidecar *s);
+
+void registry_reset(void)
+{
+	n_records = 0;
+}
 
 /* --- records --------------------------------------------------------------------------------------------- */
 
@@ -95,6 +101,7 @@ static void send_registration(struct sidecar *s)
 	q.ops[0] = (struct op){OP_CREATE_WORKER, s->attempt, -1};
 	if (s->self)
 		q.ops[q.n_ops++] = (struct op){OP_DELETE_WORKER, s->self, -1};
+	TRACE("sidecar %u registers%s", s->id, s->self ? " anew" : "");
 	ask(s, &q, ASK_REGISTER);
 }
 
@@ -103,6 +110,8 @@ static void on_registration(struct sidecar *s, const struct item *item)
 	uint32_t record = s->attempt;
 
 	s->attempt = 0;
+	if (item->reply.code != CODE_OK)
+		TRACE("sidecar %u: registration failed, code %d", s->id, (int)item->reply.code);
 	switch (item->reply.code) {
 	case CODE_OK:
 		TRACE("sidecar %u is registered as %s", s->id, records[record].id);
@@ -130,7 +139,7 @@ static void on_registration(struct sidecar *s, const struct item *item)
 		break;
 	case CODE_EXISTS:
 	case CODE_BAD_VERSION:
-	case CODE_REFUSED: timer_start(s, TIMER_REGISTER, RETRY_MS); break;
+	case CODE_MOVED: timer_start(s, TIMER_REGISTER, RETRY_MS); break;
 	}
 }
 
@@ -144,11 +153,26 @@ static void read_record(struct sidecar *s, uint32_t record)
 	ask(s, &q, ASK_RECORD);
 }
 
+/* Of several registrations whose outcome was unknown one may have been done and not be ours now. */
+static void delete_orphan(struct sidecar *s, uint32_t record)
+{
+	struct request q = {
+		.type = REQUEST_MULTI, .ops = {{OP_DELETE_WORKER, record, -1}}, .n_ops = 1};
+
+	if (record != s->self && record != s->attempt)
+		ask(s, &q, ASK_ORPHAN);
+}
+
 static void on_record(struct sidecar *s, const struct item *item)
 {
+	uint32_t record = item->asked.request.record;
+
 	s->reads_pending--;
-	if (item->reply.code == CODE_OK)
-		add_member(s, item->asked.request.record, item->reply.session);
+	if (item->reply.code == CODE_OK && item->reply.session == s->session &&
+	    sim.options.plant != PLANT_ORPHAN)
+		delete_orphan(s, record);
+	else if (item->reply.code == CODE_OK)
+		add_member(s, record, item->reply.session);
 	if (item->reply.code != CODE_UNKNOWN && s->reads_pending == 0) {
 		s->ready = true;
 		tell_changes(s);
@@ -267,6 +291,6 @@ void registry_reply(struct sidecar *s, const struct item *item)
 		on_registration(s, item);
 	else if (item->asked.what == ASK_LIST)
 		on_list(s, item);
-	else
+	else if (item->asked.what == ASK_RECORD)
 		on_record(s, item);
 }

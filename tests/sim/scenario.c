@@ -5,10 +5,11 @@
 #include "oracle.h"
 #include "server.h"
 
-#define POLL (250 * MS)
+#define POLL	   (250 * MS)
+#define EXCUSE_MAX (330 * SECOND) /* the longest pause after a yield that nobody took, and a bit */
 
 static enum { PHASE_STORM, PHASE_SETTLE, PHASE_REST, PHASE_CHANGE } phase;
-static int64_t phase_began, storm_mean, storm_ends;
+static int64_t phase_began, rest_began, storm_mean, storm_ends;
 static unsigned changes_left;
 static enum change change;
 
@@ -34,6 +35,10 @@ static void on_fault(void *arg, uint64_t number)
 	(void)arg, (void)number;
 	if (phase != PHASE_STORM)
 		return;
+	if (sim.now >= storm_ends && faults_waiting()) {
+		event_at(sim.now + SECOND, on_fault, NULL, 0);
+		return;
+	}
 	if (sim.now >= storm_ends) {
 		faults_heal();
 		phase = PHASE_SETTLE;
@@ -100,7 +105,7 @@ static bool make_change(void)
 
 static void settled(void)
 {
-	int64_t took = sim.now - phase_began;
+	int64_t took = rest_began - phase_began;
 
 	TRACE("at rest after %.3f s", (double)took / 1e6);
 	if (phase == PHASE_SETTLE && took > sim.figures.worst_settle)
@@ -144,8 +149,10 @@ static void on_poll(void *arg, uint64_t number)
 		break;
 	case PHASE_SETTLE:
 	case PHASE_CHANGE:
-		/* What a change begins takes a moment to show. */
-		if (!problem && sim.now >= phase_began + 3 * SECOND + sim.timeout_ms * MS / 100) {
+		/* What a change begins takes a moment to show, and leases one to be as long as ever. */
+		if (problem || rest_began < phase_began)
+			rest_began = sim.now;
+		if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2) {
 			if (phase == PHASE_CHANGE &&
 			    sim.now < phase_began + (sim.timeout_ms + 2 * sim.tick_ms) * MS &&
 			    change == CHANGE_KILL)
@@ -153,7 +160,8 @@ static void on_poll(void *arg, uint64_t number)
 			if (phase == PHASE_CHANGE)
 				oracle_after(change);
 			settled();
-		} else if (problem && sim.now > bound && sim.now > until + SECOND) {
+		} else if (problem && sim.now > bound &&
+			   (sim.now > until + SECOND || sim.now > bound + EXCUSE_MAX)) {
 			sim_violation("%.1f s after the last %s, %s",
 				      (double)(sim.now - phase_began) / 1e6,
 				      phase == PHASE_SETTLE ? "fault" : "change", problem);
@@ -218,5 +226,6 @@ void scenario_begin(void)
 			event_at(random_range(0, 3 * SECOND), on_start, &sidecars[i], 0);
 	phase = PHASE_SETTLE;
 	phase_began = 0;
+	rest_began = -1;
 	event_at(POLL, on_poll, NULL, 0);
 }

@@ -11,6 +11,8 @@ void scenario_begin(void);
 void fault_inject(void);
 void faults_heal(void);
 void faults_reset(void);
+/* Whether something is on that may not be healed before its time. */
+bool faults_waiting(void);
 /* The sidecars that are drained, as decided; each hears of it a little later. */
 extern uint64_t drained_now;
 void drain(unsigned sidecar, bool on);

@@ -32,7 +32,8 @@ static void send_reply(struct server *s, struct connection *c, const struct repl
 	struct message *m = message_new(MESSAGE_REPLY);
 
 	m->reply = *reply;
-	m->reply.zxid = s->tree.zxid;
+	/* The answer to a connection says nothing of the data, so what watches tell is not lost. */
+	m->reply.zxid = reply->session_only ? 0 : s->tree.zxid;
 	net_to_client(c, m);
 }
 
@@ -180,7 +181,7 @@ static void set_watches(struct server *s, struct connection *c, const struct req
 /* The client is told that its session goes on, or is none any more. */
 void serve_granted(struct server *s, struct connection *c, bool valid)
 {
-	struct reply reply = {.session = valid ? c->session : 0};
+	struct reply reply = {.session = valid ? c->session : 0, .session_only = true};
 	const struct session_node *node = tree_session(&s->tree, c->session);
 
 	reply.timeout_ms = node ? node->timeout_ms : sim.timeout_ms;
@@ -190,11 +191,11 @@ void serve_granted(struct server *s, struct connection *c, bool valid)
 		hang_up(s, c, true);
 }
 
-static int64_t new_session(void)
-{
-	static int64_t last = 1000;
+static int64_t last_session;
 
-	return ++last;
+void serve_reset(void)
+{
+	last_session = 1000;
 }
 
 static void on_connect(struct server *s, struct connection *c, const struct request *q)
@@ -214,7 +215,7 @@ static void on_connect(struct server *s, struct connection *c, const struct requ
 	s->connections[s->n_connections++] = c;
 	c->session = q->session;
 	if (q->session == 0) {
-		c->session = new_session();
+		c->session = ++last_session;
 		serve_pass_on(s, &(struct transaction){.type = TRANSACTION_OPEN,
 						       .session = c->session,
 						       .timeout_ms = q->timeout_ms,
@@ -257,6 +258,11 @@ void serve_committed(struct server *s, const struct transaction *x)
 		return;
 	if (x->type == TRANSACTION_OPEN) {
 		serve_granted(s, c, true);
+		return;
+	}
+	/* Client and leader disagree about where the client is: it must connect again. */
+	if (x->code == CODE_MOVED) {
+		hang_up(s, c, true);
 		return;
 	}
 	for (size_t i = 0; i < c->n_queue; i++) {
@@ -317,9 +323,9 @@ void serve_receive(struct server *s, struct message *m)
 	} else if (m->request.type == REQUEST_CONNECT) {
 		on_connect(s, c, &m->request);
 	} else if (c->server_open && m->request.type == REQUEST_CLOSE) {
-		serve_pass_on(s, &(struct transaction){
-					 .type = TRANSACTION_CLOSE, .session = c->session,
-					 .connection = c});
+		serve_pass_on(s, &(struct transaction){.type = TRANSACTION_CLOSE,
+						       .session = c->session,
+						       .connection = c});
 	} else if (c->server_open && c->granted) {
 		on_request(s, c, &m->request);
 	}

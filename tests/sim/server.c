@@ -103,6 +103,7 @@ static void begin(struct server *s)
 void servers_reset(void)
 {
 	quorum_reset();
+	serve_reset();
 	for (unsigned i = 0; i < SERVERS_MAX; i++) {
 		struct server *s = &servers[i];
 		inbox_clear(&s->inbox);

@@ -75,6 +75,7 @@ bool quorum_touch(struct server *leader, int64_t session, int own);
 void quorum_tick(struct server *s);
 void quorum_reset(void);
 int64_t server_ms(const struct server *s);
+void serve_reset(void);
 void serve_receive(struct server *s, struct message *m);
 void serve_committed(struct server *s, const struct transaction *x);
 void serve_watch(void *arg, unsigned task, enum watch_type type);

@@ -29,9 +29,8 @@ static void extend_lease(struct sidecar *s, int64_t sent_ms)
 
 void session_confirm(struct sidecar *s)
 {
-	struct request q = {.type = REQUEST_MULTI,
-			    .ops = {{OP_CHECK_WORKER, s->registration, -1}},
-			    .n_ops = 1};
+	struct request q = {
+		.type = REQUEST_MULTI, .ops = {{OP_CHECK_WORKER, s->registration, -1}}, .n_ops = 1};
 
 	if (s->registration && (s->state == SESSION_CONNECTED || s->state == SESSION_UP))
 		ask(s, &q, ASK_CONFIRM);
@@ -138,8 +137,7 @@ static void on_connected(struct sidecar *s)
 	} else {
 		lease_moved(&s->lease);
 	}
-	TRACE("sidecar %u is connected to %u, session %lld", s->id, s->lib.connection->server,
-	      (long long)s->session);
+	TRACE("sidecar %u is connected, session %lld", s->id, (long long)s->session);
 	s->state = SESSION_CONNECTED;
 	timer_start(s, TIMER_CONFIRM, lease_interval(s->lease.timeout_ms));
 	if (sim.options.plant == PLANT_EARLY_UP && s->registration) {
@@ -156,8 +154,7 @@ static void on_connected(struct sidecar *s)
 void session_item(struct sidecar *s, const struct item *item)
 {
 	if (item->kind == ITEM_CONNECTED) {
-		if (s->lib.state == LIB_CONNECTED)
-			on_connected(s);
+		on_connected(s);
 		return;
 	}
 	if (item->kind == ITEM_CONNECTING) {
@@ -206,7 +203,9 @@ void session_timer(struct sidecar *s, enum timer timer)
 	}
 	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
 		return;
-	timer_start(s, TIMER_CONFIRM, lease_interval(s->lease.timeout_ms));
+	timer_start(s, TIMER_CONFIRM,
+		    s->leading ? lease_pace(&s->lease, sidecar_ms(s))
+			       : lease_interval(s->lease.timeout_ms));
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
 	else

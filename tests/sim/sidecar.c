@@ -160,7 +160,8 @@ static void dispatch(struct sidecar *s, const struct item *item)
 	case ASK_TOUCH: session_reply(s, item); break;
 	case ASK_REGISTER:
 	case ASK_LIST:
-	case ASK_RECORD: registry_reply(s, item); break;
+	case ASK_RECORD:
+	case ASK_ORPHAN: registry_reply(s, item); break;
 	case ASK_NODE:
 	case ASK_NODE_EXISTS:
 	case ASK_CLAIM:
@@ -181,6 +182,7 @@ void session_open(struct sidecar *s)
 
 void sidecars_reset(void)
 {
+	registry_reset();
 	for (unsigned i = 0; i < SIDECARS_MAX; i++) {
 		struct sidecar *s = &sidecars[i];
 		struct lib lib = s->lib, probe = s->probe;

@@ -27,6 +27,7 @@ enum ask {
 	ASK_TOUCH,
 	ASK_LIST,
 	ASK_RECORD,
+	ASK_ORPHAN,
 	ASK_NODE,
 	ASK_NODE_EXISTS,
 	ASK_CLAIM,
@@ -34,7 +35,15 @@ enum ask {
 	ASK_AUDIT
 };
 
-enum timer { TIMER_CONFIRM, TIMER_SESSION, TIMER_REGISTER, TIMER_LIST, TIMER_DUE, TIMER_AUDIT, TIMERS };
+enum timer {
+	TIMER_CONFIRM,
+	TIMER_SESSION,
+	TIMER_REGISTER,
+	TIMER_LIST,
+	TIMER_DUE,
+	TIMER_AUDIT,
+	TIMERS
+};
 
 enum session_state { SESSION_CONNECTING, SESSION_CONNECTED, SESSION_UP, SESSION_CLOSED };
 
@@ -127,6 +136,7 @@ void registry_reply(struct sidecar *s, const struct item *item);
 void registry_timer(struct sidecar *s, enum timer timer);
 void registry_publish(struct sidecar *s); /* what is published has changed */
 struct worker *worker_of(uint32_t record);
+void registry_reset(void);
 
 /* leaders.c */
 void leaders_init(struct sidecar *s);

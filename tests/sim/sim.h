@@ -21,53 +21,54 @@
 
 enum plant {
 	PLANT_NONE,
-	PLANT_NO_MARGIN,     /* a lease of the whole session timeout */
-	PLANT_LEASE_MARGIN,  /* a lease of T - T/4, counted from any committed write */
-	PLANT_LEASE_READS,   /* reads count as confirmation */
-	PLANT_LEASE_RECEIVED,/* counted from when the answer came */
-	PLANT_NO_WAIT,	     /* a deleted node is claimed at once */
-	PLANT_ADOPT,	     /* roles survive the session */
-	PLANT_EARLY_UP,	     /* up without a write on the new connection */
-	PLANT_BLIND_RELEASE, /* the successor is not checked, the node's version neither */
-	PLANT_LATE_RELEASE,  /* "leads" is said until the release is answered */
+	PLANT_NO_MARGIN,       /* a lease of the whole session timeout */
+	PLANT_LEASE_MARGIN,    /* a lease of T - T/4, counted from any committed write */
+	PLANT_LEASE_READS,     /* reads count as confirmation */
+	PLANT_LEASE_RECEIVED,  /* counted from when the answer came */
+	PLANT_NO_WAIT,	       /* a deleted node is claimed at once */
+	PLANT_ADOPT,	       /* roles survive the session */
+	PLANT_EARLY_UP,	       /* up without a write on the new connection */
+	PLANT_BLIND_RELEASE,   /* the successor is not checked, the node's version neither */
+	PLANT_LATE_RELEASE,    /* "leads" is said until the release is answered */
 	PLANT_EARLY_CANDIDATE, /* before the fleet was read whole */
-	PLANT_HERD,	     /* everybody claims at once */
+	PLANT_HERD,	       /* everybody claims at once */
+	PLANT_ORPHAN,	       /* a registration of ours that nobody knows of stays */
 	PLANTS
 };
 
 /* --- faults, counted ------------------------------------------------------------------------------- */
 
-#define FAULTS(X)                                                                          \
-	X(RESET, "connections reset")                                                      \
-	X(LINK, "client links stalled")                                                    \
-	X(LINK_ONE_WAY, "client links stalled one way")                                    \
-	X(PARTITION, "servers cut off")                                                    \
-	X(SERVER_PAUSE, "servers paused")                                                  \
-	X(SERVER_CRASH, "servers restarted")                                               \
-	X(SERVER_WIPE, "servers restarted without data")                                   \
-	X(ENSEMBLE_CRASH, "all servers restarted")                                         \
-	X(ENSEMBLE_WIPE, "all servers restarted without data")                             \
-	X(DEPOSED, "leaders deposed while cut off or paused")                              \
-	X(PAUSE, "sidecars paused")                                                        \
-	X(SUSPEND, "machines suspended")                                                   \
-	X(KILL, "sidecars killed")                                                         \
-	X(LEAVE, "sidecars stopped by TERM")                                               \
-	X(JOIN, "sidecars started")                                                        \
-	X(VERSION, "versions changed")                                                     \
-	X(CONFIG, "yield modes changed")                                                   \
-	X(TASKS, "tasks taken from or given to a sidecar")                                 \
-	X(DRAIN, "sidecars drained or undrained")                                          \
-	X(WALL, "wall clocks set")                                                         \
-	X(SLOW, "sidecars slow")                                                           \
-	X(HAND_DELETE, "leader nodes deleted by hand")                                     \
-	X(HAND_SET, "leader nodes written by hand")                                        \
-	X(HAND_TAKE, "leader nodes replaced by hand")                                      \
-	X(HAND_WORKER, "worker nodes deleted by hand")                                     \
-	X(EXPIRED, "sessions expired")                                                     \
-	X(UNKNOWN_DONE, "writes done, answer lost")                                        \
-	X(UNKNOWN_NOT, "writes not done, answer lost")                                     \
-	X(MOVED, "requests refused as the session had moved")                              \
-	X(STALE, "reads that were stale")                                                  \
+#define FAULTS(X)                                              \
+	X(RESET, "connections reset")                          \
+	X(LINK, "client links stalled")                        \
+	X(LINK_ONE_WAY, "client links stalled one way")        \
+	X(PARTITION, "servers cut off")                        \
+	X(SERVER_PAUSE, "servers paused")                      \
+	X(SERVER_CRASH, "servers restarted")                   \
+	X(SERVER_WIPE, "servers restarted without data")       \
+	X(ENSEMBLE_CRASH, "all servers restarted")             \
+	X(ENSEMBLE_WIPE, "all servers restarted without data") \
+	X(DEPOSED, "leaders deposed while cut off or paused")  \
+	X(PAUSE, "sidecars paused")                            \
+	X(SUSPEND, "machines suspended")                       \
+	X(KILL, "sidecars killed")                             \
+	X(LEAVE, "sidecars stopped by TERM")                   \
+	X(JOIN, "sidecars started")                            \
+	X(VERSION, "versions changed")                         \
+	X(CONFIG, "yield modes changed")                       \
+	X(TASKS, "tasks taken from or given to a sidecar")     \
+	X(DRAIN, "sidecars drained or undrained")              \
+	X(WALL, "wall clocks set")                             \
+	X(SLOW, "sidecars slow")                               \
+	X(HAND_DELETE, "leader nodes deleted by hand")         \
+	X(HAND_SET, "leader nodes written by hand")            \
+	X(HAND_TAKE, "leader nodes replaced by hand")          \
+	X(HAND_WORKER, "worker nodes deleted by hand")         \
+	X(EXPIRED, "sessions expired")                         \
+	X(UNKNOWN_DONE, "writes done, answer lost")            \
+	X(UNKNOWN_NOT, "writes not done, answer lost")         \
+	X(MOVED, "requests refused as the session had moved")  \
+	X(STALE, "reads that were stale")                      \
 	X(TRUNCATED, "proposals lost with their leader")
 
 #define FAULT_ENUM(name, text) FAULT_##name,
@@ -80,16 +81,16 @@ struct figures {
 	uint64_t runs, failed, events;
 	int64_t time;
 	uint64_t faults[FAULT_KINDS];
-	uint64_t elections;   /* tokens created */
-	uint64_t changes;     /* single changes of membership in quiet times */
-	uint64_t requests;    /* by sidecars, but for keeping sessions and leases */
-	uint64_t excused;     /* overlaps after a deletion by hand that nobody could know of */
-	uint64_t checks;      /* of the fleet at rest */
-	uint64_t forgotten;   /* times that all tokens began anew, as all data was lost */
-	int64_t worst_yield;  /* microseconds nobody led: handed over */
-	int64_t worst_leave;  /* after a leader that was stopped */
-	int64_t worst_kill;   /* after one that was killed, over the session timeout */
-	int64_t worst_settle; /* from the last fault until all is as it should be */
+	uint64_t elections;    /* tokens created */
+	uint64_t changes;      /* single changes of membership in quiet times */
+	uint64_t requests;     /* by sidecars, but for keeping sessions and leases */
+	uint64_t excused;      /* overlaps after a deletion by hand that nobody could know of */
+	uint64_t checks;       /* of the fleet at rest */
+	uint64_t forgotten;    /* times that all tokens began anew, as all data was lost */
+	int64_t worst_yield;   /* microseconds nobody led: handed over */
+	int64_t worst_leave;   /* after a leader that was stopped */
+	int64_t worst_kill;    /* after one that was killed, over the session timeout */
+	int64_t worst_settle;  /* from the last fault until all is as it should be */
 	double worst_requests; /* per worker and change */
 	double sum_requests;
 };
@@ -152,8 +153,8 @@ bool event_next(int64_t end);
 /* --- clocks: each runs at a rate and from a start of its own ------------------------------------------ */
 
 struct clock {
-	int64_t start;	/* microseconds at time 0 */
-	int64_t ppm;	/* faster than true time */
+	int64_t start; /* microseconds at time 0 */
+	int64_t ppm;   /* faster than true time */
 };
 
 void clock_draw(struct clock *c);

@@ -9,7 +9,7 @@
 #define OPS_MAX	     3
 #define HAND	     (-1) /* the session of whoever changes things by hand */
 
-enum code { CODE_OK, CODE_NO_NODE, CODE_EXISTS, CODE_BAD_VERSION, CODE_UNKNOWN, CODE_REFUSED };
+enum code { CODE_OK, CODE_NO_NODE, CODE_EXISTS, CODE_BAD_VERSION, CODE_UNKNOWN, CODE_MOVED };
 
 enum op_type {
 	OP_CHECK_WORKER,
