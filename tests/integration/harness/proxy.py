@@ -1,34 +1,103 @@
-"""A TCP proxy between one sidecar and its server, which can cut connections or let nothing through."""
+"""A TCP proxy between one sidecar and its server, which can cut connections, let nothing through, or
+lose one chosen request or its reply."""
 import selectors
 import socket
+import struct
 import threading
 
 CHUNK = 65536
+FRAME_MAX = 1 << 26  # a longer "length" is none: not ZooKeeper's protocol, passed on as it comes
+CREATE, DELETE, CHECK, MULTI = 1, 2, 13, 14
+
+
+def op_in(kind, payload):
+    """Whether a multi holds an operation of that kind, by its header."""
+    return struct.pack(">ibi", kind, 0, -1) in payload
+
+
+def is_claim(kind, payload):
+    return kind == MULTI and op_in(CREATE, payload) and b"/leaders/" in payload
+
+
+def is_release(kind, payload):
+    return kind == MULTI and op_in(DELETE, payload) and b"/leaders/" in payload
+
+
+def is_confirmation(kind, payload):
+    return kind == MULTI and op_in(CHECK, payload) and b"/leaders/" not in payload \
+        and not op_in(CREATE, payload) and not op_in(DELETE, payload)
+
+
+class Rule:
+    """What is to happen once to the first request that matches."""
+
+    def __init__(self, matches, drop, then):
+        self.matches, self.drop, self.then = matches, drop, then
+        self.xid = self.link = None
+        self.applied = threading.Event()
+
+
+class Link:
+    """One connection through the proxy: what has come from either side and is no whole frame yet."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+        self.unframed = {client: b"", server: b""}
+        self.greeted = {client: False, server: False}
+
+    def other(self, sock):
+        return self.server if sock is self.client else self.client
+
+    def frames(self, sock, data):
+        """The whole frames, as they are on the wire."""
+        data = self.unframed[sock] + data
+        at = 0
+        while len(data) - at >= 4:
+            length = struct.unpack_from(">I", data, at)[0]
+            if length > FRAME_MAX:
+                yield data[at:]
+                at = len(data)
+            elif len(data) - at < 4 + length:
+                break
+            else:
+                yield data[at:at + 4 + length]
+                at += 4 + length
+        self.unframed[sock] = data[at:]
 
 
 class Proxy:
-    def __init__(self, port):
-        self.target = ("127.0.0.1", port)
+    def __init__(self, port, host="127.0.0.1"):
+        self.target = (host, port)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.stalled = False
+        self.stalled_up = self.stalled_down = False
         self.refusing = False
         self.ended = False
-        self.pairs = {}
-        self.lock = threading.Lock()
+        self.links = {}
+        self.rules = []
+        self.lock = threading.RLock()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
 
-    def stall(self):
-        """From now on not a byte gets through, and nobody is told."""
-        self.stalled = True
+    def stall(self, up=True, down=True):
+        """From now on not a byte gets through to the server (up), from it (down), and nobody is told.
+        What is on its way waits, and gets through later; so do new connections, as those need both ways."""
+        with self.lock:
+            self.stalled_up, self.stalled_down = up, down
 
     def flow(self):
-        self.stalled = self.refusing = False
+        with self.lock:
+            self.stalled_up = self.stalled_down = self.refusing = False
 
     def cut(self):
         """Closes all connections and every new one."""
@@ -37,8 +106,17 @@ class Proxy:
 
     def drop(self):
         with self.lock:
-            for sock in list(self.pairs):
+            for sock in list(self.links):
                 self._close(sock)
+
+    def lose(self, matches, drop=False, then=""):
+        """Loses the next request for which matches(kind, payload), before the server (drop) or only
+        its reply, and then goes on, or "close"s the connection, or "stall"s all. Returns the rule:
+        .applied is set once it has happened."""
+        rule = Rule(matches, drop, then)
+        with self.lock:
+            self.rules.append(rule)
+        return rule
 
     def close(self):
         self.ended = True
@@ -47,11 +125,11 @@ class Proxy:
         self.listener.close()
 
     def _close(self, sock):
-        other = self.pairs.pop(sock, None)
-        if other:
-            self.pairs.pop(other, None)
-            other.close()
-        sock.close()
+        link = self.links.get(sock)
+        if link:
+            for end in (link.client, link.server):
+                self.links.pop(end, None)
+                end.close()
 
     def _accept(self):
         client, _ = self.listener.accept()
@@ -63,29 +141,65 @@ class Proxy:
         except OSError:
             client.close()
             return
-        self.pairs[client], self.pairs[server] = server, client
+        for sock in (client, server):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.links[client] = self.links[server] = Link(client, server)
+
+    def _apply(self, rule):
+        """Returns True: the frame is lost."""
+        self.rules.remove(rule)
+        if rule.then == "close":
+            self._close(rule.link.client)
+        elif rule.then == "stall":
+            self.stall()
+        rule.applied.set()
+        return True
+
+    def _is_lost(self, link, sock, frame):
+        if not link.greeted[sock]:  # the first frame of either side opens the session
+            link.greeted[sock] = True
+            return False
+        if len(frame) < 12:
+            return False
+        xid, kind = struct.unpack_from(">ii", frame, 4)
+        for rule in list(self.rules):
+            if sock is link.client and rule.xid is None and rule.matches(kind, frame[12:]):
+                rule.xid, rule.link = xid, link
+                if rule.drop:
+                    return self._apply(rule)
+            elif sock is link.server and rule.link is link and rule.xid == xid:
+                return self._apply(rule)
+        return False
 
     def _forward(self, sock):
+        link = self.links[sock]
         try:
             data = sock.recv(CHUNK)
             if data:
-                self.pairs[sock].sendall(data)
+                for frame in link.frames(sock, data):
+                    if not self._is_lost(link, sock, frame) and sock in self.links:
+                        link.other(sock).sendall(frame)
                 return
-        except (OSError, KeyError):
+        except OSError:
             pass
         self._close(sock)
+
+    def _is_stalled(self, sock):
+        return self.stalled_up if self.links[sock].client is sock else self.stalled_down
 
     def _run(self):
         while not self.ended:
             with selectors.DefaultSelector() as selector:
-                selector.register(self.listener, selectors.EVENT_READ)
                 with self.lock:
-                    for sock in self.pairs if not self.stalled else ():
-                        selector.register(sock, selectors.EVENT_READ)
+                    if not (self.stalled_up or self.stalled_down):
+                        selector.register(self.listener, selectors.EVENT_READ)
+                    for sock in self.links:
+                        if not self._is_stalled(sock):
+                            selector.register(sock, selectors.EVENT_READ)
                 ready = selector.select(0.05)
             with self.lock:
                 for key, _ in ready:
                     if key.fileobj is self.listener:
                         self._accept()
-                    elif key.fileobj in self.pairs and not self.stalled:
+                    elif key.fileobj in self.links and not self._is_stalled(key.fileobj):
                         self._forward(key.fileobj)

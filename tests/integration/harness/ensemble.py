@@ -1,0 +1,190 @@
+"""Servers with settings of their own, ensembles of three, and network namespaces that tell them apart."""
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+
+from harness.process import end, spawn
+from harness.server import JAVA, ZooKeeper, free_port
+from harness.waiting import wait_until
+
+
+class Server(ZooKeeper):
+    """One server with settings; may be one of an ensemble, and live in a network namespace."""
+
+    def __init__(self, folder, tick_ms=200, host="127.0.0.1", command=(), **settings):
+        super().__init__(folder, tick_ms)
+        self.host, self.command = host, list(command)
+        self.settings = {"maxClientCnxns": 0, **settings}
+
+    @property
+    def address(self):
+        return f"{self.host}:{self.port}"
+
+    def _launch(self):
+        values = {"dataDir": self.folder / "data", "tickTime": self.tick_ms, "clientPort": self.port,
+                  "clientPortAddress": self.host, "maxSessionTimeout": 60000,
+                  "admin.enableServer": "false", "4lw.commands.whitelist": "*", **self.settings}
+        config = self.folder / "zoo.cfg"
+        config.write_text("".join(f"{k}={v}\n" for k, v in values.items()), encoding="ascii")
+        with open(self.folder / "server.log", "ab") as log:
+            self.process = spawn([*self.command, *JAVA, config], stdout=log, stderr=subprocess.STDOUT)
+
+    def ask(self, word):
+        if self.host == "127.0.0.1":
+            return super().ask(word)
+        try:
+            with socket.create_connection((self.host, self.port), timeout=2) as s:
+                s.settimeout(2)
+                s.sendall(word.encode())
+                return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def mode(self):
+        answer = self.ask("srvr")
+        return answer.split("Mode: ")[1].split()[0] if "Mode: " in answer else ""
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+
+class Ensemble:
+    """Three servers, on loopback or each in a namespace of its own."""
+
+    def __init__(self, folder, network=None, tick_ms=200, sync_limit=10):
+        hosts = network.hosts if network else ["127.0.0.1"] * 3
+        # Three ports a server; those of servers that share a host differ.
+        ports = [[free_port() for _ in range(3)] for _ in hosts]
+        peers = {f"server.{i + 1}": f"{h}:{p[1]}:{p[2]}" for i, (h, p) in enumerate(zip(hosts, ports))}
+        self.servers = []
+        for i, host in enumerate(hosts):
+            server = Server(folder / f"zk{i + 1}", tick_ms, host,
+                            network.command(i) if network else (),
+                            initLimit=20, syncLimit=sync_limit, cnxTimeout=1, **peers)
+            server.port = ports[i][0]
+            self.servers.append(server)
+            self._number(server, i)
+
+    @staticmethod
+    def _number(server, i):
+        data = server.folder / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        (data / "myid").write_text(f"{i + 1}\n", encoding="ascii")
+
+    @property
+    def address(self):
+        return ",".join(s.address for s in self.servers)
+
+    def start(self):
+        for server in self.servers:
+            server._launch()
+        self.wait()
+        return self
+
+    def wait(self, servers=None, timeout=90):
+        wait_until(lambda: all(s.mode() in ("leader", "follower") for s in servers or self.servers), timeout,
+                   "the servers have a quorum")
+
+    def leader(self):
+        return wait_until(lambda: next((s for s in self.servers if s.process.poll() is None
+                                        and s.mode() == "leader"), None), what="one of the servers leads")
+
+    def followers(self):
+        leader = self.leader()
+        return [s for s in self.servers if s is not leader]
+
+    def kill(self):
+        for server in self.servers:
+            end(server.process)
+
+    def wipe(self):
+        for i, server in enumerate(self.servers):
+            server.wipe()
+            self._number(server, i)
+
+    def close(self):
+        for server in self.servers:
+            server.close_clients()
+        self.kill()
+
+
+def run(*command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, timeout=20)
+
+
+class Network:
+    """Three network namespaces on a bridge, and a way to part them. Needs root."""
+
+    def __init__(self):
+        self.tag = f"zkl{os.getpid()}"
+        self.net = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
+        self.hosts = [f"{self.net}.{i + 1}" for i in range(3)]
+        self.names = [f"{self.tag}-{i + 1}" for i in range(3)]
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def why_not():
+        """Why there can be none here; "" if there can."""
+        if os.geteuid() != 0:
+            return "network namespaces need root"
+        for command in (["unshare", "--net", "true"], ["unshare", "--net", "iptables", "-L", "-n"],
+                        ["unshare", "--net", "ip", "link", "add", "b", "type", "bridge"]):
+            try:
+                run(*command)
+            except (OSError, subprocess.SubprocessError) as e:
+                return f"not allowed here: {' '.join(command)} ({getattr(e, 'stderr', e)})".replace("\n", " ")
+        return ""
+
+    def _make(self):
+        run("ip", "link", "add", self.bridge, "type", "bridge")
+        run("ip", "addr", "add", f"{self.net}.254/24", "dev", self.bridge)
+        run("ip", "link", "set", self.bridge, "up")
+        for i, name in enumerate(self.names):
+            outer = f"{self.tag}v{i}"
+            run("ip", "netns", "add", name)
+            run("ip", "link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", name)
+            run("ip", "link", "set", outer, "master", self.bridge, "up")
+            run("ip", "-n", name, "addr", "add", f"{self.hosts[i]}/24", "dev", "eth0")
+            run("ip", "-n", name, "link", "set", "eth0", "up")
+            run("ip", "-n", name, "link", "set", "lo", "up")
+
+    @property
+    def bridge(self):
+        return f"{self.tag}b"
+
+    def command(self, i):
+        """What a program is started with to live in the i-th."""
+        return ["ip", "netns", "exec", self.names[i]]
+
+    def part(self, i):
+        """From now on the i-th hears nothing of the other two and they nothing of it; clients all do."""
+        for host in self.hosts:
+            if host != self.hosts[i]:
+                run(*self.command(i), "iptables", "-A", "INPUT", "-s", host, "-j", "DROP")
+                run(*self.command(i), "iptables", "-A", "OUTPUT", "-d", host, "-j", "DROP")
+
+    def heal(self):
+        for i in range(len(self.names)):
+            run(*self.command(i), "iptables", "-F")
+
+    def close(self):
+        for name in self.names:
+            if pathlib.Path(f"/run/netns/{name}").exists():
+                subprocess.run(["ip", "netns", "del", name], check=False, timeout=20)
+        subprocess.run(["ip", "link", "del", self.bridge], check=False, capture_output=True, timeout=20)
+
+
+def seconds(n):
+    """The fault's own duration."""
+    time.sleep(n)

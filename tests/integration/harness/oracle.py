@@ -1,0 +1,220 @@
+"""The judge of safety: asks every sidecar all the time, and looks at what was promised in the answers.
+
+A yes is valid from when it was received until lease_ms after its question was sent, both by
+CLOCK_BOOTTIME, which all sidecars of a machine share. lease_ms holds against faults; a sidecar that
+gives a task up of its own accord (a yield, a resign, TERM) withdraws it by saying no: where a no comes
+within WITHDRAWN seconds after a yes, that one and all before it count up to its receipt. A sidecar that
+is stopped or cut off says no much later, so this hides nothing of a fault. Promised are:
+
+- no two sidecars' yes answers are valid at the same time;
+- once a token has been received, no question sent later is answered yes with a smaller one.
+"""
+import bisect
+import collections
+import itertools
+import threading
+import time
+
+from harness.rpc import Client, RpcError
+from harness.waiting import wait_until
+
+PAUSE = 0.004
+WITHDRAWN = 0.5
+
+Answer = collections.namedtuple("Answer", "sidecar sent received leader token lease_ms")
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Broken(AssertionError):
+    """What was promised did not hold."""
+
+
+def withdrawals(answers):
+    """By sidecar, the receipts of yes answers that a no followed soon: all before them end there."""
+    found, last_yes = {}, {}
+    for a in sorted(answers, key=lambda a: a.received):
+        if a.leader:
+            last_yes[a.sidecar] = a.received
+        else:
+            yes = last_yes.pop(a.sidecar, None)
+            if yes is not None and a.received <= yes + WITHDRAWN:
+                found.setdefault(a.sidecar, []).append(yes)
+    return found
+
+
+def validity(answers):
+    """[(from, to, sidecar)] of the yes answers, those of one sidecar that touch joined."""
+    withdrawn = withdrawals(answers)
+    spans = []
+    for a in answers:
+        if not a.leader or a.sent + a.lease_ms / 1000 <= a.received:
+            continue
+        cuts = withdrawn.get(a.sidecar, ())
+        at = bisect.bisect_left(cuts, a.received)
+        end = a.sent + a.lease_ms / 1000
+        spans.append((a.received, min([end, *cuts[at:at + 1]]), a.sidecar))
+    spans.sort()
+    joined, last = [], {}
+    for start, end, sidecar in spans:
+        at = last.get(sidecar)
+        if at is not None and start <= joined[at][1]:
+            joined[at] = (joined[at][0], max(joined[at][1], end), sidecar)
+        else:
+            last[sidecar] = len(joined)
+            joined.append((start, end, sidecar))
+    return joined
+
+
+def overlaps(answers):
+    """[(seconds, one span, the other)] of two sidecars whose answers were valid at the same time."""
+    found = []
+    open_spans = []
+    for span in validity(answers):
+        open_spans = [s for s in open_spans if s[1] > span[0]]
+        found += [(min(s[1], span[1]) - span[0], s, span) for s in open_spans if s[2] != span[2]]
+        open_spans.append(span)
+    return found
+
+
+def tokens_gone_back(answers):
+    """[(earlier, later)]: later was asked when earlier's bigger token was known already."""
+    yes = [a for a in answers if a.leader]
+    seen = sorted(yes, key=lambda a: a.received)
+    received = [a.received for a in seen]
+    biggest = list(itertools.accumulate(seen, lambda a, b: b if b.token > a.token else a))
+    found = []
+    for a in yes:
+        n = bisect.bisect_right(received, a.sent)
+        if n and biggest[n - 1].token > a.token:
+            found.append((biggest[n - 1], a))
+    return found
+
+
+def double_seconds(answers):
+    return sum(seconds for seconds, _, _ in overlaps(answers))
+
+
+class Poller(threading.Thread):
+    """Asks one sidecar until it is told to end, on a connection of its own that is made anew as needed."""
+
+    def __init__(self, oracle, sidecar):
+        super().__init__(daemon=True)
+        self.oracle, self.sidecar = oracle, sidecar
+        self.client = None
+        self.asked = 0
+
+    def ask(self):
+        if not self.client:
+            self.client = Client(self.sidecar.socket, timeout=600)
+        sent = now()
+        answer = self.client.call("check", self.oracle.task)
+        self.oracle.note(self.sidecar.name, sent, answer)
+        self.asked += 1
+
+    def run(self):
+        while not self.oracle.ended:
+            try:
+                self.ask()
+            except (OSError, EOFError, RpcError, ValueError):
+                self.hang_up()
+                time.sleep(PAUSE * 5)
+            time.sleep(PAUSE)
+        self.hang_up()
+
+    def hang_up(self):
+        client, self.client = self.client, None
+        if client:
+            client.close()
+
+
+class Oracle:
+    """with Oracle("task", a, b) as oracle: ...  Judges at the end, if the test has not failed before."""
+
+    def __init__(self, task, *sidecars):
+        self.task = task
+        self.answers = []
+        self.epochs = [0.0]
+        self.pollers = []
+        self.ended = False
+        self.began = now()
+        for sidecar in sidecars:
+            self.watch(sidecar)
+
+    def watch(self, sidecar):
+        poller = Poller(self, sidecar)
+        self.pollers.append(poller)
+        poller.start()
+
+    def note(self, name, sent, answer):
+        """An answer, received just now."""
+        self.answers.append(Answer(name, sent, now(), answer["leader"], answer["token"], answer["lease_ms"]))
+
+    def data_lost(self):
+        """The server has lost its data, tokens with it: they are compared anew from here on."""
+        self.epochs.append(now())
+
+    def told_to_go(self, sidecar, told):
+        """It got TERM at that moment, and cannot be asked for its no."""
+        for at in (told, told + WITHDRAWN):
+            self.answers.append(Answer(sidecar.name, told, at, False, 0, 0))
+
+    # --- liveness
+
+    def led(self, by=None, after=None, within=30, but_not=None):
+        """Waits for a valid yes to a question sent after that moment (this one); returns the answer."""
+        after = now() if after is None else after
+
+        def found():
+            for a in reversed(self.answers):
+                if a.received < after:
+                    return None
+                if a.leader and a.sent >= after and (by is None or a.sidecar == by.name) \
+                        and (but_not is None or a.sidecar != but_not.name):
+                    return a
+            return None
+        return wait_until(found, within, f"{self.task} is led" + (f" by {by.name}" if by else ""))
+
+    def not_led_by(self, sidecar, within=30):
+        """Waits until it has answered a question of now on with no."""
+        after = now()
+        return wait_until(lambda: next((a for a in reversed(self.answers) if a.sidecar == sidecar.name
+                                        and a.sent >= after and not a.leader), None),
+                          within, f"{sidecar.name} leads no more")
+
+    # --- the end
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.ended = True
+        for poller in self.pollers:
+            if poller.sidecar.is_running():
+                poller.sidecar.resume()
+            poller.join(10)
+        if kind is None:
+            self.judge()
+
+    def judge(self):
+        answers = list(self.answers)
+        found = overlaps(answers)
+        if found:
+            raise Broken(f"{self.task} was led twice: {found[:3]}")
+        for start, end in zip(self.epochs, self.epochs[1:] + [float("inf")]):
+            back = tokens_gone_back([a for a in answers if start <= a.sent and a.received < end])
+            if back:
+                raise Broken(f"{self.task}: tokens went back: {back[:3]}")
+        assert any(a.leader for a in answers), "nobody has ever led: nothing was tested"
+        print(self.summary())
+
+    def summary(self):
+        spans = sorted(validity(self.answers))
+        gap, end = 0.0, spans[0][1] if spans else 0.0
+        for start, stop, _ in spans:
+            gap, end = max(gap, start - end), max(end, stop)
+        yes = [a for a in self.answers if a.leader]
+        return (f"measured: {len(self.answers)} answers in {now() - self.began:.1f} s, {len(yes)} yes, "
+                f"{len({a.token for a in yes})} tokens, 0 s led twice, at most {gap:.2f} s led by nobody")
