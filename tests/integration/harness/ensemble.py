@@ -60,7 +60,7 @@ class Ensemble:
 
     def __init__(self, folder, network=None, tick_ms=200, sync_limit=10):
         hosts = network.hosts if network else ["127.0.0.1"] * 3
-        # Three ports a server; those of servers that share a host differ.
+        # Three ports a server.
         ports = [[free_port() for _ in range(3)] for _ in hosts]
         peers = {f"server.{i + 1}": f"{h}:{p[1]}:{p[2]}" for i, (h, p) in enumerate(zip(hosts, ports))}
         self.servers = []
@@ -139,7 +139,7 @@ class Network:
         if os.geteuid() != 0:
             return "network namespaces need root"
         for command in (["unshare", "--net", "true"], ["unshare", "--net", "iptables", "-L", "-n"],
-                        ["unshare", "--net", "ip", "link", "add", "b", "type", "bridge"]):
+                        ["unshare", "--net", "ip", "link", "add", "probe0", "type", "bridge"]):
             try:
                 run(*command)
             except (OSError, subprocess.SubprocessError) as e:
@@ -182,6 +182,8 @@ class Network:
         for name in self.names:
             if pathlib.Path(f"/run/netns/{name}").exists():
                 subprocess.run(["ip", "netns", "del", name], check=False, timeout=20)
+        for i in range(len(self.names)):
+            subprocess.run(["ip", "link", "del", f"{self.tag}v{i}"], check=False, capture_output=True, timeout=20)
         subprocess.run(["ip", "link", "del", self.bridge], check=False, capture_output=True, timeout=20)
 
 
