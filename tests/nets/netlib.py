@@ -1,8 +1,9 @@
 """What the nets share: the flags of the Makefile's variants, and test programs judged by their reports.
 
 Criterion 2.4.1 runs each test in a process of its own, whose exit code it takes for a crash or not: a
-report of LeakSanitizer or valgrind leaves it 0. So the sanitizers and valgrind write their reports to
-files, and a program has passed if tests of it ran, all of them passed, and no file has anything in it.
+report of LeakSanitizer or valgrind leaves it 0. So all of them write their reports to files, and a
+program has passed if tests of it ran, all of them passed, and no file has anything in it. tests/run does
+the same for ASan and UBSan.
 """
 import concurrent.futures
 import os
@@ -16,7 +17,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/nets"
 BUILD = ROOT / "build/nets"
 TIMEOUT_S = 600  # of one program; the slowest takes a tenth of it under valgrind
-PROGRAM, REPORTS = "program", "reports"
 
 
 def make(*args):
@@ -65,28 +65,27 @@ def reports_in(folder):
     return found
 
 
+def environment(**changes):
+    """Without the options of whatever runs us: reports are to come here."""
+    env = {k: v for k, v in os.environ.items() if not re.fullmatch("(A|UB|L|T)SAN_OPTIONS", k)}
+    return {**env, **changes}
+
+
 def command_for(net, program, folder):
     """The command and the environment that make a program leave its reports in the folder."""
-    env = {**os.environ, "CRITERION_NO_EARLY_EXIT": "1"}
-    command = ["nice", str(program)]
     if net == "valgrind":
-        suppressions = HERE / "valgrind.supp"
-        command = ["nice", "valgrind", "-q", "--trace-children=yes", "--leak-check=full",
-                   "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
-                   f"--suppressions={suppressions}", f"--log-file={folder}/{program.name}.%p",
-                   str(program)]
-    else:
-        log = f"log_path={folder}/{program.name}"
-        env["ASAN_OPTIONS"] = f"{log}:detect_leaks=1:detect_stack_use_after_return=1"
-        env["UBSAN_OPTIONS"] = f"{log}:print_stacktrace=1"
-        env["LSAN_OPTIONS"] = f"{log}:max_leaks=20"
-        env["TSAN_OPTIONS"] = f"{log}:suppressions={HERE}/tsan.supp:history_size=4"
-    return command, env
+        return ["nice", "valgrind", "-q", "--trace-children=yes", "--trace-children-skip=/bin/*,/usr/*",
+                "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+                f"--log-file={folder}/{program.name}.%p", str(program)], environment()
+    if net == "tsan":
+        options = f"log_path={folder}/{program.name}:suppressions={HERE}/tsan.supp:history_size=4"
+        return ["nice", str(program)], environment(TSAN_OPTIONS=options)
+    return ["nice", str(program)], environment()
 
 
 def run(net, program, *args, criterion=True, timeout=TIMEOUT_S):
     """(number of tests that passed, list of what is wrong)."""
-    folder = BUILD / REPORTS / net / program.name
+    folder = BUILD / "reports" / net / program.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command, env = command_for(net, program, folder)
@@ -110,12 +109,13 @@ def run(net, program, *args, criterion=True, timeout=TIMEOUT_S):
     return passed, wrong
 
 
-def run_all(net, programs, jobs, timeout=TIMEOUT_S):
+def run_all(net, programs, jobs, timeout=TIMEOUT_S, arguments=None):
     """Runs them and prints a line each; (tests passed, programs with something wrong)."""
+    arguments = arguments or {}
     total, failed = 0, 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for program, (passed, wrong) in zip(programs, pool.map(
-                lambda p: run(net, p, timeout=timeout), programs)):
+                lambda p: run(net, p, *arguments.get(p.name, []), timeout=timeout), programs)):
             total += passed
             failed += bool(wrong)
             print(f"{'FAIL' if wrong else 'ok  '} {net} {program.name}: {passed} tests", flush=True)

@@ -1,0 +1,156 @@
+/*
+ * The queue between the ZooKeeper library's threads and the loop, and the ways in which a handle ends,
+ * under TSan: handles are opened, asked many things at once and closed, again and again.
+ *
+ *   tsan_zk SERVERS ROUNDS       SERVERS is numeric, host:port; nobody needs to listen there
+ *
+ * Every request has to be answered exactly once. Prints how many were.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/zk.h"
+
+#define HANDLES	     3
+#define BATCHES	     20
+#define BATCH	     6	 /* requests that ask() makes */
+#define LIFE_MS	     400 /* of a handle without a server */
+#define LIFE_LONG_MS 20000
+#define PATH	     "/tsan"
+
+struct client {
+	struct zk *zk;
+	uv_timer_t life;
+	int rounds;
+	int asked, answered, ok;
+	bool closing;
+};
+
+static const char *servers;
+static int total, total_ok, open_handles;
+
+static void start(struct client *c);
+
+static void on_closed(void *arg)
+{
+	struct client *c = arg;
+
+	total += c->answered;
+	total_ok += c->ok;
+	if (c->answered != c->asked) {
+		fprintf(stderr, "%d requests, %d answers\n", c->asked, c->answered);
+		exit(1);
+	}
+	open_handles--;
+	if (--c->rounds > 0)
+		start(c);
+	else
+		uv_close((uv_handle_t *)&c->life, NULL);
+}
+
+static void end(struct client *c)
+{
+	if (c->closing)
+		return;
+	c->closing = true;
+	uv_timer_stop(&c->life);
+	zk_close(c->zk, on_closed, c);
+}
+
+static void on_life(uv_timer_t *timer)
+{
+	end(timer->data);
+}
+
+static void on_reply(void *arg, const struct zk_reply *reply)
+{
+	struct client *c = arg;
+
+	c->answered++;
+	c->ok += reply->code == ZK_OK;
+	/* What came with it is the loop's to read. */
+	for (size_t i = 0; i < reply->n_names; i++)
+		c->ok += reply->names[i][0] == '\0';
+	/* Half of the handles end with requests on their way. */
+	if (c->answered == (c->rounds % 2 ? c->asked : c->asked / 2) && reply->code != ZK_ABANDONED)
+		end(c);
+}
+
+static void ask(struct client *c, int batch)
+{
+	char path[64];
+	struct zk_op ops[] = {
+		{.type = ZK_OP_CREATE_EPHEMERAL, .path = path, .data = "data", .len = 4},
+		{.type = ZK_OP_SET, .path = path, .data = "more", .len = 4, .version = -1},
+		{.type = ZK_OP_CHECK, .path = PATH, .version = -1},
+		{.type = ZK_OP_DELETE, .path = path, .version = -1},
+	};
+
+	snprintf(path, sizeof(path), PATH "/%p-%d-%d", (void *)c, c->rounds, batch);
+	c->asked += BATCH;
+	zk_create(c->zk, PATH, on_reply, c);
+	zk_get(c->zk, PATH, true, on_reply, c);
+	zk_exists(c->zk, path, true, on_reply, c);
+	zk_children(c->zk, "/", true, on_reply, c);
+	zk_multi(c->zk, ops, sizeof(ops) / sizeof(ops[0]), on_reply, c);
+	zk_multi(c->zk, ops, 2, on_reply, c);
+}
+
+static void on_state(void *arg, enum zk_state state)
+{
+	struct client *c = arg;
+
+	if (state == ZK_CONNECTED && c->asked == 0) {
+		for (int i = 0; i < BATCHES; i++)
+			ask(c, i);
+		uv_timer_start(&c->life, on_life, LIFE_LONG_MS, 0);
+	}
+}
+
+static void on_watch(void *arg, enum zk_watch type, const char *path)
+{
+	(void)arg, (void)type;
+	if (path[0] != '/')
+		exit(1);
+}
+
+static void start(struct client *c)
+{
+	struct zk_options options = {.servers = servers, .timeout_ms = 4000};
+	struct zk_handlers handlers = {.state = on_state, .watch = on_watch, .arg = c};
+
+	c->asked = c->answered = c->ok = 0;
+	c->closing = false;
+	if (zk_open(&c->zk, uv_default_loop(), &options, &handlers) != 0)
+		exit(1);
+	open_handles++;
+	uv_timer_start(&c->life, on_life, LIFE_MS, 0);
+	/* Of the one without a server every request is answered too. */
+	if (c->rounds % 3 == 0)
+		ask(c, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct client clients[HANDLES];
+	int rounds = argc == 3 ? atoi(argv[2]) : 0;
+
+	if (rounds <= 0) {
+		fprintf(stderr, "usage: tsan_zk SERVERS ROUNDS\n");
+		return 2;
+	}
+	servers = argv[1];
+	log_setup(LOG_DEBUG, LOG_TEXT, false);
+	for (int i = 0; i < HANDLES; i++) {
+		clients[i] = (struct client){.rounds = rounds + i};
+		uv_timer_init(uv_default_loop(), &clients[i].life);
+		clients[i].life.data = &clients[i];
+		start(&clients[i]);
+	}
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	uv_library_shutdown();
+	printf("%d requests answered once each, %d of them done\n", total, total_ok);
+	return open_handles == 0 && total > 0 ? 0 : 1;
+}
