@@ -191,6 +191,22 @@ $(B)/oracle/version_pairs: tests/oracle/version_pairs.c $(LINK_core)
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
+# The model test and the simulator: plain programs over the core.
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(LINK_core)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+$(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_core)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+
+.PHONY: model sim
+model: $(B)/model
+	$(B)/model
+# Ten minutes of seeds, two at a time; a failing one says how to replay it.
+sim: $(B)/sim
+	$(B)/sim --seconds 600 --jobs 2
+
 .PHONY: check check-all lint analyse
 # What a newcomer and CI call: installs, builds with -Werror, runs everything, says how many passed.
 check: deps-test

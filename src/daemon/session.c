@@ -15,7 +15,6 @@
 #define REOPEN_MS	1000  /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
-#define CONFIRM_IDLE_MS 60000 /* the timer while nothing is led and T is not known */
 
 static void open_handle(struct session *s);
 static void retry_in(struct session *s, int64_t ms);
@@ -95,24 +94,29 @@ static void on_sign_reply(void *arg, const struct zk_reply *reply)
 		session_unregistered(arg);
 }
 
+static void set_confirm_timer(struct session *s);
+
 static void on_confirm_timer(uv_timer_t *timer)
 {
 	struct session *s = timer->data;
 
+	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
+		return;
+	set_confirm_timer(s);
 	/* On a fresh connection a confirmation is owed in any case. */
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
 	/* A read is a sign of life, which a lease that begins with the next claim counts from. */
-	else if (s->state == SESSION_UP && s->registration[0])
+	else if (s->registration[0])
 		zk_exists(s->zk, s->registration, false, on_sign_reply, s);
 }
 
 static void set_confirm_timer(struct session *s)
 {
-	int64_t every =
-		s->lease.timeout_ms > 0 ? lease_interval(s->lease.timeout_ms) : CONFIRM_IDLE_MS;
+	int64_t pace = s->leading ? lease_pace(&s->lease, clock_boot_ms())
+				  : lease_interval(s->lease.timeout_ms);
 
-	uv_timer_start(&s->confirm, on_confirm_timer, (uint64_t)every, (uint64_t)every);
+	uv_timer_start(&s->confirm, on_confirm_timer, pace > 0 ? (uint64_t)pace : 1, 0);
 }
 
 void session_confirmed(struct session *s, int64_t sent_ms)
