@@ -216,13 +216,15 @@ check: deps-test
 check-all:
 	@$(MAKE) all unit-bin
 	@$(MAKE) VARIANT=asan all unit-bin
-	@$(MAKE) $(B)/oracle/version_pairs
+	@$(MAKE) $(B)/oracle/version_pairs $(B)/model $(B)/sim
 	tests/run \
 		--plain "house rules=tests/lint/run $(B)" \
 		--plain "static analysers=tests/lint/analyse" \
 		--unit $(B)/unit \
 		--unit build/asan/unit \
 		--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
+		--plain "model=$(B)/model" \
+		--plain "simulator, fixed seeds=$(B)/sim --seeds 400 --jobs 2" \
 		--pytest "integration=-n 4 tests/integration" \
 		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"
 
