@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 
+#define WALL_END_MS INT64_C(253402300800000) /* the year 10000: clock_format() stops before it */
+
 int64_t tick_floor(int64_t wall_ms, int64_t tick_ms)
 {
 	return wall_ms - wall_ms % tick_ms;
@@ -13,9 +15,9 @@ bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE])
 {
 	char text[CLOCK_TEXT_SIZE];
 
-	clock_format(wall_ms, text);
-	if (!tick_is_name(text))
+	if (wall_ms >= WALL_END_MS)
 		return false;
+	clock_format(wall_ms, text);
 	memcpy(name, text, TICK_NAME_SIZE);
 	return true;
 }

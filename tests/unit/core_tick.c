@@ -1,0 +1,97 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "core/tick.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MINUTE_MS    INT64_C(60000)
+
+Test(tick, floor)
+{
+	static const struct {
+		int64_t wall_ms, tick_ms, floor_ms;
+	} cases[] = {
+		{0, MINUTE_MS, 0},
+		{MINUTE_MS - 1, MINUTE_MS, 0},
+		{MINUTE_MS, MINUTE_MS, MINUTE_MS},
+		{INT64_C(1795140059999), MINUTE_MS, INT64_C(1795140000000)},
+		{INT64_C(1795140059999), 1000, INT64_C(1795140059000)},
+		{INT64_C(1795140059999), 24 * 60 * MINUTE_MS, INT64_C(1795132800000)},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		cr_expect_eq(tick_floor(cases[i].wall_ms, cases[i].tick_ms), cases[i].floor_ms,
+			     "case %zu", i);
+}
+
+Test(tick, name)
+{
+	char name[TICK_NAME_SIZE] = "untouched";
+
+	cr_expect(tick_name(INT64_C(1795140000000), name));
+	cr_expect_str_eq(name, "2026-11-20T02:00:00Z");
+	cr_expect(tick_name(0, name));
+	cr_expect_str_eq(name, "1970-01-01T00:00:00Z");
+	cr_expect(tick_name(INT64_C(253402300799999), name));
+	cr_expect_str_eq(name, "9999-12-31T23:59:59Z");
+	cr_expect_not(tick_name(INT64_C(253402300800000), name));
+	cr_expect_str_eq(name, "9999-12-31T23:59:59Z", "untouched on failure");
+}
+
+Test(tick, is_name)
+{
+	static const char good[] = "2026-11-20T02:00:00Z";
+	char text[TICK_NAME_SIZE + 1];
+
+	cr_expect(tick_is_name(good));
+	/* Each character another one, of another kind than it has to be; or the end. */
+	for (size_t i = 0; i < strlen(good); i++) {
+		strcpy(text, good);
+		text[i] = good[i] >= '0' && good[i] <= '9' ? ':' : '0';
+		cr_expect_not(tick_is_name(text), "%s", text);
+		text[i] = '/';
+		cr_expect_not(tick_is_name(text), "%s", text);
+		text[i] = '\0';
+		cr_expect_not(tick_is_name(text), "%s", text);
+	}
+	strcpy(text, good);
+	strcat(text, "Z");
+	cr_expect_not(tick_is_name(text));
+}
+
+Test(tick, is_claimed)
+{
+	static char names[][TICK_NAME_SIZE] = {
+		"2026-11-20T02:00:00Z",
+		"2026-11-20T02:02:00Z",
+		"2026-11-20T02:03:00Z",
+		"2026-11-20T02:07:00Z",
+	};
+	static const struct {
+		const char *tick, *floor;
+		size_t n;
+		bool claimed;
+	} cases[] = {
+		{"2026-11-20T02:00:00Z", "", 0, false},
+		{"2026-11-20T02:00:00Z", "", 4, true},
+		{"2026-11-20T02:01:00Z", "", 4, false},
+		{"2026-11-20T02:02:00Z", "", 4, true},
+		{"2026-11-20T02:03:00Z", "", 4, true},
+		{"2026-11-20T02:04:00Z", "", 4, false},
+		{"2026-11-20T02:07:00Z", "", 4, true},
+		{"2026-11-20T02:08:00Z", "", 4, false},
+		/* Older than the oldest that is kept: it may have been pruned. */
+		{"2026-11-20T01:59:00Z", "", 4, true},
+		{"2026-11-20T01:59:00Z", "", 0, false},
+		{"2026-11-20T02:01:00Z", "2026-11-20T02:02:00Z", 0, true},
+		{"2026-11-20T02:02:00Z", "2026-11-20T02:02:00Z", 0, false},
+		{"2026-11-20T02:01:00Z", "2026-11-20T02:01:00Z", 1, false},
+	};
+	char *list[COUNT(names)];
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		list[i] = names[i];
+	for (size_t i = 0; i < COUNT(cases); i++)
+		cr_expect_eq(tick_is_claimed(cases[i].tick, cases[i].floor, list, cases[i].n),
+			     cases[i].claimed, "case %zu", i);
+}
