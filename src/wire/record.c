@@ -21,7 +21,7 @@ struct key {
 	size_t offset;
 	size_t size;			       /* KIND_TEXT: of the array */
 	bool (*is_good)(const char *, size_t); /* KIND_TEXT */
-	int64_t max;			       /* KIND_INT: 0 to this */
+	int64_t min, max;		       /* KIND_INT */
 	const char *missing;
 	const char *repeated;
 	const char *wrong;
@@ -87,10 +87,10 @@ static const struct key leader_keys[] = {
 	TIME(leader_record, since),
 };
 
-#define NUMBER(key, is_optional, most, text)                                                \
+#define NUMBER(key, is_optional, least, most, text)                                         \
 	{                                                                                   \
 		.name = #key, .kind = KIND_INT, .offset = offsetof(struct run_record, key), \
-		.optional = (is_optional), .max = (most), WHY(#key, text)                   \
+		.optional = (is_optional), .min = (least), .max = (most), WHY(#key, text)   \
 	}
 
 static const struct key run_keys[] = {
@@ -104,12 +104,12 @@ static const struct key run_keys[] = {
 	 .size = sizeof(((struct run_record *)NULL)->run),
 	 .is_good = name_is_id,
 	 WHY("run", NOT_ID)},
-	NUMBER(session, true, INT64_MAX, "not a positive integer"),
-	NUMBER(token, false, INT64_MAX, "not a positive integer"),
-	NUMBER(attempt, false, INT32_MAX, "not a positive integer"),
+	NUMBER(session, true, 1, INT64_MAX, "not a positive integer"),
+	NUMBER(token, false, 1, INT64_MAX, "not a positive integer"),
+	NUMBER(attempt, false, 1, INT32_MAX, "not a positive integer"),
 	TIME(run_record, started_at),
-	NUMBER(ended_at, true, TIME_MAX_MS, "not milliseconds since the epoch"),
-	NUMBER(exit_status, true, 255, "not a number from 0 to 255"),
+	NUMBER(ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
+	NUMBER(exit_status, true, 0, 255, "not a number from 0 to 255"),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -199,7 +199,7 @@ static int parse_value(struct reader *r, const struct key *key, void *record)
 
 	switch (key->kind) {
 	case KIND_TEXT: return parse_text(r, key, field);
-	case KIND_INT: return parse_int(r, 0, key->max, field);
+	case KIND_INT: return parse_int(r, key->min, key->max, field);
 	case KIND_RANDOM_INTS: return parse_random_ints(r, field);
 	case KIND_TASKS: return parse_tasks(r, record);
 	}
