@@ -191,6 +191,7 @@ def test_a_claim_without_an_answer_becomes_what_the_tree_says(fleet, zk, proxy, 
         answer = oracle.led(by=leader, within=LED_AGAIN)
         assert rule.applied.is_set()
         assert answer.token == zk.leader(TASK)[1]
+        holds_for(lambda: leader.leads(TASK), 1, "it leads on")
 
 
 @pytest.mark.parametrize("drop, then", LOSSES)
