@@ -258,9 +258,17 @@ static void release(struct election *e, struct election_actions *out)
 	move(e, ELECTION_RELEASING, e->view.candidate ? "a better candidate" : "no candidate", out);
 }
 
-/* What follows from the state as it now is: at the end of every step. */
-static void settle(struct election *e, struct election_time now, struct election_actions *out)
+/*
+ * What follows from the state as it now is: at the end of every step.
+ *
+ * A release is sent right behind a read that found the node ours: the version that it checks begins
+ * anew with every node, so that one sent in ignorance could delete another's.
+ */
+static void settle(struct election *e, const struct election_event *event,
+		   struct election_actions *out)
 {
+	struct election_time now = event->now;
+	bool just_read = event->type == ELECTION_NODE && e->node.known && e->node.mine;
 	const char *reason;
 
 	if (!e->up)
@@ -273,11 +281,12 @@ static void settle(struct election *e, struct election_time now, struct election
 		claim(e, out);
 		return;
 	}
-	if (e->state == ELECTION_LEADING && now.boot_ms >= release_time(e, now, &reason)) {
+	bool due = e->state == ELECTION_LEADING && now.boot_ms >= release_time(e, now, &reason);
+	if (due && just_read) {
 		release(e, out);
 		return;
 	}
-	if (wants_read(e) && now.boot_ms >= e->retry_ms)
+	if ((wants_read(e) || (due && e->reads == 0)) && now.boot_ms >= e->retry_ms)
 		read_node(e, out);
 }
 
@@ -483,7 +492,7 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_DEADLINE: break;
 	case ELECTION_EVENTS: assert(false);
 	}
-	settle(e, event->now, out);
+	settle(e, event, out);
 	election_check(e);
 }
 
@@ -499,6 +508,9 @@ int64_t election_deadline(const struct election *e, struct election_time now)
 		at = claim_time(e);
 	else if (e->state == ELECTION_LEADING)
 		at = release_time(e, now, &reason);
+	/* One that is due waits for a read, or for the next try of one. */
+	if (e->state == ELECTION_LEADING && at <= now.boot_ms)
+		at = e->reads > 0 ? ELECTION_NEVER : e->retry_ms;
 	if (wants_read(e) && e->retry_ms < at)
 		at = e->retry_ms;
 	return at;
