@@ -60,6 +60,30 @@ static void ask_checks(struct zkleader *z, struct feed *f)
 	}
 }
 
+static void claim(struct zkleader *z, struct feed *f)
+{
+	for (int i = 0; i < CHECKS_MAX; i++) {
+		struct zkleader_tick t;
+		int r;
+
+		fake.feed = *f;
+		memset(&t, 0xa5, sizeof(t));
+		r = zkleader_claim(z, "nightly-report", 60000, 500, 1000, &t);
+		*f = fake.feed;
+		check_message(z, r);
+		if (r != 0) {
+			FUZZ_CHECK((unsigned char)t.tick[0] == 0xa5);
+			continue;
+		}
+		FUZZ_CHECK(t.outcome != ZKLEADER_YOURS || t.token > 0);
+		FUZZ_CHECK(t.valid_until <= fake.now + ANSWER_LEASE_MAX_MS);
+		check_line(t.tick, sizeof(t.tick));
+		check_line(t.worker_id, sizeof(t.worker_id));
+		check_line(t.version, sizeof(t.version));
+		check_line(t.why, sizeof(t.why));
+	}
+}
+
 static void check_json(const void *data, size_t len)
 {
 	json_t *json = NULL;
@@ -129,13 +153,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_begin(&f);
 	check_json(f.p, f.left);
 	FUZZ_CHECK(zkleader_open("/nowhere", &z) == 0);
-	switch (kind % 3) {
+	switch (kind % 4) {
 	case 0: ask_checks(z, &f); break;
 	case 1:
 		call(z, &f, "status");
 		call(z, &f, "list");
 		break;
-	default: subscribe(z, &f); break;
+	case 2: subscribe(z, &f); break;
+	default: claim(z, &f); break;
 	}
 	zkleader_close(z);
 	fake_hang_up();

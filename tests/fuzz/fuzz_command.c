@@ -46,9 +46,12 @@ static const char *const invocations[][4] = {
 	{"status", "--json", NULL},
 	{"explain", "--json", "report", NULL},
 	{"reload", "--json", NULL},
+	{"history", "--json", "report", NULL},
+	{"history", "report", NULL},
 };
 
 #define FIRST_JSON    7
+#define LAST_JSON     13
 #define WATCH_JSON    7
 #define N_INVOCATIONS (sizeof(invocations) / sizeof(invocations[0]))
 
@@ -83,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fclose(out.file);
 	fclose(err.file);
 	check_lines(&err, false);
-	if (which >= FIRST_JSON && which != WATCH_JSON)
+	if (which >= FIRST_JSON && which <= LAST_JSON && which != WATCH_JSON)
 		FUZZ_CHECK(out.len == 0 || json_is_one(out.text, out.len));
 	else if (!output.color)
 		check_lines(&out, which == WATCH_JSON);

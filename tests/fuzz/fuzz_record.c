@@ -1,4 +1,4 @@
-/* Worker and leader records: what a znode may hold. Each input is tried as either. */
+/* Records of workers, leaders and runs: what a znode may hold. Each input is tried as each. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -78,11 +78,13 @@ static void check_repeated(const uint8_t *data, size_t size)
 {
 	struct leader_record l;
 	struct worker *w = NULL;
+	struct run_record r;
 	struct buffer out;
 	const char *why;
 
 	buffer_init(&out, 2 * RECORD_WORKER_MAX);
 	if (repeat_first(data, size, &out)) {
+		FUZZ_CHECK(record_parse_run(out.data, out.len, &r, &why) == -EBADMSG);
 		FUZZ_CHECK(record_parse_worker(out.data, out.len, &w, &why) == -EBADMSG);
 		FUZZ_CHECK(record_parse_leader(out.data, out.len, &l, &why) == -EBADMSG);
 	}
@@ -155,8 +157,53 @@ static void try_leader(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void check_run(const struct run_record *r)
+{
+	FUZZ_CHECK(is_terminated(r->state, sizeof(r->state)) && r->state[0] != '\0');
+	FUZZ_CHECK(is_terminated(r->id, sizeof(r->id)) && name_is_id(r->id, strlen(r->id)));
+	FUZZ_CHECK(is_terminated(r->hostname, sizeof(r->hostname)) &&
+		   name_is_host(r->hostname, strlen(r->hostname)));
+	FUZZ_CHECK(is_terminated(r->run, sizeof(r->run)) &&
+		   (r->run[0] == '\0' || name_is_id(r->run, strlen(r->run))));
+	FUZZ_CHECK(r->session >= 0 && r->token > 0);
+	FUZZ_CHECK(r->attempt > 0 && r->attempt <= INT32_MAX);
+	FUZZ_CHECK(r->started_at >= 0 && r->started_at <= TIME_MAX_MS);
+	FUZZ_CHECK(r->ended_at >= 0 && r->ended_at <= TIME_MAX_MS);
+	FUZZ_CHECK(r->exit_status >= -1 && r->exit_status <= 255);
+}
+
+static void try_run(const uint8_t *data, size_t size)
+{
+	struct run_record r, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e;
+
+	memset(&r, 0xa5, sizeof(r));
+	e = record_parse_run(data, size, &r, &why);
+	if (e < 0) {
+		FUZZ_CHECK((unsigned char)r.id[0] == 0xa5); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_RUN_MAX);
+	check_run(&r);
+	check_repeated(data, size);
+	buffer_init(&out, RECORD_RUN_MAX);
+	FUZZ_CHECK(record_pack_run(&out, &r) == 0);
+	FUZZ_CHECK(record_parse_run(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(strcmp(r.state, again.state) == 0 && strcmp(r.id, again.id) == 0 &&
+		   strcmp(r.hostname, again.hostname) == 0 && strcmp(r.run, again.run) == 0);
+	FUZZ_CHECK(r.session == again.session && r.token == again.token &&
+		   r.attempt == again.attempt && r.started_at == again.started_at &&
+		   r.ended_at == again.ended_at && r.exit_status == again.exit_status);
+	FUZZ_CHECK(record_parse_run(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	try_run(data, size);
 	try_worker(data, size);
 	try_leader(data, size);
 	return 0;
