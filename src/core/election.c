@@ -195,11 +195,36 @@ static int64_t release_time(const struct election *e, struct election_time now,
 	}
 	if (e->release_ms > at)
 		at = e->release_ms;
+	if (e->promised_ms > at) {
+		at = e->promised_ms;
+		*ret_reason = "an answer that is still good";
+	}
 	if (e->view.candidate && clear_of_tick(e, now, at) != at) {
 		at = clear_of_tick(e, now, at);
 		*ret_reason = "tick-guard";
 	}
 	return at;
+}
+
+int64_t election_promise(const struct election *e, struct election_time now, int64_t lease_ms)
+{
+	const char *reason;
+
+	if (e->state != ELECTION_LEADING)
+		return 0;
+	int64_t most = e->timeout_ms / 4;
+	if (e->config.yield_delay_ms > most)
+		most = e->config.yield_delay_ms;
+	int64_t at = release_time(e, now, &reason);
+	if (at != ELECTION_NEVER && at - now.boot_ms < most)
+		most = at - now.boot_ms;
+	return lease_ms < most ? lease_ms : most;
+}
+
+void election_promised(struct election *e, int64_t until_ms)
+{
+	if (until_ms > e->promised_ms)
+		e->promised_ms = until_ms;
 }
 
 bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,
@@ -308,6 +333,7 @@ static void on_expired(struct election *e, struct election_actions *out)
 	e->reads = 0;
 	e->retry_ms = 0;
 	e->release_ms = 0;
+	e->promised_ms = 0;
 	e->backoff_ms = 0;
 	e->backoff_until_ms = 0;
 }

@@ -170,6 +170,7 @@ struct election {
 	int64_t owner_ms;      /* as in the last event that said it */
 	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
+	int64_t promised_ms;	  /* "leads" has been promised until then */
 	int64_t vacant_ms;	  /* since when it is VACANT */
 	int64_t retry_ms;	  /* no read or claim that failed is tried again before */
 	int64_t release_ms;	  /* nor a release */
@@ -185,6 +186,14 @@ void election_step(struct election *e, const struct election_event *event,
 int64_t election_deadline(const struct election *e, struct election_time now);
 /* Whether the role is ours; "leads" also needs the lease. */
 bool election_leads(const struct election *e);
+/*
+ * For how many ms from now on "leads" may be promised, lease_ms being left of the lease: no longer than
+ * to the next handover of our own will, nor than yield-delay or a quarter of the session's timeout,
+ * whichever is longer, so that a better candidate to come does not wait long. 0: it may not be said.
+ */
+int64_t election_promise(const struct election *e, struct election_time now, int64_t lease_ms);
+/* It has been promised until then: no handover of our own will before. */
+void election_promised(struct election *e, int64_t until_ms);
 /* Whether the present state is one that will settle by itself soon. */
 bool election_unsettled(const struct election *e);
 /* When a yield that is due will be made, and why not before; false: none is due. */

@@ -29,7 +29,9 @@ static const char *state_word(const struct sidecar *s, const struct task *t)
 	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
 		return "disconnected";
 	if (election_leads(e))
-		return leaders_lease_left(t) > 0 ? "leading" : "disconnected";
+		return leaders_promise(t) > 0	   ? "leading"
+		       : leaders_lease_left(t) > 0 ? "contending" /* it is being given up */
+						   : "disconnected";
 	if (e->state == ELECTION_FOLLOWING || !e->view.candidate)
 		return "following";
 	return "contending";
@@ -67,7 +69,7 @@ void answers_pack_task(struct pack *p, const struct sidecar *s, const struct tas
 	else
 		pack_kv_nil(p, "token");
 	pack_time(p, "since", led ? t->since : 0);
-	pack_kv_int(p, "lease_ms", leaders_lease_left(t));
+	pack_kv_int(p, "lease_ms", leaders_promise(t));
 }
 
 static size_t count_led(const struct sidecar *s, const struct member *m)
@@ -122,8 +124,10 @@ static void say_why(const struct sidecar *s, const struct task *t, char text[TEX
 	const struct election *e = &t->election;
 	const struct member *m = leaders_leader(t);
 
-	if (leaders_lease_left(t) > 0)
+	if (leaders_promise(t) > 0)
 		snprintf(text, TEXT_MAX, "this node leads %s", t->name);
+	else if (leaders_lease_left(t) > 0)
+		snprintf(text, TEXT_MAX, "%s is being handed over", t->name);
 	else if (!session_is_up(&s->session))
 		snprintf(text, TEXT_MAX, "no confirmed session with ZooKeeper: %s",
 			 s->session.problem[0] ? s->session.problem
@@ -145,14 +149,15 @@ static void say_why(const struct sidecar *s, const struct task *t, char text[TEX
 			 t->name);
 }
 
-void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t)
+void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t)
 {
 	struct pack *p = control_begin(c);
 	const struct election_node *node = &t->election.node;
-	int64_t left = leaders_lease_left(t);
+	int64_t left = leaders_promise(t);
 	char why[TEXT_MAX];
 
 	say_why(s, t, why);
+	election_promised(&t->election, clock_boot_ms() + left);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", t->name);

@@ -25,7 +25,7 @@ void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct m
 void answers_pack_problems(struct pack *p, const struct problems *problems);
 
 /* Whole answers, each sent to the client. What is said about leading is computed in here, now. */
-void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t);
+void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t);
 void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
 		  struct task *const *tasks, size_t n);
 void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,

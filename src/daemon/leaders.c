@@ -680,6 +680,11 @@ const struct member *leaders_leader(const struct task *t)
 	return m && m->session == node->owner ? m : fleet_find_session(f, node->owner);
 }
 
+int64_t leaders_promise(const struct task *t)
+{
+	return election_promise(&t->election, time_now(), leaders_lease_left(t));
+}
+
 int64_t leaders_lease_left(const struct task *t)
 {
 	return election_leads(&t->election) ? session_lease_left(t->leaders->session) : 0;

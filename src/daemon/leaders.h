@@ -99,7 +99,9 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms);
 void leaders_withdraw(struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
-/* Milliseconds for which "this node leads it" may be said now, 0: it may not. */
+/* Milliseconds for which an answer "this node leads it" may promise that it is good, 0: not at all. */
+int64_t leaders_promise(const struct task *t);
+/* Milliseconds that are left of the lease, if this node leads it; 0: it may not say so. */
 int64_t leaders_lease_left(const struct task *t);
 
 #endif

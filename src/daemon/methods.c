@@ -34,7 +34,7 @@ struct parked {
 /* Whether waiting longer could change the answer. */
 static bool check_settled(const struct task *t)
 {
-	return leaders_lease_left(t) > 0 ||
+	return leaders_promise(t) > 0 ||
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 

@@ -1,0 +1,102 @@
+/* What an answer may promise, and that no handover of our own will comes before its end. */
+#include <criterion/criterion.h>
+
+#include "core/election.h"
+
+#define T   8000
+#define NOW 1000000
+
+static const struct election_config config = {.yield = ELECTION_YIELD_RANK, .yield_delay_ms = 1000};
+
+static bool released(const struct election_actions *actions)
+{
+	for (size_t i = 0; i < actions->n; i++)
+		if (actions->list[i].type == ELECTION_RELEASE)
+			return true;
+	return false;
+}
+
+static struct election_time at(int64_t ms)
+{
+	return (struct election_time){.boot_ms = NOW + ms, .wall_ms = 30000 + ms};
+}
+
+static bool step(struct election *e, struct election_event event, int64_t ms)
+{
+	struct election_actions actions;
+
+	event.now = at(ms);
+	election_step(e, &event, &actions);
+	return released(&actions);
+}
+
+static const struct election_node own = {
+	.known = true, .exists = true, .mine = true, .owner = 1, .token = 5};
+
+/* A deadline has come: whether it is given up then, which takes a last look at the node. */
+static bool gives_up(struct election *e, int64_t ms)
+{
+	step(e, (struct election_event){.type = ELECTION_DEADLINE}, ms);
+	return e->reads > 0 &&
+	       step(e, (struct election_event){.type = ELECTION_NODE, .node = own}, ms);
+}
+
+/* Leads as the best candidate, and is to be yielded to serial 7 if better_ms is not negative. */
+static void lead(struct election *e, int64_t better_ms)
+{
+	struct election_event view = {.type = ELECTION_VIEW, .view = {.candidate = true}};
+	struct election_event node = {.type = ELECTION_NODE, .node = own};
+
+	election_init(e, &config);
+	step(e, (struct election_event){.type = ELECTION_UP, .up_timeout_ms = T}, 0);
+	step(e, view, 0);
+	step(e, node, 0);
+	cr_assert(election_leads(e));
+	if (better_ms < 0)
+		return;
+	view.view = (struct election_view){
+		.candidate = true, .place = 1, .best = 7, .best_seen_ms = NOW + better_ms};
+	step(e, view, better_ms);
+}
+
+Test(promise, is_bounded_by_the_lease_and_a_quarter_of_the_timeout)
+{
+	struct election e;
+
+	lead(&e, -1);
+	cr_expect_eq(election_promise(&e, at(0), 500), 500);
+	cr_expect_eq(election_promise(&e, at(0), 6000), T / 4);
+	cr_expect_eq(election_promise(&e, at(0), 0), 0);
+	step(&e, (struct election_event){.type = ELECTION_EXPIRED}, 1);
+	cr_expect_eq(election_promise(&e, at(1), 6000), 0);
+}
+
+Test(promise, ends_where_a_handover_is_due)
+{
+	struct election e;
+
+	lead(&e, 0);
+	cr_expect_eq(election_promise(&e, at(0), 6000), 1000);
+	cr_expect_eq(election_promise(&e, at(400), 6000), 600);
+	cr_expect(gives_up(&e, 1000));
+	cr_expect_eq(election_promise(&e, at(1000), 6000), 0);
+}
+
+Test(promise, holds_a_handover_up_and_is_not_extended)
+{
+	struct election e;
+
+	lead(&e, -1);
+	election_promised(&e, NOW + 1900);
+	lead(&e, -1);
+	election_promised(&e, NOW + 1900); /* just before the better one joins */
+	struct election_event view = {
+		.type = ELECTION_VIEW,
+		.view = {.candidate = true, .place = 1, .best = 7, .best_seen_ms = NOW}};
+	cr_expect_not(step(&e, view, 0));
+	cr_expect_not(gives_up(&e, 1000));
+	cr_expect_eq(election_deadline(&e, at(1000)), NOW + 1900);
+	cr_expect_eq(election_promise(&e, at(1500), 6000), 400);
+	cr_expect_eq(election_promise(&e, at(1899), 6000), 1);
+	cr_expect(gives_up(&e, 1900));
+}
