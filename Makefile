@@ -234,6 +234,15 @@ lint: all
 analyse:
 	tests/lint/analyse
 
+.PHONY: check-faults compare
+# Faults with real processes, the quick and the long ones; network namespaces need root.
+check-faults: deps-test all
+	/usr/bin/python3 -m pytest -n 2 -rP tests/integration/test_faults.py
+	/usr/bin/python3 -m pytest -n 2 -rP tests/faults
+# A leader that trusts its connection beside ours, behind a follower that is cut off.
+compare: deps-test all
+	tests/faults/compare --build $(B)
+
 .PHONY: bench
 bench: deps-test all
 	tests/bench/bench --build $(B)
@@ -288,6 +297,8 @@ help:
 	@echo 'make check        install what is missing, build, run all tests'
 	@echo 'make deps         install what building needs; deps-test: what the tests need as well'
 	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
+	@echo 'make check-faults faults with real processes; compare: beside kazoo, behind a cut-off follower'
+	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
 	@echo 'make bench        what it costs on this machine'
 	@echo 'make lint         house rules; analyse: static analysers'
 	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'
