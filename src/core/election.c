@@ -497,13 +497,15 @@ void election_step(struct election *e, const struct election_event *event,
 		e->handed_over = false;
 		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
-	case ELECTION_VIEW:
-		if (event->view.best != e->view.best)
-			e->best_since_ms = event->now.boot_ms;
+	case ELECTION_VIEW: {
+		bool same = should_yield(e) && event->view.best == e->view.best;
 		e->view = event->view;
+		if (!same)
+			e->best_since_ms = event->now.boot_ms;
 		e->owner_ms = event->owner_ms;
 		e->owner_listed |= event->owner_ms > 0;
 		break;
+	}
 	case ELECTION_WATCH: on_watch(e, event, out); break;
 	case ELECTION_NODE: on_node(e, event, out); break;
 	case ELECTION_NODE_FAILED: on_node_failed(e, event); break;

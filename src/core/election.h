@@ -166,7 +166,7 @@ struct election {
 	bool stranger;	  /* somebody may have had it since whose node was never read here */
 	uint32_t reads;	  /* on their way */
 	int64_t timeout_ms;    /* of the session */
-	int64_t best_since_ms; /* since when view.best is what it is */
+	int64_t best_since_ms; /* since when it has a right to the task */
 	int64_t owner_ms;      /* as in the last event that said it */
 	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;

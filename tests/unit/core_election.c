@@ -471,6 +471,21 @@ Test(yield, waits_until_the_better_has_been_the_best_for_a_while)
 	}
 }
 
+/* As when we are registered with an older version than before. */
+Test(yield, waits_when_the_best_becomes_newer_than_we)
+{
+	lead();
+	struct election_config config = plain;
+	config.yield = ELECTION_YIELD_VERSION;
+	STEP(.type = ELECTION_CONFIG, .config = config);
+	STEP(.type = ELECTION_VIEW, .view = {.candidate = true, .place = 1, .best = 5});
+	now += T_MS;
+	STEP(.type = ELECTION_VIEW,
+	     .view = {.candidate = true, .newer = true, .place = 1, .best = 5});
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(deadline() - now, plain.yield_delay_ms);
+}
+
 Test(yield, modes)
 {
 	static const struct {
