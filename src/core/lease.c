@@ -102,3 +102,52 @@ int64_t lease_pace(const struct lease *l, int64_t now_ms)
 
 	return short_of ? l->timeout_ms / LEASE_HEARD_MAX : lease_interval(l->timeout_ms);
 }
+
+/* --- the strictest rule ------------------------------------------------------------------------- */
+
+/* The newest that was heard before then, no older than what is known already. */
+static int64_t heard_before(const struct lease *l, int64_t before_ms)
+{
+	for (size_t i = l->n_heard; i > 0; i--)
+		if (l->heard[i - 1].heard_ms <= before_ms)
+			return l->heard[i - 1].sent_ms;
+	return 0;
+}
+
+static void remember_commit(struct lease *l, int64_t sent_ms, int64_t now_ms)
+{
+	/* Of many at a time the first is the one that will be old enough the soonest. */
+	if (l->n_commits > 0 && now_ms - l->commits[l->n_commits - 1].heard_ms < slack(l) / 4)
+		return;
+	if (l->n_commits == LEASE_COMMITS_MAX) {
+		l->n_commits--;
+		memmove(l->commits, l->commits + 1, l->n_commits * sizeof(l->commits[0]));
+	}
+	l->commits[l->n_commits].heard_ms = now_ms;
+	l->commits[l->n_commits++].base_ms =
+		heard_before(l, sent_ms - l->timeout_ms / 4 - slack(l));
+}
+
+void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms)
+{
+	if (l->timeout_ms <= 0)
+		return;
+	for (size_t i = l->n_commits; i > 0; i--) {
+		if (l->commits[i - 1].heard_ms > sent_ms - slack(l))
+			continue;
+		if (l->commits[i - 1].base_ms > l->alive_ms)
+			l->alive_ms = l->commits[i - 1].base_ms;
+		break;
+	}
+	remember_commit(l, sent_ms, now_ms);
+	if (l->alive_ms > 0 && l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
+		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
+}
+
+int64_t lease_next(const struct lease *l, int64_t now_ms)
+{
+	int64_t soon = slack(l) + slack(l) / 4;
+	int64_t usual = l->timeout_ms / 12;
+
+	return lease_left(l, now_ms) < l->timeout_ms / 3 && soon < usual ? soon : usual;
+}

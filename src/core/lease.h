@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEASE_HEARD_MAX 24 /* signs of life that are remembered, spaced by T/24 at least */
+#define LEASE_COMMITS_MAX 8
+#define LEASE_HEARD_MAX	  24 /* signs of life that are remembered, spaced by T/24 at least */
 
 struct lease {
 	int64_t timeout_ms;  /* negotiated session timeout; 0 while there is no session */
@@ -16,6 +17,11 @@ struct lease {
 		int64_t sent_ms, heard_ms;
 	} heard[LEASE_HEARD_MAX]; /* oldest first */
 	size_t n_heard;
+	struct {
+		int64_t heard_ms;
+		int64_t base_ms; /* what the next commit but a moment will prove to have been reported */
+	} commits[LEASE_COMMITS_MAX]; /* oldest first */
+	size_t n_commits;
 };
 
 /* A new session with its negotiated timeout: nothing is confirmed yet. */
@@ -50,6 +56,16 @@ void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
 void lease_moved(struct lease *l);
 /* As lease_confirm(). */
 void lease_commit(struct lease *l, int64_t sent_ms);
+/*
+ * The strictest: the quorum's leader itself may have been stopped, reporting resumes a moment after
+ * it goes on, and a write may be committed in that moment. So what was answered more than a tick/2
+ * before one write was sent counts when another, sent a moment after the first was answered, is
+ * committed as well: before the first the leader was at work or has resumed since.
+ * sent_ms as above; now_ms: when the answer is handled, after lease_heard() of the same answer.
+ */
+void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
+/* While something is led: how long until the next write. T/12, and sooner while the lease is short. */
+int64_t lease_next(const struct lease *l, int64_t now_ms);
 /* When the next sign of life is due: T/6 after the last, sooner while little of the lease is left. */
 int64_t lease_pace(const struct lease *l, int64_t now_ms);
 

@@ -332,8 +332,10 @@ static bool by_hand(enum fault what)
 	int leader = oracle_leader(task);
 	unsigned n = 1;
 
-	if (what == FAULT_HAND_SET)
+	if (what == FAULT_HAND_SET) {
 		ops[0].type = OP_SET_LEADER;
+		oracle_hand_writes(task);
+	}
 	if (what == FAULT_HAND_TAKE)
 		n = 2;
 	if (what == FAULT_HAND_WORKER) {

@@ -18,6 +18,7 @@ static const char *const plant_names[PLANTS] = {
 	[PLANT_NONE] = "none",
 	[PLANT_NO_MARGIN] = "no-margin",
 	[PLANT_LEASE_MARGIN] = "lease-margin",
+	[PLANT_LEASE_ONCE] = "lease-once",
 	[PLANT_LEASE_READS] = "lease-reads",
 	[PLANT_LEASE_RECEIVED] = "lease-received",
 	[PLANT_NO_WAIT] = "no-wait",

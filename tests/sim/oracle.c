@@ -6,6 +6,7 @@
 #include "server.h"
 
 #define HANDS_MAX 32
+#define DISGUISE  (3 * SECOND)
 
 struct said {
 	int64_t until; /* true time up to which it may say yes */
@@ -23,8 +24,10 @@ static struct task_oracle {
 	/* the last nodes deleted by hand */
 	struct {
 		int64_t token, owner;
+		bool disguised; /* written by hand just before, as a leader does that yields */
 	} hand[HANDS_MAX];
 	unsigned n_hands;
+	int64_t written; /* when it was last written by hand */
 	/* before the present change */
 	uint64_t tokens_before;
 	int leader_before;
@@ -59,7 +62,7 @@ int oracle_leader(unsigned task)
 
 /*
  * Nobody can wait for an owner that he never heard of, or whose worker node was deleted by hand as
- * well: docs/SIMULATION.md.
+ * well, or whose node was first written and then deleted by hand: docs/SIMULATION.md.
  */
 static bool is_excused(const struct task_oracle *t, unsigned older, unsigned newer)
 {
@@ -71,6 +74,8 @@ static bool is_excused(const struct task_oracle *t, unsigned older, unsigned new
 		i++;
 	if (i == HANDS_MAX)
 		return false;
+	if (t->hand[i].disguised)
+		return true;
 	if (worker != 0 && sim.now - worker < 2 * sim.timeout_ms * MS)
 		return true;
 	return s->claim_token != t->hand[i].token && s->claim_owner != t->hand[i].owner;
@@ -201,8 +206,15 @@ void oracle_hand(unsigned task)
 		return;
 	const struct leader_node *node = &servers[leader].prepared.leaders[task];
 	struct task_oracle *t = &tasks[task];
+	t->hand[t->n_hands % HANDS_MAX].disguised =
+		t->written != 0 && sim.now - t->written < DISGUISE;
 	t->hand[t->n_hands % HANDS_MAX].token = node->czxid;
 	t->hand[t->n_hands++ % HANDS_MAX].owner = node->owner;
+}
+
+void oracle_hand_writes(unsigned task)
+{
+	tasks[task].written = sim.now;
 }
 
 void oracle_hand_worker(const struct sidecar *s)
@@ -266,6 +278,16 @@ static const char *task_at_rest(const struct fleet *f, unsigned task, int64_t *r
 	if (election_yield_at(&s->tasks[task].election, now, &at, &reason) && at > now.boot_ms)
 		*ret_until = sim.now + (at - now.boot_ms) * MS * 101 / 100;
 	return "a task is not led by its best candidate";
+}
+
+bool oracle_sessions_left(void)
+{
+	const struct tree *t = &servers[servers_leader()].tree;
+	size_t running = 0;
+
+	for (unsigned i = 0; i < sim.n_sidecars; i++)
+		running += sidecars[i].running;
+	return t->n_sessions > running;
 }
 
 void oracle_trace(void)

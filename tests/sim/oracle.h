@@ -16,6 +16,7 @@ void oracle_asked(enum ask what);
 void oracle_unknown(const struct request *q, int64_t session);
 /* The leader node, if there is one, is about to be deleted by hand. */
 void oracle_hand(unsigned task);
+void oracle_hand_writes(unsigned task);
 void oracle_hand_worker(const struct sidecar *s);
 /* All data was lost: tokens begin anew. */
 void oracle_forget(void);
@@ -27,6 +28,8 @@ int oracle_leader(unsigned task);
  * when that is in order, as a yield that nobody took, or the full minute, puts it off; else 0.
  */
 const char *oracle_at_rest(int64_t *ret_until);
+/* Whether there are sessions of processes that are no more. */
+bool oracle_sessions_left(void);
 /* Traces the whole fleet. */
 void oracle_trace(void);
 /* Around one change of membership. */

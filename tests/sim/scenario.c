@@ -120,7 +120,8 @@ static void at_rest(void)
 {
 	int64_t length = phase_began + random_range(2 * SECOND, 20 * SECOND);
 
-	if (sim.now < length)
+	/* The sessions of those who are no more have to end first. */
+	if (sim.now < length || oracle_sessions_left())
 		return;
 	if (changes_left == 0) {
 		begin_storm();

@@ -141,6 +141,14 @@ void server_receive(struct message *m)
 	message_free(m);
 }
 
+static void on_overdue(void *arg, uint64_t life)
+{
+	struct server *s = arg;
+
+	if (life == s->life && s->alive && !s->inbox.paused)
+		quorum_tick(s);
+}
+
 void server_pause(unsigned i)
 {
 	TRACE("server %u is paused", i);
@@ -154,13 +162,15 @@ void server_resume(unsigned i)
 	if (!s->alive || !s->inbox.paused)
 		return;
 	TRACE("server %u goes on", i);
-	/* What is due may come before what was queued. */
-	bool first = random_chance(500);
 	s->inbox.paused = false;
+	begin(s);
+	/* What came due meanwhile is done at once, before what was queued or after it. */
+	bool first = random_chance(500);
 	if (first)
 		quorum_tick(s);
 	inbox_resume(&s->inbox, on_message);
-	begin(s);
+	if (!first)
+		event_at(s->inbox.ready_at + 1 * MS, on_overdue, s, s->life);
 }
 
 void server_stop(unsigned i)

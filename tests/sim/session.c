@@ -22,8 +22,13 @@ static void extend_lease(struct sidecar *s, int64_t sent_ms)
 		lease_confirm(l, sidecar_ms(s));
 	else if (plant == PLANT_LEASE_MARGIN || plant == PLANT_LEASE_READS)
 		lease_confirm(l, sent_ms);
-	else
+	else if (plant == PLANT_LEASE_ONCE)
 		lease_commit(l, sent_ms);
+	else
+		lease_committed(l, sent_ms, sidecar_ms(s));
+	TRACE("sidecar %u: sent at %lld, now %lld, session alive at %lld, lease %lld ms", s->id,
+	      (long long)sent_ms, (long long)sidecar_ms(s), (long long)l->alive_ms,
+	      (long long)session_lease_left(s));
 	oracle_lease(s);
 }
 
@@ -71,8 +76,10 @@ void session_set_leading(struct sidecar *s, bool leading)
 	bool before = s->leading;
 
 	s->leading = leading;
-	if (leading && !before)
-		session_confirm(s);
+	if (!leading || before)
+		return;
+	session_confirm(s);
+	timer_start(s, TIMER_CONFIRM, lease_next(&s->lease, sidecar_ms(s)));
 }
 
 void session_heard(struct sidecar *s, const struct item *item)
@@ -204,7 +211,7 @@ void session_timer(struct sidecar *s, enum timer timer)
 	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
 		return;
 	timer_start(s, TIMER_CONFIRM,
-		    s->leading ? lease_pace(&s->lease, sidecar_ms(s))
+		    s->leading ? lease_next(&s->lease, sidecar_ms(s))
 			       : lease_interval(s->lease.timeout_ms));
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);

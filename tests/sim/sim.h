@@ -23,6 +23,7 @@ enum plant {
 	PLANT_NONE,
 	PLANT_NO_MARGIN,       /* a lease of the whole session timeout */
 	PLANT_LEASE_MARGIN,    /* a lease of T - T/4, counted from any committed write */
+	PLANT_LEASE_ONCE,      /* one committed write proves what was answered before it */
 	PLANT_LEASE_READS,     /* reads count as confirmation */
 	PLANT_LEASE_RECEIVED,  /* counted from when the answer came */
 	PLANT_NO_WAIT,	       /* a deleted node is claimed at once */
