@@ -188,6 +188,10 @@ static int64_t release_time(const struct election *e, struct election_time now,
 			at = e->backoff_until_ms;
 			*ret_reason = "backoff";
 		}
+	} else if (e->view.best != 0 && e->unfit_ms + ELECTION_YIELD_MIN_MS > at) {
+		/* Who is the best now has to look at the node first. */
+		at = e->unfit_ms + ELECTION_YIELD_MIN_MS;
+		*ret_reason = "yield-delay";
 	}
 	if (e->held && e->hold_until_ms > at) {
 		at = e->hold_until_ms;
@@ -499,6 +503,8 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_EXPIRED: on_expired(e, out); break;
 	case ELECTION_VIEW: {
 		bool same = should_yield(e) && event->view.best == e->view.best;
+		if (e->view.candidate && !event->view.candidate)
+			e->unfit_ms = event->now.boot_ms;
 		e->view = event->view;
 		if (!same)
 			e->best_since_ms = event->now.boot_ms;

@@ -167,6 +167,7 @@ struct election {
 	uint32_t reads;	  /* on their way */
 	int64_t timeout_ms;    /* of the session */
 	int64_t best_since_ms; /* since when it has a right to the task */
+	int64_t unfit_ms;      /* since when we are no candidate */
 	int64_t owner_ms;      /* as in the last event that said it */
 	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;

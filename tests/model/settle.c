@@ -150,6 +150,7 @@ void pack_election(struct packer *p, const struct election *e, int64_t now)
 		pack_number(p, ago(e->vacant_ms, now, SETTLE_MS));
 		pack_number(p, e->owner_ms);
 	}
+	pack_number(p, e->view.candidate ? 0 : ago(e->unfit_ms, now, ELECTION_YIELD_MIN_MS));
 	pack_number(p, ahead(e->retry_ms, now));
 	pack_number(p, ahead(e->release_ms, now));
 	pack_number(p, e->held ? ahead(e->hold_until_ms, now) : 0);

@@ -578,12 +578,15 @@ Test(yield, waits_for_a_held_run_but_not_for_ever)
 	released_after_read();
 }
 
-Test(yield, of_no_candidate_is_at_once)
+Test(yield, of_no_candidate_is_soon)
 {
 	lead();
 	skew = -now; /* on the full minute: no guard for what is not voluntary */
 	STEP(.type = ELECTION_VIEW,
 	     .view = {.candidate = false, .place = UINT32_MAX, .best = 5, .best_seen_ms = now});
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(deadline() - now, ELECTION_YIELD_MIN_MS); /* for the best to have looked */
+	wait_deadline();
 	released_after_read();
 	released(ELECTION_DONE);
 	is_state(ELECTION_FOLLOWING);
@@ -594,6 +597,7 @@ Test(yield, of_no_candidate_that_is_refused_does_not_spin)
 {
 	lead();
 	view(false, UINT32_MAX);
+	wait_deadline();
 	for (int i = 0; i < 20; i++) {
 		released_after_read();
 		released(ELECTION_REFUSED);
@@ -718,6 +722,8 @@ Test(yield, of_no_candidate_does_not_wait_for_the_backoff)
 	view(true, 1);
 	yield_in_vain(201);
 	view(false, UINT32_MAX);
+	cr_assert_eq(deadline() - now, ELECTION_YIELD_MIN_MS);
+	wait_deadline();
 	released_after_read();
 }
 
