@@ -131,11 +131,13 @@ static bool pause_server(void)
 	return true;
 }
 
+/* If it is still down since then, and nobody else has started it meanwhile. */
 static void on_start_server(void *arg, uint64_t number)
 {
-	(void)arg;
-	if (number >> 9 == era && !servers[number & 255].alive && !ensemble_down)
-		server_start((unsigned)(number & 255), !(number >> 8 & 1));
+	struct server *s = arg;
+
+	if (s->life == number >> 1 && !s->alive && !ensemble_down)
+		server_start(s->id, !(number & 1));
 }
 
 static bool crash_server(bool wipe)
@@ -148,7 +150,7 @@ static bool crash_server(bool wipe)
 	if (wipe && (sim.n_servers < 3 || !servers_whole() || servers_leader() == (int)s))
 		return false;
 	server_stop(s);
-	event_at(sim.now + any_time(), on_start_server, NULL, era << 9 | (unsigned)wipe << 8 | s);
+	event_at(sim.now + any_time(), on_start_server, &servers[s], servers[s].life << 1 | wipe);
 	return true;
 }
 
@@ -332,10 +334,8 @@ static bool by_hand(enum fault what)
 	int leader = oracle_leader(task);
 	unsigned n = 1;
 
-	if (what == FAULT_HAND_SET) {
+	if (what == FAULT_HAND_SET)
 		ops[0].type = OP_SET_LEADER;
-		oracle_hand_writes(task);
-	}
 	if (what == FAULT_HAND_TAKE)
 		n = 2;
 	if (what == FAULT_HAND_WORKER) {

@@ -16,7 +16,6 @@ void oracle_asked(enum ask what);
 void oracle_unknown(const struct request *q, int64_t session);
 /* The leader node, if there is one, is about to be deleted by hand. */
 void oracle_hand(unsigned task);
-void oracle_hand_writes(unsigned task);
 void oracle_hand_worker(const struct sidecar *s);
 /* All data was lost: tokens begin anew. */
 void oracle_forget(void);

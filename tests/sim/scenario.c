@@ -211,6 +211,8 @@ void scenario_begin(void)
 	sim.n_tasks = sim.options.tasks ? sim.options.tasks : (unsigned)random_range(1, 8);
 	sim.tick_ms = ticks[random_range(0, 4)];
 	sim.timeout_ms = sim.tick_ms * timeouts[random_range(0, 6)];
+	if (sim.timeout_ms < 2000)
+		sim.timeout_ms = 2000; /* below, slow links eat the lease up */
 	sim.sync_ms = sim.tick_ms * (random_chance(700) ? 5 : 2);
 	sim.delay_us = random_range(100, 20 * MS);
 	sim.server_delay_us = random_range(100, 5 * MS);

@@ -166,6 +166,7 @@ void session_item(struct sidecar *s, const struct item *item)
 	}
 	if (item->kind == ITEM_CONNECTING) {
 		TRACE("sidecar %u is cut", s->id);
+		sim.cuts++;
 		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP) {
 			registry_cut(s);
 			leaders_cut(s);

@@ -112,6 +112,7 @@ struct sim {
 	uint64_t random;
 	struct figures figures;
 	bool tracing;
+	uint64_t cuts;	   /* connections that sidecars lost */
 	bool stop;	   /* a violation: the run ends */
 	char problem[512]; /* what was violated, "" */
 	/* drawn from the seed */
