@@ -21,7 +21,7 @@ PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-d
 	uuid-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
 PACKAGES_DEMO  := zookeeper default-jre-headless procps
 PACKAGES_TEST  := libcriterion-dev clang libclang-rt-14-dev clang-format clang-tidy cppcheck valgrind \
-	binutils libmaven3-core-java default-jdk-headless cron faketime iproute2 iptables psmisc \
+	binutils libmaven3-core-java default-jdk-headless cron faketime linux-libc-dev iproute2 iptables psmisc \
 	systemd mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo \
 	python3-msgpack python3-xxhash
 
@@ -243,6 +243,16 @@ check-faults: deps-test all
 compare: deps-test all
 	tests/faults/compare --build $(B)
 
+.PHONY: fuzz nets coverage
+fuzz: deps-test
+	tests/fuzz/run
+nets: deps-test
+	tests/nets/canaries
+	tests/nets/valgrind
+	tests/nets/tsan
+coverage: deps-test
+	tests/nets/coverage
+
 .PHONY: bench
 bench: deps-test all
 	tests/bench/bench --build $(B)
@@ -299,6 +309,7 @@ help:
 	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
 	@echo 'make check-faults faults with real processes; compare: beside kazoo, behind a cut-off follower'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
+	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
 	@echo 'make bench        what it costs on this machine'
 	@echo 'make lint         house rules; analyse: static analysers'
 	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'
