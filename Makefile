@@ -25,6 +25,8 @@ PACKAGES_TEST  := libcriterion-dev clang libclang-rt-14-dev clang-format clang-t
 	systemd mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo \
 	python3-msgpack python3-xxhash
 
+PACKAGES_COMPARE := libcurator-recipes-java
+
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # $(1): packages. Asks apt only if one of them is not there.
 define install
@@ -73,12 +75,12 @@ $(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-BASE   := mem buffer clock duration name worker log
-CORE   := version rank fleet lease election tick
-WIRE   := reader pack record rpc
-DAEMON := config taskfile taskdir settings outline textfile problem zk session registry leaders survey control methods answers subscriptions runs ledger files notify sidecar
+BASE   := mem buffer clock duration name worker journal log
+CORE   := version rank fleet lease election tick run
+WIRE   := reader keys pack record rpc
+DAEMON := config health_config taskfile taskdir settings outline textfile problem id zk session keep folder registry policy batch leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
-	command ask list tasks status explain watch run job guard tree terminal signals history reload help
+	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload help
 
 BASE_LIBS   :=
 CORE_LIBS   :=
@@ -166,7 +168,14 @@ $(B)/unit/%.o: tests/unit/%.c
 $(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_$(firstword $(subst _, ,$(@F)))) -lcriterion
 
-.PHONY: unit-bin unit
+# The same without Criterion's library, for nets that cannot bear it.
+PLAIN_BIN := $(UNIT:%=$(B)/plain/%)
+$(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_$(firstword $(subst _, ,$(@F)))) -lpthread
+
+.PHONY: unit-bin unit plain-bin
+plain-bin: $(PLAIN_BIN)
 unit-bin: $(UNIT_BIN)
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t -j2 || exit 1; done
@@ -200,23 +209,30 @@ $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(L
 $(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-.PHONY: model sim
+.PHONY: model sim sim-ticks
 model: $(B)/model
 	$(B)/model
 # Ten minutes of seeds, two at a time; a failing one says how to replay it.
 sim: $(B)/sim
 	$(B)/sim --seconds 600 --jobs 2
+# More than a million ticks.
+sim-ticks: $(B)/sim
+	$(B)/sim --ticks --seeds 1000 --jobs 2
 
 .PHONY: check check-all lint analyse
 # What a newcomer and CI call: installs, builds with -Werror, runs everything, says how many passed.
 check: deps-test
 	@$(MAKE) WERROR=1 check-all
 
+# New seeds of the simulator begin at the clock; in CI always at the same one, so that its result tells
+# of what was changed and not of chance.
+NEW_SEEDS := $(if $(CI),1000000,clock)
+JOBS := -j$(shell nproc)
+
 # Everything that check runs, once what it needs is installed.
 check-all:
-	@$(MAKE) all unit-bin
-	@$(MAKE) VARIANT=asan all unit-bin
-	@$(MAKE) $(B)/oracle/version_pairs $(B)/model $(B)/sim
+	@$(MAKE) $(JOBS) all unit-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim
+	@$(MAKE) $(JOBS) VARIANT=asan all unit-bin
 	tests/run \
 		--plain "house rules=tests/lint/run $(B)" \
 		--plain "static analysers=tests/lint/analyse" \
@@ -225,6 +241,15 @@ check-all:
 		--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
 		--plain "model=$(B)/model" \
 		--plain "simulator, fixed seeds=$(B)/sim --seeds 400 --jobs 2" \
+		--plain "coverage of core and wire=tests/nets/coverage" \
+		--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \
+		--plain "fuzzing, new inputs=tests/fuzz/run --seconds 4" \
+		--plain "canaries=tests/nets/canaries" \
+		--plain "valgrind=tests/nets/valgrind --quick" \
+		--plain "TSan=tests/nets/tsan --quick" \
+		--plain "simulator, a minute of new seeds=$(B)/sim --from $(NEW_SEEDS) --seconds 60 --jobs 2" \
+		--plain "simulator, fixed seeds of ticks=$(B)/sim --ticks --seeds 100 --jobs 2" \
+		--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
 		--pytest "integration=-n 4 tests/integration" \
 		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"
 
@@ -237,11 +262,18 @@ analyse:
 .PHONY: check-faults compare
 # Faults with real processes, the quick and the long ones; network namespaces need root.
 check-faults: deps-test all
-	/usr/bin/python3 -m pytest -n 2 -rP tests/integration/test_faults.py
+	/usr/bin/python3 -m pytest -n 2 -rP tests/integration/test_oracle.py tests/integration/test_fault*.py
 	/usr/bin/python3 -m pytest -n 2 -rP tests/faults
-# A leader that trusts its connection beside ours, behind a follower that is cut off.
+# Leaders that trust their connection beside ours, behind a follower that is cut off. Curator may be missing.
 compare: deps-test all
+	-$(call install,$(PACKAGES_COMPARE))
 	tests/faults/compare --build $(B)
+
+.PHONY: check-ticks
+# Hundreds of ticks on four servers whose clocks differ; TICKS= and SEED= make another story.
+check-ticks: deps-test all
+	/usr/bin/python3 -m pytest -rP tests/integration/test_ticks.py tests/integration/test_cron.py tests/integration/test_run_kills.py
+	/usr/bin/python3 -m pytest -rP tests/ticks
 
 .PHONY: fuzz nets coverage
 fuzz: deps-test
@@ -250,6 +282,8 @@ nets: deps-test
 	tests/nets/canaries
 	tests/nets/valgrind
 	tests/nets/tsan
+	tests/nets/integration valgrind
+	tests/nets/integration tsan
 coverage: deps-test
 	tests/nets/coverage
 
@@ -286,6 +320,7 @@ install: all
 	ln -sf zkleader $(COMPDIR)/zkleaderd
 	ln -sf zkleader $(COMPDIR)/zkleader-check
 	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
+	install -m 755 docs/examples/* $(DOCDIR)/examples
 	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.* $(DOCDIR)/examples
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 
@@ -307,8 +342,10 @@ help:
 	@echo 'make check        install what is missing, build, run all tests'
 	@echo 'make deps         install what building needs; deps-test: what the tests need as well'
 	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
-	@echo 'make check-faults faults with real processes; compare: beside kazoo, behind a cut-off follower'
+	@echo 'make check-faults faults with real processes; compare: beside Curator and kazoo'
+	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, and trouble'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
+	@echo 'make sim-ticks    a million ticks of simulated fleets'
 	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
 	@echo 'make bench        what it costs on this machine'
 	@echo 'make lint         house rules; analyse: static analysers'

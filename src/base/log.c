@@ -6,10 +6,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/journal.h"
 
+#define PREFIX_LEN 3  /* of "<N>" */
 #define ESCAPE_MAX 24 /* bytes that one character of a string can become */
 
 /* What stands for the fields that no longer fit. */
@@ -25,12 +28,12 @@ static const char *const level_words[] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* sd-daemon(3): SD_ERR, SD_WARNING, SD_INFO, SD_DEBUG. */
-static const char *const level_prefixes[] = {
-	[LOG_ERROR] = "<3>",
-	[LOG_WARNING] = "<4>",
-	[LOG_INFO] = "<6>",
-	[LOG_DEBUG] = "<7>",
+/* syslog(3): LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG. */
+static const char level_priorities[] = {
+	[LOG_ERROR] = '3',
+	[LOG_WARNING] = '4',
+	[LOG_INFO] = '6',
+	[LOG_DEBUG] = '7',
 };
 
 static const char *const format_words[] = {
@@ -42,6 +45,10 @@ static const char *const format_words[] = {
 static atomic_int log_level = LOG_INFO;
 static atomic_int log_format = LOG_TEXT;
 static atomic_bool log_journal = false;
+
+/* Before the other threads are there. */
+static const char *journal_path;
+static int journal_fd = -1;
 
 /* A line being made; what would not fit sets full and leaves the rest out. */
 struct line {
@@ -56,6 +63,13 @@ void log_setup(enum log_level level, enum log_format format, bool journal)
 	atomic_store(&log_level, (int)level);
 	atomic_store(&log_format, (int)format);
 	atomic_store(&log_journal, journal);
+}
+
+void log_to_journal(const char *path)
+{
+	if (journal_fd < 0)
+		journal_fd = journal_open();
+	journal_path = path;
 }
 
 bool log_enabled(enum log_level level)
@@ -212,29 +226,33 @@ static bool is_bare(const char *text)
 	return text[0] != '\0' && text[strspn(text, chars)] == '\0';
 }
 
+/* Of a field that is no string. */
+static void number_text(const struct log_field *f, char number[ESCAPE_MAX])
+{
+	if (f->type == LOG_TYPE_HEX)
+		snprintf(number, ESCAPE_MAX, "0x%" PRIx64, (uint64_t)f->integer);
+	else if (f->type == LOG_TYPE_UINT)
+		snprintf(number, ESCAPE_MAX, "%" PRIu64, (uint64_t)f->integer);
+	else
+		snprintf(number, ESCAPE_MAX, "%" PRId64, f->integer);
+}
+
 static void put_value(struct line *l, enum log_format format, const struct log_field *f)
 {
 	char number[ESCAPE_MAX];
 
-	switch (f->type) {
-	case LOG_TYPE_STRING:
-		if (format == LOG_TEXT && is_bare(f->string))
-			put_text(l, f->string);
-		else
-			put_quoted(l, format, f->string);
-		return;
-	case LOG_TYPE_INT: snprintf(number, sizeof(number), "%" PRId64, f->integer); break;
-	case LOG_TYPE_UINT:
-		snprintf(number, sizeof(number), "%" PRIu64, (uint64_t)f->integer);
-		break;
-	case LOG_TYPE_HEX:
+	if (f->type == LOG_TYPE_STRING && format == LOG_TEXT && is_bare(f->string)) {
+		put_text(l, f->string);
+	} else if (f->type == LOG_TYPE_STRING) {
+		put_quoted(l, format, f->string);
+	} else {
+		number_text(f, number);
 		/* In JSON a string: a number of 64 bits loses its last digits in many readers. */
-		snprintf(number, sizeof(number),
-			 format == LOG_JSON ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64,
-			 (uint64_t)f->integer);
-		break;
+		bool quoted = f->type == LOG_TYPE_HEX && format == LOG_JSON;
+		put_text(l, quoted ? "\"" : "");
+		put_text(l, number);
+		put_text(l, quoted ? "\"" : "");
 	}
-	put_text(l, number);
 }
 
 static void put_field(struct line *l, enum log_format format, const struct log_field *f)
@@ -264,7 +282,8 @@ static void put_head(struct line *l, enum log_level level, enum log_format forma
 		put_text(l, level_words[level]);
 		put_text(l, "\"");
 	} else if (journal) {
-		put_text(l, level_prefixes[level]);
+		const char prefix[PREFIX_LEN] = {'<', level_priorities[level], '>'};
+		put(l, prefix, PREFIX_LEN);
 	} else {
 		put_text(l, now);
 		put_text(l, " ");
@@ -325,20 +344,68 @@ size_t log_format_line(char *line, size_t size, enum log_level level, enum log_f
 	return make_line(line, size, level, format, false, wall_ms, message, fields);
 }
 
+/* Whether the journal has taken it. */
+static bool write_journal(enum log_level level, const char *line, const char *message,
+			  const struct log_field *fields)
+{
+	const char *program = program_invocation_short_name;
+	struct journal_entry entry;
+	char number[ESCAPE_MAX];
+
+	journal_begin(&entry);
+	journal_put(&entry, "", "MESSAGE", line, strlen(line));
+	journal_put(&entry, "", "PRIORITY", &level_priorities[level], 1);
+	journal_put(&entry, "", "SYSLOG_IDENTIFIER", program, strlen(program));
+	journal_put(&entry, "ZKLEADER_", "EVENT", message, strlen(message));
+	for (; fields->key; fields++) {
+		const char *value = fields->string;
+
+		if (fields->type != LOG_TYPE_STRING) {
+			number_text(fields, number);
+			value = number;
+		}
+		if (value)
+			journal_put(&entry, "ZKLEADER_", fields->key, value, strlen(value));
+	}
+	return journal_send(journal_fd, journal_path, &entry) == 0;
+}
+
+/*
+ * At once, in one piece that is shorter than PIPE_BUF, so that lines of several threads never mix. If
+ * standard error takes no more the line is lost, since an election must not wait for a log; systemd
+ * makes it a socket, which can be told so.
+ */
+static void write_line(const char *line, size_t len)
+{
+	ssize_t n;
+
+	do {
+		n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == ENOTSOCK)
+			n = write(STDERR_FILENO, line, len);
+	} while (n < 0 && errno == EINTR);
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
+	enum log_format format = (enum log_format)atomic_load(&log_format);
+	bool prefix = atomic_load(&log_journal);
 	char line[LOG_LINE_MAX];
 	int saved = errno;
+	int64_t now = clock_wall_ms();
+	bool taken = false;
 	size_t len;
 
-	len = make_line(line, sizeof(line), level, (enum log_format)atomic_load(&log_format),
-			atomic_load(&log_journal), clock_wall_ms(), message, fields);
-	line[len] = '\n'; /* where the NUL was */
-	/*
-	 * One write: shorter than PIPE_BUF, so lines of several threads never mix. If standard
-	 * error takes no more the line is lost, since an election must not wait for a log.
-	 */
-	while (write(STDERR_FILENO, line, len + 1) < 0 && errno == EINTR)
-		;
+	if (journal_path) {
+		/* Behind its prefix a text line is without time and level, which an entry has anyway. */
+		make_line(line, sizeof(line), level, format, true, now, message, fields);
+		taken = write_journal(level, format == LOG_TEXT ? line + PREFIX_LEN : line, message,
+				      fields);
+	}
+	if (!taken) {
+		len = make_line(line, sizeof(line), level, format, prefix, now, message, fields);
+		line[len] = '\n'; /* where the NUL was */
+		write_line(line, len + 1);
+	}
 	errno = saved;
 }

@@ -10,20 +10,20 @@ struct worker *worker_new(void)
 	return mem_calloc(1, sizeof(struct worker));
 }
 
-static void free_tasks(struct worker *w)
+static void free_names(char **names, size_t n)
 {
-	for (size_t i = 0; i < w->n_tasks; i++)
-		free(w->tasks[i]);
-	free(w->tasks);
-	w->tasks = NULL;
-	w->n_tasks = 0;
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
 }
 
 void worker_free(struct worker *w)
 {
 	if (!w)
 		return;
-	free_tasks(w);
+	free_names(w->tasks, w->n_tasks);
+	free_names(w->unhealthy, w->n_unhealthy);
+	free(w->digests);
 	free(w);
 }
 
@@ -35,7 +35,8 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-void worker_take_tasks(struct worker *w, char **names, size_t n)
+/* Sorts the names, drops duplicates, and puts them in the place of those that were there. */
+static void take_names(char ***list, size_t *n_list, char **names, size_t n)
 {
 	size_t kept = 0;
 
@@ -47,13 +48,29 @@ void worker_take_tasks(struct worker *w, char **names, size_t n)
 		else
 			names[kept++] = names[i];
 	}
-	free_tasks(w);
+	free_names(*list, *n_list);
 	if (kept == 0) {
 		free(names);
-		return;
+		names = NULL;
 	}
-	w->tasks = names;
-	w->n_tasks = kept;
+	*list = names;
+	*n_list = kept;
+}
+
+void worker_take_tasks(struct worker *w, char **names, size_t n)
+{
+	take_names(&w->tasks, &w->n_tasks, names, n);
+}
+
+void worker_take_unhealthy(struct worker *w, char **names, size_t n)
+{
+	take_names(&w->unhealthy, &w->n_unhealthy, names, n);
+}
+
+bool worker_is_unhealthy(const struct worker *w, const char *task)
+{
+	return w->sick || (w->n_unhealthy > 0 && bsearch(&task, w->unhealthy, w->n_unhealthy,
+							 sizeof(w->unhealthy[0]), compare_names));
 }
 
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n)

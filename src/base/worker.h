@@ -2,6 +2,7 @@
 #ifndef ZKLEADER_BASE_WORKER_H
 #define ZKLEADER_BASE_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,6 +10,7 @@
 
 #define WORKER_RANDOM_INTS 5
 #define WORKER_TASKS_MAX   10000
+#define WORKER_NODE_MAX	   400 /* bytes of what names a sidecar across its restarts */
 
 struct worker {
 	char id[NAME_ID_MAX + 1];
@@ -20,6 +22,14 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
+	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
+	char node[WORKER_NODE_MAX + 1]; /* which sidecar it is, the same over its restarts */
+	bool sick;			/* its health check fails: candidate for nothing */
+	char **unhealthy;		/* likewise for these tasks; as tasks */
+	size_t n_unhealthy;
+	int64_t scheme;	   /* number of the rules by which it orders candidates */
+	uint32_t *digests; /* for each of tasks, what it goes by for that one; owned */
+	size_t n_digests;
 };
 
 /* A zeroed worker on the heap. */
@@ -29,5 +39,8 @@ void worker_free(struct worker *w);
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
+/* Likewise the tasks for which it is not healthy. */
+void worker_take_unhealthy(struct worker *w, char **names, size_t n);
+bool worker_is_unhealthy(const struct worker *w, const char *task);
 
 #endif

@@ -6,20 +6,27 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-static int call(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+int ask_pack(const struct context *c, struct buffer *params)
 {
-	struct buffer params;
 	struct pack p;
-	int r;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
+	pack_init(&p, params);
 	pack_array(&p, c->n_args);
 	for (size_t i = 0; i < c->n_args; i++)
 		pack_str(&p, c->args[i]);
-	r = p.failed ? -EMSGSIZE
-		     : zkleader_call(c->z, method, params.data, params.len, COMMAND_TIMEOUT_MS,
-				     ret_result, ret_len);
+	return p.failed ? -EMSGSIZE : 0;
+}
+
+static int call(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
+{
+	struct buffer params;
+	int r;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	r = ask_pack(c, &params);
+	if (r == 0)
+		r = zkleader_call(c->z, method, params.data, params.len, COMMAND_TIMEOUT_MS,
+				  ret_result, ret_len);
 	buffer_done(&params);
 	return r;
 }
@@ -41,19 +48,15 @@ int ask_failed(const struct context *c, int r)
 		output_error(&c->output, "%s", zkleader_message(c->z));
 	if (!c->z || r == -EMSGSIZE || r == -EACCES || r == -EPERM)
 		return ZKLEADER_MISUSE;
-	return r >= ZKLEADER_CANNOT_TELL && r <= ZKLEADER_NOBODY ? r : ZKLEADER_CANNOT_TELL;
+	return r > ZKLEADER_OK && r <= ZKLEADER_NOBODY ? r : ZKLEADER_CANNOT_TELL;
 }
 
-int ask(struct context *c, const char *method, json_type type, json_t **ret_json)
+int ask_to_json(struct context *c, const void *result, size_t len, json_type type,
+		json_t **ret_json)
 {
-	const void *result;
 	json_t *json;
-	size_t len;
-	int r = ask_raw(c, method, &result, &len);
+	int r = json_from_msgpack(result, len, &json);
 
-	if (r != 0)
-		return ask_failed(c, r);
-	r = json_from_msgpack(result, len, &json);
 	if (r == 0 && json_typeof(json) != type) {
 		json_decref(json);
 		r = -EBADMSG;
@@ -65,4 +68,43 @@ int ask(struct context *c, const char *method, json_type type, json_t **ret_json
 	}
 	*ret_json = json;
 	return 0;
+}
+
+int ask(struct context *c, const char *method, json_type type, json_t **ret_json)
+{
+	const void *result;
+	size_t len;
+	int r = ask_raw(c, method, &result, &len);
+
+	return r != 0 ? ask_failed(c, r) : ask_to_json(c, result, len, type, ret_json);
+}
+
+int ask_params(struct context *c, const char *method, const struct buffer *params, json_type type,
+	       json_t **ret_json)
+{
+	const void *result;
+	size_t len;
+	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
+
+	if (r == 0)
+		r = zkleader_call(c->z, method, params->data, params->len, COMMAND_TIMEOUT_MS,
+				  &result, &len);
+	return r != 0 ? ask_failed(c, r) : ask_to_json(c, result, len, type, ret_json);
+}
+
+json_t *ask_quietly(struct context *c, const char *method, json_type type)
+{
+	const void *result;
+	json_t *json;
+	size_t len;
+	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
+
+	if (r == 0)
+		r = zkleader_call(c->z, method, NULL, 0, COMMAND_TIMEOUT_MS, &result, &len);
+	if (r != 0 || json_from_msgpack(result, len, &json) != 0)
+		return NULL;
+	if (json_typeof(json) == type)
+		return json;
+	json_decref(json);
+	return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/buffer.h"
 #include "client/command.h"
 
 /*
@@ -11,8 +12,18 @@
  * Returns 0, or an exit code after a line on the error stream.
  */
 int ask(struct context *c, const char *method, json_type type, json_t **ret_json);
-/* The same without a line and without the result: as zkleader_call() returns. */
+/* The same with parameters of its own: a packed array. */
+int ask_params(struct context *c, const char *method, const struct buffer *params, json_type type,
+	       json_t **ret_json);
+/* As ask(), without arguments and without a line; NULL where there is no such answer. */
+json_t *ask_quietly(struct context *c, const char *method, json_type type);
+/* As ask(), without a line and without the result: as zkleader_call() returns. */
 int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len);
+/* The command's arguments as a packed array; -EMSGSIZE where they are too much for a request. */
+int ask_pack(const struct context *c, struct buffer *params);
+/* What was answered as JSON; an exit code after a line on the error stream. */
+int ask_to_json(struct context *c, const void *result, size_t len, json_type type,
+		json_t **ret_json);
 /* Says on the error stream why ask_raw() failed; returns the exit code. */
 int ask_failed(const struct context *c, int r);
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "client/handle.h"
+#include "client/printable.h"
 #include "wire/rpc.h"
 
 #define ASYNC_ANSWER_MAX (64 * 1024) /* bytes of the frame of an answer */
@@ -57,4 +58,36 @@ int async_receive(struct zkleader *z, uint32_t *ret_id, struct reader *ret_resul
 	if (e == 0)
 		*ret_result = m.result;
 	return e;
+}
+
+static int take_message(struct zkleader *z, const struct rpc_message *m, struct async_message *ret)
+{
+	const struct reader *data = m->type == RPC_NOTIFY ? &m->params : &m->result;
+
+	*ret = (struct async_message){.is_answer = m->type == RPC_RESPONSE, .id = m->msgid};
+	if (m->type == RPC_NOTIFY && m->n_params == 1)
+		printable(ret->method, sizeof(ret->method), m->method.data, m->method.len);
+	else if (m->type != RPC_RESPONSE)
+		return -EBADMSG;
+	if (m->type == RPC_RESPONSE && m->failed)
+		ret->code = handle_take_refusal(z, m->error);
+	ret->data = data->p;
+	ret->len = (size_t)(data->end - data->p);
+	return ret->code < 0 ? ret->code : 0;
+}
+
+int async_next(struct zkleader *z, int64_t deadline, struct async_message *ret)
+{
+	struct rpc_message m = {0};
+	const void *frame;
+	size_t len;
+	int e = link_receive(&z->link, RPC_RESPONSE_MAX, deadline, &frame, &len);
+
+	if (e == -ETIMEDOUT)
+		return -EAGAIN;
+	if (e == 0)
+		e = rpc_parse(frame, len, &m);
+	if (e == 0)
+		e = take_message(z, &m, ret);
+	return e < 0 ? give_up(z, e == -EMSGSIZE ? -EBADMSG : e, 0) : 0;
 }

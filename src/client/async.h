@@ -2,6 +2,8 @@
 #ifndef ZKLEADER_CLIENT_ASYNC_H
 #define ZKLEADER_CLIENT_ASYNC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -21,5 +23,21 @@ int async_send(struct zkleader *z, const char *method, const struct buffer *para
  * the connection is closed.
  */
 int async_receive(struct zkleader *z, uint32_t *ret_id, struct reader *ret_result);
+
+/* What comes on a connection that has subscribed and on which questions are asked as well. */
+struct async_message {
+	bool is_answer;			  /* or a notification */
+	uint32_t id;			  /* of the request that is answered */
+	int code;			  /* 0, or that it was refused with; zkleader_message() */
+	char method[ZKLEADER_STATE_SIZE]; /* of a notification */
+	const void *data; /* the result, or a notification's parameter; until the next call */
+	size_t len;
+};
+
+/*
+ * The next message before the deadline: 0; -EAGAIN if none has come; otherwise the connection is
+ * closed and zkleader_message() says why.
+ */
+int async_next(struct zkleader *z, int64_t deadline, struct async_message *ret);
 
 #endif

@@ -19,8 +19,12 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 	pack_init(&p, params);
 	pack_array(&p, 2);
 	pack_str(&p, request->task);
-	pack_map(&p, (size_t)(2 + tick + wait));
+	pack_map(&p, (size_t)2 + tick + wait + (request->id ? 2U : 0U));
 	pack_kv_str(&p, "kind", request->kind);
+	if (request->id) {
+		pack_kv_str(&p, "id", request->id);
+		pack_kv_bool(&p, "again", request->again);
+	}
 	pack_kv_int(&p, "now_ms", request->now_ms);
 	if (tick)
 		pack_kv_int(&p, "tick_ms", request->tick_ms);

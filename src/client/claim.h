@@ -16,6 +16,8 @@
 struct claim_request {
 	const char *task;
 	const char *kind; /* "once": the claim is all; "run": and then it runs under our eyes */
+	const char *id;	  /* by which it is known again if it has to be sent again; NULL */
+	bool again;	  /* it has been sent before */
 	int64_t now_ms;	  /* wall clock */
 	int64_t tick_ms;  /* 0: no tick, for a run */
 	int64_t wait_ms;

@@ -12,9 +12,11 @@
 #define NAME_MAX_   32 /* longer words are no typing errors */
 
 static const struct command *const commands[] = {
-	&command_list, &command_tasks,	 &command_status, &command_explain, &command_watch,
-	&command_run,  &command_history, &command_reload, &command_help,    &command_version,
-	NULL,
+	&command_list,	  &command_tasks, &command_status,  &command_explain,
+	&command_watch,	  &command_run,	  &command_history, &command_drain,
+	&command_undrain, &command_pause, &command_resume,  &command_resign,
+	&command_pin,	  &command_unpin, &command_reload,  &command_help,
+	&command_version, NULL,
 };
 
 static const struct option_spec global[] = {

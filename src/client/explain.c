@@ -56,6 +56,27 @@ static void print_ranking(const struct output *o, const json_t *explained)
 	table_free(t);
 }
 
+/* What the ranking cannot show: workers that are none, and such as go by other keys. */
+static void print_oddities(const struct output *o, const json_t *explained)
+{
+	const json_t *refused = json_object_get(explained, "refused");
+	const json_t *ranking = json_object_get(explained, "ranking");
+
+	for (size_t i = 0; i < json_array_size(ranking); i++) {
+		const json_t *ranked = json_array_get(ranking, i);
+		if (json_flag(ranked, "disagrees"))
+			output_line(o, COLOR_YELLOW,
+				    "%s goes by another rank-position, min-version or "
+				    "version-policy for this task: they have to be the same",
+				    json_text(ranked, "hostname", "-"));
+	}
+	for (size_t i = 0; i < json_array_size(refused); i++) {
+		const json_t *one = json_array_get(refused, i);
+		output_line(o, COLOR_YELLOW, "worker %s is refused: %s", json_text(one, "id", "-"),
+			    json_text(one, "why", "-"));
+	}
+}
+
 static int run(struct context *c)
 {
 	json_auto_t *explained = NULL;
@@ -63,10 +84,12 @@ static int run(struct context *c)
 
 	if (code != 0)
 		return code;
-	if (c->output.json)
+	if (c->output.json) {
 		output_json(&c->output, explained);
-	else
+	} else {
 		print_ranking(&c->output, explained);
+		print_oddities(&c->output, explained);
+	}
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct guard {
 	pid_t leader; /* the command */
 	bool ended;   /* the command has, and its status is known */
 	bool ending;
+	bool cut_short;	 /* it is ended, and has not ended by itself */
 	int64_t kill_at; /* while ending */
 	bool killing;
 	int64_t kill_pause_ms;
@@ -125,8 +126,10 @@ static void begin_end(struct guard *g, int64_t kill_at)
 
 static void lose(struct guard *g, int64_t kill_at)
 {
-	if (!g->ended)
+	if (!g->ended) {
 		g->shared->lost = true;
+		g->cut_short = true;
+	}
 	begin_end(g, kill_at);
 }
 
@@ -253,6 +256,7 @@ static void read_control(struct guard *g)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		close(g->control);
 		g->control = -1;
+		g->cut_short |= !g->ended;
 		begin_end(g, clock_boot_ms() + g->job->kill_after_ms);
 	}
 }
@@ -331,8 +335,11 @@ _Noreturn void guard_run(struct job *job, int control)
 		report_by = g.shared->deadline;
 	g.shared->report_by = report_by;
 	g.shared->over = true;
-	if (g.connected && !g.shared->lost)
-		g.shared->recorded = job_report(job, report_by);
+	/* Where the leadership is lost, the sidecar may be as well: it is told, and not waited for. */
+	if (g.connected)
+		g.shared->recorded =
+			job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
+				   g.shared->lost ? 0 : report_by);
 	/* For the sidecar to learn it although the process that was called, if stopped, keeps its end. */
 	if (zkleader_fd(job->z) >= 0)
 		shutdown(zkleader_fd(job->z), SHUT_RDWR);

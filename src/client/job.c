@@ -60,7 +60,7 @@ int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_
 	return fields_read(&result, fields, N_FIELDS(fields));
 }
 
-bool job_report(const struct job *job, int64_t until)
+bool job_report(const struct job *job, bool interrupted, int64_t until)
 {
 	struct buffer params;
 	struct reader result;
@@ -73,8 +73,9 @@ bool job_report(const struct job *job, int64_t until)
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->run);
-	pack_map(&p, 1);
+	pack_map(&p, 2);
 	pack_kv_int(&p, "exit_status", job->shared->status);
+	pack_kv_bool(&p, "interrupted", interrupted);
 	e = async_send(job->z, "finish", &params, 0, &id);
 	buffer_done(&params);
 	if (e < 0)
@@ -162,6 +163,7 @@ static void watch_guard(struct supervisor *s)
 static void end_job(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
+	bool interrupted = shared->status == JOB_NO_STATUS;
 	pid_t leader = shared->group, pid;
 	int status;
 
@@ -185,8 +187,9 @@ static void end_job(struct supervisor *s)
 	shared->over = true;
 	terminal_take(&s->job->terminal, leader);
 	s->job->z->msgid += MSGIDS_OF_GUARD;
-	if (!shared->lost)
-		shared->recorded = job_report(s->job, clock_boot_ms() + JOB_REPORT_MS);
+	/* Where the leadership is lost, the sidecar may be as well: it is told, and not waited for. */
+	shared->recorded =
+		job_report(s->job, interrupted, shared->lost ? 0 : clock_boot_ms() + JOB_REPORT_MS);
 }
 
 static int start_guard(struct supervisor *s)

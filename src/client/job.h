@@ -46,8 +46,11 @@ struct job {
  * errno where it could not be started. The caller has blocked signals and made shared, with a deadline.
  */
 int job_run(struct job *job);
-/* Says that the run has ended and waits until it is recorded, at most until then: whether it is. */
-bool job_report(const struct job *job, int64_t until);
+/*
+ * Says that no process of the run is left and waits until that is recorded, at most until then: whether
+ * it is. interrupted: it did not come to its end, but was ended, so that another node may run it again.
+ */
+bool job_report(const struct job *job, bool interrupted, int64_t until);
 
 /* Asks for a renewal of the run's lease: as async_send(). */
 int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id);

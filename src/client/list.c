@@ -2,17 +2,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ask.h"
+#include "base/mem.h"
 #include "client/command.h"
+#include "client/decision.h"
 #include "client/json.h"
+#include "client/live.h"
+#include "client/rollout.h"
 #include "client/table.h"
 
 #define SHORT_ID 8
 
-enum { OPTION_WIDE };
+enum { OPTION_WIDE, OPTION_WATCH };
 
 static const struct option_spec options[] = {
 	{'w', "wide", NULL, "whole ids, and nothing is cut to the terminal's width"},
+	{'W', "watch", NULL, "keep it as things are, until INT or TERM"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -65,11 +69,26 @@ static void add_worker(struct table *t, const struct context *c, const json_t *w
 		table_color(t, COLUMN_STATE, COLOR_YELLOW);
 }
 
-static void print_workers(struct context *c, const json_t *workers)
+static void print_below(const struct output *o, const json_t *workers)
+{
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		const json_t *worker = json_array_get(workers, i);
+		const json_t *drain = json_object_get(worker, "drain");
+
+		if (json_is_object(drain)) {
+			mem_auto char *text = decision_text(drain, o->now_ms);
+			output_line(o, COLOR_YELLOW, "%s: %s", json_worker_name(worker), text);
+		}
+	}
+	rollout_print(o, workers);
+}
+
+static void print_workers(struct context *c, const json_t *workers, const json_t *none)
 {
 	const char *newest = json_text(json_array_get(workers, 0), "version", "");
 	struct table *t;
 
+	(void)none;
 	if (json_array_size(workers) == 0) {
 		output_line(&c->output, COLOR_NONE, "no workers: nobody has joined the fleet yet");
 		return;
@@ -81,20 +100,14 @@ static void print_workers(struct context *c, const json_t *workers)
 		add_worker(t, c, json_array_get(workers, i), newest);
 	table_print(t);
 	table_free(t);
+	print_below(&c->output, workers);
 }
 
 static int run(struct context *c)
 {
-	json_auto_t *workers = NULL;
-	int code = ask(c, "workers", JSON_ARRAY, &workers);
+	static const struct live_view view = {.first = "workers", .print = print_workers};
 
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, workers);
-	else
-		print_workers(c, workers);
-	return 0;
+	return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
 }
 
 const struct command command_list = {
@@ -103,7 +116,8 @@ const struct command command_list = {
 	.help = "the workers of the fleet, newest version first",
 	.more = "\"*\" marks this node. LEADS counts the tasks that a worker leads, TASKS those "
 		"that\n"
-		"it is there for, SINCE is the time since it started.\n",
+		"it is there for, SINCE is the time since it started. Below the table: who is\n"
+		"drained, why and until when, and how far a new version has come.\n",
 	.options = options,
 	.run = run,
 };

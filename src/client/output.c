@@ -14,13 +14,14 @@
 #include "client/json.h"
 #include "client/printable.h"
 
-#define WIDTH_DEFAULT 80
-#define WIDTH_MIN     20
-#define WIDTH_MAX     1000
+#define WIDTH_DEFAULT  80
+#define HEIGHT_DEFAULT 24
+#define WIDTH_MIN      20
+#define WIDTH_MAX      1000
 
-#define MINUTE	      INT64_C(60)
-#define HOUR	      (60 * MINUTE)
-#define DAY	      (24 * HOUR)
+#define MINUTE	       INT64_C(60)
+#define HOUR	       (60 * MINUTE)
+#define DAY	       (24 * HOUR)
 
 static int terminal_width(int fd)
 {
@@ -37,6 +38,18 @@ static int terminal_width(int fd)
 	return width < WIDTH_MAX ? (int)width : WIDTH_MAX;
 }
 
+void output_resize(struct output *o)
+{
+	int fd = fileno(o->out);
+	struct winsize w = {0};
+
+	if (o->width > 0)
+		o->width = terminal_width(fd);
+	if (o->height > 0)
+		o->height =
+			ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_row > 1 ? w.ws_row : HEIGHT_DEFAULT;
+}
+
 void output_init(struct output *o, FILE *out, FILE *err)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -47,8 +60,11 @@ void output_init(struct output *o, FILE *out, FILE *err)
 	*o = (struct output){.out = out, .err = err, .now_ms = clock_wall_ms()};
 	if (!terminal)
 		return;
-	o->width = terminal_width(fd);
-	o->color = (!no_color || no_color[0] == '\0') && term && strcmp(term, "dumb") != 0;
+	bool smart = term && strcmp(term, "dumb") != 0;
+	o->width = WIDTH_DEFAULT;
+	o->height = smart ? HEIGHT_DEFAULT : 0;
+	o->color = smart && (!no_color || no_color[0] == '\0');
+	output_resize(o);
 }
 
 const char *output_color(const struct output *o, enum color color)

@@ -28,11 +28,14 @@ struct output {
 	bool json;
 	bool color;
 	int width;	/* of the terminal; 0: it is none, and nothing is cut */
+	int height;	/* of one that has a cursor to move; 0: it has none */
 	int64_t now_ms; /* wall clock, for ages */
 };
 
 /* On these two, with what the terminal and $NO_COLOR, $TERM and $COLUMNS say. */
 void output_init(struct output *o, FILE *out, FILE *err);
+/* After SIGWINCH: width and height as they are now. */
+void output_resize(struct output *o);
 /* One line. */
 void output_line(const struct output *o, enum color color, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -19,11 +20,15 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
+#define PATIENCE_MS	  10000 /* for a sidecar that is being started again; or --wait */
+#define NO_SOCKET_MS	  2000 /* where there is no socket, so that there may be no sidecar at all */
+#define KNOCK_MS	  100
+#define CLAIM_ID_SIZE	  33
 #define PING_MS		  5000 /* while a claim is waited for: asks whether the sidecar is there */
 #define RENEW_LIMIT_MS	  5000 /* for the answer to the first renewal */
-#define RENEW_MIN_MS	  100
-#define RENEW_MAX_MS	  3000
-#define KILL_AFTER_MS	  5000 /* by default, or a quarter of the lease */
+#define RENEW_MIN_MS	  50
+#define RENEW_MAX_MS	  1000
+#define KILL_AFTER_MS	  5000 /* by default, or a fifth of the lease */
 #define KILL_AFTER_MAX_MS (INT64_C(3600) * 1000)
 #define EXIT_MAX	  255
 #define BY_LEASE	  (-1) /* for kill_after_ms */
@@ -33,7 +38,7 @@ enum { OPTION_TICK, OPTION_WAIT, OPTION_KILL_AFTER, OPTION_CODE };
 static const struct option_spec options[] = {
 	{300, "tick", "D|none", "round the clock down to D (the task's tick)"},
 	{301, "wait", "D", "how long to wait where another leads (the task's wait)"},
-	{302, "kill-after", "D", "from TERM to KILL (a quarter of the lease, up to 5s)"},
+	{302, "kill-after", "D", "from TERM to KILL (a fifth of the lease, up to 5s)"},
 	{'E', "exit-code", "CODE", "exit code where CMD is not run here (1)"},
 	{0, NULL, NULL, NULL},
 };
@@ -45,6 +50,8 @@ struct run {
 	int code;
 	struct signals signals;
 	struct claim claim;
+	char id[CLAIM_ID_SIZE];
+	bool sent;	  /* the claim has been, to a sidecar that went */
 	uint32_t ping_id; /* 0: none is on its way */
 	int64_t heard_ms; /* when the sidecar said something or was asked whether it is there */
 };
@@ -109,7 +116,7 @@ static int parse(struct run *r)
 
 /*
  * Before anything is claimed: the time for the end is taken from the lease, and no less than half of it
- * must be left to be renewed in. A lease is some 70 % of the session's timeout.
+ * must be left to be renewed in. A lease varies from 40 % to 97 % of the session's timeout.
  */
 static int check_kill_after(struct run *r)
 {
@@ -123,12 +130,12 @@ static int check_kill_after(struct run *r)
 	    zkleader_call(r->c->z, "status", NULL, 0, COMMAND_TIMEOUT_MS, &result, &len) != 0 ||
 	    json_from_msgpack(result, len, &status) < 0)
 		return 0; /* the claim says what is wrong */
-	most_ms = json_number(json_object_get(status, "session"), "timeout_ms", 0) / 3;
+	most_ms = json_number(json_object_get(status, "session"), "timeout_ms", 0) / 4;
 	if (most_ms <= 0 || r->kill_after_ms <= most_ms)
 		return 0;
 	duration_format(most_ms, most);
 	output_error(&r->c->output,
-		     "--kill-after is at most %s here: a third of the session's timeout", most);
+		     "--kill-after is at most %s here: a quarter of the session's timeout", most);
 	return -EINVAL;
 }
 
@@ -139,6 +146,8 @@ static int send_claim(struct run *r, uint32_t *ret_id)
 	const struct claim_request request = {
 		.task = r->task,
 		.kind = "run",
+		.id = r->id,
+		.again = r->sent,
 		.now_ms = r->c->output.now_ms,
 		.tick_ms = r->tick_ms,
 		.wait_ms = r->wait_ms,
@@ -222,8 +231,18 @@ static int await_claim(struct run *r, uint32_t id, struct reader *ret_result)
 	}
 }
 
+static void make_id(char id[CLAIM_ID_SIZE])
+{
+	unsigned char bytes[(CLAIM_ID_SIZE - 1) / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		abort(); /* it is never short below 256 bytes */
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+}
+
 /* 0, or how asking failed. */
-static int claim(struct run *r)
+static int claim_once(struct run *r)
 {
 	int64_t sent_ms = clock_boot_ms();
 	struct reader result;
@@ -238,6 +257,36 @@ static int claim(struct run *r)
 			handle_fail(r->c->z, e, 0);
 	}
 	return e;
+}
+
+/*
+ * A sidecar that is started again goes on leading what it led, so the tick is still to be claimed there:
+ * nobody else will. What had been claimed when it went is known again by its id.
+ */
+static int claim(struct run *r)
+{
+	int64_t began_ms = clock_boot_ms();
+	int64_t patience_ms = r->wait_ms == CLAIM_BY_TASK ? PATIENCE_MS : r->wait_ms;
+	bool was_there = false;
+
+	make_id(r->id);
+	for (;;) {
+		struct pollfd fd = {.fd = r->signals.fd, .events = POLLIN};
+		int e = claim_once(r);
+		int64_t limit_ms = patience_ms;
+
+		if (e != -ENOENT && e != -ECONNREFUSED && e != -ECONNRESET && e != -EPIPE)
+			return e;
+		was_there |= e != -ENOENT;
+		r->sent |= e == -ECONNRESET || e == -EPIPE;
+		r->ping_id = 0;
+		if (!was_there && limit_ms > NO_SOCKET_MS)
+			limit_ms = NO_SOCKET_MS;
+		if (clock_boot_ms() - began_ms + KNOCK_MS > limit_ms)
+			return e;
+		poll(&fd, 1, KNOCK_MS);
+		take_signals(r);
+	}
 }
 
 /*
@@ -327,10 +376,11 @@ static int run_job(struct run *r)
 	if (e != 0)
 		return ask_failed(r->c, e);
 	left = deadline - clock_boot_ms();
-	by_lease = left / 4 < KILL_AFTER_MS ? left / 4 : KILL_AFTER_MS;
+	/* This lease may be twice as long as a later one will be: see check_kill_after(). */
+	by_lease = left / 5 < KILL_AFTER_MS ? left / 5 : KILL_AFTER_MS;
 	job.kill_after_ms =
 		r->kill_after_ms == BY_LEASE ? by_lease : within(r->kill_after_ms, 0, left / 2);
-	job.renew_ms = within(left / 4, RENEW_MIN_MS, RENEW_MAX_MS);
+	job.renew_ms = within(left / 16, RENEW_MIN_MS, RENEW_MAX_MS);
 	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job.shared == MAP_FAILED)

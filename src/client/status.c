@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/mem.h"
 #include "client/ask.h"
 #include "client/command.h"
+#include "client/decision.h"
 #include "client/json.h"
 
 static void span_text(int64_t ms, char text[DURATION_TEXT_SIZE])
@@ -44,10 +46,39 @@ static void print_session(const struct output *o, const json_t *status)
 		output_line(o, COLOR_YELLOW, "Lease      none");
 }
 
+/* Checks of health that fail: of the node, and of tasks. */
+static void print_health(const struct output *o, const json_t *health)
+{
+	const char *node = json_text(health, "node", NULL);
+	const json_t *tasks = json_object_get(health, "tasks");
+
+	if (node)
+		output_line(o, COLOR_RED, "Health     this node fails its check: %s", node);
+	for (size_t i = 0; i < json_array_size(tasks); i++) {
+		const json_t *one = json_array_get(tasks, i);
+
+		output_line(o, COLOR_YELLOW, "Health     %s fails its check: %s",
+			    json_text(one, "task", "-"), json_text(one, "says", "-"));
+	}
+}
+
+static void print_disagreements(const struct output *o, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		output_line(o, COLOR_YELLOW,
+			    "Disagrees  %s about %s: another rank-position, min-version or "
+			    "version-policy",
+			    json_text(one, "hostname", "-"), json_text(one, "task", "-"));
+	}
+}
+
 static void print_status(const struct output *o, const json_t *status)
 {
 	const json_t *problems = json_object_get(status, "problems");
 	const char *started = json_text(status, "started_at", NULL);
+	const json_t *drain = json_object_get(status, "drain");
 	const char *id = json_text(status, "id", NULL);
 	const char *ip = json_text(status, "ip", NULL);
 	char age[OUTPUT_AGE_SIZE];
@@ -64,8 +95,14 @@ static void print_status(const struct output *o, const json_t *status)
 	print_session(o, status);
 	output_line(o, COLOR_NONE, "Leads      %" PRId64 " of %" PRId64 " tasks",
 		    count(status, "leads"), count(status, "tasks"));
+	if (json_is_object(drain)) {
+		mem_auto char *text = decision_text(drain, o->now_ms);
+		output_line(o, COLOR_YELLOW, "State      %s", text);
+	}
 	output_line(o, COLOR_NONE, "Sidecar    %s, up %s (since %s)",
 		    json_text(status, "sidecar_version", "-"), age, started ? started : "-");
+	print_health(o, json_object_get(status, "health"));
+	print_disagreements(o, json_object_get(status, "disagreements"));
 	output_line(o, json_array_size(problems) > 0 ? COLOR_RED : COLOR_NONE, "Problems   %s",
 		    json_array_size(problems) > 0 ? "in the configuration:" : "none");
 	output_problems(o->out, problems);

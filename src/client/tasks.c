@@ -2,10 +2,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/ask.h"
+#include "base/mem.h"
 #include "client/command.h"
+#include "client/decision.h"
 #include "client/json.h"
+#include "client/live.h"
+#include "client/rollout.h"
 #include "client/table.h"
+
+enum { OPTION_WATCH };
+
+static const struct option_spec options[] = {
+	{'W', "watch", NULL, "keep it as things are, until INT or TERM"},
+	{0, NULL, NULL, NULL},
+};
 
 static const struct table_column columns[] = {
 	{"TASK", TABLE_CUT_LAST}, {"LEADER", TABLE_CUT},  {"VERSION", TABLE_CUT_LAST},
@@ -49,7 +59,37 @@ static void add_task(struct table *t, const struct context *c, const json_t *tas
 	table_color(t, COLUMN_STATE, state_color(state));
 }
 
-static void print_tasks(const struct context *c, const json_t *tasks)
+static void print_decision(const struct output *o, const char *what, const json_t *decision)
+{
+	mem_auto char *text = decision_text(decision, o->now_ms);
+
+	output_line(o, COLOR_YELLOW, "%s: %s", what, text);
+}
+
+static void print_below(const struct context *c, const json_t *tasks, const json_t *workers)
+{
+	const struct output *o = &c->output;
+
+	for (size_t i = 0; i < json_array_size(tasks); i++) {
+		const json_t *task = json_array_get(tasks, i);
+		const json_t *decisions = json_object_get(task, "decisions");
+
+		for (size_t j = 0; j < json_array_size(decisions); j++)
+			print_decision(o, json_text(task, "task", "-"),
+				       json_array_get(decisions, j));
+	}
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		const json_t *worker = json_array_get(workers, i);
+		const json_t *drain = json_object_get(worker, "drain");
+
+		if (json_flag(worker, "self") && json_is_object(drain))
+			print_decision(o, "this node", drain);
+	}
+	if (c->n_args == 0)
+		rollout_print(o, workers);
+}
+
+static void print_tasks(struct context *c, const json_t *tasks, const json_t *workers)
 {
 	struct table *t;
 
@@ -62,20 +102,15 @@ static void print_tasks(const struct context *c, const json_t *tasks)
 		add_task(t, c, json_array_get(tasks, i));
 	table_print(t);
 	table_free(t);
+	print_below(c, tasks, workers);
 }
 
 static int run(struct context *c)
 {
-	json_auto_t *tasks = NULL;
-	int code = ask(c, "tasks", JSON_ARRAY, &tasks);
+	static const struct live_view view = {
+		.first = "tasks", .second = "workers", .args = true, .print = print_tasks};
 
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, tasks);
-	else
-		print_tasks(c, tasks);
-	return 0;
+	return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
 }
 
 const struct command command_tasks = {
@@ -83,7 +118,10 @@ const struct command command_tasks = {
 	.args = "[TASK...]",
 	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
-		"disconnected. TOKEN grows with each new leader of a task.\n",
+		"disconnected. TOKEN grows with each new leader of a task. Below the table: what "
+		"has\n"
+		"been decided, by whom and until when, and how far a new version has come.\n",
 	.max_args = COMMAND_ARGS_ANY,
+	.options = options,
 	.run = run,
 };

@@ -85,6 +85,14 @@ static void read_node(struct election *e, struct election_actions *out)
 	e->reads++;
 }
 
+/* For how long the last owner may lead on without having heard that its node is gone. */
+static int64_t owner_wait(const struct election *e, const struct election_event *event)
+{
+	if (event->owner_ms == 0 && event->owner_unsure && e->node.owner != 0)
+		return e->timeout_ms;
+	return event->owner_ms;
+}
+
 /* Nobody leads any more; node.owner and node.mine keep telling who did. */
 static void vacate(struct election *e, const struct election_event *event, bool handed_over,
 		   const char *reason, struct election_actions *out)
@@ -100,7 +108,7 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 		e->stranger = true;
 	e->node.exists = false;
 	e->handed_over = handed_over;
-	e->owner_ms = event->owner_ms;
+	e->owner_ms = owner_wait(e, event);
 	e->vacant_ms = event->now.boot_ms;
 	move(e, ELECTION_VACANT, reason, out);
 }
@@ -120,7 +128,7 @@ static int64_t claim_time(const struct election *e)
 
 	if (e->stranger)
 		at += e->timeout_ms;
-	else if (e->yielded)
+	else if (e->yielded && e->view.place > 0)
 		at += ELECTION_ACCEPT_MS;
 	else if (!e->handed_over && !e->node.mine)
 		at += e->owner_ms;
@@ -175,6 +183,8 @@ static int64_t release_time(const struct election *e, struct election_time now,
 {
 	int64_t at = now.boot_ms;
 	*ret_reason = "now";
+	if (!e->viewed)
+		return ELECTION_NEVER;
 
 	if (e->view.candidate) {
 		if (!should_yield(e))
@@ -214,7 +224,8 @@ int64_t election_promise(const struct election *e, struct election_time now, int
 {
 	const char *reason;
 
-	if (e->state != ELECTION_LEADING)
+	/* Who is no candidate may still hold a run, but begins nothing. */
+	if (e->state != ELECTION_LEADING || !e->view.candidate)
 		return 0;
 	int64_t most = e->timeout_ms / 4;
 	if (e->config.yield_delay_ms > most)
@@ -261,6 +272,8 @@ static bool wants_read(const struct election *e)
 		 */
 		return e->reads == 0 && (!e->watched || !e->node.known) && wants_watch(e);
 	case ELECTION_VACANT:
+		/* No candidate and not interested: what is known is good until the watch fires. */
+		return e->reads == 0 && !e->watched && (e->view.candidate || e->interest);
 	case ELECTION_LEADING: return e->reads == 0 && !e->watched;
 	case ELECTION_DOWN:
 	case ELECTION_CLAIMING:
@@ -268,6 +281,14 @@ static bool wants_read(const struct election *e)
 	case ELECTION_STATES: break;
 	}
 	return false;
+}
+
+/* When a read that is wanted may be sent. */
+static int64_t read_time(const struct election *e)
+{
+	bool patient = e->state == ELECTION_VACANT && !e->interest;
+
+	return patient && e->look_ms > e->retry_ms ? e->look_ms : e->retry_ms;
 }
 
 static void claim(struct election *e, struct election_actions *out)
@@ -290,19 +311,24 @@ static void release(struct election *e, struct election_actions *out)
 /*
  * What follows from the state as it now is: at the end of every step.
  *
- * A release is sent right behind a read that found the node ours: the version that it checks begins
- * anew with every node, so that one sent in ignorance could delete another's.
+ * The version that a release checks begins anew with every node, so that one sent in ignorance could
+ * delete another's. So it is sent right behind a read that found the node ours, or while a watch is set
+ * that was set on this very connection: whoever might have it after another's hand waits for longer than
+ * the watch takes. Where the better one has just come, the read also gives the others the time to hear
+ * of it: who has not takes what is given up for its own.
  */
 static void settle(struct election *e, const struct election_event *event,
 		   struct election_actions *out)
 {
 	struct election_time now = event->now;
 	bool just_read = event->type == ELECTION_NODE && e->node.known && e->node.mine;
+	bool settled = now.boot_ms - e->view.best_seen_ms >= ELECTION_YIELD_MIN_MS;
+	bool sure = just_read || (e->watched && e->fresh && settled);
 	const char *reason;
 
 	if (!e->up)
 		return;
-	if (e->state == ELECTION_VACANT && !e->view.candidate && !e->interest) {
+	if (e->state == ELECTION_VACANT && !e->view.candidate && !e->interest && !e->watched) {
 		e->node.known = false;
 		move(e, ELECTION_FOLLOWING, "no candidate", out);
 	}
@@ -311,12 +337,15 @@ static void settle(struct election *e, const struct election_event *event,
 		return;
 	}
 	bool due = e->state == ELECTION_LEADING && now.boot_ms >= release_time(e, now, &reason);
-	if (due && just_read) {
+	if (due && sure) {
 		release(e, out);
 		return;
 	}
-	if ((wants_read(e) || (due && e->reads == 0)) && now.boot_ms >= e->retry_ms)
+	if ((wants_read(e) || (due && e->reads == 0)) && now.boot_ms >= read_time(e))
 		read_node(e, out);
+	/* A handover is told from others by a look at once: later somebody may have had it since. */
+	if (e->state == ELECTION_FOLLOWING && e->reads == 0)
+		e->handed_over = false;
 }
 
 static void on_expired(struct election *e, struct election_actions *out)
@@ -330,12 +359,15 @@ static void on_expired(struct election *e, struct election_actions *out)
 	/* No candidate before the fleet has been read whole in the next session. */
 	memset(&e->view, 0, sizeof(e->view));
 	e->up = false;
+	e->viewed = false;
+	e->fresh = false;
 	e->watched = false;
 	e->handed_over = false;
 	e->stranger = false;
 	e->yielded = false;
 	e->reads = 0;
 	e->retry_ms = 0;
+	e->look_ms = 0;
 	e->release_ms = 0;
 	e->promised_ms = 0;
 	e->backoff_ms = 0;
@@ -351,6 +383,8 @@ static void on_watch(struct election *e, const struct election_event *event,
 	e->watched = false;
 	if (!e->up || event->watch == ELECTION_CREATED)
 		e->stranger = true;
+	if (event->watch == ELECTION_DELETED)
+		e->look_ms = event->now.boot_ms + ELECTION_LOOK_MS;
 	switch (e->state) {
 	case ELECTION_FOLLOWING:
 		if (event->watch == ELECTION_DELETED && e->node.known) {
@@ -389,22 +423,25 @@ static void on_watch(struct election *e, const struct election_event *event,
 }
 
 /* The node is ours. */
-static void on_own_node(struct election *e, const struct election_event *event,
-			struct election_actions *out)
+static void take_own_node(struct election *e, int64_t now_ms, const struct election_node *node,
+			  struct election_actions *out)
 {
-	if (e->state == ELECTION_LEADING && e->node.token == event->node.token) {
-		e->node = event->node;
+	if (e->state == ELECTION_LEADING && e->node.token == node->token) {
+		e->node = *node;
 		return;
 	}
-	if (e->yielded && e->node.token != event->node.token) {
+	if (e->yielded && e->node.token != node->token) {
 		/* It was given up, not taken, and claimed back: do not offer it again too soon. */
 		e->backoff_ms = e->backoff_ms == 0 ? ELECTION_BACKOFF_MIN_MS : e->backoff_ms * 2;
 		if (e->backoff_ms > ELECTION_BACKOFF_MAX_MS)
 			e->backoff_ms = ELECTION_BACKOFF_MAX_MS;
-		e->backoff_until_ms = event->now.boot_ms + e->backoff_ms;
+		e->backoff_until_ms = now_ms + e->backoff_ms;
 	}
+	e->retry_ms = 0;
+	e->handed_over = false;
+	e->stranger = false;
 	e->yielded = false;
-	e->node = event->node;
+	e->node = *node;
 	if (e->state == ELECTION_LEADING)
 		move(e, ELECTION_RESOLVING, "leader node replaced", out);
 	move(e, ELECTION_LEADING, "claimed", out);
@@ -416,9 +453,11 @@ static void on_node(struct election *e, const struct election_event *event,
 	assert(e->reads > 0);
 	e->reads--;
 	/* Nothing was confirmed on this connection when this was read: it may be stale. */
-	e->watched = e->up;
+	assert(!event->unwatched || e->state == ELECTION_FOLLOWING); /* or it would read for ever */
+	e->watched = e->up && !event->unwatched;
 	if (!e->up)
 		return;
+	e->fresh = true;
 	if (e->state == ELECTION_CLAIMING || e->state == ELECTION_RELEASING)
 		return; /* sent before the claim or release: older than what that will tell */
 
@@ -435,7 +474,7 @@ static void on_node(struct election *e, const struct election_event *event,
 	e->handed_over = false;
 	e->stranger = false;
 	if (event->node.mine) {
-		on_own_node(e, event, out);
+		take_own_node(e, event->now.boot_ms, &event->node, out);
 		return;
 	}
 	e->node = event->node;
@@ -452,6 +491,7 @@ static void on_node_failed(struct election *e, const struct election_event *even
 	assert(e->reads > 0);
 	e->reads--;
 	e->watched = false;
+	e->handed_over = false;
 	if (e->up)
 		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
 }
@@ -463,8 +503,19 @@ static void on_claimed(struct election *e, const struct election_event *event,
 	/* A claim refused with no node there must not be repeated at once; a node resets this. */
 	if (event->outcome != ELECTION_DONE)
 		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
+	else
+		e->watched = false; /* it has fired */
 	move(e, ELECTION_RESOLVING,
 	     event->outcome == ELECTION_DONE ? "claim done" : "claim not done", out);
+	/* The read behind it sets a watch; what it tells of the node need not be waited for. */
+	if (event->outcome == ELECTION_DONE && event->token > 0 && e->up)
+		take_own_node(e, event->now.boot_ms,
+			      &(struct election_node){.known = true,
+						      .exists = true,
+						      .mine = true,
+						      .owner = event->owner,
+						      .token = event->token},
+			      out);
 }
 
 static void on_released(struct election *e, const struct election_event *event,
@@ -474,6 +525,7 @@ static void on_released(struct election *e, const struct election_event *event,
 	if (event->outcome == ELECTION_DONE) {
 		e->node.known = true;
 		e->watched = false;
+		e->look_ms = event->now.boot_ms + ELECTION_LOOK_MS;
 		vacate(e, event, true, "given up", out);
 		return;
 	}
@@ -493,11 +545,15 @@ void election_step(struct election *e, const struct election_event *event,
 		e->up = true;
 		e->timeout_ms = event->up_timeout_ms;
 		e->retry_ms = 0;
+		/* While we were away the last leader may have come back, and its node have vanished again. */
+		if (e->state == ELECTION_VACANT)
+			e->vacant_ms = event->now.boot_ms;
 		if (e->state == ELECTION_DOWN)
 			move(e, ELECTION_FOLLOWING, "registered", out);
 		break;
 	case ELECTION_CUT:
 		e->up = false;
+		e->fresh = false;
 		e->handed_over = false;
 		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
@@ -505,10 +561,14 @@ void election_step(struct election *e, const struct election_event *event,
 		bool same = should_yield(e) && event->view.best == e->view.best;
 		if (e->view.candidate && !event->view.candidate)
 			e->unfit_ms = event->now.boot_ms;
+		/* The turns of those who may claim now begin now. */
+		if (!e->view.candidate && event->view.candidate && e->state == ELECTION_VACANT)
+			e->vacant_ms = event->now.boot_ms;
 		e->view = event->view;
+		e->viewed = true;
 		if (!same)
 			e->best_since_ms = event->now.boot_ms;
-		e->owner_ms = event->owner_ms;
+		e->owner_ms = owner_wait(e, event);
 		e->owner_listed |= event->owner_ms > 0;
 		break;
 	}
@@ -519,8 +579,10 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_RELEASED: on_released(e, event, out); break;
 	case ELECTION_INTEREST: e->interest = event->on; break;
 	case ELECTION_HOLD:
+		/* Of several the longest: what was promised to one job stands. */
+		if (!e->held || !event->on || event->hold_until_ms > e->hold_until_ms)
+			e->hold_until_ms = event->hold_until_ms;
 		e->held = event->on;
-		e->hold_until_ms = event->hold_until_ms;
 		break;
 	case ELECTION_CONFIG: e->config = event->config; break;
 	case ELECTION_DEADLINE: break;
@@ -545,8 +607,8 @@ int64_t election_deadline(const struct election *e, struct election_time now)
 	/* One that is due waits for a read, or for the next try of one. */
 	if (e->state == ELECTION_LEADING && at <= now.boot_ms)
 		at = e->reads > 0 ? ELECTION_NEVER : e->retry_ms;
-	if (wants_read(e) && e->retry_ms < at)
-		at = e->retry_ms;
+	if (wants_read(e) && read_time(e) < at)
+		at = read_time(e);
 	return at;
 }
 

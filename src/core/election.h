@@ -13,7 +13,8 @@
  * - Each ELECTION_READ is answered by one NODE or NODE_FAILED; each CLAIM by one CLAIMED and then one
  *   NODE or NODE_FAILED from the read that the caller pipelines behind it; each RELEASE by one RELEASED.
  *   After EXPIRED nothing of what was asked before is answered any more.
- * - Every read sets a watch, whether the node is there or not; WATCH tells that it has fired.
+ * - Every read sets a watch, whether the node is there or not, but where NODE says `unwatched`,
+ *   which it may while FOLLOWING alone; WATCH tells that it has fired.
  * - The caller calls again with ELECTION_DEADLINE once election_deadline() has come.
  */
 #ifndef ZKLEADER_CORE_ELECTION_H
@@ -35,6 +36,8 @@
 /* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
+/* After a yield, before it looks who has taken it: as a rule its heir has by then. */
+#define ELECTION_LOOK_MS 200
 /* Before a read or claim that failed while connected is tried again. */
 #define ELECTION_RETRY_MS 1000
 
@@ -119,11 +122,16 @@ struct election_event {
 		struct election_config config;
 	};
 	int64_t hold_until_ms;
+	int64_t token;	/* CLAIMED: of our node, where the answer told it; else 0 */
+	int64_t owner;	/* CLAIMED: our session */
+	bool unwatched; /* NODE: it is absent, and no watch was set */
 	/*
 	 * VIEW, WATCH, NODE: the session timeout of a worker that is registered now with the session
 	 * that owns the leader node, the one just read or else the last known; 0: there is none.
 	 */
 	int64_t owner_ms;
+	/* The same events: workers are still to be read, so that the owner may yet turn out to be one. */
+	bool owner_unsure;
 };
 
 enum election_action_type {
@@ -159,7 +167,9 @@ struct election {
 	struct election_view view;
 	struct election_node node;
 	bool up;
+	bool viewed;  /* a view has come in this session: what came before it decides nothing */
 	bool watched; /* a watch of ours is set at the server */
+	bool fresh;   /* the node was read on this connection */
 	bool interest;
 	bool held;
 	bool handed_over; /* the last leader gave it up of itself: set and deleted, not just gone */
@@ -171,12 +181,13 @@ struct election {
 	int64_t owner_ms;      /* as in the last event that said it */
 	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
-	int64_t promised_ms;	  /* "leads" has been promised until then */
-	int64_t vacant_ms;	  /* since when it is VACANT */
-	int64_t retry_ms;	  /* no read or claim that failed is tried again before */
-	int64_t release_ms;	  /* nor a release */
-	bool yielded;		  /* we gave it up, and nobody has been seen to take it since */
-	int64_t backoff_ms;	  /* the present pause between yields that nobody took, 0: none */
+	int64_t promised_ms; /* "leads" has been promised until then */
+	int64_t vacant_ms;   /* since when it is VACANT */
+	int64_t retry_ms;    /* no read or claim that failed is tried again before */
+	int64_t look_ms;     /* a task that is vacant is not read before, unless somebody asks */
+	int64_t release_ms;  /* nor a release */
+	bool yielded;	     /* we gave it up, and nobody has been seen to take it since */
+	int64_t backoff_ms;  /* the present pause between yields that nobody took, 0: none */
 	int64_t backoff_until_ms; /* no yield before */
 };
 

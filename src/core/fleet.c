@@ -17,9 +17,19 @@ struct pool {
 	size_t n;
 };
 
+static bool has_bit(const uint64_t *bits, size_t index)
+{
+	return bits[index / WORD_BITS] >> (index % WORD_BITS) & 1;
+}
+
 static bool lists_task(const struct member *m, size_t index)
 {
-	return m->lists[index / WORD_BITS] >> (index % WORD_BITS) & 1;
+	return has_bit(m->lists, index);
+}
+
+static bool has_resigned(const struct member *m, size_t index)
+{
+	return m->resigned && has_bit(m->resigned, index);
 }
 
 /* Merges the two sorted lists of names into the bitset. */
@@ -28,6 +38,8 @@ static void update_lists(const struct fleet *f, struct member *m)
 	const struct worker *w = m->worker;
 
 	free(m->lists);
+	free(m->resigned);
+	m->resigned = NULL; /* its bits were those of other tasks */
 	m->lists = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->lists[0]));
 	for (size_t i = 0, j = 0; i < f->n_tasks && j < w->n_tasks;) {
 		int order = strcmp(f->tasks[i], w->tasks[j]);
@@ -46,6 +58,7 @@ static void member_free(struct member *m)
 		return;
 	worker_free(m->worker);
 	free(m->lists);
+	free(m->resigned);
 	free(m);
 }
 
@@ -170,36 +183,92 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 		update_lists(f, f->by_id[i]);
 }
 
-/* WHY_BEST if the member is a candidate, else why it is none. */
-static enum why refusal(const struct member *m, const struct contest *c, size_t index)
+void fleet_clear_decisions(struct fleet *f)
+{
+	for (size_t i = 0; i < f->n_members; i++) {
+		struct member *m = f->by_id[i];
+		m->drained = false;
+		free(m->resigned);
+		m->resigned = NULL;
+	}
+}
+
+void fleet_resign(struct fleet *f, struct member *m, size_t index)
+{
+	assert(index < f->n_tasks);
+	if (!m->resigned)
+		m->resigned = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->resigned[0]));
+	m->resigned[index / WORD_BITS] |= UINT64_C(1) << (index % WORD_BITS);
+}
+
+/* Whether a version is good for the contest, WHY_BEST, or why it is not. */
+static enum why version_refusal(const char *version, const struct contest *c)
+{
+	if (c->min_version && version_compare(version, c->min_version) < 0)
+		return WHY_BELOW_MINIMUM;
+	if (c->pinned && version_compare(version, c->pinned) != 0)
+		return WHY_NOT_PINNED;
+	return WHY_BEST;
+}
+
+/* WHY_BEST if the member is a candidate, whatever its version, else why it is none. */
+static enum why member_refusal(const struct member *m, const struct contest *c, size_t index)
 {
 	if (!lists_task(m, index))
 		return WHY_NOT_LISTED;
 	if (m->drained)
 		return WHY_DRAINED;
-	if (c->min_version && version_compare(m->worker->version, c->min_version) < 0)
-		return WHY_BELOW_MINIMUM;
+	if (worker_is_unhealthy(m->worker, c->task))
+		return WHY_UNHEALTHY;
 	return WHY_BEST;
 }
 
-static void pool_fill(struct pool *p, const struct fleet *f, const struct contest *c, size_t index)
+/* Likewise all of it, where the candidates are such as have resigned or not. */
+static enum why refusal(const struct member *m, const struct contest *c, size_t index,
+			bool resigned)
 {
-	const char *version = NULL; /* the last that was compared with the minimum */
-	bool below = false;
+	enum why why = member_refusal(m, c, index);
 
-	assert(index < f->n_tasks && c->rank_position < WORKER_RANDOM_INTS);
+	if (why == WHY_BEST)
+		why = version_refusal(m->worker->version, c);
+	return why == WHY_BEST && has_resigned(m, index) != resigned ? WHY_RESIGNED : why;
+}
+
+static void pool_collect(struct pool *p, const struct fleet *f, const struct contest *c,
+			 size_t index, bool resigned)
+{
+	const char *version = NULL; /* the last that was looked at */
+	bool good = true;
+
 	p->n = 0;
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
-		if (m->drained || !lists_task(m, index))
+		if (member_refusal(m, c, index) != WHY_BEST || has_resigned(m, index) != resigned)
 			continue;
-		if (c->min_version && (!version || strcmp(version, m->worker->version) != 0)) {
+		if (!version || strcmp(version, m->worker->version) != 0) {
 			version = m->worker->version;
-			below = version_compare(version, c->min_version) < 0;
+			good = version_refusal(version, c) == WHY_BEST;
 		}
-		if (!below)
+		if (good)
 			p->list[p->n++] = m;
 	}
+}
+
+/* The candidates; whether those are such as have resigned, there being no other. */
+static bool pool_fill(struct pool *p, const struct fleet *f, const struct contest *c, size_t index)
+{
+	assert(index < f->n_tasks && c->rank_position < WORKER_RANDOM_INTS);
+	pool_collect(p, f, c, index, false);
+	if (p->n > 0)
+		return false;
+	pool_collect(p, f, c, index, true);
+	return p->n > 0;
+}
+
+/* >0: a is the better version for this contest. */
+static int compare_versions(const struct contest *c, const char *a, const char *b)
+{
+	return c->oldest ? version_compare(b, a) : version_compare(a, b);
 }
 
 /* Where the neighbours end that have the version string of the one at first. */
@@ -217,12 +286,12 @@ static size_t run_end(const struct pool *p, size_t first)
  * As the order of versions is not transitive there may be no newest one; this names one of them by
  * the set of versions alone. The pool may not be empty.
  */
-static const char *pool_newest(const struct pool *p)
+static const char *pool_newest(const struct pool *p, const struct contest *c)
 {
 	const char *newest = p->list[0]->worker->version;
 
 	for (size_t i = run_end(p, 0); i < p->n; i = run_end(p, i)) {
-		if (version_compare(p->list[i]->worker->version, newest) > 0)
+		if (compare_versions(c, p->list[i]->worker->version, newest) > 0)
 			newest = p->list[i]->worker->version;
 	}
 	return newest;
@@ -259,20 +328,21 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 	size_t ahead = 0;
 	struct pool p;
 
-	pool_fill(&p, f, c, index);
+	bool resigned = pool_fill(&p, f, c, index);
 	if (p.n == 0)
 		return s;
-	if (s.self && refusal(s.self, c, index) == WHY_BEST) {
+	if (s.self && refusal(s.self, c, index, resigned) == WHY_BEST) {
 		s.self_candidate = true;
 		self = rank_member(s.self, c);
 	}
 
-	const char *newest = pool_newest(&p);
+	const char *newest = pool_newest(&p, c);
 	for (size_t i = 0, end; i < p.n; i = end) {
 		const char *version = p.list[i]->worker->version;
 		bool first_tier = version == newest || version_compare(version, newest) == 0;
-		int to_self =
-			self.member ? version_compare(version, self.member->worker->version) : -1;
+		int to_self = self.member
+				      ? compare_versions(c, version, self.member->worker->version)
+				      : -1;
 
 		end = run_end(&p, i);
 		if (to_self > 0)
@@ -292,7 +362,7 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 	s.best = best.member;
 	assert(s.best); /* there is a candidate */
 	s.best_is_newer =
-		s.self && version_compare(s.best->worker->version, s.self->worker->version) > 0;
+		s.self && compare_versions(c, s.best->worker->version, s.self->worker->version) > 0;
 	if (s.self_candidate)
 		s.place = s.best == s.self ? 0 : ahead > 0 ? ahead : 1;
 	return s;
@@ -307,7 +377,7 @@ static int compare_for_sort(const void *a, const void *b)
 /* Moves the candidates of the best tier out of the pool; returns how many there are. */
 static size_t take_tier(struct pool *p, const struct contest *c, struct ranked *ret_ranked)
 {
-	const char *newest = pool_newest(p);
+	const char *newest = pool_newest(p, c);
 	size_t taken = 0, kept = 0;
 
 	for (size_t i = 0, end; i < p->n; i = end) {
@@ -342,7 +412,7 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 	struct pool p;
 	size_t n = 0;
 
-	pool_fill(&p, f, c, index);
+	bool resigned = pool_fill(&p, f, c, index);
 	while (p.n > 0) {
 		size_t tier = n;
 		n += take_tier(&p, c, ret_ranked + tier);
@@ -351,17 +421,26 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 			if (i > tier)
 				ret_ranked[i].why = why_behind(&ret_ranked[i], &ret_ranked[i - 1]);
 			else
-				ret_ranked[i].why = tier > 0 ? WHY_OLDER_VERSION : WHY_BEST;
+				ret_ranked[i].why = tier > 0 ? WHY_WORSE_VERSION : WHY_BEST;
 		}
 	}
 
 	for (size_t i = 0; i < f->n_members; i++) {
-		enum why why = refusal(f->by_id[i], c, index);
+		const struct member *m = f->by_id[i];
+		enum why why = refusal(m, c, index, resigned);
 		if (why == WHY_BEST)
 			continue;
-		ret_ranked[n] = rank_member(f->by_id[i], c);
+		ret_ranked[n] = rank_member(m, c);
 		ret_ranked[n++].why = why;
 	}
 	assert(n == f->n_members);
 	return n;
+}
+
+enum why fleet_why(const struct fleet *f, const struct contest *c, size_t index, const char *id)
+{
+	const struct member *m = fleet_find(f, id);
+	struct pool p;
+
+	return m ? refusal(m, c, index, pool_fill(&p, f, c, index)) : WHY_BEST;
 }

@@ -15,6 +15,8 @@ struct contest {
 	const char *task;
 	const char *min_version; /* NULL: none */
 	int rank_position;	 /* 0..4, or -1: rank by rank_score() */
+	bool oldest;		 /* the older version is the better one */
+	const char *pinned;	 /* only workers with this version are candidates; NULL: all */
 };
 
 struct member {
@@ -24,7 +26,10 @@ struct member {
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	bool drained;
-	uint64_t *lists; /* bit i: the worker lists the task of contest i */
+	size_t disagrees; /* the caller's: for how many tasks it goes by something else than we */
+	uint64_t *lists;  /* bit i: the worker lists the task of contest i */
+	uint64_t *
+		resigned; /* bit i: it gave that one up, and leads it only if nobody else can; NULL */
 };
 
 struct fleet {
@@ -39,20 +44,23 @@ struct fleet {
 /* How a member stands in the ranking of a task. */
 enum why {
 	WHY_BEST,
-	WHY_OLDER_VERSION, /* than the one ranked before it; likewise the next three */
+	WHY_WORSE_VERSION, /* than the one ranked before it; likewise the next three */
 	WHY_LOWER_RANK,
 	WHY_LOWER_IP,
 	WHY_LOWER_ID,
 	WHY_NOT_LISTED,	   /* no candidate: its record does not list the task */
 	WHY_DRAINED,	   /* no candidate */
+	WHY_UNHEALTHY,	   /* no candidate */
 	WHY_BELOW_MINIMUM, /* no candidate: older than min-version */
+	WHY_NOT_PINNED,	   /* no candidate: another version than the pinned one */
+	WHY_RESIGNED,	   /* no candidate while there is another */
 };
 
 struct standing {
 	const struct member *best; /* NULL: there is no candidate */
 	const struct member *self; /* the member with the given id, NULL if it is not there */
 	bool self_candidate;
-	bool best_is_newer; /* the best has a strictly newer version than self */
+	bool best_is_newer; /* the best has a strictly better version than self: newer, as a rule */
 	/* 0: self is best; else how many candidates beat it, at least 1; SIZE_MAX: self is none. */
 	size_t place;
 };
@@ -80,6 +88,9 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session);
 /* The tasks that contests will be about: distinct, sorted by strcmp, borrowed until the next call.
  */
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
+/* No member is drained or has resigned; then what has been decided is set anew. */
+void fleet_clear_decisions(struct fleet *f);
+void fleet_resign(struct fleet *f, struct member *m, size_t index);
 
 /*
  * Who is best for contest c, whose task is the one at index in fleet_set_tasks(), and where the
@@ -90,6 +101,8 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
  */
 struct standing fleet_stand(const struct fleet *f, const struct contest *c, size_t index,
 			    const char *self_id);
+/* Why the member is no candidate for the contest, WHY_BEST if it is one or is not there. */
+enum why fleet_why(const struct fleet *f, const struct contest *c, size_t index, const char *id);
 /*
  * The whole ranking, candidates best first, tier by tier, then the others by id. ret_ranked has
  * room for n_members; returns how many were written (all of them).

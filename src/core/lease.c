@@ -1,63 +1,20 @@
 #include "core/lease.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-/*
- * The server forgets a session no sooner than its timeout after the last sign of life that it got,
- * and it got ours no sooner than we sent it: until sent + T nobody else can have been given the
- * task. The margin keeps clear of that end.
- */
-
-void lease_begin(struct lease *l, int64_t timeout_ms)
-{
-	*l = (struct lease){.timeout_ms = timeout_ms > 0 ? timeout_ms : 0};
-}
-
-void lease_end(struct lease *l)
-{
-	*l = (struct lease){0};
-}
-
-void lease_confirm(struct lease *l, int64_t sent_ms)
-{
-	/* A timeout that its margin uses up, like none at all, gives no lease. */
-	int64_t span_ms = l->timeout_ms - lease_margin(l->timeout_ms);
-	if (span_ms <= 0)
-		return;
-
-	/* Answers may be handled in another order than the requests were sent in. */
-	if (sent_ms + span_ms > l->deadline_ms)
-		l->deadline_ms = sent_ms + span_ms;
-}
-
-int64_t lease_left(const struct lease *l, int64_t now_ms)
-{
-	return now_ms < l->deadline_ms ? l->deadline_ms - now_ms : 0;
-}
-
-int64_t lease_margin(int64_t timeout_ms)
-{
-	return timeout_ms / 4 + timeout_ms / 100 + 100;
-}
-
-int64_t lease_interval(int64_t timeout_ms)
-{
-	return timeout_ms / 6;
-}
-
-/* --- the stricter rule -------------------------------------------------------------------------- */
-
-/* A clock 1 % off, and what a message may be late. */
 static int64_t slack(const struct lease *l)
 {
 	return l->timeout_ms / 100 + 100;
 }
 
-void lease_open(struct lease *l, int64_t timeout_ms, int64_t opened_ms)
+void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms)
 {
-	lease_begin(l, timeout_ms);
-	l->alive_ms = opened_ms;
+	*l = (struct lease){.timeout_ms = timeout_ms > 0 ? timeout_ms : 0, .alive_ms = opened_ms};
+}
+
+void lease_end(struct lease *l)
+{
+	*l = (struct lease){0};
 }
 
 void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms)
@@ -79,33 +36,7 @@ void lease_moved(struct lease *l)
 		l->alive_ms = l->heard[l->n_heard - 1].sent_ms;
 }
 
-void lease_commit(struct lease *l, int64_t sent_ms)
-{
-	/* By default no server grants a timeout of less than two ticks. */
-	int64_t before = sent_ms - l->timeout_ms / 4 - slack(l);
-
-	for (size_t i = l->n_heard; i > 0; i--) {
-		if (l->heard[i - 1].heard_ms > before)
-			continue;
-		if (l->heard[i - 1].sent_ms > l->alive_ms)
-			l->alive_ms = l->heard[i - 1].sent_ms;
-		break;
-	}
-	if (l->timeout_ms > 0 && l->alive_ms > 0 &&
-	    l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
-		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
-}
-
-int64_t lease_pace(const struct lease *l, int64_t now_ms)
-{
-	bool short_of = lease_left(l, now_ms) < l->timeout_ms / 3;
-
-	return short_of ? l->timeout_ms / LEASE_HEARD_MAX : lease_interval(l->timeout_ms);
-}
-
-/* --- the strictest rule ------------------------------------------------------------------------- */
-
-/* The newest that was heard before then, no older than what is known already. */
+/* When the newest was sent that had been heard by then; 0: none. */
 static int64_t heard_before(const struct lease *l, int64_t before_ms)
 {
 	for (size_t i = l->n_heard; i > 0; i--)
@@ -140,14 +71,22 @@ void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms)
 		break;
 	}
 	remember_commit(l, sent_ms, now_ms);
-	if (l->alive_ms > 0 && l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
+	/* Answers may be handled in another order than the requests were sent in. */
+	if (l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
 		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
 }
 
-int64_t lease_next(const struct lease *l, int64_t now_ms)
+int64_t lease_left(const struct lease *l, int64_t now_ms)
+{
+	return now_ms < l->deadline_ms ? l->deadline_ms - now_ms : 0;
+}
+
+int64_t lease_next(const struct lease *l, int64_t now_ms, bool leading)
 {
 	int64_t soon = slack(l) + slack(l) / 4;
 	int64_t usual = l->timeout_ms / 12;
 
+	if (!leading)
+		return l->timeout_ms / 6;
 	return lease_left(l, now_ms) < l->timeout_ms / 3 && soon < usual ? soon : usual;
 }

@@ -32,6 +32,15 @@ uint64_t rank_score(uint64_t key, const char *task)
 	return XXH64(task, strlen(task), key) >> RANK_SHIFT;
 }
 
+uint32_t rank_digest(int rank_position, const char *min_version, bool oldest)
+{
+	uint64_t kind = (uint64_t)(uint8_t)(rank_position + 1) | (oldest ? 0x100U : 0U);
+
+	if (!min_version)
+		return (uint32_t)XXH64("", 0, kind);
+	return (uint32_t)XXH64(min_version, strlen(min_version), kind | 0x200U);
+}
+
 static struct address parse_address(const char *text)
 {
 	struct address address = {.kind = ADDRESS_OTHER};

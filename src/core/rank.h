@@ -2,9 +2,13 @@
 #ifndef ZKLEADER_CORE_RANK_H
 #define ZKLEADER_CORE_RANK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/worker.h"
+
+/* The number of the rules by which candidates are ordered; another one for each change of them. */
+#define RANK_SCHEME 1
 
 /* A worker's key: XXH64 of its five random ints as 20 little-endian bytes, seed 0. */
 uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
@@ -14,6 +18,11 @@ uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
  * 1996): the biggest wins, and a join or a leave moves only the tasks that the worker wins or held.
  */
 uint64_t rank_score(uint64_t key, const char *task);
+/*
+ * What the keys of a task's configuration that decide who may lead it and who is better come down to:
+ * sidecars with different digests may not agree on its best candidate.
+ */
+uint32_t rank_digest(int rank_position, const char *min_version, bool oldest);
 /* Orders two address literals: IPv4 before IPv6, then by number; others first, by strcmp. */
 int rank_compare_ip(const char *a, const char *b);
 

@@ -35,7 +35,7 @@ bool tick_is_name(const char *name)
 	return name[i] == '\0';
 }
 
-bool tick_is_claimed(const char *tick, const char *floor, char *const *names, size_t n)
+bool tick_is_claimed(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE], size_t n)
 {
 	if (strcmp(tick, floor) < 0 || (n > 0 && strcmp(tick, names[0]) < 0))
 		return true;

@@ -18,6 +18,6 @@ bool tick_is_name(const char *name);
  * Whether a tick counts as claimed by what the ledger keeps: names is sorted and has n of them, floor is
  * the oldest that pruning has left, "" if it never pruned. Older than the oldest kept is claimed.
  */
-bool tick_is_claimed(const char *tick, const char *floor, char *const *names, size_t n);
+bool tick_is_claimed(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE], size_t n);
 
 #endif

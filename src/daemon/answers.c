@@ -7,13 +7,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/version.h"
+#include "daemon/explain.h"
 #include "daemon/sidecar.h"
 
-#define TEXT_MAX 600
+#define DISAGREEMENTS_MAX 100
 
 /* --- pieces of answers --------------------------------------------------------------------------- */
 
-static void pack_time(struct pack *p, const char *key, int64_t wall_ms)
+void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 {
 	char text[CLOCK_TEXT_SIZE];
 
@@ -22,22 +23,7 @@ static void pack_time(struct pack *p, const char *key, int64_t wall_ms)
 	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
 }
 
-static const char *state_word(const struct sidecar *s, const struct task *t)
-{
-	const struct election *e = &t->election;
-
-	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
-		return "disconnected";
-	if (election_leads(e))
-		return leaders_promise(t) > 0	   ? "leading"
-		       : leaders_lease_left(t) > 0 ? "contending" /* it is being given up */
-						   : "disconnected";
-	if (e->state == ELECTION_FOLLOWING || !e->view.candidate)
-		return "following";
-	return "contending";
-}
-
-static void pack_leader(struct pack *p, const char *key, const struct task *t)
+void answers_pack_leader(struct pack *p, const char *key, const struct task *t)
 {
 	const struct election_node *node = &t->election.node;
 	const struct member *m = leaders_leader(t);
@@ -61,16 +47,82 @@ void answers_pack_task(struct pack *p, const struct sidecar *s, const struct tas
 	bool led = node->known && node->exists;
 
 	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "state", state_word(s, t));
+	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "self", election_leads(&t->election));
-	pack_leader(p, "leader", t);
+	answers_pack_leader(p, "leader", t);
 	if (led)
 		pack_kv_int(p, "token", node->token);
 	else
 		pack_kv_nil(p, "token");
-	pack_time(p, "since", led ? t->since : 0);
+	answers_pack_time(p, "since", led ? t->since : 0);
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
+	answers_pack_decisions(p, s, t);
 }
+
+/* --- what operators have decided ----------------------------------------------------------------- */
+
+void answers_pack_decision(struct pack *p, const struct policy_item *item)
+{
+	const struct policy_record *r = &item->record;
+
+	pack_kv_str(p, "kind", r->kind);
+	pack_kv_str(p, "by", r->by);
+	pack_kv_str(p, "host", r->host);
+	pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
+	answers_pack_time(p, "since", r->since);
+	answers_pack_time(p, "until", r->until);
+	if (item->kind == POLICY_PIN)
+		pack_kv_str(p, "version", r->version);
+	else
+		pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
+}
+
+static void pack_decision(struct pack *p, const struct policy_item *item)
+{
+	pack_map(p, ANSWERS_DECISION_FIELDS);
+	answers_pack_decision(p, item);
+}
+
+void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t)
+{
+	const struct policy *policy = &s->policy;
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n; i++)
+		n += strcmp(policy->items[i]->record.task, t->name) == 0;
+	pack_str(p, "decisions");
+	pack_array(p, n);
+	for (size_t i = 0; i < policy->n; i++)
+		if (strcmp(policy->items[i]->record.task, t->name) == 0)
+			pack_decision(p, policy->items[i]);
+}
+
+void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node)
+{
+	const struct policy_item *item =
+		node[0] ? policy_find(&s->policy, POLICY_DRAIN, "", node) : NULL;
+
+	pack_str(p, "drain");
+	if (item)
+		pack_decision(p, item);
+	else
+		pack_nil(p);
+}
+
+void answers_pack_refused(struct pack *p, const struct sidecar *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "refused");
+	pack_array(p, r->n_refused);
+	for (size_t i = 0; i < r->n_refused; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "id", r->refused[i].id);
+		pack_kv_str(p, "why", r->refused[i].why);
+	}
+}
+
+/* --- workers --------------------------------------------------------------------------------------- */
 
 static size_t count_led(const struct sidecar *s, const struct member *m)
 {
@@ -101,7 +153,9 @@ void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct m
 	pack_kv_str(p, "state", m->drained ? "drained" : "active");
 	pack_kv_uint(p, "leads", count_led(s, m) + led_elsewhere);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
-	pack_time(p, "since", w->started_at);
+	answers_pack_time(p, "since", w->started_at);
+	answers_pack_drain(p, s, w->node);
+	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 }
 
 void answers_pack_problems(struct pack *p, const struct problems *problems)
@@ -118,51 +172,20 @@ void answers_pack_problems(struct pack *p, const struct problems *problems)
 
 /* --- check --------------------------------------------------------------------------------------- */
 
-/* Why this node may not say "leads", in a sentence. */
-static void say_why(const struct sidecar *s, const struct task *t, char text[TEXT_MAX])
-{
-	const struct election *e = &t->election;
-	const struct member *m = leaders_leader(t);
-
-	if (leaders_promise(t) > 0)
-		snprintf(text, TEXT_MAX, "this node leads %s", t->name);
-	else if (leaders_lease_left(t) > 0)
-		snprintf(text, TEXT_MAX, "%s is being handed over", t->name);
-	else if (!session_is_up(&s->session))
-		snprintf(text, TEXT_MAX, "no confirmed session with ZooKeeper: %s",
-			 s->session.problem[0] ? s->session.problem
-					       : session_state_name(&s->session));
-	else if (election_leads(e))
-		snprintf(text, TEXT_MAX,
-			 "the quorum has not confirmed the session recently enough");
-	else if (e->node.known && e->node.exists)
-		snprintf(text, TEXT_MAX, "%s is led by %s (%s)", t->name,
-			 m ? m->worker->hostname : t->leader_id,
-			 m ? m->worker->version : "not in the fleet");
-	else if (!e->view.candidate && t->config->min_version)
-		snprintf(
-			text, TEXT_MAX,
-			"nobody leads %s, and this node's version is older than its min-version %s",
-			t->name, t->config->min_version);
-	else
-		snprintf(text, TEXT_MAX, "nobody leads %s yet: the election has not settled",
-			 t->name);
-}
-
 void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t)
 {
 	struct pack *p = control_begin(c);
 	const struct election_node *node = &t->election.node;
 	int64_t left = leaders_promise(t);
-	char why[TEXT_MAX];
+	char why[EXPLAIN_TEXT_MAX];
 
-	say_why(s, t, why);
+	explain_why(s, t, why);
 	election_promised(&t->election, clock_boot_ms() + left);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_bool(p, "leader", left > 0);
-	pack_kv_str(p, "state", state_word(s, t));
+	pack_kv_str(p, "state", explain_state(s, t));
 	if (node->known && node->exists)
 		pack_kv_int(p, "token", node->token);
 	else
@@ -170,7 +193,7 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	pack_kv_int(p, "lease_ms", left);
 	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))
-		pack_leader(p, "led_by", t);
+		answers_pack_leader(p, "led_by", t);
 	else
 		pack_kv_nil(p, "led_by");
 	pack_kv_str(p, "why", why);
@@ -230,84 +253,57 @@ void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
 	control_end(c, msgid);
 }
 
-/* --- explain --------------------------------------------------------------------------------------- */
-
-static const char *why_text(enum why why)
-{
-	switch (why) {
-	case WHY_BEST: return "the best";
-	case WHY_OLDER_VERSION: return "older version";
-	case WHY_LOWER_RANK: return "lower rank";
-	case WHY_LOWER_IP: return "same rank, lower ip";
-	case WHY_LOWER_ID: return "same rank and ip, lower id";
-	case WHY_NOT_LISTED: return "does not list the task";
-	case WHY_DRAINED: return "drained";
-	case WHY_BELOW_MINIMUM: return "older than min-version";
-	}
-	return "";
-}
-
-static void say_reason(const struct sidecar *s, const struct task *t, char text[TEXT_MAX])
-{
-	struct election_time now = {clock_boot_ms(), clock_wall_ms()};
-	const struct member *leader = leaders_leader(t);
-	const char *waits_for;
-	int64_t at;
-
-	say_why(s, t, text);
-	size_t len = strlen(text);
-	if (election_leads(&t->election) && leaders_lease_left(t) > 0) {
-		if (election_yield_at(&t->election, now, &at, &waits_for))
-			snprintf(text + len, TEXT_MAX - len, ", and yields it to %s in %lld s (%s)",
-				 t->best_id, (long long)(at - now.boot_ms + 999) / 1000, waits_for);
-		else if (t->election.view.place == 0)
-			snprintf(text + len, TEXT_MAX - len, ": it is the best candidate");
-		else
-			snprintf(text + len, TEXT_MAX - len,
-				 " and keeps it, though it is not the best: yield is \"%s\"",
-				 t->election.config.yield == ELECTION_YIELD_NEVER ? "never"
-										  : "version");
-	} else if (leader && strcmp(leader->worker->id, t->best_id) == 0) {
-		snprintf(text + len, TEXT_MAX - len, ", the best candidate");
-	} else if (leader && t->election.view.candidate && t->election.view.place == 0) {
-		snprintf(text + len, TEXT_MAX - len,
-			 "; this node is the better candidate, and waits for it to yield");
-	}
-}
-
-void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t)
-{
-	struct pack *p = control_begin(c);
-	const struct fleet *f = &s->registry.fleet;
-	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
-	size_t n = fleet_rank(f, &t->contest, t->index, list);
-	char reason[TEXT_MAX];
-
-	say_reason(s, t, reason);
-	rpc_pack_result(p, msgid);
-	pack_map(p, 5);
-	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "state", state_word(s, t));
-	pack_kv_bool(p, "leads", leaders_lease_left(t) > 0);
-	pack_kv_str(p, "reason", reason);
-	pack_str(p, "ranking");
-	pack_array(p, n);
-	for (size_t i = 0; i < n; i++) {
-		const struct worker *w = list[i].member->worker;
-		pack_map(p, 7);
-		pack_kv_str(p, "id", w->id);
-		pack_kv_str(p, "ip", w->ip);
-		pack_kv_str(p, "hostname", w->hostname);
-		pack_kv_str(p, "version", w->version);
-		pack_kv_int(p, "rank", (int64_t)list[i].rank);
-		pack_kv_bool(p, "candidate", list[i].candidate);
-		pack_kv_str(p, "why", why_text(list[i].why));
-	}
-	free(list);
-	control_end(c, msgid);
-}
-
 /* --- status ---------------------------------------------------------------------------------------- */
+
+/* What the checks of health say: nil for the node while they do not fail. */
+static void pack_health(struct pack *p, const struct sidecar *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "health");
+	pack_map(p, 3);
+	pack_kv_bool(p, "known", health_is_known(&s->health));
+	pack_kv_str(p, "node", r->sick ? health_says(&s->health, NULL) : NULL);
+	pack_str(p, "tasks");
+	pack_array(p, r->n_unhealthy);
+	for (size_t i = 0; i < r->n_unhealthy; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "task", r->unhealthy[i]);
+		pack_kv_str(p, "says", health_says(&s->health, r->unhealthy[i]));
+	}
+}
+
+static void pack_disagreement(struct pack *p, const struct task *t, const struct worker *w)
+{
+	pack_map(p, 3);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "hostname", w->hostname);
+}
+
+/* The workers that go by other rules or keys for a task than this sidecar, as many as are shown. */
+static void pack_disagreements(struct pack *p, const struct sidecar *s)
+{
+	const struct fleet *f = &s->registry.fleet;
+	size_t left = 0;
+
+	for (size_t i = 0; i < f->n_members; i++)
+		left += f->by_id[i]->disagrees;
+	left = left < DISAGREEMENTS_MAX ? left : DISAGREEMENTS_MAX;
+	pack_str(p, "disagreements");
+	pack_array(p, left);
+	for (size_t i = 0; i < f->n_members && left > 0; i++) {
+		if (f->by_id[i]->disagrees == 0)
+			continue;
+		for (size_t j = 0; j < s->leaders.n_tasks && left > 0; j++) {
+			const struct task *t = s->leaders.tasks[j];
+			if (!leaders_disagrees(t, f->by_id[i]))
+				continue;
+			pack_disagreement(p, t, f->by_id[i]->worker);
+			left--;
+		}
+	}
+}
 
 void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 {
@@ -316,13 +312,15 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	struct pack *p = control_begin(c);
 	char id[32];
 	const char *why = session_is_up(session)
-				  ? s->problems.n > 0 ? "problems in the configuration" : NULL
+				  ? s->problems.n > 0	      ? "problems in the configuration"
+				    : health_sick(&s->health) ? "the node's health check fails"
+							      : NULL
 			  : session->problem[0] ? session->problem
 						: "no confirmed session with ZooKeeper";
 
 	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 15);
+	pack_map(p, 18);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->config->version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
@@ -342,6 +340,9 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	pack_kv_str(p, "zookeeper", s->start->zookeeper);
 	pack_kv_str(p, "root", s->start->root);
 	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
-	pack_time(p, "started_at", s->registry.started_at);
+	answers_pack_time(p, "started_at", s->registry.started_at);
+	answers_pack_drain(p, s, s->registry.node);
+	pack_health(p, s);
+	pack_disagreements(p, s);
 	control_end(c, msgid);
 }

@@ -49,6 +49,7 @@ static const struct setting_key keys[] = {
 	 CONFIG_YIELD_MAX_MS, NULL},
 	{"tick-guard", SETTING_DURATION, "5s",
 	 "no voluntary handover within this distance of a full minute", 0, DURATION_MAX_MS, NULL},
+	HEALTH_KEYS,
 	{"log-level", SETTING_CHOICE, "info", "error, warning, info or debug", 0, 0, log_levels},
 	{"log-format", SETTING_CHOICE, "text", "text or json", 0, 0, log_formats},
 };
@@ -497,6 +498,8 @@ static void take_all(struct making *m)
 	take_socket(m);
 	take_auth(m);
 	take_times(m);
+	health_config_check(m->settings, m->settings->sections, m->problems);
+	health_config_take(&c->health, m->settings, m->settings->sections, c->file);
 	c->task_dir = path_of(m, "task-dir");
 	c->task_dir_shown = copy_of(m, "task-dir");
 	c->task_dir_line = settings_get(m->settings, m->settings->sections, "task-dir")->line;
@@ -560,6 +563,7 @@ void config_free(struct config *c)
 	if (c->auth_credential)
 		explicit_bzero(c->auth_credential, strlen(c->auth_credential));
 	free(c->auth_credential);
+	health_config_done(&c->health);
 	free(c);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/health_config.h"
 #include "base/log.h"
 #include "daemon/problem.h"
 #include "daemon/settings.h"
@@ -55,6 +56,7 @@ struct config {
 
 	int64_t yield_delay_ms;
 	int64_t tick_guard_ms;
+	struct health_config health; /* of the node */
 	enum log_level log_level;
 	enum log_format log_format;
 };

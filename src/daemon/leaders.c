@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/rank.h"
 
 static void step(struct task *t, struct election_event *event);
 static void read_node(struct task *t);
@@ -39,9 +40,10 @@ static void node_failed(struct task *t)
 	step(t, &(struct election_event){.type = ELECTION_NODE_FAILED});
 }
 
-static void node_absent(struct task *t)
+static void node_absent(struct task *t, bool watched)
 {
-	step(t, &(struct election_event){.type = ELECTION_NODE, .node = {.known = true}});
+	step(t, &(struct election_event){
+			.type = ELECTION_NODE, .node = {.known = true}, .unwatched = !watched});
 }
 
 static void node_there(struct task *t, const struct zk_reply *reply)
@@ -79,7 +81,7 @@ static void on_exists(void *arg, const struct zk_reply *reply)
 	if (!is_answer(t, reply))
 		return;
 	if (reply->code == ZK_NO_NODE)
-		node_absent(t);
+		node_absent(t, true);
 	else if (reply->code == ZK_OK)
 		read_node(t);
 	else
@@ -93,8 +95,15 @@ static void on_node(void *arg, const struct zk_reply *reply)
 
 	if (!is_answer(t, reply))
 		return;
+	if (t->stale > 0) {
+		t->stale--;
+		return;
+	}
 	if (reply->code == ZK_OK) {
 		node_there(t, reply);
+	} else if (reply->code == ZK_NO_NODE && t->election.state == ELECTION_FOLLOWING &&
+		   t->election.view.candidate && t->election.view.place == 0) {
+		node_absent(t, false); /* it is claimed at once, as a rule: a watch can wait */
 	} else if (reply->code == ZK_NO_NODE) {
 		t->pending++;
 		leader_path(t, path);
@@ -116,31 +125,34 @@ static enum election_outcome outcome_of(const struct task *t, const struct zk_re
 	return ELECTION_REFUSED;
 }
 
-static void on_claim(void *arg, const struct zk_reply *reply)
+static void on_claimed(struct task *t, const struct zk_reply *reply)
 {
-	struct task *t = arg;
-	struct leaders *l = t->leaders;
+	struct election_event event = {.type = ELECTION_CLAIMED};
+	const struct leaders *l = t->leaders;
 
-	if (!is_answer(t, reply))
+	if (reply->code == ZK_ABANDONED)
 		return;
-	if (reply->code == ZK_OK)
-		session_confirmed(l->session, reply->sent_ms);
-	else if (reply->code == ZK_NO_NODE && reply->failed_op == 0)
-		session_confirm(l->session);
-	else if (reply->code == ZK_NO_NODE)
-		registry_make_parents(l->registry);
-	step(t, &(struct election_event){.type = ELECTION_CLAIMED,
-					 .outcome = outcome_of(t, reply, "claim refused")});
+	event.outcome = outcome_of(t, reply, "claim refused");
+	if (reply->code == ZK_OK) {
+		event.token = reply->stat.mzxid;
+		event.owner = l->session->id;
+		memcpy(t->leader_id, l->registry->id, sizeof(t->leader_id));
+		t->since = clock_wall_ms();
+	}
+	step(t, &event);
 }
 
-static void on_release(void *arg, const struct zk_reply *reply)
+static void on_released(struct task *t, const struct zk_reply *reply)
 {
-	struct task *t = arg;
-
-	if (!is_answer(t, reply))
+	if (reply->code == ZK_ABANDONED)
 		return;
 	step(t, &(struct election_event){.type = ELECTION_RELEASED,
 					 .outcome = outcome_of(t, reply, "release refused")});
+}
+
+static void forget_read(struct task *t)
+{
+	t->stale++;
 }
 
 /* --- what goes out -----------------------------------------------------------------------------
@@ -155,62 +167,13 @@ static void read_node(struct task *t)
 	zk_get(t->leaders->session->zk, path, true, on_node, t);
 }
 
-static void pack_leader(const struct task *t, struct buffer *data)
-{
-	struct leader_record record = {.since = clock_wall_ms()};
-	const struct member *self = registry_self(t->leaders->registry);
-
-	if (self) {
-		memcpy(record.id, self->worker->id, sizeof(record.id));
-		memcpy(record.ip, self->worker->ip, sizeof(record.ip));
-		memcpy(record.hostname, self->worker->hostname, sizeof(record.hostname));
-		memcpy(record.version, self->worker->version, sizeof(record.version));
-	}
-	int error = record_pack_leader(data, &record);
-	assert(error == 0);
-	(void)error;
-}
-
-/* Claim only while registered; the read behind it brings the token and sets the watch. */
-static void claim(struct task *t)
-{
-	char path[ZK_PATH_MAX];
-	struct buffer data;
-
-	leader_path(t, path);
-	buffer_init(&data, RECORD_LEADER_MAX);
-	pack_leader(t, &data);
-	struct zk_op ops[2] = {
-		{.type = ZK_OP_CHECK, .path = t->leaders->session->registration, .version = -1},
-		{.type = ZK_OP_CREATE_EPHEMERAL, .path = path, .data = data.data, .len = data.len},
-	};
-	t->pending++;
-	zk_multi(t->leaders->session->zk, ops, 2, on_claim, t);
-	buffer_done(&data);
-	read_node(t);
-}
-
-/*
- * Yield only to somebody who is there. The node is written before it is deleted, in one
- * transaction: a watcher hears CHANGED and knows that it was given up, while expiry or another's
- * hand is DELETED.
- */
 static void release(struct task *t, const struct election_action *action)
 {
-	char path[ZK_PATH_MAX], check[ZK_PATH_MAX];
-
-	leader_path(t, path);
-	registry_path(t->leaders->registry, "workers", t->best_id, check);
-	struct zk_op ops[3] = {
-		{.type = ZK_OP_CHECK, .path = check, .version = -1},
-		{.type = ZK_OP_SET, .path = path, .version = action->version},
-		{.type = ZK_OP_DELETE, .path = path, .version = action->version + 1},
-	};
-	t->pending++;
-	/* Without a successor nothing is to be checked, our own record least of all: it may be about to
-	 * be replaced. */
-	size_t skip = action->to ? 0 : 1;
-	zk_multi(t->leaders->session->zk, ops + skip, 3 - skip, on_release, t);
+	t->release.version = action->version;
+	t->release.to[0] = '\0';
+	if (action->to)
+		memcpy(t->release.to, t->best_id, sizeof(t->release.to));
+	batch_release(&t->leaders->batch, t);
 }
 
 static void tell(struct task *t, const struct election_action *action, enum election_state to,
@@ -244,7 +207,7 @@ static void perform(struct task *t, const struct election_actions *actions, int6
 	for (size_t i = 0; i < actions->n; i++) {
 		const struct election_action *a = &actions->list[i];
 		switch (a->type) {
-		case ELECTION_CLAIM: claim(t); break;
+		case ELECTION_CLAIM: batch_claim(&t->leaders->batch, t); break;
 		case ELECTION_RELEASE: release(t, a); break;
 		case ELECTION_READ: read_node(t); break;
 		case ELECTION_TELL: {
@@ -276,6 +239,21 @@ static void schedule(struct leaders *l, int64_t due, int64_t now_ms)
 	uv_timer_start(&l->due, on_due, due > now_ms ? (uint64_t)(due - now_ms) : 0, 0);
 }
 
+/* What the event says of the worker whose session owns the leader node. */
+static void set_owner(const struct task *t, struct election_event *event)
+{
+	const struct leaders *l = t->leaders;
+	bool read = event->type == ELECTION_NODE && event->node.exists;
+	int64_t session = read ? event->node.owner : t->election.node.owner;
+	const struct member *owner =
+		session ? fleet_find_session(&l->registry->fleet, session) : NULL;
+
+	if (owner)
+		event->owner_ms = owner->worker->timeout_ms > 0 ? owner->worker->timeout_ms
+								: l->session->lease.timeout_ms;
+	event->owner_unsure = !registry_settled(l->registry);
+}
+
 static void step(struct task *t, struct election_event *event)
 {
 	struct leaders *l = t->leaders;
@@ -283,16 +261,8 @@ static void step(struct task *t, struct election_event *event)
 
 	event->now = time_now();
 	if (event->type == ELECTION_VIEW || event->type == ELECTION_WATCH ||
-	    event->type == ELECTION_NODE) {
-		const struct member *owner =
-			t->election.node.owner
-				? fleet_find_session(&l->registry->fleet, t->election.node.owner)
-				: NULL;
-		if (owner)
-			event->owner_ms = owner->worker->timeout_ms > 0
-						  ? owner->worker->timeout_ms
-						  : l->session->lease.timeout_ms;
-	}
+	    event->type == ELECTION_NODE)
+		set_owner(t, event);
 	int64_t last_token = t->election.node.token;
 	election_step(&t->election, event, &actions);
 	perform(t, &actions, last_token);
@@ -313,7 +283,14 @@ static void task_free(struct task *t)
 {
 	free(t->name);
 	task_config_free(t->config);
+	free(t->ticks.names);
+	free(t->pinned);
 	free(t);
+}
+
+static uint32_t digest_of(const struct task *t)
+{
+	return rank_digest(t->config->rank_position, t->config->min_version, t->config->oldest);
 }
 
 /* Numbers the tasks and tells the fleet and the registry their names. */
@@ -322,16 +299,21 @@ static void index_tasks(struct leaders *l)
 	l->names = mem_resize(l->names, l->n_tasks + 1, sizeof(*l->names));
 	l->n_published = 0;
 	const char **published = mem_calloc(l->n_tasks + 1, sizeof(*published));
+	uint32_t *digests = mem_calloc(l->n_tasks + 1, sizeof(*digests));
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->index = i;
 		l->names[i] = l->tasks[i]->name;
-		if (!l->tasks[i]->withdrawn)
-			published[l->n_published++] = l->tasks[i]->name;
+		if (l->tasks[i]->withdrawn)
+			continue;
+		digests[l->n_published] = digest_of(l->tasks[i]);
+		published[l->n_published++] = l->tasks[i]->name;
 	}
 	fleet_set_tasks(&l->registry->fleet, l->names, l->n_tasks);
-	registry_set_tasks(l->registry, published, l->n_published);
+	registry_set_tasks(l->registry, published, digests, l->n_published);
 	free(l->published);
+	free(l->digests);
 	l->published = published;
+	l->digests = digests;
 }
 
 static void drop_gone(struct leaders *l)
@@ -382,12 +364,14 @@ static void view(struct task *t)
 {
 	struct registry *r = t->leaders->registry;
 	struct election_event event = {.type = ELECTION_VIEW};
+	if (!r->workers.ready || !t->leaders->policy->folder.ready)
+		return; /* who is a candidate is not known yet */
 	struct standing s = fleet_stand(&r->fleet, &t->contest, t->index, r->id);
 
-	event.view.candidate = r->ready && s.self_candidate && !t->withdrawn;
+	event.view.candidate = s.self_candidate && !t->withdrawn && !t->paused;
 	event.view.newer = s.best_is_newer;
 	event.view.place = s.place > UINT32_MAX ? UINT32_MAX : (uint32_t)s.place;
-	if (s.best && s.best != s.self) {
+	if (s.best && s.best != s.self && !t->paused) {
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
 		memcpy(t->best_id, s.best->worker->id, sizeof(t->best_id));
@@ -397,8 +381,84 @@ static void view(struct task *t)
 	step(t, &event);
 }
 
+static struct task *find_any(const struct leaders *l, const char *name)
+{
+	for (size_t low = 0, high = l->n_tasks; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(name, l->tasks[middle]->name);
+		if (order == 0)
+			return l->tasks[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static void take_decision(struct task *t)
+{
+	const struct policy *p = t->leaders->policy;
+	const struct policy_item *pin = policy_find(p, POLICY_PIN, t->name, "");
+
+	t->paused = policy_find(p, POLICY_PAUSE, t->name, "") != NULL;
+	free(t->pinned);
+	t->pinned = pin ? mem_strdup(pin->record.version) : NULL;
+	t->contest.pinned = t->pinned;
+}
+
+/* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
+static void mark_members(struct leaders *l)
+{
+	struct fleet *f = &l->registry->fleet;
+
+	fleet_clear_decisions(f);
+	for (size_t i = 0; i < l->policy->n; i++) {
+		const struct policy_item *item = l->policy->items[i];
+		const struct task *t =
+			item->kind == POLICY_RESIGN ? find_any(l, item->record.task) : NULL;
+		if (item->kind != POLICY_DRAIN && !t)
+			continue;
+		for (size_t j = 0; j < f->n_members; j++) {
+			struct member *m = f->by_id[j];
+			if (strcmp(m->worker->node, item->record.node) != 0)
+				continue;
+			if (t)
+				fleet_resign(f, m, t->index);
+			else
+				m->drained = true;
+		}
+	}
+}
+
+/* Where a candidate stands by for a run that was lost, the others lead only if it cannot. */
+static void prefer_standbys(struct leaders *l)
+{
+	struct fleet *f = &l->registry->fleet;
+
+	for (size_t i = 0; i < l->policy->n; i++) {
+		const struct policy_item *item = l->policy->items[i];
+		const struct task *t =
+			item->kind == POLICY_RERUN ? find_any(l, item->record.task) : NULL;
+		bool there = false;
+		for (size_t j = 0; t && !there && j < f->n_members; j++) {
+			const struct worker *w = f->by_id[j]->worker;
+			there = strcmp(w->node, item->record.node) == 0 &&
+				fleet_why(f, &t->contest, t->index, w->id) == WHY_BEST;
+		}
+		for (size_t j = 0; there && j < f->n_members; j++)
+			if (!policy_find(l->policy, POLICY_RERUN, t->name,
+					 f->by_id[j]->worker->node))
+				fleet_resign(f, f->by_id[j], t->index);
+	}
+}
+
 void leaders_fleet_changed(struct leaders *l)
 {
+	mark_members(l);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		take_decision(l->tasks[i]);
+	prefer_standbys(l);
 	for (size_t i = 0; i < l->n_tasks; i++)
 		view(l->tasks[i]);
 }
@@ -422,8 +482,10 @@ void leaders_cut(struct leaders *l)
 
 void leaders_expired(struct leaders *l)
 {
+	batch_forget(&l->batch);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
+		l->tasks[i]->stale = 0;
 		l->tasks[i]->leader_id[0] = '\0';
 		l->tasks[i]->missing = false;
 	}
@@ -542,7 +604,9 @@ static void configure(struct task *t, const struct task_config *c, const struct 
 	t->config = task_config_copy(c);
 	t->contest = (struct contest){.task = t->name,
 				      .min_version = t->config->min_version,
-				      .rank_position = t->config->rank_position};
+				      .rank_position = t->config->rank_position,
+				      .oldest = t->config->oldest,
+				      .pinned = t->pinned};
 	find_users(t);
 	if (is_new) {
 		election_init(&t->election, &ec);
@@ -555,21 +619,6 @@ static void configure(struct task *t, const struct task_config *c, const struct 
 static int compare_tasks(const void *a, const void *b)
 {
 	return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
-}
-
-static struct task *find_any(const struct leaders *l, const char *name)
-{
-	for (size_t low = 0, high = l->n_tasks; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, l->tasks[middle]->name);
-		if (order == 0)
-			return l->tasks[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
 }
 
 void leaders_apply(struct leaders *l, const struct config *config,
@@ -593,6 +642,7 @@ void leaders_apply(struct leaders *l, const struct config *config,
 	l->tasks = mem_resize(l->tasks, before + n_added + 1, sizeof(*l->tasks));
 	memcpy(l->tasks + before, added, n_added * sizeof(*added));
 	l->n_tasks = before + n_added;
+	batch_reserve(&l->batch, l->n_tasks);
 	qsort(l->tasks, l->n_tasks, sizeof(*l->tasks), compare_tasks);
 	index_tasks(l);
 	if (session_is_up(l->session)) {
@@ -604,6 +654,8 @@ void leaders_apply(struct leaders *l, const struct config *config,
 	for (size_t i = 0; i < n_added; i++)
 		l->handlers.added(l->handlers.arg, added[i]);
 	free(added);
+	for (size_t i = 0; i < l->registry->fleet.n_members; i++)
+		leaders_compare(l, l->registry->fleet.by_id[i]);
 	leaders_fleet_changed(l);
 	drop_gone(l);
 	schedule(l, clock_boot_ms() + 1000, clock_boot_ms());
@@ -611,6 +663,38 @@ void leaders_apply(struct leaders *l, const struct config *config,
 
 /* --- questions ---------------------------------------------------------------------------------
  */
+
+bool leaders_disagrees(const struct task *t, const struct member *m)
+{
+	const struct worker *w = m->worker;
+
+	/* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
+	if (w->scheme == 0 || w->n_tasks == 0 || w->n_digests != w->n_tasks)
+		return false;
+	const char *const *at =
+		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), compare_names);
+	return at && (w->scheme != RANK_SCHEME ||
+		      w->digests[at - (const char *const *)w->tasks] != digest_of(t));
+}
+
+void leaders_compare(struct leaders *l, struct member *m)
+{
+	const struct task *first = NULL;
+
+	m->disagrees = 0;
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		if (l->tasks[i]->withdrawn || !leaders_disagrees(l->tasks[i], m))
+			continue;
+		if (m->disagrees++ == 0)
+			first = l->tasks[i];
+	}
+	if (first)
+		log_warning("a worker goes by other keys", LOG_STR("id", m->worker->id),
+			    LOG_STR("hostname", m->worker->hostname),
+			    LOG_INT("tasks", m->disagrees), LOG_STR("task", first->name),
+			    LOG_STR("remedy", "the same rank-position, min-version and "
+					      "version-policy on all servers"));
+}
 
 struct task *leaders_find(const struct leaders *l, const char *name, size_t len)
 {
@@ -648,6 +732,54 @@ void leaders_subscribe(struct task *t, bool on)
 	step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = t->watchers > 0});
 }
 
+struct disowned {
+	struct leaders *leaders;
+	char path[ZK_PATH_MAX];
+};
+
+static void on_disowned(void *arg, const struct zk_reply *reply)
+{
+	(void)arg, (void)reply; /* if it failed, the node goes with the session */
+}
+
+static void on_former(void *arg, const struct zk_reply *reply)
+{
+	struct disowned *d = arg;
+	struct leaders *l = d->leaders;
+
+	if (reply->code == ZK_OK && reply->stat.owner == l->session->id) {
+		struct zk_op ops[2] = {
+			{.type = ZK_OP_SET, .path = d->path, .version = reply->stat.version},
+			{.type = ZK_OP_DELETE, .path = d->path, .version = reply->stat.version + 1},
+		};
+		log_info("given up", LOG_STR("path", d->path),
+			 LOG_STR("reason", "not configured any more"));
+		zk_multi(l->session->zk, ops, 2, on_disowned, NULL);
+	}
+	free(d);
+}
+
+void leaders_recover(struct leaders *l, char *const *tasks, size_t n)
+{
+	int64_t promised = l->session->lease.timeout_ms / 4;
+
+	if (l->config->yield_delay_ms > promised)
+		promised = l->config->yield_delay_ms;
+	/* What our predecessor promised last is kept. */
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		election_promised(&l->tasks[i]->election, clock_boot_ms() + promised);
+		leaders_refresh(l->tasks[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (find_any(l, tasks[i]))
+			continue;
+		struct disowned *d = mem_calloc(1, sizeof(*d));
+		d->leaders = l;
+		registry_path(l->registry, "leaders", tasks[i], d->path);
+		zk_get(l->session->zk, d->path, false, on_former, d);
+	}
+}
+
 void leaders_hold(struct task *t, bool on, int64_t until_ms)
 {
 	struct election_event event = {.type = ELECTION_HOLD};
@@ -659,6 +791,21 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms)
 	event.on = t->holds > 0;
 	event.hold_until_ms = on ? until_ms : t->election.hold_until_ms;
 	step(t, &event);
+}
+
+int64_t leaders_hold_renew(struct task *t)
+{
+	struct election_time now = time_now();
+	int64_t left = leaders_lease_left(t), at;
+	const char *reason;
+
+	if (election_yield_at(&t->election, now, &at, &reason) && at - now.boot_ms < left)
+		left = at > now.boot_ms ? at - now.boot_ms : 0;
+	if (left > 0 && t->holds > 0 && now.boot_ms + left > t->election.hold_until_ms)
+		step(t, &(struct election_event){.type = ELECTION_HOLD,
+						 .on = true,
+						 .hold_until_ms = now.boot_ms + left});
+	return left;
 }
 
 void leaders_withdraw(struct leaders *l)
@@ -685,21 +832,32 @@ int64_t leaders_promise(const struct task *t)
 	return election_promise(&t->election, time_now(), leaders_lease_left(t));
 }
 
+bool leaders_may_begin(const struct task *t)
+{
+	return leaders_lease_left(t) > 0 && t->election.view.candidate;
+}
+
 int64_t leaders_lease_left(const struct task *t)
 {
 	return election_leads(&t->election) ? session_lease_left(t->leaders->session) : 0;
 }
 
 void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *config,
-		  struct session *session, struct registry *registry,
+		  struct session *session, struct registry *registry, const struct policy *policy,
 		  const struct leaders_handlers *handlers)
 {
 	memset(l, 0, sizeof(*l));
 	l->config = config;
 	l->session = session;
 	l->registry = registry;
+	l->policy = policy;
 	l->handlers = *handlers;
 	l->next_due = ELECTION_NEVER;
+	batch_init(&l->batch, loop, l,
+		   &(struct batch_handlers){.claimed = on_claimed,
+					    .released = on_released,
+					    .read = read_node,
+					    .forget_read = forget_read});
 	uv_timer_init(loop, &l->due);
 	uv_timer_init(loop, &l->audit);
 	l->due.data = l;
@@ -714,4 +872,6 @@ void leaders_done(struct leaders *l)
 	free(l->tasks);
 	free(l->names);
 	free(l->published);
+	free(l->digests);
+	batch_done(&l->batch);
 }

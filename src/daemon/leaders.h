@@ -12,6 +12,9 @@
 
 #include "core/election.h"
 #include "core/fleet.h"
+#include "core/tick.h"
+#include "daemon/batch.h"
+#include "daemon/policy.h"
 #include "daemon/registry.h"
 #include "daemon/session.h"
 #include "daemon/taskfile.h"
@@ -21,6 +24,26 @@
 #define LEADERS_AUDIT_MS 60000
 
 struct leaders;
+
+/*
+ * What the ledger holds of a task, for the next claim. Good for one leadership: meanwhile nobody else
+ * claims, and that the oldest are still the oldest is checked by the claim.
+ */
+struct ledger_ticks {
+	char (*names)[TICK_NAME_SIZE]; /* sorted; NULL: not known */
+	size_t n;
+	char floor[TICK_NAME_SIZE]; /* the oldest that pruning has left, "" */
+	int32_t version;	    /* of ROOT/runs/TASK, which each pruning writes */
+	int64_t token;		    /* of that leadership */
+};
+
+/* Whether runs here want to take a lost one over, and whether the fleet has been told. */
+struct standby {
+	unsigned runs;
+	bool busy;
+	int64_t again_ms;
+	char tick[TICK_NAME_SIZE];
+};
 
 struct task {
 	struct leaders *leaders;
@@ -32,11 +55,20 @@ struct task {
 	struct election election;
 	size_t index;	   /* in leaders.tasks and in the fleet's contests */
 	unsigned pending;  /* requests that will come back to this task */
+	unsigned stale;	   /* of these, reads that are of no interest any more */
 	unsigned watchers; /* subscribers that want every change */
 	unsigned holds;	   /* runs that keep the task here */
+	struct ledger_ticks ticks;
+	struct standby standby;
 	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper
 			 */
 	bool missing;	/* at the last audit nobody led it */
+	bool paused;	/* by an operator: nobody in the fleet may lead it */
+	char *pinned;	/* the version that an operator has pinned it to, NULL */
+	struct {
+		char to[NAME_ID_MAX + 1]; /* "": nobody's presence matters */
+		int32_t version;
+	} release;			 /* while it is given up */
 	char best_id[NAME_ID_MAX + 1];	 /* of the best in the last view, for the yield's check */
 	char leader_id[NAME_ID_MAX + 1]; /* as the leader node says */
 	int64_t since;			 /* ms since the epoch, as the leader node says */
@@ -57,11 +89,14 @@ struct leaders {
 	const struct config *config;
 	struct session *session;
 	struct registry *registry;
+	const struct policy *policy;
 	struct leaders_handlers handlers;
+	struct batch batch;
 	struct task **tasks; /* sorted by name, the withdrawn ones among them */
 	size_t n_tasks;
 	const char **names;	/* of all of them, for the fleet; borrowed strings */
 	const char **published; /* of those that are configured, for the registry */
+	uint32_t *digests;	/* likewise */
 	size_t n_published;
 	size_t n_leading;
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
@@ -70,7 +105,7 @@ struct leaders {
 };
 
 void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *config,
-		  struct session *session, struct registry *registry,
+		  struct session *session, struct registry *registry, const struct policy *policy,
 		  const struct leaders_handlers *handlers);
 void leaders_done(struct leaders *l);
 /* The tasks are these from now on; what is said of them is copied. */
@@ -81,9 +116,13 @@ void leaders_apply(struct leaders *l, const struct config *config,
 void leaders_up(struct leaders *l);
 void leaders_cut(struct leaders *l);
 void leaders_expired(struct leaders *l);
-void leaders_fleet_changed(struct leaders *l);
+void leaders_fleet_changed(struct leaders *l); /* or what has been decided about it */
 void leaders_watch(struct leaders *l, enum zk_watch type, const char *path);
 
+/* Counts the tasks for which it does so, and logs it; for a member that is new. */
+void leaders_compare(struct leaders *l, struct member *m);
+/* Whether that member goes by other rules or other keys for the task than this sidecar. */
+bool leaders_disagrees(const struct task *t, const struct member *m);
 /* A configured task by name, NULL. */
 struct task *leaders_find(const struct leaders *l, const char *name, size_t len);
 /* Reads the leader node where nothing is known of it for sure; handlers.changed tells when it has
@@ -93,14 +132,26 @@ void leaders_refresh(struct task *t);
 bool leaders_fresh(const struct task *t);
 /* Keeps it fresh while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
+/*
+ * After a session was taken over: finds what this sidecar's predecessor led, `tasks` being what its
+ * record listed. What is not configured any more is given up.
+ */
+void leaders_recover(struct leaders *l, char *const *tasks, size_t n);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
+/*
+ * Milliseconds for which a run that holds the task may go on, 0: no longer. Where hold-max is over, no
+ * further than to the handover that is due then; while none is due, the hold is put off with it.
+ */
+int64_t leaders_hold_renew(struct task *t);
 /* Gives everything up that no run holds, and leaves the election for it. */
 void leaders_withdraw(struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
 /* Milliseconds for which an answer "this node leads it" may promise that it is good, 0: not at all. */
 int64_t leaders_promise(const struct task *t);
+/* Whether a run may begin here now: this node leads it, and has not to give it up. */
+bool leaders_may_begin(const struct task *t);
 /* Milliseconds that are left of the lease, if this node leads it; 0: it may not say so. */
 int64_t leaders_lease_left(const struct task *t);
 

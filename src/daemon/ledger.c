@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#define CLAIM_OPS      4  /* of a claim; those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 
 /* One of the calls on its way. */
@@ -18,13 +19,15 @@ struct op {
 	char tick[TICK_NAME_SIZE];
 	ledger_fn fn;
 	void *arg;
-	struct run_record record; /* claim */
+	bool whole; /* look: the record as well */
+	/* What follows is for claims. */
+	struct run_record record;
 	size_t keep;
-	char floor[TICK_NAME_SIZE];
-	int32_t version; /* of ROOT/runs/TASK */
-	bool made;	 /* its parents have been made */
-	char **ticks;	 /* claim: the names that are there, sorted, with the claimed one */
-	size_t n_ticks;
+	int64_t token; /* of the leadership that it is claimed under */
+	bool made;     /* the parents have been made */
+	bool unpruned; /* pruning failed, so it is done without */
+	size_t n_pruned;
+	struct ledger_ticks ticks; /* with the claimed one, once that is sent */
 };
 
 static void load(struct op *op);
@@ -51,11 +54,15 @@ static struct op *op_new(struct leaders *l, const char *task, const char *tick, 
 	return op;
 }
 
+static void ticks_done(struct ledger_ticks *t)
+{
+	free(t->names);
+	memset(t, 0, sizeof(*t));
+}
+
 static void op_free(struct op *op)
 {
-	for (size_t i = 0; i < op->n_ticks; i++)
-		free(op->ticks[i]);
-	free(op->ticks);
+	ticks_done(&op->ticks);
 	free(op);
 }
 
@@ -80,30 +87,35 @@ static void end_failed(struct op *op, const struct zk_reply *reply)
 
 /* --- looking ----------------------------------------------------------------------------------- */
 
-static void look(struct op *op);
+static bool is_older(const char *tick, char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tick_is_name(names[i]) && strcmp(names[i], tick) <= 0)
+			return false;
+	return n > 0;
+}
 
-static void on_tick_exists(void *arg, const struct zk_reply *reply)
+static void on_others(void *arg, const struct zk_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_NO_NODE)
+	if (reply->code == ZK_OK && is_older(op->tick, reply->names, reply->n_names))
+		end(op, LEDGER_PRESENT, NULL, 0);
+	else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE)
 		end(op, LEDGER_ABSENT, NULL, 0);
-	else if (reply->code == ZK_OK)
-		look(op);
 	else
 		end_failed(op, reply);
 }
 
-static void on_tick(void *arg, const struct zk_reply *reply)
+static void on_record(void *arg, const struct zk_reply *reply)
 {
 	struct op *op = arg;
 	struct run_record record;
 	const char *why;
 	char path[ZK_PATH_MAX];
 
-	ledger_path(op->leaders, op->task, op->tick, path);
 	if (reply->code == ZK_NO_NODE) {
-		zk_exists(op->leaders->session->zk, path, true, on_tick_exists, op);
+		end(op, LEDGER_AGAIN, NULL, 0);
 		return;
 	}
 	if (reply->code != ZK_OK) {
@@ -111,78 +123,99 @@ static void on_tick(void *arg, const struct zk_reply *reply)
 		return;
 	}
 	bool good = record_parse_run(reply->data, reply->len, &record, &why) == 0;
-	if (!good)
+	if (!good) {
+		ledger_path(op->leaders, op->task, op->tick, path);
 		log_warning("run record refused", LOG_STR("znode", path), LOG_STR("why", why));
+	}
 	end(op, LEDGER_PRESENT, good ? &record : NULL, reply->stat.version);
 }
 
-static void look(struct op *op)
+static void on_exists(void *arg, const struct zk_reply *reply)
 {
+	struct op *op = arg;
+	struct zk *zk = op->leaders->session->zk;
 	char path[ZK_PATH_MAX];
 
-	ledger_path(op->leaders, op->task, op->tick, path);
-	zk_get(op->leaders->session->zk, path, true, on_tick, op);
+	if (reply->code == ZK_OK && !op->whole) {
+		end(op, LEDGER_PRESENT, NULL, reply->stat.version);
+	} else if (reply->code == ZK_OK) {
+		ledger_path(op->leaders, op->task, op->tick, path);
+		zk_get(zk, path, false, on_record, op);
+	} else if (reply->code == ZK_NO_NODE) {
+		ledger_path(op->leaders, op->task, NULL, path);
+		zk_children(zk, path, false, on_others, op);
+	} else {
+		end_failed(op, reply);
+	}
 }
 
-void ledger_look(struct leaders *l, const char *task, const char *tick, ledger_fn fn, void *arg)
+void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
+		 void *arg)
 {
-	look(op_new(l, task, tick, fn, arg));
+	struct op *op = op_new(l, task, tick, fn, arg);
+	char path[ZK_PATH_MAX];
+
+	op->whole = whole;
+	ledger_path(l, task, tick, path);
+	zk_exists(l->session->zk, path, true, on_exists, op);
 }
 
 /* --- claiming ---------------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strcmp(a, b);
 }
 
-static void keep_names(struct op *op, const struct zk_reply *reply)
+static void keep_names(struct ledger_ticks *t, const struct zk_reply *reply)
 {
-	op->ticks = mem_calloc(reply->n_names + 2, sizeof(char *));
+	t->names = mem_calloc(reply->n_names + 1, sizeof(*t->names));
+	t->n = 0;
 	for (size_t i = 0; i < reply->n_names; i++)
 		if (tick_is_name(reply->names[i]))
-			op->ticks[op->n_ticks++] = mem_strdup(reply->names[i]);
-	if (op->n_ticks > 0)
-		qsort(op->ticks, op->n_ticks, sizeof(char *), compare_names);
+			memcpy(t->names[t->n++], reply->names[i], sizeof(*t->names));
+	if (t->n > 0)
+		qsort(t->names, t->n, sizeof(*t->names), compare_names);
 }
 
-/* Nothing follows from it: who claims next finds what is left over. */
-static void on_pruned(void *arg, const struct zk_reply *reply)
+/* Puts the tick in its place, and says which of the oldest are to go. */
+static void add_claimed(struct op *op)
 {
-	struct op *op = arg;
+	struct ledger_ticks *t = &op->ticks;
+	size_t at = t->n;
 
-	if (reply->code != ZK_OK && reply->code != ZK_UNKNOWN && reply->code != ZK_ABANDONED)
-		log_debug("ledger not pruned", LOG_STR("task", op->task),
-			  LOG_STR("why", reply->text));
-	op_free(op);
+	t->names = mem_resize(t->names, t->n + 1, sizeof(*t->names));
+	while (at > 0 && strcmp(t->names[at - 1], op->tick) > 0)
+		at--;
+	memmove(t->names + at + 1, t->names + at, (t->n - at) * sizeof(*t->names));
+	memcpy(t->names[at], op->tick, sizeof(*t->names));
+	t->n++;
+	op->n_pruned = t->n > op->keep && !op->unpruned ? t->n - op->keep : 0;
+	if (op->n_pruned > PRUNED_AT_ONCE)
+		op->n_pruned = PRUNED_AT_ONCE;
+	if (op->n_pruned > at)
+		op->n_pruned = at;
 }
 
-static void prune(struct op *op)
+/* What is known now is good for the next claim, as long as the leadership is the same. */
+static void give_back(struct op *op)
 {
-	char parent[ZK_PATH_MAX];
-	char(*paths)[ZK_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, ZK_PATH_MAX);
-	struct zk_op ops[PRUNED_AT_ONCE + 1];
-	size_t n = op->n_ticks > op->keep ? op->n_ticks - op->keep : 0;
+	struct ledger_ticks *ticks = &op->ticks;
+	struct task *t = leaders_find(op->leaders, op->task, strlen(op->task));
 
-	if (n > PRUNED_AT_ONCE)
-		n = PRUNED_AT_ONCE;
-	if (n == 0) {
-		free(paths);
-		op_free(op);
+	if (!t || !election_leads(&t->election) || t->election.node.token != op->token)
 		return;
+	if (op->n_pruned > 0) {
+		ticks->n -= op->n_pruned;
+		memmove(ticks->names, ticks->names + op->n_pruned,
+			ticks->n * sizeof(*ticks->names));
+		memcpy(ticks->floor, ticks->names[0], sizeof(ticks->floor));
+		ticks->version++;
 	}
-	ledger_path(op->leaders, op->task, NULL, parent);
-	ops[0] = (struct zk_op){.type = ZK_OP_SET,
-				.path = parent,
-				.data = op->ticks[n],
-				.len = TICK_NAME_SIZE - 1,
-				.version = op->version};
-	for (size_t i = 0; i < n; i++) {
-		ledger_path(op->leaders, op->task, op->ticks[i], paths[i]);
-		ops[i + 1] = (struct zk_op){.type = ZK_OP_DELETE, .path = paths[i], .version = -1};
-	}
-	zk_multi(op->leaders->session->zk, ops, n + 1, on_pruned, op);
-	free(paths);
+	ticks->token = op->token;
+	ticks_done(&t->ticks);
+	t->ticks = *ticks;
+	memset(ticks, 0, sizeof(*ticks));
 }
 
 static void on_claimed(void *arg, const struct zk_reply *reply)
@@ -191,26 +224,34 @@ static void on_claimed(void *arg, const struct zk_reply *reply)
 
 	if (reply->code == ZK_OK) {
 		session_confirmed(op->leaders->session, reply->sent_ms);
-		op->fn(op->arg, LEDGER_DONE, NULL, 0);
-		op->ticks[op->n_ticks++] = mem_strdup(op->tick);
-		qsort(op->ticks, op->n_ticks, sizeof(char *), compare_names);
-		prune(op);
+		give_back(op);
+		end(op, LEDGER_DONE, NULL, 0);
 		return;
 	}
 	if (reply->code == ZK_NO_NODE && reply->failed_op == 0)
 		session_confirm(op->leaders->session);
-	if (reply->code == ZK_NO_NODE || reply->code == ZK_NODE_EXISTS ||
-	    reply->code == ZK_BAD_VERSION)
+	if (reply->failed_op >= CLAIM_OPS && !op->unpruned) {
+		log_warning("ledger not pruned", LOG_STR("task", op->task),
+			    LOG_STR("why", reply->text));
+		op->unpruned = true;
+		load(op);
+	} else if (reply->code == ZK_NO_NODE || reply->code == ZK_NODE_EXISTS ||
+		   reply->code == ZK_BAD_VERSION) {
 		end(op, LEDGER_AGAIN, NULL, 0);
-	else
+	} else {
 		end_failed(op, reply);
+	}
 }
 
-static void claim(struct op *op)
+/* One transaction: the tick is claimed, and those that are too old go. */
+static void send_claim(struct op *op)
 {
 	char leader[ZK_PATH_MAX], parent[ZK_PATH_MAX], path[ZK_PATH_MAX];
+	char(*pruned)[ZK_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, ZK_PATH_MAX);
+	struct zk_op ops[CLAIM_OPS + PRUNED_AT_ONCE];
 	struct buffer data;
 
+	add_claimed(op);
 	registry_path(op->leaders->registry, "leaders", op->task, leader);
 	ledger_path(op->leaders, op->task, NULL, parent);
 	ledger_path(op->leaders, op->task, op->tick, path);
@@ -218,14 +259,37 @@ static void claim(struct op *op)
 	int error = record_pack_run(&data, &op->record);
 	assert(error == 0);
 	(void)error;
-	struct zk_op ops[] = {
-		{.type = ZK_OP_CHECK, .path = op->leaders->session->registration, .version = -1},
-		{.type = ZK_OP_CHECK, .path = leader, .version = -1},
-		{.type = ZK_OP_CHECK, .path = parent, .version = op->version},
-		{.type = ZK_OP_CREATE, .path = path, .data = data.data, .len = data.len},
-	};
-	zk_multi(op->leaders->session->zk, ops, sizeof(ops) / sizeof(ops[0]), on_claimed, op);
+	ops[0] = (struct zk_op){
+		.type = ZK_OP_CHECK, .path = op->leaders->session->registration, .version = -1};
+	ops[1] = (struct zk_op){.type = ZK_OP_CHECK, .path = leader, .version = -1};
+	ops[2] = (struct zk_op){.type = ZK_OP_CHECK, .path = parent, .version = op->ticks.version};
+	ops[3] = (struct zk_op){
+		.type = ZK_OP_CREATE, .path = path, .data = data.data, .len = data.len};
+	if (op->n_pruned > 0) {
+		ops[2].type = ZK_OP_SET;
+		ops[2].data = op->ticks.names[op->n_pruned];
+		ops[2].len = TICK_NAME_SIZE - 1;
+	}
+	for (size_t i = 0; i < op->n_pruned; i++) {
+		ledger_path(op->leaders, op->task, op->ticks.names[i], pruned[i]);
+		ops[CLAIM_OPS + i] =
+			(struct zk_op){.type = ZK_OP_DELETE, .path = pruned[i], .version = -1};
+	}
+	zk_multi(op->leaders->session->zk, ops, CLAIM_OPS + op->n_pruned, on_claimed, op);
 	buffer_done(&data);
+	free(pruned);
+}
+
+static void claim(struct op *op)
+{
+	const struct ledger_ticks *t = &op->ticks;
+
+	if (tick_is_claimed(op->tick, t->floor, t->names, t->n)) {
+		give_back(op);
+		end(op, LEDGER_PRESENT, NULL, 0);
+	} else {
+		send_claim(op);
+	}
 }
 
 static void on_names(void *arg, const struct zk_reply *reply)
@@ -234,17 +298,12 @@ static void on_names(void *arg, const struct zk_reply *reply)
 
 	if (reply->code == ZK_NO_NODE) {
 		end(op, LEDGER_AGAIN, NULL, 0);
-		return;
-	}
-	if (reply->code != ZK_OK) {
+	} else if (reply->code != ZK_OK) {
 		end_failed(op, reply);
-		return;
-	}
-	keep_names(op, reply);
-	if (tick_is_claimed(op->tick, op->floor, op->ticks, op->n_ticks))
-		end(op, LEDGER_PRESENT, NULL, 0);
-	else
+	} else {
+		keep_names(&op->ticks, reply);
 		claim(op);
+	}
 }
 
 static void on_parent_made(void *arg, const struct zk_reply *reply)
@@ -275,6 +334,7 @@ static void on_runs_made(void *arg, const struct zk_reply *reply)
 static void on_parent(void *arg, const struct zk_reply *reply)
 {
 	struct op *op = arg;
+	struct ledger_ticks *t = &op->ticks;
 	char path[ZK_PATH_MAX];
 
 	if (reply->code == ZK_NO_NODE && !op->made) {
@@ -286,13 +346,12 @@ static void on_parent(void *arg, const struct zk_reply *reply)
 		end_failed(op, reply);
 		return;
 	}
-	op->version = reply->stat.version;
-	op->floor[0] = '\0';
+	t->version = reply->stat.version;
 	if (reply->len == TICK_NAME_SIZE - 1) {
-		memcpy(op->floor, reply->data, reply->len);
-		op->floor[reply->len] = '\0';
-		if (!tick_is_name(op->floor))
-			op->floor[0] = '\0';
+		memcpy(t->floor, reply->data, reply->len);
+		t->floor[reply->len] = '\0';
+		if (!tick_is_name(t->floor))
+			t->floor[0] = '\0';
 	}
 	ledger_path(op->leaders, op->task, NULL, path);
 	zk_children(op->leaders->session->zk, path, false, on_names, op);
@@ -302,18 +361,26 @@ static void load(struct op *op)
 {
 	char path[ZK_PATH_MAX];
 
+	ticks_done(&op->ticks);
 	ledger_path(op->leaders, op->task, NULL, path);
 	zk_get(op->leaders->session->zk, path, false, on_parent, op);
 }
 
-void ledger_claim(struct leaders *l, const char *task, const char *tick,
-		  const struct run_record *record, size_t keep, ledger_fn fn, void *arg)
+void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
+		  void *arg)
 {
-	struct op *op = op_new(l, task, tick, fn, arg);
+	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
 
 	op->record = *record;
-	op->keep = keep;
-	load(op);
+	op->keep = (size_t)t->config->history;
+	op->token = t->election.node.token;
+	/* Taken along, so that nothing is left of it if this does not work out. */
+	op->ticks = t->ticks;
+	memset(&t->ticks, 0, sizeof(t->ticks));
+	if (op->ticks.names && op->ticks.token == op->token)
+		claim(op);
+	else
+		load(op);
 }
 
 /* --- writing ----------------------------------------------------------------------------------- */

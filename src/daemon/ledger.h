@@ -9,31 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/run.h"
 #include "core/tick.h"
 #include "daemon/leaders.h"
 #include "wire/record.h"
-
-enum ledger_result {
-	LEDGER_ABSENT, /* look: there is no record of it, and a watch waits for one */
-	LEDGER_PRESENT, /* look: there is; claim: there is, or the tick counts as claimed (no record) */
-	LEDGER_DONE,	/* claim, write: committed */
-	LEDGER_AGAIN,	/* something else is there than was expected: look again */
-	LEDGER_UNKNOWN, /* the connection went: look again when it is back */
-	LEDGER_FAILED,	/* refused by the server, and logged */
-};
 
 /* record is NULL unless it was read and is good; version is that of the record's znode. */
 typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run_record *record,
 			  int32_t version);
 
-/* Reads a tick's record and sets a watch on it, whether it is there or not. Each calls fn once. */
-void ledger_look(struct leaders *l, const char *task, const char *tick, ledger_fn fn, void *arg);
 /*
- * Claims a tick, if it is not claimed, this worker is registered and the task is led; then prunes to
- * keep records.
+ * Whether a tick has been claimed, with a watch on its record, there or not; whole: with the record.
+ * Each calls fn once.
  */
-void ledger_claim(struct leaders *l, const char *task, const char *tick,
-		  const struct run_record *record, size_t keep, ledger_fn fn, void *arg);
+void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
+		 void *arg);
+/*
+ * Claims a tick, if it is not claimed, this worker is registered and the task is led; and prunes to
+ * what the task's history keeps, in the same transaction. fn may be called before this returns.
+ */
+void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
+		  void *arg);
 /*
  * Replaces a record that still has this version. With must_lead only while this worker is registered
  * and the task is led.

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "base/journal.h"
 #include "base/log.h"
 #include "daemon/config.h"
 #include "daemon/sidecar.h"
@@ -70,7 +72,10 @@ static int run(const char *file)
 		problems_done(&problems);
 		return EX_CONFIG;
 	}
-	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
+	const char *stream = getenv("JOURNAL_STREAM");
+	log_setup(config->log_level, config->log_format, stream != NULL);
+	if (journal_is_stream(STDERR_FILENO, stream))
+		log_to_journal(JOURNAL_SOCKET);
 	zk_log_detail(config->log_level == LOG_DEBUG);
 	return sidecar_run(file, config, &problems);
 }

@@ -11,6 +11,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/answers.h"
+#include "daemon/history.h"
+#include "daemon/explain.h"
+#include "daemon/orders.h"
 #include "daemon/runs.h"
 #include "daemon/sidecar.h"
 #include "daemon/subscriptions.h"
@@ -34,7 +37,7 @@ struct parked {
 /* Whether waiting longer could change the answer. */
 static bool check_settled(const struct task *t)
 {
-	return leaders_promise(t) > 0 ||
+	return leaders_promise(t) > 0 || t->paused ||
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 
@@ -79,7 +82,7 @@ static bool all_fresh(const struct sidecar *s, const struct parked *k)
 	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
 	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
 
-	if (!session_is_up(&s->session) || !s->registry.ready)
+	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!leaders_fresh(tasks[i]))
@@ -187,14 +190,6 @@ static void on_survey_done(void *arg)
 
 /* --- the methods ------------------------------------------------------------------------------------- */
 
-struct call {
-	struct methods *m;
-	struct client *c;
-	uint32_t msgid;
-	struct reader params;
-	size_t n_params;
-};
-
 /* Whether a file that is refused may be the reason why a task is not known. */
 static void unknown_task(const struct call *call, struct reader_text name)
 {
@@ -209,8 +204,7 @@ static void unknown_task(const struct call *call, struct reader_text name)
 	control_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
-/* The next parameter as the name of a task; answers with an error and returns NULL if it is none. */
-static struct task *take_task(struct call *call)
+struct task *methods_take_task(struct call *call)
 {
 	struct reader_text name;
 
@@ -233,7 +227,7 @@ static bool take_tasks(struct call *call, struct task ***ret_tasks)
 	}
 	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(*tasks));
 	for (size_t i = 0; i < call->n_params; i++) {
-		tasks[i] = take_task(call);
+		tasks[i] = methods_take_task(call);
 		if (!tasks[i]) {
 			free(tasks);
 			return false;
@@ -252,7 +246,7 @@ static void method_check(struct call *call)
 			      "check takes a task, and how long to wait in ms");
 		return;
 	}
-	struct task *t = take_task(call);
+	struct task *t = methods_take_task(call);
 	if (!t)
 		return;
 	if (call->n_params == 2 && (reader_int(&call->params, &wait_ms) != 0 || wait_ms < 0 ||
@@ -327,9 +321,7 @@ static void method_reload(struct call *call)
 	size_t lines = 0;
 
 	if (!control_may_change(call->c)) {
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "not allowed: only root, the sidecar's own user and the members of "
-			      "socket-group may");
+		control_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
 		return;
 	}
 	sidecar_reload(call->m->sidecar, &changes);
@@ -374,7 +366,7 @@ static bool is_time(int64_t ms)
 /* The options of claim: a map; keys that are not known are passed over. */
 static bool take_run_options(struct reader *r, struct run_options *o)
 {
-	struct reader_text key, kind = {"", 0};
+	struct reader_text key, kind = {"", 0}, id = {"", 0};
 	size_t n;
 
 	if (reader_map(r, &n) != 0)
@@ -387,6 +379,10 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 			e = reader_str(r, &kind);
 		else if (reader_text_is(key, "now_ms"))
 			e = reader_int(r, &o->now_ms);
+		else if (reader_text_is(key, "id"))
+			e = reader_str(r, &id);
+		else if (reader_text_is(key, "again"))
+			e = reader_bool(r, &o->again);
 		else if (reader_text_is(key, "tick_ms"))
 			e = reader_int(r, &o->tick_ms);
 		else if (reader_text_is(key, "wait_ms"))
@@ -396,6 +392,9 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 		if (e != 0)
 			return false;
 	}
+	if (id.len > 0 && !name_is_id(id.data, id.len))
+		return false;
+	memcpy(o->id, id.data, id.len);
 	o->once = reader_text_is(kind, "once");
 	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
 	       is_time(o->wait_ms);
@@ -403,7 +402,7 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 
 static void method_claim(struct call *call)
 {
-	struct task *t = call->n_params == 2 ? take_task(call) : NULL;
+	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
 
 	if (call->n_params != 2)
 		control_error(call->c, call->msgid, RPC_MISUSE,
@@ -430,31 +429,50 @@ static void method_renew(struct call *call)
 		runs_renew(&call->m->sidecar->runs, call->c, call->msgid, id);
 }
 
-static void method_finish(struct call *call)
+/* How a run has ended: a map; keys that are not known are passed over. */
+static bool take_end(struct reader *r, int64_t *ret_status, bool *ret_interrupted)
 {
 	struct reader_text key;
-	int64_t status = -1;
-	uint64_t id;
 	size_t n;
 
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "exit_status"))
+			e = reader_int(r, ret_status);
+		else if (e == 0 && reader_text_is(key, "interrupted"))
+			e = reader_bool(r, ret_interrupted);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	return *ret_status >= 0 && *ret_status <= 255;
+}
+
+static void method_finish(struct call *call)
+{
+	int64_t status = -1;
+	bool interrupted = false;
+	uint64_t id;
+
 	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
-	    reader_map(&call->params, &n) != 0 || n != 1 || reader_str(&call->params, &key) != 0 ||
-	    !reader_text_is(key, "exit_status") || reader_int(&call->params, &status) != 0 ||
-	    status < 0 || status > 255)
+	    !take_end(&call->params, &status, &interrupted))
 		control_error(call->c, call->msgid, RPC_MISUSE,
 			      "finish takes the number of a run and its exit_status");
 	else
-		runs_finish(&call->m->sidecar->runs, call->c, call->msgid, id, status);
+		runs_finish(&call->m->sidecar->runs, call->c, call->msgid, id, status, interrupted);
 }
 
 static void method_history(struct call *call)
 {
-	struct task *t = call->n_params == 1 ? take_task(call) : NULL;
+	struct task *t = call->n_params == 1 ? methods_take_task(call) : NULL;
 
 	if (call->n_params != 1)
 		control_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
 	if (t)
-		runs_history(&call->m->sidecar->runs, call->c, call->msgid, t);
+		history_answer(call->m->sidecar, call->c, call->msgid, t);
 }
 
 static void method_subscribe(struct call *call)
@@ -477,10 +495,12 @@ static const struct {
 	const char *name;
 	void (*call)(struct call *call);
 } methods[] = {
-	{"check", method_check},   {"tasks", method_tasks},	{"workers", method_workers},
-	{"status", method_status}, {"explain", method_explain}, {"subscribe", method_subscribe},
-	{"reload", method_reload}, {"claim", method_claim},	{"renew", method_renew},
-	{"finish", method_finish}, {"history", method_history},
+	{"check", method_check},    {"tasks", method_tasks},	 {"workers", method_workers},
+	{"status", method_status},  {"explain", method_explain}, {"subscribe", method_subscribe},
+	{"reload", method_reload},  {"claim", method_claim},	 {"renew", method_renew},
+	{"finish", method_finish},  {"history", method_history}, {"drain", order_drain},
+	{"undrain", order_undrain}, {"pause", order_pause},	 {"resume", order_resume},
+	{"resign", order_resign},   {"pin", order_pin},		 {"unpin", order_unpin},
 };
 
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message)
@@ -527,6 +547,7 @@ void methods_client_gone(struct methods *m, struct client *c)
 		if (k->client == c)
 			unpark(m, k);
 	}
+	orders_client_gone(m, c);
 	subscription_end(c);
 }
 

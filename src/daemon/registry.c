@@ -6,18 +6,19 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include <uuid/uuid.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/rank.h"
+#include "daemon/id.h"
 #include "wire/record.h"
 
-#define RETRY_MS 1000
+#define RETRY_MS    1000
+#define REFUSED_MAX 1000 /* worker nodes that are none, beside as many members as there may be */
 
 static void send_registration(struct registry *r);
-static void list_workers(struct registry *r);
 
 void registry_path(const struct registry *r, const char *folder, const char *name,
 		   char path[ZK_PATH_MAX])
@@ -34,20 +35,43 @@ const struct member *registry_self(const struct registry *r)
 /* --- registering -------------------------------------------------------------------------------
  */
 
+static char **copy_names(char *const *names, size_t n)
+{
+	char **copy = mem_calloc(n, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_strdup(names[i]);
+	return copy;
+}
+
+static void free_names(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
 static struct worker *describe_self(const struct registry *r)
 {
 	struct worker *w = worker_new();
-	uuid_t uuid;
 
-	uuid_generate(uuid);
-	uuid_unparse_lower(uuid, w->id);
+	id_new(w->id);
 	memcpy(w->version, r->version, sizeof(w->version));
 	memcpy(w->ip, r->ip, sizeof(w->ip));
 	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
+	memcpy(w->node, r->node, sizeof(w->node));
 	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
 	w->started_at = r->started_at;
 	w->timeout_ms = zk_timeout(r->session->zk);
+	w->scheme = RANK_SCHEME;
+	w->sick = r->sick;
+	if (r->n_unhealthy > 0)
+		worker_take_unhealthy(w, copy_names(r->unhealthy, r->n_unhealthy), r->n_unhealthy);
 	worker_set_tasks(w, r->tasks, r->n_tasks);
+	w->digests = mem_calloc(r->n_tasks + 1, sizeof(*w->digests));
+	w->n_digests = r->n_tasks;
+	if (r->n_tasks > 0)
+		memcpy(w->digests, r->digests, r->n_tasks * sizeof(*w->digests));
 	return w;
 }
 
@@ -59,26 +83,14 @@ static void forget_member(struct registry *r, const char *id)
 		return;
 	r->handlers.left(r->handlers.arg, m);
 	fleet_remove(&r->fleet, id);
-	r->dirty = true;
 }
 
 static void add_member(struct registry *r, struct worker *w, int64_t session)
 {
-	const struct member *m = fleet_add(&r->fleet, w, session, clock_boot_ms());
+	struct member *m = fleet_add(&r->fleet, w, session, clock_boot_ms());
 
-	if (!m)
-		return;
-	r->handlers.joined(r->handlers.arg, m);
-	r->dirty = true;
-}
-
-/* Tells of changes once all that is on its way has come. */
-static void tell_changes(struct registry *r)
-{
-	if (!r->dirty || !r->ready || r->reads_pending > 0)
-		return;
-	r->dirty = false;
-	r->handlers.changed(r->handlers.arg);
+	if (m)
+		r->handlers.joined(r->handlers.arg, m);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -99,14 +111,17 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	log_info("registered", LOG_STR("id", w->id), LOG_STR("was", r->id[0] ? r->id : NULL),
 		 LOG_STR("version", w->version), LOG_STR("ip", w->ip),
 		 LOG_INT("tasks", w->n_tasks));
-	if (r->id[0])
+	if (r->id[0]) {
 		forget_member(r, r->id);
+		folder_remove(&r->workers, r->id);
+	}
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->maybe[0] = '\0';
 	registry_path(r, "workers", r->id, path);
 	add_member(r, w, zk_session(r->session->zk));
+	folder_add(&r->workers, r->id);
 	session_registered(r->session, path, sent_ms);
-	tell_changes(r);
+	folder_touch(&r->workers);
 	if (r->again)
 		send_registration(r);
 }
@@ -132,6 +147,7 @@ static void registration_refused(struct registry *r, const struct zk_reply *repl
 	if (reply->code == ZK_NO_NODE) {
 		/* The record to be replaced is not there: then it is the one that we were unsure
 		 * of. */
+		forget_member(r, r->id);
 		memcpy(r->id, r->maybe, sizeof(r->id));
 		r->maybe[0] = '\0';
 		send_registration(r);
@@ -166,6 +182,14 @@ static bool connected(const struct registry *r)
 	return r->session->state == SESSION_CONNECTED || r->session->state == SESSION_UP;
 }
 
+static void find_ip(struct registry *r)
+{
+	if (r->config->address)
+		snprintf(r->ip, sizeof(r->ip), "%s", r->config->address);
+	else if (zk_local_address(r->session->zk, r->ip, sizeof(r->ip)) != 0)
+		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
+}
+
 /*
  * One transaction makes the new record and takes the old one away, so that the fleet never sees two
  * of us or none.
@@ -175,15 +199,12 @@ static void send_registration(struct registry *r)
 	char new_path[ZK_PATH_MAX], old_path[ZK_PATH_MAX];
 	struct buffer data;
 
-	if (!connected(r) || r->attempt || r->parents_pending > 0) {
+	if (!connected(r) || !r->health_known || r->attempt || r->parents_pending > 0) {
 		r->again = true;
 		return;
 	}
 	r->again = false;
-	if (r->config->address)
-		snprintf(r->ip, sizeof(r->ip), "%s", r->config->address);
-	else if (zk_local_address(r->session->zk, r->ip, sizeof(r->ip)) != 0)
-		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
+	find_ip(r);
 	if (!r->id[0]) {
 		memcpy(r->id, r->maybe, sizeof(r->id));
 		r->maybe[0] = '\0';
@@ -205,6 +226,90 @@ static void send_registration(struct registry *r)
 	zk_multi(r->session->zk, ops, r->id[0] ? 2 : 1, on_registration_reply, r);
 	buffer_done(&data);
 }
+
+/* --- the sidecar before us ----------------------------------------------------------------------- */
+
+/* Whether a record says of us what we would say, but for the id. */
+static bool says_the_same(struct registry *r, const struct worker *w)
+{
+	struct buffer theirs, ours;
+
+	find_ip(r);
+	struct worker *self = describe_self(r);
+	memcpy(self->id, w->id, sizeof(self->id));
+	buffer_init(&theirs, RECORD_WORKER_MAX);
+	buffer_init(&ours, RECORD_WORKER_MAX);
+	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
+		    theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0;
+	buffer_done(&theirs);
+	buffer_done(&ours);
+	worker_free(self);
+	return same;
+}
+
+static void go_on_as(struct registry *r, struct worker *w)
+{
+	char path[ZK_PATH_MAX];
+
+	log_info("registration taken over", LOG_STR("id", w->id), LOG_STR("version", w->version),
+		 LOG_INT("tasks", w->n_tasks));
+	memcpy(r->id, w->id, sizeof(r->id));
+	registry_path(r, "workers", r->id, path);
+	add_member(r, w, zk_session(r->session->zk));
+	folder_add(&r->workers, r->id);
+	session_found(r->session, path);
+}
+
+static void on_found(void *arg, const struct zk_reply *reply)
+{
+	struct registry *r = arg;
+	struct worker *w = NULL, *copy = NULL;
+	const char *why;
+
+	if (reply->code == ZK_ABANDONED || reply->code == ZK_UNKNOWN || r->id[0] || r->attempt)
+		return; /* the next connection looks again, or there is nothing to look for any more */
+	bool ours = reply->code == ZK_OK && reply->stat.owner == zk_session(r->session->zk) &&
+		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&
+		    strcmp(w->id, r->kept_id) == 0;
+	if (ours && record_parse_worker(reply->data, reply->len, &copy, &why) == 0) {
+		worker_free(r->found);
+		r->found = copy;
+	}
+	r->kept_session = 0;
+	if (ours && says_the_same(r, w)) {
+		go_on_as(r, w);
+		return;
+	}
+	worker_free(w);
+	if (ours)
+		memcpy(r->id, r->kept_id, sizeof(r->id)); /* another takes its place */
+	send_registration(r);
+}
+
+/* Left over by a sidecar that was killed between two steps: nobody acts for that worker. */
+static bool is_left_over(const struct registry *r, const char *id, const struct zk_reply *reply)
+{
+	return reply->stat.owner != 0 && reply->stat.owner == zk_session(r->session->zk) &&
+	       r->id[0] && strcmp(id, r->id) != 0 && strcmp(id, r->maybe) != 0 &&
+	       !(r->attempt && strcmp(id, r->attempt->id) == 0);
+}
+
+static void on_left_over_removed(void *arg, const struct zk_reply *reply)
+{
+	(void)arg, (void)reply; /* the watch tells that it is gone */
+}
+
+static void remove_left_over(struct registry *r, const char *id)
+{
+	char path[ZK_PATH_MAX];
+
+	log_warning("a worker record of ours that was left over is removed", LOG_STR("id", id));
+	registry_path(r, "workers", id, path);
+	struct zk_op op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
+	zk_multi(r->session->zk, &op, 1, on_left_over_removed, r);
+}
+
+/* --- parents ------------------------------------------------------------------------------------- */
 
 static void on_parent_reply(void *arg, const struct zk_reply *reply)
 {
@@ -232,7 +337,7 @@ static void make_parent(struct registry *r, const char *path)
 
 void registry_make_parents(struct registry *r)
 {
-	static const char *const folders[] = {"workers", "leaders"};
+	static const char *const folders[] = {"workers", "leaders", "policy"};
 	char path[ZK_PATH_MAX];
 
 	if (r->parents_pending > 0 || !connected(r))
@@ -254,37 +359,32 @@ void registry_make_parents(struct registry *r)
 /* --- reading the others ------------------------------------------------------------------------
  */
 
-static bool is_refused(const struct registry *r, const char *id)
-{
-	for (size_t i = 0; i < r->n_refused; i++)
-		if (strcmp(r->refused[i], id) == 0)
-			return true;
-	return false;
-}
-
 static void refuse(struct registry *r, const char *id, const char *why)
 {
 	char path[ZK_PATH_MAX];
 
 	registry_path(r, "workers", id, path);
 	log_warning("worker record refused", LOG_STR("znode", path), LOG_STR("why", why));
-	if (r->n_refused >= FLEET_MEMBERS_MAX)
+	if (r->n_refused == REGISTRY_REFUSED_MAX)
 		return;
-	r->refused = mem_resize(r->refused, r->n_refused + 1, sizeof(char *));
-	r->refused[r->n_refused++] = mem_strdup(id);
+	struct registry_refusal *refusal = &r->refused[r->n_refused++];
+	snprintf(refusal->id, sizeof(refusal->id), "%s", id);
+	refusal->why = why;
 }
 
-struct record_read {
-	struct registry *r;
-	char id[]; /* as the znode is named: not trusted */
-};
-
-static void take_record(struct registry *r, const char *id, const struct zk_reply *reply)
+static void on_record(void *arg, const char *id, const struct zk_reply *reply)
 {
+	struct registry *r = arg;
 	struct worker *w;
 	const char *why;
 
-	if (reply->stat.owner == 0) {
+	if (reply->code != ZK_OK) {
+		refuse(r, id, reply->text);
+	} else if (is_left_over(r, id, reply)) {
+		remove_left_over(r, id);
+	} else if (!name_is_id(id, strlen(id))) {
+		refuse(r, id, "the znode's name is no worker id");
+	} else if (reply->stat.owner == 0) {
 		refuse(r, id, "not ephemeral");
 	} else if (record_parse_worker(reply->data, reply->len, &w, &why) != 0) {
 		refuse(r, id, why);
@@ -298,123 +398,30 @@ static void take_record(struct registry *r, const char *id, const struct zk_repl
 	}
 }
 
-static void on_record(void *arg, const struct zk_reply *reply)
-{
-	struct record_read *read = arg;
-	struct registry *r = read->r;
-
-	r->reads_pending--;
-	if (reply->code == ZK_OK)
-		take_record(r, read->id, reply);
-	else if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED)
-		refuse(r, read->id, reply->text);
-	if (reply->code != ZK_ABANDONED && reply->code != ZK_UNKNOWN && r->reads_pending == 0) {
-		r->ready = true;
-		tell_changes(r);
-	}
-	free(read);
-}
-
-static void read_record(struct registry *r, const char *id)
-{
-	size_t len = strlen(id);
-	char path[ZK_PATH_MAX];
-
-	if (!name_is_id(id, len)) {
-		refuse(r, id, "the znode's name is no worker id");
-		return;
-	}
-	struct record_read *read = mem_alloc(sizeof(*read) + len + 1);
-	read->r = r;
-	memcpy(read->id, id, len + 1);
-	registry_path(r, "workers", id, path);
-	r->reads_pending++;
-	zk_get(r->session->zk, path, false, on_record, read);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool has_name(char *const *sorted, size_t n, const char *name)
-{
-	return n > 0 && bsearch(&name, sorted, n, sizeof(*sorted), compare_names) != NULL;
-}
-
-/* names is sorted. */
-static void compare_with_fleet(struct registry *r, char *const *names, size_t n)
-{
-	for (size_t i = r->fleet.n_members; i-- > 0;) {
-		const char *id = r->fleet.by_id[i]->worker->id;
-		if (!has_name(names, n, id) && strcmp(id, r->id) != 0)
-			forget_member(r, id);
-	}
-	for (size_t i = r->n_refused; i-- > 0;) {
-		if (has_name(names, n, r->refused[i]))
-			continue;
-		free(r->refused[i]);
-		r->refused[i] = r->refused[--r->n_refused];
-	}
-	if (r->id[0] && !has_name(names, n, r->id))
-		session_confirm(
-			r->session); /* will tell for certain, and lead to another registration */
-	for (size_t i = 0; i < n; i++)
-		if (!fleet_find(&r->fleet, names[i]) && !is_refused(r, names[i]))
-			read_record(r, names[i]);
-}
-
-static void on_list_timer(uv_timer_t *timer)
-{
-	list_workers(timer->data);
-}
-
-static void on_list(void *arg, const struct zk_reply *reply)
+static void on_gone(void *arg, const char *id)
 {
 	struct registry *r = arg;
 
-	r->listing = false;
-	if (reply->code == ZK_NO_NODE) {
-		registry_make_parents(r);
-		uv_timer_start(&r->list_timer, on_list_timer, RETRY_MS, 0);
-	}
-	if (reply->code != ZK_OK)
-		return;
-	char **names = mem_calloc(reply->n_names + 1, sizeof(char *));
-	if (reply->n_names > 0)
-		memcpy(names, reply->names, reply->n_names * sizeof(char *));
-	qsort(names, reply->n_names, sizeof(char *), compare_names);
-	compare_with_fleet(r, names, reply->n_names);
-	free(names);
-	if (r->reads_pending == 0) {
-		r->ready = true;
-		tell_changes(r);
-	}
-	if (r->list_again)
-		list_workers(r);
+	/* Ourselves: a write will tell for certain, and lead to another registration. */
+	if (strcmp(id, r->id) == 0)
+		session_confirm(r->session);
+	else
+		forget_member(r, id);
+	for (size_t i = r->n_refused; i-- > 0;)
+		if (strncmp(r->refused[i].id, id, NAME_ID_MAX) == 0)
+			r->refused[i] = r->refused[--r->n_refused];
 }
 
-static void list_workers(struct registry *r)
+static void on_changed(void *arg)
 {
-	char path[ZK_PATH_MAX];
-	int64_t now = clock_boot_ms();
+	struct registry *r = arg;
 
-	if (!session_is_up(r->session))
-		return;
-	if (r->listing) {
-		r->list_again = true;
-		return;
-	}
-	if (now < r->listed_ms + REGISTRY_LIST_EVERY_MS) {
-		uv_timer_start(&r->list_timer, on_list_timer,
-			       (uint64_t)(r->listed_ms + REGISTRY_LIST_EVERY_MS - now), 0);
-		return;
-	}
-	r->list_again = false;
-	r->listed_ms = now;
-	registry_path(r, "workers", NULL, path);
-	r->listing = true;
-	zk_children(r->session->zk, path, true, on_list, r);
+	r->handlers.changed(r->handlers.arg);
+}
+
+static void on_missing(void *arg)
+{
+	registry_make_parents(arg);
 }
 
 /* --- from outside ------------------------------------------------------------------------------
@@ -423,6 +430,13 @@ static void list_workers(struct registry *r)
 void registry_init(struct registry *r, uv_loop_t *loop, const struct config *config,
 		   struct session *session, const struct registry_handlers *handlers)
 {
+	const struct folder_handlers folder_handlers = {.take = on_record,
+							.gone = on_gone,
+							.changed = on_changed,
+							.missing = on_missing,
+							.arg = r};
+	char path[ZK_PATH_MAX];
+
 	memset(r, 0, sizeof(*r));
 	r->config = config;
 	r->session = session;
@@ -435,18 +449,20 @@ void registry_init(struct registry *r, uv_loop_t *loop, const struct config *con
 	ssize_t got = getrandom(r->random_ints, sizeof(r->random_ints), 0);
 	assert(got == (ssize_t)sizeof(r->random_ints)); /* never short below 256 bytes */
 	(void)got;
+	snprintf(r->node, sizeof(r->node), "%s:%s", r->hostname, config->socket);
 	uv_timer_init(loop, &r->retry);
-	uv_timer_init(loop, &r->list_timer);
 	r->retry.data = r;
-	r->list_timer.data = r;
+	registry_path(r, "workers", NULL, path);
+	folder_init(&r->workers, loop, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX,
+		    &folder_handlers);
 }
 
 void registry_done(struct registry *r)
 {
-	for (size_t i = 0; i < r->n_refused; i++)
-		free(r->refused[i]);
-	free(r->refused);
+	folder_done(&r->workers);
 	worker_free(r->attempt);
+	worker_free(r->found);
+	free_names(r->unhealthy, r->n_unhealthy);
 	fleet_done(&r->fleet);
 }
 
@@ -459,21 +475,24 @@ void registry_set_version(struct registry *r, const char *version)
 		send_registration(r);
 }
 
-static bool same_tasks(const struct registry *r, const char *const *names, size_t n)
+static bool same_tasks(const struct registry *r, const char *const *names, const uint32_t *digests,
+		       size_t n)
 {
 	if (n != r->n_tasks)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], r->tasks[i]) != 0)
+		if (strcmp(names[i], r->tasks[i]) != 0 || digests[i] != r->digests[i])
 			return false;
 	return true;
 }
 
-void registry_set_tasks(struct registry *r, const char *const *names, size_t n)
+void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
+			size_t n)
 {
-	bool same = same_tasks(r, names, n);
+	bool same = same_tasks(r, names, digests, n);
 
 	r->tasks = names;
+	r->digests = digests;
 	r->n_tasks = n;
 	if (!same && (r->id[0] || r->attempt))
 		send_registration(r);
@@ -481,40 +500,91 @@ void registry_set_tasks(struct registry *r, const char *const *names, size_t n)
 
 void registry_connected(struct registry *r)
 {
+	char path[ZK_PATH_MAX];
+
 	uv_timer_stop(&r->retry);
-	send_registration(r);
+	if (!r->health_known)
+		return; /* comes again when it is */
+	if (r->kept_session == 0 || r->kept_session != zk_session(r->session->zk) || r->id[0]) {
+		send_registration(r);
+		return;
+	}
+	registry_path(r, "workers", r->kept_id, path);
+	zk_get(r->session->zk, path, false, on_found, r);
+}
+
+static bool same_health(const struct registry *r, bool sick, char *const *names, size_t n)
+{
+	if (sick != r->sick || n != r->n_unhealthy)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], r->unhealthy[i]) != 0)
+			return false;
+	return true;
+}
+
+void registry_set_health(struct registry *r, bool known, bool sick, char **unhealthy, size_t n)
+{
+	bool first = known && !r->health_known, same = same_health(r, sick, unhealthy, n);
+
+	free_names(r->unhealthy, r->n_unhealthy);
+	r->health_known = known;
+	r->sick = sick;
+	r->unhealthy = unhealthy;
+	r->n_unhealthy = n;
+	if (first && connected(r) && !r->id[0] && !r->attempt)
+		registry_connected(r);
+	else if (!same || (first && r->again))
+		send_registration(r);
+}
+
+void registry_take_over(struct registry *r, const struct kept *kept)
+{
+	memcpy(r->random_ints, kept->random_ints, sizeof(r->random_ints));
+	memcpy(r->kept_id, kept->worker, sizeof(r->kept_id));
+	r->kept_session = kept->session;
+	r->started_at = kept->started_at;
+}
+
+const struct worker *registry_found(const struct registry *r)
+{
+	return r->found;
+}
+
+void registry_recovered(struct registry *r)
+{
+	worker_free(r->found);
+	r->found = NULL;
 }
 
 void registry_up(struct registry *r)
 {
-	r->list_again = false;
-	r->listing = false;
-	r->listed_ms = 0;
-	list_workers(r);
+	folder_up(&r->workers);
 	if (r->again)
 		send_registration(r);
 }
 
 void registry_cut(struct registry *r)
 {
-	uv_timer_stop(&r->list_timer);
+	folder_cut(&r->workers);
 }
 
 void registry_expired(struct registry *r)
 {
 	r->id[0] = '\0';
 	r->maybe[0] = '\0';
-	r->ready = false;
-	uv_timer_stop(&r->list_timer);
+	r->kept_session = 0;
+	registry_recovered(r);
+	folder_expired(&r->workers);
 	uv_timer_stop(&r->retry);
 }
 
 void registry_watch(struct registry *r, enum zk_watch type, const char *path)
 {
-	char workers[ZK_PATH_MAX];
+	folder_watch(&r->workers, type, path);
+}
 
-	(void)path;
-	registry_path(r, "workers", NULL, workers);
-	if (strcmp(path, workers) == 0 && (type == ZK_CHILDREN_CHANGED || type == ZK_NODE_DELETED))
-		list_workers(r);
+bool registry_settled(const struct registry *r)
+{
+	return folder_settled(&r->workers);
 }

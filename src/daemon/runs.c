@@ -1,27 +1,20 @@
 #include "daemon/runs.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uuid/uuid.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/id.h"
+#include "daemon/keep.h"
 #include "daemon/ledger.h"
 #include "daemon/sidecar.h"
+#include "daemon/standby.h"
 
-#define FINISH_MS 30000 /* how long a finished run's record is tried to be written */
-#define AGAIN_MS  50	/* before a claim that met something unexpected is tried again */
-
-enum phase {
-	RUN_WAITING,   /* for leadership, for the tick, or for another's run to end */
-	RUN_GOING,     /* the job runs, and holds the task */
-	RUN_DYING,     /* its supervisor is gone: the job may live until the lease is over */
-	RUN_FINISHING, /* its end is being written */
-	RUN_OVER       /* freed as soon as nothing of it is on its way */
-};
+#define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
 
 struct run {
 	struct run *prev, *next;
@@ -34,21 +27,13 @@ struct run {
 	struct run_options options;
 	char tick[TICK_NAME_SIZE]; /* "": none */
 	char uuid[NAME_ID_MAX + 1];
-	enum phase phase;
-	bool busy;   /* a request to the ledger is on its way */
-	bool looked; /* there, record and version are what the watch stands for */
-	bool there;
-	bool readable;
-	bool counts; /* the ledger takes the tick for claimed, whether it has a record of it or not */
-	int64_t not_before_ms; /* nothing is tried again before */
-	struct run_record record;
-	int32_t version;
-	int64_t deadline_ms; /* of the wait, of the dying and of the finishing */
-	bool orphan_seen;    /* the runner's session has ended: deadline_ms counts again */
-	bool holds;
+	struct run_state state;
+	struct run_record record; /* ours, or as last read */
+	bool holds, calls;	  /* as told to the election, and to the fleet */
+	bool kept;		  /* it is in the file for the sidecar that comes after us */
 };
 
-static void finish(struct run *r, const char *state, int64_t exit_status);
+static void perform(struct run *r, enum run_action action);
 
 void runs_changed(struct runs *r)
 {
@@ -59,7 +44,7 @@ void runs_changed(struct runs *r)
 	uv_timer_start(&r->due, r->due.timer_cb, 0, 0);
 }
 
-/* --- the end of a run ------------------------------------------------------------------------------ */
+/* --- what it does elsewhere ------------------------------------------------------------------------ */
 
 static void set_hold(struct run *r, bool on)
 {
@@ -70,14 +55,55 @@ static void set_hold(struct run *r, bool on)
 		leaders_hold(r->task, on, clock_boot_ms() + r->task->config->hold_max_ms);
 }
 
-static void over(struct run *r)
+static void set_call(struct run *r, bool on)
 {
-	set_hold(r, false);
+	if (r->calls == on)
+		return;
+	r->calls = on;
+	if (r->task)
+		standby_set(r->runs->sidecar, r->task, on, r->tick);
+}
+
+/* For the sidecar that comes after us, if this one is killed. */
+static void keep_jobs(struct runs *runs)
+{
+	struct buffer lines;
+	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 4];
+
+	buffer_init(&lines, KEEP_JOBS_MAX);
+	for (const struct run *r = runs->list; r; r = r->next) {
+		if (!r->kept)
+			continue;
+		snprintf(line, sizeof(line), "%s %s %s\n", r->task_name, r->tick[0] ? r->tick : "-",
+			 r->uuid);
+		buffer_append(&lines, line, strlen(line));
+	}
+	int error = keep_jobs_write(runs->sidecar->start->socket, lines.data, lines.len);
+	if (error)
+		log_warning("jobs not kept for the sidecar after this one",
+			    LOG_STR("why", strerror(-error)));
+	buffer_done(&lines);
+}
+
+static void set_kept(struct run *r, bool on)
+{
+	if (r->kept == on)
+		return;
+	r->kept = on;
+	keep_jobs(r->runs);
+}
+
+/* After each step: the job holds the task, and who wants to take a run over asks to lead. */
+static void settle(struct run *r)
+{
+	set_hold(r, run_holds(&r->state));
+	set_call(r, r->state.calls);
+	if (r->state.phase != RUN_OVER)
+		return;
+	set_kept(r, false);
 	if (r->client)
 		r->client->parked--;
 	r->client = NULL;
-	r->phase = RUN_OVER;
-	runs_changed(r->runs);
 }
 
 static void answer(struct run *r, const char *outcome, const char *why)
@@ -99,34 +125,7 @@ static void answer(struct run *r, const char *outcome, const char *why)
 	control_end(r->client, r->msgid);
 }
 
-static void refuse(struct run *r, const char *outcome, const char *why)
-{
-	if (r->client)
-		answer(r, outcome, why);
-	over(r);
-}
-
-/* The tick is ours: the caller starts, or has what it wanted. */
-static void start(struct run *r)
-{
-	if (!r->client) {
-		/* It went while its claim was on its way: the tick is spent. */
-		finish(r, r->options.once ? "claimed" : "lost", -1);
-		return;
-	}
-	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
-		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
-		 LOG_INT("pid", r->client->peer.pid));
-	if (r->options.once) {
-		refuse(r, "yours", "");
-		return;
-	}
-	r->phase = RUN_GOING;
-	set_hold(r, true);
-	answer(r, "yours", "");
-}
-
-/* --- claiming -------------------------------------------------------------------------------------- */
+/* --- the ledger ------------------------------------------------------------------------------------ */
 
 static void fill_record(struct run *r, int64_t attempt)
 {
@@ -148,80 +147,6 @@ static void fill_record(struct run *r, int64_t attempt)
 	r->record.exit_status = -1;
 }
 
-static void on_claimed(void *arg, enum ledger_result result, const struct run_record *record,
-		       int32_t version)
-{
-	struct run *r = arg;
-
-	(void)record, (void)version;
-	r->busy = false;
-	switch (result) {
-	case LEDGER_DONE:
-		r->version = r->there ? r->version + 1 : 0;
-		start(r);
-		return;
-	case LEDGER_PRESENT:
-		/* Perhaps by a claim of ours whose answer was lost, or another's to take over. */
-		r->counts = true;
-		break;
-	case LEDGER_ABSENT:
-	case LEDGER_AGAIN:
-	case LEDGER_UNKNOWN:
-		r->counts = false;
-		r->not_before_ms = clock_boot_ms() + AGAIN_MS;
-		break;
-	case LEDGER_FAILED:
-		if (r->client)
-			control_error(r->client, r->msgid, RPC_CANNOT_TELL,
-				      "the ledger cannot be written: see the sidecar's log");
-		over(r);
-		return;
-	}
-	r->looked = false;
-	runs_changed(r->runs);
-}
-
-static void on_looked(void *arg, enum ledger_result result, const struct run_record *record,
-		      int32_t version)
-{
-	struct run *r = arg;
-
-	r->busy = false;
-	r->looked = result == LEDGER_ABSENT || result == LEDGER_PRESENT;
-	r->there = result == LEDGER_PRESENT;
-	r->readable = record != NULL;
-	r->version = version;
-	if (record)
-		r->record = *record;
-	runs_changed(r->runs);
-}
-
-static void look(struct run *r)
-{
-	r->busy = true;
-	ledger_look(&r->runs->sidecar->leaders, r->task_name, r->tick, on_looked, r);
-}
-
-static void claim(struct run *r)
-{
-	r->busy = true;
-	fill_record(r, 1);
-	ledger_claim(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record,
-		     (size_t)r->task->config->history, on_claimed, r);
-}
-
-static void take_over(struct run *r)
-{
-	int64_t attempt = r->record.attempt + 1;
-
-	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
-		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
-	r->busy = true;
-	fill_record(r, attempt);
-	ledger_write(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record, r->version,
-		     true, on_claimed, r);
-}
-
 /*
  * Whether the session that runs it may be alive. Its lease ended before the session did, and its job
  * with the lease. While records are being read, a worker that registers anew is not to be found.
@@ -230,96 +155,133 @@ static bool runner_may_live(const struct run *r)
 {
 	const struct registry *registry = &r->runs->sidecar->registry;
 
-	return !registry->ready || registry->reads_pending > 0 || registry->listing ||
-	       fleet_find_session(&registry->fleet, r->record.session) != NULL;
+	return !registry_settled(registry) ||
+	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
 }
 
-/* The tick has a record. */
-static void advance_claimed(struct run *r, bool leads)
+static bool may_be_dying(const struct runs *runs, const struct task *t)
 {
-	bool rerun = !r->options.once && r->task->config->on_crash == TASK_ON_CRASH_RERUN;
-	bool running = strcmp(r->record.state, "running") == 0 && r->record.session != 0;
-	bool lost = strcmp(r->record.state, "lost") == 0; /* and so dead, says who ran it */
-
-	if (r->readable && strcmp(r->record.run, r->uuid) == 0) {
-		start(r); /* ours: only the answer was lost */
-	} else if (!rerun || !r->readable || !(running || lost)) {
-		refuse(r, "taken", "");
-	} else if (running && runner_may_live(r)) {
-		return; /* stands by */
-	} else if (leads) {
-		take_over(r);
-	} else if (!r->orphan_seen) {
-		r->orphan_seen = true;
-		r->deadline_ms = clock_boot_ms() + r->options.wait_ms;
-	} else if (clock_boot_ms() >= r->deadline_ms) {
-		refuse(r, "waited", "");
-	}
+	for (const struct run *r = runs->list; r; r = r->next)
+		if (r->task == t && r->state.phase == RUN_DYING)
+			return true;
+	return false;
 }
 
-static void advance_waiting(struct run *r)
+static struct run_sight sight_of(const struct run *r)
 {
-	struct sidecar *s = r->runs->sidecar;
-	bool leads = leaders_lease_left(r->task) > 0, up = session_is_up(&s->session);
-	bool late = clock_boot_ms() >= r->deadline_ms;
+	const struct sidecar *s = r->runs->sidecar;
+	const struct member *self = registry_self(&s->registry);
+	const struct task *t = r->task;
+	struct run_sight sight = {.now_ms = clock_boot_ms(),
+				  .up = session_is_up(&s->session),
+				  .drained = self && self->drained,
+				  .runner_lives = r->state.seen.running && runner_may_live(r)};
 
-	if (!r->client) {
-		over(r);
-	} else if (clock_boot_ms() < r->not_before_ms) {
-		return;
-	} else if (!r->tick[0] && leads) {
-		fill_record(r, 1);
-		start(r);
-	} else if (up && leads && !r->looked && !r->counts && r->tick[0]) {
-		claim(r);
-	} else if (up && !r->looked && r->tick[0]) {
-		look(r);
-	} else if (up && r->looked && r->there) {
-		advance_claimed(r, leads);
-	} else if (up && r->looked && r->counts) {
-		refuse(r, "taken", ""); /* older than what the ledger keeps */
-	} else if (up && r->looked && leads) {
-		claim(r);
-	} else if (late && !up) {
-		refuse(r, "waited", "no confirmed session with ZooKeeper");
-	} else if (late) {
-		const struct election_node *node = &r->task->election.node;
-		bool elsewhere = node->known && node->exists && !node->mine;
-		refuse(r, "waited", elsewhere ? "" : "nobody leads the task");
-	}
+	if (!t)
+		return sight;
+	sight.leads = leaders_may_begin(t);
+	sight.brief = leaders_lease_left(t) < s->session.lease.timeout_ms / LEASE_PART;
+	sight.dying = may_be_dying(r->runs, t);
+	sight.elsewhere =
+		t->election.node.known && t->election.node.exists && !t->election.node.mine;
+	sight.paused = t->paused;
+	sight.rerun = t->config->on_crash == TASK_ON_CRASH_RERUN;
+	sight.token = t->election.node.token;
+	return sight;
 }
 
-/* --- finishing ------------------------------------------------------------------------------------- */
+static struct run_seen seen_of(const struct run *r, const struct run_record *record)
+{
+	return (struct run_seen){.readable = true,
+				 .ours = strcmp(record->run, r->uuid) == 0,
+				 .running = strcmp(record->state, "running") == 0 &&
+					    record->session != 0,
+				 .lost = strcmp(record->state, "lost") == 0,
+				 .ended = strcmp(record->state, r->record.state) == 0,
+				 .session = record->session,
+				 .token = record->token,
+				 .attempt = record->attempt};
+}
 
-static void on_finished(void *arg, enum ledger_result result, const struct run_record *record,
+static void on_answered(void *arg, enum ledger_result result, const struct run_record *record,
 			int32_t version)
 {
 	struct run *r = arg;
+	struct run_seen seen;
+	struct run_sight sight = sight_of(r);
 
-	(void)record, (void)version;
-	r->busy = false;
-	if (result == LEDGER_UNKNOWN && clock_boot_ms() < r->deadline_ms) {
-		runs_changed(r->runs);
-		return;
+	if (record) {
+		seen = seen_of(r, record);
+		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED)
+			r->record = *record;
 	}
-	/* After an unknown outcome another version means, as a rule, that it was written. */
-	if (result != LEDGER_DONE)
-		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
-			    LOG_STR("tick", r->tick));
-	if (r->client) {
-		struct pack *p = control_begin(r->client);
-		rpc_pack_result(p, r->msgid);
-		pack_bool(p, result == LEDGER_DONE);
-		control_end(r->client, r->msgid);
-	}
-	over(r);
+	perform(r, run_answered(&r->state, &sight, result, record ? &seen : NULL, version));
+	runs_changed(r->runs);
 }
 
-static void write_end(struct run *r)
+static void look(struct run *r, bool whole)
 {
-	r->busy = true;
-	ledger_write(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record, r->version,
-		     false, on_finished, r);
+	ledger_look(&r->runs->sidecar->leaders, r->task_name, r->tick, whole, on_answered, r);
+}
+
+static void write_record(struct run *r, bool must_lead)
+{
+	ledger_write(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record,
+		     r->state.version, must_lead, on_answered, r);
+}
+
+static void write_attempt(struct run *r, int64_t attempt)
+{
+	fill_record(r, attempt);
+	write_record(r, true);
+}
+
+static void take_over(struct run *r)
+{
+	int64_t attempt = r->state.seen.attempt + 1;
+
+	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
+		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
+	write_attempt(r, attempt);
+}
+
+/* --- what comes of it ------------------------------------------------------------------------------ */
+
+static void start(struct run *r)
+{
+	if (!r->tick[0])
+		fill_record(r, 1);
+	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
+		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
+		 LOG_INT("pid", r->client->peer.pid));
+	set_kept(r, !r->options.once);
+	set_hold(r, !r->options.once);
+	answer(r, "yours", "");
+}
+
+static void tell_waited(struct run *r)
+{
+	struct run_sight sight = sight_of(r);
+
+	if (!sight.up)
+		answer(r, "waited", "no confirmed session with ZooKeeper");
+	else if (!sight.elsewhere && sight.drained)
+		answer(r, "nobody", "this node is drained");
+	else
+		answer(r, "waited", sight.elsewhere ? "" : "nobody leads the task");
+}
+
+static void ended(struct run *r, bool recorded)
+{
+	if (!recorded)
+		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
+			    LOG_STR("tick", r->tick));
+	if (!r->client)
+		return;
+	struct pack *p = control_begin(r->client);
+	rpc_pack_result(p, r->msgid);
+	pack_bool(p, recorded);
+	control_end(r->client, r->msgid);
 }
 
 static void finish(struct run *r, const char *state, int64_t exit_status)
@@ -330,34 +292,46 @@ static void finish(struct run *r, const char *state, int64_t exit_status)
 	log_info("run ended", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
 		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
-	set_hold(r, false); /* the job is dead */
-	r->phase = RUN_FINISHING;
-	r->deadline_ms = clock_boot_ms() + FINISH_MS;
-	if (!r->tick[0])
-		on_finished(r, LEDGER_DONE, NULL, 0);
-	else
-		runs_changed(r->runs);
+	perform(r, run_finish(&r->state, clock_boot_ms()));
+	runs_changed(r->runs);
+}
+
+static void perform(struct run *r, enum run_action action)
+{
+	switch (action) {
+	case RUN_NOTHING: break;
+	case RUN_LOOK: look(r, r->state.whole); break;
+	case RUN_LOOK_INHERITED:
+	case RUN_LOOK_END: look(r, true); break;
+	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt); break;
+	case RUN_CLAIM:
+		fill_record(r, 1);
+		ledger_claim(r->task, r->tick, &r->record, on_answered, r);
+		break;
+	case RUN_TAKE_OVER: take_over(r); break;
+	case RUN_WRITE_END: write_record(r, false); break;
+	case RUN_START: start(r); break;
+	case RUN_SPENT: finish(r, r->options.once ? "claimed" : "lost", -1); break;
+	case RUN_LOST: finish(r, "lost", -1); break;
+	case RUN_TAKEN: answer(r, "taken", ""); break;
+	case RUN_WAITED: tell_waited(r); break;
+	case RUN_PAUSED: answer(r, "nobody", "the task is paused"); break;
+	case RUN_REFUSED:
+		control_error(r->client, r->msgid, RPC_CANNOT_TELL,
+			      "the server refuses the ledger: see the sidecar's log");
+		break;
+	case RUN_GONE: break;
+	case RUN_RECORDED: ended(r, true); break;
+	case RUN_UNRECORDED: ended(r, false); break;
+	}
+	settle(r);
 }
 
 static void advance(struct run *r)
 {
-	if (r->busy)
-		return;
-	switch (r->phase) {
-	case RUN_WAITING: advance_waiting(r); break;
-	case RUN_DYING:
-		if (clock_boot_ms() >= r->deadline_ms)
-			finish(r, "lost", -1);
-		break;
-	case RUN_FINISHING:
-		if (session_is_up(&r->runs->sidecar->session))
-			write_end(r);
-		else if (clock_boot_ms() >= r->deadline_ms)
-			on_finished(r, LEDGER_FAILED, NULL, 0);
-		break;
-	case RUN_GOING:
-	case RUN_OVER: break;
-	}
+	struct run_sight sight = sight_of(r);
+
+	perform(r, run_next(&r->state, &sight));
 }
 
 /* --- looking at all of them ------------------------------------------------------------------------ */
@@ -368,7 +342,7 @@ static void free_over(struct runs *runs)
 
 	for (struct run *r = runs->list; r; r = next) {
 		next = r->next;
-		if (r->phase != RUN_OVER || r->busy)
+		if (r->state.phase != RUN_OVER || r->state.asked != RUN_NOTHING)
 			continue;
 		if (r->prev)
 			r->prev->next = next;
@@ -387,14 +361,19 @@ static void look_at_all(struct runs *runs)
 	runs->dirty = false;
 	for (struct run *r = runs->list; r; r = r->next)
 		advance(r);
-	free_over(runs);
 	for (struct run *r = runs->list; r; r = r->next) {
-		/* NOLINTNEXTLINE: those that were freed are out of the list */
-		if (r->phase != RUN_GOING && r->deadline_ms > now && r->deadline_ms < first)
-			first = r->deadline_ms;
-		if (r->not_before_ms > now && r->not_before_ms < first)
-			first = r->not_before_ms;
+		if (r->state.phase == RUN_OVER)
+			continue;
+		int64_t due = run_due(&r->state, now);
+		if (due < first)
+			first = due;
+		if (r->calls && r->task && r->task->standby.again_ms > now &&
+		    r->task->standby.again_ms < first)
+			first = r->task->standby.again_ms;
+		if (r->calls && r->task)
+			standby_retry(runs->sidecar, r->task);
 	}
+	free_over(runs);
 	if (runs->dirty)
 		uv_timer_start(&runs->due, runs->due.timer_cb, 0, 0);
 	else if (first != INT64_MAX)
@@ -428,14 +407,26 @@ void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop)
 
 /* --- the methods ----------------------------------------------------------------------------------- */
 
+/* Until when jobs of the sidecar before us may live. */
+static int64_t quiet_until(const struct runs *runs, const struct task *t)
+{
+	int64_t until = runs->quiet_ms;
+
+	for (const struct run *r = runs->list; r; r = r->next)
+		if (r->state.phase == RUN_INHERITED && r->task == t && r->state.deadline_ms > until)
+			until = r->state.deadline_ms;
+	return until;
+}
+
 void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task *t,
 		const struct run_options *options)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
-	uuid_t uuid;
 
-	uuid_generate(uuid);
-	uuid_unparse_lower(uuid, r->uuid);
+	if (options->id[0])
+		memcpy(r->uuid, options->id, sizeof(r->uuid));
+	else
+		id_new(r->uuid);
 	r->runs = runs;
 	r->client = c;
 	r->msgid = msgid;
@@ -443,13 +434,14 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	r->task = t;
 	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
 	r->options = *options;
-	r->deadline_ms = clock_boot_ms() + options->wait_ms;
 	if (options->tick_ms > 0 &&
 	    !tick_name(tick_floor(options->now_ms, options->tick_ms), r->tick)) {
 		free(r);
 		control_error(c, msgid, RPC_MISUSE, "the clock says a time beyond the year 9999");
 		return;
 	}
+	run_begin(&r->state, clock_boot_ms(), options->wait_ms, quiet_until(runs, t),
+		  r->tick[0] != '\0', options->once, options->again);
 	r->next = runs->list;
 	if (r->next)
 		r->next->prev = r;
@@ -462,16 +454,17 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 static struct run *find(const struct runs *runs, const struct client *c, uint64_t id)
 {
 	for (struct run *r = runs->list; r; r = r->next)
-		if (r->client == c && r->id == id && r->phase == RUN_GOING)
+		if (r->client == c && r->id == id && r->state.phase == RUN_GOING)
 			return r;
 	return NULL;
 }
 
-/* Whether the job may go on: the leadership is the one that it started under. */
-static bool still_leads(const struct run *r)
+/* For how many ms the job may go on; the leadership is to be the one that it started under. */
+static int64_t promise(const struct run *r)
 {
-	return r->task && !r->runs->revoked && leaders_lease_left(r->task) > 0 &&
-	       r->task->election.node.token == r->record.token;
+	if (!r->task || r->runs->revoked || r->task->election.node.token != r->record.token)
+		return 0;
+	return leaders_hold_renew(r->task);
 }
 
 void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id)
@@ -482,16 +475,17 @@ void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id
 		control_error(c, msgid, RPC_MISUSE, "no such run on this connection");
 		return;
 	}
+	int64_t left = promise(r);
 	struct pack *p = control_begin(c);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 2);
-	pack_kv_bool(p, "leads", still_leads(r));
-	pack_kv_int(p, "lease_ms", still_leads(r) ? leaders_lease_left(r->task) : 0);
+	pack_kv_bool(p, "leads", left > 0);
+	pack_kv_int(p, "lease_ms", left);
 	control_end(c, msgid);
 }
 
 void runs_finish(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id,
-		 int64_t exit_status)
+		 int64_t exit_status, bool interrupted)
 {
 	struct run *r = find(runs, c, id);
 
@@ -500,79 +494,7 @@ void runs_finish(struct runs *runs, struct client *c, uint32_t msgid, uint64_t i
 		return;
 	}
 	r->msgid = msgid;
-	finish(r, exit_status == 0 ? "ok" : "failed", exit_status);
-}
-
-/* --- history --------------------------------------------------------------------------------------- */
-
-struct history_call {
-	struct runs *runs;
-	struct client *client; /* compared only: it may be gone */
-	uint32_t msgid;
-};
-
-static void pack_time(struct pack *p, const char *key, int64_t wall_ms)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_format(wall_ms, text);
-	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
-}
-
-static void pack_entry(struct pack *p, const struct registry *registry,
-		       const struct ledger_entry *e)
-{
-	const struct run_record *r = &e->record;
-	bool lost = strcmp(r->state, "running") == 0 && registry->ready &&
-		    registry->reads_pending == 0 &&
-		    !fleet_find_session(&registry->fleet, r->session);
-
-	pack_map(p, 9);
-	pack_kv_str(p, "tick", e->tick);
-	pack_kv_str(p, "state", lost ? "lost" : r->state);
-	pack_kv_str(p, "id", r->id);
-	pack_kv_str(p, "hostname", r->hostname);
-	pack_kv_int(p, "token", r->token);
-	pack_kv_int(p, "attempt", r->attempt);
-	pack_time(p, "started_at", r->started_at);
-	pack_time(p, "ended_at", r->ended_at);
-	if (r->exit_status >= 0)
-		pack_kv_int(p, "exit_status", r->exit_status);
-	else
-		pack_kv_nil(p, "exit_status");
-}
-
-static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
-{
-	struct history_call *call = arg;
-	struct client *c = call->runs->sidecar->control.clients;
-
-	while (c && c != call->client)
-		c = c->next;
-	if (c && !ok) {
-		control_error(c, call->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
-	} else if (c) {
-		struct pack *p = control_begin(c);
-		rpc_pack_result(p, call->msgid);
-		pack_array(p, n);
-		for (size_t i = 0; i < n; i++)
-			pack_entry(p, &call->runs->sidecar->registry, &entries[i]);
-		control_end(c, call->msgid);
-	}
-	free(call);
-}
-
-void runs_history(struct runs *runs, struct client *c, uint32_t msgid, struct task *t)
-{
-	if (!session_is_up(&runs->sidecar->session)) {
-		control_error(c, msgid, RPC_CANNOT_TELL, "no confirmed session with ZooKeeper");
-		return;
-	}
-	struct history_call *call = mem_calloc(1, sizeof(*call));
-	call->runs = runs;
-	call->client = c;
-	call->msgid = msgid;
-	ledger_history(&runs->sidecar->leaders, t->name, on_history, call);
+	finish(r, interrupted ? "lost" : exit_status == 0 ? "ok" : "failed", exit_status);
 }
 
 /* --- what happens elsewhere ------------------------------------------------------------------------ */
@@ -582,7 +504,7 @@ size_t runs_going(const struct runs *runs)
 	size_t n = 0;
 
 	for (const struct run *r = runs->list; r; r = r->next)
-		n += r->phase == RUN_GOING || r->phase == RUN_DYING || r->phase == RUN_FINISHING;
+		n += run_is_alive(&r->state);
 	return n;
 }
 
@@ -592,6 +514,54 @@ bool runs_hold(const struct runs *runs, const struct task *t)
 		if (r->task == t && r->holds)
 			return true;
 	return false;
+}
+
+static void inherit(struct runs *runs, const char *task, const char *tick, const char *id,
+		    int64_t until_ms)
+{
+	struct run *r = mem_calloc(1, sizeof(*r));
+
+	r->runs = runs;
+	r->task = leaders_find(&runs->sidecar->leaders, task, strlen(task));
+	r->kept = true;
+	snprintf(r->task_name, sizeof(r->task_name), "%s", task);
+	snprintf(r->tick, sizeof(r->tick), "%s", strcmp(tick, "-") == 0 ? "" : tick);
+	snprintf(r->uuid, sizeof(r->uuid), "%s", id);
+	run_inherit(&r->state, until_ms, r->tick[0] != '\0');
+	r->next = runs->list;
+	if (r->next)
+		r->next->prev = r;
+	runs->list = r;
+	settle(r);
+	log_info("a job of the sidecar before this one is waited out",
+		 LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
+}
+
+void runs_take_over(struct runs *runs, int64_t timeout_ms)
+{
+	int64_t until_ms = clock_boot_ms() + timeout_ms;
+	mem_auto char *lines = NULL;
+	char *rest = NULL;
+	int error = keep_jobs_read(runs->sidecar->start->socket, &lines);
+
+	if (error == -ENOENT)
+		return;
+	if (error) {
+		log_warning("jobs of the sidecar before this one are not known",
+			    LOG_STR("why", strerror(-error)));
+		runs->quiet_ms = until_ms;
+		return;
+	}
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *words = NULL, *task = strtok_r(line, " ", &words);
+		char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
+		if (id && name_is_task(task, strlen(task)) && name_is_id(id, strlen(id)) &&
+		    (strcmp(tick, "-") == 0 || tick_is_name(tick)))
+			inherit(runs, task, tick, id, until_ms);
+		else
+			runs->quiet_ms = until_ms;
+	}
+	runs_changed(runs);
 }
 
 void runs_revoke(struct runs *runs)
@@ -606,16 +576,12 @@ void runs_client_gone(struct runs *runs, const struct client *c)
 			continue;
 		r->client->parked--;
 		r->client = NULL;
-		if (r->phase == RUN_GOING) {
-			/* The guard ends the job, at the latest when the lease is over that it knew of. */
+		/* The guard ends the job, at the latest when the lease is over that it knew of. */
+		if (r->state.phase == RUN_GOING)
 			log_warning("the supervisor of a run is gone",
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
-			r->phase = RUN_DYING;
-			r->deadline_ms =
-				clock_boot_ms() + session_lease_left(&runs->sidecar->session);
-		} else if (r->phase == RUN_WAITING && !r->busy) {
-			r->phase = RUN_OVER;
-		}
+		run_caller_gone(&r->state, clock_boot_ms(),
+				session_lease_left(&runs->sidecar->session));
 	}
 	runs_changed(runs);
 }
@@ -626,24 +592,35 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 		if (r->task != t)
 			continue;
 		r->task = NULL;
-		r->holds = false;
-		if (r->phase == RUN_WAITING && r->client)
+		r->holds = r->calls = false;
+		if (r->state.phase != RUN_WAITING)
+			continue;
+		if (r->client)
 			control_error(r->client, r->msgid, RPC_MISUSE, "the task has been removed");
-		if (r->phase == RUN_WAITING)
-			over(r);
+		run_give_up(&r->state);
+		settle(r);
 	}
+	runs_changed(runs);
 }
 
-void runs_watch(struct runs *runs, const char *path)
+void runs_expired(struct runs *runs)
+{
+	for (struct run *r = runs->list; r; r = r->next)
+		run_expired(&r->state);
+	runs_changed(runs);
+}
+
+void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
 {
 	char own[ZK_PATH_MAX];
 
 	for (struct run *r = runs->list; r; r = r->next) {
-		if (r->phase != RUN_WAITING || !r->tick[0])
+		if (!r->tick[0])
 			continue;
 		ledger_path(&runs->sidecar->leaders, r->task_name, r->tick, own);
+		struct run_sight sight = sight_of(r);
 		if (strcmp(path, own) == 0)
-			r->looked = false;
+			run_fired(&r->state, &sight, type == ZK_NODE_CREATED);
 	}
 	runs_changed(runs);
 }

@@ -20,16 +20,19 @@ struct runs {
 	struct sidecar *sidecar;
 	struct run *list;
 	uint32_t last_id;
-	bool dirty;   /* something has changed: look at the runs again */
-	bool revoked; /* the sidecar is going: no job may run on */
+	bool dirty;	  /* something has changed: look at the runs again */
+	bool revoked;	  /* the sidecar is going: no job may run on */
+	int64_t quiet_ms; /* before this nothing begins: jobs of our predecessor may live */
 	uv_prepare_t look;
 	uv_timer_t due;
 };
 
 struct run_options {
-	bool once;	 /* nothing runs under our eyes: the claim is all */
-	int64_t now_ms;	 /* the caller's wall clock */
-	int64_t tick_ms; /* 0: no tick, no ledger */
+	char id[NAME_ID_MAX + 1]; /* by which the caller knows its claim again; "" */
+	bool again;		  /* it has sent it before, to a sidecar that went */
+	bool once;		  /* nothing runs under our eyes: the claim is all */
+	int64_t now_ms;		  /* the caller's wall clock */
+	int64_t tick_ms;	  /* 0: no tick, no ledger */
 	int64_t wait_ms;
 };
 
@@ -39,13 +42,14 @@ void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop);
 void runs_claim(struct runs *r, struct client *c, uint32_t msgid, struct task *t,
 		const struct run_options *options);
 void runs_renew(struct runs *r, struct client *c, uint32_t msgid, uint64_t id);
-void runs_finish(struct runs *r, struct client *c, uint32_t msgid, uint64_t id,
-		 int64_t exit_status);
-void runs_history(struct runs *r, struct client *c, uint32_t msgid, struct task *t);
+void runs_finish(struct runs *r, struct client *c, uint32_t msgid, uint64_t id, int64_t exit_status,
+		 bool interrupted);
 
 /* How many jobs are going on, or may be until their lease is over. */
 size_t runs_going(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
+/* Our session was taken over: its jobs, if there were any, are dead when its lease is over. */
+void runs_take_over(struct runs *r, int64_t timeout_ms);
 /* From now on `renew` tells every job that the leadership is lost. */
 void runs_revoke(struct runs *r);
 
@@ -53,6 +57,7 @@ void runs_revoke(struct runs *r);
 void runs_changed(struct runs *r);
 void runs_client_gone(struct runs *r, const struct client *c);
 void runs_task_removed(struct runs *r, const struct task *t);
-void runs_watch(struct runs *r, const char *path);
+void runs_expired(struct runs *r);
+void runs_watch(struct runs *r, enum zk_watch type, const char *path);
 
 #endif

@@ -11,13 +11,15 @@
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
-#define PROBE_GRACE_MS	3000  /* for ours to connect after all, once the probe has */
-#define REOPEN_MS	1000  /* after a session that ended; the first time at once */
+#define GRACE_MIN_MS	1000  /* for ours to connect after all, once the probe has */
+#define GRACE_MAX_MS	3000
+#define REOPEN_MS	1000 /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
 
 static void open_handle(struct session *s);
 static void retry_in(struct session *s, int64_t ms);
+static void look_again_in(struct session *s, int64_t ms);
 static void look_up(struct session *s);
 
 const char *session_state_name(const struct session *s)
@@ -64,13 +66,20 @@ static void set_state(struct session *s, enum session_state state, const char *p
 /* --- the lease ---------------------------------------------------------------------------------
  */
 
+/* It was asked for, unless we have registered anew meanwhile. */
+static void on_missing(struct session *s, const struct zk_reply *reply)
+{
+	if (reply->sent_ms > s->registered_ms)
+		session_unregistered(s);
+}
+
 static void on_confirm_reply(void *arg, const struct zk_reply *reply)
 {
 	struct session *s = arg;
 
 	switch (reply->code) {
 	case ZK_OK: session_confirmed(s, reply->sent_ms); break;
-	case ZK_NO_NODE: session_unregistered(s); break;
+	case ZK_NO_NODE: on_missing(s, reply); break;
 	case ZK_UNKNOWN:
 	case ZK_ABANDONED: break;
 	case ZK_NODE_EXISTS:
@@ -80,18 +89,50 @@ static void on_confirm_reply(void *arg, const struct zk_reply *reply)
 	}
 }
 
+static void on_patience(uv_timer_t *timer);
+
+static void be_patient(struct session *s)
+{
+	s->patience_ms = clock_boot_ms() + s->lease.timeout_ms / 4;
+	uv_timer_start(&s->patience, on_patience, (uint64_t)s->lease.timeout_ms / 4, 0);
+}
+
+/*
+ * A server that is cut off, hangs or has lost its host is noticed by the library after 2T/3 of silence;
+ * by then the lease is over. Another server may still confirm it in time.
+ */
+static void on_patience(uv_timer_t *timer)
+{
+	struct session *s = timer->data;
+
+	if (s->hung_up || !strchr(s->servers, ',') ||
+	    (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	/* It was us who stood still: the answer may be there. */
+	if (clock_boot_ms() > s->patience_ms + s->lease.timeout_ms / 8) {
+		be_patient(s);
+		return;
+	}
+	log_warning("no confirmation, trying another server", LOG_STR("server", zk_server(s->zk)));
+	s->hung_up = true;
+	zk_hang_up(s->zk);
+}
+
 void session_confirm(struct session *s)
 {
 	struct zk_op check = {.type = ZK_OP_CHECK, .path = s->registration, .version = -1};
 
-	if (s->registration[0] && (s->state == SESSION_CONNECTED || s->state == SESSION_UP))
-		zk_multi(s->zk, &check, 1, on_confirm_reply, s);
+	if (!s->registration[0] || (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	zk_multi(s->zk, &check, 1, on_confirm_reply, s);
+	if (!uv_is_active((uv_handle_t *)&s->patience))
+		be_patient(s);
 }
 
 static void on_sign_reply(void *arg, const struct zk_reply *reply)
 {
 	if (reply->code == ZK_NO_NODE)
-		session_unregistered(arg);
+		on_missing(arg, reply);
 }
 
 static void set_confirm_timer(struct session *s);
@@ -113,26 +154,38 @@ static void on_confirm_timer(uv_timer_t *timer)
 
 static void set_confirm_timer(struct session *s)
 {
-	int64_t pace = s->leading ? lease_pace(&s->lease, clock_boot_ms())
-				  : lease_interval(s->lease.timeout_ms);
+	int64_t next = lease_next(&s->lease, clock_boot_ms(), s->leading);
 
-	uv_timer_start(&s->confirm, on_confirm_timer, pace > 0 ? (uint64_t)pace : 1, 0);
+	uv_timer_start(&s->confirm, on_confirm_timer, next > 0 ? (uint64_t)next : 1, 0);
 }
 
 void session_confirmed(struct session *s, int64_t sent_ms)
 {
-	lease_commit(&s->lease, sent_ms);
-	if (s->state != SESSION_CONNECTED)
-		return;
-	s->refused_ms = 0;
-	set_state(s, SESSION_UP, NULL);
-	s->handlers.up(s->handlers.arg);
+	bool was_leased = session_lease_left(s) > 0;
+
+	s->hung_up = false;
+	uv_timer_stop(&s->patience);
+	lease_committed(&s->lease, sent_ms, clock_boot_ms());
+	if (s->state == SESSION_CONNECTED) {
+		s->refused_ms = 0;
+		set_state(s, SESSION_UP, NULL);
+		s->handlers.up(s->handlers.arg);
+	}
+	if (!was_leased && session_lease_left(s) > 0)
+		s->handlers.leased(s->handlers.arg);
 }
 
 void session_registered(struct session *s, const char *path, int64_t sent_ms)
 {
 	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	s->registered_ms = clock_boot_ms();
 	session_confirmed(s, sent_ms);
+}
+
+void session_found(struct session *s, const char *path)
+{
+	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	session_confirm(s);
 }
 
 void session_unregistered(struct session *s)
@@ -146,11 +199,13 @@ void session_unregistered(struct session *s)
 
 void session_set_leading(struct session *s, bool leading)
 {
-	if (leading && !s->leading) {
-		s->leading = true;
-		session_confirm(s);
-	}
+	bool before = s->leading;
+
 	s->leading = leading;
+	if (!leading || before)
+		return;
+	session_confirm(s);
+	set_confirm_timer(s);
 }
 
 /* --- the probe ---------------------------------------------------------------------------------
@@ -176,7 +231,9 @@ static void on_probe_state(void *arg, enum zk_state state)
 	if (state != ZK_CONNECTED || s->probe_connected)
 		return;
 	s->probe_connected = true;
-	retry_in(s, PROBE_GRACE_MS);
+	int64_t grace = s->lease.timeout_ms / 3;
+	grace = grace < GRACE_MIN_MS ? GRACE_MIN_MS : grace;
+	retry_in(s, grace < GRACE_MAX_MS ? grace : GRACE_MAX_MS);
 }
 
 static void on_probe_watch(void *arg, enum zk_watch type, const char *path)
@@ -199,7 +256,9 @@ static void start_probe(struct session *s)
 
 static void end_session(struct session *s)
 {
+	s->taken_over = 0;
 	lease_end(&s->lease);
+	uv_timer_stop(&s->patience);
 	s->id = 0;
 	s->registration[0] = '\0';
 	s->leading = false;
@@ -235,6 +294,15 @@ static void retry_in(struct session *s, int64_t ms)
 	uv_timer_start(&s->retry, on_retry, (uint64_t)ms, 0);
 }
 
+/* As soon as the lease is over, as from then on a probe may tell what is wrong; or after that time. */
+static void look_again_in(struct session *s, int64_t ms)
+{
+	int64_t left = session_lease_left(s);
+
+	ms = left > 0 && left < ms ? left : ms;
+	retry_in(s, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
+}
+
 static void on_connected(struct session *s)
 {
 	int64_t id = zk_session(s->zk);
@@ -246,7 +314,7 @@ static void on_connected(struct session *s)
 	uv_timer_stop(&s->retry);
 	if (s->id != id) {
 		s->id = id;
-		lease_open(&s->lease, zk_timeout(s->zk), s->opened_ms);
+		lease_begin(&s->lease, zk_timeout(s->zk), s->opened_ms);
 	} else {
 		lease_moved(&s->lease);
 	}
@@ -265,10 +333,11 @@ static void on_state(void *arg, enum zk_state state)
 	switch (state) {
 	case ZK_CONNECTED: on_connected(s); break;
 	case ZK_CONNECTING:
+		uv_timer_stop(&s->patience);
 		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
 			s->handlers.cut(s->handlers.arg);
 		set_state(s, SESSION_CONNECTING, "no connection to a server");
-		retry_in(s, RELOOKUP_MS);
+		look_again_in(s, s->lease.timeout_ms > 0 ? s->lease.timeout_ms : RELOOKUP_MS);
 		break;
 	case ZK_EXPIRED:
 		end_probe(s);
@@ -315,6 +384,8 @@ static void open_handle(struct session *s)
 		.timeout_ms = (int)s->config->session_timeout_ms,
 		.auth_scheme = s->config->auth_scheme,
 		.auth_credential = s->config->auth_credential,
+		.session = s->taken_over,
+		.password = s->password,
 	};
 	struct zk_handlers handlers = {
 		.state = on_state, .watch = on_watch, .heard = on_heard, .arg = s};
@@ -370,7 +441,7 @@ static void lookup_done(struct session *s, const char *problem)
 	if (!s->found[0]) {
 		set_state(s, s->zk ? s->state : SESSION_LOOKUP, problem);
 		if (!s->probe_connected)
-			retry_in(s, s->zk ? RELOOKUP_MS : LOOKUP_RETRY_MS);
+			look_again_in(s, s->zk ? RELOOKUP_MS : LOOKUP_RETRY_MS);
 		return;
 	}
 	bool changed = strcmp(s->found, s->servers) != 0;
@@ -384,7 +455,7 @@ static void lookup_done(struct session *s, const char *problem)
 		zk_set_servers(s->zk, s->servers);
 	}
 	if (s->state == SESSION_CONNECTING && !s->probe_connected)
-		retry_in(s, RELOOKUP_MS);
+		look_again_in(s, RELOOKUP_MS);
 }
 
 static void look_up_next(struct session *s, const char *problem);
@@ -446,9 +517,17 @@ void session_init(struct session *s, uv_loop_t *loop, const struct config *confi
 	s->config = config;
 	s->handlers = *handlers;
 	uv_timer_init(loop, &s->confirm);
+	uv_timer_init(loop, &s->patience);
 	uv_timer_init(loop, &s->retry);
 	s->confirm.data = s;
+	s->patience.data = s;
 	s->retry.data = s;
+}
+
+void session_take_over(struct session *s, int64_t id, const uint8_t *password)
+{
+	s->taken_over = id;
+	memcpy(s->password, password, sizeof(s->password));
 }
 
 void session_start(struct session *s)
@@ -460,6 +539,7 @@ void session_stop(struct session *s, void (*done)(void *arg), void *arg)
 {
 	set_state(s, SESSION_CLOSED, NULL);
 	uv_timer_stop(&s->confirm);
+	uv_timer_stop(&s->patience);
 	uv_timer_stop(&s->retry);
 	end_probe(s);
 	end_session(s);

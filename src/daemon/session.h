@@ -28,6 +28,7 @@ struct session_handlers {
 	/* A connection on which we are not registered: register, then session_registered(). */
 	void (*connected)(void *arg);
 	void (*up)(void *arg);	    /* confirmed on this connection */
+	void (*leased)(void *arg);  /* a lease has begun: "leads" may be said again */
 	void (*cut)(void *arg);	    /* the connection went; roles stay, as long as the lease does */
 	void (*expired)(void *arg); /* nothing is ours any more */
 	void (*watch)(void *arg, enum zk_watch type, const char *path);
@@ -41,11 +42,17 @@ struct session {
 	struct zk *zk; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
-	int64_t opened_ms;		/* CLOCK_BOOTTIME before the handle was made */
-	int64_t id;			/* 0: none yet */
-	char registration[ZK_PATH_MAX]; /* path of our worker node, "" */
-	bool leading;			/* something: then confirm at regular times */
+	int64_t opened_ms;		    /* CLOCK_BOOTTIME before the handle was made */
+	int64_t id;			    /* 0: none yet */
+	int64_t taken_over;		    /* session of the sidecar before us that is tried, 0 */
+	uint8_t password[ZK_PASSWORD_SIZE]; /* of that one */
+	char registration[ZK_PATH_MAX];	    /* path of our worker node, "" */
+	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
+	bool leading;	       /* something: then confirm at regular times */
 	uv_timer_t confirm;
+	uv_timer_t patience; /* for the answer to a confirmation */
+	int64_t patience_ms; /* until then, CLOCK_BOOTTIME */
+	bool hung_up;	     /* since the last one: no more than once */
 	uv_timer_t retry;
 	uv_getaddrinfo_t lookup;
 	bool looking_up;
@@ -60,6 +67,8 @@ struct session {
 
 void session_init(struct session *s, uv_loop_t *loop, const struct config *config,
 		  const struct session_handlers *handlers);
+/* Before session_start(): the first handle takes this session over, if the server still has it. */
+void session_take_over(struct session *s, int64_t id, const uint8_t *password);
 /* Begins to look for servers and to connect, for ever. */
 void session_start(struct session *s);
 /* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.
@@ -69,6 +78,8 @@ void session_stop(struct session *s, void (*done)(void *arg), void *arg);
 /* Our worker node is there under this path, by a write sent at sent_ms: it counts as confirmation.
  */
 void session_registered(struct session *s, const char *path, int64_t sent_ms);
+/* It was found under this path: a write is yet to confirm it. */
+void session_found(struct session *s, const char *path);
 /* Another write that checked our registration was committed. */
 void session_confirmed(struct session *s, int64_t sent_ms);
 /* The registration was found to be gone: asks for another by handlers.connected. */

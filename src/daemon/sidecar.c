@@ -12,10 +12,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/notify.h"
+#include "daemon/standby.h"
 #include "daemon/subscriptions.h"
 
 #define CHANGES_TEXT_MAX      (1024 * 1024)
 #define SIDECAR_DRAIN_POLL_MS 50
+#define MINUTE_MS	      60000
 
 /* --- problems and changes ---------------------------------------------------------------------- */
 
@@ -43,14 +45,20 @@ static void set_problems(struct sidecar *s, struct problems *problems)
 	s->problems = *problems;
 }
 
-static void add_change(struct changes *changes, const char *what, const char *name)
+/* For who asked for the reload. */
+static void add_line(struct changes *changes, const char *what, const char *name)
 {
-	char line[256];
+	char line[400];
 	int len = snprintf(line, sizeof(line), "%s %s\n", what, name);
 
-	log_info("reloaded", LOG_STR("what", what), LOG_STR("name", name));
 	if (len > 0 && (size_t)len < sizeof(line))
 		buffer_append(&changes->text, line, (size_t)len);
+}
+
+static void add_change(struct changes *changes, const char *what, const char *name)
+{
+	log_info("reloaded", LOG_STR("what", what), LOG_STR("name", name));
+	add_line(changes, what, name);
 }
 
 /* Both lists are sorted by name. */
@@ -110,8 +118,11 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 {
 	struct config *old = s->config;
 
-	if (text_differs(old->version, config->version))
-		add_change(changes, "version changed:", config->version);
+	if (text_differs(old->version, config->version)) {
+		log_info("version changed", LOG_STR("from", old->version),
+			 LOG_STR("to", config->version));
+		add_line(changes, "version changed:", config->version);
+	}
 	if (old->yield_delay_ms != config->yield_delay_ms)
 		add_change(changes, "changed:", "yield-delay");
 	if (old->tick_guard_ms != config->tick_guard_ms)
@@ -143,6 +154,7 @@ static void load_tasks(struct sidecar *s, struct problems *problems, struct chan
 	size_t n;
 	const struct task_config **tasks = task_files_tasks(&effective, &n);
 	leaders_apply(&s->leaders, s->config, tasks, n);
+	health_apply(&s->health, s->config, tasks, n);
 	free(tasks);
 	task_files_done(&s->tasks);
 	s->tasks = effective;
@@ -221,13 +233,100 @@ static void tell_systemd(struct sidecar *s)
 	notify_send(text);
 }
 
+/* --- the session, for whoever comes after us ------------------------------------------------------ */
+
+/* The session is of use to a sidecar of the same fleet and identity alone. */
+static void say_of(const struct config *c, char of[KEEP_TEXT_MAX + 1])
+{
+	snprintf(of, KEEP_TEXT_MAX + 1, "%s %s %s", c->zookeeper, c->root,
+		 c->auth_scheme ? c->auth_scheme : "-");
+}
+
+static void keep_session(struct sidecar *s)
+{
+	const struct registry *r = &s->registry;
+	struct kept kept = {.session = s->session.id,
+			    .asked_ms = s->start->session_timeout_ms,
+			    .timeout_ms = s->session.lease.timeout_ms,
+			    .jobs = 1};
+
+	if (!session_is_up(&s->session) || !r->id[0] || s->stopping)
+		return;
+	if (s->kept.session == kept.session && strcmp(s->kept.worker, r->id) == 0)
+		return;
+	memcpy(kept.password, zk_password(s->session.zk), sizeof(kept.password));
+	memcpy(kept.worker, r->id, sizeof(kept.worker));
+	memcpy(kept.random_ints, r->random_ints, sizeof(kept.random_ints));
+	kept.started_at = r->started_at;
+	say_of(s->start, kept.of);
+	int error = keep_write(s->start->socket, &kept);
+	if (error)
+		log_warning("the session is not kept: a restart will hand everything over",
+			    LOG_STR("beside", s->start->socket), LOG_STR("why", strerror(-error)));
+	s->kept = kept;
+}
+
+static void take_over(struct sidecar *s)
+{
+	char of[KEEP_TEXT_MAX + 1];
+	const char *why = "";
+	struct kept kept;
+	int error = keep_read(s->start->socket, &kept, &why);
+
+	if (error == -ENOENT)
+		return;
+	say_of(s->start, of);
+	if (!error && strcmp(kept.of, of) != 0)
+		why = "it is of other servers, another root or another identity";
+	else if (!error && kept.asked_ms != s->start->session_timeout_ms)
+		why = "the session-timeout is another now";
+	else if (!error)
+		why = NULL;
+	if (why) {
+		log_warning("the session kept is not taken over",
+			    LOG_STR("beside", s->start->socket), LOG_STR("why", why));
+		return;
+	}
+	log_info("taking over the session kept", LOG_HEX("session", kept.session));
+	session_take_over(&s->session, kept.session, kept.password);
+	if (kept.jobs > 0)
+		runs_take_over(&s->runs, kept.timeout_ms);
+	registry_take_over(&s->registry, &kept);
+}
+
+/* Once the fleet and what was decided are known, so that nothing is given up for not knowing them. */
+static void recover(struct sidecar *s)
+{
+	const struct worker *found = registry_found(&s->registry);
+
+	if (!found || !session_is_up(&s->session) || !s->registry.workers.ready ||
+	    !s->policy.folder.ready)
+		return;
+	leaders_recover(&s->leaders, found->tasks, found->n_tasks);
+	registry_recovered(&s->registry);
+}
+
 static void on_up(void *arg)
 {
 	struct sidecar *s = arg;
 
 	leaders_up(&s->leaders);
+	policy_up(&s->policy);
 	registry_up(&s->registry);
+	keep_session(s);
 	tell_systemd(s);
+}
+
+/* Who has the role may say so now. */
+static void on_leased(void *arg)
+{
+	struct sidecar *s = arg;
+
+	methods_task_changed(&s->methods);
+	runs_changed(&s->runs);
+	for (size_t i = 0; i < s->leaders.n_tasks; i++)
+		if (election_leads(&s->leaders.tasks[i]->election))
+			subscriptions_task_changed(s, s->leaders.tasks[i]);
 }
 
 static void on_cut(void *arg)
@@ -235,6 +334,7 @@ static void on_cut(void *arg)
 	struct sidecar *s = arg;
 
 	registry_cut(&s->registry);
+	policy_cut(&s->policy);
 	leaders_cut(&s->leaders);
 	tell_systemd(s);
 }
@@ -245,6 +345,8 @@ static void on_expired(void *arg)
 
 	leaders_expired(&s->leaders);
 	registry_expired(&s->registry);
+	policy_expired(&s->policy);
+	runs_expired(&s->runs);
 	tell_systemd(s);
 }
 
@@ -253,18 +355,22 @@ static void on_watch(void *arg, enum zk_watch type, const char *path)
 	struct sidecar *s = arg;
 
 	registry_watch(&s->registry, type, path);
+	policy_watch(&s->policy, type, path);
 	leaders_watch(&s->leaders, type, path);
-	runs_watch(&s->runs, path);
+	runs_watch(&s->runs, type, path);
 }
 
-static void on_joined(void *arg, const struct member *m)
+static void on_joined(void *arg, struct member *m)
 {
 	struct sidecar *s = arg;
 
 	log_info("worker joined", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	subscriptions_membership(s, "joined", m);
+	leaders_compare(&s->leaders, m);
+	/* At the start it was there before us. */
+	if (s->registry.workers.known)
+		subscriptions_membership(s, "joined", m);
 }
 
 static void on_left(void *arg, const struct member *m)
@@ -272,7 +378,8 @@ static void on_left(void *arg, const struct member *m)
 	struct sidecar *s = arg;
 
 	log_info("worker left", LOG_STR("id", m->worker->id),
-		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip));
+		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
+		 LOG_STR("hostname", m->worker->hostname));
 	subscriptions_membership(s, "left", m);
 }
 
@@ -281,7 +388,15 @@ static void on_fleet_changed(void *arg)
 	struct sidecar *s = arg;
 
 	leaders_fleet_changed(&s->leaders);
+	standby_check(s);
+	recover(s);
+	keep_session(s);
 	runs_changed(&s->runs);
+}
+
+static void on_decision(void *arg, const struct policy_item *item, bool ended)
+{
+	subscriptions_decision(arg, item, ended);
 }
 
 static void on_task_changed(void *arg, struct task *t)
@@ -312,6 +427,16 @@ static void on_request(void *arg, struct client *c, const struct rpc_message *m)
 	methods_request(&((struct sidecar *)arg)->methods, c, m);
 }
 
+static void on_health_changed(void *arg)
+{
+	struct sidecar *s = arg;
+	size_t n;
+	char **unhealthy = health_unhealthy(&s->health, &n);
+
+	registry_set_health(&s->registry, health_is_known(&s->health), health_sick(&s->health),
+			    unhealthy, n);
+}
+
 static void on_client_gone(void *arg, struct client *c)
 {
 	struct sidecar *s = arg;
@@ -335,6 +460,7 @@ static void on_stop_timer(uv_timer_t *timer)
 
 static void leave(struct sidecar *s)
 {
+	keep_remove(s->start->socket);
 	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
 	session_stop(&s->session, on_stopped, s);
 }
@@ -379,6 +505,52 @@ static void on_term(uv_signal_t *handle, int number)
 	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
 
+/* Another sidecar comes after us. The session is not closed, so that it can go on. */
+static void make_room(struct sidecar *s)
+{
+	log_info("stopping, the session stays for the next sidecar",
+		 LOG_INT("leading", s->leaders.n_leading), LOG_INT("jobs", runs_going(&s->runs)));
+	s->kept.jobs = (int64_t)runs_going(&s->runs);
+	if (s->kept.session != 0)
+		keep_write(s->start->socket, &s->kept);
+	control_close(&s->control);
+	_exit(0); /* nothing that the library would do at its end may happen */
+}
+
+static void on_restart_timer(uv_timer_t *timer)
+{
+	struct sidecar *s = timer->data;
+	int64_t now = clock_boot_ms();
+
+	if (now >= s->clear_ms && (runs_going(&s->runs) == 0 || now >= s->drain_ms))
+		make_room(s);
+}
+
+/*
+ * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute, when
+ * crontab lines fire, and jobs that are going on finish first, while all goes on as before.
+ */
+static void on_usr2(uv_signal_t *handle, int number)
+{
+	struct sidecar *s = handle->data;
+	int64_t now = clock_boot_ms(), into = clock_wall_ms() % MINUTE_MS;
+	int64_t guard = s->config->tick_guard_ms;
+
+	(void)number;
+	if (s->stopping || s->clear_ms != 0)
+		return;
+	s->clear_ms = now;
+	if (into < guard)
+		s->clear_ms += guard - into;
+	else if (into > MINUTE_MS - guard)
+		s->clear_ms += MINUTE_MS - into + guard;
+	s->drain_ms = now + SIDECAR_DRAIN_MS;
+	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
+		 LOG_INT("jobs", runs_going(&s->runs)));
+	notify_send("STOPPING=1");
+	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
+}
+
 static void on_hup(uv_signal_t *handle, int number)
 {
 	struct sidecar *s = handle->data;
@@ -412,12 +584,15 @@ static void init_parts(struct sidecar *s)
 {
 	const struct session_handlers session_handlers = {.connected = on_connected,
 							  .up = on_up,
+							  .leased = on_leased,
 							  .cut = on_cut,
 							  .expired = on_expired,
 							  .watch = on_watch,
 							  .arg = s};
 	const struct registry_handlers registry_handlers = {
 		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = s};
+	const struct policy_handlers policy_handlers = {
+		.changed = on_fleet_changed, .told = on_decision, .arg = s};
 	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
 							  .added = on_task_added,
 							  .removed = on_task_removed,
@@ -425,9 +600,12 @@ static void init_parts(struct sidecar *s)
 
 	session_init(&s->session, s->loop, s->start, &session_handlers);
 	registry_init(&s->registry, s->loop, s->start, &s->session, &registry_handlers);
-	leaders_init(&s->leaders, s->loop, s->config, &s->session, &s->registry, &leaders_handlers);
+	policy_init(&s->policy, s->loop, &s->session, &s->registry, &policy_handlers);
+	leaders_init(&s->leaders, s->loop, s->config, &s->session, &s->registry, &s->policy,
+		     &leaders_handlers);
 	methods_init(&s->methods, s, s->loop);
 	runs_init(&s->runs, s, s->loop);
+	health_init(&s->health, s->loop, on_health_changed, s);
 	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
 	s->control.request = on_request;
 	s->control.gone = on_client_gone;
@@ -435,14 +613,15 @@ static void init_parts(struct sidecar *s)
 	uv_timer_init(s->loop, &s->stop_timer);
 	uv_timer_init(s->loop, &s->watchdog);
 	s->stop_timer.data = s;
-	uv_signal_t *signals[] = {&s->term, &s->intr, &s->hup};
-	for (size_t i = 0; i < 3; i++) {
+	uv_signal_t *signals[] = {&s->term, &s->intr, &s->hup, &s->usr2};
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		uv_signal_init(s->loop, signals[i]);
 		signals[i]->data = s;
 	}
 	uv_signal_start(&s->term, on_term, SIGTERM);
 	uv_signal_start(&s->intr, on_term, SIGINT);
 	uv_signal_start(&s->hup, on_hup, SIGHUP);
+	uv_signal_start(&s->usr2, on_usr2, SIGUSR2);
 }
 
 static int open_socket(struct sidecar *s)
@@ -466,7 +645,8 @@ static int open_socket(struct sidecar *s)
 static void on_walk(uv_handle_t *handle, void *arg)
 {
 	(void)arg;
-	if (!uv_is_closing(handle))
+	/* An async is one of zk.c, which closes it when its thread is done. */
+	if (!uv_is_closing(handle) && handle->type != UV_ASYNC)
 		uv_close(handle, NULL);
 }
 
@@ -474,9 +654,11 @@ static void on_walk(uv_handle_t *handle, void *arg)
 static void done_parts(struct sidecar *s)
 {
 	control_close(&s->control);
+	health_done(&s->health);
 	uv_walk(s->loop, on_walk, NULL);
 	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
 		;
+	policy_done(&s->policy); /* tells who waits for a decision */
 	leaders_done(&s->leaders);
 	registry_done(&s->registry);
 	files_done(&s->files);
@@ -493,8 +675,8 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 	struct changes changes = {.refused = false};
 
 	signal(SIGPIPE, SIG_IGN);
-	/* One thread for what can block: looking up names, closing sessions. */
-	setenv("UV_THREADPOOL_SIZE", "1", 0);
+	/* For what can block: looking up names, the farewell to the server, the end of another session. */
+	setenv("UV_THREADPOOL_SIZE", "3", 0);
 	raise_limits();
 	s.loop = uv_default_loop();
 	problems_init(&s.problems);
@@ -511,6 +693,7 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		buffer_done(&changes.text);
 		set_problems(&s, problems);
 		files_watch(&s.files, config->task_dir, config->version_file);
+		take_over(&s);
 		session_start(&s.session);
 		if (notify_watchdog_ms() > 0)
 			uv_timer_start(&s.watchdog, on_watchdog, 0, (uint64_t)notify_watchdog_ms());
@@ -519,5 +702,10 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		log_info("stopped", LOG_END);
 	}
 	done_parts(&s);
+	/* A thread that looks up a name would be waited for in exit(), for as long as the resolver likes. */
+	if (uv_loop_alive(s.loop)) {
+		fflush(NULL);
+		_exit(code);
+	}
 	return code;
 }

@@ -9,14 +9,17 @@
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/files.h"
+#include "daemon/health.h"
+#include "daemon/keep.h"
 #include "daemon/leaders.h"
 #include "daemon/methods.h"
+#include "daemon/policy.h"
 #include "daemon/registry.h"
 #include "daemon/runs.h"
 #include "daemon/session.h"
 #include "daemon/taskfile.h"
 
-#define SIDECAR_STOP_MS	 1500  /* for the farewell to a server that may be stalled */
+#define SIDECAR_STOP_MS	 1200  /* for the farewell to a server that may be stalled */
 #define SIDECAR_DRAIN_MS 60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
 
 struct sidecar {
@@ -30,14 +33,18 @@ struct sidecar {
 	struct task_files tasks;  /* in force */
 	struct session session;
 	struct registry registry;
+	struct policy policy;
 	struct leaders leaders;
 	struct control control;
 	struct methods methods;
 	struct runs runs;
+	struct health health;
 	struct files files;
-	uv_signal_t term, intr, hup;
+	uv_signal_t term, intr, hup, usr2;
 	uv_timer_t stop_timer, watchdog;
 	bool stopping;
+	struct kept kept; /* as it was written last */
+	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
 	int64_t drain_ms; /* CLOCK_BOOTTIME: the end of what jobs have left */
 };
 

@@ -1,6 +1,7 @@
 #include "daemon/subscriptions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -92,7 +93,7 @@ void subscriptions_task_changed(const struct sidecar *s, struct task *t)
 
 	if (t->watchers == 0)
 		return;
-	bool certain = t->election.state == ELECTION_LEADING ||
+	bool certain = (t->election.state == ELECTION_LEADING && leaders_lease_left(t) > 0) ||
 		       t->election.state == ELECTION_VACANT ||
 		       (t->election.state == ELECTION_FOLLOWING && node->known);
 	int64_t token = node->exists ? node->token : 0;
@@ -119,6 +120,28 @@ void subscriptions_membership(const struct sidecar *s, const char *event, const 
 		pack_kv_str(p, "event", event);
 		pack_now(p);
 		answers_pack_worker(p, s, m, 0);
+		control_end(c, CONTROL_NOTIFICATION);
+	}
+}
+
+void subscriptions_decision(const struct sidecar *s, const struct policy_item *item, bool ended)
+{
+	const char *name = item->record.task;
+	const struct task *t = leaders_find(&s->leaders, name, strlen(name));
+	struct client *next;
+
+	for (struct client *c = s->control.clients; c; c = next) {
+		const struct subscription *sub = c->subscription;
+		next = c->next;
+		if (!sub || !(sub->all || name[0] == '\0' || (t && wants(c, t))))
+			continue;
+		struct pack *p = control_begin(c);
+		rpc_pack_notify(p, "decision");
+		pack_map(p, ANSWERS_DECISION_FIELDS + 3);
+		pack_kv_str(p, "event", ended ? "ended" : "decided");
+		pack_now(p);
+		pack_kv_str(p, "task", name[0] ? name : NULL);
+		answers_pack_decision(p, item);
 		control_end(c, CONTROL_NOTIFICATION);
 	}
 }

@@ -1,9 +1,10 @@
-/* Clients that want to hear of each change of leadership and membership as it happens. */
+/* Clients that want to hear of each change of leadership, membership and policy as it happens. */
 #ifndef ZKLEADER_DAEMON_SUBSCRIPTIONS_H
 #define ZKLEADER_DAEMON_SUBSCRIPTIONS_H
 
 #include "daemon/control.h"
 #include "daemon/leaders.h"
+#include "daemon/policy.h"
 
 struct sidecar;
 
@@ -16,5 +17,7 @@ void subscriptions_task_added(const struct sidecar *s, struct task *t);
 void subscriptions_task_removed(const struct sidecar *s, const struct task *t);
 /* event is "joined" or "left". */
 void subscriptions_membership(const struct sidecar *s, const char *event, const struct member *m);
+/* To those who hear of the item's task, and to all where it is about a whole node. */
+void subscriptions_decision(const struct sidecar *s, const struct policy_item *item, bool ended);
 
 #endif

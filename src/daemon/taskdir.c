@@ -61,6 +61,8 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 struct names {
 	void *tree; /* of tsearch(3); the tasks are borrowed */
 	size_t n;
+	size_t prefix; /* bytes of a path before the name */
+	size_t bytes;  /* of all paths */
 };
 
 static int compare_tasks(const void *a, const void *b)
@@ -82,6 +84,7 @@ static void names_add(struct names *names, struct task_config *const *tasks, siz
 	for (size_t i = 0; i < n; i++) {
 		if (!tsearch(tasks[i], &names->tree, compare_tasks))
 			abort(); /* out of memory, as in base/mem.h */
+		names->bytes += names->prefix + strlen(tasks[i]->name);
 	}
 	names->n += n;
 }
@@ -191,6 +194,18 @@ static bool check_against(const struct names *names, const struct task_file *fil
 			file->n_tasks, names->n, WORKER_TASKS_MAX);
 		fits = false;
 	}
+	size_t bytes = names->bytes;
+	for (size_t i = 0; i < file->n_tasks; i++)
+		bytes += names->prefix + strlen(file->tasks[i]->name);
+	if (fits && bytes > TASKDIR_PATHS_MAX) {
+		problems_add(
+			problems, file->shown, 1,
+			"with its tasks the paths of all leader znodes have %zu bytes, and no "
+			"more than %d are allowed: give the tasks shorter names, or spread them "
+			"over more sidecars",
+			bytes, TASKDIR_PATHS_MAX);
+		fits = false;
+	}
 	return fits;
 }
 
@@ -231,7 +246,7 @@ static bool load_file(const char *path, struct task_file *file, struct names *na
 static void load_files(const struct config *config, char *const *file_names, size_t n,
 		       struct task_files *files, struct problems *problems)
 {
-	struct names names = {NULL, 0};
+	struct names names = {.prefix = files->prefix};
 
 	files->list = mem_calloc(n + 1, sizeof(*files->list));
 	for (size_t i = 0; i < n; i++) {
@@ -259,6 +274,8 @@ size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 	int r = list_folder(config->task_dir, &names, &n);
 
 	task_files_init(ret_files);
+	ret_files->prefix = (config->chroot ? strlen(config->chroot) : 0) +
+			    (config->root ? strlen(config->root) : 0) + strlen("/leaders/");
 	if (r < 0) {
 		ret_files->unreadable = r != -ENOENT && r != -ENOTDIR;
 		problems_add(problems, config->file, config->task_dir_line, "task-dir: \"%s\" %s",
@@ -303,7 +320,9 @@ static void copy_last_good(const struct task_file *last, struct task_file *copy,
 		return;
 	copy->tasks = mem_calloc(last->n_tasks + 1, sizeof(struct task_config *));
 	for (size_t i = 0; i < last->n_tasks && names->n < WORKER_TASKS_MAX; i++) {
-		if (names_find(names, last->tasks[i]))
+		size_t bytes = names->prefix + strlen(last->tasks[i]->name);
+
+		if (names_find(names, last->tasks[i]) || names->bytes + bytes > TASKDIR_PATHS_MAX)
 			continue;
 		copy->tasks[copy->n_tasks] = task_config_copy(last->tasks[i]);
 		names_add(names, &copy->tasks[copy->n_tasks++], 1);
@@ -315,9 +334,10 @@ void taskdir_merge(const struct task_files *previous, const struct task_files *l
 {
 	/* Where the folder cannot be read, every file of before counts as refused. */
 	const struct task_files *files = loaded->unreadable ? previous : loaded;
-	struct names names = {NULL, 0};
+	struct names names = {.prefix = loaded->prefix};
 
 	task_files_init(ret_effective);
+	ret_effective->prefix = loaded->prefix;
 	ret_effective->unreadable = loaded->unreadable;
 	ret_effective->list = mem_calloc(files->n + 1, sizeof(*ret_effective->list));
 	for (size_t i = 0; i < files->n; i++) {

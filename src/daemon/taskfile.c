@@ -9,6 +9,7 @@
 
 /* In the order of enum election_yield and of enum task_on_crash. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
+static const char *const version_policies[] = {"newest", "oldest", NULL};
 static const char *const on_crashes[] = {"skip", "rerun", NULL};
 
 static const struct setting_key keys[] = {
@@ -21,6 +22,9 @@ static const struct setting_key keys[] = {
 	 0, WORKER_RANDOM_INTS - 1, NULL},
 	{"min-version", SETTING_TEXT, NULL, "workers with an older version are no candidates", 0, 0,
 	 NULL},
+	{"version-policy", SETTING_CHOICE, "newest",
+	 "which version is the better one; oldest: the old one, until the last of it is gone", 0, 0,
+	 version_policies},
 	{"tick", SETTING_DURATION, "1m", "what the clock is rounded down to for the tick of a run",
 	 TASK_TICK_MIN_MS, TASK_TICK_MAX_MS, NULL},
 	{"wait", SETTING_DURATION, "10s", "how long a run that is not led here waits for its tick",
@@ -33,6 +37,7 @@ static const struct setting_key keys[] = {
 	{"users", SETTING_LIST, NULL, "local users who may run it, besides root and the like", 0, 0,
 	 NULL},
 	{"history", SETTING_INTEGER, "50", "run records kept", 1, TASK_HISTORY_MAX, NULL},
+	HEALTH_KEYS,
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -58,6 +63,7 @@ void task_config_free(struct task_config *t)
 	free(t->name);
 	free(t->description);
 	free(t->min_version);
+	health_config_done(&t->health);
 	free(t->file);
 	free(t);
 }
@@ -86,6 +92,7 @@ struct task_config *task_config_copy(const struct task_config *t)
 	copy->min_version = copy_text(t->min_version);
 	copy->users = copy_list(t->users, t->n_users);
 	copy->file = mem_strdup(t->file);
+	health_config_copy(&copy->health, &t->health);
 	return copy;
 }
 
@@ -104,9 +111,10 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	}
 	return same_text(a->name, b->name) && same_text(a->description, b->description) &&
 	       a->yield == b->yield && a->rank_position == b->rank_position &&
-	       same_text(a->min_version, b->min_version) && a->tick_ms == b->tick_ms &&
-	       a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
-	       a->hold_max_ms == b->hold_max_ms && a->history == b->history;
+	       same_text(a->min_version, b->min_version) && a->oldest == b->oldest &&
+	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
+	       a->hold_max_ms == b->hold_max_ms && a->history == b->history &&
+	       health_config_equal(&a->health, &b->health);
 }
 
 /* --- one file ------------------------------------------------------------------------------------ */
@@ -116,6 +124,7 @@ struct making {
 	const struct settings *settings;
 	const struct section *section;
 	struct problems *problems;
+	const char *path;
 };
 
 static const struct setting *get(const struct making *m, const char *key)
@@ -185,6 +194,7 @@ static struct task_config *make_task(const struct making *m)
 	t->yield = (enum election_yield)get(m, "yield")->number;
 	t->rank_position = get(m, "rank-position")->n ? (int)get(m, "rank-position")->number : -1;
 	t->min_version = copy_text(settings_text(m->settings, m->section, "min-version"));
+	t->oldest = get(m, "version-policy")->number == 1;
 	t->tick_ms = get(m, "tick")->number;
 	t->wait_ms = get(m, "wait")->number;
 	t->on_crash = (enum task_on_crash)get(m, "on-crash")->number;
@@ -194,6 +204,7 @@ static struct task_config *make_task(const struct making *m)
 	t->history = (int)get(m, "history")->number;
 	t->file = mem_strdup(m->settings->file);
 	t->line = m->section->line;
+	health_config_take(&t->health, m->settings, m->section, m->path);
 	return t;
 }
 
@@ -247,10 +258,11 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < settings.n; i++) {
-		struct making m = {&settings, &settings.sections[i], problems};
+		struct making m = {&settings, &settings.sections[i], problems, path};
 
 		check_users(&m);
 		check_texts(&m);
+		health_config_check(&settings, &settings.sections[i], problems);
 	}
 	check_duplicates(&settings, problems);
 	if (problems->total > total) {
@@ -260,7 +272,8 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 	}
 	tasks = mem_calloc(settings.n + 1, sizeof(struct task_config *));
 	for (size_t i = 0; i < settings.n; i++)
-		tasks[i] = make_task(&(struct making){&settings, &settings.sections[i], problems});
+		tasks[i] = make_task(
+			&(struct making){&settings, &settings.sections[i], problems, path});
 	*ret_n = settings.n;
 	*ret_tasks = tasks;
 	settings_done(&settings);

@@ -12,10 +12,16 @@
 #include "base/worker.h"
 #include "core/election.h"
 #include "daemon/config.h"
+#include "daemon/health_config.h"
 #include "daemon/problem.h"
 #include "daemon/settings.h"
 
-#define TASKDIR_FILES_MAX    1000
+#define TASKDIR_FILES_MAX 1000
+/*
+ * Bytes of the leader nodes' paths. The server cannot read back the end of a session with more than
+ * 1 MiB of them (ZOOKEEPER-4306), nor take that many watches from a client that connects again.
+ */
+#define TASKDIR_PATHS_MAX    (512 * 1024)
 #define TASK_DESCRIPTION_MAX 500 /* bytes */
 #define TASK_USERS_MAX	     32
 #define TASK_USER_NAME_MAX   32
@@ -35,6 +41,7 @@ struct task_config {
 	enum election_yield yield;
 	int rank_position; /* 0..4, -1: a ranking of its own */
 	char *min_version; /* NULL: none */
+	bool oldest;	   /* version-policy: the older version is the better one */
 	int64_t tick_ms;
 	int64_t wait_ms;
 	enum task_on_crash on_crash;
@@ -42,6 +49,7 @@ struct task_config {
 	char **users;
 	size_t n_users;
 	int history;
+	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
 	int line;
 };
@@ -58,6 +66,7 @@ struct task_file {
 struct task_files {
 	struct task_file *list;
 	size_t n;
+	size_t prefix;	 /* bytes of a leader node's path before the task's name */
 	bool unreadable; /* the folder could not be read, though it may well be there */
 };
 

@@ -1,6 +1,7 @@
 #include "daemon/zk.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
@@ -34,6 +35,7 @@ struct item {
 			enum zk_state state;
 			int64_t session;
 			int timeout_ms;
+			uint8_t password[ZK_PASSWORD_SIZE];
 			char server[SERVER_TEXT_MAX];
 			struct sockaddr_storage address;
 		};
@@ -49,6 +51,7 @@ struct request {
 	struct zk_reply reply;
 	void *data;
 	char **names;
+	struct Stat set; /* of the first node that a multi sets */
 	size_t n_ops;
 	zoo_op_result_t results[];
 };
@@ -60,6 +63,7 @@ struct zk {
 	bool abandoned;
 	int64_t session;
 	int timeout_ms;
+	uint8_t password[ZK_PASSWORD_SIZE];
 	char server[SERVER_TEXT_MAX];
 	struct sockaddr_storage address;
 	struct request *outstanding;
@@ -103,6 +107,7 @@ static void on_watcher(zhandle_t *handle, int type, int state, const char *path,
 		if (state == ZOO_CONNECTED_STATE) {
 			item->state = ZK_CONNECTED;
 			item->session = zoo_client_id(handle)->client_id;
+			memcpy(item->password, zoo_client_id(handle)->passwd, ZK_PASSWORD_SIZE);
 			item->timeout_ms = zoo_recv_timeout(handle);
 			const char *server = zoo_get_current_server(handle);
 			if (server)
@@ -158,7 +163,8 @@ static enum zk_code code_of(int rc)
 static void set_stat(struct zk_reply *reply, const struct Stat *stat)
 {
 	if (stat)
-		reply->stat = (struct zk_stat){stat->czxid, stat->ephemeralOwner, stat->version};
+		reply->stat = (struct zk_stat){stat->czxid, stat->mzxid, stat->ephemeralOwner,
+					       stat->version};
 }
 
 static void reply_ready(struct request *r, int rc)
@@ -227,6 +233,8 @@ static void on_multi(int rc, const void *context)
 			break;
 		}
 	}
+	if (rc == ZOK)
+		set_stat(&r->reply, &r->set);
 	reply_ready(r, rc);
 }
 
@@ -279,6 +287,7 @@ static void take_state(struct zk *zk, const struct item *item)
 	if (item->state == ZK_CONNECTED) {
 		zk->session = item->session;
 		zk->timeout_ms = item->timeout_ms;
+		memcpy(zk->password, item->password, sizeof(zk->password));
 		zk->address = item->address;
 		memcpy(zk->server, item->server, sizeof(zk->server));
 	}
@@ -292,7 +301,7 @@ static void take(struct zk *zk, struct item *item)
 		struct request *r = item->request;
 		zk_reply_fn fn = r->fn;
 		r->fn = NULL;
-		if (fn && r->reply.code != ZK_UNKNOWN)
+		if (fn && r->reply.code != ZK_UNKNOWN && r->reply.code != ZK_ABANDONED)
 			zk->handlers.heard(zk->handlers.arg, r->reply.sent_ms);
 		if (fn)
 			fn(r->arg, &r->reply);
@@ -341,8 +350,11 @@ int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *option
 	pthread_mutex_init(&zk->lock, NULL);
 	uv_async_init(loop, &zk->wake, on_wake);
 	zk->wake.data = zk;
-	zk->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms, NULL, zk, 0,
-				     log_line);
+	clientid_t id = {.client_id = options->session};
+	if (options->session)
+		memcpy(id.passwd, options->password, ZK_PASSWORD_SIZE);
+	zk->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms,
+				     options->session ? &id : NULL, zk, 0, log_line);
 	if (!zk->handle) {
 		int error = errno ? -errno : -EINVAL;
 		zk_close(zk, NULL, NULL);
@@ -414,6 +426,11 @@ int64_t zk_session(const struct zk *zk)
 	return zk->session;
 }
 
+const uint8_t *zk_password(const struct zk *zk)
+{
+	return zk->password;
+}
+
 int zk_timeout(const struct zk *zk)
 {
 	return zk->timeout_ms;
@@ -450,6 +467,29 @@ int zk_local_address(const struct zk *zk, char *text, size_t size)
 int zk_set_servers(struct zk *zk, const char *servers)
 {
 	return zoo_set_servers(zk->handle, servers) == ZOK ? 0 : -EINVAL;
+}
+
+/*
+ * The library has no call for this, and tells nobody its socket: it is the one that is connected to the
+ * server. Only shut down, as the library closes it. Should it be another one by now, to that server or
+ * the next, that connection is made anew, no more.
+ */
+void zk_hang_up(struct zk *zk)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!fds)
+		return;
+	while ((entry = readdir(fds))) {
+		struct sockaddr_storage peer = {0};
+		socklen_t len = sizeof(peer);
+		int fd = atoi(entry->d_name);
+		if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+		    memcmp(&peer, &zk->address, sizeof(peer)) == 0)
+			shutdown(fd, SHUT_RDWR);
+	}
+	closedir(fds);
 }
 
 void zk_get(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
@@ -522,6 +562,8 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 		reply_ready(request_new(zk, 0, fn, arg), ZINVALIDSTATE);
 		return;
 	}
+	struct request *r = request_new(zk, n, fn, arg);
+	struct Stat *set = &r->set;
 	for (size_t i = 0; i < n; i++) {
 		const struct zk_op *op = &ops[i];
 		const char *data = op->len > 0 ? op->data : "";
@@ -534,12 +576,12 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 				op->type == ZK_OP_CREATE ? ZOO_PERSISTENT : ZOO_EPHEMERAL, NULL, 0);
 			break;
 		case ZK_OP_SET:
-			zoo_set_op_init(&list[i], op->path, data, (int)op->len, op->version, NULL);
+			zoo_set_op_init(&list[i], op->path, data, (int)op->len, op->version, set);
+			set = NULL;
 			break;
 		case ZK_OP_DELETE: zoo_delete_op_init(&list[i], op->path, op->version); break;
 		}
 	}
-	struct request *r = request_new(zk, n, fn, arg);
 	/*
 	 * The same happens on a handle whose session has expired, of which we may not have heard yet. From
 	 * connected to expired it has to lose the connection and make another, which takes longer than

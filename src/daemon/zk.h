@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <uv.h>
 
-#define ZK_PATH_MAX 1024 /* bytes of a znode's path, with its NUL */
-#define ZK_OPS_MAX  128	 /* operations of one multi */
+#define ZK_PATH_MAX	 1024 /* bytes of a znode's path, with its NUL */
+#define ZK_OPS_MAX	 128  /* operations of one multi */
+#define ZK_PASSWORD_SIZE 16
 
 struct zk;
 
@@ -38,17 +39,18 @@ enum zk_code {
 
 struct zk_stat {
 	int64_t czxid;
+	int64_t mzxid; /* of the transaction that wrote it last */
 	int64_t owner; /* session of an ephemeral, 0 */
 	int32_t version;
 };
 
 struct zk_reply {
 	enum zk_code code;
-	const char *text; /* the library's word for the error */
-	int64_t sent_ms;  /* CLOCK_BOOTTIME just before the request was given to the library */
-	int failed_op;	  /* multi: the index of the operation that did not hold, -1 */
-	struct zk_stat stat;
-	const void *data; /* get: what the node holds */
+	const char *text;    /* the library's word for the error */
+	int64_t sent_ms;     /* CLOCK_BOOTTIME just before the request was given to the library */
+	int failed_op;	     /* multi: the index of the operation that did not hold, -1 */
+	struct zk_stat stat; /* multi: of the first node that it set */
+	const void *data;    /* get: what the node holds */
 	size_t len;
 	char *const *names; /* children */
 	size_t n_names;
@@ -70,6 +72,8 @@ struct zk_options {
 	int timeout_ms;
 	const char *auth_scheme; /* NULL: none; then nodes are created open to all */
 	const char *auth_credential;
+	int64_t session; /* to be taken over with its password; 0: a new one */
+	const uint8_t *password;
 };
 
 struct zk_op {
@@ -99,12 +103,16 @@ void zk_close(struct zk *zk, void (*done)(void *arg), void *arg);
 /* Of the present session; 0 before the first connection. */
 int64_t zk_session(const struct zk *zk);
 int zk_timeout(const struct zk *zk); /* negotiated, ms */
+/* With which another process may take the session over: ZK_PASSWORD_SIZE bytes. */
+const uint8_t *zk_password(const struct zk *zk);
 /* "address:port" of the server that was connected last, "" if none was. */
 const char *zk_server(const struct zk *zk);
 /* The local address of the route to that server; -errno if there is none. */
 int zk_local_address(const struct zk *zk, char *text, size_t size);
 /* Other numeric addresses for the next connections; 0 or -EINVAL. */
 int zk_set_servers(struct zk *zk, const char *servers);
+/* Ends the present connection, if there is one; the library then goes on to the next server. */
+void zk_hang_up(struct zk *zk);
 
 /* Requests. What cannot be sent at all is answered ZK_UNKNOWN or ZK_FAILED, like all later. */
 void zk_get(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg);

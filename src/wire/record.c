@@ -6,141 +6,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "wire/keys.h"
 #include "wire/pack.h"
-#include "wire/reader.h"
 
 #define TIME_MAX_MS INT64_C(253402300799999) /* the end of 9999, the last year of RFC 3339 */
 
-/* What a key of a record holds, and where it goes in the struct. */
-enum kind { KIND_TEXT, KIND_INT, KIND_RANDOM_INTS, KIND_TASKS };
-
-struct key {
-	const char *name;
-	enum kind kind;
-	bool optional;
-	size_t offset;
-	size_t size;			       /* KIND_TEXT: of the array */
-	bool (*is_good)(const char *, size_t); /* KIND_TEXT */
-	int64_t min, max;		       /* KIND_INT */
-	const char *missing;
-	const char *repeated;
-	const char *wrong;
+static const char *const kind_names[POLICY_KINDS] = {
+	[POLICY_PAUSE] = "pause",   [POLICY_PIN] = "pin",     [POLICY_DRAIN] = "drain",
+	[POLICY_RESIGN] = "resign", [POLICY_RERUN] = "rerun",
 };
 
-/* Constant texts, so that an error can be kept and printed without being owned by anybody. */
-#define WHY(key, text) \
-	.missing = key ": missing", .repeated = key ": repeated", .wrong = key ": " text
+/* --- values of a kind of their own --------------------------------------------------------------- */
 
-#define TEXT(type, key, check, text)                                                            \
-	{                                                                                       \
-		.name = #key, .kind = KIND_TEXT, .offset = offsetof(struct type, key),          \
-		.size = sizeof(((struct type *)NULL)->key), .is_good = (check), WHY(#key, text) \
-	}
-#define TIME(type, key)                                                               \
-	{                                                                             \
-		.name = #key, .kind = KIND_INT, .offset = offsetof(struct type, key), \
-		.max = TIME_MAX_MS,                                                   \
-		WHY(#key, "not milliseconds since the epoch, before the year 10000")  \
-	}
-
-#define NOT_ID	    "not a string of 1 to 64 letters, digits and hyphens"
-#define NOT_VERSION "not a string of 1 to 255 printable ASCII characters, no space at its ends"
-#define NOT_HOST    "not a string of 1 to 255 printable ASCII characters"
-#define NOT_IP	    "not a string with an IPv4 or IPv6 address"
-
-static bool is_state(const char *text, size_t len)
+static int parse_random_ints(struct reader *r, void *record)
 {
-	static const char *const states[] = {"running", "ok", "failed", "lost", "claimed"};
-
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (len == strlen(states[i]) && memcmp(text, states[i], len) == 0)
-			return true;
-	return false;
-}
-
-static const struct key worker_keys[] = {
-	TEXT(worker, id, name_is_id, NOT_ID),
-	TEXT(worker, version, name_is_version, NOT_VERSION),
-	TEXT(worker, ip, name_is_ip, NOT_IP),
-	{.name = "random_ints",
-	 .kind = KIND_RANDOM_INTS,
-	 .offset = offsetof(struct worker, random_ints),
-	 WHY("random_ints", "not an array of 5 int32")},
-	TEXT(worker, hostname, name_is_host, NOT_HOST),
-	{.name = "tasks",
-	 .kind = KIND_TASKS,
-	 WHY("tasks", "not an array of at most 10000 task names")},
-	TIME(worker, started_at),
-	{.name = "timeout_ms",
-	 .kind = KIND_INT,
-	 .optional = true,
-	 .offset = offsetof(struct worker, timeout_ms),
-	 .max = INT32_MAX,
-	 WHY("timeout_ms", "not milliseconds from 0 to 2147483647")},
-};
-
-static const struct key leader_keys[] = {
-	TEXT(leader_record, id, name_is_id, NOT_ID),
-	TEXT(leader_record, ip, name_is_ip, NOT_IP),
-	TEXT(leader_record, hostname, name_is_host, NOT_HOST),
-	TEXT(leader_record, version, name_is_version, NOT_VERSION),
-	TIME(leader_record, since),
-};
-
-#define NUMBER(key, is_optional, least, most, text)                                         \
-	{                                                                                   \
-		.name = #key, .kind = KIND_INT, .offset = offsetof(struct run_record, key), \
-		.optional = (is_optional), .min = (least), .max = (most), WHY(#key, text)   \
-	}
-
-static const struct key run_keys[] = {
-	TEXT(run_record, state, is_state, "not one of running, ok, failed, lost, claimed"),
-	TEXT(run_record, id, name_is_id, NOT_ID),
-	TEXT(run_record, hostname, name_is_host, NOT_HOST),
-	{.name = "run",
-	 .kind = KIND_TEXT,
-	 .optional = true,
-	 .offset = offsetof(struct run_record, run),
-	 .size = sizeof(((struct run_record *)NULL)->run),
-	 .is_good = name_is_id,
-	 WHY("run", NOT_ID)},
-	NUMBER(session, true, 1, INT64_MAX, "not a positive integer"),
-	NUMBER(token, false, 1, INT64_MAX, "not a positive integer"),
-	NUMBER(attempt, false, 1, INT32_MAX, "not a positive integer"),
-	TIME(run_record, started_at),
-	NUMBER(ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
-	NUMBER(exit_status, true, 0, 255, "not a number from 0 to 255"),
-};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static int parse_text(struct reader *r, const struct key *key, char *text)
-{
-	struct reader_text t;
-	int e = reader_str(r, &t);
-
-	if (e < 0)
-		return e;
-	if (!key->is_good(t.data, t.len))
-		return -EBADMSG;
-	return reader_text_copy(t, text, key->size);
-}
-
-static int parse_int(struct reader *r, int64_t min, int64_t max, int64_t *ret_value)
-{
-	int64_t value;
-	int e = reader_int(r, &value);
-
-	if (e < 0)
-		return e;
-	if (value < min || value > max)
-		return -EBADMSG;
-	*ret_value = value;
-	return 0;
-}
-
-static int parse_random_ints(struct reader *r, int32_t *ints)
-{
+	int32_t *ints = ((struct worker *)record)->random_ints;
 	size_t n;
 	int e = reader_array(r, &n);
 
@@ -151,7 +31,7 @@ static int parse_random_ints(struct reader *r, int32_t *ints)
 	for (size_t i = 0; i < n; i++) {
 		int64_t value;
 
-		e = parse_int(r, INT32_MIN, INT32_MAX, &value);
+		e = keys_parse_int(r, INT32_MIN, INT32_MAX, &value);
 		if (e < 0)
 			return e;
 		ints[i] = (int32_t)value;
@@ -175,10 +55,47 @@ static int parse_names(struct reader *r, char **names, size_t n, size_t *n_done)
 	return 0;
 }
 
-static int parse_tasks(struct reader *r, struct worker *w)
+/* Also the names before a bad one are passed out: whoever gives the record up frees them with it. */
+static int parse_name_list(struct reader *r, char ***ret_names, size_t *ret_n)
 {
-	size_t n_done = 0;
 	char **names;
+	size_t n;
+	int e = reader_array(r, &n);
+
+	*ret_n = 0;
+	if (e < 0)
+		return e;
+	if (n > WORKER_TASKS_MAX)
+		return -EBADMSG;
+	names = mem_calloc(n, sizeof(names[0]));
+	e = parse_names(r, names, n, ret_n);
+	*ret_names = names;
+	return e;
+}
+
+static int parse_tasks(struct reader *r, void *record)
+{
+	char **names = NULL;
+	size_t n;
+	int e = parse_name_list(r, &names, &n);
+
+	worker_take_tasks(record, names, n);
+	return e;
+}
+
+static int parse_unhealthy(struct reader *r, void *record)
+{
+	char **names = NULL;
+	size_t n;
+	int e = parse_name_list(r, &names, &n);
+
+	worker_take_unhealthy(record, names, n);
+	return e;
+}
+
+static int parse_digests(struct reader *r, void *record)
+{
+	struct worker *w = record;
 	size_t n;
 	int e = reader_array(r, &n);
 
@@ -186,121 +103,147 @@ static int parse_tasks(struct reader *r, struct worker *w)
 		return e;
 	if (n > WORKER_TASKS_MAX)
 		return -EBADMSG;
-	names = mem_calloc(n, sizeof(names[0]));
-	e = parse_names(r, names, n, &n_done);
-	/* Also the names before a bad one: they go with the worker, which the caller gives up. */
-	worker_take_tasks(w, names, n_done);
-	return e;
-}
+	w->digests = mem_calloc(n, sizeof(w->digests[0]));
+	w->n_digests = n;
+	for (size_t i = 0; i < n; i++) {
+		int64_t value;
 
-static int parse_value(struct reader *r, const struct key *key, void *record)
-{
-	void *field = (char *)record + key->offset;
-
-	switch (key->kind) {
-	case KIND_TEXT: return parse_text(r, key, field);
-	case KIND_INT: return parse_int(r, key->min, key->max, field);
-	case KIND_RANDOM_INTS: return parse_random_ints(r, field);
-	case KIND_TASKS: return parse_tasks(r, record);
-	}
-	return -EBADMSG;
-}
-
-/* The index of the next key, n_keys for one that is not known. */
-static int parse_key(struct reader *r, const struct key *keys, size_t n_keys, size_t *ret_index)
-{
-	struct reader_text name;
-	size_t i = 0;
-
-	if (reader_str(r, &name) < 0) {
-		*ret_index = n_keys;
-		return reader_skip(r);
-	}
-	while (i < n_keys && !reader_text_is(name, keys[i].name))
-		i++;
-	*ret_index = i;
-	return 0;
-}
-
-/* The whole data is one map: its reader at the first key, and the number of pairs. */
-static int open_map(const void *data, size_t len, size_t max, struct reader *r, size_t *ret_n,
-		    const char **ret_why)
-{
-	const char *why = NULL;
-	size_t size = 0;
-	int e;
-
-	if (len == 0)
-		why = "the record is empty";
-	else if (len > max)
-		why = "the record is too long";
-	if (why) {
-		*ret_why = why;
-		return -EBADMSG;
-	}
-	reader_init(r, data, len);
-	/* Known to be whole from here on, so what fails later is of the wrong kind and not cut off. */
-	e = reader_measure(data, len, SIZE_MAX, &size);
-	if (e == 0)
-		why = "the record ends too early";
-	else if (e == -EMSGSIZE)
-		why = "the record is nested too deeply";
-	else if (e < 0)
-		why = "the record is not MessagePack";
-	else if (size != len)
-		why = "bytes follow the record";
-	else if (reader_map(r, ret_n) < 0)
-		why = "the record is not a map";
-	if (!why)
-		return 0;
-	*ret_why = why;
-	return -EBADMSG;
-}
-
-static int parse_record(const void *data, size_t len, size_t max, const struct key *keys,
-			size_t n_keys, void *record, const char **ret_why)
-{
-	unsigned seen = 0;
-	struct reader r;
-	size_t n;
-	int e = open_map(data, len, max, &r, &n, ret_why);
-
-	if (e < 0)
-		return e;
-	for (; n > 0; n--) {
-		size_t i;
-
-		if (parse_key(&r, keys, n_keys, &i) < 0 || (i == n_keys && reader_skip(&r) < 0)) {
-			*ret_why = "the record is not MessagePack";
-			return -EBADMSG;
-		}
-		if (i == n_keys)
-			continue;
-		if (seen & 1U << i) {
-			*ret_why = keys[i].repeated;
-			return -EBADMSG;
-		}
-		seen |= 1U << i;
-		if (parse_value(&r, &keys[i], record) < 0) {
-			*ret_why = keys[i].wrong;
-			return -EBADMSG;
-		}
-	}
-	for (size_t i = 0; i < n_keys; i++) {
-		if (!keys[i].optional && !(seen & 1U << i)) {
-			*ret_why = keys[i].missing;
-			return -EBADMSG;
-		}
+		e = keys_parse_int(r, 0, UINT32_MAX, &value);
+		if (e < 0)
+			return e;
+		w->digests[i] = (uint32_t)value;
 	}
 	return 0;
 }
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* --- the tables -------------------------------------------------------------------------------- */
+
+#define NAMED(type, key) .name = #key, .offset = offsetof(struct type, key)
+#define TEXT(type, key, is_optional, check, text)                                                 \
+	{                                                                                         \
+		NAMED(type, key), .kind = KEY_TEXT, .optional = (is_optional),                    \
+				  .size = sizeof(((struct type *)NULL)->key), .is_good = (check), \
+				  KEY_WHY(#key, text)                                             \
+	}
+#define INT(type, key, is_optional, least, most, text)                                        \
+	{                                                                                     \
+		NAMED(type, key), .kind = KEY_INT, .optional = (is_optional), .min = (least), \
+				  .max = (most), KEY_WHY(#key, text)                          \
+	}
+#define TIME(type, key)                       \
+	INT(type, key, false, 0, TIME_MAX_MS, \
+	    "not milliseconds since the epoch, before the year 10000")
+
+#define NOT_ID	     "not a string of 1 to 64 letters, digits and hyphens"
+#define NOT_VERSION  "not a string of 1 to 255 printable ASCII characters, no space at its ends"
+#define NOT_HOST     "not a string of 1 to 255 printable ASCII characters"
+#define NOT_IP	     "not a string with an IPv4 or IPv6 address"
+#define NOT_POSITIVE "not a positive integer"
+#define NOT_NAME     "not the name of a task"
+#define NOT_TEXT     "not a string of at most 200 bytes"
+
+static bool is_state(const char *text, size_t len)
+{
+	static const char *const states[] = {"running", "ok", "failed", "lost", "claimed"};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (len == strlen(states[i]) && memcmp(text, states[i], len) == 0)
+			return true;
+	return false;
+}
+
+static bool is_kind(const char *text, size_t len)
+{
+	enum policy_kind kind;
+
+	return policy_kind_parse(text, len, &kind);
+}
+
+static bool is_reason(const char *text, size_t len)
+{
+	return len <= POLICY_TEXT_MAX && !memchr(text, '\0', len);
+}
+
+static bool is_node(const char *text, size_t len)
+{
+	return len <= WORKER_NODE_MAX && !memchr(text, '\0', len);
+}
+
+static const struct key worker_keys[] = {
+	TEXT(worker, id, false, name_is_id, NOT_ID),
+	TEXT(worker, version, false, name_is_version, NOT_VERSION),
+	TEXT(worker, ip, false, name_is_ip, NOT_IP),
+	{.name = "random_ints",
+	 .kind = KEY_CUSTOM,
+	 .parse = parse_random_ints,
+	 KEY_WHY("random_ints", "not an array of 5 int32")},
+	TEXT(worker, hostname, false, name_is_host, NOT_HOST),
+	{.name = "tasks",
+	 .kind = KEY_CUSTOM,
+	 .parse = parse_tasks,
+	 KEY_WHY("tasks", "not an array of at most 10000 task names")},
+	TIME(worker, started_at),
+	INT(worker, timeout_ms, true, 0, INT32_MAX, "not milliseconds from 0 to 2147483647"),
+	TEXT(worker, node, true, is_node, "not a string of at most 400 bytes"),
+	{NAMED(worker, sick), .kind = KEY_BOOL, .optional = true,
+	 KEY_WHY("sick", "not true or false")},
+	{.name = "unhealthy",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = parse_unhealthy,
+	 KEY_WHY("unhealthy", "not an array of at most 10000 task names")},
+	INT(worker, scheme, true, 0, INT32_MAX, "not a number from 0 to 2147483647"),
+	{.name = "digests",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = parse_digests,
+	 KEY_WHY("digests", "not an array of at most 10000 numbers of 32 bits")},
+};
+
+static const struct key leader_keys[] = {
+	TEXT(leader_record, id, false, name_is_id, NOT_ID),
+	TEXT(leader_record, ip, false, name_is_ip, NOT_IP),
+	TEXT(leader_record, hostname, false, name_is_host, NOT_HOST),
+	TEXT(leader_record, version, false, name_is_version, NOT_VERSION),
+	TIME(leader_record, since),
+};
+
+static const struct key run_keys[] = {
+	TEXT(run_record, state, false, is_state, "not one of running, ok, failed, lost, claimed"),
+	TEXT(run_record, id, false, name_is_id, NOT_ID),
+	TEXT(run_record, hostname, false, name_is_host, NOT_HOST),
+	TEXT(run_record, run, true, name_is_id, NOT_ID),
+	INT(run_record, session, true, 1, INT64_MAX, NOT_POSITIVE),
+	INT(run_record, token, false, 1, INT64_MAX, NOT_POSITIVE),
+	INT(run_record, attempt, false, 1, INT32_MAX, NOT_POSITIVE),
+	TIME(run_record, started_at),
+	INT(run_record, ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
+	INT(run_record, exit_status, true, 0, 255, "not a number from 0 to 255"),
+};
+
+static const struct key policy_keys[] = {
+	TEXT(policy_record, kind, false, is_kind, "not one of pause, pin, drain, resign"),
+	TEXT(policy_record, task, true, name_is_task, NOT_NAME),
+	TEXT(policy_record, node, true, is_node, "not a string of at most 400 bytes"),
+	TEXT(policy_record, version, true, name_is_version, NOT_VERSION),
+	TEXT(policy_record, reason, true, is_reason, NOT_TEXT),
+	TEXT(policy_record, by, false, is_reason, NOT_TEXT),
+	TEXT(policy_record, host, false, name_is_host, NOT_HOST),
+	TIME(policy_record, since),
+	INT(policy_record, until, true, 0, TIME_MAX_MS,
+	    "not milliseconds since the epoch, before the year 10000"),
+};
+
+/* --- reading ----------------------------------------------------------------------------------- */
 
 int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
 			const char **ret_why)
 {
 	struct worker *w = worker_new();
-	int e = parse_record(data, len, RECORD_WORKER_MAX, worker_keys, COUNT(worker_keys), w,
-			     ret_why);
+	int e = keys_parse(data, len, RECORD_WORKER_MAX, worker_keys, COUNT(worker_keys), w,
+			   ret_why);
 
 	if (e < 0) {
 		worker_free(w);
@@ -314,8 +257,8 @@ int record_parse_leader(const void *data, size_t len, struct leader_record *ret_
 			const char **ret_why)
 {
 	struct leader_record l = {0};
-	int e = parse_record(data, len, RECORD_LEADER_MAX, leader_keys, COUNT(leader_keys), &l,
-			     ret_why);
+	int e = keys_parse(data, len, RECORD_LEADER_MAX, leader_keys, COUNT(leader_keys), &l,
+			   ret_why);
 
 	if (e < 0)
 		return e;
@@ -326,13 +269,43 @@ int record_parse_leader(const void *data, size_t len, struct leader_record *ret_
 int record_parse_run(const void *data, size_t len, struct run_record *ret_run, const char **ret_why)
 {
 	struct run_record r = {.exit_status = -1};
-	int e = parse_record(data, len, RECORD_RUN_MAX, run_keys, COUNT(run_keys), &r, ret_why);
+	int e = keys_parse(data, len, RECORD_RUN_MAX, run_keys, COUNT(run_keys), &r, ret_why);
 
 	if (e < 0)
 		return e;
 	*ret_run = r;
 	return 0;
 }
+
+/* Which of task, node and version a record of this kind is about. */
+static bool policy_fits(const struct policy_record *p)
+{
+	enum policy_kind kind;
+	bool known = policy_kind_parse(p->kind, strlen(p->kind), &kind);
+	bool of_node = kind == POLICY_DRAIN || kind == POLICY_RESIGN || kind == POLICY_RERUN;
+
+	return known && (p->task[0] != '\0') == (kind != POLICY_DRAIN) &&
+	       (p->node[0] != '\0') == of_node && (p->version[0] != '\0') == (kind == POLICY_PIN);
+}
+
+int record_parse_policy(const void *data, size_t len, struct policy_record *ret_policy,
+			const char **ret_why)
+{
+	struct policy_record p = {.since = 0};
+	int e = keys_parse(data, len, RECORD_POLICY_MAX, policy_keys, COUNT(policy_keys), &p,
+			   ret_why);
+
+	if (e < 0)
+		return e;
+	if (!policy_fits(&p)) {
+		*ret_why = "kind: task, node or version do not fit it";
+		return -EBADMSG;
+	}
+	*ret_policy = p;
+	return 0;
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
 
 /* Takes back what was appended since `before`, if it is not to be. */
 static int finish(struct pack *p, size_t before, size_t max)
@@ -343,13 +316,35 @@ static int finish(struct pack *p, size_t before, size_t max)
 	return -ENOBUFS;
 }
 
+static void pack_names(struct pack *p, const char *key, char *const *names, size_t n)
+{
+	pack_str(p, key);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_str(p, names[i]);
+}
+
+/* Seven that every record has, and those that say something. */
+static size_t worker_pairs(const struct worker *w)
+{
+	size_t n = 7;
+
+	n += w->timeout_ms > 0;
+	n += w->node[0] != '\0';
+	n += w->sick;
+	n += w->n_unhealthy > 0;
+	n += w->scheme > 0;
+	n += w->n_digests > 0;
+	return n;
+}
+
 int record_pack_worker(struct buffer *out, const struct worker *w)
 {
 	size_t before = out->len;
 	struct pack p;
 
 	pack_init(&p, out);
-	pack_map(&p, w->timeout_ms > 0 ? 8 : 7);
+	pack_map(&p, worker_pairs(w));
 	pack_kv_str(&p, "id", w->id);
 	pack_kv_str(&p, "version", w->version);
 	pack_kv_str(&p, "ip", w->ip);
@@ -358,13 +353,24 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
 		pack_int(&p, w->random_ints[i]);
 	pack_kv_str(&p, "hostname", w->hostname);
-	pack_str(&p, "tasks");
-	pack_array(&p, w->n_tasks);
-	for (size_t i = 0; i < w->n_tasks; i++)
-		pack_str(&p, w->tasks[i]);
+	pack_names(&p, "tasks", w->tasks, w->n_tasks);
 	pack_kv_int(&p, "started_at", w->started_at);
 	if (w->timeout_ms > 0)
 		pack_kv_int(&p, "timeout_ms", w->timeout_ms);
+	if (w->node[0])
+		pack_kv_str(&p, "node", w->node);
+	if (w->sick)
+		pack_kv_bool(&p, "sick", true);
+	if (w->n_unhealthy > 0)
+		pack_names(&p, "unhealthy", w->unhealthy, w->n_unhealthy);
+	if (w->scheme > 0)
+		pack_kv_int(&p, "scheme", w->scheme);
+	if (w->n_digests > 0) {
+		pack_str(&p, "digests");
+		pack_array(&p, w->n_digests);
+		for (size_t i = 0; i < w->n_digests; i++)
+			pack_uint(&p, w->digests[i]);
+	}
 	return finish(&p, before, RECORD_WORKER_MAX);
 }
 
@@ -409,4 +415,49 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	if (r->exit_status >= 0)
 		pack_kv_int(&p, "exit_status", r->exit_status);
 	return finish(&p, before, RECORD_RUN_MAX);
+}
+
+int record_pack_policy(struct buffer *out, const struct policy_record *r)
+{
+	size_t before = out->len, n = 4;
+	struct pack p;
+
+	n += r->task[0] != '\0';
+	n += r->node[0] != '\0';
+	n += r->version[0] != '\0';
+	n += r->reason[0] != '\0';
+	n += r->until > 0;
+	pack_init(&p, out);
+	pack_map(&p, n);
+	pack_kv_str(&p, "kind", r->kind);
+	pack_kv_str(&p, "by", r->by);
+	pack_kv_str(&p, "host", r->host);
+	pack_kv_int(&p, "since", r->since);
+	if (r->task[0])
+		pack_kv_str(&p, "task", r->task);
+	if (r->node[0])
+		pack_kv_str(&p, "node", r->node);
+	if (r->version[0])
+		pack_kv_str(&p, "version", r->version);
+	if (r->reason[0])
+		pack_kv_str(&p, "reason", r->reason);
+	if (r->until > 0)
+		pack_kv_int(&p, "until", r->until);
+	return finish(&p, before, RECORD_POLICY_MAX);
+}
+
+bool policy_kind_parse(const char *text, size_t len, enum policy_kind *ret_kind)
+{
+	for (size_t i = 0; i < POLICY_KINDS; i++) {
+		if (len == strlen(kind_names[i]) && memcmp(text, kind_names[i], len) == 0) {
+			*ret_kind = (enum policy_kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *policy_kind_name(enum policy_kind kind)
+{
+	return kind_names[kind];
 }

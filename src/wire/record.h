@@ -2,6 +2,7 @@
 #ifndef ZKLEADER_WIRE_RECORD_H
 #define ZKLEADER_WIRE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@
 #define RECORD_WORKER_MAX (1000 * 1024) /* bytes; under the server's default jute.maxbuffer */
 #define RECORD_LEADER_MAX 4096
 #define RECORD_RUN_MAX	  4096
+#define RECORD_POLICY_MAX 4096
 
 struct leader_record {
 	char id[NAME_ID_MAX + 1];
@@ -35,10 +37,39 @@ struct run_record {
 	int64_t exit_status; /* -1: none yet */
 };
 
+enum policy_kind {
+	POLICY_PAUSE,  /* task: nobody in the fleet leads it */
+	POLICY_PIN,    /* task, version: only workers with that version are candidates */
+	POLICY_DRAIN,  /* node: its workers are candidates for nothing */
+	POLICY_RESIGN, /* task, node: its workers lead it only while nobody else can */
+	POLICY_RERUN, /* task, node: it stands by for a lost run; others lead it only if it cannot */
+	POLICY_KINDS
+};
+
+#define POLICY_KIND_MAX 6
+#define POLICY_TEXT_MAX 200 /* bytes of a reason, and of a user's name */
+
+/* What an operator has decided: a node under ROOT/policy, which never changes once made. */
+struct policy_record {
+	char kind[POLICY_KIND_MAX + 1];
+	char task[NAME_TASK_MAX + 1]; /* "" where the kind has none; likewise the next two */
+	char node[WORKER_NODE_MAX + 1];
+	char version[NAME_VERSION_MAX + 1];
+	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
+	char by[POLICY_TEXT_MAX + 1];	  /* the user */
+	char host[NAME_HOST_MAX + 1];	  /* at which */
+	int64_t since;			  /* ms since the epoch */
+	int64_t until;			  /* 0: until it is taken back */
+};
+
+bool policy_kind_parse(const char *text, size_t len, enum policy_kind *ret_kind);
+const char *policy_kind_name(enum policy_kind kind);
+
 /* Each appends to out; 0 or -ENOBUFS. */
 int record_pack_worker(struct buffer *out, const struct worker *w);
 int record_pack_leader(struct buffer *out, const struct leader_record *l);
 int record_pack_run(struct buffer *out, const struct run_record *r);
+int record_pack_policy(struct buffer *out, const struct policy_record *r);
 
 /*
  * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one makes
@@ -51,5 +82,7 @@ int record_parse_leader(const void *data, size_t len, struct leader_record *ret_
 			const char **ret_why);
 int record_parse_run(const void *data, size_t len, struct run_record *ret_run,
 		     const char **ret_why);
+int record_parse_policy(const void *data, size_t len, struct policy_record *ret_policy,
+			const char **ret_why);
 
 #endif

@@ -18,8 +18,10 @@ from harness.server import Tree  # noqa: E402
 def ensemble(folder):
     """Three servers on loopback."""
     made = Ensemble(folder / "ensemble")
-    yield made.start()
-    made.close()
+    try:
+        yield made.start()
+    finally:
+        made.close()
 
 
 @pytest.fixture
@@ -29,13 +31,14 @@ def parted(folder):
     why = Network.why_not()
     if why:
         pytest.skip(why)
-    network = Network()
-    made = Ensemble(folder / "ensemble", network, sync_limit=50)
-    made.network = network
+    network, made = Network(), None
     try:
+        made = Ensemble(folder / "ensemble", network, sync_limit=50)
+        made.network = network
         yield made.start()
     finally:
-        made.close()
+        if made:
+            made.close()
         network.close()
 
 

@@ -100,7 +100,7 @@ FUZZ void fake_send(struct buffer *b)
 /* One piece: a kind, two bytes of length, and that many bytes. */
 FUZZ void fake_act(void)
 {
-	static const char *const methods[] = {"leadership", "membership", "check"};
+	static const char *const methods[] = {"leadership", "membership", "decision", "check"};
 	const uint8_t *piece;
 	uint8_t kind = feed_byte(&fake.feed);
 	size_t len = feed_bytes(&fake.feed, (size_t)feed_number(&fake.feed, 2), &piece);
@@ -121,7 +121,7 @@ FUZZ void fake_act(void)
 		pack_uint(&p, fake.msgid);
 		fake.asked = false;
 		break;
-	case 3: rpc_pack_notify(&p, methods[(kind >> 3) % 3]); break;
+	case 3: rpc_pack_notify(&p, methods[(kind >> 3) % 4]); break;
 	case 4: fake_hang_up(); return;
 	case 5: return; /* just silence */
 	default: break; /* the bytes alone */

@@ -39,6 +39,7 @@ static void check_config(const struct config *c, int lines)
 	FUZZ_CHECK(!c->auth_file == !c->auth_scheme && !c->auth_file == !c->auth_credential);
 	FUZZ_CHECK(c->yield_delay_ms >= 0 && c->yield_delay_ms <= CONFIG_YIELD_MAX_MS);
 	FUZZ_CHECK(c->tick_guard_ms >= 0 && c->tick_guard_ms < CONFIG_GUARD_LIMIT_MS);
+	check_health(&c->health);
 	FUZZ_CHECK(c->log_level <= LOG_DEBUG && c->log_format <= LOG_JSON);
 }
 

@@ -258,6 +258,15 @@ static void answer(struct world *w, const struct delivery *d)
 	give(w, &event);
 }
 
+/* What the fleet says of the node's owner: sometimes it has not been read yet who that is. */
+static void take_owner(const struct world *w, struct election_event *event)
+{
+	if (w->owner < OTHER)
+		return;
+	event->owner_unsure = w->zxid % 4 == 3;
+	event->owner_ms = event->owner_unsure ? 0 : 4000;
+}
+
 static void deliver(struct world *w)
 {
 	struct delivery d;
@@ -272,7 +281,7 @@ static void deliver(struct world *w)
 	if (d.is_watch) {
 		w->client_watch = false;
 		event.watch = d.watch;
-		event.owner_ms = w->owner >= OTHER ? 4000 : 0;
+		take_owner(w, &event);
 		give(w, &event);
 	} else {
 		answer(w, &d);
@@ -414,7 +423,8 @@ static void tell(struct world *w, struct feed *f, uint8_t op)
 	switch (op) {
 	case 0:
 		event.view = take_view(f, w->now.boot_ms);
-		event.owner_ms = w->exists && w->owner >= OTHER ? 4000 : 0;
+		if (w->exists)
+			take_owner(w, &event);
 		break;
 	case 1:
 		event.type = ELECTION_INTEREST;
@@ -556,7 +566,10 @@ static void take_rest(struct feed *f, struct election_event *event)
 	case ELECTION_DEADLINE:
 	case ELECTION_EVENTS: break;
 	}
-	event->owner_ms = (feed_byte(f) & 3) * 2000;
+	uint8_t owner = feed_byte(f);
+
+	event->owner_ms = (owner & 3) * 2000;
+	event->owner_unsure = (owner & 4) != 0;
 }
 
 static void run_anything(struct feed *f)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/health_config.h"
 #include "daemon/problem.h"
 #include "daemon/textfile.h"
 
@@ -64,6 +65,17 @@ FUZZ void check_problems(const struct problems *p, int result, int lines)
 		FUZZ_CHECK(fuzz_is_line(problem->message, strlen(problem->message)));
 		FUZZ_CHECK(fuzz_is_line(problem->file, strlen(problem->file)));
 	}
+}
+
+FUZZ void check_health(const struct health_config *h)
+{
+	FUZZ_CHECK(!h->command ||
+		   (h->command[0] != '\0' && strlen(h->command) <= HEALTH_COMMAND_MAX));
+	FUZZ_CHECK(!h->file || h->file[0] == '/');
+	FUZZ_CHECK(h->interval_ms >= HEALTH_INTERVAL_MIN_MS && h->interval_ms <= DURATION_MAX_MS);
+	FUZZ_CHECK(h->timeout_ms >= HEALTH_TIMEOUT_MIN_MS && h->timeout_ms <= DURATION_MAX_MS);
+	FUZZ_CHECK(h->fall >= 1 && h->fall <= HEALTH_TIMES_MAX);
+	FUZZ_CHECK(h->rise >= 1 && h->rise <= HEALTH_TIMES_MAX);
 }
 
 #endif

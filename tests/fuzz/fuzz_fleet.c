@@ -3,13 +3,15 @@
  * they learned of them and whoever came and went meanwhile, though the order of versions is not
  * transitive.
  *
- * The input is a story of one byte commands and texts, see make_workers(); the same workers are then
- * put into fleets in several orders.
+ * The input is a contest and workers, each a few bytes and a text; the same workers are then put into
+ * fleets in several orders. Who is a candidate and who is the best is said once more here.
  */
 #include "fuzz.h"
 
 #include "base/mem.h"
 #include "core/fleet.h"
+#include "core/rank.h"
+#include "core/version.h"
 
 #define WORKERS_MAX 8
 #define ORDERS	    3
@@ -19,8 +21,10 @@ struct draft {
 	char version[NAME_VERSION_MAX + 1];
 	int32_t ints[WORKER_RANDOM_INTS];
 	const char *ip;
-	bool drained;
-	uint8_t lists; /* bit i: task i */
+	bool drained, sick;
+	uint8_t resigned; /* bit i: task i; likewise the next two */
+	uint8_t unhealthy;
+	uint8_t lists;
 };
 
 static const char *const tasks[] = {"daily", "report"};
@@ -42,7 +46,10 @@ static void make_worker(struct feed *f, size_t i, struct draft *d)
 	free(version);
 	d->lists = (kind & 3) ? kind & 3 : 3;
 	d->ip = addresses[(kind >> 3 & 7) % N_ADDRESSES];
-	d->drained = kind >> 6 == 3;
+	d->drained = kind >> 6 == 3 && !(kind & 4);
+	d->sick = kind >> 6 == 3 && kind & 4;
+	d->resigned = kind >> 6 == 2 && !(kind & 4) ? kind & 3 : 0;
+	d->unhealthy = kind >> 6 == 2 && kind & 4 ? kind & 3 : 0;
 	/* Often alike, so that address and id have to decide. */
 	for (size_t j = 0; j < WORKER_RANDOM_INTS; j++)
 		d->ints[j] = kind & 64 ? (int32_t)(kind ^ j) : 7;
@@ -51,12 +58,18 @@ static void make_worker(struct feed *f, size_t i, struct draft *d)
 static struct worker *make(const struct draft *d)
 {
 	struct worker *w = worker_new();
+	char **unhealthy = mem_calloc(N_TASKS, sizeof(unhealthy[0]));
 	const char *names[N_TASKS];
-	size_t n = 0;
+	size_t n = 0, n_unhealthy = 0;
 
-	for (size_t i = 0; i < N_TASKS; i++)
+	for (size_t i = 0; i < N_TASKS; i++) {
 		if (d->lists >> i & 1)
 			names[n++] = tasks[i];
+		if (d->unhealthy >> i & 1)
+			unhealthy[n_unhealthy++] = mem_strdup(tasks[i]);
+	}
+	worker_take_unhealthy(w, unhealthy, n_unhealthy);
+	w->sick = d->sick;
 	strcpy(w->id, d->id);
 	strcpy(w->version, d->version);
 	strcpy(w->ip, d->ip);
@@ -71,6 +84,20 @@ static void add(struct fleet *f, const struct draft *d)
 
 	FUZZ_CHECK(m);
 	m->drained = d->drained;
+}
+
+/* What has been decided is set anew whenever the members or the tasks are others. */
+static void decide(struct fleet *f, const struct draft *drafts, size_t n)
+{
+	fleet_clear_decisions(f);
+	for (size_t i = 0; i < n; i++) {
+		struct member *m = fleet_find(f, drafts[i].id);
+
+		m->drained = drafts[i].drained;
+		for (size_t t = 0; t < N_TASKS; t++)
+			if (drafts[i].resigned >> t & 1)
+				fleet_resign(f, m, t);
+	}
 }
 
 /*
@@ -104,7 +131,86 @@ static void learn(struct fleet *f, const struct draft *drafts, size_t n, uint32_
 	}
 	fleet_set_tasks(f, tasks, N_TASKS);
 	FUZZ_CHECK(f->n_members == n);
+	/* Something else may have been decided before. */
+	for (size_t i = 0; churn && i < n; i++)
+		fleet_resign(f, fleet_find(f, drafts[i].id), i % N_TASKS);
+	decide(f, drafts, n);
 }
+
+/* --- who is the best, said once more ------------------------------------------------------------ */
+
+static bool is_fit(const struct draft *d, const struct contest *c, size_t index)
+{
+	return d->lists >> index & 1 && !d->drained && !d->sick && !(d->unhealthy >> index & 1) &&
+	       (!c->min_version || version_compare(d->version, c->min_version) >= 0) &&
+	       (!c->pinned || version_compare(d->version, c->pinned) == 0);
+}
+
+/* Bit i: draft i is a candidate. Who has resigned is one only where all have. */
+static unsigned candidates_of(const struct draft *drafts, size_t n, const struct contest *c,
+			      size_t index)
+{
+	unsigned fit = 0, willing = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_fit(&drafts[i], c, index))
+			continue;
+		fit |= 1U << i;
+		willing |= (drafts[i].resigned >> index & 1) ? 0 : 1U << i;
+	}
+	return willing ? willing : fit;
+}
+
+/* The candidate whose version string comes first after this one by strcmp, SIZE_MAX if none does. */
+static size_t next_version(const struct draft *drafts, size_t n, unsigned candidates,
+			   const char *after)
+{
+	size_t next = SIZE_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if (candidates >> i & 1 && (!after || strcmp(drafts[i].version, after) > 0) &&
+		    (next == SIZE_MAX || strcmp(drafts[i].version, drafts[next].version) < 0))
+			next = i;
+	return next;
+}
+
+static int64_t rank_of(const struct draft *d, const struct contest *c)
+{
+	return c->rank_position >= 0 ? d->ints[c->rank_position]
+				     : (int64_t)rank_score(rank_key(d->ints), c->task);
+}
+
+static bool beats(const struct draft *a, const struct draft *b, const struct contest *c)
+{
+	int ip = rank_compare_ip(a->ip, b->ip);
+
+	if (rank_of(a, c) != rank_of(b, c))
+		return rank_of(a, c) > rank_of(b, c);
+	return ip ? ip > 0 : strcmp(a->id, b->id) > 0;
+}
+
+/* The id of the best, NULL if there is none. */
+static const char *best_of(const struct draft *drafts, size_t n, const struct contest *c,
+			   unsigned candidates)
+{
+	size_t i = next_version(drafts, n, candidates, NULL);
+	const char *newest = i == SIZE_MAX ? NULL : drafts[i].version;
+	const struct draft *best = NULL;
+
+	for (; i != SIZE_MAX; i = next_version(drafts, n, candidates, drafts[i].version)) {
+		int order = version_compare(drafts[i].version, newest);
+
+		if (c->oldest ? order < 0 : order > 0)
+			newest = drafts[i].version;
+	}
+	for (i = 0; i < n; i++)
+		if (candidates >> i & 1 && version_compare(drafts[i].version, newest) == 0 &&
+		    (!best || beats(&drafts[i], best, c)))
+			best = &drafts[i];
+	return best ? best->id : NULL;
+}
+
+/* --- what the fleets say ------------------------------------------------------------------------ */
 
 /* What a fleet says about a contest. */
 struct opinion {
@@ -144,6 +250,25 @@ static void check_alone(const struct opinion *o)
 		else
 			FUZZ_CHECK(s->place == SIZE_MAX);
 		FUZZ_CHECK(s->place != 0 || !s->best_is_newer);
+	}
+}
+
+/* And it agrees with what is said here. */
+static void check_said(const struct opinion *o, const struct fleet *f, const struct draft *drafts,
+		       size_t n, const struct contest *c, size_t index)
+{
+	unsigned candidates = candidates_of(drafts, n, c, index);
+	const char *best = best_of(drafts, n, c, candidates);
+
+	FUZZ_CHECK(o->n == n);
+	for (size_t i = 0; i < o->n; i++) {
+		const char *id = o->ranking[i].member->worker->id;
+		bool candidate = candidates >> (id[0] - 'a') & 1;
+
+		FUZZ_CHECK(o->ranking[i].candidate == candidate);
+		FUZZ_CHECK(fleet_why(f, c, index, id) ==
+			   (candidate ? WHY_BEST : o->ranking[i].why));
+		FUZZ_CHECK((o->standings[i].place == 0) == (best && strcmp(id, best) == 0));
 	}
 }
 
@@ -187,11 +312,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		learn(&fleets[i], drafts, n, i == 0 ? 0 : seed + (uint32_t)i * 7919, i % 2 == 1);
 	struct contest c = {.task = tasks[kind >> 7],
 			    .min_version = kind & 1 ? minimum : NULL,
-			    .rank_position = kind & 2 ? (int)(kind >> 2) % 5 : -1};
+			    .rank_position = kind & 2 ? (int)(kind >> 2) % 5 : -1,
+			    .oldest = seed >> 15,
+			    .pinned = seed >> 14 & 1 ? minimum : NULL};
 	struct opinion first = {.only = SIZE_MAX};
 
 	ask(&fleets[0], &c, kind >> 7, &first);
 	check_alone(&first);
+	check_said(&first, &fleets[0], drafts, n, &c, kind >> 7);
 	for (size_t i = 1; i < ORDERS; i++) {
 		struct opinion other = {.only = n > 0 ? seed % n : 0};
 

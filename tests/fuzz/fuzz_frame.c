@@ -226,6 +226,12 @@ static void check_getters(const uint8_t *data, size_t size)
 	(void)rpc_parse(data, size, &m);
 }
 
+/* msgpack-c adds the type to the length of an ext, and takes the sum of 2^32 for none: a fault of its own. */
+static bool ends_in_the_biggest_ext(const uint8_t *data, size_t size)
+{
+	return size >= 5 && memcmp(data + size - 5, "\xc9\xff\xff\xff\xff", 5) == 0;
+}
+
 static void compare(const uint8_t *data, size_t size)
 {
 	msgpack_unpack_return theirs;
@@ -249,7 +255,8 @@ static void compare(const uint8_t *data, size_t size)
 		check_value(&(struct reader){data, data + len}, &unpacked.data);
 		check_rpc(data, len, &unpacked.data);
 	} else if (ours == 0) {
-		FUZZ_CHECK(theirs == MSGPACK_UNPACK_CONTINUE);
+		FUZZ_CHECK(theirs == MSGPACK_UNPACK_CONTINUE ||
+			   ends_in_the_biggest_ext(data, size));
 	} else {
 		FUZZ_CHECK(ours == -EBADMSG && theirs == MSGPACK_UNPACK_PARSE_ERROR);
 	}

@@ -1,4 +1,4 @@
-/* Records of workers, leaders and runs: what a znode may hold. Each input is tried as each. */
+/* Records of workers, leaders, runs and policies: what a znode may hold. Each input is tried as each. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -14,6 +14,23 @@ static bool is_terminated(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
+static void check_names(char *const *names, size_t n)
+{
+	FUZZ_CHECK(n <= WORKER_TASKS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		FUZZ_CHECK(name_is_task(names[i], strlen(names[i])));
+		FUZZ_CHECK(i == 0 || strcmp(names[i - 1], names[i]) < 0);
+	}
+}
+
+static bool same_names(char *const *a, size_t n_a, char *const *b, size_t n_b)
+{
+	for (size_t i = 0; i < n_a && n_a == n_b; i++)
+		if (strcmp(a[i], b[i]) != 0)
+			return false;
+	return n_a == n_b;
+}
+
 static void check_worker(const struct worker *w)
 {
 	FUZZ_CHECK(is_terminated(w->id, sizeof(w->id)) && name_is_id(w->id, strlen(w->id)));
@@ -24,23 +41,28 @@ static void check_worker(const struct worker *w)
 		   name_is_host(w->hostname, strlen(w->hostname)));
 	FUZZ_CHECK(w->started_at >= 0 && w->started_at <= TIME_MAX_MS);
 	FUZZ_CHECK(w->timeout_ms >= 0 && w->timeout_ms <= INT32_MAX);
-	FUZZ_CHECK(w->n_tasks <= WORKER_TASKS_MAX);
-	for (size_t i = 0; i < w->n_tasks; i++) {
-		FUZZ_CHECK(name_is_task(w->tasks[i], strlen(w->tasks[i])));
-		FUZZ_CHECK(i == 0 || strcmp(w->tasks[i - 1], w->tasks[i]) < 0);
-	}
+	FUZZ_CHECK(is_terminated(w->node, sizeof(w->node)));
+	FUZZ_CHECK(w->scheme >= 0 && w->scheme <= INT32_MAX);
+	FUZZ_CHECK(w->n_digests <= WORKER_TASKS_MAX);
+	check_names(w->tasks, w->n_tasks);
+	check_names(w->unhealthy, w->n_unhealthy);
+	for (size_t i = 0; i < w->n_unhealthy; i++)
+		FUZZ_CHECK(worker_is_unhealthy(w, w->unhealthy[i]));
+	FUZZ_CHECK(worker_is_unhealthy(w, "") == w->sick);
 }
 
 static bool same_worker(const struct worker *a, const struct worker *b)
 {
-	for (size_t i = 0; i < a->n_tasks && a->n_tasks == b->n_tasks; i++)
-		if (strcmp(a->tasks[i], b->tasks[i]) != 0)
-			return false;
 	return strcmp(a->id, b->id) == 0 && strcmp(a->version, b->version) == 0 &&
 	       strcmp(a->ip, b->ip) == 0 && strcmp(a->hostname, b->hostname) == 0 &&
 	       memcmp(a->random_ints, b->random_ints, sizeof(a->random_ints)) == 0 &&
 	       a->started_at == b->started_at && a->timeout_ms == b->timeout_ms &&
-	       a->n_tasks == b->n_tasks;
+	       strcmp(a->node, b->node) == 0 && a->sick == b->sick && a->scheme == b->scheme &&
+	       same_names(a->tasks, a->n_tasks, b->tasks, b->n_tasks) &&
+	       same_names(a->unhealthy, a->n_unhealthy, b->unhealthy, b->n_unhealthy) &&
+	       a->n_digests == b->n_digests &&
+	       (a->n_digests == 0 ||
+		memcmp(a->digests, b->digests, a->n_digests * sizeof(a->digests[0])) == 0);
 }
 
 static void check_refusal(int e, const char *why)
@@ -52,7 +74,7 @@ static void check_refusal(int e, const char *why)
 /* The record with its first pair once more, if that is one that counts: true, and the bytes in out. */
 static bool repeat_first(const uint8_t *data, size_t size, struct buffer *out)
 {
-	static const char *const names[] = {"id", "version", "ip", "hostname"};
+	static const char *const names[] = {"id", "kind", "hostname", "host"};
 	struct reader r, pair;
 	struct reader_text key;
 	struct pack p;
@@ -78,6 +100,7 @@ static void check_repeated(const uint8_t *data, size_t size)
 {
 	struct leader_record l;
 	struct worker *w = NULL;
+	struct policy_record p;
 	struct run_record r;
 	struct buffer out;
 	const char *why;
@@ -87,6 +110,7 @@ static void check_repeated(const uint8_t *data, size_t size)
 		FUZZ_CHECK(record_parse_run(out.data, out.len, &r, &why) == -EBADMSG);
 		FUZZ_CHECK(record_parse_worker(out.data, out.len, &w, &why) == -EBADMSG);
 		FUZZ_CHECK(record_parse_leader(out.data, out.len, &l, &why) == -EBADMSG);
+		FUZZ_CHECK(record_parse_policy(out.data, out.len, &p, &why) == -EBADMSG);
 	}
 	buffer_done(&out);
 }
@@ -201,8 +225,66 @@ static void try_run(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void check_policy(const struct policy_record *p)
+{
+	enum policy_kind kind = POLICY_KINDS;
+
+	FUZZ_CHECK(is_terminated(p->kind, sizeof(p->kind)));
+	FUZZ_CHECK(policy_kind_parse(p->kind, strlen(p->kind), &kind) && kind < POLICY_KINDS);
+	FUZZ_CHECK(strcmp(policy_kind_name(kind), p->kind) == 0);
+	FUZZ_CHECK(is_terminated(p->task, sizeof(p->task)) &&
+		   (kind == POLICY_DRAIN ? p->task[0] == '\0'
+					 : name_is_task(p->task, strlen(p->task))));
+	FUZZ_CHECK(is_terminated(p->node, sizeof(p->node)) &&
+		   (p->node[0] != '\0') ==
+			   (kind == POLICY_DRAIN || kind == POLICY_RESIGN || kind == POLICY_RERUN));
+	FUZZ_CHECK(is_terminated(p->version, sizeof(p->version)) &&
+		   (kind == POLICY_PIN ? name_is_version(p->version, strlen(p->version))
+				       : p->version[0] == '\0'));
+	FUZZ_CHECK(is_terminated(p->reason, sizeof(p->reason)));
+	FUZZ_CHECK(is_terminated(p->by, sizeof(p->by)));
+	FUZZ_CHECK(is_terminated(p->host, sizeof(p->host)) &&
+		   name_is_host(p->host, strlen(p->host)));
+	FUZZ_CHECK(p->since >= 0 && p->since <= TIME_MAX_MS);
+	FUZZ_CHECK(p->until >= 0 && p->until <= TIME_MAX_MS);
+}
+
+static bool same_policy(const struct policy_record *a, const struct policy_record *b)
+{
+	return strcmp(a->kind, b->kind) == 0 && strcmp(a->task, b->task) == 0 &&
+	       strcmp(a->node, b->node) == 0 && strcmp(a->version, b->version) == 0 &&
+	       strcmp(a->reason, b->reason) == 0 && strcmp(a->by, b->by) == 0 &&
+	       strcmp(a->host, b->host) == 0 && a->since == b->since && a->until == b->until;
+}
+
+static void try_policy(const uint8_t *data, size_t size)
+{
+	struct policy_record p, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e;
+
+	memset(&p, 0xa5, sizeof(p));
+	e = record_parse_policy(data, size, &p, &why);
+	if (e < 0) {
+		FUZZ_CHECK((unsigned char)p.kind[0] == 0xa5); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_POLICY_MAX);
+	check_policy(&p);
+	check_repeated(data, size);
+	buffer_init(&out, RECORD_POLICY_MAX);
+	FUZZ_CHECK(record_pack_policy(&out, &p) == 0);
+	FUZZ_CHECK(record_parse_policy(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(same_policy(&p, &again));
+	FUZZ_CHECK(record_parse_policy(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	try_policy(data, size);
 	try_run(data, size);
 	try_worker(data, size);
 	try_leader(data, size);

@@ -20,6 +20,7 @@ static void check_task(const struct task_config *t, int lines)
 	FUZZ_CHECK(t->n_users <= TASK_USERS_MAX);
 	for (size_t i = 0; i < t->n_users; i++)
 		FUZZ_CHECK(t->users[i][0] != '\0' && strlen(t->users[i]) <= TASK_USER_NAME_MAX);
+	check_health(&t->health);
 	FUZZ_CHECK(t->line >= 1 && t->line <= lines);
 }
 

@@ -13,8 +13,11 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from harness.jobs import Jobs  # noqa: E402
+from harness.proxy import Proxy  # noqa: E402
 from harness.server import Tree, ZooKeeper  # noqa: E402
 from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # noqa: E402
+from harness.ticks import Ticks  # noqa: E402
 
 TEST_SECONDS = 120  # after which a test has failed, if it does not say otherwise
 FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
@@ -110,6 +113,13 @@ def server(shared_server):
 
 
 @pytest.fixture
+def proxy(server):
+    """A way to that server that the test may cut, stall and delay."""
+    with Proxy(server.port) as made:
+        yield made
+
+
+@pytest.fixture
 def own_server(folder):
     """A server that the test may kill; not started yet."""
     server = ZooKeeper(folder / "zk")
@@ -165,3 +175,35 @@ def program(folder):
     yield run
     reports = sanitizer_reports(home)
     assert not reports, "\n".join(reports)
+
+
+@pytest.fixture
+def jobs(folder, fleet):
+    """jobs(task): the jobs of that task; what is left of them at the end is killed, and told."""
+    assert fleet  # whose end comes after that of the jobs
+    made = []
+
+    def of(task):
+        made.append(Jobs(folder, task))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+    reports = sanitizer_reports(folder)
+    assert not reports, "\n".join(reports)
+
+
+@pytest.fixture
+def ticks(folder, zk, server):
+    """ticks(seed): a fleet of four whose clocks differ."""
+    made = []
+
+    def of(seed):
+        made.append(Ticks(folder, zk, server, seed))
+        made[-1].start()
+        return made[-1]
+
+    yield of
+    wrong = [w for one in made for w in one.close()]
+    assert not wrong, "\n".join(wrong)

@@ -98,3 +98,61 @@ def test_a_crontab_line_on_three_servers_runs_once_a_minute_through_a_handover(f
     ran = [(line.split()[0], minute_of(line)) for line in read(runs)]
     [standby] = {"b", "c"} - {leader}
     assert ran == [(leader, first), (standby, second)], f"{time.time()}: {read(fired)}"
+
+
+def minutes_of(jobs):
+    return [time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(60 * (time.time() // 60 + n))) for n in range(1, 1 + jobs)]
+
+
+@pytest.mark.slow
+@pytest.mark.seconds(400)
+def test_run_in_three_crontabs_runs_each_minute_once_though_leadership_moves_at_the_full_minute(
+        fleet, zk, folder, base_folder, cron, jobs):
+    config = {"tasks": [TASK], "tick_guard": "0s", "session_timeout": "4s", "yield_delay": "0s", "version": None}
+    sidecars = {}
+    for name in "abc":
+        (folder / f"version.{name}").write_text("1.0\n", encoding="ascii")
+        sidecars[name] = fleet.sidecar(name, version_file=folder / f"version.{name}", **config)
+    wait_until(lambda: sum(s.leads(TASK) for s in sidecars.values()) == 1, what="one leads")
+    for path in (base_folder, folder):
+        path.chmod(0o755)
+    job, codes, zkleader = jobs(TASK), folder / "codes", build() / "zkleader"
+    script = job.script("sleep 2")
+    lines = "".join(f"* * * * * root {job.mark} {zkleader} -s {s.socket} run {TASK} -- {script}; "
+                    f"echo {n} $? >> {codes}\n" for n, s in sidecars.items())
+    if time.time() % 60 > 50:  # so that what follows is in time for the next minute
+        time.sleep(60 - time.time() % 60)
+    ticks = minutes_of(2)
+    daemon = cron(f"SHELL=/bin/sh\nPATH=/usr/bin:/bin\nMAILTO=\"\"\n{lines}")
+
+    def leader():
+        return wait_until(lambda: [n for n, s in sidecars.items() if s.is_running() and s.leads(TASK)],
+                          what="one leads")[0]
+
+    def sleep_to(second):
+        time.sleep((second - time.time()) % 60)
+
+    def codes_of(n):
+        assert daemon.poll() is None
+        return codes.exists() and len(codes.read_text(encoding="ascii").splitlines()) >= n
+
+    # A newer version, so that leadership is on its way just when the crontabs fire.
+    before = leader()
+    newer = next(n for n in sidecars if n != before)
+    sleep_to(59.9)
+    (folder / f"version.{newer}").write_text("2.0\n", encoding="ascii")
+    wait_until(lambda: codes_of(3), 60, "all three have returned")
+    assert leader() == newer
+    # And then the leader is killed, with the tick on its way.
+    sleep_to(59.7)
+    sidecars[newer].kill()
+    wait_until(lambda: codes_of(6), 60, "all three have returned")
+    end(daemon)
+    assert [line.tick for line in job.lines("start")] == ticks, job.lines()
+    assert [line.tick for line in job.lines("end")] == ticks
+    found = [line.split() for line in codes.read_text(encoding="ascii").splitlines()]
+    assert sorted(code for _, code in found[:3]) == ["0", "1", "1"]
+    # The one beside the killed sidecar cannot tell; of the others one has run it.
+    assert sorted(code for n, code in found[3:] if n != newer) == ["0", "1"] and [newer, "2"] in found[3:]
+    job.check()
+    job.wait_gone()

@@ -1,10 +1,14 @@
 """The programs that the documentation shows work as they stand there."""
+import contextlib
+import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 
+from harness.jobs import next_tick
 from harness.process import spawn
 from harness.waiting import wait_until
 
@@ -62,3 +66,38 @@ def test_the_formula_in_the_election_page_is_that_of_explain(fleet, zk):
     names = {"random_ints": worker["random_ints"], "task": TASK}
     exec(code, names)  # pylint: disable=exec-used
     assert names["score"] == only.explain(TASK)["ranking"][0]["rank"]
+
+
+def test_the_database_of_the_example_refuses_an_older_token(fleet, zk, folder, jobs):
+    database, example = folder / "invoices.db", DOCS / "examples" / "fenced.py"
+    job = jobs(TASK)
+
+    def rows(table):
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            return db.execute(f"SELECT * FROM {table}").fetchall()
+
+    old = fleet.sidecar("old", version="1", tasks=[TASK], session_timeout="10s")
+    first = zk.wait_for_leader(TASK, old)
+    assert job.run(old, "--tick", "1s", command=[example, database]).wait() == (0, "", "")
+    assert rows("fence") == [(TASK, first)]
+    new = fleet.sidecar("new", version="2", tasks=[TASK], session_timeout="10s")
+    second = zk.wait_for_leader(TASK, new)
+    next_tick(1)
+    assert job.run(new, "--tick", "1s", command=[example, database]).wait() == (0, "", "")
+    before = rows("invoices")
+    assert [row[1] for row in before] == [first, second] and rows("fence") == [(TASK, second)]
+    # The first one's, as it were held up until now.
+    env = {**os.environ, "ZKLEADER_TASK": TASK, "ZKLEADER_TICK": before[0][0], "ZKLEADER_ATTEMPT": "1"}
+    for token, code in ((first, 75), (second, 0)):
+        process = spawn([example, database], env={**env, "ZKLEADER_TOKEN": str(token)}, stderr=subprocess.PIPE, text=True)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == code and ("an older leader" in err) == (code == 75)
+        if code == 75:
+            assert rows("invoices") == before, "nothing of it is there"
+    # The same with another tool, from the page: PostgreSQL's statement is the one that SQLite takes as well.
+    statement = re.search(r"```sql\n(INSERT INTO fence.*?);\n```", (DOCS / "TICKS.md").read_text(encoding="utf-8"), re.S)[1]
+    for token, changed in ((first, 0), (second, 1), (second + 1, 1)):
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            done = db.execute(statement.replace("$1", "?1").replace("$2", "?2"), (TASK, token)).rowcount
+            db.rollback()
+            assert done == changed, token

@@ -1,6 +1,9 @@
 """Leadership goes on to the next, with a bigger token, whatever ends it."""
+import os
 import signal
 import time
+
+import pytest
 
 from harness.proxy import Proxy
 from harness.waiting import holds_for, wait_until
@@ -191,6 +194,29 @@ def test_another_version_in_version_file_registers_anew_and_keeps_what_it_leads(
     # A rollback takes leadership away.
     file.write_text("0.8\n", encoding="ascii")
     wait_leads_all(zk, other)
+
+
+@pytest.mark.parametrize("how", ["rename", "symlink"])
+def test_a_version_that_is_deployed_at_once_moves_each_task_once(fleet, zk, folder, how):
+    """By renaming a new file over the old one, or by pointing the link "current" to another release."""
+    for release, version in (("r1", "1.0"), ("r2", "3.0")):
+        (folder / release).mkdir()
+        (folder / release / "VERSION").write_text(version + "\n", encoding="ascii")
+    current = folder / "current"
+    current.symlink_to("r1")
+    deployed = fleet.sidecar("deployed", version=None, version_file=current / "VERSION", tasks=TASKS)
+    other = fleet.sidecar("other", version="2.0", tasks=TASKS)
+    wait_leads_all(zk, other)
+    changes = zk.leader_changes()
+    if how == "rename":
+        (folder / "draft").write_text("3.0\n", encoding="ascii")
+        os.rename(folder / "draft", folder / "r1" / "VERSION")
+    else:
+        (folder / "link").symlink_to("r2")
+        os.rename(folder / "link", current)
+    wait_leads_all(zk, deployed)
+    assert deployed.status()["version"] == "3.0"
+    assert zk.leader_changes() == changes + 2 * len(TASKS), "each was deleted and made once"
 
 
 def test_a_version_file_that_goes_bad_leaves_the_last_version_in_force(fleet, zk, folder):

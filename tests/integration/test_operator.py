@@ -1,4 +1,5 @@
 """zkleader, the operator's tool: its words on a real fleet. Formats are the unit tests' business."""
+import itertools
 import json
 import os
 import pty
@@ -171,3 +172,69 @@ def test_watch_tells_each_change_as_it_happens_over_a_restart_of_the_sidecar(tri
     finally:
         end(process)
     assert not list(home.glob("reports/*"))
+
+
+def test_watch_tells_how_far_a_rollout_has_come(trio, folder, fleet):
+    out = folder / "watching"
+    with open(out, "wb") as f:
+        process = spawn([build() / "zkleader", "-s", trio["old"].socket, "watch"], stdout=f, stderr=subprocess.STDOUT)
+    try:
+        number = itertools.count()
+
+        def told():
+            if next(number) % 50 == 0:  # what happens before it watches is not told
+                fleet.sidecar(f"more{next(number)}", version="1.9", tasks=[TASK])
+            lines = [x.split(" ", 1)[1] for x in out.read_text().splitlines() if " rollout: " in x]
+            return lines and re.fullmatch(
+                r"rollout: 1\.10: 1 of \d workers, leads 2 of 2 tasks; 1\.9: \d workers, leads 0", lines[-1])
+        wait_until(told, what="it is told")
+    finally:
+        end(process)
+
+
+def test_explain_says_since_when(zkleader, trio):
+    explained = as_json(zkleader(trio["old"], "--json", "explain", TASK))
+    assert explained["leader"]["id"] == trio["new"].id and explained["token"] > 0
+    assert explained["reason"].endswith(f"the best candidate, since {explained['since']}")
+
+
+def test_watch_tells_after_a_restart_what_has_changed_meanwhile(trio, folder, zk, zkleader):
+    out = folder / "watching"
+    with open(out, "wb") as f:
+        process = spawn([build() / "zkleader", "-s", trio["old"].socket, "--json", "watch"], stdout=f,
+                        stderr=subprocess.STDOUT)
+    try:
+        def told(event, **about):
+            return [e for e in map(json.loads, (x for x in out.read_text().splitlines() if x.startswith("{")))
+                    if e["event"] == event and about.items() <= e.items()]
+
+        def told_of_a_pin():
+            zkleader(trio["other"], "pin", TASK, "1.10")
+            zkleader(trio["other"], "unpin", TASK)
+            return told("decided", kind="pin")
+        wait_until(told_of_a_pin, what="it watches")
+        assert zkleader(trio["other"], "pause", "cleanup", "--reason", "try").code == 0
+        wait_until(lambda: told("decided", task="cleanup", reason="try"), what="a pause is told")
+        new, old = trio["new"].id, trio["old"].id
+        trio["old"].stop()
+        wait_until(lambda: "trying again" in out.read_text(), what="the sidecar is missed")
+        assert zkleader(trio["other"], "resume", "cleanup").code == 0
+        assert zkleader(trio["other"], "pause", TASK, "--for", "1h").code == 0
+        trio["new"].stop()
+        wait_until(lambda: zk.leaders() == {"cleanup": trio["other"].id}, what="much has changed")
+        trio["old"].start()
+        wait_until(lambda: told("leadership", meanwhile=True, task="cleanup"), what="it tells what has changed")
+        [led] = told("leadership", meanwhile=True, task="cleanup")
+        # Who is back may be the better candidate by then.
+        assert led["leader"]["id"] in (trio["other"].id, trio["old"].id)
+        assert told("leadership", meanwhile=True, task=TASK)[0]["leader"] is None
+        assert {e["id"] for e in told("left", meanwhile=True)} == {old, new}
+        assert [e["id"] for e in told("joined", meanwhile=True)] == [trio["old"].id]
+        assert [e["task"] for e in told("ended", meanwhile=True)] == ["cleanup"]
+        [pause] = told("decided", meanwhile=True)
+        assert pause["task"] == TASK and pause["kind"] == "pause" and pause["until"]
+        assert not told("joined", id=trio["other"].id), "who was there all the time has not joined"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    finally:
+        end(process)

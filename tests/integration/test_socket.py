@@ -46,7 +46,7 @@ def test_check_tells_all_that_is_promised(sidecar, zk):
     assert answer["leader"] is True and answer["state"] == "leading"
     assert answer["token"] == zk.leader(TASK)[1] and answer["lease_ms"] > 0
     follower = sidecar.call("tasks", TASK)
-    assert [set(t) for t in follower] == [{"task", "state", "self", "leader", "token", "since", "lease_ms"}]
+    assert all({"task", "state", "self", "leader", "token", "since", "lease_ms"} <= set(t) for t in follower)
 
 
 def test_tables_and_status_have_all_keys_that_are_promised(sidecar, zk):
@@ -63,7 +63,7 @@ def test_tables_and_status_have_all_keys_that_are_promised(sidecar, zk):
     assert (status["leads"], status["tasks"], status["problems"]) == (2, 2, [])
     explain = sidecar.explain(TASK)
     assert {"task", "state", "leads", "reason", "ranking"} <= set(explain) and explain["leads"] is True
-    assert [set(r) for r in explain["ranking"]] == [{"id", "ip", "hostname", "version", "rank", "candidate", "why"}]
+    assert all({"id", "ip", "hostname", "version", "rank", "candidate", "why"} <= set(r) for r in explain["ranking"])
 
 
 @pytest.mark.parametrize("method, params", [

@@ -1,9 +1,8 @@
 """What the nets share: the flags of the Makefile's variants, and test programs judged by their reports.
 
-Criterion 2.4.1 runs each test in a process of its own, whose exit code it takes for a crash or not: a
-report of LeakSanitizer or valgrind leaves it 0. So all of them write their reports to files, and a
-program has passed if tests of it ran, all of them passed, and no file has anything in it. tests/run does
-the same for ASan and UBSan.
+A report of LeakSanitizer or valgrind is made when a test has ended, and may leave the exit code 0. So all
+of them write their reports to files, and a program has passed if tests of it ran, all of them passed, and
+no file has anything in it. tests/run does the same for ASan and UBSan.
 """
 import concurrent.futures
 import os
@@ -12,10 +11,12 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/nets"
 BUILD = ROOT / "build/nets"
+RUNNER = HERE / "plain_runner.c"
 TIMEOUT_S = 600  # of one program; the slowest takes a tenth of it under valgrind
 
 
@@ -38,21 +39,21 @@ def flags(variant):
     return ([f for f in shlex.split(compiling) if not re.match(r"-W(?!l,)", f)], shlex.split(linking))
 
 
-def compile_program(source, variant, name, *libraries):
-    """A single source with the flags of the variant: the path of the program."""
+def compile_program(sources, variant, name, *libraries):
+    """A program of these sources with the flags of the variant: its path."""
     compiling, linking = flags(variant)
     target = BUILD / variant / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*compiling, *linking, "-o", str(target), str(source), *libraries], cwd=ROOT,
+    subprocess.run([*compiling, *linking, "-o", str(target), *map(str, sources), *libraries], cwd=ROOT,
                    check=True, timeout=300)
     return target
 
 
 def unit_programs(variant):
-    """All unit tests, built."""
-    make(f"VARIANT={variant}", "unit-bin")
+    """All unit tests, built, with plain_runner.c in place of Criterion's library."""
+    make(f"VARIANT={variant}", "plain-bin")
     names = sorted(p.stem for p in (ROOT / "tests/unit").glob("*.c"))
-    return [ROOT / "build" / variant / "unit" / name for name in names]
+    return [ROOT / "build" / variant / "plain" / name for name in names]
 
 
 def reports_in(folder):
@@ -85,14 +86,12 @@ def command_for(net, program, folder):
     return ["nice", str(program)], environment()
 
 
-def run(net, program, *args, criterion=True, timeout=TIMEOUT_S):
-    """(number of tests that passed, list of what is wrong)."""
+def run(net, program, *args, counted=True, timeout=TIMEOUT_S):
+    """(number of tests that passed, list of what is wrong); counted: the program says how many passed."""
     folder = BUILD / "reports" / net / program.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command, env = command_for(net, program, folder)
-    if criterion:
-        args = ("-j1", *args)
     try:
         done = subprocess.run([*command, *args], cwd=ROOT, env=env, check=False, text=True,
                               errors="replace", capture_output=True, timeout=timeout)
@@ -104,9 +103,9 @@ def run(net, program, *args, criterion=True, timeout=TIMEOUT_S):
     out = done.stdout + done.stderr
     if done.returncode:
         wrong += [f"exit code {done.returncode}", *("  " + line for line in out.splitlines()[-12:])]
-    count = re.search(r"Tested: .*?(\d+).*Passing: .*?(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", out))
+    count = re.search(r"Tested: (\d+) .*Passing: (\d+)", out)
     passed = int(count[2]) if count else 0
-    if criterion and (not count or count[1] != count[2] or passed == 0):
+    if counted and (not count or count[1] != count[2] or passed == 0):
         wrong.append(f"{passed} of {count[1] if count else 'no'} tests passed")
     return passed, wrong
 
@@ -115,12 +114,17 @@ def run_all(net, programs, jobs, timeout=TIMEOUT_S, arguments=None):
     """Runs them and prints a line each; (tests passed, programs with something wrong)."""
     arguments = arguments or {}
     total, failed = 0, 0
+
+    def timed(program):
+        started = time.monotonic()
+        result = run(net, program, *arguments.get(program.name, []), timeout=timeout)
+        return program, *result, time.monotonic() - started
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for program, (passed, wrong) in zip(programs, pool.map(
-                lambda p: run(net, p, *arguments.get(p.name, []), timeout=timeout), programs)):
+        for program, passed, wrong, seconds in pool.map(timed, programs):
             total += passed
             failed += bool(wrong)
-            print(f"{'FAIL' if wrong else 'ok  '} {net} {program.name}: {passed} tests", flush=True)
+            print(f"{'FAIL' if wrong else 'ok  '} {net} {program.name}: {passed} tests, {seconds:.0f} s", flush=True)
             for line in wrong:
                 print(f"     {line}", flush=True)
     return total, failed

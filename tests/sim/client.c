@@ -1,7 +1,10 @@
 #include "client.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 #include "oracle.h"
 #include "server.h"
@@ -168,7 +171,7 @@ static void set_watches_again(struct lib *l)
 {
 	struct message *m;
 
-	if (!l->data_watches && !l->exist_watches && !l->child_watch)
+	if (!l->data_watches && !l->exist_watches && !l->child_watch && l->n_ticks == 0)
 		return;
 	m = message_new(MESSAGE_REQUEST);
 	m->request = (struct request){.type = REQUEST_WATCHES,
@@ -176,6 +179,11 @@ static void set_watches_again(struct lib *l)
 				      .data_watches = l->data_watches,
 				      .exist_watches = l->exist_watches,
 				      .child_watch = l->child_watch};
+	if (l->n_ticks > 0) {
+		m->request.ticks = mem_calloc(l->n_ticks, sizeof(*l->ticks));
+		memcpy(m->request.ticks, l->ticks, l->n_ticks * sizeof(*l->ticks));
+		m->request.n_ticks = l->n_ticks;
+	}
 	net_to_server(l->connection, m);
 }
 
@@ -200,13 +208,32 @@ static void on_granted(struct lib *l, const struct reply *reply)
 	give(l, &(struct item){.kind = ITEM_CONNECTED});
 }
 
+static void forget_tick(struct lib *l, unsigned task, uint32_t tick)
+{
+	for (size_t i = l->n_ticks; i-- > 0;)
+		if (l->ticks[i].task == task && l->ticks[i].tick == tick)
+			l->ticks[i] = l->ticks[--l->n_ticks];
+}
+
+static void watch_tick(struct lib *l, unsigned task, uint32_t tick, bool exists)
+{
+	forget_tick(l, task, tick);
+	if (l->n_ticks == l->ticks_capacity) {
+		l->ticks_capacity = l->ticks_capacity ? 2 * l->ticks_capacity : 16;
+		l->ticks = mem_resize(l->ticks, l->ticks_capacity, sizeof(*l->ticks));
+	}
+	l->ticks[l->n_ticks++] = (struct tick_watch){task, tick, exists};
+}
+
 static void register_watch(struct lib *l, const struct asked *a, const struct reply *reply)
 {
 	const struct request *q = &a->request;
 
 	if (!q->watch)
 		return;
-	if (q->type == REQUEST_LIST)
+	if (q->type == REQUEST_TICK)
+		watch_tick(l, q->target, q->tick, reply->code == CODE_OK);
+	else if (q->type == REQUEST_LIST)
 		l->child_watch |= reply->code == CODE_OK;
 	else if (reply->code == CODE_OK)
 		l->data_watches |= UINT64_C(1) << q->target;
@@ -227,15 +254,17 @@ static void on_reply(struct lib *l, const struct reply *reply)
 	give(l, &item);
 }
 
-static void on_watch(struct lib *l, unsigned task, enum watch_type type)
+static void on_watch(struct lib *l, unsigned task, uint32_t tick, enum watch_type type)
 {
-	if (task == WATCH_WORKERS) {
+	if (tick != 0) {
+		forget_tick(l, task, tick);
+	} else if (task == WATCH_WORKERS) {
 		l->child_watch = false;
 	} else {
 		l->data_watches &= ~(UINT64_C(1) << task);
 		l->exist_watches &= ~(UINT64_C(1) << task);
 	}
-	give(l, &(struct item){.kind = ITEM_WATCH, .task = task, .watch = type});
+	give(l, &(struct item){.kind = ITEM_WATCH, .task = task, .tick = tick, .watch = type});
 }
 
 void lib_on_message(void *arg, uint64_t number)
@@ -259,7 +288,7 @@ void lib_receive(struct message *m)
 	if (m->type == MESSAGE_HANG_UP) {
 		lib_lose(l);
 	} else if (m->type == MESSAGE_WATCH) {
-		on_watch(l, m->task, m->watch);
+		on_watch(l, m->task, m->tick, m->watch);
 	} else {
 		if (m->reply.zxid > l->last_zxid)
 			l->last_zxid = m->reply.zxid;
@@ -277,6 +306,7 @@ void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg)
 {
 	uint64_t life = l->life + 1, timer_life = l->timer_life + 1, id = l->next_id + 1;
 
+	free(l->ticks);
 	memset(l, 0, sizeof(*l));
 	l->life = life;
 	l->timer_life = timer_life;
@@ -309,7 +339,7 @@ void lib_close(struct lib *l, bool farewell)
 		l->connection = NULL;
 	}
 	l->state = LIB_CLOSED;
-	l->n_queue = 0;
+	l->n_queue = l->n_ticks = 0;
 	l->life++;
 	l->timer_life++;
 }

@@ -22,6 +22,7 @@ struct item {
 	struct asked asked;
 	struct reply reply;
 	unsigned task;
+	uint32_t tick;
 	enum watch_type watch;
 };
 
@@ -41,6 +42,8 @@ struct lib {
 	int64_t last_sent, last_received; /* by the library's clock, us */
 	uint64_t data_watches, exist_watches;
 	bool child_watch;
+	struct tick_watch *ticks; /* watched; owned */
+	size_t n_ticks, ticks_capacity;
 	struct asked queue[LIB_QUEUE_MAX]; /* in order; answered from the front */
 	size_t n_queue;
 	uint64_t next_id;

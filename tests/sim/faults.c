@@ -96,19 +96,55 @@ static unsigned any_server(void)
 	return (unsigned)random_range(0, sim.n_servers - 1);
 }
 
-static bool cut_server(void)
+static void cut_off(unsigned s, int64_t for_us)
 {
-	unsigned s = any_server();
-	int64_t until = sim.now + any_time() + (random_chance(500) ? sim.sync_ms * MS : 0);
-
-	if (sim.n_servers < 3)
-		return false;
-	TRACE("server %u is cut off for %.3f s", s, (double)(until - sim.now) / 1e6);
+	TRACE("server %u is cut off for %.3f s", s, (double)for_us / 1e6);
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (i != s)
 			net_cut_servers(i, s);
-	event_at(until, on_heal_server, NULL, era << 8 | s);
+	event_at(sim.now + for_us, on_heal_server, NULL, era << 8 | s);
+}
+
+static bool cut_server(void)
+{
+	unsigned s = any_server();
+	int64_t for_us = any_time() + (random_chance(500) ? sim.sync_ms * MS : 0);
+
+	if (sim.n_servers < 3)
+		return false;
+	cut_off(s, for_us);
 	return true;
+}
+
+/* The server that it found is cut off before it hears of the release. */
+static void on_reconnecting(void *arg, uint64_t number)
+{
+	struct sidecar *s = arg;
+
+	if (number >> 8 != era || !s->running)
+		return;
+	if (s->lib.state == LIB_CONNECTED)
+		cut_off(s->lib.connection->server, sim.timeout_ms * MS);
+	else if ((number & 255) > 0)
+		event_at(sim.now + 2 * MS, on_reconnecting, s, number - 1);
+}
+
+static void on_release_lost(void *arg, uint64_t number)
+{
+	struct sidecar *s = arg;
+
+	if (number != era || !s->running || s->inbox.paused || s->lib.state != LIB_CONNECTED)
+		return;
+	TRACE("the connection of sidecar %u is reset, a release is on its way", s->id);
+	sim.figures.faults[FAULT_RELEASE]++;
+	lib_lose(&s->lib);
+	event_at(sim.now + 1, on_reconnecting, s, era << 8 | 255);
+}
+
+void fault_at_release(struct sidecar *s)
+{
+	if (scenario_is_storm() && sim.n_servers >= 3 && random_chance(100))
+		event_at(sim.now + random_range(1, 2 * sim.delay_us), on_release_lost, s, era);
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------- */
@@ -120,6 +156,14 @@ static void on_resume_server(void *arg, uint64_t number)
 		server_resume((unsigned)(number & 255));
 }
 
+static void on_pause_server(void *arg, uint64_t number)
+{
+	struct server *s = arg;
+
+	if (number >> 8 == era && s->alive && !s->inbox.paused)
+		server_pause(s->id);
+}
+
 static bool pause_server(void)
 {
 	unsigned s = any_server();
@@ -128,6 +172,65 @@ static bool pause_server(void)
 		return false;
 	server_pause(s);
 	event_at(sim.now + any_time(), on_resume_server, NULL, era << 8 | s);
+	return true;
+}
+
+static void on_resume_sidecar(void *arg, uint64_t number);
+
+/* Whoever has just come to lead the task hears nothing more for a while. */
+static void on_claimed_at_resume(void *arg, uint64_t number)
+{
+	int64_t *until = arg;
+	unsigned task = number & 255;
+
+	if (number >> 8 != era)
+		return;
+	for (unsigned i = 0; i < sim.n_sidecars; i++) {
+		struct sidecar *s = &sidecars[i];
+		if (!s->running || s->inbox.paused || !election_leads(&s->tasks[task].election))
+			continue;
+		TRACE("sidecar %u hears nothing more", s->id);
+		for (unsigned server = 0; server < sim.n_servers; server++) {
+			net_cut_client(s->id, server, false, true);
+			event_at(sim.now + sim.timeout_ms * MS, on_heal_client, NULL,
+				 era << 16 | server << 8 | s->id);
+		}
+		return;
+	}
+	if (sim.now < *until)
+		event_at(sim.now + 1 * MS, on_claimed_at_resume, arg, number);
+}
+
+/*
+ * The leader of the servers stands still for about a session timeout, while its followers go on
+ * answering reads, and is not replaced. What it commits before it expires the sessions proves nothing.
+ * Somebody has to claim just then: a leader node is deleted, whose owner is stopped and so waited for.
+ * And whoever has claimed must not hear of the expiry.
+ */
+static bool stall_leader(void)
+{
+	unsigned task = (unsigned)random_range(0, sim.n_tasks - 1);
+	int leader = servers_leader(), owner = oracle_leader(task);
+	/* The deletion is heard of before; the next in rank claims; expiry comes in steps of a tick. */
+	int64_t late = random_range(0, sim.tick_ms * 3 / 2);
+	int64_t begins = sim.now + random_range(50, sim.tick_ms / 2) * MS;
+	int64_t ends = sim.now + (sim.timeout_ms + ELECTION_TURN_MS + late) * MS;
+	static int64_t stall_until;
+	struct op op = {OP_DELETE_LEADER, task, -1};
+
+	if (sim.options.ticks || leader < 0 || owner < 0 || sidecars[owner].inbox.paused ||
+	    !servers_whole())
+		return false;
+	TRACE("server %d is to be paused from %.3f to %.3f", leader, (double)begins / 1e6,
+	      (double)ends / 1e6);
+	sidecar_pause(&sidecars[owner], false);
+	event_at(ends + any_time(), on_resume_sidecar, &sidecars[owner], era);
+	oracle_hand(task);
+	servers_by_hand(&op, 1);
+	event_at(begins, on_pause_server, &servers[leader], era << 8 | (unsigned)leader);
+	event_at(ends, on_resume_server, NULL, era << 8 | (unsigned)leader);
+	stall_until = ends + 200 * MS;
+	event_at(ends, on_claimed_at_resume, &stall_until, era << 8 | task);
 	return true;
 }
 
@@ -334,6 +437,8 @@ static bool by_hand(enum fault what)
 	int leader = oracle_leader(task);
 	unsigned n = 1;
 
+	if (sim.options.ticks)
+		return false; /* who deletes the ledger's witnesses by hand is on his own */
 	if (what == FAULT_HAND_SET)
 		ops[0].type = OP_SET_LEADER;
 	if (what == FAULT_HAND_TAKE)
@@ -368,6 +473,7 @@ static bool inject(enum fault what)
 	case FAULT_LINK_ONE_WAY: return cut_link(true);
 	case FAULT_PARTITION: return cut_server();
 	case FAULT_SERVER_PAUSE: return pause_server();
+	case FAULT_LEADER_STALL: return stall_leader();
 	case FAULT_SERVER_CRASH: return crash_server(false);
 	case FAULT_SERVER_WIPE: return crash_server(true);
 	case FAULT_ENSEMBLE_CRASH: return random_chance(200) && crash_ensemble(false);
@@ -389,6 +495,7 @@ static bool inject(enum fault what)
 	case FAULT_HAND_SET:
 	case FAULT_HAND_TAKE:
 	case FAULT_HAND_WORKER: return by_hand(what);
+	case FAULT_RELEASE:
 	case FAULT_DEPOSED:
 	case FAULT_EXPIRED:
 	case FAULT_UNKNOWN_DONE:

@@ -1,5 +1,7 @@
 /* As src/daemon/leaders.c: events to the elections' step function, and its actions back. */
 #include "oracle.h"
+#include "scenario.h"
+#include "ticks.h"
 
 #include <string.h>
 
@@ -52,14 +54,16 @@ static void claim(struct sidecar *s, unsigned task)
 
 static void release(struct sidecar *s, unsigned task, const struct election_action *a)
 {
-	bool blind = sim.options.plant == PLANT_BLIND_RELEASE;
 	struct request q = {.type = REQUEST_MULTI, .target = task};
 
-	if (a->to && !blind)
+	if (a->to)
+		q.heir = s->tasks[task].best;
+	if (a->to && sim.options.plant != PLANT_BLIND_RELEASE)
 		q.ops[q.n_ops++] = (struct op){OP_CHECK_WORKER, s->tasks[task].best, -1};
-	q.ops[q.n_ops++] = (struct op){OP_SET_LEADER, task, blind ? -1 : a->version};
-	q.ops[q.n_ops++] = (struct op){OP_DELETE_LEADER, task, blind ? -1 : a->version + 1};
+	q.ops[q.n_ops++] = (struct op){OP_SET_LEADER, task, a->version};
+	q.ops[q.n_ops++] = (struct op){OP_DELETE_LEADER, task, a->version + 1};
 	ask(s, &q, ASK_RELEASE);
+	fault_at_release(s);
 }
 
 static void tell(struct sidecar *s, unsigned task, enum election_state from, enum election_state to,
@@ -123,6 +127,7 @@ static void step(struct sidecar *s, unsigned task, struct election_event event)
 	if (event.type == ELECTION_VIEW || event.type == ELECTION_WATCH ||
 	    event.type == ELECTION_NODE)
 		event.owner_ms = owner_timeout(s, e, &event);
+	event.owner_unsure = !registry_settled(s);
 	if (sim.options.plant == PLANT_NO_WAIT && event.type == ELECTION_WATCH &&
 	    event.watch == ELECTION_DELETED)
 		event.watch = ELECTION_CHANGED;
@@ -130,6 +135,10 @@ static void step(struct sidecar *s, unsigned task, struct election_event event)
 	oracle_role(s, task);
 	perform(s, task, &actions);
 	schedule(s, election_deadline(e, event.now));
+	if (actions.n > 0 || event.type == ELECTION_NODE || event.type == ELECTION_WATCH ||
+	    event.type == ELECTION_CUT || event.type == ELECTION_UP ||
+	    event.type == ELECTION_NODE_FAILED)
+		runs_changed(s);
 }
 
 static void step_all(struct sidecar *s, struct election_event event)
@@ -145,6 +154,7 @@ static void on_node(struct sidecar *s, const struct item *item)
 	const struct reply *reply = &item->reply;
 	unsigned task = item->asked.request.target;
 	bool exists = item->asked.what == ASK_NODE_EXISTS;
+	const struct election *election = &s->tasks[task].election;
 
 	if (reply->code == CODE_OK && exists) {
 		read_node(s, task, ASK_NODE);
@@ -158,6 +168,13 @@ static void on_node(struct sidecar *s, const struct item *item)
 						      .owner = owner,
 						      .token = reply->node.czxid,
 						      .version = reply->node.version}});
+	} else if (reply->code == CODE_NO_NODE && !exists &&
+		   election->state == ELECTION_FOLLOWING && election->view.candidate &&
+		   election->view.place == 0) {
+		/* It is claimed at once, as a rule: a watch can wait. */
+		step(s, task,
+		     (struct election_event){
+			     .type = ELECTION_NODE, .node = {.known = true}, .unwatched = true});
 	} else if (reply->code == CODE_NO_NODE && !exists) {
 		read_node(s, task, ASK_NODE_EXISTS);
 	} else if (reply->code == CODE_NO_NODE) {
@@ -184,7 +201,10 @@ static void on_claim(struct sidecar *s, const struct item *item)
 	else if (reply->code == CODE_NO_NODE && reply->failed_op == 0)
 		session_confirm(s);
 	step(s, item->asked.request.target,
-	     (struct election_event){.type = ELECTION_CLAIMED, .outcome = outcome_of(reply)});
+	     (struct election_event){.type = ELECTION_CLAIMED,
+				     .outcome = outcome_of(reply),
+				     .token = reply->code == CODE_OK ? reply->zxid : 0,
+				     .owner = s->session});
 }
 
 /* Nobody who watches may act: whoever finds the node missing twice looks for himself. */
@@ -233,16 +253,38 @@ void leaders_watch(struct sidecar *s, unsigned task, enum watch_type type)
 
 /* --- views and the rest -------------------------------------------------------------------------------------- */
 
+/* Where a candidate stands by for a run that was lost, the others lead only if it cannot. */
+static void prefer_standbys(struct sidecar *s, unsigned task, const struct contest *contest)
+{
+	struct fleet *f = &s->fleet;
+	bool there = false;
+
+	if (!s->preferred[task])
+		return;
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		there |= (s->preferred[task] >> records[w->started_at].sidecar & 1) &&
+			 fleet_why(f, contest, task, w->id) == WHY_BEST;
+	}
+	for (size_t i = 0; there && i < f->n_members; i++) {
+		unsigned sidecar = records[f->by_id[i]->worker->started_at].sidecar;
+		if (!(s->preferred[task] >> sidecar & 1))
+			fleet_resign(f, f->by_id[i], task);
+	}
+}
+
 static void view(struct sidecar *s, unsigned task)
 {
 	struct election_event event = {.type = ELECTION_VIEW};
 	struct contest contest = task_contest(task);
 	const char *self = s->self ? records[s->self].id : "";
 
+	fleet_clear_decisions(&s->fleet);
 	for (size_t i = 0; i < s->fleet.n_members; i++) {
 		struct member *m = s->fleet.by_id[i];
 		m->drained = s->drained >> records[m->worker->started_at].sidecar & 1;
 	}
+	prefer_standbys(s, task, &contest);
 	struct standing standing = fleet_stand(&s->fleet, &contest, task, self);
 	event.view.candidate = s->ready && standing.self_candidate && (s->tasks_mask >> task & 1);
 	event.view.newer = standing.best_is_newer;
@@ -262,6 +304,7 @@ void leaders_fleet_changed(struct sidecar *s)
 {
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		view(s, k);
+	runs_changed(s);
 }
 
 void leaders_init(struct sidecar *s)
@@ -272,6 +315,37 @@ void leaders_init(struct sidecar *s)
 		election_init(&s->tasks[k].election, &task_configs[k]);
 	}
 	timer_start(s, TIMER_AUDIT, random_range(0, AUDIT_MS));
+}
+
+void leaders_hold(struct sidecar *s, unsigned task, bool on, int64_t until_ms)
+{
+	struct election *e = &s->tasks[task].election;
+
+	if (on)
+		s->holds[task]++;
+	else
+		s->holds[task]--;
+	step(s, task,
+	     (struct election_event){.type = ELECTION_HOLD,
+				     .on = s->holds[task] > 0,
+				     .hold_until_ms = on ? until_ms : e->hold_until_ms});
+}
+
+int64_t leaders_hold_renew(struct sidecar *s, unsigned task)
+{
+	struct election *e = &s->tasks[task].election;
+	struct election_time now = sidecar_time(s);
+	int64_t left = election_leads(e) ? session_lease_left(s) : 0, at;
+	const char *reason;
+
+	if (election_yield_at(e, now, &at, &reason) && at - now.boot_ms < left)
+		left = at > now.boot_ms ? at - now.boot_ms : 0;
+	if (left > 0 && s->holds[task] > 0 && now.boot_ms + left > e->hold_until_ms)
+		step(s, task,
+		     (struct election_event){.type = ELECTION_HOLD,
+					     .on = true,
+					     .hold_until_ms = now.boot_ms + left});
+	return left;
 }
 
 void leaders_configure(struct sidecar *s, unsigned task)

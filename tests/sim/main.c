@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "oracle.h"
 #include "scenario.h"
+#include "ticks.h"
 
 #define JOBS_MAX 64
 
@@ -26,9 +28,11 @@ static const char *const plant_names[PLANTS] = {
 	[PLANT_EARLY_UP] = "early-up",
 	[PLANT_BLIND_RELEASE] = "blind-release",
 	[PLANT_LATE_RELEASE] = "late-release",
-	[PLANT_EARLY_CANDIDATE] = "early-candidate",
 	[PLANT_HERD] = "herd",
 	[PLANT_ORPHAN] = "orphan",
+	[PLANT_EARLY_TAKE_OVER] = "early-take-over",
+	[PLANT_TRUST_UNKNOWN] = "trust-unknown",
+	[PLANT_NO_KILL] = "no-kill",
 };
 
 struct plan {
@@ -41,11 +45,12 @@ struct plan {
 static const char usage[] = "usage: sim [OPTIONS]\n"
 			    "  --seed N      this seed alone\n"
 			    "  --seeds N     so many seeds, from --from (1)\n"
-			    "  --from S      the first seed\n"
+			    "  --from S      the first seed; 'clock': another one each second\n"
 			    "  --seconds S   seeds until so much real time has passed\n"
 			    "  --hours H     simulated hours per seed (1)\n"
 			    "  --jobs N      processes (1)\n"
 			    "  --workers N, --tasks N   instead of what the seed draws\n"
+			    "  --ticks       runs of tasks at each tick\n"
 			    "  --plant NAME  a planted fault; 'list' names them\n"
 			    "  -v            print all that happens\n";
 
@@ -92,6 +97,14 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->changes += one->changes;
 	sum->excused += one->excused;
 	sum->checks += one->checks;
+	sum->ticks += one->ticks;
+	sum->asked += one->asked;
+	sum->starts += one->starts;
+	sum->reruns += one->reruns;
+	sum->finished += one->finished;
+	sum->killed += one->killed;
+	sum->died += one->died;
+	sum->unbegun += one->unbegun;
 	sum->forgotten += one->forgotten;
 	sum->sum_requests += one->sum_requests;
 #define MAX(field) sum->field = one->field > sum->field ? one->field : sum->field
@@ -117,6 +130,8 @@ static void show(const struct options *options)
 	printf("seed %llu failed: %s\nreplay: build/release/sim --seed %llu --hours %g%s",
 	       (unsigned long long)options->seed, sim.problem, (unsigned long long)options->seed,
 	       options->hours, extra);
+	if (options->ticks)
+		printf(" --ticks");
 	if (options->workers)
 		printf(" --workers %u", options->workers);
 	if (options->tasks)
@@ -127,8 +142,16 @@ static void show(const struct options *options)
 
 /* --- many ---------------------------------------------------------------------------------------------------- */
 
-/* Every jobs-th seed, until they are through, time is up, or one has failed. */
-static void work(const struct plan *plan, unsigned job, struct figures *ret_sum)
+static bool any_failed(const struct plan *plan, const struct figures *of_jobs)
+{
+	for (unsigned i = 0; i < plan->jobs; i++)
+		if (__atomic_load_n(&of_jobs[i].failed, __ATOMIC_RELAXED) > 0)
+			return true;
+	return false;
+}
+
+/* Every jobs-th seed, until they are through, time is up, or one has failed in any of the jobs. */
+static void work(const struct plan *plan, unsigned job, struct figures *of_jobs)
 {
 	double end = real_time() + plan->seconds;
 
@@ -136,10 +159,10 @@ static void work(const struct plan *plan, unsigned job, struct figures *ret_sum)
 		struct options options = plan->options;
 		struct figures one;
 		options.seed = plan->from + i;
-		if (plan->seconds > 0 && real_time() >= end)
+		if ((plan->seconds > 0 && real_time() >= end) || any_failed(plan, of_jobs))
 			break;
 		bool ok = run(&options, options.verbose, &one);
-		add_figures(ret_sum, &one);
+		add_figures(&of_jobs[job], &one);
 		if (ok)
 			continue;
 		if (!options.verbose)
@@ -148,14 +171,28 @@ static void work(const struct plan *plan, unsigned job, struct figures *ret_sum)
 	}
 }
 
+/* Of this process and of those that it has waited for. */
+static double processor_time(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+			children.ru_stime.tv_sec) +
+	       (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
+			children.ru_stime.tv_usec) /
+		       1e6;
+}
+
 static void print_figures(const struct plan *plan, const struct figures *f, double took)
 {
 	double hours = (double)f->time / (double)HOUR;
 
-	printf("%llu seeds from %llu, %.0f simulated fleet-hours in %.0f s (%.0f in ten minutes), "
-	       "%llu events\n",
+	printf("%llu seeds from %llu, %.0f simulated fleet-hours in %.0f s, of which %.0f s of a "
+	       "processor: %.0f in ten minutes of two processors; %llu events\n",
 	       (unsigned long long)f->runs, (unsigned long long)plan->from, hours, took,
-	       hours / took * 600, (unsigned long long)f->events);
+	       processor_time(), hours / processor_time() * 1200, (unsigned long long)f->events);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf("%s %llu %s", i ? "," : "", (unsigned long long)f->faults[i],
@@ -173,6 +210,16 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 	printf("tokens began anew %llu times, as all data was lost; %llu overlaps after a deletion "
 	       "by hand that the next leader could not know of\n",
 	       (unsigned long long)f->forgotten, (unsigned long long)f->excused);
+	if (plan->options.ticks)
+		printf("%llu ticks claimed, asked for %llu times; %llu jobs begun, %llu of them "
+		       "again; %llu "
+		       "ended, %llu killed at the end of their lease, %llu with what supervised "
+		       "them; "
+		       "%llu not begun as leadership was lost at that moment\n",
+		       (unsigned long long)f->ticks, (unsigned long long)f->asked,
+		       (unsigned long long)f->starts, (unsigned long long)f->reruns,
+		       (unsigned long long)f->finished, (unsigned long long)f->killed,
+		       (unsigned long long)f->died, (unsigned long long)f->unbegun);
 	printf("sim: %llu seeds, %.0f fleet-hours, %llu violations, %s\n",
 	       (unsigned long long)f->runs, hours, (unsigned long long)f->failed,
 	       f->failed ? "FAILED" : "ok");
@@ -192,7 +239,7 @@ static bool run_jobs(const struct plan *plan)
 		pid_t child = plan->jobs > 1 ? fork() : 0;
 		if (child != 0)
 			continue;
-		work(plan, i, &shared[i]);
+		work(plan, i, shared);
 		if (plan->jobs > 1)
 			_exit(0);
 	}
@@ -223,10 +270,10 @@ static enum plant parse_plant(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", 1, NULL, 's'},	   {"seeds", 1, NULL, 'n'}, {"from", 1, NULL, 'f'},
-		{"seconds", 1, NULL, 't'}, {"hours", 1, NULL, 'h'}, {"jobs", 1, NULL, 'j'},
-		{"workers", 1, NULL, 'w'}, {"tasks", 1, NULL, 'k'}, {"plant", 1, NULL, 'p'},
-		{"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0},
+		{"seed", 1, NULL, 's'},	   {"seeds", 1, NULL, 'n'},   {"from", 1, NULL, 'f'},
+		{"seconds", 1, NULL, 't'}, {"hours", 1, NULL, 'h'},   {"jobs", 1, NULL, 'j'},
+		{"workers", 1, NULL, 'w'}, {"tasks", 1, NULL, 'k'},   {"plant", 1, NULL, 'p'},
+		{"ticks", 0, NULL, 'T'},   {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -238,7 +285,10 @@ int main(int argc, char **argv)
 			plan.seeds = 1;
 			break;
 		case 'n': plan.seeds = strtoull(optarg, NULL, 10); break;
-		case 'f': plan.from = strtoull(optarg, NULL, 10); break;
+		case 'f':
+			plan.from = strcmp(optarg, "clock") == 0 ? (uint64_t)time(NULL) * 10000
+								 : strtoull(optarg, NULL, 10);
+			break;
 		case 't':
 			plan.seconds = strtod(optarg, NULL);
 			plan.seeds = 0;
@@ -248,6 +298,7 @@ int main(int argc, char **argv)
 		case 'w': plan.options.workers = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'k': plan.options.tasks = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'p': plan.options.plant = parse_plant(optarg); break;
+		case 'T': plan.options.ticks = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

@@ -39,6 +39,8 @@ void message_free(struct message *m)
 		free(m->reply.list);
 	if (m->type == MESSAGE_TOUCHED)
 		free(m->list);
+	if (m->type == MESSAGE_REQUEST)
+		free(m->request.ticks);
 	m->next = spare;
 	spare = m;
 }
@@ -69,6 +71,7 @@ void net_reset(void)
 		struct connection *c = connections;
 		connections = c->next;
 		free(c->queue);
+		free(c->ticks);
 		free(c);
 	}
 }
@@ -204,35 +207,43 @@ bool net_servers_linked(unsigned a, unsigned b)
 
 void inbox_init(struct inbox *in)
 {
-	*in = (struct inbox){.tail = &in->head};
+	*in = (struct inbox){.tail = &in->head, .wakes = in->wakes + 1};
 }
 
 bool inbox_holds(struct inbox *in, struct message *m, event_fn fn)
 {
-	if (in->paused) {
-		m->next = NULL;
-		*in->tail = m;
-		in->tail = &m->next;
-		return true;
+	if (!in->paused && !in->waking)
+		return false;
+	in->fn = fn;
+	m->next = NULL;
+	*in->tail = m;
+	in->tail = &m->next;
+	return true;
+}
+
+static void on_awake(void *arg, uint64_t wakes)
+{
+	struct inbox *in = arg;
+
+	if (wakes != in->wakes || in->paused)
+		return;
+	in->waking = false;
+	while (in->head && !in->paused) {
+		struct message *m = in->head;
+		in->head = m->next;
+		if (!in->head)
+			in->tail = &in->head;
+		in->fn(m, 0);
 	}
-	if (sim.now < in->ready_at) {
-		event_at(in->ready_at, fn, m, 0);
-		return true;
-	}
-	return false;
 }
 
 /* What was queued comes first, in its order, at one moment. */
-void inbox_resume(struct inbox *in, event_fn fn)
+void inbox_resume(struct inbox *in)
 {
 	in->paused = false;
+	in->waking = true;
 	in->ready_at = sim.now + random_range(0, 2 * MS);
-	for (struct message *m = in->head, *next; m; m = next) {
-		next = m->next;
-		event_at(in->ready_at, fn, m, 0);
-	}
-	in->head = NULL;
-	in->tail = &in->head;
+	event_at(in->ready_at, on_awake, in, ++in->wakes);
 }
 
 void inbox_clear(struct inbox *in)

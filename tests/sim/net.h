@@ -13,7 +13,16 @@ enum request_type {
 	REQUEST_EXISTS, /* the same */
 	REQUEST_LIST,	/* workers */
 	REQUEST_LEADERS,
+	REQUEST_TICK,	/* the record of `tick` of the task, and a watch */
+	REQUEST_LEDGER, /* version and floor of the task's ledger */
+	REQUEST_TICKS,	/* the names in it */
 	REQUEST_MULTI
+};
+
+struct tick_watch {
+	unsigned task;
+	uint32_t tick;
+	bool exists;
 };
 
 struct request {
@@ -27,6 +36,12 @@ struct request {
 	bool child_watch;
 	struct op ops[OPS_MAX];
 	unsigned n_ops;
+	uint32_t tick;
+	uint64_t run; /* for the asker */
+	struct ledger_write ledger;
+	struct tick_watch *ticks; /* WATCHES; owned by the message */
+	size_t n_ticks;
+	uint32_t heir; /* MULTI that releases: to whom, 0 */
 };
 
 struct reply {
@@ -39,6 +54,9 @@ struct reply {
 	int64_t timeout_ms;
 	bool session_only; /* the answer to CONNECT */
 	uint64_t leaders;
+	struct tick_node tick;
+	int32_t ledger_version;
+	uint32_t ledger_floor;
 	uint32_t *list; /* owned by the message */
 	size_t n_list;
 };
@@ -71,6 +89,7 @@ struct message {
 		struct reply reply;
 		struct {
 			unsigned task;
+			uint32_t tick;
 			enum watch_type watch;
 		};
 		struct transaction transaction;
@@ -99,6 +118,8 @@ struct connection {
 	int64_t closing; /* the client's request to end the session is on its way */
 	uint64_t watches;
 	bool child_watch;
+	struct tick_watch *ticks; /* watched */
+	size_t n_ticks, ticks_capacity;
 	struct pending *queue;
 	size_t n_queue, capacity;
 	struct connection *next; /* of all in the run */
@@ -121,14 +142,16 @@ bool net_client_linked(unsigned sidecar, unsigned server);
 
 /* What a process that is stopped finds when it goes on. */
 struct inbox {
-	bool paused;
-	int64_t ready_at;
+	bool paused, waking;
+	int64_t ready_at; /* when it has woken up */
+	event_fn fn;
+	uint64_t wakes;
 	struct message *head, **tail;
 };
 void inbox_init(struct inbox *in);
 /* True if the message has been put aside: it will be given to fn again. */
 bool inbox_holds(struct inbox *in, struct message *m, event_fn fn);
-void inbox_resume(struct inbox *in, event_fn fn);
+void inbox_resume(struct inbox *in);
 void inbox_clear(struct inbox *in);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "scenario.h"
 #include "server.h"
+#include "ticks.h"
 
 #define HANDS_MAX 32
 
@@ -45,8 +46,14 @@ void oracle_reset(void)
 void oracle_forget(void)
 {
 	sim.figures.forgotten++;
-	for (unsigned k = 0; k < sim.n_tasks; k++)
+	if (sim.options.ticks)
+		ticks_forget();
+	/* Nobody says anything by now, and tokens that were seen will be given again. */
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		tasks[k].greatest = 0;
+		memset(tasks[k].said, 0, sizeof(tasks[k].said));
+		memset(tasks[k].hand, 0, sizeof(tasks[k].hand));
+	}
 }
 
 int oracle_leader(unsigned task)
@@ -94,6 +101,9 @@ static void says_yes(struct sidecar *s, unsigned task, int64_t until)
 		bool is_older = token < t->said[i].token;
 		struct said *older = is_older ? mine : &t->said[i];
 		if (is_excused(t, is_older ? s->id : i, is_older ? i : s->id)) {
+			TRACE("task %u: excused, sidecar %u with token %lld beside sidecar %u with "
+			      "%lld",
+			      task, s->id, (long long)token, i, (long long)t->said[i].token);
 			sim.figures.excused++;
 			older->until = sim.now;
 			older->excused = older->token;
@@ -107,6 +117,8 @@ static void says_yes(struct sidecar *s, unsigned task, int64_t until)
 			      (double)(t->said[i].until - sim.now) / 1e6);
 	}
 	if (token < t->greatest && is_excused(t, s->id, t->greatest_by)) {
+		TRACE("task %u: excused, sidecar %u with token %lld after sidecar %u with %lld",
+		      task, s->id, (long long)token, t->greatest_by, (long long)t->greatest);
 		sim.figures.excused++;
 		mine->excused = token;
 		return;
@@ -168,8 +180,7 @@ void oracle_claims(struct sidecar *s, unsigned task)
 
 	mine->claim_token = e->node.token;
 	mine->claim_owner = e->node.owner;
-	if (!(s->tasks_mask >> task & 1) || !e->view.candidate ||
-	    (!s->ready && sim.options.plant != PLANT_EARLY_CANDIDATE))
+	if (!(s->tasks_mask >> task & 1) || !e->view.candidate || !s->ready)
 		sim_violation("task %u: sidecar %u claims and is no candidate", task, s->id);
 }
 
@@ -330,11 +341,14 @@ const char *oracle_at_rest(int64_t *ret_until)
 	struct fleet f;
 
 	*ret_until = 0;
-	if (servers_leader() < 0)
-		return "no server leads";
+	if (!servers_agree())
+		return "the servers are not one quorum";
 	for (unsigned i = 0; i < sim.n_sidecars; i++)
 		if (sidecars[i].running && sidecars[i].state != SESSION_UP)
 			return "a sidecar is not connected";
+	/* Jobs keep leaders that are not the best. */
+	if (sim.options.ticks)
+		return NULL;
 	build_fleet(&f);
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		int64_t until = 0;
@@ -366,7 +380,7 @@ static void note_gap(enum change what, const struct task_oracle *t)
 {
 	int64_t gap = t->worst_gap;
 
-	if (t->leader_before < 0 || gap == 0)
+	if (t->leader_before < 0 || gap == 0 || what == CHANGE_BLINK)
 		return;
 	if (what == CHANGE_KILL)
 		gap -= sim.timeout_ms * MS;
@@ -375,6 +389,18 @@ static void note_gap(enum change what, const struct task_oracle *t)
 						: &sim.figures.worst_yield;
 	if (gap > *worst)
 		*worst = gap;
+}
+
+/*
+ * A few round trips and, where the next one has led nothing before, a second write for his lease. Of one
+ * who blinked so fast that nobody has seen whose node it was, the lease is waited for.
+ */
+static int64_t gap_bound(enum change what)
+{
+	int64_t bound =
+		20 * (sim.delay_us + 4 * sim.server_delay_us) + (500 + sim.timeout_ms / 50) * MS;
+
+	return what == CHANGE_BLINK ? bound + sim.timeout_ms * MS * 101 / 100 : bound;
 }
 
 void oracle_after(enum change what)
@@ -390,11 +416,16 @@ void oracle_after(enum change what)
 		/* A server that learns only now where a session is ends its connection. */
 		if (sim.cuts != cuts_before)
 			continue;
-		if (moves > 1 || (moves > 0 && stays && what != CHANGE_KILL))
+		/* There and back again, if he who blinked was there for long enough. */
+		unsigned most = what == CHANGE_BLINK ? 2 : 1;
+		if (moves > most || (moves > 0 && stays && most == 1 && what != CHANGE_KILL))
 			sim_violation("task %u moved %llu times for one change%s", k,
 				      (unsigned long long)moves,
 				      stays ? ", and its leader was still the best" : "");
 		note_gap(what, t);
+		if (what != CHANGE_KILL && t->leader_before >= 0 && t->worst_gap > gap_bound(what))
+			sim_violation("task %u: nobody led it for %.3f s", k,
+				      (double)t->worst_gap / 1e6);
 	}
 	fleet_done(&f);
 	for (unsigned i = 0; i < sim.n_sidecars; i++)
@@ -405,6 +436,7 @@ void oracle_after(enum change what)
 	if (per_worker > sim.figures.worst_requests)
 		sim.figures.worst_requests = per_worker;
 	/* A list, the records it names, and for each task a few reads, a claim and a release. */
-	if (per_worker > 10 + running + 8 * sim.n_tasks)
+	unsigned bound = 10 + running + 8 * sim.n_tasks;
+	if (per_worker > bound * (what == CHANGE_BLINK ? 2 : 1))
 		sim_violation("%.0f requests per worker for one change", per_worker);
 }

@@ -35,6 +35,7 @@ void oracle_trace(void);
 enum change {
 	CHANGE_JOIN,
 	CHANGE_LEAVE,
+	CHANGE_BLINK, /* joins, and leaves a moment later */
 	CHANGE_KILL,
 	CHANGE_VERSION,
 	CHANGE_DRAIN,

@@ -160,6 +160,8 @@ void quorum_submit(struct server *s, const struct transaction *submitted)
 		x.type = TRANSACTION_MULTI;
 	} else if (x.type == TRANSACTION_MULTI) {
 		tree_judge(&s->prepared, &x);
+		if (x.code == CODE_OK && x.heir && !tree_has_worker(&s->prepared, x.heir))
+			sim_violation("leadership was given up to a worker that is gone");
 	} else if (x.type == TRANSACTION_OPEN) {
 		add_track(s, x.session, x.timeout_ms, x.origin);
 	}

@@ -194,6 +194,7 @@ static void on_list(struct sidecar *s, const struct item *item)
 	s->listing = false;
 	if (reply->code != CODE_OK)
 		return;
+	s->dirty = true;
 	for (size_t i = s->fleet.n_members; i-- > 0;) {
 		uint32_t record = (uint32_t)s->fleet.by_id[i]->worker->started_at;
 		if (!is_listed(reply, record) && record != s->self)
@@ -224,13 +225,19 @@ static void list_workers(struct sidecar *s)
 		return;
 	}
 	if (now < s->listed_ms + LIST_EVERY_MS) {
+		s->list_due = true;
 		timer_start(s, TIMER_LIST, s->listed_ms + LIST_EVERY_MS - now);
 		return;
 	}
-	s->list_again = false;
+	s->list_again = s->list_due = false;
 	s->listed_ms = now;
 	s->listing = true;
 	ask(s, &q, ASK_LIST);
+}
+
+bool registry_settled(const struct sidecar *s)
+{
+	return s->ready && !s->list_due && !s->listing && !s->list_again && s->reads_pending == 0;
 }
 
 /* --- from outside ----------------------------------------------------------------------------------------- */
@@ -249,7 +256,7 @@ void registry_connected(struct sidecar *s)
 
 void registry_up(struct sidecar *s)
 {
-	s->list_again = false;
+	s->list_again = s->list_due = false;
 	s->listing = false;
 	s->listed_ms = 0;
 	list_workers(s);
@@ -266,7 +273,7 @@ void registry_cut(struct sidecar *s)
 void registry_expired(struct sidecar *s)
 {
 	s->self = s->maybe = s->attempt = 0;
-	s->ready = sim.options.plant == PLANT_EARLY_CANDIDATE;
+	s->ready = false;
 	s->reads_pending = 0;
 	timer_stop(s, TIMER_LIST);
 	timer_stop(s, TIMER_REGISTER);

@@ -4,6 +4,7 @@
 
 #include "oracle.h"
 #include "server.h"
+#include "ticks.h"
 
 #define POLL	   (250 * MS)
 #define EXCUSE_MAX (330 * SECOND) /* the longest pause after a yield that nobody took, and a bit */
@@ -26,6 +27,11 @@ static int64_t settle_bound(void)
 static int64_t change_bound(void)
 {
 	return (sim.timeout_ms + 2 * sim.tick_ms) * MS + 25 * SECOND;
+}
+
+bool scenario_is_storm(void)
+{
+	return phase == PHASE_STORM;
 }
 
 /* --- storms -------------------------------------------------------------------------------------------------- */
@@ -73,10 +79,19 @@ static struct sidecar *pick(bool running)
 	return NULL;
 }
 
+static void on_blink(void *arg, uint64_t number)
+{
+	struct sidecar *s = arg;
+
+	(void)number;
+	if (s->running)
+		sidecar_stop(s);
+}
+
 static bool make_change(void)
 {
 	change = (enum change)random_range(0, CHANGES - 1);
-	struct sidecar *s = pick(change != CHANGE_JOIN);
+	struct sidecar *s = pick(change != CHANGE_JOIN && change != CHANGE_BLINK);
 
 	if (!s)
 		return false;
@@ -84,6 +99,10 @@ static bool make_change(void)
 	switch (change) {
 	case CHANGE_JOIN: sidecar_start(s); break;
 	case CHANGE_LEAVE: sidecar_stop(s); break;
+	case CHANGE_BLINK:
+		sidecar_start(s);
+		event_at(sim.now + random_range(0, 4 * SECOND), on_blink, s, 0);
+		break;
 	case CHANGE_KILL: sidecar_kill(s); break;
 	case CHANGE_VERSION:
 		s->version = (unsigned)random_range(0, n_version_names - 1);
@@ -143,9 +162,10 @@ static void on_poll(void *arg, uint64_t number)
 	(void)arg, (void)number;
 	switch (phase) {
 	case PHASE_REST:
-		if (problem)
+		/* With ticks nobody waits for the fleet to be at rest, so it may not be quite. */
+		if (problem && !sim.options.ticks)
 			sim_violation("nothing happened, and %s", problem);
-		else
+		else if (!problem)
 			at_rest();
 		break;
 	case PHASE_SETTLE:
@@ -158,7 +178,9 @@ static void on_poll(void *arg, uint64_t number)
 			    sim.now < phase_began + (sim.timeout_ms + 2 * sim.tick_ms) * MS &&
 			    change == CHANGE_KILL)
 				break;
-			if (phase == PHASE_CHANGE)
+			if (phase == PHASE_CHANGE && sim.options.ticks)
+				sim.figures.changes++;
+			else if (phase == PHASE_CHANGE)
 				oracle_after(change);
 			settled();
 		} else if (problem && sim.now > bound &&
@@ -205,17 +227,21 @@ void scenario_begin(void)
 {
 	static const int64_t ticks[] = {2000, 2000, 2000, 1000, 500};
 	static const int64_t timeouts[] = {2, 2, 3, 5, 5, 10, 20}; /* in ticks */
+	static const int64_t syncs[] = {2, 5, 5, 5, 10, 20};
 
 	sim.n_servers = random_chance(700) ? 3 : random_chance(500) ? 1 : 5;
 	sim.n_sidecars = sim.options.workers ? sim.options.workers : (unsigned)random_range(2, 8);
 	sim.n_tasks = sim.options.tasks ? sim.options.tasks : (unsigned)random_range(1, 8);
 	sim.tick_ms = ticks[random_range(0, 4)];
 	sim.timeout_ms = sim.tick_ms * timeouts[random_range(0, 6)];
-	if (sim.timeout_ms < 2000)
-		sim.timeout_ms = 2000; /* below, slow links eat the lease up */
-	sim.sync_ms = sim.tick_ms * (random_chance(700) ? 5 : 2);
+	sim.sync_ms = sim.tick_ms * syncs[random_range(0, 5)];
 	sim.delay_us = random_range(100, 20 * MS);
-	sim.server_delay_us = random_range(100, 5 * MS);
+	sim.server_delay_us = random_range(100, random_chance(850) ? 5 * MS : 80 * MS);
+	/* Below, slow links eat the lease up. */
+	int64_t least_ms =
+		sim.server_delay_us < 5 * MS ? 2000 : 2000 + 60 * sim.server_delay_us / MS;
+	if (sim.timeout_ms < least_ms)
+		sim.timeout_ms = least_ms / sim.tick_ms * sim.tick_ms + sim.tick_ms;
 	TRACE("%u servers, %u sidecars, %u tasks, T %lld ms, tick %lld ms", sim.n_servers,
 	      sim.n_sidecars, sim.n_tasks, (long long)sim.timeout_ms, (long long)sim.tick_ms);
 	net_reset();
@@ -224,6 +250,8 @@ void scenario_begin(void)
 	sidecars_reset();
 	oracle_reset();
 	faults_reset();
+	if (sim.options.ticks)
+		ticks_reset();
 	for (unsigned i = 0; i < sim.n_sidecars; i++)
 		if (i == 0 || random_chance(800))
 			event_at(random_range(0, 3 * SECOND), on_start, &sidecars[i], 0);

@@ -68,6 +68,40 @@ static void read_worker(struct server *s, const struct request *q, struct reply 
 	}
 }
 
+static void add_tick_watch(struct connection *c, unsigned task, uint32_t tick)
+{
+	for (size_t i = 0; i < c->n_ticks; i++)
+		if (c->ticks[i].task == task && c->ticks[i].tick == tick)
+			return;
+	if (c->n_ticks == c->ticks_capacity) {
+		c->ticks_capacity = c->ticks_capacity ? 2 * c->ticks_capacity : 16;
+		c->ticks = mem_resize(c->ticks, c->ticks_capacity, sizeof(*c->ticks));
+	}
+	c->ticks[c->n_ticks++] = (struct tick_watch){task, tick, false};
+}
+
+static void read_ledger(struct server *s, struct connection *c, const struct request *q,
+			struct reply *reply)
+{
+	const struct ledger_node *l = &s->tree.ledgers[q->target];
+	const struct tick_node *node;
+
+	reply->ledger_version = l->version;
+	reply->ledger_floor = l->floor;
+	if (q->type == REQUEST_TICKS) {
+		reply->list = mem_calloc(l->n + 1, sizeof(*reply->list));
+		for (size_t i = 0; i < l->n; i++)
+			reply->list[reply->n_list++] = l->ticks[i].tick;
+	} else if (q->type == REQUEST_TICK) {
+		node = tree_tick(&s->tree, q->target, q->tick);
+		if (node)
+			reply->tick = *node;
+		else
+			reply->code = CODE_NO_NODE;
+		add_tick_watch(c, q->target, q->tick);
+	}
+}
+
 static void answer_read(struct server *s, struct connection *c, const struct request *q)
 {
 	struct reply reply = {.id = q->id, .failed_op = -1};
@@ -91,6 +125,9 @@ static void answer_read(struct server *s, struct connection *c, const struct req
 		for (unsigned k = 0; k < sim.n_tasks; k++)
 			reply.leaders |= (uint64_t)s->tree.leaders[k].exists << k;
 		break;
+	case REQUEST_TICK:
+	case REQUEST_LEDGER:
+	case REQUEST_TICKS: read_ledger(s, c, q, &reply); break;
 	case REQUEST_PING:
 	case REQUEST_CONNECT:
 	case REQUEST_CLOSE:
@@ -124,27 +161,43 @@ static void answer_queue(struct server *s, struct connection *c)
 
 /* --- watches ---------------------------------------------------------------------------------------- */
 
-static void send_watch(struct connection *c, unsigned task, enum watch_type type)
+static void send_watch(struct connection *c, unsigned task, uint32_t tick, enum watch_type type)
 {
 	struct message *m = message_new(MESSAGE_WATCH);
 
 	m->task = task;
+	m->tick = tick;
 	m->watch = type;
 	net_to_client(c, m);
 }
 
-void serve_watch(void *arg, unsigned task, enum watch_type type)
+/* Whether the connection watched it: it does no longer. */
+static bool take_tick_watch(struct connection *c, unsigned task, uint32_t tick)
+{
+	for (size_t i = 0; i < c->n_ticks; i++) {
+		if (c->ticks[i].task != task || c->ticks[i].tick != tick)
+			continue;
+		c->ticks[i] = c->ticks[--c->n_ticks];
+		return true;
+	}
+	return false;
+}
+
+void serve_watch(void *arg, unsigned task, uint32_t tick, enum watch_type type)
 {
 	struct server *s = arg;
 
 	for (size_t i = 0; i < s->n_connections; i++) {
 		struct connection *c = s->connections[i];
-		if (task == WATCH_WORKERS && c->child_watch) {
+		if (tick != 0) {
+			if (take_tick_watch(c, task, tick))
+				send_watch(c, task, tick, type);
+		} else if (task == WATCH_WORKERS && c->child_watch) {
 			c->child_watch = false;
-			send_watch(c, task, type);
+			send_watch(c, task, 0, type);
 		} else if (task != WATCH_WORKERS && (c->watches >> task & 1)) {
 			c->watches &= ~(UINT64_C(1) << task);
-			send_watch(c, task, type);
+			send_watch(c, task, 0, type);
 		}
 	}
 }
@@ -157,21 +210,33 @@ static void set_watches(struct server *s, struct connection *c, const struct req
 		uint64_t bit = UINT64_C(1) << k;
 		if (q->data_watches & bit) {
 			if (!node->exists)
-				send_watch(c, k, WATCH_DELETED);
+				send_watch(c, k, 0, WATCH_DELETED);
 			else if (node->mzxid > q->zxid)
-				send_watch(c, k, WATCH_CHANGED);
+				send_watch(c, k, 0, WATCH_CHANGED);
 			else
 				c->watches |= bit;
 		}
 		if (q->exist_watches & bit) {
 			if (node->exists)
-				send_watch(c, k, WATCH_CREATED);
+				send_watch(c, k, 0, WATCH_CREATED);
 			else
 				c->watches |= bit;
 		}
 	}
+	for (size_t i = 0; i < q->n_ticks; i++) {
+		const struct tick_watch *w = &q->ticks[i];
+		const struct tick_node *node = tree_tick(&s->tree, w->task, w->tick);
+		if (w->exists && !node)
+			send_watch(c, w->task, w->tick, WATCH_DELETED);
+		else if (w->exists && node->mzxid > q->zxid)
+			send_watch(c, w->task, w->tick, WATCH_CHANGED);
+		else if (!w->exists && node)
+			send_watch(c, w->task, w->tick, WATCH_CREATED);
+		else
+			add_tick_watch(c, w->task, w->tick);
+	}
 	if (q->child_watch && s->tree.workers_pzxid > q->zxid)
-		send_watch(c, WATCH_WORKERS, WATCH_CHILDREN);
+		send_watch(c, WATCH_WORKERS, 0, WATCH_CHILDREN);
 	else
 		c->child_watch |= q->child_watch;
 }
@@ -306,6 +371,8 @@ static void on_request(struct server *s, struct connection *c, const struct requ
 	if (q->type == REQUEST_MULTI) {
 		struct transaction x = {.session = c->session,
 					.n_ops = q->n_ops,
+					.heir = q->heir,
+					.ledger = q->ledger,
 					.connection = c,
 					.request = q->id};
 		memcpy(x.ops, q->ops, sizeof(x.ops));

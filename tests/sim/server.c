@@ -30,19 +30,30 @@ bool server_usable(unsigned s)
 	return servers[s].alive && !servers[s].inbox.paused && servers[s].role != ROLE_LOOKING;
 }
 
+bool servers_agree(void)
+{
+	int leader = servers_leader();
+
+	for (unsigned i = 0; leader >= 0 && i < sim.n_servers; i++)
+		if (!server_usable(i) || servers[i].epoch != servers[leader].epoch)
+			return false;
+	return leader >= 0;
+}
+
 bool servers_whole(void)
 {
 	int leader = servers_leader();
 
-	for (unsigned i = 0; leader >= 0 && i < sim.n_servers; i++) {
+	if (!servers_agree())
+		return false;
+	for (unsigned i = 0; i < sim.n_servers; i++) {
 		for (unsigned j = 0; j < sim.n_servers; j++)
 			if (!net_servers_linked(i, j))
 				return false;
-		if (!server_usable(i) || servers[i].n_log < servers[leader].applied ||
-		    servers[i].epoch != servers[leader].epoch)
+		if (servers[i].n_log < servers[leader].applied)
 			return false;
 	}
-	return leader >= 0;
+	return true;
 }
 
 bool servers_by_hand(const struct op *ops, unsigned n_ops)
@@ -168,7 +179,7 @@ void server_resume(unsigned i)
 	bool first = random_chance(500);
 	if (first)
 		quorum_tick(s);
-	inbox_resume(&s->inbox, on_message);
+	inbox_resume(&s->inbox);
 	if (!first)
 		event_at(s->inbox.ready_at + 1 * MS, on_overdue, s, s->life);
 }

@@ -63,7 +63,9 @@ int servers_leader(void);
 bool server_usable(unsigned s);
 /* Something done by hand, through the leader; false: there is none. */
 bool servers_by_hand(const struct op *ops, unsigned n_ops);
-/* Whether all servers are up, linked and have everything. */
+/* Whether all servers are up and follow the same one. */
+bool servers_agree(void);
+/* And are linked and have everything. */
 bool servers_whole(void);
 
 /* The parts. */
@@ -78,7 +80,7 @@ int64_t server_ms(const struct server *s);
 void serve_reset(void);
 void serve_receive(struct server *s, struct message *m);
 void serve_committed(struct server *s, const struct transaction *x);
-void serve_watch(void *arg, unsigned task, enum watch_type type);
+void serve_watch(void *arg, unsigned task, uint32_t tick, enum watch_type type);
 void serve_close_all(struct server *s);
 void serve_granted(struct server *s, struct connection *c, bool valid);
 void serve_pass_on(struct server *s, struct transaction *x);

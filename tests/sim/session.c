@@ -1,8 +1,10 @@
 /* As src/daemon/session.c: connects, confirms, keeps the lease, begins anew after expiry. */
 #include "oracle.h"
+#include "ticks.h"
 
-#define RELOOKUP_MS    10000
-#define PROBE_GRACE_MS 3000
+#define RELOOKUP_MS  10000
+#define GRACE_MIN_MS 1000
+#define GRACE_MAX_MS 3000
 
 int64_t session_lease_left(const struct sidecar *s)
 {
@@ -11,25 +13,63 @@ int64_t session_lease_left(const struct sidecar *s)
 
 /* --- the lease ------------------------------------------------------------------------------------------- */
 
-static void extend_lease(struct sidecar *s, int64_t sent_ms)
+/* What the rule of the lease would be without one of its parts. */
+static void extend_lease_wrongly(struct sidecar *s, int64_t sent_ms)
 {
 	struct lease *l = &s->lease;
 	enum plant plant = sim.options.plant;
+	int64_t span = l->timeout_ms;
 
-	if (plant == PLANT_NO_MARGIN && sent_ms + l->timeout_ms > l->deadline_ms)
-		l->deadline_ms = sent_ms + l->timeout_ms;
-	else if (plant == PLANT_LEASE_RECEIVED)
-		lease_confirm(l, sidecar_ms(s));
-	else if (plant == PLANT_LEASE_MARGIN || plant == PLANT_LEASE_READS)
-		lease_confirm(l, sent_ms);
-	else if (plant == PLANT_LEASE_ONCE)
-		lease_commit(l, sent_ms);
+	if (plant == PLANT_LEASE_ONCE) {
+		/* As if the answer had come long ago: it counts itself as the write before it. */
+		lease_committed(l, sent_ms, sent_ms - l->timeout_ms);
+		lease_committed(l, sent_ms, sent_ms - l->timeout_ms);
+		return;
+	}
+	if (plant == PLANT_LEASE_RECEIVED)
+		sent_ms = sidecar_ms(s);
+	if (plant != PLANT_NO_MARGIN)
+		span -= span / 4 + span / 100 + 100;
+	if (sent_ms + span > l->deadline_ms)
+		l->deadline_ms = sent_ms + span;
+}
+
+static void extend_lease(struct sidecar *s, int64_t sent_ms)
+{
+	enum plant plant = sim.options.plant;
+	bool was_leased = session_lease_left(s) > 0;
+
+	if (plant >= PLANT_NO_MARGIN && plant <= PLANT_LEASE_RECEIVED)
+		extend_lease_wrongly(s, sent_ms);
 	else
-		lease_committed(l, sent_ms, sidecar_ms(s));
+		lease_committed(&s->lease, sent_ms, sidecar_ms(s));
 	TRACE("sidecar %u: sent at %lld, now %lld, session alive at %lld, lease %lld ms", s->id,
-	      (long long)sent_ms, (long long)sidecar_ms(s), (long long)l->alive_ms,
+	      (long long)sent_ms, (long long)sidecar_ms(s), (long long)s->lease.alive_ms,
 	      (long long)session_lease_left(s));
 	oracle_lease(s);
+	if (!was_leased && session_lease_left(s) > 0)
+		runs_changed(s);
+}
+
+static void be_patient(struct sidecar *s)
+{
+	s->patience_ms = sidecar_ms(s) + s->lease.timeout_ms / 4;
+	timer_start(s, TIMER_PATIENCE, s->lease.timeout_ms / 4);
+}
+
+static void on_patience(struct sidecar *s)
+{
+	if (s->hung_up || sim.n_servers == 1 ||
+	    (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	if (sidecar_ms(s) > s->patience_ms + s->lease.timeout_ms / 8) {
+		be_patient(s);
+		return;
+	}
+	TRACE("sidecar %u tries another server", s->id);
+	s->hung_up = true;
+	s->patience_ms = 0;
+	lib_lose(&s->lib);
 }
 
 void session_confirm(struct sidecar *s)
@@ -37,12 +77,23 @@ void session_confirm(struct sidecar *s)
 	struct request q = {
 		.type = REQUEST_MULTI, .ops = {{OP_CHECK_WORKER, s->registration, -1}}, .n_ops = 1};
 
-	if (s->registration && (s->state == SESSION_CONNECTED || s->state == SESSION_UP))
-		ask(s, &q, ASK_CONFIRM);
+	if (!s->registration || (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	ask(s, &q, ASK_CONFIRM);
+	if (s->patience_ms == 0)
+		be_patient(s);
+}
+
+static void end_patience(struct sidecar *s)
+{
+	s->patience_ms = 0;
+	timer_stop(s, TIMER_PATIENCE);
 }
 
 void session_confirmed(struct sidecar *s, int64_t sent_ms)
 {
+	s->hung_up = false;
+	end_patience(s);
 	extend_lease(s, sent_ms);
 	if (s->state != SESSION_CONNECTED)
 		return;
@@ -79,7 +130,7 @@ void session_set_leading(struct sidecar *s, bool leading)
 	if (!leading || before)
 		return;
 	session_confirm(s);
-	timer_start(s, TIMER_CONFIRM, lease_next(&s->lease, sidecar_ms(s)));
+	timer_start(s, TIMER_CONFIRM, lease_next(&s->lease, sidecar_ms(s), true));
 }
 
 void session_heard(struct sidecar *s, const struct item *item)
@@ -115,6 +166,7 @@ static void end_session(struct sidecar *s)
 	else
 		leaders_expired(s);
 	registry_expired(s);
+	runs_expired(s);
 	oracle_lease(s);
 }
 
@@ -131,7 +183,17 @@ static void on_probe(void *arg, const struct item *item)
 	if (item->kind != ITEM_CONNECTED || s->probe_connected)
 		return;
 	s->probe_connected = true;
-	timer_start(s, TIMER_SESSION, PROBE_GRACE_MS);
+	int64_t grace = s->lease.timeout_ms / 3;
+	grace = grace < GRACE_MIN_MS ? GRACE_MIN_MS : grace;
+	timer_start(s, TIMER_SESSION, grace < GRACE_MAX_MS ? grace : GRACE_MAX_MS);
+}
+
+static void look_again_in(struct sidecar *s, int64_t ms)
+{
+	int64_t left = session_lease_left(s);
+
+	ms = left > 0 && left < ms ? left : ms;
+	timer_start(s, TIMER_SESSION, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
 }
 
 static void on_connected(struct sidecar *s)
@@ -140,13 +202,13 @@ static void on_connected(struct sidecar *s)
 	timer_stop(s, TIMER_SESSION);
 	if (s->session != s->lib.session) {
 		s->session = s->lib.session;
-		lease_open(&s->lease, s->lib.timeout_ms, s->opened_ms);
+		lease_begin(&s->lease, s->lib.timeout_ms, s->opened_ms);
 	} else {
 		lease_moved(&s->lease);
 	}
 	TRACE("sidecar %u is connected, session %lld", s->id, (long long)s->session);
 	s->state = SESSION_CONNECTED;
-	timer_start(s, TIMER_CONFIRM, lease_interval(s->lease.timeout_ms));
+	timer_start(s, TIMER_CONFIRM, lease_next(&s->lease, sidecar_ms(s), s->leading));
 	if (sim.options.plant == PLANT_EARLY_UP && s->registration) {
 		s->state = SESSION_UP;
 		leaders_up(s);
@@ -166,13 +228,14 @@ void session_item(struct sidecar *s, const struct item *item)
 	}
 	if (item->kind == ITEM_CONNECTING) {
 		TRACE("sidecar %u is cut", s->id);
+		end_patience(s);
 		sim.cuts++;
 		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP) {
 			registry_cut(s);
 			leaders_cut(s);
 		}
 		s->state = SESSION_CONNECTING;
-		timer_start(s, TIMER_SESSION, RELOOKUP_MS);
+		look_again_in(s, s->lease.timeout_ms > 0 ? s->lease.timeout_ms : RELOOKUP_MS);
 		return;
 	}
 	TRACE("sidecar %u hears that its session has expired", s->id);
@@ -199,11 +262,15 @@ static void on_retry(struct sidecar *s)
 	if (s->session != 0 && session_lease_left(s) == 0 && s->probe.state == LIB_CLOSED)
 		lib_open(&s->probe, s->id, on_probe, s);
 	if (!s->probe_connected)
-		timer_start(s, TIMER_SESSION, RELOOKUP_MS);
+		look_again_in(s, RELOOKUP_MS);
 }
 
 void session_timer(struct sidecar *s, enum timer timer)
 {
+	if (timer == TIMER_PATIENCE) {
+		on_patience(s);
+		return;
+	}
 	if (timer == TIMER_SESSION) {
 		if (s->state == SESSION_CONNECTING)
 			on_retry(s);
@@ -211,9 +278,7 @@ void session_timer(struct sidecar *s, enum timer timer)
 	}
 	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
 		return;
-	timer_start(s, TIMER_CONFIRM,
-		    s->leading ? lease_next(&s->lease, sidecar_ms(s))
-			       : lease_interval(s->lease.timeout_ms));
+	timer_start(s, TIMER_CONFIRM, lease_next(&s->lease, sidecar_ms(s), s->leading));
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
 	else
@@ -222,6 +287,7 @@ void session_timer(struct sidecar *s, enum timer timer)
 
 void session_stop(struct sidecar *s)
 {
+	end_patience(s);
 	s->state = SESSION_CLOSED;
 	lease_end(&s->lease);
 	lib_close(&s->lib, true);

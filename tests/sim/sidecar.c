@@ -1,5 +1,6 @@
 /* Processes: starting, stopping, pausing; timers; and what the client library says, brought to the loop. */
 #include "oracle.h"
+#include "ticks.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+
+#define WALL_EPOCH_MS INT64_C(1795000000000)
 
 struct sidecar sidecars[SIDECARS_MAX];
 
@@ -32,13 +35,16 @@ static void run_timer(struct sidecar *s, enum timer timer)
 {
 	switch (timer) {
 	case TIMER_CONFIRM:
+	case TIMER_PATIENCE:
 	case TIMER_SESSION: session_timer(s, timer); break;
 	case TIMER_REGISTER:
 	case TIMER_LIST: registry_timer(s, timer); break;
 	case TIMER_DUE:
 	case TIMER_AUDIT: leaders_timer(s, timer); break;
+	case TIMER_RUNS: runs_timer(s); break;
 	case TIMERS: break;
 	}
+	runs_settle(s);
 }
 
 static void on_timer(void *arg, uint64_t number)
@@ -138,7 +144,7 @@ void ask(struct sidecar *s, const struct request *q, enum ask what)
 	lib_ask(&s->lib, q, sidecar_ms(s), what);
 }
 
-static void dispatch(struct sidecar *s, const struct item *item)
+static void take(struct sidecar *s, const struct item *item)
 {
 	if (!s->running || s->state == SESSION_CLOSED)
 		return;
@@ -147,7 +153,9 @@ static void dispatch(struct sidecar *s, const struct item *item)
 	case ITEM_CONNECTING:
 	case ITEM_EXPIRED: session_item(s, item); return;
 	case ITEM_WATCH:
-		if (item->task == WATCH_WORKERS)
+		if (item->tick != 0)
+			runs_watch(s, item->task, item->tick, item->watch);
+		else if (item->task == WATCH_WORKERS)
 			registry_watch(s);
 		else
 			leaders_watch(s, item->task, item->watch);
@@ -167,7 +175,18 @@ static void dispatch(struct sidecar *s, const struct item *item)
 	case ASK_CLAIM:
 	case ASK_RELEASE:
 	case ASK_AUDIT: leaders_reply(s, item); break;
+	case ASK_TICK:
+	case ASK_LEDGER:
+	case ASK_LEDGER_NAMES:
+	case ASK_TICK_CLAIM:
+	case ASK_TICK_WRITE: runs_reply(s, item); break;
 	}
+}
+
+static void dispatch(struct sidecar *s, const struct item *item)
+{
+	take(s, item);
+	runs_settle(s);
 }
 
 void session_open(struct sidecar *s)
@@ -189,8 +208,13 @@ void sidecars_reset(void)
 		inbox_clear(&s->inbox);
 		drop_items(s);
 		fleet_done(&s->fleet);
+		free(lib.ticks);
+		struct sim_run *runs = s->runs;
+		struct ledger_cache *ledgers = s->ledgers;
 		memset(s, 0, sizeof(*s));
 		s->id = i;
+		s->runs = runs;
+		s->ledgers = ledgers;
 		s->lib.life = lib.life;
 		s->lib.timer_life = lib.timer_life;
 		s->probe.life = probe.life;
@@ -198,7 +222,8 @@ void sidecars_reset(void)
 		s->items_tail = &s->items;
 		inbox_init(&s->inbox);
 		clock_draw(&s->clock);
-		s->wall_ms = random_range(-10, 10) * 60 * 1000 + random_range(0, 59999);
+		s->wall_ms = random_range(-10, 10) * 60 * 1000 + random_range(0, 59999) -
+			     s->clock.start / MS + WALL_EPOCH_MS;
 		s->version = (unsigned)random_range(0, 2);
 		s->tasks_mask = (UINT64_C(1) << sim.n_tasks) - 1;
 	}
@@ -211,7 +236,7 @@ void sidecar_start(struct sidecar *s)
 	s->running = true;
 	s->ready = false;
 	s->self = s->maybe = s->attempt = 0;
-	s->again = s->listing = s->list_again = s->dirty = false;
+	s->again = s->listing = s->list_again = s->list_due = s->dirty = false;
 	s->reads_pending = 0;
 	s->n_leading = 0;
 	s->leading = false;
@@ -225,6 +250,7 @@ void sidecar_start(struct sidecar *s)
 	fleet_set_tasks(&s->fleet, task_names, sim.n_tasks);
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
 		s->random_ints[i] = (int32_t)random_bits();
+	runs_reset(s);
 	leaders_init(s);
 	session_open(s);
 }
@@ -232,6 +258,7 @@ void sidecar_start(struct sidecar *s)
 static void end_process(struct sidecar *s)
 {
 	s->running = false;
+	s->n_runs = 0;
 	s->inbox.paused = false;
 	s->suspended = false;
 	inbox_clear(&s->inbox);
@@ -244,6 +271,7 @@ static void end_process(struct sidecar *s)
 void sidecar_stop(struct sidecar *s)
 {
 	TRACE("sidecar %u is stopped", s->id);
+	ticks_stop(s);
 	session_stop(s);
 	end_process(s);
 }
@@ -286,7 +314,7 @@ void sidecar_resume(struct sidecar *s)
 	if (s->suspended)
 		s->suspended_us += sim.now - s->paused_at;
 	s->suspended = false;
-	inbox_resume(&s->inbox, lib_on_message);
+	inbox_resume(&s->inbox);
 	/* The loop's timers, the library's and what was queued, in either order. */
 	event_at(first ? sim.now : sim.now + 3 * MS, on_resume, s, s->timer_life[TIMER_AUDIT]);
 	lib_resume(&s->lib, random_chance(250));

@@ -32,16 +32,23 @@ enum ask {
 	ASK_NODE_EXISTS,
 	ASK_CLAIM,
 	ASK_RELEASE,
-	ASK_AUDIT
+	ASK_AUDIT,
+	ASK_TICK,
+	ASK_LEDGER,
+	ASK_LEDGER_NAMES,
+	ASK_TICK_CLAIM,
+	ASK_TICK_WRITE
 };
 
 enum timer {
 	TIMER_CONFIRM,
+	TIMER_PATIENCE,
 	TIMER_SESSION,
 	TIMER_REGISTER,
 	TIMER_LIST,
 	TIMER_DUE,
 	TIMER_AUDIT,
+	TIMER_RUNS,
 	TIMERS
 };
 
@@ -75,6 +82,8 @@ struct sidecar {
 	int64_t opened_ms;
 	uint32_t registration;
 	bool leading;
+	int64_t patience_ms;
+	bool hung_up;
 	bool probe_connected;
 	/* registry */
 	struct fleet fleet;
@@ -83,16 +92,24 @@ struct sidecar {
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	uint64_t tasks_mask;
 	uint32_t self, maybe, attempt;
-	bool again, listing, list_again, dirty;
+	bool again, listing, list_again, list_due, dirty;
 	int64_t listed_ms;
 	size_t reads_pending;
-	uint64_t drained; /* sidecars, as heard of */
+	uint64_t drained;	       /* sidecars, as heard of */
+	uint64_t preferred[TASKS_MAX]; /* likewise: who stands by for a lost run */
 	/* elections */
 	struct task tasks[TASKS_MAX];
 	unsigned n_leading;
 	int64_t next_due;
 	uint64_t timer_life[TIMERS];
 	uint64_t timer_set; /* bits */
+	/* runs */
+	struct sim_run *runs;	      /* RUNS_MAX; owned */
+	struct ledger_cache *ledgers; /* TASKS_MAX; owned */
+	size_t n_runs;
+	unsigned holds[TASKS_MAX];
+	bool runs_dirty;
+	uint32_t last_tick; /* that its crontab has seen */
 };
 
 extern struct sidecar sidecars[SIDECARS_MAX];
@@ -134,6 +151,7 @@ void registry_expired(struct sidecar *s);
 void registry_watch(struct sidecar *s);
 void registry_reply(struct sidecar *s, const struct item *item);
 void registry_timer(struct sidecar *s, enum timer timer);
+bool registry_settled(const struct sidecar *s);
 void registry_publish(struct sidecar *s); /* what is published has changed */
 struct worker *worker_of(uint32_t record);
 void registry_reset(void);
@@ -149,6 +167,10 @@ void leaders_reply(struct sidecar *s, const struct item *item);
 void leaders_timer(struct sidecar *s, enum timer timer);
 void leaders_configure(struct sidecar *s, unsigned task);
 struct contest task_contest(unsigned task);
+
+/* A job holds the task until then, by CLOCK_BOOTTIME; and for how long one may go on. */
+void leaders_hold(struct sidecar *s, unsigned task, bool on, int64_t until_ms);
+int64_t leaders_hold_renew(struct sidecar *s, unsigned task);
 
 void timer_start(struct sidecar *s, enum timer timer, int64_t in_ms);
 void timer_stop(struct sidecar *s, enum timer timer);

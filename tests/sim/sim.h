@@ -29,11 +29,13 @@ enum plant {
 	PLANT_NO_WAIT,	       /* a deleted node is claimed at once */
 	PLANT_ADOPT,	       /* roles survive the session */
 	PLANT_EARLY_UP,	       /* up without a write on the new connection */
-	PLANT_BLIND_RELEASE,   /* the successor is not checked, the node's version neither */
+	PLANT_BLIND_RELEASE,   /* the successor is not checked */
 	PLANT_LATE_RELEASE,    /* "leads" is said until the release is answered */
-	PLANT_EARLY_CANDIDATE, /* before the fleet was read whole */
 	PLANT_HERD,	       /* everybody claims at once */
 	PLANT_ORPHAN,	       /* a registration of ours that nobody knows of stays */
+	PLANT_EARLY_TAKE_OVER, /* a run is taken over before its session has ended */
+	PLANT_TRUST_UNKNOWN,   /* a claim whose answer was lost counts as done */
+	PLANT_NO_KILL,	       /* a job outlives its lease */
 	PLANTS
 };
 
@@ -45,6 +47,7 @@ enum plant {
 	X(LINK_ONE_WAY, "client links stalled one way")        \
 	X(PARTITION, "servers cut off")                        \
 	X(SERVER_PAUSE, "servers paused")                      \
+	X(LEADER_STALL, "servers' leaders paused for about T") \
 	X(SERVER_CRASH, "servers restarted")                   \
 	X(SERVER_WIPE, "servers restarted without data")       \
 	X(ENSEMBLE_CRASH, "all servers restarted")             \
@@ -65,6 +68,7 @@ enum plant {
 	X(HAND_SET, "leader nodes written by hand")            \
 	X(HAND_TAKE, "leader nodes replaced by hand")          \
 	X(HAND_WORKER, "worker nodes deleted by hand")         \
+	X(RELEASE, "connections reset during a handover")      \
 	X(EXPIRED, "sessions expired")                         \
 	X(UNKNOWN_DONE, "writes done, answer lost")            \
 	X(UNKNOWN_NOT, "writes not done, answer lost")         \
@@ -94,6 +98,8 @@ struct figures {
 	int64_t worst_settle;  /* from the last fault until all is as it should be */
 	double worst_requests; /* per worker and change */
 	double sum_requests;
+	/* runs */
+	uint64_t ticks, asked, starts, reruns, finished, killed, died, unbegun;
 };
 
 /* --- the run ------------------------------------------------------------------------------------------ */
@@ -103,6 +109,7 @@ struct options {
 	double hours;
 	unsigned workers, tasks; /* 0: by the seed */
 	enum plant plant;
+	bool ticks; /* runs at each tick */
 	bool verbose;
 };
 

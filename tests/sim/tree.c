@@ -1,6 +1,7 @@
 #include "tree.h"
 
 #include <assert.h>
+#include <string.h>
 
 bool tree_has_worker(const struct tree *t, uint32_t record)
 {
@@ -16,6 +17,30 @@ const struct session_node *tree_session(const struct tree *t, int64_t id)
 		if (t->sessions[i].id == id)
 			return &t->sessions[i];
 	return NULL;
+}
+
+const struct tick_node *tree_tick(const struct tree *t, unsigned task, uint32_t tick)
+{
+	const struct ledger_node *l = &t->ledgers[task];
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->ticks[i].tick == tick)
+			return &l->ticks[i];
+	return NULL;
+}
+
+static enum code judge_tick(const struct tree *t, const struct transaction *x, const struct op *op)
+{
+	const struct tick_node *node = tree_tick(t, op->target, x->ledger.tick);
+
+	if (op->type == OP_CLAIM_TICK) {
+		if (t->ledgers[op->target].version != op->version)
+			return CODE_BAD_VERSION;
+		return node ? CODE_EXISTS : CODE_OK;
+	}
+	if (!node)
+		return CODE_NO_NODE;
+	return node->version == op->version ? CODE_OK : CODE_BAD_VERSION;
 }
 
 static enum code judge_leader(struct leader_node *node, const struct op *op)
@@ -64,6 +89,12 @@ void tree_judge(const struct tree *t, struct transaction *x)
 			loaded = true;
 			x->code = judge_leader(&node, op);
 			break;
+		case OP_CHECK_LEADER:
+			if (!t->leaders[op->target].exists)
+				x->code = CODE_NO_NODE;
+			break;
+		case OP_CLAIM_TICK:
+		case OP_SET_TICK: x->code = judge_tick(t, x, op); break;
 		}
 		if (x->code != CODE_OK)
 			x->failed_op = (int)i;
@@ -73,7 +104,50 @@ void tree_judge(const struct tree *t, struct transaction *x)
 static void tell(tree_watch_fn watch, void *arg, unsigned task, enum watch_type type)
 {
 	if (watch)
-		watch(arg, task, type);
+		watch(arg, task, 0, type);
+}
+
+static void tell_tick(tree_watch_fn watch, void *arg, unsigned task, uint32_t tick,
+		      enum watch_type type)
+{
+	if (watch)
+		watch(arg, task, tick, type);
+}
+
+static void claim_tick(struct tree *t, unsigned task, const struct ledger_write *w,
+		       tree_watch_fn watch, void *arg)
+{
+	struct ledger_node *l = &t->ledgers[task];
+	size_t gone = 0;
+
+	while (gone < l->n && l->ticks[gone].tick < w->floor)
+		tell_tick(watch, arg, task, l->ticks[gone++].tick, WATCH_DELETED);
+	if (w->floor > 0) {
+		l->version++;
+		l->floor = w->floor;
+		l->n -= gone;
+		memmove(l->ticks, l->ticks + gone, l->n * sizeof(l->ticks[0]));
+	}
+	assert(l->n < TICKS_KEPT);
+	size_t at = l->n++;
+	for (; at > 0 && l->ticks[at - 1].tick > w->tick; at--)
+		l->ticks[at] = l->ticks[at - 1];
+	l->ticks[at] = (struct tick_node){w->tick, 0, t->zxid, w->record};
+	tell_tick(watch, arg, task, w->tick, WATCH_CREATED);
+}
+
+static void set_tick(struct tree *t, unsigned task, const struct ledger_write *w,
+		     tree_watch_fn watch, void *arg)
+{
+	for (size_t i = 0; i < t->ledgers[task].n; i++) {
+		struct tick_node *node = &t->ledgers[task].ticks[i];
+		if (node->tick != w->tick)
+			continue;
+		node->version++;
+		node->mzxid = t->zxid;
+		node->record = w->record;
+		tell_tick(watch, arg, task, w->tick, WATCH_CHANGED);
+	}
 }
 
 static void add_worker(struct tree *t, uint32_t record, int64_t session)
@@ -95,7 +169,10 @@ static void apply_op(struct tree *t, const struct transaction *x, const struct o
 	struct leader_node *node = op->target < TASKS_MAX ? &t->leaders[op->target] : NULL;
 
 	switch (op->type) {
-	case OP_CHECK_WORKER: break;
+	case OP_CHECK_WORKER:
+	case OP_CHECK_LEADER: break;
+	case OP_CLAIM_TICK: claim_tick(t, op->target, &x->ledger, watch, arg); break;
+	case OP_SET_TICK: set_tick(t, op->target, &x->ledger, watch, arg); break;
 	case OP_CREATE_WORKER:
 		add_worker(t, op->target, x->session);
 		tell(watch, arg, WATCH_WORKERS, WATCH_CHILDREN);

@@ -136,15 +136,27 @@ static void begin(const struct election_config *config)
 	election_init(&e, config);
 }
 
-/* A release that has come due is sent behind a read that finds the node still ours. */
+/* A release that has come due is sent: at once, or behind a read that finds the node still ours. */
 static void released_after_read(void)
 {
-	is_state(ELECTION_LEADING);
-	cr_assert_eq(e.reads, 1u);
-	cr_assert_eq(deadline(), ELECTION_NEVER);
-	node(SELF, e.node.token);
+	if (e.state == ELECTION_LEADING) {
+		cr_assert_not(e.watched && e.fresh);
+		cr_assert_eq(e.reads, 1u);
+		cr_assert_eq(deadline(), ELECTION_NEVER);
+		node(SELF, e.node.token);
+	}
 	is_state(ELECTION_RELEASING);
 	sends(ELECTION_RELEASE, 1);
+}
+
+/* It was given up: a little later it is looked who has taken it. Nobody. */
+static void nobody_took_it(void)
+{
+	sends(ELECTION_READ, 0);
+	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	wait_deadline();
+	sends(ELECTION_READ, 1);
+	absent(T_MS);
 }
 
 /* Registered, in this place among the candidates, and it is not known yet who leads. */
@@ -163,7 +175,8 @@ static void follow(uint32_t place)
 	is_state(ELECTION_FOLLOWING);
 }
 
-static void lead(void)
+/* With a watch that was set on this connection. */
+static void lead_watching(void)
 {
 	join(0);
 	absent(0);
@@ -171,6 +184,15 @@ static void lead(void)
 	claimed(ELECTION_DONE);
 	is_state(ELECTION_RESOLVING);
 	node(SELF, 200);
+	is_state(ELECTION_LEADING);
+}
+
+/* With a watch of an earlier connection: before it gives anything up, it has to look. */
+static void lead(void)
+{
+	lead_watching();
+	simple(ELECTION_CUT);
+	up();
 	is_state(ELECTION_LEADING);
 }
 
@@ -271,9 +293,14 @@ Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
 			continue;
 		}
 		is_state(ELECTION_VACANT);
+		int64_t before = now;
+		if (count(ELECTION_READ) == 0) {
+			cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+			wait_deadline();
+		}
 		sends(ELECTION_READ, 1);
 		absent(cases[i].owner_ms);
-		cr_assert_eq(deadline() - now, cases[i].wait, "%s", cases[i].what);
+		cr_assert_eq(deadline() - before, cases[i].wait, "%s", cases[i].what);
 		wait_deadline();
 		is_state(ELECTION_CLAIMING);
 	}
@@ -286,7 +313,9 @@ Test(claim, of_an_owner_not_yet_listed_waits_a_whole_timeout)
 	     .node = {.known = true, .exists = true, .owner = OTHER, .token = 100});
 	watch(ELECTION_DELETED, 0);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, T_MS);
+	wait_deadline();
+	absent(0);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
 }
 
 Test(claim, of_a_node_that_no_worker_made_waits_a_whole_timeout)
@@ -295,7 +324,54 @@ Test(claim, of_a_node_that_no_worker_made_waits_a_whole_timeout)
 	STEP(.type = ELECTION_NODE, .node = {.known = true, .exists = true, .token = 100});
 	watch(ELECTION_DELETED, 0);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, T_MS);
+	wait_deadline();
+	absent(0);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
+}
+
+/* The answer to a claim tells the token: "leads" need not wait for the read behind it. */
+Test(claim, whose_answer_tells_the_token_leads_at_once)
+{
+	join(0);
+	absent(0);
+	is_state(ELECTION_CLAIMING);
+	STEP(.type = ELECTION_CLAIMED, .outcome = ELECTION_DONE, .token = 200, .owner = SELF);
+	is_state(ELECTION_LEADING);
+	cr_assert_eq(e.node.token, 200);
+	cr_assert_eq(e.node.owner, SELF);
+	/* Without a watch of its own nothing is given up yet. */
+	view(true, 1);
+	now += 60 * 60 * 1000;
+	simple(ELECTION_DEADLINE);
+	is_state(ELECTION_LEADING);
+	node(SELF, 200);
+	is_state(ELECTION_RELEASING);
+
+	join(0);
+	absent(0);
+	STEP(.type = ELECTION_CLAIMED, .outcome = ELECTION_DONE, .token = 200, .owner = SELF);
+	absent(0); /* somebody's hand was quicker than the read */
+	is_state(ELECTION_CLAIMING);
+
+	join(0);
+	absent(0);
+	simple(ELECTION_CUT);
+	STEP(.type = ELECTION_CLAIMED, .outcome = ELECTION_DONE, .token = 200, .owner = SELF);
+	is_state(ELECTION_RESOLVING);
+}
+
+/* Nobody leads, and no watch is set: who is not to claim at once sets one. */
+Test(claim, of_what_was_found_absent_without_a_watch)
+{
+	join(0);
+	STEP(.type = ELECTION_NODE, .node = {.known = true}, .unwatched = true);
+	is_state(ELECTION_CLAIMING);
+	sends(ELECTION_READ, 0);
+
+	join(1);
+	STEP(.type = ELECTION_NODE, .node = {.known = true}, .unwatched = true);
+	is_state(ELECTION_VACANT);
+	sends(ELECTION_READ, 1);
 }
 
 Test(claim, no_longer_waits_when_the_owner_has_left)
@@ -317,6 +393,61 @@ Test(claim, the_second_reads_when_it_was_given_up_to_the_best)
 	absent(T_MS);
 	is_state(ELECTION_VACANT);
 	cr_assert_eq(deadline() - now, 500); /* handed over: nobody's lease to wait for */
+}
+
+/* What was given up while we were no candidate may have been taken and have vanished since. */
+Test(claim, of_what_was_handed_over_long_ago_waits)
+{
+	follow(0);
+	view(true, 2);
+	watch(ELECTION_CHANGED, T_MS);
+	sends(ELECTION_READ, 0);
+	now += 60000;
+	view(true, 1);
+	sends(ELECTION_READ, 1);
+	absent(T_MS);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+
+	follow(1);
+	watch(ELECTION_CHANGED, T_MS);
+	sends(ELECTION_READ, 1);
+	simple(ELECTION_NODE_FAILED);
+	wait_deadline();
+	sends(ELECTION_READ, 1);
+	absent(T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+}
+
+/* It may have registered anew: then it is missing for the moment that it takes to read its record. */
+Test(claim, waits_while_workers_are_still_to_be_read)
+{
+	struct election_event none = {.type = ELECTION_NODE, .node = {.known = true}};
+	struct election_event best = {.type = ELECTION_VIEW, .view = {.candidate = true}};
+
+	for (int i = 0; i < 2; i++) {
+		follow(0);
+		view(true, 2);
+		watch(ELECTION_CHANGED, T_MS);
+		view(true, 0);
+		sends(ELECTION_READ, 1);
+		none.owner_unsure = best.owner_unsure = true;
+		step(none);
+		is_state(ELECTION_VACANT);
+		cr_assert_eq(deadline() - now, T_MS);
+		now += 100;
+		step(best);
+		is_state(ELECTION_VACANT);
+		cr_assert_eq(deadline() - now, T_MS - 100);
+		best.owner_unsure = false;
+		best.owner_ms = i == 0 ? T_MS : 0;
+		step(best);
+		if (i == 0)
+			cr_assert_eq(deadline() - now, T_MS - 100, "it is there");
+		else
+			is_state(ELECTION_CLAIMING);
+		best.owner_ms = 0;
+	}
 }
 
 Test(claim, the_owner_itself_does_not_wait)
@@ -578,6 +709,20 @@ Test(yield, waits_for_a_held_run_but_not_for_ever)
 	released_after_read();
 }
 
+/* What a job has been promised does not become less when another begins. */
+Test(yield, waits_for_the_longest_hold)
+{
+	lead();
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 30000);
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 10000);
+	cr_assert_eq(e.hold_until_ms, now + 30000);
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 40000);
+	cr_assert_eq(e.hold_until_ms, now + 40000);
+	STEP(.type = ELECTION_HOLD, .on = false, .hold_until_ms = now + 40000);
+	STEP(.type = ELECTION_HOLD, .on = true, .hold_until_ms = now + 10000);
+	cr_assert_eq(e.hold_until_ms, now + 10000);
+}
+
 Test(yield, of_no_candidate_is_soon)
 {
 	lead();
@@ -615,8 +760,8 @@ Test(yield, outcomes)
 	release();
 	released(ELECTION_DONE);
 	is_state(ELECTION_VACANT);
-	absent(T_MS);
-	cr_assert_eq(deadline() - now, ELECTION_ACCEPT_MS + ELECTION_TURN_MS);
+	nobody_took_it();
+	cr_assert_eq(deadline() - now, ELECTION_ACCEPT_MS + ELECTION_TURN_MS - ELECTION_LOOK_MS);
 	watch(ELECTION_CREATED, 0);
 	node(OTHER, 300);
 	is_state(ELECTION_FOLLOWING);
@@ -651,7 +796,7 @@ static int64_t yield_in_vain(int64_t token)
 	wait_deadline();
 	released_after_read();
 	released(ELECTION_DONE);
-	absent(T_MS);
+	nobody_took_it();
 	wait_deadline();
 	is_state(ELECTION_CLAIMING);
 	claimed(ELECTION_DONE);
@@ -661,6 +806,41 @@ static int64_t yield_in_vain(int64_t token)
 }
 
 /* After a pause, say: the watch that tells of it has not been handled yet. */
+Test(yield, is_undone_at_once_when_the_better_one_is_gone)
+{
+	release();
+	released(ELECTION_DONE);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	view(true, 0);
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(yield, is_sent_at_once_while_a_watch_of_this_connection_is_set)
+{
+	lead_watching();
+	view(true, 1);
+	wait_deadline();
+	is_state(ELECTION_RELEASING);
+	sends(ELECTION_READ, 0);
+	sends(ELECTION_RELEASE, 1);
+	cr_assert_eq(find(ELECTION_RELEASE)->version, e.node.version);
+	released(ELECTION_DONE);
+	is_state(ELECTION_VACANT);
+	/* Whoever takes it gets the time to do so before it is looked at. */
+	sends(ELECTION_READ, 0);
+	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	wait_deadline();
+	sends(ELECTION_READ, 1);
+
+	lead_watching();
+	e.watched = false;
+	view(true, 1);
+	wait_deadline();
+	is_state(ELECTION_LEADING);
+	sends(ELECTION_RELEASE, 0);
+}
+
 Test(yield, does_not_delete_the_node_of_another)
 {
 	lead();
@@ -709,7 +889,7 @@ Test(yield, backs_off_doubling_while_nobody_takes_it)
 	wait_deadline();
 	released_after_read();
 	released(ELECTION_DONE);
-	absent(T_MS);
+	nobody_took_it();
 	watch(ELECTION_CREATED, 0);
 	node(OTHER, 300);
 	cr_assert_eq(e.backoff_ms, 0);
@@ -776,19 +956,39 @@ Test(watch, interest_looks_once_and_again_when_it_fires)
 	sends(ELECTION_READ, 0);
 }
 
-/* Looked at while no candidate and found vacant: must be looked at again when that changes. */
-Test(watch, a_vacant_task_is_found_by_who_becomes_a_candidate)
+/* Looked at while no candidate and found vacant: that is known for as long as the watch is set. */
+Test(watch, a_vacant_task_is_known_to_who_becomes_a_candidate)
 {
 	begin(&plain);
 	up();
 	STEP(.type = ELECTION_INTEREST, .on = true);
 	absent(0);
 	STEP(.type = ELECTION_INTEREST, .on = false);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+	now += 60 * 1000;
+	/* Its turn begins now, and not when the task came to be vacant. */
+	view(true, 1);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, ELECTION_TURN_MS);
+	view(true, 0);
+	is_state(ELECTION_CLAIMING);
+}
+
+Test(watch, a_vacant_task_that_was_taken_is_not_looked_at_by_who_is_no_candidate)
+{
+	begin(&plain);
+	up();
+	STEP(.type = ELECTION_INTEREST, .on = true);
+	absent(0);
+	STEP(.type = ELECTION_INTEREST, .on = false);
+	watch(ELECTION_CREATED, 0);
 	is_state(ELECTION_FOLLOWING);
+	sends(ELECTION_READ, 0);
 	view(true, 0);
 	sends(ELECTION_READ, 1);
 	absent(0);
-	is_state(ELECTION_CLAIMING);
+	is_state(ELECTION_VACANT); /* whoever took it may be within its lease */
 }
 
 Test(watch, the_leader_looks_when_its_node_changed)
@@ -882,6 +1082,22 @@ Test(session, nothing_told_by_a_reconnection_is_a_handover)
 	simple(ELECTION_CUT);
 	watch(ELECTION_DELETED, 0);
 	is_state(ELECTION_VACANT);
+	up();
+	is_state(ELECTION_VACANT);
+	wait_deadline();
+	absent(0);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
+}
+
+/* The owner may have claimed it again, and that node have been deleted as well, while we were away. */
+Test(session, a_wait_begins_anew_with_the_connection)
+{
+	follow(0);
+	watch(ELECTION_DELETED, T_MS);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	simple(ELECTION_CUT);
+	now += T_MS - 1;
 	up();
 	is_state(ELECTION_VACANT);
 	cr_assert_eq(deadline() - now, T_MS);

@@ -27,6 +27,8 @@ struct spec {
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	bool drained;
 	bool unlisted;
+	bool resigned;
+	bool sick;
 };
 
 /* id, version, ip (NULL: one that all have) and random ints */
@@ -47,6 +49,7 @@ static struct worker *make_worker(const struct spec *s, const char *const *tasks
 	snprintf(w->version, sizeof(w->version), "%s", s->version);
 	snprintf(w->ip, sizeof(w->ip), "%s", s->ip ? s->ip : "10.0.0.1");
 	memcpy(w->random_ints, s->random_ints, sizeof(w->random_ints));
+	w->sick = s->sick;
 	worker_set_tasks(w, tasks, n_tasks);
 	return w;
 }
@@ -58,6 +61,8 @@ static struct member *add(struct fleet *f, const struct spec *s)
 
 	if (m)
 		m->drained = s->drained;
+	if (m && s->resigned)
+		fleet_resign(f, m, 0);
 	return m;
 }
 
@@ -96,7 +101,7 @@ static void ranking_text(const struct fleet *f, const struct contest *c, char *t
 	for (size_t i = 0; i < n; i++) {
 		cr_expect_eq(ranked[i].candidate, ranked[i].why < WHY_NOT_LISTED);
 		len += (size_t)snprintf(text + len, size - len, "%s%s:%c", i ? " " : "",
-					ranked[i].member->worker->id, "*vrinLDm"[ranked[i].why]);
+					ranked[i].member->worker->id, "*vrinLDUmPR"[ranked[i].why]);
 	}
 }
 
@@ -286,6 +291,96 @@ Test(fleet, who_is_a_candidate)
 	fleet_done(&f);
 }
 
+Test(fleet, the_oldest_is_best_where_the_policy_says_so)
+{
+	const struct contest c = {.task = "job", .rank_position = 0, .oldest = true};
+	struct fleet f;
+	char text[256];
+
+	begin(&f);
+	add(&f, &WORKER("new", "3", NULL, 9));
+	add(&f, &WORKER("old", "1.0", NULL, 1));
+	add(&f, &WORKER("same", "1", NULL, 2));
+	add(&f, &WORKER("middle", "2", NULL, 5));
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "same:* old:r middle:v new:v");
+	struct standing s = fleet_stand(&f, &c, 0, "new");
+	cr_expect_str_eq(s.best->worker->id, "same");
+	cr_expect(s.best_is_newer, "the better version");
+	cr_expect_eq(s.place, 3);
+	cr_expect_not(fleet_stand(&f, &c, 0, "old").best_is_newer);
+	fleet_done(&f);
+}
+
+Test(fleet, only_the_pinned_version_leads)
+{
+	struct contest c = {.task = "job", .rank_position = 0, .pinned = "2.0"};
+	struct fleet f;
+	char text[256];
+
+	begin(&f);
+	add(&f, &WORKER("new", "3", NULL, 9));
+	add(&f, &WORKER("two", "2", NULL, 1));
+	add(&f, &WORKER("too", "2.0.0", NULL, 2));
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "too:* two:r new:P");
+	cr_expect_not(fleet_stand(&f, &c, 0, "new").self_candidate);
+	c.pinned = "4";
+	cr_expect_str_eq(best_of(&f, &c), "nobody");
+	fleet_done(&f);
+}
+
+/* Who has resigned leads only while nobody else can, and then by the usual order. */
+Test(fleet, who_has_resigned_comes_last)
+{
+	const struct contest c = {.task = "job", .min_version = "2", .rank_position = 0};
+	struct spec best = SPEC("best", "9", NULL, 9), next = SPEC("next", "8", NULL, 8);
+	struct fleet f;
+	char text[256];
+
+	best.resigned = true;
+	begin(&f);
+	add(&f, &best);
+	add(&f, &next);
+	add(&f, &WORKER("old", "1", NULL, 7));
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "next:* best:R old:m");
+	cr_expect_not(fleet_stand(&f, &c, 0, "best").self_candidate);
+	cr_expect_eq(fleet_stand(&f, &c, 0, "next").place, 0);
+
+	fleet_resign(&f, fleet_find(&f, "next"), 0);
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "best:* next:v old:m", "both: as if neither had");
+	cr_expect_eq(fleet_stand(&f, &c, 0, "next").place, 1);
+
+	fleet_find(&f, "best")->drained = true;
+	fleet_clear_decisions(&f);
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "best:* next:v old:m");
+	fleet_done(&f);
+}
+
+Test(fleet, who_is_not_healthy_is_no_candidate)
+{
+	struct spec sick = SPEC("sick", "9", NULL, 9);
+	struct worker *w = make_worker(&WORKER("partly", "8", NULL, 8), one_task, 1);
+	char **unhealthy = mem_calloc(2, sizeof(*unhealthy));
+	struct fleet f;
+	char text[256];
+
+	sick.sick = true;
+	unhealthy[0] = mem_strdup("other");
+	unhealthy[1] = mem_strdup("job");
+	worker_take_unhealthy(w, unhealthy, 2);
+	begin(&f);
+	add(&f, &sick);
+	cr_assert(fleet_add(&f, w, 1, 0));
+	add(&f, &WORKER("well", "1", NULL, 1));
+	ranking_text(&f, &job, text, sizeof(text));
+	cr_expect_str_eq(text, "well:* partly:U sick:U");
+	fleet_done(&f);
+}
+
 static bool beats(const struct ranked *a, const struct ranked *b)
 {
 	const struct worker *v = a->member->worker, *w = b->member->worker;
@@ -390,6 +485,7 @@ Test(fleet, order_of_arrival_is_nothing)
 			specs[i].ip = next_random() % 2 ? "10.0.0.9" : "10.0.0.10";
 			specs[i].random_ints[0] = (int32_t)(next_random() % 3);
 			specs[i].drained = set > 5 && next_random() % 5 == 0;
+			specs[i].resigned = set > 7 && next_random() % 3 == 0;
 			specs[i].unlisted = set > 5 && next_random() % 5 == 0;
 		}
 		for (int position = -1; position < 2; position++) {
@@ -544,5 +640,66 @@ Test(fleet, a_join_or_a_leave_moves_only_what_it_must)
 	all_best(&f, after);
 	for (size_t i = 0; i < TASKS; i++)
 		cr_expect_str_eq(after[i], "w10");
+	fleet_done(&f);
+}
+
+/* Each task is resigned from alone, also beyond the first word of the bits. */
+Test(fleet, resigning_is_from_one_task)
+{
+	enum { MORE_THAN_A_WORD = 70 };
+	char names[MORE_THAN_A_WORD][8];
+	const char *many[MORE_THAN_A_WORD];
+	struct contest c = {.rank_position = 0};
+	struct fleet f;
+
+	fleet_init(&f);
+	for (size_t i = 0; i < MORE_THAN_A_WORD; i++) {
+		snprintf(names[i], sizeof(names[i]), "t%02zu", i);
+		many[i] = names[i];
+	}
+	fleet_set_tasks(&f, many, MORE_THAN_A_WORD);
+	fleet_add(&f, make_worker(&WORKER("best", "2", NULL, 9), many, MORE_THAN_A_WORD), 1, 0);
+	fleet_add(&f, make_worker(&WORKER("next", "1", NULL, 9), many, MORE_THAN_A_WORD), 2, 0);
+	fleet_resign(&f, fleet_find(&f, "best"), 3);
+	fleet_resign(&f, fleet_find(&f, "best"), 69);
+	for (size_t i = 0; i < MORE_THAN_A_WORD; i++) {
+		c.task = many[i];
+		cr_expect_str_eq(fleet_stand(&f, &c, i, "best").best->worker->id,
+				 i == 3 || i == 69 ? "next" : "best");
+	}
+	/* Other many: what was decided about the old ones says nothing about them. */
+	fleet_set_tasks(&f, many + 3, 1);
+	c.task = many[3];
+	cr_expect_str_eq(fleet_stand(&f, &c, 0, "best").best->worker->id, "best");
+	fleet_done(&f);
+}
+
+Test(fleet, says_why_one_is_no_candidate)
+{
+	struct contest c = {.task = "job", .min_version = "2", .rank_position = 0};
+	struct spec drained = SPEC("drained", "3", NULL, 1), sick = SPEC("sick", "3", NULL, 1);
+	struct spec unlisted = SPEC("unlisted", "3", NULL, 1),
+		    resigned = SPEC("resigned", "3", NULL, 1);
+	struct fleet f;
+
+	drained.drained = sick.sick = unlisted.unlisted = resigned.resigned = true;
+	begin(&f);
+	add(&f, &drained);
+	add(&f, &sick);
+	add(&f, &unlisted);
+	add(&f, &resigned);
+	add(&f, &WORKER("old", "1", NULL, 7));
+	cr_expect_eq(fleet_why(&f, &c, 0, "resigned"), WHY_BEST, "there is nobody else");
+	add(&f, &WORKER("fit", "2", NULL, 7));
+	add(&f, &WORKER("best", "3", NULL, 7));
+	cr_expect_eq(fleet_why(&f, &c, 0, "drained"), WHY_DRAINED);
+	cr_expect_eq(fleet_why(&f, &c, 0, "sick"), WHY_UNHEALTHY);
+	cr_expect_eq(fleet_why(&f, &c, 0, "unlisted"), WHY_NOT_LISTED);
+	cr_expect_eq(fleet_why(&f, &c, 0, "old"), WHY_BELOW_MINIMUM);
+	cr_expect_eq(fleet_why(&f, &c, 0, "resigned"), WHY_RESIGNED);
+	cr_expect_eq(fleet_why(&f, &c, 0, "fit"), WHY_BEST, "a candidate, and not the best");
+	cr_expect_eq(fleet_why(&f, &c, 0, "nobody"), WHY_BEST);
+	c.pinned = "3";
+	cr_expect_eq(fleet_why(&f, &c, 0, "fit"), WHY_NOT_PINNED);
 	fleet_done(&f);
 }

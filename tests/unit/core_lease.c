@@ -3,133 +3,122 @@
 
 #include "core/lease.h"
 
-static const struct {
-	int64_t timeout_ms, margin_ms, interval_ms;
-	int64_t span_ms; /* what one confirmation gives; 0: no lease */
-} cases[] = {
-	{0, 100, 0, 0},
-	{100, 126, 16, 0},
-	{134, 134, 22, 0},
-	{135, 134, 22, 1},
-	{1000, 360, 166, 640},
-	{4000, 1140, 666, 2860},
-	{10000, 2700, 1666, 7300},
-	{40000, 10500, 6666, 29500},
-	{INT32_MAX, 558345847, 357913941, 1589137800},
-};
+/* T is 10 s, so a slack is 200 ms, and what was heard 2700 ms before a write was sent is reported. */
+#define T     10000
+#define SLACK 200
+#define SPAN  (T - SLACK)
 
-Test(lease, spans)
+/* A write that is answered at once. */
+static void commit(struct lease *l, int64_t at_ms)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const int64_t timeout = cases[i].timeout_ms, span = cases[i].span_ms;
-		struct lease l;
-
-		cr_expect_eq(lease_margin(timeout), cases[i].margin_ms, "%" PRId64, timeout);
-		cr_expect_eq(lease_interval(timeout), cases[i].interval_ms, "%" PRId64, timeout);
-
-		lease_begin(&l, timeout);
-		cr_expect_eq(lease_left(&l, 5000), 0, "nothing is confirmed yet");
-		lease_confirm(&l, 5000);
-		cr_expect_eq(lease_left(&l, 5000), span, "%" PRId64, timeout);
-		cr_expect_eq(lease_left(&l, 5000 + span), 0, "%" PRId64, timeout);
-		cr_expect_eq(lease_left(&l, 5000 + span + 1), 0, "%" PRId64, timeout);
-		cr_expect_eq(lease_left(&l, INT64_MAX), 0, "%" PRId64, timeout);
-		if (span > 0)
-			cr_expect_eq(lease_left(&l, 5000 + span - 1), 1, "%" PRId64, timeout);
-	}
+	lease_heard(l, at_ms, at_ms);
+	lease_committed(l, at_ms, at_ms);
 }
 
-Test(lease, only_the_latest_send_counts)
-{
-	struct lease l;
-
-	lease_begin(&l, 10000);
-	lease_confirm(&l, 2000);
-	lease_confirm(&l, 1000); /* an answer that came late */
-	cr_expect_eq(lease_left(&l, 2000), 7300);
-	lease_confirm(&l, 2500);
-	cr_expect_eq(lease_left(&l, 2500), 7300);
-}
-
-Test(lease, an_answer_from_before_a_pause_is_no_lease)
-{
-	struct lease l;
-
-	lease_begin(&l, 10000);
-	lease_confirm(&l, 1000); /* handled at 60000 */
-	cr_expect_eq(lease_left(&l, 60000), 0);
-}
-
-Test(lease, sessions)
+Test(lease, a_session_counts_from_when_it_was_asked_for)
 {
 	struct lease l = {0};
 
 	cr_expect_eq(lease_left(&l, 0), 0);
-	lease_confirm(&l, 1000);
+	lease_committed(&l, 1000, 1000);
 	cr_expect_eq(lease_left(&l, 1000), 0, "there is no session");
 
-	lease_begin(&l, 10000);
-	lease_confirm(&l, 1000);
-	lease_end(&l);
-	cr_expect_eq(lease_left(&l, 1000), 0, "the session has ended");
-	lease_confirm(&l, 1000);
-	cr_expect_eq(lease_left(&l, 1000), 0, "an answer came after its end");
-
-	lease_begin(&l, 10000);
-	lease_confirm(&l, 1000);
-	lease_begin(&l, 10000);
-	cr_expect_eq(lease_left(&l, 1000), 0, "a new session inherits nothing");
-
-	lease_begin(&l, -1);
-	lease_confirm(&l, 1000);
-	cr_expect_eq(lease_left(&l, 1000), 0, "a timeout that cannot be");
-}
-
-/* --- the stricter rule: T = 10 s, so T/4 + T/100 + 100 ms is 2700 ms ----------------------------- */
-
-Test(strict_lease, a_session_counts_from_when_it_was_asked_for)
-{
-	struct lease l;
-
-	lease_open(&l, 10000, 1000);
+	lease_begin(&l, T, 1000);
 	cr_expect_eq(lease_left(&l, 1000), 0, "nothing was committed yet");
-	lease_commit(&l, 1500);
-	cr_expect_eq(lease_left(&l, 1500), 9300);
-	cr_expect_eq(lease_left(&l, 10800), 0);
+	commit(&l, 1500);
+	cr_expect_eq(lease_left(&l, 1500), 1000 + SPAN - 1500);
+	cr_expect_eq(lease_left(&l, 1000 + SPAN - 1), 1);
+	cr_expect_eq(lease_left(&l, 1000 + SPAN), 0);
+	cr_expect_eq(lease_left(&l, INT64_MAX), 0);
 
 	lease_end(&l);
-	lease_commit(&l, 1500);
 	cr_expect_eq(lease_left(&l, 1500), 0, "the session has ended");
-	lease_begin(&l, 10000);
-	lease_commit(&l, 1500);
-	cr_expect_eq(lease_left(&l, 1500), 0, "nobody knows since when it lives");
+	commit(&l, 1600);
+	cr_expect_eq(lease_left(&l, 1600), 0, "an answer came after its end");
 }
 
-Test(strict_lease, a_commit_counts_what_was_heard_long_enough_before_it)
+Test(lease, a_new_session_inherits_nothing)
 {
 	struct lease l;
 
-	lease_open(&l, 10000, 1000);
+	lease_begin(&l, T, 1000);
+	for (int64_t at = 2000; at < 10000; at += 500)
+		commit(&l, at);
+	lease_begin(&l, T, 10000);
+	cr_expect_eq(lease_left(&l, 10000), 0);
+	commit(&l, 10100);
+	cr_expect_eq(lease_left(&l, 10100), SPAN - 100);
+}
+
+Test(lease, timeouts_that_give_none)
+{
+	static const int64_t timeouts[] = {-1, 0, 1, 100, 101};
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
+		struct lease l;
+		lease_begin(&l, timeouts[i], 1000);
+		commit(&l, 1001);
+		commit(&l, 1200);
+		cr_expect_eq(lease_left(&l, 1001), 0, "%" PRId64, timeouts[i]);
+	}
+}
+
+Test(lease, two_commits_prove_what_was_heard_before_the_first)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
 	lease_heard(&l, 2000, 2050);
-	lease_commit(&l, 4749);
-	cr_expect_eq(lease_left(&l, 5000), 5800, "the answer may not have been reported yet");
-	lease_commit(&l, 4750);
-	cr_expect_eq(lease_left(&l, 5000), 6800, "it counts from when it was asked");
-	lease_commit(&l, 4000);
-	cr_expect_eq(lease_left(&l, 5000), 6800, "an older commit takes nothing back");
-
-	/* Of several the newest that is old enough. */
-	lease_heard(&l, 5000, 5100);
-	lease_heard(&l, 6000, 6100);
-	lease_commit(&l, 8000);
-	cr_expect_eq(lease_left(&l, 8000), 5000 + 9800 - 8000);
+	lease_committed(&l, 4750, 5000);
+	cr_expect_eq(lease_left(&l, 5000), 1000 + SPAN - 5000, "one may come before the expiry");
+	lease_committed(&l, 5199, 5300);
+	cr_expect_eq(lease_left(&l, 5300), 1000 + SPAN - 5300, "sent too soon after the first");
+	lease_committed(&l, 5200, 5400);
+	cr_expect_eq(lease_left(&l, 5400), 2000 + SPAN - 5400, "it counts from when it was sent");
+	lease_committed(&l, 5100, 5500);
+	cr_expect_eq(lease_left(&l, 5500), 2000 + SPAN - 5500, "an older one takes nothing back");
 }
 
-Test(strict_lease, what_was_heard_is_spaced)
+Test(lease, what_was_heard_may_not_have_been_reported)
 {
 	struct lease l;
 
-	lease_open(&l, 10000, 1000);
+	lease_begin(&l, T, 1000);
+	lease_heard(&l, 2000, 2050);
+	lease_committed(&l, 4749, 4760);
+	lease_committed(&l, 5000, 5010);
+	cr_expect_eq(lease_left(&l, 5010), 1000 + SPAN - 5010);
+	/* Of several the newest that is old enough. */
+	lease_heard(&l, 5500, 5600);
+	lease_heard(&l, 6000, 6100);
+	lease_heard(&l, 7000, 7100);
+	lease_committed(&l, 8800, 8810);
+	lease_committed(&l, 9010, 9020);
+	cr_expect_eq(lease_left(&l, 9020), 6000 + SPAN - 9020);
+}
+
+/* Answers that lay in a buffer while this process was stopped. */
+Test(lease, only_the_time_of_sending_counts)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
+	for (int64_t at = 1100; at < 3000; at += 100)
+		lease_heard(&l, at, 60000);
+	for (int64_t at = 1100; at < 3000; at += 100)
+		lease_committed(&l, at, 60000);
+	cr_expect_eq(lease_left(&l, 60000), 0);
+	/* All that is known is that they were answered before this one was sent. */
+	commit(&l, 62699);
+	commit(&l, 62900);
+	cr_expect_eq(lease_left(&l, 62900), 0);
+}
+
+Test(lease, what_was_heard_is_spaced)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
 	lease_heard(&l, 2000, 2001);
 	lease_heard(&l, 2415, 2416);
 	cr_expect_eq(l.n_heard, 1);
@@ -143,33 +132,90 @@ Test(strict_lease, what_was_heard_is_spaced)
 	cr_expect_eq(l.heard[LEASE_HEARD_MAX - 1].sent_ms, 2000 + (3 * LEASE_HEARD_MAX - 1) * 416);
 }
 
-/* The quorum's leader has agreed to the new connection after all that was heard over the old one. */
-Test(strict_lease, a_session_that_moves)
+Test(lease, commits_are_spaced)
 {
 	struct lease l;
 
-	lease_open(&l, 10000, 1000);
-	lease_moved(&l);
-	lease_commit(&l, 1500);
-	cr_expect_eq(lease_left(&l, 1500), 9300, "nothing was heard");
-	lease_heard(&l, 2000, 2050);
-	lease_moved(&l);
-	cr_expect_eq(lease_left(&l, 2100), 8700, "moving alone gives nothing");
-	lease_commit(&l, 2100);
-	cr_expect_eq(lease_left(&l, 2100), 9700);
-	lease_moved(&l);
-	lease_commit(&l, 2100);
-	cr_expect_eq(lease_left(&l, 2100), 9700);
+	lease_begin(&l, T, 1000);
+	lease_committed(&l, 2000, 2050);
+	lease_committed(&l, 2010, 2099);
+	cr_expect_eq(l.n_commits, 1, "of many at a time the first will be old enough the soonest");
+	/* More than there is room for: the oldest goes. */
+	for (int64_t i = 1; i < 2 * LEASE_COMMITS_MAX; i++)
+		lease_committed(&l, 2000 + i * 50, 2050 + i * 50);
+	cr_expect_eq(l.n_commits, LEASE_COMMITS_MAX);
+	cr_expect_eq(l.commits[0].heard_ms, 2050 + LEASE_COMMITS_MAX * 50);
+	cr_expect_eq(l.commits[LEASE_COMMITS_MAX - 1].heard_ms, 2000 + 2 * LEASE_COMMITS_MAX * 50);
 }
 
-Test(strict_lease, pace)
+/* A thousand claims in a second leave room for the one that the next will need. */
+Test(lease, many_commits_at_a_time)
 {
 	struct lease l;
 
-	lease_open(&l, 10000, 1000);
-	cr_expect_eq(lease_pace(&l, 1000), 416, "there is no lease yet");
-	lease_commit(&l, 1000);
-	cr_expect_eq(lease_pace(&l, 1000), 1666);
-	cr_expect_eq(lease_pace(&l, 10800 - 3333), 1666);
-	cr_expect_eq(lease_pace(&l, 10800 - 3332), 416);
+	lease_begin(&l, T, 0);
+	for (int64_t at = 1000; at < 10000; at += 500)
+		commit(&l, at);
+	cr_expect_eq(lease_left(&l, 10000), 6000 + SPAN - 10000);
+	for (int64_t at = 10000; at < 11000; at++)
+		commit(&l, at);
+	cr_expect_eq(lease_left(&l, 11000), 8000 + SPAN - 11000);
+}
+
+/* The quorum's leader has agreed to the new connection after all that was heard over the old one. */
+Test(lease, a_session_that_moves)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
+	lease_moved(&l);
+	commit(&l, 1500);
+	cr_expect_eq(lease_left(&l, 1500), 1000 + SPAN - 1500, "nothing was heard");
+	lease_heard(&l, 2000, 2050);
+	lease_moved(&l);
+	cr_expect_eq(lease_left(&l, 2100), 1000 + SPAN - 2100, "moving alone gives nothing");
+	commit(&l, 2100);
+	cr_expect_eq(lease_left(&l, 2100), 2000 + SPAN - 2100);
+	lease_moved(&l);
+	commit(&l, 2150);
+	cr_expect_eq(lease_left(&l, 2150), 2000 + SPAN - 2150, "a later one takes nothing back");
+}
+
+Test(lease, next_sign_of_life)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
+	cr_expect_eq(lease_next(&l, 1000, false), 1666);
+	cr_expect_eq(lease_next(&l, 1000, true), 250, "there is no lease yet");
+	commit(&l, 1000);
+	cr_expect_eq(lease_next(&l, 1000, true), 833);
+	cr_expect_eq(lease_next(&l, 10800 - 3333, true), 833);
+	cr_expect_eq(lease_next(&l, 10800 - 3332, true), 250);
+	cr_expect_eq(lease_next(&l, 10800 - 3332, false), 1666);
+	lease_begin(&l, 1000, 1000);
+	cr_expect_eq(lease_next(&l, 1000, true), 83, "never less often than usual");
+}
+
+/* What is left when all goes well, for the timeouts that are in use and a network that takes 50 ms. */
+Test(lease, stays_up)
+{
+	static const int64_t timeouts[] = {2000, 4000, 10000, 30000, 40000};
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
+		const int64_t timeout = timeouts[i];
+		int64_t at = timeout, least = timeout, writes = 0;
+		struct lease l;
+
+		lease_begin(&l, timeout, 0);
+		for (; at < 12 * timeout; at += lease_next(&l, at, true)) {
+			if (at > 2 * timeout && lease_left(&l, at) < least)
+				least = lease_left(&l, at);
+			writes += at >= 2 * timeout;
+			lease_heard(&l, at, at + 50);
+			lease_committed(&l, at, at + 50);
+		}
+		cr_expect_gt(least, timeout / 4, "%" PRId64 ": %" PRId64, timeout, least);
+		cr_expect_leq(writes, 10 * 12 + 2, "%" PRId64 ": %" PRId64, timeout, writes);
+	}
 }

@@ -33,10 +33,11 @@ static bool step(struct election *e, struct election_event event, int64_t ms)
 static const struct election_node own = {
 	.known = true, .exists = true, .mine = true, .owner = 1, .token = 5};
 
-/* A deadline has come: whether it is given up then, which takes a last look at the node. */
+/* A deadline has come: whether it is given up then, at once or after a last look at the node. */
 static bool gives_up(struct election *e, int64_t ms)
 {
-	step(e, (struct election_event){.type = ELECTION_DEADLINE}, ms);
+	if (step(e, (struct election_event){.type = ELECTION_DEADLINE}, ms))
+		return true;
 	return e->reads > 0 &&
 	       step(e, (struct election_event){.type = ELECTION_NODE, .node = own}, ms);
 }
@@ -99,4 +100,50 @@ Test(promise, holds_a_handover_up_and_is_not_extended)
 	cr_expect_eq(election_promise(&e, at(1500), 6000), 400);
 	cr_expect_eq(election_promise(&e, at(1899), 6000), 1);
 	cr_expect(gives_up(&e, 1900));
+}
+
+Test(promise, may_last_as_long_as_the_yield_delay)
+{
+	struct election e;
+
+	lead(&e, -1);
+	step(&e,
+	     (struct election_event){
+		     .type = ELECTION_CONFIG,
+		     .config = {.yield = ELECTION_YIELD_RANK, .yield_delay_ms = 3000}},
+	     0);
+	cr_expect_eq(election_promise(&e, at(0), 6000), 3000);
+}
+
+Test(promise, a_shorter_one_takes_nothing_from_a_longer)
+{
+	struct election e;
+
+	lead(&e, 0);
+	election_promised(&e, NOW + 1900);
+	election_promised(&e, NOW + 1200);
+	cr_expect_not(gives_up(&e, 1200));
+	cr_expect(gives_up(&e, 1900));
+}
+
+Test(promise, says_when_and_why_it_is_given_up)
+{
+	struct election e;
+	int64_t when = 0;
+	const char *why = NULL;
+
+	lead(&e, -1);
+	cr_expect_not(election_yield_at(&e, at(0), &when, &why), "nobody is better");
+	lead(&e, 0);
+	cr_assert(election_yield_at(&e, at(0), &when, &why));
+	cr_expect_eq(when, NOW + 1000);
+	cr_expect_str_eq(why, "yield-delay");
+	election_promised(&e, NOW + 1900);
+	cr_assert(election_yield_at(&e, at(0), &when, &why));
+	cr_expect_eq(when, NOW + 1900);
+	cr_expect_str_eq(why, "an answer that is still good");
+	step(&e, (struct election_event){.type = ELECTION_EXPIRED}, 1);
+	when = 0;
+	cr_expect_not(election_yield_at(&e, at(1), &when, &why), "it is not led");
+	cr_expect_eq(when, 0);
 }

@@ -143,3 +143,26 @@ Test(rank, addresses)
 				     sign(place[i] - place[j]), "%s %s", text[i], text[j]);
 	}
 }
+
+/*
+ * Sidecars of different releases compare these, so they never change. From python3-xxhash:
+ *   xxh64_intdigest(min_version, seed=position + 1 | 0x100 if oldest | 0x200 if there is a min_version)
+ */
+Test(rank, digest_of_what_a_task_goes_by)
+{
+	static const struct {
+		int position;
+		const char *min_version;
+		bool oldest;
+		uint32_t digest;
+	} cases[] = {
+		{-1, NULL, false, 0x51d8e999}, {-1, "", false, 0xdf832cf5},
+		{0, NULL, false, 0x36a3be4b},  {4, NULL, false, 0x981cfd3b},
+		{-1, NULL, true, 0x9cae652d},  {-1, "1.2", false, 0x87465b12},
+		{2, "1.2", true, 0xf0e63a28},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_eq(rank_digest(cases[i].position, cases[i].min_version, cases[i].oldest),
+			     cases[i].digest, "%zu", i);
+}

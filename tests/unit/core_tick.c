@@ -87,11 +87,8 @@ Test(tick, is_claimed)
 		{"2026-11-20T02:02:00Z", "2026-11-20T02:02:00Z", 0, false},
 		{"2026-11-20T02:01:00Z", "2026-11-20T02:01:00Z", 1, false},
 	};
-	char *list[COUNT(names)];
 
-	for (size_t i = 0; i < COUNT(names); i++)
-		list[i] = names[i];
 	for (size_t i = 0; i < COUNT(cases); i++)
-		cr_expect_eq(tick_is_claimed(cases[i].tick, cases[i].floor, list, cases[i].n),
+		cr_expect_eq(tick_is_claimed(cases[i].tick, cases[i].floor, names, cases[i].n),
 			     cases[i].claimed, "case %zu", i);
 }

@@ -361,7 +361,8 @@ static const struct bad_case bad_keys[] = {
 	 "2: unknown key \"frobnicate\": the keys are zookeeper, root, session-timeout, version, "
 	 "version-file, address, socket, socket-mode, socket-group, task-dir, auth-file, "
 	 "yield-delay, "
-	 "tick-guard, log-level, log-format\n"},
+	 "tick-guard, health-command, health-file, health-interval, health-timeout, "
+	 "health-fall, health-rise, log-level, log-format\n"},
 	{"version = 1\nversion = 2\nroot = /x\nroot = /y\nroot = /z\n",
 	 "2: version: is set in line 1 already: keep one of them\n"
 	 "4: root: is set in line 3 already: keep one of them\n"
@@ -435,7 +436,8 @@ static const struct bad_case bad_syntax[] = {
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, address, socket, socket-mode, "
 	 "socket-group, task-dir, auth-file, "
-	 "yield-delay, tick-guard, log-level, "
+	 "yield-delay, tick-guard, health-command, health-file, "
+	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"
 	 "2: more than 8 sections within each other\n"},
 };
@@ -702,6 +704,8 @@ Test(config, example_file)
 		cr_expect(keys[i].help && keys[i].help[0]);
 		if (strcmp(keys[i].name, "version") == 0)
 			snprintf(line, sizeof(line), "\nversion = \"");
+		else if (keys[i].type == SETTING_INTEGER)
+			snprintf(line, sizeof(line), "\n# %s = %s\n", keys[i].name, keys[i].preset);
 		else if (keys[i].preset)
 			snprintf(line, sizeof(line), "\n# %s = \"%s\"\n", keys[i].name,
 				 keys[i].preset);

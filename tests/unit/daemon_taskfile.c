@@ -238,12 +238,17 @@ static const struct bad_case bad_values[] = {
 	ONE("tcik = 1m", "unknown key \"tcik\": did you mean \"tick\"?"),
 	ONE("on_crash = skip", "unknown key \"on_crash\": did you mean \"on-crash\"?"),
 	ONE("schedule = x", "unknown key \"schedule\": the keys are description, yield, "
-			    "rank-position, min-version, "
-			    "tick, wait, on-crash, hold-max, users, history"),
+			    "rank-position, min-version, version-policy, "
+			    "tick, wait, on-crash, hold-max, users, history, "
+			    "health-command, health-file, health-interval, health-timeout, "
+			    "health-fall, health-rise"),
 	ONE("yield { }", "yield: is no section: write yield = ..."),
-	ONE("more \"x\" { yield = z }", "unknown key \"more\": the keys are description, yield, "
-					"rank-position, min-version, tick, "
-					"wait, on-crash, hold-max, users, history"),
+	ONE("more \"x\" { yield = z }",
+	    "unknown key \"more\": the keys are description, yield, "
+	    "rank-position, min-version, version-policy, tick, "
+	    "wait, on-crash, hold-max, users, history, "
+	    "health-command, health-file, health-interval, health-timeout, "
+	    "health-fall, health-rise"),
 	{"task a {\nyield = never\nyield = rank\n}\n",
 	 "t:3: yield: is set in line 2 already: keep one of them\n"},
 	{"task a {\nusers = {a}\nusers += {b}\n}\n",
@@ -649,6 +654,42 @@ Test(taskdir, limits)
 		 "read\n",
 		 task_dir, "a0998.conf");
 	cr_expect_str_eq(problems_text(), expected);
+	task_files_done(&files);
+}
+
+/* Names of 100 bytes: those that fit, and the file that goes beyond. */
+Test(taskdir, the_sum_of_the_paths_is_bounded)
+{
+	size_t each = strlen("/leaders/") + 100, most = TASKDIR_PATHS_MAX / each;
+	struct task_files files, effective, none;
+	char expected[400];
+
+	FILE *f = fopen(in_folder("a.conf"), "w");
+	cr_assert(f);
+	for (size_t i = 0; i < most; i++)
+		fprintf(f, "task a%099zu {}\n", i);
+	cr_assert_eq(fclose(f), 0);
+	put("b.conf", "task b {}\n");
+	f = fopen(in_folder("c.conf"), "w");
+	cr_assert(f);
+	fprintf(f, "task c%099d {}\n", 1);
+	cr_assert_eq(fclose(f), 0);
+	taskdir_load(&config, &files, &problems);
+	snprintf(expected, sizeof(expected),
+		 "conf.d/c.conf:1: with its tasks the paths of all leader znodes have %zu bytes, "
+		 "and no "
+		 "more than 524288 are allowed: give the tasks shorter names, or spread them over "
+		 "more "
+		 "sidecars\n",
+		 most * each + strlen("/leaders/b") + each);
+	cr_expect_str_eq(problems_text(), expected);
+	cr_expect_eq(files.list[0].n_tasks, most);
+	cr_expect_eq(files.list[1].n_tasks, 1);
+	cr_expect(files.list[2].refused);
+	task_files_init(&none);
+	taskdir_merge(&none, &files, &effective);
+	cr_expect_eq(effective.list[2].n_tasks, 0);
+	task_files_done(&effective);
 	task_files_done(&files);
 }
 

@@ -461,6 +461,7 @@ Test(reader, header_alone_says_too_much)
 		{BYTES(0xdb, 255, 255, 255, 255), ANY, 0},
 		{BYTES(0xc6, 255, 255, 255, 255), 65536, -EMSGSIZE},
 		{BYTES(0xc9, 255, 255, 255, 255, 1), 65536, -EMSGSIZE},
+		{BYTES(0xc9, 255, 255, 255, 255), 65536, 0}, /* its type is still to come */
 		{BYTES(0xc7, 97, 1), 100, 0},
 		{BYTES(0xc7, 98, 1), 100, -EMSGSIZE},
 		{BYTES(0xd8), 17, 0}, /* the header is not whole yet */

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -127,24 +128,40 @@ class Network:
         self.net = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
         self.hosts = [f"{self.net}.{i + 1}" for i in range(3)]
         self.names = [f"{self.tag}-{i + 1}" for i in range(3)]
+        self._sweep()
         try:
             self._make()
         except BaseException:
             self.close()
             raise
 
-    @staticmethod
-    def why_not():
-        """Why there can be none here; "" if there can."""
+    @classmethod
+    def why_not(cls):
+        """Why there can be none here; "" if there can: one is made and parted."""
         if os.geteuid() != 0:
             return "network namespaces need root"
-        for command in (["unshare", "--net", "true"], ["unshare", "--net", "iptables", "-L", "-n"],
-                        ["unshare", "--net", "ip", "link", "add", "probe0", "type", "bridge"]):
-            try:
-                run(*command)
-            except (OSError, subprocess.SubprocessError) as e:
-                return f"not allowed here: {' '.join(command)} ({getattr(e, 'stderr', e)})".replace("\n", " ")
+        try:
+            probe = cls()
+        except (OSError, subprocess.SubprocessError) as e:
+            return f"network namespaces are not allowed here: {e} {getattr(e, 'stderr', '')}".replace("\n", " ")
+        try:
+            probe.part(0)
+            probe.heal()
+        except (OSError, subprocess.SubprocessError) as e:
+            return f"iptables is not allowed here: {e} {getattr(e, 'stderr', '')}".replace("\n", " ")
+        finally:
+            probe.close()
         return ""
+
+    @staticmethod
+    def _sweep():
+        """Removes what tests that were killed have left."""
+        names = [p.name for folder in ("/run/netns", "/sys/class/net") for p in pathlib.Path(folder).glob("zkl*")]
+        for name in names:
+            m = re.fullmatch(r"zkl(\d+)(.*)", name)
+            if m and not pathlib.Path(f"/proc/{m[1]}").exists():
+                command = ["ip", "netns", "del", name] if m[2].startswith("-") else ["ip", "link", "del", name]
+                subprocess.run(command, check=False, capture_output=True, timeout=20)
 
     def _make(self):
         run("ip", "link", "add", self.bridge, "type", "bridge")

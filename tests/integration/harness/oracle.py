@@ -1,10 +1,8 @@
 """The judge of safety: asks every sidecar all the time, and looks at what was promised in the answers.
 
 A yes is valid from when it was received until lease_ms after its question was sent, both by
-CLOCK_BOOTTIME, which all sidecars of a machine share. lease_ms holds against faults; a sidecar that
-gives a task up of its own accord (a yield, a resign, TERM) withdraws it by saying no: where a no comes
-within WITHDRAWN seconds after a yes, that one and all before it count up to its receipt. A sidecar that
-is stopped or cut off says no much later, so this hides nothing of a fault. Promised are:
+CLOCK_BOOTTIME, which all sidecars of a machine share. Nothing takes it back, a later no neither, but
+TERM: a sidecar that was told to go lets others lead at once (told_to_go). Promised are:
 
 - no two sidecars' yes answers are valid at the same time;
 - once a token has been received, no question sent later is answered yes with a smaller one.
@@ -19,7 +17,6 @@ from harness.rpc import Client, RpcError
 from harness.waiting import wait_until
 
 PAUSE = 0.004
-WITHDRAWN = 0.5
 
 Answer = collections.namedtuple("Answer", "sidecar sent received leader token lease_ms")
 
@@ -32,30 +29,15 @@ class Broken(AssertionError):
     """What was promised did not hold."""
 
 
-def withdrawals(answers):
-    """By sidecar, the receipts of yes answers that a no followed soon: all before them end there."""
-    found, last_yes = {}, {}
-    for a in sorted(answers, key=lambda a: a.received):
-        if a.leader:
-            last_yes[a.sidecar] = a.received
-        else:
-            yes = last_yes.pop(a.sidecar, None)
-            if yes is not None and a.received <= yes + WITHDRAWN:
-                found.setdefault(a.sidecar, []).append(yes)
-    return found
-
-
-def validity(answers):
-    """[(from, to, sidecar)] of the yes answers, those of one sidecar that touch joined."""
-    withdrawn = withdrawals(answers)
+def validity(answers, gone=()):
+    """[(from, to, sidecar)] of the yes answers, those of one sidecar that touch joined. gone: [(sidecar,
+    told, ended)] of those that got TERM; what they have said is valid until then."""
     spans = []
     for a in answers:
-        if not a.leader or a.sent + a.lease_ms / 1000 <= a.received:
-            continue
-        cuts = withdrawn.get(a.sidecar, ())
-        at = bisect.bisect_left(cuts, a.received)
-        end = a.sent + a.lease_ms / 1000
-        spans.append((a.received, min([end, *cuts[at:at + 1]]), a.sidecar))
+        ends = [told for name, told, ended in gone if name == a.sidecar and a.sent < ended]
+        end = min([a.sent + a.lease_ms / 1000, *ends])
+        if a.leader and end > a.received:
+            spans.append((a.received, end, a.sidecar))
     spans.sort()
     joined, last = [], {}
     for start, end, sidecar in spans:
@@ -68,11 +50,11 @@ def validity(answers):
     return joined
 
 
-def overlaps(answers):
+def overlaps(answers, gone=()):
     """[(seconds, one span, the other)] of two sidecars whose answers were valid at the same time."""
     found = []
     open_spans = []
-    for span in validity(answers):
+    for span in validity(answers, gone):
         open_spans = [s for s in open_spans if s[1] > span[0]]
         found += [(min(s[1], span[1]) - span[0], s, span) for s in open_spans if s[2] != span[2]]
         open_spans.append(span)
@@ -137,6 +119,7 @@ class Oracle:
         self.task = task
         self.answers = []
         self.epochs = [0.0]
+        self.gone = []
         self.pollers = []
         self.ended = False
         self.began = now()
@@ -157,9 +140,9 @@ class Oracle:
         self.epochs.append(now())
 
     def told_to_go(self, sidecar, told):
-        """It got TERM at that moment, and cannot be asked for its no."""
-        for at in (told, told + WITHDRAWN):
-            self.answers.append(Answer(sidecar.name, told, at, False, 0, 0))
+        """It got TERM at that moment, and has ended by now."""
+        assert not sidecar.is_running()
+        self.gone.append((sidecar.name, told, now()))
 
     # --- liveness
 
@@ -200,7 +183,7 @@ class Oracle:
 
     def judge(self):
         answers = list(self.answers)
-        found = overlaps(answers)
+        found = overlaps(answers, self.gone)
         if found:
             raise Broken(f"{self.task} was led twice: {found[:3]}")
         for start, end in zip(self.epochs, self.epochs[1:] + [float("inf")]):
@@ -210,11 +193,15 @@ class Oracle:
         assert any(a.leader for a in answers), "nobody has ever led: nothing was tested"
         print(self.summary())
 
-    def summary(self):
-        spans = sorted(validity(self.answers))
+    def gap(self):
+        """The longest time in which no yes counted, in seconds."""
+        spans = sorted(validity(self.answers, self.gone))
         gap, end = 0.0, spans[0][1] if spans else 0.0
         for start, stop, _ in spans:
             gap, end = max(gap, start - end), max(end, stop)
+        return gap
+
+    def summary(self):
         yes = [a for a in self.answers if a.leader]
         return (f"measured: {len(self.answers)} answers in {now() - self.began:.1f} s, {len(yes)} yes, "
-                f"{len({a.token for a in yes})} tokens, 0 s led twice, at most {gap:.2f} s led by nobody")
+                f"{len({a.token for a in yes})} tokens, 0 s led twice, at most {self.gap():.2f} s led by nobody")

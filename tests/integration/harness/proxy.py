@@ -1,9 +1,10 @@
-"""A TCP proxy between one sidecar and its server, which can cut connections, let nothing through, or
-lose one chosen request or its reply."""
+"""A TCP proxy between one sidecar and its server, which can cut connections, let nothing through, delay
+all, or lose one chosen request or its reply."""
 import selectors
 import socket
 import struct
 import threading
+import time
 
 CHUNK = 65536
 FRAME_MAX = 1 << 26  # a longer "length" is none: not ZooKeeper's protocol, passed on as it comes
@@ -44,6 +45,7 @@ class Link:
         self.client, self.server = client, server
         self.unframed = {client: b"", server: b""}
         self.greeted = {client: False, server: False}
+        self.held = []  # (when it is to be sent, to whom, frame), in order for either side
 
     def other(self, sock):
         return self.server if sock is self.client else self.client
@@ -71,6 +73,7 @@ class Proxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.stalled_up = self.stalled_down = False
+        self.delay_up_s = self.delay_down_s = 0.0
         self.refusing = False
         self.ended = False
         self.links = {}
@@ -95,9 +98,15 @@ class Proxy:
         with self.lock:
             self.stalled_up, self.stalled_down = up, down
 
+    def delay(self, up=0.0, down=0.0):
+        """From now on all that is sent arrives so many seconds later, in order."""
+        with self.lock:
+            self.delay_up_s, self.delay_down_s = up, down
+
     def flow(self):
         with self.lock:
             self.stalled_up = self.stalled_down = self.refusing = False
+            self.delay_up_s = self.delay_down_s = 0.0
 
     def cut(self):
         """Closes all connections and every new one."""
@@ -171,6 +180,26 @@ class Proxy:
                 return self._apply(rule)
         return False
 
+    def _pass_on(self, link, sock, frame):
+        to, delay = link.other(sock), self.delay_up_s if sock is link.client else self.delay_down_s
+        ahead = [due for due, whom, _ in link.held if whom is to]
+        if delay or ahead:
+            link.held.append((max([time.monotonic() + delay, *ahead]), to, frame))
+        else:
+            to.sendall(frame)
+
+    def _send_held(self):
+        """Sends what has been delayed for long enough; returns whether anything is left."""
+        for link in set(self.links.values()):
+            due = [h for h in link.held if h[0] <= time.monotonic()]
+            link.held = [h for h in link.held if h not in due]
+            try:
+                for _, to, frame in due:
+                    to.sendall(frame)
+            except OSError:
+                self._close(link.client)
+        return any(link.held for link in self.links.values())
+
     def _forward(self, sock):
         link = self.links[sock]
         try:
@@ -178,7 +207,7 @@ class Proxy:
             if data:
                 for frame in link.frames(sock, data):
                     if not self._is_lost(link, sock, frame) and sock in self.links:
-                        link.other(sock).sendall(frame)
+                        self._pass_on(link, sock, frame)
                 return
         except OSError:
             pass
@@ -191,12 +220,13 @@ class Proxy:
         while not self.ended:
             with selectors.DefaultSelector() as selector:
                 with self.lock:
+                    held = self._send_held()
                     if not (self.stalled_up or self.stalled_down):
                         selector.register(self.listener, selectors.EVENT_READ)
                     for sock in self.links:
                         if not self._is_stalled(sock):
                             selector.register(sock, selectors.EVENT_READ)
-                ready = selector.select(0.05)
+                ready = selector.select(0.002 if held else 0.05)
             with self.lock:
                 for key, _ in ready:
                     if key.fileobj is self.listener:

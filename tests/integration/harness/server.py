@@ -79,7 +79,7 @@ class ZooKeeper:
     def ask(self, word):
         """The answer to a four-letter word, "" if there is none."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as s:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as s:
                 s.sendall(word.encode())
                 return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
         except OSError:
@@ -143,13 +143,13 @@ class Tree:
     def get(self, *parts):
         """(data, stat) of a znode, (None, None) if it is not there."""
         try:
-            return self.client.get(self.path(*parts))
+            return self.client.retry(self.client.get, self.path(*parts))
         except NoNodeError:
             return None, None
 
     def names(self, *parts):
         try:
-            return sorted(self.client.get_children(self.path(*parts)))
+            return sorted(self.client.retry(self.client.get_children, self.path(*parts)))
         except NoNodeError:
             return []
 
@@ -191,7 +191,7 @@ class Tree:
 
     def leader_changes(self):
         """How many leader nodes have been created or deleted, ever."""
-        return self.client.get(self.path("leaders"))[1].cversion
+        return self.get("leaders")[1].cversion
 
     def put(self, data, *parts, ephemeral=True, client=None, acl=None):
         client = client or self.client

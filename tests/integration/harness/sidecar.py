@@ -51,11 +51,12 @@ def sanitizer_env(folder):
 
 
 def sanitizer_reports(folder):
-    return [f"{p.name}:\n{p.read_text(errors='replace')}" for p in sorted(folder.glob("reports/*"))]
+    return [f"{p.name}:\n{p.read_text(errors='replace')}" for p in sorted(folder.glob("reports/*"))
+            if p.stat().st_size]  # valgrind makes its file in any case
 
 
 class Sidecar:
-    def __init__(self, folder, name, tree, version="1.0", tasks=(), zookeeper=None, env=None, **config):
+    def __init__(self, folder, name, tree, version="1.0", tasks=(), zookeeper=None, env=None, program=None, **config):
         self.name = name
         self.folder = folder
         self.tree = tree
@@ -63,6 +64,7 @@ class Sidecar:
         self.expected_exit = False  # the test has seen to its end
         self.extra_env = env or {}
         self.command = []
+        self.program = program  # another build's zkleaderd
         self.last_log = ""
         self.socket = folder / "s"
         self.config_file = folder / "zkleader.conf"
@@ -78,8 +80,11 @@ class Sidecar:
     # --- files
 
     def write_config(self, **changes):
+        """At once, as write_file()."""
         self.config.update(changes)
-        self.config_file.write_text(settings(self.config), encoding="utf-8")
+        draft = self.folder / "draft.conf"
+        draft.write_text(settings(self.config), encoding="utf-8")
+        os.rename(draft, self.config_file)
 
     def write_tasks(self, *tasks, file="tasks.conf"):
         """Each is a name, or the text of a whole section."""
@@ -99,7 +104,7 @@ class Sidecar:
     def start(self, ready=True):
         env = {**sanitizer_env(self.folder), **self.extra_env}
         with open(self.log_file, "ab") as log:
-            self.process = spawn([*self.command, build() / "zkleaderd", "-c", self.config_file],
+            self.process = spawn([*self.command, self.program or build() / "zkleaderd", "-c", self.config_file],
                                  stdout=log, stderr=log, env=env)
         self.expected_exit = False
         if ready:

@@ -1,0 +1,195 @@
+#include "client/picture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "client/json.h"
+
+void picture_done(struct picture *p)
+{
+	json_decref(p->tasks);
+	json_decref(p->workers);
+	json_decref(p->decisions);
+	*p = (struct picture){NULL, NULL, NULL};
+}
+
+/* What a decision is about; a later one about the same takes its place. */
+static char *decision_key(const json_t *decision, const char *task)
+{
+	char *key = NULL;
+
+	if (asprintf(&key, "%s %s %s", json_text(decision, "kind", "-"), task ? task : "",
+		     json_text(decision, "node", "")) < 0)
+		abort();
+	return key;
+}
+
+static void put_decision(json_t *decisions, json_t *decision, const char *task)
+{
+	mem_auto char *key = decision_key(decision, task);
+	json_t *copy = json_copy(decision);
+
+	json_object_set_new(copy, "task", task ? json_string(task) : json_null());
+	json_object_set_new(decisions, key, copy);
+}
+
+bool picture_make(struct picture *ret, const json_t *tasks, const json_t *workers)
+{
+	struct picture p = {json_object(), json_object(), json_object()};
+	bool self = false, connected = true;
+
+	for (size_t i = 0; i < json_array_size(tasks); i++) {
+		json_t *task = json_array_get(tasks, i);
+		const char *name = json_text(task, "task", "-");
+		const json_t *decisions = json_object_get(task, "decisions");
+
+		connected = connected &&
+			    strcmp(json_text(task, "state", "disconnected"), "disconnected") != 0;
+		json_object_set(p.tasks, name, task);
+		for (size_t j = 0; j < json_array_size(decisions); j++)
+			put_decision(p.decisions, json_array_get(decisions, j), name);
+	}
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		json_t *worker = json_array_get(workers, i);
+		json_t *drain = json_object_get(worker, "drain");
+
+		self |= json_flag(worker, "self");
+		json_object_set(p.workers, json_text(worker, "id", "-"), worker);
+		if (json_is_object(drain))
+			put_decision(p.decisions, drain, NULL);
+	}
+	if (self && connected)
+		*ret = p;
+	else
+		picture_done(&p);
+	return self && connected;
+}
+
+/* --- notifications --------------------------------------------------------------------------------- */
+
+static bool same_leader(const json_t *a, const json_t *b)
+{
+	return json_number(a, "token", 0) == json_number(b, "token", 0) &&
+	       json_is_object(json_object_get(a, "leader")) ==
+		       json_is_object(json_object_get(b, "leader"));
+}
+
+bool picture_leadership(struct picture *p, json_t *change)
+{
+	const char *name = json_text(change, "task", "-");
+	const json_t *known = json_object_get(p->tasks, name);
+
+	if (known && same_leader(known, change))
+		return false;
+	if (p->tasks)
+		json_object_set_new(p->tasks, name, json_copy(change));
+	return true;
+}
+
+bool picture_membership(struct picture *p, json_t *change)
+{
+	bool left = strcmp(json_text(change, "event", ""), "left") == 0;
+	const char *id = json_text(change, "id", "-");
+	bool known = json_object_get(p->workers, id) != NULL;
+
+	if (p->workers && left)
+		json_object_del(p->workers, id);
+	else if (p->workers)
+		json_object_set_new(p->workers, id, json_copy(change));
+	return !p->workers || known == left;
+}
+
+static bool same_decision(const json_t *a, const json_t *b)
+{
+	static const char *const keys[] = {"since", "until", "by", "host", "reason", "version"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(json_text(a, keys[i], ""), json_text(b, keys[i], "")) != 0)
+			return false;
+	return true;
+}
+
+bool picture_decision(struct picture *p, json_t *change)
+{
+	bool ended = strcmp(json_text(change, "event", ""), "ended") == 0;
+	const char *task = json_text(change, "task", NULL);
+	mem_auto char *key = decision_key(change, task);
+	const json_t *known = json_object_get(p->decisions, key);
+	bool same = known && same_decision(known, change);
+
+	if (!p->decisions)
+		return true;
+	if (ended && same)
+		json_object_del(p->decisions, key);
+	else if (!ended)
+		put_decision(p->decisions, change, task);
+	return ended == same;
+}
+
+/* --- what has become different ----------------------------------------------------------------------- */
+
+struct comparison {
+	const struct picture *before, *now;
+	void (*tell)(void *arg, const char *method, json_t *change);
+	void *arg;
+};
+
+static void tell(const struct comparison *c, const char *method, json_t *what, const char *event)
+{
+	json_auto_t *change = json_copy(what);
+
+	if (event)
+		json_object_set_new(change, "event", json_string(event));
+	c->tell(c->arg, method, change);
+}
+
+static void compare_workers(const struct comparison *c)
+{
+	const char *id;
+	json_t *worker;
+
+	json_object_foreach(c->before->workers, id,
+			    worker) if (!json_object_get(c->now->workers, id))
+		tell(c, "membership", worker, "left");
+	json_object_foreach(c->now->workers, id,
+			    worker) if (!json_object_get(c->before->workers, id))
+		tell(c, "membership", worker, "joined");
+}
+
+static void compare_decisions(const struct comparison *c)
+{
+	const char *key;
+	json_t *decision;
+
+	json_object_foreach(c->before->decisions, key,
+			    decision) if (!json_object_get(c->now->decisions, key))
+		tell(c, "decision", decision, "ended");
+	json_object_foreach(c->now->decisions, key, decision)
+	{
+		const json_t *known = json_object_get(c->before->decisions, key);
+
+		if (!known || !same_decision(known, decision))
+			tell(c, "decision", decision, "decided");
+	}
+}
+
+void picture_compare(const struct picture *before, const struct picture *now,
+		     void (*fn)(void *arg, const char *method, json_t *change), void *arg)
+{
+	const struct comparison c = {before, now, fn, arg};
+	const char *name;
+	json_t *task;
+
+	compare_workers(&c);
+	compare_decisions(&c);
+	json_object_foreach(now->tasks, name, task)
+	{
+		const json_t *known = json_object_get(before->tasks, name);
+
+		if (known ? !same_leader(known, task)
+			  : json_is_object(json_object_get(task, "leader")))
+			tell(&c, "leadership", task, NULL);
+	}
+}

@@ -1,0 +1,102 @@
+#include "client/rollout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "client/json.h"
+
+/* Of the workers with one version. */
+struct group {
+	int64_t workers, drained;
+	uint64_t leads; /* whatever the sidecar says, its sum is some number */
+};
+
+static struct group group_of(const json_t *workers, const char *version)
+{
+	struct group g = {0};
+
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		const json_t *w = json_array_get(workers, i);
+
+		if (strcmp(json_text(w, "version", ""), version) != 0)
+			continue;
+		g.workers++;
+		g.drained += strcmp(json_text(w, "state", ""), "drained") == 0;
+		g.leads += (uint64_t)json_number(w, "leads", 0);
+	}
+	return g;
+}
+
+/* Whether no worker before this one has its version. */
+static bool is_first(const json_t *workers, size_t at)
+{
+	const char *version = json_text(json_array_get(workers, at), "version", "");
+
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(json_text(json_array_get(workers, i), "version", ""), version) == 0)
+			return false;
+	return true;
+}
+
+/* How many tasks there are for all of them together. */
+static size_t count_tasks(const json_t *workers)
+{
+	json_auto_t *names = json_object();
+
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		const json_t *tasks = json_object_get(json_array_get(workers, i), "tasks");
+
+		for (size_t j = 0; j < json_array_size(tasks); j++) {
+			const char *name = json_string_value(json_array_get(tasks, j));
+
+			if (name)
+				json_object_set_new(names, name, json_true());
+		}
+	}
+	return json_object_size(names);
+}
+
+static void put_group(FILE *f, const json_t *workers, const char *version, bool first)
+{
+	struct group g = group_of(workers, version);
+
+	fprintf(f, "%s%s: %" PRId64, first ? "" : "; ", version, g.workers);
+	if (first)
+		fprintf(f, " of %zu", json_array_size(workers));
+	fprintf(f, " %s", !first && g.workers == 1 ? "worker" : "workers");
+	if (g.drained > 0)
+		fprintf(f, " (%" PRId64 " drained)", g.drained);
+	fprintf(f, ", leads %" PRId64, (int64_t)g.leads);
+	if (first) {
+		size_t tasks = count_tasks(workers);
+		fprintf(f, " of %zu %s", tasks, tasks == 1 ? "task" : "tasks");
+	}
+}
+
+char *rollout_text(const json_t *workers)
+{
+	char *text = NULL;
+	size_t len, n = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < json_array_size(workers); i++)
+		if (is_first(workers, i))
+			put_group(f, workers, json_text(json_array_get(workers, i), "version", ""),
+				  n++ == 0);
+	fclose(f);
+	if (n > 1)
+		return text;
+	free(text);
+	return NULL;
+}
+
+void rollout_print(const struct output *o, const json_t *workers)
+{
+	mem_auto char *text = rollout_text(workers);
+
+	if (text)
+		output_line(o, COLOR_NONE, "%s", text);
+}

@@ -1,0 +1,14 @@
+/* How far a new version has come, from the answer to `workers`. */
+#ifndef ZKLEADER_CLIENT_ROLLOUT_H
+#define ZKLEADER_CLIENT_ROLLOUT_H
+
+#include <jansson.h>
+
+#include "client/output.h"
+
+/* A heap string for the caller, NULL where there is but one version. */
+char *rollout_text(const json_t *workers);
+/* That as a line, where there is more than one version; otherwise nothing. */
+void rollout_print(const struct output *o, const json_t *workers);
+
+#endif

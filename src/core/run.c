@@ -1,0 +1,368 @@
+#include "core/run.h"
+
+#include <assert.h>
+#include <string.h>
+
+void run_begin(struct run_state *r, int64_t now_ms, int64_t wait_ms, int64_t quiet_ms, bool ticks,
+	       bool once, bool again)
+{
+	int64_t from_ms = quiet_ms > now_ms ? quiet_ms : now_ms;
+
+	memset(r, 0, sizeof(*r));
+	r->ticks = ticks;
+	r->once = once;
+	r->caller = true;
+	r->claimed = r->unsure = again;
+	r->wait_ms = wait_ms;
+	r->not_before_ms = quiet_ms;
+	r->deadline_ms = from_ms + wait_ms;
+}
+
+void run_inherit(struct run_state *r, int64_t until_ms, bool ticks)
+{
+	memset(r, 0, sizeof(*r));
+	r->phase = RUN_INHERITED;
+	r->ticks = ticks;
+	r->deadline_ms = until_ms;
+}
+
+static enum run_action over(struct run_state *r, enum run_action how)
+{
+	r->phase = RUN_OVER;
+	r->calls = false;
+	return how;
+}
+
+/* Tells the caller, if he is there, and ends. */
+static enum run_action refuse(struct run_state *r, enum run_action how)
+{
+	return over(r, r->caller ? how : RUN_GONE);
+}
+
+static enum run_action ask(struct run_state *r, enum run_action what)
+{
+	r->asked = what;
+	return what;
+}
+
+static bool is_rerun(const struct run_state *r, const struct run_sight *sight)
+{
+	return !r->once && sight->rerun;
+}
+
+/* Whether it matters who claimed the tick, and what became of it. */
+static bool wants_record(const struct run_state *r, const struct run_sight *sight)
+{
+	return r->unsure || is_rerun(r, sight);
+}
+
+/* The tick is ours. A caller that went while the claim was on its way has spent it. */
+static enum run_action start(struct run_state *r)
+{
+	r->calls = false;
+	r->orphan_ms = 0;
+	if (!r->caller)
+		return RUN_SPENT;
+	r->phase = r->once ? RUN_OVER : RUN_GOING;
+	return RUN_START;
+}
+
+static enum run_action look(struct run_state *r, const struct run_sight *sight)
+{
+	r->fired = false;
+	r->whole = wants_record(r, sight);
+	return ask(r, RUN_LOOK);
+}
+
+static enum run_action claim(struct run_state *r)
+{
+	r->there = false;
+	r->claimed = true;
+	return ask(r, RUN_CLAIM);
+}
+
+/* --- waiting ------------------------------------------------------------------------------------ */
+
+/* Nobody runs it any more, and this node does not lead: whoever does may stand by as well, or not. */
+static enum run_action await_leadership(struct run_state *r, const struct run_sight *sight)
+{
+	int64_t now = sight->now_ms;
+
+	if (r->orphan_ms == 0) {
+		r->orphan_ms = now;
+		r->deadline_ms = now + (r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS);
+	}
+	if (now >= r->deadline_ms)
+		return refuse(r, RUN_WAITED);
+	r->calls = now >= r->orphan_ms + RUN_CALL_MS;
+	return RUN_NOTHING;
+}
+
+/*
+ * The tick has a record. A run may be taken over once its job must be dead: the job ended with its lease,
+ * the lease before its session, and with that its worker. Or who ran it says so.
+ */
+static enum run_action next_claimed(struct run_state *r, const struct run_sight *sight, bool leads)
+{
+	const struct run_seen *seen = &r->seen;
+
+	/* Ours: only the answer was lost. */
+	if (seen->readable && seen->ours && leads && sight->token != seen->token)
+		return ask(r, RUN_CLAIM_ANEW);
+	if (seen->readable && seen->ours)
+		return start(r);
+	if (!is_rerun(r, sight) || !seen->readable || !(seen->running || seen->lost))
+		return refuse(r, RUN_TAKEN);
+	if (seen->running && sight->runner_lives) {
+		r->orphan_ms = 0; /* stands by */
+		r->calls = false;
+		return RUN_NOTHING;
+	}
+	if (leads && sight->token >= seen->token)
+		return ask(r, RUN_TAKE_OVER);
+	return await_leadership(r, sight);
+}
+
+/* Whether the tick may have been claimed by this run, all answers to it being lost. */
+static bool may_be_ours(const struct run_state *r)
+{
+	return r->claimed && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
+}
+
+/* Who asked is gone. Nothing is begun; but what was claimed for it is not to be taken for running. */
+static enum run_action next_forsaken(struct run_state *r, const struct run_sight *sight)
+{
+	if (!r->unsure || (r->looked && !may_be_ours(r)))
+		return over(r, RUN_GONE);
+	if (r->looked)
+		return start(r);
+	return sight->up ? look(r, sight) : RUN_NOTHING;
+}
+
+static enum run_action next_waiting(struct run_state *r, const struct run_sight *sight)
+{
+	/* Nothing begins beside a job that is dying. */
+	bool leads = sight->leads && !sight->dying;
+
+	if (!r->caller)
+		return next_forsaken(r, sight);
+	if (sight->paused && !may_be_ours(r))
+		return refuse(r, RUN_PAUSED);
+	if (leads && sight->brief) {
+		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+		return RUN_NOTHING;
+	}
+	if (!r->ticks && leads)
+		return start(r);
+	if (sight->up && r->ticks) {
+		if (!r->looked && !r->counts && leads)
+			return claim(r);
+		if (!r->looked)
+			return look(r, sight);
+		if (r->there)
+			return next_claimed(r, sight, leads);
+		if (r->counts)
+			return refuse(r, RUN_TAKEN); /* older than what the ledger keeps */
+		if (leads)
+			return claim(r);
+	}
+	return sight->now_ms >= r->deadline_ms && !sight->dying ? refuse(r, RUN_WAITED)
+								: RUN_NOTHING;
+}
+
+enum run_action run_next(struct run_state *r, const struct run_sight *sight)
+{
+	bool late = sight->now_ms >= r->deadline_ms;
+
+	if (r->asked != RUN_NOTHING || sight->now_ms < r->not_before_ms)
+		return RUN_NOTHING;
+	switch (r->phase) {
+	case RUN_WAITING: return next_waiting(r, sight);
+	case RUN_DYING: return late ? RUN_LOST : RUN_NOTHING;
+	case RUN_INHERITED:
+		if (late && !r->ticks)
+			return over(r, RUN_GONE);
+		return late && sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
+	case RUN_FINISHING:
+		if (sight->up)
+			return ask(r, RUN_WRITE_END);
+		return late ? over(r, RUN_UNRECORDED) : RUN_NOTHING;
+	case RUN_GOING:
+	case RUN_OVER: break;
+	}
+	return RUN_NOTHING;
+}
+
+/* --- answers -------------------------------------------------------------------------------------- */
+
+static enum run_action on_claimed(struct run_state *r, const struct run_sight *sight,
+				  enum ledger_result result)
+{
+	switch (result) {
+	case LEDGER_DONE:
+		r->unsure = false;
+		r->version = r->there ? r->version + 1 : 0;
+		return start(r);
+	case LEDGER_PRESENT:
+		/* Perhaps by a claim of ours whose answer was lost, or another's to take over. */
+		r->counts = true;
+		r->there = false;
+		if (!wants_record(r, sight))
+			return refuse(r, RUN_TAKEN);
+		break;
+	case LEDGER_ABSENT:
+	case LEDGER_AGAIN:
+	case LEDGER_UNKNOWN:
+		r->unsure |= result == LEDGER_UNKNOWN;
+		r->counts = false;
+		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+		break;
+	case LEDGER_FAILED: return refuse(r, RUN_REFUSED);
+	}
+	r->looked = false;
+	return RUN_NOTHING;
+}
+
+static enum run_action on_looked(struct run_state *r, const struct run_sight *sight,
+				 enum ledger_result result, const struct run_seen *seen,
+				 int32_t version)
+{
+	if (result == LEDGER_FAILED)
+		return refuse(r, RUN_REFUSED);
+	if (result == LEDGER_UNKNOWN)
+		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+	r->looked = !r->fired && (result == LEDGER_ABSENT || result == LEDGER_PRESENT);
+	r->there = result == LEDGER_PRESENT;
+	r->seen = seen ? *seen : (struct run_seen){0};
+	r->version = version;
+	return RUN_NOTHING;
+}
+
+/* Whether the end is to be written once more, as the connection went. */
+static bool again(struct run_state *r, const struct run_sight *sight, enum ledger_result result)
+{
+	if (result != LEDGER_UNKNOWN || sight->now_ms >= r->deadline_ms)
+		return false;
+	r->unsure = true;
+	r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+	return true;
+}
+
+enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
+			     enum ledger_result result, const struct run_seen *seen,
+			     int32_t version)
+{
+	enum run_action asked = r->asked;
+
+	r->asked = RUN_NOTHING;
+	/* It was given up while a claim was on its way. */
+	if (r->phase == RUN_OVER)
+		return asked != RUN_LOOK && result == LEDGER_DONE ? RUN_SPENT : RUN_NOTHING;
+	switch (asked) {
+	case RUN_CLAIM:
+	case RUN_CLAIM_ANEW:
+	case RUN_TAKE_OVER: return on_claimed(r, sight, result);
+	case RUN_LOOK: return on_looked(r, sight, result, seen, version);
+	case RUN_WRITE_END:
+		if (again(r, sight, result))
+			return RUN_NOTHING;
+		/* The record is another than it was: perhaps because a write of ours was done. */
+		if (result == LEDGER_AGAIN && r->unsure)
+			return ask(r, RUN_LOOK_END);
+		return over(r, result == LEDGER_DONE ? RUN_RECORDED : RUN_UNRECORDED);
+	case RUN_LOOK_INHERITED:
+		if (result == LEDGER_UNKNOWN) {
+			r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+			return RUN_NOTHING;
+		}
+		/* Its job is dead. It may have ended before that, and been recorded. */
+		r->version = version;
+		return seen && seen->ours && seen->running ? RUN_LOST : over(r, RUN_GONE);
+	case RUN_LOOK_END:
+		if (again(r, sight, result))
+			return RUN_NOTHING;
+		return over(r, seen && seen->ours && seen->ended ? RUN_RECORDED : RUN_UNRECORDED);
+	case RUN_NOTHING:
+	case RUN_START:
+	case RUN_SPENT:
+	case RUN_TAKEN:
+	case RUN_WAITED:
+	case RUN_PAUSED:
+	case RUN_REFUSED:
+	case RUN_GONE:
+	case RUN_LOST:
+	case RUN_RECORDED:
+	case RUN_UNRECORDED: break;
+	}
+	assert(false); /* nothing was asked */
+	return RUN_NOTHING;
+}
+
+/* --- what happens elsewhere ------------------------------------------------------------------------ */
+
+void run_fired(struct run_state *r, const struct run_sight *sight, bool made)
+{
+	if (r->phase != RUN_WAITING || !r->ticks)
+		return;
+	/* A claim's own watch comes before its answer. */
+	r->fired = true;
+	if (r->asked != RUN_NOTHING)
+		return;
+	r->there = made;
+	r->seen = (struct run_seen){0};
+	r->looked = made && !wants_record(r, sight);
+}
+
+void run_expired(struct run_state *r)
+{
+	r->fired = true;
+	r->looked = false;
+}
+
+void run_caller_gone(struct run_state *r, int64_t now_ms, int64_t lease_ms)
+{
+	r->caller = false;
+	if (r->phase == RUN_GOING) {
+		r->phase = RUN_DYING;
+		r->deadline_ms = now_ms + lease_ms;
+	}
+}
+
+void run_give_up(struct run_state *r)
+{
+	r->caller = false;
+	over(r, RUN_NOTHING);
+}
+
+enum run_action run_finish(struct run_state *r, int64_t now_ms)
+{
+	r->phase = RUN_FINISHING;
+	r->deadline_ms = now_ms + RUN_FINISH_MS;
+	return r->ticks ? RUN_NOTHING : over(r, RUN_RECORDED);
+}
+
+int64_t run_due(const struct run_state *r, int64_t now_ms)
+{
+	int64_t first = INT64_MAX;
+	int64_t call_ms = r->orphan_ms > 0 ? r->orphan_ms + RUN_CALL_MS : 0;
+
+	if (r->phase == RUN_OVER)
+		return first;
+	if (r->phase != RUN_GOING && r->deadline_ms > now_ms)
+		first = r->deadline_ms;
+	if (r->not_before_ms > now_ms && r->not_before_ms < first)
+		first = r->not_before_ms;
+	if (call_ms > now_ms && call_ms < first)
+		first = call_ms;
+	return first;
+}
+
+bool run_is_alive(const struct run_state *r)
+{
+	return r->phase != RUN_WAITING && r->phase != RUN_OVER;
+}
+
+bool run_holds(const struct run_state *r)
+{
+	return r->phase == RUN_GOING || r->phase == RUN_DYING || r->phase == RUN_INHERITED;
+}

@@ -1,0 +1,254 @@
+#include "daemon/folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define RETRY_MS 1000
+#define GROWTH	 64
+
+static void list(struct folder *f);
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first place that is not before the name. */
+static size_t place_of(char *const *names, size_t n, const char *name)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+		if (strcmp(names[middle], name) < 0)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+static bool has(char *const *names, size_t n, const char *name)
+{
+	size_t at = place_of(names, n, name);
+
+	return at < n && strcmp(names[at], name) == 0;
+}
+
+void folder_add(struct folder *f, const char *name)
+{
+	size_t at = place_of(f->names, f->n, name);
+
+	if (at < f->n && strcmp(f->names[at], name) == 0)
+		return;
+	if (f->n % GROWTH == 0)
+		f->names = mem_resize(f->names, f->n + GROWTH, sizeof(*f->names));
+	memmove(f->names + at + 1, f->names + at, (f->n - at) * sizeof(*f->names));
+	f->names[at] = mem_strdup(name);
+	f->n++;
+}
+
+void folder_remove(struct folder *f, const char *name)
+{
+	size_t at = place_of(f->names, f->n, name);
+
+	if (at == f->n || strcmp(f->names[at], name) != 0)
+		return;
+	free(f->names[at]);
+	f->n--;
+	memmove(f->names + at, f->names + at + 1, (f->n - at) * sizeof(*f->names));
+}
+
+bool folder_settled(const struct folder *f)
+{
+	return f->ready && !f->due && !f->listing && !f->again && f->reads == 0;
+}
+
+/* Tells of changes once all that is on its way has come. */
+static void settle(struct folder *f)
+{
+	if (!f->ready || !f->dirty || f->reads > 0)
+		return;
+	f->dirty = false;
+	f->handlers.changed(f->handlers.arg);
+}
+
+/* It was listed, and what was new was read. */
+static void read_whole(struct folder *f)
+{
+	if (f->reads > 0)
+		return;
+	f->dirty |= !f->ready;
+	f->ready = true;
+	f->known = true;
+	settle(f);
+}
+
+void folder_touch(struct folder *f)
+{
+	f->dirty = true;
+	settle(f);
+}
+
+struct read {
+	struct folder *folder;
+	char name[]; /* as the node is called: not trusted */
+};
+
+static void on_node(void *arg, const struct zk_reply *reply)
+{
+	struct read *read = arg;
+	struct folder *f = read->folder;
+	bool answered = reply->code != ZK_ABANDONED && reply->code != ZK_UNKNOWN;
+
+	f->reads--;
+	if (reply->code == ZK_OK || reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED) {
+		folder_add(f, read->name);
+		f->handlers.take(f->handlers.arg, read->name, reply);
+		f->dirty = true;
+	}
+	free(read);
+	if (answered)
+		read_whole(f);
+}
+
+static void read_node(struct folder *f, const char *name)
+{
+	size_t len = strlen(name);
+	char path[ZK_PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s", f->path, name) >= (int)sizeof(path))
+		return; /* longer than any name that we make */
+	struct read *read = mem_alloc(sizeof(*read) + len + 1);
+	read->folder = f;
+	memcpy(read->name, name, len + 1);
+	f->reads++;
+	zk_get(f->session->zk, path, false, on_node, read);
+}
+
+/* names is sorted. */
+static void compare(struct folder *f, char *const *names, size_t n)
+{
+	for (size_t i = f->n; i-- > 0;) {
+		if (has(names, n, f->names[i]))
+			continue;
+		char *name = f->names[i];
+		f->n--;
+		memmove(f->names + i, f->names + i + 1, (f->n - i) * sizeof(*f->names));
+		f->handlers.gone(f->handlers.arg, name);
+		free(name);
+		f->dirty = true;
+	}
+	for (size_t i = 0; i < n && f->n + f->reads < f->max; i++)
+		if (!has(f->names, f->n, names[i]))
+			read_node(f, names[i]);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	list(timer->data);
+}
+
+static void on_list(void *arg, const struct zk_reply *reply)
+{
+	struct folder *f = arg;
+
+	f->listing = false;
+	if (reply->code == ZK_NO_NODE) {
+		f->handlers.missing(f->handlers.arg);
+		f->due = true;
+		uv_timer_start(&f->timer, on_timer, RETRY_MS, 0);
+	}
+	if (reply->code != ZK_OK)
+		return;
+	char **names = mem_calloc(reply->n_names + 1, sizeof(*names));
+	if (reply->n_names > 0)
+		memcpy(names, reply->names, reply->n_names * sizeof(*names));
+	qsort(names, reply->n_names, sizeof(*names), compare_names);
+	compare(f, names, reply->n_names);
+	free(names);
+	f->lists++;
+	f->dirty = true; /* who was told before it had settled hears again */
+	read_whole(f);
+	if (f->again)
+		list(f);
+}
+
+static void list(struct folder *f)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!session_is_up(f->session))
+		return;
+	if (f->listing) {
+		f->again = true;
+		return;
+	}
+	if (now < f->listed_ms + FOLDER_LIST_EVERY_MS) {
+		f->due = true;
+		uv_timer_start(&f->timer, on_timer,
+			       (uint64_t)(f->listed_ms + FOLDER_LIST_EVERY_MS - now), 0);
+		return;
+	}
+	f->again = f->due = false;
+	f->listed_ms = now;
+	f->listing = true;
+	zk_children(f->session->zk, f->path, true, on_list, f);
+}
+
+uint64_t folder_refresh(struct folder *f)
+{
+	uint64_t due = f->lists + (f->listing ? 2 : 1);
+
+	f->dirty = true;
+	list(f);
+	return due;
+}
+
+void folder_up(struct folder *f)
+{
+	f->again = f->due = false;
+	f->listing = false;
+	f->listed_ms = 0;
+	list(f);
+}
+
+void folder_cut(struct folder *f)
+{
+	uv_timer_stop(&f->timer);
+}
+
+void folder_expired(struct folder *f)
+{
+	f->ready = false;
+	uv_timer_stop(&f->timer);
+}
+
+void folder_watch(struct folder *f, enum zk_watch type, const char *path)
+{
+	if (strcmp(path, f->path) == 0 && (type == ZK_CHILDREN_CHANGED || type == ZK_NODE_DELETED))
+		list(f);
+}
+
+void folder_init(struct folder *f, uv_loop_t *loop, struct session *session, const char *path,
+		 size_t max, const struct folder_handlers *handlers)
+{
+	memset(f, 0, sizeof(*f));
+	f->session = session;
+	f->max = max;
+	f->handlers = *handlers;
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	uv_timer_init(loop, &f->timer);
+	f->timer.data = f;
+}
+
+void folder_done(struct folder *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->names[i]);
+	free(f->names);
+}

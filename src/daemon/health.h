@@ -1,0 +1,47 @@
+/*
+ * Health: commands and files that say whether this node, or this node for one task, may lead. Who is not
+ * healthy is no candidate. Nothing here blocks the loop.
+ */
+#ifndef ZKLEADER_DAEMON_HEALTH_H
+#define ZKLEADER_DAEMON_HEALTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "daemon/config.h"
+#include "daemon/taskfile.h"
+
+#define HEALTH_RUNNING_MAX 16 /* commands at a time; the others wait for their turn */
+#define HEALTH_SAYS_MAX	   200
+
+struct probe;
+
+struct health {
+	uv_loop_t *loop;
+	struct probe **probes; /* sorted by task, the node's own first */
+	size_t n;
+	size_t running;
+	size_t n_unknown; /* that have not told anything yet */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+/* changed: whatever health_is_known() or health_sick() say may be another now. */
+void health_init(struct health *h, uv_loop_t *loop, void (*changed)(void *arg), void *arg);
+/* Kills what is running. */
+void health_done(struct health *h);
+/* What to look at from now on. A check that stays the same keeps what it has found. */
+void health_apply(struct health *h, const struct config *config,
+		  const struct task_config *const *tasks, size_t n);
+
+/* Whether each check has told something: before, nothing is published of this node. */
+bool health_is_known(const struct health *h);
+/* Whether the node is not healthy. */
+bool health_sick(const struct health *h);
+/* The names of tasks for which it is not healthy: a heap array of heap strings, for the caller. */
+char **health_unhealthy(const struct health *h, size_t *ret_n);
+/* What the failing check of a task said last, or of the node for NULL; "" if it does not fail. */
+const char *health_says(const struct health *h, const char *task);
+
+#endif

@@ -1,0 +1,239 @@
+#include "daemon/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "wire/keys.h"
+#include "wire/pack.h"
+
+#define FILE_MAX  4096
+#define BOOT_SIZE 37
+#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
+#define HEX_SIZE  (2 * ZK_PASSWORD_SIZE + 1)
+
+/* As it is written; the numbers are those of `kept`. */
+struct file {
+	int64_t session, asked_ms, started_at, timeout_ms, jobs, ints[WORKER_RANDOM_INTS];
+	char password[HEX_SIZE];
+	char worker[NAME_ID_MAX + 1];
+	char boot[BOOT_SIZE];
+	char of[KEEP_TEXT_MAX + 1];
+};
+
+static bool is_hex(const char *text, size_t len)
+{
+	return len == HEX_SIZE - 1 && strspn(text, "0123456789abcdef") >= len;
+}
+
+static bool is_boot(const char *text, size_t len)
+{
+	return len < BOOT_SIZE && !memchr(text, '\0', len);
+}
+
+static bool is_of(const char *text, size_t len)
+{
+	return len <= KEEP_TEXT_MAX && !memchr(text, '\0', len);
+}
+
+#define TEXT(key, check)                                                              \
+	{                                                                             \
+		.name = #key, .kind = KEY_TEXT, .offset = offsetof(struct file, key), \
+		.size = sizeof(((struct file *)NULL)->key), .is_good = (check),       \
+		KEY_WHY(#key, "not good")                                             \
+	}
+#define INT(key, field, least, most)                                                    \
+	{                                                                               \
+		.name = (key), .kind = KEY_INT, .offset = offsetof(struct file, field), \
+		.min = (least), .max = (most), KEY_WHY(key, "not good")                 \
+	}
+
+static const struct key file_keys[] = {
+	INT("session", session, INT64_MIN, INT64_MAX),
+	INT("asked_ms", asked_ms, 1, INT32_MAX),
+	INT("started_at", started_at, 0, INT64_MAX),
+	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
+	INT("jobs", jobs, 0, INT32_MAX),
+	INT("random_0", ints[0], INT32_MIN, INT32_MAX),
+	INT("random_1", ints[1], INT32_MIN, INT32_MAX),
+	INT("random_2", ints[2], INT32_MIN, INT32_MAX),
+	INT("random_3", ints[3], INT32_MIN, INT32_MAX),
+	INT("random_4", ints[4], INT32_MIN, INT32_MAX),
+	TEXT(password, is_hex),
+	TEXT(worker, name_is_id),
+	TEXT(boot, is_boot),
+	TEXT(of, is_of),
+};
+
+#define N_KEYS (sizeof(file_keys) / sizeof(file_keys[0]))
+
+static char *path_of(const char *socket, const char *suffix)
+{
+	size_t size = strlen(socket) + strlen(suffix) + 1;
+	char *path = mem_alloc(size);
+
+	snprintf(path, size, "%s%s", socket, suffix);
+	return path;
+}
+
+/* The running system: before its start no session of ours was alive, and a copied disk has another. */
+static void read_boot(char boot[BOOT_SIZE])
+{
+	int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, boot, BOOT_SIZE - 1) : 0;
+
+	boot[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Its content, in at most size bytes; a negative errno, and why. */
+static ssize_t read_own(const char *path, void *data, size_t size, const char **ret_why)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	*ret_why = "it cannot be read";
+	if (fd < 0)
+		return -errno;
+	ssize_t n = -EPERM;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		*ret_why = "it is no file";
+	else if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		*ret_why = "it is not ours alone: owner or mode";
+	else if ((n = read(fd, data, size)) < 0)
+		n = -errno;
+	close(fd);
+	return n;
+}
+
+static void to_kept(const struct file *f, struct kept *k)
+{
+	*k = (struct kept){.session = f->session,
+			   .asked_ms = f->asked_ms,
+			   .started_at = f->started_at,
+			   .timeout_ms = f->timeout_ms,
+			   .jobs = f->jobs};
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
+		k->random_ints[i] = (int32_t)f->ints[i];
+	for (size_t i = 0; i < ZK_PASSWORD_SIZE; i++) {
+		char byte[3] = {f->password[2 * i], f->password[2 * i + 1], '\0'};
+		k->password[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	memcpy(k->worker, f->worker, sizeof(k->worker));
+	memcpy(k->of, f->of, sizeof(k->of));
+}
+
+int keep_read(const char *socket, struct kept *ret_kept, const char **ret_why)
+{
+	mem_auto char *path = path_of(socket, ".session");
+	uint8_t data[FILE_MAX];
+	char boot[BOOT_SIZE];
+	struct file f = {.session = 0};
+	ssize_t n = read_own(path, data, sizeof(data), ret_why);
+
+	if (n < 0)
+		return (int)n;
+	if (keys_parse(data, (size_t)n, FILE_MAX - 1, file_keys, N_KEYS, &f, ret_why) < 0)
+		return -EBADMSG;
+	read_boot(boot);
+	if (strcmp(boot, f.boot) != 0) {
+		*ret_why = "it is of before the system was started";
+		return -ESTALE;
+	}
+	to_kept(&f, ret_kept);
+	return 0;
+}
+
+static int pack_file(struct buffer *out, const struct kept *k)
+{
+	char hex[HEX_SIZE], boot[BOOT_SIZE], key[] = "random_0";
+	struct pack p;
+
+	for (size_t i = 0; i < ZK_PASSWORD_SIZE; i++)
+		snprintf(hex + 2 * i, 3, "%02x", k->password[i]);
+	read_boot(boot);
+	pack_init(&p, out);
+	pack_map(&p, N_KEYS);
+	pack_kv_int(&p, "session", k->session);
+	pack_kv_int(&p, "asked_ms", k->asked_ms);
+	pack_kv_int(&p, "started_at", k->started_at);
+	pack_kv_int(&p, "timeout_ms", k->timeout_ms);
+	pack_kv_int(&p, "jobs", k->jobs);
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
+		key[sizeof(key) - 2] = (char)('0' + i);
+		pack_kv_int(&p, key, k->random_ints[i]);
+	}
+	pack_kv_str(&p, "password", hex);
+	pack_kv_str(&p, "worker", k->worker);
+	pack_kv_str(&p, "boot", boot);
+	pack_kv_str(&p, "of", k->of);
+	return p.failed ? -ENOBUFS : 0;
+}
+
+/* By renaming: whoever reads it finds the old one or the new one. */
+static int replace(const char *path, const char *draft, const void *data, size_t len)
+{
+	unlink(draft); /* whatever is there: ours is made anew, and followed nowhere */
+	int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int error = fd < 0 ? -errno : 0;
+
+	if (!error && write(fd, data, len) != (ssize_t)len)
+		error = -EIO;
+	if (fd >= 0)
+		close(fd);
+	if (!error && rename(draft, path) != 0)
+		error = -errno;
+	if (error)
+		unlink(draft);
+	return error;
+}
+
+int keep_write(const char *socket, const struct kept *kept)
+{
+	mem_auto char *path = path_of(socket, ".session"), *draft = path_of(socket, ".session.new");
+	struct buffer data;
+
+	buffer_init(&data, FILE_MAX - 1);
+	int error = pack_file(&data, kept);
+	if (!error)
+		error = replace(path, draft, data.data, data.len);
+	buffer_done(&data);
+	return error;
+}
+
+int keep_jobs_write(const char *socket, const void *lines, size_t len)
+{
+	mem_auto char *path = path_of(socket, ".jobs"), *draft = path_of(socket, ".jobs.new");
+
+	return replace(path, draft, lines, len);
+}
+
+int keep_jobs_read(const char *socket, char **ret_lines)
+{
+	mem_auto char *path = path_of(socket, ".jobs");
+	char *lines = mem_alloc(KEEP_JOBS_MAX + 1);
+	const char *why;
+	ssize_t n = read_own(path, lines, KEEP_JOBS_MAX + 1, &why);
+
+	if (n < 0 || n > KEEP_JOBS_MAX) {
+		free(lines);
+		return n < 0 ? (int)n : -EFBIG;
+	}
+	lines[n] = '\0';
+	*ret_lines = lines;
+	return 0;
+}
+
+void keep_remove(const char *socket)
+{
+	mem_auto char *path = path_of(socket, ".session"), *jobs = path_of(socket, ".jobs");
+
+	unlink(path);
+	unlink(jobs);
+}

@@ -1,0 +1,74 @@
+"""The build of an earlier commit beside the current one, as during an upgrade of zkleader itself."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from harness.sidecar import build
+from harness.waiting import wait_until
+
+EARLIER = "89b8da6"  # before there were decisions, health and digests
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TASKS = ["nightly-report", "cleanup", "digest"]
+
+
+@pytest.fixture(scope="module")
+def earlier():
+    """Its zkleaderd: built once, for all runs from this checkout."""
+    folder = TOP / "build" / "earlier" / EARLIER
+    made = folder / "build" / "release" / "zkleaderd"
+    if made.exists():
+        return made
+    known = subprocess.run(["git", "-C", TOP, "cat-file", "-e", f"{EARLIER}^{{commit}}"], capture_output=True)
+    if known.returncode != 0:
+        pytest.skip("the history of this checkout does not go back far enough")
+    draft = folder.with_name(f"{EARLIER}-{os.getpid()}")
+    draft.mkdir(parents=True)
+    archive = subprocess.run(["git", "-C", TOP, "archive", EARLIER], capture_output=True, check=True)
+    subprocess.run(["tar", "x", "-C", draft], input=archive.stdout, check=True)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    subprocess.run(["make", "-s", "-C", draft, "build/release/zkleaderd"], check=True, env=env)
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)
+    return made
+
+
+def led_by(zk, sidecar):
+    return lambda: zk.leaders() == {t: sidecar.id for t in TASKS}
+
+
+@pytest.mark.seconds(300)
+def test_they_agree_on_who_leads_and_hand_over_to_each_other(fleet, zk, earlier):
+    old = fleet.sidecar("old", version="1", tasks=TASKS, program=earlier)
+    wait_until(led_by(zk, old), what="the earlier build leads alone")
+    new = fleet.sidecar("new", version="2", tasks=TASKS)
+    wait_until(led_by(zk, new), what="the newer version leads")
+    assert [w["version"] for w in old.call("workers")] == ["2", "1"]
+    assert [w["version"] for w in new.call("workers")] == ["2", "1"]
+    assert new.status()["disagreements"] == []
+    newest = fleet.sidecar("newest", version="3", tasks=TASKS, program=earlier)
+    wait_until(led_by(zk, newest), what="the newest version leads, with the earlier build")
+    tokens = zk.tokens()
+    assert newest.stop() == 0
+    wait_until(led_by(zk, new), what="the current build takes it back")
+    assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+    new.kill()
+    wait_until(led_by(zk, old), what="after its session")
+
+
+@pytest.mark.seconds(300)
+def test_with_equal_versions_they_rank_alike(fleet, zk, earlier):
+    sidecars = [fleet.sidecar(f"n{i}", tasks=TASKS, program=earlier if i % 2 else None) for i in range(4)]
+    wait_until(lambda: all(len(s.call("workers")) == 4 for s in sidecars), what="all see all")
+    for task in TASKS:
+        rankings = [[r["id"] for r in s.explain(task)["ranking"]] for s in sidecars]
+        assert all(r == rankings[0] for r in rankings)
+    wait_until(lambda: len(zk.leaders()) == len(TASKS), what="all are led")
+    best = {t: sidecars[0].explain(t)["ranking"][0]["id"] for t in TASKS}
+    wait_until(lambda: zk.leaders() == best, what="each by its best")
+
+
+def test_the_earlier_build_is_not_this_one(earlier):
+    assert earlier.read_bytes() != (build() / "zkleaderd").read_bytes()

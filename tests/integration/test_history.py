@@ -1,0 +1,134 @@
+"""zkleader history: what ran, where, how it ended, and what was missed; the same from every node."""
+import json
+import time
+
+import msgpack
+import pytest
+
+from harness.jobs import next_tick
+from harness.sidecar import task_text
+from harness.waiting import wait_until
+
+TASK = "nightly"
+MINUTE = task_text(TASK, tick="1m")
+BEGIN = 1_790_000_040  # a full minute
+
+
+def tick(minute):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGIN + 60 * minute))
+
+
+def put(zk, minute, **changes):
+    """A record as another node has left it."""
+    started = (BEGIN + 60 * minute) * 1000 + 250
+    record = {"state": "ok", "id": "11111111-2222-3333-4444-555555555555", "hostname": "elsewhere", "token": 77,
+              "attempt": 1, "started_at": started, "ended_at": started + 2500, "exit_status": 0, **changes}
+    record = {k: v for k, v in record.items() if v is not None}
+    zk.put(msgpack.packb(record), "runs", TASK, tick(minute), ephemeral=False)
+
+
+@pytest.fixture
+def history(fleet, program):
+    a = fleet.sidecar("a", tasks=[MINUTE])
+
+    def ask(*options, sidecar=a):
+        return program("zkleader", "-s", sidecar.socket, *options, "history", TASK)
+
+    ask.sidecar = a
+    return ask
+
+
+def rows(outcome):
+    assert outcome.code == 0, outcome
+    head, *lines = outcome.out.splitlines()
+    return head.split(), [line.split() for line in lines]
+
+
+def test_json_is_the_records_with_their_ticks_oldest_first(zk, history):
+    put(zk, 1, state="failed", exit_status=7, attempt=2)
+    put(zk, 0)
+    put(zk, 2, state="claimed", ended_at=None, exit_status=None)
+    outcome = history("--json")
+    found = json.loads(outcome.out)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [r["tick"] for r in found] == [tick(0), tick(1), tick(2)]
+    assert found[0] == {"tick": tick(0), "state": "ok", "id": "11111111-2222-3333-4444-555555555555",
+                        "hostname": "elsewhere", "token": 77, "attempt": 1, "exit_status": 0,
+                        "started_at": tick(0), "ended_at": tick(0).replace(":00Z", ":02Z")}
+    assert (found[1]["state"], found[1]["exit_status"], found[1]["attempt"]) == ("failed", 7, 2)
+    assert (found[2]["state"], found[2]["exit_status"], found[2]["ended_at"]) == ("claimed", None, None)
+
+
+def test_the_table_shows_the_ticks_that_were_missed(zk, history):
+    for minute in (0, 1, 2, 5, 6):
+        put(zk, minute)
+    head, lines = rows(history())
+    assert head == ["TICK", "STATE", "NODE", "START", "DURATION", "ATTEMPT", "EXIT", "TOKEN"]
+    assert [(line[0], line[1]) for line in lines] == [
+        (tick(m), "missed" if m in (3, 4) else "ok") for m in range(7)]
+    assert lines[0][2:] == ["elsewhere", tick(0), "2s", "1", "0", "77"]
+    for minute in range(30, 33):
+        put(zk, minute)
+    _, lines = rows(history())
+    missed = [line for line in lines if "missed" in line]
+    assert len(missed) == 2 + 5 and missed[-1][:3] == ["and", "19", "more"], "no endless list"
+
+
+def test_ticks_that_are_not_regular_are_not_missed(zk, history):
+    for minute in (0, 3, 4, 17, 40):
+        put(zk, minute)
+    assert all("missed" not in line for line in rows(history())[1])
+    assert len(rows(history())[1]) == 5
+
+
+def test_a_run_whose_node_is_gone_is_lost(zk, history):
+    put(zk, 0, state="running", ended_at=None, exit_status=None, session=4711)
+    [line] = rows(history())[1]
+    assert line[1] == "lost"
+    assert json.loads(history("--json").out)[0]["state"] == "lost"
+
+
+def test_runs_of_the_whole_fleet_from_every_node(fleet, zk, history, jobs):
+    a = history.sidecar
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    job = jobs(TASK)
+    assert job.run(a, "--tick", "1s").code() == 0
+    b = fleet.sidecar("b", version="2", tasks=[MINUTE])
+    wait_until(lambda: b.leads(TASK), what="b leads")
+    next_tick(1)
+    running = job.run(b, "--tick", "1s", body="sleep 60")
+    job.wait_started(2)
+    found = [json.loads(history("--json", sidecar=s).out) for s in (a, b)]
+    assert found[0] == found[1]
+    assert [(r["state"], r["id"]) for r in found[0]] == [("ok", a.id), ("running", b.id)]
+    assert [r["token"] for r in found[0]] == [line.token for line in job.lines("start")]
+    assert found[0][0]["token"] < found[0][1]["token"] and found[0][1]["ended_at"] is None
+    running.signal(15)
+    assert running.code() == 143
+    last = json.loads(history("--json").out)[-1]
+    assert (last["state"], last["exit_status"]) == ("failed", 143)
+
+
+def test_what_is_no_record_is_passed_over_and_told_in_the_log(zk, history):
+    put(zk, 0)
+    zk.put(b"\xff\xff", "runs", TASK, tick(1), ephemeral=False)
+    zk.put(b"", "runs", TASK, "no-tick", ephemeral=False)
+    assert [r["tick"] for r in json.loads(history("--json").out)] == [tick(0)]
+    history.sidecar.wait_log("run record refused")
+
+
+def test_without_runs_and_without_a_task(history, program):
+    outcome = history()
+    assert outcome.code == 0 and outcome.out == f"no runs of {TASK} are recorded\n"
+    assert json.loads(history("--json").out) == []
+    outcome = program("zkleader", "-s", history.sidecar.socket, "history", "unknown")
+    assert outcome.code == 3 and outcome.err.count("\n") == 1
+
+
+def test_it_says_so_when_it_cannot_tell(fleet, own_server, zk, program):
+    own_server.start()
+    a = fleet.sidecar("a", tasks=[MINUTE])
+    own_server.kill()
+    wait_until(lambda: a.status()["session"]["state"] != "connected", what="the connection is gone")
+    outcome = program("zkleader", "-s", a.socket, "history", TASK)
+    assert outcome.code == 2 and outcome.out == "" and outcome.err.count("\n") == 1

@@ -1,0 +1,216 @@
+"""tasks --watch and list --watch: one table, kept as things are, on a terminal and off it."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+
+import pytest
+
+from harness.process import end, spawn
+from harness.sidecar import build, sanitizer_env, sanitizer_reports
+from harness.waiting import wait_until
+
+TASK = "nightly-report"
+
+
+class Screen:
+    """A terminal with as much of one in it as zkleader may use: anything else fails the test."""
+
+    ACTION = re.compile(r"\x1b\[(\?7[hl]|\d*[AKJm])|([\r\n])|([^\x1b\r\n]+)")
+
+    def __init__(self, rows, columns):
+        self.ours, self.theirs = pty.openpty()
+        self.rows, self.columns = rows, columns
+        self.resize(rows, columns)
+        self.lines, self.row, self.column = [""], 0, 0  # lines that were scrolled off are kept: they must not change
+        self.text = ""
+        self.highest = 0  # the row from which on something was changed since `settle`
+
+    def resize(self, rows, columns):
+        self.rows, self.columns = rows, columns
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def act(self, escape, end_of_line, text):
+        if escape.endswith("A"):
+            self.row -= int(escape[:-1])
+            assert self.row >= max(0, len(self.lines) - self.rows), "the cursor cannot leave the screen"
+        elif escape == "K":
+            self.lines[self.row] = self.lines[self.row][:self.column]
+        elif escape == "J":
+            del self.lines[self.row + 1:]
+            self.lines[self.row] = self.lines[self.row][:self.column]
+        elif end_of_line == "\r":
+            self.column = 0
+        elif end_of_line:  # the terminal has added the \r
+            self.row += 1
+            if self.row == len(self.lines):
+                self.lines.append("")
+        elif text:
+            line = self.lines[self.row].ljust(self.column)
+            self.lines[self.row] = (line[:self.column] + text + line[self.column + len(text):])[:self.columns]
+            self.column = min(self.columns, self.column + len(text))
+
+    def read(self):
+        """What is on it now."""
+        while select.select([self.ours], [], [], 0)[0]:
+            self.text += os.read(self.ours, 65536).decode()
+        at = 0
+        while at < len(self.text):
+            action = self.ACTION.match(self.text, at)
+            if not action:
+                assert len(self.text) - at < 10, f"not to be understood: {self.text[at:at + 40]!r}"
+                break
+            self.act(*[g or "" for g in action.groups()])
+            at = action.end()
+        self.text = self.text[at:]
+        return "\n".join(self.lines)
+
+    def close(self):
+        os.close(self.ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture
+def pair(fleet, zk):
+    made = [fleet.sidecar(n, version=v, tasks=[TASK, "cleanup"]) for n, v in (("old", "1.9"), ("new", "2.1"))]
+    wait_until(lambda: zk.leaders() == {TASK: made[1].id, "cleanup": made[1].id}, what="the newest leads")
+    wait_until(lambda: all(len(s.call("workers")) == 2 for s in made), what="both see both")
+    return made
+
+
+@pytest.fixture
+def start(folder):
+    """Starts zkleader, on a screen or with its output in a file."""
+    started, screens = [], []
+
+    def begin(sidecar, *words, rows=24, columns=80, out=None):
+        screen = None if out else Screen(rows, columns)
+        stdout = open(out, "wb") if out else screen.theirs
+        process = spawn([build() / "zkleader", "-s", sidecar.socket, *words], stdin=subprocess.DEVNULL, stdout=stdout,
+                        stderr=subprocess.STDOUT, env={**sanitizer_env(folder), "TERM": "xterm"})
+        started.append(process)
+        if out:
+            stdout.close()
+        else:
+            screens.append(screen)
+        return process, screen
+    yield begin
+    for process in started:
+        end(process)
+    for screen in screens:
+        screen.close()
+    assert not sanitizer_reports(folder)
+
+
+def order(sidecar, *words):
+    outcome = subprocess.run([build() / "zkleader", "-s", sidecar.socket, *words], capture_output=True, text=True,
+                             timeout=30, check=False)
+    assert outcome.returncode == 0, outcome
+
+
+def test_tasks_is_redrawn_in_place_as_things_change(pair, start, zk):
+    old, new = pair
+    process, screen = start(old, "tasks", "--watch")
+    wait_until(lambda: re.search(rf"^{TASK} .* following$", screen.read(), re.M), what="the table")
+    assert "\n2.1: 1 of 2 workers, leads 2 of 2 tasks; 1.9: 1 worker, leads 0\n" in screen.read()
+    order(new, "pause", TASK, "--reason", "incident 17")
+    wait_until(lambda: re.search(rf"^{TASK} .* paused$", screen.read(), re.M), what="the pause")
+    wait_until(lambda: f"\n{TASK}: paused by root at " in screen.read() and ": incident 17\n" in screen.read(),
+               what="who paused it")
+    order(old, "resume", TASK)
+    new.stop()
+    wait_until(lambda: len(re.findall(r"^\S+ .* leading$", screen.read(), re.M)) == 2, what="this node leads both")
+    wait_until(lambda: "paused" not in screen.read() and "2.1" not in screen.read(), what="nothing is left of it")
+    assert screen.read().count("TASK ") == 1, screen.lines
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    screen.read()
+    assert screen.column == 0 and screen.row == len(screen.lines) - 1 and screen.lines[-1] == "", screen.lines
+
+
+def test_what_this_node_is_shows_without_news_from_the_fleet(pair, start):
+    old, _ = pair
+    process, screen = start(old, "tasks", "--watch", TASK)
+    wait_until(lambda: "following" in screen.read(), what="the table")
+    old.stop()
+    wait_until(lambda: "closed the connection" in screen.read() or "no sidecar" in screen.read(), what="it is missed")
+    assert TASK in screen.read(), "what was known stays"
+    old.start()
+    wait_until(lambda: "following" in screen.read() and "no sidecar" not in screen.read(), what="it is back")
+    assert screen.read().count("TASK ") == 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+def test_a_table_that_is_too_long_is_cut_and_follows_the_size(fleet, start):
+    one = fleet.sidecar("one", tasks=[f"task-{i:02}" for i in range(30)])
+    wait_until(lambda: all(one.leads(f"task-{i:02}") for i in range(30)), what="it leads all")
+    process, screen = start(one, "tasks", "--watch", rows=12)
+    wait_until(lambda: "... 21 more lines" in screen.read(), what="the first of them")
+    assert len(screen.lines) == 12 and "task-08" in screen.read() and "task-09" not in screen.read()
+    screen.resize(40, 100)
+    process.send_signal(signal.SIGWINCH)
+    wait_until(lambda: "task-29" in screen.read() and "more lines" not in screen.read(), what="all of them")
+    assert screen.read().count("TASK ") == 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+def test_list_shows_who_is_drained(pair, start):
+    old, new = pair
+    process, screen = start(old, "list", "--watch")
+    wait_until(lambda: screen.read().count(" active ") == 2, what="the table")
+    order(new, "drain", "--reason", "new kernel", "--for", "1h")
+    wait_until(lambda: " drained " in screen.read() and ": new kernel\n" in screen.read(), what="the drain")
+    wait_until(lambda: "\n2.1: 1 of 2 workers (1 drained), leads 0 of 2 tasks; 1.9: 1 worker, leads 2\n"
+               in screen.read(), what="how far the rollout is")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+def test_off_a_terminal_there_is_a_table_for_each_change(pair, start, folder):
+    old, new = pair
+    table, lines = folder / "table", folder / "lines"
+    first, _ = start(old, "tasks", "--watch", out=table)
+    second, _ = start(old, "--json", "tasks", "--watch", "cleanup", out=lines)
+    wait_until(lambda: table.read_text().count("TASK ") == 1 and lines.read_text().count("\n") == 1, what="a table each")
+    order(new, "pause", "cleanup")
+    wait_until(lambda: "cleanup: paused by root" in table.read_text(), what="a table with the pause")
+    assert "\x1b" not in table.read_text() and "\n\nTASK " in table.read_text()
+    wait_until(lambda: json.loads(lines.read_text().splitlines()[-1])[0]["state"] == "paused", what="and as JSON")
+    for process in (first, second):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    for line in lines.read_text().splitlines():
+        assert [t["task"] for t in json.loads(line)] == ["cleanup"]
+
+
+def test_ages_grow_without_news(pair, start):
+    old, new = pair
+    process, screen = start(old, "tasks", "--watch")
+    wait_until(lambda: "following" in screen.read(), what="the table")
+    order(new, "pin", "cleanup", "2.1")
+    wait_until(lambda: "pinned to version 2.1 by root" in screen.read(), what="a pin")
+    ages = []
+
+    def age_of_the_pin():
+        age = re.search(r"pinned to version 2.1 by root at \S+ (\S+) ago", screen.read())[1]
+        ages.append(age) if age not in ages else None
+        return len(ages) >= 4
+    wait_until(age_of_the_pin, what="the age is shown as it grows")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+
+
+def test_misuse_and_no_sidecar_end_it(pair, program, folder):
+    old, _ = pair
+    refused = program("zkleader", "-s", old.socket, "tasks", "--watch", "unknown")
+    assert refused.code == 3 and refused.out == "" and "unknown task" in refused.err
+    absent = program("zkleader", "-s", folder / "none", "list", "--watch")
+    assert absent.code == 2 and absent.out == "" and "no sidecar" in absent.err

@@ -1,0 +1,190 @@
+"""A sidecar that is restarted takes the session of the one before it over: nothing moves."""
+import os
+import signal
+
+import pytest
+
+from harness.process import end, spawn
+from harness.sidecar import build
+from harness.waiting import holds_for, wait_until
+
+TASKS = ["nightly-report", "cleanup", "digest"]
+
+
+@pytest.fixture
+def pair(fleet, zk):
+    """The one that leads all, and an older one that would like to."""
+    made = {"new": fleet.sidecar("new", version="2", tasks=TASKS, session_timeout="6s")}
+    made["old"] = fleet.sidecar("old", version="1", tasks=TASKS, session_timeout="6s")
+    wait_until(lambda: zk.leaders() == {t: made["new"].id for t in TASKS}, what="the newest leads all")
+    wait_until(lambda: all(made["new"].leads(t) for t in TASKS), what="and says so")
+    return made
+
+
+def ask_to_restart(sidecar):
+    """As `systemctl restart` does, by the unit's RestartKillSignal."""
+    sidecar.signal(signal.SIGUSR2)
+    assert sidecar.wait_exit() == 0
+
+
+def went_on(sidecar, zk, changes):
+    wait_until(lambda: all(sidecar.leads(t) for t in TASKS), what="it leads as before")
+    assert "registration taken over" in sidecar.log()
+    assert zk.leader_changes() == changes, "nothing has moved"
+
+
+def test_a_restart_moves_nothing(pair, zk):
+    new = pair["new"]
+    before, tokens, changes = new.id, zk.tokens(), zk.leader_changes()
+    for _ in range(3):
+        ask_to_restart(new)
+        new.start()
+        went_on(new, zk, changes)
+    assert (new.id, zk.tokens()) == (before, tokens)
+    assert pair["old"].log().count("worker left") == 0
+
+
+def test_a_sidecar_that_was_killed_is_taken_over(pair, zk):
+    new, tokens, changes = pair["new"], zk.tokens(), zk.leader_changes()
+    new.kill()
+    new.start()
+    went_on(new, zk, changes)
+    assert zk.tokens() == tokens
+
+
+def test_a_stop_hands_everything_over_and_leaves_nothing_to_take(pair, zk):
+    new, old = pair["new"], pair["old"]
+    assert new.stop() == 0
+    wait_until(lambda: set(zk.leaders().values()) == {old.id}, what="the other leads")
+    assert not os.path.exists(f"{new.socket}.session")
+    new.start()
+    assert "taking over" not in new.log()
+
+
+def test_another_version_at_the_restart_moves_what_it_must_and_once(pair, zk):
+    new, old, changes = pair["new"], pair["old"], zk.leader_changes()
+    ask_to_restart(new)
+    new.write_config(version="3")
+    new.start()
+    wait_until(lambda: all(new.leads(t) for t in TASKS), what="it leads as before")
+    assert zk.leader_changes() == changes, "it is the best as before"
+    assert [w["version"] for w in zk.workers().values() if w["id"] != old.id] == ["3"]
+    ask_to_restart(new)
+    new.write_config(version="0.1")
+    new.start()
+    wait_until(lambda: set(zk.leaders().values()) == {old.id}, what="the other is better now")
+    assert zk.leader_changes() == changes + 2 * len(TASKS), "each was deleted and made once"
+
+
+def test_a_task_that_is_no_longer_configured_is_given_up(pair, zk):
+    new = pair["new"]
+    ask_to_restart(new)
+    new.write_tasks(*TASKS[1:])
+    new.start()
+    wait_until(lambda: zk.leaders() == {TASKS[0]: pair["old"].id, TASKS[1]: new.id, TASKS[2]: new.id},
+               what="the other leads that one")
+
+
+def test_a_task_that_it_led_without_being_the_best_is_known_to_be_its_own(fleet, zk):
+    task = 'task "stay" { yield = "never" }\n'
+    first = fleet.sidecar("first", version="1", tasks=[task], session_timeout="6s")
+    zk.wait_for_leader("stay", first)
+    for name in ("better", "best", "more"):
+        fleet.sidecar(name, version="9", tasks=[task])
+    token = zk.leader("stay")[1]
+    ask_to_restart(first)
+    first.start()
+    wait_until(lambda: first.leads("stay"), what="it knows that it leads")
+    assert zk.leader("stay")[1] == token
+    holds_for(lambda: zk.leader("stay")[1] == token, 1, "and keeps it")
+
+
+def test_a_session_that_has_expired_meanwhile_is_not_taken_over(pair, zk):
+    new, old = pair["new"], pair["old"]
+    tokens = zk.tokens()
+    new.kill()
+    wait_until(lambda: set(zk.leaders().values()) == {old.id}, what="the other leads")
+    new.start()
+    wait_until(lambda: all(new.leads(t) for t in TASKS), what="it comes to lead anew")
+    assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+
+
+@pytest.mark.parametrize("how", ["other-root", "damaged", "readable", "other-timeout"])
+def test_a_session_that_is_not_its_own_is_not_taken_over(fleet, zk, how):
+    sidecar = fleet.sidecar("one", tasks=TASKS, session_timeout="6s")
+    zk.wait_for_leader(TASKS[0], sidecar)
+    file = f"{sidecar.socket}.session"
+    wait_until(lambda: os.path.exists(file), what="the session is kept")
+    sidecar.kill()
+    if how == "other-root":
+        sidecar.write_config(root=f"{zk.root}/elsewhere")
+    elif how == "other-timeout":
+        sidecar.write_config(session_timeout="7s")
+    elif how == "readable":
+        os.chmod(file, 0o644)
+    else:
+        with open(file, "r+b") as f:
+            f.truncate(100)
+    sidecar.start()
+    assert "the session kept is not taken over" in sidecar.log()
+    wait_until(lambda: sidecar.leads(TASKS[0]), what="it leads in a session of its own")
+
+
+def test_a_record_left_over_between_two_steps_is_removed(pair, zk):
+    """Killed after a registration that its file does not know of yet."""
+    new = pair["new"]
+    file = f"{new.socket}.session"
+    with open(file, "rb") as f:
+        before = f.read()
+    new.write_config(version="2.1")
+    new.signal(signal.SIGHUP)
+    wait_until(lambda: any(w["version"] == "2.1" for w in zk.workers().values()), what="it has registered anew")
+    new.kill()
+    draft = f"{file}.test"
+    with open(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as f:
+        f.write(before)
+    os.rename(draft, file)
+    new.start()
+    wait_until(lambda: len(zk.workers()) == 2, what="one record for each")
+    wait_until(lambda: zk.leaders() == {t: new.id for t in TASKS}, what="it leads")
+    holds_for(lambda: all(new.leads(t) for t in TASKS), 1)
+
+
+def test_two_sidecars_never_share_a_session(pair, zk):
+    new = pair["new"]
+    second = spawn([build() / "zkleaderd", "-c", new.config_file])
+    try:
+        assert second.wait(20) == 1, "the socket's lock is held"
+    finally:
+        end(second)
+    assert all(new.leads(t) for t in TASKS)
+
+
+def test_a_predecessor_that_is_paused_holds_its_session_alone(pair, zk):
+    new, tokens = pair["new"], zk.tokens()
+    new.pause()
+    second = spawn([build() / "zkleaderd", "-c", new.config_file])
+    try:
+        assert second.wait(20) == 1
+    finally:
+        end(second)
+        new.resume()
+    wait_until(lambda: all(new.leads(t) or zk.tokens()[t] > tokens[t] for t in TASKS), what="one of both leads")
+
+
+def test_a_restart_waits_for_the_job_that_runs(pair, folder):
+    new = pair["new"]
+    go = folder / "go"
+    os.mkfifo(go)
+    job = spawn([build() / "zkleader", "-s", new.socket, "run", "--tick", "none", TASKS[0], "--", "cat", go])
+    try:
+        wait_until(lambda: "run claimed" in new.log(), what="the job runs")
+        new.signal(signal.SIGUSR2)
+        wait_until(lambda: "restarting" in new.log(), what="it was told")
+        holds_for(lambda: new.is_running() and new.leads(TASKS[1]), 1, "all goes on as before")
+        with open(go, "w", encoding="ascii"):
+            pass
+        assert job.wait(20) == 0
+        assert new.wait_exit() == 0
+    finally:
+        end(job)

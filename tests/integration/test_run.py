@@ -1,0 +1,497 @@
+"""zkleader run: one run of a tick in the whole fleet, and what the job sees of it."""
+import signal
+import time
+
+import msgpack
+import pytest
+
+from harness.proxy import MULTI, Proxy
+from harness.sidecar import task_text
+from harness.waiting import holds_for, wait_until
+
+TASK = "nightly"
+DAY_MS = 24 * 3600 * 1000
+# So long that all of a test is in one and the same.
+DAILY = task_text(TASK, tick="24h")
+
+
+# Where nothing is killed, a busy machine may be late by seconds without a lease being lost.
+def start(fleet, zk, *names, task=DAILY, session_timeout="10s", **config):
+    """A sidecar of each name; the last one leads, as it has the newest version."""
+    sidecars = [fleet.sidecar(n, version=str(i + 1), tasks=[task], session_timeout=session_timeout, **config)
+                for i, n in enumerate(names)]
+    wait_until(lambda: sidecars[-1].leads(TASK), what=f"{names[-1]} leads")
+    wait_until(lambda: zk.leaders().get(TASK) == sidecars[-1].id, what="the others know it")
+    return sidecars
+
+
+def record(zk, tick=None):
+    """The record of a tick, or of the only one."""
+    ticks = zk.names("runs", TASK)
+    if not tick:
+        assert len(ticks) == 1, ticks
+    return msgpack.unpackb(zk.get("runs", TASK, tick or ticks[0])[0])
+
+
+def is_claim_of_tick(kind, payload):
+    return kind == MULTI and b"/runs/" in payload and b"running" in payload
+
+
+def is_end_of_run(kind, payload):
+    return kind == MULTI and b"/runs/" in payload and b"ended_at" in payload
+
+
+# --- what the job sees, and what is said of it
+
+
+def test_the_job_has_its_environment_and_the_run_its_record(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a")
+    job = jobs(TASK)
+    before = int(time.time() * 1000)
+    assert job.run(a, body="exit 7").wait() == (7, "", "")
+    [line] = job.lines()
+    worker = zk.workers()[a.id]
+    [tick] = zk.names("runs", TASK)
+    assert (line.task, line.tick, line.attempt, line.worker) == (TASK, tick, 1, a.id)
+    assert (line.token, line.version) == (zk.leader(TASK)[1], worker["version"])
+    today = before // DAY_MS * DAY_MS // 1000
+    assert tick in [time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(t)) for t in (today, today + 86400)]
+    found = record(zk)
+    assert (found["state"], found["exit_status"], found["id"]) == ("failed", 7, a.id)
+    assert (found["token"], found["attempt"], found["hostname"]) == (line.token, 1, worker["hostname"])
+    assert before <= found["started_at"] <= found["ended_at"]
+
+
+@pytest.mark.parametrize("body,code,state", [
+    ("exit 0", 0, "ok"), ("exit 255", 255, "failed"), ("kill -TERM $$", 143, "failed"), ("kill -KILL $$", 137, "failed")])
+def test_the_exit_code_is_that_of_a_shell(fleet, zk, jobs, body, code, state):
+    [a] = start(fleet, zk, "a")
+    assert jobs(TASK).run(a, body=body).wait() == (code, "", "")
+    assert (record(zk)["state"], record(zk)["exit_status"]) == (state, code)
+
+
+def test_standard_streams_are_the_jobs_own(fleet, zk, jobs, folder):
+    [a] = start(fleet, zk, "a")
+    (folder / "in").write_text("from outside\n", encoding="ascii")
+    with open(folder / "in", "rb") as stdin:
+        run = jobs(TASK).run(a, body="cat; echo told; echo wrong >&2", stdin=stdin)
+        assert run.wait() == (0, "from outside\ntold\n", "wrong\n")
+
+
+def test_a_command_that_is_not_there_has_had_its_tick(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a")
+    code, _, err = jobs(TASK).run(a, command=["/nowhere/at-all"]).wait()
+    assert code == 127 and "/nowhere/at-all" in err
+    assert (record(zk)["state"], record(zk)["exit_status"]) == ("failed", 127)
+
+
+# --- once in the whole fleet
+
+
+def test_a_tick_is_run_once_and_the_others_are_told_as_soon_as_it_is_claimed(fleet, zk, jobs):
+    *others, leader = start(fleet, zk, "a", "b", "c", task=task_text(TASK, tick="24h", wait="60s"))
+    job = jobs(TASK)
+    waiting = [job.run(s, *options) for s, options in zip(others, [(), ("-E", "0")])]
+    holds_for(lambda: all(r.process.poll() is None for r in waiting), 0.5, "they wait for the leader")
+    running = job.run(leader, body="sleep 3")
+    assert [r.wait() for r in waiting] == [(1, "", ""), (0, "", "")]
+    assert running.process.poll() is None, "they did not wait for the end of the run"
+    # And so is who comes later, on any of them.
+    assert [job.run(s).wait() for s in (*others, leader)] == [(1, "", "")] * 3
+    assert running.code() == 0
+    assert [line.worker for line in job.lines("start")] == [leader.id]
+    job.check()
+
+
+def test_who_does_not_lead_steps_in_when_leadership_comes_with_the_tick_unclaimed(fleet, zk, jobs):
+    other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="24h", wait="60s"), session_timeout="4s")
+    job = jobs(TASK)
+    run = job.run(other)
+    holds_for(lambda: run.process.poll() is None, 0.5, "it waits")
+    leader.kill()
+    assert run.wait() == (0, "", "")
+    assert [line.worker for line in job.lines("start")] == [other.id]
+
+
+def test_who_does_not_lead_gives_up_when_its_wait_is_over(fleet, zk, jobs):
+    other, _ = start(fleet, zk, "a", "b")
+    job = jobs(TASK)
+    assert job.run(other, "--wait", "300ms").wait() == (1, "", "")
+    assert job.run(other, "--wait", "0s", "-E", "42").wait() == (42, "", "")
+    assert zk.names("runs") == [] and not job.lines()
+
+
+def test_a_tick_that_is_older_than_the_oldest_kept_counts_as_claimed(fleet, zk):
+    other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="1m", wait="60s", history=3))
+    now = int(time.time() * 1000)
+    minutes = [now + i * 60_000 for i in range(6)]
+
+    def claim(sidecar, at, **options):
+        return sidecar.call("claim", TASK, {"kind": "once", "now_ms": at, **options})["outcome"]
+
+    assert [claim(leader, m) for m in minutes] == ["yours"] * 6
+    kept = zk.names("runs", TASK)
+    assert len(kept) == 3 and zk.get("runs", TASK)[0].decode() == kept[0], "pruned to the last three"
+    # Both answer at once, long before the wait is over.
+    assert [claim(s, at) for s in (leader, other) for at in (*minutes, now - 60_000)] == ["taken"] * 14
+    assert claim(other, now + 600_000, wait_ms=0) == "waited"
+    # A host whose clock is late, but not by that much, has a tick of its own: nobody has claimed it.
+    assert claim(leader, now + 660_000) == "yours"
+    assert claim(leader, now + 600_000) == "yours"
+
+
+def test_what_was_pruned_does_not_come_back_with_another_leader(fleet, zk):
+    other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="1m", history=2), session_timeout="4s")
+    now = int(time.time() * 1000)
+
+    def claim(sidecar, minute):
+        return sidecar.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+
+    assert [claim(leader, m) for m in range(4)] == ["yours"] * 4
+    leader.kill()
+    wait_until(lambda: other.leads(TASK), what="the other leads")
+    assert [claim(other, m) for m in range(4)] == ["taken"] * 4
+    # Nor when the records are gone altogether: what pruning has left is remembered.
+    for tick in zk.names("runs", TASK):
+        zk.client.delete(zk.path("runs", TASK, tick))
+    wait_until(lambda: claim(other, 0) == "taken")
+    assert [claim(other, m) for m in (1, 5, 4)] == ["taken", "yours", "taken"]
+
+
+def test_a_record_that_cannot_be_pruned_stops_nobody(fleet, zk):
+    [a] = start(fleet, zk, "a", task=task_text(TASK, tick="1m", history=2))
+    now = int(time.time() * 1000)
+
+    def claim(minute):
+        return a.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+
+    assert [claim(m) for m in range(2)] == ["yours"] * 2
+    zk.client.create(zk.path("runs", TASK, zk.names("runs", TASK)[0], "child"))
+    assert [claim(m) for m in (2, 3)] == ["yours"] * 2
+    a.wait_log("ledger not pruned")
+    zk.client.delete(zk.path("runs", TASK, zk.names("runs", TASK)[0], "child"))
+    assert claim(4) == "yours"
+    assert len(zk.names("runs", TASK)) == 2
+
+
+def test_a_ledger_that_others_have_written_to_is_read_again(fleet, zk):
+    [a] = start(fleet, zk, "a", task=task_text(TASK, tick="1m", history=3))
+    now = int(time.time() * 1000)
+
+    def claim(minute):
+        return a.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+
+    assert [claim(m) for m in range(3)] == ["yours"] * 3
+    zk.client.set(zk.path("runs", TASK), b"")  # as pruning elsewhere would
+    for tick in zk.names("runs", TASK)[:2]:
+        zk.client.delete(zk.path("runs", TASK, tick))
+    later = time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(now / 1000 + 180))
+    zk.put(b"no record", "runs", TASK, later, ephemeral=False)
+    assert claim(3) == "taken", "somebody else's, whatever it is"
+    assert [claim(m) for m in (4, 5, 6)] == ["yours"] * 3
+    assert len(zk.names("runs", TASK)) == 3
+
+
+def test_a_node_that_does_not_lead_costs_two_requests_a_tick(fleet, zk, server, jobs):
+    seen = []
+
+    def is_of_runs(_, payload):
+        if b"/runs" in payload:
+            seen.append(payload)
+        return False
+
+    with Proxy(server.port) as proxy:
+        proxy.lose(is_of_runs)
+        leader = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="10s")
+        wait_until(lambda: leader.leads(TASK), what="it leads")
+        other = fleet.sidecar("a", version="1", tasks=[DAILY], zookeeper=proxy.address, session_timeout="10s")
+        wait_until(lambda: other.check(TASK)["led_by"], what="the other knows it")
+        job = jobs(TASK)
+        waiting = job.run(other)
+        wait_until(lambda: len(seen) == 2, what="it has looked, and waits")
+        assert job.run(leader).code() == 0
+        assert waiting.code() == 1
+        assert len(seen) == 2
+        assert job.run(other).code() == 1
+        assert len(seen) == 3, "a tick that is claimed already costs one"
+
+
+def test_nobody_can_tell_while_there_is_no_sidecar_or_no_server(fleet, own_server, zk, jobs):
+    own_server.start()
+    [a] = start(fleet, zk, "a", session_timeout="4s")
+    job = jobs(TASK)
+    own_server.kill()
+    wait_until(lambda: not a.leads(TASK), what="the lease is over")
+    code, out, err = job.run(a, "--wait", "500ms").wait()
+    assert (code, out) == (2, "") and err.startswith("zkleader: cannot tell: ") and err.count("\n") == 1
+    a.kill()
+    # Somebody may be starting it again; where there never was one, nobody waits for long.
+    for options in (("--wait", "1s"), ()):
+        code, out, err = job.run(a, *options).wait()
+        assert (code, out) == (2, "") and err.count("\n") == 1
+        a.socket.unlink(missing_ok=True)
+    assert not job.lines()
+
+
+def test_without_a_tick_there_is_no_ledger_but_the_hold(fleet, zk, jobs):
+    old, = start(fleet, zk, "a")
+    job = jobs(TASK)
+    runs = [job.run(old, "--tick", "none", body="sleep 3"), job.run(old, "--tick", "none", command=["true"])]
+    assert runs[1].code() == 0
+    job.wait_started()
+    new = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="10s")
+    holds_for(lambda: not new.leads(TASK), 1, "the task is held")
+    assert runs[0].code() == 0
+    wait_until(lambda: new.leads(TASK), what="it is handed over after the run")
+    assert [line.tick for line in job.lines("start")] == ["-"] and zk.names("runs") == []
+
+
+# --- the hold
+
+
+def test_a_task_stays_where_its_job_runs_while_the_others_move(fleet, zk, jobs):
+    tasks = [DAILY, "cleanup", "mail"]
+    old = fleet.sidecar("old", version="1", tasks=tasks, session_timeout="10s")
+    wait_until(lambda: old.status()["leads"] == 3, what="the old one leads all")
+    job = jobs(TASK)
+    run = job.run(old, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
+    job.wait_started()
+    new = fleet.sidecar("new", version="2", tasks=tasks, session_timeout="10s")
+    wait_until(lambda: new.status()["leads"] == 2, what="the new one leads the others")
+    holds_for(lambda: old.leads(TASK), 2, "the task of the job stays")
+    (job.folder / "done").touch()
+    assert run.code() == 0
+    wait_until(lambda: new.leads(TASK), what="it goes when the job has ended")
+    assert record(zk)["state"] == "ok"
+
+
+@pytest.mark.parametrize("ends", ["by TERM", "by KILL alone"])
+def test_a_job_that_is_held_for_too_long_is_dead_before_another_leads(fleet, zk, jobs, ends):
+    task = task_text(TASK, tick="24h", hold_max="3s")
+    old = fleet.sidecar("old", version="1", tasks=[task], session_timeout="10s")
+    wait_until(lambda: old.leads(TASK), what="the old one leads")
+    job = jobs(TASK)
+    trap = "trap '' TERM; " if ends == "by KILL alone" else ""
+    run = job.run(old, body=f"{trap}while :; do sleep 0.05; done")
+    job.wait_started()
+    # As long as there is no better one, it may go on.
+    holds_for(lambda: run.process.poll() is None and old.leads(TASK), 5, "the job goes on")
+    new = fleet.sidecar("new", version="2", tasks=[task], session_timeout="10s")
+    wait_until(lambda: new.leads(TASK), what="the new one leads")
+    assert not job.alive()
+    code, _, err = run.wait()
+    assert code == 2 and "the leadership of nightly was lost" in err
+    wait_until(lambda: record(zk)["state"] == "lost", what="it is recorded")
+    job.check()
+
+
+# --- stopping the sidecar
+
+
+def test_a_sidecar_that_is_told_to_go_finishes_its_jobs_and_leaves_all_else_at_once(fleet, zk, jobs):
+    tasks = [task_text(TASK, tick="24h", wait="60s"), "cleanup"]
+    other = fleet.sidecar("a", version="1", tasks=tasks, session_timeout="20s")
+    leader = fleet.sidecar("b", version="2", tasks=tasks, session_timeout="20s")
+    wait_until(lambda: leader.status()["leads"] == 2, what="b leads")
+    job = jobs(TASK)
+    run = job.run(leader, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
+    job.wait_started()
+    leader.expected_exit = True
+    leader.signal(signal.SIGTERM)
+    wait_until(lambda: other.leads("cleanup"), 15, "the other task moves long before a session would expire")
+    holds_for(lambda: leader.is_running() and not other.leads(TASK), 1, "the job goes on")
+    (job.folder / "done").touch()
+    assert run.wait() == (0, "", "")
+    assert leader.wait_exit(20) == 0
+    assert record(zk)["state"] == "ok"
+    wait_until(lambda: other.leads(TASK), 15, "and then its task moves as well")
+    assert job.run(other).code() == 1
+
+
+# --- answers that are lost
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["its answer", "itself"])
+def test_a_claim_that_is_lost_is_resolved_before_anything_starts(fleet, zk, server, jobs, drop):
+    with Proxy(server.port) as proxy:
+        [a] = start(fleet, zk, "a", zookeeper=proxy.address)
+        rule = proxy.lose(is_claim_of_tick, drop=drop, then="close")
+        job = jobs(TASK)
+        assert job.run(a).wait() == (0, "", "")
+        assert rule.applied.is_set()
+        assert len(job.lines("start")) == 1
+        assert (record(zk)["state"], record(zk)["attempt"]) == ("ok", 1)
+        assert job.run(a).code() == 1
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["its answer", "itself"])
+def test_the_end_of_a_run_that_is_lost_is_recorded_all_the_same(fleet, zk, server, jobs, drop):
+    with Proxy(server.port) as proxy:
+        [a] = start(fleet, zk, "a", zookeeper=proxy.address)
+        rule = proxy.lose(is_end_of_run, drop=drop, then="close")
+        job = jobs(TASK)
+        assert job.run(a, body="exit 3").wait() == (3, "", "")
+        assert rule.applied.is_set()
+        assert (record(zk)["state"], record(zk)["exit_status"]) == ("failed", 3)
+
+
+def test_a_claim_whose_answer_is_lost_together_with_the_session_is_never_run_twice(fleet, zk, server, jobs):
+    task = task_text(TASK, tick="24h", wait="60s")
+    other = fleet.sidecar("a", version="1", tasks=[task], session_timeout="4s")
+    with Proxy(server.port) as proxy:
+        leader = fleet.sidecar("b", version="2", tasks=[task], zookeeper=proxy.address, session_timeout="4s")
+        wait_until(lambda: leader.leads(TASK), what="b leads")
+        rule = proxy.lose(is_claim_of_tick, then="stall")
+        job = jobs(TASK)
+        mine = job.run(leader)
+        assert rule.applied.wait(20)
+        theirs = job.run(other)
+        wait_until(lambda: other.leads(TASK), what="the session of the first has ended")
+        assert theirs.wait() == (1, "", ""), "the tick is claimed, whether it was run or not"
+        proxy.flow()
+        code, _, err = mine.wait()
+        assert code == 2 and err.count("\n") == 1
+        assert not job.lines("start")
+        wait_until(lambda: record(zk)["state"] == "lost", what="it is recorded")
+
+
+# --- a sidecar that is started again
+
+
+def test_a_sidecar_that_is_started_again_claims_what_was_asked_for_meanwhile(fleet, zk, jobs):
+    other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="24h", wait="60s"))
+    token = zk.leader(TASK)[1]
+    job = jobs(TASK)
+    waiting = job.run(other)
+    leader.kill()
+    run = job.run(leader)
+    holds_for(lambda: run.process.poll() is None, 0.5, "it waits for its sidecar")
+    leader.start()
+    assert run.wait() == (0, "", "")
+    assert waiting.wait() == (1, "", "")
+    [line] = job.lines("start")
+    assert line.token == token, "nothing has moved"
+    assert record(zk)["state"] == "ok"
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["with its answer", "with itself"])
+def test_a_claim_that_is_lost_with_its_sidecar_is_resolved_by_the_next(fleet, zk, server, jobs, drop):
+    task = task_text(TASK, tick="24h", wait="60s")
+    other = fleet.sidecar("a", version="1", tasks=[task], session_timeout="10s")
+    with Proxy(server.port) as proxy:
+        leader = fleet.sidecar("b", version="2", tasks=[task], zookeeper=proxy.address, session_timeout="10s")
+        wait_until(lambda: leader.leads(TASK), what="b leads")
+        rule = proxy.lose(is_claim_of_tick, drop=drop, then="stall")
+        job = jobs(TASK)
+        runs = [job.run(leader), job.run(other)]
+        assert rule.applied.wait(20)
+        leader.kill()
+        proxy.drop()
+        proxy.flow()
+        leader.start()
+        assert [r.wait() for r in runs] == [(0, "", ""), (1, "", "")]
+        assert len(job.lines("start")) == 1
+        assert (record(zk)["state"], record(zk)["attempt"]) == ("ok", 1)
+
+
+@pytest.mark.parametrize("on_crash", ["skip", "rerun"])
+def test_a_run_is_lost_when_its_sidecar_is_killed_and_started_again(fleet, zk, jobs, on_crash):
+    task = task_text(TASK, tick="24h", wait="60s", on_crash=on_crash)
+    other, leader = start(fleet, zk, "a", "b", task=task, session_timeout="4s")
+    job = jobs(TASK)
+    first = job.run(leader, body="trap '' TERM; while :; do sleep 0.1; done")
+    job.wait_started()
+    standing = job.run(other)
+    new = fleet.sidecar("c", version="3", tasks=[task], session_timeout="4s", ready=False)
+    leader.kill()
+    leader.start()
+    # Neither the better one nor the standby begins before the job is dead.
+    wait_until(lambda: record(zk)["state"] != "running", what="it is found to be lost")
+    code, _, err = first.wait()
+    assert code == 2 and "was lost" in err
+    if on_crash == "skip":
+        assert standing.wait() == (1, "", "")
+        assert (record(zk)["state"], record(zk)["attempt"]) == ("lost", 1)
+    else:
+        assert standing.wait() == (0, "", "")
+        assert (record(zk)["state"], record(zk)["attempt"]) == ("ok", 2)
+    wait_until(lambda: new.leads(TASK), what="the best leads")
+    job.check()
+
+
+@pytest.mark.parametrize("content,mode", [(b"\xff no list\nof jobs", 0o600), (b"", 0o644)], ids=["damaged", "open to all"])
+def test_a_list_of_jobs_that_cannot_be_trusted_delays_all_for_as_long_as_one_might_live(fleet, zk, jobs, content, mode):
+    [a] = start(fleet, zk, "a", session_timeout="4s")
+    job = jobs(TASK)
+    a.kill()
+    kept = a.socket.with_name("s.jobs")
+    kept.write_bytes(content)
+    kept.chmod(mode)
+    began = time.clock_gettime(time.CLOCK_BOOTTIME)
+    a.start()
+    assert job.run(a, "--wait", "30s").wait() == (0, "", "")
+    assert job.lines("start")[0].up - began >= 4
+    assert ("are not known" in a.log()) == (mode != 0o600)
+
+
+# --- who may
+
+
+def test_users_of_the_task_may_run_it_and_no_others(fleet, zk, jobs, folder, base_folder):
+    a = fleet.sidecar("a", tasks=[DAILY, task_text("theirs", tick="24h", users=["nobody"])], session_timeout="10s")
+    wait_until(lambda: a.status()["leads"] == 2, what="a leads")
+    for path in (base_folder, folder, a.folder):
+        path.chmod(0o755)
+    outcomes = {}
+    for task in (TASK, "theirs"):
+        run = jobs(task).run(a, command=["true"], before=["setpriv", "--reuid=nobody", "--clear-groups"])
+        outcomes[task] = run.wait()
+    code, _, err = outcomes[TASK]
+    assert code == 3 and err.startswith("zkleader: ") and err.count("\n") == 1
+    assert outcomes["theirs"] == (0, "", "")
+    assert zk.names("runs") == ["theirs"]
+
+
+# --- nobody may
+
+
+def test_nobody_runs_a_task_that_is_paused(fleet, zk, jobs, program):
+    other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="24h", wait="60s"))
+    job = jobs(TASK)
+    waiting = job.run(other)
+    holds_for(lambda: waiting.process.poll() is None, 0.5, "it waits for the leader")
+    assert program("zkleader", "-s", leader.socket, "pause", TASK).code == 0
+    assert waiting.wait() == (4, "", "")
+    assert [job.run(s, "-E", "0").wait() for s in (leader, other)] == [(4, "", "")] * 2
+    assert program("zkleader-check", "-s", leader.socket, "--once", TASK).code == 4
+    assert not job.lines() and zk.names("runs") == []
+    assert program("zkleader", "-s", other.socket, "resume", TASK).code == 0
+    wait_until(lambda: leader.leads(TASK), what="b leads again")
+    assert job.run(leader).code() == 0
+
+
+def test_a_job_that_runs_when_its_task_is_paused_comes_to_its_end(fleet, zk, jobs, program):
+    [a] = start(fleet, zk, "a")
+    job = jobs(TASK)
+    run = job.run(a, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
+    job.wait_started()
+    assert program("zkleader", "-s", a.socket, "pause", TASK).code == 0
+    holds_for(lambda: run.process.poll() is None, 2, "the job goes on")
+    (job.folder / "done").touch()
+    assert run.wait() == (0, "", "")
+    assert record(zk)["state"] == "ok"
+    wait_until(lambda: zk.leader(TASK) == (None, None), what="nobody leads it any more")
+
+
+def test_a_node_that_is_drained_runs_nothing(fleet, zk, jobs, program):
+    [a] = start(fleet, zk, "a")
+    job = jobs(TASK)
+    assert program("zkleader", "-s", a.socket, "drain").code == 0
+    wait_until(lambda: zk.leader(TASK) == (None, None), what="nobody leads it any more")
+    assert job.run(a, "--wait", "500ms").wait() == (4, "", "")
+    # Where another leads, it is that one's.
+    b = fleet.sidecar("b", version="1", tasks=[DAILY], session_timeout="10s")
+    wait_until(lambda: b.leads(TASK), what="b leads")
+    wait_until(lambda: a.check(TASK)["led_by"], what="a knows it")
+    assert job.run(a, "--wait", "500ms").wait() == (1, "", "")
+    assert job.run(b).code() == 0

@@ -1,0 +1,158 @@
+"""KILL to each of the processes of a run, at each of its stages: at most one start a tick, nothing is left
+behind, and the next tick is run as if nothing had happened."""
+import os
+import signal
+
+import msgpack
+import pytest
+
+from harness.jobs import children, next_tick
+from harness.proxy import MULTI, Proxy
+from harness.sidecar import task_text
+from harness.waiting import holds_for, wait_until
+
+TASK = "nightly"
+DAILY = task_text(TASK, tick="24h", wait="60s")
+# Takes no TERM, and always has a child.
+BODY = "trap ': > ending' TERM; while [ ! -e release ]; do sleep 0.2 & wait $!; done"
+
+
+def is_claim(kind, payload):
+    return kind == MULTI and b"/runs/" in payload and b"running" in payload
+
+
+def is_end(kind, payload):
+    return kind == MULTI and b"/runs/" in payload and b"ended_at" in payload
+
+
+class Story:
+    """Two servers, the second of which leads, behind a proxy; and one run on it."""
+
+    def __init__(self, fleet, zk, server, jobs):
+        self.zk, self.fleet = zk, fleet
+        self.proxy = Proxy(server.port)
+        self.other = fleet.sidecar("a", version="1", tasks=[DAILY], session_timeout="4s")
+        self.leader = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="4s", zookeeper=self.proxy.address)
+        wait_until(lambda: self.leader.leads(TASK), what="b leads")
+        self.job = jobs(TASK)
+        self.run = None
+
+    def begin(self, body=BODY):
+        self.run = self.job.run(self.leader, body=body, cwd=self.job.folder)
+
+    def file(self, name):
+        return self.job.folder / name
+
+    def kill(self, victim):
+        if victim == "sidecar":
+            self.leader.kill()
+            return
+        chain = [self.run.pid]
+        while len(chain) < 4 and children(chain[-1]):
+            chain.append(children(chain[-1])[0])
+        os.kill(dict(zip(("supervisor", "guard", "job", "child"), chain))[victim], signal.SIGKILL)
+
+    def states(self):
+        return [msgpack.unpackb(self.zk.get("runs", TASK, t)[0])["state"] for t in self.zk.names("runs", TASK)]
+
+    def close(self):
+        self.proxy.close()
+
+    def conclude(self, most_starts=1):
+        """What has to hold whoever was killed; and one more tick, for which both are asked."""
+        assert len(self.job.lines("start")) <= most_starts
+        wait_until(lambda: not self.job.alive(), what="no process of the job is left")
+        if not self.leader.is_running():
+            self.leader.start()
+        started = len(self.job.lines("start"))
+        next_tick(1)
+        runs = [self.job.run(s, "--tick", "1s", "--wait", "30s") for s in (self.other, self.leader)]
+        # Where the two were asked in different seconds, these are two ticks: who does not lead waits in vain.
+        codes = [r.wait()[0] for r in runs]
+        assert sorted(codes) in ([0, 1], [0, 0]), codes
+        assert len(self.job.lines("start")) == started + codes.count(0)
+        self.job.check()
+        self.job.wait_gone()
+
+
+@pytest.fixture
+def story(fleet, zk, server, jobs):
+    made = Story(fleet, zk, server, jobs)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "sidecar"])
+def test_while_it_waits_for_another(story, victim):
+    run = story.job.run(story.other, "--wait", "5s")
+    holds_for(lambda: run.process.poll() is None, 0.5, "it waits")
+    if victim == "supervisor":
+        run.signal(signal.SIGKILL)
+        assert run.code() == -signal.SIGKILL
+    else:
+        story.other.kill()
+        assert run.code() == 2
+        story.other.start()
+    assert not story.job.lines()
+    story.conclude(most_starts=0)
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["claimed", "not claimed"])
+@pytest.mark.parametrize("victim", ["supervisor", "sidecar"])
+def test_while_its_claim_is_on_its_way(story, victim, drop):
+    rule = story.proxy.lose(is_claim, drop=drop, then="stall")
+    story.begin(":")
+    assert rule.applied.wait(20)
+    standing = story.job.run(story.other, "--wait", "10s")
+    story.kill(victim)
+    if victim == "sidecar":
+        story.proxy.drop()
+    story.proxy.flow()
+    if victim == "supervisor":
+        assert story.run.code() == -signal.SIGKILL
+    # It is known to be claimed, or is run by the other when it leads; or nobody but a dead one has asked.
+    assert standing.code() in (0, 1)
+    if victim == "sidecar":
+        assert story.run.code() == 2
+    story.conclude()
+    if victim == "supervisor":
+        wait_until(lambda: "running" not in story.states(), what="it is known not to run")
+
+
+@pytest.mark.parametrize("stage", ["running", "ending"])
+@pytest.mark.parametrize("victim,code,state", [
+    ("supervisor", -signal.SIGKILL, "lost"), ("guard", 137, "lost"), ("sidecar", 2, "running"), ("job", 137, "failed"),
+    ("child", 0, "ok")])
+def test_while_its_job_runs(story, victim, code, state, stage):
+    story.begin()
+    story.job.wait_started()
+    if stage == "ending":
+        story.run.signal(signal.SIGTERM)
+        wait_until(story.file("ending").exists, what="the job has got its TERM")
+    wait_until(lambda: children(story.job.lines("start")[0].pid), what="it has a child")
+    story.kill(victim)
+    if victim == "child":
+        holds_for(lambda: story.run.process.poll() is None, 0.5, "the job goes on")
+        story.file("release").touch()
+    assert story.run.code() == code
+    wait_until(lambda: story.states() == [state], what=f"it is recorded as {state}")
+    assert len(story.job.lines("end")) == (victim == "child")
+    story.conclude()
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["recorded", "not recorded"])
+@pytest.mark.parametrize("victim", ["supervisor", "guard", "sidecar"])
+def test_while_its_end_is_being_recorded(story, victim, drop):
+    rule = story.proxy.lose(is_end, drop=drop, then="stall")
+    story.begin(":")
+    assert rule.applied.wait(20)
+    story.kill(victim)
+    if victim == "sidecar":
+        story.proxy.drop()
+    story.proxy.flow()
+    code = story.run.code()
+    assert code == (-signal.SIGKILL if victim == "supervisor" else 0)
+    # Where the sidecar is gone, too, there is nobody to write it.
+    expected = "running" if victim == "sidecar" and drop else "ok"
+    wait_until(lambda: story.states() == [expected], what=f"it is recorded as {expected}")
+    story.conclude()

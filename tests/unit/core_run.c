@@ -1,0 +1,575 @@
+#include <criterion/criterion.h>
+
+#include "core/run.h"
+
+#define WAIT 10000
+#define T0   1000000
+
+static struct run_state r;
+static struct run_sight sight;
+
+static void begin(bool ticks, bool once)
+{
+	sight = (struct run_sight){.now_ms = T0, .up = true, .token = 50};
+	run_begin(&r, T0, WAIT, 0, ticks, once, false);
+}
+
+static enum run_action next(void)
+{
+	return run_next(&r, &sight);
+}
+
+static enum run_action answered(enum ledger_result result)
+{
+	return run_answered(&r, &sight, result, NULL, 0);
+}
+
+static enum run_action looked(struct run_seen seen)
+{
+	seen.readable = true;
+	return run_answered(&r, &sight, LEDGER_PRESENT, &seen, 7);
+}
+
+#define LOOKED(...)	 looked((struct run_seen){__VA_ARGS__})
+#define is(action, what) cr_assert_eq((int)(action), (int)(what))
+
+/* Another runs it, in session 9 with token 40, and it is to be run again if it is lost. */
+static void stand_by(void)
+{
+	begin(true, false);
+	sight.rerun = sight.runner_lives = true;
+	is(next(), RUN_LOOK);
+	cr_assert(r.whole);
+	is(LOOKED(.running = true, .session = 9, .token = 40, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+}
+
+static void going(void)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_DONE), RUN_START);
+	cr_assert_eq(r.phase, RUN_GOING);
+	cr_assert_eq(r.version, 0);
+}
+
+Test(run, the_leader_claims_and_starts)
+{
+	going();
+	is(next(), RUN_NOTHING);
+	cr_assert(run_is_alive(&r));
+	cr_assert_eq(run_due(&r, T0), INT64_MAX);
+	is(run_finish(&r, T0 + 500), RUN_NOTHING);
+	is(next(), RUN_WRITE_END);
+	is(next(), RUN_NOTHING);
+	is(answered(LEDGER_DONE), RUN_RECORDED);
+	cr_assert_eq(r.phase, RUN_OVER);
+	cr_assert_not(run_is_alive(&r));
+}
+
+Test(run, without_a_tick_there_is_no_ledger)
+{
+	begin(false, false);
+	is(next(), RUN_NOTHING);
+	sight.leads = true;
+	is(next(), RUN_START);
+	is(run_finish(&r, T0), RUN_RECORDED);
+}
+
+Test(run, a_claim_alone_is_over_at_once)
+{
+	begin(true, true);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_DONE), RUN_START);
+	cr_assert_eq(r.phase, RUN_OVER);
+}
+
+Test(run, who_does_not_lead_looks_and_waits)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	cr_assert_not(r.whole);
+	is(next(), RUN_NOTHING);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, T0), T0 + WAIT);
+
+	run_fired(&r, &sight, true);
+	is(next(), RUN_TAKEN);
+	cr_assert_eq(r.phase, RUN_OVER);
+}
+
+Test(run, steps_in_when_leadership_comes)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	sight.now_ms += WAIT - 1;
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_PRESENT), RUN_TAKEN);
+}
+
+Test(run, gives_up_after_the_wait)
+{
+	begin(true, false);
+	sight.up = false;
+	is(next(), RUN_NOTHING);
+	sight.now_ms += WAIT;
+	is(next(), RUN_WAITED);
+
+	run_begin(&r, T0, WAIT, T0 + 3000, true, false, false);
+	sight = (struct run_sight){.now_ms = T0, .up = true, .leads = true};
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, T0), T0 + 3000);
+	cr_assert_eq(r.deadline_ms, T0 + 3000 + WAIT);
+	sight.now_ms = T0 + 3000;
+	is(next(), RUN_CLAIM);
+}
+
+Test(run, nothing_begins_with_a_lease_that_is_nearly_over)
+{
+	begin(true, false);
+	sight.leads = sight.brief = true;
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, T0), T0 + RUN_AGAIN_MS);
+	/* The wait is over, but it is this node's to run: the lease is renewed, or is over as well. */
+	sight.now_ms = T0 + WAIT + 1;
+	is(next(), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.brief = false;
+	is(next(), RUN_CLAIM);
+}
+
+Test(run, a_paused_task_is_nobodys)
+{
+	begin(true, false);
+	sight.paused = true;
+	is(next(), RUN_PAUSED);
+
+	/* But what may be claimed already is looked at first. */
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.paused = true;
+	sight.leads = false;
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50), RUN_NOTHING);
+	is(next(), RUN_START);
+}
+
+Test(run, a_lost_answer_is_resolved_by_a_look)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, sight.now_ms), T0 + RUN_AGAIN_MS);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_PRESENT), RUN_NOTHING);
+	is(next(), RUN_LOOK);
+	cr_assert(r.whole);
+	is(LOOKED(.ours = true, .running = true, .token = 50, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_START);
+	cr_assert_eq(r.version, 7);
+
+	/* Or it was another's. */
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.leads = false;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.running = true, .session = 9), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+/* The watch of a claim fires before its answer comes: that look is old. */
+Test(run, a_watch_that_fires_meanwhile_is_looked_at)
+{
+	stand_by();
+	run_fired(&r, &sight, false);
+	is(next(), RUN_LOOK);
+	run_fired(&r, &sight, false);
+	is(LOOKED(.running = true, .session = 9), RUN_NOTHING);
+	is(next(), RUN_LOOK);
+	is(LOOKED(.attempt = 1), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+Test(run, of_what_the_ledger_keeps_no_more)
+{
+	begin(true, false);
+	sight.rerun = sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_PRESENT), RUN_NOTHING);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+Test(run, takes_over_only_once_the_runner_is_dead)
+{
+	stand_by();
+	sight.leads = true;
+	is(next(), RUN_NOTHING);
+	sight.runner_lives = false;
+	is(next(), RUN_TAKE_OVER);
+	is(answered(LEDGER_DONE), RUN_START);
+	cr_assert_eq(r.version, 8);
+
+	/* Not under an older leadership than that of the lost run. */
+	stand_by();
+	sight.leads = true;
+	sight.runner_lives = false;
+	sight.token = 39;
+	is(next(), RUN_NOTHING);
+
+	/* Nor what its runner has ended, unless it says that it was lost. */
+	stand_by();
+	run_fired(&r, &sight, false);
+	is(next(), RUN_LOOK);
+	is(LOOKED(.lost = true, .token = 40), RUN_NOTHING);
+	sight.leads = true;
+	is(next(), RUN_TAKE_OVER);
+	is(answered(LEDGER_AGAIN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.leads = false;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.attempt = 2), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+Test(run, asks_to_lead_for_a_lost_run)
+{
+	stand_by();
+	sight.now_ms += 2 * WAIT;
+	is(next(), RUN_NOTHING);
+	cr_assert_not(r.calls);
+	sight.runner_lives = false;
+	is(next(), RUN_NOTHING);
+	cr_assert_not(r.calls);
+	cr_assert_eq(run_due(&r, sight.now_ms), sight.now_ms + RUN_CALL_MS);
+	int64_t orphan = sight.now_ms;
+	sight.now_ms += RUN_CALL_MS;
+	is(next(), RUN_NOTHING);
+	cr_assert(r.calls);
+	sight.runner_lives = true; /* it had but registered anew */
+	is(next(), RUN_NOTHING);
+	cr_assert_not(r.calls);
+	sight.runner_lives = false;
+	is(next(), RUN_NOTHING);
+	orphan = sight.now_ms;
+	sight.now_ms = orphan + RUN_ORPHAN_MS - 1;
+	is(next(), RUN_NOTHING);
+	cr_assert(r.calls);
+	sight.now_ms++;
+	is(next(), RUN_WAITED);
+	cr_assert_not(r.calls);
+}
+
+Test(run, a_caller_that_goes)
+{
+	begin(true, false);
+	run_caller_gone(&r, T0, 5000);
+	is(next(), RUN_GONE);
+
+	/* While its claim is on its way, the tick may be spent. */
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_caller_gone(&r, T0, 5000);
+	is(next(), RUN_NOTHING);
+	is(answered(LEDGER_DONE), RUN_SPENT);
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_caller_gone(&r, T0, 5000);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50), RUN_NOTHING);
+	is(next(), RUN_SPENT);
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_give_up(&r);
+	is(answered(LEDGER_DONE), RUN_SPENT);
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	run_give_up(&r);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+
+	/* Its job may live as long as the lease. */
+	going();
+	run_caller_gone(&r, T0, 5000);
+	sight.now_ms = T0 + 4999;
+	is(next(), RUN_NOTHING);
+	cr_assert(run_is_alive(&r));
+	cr_assert_eq(run_due(&r, sight.now_ms), T0 + 5000);
+	sight.now_ms++;
+	is(next(), RUN_LOST);
+	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
+	is(next(), RUN_WRITE_END);
+}
+
+Test(run, nothing_begins_beside_a_job_that_is_dying)
+{
+	begin(true, false);
+	sight.leads = sight.dying = true;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	sight.now_ms += 2 * WAIT;
+	is(next(), RUN_NOTHING);
+	sight.dying = false;
+	is(next(), RUN_CLAIM);
+}
+
+Test(run, an_end_whose_answer_is_lost)
+{
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	sight.up = false;
+	is(next(), RUN_NOTHING);
+	sight.up = true;
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_AGAIN), RUN_LOOK_END);
+	is(LOOKED(.ours = true, .ended = true), RUN_RECORDED);
+
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_AGAIN), RUN_UNRECORDED);
+
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	sight.up = false;
+	sight.now_ms = T0 + RUN_FINISH_MS;
+	is(next(), RUN_UNRECORDED);
+}
+
+Test(run, a_ledger_that_is_refused)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_FAILED), RUN_REFUSED);
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_caller_gone(&r, T0, 0);
+	is(answered(LEDGER_FAILED), RUN_GONE);
+}
+
+/* Claimed under another leadership of ours than the present: so that its token is one that is good now. */
+Test(run, what_was_claimed_under_an_older_leadership_is_claimed_anew)
+{
+	run_begin(&r, T0, WAIT, 0, true, false, true);
+	sight = (struct run_sight){.now_ms = T0, .up = true, .token = 50};
+	is(next(), RUN_LOOK);
+	cr_assert(r.whole);
+	is(LOOKED(.ours = true, .running = true, .token = 45, .attempt = 1), RUN_NOTHING);
+	sight.leads = true;
+	is(next(), RUN_CLAIM_ANEW);
+	is(answered(LEDGER_DONE), RUN_START);
+	cr_assert_eq(r.version, 8);
+}
+
+Test(run, of_the_sidecar_before_us)
+{
+	sight = (struct run_sight){.now_ms = T0, .up = true};
+	run_inherit(&r, T0 + 5000, true);
+	cr_assert(run_holds(&r) && run_is_alive(&r));
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, T0), T0 + 5000);
+	sight.now_ms += 5000;
+	is(next(), RUN_LOOK_INHERITED);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.ours = true, .running = true), RUN_LOST);
+	cr_assert_eq(r.version, 7);
+	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
+	cr_assert_not(run_holds(&r));
+
+	run_inherit(&r, T0, true);
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.ours = true), RUN_GONE);
+	run_inherit(&r, T0, false);
+	is(next(), RUN_GONE);
+}
+
+/* The record may have changed meanwhile, and no watch will tell. */
+Test(run, a_session_that_ends_takes_the_watch_along)
+{
+	stand_by();
+	run_expired(&r);
+	sight.up = false;
+	is(next(), RUN_NOTHING);
+	sight.up = true;
+	is(next(), RUN_LOOK);
+	run_expired(&r);
+	is(LOOKED(.running = true, .session = 9), RUN_NOTHING);
+	is(next(), RUN_LOOK);
+	is(LOOKED(.attempt = 1), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+Test(run, a_look_whose_answer_is_lost_is_repeated)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	cr_assert_eq(run_due(&r, T0), T0 + RUN_AGAIN_MS);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+}
+
+/* A claim alone is none that could be run again: who has the tick is all that it asks. */
+Test(run, a_claim_alone_never_stands_by)
+{
+	begin(true, true);
+	sight.rerun = sight.runner_lives = true;
+	is(next(), RUN_LOOK);
+	cr_assert_not(r.whole);
+	is(LOOKED(.running = true, .session = 9, .token = 40, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+}
+
+Test(run, what_the_watch_tells)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	run_fired(&r, &sight, false); /* gone again: made and pruned */
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	sight.rerun = true;
+	run_fired(&r, &sight, true); /* to stand by, what it says has to be known */
+	is(next(), RUN_LOOK);
+	cr_assert(r.whole);
+
+	going();
+	run_fired(&r, &sight, true);
+	cr_assert_not(r.fired, "it is ours");
+	begin(false, false);
+	run_fired(&r, &sight, true);
+	cr_assert_not(r.fired, "there is no tick");
+}
+
+Test(run, given_up_while_a_claim_is_on_its_way)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_give_up(&r);
+	cr_assert_eq(run_due(&r, T0), INT64_MAX);
+	is(answered(LEDGER_AGAIN), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_give_up(&r);
+	is(answered(LEDGER_DONE), RUN_SPENT);
+}
+
+/* The caller has gone, and whether the tick was claimed for it is not known. */
+static void forsaken(void)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	run_caller_gone(&r, T0, 0);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.up = false;
+	is(next(), RUN_NOTHING);
+	sight.up = true;
+	is(next(), RUN_LOOK);
+	cr_assert(r.whole);
+}
+
+Test(run, what_was_claimed_for_a_caller_that_has_gone_is_spent)
+{
+	forsaken();
+	is(LOOKED(.ours = true, .running = true, .token = 50, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_SPENT);
+	forsaken();
+	is(LOOKED(.running = true, .token = 50, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_GONE);
+	forsaken();
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_GONE);
+	forsaken();
+	is(answered(LEDGER_PRESENT), RUN_NOTHING); /* and nobody can read it */
+	is(next(), RUN_GONE);
+}
+
+static void end_unsure(void)
+{
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_AGAIN), RUN_LOOK_END);
+}
+
+Test(run, an_end_that_may_have_been_written)
+{
+	end_unsure();
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_AGAIN), RUN_LOOK_END);
+	is(LOOKED(.ours = true), RUN_UNRECORDED);
+	end_unsure();
+	is(LOOKED(.ended = true), RUN_UNRECORDED); /* by another, that took it over */
+	end_unsure();
+	is(answered(LEDGER_ABSENT), RUN_UNRECORDED);
+
+	/* Not for ever. */
+	going();
+	is(run_finish(&r, T0), RUN_NOTHING);
+	sight.now_ms = T0 + RUN_FINISH_MS;
+	is(next(), RUN_WRITE_END);
+	is(answered(LEDGER_UNKNOWN), RUN_UNRECORDED);
+}
+
+Test(run, what_the_sidecar_before_us_left)
+{
+	sight = (struct run_sight){.now_ms = T0};
+	run_inherit(&r, T0, true);
+	is(next(), RUN_NOTHING); /* not before the session is confirmed */
+	sight.up = true;
+	is(next(), RUN_LOOK_INHERITED);
+	is(answered(LEDGER_ABSENT), RUN_GONE);
+	run_inherit(&r, T0, true);
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.running = true), RUN_GONE); /* another took it over */
+}
+
+Test(run, a_job_whose_supervisor_has_gone_holds_the_task)
+{
+	going();
+	cr_assert(run_holds(&r));
+	run_caller_gone(&r, T0, 3000);
+	cr_assert(run_holds(&r) && run_is_alive(&r));
+	cr_assert_eq(run_due(&r, T0), T0 + 3000);
+	sight.now_ms += 3000;
+	is(next(), RUN_LOST);
+	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
+	cr_assert_not(run_holds(&r));
+}

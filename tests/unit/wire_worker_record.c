@@ -1,0 +1,201 @@
+/* The keys of a worker's record that are this project's own: all of them may be absent. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/pack.h"
+#include "wire/record.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What every record has, in a map with room for one more. */
+static void begin(struct pack *p)
+{
+	pack_map(p, 8);
+	pack_kv_str(p, "id", "w-1");
+	pack_kv_str(p, "version", "1.0");
+	pack_kv_str(p, "ip", "10.0.0.1");
+	pack_str(p, "random_ints");
+	pack_array(p, WORKER_RANDOM_INTS);
+	for (int i = 0; i < WORKER_RANDOM_INTS; i++)
+		pack_int(p, i);
+	pack_kv_str(p, "hostname", "app-1");
+	pack_str(p, "tasks");
+	pack_array(p, 2);
+	pack_str(p, "hourly");
+	pack_str(p, "nightly");
+	pack_kv_int(p, "started_at", 1);
+}
+
+/* The record with the key and a value that is MessagePack already. */
+static int parse(const char *key, const void *value, size_t len, struct worker **ret,
+		 const char **ret_why)
+{
+	struct buffer b;
+	struct pack p;
+	int e;
+
+	buffer_init(&b, RECORD_WORKER_MAX + 1);
+	pack_init(&p, &b);
+	begin(&p);
+	pack_str(&p, key);
+	cr_assert_eq(buffer_append(&b, value, len), 0);
+	e = record_parse_worker(b.data, b.len, ret, ret_why);
+	buffer_done(&b);
+	return e;
+}
+
+static void there_and_back(const struct worker *w)
+{
+	struct worker *back = NULL;
+	const char *why = "";
+	struct buffer b;
+
+	buffer_init(&b, RECORD_WORKER_MAX);
+	cr_assert_eq(record_pack_worker(&b, w), 0);
+	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
+	cr_expect_str_eq(back->node, w->node);
+	cr_expect_eq(back->sick, w->sick);
+	cr_expect_eq(back->scheme, w->scheme);
+	cr_assert_eq(back->n_unhealthy, w->n_unhealthy);
+	for (size_t i = 0; i < w->n_unhealthy; i++)
+		cr_expect_str_eq(back->unhealthy[i], w->unhealthy[i]);
+	cr_assert_eq(back->n_digests, w->n_digests);
+	for (size_t i = 0; i < w->n_digests; i++)
+		cr_expect_eq(back->digests[i], w->digests[i]);
+	worker_free(back);
+	buffer_done(&b);
+}
+
+Test(worker_record, there_and_back)
+{
+	static const char *const tasks[] = {"hourly", "nightly"};
+	static const char *const unhealthy[] = {"nightly", "hourly", "nightly"};
+
+	for (unsigned with = 0; with < 32; with++) {
+		struct worker *w = worker_new();
+
+		strcpy(w->id, "w-1");
+		strcpy(w->version, "1.0");
+		strcpy(w->ip, "::1");
+		strcpy(w->hostname, "app-1");
+		worker_set_tasks(w, tasks, 2);
+		if (with & 1)
+			strcpy(w->node, "app-1:/run/zkleader.sock");
+		w->sick = (with & 2) != 0;
+		if (with & 4) {
+			char **names = calloc(3, sizeof(names[0]));
+
+			cr_assert(names);
+			for (size_t i = 0; i < 3; i++)
+				names[i] = strdup(unhealthy[i]);
+			worker_take_unhealthy(w, names, 3);
+			cr_expect_eq(w->n_unhealthy, 2, "sorted and once each");
+		}
+		w->scheme = with & 8 ? INT32_MAX : 0;
+		if (with & 16) {
+			w->n_digests = 2;
+			w->digests = calloc(2, sizeof(w->digests[0]));
+			cr_assert(w->digests);
+			w->digests[1] = UINT32_MAX;
+		}
+		there_and_back(w);
+		worker_free(w);
+	}
+}
+
+Test(worker_record, who_is_not_healthy)
+{
+	static const struct {
+		const char *key, *value;
+		size_t len;
+		bool nightly, hourly;
+	} cases[] = {
+		{"sick", "\xc2", 1, false, false},
+		{"sick", "\xc3", 1, true, true},
+		{"unhealthy", "\x90", 1, false, false},
+		{"unhealthy", "\x91\xa7nightly", 9, true, false},
+		{"unhealthy", "\x92\xa7nightly\xa1z", 11, true, false},
+		{"something-else", "\xc3", 1, false, false},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct worker *w = NULL;
+		const char *why = "";
+
+		cr_assert_eq(parse(cases[i].key, cases[i].value, cases[i].len, &w, &why), 0, "%s",
+			     why);
+		cr_expect_eq(worker_is_unhealthy(w, "nightly"), cases[i].nightly, "%zu", i);
+		cr_expect_eq(worker_is_unhealthy(w, "hourly"), cases[i].hourly, "%zu", i);
+		worker_free(w);
+	}
+}
+
+Test(worker_record, values_that_cannot_be)
+{
+	static const struct {
+		const char *key, *value;
+		size_t len;
+		const char *why;
+	} cases[] = {
+		{"sick", "\x01", 1, "sick: not true or false"},
+		{"sick", "\xc0", 1, "sick: not true or false"},
+		{"unhealthy", "\xa1t", 2, "unhealthy: not an array of at most 10000 task names"},
+		{"unhealthy", "\x92\xa1t\xa0", 4,
+		 "unhealthy: not an array of at most 10000 task names"},
+		{"unhealthy", "\x92\xa1t\x01", 4,
+		 "unhealthy: not an array of at most 10000 task names"},
+		{"digests", "\x01", 1, "digests: not an array of at most 10000 numbers of 32 bits"},
+		{"digests", "\x92\x01\xff", 3,
+		 "digests: not an array of at most 10000 numbers of 32 bits"},
+		{"digests", "\x91\xcf\0\0\0\1\0\0\0\0", 10,
+		 "digests: not an array of at most 10000 numbers of 32 bits"},
+		{"scheme", "\xff", 1, "scheme: not a number from 0 to 2147483647"},
+		{"scheme", "\xce\x80\0\0\0", 5, "scheme: not a number from 0 to 2147483647"},
+		{"node",
+		 "\xa3"
+		 "a\0b",
+		 4, "node: not a string of at most 400 bytes"},
+		{"node", "\x01", 1, "node: not a string of at most 400 bytes"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct worker *w = NULL;
+		const char *why = "it was taken";
+
+		cr_expect_eq(parse(cases[i].key, cases[i].value, cases[i].len, &w, &why), -EBADMSG,
+			     "%zu", i);
+		cr_expect_str_eq(why, cases[i].why);
+		cr_expect_null(w);
+	}
+}
+
+/* A limit on all that is stored: one more than it is refused, however well it is written. */
+Test(worker_record, too_many)
+{
+	for (size_t n = WORKER_TASKS_MAX; n <= WORKER_TASKS_MAX + 1; n++) {
+		struct worker *w = NULL;
+		const char *why = "";
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RECORD_WORKER_MAX);
+		pack_init(&p, &b);
+		pack_array(&p, n);
+		for (size_t i = 0; i < n; i++)
+			pack_uint(&p, i);
+		cr_expect_eq(parse("digests", b.data, b.len, &w, &why),
+			     n > WORKER_TASKS_MAX ? -EBADMSG : 0);
+		worker_free(w);
+		w = NULL;
+		buffer_truncate(&b, 0);
+		pack_array(&p, n);
+		for (size_t i = 0; i < n; i++)
+			pack_str(&p, "t");
+		cr_expect_eq(parse("unhealthy", b.data, b.len, &w, &why),
+			     n > WORKER_TASKS_MAX ? -EBADMSG : 0);
+		worker_free(w);
+		buffer_done(&b);
+	}
+}
