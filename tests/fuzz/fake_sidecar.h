@@ -1,5 +1,5 @@
 /*
- * A hostile sidecar within the process, and within the one thread: connect(), poll() and the clock of
+ * A hostile sidecar within the process, and within the one thread: the socket, poll() and the clock of
  * the client library are replaced when linking (see Makefile). Whenever the client waits for bytes,
  * the next piece of the input is acted out; time passes only while it waits.
  */
@@ -18,16 +18,25 @@
 #include "wire/rpc.h"
 
 #define FAKE_FRAME_MAX (1 << 20)
+#define FAKE_FD	       1000 /* and one more where the last one is not closed yet */
 
 static struct fake {
 	struct feed feed;
-	int peer; /* -1: not connected */
+	int fd;		    /* the client's end, 0: it has none */
+	int spare;	    /* a socket that is not connected, 0 */
+	bool up;	    /* our end is there */
+	struct buffer sent; /* by us, and not read yet */
+	struct buffer got;  /* from the client */
 	int64_t now;
 	uint32_t msgid; /* of the last request */
 	bool asked;	/* it was not answered yet */
-} fake = {.peer = -1};
+} fake;
 
+int __wrap_socket(int domain, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
+int __wrap_close(int fd);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_recv(int fd, void *data, size_t len, int flags);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int64_t __wrap_clock_boot_ms(void);
 
@@ -38,44 +47,98 @@ int64_t __wrap_clock_boot_ms(void)
 
 FUZZ void fake_hang_up(void)
 {
-	if (fake.peer >= 0)
-		close(fake.peer);
-	fake.peer = -1;
+	fake.up = false;
 	fake.asked = false;
 }
 
 FUZZ void fake_begin(const struct feed *f)
 {
 	fake_hang_up();
+	buffer_init(&fake.sent, FAKE_FRAME_MAX);
+	buffer_init(&fake.got, RPC_REQUEST_MAX);
 	fake.feed = *f;
 	fake.now = 1000000;
 	fake.msgid = 0;
 }
 
+/* The client has closed all that it had. */
+FUZZ void fake_over(void)
+{
+	FUZZ_CHECK(fake.fd == 0 && fake.spare == 0);
+	buffer_done(&fake.sent);
+	buffer_done(&fake.got);
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+	(void)protocol;
+	FUZZ_CHECK(domain == AF_UNIX && (type & SOCK_STREAM) && fake.spare == 0);
+	fake.spare = fake.fd == FAKE_FD ? FAKE_FD + 1 : FAKE_FD;
+	return fake.spare;
+}
+
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
 {
-	int pair[2];
-
 	(void)address, (void)len;
-	fake_hang_up();
+	FUZZ_CHECK(fd == fake.spare);
 	if (fake.feed.left > 0 && *fake.feed.p == 0xff) {
 		feed_byte(&fake.feed);
 		errno = ECONNREFUSED;
 		return -1;
 	}
-	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-	FUZZ_CHECK(dup2(pair[0], fd) == fd);
-	close(pair[0]);
-	fake.peer = pair[1];
+	buffer_clear(&fake.sent);
+	buffer_clear(&fake.got);
+	fake_hang_up();
+	fake.up = true;
+	/* The one before, if there is one, is closed next: nothing comes over it any more. */
+	fake.spare = fake.fd;
+	fake.fd = fd;
 	return 0;
+}
+
+int __wrap_close(int fd)
+{
+	FUZZ_CHECK(fd != 0 && (fd == fake.fd || fd == fake.spare));
+	if (fd == fake.fd) {
+		fake.fd = 0;
+		fake_hang_up();
+	} else {
+		fake.spare = 0;
+	}
+	return 0;
+}
+
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+	FUZZ_CHECK(fd == fake.fd && (flags & MSG_NOSIGNAL));
+	if (!fake.up) {
+		errno = EPIPE;
+		return -1;
+	}
+	FUZZ_CHECK(buffer_append(&fake.got, data, len) == 0);
+	return (ssize_t)len;
+}
+
+ssize_t __wrap_recv(int fd, void *data, size_t len, int flags)
+{
+	size_t n = len < fake.sent.len ? len : fake.sent.len;
+
+	FUZZ_CHECK(fd == fake.fd && (flags & MSG_DONTWAIT));
+	if (n == 0 && fake.up)
+		errno = EAGAIN;
+	if (n == 0)
+		return fake.up ? -1 : 0;
+	memcpy(data, fake.sent.data, n);
+	if (!(flags & MSG_PEEK))
+		buffer_consume(&fake.sent, n);
+	return (ssize_t)n;
 }
 
 /* What the client sent has to be whole, good requests. */
 FUZZ void fake_take_requests(void)
 {
-	static uint8_t data[RPC_REQUEST_MAX];
-	ssize_t n = recv(fake.peer, data, sizeof(data), MSG_DONTWAIT);
-	size_t at = 0, left = n > 0 ? (size_t)n : 0;
+	const uint8_t *data = fake.got.data;
+	size_t at = 0, left = fake.got.len;
 
 	while (left > 0) {
 		struct rpc_message m;
@@ -88,12 +151,13 @@ FUZZ void fake_take_requests(void)
 		at += len;
 		left -= len;
 	}
+	buffer_clear(&fake.got);
 }
 
 FUZZ void fake_send(struct buffer *b)
 {
-	FUZZ_CHECK(b->len == 0 ||
-		   send(fake.peer, b->data, b->len, MSG_NOSIGNAL | MSG_DONTWAIT) != 0);
+	if (fake.up)
+		FUZZ_CHECK(b->len == 0 || buffer_append(&fake.sent, b->data, b->len) == 0);
 	buffer_done(b);
 }
 
@@ -156,7 +220,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 	if (n == 0)
 		return 0;
 	FUZZ_CHECK(n == 1);
-	if (fds[0].events == POLLOUT || fake.peer < 0) {
+	if (fds[0].events == POLLOUT || !fake.up) {
 		fds[0].revents = fds[0].events;
 		return 1;
 	}

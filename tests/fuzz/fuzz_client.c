@@ -163,6 +163,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	default: claim(z, &f); break;
 	}
 	zkleader_close(z);
-	fake_hang_up();
+	fake_over();
 	return 0;
 }

@@ -93,6 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(code == 0 || out.len > 0 || err.len > 0);
 	free(out.text);
 	free(err.text);
-	fake_hang_up();
+	fake_over();
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* zkleader.conf through the sidecar's own loader. The files that it names are looked for in /proc. */
+/* zkleader.conf through the sidecar's own loader, and the files that it names. */
 #include "fuzz_file.h"
 
 #include <sys/un.h>
@@ -45,13 +45,14 @@ static void check_config(const struct config *c, int lines)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const char *path = fuzz_file(data, &size);
 	int lines = count_lines(data, size);
 	struct config *c = NULL;
 	struct problems problems;
 	int r;
 
 	problems_init(&problems);
-	r = config_load(fuzz_file(data, size), &c, &problems);
+	r = config_load(path, &c, &problems);
 	check_problems(&problems, r, lines);
 	FUZZ_CHECK((r == 0) == (c != NULL));
 	if (c)

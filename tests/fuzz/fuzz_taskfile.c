@@ -39,6 +39,7 @@ static void check_tasks(struct task_config **tasks, size_t n, int lines)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const char *path = fuzz_file(data, &size);
 	int lines = count_lines(data, size);
 	struct task_config **tasks = NULL;
 	struct problems problems;
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r;
 
 	problems_init(&problems);
-	r = taskfile_load(fuzz_file(data, size), "conf.d/fuzz.conf", &tasks, &n, &problems);
+	r = taskfile_load(path, "conf.d/fuzz.conf", &tasks, &n, &problems);
 	check_problems(&problems, r, lines);
 	if (r == 0) {
 		check_tasks(tasks, n, lines);
