@@ -26,6 +26,7 @@ PACKAGES_TEST  := libcriterion-dev clang libclang-rt-14-dev clang-format clang-t
 	python3-msgpack python3-xxhash
 
 PACKAGES_COMPARE := libcurator-recipes-java
+PACKAGES_BENCH   := socat curl util-linux
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # $(1): packages. Asks apt only if one of them is not there.
@@ -287,9 +288,21 @@ nets: deps-test
 coverage: deps-test
 	tests/nets/coverage
 
-.PHONY: bench
-bench: deps-test all
+# What is timed is timed by small programs of our own.
+BENCH_BIN := $(patsubst %,$(B)/bench/%,spawn echo load)
+$(BENCH_BIN): $(B)/bench/%: $(B)/tests/bench/%.o $(LINK_wire)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+
+.PHONY: bench bench-peers bench-bin
+bench-bin: $(BENCH_BIN)
+bench: deps-test all bench-bin
+	$(call install,$(PACKAGES_BENCH))
 	tests/bench/bench --build $(B)
+# The same work by Curator's and kazoo's elections.
+bench-peers: deps-test all bench-bin
+	$(call install,$(PACKAGES_COMPARE))
+	tests/bench/bench --build $(B) --peers --only elections
 
 # --- installing -----------------------------------------------------------------------------------
 BINDIR  := $(DESTDIR)$(PREFIX)/bin

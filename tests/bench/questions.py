@@ -1,0 +1,156 @@
+"""What one question costs: a process that asks it, a round trip on a connection, the latest answer."""
+import json
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+from contenders import Zkleader
+from elections import settle, when_led
+from harness.process import end, spawn
+from harness.sidecar import build
+
+TASK = "job-00001"
+REQUEST = b"\x94\x00\x01\xa5check\x91\xa9" + TASK.encode()
+HTTP_REPLY = "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+KAZOO = """
+from kazoo.client import KazooClient
+client = KazooClient(hosts='{server}')
+client.start()
+client.get('{path}')
+client.stop()
+"""
+
+
+class Echo:
+    """The bare server beside which ours is measured."""
+
+    def __init__(self, folder, name, *reply):
+        self.socket = folder / name
+        self.process = spawn([build() / "bench/echo", self.socket, *reply])
+        while not self.socket.exists():
+            time.sleep(0.005)
+
+    def close(self):
+        end(self.process)
+
+
+def spawn_times(command, times, stdin=None, expected=0):
+    """Microseconds that each of so many starts of a program took."""
+    spawner = [build() / "bench/spawn", *(["-i", stdin] if stdin else []), times, *command]
+    result = subprocess.run([str(a) for a in spawner], capture_output=True, text=True, check=False)
+    if result.returncode != expected:
+        raise SystemExit(f"bench: {command} ended with {result.returncode}: {result.stderr}")
+    return [int(ns) / 1000 for ns in result.stdout.split()]
+
+
+def commands(folder, server, worker, fleet, echo, http):
+    """(key, what, command, its standard input, times a run); programs that are missing are left out."""
+    request = folder / "request"
+    request.write_bytes(REQUEST)
+    flocked = folder / "flocked"
+    flocked.touch()
+    path = f"{fleet.root}/leaders/{TASK}"
+    zkcli = "/usr/share/zookeeper/bin/zkCli.sh"
+    listed = [
+        ("check", "zkleader-check", [build() / "zkleader-check", "-s", worker.sidecar.socket, TASK], None, 100),
+        ("true", "/bin/true", ["/bin/true"], None, 100),
+        ("test", "test -e FILE", ["/usr/bin/test", "-e", worker.sidecar.socket], None, 100),
+        ("flock", "flock -n FILE true", ["/usr/bin/flock", "-n", flocked, "/bin/true"], None, 100),
+        ("socat", "socat, to the echo server", ["/usr/bin/socat", "-t1", "-", f"UNIX-CONNECT:{echo.socket}"], request,
+         50),
+        ("curl", "curl --unix-socket", ["/usr/bin/curl", "-s", "--unix-socket", http.socket, "http://x/"], None, 50),
+        ("kazoo", "python3 with kazoo", ["/usr/bin/python3", "-c", KAZOO.format(server=server.address, path=path)],
+         None, 3),
+        ("zkcli", "zkCli.sh get", [zkcli, "-server", server.address, "get", path], None, 1),
+    ]
+    return [c for c in listed if shutil.which(str(c[2][0]))]
+
+
+def load(socket, clients, in_flight, seconds, pause_us=0):
+    out = subprocess.run([build() / "bench/load", socket, TASK, str(clients), str(in_flight), str(seconds),
+                          str(pause_us)], capture_output=True, text=True, check=True).stdout
+    return json.loads(out)
+
+
+def processes(report, folder, server, worker, fleet, runs):
+    echo, http = Echo(folder, "echo"), Echo(folder, "http", HTTP_REPLY)
+    try:
+        listed = commands(folder, server, worker, fleet, echo, http)
+        taken = {c[0]: [] for c in listed}
+        for _ in range(runs):  # one after the other in each run, so that all see the same machine
+            for key, _, command, stdin, times in listed:
+                taken[key].append(statistics.median(spawn_times(command, times, stdin)))
+    finally:
+        echo.close()
+        http.close()
+    ratios = [ours / true for ours, true in zip(taken["check"], taken["true"])]
+    for key, what, *_ in listed:
+        ratio = statistics.median(taken[key]) / statistics.median(taken["true"])
+        report.row(f"spawn_{key}_us", what, taken[key], "us", note=f"{ratio:.2f} of /bin/true")
+    report.row("check_to_true", "zkleader-check to /bin/true", ratios, "x", ("<=", 1 / 3))
+
+
+def round_trips(report, folder, worker, runs, seconds):
+    echo = Echo(folder, "echo2")
+    try:
+        for name, clients, in_flight in (("one client", 1, 1), ("sixteen clients, 8 in flight", 16, 8)):
+            ours, bare = [], []
+            for _ in range(runs):
+                for socket, rates in ((worker.sidecar.socket, ours), (echo.socket, bare)):
+                    result = load(socket, clients, in_flight, seconds)
+                    rates.append(result["answers"] / result["seconds"])
+            report.row(f"trips_{clients}", f"answers of the sidecar, {name}", ours, "/s")
+            report.row(f"echo_{clients}", "  of the bare echo server", bare, "/s")
+            report.row(f"trips_to_echo_{clients}", "  the ratio", [a / b for a, b in zip(ours, bare)], "x", (">=", 0.8))
+    finally:
+        echo.close()
+
+
+class Prober:
+    """Asks all the time, 200 us after each answer; tells the latest answer once it is ended."""
+
+    def __init__(self, worker):
+        self.process = spawn([build() / "bench/load", worker.sidecar.socket, TASK, 1, 1, 60, 200],
+                             stdout=subprocess.PIPE, text=True)
+
+    def latest_ms(self):
+        self.process.send_signal(signal.SIGTERM)
+        return json.loads(self.process.communicate()[0])["max_us"] / 1000
+
+
+def latest_answers(folder, server, n_tasks):
+    """While all tasks go from one to the other: the latest answer of the old leader and of the new one."""
+    fleet, workers = Zkleader(folder, server, n_tasks), []
+    try:
+        workers.append(fleet.start(0))
+        when_led(workers, n_tasks)
+        settle(fleet, workers)
+        old = Prober(workers[0])
+        workers.append(fleet.start(1))
+        while not workers[1].sidecar.socket.exists():
+            time.sleep(0.0005)
+        new = Prober(workers[1])
+        when_led(workers[1:], n_tasks)
+        time.sleep(0.5)
+        return old.latest_ms(), new.latest_ms()
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def questions(report, folder, server, n_tasks, runs, seconds):
+    fleet = Zkleader(pathlib.Path(folder) / "questions", server, 10)
+    worker = fleet.start(0)
+    try:
+        when_led([worker], 10)
+        processes(report, folder, server, worker, fleet, runs)
+        round_trips(report, folder, worker, runs, seconds)
+    finally:
+        worker.close()
+    latest = [latest_answers(folder / f"latest{i}", server, n_tasks) for i in range(runs)]
+    report.row("latest_old_ms", f"latest answer of who gives {n_tasks} tasks up", [a for a, _ in latest], "ms",
+               ("<=", 5))
+    report.row("latest_new_ms", "  of who takes them", [b for _, b in latest], "ms", ("<=", 5))
