@@ -313,8 +313,8 @@ static void release(struct election *e, struct election_actions *out)
  *
  * The version that a release checks begins anew with every node, so that one sent in ignorance could
  * delete another's. So it is sent right behind a read that found the node ours, or while a watch is set
- * that was set on this very connection: whoever might have it after another's hand waits for longer than
- * the watch takes. Where the better one has just come, the read also gives the others the time to hear
+ * that was set on this very connection, and the lease is good: whoever might have it after another's hand
+ * waits for longer than that. Without a lease, as after a pause, the watch may have fired unheard. Where the better one has just come, the read also gives the others the time to hear
  * of it: who has not takes what is given up for its own.
  */
 static void settle(struct election *e, const struct election_event *event,
@@ -323,7 +323,7 @@ static void settle(struct election *e, const struct election_event *event,
 	struct election_time now = event->now;
 	bool just_read = event->type == ELECTION_NODE && e->node.known && e->node.mine;
 	bool settled = now.boot_ms - e->view.best_seen_ms >= ELECTION_YIELD_MIN_MS;
-	bool sure = just_read || (e->watched && e->fresh && settled);
+	bool sure = just_read || (e->watched && e->fresh && now.leased && settled);
 	const char *reason;
 
 	if (!e->up)

@@ -107,6 +107,7 @@ enum election_watch { ELECTION_CREATED, ELECTION_CHANGED, ELECTION_DELETED };
 struct election_time {
 	int64_t boot_ms; /* CLOCK_BOOTTIME */
 	int64_t wall_ms; /* the local clock, for the tick guard alone */
+	bool leased;	 /* the session's lease is good: what was said before it has been heard */
 };
 
 struct election_event {

@@ -14,9 +14,11 @@
 static void step(struct task *t, struct election_event *event);
 static void read_node(struct task *t);
 
-static struct election_time time_now(void)
+static struct election_time time_now(const struct leaders *l)
 {
-	return (struct election_time){clock_boot_ms(), clock_wall_ms()};
+	return (struct election_time){.boot_ms = clock_boot_ms(),
+				      .wall_ms = clock_wall_ms(),
+				      .leased = session_lease_left(l->session) > 0};
 }
 
 static void leader_path(const struct task *t, char path[ZK_PATH_MAX])
@@ -259,7 +261,7 @@ static void step(struct task *t, struct election_event *event)
 	struct leaders *l = t->leaders;
 	struct election_actions actions;
 
-	event->now = time_now();
+	event->now = time_now(l);
 	if (event->type == ELECTION_VIEW || event->type == ELECTION_WATCH ||
 	    event->type == ELECTION_NODE)
 		set_owner(t, event);
@@ -338,7 +340,7 @@ static void drop_gone(struct leaders *l)
 static void on_due(uv_timer_t *timer)
 {
 	struct leaders *l = timer->data;
-	struct election_time now = time_now();
+	struct election_time now = time_now(l);
 	bool withdrawn = false;
 
 	l->next_due = ELECTION_NEVER;
@@ -795,7 +797,7 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms)
 
 int64_t leaders_hold_renew(struct task *t)
 {
-	struct election_time now = time_now();
+	struct election_time now = time_now(t->leaders);
 	int64_t left = leaders_lease_left(t), at;
 	const char *reason;
 

@@ -26,7 +26,8 @@ int64_t sidecar_ms(const struct sidecar *s)
 
 struct election_time sidecar_time(const struct sidecar *s)
 {
-	return (struct election_time){sidecar_ms(s), sidecar_ms(s) + s->wall_ms};
+	return (struct election_time){sidecar_ms(s), sidecar_ms(s) + s->wall_ms,
+				      session_lease_left(s) > 0};
 }
 
 /* --- timers ------------------------------------------------------------------------------------------- */

@@ -15,10 +15,11 @@ static struct election e;
 static struct election_actions out;
 static int64_t now;  /* CLOCK_BOOTTIME */
 static int64_t skew; /* of the wall clock */
+static bool leased = true;
 
 static struct election_time time_now(void)
 {
-	return (struct election_time){now, now + skew};
+	return (struct election_time){now, now + skew, leased};
 }
 
 /* A deadline that has come must lead to something, and soon to a deadline that has not. */
@@ -839,6 +840,22 @@ Test(yield, is_sent_at_once_while_a_watch_of_this_connection_is_set)
 	wait_deadline();
 	is_state(ELECTION_LEADING);
 	sends(ELECTION_RELEASE, 0);
+}
+
+/* After a pause the watch may have fired, and another's node be there: seed 1000152 of the simulator. */
+Test(yield, without_a_lease_trusts_no_watch)
+{
+	lead_watching();
+	leased = false;
+	view(true, 1);
+	wait_deadline();
+	is_state(ELECTION_LEADING);
+	sends(ELECTION_RELEASE, 0);
+	sends(ELECTION_READ, 1);
+	node(OTHER, 300);
+	is_state(ELECTION_FOLLOWING);
+	sends(ELECTION_RELEASE, 0);
+	leased = true;
 }
 
 Test(yield, does_not_delete_the_node_of_another)
