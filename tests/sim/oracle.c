@@ -13,6 +13,7 @@ struct said {
 	int64_t token;
 	int64_t excused; /* this token is not held against it, nor against others */
 	int64_t claim_token, claim_owner; /* what it knew of the last leader when it claimed */
+	bool claim_given;		  /* and that he had given it up */
 };
 
 static struct task_oracle {
@@ -67,8 +68,8 @@ int oracle_leader(unsigned task)
 /* --- at every step ------------------------------------------------------------------------------------- */
 
 /*
- * Nobody can wait for an owner that he never heard of, or whose worker node was deleted by hand as
- * well, or whose node was first written and then deleted by hand: docs/SIMULATION.md.
+ * Nobody can wait for an owner that he never heard of, or not since that one gave the task up (he slept
+ * over it being taken back, and deleted by hand), or whose worker node was deleted by hand as well, or whose node was first written and then deleted by hand: docs/SIMULATION.md.
  */
 static bool is_excused(const struct task_oracle *t, unsigned older, unsigned newer)
 {
@@ -77,8 +78,8 @@ static bool is_excused(const struct task_oracle *t, unsigned older, unsigned new
 	bool worker_too = worker != 0 && sim.now - worker < 2 * sim.timeout_ms * MS;
 
 	for (unsigned i = 0; i < HANDS_MAX; i++) {
-		bool unheard =
-			s->claim_token != t->hand[i].token && s->claim_owner != t->hand[i].owner;
+		bool unheard = s->claim_token != t->hand[i].token &&
+			       (s->claim_given || s->claim_owner != t->hand[i].owner);
 		if (t->said[older].token == t->hand[i].token &&
 		    (t->hand[i].disguised || worker_too || unheard))
 			return true;
@@ -180,6 +181,7 @@ void oracle_claims(struct sidecar *s, unsigned task)
 
 	mine->claim_token = e->node.token;
 	mine->claim_owner = e->node.owner;
+	mine->claim_given = e->handed_over;
 	if (!(s->tasks_mask >> task & 1) || !e->view.candidate || !s->ready)
 		sim_violation("task %u: sidecar %u claims and is no candidate", task, s->id);
 }
