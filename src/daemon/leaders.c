@@ -831,7 +831,7 @@ const struct member *leaders_leader(const struct task *t)
 
 int64_t leaders_promise(const struct task *t)
 {
-	return election_promise(&t->election, time_now(), leaders_lease_left(t));
+	return election_promise(&t->election, time_now(t->leaders), leaders_lease_left(t));
 }
 
 bool leaders_may_begin(const struct task *t)
