@@ -152,7 +152,7 @@ static const char *name_of(const struct sidecar *s, const char *id)
 
 static void say_reason(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
-	struct election_time now = {clock_boot_ms(), clock_wall_ms()};
+	struct election_time now = leaders_time(&s->leaders);
 	const struct member *leader = leaders_leader(t);
 	char when[CLOCK_TEXT_SIZE];
 	const char *waits_for;
@@ -188,7 +188,7 @@ static void say_reason(const struct sidecar *s, const struct task *t, char text[
 
 static void pack_handover(struct pack *p, const struct sidecar *s, const struct task *t)
 {
-	struct election_time now = {clock_boot_ms(), clock_wall_ms()};
+	struct election_time now = leaders_time(&s->leaders);
 	const char *waits_for;
 	int64_t at;
 

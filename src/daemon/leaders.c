@@ -14,7 +14,7 @@
 static void step(struct task *t, struct election_event *event);
 static void read_node(struct task *t);
 
-static struct election_time time_now(const struct leaders *l)
+struct election_time leaders_time(const struct leaders *l)
 {
 	return (struct election_time){.boot_ms = clock_boot_ms(),
 				      .wall_ms = clock_wall_ms(),
@@ -261,7 +261,7 @@ static void step(struct task *t, struct election_event *event)
 	struct leaders *l = t->leaders;
 	struct election_actions actions;
 
-	event->now = time_now(l);
+	event->now = leaders_time(l);
 	if (event->type == ELECTION_VIEW || event->type == ELECTION_WATCH ||
 	    event->type == ELECTION_NODE)
 		set_owner(t, event);
@@ -340,7 +340,7 @@ static void drop_gone(struct leaders *l)
 static void on_due(uv_timer_t *timer)
 {
 	struct leaders *l = timer->data;
-	struct election_time now = time_now(l);
+	struct election_time now = leaders_time(l);
 	bool withdrawn = false;
 
 	l->next_due = ELECTION_NEVER;
@@ -797,7 +797,7 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms)
 
 int64_t leaders_hold_renew(struct task *t)
 {
-	struct election_time now = time_now(t->leaders);
+	struct election_time now = leaders_time(t->leaders);
 	int64_t left = leaders_lease_left(t), at;
 	const char *reason;
 
@@ -831,7 +831,7 @@ const struct member *leaders_leader(const struct task *t)
 
 int64_t leaders_promise(const struct task *t)
 {
-	return election_promise(&t->election, time_now(t->leaders), leaders_lease_left(t));
+	return election_promise(&t->election, leaders_time(t->leaders), leaders_lease_left(t));
 }
 
 bool leaders_may_begin(const struct task *t)

@@ -148,6 +148,8 @@ int64_t leaders_hold_renew(struct task *t);
 void leaders_withdraw(struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
+/* What the elections of these tasks are told of the time. */
+struct election_time leaders_time(const struct leaders *l);
 /* Milliseconds for which an answer "this node leads it" may promise that it is good, 0: not at all. */
 int64_t leaders_promise(const struct task *t);
 /* Whether a run may begin here now: this node leads it, and has not to give it up. */
