@@ -77,7 +77,7 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration name worker journal log
-CORE   := version rank fleet lease election tick run
+CORE   := version rank fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 DAEMON := config health_config taskfile taskdir settings outline textfile problem id zk session keep folder registry policy batch leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \

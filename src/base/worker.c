@@ -1,5 +1,6 @@
 #include "base/worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,23 @@ static void free_names(char **names, size_t n)
 	free(names);
 }
 
+static void free_tasks(struct worker *w)
+{
+	if (w->sharers && *w->sharers > 0) {
+		(*w->sharers)--;
+		return;
+	}
+	free_names(w->tasks, w->n_tasks);
+	free(w->digests);
+	free(w->sharers);
+}
+
 void worker_free(struct worker *w)
 {
 	if (!w)
 		return;
-	free_names(w->tasks, w->n_tasks);
+	free_tasks(w);
 	free_names(w->unhealthy, w->n_unhealthy);
-	free(w->digests);
 	free(w);
 }
 
@@ -38,9 +49,12 @@ static int compare_names(const void *a, const void *b)
 /* Sorts the names, drops duplicates, and puts them in the place of those that were there. */
 static void take_names(char ***list, size_t *n_list, char **names, size_t n)
 {
-	size_t kept = 0;
+	size_t kept = 0, sorted = 1;
 
-	if (n > 0)
+	/* As a rule they are in order already. */
+	while (sorted < n && strcmp(names[sorted - 1], names[sorted]) < 0)
+		sorted++;
+	if (sorted < n)
 		qsort(names, n, sizeof(names[0]), compare_names);
 	for (size_t i = 0; i < n; i++) {
 		if (kept > 0 && strcmp(names[kept - 1], names[i]) == 0)
@@ -59,7 +73,37 @@ static void take_names(char ***list, size_t *n_list, char **names, size_t n)
 
 void worker_take_tasks(struct worker *w, char **names, size_t n)
 {
+	assert(!w->sharers);
 	take_names(&w->tasks, &w->n_tasks, names, n);
+}
+
+static bool same_tasks(const struct worker *a, const struct worker *b)
+{
+	if (a->n_tasks != b->n_tasks || a->n_digests != b->n_digests)
+		return false;
+	if (a->n_digests > 0 &&
+	    memcmp(a->digests, b->digests, a->n_digests * sizeof(a->digests[0])) != 0)
+		return false;
+	for (size_t i = 0; i < a->n_tasks; i++)
+		if (strcmp(a->tasks[i], b->tasks[i]) != 0)
+			return false;
+	return true;
+}
+
+bool worker_share_tasks(struct worker *w, struct worker *other)
+{
+	if (w->tasks == other->tasks)
+		return w->sharers != NULL;
+	if (w->n_tasks == 0 || !same_tasks(w, other))
+		return false;
+	free_tasks(w);
+	if (!other->sharers)
+		other->sharers = mem_calloc(1, sizeof(*other->sharers));
+	(*other->sharers)++;
+	w->tasks = other->tasks;
+	w->digests = other->digests;
+	w->sharers = other->sharers;
+	return true;
 }
 
 void worker_take_unhealthy(struct worker *w, char **names, size_t n)

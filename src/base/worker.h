@@ -22,6 +22,7 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
+	size_t *sharers; /* of tasks and digests: how many workers have them beside this one; NULL: none */
 	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1]; /* which sidecar it is, the same over its restarts */
 	bool sick;			/* its health check fails: candidate for nothing */
@@ -39,6 +40,11 @@ void worker_free(struct worker *w);
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
+/*
+ * Where it has the same tasks and digests as another worker, it gives its own up and uses that one's:
+ * most of a fleet lists the same. Whether it does so now. Tasks that are shared are not to be set anew.
+ */
+bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */
 void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);

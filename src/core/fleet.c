@@ -10,6 +10,7 @@
 
 #define GROWTH	  64 /* members that both arrays grow by */
 #define WORD_BITS 64
+#define GRADES	  32 /* versions from which on it is not looked at whether their order is transitive */
 
 /* The candidates of a contest, in the order of by_version: equal version strings are neighbours. */
 struct pool {
@@ -27,20 +28,28 @@ static bool lists_task(const struct member *m, size_t index)
 	return has_bit(m->lists, index);
 }
 
-static bool has_resigned(const struct member *m, size_t index)
+bool fleet_has_resigned(const struct member *m, size_t index)
 {
 	return m->resigned && has_bit(m->resigned, index);
 }
 
-/* Merges the two sorted lists of names into the bitset. */
-static void update_lists(const struct fleet *f, struct member *m)
+/*
+ * Merges the two sorted lists of names into the bitset; where another member, whose bitset is right, has
+ * the same names in one place with this one, it is the same.
+ */
+static void update_lists(const struct fleet *f, struct member *m, const struct member *other)
 {
 	const struct worker *w = m->worker;
+	size_t words = f->n_tasks / WORD_BITS + 1;
 
 	free(m->lists);
 	free(m->resigned);
 	m->resigned = NULL; /* its bits were those of other tasks */
-	m->lists = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->lists[0]));
+	m->lists = mem_calloc(words, sizeof(m->lists[0]));
+	if (other && other->worker->tasks == w->tasks) {
+		memcpy(m->lists, other->lists, words * sizeof(m->lists[0]));
+		return;
+	}
 	for (size_t i = 0, j = 0; i < f->n_tasks && j < w->n_tasks;) {
 		int order = strcmp(f->tasks[i], w->tasks[j]);
 		if (order == 0)
@@ -50,6 +59,17 @@ static void update_lists(const struct fleet *f, struct member *m)
 		if (order >= 0)
 			j++;
 	}
+}
+
+/* Where a neighbour by version lists the same, as it does as a rule, both use one list. */
+static void find_lists(const struct fleet *f, struct member *m, size_t at)
+{
+	const struct member *same = NULL;
+
+	for (size_t i = at > 0 ? at - 1 : at; !same && i <= at && i < f->n_members; i++)
+		if (worker_share_tasks(m->worker, f->by_version[i]->worker))
+			same = f->by_version[i];
+	update_lists(f, m, same);
 }
 
 static void member_free(struct member *m)
@@ -81,6 +101,84 @@ static size_t lower_bound(struct member *const *list, size_t n, const char *vers
 	return low;
 }
 
+/* The first place in by_session that is not before this session and id; without an id, behind all. */
+static size_t session_bound(const struct fleet *f, int64_t session, const char *id)
+{
+	size_t low = 0, n = f->n_members;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+		const struct member *m = f->by_session[middle];
+		bool before = m->session < session ||
+			      (m->session == session && (!id || strcmp(m->worker->id, id) < 0));
+		if (before)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+/* The grade of a version: how many others are older. Whether all of them compare as their grades do. */
+static bool grade_versions(const char *const *versions, unsigned *grades, size_t n)
+{
+	int order[GRADES][GRADES];
+
+	for (size_t i = 0; i < n; i++) {
+		grades[i] = 0;
+		for (size_t j = 0; j < n; j++) {
+			order[i][j] = version_compare(versions[i], versions[j]);
+			grades[i] += order[i][j] > 0;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			if ((order[i][j] > 0) != (grades[i] > grades[j]) ||
+			    (order[i][j] < 0) != (grades[i] < grades[j]))
+				return false;
+	return true;
+}
+
+/* To be called when another version is there, or one is there no more. */
+static void grade_members(struct fleet *f)
+{
+	const char *versions[GRADES];
+	unsigned grades[GRADES];
+	size_t n = 0;
+
+	f->orderly = false;
+	for (size_t i = 0; i < f->n_members; i++) {
+		const char *version = f->by_version[i]->worker->version;
+		if (n > 0 && strcmp(versions[n - 1], version) == 0)
+			continue;
+		if (n == GRADES)
+			return;
+		versions[n++] = version;
+	}
+	f->orderly = grade_versions(versions, grades, n);
+	for (size_t i = 0, j = 0; i < f->n_members; i++) {
+		struct member *m = f->by_version[i];
+		if (strcmp(versions[j], m->worker->version) != 0)
+			j++;
+		m->grade = grades[j];
+	}
+}
+
+/* Whether a neighbour of the member at this place by version has the same; it has its grade then. */
+static bool is_one_of_several(const struct fleet *f, size_t at)
+{
+	struct member *m = f->by_version[at];
+
+	for (size_t i = at > 0 ? at - 1 : at; i <= at + 1 && i < f->n_members; i++) {
+		const struct member *other = f->by_version[i];
+		if (i == at || strcmp(other->worker->version, m->worker->version) != 0)
+			continue;
+		m->grade = other->grade;
+		return true;
+	}
+	return false;
+}
+
 static void insert_at(struct member **list, size_t n, size_t at, struct member *m)
 {
 	memmove(list + at + 1, list + at, (n - at) * sizeof(list[0]));
@@ -94,7 +192,7 @@ static void remove_at(struct member **list, size_t n, size_t at)
 
 void fleet_init(struct fleet *f)
 {
-	*f = (struct fleet){.next_serial = 1};
+	*f = (struct fleet){.next_serial = 1, .orderly = true};
 }
 
 void fleet_done(struct fleet *f)
@@ -102,6 +200,7 @@ void fleet_done(struct fleet *f)
 	fleet_clear(f);
 	free(f->by_id);
 	free(f->by_version);
+	free(f->by_session);
 	free(f->tasks);
 	*f = (struct fleet){0};
 }
@@ -110,6 +209,7 @@ void fleet_clear(struct fleet *f)
 {
 	for (size_t i = 0; i < f->n_members; i++)
 		member_free(f->by_id[i]);
+	f->orderly = true;
 	f->n_members = 0; /* next_serial goes on: a serial is never given twice */
 }
 
@@ -126,16 +226,21 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	m->seen_ms = seen_ms;
 	m->serial = f->next_serial++;
 	m->key = rank_key(worker->random_ints);
-	update_lists(f, m);
 
 	size_t n = f->n_members;
 	if (n % GROWTH == 0) {
 		f->by_id = mem_resize(f->by_id, n + GROWTH, sizeof(f->by_id[0]));
 		f->by_version = mem_resize(f->by_version, n + GROWTH, sizeof(f->by_version[0]));
+		f->by_session = mem_resize(f->by_session, n + GROWTH, sizeof(f->by_session[0]));
 	}
+	size_t at = lower_bound(f->by_version, n, worker->version, worker->id);
+	find_lists(f, m, at);
+	insert_at(f->by_version, n, at, m);
 	insert_at(f->by_id, n, lower_bound(f->by_id, n, NULL, worker->id), m);
-	insert_at(f->by_version, n, lower_bound(f->by_version, n, worker->version, worker->id), m);
+	insert_at(f->by_session, n, session_bound(f, session, worker->id), m);
 	f->n_members++;
+	if (!is_one_of_several(f, at))
+		grade_members(f);
 	return m;
 }
 
@@ -145,10 +250,14 @@ bool fleet_remove(struct fleet *f, const char *id)
 	if (!m)
 		return false;
 
-	size_t n = f->n_members;
+	size_t n = f->n_members, at = lower_bound(f->by_version, n, m->worker->version, id);
+	bool last = !is_one_of_several(f, at);
+	remove_at(f->by_version, n, at);
 	remove_at(f->by_id, n, lower_bound(f->by_id, n, NULL, id));
-	remove_at(f->by_version, n, lower_bound(f->by_version, n, m->worker->version, id));
+	remove_at(f->by_session, n, session_bound(f, m->session, id));
 	f->n_members--;
+	if (last)
+		grade_members(f);
 	member_free(m);
 	return true;
 }
@@ -163,11 +272,11 @@ struct member *fleet_find(const struct fleet *f, const char *id)
 
 const struct member *fleet_find_session(const struct fleet *f, int64_t session)
 {
-	for (size_t i = f->n_members; i > 0; i--) {
-		if (f->by_id[i - 1]->session == session)
-			return f->by_id[i - 1];
-	}
-	return NULL;
+	size_t behind = session_bound(f, session, NULL);
+
+	return behind > 0 && f->by_session[behind - 1]->session == session
+		       ? f->by_session[behind - 1]
+		       : NULL;
 }
 
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
@@ -180,16 +289,21 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 		f->tasks[i] = names[i];
 	}
 	for (size_t i = 0; i < f->n_members; i++)
-		update_lists(f, f->by_id[i]);
+		update_lists(f, f->by_version[i], i > 0 ? f->by_version[i - 1] : NULL);
 }
 
 void fleet_clear_decisions(struct fleet *f)
 {
+	for (size_t i = 0; i < f->n_members; i++)
+		f->by_id[i]->drained = false;
+	fleet_clear_resigned(f);
+}
+
+void fleet_clear_resigned(struct fleet *f)
+{
 	for (size_t i = 0; i < f->n_members; i++) {
-		struct member *m = f->by_id[i];
-		m->drained = false;
-		free(m->resigned);
-		m->resigned = NULL;
+		free(f->by_id[i]->resigned);
+		f->by_id[i]->resigned = NULL;
 	}
 }
 
@@ -223,15 +337,20 @@ static enum why member_refusal(const struct member *m, const struct contest *c, 
 	return WHY_BEST;
 }
 
-/* Likewise all of it, where the candidates are such as have resigned or not. */
-static enum why refusal(const struct member *m, const struct contest *c, size_t index,
-			bool resigned)
+enum why fleet_fitness(const struct member *m, const struct contest *c, size_t index)
 {
 	enum why why = member_refusal(m, c, index);
 
-	if (why == WHY_BEST)
-		why = version_refusal(m->worker->version, c);
-	return why == WHY_BEST && has_resigned(m, index) != resigned ? WHY_RESIGNED : why;
+	return why == WHY_BEST ? version_refusal(m->worker->version, c) : why;
+}
+
+/* Likewise, where the candidates are such as have resigned or not. */
+static enum why refusal(const struct member *m, const struct contest *c, size_t index,
+			bool resigned)
+{
+	enum why why = fleet_fitness(m, c, index);
+
+	return why == WHY_BEST && fleet_has_resigned(m, index) != resigned ? WHY_RESIGNED : why;
 }
 
 static void pool_collect(struct pool *p, const struct fleet *f, const struct contest *c,
@@ -243,7 +362,8 @@ static void pool_collect(struct pool *p, const struct fleet *f, const struct con
 	p->n = 0;
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
-		if (member_refusal(m, c, index) != WHY_BEST || has_resigned(m, index) != resigned)
+		if (member_refusal(m, c, index) != WHY_BEST ||
+		    fleet_has_resigned(m, index) != resigned)
 			continue;
 		if (!version || strcmp(version, m->worker->version) != 0) {
 			version = m->worker->version;
@@ -297,7 +417,7 @@ static const char *pool_newest(const struct pool *p, const struct contest *c)
 	return newest;
 }
 
-static struct ranked rank_member(const struct member *m, const struct contest *c)
+struct ranked fleet_rank_member(const struct member *m, const struct contest *c)
 {
 	struct ranked r = {.member = m};
 
@@ -310,7 +430,7 @@ static struct ranked rank_member(const struct member *m, const struct contest *c
 
 /* By rank, ip and id: >0 if a is the better. A score has 53 bits, so both kinds of rank fit
  * int64_t. */
-static int compare_ranked(const struct ranked *a, const struct ranked *b)
+int fleet_compare_ranked(const struct ranked *a, const struct ranked *b)
 {
 	if (a->rank != b->rank)
 		return (int64_t)a->rank > (int64_t)b->rank ? 1 : -1;
@@ -333,7 +453,7 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 		return s;
 	if (s.self && refusal(s.self, c, index, resigned) == WHY_BEST) {
 		s.self_candidate = true;
-		self = rank_member(s.self, c);
+		self = fleet_rank_member(s.self, c);
 	}
 
 	const char *newest = pool_newest(&p, c);
@@ -350,11 +470,11 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 		if (!first_tier && to_self != 0)
 			continue;
 		for (size_t j = i; j < end; j++) {
-			struct ranked r = rank_member(p.list[j], c);
-			if (first_tier && (!best.member || compare_ranked(&r, &best) > 0))
+			struct ranked r = fleet_rank_member(p.list[j], c);
+			if (first_tier && (!best.member || fleet_compare_ranked(&r, &best) > 0))
 				best = r;
 			if (to_self == 0 && r.member != self.member &&
-			    compare_ranked(&r, &self) > 0)
+			    fleet_compare_ranked(&r, &self) > 0)
 				ahead++;
 		}
 	}
@@ -371,7 +491,7 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 /* Best first; no two are equal, as ids differ. */
 static int compare_for_sort(const void *a, const void *b)
 {
-	return compare_ranked(b, a);
+	return fleet_compare_ranked(b, a);
 }
 
 /* Moves the candidates of the best tier out of the pool; returns how many there are. */
@@ -387,7 +507,7 @@ static size_t take_tier(struct pool *p, const struct contest *c, struct ranked *
 		end = run_end(p, i);
 		for (size_t j = i; j < end; j++) {
 			if (in_tier)
-				ret_ranked[taken++] = rank_member(p->list[j], c);
+				ret_ranked[taken++] = fleet_rank_member(p->list[j], c);
 			else
 				p->list[kept++] = p->list[j];
 		}
@@ -430,7 +550,7 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 		enum why why = refusal(m, c, index, resigned);
 		if (why == WHY_BEST)
 			continue;
-		ret_ranked[n] = rank_member(m, c);
+		ret_ranked[n] = fleet_rank_member(m, c);
 		ret_ranked[n++].why = why;
 	}
 	assert(n == f->n_members);

@@ -25,6 +25,7 @@ struct member {
 	int64_t seen_ms;       /* CLOCK_BOOTTIME at which this sidecar first saw it */
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
+	unsigned grade;	       /* the bigger, the newer its version, while the fleet is orderly */
 	bool drained;
 	size_t disagrees; /* the caller's: for how many tasks it goes by something else than we */
 	uint64_t *lists;  /* bit i: the worker lists the task of contest i */
@@ -35,7 +36,9 @@ struct member {
 struct fleet {
 	struct member **by_id;	    /* sorted by id */
 	struct member **by_version; /* the same, sorted by version string (strcmp), then id */
+	struct member **by_session; /* the same, sorted by session, then id */
 	size_t n_members;
+	bool orderly;	    /* its versions are few, and their order is transitive */
 	const char **tasks; /* of the contests, sorted by strcmp; owned array, borrowed names */
 	size_t n_tasks;
 	uint64_t next_serial;
@@ -90,7 +93,9 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session);
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
 /* No member is drained or has resigned; then what has been decided is set anew. */
 void fleet_clear_decisions(struct fleet *f);
+void fleet_clear_resigned(struct fleet *f); /* the latter alone */
 void fleet_resign(struct fleet *f, struct member *m, size_t index);
+bool fleet_has_resigned(const struct member *m, size_t index);
 
 /*
  * Who is best for contest c, whose task is the one at index in fleet_set_tasks(), and where the
@@ -103,6 +108,11 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 			    const char *self_id);
 /* Why the member is no candidate for the contest, WHY_BEST if it is one or is not there. */
 enum why fleet_why(const struct fleet *f, const struct contest *c, size_t index, const char *id);
+/* WHY_BEST if the member is fit for the contest, whoever has resigned, else why it is not. */
+enum why fleet_fitness(const struct member *m, const struct contest *c, size_t index);
+/* The member as it is ranked within its tier; and the order of two there, >0: a is the better. */
+struct ranked fleet_rank_member(const struct member *m, const struct contest *c);
+int fleet_compare_ranked(const struct ranked *a, const struct ranked *b);
 /*
  * The whole ranking, candidates best first, tier by tier, then the others by id. ret_ranked has
  * room for n_members; returns how many were written (all of them).

@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #define SETTLE_MS     100 /* of silence after an event, before the files are read */
 #define SETTLE_MAX_MS 500 /* however long the events go on */
 #define POLL_MS	      500
+#define UNWATCHED_MS  10000 /* between two readings of a folder that cannot be watched */
 
 static struct file_identity identify(const char *path)
 {
@@ -52,7 +54,16 @@ static void watch_dir(struct files *f)
 {
 	if (f->watching)
 		uv_fs_event_stop(&f->events);
-	f->watching = uv_fs_event_start(&f->events, on_event, f->task_dir, 0) == 0;
+	int error = uv_fs_event_start(&f->events, on_event, f->task_dir, 0);
+	f->watching = error == 0;
+	if (f->watching || error == UV_ENOENT)
+		return;
+	/* As a rule the user has no more inotify instances: fs.inotify.max_user_instances. */
+	if (f->read_again_ms == 0)
+		log_warning("the task-dir cannot be watched, and is read now and then",
+			    LOG_STR("task-dir", f->task_dir), LOG_STR("why", uv_strerror(error)),
+			    LOG_INT("every_ms", UNWATCHED_MS));
+	f->read_again_ms = clock_boot_ms() + UNWATCHED_MS;
 }
 
 /*
@@ -74,7 +85,9 @@ static void on_poll(uv_timer_t *timer)
 	struct files *f = timer->data;
 	struct file_identity dir = identify(f->task_dir), version = identify(f->version_file);
 
-	if (!same(&dir, &f->dir) || (!f->watching && dir.inode != 0)) {
+	bool again = !f->watching && dir.inode != 0 && clock_boot_ms() >= f->read_again_ms;
+
+	if (!same(&dir, &f->dir) || again) {
 		f->dir = dir;
 		watch_dir(f);
 		f->tasks_changed(f->arg);

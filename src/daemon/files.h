@@ -25,6 +25,7 @@ struct files {
 	uv_timer_t settle;    /* a file is often written in several steps */
 	uv_timer_t poll;      /* notices what inotify cannot: a replaced folder, a symlinked file */
 	int64_t first_event_ms;
+	int64_t read_again_ms; /* while it cannot be watched: when to look again; 0: it could be */
 	bool watching;
 };
 

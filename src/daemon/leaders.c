@@ -311,6 +311,7 @@ static void index_tasks(struct leaders *l)
 		published[l->n_published++] = l->tasks[i]->name;
 	}
 	fleet_set_tasks(&l->registry->fleet, l->names, l->n_tasks);
+	l->edition = 0;
 	registry_set_tasks(l->registry, published, digests, l->n_published);
 	free(l->published);
 	free(l->digests);
@@ -359,16 +360,66 @@ static void on_due(uv_timer_t *timer)
 	}
 }
 
+/* --- whether the others go by the same keys ------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
+static bool says_its_keys(const struct worker *w)
+{
+	return w->scheme != 0 && w->n_tasks > 0 && w->n_digests == w->n_tasks;
+}
+
+bool leaders_disagrees(const struct task *t, const struct member *m)
+{
+	const struct worker *w = m->worker;
+
+	if (!says_its_keys(w))
+		return false;
+	const char *const *at =
+		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), compare_names);
+	return at && (w->scheme != RANK_SCHEME ||
+		      w->digests[at - (const char *const *)w->tasks] != digest_of(t));
+}
+
+/* Counts the tasks for which a member disagrees, and logs it. Both lists are sorted. */
+static void compare_keys(const struct leaders *l, struct member *m)
+{
+	const struct worker *w = m->worker;
+	const char *first = NULL;
+
+	m->disagrees = 0;
+	for (size_t i = 0, j = 0; says_its_keys(w) && i < l->n_published && j < w->n_tasks;) {
+		int order = strcmp(l->published[i], w->tasks[j]);
+		if (order == 0 && (w->scheme != RANK_SCHEME || w->digests[j] != l->digests[i]) &&
+		    m->disagrees++ == 0)
+			first = l->published[i];
+		if (order <= 0)
+			i++;
+		if (order >= 0)
+			j++;
+	}
+	if (first)
+		log_warning("a worker goes by other keys", LOG_STR("id", m->worker->id),
+			    LOG_STR("hostname", m->worker->hostname),
+			    LOG_INT("tasks", m->disagrees), LOG_STR("task", first),
+			    LOG_STR("remedy", "the same rank-position, min-version and "
+					      "version-policy on all servers"));
+}
+
 /* --- views -------------------------------------------------------------------------------------
  */
 
-static void view(struct task *t)
+static void view(struct task *t, const struct member *self)
 {
 	struct registry *r = t->leaders->registry;
 	struct election_event event = {.type = ELECTION_VIEW};
 	if (!r->workers.ready || !t->leaders->policy->folder.ready)
 		return; /* who is a candidate is not known yet */
-	struct standing s = fleet_stand(&r->fleet, &t->contest, t->index, r->id);
+	struct standing s = tally_stand(&t->tally, &r->fleet, &t->contest, t->index, self);
 
 	event.view.candidate = s.self_candidate && !t->withdrawn && !t->paused;
 	event.view.newer = s.best_is_newer;
@@ -404,9 +455,48 @@ static void take_decision(struct task *t)
 	const struct policy_item *pin = policy_find(p, POLICY_PIN, t->name, "");
 
 	t->paused = policy_find(p, POLICY_PAUSE, t->name, "") != NULL;
+	if (pin || t->pinned)
+		tally_forget(&t->tally);
 	free(t->pinned);
 	t->pinned = pin ? mem_strdup(pin->record.version) : NULL;
 	t->contest.pinned = t->pinned;
+}
+
+void leaders_joined(struct leaders *l, struct member *m)
+{
+	const struct fleet *f = &l->registry->fleet;
+
+	compare_keys(l, m);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		tally_joined(&l->tasks[i]->tally, f, &l->tasks[i]->contest, i, m);
+}
+
+void leaders_left(struct leaders *l, const struct member *m)
+{
+	const struct fleet *f = &l->registry->fleet;
+
+	for (size_t i = 0; i < l->n_tasks; i++)
+		tally_left(&l->tasks[i]->tally, f, &l->tasks[i]->contest, i, m);
+}
+
+static void set_drained(struct leaders *l, struct member *m, bool drained)
+{
+	const struct fleet *f = &l->registry->fleet;
+
+	if (m->drained == drained)
+		return;
+	leaders_left(l, m);
+	m->drained = drained;
+	for (size_t i = 0; i < l->n_tasks; i++)
+		tally_joined(&l->tasks[i]->tally, f, &l->tasks[i]->contest, i, m);
+}
+
+/* Who is the best of such a task is looked for anew each time, and once more when it is none any more. */
+static void set_unsteady(struct task *t, bool unsteady)
+{
+	if (t->unsteady || unsteady)
+		tally_forget(&t->tally);
+	t->unsteady = unsteady;
 }
 
 /* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
@@ -414,22 +504,24 @@ static void mark_members(struct leaders *l)
 {
 	struct fleet *f = &l->registry->fleet;
 
-	fleet_clear_decisions(f);
+	for (size_t j = 0; j < f->n_members; j++) {
+		struct member *m = f->by_id[j];
+		set_drained(l, m,
+			    policy_find(l->policy, POLICY_DRAIN, "", m->worker->node) != NULL);
+	}
+	fleet_clear_resigned(f);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		set_unsteady(l->tasks[i], false);
 	for (size_t i = 0; i < l->policy->n; i++) {
 		const struct policy_item *item = l->policy->items[i];
-		const struct task *t =
+		struct task *t =
 			item->kind == POLICY_RESIGN ? find_any(l, item->record.task) : NULL;
-		if (item->kind != POLICY_DRAIN && !t)
+		if (!t)
 			continue;
-		for (size_t j = 0; j < f->n_members; j++) {
-			struct member *m = f->by_id[j];
-			if (strcmp(m->worker->node, item->record.node) != 0)
-				continue;
-			if (t)
-				fleet_resign(f, m, t->index);
-			else
-				m->drained = true;
-		}
+		set_unsteady(t, true);
+		for (size_t j = 0; j < f->n_members; j++)
+			if (strcmp(f->by_id[j]->worker->node, item->record.node) == 0)
+				fleet_resign(f, f->by_id[j], t->index);
 	}
 }
 
@@ -440,9 +532,10 @@ static void prefer_standbys(struct leaders *l)
 
 	for (size_t i = 0; i < l->policy->n; i++) {
 		const struct policy_item *item = l->policy->items[i];
-		const struct task *t =
-			item->kind == POLICY_RERUN ? find_any(l, item->record.task) : NULL;
+		struct task *t = item->kind == POLICY_RERUN ? find_any(l, item->record.task) : NULL;
 		bool there = false;
+		if (t)
+			set_unsteady(t, true);
 		for (size_t j = 0; t && !there && j < f->n_members; j++) {
 			const struct worker *w = f->by_id[j]->worker;
 			there = strcmp(w->node, item->record.node) == 0 &&
@@ -457,12 +550,18 @@ static void prefer_standbys(struct leaders *l)
 
 void leaders_fleet_changed(struct leaders *l)
 {
-	mark_members(l);
+	const struct member *self = registry_self(l->registry);
+
+	/* Who has just come may be one about whom something has been decided. */
+	if (l->policy->n > 0 || l->edition != l->policy->edition) {
+		mark_members(l);
+		for (size_t i = 0; i < l->n_tasks; i++)
+			take_decision(l->tasks[i]);
+		prefer_standbys(l);
+		l->edition = l->policy->edition;
+	}
 	for (size_t i = 0; i < l->n_tasks; i++)
-		take_decision(l->tasks[i]);
-	prefer_standbys(l);
-	for (size_t i = 0; i < l->n_tasks; i++)
-		view(l->tasks[i]);
+		view(l->tasks[i], self);
 }
 
 static void step_all(struct leaders *l, struct election_event event)
@@ -525,11 +624,6 @@ void leaders_watch(struct leaders *l, enum zk_watch type, const char *path)
 
 /* --- the audit ---------------------------------------------------------------------------------
  */
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /*
  * Only the best two watch a leader node. Should both be alive for the server and yet not act,
@@ -609,6 +703,7 @@ static void configure(struct task *t, const struct task_config *c, const struct 
 				      .rank_position = t->config->rank_position,
 				      .oldest = t->config->oldest,
 				      .pinned = t->pinned};
+	tally_forget(&t->tally);
 	find_users(t);
 	if (is_new) {
 		election_init(&t->election, &ec);
@@ -657,7 +752,7 @@ void leaders_apply(struct leaders *l, const struct config *config,
 		l->handlers.added(l->handlers.arg, added[i]);
 	free(added);
 	for (size_t i = 0; i < l->registry->fleet.n_members; i++)
-		leaders_compare(l, l->registry->fleet.by_id[i]);
+		compare_keys(l, l->registry->fleet.by_id[i]);
 	leaders_fleet_changed(l);
 	drop_gone(l);
 	schedule(l, clock_boot_ms() + 1000, clock_boot_ms());
@@ -665,38 +760,6 @@ void leaders_apply(struct leaders *l, const struct config *config,
 
 /* --- questions ---------------------------------------------------------------------------------
  */
-
-bool leaders_disagrees(const struct task *t, const struct member *m)
-{
-	const struct worker *w = m->worker;
-
-	/* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
-	if (w->scheme == 0 || w->n_tasks == 0 || w->n_digests != w->n_tasks)
-		return false;
-	const char *const *at =
-		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), compare_names);
-	return at && (w->scheme != RANK_SCHEME ||
-		      w->digests[at - (const char *const *)w->tasks] != digest_of(t));
-}
-
-void leaders_compare(struct leaders *l, struct member *m)
-{
-	const struct task *first = NULL;
-
-	m->disagrees = 0;
-	for (size_t i = 0; i < l->n_tasks; i++) {
-		if (l->tasks[i]->withdrawn || !leaders_disagrees(l->tasks[i], m))
-			continue;
-		if (m->disagrees++ == 0)
-			first = l->tasks[i];
-	}
-	if (first)
-		log_warning("a worker goes by other keys", LOG_STR("id", m->worker->id),
-			    LOG_STR("hostname", m->worker->hostname),
-			    LOG_INT("tasks", m->disagrees), LOG_STR("task", first->name),
-			    LOG_STR("remedy", "the same rank-position, min-version and "
-					      "version-policy on all servers"));
-}
 
 struct task *leaders_find(const struct leaders *l, const char *name, size_t len)
 {

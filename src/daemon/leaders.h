@@ -12,6 +12,7 @@
 
 #include "core/election.h"
 #include "core/fleet.h"
+#include "core/tally.h"
 #include "core/tick.h"
 #include "daemon/batch.h"
 #include "daemon/policy.h"
@@ -52,6 +53,7 @@ struct task {
 	uid_t uids[TASK_USERS_MAX]; /* of its users, as far as this host knows them */
 	size_t n_uids;
 	struct contest contest;
+	struct tally tally;
 	struct election election;
 	size_t index;	   /* in leaders.tasks and in the fleet's contests */
 	unsigned pending;  /* requests that will come back to this task */
@@ -63,6 +65,7 @@ struct task {
 	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper
 			 */
 	bool missing;	/* at the last audit nobody led it */
+	bool unsteady;	/* somebody has resigned from it, or stands by for a run of it */
 	bool paused;	/* by an operator: nobody in the fleet may lead it */
 	char *pinned;	/* the version that an operator has pinned it to, NULL */
 	struct {
@@ -98,6 +101,7 @@ struct leaders {
 	const char **published; /* of those that are configured, for the registry */
 	uint32_t *digests;	/* likewise */
 	size_t n_published;
+	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
 	uv_timer_t due;
@@ -116,11 +120,12 @@ void leaders_apply(struct leaders *l, const struct config *config,
 void leaders_up(struct leaders *l);
 void leaders_cut(struct leaders *l);
 void leaders_expired(struct leaders *l);
-void leaders_fleet_changed(struct leaders *l); /* or what has been decided about it */
+void leaders_joined(struct leaders *l, struct member *m);
+void leaders_left(struct leaders *l,
+		  const struct member *m);     /* still in the fleet during the call */
+void leaders_fleet_changed(struct leaders *l); /* after these, or what has been decided is other */
 void leaders_watch(struct leaders *l, enum zk_watch type, const char *path);
 
-/* Counts the tasks for which it does so, and logs it; for a member that is new. */
-void leaders_compare(struct leaders *l, struct member *m);
 /* Whether that member goes by other rules or other keys for the task than this sidecar. */
 bool leaders_disagrees(const struct task *t, const struct member *m);
 /* A configured task by name, NULL. */

@@ -108,6 +108,7 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 	(void)known;
 	p->items = mem_resize(p->items, p->n + 1, sizeof(*p->items));
 	p->items[p->n++] = item;
+	p->edition++;
 	qsort(p->items, p->n, sizeof(*p->items), compare_items);
 	log_item("decided", item, NULL);
 	if (p->folder.known)
@@ -124,6 +125,7 @@ static void forget_item(struct policy *p, const char *name, const char *ended_by
 		p->handlers.told(p->handlers.arg, item, true);
 		free(item);
 		p->n--;
+		p->edition++;
 		memmove(p->items + i, p->items + i + 1, (p->n - i) * sizeof(*p->items));
 		return;
 	}
@@ -438,6 +440,7 @@ void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
 	char path[ZK_PATH_MAX];
 
 	memset(p, 0, sizeof(*p));
+	p->edition = 1;
 	p->session = session;
 	p->registry = registry;
 	p->handlers = *handlers;

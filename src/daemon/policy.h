@@ -40,6 +40,7 @@ struct policy {
 	struct folder folder;	    /* ready: it has been read whole in this session */
 	struct policy_item **items; /* sorted by kind, task and node; owned, as is each */
 	size_t n;
+	uint64_t edition; /* another whenever something has been decided or is no longer */
 	struct policy_change *changes; /* that wait for the folder to be read anew */
 	struct policy_handlers handlers;
 	uv_timer_t due;

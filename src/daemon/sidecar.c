@@ -367,7 +367,7 @@ static void on_joined(void *arg, struct member *m)
 	log_info("worker joined", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	leaders_compare(&s->leaders, m);
+	leaders_joined(&s->leaders, m);
 	/* At the start it was there before us. */
 	if (s->registry.workers.known)
 		subscriptions_membership(s, "joined", m);
@@ -380,6 +380,7 @@ static void on_left(void *arg, const struct member *m)
 	log_info("worker left", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
+	leaders_left(&s->leaders, m);
 	subscriptions_membership(s, "left", m);
 }
 

@@ -200,15 +200,31 @@ static void on_stat(int rc, const struct Stat *stat, const void *context)
 	reply_ready(r, rc);
 }
 
+/* In one piece, the names behind the pointers to them. */
+static char **copy_names(char *const *names, size_t n)
+{
+	size_t size = n * sizeof(char *);
+
+	for (size_t i = 0; i < n; i++)
+		size += strlen(names[i]) + 1;
+	char **copy = mem_alloc(size);
+	char *at = (char *)(copy + n);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]) + 1;
+		memcpy(at, names[i], len);
+		copy[i] = at;
+		at += len;
+	}
+	return copy;
+}
+
 static void on_strings(int rc, const struct String_vector *strings, const void *context)
 {
 	struct request *r = (struct request *)(uintptr_t)context;
 
 	if (rc == ZOK && strings && strings->count > 0) {
 		r->reply.n_names = (size_t)strings->count;
-		r->names = mem_calloc(r->reply.n_names, sizeof(char *));
-		for (size_t i = 0; i < r->reply.n_names; i++)
-			r->names[i] = mem_strdup(strings->data[i]);
+		r->names = copy_names(strings->data, r->reply.n_names);
 		r->reply.names = r->names;
 	}
 	reply_ready(r, rc);
@@ -268,8 +284,6 @@ static void request_free(struct request *r)
 		r->zk->outstanding = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
-	for (size_t i = 0; r->names && i < r->reply.n_names; i++)
-		free(r->names[i]);
 	free(r->names);
 	free(r->data);
 	free(r);

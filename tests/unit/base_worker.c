@@ -67,3 +67,27 @@ Test(worker, take_tasks)
 	expect(w, NULL, 0);
 	worker_free(w);
 }
+
+Test(worker, shares_the_same_tasks)
+{
+	static const char *const names[] = {"daily", "report"};
+	struct worker *a = worker_new(), *b = worker_new(), *c = worker_new(), *d = worker_new();
+
+	worker_set_tasks(a, names, 2);
+	worker_set_tasks(b, names, 2);
+	worker_set_tasks(c, names, 2);
+	worker_set_tasks(d, names, 1);
+	c->digests = calloc(2, sizeof(c->digests[0]));
+	c->n_digests = 2;
+	cr_expect(worker_share_tasks(b, a));
+	cr_expect_eq(a->tasks, b->tasks);
+	cr_expect(worker_share_tasks(b, a)); /* once more */
+	cr_expect_not(worker_share_tasks(c, a), "its digests are others");
+	cr_expect_not(worker_share_tasks(d, a));
+	worker_free(a); /* whoever goes last frees them */
+	cr_expect_str_eq(b->tasks[1], "report");
+	cr_expect_eq(b->n_tasks, 2);
+	worker_free(b);
+	worker_free(c);
+	worker_free(d);
+}

@@ -1,0 +1,106 @@
+#include "core/tally.h"
+
+#include <assert.h>
+
+/* >0: a is the better, by version first. Only in an orderly fleet. */
+static int compare(const struct contest *c, const struct ranked *a, const struct ranked *b)
+{
+	unsigned grade_a = a->member->grade, grade_b = b->member->grade;
+
+	if (grade_a != grade_b)
+		return (grade_a > grade_b) != c->oldest ? 1 : -1;
+	return fleet_compare_ranked(a, b);
+}
+
+void tally_forget(struct tally *t)
+{
+	t->known = false;
+}
+
+/*
+ * Whether a member counts among the candidates. Where that changes who they are, as all others have
+ * resigned or this one has, nothing is known any more.
+ */
+static bool counts(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
+		   const struct member *m)
+{
+	if (!t->known)
+		return false;
+	if (!f->orderly || m == t->self) {
+		t->known = false;
+		return false;
+	}
+	if (fleet_fitness(m, c, index) != WHY_BEST)
+		return false;
+	bool resigned = fleet_has_resigned(m, index);
+	bool others_have = !t->best.member || fleet_has_resigned(t->best.member, index);
+	if (others_have)
+		t->known = false;
+	return t->known && !resigned;
+}
+
+static bool beats_self(const struct tally *t, const struct contest *c, const struct ranked *r)
+{
+	struct ranked self = {.member = t->self, .rank = t->self_rank};
+
+	return t->self_candidate && compare(c, r, &self) > 0;
+}
+
+void tally_joined(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
+		  const struct member *m)
+{
+	if (!counts(t, f, c, index, m))
+		return;
+	struct ranked r = fleet_rank_member(m, c);
+	if (compare(c, &r, &t->best) > 0)
+		t->best = r;
+	if (beats_self(t, c, &r))
+		t->ahead++;
+}
+
+void tally_left(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
+		const struct member *m)
+{
+	if (m == t->best.member)
+		t->known = false; /* who comes next is not known */
+	if (!counts(t, f, c, index, m))
+		return;
+	struct ranked r = fleet_rank_member(m, c);
+	if (beats_self(t, c, &r)) {
+		assert(t->ahead > 0);
+		t->ahead--;
+	}
+}
+
+static void take(struct tally *t, const struct fleet *f, const struct contest *c,
+		 const struct standing *s)
+{
+	*t = (struct tally){.known = f->orderly, .self = s->self};
+	t->self_candidate = s->self_candidate;
+	if (s->best)
+		t->best = fleet_rank_member(s->best, c);
+	if (!s->self_candidate)
+		return;
+	t->self_rank = fleet_rank_member(s->self, c).rank;
+	t->ahead = s->place;
+}
+
+struct standing tally_stand(struct tally *t, const struct fleet *f, const struct contest *c,
+			    size_t index, const struct member *self)
+{
+	struct standing s = {.self = self, .place = SIZE_MAX};
+
+	if (!t->known || t->self != self) {
+		s = fleet_stand(f, c, index, self ? self->worker->id : "");
+		take(t, f, c, &s);
+		return s;
+	}
+	s.best = t->best.member;
+	s.self_candidate = t->self_candidate;
+	if (s.best && self)
+		s.best_is_newer =
+			c->oldest ? s.best->grade < self->grade : s.best->grade > self->grade;
+	if (s.self_candidate)
+		s.place = t->ahead;
+	return s;
+}
