@@ -1,6 +1,8 @@
 #include "client/async.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 
 #include "base/clock.h"
 #include "client/handle.h"
@@ -58,6 +60,25 @@ int async_receive(struct zkleader *z, uint32_t *ret_id, struct reader *ret_resul
 	if (e == 0)
 		*ret_result = m.result;
 	return e;
+}
+
+int async_await(struct zkleader *z, uint32_t id, int64_t until, struct reader *ret_result)
+{
+	uint32_t got = 0;
+
+	for (;;) {
+		struct pollfd fd = {.fd = zkleader_fd(z), .events = POLLIN};
+		int e = async_receive(z, &got, ret_result);
+		int64_t left = until - clock_boot_ms();
+
+		if (e >= 0 && got != id)
+			continue;
+		if (e != -EAGAIN)
+			return e;
+		if (left <= 0)
+			return -ETIMEDOUT;
+		poll(&fd, 1, left < INT_MAX ? (int)left : INT_MAX);
+	}
 }
 
 static int take_message(struct zkleader *z, const struct rpc_message *m, struct async_message *ret)

@@ -24,6 +24,12 @@ int async_send(struct zkleader *z, const char *method, const struct buffer *para
  */
 int async_receive(struct zkleader *z, uint32_t *ret_id, struct reader *ret_result);
 
+/*
+ * Waits for the answer of the request with this id until then, in ms of CLOCK_BOOTTIME; answers of others are
+ * dropped. As async_receive(), and -ETIMEDOUT, after which the connection is as before.
+ */
+int async_await(struct zkleader *z, uint32_t id, int64_t until, struct reader *ret_result);
+
 /* What comes on a connection that has subscribed and on which questions are asked as well. */
 struct async_message {
 	bool is_answer;			  /* or a notification */

@@ -98,6 +98,7 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 		{"version", field_text, &version, true},
 		{"lease_ms", field_lease, &lease_ms, true},
 		{"run", field_uint, &c.run, true},
+		{"busy", field_bool, &c.busy, true},
 		{"why", field_text, &why, true},
 	};
 	int e = fields_read(&result, fields, N_FIELDS(fields));

@@ -26,6 +26,7 @@ struct claim_request {
 struct claim {
 	struct zkleader_tick tick;
 	uint64_t run; /* for renew and finish */
+	bool busy;    /* waited in vain for the run before it */
 };
 
 /* A tick's length on the command line: 0, or -EINVAL and why it is none. */

@@ -42,7 +42,8 @@ struct guard {
 	int64_t kill_at; /* while ending */
 	bool killing;
 	int64_t kill_pause_ms;
-	bool connected;
+	bool attached;	  /* the run belongs to the connection */
+	int64_t knock_at; /* while it does not, and nothing has been asked */
 	int64_t renew_at;
 	int64_t renew_sent_ms;
 	uint32_t renew_id; /* 0: none is on its way */
@@ -203,16 +204,37 @@ static bool reap(struct guard *g)
 
 /* --- the lease ------------------------------------------------------------------------------------ */
 
+/* The connection is gone, and the sidecar with it. Another may come and take its session over. */
+static void detach(struct guard *g, int64_t knock_at)
+{
+	g->attached = false;
+	g->job->attach_id = 0;
+	g->renew_id = 0;
+	g->knock_at = knock_at;
+}
+
+static void knock(struct guard *g, int64_t now)
+{
+	if (job_ask_attach(g->job) < 0)
+		detach(g, now + JOB_KNOCK_MS);
+}
+
 static void renew(struct guard *g, int64_t now)
 {
 	g->renew_sent_ms = now;
 	g->renew_at = now + g->job->renew_ms;
-	g->connected = job_ask_renewal(g->job->z, g->job->run, 0, &g->renew_id) == 0;
+	if (job_ask_renewal(g->job->z, g->job->run, 0, &g->renew_id) < 0)
+		detach(g, now);
+}
+
+static void lose_now(struct guard *g, int64_t now)
+{
+	lose(g, min64(now + g->job->kill_after_ms, g->shared->deadline));
 }
 
 static void take_renewal(struct guard *g, struct reader result)
 {
-	int64_t now = clock_boot_ms(), lease_ms = 0;
+	int64_t lease_ms = 0;
 	bool leads = false;
 
 	if (job_parse_renewal(result, &leads, &lease_ms) < 0)
@@ -220,7 +242,22 @@ static void take_renewal(struct guard *g, struct reader result)
 	if (leads)
 		g->shared->deadline = g->renew_sent_ms + lease_ms;
 	else
-		lose(g, min64(now + g->job->kill_after_ms, g->shared->deadline));
+		lose_now(g, clock_boot_ms());
+}
+
+/* Another sidecar than the one that leads as the run began knows nothing of it. */
+static void take_attached(struct guard *g, struct reader result, int e)
+{
+	bool attached = false, recorded;
+	int64_t now = clock_boot_ms();
+
+	g->job->attach_id = 0;
+	if (e == 0 && job_parse_attached(g->job, result, &attached, &recorded) < 0)
+		attached = false;
+	g->attached = attached;
+	g->renew_at = now;
+	if (!attached)
+		lose_now(g, now);
 }
 
 static void read_answers(struct guard *g)
@@ -230,14 +267,16 @@ static void read_answers(struct guard *g)
 	int e;
 
 	while ((e = async_receive(g->job->z, &id, &result)) >= 0) {
-		if (id != g->renew_id)
-			continue; /* to a question from before the job */
-		g->renew_id = 0;
-		if (e == 0)
-			take_renewal(g, result);
+		if (id == g->job->attach_id) {
+			take_attached(g, result, e);
+		} else if (id == g->renew_id) {
+			g->renew_id = 0;
+			if (e == 0)
+				take_renewal(g, result);
+		} /* else to a question from before the job */
 	}
-	/* The run belongs to the connection, so another would be of no use. */
-	g->connected = e == -EAGAIN;
+	if (e != -EAGAIN)
+		detach(g, clock_boot_ms());
 }
 
 /* --- the loop ------------------------------------------------------------------------------------- */
@@ -269,24 +308,34 @@ static int64_t end_is_due(const struct guard *g)
 	return g->killing ? g->kill_at : min64(g->kill_at, g->shared->deadline);
 }
 
+/* Asks what is to be asked now; returns when to look again. */
+static int64_t keep_lease(struct guard *g, int64_t now)
+{
+	if (g->shared->lost || g->job->attach_id != 0 || g->renew_id != 0)
+		return INT64_MAX;
+	if (!g->attached) {
+		if (now >= g->knock_at)
+			knock(g, now);
+		return g->job->attach_id != 0 ? INT64_MAX : g->knock_at;
+	}
+	if (now >= g->renew_at)
+		renew(g, now);
+	return g->attached ? g->renew_at : g->knock_at;
+}
+
 /* What is due; returns when to look again. */
 static int64_t on_time(struct guard *g)
 {
-	int64_t now = clock_boot_ms(), next;
+	int64_t now = clock_boot_ms();
 
 	/* Before the deadline is looked at: an answer that is there already may move it. */
-	if (g->connected)
+	if (zkleader_fd(g->job->z) >= 0)
 		read_answers(g);
 	if (!g->ending && now >= end_is_due(g))
 		lose(g, g->shared->deadline);
 	if (g->ending && now >= end_is_due(g))
 		kill_all(g, now);
-	if (g->connected && !g->shared->lost && g->renew_id == 0 && now >= g->renew_at)
-		renew(g, now);
-	next = end_is_due(g);
-	if (g->connected && !g->shared->lost && g->renew_id == 0)
-		next = min64(next, g->renew_at);
-	return next;
+	return min64(keep_lease(g, now), end_is_due(g));
 }
 
 static void wait_until(struct guard *g, int64_t at_ms)
@@ -297,7 +346,7 @@ static void wait_until(struct guard *g, int64_t at_ms)
 		{.fd = g->timer, .events = POLLIN},
 		{.fd = g->children, .events = POLLIN},
 		{.fd = g->control, .events = POLLIN}, /* -1 is passed over */
-		{.fd = g->connected ? zkleader_fd(g->job->z) : -1, .events = POLLIN},
+		{.fd = zkleader_fd(g->job->z), .events = POLLIN},
 	};
 	struct signalfd_siginfo info;
 
@@ -326,7 +375,7 @@ _Noreturn void guard_run(struct job *job, int control)
 		g.shared->start_errno = -e;
 		g.shared->status = JOB_CANNOT_START;
 	}
-	g.connected = zkleader_fd(job->z) >= 0;
+	g.attached = zkleader_fd(job->z) >= 0;
 	g.renew_at = clock_boot_ms() + job->renew_ms;
 	while (e == 0 && !reap(&g))
 		wait_until(&g, on_time(&g));
@@ -336,10 +385,9 @@ _Noreturn void guard_run(struct job *job, int control)
 	g.shared->report_by = report_by;
 	g.shared->over = true;
 	/* Where the leadership is lost, the sidecar may be as well: it is told, and not waited for. */
-	if (g.connected)
-		g.shared->recorded =
-			job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
-				   g.shared->lost ? 0 : report_by);
+	g.shared->recorded =
+		job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
+			   g.shared->lost ? 0 : report_by);
 	/* For the sidecar to learn it although the process that was called, if stopped, keeps its end. */
 	if (zkleader_fd(job->z) >= 0)
 		shutdown(zkleader_fd(job->z), SHUT_RDWR);

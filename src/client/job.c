@@ -60,13 +60,57 @@ int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_
 	return fields_read(&result, fields, N_FIELDS(fields));
 }
 
-bool job_report(const struct job *job, bool interrupted, int64_t until)
+int job_ask_attach(struct job *job)
+{
+	struct buffer params;
+	struct pack p;
+	int e;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 2);
+	pack_str(&p, job->task);
+	pack_str(&p, job->id);
+	e = async_send(job->z, "attach", &params, 0, &job->attach_id);
+	buffer_done(&params);
+	if (e < 0)
+		job->attach_id = 0;
+	return e;
+}
+
+int job_parse_attached(struct job *job, struct reader result, bool *ret_attached,
+		       bool *ret_recorded)
+{
+	const struct field fields[] = {
+		{"attached", field_bool, ret_attached, false},
+		{"run", field_uint, &job->run, false},
+		{"recorded", field_bool, ret_recorded, false},
+	};
+
+	return fields_read(&result, fields, N_FIELDS(fields));
+}
+
+/* 0 once the run belongs to this connection; 1 if it is over, and whether that is recorded; or it failed. */
+static int attach(struct job *job, int64_t until, bool *ret_recorded)
+{
+	struct reader result;
+	bool attached = false;
+	int e = job->attach_id ? 0 : job_ask_attach(job);
+
+	if (e == 0)
+		e = async_await(job->z, job->attach_id, until, &result);
+	job->attach_id = 0;
+	if (e == 0)
+		e = job_parse_attached(job, result, &attached, ret_recorded);
+	return e == 0 && !attached ? 1 : e;
+}
+
+static int finish(const struct job *job, bool interrupted, int64_t until, bool *ret_recorded)
 {
 	struct buffer params;
 	struct reader result;
 	struct pack p;
-	uint32_t id, got = 0;
-	bool recorded = false;
+	uint32_t id;
 	int e;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
@@ -78,21 +122,32 @@ bool job_report(const struct job *job, bool interrupted, int64_t until)
 	pack_kv_bool(&p, "interrupted", interrupted);
 	e = async_send(job->z, "finish", &params, 0, &id);
 	buffer_done(&params);
-	if (e < 0)
-		return false;
-	while (e >= 0 || e == -EAGAIN) {
-		struct pollfd fd = {.fd = zkleader_fd(job->z), .events = POLLIN};
-		int64_t left = until - clock_boot_ms();
+	if (e == 0)
+		e = async_await(job->z, id, until, &result);
+	if (e == 0)
+		e = reader_bool(&result, ret_recorded);
+	return e;
+}
 
-		e = async_receive(job->z, &got, &result);
-		if (e >= 0 && got == id)
-			return e == 0 && reader_bool(&result, &recorded) == 0 && recorded;
-		if (e == -EAGAIN && left <= 0)
-			break;
-		if (e == -EAGAIN)
-			poll(&fd, 1, (int)left);
+bool job_report(struct job *job, bool interrupted, int64_t until)
+{
+	int64_t away_until = clock_boot_ms() + JOB_AWAY_MS;
+	bool attached = zkleader_fd(job->z) >= 0 && job->attach_id == 0, recorded = false;
+
+	while (attached || until > 0) {
+		int e = attached ? 0 : attach(job, until, &recorded);
+
+		if (e == 0)
+			e = finish(job, interrupted, until, &recorded);
+		if (e >= 0 || e == -ETIMEDOUT || clock_boot_ms() >= away_until)
+			return recorded;
+		/* The connection went, or there is none yet. */
+		attached = false;
+		if (until > 0 && until < away_until)
+			job->shared->report_by = until = away_until;
+		poll(NULL, 0, JOB_KNOCK_MS);
 	}
-	return false;
+	return recorded;
 }
 
 static void arm(int timer, int64_t at_ms)

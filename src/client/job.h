@@ -13,7 +13,9 @@
 #include "wire/reader.h"
 
 #define JOB_NO_STATUS	 (-1)
-#define JOB_REPORT_MS	 1000 /* that the end of a run has at the least to be recorded */
+#define JOB_REPORT_MS	 1000  /* that the end of a run has at the least to be recorded */
+#define JOB_AWAY_MS	 10000 /* likewise, where the sidecar is away and may be started again */
+#define JOB_KNOCK_MS	 100   /* between attempts to find one that is away */
 #define JOB_CANNOT_START 126
 #define JOB_NOT_FOUND	 127
 
@@ -30,8 +32,11 @@ struct job_shared {
 };
 
 struct job {
-	struct zkleader *z; /* the connection on which the run was claimed */
+	struct zkleader *z; /* the connection that the run belongs to */
+	const char *task;
+	const char *id; /* of the claim */
 	uint64_t run;
+	uint32_t attach_id; /* of the request that attaches it to a sidecar started anew; 0: none */
 	const char *const *argv; /* ends with a NULL */
 	const struct signals *signals;
 	struct terminal terminal;
@@ -48,14 +53,23 @@ struct job {
 int job_run(struct job *job);
 /*
  * Says that no process of the run is left and waits until that is recorded, at most until then: whether
- * it is. interrupted: it did not come to its end, but was ended, so that another node may run it again.
+ * it is. A sidecar that is away is looked for during JOB_AWAY_MS, unless `until` is 0. interrupted: it did not come to its end, but was ended, so that another node may run it again.
  */
-bool job_report(const struct job *job, bool interrupted, int64_t until);
+bool job_report(struct job *job, bool interrupted, int64_t until);
 
 /* Asks for a renewal of the run's lease: as async_send(). */
 int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id);
 /* Its answer, where the lease counts from before it was asked for: 0 or -EBADMSG. */
 int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_ms);
+
+/*
+ * The run goes on, but the connection that it belonged to is gone: asks a sidecar started anew to take it.
+ * 0, and job->attach_id is that of the request; or a negative errno.
+ */
+int job_ask_attach(struct job *job);
+/* Its answer, in job->run as well: 0 or -EBADMSG. */
+int job_parse_attached(struct job *job, struct reader result, bool *ret_attached,
+		       bool *ret_recorded);
 
 /* In a process of its own, which never returns: starts the job and keeps it within the lease. */
 _Noreturn void guard_run(struct job *job, int control);

@@ -298,18 +298,12 @@ static int first_lease(struct run *r, int64_t *ret_deadline)
 	int64_t sent_ms = clock_boot_ms(), lease_ms = 0;
 	struct zkleader *z = r->c->z;
 	struct reader result = {.p = NULL};
-	uint32_t id, got = 0;
+	uint32_t id;
 	bool leads = false;
 	int e = job_ask_renewal(z, r->claim.run, sent_ms + RENEW_LIMIT_MS, &id);
 
-	while (e >= 0 && got != id) {
-		struct pollfd fd = {.fd = zkleader_fd(z), .events = POLLIN};
-		int64_t left = sent_ms + RENEW_LIMIT_MS - clock_boot_ms();
-
-		e = async_receive(z, &got, &result);
-		if (e == -EAGAIN)
-			e = left > 0 ? (poll(&fd, 1, (int)left), 0) : -ETIMEDOUT;
-	}
+	if (e == 0)
+		e = async_await(z, id, sent_ms + RENEW_LIMIT_MS, &result);
 	if (e == 0)
 		e = job_parse_renewal(result, &leads, &lease_ms);
 	if (e == -ETIMEDOUT || e == -EBADMSG)
@@ -364,8 +358,12 @@ static int conclude(const struct run *r, const struct job *job, int e)
 static int run_job(struct run *r)
 {
 	int64_t deadline = 0, left, by_lease;
-	struct job job = {
-		.z = r->c->z, .run = r->claim.run, .argv = r->c->args + 1, .signals = &r->signals};
+	struct job job = {.z = r->c->z,
+			  .task = r->task,
+			  .id = r->id,
+			  .run = r->claim.run,
+			  .argv = r->c->args + 1,
+			  .signals = &r->signals};
 	int e = first_lease(r, &deadline);
 
 	if (e == -EPERM) {
@@ -423,6 +421,11 @@ static int run(struct context *c)
 	case ZKLEADER_TAKEN: return r.code;
 	case ZKLEADER_PAUSED: return ZKLEADER_NOBODY;
 	case ZKLEADER_WAITED: break;
+	}
+	if (r.claim.busy) {
+		output_error(&c->output, "not begun: the run of %s before this one goes on",
+			     r.task);
+		return r.code;
 	}
 	if (r.claim.tick.why[0] == '\0')
 		return r.code;

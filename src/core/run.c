@@ -83,15 +83,24 @@ static enum run_action claim(struct run_state *r)
 
 /* --- waiting ------------------------------------------------------------------------------------ */
 
+/* Until when a lost run is stood by for. Who leads may keep the task for another job. */
+static int64_t orphan_deadline(const struct run_state *r, const struct run_sight *sight)
+{
+	int64_t patience_ms = r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS;
+
+	if (sight->elsewhere && !sight->drained && patience_ms < sight->hold_max_ms)
+		patience_ms = sight->hold_max_ms;
+	return r->orphan_ms + patience_ms;
+}
+
 /* Nobody runs it any more, and this node does not lead: whoever does may stand by as well, or not. */
 static enum run_action await_leadership(struct run_state *r, const struct run_sight *sight)
 {
 	int64_t now = sight->now_ms;
 
-	if (r->orphan_ms == 0) {
+	if (r->orphan_ms == 0)
 		r->orphan_ms = now;
-		r->deadline_ms = now + (r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS);
-	}
+	r->deadline_ms = orphan_deadline(r, sight);
 	if (now >= r->deadline_ms)
 		return refuse(r, RUN_WAITED);
 	r->calls = now >= r->orphan_ms + RUN_CALL_MS;
@@ -120,6 +129,8 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 	}
 	if (leads && sight->token >= seen->token)
 		return ask(r, RUN_TAKE_OVER);
+	if (sight->leads && sight->busy)
+		return RUN_NOTHING; /* after that one */
 	return await_leadership(r, sight);
 }
 
@@ -139,10 +150,16 @@ static enum run_action next_forsaken(struct run_state *r, const struct run_sight
 	return sight->up ? look(r, sight) : RUN_NOTHING;
 }
 
+static enum run_action attached(struct run_state *r)
+{
+	r->phase = RUN_GOING;
+	return RUN_ATTACHED;
+}
+
 static enum run_action next_waiting(struct run_state *r, const struct run_sight *sight)
 {
-	/* Nothing begins beside a job that is dying. */
-	bool leads = sight->leads && !sight->dying;
+	/* Nothing begins beside a job that is dying, and no two runs of a task side by side. */
+	bool blocked = sight->busy && !r->once, leads = sight->leads && !sight->dying && !blocked;
 
 	if (!r->caller)
 		return next_forsaken(r, sight);
@@ -166,8 +183,26 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 		if (leads)
 			return claim(r);
 	}
-	return sight->now_ms >= r->deadline_ms && !sight->dying ? refuse(r, RUN_WAITED)
-								: RUN_NOTHING;
+	if (sight->now_ms < r->deadline_ms || sight->dying)
+		return RUN_NOTHING;
+	return refuse(r, sight->leads && blocked ? RUN_BUSY : RUN_WAITED);
+}
+
+/* The sidecar before us has left it. Its supervisor, if it comes back, waits until we lead as that one did. */
+static enum run_action next_inherited(struct run_state *r, const struct run_sight *sight)
+{
+	if (sight->now_ms >= r->deadline_ms) {
+		if (r->caller) {
+			r->caller = false;
+			return RUN_UNATTACHED;
+		}
+		if (!r->ticks)
+			return over(r, RUN_GONE);
+		return sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
+	}
+	if (!r->caller || !sight->up || !sight->same)
+		return RUN_NOTHING;
+	return r->ticks ? ask(r, RUN_LOOK_ATTACHED) : attached(r);
 }
 
 enum run_action run_next(struct run_state *r, const struct run_sight *sight)
@@ -179,10 +214,7 @@ enum run_action run_next(struct run_state *r, const struct run_sight *sight)
 	switch (r->phase) {
 	case RUN_WAITING: return next_waiting(r, sight);
 	case RUN_DYING: return late ? RUN_LOST : RUN_NOTHING;
-	case RUN_INHERITED:
-		if (late && !r->ticks)
-			return over(r, RUN_GONE);
-		return late && sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
+	case RUN_INHERITED: return next_inherited(r, sight);
 	case RUN_FINISHING:
 		if (sight->up)
 			return ask(r, RUN_WRITE_END);
@@ -238,6 +270,26 @@ static enum run_action on_looked(struct run_state *r, const struct run_sight *si
 	return RUN_NOTHING;
 }
 
+/*
+ * Its supervisor is there, and waits to hear that it is known. Its record may have been pruned since; what
+ * ended it can only have been written by the sidecar before us.
+ */
+static enum run_action on_looked_attached(struct run_state *r, const struct run_sight *sight,
+					  enum ledger_result result, const struct run_seen *seen,
+					  int32_t version)
+{
+	if (result == LEDGER_UNKNOWN) {
+		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+		return RUN_NOTHING;
+	}
+	r->version = version;
+	if (!r->caller)
+		return RUN_NOTHING; /* has gone again meanwhile */
+	if (seen && (!seen->ours || !seen->running))
+		return over(r, RUN_UNATTACHED);
+	return attached(r);
+}
+
 /* Whether the end is to be written once more, as the connection went. */
 static bool again(struct run_state *r, const struct run_sight *sight, enum ledger_result result)
 {
@@ -278,6 +330,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 		/* Its job is dead. It may have ended before that, and been recorded. */
 		r->version = version;
 		return seen && seen->ours && seen->running ? RUN_LOST : over(r, RUN_GONE);
+	case RUN_LOOK_ATTACHED: return on_looked_attached(r, sight, result, seen, version);
 	case RUN_LOOK_END:
 		if (again(r, sight, result))
 			return RUN_NOTHING;
@@ -288,6 +341,9 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	case RUN_TAKEN:
 	case RUN_WAITED:
 	case RUN_PAUSED:
+	case RUN_BUSY:
+	case RUN_ATTACHED:
+	case RUN_UNATTACHED:
 	case RUN_REFUSED:
 	case RUN_GONE:
 	case RUN_LOST:
@@ -334,6 +390,12 @@ void run_give_up(struct run_state *r)
 	over(r, RUN_NOTHING);
 }
 
+enum run_action run_attach(struct run_state *r)
+{
+	r->caller = true;
+	return r->phase == RUN_DYING ? attached(r) : RUN_NOTHING;
+}
+
 enum run_action run_finish(struct run_state *r, int64_t now_ms)
 {
 	r->phase = RUN_FINISHING;
@@ -360,6 +422,16 @@ int64_t run_due(const struct run_state *r, int64_t now_ms)
 bool run_is_alive(const struct run_state *r)
 {
 	return r->phase != RUN_WAITING && r->phase != RUN_OVER;
+}
+
+bool run_excludes(const struct run_state *r)
+{
+	bool claims =
+		r->asked == RUN_CLAIM || r->asked == RUN_CLAIM_ANEW || r->asked == RUN_TAKE_OVER;
+	/* Or the answer was lost, and it has not been looked at yet what became of it. */
+	bool open = r->unsure && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
+
+	return run_holds(r) || (r->phase == RUN_WAITING && !r->once && (claims || open));
 }
 
 bool run_holds(const struct run_state *r)

@@ -31,10 +31,10 @@ enum ledger_result {
 };
 
 enum run_phase {
-	RUN_WAITING,   /* for leadership, for the tick, or for another's run to end */
-	RUN_GOING,     /* the job runs, and holds the task */
-	RUN_DYING,     /* its supervisor is gone: the job may live until the lease is over */
-	RUN_INHERITED, /* likewise, of the sidecar before us, whose session we have */
+	RUN_WAITING, /* for leadership, for the tick, or for another's run to end */
+	RUN_GOING,   /* the job runs, and holds the task */
+	RUN_DYING,   /* its supervisor is gone: the job may live until the lease is over */
+	RUN_INHERITED, /* likewise, of the sidecar before us, whose session we have; or it comes back */
 	RUN_FINISHING, /* its end is being written */
 	RUN_OVER
 };
@@ -56,11 +56,14 @@ struct run_sight {
 	bool leads;	/* this node leads the task, with its lease, and may begin a run */
 	bool brief;	/* so little is left of that lease that a job would be ended at once */
 	bool elsewhere; /* another leads */
-	bool dying;	/* another job of the task may live here, whose supervisor is gone */
+	bool same;	/* this node leads by the token that the run began with, and with a lease */
+	bool busy; /* another run of the task goes on here, or is being claimed, and is not to overlap */
+	bool dying; /* another job of the task may live here, whose supervisor is gone */
 	bool paused, drained;
 	bool runner_lives; /* the session in the record may be alive: its worker is registered, or may be */
-	bool rerun;    /* a lost run is to be run again */
-	int64_t token; /* of the present leadership */
+	bool rerun;	     /* a lost run is to be run again */
+	int64_t token;	     /* of the present leadership */
+	int64_t hold_max_ms; /* for which a job may keep the task where it is */
 };
 
 enum run_action {
@@ -74,14 +77,18 @@ enum run_action {
 	RUN_TAKEN,     /* tell the caller: another has it */
 	RUN_WAITED,    /* tell the caller: nobody here may run it, why by the sight */
 	RUN_PAUSED,    /* tell the caller: nobody may run it, the task is paused */
+	RUN_BUSY,      /* tell the caller: the run before it has not ended in time */
 	RUN_REFUSED,   /* tell the caller: the server refuses the ledger */
 	RUN_GONE,      /* the caller has gone: there is nothing to tell */
 	RUN_LOST,      /* it is dead without having ended: run_finish() */
 	RUN_WRITE_END, /* write the record of the end, in the place of the one of this version */
-	RUN_LOOK_INHERITED, /* likewise, as it may have been recorded before we came */
-	RUN_LOOK_END,	    /* read the record whole: what of it is ours */
-	RUN_RECORDED,	    /* over, and its end is written */
-	RUN_UNRECORDED	    /* over, and its end is not, or another has taken it over */
+	RUN_LOOK_INHERITED, /* read the record whole, as its end may have been recorded before we came */
+	RUN_LOOK_ATTACHED, /* likewise, as its end is to be recorded by us */
+	RUN_ATTACHED,	   /* tell the supervisor: its job goes on under our eyes */
+	RUN_UNATTACHED,	   /* tell the supervisor: the run is over */
+	RUN_LOOK_END,	   /* read the record whole: what of it is ours */
+	RUN_RECORDED,	   /* over, and its end is written */
+	RUN_UNRECORDED	   /* over, and its end is not, or another has taken it over */
 };
 
 struct run_state {
@@ -128,12 +135,19 @@ void run_expired(struct run_state *r);
 void run_caller_gone(struct run_state *r, int64_t now_ms, int64_t lease_ms);
 /* It is no longer of interest, and has not begun. */
 void run_give_up(struct run_state *r);
+/*
+ * The supervisor of a run that is dying or was inherited is there again. RUN_ATTACHED, or RUN_NOTHING: that or
+ * RUN_UNATTACHED follows from run_next().
+ */
+enum run_action run_attach(struct run_state *r);
 /* The job is dead: its end is to be recorded. RUN_RECORDED if there is nothing to record. */
 enum run_action run_finish(struct run_state *r, int64_t now_ms);
 /* When to ask run_next() again though nothing has happened; INT64_MAX: never. */
 int64_t run_due(const struct run_state *r, int64_t now_ms);
 /* Whether a job of it is alive, or may be. */
 bool run_is_alive(const struct run_state *r);
+/* Whether no other run of the task is to begin beside it: its job may be alive, or is about to be. */
+bool run_excludes(const struct run_state *r);
 /* Whether it holds the task here: its job may be alive. */
 bool run_holds(const struct run_state *r);
 

@@ -419,6 +419,25 @@ static void method_claim(struct call *call)
 	runs_claim(&call->m->sidecar->runs, call->c, call->msgid, t, &options);
 }
 
+static void method_attach(struct call *call)
+{
+	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
+	char id[NAME_ID_MAX + 1] = "";
+	struct reader_text text;
+
+	if (call->n_params != 2)
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "attach takes a task and the id of a claim");
+	if (!t || !may_run(call, t))
+		return;
+	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");
+		return;
+	}
+	memcpy(id, text.data, text.len);
+	runs_attach(&call->m->sidecar->runs, call->c, call->msgid, t, id);
+}
+
 static void method_renew(struct call *call)
 {
 	uint64_t id;
@@ -501,6 +520,7 @@ static const struct {
 	{"finish", method_finish},  {"history", method_history}, {"drain", order_drain},
 	{"undrain", order_undrain}, {"pause", order_pause},	 {"resume", order_resume},
 	{"resign", order_resign},   {"pin", order_pin},		 {"unpin", order_unpin},
+	{"attach", method_attach},
 };
 
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message)

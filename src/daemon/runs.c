@@ -1,6 +1,7 @@
 #include "daemon/runs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,14 +69,14 @@ static void set_call(struct run *r, bool on)
 static void keep_jobs(struct runs *runs)
 {
 	struct buffer lines;
-	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 4];
+	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
 
 	buffer_init(&lines, KEEP_JOBS_MAX);
 	for (const struct run *r = runs->list; r; r = r->next) {
 		if (!r->kept)
 			continue;
-		snprintf(line, sizeof(line), "%s %s %s\n", r->task_name, r->tick[0] ? r->tick : "-",
-			 r->uuid);
+		snprintf(line, sizeof(line), "%s %s %s %" PRId64 "\n", r->task_name,
+			 r->tick[0] ? r->tick : "-", r->uuid, r->record.token);
 		buffer_append(&lines, line, strlen(line));
 	}
 	int error = keep_jobs_write(runs->sidecar->start->socket, lines.data, lines.len);
@@ -106,13 +107,13 @@ static void settle(struct run *r)
 	r->client = NULL;
 }
 
-static void answer(struct run *r, const char *outcome, const char *why)
+static void answer(struct run *r, const char *outcome, bool busy, const char *why)
 {
 	const struct member *self = registry_self(&r->runs->sidecar->registry);
 	struct pack *p = control_begin(r->client);
 
 	rpc_pack_result(p, r->msgid);
-	pack_map(p, 9);
+	pack_map(p, 10);
 	pack_kv_str(p, "outcome", outcome);
 	pack_kv_str(p, "tick", r->tick[0] ? r->tick : NULL);
 	pack_kv_int(p, "token", r->record.token);
@@ -121,7 +122,21 @@ static void answer(struct run *r, const char *outcome, const char *why)
 	pack_kv_str(p, "version", self ? self->worker->version : "");
 	pack_kv_int(p, "lease_ms", r->task ? leaders_lease_left(r->task) : 0);
 	pack_kv_uint(p, "run", r->id);
+	pack_kv_bool(p, "busy", busy);
 	pack_kv_str(p, "why", why);
+	control_end(r->client, r->msgid);
+}
+
+static void answer_attached(struct run *r, bool is)
+{
+	struct pack *p = control_begin(r->client);
+
+	rpc_pack_result(p, r->msgid);
+	pack_map(p, 3);
+	pack_kv_bool(p, "attached", is);
+	pack_kv_uint(p, "run", r->id);
+	pack_kv_bool(p, "recorded",
+		     strcmp(r->record.state, "ok") == 0 || strcmp(r->record.state, "failed") == 0);
 	control_end(r->client, r->msgid);
 }
 
@@ -162,7 +177,19 @@ static bool runner_may_live(const struct run *r)
 static bool may_be_dying(const struct runs *runs, const struct task *t)
 {
 	for (const struct run *r = runs->list; r; r = r->next)
-		if (r->task == t && r->state.phase == RUN_DYING)
+		if (r->task == t &&
+		    (r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED))
+			return true;
+	return false;
+}
+
+/* Whether another run of the task is there, or about to be. */
+static bool is_busy(const struct run *run)
+{
+	if (run->task->config->overlap == TASK_OVERLAP_ALLOW)
+		return false;
+	for (const struct run *r = run->runs->list; r; r = r->next)
+		if (r != run && r->task == run->task && run_excludes(&r->state))
 			return true;
 	return false;
 }
@@ -181,12 +208,16 @@ static struct run_sight sight_of(const struct run *r)
 		return sight;
 	sight.leads = leaders_may_begin(t);
 	sight.brief = leaders_lease_left(t) < s->session.lease.timeout_ms / LEASE_PART;
+	sight.same = !r->runs->revoked && t->election.node.token == r->record.token &&
+		     leaders_lease_left(t) > 0;
+	sight.busy = is_busy(r);
 	sight.dying = may_be_dying(r->runs, t);
 	sight.elsewhere =
 		t->election.node.known && t->election.node.exists && !t->election.node.mine;
 	sight.paused = t->paused;
 	sight.rerun = t->config->on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
+	sight.hold_max_ms = t->config->hold_max_ms;
 	return sight;
 }
 
@@ -212,7 +243,8 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 
 	if (record) {
 		seen = seen_of(r, record);
-		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED)
+		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||
+		    r->state.asked == RUN_LOOK_ATTACHED)
 			r->record = *record;
 	}
 	perform(r, run_answered(&r->state, &sight, result, record ? &seen : NULL, version));
@@ -256,7 +288,7 @@ static void start(struct run *r)
 		 LOG_INT("pid", r->client->peer.pid));
 	set_kept(r, !r->options.once);
 	set_hold(r, !r->options.once);
-	answer(r, "yours", "");
+	answer(r, "yours", false, "");
 }
 
 static void tell_waited(struct run *r)
@@ -264,11 +296,11 @@ static void tell_waited(struct run *r)
 	struct run_sight sight = sight_of(r);
 
 	if (!sight.up)
-		answer(r, "waited", "no confirmed session with ZooKeeper");
+		answer(r, "waited", false, "no confirmed session with ZooKeeper");
 	else if (!sight.elsewhere && sight.drained)
-		answer(r, "nobody", "this node is drained");
+		answer(r, "nobody", false, "this node is drained");
 	else
-		answer(r, "waited", sight.elsewhere ? "" : "nobody leads the task");
+		answer(r, "waited", false, sight.elsewhere ? "" : "nobody leads the task");
 }
 
 static void ended(struct run *r, bool recorded)
@@ -282,6 +314,29 @@ static void ended(struct run *r, bool recorded)
 	rpc_pack_result(p, r->msgid);
 	pack_bool(p, recorded);
 	control_end(r->client, r->msgid);
+}
+
+/* What a job may keep the task for counts from its beginning. */
+static void attached(struct run *r)
+{
+	int64_t gone = clock_wall_ms() - r->record.started_at, most;
+
+	log_info("the supervisor of a run is back", LOG_STR("task", r->task_name),
+		 LOG_STR("tick", r->tick), LOG_INT("pid", r->client->peer.pid));
+	if (r->task && r->record.started_at > 0 && gone > 0) {
+		most = r->task->config->hold_max_ms;
+		leaders_hold(r->task, true, clock_boot_ms() + (gone < most ? most - gone : 0));
+		leaders_hold(r->task, false, 0);
+	}
+	answer_attached(r, true);
+}
+
+/* It stays inherited, or is over. */
+static void unattached(struct run *r)
+{
+	answer_attached(r, false);
+	r->client->parked--;
+	r->client = NULL;
 }
 
 static void finish(struct run *r, const char *state, int64_t exit_status)
@@ -302,6 +357,7 @@ static void perform(struct run *r, enum run_action action)
 	case RUN_NOTHING: break;
 	case RUN_LOOK: look(r, r->state.whole); break;
 	case RUN_LOOK_INHERITED:
+	case RUN_LOOK_ATTACHED:
 	case RUN_LOOK_END: look(r, true); break;
 	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt); break;
 	case RUN_CLAIM:
@@ -313,9 +369,12 @@ static void perform(struct run *r, enum run_action action)
 	case RUN_START: start(r); break;
 	case RUN_SPENT: finish(r, r->options.once ? "claimed" : "lost", -1); break;
 	case RUN_LOST: finish(r, "lost", -1); break;
-	case RUN_TAKEN: answer(r, "taken", ""); break;
+	case RUN_TAKEN: answer(r, "taken", false, ""); break;
 	case RUN_WAITED: tell_waited(r); break;
-	case RUN_PAUSED: answer(r, "nobody", "the task is paused"); break;
+	case RUN_PAUSED: answer(r, "nobody", false, "the task is paused"); break;
+	case RUN_BUSY: answer(r, "waited", true, "the run before it has not ended"); break;
+	case RUN_ATTACHED: attached(r); break;
+	case RUN_UNATTACHED: unattached(r); break;
 	case RUN_REFUSED:
 		control_error(r->client, r->msgid, RPC_CANNOT_TELL,
 			      "the server refuses the ledger: see the sidecar's log");
@@ -407,15 +466,26 @@ void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop)
 
 /* --- the methods ----------------------------------------------------------------------------------- */
 
-/* Until when jobs of the sidecar before us may live. */
-static int64_t quiet_until(const struct runs *runs, const struct task *t)
+/* In the order in which they came, which is the one in which they are to run. */
+static void add(struct runs *runs, struct run *r)
 {
-	int64_t until = runs->quiet_ms;
+	struct run **last = &runs->list;
 
-	for (const struct run *r = runs->list; r; r = r->next)
-		if (r->state.phase == RUN_INHERITED && r->task == t && r->state.deadline_ms > until)
-			until = r->state.deadline_ms;
-	return until;
+	for (; *last; last = &(*last)->next)
+		r->prev = *last;
+	*last = r;
+	r->runs = runs;
+}
+
+/* A claim that is made again had begun no job, whatever the sidecar before us thought. */
+static void forget_inherited(struct runs *runs, const struct task *t, const char *id)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->task != t || r->state.phase != RUN_INHERITED || strcmp(r->uuid, id) != 0)
+			continue;
+		run_give_up(&r->state);
+		settle(r);
+	}
 }
 
 void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task *t,
@@ -427,7 +497,6 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 		memcpy(r->uuid, options->id, sizeof(r->uuid));
 	else
 		id_new(r->uuid);
-	r->runs = runs;
 	r->client = c;
 	r->msgid = msgid;
 	r->id = ++runs->last_id;
@@ -440,12 +509,11 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 		control_error(c, msgid, RPC_MISUSE, "the clock says a time beyond the year 9999");
 		return;
 	}
-	run_begin(&r->state, clock_boot_ms(), options->wait_ms, quiet_until(runs, t),
-		  r->tick[0] != '\0', options->once, options->again);
-	r->next = runs->list;
-	if (r->next)
-		r->next->prev = r;
-	runs->list = r;
+	if (options->again && options->id[0])
+		forget_inherited(runs, t, r->uuid);
+	run_begin(&r->state, clock_boot_ms(), options->wait_ms, runs->quiet_ms, r->tick[0] != '\0',
+		  options->once, options->again);
+	add(runs, r);
 	c->parked++;
 	leaders_refresh(t);
 	runs_changed(runs);
@@ -497,6 +565,25 @@ void runs_finish(struct runs *runs, struct client *c, uint32_t msgid, uint64_t i
 	finish(r, interrupted ? "lost" : exit_status == 0 ? "ok" : "failed", exit_status);
 }
 
+void runs_attach(struct runs *runs, struct client *c, uint32_t msgid, const struct task *t,
+		 const char *id)
+{
+	struct run *r = runs->list;
+
+	while (r && (r->task != t || r->client || strcmp(r->uuid, id) != 0 ||
+		     (r->state.phase != RUN_INHERITED && r->state.phase != RUN_DYING)))
+		r = r->next;
+	if (!r) {
+		control_error(c, msgid, RPC_MISUSE, "no such run");
+		return;
+	}
+	r->client = c;
+	r->msgid = msgid;
+	c->parked++;
+	perform(r, run_attach(&r->state));
+	runs_changed(runs);
+}
+
 /* --- what happens elsewhere ------------------------------------------------------------------------ */
 
 size_t runs_going(const struct runs *runs)
@@ -517,24 +604,22 @@ bool runs_hold(const struct runs *runs, const struct task *t)
 }
 
 static void inherit(struct runs *runs, const char *task, const char *tick, const char *id,
-		    int64_t until_ms)
+		    int64_t token, int64_t until_ms)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
 
-	r->runs = runs;
+	r->id = ++runs->last_id;
+	r->record.token = token;
 	r->task = leaders_find(&runs->sidecar->leaders, task, strlen(task));
 	r->kept = true;
 	snprintf(r->task_name, sizeof(r->task_name), "%s", task);
 	snprintf(r->tick, sizeof(r->tick), "%s", strcmp(tick, "-") == 0 ? "" : tick);
 	snprintf(r->uuid, sizeof(r->uuid), "%s", id);
 	run_inherit(&r->state, until_ms, r->tick[0] != '\0');
-	r->next = runs->list;
-	if (r->next)
-		r->next->prev = r;
-	runs->list = r;
+	add(runs, r);
 	settle(r);
-	log_info("a job of the sidecar before this one is waited out",
-		 LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
+	log_info("a job of the sidecar before this one may be alive", LOG_STR("task", r->task_name),
+		 LOG_STR("tick", r->tick));
 }
 
 void runs_take_over(struct runs *runs, int64_t timeout_ms)
@@ -555,9 +640,10 @@ void runs_take_over(struct runs *runs, int64_t timeout_ms)
 	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		char *words = NULL, *task = strtok_r(line, " ", &words);
 		char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
-		if (id && name_is_task(task, strlen(task)) && name_is_id(id, strlen(id)) &&
+		char *token = strtok_r(NULL, " ", &words);
+		if (token && name_is_task(task, strlen(task)) && name_is_id(id, strlen(id)) &&
 		    (strcmp(tick, "-") == 0 || tick_is_name(tick)))
-			inherit(runs, task, tick, id, until_ms);
+			inherit(runs, task, tick, id, strtoll(token, NULL, 10), until_ms);
 		else
 			runs->quiet_ms = until_ms;
 	}

@@ -45,10 +45,17 @@ void runs_renew(struct runs *r, struct client *c, uint32_t msgid, uint64_t id);
 void runs_finish(struct runs *r, struct client *c, uint32_t msgid, uint64_t id, int64_t exit_status,
 		 bool interrupted);
 
+/*
+ * The supervisor of a run whose connection went is there again: it is known by the id of its claim. Its answer
+ * comes when this node leads as it did when the job began, or is that it is not attached.
+ */
+void runs_attach(struct runs *r, struct client *c, uint32_t msgid, const struct task *t,
+		 const char *id);
+
 /* How many jobs are going on, or may be until their lease is over. */
 size_t runs_going(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
-/* Our session was taken over: its jobs, if there were any, are dead when its lease is over. */
+/* Our session was taken over: its jobs are dead when its lease is over, or attach. */
 void runs_take_over(struct runs *r, int64_t timeout_ms);
 /* From now on `renew` tells every job that the leadership is lost. */
 void runs_revoke(struct runs *r);

@@ -521,15 +521,14 @@ static void make_room(struct sidecar *s)
 static void on_restart_timer(uv_timer_t *timer)
 {
 	struct sidecar *s = timer->data;
-	int64_t now = clock_boot_ms();
 
-	if (now >= s->clear_ms && (runs_going(&s->runs) == 0 || now >= s->drain_ms))
+	if (clock_boot_ms() >= s->clear_ms)
 		make_room(s);
 }
 
 /*
  * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute, when
- * crontab lines fire, and jobs that are going on finish first, while all goes on as before.
+ * crontab lines fire, while all goes on as before. Jobs that are going on attach to the next one.
  */
 static void on_usr2(uv_signal_t *handle, int number)
 {
@@ -545,7 +544,6 @@ static void on_usr2(uv_signal_t *handle, int number)
 		s->clear_ms += guard - into;
 	else if (into > MINUTE_MS - guard)
 		s->clear_ms += MINUTE_MS - into + guard;
-	s->drain_ms = now + SIDECAR_DRAIN_MS;
 	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
 		 LOG_INT("jobs", runs_going(&s->runs)));
 	notify_send("STOPPING=1");

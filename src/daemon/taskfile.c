@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "base/name.h"
 
-/* In the order of enum election_yield and of enum task_on_crash. */
+/* In the order of enum election_yield, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
 static const char *const version_policies[] = {"newest", "oldest", NULL};
 static const char *const on_crashes[] = {"skip", "rerun", NULL};
+static const char *const overlaps[] = {"forbid", "allow", NULL};
 
 static const struct setting_key keys[] = {
 	{"description", SETTING_TEXT, NULL, "what the task is for", 0, 0, NULL},
@@ -32,6 +33,10 @@ static const struct setting_key keys[] = {
 	{"on-crash", SETTING_CHOICE, "skip",
 	 "what becomes of a run whose node dies; rerun: another node takes it over", 0, 0,
 	 on_crashes},
+	{"overlap", SETTING_CHOICE, "forbid",
+	 "a run while the one before it goes on here; allow: side by side; forbid: afterwards, if "
+	 "that is within wait",
+	 0, 0, overlaps},
 	{"hold-max", SETTING_DURATION, "24h", "how long a run may keep the task here",
 	 TASK_HOLD_MIN_MS, TASK_HOLD_MAX_MS, NULL},
 	{"users", SETTING_LIST, NULL, "local users who may run it, besides root and the like", 0, 0,
@@ -113,8 +118,8 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	       a->yield == b->yield && a->rank_position == b->rank_position &&
 	       same_text(a->min_version, b->min_version) && a->oldest == b->oldest &&
 	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
-	       a->hold_max_ms == b->hold_max_ms && a->history == b->history &&
-	       health_config_equal(&a->health, &b->health);
+	       a->overlap == b->overlap && a->hold_max_ms == b->hold_max_ms &&
+	       a->history == b->history && health_config_equal(&a->health, &b->health);
 }
 
 /* --- one file ------------------------------------------------------------------------------------ */
@@ -198,6 +203,7 @@ static struct task_config *make_task(const struct making *m)
 	t->tick_ms = get(m, "tick")->number;
 	t->wait_ms = get(m, "wait")->number;
 	t->on_crash = (enum task_on_crash)get(m, "on-crash")->number;
+	t->overlap = (enum task_overlap)get(m, "overlap")->number;
 	t->hold_max_ms = get(m, "hold-max")->number;
 	t->users = copy_list(users->values, users->n);
 	t->n_users = users->n;

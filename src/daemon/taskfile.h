@@ -34,6 +34,8 @@
 #define TASK_HOLD_MAX_MS (INT64_C(30) * 24 * 3600 * 1000)
 
 enum task_on_crash { TASK_ON_CRASH_SKIP, TASK_ON_CRASH_RERUN };
+/* What a run does whose predecessor on this host has not ended. */
+enum task_overlap { TASK_OVERLAP_FORBID, TASK_OVERLAP_ALLOW };
 
 struct task_config {
 	char *name;
@@ -45,6 +47,7 @@ struct task_config {
 	int64_t tick_ms;
 	int64_t wait_ms;
 	enum task_on_crash on_crash;
+	enum task_overlap overlap;
 	int64_t hold_max_ms;
 	char **users;
 	size_t n_users;

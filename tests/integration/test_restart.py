@@ -172,19 +172,28 @@ def test_a_predecessor_that_is_paused_holds_its_session_alone(pair, zk):
     wait_until(lambda: all(new.leads(t) or zk.tokens()[t] > tokens[t] for t in TASKS), what="one of both leads")
 
 
-def test_a_restart_waits_for_the_job_that_runs(pair, folder):
-    new = pair["new"]
+def test_a_job_goes_on_over_restarts(pair, zk, folder):
+    new, old = pair["new"], pair["old"]
+    changes = zk.leader_changes()
     go = folder / "go"
     os.mkfifo(go)
     job = spawn([build() / "zkleader", "-s", new.socket, "run", "--tick", "none", TASKS[0], "--", "cat", go])
     try:
         wait_until(lambda: "run claimed" in new.log(), what="the job runs")
-        new.signal(signal.SIGUSR2)
-        wait_until(lambda: "restarting" in new.log(), what="it was told")
-        holds_for(lambda: new.is_running() and new.leads(TASKS[1]), 1, "all goes on as before")
+        for n in range(1, 4):
+            if n == 2:
+                new.kill()
+            else:
+                ask_to_restart(new)
+            new.start()
+            wait_until(lambda: new.log().count("the supervisor of a run is back") == n, what="it is known again")
+            went_on(new, zk, changes)
+        # Longer than any lease that it had: it is renewed as before.
+        holds_for(lambda: job.poll() is None, 7, "the job goes on")
         with open(go, "w", encoding="ascii"):
             pass
         assert job.wait(20) == 0
-        assert new.wait_exit() == 0
+        assert zk.leader_changes() == changes
+        assert not old.leads(TASKS[0])
     finally:
         end(job)

@@ -1,10 +1,12 @@
 """zkleader run: one run of a tick in the whole fleet, and what the job sees of it."""
+import os
 import signal
 import time
 
 import msgpack
 import pytest
 
+from harness.jobs import children
 from harness.proxy import MULTI, Proxy
 from harness.sidecar import task_text
 from harness.waiting import holds_for, wait_until
@@ -236,8 +238,8 @@ def test_nobody_can_tell_while_there_is_no_sidecar_or_no_server(fleet, own_serve
 def test_without_a_tick_there_is_no_ledger_but_the_hold(fleet, zk, jobs):
     old, = start(fleet, zk, "a")
     job = jobs(TASK)
-    runs = [job.run(old, "--tick", "none", body="sleep 3"), job.run(old, "--tick", "none", command=["true"])]
-    assert runs[1].code() == 0
+    assert job.run(old, "--tick", "none", command=["true"]).code() == 0
+    runs = [job.run(old, "--tick", "none", body="sleep 3")]
     job.wait_started()
     new = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="10s")
     holds_for(lambda: not new.leads(TASK), 1, "the task is held")
@@ -395,7 +397,7 @@ def test_a_claim_that_is_lost_with_its_sidecar_is_resolved_by_the_next(fleet, zk
 
 
 @pytest.mark.parametrize("on_crash", ["skip", "rerun"])
-def test_a_run_is_lost_when_its_sidecar_is_killed_and_started_again(fleet, zk, jobs, on_crash):
+def test_a_run_is_lost_when_its_sidecar_is_killed_and_started_again_too_late(fleet, zk, jobs, on_crash):
     task = task_text(TASK, tick="24h", wait="60s", on_crash=on_crash)
     other, leader = start(fleet, zk, "a", "b", task=task, session_timeout="4s")
     job = jobs(TASK)
@@ -404,11 +406,11 @@ def test_a_run_is_lost_when_its_sidecar_is_killed_and_started_again(fleet, zk, j
     standing = job.run(other)
     new = fleet.sidecar("c", version="3", tasks=[task], session_timeout="4s", ready=False)
     leader.kill()
-    leader.start()
-    # Neither the better one nor the standby begins before the job is dead.
-    wait_until(lambda: record(zk)["state"] != "running", what="it is found to be lost")
+    # The job is ended with its lease, which is before the session can.
     code, _, err = first.wait()
     assert code == 2 and "was lost" in err
+    leader.start()
+    wait_until(lambda: record(zk)["state"] != "running", what="it is found to be lost")
     if on_crash == "skip":
         assert standing.wait() == (1, "", "")
         assert (record(zk)["state"], record(zk)["attempt"]) == ("lost", 1)
@@ -417,6 +419,75 @@ def test_a_run_is_lost_when_its_sidecar_is_killed_and_started_again(fleet, zk, j
         assert (record(zk)["state"], record(zk)["attempt"]) == ("ok", 2)
     wait_until(lambda: new.leads(TASK), what="the best leads")
     job.check()
+
+
+@pytest.mark.parametrize("on_crash", ["skip", "rerun"])
+def test_a_job_that_ends_while_its_sidecar_is_away_is_recorded_by_the_next(fleet, zk, jobs, on_crash):
+    task = task_text(TASK, tick="24h", wait="60s", on_crash=on_crash)
+    other, leader = start(fleet, zk, "a", "b", task=task)
+    job = jobs(TASK)
+    run = job.run(leader, body="while [ ! -e done ]; do sleep 0.1; done; exit 3", cwd=job.folder)
+    job.wait_started()
+    standing = job.run(other)
+    leader.kill()
+    (job.folder / "done").touch()
+    wait_until(lambda: job.lines("start") and not job.alive(), what="the job has ended")
+    holds_for(lambda: run.process.poll() is None, 0.5, "its end is to be recorded yet")
+    leader.start()
+    assert run.wait() == (3, "", "")
+    assert (record(zk)["state"], record(zk)["exit_status"], record(zk)["attempt"]) == ("failed", 3, 1)
+    assert standing.wait() == (1, "", "")
+    assert len(job.lines("start")) == 1
+
+
+def test_the_guard_may_be_killed_after_a_restart(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a")
+    job = jobs(TASK)
+    run = job.run(a, body="sleep 60")
+    job.wait_started()
+    a.kill()
+    a.start()
+    wait_until(lambda: "the supervisor of a run is back" in a.log(), what="it is known again")
+    [guard] = [p for p in children(run.pid)]
+    os.kill(guard, signal.SIGKILL)
+    code, _, err = run.wait()
+    assert code == 137 and "guard" in err
+    assert record(zk)["state"] == "lost"
+
+
+# --- one after the other
+
+
+def test_two_runs_of_a_task_do_not_overlap(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a")
+    job = jobs(TASK)
+    first = job.run(a, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
+    job.wait_started()
+    code, _, err = job.run(a, "--tick", "1s", "--wait", "1s", "-E", "9").wait()
+    assert code == 9 and err == f"zkleader: not begun: the run of {TASK} before this one goes on\n"
+    assert len(zk.names("runs", TASK)) == 1, "that tick is not claimed"
+    second = job.run(a, "--tick", "none", "--wait", "60s")
+    wait_until(lambda: len(os.listdir(f"/proc/{second.pid}/fd")) > 4, what="it asks")
+    holds_for(lambda: second.process.poll() is None, 1, "it waits")
+    third = job.run(a, "--tick", "1s", "--wait", "60s")
+    holds_for(lambda: third.process.poll() is None, 1, "this one as well")
+    assert len(job.lines("start")) == 1
+    (job.folder / "done").touch()
+    assert [r.wait() for r in (first, second, third)] == [(0, "", "")] * 3
+    assert [line.tick == "-" for line in job.lines("start")] == [False, True, False], "in their order"
+    job.check()
+
+
+def test_runs_of_a_task_overlap_where_that_is_allowed(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a", task=task_text(TASK, tick="24h", overlap="allow"))
+    job = jobs(TASK)
+    body = "while [ ! -e done ]; do sleep 0.1; done"
+    first = job.run(a, command=[job.script(body, alone=False)], cwd=job.folder)
+    job.wait_started()
+    second = job.run(a, "--tick", "1s", command=[job.script(body, alone=False)], cwd=job.folder)
+    job.wait_started(2)
+    (job.folder / "done").touch()
+    assert [r.wait() for r in (first, second)] == [(0, "", "")] * 2
 
 
 @pytest.mark.parametrize("content,mode", [(b"\xff no list\nof jobs", 0o600), (b"", 0o644)], ids=["damaged", "open to all"])

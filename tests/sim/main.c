@@ -33,6 +33,7 @@ static const char *const plant_names[PLANTS] = {
 	[PLANT_EARLY_TAKE_OVER] = "early-take-over",
 	[PLANT_TRUST_UNKNOWN] = "trust-unknown",
 	[PLANT_NO_KILL] = "no-kill",
+	[PLANT_OVERLAP] = "overlap",
 };
 
 struct plan {

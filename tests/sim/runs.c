@@ -60,6 +60,15 @@ static bool is_dying(const struct sidecar *s, unsigned task)
 	return false;
 }
 
+static bool is_busy(const struct sidecar *s, const struct sim_run *r)
+{
+	for (size_t i = 0; i < s->n_runs; i++)
+		if (s->runs[i].used && &s->runs[i] != r && s->runs[i].task == r->task &&
+		    run_excludes(&s->runs[i].state))
+			return true;
+	return false;
+}
+
 static struct run_sight sight_of(const struct sidecar *s, const struct sim_run *r)
 {
 	const struct election *e = &s->tasks[r->task].election;
@@ -67,6 +76,8 @@ static struct run_sight sight_of(const struct sidecar *s, const struct sim_run *
 
 	sight.leads = election_leads(e) && session_lease_left(s) > 0 && e->view.candidate;
 	sight.dying = is_dying(s, r->task);
+	sight.busy = sim.options.plant != PLANT_OVERLAP && is_busy(s, r);
+	sight.hold_max_ms = tick_hold_max_ms;
 	sight.elsewhere = e->node.known && e->node.exists && !e->node.mine;
 	sight.drained = s->drained >> s->id & 1;
 	sight.rerun = task_reruns[r->task];
@@ -331,6 +342,10 @@ static void perform(struct sidecar *s, struct sim_run *r, enum run_action action
 	case RUN_NOTHING:
 	case RUN_TAKEN:
 	case RUN_PAUSED:
+	case RUN_BUSY:
+	case RUN_LOOK_ATTACHED:
+	case RUN_ATTACHED:
+	case RUN_UNATTACHED:
 	case RUN_REFUSED:
 	case RUN_GONE:
 	case RUN_UNRECORDED: break;

@@ -36,6 +36,7 @@ enum plant {
 	PLANT_EARLY_TAKE_OVER, /* a run is taken over before its session has ended */
 	PLANT_TRUST_UNKNOWN,   /* a claim whose answer was lost counts as done */
 	PLANT_NO_KILL,	       /* a job outlives its lease */
+	PLANT_OVERLAP,	       /* the runs of a task are not kept apart on a server */
 	PLANTS
 };
 

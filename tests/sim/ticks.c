@@ -200,9 +200,6 @@ static void check_start(const struct sidecar *s, const struct sim_run *r)
 		const struct job *j = &jobs[i];
 		if (!j->alive || j->task != r->task || !is_alive(j))
 			continue;
-		/* A crontab whose job takes longer than a tick has two of them on its server. */
-		if (j->sidecar == s->id && j->tick != r->tick)
-			continue;
 		sim_violation("task %u: sidecar %u runs tick %u while sidecar %u runs tick %u",
 			      r->task, s->id, r->tick, j->sidecar, j->tick);
 	}
@@ -296,7 +293,7 @@ static int64_t must_begin(void)
 void ticks_look(struct sidecar *s, struct sim_run *r, const struct run_sight *sight)
 {
 	bool free = r->state.phase == RUN_WAITING && sight->up && sight->leads && !sight->dying &&
-		    !s->inbox.paused && !s->suspended && sim.now >= s->busy_until;
+		    !sight->busy && !s->inbox.paused && !s->suspended && sim.now >= s->busy_until;
 	bool decided = r->state.phase != RUN_WAITING || (r->state.looked && r->state.there);
 	bool fit = sight->up && s->tasks[r->task].election.view.candidate && r->state.calls;
 

@@ -332,6 +332,165 @@ Test(run, nothing_begins_beside_a_job_that_is_dying)
 	is(next(), RUN_CLAIM);
 }
 
+Test(run, runs_of_a_task_do_not_overlap)
+{
+	begin(true, false);
+	sight.leads = sight.busy = true;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	sight.busy = false;
+	is(next(), RUN_CLAIM);
+	cr_assert(run_excludes(&r));
+	is(answered(LEDGER_DONE), RUN_START);
+	cr_assert(run_excludes(&r));
+	run_finish(&r, T0);
+	cr_assert_not(run_excludes(&r));
+
+	begin(true, false);
+	sight.leads = sight.busy = true;
+	is(next(), RUN_LOOK);
+	cr_assert_not(run_excludes(&r));
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	sight.now_ms += WAIT;
+	is(next(), RUN_BUSY);
+
+	/* A claim that may have been done, until it is known. */
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	cr_assert(run_excludes(&r));
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.leads = false;
+	is(next(), RUN_LOOK);
+	cr_assert(run_excludes(&r));
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	cr_assert_not(run_excludes(&r));
+
+	/* What is taken is told at once, and who does not lead waits for whom does. */
+	begin(true, false);
+	sight.leads = sight.busy = true;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_PRESENT), RUN_NOTHING);
+	is(next(), RUN_TAKEN);
+	begin(false, false);
+	sight.busy = true;
+	sight.now_ms += WAIT;
+	is(next(), RUN_WAITED);
+
+	/* A claim alone runs nothing. */
+	begin(true, true);
+	sight.leads = sight.busy = true;
+	is(next(), RUN_CLAIM);
+	cr_assert_not(run_excludes(&r));
+}
+
+/* The leader's own job of another tick is no reason to give a lost run up. */
+Test(run, a_lost_run_waits_for_the_job_before_it)
+{
+	stand_by();
+	sight.runner_lives = false;
+	sight.leads = sight.busy = true;
+	sight.now_ms += 100 * RUN_ORPHAN_MS;
+	is(next(), RUN_NOTHING);
+	cr_assert_not(r.calls);
+	sight.busy = false;
+	is(next(), RUN_TAKE_OVER);
+
+	/* Nor is that of who leads elsewhere, for as long as it may keep the task. */
+	stand_by();
+	sight.runner_lives = false;
+	sight.elsewhere = true;
+	sight.hold_max_ms = 10 * RUN_ORPHAN_MS;
+	is(next(), RUN_NOTHING);
+	cr_assert(run_due(&r, sight.now_ms) <= sight.now_ms + 10 * RUN_ORPHAN_MS);
+	sight.now_ms += 10 * RUN_ORPHAN_MS - 1;
+	is(next(), RUN_NOTHING);
+	cr_assert(r.calls);
+	sight.now_ms++;
+	is(next(), RUN_WAITED);
+
+	/* Who is drained will not lead. */
+	stand_by();
+	sight.runner_lives = false;
+	sight.elsewhere = sight.drained = true;
+	sight.hold_max_ms = 10 * RUN_ORPHAN_MS;
+	is(next(), RUN_NOTHING);
+	sight.now_ms += RUN_ORPHAN_MS;
+	is(next(), RUN_WAITED);
+}
+
+static void inherited(bool ticks)
+{
+	sight = (struct run_sight){.now_ms = T0, .up = true, .token = 50};
+	run_inherit(&r, T0 + 5000, ticks);
+	is(run_attach(&r), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+}
+
+Test(run, a_supervisor_that_comes_back)
+{
+	inherited(true);
+	sight.same = true;
+	is(next(), RUN_LOOK_ATTACHED);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK_ATTACHED);
+	is(LOOKED(.ours = true, .running = true), RUN_ATTACHED);
+	cr_assert_eq(r.phase, RUN_GOING);
+	cr_assert_eq(r.version, 7);
+	is(run_finish(&r, T0), RUN_NOTHING);
+	is(next(), RUN_WRITE_END);
+
+	/* Without a tick there is nothing to look at; and a record may have been pruned. */
+	inherited(false);
+	sight.same = true;
+	is(next(), RUN_ATTACHED);
+	inherited(true);
+	sight.same = true;
+	is(next(), RUN_LOOK_ATTACHED);
+	is(answered(LEDGER_ABSENT), RUN_ATTACHED);
+
+	/* Of the same sidecar. */
+	going();
+	run_caller_gone(&r, T0, 3000);
+	cr_assert_eq(r.phase, RUN_DYING);
+	is(run_attach(&r), RUN_ATTACHED);
+	cr_assert(run_holds(&r));
+	sight.now_ms += 4000;
+	is(next(), RUN_NOTHING);
+}
+
+Test(run, a_supervisor_that_comes_back_in_vain)
+{
+	/* The sidecar before us had recorded it. */
+	inherited(true);
+	sight.same = true;
+	is(next(), RUN_LOOK_ATTACHED);
+	is(LOOKED(.ours = true), RUN_UNATTACHED);
+	cr_assert_eq(r.phase, RUN_OVER);
+
+	/* We do not lead as it did, until its job must be dead. */
+	inherited(true);
+	sight.now_ms = T0 + 5000;
+	is(next(), RUN_UNATTACHED);
+	cr_assert(run_holds(&r));
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.ours = true, .running = true), RUN_LOST);
+
+	/* It has gone again. */
+	inherited(true);
+	sight.same = true;
+	is(next(), RUN_LOOK_ATTACHED);
+	run_caller_gone(&r, T0, 3000);
+	is(LOOKED(.ours = true, .running = true), RUN_NOTHING);
+	cr_assert_eq(r.phase, RUN_INHERITED);
+	is(next(), RUN_NOTHING);
+	sight.now_ms = T0 + 5000;
+	is(next(), RUN_LOOK_INHERITED);
+}
+
 Test(run, an_end_whose_answer_is_lost)
 {
 	going();

@@ -99,6 +99,7 @@ Test(taskfile, defaults)
 	cr_expect_eq(t->tick_ms, 60000);
 	cr_expect_eq(t->wait_ms, 10000);
 	cr_expect_eq(t->on_crash, TASK_ON_CRASH_SKIP);
+	cr_expect_eq(t->overlap, TASK_OVERLAP_FORBID);
 	cr_expect_eq(t->hold_max_ms, 24 * 3600 * 1000);
 	cr_expect_eq(t->n_users, 0);
 	cr_expect_eq(t->history, 50);
@@ -159,9 +160,9 @@ static void expect_equal(const char *a, const char *b, bool equal)
 Test(taskfile, equal)
 {
 	static const char *const keys[] = {
-		"description = x", "yield = never",    "rank-position = 0", "min-version = 1",
-		"tick = 2m",	   "wait = 2m",	       "on-crash = rerun",  "hold-max = 2h",
-		"users = {a, b}",  "users = { a, c }", "history = 1",
+		"description = x", "yield = never",  "rank-position = 0", "min-version = 1",
+		"tick = 2m",	   "wait = 2m",	     "on-crash = rerun",  "hold-max = 2h",
+		"overlap = allow", "users = {a, b}", "users = { a, c }",  "history = 1",
 	};
 
 	expect_equal("task a { tick = 60s }", "\n\ntask a { yield = rank }", true);
@@ -239,14 +240,14 @@ static const struct bad_case bad_values[] = {
 	ONE("on_crash = skip", "unknown key \"on_crash\": did you mean \"on-crash\"?"),
 	ONE("schedule = x", "unknown key \"schedule\": the keys are description, yield, "
 			    "rank-position, min-version, version-policy, "
-			    "tick, wait, on-crash, hold-max, users, history, "
+			    "tick, wait, on-crash, overlap, hold-max, users, history, "
 			    "health-command, health-file, health-interval, health-timeout, "
 			    "health-fall, health-rise"),
 	ONE("yield { }", "yield: is no section: write yield = ..."),
 	ONE("more \"x\" { yield = z }",
 	    "unknown key \"more\": the keys are description, yield, "
 	    "rank-position, min-version, version-policy, tick, "
-	    "wait, on-crash, hold-max, users, history, "
+	    "wait, on-crash, overlap, hold-max, users, history, "
 	    "health-command, health-file, health-interval, health-timeout, "
 	    "health-fall, health-rise"),
 	{"task a {\nyield = never\nyield = rank\n}\n",
