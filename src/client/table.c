@@ -30,19 +30,29 @@ static void *there(void *p)
 	return p;
 }
 
-/* In columns of a terminal. What the locale cannot read is printed byte by byte, as \xNN. */
+/*
+ * The columns of a terminal that the first character takes, and its bytes. What the locale cannot read or
+ * has no width for counts as many columns as bytes.
+ */
+static size_t char_width(const char *text, size_t *ret_len)
+{
+	mbstate_t state = {0};
+	wchar_t c;
+	size_t len = mbrtowc(&c, text, MB_CUR_MAX, &state);
+	bool is_read = len > 0 && len <= MB_CUR_MAX;
+	int columns = is_read ? wcwidth(c) : -1;
+
+	*ret_len = is_read ? len : 1;
+	return columns < 0 ? *ret_len : (size_t)columns;
+}
+
 static size_t text_width(const char *text)
 {
-	size_t n = mbstowcs(NULL, text, 0);
-	mem_auto wchar_t *wide = NULL;
-	int width = -1;
+	size_t width = 0, len;
 
-	if (n != (size_t)-1) {
-		wide = mem_calloc(n + 1, sizeof(*wide));
-		mbstowcs(wide, text, n + 1);
-		width = wcswidth(wide, n);
-	}
-	return width < 0 ? strlen(text) : (size_t)width;
+	for (; *text; text += len)
+		width += char_width(text, &len);
+	return width;
 }
 
 struct table *table_new(const struct output *o, const struct table_column *columns, size_t n)
@@ -127,15 +137,10 @@ static void cut(char *text, size_t width)
 
 	if (text_width(text) <= width)
 		return;
-	while (text[end] != '\0') {
-		wchar_t c;
-		int len = mbtowc(&c, text + end, MB_CUR_MAX);
-		int columns = len > 0 ? wcwidth(c) : 1;
-
-		if (used + (columns > 0 ? (size_t)columns : 0) > width - 1)
+	for (size_t len; text[end] != '\0'; end += len) {
+		used += char_width(text + end, &len);
+		if (used > width - 1)
 			break;
-		used += columns > 0 ? (size_t)columns : 0;
-		end += len > 0 ? (size_t)len : 1;
 	}
 	/* In place: what is cut off has a byte at least, which the shorter mark needs. */
 	if (unicode && strlen(text + end) >= strlen(ELLIPSIS))

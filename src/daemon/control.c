@@ -135,7 +135,7 @@ static void on_written(uv_write_t *write, int status)
 	struct client *c = write->data;
 
 	buffer_clear(&c->sending);
-	if (status < 0) {
+	if (status < 0 || (c->failed && c->out.len == 0)) {
 		drop(c);
 		return;
 	}
@@ -195,6 +195,7 @@ static void on_connection(uv_stream_t *listener, int status)
 		drop_idlest(control);
 	struct client *c = mem_calloc(1, sizeof(*c));
 	c->control = control;
+	c->serial = ++control->last_serial;
 	uv_pipe_init(control->loop, &c->pipe, 0);
 	c->pipe.data = c;
 	buffer_init(&c->in, RPC_REQUEST_MAX);
@@ -215,6 +216,14 @@ static void on_connection(uv_stream_t *listener, int status)
 		return;
 	}
 	start_reading(c);
+}
+
+struct client *control_find(const struct control *control, uint64_t serial)
+{
+	for (struct client *c = control->clients; c; c = c->next)
+		if (c->serial == serial)
+			return c;
+	return NULL;
 }
 
 /* --- answers ----------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 struct client {
 	struct control *control;
 	struct client *prev, *next;
+	uint64_t serial; /* no other client has ever had it */
 	uv_pipe_t pipe;
 	uv_write_t write;
 	struct buffer in;
@@ -47,6 +48,7 @@ struct control {
 	gid_t group; /* members may change something; (gid_t)-1: none */
 	struct client *clients;
 	size_t n_clients;
+	uint64_t last_serial;
 	void (*request)(void *arg, struct client *c, const struct rpc_message *m);
 	void (*gone)(void *arg, struct client *c); /* forget it */
 	void *arg;
@@ -59,6 +61,9 @@ struct control {
 int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mode, gid_t group);
 /* Removes the socket and drops the clients. */
 void control_close(struct control *c);
+
+/* NULL: it is gone. */
+struct client *control_find(const struct control *c, uint64_t serial);
 
 /* Packs one message to the client between these two; nothing else may be packed meanwhile. */
 struct pack *control_begin(struct client *c);

@@ -10,7 +10,7 @@
 
 struct history_call {
 	struct sidecar *sidecar;
-	struct client *client; /* compared only: it may be gone */
+	uint64_t client; /* its serial: it may be gone */
 	uint32_t msgid;
 };
 
@@ -39,10 +39,10 @@ static void pack_entry(struct pack *p, const struct registry *registry,
 static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
 {
 	struct history_call *call = arg;
-	struct client *c = call->sidecar->control.clients;
+	struct client *c = control_find(&call->sidecar->control, call->client);
 
-	while (c && c != call->client)
-		c = c->next;
+	if (c)
+		c->parked--;
 	if (c && !ok) {
 		control_error(c, call->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
 	} else if (c) {
@@ -64,7 +64,8 @@ void history_answer(struct sidecar *s, struct client *c, uint32_t msgid, const s
 	}
 	struct history_call *call = mem_calloc(1, sizeof(*call));
 	call->sidecar = s;
-	call->client = c;
+	call->client = c->serial;
 	call->msgid = msgid;
+	c->parked++;
 	ledger_history(&s->leaders, t->name, on_history, call);
 }

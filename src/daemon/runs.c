@@ -710,3 +710,12 @@ void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
 	}
 	runs_changed(runs);
 }
+
+void runs_done(struct runs *runs)
+{
+	while (runs->list) {
+		struct run *r = runs->list;
+		runs->list = r->next;
+		free(r);
+	}
+}

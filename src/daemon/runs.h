@@ -37,6 +37,8 @@ struct run_options {
 };
 
 void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop);
+/* Once nothing calls back any more. */
+void runs_done(struct runs *r);
 
 /* The methods; each answers the client, now or later. The caller has checked that the peer may. */
 void runs_claim(struct runs *r, struct client *c, uint32_t msgid, struct task *t,

@@ -658,6 +658,7 @@ static void done_parts(struct sidecar *s)
 	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
 		;
 	policy_done(&s->policy); /* tells who waits for a decision */
+	runs_done(&s->runs);
 	leaders_done(&s->leaders);
 	registry_done(&s->registry);
 	files_done(&s->files);

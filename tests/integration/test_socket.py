@@ -1,4 +1,5 @@
 """The control socket: whatever a client does, it harms nobody else."""
+import itertools
 import os
 import pathlib
 import random
@@ -121,6 +122,31 @@ def test_a_frame_that_is_malformed_gets_an_error_and_ends_that_connection_alone(
         kind, _, error, result = bad.read()
         assert kind == 1 and error["code"] == 3 and error["message"] and result is None
         assert bad.is_closed()
+
+
+def kernel_takes(message):
+    """How many of these a socket takes while nobody reads."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        for count in itertools.count():
+            try:
+                ours.send(message)
+            except BlockingIOError:
+                return count
+
+
+def test_a_client_that_reads_late_hears_the_error_and_is_closed(sidecar, bystander):
+    bystander.send_bytes(request(1, "status"))
+    most = kernel_takes(msgpack.packb(bystander.read()))
+    for count in range(most - 5, most + 6):  # the error is the first that the kernel does not take, or about that
+        with sidecar.client() as bad:
+            bad.send_bytes(b"".join(request(i, "status") for i in range(count)) + b"\xc1")
+            for _ in range(10):
+                bystander.call("check", TASK)  # by then the sidecar has read all
+            assert [bad.read()[1] for _ in range(count)] == list(range(count))
+            assert bad.read()[2]["code"] == 3
+            assert bad.is_closed(), count
 
 
 def test_random_bytes_harm_nobody(sidecar, bystander):

@@ -205,6 +205,27 @@ Test(table, fits_as_long_as_it_can)
 	}
 }
 
+/* Found by fuzzing: such characters had more columns in the whole than one by one. */
+Test(table, characters_that_have_no_width)
+{
+	static const struct table_column column = {"NAME", TABLE_CUT};
+	const char *cell = "12345678\xf2\x80\xae\xa5\xf2\x80\xae\xa5";
+	char *text = NULL;
+	size_t len;
+
+	cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	struct output o = {.out = open_memstream(&text, &len), .width = 5};
+	struct table *t = table_new(&o, &column, 1);
+	table_row(t, &cell, COLOR_NONE);
+	table_print(t);
+	table_free(t);
+	fclose(o.out);
+	cr_expect_not_null(strstr(text, "12345678"), "%s", text);
+	cr_expect_not_null(strstr(text, "…"), "%s", text);
+	cr_expect_null(strstr(text, "\xae\xa5\xf2"), "%s", text);
+	free(text);
+}
+
 Test(table, colours_only_where_wanted)
 {
 	char *text = print_table(0, false);
