@@ -302,7 +302,7 @@ void lib_receive(struct message *m)
 
 /* --- handles ------------------------------------------------------------------------------------------- */
 
-void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg)
+void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg, int64_t session)
 {
 	uint64_t life = l->life + 1, timer_life = l->timer_life + 1, id = l->next_id + 1;
 
@@ -316,6 +316,7 @@ void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg)
 	l->arg = arg;
 	l->state = LIB_CONNECTING;
 	l->timeout_ms = sim.timeout_ms;
+	l->session = session;
 	for (unsigned i = 0; i < sim.n_servers; i++) {
 		unsigned j = (unsigned)random_range(0, i);
 		l->order[i] = l->order[j];

@@ -51,7 +51,7 @@ struct lib {
 	uint64_t timer_life; /* of its timer */
 };
 
-void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg);
+void lib_open(struct lib *l, unsigned sidecar, item_fn fn, void *arg, int64_t session);
 /* Nothing follows. With farewell the server is told to end the session. */
 void lib_close(struct lib *l, bool farewell);
 /* Asks; the answer comes as an item with what. */

@@ -207,6 +207,19 @@ static void on_claim(struct sidecar *s, const struct item *item)
 				     .owner = s->session});
 }
 
+static void refresh(struct sidecar *s, unsigned k)
+{
+	step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = true});
+	step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = false});
+}
+
+/* What the process before us led is ours: the nodes are of our session. */
+void leaders_recover(struct sidecar *s)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		refresh(s, k);
+}
+
 /* Nobody who watches may act: whoever finds the node missing twice looks for himself. */
 static void on_audit(struct sidecar *s, const struct reply *reply)
 {
@@ -218,10 +231,8 @@ static void on_audit(struct sidecar *s, const struct reply *reply)
 		bool there = reply->leaders >> k & 1;
 		bool fresh = election_leads(e) ||
 			     (e->up && e->node.known && e->watched && e->reads == 0);
-		if (!there && t->missing && e->state == ELECTION_FOLLOWING && !fresh) {
-			step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = true});
-			step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = false});
-		}
+		if (!there && t->missing && e->state == ELECTION_FOLLOWING && !fresh)
+			refresh(s, k);
 		t->missing = !there;
 	}
 }

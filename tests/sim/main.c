@@ -34,6 +34,7 @@ static const char *const plant_names[PLANTS] = {
 	[PLANT_TRUST_UNKNOWN] = "trust-unknown",
 	[PLANT_NO_KILL] = "no-kill",
 	[PLANT_OVERLAP] = "overlap",
+	[PLANT_FORGET_JOBS] = "forget-jobs",
 };
 
 struct plan {
@@ -97,6 +98,8 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->elections += one->elections;
 	sum->changes += one->changes;
 	sum->excused += one->excused;
+	sum->taken_over += one->taken_over;
+	sum->attached += one->attached;
 	sum->checks += one->checks;
 	sum->ticks += one->ticks;
 	sum->asked += one->asked;
@@ -211,6 +214,8 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 	printf("tokens began anew %llu times, as all data was lost; %llu overlaps after a deletion "
 	       "by hand that the next leader could not know of\n",
 	       (unsigned long long)f->forgotten, (unsigned long long)f->excused);
+	printf("%llu sessions taken over by a process that was started again, and %llu jobs\n",
+	       (unsigned long long)f->taken_over, (unsigned long long)f->attached);
 	if (plan->options.ticks)
 		printf("%llu ticks claimed, asked for %llu times; %llu jobs begun, %llu of them "
 		       "again; %llu "

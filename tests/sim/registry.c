@@ -80,6 +80,7 @@ static void tell_changes(struct sidecar *s)
 		return;
 	s->dirty = false;
 	leaders_fleet_changed(s);
+	keep_recover(s);
 }
 
 /* --- registering ----------------------------------------------------------------------------------------- */
@@ -122,6 +123,7 @@ static void on_registration(struct sidecar *s, const struct item *item)
 		add_member(s, record, s->lib.session);
 		s->registration = record;
 		session_confirmed(s, item->asked.sent_ms);
+		keep_session(s);
 		tell_changes(s);
 		if (s->again)
 			send_registration(s);
@@ -251,6 +253,19 @@ void registry_publish(struct sidecar *s)
 void registry_connected(struct sidecar *s)
 {
 	timer_stop(s, TIMER_REGISTER);
+	if (!keep_look(s))
+		send_registration(s);
+}
+
+void registry_go_on(struct sidecar *s)
+{
+	add_member(s, s->self, s->lib.session);
+	s->registration = s->self;
+	session_confirm(s);
+}
+
+void registry_publish_anew(struct sidecar *s)
+{
 	send_registration(s);
 }
 
@@ -272,7 +287,8 @@ void registry_cut(struct sidecar *s)
 /* The library is closed next: what was asked is answered by nobody. */
 void registry_expired(struct sidecar *s)
 {
-	s->self = s->maybe = s->attempt = 0;
+	s->self = s->maybe = s->attempt = s->found = 0;
+	s->recovers = false;
 	s->ready = false;
 	s->reads_pending = 0;
 	timer_stop(s, TIMER_LIST);

@@ -55,7 +55,8 @@ static bool is_dying(const struct sidecar *s, unsigned task)
 {
 	for (size_t i = 0; i < s->n_runs; i++)
 		if (s->runs[i].used && s->runs[i].task == task &&
-		    s->runs[i].state.phase == RUN_DYING)
+		    (s->runs[i].state.phase == RUN_DYING ||
+		     s->runs[i].state.phase == RUN_INHERITED))
 			return true;
 	return false;
 }
@@ -79,6 +80,7 @@ static struct run_sight sight_of(const struct sidecar *s, const struct sim_run *
 	sight.busy = sim.options.plant != PLANT_OVERLAP && is_busy(s, r);
 	sight.hold_max_ms = tick_hold_max_ms;
 	sight.elsewhere = e->node.known && e->node.exists && !e->node.mine;
+	sight.same = sight.leads && e->node.token == r->record.token;
 	sight.drained = s->drained >> s->id & 1;
 	sight.rerun = task_reruns[r->task];
 	sight.token = e->node.token;
@@ -126,7 +128,8 @@ static void answer(struct sidecar *s, struct sim_run *r, enum ledger_result resu
 					 .session = record->session,
 					 .token = record->token,
 					 .attempt = record->attempt};
-		if (r->state.asked == RUN_LOOK)
+		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||
+		    r->state.asked == RUN_LOOK_ATTACHED)
 			r->record = *record;
 	}
 	if (claims && result == LEDGER_DONE)
@@ -320,6 +323,7 @@ static void perform(struct sidecar *s, struct sim_run *r, enum run_action action
 	switch (action) {
 	case RUN_LOOK:
 	case RUN_LOOK_INHERITED:
+	case RUN_LOOK_ATTACHED:
 	case RUN_LOOK_END: look(s, r); break;
 	case RUN_CLAIM: claim(s, r); break;
 	case RUN_CLAIM_ANEW:
@@ -337,14 +341,13 @@ static void perform(struct sidecar *s, struct sim_run *r, enum run_action action
 		break;
 	case RUN_SPENT:
 	case RUN_LOST: finish(s, r, TICK_LOST); break;
+	case RUN_ATTACHED: sim.figures.attached++; break;
 	case RUN_WAITED: ticks_waited(s, r); break;
 	case RUN_RECORDED: ticks_recorded(r); break;
 	case RUN_NOTHING:
 	case RUN_TAKEN:
 	case RUN_PAUSED:
 	case RUN_BUSY:
-	case RUN_LOOK_ATTACHED:
-	case RUN_ATTACHED:
 	case RUN_UNATTACHED:
 	case RUN_REFUSED:
 	case RUN_GONE:
@@ -392,7 +395,7 @@ void runs_timer(struct sidecar *s)
 
 /* --- from outside -------------------------------------------------------------------------------------------- */
 
-void runs_begin(struct sidecar *s, unsigned task, uint32_t tick)
+static struct sim_run *add(struct sidecar *s, uint64_t id, unsigned task, uint32_t tick)
 {
 	size_t at = 0;
 
@@ -401,8 +404,33 @@ void runs_begin(struct sidecar *s, unsigned task, uint32_t tick)
 	assert(at < RUNS_MAX);
 	if (at == s->n_runs)
 		s->n_runs++;
-	struct sim_run *r = &s->runs[at];
-	*r = (struct sim_run){.used = true, .id = ++last_id, .task = task, .tick = tick};
+	s->runs[at] = (struct sim_run){.used = true, .id = id, .task = task, .tick = tick};
+	return &s->runs[at];
+}
+
+void runs_inherit(struct sidecar *s, const struct kept_job *job)
+{
+	struct sim_run *r = add(s, job->run, job->task, job->tick);
+
+	r->record.token = job->token;
+	r->era = job->era;
+	run_inherit(&r->state, sidecar_ms(s) + sim.timeout_ms, true);
+	settle(s, r);
+	runs_changed(s);
+}
+
+void runs_attach(struct sidecar *s, struct sim_run *r)
+{
+	if (!r->state.caller && (r->state.phase == RUN_INHERITED || r->state.phase == RUN_DYING)) {
+		perform(s, r, run_attach(&r->state));
+		runs_changed(s);
+	}
+}
+
+void runs_begin(struct sidecar *s, unsigned task, uint32_t tick)
+{
+	struct sim_run *r = add(s, ++last_id, task, tick);
+
 	run_begin(&r->state, sidecar_ms(s), tick_wait_ms, 0, true, false, false);
 	runs_changed(s);
 }

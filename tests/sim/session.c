@@ -101,6 +101,7 @@ void session_confirmed(struct sidecar *s, int64_t sent_ms)
 	s->state = SESSION_UP;
 	leaders_up(s);
 	registry_up(s);
+	keep_session(s);
 }
 
 /* While nothing is led, a read keeps the session's signs of life fresh. */
@@ -158,7 +159,7 @@ static void end_session(struct sidecar *s)
 {
 	if (sim.options.plant != PLANT_ADOPT)
 		lease_end(&s->lease);
-	s->session = 0;
+	s->session = s->taken_over = 0;
 	s->registration = 0;
 	s->leading = false;
 	if (sim.options.plant == PLANT_ADOPT)
@@ -260,7 +261,7 @@ static void on_retry(struct sidecar *s)
 		return;
 	}
 	if (s->session != 0 && session_lease_left(s) == 0 && s->probe.state == LIB_CLOSED)
-		lib_open(&s->probe, s->id, on_probe, s);
+		lib_open(&s->probe, s->id, on_probe, s, 0);
 	if (!s->probe_connected)
 		look_again_in(s, RELOOKUP_MS);
 }

@@ -165,6 +165,7 @@ static void take(struct sidecar *s, const struct item *item)
 	}
 	session_heard(s, item);
 	switch ((enum ask)item->asked.what) {
+	case ASK_FOUND: keep_reply(s, item); break;
 	case ASK_CONFIRM:
 	case ASK_TOUCH: session_reply(s, item); break;
 	case ASK_REGISTER:
@@ -195,7 +196,7 @@ void session_open(struct sidecar *s)
 	s->state = SESSION_CONNECTING;
 	s->opened_ms = sidecar_ms(s);
 	drop_items(s);
-	lib_open(&s->lib, s->id, on_item, s);
+	lib_open(&s->lib, s->id, on_item, s, s->taken_over);
 }
 
 /* --- processes -------------------------------------------------------------------------------------------- */
@@ -253,6 +254,7 @@ void sidecar_start(struct sidecar *s)
 		s->random_ints[i] = (int32_t)random_bits();
 	runs_reset(s);
 	leaders_init(s);
+	keep_take_over(s);
 	session_open(s);
 }
 
@@ -273,6 +275,7 @@ void sidecar_stop(struct sidecar *s)
 {
 	TRACE("sidecar %u is stopped", s->id);
 	ticks_stop(s);
+	keep_forget(s);
 	session_stop(s);
 	end_process(s);
 }
@@ -280,6 +283,9 @@ void sidecar_stop(struct sidecar *s)
 void sidecar_kill(struct sidecar *s)
 {
 	TRACE("sidecar %u is killed", s->id);
+	keep_jobs(s);
+	if (random_chance(100))
+		keep_forget(s); /* the folder was cleared */
 	lib_close(&s->lib, false);
 	lib_close(&s->probe, false);
 	end_process(s);

@@ -23,6 +23,7 @@ struct record {
 
 enum ask {
 	ASK_REGISTER,
+	ASK_FOUND,
 	ASK_CONFIRM,
 	ASK_TOUCH,
 	ASK_LIST,
@@ -60,11 +61,34 @@ struct task {
 	uint32_t best; /* record of the best in the last view */
 };
 
+#define KEPT_JOBS_MAX 64
+
+struct kept_job {
+	uint64_t run;
+	unsigned task;
+	uint32_t tick;
+	int64_t token;
+	uint64_t era;
+};
+
+/* What a process leaves for the next one on its machine. */
+struct kept {
+	int64_t session; /* 0: nothing */
+	uint32_t record;
+	int32_t random_ints[WORKER_RANDOM_INTS];
+	struct kept_job jobs[KEPT_JOBS_MAX];
+	size_t n_jobs;
+};
+
 struct late_item; /* one that waits as the loop is busy */
 
 struct sidecar {
 	unsigned id;
 	bool running;
+	struct kept kept;
+	int64_t taken_over; /* the session that this process began with */
+	uint32_t found;	    /* the record that it is to go on as, until it has looked */
+	bool recovers;	    /* and what it leads is not known yet */
 	struct inbox inbox; /* of the process, if it is stopped */
 	bool late[TIMERS];
 	int64_t paused_at, suspended_us;
@@ -155,6 +179,17 @@ bool registry_settled(const struct sidecar *s);
 void registry_publish(struct sidecar *s); /* what is published has changed */
 struct worker *worker_of(uint32_t record);
 void registry_reset(void);
+void registry_go_on(struct sidecar *s);	       /* as the record that it has found */
+void registry_publish_anew(struct sidecar *s); /* instead of that, or without one */
+
+/* keep.c */
+void keep_session(struct sidecar *s);
+void keep_jobs(struct sidecar *s);
+void keep_forget(struct sidecar *s);
+void keep_take_over(struct sidecar *s);
+bool keep_look(struct sidecar *s); /* whether there is something to look for */
+void keep_reply(struct sidecar *s, const struct item *item);
+void keep_recover(struct sidecar *s);
 
 /* leaders.c */
 void leaders_init(struct sidecar *s);
@@ -162,6 +197,7 @@ void leaders_up(struct sidecar *s);
 void leaders_cut(struct sidecar *s);
 void leaders_expired(struct sidecar *s);
 void leaders_fleet_changed(struct sidecar *s);
+void leaders_recover(struct sidecar *s);
 void leaders_watch(struct sidecar *s, unsigned task, enum watch_type type);
 void leaders_reply(struct sidecar *s, const struct item *item);
 void leaders_timer(struct sidecar *s, enum timer timer);

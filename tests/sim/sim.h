@@ -37,6 +37,7 @@ enum plant {
 	PLANT_TRUST_UNKNOWN,   /* a claim whose answer was lost counts as done */
 	PLANT_NO_KILL,	       /* a job outlives its lease */
 	PLANT_OVERLAP,	       /* the runs of a task are not kept apart on a server */
+	PLANT_FORGET_JOBS,     /* the next process does not know what is running */
 	PLANTS
 };
 
@@ -89,6 +90,8 @@ struct figures {
 	uint64_t faults[FAULT_KINDS];
 	uint64_t elections;    /* tokens created */
 	uint64_t changes;      /* single changes of membership in quiet times */
+	uint64_t attached;     /* jobs, to a process that was started again */
+	uint64_t taken_over;   /* sessions, by a process that was started again */
 	uint64_t requests;     /* by sidecars, but for keeping sessions and leases */
 	uint64_t excused;      /* overlaps after a deletion by hand that nobody could know of */
 	uint64_t checks;       /* of the fleet at rest */

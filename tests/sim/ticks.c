@@ -12,7 +12,8 @@
 #include "server.h"
 
 #define JOBS_MAX 512
-#define SLOTS	 4096 /* ticks of a task that are remembered */
+#define AWAY	 (10 * SECOND) /* for which a sidecar that is away is looked for, to tell it the end */
+#define SLOTS	 4096	       /* ticks of a task that are remembered */
 
 bool task_reruns[TASKS_MAX];
 int64_t tick_us, tick_wait_ms, tick_hold_max_ms;
@@ -25,6 +26,7 @@ static struct job {
 	uint32_t tick;
 	uint64_t run;
 	int64_t deadline_ms; /* CLOCK_BOOTTIME */
+	int64_t ended;	     /* true time */
 } jobs[JOBS_MAX];
 static uint64_t last_serial;
 
@@ -81,14 +83,24 @@ static void on_report(void *arg, uint64_t number)
 	struct sidecar *s = &sidecars[j->sidecar];
 	struct sim_run *r = run_of(j);
 
-	if (j->serial != number >> 2 || !r)
+	bool away = !s->running && sim.now < j->ended + AWAY;
+	bool told = r && (r->state.phase == RUN_INHERITED || r->state.phase == RUN_DYING);
+
+	if (j->serial != number >> 2 || (!r && !away))
 		return;
-	if (s->inbox.paused || sim.now < s->busy_until)
+	if ((number & 3) == TICK_LOST && (away || told))
+		return; /* it is told, but not looked for */
+	if (away || s->inbox.paused || sim.now < s->busy_until) {
 		event_at(sim.now + 200 * MS, on_report, j, number);
-	else if ((number & 3) == 3)
+	} else if ((number & 3) == 3) {
 		runs_caller_gone(s, r);
-	else
+	} else if (told) {
+		runs_attach(s, r);
+		runs_settle(s);
+		event_at(sim.now + 100 * MS, on_report, j, number);
+	} else {
 		runs_finish(s, r, (enum tick_state)(number & 3));
+	}
 }
 
 static void on_end(void *arg, uint64_t serial)
@@ -105,6 +117,7 @@ static void on_end(void *arg, uint64_t serial)
 	if (!is_alive(j)) /* it was killed in time */
 		return;
 	j->alive = false;
+	j->ended = sim.now;
 	sim.figures.finished++;
 	TRACE("task %u tick %u: the job of sidecar %u has ended", j->task, j->tick, j->sidecar);
 	on_report(j, serial << 2 | TICK_OK);
@@ -142,6 +155,11 @@ static void on_renew(void *arg, uint64_t serial)
 	event_at(sim.now + (every < SECOND ? every : SECOND), on_renew, j, serial);
 	if (!r || s->inbox.paused || s->suspended || sim.now < s->busy_until)
 		return;
+	if (r->state.phase != RUN_GOING) {
+		runs_attach(s, r);
+		runs_settle(s);
+		return;
+	}
 	int64_t now = sidecar_ms(s), left = runs_renew(s, r);
 	runs_settle(s);
 	if (left <= 0 && j->alive) {

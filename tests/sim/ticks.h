@@ -39,6 +39,9 @@ struct ledger_cache {
 
 /* runs.c: as src/daemon/runs.c and ledger.c */
 void runs_begin(struct sidecar *s, unsigned task, uint32_t tick);
+void runs_inherit(struct sidecar *s, const struct kept_job *job);
+/* The guard of a job asks the next sidecar to take its run; it asks again until it is GOING, or gone. */
+void runs_attach(struct sidecar *s, struct sim_run *r);
 void runs_changed(struct sidecar *s);
 void runs_settle(struct sidecar *s); /* at the end of each turn of the loop */
 void runs_timer(struct sidecar *s);
