@@ -11,9 +11,9 @@
 #include "client/json.h"
 #include "client/table.h"
 
-#define MISSED_SHOWN \
-	5	      /* rows for one gap; beyond that the first ones and how many more there are */
-#define RECORDS_MIN 3 /* from which on ticks can be called regular */
+#define MISSED_SHOWN 5	   /* rows for one gap; then how many more there are */
+#define MISSED_TOLD  10000 /* of one gap, in JSON */
+#define RECORDS_MIN  3	   /* from which on ticks can be called regular */
 
 static const struct table_column columns[] = {
 	{"TICK", 0},
@@ -87,14 +87,21 @@ static int64_t regular_distance(const json_t *history)
 	return 2 * same > n_gaps && middle > 0 ? middle : 0;
 }
 
-static void add_missed(struct table *t, int64_t after, int64_t before, int64_t distance)
+/* How many ticks lie between those of two records and have none; distance: of regular ones, or 0. */
+static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
 {
-	int64_t gap = before - after, missing;
-	char tick[CLOCK_TEXT_SIZE], more[40];
+	int64_t gap = before - after;
 
 	if (distance <= 0 || after <= 0 || gap <= 0 || gap % distance != 0)
-		return;
-	missing = gap / distance - 1;
+		return 0;
+	return gap / distance - 1;
+}
+
+static void add_missed(struct table *t, int64_t after, int64_t before, int64_t distance)
+{
+	int64_t missing = count_missed(after, before, distance);
+	char tick[CLOCK_TEXT_SIZE], more[40];
+
 	for (int64_t i = 0; i < missing; i++) {
 		const char *cells[N_COLUMNS] = {tick, "missed"};
 
@@ -106,6 +113,27 @@ static void add_missed(struct table *t, int64_t after, int64_t before, int64_t d
 		}
 		table_row(t, cells, COLOR_NONE);
 		table_color(t, COLUMN_STATE, state_color("missed"));
+	}
+}
+
+/* In JSON, where each element is a record, what is missing is a key of the one before it. */
+static void tell_missed(json_t *history)
+{
+	int64_t distance = regular_distance(history);
+	char tick[CLOCK_TEXT_SIZE];
+
+	for (size_t i = 0; i + 1 < json_array_size(history); i++) {
+		json_t *record = json_array_get(history, i), *ticks = json_array();
+		int64_t after = tick_ms(record);
+		int64_t missing =
+			count_missed(after, tick_ms(json_array_get(history, i + 1)), distance);
+		for (int64_t k = 1; k <= missing && k <= MISSED_TOLD; k++) {
+			clock_format(after + k * distance, tick);
+			json_array_append_new(ticks, json_string(tick));
+		}
+		if (missing > 0)
+			json_object_set(record, "missed_after", ticks);
+		json_decref(ticks);
 	}
 }
 
@@ -178,10 +206,12 @@ static int run(struct context *c)
 
 	if (code != 0)
 		return code;
-	if (c->output.json)
+	if (c->output.json) {
+		tell_missed(history);
 		output_json(&c->output, history);
-	else
+	} else {
 		print_history(&c->output, c->args[0], history);
+	}
 	return 0;
 }
 

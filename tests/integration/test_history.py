@@ -74,6 +74,14 @@ def test_the_table_shows_the_ticks_that_were_missed(zk, history):
     assert len(missed) == 2 + 5 and missed[-1][:3] == ["and", "19", "more"], "no endless list"
 
 
+def test_json_tells_the_ticks_that_were_missed_with_the_record_before_them(zk, history):
+    for minute in (0, 1, 2, 5, 6):
+        put(zk, minute)
+    found = json.loads(history("--json").out)
+    assert [(r["tick"], r.get("missed_after")) for r in found] == [
+        (tick(0), None), (tick(1), None), (tick(2), [tick(3), tick(4)]), (tick(5), None), (tick(6), None)]
+
+
 def test_ticks_that_are_not_regular_are_not_missed(zk, history):
     for minute in (0, 3, 4, 17, 40):
         put(zk, minute)
