@@ -407,7 +407,8 @@ static void note_request(struct client_state *c, const struct rpc_message *m)
 	}
 	c->asked[c->n++] = (struct asked){
 		.msgid = m->msgid,
-		.waits = (check && m->n_params > 1) || reader_text_is(m->method, "claim"),
+		.waits = (check && m->n_params > 1) || reader_text_is(m->method, "claim") ||
+			 reader_text_is(m->method, "attach"),
 		.check = check,
 	};
 }
@@ -516,7 +517,7 @@ static void call(size_t i, struct feed *f)
 	static const char *const methods[] = {
 		"check",  "tasks",  "workers", "status",  "explain", "subscribe", "reload",
 		"claim",  "renew",  "finish",  "history", "drain",   "undrain",	  "pause",
-		"resume", "resign", "pin",     "unpin",	  "none",
+		"resume", "resign", "pin",     "unpin",	  "attach",  "none",
 	};
 	size_t which = feed_byte(f) % (sizeof(methods) / sizeof(methods[0]));
 	const uint8_t *params;

@@ -7,6 +7,7 @@ import msgpack
 import pytest
 
 from harness.jobs import children
+from harness.rpc import RpcError
 from harness.proxy import MULTI, Proxy
 from harness.sidecar import task_text
 from harness.waiting import holds_for, wait_until
@@ -453,6 +454,22 @@ def test_the_guard_may_be_killed_after_a_restart(fleet, zk, jobs):
     code, _, err = run.wait()
     assert code == 137 and "guard" in err
     assert record(zk)["state"] == "lost"
+
+
+def test_who_attaches_is_told_what_is_wrong(fleet, zk, jobs):
+    [a] = start(fleet, zk, "a")
+    run = jobs(TASK).run(a, body="sleep 60")
+    jobs(TASK).wait_started()
+    for params, words in [((), "takes a task and the id"), ((TASK,), "takes a task and the id"),
+                          (("no-such", "1"), "unknown task"), ((TASK, ""), "not the id of a claim"),
+                          ((TASK, "a b"), "not the id of a claim"), ((TASK, 7), "not the id of a claim"),
+                          ((TASK, "x" * 200), "not the id of a claim"), ((TASK, "0" * 32), "no such run"),
+                          ((TASK, record(zk)["run"]), "no such run")]:
+        with pytest.raises(RpcError) as error:
+            a.call("attach", *params)
+        assert error.value.code == 3 and words in error.value.message, params
+    run.signal(signal.SIGTERM)
+    assert run.code() == 143
 
 
 # --- one after the other
