@@ -209,8 +209,15 @@ $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(L
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 $(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+# What a big fleet costs its servers: the same core, another world.
+$(B)/sim-scale: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/scale/*.c) tests/sim/base.c) $(LIB_CORE) $(LINK_wire)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-.PHONY: model sim sim-ticks
+.PHONY: model sim sim-ticks sim-scale
+# Minutes, and 2 GiB.
+sim-scale: $(B)/sim-scale
+	$(B)/sim-scale
+	$(B)/sim-scale --spread 50
 model: $(B)/model
 	$(B)/model
 # Ten minutes of seeds, two at a time; a failing one says how to replay it.
@@ -359,6 +366,7 @@ help:
 	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, and trouble'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
 	@echo 'make sim-ticks    a million ticks of simulated fleets'
+	@echo 'make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated'
 	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
 	@echo 'make bench        what it costs on this machine'
 	@echo 'make lint         house rules; analyse: static analysers'

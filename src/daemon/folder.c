@@ -65,13 +65,13 @@ void folder_remove(struct folder *f, const char *name)
 
 bool folder_settled(const struct folder *f)
 {
-	return f->ready && !f->due && !f->listing && !f->again && f->reads == 0;
+	return f->ready && !f->due && !f->listing && !f->again && f->n_wanted == 0;
 }
 
 /* Tells of changes once all that is on its way has come. */
 static void settle(struct folder *f)
 {
-	if (!f->ready || !f->dirty || f->reads > 0)
+	if (!f->ready || !f->dirty || f->n_wanted > 0)
 		return;
 	f->dirty = false;
 	f->handlers.changed(f->handlers.arg);
@@ -80,7 +80,7 @@ static void settle(struct folder *f)
 /* It was listed, and what was new was read. */
 static void read_whole(struct folder *f)
 {
-	if (f->reads > 0)
+	if (f->n_wanted > 0)
 		return;
 	f->dirty |= !f->ready;
 	f->ready = true;
@@ -94,6 +94,32 @@ void folder_touch(struct folder *f)
 	settle(f);
 }
 
+static void ask_wanted(struct folder *f);
+
+/* Where the name is among those that are wanted, n_wanted: nowhere. */
+static size_t find_wanted(const struct folder *f, const char *name)
+{
+	size_t low = 0, high = f->n_wanted;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(f->wanted[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < f->n_wanted && strcmp(f->wanted[low].name, name) == 0 ? low : f->n_wanted;
+}
+
+static void forget_wanted(struct folder *f)
+{
+	for (size_t i = 0; i < f->n_wanted; i++)
+		free(f->wanted[i].name);
+	free(f->wanted);
+	f->wanted = NULL;
+	f->n_wanted = 0;
+}
+
 struct read {
 	struct folder *folder;
 	char name[]; /* as the node is called: not trusted */
@@ -104,16 +130,26 @@ static void on_node(void *arg, const struct zk_reply *reply)
 	struct read *read = arg;
 	struct folder *f = read->folder;
 	bool answered = reply->code != ZK_ABANDONED && reply->code != ZK_UNKNOWN;
+	size_t at = find_wanted(f, read->name);
 
 	f->reads--;
-	if (reply->code == ZK_OK || reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED) {
-		folder_add(f, read->name);
-		f->handlers.take(f->handlers.arg, read->name, reply);
-		f->dirty = true;
+	/* One that is wanted no more is gone, or another connection has asked for it again. */
+	if (at < f->n_wanted && answered) {
+		free(f->wanted[at].name);
+		f->n_wanted--;
+		memmove(f->wanted + at, f->wanted + at + 1,
+			(f->n_wanted - at) * sizeof(*f->wanted));
+		if (reply->code != ZK_NO_NODE) {
+			folder_add(f, read->name);
+			f->handlers.take(f->handlers.arg, read->name, reply);
+			f->dirty = true;
+		}
 	}
 	free(read);
-	if (answered)
-		read_whole(f);
+	if (!answered)
+		return; /* the next connection lists anew */
+	ask_wanted(f);
+	read_whole(f);
 }
 
 static void read_node(struct folder *f, const char *name)
@@ -122,7 +158,7 @@ static void read_node(struct folder *f, const char *name)
 	char path[ZK_PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/%s", f->path, name) >= (int)sizeof(path))
-		return; /* longer than any name that we make */
+		return; /* compare() has seen to it */
 	struct read *read = mem_alloc(sizeof(*read) + len + 1);
 	read->folder = f;
 	memcpy(read->name, name, len + 1);
@@ -130,9 +166,22 @@ static void read_node(struct folder *f, const char *name)
 	zk_get(f->session->zk, path, false, on_node, read);
 }
 
+static void ask_wanted(struct folder *f)
+{
+	for (size_t i = 0; i < f->n_wanted && f->reads < FOLDER_READS_MAX; i++) {
+		if (f->wanted[i].asked)
+			continue;
+		f->wanted[i].asked = true;
+		read_node(f, f->wanted[i].name);
+	}
+}
+
 /* names is sorted. */
 static void compare(struct folder *f, char *const *names, size_t n)
 {
+	struct folder_wanted *wanted = mem_calloc(n + 1, sizeof(*wanted));
+	size_t n_wanted = 0;
+
 	for (size_t i = f->n; i-- > 0;) {
 		if (has(names, n, f->names[i]))
 			continue;
@@ -143,9 +192,19 @@ static void compare(struct folder *f, char *const *names, size_t n)
 		free(name);
 		f->dirty = true;
 	}
-	for (size_t i = 0; i < n && f->n + f->reads < f->max; i++)
-		if (!has(f->names, f->n, names[i]))
-			read_node(f, names[i]);
+	for (size_t i = 0; i < n && f->n + n_wanted < f->max; i++) {
+		/* Some are longer than any name that we make. */
+		if (has(f->names, f->n, names[i]) ||
+		    strlen(f->path) + 1 + strlen(names[i]) >= ZK_PATH_MAX)
+			continue;
+		size_t at = find_wanted(f, names[i]);
+		wanted[n_wanted].name = mem_strdup(names[i]);
+		wanted[n_wanted++].asked = at < f->n_wanted && f->wanted[at].asked;
+	}
+	forget_wanted(f);
+	f->wanted = wanted;
+	f->n_wanted = n_wanted;
+	ask_wanted(f);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -178,9 +237,16 @@ static void on_list(void *arg, const struct zk_reply *reply)
 		list(f);
 }
 
+static int64_t list_every(const struct folder *f)
+{
+	int64_t grown = (int64_t)(f->n / FOLDER_LIST_NAMES_PER_MS);
+
+	return grown > FOLDER_LIST_EVERY_MS ? grown : FOLDER_LIST_EVERY_MS;
+}
+
 static void list(struct folder *f)
 {
-	int64_t now = clock_boot_ms();
+	int64_t now = clock_boot_ms(), next = f->listed_ms + list_every(f);
 
 	if (!session_is_up(f->session))
 		return;
@@ -188,10 +254,9 @@ static void list(struct folder *f)
 		f->again = true;
 		return;
 	}
-	if (now < f->listed_ms + FOLDER_LIST_EVERY_MS) {
+	if (now < next) {
 		f->due = true;
-		uv_timer_start(&f->timer, on_timer,
-			       (uint64_t)(f->listed_ms + FOLDER_LIST_EVERY_MS - now), 0);
+		uv_timer_start(&f->timer, on_timer, (uint64_t)(next - now), 0);
 		return;
 	}
 	f->again = f->due = false;
@@ -213,7 +278,8 @@ void folder_up(struct folder *f)
 {
 	f->again = f->due = false;
 	f->listing = false;
-	f->listed_ms = 0;
+	f->listed_ms = INT64_MIN / 2;
+	forget_wanted(f);
 	list(f);
 }
 
@@ -225,6 +291,7 @@ void folder_cut(struct folder *f)
 void folder_expired(struct folder *f)
 {
 	f->ready = false;
+	forget_wanted(f);
 	uv_timer_stop(&f->timer);
 }
 
@@ -251,4 +318,5 @@ void folder_done(struct folder *f)
 	for (size_t i = 0; i < f->n; i++)
 		free(f->names[i]);
 	free(f->names);
+	forget_wanted(f);
 }

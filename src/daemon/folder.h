@@ -14,6 +14,10 @@
 
 /* While a folder keeps changing, it is listed again at most this often. */
 #define FOLDER_LIST_EVERY_MS 100
+/* In a big folder more seldom, so that the lists of all who read it take the network no more than so. */
+#define FOLDER_LIST_NAMES_PER_MS 5
+/* Reads on their way: more would keep what is urgent waiting behind them. */
+#define FOLDER_READS_MAX 100
 
 struct folder_handlers {
 	/* A node that was not known. The code is OK, NO_AUTH or FAILED; it is not read again. */
@@ -40,6 +44,11 @@ struct folder {
 	bool listing, again, dirty;
 	uint64_t lists; /* how many have been answered */
 	int64_t listed_ms;
+	struct folder_wanted {
+		char *name;
+		bool asked;
+	} * wanted; /* still to be read; sorted by name */
+	size_t n_wanted;
 	size_t reads; /* on their way */
 	uv_timer_t timer;
 };
