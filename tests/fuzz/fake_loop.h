@@ -70,6 +70,8 @@ static struct fake_loop {
 } loop;
 
 static bool loop_deliver(void); /* fake_zookeeper.h: false if there was nothing */
+/* The target's: there is something in p->out, which has just been written, or was written long ago. */
+static void peer_hear(struct peer *p, bool late);
 
 int64_t __wrap_clock_boot_ms(void)
 {
@@ -196,6 +198,7 @@ static bool peer_written(struct peer *p)
 		return false;
 	FUZZ_CHECK(buffer_append(&p->out, p->writing.base, p->writing.len) == 0);
 	p->write = NULL;
+	peer_hear(p, true);
 	write->cb(write, 0);
 	return true;
 }
@@ -474,6 +477,7 @@ int uv_try_write(uv_stream_t *stream, const uv_buf_t bufs[], unsigned n)
 	if (p->stalled)
 		return UV_EAGAIN;
 	FUZZ_CHECK(buffer_append(&p->out, bufs[0].base, bufs[0].len) == 0);
+	peer_hear(p, false);
 	return (int)bufs[0].len;
 }
 
