@@ -140,3 +140,35 @@ def test_it_says_so_when_it_cannot_tell(fleet, own_server, zk, program):
     wait_until(lambda: a.status()["session"]["state"] != "connected", what="the connection is gone")
     outcome = program("zkleader", "-s", a.socket, "history", TASK)
     assert outcome.code == 2 and outcome.out == "" and outcome.err.count("\n") == 1
+
+
+@pytest.fixture
+def stalled(fleet, proxy):
+    """A sidecar whose server does not answer for now."""
+    made = fleet.sidecar("stalled", tasks=[MINUTE], zookeeper=proxy.address, session_timeout="30s")
+    wait_until(lambda: made.leads(TASK), what="it leads")
+    proxy.stall()
+    yield made
+    proxy.flow()
+
+
+def test_an_answer_to_who_has_gone_is_given_to_nobody_else(stalled, proxy):
+    for _ in range(20):  # the next one may get the memory of the one before
+        with stalled.client() as gone:
+            gone.send("history", TASK)
+            gone.call("status")
+    with stalled.client() as client:
+        client.last_id = 1000
+        client.call("status")
+        proxy.flow()
+        asked = client.send("history", TASK)
+        assert client.read()[1] == asked
+
+
+def test_requests_for_the_history_that_wait_are_limited(stalled):
+    with stalled.client() as client:
+        for _ in range(1001):  # CONTROL_PARKED_MAX and one
+            client.send("history", TASK)
+        kind, msgid, error, _ = client.read()
+        assert (kind, msgid, error["code"]) == (1, 0, 3) and "too many" in error["message"]
+        assert client.is_closed()
