@@ -277,6 +277,11 @@ compare: deps-test all
 	-$(call install,$(PACKAGES_COMPARE))
 	tests/faults/compare --build $(B)
 
+.PHONY: check-scale
+# 200 sidecars on this machine, which should have nothing else to do: 2 GiB, two minutes.
+check-scale: deps-test all
+	/usr/bin/python3 -m pytest -rP tests/scale
+
 .PHONY: check-ticks
 # Hundreds of ticks on four servers whose clocks differ; TICKS= and SEED= make another story.
 check-ticks: deps-test all
@@ -363,6 +368,7 @@ help:
 	@echo 'make deps         install what building needs; deps-test: what the tests need as well'
 	@echo 'make unit         unit tests alone; VARIANT=asan or cov builds them so'
 	@echo 'make check-faults faults with real processes; compare: beside Curator and kazoo'
+	@echo 'make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server'
 	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, and trouble'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
 	@echo 'make sim-ticks    a million ticks of simulated fleets'

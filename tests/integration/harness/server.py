@@ -35,9 +35,11 @@ def free_port():
 
 
 class ZooKeeper:
-    def __init__(self, folder, tick_ms=200):
+    def __init__(self, folder, tick_ms=200, heap_mb=128, clients_max=0):
         self.folder = folder
         self.tick_ms = tick_ms
+        self.heap_mb = heap_mb
+        self.clients_max = clients_max  # of one address: 0 is without a limit, the server's default 60
         self.port = None
         self.process = None
         self.clients = []
@@ -63,10 +65,11 @@ class ZooKeeper:
         config = self.folder / "zoo.cfg"
         config.write_text(
             f"dataDir={self.folder}/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
-            f"tickTime={self.tick_ms}\nmaxSessionTimeout=60000\nmaxClientCnxns=0\n"
+            f"tickTime={self.tick_ms}\nmaxSessionTimeout=60000\nmaxClientCnxns={self.clients_max}\n"
             "admin.enableServer=false\n4lw.commands.whitelist=*\n", encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
-            self.process = spawn([*JAVA, config], stdout=log, stderr=subprocess.STDOUT)
+            self.process = spawn([*JAVA[:2], f"-Xmx{self.heap_mb}m", *JAVA[2:], config],  # the later one counts
+                                 stdout=log, stderr=subprocess.STDOUT)
 
     def _serves(self, timeout=60):
         limit = time.monotonic() + timeout
