@@ -55,11 +55,13 @@ struct task {
 	struct contest contest;
 	struct tally tally;
 	struct election election;
-	size_t index;	   /* in leaders.tasks and in the fleet's contests */
-	unsigned pending;  /* requests that will come back to this task */
-	unsigned stale;	   /* of these, reads that are of no interest any more */
-	unsigned watchers; /* subscribers that want every change */
-	unsigned holds;	   /* runs that keep the task here */
+	size_t index;	    /* in leaders.tasks and in the fleet's contests */
+	unsigned pending;   /* requests that will come back to this task */
+	unsigned stale;	    /* of these, reads that are of no interest any more */
+	unsigned watchers;  /* subscribers that want every change */
+	unsigned holds;	    /* runs that keep the task here */
+	unsigned excluding; /* runs beside which none is to begin, unless overlap allows it */
+	unsigned dying;	    /* runs whose job may be alive with nobody to tell */
 	struct ledger_ticks ticks;
 	struct standby standby;
 	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper

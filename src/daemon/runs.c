@@ -31,6 +31,7 @@ struct run {
 	struct run_state state;
 	struct run_record record; /* ours, or as last read */
 	bool holds, calls;	  /* as told to the election, and to the fleet */
+	bool excludes, dying;	  /* as counted for the task */
 	bool kept;		  /* it is in the file for the sidecar that comes after us */
 };
 
@@ -94,11 +95,26 @@ static void set_kept(struct run *r, bool on)
 	keep_jobs(r->runs);
 }
 
+/* So that other runs need not be looked at to know whether one may begin. */
+static void set_counted(struct run *r)
+{
+	bool dying = r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED;
+	bool excludes = run_excludes(&r->state);
+
+	if (!r->task)
+		return;
+	r->task->dying += (unsigned)dying - r->dying;
+	r->task->excluding += (unsigned)excludes - r->excludes;
+	r->dying = dying;
+	r->excludes = excludes;
+}
+
 /* After each step: the job holds the task, and who wants to take a run over asks to lead. */
 static void settle(struct run *r)
 {
 	set_hold(r, run_holds(&r->state));
 	set_call(r, r->state.calls);
+	set_counted(r);
 	if (r->state.phase != RUN_OVER)
 		return;
 	set_kept(r, false);
@@ -174,24 +190,10 @@ static bool runner_may_live(const struct run *r)
 	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
 }
 
-static bool may_be_dying(const struct runs *runs, const struct task *t)
-{
-	for (const struct run *r = runs->list; r; r = r->next)
-		if (r->task == t &&
-		    (r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED))
-			return true;
-	return false;
-}
-
 /* Whether another run of the task is there, or about to be. */
-static bool is_busy(const struct run *run)
+static bool is_busy(const struct run *r)
 {
-	if (run->task->config->overlap == TASK_OVERLAP_ALLOW)
-		return false;
-	for (const struct run *r = run->runs->list; r; r = r->next)
-		if (r != run && r->task == run->task && run_excludes(&r->state))
-			return true;
-	return false;
+	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->excluding > r->excludes;
 }
 
 static struct run_sight sight_of(const struct run *r)
@@ -211,7 +213,7 @@ static struct run_sight sight_of(const struct run *r)
 	sight.same = !r->runs->revoked && t->election.node.token == r->record.token &&
 		     leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
-	sight.dying = may_be_dying(r->runs, t);
+	sight.dying = t->dying > r->dying;
 	sight.elsewhere =
 		t->election.node.known && t->election.node.exists && !t->election.node.mine;
 	sight.paused = t->paused;
@@ -514,6 +516,7 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	run_begin(&r->state, clock_boot_ms(), options->wait_ms, runs->quiet_ms, r->tick[0] != '\0',
 		  options->once, options->again);
 	add(runs, r);
+	settle(r);
 	c->parked++;
 	leaders_refresh(t);
 	runs_changed(runs);
@@ -668,6 +671,7 @@ void runs_client_gone(struct runs *runs, const struct client *c)
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
 		run_caller_gone(&r->state, clock_boot_ms(),
 				session_lease_left(&runs->sidecar->session));
+		settle(r);
 	}
 	runs_changed(runs);
 }
@@ -678,7 +682,7 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 		if (r->task != t)
 			continue;
 		r->task = NULL;
-		r->holds = r->calls = false;
+		r->holds = r->calls = r->excludes = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
 			continue;
 		if (r->client)
@@ -691,8 +695,10 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 
 void runs_expired(struct runs *runs)
 {
-	for (struct run *r = runs->list; r; r = r->next)
+	for (struct run *r = runs->list; r; r = r->next) {
 		run_expired(&r->state);
+		settle(r);
+	}
 	runs_changed(runs);
 }
 
@@ -704,9 +710,11 @@ void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
 		if (!r->tick[0])
 			continue;
 		ledger_path(&runs->sidecar->leaders, r->task_name, r->tick, own);
+		if (strcmp(path, own) != 0)
+			continue;
 		struct run_sight sight = sight_of(r);
-		if (strcmp(path, own) == 0)
-			run_fired(&r->state, &sight, type == ZK_NODE_CREATED);
+		run_fired(&r->state, &sight, type == ZK_NODE_CREATED);
+		settle(r);
 	}
 	runs_changed(runs);
 }

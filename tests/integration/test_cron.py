@@ -68,7 +68,7 @@ def test_a_crontab_line_on_three_servers_runs_once_a_minute_through_a_handover(f
     config = {"tasks": [TASK], "tick_guard": "5s", "session_timeout": "10s", "yield_delay": "2s"}
     sidecars = {n: fleet.sidecar(n, version=v, **config) for n, v in versions.items()}
     wait_until(lambda: sum(s.leads(TASK) for s in sidecars.values()) == 1, what="one leads")
-    wait_until(lambda: zk.leaders().get(TASK) == sidecars["a"].explain(TASK)["ranking"][0]["id"], what="the best leads")
+    wait_until(lambda: zk.leaders().get(TASK) in (sidecars["b"].id, sidecars["c"].id), LONG, "the newest leads")
     folder.parent.chmod(0o755)
     runs, fired = folder / "runs", folder / "fired"
     check = build() / "zkleader-check"
