@@ -13,6 +13,7 @@
 #include "base/journal.h"
 
 #define PREFIX_LEN 3  /* of "<N>" */
+#define MS_LEN	   4  /* of ".NNN" */
 #define ESCAPE_MAX 24 /* bytes that one character of a string can become */
 
 /* What stands for the fields that no longer fit. */
@@ -272,9 +273,11 @@ static void put_field(struct line *l, enum log_format format, const struct log_f
 static void put_head(struct line *l, enum log_level level, enum log_format format, bool journal,
 		     int64_t wall_ms)
 {
-	char now[CLOCK_TEXT_SIZE];
+	char now[CLOCK_TEXT_SIZE + MS_LEN];
+	unsigned ms = (unsigned)((wall_ms % 1000 + 1000) % 1000);
 
 	clock_format(wall_ms, now);
+	snprintf(now + strlen(now) - 1, MS_LEN + sizeof("Z"), ".%03uZ", ms % 1000);
 	if (format == LOG_JSON) {
 		put_text(l, "{\"time\":\"");
 		put_text(l, now);

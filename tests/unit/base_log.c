@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 
-#define WALL	 INT64_C(1795140000000)
-#define NOW	 "2026-11-20T02:00:00Z"
+#define WALL	 INT64_C(1795140000042)
+#define NOW	 "2026-11-20T02:00:00.042Z"
 #define TEXT(s)	 NOW " info " s
 #define JSON(s)	 "{\"time\":\"" NOW "\",\"level\":\"info\"," s "}"
 #define N_FIELDS 8
