@@ -391,8 +391,8 @@ Test(log, no_journal)
 
 	log_setup(LOG_ERROR, LOG_TEXT, false);
 	capture(write_some, text, sizeof(text));
-	cr_assert(strlen(text) > 20 && text[10] == 'T' && text[19] == 'Z');
-	cr_assert_str_eq(text + 20, " error broken why=\"x y\"\n");
+	cr_assert(strlen(text) > 24 && text[10] == 'T' && text[19] == '.' && text[23] == 'Z');
+	cr_assert_str_eq(text + 24, " error broken why=\"x y\"\n");
 }
 
 Test(log, json_with_journal_has_no_prefix)
