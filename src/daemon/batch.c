@@ -17,7 +17,6 @@ struct sent {
 	struct task *tasks[];
 };
 
-static void send_claims(struct batch *b, struct task *const *tasks, size_t n);
 static void send_releases(struct batch *b, struct task *const *tasks, size_t n);
 
 /* --- answers --------------------------------------------------------------------------------------- */
@@ -69,14 +68,12 @@ static void on_reply(void *arg, const struct zk_reply *reply)
 			answered(s, t, reply);
 			continue;
 		}
-		/* Not done for another's sake: once more, alone. */
+		/* Not done for another's sake. */
 		t->pending--;
-		if (s->claims) {
-			s->batch->handlers.forget_read(t);
-			send_claims(s->batch, &t, 1);
-		} else {
+		if (s->claims)
+			s->batch->handlers.left_out(t);
+		else
 			send_releases(s->batch, &t, 1);
-		}
 	}
 	free(s);
 }
@@ -178,6 +175,14 @@ static int by_successor(const void *a, const void *b)
 	return strcmp(x->release.to, y->release.to);
 }
 
+/* How many of the claims are to be sent now: a turn of the loop often brings two or three. */
+static size_t ripe_claims(const struct batch *b)
+{
+	bool wait = b->leaders->reads > 0 && clock_boot_ms() - b->since_ms < BATCH_WAIT_MS;
+
+	return wait ? b->n_claims / BATCH_MAX * BATCH_MAX : b->n_claims;
+}
+
 static void flush(struct batch *b)
 {
 	size_t n;
@@ -192,11 +197,13 @@ static void flush(struct batch *b)
 		send_releases(b, b->releases + i, n);
 	}
 	b->n_releases = 0;
-	for (size_t i = 0; i < b->n_claims; i += n) {
-		n = b->n_claims - i < BATCH_MAX ? b->n_claims - i : BATCH_MAX;
+	size_t ripe = ripe_claims(b);
+	for (size_t i = 0; i < ripe; i += n) {
+		n = ripe - i < BATCH_MAX ? ripe - i : BATCH_MAX;
 		send_claims(b, b->claims + i, n);
 	}
-	b->n_claims = 0;
+	b->n_claims -= ripe;
+	memmove(b->claims, b->claims + ripe, b->n_claims * sizeof(*b->claims));
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -214,6 +221,8 @@ static void on_check(uv_check_t *check)
 void batch_claim(struct batch *b, struct task *t)
 {
 	assert(b->n_claims < b->room);
+	if (b->n_claims == 0)
+		b->since_ms = clock_boot_ms();
 	b->claims[b->n_claims++] = t;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Claims and releases on their way to ZooKeeper: those of one turn of the loop go together, in
- * transactions of a bounded size. Where one of them does not hold, the others are sent again alone.
+ * Claims and releases on their way to ZooKeeper, in transactions of a bounded size: releases of one turn of
+ * the loop go together, claims of a few. Where one release of several does not hold, the others are sent
+ * again alone; of claims the reads behind them tell which are free still, and those are sent again together.
  */
 #ifndef ZKLEADER_DAEMON_BATCH_H
 #define ZKLEADER_DAEMON_BATCH_H
@@ -14,6 +15,8 @@
 #include "daemon/zk.h"
 
 #define BATCH_MAX 50 /* tasks in one transaction */
+/* How long claims that fill none wait for more, while reads are on their way. */
+#define BATCH_WAIT_MS 10
 
 struct task;
 struct leaders;
@@ -24,8 +27,8 @@ struct batch_handlers {
 	void (*released)(struct task *t, const struct zk_reply *reply);
 	/* To be sent behind a claim: the read that brings the token and sets the watch. */
 	void (*read)(struct task *t);
-	/* That read is of no interest any more: the claim goes out once more, with another behind it. */
-	void (*forget_read)(struct task *t);
+	/* It was not claimed, for another's sake: by that read it is to be claimed once more or not. */
+	void (*left_out)(struct task *t);
 };
 
 struct batch {
@@ -33,6 +36,7 @@ struct batch {
 	struct batch_handlers handlers;
 	struct task **claims, **releases; /* of this turn; owned arrays */
 	size_t n_claims, n_releases, room;
+	int64_t since_ms; /* since when the first of the claims waits */
 	uv_prepare_t prepare;
 	uv_check_t check;
 };

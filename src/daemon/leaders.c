@@ -90,17 +90,30 @@ static void on_exists(void *arg, const struct zk_reply *reply)
 		node_failed(t);
 }
 
+/* Whether the task is free still, and goes into another claim; if not, its own claim has failed. */
+static bool claim_again(struct task *t, const struct zk_reply *reply)
+{
+	t->left_out = false;
+	if (reply->code == ZK_NO_NODE) {
+		batch_claim(&t->leaders->batch, t);
+		return true;
+	}
+	step(t, &(struct election_event){.type = ELECTION_CLAIMED,
+					 .outcome = reply->code == ZK_OK ? ELECTION_REFUSED
+									 : ELECTION_UNKNOWN});
+	return false;
+}
+
 static void on_node(void *arg, const struct zk_reply *reply)
 {
 	struct task *t = arg;
 	char path[ZK_PATH_MAX];
 
+	t->leaders->reads--;
 	if (!is_answer(t, reply))
 		return;
-	if (t->stale > 0) {
-		t->stale--;
+	if (t->left_out && claim_again(t, reply))
 		return;
-	}
 	if (reply->code == ZK_OK) {
 		node_there(t, reply);
 	} else if (reply->code == ZK_NO_NODE && t->election.state == ELECTION_FOLLOWING &&
@@ -152,9 +165,9 @@ static void on_released(struct task *t, const struct zk_reply *reply)
 					 .outcome = outcome_of(t, reply, "release refused")});
 }
 
-static void forget_read(struct task *t)
+static void left_out(struct task *t)
 {
-	t->stale++;
+	t->left_out = true;
 }
 
 /* --- what goes out -----------------------------------------------------------------------------
@@ -166,6 +179,7 @@ static void read_node(struct task *t)
 
 	t->pending++;
 	leader_path(t, path);
+	t->leaders->reads++;
 	zk_get(t->leaders->session->zk, path, true, on_node, t);
 }
 
@@ -586,7 +600,7 @@ void leaders_expired(struct leaders *l)
 	batch_forget(&l->batch);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
-		l->tasks[i]->stale = 0;
+		l->tasks[i]->left_out = false;
 		l->tasks[i]->leader_id[0] = '\0';
 		l->tasks[i]->missing = false;
 	}
@@ -922,7 +936,7 @@ void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *confi
 		   &(struct batch_handlers){.claimed = on_claimed,
 					    .released = on_released,
 					    .read = read_node,
-					    .forget_read = forget_read});
+					    .left_out = left_out});
 	uv_timer_init(loop, &l->due);
 	uv_timer_init(loop, &l->audit);
 	l->due.data = l;

@@ -57,7 +57,7 @@ struct task {
 	struct election election;
 	size_t index;	    /* in leaders.tasks and in the fleet's contests */
 	unsigned pending;   /* requests that will come back to this task */
-	unsigned stale;	    /* of these, reads that are of no interest any more */
+	bool left_out;	    /* of a claim: what the read behind it says decides */
 	unsigned watchers;  /* subscribers that want every change */
 	unsigned holds;	    /* runs that keep the task here */
 	unsigned excluding; /* runs beside which none is to begin, unless overlap allows it */
@@ -105,6 +105,7 @@ struct leaders {
 	size_t n_published;
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
+	size_t reads;	  /* of leader nodes, on their way */
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
 	uv_timer_t due;
 	uv_timer_t audit;

@@ -129,7 +129,8 @@ void server_judge(unsigned task);
 /* --- sidecar.c ---------------------------------------------------------------------------------------- */
 
 struct active {
-	unsigned task, pending, stale;
+	unsigned task, pending;
+	bool left_out;
 	struct election election;
 	uint32_t best; /* of the last view */
 };

@@ -408,11 +408,18 @@ static void on_node(struct sidecar *s, const struct call *c, unsigned i)
 
 	assert(a);
 	a->pending--;
-	if (a->stale > 0) {
-		a->stale--;
-		return;
-	}
 	const struct election *e = &a->election;
+	if (a->left_out) {
+		a->left_out = false;
+		if (!node->exists) {
+			s->claims[s->n_claims++] = a->task;
+			a->pending += 2;
+			return;
+		}
+		step(s, a,
+		     (struct election_event){.type = ELECTION_CLAIMED,
+					     .outcome = ELECTION_REFUSED});
+	}
 	if (c->kind == CALL_EXISTS && node->exists) {
 		s->reads[s->n_reads++] = a->task;
 		a->pending++;
@@ -440,9 +447,8 @@ static void on_claim(struct sidecar *s, const struct call *c)
 	for (unsigned i = 0; i < c->n; i++) {
 		struct active *a = find(s, c->tasks[i], false);
 		if (!c->done && c->failed != i && c->failed < c->n) {
-			a->stale++;
-			a->pending++; /* of the claim alone: its read and the stale one come back too */
-			send_claims(s, &c->tasks[i], 1);
+			a->left_out = true;
+			a->pending--;
 			continue;
 		}
 		a->pending--;
