@@ -200,6 +200,9 @@ static enum run_action next_inherited(struct run_state *r, const struct run_sigh
 			return over(r, RUN_GONE);
 		return sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
 	}
+	/* Its end may have been recorded, if not told. */
+	if (sight->up && r->ticks && !r->looked)
+		return ask(r, RUN_LOOK_INHERITED);
 	if (!r->caller || !sight->up || !sight->same)
 		return RUN_NOTHING;
 	return r->ticks ? ask(r, RUN_LOOK_ATTACHED) : attached(r);
@@ -270,6 +273,24 @@ static enum run_action on_looked(struct run_state *r, const struct run_sight *si
 	return RUN_NOTHING;
 }
 
+/* What the sidecar before us had running. Only that one can have written that it is over. */
+static enum run_action on_looked_inherited(struct run_state *r, const struct run_sight *sight,
+					   enum ledger_result result, const struct run_seen *seen,
+					   int32_t version)
+{
+	if (result == LEDGER_UNKNOWN) {
+		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
+		return RUN_NOTHING;
+	}
+	r->looked = true;
+	r->version = version;
+	if (seen && !(seen->ours && seen->running))
+		return over(r, r->caller ? RUN_UNATTACHED : RUN_GONE);
+	if (sight->now_ms < r->deadline_ms || r->caller)
+		return RUN_NOTHING;
+	return seen ? RUN_LOST : over(r, RUN_GONE);
+}
+
 /*
  * Its supervisor is there, and waits to hear that it is known. Its record may have been pruned since; what
  * ended it can only have been written by the sidecar before us.
@@ -322,14 +343,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 		if (result == LEDGER_AGAIN && r->unsure)
 			return ask(r, RUN_LOOK_END);
 		return over(r, result == LEDGER_DONE ? RUN_RECORDED : RUN_UNRECORDED);
-	case RUN_LOOK_INHERITED:
-		if (result == LEDGER_UNKNOWN) {
-			r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
-			return RUN_NOTHING;
-		}
-		/* Its job is dead. It may have ended before that, and been recorded. */
-		r->version = version;
-		return seen && seen->ours && seen->running ? RUN_LOST : over(r, RUN_GONE);
+	case RUN_LOOK_INHERITED: return on_looked_inherited(r, sight, result, seen, version);
 	case RUN_LOOK_ATTACHED: return on_looked_attached(r, sight, result, seen, version);
 	case RUN_LOOK_END:
 		if (again(r, sight, result))

@@ -426,6 +426,10 @@ static void inherited(bool ticks)
 	sight = (struct run_sight){.now_ms = T0, .up = true, .token = 50};
 	run_inherit(&r, T0 + 5000, ticks);
 	is(run_attach(&r), RUN_NOTHING);
+	if (ticks) {
+		is(next(), RUN_LOOK_INHERITED);
+		is(LOOKED(.ours = true, .running = true), RUN_NOTHING);
+	}
 	is(next(), RUN_NOTHING);
 }
 
@@ -548,6 +552,8 @@ Test(run, of_the_sidecar_before_us)
 	sight = (struct run_sight){.now_ms = T0, .up = true};
 	run_inherit(&r, T0 + 5000, true);
 	cr_assert(run_holds(&r) && run_is_alive(&r));
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.ours = true, .running = true), RUN_NOTHING);
 	is(next(), RUN_NOTHING);
 	cr_assert_eq(run_due(&r, T0), T0 + 5000);
 	sight.now_ms += 5000;
@@ -560,9 +566,19 @@ Test(run, of_the_sidecar_before_us)
 	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
 	cr_assert_not(run_holds(&r));
 
-	run_inherit(&r, T0, true);
+	/* It has been recorded, which need not be waited for. */
+	run_inherit(&r, sight.now_ms + 5000, true);
 	is(next(), RUN_LOOK_INHERITED);
 	is(LOOKED(.ours = true), RUN_GONE);
+	run_inherit(&r, sight.now_ms + 5000, true);
+	is(run_attach(&r), RUN_NOTHING);
+	is(next(), RUN_LOOK_INHERITED);
+	is(LOOKED(.ours = true), RUN_UNATTACHED);
+	/* It has been pruned, so nobody can tell. */
+	run_inherit(&r, sight.now_ms + 5000, true);
+	is(next(), RUN_LOOK_INHERITED);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	cr_assert(run_holds(&r));
 	run_inherit(&r, T0, false);
 	is(next(), RUN_GONE);
 }
