@@ -60,8 +60,7 @@ static void fail(struct client *c, const char *why)
 	control_error(c, 0, RPC_MISUSE, why);
 }
 
-/* Handles the frames that are there; false if the client is gone or must wait. */
-static void take_frames(struct client *c)
+static void handle_frames(struct client *c)
 {
 	while (!c->closing && !c->failed && c->in.len > 0 && unsent(c) < CONTROL_UNSENT_HIGH) {
 		struct rpc_message m;
@@ -86,6 +85,20 @@ static void take_frames(struct client *c)
 		if (!c->closing)
 			buffer_consume(&c->in, len);
 	}
+}
+
+/* Handles the frames that are there; what they are answered at once is sent together. */
+static void take_frames(struct client *c)
+{
+	bool full;
+
+	do {
+		c->corked = true;
+		handle_frames(c);
+		c->corked = false;
+		full = unsent(c) >= CONTROL_UNSENT_HIGH;
+		flush(c);
+	} while (full && !c->closing && unsent(c) < CONTROL_UNSENT_HIGH);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
@@ -148,7 +161,7 @@ static void on_written(uv_write_t *write, int status)
 
 static void flush(struct client *c)
 {
-	if (c->closing || c->sending.len > 0 || c->out.len == 0)
+	if (c->closing || c->corked || c->sending.len > 0 || c->out.len == 0)
 		return;
 	struct buffer sending = c->sending;
 	c->sending = c->out;

@@ -36,6 +36,7 @@ struct client {
 	int64_t active_ms;
 	struct ucred peer;
 	bool reading, closing, failed; /* failed: close once all is sent */
+	bool corked;		       /* what is packed is sent later */
 	void *subscription;	       /* methods.c's */
 };
 
