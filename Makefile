@@ -79,7 +79,7 @@ endif
 BASE   := mem buffer clock duration name worker journal log
 CORE   := version rank fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
-DAEMON := config health_config taskfile taskdir settings outline textfile problem id zk session keep folder registry policy batch leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
+DAEMON := config health_config taskfile taskdir settings outline textfile problem id aside zk session keep folder registry policy batch look leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload help
 

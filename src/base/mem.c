@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,13 @@ char *mem_strndup(const char *text, size_t len)
 		memcpy(copy, text, n);
 	copy[n] = '\0';
 	return copy;
+}
+
+void mem_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 void mem_free_pointer(void *pointer_to_pointer)

@@ -18,6 +18,9 @@ void *mem_resize(void *old, size_t n, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len);
 
+/* Gives the system back what is free: after much work at once, most of what that took. */
+void mem_trim(void);
+
 /* For locals: `mem_auto char *text = mem_strdup(x);` is freed at the end of its scope. */
 void mem_free_pointer(void *pointer_to_pointer);
 #define mem_auto __attribute__((cleanup(mem_free_pointer)))

@@ -83,7 +83,7 @@ int64_t lease_left(const struct lease *l, int64_t now_ms)
 
 int64_t lease_next(const struct lease *l, int64_t now_ms, bool leading)
 {
-	int64_t soon = slack(l) + slack(l) / 4;
+	int64_t soon = slack(l) + slack(l) / 16;
 	int64_t usual = l->timeout_ms / 12;
 
 	if (!leading)

@@ -1,13 +1,16 @@
 #include "daemon/health.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/aside.h"
 
 #define TURN_MS 50 /* before a command that found too many others running tries again */
 
@@ -28,7 +31,7 @@ struct probe {
 	char text[HEALTH_SAYS_MAX + 1];
 	size_t len;
 	/* the file that is looked at */
-	uv_fs_t stat;
+	int stat_error; /* of the file, as it was last looked at */
 	bool stating;
 	unsigned handles; /* that are not closed yet */
 };
@@ -229,20 +232,26 @@ static void begin_command(struct probe *p)
 
 /* --- the file -------------------------------------------------------------------------------------- */
 
-static void on_stat(uv_fs_t *request)
+static void stat_work(void *arg)
 {
-	struct probe *p = request->data;
-	ssize_t result = request->result;
+	struct probe *p = arg;
+	struct stat st;
 
-	uv_fs_req_cleanup(request);
+	p->stat_error = stat(p->config.file, &st) == 0 ? 0 : errno;
+}
+
+static void on_stat(void *arg)
+{
+	struct probe *p = arg;
+
 	p->stating = false;
 	if (!p->health) {
 		probe_free(p);
 		return;
 	}
-	if (result < 0) {
+	if (p->stat_error) {
 		snprintf(p->says, sizeof(p->says), "%.120s: %s", p->config.file,
-			 uv_strerror((int)result));
+			 uv_strerror(-p->stat_error));
 		end(p, false);
 	} else if (p->config.command) {
 		begin_command(p);
@@ -258,8 +267,7 @@ static void begin(struct probe *p)
 		begin_command(p);
 		return;
 	}
-	p->stat.data = p;
-	p->stating = uv_fs_stat(p->health->loop, &p->stat, p->config.file, on_stat) == 0;
+	p->stating = aside(p->health->loop, stat_work, on_stat, p) == 0;
 	if (!p->stating) {
 		snprintf(p->says, sizeof(p->says), "%.120s: cannot be looked at", p->config.file);
 		end(p, false);

@@ -75,6 +75,13 @@ static void node_there(struct task *t, const struct zk_reply *reply)
 	step(t, &event);
 }
 
+/* It is claimed at once, as a rule, if it is not there: a watch can wait. */
+static bool is_ours_to_claim(const struct task *t)
+{
+	return t->election.state == ELECTION_FOLLOWING && t->election.view.candidate &&
+	       t->election.view.place == 0;
+}
+
 /* A watch for a node that is not there yet can only be set by asking whether it exists. */
 static void on_exists(void *arg, const struct zk_reply *reply)
 {
@@ -116,9 +123,8 @@ static void on_node(void *arg, const struct zk_reply *reply)
 		return;
 	if (reply->code == ZK_OK) {
 		node_there(t, reply);
-	} else if (reply->code == ZK_NO_NODE && t->election.state == ELECTION_FOLLOWING &&
-		   t->election.view.candidate && t->election.view.place == 0) {
-		node_absent(t, false); /* it is claimed at once, as a rule: a watch can wait */
+	} else if (reply->code == ZK_NO_NODE && is_ours_to_claim(t)) {
+		node_absent(t, false);
 	} else if (reply->code == ZK_NO_NODE) {
 		t->pending++;
 		leader_path(t, path);
@@ -126,6 +132,14 @@ static void on_node(void *arg, const struct zk_reply *reply)
 	} else {
 		node_failed(t);
 	}
+}
+
+static void node_unlisted(struct task *t)
+{
+	if (is_ours_to_claim(t))
+		node_absent(t, false);
+	else
+		read_node(t);
 }
 
 static enum election_outcome outcome_of(const struct task *t, const struct zk_reply *reply,
@@ -183,6 +197,25 @@ static void read_node(struct task *t)
 	zk_get(t->leaders->session->zk, path, true, on_node, t);
 }
 
+/* Its watch has not fired: it is as it was. */
+static void node_still(struct task *t)
+{
+	step(t, &(struct election_event){.type = ELECTION_NODE, .node = t->election.node});
+}
+
+/* As the election wants it: many at a time where that will do. */
+static void look_at_node(struct task *t)
+{
+	const struct election *e = &t->election;
+
+	if (e->state == ELECTION_LEADING && e->watched && e->fresh && e->node.known)
+		look_still(&t->leaders->look, t);
+	else if (is_ours_to_claim(t) && !e->interest)
+		look_taken(&t->leaders->look, t);
+	else
+		read_node(t);
+}
+
 static void release(struct task *t, const struct election_action *action)
 {
 	t->release.version = action->version;
@@ -225,7 +258,7 @@ static void perform(struct task *t, const struct election_actions *actions, int6
 		switch (a->type) {
 		case ELECTION_CLAIM: batch_claim(&t->leaders->batch, t); break;
 		case ELECTION_RELEASE: release(t, a); break;
-		case ELECTION_READ: read_node(t); break;
+		case ELECTION_READ: look_at_node(t); break;
 		case ELECTION_TELL: {
 			/* It went to where the next one came from, or to the present state. */
 			enum election_state to = t->election.state;
@@ -598,6 +631,7 @@ void leaders_cut(struct leaders *l)
 void leaders_expired(struct leaders *l)
 {
 	batch_forget(&l->batch);
+	look_forget(&l->look);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->left_out = false;
@@ -653,6 +687,7 @@ static void on_audit_reply(void *arg, const struct zk_reply *reply)
 	if (reply->n_names > 0)
 		memcpy(names, reply->names, reply->n_names * sizeof(char *));
 	qsort(names, reply->n_names, sizeof(char *), compare_names);
+	bool all = true;
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
 		bool there = bsearch(&t->name, names, reply->n_names, sizeof(char *),
@@ -660,8 +695,23 @@ static void on_audit_reply(void *arg, const struct zk_reply *reply)
 		if (!there && t->missing && t->election.state == ELECTION_FOLLOWING)
 			leaders_refresh(t);
 		t->missing = !there;
+		all &= there;
 	}
 	free(names);
+	l->audited = all ? l->auditing : 0;
+}
+
+/* Where nothing was missing and nothing was made or deleted since, there is nothing to list. */
+static void on_audit_folder(void *arg, const struct zk_reply *reply)
+{
+	struct leaders *l = arg;
+	char path[ZK_PATH_MAX];
+
+	if (reply->code != ZK_OK || reply->stat.pzxid == l->audited)
+		return;
+	l->auditing = reply->stat.pzxid;
+	registry_path(l->registry, "leaders", NULL, path);
+	zk_children(l->session->zk, path, false, on_audit_reply, l);
 }
 
 static void on_audit(uv_timer_t *timer)
@@ -672,7 +722,7 @@ static void on_audit(uv_timer_t *timer)
 	if (!session_is_up(l->session) || l->n_tasks == 0)
 		return;
 	registry_path(l->registry, "leaders", NULL, path);
-	zk_children(l->session->zk, path, false, on_audit_reply, l);
+	zk_exists(l->session->zk, path, false, on_audit_folder, l);
 }
 
 /* --- the configuration -------------------------------------------------------------------------
@@ -754,6 +804,7 @@ void leaders_apply(struct leaders *l, const struct config *config,
 	memcpy(l->tasks + before, added, n_added * sizeof(*added));
 	l->n_tasks = before + n_added;
 	batch_reserve(&l->batch, l->n_tasks);
+	look_reserve(&l->look, l->n_tasks);
 	qsort(l->tasks, l->n_tasks, sizeof(*l->tasks), compare_tasks);
 	index_tasks(l);
 	if (session_is_up(l->session)) {
@@ -937,6 +988,13 @@ void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *confi
 					    .released = on_released,
 					    .read = read_node,
 					    .left_out = left_out});
+	look_init(&l->look, loop, l,
+		  &(struct look_handlers){
+			  .still = node_still,
+			  .taken = read_node, /* with a watch: to hear of it when it is given up */
+			  .free = node_unlisted,
+			  .read = read_node,
+			  .failed = node_failed});
 	uv_timer_init(loop, &l->due);
 	uv_timer_init(loop, &l->audit);
 	l->due.data = l;
@@ -953,4 +1011,5 @@ void leaders_done(struct leaders *l)
 	free(l->published);
 	free(l->digests);
 	batch_done(&l->batch);
+	look_done(&l->look);
 }

@@ -15,6 +15,7 @@
 #include "core/tally.h"
 #include "core/tick.h"
 #include "daemon/batch.h"
+#include "daemon/look.h"
 #include "daemon/policy.h"
 #include "daemon/registry.h"
 #include "daemon/session.h"
@@ -97,6 +98,7 @@ struct leaders {
 	const struct policy *policy;
 	struct leaders_handlers handlers;
 	struct batch batch;
+	struct look look;
 	struct task **tasks; /* sorted by name, the withdrawn ones among them */
 	size_t n_tasks;
 	const char **names;	/* of all of them, for the fleet; borrowed strings */
@@ -106,6 +108,8 @@ struct leaders {
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
 	size_t reads;	  /* of leader nodes, on their way */
+	int64_t auditing; /* when a leader node was last made or deleted, by the folder */
+	int64_t audited;  /* likewise, at the last audit, if none was missing */
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
 	uv_timer_t due;
 	uv_timer_t audit;

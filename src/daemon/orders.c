@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/aside.h"
 #include "daemon/explain.h"
 #include "daemon/policy.h"
 #include "daemon/sidecar.h"
@@ -18,7 +19,6 @@
 
 struct order {
 	struct order *prev, *next;
-	uv_work_t work;
 	struct methods *methods;
 	struct client *client; /* NULL: gone */
 	uint32_t msgid;
@@ -149,9 +149,9 @@ static void on_decided(void *arg, enum policy_result result)
 /* --- doing it -------------------------------------------------------------------------------------- */
 
 /* Off the loop: a directory service may be asked. */
-static void find_user(uv_work_t *work)
+static void find_user(void *arg)
 {
-	struct order *o = work->data;
+	struct order *o = arg;
 	struct passwd user, *found = NULL;
 	char *buffer = mem_alloc(USER_BUFFER_MAX);
 
@@ -162,12 +162,11 @@ static void find_user(uv_work_t *work)
 	free(buffer);
 }
 
-static void on_user_found(uv_work_t *work, int status)
+static void on_user_found(void *arg)
 {
-	struct order *o = work->data;
+	struct order *o = arg;
 	struct sidecar *s = o->methods->sidecar;
 
-	(void)status;
 	log_debug("order", LOG_STR("word", o->word),
 		  LOG_STR("task", o->record.task[0] ? o->record.task : NULL),
 		  LOG_STR("by", o->record.by), LOG_INT("pid", o->pid),
@@ -272,8 +271,7 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 		o->next->prev = o;
 	call->m->orders = o;
 	call->c->parked++;
-	o->work.data = o;
-	if (uv_queue_work(s->loop, &o->work, find_user, on_user_found) != 0)
+	if (aside(s->loop, find_user, on_user_found, o) != 0)
 		on_decided(o, POLICY_FAILED);
 }
 

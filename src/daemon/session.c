@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "daemon/aside.h"
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
@@ -156,6 +158,8 @@ static void set_confirm_timer(struct session *s)
 {
 	int64_t next = lease_next(&s->lease, clock_boot_ms(), s->leading);
 
+	/* Not by the time at which this turn of the loop began: the next may not be too early to count. */
+	uv_update_time(s->loop);
 	uv_timer_start(&s->confirm, on_confirm_timer, next > 0 ? (uint64_t)next : 1, 0);
 }
 
@@ -458,42 +462,67 @@ static void lookup_done(struct session *s, const char *problem)
 		look_again_in(s, RELOOKUP_MS);
 }
 
+/* One name, looked up in another thread. */
+struct lookup {
+	struct session *session;
+	char *host;
+	char port[8];
+	int error; /* getaddrinfo()'s */
+	struct addrinfo *list;
+};
+
 static void look_up_next(struct session *s, const char *problem);
 
-static void on_looked_up(uv_getaddrinfo_t *lookup, int status, struct addrinfo *list)
+static void look_up_work(void *arg)
 {
-	struct session *s = lookup->data;
-	const struct config_host *host = &s->config->hosts[s->next_host];
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct lookup *l = arg;
+
+	l->error = getaddrinfo(l->host, l->port, &hints, &l->list);
+}
+
+static void lookup_free(struct lookup *l)
+{
+	if (l->list)
+		freeaddrinfo(l->list);
+	free(l->host);
+	free(l);
+}
+
+static void on_looked_up(void *arg)
+{
+	struct lookup *l = arg;
+	struct session *s = l->session;
 	char problem[256] = "";
 
-	if (status == 0)
-		add_found(s, list);
+	if (l->error == 0)
+		add_found(s, l->list);
 	else
-		snprintf(problem, sizeof(problem), "cannot look up %.100s: %s", host->host,
-			 uv_strerror(status));
-	uv_freeaddrinfo(list);
-	if (s->state == SESSION_CLOSED)
-		return;
-	if (problem[0] && strcmp(problem, s->problem) != 0)
-		log_warning("lookup failed", LOG_STR("host", host->host),
-			    LOG_STR("why", uv_strerror(status)));
-	s->next_host++;
-	look_up_next(s, problem[0] ? problem : s->problem);
+		snprintf(problem, sizeof(problem), "cannot look up %.100s: %s", l->host,
+			 gai_strerror(l->error));
+	if (s->state != SESSION_CLOSED) {
+		if (problem[0] && strcmp(problem, s->problem) != 0)
+			log_warning("lookup failed", LOG_STR("host", l->host),
+				    LOG_STR("why", gai_strerror(l->error)));
+		s->next_host++;
+		look_up_next(s, problem[0] ? problem : s->problem);
+	}
+	lookup_free(l);
 }
 
 static void look_up_next(struct session *s, const char *problem)
 {
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-	char port[8];
-
 	if (s->next_host >= s->config->n_hosts) {
 		lookup_done(s, problem);
 		return;
 	}
 	const struct config_host *host = &s->config->hosts[s->next_host];
-	snprintf(port, sizeof(port), "%u", (unsigned)host->port);
-	s->lookup.data = s;
-	if (uv_getaddrinfo(s->loop, &s->lookup, on_looked_up, host->host, port, &hints) != 0) {
+	struct lookup *l = mem_calloc(1, sizeof(*l));
+	l->session = s;
+	l->host = mem_strdup(host->host);
+	snprintf(l->port, sizeof(l->port), "%u", (unsigned)host->port);
+	if (aside(s->loop, look_up_work, on_looked_up, l) != 0) {
+		lookup_free(l);
 		s->next_host++;
 		look_up_next(s, "cannot start a lookup");
 	}

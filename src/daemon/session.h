@@ -54,7 +54,6 @@ struct session {
 	int64_t patience_ms; /* until then, CLOCK_BOOTTIME */
 	bool hung_up;	     /* since the last one: no more than once */
 	uv_timer_t retry;
-	uv_getaddrinfo_t lookup;
 	bool looking_up;
 	size_t next_host;		   /* of the lookup */
 	char found[SESSION_SERVERS_MAX];   /* by the lookup so far */

@@ -675,8 +675,6 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 	struct changes changes = {.refused = false};
 
 	signal(SIGPIPE, SIG_IGN);
-	/* For what can block: looking up names, the farewell to the server, the end of another session. */
-	setenv("UV_THREADPOOL_SIZE", "3", 0);
 	raise_limits();
 	s.loop = uv_default_loop();
 	problems_init(&s.problems);

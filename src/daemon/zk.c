@@ -18,8 +18,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/aside.h"
 
 #define SERVER_TEXT_MAX 128
+#define BUSY_MIN	200  /* requests that leave enough memory behind to give it back */
+#define BUSY_MS		1000 /* before it is */
 
 /* What the library's threads hand to the loop: a reply, a watch that fired or a change of state. */
 struct item {
@@ -68,7 +71,8 @@ struct zk {
 	struct sockaddr_storage address;
 	struct request *outstanding;
 	uv_async_t wake;
-	uv_work_t closing;
+	uv_timer_t quiet;
+	size_t busy; /* requests since memory was given back */
 	void (*closed)(void *arg);
 	void *closed_arg;
 	pthread_mutex_t lock;
@@ -163,8 +167,11 @@ static enum zk_code code_of(int rc)
 static void set_stat(struct zk_reply *reply, const struct Stat *stat)
 {
 	if (stat)
-		reply->stat = (struct zk_stat){stat->czxid, stat->mzxid, stat->ephemeralOwner,
-					       stat->version};
+		reply->stat = (struct zk_stat){.czxid = stat->czxid,
+					       .mzxid = stat->mzxid,
+					       .pzxid = stat->pzxid,
+					       .owner = stat->ephemeralOwner,
+					       .version = stat->version};
 }
 
 static void reply_ready(struct request *r, int rc)
@@ -272,6 +279,7 @@ static struct request *request_new(struct zk *zk, size_t n_ops, zk_reply_fn fn, 
 	if (r->next)
 		r->next->prev = r;
 	zk->outstanding = r;
+	zk->busy++;
 	r->reply.sent_ms = clock_boot_ms();
 	return r;
 }
@@ -335,6 +343,14 @@ static void take(struct zk *zk, struct item *item)
 	free(item);
 }
 
+static void on_quiet(uv_timer_t *quiet)
+{
+	struct zk *zk = quiet->data;
+
+	zk->busy = 0;
+	mem_trim();
+}
+
 static void drain(struct zk *zk)
 {
 	pthread_mutex_lock(&zk->lock);
@@ -347,6 +363,9 @@ static void drain(struct zk *zk)
 		take(zk, item);
 		item = next;
 	}
+	/* What many requests at once have taken is not needed for the next while. */
+	if (zk->busy >= BUSY_MIN && !zk->abandoned && !uv_is_active((uv_handle_t *)&zk->quiet))
+		uv_timer_start(&zk->quiet, on_quiet, BUSY_MS, 0);
 }
 
 static void on_wake(uv_async_t *wake)
@@ -363,7 +382,9 @@ int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *option
 	zk->tail = &zk->head;
 	pthread_mutex_init(&zk->lock, NULL);
 	uv_async_init(loop, &zk->wake, on_wake);
+	uv_timer_init(loop, &zk->quiet);
 	zk->wake.data = zk;
+	zk->quiet.data = zk;
 	clientid_t id = {.client_id = options->session};
 	if (options->session)
 		memcpy(id.passwd, options->password, ZK_PASSWORD_SIZE);
@@ -385,17 +406,17 @@ int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *option
 	return 0;
 }
 
-static void close_work(uv_work_t *work)
+static void close_work(void *arg)
 {
-	struct zk *zk = work->data;
+	struct zk *zk = arg;
 
 	if (zk->handle)
 		zookeeper_close(zk->handle);
 }
 
-static void on_wake_closed(uv_handle_t *wake)
+static void on_quiet_closed(uv_handle_t *quiet)
 {
-	struct zk *zk = wake->data;
+	struct zk *zk = quiet->data;
 
 	pthread_mutex_destroy(&zk->lock);
 	if (zk->closed)
@@ -403,11 +424,17 @@ static void on_wake_closed(uv_handle_t *wake)
 	free(zk);
 }
 
-static void close_done(uv_work_t *work, int status)
+static void on_wake_closed(uv_handle_t *wake)
 {
-	struct zk *zk = work->data;
+	struct zk *zk = wake->data;
 
-	(void)status;
+	uv_close((uv_handle_t *)&zk->quiet, on_quiet_closed);
+}
+
+static void close_done(void *arg)
+{
+	struct zk *zk = arg;
+
 	drain(zk);
 	while (zk->outstanding)
 		request_free(zk->outstanding); /* NOLINT: it takes itself out of the list */
@@ -423,6 +450,7 @@ void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
 		return;
 	assert(!zk->abandoned);
 	zk->abandoned = true;
+	uv_timer_stop(&zk->quiet);
 	zk->closed = done;
 	zk->closed_arg = arg;
 	for (struct request *r = zk->outstanding; r; r = r->next) {
@@ -431,8 +459,10 @@ void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
 		if (fn)
 			fn(r->arg, &abandoned);
 	}
-	zk->closing.data = zk;
-	uv_queue_work(zk->wake.loop, &zk->closing, close_work, close_done);
+	if (aside(zk->wake.loop, close_work, close_done, zk) != 0) {
+		close_work(zk); /* better late than never */
+		close_done(zk);
+	}
 }
 
 int64_t zk_session(const struct zk *zk)

@@ -40,6 +40,7 @@ enum zk_code {
 struct zk_stat {
 	int64_t czxid;
 	int64_t mzxid; /* of the transaction that wrote it last */
+	int64_t pzxid; /* of the transaction that last made or deleted a node in it */
 	int64_t owner; /* session of an ephemeral, 0 */
 	int32_t version;
 };

@@ -187,11 +187,11 @@ Test(lease, next_sign_of_life)
 
 	lease_begin(&l, T, 1000);
 	cr_expect_eq(lease_next(&l, 1000, false), 1666);
-	cr_expect_eq(lease_next(&l, 1000, true), 250, "there is no lease yet");
+	cr_expect_eq(lease_next(&l, 1000, true), 212, "there is no lease yet");
 	commit(&l, 1000);
 	cr_expect_eq(lease_next(&l, 1000, true), 833);
 	cr_expect_eq(lease_next(&l, 10800 - 3333, true), 833);
-	cr_expect_eq(lease_next(&l, 10800 - 3332, true), 250);
+	cr_expect_eq(lease_next(&l, 10800 - 3332, true), 212);
 	cr_expect_eq(lease_next(&l, 10800 - 3332, false), 1666);
 	lease_begin(&l, 1000, 1000);
 	cr_expect_eq(lease_next(&l, 1000, true), 83, "never less often than usual");
