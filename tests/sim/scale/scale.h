@@ -167,6 +167,8 @@ struct sidecar {
 	unsigned n_leading;
 	int64_t next_due;
 	unsigned *claims, *reads, *exists;
+	size_t reads_out; /* leader nodes that are being read */
+	int64_t claims_since;
 	size_t n_claims, n_reads, n_exists, n_releases;
 	struct {
 		unsigned task;

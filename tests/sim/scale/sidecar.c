@@ -9,6 +9,7 @@
 
 #define LIST_EVERY_MS	  100 /* as in src/daemon/folder.h, likewise the next */
 #define READS_MAX	  100
+#define BATCH_WAIT_MS	  10
 #define LIST_NAMES_PER_MS 5
 #define AUDIT_MS	  60000
 #define WALL_MS		  10000 /* the wall clock is so much ahead of the boot clock */
@@ -52,6 +53,8 @@ static void send_reads(struct sidecar *s, enum call_kind kind, const unsigned *t
 		struct call *c = server_call(s, kind);
 		while (c->n < BATCH_MAX && i < n)
 			c->tasks[c->n++] = tasks[i++];
+		if (kind == CALL_GET)
+			s->reads_out += c->n;
 		server_send(c);
 	}
 }
@@ -87,10 +90,20 @@ static void flush(struct sidecar *s)
 		s->n_releases = kept;
 		server_send(c);
 	}
-	for (size_t i = 0; i < s->n_claims; i += BATCH_MAX)
-		send_claims(s, s->claims + i,
-			    s->n_claims - i < BATCH_MAX ? s->n_claims - i : BATCH_MAX);
-	s->n_claims = 0;
+	bool wait = s->reads_out > 0 && now_ms() - s->claims_since < BATCH_WAIT_MS;
+	size_t ripe = wait ? s->n_claims / BATCH_MAX * BATCH_MAX : s->n_claims;
+	for (size_t i = 0; i < ripe; i += BATCH_MAX)
+		send_claims(s, s->claims + i, ripe - i < BATCH_MAX ? ripe - i : BATCH_MAX);
+	s->n_claims -= ripe;
+	memmove(s->claims, s->claims + ripe, s->n_claims * sizeof(*s->claims));
+}
+
+static void add_claim(struct sidecar *s, struct active *a)
+{
+	if (s->n_claims == 0)
+		s->claims_since = now_ms();
+	s->claims[s->n_claims++] = a->task;
+	a->pending += 2;
 }
 
 /* --- elections ------------------------------------------------------------------------------------------ */
@@ -174,10 +187,7 @@ static void perform(struct sidecar *s, struct active *a, const struct election_a
 	for (size_t i = 0; i < actions->n; i++) {
 		const struct election_action *x = &actions->list[i];
 		switch (x->type) {
-		case ELECTION_CLAIM:
-			s->claims[s->n_claims++] = a->task;
-			a->pending += 2;
-			break;
+		case ELECTION_CLAIM: add_claim(s, a); break;
 		case ELECTION_RELEASE:
 			s->releases[s->n_releases].task = a->task;
 			s->releases[s->n_releases].version = x->version;
@@ -412,8 +422,7 @@ static void on_node(struct sidecar *s, const struct call *c, unsigned i)
 	if (a->left_out) {
 		a->left_out = false;
 		if (!node->exists) {
-			s->claims[s->n_claims++] = a->task;
-			a->pending += 2;
+			add_claim(s, a);
 			return;
 		}
 		step(s, a,
@@ -529,6 +538,10 @@ void sidecar_answer(struct call *c)
 			list(s);
 		break;
 	case CALL_GET:
+		s->reads_out -= c->n;
+		for (unsigned i = 0; i < c->n; i++)
+			on_node(s, c, i);
+		break;
 	case CALL_EXISTS:
 		for (unsigned i = 0; i < c->n; i++)
 			on_node(s, c, i);
@@ -568,7 +581,7 @@ void sidecar_start(struct sidecar *s)
 	s->up = s->leading = s->ready = s->listing = s->again = s->due = false;
 	s->n = s->n_seen = 0;
 	s->n_leading = 0;
-	s->n_claims = s->n_reads = s->n_exists = s->n_releases = 0;
+	s->n_claims = s->n_reads = s->n_exists = s->n_releases = s->reads_out = 0;
 	s->at = 0;
 	s->known_number = NOBODY;
 	s->listed_ms = -1000000;
