@@ -238,6 +238,17 @@ static const struct key policy_keys[] = {
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
+/* One that stands for all of the tasks becomes as many. */
+static void spread_digests(struct worker *w)
+{
+	if (w->n_digests != 1 || w->n_tasks < 2)
+		return;
+	w->digests = mem_resize(w->digests, w->n_tasks, sizeof(w->digests[0]));
+	for (size_t i = 1; i < w->n_tasks; i++)
+		w->digests[i] = w->digests[0];
+	w->n_digests = w->n_tasks;
+}
+
 int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
 			const char **ret_why)
 {
@@ -249,6 +260,7 @@ int record_parse_worker(const void *data, size_t len, struct worker **ret_worker
 		worker_free(w);
 		return e;
 	}
+	spread_digests(w);
 	*ret_worker = w;
 	return 0;
 }
@@ -338,9 +350,18 @@ static size_t worker_pairs(const struct worker *w)
 	return n;
 }
 
+/* As a rule all are alike, and one says it: every sidecar reads every record. */
+static size_t digests_to_pack(const struct worker *w)
+{
+	for (size_t i = 1; i < w->n_digests; i++)
+		if (w->digests[i] != w->digests[0])
+			return w->n_digests;
+	return w->n_digests == w->n_tasks ? 1 : w->n_digests;
+}
+
 int record_pack_worker(struct buffer *out, const struct worker *w)
 {
-	size_t before = out->len;
+	size_t before = out->len, n_digests = digests_to_pack(w);
 	struct pack p;
 
 	pack_init(&p, out);
@@ -367,8 +388,8 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		pack_kv_int(&p, "scheme", w->scheme);
 	if (w->n_digests > 0) {
 		pack_str(&p, "digests");
-		pack_array(&p, w->n_digests);
-		for (size_t i = 0; i < w->n_digests; i++)
+		pack_array(&p, n_digests);
+		for (size_t i = 0; i < n_digests; i++)
 			pack_uint(&p, w->digests[i]);
 	}
 	return finish(&p, before, RECORD_WORKER_MAX);

@@ -105,6 +105,36 @@ Test(worker_record, there_and_back)
 	}
 }
 
+/* They take a third of a record where each is said. */
+Test(worker_record, digests_that_are_all_alike_are_one)
+{
+	static const char *const names[] = {"daily", "hourly", "nightly"};
+	struct worker *w = worker_new();
+	struct buffer alike, other;
+
+	strcpy(w->id, "01234567-89ab-cdef-0123-456789abcdef");
+	strcpy(w->version, "1.0");
+	strcpy(w->ip, "10.0.0.1");
+	strcpy(w->hostname, "app-1");
+	worker_set_tasks(w, names, COUNT(names));
+	w->n_digests = COUNT(names);
+	w->digests = calloc(COUNT(names), sizeof(w->digests[0]));
+	cr_assert(w->digests);
+	for (size_t i = 0; i < COUNT(names); i++)
+		w->digests[i] = UINT32_MAX;
+	there_and_back(w);
+	buffer_init(&alike, RECORD_WORKER_MAX);
+	buffer_init(&other, RECORD_WORKER_MAX);
+	cr_expect_eq(record_pack_worker(&alike, w), 0);
+	w->digests[2]--;
+	there_and_back(w);
+	cr_expect_eq(record_pack_worker(&other, w), 0);
+	cr_expect_eq(other.len, alike.len + 2 * 5);
+	buffer_done(&alike);
+	buffer_done(&other);
+	worker_free(w);
+}
+
 Test(worker_record, who_is_not_healthy)
 {
 	static const struct {
