@@ -11,10 +11,12 @@
 #include "base/mem.h"
 #include "core/fleet.h"
 #include "core/rank.h"
+#include "core/tally.h"
 #include "core/version.h"
 
 #define WORKERS_MAX 8
 #define ORDERS	    3
+#define TALLIED	    3 /* members that go and come back under the eyes of a tally */
 
 struct draft {
 	char id[3];
@@ -294,6 +296,39 @@ static void check_alike(const struct opinion *a, const struct opinion *b)
 	}
 }
 
+static void check_stands(const struct standing *s, const struct standing *t)
+{
+	FUZZ_CHECK(s->best == t->best && s->self == t->self && s->place == t->place);
+	FUZZ_CHECK(s->self_candidate == t->self_candidate && s->best_is_newer == t->best_is_newer);
+}
+
+/* Who only looks at who goes and comes back says the same as who looks at the whole fleet. */
+static void check_tally(struct fleet *f, const struct draft *drafts, size_t n,
+			const struct contest *c, size_t index, size_t own)
+{
+	const struct member *self = fleet_find(f, drafts[own].id);
+	struct standing whole = fleet_stand(f, c, index, drafts[own].id), tallied;
+	struct tally t = {0};
+
+	for (size_t i = 0; i < n && i < TALLIED; i++) {
+		size_t other = (own + 1 + i) % n;
+		if (other == own)
+			continue;
+		tallied = tally_stand(&t, f, c, index, self);
+		check_stands(&whole, &tallied);
+		tally_left(&t, f, c, index, fleet_find(f, drafts[other].id));
+		FUZZ_CHECK(fleet_remove(f, drafts[other].id));
+		whole = fleet_stand(f, c, index, drafts[own].id);
+		tallied = tally_stand(&t, f, c, index, self);
+		check_stands(&whole, &tallied);
+		add(f, &drafts[other]);
+		tally_joined(&t, f, c, index, fleet_find(f, drafts[other].id));
+		whole = fleet_stand(f, c, index, drafts[own].id);
+	}
+	tallied = tally_stand(&t, f, c, index, self);
+	check_stands(&whole, &tallied);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct draft drafts[WORKERS_MAX];
@@ -326,6 +361,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask(&fleets[i], &c, kind >> 7, &other);
 		check_alike(&first, &other);
 	}
+	if (n > 0)
+		check_tally(&fleets[0], drafts, n, &c, kind >> 7, seed % n);
 	for (size_t i = 0; i < ORDERS; i++)
 		fleet_done(&fleets[i]);
 	free(minimum);
