@@ -45,7 +45,6 @@ struct zk {
 	struct zk_handlers handlers;
 	int64_t session;
 	bool connected;
-	uv_work_t closing;
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -157,6 +156,29 @@ static size_t parent_len(const char *path)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
+static struct znode *parent_of(const char *path)
+{
+	size_t len = parent_len(path);
+
+	for (size_t i = 0; i < zoo.n; i++)
+		if (zoo.nodes[i].path_len == len && memcmp(zoo.nodes[i].path, path, len) == 0)
+			return &zoo.nodes[i];
+	return NULL;
+}
+
+static bool has_parent(const char *path)
+{
+	return parent_len(path) == 0 || parent_of(path);
+}
+
+static void touch_parent(const char *path)
+{
+	struct znode *parent = parent_of(path);
+
+	if (parent)
+		parent->stat.pzxid = zoo.zxid;
+}
+
 static void fire(const char *path, size_t len, bool children, enum zk_watch type)
 {
 	for (size_t i = zoo.n_watches; i-- > 0;) {
@@ -194,6 +216,8 @@ FUZZ void znode_create(const char *path, const void *data, size_t len, int64_t o
 		memcpy(node->data, data, len);
 	node->len = len;
 	node->stat = (struct zk_stat){.czxid = zoo.zxid, .mzxid = zoo.zxid, .owner = owner};
+	node->stat.pzxid = zoo.zxid;
+	touch_parent(path);
 	fire(path, node->path_len, false, ZK_NODE_CREATED);
 	fire(path, parent_len(path), true, ZK_CHILDREN_CHANGED);
 }
@@ -203,21 +227,12 @@ FUZZ void znode_delete(struct znode *node)
 	struct znode gone = *node;
 
 	*node = zoo.nodes[--zoo.n];
+	touch_parent(gone.path);
 	fire(gone.path, gone.path_len, false, ZK_NODE_DELETED);
 	fire(gone.path, gone.path_len, true, ZK_NODE_DELETED);
 	fire(gone.path, parent_len(gone.path), true, ZK_CHILDREN_CHANGED);
 	free(gone.path);
 	free(gone.data);
-}
-
-static bool has_parent(const char *path)
-{
-	size_t len = parent_len(path);
-
-	for (size_t i = 0; i < zoo.n; i++)
-		if (zoo.nodes[i].path_len == len && memcmp(zoo.nodes[i].path, path, len) == 0)
-			return true;
-	return len == 0;
 }
 
 /* --- sessions -------------------------------------------------------------------------------------- */
@@ -310,16 +325,15 @@ int zk_open(struct zk **ret_zk, uv_loop_t *l, const struct zk_options *options,
 	return 0;
 }
 
-static void close_work(uv_work_t *work)
+static void close_work(void *arg)
 {
-	(void)work;
+	(void)arg;
 }
 
-static void close_done(uv_work_t *work, int status)
+static void close_done(void *arg)
 {
-	struct zk *zk = work->data;
+	struct zk *zk = arg;
 
-	(void)status;
 	if (zk->closed)
 		zk->closed(zk->closed_arg);
 	free(zk);
@@ -354,8 +368,7 @@ void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
 	end_session(zk);
 	zk->closed = done;
 	zk->closed_arg = arg;
-	zk->closing.data = zk;
-	uv_queue_work(&loop.uv, &zk->closing, close_work, close_done);
+	aside(&loop.uv, close_work, close_done, zk);
 }
 
 int64_t zk_session(const struct zk *zk)

@@ -305,17 +305,6 @@ int uv_spawn(uv_loop_t *l, uv_process_t *handle, const uv_process_options_t *opt
 	abort();
 }
 
-int uv_fs_stat(uv_loop_t *l, uv_fs_t *req, const char *path, uv_fs_cb fn)
-{
-	(void)l, (void)req, (void)path, (void)fn;
-	abort();
-}
-
-void uv_fs_req_cleanup(uv_fs_t *req)
-{
-	(void)req;
-}
-
 const char *uv_strerror(int error)
 {
 	(void)error;
