@@ -239,7 +239,7 @@ JOBS := -j$(shell nproc)
 
 # Everything that check runs, once what it needs is installed.
 check-all:
-	@$(MAKE) $(JOBS) all unit-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim
+	@$(MAKE) $(JOBS) all unit-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim $(B)/sim-scale
 	@$(MAKE) $(JOBS) VARIANT=asan all unit-bin
 	tests/run \
 		--plain "house rules=tests/lint/run $(B)" \
@@ -257,6 +257,7 @@ check-all:
 		--plain "TSan=tests/nets/tsan --quick" \
 		--plain "simulator, a minute of new seeds=$(B)/sim --from $(NEW_SEEDS) --seconds 60 --jobs 2" \
 		--plain "simulator, fixed seeds of ticks=$(B)/sim --ticks --seeds 100 --jobs 2" \
+		--plain "simulator, big fleets=$(B)/sim-scale 10 50" \
 		--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
 		--pytest "integration=-n 4 tests/integration" \
 		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"

@@ -159,11 +159,11 @@ static void report(const char *what, int64_t began, unsigned changes, bool ok)
 
 	printf("%6u %-8s %8.2f %8.2f %6.2f %5llu %10llu %9llu %10llu %9.1f %8.1f %9llu %8.1f %8.1f "
 	       "%8lld %7.2f%s\n",
-	       plan.workers, what, (double)(right_since - began) / 1e6,
-	       (double)(right_since - changed_at) / 1e6, (double)load.claims / tasks,
-	       (unsigned long long)load.worst_claims, (unsigned long long)load.reads,
-	       (unsigned long long)load.writes, (unsigned long long)load.events,
-	       (double)load.out / 1e6, (double)load.in / 1e6,
+	       plan.workers, what, right_since > began ? (double)(right_since - began) / 1e6 : 0,
+	       right_since > changed_at ? (double)(right_since - changed_at) / 1e6 : 0,
+	       (double)load.claims / tasks, (unsigned long long)load.worst_claims,
+	       (unsigned long long)load.reads, (unsigned long long)load.writes,
+	       (unsigned long long)load.events, (double)load.out / 1e6, (double)load.in / 1e6,
 	       (unsigned long long)load.worst_requests, (double)load.worst_out / 1e6,
 	       changes ? (double)(load.reads + load.writes) / workers / changes : 0,
 	       (long long)n_watches, (double)load.worst_answer / 1e6, ok ? "" : "  NOT SETTLED");

@@ -252,6 +252,8 @@ static void do_open(struct call *c)
 	ranking_join(c->s->id, c->s->version, c->s->random_ints, c->s->session, &c->s->number);
 	c->number = c->s->number;
 	c->done = true;
+	c->s->watches++; /* on the policy */
+	n_watches++;
 	fire_children();
 }
 
