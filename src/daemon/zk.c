@@ -72,6 +72,7 @@ struct zk {
 	struct request *outstanding;
 	uv_async_t wake;
 	uv_timer_t quiet;
+	int handles; /* of these two, that are not closed */
 	size_t busy; /* requests since memory was given back */
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -383,6 +384,7 @@ int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *option
 	pthread_mutex_init(&zk->lock, NULL);
 	uv_async_init(loop, &zk->wake, on_wake);
 	uv_timer_init(loop, &zk->quiet);
+	zk->handles = 2;
 	zk->wake.data = zk;
 	zk->quiet.data = zk;
 	clientid_t id = {.client_id = options->session};
@@ -414,21 +416,16 @@ static void close_work(void *arg)
 		zookeeper_close(zk->handle);
 }
 
-static void on_quiet_closed(uv_handle_t *quiet)
+static void on_handle_closed(uv_handle_t *handle)
 {
-	struct zk *zk = quiet->data;
+	struct zk *zk = handle->data;
 
+	if (--zk->handles > 0)
+		return;
 	pthread_mutex_destroy(&zk->lock);
 	if (zk->closed)
 		zk->closed(zk->closed_arg);
 	free(zk);
-}
-
-static void on_wake_closed(uv_handle_t *wake)
-{
-	struct zk *zk = wake->data;
-
-	uv_close((uv_handle_t *)&zk->quiet, on_quiet_closed);
 }
 
 static void close_done(void *arg)
@@ -438,7 +435,7 @@ static void close_done(void *arg)
 	drain(zk);
 	while (zk->outstanding)
 		request_free(zk->outstanding); /* NOLINT: it takes itself out of the list */
-	uv_close((uv_handle_t *)&zk->wake, on_wake_closed);
+	uv_close((uv_handle_t *)&zk->wake, on_handle_closed);
 }
 
 void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
@@ -450,7 +447,8 @@ void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
 		return;
 	assert(!zk->abandoned);
 	zk->abandoned = true;
-	uv_timer_stop(&zk->quiet);
+	/* At once: whoever ends the loop closes what timers there are. */
+	uv_close((uv_handle_t *)&zk->quiet, on_handle_closed);
 	zk->closed = done;
 	zk->closed_arg = arg;
 	for (struct request *r = zk->outstanding; r; r = r->next) {

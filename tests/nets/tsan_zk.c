@@ -51,6 +51,13 @@ static void on_closed(void *arg)
 		uv_close((uv_handle_t *)&c->life, NULL);
 }
 
+/* As the sidecar does at its end, while a farewell may take longer: timers are closed, whosever they are. */
+static void on_walk(uv_handle_t *handle, void *zk)
+{
+	if (handle->type == UV_TIMER && handle->data == zk && !uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
 static void end(struct client *c)
 {
 	if (c->closing)
@@ -58,6 +65,7 @@ static void end(struct client *c)
 	c->closing = true;
 	uv_timer_stop(&c->life);
 	zk_close(c->zk, on_closed, c);
+	uv_walk(uv_default_loop(), on_walk, c->zk);
 }
 
 static void on_life(uv_timer_t *timer)
