@@ -119,15 +119,31 @@ void output_error(const struct output *o, const char *format, ...)
 	fprintf(o->err, "zkleader: %s\n", line);
 }
 
+/* Jansson prints the one control character that JSON allows in a string: DEL, which is escaped here. */
+static int write_json(const char *text, size_t len, void *arg)
+{
+	FILE *out = arg;
+
+	for (const char *del; (del = memchr(text, 0x7f, len)); text = del + 1) {
+		fwrite(text, 1, (size_t)(del - text), out);
+		fputs("\\u007f", out);
+		len -= (size_t)(del - text) + 1;
+	}
+	fwrite(text, 1, len, out);
+	return 0;
+}
+
 void output_json(const struct output *o, const json_t *json)
 {
-	json_dumpf(json, o->out, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	json_dump_callback(json, write_json, o->out,
+			   JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 	fputc('\n', o->out);
 }
 
 void output_json_line(const struct output *o, const json_t *json)
 {
-	json_dumpf(json, o->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	json_dump_callback(json, write_json, o->out,
+			   JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 	fputc('\n', o->out);
 }
 

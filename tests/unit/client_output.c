@@ -277,3 +277,18 @@ Test(output, a_full_disk_is_noticed)
 	cr_expect_eq(output_flush(&o), -EIO);
 	fclose(o.out);
 }
+
+/* Found by fuzzing: JSON allows DEL as it is. */
+Test(json, no_control_character_is_printed)
+{
+	json_t *json = json_pack("{s:s}", "a\177", "\177b\033\177");
+	char *text = NULL;
+	size_t len;
+	struct output o = {.out = open_memstream(&text, &len)};
+
+	output_json_line(&o, json);
+	fclose(o.out);
+	cr_expect_str_eq(text, "{\"a\\u007f\":\"\\u007fb\\u001B\\u007f\"}\n", "%s", text);
+	json_decref(json);
+	free(text);
+}
