@@ -239,7 +239,7 @@ JOBS := -j$(shell nproc)
 
 # Everything that check runs, once what it needs is installed.
 check-all:
-	@$(MAKE) $(JOBS) all unit-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim $(B)/sim-scale
+	@$(MAKE) $(JOBS) all unit-bin bench-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim $(B)/sim-scale
 	@$(MAKE) $(JOBS) VARIANT=asan all unit-bin
 	tests/run \
 		--plain "house rules=tests/lint/run $(B)" \
@@ -258,6 +258,7 @@ check-all:
 		--plain "simulator, a minute of new seeds=$(B)/sim --from $(NEW_SEEDS) --seconds 60 --jobs 2" \
 		--plain "simulator, fixed seeds of ticks=$(B)/sim --ticks --seeds 100 --jobs 2" \
 		--plain "simulator, big fleets=$(B)/sim-scale 10 50" \
+		--plain "bench, whether it runs=tests/bench/quick --build $(B)" \
 		--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
 		--pytest "integration=-n 4 tests/integration" \
 		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"
@@ -375,7 +376,7 @@ help:
 	@echo 'make sim-ticks    a million ticks of simulated fleets'
 	@echo 'make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated'
 	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
-	@echo 'make bench        what it costs on this machine'
+	@echo 'make bench        what it costs on this machine; bench-peers: beside Curator and kazoo'
 	@echo 'make lint         house rules; analyse: static analysers'
 	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'
 	@echo 'make clean'

@@ -112,7 +112,7 @@ static void pack_leader(const struct leaders *l, struct buffer *data)
 /*
  * Claim only while registered. The folder is written as well, so that the answer tells the number of
  * this transaction, which is the creation number of all the nodes made in it: the token. The reads
- * behind it set the watches.
+ * that set the watches go behind the last of the turn: who leads need not wait for them.
  */
 static void send_claims(struct batch *b, struct task *const *tasks, size_t n)
 {
@@ -136,8 +136,6 @@ static void send_claims(struct batch *b, struct task *const *tasks, size_t n)
 	}
 	zk_multi(l->session->zk, ops, n + 2, on_reply, sent_new(b, true, 2, tasks, n));
 	buffer_done(&data);
-	for (size_t i = 0; i < n; i++)
-		b->handlers.read(tasks[i]);
 }
 
 /*
@@ -202,6 +200,8 @@ static void flush(struct batch *b)
 		n = ripe - i < BATCH_MAX ? ripe - i : BATCH_MAX;
 		send_claims(b, b->claims + i, n);
 	}
+	for (size_t i = 0; i < ripe; i++)
+		b->handlers.read(b->claims[i]);
 	b->n_claims -= ripe;
 	memmove(b->claims, b->claims + ripe, b->n_claims * sizeof(*b->claims));
 }

@@ -154,7 +154,7 @@ class Curator(Contender):
     timeout = TIMEOUT_S * 1000
 
     def command(self):
-        if not list(self.folder.glob("*.class")):
+        if not list(self.folder.glob("*.class")):  # once for a server: its start is not to count
             subprocess.run(["javac", "-cp", ":".join(map(str, CLASSES)), "-d", self.folder, HERE / "CuratorPeer.java"],
                            check=True)
         classes = ":".join([str(self.folder), *map(str, CLASSES)])
