@@ -3,8 +3,8 @@ import math
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, GAP = 360, 230, 52, 34, 40, 24
 COLOURS = ["#2f7ed8", "#d9730d", "#2e9e4f"]
-STYLE = """text{font:12px system-ui,sans-serif;fill:#333}.t{font-weight:600}.g{stroke:#8884;stroke-width:1}
-polyline{fill:none;stroke-width:2}@media(prefers-color-scheme:dark){text{fill:#ddd}}"""
+STYLE = """text{font:12px system-ui,sans-serif;fill:#777}.t{font-weight:600}.g{stroke:#8884;stroke-width:1}
+polyline{fill:none;stroke-width:2}"""
 
 
 def _ticks(low, high):
@@ -26,7 +26,8 @@ class Panel:
         xs = [x for _, points in lines for x, _ in points]
         ys = [y for _, points in lines for _, y in points]
         self.x_low, self.x_high = min(xs), max(xs)
-        self.y_low, self.y_high = min(ys) / 1.5, max(ys) * 1.5
+        margin = 1.5 if max(ys) > 2 * min(ys) else 3
+        self.y_low, self.y_high = min(ys) / margin, max(ys) * margin
 
     def _x(self, x):
         share = math.log(x / self.x_low) / math.log(self.x_high / self.x_low)
