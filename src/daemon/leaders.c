@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "core/rank.h"
 
 static void step(struct task *t, struct election_event *event);
+static void set_interest(struct task *t);
 static void read_node(struct task *t);
 
 struct election_time leaders_time(const struct leaders *l)
@@ -320,6 +322,17 @@ static void step(struct task *t, struct election_event *event)
 	    event->type == ELECTION_CUT || event->type == ELECTION_UP ||
 	    event->type == ELECTION_NODE_FAILED)
 		l->handlers.changed(l->handlers.arg, t);
+	if (t->recovers && t->election.node.known) {
+		t->recovers = false;
+		set_interest(t);
+	}
+}
+
+/* A node that is of interest is read until that has worked, and kept fresh. */
+static void set_interest(struct task *t)
+{
+	step(t, &(struct election_event){.type = ELECTION_INTEREST,
+					 .on = t->watchers > 0 || t->recovers});
 }
 
 static bool is_gone(const struct task *t)
@@ -635,6 +648,8 @@ void leaders_expired(struct leaders *l)
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->left_out = false;
+		l->tasks[i]->recovers = false;
+		set_interest(l->tasks[i]);
 		l->tasks[i]->leader_id[0] = '\0';
 		l->tasks[i]->missing = false;
 	}
@@ -847,7 +862,7 @@ bool leaders_fresh(const struct task *t)
 
 void leaders_refresh(struct task *t)
 {
-	if (leaders_fresh(t) || t->watchers > 0)
+	if (leaders_fresh(t) || t->watchers > 0 || t->recovers)
 		return;
 	step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = true});
 	step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = false});
@@ -859,7 +874,7 @@ void leaders_subscribe(struct task *t, bool on)
 		t->watchers++;
 	else
 		t->watchers--;
-	step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = t->watchers > 0});
+	set_interest(t);
 }
 
 struct disowned {
@@ -889,7 +904,33 @@ static void on_former(void *arg, const struct zk_reply *reply)
 	free(d);
 }
 
-void leaders_recover(struct leaders *l, char *const *tasks, size_t n)
+void leaders_disown(struct leaders *l, char *const *tasks, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!name_is_task(tasks[i], strlen(tasks[i])) || find_any(l, tasks[i]))
+			continue;
+		struct disowned *d = mem_calloc(1, sizeof(*d));
+		d->leaders = l;
+		registry_path(l->registry, "leaders", tasks[i], d->path);
+		zk_get(l->session->zk, d->path, false, on_former, d);
+	}
+}
+
+static void on_all(void *arg, const struct zk_reply *reply)
+{
+	if (reply->code == ZK_OK)
+		leaders_disown(arg, reply->names, reply->n_names);
+}
+
+void leaders_disown_all(struct leaders *l)
+{
+	char path[ZK_PATH_MAX];
+
+	registry_path(l->registry, "leaders", NULL, path);
+	zk_children(l->session->zk, path, false, on_all, l);
+}
+
+void leaders_recover(struct leaders *l)
 {
 	int64_t promised = l->session->lease.timeout_ms / 4;
 
@@ -898,15 +939,8 @@ void leaders_recover(struct leaders *l, char *const *tasks, size_t n)
 	/* What our predecessor promised last is kept. */
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		election_promised(&l->tasks[i]->election, clock_boot_ms() + promised);
-		leaders_refresh(l->tasks[i]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (find_any(l, tasks[i]))
-			continue;
-		struct disowned *d = mem_calloc(1, sizeof(*d));
-		d->leaders = l;
-		registry_path(l->registry, "leaders", tasks[i], d->path);
-		zk_get(l->session->zk, d->path, false, on_former, d);
+		l->tasks[i]->recovers = true;
+		set_interest(l->tasks[i]);
 	}
 }
 

@@ -60,6 +60,7 @@ struct task {
 	unsigned pending;   /* requests that will come back to this task */
 	bool left_out;	    /* of a claim: what the read behind it says decides */
 	unsigned watchers;  /* subscribers that want every change */
+	bool recovers;	    /* it may be ours by a session that was taken over: until it is known */
 	unsigned holds;	    /* runs that keep the task here */
 	unsigned excluding; /* runs beside which none is to begin, unless overlap allows it */
 	unsigned dying;	    /* runs whose job may be alive with nobody to tell */
@@ -144,11 +145,11 @@ void leaders_refresh(struct task *t);
 bool leaders_fresh(const struct task *t);
 /* Keeps it fresh while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
-/*
- * After a session was taken over: finds what this sidecar's predecessor led, `tasks` being what its
- * record listed. What is not configured any more is given up.
- */
-void leaders_recover(struct leaders *l, char *const *tasks, size_t n);
+/* After a session was taken over: finds which of our tasks this sidecar's predecessor led. */
+void leaders_recover(struct leaders *l);
+/* Gives up what it led of these and is not configured any more; or of whatever there is a leader node. */
+void leaders_disown(struct leaders *l, char *const *tasks, size_t n);
+void leaders_disown_all(struct leaders *l);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
 /*

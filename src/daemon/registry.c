@@ -276,6 +276,7 @@ static void on_found(void *arg, const struct zk_reply *reply)
 		r->found = copy;
 	}
 	r->kept_session = 0;
+	r->recovers = true; /* the session is its own, whatever became of the record */
 	if (ours && says_the_same(r, w)) {
 		go_on_as(r, w);
 		return;
@@ -551,8 +552,14 @@ const struct worker *registry_found(const struct registry *r)
 	return r->found;
 }
 
+bool registry_recovers(const struct registry *r)
+{
+	return r->recovers;
+}
+
 void registry_recovered(struct registry *r)
 {
+	r->recovers = false;
 	worker_free(r->found);
 	r->found = NULL;
 }

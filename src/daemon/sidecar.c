@@ -299,10 +299,14 @@ static void recover(struct sidecar *s)
 {
 	const struct worker *found = registry_found(&s->registry);
 
-	if (!found || !session_is_up(&s->session) || !s->registry.workers.ready ||
-	    !s->policy.folder.ready)
+	if (!registry_recovers(&s->registry) || !session_is_up(&s->session) ||
+	    !s->registry.workers.ready || !s->policy.folder.ready)
 		return;
-	leaders_recover(&s->leaders, found->tasks, found->n_tasks);
+	leaders_recover(&s->leaders);
+	if (found)
+		leaders_disown(&s->leaders, found->tasks, found->n_tasks);
+	else
+		leaders_disown_all(&s->leaders);
 	registry_recovered(&s->registry);
 }
 

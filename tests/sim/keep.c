@@ -77,7 +77,7 @@ void keep_reply(struct sidecar *s, const struct item *item)
 	if (item->reply.code == CODE_UNKNOWN || s->self || s->attempt || !record)
 		return;
 	s->found = 0;
-	s->recovers = ours;
+	s->recovers = true; /* the session is its own, whatever became of the record */
 	if (ours)
 		s->self = record;
 	if (ours && says_the_same(s, &records[record])) {

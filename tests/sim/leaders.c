@@ -139,6 +139,10 @@ static void step(struct sidecar *s, unsigned task, struct election_event event)
 	    event.type == ELECTION_CUT || event.type == ELECTION_UP ||
 	    event.type == ELECTION_NODE_FAILED)
 		runs_changed(s);
+	if (s->tasks[task].recovers && e->node.known) {
+		s->tasks[task].recovers = false;
+		step(s, task, (struct election_event){.type = ELECTION_INTEREST, .on = false});
+	}
 }
 
 static void step_all(struct sidecar *s, struct election_event event)
@@ -209,6 +213,8 @@ static void on_claim(struct sidecar *s, const struct item *item)
 
 static void refresh(struct sidecar *s, unsigned k)
 {
+	if (s->tasks[k].recovers)
+		return;
 	step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = true});
 	step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = false});
 }
@@ -216,8 +222,10 @@ static void refresh(struct sidecar *s, unsigned k)
 /* What the process before us led is ours: the nodes are of our session. */
 void leaders_recover(struct sidecar *s)
 {
-	for (unsigned k = 0; k < sim.n_tasks; k++)
-		refresh(s, k);
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		s->tasks[k].recovers = true;
+		step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = true});
+	}
 }
 
 /* Nobody who watches may act: whoever finds the node missing twice looks for himself. */
@@ -380,6 +388,10 @@ void leaders_cut(struct sidecar *s)
 void leaders_expired(struct sidecar *s)
 {
 	step_all(s, (struct election_event){.type = ELECTION_EXPIRED});
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		s->tasks[k].recovers = false;
+		step(s, k, (struct election_event){.type = ELECTION_INTEREST, .on = false});
+	}
 }
 
 static void on_due(struct sidecar *s)

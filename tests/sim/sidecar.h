@@ -58,6 +58,7 @@ enum session_state { SESSION_CONNECTING, SESSION_CONNECTED, SESSION_UP, SESSION_
 struct task {
 	struct election election;
 	bool missing;
+	bool recovers;
 	uint32_t best; /* record of the best in the last view */
 };
 
