@@ -165,12 +165,15 @@ static bool should_yield(const struct election *e)
 
 /*
  * When the best has been that for long enough. One that has just joined reads the leader nodes at once;
- * one that had been there, and is the best only now, gets the time to look at them first.
+ * one that had been there, and is the best only now, gets the time to look at them first. And where others
+ * are better than we as well, they get the time to hear of the best: they would take it for their own.
  */
 static int64_t yield_ripe(const struct election *e)
 {
 	int64_t delay = e->config.yield_delay_ms;
 
+	if (e->view.place > 1 && delay < ELECTION_YIELD_MIN_MS)
+		delay = ELECTION_YIELD_MIN_MS;
 	if (e->best_since_ms - e->view.best_seen_ms <= ELECTION_YIELD_MIN_MS)
 		return e->view.best_seen_ms + delay;
 	return e->best_since_ms + (delay > ELECTION_YIELD_MIN_MS ? delay : ELECTION_YIELD_MIN_MS);

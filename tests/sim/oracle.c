@@ -14,6 +14,7 @@ struct said {
 	int64_t excused; /* this token is not held against it, nor against others */
 	int64_t claim_token, claim_owner; /* what it knew of the last leader when it claimed */
 	bool claim_given;		  /* and that he had given it up */
+	int64_t claim_at;		  /* and when that was */
 };
 
 static struct task_oracle {
@@ -25,7 +26,7 @@ static struct task_oracle {
 	int64_t worst_gap;
 	/* the last nodes deleted by hand */
 	struct {
-		int64_t token, owner;
+		int64_t token, owner, at;
 		bool disguised; /* written by hand before, as a leader does that yields */
 	} hand[HANDS_MAX];
 	unsigned n_hands;
@@ -68,8 +69,9 @@ int oracle_leader(unsigned task)
 /* --- at every step ------------------------------------------------------------------------------------- */
 
 /*
- * Nobody can wait for an owner that he never heard of, or not since that one gave the task up (he slept
- * over it being taken back, and deleted by hand), or whose worker node was deleted by hand as well, or whose node was first written and then deleted by hand: docs/SIMULATION.md.
+ * Nobody can wait where his claim was on its way already; for an owner that he never heard of, or not since
+ * that one gave the task up (he slept over it being taken back, and deleted by hand); whose worker node was
+ * deleted by hand as well; or whose node was first written and then deleted by hand: docs/SIMULATION.md.
  */
 static bool is_excused(const struct task_oracle *t, unsigned older, unsigned newer)
 {
@@ -80,8 +82,9 @@ static bool is_excused(const struct task_oracle *t, unsigned older, unsigned new
 	for (unsigned i = 0; i < HANDS_MAX; i++) {
 		bool unheard = s->claim_token != t->hand[i].token &&
 			       (s->claim_given || s->claim_owner != t->hand[i].owner);
+		bool on_its_way = s->claim_at <= t->hand[i].at;
 		if (t->said[older].token == t->hand[i].token &&
-		    (t->hand[i].disguised || worker_too || unheard))
+		    (t->hand[i].disguised || worker_too || unheard || on_its_way))
 			return true;
 	}
 	return false;
@@ -182,6 +185,7 @@ void oracle_claims(struct sidecar *s, unsigned task)
 	mine->claim_token = e->node.token;
 	mine->claim_owner = e->node.owner;
 	mine->claim_given = e->handed_over;
+	mine->claim_at = sim.now;
 	if (!(s->tasks_mask >> task & 1) || !e->view.candidate || !s->ready)
 		sim_violation("task %u: sidecar %u claims and is no candidate", task, s->id);
 }
@@ -225,6 +229,7 @@ void oracle_hand(unsigned task)
 	struct task_oracle *t = &tasks[task];
 	t->hand[t->n_hands % HANDS_MAX].disguised = node->version > 0;
 	t->hand[t->n_hands % HANDS_MAX].token = node->czxid;
+	t->hand[t->n_hands % HANDS_MAX].at = sim.now;
 	t->hand[t->n_hands++ % HANDS_MAX].owner = node->owner;
 }
 

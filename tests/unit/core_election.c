@@ -578,6 +578,19 @@ Test(yield, waits_until_the_better_has_been_there_for_a_while)
 	cr_assert_eq(find(ELECTION_RELEASE)->to, UINT64_C(5));
 }
 
+/* Who is better as well, and has not heard of the best, would take the task: seed 1000420 of the simulator. */
+Test(yield, without_a_delay_lets_the_others_hear_of_the_best)
+{
+	lead();
+	STEP(.type = ELECTION_CONFIG, .config = {.yield = ELECTION_YIELD_RANK, .tick_guard_ms = 0});
+	view(true, 2);
+	cr_assert(deadline() - now >= ELECTION_YIELD_MIN_MS, "%d", (int)(deadline() - now));
+	lead();
+	STEP(.type = ELECTION_CONFIG, .config = {.yield = ELECTION_YIELD_RANK, .tick_guard_ms = 0});
+	view(true, 1);
+	sends(ELECTION_READ, 1); /* at once */
+}
+
 /* As after a drain has ended, or a change of version: the delay counts from when it became the best. */
 Test(yield, waits_until_the_better_has_been_the_best_for_a_while)
 {
