@@ -96,13 +96,13 @@ static struct sent *sent_new(struct batch *b, bool claims, size_t first, struct 
 static void pack_leader(const struct leaders *l, struct buffer *data)
 {
 	struct leader_record record = {.since = clock_wall_ms()};
-	const struct member *self = registry_self(l->registry);
+	const struct worker *self = registry_coming(l->registry);
 
 	if (self) {
-		memcpy(record.id, self->worker->id, sizeof(record.id));
-		memcpy(record.ip, self->worker->ip, sizeof(record.ip));
-		memcpy(record.hostname, self->worker->hostname, sizeof(record.hostname));
-		memcpy(record.version, self->worker->version, sizeof(record.version));
+		memcpy(record.id, self->id, sizeof(record.id));
+		memcpy(record.ip, self->ip, sizeof(record.ip));
+		memcpy(record.hostname, self->hostname, sizeof(record.hostname));
+		memcpy(record.version, self->version, sizeof(record.version));
 	}
 	int error = record_pack_leader(data, &record);
 	assert(error == 0);
@@ -117,14 +117,15 @@ static void pack_leader(const struct leaders *l, struct buffer *data)
 static void send_claims(struct batch *b, struct task *const *tasks, size_t n)
 {
 	struct leaders *l = b->leaders;
-	char paths[BATCH_MAX][ZK_PATH_MAX], folder[ZK_PATH_MAX];
+	const struct worker *self = registry_coming(l->registry);
+	char paths[BATCH_MAX][ZK_PATH_MAX], folder[ZK_PATH_MAX], me[ZK_PATH_MAX];
 	struct zk_op ops[BATCH_MAX + 2];
 	struct buffer data;
 
 	buffer_init(&data, RECORD_LEADER_MAX);
 	pack_leader(l, &data);
-	ops[0] = (struct zk_op){
-		.type = ZK_OP_CHECK, .path = l->session->registration, .version = -1};
+	registry_path(l->registry, "workers", self ? self->id : "none", me);
+	ops[0] = (struct zk_op){.type = ZK_OP_CHECK, .path = me, .version = -1};
 	registry_path(l->registry, "leaders", NULL, folder);
 	ops[1] = (struct zk_op){.type = ZK_OP_SET, .path = folder, .version = -1};
 	for (size_t i = 0; i < n; i++) {

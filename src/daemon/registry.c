@@ -32,6 +32,13 @@ const struct member *registry_self(const struct registry *r)
 	return r->id[0] ? fleet_find(&r->fleet, r->id) : NULL;
 }
 
+const struct worker *registry_coming(const struct registry *r)
+{
+	const struct member *self = registry_self(r);
+
+	return r->attempt ? r->attempt : self ? self->worker : NULL;
+}
+
 /* --- registering -------------------------------------------------------------------------------
  */
 

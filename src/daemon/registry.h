@@ -104,6 +104,8 @@ void registry_make_parents(struct registry *r);
 bool registry_settled(const struct registry *r);
 /* This sidecar among the members, NULL while it is not registered. */
 const struct member *registry_self(const struct registry *r);
+/* Our record as it will be for what is sent now: that of a registration which is on its way; NULL: none. */
+const struct worker *registry_coming(const struct registry *r);
 /* ROOT/folder/name, or ROOT/folder without a name. */
 void registry_path(const struct registry *r, const char *folder, const char *name,
 		   char path[ZK_PATH_MAX]);

@@ -41,11 +41,12 @@ static void read_node(struct sidecar *s, unsigned task, enum ask what)
 
 static void claim(struct sidecar *s, unsigned task)
 {
-	struct request q = {
-		.type = REQUEST_MULTI,
-		.target = task,
-		.ops = {{OP_CHECK_WORKER, s->registration, -1}, {OP_CREATE_LEADER, task, -1}},
-		.n_ops = 2};
+	/* A registration that is on its way comes before it. */
+	uint32_t self = s->attempt ? s->attempt : s->registration;
+	struct request q = {.type = REQUEST_MULTI,
+			    .target = task,
+			    .ops = {{OP_CHECK_WORKER, self, -1}, {OP_CREATE_LEADER, task, -1}},
+			    .n_ops = 2};
 
 	oracle_claims(s, task);
 	ask(s, &q, ASK_CLAIM);
