@@ -293,11 +293,56 @@ static void prefer_standbys(struct sidecar *s, unsigned task, const struct conte
 	}
 }
 
+/* What has been decided of members is set anew at each look, so a tally is good only where nothing is. */
+static bool is_decided(const struct sidecar *s, unsigned task)
+{
+	return s->drained != 0 || s->preferred[task] != 0;
+}
+
+void leaders_joined(struct sidecar *s, const struct member *m)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		struct contest contest = task_contest(k);
+		if (is_decided(s, k) || s->tasks[k].decided)
+			tally_forget(&s->tasks[k].tally);
+		else
+			tally_joined(&s->tasks[k].tally, &s->fleet, &contest, k, m);
+	}
+}
+
+void leaders_left(struct sidecar *s, const struct member *m)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		struct contest contest = task_contest(k);
+		if (is_decided(s, k) || s->tasks[k].decided)
+			tally_forget(&s->tasks[k].tally);
+		else
+			tally_left(&s->tasks[k].tally, &s->fleet, &contest, k, m);
+	}
+}
+
+/* As the sidecar does it, who looks only at who has come or gone; it has to be what the whole fleet says. */
+static struct standing stand(struct sidecar *s, unsigned task, const struct contest *contest)
+{
+	struct task *t = &s->tasks[task];
+	const char *self = s->self ? records[s->self].id : "";
+
+	if (is_decided(s, task) || t->decided)
+		tally_forget(&t->tally);
+	t->decided = is_decided(s, task);
+	struct standing whole = fleet_stand(&s->fleet, contest, task, self);
+	struct standing kept = tally_stand(&t->tally, &s->fleet, contest, task,
+					   s->self ? fleet_find(&s->fleet, self) : NULL);
+	if (kept.best != whole.best || kept.self_candidate != whole.self_candidate ||
+	    kept.place != whole.place || kept.best_is_newer != whole.best_is_newer)
+		sim_violation("task %u: sidecar %u has another tally than the fleet", task, s->id);
+	return kept;
+}
+
 static void view(struct sidecar *s, unsigned task)
 {
 	struct election_event event = {.type = ELECTION_VIEW};
 	struct contest contest = task_contest(task);
-	const char *self = s->self ? records[s->self].id : "";
 
 	fleet_clear_decisions(&s->fleet);
 	for (size_t i = 0; i < s->fleet.n_members; i++) {
@@ -305,7 +350,7 @@ static void view(struct sidecar *s, unsigned task)
 		m->drained = s->drained >> records[m->worker->started_at].sidecar & 1;
 	}
 	prefer_standbys(s, task, &contest);
-	struct standing standing = fleet_stand(&s->fleet, &contest, task, self);
+	struct standing standing = stand(s, task, &contest);
 	event.view.candidate = s->ready && standing.self_candidate && (s->tasks_mask >> task & 1);
 	event.view.newer = standing.best_is_newer;
 	event.view.place = standing.place > UINT32_MAX ? UINT32_MAX : (uint32_t)standing.place;

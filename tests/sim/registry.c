@@ -64,14 +64,23 @@ struct worker *worker_of(uint32_t number)
 
 static void add_member(struct sidecar *s, uint32_t record, int64_t session)
 {
-	if (fleet_add(&s->fleet, worker_of(record), session, sidecar_ms(s)))
-		s->dirty = true;
+	struct member *m = fleet_add(&s->fleet, worker_of(record), session, sidecar_ms(s));
+
+	if (!m)
+		return;
+	leaders_joined(s, m);
+	s->dirty = true;
 }
 
 static void forget_member(struct sidecar *s, uint32_t record)
 {
-	if (fleet_remove(&s->fleet, records[record].id))
-		s->dirty = true;
+	const struct member *m = fleet_find(&s->fleet, records[record].id);
+
+	if (!m)
+		return;
+	leaders_left(s, m);
+	fleet_remove(&s->fleet, records[record].id);
+	s->dirty = true;
 }
 
 static void tell_changes(struct sidecar *s)

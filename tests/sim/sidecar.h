@@ -9,6 +9,7 @@
 #include "core/election.h"
 #include "core/fleet.h"
 #include "core/lease.h"
+#include "core/tally.h"
 
 #define RECORDS_MAX 60000
 
@@ -59,6 +60,8 @@ struct task {
 	struct election election;
 	bool missing;
 	bool recovers;
+	struct tally tally;
+	bool decided;  /* somebody was drained or preferred at the last look */
 	uint32_t best; /* record of the best in the last view */
 };
 
@@ -199,6 +202,9 @@ void leaders_cut(struct sidecar *s);
 void leaders_expired(struct sidecar *s);
 void leaders_fleet_changed(struct sidecar *s);
 void leaders_recover(struct sidecar *s);
+/* A member has joined the fleet; or is to leave it. */
+void leaders_joined(struct sidecar *s, const struct member *m);
+void leaders_left(struct sidecar *s, const struct member *m);
 void leaders_watch(struct sidecar *s, unsigned task, enum watch_type type);
 void leaders_reply(struct sidecar *s, const struct item *item);
 void leaders_timer(struct sidecar *s, enum timer timer);
