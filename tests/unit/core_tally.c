@@ -191,7 +191,7 @@ Test(tally, more_versions_than_it_looks_at)
 		cr_expect_eq(t.known, i < 32);
 	}
 	for (int i = 39; i > 3; i--) {
-		char id[4];
+		char id[12];
 		snprintf(id, sizeof(id), "w%02d", i);
 		tally_left(&t, &f, &contests[0], 0, fleet_find(&f, id));
 		cr_expect(fleet_remove(&f, id));
