@@ -438,17 +438,20 @@ bool run_is_alive(const struct run_state *r)
 	return r->phase != RUN_WAITING && r->phase != RUN_OVER;
 }
 
-bool run_excludes(const struct run_state *r)
+bool run_holds(const struct run_state *r)
 {
 	bool claims =
 		r->asked == RUN_CLAIM || r->asked == RUN_CLAIM_ANEW || r->asked == RUN_TAKE_OVER;
 	/* Or the answer was lost, and it has not been looked at yet what became of it. */
 	bool open = r->unsure && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
 
-	return run_holds(r) || (r->phase == RUN_WAITING && !r->once && (claims || open));
-}
-
-bool run_holds(const struct run_state *r)
-{
-	return r->phase == RUN_GOING || r->phase == RUN_DYING || r->phase == RUN_INHERITED;
+	switch (r->phase) {
+	case RUN_WAITING: return !r->once && (claims || open);
+	case RUN_GOING:
+	case RUN_DYING:
+	case RUN_INHERITED: return true;
+	case RUN_FINISHING:
+	case RUN_OVER: break;
+	}
+	return false;
 }

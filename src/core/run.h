@@ -146,9 +146,10 @@ enum run_action run_finish(struct run_state *r, int64_t now_ms);
 int64_t run_due(const struct run_state *r, int64_t now_ms);
 /* Whether a job of it is alive, or may be. */
 bool run_is_alive(const struct run_state *r);
-/* Whether no other run of the task is to begin beside it: its job may be alive, or is about to be. */
-bool run_excludes(const struct run_state *r);
-/* Whether it holds the task here: its job may be alive. */
+/*
+ * Whether it holds the task here, and no other run of the task is to begin beside it: its job may be alive,
+ * or is about to be. Were the task given up while a claim is on its way, the tick would be spent for nothing.
+ */
 bool run_holds(const struct run_state *r);
 
 #endif

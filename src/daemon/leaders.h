@@ -56,14 +56,13 @@ struct task {
 	struct contest contest;
 	struct tally tally;
 	struct election election;
-	size_t index;	    /* in leaders.tasks and in the fleet's contests */
-	unsigned pending;   /* requests that will come back to this task */
-	bool left_out;	    /* of a claim: what the read behind it says decides */
-	unsigned watchers;  /* subscribers that want every change */
-	bool recovers;	    /* it may be ours by a session that was taken over: until it is known */
-	unsigned holds;	    /* runs that keep the task here */
-	unsigned excluding; /* runs beside which none is to begin, unless overlap allows it */
-	unsigned dying;	    /* runs whose job may be alive with nobody to tell */
+	size_t index;	   /* in leaders.tasks and in the fleet's contests */
+	unsigned pending;  /* requests that will come back to this task */
+	bool left_out;	   /* of a claim: what the read behind it says decides */
+	unsigned watchers; /* subscribers that want every change */
+	bool recovers;	   /* it may be ours by a session that was taken over: until it is known */
+	unsigned holds;	   /* runs that keep the task here */
+	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
 	struct ledger_ticks ticks;
 	struct standby standby;
 	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper

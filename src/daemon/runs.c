@@ -31,7 +31,7 @@ struct run {
 	struct run_state state;
 	struct run_record record; /* ours, or as last read */
 	bool holds, calls;	  /* as told to the election, and to the fleet */
-	bool excludes, dying;	  /* as counted for the task */
+	bool dying;		  /* as counted for the task */
 	bool kept;		  /* it is in the file for the sidecar that comes after us */
 };
 
@@ -99,14 +99,11 @@ static void set_kept(struct run *r, bool on)
 static void set_counted(struct run *r)
 {
 	bool dying = r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED;
-	bool excludes = run_excludes(&r->state);
 
 	if (!r->task)
 		return;
 	r->task->dying += (unsigned)dying - r->dying;
-	r->task->excluding += (unsigned)excludes - r->excludes;
 	r->dying = dying;
-	r->excludes = excludes;
 }
 
 /* After each step: the job holds the task, and who wants to take a run over asks to lead. */
@@ -193,7 +190,7 @@ static bool runner_may_live(const struct run *r)
 /* Whether another run of the task is there, or about to be. */
 static bool is_busy(const struct run *r)
 {
-	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->excluding > r->excludes;
+	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
 }
 
 static struct run_sight sight_of(const struct run *r)
@@ -682,7 +679,7 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 		if (r->task != t)
 			continue;
 		r->task = NULL;
-		r->holds = r->calls = r->excludes = r->dying = false;
+		r->holds = r->calls = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
 			continue;
 		if (r->client)

@@ -65,7 +65,7 @@ static bool is_busy(const struct sidecar *s, const struct sim_run *r)
 {
 	for (size_t i = 0; i < s->n_runs; i++)
 		if (s->runs[i].used && &s->runs[i] != r && s->runs[i].task == r->task &&
-		    run_excludes(&s->runs[i].state))
+		    run_holds(&s->runs[i].state))
 			return true;
 	return false;
 }

@@ -6,7 +6,7 @@
 #include "core/tick.h"
 #include "sidecar.h"
 
-#define RUNS_MAX 160 /* of a sidecar at a time */
+#define RUNS_MAX 640 /* of a sidecar at a time */
 
 /* One `zkleader run` and what its sidecar knows of it. */
 struct sim_run {

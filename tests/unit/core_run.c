@@ -341,16 +341,16 @@ Test(run, runs_of_a_task_do_not_overlap)
 	is(next(), RUN_NOTHING);
 	sight.busy = false;
 	is(next(), RUN_CLAIM);
-	cr_assert(run_excludes(&r));
+	cr_assert(run_holds(&r));
 	is(answered(LEDGER_DONE), RUN_START);
-	cr_assert(run_excludes(&r));
+	cr_assert(run_holds(&r));
 	run_finish(&r, T0);
-	cr_assert_not(run_excludes(&r));
+	cr_assert_not(run_holds(&r));
 
 	begin(true, false);
 	sight.leads = sight.busy = true;
 	is(next(), RUN_LOOK);
-	cr_assert_not(run_excludes(&r));
+	cr_assert_not(run_holds(&r));
 	is(answered(LEDGER_ABSENT), RUN_NOTHING);
 	sight.now_ms += WAIT;
 	is(next(), RUN_BUSY);
@@ -360,13 +360,13 @@ Test(run, runs_of_a_task_do_not_overlap)
 	sight.leads = true;
 	is(next(), RUN_CLAIM);
 	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
-	cr_assert(run_excludes(&r));
+	cr_assert(run_holds(&r));
 	sight.now_ms += RUN_AGAIN_MS;
 	sight.leads = false;
 	is(next(), RUN_LOOK);
-	cr_assert(run_excludes(&r));
+	cr_assert(run_holds(&r));
 	is(answered(LEDGER_ABSENT), RUN_NOTHING);
-	cr_assert_not(run_excludes(&r));
+	cr_assert_not(run_holds(&r));
 
 	/* What is taken is told at once, and who does not lead waits for whom does. */
 	begin(true, false);
@@ -383,7 +383,7 @@ Test(run, runs_of_a_task_do_not_overlap)
 	begin(true, true);
 	sight.leads = sight.busy = true;
 	is(next(), RUN_CLAIM);
-	cr_assert_not(run_excludes(&r));
+	cr_assert_not(run_holds(&r));
 }
 
 /* The leader's own job of another tick is no reason to give a lost run up. */

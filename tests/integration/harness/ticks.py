@@ -25,11 +25,11 @@ SKEWS = (-0.7, -0.2, 0.3, 0.9)  # seconds by which the servers' clocks are wrong
 WAIT = "20s"
 TASKS = {"skip": task_text("skip", tick=f"{TICK}s", wait=WAIT, history=10000),
          "rerun": task_text("rerun", tick=f"{TICK}s", wait=WAIT, on_crash="rerun", history=10000)}
-# Runs of several ticks may go on side by side on one server, as with cron, but never on two: each job holds
-# the lock of its server, and finds that of every other free. The one that looks holds it for a moment as well.
+# Runs of a task never go on side by side: each job holds the lock of its server, and finds that of every other
+# free. The one that looks holds it for a moment as well.
 BODY = """unset LD_PRELOAD
 exec 8>> {folder}/$NODE.$ZKLEADER_TASK.lock
-flock -s 8
+flock -w 0.5 -x 8 || say overlap
 for other in {nodes}; do
 	[ $other = $NODE ] || flock -w 0.5 -x {folder}/$other.$ZKLEADER_TASK.lock true || say overlap
 done
