@@ -260,6 +260,7 @@ check-all:
 		--plain "simulator, big fleets=$(B)/sim-scale 10 50" \
 		--plain "bench, whether it runs=tests/bench/quick --build $(B)" \
 		--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
+		--plain "the demo=tests/demo/demo $(B)" \
 		--pytest "integration=-n 4 tests/integration" \
 		--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan"
 
