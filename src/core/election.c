@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#define MINUTE_MS      60000
+#include "core/tick.h"
+
 #define PLACE_TURN_MAX 20 /* from here on, every place has the same turn */
 
 static const char *const state_names[ELECTION_STATES] = {
@@ -41,7 +42,7 @@ bool election_move_allowed(enum election_state from, enum election_state to)
 
 void election_init(struct election *e, const struct election_config *config)
 {
-	assert(config->tick_guard_ms >= 0 && config->tick_guard_ms < MINUTE_MS / 2);
+	assert(config->tick_guard_ms >= 0 && config->tick_guard_ms < TICK_MINUTE_MS / 2);
 	memset(e, 0, sizeof(*e));
 	e->config = *config;
 }
@@ -138,16 +139,7 @@ static int64_t claim_time(const struct election *e)
 /* The first time from `at` on that keeps clear of the full minute, when crontab lines fire. */
 static int64_t clear_of_tick(const struct election *e, struct election_time now, int64_t at)
 {
-	int64_t wall = at - now.boot_ms + now.wall_ms;
-	int64_t into = wall % MINUTE_MS;
-
-	if (into < 0)
-		into += MINUTE_MS;
-	if (into < e->config.tick_guard_ms)
-		return at + e->config.tick_guard_ms - into;
-	if (into > MINUTE_MS - e->config.tick_guard_ms)
-		return at + MINUTE_MS - into + e->config.tick_guard_ms;
-	return at;
+	return at + tick_clear(at - now.boot_ms + now.wall_ms, e->config.tick_guard_ms);
 }
 
 /* Whether a better candidate has a right to the task. */

@@ -11,6 +11,17 @@ int64_t tick_floor(int64_t wall_ms, int64_t tick_ms)
 	return wall_ms - wall_ms % tick_ms;
 }
 
+int64_t tick_clear(int64_t wall_ms, int64_t guard_ms)
+{
+	int64_t into = wall_ms % TICK_MINUTE_MS;
+
+	if (into < 0)
+		into += TICK_MINUTE_MS;
+	if (into < guard_ms)
+		return guard_ms - into;
+	return into > TICK_MINUTE_MS - guard_ms ? TICK_MINUTE_MS - into + guard_ms : 0;
+}
+
 bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE])
 {
 	char text[CLOCK_TEXT_SIZE];

@@ -6,10 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TICK_MINUTE_MS 60000
 #define TICK_NAME_SIZE 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
 
 /* Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. */
 int64_t tick_floor(int64_t wall_ms, int64_t tick_ms);
+/*
+ * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0: it is not.
+ * guard_ms is less than half a minute.
+ */
+int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 /* The name of the tick at wall_ms; false beyond the year 9999. */
 bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
 /* Whether a znode's name is that of a tick. */

@@ -23,7 +23,8 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
 }
 
-void answers_pack_leader(struct pack *p, const char *key, const struct task *t)
+/* Who leads the task, as far as is known; nil: nobody. */
+static void pack_leader(struct pack *p, const char *key, const struct task *t)
 {
 	const struct election_node *node = &t->election.node;
 	const struct member *m = leaders_leader(t);
@@ -41,20 +42,29 @@ void answers_pack_leader(struct pack *p, const char *key, const struct task *t)
 	pack_kv_str(p, "version", m ? m->worker->version : "");
 }
 
-void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t)
+static void pack_token(struct pack *p, const struct task *t)
+{
+	if (t->election.node.known && t->election.node.exists)
+		pack_kv_int(p, "token", t->election.node.token);
+	else
+		pack_kv_nil(p, "token");
+}
+
+void answers_pack_leadership(struct pack *p, const struct task *t)
 {
 	const struct election_node *node = &t->election.node;
-	bool led = node->known && node->exists;
 
+	pack_leader(p, "leader", t);
+	pack_token(p, t);
+	answers_pack_time(p, "since", node->known && node->exists ? t->since : 0);
+}
+
+void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t)
+{
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "self", election_leads(&t->election));
-	answers_pack_leader(p, "leader", t);
-	if (led)
-		pack_kv_int(p, "token", node->token);
-	else
-		pack_kv_nil(p, "token");
-	answers_pack_time(p, "since", led ? t->since : 0);
+	answers_pack_leadership(p, t);
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
 	answers_pack_decisions(p, s, t);
 }
@@ -186,14 +196,11 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	pack_kv_str(p, "task", t->name);
 	pack_kv_bool(p, "leader", left > 0);
 	pack_kv_str(p, "state", explain_state(s, t));
-	if (node->known && node->exists)
-		pack_kv_int(p, "token", node->token);
-	else
-		pack_kv_nil(p, "token");
+	pack_token(p, t);
 	pack_kv_int(p, "lease_ms", left);
 	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))
-		answers_pack_leader(p, "led_by", t);
+		pack_leader(p, "led_by", t);
 	else
 		pack_kv_nil(p, "led_by");
 	pack_kv_str(p, "why", why);

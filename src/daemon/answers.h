@@ -27,8 +27,8 @@ void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct m
 void answers_pack_decision(struct pack *p, const struct policy_item *item);
 /* A key and its time as RFC 3339, nil for 0. */
 void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
-/* Who leads the task, as far as is known; nil: nobody. */
-void answers_pack_leader(struct pack *p, const char *key, const struct task *t);
+/* The keys `leader`, `token` and `since`, as far as is known; nil each: nobody leads. */
+void answers_pack_leadership(struct pack *p, const struct task *t);
 /* The key `decisions` and what operators have decided about the task. */
 void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t);
 /* The key `drain` and who drained that node, nil. */

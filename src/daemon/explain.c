@@ -269,17 +269,9 @@ void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, c
 
 	say_reason(s, t, reason);
 	rpc_pack_result(p, msgid);
-	const struct election_node *node = &t->election.node;
-	bool led = node->known && node->exists;
-
 	pack_map(p, 11);
 	pack_kv_str(p, "task", t->name);
-	answers_pack_leader(p, "leader", t);
-	if (led)
-		pack_kv_int(p, "token", node->token);
-	else
-		pack_kv_nil(p, "token");
-	answers_pack_time(p, "since", led ? t->since : 0);
+	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "leads", leaders_lease_left(t) > 0);
 	pack_kv_str(p, "reason", reason);

@@ -193,6 +193,12 @@ static bool is_busy(const struct run *r)
 	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
 }
 
+/* Whether it is the leadership that the job started under. */
+static bool is_same(const struct run *r)
+{
+	return !r->runs->revoked && r->task->election.node.token == r->record.token;
+}
+
 static struct run_sight sight_of(const struct run *r)
 {
 	const struct sidecar *s = r->runs->sidecar;
@@ -207,8 +213,7 @@ static struct run_sight sight_of(const struct run *r)
 		return sight;
 	sight.leads = leaders_may_begin(t);
 	sight.brief = leaders_lease_left(t) < s->session.lease.timeout_ms / LEASE_PART;
-	sight.same = !r->runs->revoked && t->election.node.token == r->record.token &&
-		     leaders_lease_left(t) > 0;
+	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere =
@@ -527,12 +532,10 @@ static struct run *find(const struct runs *runs, const struct client *c, uint64_
 	return NULL;
 }
 
-/* For how many ms the job may go on; the leadership is to be the one that it started under. */
+/* For how many ms the job may go on. */
 static int64_t promise(const struct run *r)
 {
-	if (!r->task || r->runs->revoked || r->task->election.node.token != r->record.token)
-		return 0;
-	return leaders_hold_renew(r->task);
+	return r->task && is_same(r) ? leaders_hold_renew(r->task) : 0;
 }
 
 void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id)

@@ -11,13 +11,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/tick.h"
 #include "daemon/notify.h"
 #include "daemon/standby.h"
 #include "daemon/subscriptions.h"
 
 #define CHANGES_TEXT_MAX      (1024 * 1024)
 #define SIDECAR_DRAIN_POLL_MS 50
-#define MINUTE_MS	      60000
 
 /* --- problems and changes ---------------------------------------------------------------------- */
 
@@ -537,17 +537,12 @@ static void on_restart_timer(uv_timer_t *timer)
 static void on_usr2(uv_signal_t *handle, int number)
 {
 	struct sidecar *s = handle->data;
-	int64_t now = clock_boot_ms(), into = clock_wall_ms() % MINUTE_MS;
-	int64_t guard = s->config->tick_guard_ms;
+	int64_t now = clock_boot_ms();
 
 	(void)number;
 	if (s->stopping || s->clear_ms != 0)
 		return;
-	s->clear_ms = now;
-	if (into < guard)
-		s->clear_ms += guard - into;
-	else if (into > MINUTE_MS - guard)
-		s->clear_ms += MINUTE_MS - into + guard;
+	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
 	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
 		 LOG_INT("jobs", runs_going(&s->runs)));
 	notify_send("STOPPING=1");

@@ -326,8 +326,6 @@ void ticks_look(struct sidecar *s, struct sim_run *r, const struct run_sight *si
 		r->fit_since = 0;
 	else if (r->fit_since == 0)
 		r->fit_since = sim.now;
-	if (r->state.phase == RUN_OVER || r->state.phase == RUN_WAITING)
-		return;
 }
 
 /*

@@ -24,6 +24,27 @@ Test(tick, floor)
 			     "case %zu", i);
 }
 
+Test(tick, clear_of_the_full_minute)
+{
+	static const struct {
+		int64_t wall_ms, guard_ms, clear_ms;
+	} cases[] = {
+		{MINUTE_MS, 0, 0},
+		{MINUTE_MS, 5000, 5000},
+		{MINUTE_MS + 4999, 5000, 1},
+		{MINUTE_MS + 5000, 5000, 0},
+		{2 * MINUTE_MS - 5000, 5000, 0},
+		{2 * MINUTE_MS - 4999, 5000, 9999},
+		{2 * MINUTE_MS - 1, 5000, 5001},
+		{-1, 5000, 5001}, /* a clock that runs before the epoch */
+		{-5000, 5000, 0},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		cr_expect_eq(tick_clear(cases[i].wall_ms, cases[i].guard_ms), cases[i].clear_ms,
+			     "case %zu", i);
+}
+
 Test(tick, name)
 {
 	char name[TICK_NAME_SIZE] = "untouched";
