@@ -1,7 +1,6 @@
 #include "base/journal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FIRST_PRIVATE 3 /* the first descriptor that is none of the standard ones */
+#include "base/fd.h"
 
 bool journal_is_stream(int fd, const char *value)
 {
@@ -30,17 +29,9 @@ bool journal_is_stream(int fd, const char *value)
 
 int journal_open(void)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int other, e;
+	int fd = fd_private(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
-	if (fd < 0)
-		return -errno;
-	if (fd >= FIRST_PRIVATE)
-		return fd;
-	other = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE);
-	e = errno;
-	close(fd);
-	return other < 0 ? -e : other;
+	return fd < 0 ? -errno : fd;
 }
 
 void journal_begin(struct journal_entry *e)

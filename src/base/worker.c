@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 
 struct worker *worker_new(void)
 {
 	return mem_calloc(1, sizeof(struct worker));
-}
-
-static void free_names(char **names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
 }
 
 static void free_tasks(struct worker *w)
@@ -24,7 +18,7 @@ static void free_tasks(struct worker *w)
 		(*w->sharers)--;
 		return;
 	}
-	free_names(w->tasks, w->n_tasks);
+	names_free(w->tasks, w->n_tasks);
 	free(w->digests);
 	free(w->sharers);
 }
@@ -34,16 +28,8 @@ void worker_free(struct worker *w)
 	if (!w)
 		return;
 	free_tasks(w);
-	free_names(w->unhealthy, w->n_unhealthy);
+	names_free(w->unhealthy, w->n_unhealthy);
 	free(w);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const char *const *x = a;
-	const char *const *y = b;
-
-	return strcmp(*x, *y);
 }
 
 /* Sorts the names, drops duplicates, and puts them in the place of those that were there. */
@@ -55,14 +41,14 @@ static void take_names(char ***list, size_t *n_list, char **names, size_t n)
 	while (sorted < n && strcmp(names[sorted - 1], names[sorted]) < 0)
 		sorted++;
 	if (sorted < n)
-		qsort(names, n, sizeof(names[0]), compare_names);
+		qsort(names, n, sizeof(names[0]), names_compare);
 	for (size_t i = 0; i < n; i++) {
 		if (kept > 0 && strcmp(names[kept - 1], names[i]) == 0)
 			free(names[i]);
 		else
 			names[kept++] = names[i];
 	}
-	free_names(*list, *n_list);
+	names_free(*list, *n_list);
 	if (kept == 0) {
 		free(names);
 		names = NULL;
@@ -113,8 +99,7 @@ void worker_take_unhealthy(struct worker *w, char **names, size_t n)
 
 bool worker_is_unhealthy(const struct worker *w, const char *task)
 {
-	return w->sick || (w->n_unhealthy > 0 && bsearch(&task, w->unhealthy, w->n_unhealthy,
-							 sizeof(w->unhealthy[0]), compare_names));
+	return w->sick || names_has(w->unhealthy, w->n_unhealthy, task);
 }
 
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "client/async.h"
 #include "client/job.h"
 #include "client/printable.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "client/async.h"
 #include "client/fields.h"
 #include "client/handle.h"

@@ -1,7 +1,6 @@
 #include "client/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -9,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "wire/reader.h"
 #include "wire/rpc.h"
 
-#define READ_SIZE     4096 /* the first read; then as much as there is already */
-#define PAUSE_MAX_MS  50
-#define IN_LIMIT      (RPC_RESPONSE_MAX + 2 * READ_SIZE)
-#define FIRST_PRIVATE 3 /* the first descriptor that is none of the standard ones */
+#define READ_SIZE    4096 /* the first read; then as much as there is already */
+#define PAUSE_MAX_MS 50
+#define IN_LIMIT     (RPC_RESPONSE_MAX + 2 * READ_SIZE)
 
 int link_init(struct link *l, const char *path)
 {
@@ -85,17 +84,9 @@ static int wait_for(const struct link *l, short events, int64_t deadline)
 /* Never one of the standard descriptors: what is printed there would go to the sidecar. */
 static int new_socket(void)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int other, e;
+	int fd = fd_private(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
-	if (fd < 0)
-		return -errno;
-	if (fd >= FIRST_PRIVATE)
-		return fd;
-	other = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_PRIVATE);
-	e = errno;
-	close(fd);
-	return other < 0 ? -e : other;
+	return fd < 0 ? -errno : fd;
 }
 
 int link_open(struct link *l, int64_t deadline)

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "client/ask.h"
 #include "client/async.h"
 #include "client/json.h"
-#include "client/terminal.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 

@@ -6,7 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "client/terminal.h"
+#include "base/fd.h"
 
 static bool is_ignored(int sig)
 {

@@ -23,9 +23,4 @@ bool terminal_give(struct terminal *t, pid_t group);
 /* Back to our group from the job's: whether it had it. */
 bool terminal_take(struct terminal *t, pid_t group);
 
-/* A descriptor that is none of the three standard ones, instead of fd; closes fd. -1 stays -1. */
-int fd_private(int fd);
-/* In place of a standard descriptor that this process does not need: others wait for its end. */
-void fd_forget(int fd);
-
 #endif

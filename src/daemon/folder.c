@@ -6,16 +6,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/names.h"
 
 #define RETRY_MS 1000
 #define GROWTH	 64
 
 static void list(struct folder *f);
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* The first place that is not before the name. */
 static size_t place_of(char *const *names, size_t n, const char *name)
@@ -30,13 +26,6 @@ static size_t place_of(char *const *names, size_t n, const char *name)
 			n = middle;
 	}
 	return low;
-}
-
-static bool has(char *const *names, size_t n, const char *name)
-{
-	size_t at = place_of(names, n, name);
-
-	return at < n && strcmp(names[at], name) == 0;
 }
 
 void folder_add(struct folder *f, const char *name)
@@ -183,7 +172,7 @@ static void compare(struct folder *f, char *const *names, size_t n)
 	size_t n_wanted = 0;
 
 	for (size_t i = f->n; i-- > 0;) {
-		if (has(names, n, f->names[i]))
+		if (names_has(names, n, f->names[i]))
 			continue;
 		char *name = f->names[i];
 		f->n--;
@@ -194,7 +183,7 @@ static void compare(struct folder *f, char *const *names, size_t n)
 	}
 	for (size_t i = 0; i < n && f->n + n_wanted < f->max; i++) {
 		/* Some are longer than any name that we make. */
-		if (has(f->names, f->n, names[i]) ||
+		if (names_has(f->names, f->n, names[i]) ||
 		    strlen(f->path) + 1 + strlen(names[i]) >= ZK_PATH_MAX)
 			continue;
 		size_t at = find_wanted(f, names[i]);
@@ -224,10 +213,7 @@ static void on_list(void *arg, const struct zk_reply *reply)
 	}
 	if (reply->code != ZK_OK)
 		return;
-	char **names = mem_calloc(reply->n_names + 1, sizeof(*names));
-	if (reply->n_names > 0)
-		memcpy(names, reply->names, reply->n_names * sizeof(*names));
-	qsort(names, reply->n_names, sizeof(*names), compare_names);
+	char **names = names_sorted(reply->names, reply->n_names);
 	compare(f, names, reply->n_names);
 	free(names);
 	f->lists++;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/name.h"
 #include "core/rank.h"
 
@@ -422,11 +423,6 @@ static void on_due(uv_timer_t *timer)
 
 /* --- whether the others go by the same keys ------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
 static bool says_its_keys(const struct worker *w)
 {
@@ -440,7 +436,7 @@ bool leaders_disagrees(const struct task *t, const struct member *m)
 	if (!says_its_keys(w))
 		return false;
 	const char *const *at =
-		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), compare_names);
+		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
 	return at && (w->scheme != RANK_SCHEME ||
 		      w->digests[at - (const char *const *)w->tasks] != digest_of(t));
 }
@@ -647,11 +643,14 @@ void leaders_expired(struct leaders *l)
 	look_forget(&l->look);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
-		l->tasks[i]->left_out = false;
-		l->tasks[i]->recovers = false;
-		set_interest(l->tasks[i]);
-		l->tasks[i]->leader_id[0] = '\0';
-		l->tasks[i]->missing = false;
+		struct task *t = l->tasks[i];
+		if (t->recovers) {
+			t->recovers = false;
+			set_interest(t);
+		}
+		t->left_out = false;
+		t->leader_id[0] = '\0';
+		t->missing = false;
 	}
 }
 
@@ -664,25 +663,15 @@ void leaders_watch(struct leaders *l, enum zk_watch type, const char *path)
 	size_t len = strlen(folder);
 	if (strncmp(path, folder, len) != 0)
 		return;
-	const char *name = path + len;
 	switch (type) {
 	case ZK_NODE_CREATED: event.watch = ELECTION_CREATED; break;
 	case ZK_NODE_CHANGED: event.watch = ELECTION_CHANGED; break;
 	case ZK_NODE_DELETED: event.watch = ELECTION_DELETED; break;
 	case ZK_CHILDREN_CHANGED: return;
 	}
-	for (size_t low = 0, high = l->n_tasks; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, l->tasks[middle]->name);
-		if (order == 0) {
-			step(l->tasks[middle], &event);
-			return;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	struct task *t = find_any(l, path + len);
+	if (t)
+		step(t, &event);
 }
 
 /* --- the audit ---------------------------------------------------------------------------------
@@ -698,15 +687,11 @@ static void on_audit_reply(void *arg, const struct zk_reply *reply)
 
 	if (reply->code != ZK_OK)
 		return;
-	char **names = mem_calloc(reply->n_names + 1, sizeof(char *));
-	if (reply->n_names > 0)
-		memcpy(names, reply->names, reply->n_names * sizeof(char *));
-	qsort(names, reply->n_names, sizeof(char *), compare_names);
+	char **names = names_sorted(reply->names, reply->n_names);
 	bool all = true;
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
-		bool there = bsearch(&t->name, names, reply->n_names, sizeof(char *),
-				     compare_names) != NULL;
+		bool there = names_has(names, reply->n_names, t->name);
 		if (!there && t->missing && t->election.state == ELECTION_FOLLOWING)
 			leaders_refresh(t);
 		t->missing = !there;

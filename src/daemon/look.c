@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "daemon/leaders.h"
 
 /* One read on its way. */
@@ -23,11 +24,6 @@ static struct shared *shared_new(struct look *k, struct look_list *list)
 	memcpy(s->tasks, list->tasks, list->n * sizeof(s->tasks[0]));
 	list->n = 0;
 	return s;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void on_still(void *arg, const struct zk_reply *reply)
@@ -54,11 +50,8 @@ static void on_taken(void *arg, const struct zk_reply *reply)
 {
 	struct shared *s = arg;
 	const struct look_handlers *h = &s->look->handlers;
-	char **names = mem_calloc(reply->n_names + 1, sizeof(char *));
+	char **names = names_sorted(reply->names, reply->n_names);
 
-	if (reply->n_names > 0)
-		memcpy(names, reply->names, reply->n_names * sizeof(char *));
-	qsort(names, reply->n_names, sizeof(char *), compare_names);
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
 		t->pending--;
@@ -66,7 +59,7 @@ static void on_taken(void *arg, const struct zk_reply *reply)
 			continue;
 		if (reply->code != ZK_OK)
 			h->failed(t);
-		else if (bsearch(&t->name, names, reply->n_names, sizeof(char *), compare_names))
+		else if (names_has(names, reply->n_names, t->name))
 			h->taken(t);
 		else
 			h->free(t);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "core/rank.h"
 #include "daemon/id.h"
 #include "wire/record.h"
@@ -49,13 +50,6 @@ static char **copy_names(char *const *names, size_t n)
 	for (size_t i = 0; i < n; i++)
 		copy[i] = mem_strdup(names[i]);
 	return copy;
-}
-
-static void free_names(char **names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
 }
 
 static struct worker *describe_self(const struct registry *r)
@@ -470,7 +464,7 @@ void registry_done(struct registry *r)
 	folder_done(&r->workers);
 	worker_free(r->attempt);
 	worker_free(r->found);
-	free_names(r->unhealthy, r->n_unhealthy);
+	names_free(r->unhealthy, r->n_unhealthy);
 	fleet_done(&r->fleet);
 }
 
@@ -535,7 +529,7 @@ void registry_set_health(struct registry *r, bool known, bool sick, char **unhea
 {
 	bool first = known && !r->health_known, same = same_health(r, sick, unhealthy, n);
 
-	free_names(r->unhealthy, r->n_unhealthy);
+	names_free(r->unhealthy, r->n_unhealthy);
 	r->health_known = known;
 	r->sick = sick;
 	r->unhealthy = unhealthy;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "daemon/textfile.h"
 
 #define SUFFIX	  ".conf"
@@ -108,20 +109,6 @@ static bool is_task_file(const char *name)
 	return name[0] != '.' && len > suffix && strcmp(name + len - suffix, SUFFIX) == 0;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	const char *const *x = a, *const *y = b;
-
-	return strcmp(*x, *y);
-}
-
-static void free_names(char **names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
 /* The names of the task files in the folder, sorted. Returns 0 or a negative errno. */
 static int list_folder(const char *path, char ***ret_names, size_t *ret_n)
 {
@@ -150,11 +137,11 @@ static int list_folder(const char *path, char ***ret_names, size_t *ret_n)
 	r = -errno;
 	closedir(dir);
 	if (r < 0) {
-		free_names(names, n);
+		names_free(names, n);
 		return r;
 	}
 	if (n > 0)
-		qsort(names, n, sizeof(*names), by_text);
+		qsort(names, n, sizeof(*names), names_compare);
 	*ret_names = names;
 	*ret_n = n;
 	return 0;
@@ -290,7 +277,7 @@ size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 			config->task_dir, TASKDIR_FILES_MAX, names[TASKDIR_FILES_MAX - 1]);
 	load_files(config, names, n < TASKDIR_FILES_MAX ? n : TASKDIR_FILES_MAX, ret_files,
 		   problems);
-	free_names(names, n);
+	names_free(names, n);
 	return problems->total - before;
 }
 

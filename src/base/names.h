@@ -1,0 +1,17 @@
+/* Arrays of names. */
+#ifndef ZKLEADER_BASE_NAMES_H
+#define ZKLEADER_BASE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* For qsort() and bsearch() of char *. */
+int names_compare(const void *a, const void *b);
+/* The same strings in order, in an array of the caller's (free() it alone). */
+char **names_sorted(char *const *names, size_t n);
+/* Whether it is among names that are sorted. */
+bool names_has(char *const *sorted, size_t n, const char *name);
+/* The array and its strings. */
+void names_free(char **names, size_t n);
+
+#endif
