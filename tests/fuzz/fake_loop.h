@@ -41,6 +41,7 @@ struct peer {
 	uv_read_cb read; /* NULL: not reading */
 	bool hung_up;	 /* we have closed, and it has not heard yet */
 	bool stalled;	 /* we do not read */
+	bool behind;	 /* we read now what was said while we did not */
 	uv_write_t *write;
 	uv_buf_t writing;
 	struct buffer in;  /* to the sidecar */
@@ -194,8 +195,10 @@ static bool peer_written(struct peer *p)
 		return false;
 	FUZZ_CHECK(buffer_append(&p->out, p->writing.base, p->writing.len) == 0);
 	p->write = NULL;
+	p->behind = true;
 	peer_hear(p, true);
 	write->cb(write, 0);
+	p->behind = false;
 	return true;
 }
 
@@ -481,7 +484,7 @@ int uv_try_write(uv_stream_t *stream, const uv_buf_t bufs[], unsigned n)
 	if (p->stalled)
 		return UV_EAGAIN;
 	FUZZ_CHECK(buffer_append(&p->out, bufs[0].base, bufs[0].len) == 0);
-	peer_hear(p, false);
+	peer_hear(p, p->behind);
 	return (int)bufs[0].len;
 }
 
