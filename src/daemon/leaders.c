@@ -630,6 +630,8 @@ void leaders_up(struct leaders *l)
 {
 	step_all(l, (struct election_event){.type = ELECTION_UP,
 					    .up_timeout_ms = l->session->lease.timeout_ms});
+	if (l->disowns)
+		leaders_disown_all(l);
 }
 
 void leaders_cut(struct leaders *l)
@@ -641,6 +643,7 @@ void leaders_expired(struct leaders *l)
 {
 	batch_forget(&l->batch);
 	look_forget(&l->look);
+	l->disowns = false;
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
@@ -719,7 +722,11 @@ static void on_audit(uv_timer_t *timer)
 	struct leaders *l = timer->data;
 	char path[ZK_PATH_MAX];
 
-	if (!session_is_up(l->session) || l->n_tasks == 0)
+	if (!session_is_up(l->session))
+		return;
+	if (l->disowns)
+		leaders_disown_all(l);
+	if (l->n_tasks == 0)
 		return;
 	registry_path(l->registry, "leaders", NULL, path);
 	zk_exists(l->session->zk, path, false, on_audit_folder, l);
@@ -867,9 +874,19 @@ struct disowned {
 	char path[ZK_PATH_MAX];
 };
 
+/* Refused or not done: looked for again after the next connection, and at the audit. */
+static bool disown_failed(struct leaders *l, const struct zk_reply *reply)
+{
+	if (reply->code == ZK_OK)
+		return false;
+	if (reply->code != ZK_ABANDONED && reply->code != ZK_NO_NODE)
+		l->disowns = true;
+	return true;
+}
+
 static void on_disowned(void *arg, const struct zk_reply *reply)
 {
-	(void)arg, (void)reply; /* if it failed, the node goes with the session */
+	disown_failed(arg, reply);
 }
 
 static void on_former(void *arg, const struct zk_reply *reply)
@@ -877,14 +894,16 @@ static void on_former(void *arg, const struct zk_reply *reply)
 	struct disowned *d = arg;
 	struct leaders *l = d->leaders;
 
-	if (reply->code == ZK_OK && reply->stat.owner == l->session->id) {
+	/* The configuration may be another by now. */
+	if (!disown_failed(l, reply) && reply->stat.owner == l->session->id &&
+	    !find_any(l, strrchr(d->path, '/') + 1)) {
 		struct zk_op ops[2] = {
 			{.type = ZK_OP_SET, .path = d->path, .version = reply->stat.version},
 			{.type = ZK_OP_DELETE, .path = d->path, .version = reply->stat.version + 1},
 		};
 		log_info("given up", LOG_STR("path", d->path),
 			 LOG_STR("reason", "not configured any more"));
-		zk_multi(l->session->zk, ops, 2, on_disowned, NULL);
+		zk_multi(l->session->zk, ops, 2, on_disowned, l);
 	}
 	free(d);
 }
@@ -903,7 +922,7 @@ void leaders_disown(struct leaders *l, char *const *tasks, size_t n)
 
 static void on_all(void *arg, const struct zk_reply *reply)
 {
-	if (reply->code == ZK_OK)
+	if (!disown_failed(arg, reply))
 		leaders_disown(arg, reply->names, reply->n_names);
 }
 
@@ -911,6 +930,7 @@ void leaders_disown_all(struct leaders *l)
 {
 	char path[ZK_PATH_MAX];
 
+	l->disowns = false;
 	registry_path(l->registry, "leaders", NULL, path);
 	zk_children(l->session->zk, path, false, on_all, l);
 }

@@ -108,6 +108,7 @@ struct leaders {
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
 	size_t reads;	  /* of leader nodes, on their way */
+	bool disowns;	  /* what our predecessor led has to be looked for again */
 	int64_t auditing; /* when a leader node was last made or deleted, by the folder */
 	int64_t audited;  /* likewise, at the last audit, if none was missing */
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from harness.process import end, spawn
+from harness.proxy import GET, MULTI
 from harness.sidecar import build
 from harness.waiting import holds_for, wait_until
 
@@ -83,6 +84,23 @@ def test_a_task_that_is_no_longer_configured_is_given_up(pair, zk):
     new.start()
     wait_until(lambda: zk.leaders() == {TASKS[0]: pair["old"].id, TASKS[1]: new.id, TASKS[2]: new.id},
                what="the other leads that one")
+
+
+@pytest.mark.parametrize("drop", [True, False], ids=["request", "reply"])
+@pytest.mark.parametrize("what", ["read", "release"])
+def test_a_former_task_is_given_up_though_the_connection_goes(fleet, zk, proxy, what, drop):
+    new = fleet.sidecar("new", version="2", tasks=TASKS, session_timeout="6s", zookeeper=proxy.address)
+    zk.wait_for_leader(TASKS[0], new)
+    old = fleet.sidecar("old", version="1", tasks=TASKS, session_timeout="6s")
+    ask_to_restart(new)
+    new.write_tasks(*TASKS[1:])
+    path = f"/leaders/{TASKS[0]}".encode()
+    lost = proxy.lose(lambda kind, payload: path in payload and kind == (GET if what == "read" else MULTI),
+                      drop=drop, then="close")
+    new.start()
+    zk.wait_for_leader(TASKS[0], old)
+    assert lost.applied.is_set()
+    wait_until(lambda: new.leads(TASKS[1]), what="it leads the others as before")
 
 
 def test_a_task_that_it_led_without_being_the_best_is_known_to_be_its_own(fleet, zk):

@@ -8,7 +8,7 @@ import time
 
 CHUNK = 65536
 FRAME_MAX = 1 << 26  # a longer "length" is none: not ZooKeeper's protocol, passed on as it comes
-CREATE, DELETE, CHECK, MULTI = 1, 2, 13, 14
+CREATE, DELETE, GET, CHECK, MULTI = 1, 2, 4, 13, 14
 
 
 def op_in(kind, payload):
