@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/config.h"
+#include "settings_damage.h"
 
 #define TEXT_MAX 65536
 
@@ -715,57 +716,6 @@ Test(config, example_file)
 	}
 }
 
-static uint64_t random_state = 88172645463325252u;
-
-static size_t random_below(size_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (size_t)(random_state % n);
-}
-
-static size_t mutate(char *text, size_t len)
-{
-	static const char pieces[][8] = {"\"", "'", "{",    "}",    "/*", "*/", "#",
-					 "\n", "=", "root", "+=",   "\\", "${", "\\x0",
-					 ",",  "(", "\r\n", "\xff", "//", "a {"};
-
-	for (size_t k = random_below(5); k > 0; k--) {
-		const char *piece = pieces[random_below(sizeof(pieces) / sizeof(pieces[0]))];
-		size_t at = random_below(len), n = strlen(piece);
-
-		switch (random_below(20)) {
-		case 0: text[at] = (char)random_below(256); break;
-		case 1: len = at + 1; break;
-		case 2:
-		case 3:
-		case 4:
-			memmove(text + at, text + at + 1, len - at - 1);
-			len -= len > 1;
-			break;
-		default:
-			memmove(text + at + n, text + at, len - at);
-			memcpy(text + at, piece, n);
-			len += n;
-		}
-	}
-	return len;
-}
-
-/* Of what only libconfuse, not the look before it, has found. */
-static bool is_of_libconfuse(const char *message)
-{
-	static const char *const words[] = {"for certain", "libconfuse",     "premature end",
-					    "unexpected ", "no such option", "unterminated"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strstr(message, words[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Random damage is told, with a line of the file, and never does harm. */
 Test(config, mutations)
 {
@@ -784,7 +734,7 @@ Test(config, mutations)
 		int lines = 1, r;
 
 		memcpy(text, start, len);
-		len = mutate(text, len);
+		len = damage(text, len);
 		write_file(file, text, len, 0644);
 		for (size_t k = 0; k < len; k++)
 			lines += text[k] == '\n';
