@@ -161,10 +161,10 @@ FUZZ bool loop_run_timers(void)
 
 FUZZ bool loop_run_works(void)
 {
-	struct work works[LOOP_HANDLES_MAX];
+	static struct work works[LOOP_HANDLES_MAX]; /* a frame of that size takes ASan long */
 	size_t n = loop.n_works;
 
-	memcpy(works, loop.works, sizeof(works));
+	memcpy(works, loop.works, n * sizeof(works[0]));
 	loop.n_works = 0;
 	for (size_t i = 0; i < n; i++) {
 		works[i].work(works[i].arg);
@@ -175,10 +175,10 @@ FUZZ bool loop_run_works(void)
 
 FUZZ bool loop_run_closings(void)
 {
-	struct closing closings[LOOP_HANDLES_MAX];
+	static struct closing closings[LOOP_HANDLES_MAX];
 	size_t n = loop.n_closings;
 
-	memcpy(closings, loop.closings, sizeof(closings));
+	memcpy(closings, loop.closings, n * sizeof(closings[0]));
 	loop.n_closings = 0;
 	for (size_t i = 0; i < n; i++)
 		if (closings[i].fn)
