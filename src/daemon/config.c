@@ -501,7 +501,6 @@ static void take_all(struct making *m)
 	health_config_check(m->settings, m->settings->sections, m->problems);
 	health_config_take(&c->health, m->settings, m->settings->sections, c->file);
 	c->task_dir = path_of(m, "task-dir");
-	c->task_dir_shown = copy_of(m, "task-dir");
 	c->task_dir_line = settings_get(m->settings, m->settings->sections, "task-dir")->line;
 	c->log_level = (enum log_level)number_of(m, "log-level");
 	c->log_format = (enum log_format)number_of(m, "log-format");
@@ -557,7 +556,6 @@ void config_free(struct config *c)
 	free(c->socket);
 	free(c->socket_group);
 	free(c->task_dir);
-	free(c->task_dir_shown);
 	free(c->auth_file);
 	free(c->auth_scheme);
 	if (c->auth_credential)

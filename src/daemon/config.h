@@ -46,8 +46,7 @@ struct config {
 	char *socket_group; /* NULL: none */
 	gid_t socket_gid;   /* valid if there is a socket_group */
 
-	char *task_dir;	      /* path to open */
-	char *task_dir_shown; /* as it was written */
+	char *task_dir; /* path to open */
 	int task_dir_line;
 
 	char *auth_file;       /* path, NULL: none */

@@ -26,7 +26,7 @@ void task_files_done(struct task_files *files)
 	for (size_t i = 0; i < files->n; i++) {
 		taskfile_free(files->list[i].tasks, files->list[i].n_tasks);
 		free(files->list[i].name);
-		free(files->list[i].shown);
+		free(files->list[i].path);
 	}
 	free(files->list);
 	task_files_init(files);
@@ -175,7 +175,7 @@ static bool check_against(const struct names *names, const struct task_file *fil
 	}
 	if (fits && names->n + file->n_tasks > WORKER_TASKS_MAX) {
 		problems_add(
-			problems, file->shown, 1,
+			problems, file->path, 1,
 			"has %zu tasks where there are %zu in the files before it: no more than %d "
 			"are allowed",
 			file->n_tasks, names->n, WORKER_TASKS_MAX);
@@ -186,7 +186,7 @@ static bool check_against(const struct names *names, const struct task_file *fil
 		bytes += names->prefix + strlen(file->tasks[i]->name);
 	if (fits && bytes > TASKDIR_PATHS_MAX) {
 		problems_add(
-			problems, file->shown, 1,
+			problems, file->path, 1,
 			"with its tasks the paths of all leader znodes have %zu bytes, and no "
 			"more than %d are allowed: give the tasks shorter names, or spread them "
 			"over more sidecars",
@@ -197,8 +197,7 @@ static bool check_against(const struct names *names, const struct task_file *fil
 }
 
 /* Reads one file. Returns false if it has just gone. */
-static bool load_file(const char *path, struct task_file *file, struct names *names,
-		      struct problems *problems)
+static bool load_file(struct task_file *file, struct names *names, struct problems *problems)
 {
 	struct problems found;
 	bool gone = false;
@@ -206,17 +205,17 @@ static bool load_file(const char *path, struct task_file *file, struct names *na
 
 	problems_init(&found);
 	if (text_is_printable(file->name)) {
-		r = taskfile_load(path, file->shown, &file->tasks, &file->n_tasks, &found);
+		r = taskfile_load(file->path, file->path, &file->tasks, &file->n_tasks, &found);
 	} else {
 		r = -EINVAL;
-		problems_add(&found, file->shown, 1,
+		problems_add(&found, file->path, 1,
 			     "its name has a control character in it, or is not UTF-8: rename it");
 	}
 	file->refused = r < 0;
 	if (r == -ENOENT) {
 		struct stat st;
 
-		gone = lstat(path, &st) < 0 && errno == ENOENT;
+		gone = lstat(file->path, &st) < 0 && errno == ENOENT;
 	} else if (r == 0 && !check_against(names, file, &found)) {
 		taskfile_free(file->tasks, file->n_tasks);
 		file->tasks = NULL;
@@ -237,16 +236,15 @@ static void load_files(const struct config *config, char *const *file_names, siz
 
 	files->list = mem_calloc(n + 1, sizeof(*files->list));
 	for (size_t i = 0; i < n; i++) {
-		mem_auto char *path = join(config->task_dir, file_names[i]);
 		struct task_file *file = &files->list[files->n];
 
 		*file = (struct task_file){.name = mem_strdup(file_names[i]),
-					   .shown = join(config->task_dir_shown, file_names[i])};
-		if (load_file(path, file, &names, problems)) {
+					   .path = join(config->task_dir, file_names[i])};
+		if (load_file(file, &names, problems)) {
 			files->n++;
 		} else {
 			free(file->name);
-			free(file->shown);
+			free(file->path);
 		}
 	}
 	names_done(&names);
@@ -332,7 +330,7 @@ void taskdir_merge(const struct task_files *previous, const struct task_files *l
 		struct task_file *copy = &ret_effective->list[ret_effective->n++];
 
 		copy->name = mem_strdup(file->name);
-		copy->shown = mem_strdup(file->shown);
+		copy->path = mem_strdup(file->path);
 		copy->refused = file->refused || loaded->unreadable;
 		if (!copy->refused) {
 			copy_accepted(file, copy);

@@ -58,8 +58,8 @@ struct task_config {
 };
 
 struct task_file {
-	char *name;  /* within the folder; files are sorted by it (strcmp) */
-	char *shown; /* as shown to people */
+	char *name; /* within the folder; files are sorted by it (strcmp) */
+	char *path; /* as shown to people as well: one that they can open */
 	bool refused;
 	struct task_config *
 		*tasks; /* of a refused file: its last good ones, after taskdir_merge() */

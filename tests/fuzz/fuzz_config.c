@@ -33,7 +33,7 @@ static void check_config(const struct config *c, int lines)
 	FUZZ_CHECK(!c->address || name_is_ip(c->address, strlen(c->address)));
 	FUZZ_CHECK(strlen(c->socket) < sizeof(((struct sockaddr_un *)NULL)->sun_path));
 	FUZZ_CHECK(c->socket_mode <= 0777);
-	FUZZ_CHECK(c->task_dir && c->task_dir_shown);
+	FUZZ_CHECK(c->task_dir);
 	FUZZ_CHECK(c->task_dir_line >= 0 && c->task_dir_line <= lines);
 	FUZZ_CHECK(c->version_file_line >= 0 && c->version_file_line <= lines);
 	FUZZ_CHECK(!c->auth_file == !c->auth_scheme && !c->auth_file == !c->auth_credential);

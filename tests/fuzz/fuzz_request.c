@@ -88,7 +88,6 @@ static struct config *copy_config(const struct config *c)
 	copy->version = copy_of(c->version);
 	copy->socket = copy_of(c->socket);
 	copy->task_dir = copy_of(c->task_dir);
-	copy->task_dir_shown = copy_of(c->task_dir_shown);
 	FUZZ_CHECK(!c->chroot && !c->version_file && !c->address && !c->socket_group &&
 		   !c->auth_file && !c->health.command && !c->health.file);
 	return copy;

@@ -128,7 +128,6 @@ Test(config, defaults)
 	cr_expect_eq(c->socket_mode, 0666);
 	cr_expect_null(c->socket_group);
 	cr_expect_str_eq(c->task_dir, beside("conf.d"));
-	cr_expect_str_eq(c->task_dir_shown, "conf.d");
 	cr_expect_null(c->auth_file);
 	cr_expect_null(c->auth_scheme);
 	cr_expect_null(c->auth_credential);
@@ -177,7 +176,6 @@ Test(config, every_key)
 	cr_expect_str_eq(c->socket_group, group->gr_name);
 	cr_expect_eq(c->socket_gid, 0);
 	cr_expect_str_eq(c->task_dir, "/etc/tasks");
-	cr_expect_str_eq(c->task_dir_shown, "/etc/tasks");
 	cr_expect_eq(c->task_dir_line, 9);
 	cr_expect_str_eq(c->auth_file, beside("auth"));
 	cr_expect_str_eq(c->auth_scheme, "digest");
