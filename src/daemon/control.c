@@ -19,6 +19,7 @@
 #define GROUPS_MAX 256
 
 static void flush(struct client *c);
+static void start_reading(struct client *c);
 static size_t unsent(const struct client *c);
 
 /* --- clients ----------------------------------------------------------------------------------- */
@@ -55,9 +56,25 @@ static void fail(struct client *c, const char *why)
 	if (c->failed)
 		return;
 	c->failed = true;
-	uv_read_stop((uv_stream_t *)&c->pipe);
+	buffer_clear(&c->in);
 	log_debug("client refused", LOG_INT("pid", c->peer.pid), LOG_STR("why", why));
 	control_error(c, 0, RPC_MISUSE, why);
+}
+
+/*
+ * It may be saying more: closed now, it would find the connection reset, perhaps before it has read why. So
+ * it hears the end first.
+ */
+static void linger(struct client *c)
+{
+	uv_os_fd_t fd;
+
+	c->control->gone(c->control->arg, c);
+	if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || shutdown(fd, SHUT_WR) != 0) {
+		drop(c);
+		return;
+	}
+	start_reading(c);
 }
 
 static void handle_frames(struct client *c)
@@ -122,6 +139,13 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	buffer_added(&c->in, (size_t)n);
+	if (c->failed) {
+		buffer_clear(&c->in);
+		c->after += (size_t)n;
+		if (c->after > CONTROL_AFTER_MAX)
+			drop(c);
+		return;
+	}
 	c->active_ms = clock_boot_ms();
 	take_frames(c);
 	if (!c->closing && unsent(c) >= CONTROL_UNSENT_HIGH && c->reading) {
@@ -132,7 +156,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 static void start_reading(struct client *c)
 {
-	if (c->reading || c->failed || c->closing)
+	if (c->reading || c->closing)
 		return;
 	c->reading = true;
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -148,8 +172,12 @@ static void on_written(uv_write_t *write, int status)
 	struct client *c = write->data;
 
 	buffer_clear(&c->sending);
-	if (status < 0 || (c->failed && c->out.len == 0)) {
+	if (status < 0) {
 		drop(c);
+		return;
+	}
+	if (c->failed && c->out.len == 0) {
+		linger(c);
 		return;
 	}
 	flush(c);
@@ -170,12 +198,15 @@ static void flush(struct client *c)
 	int n = uv_try_write((uv_stream_t *)&c->pipe, &buf, 1);
 	if (n > 0)
 		buffer_consume(&c->sending, (size_t)n);
-	if ((n < 0 && n != UV_EAGAIN) || (c->failed && c->sending.len == 0)) {
+	if (n < 0 && n != UV_EAGAIN) {
 		drop(c);
 		return;
 	}
-	if (c->sending.len == 0)
+	if (c->sending.len == 0) {
+		if (c->failed)
+			linger(c);
 		return;
+	}
 	buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
 	c->write.data = c;
 	if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0)

@@ -16,10 +16,11 @@
 
 #define CONTROL_CLIENTS_MAX 1000 /* one more: the one that was idle for longest goes */
 #define CONTROL_BACKLOG	    512
-#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX /* bytes that wait for a client; then it goes */
-#define CONTROL_UNSENT_HIGH (256 * 1024)     /* bytes from which on nothing is read from it */
-#define CONTROL_PARKED_MAX  1000	     /* requests of a client that wait for something */
-#define CONTROL_NAMES_MAX   10000	     /* names of tasks that a client subscribes to */
+#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX   /* bytes that wait for a client; then it goes */
+#define CONTROL_UNSENT_HIGH (256 * 1024)       /* bytes from which on nothing is read from it */
+#define CONTROL_PARKED_MAX  1000	       /* requests of a client that wait for something */
+#define CONTROL_NAMES_MAX   10000	       /* names of tasks that a client subscribes to */
+#define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes that a client may say after what ended it */
 
 struct client {
 	struct control *control;
@@ -35,7 +36,8 @@ struct client {
 	unsigned parked;
 	int64_t active_ms;
 	struct ucred peer;
-	bool reading, closing, failed; /* failed: close once all is sent */
+	bool reading, closing, failed; /* failed: close once all is sent, and it has heard that */
+	size_t after;		       /* bytes that it has said since, and nobody listens to */
 	bool corked;		       /* what is packed is sent later */
 	void *subscription;	       /* methods.c's */
 };

@@ -32,6 +32,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 		       struct addrinfo **ret);
 void __wrap_freeaddrinfo(struct addrinfo *list);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_shutdown(int fd, int how);
 
 /* One who talks to the sidecar. */
 struct peer {
@@ -42,6 +43,7 @@ struct peer {
 	bool hung_up;	 /* we have closed, and it has not heard yet */
 	bool stalled;	 /* we do not read */
 	bool behind;	 /* we read now what was said while we did not */
+	bool ended;	 /* it has said that nothing more comes, so we close */
 	uv_write_t *write;
 	uv_buf_t writing;
 	struct buffer in;  /* to the sidecar */
@@ -207,7 +209,7 @@ static bool peer_read(struct peer *p)
 	uv_stream_t *stream = p->stream;
 	uv_buf_t buf = {NULL, 0};
 
-	if (!stream || !p->read || (p->in.len == 0 && !p->hung_up))
+	if (!stream || !p->read || (p->in.len == 0 && !p->hung_up && !p->ended))
 		return false;
 	p->alloc((uv_handle_t *)stream, 65536, &buf);
 	size_t n = buf.len < p->in.len ? buf.len : p->in.len;
@@ -450,6 +452,13 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return 0;
 }
 
+int __wrap_shutdown(int fd, int how)
+{
+	FUZZ_CHECK(fd >= PEER_FD && fd < PEER_FD + PEERS_MAX && how == SHUT_WR);
+	loop.peers[fd - PEER_FD].ended = true;
+	return 0;
+}
+
 uv_buf_t uv_buf_init(char *base, unsigned len)
 {
 	return (uv_buf_t){base, len};
@@ -506,7 +515,7 @@ FUZZ void peer_connect(struct peer *p, uid_t uid)
 	buffer_clear(&p->in);
 	buffer_clear(&p->out);
 	p->cred = (struct ucred){.pid = 1, .uid = uid, .gid = uid};
-	p->hung_up = p->stalled = false;
+	p->hung_up = p->stalled = p->ended = false;
 	p->write = NULL;
 	loop.connecting = p;
 	loop.on_connection(loop.listener, 0);

@@ -134,7 +134,7 @@ size_t __wrap_taskdir_load(const struct config *config, struct task_files *ret_f
 	ret_files->list = file;
 	ret_files->n = 1;
 	file->name = mem_strdup("a.conf");
-	file->shown = mem_strdup("a.conf");
+	file->path = mem_strdup("a.conf");
 	file->refused = l->result < 0;
 	file->tasks = mem_calloc(l->n + 1, sizeof(struct task_config *));
 	for (; file->n_tasks < l->n; file->n_tasks++)

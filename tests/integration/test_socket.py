@@ -124,6 +124,25 @@ def test_a_frame_that_is_malformed_gets_an_error_and_ends_that_connection_alone(
         assert bad.is_closed()
 
 
+@pytest.mark.parametrize("size", [70_000, 1_000_000])
+def test_a_client_that_goes_on_talking_hears_the_error_and_the_end(sidecar, bystander, size):
+    for _ in range(20):
+        with sidecar.client() as bad:
+            bad.send_bytes(msgpack.packb([0, 1, "check", ["x" * size]]))  # never a broken pipe
+            assert bad.read()[2]["code"] == 3
+            with pytest.raises(EOFError):  # nor a reset
+                bad.read()
+            bad.send("status")
+            with pytest.raises(EOFError):
+                bad.read()
+
+
+def test_a_client_that_never_stops_talking_is_cut_off(sidecar, bystander):
+    with sidecar.client() as bad, pytest.raises((BrokenPipeError, ConnectionResetError)):
+        for _ in range(64):
+            bad.send_bytes(b"\xc1" * 1024 * 1024)
+
+
 def kernel_takes(message):
     """How many of these a socket takes while nobody reads."""
     ours, theirs = socket.socketpair()
