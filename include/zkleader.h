@@ -58,7 +58,7 @@ struct zkleader;
 /* All texts are one line of printable UTF-8. */
 struct zkleader_answer {
 	bool leader;	     /* this node leads the task until valid_until */
-	bool led;	     /* some node leads it, and led_by_* says which */
+	bool led;	     /* some node leads it, and led_by_* says which, if the sidecar does */
 	uint64_t token;	     /* the fencing token, bigger for each new leader; 0: nobody leads */
 	int64_t lease_ms;    /* what is left of the lease as the function returns; 0: none */
 	int64_t valid_until; /* CLOCK_BOOTTIME in ms; meaningful only for a leader */

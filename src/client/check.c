@@ -154,8 +154,9 @@ static void say_who(FILE *out, const char *task, const struct zkleader_answer *a
 			a->led_by_hostname, a->led_by_ip, a->led_by_version, task, a->token,
 			a->state);
 	else if (a->led)
-		fprintf(out, "%s leads %s, token %" PRIu64 "; this node is %s\n", a->led_by_id,
-			task, a->token, a->state);
+		fprintf(out, "%s leads %s, token %" PRIu64 "; this node is %s\n",
+			a->led_by_id[0] != '\0' ? a->led_by_id : "another node", task, a->token,
+			a->state);
 	else
 		fprintf(out, "nobody leads %s; this node is %s\n", task, a->state);
 }

@@ -196,7 +196,8 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	pack_kv_str(p, "task", t->name);
 	pack_kv_bool(p, "leader", left > 0);
 	pack_kv_str(p, "state", explain_state(s, t));
-	pack_token(p, t);
+	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
+	pack_kv_int(p, "token", node->known && node->exists ? node->token : 0);
 	pack_kv_int(p, "lease_ms", left);
 	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))

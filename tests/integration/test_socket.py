@@ -46,6 +46,12 @@ def test_check_tells_all_that_is_promised(sidecar, zk):
     answer = sidecar.check(TASK)
     assert answer["leader"] is True and answer["state"] == "leading"
     assert answer["token"] == zk.leader(TASK)[1] and answer["lease_ms"] > 0
+    sidecar.call("pause", TASK)
+    wait_until(lambda: not zk.leader(TASK)[1], what="nobody leads it")
+    answer = sidecar.check(TASK)
+    assert (answer["leader"], answer["state"], answer["token"], answer["lease_ms"]) == (False, "paused", 0, 0)
+    sidecar.call("resume", TASK)
+    wait_until(lambda: sidecar.leads(TASK), what="it leads again")
     follower = sidecar.call("tasks", TASK)
     assert all({"task", "state", "self", "leader", "token", "since", "lease_ms"} <= set(t) for t in follower)
 

@@ -154,6 +154,61 @@ Test(check, exit_codes_and_lines)
 	}
 }
 
+/* Four keys, which is what every sidecar has to say. */
+static void serve_least(struct fake *f, int fd)
+{
+	static struct fake_request r;
+	const struct fake_answer *a = f->arg;
+
+	while (fake_read(f, fd, &r)) {
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RPC_REQUEST_MAX);
+		pack_init(&p, &b);
+		rpc_pack_result(&p, r.m.msgid);
+		pack_map(&p, 4);
+		pack_kv_bool(&p, "leader", a->leader);
+		pack_kv_str(&p, "state", a->state);
+		pack_kv_uint(&p, "token", a->token);
+		pack_kv_uint(&p, "lease_ms", a->lease_ms);
+		fake_send_buffer(fd, &b);
+	}
+}
+
+Test(check, of_an_answer_that_says_the_least)
+{
+	static const struct {
+		struct fake_answer answer;
+		int code;
+		const char *out;
+	} cases[] = {
+		{{NULL, true, "leading", 42, 9000, NULL, NULL}, 0, "this node leads t, token 42"},
+		{{NULL, false, "following", 42, 0, NULL, NULL},
+		 1,
+		 "another node leads t, token 42; this node is following\n"},
+		{{NULL, false, "drained", 42, 0, NULL, NULL}, 1, "another node leads t"},
+		{{NULL, false, "drained", 0, 0, NULL, NULL}, 4, "nobody leads t"},
+		{{NULL, false, "paused", 0, 0, NULL, NULL}, 4, "nobody leads t"},
+		{{NULL, false, "contending", 0, 0, NULL, NULL}, 2, "nobody leads t"},
+		{{NULL, false, "disconnected", 42, 0, NULL, NULL}, 2, "another node leads t"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *out, *err;
+		struct fake f;
+
+		fake_start(&f, serve_least, &cases[i].answer);
+		cr_expect_eq(check(ARGV("-qvs", fake_path(&f), "t"), &out, &err), cases[i].code,
+			     "case %zu", i);
+		cr_expect_eq(strstr(out, cases[i].out), out, "case %zu: %s", i, out);
+		cr_expect_str_eq(err, "", "case %zu: %s", i, err);
+		free(out);
+		free(err);
+		fake_stop(&f);
+	}
+}
+
 static void serve_error(struct fake *f, int fd)
 {
 	static struct fake_request r;
