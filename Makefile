@@ -323,6 +323,7 @@ bench-peers: deps-test all bench-bin
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
+PCDIR   := $(DESTDIR)$(PREFIX)/lib/pkgconfig
 CONFDIR := $(DESTDIR)$(SYSCONFDIR)/zkleader
 DOCDIR  := $(DESTDIR)$(PREFIX)/share/doc/zkleader
 COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
@@ -331,31 +332,37 @@ UNITS    := zkleaderd.service zkleaderd@.service
 MAN1     := zkleader zkleader-check
 MAN5     := zkleader.conf zkleader-task
 MAN8     := zkleaderd
+# $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
+install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|' -e 's|/etc/zkleader/|$(SYSCONFDIR)/zkleader/|' \
+	-e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $(1) | \
+	install -m 644 /dev/stdin $(2)/$(notdir $(basename $(1)))$(filter-out .in,$(suffix $(1)))
 
 .PHONY: install uninstall
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
-	install -d $(DOCDIR)/examples $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	install -d $(DOCDIR)/examples $(DESTDIR)$(PREFIX)/include $(PCDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	install -m 755 $(PROGRAMS:%=$(B)/%) $(BINDIR)
 	install -m 644 $(B)/libzkleader.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/zkleader.h $(DESTDIR)$(PREFIX)/include
+	$(call install_text,include/zkleader.pc.in,$(PCDIR))
 	install -m 644 $(MAN1:%=docs/man/%.1) $(MANDIR)/man1
 	install -m 644 $(MAN5:%=docs/man/%.5) $(MANDIR)/man5
 	install -m 644 $(MAN8:%=docs/man/%.8) $(MANDIR)/man8
-	install -m 644 $(UNITS:%=systemd/%) $(UNITDIR)
+	$(foreach u,$(UNITS),$(call install_text,systemd/$(u),$(UNITDIR)) &&) true
 	install -m 644 systemd/zkleader.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
 	install -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
 	ln -sf zkleader $(COMPDIR)/zkleaderd
 	ln -sf zkleader $(COMPDIR)/zkleader-check
 	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
 	install -m 755 docs/examples/* $(DOCDIR)/examples
-	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.* $(DOCDIR)/examples
+	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
+	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 
 # The configuration stays: it is the user's.
 uninstall:
 	rm -f $(PROGRAMS:%=$(BINDIR)/%) $(DESTDIR)$(PREFIX)/lib/libzkleader.a $(DESTDIR)$(PREFIX)/include/zkleader.h
-	rm -f $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
+	rm -f $(PCDIR)/zkleader.pc $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
 	rm -f $(UNITS:%=$(UNITDIR)/%) $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
 	rm -f $(COMPDIR)/zkleader $(COMPDIR)/zkleaderd $(COMPDIR)/zkleader-check
 	rm -rf $(DOCDIR)
