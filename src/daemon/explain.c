@@ -273,7 +273,7 @@ void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, c
 	pack_kv_str(p, "task", t->name);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
-	pack_kv_bool(p, "leads", leaders_lease_left(t) > 0);
+	pack_kv_bool(p, "leads", leaders_promise(t) > 0);
 	pack_kv_str(p, "reason", reason);
 	pack_ranking(p, s, t);
 	pack_handover(p, s, t);

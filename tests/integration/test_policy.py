@@ -91,6 +91,16 @@ def test_a_pause_is_for_the_whole_fleet_and_ends_by_itself(trio, zk, zkleader, c
     wait_until(lambda: zk.names("policy") == [], what="nothing is left of it")
 
 
+def test_explain_says_leads_when_check_does(trio, zk):
+    new = trio["new"]
+    wait_until(lambda: new.leads(TASK), what="it leads")
+    new.call("pause", TASK)
+    while leader_of(zk):  # what it has promised is not over
+        before, explained, after = new.leads(TASK), new.explain(TASK), new.leads(TASK)
+        assert before != after or explained["leads"] == before, explained
+    assert not new.explain(TASK)["leads"]
+
+
 def test_resume_ends_a_pause(trio, zk, zkleader, check):
     assert zkleader(trio["one"], "pause", TASK).code == 0
     wait_until(lambda: leader_of(zk) is None, what="nobody leads it")
