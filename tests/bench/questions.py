@@ -10,7 +10,9 @@ import time
 from contenders import Zkleader
 from elections import settle, when_led
 from harness.process import end, spawn
+from harness.server import free_port
 from harness.sidecar import build
+from harness.waiting import wait_until
 
 TASK = "job-00001"
 REQUEST = b"\x94\x00\x01\xa5check\x91\xa9" + TASK.encode()
@@ -37,6 +39,30 @@ class Echo:
         end(self.process)
 
 
+class Etcd:
+    """One server with one key, if it is installed."""
+
+    def __init__(self, folder):
+        self.process = None
+        if not shutil.which("etcd"):
+            return
+        urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+        self.url = urls[0]
+        self.process = spawn(["etcd", "--data-dir", folder / "etcd", "--listen-client-urls", urls[0],
+                              "--advertise-client-urls", urls[0], "--listen-peer-urls", urls[1],
+                              "--initial-advertise-peer-urls", urls[1], "--initial-cluster", f"default={urls[1]}"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: subprocess.run(self.command("put", TASK, "host1"), check=False, capture_output=True,
+                                          timeout=10).returncode == 0, what="etcd serves")
+
+    def command(self, *words):
+        return ["/usr/bin/etcdctl", "--endpoints", self.url, *words] if self.process else []
+
+    def close(self):
+        if self.process:
+            end(self.process)
+
+
 def spawn_times(command, times, stdin=None, expected=0):
     """Microseconds that each of so many starts of a program took."""
     spawner = [build() / "bench/spawn", *(["-i", stdin] if stdin else []), times, *command]
@@ -46,7 +72,7 @@ def spawn_times(command, times, stdin=None, expected=0):
     return [int(ns) / 1000 for ns in result.stdout.split()]
 
 
-def commands(folder, server, worker, fleet, echo, http):
+def commands(folder, server, worker, fleet, echo, http, etcd):
     """(key, what, command, its standard input, times a run); programs that are missing are left out."""
     request = folder / "request"
     request.write_bytes(REQUEST)
@@ -62,11 +88,12 @@ def commands(folder, server, worker, fleet, echo, http):
         ("socat", "socat, to the echo server", ["/usr/bin/socat", "-t1", "-", f"UNIX-CONNECT:{echo.socket}"], request,
          50),
         ("curl", "curl --unix-socket", ["/usr/bin/curl", "-s", "--unix-socket", http.socket, "http://x/"], None, 50),
+        ("etcdctl", "etcdctl get", etcd.command("get", TASK), None, 10),
         ("kazoo", "python3 with kazoo", ["/usr/bin/python3", "-c", KAZOO.format(server=server.address, path=path)],
          None, 3),
         ("zkcli", "zkCli.sh get", [zkcli, "-server", server.address, "get", path], None, 1),
     ]
-    return [c for c in listed if shutil.which(str(c[2][0]))]
+    return [c for c in listed if c[2] and shutil.which(str(c[2][0]))]
 
 
 def load(socket, clients, in_flight, seconds, pause_us=0):
@@ -76,16 +103,16 @@ def load(socket, clients, in_flight, seconds, pause_us=0):
 
 
 def processes(report, folder, server, worker, fleet, runs):
-    echo, http = Echo(folder, "echo"), Echo(folder, "http", HTTP_REPLY)
+    echo, http, etcd = Echo(folder, "echo"), Echo(folder, "http", HTTP_REPLY), Etcd(folder)
     try:
-        listed = commands(folder, server, worker, fleet, echo, http)
+        listed = commands(folder, server, worker, fleet, echo, http, etcd)
         taken = {c[0]: [] for c in listed}
         for _ in range(runs):  # one after the other in each run, so that all see the same machine
             for key, _, command, stdin, times in listed:
                 taken[key].append(statistics.median(spawn_times(command, times, stdin)))
     finally:
-        echo.close()
-        http.close()
+        for server_beside in (echo, http, etcd):
+            server_beside.close()
     ratios = [ours / true for ours, true in zip(taken["check"], taken["true"])]
     for key, what, *_ in listed:
         ratio = statistics.median(taken[key]) / statistics.median(taken["true"])
