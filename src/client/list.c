@@ -90,7 +90,10 @@ static void print_workers(struct context *c, const json_t *workers, const json_t
 
 	(void)none;
 	if (json_array_size(workers) == 0) {
-		output_line(&c->output, COLOR_NONE, "no workers: nobody has joined the fleet yet");
+		output_line(
+			&c->output, COLOR_NONE,
+			"no workers are known: this one has not joined the fleet, zkleader status "
+			"says why");
 		return;
 	}
 	if (c->values[OPTION_WIDE])

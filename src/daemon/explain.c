@@ -159,6 +159,10 @@ static void say_reason(const struct sidecar *s, const struct task *t, char text[
 	int64_t at;
 
 	say_role(s, t, text);
+	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0) {
+		say_obstacle(s, t, text);
+		return; /* who leads is not known */
+	}
 	if (election_leads(&t->election) && leaders_lease_left(t) > 0) {
 		if (election_yield_at(&t->election, now, &at, &waits_for)) {
 			clock_format(at - now.boot_ms + now.wall_ms, when);

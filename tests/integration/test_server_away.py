@@ -72,6 +72,7 @@ def test_a_server_away_for_longer_than_the_session_timeout_ends_the_lease_and_no
         answer = sidecar.check(TASKS[0])
         assert answer["state"] == "disconnected" and answer["lease_ms"] == 0
         assert share_of_cpu(sidecar, 2) < 0.05
+        assert sidecar.explain(TASKS[0])["reason"] == answer["why"], "of who leads nothing is said"
     own_server.start()
     wait_leads(sidecars[1])
     holds_for(lambda: sidecars[1].leads(TASKS[0]), 3, "it leads on")

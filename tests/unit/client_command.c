@@ -391,7 +391,9 @@ Test(list, text)
 	       "leads 0\n",
 	       "");
 	expect(run("{\"workers\":[]}", 80, true, ARGV("list")), 0,
-	       "no workers: nobody has joined the fleet yet\n", "");
+	       "no workers are known: this one has not joined the fleet, zkleader status says "
+	       "why\n",
+	       "");
 }
 
 #define MEMBER_OF(version, leads, tasks, drain)                                                  \
