@@ -177,7 +177,7 @@ static int by_successor(const void *a, const void *b)
 /* How many of the claims are to be sent now: a turn of the loop often brings two or three. */
 static size_t ripe_claims(const struct batch *b)
 {
-	bool wait = b->leaders->reads > 0 && clock_boot_ms() - b->since_ms < BATCH_WAIT_MS;
+	bool wait = b->leaders->look.reads > 0 && clock_boot_ms() - b->since_ms < BATCH_WAIT_MS;
 
 	return wait ? b->n_claims / BATCH_MAX * BATCH_MAX : b->n_claims;
 }

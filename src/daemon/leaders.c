@@ -119,7 +119,7 @@ static void on_node(void *arg, const struct zk_reply *reply)
 	struct task *t = arg;
 	char path[ZK_PATH_MAX];
 
-	t->leaders->reads--;
+	look_answered(&t->leaders->look);
 	if (!is_answer(t, reply))
 		return;
 	if (t->left_out && claim_again(t, reply))
@@ -127,6 +127,7 @@ static void on_node(void *arg, const struct zk_reply *reply)
 	if (reply->code == ZK_OK) {
 		node_there(t, reply);
 	} else if (reply->code == ZK_NO_NODE && is_ours_to_claim(t)) {
+		look_again(&t->leaders->look);
 		node_absent(t, false);
 	} else if (reply->code == ZK_NO_NODE) {
 		t->pending++;
@@ -190,14 +191,18 @@ static void left_out(struct task *t)
 /* --- what goes out -----------------------------------------------------------------------------
  */
 
-static void read_node(struct task *t)
+static void get_node(struct task *t)
 {
 	char path[ZK_PATH_MAX];
 
 	t->pending++;
 	leader_path(t, path);
-	t->leaders->reads++;
 	zk_get(t->leaders->session->zk, path, true, on_node, t);
+}
+
+static void read_node(struct task *t)
+{
+	look_single(&t->leaders->look, t);
 }
 
 /* Its watch has not fired: it is as it was. */
@@ -1030,9 +1035,8 @@ void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *confi
 	look_init(&l->look, loop, l,
 		  &(struct look_handlers){
 			  .still = node_still,
-			  .taken = read_node, /* with a watch: to hear of it when it is given up */
 			  .free = node_unlisted,
-			  .read = read_node,
+			  .read = get_node, /* with a watch: to hear of it when it is given up */
 			  .failed = node_failed});
 	uv_timer_init(loop, &l->due);
 	uv_timer_init(loop, &l->audit);

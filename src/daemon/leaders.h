@@ -78,6 +78,8 @@ struct task {
 	char best_id[NAME_ID_MAX + 1];	 /* of the best in the last view, for the yield's check */
 	char leader_id[NAME_ID_MAX + 1]; /* as the leader node says */
 	int64_t since;			 /* ms since the epoch, as the leader node says */
+	unsigned reads_to_come;		 /* that wait for their turn, in look.c */
+	struct task *next_read;		 /* behind this one there */
 	bool told; /* the subscribers have heard of told_token, 0 for nobody */
 	int64_t told_token;
 };
@@ -107,7 +109,6 @@ struct leaders {
 	size_t n_published;
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
-	size_t reads;	  /* of leader nodes, on their way */
 	bool disowns;	  /* what our predecessor led has to be looked for again */
 	int64_t auditing; /* when a leader node was last made or deleted, by the folder */
 	int64_t audited;  /* likewise, at the last audit, if none was missing */

@@ -3,6 +3,7 @@
 #include "scenario.h"
 #include "ticks.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define AUDIT_MS 60000
@@ -30,13 +31,38 @@ static void schedule(struct sidecar *s, int64_t due)
 
 /* --- what goes out --------------------------------------------------------------------------------------- */
 
-static void read_node(struct sidecar *s, unsigned task, enum ask what)
+/*
+ * How many reads are on their way at a time. In the sidecar it is 200, more than there are tasks here; in a
+ * storm it is so few that they do wait for each other.
+ */
+static unsigned reads_at_a_time(const struct sidecar *s)
 {
-	struct request q = {.type = what == ASK_NODE ? REQUEST_GET : REQUEST_EXISTS,
-			    .target = task,
-			    .watch = true};
+	return scenario_is_storm() && s->id % 4 < 3 ? 1 + s->id % 4 : READS_MAX;
+}
 
-	ask(s, &q, what);
+static void send_reads(struct sidecar *s)
+{
+	while (s->n_reads > 0 && s->reads_flying < reads_at_a_time(s)) {
+		struct request q = {.type = REQUEST_GET, .target = s->reads[0], .watch = true};
+		s->n_reads--;
+		memmove(s->reads, s->reads + 1, s->n_reads * sizeof(s->reads[0]));
+		s->reads_flying++;
+		ask(s, &q, ASK_NODE);
+	}
+}
+
+static void read_node(struct sidecar *s, unsigned task)
+{
+	assert(s->n_reads < READS_MAX);
+	s->reads[s->n_reads++] = task;
+	send_reads(s);
+}
+
+static void ask_exists(struct sidecar *s, unsigned task)
+{
+	struct request q = {.type = REQUEST_EXISTS, .target = task, .watch = true};
+
+	ask(s, &q, ASK_NODE_EXISTS);
 }
 
 static void claim(struct sidecar *s, unsigned task)
@@ -50,7 +76,7 @@ static void claim(struct sidecar *s, unsigned task)
 
 	oracle_claims(s, task);
 	ask(s, &q, ASK_CLAIM);
-	read_node(s, task, ASK_NODE);
+	read_node(s, task);
 }
 
 static void release(struct sidecar *s, unsigned task, const struct election_action *a)
@@ -91,7 +117,7 @@ static void perform(struct sidecar *s, unsigned task, const struct election_acti
 		switch (a->type) {
 		case ELECTION_CLAIM: claim(s, task); break;
 		case ELECTION_RELEASE: release(s, task, a); break;
-		case ELECTION_READ: read_node(s, task, ASK_NODE); break;
+		case ELECTION_READ: read_node(s, task); break;
 		case ELECTION_TELL: {
 			enum election_state to = s->tasks[task].election.state;
 			for (size_t j = i + 1; j < actions->n; j++) {
@@ -161,8 +187,10 @@ static void on_node(struct sidecar *s, const struct item *item)
 	bool exists = item->asked.what == ASK_NODE_EXISTS;
 	const struct election *election = &s->tasks[task].election;
 
+	if (!exists)
+		s->reads_flying--;
 	if (reply->code == CODE_OK && exists) {
-		read_node(s, task, ASK_NODE);
+		read_node(s, task);
 	} else if (reply->code == CODE_OK) {
 		int64_t owner = reply->node.owner == HAND ? 0 : reply->node.owner;
 		step(s, task,
@@ -181,13 +209,14 @@ static void on_node(struct sidecar *s, const struct item *item)
 		     (struct election_event){
 			     .type = ELECTION_NODE, .node = {.known = true}, .unwatched = true});
 	} else if (reply->code == CODE_NO_NODE && !exists) {
-		read_node(s, task, ASK_NODE_EXISTS);
+		ask_exists(s, task);
 	} else if (reply->code == CODE_NO_NODE) {
 		step(s, task,
 		     (struct election_event){.type = ELECTION_NODE, .node = {.known = true}});
 	} else {
 		step(s, task, (struct election_event){.type = ELECTION_NODE_FAILED});
 	}
+	send_reads(s);
 }
 
 static enum election_outcome outcome_of(const struct reply *reply)
@@ -375,6 +404,7 @@ void leaders_fleet_changed(struct sidecar *s)
 void leaders_init(struct sidecar *s)
 {
 	s->next_due = ELECTION_NEVER;
+	s->n_reads = s->reads_flying = 0;
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		memset(&s->tasks[k], 0, sizeof(s->tasks[k]));
 		election_init(&s->tasks[k].election, &task_configs[k]);
@@ -433,6 +463,7 @@ void leaders_cut(struct sidecar *s)
 
 void leaders_expired(struct sidecar *s)
 {
+	s->n_reads = s->reads_flying = 0;
 	step_all(s, (struct election_event){.type = ELECTION_EXPIRED});
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		s->tasks[k].recovers = false;

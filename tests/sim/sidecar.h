@@ -12,6 +12,7 @@
 #include "core/tally.h"
 
 #define RECORDS_MAX 60000
+#define READS_MAX   (4 * TASKS_MAX)
 
 /* What a worker node holds, by its number; 0 is none. */
 struct record {
@@ -128,6 +129,9 @@ struct sidecar {
 	/* elections */
 	struct task tasks[TASKS_MAX];
 	unsigned n_leading;
+	unsigned reads[READS_MAX]; /* of leader nodes, that wait for their turn */
+	size_t n_reads;
+	unsigned reads_flying; /* that are on their way */
 	int64_t next_due;
 	uint64_t timer_life[TIMERS];
 	uint64_t timer_set; /* bits */

@@ -29,6 +29,18 @@ def is_confirmation(kind, payload):
         and not op_in(CREATE, payload) and not op_in(DELETE, payload)
 
 
+def is_read(kind, payload):
+    return kind == GET and b"/leaders/" in payload
+
+
+class Count:
+    """How many requests have matched."""
+
+    def __init__(self, matches, then):
+        self.matches, self.then = matches, then
+        self.n = 0
+
+
 class Rule:
     """What is to happen once to the first request that matches."""
 
@@ -78,6 +90,7 @@ class Proxy:
         self.ended = False
         self.links = {}
         self.rules = []
+        self.counts = []
         self.lock = threading.RLock()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -127,6 +140,14 @@ class Proxy:
             self.rules.append(rule)
         return rule
 
+    def count(self, matches, then=""):
+        """Counts the requests for which matches(kind, payload), from now on. With the first of them it may
+        "stall" what comes from the server."""
+        count = Count(matches, then)
+        with self.lock:
+            self.counts.append(count)
+        return count
+
     def close(self):
         self.ended = True
         self.thread.join(10)
@@ -171,6 +192,11 @@ class Proxy:
         if len(frame) < 12:
             return False
         xid, kind = struct.unpack_from(">ii", frame, 4)
+        for count in self.counts:
+            if sock is link.client and count.matches(kind, frame[12:]):
+                count.n += 1
+                if count.n == 1 and count.then == "stall":
+                    self.stall(up=False)
         for rule in list(self.rules):
             if sock is link.client and rule.xid is None and rule.matches(kind, frame[12:]):
                 rule.xid, rule.link = xid, link
