@@ -224,13 +224,21 @@ static void on_connected(void *arg)
 	registry_connected(&((struct sidecar *)arg)->registry);
 }
 
-static void tell_systemd(struct sidecar *s)
+static void on_status_timer(uv_timer_t *timer)
 {
+	const struct sidecar *s = timer->data;
 	char text[256];
 
 	snprintf(text, sizeof(text), "STATUS=%s, leading %zu of %zu tasks",
 		 session_state_name(&s->session), s->leaders.n_leading, s->leaders.n_published);
 	notify_send(text);
+}
+
+/* Once for all that changes at about the same time. */
+static void tell_systemd(struct sidecar *s)
+{
+	if (!uv_is_active((const uv_handle_t *)&s->status_timer))
+		uv_timer_start(&s->status_timer, on_status_timer, SIDECAR_STATUS_MS, 0);
 }
 
 /* --- the session, for whoever comes after us ------------------------------------------------------ */
@@ -411,11 +419,13 @@ static void on_task_changed(void *arg, struct task *t)
 	methods_task_changed(&s->methods);
 	runs_changed(&s->runs);
 	subscriptions_task_changed(s, t);
+	tell_systemd(s);
 }
 
 static void on_task_added(void *arg, struct task *t)
 {
 	subscriptions_task_added(arg, t);
+	tell_systemd(arg);
 }
 
 static void on_task_removed(void *arg, struct task *t)
@@ -425,6 +435,7 @@ static void on_task_removed(void *arg, struct task *t)
 	methods_task_removed(&s->methods, t);
 	runs_task_removed(&s->runs, t);
 	subscriptions_task_removed(s, t);
+	tell_systemd(s);
 }
 
 static void on_request(void *arg, struct client *c, const struct rpc_message *m)
@@ -610,7 +621,8 @@ static void init_parts(struct sidecar *s)
 	s->control.arg = s;
 	uv_timer_init(s->loop, &s->stop_timer);
 	uv_timer_init(s->loop, &s->watchdog);
-	s->stop_timer.data = s;
+	uv_timer_init(s->loop, &s->status_timer);
+	s->stop_timer.data = s->status_timer.data = s;
 	uv_signal_t *signals[] = {&s->term, &s->intr, &s->hup, &s->usr2};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		uv_signal_init(s->loop, signals[i]);

@@ -19,8 +19,9 @@
 #include "daemon/session.h"
 #include "daemon/taskfile.h"
 
-#define SIDECAR_STOP_MS	 1200  /* for the farewell to a server that may be stalled */
-#define SIDECAR_DRAIN_MS 60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
+#define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
+#define SIDECAR_STATUS_MS 200	/* from a change to what systemd is told of it */
+#define SIDECAR_DRAIN_MS  60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
 
 struct sidecar {
 	uv_loop_t *loop;
@@ -41,7 +42,7 @@ struct sidecar {
 	struct health health;
 	struct files files;
 	uv_signal_t term, intr, hup, usr2;
-	uv_timer_t stop_timer, watchdog;
+	uv_timer_t stop_timer, watchdog, status_timer;
 	bool stopping;
 	struct kept kept; /* as it was written last */
 	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
