@@ -138,19 +138,23 @@ def round_trips(report, folder, worker, runs, seconds):
 
 
 class Prober:
-    """Asks all the time, 200 us after each answer; tells the latest answer once it is ended."""
+    """Asks all the time, 200 us after each answer; once it is ended, tells how long the first answer took
+    and the longest of the others."""
 
     def __init__(self, worker):
         self.process = spawn([build() / "bench/load", worker.sidecar.socket, TASK, 1, 1, 60, 200],
                              stdout=subprocess.PIPE, text=True)
 
-    def latest_ms(self):
+    def end(self):
         self.process.send_signal(signal.SIGTERM)
-        return json.loads(self.process.communicate()[0])["max_us"] / 1000
+        said = json.loads(self.process.communicate()[0])
+        return said["first_us"] / 1000, said["later_us"] / 1000
 
 
 def latest_answers(folder, server, n_tasks):
-    """While all tasks go from one to the other: the latest answer of the old leader and of the new one."""
+    """While all tasks go from one to the other: the latest answer of the old leader and of the new one; and
+    the first of the new one, asked from the moment that its socket is there: it reads its tasks first, and
+    only then joins the fleet."""
     fleet, workers = Zkleader(folder, server, n_tasks), []
     try:
         workers.append(fleet.start(0))
@@ -163,7 +167,8 @@ def latest_answers(folder, server, n_tasks):
         new = Prober(workers[1])
         when_led(workers[1:], n_tasks)
         time.sleep(0.5)
-        return old.latest_ms(), new.latest_ms()
+        first, latest = new.end()
+        return max(old.end()), latest, first
     finally:
         for worker in workers:
             worker.close()
@@ -179,6 +184,7 @@ def questions(report, folder, server, n_tasks, runs, seconds):
     finally:
         worker.close()
     latest = [latest_answers(folder / f"latest{i}", server, n_tasks) for i in range(runs)]
-    report.row("latest_old_ms", f"latest answer of who gives {n_tasks} tasks up", [a for a, _ in latest], "ms",
+    report.row("latest_old_ms", f"latest answer of who gives {n_tasks} tasks up", [a for a, _, _ in latest], "ms",
                ("<=", 5))
-    report.row("latest_new_ms", "  of who takes them", [b for _, b in latest], "ms", ("<=", 5))
+    report.row("latest_new_ms", "  of who takes them", [b for _, b, _ in latest], "ms", ("<=", 5))
+    report.row("latest_first_ms", "  its first, since its socket is there", [c for _, _, c in latest], "ms")
