@@ -10,6 +10,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 
@@ -92,17 +93,20 @@ def run(net, program, *args, counted=True, timeout=TIMEOUT_S):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command, env = command_for(net, program, folder)
-    try:
-        done = subprocess.run([*command, *args], cwd=ROOT, env=env, check=False, text=True,
-                              errors="replace", capture_output=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return 0, [f"it did not end within {timeout} s"]
+    with subprocess.Popen([*command, *args], cwd=ROOT, env=env, text=True, errors="replace", start_new_session=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+        try:
+            out = child.communicate(timeout=timeout)[0]
+        except BaseException as e:  # nothing that it has started lives on
+            os.killpg(child.pid, signal.SIGKILL)
+            if isinstance(e, subprocess.TimeoutExpired):
+                return 0, [f"it did not end within {timeout} s"]
+            raise
     wrong = []
     for file, lines in reports_in(folder).items():
         wrong += [f"report {file.relative_to(ROOT)}:", *("  " + line for line in lines)]
-    out = done.stdout + done.stderr
-    if done.returncode:
-        wrong += [f"exit code {done.returncode}", *("  " + line for line in out.splitlines()[-12:])]
+    if child.returncode:
+        wrong += [f"exit code {child.returncode}", *("  " + line for line in out.splitlines()[-12:])]
     count = re.search(r"Tested: (\d+) .*Passing: (\d+)", out)
     passed = int(count[2]) if count else 0
     if counted and (not count or count[1] != count[2] or passed == 0):

@@ -183,6 +183,7 @@ static void judge(const struct criterion_test *test, int status, struct count *c
 int main(int argc, char **argv)
 {
 	const char *pattern = argc == 3 && strcmp(argv[1], "--filter") == 0 ? argv[2] : NULL;
+	static const int usual[] = {SIGHUP, SIGINT, SIGQUIT};
 	struct count count = {0};
 	char name[256];
 
@@ -190,6 +191,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s [--filter PATTERN]\n", argv[0]);
 		return 2;
 	}
+	/* Whoever starts us in the background has them ignored, and a shell of a test could not trap them. */
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		signal(usual[i], SIG_DFL);
 	/* A test that is to abort leaves no core file. */
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
 	for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
