@@ -76,7 +76,7 @@ $(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-BASE   := mem buffer clock duration fd name names worker journal log
+BASE   := mem buffer clock duration fd name names worker journal log utf8
 CORE   := version rank fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 DAEMON := config health_config taskfile taskdir settings outline textfile problem id aside zk session keep folder registry policy batch look leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
@@ -121,7 +121,7 @@ $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
 API := client/zkleader_api client/link client/answer client/fields client/claim client/printable \
 	client/options client/check \
-	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name
+	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name base/utf8
 $(B)/libzkleader.a: $(B)/zkleader_api.o
 # For applications: one object that shows nothing but zkleader_*.
 $(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(API))

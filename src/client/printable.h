@@ -3,10 +3,6 @@
 #define ZKLEADER_CLIENT_PRINTABLE_H
 
 #include <stddef.h>
-#include <stdint.h>
-
-/* The character at s: its length and code point, or 0 where it is no UTF-8. len is at least 1. */
-size_t utf8_decode(const char *s, size_t len, uint32_t *ret_code);
 
 /*
  * Copies len bytes as far as they fit (size at least 4) and terminates; returns the length. Control

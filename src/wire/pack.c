@@ -5,6 +5,8 @@
 
 #include <msgpack/pack.h>
 
+#include "base/utf8.h"
+
 /* The packer's way out: it gives up at anything but 0. */
 static int append(void *data, const char *bytes, size_t len)
 {
@@ -92,6 +94,21 @@ void pack_str(struct pack *p, const char *text)
 		pack_nil(p);
 }
 
+/* A string of MessagePack is UTF-8, and other readers insist on that: each byte that is none becomes "?". */
+static void mend(char *text, size_t len)
+{
+	uint32_t code;
+
+	for (size_t i = 0; i < len;) {
+		size_t n =
+			(unsigned char)text[i] < 0x80 ? 1 : utf8_decode(text + i, len - i, &code);
+
+		if (n == 0)
+			text[i] = '?';
+		i += n > 0 ? n : 1;
+	}
+}
+
 void pack_strn(struct pack *p, const char *text, size_t len)
 {
 	msgpack_packer to = packer(p);
@@ -100,6 +117,8 @@ void pack_strn(struct pack *p, const char *text, size_t len)
 	msgpack_pack_str(&to, len);
 	if (len > 0)
 		msgpack_pack_str_body(&to, text, len);
+	if (!p->failed && len > 0)
+		mend((char *)p->buffer->data + p->buffer->len - len, len);
 }
 
 void pack_kv_nil(struct pack *p, const char *key)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "wire/keys.h"
 #include "wire/pack.h"
 
@@ -142,7 +143,7 @@ static int parse_digests(struct reader *r, void *record)
 #define NOT_IP	     "not a string with an IPv4 or IPv6 address"
 #define NOT_POSITIVE "not a positive integer"
 #define NOT_NAME     "not the name of a task"
-#define NOT_TEXT     "not a string of at most 200 bytes"
+#define NOT_TEXT     "not a string of at most 200 bytes of UTF-8"
 
 static bool is_state(const char *text, size_t len)
 {
@@ -161,14 +162,19 @@ static bool is_kind(const char *text, size_t len)
 	return policy_kind_parse(text, len, &kind);
 }
 
+static bool is_text(const char *text, size_t len)
+{
+	return utf8_is_valid(text, len) && !memchr(text, '\0', len);
+}
+
 static bool is_reason(const char *text, size_t len)
 {
-	return len <= POLICY_TEXT_MAX && !memchr(text, '\0', len);
+	return len <= POLICY_TEXT_MAX && is_text(text, len);
 }
 
 static bool is_node(const char *text, size_t len)
 {
-	return len <= WORKER_NODE_MAX && !memchr(text, '\0', len);
+	return len <= WORKER_NODE_MAX && is_text(text, len);
 }
 
 static const struct key worker_keys[] = {
@@ -186,7 +192,7 @@ static const struct key worker_keys[] = {
 	 KEY_WHY("tasks", "not an array of at most 10000 task names")},
 	TIME(worker, started_at),
 	INT(worker, timeout_ms, true, 0, INT32_MAX, "not milliseconds from 0 to 2147483647"),
-	TEXT(worker, node, true, is_node, "not a string of at most 400 bytes"),
+	TEXT(worker, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
 	{NAMED(worker, sick), .kind = KEY_BOOL, .optional = true,
 	 KEY_WHY("sick", "not true or false")},
 	{.name = "unhealthy",
@@ -226,7 +232,7 @@ static const struct key run_keys[] = {
 static const struct key policy_keys[] = {
 	TEXT(policy_record, kind, false, is_kind, "not one of pause, pin, drain, resign"),
 	TEXT(policy_record, task, true, name_is_task, NOT_NAME),
-	TEXT(policy_record, node, true, is_node, "not a string of at most 400 bytes"),
+	TEXT(policy_record, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
 	TEXT(policy_record, version, true, name_is_version, NOT_VERSION),
 	TEXT(policy_record, reason, true, is_reason, NOT_TEXT),
 	TEXT(policy_record, by, false, is_reason, NOT_TEXT),

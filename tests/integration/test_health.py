@@ -67,6 +67,14 @@ def test_a_file_that_has_to_be_there(fleet, zk, folder):
     zk.wait_for_leader(TASK, only)
 
 
+def test_what_is_printed_need_not_be_utf_8(fleet, zk, folder):
+    said = folder / "said"
+    said.write_bytes(b"gar\xe7on " + 100 * "ö".encode())  # and is cut after 160 bytes, within a character
+    only = fleet.sidecar("only", tasks=[TASK], **quick(health_command=f"cat {said}; exit 1"))
+    health = wait_until(lambda: only.status()["health"]["node"], what="it fails")
+    assert health.startswith("exit 1: gar?on öö") and health.endswith("ö?")
+
+
 def test_it_does_not_flap(fleet, zk, folder):
     """One failure of two that it takes, again and again."""
     count = folder / "count"

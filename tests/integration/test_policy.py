@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import msgpack
 import pytest
 
 from harness.process import end, spawn
@@ -208,6 +209,17 @@ def test_a_policy_record_that_is_none_is_refused_and_decides_nothing(trio, zk):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
+def test_a_reason_that_is_not_utf_8_reaches_all_as_utf_8(trio, zk):
+    with trio["one"].client() as client:
+        client.send_bytes(msgpack.packb([0, 1, "pause", [TASK, {"reason": b"zw\xf6lf"}]], use_bin_type=False))
+        assert client.read()[3]["message"].endswith("zw?lf")
+
+    def reasons(sidecar):
+        return [d["reason"] for d in sidecar.call("tasks", TASK)[0]["decisions"]]
+    for sidecar in trio.values():
+        wait_until(lambda s=sidecar: reasons(s) == ["zw?lf"], what="it is told")
+
+
 def test_others_may_not(trio, folder):
     one = trio["one"]
     folder.parent.chmod(0o755)

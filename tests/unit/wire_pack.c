@@ -49,6 +49,11 @@ Test(pack, values)
 	EXPECT(pack_str(&p, NULL), 0xc0);
 	EXPECT(pack_strn(&p, "ab\0c", 4), 0xa4, 'a', 'b', 0, 'c');
 	EXPECT(pack_strn(&p, NULL, 0), 0xa0);
+	EXPECT(pack_str(&p, "\xc3\xb6"), 0xa2, 0xc3, 0xb6);
+	EXPECT(pack_str(&p, "a\xf6z"), 0xa3, 'a', '?', 'z');
+	EXPECT(pack_str(&p, "\xff\xfe"), 0xa2, '?', '?');
+	EXPECT(pack_strn(&p, "\xc3\xb6\xc3\xb6", 3), 0xa3, 0xc3, 0xb6,
+	       '?'); /* cut within a character */
 	EXPECT(pack_array(&p, 0), 0x90);
 	EXPECT(pack_array(&p, 15), 0x9f);
 	EXPECT(pack_array(&p, 16), 0xdc, 0, 16);

@@ -31,6 +31,8 @@ static void put(struct pack *p, const char *key, const char *text, size_t *n)
 	if (!text)
 		return;
 	pack_kv_str(p, key, text);
+	/* As it is, where it is no UTF-8, which is never packed. */
+	memcpy(p->buffer->data + p->buffer->len - strlen(text), text, strlen(text));
 	++*n;
 }
 
@@ -165,10 +167,12 @@ Test(policy_record, values_that_cannot_be)
 	t.reason = t.by = longest;
 	cr_expect_eq(parse(&t, 0, TIME_MAX_MS, &r, &why), 0, "%s", why);
 	t.reason = longer;
-	refused(&t, 1, -1, "reason: not a string of at most 200 bytes");
+	refused(&t, 1, -1, "reason: not a string of at most 200 bytes of UTF-8");
+	t.reason = "zw\xf6lf";
+	refused(&t, 1, -1, "reason: not a string of at most 200 bytes of UTF-8");
 	t.reason = NULL;
 	t.by = longer;
-	refused(&t, 1, -1, "by: not a string of at most 200 bytes");
+	refused(&t, 1, -1, "by: not a string of at most 200 bytes of UTF-8");
 	t.by = NULL;
 	refused(&t, 1, -1, "by: missing");
 	t = good[0];
@@ -181,7 +185,7 @@ Test(policy_record, values_that_cannot_be)
 	refused(&t, 1, -1, "task: not the name of a task");
 	t = good[3];
 	t.node = node;
-	refused(&t, 1, -1, "node: not a string of at most 400 bytes");
+	refused(&t, 1, -1, "node: not a string of at most 400 bytes of UTF-8");
 	t = good[0];
 	t.host = "";
 	refused(&t, 1, -1, "host: not a string of 1 to 255 printable ASCII characters");

@@ -186,8 +186,8 @@ Test(worker_record, values_that_cannot_be)
 		{"node",
 		 "\xa3"
 		 "a\0b",
-		 4, "node: not a string of at most 400 bytes"},
-		{"node", "\x01", 1, "node: not a string of at most 400 bytes"},
+		 4, "node: not a string of at most 400 bytes of UTF-8"},
+		{"node", "\x01", 1, "node: not a string of at most 400 bytes of UTF-8"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
