@@ -120,6 +120,7 @@ const struct command command_resign = {
 	.help = "give TASK up now; the next in rank leads",
 	.more = "For an hour, or as long as --for says, this node leads it only if no other can.\n"
 		"A job that runs finishes first.\n" WHO_MAY,
+	.exits = "0 done, 1 this node does not lead it, 2 no sidecar or no answer, 3 misuse",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

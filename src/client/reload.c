@@ -39,7 +39,7 @@ const struct command command_reload = {
 	.name = "reload",
 	.args = "",
 	.help = "read the configuration again and say what changed",
-	.more = "Exits 3 if a file was refused. Only root, the sidecar's own user and the members\n"
-		"of its socket-group may.\n",
+	.more = "Only root, the sidecar's own user and the members of its socket-group may.\n",
+	.exits = "0 done, 2 no sidecar or no answer, 3 misuse, or a file was refused",
 	.run = run,
 };

@@ -440,11 +440,11 @@ const struct command command_run = {
 	.more = "One tick of a task, which is the clock rounded down, is run once in the whole "
 		"fleet.\n"
 		"Where another node leads, it waits until that has claimed the tick, or steps in.\n"
-		"CMD gets TERM in time, and KILL, for it to be dead before another node can lead.\n"
-		"Exits with CMD's own status (128+N for signal N, 126 and 127 as a shell), CODE "
-		"if\n"
-		"it was not run here, 2 if that cannot be told or the leadership was lost, 3 for\n"
-		"misuse and 4 if nobody may run it now.\n",
+		"CMD gets TERM in time, and KILL, for it to be dead before another node can "
+		"lead.\n",
+	.exits = "CMD's own status (128+N for signal N, 126 and 127 as a shell), CODE if it\n"
+		 "      was not run here, 2 cannot tell or the leadership was lost, 3 misuse,\n"
+		 "      4 nobody may run it now",
 	.min_args = 2,
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,

@@ -126,6 +126,6 @@ const struct command command_status = {
 	.name = "status",
 	.args = "",
 	.help = "this sidecar: session, lease, tasks led, problems",
-	.more = "Exits 0 if the sidecar is healthy and 2 if it is not.\n",
+	.exits = "0 the sidecar is healthy, 2 it is not, or does not answer, 3 misuse",
 	.run = run,
 };

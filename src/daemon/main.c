@@ -27,7 +27,9 @@ static const char usage[] =
 	"  -V, --version      print the version\n"
 	"  -h, --help         print this\n"
 	"\n"
-	"Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again.\n"
+	"Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again, USR2 exits "
+	"0\n"
+	"and leaves the session to the next sidecar on this socket.\n"
 	"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n";
 
 static void print_problems(const struct problems *problems)

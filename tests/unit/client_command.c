@@ -257,6 +257,15 @@ Test(command, options_before_and_behind_the_command)
 	invocation_done(&i);
 }
 
+static void expect_in_help(const char *command, const char *text)
+{
+	struct outcome r = run_with(ARGV(command, "-h"), 0, false);
+
+	cr_expect_not_null(strstr(r.out, text), "%s", r.out);
+	free(r.out);
+	free(r.err);
+}
+
 Test(command, help_and_version)
 {
 	struct outcome r = run_with(ARGV(NULL), 0, false);
@@ -279,6 +288,11 @@ Test(command, help_and_version)
 		free(a.out);
 		free(a.err);
 	}
+	expect_in_help("run", "\nexit: CMD's own status (128+N for signal N");
+	expect_in_help("status", "\nexit: 0 the sidecar is healthy, 2 it is not");
+	expect_in_help("resign", "\nexit: 0 done, 1 this node does not lead it, 2 ");
+	expect_in_help("reload", ", or a file was refused\n");
+	expect_in_help("list", "\nexit: 0 done, 2 no sidecar or no answer, 3 misuse\n");
 	expect(run_with(ARGV("version"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
 	expect(run_with(ARGV("-V"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
 	expect(run_with(ARGV("version", "--json"), 0, false), 0,
