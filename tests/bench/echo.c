@@ -5,6 +5,7 @@
  * sent back; with REPLY, that is sent instead, once, and the connection closed.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ int main(int argc, char **argv)
 			argc > 1 ? strerror(errno) : "usage: echo SOCKET [REPLY]");
 		return 1;
 	}
+	signal(SIGPIPE, SIG_IGN); /* a client may go with requests on their way */
 	epoll_ctl(poll, EPOLL_CTL_ADD, listener,
 		  &(struct epoll_event){.events = EPOLLIN, .data.fd = listener});
 	for (;;) {
