@@ -198,6 +198,7 @@ static void on_tasks_changed(void *arg)
 static void on_version_changed(void *arg)
 {
 	struct sidecar *s = arg;
+	struct changes changes;
 	struct problems problems;
 	char *version;
 
@@ -210,10 +211,11 @@ static void on_version_changed(void *arg)
 		s->config->version = version;
 		registry_set_version(&s->registry, version);
 	}
-	for (size_t i = 0; i < problems.n; i++)
-		log_error("version not read, the last one stays",
-			  LOG_STR("file", problems.list[i].file),
-			  LOG_STR("why", problems.list[i].message));
+	/* What is wrong with it is a problem of the main file, and what was wrong may be mended now. */
+	if (problems.n > 0 || s->n_main_problems > 0) {
+		sidecar_reload(s, &changes);
+		buffer_done(&changes.text);
+	}
 	problems_done(&problems);
 }
 

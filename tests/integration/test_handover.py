@@ -226,11 +226,27 @@ def test_a_version_file_that_goes_bad_leaves_the_last_version_in_force(fleet, zk
     wait_leads_all(zk, only)
     old_id = only.id
     file.write_text("\n", encoding="ascii")
-    only.wait_log("version not read")
+    problem = wait_until(only.problems, what="status tells the problem")[0]
+    assert problem["file"] == str(only.config_file) and "version-file" in problem["message"]
+    assert not only.status()["healthy"]
     file.unlink()
+    wait_until(lambda: "does not exist" in only.problems()[0]["message"], what="it tells that it is gone")
+    assert len(only.problems()) == 1 and only.call("reload")["problems"] == only.problems()
     holds_for(lambda: only.id == old_id and only.leads(TASKS[0]), 1, "nothing changes")
     file.write_text("3\n", encoding="ascii")
     wait_until(lambda: only.status()["version"] == "3", what="the new version is taken")
+    assert only.status()["healthy"] and only.problems() == []
+
+
+def test_a_version_counts_while_the_main_file_is_refused(fleet, zk, folder):
+    file = folder / "VERSION"
+    file.write_text("1.0\n", encoding="ascii")
+    only = fleet.sidecar("only", version=None, version_file=file, tasks=TASKS)
+    only.config_file.write_text("bogus = 1\n", encoding="ascii")
+    assert only.call("reload")["problems"]
+    file.write_text("2.0\n", encoding="ascii")
+    wait_until(lambda: only.status()["version"] == "2.0", what="the new version is taken")
+    assert only.problems()
 
 
 def test_subscribers_hear_of_each_change_of_leader_and_member(fleet, zk):
