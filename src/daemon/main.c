@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/journal.h"
 #include "base/log.h"
 #include "daemon/config.h"
@@ -63,11 +65,20 @@ static int test(const char *file)
 	return code;
 }
 
+/* What is opened later must not come to be the standard error of a sidecar that was started without one. */
+static void open_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			fd_forget(fd);
+}
+
 static int run(const char *file)
 {
 	struct problems problems;
 	struct config *config = NULL;
 
+	open_standard();
 	problems_init(&problems);
 	if (config_load(file, &config, &problems) != 0) {
 		print_problems(&problems);

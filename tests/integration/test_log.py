@@ -125,6 +125,14 @@ def test_the_variable_alone_is_no_journal(fleet, zk, journal):
     assert journal.read() == []
 
 
+def test_a_sidecar_without_standard_descriptors_logs_into_nothing_of_its_own(fleet, zk):
+    one = fleet.sidecar("one", start=False, tasks=[TASK])
+    one.command = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
+    one.start()
+    wait_until(lambda: one.leads(TASK), what="it leads")
+    assert [os.readlink(f"/proc/{one.process.pid}/fd/{fd}") for fd in range(3)] == ["/dev/null"] * 3
+
+
 def test_each_change_is_one_line_with_its_fields(fleet, zk, program):
     """Seen by another sidecar than the one it happens to: from, to, reason and token, and who decided."""
     one, two = (fleet.sidecar(n, version=v, tasks=[TASK], log_format="json", log_level="info")
