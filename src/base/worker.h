@@ -25,6 +25,7 @@ struct worker {
 	size_t *sharers; /* of tasks and digests: how many workers have them beside this one; NULL: none */
 	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1]; /* which sidecar it is, the same over its restarts */
+	bool returned;			/* it was there before, with another record */
 	bool sick;			/* its health check fails: candidate for nothing */
 	char **unhealthy;		/* likewise for these tasks; as tasks */
 	size_t n_unhealthy;

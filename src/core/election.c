@@ -110,7 +110,7 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 	e->node.exists = false;
 	e->handed_over = handed_over;
 	e->owner_ms = owner_wait(e, event);
-	e->vacant_ms = event->now.boot_ms;
+	e->vacant_ms = e->absent_ms = event->now.boot_ms;
 	move(e, ELECTION_VACANT, reason, out);
 }
 
@@ -156,8 +156,9 @@ static bool should_yield(const struct election *e)
 }
 
 /*
- * When the best has been that for long enough. One that has just joined reads the leader nodes at once;
- * one that had been there, and is the best only now, gets the time to look at them first. And where others
+ * When the best has been that for long enough. One that has just joined reads the leader nodes at once, and
+ * claims one that is not there. One that had been there, and is the best only now, gets the time to look at
+ * them first: should it remember an earlier leader, it would take one that is not there for deleted. And where others
  * are better than we as well, they get the time to hear of the best: they would take it for their own.
  */
 static int64_t yield_ripe(const struct election *e)
@@ -166,7 +167,8 @@ static int64_t yield_ripe(const struct election *e)
 
 	if (e->view.place > 1 && delay < ELECTION_YIELD_MIN_MS)
 		delay = ELECTION_YIELD_MIN_MS;
-	if (e->best_since_ms - e->view.best_seen_ms <= ELECTION_YIELD_MIN_MS)
+	if (!e->view.best_returned &&
+	    e->best_since_ms - e->view.best_seen_ms <= ELECTION_YIELD_MIN_MS)
 		return e->view.best_seen_ms + delay;
 	return e->best_since_ms + (delay > ELECTION_YIELD_MIN_MS ? delay : ELECTION_YIELD_MIN_MS);
 }
@@ -286,6 +288,15 @@ static int64_t read_time(const struct election *e)
 	return patient && e->look_ms > e->retry_ms ? e->look_ms : e->retry_ms;
 }
 
+/*
+ * Whether the server has said lately that nobody has it. One that has waited for its turn looks again first: on
+ * a connection that stalls, an owner may have come back and been deleted by hand unheard (seed 52).
+ */
+static bool is_news(const struct election *e, struct election_time now)
+{
+	return now.boot_ms - e->absent_ms <= ELECTION_NEWS_MS;
+}
+
 static void claim(struct election *e, struct election_actions *out)
 {
 	add_action(out, ELECTION_CLAIM);
@@ -327,7 +338,9 @@ static void settle(struct election *e, const struct election_event *event,
 		e->node.known = false;
 		move(e, ELECTION_FOLLOWING, "no candidate", out);
 	}
-	if (e->state == ELECTION_VACANT && e->view.candidate && now.boot_ms >= claim_time(e)) {
+	bool turn =
+		e->state == ELECTION_VACANT && e->view.candidate && now.boot_ms >= claim_time(e);
+	if (turn && is_news(e, now)) {
 		claim(e, out);
 		return;
 	}
@@ -336,7 +349,7 @@ static void settle(struct election *e, const struct election_event *event,
 		release(e, out);
 		return;
 	}
-	if ((wants_read(e) || (due && e->reads == 0)) && now.boot_ms >= read_time(e))
+	if ((wants_read(e) || ((due || turn) && e->reads == 0)) && now.boot_ms >= read_time(e))
 		read_node(e, out);
 	/* A handover is told from others by a look at once: later somebody may have had it since. */
 	if (e->state == ELECTION_FOLLOWING && e->reads == 0)
@@ -463,6 +476,7 @@ static void on_node(struct election *e, const struct election_event *event,
 		else if (e->state == ELECTION_RESOLVING || e->state == ELECTION_LEADING)
 			vacate(e, event, e->handed_over, "leader node gone", out);
 		e->node.exists = false;
+		e->absent_ms = event->now.boot_ms;
 		return;
 	}
 	e->retry_ms = 0;
@@ -595,9 +609,11 @@ int64_t election_deadline(const struct election *e, struct election_time now)
 
 	if (!e->up)
 		return ELECTION_NEVER;
-	if (e->state == ELECTION_VACANT && e->view.candidate)
+	if (e->state == ELECTION_VACANT && e->view.candidate) {
 		at = claim_time(e);
-	else if (e->state == ELECTION_LEADING)
+		if (at <= now.boot_ms && !is_news(e, now))
+			at = e->reads > 0 ? ELECTION_NEVER : read_time(e);
+	} else if (e->state == ELECTION_LEADING)
 		at = release_time(e, now, &reason);
 	/* One that is due waits for a read, or for the next try of one. */
 	if (e->state == ELECTION_LEADING && at <= now.boot_ms)

@@ -38,6 +38,8 @@
 #define ELECTION_BACKOFF_MAX_MS 300000
 /* After a yield, before it looks who has taken it: as a rule its heir has by then. */
 #define ELECTION_LOOK_MS 200
+/* How old the news that nobody leads may be for a claim: an owner may have come back and gone unheard since. */
+#define ELECTION_NEWS_MS 500
 /* Before a read or claim that failed while connected is tried again. */
 #define ELECTION_RETRY_MS 1000
 
@@ -77,6 +79,7 @@ struct election_view {
 	uint32_t place;	      /* 0: we are the best candidate */
 	uint64_t best;	      /* who is best: its serial, 0 for nobody */
 	int64_t best_seen_ms; /* since when the best has been there */
+	bool best_returned;   /* it was there before: it may know who led the task once */
 };
 
 enum election_outcome {
@@ -184,6 +187,7 @@ struct election {
 	int64_t hold_until_ms;
 	int64_t promised_ms; /* "leads" has been promised until then */
 	int64_t vacant_ms;   /* since when it is VACANT */
+	int64_t absent_ms;   /* when the server said last that nobody has it */
 	int64_t retry_ms;    /* no read or claim that failed is tried again before */
 	int64_t look_ms;     /* a task that is vacant is not read before, unless somebody asks */
 	int64_t release_ms;  /* nor a release */

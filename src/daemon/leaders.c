@@ -488,6 +488,7 @@ static void view(struct task *t, const struct member *self)
 	if (s.best && s.best != s.self && !t->paused) {
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
+		event.view.best_returned = s.best->worker->returned;
 		memcpy(t->best_id, s.best->worker->id, sizeof(t->best_id));
 	} else {
 		t->best_id[0] = '\0';

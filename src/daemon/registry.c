@@ -65,6 +65,7 @@ static struct worker *describe_self(const struct registry *r)
 	w->started_at = r->started_at;
 	w->timeout_ms = zk_timeout(r->session->zk);
 	w->scheme = RANK_SCHEME;
+	w->returned = r->was_there || r->id[0];
 	w->sick = r->sick;
 	if (r->n_unhealthy > 0)
 		worker_take_unhealthy(w, copy_names(r->unhealthy, r->n_unhealthy), r->n_unhealthy);
@@ -118,6 +119,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	}
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->maybe[0] = '\0';
+	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
 	add_member(r, w, zk_session(r->session->zk));
 	folder_add(&r->workers, r->id);
@@ -230,7 +232,7 @@ static void send_registration(struct registry *r)
 
 /* --- the sidecar before us ----------------------------------------------------------------------- */
 
-/* Whether a record says of us what we would say, but for the id. */
+/* Whether a record says of us what we would say, but for the id and what was before us. */
 static bool says_the_same(struct registry *r, const struct worker *w)
 {
 	struct buffer theirs, ours;
@@ -238,6 +240,7 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 	find_ip(r);
 	struct worker *self = describe_self(r);
 	memcpy(self->id, w->id, sizeof(self->id));
+	self->returned = w->returned;
 	buffer_init(&theirs, RECORD_WORKER_MAX);
 	buffer_init(&ours, RECORD_WORKER_MAX);
 	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
@@ -255,6 +258,7 @@ static void go_on_as(struct registry *r, struct worker *w)
 	log_info("registration taken over", LOG_STR("id", w->id), LOG_STR("version", w->version),
 		 LOG_INT("tasks", w->n_tasks));
 	memcpy(r->id, w->id, sizeof(r->id));
+	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
 	add_member(r, w, zk_session(r->session->zk));
 	folder_add(&r->workers, r->id);

@@ -61,6 +61,7 @@ struct registry {
 	char id[NAME_ID_MAX + 1];    /* registered in this session, "" */
 	char maybe[NAME_ID_MAX + 1]; /* an attempt whose outcome is unknown, "" */
 	struct worker *attempt;	     /* on its way, NULL */
+	bool was_there;		     /* under whatever id, since this process began */
 	bool again;		     /* what we are changed meanwhile: register once more */
 	size_t parents_pending;
 	uv_timer_t retry;

@@ -193,6 +193,8 @@ static const struct key worker_keys[] = {
 	TIME(worker, started_at),
 	INT(worker, timeout_ms, true, 0, INT32_MAX, "not milliseconds from 0 to 2147483647"),
 	TEXT(worker, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
+	{NAMED(worker, returned), .kind = KEY_BOOL, .optional = true,
+	 KEY_WHY("returned", "not true or false")},
 	{NAMED(worker, sick), .kind = KEY_BOOL, .optional = true,
 	 KEY_WHY("sick", "not true or false")},
 	{.name = "unhealthy",
@@ -349,6 +351,7 @@ static size_t worker_pairs(const struct worker *w)
 
 	n += w->timeout_ms > 0;
 	n += w->node[0] != '\0';
+	n += w->returned;
 	n += w->sick;
 	n += w->n_unhealthy > 0;
 	n += w->scheme > 0;
@@ -386,6 +389,8 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		pack_kv_int(&p, "timeout_ms", w->timeout_ms);
 	if (w->node[0])
 		pack_kv_str(&p, "node", w->node);
+	if (w->returned)
+		pack_kv_bool(&p, "returned", true);
 	if (w->sick)
 		pack_kv_bool(&p, "sick", true);
 	if (w->n_unhealthy > 0)

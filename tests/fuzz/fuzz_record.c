@@ -57,8 +57,8 @@ static bool same_worker(const struct worker *a, const struct worker *b)
 	       strcmp(a->ip, b->ip) == 0 && strcmp(a->hostname, b->hostname) == 0 &&
 	       memcmp(a->random_ints, b->random_ints, sizeof(a->random_ints)) == 0 &&
 	       a->started_at == b->started_at && a->timeout_ms == b->timeout_ms &&
-	       strcmp(a->node, b->node) == 0 && a->sick == b->sick && a->scheme == b->scheme &&
-	       same_names(a->tasks, a->n_tasks, b->tasks, b->n_tasks) &&
+	       strcmp(a->node, b->node) == 0 && a->sick == b->sick && a->returned == b->returned &&
+	       a->scheme == b->scheme && same_names(a->tasks, a->n_tasks, b->tasks, b->n_tasks) &&
 	       same_names(a->unhealthy, a->n_unhealthy, b->unhealthy, b->n_unhealthy) &&
 	       a->n_digests == b->n_digests &&
 	       (a->n_digests == 0 ||

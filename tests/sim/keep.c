@@ -40,7 +40,7 @@ void keep_take_over(struct sidecar *s)
 
 	s->taken_over = k->session;
 	s->found = 0;
-	s->recovers = false;
+	s->recovers = s->was_there = false;
 	if (k->session == 0)
 		return;
 	TRACE("sidecar %u takes session %lld over, %zu jobs", s->id, (long long)k->session,
@@ -80,6 +80,7 @@ void keep_reply(struct sidecar *s, const struct item *item)
 	s->recovers = true; /* the session is its own, whatever became of the record */
 	if (ours)
 		s->self = record;
+	s->was_there |= ours;
 	if (ours && says_the_same(s, &records[record])) {
 		TRACE("sidecar %u goes on as %s", s->id, records[record].id);
 		registry_go_on(s);

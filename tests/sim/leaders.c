@@ -31,13 +31,17 @@ static void schedule(struct sidecar *s, int64_t due)
 
 /* --- what goes out --------------------------------------------------------------------------------------- */
 
+#define NEAR_US (10 * MS)
+
 /*
  * How many reads are on their way at a time. In the sidecar it is 200, more than there are tasks here; in a
- * storm it is so few that they do wait for each other.
+ * storm, and where servers are near, it is so few that they do wait for each other.
  */
 static unsigned reads_at_a_time(const struct sidecar *s)
 {
-	return scenario_is_storm() && s->id % 4 < 3 ? 1 + s->id % 4 : READS_MAX;
+	bool wait = scenario_is_storm() || sim.delay_us <= NEAR_US;
+
+	return wait && s->id % 4 < 3 ? 1 + s->id % 4 : READS_MAX;
 }
 
 static void send_reads(struct sidecar *s)
@@ -389,6 +393,7 @@ static void view(struct sidecar *s, unsigned task)
 	if (standing.best && standing.best != standing.self) {
 		event.view.best = standing.best->serial;
 		event.view.best_seen_ms = standing.best->seen_ms;
+		event.view.best_returned = standing.best->worker->returned;
 		s->tasks[task].best = (uint32_t)standing.best->worker->started_at;
 	}
 	step(s, task, event);

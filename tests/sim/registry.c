@@ -38,6 +38,7 @@ static uint32_t record_new(const struct sidecar *s)
 	memcpy(r->random_ints, s->random_ints, sizeof(r->random_ints));
 	r->timeout_ms = s->lib.timeout_ms;
 	r->tasks = s->tasks_mask;
+	r->returned = s->was_there || s->self != 0;
 	return number;
 }
 
@@ -54,6 +55,7 @@ struct worker *worker_of(uint32_t number)
 	snprintf(w->ip, sizeof(w->ip), "10.0.0.%u", r->sidecar + 1);
 	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
 	w->timeout_ms = r->timeout_ms;
+	w->returned = r->returned;
 	w->started_at = number;
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		if (r->tasks >> k & 1)
@@ -129,6 +131,7 @@ static void on_registration(struct sidecar *s, const struct item *item)
 			forget_member(s, s->self);
 		s->self = record;
 		s->maybe = 0;
+		s->was_there = true;
 		add_member(s, record, s->lib.session);
 		s->registration = record;
 		session_confirmed(s, item->asked.sent_ms);

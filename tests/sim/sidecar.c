@@ -70,6 +70,7 @@ void timer_start(struct sidecar *s, enum timer timer, int64_t in_ms)
 
 	s->timer_life[timer]++;
 	s->timer_set |= UINT64_C(1) << timer;
+	s->late[timer] = false;
 	event_at(clock_when(&s->clock, at), on_timer, s, s->timer_life[timer] << 4 | timer);
 }
 
@@ -303,8 +304,9 @@ static void on_resume(void *arg, uint64_t number)
 {
 	struct sidecar *s = arg;
 
+	(void)number;
 	for (unsigned i = 0; i < TIMERS && !s->inbox.paused && s->running; i++) {
-		if (!s->late[i] || number != s->timer_life[TIMER_AUDIT])
+		if (!s->late[i])
 			continue;
 		s->late[i] = false;
 		run_timer(s, (enum timer)i);
@@ -323,7 +325,7 @@ void sidecar_resume(struct sidecar *s)
 	s->suspended = false;
 	inbox_resume(&s->inbox);
 	/* The loop's timers, the library's and what was queued, in either order. */
-	event_at(first ? sim.now : sim.now + 3 * MS, on_resume, s, s->timer_life[TIMER_AUDIT]);
+	event_at(first ? sim.now : sim.now + 3 * MS, on_resume, s, 0);
 	lib_resume(&s->lib, random_chance(250));
 	lib_resume(&s->probe, false);
 	if (s->items)

@@ -21,6 +21,7 @@ struct record {
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	int64_t timeout_ms;
 	uint64_t tasks;
+	bool returned;
 };
 
 enum ask {
@@ -121,6 +122,7 @@ struct sidecar {
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	uint64_t tasks_mask;
 	uint32_t self, maybe, attempt;
+	bool was_there; /* under whatever record, since this process began */
 	bool again, listing, list_again, list_due, dirty;
 	int64_t listed_ms;
 	size_t reads_pending;

@@ -150,6 +150,16 @@ static void released_after_read(void)
 	sends(ELECTION_RELEASE, 1);
 }
 
+/* The turn has come: that nobody leads is old news by now, so it looks once more before it claims. */
+static void claims_after_read(int64_t owner_ms)
+{
+	is_state(ELECTION_VACANT);
+	sends(ELECTION_READ, 1);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+	absent(owner_ms);
+	is_state(ELECTION_CLAIMING);
+}
+
 /* It was given up: a little later it is looked who has taken it. Nobody. */
 static void nobody_took_it(void)
 {
@@ -251,8 +261,31 @@ Test(claim, turns_grow_with_the_place)
 		is_state(ELECTION_VACANT);
 		now++;
 		simple(ELECTION_DEADLINE);
+		if (cases[i].turn > ELECTION_NEWS_MS)
+			claims_after_read(0);
 		is_state(ELECTION_CLAIMING);
 	}
+}
+
+/* Whom it waited for has come back, and was deleted by hand: seed 52 of the simulator. */
+Test(claim, of_who_waited_looks_first_and_finds_another_owner)
+{
+	follow(0);
+	watch(ELECTION_DELETED, 8000);
+	wait_deadline();
+	absent(8000);
+	wait_deadline();
+	is_state(ELECTION_VACANT);
+	sends(ELECTION_READ, 1);
+	simple(ELECTION_CUT);
+	STEP(.type = ELECTION_NODE_FAILED);
+	sends(ELECTION_CLAIM, 0);
+	watch(ELECTION_CREATED, 0);
+	up();
+	absent(8000);
+	is_state(ELECTION_VACANT);
+	sends(ELECTION_CLAIM, 0);
+	cr_assert_eq(deadline() - now, T_MS);
 }
 
 Test(claim, nobody_but_a_candidate)
@@ -303,7 +336,7 @@ Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
 		absent(cases[i].owner_ms);
 		cr_assert_eq(deadline() - before, cases[i].wait, "%s", cases[i].what);
 		wait_deadline();
-		is_state(ELECTION_CLAIMING);
+		claims_after_read(cases[i].owner_ms);
 	}
 }
 
@@ -539,6 +572,7 @@ Test(claim, refused_again_and_again_does_not_spin)
 		int64_t before = now;
 		wait_deadline();
 		cr_assert_eq(now - before, ELECTION_RETRY_MS);
+		claims_after_read(0);
 	}
 }
 
@@ -611,6 +645,29 @@ Test(yield, waits_until_the_better_has_been_the_best_for_a_while)
 		     .view = {
 			     .candidate = true, .place = 2, .best = 5, .best_seen_ms = now - T_MS});
 		cr_assert_eq(deadline() - now, (delays[i] > 500 ? delays[i] : 500) - 300);
+		wait_deadline();
+		released_after_read();
+	}
+}
+
+/* As where a worker gets a newer version in place, or had lost its session: seed 1000274 of the simulator. */
+Test(yield, waits_until_one_that_was_there_before_has_looked)
+{
+	static const int64_t delays[] = {0, 100, 500, 2000};
+
+	for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
+		lead();
+		struct election_config config = plain;
+		config.yield_delay_ms = delays[i];
+		STEP(.type = ELECTION_CONFIG, .config = config);
+		STEP(.type = ELECTION_VIEW, .view = {.candidate = true,
+						     .newer = true,
+						     .place = 1,
+						     .best = 5,
+						     .best_seen_ms = now,
+						     .best_returned = true});
+		is_state(ELECTION_LEADING);
+		cr_assert_eq(deadline() - now, delays[i] > 500 ? delays[i] : 500);
 		wait_deadline();
 		released_after_read();
 	}
@@ -812,7 +869,7 @@ static int64_t yield_in_vain(int64_t token)
 	released(ELECTION_DONE);
 	nobody_took_it();
 	wait_deadline();
-	is_state(ELECTION_CLAIMING);
+	claims_after_read(T_MS);
 	claimed(ELECTION_DONE);
 	node(SELF, token);
 	is_state(ELECTION_LEADING);
@@ -1002,7 +1059,7 @@ Test(watch, a_vacant_task_is_known_to_who_becomes_a_candidate)
 	is_state(ELECTION_VACANT);
 	cr_assert_eq(deadline() - now, ELECTION_TURN_MS);
 	view(true, 0);
-	is_state(ELECTION_CLAIMING);
+	claims_after_read(0);
 }
 
 Test(watch, a_vacant_task_that_was_taken_is_not_looked_at_by_who_is_no_candidate)

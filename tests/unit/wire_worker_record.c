@@ -57,6 +57,7 @@ static void there_and_back(const struct worker *w)
 	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
 	cr_expect_str_eq(back->node, w->node);
 	cr_expect_eq(back->sick, w->sick);
+	cr_expect_eq(back->returned, w->returned);
 	cr_expect_eq(back->scheme, w->scheme);
 	cr_assert_eq(back->n_unhealthy, w->n_unhealthy);
 	for (size_t i = 0; i < w->n_unhealthy; i++)
@@ -73,7 +74,7 @@ Test(worker_record, there_and_back)
 	static const char *const tasks[] = {"hourly", "nightly"};
 	static const char *const unhealthy[] = {"nightly", "hourly", "nightly"};
 
-	for (unsigned with = 0; with < 32; with++) {
+	for (unsigned with = 0; with < 64; with++) {
 		struct worker *w = worker_new();
 
 		strcpy(w->id, "w-1");
@@ -84,6 +85,7 @@ Test(worker_record, there_and_back)
 		if (with & 1)
 			strcpy(w->node, "app-1:/run/zkleader.sock");
 		w->sick = (with & 2) != 0;
+		w->returned = (with & 32) != 0;
 		if (with & 4) {
 			char **names = calloc(3, sizeof(names[0]));
 
@@ -169,6 +171,7 @@ Test(worker_record, values_that_cannot_be)
 		size_t len;
 		const char *why;
 	} cases[] = {
+		{"returned", "\xa0", 1, "returned: not true or false"},
 		{"sick", "\x01", 1, "sick: not true or false"},
 		{"sick", "\xc0", 1, "sick: not true or false"},
 		{"unhealthy", "\xa1t", 2, "unhealthy: not an array of at most 10000 task names"},
