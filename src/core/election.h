@@ -39,7 +39,7 @@
 /* After a yield, before it looks who has taken it: as a rule its heir has by then. */
 #define ELECTION_LOOK_MS 200
 /* How old the news that nobody leads may be for a claim: an owner may have come back and gone unheard since. */
-#define ELECTION_NEWS_MS 500
+#define ELECTION_NEWS_MS 250
 /* Before a read or claim that failed while connected is tried again. */
 #define ELECTION_RETRY_MS 1000
 
