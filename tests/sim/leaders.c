@@ -31,17 +31,13 @@ static void schedule(struct sidecar *s, int64_t due)
 
 /* --- what goes out --------------------------------------------------------------------------------------- */
 
-#define NEAR_US (10 * MS)
-
 /*
  * How many reads are on their way at a time. In the sidecar it is 200, more than there are tasks here; in a
- * storm, and where servers are near, it is so few that they do wait for each other.
+ * storm it is so few that they do wait for each other.
  */
 static unsigned reads_at_a_time(const struct sidecar *s)
 {
-	bool wait = scenario_is_storm() || sim.delay_us <= NEAR_US;
-
-	return wait && s->id % 4 < 3 ? 1 + s->id % 4 : READS_MAX;
+	return scenario_is_storm() && s->id % 4 < 3 ? 1 + s->id % 4 : READS_MAX;
 }
 
 static void send_reads(struct sidecar *s)

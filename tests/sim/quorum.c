@@ -208,6 +208,7 @@ static void synchronise(struct server *leader, struct server *f)
 	leader->heard[f->id] = server_ms(leader);
 	apply(f, leader->applied);
 	TRACE("server %u follows %u", f->id, leader->id);
+	commit(leader); /* it has what was proposed while it was away as well */
 }
 
 static void lead(struct server *s, int64_t epoch)
