@@ -208,7 +208,6 @@ def test_a_policy_record_that_is_none_is_refused_and_decides_nothing(trio, zk):
     assert leader_of(zk) == trio["new"].id
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
 def test_a_reason_that_is_not_utf_8_reaches_all_as_utf_8(trio, zk):
     with trio["one"].client() as client:
         client.send_bytes(msgpack.packb([0, 1, "pause", [TASK, {"reason": b"zw\xf6lf"}]], use_bin_type=False))
@@ -220,6 +219,7 @@ def test_a_reason_that_is_not_utf_8_reaches_all_as_utf_8(trio, zk):
         wait_until(lambda s=sidecar: reasons(s) == ["zw?lf"], what="it is told")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
 def test_others_may_not(trio, folder):
     one = trio["one"]
     folder.parent.chmod(0o755)

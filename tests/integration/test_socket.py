@@ -378,15 +378,16 @@ def needs_root():
 
 
 def ask_as(sidecar, uid, gid, groups, *call):
-    """The code of the answer to a call by another user, 0 for success."""
-    script = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+    """The code of the answer to a call by another user, 0 for success. It is root who reads the harness, which
+    others may not be able to: the checkout may be in root's home."""
+    script = ("import os, sys; sys.path.insert(0, sys.argv[1])\n"
               "from harness.rpc import Client, RpcError\n"
+              f"os.setgroups([{groups}]); os.setgid({gid}); os.setuid({uid})\n"
               "try:\n"
               "    Client(sys.argv[2]).call(*sys.argv[3:]); print(0)\n"
               "except RpcError as e:\n"
               "    print(e.code, e.message)\n")
-    who = ["setpriv", f"--reuid={uid}", f"--regid={gid}", f"--groups={groups}" if groups else "--clear-groups"]
-    process = spawn([*who, sys.executable, "-c", script, pathlib.Path(__file__).parent, sidecar.socket, *call],
+    process = spawn([sys.executable, "-c", script, pathlib.Path(__file__).parent, sidecar.socket, *call],
                     stdout=subprocess.PIPE, text=True)
     out, _ = process.communicate(timeout=30)
     return out.strip()
