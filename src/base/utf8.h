@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character at s: its length and code point, or 0 where it is no UTF-8. len is at least 1. */
-size_t utf8_decode(const char *s, size_t len, uint32_t *ret_code);
+/* The character at text: its length and code point, or 0 where it is no UTF-8. n is at least 1. */
+size_t utf8_decode(const char *text, size_t n, uint32_t *ret_code);
 bool utf8_is_valid(const char *s, size_t len);
 
 #endif

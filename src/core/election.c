@@ -158,8 +158,9 @@ static bool should_yield(const struct election *e)
 /*
  * When the best has been that for long enough. One that has just joined reads the leader nodes at once, and
  * claims one that is not there. One that had been there, and is the best only now, gets the time to look at
- * them first: should it remember an earlier leader, it would take one that is not there for deleted. And where others
- * are better than we as well, they get the time to hear of the best: they would take it for their own.
+ * them first: should it remember an earlier leader, it would take one that is not there for deleted. And
+ * where others are better than we as well, they get the time to hear of the best: they would take it for
+ * their own.
  */
 static int64_t yield_ripe(const struct election *e)
 {

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/names.h"
 #include "base/name.h"
+#include "base/names.h"
 #include "core/rank.h"
 
 static void step(struct task *t, struct election_event *event);

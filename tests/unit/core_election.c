@@ -623,16 +623,22 @@ Test(yield, without_a_delay_lets_the_others_hear_of_the_best)
 	sends(ELECTION_READ, 1); /* at once */
 }
 
+static void lead_with_delay(int64_t yield_delay_ms)
+{
+	struct election_config config = plain;
+
+	lead();
+	config.yield_delay_ms = yield_delay_ms;
+	STEP(.type = ELECTION_CONFIG, .config = config);
+}
+
 /* As after a drain has ended, or a change of version: the delay counts from when it became the best. */
 Test(yield, waits_until_the_better_has_been_the_best_for_a_while)
 {
 	static const int64_t delays[] = {0, 100, 500, 2000};
 
 	for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
-		lead();
-		struct election_config config = plain;
-		config.yield_delay_ms = delays[i];
-		STEP(.type = ELECTION_CONFIG, .config = config);
+		lead_with_delay(delays[i]);
 		STEP(.type = ELECTION_VIEW,
 		     .view = {
 			     .candidate = true, .place = 1, .best = 5, .best_seen_ms = now - T_MS});
@@ -654,10 +660,7 @@ Test(yield, waits_until_one_that_was_there_before_has_looked)
 	static const int64_t delays[] = {0, 100, 500, 2000};
 
 	for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
-		lead();
-		struct election_config config = plain;
-		config.yield_delay_ms = delays[i];
-		STEP(.type = ELECTION_CONFIG, .config = config);
+		lead_with_delay(delays[i]);
 		STEP(.type = ELECTION_VIEW, .view = {.candidate = true,
 						     .newer = true,
 						     .place = 1,
