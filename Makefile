@@ -79,7 +79,10 @@ endif
 BASE   := mem buffer clock duration fd name names worker journal log utf8
 CORE   := version rank fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
-DAEMON := config health_config taskfile taskdir settings outline textfile problem id aside zk session keep folder registry policy batch look leaders survey control methods orders answers explain subscriptions runs standby ledger history health files notify sidecar
+CONFIG := config health_config taskfile taskdir settings outline textfile problem
+NODE   := session folder registry policy batch look leaders survey ledger runs standby
+CONTROL := methods orders answers explain subscriptions history
+DAEMON := id aside zk keep control health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload help
 
@@ -93,12 +96,14 @@ objects = $(patsubst %,$(B)/$(1)/%.o,$(2))
 OBJ_BASE   := $(call objects,base,$(BASE))
 OBJ_CORE   := $(call objects,core,$(CORE))
 OBJ_WIRE   := $(call objects,wire,$(WIRE))
-OBJ_DAEMON := $(call objects,daemon,$(DAEMON))
+OBJ_CONFIG := $(call objects,config,$(CONFIG))
+OBJ_DAEMON := $(call objects,node,$(NODE)) $(call objects,control,$(CONTROL)) $(call objects,daemon,$(DAEMON))
 OBJ_CLIENT := $(call objects,client,$(CLIENT))
 
 LIB_BASE   := $(B)/libbase.a
 LIB_CORE   := $(B)/libcore.a
 LIB_WIRE   := $(B)/libwire.a
+LIB_CONFIG := $(B)/libconfig.a
 LIB_DAEMON := $(B)/libdaemon.a
 LIB_CLIENT := $(B)/libclient.a
 
@@ -106,7 +111,8 @@ LIB_CLIENT := $(B)/libclient.a
 LINK_base   := $(LIB_BASE)
 LINK_core   := $(LIB_CORE) $(LIB_BASE)
 LINK_wire   := $(LIB_WIRE) $(LIB_BASE)
-LINK_daemon := $(LIB_DAEMON) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
+LINK_config := $(LIB_CONFIG) $(LIB_CORE) $(LIB_BASE)
+LINK_daemon := $(LIB_DAEMON) $(LIB_CONFIG) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
 LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_BASE)
 
 # --- programs ---------------------------------------------------------------------------------
@@ -146,6 +152,7 @@ endif
 $(LIB_BASE): $(OBJ_BASE)
 $(LIB_CORE): $(OBJ_CORE)
 $(LIB_WIRE): $(OBJ_WIRE)
+$(LIB_CONFIG): $(OBJ_CONFIG)
 $(LIB_DAEMON): $(OBJ_DAEMON)
 $(LIB_CLIENT): $(OBJ_CLIENT)
 $(B)/lib%.a:
@@ -159,6 +166,7 @@ $(B)/%.o: src/%.c
 # --- unit tests: tests/unit/LAYER_MODULE.c, linked with its layer only --------------------------
 UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c))))
 UNIT_BIN := $(UNIT:%=$(B)/unit/%)
+LIBS_config := -lconfuse
 LIBS_daemon := $(DAEMON_LIBS)
 LIBS_client := $(CLIENT_LIBS)
 

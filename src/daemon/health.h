@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <uv.h>
 
-#include "daemon/config.h"
-#include "daemon/taskfile.h"
+#include "config/config.h"
+#include "config/taskfile.h"
 
 #define HEALTH_RUNNING_MAX 16 /* commands at a time; the others wait for their turn */
 #define HEALTH_SAYS_MAX	   200

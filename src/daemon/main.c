@@ -10,9 +10,9 @@
 #include "base/fd.h"
 #include "base/journal.h"
 #include "base/log.h"
-#include "daemon/config.h"
+#include "config/config.h"
 #include "daemon/sidecar.h"
-#include "daemon/taskfile.h"
+#include "config/taskfile.h"
 
 #define CONFIG_FILE "/etc/zkleader/zkleader.conf"
 

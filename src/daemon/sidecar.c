@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "core/tick.h"
 #include "daemon/notify.h"
-#include "daemon/standby.h"
-#include "daemon/subscriptions.h"
+#include "node/standby.h"
+#include "control/subscriptions.h"
 
 #define CHANGES_TEXT_MAX      (1024 * 1024)
 #define SIDECAR_DRAIN_POLL_MS 50

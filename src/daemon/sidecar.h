@@ -6,18 +6,18 @@
 #include <uv.h>
 
 #include "base/buffer.h"
-#include "daemon/config.h"
+#include "config/config.h"
 #include "daemon/control.h"
 #include "daemon/files.h"
 #include "daemon/health.h"
 #include "daemon/keep.h"
-#include "daemon/leaders.h"
-#include "daemon/methods.h"
-#include "daemon/policy.h"
-#include "daemon/registry.h"
-#include "daemon/runs.h"
-#include "daemon/session.h"
-#include "daemon/taskfile.h"
+#include "node/leaders.h"
+#include "control/methods.h"
+#include "node/policy.h"
+#include "node/registry.h"
+#include "node/runs.h"
+#include "node/session.h"
+#include "config/taskfile.h"
 
 #define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
 #define SIDECAR_STATUS_MS 200	/* from a change to what systemd is told of it */

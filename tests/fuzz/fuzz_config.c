@@ -4,7 +4,7 @@
 #include <sys/un.h>
 
 #include "base/name.h"
-#include "daemon/config.h"
+#include "config/config.h"
 
 static void check_hosts(const struct config *c)
 {

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/health_config.h"
-#include "daemon/problem.h"
-#include "daemon/textfile.h"
+#include "config/health_config.h"
+#include "config/problem.h"
+#include "config/textfile.h"
 
 #define FILE_PATH "/fuzz/zkleader.conf"
 #define FILE_FD	  1000

@@ -17,7 +17,7 @@
 #include "daemon/id.h"
 #include "daemon/keep.h"
 #include "daemon/sidecar.h"
-#include "daemon/textfile.h"
+#include "config/textfile.h"
 #include "wire/record.h"
 
 #define CONFIG	    "/fuzz/zkleader.conf"

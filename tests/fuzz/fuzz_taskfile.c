@@ -2,7 +2,7 @@
 #include "fuzz_file.h"
 
 #include "base/name.h"
-#include "daemon/taskfile.h"
+#include "config/taskfile.h"
 
 static void check_task(const struct task_config *t, int lines)
 {

@@ -1,4 +1,4 @@
-/* As src/daemon/leaders.c: events to the elections' step function, and its actions back. */
+/* As src/node/leaders.c: events to the elections' step function, and its actions back. */
 #include "oracle.h"
 #include "scenario.h"
 #include "ticks.h"

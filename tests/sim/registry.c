@@ -1,4 +1,4 @@
-/* As src/daemon/registry.c: our own registration, and the fleet as the others' make it. */
+/* As src/node/registry.c: our own registration, and the fleet as the others' make it. */
 #include "sidecar.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* As src/daemon/runs.c and ledger.c: what the core says of runs, done over the simulated client library. */
+/* As src/node/runs.c and ledger.c: what the core says of runs, done over the simulated client library. */
 #include <assert.h>
 #include <string.h>
 

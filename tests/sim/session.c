@@ -1,4 +1,4 @@
-/* As src/daemon/session.c: connects, confirms, keeps the lease, begins anew after expiry. */
+/* As src/node/session.c: connects, confirms, keeps the lease, begins anew after expiry. */
 #include "oracle.h"
 #include "ticks.h"
 

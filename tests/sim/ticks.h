@@ -37,7 +37,7 @@ struct ledger_cache {
 	size_t n;
 };
 
-/* runs.c: as src/daemon/runs.c and ledger.c */
+/* runs.c: as src/node/runs.c and ledger.c */
 void runs_begin(struct sidecar *s, unsigned task, uint32_t tick);
 void runs_inherit(struct sidecar *s, const struct kept_job *job);
 /* The guard of a job asks the next sidecar to take its run; it asks again until it is GOING, or gone. */

@@ -10,10 +10,10 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "daemon/config.h"
-#include "daemon/settings.h"
-#include "daemon/taskfile.h"
-#include "daemon/textfile.h"
+#include "config/config.h"
+#include "config/settings.h"
+#include "config/taskfile.h"
+#include "config/textfile.h"
 
 #define DOCUMENT_MAX (1024 * 1024) /* bytes */
 #define LINE_MAX_LEN 256

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-#define LIST_EVERY_MS	  100 /* as in src/daemon/folder.h, likewise the next */
+#define LIST_EVERY_MS	  100 /* as in src/node/folder.h, likewise the next */
 #define READS_MAX	  100
 #define BATCH_WAIT_MS	  10
 #define LIST_NAMES_PER_MS 5

@@ -1,0 +1,84 @@
+/* The main configuration file of zkleaderd. */
+#ifndef ZKLEADER_CONFIG_CONFIG_H
+#define ZKLEADER_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "config/health_config.h"
+#include "base/log.h"
+#include "config/problem.h"
+#include "config/settings.h"
+
+#define CONFIG_HOSTS_MAX      16
+#define CONFIG_PORT_DEFAULT   2181
+#define CONFIG_ROOT_MAX	      255 /* bytes of root, and of a chroot */
+#define CONFIG_SESSION_MIN_MS 500
+#define CONFIG_SESSION_MAX_MS (INT64_C(10) * 60 * 1000)
+#define CONFIG_YIELD_MAX_MS   (INT64_C(3600) * 1000)
+#define CONFIG_GUARD_LIMIT_MS (INT64_C(30) * 1000) /* tick-guard is below it */
+#define CONFIG_LINE_MAX	      4096 /* bytes of the first line of version-file and auth-file */
+
+struct config_host {
+	char *host; /* a name or an address, without brackets */
+	uint16_t port;
+};
+
+struct config {
+	char *file; /* as it was given */
+
+	char *zookeeper; /* as it was written */
+	struct config_host hosts[CONFIG_HOSTS_MAX];
+	size_t n_hosts;
+	char *chroot; /* "/some/path", NULL: none */
+	char *root;
+	int64_t session_timeout_ms;
+
+	char *version;	    /* what is in force: the key's, or the first line of the file */
+	char *version_file; /* path to open, NULL: the version is fixed */
+	int version_file_line;
+	char *address; /* NULL: that of the route to ZooKeeper */
+
+	char *socket;
+	mode_t socket_mode;
+	char *socket_group; /* NULL: none */
+	gid_t socket_gid;   /* valid if there is a socket_group */
+
+	char *task_dir; /* path to open */
+	int task_dir_line;
+
+	char *auth_file;       /* path, NULL: none */
+	char *auth_scheme;     /* "digest"; NULL without an auth-file */
+	char *auth_credential; /* never to be logged or shown */
+
+	int64_t yield_delay_ms;
+	int64_t tick_guard_ms;
+	struct health_config health; /* of the node */
+	enum log_level log_level;
+	enum log_format log_format;
+};
+
+/*
+ * Reads and checks the file, and the version-file and auth-file that it names. Returns 0, or
+ * -EINVAL
+ * (-errno where the file cannot be read) with at least one problem added. Every problem that can be
+ * told is added, not only the first. Not for several threads at once: libconfuse's lexer is global.
+ */
+int config_load(const char *path, struct config **ret_config, struct problems *problems);
+/*
+ * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none, that is
+ * good for taskdir_load() and config_free() alone.
+ */
+int config_examine(const char *path, struct config **ret_config, struct problems *problems);
+void config_free(struct config *c);
+/*
+ * The first line of the version-file as it is now, white space trimmed. Returns 0, or -EINVAL or
+ * another negative errno with a problem added. Only with a version_file.
+ */
+int config_read_version(const struct config *c, char **ret_version, struct problems *problems);
+/* Every key with its default, for whoever compares them with the documentation. */
+const struct setting_key *config_keys(size_t *ret_n);
+
+#endif

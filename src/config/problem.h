@@ -1,0 +1,38 @@
+/* What is wrong with configuration files: a bounded list of FILE:LINE: text. */
+#ifndef ZKLEADER_CONFIG_PROBLEM_H
+#define ZKLEADER_CONFIG_PROBLEM_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PROBLEMS_MAX	 100 /* the last place of a full list says that there are more */
+#define PROBLEM_TEXT_MAX 600 /* bytes of a message; a longer one is cut and ends with "..." */
+
+struct problem {
+	char *file;    /* as people know it, printable */
+	int line;      /* at least 1; also 1 where the file as a whole is meant */
+	char *message; /* one printable line of UTF-8 that names the remedy */
+};
+
+struct problems {
+	struct problem list[PROBLEMS_MAX];
+	size_t n;
+	size_t total; /* how many were added, shown or not */
+};
+
+void problems_init(struct problems *p);
+void problems_done(struct problems *p);
+/* Whatever the text quotes: control characters and what is not UTF-8 are written as \xNN. */
+void problems_add(struct problems *p, const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)
+	__attribute__((format(printf, 4, 0)));
+/* Appends copies of what the other has. */
+void problems_append(struct problems *p, const struct problems *other);
+/* Sorts those from index `first` on by line; what is on one line keeps its order. */
+void problems_sort(struct problems *p, size_t first);
+/* Whether the text is UTF-8 without control characters. */
+bool text_is_printable(const char *text);
+
+#endif

@@ -1,0 +1,543 @@
+#include "config/settings.h"
+
+#include <assert.h>
+#include <confuse.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "config/outline.h"
+#include "config/textfile.h"
+
+#define KEY_NAME_MAX  64 /* a longer word is no key that anybody meant */
+#define KEY_HINT_MAX  2	 /* edits between an unknown key and the one that may be meant */
+#define KEYS_TEXT_MAX 400
+#define NO_KEY	      SIZE_MAX
+
+/* One file on its way. */
+struct load {
+	const struct settings_form *form;
+	struct settings *settings;
+	struct problems *problems;
+	struct outline outline;
+	bool failed; /* libconfuse has refused the text */
+};
+
+static void problem(struct load *l, int line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void problem(struct load *l, int line, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	problems_vadd(l->problems, l->settings->file, line, format, ap);
+	va_end(ap);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static size_t find_key(const struct settings_form *form, const char *name, size_t len)
+{
+	for (size_t i = 0; i < form->n_keys; i++) {
+		if (strlen(form->keys[i].name) == len && memcmp(form->keys[i].name, name, len) == 0)
+			return i;
+	}
+	return NO_KEY;
+}
+
+/* How many characters have to be put in, taken out or changed to make b of a (Levenshtein). */
+static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[KEY_NAME_MAX + 1];
+
+	assert(b_len <= KEY_NAME_MAX);
+	for (size_t j = 0; j <= b_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a_len; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b_len; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[b_len];
+}
+
+static const char *nearest_key(const struct settings_form *form, const char *name, size_t len)
+{
+	const char *nearest = NULL;
+	size_t least = KEY_HINT_MAX + 1;
+
+	if (len > KEY_NAME_MAX)
+		return NULL;
+	for (size_t i = 0; i < form->n_keys; i++) {
+		const char *key = form->keys[i].name;
+		size_t distance = edit_distance(name, len, key, strlen(key));
+
+		if (distance < least && distance < len) {
+			least = distance;
+			nearest = key;
+		}
+	}
+	return nearest;
+}
+
+static void unknown_key(struct load *l, int line, const char *name, size_t len)
+{
+	const char *nearest = nearest_key(l->form, name, len);
+	int shown = (int)(len < KEY_NAME_MAX ? len : KEY_NAME_MAX);
+	char keys[KEYS_TEXT_MAX] = "";
+	size_t used = 0;
+
+	if (nearest) {
+		problem(l, line, "unknown key \"%.*s\": did you mean \"%s\"?", shown, name,
+			nearest);
+		return;
+	}
+	for (size_t i = 0; i < l->form->n_keys && used < sizeof(keys); i++)
+		used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", i ? ", " : "",
+					 l->form->keys[i].name);
+	problem(l, line, "unknown key \"%.*s\": the keys are %s", shown, name, keys);
+}
+
+/* --- the outline against the form --------------------------------------------------------------- */
+
+static struct section *new_section(struct settings *s, int line)
+{
+	struct section *section;
+
+	/* Grows by doubling: at each power of two. */
+	if ((s->n & (s->n - 1)) == 0)
+		s->sections = mem_resize(s->sections, s->n ? s->n * 2 : 1, sizeof(*s->sections));
+	section = &s->sections[s->n++];
+	*section = (struct section){
+		.line = line,
+		.settings = mem_calloc(s->form->n_keys, sizeof(*section->settings)),
+	};
+	return section;
+}
+
+static void blank(struct outline *o, size_t start, size_t end)
+{
+	for (size_t i = start; i < end; i++) {
+		if (o->text[i] != '\n')
+			o->text[i] = ' ';
+	}
+}
+
+/* The index of the key that this statement sets in its section; NO_KEY after a problem. */
+static size_t check_statement(struct load *l, const struct outline_item *item,
+			      const struct section *section)
+{
+	const char *name = l->outline.text + item->start;
+	size_t index = find_key(l->form, name, item->key_len);
+	const char *key;
+
+	if (index == NO_KEY && section && l->form->section && item->kind == OUTLINE_SECTION &&
+	    item->key_len == strlen(l->form->section) &&
+	    memcmp(name, l->form->section, item->key_len) == 0) {
+		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
+			l->form->section, l->form->section, section->line);
+		return NO_KEY;
+	}
+	if (index == NO_KEY) {
+		unknown_key(l, item->line, name, item->key_len);
+		return NO_KEY;
+	}
+	assert(section);
+	key = l->form->keys[index].name;
+	if (section->settings[index].line)
+		problem(l, item->line, "%s: is set in line %d already: keep one of them", key,
+			section->settings[index].line);
+	else if (item->kind == OUTLINE_SECTION)
+		problem(l, item->line, "%s: is no section: write %s = ...", key, key);
+	else if (item->append)
+		problem(l, item->line, "%s: nothing to add to: write = for +=", key);
+	else if (item->kind == OUTLINE_LIST && l->form->keys[index].type != SETTING_LIST)
+		problem(l, item->line, "%s: has one value, not a list: write it without { }", key);
+	else if (item->n_values > SETTINGS_VALUES_MAX)
+		problem(l, item->line, "%s: has more than %d values", key, SETTINGS_VALUES_MAX);
+	else
+		return index;
+	if (!section->settings[index].line)
+		section->settings[index].line = item->line;
+	return NO_KEY;
+}
+
+/* A statement outside of all sections in a file that consists of them. */
+static void misplaced(struct load *l, const struct outline_item *item)
+{
+	const char *name = l->outline.text + item->start;
+	const char *section = l->form->section;
+
+	if (find_key(l->form, name, item->key_len) != NO_KEY)
+		problem(l, item->line,
+			"%.*s: stands outside of a section: it belongs within %s \"...\" { }",
+			(int)item->key_len, name, section);
+	else if (item->key_len == strlen(section) && memcmp(name, section, item->key_len) == 0)
+		problem(l, item->line, "%s: is a section: write %s \"...\" { }", section, section);
+	else
+		problem(l, item->line,
+			"unknown section \"%.*s\": this file consists of %s \"...\" { }",
+			(int)(item->key_len < KEY_NAME_MAX ? item->key_len : KEY_NAME_MAX), name,
+			section);
+}
+
+/* The title goes from the text: libconfuse would merge sections of one title. */
+static void take_title(struct load *l, const struct outline_item *item, struct section *section)
+{
+	const char *title = l->outline.text + item->title;
+
+	if (!item->titled)
+		problem(l, item->line,
+			"%s: has no name: write %s \"...\" { }, where the name is %s",
+			l->form->section, l->form->section, l->form->title_needed);
+	else if (!l->form->title_ok(title, item->title_len))
+		problem(l, item->line, "%s: \"%.*s\" is not %s", l->form->section,
+			(int)(item->title_len < 100 ? item->title_len : 100), title,
+			l->form->title_needed);
+	else
+		section->title = mem_strndup(title, item->title_len);
+	blank(&l->outline, item->opening, item->opening + item->opening_len);
+}
+
+/* Tells what does not fit, and leaves in the text only what does. */
+static void check_outline(struct load *l)
+{
+	const char *name = l->form->section;
+	struct outline *o = &l->outline;
+	struct section *section = name ? NULL : new_section(l->settings, 1);
+	size_t done = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		const struct outline_item *item = &o->items[i];
+		size_t index = NO_KEY;
+
+		if (item->start < done)
+			continue; /* within what was blanked */
+		if (name && item->depth == 0) {
+			if (item->kind == OUTLINE_SECTION && item->key_len == strlen(name) &&
+			    memcmp(o->text + item->start, name, item->key_len) == 0) {
+				if (l->settings->n == SETTINGS_SECTIONS_MAX) {
+					problem(l, item->line, "more than %d sections in one file",
+						SETTINGS_SECTIONS_MAX);
+					blank(o, item->start, o->len);
+					return;
+				}
+				section = new_section(l->settings, item->line);
+				take_title(l, item, section);
+				continue;
+			}
+			misplaced(l, item);
+		} else {
+			index = check_statement(l, item, section);
+		}
+		if (index != NO_KEY) {
+			section->settings[index].line = item->line;
+			section->settings[index].n = item->n_values;
+		} else {
+			blank(o, item->start, item->end);
+			done = item->end;
+		}
+	}
+}
+
+/* --- libconfuse --------------------------------------------------------------------------------- */
+
+/* Its error function has no argument of ours; its lexer is global anyway. */
+static struct load *loading;
+
+static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
+{
+	loading->failed = true;
+	problems_vadd(loading->problems, loading->settings->file, cfg->line, format, ap);
+}
+
+/* The options of a form; the names are borrowed. */
+static void make_options(const struct settings_form *form, cfg_opt_t *options)
+{
+	for (size_t i = 0; i < form->n_keys; i++) {
+		options[i] = (cfg_opt_t){
+			.name = form->keys[i].name,
+			.type = CFGT_STR,
+			.flags = CFGF_NODEFAULT |
+				 (form->keys[i].type == SETTING_LIST ? CFGF_LIST : CFGF_NONE),
+		};
+	}
+	options[form->n_keys] = (cfg_opt_t)CFG_END();
+}
+
+/* Takes over what libconfuse has read for one section. */
+static void take_values(struct load *l, cfg_t *cfg, struct section *section)
+{
+	for (size_t i = 0; i < l->form->n_keys; i++) {
+		struct setting *setting = &section->settings[i];
+		cfg_opt_t *option = cfg_getopt(cfg, l->form->keys[i].name);
+		size_t expected = setting->n;
+
+		setting->n = 0;
+		if (cfg_opt_size(option) != expected) {
+			if (!l->failed)
+				problem(l, setting->line ? setting->line : section->line,
+					"%s: cannot be read for certain: quote its value",
+					l->form->keys[i].name);
+			continue;
+		}
+		if (expected == 0)
+			continue;
+		setting->values = mem_calloc(expected, sizeof(*setting->values));
+		for (; setting->n < expected; setting->n++)
+			setting->values[setting->n] =
+				mem_strdup(cfg_opt_getnstr(option, (unsigned int)setting->n));
+	}
+}
+
+/* Lets libconfuse read the text that is left. */
+static void read_values(struct load *l)
+{
+	const struct settings_form *form = l->form;
+	cfg_opt_t keys[SETTINGS_KEYS_MAX + 1];
+	cfg_opt_t file[] = {CFG_SEC("", keys, CFGF_MULTI), CFG_END()};
+	cfg_t *cfg;
+
+	assert(form->n_keys <= SETTINGS_KEYS_MAX);
+	make_options(form, keys);
+	file[0].name = form->section;
+	cfg = cfg_init(form->section ? file : keys, CFGF_NONE);
+	if (!cfg)
+		abort(); /* out of memory, as in base/mem.h */
+	cfg_set_error_function(cfg, confuse_error);
+	loading = l;
+	if (cfg_parse_buf(cfg, l->outline.text) != CFG_SUCCESS && !l->failed) {
+		l->failed = true;
+		problem(l, 1, "libconfuse cannot read it");
+	}
+	loading = NULL;
+	for (size_t i = 0; i < l->settings->n; i++) {
+		cfg_t *read =
+			form->section ? cfg_getnsec(cfg, form->section, (unsigned int)i) : cfg;
+
+		if (read) {
+			take_values(l, read, &l->settings->sections[i]);
+			continue;
+		}
+		for (size_t j = 0; j < form->n_keys; j++)
+			l->settings->sections[i].settings[j].n = 0;
+		if (!l->failed)
+			problem(l, l->settings->sections[i].line, "%s cannot be read for certain",
+				form->section);
+	}
+	cfg_free(cfg);
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+static bool check_range(struct load *l, const struct setting_key *key,
+			const struct setting *setting, const char *min, const char *max)
+{
+	if (setting->number < key->min)
+		problem(l, setting->line, "%s: \"%s\" is below %s", key->name, setting->values[0],
+			min);
+	else if (setting->number > key->max)
+		problem(l, setting->line, "%s: \"%s\" is above %s", key->name, setting->values[0],
+			max);
+	else
+		return true;
+	return false;
+}
+
+static bool check_duration(struct load *l, const struct setting_key *key, struct setting *setting)
+{
+	char min[DURATION_TEXT_SIZE], max[DURATION_TEXT_SIZE];
+	int r = duration_parse(setting->values[0], &setting->number);
+
+	duration_format(key->min, min);
+	duration_format(key->max, max);
+	if (r == -ERANGE) {
+		problem(l, setting->line, "%s: \"%.100s\" is above %s", key->name,
+			setting->values[0], max);
+		return false;
+	}
+	if (r < 0) {
+		problem(l, setting->line,
+			"%s: \"%.100s\" is not a duration such as \"500ms\", \"10s\", \"5m\", "
+			"\"2h\" or "
+			"\"1d\"",
+			key->name, setting->values[0]);
+		return false;
+	}
+	return check_range(l, key, setting, min, max);
+}
+
+static bool check_integer(struct load *l, const struct setting_key *key, struct setting *setting)
+{
+	const char *text = setting->values[0];
+	char min[24], max[24];
+	char *end;
+	size_t digits = strspn(text, "0123456789");
+
+	snprintf(min, sizeof(min), "%lld", (long long)key->min);
+	snprintf(max, sizeof(max), "%lld", (long long)key->max);
+	if (digits == 0 || text[digits] || digits > 18) {
+		problem(l, setting->line, "%s: \"%.100s\" is not a number from %s to %s", key->name,
+			text, min, max);
+		return false;
+	}
+	setting->number = strtoll(text, &end, 10);
+	return check_range(l, key, setting, min, max);
+}
+
+static bool check_choice(struct load *l, const struct setting_key *key, struct setting *setting)
+{
+	char choices[KEYS_TEXT_MAX] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; key->choices[i]; i++) {
+		if (strcmp(key->choices[i], setting->values[0]) == 0) {
+			setting->number = (int64_t)i;
+			return true;
+		}
+		if (used < sizeof(choices))
+			used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s\"%s\"",
+						 i ? ", " : "", key->choices[i]);
+	}
+	problem(l, setting->line, "%s: \"%.100s\" is not one of %s", key->name, setting->values[0],
+		choices);
+	return false;
+}
+
+static bool check_value(struct load *l, const struct setting_key *key, struct setting *setting)
+{
+	for (size_t i = 0; i < setting->n; i++) {
+		const char *value = setting->values[i];
+
+		if (value[0] == '\0') {
+			problem(l, setting->line,
+				"%s: is empty: give it a value or leave the key out", key->name);
+			return false;
+		}
+		if (!text_is_printable(value)) {
+			problem(l, setting->line,
+				"%s: \"%.100s\" has a control character in it, or is not UTF-8",
+				key->name, value);
+			return false;
+		}
+	}
+	switch (key->type) {
+	case SETTING_DURATION: return check_duration(l, key, setting);
+	case SETTING_INTEGER: return check_integer(l, key, setting);
+	case SETTING_CHOICE: return check_choice(l, key, setting);
+	case SETTING_TEXT:
+	case SETTING_LIST: break;
+	}
+	return true;
+}
+
+static void drop_values(struct setting *setting)
+{
+	for (size_t i = 0; i < setting->n; i++)
+		free(setting->values[i]);
+	free(setting->values);
+	setting->values = NULL;
+	setting->n = 0;
+}
+
+/* Checks what is set, and gives what is not in the file its default. */
+static void check_values(struct load *l, struct section *section)
+{
+	for (size_t i = 0; i < l->form->n_keys; i++) {
+		const struct setting_key *key = &l->form->keys[i];
+		struct setting *setting = &section->settings[i];
+
+		if (setting->line == 0 && key->preset) {
+			bool ok;
+
+			setting->values = mem_calloc(1, sizeof(*setting->values));
+			setting->values[0] = mem_strdup(key->preset);
+			setting->n = 1;
+			ok = check_value(l, key, setting);
+			assert(ok);
+			(void)ok;
+		} else if (setting->n > 0 && !check_value(l, key, setting)) {
+			drop_values(setting);
+		}
+	}
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+int settings_load(const char *path, const char *shown, const struct settings_form *form,
+		  struct settings *ret_settings, struct problems *problems)
+{
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
+	struct load l = {.form = form, .settings = ret_settings, .problems = problems};
+	mem_auto char *text = NULL;
+	size_t len, skip = 0, first = problems->n;
+	int r = textfile_read(path, SETTINGS_FILE_MAX, &text, &len, NULL);
+
+	if (r == -EFBIG)
+		problems_add(problems, shown, 1, "is over %d bytes long", SETTINGS_FILE_MAX);
+	else if (r < 0)
+		problems_add(problems, shown, 1, "%s", textfile_error(r));
+	if (r < 0)
+		return r;
+	if (len >= 3 && memcmp(text, byte_order_mark, 3) == 0)
+		skip = 3;
+	*ret_settings = (struct settings){.form = form, .file = mem_strdup(shown)};
+	outline_init(&l.outline, text + skip, len - skip);
+	check_outline(&l);
+	if (l.outline.error_line)
+		problem(&l, l.outline.error_line, "%s", l.outline.error);
+	read_values(&l);
+	for (size_t i = 0; i < ret_settings->n; i++)
+		check_values(&l, &ret_settings->sections[i]);
+	ret_settings->partial = l.failed || l.outline.error_line > 0;
+	outline_done(&l.outline);
+	problems_sort(problems, first);
+	return 0;
+}
+
+void settings_done(struct settings *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t j = 0; j < s->form->n_keys; j++)
+			drop_values(&s->sections[i].settings[j]);
+		free(s->sections[i].settings);
+		free(s->sections[i].title);
+	}
+	free(s->sections);
+	free(s->file);
+	memset(s, 0, sizeof(*s));
+}
+
+const struct setting *settings_get(const struct settings *s, const struct section *section,
+				   const char *name)
+{
+	size_t index = find_key(s->form, name, strlen(name));
+
+	assert(index != NO_KEY);
+	return &section->settings[index];
+}
+
+const char *settings_text(const struct settings *s, const struct section *section, const char *name)
+{
+	const struct setting *setting = settings_get(s, section, name);
+
+	return setting->n ? setting->values[0] : NULL;
+}

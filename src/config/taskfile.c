@@ -1,0 +1,300 @@
+#include "config/taskfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/name.h"
+
+/* In the order of enum election_yield, task_on_crash and task_overlap. */
+static const char *const yields[] = {"rank", "version", "never", NULL};
+static const char *const version_policies[] = {"newest", "oldest", NULL};
+static const char *const on_crashes[] = {"skip", "rerun", NULL};
+static const char *const overlaps[] = {"forbid", "allow", NULL};
+
+static const struct setting_key keys[] = {
+	{"description", SETTING_TEXT, NULL, "what the task is for", 0, 0, NULL},
+	{"yield", SETTING_CHOICE, "rank",
+	 "give it up to a newer version or a higher rank; version: to a newer version only; never",
+	 0, 0, yields},
+	{"rank-position", SETTING_INTEGER, NULL,
+	 "rank by that random int of the workers; by default every task has a ranking of its own",
+	 0, WORKER_RANDOM_INTS - 1, NULL},
+	{"min-version", SETTING_TEXT, NULL, "workers with an older version are no candidates", 0, 0,
+	 NULL},
+	{"version-policy", SETTING_CHOICE, "newest",
+	 "which version is the better one; oldest: the old one, until the last of it is gone", 0, 0,
+	 version_policies},
+	{"tick", SETTING_DURATION, "1m", "what the clock is rounded down to for the tick of a run",
+	 TASK_TICK_MIN_MS, TASK_TICK_MAX_MS, NULL},
+	{"wait", SETTING_DURATION, "10s", "how long a run that is not led here waits for its tick",
+	 0, TASK_WAIT_MAX_MS, NULL},
+	{"on-crash", SETTING_CHOICE, "skip",
+	 "what becomes of a run whose node dies; rerun: another node takes it over", 0, 0,
+	 on_crashes},
+	{"overlap", SETTING_CHOICE, "forbid",
+	 "a run while the one before it goes on here; allow: side by side; forbid: afterwards, if "
+	 "that is within wait",
+	 0, 0, overlaps},
+	{"hold-max", SETTING_DURATION, "24h", "how long a run may keep the task here",
+	 TASK_HOLD_MIN_MS, TASK_HOLD_MAX_MS, NULL},
+	{"users", SETTING_LIST, NULL, "local users who may run it, besides root and the like", 0, 0,
+	 NULL},
+	{"history", SETTING_INTEGER, "50", "run records kept", 1, TASK_HISTORY_MAX, NULL},
+	HEALTH_KEYS,
+};
+
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+static const struct settings_form form = {
+	.keys = keys,
+	.n_keys = N_KEYS,
+	.section = "task",
+	.title_needed = "up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a "
+			"letter or digit",
+	.title_ok = name_is_task,
+};
+
+/* --- one task ------------------------------------------------------------------------------------ */
+
+void task_config_free(struct task_config *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_users; i++)
+		free(t->users[i]);
+	free(t->users);
+	free(t->name);
+	free(t->description);
+	free(t->min_version);
+	health_config_done(&t->health);
+	free(t->file);
+	free(t);
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+static char **copy_list(char *const *list, size_t n)
+{
+	char **copy = n ? mem_calloc(n, sizeof(*copy)) : NULL;
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_strdup(list[i]);
+	return copy;
+}
+
+struct task_config *task_config_copy(const struct task_config *t)
+{
+	struct task_config *copy = mem_alloc(sizeof(*copy));
+
+	*copy = *t;
+	copy->name = mem_strdup(t->name);
+	copy->description = copy_text(t->description);
+	copy->min_version = copy_text(t->min_version);
+	copy->users = copy_list(t->users, t->n_users);
+	copy->file = mem_strdup(t->file);
+	health_config_copy(&copy->health, &t->health);
+	return copy;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool task_config_equal(const struct task_config *a, const struct task_config *b)
+{
+	if (a->n_users != b->n_users)
+		return false;
+	for (size_t i = 0; i < a->n_users; i++) {
+		if (strcmp(a->users[i], b->users[i]) != 0)
+			return false;
+	}
+	return same_text(a->name, b->name) && same_text(a->description, b->description) &&
+	       a->yield == b->yield && a->rank_position == b->rank_position &&
+	       same_text(a->min_version, b->min_version) && a->oldest == b->oldest &&
+	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
+	       a->overlap == b->overlap && a->hold_max_ms == b->hold_max_ms &&
+	       a->history == b->history && health_config_equal(&a->health, &b->health);
+}
+
+/* --- one file ------------------------------------------------------------------------------------ */
+
+/* A section and where to tell what is wrong with it. */
+struct making {
+	const struct settings *settings;
+	const struct section *section;
+	struct problems *problems;
+	const char *path;
+};
+
+static const struct setting *get(const struct making *m, const char *key)
+{
+	return settings_get(m->settings, m->section, key);
+}
+
+static void check_users(const struct making *m)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$";
+	const struct setting *users = get(m, "users");
+	const char *file = m->settings->file;
+
+	if (users->n > TASK_USERS_MAX)
+		problems_add(m->problems, file, users->line, "users: %zu names, more than %d",
+			     users->n, TASK_USERS_MAX);
+	for (size_t i = 0; i < users->n && i < TASK_USERS_MAX; i++) {
+		const char *name = users->values[i];
+		size_t len = strlen(name);
+
+		if (len > TASK_USER_NAME_MAX || strspn(name, letters) != len || name[0] == '-')
+			problems_add(m->problems, file, users->line,
+				     "users: \"%.100s\" is not the name of a local user", name);
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(users->values[j], name) == 0) {
+				problems_add(m->problems, file, users->line,
+					     "users: \"%s\" is there twice: keep one", name);
+				break;
+			}
+		}
+	}
+}
+
+static void check_texts(const struct making *m)
+{
+	const struct setting *description = get(m, "description");
+	const struct setting *min_version = get(m, "min-version");
+	const struct setting *tick = get(m, "tick");
+	const char *file = m->settings->file;
+
+	if (description->n && strlen(description->values[0]) > TASK_DESCRIPTION_MAX)
+		problems_add(m->problems, file, description->line,
+			     "description: is over %d bytes long: shorten it",
+			     TASK_DESCRIPTION_MAX);
+	if (min_version->n &&
+	    !name_is_version(min_version->values[0], strlen(min_version->values[0])))
+		problems_add(
+			m->problems, file, min_version->line,
+			"min-version: \"%.100s\" is no version: that is up to %d characters of "
+			"printable ASCII",
+			min_version->values[0], NAME_VERSION_MAX);
+	if (tick->n && tick->number % 1000 != 0)
+		problems_add(
+			m->problems, file, tick->line,
+			"tick: \"%s\" is not a whole number of seconds, which a tick is named by",
+			tick->values[0]);
+}
+
+static struct task_config *make_task(const struct making *m)
+{
+	struct task_config *t = mem_calloc(1, sizeof(*t));
+	const struct setting *users = get(m, "users");
+
+	t->name = mem_strdup(m->section->title);
+	t->description = copy_text(settings_text(m->settings, m->section, "description"));
+	t->yield = (enum election_yield)get(m, "yield")->number;
+	t->rank_position = get(m, "rank-position")->n ? (int)get(m, "rank-position")->number : -1;
+	t->min_version = copy_text(settings_text(m->settings, m->section, "min-version"));
+	t->oldest = get(m, "version-policy")->number == 1;
+	t->tick_ms = get(m, "tick")->number;
+	t->wait_ms = get(m, "wait")->number;
+	t->on_crash = (enum task_on_crash)get(m, "on-crash")->number;
+	t->overlap = (enum task_overlap)get(m, "overlap")->number;
+	t->hold_max_ms = get(m, "hold-max")->number;
+	t->users = copy_list(users->values, users->n);
+	t->n_users = users->n;
+	t->history = (int)get(m, "history")->number;
+	t->file = mem_strdup(m->settings->file);
+	t->line = m->section->line;
+	health_config_take(&t->health, m->settings, m->section, m->path);
+	return t;
+}
+
+/* A task's name and where it stands, for finding names that are there twice. */
+struct place {
+	const char *name;
+	const char *file;
+	int line;
+	size_t index; /* in the order of appearance */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static void check_duplicates(const struct settings *s, struct problems *problems)
+{
+	struct place *places = mem_calloc(s->n + 1, sizeof(*places));
+	size_t n = 0, first = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->sections[i].title)
+			places[n++] = (struct place){.name = s->sections[i].title,
+						     .line = s->sections[i].line,
+						     .index = i};
+	}
+	qsort(places, n, sizeof(*places), by_name);
+	for (size_t i = 1; i < n; i++) {
+		if (strcmp(places[first].name, places[i].name) != 0)
+			first = i;
+		else
+			problems_add(problems, s->file, places[i].line,
+				     "task \"%s\" is in line %d already: keep one of them",
+				     places[i].name, places[first].line);
+	}
+	free(places);
+}
+
+int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
+		  size_t *ret_n, struct problems *problems)
+{
+	size_t first = problems->n, total = problems->total;
+	struct task_config **tasks;
+	struct settings settings;
+	int r = settings_load(path, shown, &form, &settings, problems);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < settings.n; i++) {
+		struct making m = {&settings, &settings.sections[i], problems, path};
+
+		check_users(&m);
+		check_texts(&m);
+		health_config_check(&settings, &settings.sections[i], problems);
+	}
+	check_duplicates(&settings, problems);
+	if (problems->total > total) {
+		problems_sort(problems, first);
+		settings_done(&settings);
+		return -EINVAL;
+	}
+	tasks = mem_calloc(settings.n + 1, sizeof(struct task_config *));
+	for (size_t i = 0; i < settings.n; i++)
+		tasks[i] = make_task(
+			&(struct making){&settings, &settings.sections[i], problems, path});
+	*ret_n = settings.n;
+	*ret_tasks = tasks;
+	settings_done(&settings);
+	return 0;
+}
+
+void taskfile_free(struct task_config **tasks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		task_config_free(tasks[i]);
+	free(tasks);
+}
+
+const struct setting_key *taskfile_keys(size_t *ret_n)
+{
+	*ret_n = N_KEYS;
+	return keys;
+}

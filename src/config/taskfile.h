@@ -1,0 +1,111 @@
+/*
+ * Task files: one of them (taskfile.c), the folder of them, and what is in force after some were
+ * refused (taskdir.c).
+ */
+#ifndef ZKLEADER_CONFIG_TASKFILE_H
+#define ZKLEADER_CONFIG_TASKFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/worker.h"
+#include "core/election.h"
+#include "config/config.h"
+#include "config/health_config.h"
+#include "config/problem.h"
+#include "config/settings.h"
+
+#define TASKDIR_FILES_MAX 1000
+/*
+ * Bytes of the leader nodes' paths. The server cannot read back the end of a session with more than
+ * 1 MiB of them (ZOOKEEPER-4306), nor take that many watches from a client that connects again.
+ */
+#define TASKDIR_PATHS_MAX    (512 * 1024)
+#define TASK_DESCRIPTION_MAX 500 /* bytes */
+#define TASK_USERS_MAX	     32
+#define TASK_USER_NAME_MAX   32
+#define TASK_HISTORY_MAX     10000
+/* A tick is a whole number of seconds, since it is named by them. */
+#define TASK_TICK_MIN_MS INT64_C(1000)
+#define TASK_TICK_MAX_MS (INT64_C(24) * 3600 * 1000)
+#define TASK_WAIT_MAX_MS (INT64_C(24) * 3600 * 1000)
+#define TASK_HOLD_MIN_MS INT64_C(1000)
+#define TASK_HOLD_MAX_MS (INT64_C(30) * 24 * 3600 * 1000)
+
+enum task_on_crash { TASK_ON_CRASH_SKIP, TASK_ON_CRASH_RERUN };
+/* What a run does whose predecessor on this host has not ended. */
+enum task_overlap { TASK_OVERLAP_FORBID, TASK_OVERLAP_ALLOW };
+
+struct task_config {
+	char *name;
+	char *description; /* NULL: none */
+	enum election_yield yield;
+	int rank_position; /* 0..4, -1: a ranking of its own */
+	char *min_version; /* NULL: none */
+	bool oldest;	   /* version-policy: the older version is the better one */
+	int64_t tick_ms;
+	int64_t wait_ms;
+	enum task_on_crash on_crash;
+	enum task_overlap overlap;
+	int64_t hold_max_ms;
+	char **users;
+	size_t n_users;
+	int history;
+	struct health_config health;
+	char *file; /* where it comes from, as shown to people */
+	int line;
+};
+
+struct task_file {
+	char *name; /* within the folder; files are sorted by it (strcmp) */
+	char *path; /* as shown to people as well: one that they can open */
+	bool refused;
+	struct task_config *
+		*tasks; /* of a refused file: its last good ones, after taskdir_merge() */
+	size_t n_tasks;
+};
+
+struct task_files {
+	struct task_file *list;
+	size_t n;
+	size_t prefix;	 /* bytes of a leader node's path before the task's name */
+	bool unreadable; /* the folder could not be read, though it may well be there */
+};
+
+/*
+ * All tasks of a file, in its order, or none of them. Returns 0, or -EINVAL (another negative errno
+ * where it cannot be read) with at least one problem added. An empty file has no tasks.
+ */
+int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
+		  size_t *ret_n, struct problems *problems);
+void taskfile_free(struct task_config **tasks, size_t n);
+struct task_config *task_config_copy(const struct task_config *t);
+void task_config_free(struct task_config *t);
+/* Whether two say the same, wherever they come from. */
+bool task_config_equal(const struct task_config *a, const struct task_config *b);
+
+/*
+ * Every *.conf of the configuration's task-dir but dot files, sorted by name, each accepted or
+ * refused alone. A later file that has a task of an earlier one is refused. No folder: a problem
+ * and no files. ret_files is always filled; returns how many problems were added.
+ */
+size_t taskdir_load(const struct config *config, struct task_files *ret_files,
+		    struct problems *problems);
+/*
+ * What is in force: the tasks of the accepted files, and of each refused one those that it had in
+ * `previous`, as far as no accepted file has a task of that name. What is no longer there has none.
+ * Copies everything, so both may be freed; the result is the `previous` of the next time.
+ */
+void taskdir_merge(const struct task_files *previous, const struct task_files *loaded,
+		   struct task_files *ret_effective);
+void task_files_init(struct task_files *files);
+void task_files_done(struct task_files *files);
+/* All tasks, sorted by name: an array for the caller to free(), its elements borrowed from files.
+ */
+const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n);
+
+/* Every key of a task with its default, for whoever compares them with the documentation. */
+const struct setting_key *taskfile_keys(size_t *ret_n);
+
+#endif

@@ -1,0 +1,356 @@
+#include "control/answers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "core/version.h"
+#include "control/explain.h"
+#include "daemon/sidecar.h"
+
+#define DISAGREEMENTS_MAX 100
+
+/* --- pieces of answers --------------------------------------------------------------------------- */
+
+void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (wall_ms > 0)
+		clock_format(wall_ms, text);
+	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
+}
+
+/* Who leads the task, as far as is known; nil: nobody. */
+static void pack_leader(struct pack *p, const char *key, const struct task *t)
+{
+	const struct election_node *node = &t->election.node;
+	const struct member *m = leaders_leader(t);
+
+	pack_str(p, key);
+	if (!node->known || !node->exists) {
+		pack_nil(p);
+		return;
+	}
+	/* A leader that no worker's record speaks of: all that is known is what its node says. */
+	pack_map(p, 4);
+	pack_kv_str(p, "id", m ? m->worker->id : t->leader_id);
+	pack_kv_str(p, "ip", m ? m->worker->ip : "");
+	pack_kv_str(p, "hostname", m ? m->worker->hostname : "");
+	pack_kv_str(p, "version", m ? m->worker->version : "");
+}
+
+static void pack_token(struct pack *p, const struct task *t)
+{
+	if (t->election.node.known && t->election.node.exists)
+		pack_kv_int(p, "token", t->election.node.token);
+	else
+		pack_kv_nil(p, "token");
+}
+
+void answers_pack_leadership(struct pack *p, const struct task *t)
+{
+	const struct election_node *node = &t->election.node;
+
+	pack_leader(p, "leader", t);
+	pack_token(p, t);
+	answers_pack_time(p, "since", node->known && node->exists ? t->since : 0);
+}
+
+void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t)
+{
+	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "state", explain_state(s, t));
+	pack_kv_bool(p, "self", election_leads(&t->election));
+	answers_pack_leadership(p, t);
+	pack_kv_int(p, "lease_ms", leaders_promise(t));
+	answers_pack_decisions(p, s, t);
+}
+
+/* --- what operators have decided ----------------------------------------------------------------- */
+
+void answers_pack_decision(struct pack *p, const struct policy_item *item)
+{
+	const struct policy_record *r = &item->record;
+
+	pack_kv_str(p, "kind", r->kind);
+	pack_kv_str(p, "by", r->by);
+	pack_kv_str(p, "host", r->host);
+	pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
+	answers_pack_time(p, "since", r->since);
+	answers_pack_time(p, "until", r->until);
+	if (item->kind == POLICY_PIN)
+		pack_kv_str(p, "version", r->version);
+	else
+		pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
+}
+
+static void pack_decision(struct pack *p, const struct policy_item *item)
+{
+	pack_map(p, ANSWERS_DECISION_FIELDS);
+	answers_pack_decision(p, item);
+}
+
+void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t)
+{
+	const struct policy *policy = &s->policy;
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n; i++)
+		n += strcmp(policy->items[i]->record.task, t->name) == 0;
+	pack_str(p, "decisions");
+	pack_array(p, n);
+	for (size_t i = 0; i < policy->n; i++)
+		if (strcmp(policy->items[i]->record.task, t->name) == 0)
+			pack_decision(p, policy->items[i]);
+}
+
+void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node)
+{
+	const struct policy_item *item =
+		node[0] ? policy_find(&s->policy, POLICY_DRAIN, "", node) : NULL;
+
+	pack_str(p, "drain");
+	if (item)
+		pack_decision(p, item);
+	else
+		pack_nil(p);
+}
+
+void answers_pack_refused(struct pack *p, const struct sidecar *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "refused");
+	pack_array(p, r->n_refused);
+	for (size_t i = 0; i < r->n_refused; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "id", r->refused[i].id);
+		pack_kv_str(p, "why", r->refused[i].why);
+	}
+}
+
+/* --- workers --------------------------------------------------------------------------------------- */
+
+static size_t count_led(const struct sidecar *s, const struct member *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->leaders.n_tasks; i++)
+		n += leaders_leader(s->leaders.tasks[i]) == m;
+	return n;
+}
+
+void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct member *m,
+			 size_t led_elsewhere)
+{
+	const struct worker *w = m->worker;
+
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "version", w->version);
+	pack_kv_str(p, "ip", w->ip);
+	pack_kv_str(p, "hostname", w->hostname);
+	pack_str(p, "random_ints");
+	pack_array(p, WORKER_RANDOM_INTS);
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
+		pack_int(p, w->random_ints[i]);
+	pack_str(p, "tasks");
+	pack_array(p, w->n_tasks);
+	for (size_t i = 0; i < w->n_tasks; i++)
+		pack_str(p, w->tasks[i]);
+	pack_kv_str(p, "state", m->drained ? "drained" : "active");
+	pack_kv_uint(p, "leads", count_led(s, m) + led_elsewhere);
+	pack_kv_bool(p, "self", m == registry_self(&s->registry));
+	answers_pack_time(p, "since", w->started_at);
+	answers_pack_drain(p, s, w->node);
+	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
+}
+
+void answers_pack_problems(struct pack *p, const struct problems *problems)
+{
+	pack_str(p, "problems");
+	pack_array(p, problems->n);
+	for (size_t i = 0; i < problems->n; i++) {
+		pack_map(p, 3);
+		pack_kv_str(p, "file", problems->list[i].file);
+		pack_kv_int(p, "line", problems->list[i].line);
+		pack_kv_str(p, "message", problems->list[i].message);
+	}
+}
+
+/* --- check --------------------------------------------------------------------------------------- */
+
+void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t)
+{
+	struct pack *p = control_begin(c);
+	const struct election_node *node = &t->election.node;
+	int64_t left = leaders_promise(t);
+	char why[EXPLAIN_TEXT_MAX];
+
+	explain_why(s, t, why);
+	election_promised(&t->election, clock_boot_ms() + left);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 7);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_bool(p, "leader", left > 0);
+	pack_kv_str(p, "state", explain_state(s, t));
+	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
+	pack_kv_int(p, "token", node->known && node->exists ? node->token : 0);
+	pack_kv_int(p, "lease_ms", left);
+	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
+	if (session_is_up(&s->session) && (left > 0 || !node->mine))
+		pack_leader(p, "led_by", t);
+	else
+		pack_kv_nil(p, "led_by");
+	pack_kv_str(p, "why", why);
+	control_end(c, msgid);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------- */
+
+void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
+		  struct task *const *tasks, size_t n)
+{
+	struct pack *p = control_begin(c);
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n; i++)
+		shown += !tasks[i]->withdrawn;
+	rpc_pack_result(p, msgid);
+	pack_array(p, shown);
+	for (size_t i = 0; i < n; i++) {
+		if (tasks[i]->withdrawn)
+			continue;
+		pack_map(p, ANSWERS_TASK_FIELDS);
+		answers_pack_task(p, s, tasks[i]);
+	}
+	control_end(c, msgid);
+}
+
+/* For people: that version_compare() is not transitive on odd strings does not matter here. */
+static int newest_first(const void *a, const void *b)
+{
+	const struct worker *x = (*(const struct member *const *)a)->worker;
+	const struct worker *y = (*(const struct member *const *)b)->worker;
+	int order = version_compare(y->version, x->version);
+
+	if (order == 0)
+		order = strcmp(x->hostname, y->hostname);
+	return order ? order : strcmp(x->id, y->id);
+}
+
+void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
+		    const struct survey *survey)
+{
+	struct pack *p = control_begin(c);
+	size_t n = s->registry.fleet.n_members;
+	const struct member **list = mem_calloc(n + 1, sizeof(*list));
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = s->registry.fleet.by_id[i];
+	qsort(list, n, sizeof(*list), newest_first);
+	rpc_pack_result(p, msgid);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++) {
+		pack_map(p, ANSWERS_WORKER_FIELDS);
+		answers_pack_worker(p, s, list[i], survey ? survey_count(survey, list[i]) : 0);
+	}
+	free(list);
+	control_end(c, msgid);
+}
+
+/* --- status ---------------------------------------------------------------------------------------- */
+
+/* What the checks of health say: nil for the node while they do not fail. */
+static void pack_health(struct pack *p, const struct sidecar *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "health");
+	pack_map(p, 3);
+	pack_kv_bool(p, "known", health_is_known(&s->health));
+	pack_kv_str(p, "node", r->sick ? health_says(&s->health, NULL) : NULL);
+	pack_str(p, "tasks");
+	pack_array(p, r->n_unhealthy);
+	for (size_t i = 0; i < r->n_unhealthy; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "task", r->unhealthy[i]);
+		pack_kv_str(p, "says", health_says(&s->health, r->unhealthy[i]));
+	}
+}
+
+static void pack_disagreement(struct pack *p, const struct task *t, const struct worker *w)
+{
+	pack_map(p, 3);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "hostname", w->hostname);
+}
+
+/* The workers that go by other rules or keys for a task than this sidecar, as many as are shown. */
+static void pack_disagreements(struct pack *p, const struct sidecar *s)
+{
+	const struct fleet *f = &s->registry.fleet;
+	size_t left = 0;
+
+	for (size_t i = 0; i < f->n_members; i++)
+		left += f->by_id[i]->disagrees;
+	left = left < DISAGREEMENTS_MAX ? left : DISAGREEMENTS_MAX;
+	pack_str(p, "disagreements");
+	pack_array(p, left);
+	for (size_t i = 0; i < f->n_members && left > 0; i++) {
+		if (f->by_id[i]->disagrees == 0)
+			continue;
+		for (size_t j = 0; j < s->leaders.n_tasks && left > 0; j++) {
+			const struct task *t = s->leaders.tasks[j];
+			if (!leaders_disagrees(t, f->by_id[i]))
+				continue;
+			pack_disagreement(p, t, f->by_id[i]->worker);
+			left--;
+		}
+	}
+}
+
+void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
+{
+	const struct session *session = &s->session;
+	const struct member *self = registry_self(&s->registry);
+	struct pack *p = control_begin(c);
+	char id[32];
+	const char *why = session_is_up(session)
+				  ? s->problems.n > 0	      ? "problems in the configuration"
+				    : health_sick(&s->health) ? "the node's health check fails"
+							      : NULL
+			  : session->problem[0] ? session->problem
+						: "no confirmed session with ZooKeeper";
+
+	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 18);
+	pack_kv_str(p, "id", self ? self->worker->id : NULL);
+	pack_kv_str(p, "version", s->config->version);
+	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
+	pack_kv_str(p, "hostname", s->registry.hostname);
+	pack_str(p, "session");
+	pack_map(p, 4);
+	pack_kv_str(p, "id", session->id ? id : NULL);
+	pack_kv_str(p, "state", session_state_name(session));
+	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
+	pack_kv_str(p, "server", session->zk && session->id ? zk_server(session->zk) : NULL);
+	pack_kv_int(p, "lease_ms", session_lease_left(session));
+	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
+	pack_kv_uint(p, "tasks", s->leaders.n_published);
+	answers_pack_problems(p, &s->problems);
+	pack_kv_bool(p, "healthy", why == NULL);
+	pack_kv_str(p, "why", why);
+	pack_kv_str(p, "zookeeper", s->start->zookeeper);
+	pack_kv_str(p, "root", s->start->root);
+	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
+	answers_pack_time(p, "started_at", s->registry.started_at);
+	answers_pack_drain(p, s, s->registry.node);
+	pack_health(p, s);
+	pack_disagreements(p, s);
+	control_end(c, msgid);
+}

@@ -1,0 +1,49 @@
+/* The answers of the control socket's methods, from the sidecar's present state. */
+#ifndef ZKLEADER_CONTROL_ANSWERS_H
+#define ZKLEADER_CONTROL_ANSWERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "daemon/control.h"
+#include "node/leaders.h"
+#include "node/policy.h"
+#include "node/survey.h"
+
+struct sidecar;
+
+/* How many pairs these three write into a map that the caller has opened. */
+#define ANSWERS_TASK_FIELDS	8
+#define ANSWERS_WORKER_FIELDS	12
+#define ANSWERS_DECISION_FIELDS 7
+
+/* An entry of `tasks`. */
+void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t);
+/* An entry of `list`; led_elsewhere is added to the number of our tasks that the member leads. */
+void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct member *m,
+			 size_t led_elsewhere);
+/* What somebody has decided. */
+void answers_pack_decision(struct pack *p, const struct policy_item *item);
+/* A key and its time as RFC 3339, nil for 0. */
+void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
+/* The keys `leader`, `token` and `since`, as far as is known; nil each: nobody leads. */
+void answers_pack_leadership(struct pack *p, const struct task *t);
+/* The key `decisions` and what operators have decided about the task. */
+void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t);
+/* The key `drain` and who drained that node, nil. */
+void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node);
+/* The key `refused` and the worker nodes that are no members. */
+void answers_pack_refused(struct pack *p, const struct sidecar *s);
+/* The key `problems` and its value. */
+void answers_pack_problems(struct pack *p, const struct problems *problems);
+
+/* Whole answers, each sent to the client. What is said about leading is computed in here, now. */
+void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t);
+void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
+		  struct task *const *tasks, size_t n);
+void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
+		    const struct survey *survey); /* NULL: count our own tasks alone */
+void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid);
+
+#endif

@@ -1,0 +1,287 @@
+#include "control/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "control/answers.h"
+#include "daemon/sidecar.h"
+
+void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + len, EXPLAIN_TEXT_MAX - len, format, args);
+	va_end(args);
+}
+
+const char *explain_state(const struct sidecar *s, const struct task *t)
+{
+	const struct election *e = &t->election;
+	const struct member *self = registry_self(&s->registry);
+
+	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
+		return "disconnected";
+	if (leaders_promise(t) > 0)
+		return "leading";
+	if (t->paused)
+		return "paused";
+	if (self && self->drained)
+		return "drained";
+	if (election_leads(e)) /* it is being given up, or the lease is over */
+		return leaders_lease_left(t) > 0 ? "contending" : "disconnected";
+	if (e->state == ELECTION_FOLLOWING || !e->view.candidate)
+		return "following";
+	return "contending";
+}
+
+void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX])
+{
+	static const char *const words[POLICY_KINDS] = {
+		[POLICY_PAUSE] = "paused",    [POLICY_PIN] = "pinned to version",
+		[POLICY_DRAIN] = "drained",   [POLICY_RESIGN] = "resigned",
+		[POLICY_RERUN] = "preferred",
+	};
+	const struct policy_record *r = &item->record;
+	char when[CLOCK_TEXT_SIZE];
+
+	text[0] = '\0';
+	explain_say(text, "%s%s%s by %s at %s", words[item->kind], r->version[0] ? " " : "",
+		    r->version, r->by, r->host);
+	if (r->until > 0) {
+		clock_format(r->until, when);
+		explain_say(text, " until %s", when);
+	}
+	if (r->reason[0])
+		explain_say(text, ": %s", r->reason);
+}
+
+/* What was decided about the task or about this node that keeps it from leading; NULL: nothing. */
+static const struct policy_item *obstacle(const struct sidecar *s, const struct task *t)
+{
+	const struct policy_item *item = policy_find(&s->policy, POLICY_PAUSE, t->name, "");
+
+	if (!item)
+		item = policy_find(&s->policy, POLICY_DRAIN, "", s->registry.node);
+	if (!item)
+		item = policy_find(&s->policy, POLICY_RESIGN, t->name, s->registry.node);
+	return item ? item : policy_find(&s->policy, POLICY_PIN, t->name, "");
+}
+
+static void say_nobody(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct standing standing =
+		fleet_stand(&s->registry.fleet, &t->contest, t->index, s->registry.id);
+	enum why why = fleet_why(&s->registry.fleet, &t->contest, t->index, s->registry.id);
+
+	explain_say(text, "nobody leads %s", t->name);
+	if (t->paused)
+		return;
+	if (standing.best)
+		explain_say(text, " yet: the election has not settled");
+	else if (why == WHY_BELOW_MINIMUM)
+		explain_say(text, ", and this node's version is older than its min-version %s",
+			    t->config->min_version);
+	else if (why == WHY_UNHEALTHY)
+		explain_say(text, ", and this node is not healthy");
+	else
+		explain_say(text, ": no worker is a candidate");
+}
+
+static void say_role(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct election *e = &t->election;
+	const struct member *m = leaders_leader(t);
+
+	text[0] = '\0';
+	if (leaders_promise(t) > 0) {
+		explain_say(text, "this node leads %s", t->name);
+	} else if (leaders_lease_left(t) > 0 && runs_hold(&s->runs, t) && !e->view.candidate) {
+		explain_say(text, "%s is kept here until the job that runs has ended", t->name);
+	} else if (leaders_lease_left(t) > 0) {
+		explain_say(text, "%s is being handed over", t->name);
+	} else if (!session_is_up(&s->session)) {
+		explain_say(text, "no confirmed session with ZooKeeper: %s",
+			    s->session.problem[0] ? s->session.problem
+						  : session_state_name(&s->session));
+		return;
+	} else if (election_leads(e)) {
+		explain_say(text, "the quorum has not confirmed the session recently enough");
+	} else if (e->node.known && e->node.exists) {
+		explain_say(text, "%s is led by %s (%s)", t->name,
+			    m ? m->worker->hostname : t->leader_id,
+			    m ? m->worker->version : "not in the fleet");
+	} else {
+		say_nobody(s, t, text);
+	}
+}
+
+static void say_obstacle(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct policy_item *item = obstacle(s, t);
+	char decision[EXPLAIN_TEXT_MAX];
+
+	if (!item || (item->kind == POLICY_PIN && t->election.view.candidate))
+		return;
+	explain_decision(item, decision);
+	explain_say(text, "; %s is %s",
+		    item->kind == POLICY_PAUSE || item->kind == POLICY_PIN ? "the task"
+									   : "this node",
+		    decision);
+}
+
+void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	say_role(s, t, text);
+	say_obstacle(s, t, text);
+}
+
+/* --- a handover that waits ----------------------------------------------------------------------- */
+
+static const char *name_of(const struct sidecar *s, const char *id)
+{
+	const struct member *m = fleet_find(&s->registry.fleet, id);
+
+	return m ? m->worker->hostname : id;
+}
+
+static void say_reason(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	struct election_time now = leaders_time(&s->leaders);
+	const struct member *leader = leaders_leader(t);
+	char when[CLOCK_TEXT_SIZE];
+	const char *waits_for;
+	int64_t at;
+
+	say_role(s, t, text);
+	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0) {
+		say_obstacle(s, t, text);
+		return; /* who leads is not known */
+	}
+	if (election_leads(&t->election) && leaders_lease_left(t) > 0) {
+		if (election_yield_at(&t->election, now, &at, &waits_for)) {
+			clock_format(at - now.boot_ms + now.wall_ms, when);
+			explain_say(text, "; it %s%s in %lld s, at %s (%s)",
+				    t->best_id[0] ? "goes to " : "is given up",
+				    t->best_id[0] ? name_of(s, t->best_id) : "",
+				    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
+		} else if (t->election.view.place == 0) {
+			explain_say(text, ": it is the best candidate");
+		} else {
+			explain_say(text,
+				    " and keeps it, though it is not the best: yield is \"%s\"",
+				    t->election.config.yield == ELECTION_YIELD_NEVER ? "never"
+										     : "version");
+		}
+	} else if (leader && strcmp(leader->worker->id, t->best_id) == 0) {
+		explain_say(text, ", the best candidate");
+	} else if (leader && t->election.view.candidate && t->election.view.place == 0) {
+		explain_say(text, "; this node is the better candidate, and waits for it to yield");
+	}
+	if (t->election.node.known && t->election.node.exists && t->since > 0) {
+		clock_format(t->since, when);
+		explain_say(text, ", since %s", when);
+	}
+	say_obstacle(s, t, text);
+}
+
+static void pack_handover(struct pack *p, const struct sidecar *s, const struct task *t)
+{
+	struct election_time now = leaders_time(&s->leaders);
+	const char *waits_for;
+	int64_t at;
+
+	if (!election_yield_at(&t->election, now, &at, &waits_for)) {
+		pack_kv_nil(p, "handover");
+		return;
+	}
+	pack_str(p, "handover");
+	pack_map(p, 3);
+	pack_kv_str(p, "to", t->best_id[0] ? name_of(s, t->best_id) : NULL);
+	answers_pack_time(p, "at", at - now.boot_ms + now.wall_ms);
+	pack_kv_str(p, "waits_for", waits_for);
+}
+
+/* --- the ranking ----------------------------------------------------------------------------------- */
+
+static void why_text(const struct sidecar *s, const struct task *t, const struct ranked *r,
+		     char text[EXPLAIN_TEXT_MAX])
+{
+	const char *node = r->member->worker->node;
+	const struct policy_item *item = NULL;
+	const char *why = "";
+
+	switch (r->why) {
+	case WHY_BEST: why = "the best"; break;
+	case WHY_WORSE_VERSION: why = t->contest.oldest ? "newer version" : "older version"; break;
+	case WHY_LOWER_RANK: why = "lower rank"; break;
+	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
+	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
+	case WHY_NOT_LISTED: why = "does not list the task"; break;
+	case WHY_DRAINED:
+		why = "drained";
+		item = policy_find(&s->policy, POLICY_DRAIN, "", node);
+		break;
+	case WHY_UNHEALTHY: why = "not healthy"; break;
+	case WHY_BELOW_MINIMUM: why = "older than min-version"; break;
+	case WHY_NOT_PINNED: why = "not the pinned version"; break;
+	case WHY_RESIGNED:
+		why = "another stands by for a run that was lost";
+		item = policy_find(&s->policy, POLICY_RESIGN, t->name, node);
+		break;
+	}
+	if (item)
+		explain_decision(item, text);
+	else
+		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
+}
+
+static void pack_ranking(struct pack *p, const struct sidecar *s, const struct task *t)
+{
+	const struct fleet *f = &s->registry.fleet;
+	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
+	size_t n = fleet_rank(f, &t->contest, t->index, list);
+	char why[EXPLAIN_TEXT_MAX];
+
+	pack_str(p, "ranking");
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct worker *w = list[i].member->worker;
+		why_text(s, t, &list[i], why);
+		pack_map(p, 8);
+		pack_kv_str(p, "id", w->id);
+		pack_kv_str(p, "ip", w->ip);
+		pack_kv_str(p, "hostname", w->hostname);
+		pack_kv_str(p, "version", w->version);
+		pack_kv_int(p, "rank", (int64_t)list[i].rank);
+		pack_kv_bool(p, "candidate", list[i].candidate);
+		pack_kv_str(p, "why", why);
+		pack_kv_bool(p, "disagrees", leaders_disagrees(t, list[i].member));
+	}
+	free(list);
+}
+
+void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t)
+{
+	struct pack *p = control_begin(c);
+	char reason[EXPLAIN_TEXT_MAX];
+
+	say_reason(s, t, reason);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 11);
+	pack_kv_str(p, "task", t->name);
+	answers_pack_leadership(p, t);
+	pack_kv_str(p, "state", explain_state(s, t));
+	pack_kv_bool(p, "leads", leaders_promise(t) > 0);
+	pack_kv_str(p, "reason", reason);
+	pack_ranking(p, s, t);
+	pack_handover(p, s, t);
+	answers_pack_decisions(p, s, t);
+	answers_pack_refused(p, s);
+	control_end(c, msgid);
+}

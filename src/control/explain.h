@@ -1,0 +1,29 @@
+/* In words: why this node leads a task or does not, what waits, what was decided and who disagrees. */
+#ifndef ZKLEADER_CONTROL_EXPLAIN_H
+#define ZKLEADER_CONTROL_EXPLAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/control.h"
+#include "node/leaders.h"
+#include "node/policy.h"
+
+struct sidecar;
+
+#define EXPLAIN_TEXT_MAX 1200
+
+/* Appends; what does not fit is cut off. */
+void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* This node's state to the task, as `tasks` shows it. */
+const char *explain_state(const struct sidecar *s, const struct task *t);
+/* Why this node may say "leads" or may not, in a sentence. */
+void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+/* "paused by NAME at HOST until WHEN: REASON" */
+void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
+/* The whole answer to `explain`, sent to the client. */
+void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid,
+		    const struct task *t);
+
+#endif

@@ -1,0 +1,583 @@
+#include "control/methods.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "control/answers.h"
+#include "control/history.h"
+#include "control/explain.h"
+#include "control/orders.h"
+#include "node/runs.h"
+#include "daemon/sidecar.h"
+#include "control/subscriptions.h"
+#include "node/survey.h"
+
+#define TEXT_MAX 600
+
+/* A request that waits for something to come from ZooKeeper or for an election to settle. */
+struct parked {
+	struct parked *prev, *next;
+	struct client *client;
+	uint32_t msgid;
+	enum parked_kind { PARKED_CHECK, PARKED_TASKS, PARKED_WORKERS, PARKED_EXPLAIN } kind;
+	int64_t deadline_ms;
+	struct task **tasks; /* that it is about; all tasks where there are none. Owned array. */
+	size_t n_tasks;
+	bool all;
+	struct survey *survey; /* WORKERS: of the tasks that are not ours; NULL */
+};
+
+/* Whether waiting longer could change the answer. */
+static bool check_settled(const struct task *t)
+{
+	return leaders_promise(t) > 0 || t->paused ||
+	       (!election_unsettled(&t->election) && !election_leads(&t->election));
+}
+
+/* --- parking --------------------------------------------------------------------------------------- */
+
+static void schedule(struct methods *m);
+
+static void unpark(struct methods *m, struct parked *k)
+{
+	if (k->prev)
+		k->prev->next = k->next;
+	else
+		m->parked = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	k->client->parked--;
+	survey_free(k->survey);
+	free(k->tasks);
+	free(k);
+}
+
+static struct parked *park(struct methods *m, struct client *c, uint32_t msgid,
+			   enum parked_kind kind, int64_t wait_ms)
+{
+	struct parked *k = mem_calloc(1, sizeof(*k));
+
+	k->client = c;
+	k->msgid = msgid;
+	k->kind = kind;
+	k->deadline_ms = clock_boot_ms() + wait_ms;
+	k->next = m->parked;
+	if (k->next)
+		k->next->prev = k;
+	m->parked = k;
+	c->parked++;
+	m->dirty = true;
+	return k;
+}
+
+static bool all_fresh(const struct sidecar *s, const struct parked *k)
+{
+	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
+	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
+
+	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!leaders_fresh(tasks[i]))
+			return false;
+	return true;
+}
+
+static bool is_ready(const struct sidecar *s, const struct parked *k)
+{
+	switch (k->kind) {
+	case PARKED_CHECK: return check_settled(k->tasks[0]);
+	case PARKED_WORKERS:
+		if (!k->survey || !survey_is_done(k->survey))
+			return false;
+		return all_fresh(s, k);
+	case PARKED_TASKS:
+	case PARKED_EXPLAIN: return all_fresh(s, k);
+	}
+	return true;
+}
+
+/* --- looking at what is parked ----------------------------------------------------------------------- */
+
+static void answer(struct methods *m, struct parked *k)
+{
+	const struct sidecar *s = m->sidecar;
+
+	switch (k->kind) {
+	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->tasks[0]); break;
+	case PARKED_TASKS:
+		answer_tasks(s, k->client, k->msgid, k->all ? s->leaders.tasks : k->tasks,
+			     k->all ? s->leaders.n_tasks : k->n_tasks);
+		break;
+	case PARKED_WORKERS: answer_workers(s, k->client, k->msgid, k->survey); break;
+	case PARKED_EXPLAIN: answer_explain(s, k->client, k->msgid, k->tasks[0]); break;
+	}
+}
+
+/* Answers what is ready or has waited long enough, the oldest first. */
+static void look(struct methods *m)
+{
+	int64_t now = clock_boot_ms();
+	struct parked *k = m->parked;
+
+	m->dirty = false;
+	while (k && k->next)
+		k = k->next;
+	while (k) {
+		struct parked *prev = k->prev;
+		if (!k->client->closing && (now >= k->deadline_ms || is_ready(m->sidecar, k))) {
+			/* A client that goes while it is answered takes all its requests along. */
+			struct client *c = k->client;
+			answer(m, k);
+			if (c->closing) {
+				m->dirty = true;
+				break;
+			}
+			unpark(m, k);
+		}
+		k = prev;
+	}
+	schedule(m);
+}
+
+static void on_look(uv_prepare_t *prepare)
+{
+	struct methods *m = prepare->data;
+
+	if (m->dirty)
+		look(m);
+}
+
+static void on_due(uv_timer_t *timer)
+{
+	look(timer->data);
+}
+
+/* For the first deadline; while nothing is parked, neither timer nor prepare costs anything. */
+static void schedule(struct methods *m)
+{
+	int64_t first = INT64_MAX, now = clock_boot_ms();
+
+	for (const struct parked *k = m->parked; k; k = k->next)
+		if (k->deadline_ms < first)
+			first = k->deadline_ms;
+	if (first == INT64_MAX) {
+		uv_timer_stop(&m->due);
+		return;
+	}
+	uv_timer_start(&m->due, on_due, first > now ? (uint64_t)(first - now) : 1, 0);
+}
+
+static void wake(struct methods *m)
+{
+	m->dirty = true;
+	/* A timer that is due makes the loop come round at once, and so the prepare handle be called. */
+	if (m->parked)
+		uv_timer_start(&m->due, on_due, 0, 0);
+}
+
+static void on_survey_done(void *arg)
+{
+	wake(arg);
+}
+
+/* --- the methods ------------------------------------------------------------------------------------- */
+
+/* Whether a file that is refused may be the reason why a task is not known. */
+static void unknown_task(const struct call *call, struct reader_text name)
+{
+	const struct problems *problems = &call->m->sidecar->problems;
+	char text[TEXT_MAX];
+	int len = (int)(name.len > NAME_TASK_MAX ? NAME_TASK_MAX : name.len);
+	int n = snprintf(text, sizeof(text), "unknown task \"%.*s\"", len, name.data);
+
+	if (problems->n > 0 && n > 0 && (size_t)n < sizeof(text))
+		snprintf(text + n, sizeof(text) - (size_t)n, " (refused: %s:%d: %s)",
+			 problems->list[0].file, problems->list[0].line, problems->list[0].message);
+	control_error(call->c, call->msgid, RPC_MISUSE, text);
+}
+
+struct task *methods_take_task(struct call *call)
+{
+	struct reader_text name;
+
+	if (reader_str(&call->params, &name) != 0) {
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "a parameter is not the name of a task");
+		return NULL;
+	}
+	struct task *t = leaders_find(&call->m->sidecar->leaders, name.data, name.len);
+	if (!t)
+		unknown_task(call, name);
+	return t;
+}
+
+static bool take_tasks(struct call *call, struct task ***ret_tasks)
+{
+	if (call->n_params > CONTROL_NAMES_MAX) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "too many names");
+		return false;
+	}
+	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(*tasks));
+	for (size_t i = 0; i < call->n_params; i++) {
+		tasks[i] = methods_take_task(call);
+		if (!tasks[i]) {
+			free(tasks);
+			return false;
+		}
+	}
+	*ret_tasks = tasks;
+	return true;
+}
+
+static void method_check(struct call *call)
+{
+	int64_t wait_ms = 0;
+
+	if (call->n_params < 1 || call->n_params > 2) {
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "check takes a task, and how long to wait in ms");
+		return;
+	}
+	struct task *t = methods_take_task(call);
+	if (!t)
+		return;
+	if (call->n_params == 2 && (reader_int(&call->params, &wait_ms) != 0 || wait_ms < 0 ||
+				    wait_ms > METHODS_WAIT_MAX_MS)) {
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "the time to wait is not a number of ms up to a day");
+		return;
+	}
+	leaders_refresh(t);
+	if (wait_ms == 0 || check_settled(t)) {
+		answer_check(call->m->sidecar, call->c, call->msgid, t);
+		return;
+	}
+	struct parked *k = park(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms);
+	k->tasks = mem_calloc(1, sizeof(struct task *));
+	k->tasks[0] = t;
+	k->n_tasks = 1;
+	schedule(call->m);
+}
+
+static void park_survey(struct call *call, enum parked_kind kind, struct task **tasks, size_t n)
+{
+	struct sidecar *s = call->m->sidecar;
+	bool up = session_is_up(&s->session);
+	struct parked *k =
+		park(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
+
+	k->tasks = tasks;
+	k->n_tasks = n;
+	k->all = n == 0;
+	struct task **list = k->all ? s->leaders.tasks : tasks;
+	n = k->all ? s->leaders.n_tasks : n;
+	for (size_t i = 0; i < n; i++)
+		leaders_refresh(list[i]);
+	if (kind == PARKED_WORKERS && up)
+		k->survey = survey_start(&s->leaders, on_survey_done, call->m);
+	wake(call->m);
+}
+
+static void method_tasks(struct call *call)
+{
+	struct task **tasks;
+
+	if (take_tasks(call, &tasks))
+		park_survey(call, PARKED_TASKS, tasks, call->n_params);
+}
+
+static void method_workers(struct call *call)
+{
+	park_survey(call, PARKED_WORKERS, NULL, 0);
+}
+
+static void method_explain(struct call *call)
+{
+	if (call->n_params != 1) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task");
+		return;
+	}
+	struct task **tasks;
+	if (take_tasks(call, &tasks))
+		park_survey(call, PARKED_EXPLAIN, tasks, 1);
+}
+
+static void method_status(struct call *call)
+{
+	answer_status(call->m->sidecar, call->c, call->msgid);
+}
+
+static void method_reload(struct call *call)
+{
+	struct changes changes = {.refused = false};
+	size_t lines = 0;
+
+	if (!control_may_change(call->c)) {
+		control_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
+		return;
+	}
+	sidecar_reload(call->m->sidecar, &changes);
+	for (size_t i = 0; i < changes.text.len; i++)
+		lines += changes.text.data[i] == '\n';
+	struct pack *p = control_begin(call->c);
+	rpc_pack_result(p, call->msgid);
+	pack_map(p, 2);
+	pack_str(p, "changes");
+	pack_array(p, lines);
+	const char *line = (const char *)changes.text.data;
+	for (size_t i = 0; i < lines; i++) {
+		const char *end = strchr(line, '\n');
+		pack_strn(p, line, (size_t)(end - line));
+		line = end + 1;
+	}
+	answers_pack_problems(p, &call->m->sidecar->problems);
+	control_end(call->c, call->msgid);
+	buffer_done(&changes.text);
+}
+
+/* Whether the peer may run the task; tells it who may if not. */
+static bool may_run(const struct call *call, const struct task *t)
+{
+	if (control_may_change(call->c))
+		return true;
+	for (size_t i = 0; i < t->n_uids; i++)
+		if (t->uids[i] == call->c->peer.uid)
+			return true;
+	control_error(call->c, call->msgid, RPC_MISUSE,
+		      "not allowed: only root, the sidecar's own user, the members of socket-group "
+		      "and the "
+		      "task's users may run it");
+	return false;
+}
+
+static bool is_time(int64_t ms)
+{
+	return ms >= 0 && ms <= DURATION_MAX_MS;
+}
+
+/* The options of claim: a map; keys that are not known are passed over. */
+static bool take_run_options(struct reader *r, struct run_options *o)
+{
+	struct reader_text key, kind = {"", 0}, id = {"", 0};
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e != 0)
+			return false;
+		if (reader_text_is(key, "kind"))
+			e = reader_str(r, &kind);
+		else if (reader_text_is(key, "now_ms"))
+			e = reader_int(r, &o->now_ms);
+		else if (reader_text_is(key, "id"))
+			e = reader_str(r, &id);
+		else if (reader_text_is(key, "again"))
+			e = reader_bool(r, &o->again);
+		else if (reader_text_is(key, "tick_ms"))
+			e = reader_int(r, &o->tick_ms);
+		else if (reader_text_is(key, "wait_ms"))
+			e = reader_int(r, &o->wait_ms);
+		else
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	if (id.len > 0 && !name_is_id(id.data, id.len))
+		return false;
+	memcpy(o->id, id.data, id.len);
+	o->once = reader_text_is(kind, "once");
+	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
+	       is_time(o->wait_ms);
+}
+
+static void method_claim(struct call *call)
+{
+	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
+
+	if (call->n_params != 2)
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "claim takes a task and a map of options");
+	if (!t || !may_run(call, t))
+		return;
+	struct run_options options = {.now_ms = clock_wall_ms(),
+				      .tick_ms = t->config->tick_ms,
+				      .wait_ms = t->config->wait_ms};
+	if (!take_run_options(&call->params, &options)) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "an option of claim is not good");
+		return;
+	}
+	runs_claim(&call->m->sidecar->runs, call->c, call->msgid, t, &options);
+}
+
+static void method_attach(struct call *call)
+{
+	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
+	char id[NAME_ID_MAX + 1] = "";
+	struct reader_text text;
+
+	if (call->n_params != 2)
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "attach takes a task and the id of a claim");
+	if (!t || !may_run(call, t))
+		return;
+	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
+		control_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");
+		return;
+	}
+	memcpy(id, text.data, text.len);
+	runs_attach(&call->m->sidecar->runs, call->c, call->msgid, t, id);
+}
+
+static void method_renew(struct call *call)
+{
+	uint64_t id;
+
+	if (call->n_params != 1 || reader_uint(&call->params, &id) != 0)
+		control_error(call->c, call->msgid, RPC_MISUSE, "renew takes the number of a run");
+	else
+		runs_renew(&call->m->sidecar->runs, call->c, call->msgid, id);
+}
+
+/* How a run has ended: a map; keys that are not known are passed over. */
+static bool take_end(struct reader *r, int64_t *ret_status, bool *ret_interrupted)
+{
+	struct reader_text key;
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "exit_status"))
+			e = reader_int(r, ret_status);
+		else if (e == 0 && reader_text_is(key, "interrupted"))
+			e = reader_bool(r, ret_interrupted);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	return *ret_status >= 0 && *ret_status <= 255;
+}
+
+static void method_finish(struct call *call)
+{
+	int64_t status = -1;
+	bool interrupted = false;
+	uint64_t id;
+
+	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
+	    !take_end(&call->params, &status, &interrupted))
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "finish takes the number of a run and its exit_status");
+	else
+		runs_finish(&call->m->sidecar->runs, call->c, call->msgid, id, status, interrupted);
+}
+
+static void method_history(struct call *call)
+{
+	struct task *t = call->n_params == 1 ? methods_take_task(call) : NULL;
+
+	if (call->n_params != 1)
+		control_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
+	if (t)
+		history_answer(call->m->sidecar, call->c, call->msgid, t);
+}
+
+static void method_subscribe(struct call *call)
+{
+	struct task **tasks;
+
+	if (!take_tasks(call, &tasks))
+		return;
+	subscription_begin(call->m->sidecar, call->c, tasks, call->n_params);
+	free(tasks);
+	struct pack *p = control_begin(call->c);
+	rpc_pack_result(p, call->msgid);
+	pack_bool(p, true);
+	control_end(call->c, call->msgid);
+}
+
+/* --- from outside -------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*call)(struct call *call);
+} methods[] = {
+	{"check", method_check},    {"tasks", method_tasks},	 {"workers", method_workers},
+	{"status", method_status},  {"explain", method_explain}, {"subscribe", method_subscribe},
+	{"reload", method_reload},  {"claim", method_claim},	 {"renew", method_renew},
+	{"finish", method_finish},  {"history", method_history}, {"drain", order_drain},
+	{"undrain", order_undrain}, {"pause", order_pause},	 {"resume", order_resume},
+	{"resign", order_resign},   {"pin", order_pin},		 {"unpin", order_unpin},
+	{"attach", method_attach},
+};
+
+void methods_request(struct methods *m, struct client *c, const struct rpc_message *message)
+{
+	struct call call = {m, c, message->msgid, message->params, message->n_params};
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		if (reader_text_is(message->method, methods[i].name)) {
+			methods[i].call(&call);
+			return;
+		}
+	}
+	control_error(c, message->msgid, RPC_MISUSE, "unknown method");
+}
+
+void methods_task_changed(struct methods *m)
+{
+	if (m->parked)
+		wake(m);
+}
+
+void methods_task_removed(struct methods *m, const struct task *t)
+{
+	struct parked *next;
+
+	for (struct parked *k = m->parked; k; k = next) {
+		next = k->next;
+		for (size_t i = 0; i < k->n_tasks; i++) {
+			if (k->tasks[i] != t)
+				continue;
+			control_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
+			unpark(m, k);
+			break;
+		}
+	}
+}
+
+void methods_client_gone(struct methods *m, struct client *c)
+{
+	struct parked *next;
+
+	for (struct parked *k = m->parked; k; k = next) {
+		next = k->next;
+		if (k->client == c)
+			unpark(m, k);
+	}
+	orders_client_gone(m, c);
+	subscription_end(c);
+}
+
+void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop)
+{
+	memset(m, 0, sizeof(*m));
+	m->sidecar = sidecar;
+	uv_prepare_init(loop, &m->look);
+	uv_timer_init(loop, &m->due);
+	m->look.data = m;
+	m->due.data = m;
+	uv_prepare_start(&m->look, on_look);
+}

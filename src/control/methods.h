@@ -1,0 +1,51 @@
+/* What the control socket's methods do: docs/PROTOCOL.md describes each. */
+#ifndef ZKLEADER_CONTROL_METHODS_H
+#define ZKLEADER_CONTROL_METHODS_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/control.h"
+#include "node/leaders.h"
+
+struct sidecar;
+
+#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* that a check may wait */
+#define METHODS_SURVEY_MAX_MS 3000 /* that a table waits for what is on its way from ZooKeeper */
+
+/* Who may not, is told so. */
+#define METHODS_NOT_ALLOWED \
+	"not allowed: only root, the sidecar's own user and the members of socket-group may"
+
+struct parked;
+struct order;
+
+struct methods {
+	struct sidecar *sidecar;
+	struct parked *parked; /* requests that wait */
+	struct order *orders;  /* of operators, on their way to ZooKeeper */
+	bool dirty;	       /* something has changed: look at them again */
+	uv_prepare_t look;
+	uv_timer_t due;
+};
+
+/* One request. */
+struct call {
+	struct methods *m;
+	struct client *c;
+	uint32_t msgid;
+	struct reader params; /* at the first of them that was not taken yet */
+	size_t n_params;
+};
+
+/* The next parameter as the name of a task; answers with an error and returns NULL if it is none. */
+struct task *methods_take_task(struct call *call);
+
+void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop);
+/* The handlers of control, leaders and registry that end here. */
+void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
+void methods_client_gone(struct methods *m, struct client *c);
+void methods_task_changed(struct methods *m);
+void methods_task_removed(struct methods *m, const struct task *t);
+
+#endif

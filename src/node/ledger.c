@@ -1,0 +1,516 @@
+#include "node/ledger.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define CLAIM_OPS      4  /* of a claim; those that prune come behind them */
+#define PRUNED_AT_ONCE 50 /* records, in one transaction */
+
+/* One of the calls on its way. */
+struct op {
+	struct leaders *leaders;
+	char task[NAME_TASK_MAX + 1];
+	char tick[TICK_NAME_SIZE];
+	ledger_fn fn;
+	void *arg;
+	bool whole; /* look: the record as well */
+	/* What follows is for claims. */
+	struct run_record record;
+	size_t keep;
+	int64_t token; /* of the leadership that it is claimed under */
+	bool made;     /* the parents have been made */
+	bool unpruned; /* pruning failed, so it is done without */
+	size_t n_pruned;
+	struct ledger_ticks ticks; /* with the claimed one, once that is sent */
+};
+
+static void load(struct op *op);
+
+void ledger_path(const struct leaders *l, const char *task, const char *tick,
+		 char path[ZK_PATH_MAX])
+{
+	char name[NAME_TASK_MAX + TICK_NAME_SIZE + 1];
+
+	snprintf(name, sizeof(name), "%s%s%s", task, tick ? "/" : "", tick ? tick : "");
+	registry_path(l->registry, "runs", name, path);
+}
+
+static struct op *op_new(struct leaders *l, const char *task, const char *tick, ledger_fn fn,
+			 void *arg)
+{
+	struct op *op = mem_calloc(1, sizeof(*op));
+
+	op->leaders = l;
+	op->fn = fn;
+	op->arg = arg;
+	snprintf(op->task, sizeof(op->task), "%s", task);
+	snprintf(op->tick, sizeof(op->tick), "%s", tick);
+	return op;
+}
+
+static void ticks_done(struct ledger_ticks *t)
+{
+	free(t->names);
+	memset(t, 0, sizeof(*t));
+}
+
+static void op_free(struct op *op)
+{
+	ticks_done(&op->ticks);
+	free(op);
+}
+
+static void end(struct op *op, enum ledger_result result, const struct run_record *record,
+		int32_t version)
+{
+	op->fn(op->arg, result, record, version);
+	op_free(op);
+}
+
+/* For a reply that is neither good nor one of those that the operation knows what to make of. */
+static void end_failed(struct op *op, const struct zk_reply *reply)
+{
+	if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED) {
+		log_error("ledger refused", LOG_STR("task", op->task), LOG_STR("tick", op->tick),
+			  LOG_STR("why", reply->text));
+		end(op, LEDGER_FAILED, NULL, 0);
+	} else {
+		end(op, LEDGER_UNKNOWN, NULL, 0);
+	}
+}
+
+/* --- looking ----------------------------------------------------------------------------------- */
+
+static bool is_older(const char *tick, char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tick_is_name(names[i]) && strcmp(names[i], tick) <= 0)
+			return false;
+	return n > 0;
+}
+
+static void on_others(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+
+	if (reply->code == ZK_OK && is_older(op->tick, reply->names, reply->n_names))
+		end(op, LEDGER_PRESENT, NULL, 0);
+	else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE)
+		end(op, LEDGER_ABSENT, NULL, 0);
+	else
+		end_failed(op, reply);
+}
+
+static void on_record(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+	struct run_record record;
+	const char *why;
+	char path[ZK_PATH_MAX];
+
+	if (reply->code == ZK_NO_NODE) {
+		end(op, LEDGER_AGAIN, NULL, 0);
+		return;
+	}
+	if (reply->code != ZK_OK) {
+		end_failed(op, reply);
+		return;
+	}
+	bool good = record_parse_run(reply->data, reply->len, &record, &why) == 0;
+	if (!good) {
+		ledger_path(op->leaders, op->task, op->tick, path);
+		log_warning("run record refused", LOG_STR("znode", path), LOG_STR("why", why));
+	}
+	end(op, LEDGER_PRESENT, good ? &record : NULL, reply->stat.version);
+}
+
+static void on_exists(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+	struct zk *zk = op->leaders->session->zk;
+	char path[ZK_PATH_MAX];
+
+	if (reply->code == ZK_OK && !op->whole) {
+		end(op, LEDGER_PRESENT, NULL, reply->stat.version);
+	} else if (reply->code == ZK_OK) {
+		ledger_path(op->leaders, op->task, op->tick, path);
+		zk_get(zk, path, false, on_record, op);
+	} else if (reply->code == ZK_NO_NODE) {
+		ledger_path(op->leaders, op->task, NULL, path);
+		zk_children(zk, path, false, on_others, op);
+	} else {
+		end_failed(op, reply);
+	}
+}
+
+void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
+		 void *arg)
+{
+	struct op *op = op_new(l, task, tick, fn, arg);
+	char path[ZK_PATH_MAX];
+
+	op->whole = whole;
+	ledger_path(l, task, tick, path);
+	zk_exists(l->session->zk, path, true, on_exists, op);
+}
+
+/* --- claiming ---------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void keep_names(struct ledger_ticks *t, const struct zk_reply *reply)
+{
+	t->names = mem_calloc(reply->n_names + 1, sizeof(*t->names));
+	t->n = 0;
+	for (size_t i = 0; i < reply->n_names; i++)
+		if (tick_is_name(reply->names[i]))
+			memcpy(t->names[t->n++], reply->names[i], sizeof(*t->names));
+	if (t->n > 0)
+		qsort(t->names, t->n, sizeof(*t->names), compare_names);
+}
+
+/* Puts the tick in its place, and says which of the oldest are to go. */
+static void add_claimed(struct op *op)
+{
+	struct ledger_ticks *t = &op->ticks;
+	size_t at = t->n;
+
+	t->names = mem_resize(t->names, t->n + 1, sizeof(*t->names));
+	while (at > 0 && strcmp(t->names[at - 1], op->tick) > 0)
+		at--;
+	memmove(t->names + at + 1, t->names + at, (t->n - at) * sizeof(*t->names));
+	memcpy(t->names[at], op->tick, sizeof(*t->names));
+	t->n++;
+	op->n_pruned = t->n > op->keep && !op->unpruned ? t->n - op->keep : 0;
+	if (op->n_pruned > PRUNED_AT_ONCE)
+		op->n_pruned = PRUNED_AT_ONCE;
+	if (op->n_pruned > at)
+		op->n_pruned = at;
+}
+
+/* What is known now is good for the next claim, as long as the leadership is the same. */
+static void give_back(struct op *op)
+{
+	struct ledger_ticks *ticks = &op->ticks;
+	struct task *t = leaders_find(op->leaders, op->task, strlen(op->task));
+
+	if (!t || !election_leads(&t->election) || t->election.node.token != op->token)
+		return;
+	if (op->n_pruned > 0) {
+		ticks->n -= op->n_pruned;
+		memmove(ticks->names, ticks->names + op->n_pruned,
+			ticks->n * sizeof(*ticks->names));
+		memcpy(ticks->floor, ticks->names[0], sizeof(ticks->floor));
+		ticks->version++;
+	}
+	ticks->token = op->token;
+	ticks_done(&t->ticks);
+	t->ticks = *ticks;
+	memset(ticks, 0, sizeof(*ticks));
+}
+
+static void on_claimed(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+
+	if (reply->code == ZK_OK) {
+		session_confirmed(op->leaders->session, reply->sent_ms);
+		give_back(op);
+		end(op, LEDGER_DONE, NULL, 0);
+		return;
+	}
+	if (reply->code == ZK_NO_NODE && reply->failed_op == 0)
+		session_confirm(op->leaders->session);
+	if (reply->failed_op >= CLAIM_OPS && !op->unpruned) {
+		log_warning("ledger not pruned", LOG_STR("task", op->task),
+			    LOG_STR("why", reply->text));
+		op->unpruned = true;
+		load(op);
+	} else if (reply->code == ZK_NO_NODE || reply->code == ZK_NODE_EXISTS ||
+		   reply->code == ZK_BAD_VERSION) {
+		end(op, LEDGER_AGAIN, NULL, 0);
+	} else {
+		end_failed(op, reply);
+	}
+}
+
+/* One transaction: the tick is claimed, and those that are too old go. */
+static void send_claim(struct op *op)
+{
+	char leader[ZK_PATH_MAX], parent[ZK_PATH_MAX], path[ZK_PATH_MAX];
+	char(*pruned)[ZK_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, ZK_PATH_MAX);
+	struct zk_op ops[CLAIM_OPS + PRUNED_AT_ONCE];
+	struct buffer data;
+
+	add_claimed(op);
+	registry_path(op->leaders->registry, "leaders", op->task, leader);
+	ledger_path(op->leaders, op->task, NULL, parent);
+	ledger_path(op->leaders, op->task, op->tick, path);
+	buffer_init(&data, RECORD_RUN_MAX);
+	int error = record_pack_run(&data, &op->record);
+	assert(error == 0);
+	(void)error;
+	ops[0] = (struct zk_op){
+		.type = ZK_OP_CHECK, .path = op->leaders->session->registration, .version = -1};
+	ops[1] = (struct zk_op){.type = ZK_OP_CHECK, .path = leader, .version = -1};
+	ops[2] = (struct zk_op){.type = ZK_OP_CHECK, .path = parent, .version = op->ticks.version};
+	ops[3] = (struct zk_op){
+		.type = ZK_OP_CREATE, .path = path, .data = data.data, .len = data.len};
+	if (op->n_pruned > 0) {
+		ops[2].type = ZK_OP_SET;
+		ops[2].data = op->ticks.names[op->n_pruned];
+		ops[2].len = TICK_NAME_SIZE - 1;
+	}
+	for (size_t i = 0; i < op->n_pruned; i++) {
+		ledger_path(op->leaders, op->task, op->ticks.names[i], pruned[i]);
+		ops[CLAIM_OPS + i] =
+			(struct zk_op){.type = ZK_OP_DELETE, .path = pruned[i], .version = -1};
+	}
+	zk_multi(op->leaders->session->zk, ops, CLAIM_OPS + op->n_pruned, on_claimed, op);
+	buffer_done(&data);
+	free(pruned);
+}
+
+static void claim(struct op *op)
+{
+	const struct ledger_ticks *t = &op->ticks;
+
+	if (tick_is_claimed(op->tick, t->floor, t->names, t->n)) {
+		give_back(op);
+		end(op, LEDGER_PRESENT, NULL, 0);
+	} else {
+		send_claim(op);
+	}
+}
+
+static void on_names(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+
+	if (reply->code == ZK_NO_NODE) {
+		end(op, LEDGER_AGAIN, NULL, 0);
+	} else if (reply->code != ZK_OK) {
+		end_failed(op, reply);
+	} else {
+		keep_names(&op->ticks, reply);
+		claim(op);
+	}
+}
+
+static void on_parent_made(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+
+	if (reply->code == ZK_OK || reply->code == ZK_NODE_EXISTS) {
+		op->made = true;
+		load(op);
+	} else {
+		end_failed(op, reply);
+	}
+}
+
+static void on_runs_made(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+	char parent[ZK_PATH_MAX];
+
+	if (reply->code != ZK_OK && reply->code != ZK_NODE_EXISTS) {
+		end_failed(op, reply);
+		return;
+	}
+	ledger_path(op->leaders, op->task, NULL, parent);
+	zk_create(op->leaders->session->zk, parent, on_parent_made, op);
+}
+
+static void on_parent(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+	struct ledger_ticks *t = &op->ticks;
+	char path[ZK_PATH_MAX];
+
+	if (reply->code == ZK_NO_NODE && !op->made) {
+		registry_path(op->leaders->registry, "runs", NULL, path);
+		zk_create(op->leaders->session->zk, path, on_runs_made, op);
+		return;
+	}
+	if (reply->code != ZK_OK) {
+		end_failed(op, reply);
+		return;
+	}
+	t->version = reply->stat.version;
+	if (reply->len == TICK_NAME_SIZE - 1) {
+		memcpy(t->floor, reply->data, reply->len);
+		t->floor[reply->len] = '\0';
+		if (!tick_is_name(t->floor))
+			t->floor[0] = '\0';
+	}
+	ledger_path(op->leaders, op->task, NULL, path);
+	zk_children(op->leaders->session->zk, path, false, on_names, op);
+}
+
+static void load(struct op *op)
+{
+	char path[ZK_PATH_MAX];
+
+	ticks_done(&op->ticks);
+	ledger_path(op->leaders, op->task, NULL, path);
+	zk_get(op->leaders->session->zk, path, false, on_parent, op);
+}
+
+void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
+		  void *arg)
+{
+	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
+
+	op->record = *record;
+	op->keep = (size_t)t->config->history;
+	op->token = t->election.node.token;
+	/* Taken along, so that nothing is left of it if this does not work out. */
+	op->ticks = t->ticks;
+	memset(&t->ticks, 0, sizeof(t->ticks));
+	if (op->ticks.names && op->ticks.token == op->token)
+		claim(op);
+	else
+		load(op);
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+static void on_written(void *arg, const struct zk_reply *reply)
+{
+	struct op *op = arg;
+
+	if (reply->code == ZK_OK)
+		end(op, LEDGER_DONE, NULL, 0);
+	else if (reply->code == ZK_BAD_VERSION || reply->code == ZK_NO_NODE)
+		end(op, LEDGER_AGAIN, NULL, 0);
+	else
+		end_failed(op, reply);
+}
+
+void ledger_write(struct leaders *l, const char *task, const char *tick,
+		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
+		  void *arg)
+{
+	char leader[ZK_PATH_MAX], path[ZK_PATH_MAX];
+	struct buffer data;
+
+	registry_path(l->registry, "leaders", task, leader);
+	ledger_path(l, task, tick, path);
+	buffer_init(&data, RECORD_RUN_MAX);
+	int error = record_pack_run(&data, record);
+	assert(error == 0);
+	(void)error;
+	struct zk_op ops[] = {
+		{.type = ZK_OP_SET,
+		 .path = path,
+		 .data = data.data,
+		 .len = data.len,
+		 .version = version},
+		{.type = ZK_OP_CHECK, .path = l->session->registration, .version = -1},
+		{.type = ZK_OP_CHECK, .path = leader, .version = -1},
+	};
+	zk_multi(l->session->zk, ops, must_lead ? 3 : 1, on_written,
+		 op_new(l, task, tick, fn, arg));
+	buffer_done(&data);
+}
+
+/* --- history ----------------------------------------------------------------------------------- */
+
+struct history {
+	struct leaders *leaders;
+	char task[NAME_TASK_MAX + 1];
+	ledger_history_fn fn;
+	void *arg;
+	size_t pending;
+	bool failed;
+	struct ledger_entry *entries;
+	size_t n;
+};
+
+struct history_read {
+	struct history *history;
+	char tick[TICK_NAME_SIZE];
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp(((const struct ledger_entry *)a)->tick,
+		      ((const struct ledger_entry *)b)->tick);
+}
+
+static void history_answered(struct history *h)
+{
+	if (--h->pending > 0)
+		return;
+	if (h->n > 0)
+		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
+	h->fn(h->arg, !h->failed, h->entries, h->failed ? 0 : h->n);
+	free(h->entries);
+	free(h);
+}
+
+static void on_history_record(void *arg, const struct zk_reply *reply)
+{
+	struct history_read *read = arg;
+	struct history *h = read->history;
+	const char *why;
+
+	if (reply->code == ZK_OK) {
+		struct ledger_entry *e = &h->entries[h->n];
+		if (record_parse_run(reply->data, reply->len, &e->record, &why) == 0) {
+			memcpy(e->tick, read->tick, sizeof(e->tick));
+			h->n++;
+		} else {
+			log_warning("run record refused", LOG_STR("task", h->task),
+				    LOG_STR("tick", read->tick), LOG_STR("why", why));
+		}
+	} else if (reply->code != ZK_NO_NODE) {
+		h->failed = true;
+	}
+	free(read);
+	history_answered(h);
+}
+
+static void on_history_names(void *arg, const struct zk_reply *reply)
+{
+	struct history *h = arg;
+	char path[ZK_PATH_MAX];
+
+	h->failed = reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+	h->entries = mem_calloc(reply->n_names + 1, sizeof(*h->entries));
+	for (size_t i = 0; i < reply->n_names; i++) {
+		if (!tick_is_name(reply->names[i]))
+			continue;
+		struct history_read *read = mem_calloc(1, sizeof(*read));
+		read->history = h;
+		memcpy(read->tick, reply->names[i], sizeof(read->tick));
+		ledger_path(h->leaders, h->task, read->tick, path);
+		h->pending++;
+		zk_get(h->leaders->session->zk, path, false, on_history_record, read);
+	}
+	history_answered(h);
+}
+
+void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg)
+{
+	struct history *h = mem_calloc(1, sizeof(*h));
+	char path[ZK_PATH_MAX];
+
+	h->leaders = l;
+	h->fn = fn;
+	h->arg = arg;
+	h->pending = 1;
+	snprintf(h->task, sizeof(h->task), "%s", task);
+	ledger_path(l, task, NULL, path);
+	zk_children(l->session->zk, path, false, on_history_names, h);
+}

@@ -1,0 +1,53 @@
+/*
+ * The tick ledger in ZooKeeper: ROOT/runs/TASK/TICK, one record for each tick that was claimed. The data
+ * of ROOT/runs/TASK is the oldest tick that pruning has left, and each pruning writes it: a claim checks
+ * its version, so no tick can be pruned away between the look at the ledger and the claim.
+ */
+#ifndef ZKLEADER_NODE_LEDGER_H
+#define ZKLEADER_NODE_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/run.h"
+#include "core/tick.h"
+#include "node/leaders.h"
+#include "wire/record.h"
+
+/* record is NULL unless it was read and is good; version is that of the record's znode. */
+typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run_record *record,
+			  int32_t version);
+
+/*
+ * Whether a tick has been claimed, with a watch on its record, there or not; whole: with the record.
+ * Each calls fn once.
+ */
+void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
+		 void *arg);
+/*
+ * Claims a tick, if it is not claimed, this worker is registered and the task is led; and prunes to
+ * what the task's history keeps, in the same transaction. fn may be called before this returns.
+ */
+void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
+		  void *arg);
+/*
+ * Replaces a record that still has this version. With must_lead only while this worker is registered
+ * and the task is led.
+ */
+void ledger_write(struct leaders *l, const char *task, const char *tick,
+		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
+		  void *arg);
+
+struct ledger_entry {
+	char tick[TICK_NAME_SIZE];
+	struct run_record record;
+};
+/* All records of a task, oldest first; n is 0 also where they cannot be read, with ok false. */
+typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
+void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
+
+/* ROOT/runs/TASK/TICK. */
+void ledger_path(const struct leaders *l, const char *task, const char *tick,
+		 char path[ZK_PATH_MAX]);
+
+#endif

@@ -1,0 +1,460 @@
+#include "node/policy.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/id.h"
+
+#define REPLACED_MAX 16 /* older records about the same thing: as a rule there is one at most */
+#define TRIES	     5	/* of a change that others have come before */
+#define END_EVERY_MS 10000
+#define END_TURN_MS  20 /* between the tries of two sidecars to end the same thing */
+
+static void end_due(struct policy *p);
+static void run_changes(struct policy *p);
+
+/* --- what is known ------------------------------------------------------------------------------- */
+
+static int compare_subjects(const struct policy_item *a, enum policy_kind kind, const char *task,
+			    const char *node)
+{
+	if (a->kind != kind)
+		return a->kind < kind ? -1 : 1;
+	int order = strcmp(a->record.task, task);
+	return order ? order : strcmp(a->record.node, node);
+}
+
+/* Of two about the same thing the one that was made later comes first. */
+static int compare_items(const void *a, const void *b)
+{
+	const struct policy_item *x = *(struct policy_item *const *)a;
+	const struct policy_item *y = *(struct policy_item *const *)b;
+	int order = compare_subjects(x, y->kind, y->record.task, y->record.node);
+
+	if (order == 0 && x->record.since != y->record.since)
+		order = x->record.since > y->record.since ? -1 : 1;
+	return order ? order : strcmp(x->name, y->name);
+}
+
+/* The first item that is not before this subject. */
+static size_t place_of(const struct policy *p, enum policy_kind kind, const char *task,
+		       const char *node)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_subjects(p->items[middle], kind, task, node) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
+				      const char *task, const char *node)
+{
+	size_t at = place_of(p, kind, task, node);
+
+	if (at == p->n || compare_subjects(p->items[at], kind, task, node) != 0)
+		return NULL;
+	return p->items[at];
+}
+
+/* ended_by is NULL where it is not known, or it has ended by itself. */
+static void log_item(const char *what, const struct policy_item *item, const char *ended_by)
+{
+	const struct policy_record *r = &item->record;
+	char until[CLOCK_TEXT_SIZE];
+
+	clock_format(r->until, until);
+	log_info(what, LOG_STR("kind", r->kind), LOG_STR("task", r->task[0] ? r->task : NULL),
+		 LOG_STR("node", r->node[0] ? r->node : NULL),
+		 LOG_STR("version", r->version[0] ? r->version : NULL), LOG_STR("by", r->by),
+		 LOG_STR("at", r->host), LOG_STR("reason", r->reason[0] ? r->reason : NULL),
+		 LOG_STR("until", r->until > 0 ? until : NULL), LOG_STR("ended_by", ended_by));
+}
+
+/*
+ * One that was seen to be made has its own length from then on, whatever the clocks say; one that was
+ * there before ends by the wall clock.
+ */
+static int64_t end_of(const struct policy_record *r, bool seen_made)
+{
+	int64_t left = r->until - (seen_made ? r->since : clock_wall_ms());
+
+	if (r->until == 0)
+		return INT64_MAX;
+	return clock_boot_ms() + (left > 0 ? left : 0);
+}
+
+static void add_item(struct policy *p, const char *name, const struct policy_record *record,
+		     bool seen_made)
+{
+	struct policy_item *item = mem_calloc(1, sizeof(*item));
+
+	snprintf(item->name, sizeof(item->name), "%s", name);
+	item->record = *record;
+	item->ends_ms = end_of(record, seen_made);
+	bool known = policy_kind_parse(record->kind, strlen(record->kind), &item->kind);
+	assert(known); /* record_parse_policy() has seen to it */
+	(void)known;
+	p->items = mem_resize(p->items, p->n + 1, sizeof(*p->items));
+	p->items[p->n++] = item;
+	p->edition++;
+	qsort(p->items, p->n, sizeof(*p->items), compare_items);
+	log_item("decided", item, NULL);
+	if (p->folder.known)
+		p->handlers.told(p->handlers.arg, item, false);
+}
+
+static void forget_item(struct policy *p, const char *name, const char *ended_by)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct policy_item *item = p->items[i];
+		if (strcmp(item->name, name) != 0)
+			continue;
+		log_item("no longer decided", item, ended_by);
+		p->handlers.told(p->handlers.arg, item, true);
+		free(item);
+		p->n--;
+		p->edition++;
+		memmove(p->items + i, p->items + i + 1, (p->n - i) * sizeof(*p->items));
+		return;
+	}
+}
+
+/* --- from the folder ----------------------------------------------------------------------------- */
+
+static void on_record(void *arg, const char *name, const struct zk_reply *reply)
+{
+	struct policy *p = arg;
+	struct policy_record record = {.since = 0};
+	const char *why = reply->text;
+	char path[ZK_PATH_MAX];
+	bool good = false;
+
+	if (reply->code == ZK_OK && !name_is_id(name, strlen(name)))
+		why = "the znode's name is no id";
+	else if (reply->code == ZK_OK && p->n >= POLICY_ITEMS_MAX)
+		why = "more has been decided than zkleader's limit";
+	else if (reply->code == ZK_OK)
+		good = record_parse_policy(reply->data, reply->len, &record, &why) == 0;
+	if (good) {
+		add_item(p, name, &record, p->folder.ready);
+		return;
+	}
+	registry_path(p->registry, "policy", name, path);
+	log_warning("policy record refused", LOG_STR("znode", path), LOG_STR("why", why));
+}
+
+static void on_gone(void *arg, const char *name)
+{
+	forget_item(arg, name, NULL);
+}
+
+static void on_changed(void *arg)
+{
+	struct policy *p = arg;
+
+	end_due(p);
+	p->handlers.changed(p->handlers.arg);
+	run_changes(p);
+}
+
+static void on_missing(void *arg)
+{
+	struct policy *p = arg;
+
+	registry_make_parents(p->registry);
+}
+
+/* --- ending what was decided for a while ---------------------------------------------------------- */
+
+static void on_ended(void *arg, const struct zk_reply *reply)
+{
+	/* Another was first, or it is tried again. */
+	(void)arg, (void)reply;
+}
+
+/* Everybody tries, one after the other: whoever is first saves the others theirs. */
+static int64_t turn(const struct policy *p)
+{
+	const struct fleet *f = &p->registry->fleet;
+	size_t place = 0;
+
+	while (place < f->n_members && strcmp(f->by_id[place]->worker->id, p->registry->id) != 0)
+		place++;
+	return (int64_t)place * END_TURN_MS;
+}
+
+static void on_due(uv_timer_t *timer)
+{
+	end_due(timer->data);
+}
+
+static void end_due(struct policy *p)
+{
+	int64_t now = clock_boot_ms(), first = INT64_MAX, after = turn(p);
+	char path[ZK_PATH_MAX];
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct policy_item *item = p->items[i];
+		if (item->ends_ms == INT64_MAX)
+			continue;
+		if (item->ends_ms + after <= now && session_is_up(p->session)) {
+			registry_path(p->registry, "policy", item->name, path);
+			struct zk_op op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
+			zk_multi(p->session->zk, &op, 1, on_ended, p);
+			item->ends_ms = now + END_EVERY_MS;
+		}
+		if (item->ends_ms + after < first)
+			first = item->ends_ms + after;
+	}
+	if (first == INT64_MAX)
+		uv_timer_stop(&p->due);
+	else
+		uv_timer_start(&p->due, on_due, first > now ? (uint64_t)(first - now) : 1000, 0);
+}
+
+/* --- deciding -------------------------------------------------------------------------------------- */
+
+struct policy_change {
+	struct policy *policy;
+	struct policy_record record;
+	enum policy_kind kind;
+	bool put;
+	char name[NAME_ID_MAX + 1];		      /* of the new one */
+	char replaced[REPLACED_MAX][NAME_ID_MAX + 1]; /* those that go with it */
+	size_t n_replaced;
+	int tries;
+	uint64_t due; /* folder.lists at which what is known is as new as the order */
+	struct policy_change *next;
+	policy_fn fn;
+	void *arg;
+};
+
+static void end_change(struct policy_change *c, enum policy_result result)
+{
+	c->fn(c->arg, result);
+	free(c);
+}
+
+/* What we did ourselves is known at once: who asked for it finds it done. */
+static void apply_change(struct policy_change *c)
+{
+	struct policy *p = c->policy;
+
+	for (size_t i = 0; i < c->n_replaced; i++) {
+		forget_item(p, c->replaced[i], c->record.by);
+		folder_remove(&p->folder, c->replaced[i]);
+	}
+	if (c->put && p->n < POLICY_ITEMS_MAX) {
+		forget_item(p, c->name, NULL); /* where the list was quicker than the reply */
+		add_item(p, c->name, &c->record, true);
+		folder_add(&p->folder, c->name);
+	}
+	folder_touch(&p->folder);
+}
+
+/*
+ * It may be about something that another sidecar was told a moment ago. So a write goes first, and what
+ * is listed behind it on the same connection is no older.
+ */
+static void queue_change(struct policy_change *c)
+{
+	struct policy *p = c->policy;
+
+	session_confirm(p->session);
+	c->next = p->changes;
+	p->changes = c;
+	c->due = folder_refresh(&p->folder);
+}
+
+static void on_change_reply(void *arg, const struct zk_reply *reply)
+{
+	struct policy_change *c = arg;
+
+	switch (reply->code) {
+	case ZK_OK:
+		apply_change(c);
+		end_change(c, POLICY_DONE);
+		return;
+	case ZK_NO_NODE:
+		/* Our folder is missing, or somebody else has changed what this is about. */
+		if (c->tries++ >= TRIES)
+			break;
+		if (reply->failed_op == 0 && c->put)
+			registry_make_parents(c->policy->registry);
+		queue_change(c);
+		return;
+	case ZK_UNKNOWN:
+	case ZK_ABANDONED: end_change(c, POLICY_UNKNOWN); return;
+	case ZK_NODE_EXISTS:
+	case ZK_BAD_VERSION:
+	case ZK_NO_AUTH:
+	case ZK_FAILED: break;
+	}
+	log_error("decision refused by the server", LOG_STR("kind", c->record.kind),
+		  LOG_STR("why", reply->text));
+	end_change(c, POLICY_FAILED);
+}
+
+static void find_replaced(struct policy_change *c)
+{
+	const struct policy *p = c->policy;
+	const struct policy_record *r = &c->record;
+
+	c->n_replaced = 0;
+	for (size_t i = place_of(p, c->kind, r->task, r->node);
+	     i < p->n && c->n_replaced < REPLACED_MAX &&
+	     compare_subjects(p->items[i], c->kind, r->task, r->node) == 0;
+	     i++)
+		memcpy(c->replaced[c->n_replaced++], p->items[i]->name, sizeof(c->replaced[0]));
+}
+
+static void send_change(struct policy_change *c)
+{
+	struct policy *p = c->policy;
+	char paths[REPLACED_MAX + 1][ZK_PATH_MAX];
+	struct zk_op ops[REPLACED_MAX + 1];
+	struct buffer data;
+	size_t n = 0;
+
+	find_replaced(c);
+	if (!c->put && c->n_replaced == 0) {
+		end_change(c, POLICY_NOTHING);
+		return;
+	}
+	buffer_init(&data, RECORD_POLICY_MAX);
+	if (c->put) {
+		int error = record_pack_policy(&data, &c->record);
+		assert(error == 0); /* its texts are bounded */
+		(void)error;
+		registry_path(p->registry, "policy", c->name, paths[n]);
+		ops[n] = (struct zk_op){
+			.type = ZK_OP_CREATE, .path = paths[n], .data = data.data, .len = data.len};
+		n++;
+	}
+	for (size_t i = 0; i < c->n_replaced; i++, n++) {
+		registry_path(p->registry, "policy", c->replaced[i], paths[n]);
+		ops[n] = (struct zk_op){.type = ZK_OP_DELETE, .path = paths[n], .version = -1};
+	}
+	zk_multi(p->session->zk, ops, n, on_change_reply, c);
+	buffer_done(&data);
+}
+
+static void run_changes(struct policy *p)
+{
+	struct policy_change *c = p->changes, *next;
+
+	p->changes = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		if (c->due <= p->folder.lists && folder_settled(&p->folder)) {
+			send_change(c);
+			continue;
+		}
+		c->next = p->changes;
+		p->changes = c;
+		p->folder.dirty = true; /* so that the next list calls again */
+	}
+}
+
+static void drop_changes(struct policy *p)
+{
+	struct policy_change *c = p->changes, *next;
+
+	p->changes = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		end_change(c, POLICY_UNKNOWN);
+	}
+}
+
+static void begin_change(struct policy *p, const struct policy_record *record, bool put,
+			 policy_fn fn, void *arg)
+{
+	struct policy_change *c = mem_calloc(1, sizeof(*c));
+
+	id_new(c->name);
+	c->policy = p;
+	c->record = *record;
+	bool known = policy_kind_parse(record->kind, strlen(record->kind), &c->kind);
+	assert(known);
+	(void)known;
+	c->put = put;
+	c->fn = fn;
+	c->arg = arg;
+	queue_change(c);
+}
+
+void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
+{
+	begin_change(p, record, true, fn, arg);
+}
+
+void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg)
+{
+	begin_change(p, record, false, fn, arg);
+}
+
+/* --- from outside ---------------------------------------------------------------------------------- */
+
+void policy_up(struct policy *p)
+{
+	folder_up(&p->folder);
+}
+
+void policy_cut(struct policy *p)
+{
+	folder_cut(&p->folder);
+	drop_changes(p);
+}
+
+void policy_expired(struct policy *p)
+{
+	folder_expired(&p->folder);
+}
+
+void policy_watch(struct policy *p, enum zk_watch type, const char *path)
+{
+	folder_watch(&p->folder, type, path);
+}
+
+void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
+		 struct registry *registry, const struct policy_handlers *handlers)
+{
+	const struct folder_handlers folder_handlers = {.take = on_record,
+							.gone = on_gone,
+							.changed = on_changed,
+							.missing = on_missing,
+							.arg = p};
+	char path[ZK_PATH_MAX];
+
+	memset(p, 0, sizeof(*p));
+	p->edition = 1;
+	p->session = session;
+	p->registry = registry;
+	p->handlers = *handlers;
+	registry_path(registry, "policy", NULL, path);
+	folder_init(&p->folder, loop, session, path, POLICY_ITEMS_MAX + 1000, &folder_handlers);
+	uv_timer_init(loop, &p->due);
+	p->due.data = p;
+}
+
+void policy_done(struct policy *p)
+{
+	drop_changes(p);
+	for (size_t i = 0; i < p->n; i++)
+		free(p->items[i]);
+	free(p->items);
+	folder_done(&p->folder);
+}

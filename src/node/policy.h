@@ -1,0 +1,76 @@
+/*
+ * What operators have decided for the whole fleet: pauses, pins, drains and resignations under
+ * ROOT/policy. A record never changes once made; another decision about the same thing takes its place.
+ * One that was made for a while ends when a sidecar deletes it, so it ends for all at the same time.
+ */
+#ifndef ZKLEADER_NODE_POLICY_H
+#define ZKLEADER_NODE_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "node/folder.h"
+#include "node/registry.h"
+#include "wire/record.h"
+
+#define POLICY_ITEMS_MAX 10000
+
+struct policy_item {
+	char name[NAME_ID_MAX + 1]; /* a uuid: of the znode */
+	enum policy_kind kind;
+	struct policy_record record;
+	int64_t ends_ms; /* CLOCK_BOOTTIME; INT64_MAX: not by itself */
+};
+
+struct policy_change;
+
+struct policy_handlers {
+	/* What holds for candidates may be different now. */
+	void (*changed)(void *arg);
+	/* This has been decided, or has ended; not called for what was so when it was first read. */
+	void (*told)(void *arg, const struct policy_item *item, bool ended);
+	void *arg;
+};
+
+struct policy {
+	struct session *session;
+	struct registry *registry;
+	struct folder folder;	    /* ready: it has been read whole in this session */
+	struct policy_item **items; /* sorted by kind, task and node; owned, as is each */
+	size_t n;
+	uint64_t edition; /* another whenever something has been decided or is no longer */
+	struct policy_change *changes; /* that wait for the folder to be read anew */
+	struct policy_handlers handlers;
+	uv_timer_t due;
+};
+
+enum policy_result {
+	POLICY_DONE,
+	POLICY_NOTHING, /* there was nothing to take back */
+	POLICY_UNKNOWN, /* the connection went: it may or may not have happened */
+	POLICY_FAILED,	/* refused by the server: see the log */
+};
+
+typedef void (*policy_fn)(void *arg, enum policy_result result);
+
+void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
+		 struct registry *registry, const struct policy_handlers *handlers);
+void policy_done(struct policy *p);
+
+/* From the session's handlers. */
+void policy_up(struct policy *p);
+void policy_cut(struct policy *p);
+void policy_expired(struct policy *p);
+void policy_watch(struct policy *p, enum zk_watch type, const char *path);
+
+/* What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "". */
+const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
+				      const char *task, const char *node);
+/* Puts it in the place of what was decided about the same. fn is called once, later. */
+void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
+/* Takes back what was decided about the same as this record; likewise. */
+void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * Membership: this sidecar's registration under ROOT/workers, and the fleet as the others' make it.
+ * A worker node never changes, so a record is read once and one child watch tells all that happens.
+ */
+#ifndef ZKLEADER_NODE_REGISTRY_H
+#define ZKLEADER_NODE_REGISTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "core/fleet.h"
+#include "config/config.h"
+#include "node/folder.h"
+#include "daemon/keep.h"
+#include "node/session.h"
+
+#define REGISTRY_REFUSED_MAX 100 /* that are shown */
+
+struct registry_handlers {
+	void (*joined)(void *arg, struct member *m);
+	void (*left)(void *arg, const struct member *m); /* still in the fleet during the call */
+	void (*changed)(void *arg); /* after one or more of these: rank again */
+	void *arg;
+};
+
+struct registry {
+	const struct config *config;
+	struct session *session;
+	struct registry_handlers handlers;
+	struct fleet fleet;
+	struct registry_refusal {	  /* a worker node that is no member */
+		char id[NAME_ID_MAX + 1]; /* of its name as much as fits */
+		const char *why;	  /* a constant text */
+	} refused[REGISTRY_REFUSED_MAX];
+	size_t n_refused;
+	struct folder workers; /* ready: the fleet has been read whole in this session */
+
+	/* what we are */
+	int32_t random_ints[WORKER_RANDOM_INTS];
+	int64_t started_at;
+	char hostname[NAME_HOST_MAX + 1];
+	char node[WORKER_NODE_MAX + 1]; /* which sidecar this is, the same over its restarts */
+	char version[NAME_VERSION_MAX + 1];
+	char ip[NAME_IP_MAX + 1];
+	const char *const *tasks; /* sorted; borrowed from registry_set_tasks(), like the digests */
+	const uint32_t *digests;
+	size_t n_tasks;
+	bool health_known; /* before, nothing is registered */
+	bool sick;
+	char **unhealthy; /* names of tasks; owned, as is each */
+	size_t n_unhealthy;
+
+	/* of the sidecar before us on this host */
+	int64_t kept_session; /* 0: none */
+	char kept_id[NAME_ID_MAX + 1];
+	struct worker *found; /* its record, once it was found; until registry_recovered() */
+	bool recovers;	      /* its session goes on, and what it led is not known yet */
+
+	/* registering */
+	char id[NAME_ID_MAX + 1];    /* registered in this session, "" */
+	char maybe[NAME_ID_MAX + 1]; /* an attempt whose outcome is unknown, "" */
+	struct worker *attempt;	     /* on its way, NULL */
+	bool was_there;		     /* under whatever id, since this process began */
+	bool again;		     /* what we are changed meanwhile: register once more */
+	size_t parents_pending;
+	uv_timer_t retry;
+};
+
+void registry_init(struct registry *r, uv_loop_t *loop, const struct config *config,
+		   struct session *session, const struct registry_handlers *handlers);
+void registry_done(struct registry *r);
+
+/* What is to be published; takes effect with the next registration, which these ask for if needed.
+ */
+void registry_set_version(struct registry *r, const char *version);
+/* Sorted names with a digest each of what decides who leads them, valid until the next call has returned. */
+void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
+			size_t n);
+
+/* Takes the array of names and the names over. Until it is known, nothing is registered. */
+void registry_set_health(struct registry *r, bool known, bool sick, char **unhealthy, size_t n);
+
+/*
+ * The sidecar before us on this host had this session and was this worker. If the session is taken
+ * over, its record goes on, or another takes its place, and nothing moves.
+ */
+void registry_take_over(struct registry *r, const struct kept *kept);
+/* Whether what the one before us led is to be found out. */
+bool registry_recovers(const struct registry *r);
+/* The record that was found so, NULL: none, as it had registered anew and not said so any more. */
+const struct worker *registry_found(const struct registry *r);
+void registry_recovered(struct registry *r);
+
+/* From the session's handlers. */
+void registry_connected(struct registry *r);
+void registry_up(struct registry *r);
+void registry_cut(struct registry *r);
+void registry_expired(struct registry *r);
+void registry_watch(struct registry *r, enum zk_watch type, const char *path);
+/* A request met a missing parent: ROOT and what is in it are made again. */
+void registry_make_parents(struct registry *r);
+
+/* Whether the fleet is read, and nothing of it is on its way. */
+bool registry_settled(const struct registry *r);
+/* This sidecar among the members, NULL while it is not registered. */
+const struct member *registry_self(const struct registry *r);
+/* Our record as it will be for what is sent now: that of a registration which is on its way; NULL: none. */
+const struct worker *registry_coming(const struct registry *r);
+/* ROOT/folder/name, or ROOT/folder without a name. */
+void registry_path(const struct registry *r, const char *folder, const char *name,
+		   char path[ZK_PATH_MAX]);
+
+#endif

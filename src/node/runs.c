@@ -1,0 +1,729 @@
+#include "node/runs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/id.h"
+#include "daemon/keep.h"
+#include "node/ledger.h"
+#include "daemon/sidecar.h"
+#include "node/standby.h"
+
+#define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
+
+struct run {
+	struct run *prev, *next;
+	struct runs *runs;
+	struct client *client; /* NULL: gone */
+	uint32_t msgid;	       /* of the claim, then of the finish */
+	uint32_t id;
+	struct task *task; /* NULL: gone */
+	char task_name[NAME_TASK_MAX + 1];
+	struct run_options options;
+	char tick[TICK_NAME_SIZE]; /* "": none */
+	char uuid[NAME_ID_MAX + 1];
+	struct run_state state;
+	struct run_record record; /* ours, or as last read */
+	bool holds, calls;	  /* as told to the election, and to the fleet */
+	bool dying;		  /* as counted for the task */
+	bool kept;		  /* it is in the file for the sidecar that comes after us */
+};
+
+static void perform(struct run *r, enum run_action action);
+
+void runs_changed(struct runs *r)
+{
+	if (!r->list || r->dirty)
+		return;
+	r->dirty = true;
+	/* Makes the loop come round at once, and so the prepare handle be called. */
+	uv_timer_start(&r->due, r->due.timer_cb, 0, 0);
+}
+
+/* --- what it does elsewhere ------------------------------------------------------------------------ */
+
+static void set_hold(struct run *r, bool on)
+{
+	if (r->holds == on)
+		return;
+	r->holds = on;
+	if (r->task)
+		leaders_hold(r->task, on, clock_boot_ms() + r->task->config->hold_max_ms);
+}
+
+static void set_call(struct run *r, bool on)
+{
+	if (r->calls == on)
+		return;
+	r->calls = on;
+	if (r->task)
+		standby_set(r->runs->sidecar, r->task, on, r->tick);
+}
+
+/* For the sidecar that comes after us, if this one is killed. */
+static void keep_jobs(struct runs *runs)
+{
+	struct buffer lines;
+	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
+
+	buffer_init(&lines, KEEP_JOBS_MAX);
+	for (const struct run *r = runs->list; r; r = r->next) {
+		if (!r->kept)
+			continue;
+		snprintf(line, sizeof(line), "%s %s %s %" PRId64 "\n", r->task_name,
+			 r->tick[0] ? r->tick : "-", r->uuid, r->record.token);
+		buffer_append(&lines, line, strlen(line));
+	}
+	int error = keep_jobs_write(runs->sidecar->start->socket, lines.data, lines.len);
+	if (error)
+		log_warning("jobs not kept for the sidecar after this one",
+			    LOG_STR("why", strerror(-error)));
+	buffer_done(&lines);
+}
+
+static void set_kept(struct run *r, bool on)
+{
+	if (r->kept == on)
+		return;
+	r->kept = on;
+	keep_jobs(r->runs);
+}
+
+/* So that other runs need not be looked at to know whether one may begin. */
+static void set_counted(struct run *r)
+{
+	bool dying = r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED;
+
+	if (!r->task)
+		return;
+	r->task->dying += (unsigned)dying - r->dying;
+	r->dying = dying;
+}
+
+/* After each step: the job holds the task, and who wants to take a run over asks to lead. */
+static void settle(struct run *r)
+{
+	set_hold(r, run_holds(&r->state));
+	set_call(r, r->state.calls);
+	set_counted(r);
+	if (r->state.phase != RUN_OVER)
+		return;
+	set_kept(r, false);
+	if (r->client)
+		r->client->parked--;
+	r->client = NULL;
+}
+
+static void answer(struct run *r, const char *outcome, bool busy, const char *why)
+{
+	const struct member *self = registry_self(&r->runs->sidecar->registry);
+	struct pack *p = control_begin(r->client);
+
+	rpc_pack_result(p, r->msgid);
+	pack_map(p, 10);
+	pack_kv_str(p, "outcome", outcome);
+	pack_kv_str(p, "tick", r->tick[0] ? r->tick : NULL);
+	pack_kv_int(p, "token", r->record.token);
+	pack_kv_int(p, "attempt", r->record.attempt);
+	pack_kv_str(p, "worker_id", self ? self->worker->id : "");
+	pack_kv_str(p, "version", self ? self->worker->version : "");
+	pack_kv_int(p, "lease_ms", r->task ? leaders_lease_left(r->task) : 0);
+	pack_kv_uint(p, "run", r->id);
+	pack_kv_bool(p, "busy", busy);
+	pack_kv_str(p, "why", why);
+	control_end(r->client, r->msgid);
+}
+
+static void answer_attached(struct run *r, bool is)
+{
+	struct pack *p = control_begin(r->client);
+
+	rpc_pack_result(p, r->msgid);
+	pack_map(p, 3);
+	pack_kv_bool(p, "attached", is);
+	pack_kv_uint(p, "run", r->id);
+	pack_kv_bool(p, "recorded",
+		     strcmp(r->record.state, "ok") == 0 || strcmp(r->record.state, "failed") == 0);
+	control_end(r->client, r->msgid);
+}
+
+/* --- the ledger ------------------------------------------------------------------------------------ */
+
+static void fill_record(struct run *r, int64_t attempt)
+{
+	const struct sidecar *s = r->runs->sidecar;
+	const struct member *self = registry_self(&s->registry);
+
+	memset(&r->record, 0, sizeof(r->record));
+	snprintf(r->record.state, sizeof(r->record.state), "%s",
+		 r->options.once ? "claimed" : "running");
+	if (self) {
+		memcpy(r->record.id, self->worker->id, sizeof(r->record.id));
+		memcpy(r->record.hostname, self->worker->hostname, sizeof(r->record.hostname));
+	}
+	memcpy(r->record.run, r->uuid, sizeof(r->record.run));
+	r->record.session = s->session.id;
+	r->record.token = r->task->election.node.token;
+	r->record.attempt = attempt;
+	r->record.started_at = clock_wall_ms();
+	r->record.exit_status = -1;
+}
+
+/*
+ * Whether the session that runs it may be alive. Its lease ended before the session did, and its job
+ * with the lease. While records are being read, a worker that registers anew is not to be found.
+ */
+static bool runner_may_live(const struct run *r)
+{
+	const struct registry *registry = &r->runs->sidecar->registry;
+
+	return !registry_settled(registry) ||
+	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
+}
+
+/* Whether another run of the task is there, or about to be. */
+static bool is_busy(const struct run *r)
+{
+	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
+}
+
+/* Whether it is the leadership that the job started under. */
+static bool is_same(const struct run *r)
+{
+	return !r->runs->revoked && r->task->election.node.token == r->record.token;
+}
+
+static struct run_sight sight_of(const struct run *r)
+{
+	const struct sidecar *s = r->runs->sidecar;
+	const struct member *self = registry_self(&s->registry);
+	const struct task *t = r->task;
+	struct run_sight sight = {.now_ms = clock_boot_ms(),
+				  .up = session_is_up(&s->session),
+				  .drained = self && self->drained,
+				  .runner_lives = r->state.seen.running && runner_may_live(r)};
+
+	if (!t)
+		return sight;
+	sight.leads = leaders_may_begin(t);
+	sight.brief = leaders_lease_left(t) < s->session.lease.timeout_ms / LEASE_PART;
+	sight.same = is_same(r) && leaders_lease_left(t) > 0;
+	sight.busy = is_busy(r);
+	sight.dying = t->dying > r->dying;
+	sight.elsewhere =
+		t->election.node.known && t->election.node.exists && !t->election.node.mine;
+	sight.paused = t->paused;
+	sight.rerun = t->config->on_crash == TASK_ON_CRASH_RERUN;
+	sight.token = t->election.node.token;
+	sight.hold_max_ms = t->config->hold_max_ms;
+	return sight;
+}
+
+static struct run_seen seen_of(const struct run *r, const struct run_record *record)
+{
+	return (struct run_seen){.readable = true,
+				 .ours = strcmp(record->run, r->uuid) == 0,
+				 .running = strcmp(record->state, "running") == 0 &&
+					    record->session != 0,
+				 .lost = strcmp(record->state, "lost") == 0,
+				 .ended = strcmp(record->state, r->record.state) == 0,
+				 .session = record->session,
+				 .token = record->token,
+				 .attempt = record->attempt};
+}
+
+static void on_answered(void *arg, enum ledger_result result, const struct run_record *record,
+			int32_t version)
+{
+	struct run *r = arg;
+	struct run_seen seen;
+	struct run_sight sight = sight_of(r);
+
+	if (record) {
+		seen = seen_of(r, record);
+		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||
+		    r->state.asked == RUN_LOOK_ATTACHED)
+			r->record = *record;
+	}
+	perform(r, run_answered(&r->state, &sight, result, record ? &seen : NULL, version));
+	runs_changed(r->runs);
+}
+
+static void look(struct run *r, bool whole)
+{
+	ledger_look(&r->runs->sidecar->leaders, r->task_name, r->tick, whole, on_answered, r);
+}
+
+static void write_record(struct run *r, bool must_lead)
+{
+	ledger_write(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record,
+		     r->state.version, must_lead, on_answered, r);
+}
+
+static void write_attempt(struct run *r, int64_t attempt)
+{
+	fill_record(r, attempt);
+	write_record(r, true);
+}
+
+static void take_over(struct run *r)
+{
+	int64_t attempt = r->state.seen.attempt + 1;
+
+	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
+		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
+	write_attempt(r, attempt);
+}
+
+/* --- what comes of it ------------------------------------------------------------------------------ */
+
+static void start(struct run *r)
+{
+	if (!r->tick[0])
+		fill_record(r, 1);
+	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
+		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
+		 LOG_INT("pid", r->client->peer.pid));
+	set_kept(r, !r->options.once);
+	set_hold(r, !r->options.once);
+	answer(r, "yours", false, "");
+}
+
+static void tell_waited(struct run *r)
+{
+	struct run_sight sight = sight_of(r);
+
+	if (!sight.up)
+		answer(r, "waited", false, "no confirmed session with ZooKeeper");
+	else if (!sight.elsewhere && sight.drained)
+		answer(r, "nobody", false, "this node is drained");
+	else
+		answer(r, "waited", false, sight.elsewhere ? "" : "nobody leads the task");
+}
+
+static void ended(struct run *r, bool recorded)
+{
+	if (!recorded)
+		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
+			    LOG_STR("tick", r->tick));
+	if (!r->client)
+		return;
+	struct pack *p = control_begin(r->client);
+	rpc_pack_result(p, r->msgid);
+	pack_bool(p, recorded);
+	control_end(r->client, r->msgid);
+}
+
+/* What a job may keep the task for counts from its beginning. */
+static void attached(struct run *r)
+{
+	int64_t gone = clock_wall_ms() - r->record.started_at, most;
+
+	log_info("the supervisor of a run is back", LOG_STR("task", r->task_name),
+		 LOG_STR("tick", r->tick), LOG_INT("pid", r->client->peer.pid));
+	if (r->task && r->record.started_at > 0 && gone > 0) {
+		most = r->task->config->hold_max_ms;
+		leaders_hold(r->task, true, clock_boot_ms() + (gone < most ? most - gone : 0));
+		leaders_hold(r->task, false, 0);
+	}
+	answer_attached(r, true);
+}
+
+/* It stays inherited, or is over. */
+static void unattached(struct run *r)
+{
+	answer_attached(r, false);
+	r->client->parked--;
+	r->client = NULL;
+}
+
+static void finish(struct run *r, const char *state, int64_t exit_status)
+{
+	snprintf(r->record.state, sizeof(r->record.state), "%s", state);
+	r->record.ended_at = clock_wall_ms();
+	r->record.exit_status = exit_status;
+	log_info("run ended", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
+		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
+		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
+	perform(r, run_finish(&r->state, clock_boot_ms()));
+	runs_changed(r->runs);
+}
+
+static void perform(struct run *r, enum run_action action)
+{
+	switch (action) {
+	case RUN_NOTHING: break;
+	case RUN_LOOK: look(r, r->state.whole); break;
+	case RUN_LOOK_INHERITED:
+	case RUN_LOOK_ATTACHED:
+	case RUN_LOOK_END: look(r, true); break;
+	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt); break;
+	case RUN_CLAIM:
+		fill_record(r, 1);
+		ledger_claim(r->task, r->tick, &r->record, on_answered, r);
+		break;
+	case RUN_TAKE_OVER: take_over(r); break;
+	case RUN_WRITE_END: write_record(r, false); break;
+	case RUN_START: start(r); break;
+	case RUN_SPENT: finish(r, r->options.once ? "claimed" : "lost", -1); break;
+	case RUN_LOST: finish(r, "lost", -1); break;
+	case RUN_TAKEN: answer(r, "taken", false, ""); break;
+	case RUN_WAITED: tell_waited(r); break;
+	case RUN_PAUSED: answer(r, "nobody", false, "the task is paused"); break;
+	case RUN_BUSY: answer(r, "waited", true, "the run before it has not ended"); break;
+	case RUN_ATTACHED: attached(r); break;
+	case RUN_UNATTACHED: unattached(r); break;
+	case RUN_REFUSED:
+		control_error(r->client, r->msgid, RPC_CANNOT_TELL,
+			      "the server refuses the ledger: see the sidecar's log");
+		break;
+	case RUN_GONE: break;
+	case RUN_RECORDED: ended(r, true); break;
+	case RUN_UNRECORDED: ended(r, false); break;
+	}
+	settle(r);
+}
+
+static void advance(struct run *r)
+{
+	struct run_sight sight = sight_of(r);
+
+	perform(r, run_next(&r->state, &sight));
+}
+
+/* --- looking at all of them ------------------------------------------------------------------------ */
+
+static void free_over(struct runs *runs)
+{
+	struct run *next;
+
+	for (struct run *r = runs->list; r; r = next) {
+		next = r->next;
+		if (r->state.phase != RUN_OVER || r->state.asked != RUN_NOTHING)
+			continue;
+		if (r->prev)
+			r->prev->next = next;
+		else
+			runs->list = next;
+		if (next)
+			next->prev = r->prev;
+		free(r);
+	}
+}
+
+static void look_at_all(struct runs *runs)
+{
+	int64_t first = INT64_MAX, now = clock_boot_ms();
+
+	runs->dirty = false;
+	for (struct run *r = runs->list; r; r = r->next)
+		advance(r);
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->state.phase == RUN_OVER)
+			continue;
+		int64_t due = run_due(&r->state, now);
+		if (due < first)
+			first = due;
+		if (r->calls && r->task && r->task->standby.again_ms > now &&
+		    r->task->standby.again_ms < first)
+			first = r->task->standby.again_ms;
+		if (r->calls && r->task)
+			standby_retry(runs->sidecar, r->task);
+	}
+	free_over(runs);
+	if (runs->dirty)
+		uv_timer_start(&runs->due, runs->due.timer_cb, 0, 0);
+	else if (first != INT64_MAX)
+		uv_timer_start(&runs->due, runs->due.timer_cb, (uint64_t)(first - now), 0);
+}
+
+static void on_look(uv_prepare_t *prepare)
+{
+	struct runs *runs = prepare->data;
+
+	if (runs->dirty)
+		look_at_all(runs);
+}
+
+static void on_due(uv_timer_t *timer)
+{
+	look_at_all(timer->data);
+}
+
+void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop)
+{
+	memset(r, 0, sizeof(*r));
+	r->sidecar = s;
+	uv_prepare_init(loop, &r->look);
+	uv_timer_init(loop, &r->due);
+	r->look.data = r;
+	r->due.data = r;
+	r->due.timer_cb = on_due;
+	uv_prepare_start(&r->look, on_look);
+}
+
+/* --- the methods ----------------------------------------------------------------------------------- */
+
+/* In the order in which they came, which is the one in which they are to run. */
+static void add(struct runs *runs, struct run *r)
+{
+	struct run **last = &runs->list;
+
+	for (; *last; last = &(*last)->next)
+		r->prev = *last;
+	*last = r;
+	r->runs = runs;
+}
+
+/* A claim that is made again had begun no job, whatever the sidecar before us thought. */
+static void forget_inherited(struct runs *runs, const struct task *t, const char *id)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->task != t || r->state.phase != RUN_INHERITED || strcmp(r->uuid, id) != 0)
+			continue;
+		run_give_up(&r->state);
+		settle(r);
+	}
+}
+
+void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task *t,
+		const struct run_options *options)
+{
+	struct run *r = mem_calloc(1, sizeof(*r));
+
+	if (options->id[0])
+		memcpy(r->uuid, options->id, sizeof(r->uuid));
+	else
+		id_new(r->uuid);
+	r->client = c;
+	r->msgid = msgid;
+	r->id = ++runs->last_id;
+	r->task = t;
+	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
+	r->options = *options;
+	if (options->tick_ms > 0 &&
+	    !tick_name(tick_floor(options->now_ms, options->tick_ms), r->tick)) {
+		free(r);
+		control_error(c, msgid, RPC_MISUSE, "the clock says a time beyond the year 9999");
+		return;
+	}
+	if (options->again && options->id[0])
+		forget_inherited(runs, t, r->uuid);
+	run_begin(&r->state, clock_boot_ms(), options->wait_ms, runs->quiet_ms, r->tick[0] != '\0',
+		  options->once, options->again);
+	add(runs, r);
+	settle(r);
+	c->parked++;
+	leaders_refresh(t);
+	runs_changed(runs);
+}
+
+static struct run *find(const struct runs *runs, const struct client *c, uint64_t id)
+{
+	for (struct run *r = runs->list; r; r = r->next)
+		if (r->client == c && r->id == id && r->state.phase == RUN_GOING)
+			return r;
+	return NULL;
+}
+
+/* For how many ms the job may go on. */
+static int64_t promise(const struct run *r)
+{
+	return r->task && is_same(r) ? leaders_hold_renew(r->task) : 0;
+}
+
+void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id)
+{
+	struct run *r = find(runs, c, id);
+
+	if (!r) {
+		control_error(c, msgid, RPC_MISUSE, "no such run on this connection");
+		return;
+	}
+	int64_t left = promise(r);
+	struct pack *p = control_begin(c);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 2);
+	pack_kv_bool(p, "leads", left > 0);
+	pack_kv_int(p, "lease_ms", left);
+	control_end(c, msgid);
+}
+
+void runs_finish(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id,
+		 int64_t exit_status, bool interrupted)
+{
+	struct run *r = find(runs, c, id);
+
+	if (!r) {
+		control_error(c, msgid, RPC_MISUSE, "no such run on this connection");
+		return;
+	}
+	r->msgid = msgid;
+	finish(r, interrupted ? "lost" : exit_status == 0 ? "ok" : "failed", exit_status);
+}
+
+void runs_attach(struct runs *runs, struct client *c, uint32_t msgid, const struct task *t,
+		 const char *id)
+{
+	struct run *r = runs->list;
+
+	while (r && (r->task != t || r->client || strcmp(r->uuid, id) != 0 ||
+		     (r->state.phase != RUN_INHERITED && r->state.phase != RUN_DYING)))
+		r = r->next;
+	if (!r) {
+		control_error(c, msgid, RPC_MISUSE, "no such run");
+		return;
+	}
+	r->client = c;
+	r->msgid = msgid;
+	c->parked++;
+	perform(r, run_attach(&r->state));
+	runs_changed(runs);
+}
+
+/* --- what happens elsewhere ------------------------------------------------------------------------ */
+
+size_t runs_going(const struct runs *runs)
+{
+	size_t n = 0;
+
+	for (const struct run *r = runs->list; r; r = r->next)
+		n += run_is_alive(&r->state);
+	return n;
+}
+
+bool runs_hold(const struct runs *runs, const struct task *t)
+{
+	for (const struct run *r = runs->list; r; r = r->next)
+		if (r->task == t && r->holds)
+			return true;
+	return false;
+}
+
+static void inherit(struct runs *runs, const char *task, const char *tick, const char *id,
+		    int64_t token, int64_t until_ms)
+{
+	struct run *r = mem_calloc(1, sizeof(*r));
+
+	r->id = ++runs->last_id;
+	r->record.token = token;
+	r->task = leaders_find(&runs->sidecar->leaders, task, strlen(task));
+	r->kept = true;
+	snprintf(r->task_name, sizeof(r->task_name), "%s", task);
+	snprintf(r->tick, sizeof(r->tick), "%s", strcmp(tick, "-") == 0 ? "" : tick);
+	snprintf(r->uuid, sizeof(r->uuid), "%s", id);
+	run_inherit(&r->state, until_ms, r->tick[0] != '\0');
+	add(runs, r);
+	settle(r);
+	log_info("a job of the sidecar before this one may be alive", LOG_STR("task", r->task_name),
+		 LOG_STR("tick", r->tick));
+}
+
+void runs_take_over(struct runs *runs, int64_t timeout_ms)
+{
+	int64_t until_ms = clock_boot_ms() + timeout_ms;
+	mem_auto char *lines = NULL;
+	char *rest = NULL;
+	int error = keep_jobs_read(runs->sidecar->start->socket, &lines);
+
+	if (error == -ENOENT)
+		return;
+	if (error) {
+		log_warning("jobs of the sidecar before this one are not known",
+			    LOG_STR("why", strerror(-error)));
+		runs->quiet_ms = until_ms;
+		return;
+	}
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *words = NULL, *task = strtok_r(line, " ", &words);
+		char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
+		char *token = strtok_r(NULL, " ", &words);
+		if (token && name_is_task(task, strlen(task)) && name_is_id(id, strlen(id)) &&
+		    (strcmp(tick, "-") == 0 || tick_is_name(tick)))
+			inherit(runs, task, tick, id, strtoll(token, NULL, 10), until_ms);
+		else
+			runs->quiet_ms = until_ms;
+	}
+	runs_changed(runs);
+}
+
+void runs_revoke(struct runs *runs)
+{
+	runs->revoked = true;
+}
+
+void runs_client_gone(struct runs *runs, const struct client *c)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->client != c)
+			continue;
+		r->client->parked--;
+		r->client = NULL;
+		/* The guard ends the job, at the latest when the lease is over that it knew of. */
+		if (r->state.phase == RUN_GOING)
+			log_warning("the supervisor of a run is gone",
+				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
+		run_caller_gone(&r->state, clock_boot_ms(),
+				session_lease_left(&runs->sidecar->session));
+		settle(r);
+	}
+	runs_changed(runs);
+}
+
+void runs_task_removed(struct runs *runs, const struct task *t)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->task != t)
+			continue;
+		r->task = NULL;
+		r->holds = r->calls = r->dying = false;
+		if (r->state.phase != RUN_WAITING)
+			continue;
+		if (r->client)
+			control_error(r->client, r->msgid, RPC_MISUSE, "the task has been removed");
+		run_give_up(&r->state);
+		settle(r);
+	}
+	runs_changed(runs);
+}
+
+void runs_expired(struct runs *runs)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		run_expired(&r->state);
+		settle(r);
+	}
+	runs_changed(runs);
+}
+
+void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
+{
+	char own[ZK_PATH_MAX];
+
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (!r->tick[0])
+			continue;
+		ledger_path(&runs->sidecar->leaders, r->task_name, r->tick, own);
+		if (strcmp(path, own) != 0)
+			continue;
+		struct run_sight sight = sight_of(r);
+		run_fired(&r->state, &sight, type == ZK_NODE_CREATED);
+		settle(r);
+	}
+	runs_changed(runs);
+}
+
+void runs_done(struct runs *runs)
+{
+	while (runs->list) {
+		struct run *r = runs->list;
+		runs->list = r->next;
+		free(r);
+	}
+}

@@ -1,0 +1,98 @@
+/*
+ * The session with ZooKeeper: finds the servers, connects, reconnects, begins anew after expiry,
+ * and keeps the lease by confirming the registration with writes that the quorum commits.
+ */
+#ifndef ZKLEADER_NODE_SESSION_H
+#define ZKLEADER_NODE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "core/lease.h"
+#include "config/config.h"
+#include "daemon/zk.h"
+
+#define SESSION_SERVERS_MAX 2048 /* bytes of the list of numeric addresses */
+
+enum session_state {
+	SESSION_LOOKUP,	    /* no address of a server is known yet */
+	SESSION_CONNECTING, /* also after a connection was lost */
+	SESSION_CONNECTED,  /* but nothing is confirmed on this connection yet */
+	SESSION_UP,	    /* and our registration was confirmed on this connection */
+	SESSION_REFUSED,    /* the server refused our identity; tried again later */
+	SESSION_CLOSED
+};
+
+struct session_handlers {
+	/* A connection on which we are not registered: register, then session_registered(). */
+	void (*connected)(void *arg);
+	void (*up)(void *arg);	    /* confirmed on this connection */
+	void (*leased)(void *arg);  /* a lease has begun: "leads" may be said again */
+	void (*cut)(void *arg);	    /* the connection went; roles stay, as long as the lease does */
+	void (*expired)(void *arg); /* nothing is ours any more */
+	void (*watch)(void *arg, enum zk_watch type, const char *path);
+	void *arg;
+};
+
+struct session {
+	uv_loop_t *loop;
+	const struct config *config; /* the one of the start: its connection keys need a restart */
+	struct session_handlers handlers;
+	struct zk *zk; /* NULL between sessions */
+	enum session_state state;
+	struct lease lease;
+	int64_t opened_ms;		    /* CLOCK_BOOTTIME before the handle was made */
+	int64_t id;			    /* 0: none yet */
+	int64_t taken_over;		    /* session of the sidecar before us that is tried, 0 */
+	uint8_t password[ZK_PASSWORD_SIZE]; /* of that one */
+	char registration[ZK_PATH_MAX];	    /* path of our worker node, "" */
+	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
+	bool leading;	       /* something: then confirm at regular times */
+	uv_timer_t confirm;
+	uv_timer_t patience; /* for the answer to a confirmation */
+	int64_t patience_ms; /* until then, CLOCK_BOOTTIME */
+	bool hung_up;	     /* since the last one: no more than once */
+	uv_timer_t retry;
+	bool looking_up;
+	size_t next_host;		   /* of the lookup */
+	char found[SESSION_SERVERS_MAX];   /* by the lookup so far */
+	char servers[SESSION_SERVERS_MAX]; /* in use */
+	char problem[256];		   /* what stands in the way, for status; "" */
+	struct zk *probe;		   /* asks for a session of its own, NULL */
+	bool probe_connected;		   /* and got it, while ours gets no connection */
+	int64_t refused_ms;		   /* the present pause after a refused identity */
+};
+
+void session_init(struct session *s, uv_loop_t *loop, const struct config *config,
+		  const struct session_handlers *handlers);
+/* Before session_start(): the first handle takes this session over, if the server still has it. */
+void session_take_over(struct session *s, int64_t id, const uint8_t *password);
+/* Begins to look for servers and to connect, for ever. */
+void session_start(struct session *s);
+/* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.
+ */
+void session_stop(struct session *s, void (*done)(void *arg), void *arg);
+
+/* Our worker node is there under this path, by a write sent at sent_ms: it counts as confirmation.
+ */
+void session_registered(struct session *s, const char *path, int64_t sent_ms);
+/* It was found under this path: a write is yet to confirm it. */
+void session_found(struct session *s, const char *path);
+/* Another write that checked our registration was committed. */
+void session_confirmed(struct session *s, int64_t sent_ms);
+/* The registration was found to be gone: asks for another by handlers.connected. */
+void session_unregistered(struct session *s);
+/* What stands in the way of being up, for status; false if that is known already. */
+bool session_set_problem(struct session *s, const char *problem);
+/* Asks the quorum now whether the registration stands. */
+void session_confirm(struct session *s);
+/* Whether something is led, so that the lease has to be kept up. */
+void session_set_leading(struct session *s, bool leading);
+
+/* Milliseconds for which "leads" may be said, now; 0: not at all. */
+int64_t session_lease_left(const struct session *s);
+bool session_is_up(const struct session *s);
+const char *session_state_name(const struct session *s);
+
+#endif

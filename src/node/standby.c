@@ -1,0 +1,89 @@
+#include "node/standby.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "daemon/sidecar.h"
+
+#define PREFERRED_MS 60000 /* for which the decision is made: it need not be taken back */
+#define AGAIN_MS     1000  /* after one that could not be made */
+
+/* A decision that is on its way. The task may be gone when it is made. */
+struct telling {
+	struct sidecar *sidecar;
+	char task[NAME_TASK_MAX + 1];
+	bool on;
+};
+
+static void on_decided(void *arg, enum policy_result result)
+{
+	struct telling *telling = arg;
+	struct sidecar *s = telling->sidecar;
+	struct task *t = leaders_find(&s->leaders, telling->task, strlen(telling->task));
+
+	if (t) {
+		struct standby *sb = &t->standby;
+		sb->busy = false;
+		if (result != POLICY_DONE)
+			sb->again_ms = clock_boot_ms() + AGAIN_MS;
+		standby_retry(s, t);
+	}
+	free(telling);
+}
+
+void standby_retry(struct sidecar *s, struct task *t)
+{
+	struct standby *sb = &t->standby;
+	bool on = sb->runs > 0;
+	bool told = policy_find(&s->policy, POLICY_RERUN, t->name, s->registry.node) != NULL;
+
+	if (sb->busy || on == told || clock_boot_ms() < sb->again_ms ||
+	    !session_is_up(&s->session) || !s->policy.folder.ready)
+		return;
+	struct policy_record record = {.since = clock_wall_ms()};
+	struct telling *telling = mem_calloc(1, sizeof(*telling));
+	record.until = record.since + PREFERRED_MS;
+	snprintf(record.kind, sizeof(record.kind), "%s", policy_kind_name(POLICY_RERUN));
+	memcpy(record.task, t->name, strlen(t->name) + 1);
+	memcpy(record.node, s->registry.node, sizeof(record.node));
+	memcpy(record.host, s->registry.hostname, sizeof(record.host));
+	snprintf(record.by, sizeof(record.by), "zkleader run");
+	snprintf(record.reason, sizeof(record.reason), "the run of %s was lost", sb->tick);
+	telling->sidecar = s;
+	telling->on = on;
+	memcpy(telling->task, record.task, sizeof(telling->task));
+	sb->busy = true;
+	if (on)
+		policy_put(&s->policy, &record, on_decided, telling);
+	else
+		policy_remove(&s->policy, &record, on_decided, telling);
+}
+
+void standby_check(struct sidecar *s)
+{
+	for (size_t i = 0; i < s->policy.n; i++) {
+		const struct policy_record *r = &s->policy.items[i]->record;
+		if (s->policy.items[i]->kind != POLICY_RERUN ||
+		    strcmp(r->node, s->registry.node) != 0)
+			continue;
+		struct task *t = leaders_find(&s->leaders, r->task, strlen(r->task));
+		if (t)
+			standby_retry(s, t);
+	}
+}
+
+void standby_set(struct sidecar *s, struct task *t, bool on, const char *tick)
+{
+	struct standby *sb = &t->standby;
+
+	if (on)
+		sb->runs++;
+	else
+		sb->runs--;
+	if (on)
+		snprintf(sb->tick, sizeof(sb->tick), "%s", tick);
+	standby_retry(s, t);
+}

@@ -1,0 +1,21 @@
+/*
+ * Standing by for a run that was lost: as long as this node does, the fleet prefers it as the leader of
+ * the task, so that the run is begun again. It is a decision like those of operators, under ROOT/policy,
+ * that ends by itself.
+ */
+#ifndef ZKLEADER_NODE_STANDBY_H
+#define ZKLEADER_NODE_STANDBY_H
+
+#include <stdbool.h>
+
+struct sidecar;
+struct task;
+
+/* One more, or one less, of the runs here that want to take over the run of this tick. */
+void standby_set(struct sidecar *s, struct task *t, bool on, const char *tick);
+/* After a change of what is decided: what was left over of ours is taken back. */
+void standby_check(struct sidecar *s);
+/* What could not be told is told again. */
+void standby_retry(struct sidecar *s, struct task *t);
+
+#endif

@@ -1,0 +1,113 @@
+#include "node/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "wire/record.h"
+
+struct owner {
+	int64_t session;
+	char id[NAME_ID_MAX + 1]; /* "": the record did not say */
+};
+
+struct survey {
+	struct leaders *leaders;
+	void (*done)(void *arg);
+	void *arg;
+	size_t pending;
+	bool abandoned; /* free it when the last answer has come */
+	struct owner *owners;
+	size_t n;
+};
+
+static void answered(struct survey *s)
+{
+	if (--s->pending > 0)
+		return;
+	if (s->abandoned) {
+		free(s->owners);
+		free(s);
+	} else {
+		s->done(s->arg);
+	}
+}
+
+static void on_leader(void *arg, const struct zk_reply *reply)
+{
+	struct survey *s = arg;
+	struct leader_record record;
+	const char *why;
+
+	if (reply->code == ZK_OK && !s->abandoned) {
+		s->owners = mem_resize(s->owners, s->n + 1, sizeof(*s->owners));
+		struct owner *o = &s->owners[s->n++];
+		o->session = reply->stat.owner;
+		o->id[0] = '\0';
+		if (record_parse_leader(reply->data, reply->len, &record, &why) == 0)
+			memcpy(o->id, record.id, sizeof(o->id));
+	}
+	answered(s);
+}
+
+static void on_names(void *arg, const struct zk_reply *reply)
+{
+	struct survey *s = arg;
+	struct leaders *l = s->leaders;
+	char path[ZK_PATH_MAX];
+
+	for (size_t i = 0; reply->code == ZK_OK && !s->abandoned && i < reply->n_names; i++) {
+		size_t len = strlen(reply->names[i]);
+		if (!name_is_task(reply->names[i], len) || leaders_find(l, reply->names[i], len))
+			continue;
+		registry_path(l->registry, "leaders", reply->names[i], path);
+		s->pending++;
+		zk_get(l->session->zk, path, false, on_leader, s);
+	}
+	answered(s);
+}
+
+struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg)
+{
+	struct survey *s = mem_calloc(1, sizeof(*s));
+	char path[ZK_PATH_MAX];
+
+	s->leaders = l;
+	s->done = done;
+	s->arg = arg;
+	s->pending = 1;
+	registry_path(l->registry, "leaders", NULL, path);
+	zk_children(l->session->zk, path, false, on_names, s);
+	return s;
+}
+
+bool survey_is_done(const struct survey *s)
+{
+	return s->pending == 0;
+}
+
+size_t survey_count(const struct survey *s, const struct member *m)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct owner *o = &s->owners[i];
+		const struct member *named = fleet_find(&s->leaders->registry->fleet, o->id);
+		if (named && named->session == o->session)
+			count += named == m;
+		else
+			count += o->session == m->session;
+	}
+	return count;
+}
+
+void survey_free(struct survey *s)
+{
+	if (!s)
+		return;
+	s->abandoned = true;
+	if (s->pending == 0) {
+		free(s->owners);
+		free(s);
+	}
+}

@@ -1,0 +1,20 @@
+/* Counts the leader nodes of tasks that this sidecar does not have itself, by who owns them. */
+#ifndef ZKLEADER_NODE_SURVEY_H
+#define ZKLEADER_NODE_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "node/leaders.h"
+
+struct survey;
+
+/* Asks ZooKeeper; done is called once, unless survey_free() comes first. Needs a session that is up. */
+struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg);
+bool survey_is_done(const struct survey *s);
+/* How many of those tasks this member leads. */
+size_t survey_count(const struct survey *s, const struct member *m);
+/* Also before it is done. Takes NULL. */
+void survey_free(struct survey *s);
+
+#endif
