@@ -77,7 +77,7 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration fd name names worker journal log utf8
-CORE   := version rank fleet tally lease election tick run
+CORE   := version rank draft fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config health_config taskfile taskdir settings outline textfile problem
 NODE   := session folder registry policy batch look leaders survey ledger runs standby
@@ -205,7 +205,7 @@ demo: deps-demo
 	@tests/demo/demo $(B)
 
 # --- tests --------------------------------------------------------------------------------------
-$(B)/oracle/version_pairs: tests/oracle/version_pairs.c $(LINK_core)
+$(B)/oracle/version_pairs $(B)/oracle/draft_fleets: $(B)/oracle/%: tests/oracle/%.c $(LINK_core)
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
@@ -247,7 +247,8 @@ JOBS := -j$(shell nproc)
 
 # Everything that check runs, once what it needs is installed.
 check-all:
-	@$(MAKE) $(JOBS) all unit-bin bench-bin $(B)/oracle/version_pairs $(B)/model $(B)/sim $(B)/sim-scale
+	@$(MAKE) $(JOBS) all unit-bin bench-bin $(B)/oracle/version_pairs $(B)/oracle/draft_fleets \
+		$(B)/model $(B)/sim $(B)/sim-scale
 	@$(MAKE) $(JOBS) VARIANT=asan all unit-bin
 	tests/run \
 		--plain "house rules=tests/lint/run $(B)" \
@@ -255,6 +256,7 @@ check-all:
 		--unit $(B)/unit \
 		--unit build/asan/unit \
 		--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
+		--plain "the draft against its example=tests/oracle/draft $(B)/oracle/draft_fleets 1 2000" \
 		--plain "model=$(B)/model" \
 		--plain "simulator, fixed seeds=$(B)/sim --seeds 400 --jobs 2" \
 		--plain "coverage of core and wire=tests/nets/coverage" \
@@ -317,8 +319,13 @@ $(BENCH_BIN): $(B)/bench/%: $(B)/tests/bench/%.o $(LINK_wire)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
+# What the draft of partitions costs and moves: the figures of docs/ELECTION.md.
+$(B)/bench/draft: $(B)/tests/bench/draft.o $(LINK_core)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
 .PHONY: bench bench-peers bench-bin
-bench-bin: $(BENCH_BIN)
+bench-bin: $(BENCH_BIN) $(B)/bench/draft
 bench: deps-test all bench-bin
 	$(call install,$(PACKAGES_BENCH))
 	tests/bench/bench --build $(B)

@@ -1,0 +1,165 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/draft.h"
+#include "core/rank.h"
+
+#define WORKERS 12
+#define ITEMS	40
+
+static struct draft_worker workers[WORKERS];
+static char ids[WORKERS][8], names[DRAFT_ITEMS_MAX][8];
+static const char *items[DRAFT_ITEMS_MAX];
+static size_t owners[DRAFT_ITEMS_MAX];
+
+static void set_up(void)
+{
+	for (size_t i = 0; i < DRAFT_ITEMS_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "T:%zu", i);
+		items[i] = names[i];
+	}
+	for (size_t i = 0; i < WORKERS; i++) {
+		int32_t ints[WORKER_RANDOM_INTS] = {(int32_t)i, 1, 2, 3, 4};
+		snprintf(ids[i], sizeof(ids[i]), "w%zu", i);
+		workers[i] = (struct draft_worker){
+			.key = rank_key(ints), .ip = "10.0.0.1", .id = ids[i]};
+		memset(&workers[i].may, 0xff, sizeof(workers[i].may));
+	}
+}
+
+static void run(size_t n_items, size_t n_workers, size_t limit)
+{
+	draft_run(&(struct draft){.name = "T",
+				  .items = items,
+				  .n_items = n_items,
+				  .limit = limit,
+				  .workers = workers,
+				  .n_workers = n_workers},
+		  owners);
+}
+
+static size_t held_by(size_t worker, size_t n_items)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_items; i++)
+		n += owners[i] == worker;
+	return n;
+}
+
+TestSuite(draft, .init = set_up);
+
+/* From another implementation, docs/examples/draft.py. */
+Test(draft, is_as_published)
+{
+	static const size_t wanted[] = {1, 3, 0, 2, 0, 1, 3, 2, 2, 1};
+
+	run(sizeof(wanted) / sizeof(wanted[0]), 4, 0);
+	cr_assert_arr_eq(owners, wanted, sizeof(wanted));
+}
+
+Test(draft, nobody_leads_without_workers)
+{
+	run(ITEMS, 0, 0);
+	for (size_t i = 0; i < ITEMS; i++)
+		cr_assert_eq(owners[i], DRAFT_NOBODY);
+}
+
+Test(draft, no_items_are_no_harm)
+{
+	run(0, WORKERS, 0);
+}
+
+Test(draft, a_tier_shares_evenly)
+{
+	for (size_t n = 1; n <= ITEMS; n++) {
+		for (size_t w = 1; w <= WORKERS; w++) {
+			run(n, w, 0);
+			for (size_t i = 0; i < w; i++) {
+				cr_expect_geq(held_by(i, n), n / w, "%zu items, %zu workers", n, w);
+				cr_expect_leq(held_by(i, n), (n + w - 1) / w);
+			}
+		}
+	}
+}
+
+Test(draft, the_best_tier_takes_all_without_a_limit)
+{
+	workers[0].tier = 1;
+	run(ITEMS, 3, 0);
+	cr_assert_eq(held_by(0, ITEMS), 0);
+	cr_assert_eq(held_by(1, ITEMS) + held_by(2, ITEMS), ITEMS);
+}
+
+/* A first canary of the newest version: it takes the limit, the next version the rest. */
+Test(draft, the_limit_leaves_the_rest_to_the_next_tier)
+{
+	workers[0].tier = workers[1].tier = workers[2].tier = 1;
+	run(ITEMS, 4, 10);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(held_by(i, ITEMS), 10);
+	run(ITEMS, 4, 4); /* too low for all: raised until nothing is left */
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(held_by(i, ITEMS), 10);
+}
+
+Test(draft, a_limit_beyond_the_items_is_none)
+{
+	run(2, 1, 3);
+	cr_assert_eq(held_by(0, 2), 2);
+}
+
+Test(draft, a_worker_takes_only_what_it_is_a_candidate_for)
+{
+	memset(&workers[0].may, 0, sizeof(workers[0].may));
+	draft_set_add(&workers[0].may, 3);
+	memset(&workers[1].may, 0, sizeof(workers[1].may));
+	draft_set_add(&workers[1].may, 4);
+	run(6, 2, 1);
+	for (size_t i = 0; i < 6; i++)
+		cr_expect_eq(owners[i], i == 3 ? 0 : i == 4 ? 1 : DRAFT_NOBODY);
+}
+
+Test(draft, who_has_resigned_takes_what_nobody_else_may)
+{
+	draft_set_add(&workers[0].resigned, 0);
+	run(1, 2, 0);
+	cr_expect_eq(owners[0], 1);
+	draft_set_add(&workers[1].resigned, 0);
+	run(1, 2, 0);
+	cr_expect_neq(owners[0], DRAFT_NOBODY);
+	memset(&workers[1].may, 0, sizeof(workers[1].may));
+	run(1, 2, 0);
+	cr_expect_eq(owners[0], 0);
+}
+
+/* Hosts that were copied have the same random ints: then the ip decides, then the id. */
+Test(draft, equal_scores_go_by_ip_and_id)
+{
+	workers[1].key = workers[2].key = workers[0].key;
+	run(1, 3, 0);
+	cr_expect_eq(owners[0], 2);
+	workers[0].ip = "10.0.0.2";
+	run(1, 3, 0);
+	cr_expect_eq(owners[0], 0);
+	cr_expect_lt(draft_compare("T", &workers[0], &workers[2]), 0);
+	cr_expect_gt(draft_compare("T", &workers[1], &workers[2]), 0);
+}
+
+Test(draft, the_order_of_the_workers_does_not_matter)
+{
+	char before[ITEMS][8];
+
+	run(ITEMS, WORKERS, 5);
+	for (size_t i = 0; i < ITEMS; i++)
+		strcpy(before[i], workers[owners[i]].id);
+	for (size_t i = 0; i < WORKERS / 2; i++) {
+		struct draft_worker w = workers[i];
+		workers[i] = workers[WORKERS - 1 - i];
+		workers[WORKERS - 1 - i] = w;
+	}
+	run(ITEMS, WORKERS, 5);
+	for (size_t i = 0; i < ITEMS; i++)
+		cr_expect_str_eq(workers[owners[i]].id, before[i]);
+}
