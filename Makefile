@@ -76,7 +76,7 @@ $(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-BASE   := mem buffer clock duration fd name names worker journal log utf8
+BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
 CORE   := version rank draft fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config health_config taskfile taskdir settings outline textfile problem

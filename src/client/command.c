@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/nearest.h"
 
 #define ID_JSON	    256
 #define ID_NO_COLOR 257
-#define NAME_MAX_   32 /* longer words are no typing errors */
 
 static const struct command *const commands[] = {
 	&command_list,	  &command_tasks, &command_status,  &command_explain,
@@ -41,55 +41,14 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Levenshtein's: how many letters to insert, drop or change. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_ + 1];
-	size_t len = strlen(b);
-
-	assert(len <= NAME_MAX_);
-	for (size_t j = 0; j <= len; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i] != '\0'; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < len; j++) {
-			size_t above = row[j + 1];
-
-			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-			diagonal = above;
-		}
-	}
-	return row[len];
-}
-
 const struct command *command_nearest(const char *name)
 {
-	const struct command *nearest = NULL;
-	size_t least = SIZE_MAX;
+	struct nearest nearest;
 
-	if (strlen(name) > NAME_MAX_)
-		return NULL;
-	for (size_t i = 0; commands[i]; i++) {
-		size_t d = distance(name, commands[i]->name);
-
-		/* The beginning of a name is as good as one wrong letter. */
-		if (strlen(name) >= 2 && strncmp(name, commands[i]->name, strlen(name)) == 0)
-			d = 1;
-		if (d < least && d <= 2 && d < strlen(name)) {
-			least = d;
-			nearest = commands[i];
-		}
-	}
-	return nearest;
+	nearest_init(&nearest, name, strlen(name));
+	for (size_t i = 0; commands[i]; i++)
+		nearest_offer(&nearest, commands[i]->name);
+	return nearest.best ? command_find(nearest.best) : NULL;
 }
 
 static void print_options(const struct output *o, const struct option_spec *specs)

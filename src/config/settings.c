@@ -10,11 +10,11 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "config/outline.h"
 #include "config/textfile.h"
 
-#define KEY_NAME_MAX  64 /* a longer word is no key that anybody meant */
-#define KEY_HINT_MAX  2	 /* edits between an unknown key and the one that may be meant */
+#define KEY_NAME_MAX  64 /* that is shown of an unknown one */
 #define KEYS_TEXT_MAX 400
 #define NO_KEY	      SIZE_MAX
 
@@ -50,61 +50,19 @@ static size_t find_key(const struct settings_form *form, const char *name, size_
 	return NO_KEY;
 }
 
-/* How many characters have to be put in, taken out or changed to make b of a (Levenshtein). */
-static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t row[KEY_NAME_MAX + 1];
-
-	assert(b_len <= KEY_NAME_MAX);
-	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b_len; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[b_len];
-}
-
-static const char *nearest_key(const struct settings_form *form, const char *name, size_t len)
-{
-	const char *nearest = NULL;
-	size_t least = KEY_HINT_MAX + 1;
-
-	if (len > KEY_NAME_MAX)
-		return NULL;
-	for (size_t i = 0; i < form->n_keys; i++) {
-		const char *key = form->keys[i].name;
-		size_t distance = edit_distance(name, len, key, strlen(key));
-
-		if (distance < least && distance < len) {
-			least = distance;
-			nearest = key;
-		}
-	}
-	return nearest;
-}
-
 static void unknown_key(struct load *l, int line, const char *name, size_t len)
 {
-	const char *nearest = nearest_key(l->form, name, len);
+	struct nearest nearest;
 	int shown = (int)(len < KEY_NAME_MAX ? len : KEY_NAME_MAX);
 	char keys[KEYS_TEXT_MAX] = "";
 	size_t used = 0;
 
-	if (nearest) {
+	nearest_init(&nearest, name, len);
+	for (size_t i = 0; i < l->form->n_keys; i++)
+		nearest_offer(&nearest, l->form->keys[i].name);
+	if (nearest.best) {
 		problem(l, line, "unknown key \"%.*s\": did you mean \"%s\"?", shown, name,
-			nearest);
+			nearest.best);
 		return;
 	}
 	for (size_t i = 0; i < l->form->n_keys && used < sizeof(keys); i++)
