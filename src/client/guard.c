@@ -123,7 +123,7 @@ static void begin_end(struct guard *g, int64_t kill_at)
 	g->kill_at = kill_at;
 	if (group > 0)
 		tree_signal_group(group, SIGTERM);
-	tree_signal(SIGTERM, 0, g->leader);
+	tree_signal(SIGTERM, 0, g->leader, NULL);
 }
 
 static void lose(struct guard *g, int64_t kill_at)
@@ -142,7 +142,7 @@ static void kill_all(struct guard *g, int64_t now)
 	if (group > 0)
 		tree_signal_group(group, SIGKILL);
 	/* Without /proc, those that are left of the group are reached by its number, which is theirs. */
-	if (tree_signal(SIGKILL, 0, 0) < 0 && group == 0)
+	if (tree_signal(SIGKILL, 0, 0, NULL) < 0 && group == 0)
 		tree_signal_group(g->leader, SIGKILL);
 	g->kill_pause_ms = g->killing ? min64(2 * g->kill_pause_ms, KILL_LAST_MS) : KILL_FIRST_MS;
 	g->kill_at = now + g->kill_pause_ms;
@@ -198,7 +198,7 @@ static bool reap(struct guard *g)
 	if (g->ended && !g->ending) {
 		g->ending = true; /* its group has had its TERM */
 		g->kill_at = clock_boot_ms() + g->job->kill_after_ms;
-		tree_signal(SIGTERM, 0, g->leader);
+		tree_signal(SIGTERM, 0, g->leader, NULL);
 	}
 	return false;
 }

@@ -23,9 +23,11 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define AGAIN_MS	100  /* between attempts to kill what a stopped guard leaves alone */
-#define GUARD_GRACE_MS	1000 /* that a guard is late before it is killed */
-#define REAP_PAUSE_MS	10
+#define AGAIN_MS       100  /* between attempts to kill what a stopped guard leaves alone */
+#define GUARD_GRACE_MS 1000 /* that a guard is late before it is killed */
+#define REAP_PAUSE_MS  10
+/* At processes without one of the job's: one that was born during the first is there in the second. */
+#define CLEAR_LOOKS	2
 #define MSGIDS_OF_GUARD 0x40000000U /* so that ours differ from those that it used */
 
 struct supervisor {
@@ -33,7 +35,8 @@ struct supervisor {
 	pid_t guard;
 	int control;
 	int timer;
-	bool alone; /* we had no children before, so that all that are left over are the job's */
+	struct tree_set before; /* what was below us already, and is not the job's */
+	bool reaches;		/* all else that is below us can be told from that */
 };
 
 int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id)
@@ -177,8 +180,8 @@ static void watch_deadline(struct supervisor *s)
 			shared->lost = true;
 		if (group > 0)
 			kill(-group, SIGKILL);
-		if (s->alone)
-			tree_signal(SIGKILL, s->guard, 0);
+		if (s->reaches)
+			tree_signal(SIGKILL, s->guard, 0, &s->before);
 		if (now >= deadline + GUARD_GRACE_MS)
 			kill(s->guard, SIGKILL);
 		arm(s->timer, now + AGAIN_MS);
@@ -221,21 +224,24 @@ static void end_job(struct supervisor *s)
 	struct job_shared *shared = s->job->shared;
 	bool interrupted = shared->status == JOB_NO_STATUS;
 	pid_t leader = shared->group, pid;
-	int status;
+	int status, clear = 0;
 
 	s->job->guard_killed = true;
+	s->job->all_reached = s->reaches;
 	for (;;) {
 		if (leader > 0)
 			kill(-leader, SIGKILL);
-		if (s->alone)
-			tree_signal(SIGKILL, 0, 0);
-		while ((pid = waitpid(s->alone || leader == 0 ? -1 : -leader, &status, WNOHANG)) >
+		if (s->reaches)
+			clear = tree_signal(SIGKILL, 0, 0, &s->before) > 0 ? 0 : clear + 1;
+		while ((pid = waitpid(s->reaches || leader == 0 ? -1 : -leader, &status, WNOHANG)) >
 		       0)
 			if (pid == leader && shared->status == JOB_NO_STATUS)
 				shared->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
 								     : WEXITSTATUS(status);
-		if (pid < 0 || (!s->alone && leader == 0))
+		if (pid < 0 || (!s->reaches && leader == 0))
 			break; /* nothing is left to wait for */
+		if (s->before.n > 0 && clear >= CLEAR_LOOKS)
+			break; /* but what was there before */
 		poll(NULL, 0, REAP_PAUSE_MS);
 	}
 	if (shared->status == JOB_NO_STATUS)
@@ -275,17 +281,26 @@ static int start_guard(struct supervisor *s)
 	return e;
 }
 
+static bool has_no_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
 int job_run(struct job *job)
 {
 	struct supervisor s = {.job = job};
-	siginfo_t info;
 	int e;
 
-	s.alone = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	/* A shell that had started something, and then became us. */
+	s.reaches = tree_list(&s.before) == 0 || has_no_children();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	e = start_guard(&s);
-	if (e < 0)
+	if (e < 0) {
+		tree_set_done(&s.before);
 		return e;
+	}
 	/* Who waits for the end of the job's output waits for no other. */
 	fd_forget(STDIN_FILENO);
 	fd_forget(STDOUT_FILENO);
@@ -293,6 +308,7 @@ int job_run(struct job *job)
 	watch_guard(&s);
 	if (!job->shared->over)
 		end_job(&s);
+	tree_set_done(&s.before);
 	close(s.control);
 	close(s.timer);
 	if (job->shared->start_errno != 0)

@@ -44,6 +44,7 @@ struct job {
 	int64_t renew_ms;
 	struct job_shared *shared;
 	bool guard_killed; /* set by job_run() */
+	bool all_reached; /* likewise: what had left the job's process group was killed with it, too */
 };
 
 /*

@@ -348,8 +348,11 @@ static int conclude(const struct run *r, const struct job *job, int e)
 		return ZKLEADER_CANNOT_TELL;
 	}
 	if (job->guard_killed)
-		output_error(o, "the guard of %s was killed, so its command was killed as well",
-			     r->task);
+		output_error(o, "the guard of %s was killed, so its command was killed as well%s",
+			     r->task,
+			     job->all_reached
+				     ? ""
+				     : ", but what has left its process group may be alive");
 	if (!job->shared->recorded && r->claim.tick.tick[0] != '\0')
 		output_error(o, "the end of this run of %s could not be recorded", r->task);
 	return job->shared->status;

@@ -13,11 +13,13 @@
 #include "base/mem.h"
 
 #define PROCESSES_MAX (4 * 1024 * 1024) /* the kernel's own limit of pids */
+#define AFTER_GROUP   16 /* fields of /proc/PID/stat between the group and the start */
 
 struct process {
 	pid_t pid;
 	pid_t parent;
 	pid_t group;
+	unsigned long long start;
 	bool living; /* no zombie */
 };
 
@@ -26,7 +28,7 @@ struct processes {
 	size_t n, cap;
 };
 
-/* /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ...", and NAME may be anything. */
+/* /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ... START ...", and NAME may be anything. */
 static bool read_process(int proc, const char *name, struct process *ret)
 {
 	char path[300], text[512];
@@ -49,7 +51,10 @@ static bool read_process(int proc, const char *name, struct process *ret)
 	ret->pid = (pid_t)strtol(name, NULL, 10);
 	ret->living = rest[2] != 'Z' && rest[2] != 'X';
 	ret->parent = (pid_t)strtol(rest + 3, &rest, 10);
-	ret->group = (pid_t)strtol(rest, NULL, 10);
+	ret->group = (pid_t)strtol(rest, &rest, 10);
+	for (int i = 0; i < AFTER_GROUP; i++)
+		(void)strtoll(rest, &rest, 10);
+	ret->start = strtoull(rest, NULL, 10);
 	return true;
 }
 
@@ -85,10 +90,29 @@ static int read_processes(struct processes *p)
 	return 0;
 }
 
-/* Pids that were used again while /proc was read can make a circle of parents, so steps are counted. */
-static bool is_below(const struct processes *p, const struct process *q, pid_t ancestor)
+static bool has(const struct tree_set *set, const struct process *q)
 {
-	for (size_t steps = 0; q && steps < p->n; steps++) {
+	for (size_t low = 0, high = set ? set->n : 0; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		const struct tree_process *p = &set->list[middle];
+		if (p->pid == q->pid)
+			return p->start == q->start;
+		if (p->pid < q->pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/*
+ * Whether it is a descendant, and neither spared nor below one that is. Pids that were used again while
+ * /proc was read can make a circle of parents, so steps are counted.
+ */
+static bool is_below(const struct processes *p, const struct process *q, pid_t ancestor,
+		     const struct tree_set *spare)
+{
+	for (size_t steps = 0; q && steps < p->n && !has(spare, q); steps++) {
 		struct process key = {.pid = q->parent};
 
 		if (q->parent == ancestor)
@@ -98,7 +122,32 @@ static bool is_below(const struct processes *p, const struct process *q, pid_t a
 	return false;
 }
 
-int tree_signal(int sig, pid_t skip, pid_t group)
+int tree_list(struct tree_set *ret_set)
+{
+	struct processes p = {.all = NULL};
+	pid_t self = getpid();
+	int e = read_processes(&p);
+
+	memset(ret_set, 0, sizeof(*ret_set));
+	for (size_t i = 0; e == 0 && i < p.n; i++) {
+		const struct process *q = &p.all[i];
+
+		if (!q->living || !is_below(&p, q, self, NULL))
+			continue;
+		ret_set->list = mem_resize(ret_set->list, ret_set->n + 1, sizeof(*ret_set->list));
+		ret_set->list[ret_set->n++] = (struct tree_process){q->pid, q->start};
+	}
+	free(p.all);
+	return e;
+}
+
+void tree_set_done(struct tree_set *set)
+{
+	free(set->list);
+	memset(set, 0, sizeof(*set));
+}
+
+int tree_signal(int sig, pid_t skip, pid_t group, const struct tree_set *spare)
 {
 	struct processes p = {.all = NULL};
 	pid_t self = getpid();
@@ -110,7 +159,7 @@ int tree_signal(int sig, pid_t skip, pid_t group)
 
 		if (q->pid == skip || !q->living || (group > 0 && q->group == group))
 			continue;
-		if (!is_below(&p, q, self))
+		if (!is_below(&p, q, self, spare))
 			continue;
 		met++;
 		kill(q->pid, sig);

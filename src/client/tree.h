@@ -2,14 +2,29 @@
 #ifndef ZKLEADER_CLIENT_TREE_H
 #define ZKLEADER_CLIENT_TREE_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
+/* Processes that are known again, though a pid may be used again: by pid and start time. */
+struct tree_set {
+	struct tree_process {
+		pid_t pid;
+		unsigned long long start; /* in the kernel's ticks since the boot */
+	} * list;			  /* sorted by pid */
+	size_t n;
+};
+
+/* The living descendants of this process. 0, or a negative errno where /proc does not say. */
+int tree_list(struct tree_set *ret_set);
+void tree_set_done(struct tree_set *set);
+
 /*
- * Sends the signal to each living descendant of this process but `skip` and the members of the process
- * group `group` (0: none). Returns how many there were, or a negative errno where /proc does not say.
- * It is a picture of a moment: who forks meanwhile is met by the next call.
+ * Sends the signal to each living descendant of this process but `skip`, the members of the process
+ * group `group` (0: none), those in `spare` (NULL: none) and what is below those. Returns how many there
+ * were, or a negative errno where /proc does not say. It is a picture of a moment: who forks meanwhile
+ * is met by the next call.
  */
-int tree_signal(int sig, pid_t skip, pid_t group);
+int tree_signal(int sig, pid_t skip, pid_t group, const struct tree_set *spare);
 /* To a process group, followed by a SIGCONT, as what is stopped can take no TERM. group > 0. */
 void tree_signal_group(pid_t group, int sig);
 

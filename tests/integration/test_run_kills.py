@@ -6,7 +6,7 @@ import signal
 import msgpack
 import pytest
 
-from harness.jobs import children, next_tick
+from harness.jobs import children, is_running, next_tick
 from harness.proxy import MULTI, Proxy
 from harness.sidecar import task_text
 from harness.waiting import holds_for, wait_until
@@ -137,6 +137,30 @@ def test_while_its_job_runs(story, victim, code, state, stage):
     assert story.run.code() == code
     wait_until(lambda: story.states() == [state], what=f"it is recorded as {state}")
     assert len(story.job.lines("end")) == (victim == "child")
+    story.conclude()
+
+
+@pytest.mark.parametrize("what,code", [(signal.SIGKILL, 137), (signal.SIGSTOP, 2)], ids=["killed", "stopped"])
+def test_what_escaped_is_ended_and_what_was_there_before_is_not(story, what, code):
+    """The guard is killed, or stopped until its lease is over; its shell had a child, with one of its own."""
+    before = 'sh -c "sleep 300 & echo \\$! > below; wait" > /dev/null 2>&1 & echo $! > before; exec "$@"'
+    script = story.job.script("setsid sh -c 'trap : TERM; echo $$ > escaped; sleep 300 & wait; wait' & wait")
+    story.run = story.job.run(story.leader, before=["sh", "-c", before, "sh"], command=[script], cwd=story.job.folder)
+    pids = {name: wait_until(lambda: story.file(name).exists() and story.file(name).read_text("ascii").strip(),
+                             what=f"{name} is there") for name in ("before", "below", "escaped")}
+    spared = [int(pids["before"]), int(pids["below"])]
+    try:
+        guard = next(p for p in children(story.run.pid) if p not in spared)
+        escaped = [int(pids["escaped"]), *wait_until(lambda: children(int(pids["escaped"])), what="it has a child")]
+        os.kill(guard, what)
+        code_seen, _, err = story.run.wait()
+        assert code_seen == code, err
+        assert not any(is_running(p) for p in escaped)
+        assert all(is_running(p) for p in spared)
+        assert "may be alive" not in err
+    finally:
+        for pid in spared:
+            os.kill(pid, signal.SIGKILL)
     story.conclude()
 
 
