@@ -18,7 +18,7 @@ CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 
 # --- packages: the one list -------------------------------------------------------------------
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev libmsgpack-dev \
-	uuid-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
+	libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev musl-tools
 PACKAGES_DEMO  := zookeeper default-jre-headless procps
 PACKAGES_TEST  := libcriterion-dev clang libclang-rt-14-dev clang-format clang-tidy cppcheck valgrind \
 	binutils libmaven3-core-java default-jdk-headless cron faketime linux-libc-dev iproute2 iptables psmisc \
@@ -80,16 +80,16 @@ BASE   := mem buffer clock duration fd name names nearest worker journal log utf
 CORE   := version rank draft fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config health_config taskfile taskdir settings outline textfile problem
-NODE   := session folder registry policy batch look leaders survey ledger runs standby
+NODE   := id session folder registry policy batch look leaders survey ledger runs standby
 CONTROL := methods orders answers explain subscriptions history
-DAEMON := id aside zk keep control health files notify sidecar
+DAEMON := aside host_uv lookup zk keep control health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload help
 
 BASE_LIBS   :=
 CORE_LIBS   :=
 WIRE_LIBS   :=
-DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -luuid -lpthread
+DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -lpthread
 CLIENT_LIBS := -ljansson -lsmartcols
 
 objects = $(patsubst %,$(B)/$(1)/%.o,$(2))

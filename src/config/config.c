@@ -570,3 +570,20 @@ const struct setting_key *config_keys(size_t *ret_n)
 	*ret_n = N_KEYS;
 	return keys;
 }
+
+char *config_servers(const struct config *c)
+{
+	size_t size = 1, used = 0;
+
+	for (size_t i = 0; i < c->n_hosts; i++)
+		size += strlen(c->hosts[i].host) + sizeof("[]:65535,");
+	char *text = mem_calloc(size, 1);
+	for (size_t i = 0; i < c->n_hosts; i++) {
+		const struct config_host *h = &c->hosts[i];
+		int len = snprintf(text + used, size - used,
+				   strchr(h->host, ':') ? "%s[%s]:%u" : "%s%s:%u", i ? "," : "",
+				   h->host, (unsigned)h->port);
+		used += (size_t)len;
+	}
+	return text;
+}

@@ -73,6 +73,8 @@ int config_load(const char *path, struct config **ret_config, struct problems *p
  */
 int config_examine(const char *path, struct config **ret_config, struct problems *problems);
 void config_free(struct config *c);
+/* The servers as "name:port,[v6]:port", ports and all: on the heap, for the caller. */
+char *config_servers(const struct config *c);
 /*
  * The first line of the version-file as it is now, white space trimmed. Returns 0, or -EINVAL or
  * another negative errno with a problem added. Only with a version_file.

@@ -190,7 +190,7 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	char why[EXPLAIN_TEXT_MAX];
 
 	explain_why(s, t, why);
-	election_promised(&t->election, clock_boot_ms() + left);
+	election_promised(&t->election, host_now_ms(s->session.host) + left);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", t->name);
@@ -338,7 +338,8 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	pack_kv_str(p, "id", session->id ? id : NULL);
 	pack_kv_str(p, "state", session_state_name(session));
 	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
-	pack_kv_str(p, "server", session->zk && session->id ? zk_server(session->zk) : NULL);
+	pack_kv_str(p, "server",
+		    session->store && session->id ? store_server(session->store) : NULL);
 	pack_kv_int(p, "lease_ms", session_lease_left(session));
 	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -67,7 +66,7 @@ static struct parked *park(struct methods *m, struct client *c, uint32_t msgid,
 	k->client = c;
 	k->msgid = msgid;
 	k->kind = kind;
-	k->deadline_ms = clock_boot_ms() + wait_ms;
+	k->deadline_ms = host_now_ms(m->sidecar->session.host) + wait_ms;
 	k->next = m->parked;
 	if (k->next)
 		k->next->prev = k;
@@ -124,7 +123,7 @@ static void answer(struct methods *m, struct parked *k)
 /* Answers what is ready or has waited long enough, the oldest first. */
 static void look(struct methods *m)
 {
-	int64_t now = clock_boot_ms();
+	int64_t now = host_now_ms(m->sidecar->session.host);
 	struct parked *k = m->parked;
 
 	m->dirty = false;
@@ -147,40 +146,40 @@ static void look(struct methods *m)
 	schedule(m);
 }
 
-static void on_look(uv_prepare_t *prepare)
+static void on_turn(void *arg)
 {
-	struct methods *m = prepare->data;
+	struct methods *m = arg;
 
 	if (m->dirty)
 		look(m);
 }
 
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	look(timer->data);
+	look(arg);
 }
 
-/* For the first deadline; while nothing is parked, neither timer nor prepare costs anything. */
+/* For the first deadline; while nothing is parked, neither timer nor turn costs anything. */
 static void schedule(struct methods *m)
 {
-	int64_t first = INT64_MAX, now = clock_boot_ms();
+	int64_t first = INT64_MAX, now = host_now_ms(m->sidecar->session.host);
 
 	for (const struct parked *k = m->parked; k; k = k->next)
 		if (k->deadline_ms < first)
 			first = k->deadline_ms;
 	if (first == INT64_MAX) {
-		uv_timer_stop(&m->due);
+		host_timer_stop(&m->due);
 		return;
 	}
-	uv_timer_start(&m->due, on_due, first > now ? (uint64_t)(first - now) : 1, 0);
+	host_timer_start(&m->due, first > now ? first - now : 1);
 }
 
 static void wake(struct methods *m)
 {
 	m->dirty = true;
-	/* A timer that is due makes the loop come round at once, and so the prepare handle be called. */
+	/* Another turn follows at once. */
 	if (m->parked)
-		uv_timer_start(&m->due, on_due, 0, 0);
+		host_timer_start(&m->due, 0);
 }
 
 static void on_survey_done(void *arg)
@@ -409,7 +408,7 @@ static void method_claim(struct call *call)
 			      "claim takes a task and a map of options");
 	if (!t || !may_run(call, t))
 		return;
-	struct run_options options = {.now_ms = clock_wall_ms(),
+	struct run_options options = {.now_ms = host_wall_ms(call->m->sidecar->session.host),
 				      .tick_ms = t->config->tick_ms,
 				      .wait_ms = t->config->wait_ms};
 	if (!take_run_options(&call->params, &options)) {
@@ -571,13 +570,16 @@ void methods_client_gone(struct methods *m, struct client *c)
 	subscription_end(c);
 }
 
-void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop)
+void methods_init(struct methods *m, struct sidecar *sidecar, struct host *host)
 {
 	memset(m, 0, sizeof(*m));
 	m->sidecar = sidecar;
-	uv_prepare_init(loop, &m->look);
-	uv_timer_init(loop, &m->due);
-	m->look.data = m;
-	m->due.data = m;
-	uv_prepare_start(&m->look, on_look);
+	host_turn_init(&m->turn, host, on_turn, m);
+	host_timer_init(&m->due, host, on_due, m);
+}
+
+void methods_done(struct methods *m)
+{
+	host_turn_done(&m->turn);
+	host_timer_done(&m->due);
 }

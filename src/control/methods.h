@@ -3,7 +3,6 @@
 #define ZKLEADER_CONTROL_METHODS_H
 
 #include <stdbool.h>
-#include <uv.h>
 
 #include "daemon/control.h"
 #include "node/leaders.h"
@@ -25,8 +24,8 @@ struct methods {
 	struct parked *parked; /* requests that wait */
 	struct order *orders;  /* of operators, on their way to ZooKeeper */
 	bool dirty;	       /* something has changed: look at them again */
-	uv_prepare_t look;
-	uv_timer_t due;
+	struct host_turn turn;
+	struct host_timer due;
 };
 
 /* One request. */
@@ -41,7 +40,8 @@ struct call {
 /* The next parameter as the name of a task; answers with an error and returns NULL if it is none. */
 struct task *methods_take_task(struct call *call);
 
-void methods_init(struct methods *m, struct sidecar *sidecar, uv_loop_t *loop);
+void methods_init(struct methods *m, struct sidecar *sidecar, struct host *host);
+void methods_done(struct methods *m);
 /* The handlers of control, leaders and registry that end here. */
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
 void methods_client_gone(struct methods *m, struct client *c);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -278,7 +277,7 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 /* The parameters: [TASK,] [VERSION,] [OPTIONS]; whatever is wrong is told. */
 static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
 {
-	struct policy_record record = {.since = clock_wall_ms()};
+	struct policy_record record = {.since = host_wall_ms(call->m->sidecar->session.host)};
 	size_t names = kind == POLICY_DRAIN ? 0 : put && kind == POLICY_PIN ? 2 : 1;
 	int64_t for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0;
 	struct reader_text version;

@@ -14,11 +14,11 @@ struct subscription {
 	bool all;
 };
 
-static void pack_now(struct pack *p)
+static void pack_now(struct pack *p, const struct sidecar *s)
 {
 	char text[CLOCK_TEXT_SIZE];
 
-	clock_format(clock_wall_ms(), text);
+	clock_format(host_wall_ms(s->session.host), text);
 	pack_kv_str(p, "time", text);
 }
 
@@ -81,7 +81,7 @@ static void notify_leadership(const struct sidecar *s, const struct task *t)
 		struct pack *p = control_begin(c);
 		rpc_pack_notify(p, "leadership");
 		pack_map(p, ANSWERS_TASK_FIELDS + 1);
-		pack_now(p);
+		pack_now(p, s);
 		answers_pack_task(p, s, t);
 		control_end(c, CONTROL_NOTIFICATION);
 	}
@@ -118,7 +118,7 @@ void subscriptions_membership(const struct sidecar *s, const char *event, const 
 		rpc_pack_notify(p, "membership");
 		pack_map(p, ANSWERS_WORKER_FIELDS + 2);
 		pack_kv_str(p, "event", event);
-		pack_now(p);
+		pack_now(p, s);
 		answers_pack_worker(p, s, m, 0);
 		control_end(c, CONTROL_NOTIFICATION);
 	}
@@ -139,7 +139,7 @@ void subscriptions_decision(const struct sidecar *s, const struct policy_item *i
 		rpc_pack_notify(p, "decision");
 		pack_map(p, ANSWERS_DECISION_FIELDS + 3);
 		pack_kv_str(p, "event", ended ? "ended" : "decided");
-		pack_now(p);
+		pack_now(p, s);
 		pack_kv_str(p, "task", name[0] ? name : NULL);
 		answers_pack_decision(p, item);
 		control_end(c, CONTROL_NOTIFICATION);

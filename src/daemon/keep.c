@@ -15,7 +15,7 @@
 #define FILE_MAX  4096
 #define BOOT_SIZE 37
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
-#define HEX_SIZE  (2 * ZK_PASSWORD_SIZE + 1)
+#define HEX_SIZE  (2 * STORE_PASSWORD_SIZE + 1)
 
 /* As it is written; the numbers are those of `kept`. */
 struct file {
@@ -121,7 +121,7 @@ static void to_kept(const struct file *f, struct kept *k)
 			   .jobs = f->jobs};
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
 		k->random_ints[i] = (int32_t)f->ints[i];
-	for (size_t i = 0; i < ZK_PASSWORD_SIZE; i++) {
+	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++) {
 		char byte[3] = {f->password[2 * i], f->password[2 * i + 1], '\0'};
 		k->password[i] = (uint8_t)strtoul(byte, NULL, 16);
 	}
@@ -155,7 +155,7 @@ static int pack_file(struct buffer *out, const struct kept *k)
 	char hex[HEX_SIZE], boot[BOOT_SIZE], key[] = "random_0";
 	struct pack p;
 
-	for (size_t i = 0; i < ZK_PASSWORD_SIZE; i++)
+	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++)
 		snprintf(hex + 2 * i, 3, "%02x", k->password[i]);
 	read_boot(boot);
 	pack_init(&p, out);

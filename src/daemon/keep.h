@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 #include "base/worker.h"
-#include "daemon/zk.h"
+#include "node/store.h"
 
 #define KEEP_TEXT_MAX 1000	    /* bytes of what the session belongs to */
 #define KEEP_JOBS_MAX (1024 * 1024) /* bytes of the list of runs */
 
 struct kept {
 	int64_t session;
-	uint8_t password[ZK_PASSWORD_SIZE];
+	uint8_t password[STORE_PASSWORD_SIZE];
 	int64_t asked_ms; /* the session timeout in the configuration */
 	char worker[NAME_ID_MAX + 1];
 	int32_t random_ints[WORKER_RANDOM_INTS];

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "daemon/sidecar.h"
+#include "daemon/zk.h"
 #include "config/taskfile.h"
 
 #define CONFIG_FILE "/etc/zkleader/zkleader.conf"

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "core/tick.h"
 #include "daemon/notify.h"
+#include "daemon/zk.h"
 #include "node/standby.h"
 #include "control/subscriptions.h"
 
@@ -264,7 +265,7 @@ static void keep_session(struct sidecar *s)
 		return;
 	if (s->kept.session == kept.session && strcmp(s->kept.worker, r->id) == 0)
 		return;
-	memcpy(kept.password, zk_password(s->session.zk), sizeof(kept.password));
+	memcpy(kept.password, store_password(s->session.store), sizeof(kept.password));
 	memcpy(kept.worker, r->id, sizeof(kept.worker));
 	memcpy(kept.random_ints, r->random_ints, sizeof(kept.random_ints));
 	kept.started_at = r->started_at;
@@ -364,7 +365,7 @@ static void on_expired(void *arg)
 	tell_systemd(s);
 }
 
-static void on_watch(void *arg, enum zk_watch type, const char *path)
+static void on_watch(void *arg, enum store_watch type, const char *path)
 {
 	struct sidecar *s = arg;
 
@@ -609,13 +610,15 @@ static void init_parts(struct sidecar *s)
 							  .removed = on_task_removed,
 							  .arg = s};
 
-	session_init(&s->session, s->loop, s->start, &session_handlers);
-	registry_init(&s->registry, s->loop, s->start, &s->session, &registry_handlers);
-	policy_init(&s->policy, s->loop, &s->session, &s->registry, &policy_handlers);
-	leaders_init(&s->leaders, s->loop, s->config, &s->session, &s->registry, &s->policy,
+	host_init(&s->host, s->loop);
+	/* At the end of a turn runs and requests come before what they ask of ZooKeeper. */
+	runs_init(&s->runs, s, &s->host);
+	methods_init(&s->methods, s, &s->host);
+	session_init(&s->session, &s->host, s->start, &session_handlers);
+	registry_init(&s->registry, s->start, &s->session, &registry_handlers);
+	policy_init(&s->policy, &s->session, &s->registry, &policy_handlers);
+	leaders_init(&s->leaders, s->config, &s->session, &s->registry, &s->policy,
 		     &leaders_handlers);
-	methods_init(&s->methods, s, s->loop);
-	runs_init(&s->runs, s, s->loop);
 	health_init(&s->health, s->loop, on_health_changed, s);
 	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
 	s->control.request = on_request;
@@ -667,13 +670,15 @@ static void done_parts(struct sidecar *s)
 {
 	control_close(&s->control);
 	health_done(&s->health);
-	uv_walk(s->loop, on_walk, NULL);
-	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
-		;
 	policy_done(&s->policy); /* tells who waits for a decision */
+	methods_done(&s->methods);
 	runs_done(&s->runs);
 	leaders_done(&s->leaders);
 	registry_done(&s->registry);
+	session_done(&s->session);
+	uv_walk(s->loop, on_walk, NULL);
+	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
+		;
 	files_done(&s->files);
 	task_files_done(&s->tasks);
 	problems_done(&s->problems);

@@ -10,6 +10,7 @@
 #include "daemon/control.h"
 #include "daemon/files.h"
 #include "daemon/health.h"
+#include "daemon/host_uv.h"
 #include "daemon/keep.h"
 #include "node/leaders.h"
 #include "control/methods.h"
@@ -25,6 +26,7 @@
 
 struct sidecar {
 	uv_loop_t *loop;
+	struct host host;
 	const char *config_file;
 	struct config
 		*start; /* of the start: where the connection, the socket and we ourselves are */

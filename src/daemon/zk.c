@@ -1,4 +1,4 @@
-#include "daemon/zk.h"
+#include "node/store.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -19,6 +19,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/aside.h"
+#include "daemon/host_uv.h"
+#include "daemon/zk.h"
 
 #define SERVER_TEXT_MAX 128
 #define BUSY_MIN	200  /* requests that leave enough memory behind to give it back */
@@ -31,14 +33,14 @@ struct item {
 	union {
 		struct request *request;
 		struct {
-			enum zk_watch watch;
+			enum store_watch watch;
 			char *path;
 		};
 		struct {
-			enum zk_state state;
+			enum store_state state;
 			int64_t session;
 			int timeout_ms;
-			uint8_t password[ZK_PASSWORD_SIZE];
+			uint8_t password[STORE_PASSWORD_SIZE];
 			char server[SERVER_TEXT_MAX];
 			struct sockaddr_storage address;
 		};
@@ -48,10 +50,10 @@ struct item {
 struct request {
 	struct item item; /* its own place in the queue: a reply needs no allocation to get there */
 	struct request *prev, *next; /* outstanding, loop thread only */
-	struct zk *zk;
-	zk_reply_fn fn;
+	struct store *store;
+	store_reply_fn fn;
 	void *arg;
-	struct zk_reply reply;
+	struct store_reply reply;
 	void *data;
 	char **names;
 	struct Stat set; /* of the first node that a multi sets */
@@ -59,14 +61,14 @@ struct request {
 	zoo_op_result_t results[];
 };
 
-struct zk {
+struct store {
 	zhandle_t *handle;
-	struct zk_handlers handlers;
+	struct store_handlers handlers;
 	bool authenticated;
 	bool abandoned;
 	int64_t session;
 	int timeout_ms;
-	uint8_t password[ZK_PASSWORD_SIZE];
+	uint8_t password[STORE_PASSWORD_SIZE];
 	char server[SERVER_TEXT_MAX];
 	struct sockaddr_storage address;
 	struct request *outstanding;
@@ -83,14 +85,14 @@ struct zk {
 /* --- in the library's threads ------------------------------------------------------------------
  */
 
-static void enqueue(struct zk *zk, struct item *item)
+static void enqueue(struct store *store, struct item *item)
 {
 	item->next = NULL;
-	pthread_mutex_lock(&zk->lock);
-	*zk->tail = item;
-	zk->tail = &item->next;
-	pthread_mutex_unlock(&zk->lock);
-	uv_async_send(&zk->wake);
+	pthread_mutex_lock(&store->lock);
+	*store->tail = item;
+	store->tail = &item->next;
+	pthread_mutex_unlock(&store->lock);
+	uv_async_send(&store->wake);
 }
 
 static void log_line(const char *message)
@@ -104,15 +106,15 @@ static void log_line(const char *message)
 
 static void on_watcher(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
-	struct zk *zk = context;
+	struct store *store = context;
 	struct item *item = mem_calloc(1, sizeof(*item));
 
 	if (type == ZOO_SESSION_EVENT) {
 		item->kind = ITEM_STATE;
 		if (state == ZOO_CONNECTED_STATE) {
-			item->state = ZK_CONNECTED;
+			item->state = STORE_CONNECTED;
 			item->session = zoo_client_id(handle)->client_id;
-			memcpy(item->password, zoo_client_id(handle)->passwd, ZK_PASSWORD_SIZE);
+			memcpy(item->password, zoo_client_id(handle)->passwd, STORE_PASSWORD_SIZE);
 			item->timeout_ms = zoo_recv_timeout(handle);
 			const char *server = zoo_get_current_server(handle);
 			if (server)
@@ -121,65 +123,67 @@ static void on_watcher(zhandle_t *handle, int type, int state, const char *path,
 			zookeeper_get_connected_host(handle, (struct sockaddr *)&item->address,
 						     &len);
 		} else if (state == ZOO_EXPIRED_SESSION_STATE) {
-			item->state = ZK_EXPIRED;
+			item->state = STORE_EXPIRED;
 		} else if (state == ZOO_AUTH_FAILED_STATE) {
-			item->state = ZK_AUTH_FAILED;
+			item->state = STORE_AUTH_FAILED;
 		} else {
-			item->state = ZK_CONNECTING;
+			item->state = STORE_CONNECTING;
 		}
-		enqueue(zk, item);
+		enqueue(store, item);
 		return;
 	}
 	item->kind = ITEM_WATCH;
 	if (type == ZOO_CREATED_EVENT) {
-		item->watch = ZK_NODE_CREATED;
+		item->watch = STORE_NODE_CREATED;
 	} else if (type == ZOO_CHANGED_EVENT) {
-		item->watch = ZK_NODE_CHANGED;
+		item->watch = STORE_NODE_CHANGED;
 	} else if (type == ZOO_DELETED_EVENT) {
-		item->watch = ZK_NODE_DELETED;
+		item->watch = STORE_NODE_DELETED;
 	} else if (type == ZOO_CHILD_EVENT) {
-		item->watch = ZK_CHILDREN_CHANGED;
+		item->watch = STORE_CHILDREN_CHANGED;
 	} else {
 		free(item);
 		return;
 	}
 	item->path = mem_strdup(path);
-	enqueue(zk, item);
+	enqueue(store, item);
 }
 
-static enum zk_code code_of(int rc)
+static enum store_code code_of(int rc)
 {
 	switch (rc) {
-	case ZOK: return ZK_OK;
-	case ZNONODE: return ZK_NO_NODE;
-	case ZNODEEXISTS: return ZK_NODE_EXISTS;
-	case ZBADVERSION: return ZK_BAD_VERSION;
-	case ZNOAUTH: return ZK_NO_AUTH;
+	case ZOK: return STORE_OK;
+	case ZNONODE: return STORE_NO_NODE;
+	case ZNODEEXISTS: return STORE_NODE_EXISTS;
+	case ZBADVERSION: return STORE_BAD_VERSION;
+	case ZNOAUTH: return STORE_NO_AUTH;
 	case ZCONNECTIONLOSS:
 	case ZOPERATIONTIMEOUT:
 	case ZRUNTIMEINCONSISTENCY:
 	case ZCLOSING:
 	case ZSESSIONEXPIRED:
-	case ZINVALIDSTATE: return ZK_UNKNOWN;
-	default: return ZK_FAILED;
+	case ZINVALIDSTATE: return STORE_UNKNOWN;
+	default: return STORE_FAILED;
 	}
 }
 
-static void set_stat(struct zk_reply *reply, const struct Stat *stat)
+static void set_stat(struct store_reply *reply, const struct Stat *stat)
 {
 	if (stat)
-		reply->stat = (struct zk_stat){.czxid = stat->czxid,
-					       .mzxid = stat->mzxid,
-					       .pzxid = stat->pzxid,
-					       .owner = stat->ephemeralOwner,
-					       .version = stat->version};
+		reply->stat = (struct store_stat){.czxid = stat->czxid,
+						  .mzxid = stat->mzxid,
+						  .pzxid = stat->pzxid,
+						  .ctime = stat->ctime,
+						  .mtime = stat->mtime,
+						  .owner = stat->ephemeralOwner,
+						  .version = stat->version};
 }
 
 static void reply_ready(struct request *r, int rc)
 {
 	r->reply.code = code_of(rc);
 	r->reply.text = zerror(rc);
-	enqueue(r->zk, &r->item);
+	enqueue(r->store, &r->item);
 }
 
 static void on_data(int rc, const char *value, int len, const struct Stat *stat,
@@ -251,7 +255,7 @@ static void on_multi(int rc, const void *context)
 	r->reply.failed_op = -1;
 	/* The operations around the one that failed say RUNTIMEINCONSISTENCY: look for the cause.
 	 */
-	for (size_t i = 0; rc != ZOK && code_of(rc) != ZK_UNKNOWN && i < r->n_ops; i++) {
+	for (size_t i = 0; rc != ZOK && code_of(rc) != STORE_UNKNOWN && i < r->n_ops; i++) {
 		if (r->results[i].err == rc) {
 			r->reply.failed_op = (int)i;
 			break;
@@ -265,22 +269,22 @@ static void on_multi(int rc, const void *context)
 /* --- on the loop thread ------------------------------------------------------------------------
  */
 
-static struct request *request_new(struct zk *zk, size_t n_ops, zk_reply_fn fn, void *arg)
+static struct request *request_new(struct store *store, size_t n_ops, store_reply_fn fn, void *arg)
 {
 	struct request *r = mem_calloc(1, sizeof(*r) + n_ops * sizeof(r->results[0]));
 
 	r->item.kind = ITEM_REPLY;
 	r->item.request = r;
-	r->zk = zk;
+	r->store = store;
 	r->fn = fn;
 	r->arg = arg;
 	r->n_ops = n_ops;
 	r->reply.failed_op = -1;
-	r->next = zk->outstanding;
+	r->next = store->outstanding;
 	if (r->next)
 		r->next->prev = r;
-	zk->outstanding = r;
-	zk->busy++;
+	store->outstanding = r;
+	store->busy++;
 	r->reply.sent_ms = clock_boot_ms();
 	return r;
 }
@@ -290,7 +294,7 @@ static void request_free(struct request *r)
 	if (r->prev)
 		r->prev->next = r->next;
 	else
-		r->zk->outstanding = r->next;
+		r->store->outstanding = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
 	free(r->names);
@@ -305,40 +309,40 @@ static void sent(struct request *r, int rc)
 		reply_ready(r, rc);
 }
 
-static void take_state(struct zk *zk, const struct item *item)
+static void take_state(struct store *store, const struct item *item)
 {
-	if (item->state == ZK_CONNECTED) {
-		zk->session = item->session;
-		zk->timeout_ms = item->timeout_ms;
-		memcpy(zk->password, item->password, sizeof(zk->password));
-		zk->address = item->address;
-		memcpy(zk->server, item->server, sizeof(zk->server));
+	if (item->state == STORE_CONNECTED) {
+		store->session = item->session;
+		store->timeout_ms = item->timeout_ms;
+		memcpy(store->password, item->password, sizeof(store->password));
+		store->address = item->address;
+		memcpy(store->server, item->server, sizeof(store->server));
 	}
-	zk->handlers.state(zk->handlers.arg, item->state);
+	store->handlers.state(store->handlers.arg, item->state);
 }
 
-static void take(struct zk *zk, struct item *item)
+static void take(struct store *store, struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_REPLY: {
 		struct request *r = item->request;
-		zk_reply_fn fn = r->fn;
+		store_reply_fn fn = r->fn;
 		r->fn = NULL;
-		if (fn && r->reply.code != ZK_UNKNOWN && r->reply.code != ZK_ABANDONED)
-			zk->handlers.heard(zk->handlers.arg, r->reply.sent_ms);
+		if (fn && r->reply.code != STORE_UNKNOWN && r->reply.code != STORE_ABANDONED)
+			store->handlers.heard(store->handlers.arg, r->reply.sent_ms);
 		if (fn)
 			fn(r->arg, &r->reply);
 		request_free(r);
 		return;
 	}
 	case ITEM_WATCH:
-		if (!zk->abandoned)
-			zk->handlers.watch(zk->handlers.arg, item->watch, item->path);
+		if (!store->abandoned)
+			store->handlers.watch(store->handlers.arg, item->watch, item->path);
 		free(item->path);
 		break;
 	case ITEM_STATE:
-		if (!zk->abandoned)
-			take_state(zk, item);
+		if (!store->abandoned)
+			take_state(store, item);
 		break;
 	}
 	free(item);
@@ -346,27 +350,28 @@ static void take(struct zk *zk, struct item *item)
 
 static void on_quiet(uv_timer_t *quiet)
 {
-	struct zk *zk = quiet->data;
+	struct store *store = quiet->data;
 
-	zk->busy = 0;
+	store->busy = 0;
 	mem_trim();
 }
 
-static void drain(struct zk *zk)
+static void drain(struct store *store)
 {
-	pthread_mutex_lock(&zk->lock);
-	struct item *item = zk->head;
-	zk->head = NULL;
-	zk->tail = &zk->head;
-	pthread_mutex_unlock(&zk->lock);
+	pthread_mutex_lock(&store->lock);
+	struct item *item = store->head;
+	store->head = NULL;
+	store->tail = &store->head;
+	pthread_mutex_unlock(&store->lock);
 	while (item) {
 		struct item *next = item->next;
-		take(zk, item);
+		take(store, item);
 		item = next;
 	}
 	/* What many requests at once have taken is not needed for the next while. */
-	if (zk->busy >= BUSY_MIN && !zk->abandoned && !uv_is_active((uv_handle_t *)&zk->quiet))
-		uv_timer_start(&zk->quiet, on_quiet, BUSY_MS, 0);
+	if (store->busy >= BUSY_MIN && !store->abandoned &&
+	    !uv_is_active((uv_handle_t *)&store->quiet))
+		uv_timer_start(&store->quiet, on_quiet, BUSY_MS, 0);
 }
 
 static void on_wake(uv_async_t *wake)
@@ -374,129 +379,129 @@ static void on_wake(uv_async_t *wake)
 	drain(wake->data);
 }
 
-int zk_open(struct zk **ret_zk, uv_loop_t *loop, const struct zk_options *options,
-	    const struct zk_handlers *handlers)
+int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
+	       const struct store_handlers *handlers)
 {
-	struct zk *zk = mem_calloc(1, sizeof(*zk));
+	struct store *store = mem_calloc(1, sizeof(*store));
 
-	zk->handlers = *handlers;
-	zk->tail = &zk->head;
-	pthread_mutex_init(&zk->lock, NULL);
-	uv_async_init(loop, &zk->wake, on_wake);
-	uv_timer_init(loop, &zk->quiet);
-	zk->handles = 2;
-	zk->wake.data = zk;
-	zk->quiet.data = zk;
+	store->handlers = *handlers;
+	store->tail = &store->head;
+	pthread_mutex_init(&store->lock, NULL);
+	uv_async_init(host->loop, &store->wake, on_wake);
+	uv_timer_init(host->loop, &store->quiet);
+	store->handles = 2;
+	store->wake.data = store;
+	store->quiet.data = store;
 	clientid_t id = {.client_id = options->session};
 	if (options->session)
-		memcpy(id.passwd, options->password, ZK_PASSWORD_SIZE);
-	zk->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms,
-				     options->session ? &id : NULL, zk, 0, log_line);
-	if (!zk->handle) {
+		memcpy(id.passwd, options->password, STORE_PASSWORD_SIZE);
+	store->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms,
+					options->session ? &id : NULL, store, 0, log_line);
+	if (!store->handle) {
 		int error = errno ? -errno : -EINVAL;
-		zk_close(zk, NULL, NULL);
+		store_close(store, NULL, NULL);
 		return error;
 	}
 	/* The addresses are numeric already. Not -1: that means again after each lost connection. */
-	zoo_set_servers_resolution_delay(zk->handle, INT_MAX);
+	zoo_set_servers_resolution_delay(store->handle, INT_MAX);
 	if (options->auth_scheme) {
-		zk->authenticated = true;
-		zoo_add_auth(zk->handle, options->auth_scheme, options->auth_credential,
+		store->authenticated = true;
+		zoo_add_auth(store->handle, options->auth_scheme, options->auth_credential,
 			     (int)strlen(options->auth_credential), NULL, NULL);
 	}
-	*ret_zk = zk;
+	*ret_store = store;
 	return 0;
 }
 
 static void close_work(void *arg)
 {
-	struct zk *zk = arg;
+	struct store *store = arg;
 
-	if (zk->handle)
-		zookeeper_close(zk->handle);
+	if (store->handle)
+		zookeeper_close(store->handle);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-	struct zk *zk = handle->data;
+	struct store *store = handle->data;
 
-	if (--zk->handles > 0)
+	if (--store->handles > 0)
 		return;
-	pthread_mutex_destroy(&zk->lock);
-	if (zk->closed)
-		zk->closed(zk->closed_arg);
-	free(zk);
+	pthread_mutex_destroy(&store->lock);
+	if (store->closed)
+		store->closed(store->closed_arg);
+	free(store);
 }
 
 static void close_done(void *arg)
 {
-	struct zk *zk = arg;
+	struct store *store = arg;
 
-	drain(zk);
-	while (zk->outstanding)
-		request_free(zk->outstanding); /* NOLINT: it takes itself out of the list */
-	uv_close((uv_handle_t *)&zk->wake, on_handle_closed);
+	drain(store);
+	while (store->outstanding)
+		request_free(store->outstanding); /* NOLINT: it takes itself out of the list */
+	uv_close((uv_handle_t *)&store->wake, on_handle_closed);
 }
 
-void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
+void store_close(struct store *store, void (*done)(void *arg), void *arg)
 {
-	static const struct zk_reply abandoned = {
-		.code = ZK_ABANDONED, .text = "closed", .failed_op = -1};
+	static const struct store_reply abandoned = {
+		.code = STORE_ABANDONED, .text = "closed", .failed_op = -1};
 
-	if (!zk)
+	if (!store)
 		return;
-	assert(!zk->abandoned);
-	zk->abandoned = true;
+	assert(!store->abandoned);
+	store->abandoned = true;
 	/* At once: whoever ends the loop closes what timers there are. */
-	uv_close((uv_handle_t *)&zk->quiet, on_handle_closed);
-	zk->closed = done;
-	zk->closed_arg = arg;
-	for (struct request *r = zk->outstanding; r; r = r->next) {
-		zk_reply_fn fn = r->fn;
+	uv_close((uv_handle_t *)&store->quiet, on_handle_closed);
+	store->closed = done;
+	store->closed_arg = arg;
+	for (struct request *r = store->outstanding; r; r = r->next) {
+		store_reply_fn fn = r->fn;
 		r->fn = NULL;
 		if (fn)
 			fn(r->arg, &abandoned);
 	}
-	if (aside(zk->wake.loop, close_work, close_done, zk) != 0) {
-		close_work(zk); /* better late than never */
-		close_done(zk);
+	if (aside(store->wake.loop, close_work, close_done, store) != 0) {
+		close_work(store); /* better late than never */
+		close_done(store);
 	}
 }
 
-int64_t zk_session(const struct zk *zk)
+int64_t store_session(const struct store *store)
 {
-	return zk->session;
+	return store->session;
 }
 
-const uint8_t *zk_password(const struct zk *zk)
+const uint8_t *store_password(const struct store *store)
 {
-	return zk->password;
+	return store->password;
 }
 
-int zk_timeout(const struct zk *zk)
+int store_timeout(const struct store *store)
 {
-	return zk->timeout_ms;
+	return store->timeout_ms;
 }
 
-const char *zk_server(const struct zk *zk)
+const char *store_server(const struct store *store)
 {
-	return zk->server;
+	return store->server;
 }
 
-int zk_local_address(const struct zk *zk, char *text, size_t size)
+int store_local_address(const struct store *store, char *text, size_t size)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	socklen_t to_len = zk->address.ss_family == AF_INET
+	socklen_t to_len = store->address.ss_family == AF_INET
 				   ? (socklen_t)sizeof(struct sockaddr_in)
 				   : (socklen_t)sizeof(struct sockaddr_in6);
-	int fd = socket(zk->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(store->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int error = 0;
 
 	if (fd < 0)
 		return -errno;
 	/* Connecting a datagram socket sends nothing, but makes the kernel choose the route. */
-	if (connect(fd, (const struct sockaddr *)&zk->address, to_len) < 0 ||
+	if (connect(fd, (const struct sockaddr *)&store->address, to_len) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&local, &len) < 0)
 		error = -errno;
 	else if (getnameinfo((struct sockaddr *)&local, len, text, (socklen_t)size, NULL, 0,
@@ -506,9 +511,9 @@ int zk_local_address(const struct zk *zk, char *text, size_t size)
 	return error;
 }
 
-int zk_set_servers(struct zk *zk, const char *servers)
+int store_set_servers(struct store *store, const char *servers)
 {
-	return zoo_set_servers(zk->handle, servers) == ZOK ? 0 : -EINVAL;
+	return zoo_set_servers(store->handle, servers) == ZOK ? 0 : -EINVAL;
 }
 
 /*
@@ -516,7 +521,7 @@ int zk_set_servers(struct zk *zk, const char *servers)
  * server. Only shut down, as the library closes it. Should it be another one by now, to that server or
  * the next, that connection is made anew, no more.
  */
-void zk_hang_up(struct zk *zk)
+void store_hang_up(struct store *store)
 {
 	DIR *fds = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -528,51 +533,52 @@ void zk_hang_up(struct zk *zk)
 		socklen_t len = sizeof(peer);
 		int fd = atoi(entry->d_name);
 		if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
-		    memcmp(&peer, &zk->address, sizeof(peer)) == 0)
+		    memcmp(&peer, &store->address, sizeof(peer)) == 0)
 			shutdown(fd, SHUT_RDWR);
 	}
 	closedir(fds);
 }
 
-void zk_get(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_get(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
-	struct request *r = request_new(zk, 0, fn, arg);
+	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r, zoo_aget(zk->handle, path, watch, on_data, r));
+	sent(r, zoo_aget(store->handle, path, watch, on_data, r));
 }
 
-void zk_exists(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_exists(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
-	struct request *r = request_new(zk, 0, fn, arg);
+	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r, zoo_aexists(zk->handle, path, watch, on_stat, r));
+	sent(r, zoo_aexists(store->handle, path, watch, on_stat, r));
 }
 
-void zk_children(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_children(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
-	struct request *r = request_new(zk, 0, fn, arg);
+	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r, zoo_aget_children(zk->handle, path, watch, on_strings, r));
+	sent(r, zoo_aget_children(store->handle, path, watch, on_strings, r));
 }
 
 /*
  * With an identity, nodes belong to it and all the world may read them; without, they are open.
  */
-static const struct ACL_vector *acl_of(const struct zk *zk)
+static const struct ACL_vector *acl_of(const struct store *store)
 {
 	static struct ACL owned[2];
 	static struct ACL_vector owned_vector = {2, owned};
 
 	owned[0] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
 	owned[1] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
-	return zk->authenticated ? &owned_vector : &ZOO_OPEN_ACL_UNSAFE;
+	return store->authenticated ? &owned_vector : &ZOO_OPEN_ACL_UNSAFE;
 }
 
-void zk_create(struct zk *zk, const char *path, zk_reply_fn fn, void *arg)
+void store_create(struct store *store, const char *path, store_reply_fn fn, void *arg)
 {
-	struct request *r = request_new(zk, 0, fn, arg);
+	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r, zoo_acreate(zk->handle, path, "", 0, acl_of(zk), ZOO_PERSISTENT, on_string, r));
+	sent(r,
+	     zoo_acreate(store->handle, path, "", 0, acl_of(store), ZOO_PERSISTENT, on_string, r));
 }
 
 static bool is_node(const char *path)
@@ -582,15 +588,16 @@ static bool is_node(const char *path)
 	return len > 0 && path[len - 1] != '/';
 }
 
-void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, void *arg)
+void store_multi(struct store *store, const struct store_op *ops, size_t n, store_reply_fn fn,
+		 void *arg)
 {
-	zoo_op_t list[ZK_OPS_MAX];
+	zoo_op_t list[STORE_OPS_MAX];
 
-	assert(n > 0 && n <= ZK_OPS_MAX);
+	assert(n > 0 && n <= STORE_OPS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		/* The library would free memory that is not its own: there is no node of that name. */
 		if (!is_node(ops[i].path)) {
-			struct request *r = request_new(zk, 0, fn, arg);
+			struct request *r = request_new(store, 0, fn, arg);
 			r->reply.failed_op = (int)i;
 			reply_ready(r, ZNONODE);
 			return;
@@ -600,28 +607,29 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 	 * On a handle whose session has ended, the library frees an uninitialised pointer for each
 	 * operation but the first. It may still end between here and there; then free() aborts.
 	 */
-	if (is_unrecoverable(zk->handle)) {
-		reply_ready(request_new(zk, 0, fn, arg), ZINVALIDSTATE);
+	if (is_unrecoverable(store->handle)) {
+		reply_ready(request_new(store, 0, fn, arg), ZINVALIDSTATE);
 		return;
 	}
-	struct request *r = request_new(zk, n, fn, arg);
+	struct request *r = request_new(store, n, fn, arg);
 	struct Stat *set = &r->set;
 	for (size_t i = 0; i < n; i++) {
-		const struct zk_op *op = &ops[i];
+		const struct store_op *op = &ops[i];
 		const char *data = op->len > 0 ? op->data : "";
 		switch (op->type) {
-		case ZK_OP_CHECK: zoo_check_op_init(&list[i], op->path, op->version); break;
-		case ZK_OP_CREATE:
-		case ZK_OP_CREATE_EPHEMERAL:
-			zoo_create_op_init(
-				&list[i], op->path, data, (int)op->len, acl_of(zk),
-				op->type == ZK_OP_CREATE ? ZOO_PERSISTENT : ZOO_EPHEMERAL, NULL, 0);
+		case STORE_OP_CHECK: zoo_check_op_init(&list[i], op->path, op->version); break;
+		case STORE_OP_CREATE:
+		case STORE_OP_CREATE_EPHEMERAL:
+			zoo_create_op_init(&list[i], op->path, data, (int)op->len, acl_of(store),
+					   op->type == STORE_OP_CREATE ? ZOO_PERSISTENT
+								       : ZOO_EPHEMERAL,
+					   NULL, 0);
 			break;
-		case ZK_OP_SET:
+		case STORE_OP_SET:
 			zoo_set_op_init(&list[i], op->path, data, (int)op->len, op->version, set);
 			set = NULL;
 			break;
-		case ZK_OP_DELETE: zoo_delete_op_init(&list[i], op->path, op->version); break;
+		case STORE_OP_DELETE: zoo_delete_op_init(&list[i], op->path, op->version); break;
 		}
 	}
 	/*
@@ -629,11 +637,11 @@ void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, 
 	 * connected to expired it has to lose the connection and make another, which takes longer than
 	 * from here to the end of the call.
 	 */
-	if (zoo_state(zk->handle) != ZOO_CONNECTED_STATE) {
+	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE) {
 		reply_ready(r, ZCONNECTIONLOSS);
 		return;
 	}
-	sent(r, zoo_amulti(zk->handle, (int)n, list, r->results, on_multi, r));
+	sent(r, zoo_amulti(store->handle, (int)n, list, r->results, on_multi, r));
 }
 
 void zk_log_detail(bool detail)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "node/leaders.h"
 
@@ -21,7 +20,7 @@ static void send_releases(struct batch *b, struct task *const *tasks, size_t n);
 
 /* --- answers --------------------------------------------------------------------------------------- */
 
-static void answered(const struct sent *s, struct task *t, const struct zk_reply *reply)
+static void answered(const struct sent *s, struct task *t, const struct store_reply *reply)
 {
 	t->pending--;
 	if (s->claims)
@@ -31,7 +30,7 @@ static void answered(const struct sent *s, struct task *t, const struct zk_reply
 }
 
 /* The index of the task whose operation did not hold, n if it is about all of them. */
-static size_t culprit(const struct sent *s, const struct zk_reply *reply)
+static size_t culprit(const struct sent *s, const struct store_reply *reply)
 {
 	size_t op = (size_t)reply->failed_op, per_task = s->claims ? 1 : 2;
 
@@ -42,21 +41,22 @@ static size_t culprit(const struct sent *s, const struct zk_reply *reply)
 }
 
 /* What the answer to a claim tells of our registration. */
-static void heard(const struct leaders *l, const struct zk_reply *reply)
+static void heard(const struct leaders *l, const struct store_reply *reply)
 {
-	if (reply->code == ZK_OK)
+	if (reply->code == STORE_OK)
 		session_confirmed(l->session, reply->sent_ms);
-	else if (reply->code == ZK_NO_NODE && reply->failed_op == 0)
+	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		session_confirm(l->session);
-	else if (reply->code == ZK_NO_NODE)
+	else if (reply->code == STORE_NO_NODE)
 		registry_make_parents(l->registry);
 }
 
-static void on_reply(void *arg, const struct zk_reply *reply)
+static void on_reply(void *arg, const struct store_reply *reply)
 {
 	struct sent *s = arg;
-	size_t guilty = reply->code == ZK_OK || reply->code == ZK_UNKNOWN ||
-					reply->code == ZK_ABANDONED || reply->code == ZK_NO_AUTH
+	size_t guilty = reply->code == STORE_OK || reply->code == STORE_UNKNOWN ||
+					reply->code == STORE_ABANDONED ||
+					reply->code == STORE_NO_AUTH
 				? s->n
 				: culprit(s, reply);
 
@@ -95,7 +95,7 @@ static struct sent *sent_new(struct batch *b, bool claims, size_t first, struct 
 
 static void pack_leader(const struct leaders *l, struct buffer *data)
 {
-	struct leader_record record = {.since = clock_wall_ms()};
+	struct leader_record record = {.since = host_wall_ms(l->session->host)};
 	const struct worker *self = registry_coming(l->registry);
 
 	if (self) {
@@ -118,24 +118,24 @@ static void send_claims(struct batch *b, struct task *const *tasks, size_t n)
 {
 	struct leaders *l = b->leaders;
 	const struct worker *self = registry_coming(l->registry);
-	char paths[BATCH_MAX][ZK_PATH_MAX], folder[ZK_PATH_MAX], me[ZK_PATH_MAX];
-	struct zk_op ops[BATCH_MAX + 2];
+	char paths[BATCH_MAX][STORE_PATH_MAX], folder[STORE_PATH_MAX], me[STORE_PATH_MAX];
+	struct store_op ops[BATCH_MAX + 2];
 	struct buffer data;
 
 	buffer_init(&data, RECORD_LEADER_MAX);
 	pack_leader(l, &data);
 	registry_path(l->registry, "workers", self ? self->id : "none", me);
-	ops[0] = (struct zk_op){.type = ZK_OP_CHECK, .path = me, .version = -1};
+	ops[0] = (struct store_op){.type = STORE_OP_CHECK, .path = me, .version = -1};
 	registry_path(l->registry, "leaders", NULL, folder);
-	ops[1] = (struct zk_op){.type = ZK_OP_SET, .path = folder, .version = -1};
+	ops[1] = (struct store_op){.type = STORE_OP_SET, .path = folder, .version = -1};
 	for (size_t i = 0; i < n; i++) {
 		registry_path(l->registry, "leaders", tasks[i]->name, paths[i]);
-		ops[i + 2] = (struct zk_op){.type = ZK_OP_CREATE_EPHEMERAL,
-					    .path = paths[i],
-					    .data = data.data,
-					    .len = data.len};
+		ops[i + 2] = (struct store_op){.type = STORE_OP_CREATE_EPHEMERAL,
+					       .path = paths[i],
+					       .data = data.data,
+					       .len = data.len};
 	}
-	zk_multi(l->session->zk, ops, n + 2, on_reply, sent_new(b, true, 2, tasks, n));
+	store_multi(l->session->store, ops, n + 2, on_reply, sent_new(b, true, 2, tasks, n));
 	buffer_done(&data);
 }
 
@@ -147,8 +147,8 @@ static void send_claims(struct batch *b, struct task *const *tasks, size_t n)
 static void send_releases(struct batch *b, struct task *const *tasks, size_t n)
 {
 	struct leaders *l = b->leaders;
-	char paths[BATCH_MAX][ZK_PATH_MAX], check[ZK_PATH_MAX];
-	struct zk_op ops[2 * BATCH_MAX + 1];
+	char paths[BATCH_MAX][STORE_PATH_MAX], check[STORE_PATH_MAX];
+	struct store_op ops[2 * BATCH_MAX + 1];
 	size_t k = 0;
 
 	/* Without a successor nothing is to be checked, our own record least of all: it may be about to
@@ -156,15 +156,17 @@ static void send_releases(struct batch *b, struct task *const *tasks, size_t n)
 	bool checked = tasks[0]->release.to[0] != '\0';
 	registry_path(l->registry, "workers", tasks[0]->release.to, check);
 	if (checked)
-		ops[k++] = (struct zk_op){.type = ZK_OP_CHECK, .path = check, .version = -1};
+		ops[k++] = (struct store_op){.type = STORE_OP_CHECK, .path = check, .version = -1};
 	for (size_t i = 0; i < n; i++) {
 		int32_t version = tasks[i]->release.version;
 		registry_path(l->registry, "leaders", tasks[i]->name, paths[i]);
-		ops[k++] = (struct zk_op){.type = ZK_OP_SET, .path = paths[i], .version = version};
-		ops[k++] = (struct zk_op){
-			.type = ZK_OP_DELETE, .path = paths[i], .version = version + 1};
+		ops[k++] = (struct store_op){
+			.type = STORE_OP_SET, .path = paths[i], .version = version};
+		ops[k++] = (struct store_op){
+			.type = STORE_OP_DELETE, .path = paths[i], .version = version + 1};
 	}
-	zk_multi(l->session->zk, ops, k, on_reply, sent_new(b, false, checked ? 1 : 0, tasks, n));
+	store_multi(l->session->store, ops, k, on_reply,
+		    sent_new(b, false, checked ? 1 : 0, tasks, n));
 }
 
 static int by_successor(const void *a, const void *b)
@@ -177,13 +179,16 @@ static int by_successor(const void *a, const void *b)
 /* How many of the claims are to be sent now: a turn of the loop often brings two or three. */
 static size_t ripe_claims(const struct batch *b)
 {
-	bool wait = b->leaders->look.reads > 0 && clock_boot_ms() - b->since_ms < BATCH_WAIT_MS;
+	bool wait = b->leaders->look.reads > 0 &&
+		    host_now_ms(b->leaders->session->host) - b->since_ms < BATCH_WAIT_MS;
 
 	return wait ? b->n_claims / BATCH_MAX * BATCH_MAX : b->n_claims;
 }
 
-static void flush(struct batch *b)
+/* At the end of a turn. */
+static void flush(void *arg)
 {
+	struct batch *b = arg;
 	size_t n;
 
 	if (b->n_releases > 1)
@@ -207,23 +212,13 @@ static void flush(struct batch *b)
 	memmove(b->claims, b->claims + ripe, b->n_claims * sizeof(*b->claims));
 }
 
-static void on_prepare(uv_prepare_t *prepare)
-{
-	flush(prepare->data);
-}
-
-static void on_check(uv_check_t *check)
-{
-	flush(check->data);
-}
-
 /* --- from outside ---------------------------------------------------------------------------------- */
 
 void batch_claim(struct batch *b, struct task *t)
 {
 	assert(b->n_claims < b->room);
 	if (b->n_claims == 0)
-		b->since_ms = clock_boot_ms();
+		b->since_ms = host_now_ms(b->leaders->session->host);
 	b->claims[b->n_claims++] = t;
 }
 
@@ -246,22 +241,17 @@ void batch_reserve(struct batch *b, size_t n_tasks)
 	b->releases = mem_resize(b->releases, n_tasks + 1, sizeof(struct task *));
 }
 
-void batch_init(struct batch *b, uv_loop_t *loop, struct leaders *leaders,
-		const struct batch_handlers *handlers)
+void batch_init(struct batch *b, struct leaders *leaders, const struct batch_handlers *handlers)
 {
 	memset(b, 0, sizeof(*b));
 	b->leaders = leaders;
 	b->handlers = *handlers;
-	uv_prepare_init(loop, &b->prepare);
-	uv_check_init(loop, &b->check);
-	b->prepare.data = b;
-	b->check.data = b;
-	uv_prepare_start(&b->prepare, on_prepare);
-	uv_check_start(&b->check, on_check);
+	host_turn_init(&b->turn, leaders->session->host, flush, b);
 }
 
 void batch_done(struct batch *b)
 {
+	host_turn_done(&b->turn);
 	free(b->claims);
 	free(b->releases);
 }

@@ -8,11 +8,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "base/name.h"
 #include "core/election.h"
-#include "daemon/zk.h"
+#include "node/store.h"
 
 #define BATCH_MAX 50 /* tasks in one transaction */
 /* How long claims that fill none wait for more, while reads are on their way. */
@@ -23,8 +22,8 @@ struct leaders;
 
 struct batch_handlers {
 	/* The claim or release of a task was answered. The task's pending has been counted down. */
-	void (*claimed)(struct task *t, const struct zk_reply *reply);
-	void (*released)(struct task *t, const struct zk_reply *reply);
+	void (*claimed)(struct task *t, const struct store_reply *reply);
+	void (*released)(struct task *t, const struct store_reply *reply);
 	/* To be sent behind a claim: the read that brings the token and sets the watch. */
 	void (*read)(struct task *t);
 	/* It was not claimed, for another's sake: by that read it is to be claimed once more or not. */
@@ -37,12 +36,10 @@ struct batch {
 	struct task **claims, **releases; /* of this turn; owned arrays */
 	size_t n_claims, n_releases, room;
 	int64_t since_ms; /* since when the first of the claims waits */
-	uv_prepare_t prepare;
-	uv_check_t check;
+	struct host_turn turn;
 };
 
-void batch_init(struct batch *b, uv_loop_t *loop, struct leaders *leaders,
-		const struct batch_handlers *handlers);
+void batch_init(struct batch *b, struct leaders *leaders, const struct batch_handlers *handlers);
 void batch_done(struct batch *b);
 /* Room for so many tasks; from now on they are that many at most. */
 void batch_reserve(struct batch *b, size_t n_tasks);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/names.h"
 
@@ -114,11 +113,11 @@ struct read {
 	char name[]; /* as the node is called: not trusted */
 };
 
-static void on_node(void *arg, const struct zk_reply *reply)
+static void on_node(void *arg, const struct store_reply *reply)
 {
 	struct read *read = arg;
 	struct folder *f = read->folder;
-	bool answered = reply->code != ZK_ABANDONED && reply->code != ZK_UNKNOWN;
+	bool answered = reply->code != STORE_ABANDONED && reply->code != STORE_UNKNOWN;
 	size_t at = find_wanted(f, read->name);
 
 	f->reads--;
@@ -128,7 +127,7 @@ static void on_node(void *arg, const struct zk_reply *reply)
 		f->n_wanted--;
 		memmove(f->wanted + at, f->wanted + at + 1,
 			(f->n_wanted - at) * sizeof(*f->wanted));
-		if (reply->code != ZK_NO_NODE) {
+		if (reply->code != STORE_NO_NODE) {
 			folder_add(f, read->name);
 			f->handlers.take(f->handlers.arg, read->name, reply);
 			f->dirty = true;
@@ -144,7 +143,7 @@ static void on_node(void *arg, const struct zk_reply *reply)
 static void read_node(struct folder *f, const char *name)
 {
 	size_t len = strlen(name);
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/%s", f->path, name) >= (int)sizeof(path))
 		return; /* compare() has seen to it */
@@ -152,7 +151,7 @@ static void read_node(struct folder *f, const char *name)
 	read->folder = f;
 	memcpy(read->name, name, len + 1);
 	f->reads++;
-	zk_get(f->session->zk, path, false, on_node, read);
+	store_get(f->session->store, path, false, on_node, read);
 }
 
 static void ask_wanted(struct folder *f)
@@ -184,7 +183,7 @@ static void compare(struct folder *f, char *const *names, size_t n)
 	for (size_t i = 0; i < n && f->n + n_wanted < f->max; i++) {
 		/* Some are longer than any name that we make. */
 		if (names_has(f->names, f->n, names[i]) ||
-		    strlen(f->path) + 1 + strlen(names[i]) >= ZK_PATH_MAX)
+		    strlen(f->path) + 1 + strlen(names[i]) >= STORE_PATH_MAX)
 			continue;
 		size_t at = find_wanted(f, names[i]);
 		wanted[n_wanted].name = mem_strdup(names[i]);
@@ -196,22 +195,22 @@ static void compare(struct folder *f, char *const *names, size_t n)
 	ask_wanted(f);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_timer(void *arg)
 {
-	list(timer->data);
+	list(arg);
 }
 
-static void on_list(void *arg, const struct zk_reply *reply)
+static void on_list(void *arg, const struct store_reply *reply)
 {
 	struct folder *f = arg;
 
 	f->listing = false;
-	if (reply->code == ZK_NO_NODE) {
+	if (reply->code == STORE_NO_NODE) {
 		f->handlers.missing(f->handlers.arg);
 		f->due = true;
-		uv_timer_start(&f->timer, on_timer, RETRY_MS, 0);
+		host_timer_start(&f->timer, RETRY_MS);
 	}
-	if (reply->code != ZK_OK)
+	if (reply->code != STORE_OK)
 		return;
 	char **names = names_sorted(reply->names, reply->n_names);
 	compare(f, names, reply->n_names);
@@ -232,7 +231,7 @@ static int64_t list_every(const struct folder *f)
 
 static void list(struct folder *f)
 {
-	int64_t now = clock_boot_ms(), next = f->listed_ms + list_every(f);
+	int64_t now = host_now_ms(f->session->host), next = f->listed_ms + list_every(f);
 
 	if (!session_is_up(f->session))
 		return;
@@ -242,13 +241,13 @@ static void list(struct folder *f)
 	}
 	if (now < next) {
 		f->due = true;
-		uv_timer_start(&f->timer, on_timer, (uint64_t)(next - now), 0);
+		host_timer_start(&f->timer, next - now);
 		return;
 	}
 	f->again = f->due = false;
 	f->listed_ms = now;
 	f->listing = true;
-	zk_children(f->session->zk, f->path, true, on_list, f);
+	store_children(f->session->store, f->path, true, on_list, f);
 }
 
 uint64_t folder_refresh(struct folder *f)
@@ -271,36 +270,37 @@ void folder_up(struct folder *f)
 
 void folder_cut(struct folder *f)
 {
-	uv_timer_stop(&f->timer);
+	host_timer_stop(&f->timer);
 }
 
 void folder_expired(struct folder *f)
 {
 	f->ready = false;
 	forget_wanted(f);
-	uv_timer_stop(&f->timer);
+	host_timer_stop(&f->timer);
 }
 
-void folder_watch(struct folder *f, enum zk_watch type, const char *path)
+void folder_watch(struct folder *f, enum store_watch type, const char *path)
 {
-	if (strcmp(path, f->path) == 0 && (type == ZK_CHILDREN_CHANGED || type == ZK_NODE_DELETED))
+	if (strcmp(path, f->path) == 0 &&
+	    (type == STORE_CHILDREN_CHANGED || type == STORE_NODE_DELETED))
 		list(f);
 }
 
-void folder_init(struct folder *f, uv_loop_t *loop, struct session *session, const char *path,
-		 size_t max, const struct folder_handlers *handlers)
+void folder_init(struct folder *f, struct session *session, const char *path, size_t max,
+		 const struct folder_handlers *handlers)
 {
 	memset(f, 0, sizeof(*f));
 	f->session = session;
 	f->max = max;
 	f->handlers = *handlers;
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	uv_timer_init(loop, &f->timer);
-	f->timer.data = f;
+	host_timer_init(&f->timer, session->host, on_timer, f);
 }
 
 void folder_done(struct folder *f)
 {
+	host_timer_done(&f->timer);
 	for (size_t i = 0; i < f->n; i++)
 		free(f->names[i]);
 	free(f->names);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "node/session.h"
 
@@ -21,7 +20,7 @@
 
 struct folder_handlers {
 	/* A node that was not known. The code is OK, NO_AUTH or FAILED; it is not read again. */
-	void (*take)(void *arg, const char *name, const struct zk_reply *reply);
+	void (*take)(void *arg, const char *name, const struct store_reply *reply);
 	/* A node that was known is no longer there. */
 	void (*gone)(void *arg, const char *name);
 	/* The folder has been read whole, for the first time or after a change. */
@@ -34,7 +33,7 @@ struct folder_handlers {
 struct folder {
 	struct session *session;
 	struct folder_handlers handlers;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 	size_t max;   /* names that are kept; those beyond are passed over */
 	bool ready;   /* it has been read whole in this session */
 	bool known;   /* or in one before: what comes and goes since then is news */
@@ -50,11 +49,11 @@ struct folder {
 	} * wanted; /* still to be read; sorted by name */
 	size_t n_wanted;
 	size_t reads; /* on their way */
-	uv_timer_t timer;
+	struct host_timer timer;
 };
 
-void folder_init(struct folder *f, uv_loop_t *loop, struct session *session, const char *path,
-		 size_t max, const struct folder_handlers *handlers);
+void folder_init(struct folder *f, struct session *session, const char *path, size_t max,
+		 const struct folder_handlers *handlers);
 void folder_done(struct folder *f);
 
 /* From the session's handlers; a watch of another path is none of it. */
@@ -62,7 +61,7 @@ void folder_up(struct folder *f);
 void folder_cut(struct folder *f);
 /* What is known stays: the nodes need not have changed meanwhile. */
 void folder_expired(struct folder *f);
-void folder_watch(struct folder *f, enum zk_watch type, const char *path);
+void folder_watch(struct folder *f, enum store_watch type, const char *path);
 
 /* Whether all that it is known to hold has been read. */
 bool folder_settled(const struct folder *f);

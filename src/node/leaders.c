@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/name.h"
@@ -19,12 +18,12 @@ static void read_node(struct task *t);
 
 struct election_time leaders_time(const struct leaders *l)
 {
-	return (struct election_time){.boot_ms = clock_boot_ms(),
-				      .wall_ms = clock_wall_ms(),
+	return (struct election_time){.boot_ms = host_now_ms(l->session->host),
+				      .wall_ms = host_wall_ms(l->session->host),
 				      .leased = session_lease_left(l->session) > 0};
 }
 
-static void leader_path(const struct task *t, char path[ZK_PATH_MAX])
+static void leader_path(const struct task *t, char path[STORE_PATH_MAX])
 {
 	registry_path(t->leaders->registry, "leaders", t->name, path);
 }
@@ -34,10 +33,10 @@ static void leader_path(const struct task *t, char path[ZK_PATH_MAX])
 
 /* Elections that are down wait for no answer: after expiry, what was asked before is nobody's
  * business. */
-static bool is_answer(struct task *t, const struct zk_reply *reply)
+static bool is_answer(struct task *t, const struct store_reply *reply)
 {
 	t->pending--;
-	return reply->code != ZK_ABANDONED;
+	return reply->code != STORE_ABANDONED;
 }
 
 static void node_failed(struct task *t)
@@ -51,7 +50,7 @@ static void node_absent(struct task *t, bool watched)
 			.type = ELECTION_NODE, .node = {.known = true}, .unwatched = !watched});
 }
 
-static void node_there(struct task *t, const struct zk_reply *reply)
+static void node_there(struct task *t, const struct store_reply *reply)
 {
 	struct election_event event = {.type = ELECTION_NODE};
 	struct leader_record record;
@@ -69,7 +68,7 @@ static void node_there(struct task *t, const struct zk_reply *reply)
 		memcpy(t->leader_id, record.id, sizeof(t->leader_id));
 		t->since = record.since;
 	} else {
-		char path[ZK_PATH_MAX];
+		char path[STORE_PATH_MAX];
 		leader_path(t, path);
 		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
 		t->leader_id[0] = '\0';
@@ -86,53 +85,53 @@ static bool is_ours_to_claim(const struct task *t)
 }
 
 /* A watch for a node that is not there yet can only be set by asking whether it exists. */
-static void on_exists(void *arg, const struct zk_reply *reply)
+static void on_exists(void *arg, const struct store_reply *reply)
 {
 	struct task *t = arg;
 
 	if (!is_answer(t, reply))
 		return;
-	if (reply->code == ZK_NO_NODE)
+	if (reply->code == STORE_NO_NODE)
 		node_absent(t, true);
-	else if (reply->code == ZK_OK)
+	else if (reply->code == STORE_OK)
 		read_node(t);
 	else
 		node_failed(t);
 }
 
 /* Whether the task is free still, and goes into another claim; if not, its own claim has failed. */
-static bool claim_again(struct task *t, const struct zk_reply *reply)
+static bool claim_again(struct task *t, const struct store_reply *reply)
 {
 	t->left_out = false;
-	if (reply->code == ZK_NO_NODE) {
+	if (reply->code == STORE_NO_NODE) {
 		batch_claim(&t->leaders->batch, t);
 		return true;
 	}
 	step(t, &(struct election_event){.type = ELECTION_CLAIMED,
-					 .outcome = reply->code == ZK_OK ? ELECTION_REFUSED
-									 : ELECTION_UNKNOWN});
+					 .outcome = reply->code == STORE_OK ? ELECTION_REFUSED
+									    : ELECTION_UNKNOWN});
 	return false;
 }
 
-static void on_node(void *arg, const struct zk_reply *reply)
+static void on_node(void *arg, const struct store_reply *reply)
 {
 	struct task *t = arg;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	look_answered(&t->leaders->look);
 	if (!is_answer(t, reply))
 		return;
 	if (t->left_out && claim_again(t, reply))
 		return;
-	if (reply->code == ZK_OK) {
+	if (reply->code == STORE_OK) {
 		node_there(t, reply);
-	} else if (reply->code == ZK_NO_NODE && is_ours_to_claim(t)) {
+	} else if (reply->code == STORE_NO_NODE && is_ours_to_claim(t)) {
 		look_again(&t->leaders->look);
 		node_absent(t, false);
-	} else if (reply->code == ZK_NO_NODE) {
+	} else if (reply->code == STORE_NO_NODE) {
 		t->pending++;
 		leader_path(t, path);
-		zk_exists(t->leaders->session->zk, path, true, on_exists, t);
+		store_exists(t->leaders->session->store, path, true, on_exists, t);
 	} else {
 		node_failed(t);
 	}
@@ -146,38 +145,38 @@ static void node_unlisted(struct task *t)
 		read_node(t);
 }
 
-static enum election_outcome outcome_of(const struct task *t, const struct zk_reply *reply,
+static enum election_outcome outcome_of(const struct task *t, const struct store_reply *reply,
 					const char *what)
 {
-	if (reply->code == ZK_OK)
+	if (reply->code == STORE_OK)
 		return ELECTION_DONE;
-	if (reply->code == ZK_UNKNOWN)
+	if (reply->code == STORE_UNKNOWN)
 		return ELECTION_UNKNOWN;
-	if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED)
+	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
 		log_error(what, LOG_STR("task", t->name), LOG_STR("why", reply->text));
 	return ELECTION_REFUSED;
 }
 
-static void on_claimed(struct task *t, const struct zk_reply *reply)
+static void on_claimed(struct task *t, const struct store_reply *reply)
 {
 	struct election_event event = {.type = ELECTION_CLAIMED};
 	const struct leaders *l = t->leaders;
 
-	if (reply->code == ZK_ABANDONED)
+	if (reply->code == STORE_ABANDONED)
 		return;
 	event.outcome = outcome_of(t, reply, "claim refused");
-	if (reply->code == ZK_OK) {
+	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;
 		memcpy(t->leader_id, l->registry->id, sizeof(t->leader_id));
-		t->since = clock_wall_ms();
+		t->since = host_wall_ms(l->session->host);
 	}
 	step(t, &event);
 }
 
-static void on_released(struct task *t, const struct zk_reply *reply)
+static void on_released(struct task *t, const struct store_reply *reply)
 {
-	if (reply->code == ZK_ABANDONED)
+	if (reply->code == STORE_ABANDONED)
 		return;
 	step(t, &(struct election_event){.type = ELECTION_RELEASED,
 					 .outcome = outcome_of(t, reply, "release refused")});
@@ -193,11 +192,11 @@ static void left_out(struct task *t)
 
 static void get_node(struct task *t)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	t->pending++;
 	leader_path(t, path);
-	zk_get(t->leaders->session->zk, path, true, on_node, t);
+	store_get(t->leaders->session->store, path, true, on_node, t);
 }
 
 static void read_node(struct task *t)
@@ -286,14 +285,12 @@ static void perform(struct task *t, const struct election_actions *actions, int6
 /* --- steps and deadlines -----------------------------------------------------------------------
  */
 
-static void on_due(uv_timer_t *timer);
-
 static void schedule(struct leaders *l, int64_t due, int64_t now_ms)
 {
 	if (due >= l->next_due)
 		return;
 	l->next_due = due;
-	uv_timer_start(&l->due, on_due, due > now_ms ? (uint64_t)(due - now_ms) : 0, 0);
+	host_timer_start(&l->due, due > now_ms ? due - now_ms : 0);
 }
 
 /* What the event says of the worker whose session owns the leader node. */
@@ -404,9 +401,9 @@ static void drop_gone(struct leaders *l)
 	index_tasks(l);
 }
 
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	struct leaders *l = timer->data;
+	struct leaders *l = arg;
 	struct election_time now = leaders_time(l);
 	bool withdrawn = false;
 
@@ -663,9 +660,9 @@ void leaders_expired(struct leaders *l)
 	}
 }
 
-void leaders_watch(struct leaders *l, enum zk_watch type, const char *path)
+void leaders_watch(struct leaders *l, enum store_watch type, const char *path)
 {
-	char folder[ZK_PATH_MAX];
+	char folder[STORE_PATH_MAX];
 	struct election_event event = {.type = ELECTION_WATCH};
 
 	registry_path(l->registry, "leaders", "", folder);
@@ -673,10 +670,10 @@ void leaders_watch(struct leaders *l, enum zk_watch type, const char *path)
 	if (strncmp(path, folder, len) != 0)
 		return;
 	switch (type) {
-	case ZK_NODE_CREATED: event.watch = ELECTION_CREATED; break;
-	case ZK_NODE_CHANGED: event.watch = ELECTION_CHANGED; break;
-	case ZK_NODE_DELETED: event.watch = ELECTION_DELETED; break;
-	case ZK_CHILDREN_CHANGED: return;
+	case STORE_NODE_CREATED: event.watch = ELECTION_CREATED; break;
+	case STORE_NODE_CHANGED: event.watch = ELECTION_CHANGED; break;
+	case STORE_NODE_DELETED: event.watch = ELECTION_DELETED; break;
+	case STORE_CHILDREN_CHANGED: return;
 	}
 	struct task *t = find_any(l, path + len);
 	if (t)
@@ -690,11 +687,11 @@ void leaders_watch(struct leaders *l, enum zk_watch type, const char *path)
  * Only the best two watch a leader node. Should both be alive for the server and yet not act,
  * whoever finds the node missing twice looks for himself and takes his turn.
  */
-static void on_audit_reply(void *arg, const struct zk_reply *reply)
+static void on_audit_reply(void *arg, const struct store_reply *reply)
 {
 	struct leaders *l = arg;
 
-	if (reply->code != ZK_OK)
+	if (reply->code != STORE_OK)
 		return;
 	char **names = names_sorted(reply->names, reply->n_names);
 	bool all = true;
@@ -711,23 +708,24 @@ static void on_audit_reply(void *arg, const struct zk_reply *reply)
 }
 
 /* Where nothing was missing and nothing was made or deleted since, there is nothing to list. */
-static void on_audit_folder(void *arg, const struct zk_reply *reply)
+static void on_audit_folder(void *arg, const struct store_reply *reply)
 {
 	struct leaders *l = arg;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	if (reply->code != ZK_OK || reply->stat.pzxid == l->audited)
+	if (reply->code != STORE_OK || reply->stat.pzxid == l->audited)
 		return;
 	l->auditing = reply->stat.pzxid;
 	registry_path(l->registry, "leaders", NULL, path);
-	zk_children(l->session->zk, path, false, on_audit_reply, l);
+	store_children(l->session->store, path, false, on_audit_reply, l);
 }
 
-static void on_audit(uv_timer_t *timer)
+static void on_audit(void *arg)
 {
-	struct leaders *l = timer->data;
-	char path[ZK_PATH_MAX];
+	struct leaders *l = arg;
+	char path[STORE_PATH_MAX];
 
+	host_timer_start(&l->audit, LEADERS_AUDIT_MS);
 	if (!session_is_up(l->session))
 		return;
 	if (l->disowns)
@@ -735,7 +733,7 @@ static void on_audit(uv_timer_t *timer)
 	if (l->n_tasks == 0)
 		return;
 	registry_path(l->registry, "leaders", NULL, path);
-	zk_exists(l->session->zk, path, false, on_audit_folder, l);
+	store_exists(l->session->store, path, false, on_audit_folder, l);
 }
 
 /* --- the configuration -------------------------------------------------------------------------
@@ -833,7 +831,8 @@ void leaders_apply(struct leaders *l, const struct config *config,
 		compare_keys(l, l->registry->fleet.by_id[i]);
 	leaders_fleet_changed(l);
 	drop_gone(l);
-	schedule(l, clock_boot_ms() + 1000, clock_boot_ms());
+	int64_t now = host_now_ms(l->session->host);
+	schedule(l, now + 1000, now);
 }
 
 /* --- questions ---------------------------------------------------------------------------------
@@ -877,25 +876,25 @@ void leaders_subscribe(struct task *t, bool on)
 
 struct disowned {
 	struct leaders *leaders;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 };
 
 /* Refused or not done: looked for again after the next connection, and at the audit. */
-static bool disown_failed(struct leaders *l, const struct zk_reply *reply)
+static bool disown_failed(struct leaders *l, const struct store_reply *reply)
 {
-	if (reply->code == ZK_OK)
+	if (reply->code == STORE_OK)
 		return false;
-	if (reply->code != ZK_ABANDONED && reply->code != ZK_NO_NODE)
+	if (reply->code != STORE_ABANDONED && reply->code != STORE_NO_NODE)
 		l->disowns = true;
 	return true;
 }
 
-static void on_disowned(void *arg, const struct zk_reply *reply)
+static void on_disowned(void *arg, const struct store_reply *reply)
 {
 	disown_failed(arg, reply);
 }
 
-static void on_former(void *arg, const struct zk_reply *reply)
+static void on_former(void *arg, const struct store_reply *reply)
 {
 	struct disowned *d = arg;
 	struct leaders *l = d->leaders;
@@ -903,13 +902,15 @@ static void on_former(void *arg, const struct zk_reply *reply)
 	/* The configuration may be another by now. */
 	if (!disown_failed(l, reply) && reply->stat.owner == l->session->id &&
 	    !find_any(l, strrchr(d->path, '/') + 1)) {
-		struct zk_op ops[2] = {
-			{.type = ZK_OP_SET, .path = d->path, .version = reply->stat.version},
-			{.type = ZK_OP_DELETE, .path = d->path, .version = reply->stat.version + 1},
+		struct store_op ops[2] = {
+			{.type = STORE_OP_SET, .path = d->path, .version = reply->stat.version},
+			{.type = STORE_OP_DELETE,
+			 .path = d->path,
+			 .version = reply->stat.version + 1},
 		};
 		log_info("given up", LOG_STR("path", d->path),
 			 LOG_STR("reason", "not configured any more"));
-		zk_multi(l->session->zk, ops, 2, on_disowned, l);
+		store_multi(l->session->store, ops, 2, on_disowned, l);
 	}
 	free(d);
 }
@@ -922,11 +923,11 @@ void leaders_disown(struct leaders *l, char *const *tasks, size_t n)
 		struct disowned *d = mem_calloc(1, sizeof(*d));
 		d->leaders = l;
 		registry_path(l->registry, "leaders", tasks[i], d->path);
-		zk_get(l->session->zk, d->path, false, on_former, d);
+		store_get(l->session->store, d->path, false, on_former, d);
 	}
 }
 
-static void on_all(void *arg, const struct zk_reply *reply)
+static void on_all(void *arg, const struct store_reply *reply)
 {
 	if (!disown_failed(arg, reply))
 		leaders_disown(arg, reply->names, reply->n_names);
@@ -934,11 +935,11 @@ static void on_all(void *arg, const struct zk_reply *reply)
 
 void leaders_disown_all(struct leaders *l)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	l->disowns = false;
 	registry_path(l->registry, "leaders", NULL, path);
-	zk_children(l->session->zk, path, false, on_all, l);
+	store_children(l->session->store, path, false, on_all, l);
 }
 
 void leaders_recover(struct leaders *l)
@@ -949,7 +950,7 @@ void leaders_recover(struct leaders *l)
 		promised = l->config->yield_delay_ms;
 	/* What our predecessor promised last is kept. */
 	for (size_t i = 0; i < l->n_tasks; i++) {
-		election_promised(&l->tasks[i]->election, clock_boot_ms() + promised);
+		election_promised(&l->tasks[i]->election, host_now_ms(l->session->host) + promised);
 		l->tasks[i]->recovers = true;
 		set_interest(l->tasks[i]);
 	}
@@ -1017,8 +1018,8 @@ int64_t leaders_lease_left(const struct task *t)
 	return election_leads(&t->election) ? session_lease_left(t->leaders->session) : 0;
 }
 
-void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *config,
-		  struct session *session, struct registry *registry, const struct policy *policy,
+void leaders_init(struct leaders *l, const struct config *config, struct session *session,
+		  struct registry *registry, const struct policy *policy,
 		  const struct leaders_handlers *handlers)
 {
 	memset(l, 0, sizeof(*l));
@@ -1028,26 +1029,27 @@ void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *confi
 	l->policy = policy;
 	l->handlers = *handlers;
 	l->next_due = ELECTION_NEVER;
-	batch_init(&l->batch, loop, l,
-		   &(struct batch_handlers){.claimed = on_claimed,
-					    .released = on_released,
-					    .read = read_node,
-					    .left_out = left_out});
-	look_init(&l->look, loop, l,
+	/* What is looked at goes out before what is claimed. */
+	look_init(&l->look, l,
 		  &(struct look_handlers){
 			  .still = node_still,
 			  .free = node_unlisted,
 			  .read = get_node, /* with a watch: to hear of it when it is given up */
 			  .failed = node_failed});
-	uv_timer_init(loop, &l->due);
-	uv_timer_init(loop, &l->audit);
-	l->due.data = l;
-	l->audit.data = l;
-	uv_timer_start(&l->audit, on_audit, LEADERS_AUDIT_MS, LEADERS_AUDIT_MS);
+	batch_init(&l->batch, l,
+		   &(struct batch_handlers){.claimed = on_claimed,
+					    .released = on_released,
+					    .read = read_node,
+					    .left_out = left_out});
+	host_timer_init(&l->due, session->host, on_due, l);
+	host_timer_init(&l->audit, session->host, on_audit, l);
+	host_timer_start(&l->audit, LEADERS_AUDIT_MS);
 }
 
 void leaders_done(struct leaders *l)
 {
+	host_timer_done(&l->due);
+	host_timer_done(&l->audit);
 	for (size_t i = 0; i < l->n_tasks; i++)
 		task_free(l->tasks[i]);
 	free(l->tasks);

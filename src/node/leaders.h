@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "core/election.h"
 #include "core/fleet.h"
@@ -113,12 +112,12 @@ struct leaders {
 	int64_t auditing; /* when a leader node was last made or deleted, by the folder */
 	int64_t audited;  /* likewise, at the last audit, if none was missing */
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
-	uv_timer_t due;
-	uv_timer_t audit;
+	struct host_timer due;
+	struct host_timer audit;
 };
 
-void leaders_init(struct leaders *l, uv_loop_t *loop, const struct config *config,
-		  struct session *session, struct registry *registry, const struct policy *policy,
+void leaders_init(struct leaders *l, const struct config *config, struct session *session,
+		  struct registry *registry, const struct policy *policy,
 		  const struct leaders_handlers *handlers);
 void leaders_done(struct leaders *l);
 /* The tasks are these from now on; what is said of them is copied. */
@@ -133,7 +132,7 @@ void leaders_joined(struct leaders *l, struct member *m);
 void leaders_left(struct leaders *l,
 		  const struct member *m);     /* still in the fleet during the call */
 void leaders_fleet_changed(struct leaders *l); /* after these, or what has been decided is other */
-void leaders_watch(struct leaders *l, enum zk_watch type, const char *path);
+void leaders_watch(struct leaders *l, enum store_watch type, const char *path);
 
 /* Whether that member goes by other rules or other keys for the task than this sidecar. */
 bool leaders_disagrees(const struct task *t, const struct member *m);

@@ -33,7 +33,7 @@ struct op {
 static void load(struct op *op);
 
 void ledger_path(const struct leaders *l, const char *task, const char *tick,
-		 char path[ZK_PATH_MAX])
+		 char path[STORE_PATH_MAX])
 {
 	char name[NAME_TASK_MAX + TICK_NAME_SIZE + 1];
 
@@ -74,9 +74,9 @@ static void end(struct op *op, enum ledger_result result, const struct run_recor
 }
 
 /* For a reply that is neither good nor one of those that the operation knows what to make of. */
-static void end_failed(struct op *op, const struct zk_reply *reply)
+static void end_failed(struct op *op, const struct store_reply *reply)
 {
-	if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED) {
+	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
 		log_error("ledger refused", LOG_STR("task", op->task), LOG_STR("tick", op->tick),
 			  LOG_STR("why", reply->text));
 		end(op, LEDGER_FAILED, NULL, 0);
@@ -95,30 +95,30 @@ static bool is_older(const char *tick, char *const *names, size_t n)
 	return n > 0;
 }
 
-static void on_others(void *arg, const struct zk_reply *reply)
+static void on_others(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_OK && is_older(op->tick, reply->names, reply->n_names))
+	if (reply->code == STORE_OK && is_older(op->tick, reply->names, reply->n_names))
 		end(op, LEDGER_PRESENT, NULL, 0);
-	else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE)
+	else if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
 		end(op, LEDGER_ABSENT, NULL, 0);
 	else
 		end_failed(op, reply);
 }
 
-static void on_record(void *arg, const struct zk_reply *reply)
+static void on_record(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 	struct run_record record;
 	const char *why;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	if (reply->code == ZK_NO_NODE) {
+	if (reply->code == STORE_NO_NODE) {
 		end(op, LEDGER_AGAIN, NULL, 0);
 		return;
 	}
-	if (reply->code != ZK_OK) {
+	if (reply->code != STORE_OK) {
 		end_failed(op, reply);
 		return;
 	}
@@ -130,20 +130,20 @@ static void on_record(void *arg, const struct zk_reply *reply)
 	end(op, LEDGER_PRESENT, good ? &record : NULL, reply->stat.version);
 }
 
-static void on_exists(void *arg, const struct zk_reply *reply)
+static void on_exists(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
-	struct zk *zk = op->leaders->session->zk;
-	char path[ZK_PATH_MAX];
+	struct store *store = op->leaders->session->store;
+	char path[STORE_PATH_MAX];
 
-	if (reply->code == ZK_OK && !op->whole) {
+	if (reply->code == STORE_OK && !op->whole) {
 		end(op, LEDGER_PRESENT, NULL, reply->stat.version);
-	} else if (reply->code == ZK_OK) {
+	} else if (reply->code == STORE_OK) {
 		ledger_path(op->leaders, op->task, op->tick, path);
-		zk_get(zk, path, false, on_record, op);
-	} else if (reply->code == ZK_NO_NODE) {
+		store_get(store, path, false, on_record, op);
+	} else if (reply->code == STORE_NO_NODE) {
 		ledger_path(op->leaders, op->task, NULL, path);
-		zk_children(zk, path, false, on_others, op);
+		store_children(store, path, false, on_others, op);
 	} else {
 		end_failed(op, reply);
 	}
@@ -153,11 +153,11 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, bool who
 		 void *arg)
 {
 	struct op *op = op_new(l, task, tick, fn, arg);
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	op->whole = whole;
 	ledger_path(l, task, tick, path);
-	zk_exists(l->session->zk, path, true, on_exists, op);
+	store_exists(l->session->store, path, true, on_exists, op);
 }
 
 /* --- claiming ---------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void keep_names(struct ledger_ticks *t, const struct zk_reply *reply)
+static void keep_names(struct ledger_ticks *t, const struct store_reply *reply)
 {
 	t->names = mem_calloc(reply->n_names + 1, sizeof(*t->names));
 	t->n = 0;
@@ -218,25 +218,25 @@ static void give_back(struct op *op)
 	memset(ticks, 0, sizeof(*ticks));
 }
 
-static void on_claimed(void *arg, const struct zk_reply *reply)
+static void on_claimed(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_OK) {
+	if (reply->code == STORE_OK) {
 		session_confirmed(op->leaders->session, reply->sent_ms);
 		give_back(op);
 		end(op, LEDGER_DONE, NULL, 0);
 		return;
 	}
-	if (reply->code == ZK_NO_NODE && reply->failed_op == 0)
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		session_confirm(op->leaders->session);
 	if (reply->failed_op >= CLAIM_OPS && !op->unpruned) {
 		log_warning("ledger not pruned", LOG_STR("task", op->task),
 			    LOG_STR("why", reply->text));
 		op->unpruned = true;
 		load(op);
-	} else if (reply->code == ZK_NO_NODE || reply->code == ZK_NODE_EXISTS ||
-		   reply->code == ZK_BAD_VERSION) {
+	} else if (reply->code == STORE_NO_NODE || reply->code == STORE_NODE_EXISTS ||
+		   reply->code == STORE_BAD_VERSION) {
 		end(op, LEDGER_AGAIN, NULL, 0);
 	} else {
 		end_failed(op, reply);
@@ -246,9 +246,9 @@ static void on_claimed(void *arg, const struct zk_reply *reply)
 /* One transaction: the tick is claimed, and those that are too old go. */
 static void send_claim(struct op *op)
 {
-	char leader[ZK_PATH_MAX], parent[ZK_PATH_MAX], path[ZK_PATH_MAX];
-	char(*pruned)[ZK_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, ZK_PATH_MAX);
-	struct zk_op ops[CLAIM_OPS + PRUNED_AT_ONCE];
+	char leader[STORE_PATH_MAX], parent[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	char(*pruned)[STORE_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, STORE_PATH_MAX);
+	struct store_op ops[CLAIM_OPS + PRUNED_AT_ONCE];
 	struct buffer data;
 
 	add_claimed(op);
@@ -259,23 +259,24 @@ static void send_claim(struct op *op)
 	int error = record_pack_run(&data, &op->record);
 	assert(error == 0);
 	(void)error;
-	ops[0] = (struct zk_op){
-		.type = ZK_OP_CHECK, .path = op->leaders->session->registration, .version = -1};
-	ops[1] = (struct zk_op){.type = ZK_OP_CHECK, .path = leader, .version = -1};
-	ops[2] = (struct zk_op){.type = ZK_OP_CHECK, .path = parent, .version = op->ticks.version};
-	ops[3] = (struct zk_op){
-		.type = ZK_OP_CREATE, .path = path, .data = data.data, .len = data.len};
+	ops[0] = (struct store_op){
+		.type = STORE_OP_CHECK, .path = op->leaders->session->registration, .version = -1};
+	ops[1] = (struct store_op){.type = STORE_OP_CHECK, .path = leader, .version = -1};
+	ops[2] = (struct store_op){
+		.type = STORE_OP_CHECK, .path = parent, .version = op->ticks.version};
+	ops[3] = (struct store_op){
+		.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len};
 	if (op->n_pruned > 0) {
-		ops[2].type = ZK_OP_SET;
+		ops[2].type = STORE_OP_SET;
 		ops[2].data = op->ticks.names[op->n_pruned];
 		ops[2].len = TICK_NAME_SIZE - 1;
 	}
 	for (size_t i = 0; i < op->n_pruned; i++) {
 		ledger_path(op->leaders, op->task, op->ticks.names[i], pruned[i]);
-		ops[CLAIM_OPS + i] =
-			(struct zk_op){.type = ZK_OP_DELETE, .path = pruned[i], .version = -1};
+		ops[CLAIM_OPS + i] = (struct store_op){
+			.type = STORE_OP_DELETE, .path = pruned[i], .version = -1};
 	}
-	zk_multi(op->leaders->session->zk, ops, CLAIM_OPS + op->n_pruned, on_claimed, op);
+	store_multi(op->leaders->session->store, ops, CLAIM_OPS + op->n_pruned, on_claimed, op);
 	buffer_done(&data);
 	free(pruned);
 }
@@ -292,13 +293,13 @@ static void claim(struct op *op)
 	}
 }
 
-static void on_names(void *arg, const struct zk_reply *reply)
+static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_NO_NODE) {
+	if (reply->code == STORE_NO_NODE) {
 		end(op, LEDGER_AGAIN, NULL, 0);
-	} else if (reply->code != ZK_OK) {
+	} else if (reply->code != STORE_OK) {
 		end_failed(op, reply);
 	} else {
 		keep_names(&op->ticks, reply);
@@ -306,11 +307,11 @@ static void on_names(void *arg, const struct zk_reply *reply)
 	}
 }
 
-static void on_parent_made(void *arg, const struct zk_reply *reply)
+static void on_parent_made(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_OK || reply->code == ZK_NODE_EXISTS) {
+	if (reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS) {
 		op->made = true;
 		load(op);
 	} else {
@@ -318,31 +319,31 @@ static void on_parent_made(void *arg, const struct zk_reply *reply)
 	}
 }
 
-static void on_runs_made(void *arg, const struct zk_reply *reply)
+static void on_runs_made(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
-	char parent[ZK_PATH_MAX];
+	char parent[STORE_PATH_MAX];
 
-	if (reply->code != ZK_OK && reply->code != ZK_NODE_EXISTS) {
+	if (reply->code != STORE_OK && reply->code != STORE_NODE_EXISTS) {
 		end_failed(op, reply);
 		return;
 	}
 	ledger_path(op->leaders, op->task, NULL, parent);
-	zk_create(op->leaders->session->zk, parent, on_parent_made, op);
+	store_create(op->leaders->session->store, parent, on_parent_made, op);
 }
 
-static void on_parent(void *arg, const struct zk_reply *reply)
+static void on_parent(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 	struct ledger_ticks *t = &op->ticks;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	if (reply->code == ZK_NO_NODE && !op->made) {
+	if (reply->code == STORE_NO_NODE && !op->made) {
 		registry_path(op->leaders->registry, "runs", NULL, path);
-		zk_create(op->leaders->session->zk, path, on_runs_made, op);
+		store_create(op->leaders->session->store, path, on_runs_made, op);
 		return;
 	}
-	if (reply->code != ZK_OK) {
+	if (reply->code != STORE_OK) {
 		end_failed(op, reply);
 		return;
 	}
@@ -354,16 +355,16 @@ static void on_parent(void *arg, const struct zk_reply *reply)
 			t->floor[0] = '\0';
 	}
 	ledger_path(op->leaders, op->task, NULL, path);
-	zk_children(op->leaders->session->zk, path, false, on_names, op);
+	store_children(op->leaders->session->store, path, false, on_names, op);
 }
 
 static void load(struct op *op)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	ticks_done(&op->ticks);
 	ledger_path(op->leaders, op->task, NULL, path);
-	zk_get(op->leaders->session->zk, path, false, on_parent, op);
+	store_get(op->leaders->session->store, path, false, on_parent, op);
 }
 
 void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
@@ -385,13 +386,13 @@ void ledger_claim(struct task *t, const char *tick, const struct run_record *rec
 
 /* --- writing ----------------------------------------------------------------------------------- */
 
-static void on_written(void *arg, const struct zk_reply *reply)
+static void on_written(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
 
-	if (reply->code == ZK_OK)
+	if (reply->code == STORE_OK)
 		end(op, LEDGER_DONE, NULL, 0);
-	else if (reply->code == ZK_BAD_VERSION || reply->code == ZK_NO_NODE)
+	else if (reply->code == STORE_BAD_VERSION || reply->code == STORE_NO_NODE)
 		end(op, LEDGER_AGAIN, NULL, 0);
 	else
 		end_failed(op, reply);
@@ -401,7 +402,7 @@ void ledger_write(struct leaders *l, const char *task, const char *tick,
 		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
 		  void *arg)
 {
-	char leader[ZK_PATH_MAX], path[ZK_PATH_MAX];
+	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
 	struct buffer data;
 
 	registry_path(l->registry, "leaders", task, leader);
@@ -410,17 +411,17 @@ void ledger_write(struct leaders *l, const char *task, const char *tick,
 	int error = record_pack_run(&data, record);
 	assert(error == 0);
 	(void)error;
-	struct zk_op ops[] = {
-		{.type = ZK_OP_SET,
+	struct store_op ops[] = {
+		{.type = STORE_OP_SET,
 		 .path = path,
 		 .data = data.data,
 		 .len = data.len,
 		 .version = version},
-		{.type = ZK_OP_CHECK, .path = l->session->registration, .version = -1},
-		{.type = ZK_OP_CHECK, .path = leader, .version = -1},
+		{.type = STORE_OP_CHECK, .path = l->session->registration, .version = -1},
+		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
 	};
-	zk_multi(l->session->zk, ops, must_lead ? 3 : 1, on_written,
-		 op_new(l, task, tick, fn, arg));
+	store_multi(l->session->store, ops, must_lead ? 3 : 1, on_written,
+		    op_new(l, task, tick, fn, arg));
 	buffer_done(&data);
 }
 
@@ -459,13 +460,13 @@ static void history_answered(struct history *h)
 	free(h);
 }
 
-static void on_history_record(void *arg, const struct zk_reply *reply)
+static void on_history_record(void *arg, const struct store_reply *reply)
 {
 	struct history_read *read = arg;
 	struct history *h = read->history;
 	const char *why;
 
-	if (reply->code == ZK_OK) {
+	if (reply->code == STORE_OK) {
 		struct ledger_entry *e = &h->entries[h->n];
 		if (record_parse_run(reply->data, reply->len, &e->record, &why) == 0) {
 			memcpy(e->tick, read->tick, sizeof(e->tick));
@@ -474,19 +475,19 @@ static void on_history_record(void *arg, const struct zk_reply *reply)
 			log_warning("run record refused", LOG_STR("task", h->task),
 				    LOG_STR("tick", read->tick), LOG_STR("why", why));
 		}
-	} else if (reply->code != ZK_NO_NODE) {
+	} else if (reply->code != STORE_NO_NODE) {
 		h->failed = true;
 	}
 	free(read);
 	history_answered(h);
 }
 
-static void on_history_names(void *arg, const struct zk_reply *reply)
+static void on_history_names(void *arg, const struct store_reply *reply)
 {
 	struct history *h = arg;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	h->failed = reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+	h->failed = reply->code != STORE_OK && reply->code != STORE_NO_NODE;
 	h->entries = mem_calloc(reply->n_names + 1, sizeof(*h->entries));
 	for (size_t i = 0; i < reply->n_names; i++) {
 		if (!tick_is_name(reply->names[i]))
@@ -496,7 +497,7 @@ static void on_history_names(void *arg, const struct zk_reply *reply)
 		memcpy(read->tick, reply->names[i], sizeof(read->tick));
 		ledger_path(h->leaders, h->task, read->tick, path);
 		h->pending++;
-		zk_get(h->leaders->session->zk, path, false, on_history_record, read);
+		store_get(h->leaders->session->store, path, false, on_history_record, read);
 	}
 	history_answered(h);
 }
@@ -504,7 +505,7 @@ static void on_history_names(void *arg, const struct zk_reply *reply)
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg)
 {
 	struct history *h = mem_calloc(1, sizeof(*h));
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	h->leaders = l;
 	h->fn = fn;
@@ -512,5 +513,5 @@ void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, v
 	h->pending = 1;
 	snprintf(h->task, sizeof(h->task), "%s", task);
 	ledger_path(l, task, NULL, path);
-	zk_children(l->session->zk, path, false, on_history_names, h);
+	store_children(l->session->store, path, false, on_history_names, h);
 }

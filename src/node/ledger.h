@@ -48,6 +48,6 @@ void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, v
 
 /* ROOT/runs/TASK/TICK. */
 void ledger_path(const struct leaders *l, const char *task, const char *tick,
-		 char path[ZK_PATH_MAX]);
+		 char path[STORE_PATH_MAX]);
 
 #endif

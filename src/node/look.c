@@ -27,7 +27,7 @@ static struct shared *shared_new(struct look *k, struct look_list *list)
 	return s;
 }
 
-static void on_still(void *arg, const struct zk_reply *reply)
+static void on_still(void *arg, const struct store_reply *reply)
 {
 	struct shared *s = arg;
 	const struct look_handlers *h = &s->look->handlers;
@@ -35,9 +35,9 @@ static void on_still(void *arg, const struct zk_reply *reply)
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
 		t->pending--;
-		if (reply->code == ZK_ABANDONED)
+		if (reply->code == STORE_ABANDONED)
 			continue;
-		if (reply->code != ZK_OK)
+		if (reply->code != STORE_OK)
 			h->failed(t);
 		else if (t->election.watched && t->election.node.known)
 			h->still(t);
@@ -61,7 +61,7 @@ static void drop_read(struct look *k)
 	k->next = 0;
 }
 
-static void on_taken(void *arg, const struct zk_reply *reply)
+static void on_taken(void *arg, const struct store_reply *reply)
 {
 	struct shared *s = arg;
 	struct look *k = s->look;
@@ -71,9 +71,9 @@ static void on_taken(void *arg, const struct zk_reply *reply)
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
 		t->pending--;
-		if (reply->code == ZK_ABANDONED)
+		if (reply->code == STORE_ABANDONED)
 			continue;
-		if (reply->code != ZK_OK) {
+		if (reply->code != STORE_OK) {
 			k->handlers.failed(t);
 		} else if (names_has(names, reply->n_names, t->name)) {
 			k->reads++;
@@ -168,10 +168,12 @@ static void read_each(struct look *k, struct look_list *list)
 	}
 }
 
-static void flush(struct look *k)
+/* At the end of a turn. */
+static void flush(void *arg)
 {
+	struct look *k = arg;
 	struct leaders *l = k->leaders;
-	char folder[ZK_PATH_MAX];
+	char folder[STORE_PATH_MAX];
 
 	send_reads(k);
 	if (k->still.n == 0 && k->taken.n == 0)
@@ -180,21 +182,12 @@ static void flush(struct look *k)
 	if (k->still.n == 1)
 		read_each(k, &k->still);
 	else if (k->still.n > 1)
-		zk_exists(l->session->zk, folder, false, on_still, shared_new(k, &k->still));
+		store_exists(l->session->store, folder, false, on_still, shared_new(k, &k->still));
 	if (is_worth_a_list(k, k->taken.n))
-		zk_children(l->session->zk, folder, false, on_taken, shared_new(k, &k->taken));
+		store_children(l->session->store, folder, false, on_taken,
+			       shared_new(k, &k->taken));
 	else
 		read_each(k, &k->taken);
-}
-
-static void on_prepare(uv_prepare_t *prepare)
-{
-	flush(prepare->data);
-}
-
-static void on_check(uv_check_t *check)
-{
-	flush(check->data);
 }
 
 void look_still(struct look *k, struct task *t)
@@ -235,22 +228,17 @@ void look_reserve(struct look *k, size_t n_tasks)
 	k->there.tasks = mem_resize(k->there.tasks, n_tasks + 1, sizeof(struct task *));
 }
 
-void look_init(struct look *k, uv_loop_t *loop, struct leaders *leaders,
-	       const struct look_handlers *handlers)
+void look_init(struct look *k, struct leaders *leaders, const struct look_handlers *handlers)
 {
 	memset(k, 0, sizeof(*k));
 	k->leaders = leaders;
 	k->handlers = *handlers;
-	uv_prepare_init(loop, &k->prepare);
-	uv_check_init(loop, &k->check);
-	k->prepare.data = k;
-	k->check.data = k;
-	uv_prepare_start(&k->prepare, on_prepare);
-	uv_check_start(&k->check, on_check);
+	host_turn_init(&k->turn, leaders->session->host, flush, k);
 }
 
 void look_done(struct look *k)
 {
+	host_turn_done(&k->turn);
 	free(k->still.tasks);
 	free(k->taken.tasks);
 	free(k->there.tasks);

@@ -14,9 +14,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
-#include "daemon/zk.h"
+#include "node/store.h"
 
 /* A listing has the names of all the fleet's tasks: it has to be for so many, and such a share, of ours. */
 #define LOOK_LIST_MIN	32
@@ -48,12 +47,10 @@ struct look {
 	struct task *first, *last;     /* the others that are to be read, by their next_read */
 	size_t reads;		       /* of single nodes, that wait or are on their way */
 	size_t flying;		       /* of these, that are on their way */
-	uv_prepare_t prepare;
-	uv_check_t check;
+	struct host_turn turn;
 };
 
-void look_init(struct look *k, uv_loop_t *loop, struct leaders *leaders,
-	       const struct look_handlers *handlers);
+void look_init(struct look *k, struct leaders *leaders, const struct look_handlers *handlers);
 void look_done(struct look *k);
 /* Room for so many tasks; from now on they are that many at most. */
 void look_reserve(struct look *k, size_t n_tasks);

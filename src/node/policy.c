@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/id.h"
+#include "node/id.h"
 
 #define REPLACED_MAX 16 /* older records about the same thing: as a rule there is one at most */
 #define TRIES	     5	/* of a change that others have come before */
@@ -86,13 +86,13 @@ static void log_item(const char *what, const struct policy_item *item, const cha
  * One that was seen to be made has its own length from then on, whatever the clocks say; one that was
  * there before ends by the wall clock.
  */
-static int64_t end_of(const struct policy_record *r, bool seen_made)
+static int64_t end_of(const struct policy *p, const struct policy_record *r, bool seen_made)
 {
-	int64_t left = r->until - (seen_made ? r->since : clock_wall_ms());
+	int64_t left = r->until - (seen_made ? r->since : host_wall_ms(p->session->host));
 
 	if (r->until == 0)
 		return INT64_MAX;
-	return clock_boot_ms() + (left > 0 ? left : 0);
+	return host_now_ms(p->session->host) + (left > 0 ? left : 0);
 }
 
 static void add_item(struct policy *p, const char *name, const struct policy_record *record,
@@ -102,7 +102,7 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 
 	snprintf(item->name, sizeof(item->name), "%s", name);
 	item->record = *record;
-	item->ends_ms = end_of(record, seen_made);
+	item->ends_ms = end_of(p, record, seen_made);
 	bool known = policy_kind_parse(record->kind, strlen(record->kind), &item->kind);
 	assert(known); /* record_parse_policy() has seen to it */
 	(void)known;
@@ -133,19 +133,19 @@ static void forget_item(struct policy *p, const char *name, const char *ended_by
 
 /* --- from the folder ----------------------------------------------------------------------------- */
 
-static void on_record(void *arg, const char *name, const struct zk_reply *reply)
+static void on_record(void *arg, const char *name, const struct store_reply *reply)
 {
 	struct policy *p = arg;
 	struct policy_record record = {.since = 0};
 	const char *why = reply->text;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 	bool good = false;
 
-	if (reply->code == ZK_OK && !name_is_id(name, strlen(name)))
+	if (reply->code == STORE_OK && !name_is_id(name, strlen(name)))
 		why = "the znode's name is no id";
-	else if (reply->code == ZK_OK && p->n >= POLICY_ITEMS_MAX)
+	else if (reply->code == STORE_OK && p->n >= POLICY_ITEMS_MAX)
 		why = "more has been decided than zkleader's limit";
-	else if (reply->code == ZK_OK)
+	else if (reply->code == STORE_OK)
 		good = record_parse_policy(reply->data, reply->len, &record, &why) == 0;
 	if (good) {
 		add_item(p, name, &record, p->folder.ready);
@@ -178,7 +178,7 @@ static void on_missing(void *arg)
 
 /* --- ending what was decided for a while ---------------------------------------------------------- */
 
-static void on_ended(void *arg, const struct zk_reply *reply)
+static void on_ended(void *arg, const struct store_reply *reply)
 {
 	/* Another was first, or it is tried again. */
 	(void)arg, (void)reply;
@@ -195,15 +195,15 @@ static int64_t turn(const struct policy *p)
 	return (int64_t)place * END_TURN_MS;
 }
 
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	end_due(timer->data);
+	end_due(arg);
 }
 
 static void end_due(struct policy *p)
 {
-	int64_t now = clock_boot_ms(), first = INT64_MAX, after = turn(p);
-	char path[ZK_PATH_MAX];
+	int64_t now = host_now_ms(p->session->host), first = INT64_MAX, after = turn(p);
+	char path[STORE_PATH_MAX];
 
 	for (size_t i = 0; i < p->n; i++) {
 		struct policy_item *item = p->items[i];
@@ -211,17 +211,17 @@ static void end_due(struct policy *p)
 			continue;
 		if (item->ends_ms + after <= now && session_is_up(p->session)) {
 			registry_path(p->registry, "policy", item->name, path);
-			struct zk_op op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
-			zk_multi(p->session->zk, &op, 1, on_ended, p);
+			struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+			store_multi(p->session->store, &op, 1, on_ended, p);
 			item->ends_ms = now + END_EVERY_MS;
 		}
 		if (item->ends_ms + after < first)
 			first = item->ends_ms + after;
 	}
 	if (first == INT64_MAX)
-		uv_timer_stop(&p->due);
+		host_timer_stop(&p->due);
 	else
-		uv_timer_start(&p->due, on_due, first > now ? (uint64_t)(first - now) : 1000, 0);
+		host_timer_start(&p->due, first > now ? first - now : 1000);
 }
 
 /* --- deciding -------------------------------------------------------------------------------------- */
@@ -278,16 +278,16 @@ static void queue_change(struct policy_change *c)
 	c->due = folder_refresh(&p->folder);
 }
 
-static void on_change_reply(void *arg, const struct zk_reply *reply)
+static void on_change_reply(void *arg, const struct store_reply *reply)
 {
 	struct policy_change *c = arg;
 
 	switch (reply->code) {
-	case ZK_OK:
+	case STORE_OK:
 		apply_change(c);
 		end_change(c, POLICY_DONE);
 		return;
-	case ZK_NO_NODE:
+	case STORE_NO_NODE:
 		/* Our folder is missing, or somebody else has changed what this is about. */
 		if (c->tries++ >= TRIES)
 			break;
@@ -295,12 +295,12 @@ static void on_change_reply(void *arg, const struct zk_reply *reply)
 			registry_make_parents(c->policy->registry);
 		queue_change(c);
 		return;
-	case ZK_UNKNOWN:
-	case ZK_ABANDONED: end_change(c, POLICY_UNKNOWN); return;
-	case ZK_NODE_EXISTS:
-	case ZK_BAD_VERSION:
-	case ZK_NO_AUTH:
-	case ZK_FAILED: break;
+	case STORE_UNKNOWN:
+	case STORE_ABANDONED: end_change(c, POLICY_UNKNOWN); return;
+	case STORE_NODE_EXISTS:
+	case STORE_BAD_VERSION:
+	case STORE_NO_AUTH:
+	case STORE_FAILED: break;
 	}
 	log_error("decision refused by the server", LOG_STR("kind", c->record.kind),
 		  LOG_STR("why", reply->text));
@@ -323,8 +323,8 @@ static void find_replaced(struct policy_change *c)
 static void send_change(struct policy_change *c)
 {
 	struct policy *p = c->policy;
-	char paths[REPLACED_MAX + 1][ZK_PATH_MAX];
-	struct zk_op ops[REPLACED_MAX + 1];
+	char paths[REPLACED_MAX + 1][STORE_PATH_MAX];
+	struct store_op ops[REPLACED_MAX + 1];
 	struct buffer data;
 	size_t n = 0;
 
@@ -339,15 +339,18 @@ static void send_change(struct policy_change *c)
 		assert(error == 0); /* its texts are bounded */
 		(void)error;
 		registry_path(p->registry, "policy", c->name, paths[n]);
-		ops[n] = (struct zk_op){
-			.type = ZK_OP_CREATE, .path = paths[n], .data = data.data, .len = data.len};
+		ops[n] = (struct store_op){.type = STORE_OP_CREATE,
+					   .path = paths[n],
+					   .data = data.data,
+					   .len = data.len};
 		n++;
 	}
 	for (size_t i = 0; i < c->n_replaced; i++, n++) {
 		registry_path(p->registry, "policy", c->replaced[i], paths[n]);
-		ops[n] = (struct zk_op){.type = ZK_OP_DELETE, .path = paths[n], .version = -1};
+		ops[n] =
+			(struct store_op){.type = STORE_OP_DELETE, .path = paths[n], .version = -1};
 	}
-	zk_multi(p->session->zk, ops, n, on_change_reply, c);
+	store_multi(p->session->store, ops, n, on_change_reply, c);
 	buffer_done(&data);
 }
 
@@ -384,7 +387,7 @@ static void begin_change(struct policy *p, const struct policy_record *record, b
 {
 	struct policy_change *c = mem_calloc(1, sizeof(*c));
 
-	id_new(c->name);
+	id_new(p->session->host, c->name);
 	c->policy = p;
 	c->record = *record;
 	bool known = policy_kind_parse(record->kind, strlen(record->kind), &c->kind);
@@ -424,20 +427,20 @@ void policy_expired(struct policy *p)
 	folder_expired(&p->folder);
 }
 
-void policy_watch(struct policy *p, enum zk_watch type, const char *path)
+void policy_watch(struct policy *p, enum store_watch type, const char *path)
 {
 	folder_watch(&p->folder, type, path);
 }
 
-void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
-		 struct registry *registry, const struct policy_handlers *handlers)
+void policy_init(struct policy *p, struct session *session, struct registry *registry,
+		 const struct policy_handlers *handlers)
 {
 	const struct folder_handlers folder_handlers = {.take = on_record,
 							.gone = on_gone,
 							.changed = on_changed,
 							.missing = on_missing,
 							.arg = p};
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	memset(p, 0, sizeof(*p));
 	p->edition = 1;
@@ -445,13 +448,13 @@ void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
 	p->registry = registry;
 	p->handlers = *handlers;
 	registry_path(registry, "policy", NULL, path);
-	folder_init(&p->folder, loop, session, path, POLICY_ITEMS_MAX + 1000, &folder_handlers);
-	uv_timer_init(loop, &p->due);
-	p->due.data = p;
+	folder_init(&p->folder, session, path, POLICY_ITEMS_MAX + 1000, &folder_handlers);
+	host_timer_init(&p->due, session->host, on_due, p);
 }
 
 void policy_done(struct policy *p)
 {
+	host_timer_done(&p->due);
 	drop_changes(p);
 	for (size_t i = 0; i < p->n; i++)
 		free(p->items[i]);

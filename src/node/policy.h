@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "node/folder.h"
 #include "node/registry.h"
@@ -43,7 +42,7 @@ struct policy {
 	uint64_t edition; /* another whenever something has been decided or is no longer */
 	struct policy_change *changes; /* that wait for the folder to be read anew */
 	struct policy_handlers handlers;
-	uv_timer_t due;
+	struct host_timer due;
 };
 
 enum policy_result {
@@ -55,15 +54,15 @@ enum policy_result {
 
 typedef void (*policy_fn)(void *arg, enum policy_result result);
 
-void policy_init(struct policy *p, uv_loop_t *loop, struct session *session,
-		 struct registry *registry, const struct policy_handlers *handlers);
+void policy_init(struct policy *p, struct session *session, struct registry *registry,
+		 const struct policy_handlers *handlers);
 void policy_done(struct policy *p);
 
 /* From the session's handlers. */
 void policy_up(struct policy *p);
 void policy_cut(struct policy *p);
 void policy_expired(struct policy *p);
-void policy_watch(struct policy *p, enum zk_watch type, const char *path);
+void policy_watch(struct policy *p, enum store_watch type, const char *path);
 
 /* What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "". */
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,

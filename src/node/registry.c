@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/rank.h"
-#include "daemon/id.h"
+#include "node/id.h"
 #include "wire/record.h"
 
 #define RETRY_MS    1000
@@ -22,9 +20,9 @@
 static void send_registration(struct registry *r);
 
 void registry_path(const struct registry *r, const char *folder, const char *name,
-		   char path[ZK_PATH_MAX])
+		   char path[STORE_PATH_MAX])
 {
-	snprintf(path, ZK_PATH_MAX, "%s%s/%s%s%s", r->config->chroot ? r->config->chroot : "",
+	snprintf(path, STORE_PATH_MAX, "%s%s/%s%s%s", r->config->chroot ? r->config->chroot : "",
 		 r->config->root, folder, name ? "/" : "", name ? name : "");
 }
 
@@ -56,14 +54,14 @@ static struct worker *describe_self(const struct registry *r)
 {
 	struct worker *w = worker_new();
 
-	id_new(w->id);
+	id_new(r->session->host, w->id);
 	memcpy(w->version, r->version, sizeof(w->version));
 	memcpy(w->ip, r->ip, sizeof(w->ip));
 	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
 	memcpy(w->node, r->node, sizeof(w->node));
 	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
 	w->started_at = r->started_at;
-	w->timeout_ms = zk_timeout(r->session->zk);
+	w->timeout_ms = store_timeout(r->session->store);
 	w->scheme = RANK_SCHEME;
 	w->returned = r->was_there || r->id[0];
 	w->sick = r->sick;
@@ -89,26 +87,26 @@ static void forget_member(struct registry *r, const char *id)
 
 static void add_member(struct registry *r, struct worker *w, int64_t session)
 {
-	struct member *m = fleet_add(&r->fleet, w, session, clock_boot_ms());
+	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
 
 	if (m)
 		r->handlers.joined(r->handlers.arg, m);
 }
 
-static void on_retry(uv_timer_t *timer)
+static void on_retry(void *arg)
 {
-	send_registration(timer->data);
+	send_registration(arg);
 }
 
 static void retry_later(struct registry *r)
 {
-	uv_timer_start(&r->retry, on_retry, RETRY_MS, 0);
+	host_timer_start(&r->retry, RETRY_MS);
 }
 
 /* Our own record need not be read back: the fleet has it from here, without a moment in between. */
 static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	log_info("registered", LOG_STR("id", w->id), LOG_STR("was", r->id[0] ? r->id : NULL),
 		 LOG_STR("version", w->version), LOG_STR("ip", w->ip),
@@ -121,7 +119,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	r->maybe[0] = '\0';
 	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
-	add_member(r, w, zk_session(r->session->zk));
+	add_member(r, w, store_session(r->session->store));
 	folder_add(&r->workers, r->id);
 	session_registered(r->session, path, sent_ms);
 	folder_touch(&r->workers);
@@ -130,24 +128,24 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 }
 
 /* Goes on once a second for as long as it lasts, but is logged once. */
-static void refused_by_server(struct registry *r, const char *what, const struct zk_reply *reply)
+static void refused_by_server(struct registry *r, const char *what, const struct store_reply *reply)
 {
 	char problem[200];
 
 	snprintf(problem, sizeof(problem), "%s refused by the server: %s%s", what, reply->text,
-		 reply->code == ZK_NO_AUTH ? ": see auth-file and the ACL of root" : "");
+		 reply->code == STORE_NO_AUTH ? ": see auth-file and the ACL of root" : "");
 	if (session_set_problem(r->session, problem))
 		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->config->root));
 }
 
-static void registration_refused(struct registry *r, const struct zk_reply *reply)
+static void registration_refused(struct registry *r, const struct store_reply *reply)
 {
-	if (reply->code == ZK_NO_NODE && reply->failed_op == 0) {
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 0) {
 		r->again = true;
 		registry_make_parents(r);
 		return;
 	}
-	if (reply->code == ZK_NO_NODE) {
+	if (reply->code == STORE_NO_NODE) {
 		/* The record to be replaced is not there: then it is the one that we were unsure
 		 * of. */
 		forget_member(r, r->id);
@@ -160,23 +158,23 @@ static void registration_refused(struct registry *r, const struct zk_reply *repl
 	retry_later(r);
 }
 
-static void on_registration_reply(void *arg, const struct zk_reply *reply)
+static void on_registration_reply(void *arg, const struct store_reply *reply)
 {
 	struct registry *r = arg;
 	struct worker *w = r->attempt;
 
 	r->attempt = NULL;
-	if (reply->code == ZK_OK) {
+	if (reply->code == STORE_OK) {
 		registered(r, w, reply->sent_ms);
 		return;
 	}
-	if (reply->code == ZK_UNKNOWN) {
+	if (reply->code == STORE_UNKNOWN) {
 		memcpy(r->maybe, w->id, sizeof(r->maybe));
 		r->again = true;
 		retry_later(r); /* a new connection comes before, as a rule */
 	}
 	worker_free(w);
-	if (reply->code != ZK_UNKNOWN && reply->code != ZK_ABANDONED)
+	if (reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED)
 		registration_refused(r, reply);
 }
 
@@ -189,7 +187,7 @@ static void find_ip(struct registry *r)
 {
 	if (r->config->address)
 		snprintf(r->ip, sizeof(r->ip), "%s", r->config->address);
-	else if (zk_local_address(r->session->zk, r->ip, sizeof(r->ip)) != 0)
+	else if (store_local_address(r->session->store, r->ip, sizeof(r->ip)) != 0)
 		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
 }
 
@@ -199,7 +197,7 @@ static void find_ip(struct registry *r)
  */
 static void send_registration(struct registry *r)
 {
-	char new_path[ZK_PATH_MAX], old_path[ZK_PATH_MAX];
+	char new_path[STORE_PATH_MAX], old_path[STORE_PATH_MAX];
 	struct buffer data;
 
 	if (!connected(r) || !r->health_known || r->attempt || r->parents_pending > 0) {
@@ -219,14 +217,14 @@ static void send_registration(struct registry *r)
 	int error = record_pack_worker(&data, r->attempt);
 	assert(error == 0); /* registry_set_tasks() has seen to the sum of the names */
 	(void)error;
-	struct zk_op ops[2] = {
-		{.type = ZK_OP_CREATE_EPHEMERAL,
+	struct store_op ops[2] = {
+		{.type = STORE_OP_CREATE_EPHEMERAL,
 		 .path = new_path,
 		 .data = data.data,
 		 .len = data.len},
-		{.type = ZK_OP_DELETE, .path = old_path, .version = -1},
+		{.type = STORE_OP_DELETE, .path = old_path, .version = -1},
 	};
-	zk_multi(r->session->zk, ops, r->id[0] ? 2 : 1, on_registration_reply, r);
+	store_multi(r->session->store, ops, r->id[0] ? 2 : 1, on_registration_reply, r);
 	buffer_done(&data);
 }
 
@@ -253,27 +251,29 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 
 static void go_on_as(struct registry *r, struct worker *w)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	log_info("registration taken over", LOG_STR("id", w->id), LOG_STR("version", w->version),
 		 LOG_INT("tasks", w->n_tasks));
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
-	add_member(r, w, zk_session(r->session->zk));
+	add_member(r, w, store_session(r->session->store));
 	folder_add(&r->workers, r->id);
 	session_found(r->session, path);
 }
 
-static void on_found(void *arg, const struct zk_reply *reply)
+static void on_found(void *arg, const struct store_reply *reply)
 {
 	struct registry *r = arg;
 	struct worker *w = NULL, *copy = NULL;
 	const char *why;
 
-	if (reply->code == ZK_ABANDONED || reply->code == ZK_UNKNOWN || r->id[0] || r->attempt)
+	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN || r->id[0] ||
+	    r->attempt)
 		return; /* the next connection looks again, or there is nothing to look for any more */
-	bool ours = reply->code == ZK_OK && reply->stat.owner == zk_session(r->session->zk) &&
+	bool ours = reply->code == STORE_OK &&
+		    reply->stat.owner == store_session(r->session->store) &&
 		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&
 		    strcmp(w->id, r->kept_id) == 0;
 	if (ours && record_parse_worker(reply->data, reply->len, &copy, &why) == 0) {
@@ -293,43 +293,44 @@ static void on_found(void *arg, const struct zk_reply *reply)
 }
 
 /* Left over by a sidecar that was killed between two steps: nobody acts for that worker. */
-static bool is_left_over(const struct registry *r, const char *id, const struct zk_reply *reply)
+static bool is_left_over(const struct registry *r, const char *id, const struct store_reply *reply)
 {
-	return reply->stat.owner != 0 && reply->stat.owner == zk_session(r->session->zk) &&
+	return reply->stat.owner != 0 && reply->stat.owner == store_session(r->session->store) &&
 	       r->id[0] && strcmp(id, r->id) != 0 && strcmp(id, r->maybe) != 0 &&
 	       !(r->attempt && strcmp(id, r->attempt->id) == 0);
 }
 
-static void on_left_over_removed(void *arg, const struct zk_reply *reply)
+static void on_left_over_removed(void *arg, const struct store_reply *reply)
 {
 	(void)arg, (void)reply; /* the watch tells that it is gone */
 }
 
 static void remove_left_over(struct registry *r, const char *id)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	log_warning("a worker record of ours that was left over is removed", LOG_STR("id", id));
 	registry_path(r, "workers", id, path);
-	struct zk_op op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
-	zk_multi(r->session->zk, &op, 1, on_left_over_removed, r);
+	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+	store_multi(r->session->store, &op, 1, on_left_over_removed, r);
 }
 
 /* --- parents ------------------------------------------------------------------------------------- */
 
-static void on_parent_reply(void *arg, const struct zk_reply *reply)
+static void on_parent_reply(void *arg, const struct store_reply *reply)
 {
 	struct registry *r = arg;
 
 	r->parents_pending--;
-	if (reply->code == ZK_NO_AUTH || reply->code == ZK_FAILED)
+	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
 		refused_by_server(r, "making the root", reply);
-	if (r->parents_pending > 0 || reply->code == ZK_ABANDONED || reply->code == ZK_UNKNOWN)
+	if (r->parents_pending > 0 || reply->code == STORE_ABANDONED ||
+	    reply->code == STORE_UNKNOWN)
 		return;
 	if (!r->id[0] || r->again)
 		retry_later(r);
-	if (reply->code == ZK_OK || reply->code == ZK_NODE_EXISTS) {
-		uv_timer_stop(&r->retry);
+	if (reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS) {
+		host_timer_stop(&r->retry);
 		if (!r->id[0] || r->again)
 			send_registration(r);
 	}
@@ -338,13 +339,13 @@ static void on_parent_reply(void *arg, const struct zk_reply *reply)
 static void make_parent(struct registry *r, const char *path)
 {
 	r->parents_pending++;
-	zk_create(r->session->zk, path, on_parent_reply, r);
+	store_create(r->session->store, path, on_parent_reply, r);
 }
 
 void registry_make_parents(struct registry *r)
 {
 	static const char *const folders[] = {"workers", "leaders", "policy"};
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	if (r->parents_pending > 0 || !connected(r))
 		return;
@@ -367,7 +368,7 @@ void registry_make_parents(struct registry *r)
 
 static void refuse(struct registry *r, const char *id, const char *why)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	registry_path(r, "workers", id, path);
 	log_warning("worker record refused", LOG_STR("znode", path), LOG_STR("why", why));
@@ -378,13 +379,13 @@ static void refuse(struct registry *r, const char *id, const char *why)
 	refusal->why = why;
 }
 
-static void on_record(void *arg, const char *id, const struct zk_reply *reply)
+static void on_record(void *arg, const char *id, const struct store_reply *reply)
 {
 	struct registry *r = arg;
 	struct worker *w;
 	const char *why;
 
-	if (reply->code != ZK_OK) {
+	if (reply->code != STORE_OK) {
 		refuse(r, id, reply->text);
 	} else if (is_left_over(r, id, reply)) {
 		remove_left_over(r, id);
@@ -433,38 +434,35 @@ static void on_missing(void *arg)
 /* --- from outside ------------------------------------------------------------------------------
  */
 
-void registry_init(struct registry *r, uv_loop_t *loop, const struct config *config,
-		   struct session *session, const struct registry_handlers *handlers)
+void registry_init(struct registry *r, const struct config *config, struct session *session,
+		   const struct registry_handlers *handlers)
 {
 	const struct folder_handlers folder_handlers = {.take = on_record,
 							.gone = on_gone,
 							.changed = on_changed,
 							.missing = on_missing,
 							.arg = r};
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	memset(r, 0, sizeof(*r));
 	r->config = config;
 	r->session = session;
 	r->handlers = *handlers;
 	fleet_init(&r->fleet);
-	r->started_at = clock_wall_ms();
+	r->started_at = host_wall_ms(session->host);
 	if (gethostname(r->hostname, sizeof(r->hostname) - 1) != 0 ||
 	    !name_is_host(r->hostname, strlen(r->hostname)))
 		snprintf(r->hostname, sizeof(r->hostname), "unknown");
-	ssize_t got = getrandom(r->random_ints, sizeof(r->random_ints), 0);
-	assert(got == (ssize_t)sizeof(r->random_ints)); /* never short below 256 bytes */
-	(void)got;
+	host_random(session->host, r->random_ints, sizeof(r->random_ints));
 	snprintf(r->node, sizeof(r->node), "%s:%s", r->hostname, config->socket);
-	uv_timer_init(loop, &r->retry);
-	r->retry.data = r;
+	host_timer_init(&r->retry, session->host, on_retry, r);
 	registry_path(r, "workers", NULL, path);
-	folder_init(&r->workers, loop, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX,
-		    &folder_handlers);
+	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
 }
 
 void registry_done(struct registry *r)
 {
+	host_timer_done(&r->retry);
 	folder_done(&r->workers);
 	worker_free(r->attempt);
 	worker_free(r->found);
@@ -506,17 +504,18 @@ void registry_set_tasks(struct registry *r, const char *const *names, const uint
 
 void registry_connected(struct registry *r)
 {
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	uv_timer_stop(&r->retry);
+	host_timer_stop(&r->retry);
 	if (!r->health_known)
 		return; /* comes again when it is */
-	if (r->kept_session == 0 || r->kept_session != zk_session(r->session->zk) || r->id[0]) {
+	if (r->kept_session == 0 || r->kept_session != store_session(r->session->store) ||
+	    r->id[0]) {
 		send_registration(r);
 		return;
 	}
 	registry_path(r, "workers", r->kept_id, path);
-	zk_get(r->session->zk, path, false, on_found, r);
+	store_get(r->session->store, path, false, on_found, r);
 }
 
 static bool same_health(const struct registry *r, bool sick, char *const *names, size_t n)
@@ -588,10 +587,10 @@ void registry_expired(struct registry *r)
 	r->kept_session = 0;
 	registry_recovered(r);
 	folder_expired(&r->workers);
-	uv_timer_stop(&r->retry);
+	host_timer_stop(&r->retry);
 }
 
-void registry_watch(struct registry *r, enum zk_watch type, const char *path)
+void registry_watch(struct registry *r, enum store_watch type, const char *path)
 {
 	folder_watch(&r->workers, type, path);
 }

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "core/fleet.h"
 #include "config/config.h"
@@ -64,11 +63,11 @@ struct registry {
 	bool was_there;		     /* under whatever id, since this process began */
 	bool again;		     /* what we are changed meanwhile: register once more */
 	size_t parents_pending;
-	uv_timer_t retry;
+	struct host_timer retry;
 };
 
-void registry_init(struct registry *r, uv_loop_t *loop, const struct config *config,
-		   struct session *session, const struct registry_handlers *handlers);
+void registry_init(struct registry *r, const struct config *config, struct session *session,
+		   const struct registry_handlers *handlers);
 void registry_done(struct registry *r);
 
 /* What is to be published; takes effect with the next registration, which these ask for if needed.
@@ -97,7 +96,7 @@ void registry_connected(struct registry *r);
 void registry_up(struct registry *r);
 void registry_cut(struct registry *r);
 void registry_expired(struct registry *r);
-void registry_watch(struct registry *r, enum zk_watch type, const char *path);
+void registry_watch(struct registry *r, enum store_watch type, const char *path);
 /* A request met a missing parent: ROOT and what is in it are made again. */
 void registry_make_parents(struct registry *r);
 
@@ -109,6 +108,6 @@ const struct member *registry_self(const struct registry *r);
 const struct worker *registry_coming(const struct registry *r);
 /* ROOT/folder/name, or ROOT/folder without a name. */
 void registry_path(const struct registry *r, const char *folder, const char *name,
-		   char path[ZK_PATH_MAX]);
+		   char path[STORE_PATH_MAX]);
 
 #endif

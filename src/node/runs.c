@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/id.h"
 #include "daemon/keep.h"
+#include "node/id.h"
 #include "node/ledger.h"
 #include "daemon/sidecar.h"
 #include "node/standby.h"
@@ -42,8 +41,8 @@ void runs_changed(struct runs *r)
 	if (!r->list || r->dirty)
 		return;
 	r->dirty = true;
-	/* Makes the loop come round at once, and so the prepare handle be called. */
-	uv_timer_start(&r->due, r->due.timer_cb, 0, 0);
+	/* Another turn follows at once. */
+	host_timer_start(&r->due, 0);
 }
 
 /* --- what it does elsewhere ------------------------------------------------------------------------ */
@@ -54,7 +53,8 @@ static void set_hold(struct run *r, bool on)
 		return;
 	r->holds = on;
 	if (r->task)
-		leaders_hold(r->task, on, clock_boot_ms() + r->task->config->hold_max_ms);
+		leaders_hold(r->task, on,
+			     host_now_ms(r->runs->host) + r->task->config->hold_max_ms);
 }
 
 static void set_call(struct run *r, bool on)
@@ -171,7 +171,7 @@ static void fill_record(struct run *r, int64_t attempt)
 	r->record.session = s->session.id;
 	r->record.token = r->task->election.node.token;
 	r->record.attempt = attempt;
-	r->record.started_at = clock_wall_ms();
+	r->record.started_at = host_wall_ms(r->runs->host);
 	r->record.exit_status = -1;
 }
 
@@ -204,7 +204,7 @@ static struct run_sight sight_of(const struct run *r)
 	const struct sidecar *s = r->runs->sidecar;
 	const struct member *self = registry_self(&s->registry);
 	const struct task *t = r->task;
-	struct run_sight sight = {.now_ms = clock_boot_ms(),
+	struct run_sight sight = {.now_ms = host_now_ms(r->runs->host),
 				  .up = session_is_up(&s->session),
 				  .drained = self && self->drained,
 				  .runner_lives = r->state.seen.running && runner_may_live(r)};
@@ -323,13 +323,14 @@ static void ended(struct run *r, bool recorded)
 /* What a job may keep the task for counts from its beginning. */
 static void attached(struct run *r)
 {
-	int64_t gone = clock_wall_ms() - r->record.started_at, most;
+	int64_t gone = host_wall_ms(r->runs->host) - r->record.started_at, most;
 
 	log_info("the supervisor of a run is back", LOG_STR("task", r->task_name),
 		 LOG_STR("tick", r->tick), LOG_INT("pid", r->client->peer.pid));
 	if (r->task && r->record.started_at > 0 && gone > 0) {
 		most = r->task->config->hold_max_ms;
-		leaders_hold(r->task, true, clock_boot_ms() + (gone < most ? most - gone : 0));
+		leaders_hold(r->task, true,
+			     host_now_ms(r->runs->host) + (gone < most ? most - gone : 0));
 		leaders_hold(r->task, false, 0);
 	}
 	answer_attached(r, true);
@@ -346,12 +347,12 @@ static void unattached(struct run *r)
 static void finish(struct run *r, const char *state, int64_t exit_status)
 {
 	snprintf(r->record.state, sizeof(r->record.state), "%s", state);
-	r->record.ended_at = clock_wall_ms();
+	r->record.ended_at = host_wall_ms(r->runs->host);
 	r->record.exit_status = exit_status;
 	log_info("run ended", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
 		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
-	perform(r, run_finish(&r->state, clock_boot_ms()));
+	perform(r, run_finish(&r->state, host_now_ms(r->runs->host)));
 	runs_changed(r->runs);
 }
 
@@ -419,7 +420,7 @@ static void free_over(struct runs *runs)
 
 static void look_at_all(struct runs *runs)
 {
-	int64_t first = INT64_MAX, now = clock_boot_ms();
+	int64_t first = INT64_MAX, now = host_now_ms(runs->host);
 
 	runs->dirty = false;
 	for (struct run *r = runs->list; r; r = r->next)
@@ -438,34 +439,31 @@ static void look_at_all(struct runs *runs)
 	}
 	free_over(runs);
 	if (runs->dirty)
-		uv_timer_start(&runs->due, runs->due.timer_cb, 0, 0);
+		host_timer_start(&runs->due, 0);
 	else if (first != INT64_MAX)
-		uv_timer_start(&runs->due, runs->due.timer_cb, (uint64_t)(first - now), 0);
+		host_timer_start(&runs->due, first - now);
 }
 
-static void on_look(uv_prepare_t *prepare)
+static void on_turn(void *arg)
 {
-	struct runs *runs = prepare->data;
+	struct runs *runs = arg;
 
 	if (runs->dirty)
 		look_at_all(runs);
 }
 
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	look_at_all(timer->data);
+	look_at_all(arg);
 }
 
-void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop)
+void runs_init(struct runs *r, struct sidecar *s, struct host *host)
 {
 	memset(r, 0, sizeof(*r));
 	r->sidecar = s;
-	uv_prepare_init(loop, &r->look);
-	uv_timer_init(loop, &r->due);
-	r->look.data = r;
-	r->due.data = r;
-	r->due.timer_cb = on_due;
-	uv_prepare_start(&r->look, on_look);
+	r->host = host;
+	host_turn_init(&r->turn, host, on_turn, r);
+	host_timer_init(&r->due, host, on_due, r);
 }
 
 /* --- the methods ----------------------------------------------------------------------------------- */
@@ -500,7 +498,7 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	if (options->id[0])
 		memcpy(r->uuid, options->id, sizeof(r->uuid));
 	else
-		id_new(r->uuid);
+		id_new(runs->host, r->uuid);
 	r->client = c;
 	r->msgid = msgid;
 	r->id = ++runs->last_id;
@@ -515,8 +513,8 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	}
 	if (options->again && options->id[0])
 		forget_inherited(runs, t, r->uuid);
-	run_begin(&r->state, clock_boot_ms(), options->wait_ms, runs->quiet_ms, r->tick[0] != '\0',
-		  options->once, options->again);
+	run_begin(&r->state, host_now_ms(runs->host), options->wait_ms, runs->quiet_ms,
+		  r->tick[0] != '\0', options->once, options->again);
 	add(runs, r);
 	settle(r);
 	c->parked++;
@@ -627,7 +625,7 @@ static void inherit(struct runs *runs, const char *task, const char *tick, const
 
 void runs_take_over(struct runs *runs, int64_t timeout_ms)
 {
-	int64_t until_ms = clock_boot_ms() + timeout_ms;
+	int64_t until_ms = host_now_ms(runs->host) + timeout_ms;
 	mem_auto char *lines = NULL;
 	char *rest = NULL;
 	int error = keep_jobs_read(runs->sidecar->start->socket, &lines);
@@ -669,7 +667,7 @@ void runs_client_gone(struct runs *runs, const struct client *c)
 		if (r->state.phase == RUN_GOING)
 			log_warning("the supervisor of a run is gone",
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
-		run_caller_gone(&r->state, clock_boot_ms(),
+		run_caller_gone(&r->state, host_now_ms(runs->host),
 				session_lease_left(&runs->sidecar->session));
 		settle(r);
 	}
@@ -702,9 +700,9 @@ void runs_expired(struct runs *runs)
 	runs_changed(runs);
 }
 
-void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
+void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 {
-	char own[ZK_PATH_MAX];
+	char own[STORE_PATH_MAX];
 
 	for (struct run *r = runs->list; r; r = r->next) {
 		if (!r->tick[0])
@@ -713,7 +711,7 @@ void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
 		if (strcmp(path, own) != 0)
 			continue;
 		struct run_sight sight = sight_of(r);
-		run_fired(&r->state, &sight, type == ZK_NODE_CREATED);
+		run_fired(&r->state, &sight, type == STORE_NODE_CREATED);
 		settle(r);
 	}
 	runs_changed(runs);
@@ -721,6 +719,8 @@ void runs_watch(struct runs *runs, enum zk_watch type, const char *path)
 
 void runs_done(struct runs *runs)
 {
+	host_turn_done(&runs->turn);
+	host_timer_done(&runs->due);
 	while (runs->list) {
 		struct run *r = runs->list;
 		runs->list = r->next;

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "daemon/control.h"
 #include "node/leaders.h"
@@ -18,13 +17,14 @@ struct run;
 
 struct runs {
 	struct sidecar *sidecar;
+	struct host *host;
 	struct run *list;
 	uint32_t last_id;
 	bool dirty;	  /* something has changed: look at the runs again */
 	bool revoked;	  /* the sidecar is going: no job may run on */
 	int64_t quiet_ms; /* before this nothing begins: jobs of our predecessor may live */
-	uv_prepare_t look;
-	uv_timer_t due;
+	struct host_turn turn;
+	struct host_timer due;
 };
 
 struct run_options {
@@ -36,7 +36,7 @@ struct run_options {
 	int64_t wait_ms;
 };
 
-void runs_init(struct runs *r, struct sidecar *s, uv_loop_t *loop);
+void runs_init(struct runs *r, struct sidecar *s, struct host *host);
 /* Once nothing calls back any more. */
 void runs_done(struct runs *r);
 
@@ -67,6 +67,6 @@ void runs_changed(struct runs *r);
 void runs_client_gone(struct runs *r, const struct client *c);
 void runs_task_removed(struct runs *r, const struct task *t);
 void runs_expired(struct runs *r);
-void runs_watch(struct runs *r, enum zk_watch type, const char *path);
+void runs_watch(struct runs *r, enum store_watch type, const char *path);
 
 #endif

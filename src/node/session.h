@@ -7,11 +7,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "core/lease.h"
 #include "config/config.h"
-#include "daemon/zk.h"
+#include "node/store.h"
 
 #define SESSION_SERVERS_MAX 2048 /* bytes of the list of numeric addresses */
 
@@ -24,6 +23,8 @@ enum session_state {
 	SESSION_CLOSED
 };
 
+struct session_lookup;
+
 struct session_handlers {
 	/* A connection on which we are not registered: register, then session_registered(). */
 	void (*connected)(void *arg);
@@ -31,40 +32,39 @@ struct session_handlers {
 	void (*leased)(void *arg);  /* a lease has begun: "leads" may be said again */
 	void (*cut)(void *arg);	    /* the connection went; roles stay, as long as the lease does */
 	void (*expired)(void *arg); /* nothing is ours any more */
-	void (*watch)(void *arg, enum zk_watch type, const char *path);
+	void (*watch)(void *arg, enum store_watch type, const char *path);
 	void *arg;
 };
 
 struct session {
-	uv_loop_t *loop;
+	struct host *host;
 	const struct config *config; /* the one of the start: its connection keys need a restart */
 	struct session_handlers handlers;
-	struct zk *zk; /* NULL between sessions */
+	struct store *store; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
-	int64_t opened_ms;		    /* CLOCK_BOOTTIME before the handle was made */
-	int64_t id;			    /* 0: none yet */
-	int64_t taken_over;		    /* session of the sidecar before us that is tried, 0 */
-	uint8_t password[ZK_PASSWORD_SIZE]; /* of that one */
-	char registration[ZK_PATH_MAX];	    /* path of our worker node, "" */
+	int64_t opened_ms;  /* CLOCK_BOOTTIME before the handle was made */
+	int64_t id;	    /* 0: none yet */
+	int64_t taken_over; /* session of the sidecar before us that is tried, 0 */
+	uint8_t password[STORE_PASSWORD_SIZE]; /* of that one */
+	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
 	bool leading;	       /* something: then confirm at regular times */
-	uv_timer_t confirm;
-	uv_timer_t patience; /* for the answer to a confirmation */
-	int64_t patience_ms; /* until then, CLOCK_BOOTTIME */
-	bool hung_up;	     /* since the last one: no more than once */
-	uv_timer_t retry;
-	bool looking_up;
-	size_t next_host;		   /* of the lookup */
-	char found[SESSION_SERVERS_MAX];   /* by the lookup so far */
+	struct host_timer confirm;
+	struct host_timer patience; /* for the answer to a confirmation */
+	int64_t patience_ms;	    /* until then, CLOCK_BOOTTIME */
+	bool hung_up;		    /* since the last one: no more than once */
+	struct host_timer retry;
+	struct session_lookup *lookup;	   /* on its way, NULL */
+	char *hosts;			   /* to be looked up */
 	char servers[SESSION_SERVERS_MAX]; /* in use */
 	char problem[256];		   /* what stands in the way, for status; "" */
-	struct zk *probe;		   /* asks for a session of its own, NULL */
+	struct store *probe;		   /* asks for a session of its own, NULL */
 	bool probe_connected;		   /* and got it, while ours gets no connection */
 	int64_t refused_ms;		   /* the present pause after a refused identity */
 };
 
-void session_init(struct session *s, uv_loop_t *loop, const struct config *config,
+void session_init(struct session *s, struct host *host, const struct config *config,
 		  const struct session_handlers *handlers);
 /* Before session_start(): the first handle takes this session over, if the server still has it. */
 void session_take_over(struct session *s, int64_t id, const uint8_t *password);
@@ -73,6 +73,8 @@ void session_start(struct session *s);
 /* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.
  */
 void session_stop(struct session *s, void (*done)(void *arg), void *arg);
+/* Behind session_stop(), or where it was never started. */
+void session_done(struct session *s);
 
 /* Our worker node is there under this path, by a write sent at sent_ms: it counts as confirmation.
  */

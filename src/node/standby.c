@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "daemon/sidecar.h"
 
@@ -28,7 +27,7 @@ static void on_decided(void *arg, enum policy_result result)
 		struct standby *sb = &t->standby;
 		sb->busy = false;
 		if (result != POLICY_DONE)
-			sb->again_ms = clock_boot_ms() + AGAIN_MS;
+			sb->again_ms = host_now_ms(s->session.host) + AGAIN_MS;
 		standby_retry(s, t);
 	}
 	free(telling);
@@ -40,10 +39,10 @@ void standby_retry(struct sidecar *s, struct task *t)
 	bool on = sb->runs > 0;
 	bool told = policy_find(&s->policy, POLICY_RERUN, t->name, s->registry.node) != NULL;
 
-	if (sb->busy || on == told || clock_boot_ms() < sb->again_ms ||
+	if (sb->busy || on == told || host_now_ms(s->session.host) < sb->again_ms ||
 	    !session_is_up(&s->session) || !s->policy.folder.ready)
 		return;
-	struct policy_record record = {.since = clock_wall_ms()};
+	struct policy_record record = {.since = host_wall_ms(s->session.host)};
 	struct telling *telling = mem_calloc(1, sizeof(*telling));
 	record.until = record.since + PREFERRED_MS;
 	snprintf(record.kind, sizeof(record.kind), "%s", policy_kind_name(POLICY_RERUN));

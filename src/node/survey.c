@@ -33,13 +33,13 @@ static void answered(struct survey *s)
 	}
 }
 
-static void on_leader(void *arg, const struct zk_reply *reply)
+static void on_leader(void *arg, const struct store_reply *reply)
 {
 	struct survey *s = arg;
 	struct leader_record record;
 	const char *why;
 
-	if (reply->code == ZK_OK && !s->abandoned) {
+	if (reply->code == STORE_OK && !s->abandoned) {
 		s->owners = mem_resize(s->owners, s->n + 1, sizeof(*s->owners));
 		struct owner *o = &s->owners[s->n++];
 		o->session = reply->stat.owner;
@@ -50,19 +50,19 @@ static void on_leader(void *arg, const struct zk_reply *reply)
 	answered(s);
 }
 
-static void on_names(void *arg, const struct zk_reply *reply)
+static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct survey *s = arg;
 	struct leaders *l = s->leaders;
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
-	for (size_t i = 0; reply->code == ZK_OK && !s->abandoned && i < reply->n_names; i++) {
+	for (size_t i = 0; reply->code == STORE_OK && !s->abandoned && i < reply->n_names; i++) {
 		size_t len = strlen(reply->names[i]);
 		if (!name_is_task(reply->names[i], len) || leaders_find(l, reply->names[i], len))
 			continue;
 		registry_path(l->registry, "leaders", reply->names[i], path);
 		s->pending++;
-		zk_get(l->session->zk, path, false, on_leader, s);
+		store_get(l->session->store, path, false, on_leader, s);
 	}
 	answered(s);
 }
@@ -70,14 +70,14 @@ static void on_names(void *arg, const struct zk_reply *reply)
 struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg)
 {
 	struct survey *s = mem_calloc(1, sizeof(*s));
-	char path[ZK_PATH_MAX];
+	char path[STORE_PATH_MAX];
 
 	s->leaders = l;
 	s->done = done;
 	s->arg = arg;
 	s->pending = 1;
 	registry_path(l->registry, "leaders", NULL, path);
-	zk_children(l->session->zk, path, false, on_names, s);
+	store_children(l->session->store, path, false, on_names, s);
 	return s;
 }
 

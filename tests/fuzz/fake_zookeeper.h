@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "daemon/zk.h"
+#include "node/store.h"
 
 #define ZNODES_MAX    200
 #define HANDLES_MAX   4
@@ -21,7 +22,7 @@ struct znode {
 	size_t path_len;
 	void *data;
 	size_t len;
-	struct zk_stat stat;
+	struct store_stat stat;
 };
 
 enum news_kind { NEWS_REPLY, NEWS_WATCH, NEWS_STATE };
@@ -29,20 +30,20 @@ enum news_kind { NEWS_REPLY, NEWS_WATCH, NEWS_STATE };
 /* What waits to be told to a handle, in the order in which it happened. */
 struct news {
 	struct news *next;
-	struct zk *zk;
+	struct store *store;
 	enum news_kind kind;
-	enum zk_state state;
-	enum zk_watch watch;
+	enum store_state state;
+	enum store_watch watch;
 	char *path;
-	struct zk_reply reply;
-	zk_reply_fn fn; /* NULL: the handle was given up */
+	struct store_reply reply;
+	store_reply_fn fn; /* NULL: the handle was given up */
 	void *arg;
 	char **names;
 	void *data;
 };
 
-struct zk {
-	struct zk_handlers handlers;
+struct store {
+	struct store_handlers handlers;
 	int64_t session;
 	bool connected;
 	void (*closed)(void *arg);
@@ -55,9 +56,9 @@ static struct fake_zookeeper {
 	int64_t zxid;
 	int64_t last_session;
 	bool reachable;
-	struct zk *handles[HANDLES_MAX];
+	struct store *handles[HANDLES_MAX];
 	struct watch {
-		struct zk *zk;
+		struct store *store;
 		char *path;
 		bool children;
 	} watches[WATCHES_MAX];
@@ -69,11 +70,11 @@ static struct fake_zookeeper {
 
 /* --- news ------------------------------------------------------------------------------------------ */
 
-static struct news *tell(struct zk *zk, enum news_kind kind)
+static struct news *tell(struct store *store, enum news_kind kind)
 {
 	struct news *news = mem_calloc(1, sizeof(*news));
 
-	news->zk = zk;
+	news->store = store;
 	news->kind = kind;
 	*zoo.last = news;
 	zoo.last = &news->next;
@@ -90,27 +91,27 @@ static void news_free(struct news *news)
 	free(news);
 }
 
-static bool is_handle(const struct zk *zk)
+static bool is_handle(const struct store *store)
 {
 	for (size_t i = 0; i < HANDLES_MAX; i++)
-		if (zk && zoo.handles[i] == zk)
+		if (store && zoo.handles[i] == store)
 			return true;
 	return false;
 }
 
 static void pass_on(struct news *news)
 {
-	struct zk *zk = news->zk;
+	struct store *store = news->store;
 
 	if (news->kind == NEWS_REPLY) {
-		if (news->fn && news->reply.code != ZK_UNKNOWN)
-			zk->handlers.heard(zk->handlers.arg, news->reply.sent_ms);
+		if (news->fn && news->reply.code != STORE_UNKNOWN)
+			store->handlers.heard(store->handlers.arg, news->reply.sent_ms);
 		if (news->fn)
 			news->fn(news->arg, &news->reply);
-	} else if (is_handle(zk) && news->kind == NEWS_WATCH) {
-		zk->handlers.watch(zk->handlers.arg, news->watch, news->path);
-	} else if (is_handle(zk)) {
-		zk->handlers.state(zk->handlers.arg, news->state);
+	} else if (is_handle(store) && news->kind == NEWS_WATCH) {
+		store->handlers.watch(store->handlers.arg, news->watch, news->path);
+	} else if (is_handle(store)) {
+		store->handlers.state(store->handlers.arg, news->state);
 	}
 }
 
@@ -125,7 +126,7 @@ static bool loop_deliver(void)
 	for (struct news *news; (news = zoo.passing);) {
 		zoo.passing = news->next;
 		news->next = NULL;
-		if (is_handle(news->zk) && news->kind == NEWS_WATCH && !news->zk->connected) {
+		if (is_handle(news->store) && news->kind == NEWS_WATCH && !news->store->connected) {
 			*zoo.last = news;
 			zoo.last = &news->next;
 			continue;
@@ -179,14 +180,14 @@ static void touch_parent(const char *path)
 		parent->stat.pzxid = zoo.zxid;
 }
 
-static void fire(const char *path, size_t len, bool children, enum zk_watch type)
+static void fire(const char *path, size_t len, bool children, enum store_watch type)
 {
 	for (size_t i = zoo.n_watches; i-- > 0;) {
 		struct watch *w = &zoo.watches[i];
 		if (w->children != children || strlen(w->path) != len ||
 		    memcmp(w->path, path, len) != 0)
 			continue;
-		struct news *news = tell(w->zk, NEWS_WATCH);
+		struct news *news = tell(w->store, NEWS_WATCH);
 		news->watch = type;
 		news->path = w->path;
 		*w = zoo.watches[--zoo.n_watches];
@@ -202,7 +203,7 @@ FUZZ void znode_set(struct znode *node, const void *data, size_t len)
 	node->len = len;
 	node->stat.mzxid = zoo.zxid;
 	node->stat.version++;
-	fire(node->path, node->path_len, false, ZK_NODE_CHANGED);
+	fire(node->path, node->path_len, false, STORE_NODE_CHANGED);
 }
 
 FUZZ void znode_create(const char *path, const void *data, size_t len, int64_t owner)
@@ -215,11 +216,11 @@ FUZZ void znode_create(const char *path, const void *data, size_t len, int64_t o
 	if (len > 0)
 		memcpy(node->data, data, len);
 	node->len = len;
-	node->stat = (struct zk_stat){.czxid = zoo.zxid, .mzxid = zoo.zxid, .owner = owner};
+	node->stat = (struct store_stat){.czxid = zoo.zxid, .mzxid = zoo.zxid, .owner = owner};
 	node->stat.pzxid = zoo.zxid;
 	touch_parent(path);
-	fire(path, node->path_len, false, ZK_NODE_CREATED);
-	fire(path, parent_len(path), true, ZK_CHILDREN_CHANGED);
+	fire(path, node->path_len, false, STORE_NODE_CREATED);
+	fire(path, parent_len(path), true, STORE_CHILDREN_CHANGED);
 }
 
 FUZZ void znode_delete(struct znode *node)
@@ -228,46 +229,46 @@ FUZZ void znode_delete(struct znode *node)
 
 	*node = zoo.nodes[--zoo.n];
 	touch_parent(gone.path);
-	fire(gone.path, gone.path_len, false, ZK_NODE_DELETED);
-	fire(gone.path, gone.path_len, true, ZK_NODE_DELETED);
-	fire(gone.path, parent_len(gone.path), true, ZK_CHILDREN_CHANGED);
+	fire(gone.path, gone.path_len, false, STORE_NODE_DELETED);
+	fire(gone.path, gone.path_len, true, STORE_NODE_DELETED);
+	fire(gone.path, parent_len(gone.path), true, STORE_CHILDREN_CHANGED);
 	free(gone.path);
 	free(gone.data);
 }
 
 /* --- sessions -------------------------------------------------------------------------------------- */
 
-static void forget_watches(const struct zk *zk)
+static void forget_watches(const struct store *store)
 {
 	for (size_t i = zoo.n_watches; i-- > 0;) {
-		if (zoo.watches[i].zk != zk)
+		if (zoo.watches[i].store != store)
 			continue;
 		free(zoo.watches[i].path);
 		zoo.watches[i] = zoo.watches[--zoo.n_watches];
 	}
 }
 
-static void end_session(struct zk *zk)
+static void end_session(struct store *store)
 {
 	zoo.zxid++;
-	forget_watches(zk);
+	forget_watches(store);
 	for (size_t i = zoo.n; i-- > 0;)
-		if (zk->session != 0 && zoo.nodes[i].stat.owner == zk->session)
+		if (store->session != 0 && zoo.nodes[i].stat.owner == store->session)
 			znode_delete(&zoo.nodes[i]);
-	zk->session = 0;
+	store->session = 0;
 }
 
-static void connect_handle(struct zk *zk)
+static void connect_handle(struct store *store)
 {
-	if (zk->connected)
+	if (store->connected)
 		return;
-	zk->connected = true;
-	if (zk->session == 0)
-		zk->session = ++zoo.last_session;
+	store->connected = true;
+	if (store->session == 0)
+		store->session = ++zoo.last_session;
 	/* Before what has changed meanwhile. */
 	struct news *news = mem_calloc(1, sizeof(*news));
 	*news = (struct news){
-		.zk = zk, .kind = NEWS_STATE, .state = ZK_CONNECTED, .next = zoo.first};
+		.store = store, .kind = NEWS_STATE, .state = STORE_CONNECTED, .next = zoo.first};
 	if (!zoo.first)
 		zoo.last = &news->next;
 	zoo.first = news;
@@ -279,13 +280,13 @@ FUZZ void zoo_cut(void)
 	zoo.reachable = false;
 	for (struct news *news = zoo.first; news; news = news->next)
 		if (news->kind == NEWS_REPLY)
-			news->reply.code = ZK_UNKNOWN;
+			news->reply.code = STORE_UNKNOWN;
 	for (size_t i = 0; i < HANDLES_MAX; i++) {
-		struct zk *zk = zoo.handles[i];
-		if (zk && zk->connected)
-			tell(zk, NEWS_STATE)->state = ZK_CONNECTING;
-		if (zk)
-			zk->connected = false;
+		struct store *store = zoo.handles[i];
+		if (store && store->connected)
+			tell(store, NEWS_STATE)->state = STORE_CONNECTING;
+		if (store)
+			store->connected = false;
 	}
 }
 
@@ -294,34 +295,34 @@ FUZZ void zoo_heal(bool expired)
 {
 	zoo.reachable = true;
 	for (size_t i = 0; i < HANDLES_MAX; i++) {
-		struct zk *zk = zoo.handles[i];
-		if (!zk || zk->connected)
+		struct store *store = zoo.handles[i];
+		if (!store || store->connected)
 			continue;
-		if (expired && zk->session != 0) {
-			end_session(zk);
-			tell(zk, NEWS_STATE)->state = ZK_EXPIRED;
+		if (expired && store->session != 0) {
+			end_session(store);
+			tell(store, NEWS_STATE)->state = STORE_EXPIRED;
 		} else {
-			connect_handle(zk);
+			connect_handle(store);
 		}
 	}
 }
 
-int zk_open(struct zk **ret_zk, uv_loop_t *l, const struct zk_options *options,
-	    const struct zk_handlers *handlers)
+int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
+	       const struct store_handlers *handlers)
 {
-	struct zk *zk = mem_calloc(1, sizeof(*zk));
+	struct store *store = mem_calloc(1, sizeof(*store));
 	size_t i = 0;
 
-	(void)l;
+	(void)host;
 	FUZZ_CHECK(strcmp(options->servers, "127.0.0.1:2181") == 0 || options->servers[0]);
-	zk->handlers = *handlers;
+	store->handlers = *handlers;
 	while (i < HANDLES_MAX && zoo.handles[i])
 		i++;
 	FUZZ_CHECK(i < HANDLES_MAX);
-	zoo.handles[i] = zk;
+	zoo.handles[i] = store;
 	if (zoo.reachable)
-		connect_handle(zk);
-	*ret_zk = zk;
+		connect_handle(store);
+	*ret_store = store;
 	return 0;
 }
 
@@ -332,85 +333,85 @@ static void close_work(void *arg)
 
 static void close_done(void *arg)
 {
-	struct zk *zk = arg;
+	struct store *store = arg;
 
-	if (zk->closed)
-		zk->closed(zk->closed_arg);
-	free(zk);
+	if (store->closed)
+		store->closed(store->closed_arg);
+	free(store);
 }
 
-static void abandon(const struct zk *zk, struct news *list)
+static void abandon(const struct store *store, struct news *list)
 {
-	static const struct zk_reply abandoned = {
-		.code = ZK_ABANDONED, .text = "closed", .failed_op = -1};
+	static const struct store_reply abandoned = {
+		.code = STORE_ABANDONED, .text = "closed", .failed_op = -1};
 
 	for (struct news *news = list; news; news = news->next) {
-		zk_reply_fn fn = news->zk == zk ? news->fn : NULL;
-		if (news->zk == zk) {
+		store_reply_fn fn = news->store == store ? news->fn : NULL;
+		if (news->store == store) {
 			news->fn = NULL;
-			news->zk = NULL;
+			news->store = NULL;
 		}
 		if (fn)
 			fn(news->arg, &abandoned);
 	}
 }
 
-void zk_close(struct zk *zk, void (*done)(void *arg), void *arg)
+void store_close(struct store *store, void (*done)(void *arg), void *arg)
 {
-	if (!zk)
+	if (!store)
 		return;
-	FUZZ_CHECK(is_handle(zk));
+	FUZZ_CHECK(is_handle(store));
 	for (size_t i = 0; i < HANDLES_MAX; i++)
-		if (zoo.handles[i] == zk)
+		if (zoo.handles[i] == store)
 			zoo.handles[i] = NULL;
-	abandon(zk, zoo.passing);
-	abandon(zk, zoo.first);
-	end_session(zk);
-	zk->closed = done;
-	zk->closed_arg = arg;
-	aside(&loop.uv, close_work, close_done, zk);
+	abandon(store, zoo.passing);
+	abandon(store, zoo.first);
+	end_session(store);
+	store->closed = done;
+	store->closed_arg = arg;
+	aside(&loop.uv, close_work, close_done, store);
 }
 
-int64_t zk_session(const struct zk *zk)
+int64_t store_session(const struct store *store)
 {
-	return zk->session;
+	return store->session;
 }
 
-int zk_timeout(const struct zk *zk)
+int store_timeout(const struct store *store)
 {
-	(void)zk;
+	(void)store;
 	return ZK_TIMEOUT_MS;
 }
 
-const uint8_t *zk_password(const struct zk *zk)
+const uint8_t *store_password(const struct store *store)
 {
-	static const uint8_t password[ZK_PASSWORD_SIZE];
+	static const uint8_t password[STORE_PASSWORD_SIZE];
 
-	(void)zk;
+	(void)store;
 	return password;
 }
 
-const char *zk_server(const struct zk *zk)
+const char *store_server(const struct store *store)
 {
-	return zk->session ? "127.0.0.1:2181" : "";
+	return store->session ? "127.0.0.1:2181" : "";
 }
 
-int zk_local_address(const struct zk *zk, char *text, size_t size)
+int store_local_address(const struct store *store, char *text, size_t size)
 {
-	(void)zk;
+	(void)store;
 	snprintf(text, size, "10.0.0.1");
 	return 0;
 }
 
-int zk_set_servers(struct zk *zk, const char *servers)
+int store_set_servers(struct store *store, const char *servers)
 {
-	(void)zk, (void)servers;
+	(void)store, (void)servers;
 	return 0;
 }
 
-void zk_hang_up(struct zk *zk)
+void store_hang_up(struct store *store)
 {
-	(void)zk; /* there is no other server */
+	(void)store; /* there is no other server */
 }
 
 void zk_log_detail(bool detail)
@@ -420,42 +421,43 @@ void zk_log_detail(bool detail)
 
 /* --- requests -------------------------------------------------------------------------------------- */
 
-static struct news *answer(struct zk *zk, zk_reply_fn fn, void *arg, enum zk_code code)
+static struct news *answer(struct store *store, store_reply_fn fn, void *arg, enum store_code code)
 {
 	static const char *const texts[] = {"ok",      "no node", "node exists",    "bad version",
 					    "no auth", "failed",  "connection loss"};
 
-	FUZZ_CHECK(is_handle(zk));
-	struct news *news = tell(zk, NEWS_REPLY);
+	FUZZ_CHECK(is_handle(store));
+	struct news *news = tell(store, NEWS_REPLY);
 	news->fn = fn;
 	news->arg = arg;
-	news->reply = (struct zk_reply){
-		.code = zk->connected ? code : ZK_UNKNOWN, .sent_ms = loop.now, .failed_op = -1};
+	news->reply = (struct store_reply){.code = store->connected ? code : STORE_UNKNOWN,
+					   .sent_ms = loop.now,
+					   .failed_op = -1};
 	news->reply.text = texts[news->reply.code];
 	return news;
 }
 
-static void set_watch(struct zk *zk, const char *path, bool children)
+static void set_watch(struct store *store, const char *path, bool children)
 {
 	for (size_t i = 0; i < zoo.n_watches; i++) {
 		const struct watch *w = &zoo.watches[i];
-		if (w->zk == zk && w->children == children && strcmp(w->path, path) == 0)
+		if (w->store == store && w->children == children && strcmp(w->path, path) == 0)
 			return;
 	}
 	FUZZ_CHECK(zoo.n_watches < WATCHES_MAX);
-	zoo.watches[zoo.n_watches++] = (struct watch){zk, mem_strdup(path), children};
+	zoo.watches[zoo.n_watches++] = (struct watch){store, mem_strdup(path), children};
 }
 
 /* A read of one node; a watch is set where it is there, and by exists also where it is not. */
-static void read_one(struct zk *zk, const char *path, bool watch, bool data, zk_reply_fn fn,
-		     void *arg)
+static void read_one(struct store *store, const char *path, bool watch, bool data,
+		     store_reply_fn fn, void *arg)
 {
 	const struct znode *node = znode_find(path);
-	struct news *news = answer(zk, fn, arg, node ? ZK_OK : ZK_NO_NODE);
+	struct news *news = answer(store, fn, arg, node ? STORE_OK : STORE_NO_NODE);
 
-	if (watch && zk->connected && (node || !data))
-		set_watch(zk, path, false);
-	if (news->reply.code != ZK_OK)
+	if (watch && store->connected && (node || !data))
+		set_watch(store, path, false);
+	if (news->reply.code != STORE_OK)
 		return;
 	news->reply.stat = node->stat;
 	if (!data || node->len == 0)
@@ -466,25 +468,25 @@ static void read_one(struct zk *zk, const char *path, bool watch, bool data, zk_
 	news->reply.len = node->len;
 }
 
-void zk_get(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_get(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
-	read_one(zk, path, watch, true, fn, arg);
+	read_one(store, path, watch, true, fn, arg);
 }
 
-void zk_exists(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_exists(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
-	read_one(zk, path, watch, false, fn, arg);
+	read_one(store, path, watch, false, fn, arg);
 }
 
-void zk_children(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, void *arg)
+void store_children(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
 	size_t len = strlen(path), n = 0;
-	struct news *news = answer(zk, fn, arg, znode_find(path) ? ZK_OK : ZK_NO_NODE);
+	struct news *news = answer(store, fn, arg, znode_find(path) ? STORE_OK : STORE_NO_NODE);
 
-	if (news->reply.code != ZK_OK)
+	if (news->reply.code != STORE_OK)
 		return;
 	if (watch)
-		set_watch(zk, path, true);
+		set_watch(store, path, true);
 	for (size_t i = 0; i < zoo.n; i++) {
 		const struct znode *node = &zoo.nodes[i];
 		if (node->path_len <= len + 1 || memcmp(node->path, path, len) != 0 ||
@@ -497,20 +499,20 @@ void zk_children(struct zk *zk, const char *path, bool watch, zk_reply_fn fn, vo
 	news->reply.n_names = n;
 }
 
-void zk_create(struct zk *zk, const char *path, zk_reply_fn fn, void *arg)
+void store_create(struct store *store, const char *path, store_reply_fn fn, void *arg)
 {
-	enum zk_code code = znode_find(path)   ? ZK_NODE_EXISTS
-			    : has_parent(path) ? ZK_OK
-					       : ZK_NO_NODE;
+	enum store_code code = znode_find(path)	  ? STORE_NODE_EXISTS
+			       : has_parent(path) ? STORE_OK
+						  : STORE_NO_NODE;
 
-	if (answer(zk, fn, arg, code)->reply.code != ZK_OK)
+	if (answer(store, fn, arg, code)->reply.code != STORE_OK)
 		return;
 	zoo.zxid++;
 	znode_create(path, NULL, 0, 0);
 }
 
 /* Whether the operation holds, after those before it. */
-static enum zk_code holds(const struct zk_op *ops, size_t i)
+static enum store_code holds(const struct store_op *ops, size_t i)
 {
 	const struct znode *node = znode_find(ops[i].path);
 	bool exists = node != NULL;
@@ -518,54 +520,57 @@ static enum zk_code holds(const struct zk_op *ops, size_t i)
 	size_t len = strlen(ops[i].path);
 
 	if (len == 0 || ops[i].path[len - 1] == '/')
-		return ZK_NO_NODE;
+		return STORE_NO_NODE;
 	for (size_t j = 0; j < i; j++) {
 		if (strcmp(ops[j].path, ops[i].path) != 0)
 			continue;
-		exists = ops[j].type != ZK_OP_DELETE;
-		version = ops[j].type == ZK_OP_SET ? version + 1 : version;
+		exists = ops[j].type != STORE_OP_DELETE;
+		version = ops[j].type == STORE_OP_SET ? version + 1 : version;
 	}
-	if (ops[i].type == ZK_OP_CREATE || ops[i].type == ZK_OP_CREATE_EPHEMERAL)
-		return exists ? ZK_NODE_EXISTS : has_parent(ops[i].path) ? ZK_OK : ZK_NO_NODE;
+	if (ops[i].type == STORE_OP_CREATE || ops[i].type == STORE_OP_CREATE_EPHEMERAL)
+		return exists			 ? STORE_NODE_EXISTS
+		       : has_parent(ops[i].path) ? STORE_OK
+						 : STORE_NO_NODE;
 	if (!exists)
-		return ZK_NO_NODE;
-	return ops[i].version == -1 || ops[i].version == version ? ZK_OK : ZK_BAD_VERSION;
+		return STORE_NO_NODE;
+	return ops[i].version == -1 || ops[i].version == version ? STORE_OK : STORE_BAD_VERSION;
 }
 
-void zk_multi(struct zk *zk, const struct zk_op *ops, size_t n, zk_reply_fn fn, void *arg)
+void store_multi(struct store *store, const struct store_op *ops, size_t n, store_reply_fn fn,
+		 void *arg)
 {
-	enum zk_code code = ZK_OK;
+	enum store_code code = STORE_OK;
 	size_t failed = 0;
 	bool set = false;
 
-	FUZZ_CHECK(n > 0 && n <= ZK_OPS_MAX);
-	while (failed < n && (code = holds(ops, failed)) == ZK_OK)
+	FUZZ_CHECK(n > 0 && n <= STORE_OPS_MAX);
+	while (failed < n && (code = holds(ops, failed)) == STORE_OK)
 		failed++;
 	/* The news of what it does come behind the answer, as from a server. */
-	struct news *news = answer(zk, fn, arg, code);
-	if (news->reply.code != ZK_OK) {
-		news->reply.failed_op = news->reply.code == ZK_UNKNOWN ? -1 : (int)failed;
+	struct news *news = answer(store, fn, arg, code);
+	if (news->reply.code != STORE_OK) {
+		news->reply.failed_op = news->reply.code == STORE_UNKNOWN ? -1 : (int)failed;
 		return;
 	}
 	zoo.zxid++;
 	for (size_t i = 0; i < n; i++) {
 		struct znode *node = znode_find(ops[i].path);
 		switch (ops[i].type) {
-		case ZK_OP_CHECK: break;
-		case ZK_OP_CREATE:
+		case STORE_OP_CHECK: break;
+		case STORE_OP_CREATE:
 			znode_create(ops[i].path, ops[i].data, ops[i].len, 0);
 			zoo.decided++;
 			break;
-		case ZK_OP_CREATE_EPHEMERAL:
-			znode_create(ops[i].path, ops[i].data, ops[i].len, zk->session);
+		case STORE_OP_CREATE_EPHEMERAL:
+			znode_create(ops[i].path, ops[i].data, ops[i].len, store->session);
 			break;
-		case ZK_OP_SET:
+		case STORE_OP_SET:
 			znode_set(node, ops[i].data, ops[i].len);
 			if (!set)
 				news->reply.stat = node->stat;
 			set = true;
 			break;
-		case ZK_OP_DELETE: znode_delete(node); break;
+		case STORE_OP_DELETE: znode_delete(node); break;
 		}
 	}
 }

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "daemon/id.h"
+#include "node/id.h"
 #include "daemon/keep.h"
 #include "daemon/sidecar.h"
 #include "config/textfile.h"
@@ -290,10 +290,11 @@ void __wrap_log_write(enum log_level level, const char *message, const struct lo
 	(void)level, (void)message, (void)fields;
 }
 
-void id_new(char id[NAME_ID_MAX + 1])
+void id_new(struct host *h, char id[NAME_ID_MAX + 1])
 {
 	static unsigned number;
 
+	(void)h;
 	snprintf(id, NAME_ID_MAX + 1, "00000000-0000-4000-8000-%012x", ++number);
 }
 

@@ -12,7 +12,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/zk.h"
+#include "daemon/host_uv.h"
+#include "node/store.h"
 
 #define HANDLES	     3
 #define BATCHES	     20
@@ -22,7 +23,7 @@
 #define PATH	     "/tsan"
 
 struct client {
-	struct zk *zk;
+	struct store *store;
 	uv_timer_t life;
 	int rounds;
 	int asked, answered, ok;
@@ -30,6 +31,7 @@ struct client {
 };
 
 static const char *servers;
+static struct host host;
 static int total, total_ok, open_handles;
 
 static void start(struct client *c);
@@ -52,9 +54,9 @@ static void on_closed(void *arg)
 }
 
 /* As the sidecar does at its end, while a farewell may take longer: timers are closed, whosever they are. */
-static void on_walk(uv_handle_t *handle, void *zk)
+static void on_walk(uv_handle_t *handle, void *store)
 {
-	if (handle->type == UV_TIMER && handle->data == zk && !uv_is_closing(handle))
+	if (handle->type == UV_TIMER && handle->data == store && !uv_is_closing(handle))
 		uv_close(handle, NULL);
 }
 
@@ -64,8 +66,8 @@ static void end(struct client *c)
 		return;
 	c->closing = true;
 	uv_timer_stop(&c->life);
-	zk_close(c->zk, on_closed, c);
-	uv_walk(uv_default_loop(), on_walk, c->zk);
+	store_close(c->store, on_closed, c);
+	uv_walk(uv_default_loop(), on_walk, c->store);
 }
 
 static void on_life(uv_timer_t *timer)
@@ -73,52 +75,53 @@ static void on_life(uv_timer_t *timer)
 	end(timer->data);
 }
 
-static void on_reply(void *arg, const struct zk_reply *reply)
+static void on_reply(void *arg, const struct store_reply *reply)
 {
 	struct client *c = arg;
 
 	c->answered++;
-	c->ok += reply->code == ZK_OK;
+	c->ok += reply->code == STORE_OK;
 	/* What came with it is the loop's to read. */
 	for (size_t i = 0; i < reply->n_names; i++)
 		c->ok += reply->names[i][0] == '\0';
 	/* Half of the handles end with requests on their way. */
-	if (c->answered == (c->rounds % 2 ? c->asked : c->asked / 2) && reply->code != ZK_ABANDONED)
+	if (c->answered == (c->rounds % 2 ? c->asked : c->asked / 2) &&
+	    reply->code != STORE_ABANDONED)
 		end(c);
 }
 
 static void ask(struct client *c, int batch)
 {
 	char path[64];
-	struct zk_op ops[] = {
-		{.type = ZK_OP_CREATE_EPHEMERAL, .path = path, .data = "data", .len = 4},
-		{.type = ZK_OP_SET, .path = path, .data = "more", .len = 4, .version = -1},
-		{.type = ZK_OP_CHECK, .path = PATH, .version = -1},
-		{.type = ZK_OP_DELETE, .path = path, .version = -1},
+	struct store_op ops[] = {
+		{.type = STORE_OP_CREATE_EPHEMERAL, .path = path, .data = "data", .len = 4},
+		{.type = STORE_OP_SET, .path = path, .data = "more", .len = 4, .version = -1},
+		{.type = STORE_OP_CHECK, .path = PATH, .version = -1},
+		{.type = STORE_OP_DELETE, .path = path, .version = -1},
 	};
 
 	snprintf(path, sizeof(path), PATH "/%p-%d-%d", (void *)c, c->rounds, batch);
 	c->asked += BATCH;
-	zk_create(c->zk, PATH, on_reply, c);
-	zk_get(c->zk, PATH, true, on_reply, c);
-	zk_exists(c->zk, path, true, on_reply, c);
-	zk_children(c->zk, "/", true, on_reply, c);
-	zk_multi(c->zk, ops, sizeof(ops) / sizeof(ops[0]), on_reply, c);
-	zk_multi(c->zk, ops, 2, on_reply, c);
+	store_create(c->store, PATH, on_reply, c);
+	store_get(c->store, PATH, true, on_reply, c);
+	store_exists(c->store, path, true, on_reply, c);
+	store_children(c->store, "/", true, on_reply, c);
+	store_multi(c->store, ops, sizeof(ops) / sizeof(ops[0]), on_reply, c);
+	store_multi(c->store, ops, 2, on_reply, c);
 }
 
-static void on_state(void *arg, enum zk_state state)
+static void on_state(void *arg, enum store_state state)
 {
 	struct client *c = arg;
 
-	if (state == ZK_CONNECTED && c->asked == 0) {
+	if (state == STORE_CONNECTED && c->asked == 0) {
 		for (int i = 0; i < BATCHES; i++)
 			ask(c, i);
 		uv_timer_start(&c->life, on_life, LIFE_LONG_MS, 0);
 	}
 }
 
-static void on_watch(void *arg, enum zk_watch type, const char *path)
+static void on_watch(void *arg, enum store_watch type, const char *path)
 {
 	(void)arg, (void)type;
 	if (path[0] != '/')
@@ -135,13 +138,13 @@ static void on_heard(void *arg, int64_t sent_ms)
 
 static void start(struct client *c)
 {
-	struct zk_options options = {.servers = servers, .timeout_ms = 4000};
-	struct zk_handlers handlers = {
+	struct store_options options = {.servers = servers, .timeout_ms = 4000};
+	struct store_handlers handlers = {
 		.state = on_state, .watch = on_watch, .heard = on_heard, .arg = c};
 
 	c->asked = c->answered = c->ok = 0;
 	c->closing = false;
-	if (zk_open(&c->zk, uv_default_loop(), &options, &handlers) != 0)
+	if (store_open(&c->store, &host, &options, &handlers) != 0)
 		exit(1);
 	open_handles++;
 	uv_timer_start(&c->life, on_life, LIFE_MS, 0);
@@ -161,6 +164,7 @@ int main(int argc, char **argv)
 	}
 	servers = argv[1];
 	log_setup(LOG_DEBUG, LOG_TEXT, false);
+	host.loop = uv_default_loop();
 	for (int i = 0; i < HANDLES; i++) {
 		clients[i] = (struct client){.rounds = rounds + i};
 		uv_timer_init(uv_default_loop(), &clients[i].life);
