@@ -46,11 +46,21 @@ class Story:
     def kill(self, victim):
         if victim == "sidecar":
             self.leader.kill()
-            return
-        chain = [self.run.pid]
-        while len(chain) < 4 and children(chain[-1]):
-            chain.append(children(chain[-1])[0])
-        os.kill(dict(zip(("supervisor", "guard", "job", "child"), chain))[victim], signal.SIGKILL)
+        else:
+            wait_until(lambda: self.killed(victim), what=f"the {victim} is there, and is killed")
+
+    def killed(self, victim):
+        """Whether it could be killed just now; the job's children come and go."""
+        pid = self.run.pid
+        for _ in range(("supervisor", "guard", "job", "child").index(victim)):
+            pid = next(iter(children(pid)), None)
+            if not pid:
+                return False
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def states(self):
         return [msgpack.unpackb(self.zk.get("runs", TASK, t)[0])["state"] for t in self.zk.names("runs", TASK)]
@@ -125,11 +135,11 @@ def test_while_its_claim_is_on_its_way(story, victim, drop):
     ("child", 0, "ok")])
 def test_while_its_job_runs(story, victim, code, state, stage):
     story.begin()
-    story.job.wait_started()
+    pid = story.job.wait_started().pid
+    wait_until(lambda: children(pid), what="it has a child, and so has set its trap before")
     if stage == "ending":
         story.run.signal(signal.SIGTERM)
         wait_until(story.file("ending").exists, what="the job has got its TERM")
-    wait_until(lambda: children(story.job.lines("start")[0].pid), what="it has a child")
     story.kill(victim)
     if victim == "child":
         holds_for(lambda: story.run.process.poll() is None, 0.5, "the job goes on")

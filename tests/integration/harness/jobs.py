@@ -66,7 +66,10 @@ def children(pid):
     """The direct children of a process."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(p) for p in task.read_text(encoding="ascii").split()]
+        try:
+            found += [int(p) for p in task.read_text(encoding="ascii").split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
     return found
 
 
