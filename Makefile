@@ -69,14 +69,14 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
-CORE   := version rank draft fleet tally lease election tick run
+CORE   := version version_form rank draft fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config health_config taskfile taskdir settings outline textfile problem
 NODE   := id session folder registry policy batch look leaders survey ledger runs standby
 CONTROL := methods orders answers explain subscriptions history
 DAEMON := aside host_uv lookup zk keep control health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
-	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload help
+	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload version help
 
 BASE_LIBS   :=
 CORE_LIBS   :=
@@ -105,7 +105,7 @@ LINK_core   := $(LIB_CORE) $(LIB_BASE)
 LINK_wire   := $(LIB_WIRE) $(LIB_BASE)
 LINK_config := $(LIB_CONFIG) $(LIB_CORE) $(LIB_BASE)
 LINK_daemon := $(LIB_DAEMON) $(LIB_CONFIG) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
-LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_BASE)
+LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_CORE) $(LIB_BASE)
 
 # --- programs ---------------------------------------------------------------------------------
 .PHONY: all

@@ -198,8 +198,10 @@ static int run(struct invocation *i)
 {
 	struct context *c = &i->context;
 
-	if (i->version)
+	if (i->version) {
+		c->n_args = 0;
 		return command_version.run(c);
+	}
 	if (i->help || !c->command) {
 		command_usage(&c->output, c->command);
 		return ZKLEADER_OK;

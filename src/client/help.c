@@ -31,29 +31,10 @@ static int run_help(struct context *c)
 	return 0;
 }
 
-static int run_version(struct context *c)
-{
-	if (c->output.json) {
-		json_auto_t *version = json_pack("{s:s}", "version", ZKLEADER_VERSION);
-
-		output_json(&c->output, version);
-	} else {
-		output_line(&c->output, COLOR_NONE, "zkleader %s", ZKLEADER_VERSION);
-	}
-	return 0;
-}
-
 const struct command command_help = {
 	.name = "help",
 	.args = "[COMMAND]",
 	.help = "the commands, or one of them",
 	.max_args = 1,
 	.run = run_help,
-};
-
-const struct command command_version = {
-	.name = "version",
-	.args = "",
-	.help = "the version of this program",
-	.run = run_version,
 };

@@ -147,7 +147,7 @@ void output_json_line(const struct output *o, const json_t *json)
 	fputc('\n', o->out);
 }
 
-size_t output_problems(FILE *file, const json_t *problems)
+size_t output_problems(FILE *file, const char *before, const json_t *problems)
 {
 	for (size_t i = 0; i < json_array_size(problems); i++) {
 		const json_t *problem = json_array_get(problems, i);
@@ -156,8 +156,8 @@ size_t output_problems(FILE *file, const json_t *problems)
 		mem_auto char *shown_name = printable_dup(name, strlen(name));
 		mem_auto char *shown_message = printable_dup(message, strlen(message));
 
-		fprintf(file, "%s:%" PRId64 ": %s\n", shown_name, json_number(problem, "line", 1),
-			shown_message);
+		fprintf(file, "%s:%" PRId64 ": %s%s\n", shown_name, json_number(problem, "line", 1),
+			before, shown_message);
 	}
 	return json_array_size(problems);
 }

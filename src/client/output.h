@@ -45,8 +45,8 @@ void output_error(const struct output *o, const char *format, ...)
 /* As the sidecar sent it, indented by 2, or on one line. In ASCII, so no terminal can mistake it. */
 void output_json(const struct output *o, const json_t *json);
 void output_json_line(const struct output *o, const json_t *json);
-/* FILE:LINE: text for each problem. Returns how many there are. */
-size_t output_problems(FILE *file, const json_t *problems);
+/* FILE:LINE: text for each problem, with `before` in front of the text. Returns how many there are. */
+size_t output_problems(FILE *file, const char *before, const json_t *problems);
 /* Sends everything on its way: 0, or -EIO if something could not be written. */
 int output_flush(const struct output *o);
 /* The escape sequence, "" without colours. */

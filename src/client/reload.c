@@ -30,7 +30,8 @@ static int run(struct context *c)
 	} else {
 		print_changes(o, json_object_get(result, "changes"));
 		fflush(o->out);
-		output_problems(o->err, problems);
+		output_problems(o->err, "", problems);
+		output_problems(o->err, "warning: ", json_object_get(result, "warnings"));
 	}
 	return json_array_size(problems) > 0 ? ZKLEADER_MISUSE : ZKLEADER_OK;
 }

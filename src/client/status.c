@@ -77,6 +77,7 @@ static void print_disagreements(const struct output *o, const json_t *list)
 static void print_status(const struct output *o, const json_t *status)
 {
 	const json_t *problems = json_object_get(status, "problems");
+	const json_t *warnings = json_object_get(status, "warnings");
 	const char *started = json_text(status, "started_at", NULL);
 	const json_t *drain = json_object_get(status, "drain");
 	const char *id = json_text(status, "id", NULL);
@@ -105,7 +106,10 @@ static void print_status(const struct output *o, const json_t *status)
 	print_disagreements(o, json_object_get(status, "disagreements"));
 	output_line(o, json_array_size(problems) > 0 ? COLOR_RED : COLOR_NONE, "Problems   %s",
 		    json_array_size(problems) > 0 ? "in the configuration:" : "none");
-	output_problems(o->out, problems);
+	output_problems(o->out, "", problems);
+	if (json_array_size(warnings) > 0)
+		output_line(o, COLOR_YELLOW, "Warnings   in the configuration:");
+	output_problems(o->out, "", warnings);
 }
 
 static int run(struct context *c)

@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/name.h"
+#include "core/version_form.h"
 #include "config/textfile.h"
 
 #define GROUP_BUFFER_MAX (1024 * 1024) /* bytes of a group with all its members */
@@ -33,6 +34,8 @@ static const struct setting_key keys[] = {
 	 0, 0, NULL},
 	{"version-file", SETTING_TEXT, NULL,
 	 "a file whose first line is the version, read again when it changes", 0, 0, NULL},
+	{"version-strip", SETTING_TEXT, NULL,
+	 "taken off the front of the version, such as the \"v\" of v1.6", 0, 0, NULL},
 	{"address", SETTING_TEXT, NULL,
 	 "the IP address that is published; by default the local one of the route to ZooKeeper", 0,
 	 0, NULL},
@@ -261,6 +264,26 @@ static void take_zookeeper(struct making *m)
 
 /* --- version and address ------------------------------------------------------------------------- */
 
+/* The version without what version-strip takes off its front; nothing is, where nothing would be left. */
+static const char *strip_version(const struct config *c, const char *version)
+{
+	size_t len = c->version_strip ? strlen(c->version_strip) : 0;
+
+	if (len > 0 && strncmp(version, c->version_strip, len) == 0 &&
+	    name_is_version(version + len, strlen(version + len)))
+		return version + len;
+	return version;
+}
+
+static void warn_of_form(const struct config *c, const char *key, int line, const char *version,
+			 struct problems *problems)
+{
+	const char *odd = version_form_text(version_form(version));
+
+	if (odd[0])
+		problems_warn(problems, c->file, line, "%s: \"%.100s\" %s", key, version, odd);
+}
+
 int config_read_version(const struct config *c, char **ret_version, struct problems *problems)
 {
 	mem_auto char *version = NULL;
@@ -287,8 +310,8 @@ int config_read_version(const struct config *c, char **ret_version, struct probl
 			     c->version_file, version, NAME_VERSION_MAX);
 		return -EINVAL;
 	}
-	*ret_version = version;
-	version = NULL;
+	*ret_version = mem_strdup(strip_version(c, version));
+	warn_of_form(c, "version-file", c->version_file_line, *ret_version, problems);
 	return 0;
 }
 
@@ -299,6 +322,7 @@ static void take_version(struct making *m)
 		settings_get(m->settings, m->settings->sections, "version-file");
 	const char *version = text_of(m, "version");
 
+	m->c->version_strip = copy_of(m, "version-strip");
 	if (fixed->line && file->line) {
 		problem(m, fixed->line > file->line ? "version" : "version-file",
 			"version and version-file are both set: keep one");
@@ -313,7 +337,9 @@ static void take_version(struct making *m)
 			"\"%.100s\" is no version: that is up to %d characters of printable ASCII",
 			version, NAME_VERSION_MAX);
 	else if (version)
-		m->c->version = mem_strdup(version);
+		m->c->version = mem_strdup(strip_version(m->c, version));
+	if (m->c->version)
+		warn_of_form(m->c, "version", fixed->line, m->c->version, m->problems);
 	m->c->version_file = path_of(m, "version-file");
 	m->c->version_file_line = file->line;
 	if (m->c->version_file && !m->c->version)
@@ -552,6 +578,7 @@ void config_free(struct config *c)
 	free(c->root);
 	free(c->version);
 	free(c->version_file);
+	free(c->version_strip);
 	free(c->address);
 	free(c->socket);
 	free(c->socket_group);

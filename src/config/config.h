@@ -36,10 +36,11 @@ struct config {
 	char *root;
 	int64_t session_timeout_ms;
 
-	char *version;	    /* what is in force: the key's, or the first line of the file */
+	char *version; /* what is in force: the key's, or the first line of the file, stripped */
 	char *version_file; /* path to open, NULL: the version is fixed */
 	int version_file_line;
-	char *address; /* NULL: that of the route to ZooKeeper */
+	char *version_strip; /* what is taken off the front of the version; NULL: nothing */
+	char *address;	     /* NULL: that of the route to ZooKeeper */
 
 	char *socket;
 	mode_t socket_mode;
@@ -76,8 +77,9 @@ void config_free(struct config *c);
 /* The servers as "name:port,[v6]:port", ports and all: on the heap, for the caller. */
 char *config_servers(const struct config *c);
 /*
- * The first line of the version-file as it is now, white space trimmed. Returns 0, or -EINVAL or
- * another negative errno with a problem added. Only with a version_file.
+ * The version that the first line of the version-file is now, white space trimmed and version-strip
+ * taken off. Returns 0, or -EINVAL or another negative errno with a problem added; a version whose
+ * form deceives is a warning. Only with a version_file.
  */
 int config_read_version(const struct config *c, char **ret_version, struct problems *problems);
 /* Every key with its default, for whoever compares them with the documentation. */

@@ -19,6 +19,10 @@ void problems_done(struct problems *p)
 		free(p->list[i].file);
 		free(p->list[i].message);
 	}
+	for (size_t i = 0; i < p->n_warnings; i++) {
+		free(p->warnings[i].file);
+		free(p->warnings[i].message);
+	}
 	problems_init(p);
 }
 
@@ -88,9 +92,9 @@ static char *printable_copy(const char *text)
 	return mem_strndup(copy, n);
 }
 
-static void put(struct problems *p, const char *file, int line, const char *message)
+static struct problem make(const char *file, int line, const char *message)
 {
-	p->list[p->n++] = (struct problem){
+	return (struct problem){
 		.file = printable_copy(file),
 		.line = line > 0 ? line : 1,
 		.message = printable_copy(message),
@@ -101,9 +105,10 @@ static void add(struct problems *p, const char *file, int line, const char *mess
 {
 	p->total++;
 	if (p->n < PROBLEMS_MAX - 1)
-		put(p, file, line, message);
+		p->list[p->n++] = make(file, line, message);
 	else if (p->n == PROBLEMS_MAX - 1)
-		put(p, file, line, "more problems follow: they are shown once these are mended");
+		p->list[p->n++] = make(
+			file, line, "more problems follow: they are shown once these are mended");
 }
 
 void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)
@@ -123,8 +128,28 @@ void problems_add(struct problems *p, const char *file, int line, const char *fo
 	va_end(ap);
 }
 
+static void warn(struct problems *p, const char *file, int line, const char *message)
+{
+	if (p->n_warnings < WARNINGS_MAX)
+		p->warnings[p->n_warnings++] = make(file, line, message);
+}
+
+void problems_warn(struct problems *p, const char *file, int line, const char *format, ...)
+{
+	char message[PROBLEM_TEXT_MAX + 2];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(message, sizeof(message), format, ap);
+	va_end(ap);
+	warn(p, file, line, message);
+}
+
 void problems_append(struct problems *p, const struct problems *other)
 {
+	for (size_t i = 0; i < other->n_warnings; i++)
+		warn(p, other->warnings[i].file, other->warnings[i].line,
+		     other->warnings[i].message);
 	for (size_t i = 0; i < other->n; i++)
 		add(p, other->list[i].file, other->list[i].line, other->list[i].message);
 	p->total += other->total - other->n;

@@ -1,4 +1,4 @@
-/* What is wrong with configuration files: a bounded list of FILE:LINE: text. */
+/* What is wrong with configuration files, and what is odd: bounded lists of FILE:LINE: text. */
 #ifndef ZKLEADER_CONFIG_PROBLEM_H
 #define ZKLEADER_CONFIG_PROBLEM_H
 
@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #define PROBLEMS_MAX	 100 /* the last place of a full list says that there are more */
+#define WARNINGS_MAX	 50  /* more are left out */
 #define PROBLEM_TEXT_MAX 600 /* bytes of a message; a longer one is cut and ends with "..." */
 
 struct problem {
@@ -19,6 +20,8 @@ struct problems {
 	struct problem list[PROBLEMS_MAX];
 	size_t n;
 	size_t total; /* how many were added, shown or not */
+	struct problem warnings[WARNINGS_MAX];
+	size_t n_warnings;
 };
 
 void problems_init(struct problems *p);
@@ -28,6 +31,9 @@ void problems_add(struct problems *p, const char *file, int line, const char *fo
 	__attribute__((format(printf, 4, 5)));
 void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)
 	__attribute__((format(printf, 4, 0)));
+/* Likewise of what is odd but good: it refuses nothing. */
+void problems_warn(struct problems *p, const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Appends copies of what the other has. */
 void problems_append(struct problems *p, const struct problems *other);
 /* Sorts those from index `first` on by line; what is on one line keeps its order. */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/name.h"
+#include "core/version_form.h"
 
 /* In the order of enum election_yield, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
@@ -182,6 +183,10 @@ static void check_texts(const struct making *m)
 			"min-version: \"%.100s\" is no version: that is up to %d characters of "
 			"printable ASCII",
 			min_version->values[0], NAME_VERSION_MAX);
+	else if (min_version->n && version_form(min_version->values[0]) != VERSION_PLAIN)
+		problems_warn(m->problems, file, min_version->line, "min-version: \"%.100s\" %s",
+			      min_version->values[0],
+			      version_form_text(version_form(min_version->values[0])));
 	if (tick->n && tick->number % 1000 != 0)
 		problems_add(
 			m->problems, file, tick->line,

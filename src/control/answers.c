@@ -168,16 +168,22 @@ void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct m
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 }
 
+static void pack_problems(struct pack *p, const char *key, const struct problem *list, size_t n)
+{
+	pack_str(p, key);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++) {
+		pack_map(p, 3);
+		pack_kv_str(p, "file", list[i].file);
+		pack_kv_int(p, "line", list[i].line);
+		pack_kv_str(p, "message", list[i].message);
+	}
+}
+
 void answers_pack_problems(struct pack *p, const struct problems *problems)
 {
-	pack_str(p, "problems");
-	pack_array(p, problems->n);
-	for (size_t i = 0; i < problems->n; i++) {
-		pack_map(p, 3);
-		pack_kv_str(p, "file", problems->list[i].file);
-		pack_kv_int(p, "line", problems->list[i].line);
-		pack_kv_str(p, "message", problems->list[i].message);
-	}
+	pack_problems(p, "problems", problems->list, problems->n);
+	pack_problems(p, "warnings", problems->warnings, problems->n_warnings);
 }
 
 /* --- check --------------------------------------------------------------------------------------- */
@@ -328,7 +334,7 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 
 	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 18);
+	pack_map(p, 19);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->config->version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);

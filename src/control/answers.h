@@ -35,7 +35,7 @@ void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struc
 void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node);
 /* The key `refused` and the worker nodes that are no members. */
 void answers_pack_refused(struct pack *p, const struct sidecar *s);
-/* The key `problems` and its value. */
+/* The keys `problems` and `warnings` and their values. */
 void answers_pack_problems(struct pack *p, const struct problems *problems);
 
 /* Whole answers, each sent to the client. What is said about leading is computed in here, now. */

@@ -328,7 +328,7 @@ static void method_reload(struct call *call)
 		lines += changes.text.data[i] == '\n';
 	struct pack *p = control_begin(call->c);
 	rpc_pack_result(p, call->msgid);
-	pack_map(p, 2);
+	pack_map(p, 3);
 	pack_str(p, "changes");
 	pack_array(p, lines);
 	const char *line = (const char *)changes.text.data;

@@ -26,7 +26,7 @@ static const char usage[] =
 	"  -c, --config FILE  the configuration (default " CONFIG_FILE ")\n"
 	"  -t, --test         check it and every task file, print each problem as FILE:LINE: "
 	"text,\n"
-	"                     exit 0 or 78\n"
+	"                     exit 0 or 78; a warning leaves it 0\n"
 	"  -V, --version      print the version\n"
 	"  -h, --help         print this\n"
 	"\n"
@@ -40,6 +40,9 @@ static void print_problems(const struct problems *problems)
 	for (size_t i = 0; i < problems->n; i++)
 		fprintf(stderr, "%s:%d: %s\n", problems->list[i].file, problems->list[i].line,
 			problems->list[i].message);
+	for (size_t i = 0; i < problems->n_warnings; i++)
+		fprintf(stderr, "%s:%d: warning: %s\n", problems->warnings[i].file,
+			problems->warnings[i].line, problems->warnings[i].message);
 }
 
 static int test(const char *file)

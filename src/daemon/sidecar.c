@@ -22,11 +22,11 @@
 
 /* --- problems and changes ---------------------------------------------------------------------- */
 
-static bool is_known_problem(const struct problems *known, const struct problem *p)
+static bool is_known_problem(const struct problem *known, size_t n, const struct problem *p)
 {
-	for (size_t i = 0; i < known->n; i++)
-		if (known->list[i].line == p->line && strcmp(known->list[i].file, p->file) == 0 &&
-		    strcmp(known->list[i].message, p->message) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (known[i].line == p->line && strcmp(known[i].file, p->file) == 0 &&
+		    strcmp(known[i].message, p->message) == 0)
 			return true;
 	return false;
 }
@@ -36,9 +36,15 @@ static void set_problems(struct sidecar *s, struct problems *problems)
 {
 	for (size_t i = 0; i < problems->n; i++) {
 		const struct problem *p = &problems->list[i];
-		if (!is_known_problem(&s->problems, p))
+		if (!is_known_problem(s->problems.list, s->problems.n, p))
 			log_error("refused", LOG_STR("file", p->file), LOG_INT("line", p->line),
 				  LOG_STR("why", p->message));
+	}
+	for (size_t i = 0; i < problems->n_warnings; i++) {
+		const struct problem *p = &problems->warnings[i];
+		if (!is_known_problem(s->problems.warnings, s->problems.n_warnings, p))
+			log_warning("odd configuration", LOG_STR("file", p->file),
+				    LOG_INT("line", p->line), LOG_STR("why", p->message));
 	}
 	if (problems->n == 0 && s->problems.n > 0)
 		log_info("no problem is left in the configuration", LOG_END);
@@ -172,6 +178,7 @@ void sidecar_reload(struct sidecar *s, struct changes *changes)
 	if (config_load(s->config_file, &config, &problems) == 0)
 		apply_config(s, config, changes);
 	s->n_main_problems = problems.n;
+	s->n_main_warnings = problems.n_warnings;
 	load_tasks(s, &problems, changes);
 	changes->refused = problems.n > 0;
 	set_problems(s, &problems);
@@ -189,6 +196,10 @@ static void on_tasks_changed(void *arg)
 	for (size_t i = 0; i < s->n_main_problems; i++) {
 		const struct problem *p = &s->problems.list[i];
 		problems_add(&problems, p->file, p->line, "%s", p->message);
+	}
+	for (size_t i = 0; i < s->n_main_warnings; i++) {
+		const struct problem *p = &s->problems.warnings[i];
+		problems_warn(&problems, p->file, p->line, "%s", p->message);
 	}
 	buffer_init(&changes.text, CHANGES_TEXT_MAX);
 	load_tasks(s, &problems, &changes);
@@ -213,7 +224,7 @@ static void on_version_changed(void *arg)
 		registry_set_version(&s->registry, version);
 	}
 	/* What is wrong with it is a problem of the main file, and what was wrong may be mended now. */
-	if (problems.n > 0 || s->n_main_problems > 0) {
+	if (problems.n + problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0) {
 		sidecar_reload(s, &changes);
 		buffer_done(&changes.text);
 	}
@@ -705,6 +716,7 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
 		buffer_init(&changes.text, CHANGES_TEXT_MAX);
 		registry_set_version(&s.registry, config->version);
+		s.n_main_warnings = problems->n_warnings;
 		load_tasks(&s, problems, &changes);
 		buffer_done(&changes.text);
 		set_problems(&s, problems);

@@ -33,6 +33,7 @@ struct sidecar {
 	struct config *config;	  /* in force */
 	struct problems problems; /* of all files, as last read */
 	size_t n_main_problems;	  /* the first so many are about the main file's text */
+	size_t n_main_warnings;	  /* likewise */
 	struct task_files tasks;  /* in force */
 	struct session session;
 	struct registry registry;

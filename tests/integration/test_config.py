@@ -310,3 +310,41 @@ def test_help_and_version_exit_0_and_misuse_does_not(program):
     for args in (["--bogus"], ["extra"], ["-c"]):
         outcome = program("zkleaderd", *args)
         assert outcome.code == 1 and outcome.out == "" and outcome.err != ""
+
+
+# --- versions whose form deceives
+
+def test_a_version_whose_form_deceives_is_a_warning_everywhere_and_no_more(program, files):
+    files.write_config(version="v1.6")
+    files.write_file('task "nightly-report" {\n  min-version = "1.5.O"\n}\n', "tasks.conf")
+    outcome = run_test(program, files)
+    assert outcome.code == 0 and "1 task" in outcome.out
+    main, task = outcome.err.splitlines()
+    assert re.search(r'/zkleader\.conf:\d+: warning: version: "v1\.6" begins with no number', main)
+    assert re.search(r'/tasks\.conf:2: warning: min-version: "1\.5\.O" has a letter', task)
+    files.start()
+    status = files.status()
+    assert status["healthy"] and [w["line"] for w in status["warnings"]] == [int(main.split(":")[1]), 2]
+    shown = program("zkleader", "-s", files.socket, "status")
+    assert shown.code == 0 and "Warnings   in the configuration:" in shown.out and '"v1.6"' in shown.out
+    assert files.log().count("odd configuration") == 2
+    # What is mended is no longer warned of; the task's file stays as it is.
+    files.write_config(version_strip="v")
+    told = program("zkleader", "-s", files.socket, "reload")
+    assert told.code == 0 and "version changed: 1.6" in told.out
+    assert "warning: " in told.err and "min-version" in told.err and "v1.6" not in told.err
+    wait_until(lambda: files.status()["version"] == "1.6" and len(files.status()["warnings"]) == 1, what="one warning")
+    files.write_file('task "nightly-report" {}\n', "tasks.conf")
+    wait_until(lambda: files.status()["warnings"] == [], what="no warnings")
+
+
+def test_the_version_file_is_stripped_and_warned_of_when_it_changes(files):
+    version_file = files.folder / "VERSION"
+    version_file.write_text("v1.5\n", encoding="ascii")
+    files.write_config(version=None, version_file=version_file, version_strip="v")
+    files.start()
+    assert files.status()["version"] == "1.5" and files.status()["warnings"] == []
+    version_file.write_text("latest\n", encoding="ascii")
+    wait_until(lambda: files.status()["version"] == "latest" and len(files.status()["warnings"]) == 1, what="a warning")
+    version_file.write_text("v1.7\n", encoding="ascii")
+    wait_until(lambda: files.status()["version"] == "1.7" and files.status()["warnings"] == [], what="no warning")

@@ -295,6 +295,20 @@ Test(command, help_and_version)
 	expect_in_help("list", "\nexit: 0 done, 2 no sidecar or no answer, 3 misuse\n");
 	expect(run_with(ARGV("version"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
 	expect(run_with(ARGV("-V"), 0, false), 0, "zkleader " ZKLEADER_VERSION "\n", "");
+	expect(run_with(ARGV("version", "1.10", "1.9"), 0, false), 0, "1.10 > 1.9\n", "");
+	expect(run_with(ARGV("version", "1.5", "1.5.0"), 0, false), 0, "1.5 = 1.5.0\n", "");
+	expect(run_with(ARGV("version", "1.5-rc1", "1.5"), 0, false), 0, "1.5-rc1 < 1.5\n", "");
+	expect(run_with(ARGV("version", "1.5", "v1.6"), 0, false), 0, "1.5 > v1.6\n",
+	       "zkleader: warning: \"v1.6\" begins with no number, so every version that does is "
+	       "newer: take what is in front of it off with version-strip\n");
+	expect(run_with(ARGV("version", "1.5", "--json", "1.6"), 0, false), 0,
+	       "{\n  \"a\": \"1.5\",\n  \"b\": \"1.6\",\n  \"order\": \"<\"\n}\n", "");
+	expect(run_with(ARGV("version", "1.5"), 0, false), 3, "",
+	       "zkleader: two versions are compared: zkleader version A B\n");
+	expect(run_with(ARGV("version", "1.5", " "), 0, false), 3, "",
+	       "zkleader: \" \" is no version: that is up to 255 characters of printable ASCII\n");
+	expect(run_with(ARGV("version", "-V", "1", "2"), 0, false), 0,
+	       "zkleader " ZKLEADER_VERSION "\n", "");
 	expect(run_with(ARGV("version", "--json"), 0, false), 0,
 	       "{\n  \"version\": \"" ZKLEADER_VERSION "\"\n}\n", "");
 	expect(run_with(ARGV("help", "reload", "--json"), 0, false), 0,

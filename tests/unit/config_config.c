@@ -99,6 +99,31 @@ static struct config *good(const char *text)
 	return c;
 }
 
+/* Of a text that is good: its version in force, and the warnings. */
+static void expect_warnings(const char *text, const char *version, const char *expected)
+{
+	struct config *c = NULL;
+	struct problems problems;
+	char found[TEXT_MAX] = "";
+	size_t used = 0;
+
+	write_file(file, text, strlen(text), 0644);
+	problems_init(&problems);
+	cr_expect_eq(config_load(file, &c, &problems), 0, "%s", text);
+	for (size_t i = 0; i < problems.n_warnings; i++) {
+		const char *message = problems.warnings[i].message;
+		/* As far as the version is quoted. */
+		int len = (int)(strrchr(message, '"') - message) + 1;
+
+		used += (size_t)snprintf(found + used, sizeof(found) - used, "%d: %.*s\n",
+					 problems.warnings[i].line, len, message);
+	}
+	cr_expect_str_eq(found, expected, "of:\n%s\nfound:\n%s", text, found);
+	cr_expect_str_eq(c ? c->version : "", version, "of:\n%s", text);
+	config_free(c);
+	problems_done(&problems);
+}
+
 static void expect_problems(const char *text, size_t len, const char *expected)
 {
 	struct config *c;
@@ -358,7 +383,8 @@ static const struct bad_case bad_keys[] = {
 	 "2: unknown key \"Log-level\": did you mean \"log-level\"?\n"},
 	{"version = 1\nfrobnicate = 2\n",
 	 "2: unknown key \"frobnicate\": the keys are zookeeper, root, session-timeout, version, "
-	 "version-file, address, socket, socket-mode, socket-group, task-dir, auth-file, "
+	 "version-file, version-strip, address, socket, socket-mode, socket-group, task-dir, "
+	 "auth-file, "
 	 "yield-delay, "
 	 "tick-guard, health-command, health-file, health-interval, health-timeout, "
 	 "health-fall, health-rise, log-level, log-format\n"},
@@ -433,7 +459,7 @@ static const struct bad_case bad_syntax[] = {
 	{"version = 1\na{b{c{d{e{f{g{h{i{}}}}}}}}}\n",
 	 "2: unknown key \"a\": the keys are "
 	 "zookeeper, root, session-timeout, version, "
-	 "version-file, address, socket, socket-mode, "
+	 "version-file, version-strip, address, socket, socket-mode, "
 	 "socket-group, task-dir, auth-file, "
 	 "yield-delay, tick-guard, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
@@ -747,4 +773,27 @@ Test(config, mutations)
 		problems_done(&problems);
 		config_free(c);
 	}
+}
+
+Test(config, takes_a_prefix_off_the_version)
+{
+	static const struct {
+		const char *text, *version, *warnings;
+	} cases[] = {
+		{"version = v1.6\nversion-strip = v\n", "1.6", ""},
+		{"version-strip = v\nversion = 1.6\n", "1.6", ""},
+		{"version = vv1.6\nversion-strip = v\n", "v1.6", "1: version: \"v1.6\"\n"},
+		{"version = \"release-1.6\"\nversion-strip = \"release-\"\n", "1.6", ""},
+		{"version = v\nversion-strip = v\n", "v", "1: version: \"v\"\n"},
+		{"version = v1.6", "v1.6", "1: version: \"v1.6\"\n"},
+		{"\nversion = 1.5.O", "1.5.O", "2: version: \"1.5.O\"\n"},
+		{"version = 2414721f", "2414721f", "1: version: \"2414721f\"\n"},
+		{"version = \"1.5-rc1\"", "1.5-rc1", ""},
+		{"version-file = VERSION\nversion-strip = v\n", "1.7", ""},
+		{"\nversion-file = VERSION\n", "v1.7", "2: version-file: \"v1.7\"\n"},
+	};
+
+	write_file(beside("VERSION"), "v1.7\n", 5, 0644);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_warnings(cases[i].text, cases[i].version, cases[i].warnings);
 }
