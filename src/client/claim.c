@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/name.h"
@@ -10,6 +11,15 @@
 #include "client/handle.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
+
+/* By how much the local time is ahead of UTC, as the zone of this process and that day have it. */
+static int64_t zone_ms(int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	return localtime_r(&seconds, &tm) ? (int64_t)tm.tm_gmtoff * 1000 : 0;
+}
 
 int claim_pack(struct buffer *params, const struct claim_request *request)
 {
@@ -19,13 +29,14 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 	pack_init(&p, params);
 	pack_array(&p, 2);
 	pack_str(&p, request->task);
-	pack_map(&p, (size_t)2 + tick + wait + (request->id ? 2U : 0U));
+	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U));
 	pack_kv_str(&p, "kind", request->kind);
 	if (request->id) {
 		pack_kv_str(&p, "id", request->id);
 		pack_kv_bool(&p, "again", request->again);
 	}
 	pack_kv_int(&p, "now_ms", request->now_ms);
+	pack_kv_int(&p, "zone_ms", zone_ms(request->now_ms));
 	if (tick)
 		pack_kv_int(&p, "tick_ms", request->tick_ms);
 	if (wait)

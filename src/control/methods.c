@@ -378,6 +378,8 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 			e = reader_str(r, &kind);
 		else if (reader_text_is(key, "now_ms"))
 			e = reader_int(r, &o->now_ms);
+		else if (reader_text_is(key, "zone_ms"))
+			e = reader_int(r, &o->zone_ms);
 		else if (reader_text_is(key, "id"))
 			e = reader_str(r, &id);
 		else if (reader_text_is(key, "again"))
@@ -396,7 +398,8 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 	memcpy(o->id, id.data, id.len);
 	o->once = reader_text_is(kind, "once");
 	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
-	       is_time(o->wait_ms);
+	       is_time(o->wait_ms) && o->zone_ms >= -TICK_ZONE_MAX_MS &&
+	       o->zone_ms <= TICK_ZONE_MAX_MS;
 }
 
 static void method_claim(struct call *call)

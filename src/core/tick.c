@@ -6,9 +6,11 @@
 
 #define WALL_END_MS INT64_C(253402300800000) /* the year 10000: clock_format() stops before it */
 
-int64_t tick_floor(int64_t wall_ms, int64_t tick_ms)
+int64_t tick_floor(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms)
 {
-	return wall_ms - wall_ms % tick_ms;
+	int64_t local_ms = tick_ms < TICK_DAY_MS ? wall_ms : wall_ms + zone_ms;
+
+	return local_ms > 0 ? local_ms - local_ms % tick_ms : 0;
 }
 
 int64_t tick_clear(int64_t wall_ms, int64_t guard_ms)

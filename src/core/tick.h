@@ -6,11 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TICK_MINUTE_MS 60000
-#define TICK_NAME_SIZE 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
+#define TICK_MINUTE_MS	 60000
+#define TICK_DAY_MS	 (INT64_C(24) * 3600 * 1000)
+#define TICK_ZONE_MAX_MS TICK_DAY_MS /* no clock on earth is further ahead of UTC, or behind it */
+#define TICK_NAME_SIZE	 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
 
-/* Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. */
-int64_t tick_floor(int64_t wall_ms, int64_t tick_ms);
+/*
+ * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. A tick of
+ * a day or more begins with the day of the local clock, which is zone_ms ahead of UTC, and is named by it:
+ * where the clock is set forward, one midnight is 23 hours after the other.
+ */
+int64_t tick_floor(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 /*
  * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0: it is not.
  * guard_ms is less than half a minute.

@@ -506,7 +506,7 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
 	r->options = *options;
 	if (options->tick_ms > 0 &&
-	    !tick_name(tick_floor(options->now_ms, options->tick_ms), r->tick)) {
+	    !tick_name(tick_floor(options->now_ms, options->tick_ms, options->zone_ms), r->tick)) {
 		free(r);
 		control_error(c, msgid, RPC_MISUSE, "the clock says a time beyond the year 9999");
 		return;

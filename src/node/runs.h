@@ -32,6 +32,7 @@ struct run_options {
 	bool again;		  /* it has sent it before, to a sidecar that went */
 	bool once;		  /* nothing runs under our eyes: the claim is all */
 	int64_t now_ms;		  /* the caller's wall clock */
+	int64_t zone_ms;	  /* by which its local time is ahead of UTC */
 	int64_t tick_ms;	  /* 0: no tick, no ledger */
 	int64_t wait_ms;
 };

@@ -321,7 +321,7 @@ static void serve_once(struct fake *f, int fd)
 		struct reader_text task, kind;
 		cr_assert(reader_str(&r.m.params, &task) == 0 && reader_text_is(task, "t"));
 		cr_assert(reader_map(&r.m.params, &n) == 0);
-		cr_assert_eq(n, 4, "kind, now_ms, tick_ms, wait_ms");
+		cr_assert_eq(n, 5, "kind, now_ms, zone_ms, tick_ms, wait_ms");
 		cr_assert(reader_skip(&r.m.params) == 0 && reader_str(&r.m.params, &kind) == 0);
 		cr_assert_eq(reader_text_copy(kind, text, sizeof(text)), 0);
 		cr_assert_str_eq(text, "once");

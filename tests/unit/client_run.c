@@ -31,8 +31,8 @@ struct plan {
 /* What the sidecar saw; a test reads it once the connection is closed. */
 static struct seen {
 	char kind[16];
-	int64_t now_ms, tick_ms, wait_ms; /* -1: not there */
-	atomic_int renewals, finish;	  /* finish: exit_status, -1: none */
+	int64_t now_ms, zone_ms, tick_ms, wait_ms; /* -1: not there */
+	atomic_int renewals, finish;		   /* finish: exit_status, -1: none */
 	atomic_bool closed, interrupted;
 	atomic_llong finished_ms;
 } seen;
@@ -43,7 +43,7 @@ static void take_claim(struct reader *params)
 	bool again;
 	size_t n;
 
-	seen.tick_ms = seen.wait_ms = -1;
+	seen.zone_ms = seen.tick_ms = seen.wait_ms = -1;
 	cr_assert_eq(reader_skip(params), 0);
 	cr_assert_eq(reader_map(params, &n), 0);
 	for (; n > 0; n--) {
@@ -53,6 +53,8 @@ static void take_claim(struct reader *params)
 			reader_text_copy(kind, seen.kind, sizeof(seen.kind));
 		} else if (reader_text_is(key, "now_ms")) {
 			cr_assert_eq(reader_int(params, &seen.now_ms), 0);
+		} else if (reader_text_is(key, "zone_ms")) {
+			cr_assert_eq(reader_int(params, &seen.zone_ms), 0);
 		} else if (reader_text_is(key, "tick_ms")) {
 			cr_assert_eq(reader_int(params, &seen.tick_ms), 0);
 		} else if (reader_text_is(key, "wait_ms")) {

@@ -5,23 +5,53 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MINUTE_MS    INT64_C(60000)
+#define HOUR_MS	     (60 * MINUTE_MS)
+#define DAY_MS	     (24 * HOUR_MS)
 
 Test(tick, floor)
 {
 	static const struct {
-		int64_t wall_ms, tick_ms, floor_ms;
+		int64_t wall_ms, tick_ms, zone_ms, floor_ms;
 	} cases[] = {
-		{0, MINUTE_MS, 0},
-		{MINUTE_MS - 1, MINUTE_MS, 0},
-		{MINUTE_MS, MINUTE_MS, MINUTE_MS},
-		{INT64_C(1795140059999), MINUTE_MS, INT64_C(1795140000000)},
-		{INT64_C(1795140059999), 1000, INT64_C(1795140059000)},
-		{INT64_C(1795140059999), 24 * 60 * MINUTE_MS, INT64_C(1795132800000)},
+		{0, MINUTE_MS, 0, 0},
+		{MINUTE_MS - 1, MINUTE_MS, 0, 0},
+		{MINUTE_MS, MINUTE_MS, 0, MINUTE_MS},
+		{INT64_C(1795140059999), MINUTE_MS, 0, INT64_C(1795140000000)},
+		{INT64_C(1795140059999), 1000, 0, INT64_C(1795140059000)},
+		{INT64_C(1795140059999), DAY_MS, 0, INT64_C(1795132800000)},
+		/* Below a day no zone matters, whatever its minutes. */
+		{INT64_C(1795140059999), 60 * MINUTE_MS, 345 * MINUTE_MS, INT64_C(1795140000000)},
+		{INT64_C(1795140059999), DAY_MS - 1000, -11 * HOUR_MS, INT64_C(1795112023000)},
+		{INT64_C(1795140059999), 2 * DAY_MS, 22 * HOUR_MS, INT64_C(1795219200000)},
+		{HOUR_MS, DAY_MS, -12 * HOUR_MS, 0}, /* before the epoch, by the local clock */
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++)
-		cr_expect_eq(tick_floor(cases[i].wall_ms, cases[i].tick_ms), cases[i].floor_ms,
-			     "case %zu", i);
+		cr_expect_eq(tick_floor(cases[i].wall_ms, cases[i].tick_ms, cases[i].zone_ms),
+			     cases[i].floor_ms, "case %zu", i);
+}
+
+/* `0 1 * * *` in Europe/Berlin, where 29 March 2026 has 23 hours and 25 October has 25. */
+Test(tick, one_each_night_through_the_changes_of_the_clock)
+{
+	static const struct {
+		int64_t wall_ms, zone_ms;
+		const char *tick;
+	} nights[] = {
+		{INT64_C(1774656000000), HOUR_MS, "2026-03-28T00:00:00Z"},
+		{INT64_C(1774742400000), HOUR_MS, "2026-03-29T00:00:00Z"},
+		{INT64_C(1774825200000), 2 * HOUR_MS, "2026-03-30T00:00:00Z"},
+		{INT64_C(1774911600000), 2 * HOUR_MS, "2026-03-31T00:00:00Z"},
+		{INT64_C(1792882800000), 2 * HOUR_MS, "2026-10-25T00:00:00Z"},
+		{INT64_C(1792972800000), HOUR_MS, "2026-10-26T00:00:00Z"},
+	};
+	char name[TICK_NAME_SIZE];
+
+	for (size_t i = 0; i < COUNT(nights); i++) {
+		cr_expect(
+			tick_name(tick_floor(nights[i].wall_ms, DAY_MS, nights[i].zone_ms), name));
+		cr_expect_str_eq(name, nights[i].tick, "night %zu", i);
+	}
 }
 
 Test(tick, clear_of_the_full_minute)
