@@ -23,7 +23,7 @@ PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-d
 PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
 	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
-	python3-xxhash
+	python3-xxhash tzdata
 PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck valgrind libmaven3-core-java \
 	default-jdk-headless
 
@@ -69,7 +69,7 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
-CORE   := version version_form rank draft fleet tally lease election tick run
+CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config health_config taskfile taskdir settings outline textfile problem
 NODE   := id session folder registry policy batch look leaders survey ledger runs standby
@@ -202,7 +202,7 @@ demo: deps-demo
 	@tests/demo/demo $(B)
 
 # --- tests --------------------------------------------------------------------------------------
-$(B)/oracle/version_pairs $(B)/oracle/draft_fleets: $(B)/oracle/%: tests/oracle/%.c $(LINK_core)
+$(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/oracle/%: tests/oracle/%.c $(LINK_core)
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
@@ -242,6 +242,7 @@ CHECK_SUITES := \
 	--unit $(B)/unit \
 	--plain "model=$(B)/model" \
 	--plain "the draft against its example=tests/oracle/draft $(B)/oracle/draft_fleets 1 2000" \
+	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim --seeds 400 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim --ticks --seeds 100 --jobs 2" \
 	--pytest "integration=-n 4 tests/integration -m 'not slow'" \
@@ -284,7 +285,8 @@ check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
-check-build: all unit-bin $(B)/oracle/draft_fleets $(B)/model $(B)/sim
+check-build: all unit-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
+		$(B)/model $(B)/sim
 
 check-deep: deps-deep
 	@echo building

@@ -41,6 +41,11 @@ uint32_t rank_digest(int rank_position, const char *min_version, bool oldest)
 	return (uint32_t)XXH64(min_version, strlen(min_version), kind | 0x200U);
 }
 
+uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed)
+{
+	return XXH64(bytes, len, seed);
+}
+
 static struct address parse_address(const char *text)
 {
 	struct address address = {.kind = ADDRESS_OTHER};

@@ -3,6 +3,7 @@
 #define ZKLEADER_CORE_RANK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/worker.h"
@@ -23,6 +24,8 @@ uint64_t rank_score(uint64_t key, const char *task);
  * sidecars with different digests may not agree on its best candidate.
  */
 uint32_t rank_digest(int rank_position, const char *min_version, bool oldest);
+/* XXH64 of these bytes with that seed. */
+uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed);
 /* Orders two address literals: IPv4 before IPv6, then by number; others first, by strcmp. */
 int rank_compare_ip(const char *a, const char *b);
 
