@@ -130,7 +130,7 @@ ifeq ($(VARIANT),release)
 $(B)/check/include:
 	@mkdir -p $@
 	ln -sfn /usr/include/msgpack $@/msgpack && ln -sfn /usr/include/msgpack.h $@/msgpack.h
-$(B)/check/%.o: src/%.c | $(B)/check/include
+$(B)/check/%.o: src/%.c $(B)/version | $(B)/check/include
 	@mkdir -p $(@D)
 	$(CHECK_CC) -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Os -Isrc -Iinclude \
 		-isystem $(B)/check/include -fstack-protector-strong -MMD -MP -c -o $@ $<
@@ -151,7 +151,14 @@ $(B)/lib%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(B)/%.o: src/%.c
+# Another version is compiled in anew.
+$(B)/version: FORCE
+	@mkdir -p $(@D)
+	@echo $(VERSION) | cmp -s - $@ || echo $(VERSION) > $@
+.PHONY: FORCE
+FORCE:
+
+$(B)/%.o: src/%.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -162,7 +169,7 @@ LIBS_config := -lconfuse
 LIBS_daemon := $(DAEMON_LIBS)
 LIBS_client := $(CLIENT_LIBS)
 
-$(B)/unit/%.o: tests/unit/%.c
+$(B)/unit/%.o: tests/unit/%.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -Wmissing-prototypes -Wnull-dereference,$(BASE_CFLAGS)) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 .SECONDEXPANSION:
@@ -207,7 +214,7 @@ $(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/orac
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
 # The model test and the simulator: plain programs over the core.
-$(B)/tests/%.o: tests/%.c
+$(B)/tests/%.o: tests/%.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(LINK_core)
