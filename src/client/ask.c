@@ -108,3 +108,18 @@ json_t *ask_quietly(struct context *c, const char *method, json_type type)
 	json_decref(json);
 	return NULL;
 }
+
+int ask_stale(struct context *c)
+{
+	json_auto_t *status = ask_quietly(c, "status", JSON_OBJECT);
+	const char *since = json_text(status, "stale_since", NULL);
+	char age[OUTPUT_AGE_SIZE];
+
+	if (!since)
+		return ZKLEADER_OK;
+	age_text(since, c->output.now_ms, age);
+	output_error(&c->output,
+		     "as last known: no confirmed session with ZooKeeper since %s (%s ago)", since,
+		     age);
+	return ZKLEADER_CANNOT_TELL;
+}

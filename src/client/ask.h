@@ -21,6 +21,11 @@ json_t *ask_quietly(struct context *c, const char *method, json_type type);
 int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len);
 /* The command's arguments as a packed array; -EMSGSIZE where they are too much for a request. */
 int ask_pack(const struct context *c, struct buffer *params);
+/*
+ * Whether what the sidecar tells of the fleet is as things are: 0, or an exit code after a line on the error
+ * stream that says since when it may be so no longer.
+ */
+int ask_stale(struct context *c);
 /* What was answered as JSON; an exit code after a line on the error stream. */
 int ask_to_json(struct context *c, const void *result, size_t len, json_type type,
 		json_t **ret_json);

@@ -84,13 +84,14 @@ static int run(struct context *c)
 
 	if (code != 0)
 		return code;
+	code = ask_stale(c);
 	if (c->output.json) {
 		output_json(&c->output, explained);
 	} else {
 		print_ranking(&c->output, explained);
 		print_oddities(&c->output, explained);
 	}
-	return 0;
+	return code;
 }
 
 const struct command command_explain = {

@@ -368,12 +368,12 @@ int live_once(struct context *c, const struct live_view *view)
 
 	if (code != 0)
 		return code;
-	if (c->output.json) {
-		output_json(&c->output, first);
-		return 0;
-	}
-	if (view->second)
+	if (view->second && !c->output.json)
 		second = ask_quietly(c, view->second, JSON_ARRAY);
-	view->print(c, first, second);
-	return 0;
+	code = ask_stale(c);
+	if (c->output.json)
+		output_json(&c->output, first);
+	else
+		view->print(c, first, second);
+	return code;
 }

@@ -14,7 +14,10 @@ struct live_view {
 	void (*print)(struct context *c, const json_t *first, const json_t *second);
 };
 
-/* Once: the exit code. The second answer is NULL where it is not to be had, and with --json. */
+/*
+ * Once: the exit code. The second answer is NULL where it is not to be had, and with --json. What is only as
+ * last known is shown as well, after a line that says so: see ask_stale().
+ */
 int live_once(struct context *c, const struct live_view *view);
 /*
  * Until INT or TERM, which make it 0: asks again when the sidecar tells of a change, at most five times

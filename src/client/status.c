@@ -9,6 +9,14 @@
 #include "client/decision.h"
 #include "client/json.h"
 
+enum { OPTION_LIVE, OPTION_READY };
+
+static const struct option_spec options[] = {
+	{300, "live", NULL, "for a probe: only whether the sidecar answers"},
+	{301, "ready", NULL, "for a probe: only whether it has a confirmed session"},
+	{0, NULL, NULL, NULL},
+};
+
 static void span_text(int64_t ms, char text[DURATION_TEXT_SIZE])
 {
 	duration_format(ms > 0 ? ms : 0, text);
@@ -27,16 +35,19 @@ static void print_session(const struct output *o, const json_t *status)
 	const json_t *session = json_object_get(status, "session");
 	const char *server = json_text(session, "server", NULL);
 	const char *id = json_text(session, "id", NULL);
-	char timeout[DURATION_TEXT_SIZE], lease[DURATION_TEXT_SIZE];
+	const char *since = json_text(session, "since", NULL);
+	char timeout[DURATION_TEXT_SIZE], lease[DURATION_TEXT_SIZE], age[OUTPUT_AGE_SIZE];
 
+	age_text(since, o->now_ms, age);
 	span_text(json_number(session, "timeout_ms", 0), timeout);
 	span_text(json_number(status, "lease_ms", 0), lease);
 	output_line(o, COLOR_NONE, "ZooKeeper  %s, root %s", json_text(status, "zookeeper", "-"),
 		    json_text(status, "root", "-"));
 	if (id)
-		output_line(o, COLOR_NONE, "Session    %s %s%s%s, timeout %s", id,
+		output_line(o, COLOR_NONE, "Session    %s %s%s%s, timeout %s%s%s%s", id,
 			    json_text(session, "state", "-"), server ? " to " : "",
-			    server ? server : "", timeout);
+			    server ? server : "", timeout, since ? ", begun " : "",
+			    since ? age : "", since ? " ago" : "");
 	else
 		output_line(o, COLOR_YELLOW, "Session    none (%s)",
 			    json_text(session, "state", "-"));
@@ -74,13 +85,45 @@ static void print_disagreements(const struct output *o, const json_t *list)
 	}
 }
 
+/* Since when what is told of the fleet is only as last known. */
+static void print_stale(const struct output *o, const char *since)
+{
+	char age[OUTPUT_AGE_SIZE];
+
+	if (!since)
+		return;
+	age_text(since, o->now_ms, age);
+	output_line(o, COLOR_YELLOW, "Confirmed  not since %s (%s ago)", since, age);
+}
+
+static void print_pending(const struct output *o, const json_t *keys)
+{
+	for (size_t i = 0; i < json_array_size(keys); i++) {
+		const char *key = json_string_value(json_array_get(keys, i));
+
+		output_line(o, COLOR_YELLOW, "Pending    %s takes effect with a restart",
+			    key ? key : "-");
+	}
+}
+
+static void print_worker(const struct output *o, const json_t *status)
+{
+	const char *registered = json_text(status, "registered_at", NULL);
+	const char *id = json_text(status, "id", NULL);
+	char age[OUTPUT_AGE_SIZE];
+
+	age_text(registered, o->now_ms, age);
+	output_line(o, COLOR_NONE, "Worker     %s%s%s%s", id ? id : "not in the fleet",
+		    registered ? ", registered " : "", registered ? age : "",
+		    registered ? " ago" : "");
+}
+
 static void print_status(const struct output *o, const json_t *status)
 {
 	const json_t *problems = json_object_get(status, "problems");
 	const json_t *warnings = json_object_get(status, "warnings");
 	const char *started = json_text(status, "started_at", NULL);
 	const json_t *drain = json_object_get(status, "drain");
-	const char *id = json_text(status, "id", NULL);
 	const char *ip = json_text(status, "ip", NULL);
 	char age[OUTPUT_AGE_SIZE];
 
@@ -92,8 +135,9 @@ static void print_status(const struct output *o, const json_t *status)
 	output_line(o, COLOR_NONE, "Node       %s%s%s%s", json_text(status, "hostname", "-"),
 		    ip ? " (" : "", ip ? ip : "", ip ? ")" : "");
 	output_line(o, COLOR_NONE, "Version    %s", json_text(status, "version", "-"));
-	output_line(o, COLOR_NONE, "Worker     %s", id ? id : "not in the fleet");
+	print_worker(o, status);
 	print_session(o, status);
+	print_stale(o, json_text(status, "stale_since", NULL));
 	output_line(o, COLOR_NONE, "Leads      %" PRId64 " of %" PRId64 " tasks",
 		    count(status, "leads"), count(status, "tasks"));
 	if (json_is_object(drain)) {
@@ -102,6 +146,7 @@ static void print_status(const struct output *o, const json_t *status)
 	}
 	output_line(o, COLOR_NONE, "Sidecar    %s, up %s (since %s)",
 		    json_text(status, "sidecar_version", "-"), age, started ? started : "-");
+	print_pending(o, json_object_get(status, "pending_restart"));
 	print_health(o, json_object_get(status, "health"));
 	print_disagreements(o, json_object_get(status, "disagreements"));
 	output_line(o, json_array_size(problems) > 0 ? COLOR_RED : COLOR_NONE, "Problems   %s",
@@ -112,6 +157,18 @@ static void print_status(const struct output *o, const json_t *status)
 	output_problems(o->out, "", warnings);
 }
 
+/* Silent if all is well. */
+static int probe(const struct context *c, const json_t *status)
+{
+	const json_t *session = json_object_get(status, "session");
+	const char *why = json_text(status, "why", NULL);
+
+	if (!c->values[OPTION_READY] || strcmp(json_text(session, "state", ""), "connected") == 0)
+		return ZKLEADER_OK;
+	output_error(&c->output, "not ready: %s", why ? why : "no confirmed session");
+	return ZKLEADER_CANNOT_TELL;
+}
+
 static int run(struct context *c)
 {
 	json_auto_t *status = NULL;
@@ -119,6 +176,8 @@ static int run(struct context *c)
 
 	if (code != 0)
 		return code;
+	if (c->values[OPTION_LIVE] || c->values[OPTION_READY])
+		return probe(c, status);
 	if (c->output.json)
 		output_json(&c->output, status);
 	else
@@ -130,6 +189,9 @@ const struct command command_status = {
 	.name = "status",
 	.args = "",
 	.help = "this sidecar: session, lease, tasks led, problems",
-	.exits = "0 the sidecar is healthy, 2 it is not, or does not answer, 3 misuse",
+	.more = "For probes --live and --ready say less: a mistake in a file is none of theirs.\n",
+	.exits = "0 the sidecar is healthy (--live: answers; --ready: has a confirmed\n"
+		 "      session), 2 it is not, or does not answer, 3 misuse",
+	.options = options,
 	.run = run,
 };

@@ -31,8 +31,9 @@ static enum color state_color(const char *state)
 		const char *state;
 		enum color color;
 	} colors[] = {
-		{"leading", COLOR_GREEN},  {"contending", COLOR_YELLOW}, {"paused", COLOR_YELLOW},
-		{"drained", COLOR_YELLOW}, {"disconnected", COLOR_RED},
+		{"leading", COLOR_GREEN},    {"contending", COLOR_YELLOW},
+		{"paused", COLOR_YELLOW},    {"drained", COLOR_YELLOW},
+		{"disconnected", COLOR_RED}, {"unhealthy", COLOR_YELLOW},
 	};
 
 	for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
@@ -41,10 +42,19 @@ static enum color state_color(const char *state)
 	return COLOR_NONE;
 }
 
+/* What this node is to the task: JSON's state, but for one that it would lead if it were well. */
+static const char *state_of(const json_t *task)
+{
+	const char *state = json_text(task, "state", "-");
+
+	return json_text(task, "unhealthy", NULL) && strcmp(state, "following") == 0 ? "unhealthy"
+										     : state;
+}
+
 static void add_task(struct table *t, const struct context *c, const json_t *task)
 {
 	const json_t *leader = json_object_get(task, "leader");
-	const char *state = json_text(task, "state", "-");
+	const char *state = state_of(task);
 	const json_t *number = json_object_get(task, "token");
 	char token[24], since[OUTPUT_AGE_SIZE];
 	const char *cells[N_COLUMNS] = {
@@ -66,10 +76,43 @@ static void print_decision(const struct output *o, const char *what, const json_
 	output_line(o, COLOR_YELLOW, "%s: %s", what, text);
 }
 
+/* What the checks of health say: a line for each text, as a check of the node is of many tasks. */
+static void print_unhealthy(const struct output *o, const json_t *tasks)
+{
+	json_auto_t *names = json_object(); /* arrays of them, by what is said */
+	const char *says;
+	json_t *list;
+
+	for (size_t i = 0; i < json_array_size(tasks); i++) {
+		const json_t *task = json_array_get(tasks, i);
+
+		says = json_text(task, "unhealthy", NULL);
+		if (!says)
+			continue;
+		if (!json_object_get(names, says))
+			json_object_set_new(names, says, json_array());
+		json_array_append(json_object_get(names, says), json_object_get(task, "task"));
+	}
+	json_object_foreach(names, says, list)
+	{
+		const char *first = json_string_value(json_array_get(list, 0));
+		size_t more = json_array_size(list) - 1;
+
+		if (more > 0)
+			output_line(o, COLOR_YELLOW,
+				    "%s and %zu more: this node is not healthy for them: %s",
+				    first ? first : "-", more, says);
+		else
+			output_line(o, COLOR_YELLOW, "%s: this node is not healthy for it: %s",
+				    first ? first : "-", says);
+	}
+}
+
 static void print_below(const struct context *c, const json_t *tasks, const json_t *workers)
 {
 	const struct output *o = &c->output;
 
+	print_unhealthy(o, tasks);
 	for (size_t i = 0; i < json_array_size(tasks); i++) {
 		const json_t *task = json_array_get(tasks, i);
 		const json_t *decisions = json_object_get(task, "decisions");
@@ -118,7 +161,8 @@ const struct command command_tasks = {
 	.args = "[TASK...]",
 	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
-		"disconnected. TOKEN grows with each new leader of a task. Below the table: what "
+		"disconnected, or unhealthy where a check of health keeps it from leading. TOKEN "
+		"grows with each new leader of a task. Below the table: what "
 		"has\n"
 		"been decided, by whom and until when, and how far a new version has come.\n",
 	.max_args = COMMAND_ARGS_ANY,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/version.h"
+#include "config/restart.h"
 #include "control/explain.h"
 #include "daemon/sidecar.h"
 
@@ -67,6 +68,7 @@ void answers_pack_task(struct pack *p, const struct sidecar *s, const struct tas
 	answers_pack_leadership(p, t);
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
 	answers_pack_decisions(p, s, t);
+	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t));
 }
 
 /* --- what operators have decided ----------------------------------------------------------------- */
@@ -163,7 +165,7 @@ void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct m
 	pack_kv_str(p, "state", m->drained ? "drained" : "active");
 	pack_kv_uint(p, "leads", count_led(s, m) + led_elsewhere);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
-	answers_pack_time(p, "since", w->started_at);
+	answers_pack_time(p, "since", m->registered_at);
 	answers_pack_drain(p, s, w->node);
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 }
@@ -319,12 +321,38 @@ static void pack_disagreements(struct pack *p, const struct sidecar *s)
 	}
 }
 
+static void pack_session(struct pack *p, const struct session *session)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
+	pack_str(p, "session");
+	pack_map(p, 5);
+	pack_kv_str(p, "id", session->id ? id : NULL);
+	pack_kv_str(p, "state", session_state_name(session));
+	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
+	pack_kv_str(p, "server",
+		    session->store && session->id ? store_server(session->store) : NULL);
+	answers_pack_time(p, "since", session->since);
+}
+
+/* Keys of the main file that are another than at the start. */
+static void pack_pending(struct pack *p, const struct sidecar *s)
+{
+	const char *keys[RESTART_KEYS_MAX];
+	size_t n = restart_keys(s->start, s->config, keys);
+
+	pack_str(p, "pending_restart");
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_str(p, keys[i]);
+}
+
 void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 {
 	const struct session *session = &s->session;
 	const struct member *self = registry_self(&s->registry);
 	struct pack *p = control_begin(c);
-	char id[32];
 	const char *why = session_is_up(session)
 				  ? s->problems.n > 0	      ? "problems in the configuration"
 				    : health_sick(&s->health) ? "the node's health check fails"
@@ -332,20 +360,13 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 			  : session->problem[0] ? session->problem
 						: "no confirmed session with ZooKeeper";
 
-	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 19);
+	pack_map(p, 22);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->config->version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
 	pack_kv_str(p, "hostname", s->registry.hostname);
-	pack_str(p, "session");
-	pack_map(p, 4);
-	pack_kv_str(p, "id", session->id ? id : NULL);
-	pack_kv_str(p, "state", session_state_name(session));
-	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
-	pack_kv_str(p, "server",
-		    session->store && session->id ? store_server(session->store) : NULL);
+	pack_session(p, session);
 	pack_kv_int(p, "lease_ms", session_lease_left(session));
 	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);
@@ -355,7 +376,10 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	pack_kv_str(p, "zookeeper", s->start->zookeeper);
 	pack_kv_str(p, "root", s->start->root);
 	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
-	answers_pack_time(p, "started_at", s->registry.started_at);
+	answers_pack_time(p, "started_at", s->started_at);
+	answers_pack_time(p, "registered_at", self ? self->registered_at : 0);
+	answers_pack_time(p, "stale_since", session->unconfirmed_since);
+	pack_pending(p, s);
 	answers_pack_drain(p, s, s->registry.node);
 	pack_health(p, s);
 	pack_disagreements(p, s);

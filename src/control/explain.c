@@ -87,8 +87,6 @@ static void say_nobody(const struct sidecar *s, const struct task *t, char text[
 	else if (why == WHY_BELOW_MINIMUM)
 		explain_say(text, ", and this node's version is older than its min-version %s",
 			    t->config->min_version);
-	else if (why == WHY_UNHEALTHY)
-		explain_say(text, ", and this node is not healthy");
 	else
 		explain_say(text, ": no worker is a candidate");
 }
@@ -121,11 +119,29 @@ static void say_role(const struct sidecar *s, const struct task *t, char text[EX
 	}
 }
 
+const char *explain_unhealthy(const struct sidecar *s, const struct task *t)
+{
+	const struct registry *r = &s->registry;
+	const char *task = NULL, *says;
+
+	for (size_t i = 0; !r->sick && !task && i < r->n_unhealthy; i++)
+		if (strcmp(r->unhealthy[i], t->name) == 0)
+			task = t->name;
+	if (!r->sick && !task)
+		return NULL;
+	says = health_says(&s->health, task);
+	return says[0] ? says : "the check fails";
+}
+
 static void say_obstacle(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct policy_item *item = obstacle(s, t);
+	const char *unhealthy = explain_unhealthy(s, t);
 	char decision[EXPLAIN_TEXT_MAX];
 
+	if (unhealthy)
+		explain_say(text, "; this node is not healthy%s: %s",
+			    s->registry.sick ? "" : " for it", unhealthy);
 	if (!item || (item->kind == POLICY_PIN && t->election.view.candidate))
 		return;
 	explain_decision(item, decision);
@@ -227,7 +243,14 @@ static void why_text(const struct sidecar *s, const struct task *t, const struct
 		why = "drained";
 		item = policy_find(&s->policy, POLICY_DRAIN, "", node);
 		break;
-	case WHY_UNHEALTHY: why = "not healthy"; break;
+	case WHY_UNHEALTHY:
+		why = "not healthy";
+		if (r->member == registry_self(&s->registry) && explain_unhealthy(s, t)) {
+			snprintf(text, EXPLAIN_TEXT_MAX, "not healthy: %s",
+				 explain_unhealthy(s, t));
+			return;
+		}
+		break;
 	case WHY_BELOW_MINIMUM: why = "older than min-version"; break;
 	case WHY_NOT_PINNED: why = "not the pinned version"; break;
 	case WHY_RESIGNED:

@@ -20,6 +20,8 @@ void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 const char *explain_state(const struct sidecar *s, const struct task *t);
 /* Why this node may say "leads" or may not, in a sentence. */
 void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+/* What the failing check of health says, of this node or for this task; NULL: none fails. */
+const char *explain_unhealthy(const struct sidecar *s, const struct task *t);
 /* "paused by NAME at HOST until WHEN: REASON" */
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
 /* The whole answer to `explain`, sent to the client. */

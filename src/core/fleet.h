@@ -23,6 +23,7 @@ struct member {
 	struct worker *worker; /* owned */
 	int64_t session;       /* ZooKeeper session that registered it */
 	int64_t seen_ms;       /* CLOCK_BOOTTIME at which this sidecar first saw it */
+	int64_t registered_at; /* the caller's: a wall clock, ms since the epoch */
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* the bigger, the newer its version, while the fleet is orderly */

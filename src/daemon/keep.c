@@ -19,7 +19,8 @@
 
 /* As it is written; the numbers are those of `kept`. */
 struct file {
-	int64_t session, asked_ms, started_at, timeout_ms, jobs, ints[WORKER_RANDOM_INTS];
+	int64_t session, session_since, asked_ms, started_at, timeout_ms, jobs,
+		ints[WORKER_RANDOM_INTS];
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
 	char boot[BOOT_SIZE];
@@ -53,8 +54,15 @@ static bool is_of(const char *text, size_t len)
 		.min = (least), .max = (most), KEY_WHY(key, "not good")                 \
 	}
 
+#define OPTIONAL_INT(key, field, least, most)                                             \
+	{                                                                                 \
+		.name = (key), .kind = KEY_INT, .offset = offsetof(struct file, field),   \
+		.min = (least), .max = (most), .optional = true, KEY_WHY(key, "not good") \
+	}
+
 static const struct key file_keys[] = {
 	INT("session", session, INT64_MIN, INT64_MAX),
+	OPTIONAL_INT("session_since", session_since, 0, INT64_MAX), /* not in 0.1.0 */
 	INT("asked_ms", asked_ms, 1, INT32_MAX),
 	INT("started_at", started_at, 0, INT64_MAX),
 	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
@@ -115,6 +123,7 @@ static ssize_t read_own(const char *path, void *data, size_t size, const char **
 static void to_kept(const struct file *f, struct kept *k)
 {
 	*k = (struct kept){.session = f->session,
+			   .session_since = f->session_since,
 			   .asked_ms = f->asked_ms,
 			   .started_at = f->started_at,
 			   .timeout_ms = f->timeout_ms,
@@ -161,6 +170,7 @@ static int pack_file(struct buffer *out, const struct kept *k)
 	pack_init(&p, out);
 	pack_map(&p, N_KEYS);
 	pack_kv_int(&p, "session", k->session);
+	pack_kv_int(&p, "session_since", k->session_since);
 	pack_kv_int(&p, "asked_ms", k->asked_ms);
 	pack_kv_int(&p, "started_at", k->started_at);
 	pack_kv_int(&p, "timeout_ms", k->timeout_ms);

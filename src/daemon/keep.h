@@ -16,6 +16,7 @@
 
 struct kept {
 	int64_t session;
+	int64_t session_since; /* wall clock: when it began; 0: not known */
 	uint8_t password[STORE_PASSWORD_SIZE];
 	int64_t asked_ms; /* the session timeout in the configuration */
 	char worker[NAME_ID_MAX + 1];

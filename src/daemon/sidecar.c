@@ -15,6 +15,7 @@
 #include "daemon/notify.h"
 #include "daemon/zk.h"
 #include "node/standby.h"
+#include "config/restart.h"
 #include "control/subscriptions.h"
 
 #define CHANGES_TEXT_MAX      (1024 * 1024)
@@ -103,22 +104,11 @@ static bool text_differs(const char *a, const char *b)
 static void tell_restart_keys(const struct config *start, const struct config *now,
 			      struct changes *changes)
 {
-	static const char text[] = "takes effect with a restart:";
+	const char *keys[RESTART_KEYS_MAX];
+	size_t n = restart_keys(start, now, keys);
 
-	if (text_differs(start->zookeeper, now->zookeeper))
-		add_change(changes, text, "zookeeper");
-	if (text_differs(start->root, now->root))
-		add_change(changes, text, "root");
-	if (start->session_timeout_ms != now->session_timeout_ms)
-		add_change(changes, text, "session-timeout");
-	if (text_differs(start->address, now->address))
-		add_change(changes, text, "address");
-	if (text_differs(start->socket, now->socket) || start->socket_mode != now->socket_mode ||
-	    text_differs(start->socket_group, now->socket_group))
-		add_change(changes, text, "socket");
-	if (text_differs(start->auth_scheme, now->auth_scheme) ||
-	    text_differs(start->auth_credential, now->auth_credential))
-		add_change(changes, text, "auth-file");
+	for (size_t i = 0; i < n; i++)
+		add_change(changes, "takes effect with a restart:", keys[i]);
 }
 
 static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)
@@ -268,6 +258,7 @@ static void keep_session(struct sidecar *s)
 {
 	const struct registry *r = &s->registry;
 	struct kept kept = {.session = s->session.id,
+			    .session_since = s->session.since,
 			    .asked_ms = s->start->session_timeout_ms,
 			    .timeout_ms = s->session.lease.timeout_ms,
 			    .jobs = 1};
@@ -310,7 +301,7 @@ static void take_over(struct sidecar *s)
 		return;
 	}
 	log_info("taking over the session kept", LOG_HEX("session", kept.session));
-	session_take_over(&s->session, kept.session, kept.password);
+	session_take_over(&s->session, kept.session, kept.password, kept.session_since);
 	if (kept.jobs > 0)
 		runs_take_over(&s->runs, kept.timeout_ms);
 	registry_take_over(&s->registry, &kept);
@@ -700,7 +691,10 @@ static void done_parts(struct sidecar *s)
 
 int sidecar_run(const char *config_file, struct config *config, struct problems *problems)
 {
-	struct sidecar s = {.config_file = config_file, .start = config, .config = config};
+	struct sidecar s = {.config_file = config_file,
+			    .started_at = clock_wall_ms(),
+			    .start = config,
+			    .config = config};
 	struct changes changes = {.refused = false};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -28,6 +28,7 @@ struct sidecar {
 	uv_loop_t *loop;
 	struct host host;
 	const char *config_file;
+	int64_t started_at; /* of this process: ms since the epoch */
 	struct config
 		*start; /* of the start: where the connection, the socket and we ourselves are */
 	struct config *config;	  /* in force */

@@ -85,12 +85,15 @@ static void forget_member(struct registry *r, const char *id)
 	fleet_remove(&r->fleet, id);
 }
 
-static void add_member(struct registry *r, struct worker *w, int64_t session)
+/* registered_at: by the server's wall clock, of our own by ours. */
+static void add_member(struct registry *r, struct worker *w, int64_t session, int64_t registered_at)
 {
 	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
 
-	if (m)
-		r->handlers.joined(r->handlers.arg, m);
+	if (!m)
+		return;
+	m->registered_at = registered_at;
+	r->handlers.joined(r->handlers.arg, m);
 }
 
 static void on_retry(void *arg)
@@ -119,7 +122,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	r->maybe[0] = '\0';
 	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
-	add_member(r, w, store_session(r->session->store));
+	add_member(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
 	folder_add(&r->workers, r->id);
 	session_registered(r->session, path, sent_ms);
 	folder_touch(&r->workers);
@@ -249,7 +252,7 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 	return same;
 }
 
-static void go_on_as(struct registry *r, struct worker *w)
+static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at)
 {
 	char path[STORE_PATH_MAX];
 
@@ -258,7 +261,7 @@ static void go_on_as(struct registry *r, struct worker *w)
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->was_there = true;
 	registry_path(r, "workers", r->id, path);
-	add_member(r, w, store_session(r->session->store));
+	add_member(r, w, store_session(r->session->store), registered_at);
 	folder_add(&r->workers, r->id);
 	session_found(r->session, path);
 }
@@ -283,7 +286,7 @@ static void on_found(void *arg, const struct store_reply *reply)
 	r->kept_session = 0;
 	r->recovers = true; /* the session is its own, whatever became of the record */
 	if (ours && says_the_same(r, w)) {
-		go_on_as(r, w);
+		go_on_as(r, w, reply->stat.ctime);
 		return;
 	}
 	worker_free(w);
@@ -401,7 +404,7 @@ static void on_record(void *arg, const char *id, const struct store_reply *reply
 	} else {
 		if (r->fleet.n_members >= FLEET_MEMBERS_MAX)
 			refuse(r, id, "the fleet has more members than zkleader's limit");
-		add_member(r, w, reply->stat.owner);
+		add_member(r, w, reply->stat.owner, reply->stat.ctime);
 	}
 }
 

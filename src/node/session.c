@@ -60,6 +60,10 @@ static void set_state(struct session *s, enum session_state state, const char *p
 	if (s->state == state)
 		return;
 	const char *from = session_state_name(s);
+	if (state == SESSION_UP)
+		s->unconfirmed_since = 0;
+	else if (s->state == SESSION_UP)
+		s->unconfirmed_since = host_wall_ms(s->host);
 	s->state = state;
 	log_info("session", LOG_STR("from", from), LOG_STR("to", session_state_name(s)),
 		 LOG_STR("problem", s->problem[0] ? s->problem : NULL),
@@ -70,6 +74,37 @@ static void set_state(struct session *s, enum session_state state, const char *p
 
 /* --- the lease ---------------------------------------------------------------------------------
  */
+
+/* Nobody here may say "leads" any more: what runs is being ended, and others lead. */
+static void tell_loss(struct session *s, const char *why)
+{
+	if (!s->leading || s->loss_told)
+		return;
+	s->loss_told = true;
+	log_warning("leaderships lost", LOG_STR("why", why),
+		    LOG_STR("problem", s->problem[0] ? s->problem : NULL),
+		    LOG_HEX("session", s->id));
+}
+
+static void on_loss(void *arg)
+{
+	struct session *s = arg;
+	int64_t left = session_lease_left(s);
+
+	if (s->leading && left > 0)
+		host_timer_start(&s->loss, left);
+	else
+		tell_loss(s, "the lease is over, and nothing has confirmed it");
+}
+
+static void watch_loss(struct session *s)
+{
+	if (!s->leading || session_lease_left(s) == 0)
+		return;
+	s->loss_told = false;
+	if (!host_timer_is_set(&s->loss))
+		host_timer_start(&s->loss, session_lease_left(s));
+}
 
 /* It was asked for, unless we have registered anew meanwhile. */
 static void on_missing(struct session *s, const struct store_reply *reply)
@@ -177,6 +212,7 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 		set_state(s, SESSION_UP, NULL);
 		s->handlers.up(s->handlers.arg);
 	}
+	watch_loss(s);
 	if (!was_leased && session_lease_left(s) > 0)
 		s->handlers.leased(s->handlers.arg);
 }
@@ -210,6 +246,7 @@ void session_set_leading(struct session *s, bool leading)
 	s->leading = leading;
 	if (!leading || before)
 		return;
+	watch_loss(s);
 	session_confirm(s);
 	set_confirm_timer(s);
 }
@@ -263,6 +300,10 @@ static void start_probe(struct session *s)
 
 static void end_session(struct session *s)
 {
+	if (s->state != SESSION_CLOSED)
+		tell_loss(s, "the session has ended");
+	host_timer_stop(&s->loss);
+	s->since = 0;
 	s->taken_over = 0;
 	lease_end(&s->lease);
 	host_timer_stop(&s->patience);
@@ -320,6 +361,7 @@ static void on_connected(struct session *s)
 		end_session(s);
 	host_timer_stop(&s->retry);
 	if (s->id != id) {
+		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
 		s->id = id;
 		lease_begin(&s->lease, store_timeout(s->store), s->opened_ms);
 	} else {
@@ -468,11 +510,14 @@ void session_init(struct session *s, struct host *host, const struct config *con
 	host_timer_init(&s->confirm, host, on_confirm_timer, s);
 	host_timer_init(&s->patience, host, on_patience, s);
 	host_timer_init(&s->retry, host, on_retry, s);
+	host_timer_init(&s->loss, host, on_loss, s);
+	s->unconfirmed_since = host_wall_ms(host);
 }
 
-void session_take_over(struct session *s, int64_t id, const uint8_t *password)
+void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since)
 {
 	s->taken_over = id;
+	s->taken_over_since = since;
 	memcpy(s->password, password, sizeof(s->password));
 }
 
@@ -505,5 +550,6 @@ void session_done(struct session *s)
 	host_timer_done(&s->confirm);
 	host_timer_done(&s->patience);
 	host_timer_done(&s->retry);
+	host_timer_done(&s->loss);
 	free(s->hosts);
 }

@@ -50,6 +50,11 @@ struct session {
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
 	bool leading;	       /* something: then confirm at regular times */
+	int64_t since;	       /* wall clock: when it began; 0: no session, or not known */
+	int64_t taken_over_since;  /* likewise, of the one that is taken over */
+	int64_t unconfirmed_since; /* wall clock: when it was last up, or we began; 0: it is */
+	struct host_timer loss;	   /* the end of the lease, while something is led */
+	bool loss_told;		   /* since the last lease */
 	struct host_timer confirm;
 	struct host_timer patience; /* for the answer to a confirmation */
 	int64_t patience_ms;	    /* until then, CLOCK_BOOTTIME */
@@ -66,8 +71,11 @@ struct session {
 
 void session_init(struct session *s, struct host *host, const struct config *config,
 		  const struct session_handlers *handlers);
-/* Before session_start(): the first handle takes this session over, if the server still has it. */
-void session_take_over(struct session *s, int64_t id, const uint8_t *password);
+/*
+ * Before session_start(): the first handle takes this session over, if the server still has it. since: when
+ * it began, by the wall clock; 0: not known.
+ */
+void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since);
 /* Begins to look for servers and to connect, for ever. */
 void session_start(struct session *s);
 /* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.

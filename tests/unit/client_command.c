@@ -289,7 +289,7 @@ Test(command, help_and_version)
 		free(a.err);
 	}
 	expect_in_help("run", "\nexit: CMD's own status (128+N for signal N");
-	expect_in_help("status", "\nexit: 0 the sidecar is healthy, 2 it is not");
+	expect_in_help("status", "\nexit: 0 the sidecar is healthy (--live: answers;");
 	expect_in_help("resign", "\nexit: 0 done, 1 this node does not lead it, 2 ");
 	expect_in_help("reload", ", or a file was refused\n");
 	expect_in_help("list", "\nexit: 0 done, 2 no sidecar or no answer, 3 misuse\n");
@@ -588,6 +588,84 @@ Test(status, names_failing_checks_and_disagreements)
 				  "Health     t fails its check: exit 1\n"
 				  "Disagrees  app02 about u: another rank-position, "
 				  "min-version or version-policy\n"),
+			   "%s", r.out);
+	free(r.out);
+	free(r.err);
+}
+
+Test(status, ages_and_what_is_pending)
+{
+	struct outcome r = run("{\"status\":{\"healthy\":true,\"id\":\"9f3a\","
+			       "\"registered_at\":\"2026-11-21T01:59:50Z\","
+			       "\"session\":{\"id\":\"0x17\",\"state\":\"connecting\","
+			       "\"timeout_ms\":10000,\"since\":\"2026-11-21T01:00:00Z\"},"
+			       "\"started_at\":\"2026-11-21T01:59:58Z\","
+			       "\"stale_since\":\"2026-11-21T01:59:59Z\","
+			       "\"pending_restart\":[\"root\",\"socket\"]}}",
+			       0, false, ARGV("status"));
+	static const char *const lines[] = {
+		"\nWorker     9f3a, registered 10s ago\n",
+		"\nSession    0x17 connecting, timeout 10s, begun 1h ago\n",
+		"\nConfirmed  not since 2026-11-21T01:59:59Z (1s ago)\n",
+		", up 2s (since 2026-11-21T01:59:58Z)\n",
+		"\nPending    root takes effect with a restart\n",
+		"\nPending    socket takes effect with a restart\n",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		cr_expect_not_null(strstr(r.out, lines[i]), "%s not in %s", lines[i], r.out);
+	free(r.out);
+	free(r.err);
+}
+
+Test(status, probes)
+{
+	static const char away[] =
+		"{\"status\":{\"healthy\":false,\"why\":\"no\\u001b\",\"session\":"
+		"{\"state\":\"connecting\"}}}";
+	static const char there[] = "{\"status\":{\"healthy\":false,\"why\":\"a file\",\"session\":"
+				    "{\"state\":\"connected\"}}}";
+
+	expect(run(away, 0, false, ARGV("status", "--live")), 0, "", "");
+	expect(run(there, 0, false, ARGV("status", "--live")), 0, "", "");
+	expect(run(there, 0, false, ARGV("status", "--ready")), 0, "", "");
+	expect(run(away, 0, false, ARGV("status", "--ready")), 2, "",
+	       "zkleader: not ready: no\\x1b\n");
+	expect(run("{\"status\":{}}", 0, false, ARGV("status", "--ready")), 2, "",
+	       "zkleader: not ready: no confirmed session\n");
+}
+
+/* What is shown although no session is confirmed. */
+Test(status, as_last_known)
+{
+#define STALE "\"status\":{\"stale_since\":\"2026-11-21T01:59:00Z\"}"
+	static const char line[] = "zkleader: as last known: no confirmed session with ZooKeeper "
+				   "since 2026-11-21T01:59:00Z (1m ago)\n";
+
+	expect(run("{\"tasks\":[]," STALE "}", 0, false, ARGV("tasks")), 2,
+	       "no tasks: the task-dir names none\n", line);
+	expect(run("{\"tasks\":[]," STALE "}", 0, false, ARGV("tasks", "--json")), 2, "[]\n", line);
+	expect(run("{\"explain\":{\"reason\":\"r\",\"ranking\":[]}," STALE "}", 0, false,
+		   ARGV("explain", "t")),
+	       2, "r\nnobody is in the fleet, so there is no ranking\n", line);
+}
+
+Test(tasks, names_what_is_not_healthy)
+{
+#define SICK(task, says) \
+	"{\"task\":\"" task "\",\"state\":\"following\",\"leader\":null,\"unhealthy\":" says "}"
+	struct outcome r =
+		run("{\"tasks\":[" SICK("a", "\"exit 1\"") "," SICK("b", "null") "," SICK(
+			    "c", "\"exit 1\"") "," SICK("d", "\"full\\u001b\"") "]}",
+		    0, false, ARGV("tasks"));
+
+	cr_expect_eq(r.code, 0);
+	cr_expect_not_null(strstr(r.out, "\na    -      -           -     - unhealthy\n"
+					 "b    -      -           -     - following\n"),
+			   "%s", r.out);
+	cr_expect_not_null(strstr(r.out,
+				  "\na and 1 more: this node is not healthy for them: exit 1\n"
+				  "d: this node is not healthy for it: full\\x1b\n"),
 			   "%s", r.out);
 	free(r.out);
 	free(r.err);

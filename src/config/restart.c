@@ -1,0 +1,34 @@
+#include "config/restart.h"
+
+#include <string.h>
+
+static bool differs(const char *a, const char *b)
+{
+	return (a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0);
+}
+
+size_t restart_keys(const struct config *start, const struct config *now,
+		    const char *ret_keys[RESTART_KEYS_MAX])
+{
+	const struct {
+		const char *key;
+		bool changed;
+	} keys[] = {
+		{"zookeeper", differs(start->zookeeper, now->zookeeper)},
+		{"root", differs(start->root, now->root)},
+		{"session-timeout", start->session_timeout_ms != now->session_timeout_ms},
+		{"address", differs(start->address, now->address)},
+		{"socket", differs(start->socket, now->socket)},
+		{"socket-mode", start->socket_mode != now->socket_mode},
+		{"socket-group", differs(start->socket_group, now->socket_group)},
+		{"auth-file", differs(start->auth_scheme, now->auth_scheme) ||
+				      differs(start->auth_credential, now->auth_credential)},
+	};
+	size_t n = 0;
+
+	_Static_assert(sizeof(keys) / sizeof(keys[0]) <= RESTART_KEYS_MAX, "as many as fit");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].changed)
+			ret_keys[n++] = keys[i].key;
+	return n;
+}

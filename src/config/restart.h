@@ -1,0 +1,13 @@
+/* The keys of the main file that take effect with a restart alone. */
+#ifndef ZKLEADER_CONFIG_RESTART_H
+#define ZKLEADER_CONFIG_RESTART_H
+
+#include "config/config.h"
+
+#define RESTART_KEYS_MAX 16
+
+/* The names of those that are another now than at the start: constant texts; returns how many. */
+size_t restart_keys(const struct config *start, const struct config *now,
+		    const char *ret_keys[RESTART_KEYS_MAX]);
+
+#endif
