@@ -71,7 +71,7 @@ endif
 BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
 CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
-CONFIG := config restart health_config taskfile taskdir settings outline textfile problem
+CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
 NODE   := id session folder registry policy batch look leaders survey ledger runs standby
 CONTROL := methods orders answers explain subscriptions history
 DAEMON := aside host_uv lookup zk keep control health files notify sidecar

@@ -156,8 +156,14 @@ size_t output_problems(FILE *file, const char *before, const json_t *problems)
 		mem_auto char *shown_name = printable_dup(name, strlen(name));
 		mem_auto char *shown_message = printable_dup(message, strlen(message));
 
-		fprintf(file, "%s:%" PRId64 ": %s%s\n", shown_name, json_number(problem, "line", 1),
-			before, shown_message);
+		int64_t line = json_number(problem, "line", 0);
+
+		/* Without a line the file as a whole is meant. */
+		if (line > 0)
+			fprintf(file, "%s:%" PRId64 ": %s%s\n", shown_name, line, before,
+				shown_message);
+		else
+			fprintf(file, "%s: %s%s\n", shown_name, before, shown_message);
 	}
 	return json_array_size(problems);
 }

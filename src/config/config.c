@@ -81,7 +81,9 @@ static void problem(const struct making *m, const char *key, const char *format,
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	problems_add(m->problems, m->c->file, setting->line, "%s: %s", key, text);
+	/* What is wrong with a key that is not there, or with its default, is told of the first line. */
+	problems_add(m->problems, m->c->file, setting->line ? setting->line : 1, "%s: %s", key,
+		     text);
 }
 
 static const char *text_of(const struct making *m, const char *key)
@@ -177,6 +179,8 @@ static const char *parse_host(char *text, struct config_host *host)
 	char *port;
 
 	host->port = CONFIG_PORT_DEFAULT;
+	if (strpbrk(text, " ;"))
+		return "has a blank or a \";\" in it: a comma goes between two servers";
 	if (text[0] == '[') {
 		char *end = strchr(text, ']');
 
@@ -207,6 +211,17 @@ static const char *parse_host(char *text, struct config_host *host)
 	return NULL;
 }
 
+/* The text without the blanks around it, which is written to. */
+static char *trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " ");
+	for (len = strlen(text); len > 0 && text[len - 1] == ' '; len--)
+		text[len - 1] = '\0';
+	return text;
+}
+
 static void take_hosts(struct making *m, char *list)
 {
 	struct config *c = m->c;
@@ -219,6 +234,7 @@ static void take_hosts(struct making *m, char *list)
 		next = strchr(text, ',');
 		if (next)
 			*next++ = '\0';
+		text = trim(text);
 		shown = mem_strdup(text);
 		if (c->n_hosts == CONFIG_HOSTS_MAX) {
 			problem(m, "zookeeper", "more than %d servers", CONFIG_HOSTS_MAX);
@@ -244,6 +260,7 @@ static void take_zookeeper(struct making *m)
 	if (!text)
 		return;
 	m->c->zookeeper = mem_strdup(text);
+	trim(text);
 	chroot = strchr(text, '/');
 	if (chroot && chroot[1]) { /* "/" alone is no chroot */
 		const char *wrong = strchr(chroot, ',')
@@ -515,6 +532,7 @@ static void take_times(struct making *m)
 
 static void take_all(struct making *m)
 {
+	const struct setting *task_dir;
 	struct config *c = m->c;
 
 	take_zookeeper(m);
@@ -527,7 +545,8 @@ static void take_all(struct making *m)
 	health_config_check(m->settings, m->settings->sections, m->problems);
 	health_config_take(&c->health, m->settings, m->settings->sections, c->file);
 	c->task_dir = path_of(m, "task-dir");
-	c->task_dir_line = settings_get(m->settings, m->settings->sections, "task-dir")->line;
+	task_dir = settings_get(m->settings, m->settings->sections, "task-dir");
+	c->task_dir_line = task_dir->line ? task_dir->line : 1;
 	c->log_level = (enum log_level)number_of(m, "log-level");
 	c->log_format = (enum log_format)number_of(m, "log-format");
 }

@@ -312,6 +312,11 @@ static bool read_opening(struct scanner *s, struct outline_item *item)
 		item->title_len = s->len;
 		next(s);
 	}
+	if (!is_mark(s, '{') && s->o->text[after_key - 1] == ':') {
+		set_error(s->o, item->line, "write %.*s = ..., with \"=\" in place of \":\"",
+			  shown_len(item->key_len - 1), s->o->text + item->start);
+		return false;
+	}
 	if (!is_mark(s, '{')) {
 		set_error(s->o, item->line, "\"=\" is missing after %.*s, or \"{\"",
 			  shown_len(item->key_len), s->o->text + item->start);
@@ -439,4 +444,36 @@ void outline_done(struct outline *o)
 	free(o->text);
 	free(o->items);
 	memset(o, 0, sizeof(*o));
+}
+
+/* The name of a variable at "${", if the environment has it not and it has no default. */
+static char *unset_name(const char *text)
+{
+	size_t len = strcspn(text + 2, "}");
+	char *name = mem_strndup(text + 2, len);
+
+	if (!strstr(name, ":-") && !getenv(name))
+		return name;
+	free(name);
+	return NULL;
+}
+
+char *outline_unset_variable(const struct outline *o, const struct outline_item *item)
+{
+	char *name = NULL;
+	char quote = '\0';
+
+	for (size_t i = item->start; i < item->end && !name; i++) {
+		char c = o->text[i];
+
+		if (quote && c == '\\')
+			i++;
+		else if (c == quote)
+			quote = '\0';
+		else if (!quote && (c == '"' || c == '\''))
+			quote = c;
+		else if (quote == '"' && c == '$' && o->text[i + 1] == '{')
+			name = unset_name(o->text + i);
+	}
+	return name;
 }

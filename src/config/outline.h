@@ -40,5 +40,10 @@ struct outline {
 /* The text may hold anything. Never fails: what it cannot read is in error. */
 void outline_init(struct outline *o, const char *text, size_t len);
 void outline_done(struct outline *o);
+/*
+ * The name of the first ${NAME} in the item's values that is not in the environment and has no
+ * default; on the heap, NULL: there is none.
+ */
+char *outline_unset_variable(const struct outline *o, const struct outline_item *item);
 
 #endif

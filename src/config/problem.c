@@ -96,7 +96,7 @@ static struct problem make(const char *file, int line, const char *message)
 {
 	return (struct problem){
 		.file = printable_copy(file),
-		.line = line > 0 ? line : 1,
+		.line = line,
 		.message = printable_copy(message),
 	};
 }

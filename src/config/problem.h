@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROBLEMS_MAX	 100 /* the last place of a full list says that there are more */
-#define WARNINGS_MAX	 50  /* more are left out */
-#define PROBLEM_TEXT_MAX 600 /* bytes of a message; a longer one is cut and ends with "..." */
+#define PROBLEMS_MAX	   100 /* the last place of a full list says that there are more */
+#define WARNINGS_MAX	   50  /* more are left out */
+#define PROBLEM_WHOLE_FILE 0   /* in place of a line: as of a file that cannot be read */
+#define PROBLEM_TEXT_MAX   600 /* bytes of a message; a longer one is cut and ends with "..." */
 
 struct problem {
 	char *file;    /* as people know it, printable */
-	int line;      /* at least 1; also 1 where the file as a whole is meant */
+	int line;      /* from 1 on, or PROBLEM_WHOLE_FILE */
 	char *message; /* one printable line of UTF-8 that names the remedy */
 };
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "config/outline.h"
 #include "config/textfile.h"
+#include "config/value.h"
 
 #define KEY_NAME_MAX  64 /* that is shown of an unknown one */
 #define KEYS_TEXT_MAX 400
@@ -206,6 +206,7 @@ static void check_outline(struct load *l)
 		if (index != NO_KEY) {
 			section->settings[index].line = item->line;
 			section->settings[index].n = item->n_values;
+			section->settings[index].unset = outline_unset_variable(o, item);
 		} else {
 			blank(o, item->start, item->end);
 			done = item->end;
@@ -306,107 +307,6 @@ static void read_values(struct load *l)
 
 /* --- values ------------------------------------------------------------------------------------- */
 
-static bool check_range(struct load *l, const struct setting_key *key,
-			const struct setting *setting, const char *min, const char *max)
-{
-	if (setting->number < key->min)
-		problem(l, setting->line, "%s: \"%s\" is below %s", key->name, setting->values[0],
-			min);
-	else if (setting->number > key->max)
-		problem(l, setting->line, "%s: \"%s\" is above %s", key->name, setting->values[0],
-			max);
-	else
-		return true;
-	return false;
-}
-
-static bool check_duration(struct load *l, const struct setting_key *key, struct setting *setting)
-{
-	char min[DURATION_TEXT_SIZE], max[DURATION_TEXT_SIZE];
-	int r = duration_parse(setting->values[0], &setting->number);
-
-	duration_format(key->min, min);
-	duration_format(key->max, max);
-	if (r == -ERANGE) {
-		problem(l, setting->line, "%s: \"%.100s\" is above %s", key->name,
-			setting->values[0], max);
-		return false;
-	}
-	if (r < 0) {
-		problem(l, setting->line,
-			"%s: \"%.100s\" is not a duration such as \"500ms\", \"10s\", \"5m\", "
-			"\"2h\" or "
-			"\"1d\"",
-			key->name, setting->values[0]);
-		return false;
-	}
-	return check_range(l, key, setting, min, max);
-}
-
-static bool check_integer(struct load *l, const struct setting_key *key, struct setting *setting)
-{
-	const char *text = setting->values[0];
-	char min[24], max[24];
-	char *end;
-	size_t digits = strspn(text, "0123456789");
-
-	snprintf(min, sizeof(min), "%lld", (long long)key->min);
-	snprintf(max, sizeof(max), "%lld", (long long)key->max);
-	if (digits == 0 || text[digits] || digits > 18) {
-		problem(l, setting->line, "%s: \"%.100s\" is not a number from %s to %s", key->name,
-			text, min, max);
-		return false;
-	}
-	setting->number = strtoll(text, &end, 10);
-	return check_range(l, key, setting, min, max);
-}
-
-static bool check_choice(struct load *l, const struct setting_key *key, struct setting *setting)
-{
-	char choices[KEYS_TEXT_MAX] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; key->choices[i]; i++) {
-		if (strcmp(key->choices[i], setting->values[0]) == 0) {
-			setting->number = (int64_t)i;
-			return true;
-		}
-		if (used < sizeof(choices))
-			used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s\"%s\"",
-						 i ? ", " : "", key->choices[i]);
-	}
-	problem(l, setting->line, "%s: \"%.100s\" is not one of %s", key->name, setting->values[0],
-		choices);
-	return false;
-}
-
-static bool check_value(struct load *l, const struct setting_key *key, struct setting *setting)
-{
-	for (size_t i = 0; i < setting->n; i++) {
-		const char *value = setting->values[i];
-
-		if (value[0] == '\0') {
-			problem(l, setting->line,
-				"%s: is empty: give it a value or leave the key out", key->name);
-			return false;
-		}
-		if (!text_is_printable(value)) {
-			problem(l, setting->line,
-				"%s: \"%.100s\" has a control character in it, or is not UTF-8",
-				key->name, value);
-			return false;
-		}
-	}
-	switch (key->type) {
-	case SETTING_DURATION: return check_duration(l, key, setting);
-	case SETTING_INTEGER: return check_integer(l, key, setting);
-	case SETTING_CHOICE: return check_choice(l, key, setting);
-	case SETTING_TEXT:
-	case SETTING_LIST: break;
-	}
-	return true;
-}
-
 static void drop_values(struct setting *setting)
 {
 	for (size_t i = 0; i < setting->n; i++)
@@ -429,10 +329,11 @@ static void check_values(struct load *l, struct section *section)
 			setting->values = mem_calloc(1, sizeof(*setting->values));
 			setting->values[0] = mem_strdup(key->preset);
 			setting->n = 1;
-			ok = check_value(l, key, setting);
+			ok = value_check(l->settings->file, key, setting, l->problems);
 			assert(ok);
 			(void)ok;
-		} else if (setting->n > 0 && !check_value(l, key, setting)) {
+		} else if (setting->n > 0 &&
+			   !value_check(l->settings->file, key, setting, l->problems)) {
 			drop_values(setting);
 		}
 	}
@@ -450,9 +351,10 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 	int r = textfile_read(path, SETTINGS_FILE_MAX, &text, &len, NULL);
 
 	if (r == -EFBIG)
-		problems_add(problems, shown, 1, "is over %d bytes long", SETTINGS_FILE_MAX);
+		problems_add(problems, shown, PROBLEM_WHOLE_FILE, "is over %d bytes long",
+			     SETTINGS_FILE_MAX);
 	else if (r < 0)
-		problems_add(problems, shown, 1, "%s", textfile_error(r));
+		problems_add(problems, shown, PROBLEM_WHOLE_FILE, "%s", textfile_error(r));
 	if (r < 0)
 		return r;
 	if (len >= 3 && memcmp(text, byte_order_mark, 3) == 0)
@@ -474,8 +376,10 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 void settings_done(struct settings *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		for (size_t j = 0; j < s->form->n_keys; j++)
+		for (size_t j = 0; j < s->form->n_keys; j++) {
 			drop_values(&s->sections[i].settings[j]);
+			free(s->sections[i].settings[j].unset);
+		}
 		free(s->sections[i].settings);
 		free(s->sections[i].title);
 	}

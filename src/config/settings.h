@@ -40,6 +40,7 @@ struct setting {
 	char **values;	/* a single one, but for a LIST; never an empty text */
 	size_t n;	/* 0: not set, or with a problem that has been told */
 	int64_t number; /* DURATION in ms, INTEGER, and the index of a CHOICE */
+	char *unset;	/* the first ${NAME} in it that the environment does not have; NULL: none */
 };
 
 /* Keys that belong together: those of the file itself, or those of one of its sections. */

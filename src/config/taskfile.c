@@ -8,6 +8,8 @@
 #include "base/name.h"
 #include "core/version_form.h"
 
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
 /* In the order of enum election_yield, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
 static const char *const version_policies[] = {"newest", "oldest", NULL};
@@ -191,6 +193,12 @@ static void check_texts(const struct making *m)
 		problems_add(
 			m->problems, file, tick->line,
 			"tick: \"%s\" is not a whole number of seconds, which a tick is named by",
+			tick->values[0]);
+	else if (tick->n && tick->number > 0 && DAY_MS % tick->number != 0)
+		problems_warn(
+			m->problems, file, tick->line,
+			"tick: \"%s\" does not divide a day: ticks begin at other times of day "
+			"every day",
 			tick->values[0]);
 }
 

@@ -11,6 +11,7 @@
 #include "base/journal.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "config/hints.h"
 #include "daemon/sidecar.h"
 #include "daemon/zk.h"
 #include "config/taskfile.h"
@@ -35,14 +36,20 @@ static const char usage[] =
 	"and leaves the session to the next sidecar on this socket.\n"
 	"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n";
 
+static void print_problem(const struct problem *p, const char *before)
+{
+	fputs(p->file, stderr);
+	if (p->line > 0)
+		fprintf(stderr, ":%d", p->line);
+	fprintf(stderr, ": %s%s\n", before, p->message);
+}
+
 static void print_problems(const struct problems *problems)
 {
 	for (size_t i = 0; i < problems->n; i++)
-		fprintf(stderr, "%s:%d: %s\n", problems->list[i].file, problems->list[i].line,
-			problems->list[i].message);
+		print_problem(&problems->list[i], "");
 	for (size_t i = 0; i < problems->n_warnings; i++)
-		fprintf(stderr, "%s:%d: warning: %s\n", problems->warnings[i].file,
-			problems->warnings[i].line, problems->warnings[i].message);
+		print_problem(&problems->warnings[i], "warning: ");
 }
 
 static int test(const char *file)
@@ -58,6 +65,7 @@ static int test(const char *file)
 	if (config && config->task_dir) {
 		taskdir_load(config, &tasks, &problems);
 		free(task_files_tasks(&tasks, &n));
+		hints_warn(config, &tasks, &problems);
 	}
 	print_problems(&problems);
 	int code = problems.n == 0 ? 0 : EX_CONFIG;

@@ -1,5 +1,6 @@
 """Configuration: what is wrong is told with file and line, and what changes takes effect by itself."""
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -10,6 +11,7 @@ from harness.sidecar import Sidecar, task_text
 from harness.waiting import holds_for, wait_until
 
 BAD_CONFIG = 78
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.fixture
@@ -77,7 +79,25 @@ def test_a_bad_main_configuration_ends_the_sidecar_with_78(program, files, text)
 
 def test_a_configuration_that_is_not_there_ends_the_sidecar_with_78(program, folder):
     outcome = program("zkleaderd", "-c", folder / "none.conf")
-    assert outcome.code == BAD_CONFIG and lines(outcome) == [("none.conf", 1)]
+    assert outcome.code == BAD_CONFIG and outcome.err == f"{folder / 'none.conf'}: does not exist\n"
+
+
+def test_t_warns_of_what_is_probably_not_meant_and_exits_0(program, files):
+    files.write_file("task a {}\n", "a.cfg")
+    files.write_tasks()
+    outcome = run_test(program, files)
+    assert outcome.code == 0 and "0 tasks" in outcome.out
+    misnamed, none = outcome.err.splitlines()
+    assert misnamed == f"{files.task_dir}/a.cfg: warning: is not read: its name does not end with .conf"
+    assert re.search(r"/zkleader\.conf:\d+: warning: task-dir: no \*\.conf in .* has a task", none)
+
+
+def test_the_shipped_configuration_has_no_version_and_nothing_starts_with_it(program, folder):
+    shipped = folder / "zkleader.conf"
+    shutil.copy(DOCS / "zkleader.conf", shipped)
+    for args in (["-t"], []):
+        outcome = program("zkleaderd", *args, "-c", shipped)
+        assert outcome.code == BAD_CONFIG and "version or version-file is needed" in outcome.err, outcome
 
 
 def test_a_session_timeout_that_the_server_does_not_grant_is_told_as_negotiated(fleet, zk):

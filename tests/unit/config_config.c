@@ -112,8 +112,9 @@ static void expect_warnings(const char *text, const char *version, const char *e
 	cr_expect_eq(config_load(file, &c, &problems), 0, "%s", text);
 	for (size_t i = 0; i < problems.n_warnings; i++) {
 		const char *message = problems.warnings[i].message;
-		/* As far as the version is quoted. */
-		int len = (int)(strrchr(message, '"') - message) + 1;
+		/* As far as something is quoted. */
+		const char *quote = strrchr(message, '"');
+		int len = quote ? (int)(quote - message) + 1 : (int)strlen(message);
 
 		used += (size_t)snprintf(found + used, sizeof(found) - used, "%d: %.*s\n",
 					 problems.warnings[i].line, len, message);
@@ -328,6 +329,9 @@ static const struct bad_case bad_values[] = {
 	 "2: root: \"/a\\x09b\" has a control character in it, or is not UTF-8\n"},
 	{"version = \"${ZKLEADER_TEST_BAD}\"",
 	 "1: version: \"a\\x1B[31mb\" has a control character in it, or is not UTF-8\n"},
+	{"version = \"${ZKLEADER_TEST_NONE}\"",
+	 "1: version: is empty: the environment has no ZKLEADER_TEST_NONE: set it, or write "
+	 "${ZKLEADER_TEST_NONE:-DEFAULT}\n"},
 	{"version = \"\xff\xc3\x28\"",
 	 "1: version: \"\\xFF\\xC3(\" has a control character in it, or is not UTF-8\n"},
 	{"version = 1\nauth-file = \"/nonexistent/x\"",
@@ -351,7 +355,9 @@ static const struct bad_case bad_hosts[] = {
 	CONNECT("a:65536", "has a port that is not a number from 1 to 65535"),
 	CONNECT("a:", "has a port that is not a number from 1 to 65535"),
 	CONNECT("a:+1", "has a port that is not a number from 1 to 65535"),
-	CONNECT("a b:1", "is no name or address of a host"),
+	CONNECT("a&b:1", "is no name or address of a host"),
+	CONNECT("a b:1", "has a blank or a \";\" in it: a comma goes between two servers"),
+	CONNECT("a:1;b:1", "has a blank or a \";\" in it: a comma goes between two servers"),
 	CONNECT(":2181", "has no host"),
 	CONNECT("::1", "has more than one \":\": an IPv6 address stands in brackets"),
 	CONNECT("[::1", "has a \"[\" without a \"]\""),
@@ -431,6 +437,7 @@ static const struct bad_case bad_syntax[] = {
 	{"version = 1\n}\n", "2: \"}\" closes nothing\n"},
 	{"version = 1\nroot {\n", "2: root: is no section: write root = ...\n"
 				  "2: the section root is not closed by \"}\"\n"},
+	{"version: 1\n", "1: write version = ..., with \"=\" in place of \":\"\n"},
 	{"version = 1\nroot\n", "2: \"=\" is missing after root, or \"{\"\n"},
 	{"version = 1\nroot /x\nfoo = 1\n", "2: \"=\" is missing after root, or \"{\"\n"},
 	{"version = 1\nroot =\ntick-guard = \"5s\"\n",
@@ -526,15 +533,15 @@ Test(config, unreadable_files)
 	char *big = malloc(SETTINGS_FILE_MAX + 1);
 	struct config *c;
 
-	expect_unreadable(beside("none"), -ENOENT, "1: does not exist\n");
-	expect_unreadable(folder, -EISDIR, "1: is a folder, not a file\n");
+	expect_unreadable(beside("none"), -ENOENT, "0: does not exist\n");
+	expect_unreadable(folder, -EISDIR, "0: is a folder, not a file\n");
 	cr_assert_eq(mkfifo(beside("fifo"), 0600), 0);
-	expect_unreadable(beside("fifo"), -EINVAL, "1: is not a regular file\n");
+	expect_unreadable(beside("fifo"), -EINVAL, "0: is not a regular file\n");
 	cr_assert(big);
 	memset(big, ' ', SETTINGS_FILE_MAX + 1);
 	memcpy(big, "version = 1\n", 12);
 	write_file(file, big, SETTINGS_FILE_MAX + 1, 0644);
-	expect_unreadable(file, -EFBIG, "1: is over 1048576 bytes long\n");
+	expect_unreadable(file, -EFBIG, "0: is over 1048576 bytes long\n");
 	cr_expect_str_eq(load_bytes(big, SETTINGS_FILE_MAX, &c), "");
 	config_free(c);
 	free(big);
@@ -692,7 +699,7 @@ Test(config, messages_are_printable)
 	text[800] = '\0';
 	problems_add(&problems, "f", 7, "x%s", text);
 	cr_expect_str_eq(problems.list[0].file, "a\\x0Ab");
-	cr_expect_eq(problems.list[0].line, 1);
+	cr_expect_eq(problems.list[0].line, PROBLEM_WHOLE_FILE);
 	cr_expect_eq(strlen(problems.list[0].message), PROBLEM_TEXT_MAX);
 	cr_expect_str_eq(problems.list[0].message + PROBLEM_TEXT_MAX - 4, "x...");
 	cr_expect_str_eq(problems.list[1].message,
@@ -708,8 +715,6 @@ Test(config, messages_are_printable)
 Test(config, example_file)
 {
 	static char text[TEXT_MAX];
-	struct config *c = NULL;
-	struct problems problems;
 	FILE *f = fopen("docs/zkleader.conf", "r");
 	const struct setting_key *keys;
 	size_t n;
@@ -718,18 +723,12 @@ Test(config, example_file)
 		cr_skip("not run from the top of the source tree");
 	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
 	fclose(f);
-	problems_init(&problems);
-	cr_expect_eq(config_load("docs/zkleader.conf", &c, &problems), 0, "%s",
-		     problems_text(&problems));
-	config_free(c);
 	keys = config_keys(&n);
 	for (size_t i = 0; i < n; i++) {
 		char line[256];
 
 		cr_expect(keys[i].help && keys[i].help[0]);
-		if (strcmp(keys[i].name, "version") == 0)
-			snprintf(line, sizeof(line), "\nversion = \"");
-		else if (keys[i].type == SETTING_INTEGER)
+		if (keys[i].type == SETTING_INTEGER)
 			snprintf(line, sizeof(line), "\n# %s = %s\n", keys[i].name, keys[i].preset);
 		else if (keys[i].preset)
 			snprintf(line, sizeof(line), "\n# %s = \"%s\"\n", keys[i].name,
@@ -796,4 +795,35 @@ Test(config, takes_a_prefix_off_the_version)
 	write_file(beside("VERSION"), "v1.7\n", 5, 0644);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		expect_warnings(cases[i].text, cases[i].version, cases[i].warnings);
+}
+
+#define UNSET(key)                                                                 \
+	"1: " key ": the environment has no ZKLEADER_TEST_NONE: set it, or write " \
+	"${ZKLEADER_TEST_NONE:-DEFAULT}\n"
+
+Test(config, warns_of_unset_variables)
+{
+	expect_warnings("version = \"1${ZKLEADER_TEST_NONE}\"\n", "1", UNSET("version"));
+	expect_warnings("version = \"1${ZKLEADER_TEST_NONE:-}\"\n", "1", "");
+	expect_warnings("version = \"1${ZKLEADER_TEST_NONE:-.2}\"\n", "1.2", "");
+	expect_warnings("socket-group = 'root' # ${ZKLEADER_TEST_NONE}\nversion = 1\n", "1", "");
+	expect_warnings("task-dir = 'a\"${ZKLEADER_TEST_NONE}\"'\nversion = 1\n", "1", "");
+	expect_warnings("task-dir = \"'${ZKLEADER_TEST_NONE}'\"\nversion = 1\n", "1",
+			UNSET("task-dir"));
+	expect_warnings("task-dir = \"\\\"${ZKLEADER_TEST_NONE}\"\nversion = 1\n", "1",
+			UNSET("task-dir"));
+	expect_warnings("task-dir = \"a\\${ZKLEADER_TEST_NONE}\"\nversion = 1\n", "1", "");
+}
+
+Test(config, blanks_around_servers)
+{
+	struct config *c = good("version = 1\nzookeeper = \" a:1,  b , [::1]:3/x \"\n");
+
+	cr_assert_eq(c->n_hosts, 3);
+	cr_expect_str_eq(c->hosts[0].host, "a");
+	cr_expect_str_eq(c->hosts[1].host, "b");
+	cr_expect_str_eq(c->hosts[2].host, "::1");
+	cr_expect_eq(c->hosts[2].port, 3);
+	cr_expect_str_eq(c->chroot, "/x");
+	config_free(c);
 }

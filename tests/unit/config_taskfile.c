@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/hints.h"
 #include "config/taskfile.h"
 #include "settings_damage.h"
 
@@ -543,9 +544,9 @@ Test(taskdir, each_file_alone)
 	     "conf.d/b.conf:1: yield: \"x\" is not one of \"rank\", \"version\", \"never\"\n"
 	     "conf.d/b.conf:2: the section task is not closed by \"}\"\n"
 	     "conf.d/c.conf:3: task \"a\" is in conf.d/a.conf:1 already: keep one of them\n"
-	     "conf.d/e.conf:1: is a folder, not a file\n"
-	     "conf.d/f.conf:1: is not a regular file\n"
-	     "conf.d/g.conf:1: does not exist\n"
+	     "conf.d/e.conf:0: is a folder, not a file\n"
+	     "conf.d/f.conf:0: is not a regular file\n"
+	     "conf.d/g.conf:0: does not exist\n"
 	     "conf.d/h.conf:1: task \"a\" is in conf.d/a.conf:1 already: keep one of them\n"
 	     "conf.d/i\\x0A.conf:1: its name has a control character in it, or is not UTF-8: "
 	     "rename it\n");
@@ -763,4 +764,48 @@ Test(taskdir, merge_limit)
 	cr_expect_eq(effective.list[0].n_tasks, 1);
 	cr_expect_eq(effective.list[1].n_tasks, WORKER_TASKS_MAX - 1);
 	task_files_done(&effective);
+}
+
+/* --- hints ------------------------------------------------------------------------------------- */
+
+static void expect_hints(const char *expected)
+{
+	struct task_files files;
+	char text[2000] = "";
+	size_t used = 0;
+
+	taskdir_load(&config, &files, &problems);
+	hints_warn(&config, &files, &problems);
+	for (size_t i = 0; i < problems.n_warnings; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s:%d: %s\n",
+					 problems.warnings[i].file, problems.warnings[i].line,
+					 problems.warnings[i].message);
+	without_folder(text);
+	cr_expect_str_eq(text, expected);
+	task_files_done(&files);
+	problems_done(&problems);
+}
+
+Test(taskdir, hints)
+{
+	expect_hints(
+		"zkleader.conf:12: task-dir: no *.conf in \"conf.d\" has a task: this host will "
+		"lead nothing\n");
+	put("a.cfg", "task a {}\n");
+	put("README", "not meant\n");
+	put(".b.cfg", "nor this\n");
+	put("c.conf~", "nor this\n");
+	put("d.conf", "task d {}\n");
+	expect_hints("conf.d/a.cfg:0: is not read: its name does not end with .conf\n");
+	cr_assert_eq(unlink(in_folder("a.cfg")), 0);
+	put("d.conf", "task d {\n users = { root, \"zkl-no-such\" }\n tick = \"7m\"\n}\n");
+	expect_hints(
+		"conf.d/d.conf:3: tick: \"7m\" does not divide a day: ticks begin at other times "
+		"of day every day\n"
+		"conf.d/d.conf:1: task \"d\": users: there is no user \"zkl-no-such\" on this "
+		"host\n");
+	put("d.conf", "task d { tick = 90m }\n");
+	expect_hints("");
+	put("d.conf", "task d { tick = }\n");
+	expect_hints("");
 }

@@ -195,7 +195,9 @@ Test(docs, example_files_load)
 		cr_assert(out);
 		write_uncommented(&documents[d], out);
 		cr_assert_eq(fclose(out), 0);
-		expect_loads(&documents[d], documents[d].example);
+		/* The main file has no version of its own, and is not to be taken without one. */
+		if (documents[d].keys != config_keys)
+			expect_loads(&documents[d], documents[d].example);
 		expect_loads(&documents[d], path);
 		unlink(path);
 	}

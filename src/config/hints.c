@@ -1,0 +1,74 @@
+#include "config/hints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Endings that say that a file was meant to be read. What editors and packages leave has others. */
+static const char *const meant[] = {".cfg",  ".cnf", ".config", ".ini",	 ".txt",
+				    ".toml", ".yml", ".yaml",	".json", ".CONF"};
+
+static bool is_meant(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < sizeof(meant) / sizeof(meant[0]); i++) {
+		size_t ending = strlen(meant[i]);
+
+		if (name[0] != '.' && len > ending && strcmp(name + len - ending, meant[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void warn_of_names(const struct config *config, struct problems *problems)
+{
+	DIR *dir = opendir(config->task_dir);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[2 * PROBLEM_TEXT_MAX];
+
+		if (!is_meant(entry->d_name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", config->task_dir, entry->d_name);
+		problems_warn(problems, path, PROBLEM_WHOLE_FILE,
+			      "is not read: its name does not end with .conf");
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void warn_of_users(const struct task_config *t, struct problems *problems)
+{
+	for (size_t i = 0; i < t->n_users; i++) {
+		errno = 0;
+		if (!getpwnam(t->users[i]))
+			problems_warn(
+				problems, t->file, t->line,
+				"task \"%s\": users: there is no user \"%s\" on this host%s%s",
+				t->name, t->users[i], errno ? ": " : "",
+				errno ? strerror(errno) : "");
+	}
+}
+
+void hints_warn(const struct config *config, const struct task_files *files,
+		struct problems *problems)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		for (size_t j = 0; j < files->list[i].n_tasks; j++)
+			warn_of_users(files->list[i].tasks[j], problems);
+		n += files->list[i].n_tasks;
+	}
+	warn_of_names(config, problems);
+	/* Where a file was refused, or there is no folder, that is told already. */
+	if (n == 0 && problems->n == 0)
+		problems_warn(
+			problems, config->file, config->task_dir_line,
+			"task-dir: no *.conf in \"%s\" has a task: this host will lead nothing",
+			config->task_dir);
+}

@@ -1,0 +1,16 @@
+/* What is probably not as it was meant, for who checks a configuration: zkleaderd -t. */
+#ifndef ZKLEADER_CONFIG_HINTS_H
+#define ZKLEADER_CONFIG_HINTS_H
+
+#include "config/config.h"
+#include "config/problem.h"
+#include "config/taskfile.h"
+
+/*
+ * Warns of a folder without any task, of files in it that are not read because of their names, and
+ * of users whom this host does not know. Asks the user database, which may block.
+ */
+void hints_warn(const struct config *config, const struct task_files *files,
+		struct problems *problems);
+
+#endif

@@ -1,0 +1,137 @@
+#include "config/value.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+
+#define CHOICES_TEXT_MAX 400
+#define NO_VARIABLE	 "the environment has no %s: set it, or write ${%s:-DEFAULT}"
+
+/* One setting on its way. */
+struct checking {
+	const char *file;
+	const struct setting_key *key;
+	struct setting *setting;
+	struct problems *problems;
+};
+
+static void problem(const struct checking *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void problem(const struct checking *c, const char *format, ...)
+{
+	char text[PROBLEM_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	problems_add(c->problems, c->file, c->setting->line, "%s: %s", c->key->name, text);
+}
+
+static bool check_range(const struct checking *c, const char *min, const char *max)
+{
+	if (c->setting->number < c->key->min)
+		problem(c, "\"%s\" is below %s", c->setting->values[0], min);
+	else if (c->setting->number > c->key->max)
+		problem(c, "\"%s\" is above %s", c->setting->values[0], max);
+	else
+		return true;
+	return false;
+}
+
+static bool check_duration(const struct checking *c)
+{
+	char min[DURATION_TEXT_SIZE], max[DURATION_TEXT_SIZE];
+	int r = duration_parse(c->setting->values[0], &c->setting->number);
+
+	duration_format(c->key->min, min);
+	duration_format(c->key->max, max);
+	if (r == -ERANGE) {
+		problem(c, "\"%.100s\" is above %s", c->setting->values[0], max);
+		return false;
+	}
+	if (r < 0) {
+		problem(c,
+			"\"%.100s\" is not a duration such as \"500ms\", \"10s\", \"5m\", \"2h\" "
+			"or \"1d\"",
+			c->setting->values[0]);
+		return false;
+	}
+	return check_range(c, min, max);
+}
+
+static bool check_integer(const struct checking *c)
+{
+	const char *text = c->setting->values[0];
+	char min[24], max[24];
+	char *end;
+	size_t digits = strspn(text, "0123456789");
+
+	snprintf(min, sizeof(min), "%lld", (long long)c->key->min);
+	snprintf(max, sizeof(max), "%lld", (long long)c->key->max);
+	if (digits == 0 || text[digits] || digits > 18) {
+		problem(c, "\"%.100s\" is not a number from %s to %s", text, min, max);
+		return false;
+	}
+	c->setting->number = strtoll(text, &end, 10);
+	return check_range(c, min, max);
+}
+
+static bool check_choice(const struct checking *c)
+{
+	char choices[CHOICES_TEXT_MAX] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; c->key->choices[i]; i++) {
+		if (strcmp(c->key->choices[i], c->setting->values[0]) == 0) {
+			c->setting->number = (int64_t)i;
+			return true;
+		}
+		if (used < sizeof(choices))
+			used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s\"%s\"",
+						 i ? ", " : "", c->key->choices[i]);
+	}
+	problem(c, "\"%.100s\" is not one of %s", c->setting->values[0], choices);
+	return false;
+}
+
+/* A text of it that nothing could be made of. */
+static bool check_text(const struct checking *c, const char *value)
+{
+	if (value[0] == '\0' && c->setting->unset)
+		problem(c, "is empty: " NO_VARIABLE, c->setting->unset, c->setting->unset);
+	else if (value[0] == '\0')
+		problem(c, "is empty: give it a value or leave the key out");
+	else if (!text_is_printable(value))
+		problem(c, "\"%.100s\" has a control character in it, or is not UTF-8", value);
+	else
+		return true;
+	return false;
+}
+
+bool value_check(const char *file, const struct setting_key *key, struct setting *setting,
+		 struct problems *problems)
+{
+	const struct checking c = {file, key, setting, problems};
+
+	for (size_t i = 0; i < setting->n; i++) {
+		if (!check_text(&c, setting->values[i]))
+			return false;
+	}
+	if (setting->unset)
+		problems_warn(problems, file, setting->line, "%s: " NO_VARIABLE, key->name,
+			      setting->unset, setting->unset);
+	switch (key->type) {
+	case SETTING_DURATION: return check_duration(&c);
+	case SETTING_INTEGER: return check_integer(&c);
+	case SETTING_CHOICE: return check_choice(&c);
+	case SETTING_TEXT:
+	case SETTING_LIST: break;
+	}
+	return true;
+}
