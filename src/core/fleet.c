@@ -142,7 +142,7 @@ static bool grade_versions(const char *const *versions, unsigned *grades, size_t
 /* To be called when another version is there, or one is there no more. */
 static void grade_members(struct fleet *f)
 {
-	const char *versions[GRADES];
+	const char *versions[GRADES] = {NULL};
 	unsigned grades[GRADES];
 	size_t n = 0;
 
