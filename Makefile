@@ -221,6 +221,18 @@ $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(L
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 $(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+# The model of ZooKeeper that sidecars are simulated on, and the same requests to it and to a real server.
+SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machine store server quorum serve)
+SIMNODE_FLAGS := -Itests/simnode
+$(B)/tests/simnode/%.o: tests/simnode/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+.PHONY: model-bin
+model-bin: $(B)/compare-model $(B)/compare-real
+$(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_base)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+$(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 # What a big fleet costs its servers: the same core, another world.
 $(B)/sim-scale: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/scale/*.c) tests/sim/base.c) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
@@ -292,7 +304,7 @@ check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
-check-build: all unit-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
+check-build: all unit-bin model-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
 		$(B)/model $(B)/sim
 
 check-deep: deps-deep
@@ -306,7 +318,7 @@ check-ci: deps-deep
 	@$(MAKE) $(JOBS) -s WERROR=1 check-deep-build
 	@$(RUN) --seconds $(SECONDS_LEFT) $(DEEP_SUITES)
 check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale
-	@$(MAKE) -s VARIANT=asan all plain-bin
+	@$(MAKE) -s VARIANT=asan all plain-bin model-bin
 
 lint: all
 	tests/lint/run $(B)

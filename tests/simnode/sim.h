@@ -1,0 +1,159 @@
+/*
+ * The simulator: what all of its parts share. Time is virtual, in microseconds since the run began;
+ * a run is a function of its seed and the options alone.
+ */
+#ifndef TESTS_SIMNODE_SIM_H
+#define TESTS_SIMNODE_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SERVERS_MAX 5
+#define HOSTS_MAX   24
+#define TASKS_MAX   48
+#define MS	    INT64_C(1000)
+#define SECOND	    (1000 * MS)
+#define HOUR	    (3600 * SECOND)
+#define EPOCH_MS    INT64_C(1795000000000) /* the true wall clock at time 0 */
+
+/* --- faults, counted ------------------------------------------------------------------------------ */
+
+#define FAULTS(X)                                                    \
+	X(RESET, "connections reset")                                \
+	X(LINK, "client links stalled")                              \
+	X(LINK_ONE_WAY, "client links stalled one way")              \
+	X(PARTITION, "servers cut off")                              \
+	X(SERVER_PAUSE, "servers paused")                            \
+	X(LEADER_STALL, "servers' leaders paused for about T")       \
+	X(SERVER_CRASH, "servers restarted")                         \
+	X(SERVER_WIPE, "servers restarted without data")             \
+	X(ENSEMBLE_CRASH, "all servers restarted")                   \
+	X(ENSEMBLE_WIPE, "all servers restarted without data")       \
+	X(TIMEOUT, "servers restarted with other session timeouts")  \
+	X(SHRINK, "sessions cut off after their timeout had shrunk") \
+	X(SERVER_CLOCK, "server clocks set")                         \
+	X(LOST_REQUEST, "requests lost")                             \
+	X(LOST_ANSWER, "answers lost")                               \
+	X(PAUSE, "sidecars paused")                                  \
+	X(SUSPEND, "machines suspended")                             \
+	X(KILL, "sidecars killed")                                   \
+	X(LEAVE, "sidecars stopped by TERM")                         \
+	X(RESTART, "sidecars restarted with their session")          \
+	X(COPY, "session files copied to another host")              \
+	X(JOIN, "sidecars started")                                  \
+	X(VERSION, "versions changed")                               \
+	X(CONFIG, "yield modes changed")                             \
+	X(TASKS, "tasks taken from or given to a sidecar")           \
+	X(ORDER, "orders given: drain, resign, pause, pin")          \
+	X(HEALTH, "health changed")                                  \
+	X(WALL, "wall clocks set")                                   \
+	X(SLOW, "sidecars slow")                                     \
+	X(HAND_DELETE, "leader nodes deleted by hand")               \
+	X(HAND_SET, "leader nodes written by hand")                  \
+	X(HAND_TAKE, "leader nodes replaced by hand")                \
+	X(HAND_STAY, "persistent nodes made under leaders by hand")  \
+	X(HAND_WORKER, "worker nodes deleted by hand")               \
+	X(HAND_RECORD, "foreign records written by hand")            \
+	/* these come of themselves */                               \
+	X(DEPOSED, "leaders deposed while cut off or paused")        \
+	X(EXPIRED, "sessions expired")                               \
+	X(UNKNOWN_DONE, "writes done, answer lost")                  \
+	X(UNKNOWN_NOT, "writes not done, answer lost")               \
+	X(MOVED, "requests refused as the session had moved")        \
+	X(STALE, "reads that were stale")                            \
+	X(TRUNCATED, "proposals lost with their leader")
+
+#define FAULT_ENUM(name, text) FAULT_##name,
+enum fault { FAULTS(FAULT_ENUM) FAULT_KINDS };
+extern const char *const fault_names[FAULT_KINDS];
+
+/* --- figures of one run, summed over all ---------------------------------------------------------- */
+
+struct figures {
+	uint64_t runs, failed, events;
+	int64_t time;
+	uint64_t faults[FAULT_KINDS];
+	uint64_t elections;   /* tokens said for the first time */
+	uint64_t questions;   /* asked at random moments */
+	uint64_t changes;     /* single changes of membership in quiet times */
+	uint64_t taken_over;  /* sessions, by a process that was started again */
+	uint64_t requests;    /* by sidecars */
+	uint64_t excused;     /* overlaps after a deletion by hand that nobody could know of */
+	uint64_t checks;      /* of the fleet at rest */
+	uint64_t forgotten;   /* times that all tokens began anew, as all data was lost */
+	int64_t worst_settle; /* from the last fault until all is as it should be */
+	/* runs */
+	uint64_t asked, starts, reruns, finished, killed, died, refused;
+};
+
+/* --- the run -------------------------------------------------------------------------------------- */
+
+struct options {
+	uint64_t seed;
+	double hours;
+	unsigned hosts, tasks; /* 0: by the seed */
+	bool ticks;	       /* runs at each tick */
+	bool verbose;
+};
+
+struct sim {
+	struct options options;
+	int64_t now;
+	uint64_t random;
+	struct figures figures;
+	bool tracing;
+	uint64_t cuts;	   /* connections that sidecars lost */
+	bool stop;	   /* a violation: the run ends */
+	char problem[512]; /* what was violated, "" */
+	/* drawn from the seed */
+	unsigned n_servers, n_hosts, n_tasks;
+	int64_t tick_ms, timeout_ms, sync_ms;
+	int64_t delay_us, server_delay_us; /* typical, one way */
+};
+
+extern struct sim sim;
+
+/* Ends the run: a guarantee was broken. */
+void sim_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void trace_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define TRACE(...)                               \
+	do {                                     \
+		if (sim.tracing)                 \
+			trace_line(__VA_ARGS__); \
+	} while (0)
+/* The last lines traced, oldest first. */
+void trace_print(void);
+
+/* --- random numbers ------------------------------------------------------------------------------- */
+
+uint64_t random_bits(void);
+/* low <= x <= high */
+int64_t random_range(int64_t low, int64_t high);
+bool random_chance(unsigned per_mille);
+/* Exponentially distributed, up to 20 times the mean. */
+int64_t random_exp(int64_t mean);
+
+/* --- events --------------------------------------------------------------------------------------- */
+
+typedef void (*event_fn)(void *arg, uint64_t number);
+
+/* Forgets all; dispose is told what each would have called. */
+void events_reset(void (*dispose)(event_fn fn, void *arg));
+void event_at(int64_t at, event_fn fn, void *arg, uint64_t number);
+/* Takes the next event and lets it happen; false if there is none before end. */
+bool event_next(int64_t end);
+
+/* --- clocks: each runs at a rate and from a start of its own -------------------------------------- */
+
+struct clock {
+	int64_t start; /* microseconds at time 0 */
+	int64_t ppm;   /* faster than true time */
+};
+
+void clock_draw(struct clock *c);
+int64_t clock_us(const struct clock *c, int64_t at);
+/* The first moment at which the clock shows this or more. */
+int64_t clock_when(const struct clock *c, int64_t us);
+
+#endif
