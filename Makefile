@@ -76,7 +76,7 @@ NODE   := id session folder registry policy batch look leaders survey ledger run
 CONTROL := methods orders answers explain subscriptions history troubles
 DAEMON := aside host_uv lookup zk keep control health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
-	command ask decision rollout picture live list tasks status explain watch order run job guard tree terminal signals history reload version help
+	command ask decision outcome selection rollout picture screen live list tasks status explain watch order run job guard tree terminal signals history reload version help
 
 BASE_LIBS   :=
 CORE_LIBS   :=

@@ -33,3 +33,39 @@ void names_free(char **names, size_t n)
 		free(names[i]);
 	free(names);
 }
+
+/* The run of digits that begins here: its digits behind leading zeros, and how many those are. */
+static const char *number_at(const char **text, size_t *ret_len)
+{
+	const char *digits = *text + strspn(*text, "0");
+
+	*ret_len = strspn(digits, "0123456789");
+	*text = digits + *ret_len;
+	return digits;
+}
+
+int names_natural(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+
+	while (*x != '\0' && *y != '\0') {
+		bool digits = *x >= '0' && *x <= '9' && *y >= '0' && *y <= '9';
+		size_t len_x, len_y;
+
+		if (!digits) {
+			if (*x != *y)
+				return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+			x++, y++;
+			continue;
+		}
+		const char *number_x = number_at(&x, &len_x), *number_y = number_at(&y, &len_y);
+		if (len_x != len_y)
+			return len_x < len_y ? -1 : 1;
+		int order = strncmp(number_x, number_y, len_x);
+		if (order != 0)
+			return order;
+	}
+	if (*x != *y)
+		return *x == '\0' ? -1 : 1;
+	return strcmp(a, b); /* they differ in leading zeros at most */
+}

@@ -7,6 +7,8 @@
 
 /* For qsort() and bsearch() of char *. */
 int names_compare(const void *a, const void *b);
+/* As people count: "job-9" before "job-10". As strcmp(); 0 for equal strings alone. */
+int names_natural(const char *a, const char *b);
 /* The same strings in order, in an array of the caller's (free() it alone). */
 char **names_sorted(char *const *names, size_t n);
 /* Whether it is among names that are sorted. */

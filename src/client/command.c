@@ -217,7 +217,7 @@ int command_main(const char *const *argv, const struct output *output)
 	if (command_parse(argv, output, &i) < 0)
 		return ZKLEADER_MISUSE;
 	code = run(&i);
-	if (output_flush(&i.context.output) < 0) {
+	if (output_flush(&i.context.output) < 0 && !output_is_closed(&i.context.output)) {
 		output_error(&i.context.output, "the output could not be written");
 		code = ZKLEADER_CANNOT_TELL;
 	}

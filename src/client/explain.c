@@ -1,15 +1,36 @@
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/json.h"
 #include "client/table.h"
 
+#define SHOWN	   5 /* of the ranking, from the best on, besides this node and the leader */
+#define HIDDEN_MIN 3 /* fewer are shown as well */
+#define GROUPS_MAX 16
+
+enum { OPTION_ALL, OPTION_VERBOSE };
+
+static const struct option_spec options[] = {
+	{'a', "all", NULL, "the whole ranking, however long it is"},
+	{'v', "verbose", NULL, "the number that ranks each as well"},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct table_column columns[] = {
+	{"", 0},    {"#", TABLE_RIGHT}, {"HOSTNAME", TABLE_HOST}, {"VERSION", TABLE_CUT_LAST},
+	{"WHY", 0},
+};
+
+/* With -v. */
+static const struct table_column columns_verbose[] = {
+	{"", 0},
 	{"#", TABLE_RIGHT},
-	{"HOSTNAME", TABLE_CUT},
+	{"HOSTNAME", TABLE_HOST},
 	{"VERSION", TABLE_CUT_LAST},
 	{"RANK", TABLE_RIGHT},
 	{"WHY", 0},
@@ -17,13 +38,16 @@ static const struct table_column columns[] = {
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void add_ranked(struct table *t, const json_t *ranked, size_t place)
+static void add_ranked(struct table *t, const json_t *ranked, size_t place, bool verbose)
 {
 	bool candidate = json_flag(ranked, "candidate");
 	char number[24], rank[24];
-	const char *cells[N_COLUMNS] = {
-		candidate ? number : NULL,	    json_text(ranked, "hostname", NULL),
-		json_text(ranked, "version", NULL), rank,
+	const char *cells[N_COLUMNS + 1] = {
+		json_flag(ranked, "self") ? "*" : "",
+		candidate ? number : NULL,
+		json_text(ranked, "hostname", NULL),
+		json_text(ranked, "version", NULL),
+		verbose ? rank : json_text(ranked, "why", NULL),
 		json_text(ranked, "why", NULL),
 	};
 
@@ -32,28 +56,102 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place)
 	table_row(t, cells, candidate ? place == 1 ? COLOR_BOLD : COLOR_NONE : COLOR_DIM);
 }
 
-static void print_ranking(const struct output *o, const json_t *explained)
+/* Whether the one at this place is shown where the ranking is cut short. */
+static bool is_shown(const json_t *explained, const json_t *ranked, size_t at)
 {
-	const json_t *ranking = json_object_get(explained, "ranking");
-	struct table *t;
-	size_t candidates = 0;
+	const json_t *leader = json_object_get(explained, "leader");
 
+	return at < SHOWN || json_flag(ranked, "self") ||
+	       (json_is_object(leader) &&
+		strcmp(json_text(leader, "id", ""), json_text(ranked, "id", "-")) == 0);
+}
+
+/* Of the workers that are not shown, those that stand where they do for the same reason. */
+struct group {
+	const char *cause, *why;
+	size_t n;
+};
+
+static size_t count_hidden(const json_t *explained, struct group groups[GROUPS_MAX])
+{
+	const json_t *ranked;
+	size_t at, n = 0;
+
+	json_array_foreach(json_object_get(explained, "ranking"), at, ranked)
+	{
+		const char *why = json_text(ranked, "why", "-");
+		const char *cause = json_text(ranked, "cause", why);
+		size_t i = 0;
+
+		if (is_shown(explained, ranked, at))
+			continue;
+		while (i < n && strcmp(groups[i].cause, cause) != 0)
+			i++;
+		if (i == GROUPS_MAX)
+			continue;
+		if (i == n)
+			groups[n++] = (struct group){cause, why, 0};
+		groups[i].n++;
+	}
+	return n;
+}
+
+static void print_hidden(const struct output *o, const json_t *explained, size_t hidden)
+{
+	struct group groups[GROUPS_MAX];
+	size_t n = count_hidden(explained, groups), len;
+	mem_auto char *text = NULL;
+	FILE *f = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *by = strstr(groups[i].why, " by "); /* what each has of its own */
+
+		fprintf(f, "%s%zu %.*s", i > 0 ? ", " : "", groups[i].n,
+			(int)(by ? by - groups[i].why : (ptrdiff_t)strlen(groups[i].why)),
+			groups[i].why);
+	}
+	fclose(f);
+	output_line(o, COLOR_NONE, "and %zu more: %s (--all shows them)", hidden, text);
+}
+
+static void print_ranking(const struct context *c, const json_t *explained)
+{
+	const json_t *ranking = json_object_get(explained, "ranking"), *ranked;
+	bool verbose = c->values[OPTION_VERBOSE], all = c->values[OPTION_ALL];
+	size_t i, candidates = 0, hidden = 0;
+	struct table *t;
+
+	json_array_foreach(ranking, i, ranked) hidden += !is_shown(explained, ranked, i);
+	all = all || hidden < HIDDEN_MIN;
+	t = verbose ? table_new(&c->output, columns_verbose, N_COLUMNS + 1)
+		    : table_new(&c->output, columns, N_COLUMNS);
+	json_array_foreach(ranking, i, ranked)
+	{
+		candidates += json_flag(ranked, "candidate");
+		if (all || is_shown(explained, ranked, i))
+			add_ranked(t, ranked, candidates, verbose);
+	}
+	table_print(t);
+	table_free(t);
+	if (!all)
+		print_hidden(&c->output, explained, hidden);
+}
+
+static void print_explained(const struct context *c, const json_t *explained)
+{
+	const char *description = json_text(explained, "description", NULL);
+	const struct output *o = &c->output;
+
+	if (description)
+		output_line(o, COLOR_NONE, "%s: %s", json_text(explained, "task", "-"),
+			    description);
 	output_line(o, COLOR_NONE, "%s", json_text(explained, "reason", "-"));
-	if (json_array_size(ranking) == 0) {
+	if (json_array_size(json_object_get(explained, "ranking")) == 0) {
 		output_line(o, COLOR_NONE, "nobody is in the fleet, so there is no ranking");
 		return;
 	}
 	fputc('\n', o->out);
-	t = table_new(o, columns, N_COLUMNS);
-	for (size_t i = 0; i < json_array_size(ranking); i++) {
-		const json_t *ranked = json_array_get(ranking, i);
-
-		if (json_flag(ranked, "candidate"))
-			candidates++;
-		add_ranked(t, ranked, candidates);
-	}
-	table_print(t);
-	table_free(t);
+	print_ranking(c, explained);
 }
 
 /* What the ranking cannot show: workers that are none, and such as go by other keys. */
@@ -88,7 +186,7 @@ static int run(struct context *c)
 	if (c->output.json) {
 		output_json(&c->output, explained);
 	} else {
-		print_ranking(&c->output, explained);
+		print_explained(c, explained);
 		print_oddities(&c->output, explained);
 	}
 	return code;
@@ -98,8 +196,13 @@ const struct command command_explain = {
 	.name = "explain",
 	.args = "TASK",
 	.help = "why this node leads TASK or does not, and who is next",
-	.more = "The candidates are numbered, best first; the others say why they are none.\n",
+	.more = "The candidates are numbered, best first; the others say why they are none. \"*\" "
+		"marks\n"
+		"this node. Of a long ranking the first five, this node and the leader are shown, "
+		"and\n"
+		"what the others have in common.\n",
 	.min_args = 1,
 	.max_args = 1,
+	.options = options,
 	.run = run,
 };

@@ -9,6 +9,7 @@
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/json.h"
+#include "client/outcome.h"
 #include "client/table.h"
 
 #define MISSED_SHOWN 5	   /* rows for one gap; then how many more there are */
@@ -18,32 +19,16 @@
 static const struct table_column columns[] = {
 	{"TICK", 0},
 	{"STATE", 0},
-	{"NODE", TABLE_CUT},
+	{"NODE", TABLE_HOST},
 	{"START", 0},
 	{"DURATION", TABLE_RIGHT},
 	{"ATTEMPT", TABLE_RIGHT},
 	{"EXIT", TABLE_RIGHT},
-	{"TOKEN", TABLE_RIGHT},
+	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
 #define COLUMN_STATE 1
-
-static enum color state_color(const char *state)
-{
-	static const struct {
-		const char *state;
-		enum color color;
-	} colors[] = {
-		{"ok", COLOR_GREEN}, {"running", COLOR_BOLD},  {"failed", COLOR_RED},
-		{"lost", COLOR_RED}, {"missed", COLOR_YELLOW},
-	};
-
-	for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
-		if (strcmp(state, colors[i].state) == 0)
-			return colors[i].color;
-	return COLOR_NONE;
-}
 
 /* --- which ticks are missing ------------------------------------------------------------------------ */
 
@@ -112,7 +97,7 @@ static void add_missed(struct table *t, int64_t after, int64_t before, int64_t d
 			i = missing;
 		}
 		table_row(t, cells, COLOR_NONE);
-		table_color(t, COLUMN_STATE, state_color("missed"));
+		table_color(t, COLUMN_STATE, outcome_color("missed"));
 	}
 }
 
@@ -174,7 +159,7 @@ static void add_record(struct table *t, const struct output *o, const json_t *re
 	else
 		cells[4] = NULL;
 	table_row(t, cells, COLOR_NONE);
-	table_color(t, COLUMN_STATE, state_color(state));
+	table_color(t, COLUMN_STATE, outcome_color(state));
 }
 
 static void print_history(const struct output *o, const char *task, const json_t *history)

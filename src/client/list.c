@@ -16,7 +16,7 @@ enum { OPTION_WIDE, OPTION_WATCH };
 
 static const struct option_spec options[] = {
 	{'w', "wide", NULL, "whole ids, and nothing is cut to the terminal's width"},
-	{'W', "watch", NULL, "keep it as things are, until INT or TERM"},
+	{'W', "watch", NULL, "keep it as things are, until q, INT or TERM"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -24,12 +24,12 @@ static const struct table_column columns[] = {
 	{"", 0},
 	{"VERSION", TABLE_CUT_LAST},
 	{"IP", TABLE_CUT_LAST},
-	{"HOSTNAME", TABLE_CUT},
+	{"HOSTNAME", TABLE_HOST},
 	{"LEADS", TABLE_RIGHT},
 	{"TASKS", TABLE_RIGHT},
 	{"STATE", 0},
 	{"SINCE", TABLE_RIGHT},
-	{"ID", 0},
+	{"ID", TABLE_DROP},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
@@ -69,10 +69,47 @@ static void add_worker(struct table *t, const struct context *c, const json_t *w
 		table_color(t, COLUMN_STATE, COLOR_YELLOW);
 }
 
-static void print_below(const struct output *o, const json_t *workers)
+static void print_above(const struct context *c, const struct live_page *page)
 {
-	for (size_t i = 0; i < json_array_size(workers); i++) {
-		const json_t *worker = json_array_get(workers, i);
+	if (rollout_print(&c->output, page->all))
+		fputc('\n', c->output.out);
+}
+
+static void print_table(const struct context *c, const struct live_page *page)
+{
+	const char *newest = json_text(json_array_get(page->all, 0), "version", "");
+	struct output output = c->output;
+	const json_t *worker;
+	struct table *t;
+	size_t i;
+
+	if (json_array_size(page->all) == 0) {
+		output_line(
+			&output, COLOR_NONE,
+			"no workers are known: this one has not joined the fleet, zkleader status "
+			"says why");
+		return;
+	}
+	if (json_array_size(page->shown) == 0) { /* by what was typed */
+		output_line(&output, COLOR_NONE, "no worker is like that");
+		return;
+	}
+	if (c->values[OPTION_WIDE])
+		output.width = 0;
+	t = table_new(&output, columns, N_COLUMNS);
+	json_array_foreach(page->shown, i, worker) add_worker(t, c, worker, newest);
+	table_print(t);
+	table_free(t);
+}
+
+static void print_below(const struct context *c, const struct live_page *page)
+{
+	const struct output *o = &c->output;
+	const json_t *worker;
+	size_t i;
+
+	json_array_foreach(page->shown, i, worker)
+	{
 		const json_t *drain = json_object_get(worker, "drain");
 
 		if (json_is_object(drain)) {
@@ -80,35 +117,14 @@ static void print_below(const struct output *o, const json_t *workers)
 			output_line(o, COLOR_YELLOW, "%s: %s", json_worker_name(worker), text);
 		}
 	}
-	rollout_print(o, workers);
-}
-
-static void print_workers(struct context *c, const json_t *workers, const json_t *none)
-{
-	const char *newest = json_text(json_array_get(workers, 0), "version", "");
-	struct table *t;
-
-	(void)none;
-	if (json_array_size(workers) == 0) {
-		output_line(
-			&c->output, COLOR_NONE,
-			"no workers are known: this one has not joined the fleet, zkleader status "
-			"says why");
-		return;
-	}
-	if (c->values[OPTION_WIDE])
-		c->output.width = 0;
-	t = table_new(&c->output, columns, N_COLUMNS);
-	for (size_t i = 0; i < json_array_size(workers); i++)
-		add_worker(t, c, json_array_get(workers, i), newest);
-	table_print(t);
-	table_free(t);
-	print_below(&c->output, workers);
 }
 
 static int run(struct context *c)
 {
-	static const struct live_view view = {.first = "workers", .print = print_workers};
+	static const struct live_view view = {.first = "workers",
+					      .above = print_above,
+					      .table = print_table,
+					      .below = print_below};
 
 	return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
 }
@@ -119,8 +135,11 @@ const struct command command_list = {
 	.help = "the workers of the fleet, newest version first",
 	.more = "\"*\" marks this node. LEADS counts the tasks that a worker leads, TASKS those "
 		"that\n"
-		"it is there for, SINCE is the time since it started. Below the table: who is\n"
-		"drained, why and until when, and how far a new version has come.\n",
+		"it is there for, SINCE is the time since it started. Above the table: how far a "
+		"new\n"
+		"version has come; below it: who is drained, why and until when. Keys with "
+		"--watch:\n"
+		"arrows, page keys, / filters, q ends.\n",
 	.options = options,
 	.run = run,
 };

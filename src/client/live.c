@@ -14,6 +14,8 @@
 #include "client/ask.h"
 #include "client/async.h"
 #include "client/json.h"
+#include "client/screen.h"
+#include "client/selection.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
@@ -35,68 +37,77 @@ struct live {
 	int64_t looked_ms;
 	int64_t retry_ms;	/* when to connect again */
 	json_t *first, *second; /* the last answers; NULL: none yet */
-	json_t *shown;		/* what was printed last, off a terminal */
+	json_t *printed;	/* what was printed last, off a terminal */
 	char *health;		/* of the sidecar, from its status */
 	char *note;		/* a line below the table; NULL: none */
-	size_t drawn;		/* lines above the cursor that are ours */
+	struct screen screen;	/* on a terminal */
 	int signals;		/* signalfd(2) */
 	bool ended;
 };
 
 /* --- showing --------------------------------------------------------------------------------------- */
 
-static void print_view(struct live *l)
+/* What is wanted of the first answer; with a filter that was typed, what has it somewhere. */
+static json_t *take_shown(const struct live *l, json_t *all)
 {
-	struct context *c = l->c;
+	json_t *taken = l->view->take ? l->view->take(l->view, all) : json_copy(all);
+	json_t *found;
 
-	c->output.now_ms = clock_wall_ms();
-	if (c->output.json) {
-		output_json_line(&c->output, l->first);
-		return;
-	}
-	l->view->print(c, l->first, l->second);
-	if (l->note)
-		output_line(&c->output, COLOR_RED, "%s", l->note);
+	if (l->screen.filter[0] == '\0')
+		return taken;
+	found = selection_find(taken, l->screen.filter);
+	json_decref(taken);
+	return found;
 }
 
-/* As many of the lines as the terminal has rows, but one for the cursor; returns how many. */
-static size_t put_lines(FILE *out, const char *text, size_t rows)
+static char *print_part(struct context *c, live_print_fn print, const struct live_page *page)
 {
-	size_t n = 0, all = 0;
-
-	for (const char *s = text; *s != '\0'; s++)
-		all += *s == '\n';
-	while (n < all && (all <= rows || n + 1 < rows)) {
-		size_t len = strcspn(text, "\n");
-
-		fprintf(out, "%.*s\033[K\n", (int)len, text);
-		text += len + 1;
-		n++;
-	}
-	if (n < all) {
-		fprintf(out, "... %zu more lines\033[K\n", all - n);
-		n++;
-	}
-	return n;
-}
-
-/* Over what was drawn last. Lines that are too long are cut by the terminal, so that each is one row. */
-static void draw(struct live *l)
-{
-	struct output *o = &l->c->output;
-	FILE *out = o->out;
-	mem_auto char *text = NULL;
+	struct output before = c->output;
+	char *text = NULL;
 	size_t len;
 
-	o->out = open_memstream(&text, &len);
-	print_view(l);
-	fclose(o->out);
-	o->out = out;
-	if (l->drawn > 0)
-		fprintf(out, "\033[%zuA", l->drawn);
-	fputs("\r\033[?7l", out);
-	l->drawn = put_lines(out, text, (size_t)o->height - 1);
-	fputs("\033[J\033[?7h", out);
+	c->output.out = open_memstream(&text, &len);
+	print(c, page);
+	fclose(c->output.out);
+	c->output = before;
+	return text;
+}
+
+/* The line that is wrong with the sidecar; for the caller to free. */
+static char *note_line(const struct live *l)
+{
+	struct output o = l->c->output;
+	char *text = NULL;
+	size_t len;
+
+	if (!l->note)
+		return NULL;
+	o.out = open_memstream(&text, &len);
+	output_line(&o, COLOR_RED, "%s", l->note);
+	fclose(o.out);
+	return text;
+}
+
+static void draw(struct live *l, const struct live_page *page)
+{
+	struct context *c = l->c;
+	mem_auto char *above = print_part(c, l->view->above, page);
+	mem_auto char *table = print_part(c, l->view->table, page);
+	mem_auto char *below = print_part(c, l->view->below, page);
+	mem_auto char *note = note_line(l);
+	const struct screen_page texts = {
+		above, table, below, note, json_array_size(page->all),
+	};
+
+	screen_draw(&l->screen, &texts);
+}
+
+static void print_page(struct context *c, const struct live_view *view,
+		       const struct live_page *page)
+{
+	view->above(c, page);
+	view->table(c, page);
+	view->below(c, page);
 }
 
 /* What is news where there is no cursor: a lease runs out all the time. */
@@ -114,30 +125,41 @@ static bool in_place(const struct live *l)
 	return l->c->output.height > 0 && !l->c->output.json;
 }
 
-static void print_if_new(struct live *l)
+static void print_if_new(struct live *l, const struct live_page *page)
 {
-	json_t *news = json_pack("[o,o?]", without_leases(l->first),
-				 l->second ? without_leases(l->second) : NULL);
+	struct context *c = l->c;
+	json_t *news = json_pack("[o,o?]", without_leases(page->shown),
+				 page->second ? without_leases(page->second) : NULL);
 
-	if (l->shown && json_equal(news, l->shown)) {
+	if (l->printed && json_equal(news, l->printed)) {
 		json_decref(news);
 		return;
 	}
-	if (l->shown && !l->c->output.json)
-		fputc('\n', l->c->output.out);
-	json_decref(l->shown);
-	l->shown = news;
-	print_view(l);
+	if (l->printed && !c->output.json)
+		fputc('\n', c->output.out);
+	json_decref(l->printed);
+	l->printed = news;
+	if (c->output.json) {
+		output_json_line(&c->output, page->shown);
+		return;
+	}
+	print_page(c, l->view, page);
+	if (l->note)
+		output_line(&c->output, COLOR_RED, "%s", l->note);
 }
 
 static void show(struct live *l)
 {
-	if (!l->first)
+	json_auto_t *shown = l->first ? take_shown(l, l->first) : NULL;
+	const struct live_page page = {l->first, shown, l->second};
+
+	if (!shown)
 		return;
+	l->c->output.now_ms = clock_wall_ms();
 	if (in_place(l))
-		draw(l);
+		draw(l, &page);
 	else
-		print_if_new(l);
+		print_if_new(l, &page);
 }
 
 /* --- asking ---------------------------------------------------------------------------------------- */
@@ -228,8 +250,10 @@ static int take_answer(struct live *l, const struct async_message *m)
 
 	if (m->id != l->id || step == STEP_NONE)
 		return 0;
-	if (m->code > 0)
+	if (m->code > 0) {
+		screen_end(&l->screen); /* the line that says why is to stay */
 		return ask_failed(l->c, m->code);
+	}
 	l->step = STEP_NONE;
 	code = ask_to_json(l->c, m->data, m->len,
 			   step == STEP_SUBSCRIBE ? JSON_TRUE
@@ -274,6 +298,7 @@ static int64_t ask_what_is_due(struct live *l)
 	int64_t now = clock_boot_ms();
 	enum step step = STEP_NONE;
 
+	l->stale |= l->view->refresh_ms > 0 && now >= l->asked_ms + l->view->refresh_ms;
 	if (zkleader_fd(l->c->z) < 0) {
 		if (now < l->retry_ms)
 			return l->retry_ms;
@@ -303,15 +328,27 @@ static void take_signal(struct live *l)
 
 	if (read(l->signals, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
-		l->ended = true;
+	switch (info.ssi_signo) {
+	case SIGWINCH: output_resize(&l->c->output); break;
+	case SIGTSTP: /* the shell's turn, on a terminal as it was */
+		screen_end(&l->screen);
+		raise(SIGSTOP);
 		return;
+	case SIGCONT: output_resize(&l->c->output); break;
+	default: l->ended = true; return;
 	}
-	if (info.ssi_signo == SIGCONT)
-		l->drawn = 0; /* the shell has written below */
-	output_resize(&l->c->output);
 	if (in_place(l))
 		show(l);
+}
+
+static void take_keys(struct live *l)
+{
+	switch (screen_read(&l->screen)) {
+	case SCREEN_SAME: break;
+	case SCREEN_MOVED:
+	case SCREEN_FILTERED: show(l); break;
+	case SCREEN_QUIT: l->ended = true; break;
+	}
 }
 
 static int follow(struct live *l)
@@ -323,39 +360,50 @@ static int follow(struct live *l)
 	while (r == 0 && !l->ended) {
 		int64_t due = ask_what_is_due(l) - clock_boot_ms();
 		struct pollfd fds[] = {{.fd = l->signals, .events = POLLIN},
-				       {.fd = zkleader_fd(l->c->z), .events = POLLIN}};
+				       {.fd = zkleader_fd(l->c->z), .events = POLLIN},
+				       {.fd = fileno(l->c->output.out)},
+				       {.fd = in_place(l) ? l->screen.keys : -1, .events = POLLIN}};
 
 		if (output_flush(&l->c->output) < 0)
-			break; /* nobody looks any more; command_main() says so */
-		if (poll(fds, 2, due > 0 ? (int)due : 0) < 0)
+			break; /* command_main() says so */
+		if (poll(fds, 4, due > 0 ? (int)due : 0) < 0)
 			continue;
 		if (fds[0].revents)
 			take_signal(l);
+		if (fds[2].revents)
+			break; /* nobody reads on */
 		if (!l->ended && fds[1].revents)
 			r = take_messages(l);
+		if (!l->ended && fds[3].revents)
+			take_keys(l);
 	}
 	return r;
 }
 
 int live_follow(struct context *c, const struct live_view *view)
 {
+	static const int taken[] = {SIGINT,   SIGTERM, SIGHUP,	SIGQUIT,
+				    SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE};
 	struct live l = {.c = c, .view = view, .looked_ms = clock_boot_ms()};
 	sigset_t mask, before;
 	int r = zkleader_open(c->socket, &c->z);
 
 	if (r < 0)
 		return ask_failed(c, r);
+	screen_init(&l.screen, &c->output);
 	sigemptyset(&mask);
-	for (const int *s = (const int[]){SIGINT, SIGTERM, SIGWINCH, SIGCONT, 0}; *s; s++)
-		sigaddset(&mask, *s);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		sigaddset(&mask, taken[i]);
 	sigprocmask(SIG_BLOCK, &mask, &before);
 	l.signals = fd_private(signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
 	r = follow(&l);
+	screen_end(&l.screen);
 	close(l.signals);
+	sigaddset(&before, SIGPIPE); /* what is left to be written may find that nobody reads on */
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	json_decref(l.first);
 	json_decref(l.second);
-	json_decref(l.shown);
+	json_decref(l.printed);
 	free(l.health);
 	free(l.note);
 	return r;
@@ -363,7 +411,7 @@ int live_follow(struct context *c, const struct live_view *view)
 
 int live_once(struct context *c, const struct live_view *view)
 {
-	json_auto_t *first = NULL, *second = NULL;
+	json_auto_t *first = NULL, *second = NULL, *shown = NULL;
 	int code = ask(c, view->first, JSON_ARRAY, &first);
 
 	if (code != 0)
@@ -371,9 +419,10 @@ int live_once(struct context *c, const struct live_view *view)
 	if (view->second && !c->output.json)
 		second = ask_quietly(c, view->second, JSON_ARRAY);
 	code = ask_stale(c);
+	shown = view->take ? view->take(view, first) : json_incref(first);
 	if (c->output.json)
-		output_json(&c->output, first);
+		output_json(&c->output, shown);
 	else
-		view->print(c, first, second);
+		print_page(c, view, &(struct live_page){first, shown, second});
 	return code;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,13 @@ int output_flush(const struct output *o)
 	if (fflush(o->out) != 0 || ferror(o->out))
 		return -EIO;
 	return 0;
+}
+
+bool output_is_closed(const struct output *o)
+{
+	struct pollfd fd = {.fd = fileno(o->out)};
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLERR | POLLHUP));
 }
 
 int time_parse(const char *text, int64_t *ret_ms)

@@ -49,6 +49,8 @@ void output_json_line(const struct output *o, const json_t *json);
 size_t output_problems(FILE *file, const char *before, const json_t *problems);
 /* Sends everything on its way: 0, or -EIO if something could not be written. */
 int output_flush(const struct output *o);
+/* Whether whoever read the output, such as head(1), has gone: nothing more needs to be written or said. */
+bool output_is_closed(const struct output *o);
 /* The escape sequence, "" without colours. */
 const char *output_color(const struct output *o, enum color color);
 

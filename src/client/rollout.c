@@ -93,10 +93,11 @@ char *rollout_text(const json_t *workers)
 	return NULL;
 }
 
-void rollout_print(const struct output *o, const json_t *workers)
+bool rollout_print(const struct output *o, const json_t *workers)
 {
 	mem_auto char *text = rollout_text(workers);
 
 	if (text)
 		output_line(o, COLOR_NONE, "%s", text);
+	return text != NULL;
 }

@@ -8,6 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "base/mem.h"
+#include "base/name.h"
 #include "client/printable.h"
 
 #define CUT_MIN	 14		/* what is left of a column before others are cut as well */
@@ -19,7 +20,9 @@ struct table {
 	struct libscols_line *last;
 	size_t n;
 	int flags[TABLE_COLUMNS_MAX];
+	const char *names[TABLE_COLUMNS_MAX];
 	size_t widths[TABLE_COLUMNS_MAX]; /* of the widest cell */
+	bool dropped[TABLE_COLUMNS_MAX];
 };
 
 /* The library fails for lack of memory only. */
@@ -76,6 +79,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 
 		there(scols_table_new_column(t->lib, columns[i].name, 0, right));
 		t->flags[i] = columns[i].flags;
+		t->names[i] = columns[i].name;
 		t->widths[i] = text_width(columns[i].name);
 	}
 	return t;
@@ -111,14 +115,26 @@ void table_color(struct table *t, size_t column, enum color color)
 				     output_color(t->output, color));
 }
 
+static char *cell_text(const struct table *t, size_t line, size_t column)
+{
+	struct libscols_line *l = scols_table_get_line(t->lib, line);
+
+	return mem_strdup(scols_cell_get_data(scols_line_get_cell(l, column)));
+}
+
+static void set_cell(struct table *t, size_t line, size_t column, const char *text)
+{
+	scols_cell_set_data(scols_line_get_cell(scols_table_get_line(t->lib, line), column), text);
+}
+
 /* Narrows the widest column of a kind again and again; returns the excess that is left. */
-static size_t narrow(struct table *t, int flag, size_t excess)
+static size_t narrow(struct table *t, int flags, size_t excess)
 {
 	while (excess > 0) {
 		size_t widest = t->n;
 
 		for (size_t i = 0; i < t->n; i++)
-			if ((t->flags[i] & flag) && t->widths[i] > CUT_MIN &&
+			if ((t->flags[i] & flags) && t->widths[i] > CUT_MIN &&
 			    (widest == t->n || t->widths[i] > t->widths[widest]))
 				widest = i;
 		if (widest == t->n)
@@ -129,24 +145,99 @@ static size_t narrow(struct table *t, int flag, size_t excess)
 	return excess;
 }
 
-/* Ends the text so that it is no wider, with a mark that something is missing. */
-static void cut(char *text, size_t width)
+/* Cuts what is between these bytes out of the text, and puts a mark in its place. */
+static void cut_out(char *text, size_t from, size_t to)
 {
 	bool unicode = mbstowcs(NULL, ELLIPSIS, 0) == 1;
+	/* In place: what is cut out has a byte at least, which the shorter mark needs. */
+	const char *mark = unicode && to - from >= strlen(ELLIPSIS) ? ELLIPSIS : "~";
+
+	memcpy(text + from, mark, strlen(mark));
+	memmove(text + from + strlen(mark), text + to, strlen(text + to) + 1);
+}
+
+/* How many bytes of the text's beginning have no more than that width. */
+static size_t bytes_within(const char *text, size_t width)
+{
 	size_t end = 0, used = 0;
+
+	for (size_t len; text[end] != '\0'; end += len) {
+		used += char_width(text + end, &len);
+		if (used > width)
+			break;
+	}
+	return end;
+}
+
+/* Shortens the text so that it is no wider, with a mark where something is missing. */
+static void cut(char *text, size_t width, bool in_the_middle)
+{
+	size_t from, to, len;
 
 	if (text_width(text) <= width)
 		return;
-	for (size_t len; text[end] != '\0'; end += len) {
-		used += char_width(text + end, &len);
-		if (used > width - 1)
-			break;
+	from = bytes_within(text, in_the_middle ? width / 2 : width - 1);
+	to = from;
+	while (text[to] != '\0' && text_width(text + to) > (in_the_middle ? (width - 1) / 2 : 0)) {
+		char_width(text + to, &len);
+		to += len;
 	}
-	/* In place: what is cut off has a byte at least, which the shorter mark needs. */
-	if (unicode && strlen(text + end) >= strlen(ELLIPSIS))
-		memcpy(text + end, ELLIPSIS, sizeof(ELLIPSIS));
-	else
-		memcpy(text + end, "~", sizeof("~"));
+	cut_out(text, from, to);
+}
+
+/* What follows the first label of a hostname: ".example.com", or the end of the text. */
+static const char *domain_of(const char *host)
+{
+	return host + (name_is_ip(host, strlen(host)) ? strlen(host) : strcspn(host, "."));
+}
+
+/* Leaves out the end that all names of a column have in common, from a dot on. "-" is none. */
+static void drop_domain(struct table *t, size_t column)
+{
+	size_t lines = scols_table_get_nlines(t->lib), width = 0, common = 0;
+	mem_auto char *first = NULL;
+
+	for (size_t line = 0; line < lines; line++) {
+		mem_auto char *host = cell_text(t, line, column);
+		const char *domain = domain_of(host);
+
+		if (strcmp(host, "-") == 0)
+			continue;
+		if (!first) {
+			first = mem_strdup(domain);
+			common = strlen(first);
+		}
+		/* The longest end of the first domain that is one of this one's, too. */
+		while (common > 0 &&
+		       (strlen(domain) < common || strcmp(domain + strlen(domain) - common,
+							  first + strlen(first) - common) != 0))
+			common -= 1 + strcspn(first + strlen(first) - common + 1, ".");
+	}
+	for (size_t line = 0; line < lines; line++) {
+		mem_auto char *host = cell_text(t, line, column);
+
+		if (strcmp(host, "-") != 0)
+			host[strlen(host) - common] = '\0';
+		set_cell(t, line, column, host);
+		width = text_width(host) > width ? text_width(host) : width;
+	}
+	if (width < t->widths[column])
+		t->widths[column] = width;
+	if (t->widths[column] < text_width(t->names[column]))
+		t->widths[column] = text_width(t->names[column]);
+}
+
+/* How many columns of the terminal are missing. */
+static size_t missing(const struct table *t)
+{
+	size_t total = 0, shown = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		total += t->dropped[i] ? 0 : t->widths[i];
+		shown += !t->dropped[i];
+	}
+	total += shown - 1;
+	return total > (size_t)t->output->width ? total - (size_t)t->output->width : 0;
 }
 
 /*
@@ -155,22 +246,28 @@ static void cut(char *text, size_t width)
  */
 static void fit(struct table *t)
 {
-	size_t total = t->n - 1, width = (size_t)t->output->width;
+	static const int names = TABLE_HOST | TABLE_CUT;
 
-	for (size_t i = 0; i < t->n; i++)
-		total += t->widths[i];
-	if (width == 0 || total <= width)
+	if (t->output->width == 0 || missing(t) == 0)
 		return;
-	narrow(t, TABLE_CUT_LAST, narrow(t, TABLE_CUT, total - width));
+	for (size_t i = 0; i < t->n; i++)
+		if (t->flags[i] & TABLE_HOST)
+			drop_domain(t, i);
+	narrow(t, TABLE_REST, missing(t));
+	for (size_t i = 0; i < t->n; i++) {
+		if (!(t->flags[i] & TABLE_DROP) || missing(t) == 0)
+			continue;
+		t->dropped[i] = true;
+		scols_column_set_flags(scols_table_get_column(t->lib, i), SCOLS_FL_HIDDEN);
+	}
+	narrow(t, TABLE_CUT_LAST, narrow(t, names, missing(t)));
 	for (size_t line = 0; line < scols_table_get_nlines(t->lib); line++) {
 		for (size_t i = 0; i < t->n; i++) {
-			struct libscols_cell *cell =
-				scols_line_get_cell(scols_table_get_line(t->lib, line), i);
-			mem_auto char *text = mem_strdup(scols_cell_get_data(cell));
+			mem_auto char *text = cell_text(t, line, i);
 
-			if (t->flags[i] & (TABLE_CUT | TABLE_CUT_LAST))
-				cut(text, t->widths[i]);
-			scols_cell_set_data(cell, text);
+			if (t->flags[i] & (names | TABLE_CUT_LAST | TABLE_REST))
+				cut(text, t->widths[i], !(t->flags[i] & TABLE_REST));
+			set_cell(t, line, i, text);
 		}
 	}
 }

@@ -10,9 +10,13 @@
 #define TABLE_COLUMNS_MAX 12
 
 enum {
-	TABLE_RIGHT = 1,    /* numbers */
-	TABLE_CUT = 2,	    /* loses its end first where a terminal is too narrow */
-	TABLE_CUT_LAST = 4, /* only if that is not enough */
+	TABLE_RIGHT = 1, /* numbers */
+	/* Where a terminal is too narrow, in this order, until it fits: */
+	TABLE_HOST = 2, /* the domain that all have in common goes; later it is cut as TABLE_CUT */
+	TABLE_REST = 4, /* a text that loses its end */
+	TABLE_DROP = 8, /* the whole column goes */
+	TABLE_CUT = 16, /* a name that loses its middle */
+	TABLE_CUT_LAST = 32, /* likewise, only if that is not enough */
 };
 
 struct table_column {

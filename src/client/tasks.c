@@ -3,27 +3,54 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "client/ask.h"
 #include "client/command.h"
 #include "client/decision.h"
 #include "client/json.h"
 #include "client/live.h"
+#include "client/outcome.h"
 #include "client/rollout.h"
+#include "client/selection.h"
 #include "client/table.h"
 
-enum { OPTION_WATCH };
+#define REFRESH_MS 5000 /* with --watch: runs begin and end without news */
+
+enum {
+	OPTION_LONG,
+	OPTION_WATCH,
+	OPTION_MINE,
+	OPTION_LEADER,
+	OPTION_STATE,
+	OPTION_NO_LEADER,
+	OPTION_SORT
+};
 
 static const struct option_spec options[] = {
-	{'W', "watch", NULL, "keep it as things are, until INT or TERM"},
+	{'l', "long", NULL, "with each task's description"},
+	{'W', "watch", NULL, "keep it as things are, until q, INT or TERM"},
+	{300, "mine", NULL, "what this node leads"},
+	{301, "leader", "HOST", "what HOST leads: a name, with or without its domain, or a glob"},
+	{302, "state", "STATE", "what this node is in that state to"},
+	{303, "no-leader", NULL, "what nobody leads, paused or not"},
+	{304, "sort", "BY", "name (the default), leader, since or last: the latest first"},
 	{0, NULL, NULL, NULL},
 };
 
 static const struct table_column columns[] = {
-	{"TASK", TABLE_CUT_LAST}, {"LEADER", TABLE_CUT},  {"VERSION", TABLE_CUT_LAST},
-	{"SINCE", TABLE_RIGHT},	  {"TOKEN", TABLE_RIGHT}, {"STATE", 0},
+	{"TASK", TABLE_CUT},
+	{"LEADER", TABLE_HOST},
+	{"VERSION", TABLE_CUT_LAST},
+	{"SINCE", TABLE_RIGHT},
+	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
+	{"STATE", 0},
+	{"LAST", 0},
+	{"DESCRIPTION", TABLE_REST},
 };
 
-#define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
-#define COLUMN_STATE 5
+#define N_COLUMNS	   (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_STATE	   5
+#define COLUMN_LAST	   6
+#define COLUMN_DESCRIPTION 7 /* with -l alone */
 
 static enum color state_color(const char *state)
 {
@@ -42,31 +69,90 @@ static enum color state_color(const char *state)
 	return COLOR_NONE;
 }
 
-/* What this node is to the task: JSON's state, but for one that it would lead if it were well. */
-static const char *state_of(const json_t *task)
+static void add_task(struct table *t, const struct output *o, const json_t *task)
 {
-	const char *state = json_text(task, "state", "-");
-
-	return json_text(task, "unhealthy", NULL) && strcmp(state, "following") == 0 ? "unhealthy"
-										     : state;
-}
-
-static void add_task(struct table *t, const struct context *c, const json_t *task)
-{
-	const json_t *leader = json_object_get(task, "leader");
-	const char *state = state_of(task);
+	const json_t *leader = json_object_get(task, "leader"),
+		     *last = json_object_get(task, "last");
+	const char *state = selection_state(task);
 	const json_t *number = json_object_get(task, "token");
-	char token[24], since[OUTPUT_AGE_SIZE];
+	char token[24], since[OUTPUT_AGE_SIZE], run[OUTCOME_TEXT_SIZE];
 	const char *cells[N_COLUMNS] = {
-		json_text(task, "task", NULL),		json_worker_name(leader),
-		json_text(leader, "version", NULL),	since,
-		json_is_integer(number) ? token : NULL, state,
+		json_text(task, "task", NULL),
+		json_worker_name(leader),
+		json_text(leader, "version", NULL),
+		since,
+		json_is_integer(number) ? token : NULL,
+		state,
+		run,
+		json_text(task, "description", ""),
 	};
 
 	snprintf(token, sizeof(token), "%" PRId64, (int64_t)json_integer_value(number));
-	age_text(json_text(task, "since", NULL), c->output.now_ms, since);
+	age_text(json_text(task, "since", NULL), o->now_ms, since);
+	outcome_last(last, o->now_ms, run);
 	table_row(t, cells, json_flag(task, "self") ? COLOR_BOLD : COLOR_NONE);
 	table_color(t, COLUMN_STATE, state_color(state));
+	table_color(t, COLUMN_LAST, outcome_color(json_text(last, "state", "")));
+}
+
+/* --- above the table ------------------------------------------------------------------------------- */
+
+static void print_totals(const struct output *o, const json_t *tasks, size_t shown)
+{
+	size_t n = json_array_size(tasks), i, led = 0, here = 0, paused = 0, vacant = 0, len;
+	mem_auto char *text = NULL;
+	FILE *f = open_memstream(&text, &len);
+	const json_t *task;
+
+	json_array_foreach(tasks, i, task)
+	{
+		bool is_led = json_is_object(json_object_get(task, "leader"));
+		bool is_paused = strcmp(json_text(task, "state", ""), "paused") == 0;
+
+		led += is_led;
+		here += json_flag(task, "self");
+		paused += is_paused;
+		vacant += !is_led && !is_paused;
+	}
+	fprintf(f, "%zu %s: %zu led, %zu of them here", n, n == 1 ? "task" : "tasks", led, here);
+	if (paused > 0)
+		fprintf(f, "; %zu paused", paused);
+	if (vacant > 0)
+		fprintf(f, "; %zu without a leader", vacant);
+	if (shown < n)
+		fprintf(f, "; %zu shown", shown);
+	fclose(f);
+	output_line(o, vacant > 0 ? COLOR_YELLOW : COLOR_NONE, "%s", text);
+}
+
+/* Nothing where tasks were asked for by name: it would speak of those alone. */
+static void print_above(const struct context *c, const struct live_page *page)
+{
+	if (c->n_args > 0 || json_array_size(page->all) == 0)
+		return;
+	print_totals(&c->output, page->all, json_array_size(page->shown));
+	rollout_print(&c->output, page->second);
+	fputc('\n', c->output.out);
+}
+
+/* --- the table, and below it -------------------------------------------------------------------------- */
+
+static void print_table(const struct context *c, const struct live_page *page)
+{
+	const json_t *task;
+	struct table *t;
+	size_t i;
+
+	if (json_array_size(page->all) == 0)
+		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
+	else if (json_array_size(page->shown) == 0)
+		output_line(&c->output, COLOR_NONE, "no task is like that");
+	if (json_array_size(page->shown) == 0)
+		return;
+	t = table_new(&c->output, columns, c->values[OPTION_LONG] ? N_COLUMNS : COLUMN_DESCRIPTION);
+	json_array_foreach(page->shown, i, task) add_task(t, &c->output, task);
+	table_print(t);
+	table_free(t);
 }
 
 static void print_decision(const struct output *o, const char *what, const json_t *decision)
@@ -108,63 +194,121 @@ static void print_unhealthy(const struct output *o, const json_t *tasks)
 	}
 }
 
-static void print_below(const struct context *c, const json_t *tasks, const json_t *workers)
+static void print_below(const struct context *c, const struct live_page *page)
 {
 	const struct output *o = &c->output;
 
-	print_unhealthy(o, tasks);
-	for (size_t i = 0; i < json_array_size(tasks); i++) {
-		const json_t *task = json_array_get(tasks, i);
+	print_unhealthy(o, page->shown);
+	for (size_t i = 0; i < json_array_size(page->shown); i++) {
+		const json_t *task = json_array_get(page->shown, i);
 		const json_t *decisions = json_object_get(task, "decisions");
 
 		for (size_t j = 0; j < json_array_size(decisions); j++)
 			print_decision(o, json_text(task, "task", "-"),
 				       json_array_get(decisions, j));
 	}
-	for (size_t i = 0; i < json_array_size(workers); i++) {
-		const json_t *worker = json_array_get(workers, i);
+	for (size_t i = 0; i < json_array_size(page->second); i++) {
+		const json_t *worker = json_array_get(page->second, i);
 		const json_t *drain = json_object_get(worker, "drain");
 
 		if (json_flag(worker, "self") && json_is_object(drain))
 			print_decision(o, "this node", drain);
 	}
-	if (c->n_args == 0)
-		rollout_print(o, workers);
 }
 
-static void print_tasks(struct context *c, const json_t *tasks, const json_t *workers)
-{
-	struct table *t;
+/* --- what is asked for ---------------------------------------------------------------------------------- */
 
-	if (json_array_size(tasks) == 0) {
-		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
-		return;
+static json_t *take(const struct live_view *view, const json_t *tasks)
+{
+	return selection_take(view->arg, tasks);
+}
+
+/*
+ * Where there are globs all tasks are asked for, and those chosen here; the names beside them are asked for
+ * first, since the sidecar knows what to say of one that it does not know.
+ */
+static int check_names(struct context *c, struct selection *s)
+{
+	json_auto_t *known = NULL;
+	mem_auto const char **plain = mem_calloc(c->n_args + 1, sizeof(*plain));
+	size_t n_plain = 0, n = c->n_args;
+	int code = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!selection_is_glob(c->args[i]))
+			plain[n_plain++] = c->args[i];
+	s->names = c->args;
+	s->n_names = n;
+	if (n_plain == n)
+		return 0;
+	if (n_plain > 0) {
+		const char **args = c->args;
+
+		c->args = plain;
+		c->n_args = n_plain;
+		code = ask(c, "tasks", JSON_ARRAY, &known);
+		c->args = args;
 	}
-	t = table_new(&c->output, columns, N_COLUMNS);
-	for (size_t i = 0; i < json_array_size(tasks); i++)
-		add_task(t, c, json_array_get(tasks, i));
-	table_print(t);
-	table_free(t);
-	print_below(c, tasks, workers);
+	c->n_args = 0;
+	return code;
+}
+
+static int take_options(const struct context *c, struct selection *s)
+{
+	const char *state = c->values[OPTION_STATE], *sort = c->values[OPTION_SORT];
+
+	s->mine = c->values[OPTION_MINE];
+	s->leader = c->values[OPTION_LEADER];
+	s->no_leader = c->values[OPTION_NO_LEADER];
+	s->state = state;
+	if (sort && selection_parse_order(sort, &s->order) < 0) {
+		output_error(&c->output, "--sort \"%s\": it is name, leader, since or last", sort);
+		return ZKLEADER_MISUSE;
+	}
+	if (state && selection_check_state(state) < 0) {
+		output_error(
+			&c->output,
+			"--state \"%s\": it is leading, following, contending, paused, drained "
+			"or disconnected",
+			state);
+		return ZKLEADER_MISUSE;
+	}
+	return 0;
 }
 
 static int run(struct context *c)
 {
-	static const struct live_view view = {
-		.first = "tasks", .second = "workers", .args = true, .print = print_tasks};
+	struct selection selection = {.order = SELECTION_NAME};
+	const struct live_view view = {.first = "tasks",
+				       .second = "workers",
+				       .args = true,
+				       .refresh_ms = REFRESH_MS,
+				       .arg = &selection,
+				       .take = take,
+				       .above = print_above,
+				       .table = print_table,
+				       .below = print_below};
+	int code = take_options(c, &selection);
 
+	if (code == 0)
+		code = check_names(c, &selection);
+	if (code != 0)
+		return code;
 	return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
 }
 
 const struct command command_tasks = {
 	.name = "tasks",
-	.args = "[TASK...]",
+	.args = "[TASK or GLOB...]",
 	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
 		"disconnected, or unhealthy where a check of health keeps it from leading. TOKEN "
-		"grows with each new leader of a task. Below the table: what "
-		"has\n"
-		"been decided, by whom and until when, and how far a new version has come.\n",
+		"grows with each new leader of a task, LAST is how its last "
+		"run\n"
+		"ended and how long ago. Above the table: totals, and how far a new version has "
+		"come;\n"
+		"below it: what has been decided, by whom and until when. A filter that nothing\n"
+		"matches is no error. Keys with --watch: arrows, page keys, / filters, q ends.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "core/version.h"
 #include "config/restart.h"
 #include "control/explain.h"
@@ -67,6 +68,7 @@ void answers_pack_task(struct pack *p, const struct sidecar *s, const struct tas
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
 	answers_pack_decisions(p, s, t);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t));
+	pack_kv_str(p, "description", t->config->description);
 }
 
 /* --- what operators have decided ----------------------------------------------------------------- */
@@ -243,7 +245,7 @@ static int newest_first(const void *a, const void *b)
 	int order = version_compare(y->version, x->version);
 
 	if (order == 0)
-		order = strcmp(x->hostname, y->hostname);
+		order = names_natural(x->hostname, y->hostname);
 	return order ? order : strcmp(x->id, y->id);
 }
 

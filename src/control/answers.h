@@ -14,7 +14,7 @@
 struct sidecar;
 
 /* How many pairs these three write into a map that the caller has opened. */
-#define ANSWERS_TASK_FIELDS	9
+#define ANSWERS_TASK_FIELDS	10
 #define ANSWERS_WORKER_FIELDS	12
 #define ANSWERS_DECISION_FIELDS 7
 

@@ -267,8 +267,28 @@ static void why_text(const struct sidecar *s, const struct task *t, const struct
 		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
 }
 
+/* The reason in one word, for programs. */
+static const char *cause_of(enum why why)
+{
+	switch (why) {
+	case WHY_BEST: return "best";
+	case WHY_WORSE_VERSION: return "version";
+	case WHY_LOWER_RANK: return "rank";
+	case WHY_LOWER_IP: return "ip";
+	case WHY_LOWER_ID: return "id";
+	case WHY_NOT_LISTED: return "not-listed";
+	case WHY_DRAINED: return "drained";
+	case WHY_UNHEALTHY: return "unhealthy";
+	case WHY_BELOW_MINIMUM: return "min-version";
+	case WHY_NOT_PINNED: return "not-pinned";
+	case WHY_RESIGNED: return "resigned";
+	}
+	return "";
+}
+
 static void pack_ranking(struct pack *p, const struct sidecar *s, const struct task *t)
 {
+	const struct member *self = registry_self(&s->registry);
 	const struct fleet *f = &s->registry.fleet;
 	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
 	size_t n = fleet_rank(f, &t->contest, t->index, list);
@@ -279,14 +299,16 @@ static void pack_ranking(struct pack *p, const struct sidecar *s, const struct t
 	for (size_t i = 0; i < n; i++) {
 		const struct worker *w = list[i].member->worker;
 		why_text(s, t, &list[i], why);
-		pack_map(p, 8);
+		pack_map(p, 10);
 		pack_kv_str(p, "id", w->id);
 		pack_kv_str(p, "ip", w->ip);
 		pack_kv_str(p, "hostname", w->hostname);
 		pack_kv_str(p, "version", w->version);
 		pack_kv_int(p, "rank", (int64_t)list[i].rank);
 		pack_kv_bool(p, "candidate", list[i].candidate);
+		pack_kv_str(p, "cause", cause_of(list[i].why));
 		pack_kv_str(p, "why", why);
+		pack_kv_bool(p, "self", list[i].member == self);
 		pack_kv_bool(p, "disagrees", leaders_disagrees(t, list[i].member));
 	}
 	free(list);
@@ -299,8 +321,9 @@ void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, c
 
 	say_reason(s, t, reason);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 11);
+	pack_map(p, 12);
 	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "description", t->config->description);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "leads", leaders_promise(t) > 0);

@@ -538,10 +538,12 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 		n += take_tier(&p, c, ret_ranked + tier);
 		for (size_t i = tier; i < n; i++) {
 			ret_ranked[i].candidate = true;
-			if (i > tier)
+			if (tier > 0)
+				ret_ranked[i].why = WHY_WORSE_VERSION;
+			else if (i > 0)
 				ret_ranked[i].why = why_behind(&ret_ranked[i], &ret_ranked[i - 1]);
 			else
-				ret_ranked[i].why = tier > 0 ? WHY_WORSE_VERSION : WHY_BEST;
+				ret_ranked[i].why = WHY_BEST;
 		}
 	}
 

@@ -48,8 +48,8 @@ struct fleet {
 /* How a member stands in the ranking of a task. */
 enum why {
 	WHY_BEST,
-	WHY_WORSE_VERSION, /* than the one ranked before it; likewise the next three */
-	WHY_LOWER_RANK,
+	WHY_WORSE_VERSION, /* than the best */
+	WHY_LOWER_RANK, /* than the one before it, which has the best version, too; so the next two */
 	WHY_LOWER_IP,
 	WHY_LOWER_ID,
 	WHY_NOT_LISTED,	   /* no candidate: its record does not list the task */

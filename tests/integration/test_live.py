@@ -22,24 +22,29 @@ TASK = "nightly-report"
 class Screen:
     """A terminal with as much of one in it as zkleader may use: anything else fails the test."""
 
-    ACTION = re.compile(r"\x1b\[(\?7[hl]|\d*[AKJm])|([\r\n])|([^\x1b\r\n]+)")
+    ACTION = re.compile(r"\x1b\[(\?(?:7|25|1049)[hl]|\d*[HKJm])|([\r\n])|([^\x1b\r\n]+)")
 
     def __init__(self, rows, columns):
         self.ours, self.theirs = pty.openpty()
         self.rows, self.columns = rows, columns
         self.resize(rows, columns)
         self.lines, self.row, self.column = [""], 0, 0  # lines that were scrolled off are kept: they must not change
+        self.normal = None  # lines, row and column of the normal screen while the alternate one is shown
         self.text = ""
-        self.highest = 0  # the row from which on something was changed since `settle`
 
     def resize(self, rows, columns):
         self.rows, self.columns = rows, columns
         fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def act(self, escape, end_of_line, text):
-        if escape.endswith("A"):
-            self.row -= int(escape[:-1])
-            assert self.row >= max(0, len(self.lines) - self.rows), "the cursor cannot leave the screen"
+        if escape == "?1049h":
+            self.normal = self.lines, self.row, self.column
+            self.lines, self.row, self.column = [""], 0, 0
+        elif escape == "?1049l":
+            self.lines, self.row, self.column = self.normal
+            self.normal = None
+        elif escape == "H":
+            self.row = self.column = 0
         elif escape == "K":
             self.lines[self.row] = self.lines[self.row][:self.column]
         elif escape == "J":
@@ -49,6 +54,7 @@ class Screen:
             self.column = 0
         elif end_of_line:  # the terminal has added the \r
             self.row += 1
+            assert self.row < self.rows or not self.normal, "it would scroll"
             if self.row == len(self.lines):
                 self.lines.append("")
         elif text:
@@ -89,10 +95,11 @@ def start(folder):
     """Starts zkleader, on a screen or with its output in a file."""
     started, screens = [], []
 
-    def begin(sidecar, *words, rows=24, columns=80, out=None):
+    def begin(sidecar, *words, rows=24, columns=80, out=None, keys=False):
         screen = None if out else Screen(rows, columns)
         stdout = open(out, "wb") if out else screen.theirs
-        process = spawn([build() / "zkleader", "-s", sidecar.socket, *words], stdin=subprocess.DEVNULL, stdout=stdout,
+        stdin = screen.theirs if keys else subprocess.DEVNULL
+        process = spawn([build() / "zkleader", "-s", sidecar.socket, *words], stdin=stdin, stdout=stdout,
                         stderr=subprocess.STDOUT, env={**sanitizer_env(folder), "TERM": "xterm"})
         started.append(process)
         if out:
@@ -117,15 +124,16 @@ def order(sidecar, *words):
 def test_tasks_is_redrawn_in_place_as_things_change(pair, start, zk):
     old, new = pair
     process, screen = start(old, "tasks", "--watch")
-    wait_until(lambda: re.search(rf"^{TASK} .* following$", screen.read(), re.M), what="the table")
-    assert "\n2.1: 1 of 2 workers, leads 2 of 2 tasks; 1.9: 1 worker, leads 0\n" in screen.read()
+    wait_until(lambda: re.search(rf"^{TASK} .* following +-$", screen.read(), re.M), what="the table")
+    assert screen.read().startswith("2 tasks: 2 led, 0 of them here\n"
+                                    "2.1: 1 of 2 workers, leads 2 of 2 tasks; 1.9: 1 worker, leads 0\n\nTASK ")
     order(new, "pause", TASK, "--reason", "incident 17")
-    wait_until(lambda: re.search(rf"^{TASK} .* paused$", screen.read(), re.M), what="the pause")
-    wait_until(lambda: f"\n{TASK}: paused by root at " in screen.read() and ": incident 17\n" in screen.read(),
+    wait_until(lambda: re.search(rf"^{TASK} .* paused +-$", screen.read(), re.M), what="the pause")
+    wait_until(lambda: f"\n{TASK}: paused by root at " in screen.read() and ": incident 17" in screen.read(),
                what="who paused it")
     order(old, "resume", TASK)
     new.stop()
-    wait_until(lambda: len(re.findall(r"^\S+ .* leading$", screen.read(), re.M)) == 2, what="this node leads both")
+    wait_until(lambda: len(re.findall(r"^\S+ .* leading +-$", screen.read(), re.M)) == 2, what="this node leads both")
     wait_until(lambda: "paused" not in screen.read() and "2.1" not in screen.read(), what="nothing is left of it")
     assert screen.read().count("TASK ") == 1, screen.lines
     process.send_signal(signal.SIGINT)
@@ -148,18 +156,61 @@ def test_what_this_node_is_shows_without_news_from_the_fleet(pair, start):
     assert process.wait(20) == 0
 
 
-def test_a_table_that_is_too_long_is_cut_and_follows_the_size(fleet, start):
-    one = fleet.sidecar("one", tasks=[f"task-{i:02}" for i in range(30)])
-    wait_until(lambda: all(one.leads(f"task-{i:02}") for i in range(30)), what="it leads all")
-    process, screen = start(one, "tasks", "--watch", rows=12)
-    wait_until(lambda: "... 21 more lines" in screen.read(), what="the first of them")
-    assert len(screen.lines) == 12 and "task-08" in screen.read() and "task-09" not in screen.read()
-    screen.resize(40, 100)
-    process.send_signal(signal.SIGWINCH)
-    wait_until(lambda: "task-29" in screen.read() and "more lines" not in screen.read(), what="all of them")
-    assert screen.read().count("TASK ") == 1
+@pytest.fixture
+def many(fleet):
+    one = fleet.sidecar("one", tasks=[f"task-{i}" for i in range(30)])
+    wait_until(lambda: one.status()["leads"] == 30, what="it leads all")
+    return one
+
+
+def test_a_table_that_is_too_long_is_cut_and_follows_the_size(many, start):
+    process, screen = start(many, "tasks", "--watch", rows=12)
+    wait_until(lambda: screen.read().endswith("\n1-8 of 30"), what="the first of them")
+    assert len(screen.lines) == 12 and "\ntask-7 " in screen.read() and "\ntask-8 " not in screen.read()
+    for rows, columns in ((40, 100), (7, 30), (2, 20), (3, 300), (5, 80)):
+        screen.resize(rows, columns)
+        process.send_signal(signal.SIGWINCH)
+        size = 30 if rows == 40 else max(1, rows - 4) if rows > 4 else rows - 2 if rows > 2 else 1
+        wait_until(lambda: len(re.findall(r"^task-\d+ ", screen.read(), re.M)) == size, what=f"as fits {rows} rows")
+        assert len(screen.lines) <= rows and screen.read().count("TASK ") == 1, screen.lines
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 0
+
+
+def test_keys_scroll_and_filter(many, start):
+    process, screen = start(many, "tasks", "--watch", rows=12, keys=True)
+    first = lambda: (re.findall(r"^(task-\d+) ", screen.read(), re.M) or [None])[0]  # noqa: E731
+
+    def press(keys, then):
+        os.write(screen.ours, keys)
+        wait_until(lambda: first() == then, what=f"{keys} shows {then}")
+    before = termios.tcgetattr(screen.theirs)[3]
+    wait_until(lambda: screen.read().endswith("\n1-8 of 30  arrows and page keys scroll, / filters, q ends"), what="help")
+    for keys, then in ((b"\x1b[B", "task-1"), (b"\x1b[B\x1b[B", "task-3"), (b"\x1b[A", "task-2"),
+                       (b"\x1b[6~", "task-9"), (b"\x1b[F", "task-22"), (b"\x1b[6~j ", "task-22"),
+                       (b"\x1b[5~", "task-15"), (b"\x1b[99~\x1b[H", "task-0"), (b"/k-2", "task-2")):
+        press(keys, then)
+    assert screen.read().startswith("30 tasks: 30 led, 30 of them here; 11 shown\n") and "/k-2_" in screen.read()
+    press(b"\x7f\x7f-17\r", "task-17")
+    wait_until(lambda: screen.read().endswith("\n1 of 30  /k-17"), what="one is left")
+    press(b"/x", None)
+    assert "no task is like that" in screen.read()
+    press(b"\x1b", "task-0")
+    os.write(screen.ours, b"q")
+    assert process.wait(20) == 0
+    assert "\ntask-0 " in screen.read() and screen.normal is None, "what was shown stays"
+    assert termios.tcgetattr(screen.theirs)[3] & (termios.ICANON | termios.ECHO), before
+
+
+def test_it_ends_when_nobody_reads_on(pair, start, folder):
+    old, _ = pair
+    for words in (["tasks", "--watch"], ["list", "--watch"], ["--json", "tasks", "--watch"]):
+        process = spawn([build() / "zkleader", "-s", old.socket, *words], stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=sanitizer_env(folder))
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(20), process.stderr.read()) == (0, b""), words
+        process.stderr.close()
 
 
 def test_list_shows_who_is_drained(pair, start):
@@ -167,9 +218,9 @@ def test_list_shows_who_is_drained(pair, start):
     process, screen = start(old, "list", "--watch")
     wait_until(lambda: screen.read().count(" active ") == 2, what="the table")
     order(new, "drain", "--reason", "new kernel", "--for", "1h")
-    wait_until(lambda: " drained " in screen.read() and ": new kernel\n" in screen.read(), what="the drain")
-    wait_until(lambda: "\n2.1: 1 of 2 workers (1 drained), leads 0 of 2 tasks; 1.9: 1 worker, leads 2\n"
-               in screen.read(), what="how far the rollout is")
+    wait_until(lambda: " drained " in screen.read() and ": new kernel" in screen.read(), what="the drain")
+    wait_until(lambda: screen.read().startswith("2.1: 1 of 2 workers (1 drained), leads 0 of 2 tasks; "
+                                                "1.9: 1 worker, leads 2\n\n"), what="how far the rollout is")
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 0
 

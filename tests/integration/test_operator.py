@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from harness.process import end, spawn
-from harness.sidecar import build, sanitizer_env
+from harness.sidecar import build, sanitizer_env, task_text
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
@@ -46,7 +46,7 @@ def test_list_shows_the_workers_newest_first_and_marks_this_node(zkleader, trio)
     assert [w["leads"] for w in found] == [2, 0, 0] and {w["state"] for w in found} == {"active"}
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", w["since"]) for w in found)
     text = zkleader(trio["old"], "list")
-    assert text.code == 0 and text.err == "" and "1.10" in text.out.splitlines()[1]
+    assert text.code == 0 and text.err == "" and "1.10" in text.out.splitlines()[3]
     assert all(len(line) <= 80 for line in text.out.splitlines()), text.out
 
 
@@ -87,7 +87,30 @@ def test_explain_says_why_and_ranks_all(zkleader, trio):
     assert answer["ranking"][0]["id"] == trio["new"].id
     assert answer["ranking"] == trio["old"].explain(TASK)["ranking"]
     text = zkleader(trio["old"], "explain", TASK)
-    assert text.code == 0 and "older version" in text.out and text.err == ""
+    assert text.code == 0 and text.out.count("older version") == 2 and text.err == ""
+    assert "lower rank" not in text.out, "the version is what counts for each of an older one"
+    assert [w["cause"] for w in answer["ranking"]] == ["best", "version", "version"]
+    assert [w["id"] for w in answer["ranking"] if w["self"]] == [trio["old"].id]
+
+
+def test_tasks_are_chosen_and_described(fleet, zkleader):
+    names = ["job-10", "job-9", "report"]
+    one = fleet.sidecar("one", tasks=[task_text(n, description=f"what {n} is for") for n in names])
+    wait_until(lambda: one.status()["leads"] == 3, what="it leads all")
+    shown = lambda *words: [t["task"] for t in as_json(zkleader(one, "--json", "tasks", *words))]  # noqa: E731
+    assert shown() == ["job-9", "job-10", "report"]
+    assert shown("job-*", "report") == ["job-9", "job-10", "report"] and shown("job-?") == ["job-9"]
+    assert zkleader(one, "pause", "report").code == 0
+    wait_until(lambda: shown("--no-leader") == ["report"], what="nobody leads what is paused")
+    assert shown("--state", "paused") == ["report"] and shown("--mine") == ["job-9", "job-10"]
+    host = one.call("workers")[0]["hostname"]
+    assert shown("--leader", host, "--sort", "since", "job-10") == ["job-10"] and shown("--leader", "nobody") == []
+    nothing = zkleader(one, "tasks", "none-*")
+    assert (nothing.code, nothing.err) == (0, "") and nothing.out.endswith("no task is like that\n")
+    unknown = zkleader(one, "tasks", "job-*", "none")
+    assert unknown.code == 3 and 'unknown task "none"' in unknown.err
+    assert "what job-9 is for" in zkleader(one, "tasks", "-l").out
+    assert zkleader(one, "explain", "job-9").out.startswith("job-9: what job-9 is for\n")
 
 
 def test_reload_prints_what_changed_and_exits_3_if_a_file_was_refused(zkleader, trio):

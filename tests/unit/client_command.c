@@ -397,6 +397,9 @@ Test(command, answers_with_nothing_in_them)
 Test(list, text)
 {
 	expect(run(fleet, 0, false, ARGV("list")), 0,
+	       "2.14.0-rc2: 1 of 3 workers, leads 21 of 3 tasks; 2.13.7: 2 workers (1 drained), "
+	       "leads 0\n"
+	       "\n"
 	       "  VERSION    IP            HOSTNAME                        LEADS TASKS STATE   "
 	       "SINCE ID\n"
 	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-west.example.com    21     3 active   "
@@ -404,19 +407,18 @@ Test(list, text)
 	       "  2.13.7     10.20.130.101 app-prod-02.eu-west.example.com     0     3 drained  "
 	       "3d4h 9f3a1c01\n"
 	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost                    0     3 active   "
-	       "3d4h 9f3a1c02\n"
-	       "2.14.0-rc2: 1 of 3 workers, leads 21 of 3 tasks; 2.13.7: 2 workers (1 drained), "
-	       "leads 0\n",
+	       "3d4h 9f3a1c02\n",
 	       "");
 	setlocale(LC_CTYPE, "C");
 	expect(run(fleet, 80, false, ARGV("list")), 0,
-	       "  VERSION    IP            HOSTNAME           LEADS TASKS STATE   SINCE ID\n"
-	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-we~    21     3 active   3d4h 9f3a1c00\n"
-	       "  2.13.7     10.20.130.101 app-prod-02.eu-we~     0     3 drained  3d4h 9f3a1c01\n"
-	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost       0     3 active   3d4h "
-	       "9f3a1c02\n"
 	       "2.14.0-rc2: 1 of 3 workers, leads 21 of 3 tasks; 2.13.7: 2 workers (1 drained), "
-	       "leads 0\n",
+	       "leads 0\n"
+	       "\n"
+	       "  VERSION    IP            HOSTNAME                    LEADS TASKS STATE   SINCE\n"
+	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.e~t.example.com    21     3 active   3d4h\n"
+	       "  2.13.7     10.20.130.101 app-prod-02.e~t.example.com     0     3 drained  3d4h\n"
+	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost                0     3 active   "
+	       "3d4h\n",
 	       "");
 	expect(run("{\"workers\":[]}", 80, true, ARGV("list")), 0,
 	       "no workers are known: this one has not joined the fleet, zkleader status says "
@@ -431,34 +433,37 @@ Test(list, text)
 	"{\"kind\":\"drain\",\"by\":\"eva\",\"host\":\"h\",\"node\":\"h:s\",\"since\":" \
 	"\"2026-11-21T00:58:00Z\"" more "}"
 
-/* Below the table: who is drained, and how far a version has come. */
+/* Below the table: who is drained; above it: how far a version has come. */
 Test(list, drains_and_the_rollout)
 {
 	static const struct {
-		const char *workers, *below;
+		const char *workers, *above, *below;
 	} cases[] = {
-		{MEMBER_OF("1", "2", "[]", "null") "," MEMBER_OF("1", "1", "[]", "null"), ""},
+		{MEMBER_OF("1", "2", "[]", "null") "," MEMBER_OF("1", "1", "[]", "null"), "", ""},
 		{MEMBER_OF("2", "9223372036854775807", "[\"a\"]", "null") "," MEMBER_OF(
 			 "1", "0", "[\"b\",\"a\",7]",
 			 "null") "," MEMBER_OF("2", "9223372036854775807", "[]", "null"),
-		 "2: 2 of 3 workers, leads -2 of 2 tasks; 1: 1 worker, leads 0\n"},
-		{MEMBER_OF("1", "0", "[]", DRAIN("")), "h: drained by eva at h 1h2m ago\n"},
+		 "2: 2 of 3 workers, leads -2 of 2 tasks; 1: 1 worker, leads 0\n\n", ""},
+		{MEMBER_OF("1", "0", "[]", DRAIN("")), "", "h: drained by eva at h 1h2m ago\n"},
 		{MEMBER_OF("1", "0", "[]",
 			   DRAIN(",\"reason\":\"a\\nb\",\"until\":\"2026-11-22T00:00:00Z\"")),
-		 "h: drained by eva at h 1h2m ago, until 2026-11-22T00:00:00Z: a\\nb\n"},
+		 "", "h: drained by eva at h 1h2m ago, until 2026-11-22T00:00:00Z: a\\nb\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char json[2000];
 		struct outcome r;
-		const char *below;
+		char *table, *below;
 
 		snprintf(json, sizeof(json), "{\"workers\":[%s]}", cases[i].workers);
 		r = run(json, 0, false, ARGV("list"));
-		below = r.out;
+		table = strstr(r.out, "  VERSION");
+		below = table;
 		while (strncmp(below, "  V", 3) == 0 || *below == '*')
 			below = strchr(below, '\n') + 1;
 		cr_expect_str_eq(below, cases[i].below, "case %zu:\n%s", i, r.out);
+		*table = '\0';
+		cr_expect_str_eq(r.out, cases[i].above, "case %zu", i);
 		free(r.out);
 		free(r.err);
 	}
@@ -516,17 +521,26 @@ Test(list, json_is_what_was_sent)
 Test(tasks, text_and_json)
 {
 	static const char answer[] =
-		"{\"tasks\":[{\"task\":\"nightly-report\",\"state\":\"leading\",\"self\":"
+		"{\"tasks\":[{\"task\":\"x-10\",\"state\":\"contending\",\"self\":false,\"leader\":"
+		"null,"
+		"\"token\":null,\"since\":null,\"lease_ms\":0},"
+		"{\"task\":\"x-9\",\"state\":\"leading\",\"self\":"
 		"true," LEADER
-		",\"token\":25769803793,\"since\":\"2026-11-21T00:58:00Z\",\"lease_ms\":9000},"
-		"{\"task\":\"x\",\"state\":\"contending\",\"self\":false,\"leader\":null,"
-		"\"token\":null,\"since\":null,\"lease_ms\":0}]}";
+		",\"token\":25769803793,\"since\":\"2026-11-21T00:58:00Z\",\"lease_ms\":9000,"
+		"\"description\":\"sums up\\u001b\",\"last\":{\"tick\":\"2026-11-21T01:00:00Z\","
+		"\"state\":\"failed\",\"ended_at\":\"2026-11-21T01:59:00Z\"}}]}";
 	struct outcome r;
 
 	expect(run(answer, 0, false, ARGV("tasks")), 0,
-	       "TASK           LEADER VERSION SINCE       TOKEN STATE\n"
-	       "nightly-report app01  2.1      1h2m 25769803793 leading\n"
-	       "x              -      -           -           - contending\n",
+	       "2 tasks: 1 led, 1 of them here; 1 without a leader\n"
+	       "\n"
+	       "TASK LEADER VERSION SINCE       TOKEN STATE      LAST\n"
+	       "x-9  app01  2.1      1h2m 25769803793 leading    failed 1m\n"
+	       "x-10 -      -           -           - contending -\n",
+	       "");
+	expect(run(answer, 0, false, ARGV("tasks", "-l", "x-9")), 0,
+	       "TASK LEADER VERSION SINCE       TOKEN STATE   LAST      DESCRIPTION\n"
+	       "x-9  app01  2.1      1h2m 25769803793 leading failed 1m sums up\\x1b\n",
 	       "");
 	expect(run("{\"tasks\":[{\"task\":\"t\",\"state\":\"paused\",\"decisions\":[{\"kind\":"
 		   "\"pause\",\"by\":\"eva\",\"host\":\"h\",\"since\":\"2026-11-21T00:58:00Z\"},{"
@@ -536,13 +550,15 @@ Test(tasks, text_and_json)
 					     DRAIN("")) "," MEMBER_OF("1", "0", "[]", "null") "]}",
 		   0, false, ARGV("tasks")),
 	       0,
-	       "TASK LEADER VERSION SINCE TOKEN STATE\n"
-	       "t    -      -           -     - paused\n"
+	       "1 task: 0 led, 0 of them here; 1 paused\n"
+	       "2: 1 of 2 workers, leads 1 of 1 task; 1: 1 worker, leads 0\n"
+	       "\n"
+	       "TASK LEADER VERSION SINCE TOKEN STATE  LAST\n"
+	       "t    -      -           -     - paused -\n"
 	       "t: paused by eva at h 1h2m ago\n"
 	       "t: pinned to version 1\\x1b by - at - - ago\n"
 	       "t: of a later version by - at - - ago\n"
-	       "this node: drained by eva at h 1h2m ago\n"
-	       "2: 1 of 2 workers, leads 1 of 1 task; 1: 1 worker, leads 0\n",
+	       "this node: drained by eva at h 1h2m ago\n",
 	       "");
 	r = run(answer, 0, false, ARGV("tasks", "--json"));
 	cr_expect_not_null(strstr(r.out, "\"token\": 25769803793,\n"));
@@ -551,6 +567,86 @@ Test(tasks, text_and_json)
 	free(r.err);
 	expect(run("{\"tasks\":[]}", 0, false, ARGV("tasks")), 0,
 	       "no tasks: the task-dir names none\n", "");
+}
+
+/* Names of the tasks that are shown, in their order. */
+static void expect_tasks(const char *const *argv, const char *names)
+{
+	static const char answer[] =
+		"{\"tasks\":["
+		"{\"task\":\"a-1\",\"state\":\"leading\",\"self\":true,\"since\":\"2026-11-21T00:"
+		"00:01Z\","
+		"\"leader\":{\"id\":\"1\",\"hostname\":\"db10.example.com\"},"
+		"\"last\":{\"tick\":\"2026-11-21T01:00:00Z\",\"ended_at\":null}},"
+		"{\"task\":\"a-10\",\"state\":\"paused\",\"self\":false,\"since\":null,\"leader\":"
+		"null,"
+		"\"last\":null},"
+		"{\"task\":\"a-2\",\"state\":\"following\",\"self\":false,"
+		"\"since\":\"2026-11-21T00:00:03Z\","
+		"\"leader\":{\"id\":\"2\",\"hostname\":\"db9.example.com\"},"
+		"\"last\":{\"tick\":\"2026-11-21T00:00:00Z\",\"ended_at\":\"2026-11-21T01:30:00Z\"}"
+		"},"
+		"{\"task\":\"b\",\"state\":\"contending\",\"self\":false,\"since\":null,\"leader\":"
+		"null}"
+		"]}";
+	struct outcome r = run(answer, 0, false, argv);
+	json_t *shown = json_loads(r.out, 0, NULL);
+	char found[100] = "";
+
+	cr_expect_eq(r.code, 0, "%s", r.err);
+	for (size_t i = 0; i < json_array_size(shown); i++) {
+		strcat(found, i > 0 ? " " : "");
+		strcat(found, json_text(json_array_get(shown, i), "task", "?"));
+	}
+	cr_expect_str_eq(found, names, "%s %s: %s", argv[2] ? argv[2] : "", argv[2] ? argv[3] : "",
+			 found);
+	json_decref(shown);
+	free(r.out);
+	free(r.err);
+}
+
+Test(tasks, selection)
+{
+	static const struct {
+		const char *words[5], *names;
+	} cases[] = {
+		{{NULL}, "a-1 a-2 a-10 b"},
+		{{"a-*"}, "a-1 a-2 a-10"},
+		{{"a-?", "[b]"}, "a-1 a-2 b"},
+		{{"*x*"}, ""},
+		{{"a-1*", "b"}, "a-1 a-10 b"}, /* the fake knows every name */
+		{{"--mine"}, "a-1"},
+		{{"--leader", "db9"}, "a-2"},
+		{{"--leader", "db1"}, ""},
+		{{"--leader", "db10.example.com"}, "a-1"},
+		{{"--leader", "db*"}, "a-1 a-2"},
+		{{"--state", "paused"}, "a-10"},
+		{{"--no-leader"}, "a-10 b"},
+		{{"--no-leader", "a-*"}, "a-10"},
+		{{"--sort", "leader"}, "a-10 b a-2 a-1"},
+		{{"--sort", "since"}, "a-2 a-1 a-10 b"},
+		{{"--sort", "last"}, "a-2 a-1 a-10 b"},
+		{{"--sort", "name"}, "a-1 a-2 a-10 b"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *argv[10] = {"--json", "tasks"};
+
+		memcpy(argv + 2, cases[i].words, sizeof(cases[i].words));
+		expect_tasks(argv, cases[i].names);
+	}
+	expect(run_with(ARGV("tasks", "--sort", "size"), 0, false), 3, "",
+	       "zkleader: --sort \"size\": it is name, leader, since or last\n");
+	expect(run_with(ARGV("tasks", "--state", "off"), 0, false), 3, "",
+	       "zkleader: --state \"off\": it is leading, following, contending, paused, drained "
+	       "or "
+	       "disconnected\n");
+	expect(run("{\"tasks\":[{\"task\":\"t\",\"state\":\"leading\"}]}", 0, false,
+		   ARGV("tasks", "x*")),
+	       0,
+	       "1 task: 0 led, 0 of them here; 1 without a leader; 0 shown\n\nno task is like "
+	       "that\n",
+	       "");
 }
 
 #define STATUS(session, healthy, why, problems)                                                    \
@@ -660,8 +756,8 @@ Test(tasks, names_what_is_not_healthy)
 		    0, false, ARGV("tasks"));
 
 	cr_expect_eq(r.code, 0);
-	cr_expect_not_null(strstr(r.out, "\na    -      -           -     - unhealthy\n"
-					 "b    -      -           -     - following\n"),
+	cr_expect_not_null(strstr(r.out, "\na    -      -           -     - unhealthy -\n"
+					 "b    -      -           -     - following -\n"),
 			   "%s", r.out);
 	cr_expect_not_null(strstr(r.out,
 				  "\na and 1 more: this node is not healthy for them: exit 1\n"
@@ -717,21 +813,31 @@ Test(explain, text)
 {
 	static const char answer[] =
 		"{\"explain\":{\"task\":\"t\",\"state\":\"following\",\"leads\":false,\"reason\":"
-		"\"t is led by app01\",\"ranking\":["
+		"\"t is led by app01\",\"description\":\"what it is for\",\"ranking\":["
 		"{\"id\":\"1\",\"ip\":\"10.0.0.1\",\"hostname\":\"app01\",\"version\":\"2.1\","
-		"\"rank\":8329249654021521,\"candidate\":true,\"why\":\"the best\"},"
+		"\"rank\":8329249654021521,\"candidate\":true,\"self\":true,\"why\":\"the best\"},"
 		"{\"id\":\"2\",\"ip\":\"10.0.0.2\",\"hostname\":\"app02\",\"version\":\"2.0\","
 		"\"rank\":-7,\"candidate\":true,\"why\":\"older version\"},"
 		"{\"id\":\"3\",\"ip\":\"10.0.0.3\",\"hostname\":\"app03\",\"version\":\"2.1\","
 		"\"rank\":5,\"candidate\":false,\"why\":\"drained\"}]}}";
 
 	expect(run(answer, 80, false, ARGV("explain", "t")), 0,
+	       "t: what it is for\n"
 	       "t is led by app01\n"
 	       "\n"
-	       "# HOSTNAME VERSION             RANK WHY\n"
-	       "1 app01    2.1     8329249654021521 the best\n"
-	       "2 app02    2.0                   -7 older version\n"
-	       "- app03    2.1                    5 drained\n",
+	       "  # HOSTNAME VERSION WHY\n"
+	       "* 1 app01    2.1     the best\n"
+	       "  2 app02    2.0     older version\n"
+	       "  - app03    2.1     drained\n",
+	       "");
+	expect(run(answer, 80, false, ARGV("explain", "-v", "t")), 0,
+	       "t: what it is for\n"
+	       "t is led by app01\n"
+	       "\n"
+	       "  # HOSTNAME VERSION             RANK WHY\n"
+	       "* 1 app01    2.1     8329249654021521 the best\n"
+	       "  2 app02    2.0                   -7 older version\n"
+	       "  - app03    2.1                    5 drained\n",
 	       "");
 	expect(run("{\"explain\":{\"reason\":\"r\",\"ranking\":[{\"id\":\"1\",\"hostname\":"
 		   "\"app01\","
@@ -742,8 +848,8 @@ Test(explain, text)
 	       0,
 	       "r\n"
 	       "\n"
-	       "# HOSTNAME VERSION RANK WHY\n"
-	       "1 app01    1          1 the best\n"
+	       "  # HOSTNAME VERSION WHY\n"
+	       "  1 app01    1       the best\n"
 	       "app01 goes by another rank-position, min-version or version-policy for this task: "
 	       "they "
 	       "have to be the same\n"
@@ -752,6 +858,55 @@ Test(explain, text)
 	expect(run("{\"explain\":{\"reason\":\"no session\",\"ranking\":[]}}", 80, false,
 		   ARGV("explain", "t")),
 	       0, "no session\nnobody is in the fleet, so there is no ranking\n", "");
+}
+
+/* Thirty workers: the first five, the leader, this node, and what the others have in common. */
+Test(explain, a_long_ranking)
+{
+	char *json = NULL;
+	size_t len;
+	FILE *f = open_memstream(&json, &len);
+
+	fputs("{\"explain\":{\"task\":\"t\",\"reason\":\"r\",\"leader\":{\"id\":\"i7\"},"
+	      "\"ranking\":[",
+	      f);
+	for (int i = 1; i <= 30; i++)
+		fprintf(f,
+			"%s{\"id\":\"i%d\",\"hostname\":\"h%d\",\"version\":\"%d\",\"self\":%s,"
+			"\"candidate\":%s,\"cause\":\"%s\",\"why\":\"%s%.0d\"}",
+			i > 1 ? "," : "", i, i, i <= 10 ? 2 : 1, i == 20 ? "true" : "false",
+			i <= 26 ? "true" : "false",
+			i == 1	  ? "best"
+			: i <= 10 ? "rank"
+			: i <= 26 ? "version"
+				  : "drained",
+			i == 1	  ? "the best"
+			: i <= 10 ? "lower rank"
+			: i <= 26 ? "older version"
+				  : "drained by eva at h",
+			i <= 26 ? 0 : i);
+	fputs("]}}", f);
+	fclose(f);
+	expect(run(json, 80, false, ARGV("explain", "t")), 0,
+	       "r\n"
+	       "\n"
+	       "   # HOSTNAME VERSION WHY\n"
+	       "   1 h1       2       the best\n"
+	       "   2 h2       2       lower rank\n"
+	       "   3 h3       2       lower rank\n"
+	       "   4 h4       2       lower rank\n"
+	       "   5 h5       2       lower rank\n"
+	       "   7 h7       2       lower rank\n"
+	       "* 20 h20      1       older version\n"
+	       "and 23 more: 4 lower rank, 15 older version, 4 drained (--all shows them)\n",
+	       "");
+	struct outcome all = run(json, 80, false, ARGV("explain", "t", "--all"));
+	cr_expect_not_null(strstr(all.out, "\n   - h30      1       drained by eva at h30\n"), "%s",
+			   all.out);
+	cr_expect_null(strstr(all.out, "more"));
+	free(all.out);
+	free(all.err);
+	free(json);
 }
 
 Test(reload, changes_and_problems)

@@ -153,14 +153,14 @@ Test(table, text)
 		{0, "NAME                              VERSION                  N STATE\n"
 		    "a-name-of-some-length.example.com 1.0-alpha-some-more-1    7 good\n"
 		    "b\\x1b[31m                         2.0                   1234 -\n"},
-		{66, "NAME                              VERSION                  N STATE\n"
+		{68, "NAME                              VERSION                  N STATE\n"
 		     "a-name-of-some-length.example.com 1.0-alpha-some-more-1    7 good\n"
 		     "b\\x1b[31m                         2.0                   1234 -\n"},
 		{60, "NAME                        VERSION                  N STATE\n"
-		     "a-name-of-some-length.exam… 1.0-alpha-some-more-1    7 good\n"
+		     "a-name-of-som…h.example.com 1.0-alpha-some-more-1    7 good\n"
 		     "b\\x1b[31m                   2.0                   1234 -\n"},
 		{44, "NAME           VERSION               N STATE\n"
-		     "a-name-of-som… 1.0-alpha-some-mo…    7 good\n"
+		     "a-name-…le.com 1.0-alpha…e-more-1    7 good\n"
 		     "b\\x1b[31m      2.0                1234 -\n"},
 	};
 
@@ -208,7 +208,7 @@ Test(table, fits_as_long_as_it_can)
 /* Found by fuzzing: such characters had more columns in the whole than one by one. */
 Test(table, characters_that_have_no_width)
 {
-	static const struct table_column column = {"NAME", TABLE_CUT};
+	static const struct table_column column = {"NAME", TABLE_REST};
 	const char *cell = "12345678\xf2\x80\xae\xa5\xf2\x80\xae\xa5";
 	char *text = NULL;
 	size_t len;
@@ -224,6 +224,78 @@ Test(table, characters_that_have_no_width)
 	cr_expect_not_null(strstr(text, "…"), "%s", text);
 	cr_expect_null(strstr(text, "\xae\xa5\xf2"), "%s", text);
 	free(text);
+}
+
+/* The domain goes that all have in common, then the end of a text, a column, and the middle of names. */
+Test(table, what_goes_first)
+{
+	static const struct table_column columns[] = {
+		{"HOST", TABLE_HOST}, {"TOKEN", TABLE_DROP}, {"WHAT", TABLE_REST}, {"LAST", 0}};
+	static const char *const rows[][4] = {
+		{"app-server-000001.eu.example.com", "123456789", "a text of some length", "ok"},
+		{"app-server-000002.us.example.com", "12", "b", "ok"},
+		{"-", "-", "", "-"},
+	};
+	static const struct {
+		int width;
+		const char *first;
+	} cases[] = {
+		{80, "\napp-server-000001.eu.example.com 123456789 a text of some length ok\n"},
+		{69, "\napp-server-000001.eu.example.com 123456789 a text of some length ok\n"},
+		{68, "\napp-server-000001.eu 123456789 a text of some length ok\n"},
+		{50, "\napp-server-000001.eu 123456789 a text of som… ok\n"},
+		{47, "\napp-server-000001.eu a text of som… ok\n"},
+		{37, "\napp-serv…00001.eu a text of som… ok\n"},
+	};
+
+	cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t len;
+		struct output o = {.out = open_memstream(&text, &len), .width = cases[i].width};
+		struct table *t = table_new(&o, columns, 4);
+
+		for (size_t row = 0; row < 3; row++)
+			table_row(t, rows[row], COLOR_NONE);
+		table_print(t);
+		table_free(t);
+		fclose(o.out);
+		cr_expect_not_null(strstr(text, cases[i].first), "width %d:\n%s", cases[i].width,
+				   text);
+		free(text);
+	}
+}
+
+Test(table, domains_in_common)
+{
+	static const struct table_column column = {"NODE", TABLE_HOST};
+	static const struct {
+		const char *hosts[3], *shown[3];
+	} cases[] = {
+		{{"a.x.y", "b.x.y", "c.x.y"}, {"a", "b", "c"}},
+		{{"a.x.y", "b.z.y", "c.x.y"}, {"a.x", "b.z", "c.x"}},
+		{{"a.x.y", "b.x.z", "c"}, {"a.x.y", "b.x.z", "c"}},
+		{{"a.x.y", "a.x.y", "-"}, {"a", "a", "-"}},
+		{{"a.xx.y", "b.x.y", "b.ax.y"}, {"a.xx", "b.x", "b.ax"}},
+		{{"10.0.0.1", "11.0.0.1", "12.0.0.1"}, {"10.0.0.1", "11.0.0.1", "12.0.0.1"}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL, expected[100];
+		size_t len;
+		struct output o = {.out = open_memstream(&text, &len), .width = 4};
+		struct table *t = table_new(&o, &column, 1);
+
+		snprintf(expected, sizeof(expected), "NODE\n%s\n%s\n%s\n", cases[i].shown[0],
+			 cases[i].shown[1], cases[i].shown[2]);
+		for (size_t row = 0; row < 3; row++)
+			table_row(t, &cases[i].hosts[row], COLOR_NONE);
+		table_print(t);
+		table_free(t);
+		fclose(o.out);
+		cr_expect_str_eq(text, expected, "case %zu:\n%s", i, text);
+		free(text);
+	}
 }
 
 Test(table, colours_only_where_wanted)

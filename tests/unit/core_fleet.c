@@ -674,6 +674,24 @@ Test(fleet, resigning_is_from_one_task)
 	fleet_done(&f);
 }
 
+/* What counts for everybody with an older version is that, and not how they rank among each other. */
+Test(fleet, an_older_version_is_the_reason)
+{
+	const struct contest c = {.task = "job", .rank_position = 0};
+	struct fleet f;
+	char text[100];
+
+	begin(&f);
+	for (size_t i = 0; i < 2; i++) {
+		add(&f, &WORKER(i ? "new1" : "new2", "2", NULL, (int32_t)i));
+		add(&f, &WORKER(i ? "old1" : "old2", "1", NULL, (int32_t)i));
+		add(&f, &WORKER(i ? "older1" : "older2", "0", NULL, (int32_t)i));
+	}
+	ranking_text(&f, &c, text, sizeof(text));
+	cr_expect_str_eq(text, "new1:* new2:r old1:v old2:v older1:v older2:v");
+	fleet_done(&f);
+}
+
 Test(fleet, says_why_one_is_no_candidate)
 {
 	struct contest c = {.task = "job", .min_version = "2", .rank_position = 0};

@@ -1,0 +1,46 @@
+/*
+ * The terminal of `--watch`: a page in the alternate screen, whose table scrolls under what stands above
+ * it, and the keys that move it.
+ */
+#ifndef ZKLEADER_CLIENT_SCREEN_H
+#define ZKLEADER_CLIENT_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <termios.h>
+
+#include "client/output.h"
+
+#define SCREEN_FILTER_MAX 64
+
+struct screen {
+	const struct output *output; /* its size is looked up at each drawing */
+	int keys;		     /* a terminal to read from, -1 */
+	struct termios before;	     /* as that was */
+	bool taken;		     /* the terminal is ours at the moment */
+	size_t top;	      /* the first line of the table that is shown, without its head */
+	size_t n_lines, room; /* of the table at the last drawing; how many of them were seen */
+	char filter[SCREEN_FILTER_MAX]; /* "": all rows */
+	bool typing;			/* what is typed goes into it */
+	char *last;			/* as it was drawn, for the end */
+};
+
+/* The texts of a page: lines, each with its newline. */
+struct screen_page {
+	const char *above, *table, *below;
+	const char *note; /* one line more; NULL */
+	size_t n_all;	  /* rows there are without the filter */
+};
+
+enum screen_key { SCREEN_SAME, SCREEN_MOVED, SCREEN_FILTERED, SCREEN_QUIT };
+
+/* For an output whose height is known. The terminal is taken over with the first page. */
+void screen_init(struct screen *s, const struct output *o);
+/* Gives it back as it was, with the last page on it. The next page takes it over again. */
+void screen_end(struct screen *s);
+/* Nothing is drawn while this process is in the background. */
+void screen_draw(struct screen *s, const struct screen_page *page);
+/* Once there is something to read from `keys`: what has to be done. */
+enum screen_key screen_read(struct screen *s);
+
+#endif

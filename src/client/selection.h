@@ -1,0 +1,36 @@
+/* Which of the tasks are shown, and in which order: the words and options of `zkleader tasks`. */
+#ifndef ZKLEADER_CLIENT_SELECTION_H
+#define ZKLEADER_CLIENT_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+enum selection_order { SELECTION_NAME, SELECTION_LEADER, SELECTION_SINCE, SELECTION_LAST };
+
+struct selection {
+	const char *const *names; /* task names and globs; none: all */
+	size_t n_names;
+	const char *leader; /* a host's name, whole or without its domain, or a glob; NULL: any */
+	const char *state;  /* NULL: any */
+	bool mine;	    /* led here */
+	bool no_leader;
+	enum selection_order order;
+};
+
+/* Whether a word is a pattern rather than the name of one task. */
+bool selection_is_glob(const char *word);
+/* 0, or -EINVAL: there is no such order, or state. */
+int selection_parse_order(const char *word, enum selection_order *ret_order);
+int selection_check_state(const char *state);
+/* What this node is to the task, as tables show it: JSON's state, but for one that it would lead if it were well. */
+const char *selection_state(const json_t *task);
+/* Whether anything but names is asked for. */
+bool selection_filters(const struct selection *s);
+/* Those of an answer to `tasks` that are wanted, sorted, in an array of the caller's. */
+json_t *selection_take(const struct selection *s, const json_t *tasks);
+/* Those entries of an answer that have the text somewhere in what a table shows, whatever its case. */
+json_t *selection_find(const json_t *entries, const char *text);
+
+#endif
