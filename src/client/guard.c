@@ -238,8 +238,9 @@ static void take_renewal(struct guard *g, struct reader result)
 	int64_t lease_ms = 0;
 	bool leads = false;
 
-	if (job_parse_renewal(result, &leads, &lease_ms) < 0)
+	if (job_parse_renewal(g->job, result, &leads, &lease_ms) < 0)
 		return; /* says nothing of the lease */
+	g->renew_at = min64(g->renew_at, g->renew_sent_ms + g->job->renew_ms);
 	if (leads)
 		g->shared->deadline = g->renew_sent_ms + lease_ms;
 	else

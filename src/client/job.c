@@ -23,6 +23,7 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
+#define LOOK_MS	       1000 /* between looks at the deadline */
 #define AGAIN_MS       100  /* between attempts to kill what a stopped guard leaves alone */
 #define GUARD_GRACE_MS 1000 /* that a guard is late before it is killed */
 #define REAP_PAUSE_MS  10
@@ -54,14 +55,32 @@ int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t
 	return e;
 }
 
-int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_ms)
+/* Of a lease no less than half the session's timeout is there to be renewed in, as a rule. */
+static void fit_to_timeout(struct job *job, int64_t timeout_ms)
 {
+	int64_t renew_ms = timeout_ms / 32;
+
+	if (job->kill_after_ms > timeout_ms / 4)
+		job->kill_after_ms = timeout_ms / 4;
+	if (renew_ms < JOB_RENEW_MIN_MS)
+		renew_ms = JOB_RENEW_MIN_MS;
+	if (job->renew_ms > renew_ms)
+		job->renew_ms = renew_ms;
+}
+
+int job_parse_renewal(struct job *job, struct reader result, bool *ret_leads, int64_t *ret_lease_ms)
+{
+	int64_t timeout_ms = 0;
 	const struct field fields[] = {
 		{"leads", field_bool, ret_leads, false},
 		{"lease_ms", field_lease, ret_lease_ms, false},
+		{"timeout_ms", field_lease, &timeout_ms, true},
 	};
+	int e = fields_read(&result, fields, N_FIELDS(fields));
 
-	return fields_read(&result, fields, N_FIELDS(fields));
+	if (e == 0 && timeout_ms > 0)
+		fit_to_timeout(job, timeout_ms);
+	return e;
 }
 
 int job_ask_attach(struct job *job)
@@ -174,7 +193,8 @@ static void watch_deadline(struct supervisor *s)
 			kill(s->guard, SIGKILL);
 		arm(s->timer, shared->report_by + GUARD_GRACE_MS);
 	} else if (now < deadline) {
-		arm(s->timer, deadline);
+		/* It moves back where the session's timeout shrinks. */
+		arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
 	} else {
 		if (shared->status == JOB_NO_STATUS)
 			shared->lost = true;
@@ -304,7 +324,7 @@ int job_run(struct job *job)
 	/* Who waits for the end of the job's output waits for no other. */
 	fd_forget(STDIN_FILENO);
 	fd_forget(STDOUT_FILENO);
-	arm(s.timer, job->shared->deadline);
+	watch_deadline(&s);
 	watch_guard(&s);
 	if (!job->shared->over)
 		end_job(&s);

@@ -16,6 +16,7 @@
 #define JOB_REPORT_MS	 1000  /* that the end of a run has at the least to be recorded */
 #define JOB_AWAY_MS	 10000 /* likewise, where the sidecar is away and may be started again */
 #define JOB_KNOCK_MS	 100   /* between attempts to find one that is away */
+#define JOB_RENEW_MIN_MS 50    /* between renewals of the lease */
 #define JOB_CANNOT_START 126
 #define JOB_NOT_FOUND	 127
 
@@ -60,8 +61,12 @@ bool job_report(struct job *job, bool interrupted, int64_t until);
 
 /* Asks for a renewal of the run's lease: as async_send(). */
 int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id);
-/* Its answer, where the lease counts from before it was asked for: 0 or -EBADMSG. */
-int job_parse_renewal(struct reader result, bool *ret_leads, int64_t *ret_lease_ms);
+/*
+ * Its answer, where the lease counts from before it was asked for: 0 or -EBADMSG. The times of the job are
+ * kept within the session's timeout that it names, which may have become a shorter one.
+ */
+int job_parse_renewal(struct job *job, struct reader result, bool *ret_leads,
+		      int64_t *ret_lease_ms);
 
 /*
  * The run goes on, but the connection that it belonged to is gone: asks a sidecar started anew to take it.

@@ -26,7 +26,6 @@
 #define CLAIM_ID_SIZE	  33
 #define PING_MS		  5000 /* while a claim is waited for: asks whether the sidecar is there */
 #define RENEW_LIMIT_MS	  5000 /* for the answer to the first renewal */
-#define RENEW_MIN_MS	  50
 #define RENEW_MAX_MS	  1000
 #define KILL_AFTER_MS	  5000 /* by default, or a fifth of the lease */
 #define KILL_AFTER_MAX_MS (INT64_C(3600) * 1000)
@@ -293,7 +292,7 @@ static int claim(struct run *r)
  * The lease of the claim's answer may be as old as the claim was waited for, so that of a renewal counts.
  * 0 and what is left of it, or -EPERM if the leadership is lost already, or how asking failed.
  */
-static int first_lease(struct run *r, int64_t *ret_deadline)
+static int first_lease(struct run *r, struct job *job, int64_t *ret_deadline)
 {
 	int64_t sent_ms = clock_boot_ms(), lease_ms = 0;
 	struct zkleader *z = r->c->z;
@@ -305,7 +304,7 @@ static int first_lease(struct run *r, int64_t *ret_deadline)
 	if (e == 0)
 		e = async_await(z, id, sent_ms + RENEW_LIMIT_MS, &result);
 	if (e == 0)
-		e = job_parse_renewal(result, &leads, &lease_ms);
+		e = job_parse_renewal(job, result, &leads, &lease_ms);
 	if (e == -ETIMEDOUT || e == -EBADMSG)
 		handle_fail(z, e, RENEW_LIMIT_MS);
 	*ret_deadline = sent_ms + lease_ms;
@@ -334,6 +333,11 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* What the job came to: the exit code. */
 static int conclude(const struct run *r, const struct job *job, int e)
 {
@@ -360,14 +364,16 @@ static int conclude(const struct run *r, const struct job *job, int e)
 
 static int run_job(struct run *r)
 {
-	int64_t deadline = 0, left, by_lease;
+	int64_t deadline = 0, left, by_lease, asked;
 	struct job job = {.z = r->c->z,
 			  .task = r->task,
 			  .id = r->id,
 			  .run = r->claim.run,
 			  .argv = r->c->args + 1,
-			  .signals = &r->signals};
-	int e = first_lease(r, &deadline);
+			  .signals = &r->signals,
+			  .kill_after_ms = KILL_AFTER_MAX_MS,
+			  .renew_ms = RENEW_MAX_MS};
+	int e = first_lease(r, &job, &deadline);
 
 	if (e == -EPERM) {
 		output_error(&r->c->output,
@@ -379,9 +385,9 @@ static int run_job(struct run *r)
 	left = deadline - clock_boot_ms();
 	/* This lease may be twice as long as a later one will be: see check_kill_after(). */
 	by_lease = left / 5 < KILL_AFTER_MS ? left / 5 : KILL_AFTER_MS;
-	job.kill_after_ms =
-		r->kill_after_ms == BY_LEASE ? by_lease : within(r->kill_after_ms, 0, left / 2);
-	job.renew_ms = within(left / 16, RENEW_MIN_MS, RENEW_MAX_MS);
+	asked = r->kill_after_ms == BY_LEASE ? by_lease : r->kill_after_ms;
+	job.kill_after_ms = within(asked, 0, min64(left / 2, job.kill_after_ms));
+	job.renew_ms = within(left / 16, JOB_RENEW_MIN_MS, job.renew_ms);
 	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job.shared == MAP_FAILED)

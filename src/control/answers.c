@@ -59,7 +59,7 @@ void answers_pack_leadership(struct pack *p, const struct task *t)
 	answers_pack_time(p, "since", leaders_is_led(t) ? t->since : 0);
 }
 
-void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t)
+void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t)
 {
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "state", explain_state(s, t));
@@ -198,7 +198,6 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	char why[EXPLAIN_TEXT_MAX];
 
 	explain_why(s, t, why);
-	election_promised(&t->election, host_now_ms(s->session.host) + left);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", t->name);
@@ -330,7 +329,7 @@ static void pack_session(struct pack *p, const struct session *session)
 	pack_map(p, 5);
 	pack_kv_str(p, "id", session->id ? id : NULL);
 	pack_kv_str(p, "state", session_state_name(session));
-	pack_kv_int(p, "timeout_ms", session->lease.timeout_ms);
+	pack_kv_int(p, "timeout_ms", session->granted_ms);
 	pack_kv_str(p, "server",
 		    session->store && session->id ? store_server(session->store) : NULL);
 	answers_pack_time(p, "since", session->since);

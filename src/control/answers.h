@@ -19,7 +19,7 @@ struct sidecar;
 #define ANSWERS_DECISION_FIELDS 7
 
 /* An entry of `tasks`. */
-void answers_pack_task(struct pack *p, const struct sidecar *s, const struct task *t);
+void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t);
 /* An entry of `list`; led_elsewhere is added to the number of our tasks that the member leads. */
 void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct member *m,
 			 size_t led_elsewhere);

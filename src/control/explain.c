@@ -27,7 +27,7 @@ const char *explain_state(const struct sidecar *s, const struct task *t)
 
 	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
 		return "disconnected";
-	if (leaders_promise(t) > 0)
+	if (leaders_says(t))
 		return "leading";
 	if (t->paused)
 		return "paused";
@@ -98,7 +98,7 @@ static void say_role(const struct sidecar *s, const struct task *t, char text[EX
 	char blocked[LEADERS_BLOCKED_MAX];
 
 	text[0] = '\0';
-	if (leaders_promise(t) > 0) {
+	if (leaders_says(t)) {
 		explain_say(text, "this node leads %s", t->name);
 	} else if (leaders_lease_left(t) > 0 && runs_hold(&s->runs, t) && !e->view.candidate) {
 		explain_say(text, "%s is kept here until the job that runs has ended", t->name);
@@ -326,7 +326,7 @@ void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, c
 	pack_kv_str(p, "description", t->config->description);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
-	pack_kv_bool(p, "leads", leaders_promise(t) > 0);
+	pack_kv_bool(p, "leads", leaders_says(t));
 	pack_kv_str(p, "reason", reason);
 	pack_ranking(p, s, t);
 	pack_handover(p, s, t);

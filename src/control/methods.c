@@ -36,7 +36,7 @@ struct parked {
 /* Whether waiting longer could change the answer. */
 static bool check_settled(const struct task *t)
 {
-	return leaders_promise(t) > 0 || t->paused ||
+	return leaders_says(t) || t->paused ||
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 

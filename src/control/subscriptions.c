@@ -70,7 +70,7 @@ void subscription_begin(struct sidecar *s, struct client *c, struct task *const 
 		add_task(s, sub, sub->all ? l->tasks[i] : tasks[i]);
 }
 
-static void notify_leadership(const struct sidecar *s, const struct task *t)
+static void notify_leadership(const struct sidecar *s, struct task *t)
 {
 	struct client *next;
 

@@ -218,7 +218,7 @@ static int64_t release_time(const struct election *e, struct election_time now,
 	return at;
 }
 
-int64_t election_promise(const struct election *e, struct election_time now, int64_t lease_ms)
+static int64_t may_promise(const struct election *e, struct election_time now, int64_t lease_ms)
 {
 	const char *reason;
 
@@ -234,10 +234,24 @@ int64_t election_promise(const struct election *e, struct election_time now, int
 	return lease_ms < most ? lease_ms : most;
 }
 
+bool election_says(const struct election *e, struct election_time now, int64_t lease_ms)
+{
+	return may_promise(e, now, lease_ms) > 0;
+}
+
 void election_promised(struct election *e, int64_t until_ms)
 {
 	if (until_ms > e->promised_ms)
 		e->promised_ms = until_ms;
+}
+
+int64_t election_promise(struct election *e, struct election_time now, int64_t lease_ms)
+{
+	int64_t ms = may_promise(e, now, lease_ms);
+
+	if (ms > 0)
+		election_promised(e, now.boot_ms + ms);
+	return ms;
 }
 
 bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,

@@ -7,6 +7,12 @@ static int64_t slack(const struct lease *l)
 	return l->timeout_ms / 100 + 100;
 }
 
+/* Until when what is known to be alive allows "leads" to be said. */
+static int64_t deadline_of(const struct lease *l)
+{
+	return l->alive_ms + l->timeout_ms - slack(l);
+}
+
 void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms)
 {
 	*l = (struct lease){.timeout_ms = timeout_ms > 0 ? timeout_ms : 0, .alive_ms = opened_ms};
@@ -30,10 +36,25 @@ void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms)
 	l->heard[l->n_heard++].heard_ms = now_ms;
 }
 
-void lease_moved(struct lease *l)
+void lease_moved(struct lease *l, int64_t timeout_ms)
 {
 	if (l->n_heard > 0 && l->heard[l->n_heard - 1].sent_ms > l->alive_ms)
 		l->alive_ms = l->heard[l->n_heard - 1].sent_ms;
+	l->longer_ms = 0;
+	if (timeout_ms >= l->timeout_ms)
+		return;
+	l->timeout_ms = timeout_ms > 0 ? timeout_ms : 0;
+	/* Where nothing was committed yet, nothing is now. */
+	if (deadline_of(l) < l->deadline_ms)
+		l->deadline_ms = deadline_of(l);
+}
+
+void lease_lengthen(struct lease *l, int64_t timeout_ms, int64_t from_ms)
+{
+	if (l->timeout_ms <= 0 || timeout_ms <= l->timeout_ms)
+		return;
+	l->longer_ms = timeout_ms;
+	l->longer_from = from_ms;
 }
 
 /* When the newest was sent that had been heard by then; 0: none. */
@@ -71,9 +92,13 @@ void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms)
 		break;
 	}
 	remember_commit(l, sent_ms, now_ms);
+	if (l->longer_ms > 0 && l->alive_ms >= l->longer_from) {
+		l->timeout_ms = l->longer_ms;
+		l->longer_ms = 0;
+	}
 	/* Answers may be handled in another order than the requests were sent in. */
-	if (l->alive_ms + l->timeout_ms - slack(l) > l->deadline_ms)
-		l->deadline_ms = l->alive_ms + l->timeout_ms - slack(l);
+	if (deadline_of(l) > l->deadline_ms)
+		l->deadline_ms = deadline_of(l);
 }
 
 int64_t lease_left(const struct lease *l, int64_t now_ms)

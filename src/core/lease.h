@@ -8,6 +8,8 @@
 
 #define LEASE_COMMITS_MAX 8
 #define LEASE_HEARD_MAX	  24 /* signs of life that are remembered, spaced by T/24 at least */
+/* The least T: with less, slacks and confirmations use up the lease. */
+#define LEASE_TIMEOUT_MIN_MS 1000
 
 /*
  * Times are CLOCK_BOOTTIME in ms. T is the negotiated session timeout; a slack of T/100 + 100 ms stands
@@ -22,9 +24,15 @@
  * first write that it commits when it goes on. So another write has to be committed that was sent a
  * slack after the first was answered. Then the session cannot end sooner than T after that sign of life
  * was sent, and the lease ends a slack before.
+ *
+ * T is granted anew on each connection. From when the quorum's leader agrees to a connection on, it
+ * ends the session T after the sign of life that it hears of last, by the T of that connection: so a
+ * shorter T counts at once, also for what was heard before.
  */
 struct lease {
 	int64_t timeout_ms;  /* T; 0 while there is no session */
+	int64_t longer_ms;   /* the T that follows, 0: none */
+	int64_t longer_from; /* for signs of life that were sent from then on */
 	int64_t deadline_ms; /* 0: none */
 	int64_t alive_ms; /* the quorum's leader has heard of a sign of life not older than this */
 	struct {
@@ -47,8 +55,16 @@ void lease_end(struct lease *l);
  * send time is a sign of life: the answer may have lain in a buffer while this process was stopped.
  */
 void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
-/* The session goes on over another connection, to which the quorum's leader has agreed. */
-void lease_moved(struct lease *l);
+/*
+ * The session goes on over another connection, to which the quorum's leader has agreed with this T. A
+ * shorter one voids what was counted with the longer; a longer one counts only after lease_lengthen().
+ */
+void lease_moved(struct lease *l, int64_t timeout_ms);
+/*
+ * A longer T counts for signs of life that are sent from from_ms on. By then all who may wait for this
+ * lease to end know of it, and no server may be left that reports those of an earlier connection.
+ */
+void lease_lengthen(struct lease *l, int64_t timeout_ms, int64_t from_ms);
 /* A write that checked our registration was committed; after lease_heard() of the same answer. */
 void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
 /* Milliseconds that are left at now_ms; 0: may not be said. */

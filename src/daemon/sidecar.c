@@ -228,6 +228,11 @@ static void on_connected(void *arg)
 	registry_connected(&((struct sidecar *)arg)->registry);
 }
 
+static void on_retimed(void *arg)
+{
+	registry_retimed(&((struct sidecar *)arg)->registry);
+}
+
 static void on_status_timer(uv_timer_t *timer)
 {
 	const struct sidecar *s = timer->data;
@@ -260,12 +265,13 @@ static void keep_session(struct sidecar *s)
 	struct kept kept = {.session = s->session.id,
 			    .session_since = s->session.since,
 			    .asked_ms = s->start->session_timeout_ms,
-			    .timeout_ms = s->session.lease.timeout_ms,
+			    .timeout_ms = session_told_timeout(&s->session),
 			    .jobs = 1};
 
 	if (!session_is_up(&s->session) || !r->id[0] || s->stopping)
 		return;
-	if (s->kept.session == kept.session && strcmp(s->kept.worker, r->id) == 0)
+	if (s->kept.session == kept.session && strcmp(s->kept.worker, r->id) == 0 &&
+	    s->kept.timeout_ms == kept.timeout_ms)
 		return;
 	memcpy(kept.password, store_password(s->session.store), sizeof(kept.password));
 	memcpy(kept.worker, r->id, sizeof(kept.worker));
@@ -301,7 +307,8 @@ static void take_over(struct sidecar *s)
 		return;
 	}
 	log_info("taking over the session kept", LOG_HEX("session", kept.session));
-	session_take_over(&s->session, kept.session, kept.password, kept.session_since);
+	session_take_over(&s->session, kept.session, kept.password, kept.session_since,
+			  kept.timeout_ms);
 	if (kept.jobs > 0)
 		runs_take_over(&s->runs, kept.timeout_ms);
 	registry_take_over(&s->registry, &kept);
@@ -499,7 +506,7 @@ static void on_drain_timer(uv_timer_t *timer)
 	if (!s->runs.revoked && now >= s->drain_ms) {
 		log_warning("jobs are ended", LOG_INT("going", runs_going(&s->runs)));
 		runs_revoke(&s->runs);
-		s->drain_ms = now + session_lease_left(&s->session);
+		s->drain_ms = now + session_told_left(&s->session);
 	}
 	if (runs_going(&s->runs) == 0 || (s->runs.revoked && now >= s->drain_ms)) {
 		uv_timer_stop(timer);
@@ -601,6 +608,7 @@ static void init_parts(struct sidecar *s)
 							  .leased = on_leased,
 							  .cut = on_cut,
 							  .expired = on_expired,
+							  .retimed = on_retimed,
 							  .watch = on_watch,
 							  .arg = s};
 	const struct registry_handlers registry_handlers = {

@@ -339,7 +339,7 @@ static void set_owner(const struct task *t, struct election_event *event)
 
 	if (owner)
 		event->owner_ms = owner->worker->timeout_ms > 0 ? owner->worker->timeout_ms
-								: l->session->lease.timeout_ms;
+								: session_told_timeout(l->session);
 	event->owner_unsure = !registry_settled(l->registry);
 }
 
@@ -667,7 +667,7 @@ static void step_all(struct leaders *l, struct election_event event)
 void leaders_up(struct leaders *l)
 {
 	step_all(l, (struct election_event){.type = ELECTION_UP,
-					    .up_timeout_ms = l->session->lease.timeout_ms});
+					    .up_timeout_ms = session_told_timeout(l->session)});
 	if (l->disowns)
 		leaders_disown_all(l);
 }
@@ -857,7 +857,7 @@ void leaders_apply(struct leaders *l, const struct config *config,
 		for (size_t i = 0; i < n_added; i++)
 			step(added[i], &(struct election_event){
 					       .type = ELECTION_UP,
-					       .up_timeout_ms = l->session->lease.timeout_ms});
+					       .up_timeout_ms = session_told_timeout(l->session)});
 	}
 	for (size_t i = 0; i < n_added; i++)
 		l->handlers.added(l->handlers.arg, added[i]);
@@ -979,7 +979,7 @@ void leaders_disown_all(struct leaders *l)
 
 void leaders_recover(struct leaders *l)
 {
-	int64_t promised = l->session->lease.timeout_ms / 4;
+	int64_t promised = session_told_timeout(l->session) / 4;
 
 	if (l->config->yield_delay_ms > promised)
 		promised = l->config->yield_delay_ms;
@@ -1038,9 +1038,20 @@ const struct member *leaders_leader(const struct task *t)
 	return m && m->session == node->owner ? m : fleet_find_session(f, node->owner);
 }
 
-int64_t leaders_promise(const struct task *t)
+/* Of the lease, what an answer may count on. */
+static int64_t answer_left(const struct task *t)
 {
-	return election_promise(&t->election, leaders_time(t->leaders), leaders_lease_left(t));
+	return election_leads(&t->election) ? session_answer_left(t->leaders->session) : 0;
+}
+
+int64_t leaders_promise(struct task *t)
+{
+	return election_promise(&t->election, leaders_time(t->leaders), answer_left(t));
+}
+
+bool leaders_says(const struct task *t)
+{
+	return election_says(&t->election, leaders_time(t->leaders), answer_left(t));
 }
 
 bool leaders_may_begin(const struct task *t)

@@ -172,8 +172,13 @@ bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]
 const struct member *leaders_leader(const struct task *t);
 /* What the elections of these tasks are told of the time. */
 struct election_time leaders_time(const struct leaders *l);
-/* Milliseconds for which an answer "this node leads it" may promise that it is good, 0: not at all. */
-int64_t leaders_promise(const struct task *t);
+/*
+ * Promises in an answer that this node leads it: milliseconds, 0 for not at all. It is not given up of our
+ * own will before. Whatever answer tells for how long it is good calls this, or leaders_hold_renew().
+ */
+int64_t leaders_promise(struct task *t);
+/* Whether this node may say now that it leads it. */
+bool leaders_says(const struct task *t);
 /* Whether a run may begin here now: this node leads it, and has not to give it up. */
 bool leaders_may_begin(const struct task *t);
 /* Milliseconds that are left of the lease, if this node leads it; 0: it may not say so. */

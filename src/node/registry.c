@@ -61,7 +61,7 @@ static struct worker *describe_self(const struct registry *r)
 	memcpy(w->node, r->node, sizeof(w->node));
 	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
 	w->started_at = r->started_at;
-	w->timeout_ms = store_timeout(r->session->store);
+	w->timeout_ms = session_told_timeout(r->session);
 	w->scheme = RANK_SCHEME;
 	w->returned = r->was_there || r->id[0];
 	w->sick = r->sick;
@@ -124,7 +124,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	registry_path(r, "workers", r->id, path);
 	add_member(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
 	folder_add(&r->workers, r->id);
-	session_registered(r->session, path, sent_ms);
+	session_registered(r->session, path, w->timeout_ms, sent_ms);
 	folder_touch(&r->workers);
 	if (r->again)
 		send_registration(r);
@@ -263,7 +263,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 	registry_path(r, "workers", r->id, path);
 	add_member(r, w, store_session(r->session->store), registered_at);
 	folder_add(&r->workers, r->id);
-	session_found(r->session, path);
+	session_found(r->session, path, w->timeout_ms);
 }
 
 static void on_found(void *arg, const struct store_reply *reply)
@@ -479,6 +479,12 @@ void registry_set_version(struct registry *r, const char *version)
 		return;
 	snprintf(r->version, sizeof(r->version), "%s", version);
 	if (r->id[0] || r->attempt)
+		send_registration(r);
+}
+
+void registry_retimed(struct registry *r)
+{
+	if (r->id[0])
 		send_registration(r);
 }
 

@@ -93,6 +93,7 @@ void registry_recovered(struct registry *r);
 
 /* From the session's handlers. */
 void registry_connected(struct registry *r);
+void registry_retimed(struct registry *r);
 void registry_up(struct registry *r);
 void registry_cut(struct registry *r);
 void registry_expired(struct registry *r);

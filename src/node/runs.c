@@ -120,6 +120,14 @@ static void settle(struct run *r)
 	r->client = NULL;
 }
 
+/* For how many ms this node keeps the task: for the job that is to begin, or of its own. */
+static int64_t promise_in_claim(const struct run *r)
+{
+	if (!r->task)
+		return 0;
+	return r->state.phase == RUN_GOING ? leaders_hold_renew(r->task) : leaders_promise(r->task);
+}
+
 static void answer(struct run *r, const char *outcome, bool busy, const char *why)
 {
 	const struct member *self = registry_self(&r->runs->sidecar->registry);
@@ -133,7 +141,7 @@ static void answer(struct run *r, const char *outcome, bool busy, const char *wh
 	pack_kv_int(p, "attempt", r->record.attempt);
 	pack_kv_str(p, "worker_id", self ? self->worker->id : "");
 	pack_kv_str(p, "version", self ? self->worker->version : "");
-	pack_kv_int(p, "lease_ms", r->task ? leaders_lease_left(r->task) : 0);
+	pack_kv_int(p, "lease_ms", promise_in_claim(r));
 	pack_kv_uint(p, "run", r->id);
 	pack_kv_bool(p, "busy", busy);
 	pack_kv_str(p, "why", why);
@@ -549,9 +557,10 @@ void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id
 	int64_t left = promise(r);
 	struct pack *p = control_begin(c);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 2);
+	pack_map(p, 3);
 	pack_kv_bool(p, "leads", left > 0);
 	pack_kv_int(p, "lease_ms", left);
+	pack_kv_int(p, "timeout_ms", runs->sidecar->session.lease.timeout_ms);
 	control_end(c, msgid);
 }
 
@@ -670,7 +679,7 @@ void runs_client_gone(struct runs *runs, const struct client *c)
 			log_warning("the supervisor of a run is gone",
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
 		run_caller_gone(&r->state, host_now_ms(runs->host),
-				session_lease_left(&runs->sidecar->session));
+				session_told_left(&runs->sidecar->session));
 		settle(r);
 	}
 	runs_changed(runs);

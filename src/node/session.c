@@ -15,6 +15,14 @@
 #define REOPEN_MS	1000 /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
+/*
+ * From a connection to when a longer timeout than before counts: the server of the connection before, had
+ * it been stopped, may tell the quorum's leader of us with the shorter one until that takes it for dead
+ * (syncLimit, by default 5 ticks of 2 s).
+ */
+#define LENGTHEN_MS 12000
+
+#define TOO_SHORT   "the server grants a session timeout of less than 1s: see its maxSessionTimeout"
 
 /* On its way; it outlives the session. */
 struct session_lookup {
@@ -44,6 +52,29 @@ bool session_is_up(const struct session *s)
 int64_t session_lease_left(const struct session *s)
 {
 	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, host_now_ms(s->host));
+}
+
+int64_t session_answer_left(const struct session *s)
+{
+	int64_t left = session_lease_left(s);
+
+	if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
+		return left;
+	return left < LEASE_TIMEOUT_MIN_MS / 2 ? left : LEASE_TIMEOUT_MIN_MS / 2;
+}
+
+int64_t session_told_timeout(const struct session *s)
+{
+	bool former = host_now_ms(s->host) < s->former_until && s->former_ms > s->granted_ms;
+
+	return former ? s->former_ms : s->granted_ms;
+}
+
+int64_t session_told_left(const struct session *s)
+{
+	int64_t left = session_lease_left(s), former = s->former_until - host_now_ms(s->host);
+
+	return former > left ? former : left;
 }
 
 bool session_set_problem(struct session *s, const char *problem)
@@ -185,6 +216,8 @@ static void on_confirm_timer(void *arg)
 	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
 		return;
 	set_confirm_timer(s);
+	if (s->registration[0] && s->published_ms != session_told_timeout(s))
+		s->handlers.retimed(s->handlers.arg);
 	/* On a fresh connection a confirmation is owed in any case. */
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
@@ -217,16 +250,30 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 		s->handlers.leased(s->handlers.arg);
 }
 
-void session_registered(struct session *s, const char *path, int64_t sent_ms)
+/*
+ * Who finds our leader node deleted by another hand waits for as long as our record says before it
+ * claims. Had it been deleted before that record was made, we would have heard of it before this answer.
+ */
+static void lengthen(struct session *s)
+{
+	if (s->published_ms >= s->granted_ms)
+		lease_lengthen(&s->lease, s->granted_ms, s->lengthen_ms);
+}
+
+void session_registered(struct session *s, const char *path, int64_t timeout_ms, int64_t sent_ms)
 {
 	snprintf(s->registration, sizeof(s->registration), "%s", path);
 	s->registered_ms = host_now_ms(s->host);
+	s->published_ms = timeout_ms;
+	lengthen(s);
 	session_confirmed(s, sent_ms);
 }
 
-void session_found(struct session *s, const char *path)
+void session_found(struct session *s, const char *path, int64_t timeout_ms)
 {
 	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	s->published_ms = timeout_ms;
+	lengthen(s);
 	session_confirm(s);
 }
 
@@ -236,6 +283,7 @@ void session_unregistered(struct session *s)
 		return;
 	log_warning("registration gone", LOG_STR("path", s->registration));
 	s->registration[0] = '\0';
+	s->published_ms = 0;
 	s->handlers.connected(s->handlers.arg);
 }
 
@@ -284,10 +332,17 @@ static void on_probe_watch(void *arg, enum store_watch type, const char *path)
 	(void)arg, (void)type, (void)path;
 }
 
+/* With less there would be no lease. */
+static int asked_timeout(const struct session *s)
+{
+	int64_t asked_ms = s->config->session_timeout_ms;
+
+	return (int)(asked_ms < LEASE_TIMEOUT_MIN_MS ? LEASE_TIMEOUT_MIN_MS : asked_ms);
+}
+
 static void start_probe(struct session *s)
 {
-	struct store_options options = {.servers = s->servers,
-					.timeout_ms = (int)s->config->session_timeout_ms};
+	struct store_options options = {.servers = s->servers, .timeout_ms = asked_timeout(s)};
 	struct store_handlers handlers = {
 		.state = on_probe_state, .watch = on_probe_watch, .arg = s};
 
@@ -306,11 +361,31 @@ static void end_session(struct session *s)
 	s->since = 0;
 	s->taken_over = 0;
 	lease_end(&s->lease);
+	s->granted_ms = s->published_ms = s->former_ms = s->former_until = 0;
 	host_timer_stop(&s->patience);
 	s->id = 0;
 	s->registration[0] = '\0';
 	s->leading = false;
 	s->handlers.expired(s->handlers.arg);
+}
+
+/* The handle is of no use any more, nor is its session. */
+static void give_up(struct session *s, enum session_state state, const char *problem)
+{
+	set_state(s, state, problem);
+	end_session(s);
+	store_close(s->store, NULL, NULL);
+	s->store = NULL;
+}
+
+/* The same again, but not soon. */
+static void refused(struct session *s, const char *what)
+{
+	s->refused_ms = s->refused_ms == 0 ? REFUSED_MIN_MS : s->refused_ms * 2;
+	if (s->refused_ms > REFUSED_MAX_MS)
+		s->refused_ms = REFUSED_MAX_MS;
+	log_error(what, LOG_INT("retry_ms", s->refused_ms));
+	retry_in(s, s->refused_ms);
 }
 
 static void on_retry(void *arg)
@@ -322,11 +397,13 @@ static void on_retry(void *arg)
 	if (s->probe_connected) {
 		log_warning("session given up", LOG_HEX("session", s->id),
 			    LOG_STR("reason", "refused, though the server takes others"));
-		set_state(s, SESSION_CONNECTING, "session refused by the server");
-		end_session(s);
-		store_close(s->store, NULL, NULL);
-		s->store = NULL;
+		give_up(s, SESSION_CONNECTING, "session refused by the server");
 		end_probe(s);
+	}
+	if (s->store && s->state == SESSION_REFUSED) {
+		give_up(s, SESSION_REFUSED, TOO_SHORT);
+		refused(s, "session timeout refused");
+		return;
 	}
 	if (!s->store && s->servers[0]) {
 		open_handle(s);
@@ -351,6 +428,42 @@ static void look_again_in(struct session *s, int64_t ms)
 	retry_in(s, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
 }
 
+/* Leases that were told by a longer timeout than what counts now, and that are good until then. */
+static void remember_former(struct session *s, int64_t timeout_ms, int64_t until_ms)
+{
+	if (timeout_ms > s->former_ms || host_now_ms(s->host) >= s->former_until)
+		s->former_ms = timeout_ms;
+	if (until_ms > s->former_until)
+		s->former_until = until_ms;
+}
+
+/*
+ * The timeout is granted anew on each connection. A shorter one counts at once; but what others wait by
+ * stays the longer one, until the answers are over that were given by it.
+ */
+static void take_timeout(struct session *s, int64_t id)
+{
+	int64_t now_ms = host_now_ms(s->host), granted_ms = store_timeout(s->store);
+	bool inherited = s->id != id && id == s->taken_over && s->taken_over_ms > 0;
+
+	if (s->id != id) {
+		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
+		s->id = id;
+		lease_begin(&s->lease, inherited ? s->taken_over_ms : granted_ms, s->opened_ms);
+	}
+	/* What the sidecar before us has told is not known but for this. */
+	if (s->lease.timeout_ms > granted_ms)
+		remember_former(s, s->lease.timeout_ms,
+				inherited ? now_ms + s->taken_over_ms : s->lease.deadline_ms);
+	lease_moved(&s->lease, granted_ms);
+	if (s->granted_ms != 0 && s->granted_ms != granted_ms)
+		log_warning("another session timeout is granted", LOG_INT("from_ms", s->granted_ms),
+			    LOG_INT("to_ms", granted_ms));
+	s->granted_ms = granted_ms;
+	s->lengthen_ms = now_ms + LENGTHEN_MS;
+	lengthen(s);
+}
+
 static void on_connected(struct session *s)
 {
 	int64_t id = store_session(s->store);
@@ -360,12 +473,12 @@ static void on_connected(struct session *s)
 	if (s->id != 0 && s->id != id)
 		end_session(s);
 	host_timer_stop(&s->retry);
-	if (s->id != id) {
-		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
-		s->id = id;
-		lease_begin(&s->lease, store_timeout(s->store), s->opened_ms);
-	} else {
-		lease_moved(&s->lease);
+	take_timeout(s, id);
+	if (s->granted_ms < LEASE_TIMEOUT_MIN_MS) {
+		/* No more is said; but what has been said is kept before others are let in. */
+		set_state(s, SESSION_REFUSED, TOO_SHORT);
+		retry_in(s, session_told_left(s));
+		return;
 	}
 	set_state(s, SESSION_CONNECTED, NULL);
 	set_confirm_timer(s);
@@ -390,24 +503,13 @@ static void on_state(void *arg, enum store_state state)
 		break;
 	case STORE_EXPIRED:
 		end_probe(s);
-		set_state(s, SESSION_CONNECTING, "session expired");
-		end_session(s);
-		store_close(s->store, NULL, NULL);
-		s->store = NULL;
+		give_up(s, SESSION_CONNECTING, "session expired");
 		retry_in(s, 0);
 		break;
 	case STORE_AUTH_FAILED:
 		end_probe(s);
-		set_state(s, SESSION_REFUSED,
-			  "authentication refused by the server: see auth-file");
-		end_session(s);
-		store_close(s->store, NULL, NULL);
-		s->store = NULL;
-		s->refused_ms = s->refused_ms == 0 ? REFUSED_MIN_MS : s->refused_ms * 2;
-		if (s->refused_ms > REFUSED_MAX_MS)
-			s->refused_ms = REFUSED_MAX_MS;
-		log_error("authentication refused", LOG_INT("retry_ms", s->refused_ms));
-		retry_in(s, s->refused_ms);
+		give_up(s, SESSION_REFUSED, "authentication refused by the server: see auth-file");
+		refused(s, "authentication refused");
 		break;
 	}
 }
@@ -430,7 +532,7 @@ static void open_handle(struct session *s)
 {
 	struct store_options options = {
 		.servers = s->servers,
-		.timeout_ms = (int)s->config->session_timeout_ms,
+		.timeout_ms = asked_timeout(s),
 		.auth_scheme = s->config->auth_scheme,
 		.auth_credential = s->config->auth_credential,
 		.session = s->taken_over,
@@ -514,10 +616,12 @@ void session_init(struct session *s, struct host *host, const struct config *con
 	s->unconfirmed_since = host_wall_ms(host);
 }
 
-void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since)
+void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since,
+		       int64_t timeout_ms)
 {
 	s->taken_over = id;
 	s->taken_over_since = since;
+	s->taken_over_ms = timeout_ms;
 	memcpy(s->password, password, sizeof(s->password));
 }
 

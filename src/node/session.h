@@ -32,6 +32,7 @@ struct session_handlers {
 	void (*leased)(void *arg);  /* a lease has begun: "leads" may be said again */
 	void (*cut)(void *arg);	    /* the connection went; roles stay, as long as the lease does */
 	void (*expired)(void *arg); /* nothing is ours any more */
+	void (*retimed)(void *arg); /* the record says another timeout than it should */
 	void (*watch)(void *arg, enum store_watch type, const char *path);
 	void *arg;
 };
@@ -43,9 +44,15 @@ struct session {
 	struct store *store; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
-	int64_t opened_ms;  /* CLOCK_BOOTTIME before the handle was made */
-	int64_t id;	    /* 0: none yet */
-	int64_t taken_over; /* session of the sidecar before us that is tried, 0 */
+	int64_t granted_ms;   /* T of this connection; the lease may count with a shorter one yet */
+	int64_t published_ms; /* T that our record tells others, 0 while there is none */
+	int64_t lengthen_ms;  /* CLOCK_BOOTTIME: a longer T counts from then on */
+	int64_t former_ms;    /* a longer T than now, which leases were told by that are not over */
+	int64_t former_until; /* CLOCK_BOOTTIME; 0: none */
+	int64_t opened_ms;    /* CLOCK_BOOTTIME before the handle was made */
+	int64_t id;	      /* 0: none yet */
+	int64_t taken_over;   /* session of the sidecar before us that is tried, 0 */
+	int64_t taken_over_ms;		       /* T that that one counted with */
 	uint8_t password[STORE_PASSWORD_SIZE]; /* of that one */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
@@ -66,16 +73,17 @@ struct session {
 	char problem[256];		   /* what stands in the way, for status; "" */
 	struct store *probe;		   /* asks for a session of its own, NULL */
 	bool probe_connected;		   /* and got it, while ours gets no connection */
-	int64_t refused_ms;		   /* the present pause after a refused identity */
+	int64_t refused_ms; /* the present pause after a refused identity or timeout */
 };
 
 void session_init(struct session *s, struct host *host, const struct config *config,
 		  const struct session_handlers *handlers);
 /*
  * Before session_start(): the first handle takes this session over, if the server still has it. since: when
- * it began, by the wall clock; 0: not known.
+ * it began, by the wall clock; 0: not known. timeout_ms: what the sidecar before us counted with.
  */
-void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since);
+void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since,
+		       int64_t timeout_ms);
 /* Begins to look for servers and to connect, for ever. */
 void session_start(struct session *s);
 /* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.
@@ -84,11 +92,13 @@ void session_stop(struct session *s, void (*done)(void *arg), void *arg);
 /* Behind session_stop(), or where it was never started. */
 void session_done(struct session *s);
 
-/* Our worker node is there under this path, by a write sent at sent_ms: it counts as confirmation.
+/*
+ * Our worker node is there under this path, and says timeout_ms, by a write sent at sent_ms: it counts
+ * as confirmation.
  */
-void session_registered(struct session *s, const char *path, int64_t sent_ms);
+void session_registered(struct session *s, const char *path, int64_t timeout_ms, int64_t sent_ms);
 /* It was found under this path: a write is yet to confirm it. */
-void session_found(struct session *s, const char *path);
+void session_found(struct session *s, const char *path, int64_t timeout_ms);
 /* Another write that checked our registration was committed. */
 void session_confirmed(struct session *s, int64_t sent_ms);
 /* The registration was found to be gone: asks for another by handlers.connected. */
@@ -102,6 +112,18 @@ void session_set_leading(struct session *s, bool leading);
 
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */
 int64_t session_lease_left(const struct session *s);
+/*
+ * The same, of which an answer may promise that nobody else leads: little while there is no connection, as
+ * the next may be granted a shorter timeout.
+ */
+int64_t session_answer_left(const struct session *s);
+/*
+ * The session timeout to be published, kept and waited by: no answer of this session counts for longer,
+ * those included that were given before the timeout shrank. Milliseconds; 0 while there is no session.
+ */
+int64_t session_told_timeout(const struct session *s);
+/* Milliseconds until whatever lease anybody was told is over; the timeout may have shrunk since. */
+int64_t session_told_left(const struct session *s);
 bool session_is_up(const struct session *s);
 const char *session_state_name(const struct session *s);
 

@@ -205,7 +205,7 @@ static void on_connected(struct sidecar *s)
 		s->session = s->lib.session;
 		lease_begin(&s->lease, s->lib.timeout_ms, s->opened_ms);
 	} else {
-		lease_moved(&s->lease);
+		lease_moved(&s->lease, s->lib.timeout_ms);
 	}
 	TRACE("sidecar %u is connected, session %lld", s->id, (long long)s->session);
 	s->state = SESSION_CONNECTED;

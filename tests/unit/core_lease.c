@@ -168,17 +168,119 @@ Test(lease, a_session_that_moves)
 	struct lease l;
 
 	lease_begin(&l, T, 1000);
-	lease_moved(&l);
+	lease_moved(&l, T);
 	commit(&l, 1500);
 	cr_expect_eq(lease_left(&l, 1500), 1000 + SPAN - 1500, "nothing was heard");
 	lease_heard(&l, 2000, 2050);
-	lease_moved(&l);
+	lease_moved(&l, T);
 	cr_expect_eq(lease_left(&l, 2100), 1000 + SPAN - 2100, "moving alone gives nothing");
 	commit(&l, 2100);
 	cr_expect_eq(lease_left(&l, 2100), 2000 + SPAN - 2100);
-	lease_moved(&l);
+	lease_moved(&l, T);
 	commit(&l, 2150);
 	cr_expect_eq(lease_left(&l, 2150), 2000 + SPAN - 2150, "a later one takes nothing back");
+}
+
+/* What was counted with a longer timeout is void at once. */
+Test(lease, a_session_that_is_granted_less)
+{
+	static const struct {
+		const char *what;
+		int64_t timeout_ms;   /* of the new connection */
+		int64_t moved_ms;     /* when it was made */
+		int64_t expected_end; /* of the lease */
+	} cases[] = {
+		{"the same", T, 6200, 2500 + SPAN},
+		{"more", 2 * T, 6200, 2500 + SPAN},
+		/* The newest that was heard over the old connection was sent at 6000. */
+		{"less", 4000, 6200, 6000 + 4000 - 140},
+		{"less, and all of it is over", 2000, 9000, 6000 + 2000 - 120},
+		{"nothing", 0, 6200, 0},
+		{"what is no time", -1, 6200, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct lease l;
+		int64_t now = cases[i].moved_ms, end = cases[i].expected_end;
+		lease_begin(&l, T, 1000);
+		for (int64_t at = 2000; at <= 6000; at += 500)
+			commit(&l, at);
+		cr_assert_eq(lease_left(&l, 6100), 2500 + SPAN - 6100);
+		lease_moved(&l, cases[i].timeout_ms);
+		cr_expect_eq(lease_left(&l, now), now < end ? end - now : 0, "%s: %" PRId64,
+			     cases[i].what, lease_left(&l, now));
+	}
+}
+
+/* Before anything was committed there is no lease, whatever is granted. */
+Test(lease, a_session_that_is_granted_less_before_it_counts)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
+	lease_moved(&l, 2000);
+	cr_expect_eq(lease_left(&l, 1100), 0);
+	commit(&l, 1100);
+	cr_expect_eq(lease_left(&l, 1100), 1000 + 2000 - 120 - 1100);
+}
+
+/* It goes on with the shorter one, as a session that began with it. */
+Test(lease, a_session_that_was_granted_less_goes_on_with_less)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 0);
+	for (int64_t at = 1000; at < 20000; at += lease_next(&l, at, true))
+		commit(&l, at);
+	lease_moved(&l, 2000);
+	for (int64_t at = 20000; at < 30000; at += lease_next(&l, at, true)) {
+		commit(&l, at);
+		cr_assert_leq(lease_left(&l, at), 2000 - 120);
+		cr_assert(at < 21500 || lease_left(&l, at) > 2000 / 4, "%" PRId64, at);
+	}
+}
+
+/* A longer one counts for what was sent from the time on that was said, and not before that is proven. */
+Test(lease, a_session_that_is_granted_more)
+{
+	struct lease l;
+	int64_t at = 1000, longer_at = 0;
+
+	lease_begin(&l, 2000, 0);
+	for (; at < 10000; at += lease_next(&l, at, true))
+		commit(&l, at);
+	lease_moved(&l, T);
+	lease_lengthen(&l, T, 15000);
+	for (; at < 30000 && longer_at == 0; at += lease_next(&l, at, true)) {
+		commit(&l, at);
+		cr_assert_gt(lease_left(&l, at), 2000 / 4, "no gap");
+		if (lease_left(&l, at) > 2000)
+			longer_at = at;
+	}
+	cr_expect_geq(longer_at, 15000 + 2000 / 4);
+	cr_expect_leq(longer_at, 17000);
+	cr_expect_geq(l.alive_ms, 15000);
+	cr_expect_eq(l.timeout_ms, T);
+}
+
+Test(lease, what_does_not_lengthen)
+{
+	struct lease l;
+
+	lease_begin(&l, T, 1000);
+	lease_lengthen(&l, T, 0);
+	lease_lengthen(&l, 2000, 0);
+	commit(&l, 1100);
+	cr_expect_eq(lease_left(&l, 1100), 1000 + SPAN - 1100, "no more than before");
+	lease_lengthen(&l, 2 * T, 1200);
+	lease_moved(&l, 2 * T);
+	for (int64_t at = 1300; at < 9000; at += 500)
+		commit(&l, at);
+	cr_expect_eq(l.timeout_ms, T, "the next connection begins anew");
+	lease_end(&l);
+	lease_lengthen(&l, T, 0);
+	commit(&l, 9100);
+	cr_expect_eq(lease_left(&l, 9100), 0, "there is no session");
 }
 
 Test(lease, next_sign_of_life)

@@ -88,9 +88,8 @@ Test(promise, holds_a_handover_up_and_is_not_extended)
 	struct election e;
 
 	lead(&e, -1);
-	election_promised(&e, NOW + 1900);
-	lead(&e, -1);
-	election_promised(&e, NOW + 1900); /* just before the better one joins */
+	cr_expect_eq(election_promise(&e, at(0), 1900),
+		     1900); /* just before the better one joins */
 	struct election_event view = {
 		.type = ELECTION_VIEW,
 		.view = {.candidate = true, .place = 1, .best = 7, .best_seen_ms = NOW}};
@@ -100,6 +99,18 @@ Test(promise, holds_a_handover_up_and_is_not_extended)
 	cr_expect_eq(election_promise(&e, at(1500), 6000), 400);
 	cr_expect_eq(election_promise(&e, at(1899), 6000), 1);
 	cr_expect(gives_up(&e, 1900));
+}
+
+/* To ask is not to promise. */
+Test(promise, what_may_be_said_promises_nothing)
+{
+	struct election e;
+
+	lead(&e, 0);
+	cr_expect(election_says(&e, at(0), 6000));
+	cr_expect_not(election_says(&e, at(0), 0));
+	cr_expect(gives_up(&e, 1000));
+	cr_expect_not(election_says(&e, at(1000), 6000));
 }
 
 Test(promise, may_last_as_long_as_the_yield_delay)

@@ -1,0 +1,68 @@
+"""Whatever answer says for how long it is good is good for so long, though its leader is told to give up."""
+import datetime
+import time
+
+import pytest
+
+from harness.faults import LED_AGAIN, TASK
+from harness.oracle import now
+from harness.waiting import wait_until
+
+
+def asked(leader, method, *params):
+    """(from when on it counts, the answer)"""
+    at = now()
+    return at, leader.call(method, TASK, *params)
+
+
+def promised_by_check(leader):
+    at, answer = asked(leader, "check")
+    return at, answer["lease_ms"]
+
+
+def promised_by_tasks(leader):
+    at, answer = asked(leader, "tasks")
+    return at, answer[0]["lease_ms"]
+
+
+def promised_by_a_claim(leader):
+    at, answer = asked(leader, "claim", {"kind": "once", "now_ms": int(time.time() * 1000), "tick_ms": 1000})
+    assert answer["outcome"] == "yours", answer
+    return at, answer["lease_ms"]
+
+
+def since(text):
+    """An RFC 3339 time of this machine by CLOCK_BOOTTIME."""
+    return now() - (time.time() - datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
+
+
+def promised_by_a_notification(leader):
+    """It is given up and led again under the eyes of a subscriber, who is told so."""
+    with leader.client() as client:
+        client.call("subscribe", TASK)
+        wait_until(lambda: leader.call("pause", TASK, {}), what="it is paused")
+        leader.call("resume", TASK)
+
+        def told():
+            client.pump()
+            event, it = client.notifications[-1]
+            return event == "leadership" and it["state"] == "leading" and (since(it["time"]), it["lease_ms"])
+        return wait_until(told, what="the subscriber hears that it leads")
+
+
+@pytest.mark.parametrize("promised", [promised_by_check, promised_by_tasks, promised_by_a_claim, promised_by_a_notification])
+def test_what_was_promised_is_over_before_another_leads(fleet, zk, promised):
+    leader = fleet.sidecar("leader", version="2", tasks=[TASK], session_timeout="10s", yield_delay="2s")
+    standby = fleet.sidecar("standby", version="1", tasks=[TASK], session_timeout="10s", yield_delay="2s")
+    # Not by asking who leads, which would be answered with a promise.
+    zk.wait_for_leader(TASK, leader)
+    wait_until(lambda: len(leader.explain(TASK)["ranking"]) == 2 and leader.status()["lease_ms"] > 4000,
+               what="it knows the other, and has a lease")
+    at, lease_ms = promised(leader)
+    assert lease_ms > 1500
+    wait_until(lambda: leader.call("resign", TASK, {}), what="it is told to give up")
+    wait_until(lambda: standby.leads(TASK), LED_AGAIN, "the other leads")
+    led = now()
+    early = at + lease_ms / 1000 - led
+    assert early < 0.02, f"another leads {early:.2f} s before the end of the promise"
+    print(f"measured: {lease_ms / 1000:.2f} s were promised, another led {led - at:.2f} s after the question")
