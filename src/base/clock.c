@@ -22,6 +22,16 @@ int64_t clock_boot_ms(void)
 	return now_ms(CLOCK_BOOTTIME);
 }
 
+int64_t clock_boot_us(void)
+{
+	struct timespec t;
+	int r = clock_gettime(CLOCK_BOOTTIME, &t);
+
+	assert(r == 0);
+	(void)r;
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 int64_t clock_wall_ms(void)
 {
 	return now_ms(CLOCK_REALTIME);

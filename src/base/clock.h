@@ -11,6 +11,8 @@
  * wall-clock jump moves it: leases are measured with it and with nothing else.
  */
 int64_t clock_boot_ms(void);
+/* The same in microseconds, for how long something takes. */
+int64_t clock_boot_us(void);
 /* Milliseconds since the epoch, UTC. */
 int64_t clock_wall_ms(void);
 /* Writes wall milliseconds as RFC 3339 in UTC, "2026-11-20T02:00:00Z" (whole seconds). */

@@ -41,8 +41,10 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	struct history_call *call = arg;
 	struct client *c = control_find(&call->sidecar->control, call->client);
 
-	if (c)
+	if (c) {
 		c->parked--;
+		c->asking--;
+	}
 	if (c && !ok) {
 		control_error(c, call->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
 	} else if (c) {
@@ -67,5 +69,6 @@ void history_answer(struct sidecar *s, struct client *c, uint32_t msgid, const s
 	call->client = c->serial;
 	call->msgid = msgid;
 	c->parked++;
+	c->asking++;
 	ledger_history(&s->leaders, t->name, on_history, call);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,6 +20,7 @@
 #include "node/survey.h"
 
 #define TEXT_MAX 600
+#define LOOK_US	 2000 /* for long answers in one turn of the loop */
 
 /* A request that waits for something to come from ZooKeeper or for an election to settle. */
 struct parked {
@@ -30,7 +32,15 @@ struct parked {
 	struct task **tasks; /* that it is about; all tasks where there are none. Owned array. */
 	size_t n_tasks;
 	bool all;
-	struct survey *survey; /* WORKERS: of the tasks that are not ours; NULL */
+	struct round
+		*round; /* WORKERS: of the tasks that are not ours; NULL: it waits for the next */
+};
+
+/* A survey, which all share that had asked when it began. */
+struct round {
+	struct methods *methods;
+	struct survey *survey;
+	unsigned users;
 };
 
 /* Whether waiting longer could change the answer. */
@@ -43,6 +53,17 @@ static bool check_settled(const struct task *t)
 /* --- parking --------------------------------------------------------------------------------------- */
 
 static void schedule(struct methods *m);
+static void wake(struct methods *m);
+
+static void leave_round(struct round *r)
+{
+	if (!r || --r->users > 0)
+		return;
+	if (r->methods->round == r)
+		r->methods->round = NULL;
+	survey_free(r->survey);
+	free(r);
+}
 
 static void unpark(struct methods *m, struct parked *k)
 {
@@ -53,7 +74,8 @@ static void unpark(struct methods *m, struct parked *k)
 	if (k->next)
 		k->next->prev = k->prev;
 	k->client->parked--;
-	survey_free(k->survey);
+	k->client->asking -= k->kind != PARKED_CHECK;
+	leave_round(k->round);
 	free(k->tasks);
 	free(k);
 }
@@ -72,6 +94,7 @@ static struct parked *park(struct methods *m, struct client *c, uint32_t msgid,
 		k->next->prev = k;
 	m->parked = k;
 	c->parked++;
+	c->asking += kind != PARKED_CHECK;
 	m->dirty = true;
 	return k;
 }
@@ -93,10 +116,7 @@ static bool is_ready(const struct sidecar *s, const struct parked *k)
 {
 	switch (k->kind) {
 	case PARKED_CHECK: return check_settled(k->tasks[0]);
-	case PARKED_WORKERS:
-		if (!k->survey || !survey_is_done(k->survey))
-			return false;
-		return all_fresh(s, k);
+	case PARKED_WORKERS: return k->round && survey_is_done(k->round->survey) && all_fresh(s, k);
 	case PARKED_TASKS:
 	case PARKED_EXPLAIN: return all_fresh(s, k);
 	}
@@ -115,35 +135,58 @@ static void answer(struct methods *m, struct parked *k)
 		answer_tasks(s, k->client, k->msgid, k->all ? s->leaders.tasks : k->tasks,
 			     k->all ? s->leaders.n_tasks : k->n_tasks);
 		break;
-	case PARKED_WORKERS: answer_workers(s, k->client, k->msgid, k->survey); break;
+	case PARKED_WORKERS:
+		answer_workers(s, k->client, k->msgid, k->round ? k->round->survey : NULL);
+		break;
 	case PARKED_EXPLAIN: answer_explain(s, k->client, k->msgid, k->tasks[0]); break;
 	}
 }
 
-/* Answers what is ready or has waited long enough, the oldest first. */
-static void look(struct methods *m)
+static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
+{
+	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->sidecar, k)))
+		return false;
+	return k->kind == PARKED_CHECK || control_has_room(k->client);
+}
+
+/*
+ * Answers those that are ready or have waited long enough, the oldest first; tables as many as one turn of the
+ * loop is to take. False: there are more.
+ */
+static bool look_at(struct methods *m, bool tables)
 {
 	int64_t now = host_now_ms(m->sidecar->session.host);
+	int64_t until_us = clock_boot_us() + LOOK_US;
 	struct parked *k = m->parked;
 
-	m->dirty = false;
 	while (k && k->next)
 		k = k->next;
 	while (k) {
 		struct parked *prev = k->prev;
-		if (!k->client->closing && (now >= k->deadline_ms || is_ready(m->sidecar, k))) {
+		if ((k->kind != PARKED_CHECK) == tables && is_due(m, k, now)) {
 			/* A client that goes while it is answered takes all its requests along. */
 			struct client *c = k->client;
 			answer(m, k);
-			if (c->closing) {
-				m->dirty = true;
-				break;
-			}
+			if (c->closing)
+				return false;
 			unpark(m, k);
+			if (tables && clock_boot_us() >= until_us)
+				return false;
 		}
 		k = prev;
 	}
+	return true;
+}
+
+static void look(struct methods *m)
+{
+	m->dirty = false;
+	bool all = look_at(m, false);
+	all &= look_at(m, true);
 	schedule(m);
+	m->dirty = !all;
+	if (!all)
+		host_timer_start(&m->due, 1);
 }
 
 static void on_turn(void *arg)
@@ -164,14 +207,15 @@ static void schedule(struct methods *m)
 {
 	int64_t first = INT64_MAX, now = host_now_ms(m->sidecar->session.host);
 
+	/* Those that are overdue wait for their turn, or for room. */
 	for (const struct parked *k = m->parked; k; k = k->next)
-		if (k->deadline_ms < first)
+		if (k->deadline_ms > now && k->deadline_ms < first)
 			first = k->deadline_ms;
 	if (first == INT64_MAX) {
 		host_timer_stop(&m->due);
 		return;
 	}
-	host_timer_start(&m->due, first > now ? first - now : 1);
+	host_timer_start(&m->due, first - now);
 }
 
 static void wake(struct methods *m)
@@ -182,9 +226,35 @@ static void wake(struct methods *m)
 		host_timer_start(&m->due, 0);
 }
 
+static void begin_round(struct methods *m);
+
 static void on_survey_done(void *arg)
 {
-	wake(arg);
+	struct methods *m = arg;
+
+	m->round = NULL;
+	begin_round(m);
+	wake(m);
+}
+
+/* One survey at a time; who asks while it goes on might have done something that it does not see. */
+static void begin_round(struct methods *m)
+{
+	struct sidecar *s = m->sidecar;
+
+	if (m->round || !session_is_up(&s->session))
+		return;
+	for (struct parked *k = m->parked; k; k = k->next) {
+		if (k->kind != PARKED_WORKERS || k->round)
+			continue;
+		if (!m->round) {
+			m->round = mem_calloc(1, sizeof(*m->round));
+			m->round->methods = m;
+			m->round->survey = survey_start(&s->leaders, on_survey_done, m);
+		}
+		k->round = m->round;
+		m->round->users++;
+	}
 }
 
 /* --- the methods ------------------------------------------------------------------------------------- */
@@ -218,21 +288,30 @@ struct task *methods_take_task(struct call *call)
 	return t;
 }
 
-static bool take_tasks(struct call *call, struct task ***ret_tasks)
+/* The tasks that the parameters name, each once, in an array that is the caller's. */
+static bool take_tasks(struct call *call, struct task ***ret_tasks, size_t *ret_n)
 {
+	const struct leaders *l = &call->m->sidecar->leaders;
+
 	if (call->n_params > CONTROL_NAMES_MAX) {
 		control_error(call->c, call->msgid, RPC_MISUSE, "too many names");
 		return false;
 	}
-	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(*tasks));
+	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(struct task *));
+	mem_auto bool *named = mem_calloc(l->n_tasks + 1, sizeof(bool));
+	size_t n = 0;
 	for (size_t i = 0; i < call->n_params; i++) {
-		tasks[i] = methods_take_task(call);
-		if (!tasks[i]) {
+		struct task *t = methods_take_task(call);
+		if (!t) {
 			free(tasks);
 			return false;
 		}
+		if (!named[t->index])
+			tasks[n++] = t;
+		named[t->index] = true;
 	}
 	*ret_tasks = tasks;
+	*ret_n = n;
 	return true;
 }
 
@@ -280,17 +359,18 @@ static void park_survey(struct call *call, enum parked_kind kind, struct task **
 	n = k->all ? s->leaders.n_tasks : n;
 	for (size_t i = 0; i < n; i++)
 		leaders_refresh(list[i]);
-	if (kind == PARKED_WORKERS && up)
-		k->survey = survey_start(&s->leaders, on_survey_done, call->m);
+	if (kind == PARKED_WORKERS)
+		begin_round(call->m);
 	wake(call->m);
 }
 
 static void method_tasks(struct call *call)
 {
 	struct task **tasks;
+	size_t n;
 
-	if (take_tasks(call, &tasks))
-		park_survey(call, PARKED_TASKS, tasks, call->n_params);
+	if (take_tasks(call, &tasks, &n))
+		park_survey(call, PARKED_TASKS, tasks, n);
 }
 
 static void method_workers(struct call *call)
@@ -305,8 +385,9 @@ static void method_explain(struct call *call)
 		return;
 	}
 	struct task **tasks;
-	if (take_tasks(call, &tasks))
-		park_survey(call, PARKED_EXPLAIN, tasks, 1);
+	size_t n;
+	if (take_tasks(call, &tasks, &n))
+		park_survey(call, PARKED_EXPLAIN, tasks, n);
 }
 
 static void method_status(struct call *call)
@@ -499,11 +580,19 @@ static void method_history(struct call *call)
 static void method_subscribe(struct call *call)
 {
 	struct task **tasks;
+	size_t n;
 
-	if (!take_tasks(call, &tasks))
+	if (!take_tasks(call, &tasks, &n))
 		return;
-	subscription_begin(call->m->sidecar, call->c, tasks, call->n_params);
+	bool may = control_may_subscribe(call->c, n > 0 ? n : call->m->sidecar->leaders.n_tasks);
+	if (may)
+		subscription_begin(call->m->sidecar, call->c, tasks, n);
 	free(tasks);
+	if (!may) {
+		control_error(call->c, call->msgid, RPC_MISUSE,
+			      "too many subscriptions of this user");
+		return;
+	}
 	struct pack *p = control_begin(call->c);
 	rpc_pack_result(p, call->msgid);
 	pack_bool(p, true);
@@ -542,6 +631,11 @@ void methods_task_changed(struct methods *m)
 {
 	if (m->parked)
 		wake(m);
+}
+
+void methods_room(struct methods *m)
+{
+	methods_task_changed(m);
 }
 
 void methods_task_removed(struct methods *m, const struct task *t)

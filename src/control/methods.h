@@ -17,11 +17,13 @@ struct sidecar;
 	"not allowed: only root, the sidecar's own user and the members of socket-group may"
 
 struct parked;
+struct round;
 struct order;
 
 struct methods {
 	struct sidecar *sidecar;
 	struct parked *parked; /* requests that wait */
+	struct round *round;   /* the survey that goes on, NULL */
 	struct order *orders;  /* of operators, on their way to ZooKeeper */
 	bool dirty;	       /* something has changed: look at them again */
 	struct host_turn turn;
@@ -46,6 +48,8 @@ void methods_done(struct methods *m);
 void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
 void methods_client_gone(struct methods *m, struct client *c);
 void methods_task_changed(struct methods *m);
+/* Answers that had no room may have it now. */
+void methods_room(struct methods *m);
 void methods_task_removed(struct methods *m, const struct task *t);
 
 #endif

@@ -127,6 +127,7 @@ static void end_order(struct order *o)
 		o->next->prev = o->prev;
 	if (o->client)
 		o->client->parked--;
+	o->client->asking--;
 	free(o);
 }
 
@@ -270,6 +271,7 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 		o->next->prev = o;
 	call->m->orders = o;
 	call->c->parked++;
+	call->c->asking++;
 	if (aside(s->loop, find_user, on_user_found, o) != 0)
 		on_decided(o, POLICY_FAILED);
 }

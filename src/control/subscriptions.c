@@ -45,6 +45,7 @@ void subscription_end(struct client *c)
 	free(sub->tasks);
 	free(sub);
 	c->subscription = NULL;
+	c->subscribed = 0;
 }
 
 static void add_task(const struct sidecar *s, struct subscription *sub, struct task *t)
@@ -68,6 +69,7 @@ void subscription_begin(struct sidecar *s, struct client *c, struct task *const 
 	c->subscription = sub;
 	for (size_t i = 0; i < (sub->all ? l->n_tasks : n); i++)
 		add_task(s, sub, sub->all ? l->tasks[i] : tasks[i]);
+	c->subscribed = sub->n_tasks;
 }
 
 static void notify_leadership(const struct sidecar *s, struct task *t)
@@ -78,7 +80,9 @@ static void notify_leadership(const struct sidecar *s, struct task *t)
 		next = c->next;
 		if (!wants(c, t))
 			continue;
-		struct pack *p = control_begin(c);
+		struct pack *p = control_begin_notification(c);
+		if (!p)
+			continue;
 		rpc_pack_notify(p, "leadership");
 		pack_map(p, ANSWERS_TASK_FIELDS + 1);
 		pack_now(p, s);
@@ -96,7 +100,7 @@ void subscriptions_task_changed(const struct sidecar *s, struct task *t)
 	bool certain = (t->election.state == ELECTION_LEADING && leaders_lease_left(t) > 0) ||
 		       t->election.state == ELECTION_VACANT ||
 		       (t->election.state == ELECTION_FOLLOWING && node->known);
-	int64_t token = leaders_is_led(t) ? node->token : 0;
+	int64_t token = node->exists ? node->token : 0;
 	if (!certain || (t->told && t->told_token == token))
 		return;
 	bool first = !t->told;
@@ -114,7 +118,9 @@ void subscriptions_membership(const struct sidecar *s, const char *event, const 
 		next = c->next;
 		if (!c->subscription)
 			continue;
-		struct pack *p = control_begin(c);
+		struct pack *p = control_begin_notification(c);
+		if (!p)
+			continue;
 		rpc_pack_notify(p, "membership");
 		pack_map(p, ANSWERS_WORKER_FIELDS + 2);
 		pack_kv_str(p, "event", event);
@@ -135,7 +141,9 @@ void subscriptions_decision(const struct sidecar *s, const struct policy_item *i
 		next = c->next;
 		if (!sub || !(sub->all || name[0] == '\0' || (t && wants(c, t))))
 			continue;
-		struct pack *p = control_begin(c);
+		struct pack *p = control_begin_notification(c);
+		if (!p)
+			continue;
 		rpc_pack_notify(p, "decision");
 		pack_map(p, ANSWERS_DECISION_FIELDS + 3);
 		pack_kv_str(p, "event", ended ? "ended" : "decided");

@@ -14,252 +14,124 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/connection.h"
 
-#define READ_CHUNK 4096
 #define GROUPS_MAX 256
-
-static void flush(struct client *c);
-static void start_reading(struct client *c);
-static size_t unsent(const struct client *c);
+#define WARN_MS	   10000 /* between two lines that there are too many clients */
 
 /* --- clients ----------------------------------------------------------------------------------- */
 
-static void on_client_closed(uv_handle_t *handle)
+/* Who pays for one more: of those that may not change anything, if there are any, who has most. */
+static const struct account *payer(const struct control *control)
 {
-	struct client *c = handle->data;
+	const struct account *most = NULL;
 
-	buffer_done(&c->in);
-	buffer_done(&c->out);
-	buffer_done(&c->sending);
-	free(c);
+	for (const struct account *a = control->accounts.list; a; a = a->next)
+		if (!most || (most->trusted && !a->trusted) ||
+		    (most->trusted == a->trusted && a->clients > most->clients))
+			most = a;
+	return most;
 }
 
-static void drop(struct client *c)
+/* Its idlest client goes; if all wait for something, the newest. */
+static void make_room(struct control *control)
 {
-	if (c->closing)
-		return;
-	c->closing = true;
-	c->control->gone(c->control->arg, c);
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		c->control->clients = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	c->control->n_clients--;
-	uv_close((uv_handle_t *)&c->pipe, on_client_closed);
-}
+	const struct account *a = payer(control);
+	struct client *newest = NULL, *idlest = NULL;
+	int64_t now = clock_boot_ms();
 
-/* The client has said something that cannot be understood: it is told, and goes. */
-static void fail(struct client *c, const char *why)
-{
-	if (c->failed)
-		return;
-	c->failed = true;
-	buffer_clear(&c->in);
-	log_debug("client refused", LOG_INT("pid", c->peer.pid), LOG_STR("why", why));
-	control_error(c, 0, RPC_MISUSE, why);
-}
-
-/*
- * It may be saying more: closed now, it would find the connection reset, perhaps before it has read why. So
- * it hears the end first.
- */
-static void linger(struct client *c)
-{
-	uv_os_fd_t fd;
-
-	c->control->gone(c->control->arg, c);
-	if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || shutdown(fd, SHUT_WR) != 0) {
-		drop(c);
-		return;
-	}
-	start_reading(c);
-}
-
-static void handle_frames(struct client *c)
-{
-	while (!c->closing && !c->failed && c->in.len > 0 && unsent(c) < CONTROL_UNSENT_HIGH) {
-		struct rpc_message m;
-		size_t len;
-		int state = reader_measure(c->in.data, c->in.len, RPC_REQUEST_MAX, &len);
-		if (state == 0)
-			return;
-		if (state == -EMSGSIZE) {
-			fail(c, "the frame is too large or too deeply nested");
-			return;
-		}
-		if (state < 0 || rpc_parse(c->in.data, len, &m) != 0 || m.type == RPC_RESPONSE) {
-			fail(c, "not a MessagePack-RPC request");
-			return;
-		}
-		if (m.type == RPC_REQUEST && c->parked >= CONTROL_PARKED_MAX) {
-			fail(c, "too many requests are waiting on this connection");
-			return;
-		}
-		if (m.type == RPC_REQUEST)
-			c->control->request(c->control->arg, c, &m);
-		if (!c->closing)
-			buffer_consume(&c->in, len);
-	}
-}
-
-/* Handles the frames that are there; what they are answered at once is sent together. */
-static void take_frames(struct client *c)
-{
-	bool full;
-
-	do {
-		c->corked = true;
-		handle_frames(c);
-		c->corked = false;
-		full = unsent(c) >= CONTROL_UNSENT_HIGH;
-		flush(c);
-	} while (full && !c->closing && unsent(c) < CONTROL_UNSENT_HIGH);
-}
-
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
-{
-	struct client *c = handle->data;
-	size_t room = buffer_reserve(&c->in, READ_CHUNK);
-
-	(void)suggested;
-	*buf = uv_buf_init((char *)c->in.data + c->in.len, (unsigned)room);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
-{
-	struct client *c = stream->data;
-
-	(void)buf;
-	if (n == 0)
-		return;
-	if (n < 0) {
-		drop(c);
-		return;
-	}
-	buffer_added(&c->in, (size_t)n);
-	if (c->failed) {
-		buffer_clear(&c->in);
-		c->after += (size_t)n;
-		if (c->after > CONTROL_AFTER_MAX)
-			drop(c);
-		return;
-	}
-	c->active_ms = clock_boot_ms();
-	take_frames(c);
-	if (!c->closing && unsent(c) >= CONTROL_UNSENT_HIGH && c->reading) {
-		c->reading = false; /* it does not read what it asked for: so neither do we */
-		uv_read_stop(stream);
-	}
-}
-
-static void start_reading(struct client *c)
-{
-	if (c->reading || c->closing)
-		return;
-	c->reading = true;
-	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
-}
-
-static size_t unsent(const struct client *c)
-{
-	return c->out.len + c->sending.len;
-}
-
-static void on_written(uv_write_t *write, int status)
-{
-	struct client *c = write->data;
-
-	buffer_clear(&c->sending);
-	if (status < 0) {
-		drop(c);
-		return;
-	}
-	if (c->failed && c->out.len == 0) {
-		linger(c);
-		return;
-	}
-	flush(c);
-	if (!c->closing && unsent(c) < CONTROL_UNSENT_HIGH) {
-		take_frames(c);
-		start_reading(c);
-	}
-}
-
-static void flush(struct client *c)
-{
-	if (c->closing || c->corked || c->sending.len > 0 || c->out.len == 0)
-		return;
-	struct buffer sending = c->sending;
-	c->sending = c->out;
-	c->out = sending;
-	uv_buf_t buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
-	int n = uv_try_write((uv_stream_t *)&c->pipe, &buf, 1);
-	if (n > 0)
-		buffer_consume(&c->sending, (size_t)n);
-	if (n < 0 && n != UV_EAGAIN) {
-		drop(c);
-		return;
-	}
-	if (c->sending.len == 0) {
-		if (c->failed)
-			linger(c);
-		return;
-	}
-	buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
-	c->write.data = c;
-	if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0)
-		drop(c);
-}
-
-static void drop_idlest(struct control *control)
-{
-	struct client *idlest = NULL;
-
-	for (struct client *c = control->clients; c; c = c->next)
+	for (struct client *c = control->clients; c; c = c->next) {
+		if (c->account != a)
+			continue;
+		newest = newest ? newest : c;
 		if (c->parked == 0 && !c->subscription &&
 		    (!idlest || c->active_ms < idlest->active_ms))
 			idlest = c;
-	if (!idlest)
-		idlest = control->clients;
+	}
+	idlest = idlest ? idlest : newest;
 	assert(idlest);
-	log_warning("too many clients", LOG_INT("dropped_pid", idlest->peer.pid),
-		    LOG_INT("limit", CONTROL_CLIENTS_MAX));
-	drop(idlest);
+	if (control->warned_ms == 0 || now >= control->warned_ms + WARN_MS) {
+		control->warned_ms = now;
+		log_warning("too many clients", LOG_INT("dropped_pid", idlest->peer.pid),
+			    LOG_INT("uid", idlest->peer.uid), LOG_INT("of_uid", a->clients),
+			    LOG_INT("limit", CONTROL_CLIENTS_MAX));
+	}
+	connection_drop(idlest);
 }
 
+static bool is_trusted(const struct client *c, uv_os_fd_t fd)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t len = sizeof(groups);
+
+	if (c->peer.uid == 0 || c->peer.uid == geteuid())
+		return true;
+	if (c->control->group == (gid_t)-1)
+		return false;
+	if (c->peer.gid == c->control->group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == c->control->group)
+			return true;
+	return false;
+}
+
+static void on_refused(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void take_connection(struct control *control)
+{
+	struct client *c = mem_calloc(1, sizeof(*c));
+	socklen_t len = sizeof(c->peer);
+	uv_os_fd_t fd;
+
+	c->control = control;
+	uv_pipe_init(control->loop, &c->pipe, 0);
+	c->pipe.data = c;
+	if (uv_accept((uv_stream_t *)&control->listener, (uv_stream_t *)&c->pipe) != 0 ||
+	    uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) != 0) {
+		uv_close((uv_handle_t *)&c->pipe, on_refused);
+		return;
+	}
+	c->serial = ++control->last_serial;
+	c->account = account_get(&control->accounts, c->peer.uid, is_trusted(c, fd));
+	c->account->clients++;
+	c->next = control->clients;
+	if (c->next)
+		c->next->prev = c;
+	control->clients = c;
+	connection_begin(c);
+	if (++control->n_clients > CONTROL_CLIENTS_MAX)
+		make_room(control);
+}
+
+/* One that is not taken at once waits, and all behind it: there are others to be served. */
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct control *control = listener->data;
 
 	if (status < 0)
 		return;
-	if (control->n_clients >= CONTROL_CLIENTS_MAX)
-		drop_idlest(control);
-	struct client *c = mem_calloc(1, sizeof(*c));
-	c->control = control;
-	c->serial = ++control->last_serial;
-	uv_pipe_init(control->loop, &c->pipe, 0);
-	c->pipe.data = c;
-	buffer_init(&c->in, RPC_REQUEST_MAX);
-	buffer_init(&c->out, CONTROL_UNSENT_MAX);
-	buffer_init(&c->sending, CONTROL_UNSENT_MAX);
-	c->active_ms = clock_boot_ms();
-	c->next = control->clients;
-	if (c->next)
-		c->next->prev = c;
-	control->clients = c;
-	control->n_clients++;
-	uv_os_fd_t fd;
-	socklen_t len = sizeof(c->peer);
-	if (uv_accept(listener, (uv_stream_t *)&c->pipe) != 0 ||
-	    uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) != 0) {
-		drop(c);
-		return;
-	}
-	start_reading(c);
+	if (++control->accepted > CONTROL_ACCEPTS)
+		control->knocking = true;
+	else
+		take_connection(control);
+	serve_soon(control);
+}
+
+void control_accept_more(struct control *control)
+{
+	bool knocking = control->knocking;
+
+	control->accepted = 0;
+	control->knocking = false;
+	if (knocking)
+		take_connection(control);
 }
 
 struct client *control_find(const struct control *control, uint64_t serial)
@@ -270,56 +142,9 @@ struct client *control_find(const struct control *control, uint64_t serial)
 	return NULL;
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
-
-struct pack *control_begin(struct client *c)
-{
-	c->begun = c->out.len;
-	pack_init(&c->pack, &c->out);
-	return &c->pack;
-}
-
-void control_end(struct client *c, int64_t msgid)
-{
-	if (c->pack.failed) {
-		c->out.len = c->begun;
-		pack_init(&c->pack, &c->out);
-		if (msgid >= 0)
-			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,
-				       "the answer is too large");
-		if (c->pack.failed) {
-			drop(c);
-			return;
-		}
-	}
-	flush(c);
-}
-
-void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message)
-{
-	rpc_pack_error(control_begin(c), msgid, code, message);
-	control_end(c, msgid);
-}
-
 bool control_may_change(const struct client *c)
 {
-	gid_t groups[GROUPS_MAX];
-	socklen_t len = sizeof(groups);
-	uv_os_fd_t fd;
-
-	if (c->peer.uid == 0 || c->peer.uid == geteuid())
-		return true;
-	if (c->control->group == (gid_t)-1)
-		return false;
-	if (c->peer.gid == c->control->group)
-		return true;
-	if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) != 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0)
-		return false;
-	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
-		if (groups[i] == c->control->group)
-			return true;
-	return false;
+	return c->account->trusted;
 }
 
 /* --- the socket -------------------------------------------------------------------------------- */
@@ -375,6 +200,7 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 	c->path = mem_strdup(path);
 	c->group = group;
 	c->lock_fd = -1;
+	serve_init(c);
 	uv_pipe_init(loop, &c->listener, 0);
 	c->listener.data = c;
 	int error = lock(c);
@@ -388,7 +214,8 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 void control_close(struct control *c)
 {
 	while (c->clients)
-		drop(c->clients);
+		connection_drop(c->clients);
+	serve_done(c);
 	uv_close((uv_handle_t *)&c->listener, NULL);
 	if (c->bound)
 		unlink(c->path);

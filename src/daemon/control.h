@@ -1,6 +1,9 @@
 /*
  * The control socket: clients, their frames and what is still to be sent to them. What the methods do
  * is in methods.c. A client that is slow, idle or malicious costs the others nothing.
+ *
+ * What a client says is read, and waits until it is its turn (serve.c): what keeps jobs alive first, then
+ * checks, then all else; of each kind one user after the other, and so much in one turn of the loop.
  */
 #ifndef ZKLEADER_DAEMON_CONTROL_H
 #define ZKLEADER_DAEMON_CONTROL_H
@@ -12,18 +15,24 @@
 #include <uv.h>
 
 #include "base/buffer.h"
+#include "daemon/account.h"
 #include "wire/rpc.h"
 
-#define CONTROL_CLIENTS_MAX 1000 /* one more: the one that was idle for longest goes */
+#define CONTROL_CLIENTS_MAX 1000 /* one more: one goes of the user that has most */
 #define CONTROL_BACKLOG	    512
-#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX   /* bytes that wait for a client; then it goes */
-#define CONTROL_UNSENT_HIGH (256 * 1024)       /* bytes from which on nothing is read from it */
-#define CONTROL_PARKED_MAX  1000	       /* requests of a client that wait for something */
-#define CONTROL_NAMES_MAX   10000	       /* names of tasks that a client subscribes to */
+#define CONTROL_ACCEPTS	    64 /* connections that are taken in one turn of the loop */
+#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX /* bytes that wait for a client; then it goes */
+#define CONTROL_UNSENT_HIGH (256 * 1024) /* bytes from which on none of its requests is served */
+#define CONTROL_UNSENT_LOW  4096	 /* the same, where a user has many clients */
+#define CONTROL_PARKED_MAX  1000	 /* requests of a client that wait for something */
+#define CONTROL_NAMES_MAX   10000	 /* names of tasks in a request */
 #define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes that a client may say after what ended it */
+#define CONTROL_AHEAD_MAX   4096 /* bytes behind a request that are read before it is served */
+#define CONTROL_STALL_MS    10000 /* for which a client may take up what its user's others wait for */
 
 struct client {
 	struct control *control;
+	struct account *account;
 	struct client *prev, *next;
 	uint64_t serial; /* no other client has ever had it */
 	uv_pipe_t pipe;
@@ -33,13 +42,21 @@ struct client {
 	struct buffer sending; /* what the kernel has not taken yet; it must not move meanwhile */
 	size_t begun;	       /* where in out the message that is being packed begins */
 	struct pack pack;
-	unsigned parked;
-	int64_t active_ms;
+	size_t frame;	      /* bytes of the first request in `in`, 0: it has not come whole */
+	enum urgency urgency; /* of that */
+	bool queued;	      /* it is in its account's queue of that kind */
+	struct client *queue_prev, *queue_next;
+	unsigned parked;   /* requests that wait for something */
+	unsigned asking;   /* those of them that wait for ZooKeeper */
+	size_t subscribed; /* tasks */
+	struct account_use counted;
+	int64_t active_ms;    /* when it was last heard or took something */
+	size_t left_to_write; /* when that was last looked at */
 	struct ucred peer;
 	bool reading, closing, failed; /* failed: close once all is sent, and it has heard that */
 	size_t after;		       /* bytes that it has said since, and nobody listens to */
 	bool corked;		       /* what is packed is sent later */
-	void *subscription;	       /* methods.c's */
+	void *subscription;	       /* subscriptions.c's */
 };
 
 struct control {
@@ -52,8 +69,17 @@ struct control {
 	struct client *clients;
 	size_t n_clients;
 	uint64_t last_serial;
+	struct accounts accounts;
+	uv_idle_t serving;  /* while there is something to serve */
+	uv_timer_t stall;   /* the next look at who takes up what others wait for */
+	unsigned accepted;  /* in this turn */
+	bool knocking;	    /* one more waits to be taken */
+	bool short_of_room; /* something waits until an account has room again */
+	int64_t warned_ms;  /* of too many clients */
 	void (*request)(void *arg, struct client *c, const struct rpc_message *m);
-	void (*gone)(void *arg, struct client *c); /* forget it */
+	void (*gone)(void *arg, struct client *c);    /* forget it */
+	void (*drained)(void *arg, struct client *c); /* it takes notifications again */
+	void (*room)(void *arg);		      /* answers that had no room may have it now */
 	void *arg;
 };
 
@@ -74,6 +100,17 @@ struct pack *control_begin(struct client *c);
 #define CONTROL_NOTIFICATION (-1)
 void control_end(struct client *c, int64_t msgid);
 void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message);
+/* Whether a long answer may be made for it now; if not, room() tells when. */
+bool control_has_room(struct client *c);
+/* Whether it takes notifications; if not, drained() tells when. */
+bool control_takes_more(const struct client *c);
+/*
+ * Begins a notification that cannot be told later. NULL: the client is so far behind that it has been
+ * dropped, as it could not know that it misses something.
+ */
+struct pack *control_begin_notification(struct client *c);
+/* Whether it may subscribe to n tasks, in the place of those that it has. */
+bool control_may_subscribe(const struct client *c, size_t n);
 /* Whether the peer may change something: root, the sidecar's own user, or in socket-group. */
 bool control_may_change(const struct client *c);
 

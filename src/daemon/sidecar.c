@@ -455,6 +455,16 @@ static void on_request(void *arg, struct client *c, const struct rpc_message *m)
 	methods_request(&((struct sidecar *)arg)->methods, c, m);
 }
 
+static void on_room(void *arg)
+{
+	methods_room(&((struct sidecar *)arg)->methods);
+}
+
+static void on_drained(void *arg, struct client *c)
+{
+	(void)arg, (void)c;
+}
+
 static void on_health_changed(void *arg)
 {
 	struct sidecar *s = arg;
@@ -624,6 +634,7 @@ static void init_parts(struct sidecar *s)
 	/* At the end of a turn runs and requests come before what they ask of ZooKeeper. */
 	runs_init(&s->runs, s, &s->host);
 	methods_init(&s->methods, s, &s->host);
+	turns_init(&s->turns, s->loop);
 	session_init(&s->session, &s->host, s->start, &session_handlers);
 	registry_init(&s->registry, s->start, &s->session, &registry_handlers);
 	policy_init(&s->policy, &s->session, &s->registry, &policy_handlers);
@@ -633,6 +644,8 @@ static void init_parts(struct sidecar *s)
 	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
 	s->control.request = on_request;
 	s->control.gone = on_client_gone;
+	s->control.drained = on_drained;
+	s->control.room = on_room;
 	s->control.arg = s;
 	uv_timer_init(s->loop, &s->stop_timer);
 	uv_timer_init(s->loop, &s->watchdog);

@@ -12,6 +12,7 @@
 #include "daemon/health.h"
 #include "daemon/host_uv.h"
 #include "daemon/keep.h"
+#include "daemon/turn.h"
 #include "node/leaders.h"
 #include "control/methods.h"
 #include "node/policy.h"
@@ -40,6 +41,7 @@ struct sidecar {
 	struct registry registry;
 	struct policy policy;
 	struct leaders leaders;
+	struct turns turns;
 	struct control control;
 	struct methods methods;
 	struct runs runs;

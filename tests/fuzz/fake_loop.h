@@ -27,6 +27,7 @@
 #define WALL_MS		 INT64_C(1790000000000)
 
 int64_t __wrap_clock_boot_ms(void);
+int64_t __wrap_clock_boot_us(void);
 int64_t __wrap_clock_wall_ms(void);
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **ret);
@@ -60,6 +61,7 @@ static struct fake_loop {
 	size_t n_prepares;
 	uv_check_t *checks[LOOP_HANDLES_MAX];
 	size_t n_checks;
+	uv_idle_t *idle; /* the one that is started, NULL */
 	struct work {
 		void (*work)(void *arg);
 		void (*done)(void *arg);
@@ -86,6 +88,11 @@ static void peer_hear(struct peer *p, bool late);
 int64_t __wrap_clock_boot_ms(void)
 {
 	return loop.now;
+}
+
+int64_t __wrap_clock_boot_us(void)
+{
+	return loop.now * 1000;
 }
 
 int64_t __wrap_clock_wall_ms(void)
@@ -229,6 +236,10 @@ FUZZ bool loop_turn(void)
 {
 	bool any = loop_run_timers();
 
+	if (loop.idle) {
+		loop.idle->idle_cb(loop.idle);
+		any = true;
+	}
 	for (size_t i = 0; i < loop.n_prepares; i++)
 		loop.prepares[i]->prepare_cb(loop.prepares[i]);
 	any |= loop_run_works();
@@ -293,6 +304,44 @@ int uv_prepare_start(uv_prepare_t *prepare, uv_prepare_cb fn)
 	prepare->prepare_cb = fn;
 	loop.prepares[loop.n_prepares++] = prepare;
 	return 0;
+}
+
+int uv_idle_init(uv_loop_t *l, uv_idle_t *idle)
+{
+	idle->loop = l;
+	return 0;
+}
+
+int uv_idle_start(uv_idle_t *idle, uv_idle_cb fn)
+{
+	idle->idle_cb = fn;
+	loop.idle = idle;
+	return 0;
+}
+
+int uv_idle_stop(uv_idle_t *idle)
+{
+	FUZZ_CHECK(loop.idle == NULL || loop.idle == idle);
+	loop.idle = NULL;
+	return 0;
+}
+
+/* Nothing takes any time. */
+int uv_loop_configure(uv_loop_t *l, uv_loop_option option, ...)
+{
+	(void)l, (void)option;
+	return 0;
+}
+
+uint64_t uv_hrtime(void)
+{
+	return (uint64_t)loop.now * 1000000;
+}
+
+uint64_t uv_metrics_idle_time(uv_loop_t *l)
+{
+	(void)l;
+	return (uint64_t)loop.now * 1000000;
 }
 
 int uv_check_init(uv_loop_t *l, uv_check_t *check)

@@ -1,0 +1,388 @@
+#include "daemon/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define READ_CHUNK 2048
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
+static void start_reading(struct client *c);
+
+size_t connection_unsent(const struct client *c)
+{
+	return c->out.len + c->sending.len;
+}
+
+/* Bytes unsent from which on nothing more is begun for it. */
+static size_t unsent_high(const struct client *c)
+{
+	return account_share(c->account, c->account->clients, CONTROL_UNSENT_LOW,
+			     CONTROL_UNSENT_HIGH);
+}
+
+static struct account_use use_of(const struct client *c)
+{
+	/* What a client of few words needs is not counted: all of them have it. */
+	size_t in = c->in.cap > 2 * CONTROL_AHEAD_MAX ? c->in.cap : 0;
+
+	if (c->closing)
+		return (struct account_use){.bytes = 0};
+	return (struct account_use){.bytes = in + c->out.cap + c->sending.cap,
+				    .parked = c->parked,
+				    .asking = c->asking,
+				    .subscribed = c->subscribed,
+				    .subscribers = c->subscription != NULL};
+}
+
+void connection_count(struct client *c)
+{
+	struct account_use now = use_of(c);
+
+	account_count(c->account, &c->counted, &now);
+	c->counted = now;
+}
+
+/* --- the end --------------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct client *c = handle->data;
+
+	buffer_done(&c->in);
+	buffer_done(&c->out);
+	buffer_done(&c->sending);
+	account_put(&c->control->accounts, c->account);
+	free(c);
+}
+
+void connection_drop(struct client *c)
+{
+	if (c->closing)
+		return;
+	c->closing = true;
+	c->control->gone(c->control->arg, c);
+	serve_dequeue(c);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		c->control->clients = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	c->control->n_clients--;
+	c->account->clients--;
+	connection_count(c);
+	uv_close((uv_handle_t *)&c->pipe, on_closed);
+	if (c->control->short_of_room)
+		serve_soon(c->control);
+}
+
+/* The client has said something that cannot be understood: it is told, and goes. */
+static void fail(struct client *c, const char *why)
+{
+	if (c->failed)
+		return;
+	c->failed = true;
+	buffer_done(&c->in);
+	log_debug("client refused", LOG_INT("pid", c->peer.pid), LOG_STR("why", why));
+	control_error(c, 0, RPC_MISUSE, why);
+}
+
+/*
+ * It may be saying more: closed now, it would find the connection reset, perhaps before it has read why. So
+ * it hears the end first.
+ */
+static void linger(struct client *c)
+{
+	uv_os_fd_t fd;
+
+	c->control->gone(c->control->arg, c);
+	if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || shutdown(fd, SHUT_WR) != 0) {
+		connection_drop(c);
+		return;
+	}
+	start_reading(c);
+}
+
+/* --- what it says ---------------------------------------------------------------------------------- */
+
+static enum urgency urgency_of(struct reader_text method)
+{
+	static const struct {
+		const char *method;
+		enum urgency urgency;
+	} list[] = {{"renew", URGENCY_JOB},
+		    {"finish", URGENCY_JOB},
+		    {"attach", URGENCY_JOB},
+		    {"check", URGENCY_CHECK},
+		    {"claim", URGENCY_CHECK}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (reader_text_is(method, list[i].method))
+			return list[i].urgency;
+	return URGENCY_TABLE;
+}
+
+/* Whether its next request has come whole. Notifications are passed over. */
+static bool find_request(struct client *c)
+{
+	struct rpc_message m;
+	size_t len;
+
+	while (!c->closing && !c->failed && c->in.len > 0) {
+		int state = reader_measure(c->in.data, c->in.len, RPC_REQUEST_MAX, &len);
+		if (state == 0)
+			return false;
+		if (state == -EMSGSIZE) {
+			fail(c, "the frame is too large or too deeply nested");
+			return false;
+		}
+		if (state < 0 || rpc_parse(c->in.data, len, &m) != 0 || m.type == RPC_RESPONSE) {
+			fail(c, "not a MessagePack-RPC request");
+			return false;
+		}
+		if (m.type == RPC_REQUEST && c->parked >= CONTROL_PARKED_MAX) {
+			fail(c, "too many requests are waiting on this connection");
+			return false;
+		}
+		if (m.type == RPC_REQUEST) {
+			c->frame = len;
+			c->urgency = urgency_of(m.method);
+			return true;
+		}
+		buffer_consume(&c->in, len);
+	}
+	return false;
+}
+
+void connection_serve(struct client *c)
+{
+	struct rpc_message m;
+
+	if (rpc_parse(c->in.data, c->frame, &m) == 0)
+		c->control->request(c->control->arg, c, &m);
+	if (!c->closing)
+		buffer_consume(&c->in, c->frame);
+	c->frame = 0;
+}
+
+static void start_reading(struct client *c)
+{
+	if (c->reading || c->closing)
+		return;
+	c->reading = true;
+	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+}
+
+static void stop_reading(struct client *c)
+{
+	if (!c->reading)
+		return;
+	c->reading = false;
+	uv_read_stop((uv_stream_t *)&c->pipe);
+}
+
+/* So much ahead is read; and what is long, only where its account has room for it. */
+static void read_or_wait(struct client *c)
+{
+	bool far = c->in.len >= CONTROL_AHEAD_MAX;
+
+	if (far && (c->queued || c->frame > 0 || !control_has_room(c)))
+		stop_reading(c);
+	else
+		start_reading(c);
+	connection_count(c);
+}
+
+void connection_advance(struct client *c)
+{
+	if (c->closing || c->failed)
+		return;
+	if (connection_unsent(c) >= unsent_high(c)) {
+		stop_reading(c); /* what it asked for it does not read: so neither is it heard */
+		return;
+	}
+	if (c->frame == 0 && !c->queued)
+		find_request(c);
+	if (c->closing || c->failed)
+		return;
+	if (c->frame > 0 && !c->queued)
+		serve_enqueue(c, c->urgency);
+	if (c->in.len == 0)
+		buffer_done(&c->in);
+	read_or_wait(c);
+}
+
+void connection_sort(struct client *c)
+{
+	serve_dequeue(c);
+	connection_advance(c);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+	struct client *c = handle->data;
+	/* The longer it gets, the more at a time: it is measured anew each time. */
+	size_t room = buffer_reserve(&c->in, c->in.len > READ_CHUNK ? c->in.len : READ_CHUNK);
+
+	(void)suggested;
+	*buf = uv_buf_init((char *)c->in.data + c->in.len, (unsigned)room);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct client *c = stream->data;
+
+	(void)buf;
+	if (n == 0)
+		return;
+	if (n < 0) {
+		connection_drop(c);
+		return;
+	}
+	buffer_added(&c->in, (size_t)n);
+	if (c->failed) {
+		buffer_clear(&c->in);
+		c->after += (size_t)n;
+		if (c->after > CONTROL_AFTER_MAX)
+			connection_drop(c);
+		return;
+	}
+	c->active_ms = clock_boot_ms();
+	if (!c->queued)
+		serve_enqueue(c, URGENCY_HEARD);
+	read_or_wait(c);
+}
+
+void connection_begin(struct client *c)
+{
+	c->pipe.data = c;
+	buffer_init(&c->in, RPC_REQUEST_MAX);
+	buffer_init(&c->out, CONTROL_UNSENT_MAX);
+	buffer_init(&c->sending, CONTROL_UNSENT_MAX);
+	c->active_ms = clock_boot_ms();
+	start_reading(c);
+}
+
+/* --- what it is told ------------------------------------------------------------------------------- */
+
+static void on_written(uv_write_t *write, int status)
+{
+	struct client *c = write->data;
+
+	buffer_done(&c->sending);
+	if (status < 0) {
+		connection_drop(c);
+		return;
+	}
+	c->active_ms = clock_boot_ms();
+	if (c->failed && c->out.len == 0) {
+		linger(c);
+		return;
+	}
+	connection_flush(c);
+	connection_advance(c);
+	if (!c->closing && c->subscription && control_takes_more(c))
+		c->control->drained(c->control->arg, c);
+	if (c->control->short_of_room)
+		serve_soon(c->control);
+}
+
+void connection_flush(struct client *c)
+{
+	if (c->closing || c->corked || c->sending.len > 0 || c->out.len == 0)
+		return;
+	struct buffer sending = c->sending;
+	c->sending = c->out;
+	c->out = sending;
+	uv_buf_t buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
+	int n = uv_try_write((uv_stream_t *)&c->pipe, &buf, 1);
+	if (n > 0)
+		buffer_consume(&c->sending, (size_t)n);
+	if (n < 0 && n != UV_EAGAIN) {
+		connection_drop(c);
+		return;
+	}
+	if (c->sending.len == 0) {
+		buffer_done(&c->sending);
+		if (c->failed)
+			linger(c);
+		return;
+	}
+	buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
+	c->write.data = c;
+	if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0)
+		connection_drop(c);
+}
+
+struct pack *control_begin(struct client *c)
+{
+	c->begun = c->out.len;
+	pack_init(&c->pack, &c->out);
+	return &c->pack;
+}
+
+void control_end(struct client *c, int64_t msgid)
+{
+	if (c->pack.failed) {
+		c->out.len = c->begun;
+		pack_init(&c->pack, &c->out);
+		if (msgid >= 0)
+			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,
+				       "the answer is too large");
+		if (c->pack.failed) {
+			connection_drop(c);
+			return;
+		}
+	}
+	connection_flush(c);
+	connection_count(c);
+	/* What was asked may have been waited for by others of its user. */
+	if (c->control->short_of_room)
+		serve_soon(c->control);
+}
+
+void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message)
+{
+	rpc_pack_error(control_begin(c), msgid, code, message);
+	control_end(c, msgid);
+}
+
+/* --- how much it may be told ----------------------------------------------------------------------- */
+
+bool control_has_room(struct client *c)
+{
+	if (account_has_room(c->account))
+		return true;
+	c->control->short_of_room = true;
+	return false;
+}
+
+bool control_takes_more(const struct client *c)
+{
+	return !c->closing && !c->failed && connection_unsent(c) < unsent_high(c);
+}
+
+bool control_may_subscribe(const struct client *c, size_t n)
+{
+	return account_may_subscribe(c->account, n > c->subscribed ? n - c->subscribed : 0,
+				     c->subscription ? 0 : 1);
+}
+
+struct pack *control_begin_notification(struct client *c)
+{
+	size_t most = account_share(c->account, c->account->use.subscribers, CONTROL_UNSENT_LOW,
+				    CONTROL_UNSENT_MAX / 2);
+
+	if (connection_unsent(c) < most)
+		return control_begin(c);
+	log_warning("a subscriber does not read, and is dropped", LOG_INT("pid", c->peer.pid),
+		    LOG_INT("unsent", connection_unsent(c)));
+	connection_drop(c);
+	return NULL;
+}

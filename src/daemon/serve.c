@@ -1,0 +1,171 @@
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/connection.h"
+
+/* Of each kind in one turn of the loop; the request that passes it is served to its end. */
+#define SERVE_US      2000
+#define SERVE_FRAMES  16   /* requests of a client that are served one after the other */
+#define STALL_LOOK_MS 1000 /* between looks at who takes up what others wait for */
+
+static void on_stall(uv_timer_t *timer);
+
+/* --- who waits for a turn -------------------------------------------------------------------------- */
+
+void serve_enqueue(struct client *c, enum urgency u)
+{
+	struct account *a = c->account;
+
+	c->queued = true;
+	c->urgency = u;
+	c->queue_next = NULL;
+	c->queue_prev = a->last[u];
+	if (a->last[u])
+		a->last[u]->queue_next = c;
+	else
+		a->first[u] = c;
+	a->last[u] = c;
+	serve_soon(c->control);
+}
+
+void serve_dequeue(struct client *c)
+{
+	struct account *a = c->account;
+
+	if (!c->queued)
+		return;
+	c->queued = false;
+	if (c->queue_prev)
+		c->queue_prev->queue_next = c->queue_next;
+	else
+		a->first[c->urgency] = c->queue_next;
+	if (c->queue_next)
+		c->queue_next->queue_prev = c->queue_prev;
+	else
+		a->last[c->urgency] = c->queue_prev;
+}
+
+/* The account whose turn it is, of those that have such a request and may make it; NULL. */
+static struct account *next_account(struct control *control, enum urgency u)
+{
+	for (struct account *a = control->accounts.list; a; a = a->next) {
+		if (!a->first[u])
+			continue;
+		if (account_may(a, u))
+			return a;
+		control->short_of_room = true;
+	}
+	return NULL;
+}
+
+/* --- a turn ---------------------------------------------------------------------------------------- */
+
+/* Some requests of one client; what they are answered at once is sent together. */
+static void serve_client(struct client *c, int64_t until_us)
+{
+	enum urgency u = c->urgency;
+
+	serve_dequeue(c);
+	c->corked = true;
+	for (int n = 0; n < SERVE_FRAMES; n++) {
+		connection_serve(c);
+		connection_advance(c);
+		if (!c->queued || c->urgency != u || !account_may(c->account, u) ||
+		    clock_boot_us() >= until_us)
+			break;
+		serve_dequeue(c);
+	}
+	c->corked = false;
+	connection_flush(c);
+	connection_advance(c);
+}
+
+/* Whether something is left that could be served. */
+static bool serve_kind(struct control *control, enum urgency u)
+{
+	int64_t until_us = clock_boot_us() + SERVE_US;
+	struct account *a;
+
+	while ((a = next_account(control, u))) {
+		account_rotate(&control->accounts, a);
+		if (u == URGENCY_HEARD)
+			connection_sort(a->first[u]);
+		else
+			serve_client(a->first[u], until_us);
+		if (clock_boot_us() >= until_us)
+			return next_account(control, u) != NULL;
+	}
+	return false;
+}
+
+/*
+ * Who reads nothing, or has half a request sent and no more, goes where others of its user wait for the
+ * memory that it takes. Who has waited for that is heard again as soon as there is some.
+ */
+static void look_at_room(struct control *control)
+{
+	int64_t stalled_ms = clock_boot_ms() - CONTROL_STALL_MS;
+	struct client *next;
+
+	control->short_of_room = false;
+	for (struct client *c = control->clients; c; c = next) {
+		next = c->next;
+		connection_count(c);
+		if (c->pipe.write_queue_size != c->left_to_write)
+			c->active_ms = clock_boot_ms(); /* it has taken something */
+		c->left_to_write = c->pipe.write_queue_size;
+		if (c->counted.bytes > CONTROL_AHEAD_MAX && c->active_ms < stalled_ms &&
+		    !account_has_room(c->account)) {
+			log_warning("a client takes up memory and nothing else, and is dropped",
+				    LOG_INT("pid", c->peer.pid), LOG_INT("uid", c->peer.uid));
+			connection_drop(c);
+		} else if (!c->reading && !c->queued) {
+			connection_advance(c);
+		}
+	}
+	control->room(control->arg);
+}
+
+static void turn(struct control *control)
+{
+	bool left = false;
+
+	control_accept_more(control);
+	if (control->short_of_room)
+		look_at_room(control);
+	for (enum urgency u = URGENCY_HEARD; u < URGENCIES; u++)
+		left |= serve_kind(control, u);
+	if (left)
+		serve_soon(control);
+	else if (control->short_of_room)
+		uv_timer_start(&control->stall, on_stall, STALL_LOOK_MS, 0);
+}
+
+/* Once in a turn of the loop, which does not wait meanwhile. */
+static void on_idle(uv_idle_t *idle)
+{
+	uv_idle_stop(idle);
+	turn(idle->data);
+}
+
+static void on_stall(uv_timer_t *timer)
+{
+	turn(timer->data);
+}
+
+void serve_soon(struct control *control)
+{
+	uv_idle_start(&control->serving, on_idle);
+}
+
+void serve_init(struct control *control)
+{
+	uv_idle_init(control->loop, &control->serving);
+	uv_timer_init(control->loop, &control->stall);
+	control->serving.data = control->stall.data = control;
+}
+
+void serve_done(struct control *control)
+{
+	uv_close((uv_handle_t *)&control->serving, NULL);
+	uv_close((uv_handle_t *)&control->stall, NULL);
+}
