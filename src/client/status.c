@@ -149,8 +149,10 @@ static void print_status(const struct output *o, const json_t *status)
 	print_pending(o, json_object_get(status, "pending_restart"));
 	print_health(o, json_object_get(status, "health"));
 	print_disagreements(o, json_object_get(status, "disagreements"));
-	output_line(o, json_array_size(problems) > 0 ? COLOR_RED : COLOR_NONE, "Problems   %s",
-		    json_array_size(problems) > 0 ? "in the configuration:" : "none");
+	if (json_array_size(problems) > 0)
+		output_line(o, COLOR_RED, "Problems   %zu:", json_array_size(problems));
+	else
+		output_line(o, COLOR_NONE, "Problems   none");
 	output_problems(o->out, "", problems);
 	if (json_array_size(warnings) > 0)
 		output_line(o, COLOR_YELLOW, "Warnings   in the configuration:");

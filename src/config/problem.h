@@ -12,7 +12,7 @@
 #define PROBLEM_TEXT_MAX   600 /* bytes of a message; a longer one is cut and ends with "..." */
 
 struct problem {
-	char *file;    /* as people know it, printable */
+	char *file;    /* as people know it, printable; or the task or node that it is about */
 	int line;      /* from 1 on, or PROBLEM_WHOLE_FILE */
 	char *message; /* one printable line of UTF-8 that names the remedy */
 };

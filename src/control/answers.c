@@ -10,6 +10,7 @@
 #include "core/version.h"
 #include "config/restart.h"
 #include "control/explain.h"
+#include "control/troubles.h"
 #include "daemon/sidecar.h"
 
 #define DISAGREEMENTS_MAX 100
@@ -28,11 +29,10 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 /* Who leads the task, as far as is known; nil: nobody. */
 static void pack_leader(struct pack *p, const char *key, const struct task *t)
 {
-	const struct election_node *node = &t->election.node;
 	const struct member *m = leaders_leader(t);
 
 	pack_str(p, key);
-	if (!node->known || !node->exists) {
+	if (!leaders_is_led(t)) {
 		pack_nil(p);
 		return;
 	}
@@ -46,7 +46,7 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 
 static void pack_token(struct pack *p, const struct task *t)
 {
-	if (t->election.node.known && t->election.node.exists)
+	if (leaders_is_led(t))
 		pack_kv_int(p, "token", t->election.node.token);
 	else
 		pack_kv_nil(p, "token");
@@ -54,11 +54,9 @@ static void pack_token(struct pack *p, const struct task *t)
 
 void answers_pack_leadership(struct pack *p, const struct task *t)
 {
-	const struct election_node *node = &t->election.node;
-
 	pack_leader(p, "leader", t);
 	pack_token(p, t);
-	answers_pack_time(p, "since", node->known && node->exists ? t->since : 0);
+	answers_pack_time(p, "since", leaders_is_led(t) ? t->since : 0);
 }
 
 void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t)
@@ -206,7 +204,7 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	pack_kv_bool(p, "leader", left > 0);
 	pack_kv_str(p, "state", explain_state(s, t));
 	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
-	pack_kv_int(p, "token", node->known && node->exists ? node->token : 0);
+	pack_kv_int(p, "token", leaders_is_led(t) ? node->token : 0);
 	pack_kv_int(p, "lease_ms", left);
 	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))
@@ -349,17 +347,30 @@ static void pack_pending(struct pack *p, const struct sidecar *s)
 		pack_str(p, keys[i]);
 }
 
+/* NULL while it is healthy. */
+static const char *why_unhealthy(const struct sidecar *s, const struct problems *problems)
+{
+	if (!session_is_up(&s->session))
+		return s->session.problem[0] ? s->session.problem
+					     : "no confirmed session with ZooKeeper";
+	if (s->problems.n > 0)
+		return "problems in the configuration";
+	if (health_sick(&s->health))
+		return "the node's health check fails";
+	return problems->n > 0 ? problems->list[0].message : NULL;
+}
+
 void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 {
 	const struct session *session = &s->session;
 	const struct member *self = registry_self(&s->registry);
 	struct pack *p = control_begin(c);
-	const char *why = session_is_up(session)
-				  ? s->problems.n > 0	      ? "problems in the configuration"
-				    : health_sick(&s->health) ? "the node's health check fails"
-							      : NULL
-			  : session->problem[0] ? session->problem
-						: "no confirmed session with ZooKeeper";
+	struct problems problems;
+
+	problems_init(&problems);
+	problems_append(&problems, &s->problems);
+	troubles_find(s, &problems);
+	const char *why = why_unhealthy(s, &problems);
 
 	rpc_pack_result(p, msgid);
 	pack_map(p, 23);
@@ -371,7 +382,7 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	pack_kv_int(p, "lease_ms", session_lease_left(session));
 	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);
-	answers_pack_problems(p, &s->problems);
+	answers_pack_problems(p, &problems);
 	pack_kv_bool(p, "healthy", why == NULL);
 	pack_kv_str(p, "why", why);
 	pack_kv_str(p, "zookeeper", s->start->zookeeper);
@@ -385,5 +396,6 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	answers_pack_drain(p, s, s->registry.node);
 	pack_health(p, s);
 	pack_disagreements(p, s);
+	problems_done(&problems);
 	control_end(c, msgid);
 }

@@ -35,7 +35,7 @@ const char *explain_state(const struct sidecar *s, const struct task *t)
 		return "drained";
 	if (election_leads(e)) /* it is being given up, or the lease is over */
 		return leaders_lease_left(t) > 0 ? "contending" : "disconnected";
-	if (e->state == ELECTION_FOLLOWING || !e->view.candidate)
+	if ((e->state == ELECTION_FOLLOWING && leaders_is_led(t)) || !e->view.candidate)
 		return "following";
 	return "contending";
 }
@@ -95,6 +95,7 @@ static void say_role(const struct sidecar *s, const struct task *t, char text[EX
 {
 	const struct election *e = &t->election;
 	const struct member *m = leaders_leader(t);
+	char blocked[LEADERS_BLOCKED_MAX];
 
 	text[0] = '\0';
 	if (leaders_says(t)) {
@@ -110,6 +111,8 @@ static void say_role(const struct sidecar *s, const struct task *t, char text[EX
 		return;
 	} else if (election_leads(e)) {
 		explain_say(text, "the quorum has not confirmed the session recently enough");
+	} else if (leaders_is_blocked(t, blocked)) {
+		explain_say(text, "nobody can lead %s: %s", t->name, blocked);
 	} else if (e->node.known && e->node.exists) {
 		explain_say(text, "%s is led by %s (%s)", t->name,
 			    m ? m->worker->hostname : t->leader_id,

@@ -100,7 +100,7 @@ void subscriptions_task_changed(const struct sidecar *s, struct task *t)
 	bool certain = (t->election.state == ELECTION_LEADING && leaders_lease_left(t) > 0) ||
 		       t->election.state == ELECTION_VACANT ||
 		       (t->election.state == ELECTION_FOLLOWING && node->known);
-	int64_t token = node->exists ? node->token : 0;
+	int64_t token = leaders_is_led(t) ? node->token : 0;
 	if (!certain || (t->told && t->told_token == token))
 		return;
 	bool first = !t->told;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,11 +51,54 @@ static void node_absent(struct task *t, bool watched)
 			.type = ELECTION_NODE, .node = {.known = true}, .unwatched = !watched});
 }
 
+bool leaders_is_led(const struct task *t)
+{
+	const struct election_node *node = &t->election.node;
+
+	return node->known && node->exists && node->owner != 0;
+}
+
+bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX])
+{
+	const struct election_node *node = &t->election.node;
+	char path[STORE_PATH_MAX];
+
+	if (!node->known || !node->exists || node->owner != 0)
+		return false;
+	leader_path(t, path);
+	snprintf(ret_text, LEADERS_BLOCKED_MAX,
+		 "a znode that is not ephemeral stands in the place of its leader's: delete %s",
+		 path);
+	return true;
+}
+
+/* What the leader says of itself. Where nobody can be one, whatever it says is told to be deleted, once. */
+static void take_record(struct task *t, const struct store_reply *reply)
+{
+	bool told = t->election.node.known && t->election.node.token == reply->stat.czxid;
+	struct leader_record record;
+	char path[STORE_PATH_MAX];
+	const char *why;
+
+	t->leader_id[0] = '\0';
+	t->since = 0;
+	leader_path(t, path);
+	if (reply->stat.owner == 0) {
+		if (!told)
+			log_error("nobody can lead the task", LOG_STR("task", t->name),
+				  LOG_STR("znode", path), LOG_STR("why", "it is not ephemeral"),
+				  LOG_STR("remedy", "delete the znode"));
+	} else if (record_parse_leader(reply->data, reply->len, &record, &why) == 0) {
+		memcpy(t->leader_id, record.id, sizeof(t->leader_id));
+		t->since = record.since;
+	} else {
+		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
+	}
+}
+
 static void node_there(struct task *t, const struct store_reply *reply)
 {
 	struct election_event event = {.type = ELECTION_NODE};
-	struct leader_record record;
-	const char *why;
 
 	event.node = (struct election_node){
 		.known = true,
@@ -64,16 +108,7 @@ static void node_there(struct task *t, const struct store_reply *reply)
 		.token = reply->stat.czxid,
 		.version = reply->stat.version,
 	};
-	if (record_parse_leader(reply->data, reply->len, &record, &why) == 0) {
-		memcpy(t->leader_id, record.id, sizeof(t->leader_id));
-		t->since = record.since;
-	} else {
-		char path[STORE_PATH_MAX];
-		leader_path(t, path);
-		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
-		t->leader_id[0] = '\0';
-		t->since = 0;
-	}
+	take_record(t, reply);
 	step(t, &event);
 }
 

@@ -22,7 +22,9 @@
 #include "wire/record.h"
 
 /* How often the leader nodes are listed, in case that nobody who watches one acts. */
-#define LEADERS_AUDIT_MS 60000
+#define LEADERS_AUDIT_MS    60000
+
+#define LEADERS_BLOCKED_MAX (STORE_PATH_MAX + 100)
 
 struct leaders;
 
@@ -159,6 +161,13 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms);
 int64_t leaders_hold_renew(struct task *t);
 /* Gives everything up that no run holds, and leaves the election for it. */
 void leaders_withdraw(struct leaders *l);
+/* Whether somebody leads it, as far as is known. */
+bool leaders_is_led(const struct task *t);
+/*
+ * Whether a znode stands in the place of the leader's that goes with no session: a restored backup, a copied
+ * tree or a hand made it, and nobody leads until somebody deletes it. If so, what to do, in a sentence.
+ */
+bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
 /* What the elections of these tasks are told of the time. */

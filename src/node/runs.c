@@ -224,8 +224,7 @@ static struct run_sight sight_of(const struct run *r)
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
 	sight.dying = t->dying > r->dying;
-	sight.elsewhere =
-		t->election.node.known && t->election.node.exists && !t->election.node.mine;
+	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->paused;
 	sight.rerun = t->config->on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
@@ -306,9 +305,12 @@ static void start(struct run *r)
 static void tell_waited(struct run *r)
 {
 	struct run_sight sight = sight_of(r);
+	char blocked[LEADERS_BLOCKED_MAX];
 
 	if (!sight.up)
 		answer(r, "waited", false, "no confirmed session with ZooKeeper");
+	else if (r->task && leaders_is_blocked(r->task, blocked))
+		answer(r, "waited", false, blocked);
 	else if (!sight.elsewhere && sight.drained)
 		answer(r, "nobody", false, "this node is drained");
 	else

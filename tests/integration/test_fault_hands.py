@@ -106,6 +106,32 @@ def test_a_leader_node_replaced_by_another_hand_while_its_owner_is_cut_off_is_no
         assert oracle.led(by=only, within=LED_AGAIN).token > foreign > token
 
 
+def test_a_persistent_node_in_the_place_of_a_leader_is_told_to_be_deleted_and_then_somebody_leads(
+        fleet, zk, program, jobs):
+    zk.client.create(zk.path("leaders", TASK), b"from a backup", makepath=True)
+    path = zk.path("leaders", TASK)
+    one, other = fleet.sidecar("one", tasks=[TASK, "free"]), fleet.sidecar("other", tasks=[TASK, "free"])
+    wait_until(lambda: one.leads("free") or other.leads("free"), what="what stands in no way is led")
+    for sidecar in (one, other):
+        asked = program("zkleader-check", "-s", sidecar.socket, TASK)
+        assert asked.code == 2 and f"delete {path}" in asked.err and asked.err.count("\n") == 1, asked
+        run = jobs(TASK).run(sidecar, "--wait", "100ms")
+        code, out, err = run.wait()
+        assert (code, out) == (2, "") and f"delete {path}" in err and err.count("\n") == 1, err
+        [problem] = sidecar.problems()
+        assert problem["file"] == TASK and path in problem["message"] and not sidecar.status()["healthy"]
+        shown = program("zkleader", "-s", sidecar.socket, "status")
+        assert shown.code == 2 and f"{TASK}: nobody can lead it" in shown.out
+        assert path in sidecar.explain(TASK)["reason"] and sidecar.explain(TASK)["leader"] is None
+        sidecar.wait_log(f"znode={path}")
+        assert sidecar.log().count("nobody can lead the task") == 1, "once"
+    [listed] = one.call("tasks", TASK)
+    assert (listed["leader"], listed["token"], listed["state"]) == (None, None, "contending")
+    zk.client.delete(path)
+    wait_until(lambda: one.leads(TASK) or other.leads(TASK), LED_AGAIN, "it is led by itself")
+    wait_until(lambda: one.status()["healthy"] and other.status()["healthy"], what="all is well")
+
+
 # --- refusals -------------------------------------------------------------------------
 
 

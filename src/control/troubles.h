@@ -1,0 +1,12 @@
+/* What is wrong at the moment beside the configuration: with the tasks, the fleet and this server. */
+#ifndef ZKLEADER_CONTROL_TROUBLES_H
+#define ZKLEADER_CONTROL_TROUBLES_H
+
+#include "config/problem.h"
+
+struct sidecar;
+
+/* Appends each as a problem, named by the task or node that it is about. */
+void troubles_find(const struct sidecar *s, struct problems *problems);
+
+#endif
