@@ -72,8 +72,8 @@ BASE   := mem buffer clock duration fd name names nearest worker journal log utf
 CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
-NODE   := id session folder registry policy batch look leaders survey ledger runs standby
-CONTROL := methods orders answers explain subscriptions history troubles
+NODE   := node id session folder registry policy batch look leaders survey ledger runs standby
+CONTROL := methods orders answers explain subscriptions history run_requests troubles
 DAEMON := aside host_uv lookup zk keep account connection serve control turn health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision outcome selection rollout picture screen live list tasks status explain watch order run job guard tree terminal signals history reload version help

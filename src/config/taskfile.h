@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/worker.h"
-#include "core/election.h"
+#include "core/task_settings.h"
 #include "config/config.h"
 #include "config/health_config.h"
 #include "config/problem.h"
@@ -23,7 +23,6 @@
  */
 #define TASKDIR_PATHS_MAX    (512 * 1024)
 #define TASK_DESCRIPTION_MAX 500 /* bytes */
-#define TASK_USERS_MAX	     32
 #define TASK_USER_NAME_MAX   32
 #define TASK_HISTORY_MAX     10000
 /* A tick is a whole number of seconds, since it is named by them. */
@@ -32,10 +31,6 @@
 #define TASK_WAIT_MAX_MS (INT64_C(24) * 3600 * 1000)
 #define TASK_HOLD_MIN_MS INT64_C(1000)
 #define TASK_HOLD_MAX_MS (INT64_C(30) * 24 * 3600 * 1000)
-
-enum task_on_crash { TASK_ON_CRASH_SKIP, TASK_ON_CRASH_RERUN };
-/* What a run does whose predecessor on this host has not ended. */
-enum task_overlap { TASK_OVERLAP_FORBID, TASK_OVERLAP_ALLOW };
 
 struct task_config {
 	char *name;

@@ -11,7 +11,7 @@
 #include "config/restart.h"
 #include "control/explain.h"
 #include "control/troubles.h"
-#include "daemon/sidecar.h"
+#include "node/node.h"
 
 #define DISAGREEMENTS_MAX 100
 
@@ -59,7 +59,7 @@ void answers_pack_leadership(struct pack *p, const struct task *t)
 	answers_pack_time(p, "since", leaders_is_led(t) ? t->since : 0);
 }
 
-void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t)
+void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
 {
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "state", explain_state(s, t));
@@ -68,7 +68,7 @@ void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t)
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
 	answers_pack_decisions(p, s, t);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t));
-	pack_kv_str(p, "description", t->config->description);
+	pack_kv_str(p, "description", t->settings.description);
 }
 
 /* --- what operators have decided ----------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void pack_decision(struct pack *p, const struct policy_item *item)
 	answers_pack_decision(p, item);
 }
 
-void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t)
+void answers_pack_decisions(struct pack *p, const struct node *s, const struct task *t)
 {
 	const struct policy *policy = &s->policy;
 	size_t n = 0;
@@ -109,7 +109,7 @@ void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struc
 			pack_decision(p, policy->items[i]);
 }
 
-void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node)
+void answers_pack_drain(struct pack *p, const struct node *s, const char *node)
 {
 	const struct policy_item *item =
 		node[0] ? policy_find(&s->policy, POLICY_DRAIN, "", node) : NULL;
@@ -121,7 +121,7 @@ void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *nod
 		pack_nil(p);
 }
 
-void answers_pack_refused(struct pack *p, const struct sidecar *s)
+void answers_pack_refused(struct pack *p, const struct node *s)
 {
 	const struct registry *r = &s->registry;
 
@@ -136,7 +136,7 @@ void answers_pack_refused(struct pack *p, const struct sidecar *s)
 
 /* --- workers --------------------------------------------------------------------------------------- */
 
-static size_t count_led(const struct sidecar *s, const struct member *m)
+static size_t count_led(const struct node *s, const struct member *m)
 {
 	size_t n = 0;
 
@@ -145,7 +145,7 @@ static size_t count_led(const struct sidecar *s, const struct member *m)
 	return n;
 }
 
-void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct member *m,
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m,
 			 size_t led_elsewhere)
 {
 	const struct worker *w = m->worker;
@@ -190,9 +190,9 @@ void answers_pack_problems(struct pack *p, const struct problems *problems)
 
 /* --- check --------------------------------------------------------------------------------------- */
 
-void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t)
+void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
 {
-	struct pack *p = control_begin(c);
+	struct pack *p = peer_begin(c);
 	const struct election_node *node = &t->election.node;
 	int64_t left = leaders_promise(t);
 	char why[EXPLAIN_TEXT_MAX];
@@ -212,15 +212,15 @@ void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, str
 	else
 		pack_kv_nil(p, "led_by");
 	pack_kv_str(p, "why", why);
-	control_end(c, msgid);
+	peer_end(c, msgid);
 }
 
 /* --- tables ---------------------------------------------------------------------------------------- */
 
-void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
-		  struct task *const *tasks, size_t n)
+void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct task *const *tasks,
+		  size_t n)
 {
-	struct pack *p = control_begin(c);
+	struct pack *p = peer_begin(c);
 	size_t shown = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -233,7 +233,7 @@ void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
 		pack_map(p, ANSWERS_TASK_FIELDS);
 		answers_pack_task(p, s, tasks[i]);
 	}
-	control_end(c, msgid);
+	peer_end(c, msgid);
 }
 
 /* For people: that version_compare() is not transitive on odd strings does not matter here. */
@@ -248,10 +248,10 @@ static int newest_first(const void *a, const void *b)
 	return order ? order : strcmp(x->id, y->id);
 }
 
-void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
+void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 		    const struct survey *survey)
 {
-	struct pack *p = control_begin(c);
+	struct pack *p = peer_begin(c);
 	size_t n = s->registry.fleet.n_members;
 	const struct member **list = mem_calloc(n + 1, sizeof(*list));
 
@@ -265,26 +265,26 @@ void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
 		answers_pack_worker(p, s, list[i], survey ? survey_count(survey, list[i]) : 0);
 	}
 	free(list);
-	control_end(c, msgid);
+	peer_end(c, msgid);
 }
 
 /* --- status ---------------------------------------------------------------------------------------- */
 
 /* What the checks of health say: nil for the node while they do not fail. */
-static void pack_health(struct pack *p, const struct sidecar *s)
+static void pack_health(struct pack *p, const struct node *s)
 {
 	const struct registry *r = &s->registry;
 
 	pack_str(p, "health");
 	pack_map(p, 3);
-	pack_kv_bool(p, "known", health_is_known(&s->health));
-	pack_kv_str(p, "node", r->sick ? health_says(&s->health, NULL) : NULL);
+	pack_kv_bool(p, "known", r->health_known);
+	pack_kv_str(p, "node", r->sick ? r->sick_says : NULL);
 	pack_str(p, "tasks");
 	pack_array(p, r->n_unhealthy);
 	for (size_t i = 0; i < r->n_unhealthy; i++) {
 		pack_map(p, 2);
 		pack_kv_str(p, "task", r->unhealthy[i]);
-		pack_kv_str(p, "says", health_says(&s->health, r->unhealthy[i]));
+		pack_kv_str(p, "says", r->unhealthy_says[i]);
 	}
 }
 
@@ -297,7 +297,7 @@ static void pack_disagreement(struct pack *p, const struct task *t, const struct
 }
 
 /* The workers that go by other rules or keys for a task than this sidecar, as many as are shown. */
-static void pack_disagreements(struct pack *p, const struct sidecar *s)
+static void pack_disagreements(struct pack *p, const struct node *s)
 {
 	const struct fleet *f = &s->registry.fleet;
 	size_t left = 0;
@@ -336,10 +336,10 @@ static void pack_session(struct pack *p, const struct session *session)
 }
 
 /* Keys of the main file that are another than at the start. */
-static void pack_pending(struct pack *p, const struct sidecar *s)
+static void pack_pending(struct pack *p, const struct process *process)
 {
 	const char *keys[RESTART_KEYS_MAX];
-	size_t n = restart_keys(s->start, s->config, keys);
+	size_t n = restart_keys(process->start, process->config, keys);
 
 	pack_str(p, "pending_restart");
 	pack_array(p, n);
@@ -348,34 +348,37 @@ static void pack_pending(struct pack *p, const struct sidecar *s)
 }
 
 /* NULL while it is healthy. */
-static const char *why_unhealthy(const struct sidecar *s, const struct problems *problems)
+static const char *why_unhealthy(const struct process *process, const struct problems *problems)
 {
+	const struct node *s = process->node;
+
 	if (!session_is_up(&s->session))
 		return s->session.problem[0] ? s->session.problem
 					     : "no confirmed session with ZooKeeper";
-	if (s->problems.n > 0)
+	if (process->problems->n > 0)
 		return "problems in the configuration";
-	if (health_sick(&s->health))
+	if (s->registry.sick)
 		return "the node's health check fails";
 	return problems->n > 0 ? problems->list[0].message : NULL;
 }
 
-void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
+void answer_status(const struct process *process, struct peer *c, uint32_t msgid)
 {
+	const struct node *s = process->node;
 	const struct session *session = &s->session;
 	const struct member *self = registry_self(&s->registry);
-	struct pack *p = control_begin(c);
+	struct pack *p = peer_begin(c);
 	struct problems problems;
 
 	problems_init(&problems);
-	problems_append(&problems, &s->problems);
+	problems_append(&problems, process->problems);
 	troubles_find(s, &problems);
-	const char *why = why_unhealthy(s, &problems);
+	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
 	pack_map(p, 23);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
-	pack_kv_str(p, "version", s->config->version);
+	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
 	pack_kv_str(p, "hostname", s->registry.hostname);
 	pack_session(p, session);
@@ -385,17 +388,17 @@ void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid)
 	answers_pack_problems(p, &problems);
 	pack_kv_bool(p, "healthy", why == NULL);
 	pack_kv_str(p, "why", why);
-	pack_kv_str(p, "zookeeper", s->start->zookeeper);
-	pack_kv_str(p, "root", s->start->root);
+	pack_kv_str(p, "zookeeper", process->start->zookeeper);
+	pack_kv_str(p, "root", process->start->root);
 	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
-	answers_pack_time(p, "started_at", s->started_at);
+	answers_pack_time(p, "started_at", process->started_at);
 	answers_pack_time(p, "registered_at", self ? self->registered_at : 0);
 	answers_pack_time(p, "stale_since", session->unconfirmed_since);
-	pack_pending(p, s);
-	pack_kv_int(p, "longest_turn_ms", (turns_longest_us(&s->turns) + 999) / 1000);
+	pack_pending(p, process);
+	pack_kv_int(p, "longest_turn_ms", (process->longest_turn_us(process->arg) + 999) / 1000);
 	answers_pack_drain(p, s, s->registry.node);
 	pack_health(p, s);
 	pack_disagreements(p, s);
 	problems_done(&problems);
-	control_end(c, msgid);
+	peer_end(c, msgid);
 }

@@ -5,13 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
-#include "daemon/control.h"
-#include "node/leaders.h"
-#include "node/policy.h"
+#include "control/peer.h"
+#include "control/process.h"
 #include "node/survey.h"
-
-struct sidecar;
 
 /* How many pairs these three write into a map that the caller has opened. */
 #define ANSWERS_TASK_FIELDS	10
@@ -19,9 +15,9 @@ struct sidecar;
 #define ANSWERS_DECISION_FIELDS 7
 
 /* An entry of `tasks`. */
-void answers_pack_task(struct pack *p, const struct sidecar *s, struct task *t);
+void answers_pack_task(struct pack *p, const struct node *s, struct task *t);
 /* An entry of `list`; led_elsewhere is added to the number of our tasks that the member leads. */
-void answers_pack_worker(struct pack *p, const struct sidecar *s, const struct member *m,
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m,
 			 size_t led_elsewhere);
 /* What somebody has decided. */
 void answers_pack_decision(struct pack *p, const struct policy_item *item);
@@ -30,20 +26,20 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
 /* The keys `leader`, `token` and `since`, as far as is known; nil each: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
 /* The key `decisions` and what operators have decided about the task. */
-void answers_pack_decisions(struct pack *p, const struct sidecar *s, const struct task *t);
+void answers_pack_decisions(struct pack *p, const struct node *s, const struct task *t);
 /* The key `drain` and who drained that node, nil. */
-void answers_pack_drain(struct pack *p, const struct sidecar *s, const char *node);
+void answers_pack_drain(struct pack *p, const struct node *s, const char *node);
 /* The key `refused` and the worker nodes that are no members. */
-void answers_pack_refused(struct pack *p, const struct sidecar *s);
+void answers_pack_refused(struct pack *p, const struct node *s);
 /* The keys `problems` and `warnings` and their values. */
 void answers_pack_problems(struct pack *p, const struct problems *problems);
 
 /* Whole answers, each sent to the client. What is said about leading is computed in here, now. */
-void answer_check(const struct sidecar *s, struct client *c, uint32_t msgid, struct task *t);
-void answer_tasks(const struct sidecar *s, struct client *c, uint32_t msgid,
-		  struct task *const *tasks, size_t n);
-void answer_workers(const struct sidecar *s, struct client *c, uint32_t msgid,
+void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t);
+void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct task *const *tasks,
+		  size_t n);
+void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 		    const struct survey *survey); /* NULL: count our own tasks alone */
-void answer_status(const struct sidecar *s, struct client *c, uint32_t msgid);
+void answer_status(const struct process *process, struct peer *c, uint32_t msgid);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answers.h"
-#include "daemon/sidecar.h"
+#include "node/node.h"
 
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 {
@@ -20,7 +20,7 @@ void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 	va_end(args);
 }
 
-const char *explain_state(const struct sidecar *s, const struct task *t)
+const char *explain_state(const struct node *s, const struct task *t)
 {
 	const struct election *e = &t->election;
 	const struct member *self = registry_self(&s->registry);
@@ -62,7 +62,7 @@ void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX
 }
 
 /* What was decided about the task or about this node that keeps it from leading; NULL: nothing. */
-static const struct policy_item *obstacle(const struct sidecar *s, const struct task *t)
+static const struct policy_item *obstacle(const struct node *s, const struct task *t)
 {
 	const struct policy_item *item = policy_find(&s->policy, POLICY_PAUSE, t->name, "");
 
@@ -73,7 +73,7 @@ static const struct policy_item *obstacle(const struct sidecar *s, const struct 
 	return item ? item : policy_find(&s->policy, POLICY_PIN, t->name, "");
 }
 
-static void say_nobody(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_nobody(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct standing standing =
 		fleet_stand(&s->registry.fleet, &t->contest, t->index, s->registry.id);
@@ -86,12 +86,12 @@ static void say_nobody(const struct sidecar *s, const struct task *t, char text[
 		explain_say(text, " yet: the election has not settled");
 	else if (why == WHY_BELOW_MINIMUM)
 		explain_say(text, ", and this node's version is older than its min-version %s",
-			    t->config->min_version);
+			    t->settings.min_version);
 	else
 		explain_say(text, ": no worker is a candidate");
 }
 
-static void say_role(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_role(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct election *e = &t->election;
 	const struct member *m = leaders_leader(t);
@@ -122,21 +122,18 @@ static void say_role(const struct sidecar *s, const struct task *t, char text[EX
 	}
 }
 
-const char *explain_unhealthy(const struct sidecar *s, const struct task *t)
+const char *explain_unhealthy(const struct node *s, const struct task *t)
 {
 	const struct registry *r = &s->registry;
-	const char *task = NULL, *says;
+	const char *says = r->sick ? r->sick_says : NULL;
 
-	for (size_t i = 0; !r->sick && !task && i < r->n_unhealthy; i++)
+	for (size_t i = 0; !says && i < r->n_unhealthy; i++)
 		if (strcmp(r->unhealthy[i], t->name) == 0)
-			task = t->name;
-	if (!r->sick && !task)
-		return NULL;
-	says = health_says(&s->health, task);
-	return says[0] ? says : "the check fails";
+			says = r->unhealthy_says[i];
+	return says && !says[0] ? "the check fails" : says;
 }
 
-static void say_obstacle(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_obstacle(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct policy_item *item = obstacle(s, t);
 	const char *unhealthy = explain_unhealthy(s, t);
@@ -154,7 +151,7 @@ static void say_obstacle(const struct sidecar *s, const struct task *t, char tex
 		    decision);
 }
 
-void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	say_role(s, t, text);
 	say_obstacle(s, t, text);
@@ -162,14 +159,14 @@ void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAI
 
 /* --- a handover that waits ----------------------------------------------------------------------- */
 
-static const char *name_of(const struct sidecar *s, const char *id)
+static const char *name_of(const struct node *s, const char *id)
 {
 	const struct member *m = fleet_find(&s->registry.fleet, id);
 
 	return m ? m->worker->hostname : id;
 }
 
-static void say_reason(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	struct election_time now = leaders_time(&s->leaders);
 	const struct member *leader = leaders_leader(t);
@@ -209,7 +206,7 @@ static void say_reason(const struct sidecar *s, const struct task *t, char text[
 	say_obstacle(s, t, text);
 }
 
-static void pack_handover(struct pack *p, const struct sidecar *s, const struct task *t)
+static void pack_handover(struct pack *p, const struct node *s, const struct task *t)
 {
 	struct election_time now = leaders_time(&s->leaders);
 	const char *waits_for;
@@ -228,7 +225,7 @@ static void pack_handover(struct pack *p, const struct sidecar *s, const struct 
 
 /* --- the ranking ----------------------------------------------------------------------------------- */
 
-static void why_text(const struct sidecar *s, const struct task *t, const struct ranked *r,
+static void why_text(const struct node *s, const struct task *t, const struct ranked *r,
 		     char text[EXPLAIN_TEXT_MAX])
 {
 	const char *node = r->member->worker->node;
@@ -286,7 +283,7 @@ static const char *cause_of(enum why why)
 	return "";
 }
 
-static void pack_ranking(struct pack *p, const struct sidecar *s, const struct task *t)
+static void pack_ranking(struct pack *p, const struct node *s, const struct task *t)
 {
 	const struct member *self = registry_self(&s->registry);
 	const struct fleet *f = &s->registry.fleet;
@@ -314,16 +311,16 @@ static void pack_ranking(struct pack *p, const struct sidecar *s, const struct t
 	free(list);
 }
 
-void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t)
+void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t)
 {
-	struct pack *p = control_begin(c);
+	struct pack *p = peer_begin(c);
 	char reason[EXPLAIN_TEXT_MAX];
 
 	say_reason(s, t, reason);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 12);
 	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "description", t->config->description);
+	pack_kv_str(p, "description", t->settings.description);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "leads", leaders_says(t));
@@ -332,5 +329,5 @@ void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid, c
 	pack_handover(p, s, t);
 	answers_pack_decisions(p, s, t);
 	answers_pack_refused(p, s);
-	control_end(c, msgid);
+	peer_end(c, msgid);
 }

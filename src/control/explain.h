@@ -5,11 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/control.h"
-#include "node/leaders.h"
-#include "node/policy.h"
-
-struct sidecar;
+#include "control/peer.h"
+#include "node/node.h"
 
 #define EXPLAIN_TEXT_MAX 1200
 
@@ -17,15 +14,14 @@ struct sidecar;
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* This node's state to the task, as `tasks` shows it. */
-const char *explain_state(const struct sidecar *s, const struct task *t);
+const char *explain_state(const struct node *s, const struct task *t);
 /* Why this node may say "leads" or may not, in a sentence. */
-void explain_why(const struct sidecar *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
 /* What the failing check of health says, of this node or for this task; NULL: none fails. */
-const char *explain_unhealthy(const struct sidecar *s, const struct task *t);
+const char *explain_unhealthy(const struct node *s, const struct task *t);
 /* "paused by NAME at HOST until WHEN: REASON" */
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
 /* The whole answer to `explain`, sent to the client. */
-void answer_explain(const struct sidecar *s, struct client *c, uint32_t msgid,
-		    const struct task *t);
+void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t);
 
 #endif

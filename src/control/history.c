@@ -6,11 +6,13 @@
 #include "base/mem.h"
 #include "control/answers.h"
 #include "node/ledger.h"
-#include "daemon/sidecar.h"
+#include "node/node.h"
 
-struct history_call {
-	struct sidecar *sidecar;
-	uint64_t client; /* its serial: it may be gone */
+/* A request whose answer is on its way. */
+struct history {
+	struct history *prev, *next;
+	struct methods *methods;
+	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
 };
 
@@ -36,39 +38,63 @@ static void pack_entry(struct pack *p, const struct registry *registry,
 		pack_kv_nil(p, "exit_status");
 }
 
-static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
+static void end_history(struct history *h)
 {
-	struct history_call *call = arg;
-	struct client *c = control_find(&call->sidecar->control, call->client);
-
-	if (c) {
-		c->parked--;
-		c->asking--;
+	if (h->prev)
+		h->prev->next = h->next;
+	else
+		h->methods->histories = h->next;
+	if (h->next)
+		h->next->prev = h->prev;
+	if (h->client) {
+		h->client->parked--;
+		h->client->asking--;
 	}
-	if (c && !ok) {
-		control_error(c, call->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
-	} else if (c) {
-		struct pack *p = control_begin(c);
-		rpc_pack_result(p, call->msgid);
-		pack_array(p, n);
-		for (size_t i = 0; i < n; i++)
-			pack_entry(p, &call->sidecar->registry, &entries[i]);
-		control_end(c, call->msgid);
-	}
-	free(call);
+	free(h);
 }
 
-void history_answer(struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t)
+static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
 {
-	if (!session_is_up(&s->session)) {
-		control_error(c, msgid, RPC_CANNOT_TELL, "no confirmed session with ZooKeeper");
+	struct history *h = arg;
+	struct peer *c = h->client;
+	uint32_t msgid = h->msgid;
+	const struct registry *registry = &h->methods->node->registry;
+
+	end_history(h);
+	if (c && !ok) {
+		peer_error(c, msgid, RPC_CANNOT_TELL, "the ledger could not be read");
+	} else if (c) {
+		struct pack *p = peer_begin(c);
+		rpc_pack_result(p, msgid);
+		pack_array(p, n);
+		for (size_t i = 0; i < n; i++)
+			pack_entry(p, registry, &entries[i]);
+		peer_end(c, msgid);
+	}
+}
+
+void history_answer(struct methods *m, struct peer *c, uint32_t msgid, const struct task *t)
+{
+	if (!session_is_up(&m->node->session)) {
+		peer_error(c, msgid, RPC_CANNOT_TELL, "no confirmed session with ZooKeeper");
 		return;
 	}
-	struct history_call *call = mem_calloc(1, sizeof(*call));
-	call->sidecar = s;
-	call->client = c->serial;
-	call->msgid = msgid;
+	struct history *h = mem_calloc(1, sizeof(*h));
+	h->methods = m;
+	h->client = c;
+	h->msgid = msgid;
+	h->next = m->histories;
+	if (h->next)
+		h->next->prev = h;
+	m->histories = h;
 	c->parked++;
 	c->asking++;
-	ledger_history(&s->leaders, t->name, on_history, call);
+	ledger_history(&m->node->leaders, t->name, on_history, h);
+}
+
+void histories_client_gone(struct methods *m, const struct peer *c)
+{
+	for (struct history *h = m->histories; h; h = h->next)
+		if (h->client == c)
+			h->client = NULL;
 }

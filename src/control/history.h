@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-struct client;
-struct sidecar;
-struct task;
+#include "control/methods.h"
 
 /* Answers the client, later as a rule. */
-void history_answer(struct sidecar *s, struct client *c, uint32_t msgid, const struct task *t);
+void history_answer(struct methods *m, struct peer *c, uint32_t msgid, const struct task *t);
+/* Nobody waits for the answer any more. */
+void histories_client_gone(struct methods *m, const struct peer *c);
 
 #endif

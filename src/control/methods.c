@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/answers.h"
 #include "control/history.h"
 #include "control/explain.h"
 #include "control/orders.h"
-#include "node/runs.h"
-#include "daemon/sidecar.h"
+#include "control/run_requests.h"
 #include "control/subscriptions.h"
 #include "node/survey.h"
 
@@ -25,7 +23,7 @@
 /* A request that waits for something to come from ZooKeeper or for an election to settle. */
 struct parked {
 	struct parked *prev, *next;
-	struct client *client;
+	struct peer *client;
 	uint32_t msgid;
 	enum parked_kind { PARKED_CHECK, PARKED_TASKS, PARKED_WORKERS, PARKED_EXPLAIN } kind;
 	int64_t deadline_ms;
@@ -80,15 +78,15 @@ static void unpark(struct methods *m, struct parked *k)
 	free(k);
 }
 
-static struct parked *park(struct methods *m, struct client *c, uint32_t msgid,
-			   enum parked_kind kind, int64_t wait_ms)
+static struct parked *park(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
+			   int64_t wait_ms)
 {
 	struct parked *k = mem_calloc(1, sizeof(*k));
 
 	k->client = c;
 	k->msgid = msgid;
 	k->kind = kind;
-	k->deadline_ms = host_now_ms(m->sidecar->session.host) + wait_ms;
+	k->deadline_ms = host_now_ms(m->node->host) + wait_ms;
 	k->next = m->parked;
 	if (k->next)
 		k->next->prev = k;
@@ -99,7 +97,7 @@ static struct parked *park(struct methods *m, struct client *c, uint32_t msgid,
 	return k;
 }
 
-static bool all_fresh(const struct sidecar *s, const struct parked *k)
+static bool all_fresh(const struct node *s, const struct parked *k)
 {
 	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
 	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
@@ -112,7 +110,7 @@ static bool all_fresh(const struct sidecar *s, const struct parked *k)
 	return true;
 }
 
-static bool is_ready(const struct sidecar *s, const struct parked *k)
+static bool is_ready(const struct node *s, const struct parked *k)
 {
 	switch (k->kind) {
 	case PARKED_CHECK: return check_settled(k->tasks[0]);
@@ -127,7 +125,7 @@ static bool is_ready(const struct sidecar *s, const struct parked *k)
 
 static void answer(struct methods *m, struct parked *k)
 {
-	const struct sidecar *s = m->sidecar;
+	const struct node *s = m->node;
 
 	switch (k->kind) {
 	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->tasks[0]); break;
@@ -144,9 +142,9 @@ static void answer(struct methods *m, struct parked *k)
 
 static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
 {
-	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->sidecar, k)))
+	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->node, k)))
 		return false;
-	return k->kind == PARKED_CHECK || control_has_room(k->client);
+	return k->kind == PARKED_CHECK || peer_has_room(k->client);
 }
 
 /*
@@ -155,7 +153,7 @@ static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
  */
 static bool look_at(struct methods *m, bool tables)
 {
-	int64_t now = host_now_ms(m->sidecar->session.host);
+	int64_t now = host_now_ms(m->node->host);
 	int64_t until_us = clock_boot_us() + LOOK_US;
 	struct parked *k = m->parked;
 
@@ -165,7 +163,7 @@ static bool look_at(struct methods *m, bool tables)
 		struct parked *prev = k->prev;
 		if ((k->kind != PARKED_CHECK) == tables && is_due(m, k, now)) {
 			/* A client that goes while it is answered takes all its requests along. */
-			struct client *c = k->client;
+			struct peer *c = k->client;
 			answer(m, k);
 			if (c->closing)
 				return false;
@@ -205,7 +203,7 @@ static void on_due(void *arg)
 /* For the first deadline; while nothing is parked, neither timer nor turn costs anything. */
 static void schedule(struct methods *m)
 {
-	int64_t first = INT64_MAX, now = host_now_ms(m->sidecar->session.host);
+	int64_t first = INT64_MAX, now = host_now_ms(m->node->host);
 
 	/* Those that are overdue wait for their turn, or for room. */
 	for (const struct parked *k = m->parked; k; k = k->next)
@@ -240,7 +238,7 @@ static void on_survey_done(void *arg)
 /* One survey at a time; who asks while it goes on might have done something that it does not see. */
 static void begin_round(struct methods *m)
 {
-	struct sidecar *s = m->sidecar;
+	struct node *s = m->node;
 
 	if (m->round || !session_is_up(&s->session))
 		return;
@@ -262,7 +260,7 @@ static void begin_round(struct methods *m)
 /* Whether a file that is refused may be the reason why a task is not known. */
 static void unknown_task(const struct call *call, struct reader_text name)
 {
-	const struct problems *problems = &call->m->sidecar->problems;
+	const struct problems *problems = call->m->process->problems;
 	char text[TEXT_MAX];
 	int len = (int)(name.len > NAME_TASK_MAX ? NAME_TASK_MAX : name.len);
 	int n = snprintf(text, sizeof(text), "unknown task \"%.*s\"", len, name.data);
@@ -270,7 +268,7 @@ static void unknown_task(const struct call *call, struct reader_text name)
 	if (problems->n > 0 && n > 0 && (size_t)n < sizeof(text))
 		snprintf(text + n, sizeof(text) - (size_t)n, " (refused: %s:%d: %s)",
 			 problems->list[0].file, problems->list[0].line, problems->list[0].message);
-	control_error(call->c, call->msgid, RPC_MISUSE, text);
+	peer_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
 struct task *methods_take_task(struct call *call)
@@ -278,11 +276,11 @@ struct task *methods_take_task(struct call *call)
 	struct reader_text name;
 
 	if (reader_str(&call->params, &name) != 0) {
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "a parameter is not the name of a task");
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "a parameter is not the name of a task");
 		return NULL;
 	}
-	struct task *t = leaders_find(&call->m->sidecar->leaders, name.data, name.len);
+	struct task *t = leaders_find(&call->m->node->leaders, name.data, name.len);
 	if (!t)
 		unknown_task(call, name);
 	return t;
@@ -291,10 +289,10 @@ struct task *methods_take_task(struct call *call)
 /* The tasks that the parameters name, each once, in an array that is the caller's. */
 static bool take_tasks(struct call *call, struct task ***ret_tasks, size_t *ret_n)
 {
-	const struct leaders *l = &call->m->sidecar->leaders;
+	const struct leaders *l = &call->m->node->leaders;
 
-	if (call->n_params > CONTROL_NAMES_MAX) {
-		control_error(call->c, call->msgid, RPC_MISUSE, "too many names");
+	if (call->n_params > METHODS_NAMES_MAX) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "too many names");
 		return false;
 	}
 	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(struct task *));
@@ -320,8 +318,8 @@ static void method_check(struct call *call)
 	int64_t wait_ms = 0;
 
 	if (call->n_params < 1 || call->n_params > 2) {
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "check takes a task, and how long to wait in ms");
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "check takes a task, and how long to wait in ms");
 		return;
 	}
 	struct task *t = methods_take_task(call);
@@ -329,13 +327,13 @@ static void method_check(struct call *call)
 		return;
 	if (call->n_params == 2 && (reader_int(&call->params, &wait_ms) != 0 || wait_ms < 0 ||
 				    wait_ms > METHODS_WAIT_MAX_MS)) {
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "the time to wait is not a number of ms up to a day");
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "the time to wait is not a number of ms up to a day");
 		return;
 	}
 	leaders_refresh(t);
 	if (wait_ms == 0 || check_settled(t)) {
-		answer_check(call->m->sidecar, call->c, call->msgid, t);
+		answer_check(call->m->node, call->c, call->msgid, t);
 		return;
 	}
 	struct parked *k = park(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms);
@@ -347,7 +345,7 @@ static void method_check(struct call *call)
 
 static void park_survey(struct call *call, enum parked_kind kind, struct task **tasks, size_t n)
 {
-	struct sidecar *s = call->m->sidecar;
+	struct node *s = call->m->node;
 	bool up = session_is_up(&s->session);
 	struct parked *k =
 		park(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
@@ -381,7 +379,7 @@ static void method_workers(struct call *call)
 static void method_explain(struct call *call)
 {
 	if (call->n_params != 1) {
-		control_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task");
+		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task");
 		return;
 	}
 	struct task **tasks;
@@ -392,7 +390,7 @@ static void method_explain(struct call *call)
 
 static void method_status(struct call *call)
 {
-	answer_status(call->m->sidecar, call->c, call->msgid);
+	answer_status(call->m->process, call->c, call->msgid);
 }
 
 static void method_reload(struct call *call)
@@ -400,14 +398,15 @@ static void method_reload(struct call *call)
 	struct changes changes = {.refused = false};
 	size_t lines = 0;
 
-	if (!control_may_change(call->c)) {
-		control_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
+	if (!peer_may_change(call->c)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
 		return;
 	}
-	sidecar_reload(call->m->sidecar, &changes);
+	const struct process *process = call->m->process;
+	process->reload(process->arg, &changes);
 	for (size_t i = 0; i < changes.text.len; i++)
 		lines += changes.text.data[i] == '\n';
-	struct pack *p = control_begin(call->c);
+	struct pack *p = peer_begin(call->c);
 	rpc_pack_result(p, call->msgid);
 	pack_map(p, 3);
 	pack_str(p, "changes");
@@ -418,153 +417,9 @@ static void method_reload(struct call *call)
 		pack_strn(p, line, (size_t)(end - line));
 		line = end + 1;
 	}
-	answers_pack_problems(p, &call->m->sidecar->problems);
-	control_end(call->c, call->msgid);
+	answers_pack_problems(p, process->problems);
+	peer_end(call->c, call->msgid);
 	buffer_done(&changes.text);
-}
-
-/* Whether the peer may run the task; tells it who may if not. */
-static bool may_run(const struct call *call, const struct task *t)
-{
-	if (control_may_change(call->c))
-		return true;
-	for (size_t i = 0; i < t->n_uids; i++)
-		if (t->uids[i] == call->c->peer.uid)
-			return true;
-	control_error(call->c, call->msgid, RPC_MISUSE,
-		      "not allowed: only root, the sidecar's own user, the members of socket-group "
-		      "and the "
-		      "task's users may run it");
-	return false;
-}
-
-static bool is_time(int64_t ms)
-{
-	return ms >= 0 && ms <= DURATION_MAX_MS;
-}
-
-/* The options of claim: a map; keys that are not known are passed over. */
-static bool take_run_options(struct reader *r, struct run_options *o)
-{
-	struct reader_text key, kind = {"", 0}, id = {"", 0};
-	size_t n;
-
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e != 0)
-			return false;
-		if (reader_text_is(key, "kind"))
-			e = reader_str(r, &kind);
-		else if (reader_text_is(key, "now_ms"))
-			e = reader_int(r, &o->now_ms);
-		else if (reader_text_is(key, "zone_ms"))
-			e = reader_int(r, &o->zone_ms);
-		else if (reader_text_is(key, "id"))
-			e = reader_str(r, &id);
-		else if (reader_text_is(key, "again"))
-			e = reader_bool(r, &o->again);
-		else if (reader_text_is(key, "tick_ms"))
-			e = reader_int(r, &o->tick_ms);
-		else if (reader_text_is(key, "wait_ms"))
-			e = reader_int(r, &o->wait_ms);
-		else
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	if (id.len > 0 && !name_is_id(id.data, id.len))
-		return false;
-	memcpy(o->id, id.data, id.len);
-	o->once = reader_text_is(kind, "once");
-	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
-	       is_time(o->wait_ms) && o->zone_ms >= -TICK_ZONE_MAX_MS &&
-	       o->zone_ms <= TICK_ZONE_MAX_MS;
-}
-
-static void method_claim(struct call *call)
-{
-	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
-
-	if (call->n_params != 2)
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "claim takes a task and a map of options");
-	if (!t || !may_run(call, t))
-		return;
-	struct run_options options = {.now_ms = host_wall_ms(call->m->sidecar->session.host),
-				      .tick_ms = t->config->tick_ms,
-				      .wait_ms = t->config->wait_ms};
-	if (!take_run_options(&call->params, &options)) {
-		control_error(call->c, call->msgid, RPC_MISUSE, "an option of claim is not good");
-		return;
-	}
-	runs_claim(&call->m->sidecar->runs, call->c, call->msgid, t, &options);
-}
-
-static void method_attach(struct call *call)
-{
-	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
-	char id[NAME_ID_MAX + 1] = "";
-	struct reader_text text;
-
-	if (call->n_params != 2)
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "attach takes a task and the id of a claim");
-	if (!t || !may_run(call, t))
-		return;
-	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
-		control_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");
-		return;
-	}
-	memcpy(id, text.data, text.len);
-	runs_attach(&call->m->sidecar->runs, call->c, call->msgid, t, id);
-}
-
-static void method_renew(struct call *call)
-{
-	uint64_t id;
-
-	if (call->n_params != 1 || reader_uint(&call->params, &id) != 0)
-		control_error(call->c, call->msgid, RPC_MISUSE, "renew takes the number of a run");
-	else
-		runs_renew(&call->m->sidecar->runs, call->c, call->msgid, id);
-}
-
-/* How a run has ended: a map; keys that are not known are passed over. */
-static bool take_end(struct reader *r, int64_t *ret_status, bool *ret_interrupted)
-{
-	struct reader_text key;
-	size_t n;
-
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "exit_status"))
-			e = reader_int(r, ret_status);
-		else if (e == 0 && reader_text_is(key, "interrupted"))
-			e = reader_bool(r, ret_interrupted);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	return *ret_status >= 0 && *ret_status <= 255;
-}
-
-static void method_finish(struct call *call)
-{
-	int64_t status = -1;
-	bool interrupted = false;
-	uint64_t id;
-
-	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
-	    !take_end(&call->params, &status, &interrupted))
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "finish takes the number of a run and its exit_status");
-	else
-		runs_finish(&call->m->sidecar->runs, call->c, call->msgid, id, status, interrupted);
 }
 
 static void method_history(struct call *call)
@@ -572,9 +427,9 @@ static void method_history(struct call *call)
 	struct task *t = call->n_params == 1 ? methods_take_task(call) : NULL;
 
 	if (call->n_params != 1)
-		control_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
+		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
 	if (t)
-		history_answer(call->m->sidecar, call->c, call->msgid, t);
+		history_answer(call->m, call->c, call->msgid, t);
 }
 
 static void method_subscribe(struct call *call)
@@ -584,19 +439,18 @@ static void method_subscribe(struct call *call)
 
 	if (!take_tasks(call, &tasks, &n))
 		return;
-	bool may = control_may_subscribe(call->c, n > 0 ? n : call->m->sidecar->leaders.n_tasks);
+	bool may = peer_may_subscribe(call->c, n > 0 ? n : call->m->node->leaders.n_tasks);
 	if (may)
-		subscription_begin(call->m->sidecar, call->c, tasks, n);
+		subscription_begin(&call->m->subscriptions, call->c, tasks, n);
 	free(tasks);
 	if (!may) {
-		control_error(call->c, call->msgid, RPC_MISUSE,
-			      "too many subscriptions of this user");
+		peer_error(call->c, call->msgid, RPC_MISUSE, "too many subscriptions of this user");
 		return;
 	}
-	struct pack *p = control_begin(call->c);
+	struct pack *p = peer_begin(call->c);
 	rpc_pack_result(p, call->msgid);
 	pack_bool(p, true);
-	control_end(call->c, call->msgid);
+	peer_end(call->c, call->msgid);
 }
 
 /* --- from outside -------------------------------------------------------------------------------------- */
@@ -605,16 +459,28 @@ static const struct {
 	const char *name;
 	void (*call)(struct call *call);
 } methods[] = {
-	{"check", method_check},    {"tasks", method_tasks},	 {"workers", method_workers},
-	{"status", method_status},  {"explain", method_explain}, {"subscribe", method_subscribe},
-	{"reload", method_reload},  {"claim", method_claim},	 {"renew", method_renew},
-	{"finish", method_finish},  {"history", method_history}, {"drain", order_drain},
-	{"undrain", order_undrain}, {"pause", order_pause},	 {"resume", order_resume},
-	{"resign", order_resign},   {"pin", order_pin},		 {"unpin", order_unpin},
-	{"attach", method_attach},
+	{"check", method_check},
+	{"tasks", method_tasks},
+	{"workers", method_workers},
+	{"status", method_status},
+	{"explain", method_explain},
+	{"subscribe", method_subscribe},
+	{"reload", method_reload},
+	{"claim", run_request_claim},
+	{"renew", run_request_renew},
+	{"finish", run_request_finish},
+	{"history", method_history},
+	{"drain", order_drain},
+	{"undrain", order_undrain},
+	{"pause", order_pause},
+	{"resume", order_resume},
+	{"resign", order_resign},
+	{"pin", order_pin},
+	{"unpin", order_unpin},
+	{"attach", run_request_attach},
 };
 
-void methods_request(struct methods *m, struct client *c, const struct rpc_message *message)
+void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
 {
 	struct call call = {m, c, message->msgid, message->params, message->n_params};
 
@@ -624,7 +490,7 @@ void methods_request(struct methods *m, struct client *c, const struct rpc_messa
 			return;
 		}
 	}
-	control_error(c, message->msgid, RPC_MISUSE, "unknown method");
+	peer_error(c, message->msgid, RPC_MISUSE, "unknown method");
 }
 
 void methods_task_changed(struct methods *m)
@@ -647,14 +513,14 @@ void methods_task_removed(struct methods *m, const struct task *t)
 		for (size_t i = 0; i < k->n_tasks; i++) {
 			if (k->tasks[i] != t)
 				continue;
-			control_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
+			peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
 			unpark(m, k);
 			break;
 		}
 	}
 }
 
-void methods_client_gone(struct methods *m, struct client *c)
+void methods_client_gone(struct methods *m, struct peer *c)
 {
 	struct parked *next;
 
@@ -664,13 +530,19 @@ void methods_client_gone(struct methods *m, struct client *c)
 			unpark(m, k);
 	}
 	orders_client_gone(m, c);
-	subscription_end(c);
+	histories_client_gone(m, c);
+	runs_owner_gone(&m->node->runs, c);
+	subscription_end(&m->subscriptions, c);
 }
 
-void methods_init(struct methods *m, struct sidecar *sidecar, struct host *host)
+void methods_init(struct methods *m, const struct process *process)
 {
+	struct host *host = process->node->host;
+
 	memset(m, 0, sizeof(*m));
-	m->sidecar = sidecar;
+	m->process = process;
+	m->node = process->node;
+	subscriptions_init(&m->subscriptions, process->node);
 	host_turn_init(&m->turn, host, on_turn, m);
 	host_timer_init(&m->due, host, on_due, m);
 }

@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-#include "daemon/control.h"
-#include "node/leaders.h"
-
-struct sidecar;
+#include "control/peer.h"
+#include "control/process.h"
+#include "control/subscriptions.h"
 
 #define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* that a check may wait */
+#define METHODS_NAMES_MAX     10000			  /* names of tasks in one request */
 #define METHODS_SURVEY_MAX_MS 3000 /* that a table waits for what is on its way from ZooKeeper */
 
 /* Who may not, is told so. */
@@ -19,13 +19,17 @@ struct sidecar;
 struct parked;
 struct round;
 struct order;
+struct history;
 
 struct methods {
-	struct sidecar *sidecar;
-	struct parked *parked; /* requests that wait */
-	struct round *round;   /* the survey that goes on, NULL */
-	struct order *orders;  /* of operators, on their way to ZooKeeper */
-	bool dirty;	       /* something has changed: look at them again */
+	const struct process *process;
+	struct node *node; /* of the process */
+	struct subscriptions subscriptions;
+	struct parked *parked;	   /* requests that wait */
+	struct round *round;	   /* the survey that goes on, NULL */
+	struct order *orders;	   /* of operators, on their way to ZooKeeper */
+	struct history *histories; /* on their way likewise */
+	bool dirty;		   /* something has changed: look at them again */
 	struct host_turn turn;
 	struct host_timer due;
 };
@@ -33,7 +37,7 @@ struct methods {
 /* One request. */
 struct call {
 	struct methods *m;
-	struct client *c;
+	struct peer *c;
 	uint32_t msgid;
 	struct reader params; /* at the first of them that was not taken yet */
 	size_t n_params;
@@ -42,11 +46,12 @@ struct call {
 /* The next parameter as the name of a task; answers with an error and returns NULL if it is none. */
 struct task *methods_take_task(struct call *call);
 
-void methods_init(struct methods *m, struct sidecar *sidecar, struct host *host);
+/* The process is borrowed. */
+void methods_init(struct methods *m, const struct process *process);
 void methods_done(struct methods *m);
 /* The handlers of control, leaders and registry that end here. */
-void methods_request(struct methods *m, struct client *c, const struct rpc_message *message);
-void methods_client_gone(struct methods *m, struct client *c);
+void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
+void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
 /* Answers that had no room may have it now. */
 void methods_room(struct methods *m);

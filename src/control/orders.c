@@ -9,17 +9,16 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/aside.h"
 #include "control/explain.h"
 #include "node/policy.h"
-#include "daemon/sidecar.h"
+#include "node/node.h"
 
 #define USER_BUFFER_MAX 16384
 
 struct order {
 	struct order *prev, *next;
 	struct methods *methods;
-	struct client *client; /* NULL: gone */
+	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
 	uid_t uid;
 	pid_t pid;
@@ -30,7 +29,7 @@ struct order {
 
 /* --- answering ------------------------------------------------------------------------------------- */
 
-static void count_led(const struct sidecar *s, size_t *ret_led, size_t *ret_held)
+static void count_led(const struct node *s, size_t *ret_led, size_t *ret_held)
 {
 	*ret_led = *ret_held = 0;
 	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
@@ -42,7 +41,7 @@ static void count_led(const struct sidecar *s, size_t *ret_led, size_t *ret_held
 	}
 }
 
-static void say_drained(const struct sidecar *s, char text[EXPLAIN_TEXT_MAX])
+static void say_drained(const struct node *s, char text[EXPLAIN_TEXT_MAX])
 {
 	size_t led, held;
 
@@ -56,7 +55,7 @@ static void say_drained(const struct sidecar *s, char text[EXPLAIN_TEXT_MAX])
 			    led == 1 ? "task is" : "tasks are", held);
 }
 
-static void say_task(const struct sidecar *s, const struct task *t, enum policy_kind kind,
+static void say_task(const struct node *s, const struct task *t, enum policy_kind kind,
 		     char text[EXPLAIN_TEXT_MAX])
 {
 	const struct standing standing =
@@ -74,7 +73,7 @@ static void say_task(const struct sidecar *s, const struct task *t, enum policy_
 /* What was done, as a line for people. */
 static void say_done(const struct order *o, char text[EXPLAIN_TEXT_MAX])
 {
-	const struct sidecar *s = o->methods->sidecar;
+	const struct node *s = o->methods->node;
 	const struct policy_record *r = &o->record;
 	enum policy_kind kind = POLICY_PAUSE;
 	char decision[EXPLAIN_TEXT_MAX];
@@ -104,7 +103,7 @@ static void say_done(const struct order *o, char text[EXPLAIN_TEXT_MAX])
 static void answer(struct order *o, bool done)
 {
 	char text[EXPLAIN_TEXT_MAX] = "";
-	struct pack *p = control_begin(o->client);
+	struct pack *p = peer_begin(o->client);
 
 	if (done)
 		say_done(o, text);
@@ -114,7 +113,7 @@ static void answer(struct order *o, bool done)
 	pack_map(p, 2);
 	pack_kv_bool(p, "done", done);
 	pack_kv_str(p, "message", text);
-	control_end(o->client, o->msgid);
+	peer_end(o->client, o->msgid);
 }
 
 static void end_order(struct order *o)
@@ -125,9 +124,10 @@ static void end_order(struct order *o)
 		o->methods->orders = o->next;
 	if (o->next)
 		o->next->prev = o->prev;
-	if (o->client)
+	if (o->client) {
 		o->client->parked--;
-	o->client->asking--;
+		o->client->asking--;
+	}
 	free(o);
 }
 
@@ -136,11 +136,11 @@ static void on_decided(void *arg, enum policy_result result)
 	struct order *o = arg;
 
 	if (o->client && result == POLICY_UNKNOWN)
-		control_error(o->client, o->msgid, RPC_CANNOT_TELL,
-			      "the connection to ZooKeeper went: it may or may not have been done");
+		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
+			   "the connection to ZooKeeper went: it may or may not have been done");
 	else if (o->client && result == POLICY_FAILED)
-		control_error(o->client, o->msgid, RPC_CANNOT_TELL,
-			      "refused by the ZooKeeper server: see the sidecar's log");
+		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
+			   "refused by the ZooKeeper server: see the sidecar's log");
 	else if (o->client)
 		answer(o, result == POLICY_DONE);
 	end_order(o);
@@ -165,7 +165,7 @@ static void find_user(void *arg)
 static void on_user_found(void *arg)
 {
 	struct order *o = arg;
-	struct sidecar *s = o->methods->sidecar;
+	struct node *s = o->methods->node;
 
 	log_debug("order", LOG_STR("word", o->word),
 		  LOG_STR("task", o->record.task[0] ? o->record.task : NULL),
@@ -218,22 +218,22 @@ static const char *take_options(struct call *call, struct policy_record *record,
 /* Whether the peer may change something and it can be done now; tells it if not. */
 static bool may_order(const struct call *call)
 {
-	const struct sidecar *s = call->m->sidecar;
+	const struct node *s = call->m->node;
 
-	if (!control_may_change(call->c)) {
-		control_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
+	if (!peer_may_change(call->c)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
 		return false;
 	}
 	if (!session_is_up(&s->session) || !s->policy.folder.ready) {
-		control_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			      "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
+			   "no confirmed session with ZooKeeper");
 		return false;
 	}
 	return true;
 }
 
 /* NULL, or why not. */
-static const char *may_resign(const struct sidecar *s, const struct task *t)
+static const char *may_resign(const struct node *s, const struct task *t)
 {
 	const struct fleet *f = &s->registry.fleet;
 	const char *why = "no other worker could lead it";
@@ -251,14 +251,14 @@ static const char *may_resign(const struct sidecar *s, const struct task *t)
 static void give(struct call *call, const char *word, enum policy_kind kind, bool put,
 		 const struct policy_record *record)
 {
-	struct sidecar *s = call->m->sidecar;
+	struct node *s = call->m->node;
 	struct order *o = mem_calloc(1, sizeof(*o));
 
 	o->methods = call->m;
 	o->client = call->c;
 	o->msgid = call->msgid;
-	o->uid = call->c->peer.uid;
-	o->pid = call->c->peer.pid;
+	o->uid = call->c->uid;
+	o->pid = call->c->pid;
 	o->word = word;
 	o->put = put;
 	o->record = *record;
@@ -272,14 +272,15 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 	call->m->orders = o;
 	call->c->parked++;
 	call->c->asking++;
-	if (aside(s->loop, find_user, on_user_found, o) != 0)
+	const struct process *process = call->m->process;
+	if (process->offload(process->arg, find_user, on_user_found, o) != 0)
 		on_decided(o, POLICY_FAILED);
 }
 
 /* The parameters: [TASK,] [VERSION,] [OPTIONS]; whatever is wrong is told. */
 static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
 {
-	struct policy_record record = {.since = host_wall_ms(call->m->sidecar->session.host)};
+	struct policy_record record = {.since = host_wall_ms(call->m->node->host)};
 	size_t names = kind == POLICY_DRAIN ? 0 : put && kind == POLICY_PIN ? 2 : 1;
 	int64_t for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0;
 	struct reader_text version;
@@ -288,7 +289,7 @@ static void take(struct call *call, const char *word, enum policy_kind kind, boo
 	if (!may_order(call))
 		return;
 	if (call->n_params < names || call->n_params > names + put) {
-		control_error(call->c, call->msgid, RPC_MISUSE, "too few or too many parameters");
+		peer_error(call->c, call->msgid, RPC_MISUSE, "too few or too many parameters");
 		return;
 	}
 	if (names > 0) {
@@ -296,12 +297,12 @@ static void take(struct call *call, const char *word, enum policy_kind kind, boo
 		if (!t)
 			return;
 		if (kind == POLICY_RESIGN && !election_leads(&t->election)) {
-			control_error(call->c, call->msgid, RPC_NOT_LEADER,
-				      "this node does not lead it");
+			peer_error(call->c, call->msgid, RPC_NOT_LEADER,
+				   "this node does not lead it");
 			return;
 		}
 		snprintf(record.task, sizeof(record.task), "%s", t->name);
-		why = kind == POLICY_RESIGN ? may_resign(call->m->sidecar, t) : NULL;
+		why = kind == POLICY_RESIGN ? may_resign(call->m->node, t) : NULL;
 	}
 	if (!why && names > 1 &&
 	    (reader_str(&call->params, &version) != 0 ||
@@ -312,7 +313,7 @@ static void take(struct call *call, const char *word, enum policy_kind kind, boo
 	if (!why && call->n_params > names)
 		why = take_options(call, &record, &for_ms);
 	if (why) {
-		control_error(call->c, call->msgid, RPC_MISUSE, why);
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
 		return;
 	}
 	record.until = for_ms > 0 ? record.since + for_ms : 0;
@@ -354,7 +355,7 @@ void order_unpin(struct call *call)
 	take(call, "unpin", POLICY_PIN, false);
 }
 
-void orders_client_gone(struct methods *m, const struct client *c)
+void orders_client_gone(struct methods *m, const struct peer *c)
 {
 	for (struct order *o = m->orders; o; o = o->next)
 		if (o->client == c)

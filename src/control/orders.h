@@ -20,6 +20,6 @@ void order_pin(struct call *call);
 void order_unpin(struct call *call);
 
 /* Nobody waits for the answer any more; the order itself goes on. */
-void orders_client_gone(struct methods *m, const struct client *c);
+void orders_client_gone(struct methods *m, const struct peer *c);
 
 #endif

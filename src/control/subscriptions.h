@@ -2,22 +2,29 @@
 #ifndef ZKLEADER_CONTROL_SUBSCRIPTIONS_H
 #define ZKLEADER_CONTROL_SUBSCRIPTIONS_H
 
-#include "daemon/control.h"
-#include "node/leaders.h"
-#include "node/policy.h"
+#include "control/peer.h"
+#include "node/node.h"
 
-struct sidecar;
+struct subscriptions {
+	const struct node *node;
+	struct subscription *list;
+};
+
+void subscriptions_init(struct subscriptions *s, const struct node *node);
 
 /* The client hears of these n tasks, of all (also of later ones) for n = 0; replaces what it had. */
-void subscription_begin(struct sidecar *s, struct client *c, struct task *const *tasks, size_t n);
-void subscription_end(struct client *c);
+void subscription_begin(struct subscriptions *s, struct peer *c, struct task *const *tasks,
+			size_t n);
+void subscription_end(struct subscriptions *s, struct peer *c);
 
-void subscriptions_task_changed(const struct sidecar *s, struct task *t);
-void subscriptions_task_added(const struct sidecar *s, struct task *t);
-void subscriptions_task_removed(const struct sidecar *s, const struct task *t);
+void subscriptions_task_changed(struct subscriptions *s, struct task *t);
+void subscriptions_task_added(struct subscriptions *s, struct task *t);
+void subscriptions_task_removed(const struct subscriptions *s, const struct task *t);
 /* event is "joined" or "left". */
-void subscriptions_membership(const struct sidecar *s, const char *event, const struct member *m);
+void subscriptions_membership(const struct subscriptions *s, const char *event,
+			      const struct member *m);
 /* To those who hear of the item's task, and to all where it is about a whole node. */
-void subscriptions_decision(const struct sidecar *s, const struct policy_item *item, bool ended);
+void subscriptions_decision(const struct subscriptions *s, const struct policy_item *item,
+			    bool ended);
 
 #endif

@@ -1,8 +1,6 @@
 #include "control/troubles.h"
 
-#include "daemon/sidecar.h"
-
-static void find_blocked(const struct sidecar *s, struct problems *problems)
+static void find_blocked(const struct node *s, struct problems *problems)
 {
 	char text[LEADERS_BLOCKED_MAX];
 
@@ -14,7 +12,7 @@ static void find_blocked(const struct sidecar *s, struct problems *problems)
 	}
 }
 
-void troubles_find(const struct sidecar *s, struct problems *problems)
+void troubles_find(const struct node *s, struct problems *problems)
 {
 	if (session_is_up(&s->session))
 		find_blocked(s, problems);

@@ -3,10 +3,9 @@
 #define ZKLEADER_CONTROL_TROUBLES_H
 
 #include "config/problem.h"
-
-struct sidecar;
+#include "node/node.h"
 
 /* Appends each as a problem, named by the task or node that it is about. */
-void troubles_find(const struct sidecar *s, struct problems *problems);
+void troubles_find(const struct node *s, struct problems *problems);
 
 #endif

@@ -31,13 +31,13 @@ static struct account_use use_of(const struct client *c)
 	/* What a client of few words needs is not counted: all of them have it. */
 	size_t in = c->in.cap > 2 * CONTROL_AHEAD_MAX ? c->in.cap : 0;
 
-	if (c->closing)
+	if (c->peer.closing)
 		return (struct account_use){.bytes = 0};
 	return (struct account_use){.bytes = in + c->out.cap + c->sending.cap,
-				    .parked = c->parked,
-				    .asking = c->asking,
-				    .subscribed = c->subscribed,
-				    .subscribers = c->subscription != NULL};
+				    .parked = c->peer.parked,
+				    .asking = c->peer.asking,
+				    .subscribed = c->peer.subscribed,
+				    .subscribers = c->peer.subscription != NULL};
 }
 
 void connection_count(struct client *c)
@@ -63,10 +63,10 @@ static void on_closed(uv_handle_t *handle)
 
 void connection_drop(struct client *c)
 {
-	if (c->closing)
+	if (c->peer.closing)
 		return;
-	c->closing = true;
-	c->control->gone(c->control->arg, c);
+	c->peer.closing = true;
+	c->control->gone(c->control->arg, &c->peer);
 	serve_dequeue(c);
 	if (c->prev)
 		c->prev->next = c->next;
@@ -90,7 +90,7 @@ static void fail(struct client *c, const char *why)
 	c->failed = true;
 	buffer_done(&c->in);
 	log_debug("client refused", LOG_INT("pid", c->peer.pid), LOG_STR("why", why));
-	control_error(c, 0, RPC_MISUSE, why);
+	peer_error(&c->peer, 0, RPC_MISUSE, why);
 }
 
 /*
@@ -101,7 +101,7 @@ static void linger(struct client *c)
 {
 	uv_os_fd_t fd;
 
-	c->control->gone(c->control->arg, c);
+	c->control->gone(c->control->arg, &c->peer);
 	if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || shutdown(fd, SHUT_WR) != 0) {
 		connection_drop(c);
 		return;
@@ -134,7 +134,7 @@ static bool find_request(struct client *c)
 	struct rpc_message m;
 	size_t len;
 
-	while (!c->closing && !c->failed && c->in.len > 0) {
+	while (!c->peer.closing && !c->failed && c->in.len > 0) {
 		int state = reader_measure(c->in.data, c->in.len, RPC_REQUEST_MAX, &len);
 		if (state == 0)
 			return false;
@@ -146,7 +146,7 @@ static bool find_request(struct client *c)
 			fail(c, "not a MessagePack-RPC request");
 			return false;
 		}
-		if (m.type == RPC_REQUEST && c->parked >= CONTROL_PARKED_MAX) {
+		if (m.type == RPC_REQUEST && c->peer.parked >= CONTROL_PARKED_MAX) {
 			fail(c, "too many requests are waiting on this connection");
 			return false;
 		}
@@ -165,15 +165,15 @@ void connection_serve(struct client *c)
 	struct rpc_message m;
 
 	if (rpc_parse(c->in.data, c->frame, &m) == 0)
-		c->control->request(c->control->arg, c, &m);
-	if (!c->closing)
+		c->control->request(c->control->arg, &c->peer, &m);
+	if (!c->peer.closing)
 		buffer_consume(&c->in, c->frame);
 	c->frame = 0;
 }
 
 static void start_reading(struct client *c)
 {
-	if (c->reading || c->closing)
+	if (c->reading || c->peer.closing)
 		return;
 	c->reading = true;
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -192,7 +192,7 @@ static void read_or_wait(struct client *c)
 {
 	bool far = c->in.len >= CONTROL_AHEAD_MAX;
 
-	if (far && (c->queued || c->frame > 0 || !control_has_room(c)))
+	if (far && (c->queued || c->frame > 0 || !peer_has_room(&c->peer)))
 		stop_reading(c);
 	else
 		start_reading(c);
@@ -201,7 +201,7 @@ static void read_or_wait(struct client *c)
 
 void connection_advance(struct client *c)
 {
-	if (c->closing || c->failed)
+	if (c->peer.closing || c->failed)
 		return;
 	if (connection_unsent(c) >= unsent_high(c)) {
 		stop_reading(c); /* what it asked for it does not read: so neither is it heard */
@@ -209,7 +209,7 @@ void connection_advance(struct client *c)
 	}
 	if (c->frame == 0 && !c->queued)
 		find_request(c);
-	if (c->closing || c->failed)
+	if (c->peer.closing || c->failed)
 		return;
 	if (c->frame > 0 && !c->queued)
 		serve_enqueue(c, c->urgency);
@@ -287,15 +287,15 @@ static void on_written(uv_write_t *write, int status)
 	}
 	connection_flush(c);
 	connection_advance(c);
-	if (!c->closing && c->subscription && control_takes_more(c))
-		c->control->drained(c->control->arg, c);
+	if (!c->peer.closing && c->peer.subscription && control_takes_more(c))
+		c->control->drained(c->control->arg, &c->peer);
 	if (c->control->short_of_room)
 		serve_soon(c->control);
 }
 
 void connection_flush(struct client *c)
 {
-	if (c->closing || c->corked || c->sending.len > 0 || c->out.len == 0)
+	if (c->peer.closing || c->corked || c->sending.len > 0 || c->out.len == 0)
 		return;
 	struct buffer sending = c->sending;
 	c->sending = c->out;
@@ -320,15 +320,24 @@ void connection_flush(struct client *c)
 		connection_drop(c);
 }
 
-struct pack *control_begin(struct client *c)
+static struct client *client_of(struct peer *peer)
 {
+	return (struct client *)peer;
+}
+
+struct pack *peer_begin(struct peer *peer)
+{
+	struct client *c = client_of(peer);
+
 	c->begun = c->out.len;
 	pack_init(&c->pack, &c->out);
 	return &c->pack;
 }
 
-void control_end(struct client *c, int64_t msgid)
+void peer_end(struct peer *peer, int64_t msgid)
 {
+	struct client *c = client_of(peer);
+
 	if (c->pack.failed) {
 		c->out.len = c->begun;
 		pack_init(&c->pack, &c->out);
@@ -347,16 +356,18 @@ void control_end(struct client *c, int64_t msgid)
 		serve_soon(c->control);
 }
 
-void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message)
+void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *message)
 {
-	rpc_pack_error(control_begin(c), msgid, code, message);
-	control_end(c, msgid);
+	rpc_pack_error(peer_begin(c), msgid, code, message);
+	peer_end(c, msgid);
 }
 
 /* --- how much it may be told ----------------------------------------------------------------------- */
 
-bool control_has_room(struct client *c)
+bool peer_has_room(struct peer *peer)
 {
+	struct client *c = client_of(peer);
+
 	if (account_has_room(c->account))
 		return true;
 	c->control->short_of_room = true;
@@ -365,22 +376,26 @@ bool control_has_room(struct client *c)
 
 bool control_takes_more(const struct client *c)
 {
-	return !c->closing && !c->failed && connection_unsent(c) < unsent_high(c);
+	return !c->peer.closing && !c->failed && connection_unsent(c) < unsent_high(c);
 }
 
-bool control_may_subscribe(const struct client *c, size_t n)
+bool peer_may_subscribe(const struct peer *peer, size_t n)
 {
-	return account_may_subscribe(c->account, n > c->subscribed ? n - c->subscribed : 0,
-				     c->subscription ? 0 : 1);
+	const struct client *c = (const struct client *)peer;
+
+	return account_may_subscribe(c->account,
+				     n > c->peer.subscribed ? n - c->peer.subscribed : 0,
+				     c->peer.subscription ? 0 : 1);
 }
 
-struct pack *control_begin_notification(struct client *c)
+struct pack *peer_begin_notification(struct peer *peer)
 {
+	struct client *c = client_of(peer);
 	size_t most = account_share(c->account, c->account->use.subscribers, CONTROL_UNSENT_LOW,
 				    CONTROL_UNSENT_MAX / 2);
 
 	if (connection_unsent(c) < most)
-		return control_begin(c);
+		return peer_begin(peer);
 	log_warning("a subscriber does not read, and is dropped", LOG_INT("pid", c->peer.pid),
 		    LOG_INT("unsent", connection_unsent(c)));
 	connection_drop(c);

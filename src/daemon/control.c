@@ -44,7 +44,7 @@ static void make_room(struct control *control)
 		if (c->account != a)
 			continue;
 		newest = newest ? newest : c;
-		if (c->parked == 0 && !c->subscription &&
+		if (c->peer.parked == 0 && !c->peer.subscription &&
 		    (!idlest || c->active_ms < idlest->active_ms))
 			idlest = c;
 	}
@@ -86,7 +86,8 @@ static void on_refused(uv_handle_t *handle)
 static void take_connection(struct control *control)
 {
 	struct client *c = mem_calloc(1, sizeof(*c));
-	socklen_t len = sizeof(c->peer);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
 	uv_os_fd_t fd;
 
 	c->control = control;
@@ -94,11 +95,13 @@ static void take_connection(struct control *control)
 	c->pipe.data = c;
 	if (uv_accept((uv_stream_t *)&control->listener, (uv_stream_t *)&c->pipe) != 0 ||
 	    uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) != 0) {
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0) {
 		uv_close((uv_handle_t *)&c->pipe, on_refused);
 		return;
 	}
-	c->serial = ++control->last_serial;
+	c->peer.uid = cred.uid;
+	c->peer.gid = cred.gid;
+	c->peer.pid = cred.pid;
 	c->account = account_get(&control->accounts, c->peer.uid, is_trusted(c, fd));
 	c->account->clients++;
 	c->next = control->clients;
@@ -134,17 +137,9 @@ void control_accept_more(struct control *control)
 		take_connection(control);
 }
 
-struct client *control_find(const struct control *control, uint64_t serial)
+bool peer_may_change(const struct peer *c)
 {
-	for (struct client *c = control->clients; c; c = c->next)
-		if (c->serial == serial)
-			return c;
-	return NULL;
-}
-
-bool control_may_change(const struct client *c)
-{
-	return c->account->trusted;
+	return ((const struct client *)c)->account->trusted;
 }
 
 /* --- the socket -------------------------------------------------------------------------------- */

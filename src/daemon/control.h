@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "daemon/account.h"
-#include "wire/rpc.h"
+#include "control/peer.h"
 
 #define CONTROL_CLIENTS_MAX 1000 /* one more: one goes of the user that has most */
 #define CONTROL_BACKLOG	    512
@@ -25,16 +25,15 @@
 #define CONTROL_UNSENT_HIGH (256 * 1024) /* bytes from which on none of its requests is served */
 #define CONTROL_UNSENT_LOW  4096	 /* the same, where a user has many clients */
 #define CONTROL_PARKED_MAX  1000	 /* requests of a client that wait for something */
-#define CONTROL_NAMES_MAX   10000	 /* names of tasks in a request */
 #define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes that a client may say after what ended it */
 #define CONTROL_AHEAD_MAX   4096 /* bytes behind a request that are read before it is served */
 #define CONTROL_STALL_MS    10000 /* for which a client may take up what its user's others wait for */
 
 struct client {
+	struct peer peer; /* the first: peer_*() are given it */
 	struct control *control;
 	struct account *account;
 	struct client *prev, *next;
-	uint64_t serial; /* no other client has ever had it */
 	uv_pipe_t pipe;
 	uv_write_t write;
 	struct buffer in;
@@ -46,17 +45,12 @@ struct client {
 	enum urgency urgency; /* of that */
 	bool queued;	      /* it is in its account's queue of that kind */
 	struct client *queue_prev, *queue_next;
-	unsigned parked;   /* requests that wait for something */
-	unsigned asking;   /* those of them that wait for ZooKeeper */
-	size_t subscribed; /* tasks */
 	struct account_use counted;
 	int64_t active_ms;    /* when it was last heard or took something */
 	size_t left_to_write; /* when that was last looked at */
-	struct ucred peer;
-	bool reading, closing, failed; /* failed: close once all is sent, and it has heard that */
-	size_t after;		       /* bytes that it has said since, and nobody listens to */
-	bool corked;		       /* what is packed is sent later */
-	void *subscription;	       /* subscriptions.c's */
+	bool reading, failed; /* failed: close once all is sent, and it has heard that */
+	size_t after;	      /* bytes that it has said since, and nobody listens to */
+	bool corked;	      /* what is packed is sent later */
 };
 
 struct control {
@@ -68,7 +62,6 @@ struct control {
 	gid_t group; /* members may change something; (gid_t)-1: none */
 	struct client *clients;
 	size_t n_clients;
-	uint64_t last_serial;
 	struct accounts accounts;
 	uv_idle_t serving;  /* while there is something to serve */
 	uv_timer_t stall;   /* the next look at who takes up what others wait for */
@@ -76,10 +69,10 @@ struct control {
 	bool knocking;	    /* one more waits to be taken */
 	bool short_of_room; /* something waits until an account has room again */
 	int64_t warned_ms;  /* of too many clients */
-	void (*request)(void *arg, struct client *c, const struct rpc_message *m);
-	void (*gone)(void *arg, struct client *c);    /* forget it */
-	void (*drained)(void *arg, struct client *c); /* it takes notifications again */
-	void (*room)(void *arg);		      /* answers that had no room may have it now */
+	void (*request)(void *arg, struct peer *c, const struct rpc_message *m);
+	void (*gone)(void *arg, struct peer *c);    /* forget it */
+	void (*drained)(void *arg, struct peer *c); /* it takes notifications again */
+	void (*room)(void *arg);		    /* answers that had no room may have it now */
 	void *arg;
 };
 
@@ -91,27 +84,7 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 /* Removes the socket and drops the clients. */
 void control_close(struct control *c);
 
-/* NULL: it is gone. */
-struct client *control_find(const struct control *c, uint64_t serial);
-
-/* Packs one message to the client between these two; nothing else may be packed meanwhile. */
-struct pack *control_begin(struct client *c);
-/* Sends it. Too large an answer becomes an error with this msgid; a notification is dropped whole. */
-#define CONTROL_NOTIFICATION (-1)
-void control_end(struct client *c, int64_t msgid);
-void control_error(struct client *c, uint32_t msgid, enum rpc_code code, const char *message);
-/* Whether a long answer may be made for it now; if not, room() tells when. */
-bool control_has_room(struct client *c);
 /* Whether it takes notifications; if not, drained() tells when. */
 bool control_takes_more(const struct client *c);
-/*
- * Begins a notification that cannot be told later. NULL: the client is so far behind that it has been
- * dropped, as it could not know that it misses something.
- */
-struct pack *control_begin_notification(struct client *c);
-/* Whether it may subscribe to n tasks, in the place of those that it has. */
-bool control_may_subscribe(const struct client *c, size_t n);
-/* Whether the peer may change something: root, the sidecar's own user, or in socket-group. */
-bool control_may_change(const struct client *c);
 
 #endif

@@ -62,6 +62,8 @@ static void take_result(struct probe *p, bool good)
 
 	if (p->known && good == p->healthy) {
 		p->in_a_row = 0;
+		if (!good)
+			h->changed(h->arg); /* it may say something else */
 		return;
 	}
 	p->in_a_row++;

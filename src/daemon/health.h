@@ -27,7 +27,7 @@ struct health {
 	void *arg;
 };
 
-/* changed: whatever health_is_known() or health_sick() say may be another now. */
+/* changed: whatever is answered below may be another now. */
 void health_init(struct health *h, uv_loop_t *loop, void (*changed)(void *arg), void *arg);
 /* Kills what is running. */
 void health_done(struct health *h);

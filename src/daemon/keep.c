@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,19 +123,20 @@ static ssize_t read_own(const char *path, void *data, size_t size, const char **
 
 static void to_kept(const struct file *f, struct kept *k)
 {
-	*k = (struct kept){.session = f->session,
-			   .session_since = f->session_since,
-			   .asked_ms = f->asked_ms,
-			   .started_at = f->started_at,
-			   .timeout_ms = f->timeout_ms,
-			   .jobs = f->jobs};
+	struct handoff *h = &k->handoff;
+
+	*k = (struct kept){.asked_ms = f->asked_ms, .jobs = f->jobs};
+	h->session = f->session;
+	h->started_at = f->started_at;
+	h->timeout_ms = f->timeout_ms;
+	h->session_since = f->session_since;
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
-		k->random_ints[i] = (int32_t)f->ints[i];
+		h->random_ints[i] = (int32_t)f->ints[i];
 	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++) {
 		char byte[3] = {f->password[2 * i], f->password[2 * i + 1], '\0'};
-		k->password[i] = (uint8_t)strtoul(byte, NULL, 16);
+		h->password[i] = (uint8_t)strtoul(byte, NULL, 16);
 	}
-	memcpy(k->worker, f->worker, sizeof(k->worker));
+	memcpy(h->worker, f->worker, sizeof(h->worker));
 	memcpy(k->of, f->of, sizeof(k->of));
 }
 
@@ -161,26 +163,27 @@ int keep_read(const char *socket, struct kept *ret_kept, const char **ret_why)
 
 static int pack_file(struct buffer *out, const struct kept *k)
 {
+	const struct handoff *h = &k->handoff;
 	char hex[HEX_SIZE], boot[BOOT_SIZE], key[] = "random_0";
 	struct pack p;
 
 	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++)
-		snprintf(hex + 2 * i, 3, "%02x", k->password[i]);
+		snprintf(hex + 2 * i, 3, "%02x", h->password[i]);
 	read_boot(boot);
 	pack_init(&p, out);
 	pack_map(&p, N_KEYS);
-	pack_kv_int(&p, "session", k->session);
-	pack_kv_int(&p, "session_since", k->session_since);
+	pack_kv_int(&p, "session", h->session);
+	pack_kv_int(&p, "session_since", h->session_since);
 	pack_kv_int(&p, "asked_ms", k->asked_ms);
-	pack_kv_int(&p, "started_at", k->started_at);
-	pack_kv_int(&p, "timeout_ms", k->timeout_ms);
+	pack_kv_int(&p, "started_at", h->started_at);
+	pack_kv_int(&p, "timeout_ms", h->timeout_ms);
 	pack_kv_int(&p, "jobs", k->jobs);
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
 		key[sizeof(key) - 2] = (char)('0' + i);
-		pack_kv_int(&p, key, k->random_ints[i]);
+		pack_kv_int(&p, key, h->random_ints[i]);
 	}
 	pack_kv_str(&p, "password", hex);
-	pack_kv_str(&p, "worker", k->worker);
+	pack_kv_str(&p, "worker", h->worker);
 	pack_kv_str(&p, "boot", boot);
 	pack_kv_str(&p, "of", k->of);
 	return p.failed ? -ENOBUFS : 0;
@@ -217,26 +220,65 @@ int keep_write(const char *socket, const struct kept *kept)
 	return error;
 }
 
-int keep_jobs_write(const char *socket, const void *lines, size_t len)
+/* A line for each, "TASK TICK ID TOKEN", TICK "-" if there is none. */
+int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	mem_auto char *path = path_of(socket, ".jobs"), *draft = path_of(socket, ".jobs.new");
+	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
+	struct buffer lines;
 
-	return replace(path, draft, lines, len);
+	buffer_init(&lines, KEEP_JOBS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		int len = snprintf(line, sizeof(line), "%s %s %s %" PRId64 "\n", runs[i].task,
+				   runs[i].tick[0] ? runs[i].tick : "-", runs[i].id, runs[i].token);
+		buffer_append(&lines, line, (size_t)len);
+	}
+	int error = replace(path, draft, lines.data, lines.len);
+	buffer_done(&lines);
+	return error;
 }
 
-int keep_jobs_read(const char *socket, char **ret_lines)
+static bool parse_job(char *line, struct handoff_run *ret_run)
 {
-	mem_auto char *path = path_of(socket, ".jobs");
-	char *lines = mem_alloc(KEEP_JOBS_MAX + 1);
+	char *words = NULL, *task = strtok_r(line, " ", &words);
+	char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
+	char *token = strtok_r(NULL, " ", &words);
+
+	if (!token || !name_is_task(task, strlen(task)) || !name_is_id(id, strlen(id)))
+		return false;
+	if (strcmp(tick, "-") != 0 && !tick_is_name(tick))
+		return false;
+	*ret_run = (struct handoff_run){.token = strtoll(token, NULL, 10)};
+	snprintf(ret_run->task, sizeof(ret_run->task), "%s", task);
+	snprintf(ret_run->tick, sizeof(ret_run->tick), "%s", strcmp(tick, "-") == 0 ? "" : tick);
+	snprintf(ret_run->id, sizeof(ret_run->id), "%s", id);
+	return true;
+}
+
+int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *ret_n, bool *ret_all)
+{
+	mem_auto char *path = path_of(socket, ".jobs"), *lines = mem_alloc(KEEP_JOBS_MAX + 1);
+	struct handoff_run *runs = NULL, run;
+	char *rest = NULL;
 	const char *why;
+	size_t n_runs = 0;
+	bool all = true;
 	ssize_t n = read_own(path, lines, KEEP_JOBS_MAX + 1, &why);
 
-	if (n < 0 || n > KEEP_JOBS_MAX) {
-		free(lines);
+	if (n < 0 || n > KEEP_JOBS_MAX)
 		return n < 0 ? (int)n : -EFBIG;
-	}
 	lines[n] = '\0';
-	*ret_lines = lines;
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (!parse_job(line, &run)) {
+			all = false;
+			continue;
+		}
+		runs = mem_resize(runs, n_runs + 1, sizeof(*runs));
+		runs[n_runs++] = run;
+	}
+	*ret_runs = runs;
+	*ret_n = n_runs;
+	*ret_all = all;
 	return 0;
 }
 

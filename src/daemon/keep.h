@@ -5,27 +5,21 @@
 #ifndef ZKLEADER_DAEMON_KEEP_H
 #define ZKLEADER_DAEMON_KEEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/worker.h"
-#include "node/store.h"
+#include "node/handoff.h"
 
 #define KEEP_TEXT_MAX 1000	    /* bytes of what the session belongs to */
 #define KEEP_JOBS_MAX (1024 * 1024) /* bytes of the list of runs */
 
 struct kept {
-	int64_t session;
-	int64_t session_since; /* wall clock: when it began; 0: not known */
-	uint8_t password[STORE_PASSWORD_SIZE];
+	struct handoff handoff;
 	int64_t asked_ms; /* the session timeout in the configuration */
-	char worker[NAME_ID_MAX + 1];
-	int32_t random_ints[WORKER_RANDOM_INTS];
-	int64_t started_at;
-	int64_t timeout_ms; /* negotiated */
-	int64_t jobs; /* that were going when it ended; it is 1 where it was not asked to end */
-	char of[KEEP_TEXT_MAX +
-		1]; /* servers, root and identity: another's session is none of ours */
+	int64_t jobs;	  /* that were going when it ended; it is 1 where it was not asked to end */
+	/* servers, root and identity: another's session is none of ours */
+	char of[KEEP_TEXT_MAX + 1];
 };
 
 /*
@@ -35,10 +29,13 @@ struct kept {
 int keep_read(const char *socket, struct kept *ret_kept, const char **ret_why);
 /* Puts this in its place, for our eyes alone. 0 or a negative errno. */
 int keep_write(const char *socket, const struct kept *kept);
-/* The runs that are going on, for whoever comes after us: a line for each, "TASK TICK ID", TICK "-" if none. */
-int keep_jobs_write(const char *socket, const void *lines, size_t len);
-/* 0 and the lines, ended by a NUL and freed by the caller; -ENOENT where there are none; or a negative errno. */
-int keep_jobs_read(const char *socket, char **ret_lines);
+/* The runs that are going on, for whoever comes after us. */
+int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n);
+/*
+ * 0 and the runs, freed by the caller, and whether all that was written was understood; -ENOENT where there
+ * are none; or a negative errno.
+ */
+int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *ret_n, bool *ret_all);
 /* The session is being closed: nobody is to take it over. */
 void keep_remove(const char *socket);
 

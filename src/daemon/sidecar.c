@@ -1,6 +1,7 @@
 #include "daemon/sidecar.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "core/tick.h"
+#include "daemon/aside.h"
 #include "daemon/notify.h"
 #include "daemon/zk.h"
-#include "node/standby.h"
 #include "config/restart.h"
+#include "control/run_requests.h"
 #include "control/subscriptions.h"
 
 #define CHANGES_TEXT_MAX      (1024 * 1024)
@@ -131,11 +134,51 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 	tell_restart_keys(s->start, config, changes);
 	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
 	zk_log_detail(config->log_level == LOG_DEBUG);
-	registry_set_version(&s->registry, config->version);
+	node_set_version(&s->node, config->version);
 	files_watch(&s->files, config->task_dir, config->version_file);
 	s->config = config;
+	s->process.config = config;
 	if (old != s->start)
 		config_free(old);
+}
+
+/* Its users are looked up once, with the configuration: at each question it could block the loop. */
+static struct task_settings settings_of(const struct task_config *c)
+{
+	struct task_settings t = {.name = c->name,
+				  .description = c->description,
+				  .min_version = c->min_version,
+				  .yield = c->yield,
+				  .rank_position = c->rank_position,
+				  .oldest = c->oldest,
+				  .tick_ms = c->tick_ms,
+				  .wait_ms = c->wait_ms,
+				  .on_crash = c->on_crash,
+				  .overlap = c->overlap,
+				  .hold_max_ms = c->hold_max_ms,
+				  .history = c->history};
+
+	for (size_t i = 0; i < c->n_users; i++) {
+		const struct passwd *user = getpwnam(c->users[i]);
+		if (user)
+			t.uids[t.n_uids++] = user->pw_uid;
+		else
+			log_warning("no such user on this host", LOG_STR("task", c->name),
+				    LOG_STR("user", c->users[i]));
+	}
+	return t;
+}
+
+static void configure_node(struct sidecar *s, const struct task_config *const *tasks, size_t n)
+{
+	const struct node_timing timing = {.yield_delay_ms = s->config->yield_delay_ms,
+					   .tick_guard_ms = s->config->tick_guard_ms};
+	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
+
+	for (size_t i = 0; i < n; i++)
+		settings[i] = settings_of(tasks[i]);
+	node_configure(&s->node, &timing, settings, n);
+	free(settings);
 }
 
 static void load_tasks(struct sidecar *s, struct problems *problems, struct changes *changes)
@@ -150,7 +193,7 @@ static void load_tasks(struct sidecar *s, struct problems *problems, struct chan
 	compare_tasks(&s->tasks, &effective, changes);
 	size_t n;
 	const struct task_config **tasks = task_files_tasks(&effective, &n);
-	leaders_apply(&s->leaders, s->config, tasks, n);
+	configure_node(s, tasks, n);
 	health_apply(&s->health, s->config, tasks, n);
 	free(tasks);
 	task_files_done(&s->tasks);
@@ -211,7 +254,7 @@ static void on_version_changed(void *arg)
 				 LOG_STR("to", version));
 		free(s->config->version);
 		s->config->version = version;
-		registry_set_version(&s->registry, version);
+		node_set_version(&s->node, version);
 	}
 	/* What is wrong with it is a problem of the main file, and what was wrong may be mended now. */
 	if (problems.n + problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0) {
@@ -221,17 +264,7 @@ static void on_version_changed(void *arg)
 	problems_done(&problems);
 }
 
-/* --- what the parts tell each other -------------------------------------------------------------- */
-
-static void on_connected(void *arg)
-{
-	registry_connected(&((struct sidecar *)arg)->registry);
-}
-
-static void on_retimed(void *arg)
-{
-	registry_retimed(&((struct sidecar *)arg)->registry);
-}
+/* --- what the node tells ----------------------------------------------------------------------------- */
 
 static void on_status_timer(uv_timer_t *timer)
 {
@@ -239,7 +272,8 @@ static void on_status_timer(uv_timer_t *timer)
 	char text[256];
 
 	snprintf(text, sizeof(text), "STATUS=%s, leading %zu of %zu tasks",
-		 session_state_name(&s->session), s->leaders.n_leading, s->leaders.n_published);
+		 session_state_name(&s->node.session), s->node.leaders.n_leading,
+		 s->node.leaders.n_published);
 	notify_send(text);
 }
 
@@ -259,30 +293,46 @@ static void say_of(const struct config *c, char of[KEEP_TEXT_MAX + 1])
 		 c->auth_scheme ? c->auth_scheme : "-");
 }
 
-static void keep_session(struct sidecar *s)
+static void on_handoff(void *arg, const struct handoff *handoff)
 {
-	const struct registry *r = &s->registry;
-	struct kept kept = {.session = s->session.id,
-			    .session_since = s->session.since,
-			    .asked_ms = s->start->session_timeout_ms,
-			    .timeout_ms = session_told_timeout(&s->session),
-			    .jobs = 1};
+	struct sidecar *s = arg;
+	struct kept kept = {
+		.handoff = *handoff, .asked_ms = s->start->session_timeout_ms, .jobs = 1};
 
-	if (!session_is_up(&s->session) || !r->id[0] || s->stopping)
+	if (s->stopping)
 		return;
-	if (s->kept.session == kept.session && strcmp(s->kept.worker, r->id) == 0 &&
-	    s->kept.timeout_ms == kept.timeout_ms)
-		return;
-	memcpy(kept.password, store_password(s->session.store), sizeof(kept.password));
-	memcpy(kept.worker, r->id, sizeof(kept.worker));
-	memcpy(kept.random_ints, r->random_ints, sizeof(kept.random_ints));
-	kept.started_at = r->started_at;
 	say_of(s->start, kept.of);
 	int error = keep_write(s->start->socket, &kept);
 	if (error)
 		log_warning("the session is not kept: a restart will hand everything over",
 			    LOG_STR("beside", s->start->socket), LOG_STR("why", strerror(-error)));
 	s->kept = kept;
+}
+
+static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
+{
+	struct sidecar *s = arg;
+	int error = keep_jobs_write(s->start->socket, runs, n);
+
+	if (error)
+		log_warning("jobs not kept for the sidecar after this one",
+			    LOG_STR("why", strerror(-error)));
+}
+
+static void take_over_from(struct sidecar *s, const struct kept *kept)
+{
+	struct handoff_run *runs = NULL;
+	size_t n = 0;
+	bool all = true;
+	int error = kept->jobs > 0 ? keep_jobs_read(s->start->socket, &runs, &n, &all) : 0;
+
+	if (error && error != -ENOENT) {
+		log_warning("jobs of the sidecar before this one are not known",
+			    LOG_STR("why", strerror(-error)));
+		all = false;
+	}
+	node_take_over(&s->node, &kept->handoff, runs, n, all);
+	free(runs);
 }
 
 static void take_over(struct sidecar *s)
@@ -306,122 +356,37 @@ static void take_over(struct sidecar *s)
 			    LOG_STR("beside", s->start->socket), LOG_STR("why", why));
 		return;
 	}
-	log_info("taking over the session kept", LOG_HEX("session", kept.session));
-	session_take_over(&s->session, kept.session, kept.password, kept.session_since,
-			  kept.timeout_ms);
-	if (kept.jobs > 0)
-		runs_take_over(&s->runs, kept.timeout_ms);
-	registry_take_over(&s->registry, &kept);
+	take_over_from(s, &kept);
 }
 
-/* Once the fleet and what was decided are known, so that nothing is given up for not knowing them. */
-static void recover(struct sidecar *s)
+static void on_status(void *arg)
 {
-	const struct worker *found = registry_found(&s->registry);
-
-	if (!registry_recovers(&s->registry) || !session_is_up(&s->session) ||
-	    !s->registry.workers.ready || !s->policy.folder.ready)
-		return;
-	leaders_recover(&s->leaders);
-	if (found)
-		leaders_disown(&s->leaders, found->tasks, found->n_tasks);
-	else
-		leaders_disown_all(&s->leaders);
-	registry_recovered(&s->registry);
+	tell_systemd(arg);
 }
 
-static void on_up(void *arg)
-{
-	struct sidecar *s = arg;
-
-	leaders_up(&s->leaders);
-	policy_up(&s->policy);
-	registry_up(&s->registry);
-	keep_session(s);
-	tell_systemd(s);
-}
-
-/* Who has the role may say so now. */
 static void on_leased(void *arg)
 {
 	struct sidecar *s = arg;
+	const struct leaders *l = &s->node.leaders;
 
 	methods_task_changed(&s->methods);
-	runs_changed(&s->runs);
-	for (size_t i = 0; i < s->leaders.n_tasks; i++)
-		if (election_leads(&s->leaders.tasks[i]->election))
-			subscriptions_task_changed(s, s->leaders.tasks[i]);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		if (election_leads(&l->tasks[i]->election))
+			subscriptions_task_changed(&s->methods.subscriptions, l->tasks[i]);
 }
 
-static void on_cut(void *arg)
+static void on_membership(void *arg, const char *event, const struct member *m)
 {
 	struct sidecar *s = arg;
 
-	registry_cut(&s->registry);
-	policy_cut(&s->policy);
-	leaders_cut(&s->leaders);
-	tell_systemd(s);
-}
-
-static void on_expired(void *arg)
-{
-	struct sidecar *s = arg;
-
-	leaders_expired(&s->leaders);
-	registry_expired(&s->registry);
-	policy_expired(&s->policy);
-	runs_expired(&s->runs);
-	tell_systemd(s);
-}
-
-static void on_watch(void *arg, enum store_watch type, const char *path)
-{
-	struct sidecar *s = arg;
-
-	registry_watch(&s->registry, type, path);
-	policy_watch(&s->policy, type, path);
-	leaders_watch(&s->leaders, type, path);
-	runs_watch(&s->runs, type, path);
-}
-
-static void on_joined(void *arg, struct member *m)
-{
-	struct sidecar *s = arg;
-
-	log_info("worker joined", LOG_STR("id", m->worker->id),
-		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
-		 LOG_STR("hostname", m->worker->hostname));
-	leaders_joined(&s->leaders, m);
-	/* At the start it was there before us. */
-	if (s->registry.workers.known)
-		subscriptions_membership(s, "joined", m);
-}
-
-static void on_left(void *arg, const struct member *m)
-{
-	struct sidecar *s = arg;
-
-	log_info("worker left", LOG_STR("id", m->worker->id),
-		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
-		 LOG_STR("hostname", m->worker->hostname));
-	leaders_left(&s->leaders, m);
-	subscriptions_membership(s, "left", m);
-}
-
-static void on_fleet_changed(void *arg)
-{
-	struct sidecar *s = arg;
-
-	leaders_fleet_changed(&s->leaders);
-	standby_check(s);
-	recover(s);
-	keep_session(s);
-	runs_changed(&s->runs);
+	subscriptions_membership(&s->methods.subscriptions, event, m);
 }
 
 static void on_decision(void *arg, const struct policy_item *item, bool ended)
 {
-	subscriptions_decision(arg, item, ended);
+	struct sidecar *s = arg;
+
+	subscriptions_decision(&s->methods.subscriptions, item, ended);
 }
 
 static void on_task_changed(void *arg, struct task *t)
@@ -429,15 +394,14 @@ static void on_task_changed(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	methods_task_changed(&s->methods);
-	runs_changed(&s->runs);
-	subscriptions_task_changed(s, t);
-	tell_systemd(s);
+	subscriptions_task_changed(&s->methods.subscriptions, t);
 }
 
 static void on_task_added(void *arg, struct task *t)
 {
-	subscriptions_task_added(arg, t);
-	tell_systemd(arg);
+	struct sidecar *s = arg;
+
+	subscriptions_task_added(&s->methods.subscriptions, t);
 }
 
 static void on_task_removed(void *arg, struct task *t)
@@ -445,12 +409,12 @@ static void on_task_removed(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	methods_task_removed(&s->methods, t);
-	runs_task_removed(&s->runs, t);
-	subscriptions_task_removed(s, t);
-	tell_systemd(s);
+	subscriptions_task_removed(&s->methods.subscriptions, t);
 }
 
-static void on_request(void *arg, struct client *c, const struct rpc_message *m)
+/* --- the socket and health ------------------------------------------------------------------------- */
+
+static void on_request(void *arg, struct peer *c, const struct rpc_message *m)
 {
 	methods_request(&((struct sidecar *)arg)->methods, c, m);
 }
@@ -460,7 +424,7 @@ static void on_room(void *arg)
 	methods_room(&((struct sidecar *)arg)->methods);
 }
 
-static void on_drained(void *arg, struct client *c)
+static void on_drained(void *arg, struct peer *c)
 {
 	(void)arg, (void)c;
 }
@@ -469,18 +433,43 @@ static void on_health_changed(void *arg)
 {
 	struct sidecar *s = arg;
 	size_t n;
-	char **unhealthy = health_unhealthy(&s->health, &n);
+	char **tasks = health_unhealthy(&s->health, &n);
+	struct node_unhealthy *unhealthy = mem_calloc(n + 1, sizeof(*unhealthy));
+	const struct node_health health = {.known = health_is_known(&s->health),
+					   .sick = health_sick(&s->health),
+					   .says = health_says(&s->health, NULL),
+					   .unhealthy = unhealthy,
+					   .n_unhealthy = n};
 
-	registry_set_health(&s->registry, health_is_known(&s->health), health_sick(&s->health),
-			    unhealthy, n);
+	for (size_t i = 0; i < n; i++)
+		unhealthy[i] = (struct node_unhealthy){.task = tasks[i],
+						       .says = health_says(&s->health, tasks[i])};
+	node_set_health(&s->node, &health);
+	free(unhealthy);
+	names_free(tasks, n);
 }
 
-static void on_client_gone(void *arg, struct client *c)
+static void on_client_gone(void *arg, struct peer *c)
 {
-	struct sidecar *s = arg;
+	methods_client_gone(&((struct sidecar *)arg)->methods, c);
+}
 
-	methods_client_gone(&s->methods, c);
-	runs_client_gone(&s->runs, c);
+/* --- what the methods ask of the process ----------------------------------------------------------- */
+
+static void on_reload(void *arg, struct changes *ret_changes)
+{
+	sidecar_reload(arg, ret_changes);
+}
+
+static int64_t on_longest_turn_us(void *arg)
+{
+	return turns_longest_us(&((struct sidecar *)arg)->turns);
+}
+
+static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void *work_arg),
+		      void *work_arg)
+{
+	return aside(((struct sidecar *)arg)->loop, work, done, work_arg);
 }
 
 /* --- starting and stopping ----------------------------------------------------------------------- */
@@ -500,7 +489,7 @@ static void leave(struct sidecar *s)
 {
 	keep_remove(s->start->socket);
 	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
-	session_stop(&s->session, on_stopped, s);
+	node_stop(&s->node, on_stopped, s);
 }
 
 /*
@@ -513,12 +502,12 @@ static void on_drain_timer(uv_timer_t *timer)
 	struct sidecar *s = timer->data;
 	int64_t now = clock_boot_ms();
 
-	if (!s->runs.revoked && now >= s->drain_ms) {
-		log_warning("jobs are ended", LOG_INT("going", runs_going(&s->runs)));
-		runs_revoke(&s->runs);
-		s->drain_ms = now + session_told_left(&s->session);
+	if (!s->node.runs.revoked && now >= s->drain_ms) {
+		log_warning("jobs are ended", LOG_INT("going", runs_going(&s->node.runs)));
+		runs_revoke(&s->node.runs);
+		s->drain_ms = now + session_told_left(&s->node.session);
 	}
-	if (runs_going(&s->runs) == 0 || (s->runs.revoked && now >= s->drain_ms)) {
+	if (runs_going(&s->node.runs) == 0 || (s->node.runs.revoked && now >= s->drain_ms)) {
 		uv_timer_stop(timer);
 		leave(s);
 	}
@@ -532,13 +521,13 @@ static void on_term(uv_signal_t *handle, int number)
 		return;
 	s->stopping = true;
 	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
-		 LOG_INT("jobs", runs_going(&s->runs)));
+		 LOG_INT("jobs", runs_going(&s->node.runs)));
 	notify_send("STOPPING=1");
-	if (runs_going(&s->runs) == 0) {
+	if (runs_going(&s->node.runs) == 0) {
 		leave(s);
 		return;
 	}
-	leaders_withdraw(&s->leaders);
+	node_withdraw(&s->node);
 	s->drain_ms = clock_boot_ms() + SIDECAR_DRAIN_MS;
 	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
@@ -547,9 +536,10 @@ static void on_term(uv_signal_t *handle, int number)
 static void make_room(struct sidecar *s)
 {
 	log_info("stopping, the session stays for the next sidecar",
-		 LOG_INT("leading", s->leaders.n_leading), LOG_INT("jobs", runs_going(&s->runs)));
-	s->kept.jobs = (int64_t)runs_going(&s->runs);
-	if (s->kept.session != 0)
+		 LOG_INT("leading", s->node.leaders.n_leading),
+		 LOG_INT("jobs", runs_going(&s->node.runs)));
+	s->kept.jobs = (int64_t)runs_going(&s->node.runs);
+	if (s->kept.handoff.session != 0)
 		keep_write(s->start->socket, &s->kept);
 	control_close(&s->control);
 	_exit(0); /* nothing that the library would do at its end may happen */
@@ -577,7 +567,7 @@ static void on_usr2(uv_signal_t *handle, int number)
 		return;
 	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
 	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
-		 LOG_INT("jobs", runs_going(&s->runs)));
+		 LOG_INT("jobs", runs_going(&s->node.runs)));
 	notify_send("STOPPING=1");
 	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
@@ -611,35 +601,59 @@ static void raise_limits(void)
 	}
 }
 
+/* What the node is told of itself, for as long as this process lives. */
+static void init_settings(struct sidecar *s)
+{
+	const struct config *c = s->start;
+	const char *chroot = c->chroot ? c->chroot : "";
+	size_t size = strlen(chroot) + strlen(c->root) + 1;
+
+	s->servers = config_servers(c);
+	s->root = mem_alloc(size);
+	snprintf(s->root, size, "%s%s", chroot, c->root);
+	if (gethostname(s->hostname, sizeof(s->hostname) - 1) != 0 ||
+	    !name_is_host(s->hostname, strlen(s->hostname)))
+		snprintf(s->hostname, sizeof(s->hostname), "unknown");
+	snprintf(s->name, sizeof(s->name), "%s:%s", s->hostname, c->socket);
+	s->settings = (struct node_settings){.servers = s->servers,
+					     .root = s->root,
+					     .session_timeout_ms = c->session_timeout_ms,
+					     .auth_scheme = c->auth_scheme,
+					     .auth_credential = c->auth_credential,
+					     .address = c->address,
+					     .hostname = s->hostname,
+					     .name = s->name};
+}
+
 static void init_parts(struct sidecar *s)
 {
-	const struct session_handlers session_handlers = {.connected = on_connected,
-							  .up = on_up,
-							  .leased = on_leased,
-							  .cut = on_cut,
-							  .expired = on_expired,
-							  .retimed = on_retimed,
-							  .watch = on_watch,
-							  .arg = s};
-	const struct registry_handlers registry_handlers = {
-		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = s};
-	const struct policy_handlers policy_handlers = {
-		.changed = on_fleet_changed, .told = on_decision, .arg = s};
-	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
-							  .added = on_task_added,
-							  .removed = on_task_removed,
-							  .arg = s};
+	const struct node_handlers handlers = {
+		.task_changed = on_task_changed,
+		.task_added = on_task_added,
+		.task_removed = on_task_removed,
+		.leased = on_leased,
+		.membership = on_membership,
+		.decision = on_decision,
+		.status = on_status,
+		.handoff = on_handoff,
+		.handoff_runs = on_handoff_runs,
+		.runs = {.answer = run_requests_answer, .released = run_requests_released},
+		.arg = s};
 
 	host_init(&s->host, s->loop);
-	/* At the end of a turn runs and requests come before what they ask of ZooKeeper. */
-	runs_init(&s->runs, s, &s->host);
-	methods_init(&s->methods, s, &s->host);
 	turns_init(&s->turns, s->loop);
-	session_init(&s->session, &s->host, s->start, &session_handlers);
-	registry_init(&s->registry, s->start, &s->session, &registry_handlers);
-	policy_init(&s->policy, &s->session, &s->registry, &policy_handlers);
-	leaders_init(&s->leaders, s->config, &s->session, &s->registry, &s->policy,
-		     &leaders_handlers);
+	init_settings(s);
+	node_init(&s->node, &s->host, &s->settings, &handlers);
+	s->process = (struct process){.node = &s->node,
+				      .problems = &s->problems,
+				      .start = s->start,
+				      .config = s->config,
+				      .started_at = s->started_at,
+				      .longest_turn_us = on_longest_turn_us,
+				      .reload = on_reload,
+				      .offload = on_offload,
+				      .arg = s};
+	methods_init(&s->methods, &s->process);
 	health_init(&s->health, s->loop, on_health_changed, s);
 	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
 	s->control.request = on_request;
@@ -693,15 +707,13 @@ static void done_parts(struct sidecar *s)
 {
 	control_close(&s->control);
 	health_done(&s->health);
-	policy_done(&s->policy); /* tells who waits for a decision */
+	node_done(&s->node);
 	methods_done(&s->methods);
-	runs_done(&s->runs);
-	leaders_done(&s->leaders);
-	registry_done(&s->registry);
-	session_done(&s->session);
 	uv_walk(s->loop, on_walk, NULL);
 	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
 		;
+	free(s->servers);
+	free(s->root);
 	files_done(&s->files);
 	task_files_done(&s->tasks);
 	problems_done(&s->problems);
@@ -730,14 +742,14 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 			 LOG_STR("config", config_file), LOG_STR("application", config->version),
 			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
 		buffer_init(&changes.text, CHANGES_TEXT_MAX);
-		registry_set_version(&s.registry, config->version);
+		node_set_version(&s.node, config->version);
 		s.n_main_warnings = problems->n_warnings;
 		load_tasks(&s, problems, &changes);
 		buffer_done(&changes.text);
 		set_problems(&s, problems);
 		files_watch(&s.files, config->task_dir, config->version_file);
 		take_over(&s);
-		session_start(&s.session);
+		node_start(&s.node);
 		if (notify_watchdog_ms() > 0)
 			uv_timer_start(&s.watchdog, on_watchdog, 0, (uint64_t)notify_watchdog_ms());
 		notify_send("READY=1");

@@ -13,12 +13,8 @@
 #include "daemon/host_uv.h"
 #include "daemon/keep.h"
 #include "daemon/turn.h"
-#include "node/leaders.h"
 #include "control/methods.h"
-#include "node/policy.h"
-#include "node/registry.h"
-#include "node/runs.h"
-#include "node/session.h"
+#include "node/node.h"
 #include "config/taskfile.h"
 
 #define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
@@ -32,33 +28,29 @@ struct sidecar {
 	int64_t started_at; /* of this process: ms since the epoch */
 	struct config
 		*start; /* of the start: where the connection, the socket and we ourselves are */
-	struct config *config;	  /* in force */
-	struct problems problems; /* of all files, as last read */
-	size_t n_main_problems;	  /* the first so many are about the main file's text */
-	size_t n_main_warnings;	  /* likewise */
-	struct task_files tasks;  /* in force */
-	struct session session;
-	struct registry registry;
-	struct policy policy;
-	struct leaders leaders;
+	struct config *config;	       /* in force */
+	struct problems problems;      /* of all files, as last read */
+	size_t n_main_problems;	       /* the first so many are about the main file's text */
+	size_t n_main_warnings;	       /* likewise */
+	struct task_files tasks;       /* in force */
+	struct node_settings settings; /* of the node; its texts are ours or of `start` */
+	struct node node;
 	struct turns turns;
 	struct control control;
+	struct process process;
 	struct methods methods;
-	struct runs runs;
 	struct health health;
 	struct files files;
 	uv_signal_t term, intr, hup, usr2;
 	uv_timer_t stop_timer, watchdog, status_timer;
 	bool stopping;
+	char *servers; /* texts of the settings */
+	char *root;
+	char hostname[NAME_HOST_MAX + 1];
+	char name[WORKER_NODE_MAX + 1];
 	struct kept kept; /* as it was written last */
 	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
 	int64_t drain_ms; /* CLOCK_BOOTTIME: the end of what jobs have left */
-};
-
-/* What a reload did, as lines for people. */
-struct changes {
-	struct buffer text; /* one line each, terminated by a newline */
-	bool refused;	    /* a file was */
 };
 
 /* Runs until told to stop; takes the configuration over. Returns the exit code. */

@@ -1,7 +1,6 @@
 #include "node/leaders.h"
 
 #include <assert.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,7 +381,8 @@ static bool is_gone(const struct task *t)
 static void task_free(struct task *t)
 {
 	free(t->name);
-	task_config_free(t->config);
+	free(t->description);
+	free(t->min_version);
 	free(t->ticks.names);
 	free(t->pinned);
 	free(t);
@@ -390,7 +390,7 @@ static void task_free(struct task *t)
 
 static uint32_t digest_of(const struct task *t)
 {
-	return rank_digest(t->config->rank_position, t->config->min_version, t->config->oldest);
+	return rank_digest(t->settings.rank_position, t->settings.min_version, t->settings.oldest);
 }
 
 /* Numbers the tasks and tells the fleet and the registry their names. */
@@ -783,38 +783,29 @@ static struct task *task_new(struct leaders *l, const char *name)
 	return t;
 }
 
-/* Once, with the configuration: a look-up at each question could block the loop. */
-static void find_users(struct task *t)
-{
-	t->n_uids = 0;
-	for (size_t i = 0; i < t->config->n_users; i++) {
-		const struct passwd *user = getpwnam(t->config->users[i]);
-		if (user)
-			t->uids[t->n_uids++] = user->pw_uid;
-		else
-			log_warning("no such user on this host", LOG_STR("task", t->name),
-				    LOG_STR("user", t->config->users[i]));
-	}
-}
-
-static void configure(struct task *t, const struct task_config *c, const struct config *config,
-		      bool is_new)
+static void configure(struct task *t, const struct task_settings *settings,
+		      const struct node_timing *timing, bool is_new)
 {
 	struct election_config ec = {
-		.yield = c->yield,
-		.yield_delay_ms = config->yield_delay_ms,
-		.tick_guard_ms = config->tick_guard_ms,
+		.yield = settings->yield,
+		.yield_delay_ms = timing->yield_delay_ms,
+		.tick_guard_ms = timing->tick_guard_ms,
 	};
 
-	task_config_free(t->config);
-	t->config = task_config_copy(c);
+	free(t->description);
+	free(t->min_version);
+	t->description = settings->description ? mem_strdup(settings->description) : NULL;
+	t->min_version = settings->min_version ? mem_strdup(settings->min_version) : NULL;
+	t->settings = *settings;
+	t->settings.name = t->name;
+	t->settings.description = t->description;
+	t->settings.min_version = t->min_version;
 	t->contest = (struct contest){.task = t->name,
-				      .min_version = t->config->min_version,
-				      .rank_position = t->config->rank_position,
-				      .oldest = t->config->oldest,
+				      .min_version = t->settings.min_version,
+				      .rank_position = t->settings.rank_position,
+				      .oldest = t->settings.oldest,
 				      .pinned = t->pinned};
 	tally_forget(&t->tally);
-	find_users(t);
 	if (is_new) {
 		election_init(&t->election, &ec);
 	} else {
@@ -828,23 +819,23 @@ static int compare_tasks(const void *a, const void *b)
 	return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
 }
 
-void leaders_apply(struct leaders *l, const struct config *config,
-		   const struct task_config *const *configs, size_t n)
+void leaders_apply(struct leaders *l, const struct node_timing *timing,
+		   const struct task_settings *tasks, size_t n)
 {
 	size_t before = l->n_tasks;
 	struct task **added = mem_calloc(n + 1, sizeof(*added));
 	size_t n_added = 0;
 
-	l->config = config;
+	l->timing = *timing;
 	for (size_t i = 0; i < before; i++)
 		l->tasks[i]->withdrawn = true;
 	for (size_t i = 0; i < n; i++) {
-		struct task *t = find_any(l, configs[i]->name);
+		struct task *t = find_any(l, tasks[i].name);
 		bool is_new = !t;
 		if (is_new)
-			t = added[n_added++] = task_new(l, configs[i]->name);
+			t = added[n_added++] = task_new(l, tasks[i].name);
 		t->withdrawn = false;
-		configure(t, configs[i], config, is_new);
+		configure(t, &tasks[i], timing, is_new);
 	}
 	l->tasks = mem_resize(l->tasks, before + n_added + 1, sizeof(*l->tasks));
 	memcpy(l->tasks + before, added, n_added * sizeof(*added));
@@ -981,8 +972,8 @@ void leaders_recover(struct leaders *l)
 {
 	int64_t promised = session_told_timeout(l->session) / 4;
 
-	if (l->config->yield_delay_ms > promised)
-		promised = l->config->yield_delay_ms;
+	if (l->timing.yield_delay_ms > promised)
+		promised = l->timing.yield_delay_ms;
 	/* What our predecessor promised last is kept. */
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		election_promised(&l->tasks[i]->election, host_now_ms(l->session->host) + promised);
@@ -1064,12 +1055,10 @@ int64_t leaders_lease_left(const struct task *t)
 	return election_leads(&t->election) ? session_lease_left(t->leaders->session) : 0;
 }
 
-void leaders_init(struct leaders *l, const struct config *config, struct session *session,
-		  struct registry *registry, const struct policy *policy,
-		  const struct leaders_handlers *handlers)
+void leaders_init(struct leaders *l, struct session *session, struct registry *registry,
+		  struct policy *policy, const struct leaders_handlers *handlers)
 {
 	memset(l, 0, sizeof(*l));
-	l->config = config;
 	l->session = session;
 	l->registry = registry;
 	l->policy = policy;

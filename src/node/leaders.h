@@ -18,7 +18,7 @@
 #include "node/policy.h"
 #include "node/registry.h"
 #include "node/session.h"
-#include "config/taskfile.h"
+#include "node/settings.h"
 #include "wire/record.h"
 
 /* How often the leader nodes are listed, in case that nobody who watches one acts. */
@@ -51,9 +51,8 @@ struct standby {
 struct task {
 	struct leaders *leaders;
 	char *name;
-	struct task_config *config; /* a copy of our own */
-	uid_t uids[TASK_USERS_MAX]; /* of its users, as far as this host knows them */
-	size_t n_uids;
+	struct task_settings settings;
+	char *description, *min_version; /* of the settings, NULL */
 	struct contest contest;
 	struct tally tally;
 	struct election election;
@@ -95,10 +94,10 @@ struct leaders_handlers {
 };
 
 struct leaders {
-	const struct config *config;
+	struct node_timing timing;
 	struct session *session;
 	struct registry *registry;
-	const struct policy *policy;
+	struct policy *policy;
 	struct leaders_handlers handlers;
 	struct batch batch;
 	struct look look;
@@ -118,13 +117,12 @@ struct leaders {
 	struct host_timer audit;
 };
 
-void leaders_init(struct leaders *l, const struct config *config, struct session *session,
-		  struct registry *registry, const struct policy *policy,
-		  const struct leaders_handlers *handlers);
+void leaders_init(struct leaders *l, struct session *session, struct registry *registry,
+		  struct policy *policy, const struct leaders_handlers *handlers);
 void leaders_done(struct leaders *l);
 /* The tasks are these from now on; what is said of them is copied. */
-void leaders_apply(struct leaders *l, const struct config *config,
-		   const struct task_config *const *tasks, size_t n);
+void leaders_apply(struct leaders *l, const struct node_timing *timing,
+		   const struct task_settings *tasks, size_t n);
 
 /* From the session's and the registry's handlers. */
 void leaders_up(struct leaders *l);

@@ -373,7 +373,7 @@ void ledger_claim(struct task *t, const char *tick, const struct run_record *rec
 	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
 
 	op->record = *record;
-	op->keep = (size_t)t->config->history;
+	op->keep = (size_t)t->settings.history;
 	op->token = t->election.node.token;
 	/* Taken along, so that nothing is left of it if this does not work out. */
 	op->ticks = t->ticks;

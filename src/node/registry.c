@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/log.h"
@@ -22,8 +21,8 @@ static void send_registration(struct registry *r);
 void registry_path(const struct registry *r, const char *folder, const char *name,
 		   char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, "%s%s/%s%s%s", r->config->chroot ? r->config->chroot : "",
-		 r->config->root, folder, name ? "/" : "", name ? name : "");
+	snprintf(path, STORE_PATH_MAX, "%s/%s%s%s", r->settings->root, folder, name ? "/" : "",
+		 name ? name : "");
 }
 
 const struct member *registry_self(const struct registry *r)
@@ -138,7 +137,7 @@ static void refused_by_server(struct registry *r, const char *what, const struct
 	snprintf(problem, sizeof(problem), "%s refused by the server: %s%s", what, reply->text,
 		 reply->code == STORE_NO_AUTH ? ": see auth-file and the ACL of root" : "");
 	if (session_set_problem(r->session, problem))
-		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->config->root));
+		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->settings->root));
 }
 
 static void registration_refused(struct registry *r, const struct store_reply *reply)
@@ -188,8 +187,8 @@ static bool connected(const struct registry *r)
 
 static void find_ip(struct registry *r)
 {
-	if (r->config->address)
-		snprintf(r->ip, sizeof(r->ip), "%s", r->config->address);
+	if (r->settings->address)
+		snprintf(r->ip, sizeof(r->ip), "%s", r->settings->address);
 	else if (store_local_address(r->session->store, r->ip, sizeof(r->ip)) != 0)
 		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
 }
@@ -352,8 +351,7 @@ void registry_make_parents(struct registry *r)
 
 	if (r->parents_pending > 0 || !connected(r))
 		return;
-	snprintf(path, sizeof(path), "%s%s", r->config->chroot ? r->config->chroot : "",
-		 r->config->root);
+	snprintf(path, sizeof(path), "%s", r->settings->root);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		make_parent(r, path);
@@ -437,8 +435,8 @@ static void on_missing(void *arg)
 /* --- from outside ------------------------------------------------------------------------------
  */
 
-void registry_init(struct registry *r, const struct config *config, struct session *session,
-		   const struct registry_handlers *handlers)
+void registry_init(struct registry *r, const struct node_settings *settings,
+		   struct session *session, const struct registry_handlers *handlers)
 {
 	const struct folder_handlers folder_handlers = {.take = on_record,
 							.gone = on_gone,
@@ -448,20 +446,20 @@ void registry_init(struct registry *r, const struct config *config, struct sessi
 	char path[STORE_PATH_MAX];
 
 	memset(r, 0, sizeof(*r));
-	r->config = config;
+	r->settings = settings;
 	r->session = session;
 	r->handlers = *handlers;
 	fleet_init(&r->fleet);
 	r->started_at = host_wall_ms(session->host);
-	if (gethostname(r->hostname, sizeof(r->hostname) - 1) != 0 ||
-	    !name_is_host(r->hostname, strlen(r->hostname)))
-		snprintf(r->hostname, sizeof(r->hostname), "unknown");
+	snprintf(r->hostname, sizeof(r->hostname), "%s", settings->hostname);
+	snprintf(r->node, sizeof(r->node), "%s", settings->name);
 	host_random(session->host, r->random_ints, sizeof(r->random_ints));
-	snprintf(r->node, sizeof(r->node), "%s:%s", r->hostname, config->socket);
 	host_timer_init(&r->retry, session->host, on_retry, r);
 	registry_path(r, "workers", NULL, path);
 	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
 }
+
+static void forget_health(struct registry *r);
 
 void registry_done(struct registry *r)
 {
@@ -469,7 +467,7 @@ void registry_done(struct registry *r)
 	folder_done(&r->workers);
 	worker_free(r->attempt);
 	worker_free(r->found);
-	names_free(r->unhealthy, r->n_unhealthy);
+	forget_health(r);
 	fleet_done(&r->fleet);
 }
 
@@ -527,37 +525,50 @@ void registry_connected(struct registry *r)
 	store_get(r->session->store, path, false, on_found, r);
 }
 
-static bool same_health(const struct registry *r, bool sick, char *const *names, size_t n)
+static bool same_health(const struct registry *r, const struct node_health *h)
 {
-	if (sick != r->sick || n != r->n_unhealthy)
+	if (h->sick != r->sick || h->n_unhealthy != r->n_unhealthy)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], r->unhealthy[i]) != 0)
+	for (size_t i = 0; i < h->n_unhealthy; i++)
+		if (strcmp(h->unhealthy[i].task, r->unhealthy[i]) != 0)
 			return false;
 	return true;
 }
 
-void registry_set_health(struct registry *r, bool known, bool sick, char **unhealthy, size_t n)
+static void forget_health(struct registry *r)
 {
-	bool first = known && !r->health_known, same = same_health(r, sick, unhealthy, n);
-
+	free(r->sick_says);
 	names_free(r->unhealthy, r->n_unhealthy);
-	r->health_known = known;
-	r->sick = sick;
-	r->unhealthy = unhealthy;
-	r->n_unhealthy = n;
+	names_free(r->unhealthy_says, r->n_unhealthy);
+}
+
+void registry_set_health(struct registry *r, const struct node_health *h)
+{
+	bool first = h->known && !r->health_known, same = same_health(r, h);
+
+	forget_health(r);
+	r->health_known = h->known;
+	r->sick = h->sick;
+	r->sick_says = mem_strdup(h->sick ? h->says : "");
+	r->unhealthy = mem_calloc(h->n_unhealthy + 1, sizeof(*r->unhealthy));
+	r->unhealthy_says = mem_calloc(h->n_unhealthy + 1, sizeof(*r->unhealthy_says));
+	r->n_unhealthy = h->n_unhealthy;
+	for (size_t i = 0; i < h->n_unhealthy; i++) {
+		r->unhealthy[i] = mem_strdup(h->unhealthy[i].task);
+		r->unhealthy_says[i] = mem_strdup(h->unhealthy[i].says);
+	}
 	if (first && connected(r) && !r->id[0] && !r->attempt)
 		registry_connected(r);
 	else if (!same || (first && r->again))
 		send_registration(r);
 }
 
-void registry_take_over(struct registry *r, const struct kept *kept)
+void registry_take_over(struct registry *r, const struct handoff *h)
 {
-	memcpy(r->random_ints, kept->random_ints, sizeof(r->random_ints));
-	memcpy(r->kept_id, kept->worker, sizeof(r->kept_id));
-	r->kept_session = kept->session;
-	r->started_at = kept->started_at;
+	memcpy(r->random_ints, h->random_ints, sizeof(r->random_ints));
+	memcpy(r->kept_id, h->worker, sizeof(r->kept_id));
+	r->kept_session = h->session;
+	r->started_at = h->started_at;
 }
 
 const struct worker *registry_found(const struct registry *r)

@@ -9,9 +9,8 @@
 #include <stdint.h>
 
 #include "core/fleet.h"
-#include "config/config.h"
 #include "node/folder.h"
-#include "daemon/keep.h"
+#include "node/handoff.h"
 #include "node/session.h"
 
 #define REGISTRY_REFUSED_MAX 100 /* that are shown */
@@ -24,7 +23,7 @@ struct registry_handlers {
 };
 
 struct registry {
-	const struct config *config;
+	const struct node_settings *settings;
 	struct session *session;
 	struct registry_handlers handlers;
 	struct fleet fleet;
@@ -47,7 +46,9 @@ struct registry {
 	size_t n_tasks;
 	bool health_known; /* before, nothing is registered */
 	bool sick;
-	char **unhealthy; /* names of tasks; owned, as is each */
+	char *sick_says;       /* why, NULL */
+	char **unhealthy;      /* names of tasks; owned, as is each */
+	char **unhealthy_says; /* likewise: why */
 	size_t n_unhealthy;
 
 	/* of the sidecar before us on this host */
@@ -66,8 +67,8 @@ struct registry {
 	struct host_timer retry;
 };
 
-void registry_init(struct registry *r, const struct config *config, struct session *session,
-		   const struct registry_handlers *handlers);
+void registry_init(struct registry *r, const struct node_settings *settings,
+		   struct session *session, const struct registry_handlers *handlers);
 void registry_done(struct registry *r);
 
 /* What is to be published; takes effect with the next registration, which these ask for if needed.
@@ -77,14 +78,14 @@ void registry_set_version(struct registry *r, const char *version);
 void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
 			size_t n);
 
-/* Takes the array of names and the names over. Until it is known, nothing is registered. */
-void registry_set_health(struct registry *r, bool known, bool sick, char **unhealthy, size_t n);
+/* Copied. Until it is known, nothing is registered. */
+void registry_set_health(struct registry *r, const struct node_health *health);
 
 /*
  * The sidecar before us on this host had this session and was this worker. If the session is taken
  * over, its record goes on, or another takes its place, and nothing moves.
  */
-void registry_take_over(struct registry *r, const struct kept *kept);
+void registry_take_over(struct registry *r, const struct handoff *h);
 /* Whether what the one before us led is to be found out. */
 bool registry_recovers(const struct registry *r);
 /* The record that was found so, NULL: none, as it had registered anew and not said so any more. */

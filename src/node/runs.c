@@ -1,17 +1,13 @@
 #include "node/runs.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/keep.h"
 #include "node/id.h"
 #include "node/ledger.h"
-#include "daemon/sidecar.h"
 #include "node/standby.h"
 
 #define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
@@ -19,8 +15,9 @@
 struct run {
 	struct run *prev, *next;
 	struct runs *runs;
-	struct client *client; /* NULL: gone */
-	uint32_t msgid;	       /* of the claim, then of the finish */
+	void *owner;	  /* NULL: gone */
+	uint32_t request; /* that is to be answered: the claim, then the finish */
+	int64_t pid;	  /* of who supervises it */
 	uint32_t id;
 	struct task *task; /* NULL: gone */
 	char task_name[NAME_TASK_MAX + 1];
@@ -54,7 +51,7 @@ static void set_hold(struct run *r, bool on)
 	r->holds = on;
 	if (r->task)
 		leaders_hold(r->task, on,
-			     host_now_ms(r->runs->host) + r->task->config->hold_max_ms);
+			     host_now_ms(r->runs->host) + r->task->settings.hold_max_ms);
 }
 
 static void set_call(struct run *r, bool on)
@@ -63,28 +60,29 @@ static void set_call(struct run *r, bool on)
 		return;
 	r->calls = on;
 	if (r->task)
-		standby_set(r->runs->sidecar, r->task, on, r->tick);
+		standby_set(r->task, on, r->tick);
 }
 
-/* For the sidecar that comes after us, if this one is killed. */
+/* For the node that comes after us, if this one is killed. */
 static void keep_jobs(struct runs *runs)
 {
-	struct buffer lines;
-	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
+	size_t n = 0;
 
-	buffer_init(&lines, KEEP_JOBS_MAX);
+	for (const struct run *r = runs->list; r; r = r->next)
+		n += r->kept;
+	struct handoff_run *list = mem_calloc(n + 1, sizeof(*list));
+	n = 0;
 	for (const struct run *r = runs->list; r; r = r->next) {
 		if (!r->kept)
 			continue;
-		snprintf(line, sizeof(line), "%s %s %s %" PRId64 "\n", r->task_name,
-			 r->tick[0] ? r->tick : "-", r->uuid, r->record.token);
-		buffer_append(&lines, line, strlen(line));
+		struct handoff_run *h = &list[n++];
+		memcpy(h->task, r->task_name, sizeof(h->task));
+		memcpy(h->tick, r->tick, sizeof(h->tick));
+		memcpy(h->id, r->uuid, sizeof(h->id));
+		h->token = r->record.token;
 	}
-	int error = keep_jobs_write(runs->sidecar->start->socket, lines.data, lines.len);
-	if (error)
-		log_warning("jobs not kept for the sidecar after this one",
-			    LOG_STR("why", strerror(-error)));
-	buffer_done(&lines);
+	runs->keep(runs->keep_arg, list, n);
+	free(list);
 }
 
 static void set_kept(struct run *r, bool on)
@@ -106,6 +104,16 @@ static void set_counted(struct run *r)
 	r->dying = dying;
 }
 
+/* The owner has nothing to do with it any more. */
+static void release(struct run *r)
+{
+	void *owner = r->owner;
+
+	r->owner = NULL;
+	if (owner)
+		r->runs->handlers.released(owner);
+}
+
 /* After each step: the job holds the task, and who wants to take a run over asks to lead. */
 static void settle(struct run *r)
 {
@@ -115,9 +123,12 @@ static void settle(struct run *r)
 	if (r->state.phase != RUN_OVER)
 		return;
 	set_kept(r, false);
-	if (r->client)
-		r->client->parked--;
-	r->client = NULL;
+	release(r);
+}
+
+static void send(const struct run *r, const struct run_answer *answer)
+{
+	r->runs->handlers.answer(r->owner, r->request, answer);
 }
 
 /* For how many ms this node keeps the task: for the job that is to begin, or of its own. */
@@ -130,43 +141,44 @@ static int64_t promise_in_claim(const struct run *r)
 
 static void answer(struct run *r, const char *outcome, bool busy, const char *why)
 {
-	const struct member *self = registry_self(&r->runs->sidecar->registry);
-	struct pack *p = control_begin(r->client);
+	const struct member *self = registry_self(r->runs->leaders->registry);
 
-	rpc_pack_result(p, r->msgid);
-	pack_map(p, 10);
-	pack_kv_str(p, "outcome", outcome);
-	pack_kv_str(p, "tick", r->tick[0] ? r->tick : NULL);
-	pack_kv_int(p, "token", r->record.token);
-	pack_kv_int(p, "attempt", r->record.attempt);
-	pack_kv_str(p, "worker_id", self ? self->worker->id : "");
-	pack_kv_str(p, "version", self ? self->worker->version : "");
-	pack_kv_int(p, "lease_ms", promise_in_claim(r));
-	pack_kv_uint(p, "run", r->id);
-	pack_kv_bool(p, "busy", busy);
-	pack_kv_str(p, "why", why);
-	control_end(r->client, r->msgid);
+	send(r, &(struct run_answer){.kind = RUN_ANSWER_CLAIM,
+				     .worker_id = self ? self->worker->id : "",
+				     .version = self ? self->worker->version : "",
+				     .outcome = outcome,
+				     .tick = r->tick[0] ? r->tick : NULL,
+				     .token = r->record.token,
+				     .attempt = r->record.attempt,
+				     .lease_ms = promise_in_claim(r),
+				     .run = r->id,
+				     .busy = busy,
+				     .why = why});
 }
 
 static void answer_attached(struct run *r, bool is)
 {
-	struct pack *p = control_begin(r->client);
+	bool recorded =
+		strcmp(r->record.state, "ok") == 0 || strcmp(r->record.state, "failed") == 0;
 
-	rpc_pack_result(p, r->msgid);
-	pack_map(p, 3);
-	pack_kv_bool(p, "attached", is);
-	pack_kv_uint(p, "run", r->id);
-	pack_kv_bool(p, "recorded",
-		     strcmp(r->record.state, "ok") == 0 || strcmp(r->record.state, "failed") == 0);
-	control_end(r->client, r->msgid);
+	send(r, &(struct run_answer){.kind = RUN_ANSWER_ATTACH,
+				     .attached = is,
+				     .run = r->id,
+				     .recorded = recorded});
+}
+
+static void misuse(const struct runs *runs, void *owner, uint32_t request, const char *why)
+{
+	runs->handlers.answer(owner, request,
+			      &(struct run_answer){.kind = RUN_ANSWER_MISUSE, .why = why});
 }
 
 /* --- the ledger ------------------------------------------------------------------------------------ */
 
 static void fill_record(struct run *r, int64_t attempt)
 {
-	const struct sidecar *s = r->runs->sidecar;
-	const struct member *self = registry_self(&s->registry);
+	const struct leaders *l = r->runs->leaders;
+	const struct member *self = registry_self(l->registry);
 
 	memset(&r->record, 0, sizeof(r->record));
 	snprintf(r->record.state, sizeof(r->record.state), "%s",
@@ -176,7 +188,7 @@ static void fill_record(struct run *r, int64_t attempt)
 		memcpy(r->record.hostname, self->worker->hostname, sizeof(r->record.hostname));
 	}
 	memcpy(r->record.run, r->uuid, sizeof(r->record.run));
-	r->record.session = s->session.id;
+	r->record.session = l->session->id;
 	r->record.token = r->task->election.node.token;
 	r->record.attempt = attempt;
 	r->record.started_at = host_wall_ms(r->runs->host);
@@ -189,7 +201,7 @@ static void fill_record(struct run *r, int64_t attempt)
  */
 static bool runner_may_live(const struct run *r)
 {
-	const struct registry *registry = &r->runs->sidecar->registry;
+	const struct registry *registry = r->runs->leaders->registry;
 
 	return !registry_settled(registry) ||
 	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
@@ -198,7 +210,7 @@ static bool runner_may_live(const struct run *r)
 /* Whether another run of the task is there, or about to be. */
 static bool is_busy(const struct run *r)
 {
-	return r->task->config->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
+	return r->task->settings.overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
 }
 
 /* Whether it is the leadership that the job started under. */
@@ -209,26 +221,26 @@ static bool is_same(const struct run *r)
 
 static struct run_sight sight_of(const struct run *r)
 {
-	const struct sidecar *s = r->runs->sidecar;
-	const struct member *self = registry_self(&s->registry);
+	const struct leaders *l = r->runs->leaders;
+	const struct member *self = registry_self(l->registry);
 	const struct task *t = r->task;
 	struct run_sight sight = {.now_ms = host_now_ms(r->runs->host),
-				  .up = session_is_up(&s->session),
+				  .up = session_is_up(l->session),
 				  .drained = self && self->drained,
 				  .runner_lives = r->state.seen.running && runner_may_live(r)};
 
 	if (!t)
 		return sight;
 	sight.leads = leaders_may_begin(t);
-	sight.brief = leaders_lease_left(t) < s->session.lease.timeout_ms / LEASE_PART;
+	sight.brief = leaders_lease_left(t) < l->session->lease.timeout_ms / LEASE_PART;
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->paused;
-	sight.rerun = t->config->on_crash == TASK_ON_CRASH_RERUN;
+	sight.rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
-	sight.hold_max_ms = t->config->hold_max_ms;
+	sight.hold_max_ms = t->settings.hold_max_ms;
 	return sight;
 }
 
@@ -264,13 +276,13 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 
 static void look(struct run *r, bool whole)
 {
-	ledger_look(&r->runs->sidecar->leaders, r->task_name, r->tick, whole, on_answered, r);
+	ledger_look(r->runs->leaders, r->task_name, r->tick, whole, on_answered, r);
 }
 
 static void write_record(struct run *r, bool must_lead)
 {
-	ledger_write(&r->runs->sidecar->leaders, r->task_name, r->tick, &r->record,
-		     r->state.version, must_lead, on_answered, r);
+	ledger_write(r->runs->leaders, r->task_name, r->tick, &r->record, r->state.version,
+		     must_lead, on_answered, r);
 }
 
 static void write_attempt(struct run *r, int64_t attempt)
@@ -296,7 +308,7 @@ static void start(struct run *r)
 		fill_record(r, 1);
 	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
-		 LOG_INT("pid", r->client->peer.pid));
+		 LOG_INT("pid", r->pid));
 	set_kept(r, !r->options.once);
 	set_hold(r, !r->options.once);
 	answer(r, "yours", false, "");
@@ -322,12 +334,8 @@ static void ended(struct run *r, bool recorded)
 	if (!recorded)
 		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
 			    LOG_STR("tick", r->tick));
-	if (!r->client)
-		return;
-	struct pack *p = control_begin(r->client);
-	rpc_pack_result(p, r->msgid);
-	pack_bool(p, recorded);
-	control_end(r->client, r->msgid);
+	if (r->owner)
+		send(r, &(struct run_answer){.kind = RUN_ANSWER_FINISH, .recorded = recorded});
 }
 
 /* What a job may keep the task for counts from its beginning. */
@@ -336,9 +344,9 @@ static void attached(struct run *r)
 	int64_t gone = host_wall_ms(r->runs->host) - r->record.started_at, most;
 
 	log_info("the supervisor of a run is back", LOG_STR("task", r->task_name),
-		 LOG_STR("tick", r->tick), LOG_INT("pid", r->client->peer.pid));
+		 LOG_STR("tick", r->tick), LOG_INT("pid", r->pid));
 	if (r->task && r->record.started_at > 0 && gone > 0) {
-		most = r->task->config->hold_max_ms;
+		most = r->task->settings.hold_max_ms;
 		leaders_hold(r->task, true,
 			     host_now_ms(r->runs->host) + (gone < most ? most - gone : 0));
 		leaders_hold(r->task, false, 0);
@@ -350,8 +358,7 @@ static void attached(struct run *r)
 static void unattached(struct run *r)
 {
 	answer_attached(r, false);
-	r->client->parked--;
-	r->client = NULL;
+	release(r);
 }
 
 static void finish(struct run *r, const char *state, int64_t exit_status)
@@ -391,8 +398,9 @@ static void perform(struct run *r, enum run_action action)
 	case RUN_ATTACHED: attached(r); break;
 	case RUN_UNATTACHED: unattached(r); break;
 	case RUN_REFUSED:
-		control_error(r->client, r->msgid, RPC_CANNOT_TELL,
-			      "the server refuses the ledger: see the sidecar's log");
+		send(r, &(struct run_answer){
+				.kind = RUN_ANSWER_FAILED,
+				.why = "the server refuses the ledger: see the sidecar's log"});
 		break;
 	case RUN_GONE: break;
 	case RUN_RECORDED: ended(r, true); break;
@@ -445,7 +453,7 @@ static void look_at_all(struct runs *runs)
 		    r->task->standby.again_ms < first)
 			first = r->task->standby.again_ms;
 		if (r->calls && r->task)
-			standby_retry(runs->sidecar, r->task);
+			standby_retry(r->task);
 	}
 	free_over(runs);
 	if (runs->dirty)
@@ -467,16 +475,21 @@ static void on_due(void *arg)
 	look_at_all(arg);
 }
 
-void runs_init(struct runs *r, struct sidecar *s, struct host *host)
+void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
+	       const struct runs_handlers *handlers,
+	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg)
 {
 	memset(r, 0, sizeof(*r));
-	r->sidecar = s;
+	r->leaders = leaders;
+	r->handlers = *handlers;
+	r->keep = keep;
+	r->keep_arg = keep_arg;
 	r->host = host;
 	host_turn_init(&r->turn, host, on_turn, r);
 	host_timer_init(&r->due, host, on_due, r);
 }
 
-/* --- the methods ----------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------- */
 
 /* In the order in which they came, which is the one in which they are to run. */
 static void add(struct runs *runs, struct run *r)
@@ -500,7 +513,7 @@ static void forget_inherited(struct runs *runs, const struct task *t, const char
 	}
 }
 
-void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task *t,
+void runs_claim(struct runs *runs, void *owner, uint32_t request, struct task *t,
 		const struct run_options *options)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
@@ -509,8 +522,9 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 		memcpy(r->uuid, options->id, sizeof(r->uuid));
 	else
 		id_new(runs->host, r->uuid);
-	r->client = c;
-	r->msgid = msgid;
+	r->owner = owner;
+	r->request = request;
+	r->pid = options->pid;
 	r->id = ++runs->last_id;
 	r->task = t;
 	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
@@ -518,7 +532,8 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 	if (options->tick_ms > 0 &&
 	    !tick_name(tick_floor(options->now_ms, options->tick_ms, options->zone_ms), r->tick)) {
 		free(r);
-		control_error(c, msgid, RPC_MISUSE, "the clock says a time beyond the year 9999");
+		misuse(runs, owner, request, "the clock says a time beyond the year 9999");
+		runs->handlers.released(owner);
 		return;
 	}
 	if (options->again && options->id[0])
@@ -527,15 +542,14 @@ void runs_claim(struct runs *runs, struct client *c, uint32_t msgid, struct task
 		  r->tick[0] != '\0', options->once, options->again);
 	add(runs, r);
 	settle(r);
-	c->parked++;
 	leaders_refresh(t);
 	runs_changed(runs);
 }
 
-static struct run *find(const struct runs *runs, const struct client *c, uint64_t id)
+static struct run *find(const struct runs *runs, const void *owner, uint64_t id)
 {
 	for (struct run *r = runs->list; r; r = r->next)
-		if (r->client == c && r->id == id && r->state.phase == RUN_GOING)
+		if (r->owner == owner && r->id == id && r->state.phase == RUN_GOING)
 			return r;
 	return NULL;
 }
@@ -546,52 +560,50 @@ static int64_t promise(const struct run *r)
 	return r->task && is_same(r) ? leaders_hold_renew(r->task) : 0;
 }
 
-void runs_renew(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id)
+void runs_renew(struct runs *runs, void *owner, uint32_t request, uint64_t id)
 {
-	struct run *r = find(runs, c, id);
+	struct run *r = find(runs, owner, id);
 
 	if (!r) {
-		control_error(c, msgid, RPC_MISUSE, "no such run on this connection");
+		misuse(runs, owner, request, "no such run on this connection");
 		return;
 	}
-	int64_t left = promise(r);
-	struct pack *p = control_begin(c);
-	rpc_pack_result(p, msgid);
-	pack_map(p, 3);
-	pack_kv_bool(p, "leads", left > 0);
-	pack_kv_int(p, "lease_ms", left);
-	pack_kv_int(p, "timeout_ms", runs->sidecar->session.lease.timeout_ms);
-	control_end(c, msgid);
+	runs->handlers.answer(
+		owner, request,
+		&(struct run_answer){.kind = RUN_ANSWER_RENEW,
+				     .lease_ms = promise(r),
+				     .timeout_ms = runs->leaders->session->lease.timeout_ms});
 }
 
-void runs_finish(struct runs *runs, struct client *c, uint32_t msgid, uint64_t id,
-		 int64_t exit_status, bool interrupted)
+void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id, int64_t exit_status,
+		 bool interrupted)
 {
-	struct run *r = find(runs, c, id);
+	struct run *r = find(runs, owner, id);
 
 	if (!r) {
-		control_error(c, msgid, RPC_MISUSE, "no such run on this connection");
+		misuse(runs, owner, request, "no such run on this connection");
 		return;
 	}
-	r->msgid = msgid;
+	r->request = request;
 	finish(r, interrupted ? "lost" : exit_status == 0 ? "ok" : "failed", exit_status);
 }
 
-void runs_attach(struct runs *runs, struct client *c, uint32_t msgid, const struct task *t,
-		 const char *id)
+void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct task *t,
+		 const char *id, int64_t pid)
 {
 	struct run *r = runs->list;
 
-	while (r && (r->task != t || r->client || strcmp(r->uuid, id) != 0 ||
+	while (r && (r->task != t || r->owner || strcmp(r->uuid, id) != 0 ||
 		     (r->state.phase != RUN_INHERITED && r->state.phase != RUN_DYING)))
 		r = r->next;
 	if (!r) {
-		control_error(c, msgid, RPC_MISUSE, "no such run");
+		misuse(runs, owner, request, "no such run");
+		runs->handlers.released(owner);
 		return;
 	}
-	r->client = c;
-	r->msgid = msgid;
-	c->parked++;
+	r->owner = owner;
+	r->request = request;
+	r->pid = pid;
 	perform(r, run_attach(&r->state));
 	runs_changed(runs);
 }
@@ -615,18 +627,17 @@ bool runs_hold(const struct runs *runs, const struct task *t)
 	return false;
 }
 
-static void inherit(struct runs *runs, const char *task, const char *tick, const char *id,
-		    int64_t token, int64_t until_ms)
+static void inherit(struct runs *runs, const struct handoff_run *h, int64_t until_ms)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
 
 	r->id = ++runs->last_id;
-	r->record.token = token;
-	r->task = leaders_find(&runs->sidecar->leaders, task, strlen(task));
+	r->record.token = h->token;
+	r->task = leaders_find(runs->leaders, h->task, strlen(h->task));
 	r->kept = true;
-	snprintf(r->task_name, sizeof(r->task_name), "%s", task);
-	snprintf(r->tick, sizeof(r->tick), "%s", strcmp(tick, "-") == 0 ? "" : tick);
-	snprintf(r->uuid, sizeof(r->uuid), "%s", id);
+	memcpy(r->task_name, h->task, sizeof(r->task_name));
+	memcpy(r->tick, h->tick, sizeof(r->tick));
+	memcpy(r->uuid, h->id, sizeof(r->uuid));
 	run_inherit(&r->state, until_ms, r->tick[0] != '\0');
 	add(runs, r);
 	settle(r);
@@ -634,31 +645,15 @@ static void inherit(struct runs *runs, const char *task, const char *tick, const
 		 LOG_STR("tick", r->tick));
 }
 
-void runs_take_over(struct runs *runs, int64_t timeout_ms)
+void runs_take_over(struct runs *runs, const struct handoff_run *list, size_t n, bool all_known,
+		    int64_t timeout_ms)
 {
 	int64_t until_ms = host_now_ms(runs->host) + timeout_ms;
-	mem_auto char *lines = NULL;
-	char *rest = NULL;
-	int error = keep_jobs_read(runs->sidecar->start->socket, &lines);
 
-	if (error == -ENOENT)
-		return;
-	if (error) {
-		log_warning("jobs of the sidecar before this one are not known",
-			    LOG_STR("why", strerror(-error)));
+	if (!all_known)
 		runs->quiet_ms = until_ms;
-		return;
-	}
-	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		char *words = NULL, *task = strtok_r(line, " ", &words);
-		char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
-		char *token = strtok_r(NULL, " ", &words);
-		if (token && name_is_task(task, strlen(task)) && name_is_id(id, strlen(id)) &&
-		    (strcmp(tick, "-") == 0 || tick_is_name(tick)))
-			inherit(runs, task, tick, id, strtoll(token, NULL, 10), until_ms);
-		else
-			runs->quiet_ms = until_ms;
-	}
+	for (size_t i = 0; i < n; i++)
+		inherit(runs, &list[i], until_ms);
 	runs_changed(runs);
 }
 
@@ -667,19 +662,18 @@ void runs_revoke(struct runs *runs)
 	runs->revoked = true;
 }
 
-void runs_client_gone(struct runs *runs, const struct client *c)
+void runs_owner_gone(struct runs *runs, const void *owner)
 {
 	for (struct run *r = runs->list; r; r = r->next) {
-		if (r->client != c)
+		if (r->owner != owner)
 			continue;
-		r->client->parked--;
-		r->client = NULL;
+		release(r);
 		/* The guard ends the job, at the latest when the lease is over that it knew of. */
 		if (r->state.phase == RUN_GOING)
 			log_warning("the supervisor of a run is gone",
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
 		run_caller_gone(&r->state, host_now_ms(runs->host),
-				session_told_left(&runs->sidecar->session));
+				session_told_left(runs->leaders->session));
 		settle(r);
 	}
 	runs_changed(runs);
@@ -694,8 +688,8 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 		r->holds = r->calls = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
 			continue;
-		if (r->client)
-			control_error(r->client, r->msgid, RPC_MISUSE, "the task has been removed");
+		if (r->owner)
+			misuse(runs, r->owner, r->request, "the task has been removed");
 		run_give_up(&r->state);
 		settle(r);
 	}
@@ -718,7 +712,7 @@ void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 	for (struct run *r = runs->list; r; r = r->next) {
 		if (!r->tick[0])
 			continue;
-		ledger_path(&runs->sidecar->leaders, r->task_name, r->tick, own);
+		ledger_path(runs->leaders, r->task_name, r->tick, own);
 		if (strcmp(path, own) != 0)
 			continue;
 		struct run_sight sight = sight_of(r);

@@ -9,15 +9,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/control.h"
+#include "node/handoff.h"
 #include "node/leaders.h"
 
-struct sidecar;
 struct run;
 
+/* The answer to a request. */
+struct run_answer {
+	enum {
+		RUN_ANSWER_CLAIM,  /* all but timeout_ms, attached and recorded */
+		RUN_ANSWER_ATTACH, /* attached, run, recorded */
+		RUN_ANSWER_RENEW,  /* lease_ms (0: it does not lead any more), timeout_ms */
+		RUN_ANSWER_FINISH, /* recorded */
+		RUN_ANSWER_MISUSE, /* why: the request is not good, or about nothing that there is */
+		RUN_ANSWER_FAILED  /* why */
+	} kind;
+	const char *outcome;		 /* "yours", "taken", "waited" or "nobody" */
+	const char *why;		 /* "" */
+	const char *tick;		 /* NULL: none */
+	const char *worker_id, *version; /* of this node; "" while it is not registered */
+	int64_t token;
+	int64_t attempt;
+	int64_t lease_ms;
+	int64_t timeout_ms; /* of the session */
+	uint64_t run;	    /* by which it is renewed and finished */
+	bool busy;
+	bool attached;
+	bool recorded;
+};
+
+/* The owner is whoever made the request: opaque, and good until runs_owner_gone(). */
+struct runs_handlers {
+	/* Exactly once for each request, at once or later, unless its owner is gone. */
+	void (*answer)(void *owner, uint32_t request, const struct run_answer *answer);
+	/* A claim or an attachment of that owner is over, or has been refused, and holds nothing any more. */
+	void (*released)(void *owner);
+};
+
 struct runs {
-	struct sidecar *sidecar;
+	struct leaders *leaders;
 	struct host *host;
+	struct runs_handlers handlers;
+	void (*keep)(void *arg, const struct handoff_run *runs, size_t n);
+	void *keep_arg;
 	struct run *list;
 	uint32_t last_id;
 	bool dirty;	  /* something has changed: look at the runs again */
@@ -35,37 +69,45 @@ struct run_options {
 	int64_t zone_ms;	  /* by which its local time is ahead of UTC */
 	int64_t tick_ms;	  /* 0: no tick, no ledger */
 	int64_t wait_ms;
+	int64_t pid; /* of the caller, for the log */
 };
 
-void runs_init(struct runs *r, struct sidecar *s, struct host *host);
+/* keep is told of the jobs that are going on, for the node that comes after this one. */
+void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
+	       const struct runs_handlers *handlers,
+	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg);
 /* Once nothing calls back any more. */
 void runs_done(struct runs *r);
 
-/* The methods; each answers the client, now or later. The caller has checked that the peer may. */
-void runs_claim(struct runs *r, struct client *c, uint32_t msgid, struct task *t,
+/* The requests. The caller has checked that the owner may. */
+void runs_claim(struct runs *r, void *owner, uint32_t request, struct task *t,
 		const struct run_options *options);
-void runs_renew(struct runs *r, struct client *c, uint32_t msgid, uint64_t id);
-void runs_finish(struct runs *r, struct client *c, uint32_t msgid, uint64_t id, int64_t exit_status,
+void runs_renew(struct runs *r, void *owner, uint32_t request, uint64_t run);
+void runs_finish(struct runs *r, void *owner, uint32_t request, uint64_t run, int64_t exit_status,
 		 bool interrupted);
 
 /*
  * The supervisor of a run whose connection went is there again: it is known by the id of its claim. Its answer
  * comes when this node leads as it did when the job began, or is that it is not attached.
  */
-void runs_attach(struct runs *r, struct client *c, uint32_t msgid, const struct task *t,
-		 const char *id);
+void runs_attach(struct runs *r, void *owner, uint32_t request, const struct task *t,
+		 const char *id, int64_t pid);
 
 /* How many jobs are going on, or may be until their lease is over. */
 size_t runs_going(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
-/* Our session was taken over: its jobs are dead when its lease is over, or attach. */
-void runs_take_over(struct runs *r, int64_t timeout_ms);
+/*
+ * Our session was taken over, with these jobs: they are dead when its lease is over, or attach. Where not
+ * all are known, nothing begins before.
+ */
+void runs_take_over(struct runs *r, const struct handoff_run *list, size_t n, bool all_known,
+		    int64_t timeout_ms);
 /* From now on `renew` tells every job that the leadership is lost. */
 void runs_revoke(struct runs *r);
 
 /* What happens elsewhere. */
 void runs_changed(struct runs *r);
-void runs_client_gone(struct runs *r, const struct client *c);
+void runs_owner_gone(struct runs *r, const void *owner);
 void runs_task_removed(struct runs *r, const struct task *t);
 void runs_expired(struct runs *r);
 void runs_watch(struct runs *r, enum store_watch type, const char *path);

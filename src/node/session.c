@@ -335,14 +335,15 @@ static void on_probe_watch(void *arg, enum store_watch type, const char *path)
 /* With less there would be no lease. */
 static int asked_timeout(const struct session *s)
 {
-	int64_t asked_ms = s->config->session_timeout_ms;
+	int64_t asked_ms = s->settings->session_timeout_ms;
 
 	return (int)(asked_ms < LEASE_TIMEOUT_MIN_MS ? LEASE_TIMEOUT_MIN_MS : asked_ms);
 }
 
 static void start_probe(struct session *s)
 {
-	struct store_options options = {.servers = s->servers, .timeout_ms = asked_timeout(s)};
+	struct store_options options = {
+		.world = s->settings->world, .servers = s->servers, .timeout_ms = asked_timeout(s)};
 	struct store_handlers handlers = {
 		.state = on_probe_state, .watch = on_probe_watch, .arg = s};
 
@@ -531,10 +532,11 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 static void open_handle(struct session *s)
 {
 	struct store_options options = {
+		.world = s->settings->world,
 		.servers = s->servers,
 		.timeout_ms = asked_timeout(s),
-		.auth_scheme = s->config->auth_scheme,
-		.auth_credential = s->config->auth_credential,
+		.auth_scheme = s->settings->auth_scheme,
+		.auth_credential = s->settings->auth_credential,
 		.session = s->taken_over,
 		.password = s->password,
 	};
@@ -598,16 +600,15 @@ static void look_up(struct session *s)
 		return;
 	s->lookup = mem_calloc(1, sizeof(*s->lookup));
 	s->lookup->session = s;
-	store_lookup(s->host, NULL, s->hosts, on_looked_up, s->lookup);
+	store_lookup(s->host, s->settings->world, s->settings->servers, on_looked_up, s->lookup);
 }
 
-void session_init(struct session *s, struct host *host, const struct config *config,
+void session_init(struct session *s, struct host *host, const struct node_settings *settings,
 		  const struct session_handlers *handlers)
 {
 	memset(s, 0, sizeof(*s));
 	s->host = host;
-	s->config = config;
-	s->hosts = config_servers(config);
+	s->settings = settings;
 	s->handlers = *handlers;
 	host_timer_init(&s->confirm, host, on_confirm_timer, s);
 	host_timer_init(&s->patience, host, on_patience, s);
@@ -655,5 +656,4 @@ void session_done(struct session *s)
 	host_timer_done(&s->patience);
 	host_timer_done(&s->retry);
 	host_timer_done(&s->loss);
-	free(s->hosts);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/lease.h"
-#include "config/config.h"
+#include "node/settings.h"
 #include "node/store.h"
 
 #define SESSION_SERVERS_MAX 2048 /* bytes of the list of numeric addresses */
@@ -39,7 +39,7 @@ struct session_handlers {
 
 struct session {
 	struct host *host;
-	const struct config *config; /* the one of the start: its connection keys need a restart */
+	const struct node_settings *settings;
 	struct session_handlers handlers;
 	struct store *store; /* NULL between sessions */
 	enum session_state state;
@@ -68,7 +68,6 @@ struct session {
 	bool hung_up;		    /* since the last one: no more than once */
 	struct host_timer retry;
 	struct session_lookup *lookup;	   /* on its way, NULL */
-	char *hosts;			   /* to be looked up */
 	char servers[SESSION_SERVERS_MAX]; /* in use */
 	char problem[256];		   /* what stands in the way, for status; "" */
 	struct store *probe;		   /* asks for a session of its own, NULL */
@@ -76,7 +75,7 @@ struct session {
 	int64_t refused_ms; /* the present pause after a refused identity or timeout */
 };
 
-void session_init(struct session *s, struct host *host, const struct config *config,
+void session_init(struct session *s, struct host *host, const struct node_settings *settings,
 		  const struct session_handlers *handlers);
 /*
  * Before session_start(): the first handle takes this session over, if the server still has it. since: when

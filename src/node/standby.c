@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "daemon/sidecar.h"
+#include "node/leaders.h"
 
 #define PREFERRED_MS 60000 /* for which the decision is made: it need not be taken back */
 #define AGAIN_MS     1000  /* after one that could not be made */
 
 /* A decision that is on its way. The task may be gone when it is made. */
 struct telling {
-	struct sidecar *sidecar;
+	struct leaders *leaders;
 	char task[NAME_TASK_MAX + 1];
 	bool on;
 };
@@ -20,61 +20,62 @@ struct telling {
 static void on_decided(void *arg, enum policy_result result)
 {
 	struct telling *telling = arg;
-	struct sidecar *s = telling->sidecar;
-	struct task *t = leaders_find(&s->leaders, telling->task, strlen(telling->task));
+	struct leaders *l = telling->leaders;
+	struct task *t = leaders_find(l, telling->task, strlen(telling->task));
 
 	if (t) {
 		struct standby *sb = &t->standby;
 		sb->busy = false;
 		if (result != POLICY_DONE)
-			sb->again_ms = host_now_ms(s->session.host) + AGAIN_MS;
-		standby_retry(s, t);
+			sb->again_ms = host_now_ms(l->session->host) + AGAIN_MS;
+		standby_retry(t);
 	}
 	free(telling);
 }
 
-void standby_retry(struct sidecar *s, struct task *t)
+void standby_retry(struct task *t)
 {
+	struct leaders *l = t->leaders;
 	struct standby *sb = &t->standby;
 	bool on = sb->runs > 0;
-	bool told = policy_find(&s->policy, POLICY_RERUN, t->name, s->registry.node) != NULL;
+	bool told = policy_find(l->policy, POLICY_RERUN, t->name, l->registry->node) != NULL;
 
-	if (sb->busy || on == told || host_now_ms(s->session.host) < sb->again_ms ||
-	    !session_is_up(&s->session) || !s->policy.folder.ready)
+	if (sb->busy || on == told || host_now_ms(l->session->host) < sb->again_ms ||
+	    !session_is_up(l->session) || !l->policy->folder.ready)
 		return;
-	struct policy_record record = {.since = host_wall_ms(s->session.host)};
+	struct policy_record record = {.since = host_wall_ms(l->session->host)};
 	struct telling *telling = mem_calloc(1, sizeof(*telling));
 	record.until = record.since + PREFERRED_MS;
 	snprintf(record.kind, sizeof(record.kind), "%s", policy_kind_name(POLICY_RERUN));
 	memcpy(record.task, t->name, strlen(t->name) + 1);
-	memcpy(record.node, s->registry.node, sizeof(record.node));
-	memcpy(record.host, s->registry.hostname, sizeof(record.host));
+	memcpy(record.node, l->registry->node, sizeof(record.node));
+	memcpy(record.host, l->registry->hostname, sizeof(record.host));
 	snprintf(record.by, sizeof(record.by), "zkleader run");
 	snprintf(record.reason, sizeof(record.reason), "the run of %s was lost", sb->tick);
-	telling->sidecar = s;
+	telling->leaders = l;
 	telling->on = on;
 	memcpy(telling->task, record.task, sizeof(telling->task));
 	sb->busy = true;
 	if (on)
-		policy_put(&s->policy, &record, on_decided, telling);
+		policy_put(l->policy, &record, on_decided, telling);
 	else
-		policy_remove(&s->policy, &record, on_decided, telling);
+		policy_remove(l->policy, &record, on_decided, telling);
 }
 
-void standby_check(struct sidecar *s)
+void standby_check(struct leaders *l)
 {
-	for (size_t i = 0; i < s->policy.n; i++) {
-		const struct policy_record *r = &s->policy.items[i]->record;
-		if (s->policy.items[i]->kind != POLICY_RERUN ||
-		    strcmp(r->node, s->registry.node) != 0)
+	for (size_t i = 0; i < l->policy->n; i++) {
+		const struct policy_record *r = &l->policy->items[i]->record;
+		if (l->policy->items[i]->kind != POLICY_RERUN ||
+		    strcmp(r->node, l->registry->node) != 0)
 			continue;
-		struct task *t = leaders_find(&s->leaders, r->task, strlen(r->task));
+		struct task *t = leaders_find(l, r->task, strlen(r->task));
 		if (t)
-			standby_retry(s, t);
+			standby_retry(t);
 	}
 }
 
-void standby_set(struct sidecar *s, struct task *t, bool on, const char *tick)
+void standby_set(struct task *t, bool on, const char *tick)
 {
 	struct standby *sb = &t->standby;
 
@@ -84,5 +85,5 @@ void standby_set(struct sidecar *s, struct task *t, bool on, const char *tick)
 		sb->runs--;
 	if (on)
 		snprintf(sb->tick, sizeof(sb->tick), "%s", tick);
-	standby_retry(s, t);
+	standby_retry(t);
 }

@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-struct sidecar;
+struct leaders;
 struct task;
 
 /* One more, or one less, of the runs here that want to take over the run of this tick. */
-void standby_set(struct sidecar *s, struct task *t, bool on, const char *tick);
+void standby_set(struct task *t, bool on, const char *tick);
 /* After a change of what is decided: what was left over of ours is taken back. */
-void standby_check(struct sidecar *s);
+void standby_check(struct leaders *l);
 /* What could not be told is told again. */
-void standby_retry(struct sidecar *s, struct task *t);
+void standby_retry(struct task *t);
 
 #endif

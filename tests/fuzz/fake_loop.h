@@ -36,7 +36,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_shutdown(int fd, int how);
 
 /* One who talks to the sidecar. */
-struct peer {
+struct caller {
 	struct ucred cred;
 	uv_stream_t *stream; /* the sidecar's end, NULL: closed by one of the two */
 	uv_alloc_cb alloc;
@@ -77,13 +77,13 @@ static struct fake_loop {
 	size_t n_signals;
 	uv_stream_t *listener;
 	uv_connection_cb on_connection;
-	struct peer peers[PEERS_MAX], *connecting;
+	struct caller peers[PEERS_MAX], *connecting;
 	bool stopped;
 } loop;
 
 static bool loop_deliver(void); /* fake_zookeeper.h: false if there was nothing */
 /* The target's: there is something in p->out, which has just been written, or was written long ago. */
-static void peer_hear(struct peer *p, bool late);
+static void peer_hear(struct caller *p, bool late);
 
 int64_t __wrap_clock_boot_ms(void)
 {
@@ -196,7 +196,7 @@ FUZZ bool loop_run_closings(void)
 }
 
 /* What was written while a peer did not read goes out once it does. */
-static bool peer_written(struct peer *p)
+static bool peer_written(struct caller *p)
 {
 	uv_write_t *write = p->write;
 
@@ -211,7 +211,7 @@ static bool peer_written(struct peer *p)
 	return true;
 }
 
-static bool peer_read(struct peer *p)
+static bool peer_read(struct caller *p)
 {
 	uv_stream_t *stream = p->stream;
 	uv_buf_t buf = {NULL, 0};
@@ -414,7 +414,7 @@ FUZZ void loop_signal(int number)
 
 /* --- handles --------------------------------------------------------------------------------------- */
 
-static struct peer *peer_of(const uv_stream_t *stream)
+static struct caller *peer_of(const uv_stream_t *stream)
 {
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		if (loop.peers[i].stream == stream)
@@ -430,7 +430,7 @@ int uv_is_closing(const uv_handle_t *handle)
 
 void uv_close(uv_handle_t *handle, uv_close_cb fn)
 {
-	struct peer *p = peer_of((uv_stream_t *)handle);
+	struct caller *p = peer_of((uv_stream_t *)handle);
 
 	FUZZ_CHECK(loop.n_closings < LOOP_HANDLES_MAX);
 	loop.closings[loop.n_closings++] = (struct closing){handle, fn};
@@ -479,7 +479,7 @@ int uv_accept(uv_stream_t *server, uv_stream_t *client)
 
 int uv_fileno(const uv_handle_t *handle, uv_os_fd_t *fd)
 {
-	const struct peer *p = peer_of((const uv_stream_t *)handle);
+	const struct caller *p = peer_of((const uv_stream_t *)handle);
 
 	FUZZ_CHECK(p);
 	*fd = PEER_FD + (int)(p - loop.peers);
@@ -489,7 +489,7 @@ int uv_fileno(const uv_handle_t *handle, uv_os_fd_t *fd)
 /* Each is in a group of the number of its user, and in no other. */
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	const struct peer *p = &loop.peers[fd - PEER_FD];
+	const struct caller *p = &loop.peers[fd - PEER_FD];
 
 	FUZZ_CHECK(fd >= PEER_FD && fd < PEER_FD + PEERS_MAX && level == SOL_SOCKET);
 	if (name == SO_PEERCRED) {
@@ -515,7 +515,7 @@ uv_buf_t uv_buf_init(char *base, unsigned len)
 
 int uv_read_start(uv_stream_t *stream, uv_alloc_cb alloc, uv_read_cb read)
 {
-	struct peer *p = peer_of(stream);
+	struct caller *p = peer_of(stream);
 
 	FUZZ_CHECK(p && !p->read);
 	p->alloc = alloc;
@@ -525,7 +525,7 @@ int uv_read_start(uv_stream_t *stream, uv_alloc_cb alloc, uv_read_cb read)
 
 int uv_read_stop(uv_stream_t *stream)
 {
-	struct peer *p = peer_of(stream);
+	struct caller *p = peer_of(stream);
 
 	FUZZ_CHECK(p);
 	p->read = NULL;
@@ -534,7 +534,7 @@ int uv_read_stop(uv_stream_t *stream)
 
 int uv_try_write(uv_stream_t *stream, const uv_buf_t bufs[], unsigned n)
 {
-	struct peer *p = peer_of(stream);
+	struct caller *p = peer_of(stream);
 
 	FUZZ_CHECK(p && n == 1 && bufs[0].len > 0);
 	if (p->hung_up)
@@ -549,7 +549,7 @@ int uv_try_write(uv_stream_t *stream, const uv_buf_t bufs[], unsigned n)
 int uv_write(uv_write_t *write, uv_stream_t *stream, const uv_buf_t bufs[], unsigned n,
 	     uv_write_cb fn)
 {
-	struct peer *p = peer_of(stream);
+	struct caller *p = peer_of(stream);
 
 	FUZZ_CHECK(p && !p->write && n == 1);
 	write->cb = fn;
@@ -558,7 +558,7 @@ int uv_write(uv_write_t *write, uv_stream_t *stream, const uv_buf_t bufs[], unsi
 	return 0;
 }
 
-FUZZ void peer_connect(struct peer *p, uid_t uid)
+FUZZ void peer_connect(struct caller *p, uid_t uid)
 {
 	FUZZ_CHECK(!p->stream);
 	buffer_clear(&p->in);

@@ -172,16 +172,18 @@ int keep_write(const char *socket, const struct kept *kept)
 	return 0;
 }
 
-int keep_jobs_write(const char *socket, const void *lines, size_t len)
+int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	(void)socket;
-	FUZZ_CHECK(len == 0 || fuzz_is_line(lines, strcspn(lines, "\n")));
+	for (size_t i = 0; i < n; i++)
+		FUZZ_CHECK(name_is_task(runs[i].task, strlen(runs[i].task)) &&
+			   name_is_id(runs[i].id, strlen(runs[i].id)));
 	return 0;
 }
 
-int keep_jobs_read(const char *socket, char **ret_lines)
+int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *ret_n, bool *ret_all)
 {
-	(void)socket, (void)ret_lines;
+	(void)socket, (void)ret_runs, (void)ret_n, (void)ret_all;
 	return -ENOENT;
 }
 
@@ -449,7 +451,7 @@ static void note_request(struct client_state *c, const struct rpc_message *m)
 static void say(size_t i, const void *data, size_t len)
 {
 	struct client_state *c = &clients[i];
-	struct peer *p = &loop.peers[i];
+	struct caller *p = &loop.peers[i];
 	int state = 1;
 	size_t frame;
 
@@ -522,7 +524,7 @@ static void take_response(struct client_state *c, const struct rpc_message *m, b
 	c->asked[i] = c->asked[--c->n];
 }
 
-static void peer_hear(struct peer *p, bool late)
+static void peer_hear(struct caller *p, bool late)
 {
 	struct client_state *c = &clients[p - loop.peers];
 
@@ -571,7 +573,7 @@ static void settle(void)
 {
 	loop_settle();
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		const struct peer *p = &loop.peers[i];
+		const struct caller *p = &loop.peers[i];
 		if (clients[i].failed && !p->stalled && !p->hung_up && !p->read)
 			FUZZ_CHECK(!p->stream && clients[i].told);
 	}
@@ -594,7 +596,7 @@ static void step(struct feed *f)
 	static const uid_t uids[] = {0, 1000, 1001, 1002};
 	uint8_t kind = feed_byte(f);
 	size_t i = kind >> 4 & 3;
-	struct peer *p = &loop.peers[i];
+	struct caller *p = &loop.peers[i];
 	const uint8_t *data;
 	size_t len;
 

@@ -13,13 +13,13 @@ static char folder[] = "/tmp/zkl-keep-XXXXXX";
 static char sock[64], file[80];
 
 static const struct kept example = {
-	.session = -0x7edcba9876543210,
-	.password = {0, 1, 255, 16, 17},
+	.handoff = {.session = -0x7edcba9876543210,
+		    .password = {0, 1, 255, 16, 17},
+		    .timeout_ms = 4000,
+		    .worker = "3f1c2a9e-8f6e-4c4b",
+		    .random_ints = {INT32_MIN, -1, 0, 1, INT32_MAX},
+		    .started_at = INT64_C(1795140000000)},
 	.asked_ms = 10000,
-	.timeout_ms = 4000,
-	.worker = "3f1c2a9e-8f6e-4c4b",
-	.random_ints = {INT32_MIN, -1, 0, 1, INT32_MAX},
-	.started_at = INT64_C(1795140000000),
 	.jobs = 2,
 	.of = "127.0.0.1:2181 /myapps -",
 };
@@ -45,12 +45,12 @@ TestSuite(keep, .init = setup, .fini = teardown);
 
 static void expect_ignored(int error, const char *why)
 {
-	struct kept back = {.session = 7};
+	struct kept back = {.handoff = {.session = 7}};
 	const char *got = "";
 
 	cr_expect_eq(keep_read(sock, &back, &got), error, "%s", got);
 	cr_expect_str_eq(got, why);
-	cr_expect_eq(back.session, 7, "touched");
+	cr_expect_eq(back.handoff.session, 7, "touched");
 }
 
 Test(keep, there_and_back)
@@ -64,13 +64,17 @@ Test(keep, there_and_back)
 	cr_assert_eq(stat(file, &st), 0);
 	cr_expect_eq(st.st_mode & 0777, 0600);
 	cr_assert_eq(keep_read(sock, &back, &why), 0);
-	cr_expect_eq(back.session, example.session);
-	cr_expect_eq(memcmp(back.password, example.password, sizeof(back.password)), 0);
+	cr_expect_eq(back.handoff.session, example.handoff.session);
+	cr_expect_eq(memcmp(back.handoff.password, example.handoff.password,
+			    sizeof(back.handoff.password)),
+		     0);
 	cr_expect_eq(back.asked_ms, example.asked_ms);
-	cr_expect_eq(back.timeout_ms, example.timeout_ms);
-	cr_expect_str_eq(back.worker, example.worker);
-	cr_expect_eq(memcmp(back.random_ints, example.random_ints, sizeof(back.random_ints)), 0);
-	cr_expect_eq(back.started_at, example.started_at);
+	cr_expect_eq(back.handoff.timeout_ms, example.handoff.timeout_ms);
+	cr_expect_str_eq(back.handoff.worker, example.handoff.worker);
+	cr_expect_eq(memcmp(back.handoff.random_ints, example.handoff.random_ints,
+			    sizeof(back.handoff.random_ints)),
+		     0);
+	cr_expect_eq(back.handoff.started_at, example.handoff.started_at);
 	cr_expect_eq(back.jobs, example.jobs);
 	cr_expect_str_eq(back.of, example.of);
 	keep_remove(sock);
@@ -146,4 +150,64 @@ Test(keep, where_it_cannot_be_written)
 
 	snprintf(sock, sizeof(sock), "/nonexistent/s");
 	cr_expect_eq(keep_write(sock, &long_one), -ENOENT);
+}
+
+/* --- the runs that are going on -------------------------------------------------------------------- */
+
+static void expect_jobs(const char *text, size_t n, bool all)
+{
+	struct handoff_run *runs = NULL;
+	char jobs[80];
+	size_t got = 0;
+	bool got_all = false;
+
+	snprintf(jobs, sizeof(jobs), "%s.jobs", sock);
+	int fd = open(jobs, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	cr_assert_eq(keep_jobs_read(sock, &runs, &got, &got_all), 0);
+	cr_expect_eq(got, n, "%zu of %s", got, text);
+	cr_expect_eq(got_all, all, "%s", text);
+	free(runs);
+}
+
+Test(keep, jobs_there_and_back)
+{
+	static const struct handoff_run two[] = {
+		{.task = "nightly",
+		 .tick = "2026-09-21T14:13:00Z",
+		 .id = "a-1",
+		 .token = 1234567890123},
+		{.task = "other", .tick = "", .id = "b", .token = -1},
+	};
+	struct handoff_run *runs = NULL;
+	size_t n = 0;
+	bool all = false;
+
+	cr_expect_eq(keep_jobs_read(sock, &runs, &n, &all), -ENOENT);
+	cr_assert_eq(keep_jobs_write(sock, two, 2), 0);
+	cr_assert_eq(keep_jobs_read(sock, &runs, &n, &all), 0);
+	cr_assert_eq(n, 2);
+	cr_expect(all);
+	for (size_t i = 0; i < n; i++) {
+		cr_expect_str_eq(runs[i].task, two[i].task);
+		cr_expect_str_eq(runs[i].tick, two[i].tick);
+		cr_expect_str_eq(runs[i].id, two[i].id);
+		cr_expect_eq(runs[i].token, two[i].token);
+	}
+	free(runs);
+	keep_remove(sock);
+}
+
+/* A line that is not understood may have been about a job: who reads it is told. */
+Test(keep, jobs_that_are_damaged)
+{
+	expect_jobs("", 0, true);
+	expect_jobs("nightly - a 1\n", 1, true);
+	expect_jobs("nightly - a\n", 0, false);
+	expect_jobs("nightly\nother - b 2\n", 1, false);
+	expect_jobs("nightly 2026-09-21 a 1\n", 0, false);
+	expect_jobs("../x - a 1\n", 0, false);
+	expect_jobs("nightly - a/b 1\n", 0, false);
+	keep_remove(sock);
 }

@@ -1,0 +1,83 @@
+/*
+ * One sidecar without its machine: a session with ZooKeeper, the registration, the fleet, what operators
+ * have decided, the elections and the runs, and how they are wired. It sees the world through host.h and
+ * store.h alone and has no global state, so that a process can hold hundreds.
+ */
+#ifndef ZKLEADER_NODE_NODE_H
+#define ZKLEADER_NODE_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node/handoff.h"
+#include "node/host.h"
+#include "node/leaders.h"
+#include "node/policy.h"
+#include "node/registry.h"
+#include "node/runs.h"
+#include "node/session.h"
+#include "node/settings.h"
+
+struct node_handlers {
+	/* The state, the leader or the view of a task is another now. */
+	void (*task_changed)(void *arg, struct task *t);
+	void (*task_added)(void *arg, struct task *t);
+	/* It is about to be freed: forget it. */
+	void (*task_removed)(void *arg, struct task *t);
+	/* A lease has begun: "leads" may be said again of every task that has the role. */
+	void (*leased)(void *arg);
+	/* event: "joined" or "left"; not called for those that were there at the start. */
+	void (*membership)(void *arg, const char *event, const struct member *m);
+	void (*decision)(void *arg, const struct policy_item *item, bool ended);
+	/* The session's state is another now, or what is led. */
+	void (*status)(void *arg);
+	/* To be kept for the node that comes next: replaces what was to be kept before. */
+	void (*handoff)(void *arg, const struct handoff *handoff);
+	void (*handoff_runs)(void *arg, const struct handoff_run *runs, size_t n);
+	struct runs_handlers runs; /* with an arg of its own: the owners of the requests */
+	void *arg;
+};
+
+struct node {
+	struct host *host;
+	const struct node_settings *settings;
+	struct node_handlers handlers;
+	struct session session;
+	struct registry registry;
+	struct policy policy;
+	struct leaders leaders;
+	struct runs runs;
+	struct handoff handoff; /* as it was told last; its session is 0 before */
+};
+
+/* The settings are borrowed. Nothing is connected to before node_start(). */
+void node_init(struct node *n, struct host *host, const struct node_settings *settings,
+	       const struct node_handlers *handlers);
+/* Behind node_stop(), or where it was never started. Nothing is called back afterwards. */
+void node_done(struct node *n);
+
+/* The application's version, before the start and whenever it is another. */
+void node_set_version(struct node *n, const char *version);
+/*
+ * The tasks are these from now on; copied. Their names are distinct. Before the start, and whenever they
+ * or the timing are others.
+ */
+void node_configure(struct node *n, const struct node_timing *timing,
+		    const struct task_settings *tasks, size_t n_tasks);
+/* Whenever it is another; copied. Nothing is registered before it is known. */
+void node_set_health(struct node *n, const struct node_health *health);
+/*
+ * Before the start: this was left by the node before this one, with jobs that may be alive. all_known:
+ * those are all of them; if not, no job begins before the last one is dead.
+ */
+void node_take_over(struct node *n, const struct handoff *handoff, const struct handoff_run *runs,
+		    size_t n_runs, bool all_known);
+/* Begins to connect, for ever. */
+void node_start(struct node *n);
+/* Leaves every election but those of tasks that a job keeps here. */
+void node_withdraw(struct node *n);
+/* Ends the session; done is called when the server has heard or cannot be told. */
+void node_stop(struct node *n, void (*done)(void *arg), void *arg);
+
+#endif

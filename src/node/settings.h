@@ -1,0 +1,40 @@
+/* What a node is told of itself: plain data, from a configuration or from a test. */
+#ifndef ZKLEADER_NODE_SETTINGS_H
+#define ZKLEADER_NODE_SETTINGS_H
+
+#include <stdint.h>
+
+#include "core/task_settings.h"
+
+/* The same for as long as the node lives. The texts are its maker's, and outlive it. */
+struct node_settings {
+	void *world;		    /* for the implementation of store.h, from who made the node */
+	const char *servers;	    /* ZooKeeper's, "name:port,[v6]:port" */
+	const char *root;	    /* path of the znode in which everything is, "/myapps" */
+	int64_t session_timeout_ms; /* asked for */
+	const char *auth_scheme;    /* NULL: no identity */
+	const char *auth_credential;
+	const char *address;  /* NULL: that of the route to ZooKeeper */
+	const char *hostname; /* good by name_is_host() */
+	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
+};
+
+/* When leadership is handed over. */
+struct node_timing {
+	int64_t yield_delay_ms;
+	int64_t tick_guard_ms;
+};
+
+/* What the checks of health have found. */
+struct node_health {
+	bool known;	  /* each has told something */
+	bool sick;	  /* the node is no candidate for any task */
+	const char *says; /* why it is sick, "" */
+	struct node_unhealthy {
+		const char *task; /* for which it is no candidate */
+		const char *says; /* why, "" */
+	} const *unhealthy;
+	size_t n_unhealthy;
+};
+
+#endif
