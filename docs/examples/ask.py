@@ -9,6 +9,7 @@ Exit code: 0 all steps done, 1 another server leads the task, 2 cannot tell, or 
 way, 3 misuse such as an unknown task.
 """
 import argparse
+import collections
 import itertools
 import os
 import socket
@@ -42,6 +43,7 @@ class Zkleader:
         self.socket.connect(path)
         self.unpacker = msgpack.Unpacker()
         self.msgids = itertools.count(1)
+        self.notifications = collections.deque()
 
     def close(self):
         self.socket.close()
@@ -50,12 +52,28 @@ class Zkleader:
         msgid = next(self.msgids)
         self.socket.sendall(msgpack.packb([0, msgid, method, params]))
         while True:
-            for kind, answered, error, result in self.unpacker:
-                if kind != 1 or answered != msgid:
-                    continue
+            kind, *rest = self._receive()
+            if kind == 2:  # of `subscribe`: [2, method, params], without a msgid
+                self.notifications.append(rest)
+            elif rest[0] == msgid:
+                _, error, result = rest
                 if error:
                     raise Refused(error["code"], error["message"])
                 return result
+
+    def notification(self):
+        """The next [method, params] after call("subscribe", TASK...); waits for it, up to the timeout."""
+        while not self.notifications:
+            kind, *rest = self._receive()
+            if kind == 2:
+                self.notifications.append(rest)
+        return self.notifications.popleft()
+
+    def _receive(self):
+        """The next whole message."""
+        while True:
+            for message in self.unpacker:
+                return message
             data = self.socket.recv(65536)
             if not data:
                 raise ConnectionError("the sidecar has closed the connection")

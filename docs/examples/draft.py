@@ -6,10 +6,10 @@
 
 Prints a JSON array: the id of each item's worker, or null. Needs Debian's python3-xxhash.
 """
+import argparse
 import ipaddress
 import json
 import struct
-import sys
 
 import xxhash
 
@@ -44,6 +44,7 @@ def draft(name, items, limit, workers):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        sys.exit(__doc__ if sys.argv[1:] == ["-h"] else "usage: draft.py FILE")
-    print(json.dumps(draft(**json.load(open(sys.argv[1], encoding="utf-8")))))
+    parser = argparse.ArgumentParser(description="Who is drafted for which partition of a task.")
+    parser.add_argument("file", help="the fleet and the task, as JSON; see the head of this program")
+    with open(parser.parse_args().file, encoding="utf-8") as file:
+        print(json.dumps(draft(**json.load(file))))

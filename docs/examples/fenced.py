@@ -8,8 +8,9 @@ already: from a machine that was suspended, or over a network that held it back.
 grows with each change of leadership, the database keeps the greatest that it has seen of each task, and a
 trigger of it aborts the transaction of a smaller one. The same in PostgreSQL: see docs/TICKS.md.
 
-Needs Python and nothing else. Exit code: 0 done, 75 refused as an older leader's, 1 anything else.
+Needs Python and nothing else. Exit code: 0 done, 75 refused as an older leader's, 1 anything else, 2 misuse.
 """
+import argparse
 import contextlib
 import os
 import sqlite3
@@ -30,9 +31,16 @@ ON CONFLICT (task) DO UPDATE SET token = excluded.token
 """
 
 
-def main(path):
-    names = {"task": os.environ["ZKLEADER_TASK"], "token": int(os.environ["ZKLEADER_TOKEN"]),
-             "tick": os.environ["ZKLEADER_TICK"], "attempt": int(os.environ["ZKLEADER_ATTEMPT"])}
+def main():
+    parser = argparse.ArgumentParser(description="Write the invoices of a tick, unless a newer leader has begun to.",
+                                     epilog="To be started by: zkleader run TASK -- fenced.py DATABASE")
+    parser.add_argument("database", help="an SQLite file; made if it is not there")
+    path = parser.parse_args().database
+    try:
+        names = {"task": os.environ["ZKLEADER_TASK"], "token": int(os.environ["ZKLEADER_TOKEN"]),
+                 "tick": os.environ["ZKLEADER_TICK"], "attempt": int(os.environ["ZKLEADER_ATTEMPT"])}
+    except KeyError as missing:
+        parser.error(f"{missing.args[0]} is not set: start it by zkleader run TASK -- fenced.py DATABASE")
     with contextlib.closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as db:
         db.executescript(SCHEMA)
         try:
@@ -49,4 +57,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

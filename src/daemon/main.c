@@ -16,7 +16,10 @@
 #include "daemon/zk.h"
 #include "config/taskfile.h"
 
-#define CONFIG_FILE "/etc/zkleader/zkleader.conf"
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
+#endif
+#define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
 static const char usage[] =
 	"usage: zkleaderd [-c FILE] [-t] [-V] [-h]\n"

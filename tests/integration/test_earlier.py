@@ -1,38 +1,21 @@
 """The build of an earlier commit beside the current one, as during an upgrade of zkleader itself."""
-import os
-import pathlib
-import shutil
-import subprocess
-
 import pytest
 
+from harness.release import Unknown, built
 from harness.sidecar import build
 from harness.waiting import wait_until
 
 EARLIER = "89b8da6"  # before there were decisions, health and digests
-TOP = pathlib.Path(__file__).resolve().parents[2]
 TASKS = ["nightly-report", "cleanup", "digest"]
 
 
 @pytest.fixture(scope="module")
 def earlier():
-    """Its zkleaderd: built once, for all runs from this checkout."""
-    folder = TOP / "build" / "earlier" / EARLIER
-    made = folder / "build" / "release" / "zkleaderd"
-    if made.exists():
-        return made
-    known = subprocess.run(["git", "-C", TOP, "cat-file", "-e", f"{EARLIER}^{{commit}}"], capture_output=True)
-    if known.returncode != 0:
-        pytest.skip("the history of this checkout does not go back far enough")
-    draft = folder.with_name(f"{EARLIER}-{os.getpid()}")
-    draft.mkdir(parents=True)
-    archive = subprocess.run(["git", "-C", TOP, "archive", EARLIER], capture_output=True, check=True)
-    subprocess.run(["tar", "x", "-C", draft], input=archive.stdout, check=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    subprocess.run(["make", "-s", "-C", draft, "build/release/zkleaderd"], check=True, env=env)
-    shutil.rmtree(folder, ignore_errors=True)
-    draft.rename(folder)
-    return made
+    """Its zkleaderd."""
+    try:
+        return built(EARLIER) / "zkleaderd"
+    except Unknown as e:
+        pytest.skip(str(e))
 
 
 def led_by(zk, sidecar):

@@ -1,5 +1,6 @@
 """The programs that the documentation shows work as they stand there."""
 import contextlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -8,8 +9,11 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from harness.jobs import next_tick
 from harness.process import spawn
+from harness.sidecar import task_text
 from harness.waiting import wait_until
 
 HERE = pathlib.Path(__file__).resolve()
@@ -43,6 +47,44 @@ def test_the_python_example_tells_misuse_and_no_sidecar(fleet, zk, folder):
     assert (code, out) == (3, "") and "unknown" in err
     code, out, err = ask("--socket", folder / "none", TASK)
     assert (code, out) == (2, "") and "cannot tell" in err
+
+
+def load_ask():
+    spec = importlib.util.spec_from_file_location("ask", DOCS / "examples" / "ask.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_connection_of_the_python_example_goes_on_after_a_subscription(fleet, zk):
+    only = fleet.sidecar("only", tasks=[TASK])
+    token = zk.wait_for_leader(TASK, only)
+    zkleader = load_ask().Zkleader(str(only.socket))
+    zkleader.call("subscribe", TASK)
+    wait_until(lambda: zkleader.call("check", TASK)["leader"], what="it leads")
+    only.write_tasks(task_text(TASK, min_version="9"))
+
+    def told():
+        method, [params] = zkleader.notification()
+        return method == "leadership" and params["task"] == TASK and not params["leader"]
+    wait_until(told, what="it is told that it leads no more")
+    assert zkleader.call("check", TASK)["leader"] is False and token > 0
+    zkleader.close()
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in (DOCS / "examples").glob("*.py")))
+def test_every_example_has_help(name):
+    for args, code in ((["-h"], 0), (["--no-such-option"], 2)):
+        process = spawn([DOCS / "examples" / name, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == code and "usage: " in (err if code else out) and "Traceback" not in err
+
+
+def test_the_database_example_says_by_what_it_is_started(folder):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("ZKLEADER_")}
+    process = spawn([DOCS / "examples" / "fenced.py", folder / "x.db"], env=env, stderr=subprocess.PIPE, text=True)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and "zkleader run" in err and not (folder / "x.db").exists()
 
 
 def test_the_function_in_the_protocol_page_works(fleet, zk):

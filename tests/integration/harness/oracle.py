@@ -103,7 +103,7 @@ class Poller(threading.Thread):
             except (OSError, EOFError, RpcError, ValueError):
                 self.hang_up()
                 time.sleep(PAUSE * 5)
-            time.sleep(PAUSE)
+            time.sleep(self.oracle.pause)
         self.hang_up()
 
     def hang_up(self):
@@ -115,8 +115,9 @@ class Poller(threading.Thread):
 class Oracle:
     """with Oracle("task", a, b) as oracle: ...  Judges at the end, if the test has not failed before."""
 
-    def __init__(self, task, *sidecars):
+    def __init__(self, task, *sidecars, pause=PAUSE):
         self.task = task
+        self.pause = pause  # seconds between two questions to one sidecar
         self.answers = []
         self.epochs = [0.0]
         self.gone = []

@@ -38,15 +38,16 @@ sleep $SECONDS_TO_RUN
 
 
 class Node:
-    def __init__(self, number, folder, tree, server, skew):
+    def __init__(self, number, folder, tree, server, skew, programs=None):
         self.name = f"n{number}"
+        self.programs = programs or build()  # the folder of those that it has
         self.skew = skew
         self.proxy = Proxy(server.port)
         self.version_file = folder / f"{self.name}.version"
         self.version_file.write_text("1.0\n", encoding="ascii")
         self.sidecar = Sidecar(folder / self.name, self.name, tree, version=None, version_file=self.version_file,
                                tasks=list(TASKS.values()), zookeeper=self.proxy.address, session_timeout="4s",
-                               env=skewed(skew), log_level="info")
+                               env=skewed(skew), log_level="info", program=self.programs / "zkleaderd")
         self.errors = open(folder / f"{self.name}.err", "wb")
         self.wrong = False  # something is being done to it
 
@@ -70,10 +71,11 @@ class Node:
 class Ticks:
     """One story: run() it, heal() and then judge()."""
 
-    def __init__(self, folder, tree, server, seed):
+    def __init__(self, folder, tree, server, seed, programs=None):
         self.folder, self.tree = folder, tree
         self.random = random.Random(seed)
-        self.nodes = [Node(i, folder, tree, server, s) for i, s in enumerate(SKEWS)]
+        self.nodes = [Node(i, folder, tree, server, s, programs) for i, s in enumerate(SKEWS)]
+        self.faults = [self.kill, self.leave, self.pause, self.stall, self.cut, self.newer, self.resign]
         self.jobs = {t: Jobs(folder, t) for t in TASKS}
         names = " ".join(n.name for n in self.nodes)
         self.scripts = {t: j.script(BODY.format(folder=folder, nodes=names), alone=False) for t, j in self.jobs.items()}
@@ -85,6 +87,7 @@ class Ticks:
         self.done = collections.Counter()  # what was done to them
         self.fired = collections.Counter()  # crontab lines by tick
         self.versions = itertools.count(1)
+        self.mending = [self.restart, self.resume, self.flow]  # what is still done once all is to be well
 
     def at(self, when, what, *args):
         heapq.heappush(self.agenda, (when, next(self.order), what, args))
@@ -99,7 +102,7 @@ class Ticks:
             skew = when + node.skew + 0.1 - time.time()
             env = {**sanitizer_env(self.folder), **skewed(skew), "NODE": node.name,
                    "SECONDS_TO_RUN": f"{self.random.uniform(0.1, 0.8):.2f}", **dict([self.jobs[task].mark.split("=")])}
-            args = [build() / "zkleader", "-s", node.sidecar.socket, "run", task, "--", script]
+            args = [node.programs / "zkleader", "-s", node.sidecar.socket, "run", task, "--", script]
             process = spawn(args, env=env, stdout=subprocess.DEVNULL, stderr=node.errors)
             self.running.append((process, node, (name, task)))
         self.at(node.next_tick(when + TICK / 2), self.fire, node, node.next_tick(when + TICK / 2))
@@ -126,7 +129,7 @@ class Ticks:
             leading = [n for n in well if self.id_of(n) in leaders]
             if leading and self.random.random() < 0.7:
                 node = self.random.choice(leading)
-            self.random.choice([self.kill, self.leave, self.pause, self.stall, self.cut, self.newer, self.resign])(node)
+            self.random.choice(self.faults)(node)
         self.at(time.time() + self.random.uniform(3, 8), self.disturb)
 
     @staticmethod
@@ -230,8 +233,7 @@ class Ticks:
 
     def heal(self):
         """No new ticks; all is well again, and what waits or runs comes to its end."""
-        mending = (self.restart, self.resume, self.flow)
-        rest = [(what, args) for _, _, what, args in self.agenda if what in mending]
+        rest = [(what, args) for _, _, what, args in self.agenda if what in self.mending]
         self.agenda = []
         for what, args in rest:
             what(*args)
