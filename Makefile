@@ -92,13 +92,17 @@ OBJ_BASE   := $(call objects,base,$(BASE))
 OBJ_CORE   := $(call objects,core,$(CORE))
 OBJ_WIRE   := $(call objects,wire,$(WIRE))
 OBJ_CONFIG := $(call objects,config,$(CONFIG))
-OBJ_DAEMON := $(call objects,node,$(NODE)) $(call objects,control,$(CONTROL)) $(call objects,daemon,$(DAEMON))
+OBJ_NODE   := $(call objects,node,$(NODE))
+OBJ_CONTROL := $(call objects,control,$(CONTROL))
+OBJ_DAEMON := $(call objects,daemon,$(DAEMON))
 OBJ_CLIENT := $(call objects,client,$(CLIENT))
 
 LIB_BASE   := $(B)/libbase.a
 LIB_CORE   := $(B)/libcore.a
 LIB_WIRE   := $(B)/libwire.a
 LIB_CONFIG := $(B)/libconfig.a
+LIB_NODE   := $(B)/libnode.a
+LIB_CONTROL := $(B)/libcontrol.a
 LIB_DAEMON := $(B)/libdaemon.a
 LIB_CLIENT := $(B)/libclient.a
 
@@ -107,7 +111,12 @@ LINK_base   := $(LIB_BASE)
 LINK_core   := $(LIB_CORE) $(LIB_BASE)
 LINK_wire   := $(LIB_WIRE) $(LIB_BASE)
 LINK_config := $(LIB_CONFIG) $(LIB_CORE) $(LIB_BASE)
-LINK_daemon := $(LIB_DAEMON) $(LIB_CONFIG) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
+# Whoever links a node gives it a machine and a store: the daemon, or a test.
+LINK_node   := $(LIB_NODE) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
+LINK_control := $(LIB_CONTROL) $(LIB_CONFIG) $(LINK_node)
+LINK_daemon := $(LIB_DAEMON) $(LINK_control)
+# The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
+GROUP = -Wl,--start-group $^ -Wl,--end-group
 LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_CORE) $(LIB_BASE)
 
 # --- programs ---------------------------------------------------------------------------------
@@ -115,7 +124,7 @@ LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_CORE) $(LIB_BASE)
 all: $(B)/zkleaderd $(B)/zkleader $(B)/zkleader-check $(B)/libzkleader.a
 
 $(B)/zkleaderd: $(B)/daemon/main.o $(LINK_daemon)
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
 $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
@@ -148,6 +157,8 @@ $(LIB_BASE): $(OBJ_BASE)
 $(LIB_CORE): $(OBJ_CORE)
 $(LIB_WIRE): $(OBJ_WIRE)
 $(LIB_CONFIG): $(OBJ_CONFIG)
+$(LIB_NODE): $(OBJ_NODE)
+$(LIB_CONTROL): $(OBJ_CONTROL)
 $(LIB_DAEMON): $(OBJ_DAEMON)
 $(LIB_CLIENT): $(OBJ_CLIENT)
 $(B)/lib%.a:
@@ -177,13 +188,13 @@ $(B)/unit/%.o: tests/unit/%.c $(B)/version
 	$(CC) $(filter-out -Wmissing-prototypes -Wnull-dereference,$(BASE_CFLAGS)) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 .SECONDEXPANSION:
 $(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_$(firstword $(subst _, ,$(@F)))) -lcriterion
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(LIBS_$(firstword $(subst _, ,$(@F)))) -lcriterion
 
 # The same without Criterion's library, for nets that cannot bear it.
 PLAIN_BIN := $(UNIT:%=$(B)/plain/%)
 $(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_$(firstword $(subst _, ,$(@F)))) -lpthread
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(LIBS_$(firstword $(subst _, ,$(@F)))) -lpthread
 
 .PHONY: unit-bin unit plain-bin
 plain-bin: $(PLAIN_BIN)
@@ -235,7 +246,7 @@ model-bin: $(B)/compare-model $(B)/compare-real
 $(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_base)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
 # What a big fleet costs its servers: the same core, another world.
 $(B)/sim-scale: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/scale/*.c) tests/sim/base.c) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
