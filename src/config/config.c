@@ -50,6 +50,9 @@ static const struct setting_key keys[] = {
 	{"yield-delay", SETTING_DURATION, "2s",
 	 "how long a better node must have been there before leadership goes to it", 0,
 	 CONFIG_YIELD_MAX_MS, NULL},
+	{"stop-wait", SETTING_DURATION, "0s",
+	 "how long TERM and INT wait at most for what answers have promised", 0,
+	 CONFIG_STOP_WAIT_MAX_MS, NULL},
 	{"tick-guard", SETTING_DURATION, "5s",
 	 "no voluntary handover within this distance of a full minute", 0, DURATION_MAX_MS, NULL},
 	HEALTH_KEYS,
@@ -522,6 +525,7 @@ static void take_times(struct making *m)
 
 	c->session_timeout_ms = number_of(m, "session-timeout");
 	c->yield_delay_ms = number_of(m, "yield-delay");
+	c->stop_wait_ms = number_of(m, "stop-wait");
 	c->tick_guard_ms = number_of(m, "tick-guard");
 	if (c->tick_guard_ms >= CONFIG_GUARD_LIMIT_MS && text_of(m, "tick-guard"))
 		problem(m, "tick-guard",

@@ -12,14 +12,15 @@
 #include "config/problem.h"
 #include "config/settings.h"
 
-#define CONFIG_HOSTS_MAX      16
-#define CONFIG_PORT_DEFAULT   2181
-#define CONFIG_ROOT_MAX	      255 /* bytes of root, and of a chroot */
-#define CONFIG_SESSION_MIN_MS 500
-#define CONFIG_SESSION_MAX_MS (INT64_C(10) * 60 * 1000)
-#define CONFIG_YIELD_MAX_MS   (INT64_C(3600) * 1000)
-#define CONFIG_GUARD_LIMIT_MS (INT64_C(30) * 1000) /* tick-guard is below it */
-#define CONFIG_LINE_MAX	      4096 /* bytes of the first line of version-file and auth-file */
+#define CONFIG_HOSTS_MAX	16
+#define CONFIG_PORT_DEFAULT	2181
+#define CONFIG_ROOT_MAX		255 /* bytes of root, and of a chroot */
+#define CONFIG_SESSION_MIN_MS	500
+#define CONFIG_SESSION_MAX_MS	(INT64_C(10) * 60 * 1000)
+#define CONFIG_YIELD_MAX_MS	(INT64_C(3600) * 1000)
+#define CONFIG_STOP_WAIT_MAX_MS (INT64_C(60) * 1000) /* less than the unit's TimeoutStopSec */
+#define CONFIG_GUARD_LIMIT_MS	(INT64_C(30) * 1000) /* tick-guard is below it */
+#define CONFIG_LINE_MAX		4096 /* bytes of the first line of version-file and auth-file */
 
 struct config_host {
 	char *host; /* a name or an address, without brackets */
@@ -55,6 +56,7 @@ struct config {
 	char *auth_credential; /* never to be logged or shown */
 
 	int64_t yield_delay_ms;
+	int64_t stop_wait_ms;
 	int64_t tick_guard_ms;
 	struct health_config health; /* of the node */
 	enum log_level log_level;

@@ -433,9 +433,22 @@ int64_t run_due(const struct run_state *r, int64_t now_ms)
 	return first;
 }
 
-bool run_is_alive(const struct run_state *r)
+bool run_is_open(const struct run_state *r)
 {
 	return r->phase != RUN_WAITING && r->phase != RUN_OVER;
+}
+
+bool run_is_alive(const struct run_state *r, int64_t now_ms)
+{
+	switch (r->phase) {
+	case RUN_GOING: return true;
+	case RUN_DYING:
+	case RUN_INHERITED: return now_ms < r->deadline_ms;
+	case RUN_WAITING:
+	case RUN_FINISHING:
+	case RUN_OVER: break;
+	}
+	return false;
 }
 
 bool run_holds(const struct run_state *r)

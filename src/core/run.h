@@ -144,8 +144,10 @@ enum run_action run_attach(struct run_state *r);
 enum run_action run_finish(struct run_state *r, int64_t now_ms);
 /* When to ask run_next() again though nothing has happened; INT64_MAX: never. */
 int64_t run_due(const struct run_state *r, int64_t now_ms);
+/* Whether it has begun and is not over: its job may be alive, or its end is still to be recorded. */
+bool run_is_open(const struct run_state *r);
 /* Whether a job of it is alive, or may be. */
-bool run_is_alive(const struct run_state *r);
+bool run_is_alive(const struct run_state *r, int64_t now_ms);
 /*
  * Whether it holds the task here, and no other run of the task is to begin beside it: its job may be alive,
  * or is about to be. Were the task given up while a claim is on its way, the tick would be spent for nothing.

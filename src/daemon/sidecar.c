@@ -125,6 +125,8 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 	}
 	if (old->yield_delay_ms != config->yield_delay_ms)
 		add_change(changes, "changed:", "yield-delay");
+	if (old->stop_wait_ms != config->stop_wait_ms)
+		add_change(changes, "changed:", "stop-wait");
 	if (old->tick_guard_ms != config->tick_guard_ms)
 		add_change(changes, "changed:", "tick-guard");
 	if (text_differs(old->task_dir, config->task_dir))
@@ -493,42 +495,65 @@ static void leave(struct sidecar *s)
 }
 
 /*
- * Jobs that are going on finish first, while all other elections are left at once. After the limit they
- * are told that the leadership is lost; the session is closed when the last of them is dead, which is
- * when the lease is over at the latest.
+ * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on finish
+ * first. After the limit they are told that the leadership is lost, and are dead when the lease is over at
+ * the latest. Records are not waited for, but for the moment in which one that was sent is answered.
  */
-static void on_drain_timer(uv_timer_t *timer)
+static const char *to_wait_for(struct sidecar *s)
 {
-	struct sidecar *s = timer->data;
 	int64_t now = clock_boot_ms();
+	size_t jobs = runs_going(&s->node.runs, false);
 
-	if (!s->node.runs.revoked && now >= s->drain_ms) {
-		log_warning("jobs are ended", LOG_INT("going", runs_going(&s->node.runs)));
+	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
+		log_warning("jobs are ended", LOG_INT("going", jobs));
 		runs_revoke(&s->node.runs);
 		s->drain_ms = now + session_told_left(&s->node.session);
 	}
-	if (runs_going(&s->node.runs) == 0 || (s->node.runs.revoked && now >= s->drain_ms)) {
+	if (jobs > 0 && now < s->drain_ms)
+		return "jobs";
+	if (now < s->promised_ms && leaders_promised_left(&s->node.leaders) > 0)
+		return "what answers have promised";
+	if (s->record_ms == 0)
+		s->record_ms = now + SIDECAR_RECORD_MS;
+	if (now < s->record_ms && runs_open(&s->node.runs) > 0 && session_is_up(&s->node.session))
+		return "the answer to a record";
+	return NULL;
+}
+
+static void on_drain_timer(uv_timer_t *timer)
+{
+	struct sidecar *s = timer->data;
+	const char *what = to_wait_for(s);
+
+	if (!what) {
 		uv_timer_stop(timer);
 		leave(s);
+	} else if (what != s->waits_for) {
+		log_info("waiting", LOG_STR("for", what),
+			 LOG_INT("jobs", runs_going(&s->node.runs, true)),
+			 LOG_INT("promised_ms", leaders_promised_left(&s->node.leaders)));
 	}
+	s->waits_for = what;
 }
 
 static void on_term(uv_signal_t *handle, int number)
 {
 	struct sidecar *s = handle->data;
+	int64_t now = clock_boot_ms();
 
 	if (s->stopping)
 		return;
 	s->stopping = true;
 	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
-		 LOG_INT("jobs", runs_going(&s->node.runs)));
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
 	notify_send("STOPPING=1");
-	if (runs_going(&s->node.runs) == 0) {
+	s->drain_ms = now + SIDECAR_DRAIN_MS;
+	s->promised_ms = now + s->config->stop_wait_ms;
+	if (!to_wait_for(s)) {
 		leave(s);
 		return;
 	}
 	node_withdraw(&s->node);
-	s->drain_ms = clock_boot_ms() + SIDECAR_DRAIN_MS;
 	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
 
@@ -537,8 +562,8 @@ static void make_room(struct sidecar *s)
 {
 	log_info("stopping, the session stays for the next sidecar",
 		 LOG_INT("leading", s->node.leaders.n_leading),
-		 LOG_INT("jobs", runs_going(&s->node.runs)));
-	s->kept.jobs = (int64_t)runs_going(&s->node.runs);
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
 	if (s->kept.handoff.session != 0)
 		keep_write(s->start->socket, &s->kept);
 	control_close(&s->control);
@@ -567,7 +592,7 @@ static void on_usr2(uv_signal_t *handle, int number)
 		return;
 	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
 	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
-		 LOG_INT("jobs", runs_going(&s->node.runs)));
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
 	notify_send("STOPPING=1");
 	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }

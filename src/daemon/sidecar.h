@@ -19,6 +19,7 @@
 
 #define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
 #define SIDECAR_STATUS_MS 200	/* from a change to what systemd is told of it */
+#define SIDECAR_RECORD_MS 1000	/* for the answer to a record of a job that has ended */
 #define SIDECAR_DRAIN_MS  60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
 
 struct sidecar {
@@ -50,7 +51,11 @@ struct sidecar {
 	char name[WORKER_NODE_MAX + 1];
 	struct kept kept; /* as it was written last */
 	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
-	int64_t drain_ms; /* CLOCK_BOOTTIME: the end of what jobs have left */
+	/* While stopping; CLOCK_BOOTTIME. */
+	const char *waits_for; /* as logged last; NULL */
+	int64_t drain_ms;      /* the end of what jobs have left */
+	int64_t promised_ms;   /* the end of stop-wait */
+	int64_t record_ms;     /* the end of what records have left; 0: jobs go on */
 };
 
 /* Runs until told to stop; takes the configuration over. Returns the exit code. */

@@ -873,7 +873,7 @@ struct task *leaders_find(const struct leaders *l, const char *name, size_t len)
 	memcpy(text, name, len);
 	text[len] = '\0';
 	struct task *t = find_any(l, text);
-	return t && !t->withdrawn ? t : NULL;
+	return t && (!t->withdrawn || l->leaving) ? t : NULL;
 }
 
 bool leaders_fresh(const struct task *t)
@@ -1012,10 +1012,23 @@ int64_t leaders_hold_renew(struct task *t)
 
 void leaders_withdraw(struct leaders *l)
 {
+	l->leaving = true;
 	for (size_t i = 0; i < l->n_tasks; i++)
 		l->tasks[i]->withdrawn |= l->tasks[i]->holds == 0;
 	index_tasks(l);
 	leaders_fleet_changed(l);
+}
+
+int64_t leaders_promised_left(const struct leaders *l)
+{
+	int64_t now_ms = host_now_ms(l->session->host), left_ms = 0;
+
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		const struct election *e = &l->tasks[i]->election;
+		if (election_leads(e) && e->promised_ms - now_ms > left_ms)
+			left_ms = e->promised_ms - now_ms;
+	}
+	return left_ms;
 }
 
 const struct member *leaders_leader(const struct task *t)

@@ -102,6 +102,7 @@ struct leaders {
 	struct batch batch;
 	struct look look;
 	struct task **tasks; /* sorted by name, the withdrawn ones among them */
+	bool leaving;	     /* leaders_withdraw() */
 	size_t n_tasks;
 	const char **names;	/* of all of them, for the fleet; borrowed strings */
 	const char **published; /* of those that are configured, for the registry */
@@ -157,7 +158,10 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms);
  * further than to the handover that is due then; while none is due, the hold is put off with it.
  */
 int64_t leaders_hold_renew(struct task *t);
-/* Gives everything up that no run holds, and leaves the election for it. */
+/*
+ * This node goes: gives everything up that no run holds, once what was promised is over, and leaves the
+ * election for it. Questions are answered on.
+ */
 void leaders_withdraw(struct leaders *l);
 /* Whether somebody leads it, as far as is known. */
 bool leaders_is_led(const struct task *t);
@@ -166,6 +170,8 @@ bool leaders_is_led(const struct task *t);
  * tree or a hand made it, and nobody leads until somebody deletes it. If so, what to do, in a sentence.
  */
 bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]);
+/* Milliseconds until all is over that was promised of what this node leads. */
+int64_t leaders_promised_left(const struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
 /* What the elections of these tasks are told of the time. */

@@ -610,12 +610,29 @@ void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct 
 
 /* --- what happens elsewhere ------------------------------------------------------------------------ */
 
-size_t runs_going(const struct runs *runs)
+size_t runs_going(const struct runs *runs, bool log)
+{
+	int64_t now_ms = host_now_ms(runs->host);
+	size_t n = 0;
+
+	for (const struct run *r = runs->list; r; r = r->next) {
+		if (!run_is_alive(&r->state, now_ms))
+			continue;
+		n++;
+		if (log)
+			log_info("waiting for a job", LOG_STR("task", r->task_name),
+				 LOG_STR("tick", r->tick),
+				 LOG_STR("supervisor", r->owner ? NULL : "gone"));
+	}
+	return n;
+}
+
+size_t runs_open(const struct runs *runs)
 {
 	size_t n = 0;
 
 	for (const struct run *r = runs->list; r; r = r->next)
-		n += run_is_alive(&r->state);
+		n += run_is_open(&r->state);
 	return n;
 }
 

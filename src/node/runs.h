@@ -93,8 +93,10 @@ void runs_finish(struct runs *r, void *owner, uint32_t request, uint64_t run, in
 void runs_attach(struct runs *r, void *owner, uint32_t request, const struct task *t,
 		 const char *id, int64_t pid);
 
-/* How many jobs are going on, or may be until their lease is over. */
-size_t runs_going(const struct runs *r);
+/* How many jobs are going on, or may be until their lease is over; each is logged, if log says so. */
+size_t runs_going(const struct runs *r, bool log);
+/* How many runs are not over: what is going on, and what has ended and is not recorded yet. */
+size_t runs_open(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
 /*
  * Our session was taken over, with these jobs: they are dead when its lease is over, or attach. Where not

@@ -347,7 +347,12 @@ static void start_probe(struct session *s)
 	struct store_handlers handlers = {
 		.state = on_probe_state, .watch = on_probe_watch, .arg = s};
 
-	if (!s->probe && store_open(&s->probe, s->host, &options, &handlers) != 0)
+	if (s->probe)
+		return;
+	/* From here on two handles try to connect, and the library says everything twice. */
+	log_info("asking for another session",
+		 LOG_STR("reason", "no connection for longer than the lease"));
+	if (store_open(&s->probe, s->host, &options, &handlers) != 0)
 		s->probe = NULL;
 }
 

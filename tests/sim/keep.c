@@ -22,7 +22,7 @@ void keep_jobs(struct sidecar *s)
 	k->n_jobs = 0;
 	for (size_t i = 0; i < s->n_runs && k->n_jobs < KEPT_JOBS_MAX; i++) {
 		const struct sim_run *r = &s->runs[i];
-		if (r->used && run_is_alive(&r->state))
+		if (r->used && run_is_open(&r->state))
 			k->jobs[k->n_jobs++] =
 				(struct kept_job){r->id, r->task, r->tick, r->record.token, r->era};
 	}

@@ -158,6 +158,7 @@ Test(config, defaults)
 	cr_expect_null(c->auth_scheme);
 	cr_expect_null(c->auth_credential);
 	cr_expect_eq(c->yield_delay_ms, 2000);
+	cr_expect_eq(c->stop_wait_ms, 0);
 	cr_expect_eq(c->tick_guard_ms, 5000);
 	cr_expect_eq(c->log_level, LOG_INFO);
 	cr_expect_eq(c->log_format, LOG_TEXT);
@@ -275,6 +276,7 @@ static const struct bad_case bad_values[] = {
 	{"version = 1\nsession-timeout = \"11m\"", "2: session-timeout: \"11m\" is above 10m\n"},
 	{"version = 1\nsession-timeout = \"99999999999999999999d\"",
 	 "2: session-timeout: \"99999999999999999999d\" is above 10m\n"},
+	{"version = 1\nstop-wait = \"61s\"", "2: stop-wait: \"61s\" is above 1m\n"},
 	{"version = 1\nyield-delay = \"61m\"", "2: yield-delay: \"61m\" is above 1h\n"},
 	{"version = 1\nyield-delay = \"-1s\"",
 	 "2: yield-delay: \"-1s\" is not a duration such as \"500ms\", \"10s\", \"5m\", \"2h\" or "
@@ -392,7 +394,7 @@ static const struct bad_case bad_keys[] = {
 	 "version-file, version-strip, address, socket, socket-mode, socket-group, task-dir, "
 	 "auth-file, "
 	 "yield-delay, "
-	 "tick-guard, health-command, health-file, health-interval, health-timeout, "
+	 "stop-wait, tick-guard, health-command, health-file, health-interval, health-timeout, "
 	 "health-fall, health-rise, log-level, log-format\n"},
 	{"version = 1\nversion = 2\nroot = /x\nroot = /y\nroot = /z\n",
 	 "2: version: is set in line 1 already: keep one of them\n"
@@ -468,7 +470,7 @@ static const struct bad_case bad_syntax[] = {
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, address, socket, socket-mode, "
 	 "socket-group, task-dir, auth-file, "
-	 "yield-delay, tick-guard, health-command, health-file, "
+	 "yield-delay, stop-wait, tick-guard, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"
 	 "2: more than 8 sections within each other\n"},

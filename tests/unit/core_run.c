@@ -58,14 +58,16 @@ Test(run, the_leader_claims_and_starts)
 {
 	going();
 	is(next(), RUN_NOTHING);
-	cr_assert(run_is_alive(&r));
+	cr_assert(run_is_alive(&r, sight.now_ms));
 	cr_assert_eq(run_due(&r, T0), INT64_MAX);
 	is(run_finish(&r, T0 + 500), RUN_NOTHING);
+	cr_assert_not(run_is_alive(&r, sight.now_ms), "its record is no job");
+	cr_assert(run_is_open(&r));
 	is(next(), RUN_WRITE_END);
 	is(next(), RUN_NOTHING);
 	is(answered(LEDGER_DONE), RUN_RECORDED);
 	cr_assert_eq(r.phase, RUN_OVER);
-	cr_assert_not(run_is_alive(&r));
+	cr_assert_not(run_is_open(&r));
 }
 
 Test(run, without_a_tick_there_is_no_ledger)
@@ -312,7 +314,7 @@ Test(run, a_caller_that_goes)
 	run_caller_gone(&r, T0, 5000);
 	sight.now_ms = T0 + 4999;
 	is(next(), RUN_NOTHING);
-	cr_assert(run_is_alive(&r));
+	cr_assert(run_is_alive(&r, sight.now_ms));
 	cr_assert_eq(run_due(&r, sight.now_ms), T0 + 5000);
 	sight.now_ms++;
 	is(next(), RUN_LOST);
@@ -547,11 +549,27 @@ Test(run, what_was_claimed_under_an_older_leadership_is_claimed_anew)
 	cr_assert_eq(r.version, 8);
 }
 
+/* Once its job must be dead, all that is left is its record, which may be out of reach. */
+Test(run, a_job_that_must_be_dead_is_not_alive)
+{
+	sight = (struct run_sight){.now_ms = T0};
+	run_inherit(&r, T0 + 5000, true);
+	cr_assert(run_is_alive(&r, T0 + 4999));
+	sight.now_ms = T0 + 5000;
+	is(next(), RUN_NOTHING);
+	cr_assert_not(run_is_alive(&r, sight.now_ms));
+	cr_assert(run_is_open(&r));
+	going();
+	run_caller_gone(&r, T0, 3000);
+	cr_assert(run_is_alive(&r, T0 + 2999));
+	cr_assert_not(run_is_alive(&r, T0 + 3000));
+}
+
 Test(run, of_the_sidecar_before_us)
 {
 	sight = (struct run_sight){.now_ms = T0, .up = true};
 	run_inherit(&r, T0 + 5000, true);
-	cr_assert(run_holds(&r) && run_is_alive(&r));
+	cr_assert(run_holds(&r) && run_is_alive(&r, sight.now_ms));
 	is(next(), RUN_LOOK_INHERITED);
 	is(LOOKED(.ours = true, .running = true), RUN_NOTHING);
 	is(next(), RUN_NOTHING);
@@ -741,7 +759,7 @@ Test(run, a_job_whose_supervisor_has_gone_holds_the_task)
 	going();
 	cr_assert(run_holds(&r));
 	run_caller_gone(&r, T0, 3000);
-	cr_assert(run_holds(&r) && run_is_alive(&r));
+	cr_assert(run_holds(&r) && run_is_alive(&r, sight.now_ms));
 	cr_assert_eq(run_due(&r, T0), T0 + 3000);
 	sight.now_ms += 3000;
 	is(next(), RUN_LOST);
