@@ -428,7 +428,7 @@ $(INSTALLED_DAEMON).o: src/daemon/main.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -DSYSCONFDIR='"$(SYSCONFDIR)"' $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(INSTALLED_DAEMON): $(INSTALLED_DAEMON).o $(LINK_daemon)
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
 endif
 
 .PHONY: install uninstall
