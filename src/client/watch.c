@@ -35,6 +35,7 @@ struct watch {
 	char *rollout;	     /* how far it had come when it was told last, NULL */
 	struct picture seen; /* what has been told, or was so at the beginning */
 	bool away;	     /* the sidecar was, and what has changed meanwhile is not told yet */
+	bool stale;	     /* something has changed since `tasks` was answered */
 };
 
 /* Every line has left by the time the next wait begins, so there is nothing to put in order. */
@@ -181,6 +182,11 @@ static void take_picture(struct watch *w, const json_t *workers)
 		picture_done(&now); /* what has changed is told as it is heard of */
 		return;
 	}
+	if (w->stale) {
+		picture_done(&now);
+		w->next = ASKED_TASKS;
+		return;
+	}
 	if (w->away && w->seen.tasks)
 		picture_compare(&w->seen, &now, on_difference, w);
 	w->away = false;
@@ -210,6 +216,7 @@ static int take_answer(struct watch *w, const struct async_message *m)
 	if (ask_to_json(c, m->data, m->len, JSON_ARRAY, &json) != 0)
 		return 0;
 	if (asked == ASKED_TASKS) {
+		w->stale = false;
 		json_decref(w->tasks);
 		w->tasks = json;
 		w->next = ASKED_WORKERS;
@@ -243,6 +250,11 @@ static void take_notification(struct watch *w, const struct async_message *m)
 		return; /* of a newer sidecar */
 	if (json_from_msgpack(m->data, m->len, &change) < 0 || !json_is_object(change)) {
 		output_error(&w->c->output, "a change that makes no sense was passed over");
+		return;
+	}
+	/* Each state is told once: until it is known how things are, that is no news. */
+	if (strcmp(m->method, "leadership") == 0 && (w->away || !w->seen.tasks)) {
+		w->stale = true;
 		return;
 	}
 	if (!is_news(w, m->method, change))

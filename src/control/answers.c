@@ -97,16 +97,17 @@ static void pack_decision(struct pack *p, const struct policy_item *item)
 
 void answers_pack_decisions(struct pack *p, const struct node *s, const struct task *t)
 {
-	const struct policy *policy = &s->policy;
-	size_t n = 0;
+	size_t first[POLICY_KINDS], n[POLICY_KINDS], all = 0;
 
-	for (size_t i = 0; i < policy->n; i++)
-		n += strcmp(policy->items[i]->record.task, t->name) == 0;
+	for (enum policy_kind kind = 0; kind < POLICY_KINDS; kind++) {
+		n[kind] = policy_of_task(&s->policy, kind, t->name, &first[kind]);
+		all += n[kind];
+	}
 	pack_str(p, "decisions");
-	pack_array(p, n);
-	for (size_t i = 0; i < policy->n; i++)
-		if (strcmp(policy->items[i]->record.task, t->name) == 0)
-			pack_decision(p, policy->items[i]);
+	pack_array(p, all);
+	for (enum policy_kind kind = 0; kind < POLICY_KINDS; kind++)
+		for (size_t i = 0; i < n[kind]; i++)
+			pack_decision(p, s->policy.items[first[kind] + i]);
 }
 
 void answers_pack_drain(struct pack *p, const struct node *s, const char *node)
@@ -136,7 +137,7 @@ void answers_pack_refused(struct pack *p, const struct node *s)
 
 /* --- workers --------------------------------------------------------------------------------------- */
 
-static size_t count_led(const struct node *s, const struct member *m)
+size_t answers_count_led(const struct node *s, const struct member *m)
 {
 	size_t n = 0;
 
@@ -145,8 +146,7 @@ static size_t count_led(const struct node *s, const struct member *m)
 	return n;
 }
 
-void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m,
-			 size_t led_elsewhere)
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led)
 {
 	const struct worker *w = m->worker;
 
@@ -163,7 +163,7 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 	for (size_t i = 0; i < w->n_tasks; i++)
 		pack_str(p, w->tasks[i]);
 	pack_kv_str(p, "state", m->drained ? "drained" : "active");
-	pack_kv_uint(p, "leads", count_led(s, m) + led_elsewhere);
+	pack_kv_uint(p, "leads", led);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
 	answers_pack_time(p, "since", m->registered_at);
 	answers_pack_drain(p, s, w->node);
@@ -236,11 +236,17 @@ void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	peer_end(c, msgid);
 }
 
+/* A member, and how many tasks it leads. */
+struct standing_worker {
+	const struct member *member;
+	size_t led;
+};
+
 /* For people: that version_compare() is not transitive on odd strings does not matter here. */
 static int newest_first(const void *a, const void *b)
 {
-	const struct worker *x = (*(const struct member *const *)a)->worker;
-	const struct worker *y = (*(const struct member *const *)b)->worker;
+	const struct worker *x = ((const struct standing_worker *)a)->member->worker;
+	const struct worker *y = ((const struct standing_worker *)b)->member->worker;
 	int order = version_compare(y->version, x->version);
 
 	if (order == 0)
@@ -248,23 +254,52 @@ static int newest_first(const void *a, const void *b)
 	return order ? order : strcmp(x->id, y->id);
 }
 
+static int by_id(const void *id, const void *w)
+{
+	return strcmp(id, ((const struct standing_worker *)w)->member->worker->id);
+}
+
+struct workers {
+	struct standing_worker *list; /* sorted by id */
+	size_t n;
+};
+
+static void count_one(void *arg, const struct member *m)
+{
+	struct workers *w = arg;
+	struct standing_worker *found =
+		bsearch(m->worker->id, w->list, w->n, sizeof(*w->list), by_id);
+
+	if (found)
+		found->led++;
+}
+
 void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 		    const struct survey *survey)
 {
+	const struct fleet *f = &s->registry.fleet;
+	struct workers w = {.n = f->n_members};
 	struct pack *p = peer_begin(c);
-	size_t n = s->registry.fleet.n_members;
-	const struct member **list = mem_calloc(n + 1, sizeof(*list));
 
-	for (size_t i = 0; i < n; i++)
-		list[i] = s->registry.fleet.by_id[i];
-	qsort(list, n, sizeof(*list), newest_first);
-	rpc_pack_result(p, msgid);
-	pack_array(p, n);
-	for (size_t i = 0; i < n; i++) {
-		pack_map(p, ANSWERS_WORKER_FIELDS);
-		answers_pack_worker(p, s, list[i], survey ? survey_count(survey, list[i]) : 0);
+	/* In one pass: tasks times workers may be five millions. */
+	w.list = mem_calloc(w.n + 1, sizeof(*w.list));
+	for (size_t i = 0; i < w.n; i++)
+		w.list[i].member = f->by_id[i];
+	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
+		const struct member *m = leaders_leader(s->leaders.tasks[i]);
+		if (m)
+			count_one(&w, m);
 	}
-	free(list);
+	if (survey)
+		survey_each(survey, count_one, &w);
+	qsort(w.list, w.n, sizeof(*w.list), newest_first);
+	rpc_pack_result(p, msgid);
+	pack_array(p, w.n);
+	for (size_t i = 0; i < w.n; i++) {
+		pack_map(p, ANSWERS_WORKER_FIELDS);
+		answers_pack_worker(p, s, w.list[i].member, w.list[i].led);
+	}
+	free(w.list);
 	peer_end(c, msgid);
 }
 

@@ -16,9 +16,10 @@
 
 /* An entry of `tasks`. */
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t);
-/* An entry of `list`; led_elsewhere is added to the number of our tasks that the member leads. */
-void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m,
-			 size_t led_elsewhere);
+/* An entry of `list`, of a member that leads so many tasks. */
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led);
+/* How many of our own tasks the member leads. */
+size_t answers_count_led(const struct node *s, const struct member *m);
 /* What somebody has decided. */
 void answers_pack_decision(struct pack *p, const struct policy_item *item);
 /* A key and its time as RFC 3339, nil for 0. */

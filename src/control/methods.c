@@ -193,6 +193,8 @@ static void on_turn(void *arg)
 
 	if (m->dirty)
 		look(m);
+	if (!subscriptions_tell(&m->subscriptions))
+		host_timer_start(&m->due, 1);
 }
 
 static void on_due(void *arg)
@@ -432,19 +434,58 @@ static void method_history(struct call *call)
 		history_answer(call->m, call->c, call->msgid, t);
 }
 
-static void method_subscribe(struct call *call)
+/* The options of subscribe: a map, the last parameter; keys that are not known are passed over. */
+static bool take_subscribe_options(struct reader *r, bool *ret_mine)
 {
-	struct task **tasks;
+	struct reader_text key;
 	size_t n;
 
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "mine"))
+			e = reader_bool(r, ret_mine);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the last parameter is a map, which is no name. */
+static bool has_options(const struct call *call)
+{
+	struct reader r = call->params;
+	enum reader_type type = READER_NIL;
+
+	for (size_t i = 1; i < call->n_params; i++)
+		if (reader_skip(&r) != 0)
+			return false;
+	return call->n_params > 0 && reader_peek(&r, &type) == 0 && type == READER_MAP;
+}
+
+static void method_subscribe(struct call *call)
+{
+	struct subscriptions *s = &call->m->subscriptions;
+	bool options = has_options(call), mine = false;
+	struct task **tasks;
+	const char *why = NULL;
+	size_t n;
+
+	call->n_params -= options;
 	if (!take_tasks(call, &tasks, &n))
 		return;
-	bool may = peer_may_subscribe(call->c, n > 0 ? n : call->m->node->leaders.n_tasks);
-	if (may)
-		subscription_begin(&call->m->subscriptions, call->c, tasks, n);
+	if (options && !take_subscribe_options(&call->params, &mine))
+		why = "an option of subscribe is not good";
+	else if (!peer_may_subscribe(call->c, n > 0 ? n : call->m->node->leaders.n_tasks))
+		why = "too many subscriptions of this user";
+	else
+		subscription_begin(s, call->c, tasks, n, mine);
 	free(tasks);
-	if (!may) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "too many subscriptions of this user");
+	if (why) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
 		return;
 	}
 	struct pack *p = peer_begin(call->c);
@@ -493,8 +534,15 @@ void methods_request(struct methods *m, struct peer *c, const struct rpc_message
 	peer_error(c, message->msgid, RPC_MISUSE, "unknown method");
 }
 
+void methods_drained(struct methods *m)
+{
+	/* Something more may be told; at the end of this turn. */
+	subscriptions_changed(&m->subscriptions);
+}
+
 void methods_task_changed(struct methods *m)
 {
+	subscriptions_changed(&m->subscriptions);
 	if (m->parked)
 		wake(m);
 }

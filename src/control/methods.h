@@ -53,6 +53,8 @@ void methods_done(struct methods *m);
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
 void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
+/* A subscriber that did not take more does. */
+void methods_drained(struct methods *m);
 /* Answers that had no room may have it now. */
 void methods_room(struct methods *m);
 void methods_task_removed(struct methods *m, const struct task *t);

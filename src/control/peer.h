@@ -36,6 +36,8 @@ void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *
 bool peer_may_change(const struct peer *c);
 /* Whether a long answer may be made for it now; if not, methods_room() tells when. */
 bool peer_has_room(struct peer *c);
+/* Whether it takes notifications; if not, methods_drained() tells when. */
+bool peer_takes_more(const struct peer *c);
 /*
  * Begins a notification that cannot be told later. NULL: it is so far behind that it has been dropped, as
  * it could not know that it misses something.

@@ -287,7 +287,7 @@ static void on_written(uv_write_t *write, int status)
 	}
 	connection_flush(c);
 	connection_advance(c);
-	if (!c->peer.closing && c->peer.subscription && control_takes_more(c))
+	if (!c->peer.closing && c->peer.subscription && peer_takes_more(&c->peer))
 		c->control->drained(c->control->arg, &c->peer);
 	if (c->control->short_of_room)
 		serve_soon(c->control);
@@ -374,8 +374,10 @@ bool peer_has_room(struct peer *peer)
 	return false;
 }
 
-bool control_takes_more(const struct client *c)
+bool peer_takes_more(const struct peer *peer)
 {
+	const struct client *c = (const struct client *)peer;
+
 	return !c->peer.closing && !c->failed && connection_unsent(c) < unsent_high(c);
 }
 

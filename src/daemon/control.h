@@ -84,7 +84,4 @@ int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mo
 /* Removes the socket and drops the clients. */
 void control_close(struct control *c);
 
-/* Whether it takes notifications; if not, drained() tells when. */
-bool control_takes_more(const struct client *c);
-
 #endif

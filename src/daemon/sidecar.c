@@ -368,13 +368,7 @@ static void on_status(void *arg)
 
 static void on_leased(void *arg)
 {
-	struct sidecar *s = arg;
-	const struct leaders *l = &s->node.leaders;
-
-	methods_task_changed(&s->methods);
-	for (size_t i = 0; i < l->n_tasks; i++)
-		if (election_leads(&l->tasks[i]->election))
-			subscriptions_task_changed(&s->methods.subscriptions, l->tasks[i]);
+	methods_task_changed(&((struct sidecar *)arg)->methods);
 }
 
 static void on_membership(void *arg, const char *event, const struct member *m)
@@ -393,10 +387,8 @@ static void on_decision(void *arg, const struct policy_item *item, bool ended)
 
 static void on_task_changed(void *arg, struct task *t)
 {
-	struct sidecar *s = arg;
-
-	methods_task_changed(&s->methods);
-	subscriptions_task_changed(&s->methods.subscriptions, t);
+	(void)t;
+	methods_task_changed(&((struct sidecar *)arg)->methods);
 }
 
 static void on_task_added(void *arg, struct task *t)
@@ -428,7 +420,8 @@ static void on_room(void *arg)
 
 static void on_drained(void *arg, struct peer *c)
 {
-	(void)arg, (void)c;
+	(void)c;
+	methods_drained(&((struct sidecar *)arg)->methods);
 }
 
 static void on_health_changed(void *arg)

@@ -59,7 +59,7 @@ struct task {
 	size_t index;	   /* in leaders.tasks and in the fleet's contests */
 	unsigned pending;  /* requests that will come back to this task */
 	bool left_out;	   /* of a claim: what the read behind it says decides */
-	unsigned watchers; /* subscribers that want every change */
+	unsigned watchers; /* subscribers that want to know who leads it */
 	bool recovers;	   /* it may be ours by a session that was taken over: until it is known */
 	unsigned holds;	   /* runs that keep the task here */
 	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
@@ -80,8 +80,6 @@ struct task {
 	int64_t since;			 /* ms since the epoch, as the leader node says */
 	unsigned reads_to_come;		 /* that wait for their turn, in look.c */
 	struct task *next_read;		 /* behind this one there */
-	bool told; /* the subscribers have heard of told_token, 0 for nobody */
-	int64_t told_token;
 };
 
 struct leaders_handlers {

@@ -31,10 +31,8 @@ static int compare_subjects(const struct policy_item *a, enum policy_kind kind, 
 }
 
 /* Of two about the same thing the one that was made later comes first. */
-static int compare_items(const void *a, const void *b)
+static int compare_items(const struct policy_item *x, const struct policy_item *y)
 {
-	const struct policy_item *x = *(struct policy_item *const *)a;
-	const struct policy_item *y = *(struct policy_item *const *)b;
 	int order = compare_subjects(x, y->kind, y->record.task, y->record.node);
 
 	if (order == 0 && x->record.since != y->record.since)
@@ -56,6 +54,36 @@ static size_t place_of(const struct policy *p, enum policy_kind kind, const char
 			high = middle;
 	}
 	return low;
+}
+
+size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
+		      size_t *ret_first)
+{
+	size_t first = place_of(p, kind, task, ""), end = first;
+
+	while (end < p->n && p->items[end]->kind == kind &&
+	       strcmp(p->items[end]->record.task, task) == 0)
+		end++;
+	*ret_first = first;
+	return end - first;
+}
+
+/* There may be as many as the limit, and each comes by itself: so each is put where it belongs. */
+static void insert_item(struct policy *p, struct policy_item *item)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_items(p->items[middle], item) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	p->items = mem_resize(p->items, p->n + 1, sizeof(*p->items));
+	memmove(p->items + low + 1, p->items + low, (p->n - low) * sizeof(*p->items));
+	p->items[low] = item;
+	p->n++;
 }
 
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
@@ -106,10 +134,8 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 	bool known = policy_kind_parse(record->kind, strlen(record->kind), &item->kind);
 	assert(known); /* record_parse_policy() has seen to it */
 	(void)known;
-	p->items = mem_resize(p->items, p->n + 1, sizeof(*p->items));
-	p->items[p->n++] = item;
+	insert_item(p, item);
 	p->edition++;
-	qsort(p->items, p->n, sizeof(*p->items), compare_items);
 	log_item("decided", item, NULL);
 	if (p->folder.known)
 		p->handlers.told(p->handlers.arg, item, false);

@@ -67,6 +67,9 @@ void policy_watch(struct policy *p, enum store_watch type, const char *path);
 /* What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "". */
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
 				      const char *task, const char *node);
+/* How many decisions of that kind there are about the task; the first of them is items[*ret_first]. */
+size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
+		      size_t *ret_first);
 /* Puts it in the place of what was decided about the same. fn is called once, later. */
 void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
 /* Takes back what was decided about the same as this record; likewise. */

@@ -86,19 +86,18 @@ bool survey_is_done(const struct survey *s)
 	return s->pending == 0;
 }
 
-size_t survey_count(const struct survey *s, const struct member *m)
+void survey_each(const struct survey *s, void (*fn)(void *arg, const struct member *m), void *arg)
 {
-	size_t count = 0;
+	const struct fleet *f = &s->leaders->registry->fleet;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct owner *o = &s->owners[i];
-		const struct member *named = fleet_find(&s->leaders->registry->fleet, o->id);
-		if (named && named->session == o->session)
-			count += named == m;
-		else
-			count += o->session == m->session;
+		const struct member *m = fleet_find(f, o->id);
+		if (!m || m->session != o->session)
+			m = fleet_find_session(f, o->session);
+		if (m)
+			fn(arg, m);
 	}
-	return count;
 }
 
 void survey_free(struct survey *s)

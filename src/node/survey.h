@@ -12,8 +12,8 @@ struct survey;
 /* Asks ZooKeeper; done is called once, unless survey_free() comes first. Needs a session that is up. */
 struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg);
 bool survey_is_done(const struct survey *s);
-/* How many of those tasks this member leads. */
-size_t survey_count(const struct survey *s, const struct member *m);
+/* Calls fn for each of those tasks that a member leads. */
+void survey_each(const struct survey *s, void (*fn)(void *arg, const struct member *m), void *arg);
 /* Also before it is done. Takes NULL. */
 void survey_free(struct survey *s);
 

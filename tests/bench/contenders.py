@@ -32,6 +32,10 @@ class Process:
     def threads(self):
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
+    def turn_ms(self):
+        """The longest turn of its loop, where it tells."""
+        return 0
+
     def term(self):
         self.process.send_signal(signal.SIGTERM)
 
@@ -71,6 +75,9 @@ class SidecarWorker(Process):
 
     def last_gain(self):
         return self.changed
+
+    def turn_ms(self):
+        return self.sidecar.status()["longest_turn_ms"]
 
     def registered(self):
         """By the clock of time.monotonic(), from the creation time that the server has written."""

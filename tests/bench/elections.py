@@ -1,5 +1,6 @@
 """The life of a fleet, timed: alone, a newer version comes, TERM, KILL. The same for all contenders."""
 import re
+import socket
 import threading
 import time
 
@@ -109,6 +110,7 @@ def life(fleet, n_workers=3):
             when_led(workers[-1:], fleet.n_tasks)
         newer_version(fleet, workers, found)
         footprint(fleet, workers, found, empty)
+        found["turn_ms"] = max(w.turn_ms() for w in workers)
         leave(fleet, workers, found, "term")
         workers.append(fleet.start(n_workers))
         when_led(workers[-1:], fleet.n_tasks)
@@ -118,6 +120,50 @@ def life(fleet, n_workers=3):
         for worker in workers:
             worker.close()
     return found
+
+
+class Subscriber:
+    """One who hears of all that a worker's sidecar tells, and reads it."""
+
+    def __init__(self, worker, *params):
+        while not worker.sidecar.socket.exists():
+            time.sleep(POLL_S)
+        self.client = worker.sidecar.client(timeout=GIVE_UP_S)
+        self.client.call("subscribe", *params)
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        try:
+            while True:
+                self.client.read(GIVE_UP_S)
+        except (OSError, EOFError):
+            pass
+
+    def close(self):
+        self.client.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.client.close()
+
+
+def subscribed_handover(fleet, *params):
+    """Packets a task where all goes to a third and newest worker, and each of the three has a subscriber."""
+    workers, subscribers = [], []
+    try:
+        for n in range(2):
+            workers.append(fleet.start(n))
+            subscribers.append(Subscriber(workers[-1], *params))
+            when_led(workers[-1:], fleet.n_tasks)
+        settle(fleet, workers)
+        received = packets(fleet.server)
+        workers.append(fleet.start(2))
+        subscribers.append(Subscriber(workers[-1], *params))
+        when_led(workers[-1:], fleet.n_tasks)
+        settle(fleet, workers)
+        return (packets(fleet.server) - received) / fleet.n_tasks
+    finally:
+        for one in subscribers + workers:
+            one.close()
 
 
 FIGURES = [  # key, what, unit, to reach

@@ -305,6 +305,77 @@ def test_subscribers_hear_of_each_change_of_leader_and_member(fleet, zk):
         assert all("time" in n for _, n in some.notifications)
 
 
+def listen(client, seconds=0.05):
+    """What the client has been told so far, as (method, what)."""
+    try:
+        client.pump(seconds)
+    except OSError:
+        pass
+    return client.notifications
+
+
+def test_who_subscribes_before_the_server_is_up_hears_once_what_is_so_and_then_each_change(fleet, own_server, zk):
+    own_server.start()
+    own_server.kill()
+    early = fleet.sidecar("early", version="1", tasks=TASKS, ready=False)
+    wait_until(early.socket.exists, what="the socket is there")
+    with early.client() as client:
+        assert client.call("subscribe") is True
+        wait_until(lambda: listen(client), what="it is told that nothing is confirmed")
+        assert [(k, n["confirmed"]) for k, n in client.notifications] == [("connection", False)]
+        assert all(t["state"] == "disconnected" for t in client.call("tasks"))
+        own_server.start()
+
+        def told(kind):
+            return [n for k, n in listen(client) if k == kind]
+
+        wait_until(lambda: {n["task"] for n in told("leadership") if n["self"]} == set(TASKS), 60, "all are told")
+        assert [n["confirmed"] for n in told("connection")] == [False, True]
+        tokens = zk.tokens()
+        for task in TASKS:
+            mine = [n for n in told("leadership") if n["task"] == task and n["leader"]]
+            assert [n["token"] for n in mine] == [tokens[task]], "each state is told once"
+        with early.client() as late:  # where it is certain, at once
+            assert late.call("subscribe", TASKS[0]) is True
+            wait_until(lambda: [k for k, _ in listen(late)] == ["connection", "leadership"], what="both are told")
+            assert late.notifications[1][1]["token"] == tokens[TASKS[0]]
+        before = len(told("leadership"))
+        own_server.kill()
+        wait_until(lambda: [n["confirmed"] for n in told("connection")] == [False, True, False], 60, "it is lost")
+        own_server.start()
+        wait_until(lambda: [n["confirmed"] for n in told("connection")][-1], 60, "it is back")
+        wait_until(lambda: all(early.leads(t) for t in TASKS), 60, "it leads again")
+        again = [n for n in told("leadership")[before:] if n["leader"] and n["token"] == tokens[n["task"]]]
+        assert not again, "what is as it was told is not told again"
+
+
+def test_who_wants_to_know_what_this_node_leads_costs_no_question(fleet, zk):
+    first = fleet.sidecar("first", version="1", tasks=TASKS)
+    wait_leads_all(zk, first)
+    second = fleet.sidecar("second", version="0.5", tasks=TASKS)
+    third = fleet.sidecar("third", version="0.4", tasks=TASKS)
+    wait_until(lambda: len(third.call("workers")) == 3, what="they know each other")
+    watched = zk.server.watches()
+    with third.client() as mine, first.client() as leader:
+        assert mine.call("subscribe", {"mine": True}) is True
+        assert leader.call("subscribe", TASKS[0], {"mine": True}) is True
+        wait_until(lambda: len([1 for k, n in listen(mine) if k == "leadership" and not n["self"]]) == len(TASKS),
+                   what="it is told that it leads nothing")
+        wait_until(lambda: [n["self"] for k, n in listen(leader) if k == "leadership"] == [True], what="this one leads")
+        assert zk.server.watches() == watched, "nothing is watched for that"
+        first.stop()
+        wait_leads_all(zk, second)
+        second.stop()
+        wait_leads_all(zk, third)
+        wait_until(lambda: {n["task"] for k, n in listen(mine) if k == "leadership" and n["self"]} == set(TASKS),
+                   what="it is told that it leads all")
+
+
+@pytest.mark.parametrize("params", [[{"mine": 1}], [{"mine": True}, "mail"], [{7: 8}]])
+def test_subscribe_refuses_what_is_no_option(fleet, params):
+    assert fleet.sidecar("only", tasks=TASKS).error_of("subscribe", *params).code == 3
+
+
 def test_a_question_during_a_handover_waits_for_the_election_to_settle(fleet, zk):
     standby = fleet.sidecar("standby", version="1", tasks=["due"])
     leader = fleet.sidecar("leader", version="2", tasks=["due"], session_timeout="6s")

@@ -80,6 +80,10 @@ class ZooKeeper:
             time.sleep(0.05)
         return False
 
+    def watches(self):
+        """That its clients have set and that have not fired."""
+        return int(self.ask("wchs").rsplit("Total watches:", 1)[1])
+
     def ask(self, word):
         """The answer to a four-letter word, "" if there is none."""
         try:
