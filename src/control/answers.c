@@ -12,6 +12,7 @@
 #include "control/explain.h"
 #include "control/troubles.h"
 #include "node/node.h"
+#include "node/disagreement.h"
 
 #define DISAGREEMENTS_MAX 100
 
@@ -347,7 +348,7 @@ static void pack_disagreements(struct pack *p, const struct node *s)
 			continue;
 		for (size_t j = 0; j < s->leaders.n_tasks && left > 0; j++) {
 			const struct task *t = s->leaders.tasks[j];
-			if (!leaders_disagrees(t, f->by_id[i]))
+			if (!disagreement_about(t, f->by_id[i]))
 				continue;
 			pack_disagreement(p, t, f->by_id[i]->worker);
 			left--;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "control/answers.h"
 #include "node/node.h"
+#include "node/disagreement.h"
 
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 {
@@ -29,7 +30,7 @@ const char *explain_state(const struct node *s, const struct task *t)
 		return "disconnected";
 	if (leaders_says(t))
 		return "leading";
-	if (t->paused)
+	if (t->standing.paused)
 		return "paused";
 	if (self && self->drained)
 		return "drained";
@@ -80,7 +81,7 @@ static void say_nobody(const struct node *s, const struct task *t, char text[EXP
 	enum why why = fleet_why(&s->registry.fleet, &t->contest, t->index, s->registry.id);
 
 	explain_say(text, "nobody leads %s", t->name);
-	if (t->paused)
+	if (t->standing.paused)
 		return;
 	if (standing.best)
 		explain_say(text, " yet: the election has not settled");
@@ -183,8 +184,8 @@ static void say_reason(const struct node *s, const struct task *t, char text[EXP
 		if (election_yield_at(&t->election, now, &at, &waits_for)) {
 			clock_format(at - now.boot_ms + now.wall_ms, when);
 			explain_say(text, "; it %s%s in %lld s, at %s (%s)",
-				    t->best_id[0] ? "goes to " : "is given up",
-				    t->best_id[0] ? name_of(s, t->best_id) : "",
+				    t->standing.best_id[0] ? "goes to " : "is given up",
+				    t->standing.best_id[0] ? name_of(s, t->standing.best_id) : "",
 				    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
 		} else if (t->election.view.place == 0) {
 			explain_say(text, ": it is the best candidate");
@@ -194,7 +195,7 @@ static void say_reason(const struct node *s, const struct task *t, char text[EXP
 				    t->election.config.yield == ELECTION_YIELD_NEVER ? "never"
 										     : "version");
 		}
-	} else if (leader && strcmp(leader->worker->id, t->best_id) == 0) {
+	} else if (leader && strcmp(leader->worker->id, t->standing.best_id) == 0) {
 		explain_say(text, ", the best candidate");
 	} else if (leader && t->election.view.candidate && t->election.view.place == 0) {
 		explain_say(text, "; this node is the better candidate, and waits for it to yield");
@@ -218,7 +219,7 @@ static void pack_handover(struct pack *p, const struct node *s, const struct tas
 	}
 	pack_str(p, "handover");
 	pack_map(p, 3);
-	pack_kv_str(p, "to", t->best_id[0] ? name_of(s, t->best_id) : NULL);
+	pack_kv_str(p, "to", t->standing.best_id[0] ? name_of(s, t->standing.best_id) : NULL);
 	answers_pack_time(p, "at", at - now.boot_ms + now.wall_ms);
 	pack_kv_str(p, "waits_for", waits_for);
 }
@@ -306,7 +307,7 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 		pack_kv_str(p, "cause", cause_of(list[i].why));
 		pack_kv_str(p, "why", why);
 		pack_kv_bool(p, "self", list[i].member == self);
-		pack_kv_bool(p, "disagrees", leaders_disagrees(t, list[i].member));
+		pack_kv_bool(p, "disagrees", disagreement_about(t, list[i].member));
 	}
 	free(list);
 }

@@ -16,6 +16,7 @@
 #include "control/run_requests.h"
 #include "control/subscriptions.h"
 #include "node/survey.h"
+#include "node/tasks.h"
 
 #define TEXT_MAX 600
 #define LOOK_US	 2000 /* for long answers in one turn of the loop */
@@ -44,7 +45,7 @@ struct round {
 /* Whether waiting longer could change the answer. */
 static bool check_settled(const struct task *t)
 {
-	return leaders_says(t) || t->paused ||
+	return leaders_says(t) || t->standing.paused ||
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 
@@ -282,7 +283,7 @@ struct task *methods_take_task(struct call *call)
 			   "a parameter is not the name of a task");
 		return NULL;
 	}
-	struct task *t = leaders_find(&call->m->node->leaders, name.data, name.len);
+	struct task *t = tasks_find(&call->m->node->leaders, name.data, name.len);
 	if (!t)
 		unknown_task(call, name);
 	return t;

@@ -12,6 +12,7 @@
 #include "control/explain.h"
 #include "node/policy.h"
 #include "node/node.h"
+#include "node/tasks.h"
 
 #define USER_BUFFER_MAX 16384
 
@@ -79,7 +80,7 @@ static void say_done(const struct order *o, char text[EXPLAIN_TEXT_MAX])
 	char decision[EXPLAIN_TEXT_MAX];
 
 	policy_kind_parse(r->kind, strlen(r->kind), &kind);
-	const struct task *t = leaders_find(&s->leaders, r->task, strlen(r->task));
+	const struct task *t = tasks_find(&s->leaders, r->task, strlen(r->task));
 	const struct policy_item *item = policy_find(&s->policy, kind, r->task, r->node);
 	const char *what = r->task[0] ? r->task : s->registry.hostname;
 	if (!o->put || !item) {

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "control/answers.h"
 #include "node/node.h"
+#include "node/tasks.h"
 
 #define UNTOLD (-1)
 
@@ -264,7 +265,7 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 			    bool ended)
 {
 	const char *name = item->record.task;
-	const struct task *t = leaders_find(&s->node->leaders, name, strlen(name));
+	const struct task *t = tasks_find(&s->node->leaders, name, strlen(name));
 	struct subscription *next;
 
 	for (struct subscription *sub = s->list; sub; sub = next) {

@@ -11,76 +11,20 @@
 
 #include "core/election.h"
 #include "core/fleet.h"
-#include "core/tally.h"
-#include "core/tick.h"
-#include "node/batch.h"
-#include "node/look.h"
+#include "wire/record.h"
+#include "node/audit.h"
+#include "node/inheritance.h"
 #include "node/policy.h"
+#include "node/reads.h"
 #include "node/registry.h"
 #include "node/session.h"
 #include "node/settings.h"
-#include "wire/record.h"
-
-/* How often the leader nodes are listed, in case that nobody who watches one acts. */
-#define LEADERS_AUDIT_MS    60000
+#include "node/task.h"
+#include "node/transactions.h"
 
 #define LEADERS_BLOCKED_MAX (STORE_PATH_MAX + 100)
 
 struct leaders;
-
-/*
- * What the ledger holds of a task, for the next claim. Good for one leadership: meanwhile nobody else
- * claims, and that the oldest are still the oldest is checked by the claim.
- */
-struct ledger_ticks {
-	char (*names)[TICK_NAME_SIZE]; /* sorted; NULL: not known */
-	size_t n;
-	char floor[TICK_NAME_SIZE]; /* the oldest that pruning has left, "" */
-	int32_t version;	    /* of ROOT/runs/TASK, which each pruning writes */
-	int64_t token;		    /* of that leadership */
-};
-
-/* Whether runs here want to take a lost one over, and whether the fleet has been told. */
-struct standby {
-	unsigned runs;
-	bool busy;
-	int64_t again_ms;
-	char tick[TICK_NAME_SIZE];
-};
-
-struct task {
-	struct leaders *leaders;
-	char *name;
-	struct task_settings settings;
-	char *description, *min_version; /* of the settings, NULL */
-	struct contest contest;
-	struct tally tally;
-	struct election election;
-	size_t index;	   /* in leaders.tasks and in the fleet's contests */
-	unsigned pending;  /* requests that will come back to this task */
-	bool left_out;	   /* of a claim: what the read behind it says decides */
-	unsigned watchers; /* subscribers that want to know who leads it */
-	bool recovers;	   /* it may be ours by a session that was taken over: until it is known */
-	unsigned holds;	   /* runs that keep the task here */
-	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
-	struct ledger_ticks ticks;
-	struct standby standby;
-	bool withdrawn; /* out of the configuration: freed once nothing of it is left in ZooKeeper
-			 */
-	bool missing;	/* at the last audit nobody led it */
-	bool unsteady;	/* somebody has resigned from it, or stands by for a run of it */
-	bool paused;	/* by an operator: nobody in the fleet may lead it */
-	char *pinned;	/* the version that an operator has pinned it to, NULL */
-	struct {
-		char to[NAME_ID_MAX + 1]; /* "": nobody's presence matters */
-		int32_t version;
-	} release;			 /* while it is given up */
-	char best_id[NAME_ID_MAX + 1];	 /* of the best in the last view, for the yield's check */
-	char leader_id[NAME_ID_MAX + 1]; /* as the leader node says */
-	int64_t since;			 /* ms since the epoch, as the leader node says */
-	unsigned reads_to_come;		 /* that wait for their turn, in look.c */
-	struct task *next_read;		 /* behind this one there */
-};
 
 struct leaders_handlers {
 	/* The state, the leader or the view of a task is another now. */
@@ -97,10 +41,10 @@ struct leaders {
 	struct registry *registry;
 	struct policy *policy;
 	struct leaders_handlers handlers;
-	struct batch batch;
-	struct look look;
+	struct transactions transactions;
+	struct reads reads;
 	struct task **tasks; /* sorted by name, the withdrawn ones among them */
-	bool leaving;	     /* leaders_withdraw() */
+	bool leaving;	     /* tasks_withdraw() */
 	size_t n_tasks;
 	const char **names;	/* of all of them, for the fleet; borrowed strings */
 	const char **published; /* of those that are configured, for the registry */
@@ -108,35 +52,22 @@ struct leaders {
 	size_t n_published;
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
-	bool disowns;	  /* what our predecessor led has to be looked for again */
-	int64_t auditing; /* when a leader node was last made or deleted, by the folder */
-	int64_t audited;  /* likewise, at the last audit, if none was missing */
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
 	struct host_timer due;
-	struct host_timer audit;
+	struct audit audit;
+	struct inheritance inheritance;
 };
 
 void leaders_init(struct leaders *l, struct session *session, struct registry *registry,
 		  struct policy *policy, const struct leaders_handlers *handlers);
 void leaders_done(struct leaders *l);
-/* The tasks are these from now on; what is said of them is copied. */
-void leaders_apply(struct leaders *l, const struct node_timing *timing,
-		   const struct task_settings *tasks, size_t n);
 
 /* From the session's and the registry's handlers. */
 void leaders_up(struct leaders *l);
 void leaders_cut(struct leaders *l);
 void leaders_expired(struct leaders *l);
-void leaders_joined(struct leaders *l, struct member *m);
-void leaders_left(struct leaders *l,
-		  const struct member *m);     /* still in the fleet during the call */
-void leaders_fleet_changed(struct leaders *l); /* after these, or what has been decided is other */
 void leaders_watch(struct leaders *l, enum store_watch type, const char *path);
 
-/* Whether that member goes by other rules or other keys for the task than this sidecar. */
-bool leaders_disagrees(const struct task *t, const struct member *m);
-/* A configured task by name, NULL. */
-struct task *leaders_find(const struct leaders *l, const char *name, size_t len);
 /* Reads the leader node where nothing is known of it for sure; handlers.changed tells when it has
  * come. */
 void leaders_refresh(struct task *t);
@@ -144,11 +75,6 @@ void leaders_refresh(struct task *t);
 bool leaders_fresh(const struct task *t);
 /* Keeps it fresh while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
-/* After a session was taken over: finds which of our tasks this sidecar's predecessor led. */
-void leaders_recover(struct leaders *l);
-/* Gives up what it led of these and is not configured any more; or of whatever there is a leader node. */
-void leaders_disown(struct leaders *l, char *const *tasks, size_t n);
-void leaders_disown_all(struct leaders *l);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
 /*
@@ -156,11 +82,6 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms);
  * further than to the handover that is due then; while none is due, the hold is put off with it.
  */
 int64_t leaders_hold_renew(struct task *t);
-/*
- * This node goes: gives everything up that no run holds, once what was promised is over, and leaves the
- * election for it. Questions are answered on.
- */
-void leaders_withdraw(struct leaders *l);
 /* Whether somebody leads it, as far as is known. */
 bool leaders_is_led(const struct task *t);
 /*
@@ -185,5 +106,13 @@ bool leaders_says(const struct task *t);
 bool leaders_may_begin(const struct task *t);
 /* Milliseconds that are left of the lease, if this node leads it; 0: it may not say so. */
 int64_t leaders_lease_left(const struct task *t);
+
+/* For the parts of the elections (tasks.c, candidates.c, inheritance.c). */
+/* Gives the task's election an event, and does what follows from it. */
+void leaders_step(struct task *t, struct election_event *event);
+/* A node that is of interest is read until that has worked, and kept fresh. */
+void leaders_set_interest(struct task *t);
+/* The deadlines are looked at by due (host_now_ms()) at the latest. */
+void leaders_wake(struct leaders *l, int64_t due, int64_t now_ms);
 
 #endif

@@ -8,6 +8,9 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/leaders.h"
+#include "node/paths.h"
+#include "node/tasks.h"
 
 #define CLAIM_OPS      4  /* of a claim; those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
@@ -31,15 +34,6 @@ struct op {
 };
 
 static void load(struct op *op);
-
-void ledger_path(const struct leaders *l, const char *task, const char *tick,
-		 char path[STORE_PATH_MAX])
-{
-	char name[NAME_TASK_MAX + TICK_NAME_SIZE + 1];
-
-	snprintf(name, sizeof(name), "%s%s%s", task, tick ? "/" : "", tick ? tick : "");
-	registry_path(l->registry, "runs", name, path);
-}
 
 static struct op *op_new(struct leaders *l, const char *task, const char *tick, ledger_fn fn,
 			 void *arg)
@@ -124,7 +118,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	}
 	bool good = record_parse_run(reply->data, reply->len, &record, &why) == 0;
 	if (!good) {
-		ledger_path(op->leaders, op->task, op->tick, path);
+		path_of_tick(op->leaders->session->settings, op->task, op->tick, path);
 		log_warning("run record refused", LOG_STR("znode", path), LOG_STR("why", why));
 	}
 	end(op, LEDGER_PRESENT, good ? &record : NULL, reply->stat.version);
@@ -139,10 +133,10 @@ static void on_exists(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK && !op->whole) {
 		end(op, LEDGER_PRESENT, NULL, reply->stat.version);
 	} else if (reply->code == STORE_OK) {
-		ledger_path(op->leaders, op->task, op->tick, path);
+		path_of_tick(op->leaders->session->settings, op->task, op->tick, path);
 		store_get(store, path, false, on_record, op);
 	} else if (reply->code == STORE_NO_NODE) {
-		ledger_path(op->leaders, op->task, NULL, path);
+		path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 		store_children(store, path, false, on_others, op);
 	} else {
 		end_failed(op, reply);
@@ -156,7 +150,7 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, bool who
 	char path[STORE_PATH_MAX];
 
 	op->whole = whole;
-	ledger_path(l, task, tick, path);
+	path_of_tick(l->session->settings, task, tick, path);
 	store_exists(l->session->store, path, true, on_exists, op);
 }
 
@@ -201,7 +195,7 @@ static void add_claimed(struct op *op)
 static void give_back(struct op *op)
 {
 	struct ledger_ticks *ticks = &op->ticks;
-	struct task *t = leaders_find(op->leaders, op->task, strlen(op->task));
+	struct task *t = tasks_find(op->leaders, op->task, strlen(op->task));
 
 	if (!t || !election_leads(&t->election) || t->election.node.token != op->token)
 		return;
@@ -252,9 +246,9 @@ static void send_claim(struct op *op)
 	struct buffer data;
 
 	add_claimed(op);
-	registry_path(op->leaders->registry, "leaders", op->task, leader);
-	ledger_path(op->leaders, op->task, NULL, parent);
-	ledger_path(op->leaders, op->task, op->tick, path);
+	path_of(op->leaders->registry->settings, PATH_LEADERS, op->task, leader);
+	path_of_tick(op->leaders->session->settings, op->task, NULL, parent);
+	path_of_tick(op->leaders->session->settings, op->task, op->tick, path);
 	buffer_init(&data, RECORD_RUN_MAX);
 	int error = record_pack_run(&data, &op->record);
 	assert(error == 0);
@@ -272,7 +266,8 @@ static void send_claim(struct op *op)
 		ops[2].len = TICK_NAME_SIZE - 1;
 	}
 	for (size_t i = 0; i < op->n_pruned; i++) {
-		ledger_path(op->leaders, op->task, op->ticks.names[i], pruned[i]);
+		path_of_tick(op->leaders->session->settings, op->task, op->ticks.names[i],
+			     pruned[i]);
 		ops[CLAIM_OPS + i] = (struct store_op){
 			.type = STORE_OP_DELETE, .path = pruned[i], .version = -1};
 	}
@@ -328,7 +323,7 @@ static void on_runs_made(void *arg, const struct store_reply *reply)
 		end_failed(op, reply);
 		return;
 	}
-	ledger_path(op->leaders, op->task, NULL, parent);
+	path_of_tick(op->leaders->session->settings, op->task, NULL, parent);
 	store_create(op->leaders->session->store, parent, on_parent_made, op);
 }
 
@@ -339,7 +334,7 @@ static void on_parent(void *arg, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 
 	if (reply->code == STORE_NO_NODE && !op->made) {
-		registry_path(op->leaders->registry, "runs", NULL, path);
+		path_of(op->leaders->registry->settings, PATH_RUNS, NULL, path);
 		store_create(op->leaders->session->store, path, on_runs_made, op);
 		return;
 	}
@@ -354,7 +349,7 @@ static void on_parent(void *arg, const struct store_reply *reply)
 		if (!tick_is_name(t->floor))
 			t->floor[0] = '\0';
 	}
-	ledger_path(op->leaders, op->task, NULL, path);
+	path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 	store_children(op->leaders->session->store, path, false, on_names, op);
 }
 
@@ -363,7 +358,7 @@ static void load(struct op *op)
 	char path[STORE_PATH_MAX];
 
 	ticks_done(&op->ticks);
-	ledger_path(op->leaders, op->task, NULL, path);
+	path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 	store_get(op->leaders->session->store, path, false, on_parent, op);
 }
 
@@ -405,8 +400,8 @@ void ledger_write(struct leaders *l, const char *task, const char *tick,
 	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
 	struct buffer data;
 
-	registry_path(l->registry, "leaders", task, leader);
-	ledger_path(l, task, tick, path);
+	path_of(l->registry->settings, PATH_LEADERS, task, leader);
+	path_of_tick(l->session->settings, task, tick, path);
 	buffer_init(&data, RECORD_RUN_MAX);
 	int error = record_pack_run(&data, record);
 	assert(error == 0);
@@ -495,7 +490,7 @@ static void on_history_names(void *arg, const struct store_reply *reply)
 		struct history_read *read = mem_calloc(1, sizeof(*read));
 		read->history = h;
 		memcpy(read->tick, reply->names[i], sizeof(read->tick));
-		ledger_path(h->leaders, h->task, read->tick, path);
+		path_of_tick(h->leaders->session->settings, h->task, read->tick, path);
 		h->pending++;
 		store_get(h->leaders->session->store, path, false, on_history_record, read);
 	}
@@ -512,6 +507,6 @@ void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, v
 	h->arg = arg;
 	h->pending = 1;
 	snprintf(h->task, sizeof(h->task), "%s", task);
-	ledger_path(l, task, NULL, path);
+	path_of_tick(l->session->settings, task, NULL, path);
 	store_children(l->session->store, path, false, on_history_names, h);
 }

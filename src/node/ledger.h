@@ -11,8 +11,22 @@
 
 #include "core/run.h"
 #include "core/tick.h"
-#include "node/leaders.h"
 #include "wire/record.h"
+
+struct leaders;
+struct task;
+
+/*
+ * What the ledger holds of a task, for the next claim. Good for one leadership: meanwhile nobody else
+ * claims, and that the oldest are still the oldest is checked by the claim.
+ */
+struct ledger_ticks {
+	char (*names)[TICK_NAME_SIZE]; /* sorted; NULL: not known */
+	size_t n;
+	char floor[TICK_NAME_SIZE]; /* the oldest that pruning has left, "" */
+	int32_t version;	    /* of ROOT/runs/TASK, which each pruning writes */
+	int64_t token;		    /* of that leadership */
+};
 
 /* record is NULL unless it was read and is good; version is that of the record's znode. */
 typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run_record *record,
@@ -45,9 +59,5 @@ struct ledger_entry {
 /* All records of a task, oldest first; n is 0 also where they cannot be read, with ok false. */
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
-
-/* ROOT/runs/TASK/TICK. */
-void ledger_path(const struct leaders *l, const char *task, const char *tick,
-		 char path[STORE_PATH_MAX]);
 
 #endif

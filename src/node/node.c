@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/candidates.h"
+#include "node/inheritance.h"
 #include "node/standby.h"
+#include "node/tasks.h"
 
 /* --- what is left to the node that comes next ------------------------------------------------------ */
 
@@ -45,11 +48,11 @@ static void recover(struct node *n)
 	if (!registry_recovers(&n->registry) || !session_is_up(&n->session) ||
 	    !n->registry.workers.ready || !n->policy.folder.ready)
 		return;
-	leaders_recover(&n->leaders);
+	inheritance_recover(&n->leaders);
 	if (found)
-		leaders_disown(&n->leaders, found->tasks, found->n_tasks);
+		inheritance_disown(&n->leaders, found->tasks, found->n_tasks);
 	else
-		leaders_disown_all(&n->leaders);
+		inheritance_disown_all(&n->leaders);
 	registry_recovered(&n->registry);
 }
 
@@ -123,7 +126,7 @@ static void on_joined(void *arg, struct member *m)
 	log_info("worker joined", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	leaders_joined(&n->leaders, m);
+	candidates_joined(&n->leaders, m);
 	/* At the start it was there before us. */
 	if (n->registry.workers.known)
 		n->handlers.membership(n->handlers.arg, "joined", m);
@@ -136,7 +139,7 @@ static void on_left(void *arg, const struct member *m)
 	log_info("worker left", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	leaders_left(&n->leaders, m);
+	candidates_left(&n->leaders, m);
 	n->handlers.membership(n->handlers.arg, "left", m);
 }
 
@@ -144,7 +147,7 @@ static void on_fleet_changed(void *arg)
 {
 	struct node *n = arg;
 
-	leaders_fleet_changed(&n->leaders);
+	candidates_changed(&n->leaders);
 	standby_check(&n->leaders);
 	recover(n);
 	tell_handoff(n);
@@ -242,7 +245,7 @@ void node_set_version(struct node *n, const char *version)
 void node_configure(struct node *n, const struct node_timing *timing,
 		    const struct task_settings *tasks, size_t n_tasks)
 {
-	leaders_apply(&n->leaders, timing, tasks, n_tasks);
+	tasks_apply(&n->leaders, timing, tasks, n_tasks);
 }
 
 void node_set_health(struct node *n, const struct node_health *health)
@@ -257,7 +260,7 @@ void node_start(struct node *n)
 
 void node_withdraw(struct node *n)
 {
-	leaders_withdraw(&n->leaders);
+	tasks_withdraw(&n->leaders);
 }
 
 void node_stop(struct node *n, void (*done)(void *arg), void *arg)

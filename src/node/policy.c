@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/id.h"
+#include "node/paths.h"
 
 #define REPLACED_MAX 16 /* older records about the same thing: as a rule there is one at most */
 #define TRIES	     5	/* of a change that others have come before */
@@ -177,7 +178,7 @@ static void on_record(void *arg, const char *name, const struct store_reply *rep
 		add_item(p, name, &record, p->folder.ready);
 		return;
 	}
-	registry_path(p->registry, "policy", name, path);
+	path_of(p->registry->settings, PATH_POLICY, name, path);
 	log_warning("policy record refused", LOG_STR("znode", path), LOG_STR("why", why));
 }
 
@@ -236,7 +237,7 @@ static void end_due(struct policy *p)
 		if (item->ends_ms == INT64_MAX)
 			continue;
 		if (item->ends_ms + after <= now && session_is_up(p->session)) {
-			registry_path(p->registry, "policy", item->name, path);
+			path_of(p->registry->settings, PATH_POLICY, item->name, path);
 			struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
 			store_multi(p->session->store, &op, 1, on_ended, p);
 			item->ends_ms = now + END_EVERY_MS;
@@ -364,7 +365,7 @@ static void send_change(struct policy_change *c)
 		int error = record_pack_policy(&data, &c->record);
 		assert(error == 0); /* its texts are bounded */
 		(void)error;
-		registry_path(p->registry, "policy", c->name, paths[n]);
+		path_of(p->registry->settings, PATH_POLICY, c->name, paths[n]);
 		ops[n] = (struct store_op){.type = STORE_OP_CREATE,
 					   .path = paths[n],
 					   .data = data.data,
@@ -372,7 +373,7 @@ static void send_change(struct policy_change *c)
 		n++;
 	}
 	for (size_t i = 0; i < c->n_replaced; i++, n++) {
-		registry_path(p->registry, "policy", c->replaced[i], paths[n]);
+		path_of(p->registry->settings, PATH_POLICY, c->replaced[i], paths[n]);
 		ops[n] =
 			(struct store_op){.type = STORE_OP_DELETE, .path = paths[n], .version = -1};
 	}
@@ -473,7 +474,7 @@ void policy_init(struct policy *p, struct session *session, struct registry *reg
 	p->session = session;
 	p->registry = registry;
 	p->handlers = *handlers;
-	registry_path(registry, "policy", NULL, path);
+	path_of(registry->settings, PATH_POLICY, NULL, path);
 	folder_init(&p->folder, session, path, POLICY_ITEMS_MAX + 1000, &folder_handlers);
 	host_timer_init(&p->due, session->host, on_due, p);
 }

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/record.h"
 #include "node/folder.h"
 #include "node/registry.h"
-#include "wire/record.h"
 
 #define POLICY_ITEMS_MAX 10000
 

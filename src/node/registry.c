@@ -10,20 +10,14 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/rank.h"
-#include "node/id.h"
 #include "wire/record.h"
+#include "node/id.h"
+#include "node/paths.h"
 
 #define RETRY_MS    1000
 #define REFUSED_MAX 1000 /* worker nodes that are none, beside as many members as there may be */
 
 static void send_registration(struct registry *r);
-
-void registry_path(const struct registry *r, const char *folder, const char *name,
-		   char path[STORE_PATH_MAX])
-{
-	snprintf(path, STORE_PATH_MAX, "%s/%s%s%s", r->settings->root, folder, name ? "/" : "",
-		 name ? name : "");
-}
 
 const struct member *registry_self(const struct registry *r)
 {
@@ -120,7 +114,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->maybe[0] = '\0';
 	r->was_there = true;
-	registry_path(r, "workers", r->id, path);
+	path_of(r->settings, PATH_WORKERS, r->id, path);
 	add_member(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
 	folder_add(&r->workers, r->id);
 	session_registered(r->session, path, w->timeout_ms, sent_ms);
@@ -213,8 +207,8 @@ static void send_registration(struct registry *r)
 		r->maybe[0] = '\0';
 	}
 	r->attempt = describe_self(r);
-	registry_path(r, "workers", r->attempt->id, new_path);
-	registry_path(r, "workers", r->id, old_path);
+	path_of(r->settings, PATH_WORKERS, r->attempt->id, new_path);
+	path_of(r->settings, PATH_WORKERS, r->id, old_path);
 	buffer_init(&data, RECORD_WORKER_MAX);
 	int error = record_pack_worker(&data, r->attempt);
 	assert(error == 0); /* registry_set_tasks() has seen to the sum of the names */
@@ -259,7 +253,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 		 LOG_INT("tasks", w->n_tasks));
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->was_there = true;
-	registry_path(r, "workers", r->id, path);
+	path_of(r->settings, PATH_WORKERS, r->id, path);
 	add_member(r, w, store_session(r->session->store), registered_at);
 	folder_add(&r->workers, r->id);
 	session_found(r->session, path, w->timeout_ms);
@@ -312,7 +306,7 @@ static void remove_left_over(struct registry *r, const char *id)
 	char path[STORE_PATH_MAX];
 
 	log_warning("a worker record of ours that was left over is removed", LOG_STR("id", id));
-	registry_path(r, "workers", id, path);
+	path_of(r->settings, PATH_WORKERS, id, path);
 	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
 	store_multi(r->session->store, &op, 1, on_left_over_removed, r);
 }
@@ -346,7 +340,7 @@ static void make_parent(struct registry *r, const char *path)
 
 void registry_make_parents(struct registry *r)
 {
-	static const char *const folders[] = {"workers", "leaders", "policy"};
+	static const enum path_folder folders[] = {PATH_WORKERS, PATH_LEADERS, PATH_POLICY};
 	char path[STORE_PATH_MAX];
 
 	if (r->parents_pending > 0 || !connected(r))
@@ -359,7 +353,7 @@ void registry_make_parents(struct registry *r)
 	}
 	make_parent(r, path);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		registry_path(r, folders[i], NULL, path);
+		path_of(r->settings, folders[i], NULL, path);
 		make_parent(r, path);
 	}
 }
@@ -371,7 +365,7 @@ static void refuse(struct registry *r, const char *id, const char *why)
 {
 	char path[STORE_PATH_MAX];
 
-	registry_path(r, "workers", id, path);
+	path_of(r->settings, PATH_WORKERS, id, path);
 	log_warning("worker record refused", LOG_STR("znode", path), LOG_STR("why", why));
 	if (r->n_refused == REGISTRY_REFUSED_MAX)
 		return;
@@ -455,7 +449,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 	snprintf(r->node, sizeof(r->node), "%s", settings->name);
 	host_random(session->host, r->random_ints, sizeof(r->random_ints));
 	host_timer_init(&r->retry, session->host, on_retry, r);
-	registry_path(r, "workers", NULL, path);
+	path_of(r->settings, PATH_WORKERS, NULL, path);
 	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
 }
 
@@ -521,7 +515,7 @@ void registry_connected(struct registry *r)
 		send_registration(r);
 		return;
 	}
-	registry_path(r, "workers", r->kept_id, path);
+	path_of(r->settings, PATH_WORKERS, r->kept_id, path);
 	store_get(r->session->store, path, false, on_found, r);
 }
 

@@ -108,8 +108,5 @@ bool registry_settled(const struct registry *r);
 const struct member *registry_self(const struct registry *r);
 /* Our record as it will be for what is sent now: that of a registration which is on its way; NULL: none. */
 const struct worker *registry_coming(const struct registry *r);
-/* ROOT/folder/name, or ROOT/folder without a name. */
-void registry_path(const struct registry *r, const char *folder, const char *name,
-		   char path[STORE_PATH_MAX]);
 
 #endif

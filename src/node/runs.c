@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "node/id.h"
 #include "node/ledger.h"
+#include "node/paths.h"
 #include "node/standby.h"
+#include "node/tasks.h"
 
 #define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
 
@@ -237,7 +239,7 @@ static struct run_sight sight_of(const struct run *r)
 	sight.busy = is_busy(r);
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
-	sight.paused = t->paused;
+	sight.paused = t->standing.paused;
 	sight.rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
 	sight.hold_max_ms = t->settings.hold_max_ms;
@@ -650,7 +652,7 @@ static void inherit(struct runs *runs, const struct handoff_run *h, int64_t unti
 
 	r->id = ++runs->last_id;
 	r->record.token = h->token;
-	r->task = leaders_find(runs->leaders, h->task, strlen(h->task));
+	r->task = tasks_find(runs->leaders, h->task, strlen(h->task));
 	r->kept = true;
 	memcpy(r->task_name, h->task, sizeof(r->task_name));
 	memcpy(r->tick, h->tick, sizeof(r->tick));
@@ -729,7 +731,7 @@ void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 	for (struct run *r = runs->list; r; r = r->next) {
 		if (!r->tick[0])
 			continue;
-		ledger_path(runs->leaders, r->task_name, r->tick, own);
+		path_of_tick(runs->leaders->session->settings, r->task_name, r->tick, own);
 		if (strcmp(path, own) != 0)
 			continue;
 		struct run_sight sight = sight_of(r);

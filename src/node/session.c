@@ -1,6 +1,5 @@
 #include "node/session.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "node/leaders.h"
+#include "node/tasks.h"
 
 #define PREFERRED_MS 60000 /* for which the decision is made: it need not be taken back */
 #define AGAIN_MS     1000  /* after one that could not be made */
@@ -21,7 +22,7 @@ static void on_decided(void *arg, enum policy_result result)
 {
 	struct telling *telling = arg;
 	struct leaders *l = telling->leaders;
-	struct task *t = leaders_find(l, telling->task, strlen(telling->task));
+	struct task *t = tasks_find(l, telling->task, strlen(telling->task));
 
 	if (t) {
 		struct standby *sb = &t->standby;
@@ -69,7 +70,7 @@ void standby_check(struct leaders *l)
 		if (l->policy->items[i]->kind != POLICY_RERUN ||
 		    strcmp(r->node, l->registry->node) != 0)
 			continue;
-		struct task *t = leaders_find(l, r->task, strlen(r->task));
+		struct task *t = tasks_find(l, r->task, strlen(r->task));
 		if (t)
 			standby_retry(t);
 	}

@@ -7,9 +7,20 @@
 #define ZKLEADER_NODE_STANDBY_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tick.h"
 
 struct leaders;
 struct task;
+
+/* Whether runs here want to take a lost one over, and whether the fleet has been told. */
+struct standby {
+	unsigned runs;
+	bool busy;
+	int64_t again_ms;
+	char tick[TICK_NAME_SIZE];
+};
 
 /* One more, or one less, of the runs here that want to take over the run of this tick. */
 void standby_set(struct task *t, bool on, const char *tick);

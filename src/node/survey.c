@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "wire/record.h"
+#include "node/paths.h"
+#include "node/tasks.h"
 
 struct owner {
 	int64_t session;
@@ -58,9 +60,9 @@ static void on_names(void *arg, const struct store_reply *reply)
 
 	for (size_t i = 0; reply->code == STORE_OK && !s->abandoned && i < reply->n_names; i++) {
 		size_t len = strlen(reply->names[i]);
-		if (!name_is_task(reply->names[i], len) || leaders_find(l, reply->names[i], len))
+		if (!name_is_task(reply->names[i], len) || tasks_find(l, reply->names[i], len))
 			continue;
-		registry_path(l->registry, "leaders", reply->names[i], path);
+		path_of(l->registry->settings, PATH_LEADERS, reply->names[i], path);
 		s->pending++;
 		store_get(l->session->store, path, false, on_leader, s);
 	}
@@ -76,7 +78,7 @@ struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *ar
 	s->done = done;
 	s->arg = arg;
 	s->pending = 1;
-	registry_path(l->registry, "leaders", NULL, path);
+	path_of(l->registry->settings, PATH_LEADERS, NULL, path);
 	store_children(l->session->store, path, false, on_names, s);
 	return s;
 }

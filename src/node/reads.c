@@ -1,4 +1,4 @@
-#include "node/look.h"
+#include "node/reads.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -7,20 +7,22 @@
 
 #include "base/mem.h"
 #include "base/names.h"
-#include "node/leaders.h"
+#include "node/paths.h"
+#include "node/session.h"
+#include "node/task.h"
 
 /* One read on its way. */
 struct shared {
-	struct look *look;
+	struct reads *reads;
 	size_t n;
 	struct task *tasks[];
 };
 
-static struct shared *shared_new(struct look *k, struct look_list *list)
+static struct shared *shared_new(struct reads *k, struct reads_list *list)
 {
 	struct shared *s = mem_alloc(sizeof(*s) + list->n * sizeof(s->tasks[0]));
 
-	s->look = k;
+	s->reads = k;
 	s->n = list->n;
 	memcpy(s->tasks, list->tasks, list->n * sizeof(s->tasks[0]));
 	list->n = 0;
@@ -30,7 +32,7 @@ static struct shared *shared_new(struct look *k, struct look_list *list)
 static void on_still(void *arg, const struct store_reply *reply)
 {
 	struct shared *s = arg;
-	const struct look_handlers *h = &s->look->handlers;
+	const struct reads_handlers *h = &s->reads->handlers;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
@@ -42,19 +44,19 @@ static void on_still(void *arg, const struct store_reply *reply)
 		else if (t->election.watched && t->election.node.known)
 			h->still(t);
 		else
-			look_single(s->look, t);
+			reads_single(s->reads, t);
 	}
 	free(s);
 }
 
-static void add(struct look_list *list, struct task *t)
+static void add(struct reads_list *list, struct task *t)
 {
 	t->pending++;
 	list->tasks[list->n++] = t;
 }
 
 /* Makes room in the list of what is to be read. */
-static void drop_read(struct look *k)
+static void drop_read(struct reads *k)
 {
 	k->there.n -= k->next;
 	memmove(k->there.tasks, k->there.tasks + k->next, k->there.n * sizeof(struct task *));
@@ -64,7 +66,7 @@ static void drop_read(struct look *k)
 static void on_taken(void *arg, const struct store_reply *reply)
 {
 	struct shared *s = arg;
-	struct look *k = s->look;
+	struct reads *k = s->reads;
 	char **names = names_sorted(reply->names, reply->n_names);
 
 	drop_read(k);
@@ -88,32 +90,32 @@ static void on_taken(void *arg, const struct store_reply *reply)
 
 /* --- those of single nodes ------------------------------------------------------------------------ */
 
-static void append(struct look *k, struct task *t)
+static void append(struct reads *k, struct task *t)
 {
-	t->next_read = NULL;
+	t->reads.next = NULL;
 	if (k->first)
-		k->last->next_read = t;
+		k->last->reads.next = t;
 	else
 		k->first = t;
 	k->last = t;
 }
 
 /* Whose turn it is. */
-static struct task *take_next(struct look *k)
+static struct task *take_next(struct reads *k)
 {
 	if (k->next < k->there.n)
 		return k->there.tasks[k->next++];
 	struct task *t = k->first;
 	assert(t);
-	k->first = t->next_read;
-	if (--t->reads_to_come > 0)
+	k->first = t->reads.next;
+	if (--t->reads.waiting > 0)
 		append(k, t);
 	return t;
 }
 
-static void send_reads(struct look *k)
+static void send_reads(struct reads *k)
 {
-	while (k->flying < k->reads && k->flying < LOOK_READS_MAX) {
+	while (k->flying < k->reads && k->flying < READS_MAX) {
 		struct task *t = take_next(k);
 		t->pending--;
 		k->flying++;
@@ -121,17 +123,17 @@ static void send_reads(struct look *k)
 	}
 }
 
-void look_single(struct look *k, struct task *t)
+void reads_single(struct reads *k, struct task *t)
 {
 	t->pending++;
 	k->reads++;
-	if (t->reads_to_come++ == 0)
+	if (t->reads.waiting++ == 0)
 		append(k, t);
 	send_reads(k);
 }
 
 /* The next goes out at the end of the turn: by then it may have turned out that it need not. */
-void look_answered(struct look *k)
+void reads_answered(struct reads *k)
 {
 	assert(k->flying > 0);
 	k->flying--;
@@ -140,12 +142,12 @@ void look_answered(struct look *k)
 
 /* --- those of one turn ------------------------------------------------------------------------------ */
 
-static bool is_worth_a_list(const struct look *k, size_t n)
+static bool is_worth_a_list(const struct reads *k, size_t n)
 {
-	return n >= LOOK_LIST_MIN && n * LOOK_LIST_SHARE >= k->leaders->n_tasks;
+	return n >= READS_LIST_MIN && n * READS_LIST_SHARE >= k->n_tasks;
 }
 
-void look_again(struct look *k)
+void reads_list_again(struct reads *k)
 {
 	size_t left = k->there.n - k->next;
 
@@ -157,86 +159,86 @@ void look_again(struct look *k)
 	k->there.n = k->next = 0;
 }
 
-static void read_each(struct look *k, struct look_list *list)
+static void read_each(struct reads *k, struct reads_list *list)
 {
 	size_t n = list->n;
 
 	list->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		list->tasks[i]->pending--;
-		look_single(k, list->tasks[i]);
+		reads_single(k, list->tasks[i]);
 	}
 }
 
 /* At the end of a turn. */
 static void flush(void *arg)
 {
-	struct look *k = arg;
-	struct leaders *l = k->leaders;
+	struct reads *k = arg;
 	char folder[STORE_PATH_MAX];
 
 	send_reads(k);
 	if (k->still.n == 0 && k->taken.n == 0)
 		return;
-	registry_path(l->registry, "leaders", NULL, folder);
+	path_of(k->session->settings, PATH_LEADERS, NULL, folder);
 	if (k->still.n == 1)
 		read_each(k, &k->still);
 	else if (k->still.n > 1)
-		store_exists(l->session->store, folder, false, on_still, shared_new(k, &k->still));
+		store_exists(k->session->store, folder, false, on_still, shared_new(k, &k->still));
 	if (is_worth_a_list(k, k->taken.n))
-		store_children(l->session->store, folder, false, on_taken,
+		store_children(k->session->store, folder, false, on_taken,
 			       shared_new(k, &k->taken));
 	else
 		read_each(k, &k->taken);
 }
 
-void look_still(struct look *k, struct task *t)
+void reads_unchanged(struct reads *k, struct task *t)
 {
 	add(&k->still, t);
 }
 
-void look_taken(struct look *k, struct task *t)
+void reads_led(struct reads *k, struct task *t)
 {
 	add(&k->taken, t);
 }
 
-static void forget(struct look_list *list, size_t from)
+static void forget(struct reads_list *list, size_t from)
 {
 	for (size_t i = from; i < list->n; i++)
 		list->tasks[i]->pending--;
 	list->n = 0;
 }
 
-void look_forget(struct look *k)
+void reads_forget(struct reads *k)
 {
 	forget(&k->still, 0);
 	forget(&k->taken, 0);
 	forget(&k->there, k->next);
 	k->next = 0;
-	for (struct task *t = k->first; t; t = t->next_read) {
-		t->pending -= t->reads_to_come;
-		t->reads_to_come = 0;
+	for (struct task *t = k->first; t; t = t->reads.next) {
+		t->pending -= t->reads.waiting;
+		t->reads.waiting = 0;
 	}
 	k->first = NULL;
 	k->reads = k->flying;
 }
 
-void look_reserve(struct look *k, size_t n_tasks)
+void reads_reserve(struct reads *k, size_t n_tasks)
 {
+	k->n_tasks = n_tasks;
 	k->still.tasks = mem_resize(k->still.tasks, n_tasks + 1, sizeof(struct task *));
 	k->taken.tasks = mem_resize(k->taken.tasks, n_tasks + 1, sizeof(struct task *));
 	k->there.tasks = mem_resize(k->there.tasks, n_tasks + 1, sizeof(struct task *));
 }
 
-void look_init(struct look *k, struct leaders *leaders, const struct look_handlers *handlers)
+void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers)
 {
 	memset(k, 0, sizeof(*k));
-	k->leaders = leaders;
+	k->session = session;
 	k->handlers = *handlers;
-	host_turn_init(&k->turn, leaders->session->host, flush, k);
+	host_turn_init(&k->turn, session->host, flush, k);
 }
 
-void look_done(struct look *k)
+void reads_done(struct reads *k)
 {
 	host_turn_done(&k->turn);
 	free(k->still.tasks);

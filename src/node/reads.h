@@ -9,8 +9,8 @@
  * found come first. Where one of them turns out to be gone, the leader is giving up, and what is left
  * of them is listed once more: nodes that are gone as well need not be read one by one.
  */
-#ifndef ZKLEADER_NODE_LOOK_H
-#define ZKLEADER_NODE_LOOK_H
+#ifndef ZKLEADER_NODE_READS_H
+#define ZKLEADER_NODE_READS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,53 +18,60 @@
 #include "node/store.h"
 
 /* A listing has the names of all the fleet's tasks: it has to be for so many, and such a share, of ours. */
-#define LOOK_LIST_MIN	32
-#define LOOK_LIST_SHARE 10
-#define LOOK_READS_MAX	200 /* of single nodes, on their way */
+#define READS_LIST_MIN	 32
+#define READS_LIST_SHARE 10
+#define READS_MAX	 200 /* of single nodes, on their way */
 
+struct session;
 struct task;
-struct leaders;
 
-/* For each look at a task one of these is called; none after look_forget(). */
-struct look_handlers {
+/* For each look at a task one of these is called; none after reads_forget(). */
+struct reads_handlers {
 	void (*still)(struct task *t); /* its watch had not fired */
 	void (*free)(struct task *t);  /* it is not there */
-	void (*read)(struct task *t);  /* it is to be read by itself, now; then look_answered() */
+	void (*read)(struct task *t);  /* it is to be read by itself, now; then reads_answered() */
 	void (*failed)(struct task *t);
 };
 
-struct look_list {
+/* Of a task: only reads.c writes it. */
+struct task_reads {
+	unsigned waiting;  /* reads of it that wait for their turn */
+	struct task *next; /* behind this one there */
+};
+
+struct reads_list {
 	struct task **tasks;
 	size_t n;
 };
 
-struct look {
-	struct leaders *leaders;
-	struct look_handlers handlers;
-	struct look_list still, taken; /* of this turn */
-	struct look_list there;	       /* that a listing has found, to be read */
-	size_t next;		       /* of these */
-	struct task *first, *last;     /* the others that are to be read, by their next_read */
-	size_t reads;		       /* of single nodes, that wait or are on their way */
-	size_t flying;		       /* of these, that are on their way */
+struct reads {
+	struct session *session;
+	size_t n_tasks;
+	struct reads_handlers handlers;
+	struct reads_list still, taken; /* of this turn */
+	struct reads_list there;	/* that a listing has found, to be read */
+	size_t next;			/* of these */
+	struct task *first, *last;	/* the others that are to be read, by their `reads.next` */
+	size_t reads;			/* of single nodes, that wait or are on their way */
+	size_t flying;			/* of these, that are on their way */
 	struct host_turn turn;
 };
 
-void look_init(struct look *k, struct leaders *leaders, const struct look_handlers *handlers);
-void look_done(struct look *k);
+void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers);
+void reads_done(struct reads *k);
 /* Room for so many tasks; from now on they are that many at most. */
-void look_reserve(struct look *k, size_t n_tasks);
+void reads_reserve(struct reads *k, size_t n_tasks);
 /* Is it still as it is known? Only for a node that is watched. */
-void look_still(struct look *k, struct task *t);
+void reads_unchanged(struct reads *k, struct task *t);
 /* Does anybody lead it? If so it is read as well. */
-void look_taken(struct look *k, struct task *t);
+void reads_led(struct reads *k, struct task *t);
 /* By itself, once it is its turn. */
-void look_single(struct look *k, struct task *t);
+void reads_single(struct reads *k, struct task *t);
 /* Such a read has come back. */
-void look_answered(struct look *k);
+void reads_answered(struct reads *k);
 /* A node that was there when it was listed is not any more. */
-void look_again(struct look *k);
+void reads_list_again(struct reads *k);
 /* The session has ended: what was not sent yet is not to be. */
-void look_forget(struct look *k);
+void reads_forget(struct reads *k);
 
 #endif

@@ -3,8 +3,8 @@
  * the loop go together, claims of a few. Where one release of several does not hold, the others are sent
  * again alone; of claims the reads behind them tell which are free still, and those are sent again together.
  */
-#ifndef ZKLEADER_NODE_BATCH_H
-#define ZKLEADER_NODE_BATCH_H
+#ifndef ZKLEADER_NODE_TRANSACTIONS_H
+#define ZKLEADER_NODE_TRANSACTIONS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,14 +13,22 @@
 #include "core/election.h"
 #include "node/store.h"
 
-#define BATCH_MAX 50 /* tasks in one transaction */
+#define TRANSACTION_MAX 50 /* tasks in one transaction */
 /* How long claims that fill none wait for more, while reads are on their way. */
-#define BATCH_WAIT_MS 10
+#define TRANSACTION_WAIT_MS 10
 
 struct task;
-struct leaders;
+struct reads;
+struct registry;
+struct session;
 
-struct batch_handlers {
+/* Of a task: only leaders.c writes it. */
+struct task_release {
+	char to[NAME_ID_MAX + 1]; /* who is to be there; "": nobody's presence matters */
+	int32_t version;	  /* that the leader node must still have */
+};
+
+struct transactions_handlers {
 	/* The claim or release of a task was answered. The task's pending has been counted down. */
 	void (*claimed)(struct task *t, const struct store_reply *reply);
 	void (*released)(struct task *t, const struct store_reply *reply);
@@ -30,23 +38,26 @@ struct batch_handlers {
 	void (*left_out)(struct task *t);
 };
 
-struct batch {
-	struct leaders *leaders;
-	struct batch_handlers handlers;
+struct transactions {
+	struct session *session;
+	struct registry *registry;
+	const struct reads *reads;
+	struct transactions_handlers handlers;
 	struct task **claims, **releases; /* of this turn; owned arrays */
 	size_t n_claims, n_releases, room;
 	int64_t since_ms; /* since when the first of the claims waits */
 	struct host_turn turn;
 };
 
-void batch_init(struct batch *b, struct leaders *leaders, const struct batch_handlers *handlers);
-void batch_done(struct batch *b);
+void transactions_init(struct transactions *b, struct session *session, struct registry *registry,
+		       const struct reads *reads, const struct transactions_handlers *handlers);
+void transactions_done(struct transactions *b);
 /* Room for so many tasks; from now on they are that many at most. */
-void batch_reserve(struct batch *b, size_t n_tasks);
-void batch_claim(struct batch *b, struct task *t);
+void transactions_reserve(struct transactions *b, size_t n_tasks);
+void transactions_claim(struct transactions *b, struct task *t);
 /* As the task's `release` says. */
-void batch_release(struct batch *b, struct task *t);
+void transactions_release(struct transactions *b, struct task *t);
 /* The session has ended: what was not sent yet is not to be. */
-void batch_forget(struct batch *b);
+void transactions_forget(struct transactions *b);
 
 #endif
