@@ -1,0 +1,43 @@
+/*
+ * One run: what core/run.h says is done here, with the ledger, the election and the owner. For runs.c alone,
+ * which has the list of them.
+ */
+#ifndef ZKLEADER_NODE_RUN_STEPS_H
+#define ZKLEADER_NODE_RUN_STEPS_H
+
+#include "node/runs.h"
+
+struct run {
+	struct run *prev, *next;
+	struct runs *runs;
+	void *owner;	  /* NULL: gone */
+	uint32_t request; /* that is to be answered: the claim, then the finish */
+	int64_t pid;	  /* of who supervises it */
+	uint32_t id;
+	struct task *task; /* NULL: gone */
+	char task_name[NAME_TASK_MAX + 1];
+	struct run_options options;
+	char tick[TICK_NAME_SIZE]; /* "": none */
+	char uuid[NAME_ID_MAX + 1];
+	struct run_state state;
+	struct run_record record; /* ours, or as last read */
+	bool holds, calls;	  /* as told to the election, and to the fleet */
+	bool dying;		  /* as counted for the task */
+	bool kept;		  /* it is in the file for the sidecar that comes after us */
+};
+
+/* Does what the core says, and what follows. */
+void run_perform(struct run *r, enum run_action action);
+/* Asks the core what to do now. */
+void run_advance(struct run *r);
+/* After each step: the job holds the task, and who wants to take a run over asks to lead. */
+void run_settle(struct run *r);
+/* The owner has nothing to do with it any more. */
+void run_release(struct run *r);
+/* The job has ended: "ok", "failed" or "lost"; or it was never begun. */
+void run_end(struct run *r, const char *state, int64_t exit_status);
+struct run_sight run_sight_of(const struct run *r);
+/* For how many ms the job may go on. */
+int64_t run_renew(const struct run *r);
+
+#endif

@@ -1,0 +1,279 @@
+#include "node/session_lease.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/*
+ * From a connection to when a longer timeout than before counts: the server of the connection before, had
+ * it been stopped, may tell the quorum's leader of us with the shorter one until that takes it for dead
+ * (syncLimit, by default 5 ticks of 2 s).
+ */
+#define LENGTHEN_MS 12000
+
+int64_t session_lease_left(const struct session *s)
+{
+	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, host_now_ms(s->host));
+}
+
+int64_t session_answer_left(const struct session *s)
+{
+	int64_t left = session_lease_left(s);
+
+	if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
+		return left;
+	return left < LEASE_TIMEOUT_MIN_MS / 2 ? left : LEASE_TIMEOUT_MIN_MS / 2;
+}
+
+int64_t session_told_timeout(const struct session *s)
+{
+	bool former = host_now_ms(s->host) < s->former_until && s->former_ms > s->granted_ms;
+
+	return former ? s->former_ms : s->granted_ms;
+}
+
+int64_t session_told_left(const struct session *s)
+{
+	int64_t left = session_lease_left(s), former = s->former_until - host_now_ms(s->host);
+
+	return former > left ? former : left;
+}
+
+void session_tell_loss(struct session *s, const char *why)
+{
+	if (!s->leading || s->loss_told)
+		return;
+	s->loss_told = true;
+	log_warning("leaderships lost", LOG_STR("why", why),
+		    LOG_STR("problem", s->problem[0] ? s->problem : NULL),
+		    LOG_HEX("session", s->id));
+}
+
+static void on_loss(void *arg)
+{
+	struct session *s = arg;
+	int64_t left = session_lease_left(s);
+
+	if (s->leading && left > 0)
+		host_timer_start(&s->loss, left);
+	else
+		session_tell_loss(s, "the lease is over, and nothing has confirmed it");
+}
+
+static void watch_loss(struct session *s)
+{
+	if (!s->leading || session_lease_left(s) == 0)
+		return;
+	s->loss_told = false;
+	if (!host_timer_is_set(&s->loss))
+		host_timer_start(&s->loss, session_lease_left(s));
+}
+
+/* It was asked for, unless we have registered anew meanwhile. */
+static void on_missing(struct session *s, const struct store_reply *reply)
+{
+	if (reply->sent_ms > s->registered_ms)
+		session_unregistered(s);
+}
+
+static void on_confirm_reply(void *arg, const struct store_reply *reply)
+{
+	struct session *s = arg;
+
+	switch (reply->code) {
+	case STORE_OK: session_confirmed(s, reply->sent_ms); break;
+	case STORE_NO_NODE: on_missing(s, reply); break;
+	case STORE_UNKNOWN:
+	case STORE_ABANDONED: break;
+	case STORE_NODE_EXISTS:
+	case STORE_BAD_VERSION:
+	case STORE_NO_AUTH:
+	case STORE_FAILED: log_warning("confirmation refused", LOG_STR("why", reply->text)); break;
+	}
+}
+
+static void be_patient(struct session *s)
+{
+	s->patience_ms = host_now_ms(s->host) + s->lease.timeout_ms / 4;
+	host_timer_start(&s->patience, s->lease.timeout_ms / 4);
+}
+
+/*
+ * A server that is cut off, hangs or has lost its host is noticed by the library after 2T/3 of silence;
+ * by then the lease is over. Another server may still confirm it in time.
+ */
+static void on_patience(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->hung_up || !strchr(s->servers, ',') ||
+	    (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	/* It was us who stood still: the answer may be there. */
+	if (host_now_ms(s->host) > s->patience_ms + s->lease.timeout_ms / 8) {
+		be_patient(s);
+		return;
+	}
+	log_warning("no confirmation, trying another server",
+		    LOG_STR("server", store_server(s->store)));
+	s->hung_up = true;
+	store_hang_up(s->store);
+}
+
+void session_confirm(struct session *s)
+{
+	struct store_op check = {.type = STORE_OP_CHECK, .path = s->registration, .version = -1};
+
+	if (!s->registration[0] || (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+		return;
+	store_multi(s->store, &check, 1, on_confirm_reply, s);
+	if (!host_timer_is_set(&s->patience))
+		be_patient(s);
+}
+
+static void on_sign_reply(void *arg, const struct store_reply *reply)
+{
+	if (reply->code == STORE_NO_NODE)
+		on_missing(arg, reply);
+}
+
+static void on_confirm_timer(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
+		return;
+	session_set_confirm_timer(s);
+	if (s->registration[0] && s->published_ms != session_told_timeout(s))
+		s->handlers.retimed(s->handlers.arg);
+	/* On a fresh connection a confirmation is owed in any case. */
+	if (s->leading || s->state == SESSION_CONNECTED)
+		session_confirm(s);
+	/* A read is a sign of life, which a lease that begins with the next claim counts from. */
+	else if (s->registration[0])
+		store_exists(s->store, s->registration, false, on_sign_reply, s);
+}
+
+void session_set_confirm_timer(struct session *s)
+{
+	int64_t next = lease_next(&s->lease, host_now_ms(s->host), s->leading);
+
+	host_timer_start(&s->confirm, next > 0 ? next : 1);
+}
+
+void session_confirmed(struct session *s, int64_t sent_ms)
+{
+	bool was_leased = session_lease_left(s) > 0;
+
+	s->hung_up = false;
+	host_timer_stop(&s->patience);
+	lease_committed(&s->lease, sent_ms, host_now_ms(s->host));
+	if (s->state == SESSION_CONNECTED) {
+		s->refused_ms = 0;
+		session_set_state(s, SESSION_UP, NULL);
+		s->handlers.up(s->handlers.arg);
+	}
+	watch_loss(s);
+	if (!was_leased && session_lease_left(s) > 0)
+		s->handlers.leased(s->handlers.arg);
+}
+
+/*
+ * Who finds our leader node deleted by another hand waits for as long as our record says before it
+ * claims. Had it been deleted before that record was made, we would have heard of it before this answer.
+ */
+static void lengthen(struct session *s)
+{
+	if (s->published_ms >= s->granted_ms)
+		lease_lengthen(&s->lease, s->granted_ms, s->lengthen_ms);
+}
+
+void session_registered(struct session *s, const char *path, int64_t timeout_ms, int64_t sent_ms)
+{
+	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	s->registered_ms = host_now_ms(s->host);
+	s->published_ms = timeout_ms;
+	lengthen(s);
+	session_confirmed(s, sent_ms);
+}
+
+void session_found(struct session *s, const char *path, int64_t timeout_ms)
+{
+	snprintf(s->registration, sizeof(s->registration), "%s", path);
+	s->published_ms = timeout_ms;
+	lengthen(s);
+	session_confirm(s);
+}
+
+void session_unregistered(struct session *s)
+{
+	if (!s->registration[0])
+		return;
+	log_warning("registration gone", LOG_STR("path", s->registration));
+	s->registration[0] = '\0';
+	s->published_ms = 0;
+	s->handlers.connected(s->handlers.arg);
+}
+
+void session_set_leading(struct session *s, bool leading)
+{
+	bool before = s->leading;
+
+	s->leading = leading;
+	if (!leading || before)
+		return;
+	watch_loss(s);
+	session_confirm(s);
+	session_set_confirm_timer(s);
+}
+
+/* Leases that were told by a longer timeout than what counts now, and that are good until then. */
+static void remember_former(struct session *s, int64_t timeout_ms, int64_t until_ms)
+{
+	if (timeout_ms > s->former_ms || host_now_ms(s->host) >= s->former_until)
+		s->former_ms = timeout_ms;
+	if (until_ms > s->former_until)
+		s->former_until = until_ms;
+}
+
+/*
+ * The timeout is granted anew on each connection. A shorter one counts at once; but what others wait by
+ * stays the longer one, until the answers are over that were given by it.
+ */
+void session_take_timeout(struct session *s, int64_t id)
+{
+	int64_t now_ms = host_now_ms(s->host), granted_ms = store_timeout(s->store);
+	bool inherited = s->id != id && id == s->taken_over && s->taken_over_ms > 0;
+
+	if (s->id != id) {
+		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
+		s->id = id;
+		lease_begin(&s->lease, inherited ? s->taken_over_ms : granted_ms, s->opened_ms);
+	}
+	/* What the sidecar before us has told is not known but for this. */
+	if (s->lease.timeout_ms > granted_ms)
+		remember_former(s, s->lease.timeout_ms,
+				inherited ? now_ms + s->taken_over_ms : s->lease.deadline_ms);
+	lease_moved(&s->lease, granted_ms);
+	if (s->granted_ms != 0 && s->granted_ms != granted_ms)
+		log_warning("another session timeout is granted", LOG_INT("from_ms", s->granted_ms),
+			    LOG_INT("to_ms", granted_ms));
+	s->granted_ms = granted_ms;
+	s->lengthen_ms = now_ms + LENGTHEN_MS;
+	lengthen(s);
+}
+
+void session_lease_init(struct session *s)
+{
+	host_timer_init(&s->confirm, s->host, on_confirm_timer, s);
+	host_timer_init(&s->patience, s->host, on_patience, s);
+	host_timer_init(&s->loss, s->host, on_loss, s);
+}
+
+void session_lease_done(struct session *s)
+{
+	host_timer_done(&s->confirm);
+	host_timer_done(&s->patience);
+	host_timer_done(&s->loss);
+}
