@@ -1,261 +1,34 @@
 #include "control/methods.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "node/tasks.h"
 #include "control/answers.h"
-#include "control/history.h"
 #include "control/explain.h"
+#include "control/history.h"
 #include "control/orders.h"
+#include "control/parked.h"
 #include "control/run_requests.h"
 #include "control/subscriptions.h"
-#include "node/survey.h"
-#include "node/tasks.h"
 
 #define TEXT_MAX 600
-#define LOOK_US	 2000 /* for long answers in one turn of the loop */
-
-/* A request that waits for something to come from ZooKeeper or for an election to settle. */
-struct parked {
-	struct parked *prev, *next;
-	struct peer *client;
-	uint32_t msgid;
-	enum parked_kind { PARKED_CHECK, PARKED_TASKS, PARKED_WORKERS, PARKED_EXPLAIN } kind;
-	int64_t deadline_ms;
-	struct task **tasks; /* that it is about; all tasks where there are none. Owned array. */
-	size_t n_tasks;
-	bool all;
-	struct round
-		*round; /* WORKERS: of the tasks that are not ours; NULL: it waits for the next */
-};
-
-/* A survey, which all share that had asked when it began. */
-struct round {
-	struct methods *methods;
-	struct survey *survey;
-	unsigned users;
-};
-
-/* Whether waiting longer could change the answer. */
-static bool check_settled(const struct task *t)
-{
-	return leaders_says(t) || t->standing.paused ||
-	       (!election_unsettled(&t->election) && !election_leads(&t->election));
-}
-
-/* --- parking --------------------------------------------------------------------------------------- */
-
-static void schedule(struct methods *m);
-static void wake(struct methods *m);
-
-static void leave_round(struct round *r)
-{
-	if (!r || --r->users > 0)
-		return;
-	if (r->methods->round == r)
-		r->methods->round = NULL;
-	survey_free(r->survey);
-	free(r);
-}
-
-static void unpark(struct methods *m, struct parked *k)
-{
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		m->parked = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	k->client->parked--;
-	k->client->asking -= k->kind != PARKED_CHECK;
-	leave_round(k->round);
-	free(k->tasks);
-	free(k);
-}
-
-static struct parked *park(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
-			   int64_t wait_ms)
-{
-	struct parked *k = mem_calloc(1, sizeof(*k));
-
-	k->client = c;
-	k->msgid = msgid;
-	k->kind = kind;
-	k->deadline_ms = host_now_ms(m->node->host) + wait_ms;
-	k->next = m->parked;
-	if (k->next)
-		k->next->prev = k;
-	m->parked = k;
-	c->parked++;
-	c->asking += kind != PARKED_CHECK;
-	m->dirty = true;
-	return k;
-}
-
-static bool all_fresh(const struct node *s, const struct parked *k)
-{
-	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
-	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
-
-	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!leaders_fresh(tasks[i]))
-			return false;
-	return true;
-}
-
-static bool is_ready(const struct node *s, const struct parked *k)
-{
-	switch (k->kind) {
-	case PARKED_CHECK: return check_settled(k->tasks[0]);
-	case PARKED_WORKERS: return k->round && survey_is_done(k->round->survey) && all_fresh(s, k);
-	case PARKED_TASKS:
-	case PARKED_EXPLAIN: return all_fresh(s, k);
-	}
-	return true;
-}
-
-/* --- looking at what is parked ----------------------------------------------------------------------- */
-
-static void answer(struct methods *m, struct parked *k)
-{
-	const struct node *s = m->node;
-
-	switch (k->kind) {
-	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->tasks[0]); break;
-	case PARKED_TASKS:
-		answer_tasks(s, k->client, k->msgid, k->all ? s->leaders.tasks : k->tasks,
-			     k->all ? s->leaders.n_tasks : k->n_tasks);
-		break;
-	case PARKED_WORKERS:
-		answer_workers(s, k->client, k->msgid, k->round ? k->round->survey : NULL);
-		break;
-	case PARKED_EXPLAIN: answer_explain(s, k->client, k->msgid, k->tasks[0]); break;
-	}
-}
-
-static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
-{
-	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->node, k)))
-		return false;
-	return k->kind == PARKED_CHECK || peer_has_room(k->client);
-}
-
-/*
- * Answers those that are ready or have waited long enough, the oldest first; tables as many as one turn of the
- * loop is to take. False: there are more.
- */
-static bool look_at(struct methods *m, bool tables)
-{
-	int64_t now = host_now_ms(m->node->host);
-	int64_t until_us = clock_boot_us() + LOOK_US;
-	struct parked *k = m->parked;
-
-	while (k && k->next)
-		k = k->next;
-	while (k) {
-		struct parked *prev = k->prev;
-		if ((k->kind != PARKED_CHECK) == tables && is_due(m, k, now)) {
-			/* A client that goes while it is answered takes all its requests along. */
-			struct peer *c = k->client;
-			answer(m, k);
-			if (c->closing)
-				return false;
-			unpark(m, k);
-			if (tables && clock_boot_us() >= until_us)
-				return false;
-		}
-		k = prev;
-	}
-	return true;
-}
-
-static void look(struct methods *m)
-{
-	m->dirty = false;
-	bool all = look_at(m, false);
-	all &= look_at(m, true);
-	schedule(m);
-	m->dirty = !all;
-	if (!all)
-		host_timer_start(&m->due, 1);
-}
 
 static void on_turn(void *arg)
 {
 	struct methods *m = arg;
 
 	if (m->dirty)
-		look(m);
+		parked_look(m);
 	if (!subscriptions_tell(&m->subscriptions))
 		host_timer_start(&m->due, 1);
 }
 
 static void on_due(void *arg)
 {
-	look(arg);
-}
-
-/* For the first deadline; while nothing is parked, neither timer nor turn costs anything. */
-static void schedule(struct methods *m)
-{
-	int64_t first = INT64_MAX, now = host_now_ms(m->node->host);
-
-	/* Those that are overdue wait for their turn, or for room. */
-	for (const struct parked *k = m->parked; k; k = k->next)
-		if (k->deadline_ms > now && k->deadline_ms < first)
-			first = k->deadline_ms;
-	if (first == INT64_MAX) {
-		host_timer_stop(&m->due);
-		return;
-	}
-	host_timer_start(&m->due, first - now);
-}
-
-static void wake(struct methods *m)
-{
-	m->dirty = true;
-	/* Another turn follows at once. */
-	if (m->parked)
-		host_timer_start(&m->due, 0);
-}
-
-static void begin_round(struct methods *m);
-
-static void on_survey_done(void *arg)
-{
-	struct methods *m = arg;
-
-	m->round = NULL;
-	begin_round(m);
-	wake(m);
-}
-
-/* One survey at a time; who asks while it goes on might have done something that it does not see. */
-static void begin_round(struct methods *m)
-{
-	struct node *s = m->node;
-
-	if (m->round || !session_is_up(&s->session))
-		return;
-	for (struct parked *k = m->parked; k; k = k->next) {
-		if (k->kind != PARKED_WORKERS || k->round)
-			continue;
-		if (!m->round) {
-			m->round = mem_calloc(1, sizeof(*m->round));
-			m->round->methods = m;
-			m->round->survey = survey_start(&s->leaders, on_survey_done, m);
-		}
-		k->round = m->round;
-		m->round->users++;
-	}
+	parked_look(arg);
 }
 
 /* --- the methods ------------------------------------------------------------------------------------- */
@@ -335,15 +108,15 @@ static void method_check(struct call *call)
 		return;
 	}
 	leaders_refresh(t);
-	if (wait_ms == 0 || check_settled(t)) {
+	if (wait_ms == 0 || parked_settled(t)) {
 		answer_check(call->m->node, call->c, call->msgid, t);
 		return;
 	}
-	struct parked *k = park(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms);
+	struct parked *k = parked_add(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms);
 	k->tasks = mem_calloc(1, sizeof(struct task *));
 	k->tasks[0] = t;
 	k->n_tasks = 1;
-	schedule(call->m);
+	parked_schedule(call->m);
 }
 
 static void park_survey(struct call *call, enum parked_kind kind, struct task **tasks, size_t n)
@@ -351,7 +124,7 @@ static void park_survey(struct call *call, enum parked_kind kind, struct task **
 	struct node *s = call->m->node;
 	bool up = session_is_up(&s->session);
 	struct parked *k =
-		park(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
+		parked_add(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
 
 	k->tasks = tasks;
 	k->n_tasks = n;
@@ -361,8 +134,8 @@ static void park_survey(struct call *call, enum parked_kind kind, struct task **
 	for (size_t i = 0; i < n; i++)
 		leaders_refresh(list[i]);
 	if (kind == PARKED_WORKERS)
-		begin_round(call->m);
-	wake(call->m);
+		parked_begin_round(call->m);
+	parked_wake(call->m);
 }
 
 static void method_tasks(struct call *call)
@@ -545,7 +318,7 @@ void methods_task_changed(struct methods *m)
 {
 	subscriptions_changed(&m->subscriptions);
 	if (m->parked)
-		wake(m);
+		parked_wake(m);
 }
 
 void methods_room(struct methods *m)
@@ -555,29 +328,12 @@ void methods_room(struct methods *m)
 
 void methods_task_removed(struct methods *m, const struct task *t)
 {
-	struct parked *next;
-
-	for (struct parked *k = m->parked; k; k = next) {
-		next = k->next;
-		for (size_t i = 0; i < k->n_tasks; i++) {
-			if (k->tasks[i] != t)
-				continue;
-			peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
-			unpark(m, k);
-			break;
-		}
-	}
+	parked_task_removed(m, t);
 }
 
 void methods_client_gone(struct methods *m, struct peer *c)
 {
-	struct parked *next;
-
-	for (struct parked *k = m->parked; k; k = next) {
-		next = k->next;
-		if (k->client == c)
-			unpark(m, k);
-	}
+	parked_client_gone(m, c);
 	orders_client_gone(m, c);
 	histories_client_gone(m, c);
 	runs_owner_gone(&m->node->runs, c);

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/aside.h"
+#include "daemon/offload.h"
 
 #define TURN_MS 50 /* before a command that found too many others running tries again */
 
@@ -269,7 +269,7 @@ static void begin(struct probe *p)
 		begin_command(p);
 		return;
 	}
-	p->stating = aside(p->health->loop, stat_work, on_stat, p) == 0;
+	p->stating = offload(p->health->loop, stat_work, on_stat, p) == 0;
 	if (!p->stating) {
 		snprintf(p->says, sizeof(p->says), "%.120s: cannot be looked at", p->config.file);
 		end(p, false);

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/mem.h"
-#include "daemon/aside.h"
+#include "daemon/offload.h"
 #include "daemon/host_uv.h"
 #include "node/store.h"
 
@@ -99,7 +99,7 @@ void store_lookup(struct host *host, void *world, const char *hosts, store_looku
 	l->hosts = mem_strdup(hosts);
 	l->done = done;
 	l->arg = arg;
-	if (aside(host->loop, lookup_work, lookup_done, l) == 0)
+	if (offload(host->loop, lookup_work, lookup_done, l) == 0)
 		return;
 	snprintf(l->problem, sizeof(l->problem), "cannot start a lookup");
 	host_timer_init(&l->failed, host, lookup_done, l);

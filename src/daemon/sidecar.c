@@ -1,7 +1,6 @@
 #include "daemon/sidecar.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,258 +12,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
-#include "core/tick.h"
-#include "daemon/aside.h"
-#include "daemon/notify.h"
-#include "daemon/zk.h"
-#include "config/restart.h"
 #include "control/run_requests.h"
 #include "control/subscriptions.h"
-
-#define CHANGES_TEXT_MAX      (1024 * 1024)
-#define SIDECAR_DRAIN_POLL_MS 50
-
-/* --- problems and changes ---------------------------------------------------------------------- */
-
-static bool is_known_problem(const struct problem *known, size_t n, const struct problem *p)
-{
-	for (size_t i = 0; i < n; i++)
-		if (known[i].line == p->line && strcmp(known[i].file, p->file) == 0 &&
-		    strcmp(known[i].message, p->message) == 0)
-			return true;
-	return false;
-}
-
-/* Puts the new list in the place of the old one, and logs what was not in that. */
-static void set_problems(struct sidecar *s, struct problems *problems)
-{
-	for (size_t i = 0; i < problems->n; i++) {
-		const struct problem *p = &problems->list[i];
-		if (!is_known_problem(s->problems.list, s->problems.n, p))
-			log_error("refused", LOG_STR("file", p->file), LOG_INT("line", p->line),
-				  LOG_STR("why", p->message));
-	}
-	for (size_t i = 0; i < problems->n_warnings; i++) {
-		const struct problem *p = &problems->warnings[i];
-		if (!is_known_problem(s->problems.warnings, s->problems.n_warnings, p))
-			log_warning("odd configuration", LOG_STR("file", p->file),
-				    LOG_INT("line", p->line), LOG_STR("why", p->message));
-	}
-	if (problems->n == 0 && s->problems.n > 0)
-		log_info("no problem is left in the configuration", LOG_END);
-	problems_done(&s->problems);
-	s->problems = *problems;
-}
-
-/* For who asked for the reload. */
-static void add_line(struct changes *changes, const char *what, const char *name)
-{
-	char line[400];
-	int len = snprintf(line, sizeof(line), "%s %s\n", what, name);
-
-	if (len > 0 && (size_t)len < sizeof(line))
-		buffer_append(&changes->text, line, (size_t)len);
-}
-
-static void add_change(struct changes *changes, const char *what, const char *name)
-{
-	log_info("reloaded", LOG_STR("what", what), LOG_STR("name", name));
-	add_line(changes, what, name);
-}
-
-/* Both lists are sorted by name. */
-static void compare_tasks(const struct task_files *old, const struct task_files *new,
-			  struct changes *changes)
-{
-	size_t n_old, n_new, i = 0, j = 0;
-	const struct task_config **a = task_files_tasks(old, &n_old);
-	const struct task_config **b = task_files_tasks(new, &n_new);
-
-	while (i < n_old || j < n_new) {
-		int order = i == n_old ? 1 : j == n_new ? -1 : strcmp(a[i]->name, b[j]->name);
-		if (order < 0) {
-			add_change(changes, "task removed:", a[i++]->name);
-		} else if (order > 0) {
-			add_change(changes, "task added:", b[j++]->name);
-		} else {
-			if (!task_config_equal(a[i], b[j]))
-				add_change(changes, "task changed:", b[j]->name);
-			i++, j++;
-		}
-	}
-	free(a);
-	free(b);
-}
-
-/* --- reading files again ----------------------------------------------------------------------- */
-
-static bool text_differs(const char *a, const char *b)
-{
-	return (a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0);
-}
-
-/* The keys that the running connection, socket and registration were made from. */
-static void tell_restart_keys(const struct config *start, const struct config *now,
-			      struct changes *changes)
-{
-	const char *keys[RESTART_KEYS_MAX];
-	size_t n = restart_keys(start, now, keys);
-
-	for (size_t i = 0; i < n; i++)
-		add_change(changes, "takes effect with a restart:", keys[i]);
-}
-
-static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)
-{
-	struct config *old = s->config;
-
-	if (text_differs(old->version, config->version)) {
-		log_info("version changed", LOG_STR("from", old->version),
-			 LOG_STR("to", config->version));
-		add_line(changes, "version changed:", config->version);
-	}
-	if (old->yield_delay_ms != config->yield_delay_ms)
-		add_change(changes, "changed:", "yield-delay");
-	if (old->stop_wait_ms != config->stop_wait_ms)
-		add_change(changes, "changed:", "stop-wait");
-	if (old->tick_guard_ms != config->tick_guard_ms)
-		add_change(changes, "changed:", "tick-guard");
-	if (text_differs(old->task_dir, config->task_dir))
-		add_change(changes, "changed:", "task-dir");
-	if (old->log_level != config->log_level || old->log_format != config->log_format)
-		add_change(changes, "changed:", "log-level or log-format");
-	tell_restart_keys(s->start, config, changes);
-	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
-	zk_log_detail(config->log_level == LOG_DEBUG);
-	node_set_version(&s->node, config->version);
-	files_watch(&s->files, config->task_dir, config->version_file);
-	s->config = config;
-	s->process.config = config;
-	if (old != s->start)
-		config_free(old);
-}
-
-/* Its users are looked up once, with the configuration: at each question it could block the loop. */
-static struct task_settings settings_of(const struct task_config *c)
-{
-	struct task_settings t = {.name = c->name,
-				  .description = c->description,
-				  .min_version = c->min_version,
-				  .yield = c->yield,
-				  .rank_position = c->rank_position,
-				  .oldest = c->oldest,
-				  .tick_ms = c->tick_ms,
-				  .wait_ms = c->wait_ms,
-				  .on_crash = c->on_crash,
-				  .overlap = c->overlap,
-				  .hold_max_ms = c->hold_max_ms,
-				  .history = c->history};
-
-	for (size_t i = 0; i < c->n_users; i++) {
-		const struct passwd *user = getpwnam(c->users[i]);
-		if (user)
-			t.uids[t.n_uids++] = user->pw_uid;
-		else
-			log_warning("no such user on this host", LOG_STR("task", c->name),
-				    LOG_STR("user", c->users[i]));
-	}
-	return t;
-}
-
-static void configure_node(struct sidecar *s, const struct task_config *const *tasks, size_t n)
-{
-	const struct node_timing timing = {.yield_delay_ms = s->config->yield_delay_ms,
-					   .tick_guard_ms = s->config->tick_guard_ms};
-	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
-
-	for (size_t i = 0; i < n; i++)
-		settings[i] = settings_of(tasks[i]);
-	node_configure(&s->node, &timing, settings, n);
-	free(settings);
-}
-
-static void load_tasks(struct sidecar *s, struct problems *problems, struct changes *changes)
-{
-	struct task_files loaded, effective;
-
-	task_files_init(&loaded);
-	task_files_init(&effective);
-	taskdir_load(s->config, &loaded, problems);
-	taskdir_merge(&s->tasks, &loaded, &effective);
-	task_files_done(&loaded);
-	compare_tasks(&s->tasks, &effective, changes);
-	size_t n;
-	const struct task_config **tasks = task_files_tasks(&effective, &n);
-	configure_node(s, tasks, n);
-	health_apply(&s->health, s->config, tasks, n);
-	free(tasks);
-	task_files_done(&s->tasks);
-	s->tasks = effective;
-}
-
-void sidecar_reload(struct sidecar *s, struct changes *changes)
-{
-	struct problems problems;
-	struct config *config = NULL;
-
-	buffer_init(&changes->text, CHANGES_TEXT_MAX);
-	problems_init(&problems);
-	notify_send("RELOADING=1");
-	if (config_load(s->config_file, &config, &problems) == 0)
-		apply_config(s, config, changes);
-	s->n_main_problems = problems.n;
-	s->n_main_warnings = problems.n_warnings;
-	load_tasks(s, &problems, changes);
-	changes->refused = problems.n > 0;
-	set_problems(s, &problems);
-	notify_send("READY=1");
-}
-
-static void on_tasks_changed(void *arg)
-{
-	struct sidecar *s = arg;
-	struct changes changes;
-	struct problems problems;
-
-	/* What was wrong with the main file still is. */
-	problems_init(&problems);
-	for (size_t i = 0; i < s->n_main_problems; i++) {
-		const struct problem *p = &s->problems.list[i];
-		problems_add(&problems, p->file, p->line, "%s", p->message);
-	}
-	for (size_t i = 0; i < s->n_main_warnings; i++) {
-		const struct problem *p = &s->problems.warnings[i];
-		problems_warn(&problems, p->file, p->line, "%s", p->message);
-	}
-	buffer_init(&changes.text, CHANGES_TEXT_MAX);
-	load_tasks(s, &problems, &changes);
-	buffer_done(&changes.text);
-	set_problems(s, &problems);
-}
-
-static void on_version_changed(void *arg)
-{
-	struct sidecar *s = arg;
-	struct changes changes;
-	struct problems problems;
-	char *version;
-
-	problems_init(&problems);
-	if (config_read_version(s->config, &version, &problems) == 0) {
-		if (strcmp(version, s->config->version) != 0)
-			log_info("version changed", LOG_STR("from", s->config->version),
-				 LOG_STR("to", version));
-		free(s->config->version);
-		s->config->version = version;
-		node_set_version(&s->node, version);
-	}
-	/* What is wrong with it is a problem of the main file, and what was wrong may be mended now. */
-	if (problems.n + problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0) {
-		sidecar_reload(s, &changes);
-		buffer_done(&changes.text);
-	}
-	problems_done(&problems);
-}
+#include "daemon/handoff.h"
+#include "daemon/notify.h"
+#include "daemon/offload.h"
+#include "daemon/reload.h"
+#include "daemon/stop.h"
 
 /* --- what the node tells ----------------------------------------------------------------------------- */
 
@@ -284,81 +38,6 @@ static void tell_systemd(struct sidecar *s)
 {
 	if (!uv_is_active((const uv_handle_t *)&s->status_timer))
 		uv_timer_start(&s->status_timer, on_status_timer, SIDECAR_STATUS_MS, 0);
-}
-
-/* --- the session, for whoever comes after us ------------------------------------------------------ */
-
-/* The session is of use to a sidecar of the same fleet and identity alone. */
-static void say_of(const struct config *c, char of[KEEP_TEXT_MAX + 1])
-{
-	snprintf(of, KEEP_TEXT_MAX + 1, "%s %s %s", c->zookeeper, c->root,
-		 c->auth_scheme ? c->auth_scheme : "-");
-}
-
-static void on_handoff(void *arg, const struct handoff *handoff)
-{
-	struct sidecar *s = arg;
-	struct kept kept = {
-		.handoff = *handoff, .asked_ms = s->start->session_timeout_ms, .jobs = 1};
-
-	if (s->stopping)
-		return;
-	say_of(s->start, kept.of);
-	int error = keep_write(s->start->socket, &kept);
-	if (error)
-		log_warning("the session is not kept: a restart will hand everything over",
-			    LOG_STR("beside", s->start->socket), LOG_STR("why", strerror(-error)));
-	s->kept = kept;
-}
-
-static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
-{
-	struct sidecar *s = arg;
-	int error = keep_jobs_write(s->start->socket, runs, n);
-
-	if (error)
-		log_warning("jobs not kept for the sidecar after this one",
-			    LOG_STR("why", strerror(-error)));
-}
-
-static void take_over_from(struct sidecar *s, const struct kept *kept)
-{
-	struct handoff_run *runs = NULL;
-	size_t n = 0;
-	bool all = true;
-	int error = kept->jobs > 0 ? keep_jobs_read(s->start->socket, &runs, &n, &all) : 0;
-
-	if (error && error != -ENOENT) {
-		log_warning("jobs of the sidecar before this one are not known",
-			    LOG_STR("why", strerror(-error)));
-		all = false;
-	}
-	node_take_over(&s->node, &kept->handoff, runs, n, all);
-	free(runs);
-}
-
-static void take_over(struct sidecar *s)
-{
-	char of[KEEP_TEXT_MAX + 1];
-	const char *why = "";
-	struct kept kept;
-	int error = keep_read(s->start->socket, &kept, &why);
-
-	if (error == -ENOENT)
-		return;
-	say_of(s->start, of);
-	if (!error && strcmp(kept.of, of) != 0)
-		why = "it is of other servers, another root or another identity";
-	else if (!error && kept.asked_ms != s->start->session_timeout_ms)
-		why = "the session-timeout is another now";
-	else if (!error)
-		why = NULL;
-	if (why) {
-		log_warning("the session kept is not taken over",
-			    LOG_STR("beside", s->start->socket), LOG_STR("why", why));
-		return;
-	}
-	take_over_from(s, &kept);
 }
 
 static void on_status(void *arg)
@@ -464,144 +143,10 @@ static int64_t on_longest_turn_us(void *arg)
 static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void *work_arg),
 		      void *work_arg)
 {
-	return aside(((struct sidecar *)arg)->loop, work, done, work_arg);
+	return offload(((struct sidecar *)arg)->loop, work, done, work_arg);
 }
 
 /* --- starting and stopping ----------------------------------------------------------------------- */
-
-static void on_stopped(void *arg)
-{
-	uv_stop(((struct sidecar *)arg)->loop);
-}
-
-static void on_stop_timer(uv_timer_t *timer)
-{
-	log_warning("the server does not answer the farewell", LOG_END);
-	on_stopped(timer->data);
-}
-
-static void leave(struct sidecar *s)
-{
-	keep_remove(s->start->socket);
-	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
-	node_stop(&s->node, on_stopped, s);
-}
-
-/*
- * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on finish
- * first. After the limit they are told that the leadership is lost, and are dead when the lease is over at
- * the latest. Records are not waited for, but for the moment in which one that was sent is answered.
- */
-static const char *to_wait_for(struct sidecar *s)
-{
-	int64_t now = clock_boot_ms();
-	size_t jobs = runs_going(&s->node.runs, false);
-
-	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
-		log_warning("jobs are ended", LOG_INT("going", jobs));
-		runs_revoke(&s->node.runs);
-		s->drain_ms = now + session_told_left(&s->node.session);
-	}
-	if (jobs > 0 && now < s->drain_ms)
-		return "jobs";
-	if (now < s->promised_ms && leaders_promised_left(&s->node.leaders) > 0)
-		return "what answers have promised";
-	if (s->record_ms == 0)
-		s->record_ms = now + SIDECAR_RECORD_MS;
-	if (now < s->record_ms && runs_open(&s->node.runs) > 0 && session_is_up(&s->node.session))
-		return "the answer to a record";
-	return NULL;
-}
-
-static void on_drain_timer(uv_timer_t *timer)
-{
-	struct sidecar *s = timer->data;
-	const char *what = to_wait_for(s);
-
-	if (!what) {
-		uv_timer_stop(timer);
-		leave(s);
-	} else if (what != s->waits_for) {
-		log_info("waiting", LOG_STR("for", what),
-			 LOG_INT("jobs", runs_going(&s->node.runs, true)),
-			 LOG_INT("promised_ms", leaders_promised_left(&s->node.leaders)));
-	}
-	s->waits_for = what;
-}
-
-static void on_term(uv_signal_t *handle, int number)
-{
-	struct sidecar *s = handle->data;
-	int64_t now = clock_boot_ms();
-
-	if (s->stopping)
-		return;
-	s->stopping = true;
-	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
-	notify_send("STOPPING=1");
-	s->drain_ms = now + SIDECAR_DRAIN_MS;
-	s->promised_ms = now + s->config->stop_wait_ms;
-	if (!to_wait_for(s)) {
-		leave(s);
-		return;
-	}
-	node_withdraw(&s->node);
-	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
-}
-
-/* Another sidecar comes after us. The session is not closed, so that it can go on. */
-static void make_room(struct sidecar *s)
-{
-	log_info("stopping, the session stays for the next sidecar",
-		 LOG_INT("leading", s->node.leaders.n_leading),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
-	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
-	if (s->kept.handoff.session != 0)
-		keep_write(s->start->socket, &s->kept);
-	control_close(&s->control);
-	_exit(0); /* nothing that the library would do at its end may happen */
-}
-
-static void on_restart_timer(uv_timer_t *timer)
-{
-	struct sidecar *s = timer->data;
-
-	if (clock_boot_ms() >= s->clear_ms)
-		make_room(s);
-}
-
-/*
- * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute, when
- * crontab lines fire, while all goes on as before. Jobs that are going on attach to the next one.
- */
-static void on_usr2(uv_signal_t *handle, int number)
-{
-	struct sidecar *s = handle->data;
-	int64_t now = clock_boot_ms();
-
-	(void)number;
-	if (s->stopping || s->clear_ms != 0)
-		return;
-	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
-	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
-	notify_send("STOPPING=1");
-	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
-}
-
-static void on_hup(uv_signal_t *handle, int number)
-{
-	struct sidecar *s = handle->data;
-	struct changes changes;
-
-	(void)number;
-	if (s->stopping)
-		return;
-	log_info("reloading", LOG_STR("signal", "HUP"));
-	sidecar_reload(s, &changes);
-	buffer_done(&changes.text);
-}
 
 static void on_watchdog(uv_timer_t *timer)
 {
@@ -653,8 +198,8 @@ static void init_parts(struct sidecar *s)
 		.membership = on_membership,
 		.decision = on_decision,
 		.status = on_status,
-		.handoff = on_handoff,
-		.handoff_runs = on_handoff_runs,
+		.handoff = handoff_on_session,
+		.handoff_runs = handoff_on_runs,
 		.runs = {.answer = run_requests_answer, .released = run_requests_released},
 		.arg = s};
 
@@ -673,7 +218,7 @@ static void init_parts(struct sidecar *s)
 				      .arg = s};
 	methods_init(&s->methods, &s->process);
 	health_init(&s->health, s->loop, on_health_changed, s);
-	files_init(&s->files, s->loop, on_tasks_changed, on_version_changed, s);
+	files_init(&s->files, s->loop, reload_on_tasks, reload_on_version, s);
 	s->control.request = on_request;
 	s->control.gone = on_client_gone;
 	s->control.drained = on_drained;
@@ -688,10 +233,10 @@ static void init_parts(struct sidecar *s)
 		uv_signal_init(s->loop, signals[i]);
 		signals[i]->data = s;
 	}
-	uv_signal_start(&s->term, on_term, SIGTERM);
-	uv_signal_start(&s->intr, on_term, SIGINT);
-	uv_signal_start(&s->hup, on_hup, SIGHUP);
-	uv_signal_start(&s->usr2, on_usr2, SIGUSR2);
+	uv_signal_start(&s->term, stop_on_term, SIGTERM);
+	uv_signal_start(&s->intr, stop_on_term, SIGINT);
+	uv_signal_start(&s->hup, reload_on_hup, SIGHUP);
+	uv_signal_start(&s->usr2, stop_on_usr2, SIGUSR2);
 }
 
 static int open_socket(struct sidecar *s)
@@ -759,14 +304,14 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		log_info("starting", LOG_STR("version", ZKLEADER_VERSION),
 			 LOG_STR("config", config_file), LOG_STR("application", config->version),
 			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
-		buffer_init(&changes.text, CHANGES_TEXT_MAX);
+		buffer_init(&changes.text, RELOAD_TEXT_MAX);
 		node_set_version(&s.node, config->version);
 		s.n_main_warnings = problems->n_warnings;
-		load_tasks(&s, problems, &changes);
+		reload_tasks(&s, problems, &changes);
 		buffer_done(&changes.text);
-		set_problems(&s, problems);
+		reload_set_problems(&s, problems);
 		files_watch(&s.files, config->task_dir, config->version_file);
-		take_over(&s);
+		handoff_take_over(&s);
 		node_start(&s.node);
 		if (notify_watchdog_ms() > 0)
 			uv_timer_start(&s.watchdog, on_watchdog, 0, (uint64_t)notify_watchdog_ms());

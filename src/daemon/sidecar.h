@@ -7,15 +7,15 @@
 
 #include "base/buffer.h"
 #include "config/config.h"
+#include "config/taskfile.h"
+#include "node/node.h"
+#include "control/methods.h"
 #include "daemon/control.h"
 #include "daemon/files.h"
+#include "daemon/handoff_file.h"
 #include "daemon/health.h"
 #include "daemon/host_uv.h"
-#include "daemon/keep.h"
 #include "daemon/turn.h"
-#include "control/methods.h"
-#include "node/node.h"
-#include "config/taskfile.h"
 
 #define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
 #define SIDECAR_STATUS_MS 200	/* from a change to what systemd is told of it */

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/aside.h"
+#include "daemon/offload.h"
 #include "daemon/host_uv.h"
 #include "daemon/zk.h"
 
@@ -462,7 +462,7 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 		if (fn)
 			fn(r->arg, &abandoned);
 	}
-	if (aside(store->wake.loop, close_work, close_done, store) != 0) {
+	if (offload(store->wake.loop, close_work, close_done, store) != 0) {
 		close_work(store); /* better late than never */
 		close_done(store);
 	}

@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "daemon/aside.h"
+#include "daemon/offload.h"
 #include "wire/rpc.h"
 
 #define LOOP_HANDLES_MAX 100
@@ -357,7 +357,7 @@ int uv_check_start(uv_check_t *check, uv_check_cb fn)
 	return 0;
 }
 
-int aside(uv_loop_t *l, void (*work)(void *arg), void (*done)(void *arg), void *arg)
+int offload(uv_loop_t *l, void (*work)(void *arg), void (*done)(void *arg), void *arg)
 {
 	(void)l;
 	FUZZ_CHECK(loop.n_works < LOOP_HANDLES_MAX);

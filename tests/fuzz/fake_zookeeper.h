@@ -369,7 +369,7 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 	end_session(store);
 	store->closed = done;
 	store->closed_arg = arg;
-	aside(&loop.uv, close_work, close_done, store);
+	offload(&loop.uv, close_work, close_done, store);
 }
 
 int64_t store_session(const struct store *store)

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "node/id.h"
-#include "daemon/keep.h"
+#include "daemon/handoff_file.h"
 #include "daemon/sidecar.h"
 #include "config/textfile.h"
 #include "wire/record.h"
@@ -160,19 +160,19 @@ void files_done(struct files *f)
 	(void)f;
 }
 
-int keep_read(const char *socket, struct kept *ret_kept, const char **ret_why)
+int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why)
 {
 	(void)socket, (void)ret_kept, (void)ret_why;
 	return -ENOENT;
 }
 
-int keep_write(const char *socket, const struct kept *kept)
+int handoff_file_write(const char *socket, const struct kept *kept)
 {
 	(void)socket, (void)kept;
 	return 0;
 }
 
-int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n)
+int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	(void)socket;
 	for (size_t i = 0; i < n; i++)
@@ -181,13 +181,14 @@ int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n
 	return 0;
 }
 
-int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *ret_n, bool *ret_all)
+int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
+			   bool *ret_all)
 {
 	(void)socket, (void)ret_runs, (void)ret_n, (void)ret_all;
 	return -ENOENT;
 }
 
-void keep_remove(const char *socket)
+void handoff_file_remove(const char *socket)
 {
 	(void)socket;
 }

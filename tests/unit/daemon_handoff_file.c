@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/keep.h"
+#include "daemon/handoff_file.h"
 
 static char folder[] = "/tmp/zkl-keep-XXXXXX";
 static char sock[64], file[80];
@@ -41,29 +41,29 @@ static void teardown(void)
 	rmdir(folder);
 }
 
-TestSuite(keep, .init = setup, .fini = teardown);
+TestSuite(handoff_file, .init = setup, .fini = teardown);
 
 static void expect_ignored(int error, const char *why)
 {
 	struct kept back = {.handoff = {.session = 7}};
 	const char *got = "";
 
-	cr_expect_eq(keep_read(sock, &back, &got), error, "%s", got);
+	cr_expect_eq(handoff_file_read(sock, &back, &got), error, "%s", got);
 	cr_expect_str_eq(got, why);
 	cr_expect_eq(back.handoff.session, 7, "touched");
 }
 
-Test(keep, there_and_back)
+Test(handoff_file, there_and_back)
 {
 	struct kept back;
 	struct stat st;
 	const char *why;
 
 	memset(&back, 0x55, sizeof(back));
-	cr_assert_eq(keep_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example), 0);
 	cr_assert_eq(stat(file, &st), 0);
 	cr_expect_eq(st.st_mode & 0777, 0600);
-	cr_assert_eq(keep_read(sock, &back, &why), 0);
+	cr_assert_eq(handoff_file_read(sock, &back, &why), 0);
 	cr_expect_eq(back.handoff.session, example.handoff.session);
 	cr_expect_eq(memcmp(back.handoff.password, example.handoff.password,
 			    sizeof(back.handoff.password)),
@@ -77,13 +77,13 @@ Test(keep, there_and_back)
 	cr_expect_eq(back.handoff.started_at, example.handoff.started_at);
 	cr_expect_eq(back.jobs, example.jobs);
 	cr_expect_str_eq(back.of, example.of);
-	keep_remove(sock);
-	cr_expect_eq(keep_read(sock, &back, &why), -ENOENT);
+	handoff_file_remove(sock);
+	cr_expect_eq(handoff_file_read(sock, &back, &why), -ENOENT);
 }
 
-Test(keep, what_others_could_read_or_write_is_ignored)
+Test(handoff_file, what_others_could_read_or_write_is_ignored)
 {
-	cr_assert_eq(keep_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example), 0);
 	cr_assert_eq(chmod(file, 0640), 0);
 	expect_ignored(-EPERM, "it is not ours alone: owner or mode");
 	cr_assert_eq(chmod(file, 0602), 0);
@@ -95,7 +95,7 @@ Test(keep, what_others_could_read_or_write_is_ignored)
 	}
 }
 
-Test(keep, what_is_no_file_is_ignored)
+Test(handoff_file, what_is_no_file_is_ignored)
 {
 	cr_assert_eq(symlink("/etc/passwd", file), 0);
 	expect_ignored(-ELOOP, "it cannot be read");
@@ -105,13 +105,13 @@ Test(keep, what_is_no_file_is_ignored)
 }
 
 /* Every byte of it cut off, and every byte of it another: never a crash, never half of it. */
-Test(keep, what_is_damaged_is_ignored)
+Test(handoff_file, what_is_damaged_is_ignored)
 {
 	unsigned char data[4096];
 	struct kept back;
 	const char *why;
 
-	cr_assert_eq(keep_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example), 0);
 	int fd = open(file, O_RDWR);
 	ssize_t n = read(fd, data, sizeof(data));
 	cr_assert_gt(n, 100);
@@ -119,21 +119,21 @@ Test(keep, what_is_damaged_is_ignored)
 		data[i] ^= 0x80;
 		cr_assert_eq(pwrite(fd, data, (size_t)n, 0), n);
 		data[i] ^= 0x80;
-		keep_read(sock, &back, &why);
+		handoff_file_read(sock, &back, &why);
 	}
 	for (ssize_t i = n - 1; i >= 0; i--) {
 		cr_assert_eq(pwrite(fd, data, (size_t)n, 0), n);
 		cr_assert_eq(ftruncate(fd, i), 0);
-		cr_assert_eq(keep_read(sock, &back, &why), -EBADMSG);
+		cr_assert_eq(handoff_file_read(sock, &back, &why), -EBADMSG);
 	}
 	close(fd);
 }
 
-Test(keep, what_is_of_before_the_boot_is_ignored)
+Test(handoff_file, what_is_of_before_the_boot_is_ignored)
 {
 	unsigned char data[4096];
 
-	cr_assert_eq(keep_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example), 0);
 	int fd = open(file, O_RDWR);
 	ssize_t n = read(fd, data, sizeof(data));
 	unsigned char *at = memmem(data, (size_t)n, "boot", 4);
@@ -144,12 +144,12 @@ Test(keep, what_is_of_before_the_boot_is_ignored)
 	expect_ignored(-ESTALE, "it is of before the system was started");
 }
 
-Test(keep, where_it_cannot_be_written)
+Test(handoff_file, where_it_cannot_be_written)
 {
 	struct kept long_one = example;
 
 	snprintf(sock, sizeof(sock), "/nonexistent/s");
-	cr_expect_eq(keep_write(sock, &long_one), -ENOENT);
+	cr_expect_eq(handoff_file_write(sock, &long_one), -ENOENT);
 }
 
 /* --- the runs that are going on -------------------------------------------------------------------- */
@@ -165,13 +165,13 @@ static void expect_jobs(const char *text, size_t n, bool all)
 	int fd = open(jobs, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	close(fd);
-	cr_assert_eq(keep_jobs_read(sock, &runs, &got, &got_all), 0);
+	cr_assert_eq(handoff_file_read_runs(sock, &runs, &got, &got_all), 0);
 	cr_expect_eq(got, n, "%zu of %s", got, text);
 	cr_expect_eq(got_all, all, "%s", text);
 	free(runs);
 }
 
-Test(keep, jobs_there_and_back)
+Test(handoff_file, jobs_there_and_back)
 {
 	static const struct handoff_run two[] = {
 		{.task = "nightly",
@@ -184,9 +184,9 @@ Test(keep, jobs_there_and_back)
 	size_t n = 0;
 	bool all = false;
 
-	cr_expect_eq(keep_jobs_read(sock, &runs, &n, &all), -ENOENT);
-	cr_assert_eq(keep_jobs_write(sock, two, 2), 0);
-	cr_assert_eq(keep_jobs_read(sock, &runs, &n, &all), 0);
+	cr_expect_eq(handoff_file_read_runs(sock, &runs, &n, &all), -ENOENT);
+	cr_assert_eq(handoff_file_write_runs(sock, two, 2), 0);
+	cr_assert_eq(handoff_file_read_runs(sock, &runs, &n, &all), 0);
 	cr_assert_eq(n, 2);
 	cr_expect(all);
 	for (size_t i = 0; i < n; i++) {
@@ -196,11 +196,11 @@ Test(keep, jobs_there_and_back)
 		cr_expect_eq(runs[i].token, two[i].token);
 	}
 	free(runs);
-	keep_remove(sock);
+	handoff_file_remove(sock);
 }
 
 /* A line that is not understood may have been about a job: who reads it is told. */
-Test(keep, jobs_that_are_damaged)
+Test(handoff_file, jobs_that_are_damaged)
 {
 	expect_jobs("", 0, true);
 	expect_jobs("nightly - a 1\n", 1, true);
@@ -209,5 +209,5 @@ Test(keep, jobs_that_are_damaged)
 	expect_jobs("nightly 2026-09-21 a 1\n", 0, false);
 	expect_jobs("../x - a 1\n", 0, false);
 	expect_jobs("nightly - a/b 1\n", 0, false);
-	keep_remove(sock);
+	handoff_file_remove(sock);
 }

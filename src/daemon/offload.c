@@ -1,10 +1,10 @@
-#include "daemon/aside.h"
+#include "daemon/offload.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-struct aside {
+struct offload {
 	uv_thread_t thread;
 	uv_async_t over;
 	void (*work)(void *arg);
@@ -14,7 +14,7 @@ struct aside {
 
 static void on_thread(void *arg)
 {
-	struct aside *a = arg;
+	struct offload *a = arg;
 
 	a->work(a->arg);
 	uv_async_send(&a->over);
@@ -27,16 +27,16 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_over(uv_async_t *over)
 {
-	struct aside *a = over->data;
+	struct offload *a = over->data;
 
 	uv_thread_join(&a->thread); /* it has nothing left to do */
 	uv_close((uv_handle_t *)over, on_closed);
 	a->done(a->arg);
 }
 
-int aside(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg), void *arg)
+int offload(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg), void *arg)
 {
-	struct aside *a = mem_calloc(1, sizeof(*a));
+	struct offload *a = mem_calloc(1, sizeof(*a));
 
 	a->work = work;
 	a->done = done;

@@ -1,4 +1,4 @@
-#include "daemon/keep.h"
+#include "daemon/handoff_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct file {
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
 	char boot[BOOT_SIZE];
-	char of[KEEP_TEXT_MAX + 1];
+	char of[HANDOFF_TEXT_MAX + 1];
 };
 
 static bool is_hex(const char *text, size_t len)
@@ -40,7 +40,7 @@ static bool is_boot(const char *text, size_t len)
 
 static bool is_of(const char *text, size_t len)
 {
-	return len <= KEEP_TEXT_MAX && !memchr(text, '\0', len);
+	return len <= HANDOFF_TEXT_MAX && !memchr(text, '\0', len);
 }
 
 #define TEXT(key, check)                                                              \
@@ -140,7 +140,7 @@ static void to_kept(const struct file *f, struct kept *k)
 	memcpy(k->of, f->of, sizeof(k->of));
 }
 
-int keep_read(const char *socket, struct kept *ret_kept, const char **ret_why)
+int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why)
 {
 	mem_auto char *path = path_of(socket, ".session");
 	uint8_t data[FILE_MAX];
@@ -207,7 +207,7 @@ static int replace(const char *path, const char *draft, const void *data, size_t
 	return error;
 }
 
-int keep_write(const char *socket, const struct kept *kept)
+int handoff_file_write(const char *socket, const struct kept *kept)
 {
 	mem_auto char *path = path_of(socket, ".session"), *draft = path_of(socket, ".session.new");
 	struct buffer data;
@@ -221,13 +221,13 @@ int keep_write(const char *socket, const struct kept *kept)
 }
 
 /* A line for each, "TASK TICK ID TOKEN", TICK "-" if there is none. */
-int keep_jobs_write(const char *socket, const struct handoff_run *runs, size_t n)
+int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	mem_auto char *path = path_of(socket, ".jobs"), *draft = path_of(socket, ".jobs.new");
 	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
 	struct buffer lines;
 
-	buffer_init(&lines, KEEP_JOBS_MAX);
+	buffer_init(&lines, HANDOFF_JOBS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		int len = snprintf(line, sizeof(line), "%s %s %s %" PRId64 "\n", runs[i].task,
 				   runs[i].tick[0] ? runs[i].tick : "-", runs[i].id, runs[i].token);
@@ -255,17 +255,18 @@ static bool parse_job(char *line, struct handoff_run *ret_run)
 	return true;
 }
 
-int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *ret_n, bool *ret_all)
+int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
+			   bool *ret_all)
 {
-	mem_auto char *path = path_of(socket, ".jobs"), *lines = mem_alloc(KEEP_JOBS_MAX + 1);
+	mem_auto char *path = path_of(socket, ".jobs"), *lines = mem_alloc(HANDOFF_JOBS_MAX + 1);
 	struct handoff_run *runs = NULL, run;
 	char *rest = NULL;
 	const char *why;
 	size_t n_runs = 0;
 	bool all = true;
-	ssize_t n = read_own(path, lines, KEEP_JOBS_MAX + 1, &why);
+	ssize_t n = read_own(path, lines, HANDOFF_JOBS_MAX + 1, &why);
 
-	if (n < 0 || n > KEEP_JOBS_MAX)
+	if (n < 0 || n > HANDOFF_JOBS_MAX)
 		return n < 0 ? (int)n : -EFBIG;
 	lines[n] = '\0';
 	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -282,7 +283,7 @@ int keep_jobs_read(const char *socket, struct handoff_run **ret_runs, size_t *re
 	return 0;
 }
 
-void keep_remove(const char *socket)
+void handoff_file_remove(const char *socket)
 {
 	mem_auto char *path = path_of(socket, ".session"), *jobs = path_of(socket, ".jobs");
 

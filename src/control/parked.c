@@ -1,0 +1,236 @@
+#include "control/parked.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "node/survey.h"
+#include "control/answers.h"
+#include "control/explain.h"
+
+#define LOOK_US 2000 /* for long answers in one turn of the loop */
+
+/* A survey, which all share that had asked when it began. */
+struct round {
+	struct methods *methods;
+	struct survey *survey;
+	unsigned users;
+};
+
+bool parked_settled(const struct task *t)
+{
+	return leaders_says(t) || t->standing.paused ||
+	       (!election_unsettled(&t->election) && !election_leads(&t->election));
+}
+
+static void leave_round(struct round *r)
+{
+	if (!r || --r->users > 0)
+		return;
+	if (r->methods->round == r)
+		r->methods->round = NULL;
+	survey_free(r->survey);
+	free(r);
+}
+
+static void unpark(struct methods *m, struct parked *k)
+{
+	if (k->prev)
+		k->prev->next = k->next;
+	else
+		m->parked = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	k->client->parked--;
+	k->client->asking -= k->kind != PARKED_CHECK;
+	leave_round(k->round);
+	free(k->tasks);
+	free(k);
+}
+
+struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
+			  int64_t wait_ms)
+{
+	struct parked *k = mem_calloc(1, sizeof(*k));
+
+	k->client = c;
+	k->msgid = msgid;
+	k->kind = kind;
+	k->deadline_ms = host_now_ms(m->node->host) + wait_ms;
+	k->next = m->parked;
+	if (k->next)
+		k->next->prev = k;
+	m->parked = k;
+	c->parked++;
+	c->asking += kind != PARKED_CHECK;
+	m->dirty = true;
+	return k;
+}
+
+static bool all_fresh(const struct node *s, const struct parked *k)
+{
+	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
+	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
+
+	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!leaders_fresh(tasks[i]))
+			return false;
+	return true;
+}
+
+static bool is_ready(const struct node *s, const struct parked *k)
+{
+	switch (k->kind) {
+	case PARKED_CHECK: return parked_settled(k->tasks[0]);
+	case PARKED_WORKERS: return k->round && survey_is_done(k->round->survey) && all_fresh(s, k);
+	case PARKED_TASKS:
+	case PARKED_EXPLAIN: return all_fresh(s, k);
+	}
+	return true;
+}
+
+static void answer(struct methods *m, struct parked *k)
+{
+	const struct node *s = m->node;
+
+	switch (k->kind) {
+	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->tasks[0]); break;
+	case PARKED_TASKS:
+		answer_tasks(s, k->client, k->msgid, k->all ? s->leaders.tasks : k->tasks,
+			     k->all ? s->leaders.n_tasks : k->n_tasks);
+		break;
+	case PARKED_WORKERS:
+		answer_workers(s, k->client, k->msgid, k->round ? k->round->survey : NULL);
+		break;
+	case PARKED_EXPLAIN: answer_explain(s, k->client, k->msgid, k->tasks[0]); break;
+	}
+}
+
+static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
+{
+	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->node, k)))
+		return false;
+	return k->kind == PARKED_CHECK || peer_has_room(k->client);
+}
+
+/*
+ * Answers those that are ready or have waited long enough, the oldest first; tables as many as one turn of the
+ * loop is to take. False: there are more.
+ */
+static bool look_at(struct methods *m, bool tables)
+{
+	int64_t now = host_now_ms(m->node->host);
+	int64_t until_us = clock_boot_us() + LOOK_US;
+	struct parked *k = m->parked;
+
+	while (k && k->next)
+		k = k->next;
+	while (k) {
+		struct parked *prev = k->prev;
+		if ((k->kind != PARKED_CHECK) == tables && is_due(m, k, now)) {
+			/* A client that goes while it is answered takes all its requests along. */
+			struct peer *c = k->client;
+			answer(m, k);
+			if (c->closing)
+				return false;
+			unpark(m, k);
+			if (tables && clock_boot_us() >= until_us)
+				return false;
+		}
+		k = prev;
+	}
+	return true;
+}
+
+void parked_look(struct methods *m)
+{
+	m->dirty = false;
+	bool all = look_at(m, false);
+	all &= look_at(m, true);
+	parked_schedule(m);
+	m->dirty = !all;
+	if (!all)
+		host_timer_start(&m->due, 1);
+}
+
+/* For the first deadline; while nothing is parked, neither timer nor turn costs anything. */
+void parked_schedule(struct methods *m)
+{
+	int64_t first = INT64_MAX, now = host_now_ms(m->node->host);
+
+	/* Those that are overdue wait for their turn, or for room. */
+	for (const struct parked *k = m->parked; k; k = k->next)
+		if (k->deadline_ms > now && k->deadline_ms < first)
+			first = k->deadline_ms;
+	if (first == INT64_MAX) {
+		host_timer_stop(&m->due);
+		return;
+	}
+	host_timer_start(&m->due, first - now);
+}
+
+void parked_wake(struct methods *m)
+{
+	m->dirty = true;
+	/* Another turn follows at once. */
+	if (m->parked)
+		host_timer_start(&m->due, 0);
+}
+
+static void on_survey_done(void *arg)
+{
+	struct methods *m = arg;
+
+	m->round = NULL;
+	parked_begin_round(m);
+	parked_wake(m);
+}
+
+/* One survey at a time; who asks while it goes on might have done something that it does not see. */
+void parked_begin_round(struct methods *m)
+{
+	struct node *s = m->node;
+
+	if (m->round || !session_is_up(&s->session))
+		return;
+	for (struct parked *k = m->parked; k; k = k->next) {
+		if (k->kind != PARKED_WORKERS || k->round)
+			continue;
+		if (!m->round) {
+			m->round = mem_calloc(1, sizeof(*m->round));
+			m->round->methods = m;
+			m->round->survey = survey_start(&s->leaders, on_survey_done, m);
+		}
+		k->round = m->round;
+		m->round->users++;
+	}
+}
+
+void parked_client_gone(struct methods *m, const struct peer *c)
+{
+	struct parked *next;
+
+	for (struct parked *k = m->parked; k; k = next) {
+		next = k->next;
+		if (k->client == c)
+			unpark(m, k);
+	}
+}
+
+void parked_task_removed(struct methods *m, const struct task *t)
+{
+	struct parked *next;
+
+	for (struct parked *k = m->parked; k; k = next) {
+		next = k->next;
+		for (size_t i = 0; i < k->n_tasks; i++) {
+			if (k->tasks[i] != t)
+				continue;
+			peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
+			unpark(m, k);
+			break;
+		}
+	}
+}

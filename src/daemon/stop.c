@@ -1,0 +1,132 @@
+#include "daemon/stop.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/tick.h"
+#include "daemon/notify.h"
+
+#define SIDECAR_DRAIN_POLL_MS 50
+
+static void on_stopped(void *arg)
+{
+	uv_stop(((struct sidecar *)arg)->loop);
+}
+
+static void on_stop_timer(uv_timer_t *timer)
+{
+	log_warning("the server does not answer the farewell", LOG_END);
+	on_stopped(timer->data);
+}
+
+static void leave(struct sidecar *s)
+{
+	handoff_file_remove(s->start->socket);
+	uv_timer_start(&s->stop_timer, on_stop_timer, SIDECAR_STOP_MS, 0);
+	node_stop(&s->node, on_stopped, s);
+}
+
+/*
+ * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on finish
+ * first. After the limit they are told that the leadership is lost, and are dead when the lease is over at
+ * the latest. Records are not waited for, but for the moment in which one that was sent is answered.
+ */
+static const char *to_wait_for(struct sidecar *s)
+{
+	int64_t now = clock_boot_ms();
+	size_t jobs = runs_going(&s->node.runs, false);
+
+	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
+		log_warning("jobs are ended", LOG_INT("going", jobs));
+		runs_revoke(&s->node.runs);
+		s->drain_ms = now + session_told_left(&s->node.session);
+	}
+	if (jobs > 0 && now < s->drain_ms)
+		return "jobs";
+	if (now < s->promised_ms && leaders_promised_left(&s->node.leaders) > 0)
+		return "what answers have promised";
+	if (s->record_ms == 0)
+		s->record_ms = now + SIDECAR_RECORD_MS;
+	if (now < s->record_ms && runs_open(&s->node.runs) > 0 && session_is_up(&s->node.session))
+		return "the answer to a record";
+	return NULL;
+}
+
+static void on_drain_timer(uv_timer_t *timer)
+{
+	struct sidecar *s = timer->data;
+	const char *what = to_wait_for(s);
+
+	if (!what) {
+		uv_timer_stop(timer);
+		leave(s);
+	} else if (what != s->waits_for) {
+		log_info("waiting", LOG_STR("for", what),
+			 LOG_INT("jobs", runs_going(&s->node.runs, true)),
+			 LOG_INT("promised_ms", leaders_promised_left(&s->node.leaders)));
+	}
+	s->waits_for = what;
+}
+
+void stop_on_term(uv_signal_t *handle, int number)
+{
+	struct sidecar *s = handle->data;
+	int64_t now = clock_boot_ms();
+
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+	notify_send("STOPPING=1");
+	s->drain_ms = now + SIDECAR_DRAIN_MS;
+	s->promised_ms = now + s->config->stop_wait_ms;
+	if (!to_wait_for(s)) {
+		leave(s);
+		return;
+	}
+	node_withdraw(&s->node);
+	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
+}
+
+/* Another sidecar comes after us. The session is not closed, so that it can go on. */
+static void make_room(struct sidecar *s)
+{
+	log_info("stopping, the session stays for the next sidecar",
+		 LOG_INT("leading", s->node.leaders.n_leading),
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
+	if (s->kept.handoff.session != 0)
+		handoff_file_write(s->start->socket, &s->kept);
+	control_close(&s->control);
+	_exit(0); /* nothing that the library would do at its end may happen */
+}
+
+static void on_restart_timer(uv_timer_t *timer)
+{
+	struct sidecar *s = timer->data;
+
+	if (clock_boot_ms() >= s->clear_ms)
+		make_room(s);
+}
+
+/*
+ * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute, when
+ * crontab lines fire, while all goes on as before. Jobs that are going on attach to the next one.
+ */
+void stop_on_usr2(uv_signal_t *handle, int number)
+{
+	struct sidecar *s = handle->data;
+	int64_t now = clock_boot_ms();
+
+	(void)number;
+	if (s->stopping || s->clear_ms != 0)
+		return;
+	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
+	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
+		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+	notify_send("STOPPING=1");
+	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
+}
