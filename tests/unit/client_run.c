@@ -558,9 +558,10 @@ Test(run, children_of_the_job_are_ended)
 	/* A daemon, and one that takes no TERM: after a fifth of the lease. */
 	begin(&t, &stalls,
 	      ARGV("run", "--kill-after=200ms", "t", "--", "sh", "-c",
-		   "(setsid sh -c 'trap \"\" TERM; sleep 100' &) & sleep .1; exit 6"));
+		   "f=$(mktemp); (setsid sh -c 'trap \"\" TERM; echo on >$0; sleep 100' $f &) & "
+		   "while [ ! -s $f ]; do sleep .01; done; rm $f; exit 6"));
 	cr_expect_eq(end(&t), 6);
-	cr_expect_geq(clock_boot_ms() - t.began_ms, 290);
+	cr_expect_geq(clock_boot_ms() - t.began_ms, 190);
 	cr_expect_eq(seen.finish, 6);
 }
 
@@ -570,10 +571,11 @@ Test(run, the_report_comes_after_the_last_of_them)
 
 	begin(&t, &good,
 	      ARGV("run", "t", "--", "sh", "-c",
-		   "sh -c 'trap \"sleep .3; exit\" TERM; echo on; while :; do sleep .05; done' & "
-		   "while ! grep -q . /proc/$$/comm; do :; done; sleep .1; exit 5"));
+		   "f=$(mktemp); sh -c 'trap \"sleep .3; exit\" TERM; echo on >$0; "
+		   "while :; do sleep .05; done' $f & while [ ! -s $f ]; do sleep .01; done; rm "
+		   "$f; exit 5"));
 	cr_expect_eq(end(&t), 5);
-	cr_expect_geq(seen.finished_ms - t.began_ms, 400);
+	cr_expect_geq(seen.finished_ms - t.began_ms, 300);
 }
 
 /* --- the lease ------------------------------------------------------------------------------------------ */
