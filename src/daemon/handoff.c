@@ -23,10 +23,10 @@ void handoff_on_session(void *arg, const struct handoff *handoff)
 	if (s->stopping)
 		return;
 	say_of(s->start, kept.of);
-	int error = handoff_file_write(s->start->socket, &kept);
-	if (error)
+	const char *why;
+	if (handoff_file_write(s->start->socket, &kept, &why) != 0)
 		log_warning("the session is not kept: a restart will hand everything over",
-			    LOG_STR("beside", s->start->socket), LOG_STR("why", strerror(-error)));
+			    LOG_STR("beside", s->start->socket), LOG_STR("why", why));
 	s->kept = kept;
 }
 

@@ -13,10 +13,14 @@
 #include "wire/keys.h"
 #include "wire/pack.h"
 
-#define FILE_MAX  4096
-#define BOOT_SIZE 37
-#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
-#define HEX_SIZE  (2 * STORE_PASSWORD_SIZE + 1)
+#define FILE_MAX     4096
+#define BOOT_SIZE    37
+#define BOOT_FILE    "/proc/sys/kernel/random/boot_id"
+#define MACHINE_FILE "/etc/machine-id"
+#define NO_BOOT	     "the id of the running system cannot be read: " BOOT_FILE
+#define NO_LOCK	     "there is no lock beside it"
+#define HEX_SIZE     (2 * STORE_PASSWORD_SIZE + 1)
+#define HOST_SIZE    400 /* of what say_host() says */
 
 /* As it is written; the numbers are those of `kept`. */
 struct file {
@@ -25,6 +29,7 @@ struct file {
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
 	char boot[BOOT_SIZE];
+	char host[HOST_SIZE];
 	char of[HANDOFF_TEXT_MAX + 1];
 };
 
@@ -35,7 +40,12 @@ static bool is_hex(const char *text, size_t len)
 
 static bool is_boot(const char *text, size_t len)
 {
-	return len < BOOT_SIZE && !memchr(text, '\0', len);
+	return len > 0 && len < BOOT_SIZE && !memchr(text, '\0', len);
+}
+
+static bool is_host(const char *text, size_t len)
+{
+	return len < HOST_SIZE && !memchr(text, '\0', len);
 }
 
 static bool is_of(const char *text, size_t len)
@@ -76,6 +86,7 @@ static const struct key file_keys[] = {
 	TEXT(password, is_hex),
 	TEXT(worker, name_is_id),
 	TEXT(boot, is_boot),
+	TEXT(host, is_host), /* not in 0.1.0, whose file may be a copy */
 	TEXT(of, is_of),
 };
 
@@ -90,15 +101,48 @@ static char *path_of(const char *socket, const char *suffix)
 	return path;
 }
 
-/* The running system: before its start no session of ours was alive, and a copied disk has another. */
-static void read_boot(char boot[BOOT_SIZE])
+/* The first line of a file, "" where there is none. */
+static void read_line(const char *path, char *line, size_t size)
 {
-	int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, boot, BOOT_SIZE - 1) : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, line, size - 1) : 0;
 
-	boot[n > 0 ? n : 0] = '\0';
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	if (fd >= 0)
 		close(fd);
+}
+
+/*
+ * The running system: before its start no session of ours was alive, and a copied disk has another. "" where
+ * it is not to be seen, as with systemd's ProcSubset=pid: then nothing is kept and nothing is taken over.
+ */
+static void read_boot(char boot[BOOT_SIZE])
+{
+	read_line(BOOT_FILE, boot, BOOT_SIZE);
+}
+
+/*
+ * Where the file belongs: this machine, and the lock beside it, which one sidecar at a time can have. A copy
+ * of it lies beside another. 0 or a negative errno.
+ */
+static int say_host(const char *socket, char host[HOST_SIZE])
+{
+	mem_auto char *lock = path_of(socket, ".lock");
+	char machine[64], name[256] = "";
+	struct statx st;
+
+	/* The number of a file that is gone may be another's; when it was made is not known everywhere. */
+	if (statx(AT_FDCWD, lock, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) != 0)
+		return -errno;
+	if (!(st.stx_mask & STATX_BTIME))
+		memset(&st.stx_btime, 0, sizeof(st.stx_btime));
+	read_line(MACHINE_FILE, machine, sizeof(machine));
+	gethostname(name, sizeof(name) - 1);
+	snprintf(host, HOST_SIZE, "%s %s %x:%x:%llu:%lld.%u", machine, name, st.stx_dev_major,
+		 st.stx_dev_minor, (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
+		 st.stx_btime.tv_nsec);
+	return 0;
 }
 
 /* Its content, in at most size bytes; a negative errno, and why. */
@@ -144,7 +188,7 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 {
 	mem_auto char *path = path_of(socket, ".session");
 	uint8_t data[FILE_MAX];
-	char boot[BOOT_SIZE];
+	char boot[BOOT_SIZE], host[HOST_SIZE];
 	struct file f = {.session = 0};
 	ssize_t n = read_own(path, data, sizeof(data), ret_why);
 
@@ -152,7 +196,20 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 		return (int)n;
 	if (keys_parse(data, (size_t)n, FILE_MAX - 1, file_keys, N_KEYS, &f, ret_why) < 0)
 		return -EBADMSG;
+	int error = say_host(socket, host);
+	if (error) {
+		*ret_why = NO_LOCK;
+		return error;
+	}
+	if (strcmp(host, f.host) != 0) {
+		*ret_why = "it is a copy: of another machine, or of another socket's";
+		return -ESTALE;
+	}
 	read_boot(boot);
+	if (!boot[0]) {
+		*ret_why = NO_BOOT;
+		return -ENODATA;
+	}
 	if (strcmp(boot, f.boot) != 0) {
 		*ret_why = "it is of before the system was started";
 		return -ESTALE;
@@ -161,15 +218,14 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 	return 0;
 }
 
-static int pack_file(struct buffer *out, const struct kept *k)
+static int pack_file(struct buffer *out, const struct kept *k, const char *boot, const char *host)
 {
 	const struct handoff *h = &k->handoff;
-	char hex[HEX_SIZE], boot[BOOT_SIZE], key[] = "random_0";
+	char hex[HEX_SIZE], key[] = "random_0";
 	struct pack p;
 
 	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++)
 		snprintf(hex + 2 * i, 3, "%02x", h->password[i]);
-	read_boot(boot);
 	pack_init(&p, out);
 	pack_map(&p, N_KEYS);
 	pack_kv_int(&p, "session", h->session);
@@ -185,6 +241,7 @@ static int pack_file(struct buffer *out, const struct kept *k)
 	pack_kv_str(&p, "password", hex);
 	pack_kv_str(&p, "worker", h->worker);
 	pack_kv_str(&p, "boot", boot);
+	pack_kv_str(&p, "host", host);
 	pack_kv_str(&p, "of", k->of);
 	return p.failed ? -ENOBUFS : 0;
 }
@@ -207,15 +264,28 @@ static int replace(const char *path, const char *draft, const void *data, size_t
 	return error;
 }
 
-int handoff_file_write(const char *socket, const struct kept *kept)
+int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why)
 {
+	char boot[BOOT_SIZE], host[HOST_SIZE];
 	mem_auto char *path = path_of(socket, ".session"), *draft = path_of(socket, ".session.new");
 	struct buffer data;
 
+	int error = say_host(socket, host);
+	if (error) {
+		*ret_why = NO_LOCK;
+		return error;
+	}
+	read_boot(boot);
+	if (!boot[0]) {
+		*ret_why = NO_BOOT;
+		return -ENODATA;
+	}
 	buffer_init(&data, FILE_MAX - 1);
-	int error = pack_file(&data, kept);
+	error = pack_file(&data, kept, boot, host);
 	if (!error)
 		error = replace(path, draft, data.data, data.len);
+	if (error)
+		*ret_why = strerror(-error);
 	buffer_done(&data);
 	return error;
 }

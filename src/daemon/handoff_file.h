@@ -24,11 +24,15 @@ struct kept {
 
 /*
  * Reads the file of the sidecar on that socket. 0, -ENOENT where there is none, or a negative errno and
- * in *ret_why a constant text why it is ignored: it is not ours alone, damaged, or of before the boot.
+ * in *ret_why a constant text why it is ignored: it is not ours alone, damaged, a copy, or of before the
+ * boot; or the boot's id cannot be read.
  */
 int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why);
-/* Puts this in its place, for our eyes alone. 0 or a negative errno. */
-int handoff_file_write(const char *socket, const struct kept *kept);
+/*
+ * Puts this in its place, for our eyes alone. 0, or a negative errno and in *ret_why why not. The lock of the
+ * socket is there.
+ */
+int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why);
 /* The runs that are going on, for whoever comes after us. */
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n);
 /*

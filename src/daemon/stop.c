@@ -99,7 +99,7 @@ static void make_room(struct sidecar *s)
 		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
 	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
 	if (s->kept.handoff.session != 0)
-		handoff_file_write(s->start->socket, &s->kept);
+		handoff_file_write(s->start->socket, &s->kept, &(const char *){NULL});
 	control_close(&s->control);
 	_exit(0); /* nothing that the library would do at its end may happen */
 }

@@ -1,14 +1,18 @@
 """A sidecar that is restarted takes the session of the one before it over: nothing moves."""
 import os
+import pathlib
+import shutil
 import signal
 
 import pytest
 
+from harness.oracle import Oracle
 from harness.process import end, spawn
 from harness.proxy import GET, MULTI
 from harness.sidecar import build
 from harness.waiting import holds_for, wait_until
 
+UNITS = pathlib.Path(__file__).resolve().parents[2] / "systemd"
 TASKS = ["nightly-report", "cleanup", "digest"]
 
 
@@ -125,6 +129,39 @@ def test_a_session_that_has_expired_meanwhile_is_not_taken_over(pair, zk):
     new.start()
     wait_until(lambda: all(new.leads(t) for t in TASKS), what="it comes to lead anew")
     assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
+
+
+def test_a_copied_session_makes_no_second_leader(fleet, zk):
+    """Beside the socket of another sidecar of this host, which was told of as its own."""
+    one = fleet.sidecar("one", tasks=TASKS, session_timeout="6s")
+    token = zk.wait_for_leader(TASKS[0], one)
+    file = f"{one.socket}.session"
+    wait_until(lambda: os.path.exists(file), what="the session is kept")
+    two = fleet.sidecar("two", start=False, tasks=TASKS, session_timeout="6s")
+    with Oracle(TASKS[0], one, two) as oracle:
+        oracle.led(by=one)
+        shutil.copy(file, f"{two.socket}.session")
+        two.start()
+        assert "it is a copy" in two.log()
+        assert two.status()["session"]["id"] != one.status()["session"]["id"]
+        holds_for(lambda: not two.leads(TASKS[0]), 0.5, "it does not lead")
+    assert zk.leader(TASKS[0])[1] == token
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a /proc of its own")
+def test_where_the_boot_is_not_to_be_seen_no_session_is_kept(fleet, zk):
+    """As with systemd's ProcSubset=pid."""
+    sidecar = fleet.sidecar("one", start=False, tasks=TASKS)
+    sidecar.command = ["unshare", "--mount", "sh", "-c",
+                       'mount -t proc -o subset=pid proc /proc && exec "$@"', "sh"]
+    sidecar.start()
+    sidecar.wait_log("the session is not kept")
+    assert not os.path.exists(f"{sidecar.socket}.session")
+
+
+def test_the_shipped_units_let_the_boot_be_seen():
+    for unit in UNITS.glob("zkleaderd*.service"):
+        assert not [line for line in unit.read_text(encoding="utf-8").splitlines() if line.startswith("ProcSubset")]
 
 
 @pytest.mark.parametrize("how", ["other-root", "damaged", "readable", "other-timeout"])

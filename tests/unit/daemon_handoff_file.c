@@ -10,7 +10,8 @@
 #include "daemon/handoff_file.h"
 
 static char folder[] = "/tmp/zkl-keep-XXXXXX";
-static char sock[64], file[80];
+static char sock[64], file[80], lock[80];
+static const char *why_not = "";
 
 static const struct kept example = {
 	.handoff = {.session = -0x7edcba9876543210,
@@ -24,11 +25,21 @@ static const struct kept example = {
 	.of = "127.0.0.1:2181 /myapps -",
 };
 
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	cr_assert_geq(fd, 0);
+	close(fd);
+}
+
 static void setup(void)
 {
 	cr_assert(mkdtemp(folder));
 	snprintf(sock, sizeof(sock), "%s/s", folder);
 	snprintf(file, sizeof(file), "%s.session", sock);
+	snprintf(lock, sizeof(lock), "%s.lock", sock);
+	make_file(lock);
 }
 
 static void teardown(void)
@@ -38,6 +49,7 @@ static void teardown(void)
 	snprintf(draft, sizeof(draft), "%s.new", file);
 	unlink(draft);
 	unlink(file);
+	unlink(lock);
 	rmdir(folder);
 }
 
@@ -60,7 +72,7 @@ Test(handoff_file, there_and_back)
 	const char *why;
 
 	memset(&back, 0x55, sizeof(back));
-	cr_assert_eq(handoff_file_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
 	cr_assert_eq(stat(file, &st), 0);
 	cr_expect_eq(st.st_mode & 0777, 0600);
 	cr_assert_eq(handoff_file_read(sock, &back, &why), 0);
@@ -83,7 +95,7 @@ Test(handoff_file, there_and_back)
 
 Test(handoff_file, what_others_could_read_or_write_is_ignored)
 {
-	cr_assert_eq(handoff_file_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
 	cr_assert_eq(chmod(file, 0640), 0);
 	expect_ignored(-EPERM, "it is not ours alone: owner or mode");
 	cr_assert_eq(chmod(file, 0602), 0);
@@ -111,7 +123,7 @@ Test(handoff_file, what_is_damaged_is_ignored)
 	struct kept back;
 	const char *why;
 
-	cr_assert_eq(handoff_file_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
 	int fd = open(file, O_RDWR);
 	ssize_t n = read(fd, data, sizeof(data));
 	cr_assert_gt(n, 100);
@@ -129,11 +141,98 @@ Test(handoff_file, what_is_damaged_is_ignored)
 	close(fd);
 }
 
+/* The n-th byte behind that key is another. */
+static void change(const char *key, size_t n)
+{
+	unsigned char data[4096];
+	int fd = open(file, O_RDWR);
+	ssize_t len = read(fd, data, sizeof(data));
+	unsigned char *at = memmem(data, (size_t)len, key, strlen(key));
+
+	cr_assert(at);
+	at[strlen(key) + n] ^= 1;
+	cr_assert_eq(pwrite(fd, data, (size_t)len, 0), len);
+	close(fd);
+}
+
+#define COPY "it is a copy: of another machine, or of another socket's"
+
+Test(handoff_file, what_is_a_copy_is_ignored)
+{
+	struct kept back;
+	const char *why;
+	char name[256] = "";
+	unsigned char data[4096];
+
+	gethostname(name, sizeof(name) - 1);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	/* Of another machine: behind the key and the head of its string comes the machine's id. */
+	change("host", 2);
+	expect_ignored(-ESTALE, COPY);
+	/* Of another host. */
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	change(name, 0);
+	expect_ignored(-ESTALE, COPY);
+	/* Beside a lock that is another's, though the whole folder was copied. */
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	char other[100];
+	snprintf(other, sizeof(other), "%s/l", folder);
+	make_file(other);
+	cr_assert_eq(rename(other, lock), 0);
+	expect_ignored(-ESTALE, COPY);
+	/* Beside the socket of another sidecar. */
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	int fd = open(file, O_RDONLY);
+	ssize_t n = read(fd, data, sizeof(data));
+	close(fd);
+	unlink(file);
+	char old_lock[80];
+	memcpy(old_lock, lock, sizeof(old_lock)); /* it keeps its number */
+	snprintf(sock, sizeof(sock), "%s/t", folder);
+	snprintf(file, sizeof(file), "%s.session", sock);
+	snprintf(lock, sizeof(lock), "%s.lock", sock);
+	fd = open(file, O_WRONLY | O_CREAT, 0600);
+	cr_assert_eq(write(fd, data, (size_t)n), n);
+	close(fd);
+	expect_ignored(-ENOENT, "there is no lock beside it");
+	make_file(lock);
+	expect_ignored(-ESTALE, COPY);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	cr_expect_eq(handoff_file_read(sock, &back, &why), 0, "its own is good");
+	unlink(old_lock);
+}
+
+/* As one is where ProcSubset=pid hides the boot's id from a sidecar of 0.1.0. */
+Test(handoff_file, an_empty_boot_is_ignored)
+{
+	unsigned char data[4096];
+
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
+	int fd = open(file, O_RDWR);
+	ssize_t n = read(fd, data, sizeof(data));
+	unsigned char *at = memmem(data, (size_t)n, "boot", 4);
+	cr_assert(at);
+	/* A string of 36 bytes behind two of its head; an empty one is one byte. */
+	at[4] = 0xa0;
+	memmove(at + 5, at + 6 + 36, (size_t)(data + n - (at + 6 + 36)));
+	cr_assert_eq(pwrite(fd, data, (size_t)n - 37, 0), n - 37);
+	cr_assert_eq(ftruncate(fd, n - 37), 0);
+	close(fd);
+	expect_ignored(-EBADMSG, "boot: not good");
+}
+
+Test(handoff_file, where_there_is_no_lock)
+{
+	unlink(lock);
+	cr_expect_eq(handoff_file_write(sock, &example, &why_not), -ENOENT);
+	cr_expect_str_eq(why_not, "there is no lock beside it");
+}
+
 Test(handoff_file, what_is_of_before_the_boot_is_ignored)
 {
 	unsigned char data[4096];
 
-	cr_assert_eq(handoff_file_write(sock, &example), 0);
+	cr_assert_eq(handoff_file_write(sock, &example, &why_not), 0);
 	int fd = open(file, O_RDWR);
 	ssize_t n = read(fd, data, sizeof(data));
 	unsigned char *at = memmem(data, (size_t)n, "boot", 4);
@@ -149,7 +248,7 @@ Test(handoff_file, where_it_cannot_be_written)
 	struct kept long_one = example;
 
 	snprintf(sock, sizeof(sock), "/nonexistent/s");
-	cr_expect_eq(handoff_file_write(sock, &long_one), -ENOENT);
+	cr_expect_eq(handoff_file_write(sock, &long_one, &why_not), -ENOENT);
 }
 
 /* --- the runs that are going on -------------------------------------------------------------------- */
