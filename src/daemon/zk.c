@@ -54,6 +54,8 @@ struct request {
 	store_reply_fn fn;
 	void *arg;
 	struct store_reply reply;
+	bool refused; /* by the library, before it was sent */
+	bool heard;   /* a server has answered it */
 	void *data;
 	char **names;
 	struct Stat set; /* of the first node that a multi sets */
@@ -179,8 +181,25 @@ static void set_stat(struct store_reply *reply, const struct Stat *stat)
 						  .version = stat->version};
 }
 
+/* Whether a server says so, and not the library by itself. In doubt it does not: it would be a sign of life. */
+static bool is_answer(int rc)
+{
+	switch (rc) {
+	case ZOK:
+	case ZNONODE:
+	case ZNODEEXISTS:
+	case ZBADVERSION:
+	case ZNOAUTH:
+	case ZNOTEMPTY:
+	case ZNOCHILDRENFOREPHEMERALS:
+	case ZINVALIDACL: return true;
+	default: return false;
+	}
+}
+
 static void reply_ready(struct request *r, int rc)
 {
+	r->heard = !r->refused && is_answer(rc);
 	r->reply.code = code_of(rc);
 	r->reply.text = zerror(rc);
 	enqueue(r->store, &r->item);
@@ -302,11 +321,18 @@ static void request_free(struct request *r)
 	free(r);
 }
 
-/* What the library did not even take is answered all the same, later and from the loop. */
+/* What cannot be sent is answered all the same, later and from the loop. */
+static void not_sent(struct request *r, int rc)
+{
+	r->refused = true;
+	reply_ready(r, rc);
+}
+
+/* The library has taken it, or not. */
 static void sent(struct request *r, int rc)
 {
 	if (rc != ZOK)
-		reply_ready(r, rc);
+		not_sent(r, rc);
 }
 
 static void take_state(struct store *store, const struct item *item)
@@ -328,7 +354,7 @@ static void take(struct store *store, struct item *item)
 		struct request *r = item->request;
 		store_reply_fn fn = r->fn;
 		r->fn = NULL;
-		if (fn && r->reply.code != STORE_UNKNOWN && r->reply.code != STORE_ABANDONED)
+		if (fn && r->heard)
 			store->handlers.heard(store->handlers.arg, r->reply.sent_ms);
 		if (fn)
 			fn(r->arg, &r->reply);
@@ -599,7 +625,7 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 		if (!is_node(ops[i].path)) {
 			struct request *r = request_new(store, 0, fn, arg);
 			r->reply.failed_op = (int)i;
-			reply_ready(r, ZNONODE);
+			not_sent(r, ZNONODE);
 			return;
 		}
 	}
@@ -608,7 +634,7 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	 * operation but the first. It may still end between here and there; then free() aborts.
 	 */
 	if (is_unrecoverable(store->handle)) {
-		reply_ready(request_new(store, 0, fn, arg), ZINVALIDSTATE);
+		not_sent(request_new(store, 0, fn, arg), ZINVALIDSTATE);
 		return;
 	}
 	struct request *r = request_new(store, n, fn, arg);
@@ -638,7 +664,7 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	 * from here to the end of the call.
 	 */
 	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE) {
-		reply_ready(r, ZCONNECTIONLOSS);
+		not_sent(r, ZCONNECTIONLOSS);
 		return;
 	}
 	sent(r, zoo_amulti(store->handle, (int)n, list, r->results, on_multi, r));

@@ -71,7 +71,10 @@ typedef void (*store_reply_fn)(void *arg, const struct store_reply *reply);
 struct store_handlers {
 	void (*state)(void *arg, enum store_state state);
 	void (*watch)(void *arg, enum store_watch type, const char *path);
-	/* The server has answered a request that was sent at sent_ms; before the request's own reply. */
+	/*
+	 * The server has answered a request that was sent at sent_ms; before the request's own reply. Not for
+	 * what never came to a server: it counts as a sign of life.
+	 */
 	void (*heard)(void *arg, int64_t sent_ms);
 	void *arg;
 };

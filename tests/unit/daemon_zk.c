@@ -1,0 +1,233 @@
+/* The client library behind store.h: it is stood in for by functions of the same names. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define THREADED
+#include <zookeeper/zookeeper.h>
+
+#include "daemon/host_uv.h"
+#include "node/store.h"
+
+/* How the stand-in answers the next request: with rc by its completion, or not even taking it. */
+static struct {
+	int rc;
+	bool refuses;
+	int state;
+} library;
+
+static struct Stat stat_of_all = {.czxid = 7};
+
+zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
+			   const clientid_t *clientid, void *context, int flags,
+			   log_callback_fn log_callback)
+{
+	(void)host, (void)fn, (void)recv_timeout, (void)clientid, (void)context, (void)flags;
+	(void)log_callback;
+	return (zhandle_t *)&library;
+}
+
+int zookeeper_close(zhandle_t *zh)
+{
+	(void)zh;
+	return ZOK;
+}
+
+int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay_ms)
+{
+	(void)zh, (void)delay_ms;
+	return ZOK;
+}
+
+int zoo_state(zhandle_t *zh)
+{
+	(void)zh;
+	return library.state;
+}
+
+int is_unrecoverable(zhandle_t *zh)
+{
+	(void)zh;
+	return library.state == ZOO_EXPIRED_SESSION_STATE ? ZINVALIDSTATE : ZOK;
+}
+
+int zoo_aget(zhandle_t *zh, const char *path, int watch, data_completion_t completion,
+	     const void *data)
+{
+	(void)zh, (void)path, (void)watch;
+	if (library.refuses)
+		return library.rc;
+	completion(library.rc, "x", 1, &stat_of_all, data);
+	return ZOK;
+}
+
+int zoo_aexists(zhandle_t *zh, const char *path, int watch, stat_completion_t completion,
+		const void *data)
+{
+	(void)zh, (void)path, (void)watch;
+	if (library.refuses)
+		return library.rc;
+	completion(library.rc, &stat_of_all, data);
+	return ZOK;
+}
+
+int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+	       void_completion_t completion, const void *data)
+{
+	(void)zh, (void)ops;
+	if (library.refuses)
+		return library.rc;
+	results[count - 1].err = library.rc;
+	completion(library.rc, data);
+	return ZOK;
+}
+
+static struct {
+	int heard, replies;
+	enum store_code code;
+} seen;
+
+static void on_state(void *arg, enum store_state state)
+{
+	(void)arg, (void)state;
+}
+
+static void on_watch(void *arg, enum store_watch type, const char *path)
+{
+	(void)arg, (void)type, (void)path;
+}
+
+static void on_heard(void *arg, int64_t sent_ms)
+{
+	(void)arg, (void)sent_ms;
+	seen.heard++;
+	cr_expect_eq(seen.replies, 0, "before the reply");
+}
+
+static void on_reply(void *arg, const struct store_reply *reply)
+{
+	(void)arg;
+	seen.replies++;
+	seen.code = reply->code;
+}
+
+static struct host host;
+static uv_loop_t loop;
+static struct store *store;
+
+static void setup(void)
+{
+	static const struct store_options options = {.servers = "127.0.0.1:1", .timeout_ms = 1000};
+	static const struct store_handlers handlers = {
+		.state = on_state, .watch = on_watch, .heard = on_heard};
+
+	uv_loop_init(&loop);
+	host_init(&host, &loop);
+	cr_assert_eq(store_open(&store, &host, &options, &handlers), 0);
+	library.state = ZOO_CONNECTED_STATE;
+}
+
+static void on_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void teardown(void)
+{
+	bool closed = false;
+
+	store_close(store, on_closed, &closed);
+	while (!closed)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+TestSuite(zk, .init = setup, .fini = teardown);
+
+enum kind { GET, EXISTS, MULTI, NO_PATH, KINDS };
+
+static void ask(enum kind kind)
+{
+	struct store_op op = {.type = STORE_OP_CHECK, .path = "/a", .version = -1};
+
+	memset(&seen, 0, sizeof(seen));
+	switch (kind) {
+	case GET: store_get(store, "/a", false, on_reply, NULL); break;
+	case EXISTS: store_exists(store, "/a", false, on_reply, NULL); break;
+	case NO_PATH: op.path = "/a/"; /* fall through */
+	case MULTI: store_multi(store, &op, 1, on_reply, NULL); break;
+	case KINDS: break;
+	}
+	cr_assert_eq(seen.replies, 0, "later");
+	for (int i = 0; i < 1000 && seen.replies == 0; i++)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_assert_eq(seen.replies, 1);
+}
+
+/* What a server said proves that the session was alive; what the library made up proves nothing. */
+Test(zk, what_counts_as_heard)
+{
+	static const struct {
+		int rc;
+		bool heard;
+		enum store_code code;
+	} cases[] = {
+		{ZOK, true, STORE_OK},
+		{ZNONODE, true, STORE_NO_NODE},
+		{ZNODEEXISTS, true, STORE_NODE_EXISTS},
+		{ZBADVERSION, true, STORE_BAD_VERSION},
+		{ZNOAUTH, true, STORE_NO_AUTH},
+		{ZNOTEMPTY, true, STORE_FAILED},
+		{ZNOCHILDRENFOREPHEMERALS, true, STORE_FAILED},
+		{ZINVALIDACL, true, STORE_FAILED},
+		{ZCONNECTIONLOSS, false, STORE_UNKNOWN},
+		{ZOPERATIONTIMEOUT, false, STORE_UNKNOWN},
+		{ZRUNTIMEINCONSISTENCY, false, STORE_UNKNOWN},
+		{ZCLOSING, false, STORE_UNKNOWN},
+		{ZSESSIONEXPIRED, false, STORE_UNKNOWN},
+		{ZINVALIDSTATE, false, STORE_UNKNOWN},
+		{ZSYSTEMERROR, false, STORE_FAILED},
+		{ZMARSHALLINGERROR, false, STORE_FAILED},
+		{ZBADARGUMENTS, false, STORE_FAILED},
+		{ZAUTHFAILED, false, STORE_FAILED},
+		{ZSESSIONMOVED, false, STORE_FAILED},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		library.rc = cases[i].rc;
+		for (enum kind kind = GET; kind <= MULTI; kind++) {
+			ask(kind);
+			cr_expect_eq(seen.heard, cases[i].heard, "%s, kind %d", zerror(library.rc),
+				     (int)kind);
+			cr_expect_eq(seen.code, cases[i].code, "%s, kind %d", zerror(library.rc),
+				     (int)kind);
+		}
+	}
+}
+
+/* Whatever the library says where it does not even send a request. */
+Test(zk, what_was_never_sent_is_not_heard)
+{
+	static const int codes[] = {ZBADARGUMENTS, ZINVALIDSTATE, ZMARSHALLINGERROR, ZNONODE,
+				    ZNOAUTH};
+
+	library.refuses = true;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		library.rc = codes[i];
+		for (enum kind kind = GET; kind <= MULTI; kind++) {
+			ask(kind);
+			cr_expect_eq(seen.heard, 0, "%s, kind %d", zerror(library.rc), (int)kind);
+		}
+	}
+	library.refuses = false;
+	library.rc = ZOK;
+	ask(NO_PATH);
+	cr_expect_eq(seen.code, STORE_NO_NODE);
+	cr_expect_eq(seen.heard, 0, "there is no such path");
+	library.state = ZOO_CONNECTING_STATE;
+	ask(MULTI);
+	cr_expect_eq(seen.code, STORE_UNKNOWN);
+	cr_expect_eq(seen.heard, 0, "there is no connection");
+	library.state = ZOO_EXPIRED_SESSION_STATE;
+	ask(MULTI);
+	cr_expect_eq(seen.code, STORE_UNKNOWN);
+	cr_expect_eq(seen.heard, 0, "there is no session");
+}
