@@ -81,7 +81,7 @@ static int read_outcome(struct reader *r, void *to)
 	return -EBADMSG;
 }
 
-static int read_tick(struct reader *r, void *to)
+static int read_or_nil(struct reader *r, void *to)
 {
 	return reader_nil(r) == 0 ? 0 : field_text(r, to);
 }
@@ -99,10 +99,11 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 	struct field_text worker_id = {t->worker_id, sizeof(t->worker_id)};
 	struct field_text version = {t->version, sizeof(t->version)};
 	struct field_text why = {t->why, sizeof(t->why)};
+	struct field_text notice = {c.notice, sizeof(c.notice)};
 	int64_t lease_ms = 0;
 	const struct field fields[] = {
 		{"outcome", read_outcome, &t->outcome, false},
-		{"tick", read_tick, &tick, true},
+		{"tick", read_or_nil, &tick, true},
 		{"token", field_token, &t->token, true},
 		{"attempt", read_attempt, &t->attempt, true},
 		{"worker_id", field_text, &worker_id, true},
@@ -111,6 +112,7 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 		{"run", field_uint, &c.run, true},
 		{"busy", field_bool, &c.busy, true},
 		{"why", field_text, &why, true},
+		{"notice", read_or_nil, &notice, true},
 	};
 	int e = fields_read(&result, fields, N_FIELDS(fields));
 

@@ -25,8 +25,9 @@ struct claim_request {
 
 struct claim {
 	struct zkleader_tick tick;
-	uint64_t run; /* for renew and finish */
-	bool busy;    /* waited in vain for the run before it */
+	uint64_t run;			 /* for renew and finish */
+	bool busy;			 /* waited in vain for the run before it */
+	char notice[ZKLEADER_TEXT_SIZE]; /* for people, where nobody has run the tick; "" */
 };
 
 /* A tick's length on the command line: 0, or -EINVAL and why it is none. */

@@ -12,11 +12,25 @@
 #define ID_NO_COLOR 257
 
 static const struct command *const commands[] = {
-	&command_list,	  &command_tasks, &command_status,  &command_explain,
-	&command_watch,	  &command_run,	  &command_history, &command_drain,
-	&command_undrain, &command_pause, &command_resume,  &command_resign,
-	&command_pin,	  &command_unpin, &command_reload,  &command_help,
-	&command_version, NULL,
+	&command_list,
+	&command_tasks,
+	&command_status,
+	&command_explain,
+	&command_watch,
+	&command_run,
+	&command_history,
+	&command_drain,
+	&command_undrain,
+	&command_pause,
+	&command_resume,
+	&command_resign,
+	&command_unresign,
+	&command_pin,
+	&command_unpin,
+	&command_reload,
+	&command_help,
+	&command_version,
+	NULL,
 };
 
 static const struct option_spec global[] = {
@@ -58,7 +72,7 @@ static void print_options(const struct output *o, const struct option_spec *spec
 
 		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", s->id < ID_JSON ? '-' : ' ',
 			 s->id < ID_JSON ? s->id : ' ', s->id < ID_JSON ? ',' : ' ', s->name,
-			 s->value ? " " : "", s->value ? s->value : "");
+			 s->value && s->value[0] != '[' ? " " : "", s->value ? s->value : "");
 		output_line(o, COLOR_NONE, "  %-22s %s", left, s->help);
 	}
 }

@@ -52,6 +52,7 @@ extern const struct command command_undrain;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_resign;
+extern const struct command command_unresign;
 extern const struct command command_pin;
 extern const struct command command_unpin;
 extern const struct command command_reload;

@@ -46,7 +46,7 @@ static int take_long(struct options *o, const char *name, const char **ret_value
 	}
 	if (s->value && name[len] == '=') {
 		*ret_value = name + len + 1;
-	} else if (s->value) {
+	} else if (s->value && s->value[0] != '[') {
 		if (!*o->argv) {
 			snprintf(o->why, sizeof(o->why), "option --%s needs a value", s->name);
 			return OPTION_BAD;

@@ -18,7 +18,8 @@
 struct option_spec {
 	int id; /* the letter, or something above 255 where there is none */
 	const char *name;
-	const char *value; /* what the help calls its value; NULL: it has none */
+	const char *
+		value; /* what the help calls its value; NULL: it has none; "[=D]": it may be left out */
 	const char *help;
 };
 

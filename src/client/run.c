@@ -436,8 +436,11 @@ static int run(struct context *c)
 			     r.task);
 		return r.code;
 	}
-	if (r.claim.tick.why[0] == '\0')
+	if (r.claim.tick.why[0] == '\0') {
+		if (r.claim.notice[0] != '\0')
+			output_error(&c->output, "%s", r.claim.notice);
 		return r.code;
+	}
 	output_error(&c->output, "cannot tell: %s", r.claim.tick.why);
 	return ZKLEADER_CANNOT_TELL;
 }

@@ -39,6 +39,15 @@ static int task_by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
+const struct task_config *task_files_find(const struct task_files *files, const char *name)
+{
+	for (size_t i = 0; i < files->n; i++)
+		for (size_t j = 0; j < files->list[i].n_tasks; j++)
+			if (strcmp(files->list[i].tasks[j]->name, name) == 0)
+				return files->list[i].tasks[j];
+	return NULL;
+}
+
 const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n)
 {
 	const struct task_config **tasks;

@@ -220,6 +220,7 @@ static struct task_config *make_task(const struct making *m)
 	t->hold_max_ms = get(m, "hold-max")->number;
 	t->users = copy_list(users->values, users->n);
 	t->n_users = users->n;
+	t->users_line = users->line;
 	t->history = (int)get(m, "history")->number;
 	t->file = mem_strdup(m->settings->file);
 	t->line = m->section->line;

@@ -46,6 +46,7 @@ struct task_config {
 	int64_t hold_max_ms;
 	char **users;
 	size_t n_users;
+	int users_line; /* 0: the file does not say */
 	int history;
 	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
@@ -96,6 +97,8 @@ void taskdir_merge(const struct task_files *previous, const struct task_files *l
 		   struct task_files *ret_effective);
 void task_files_init(struct task_files *files);
 void task_files_done(struct task_files *files);
+/* The task of that name, NULL: there is none. */
+const struct task_config *task_files_find(const struct task_files *files, const char *name);
 /* All tasks, sorted by name: an array for the caller to free(), its elements borrowed from files.
  */
 const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n);

@@ -371,6 +371,21 @@ static void pack_session(struct pack *p, const struct session *session)
 	answers_pack_time(p, "since", session->since);
 }
 
+static void pack_job(void *arg, const char *task, const char *tick)
+{
+	pack_map(arg, 2);
+	pack_kv_str(arg, "task", task);
+	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
+}
+
+/* Jobs that go on here, or whose supervisor may come back. */
+static void pack_jobs(struct pack *p, const struct runs *runs)
+{
+	pack_str(p, "jobs");
+	pack_array(p, runs_going(runs, false));
+	runs_each_going(runs, pack_job, p);
+}
+
 /* Keys of the main file that are another than at the start. */
 static void pack_pending(struct pack *p, const struct process *process)
 {
@@ -412,7 +427,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 23);
+	pack_map(p, 24);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
@@ -430,6 +445,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	answers_pack_time(p, "started_at", process->started_at);
 	answers_pack_time(p, "registered_at", self ? self->registered_at : 0);
 	answers_pack_time(p, "stale_since", session->unconfirmed_since);
+	pack_jobs(p, &s->runs);
 	pack_pending(p, process);
 	pack_kv_int(p, "longest_turn_ms", (process->longest_turn_us(process->arg) + 999) / 1000);
 	answers_pack_drain(p, s, s->registry.node);

@@ -167,6 +167,22 @@ static const char *name_of(const struct node *s, const char *id)
 	return m ? m->worker->hostname : id;
 }
 
+/* A job may end at any time: hold-max is only when it has to. */
+static void say_handover(const struct node *s, const struct task *t, struct election_time now,
+			 int64_t at, const char *waits_for, char text[EXPLAIN_TEXT_MAX])
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	clock_format(at - now.boot_ms + now.wall_ms, when);
+	explain_say(text, "; it %s%s", t->standing.best_id[0] ? "goes to " : "is given up",
+		    t->standing.best_id[0] ? name_of(s, t->standing.best_id) : "");
+	if (runs_hold(&s->runs, t))
+		explain_say(text, " when the job that runs has ended, at %s at the latest", when);
+	else
+		explain_say(text, " in %lld s, at %s (%s)",
+			    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
+}
+
 static void say_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	struct election_time now = leaders_time(&s->leaders);
@@ -182,11 +198,7 @@ static void say_reason(const struct node *s, const struct task *t, char text[EXP
 	}
 	if (election_leads(&t->election) && leaders_lease_left(t) > 0) {
 		if (election_yield_at(&t->election, now, &at, &waits_for)) {
-			clock_format(at - now.boot_ms + now.wall_ms, when);
-			explain_say(text, "; it %s%s in %lld s, at %s (%s)",
-				    t->standing.best_id[0] ? "goes to " : "is given up",
-				    t->standing.best_id[0] ? name_of(s, t->standing.best_id) : "",
-				    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
+			say_handover(s, t, now, at, waits_for, text);
 		} else if (t->election.view.place == 0) {
 			explain_say(text, ": it is the best candidate");
 		} else {

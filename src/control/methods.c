@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "node/tasks.h"
 #include "control/answers.h"
 #include "control/explain.h"
 #include "control/history.h"
 #include "control/orders.h"
 #include "control/parked.h"
+#include "control/refusal.h"
 #include "control/run_requests.h"
 #include "control/subscriptions.h"
-
-#define TEXT_MAX 600
 
 static void on_turn(void *arg)
 {
@@ -37,13 +37,21 @@ static void on_due(void *arg)
 static void unknown_task(const struct call *call, struct reader_text name)
 {
 	const struct problems *problems = call->m->process->problems;
-	char text[TEXT_MAX];
+	const struct leaders *l = &call->m->node->leaders;
 	int len = (int)(name.len > NAME_TASK_MAX ? NAME_TASK_MAX : name.len);
-	int n = snprintf(text, sizeof(text), "unknown task \"%.*s\"", len, name.data);
+	char text[EXPLAIN_TEXT_MAX] = "";
+	struct nearest nearest;
 
-	if (problems->n > 0 && n > 0 && (size_t)n < sizeof(text))
-		snprintf(text + n, sizeof(text) - (size_t)n, " (refused: %s:%d: %s)",
-			 problems->list[0].file, problems->list[0].line, problems->list[0].message);
+	nearest_init(&nearest, name.data, name.len);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		if (!l->tasks[i]->withdrawn)
+			nearest_offer(&nearest, l->tasks[i]->name);
+	explain_say(text, "unknown task \"%.*s\"", len, name.data);
+	if (nearest.best)
+		explain_say(text, ": did you mean \"%s\"?", nearest.best);
+	if (problems->n > 0)
+		explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
+			    problems->list[0].line, problems->list[0].message);
 	peer_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
@@ -274,25 +282,16 @@ static const struct {
 	const char *name;
 	void (*call)(struct call *call);
 } methods[] = {
-	{"check", method_check},
-	{"tasks", method_tasks},
-	{"workers", method_workers},
-	{"status", method_status},
-	{"explain", method_explain},
-	{"subscribe", method_subscribe},
-	{"reload", method_reload},
-	{"claim", run_request_claim},
-	{"renew", run_request_renew},
-	{"finish", run_request_finish},
-	{"history", method_history},
-	{"drain", order_drain},
-	{"undrain", order_undrain},
-	{"pause", order_pause},
-	{"resume", order_resume},
-	{"resign", order_resign},
-	{"pin", order_pin},
-	{"unpin", order_unpin},
-	{"attach", run_request_attach},
+	{"check", method_check},      {"tasks", method_tasks},
+	{"workers", method_workers},  {"status", method_status},
+	{"explain", method_explain},  {"subscribe", method_subscribe},
+	{"reload", method_reload},    {"claim", run_request_claim},
+	{"renew", run_request_renew}, {"finish", run_request_finish},
+	{"history", method_history},  {"drain", order_drain},
+	{"undrain", order_undrain},   {"pause", order_pause},
+	{"resume", order_resume},     {"resign", order_resign},
+	{"unresign", order_unresign}, {"pin", order_pin},
+	{"unpin", order_unpin},	      {"attach", run_request_attach},
 };
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
@@ -335,6 +334,7 @@ void methods_client_gone(struct methods *m, struct peer *c)
 {
 	parked_client_gone(m, c);
 	orders_client_gone(m, c);
+	refusals_client_gone(m, c);
 	histories_client_gone(m, c);
 	runs_owner_gone(&m->node->runs, c);
 	subscription_end(&m->subscriptions, c);

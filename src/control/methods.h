@@ -28,6 +28,7 @@ struct methods {
 	struct parked *parked;	   /* requests that wait */
 	struct round *round;	   /* the survey that goes on, NULL */
 	struct order *orders;	   /* of operators, on their way to ZooKeeper */
+	struct refusal *refusals;  /* that wait for the name of the user */
 	struct history *histories; /* on their way likewise */
 	bool dirty;		   /* something has changed: look at them again */
 	struct host_turn turn;

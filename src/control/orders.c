@@ -1,20 +1,19 @@
 #include "control/orders.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/explain.h"
+#include "control/nodes.h"
+#include "control/order_texts.h"
+#include "control/user.h"
 #include "node/policy.h"
 #include "node/node.h"
 #include "node/tasks.h"
-
-#define USER_BUFFER_MAX 16384
 
 struct order {
 	struct order *prev, *next;
@@ -24,96 +23,31 @@ struct order {
 	uid_t uid;
 	pid_t pid;
 	const char *word; /* the method */
-	bool put;	  /* or to take back */
+	enum policy_kind kind;
+	bool put; /* or to take back */
 	struct policy_record record;
 };
 
 /* --- answering ------------------------------------------------------------------------------------- */
 
-static void count_led(const struct node *s, size_t *ret_led, size_t *ret_held)
-{
-	*ret_led = *ret_held = 0;
-	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
-		const struct task *t = s->leaders.tasks[i];
-		if (!election_leads(&t->election))
-			continue;
-		++*ret_led;
-		*ret_held += runs_hold(&s->runs, t);
-	}
-}
-
-static void say_drained(const struct node *s, char text[EXPLAIN_TEXT_MAX])
-{
-	size_t led, held;
-
-	count_led(s, &led, &held);
-	if (led == 0)
-		explain_say(text, "; it leads nothing");
-	else if (held == 0)
-		explain_say(text, "; %zu %s given up", led, led == 1 ? "task is" : "tasks are");
-	else
-		explain_say(text, "; %zu %s given up, %zu of them when their jobs have ended", led,
-			    led == 1 ? "task is" : "tasks are", held);
-}
-
-static void say_task(const struct node *s, const struct task *t, enum policy_kind kind,
-		     char text[EXPLAIN_TEXT_MAX])
-{
-	const struct standing standing =
-		fleet_stand(&s->registry.fleet, &t->contest, t->index, s->registry.id);
-
-	if (runs_hold(&s->runs, t))
-		explain_say(text, "; when the job that runs has ended");
-	else if (kind == POLICY_RESIGN && standing.best)
-		explain_say(text, "; the next is %s (%s)", standing.best->worker->hostname,
-			    standing.best->worker->version);
-	else if (kind == POLICY_PIN && !standing.best)
-		explain_say(text, "; no candidate has that version, so nobody leads it");
-}
-
-/* What was done, as a line for people. */
-static void say_done(const struct order *o, char text[EXPLAIN_TEXT_MAX])
+static void answer(struct order *o, bool done)
 {
 	const struct node *s = o->methods->node;
 	const struct policy_record *r = &o->record;
-	enum policy_kind kind = POLICY_PAUSE;
-	char decision[EXPLAIN_TEXT_MAX];
-
-	policy_kind_parse(r->kind, strlen(r->kind), &kind);
-	const struct task *t = tasks_find(&s->leaders, r->task, strlen(r->task));
-	const struct policy_item *item = policy_find(&s->policy, kind, r->task, r->node);
-	const char *what = r->task[0] ? r->task : s->registry.hostname;
-	if (!o->put || !item) {
-		explain_say(text, "%s is no longer %s", what,
-			    kind == POLICY_DRAIN   ? "drained"
-			    : kind == POLICY_PAUSE ? "paused"
-						   : "pinned");
-		return;
-	}
-	explain_decision(item, decision);
-	if (kind == POLICY_RESIGN)
-		explain_say(text, "%s: %s", what, decision);
-	else
-		explain_say(text, "%s is %s", what, decision);
-	if (kind == POLICY_DRAIN)
-		say_drained(s, text);
-	else if (t)
-		say_task(s, t, kind, text);
-}
-
-static void answer(struct order *o, bool done)
-{
-	char text[EXPLAIN_TEXT_MAX] = "";
+	char text[EXPLAIN_TEXT_MAX] = "", name[WORKER_NODE_MAX + 1];
 	struct pack *p = peer_begin(o->client);
 
 	if (done)
-		say_done(o, text);
+		order_say_done(s, r, o->kind, o->put, text);
 	else
-		explain_say(text, "nothing to take back: it is not so");
+		order_say_nothing(s, r, o->kind, text);
+	nodes_name(s, r->node, name);
 	rpc_pack_result(p, o->msgid);
-	pack_map(p, 2);
+	pack_map(p, 4);
 	pack_kv_bool(p, "done", done);
 	pack_kv_str(p, "message", text);
+	pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
+	pack_kv_str(p, "name", r->node[0] ? name : NULL);
 	peer_end(o->client, o->msgid);
 }
 
@@ -149,18 +83,11 @@ static void on_decided(void *arg, enum policy_result result)
 
 /* --- doing it -------------------------------------------------------------------------------------- */
 
-/* Off the loop: a directory service may be asked. */
 static void find_user(void *arg)
 {
 	struct order *o = arg;
-	struct passwd user, *found = NULL;
-	char *buffer = mem_alloc(USER_BUFFER_MAX);
 
-	if (getpwuid_r(o->uid, &user, buffer, USER_BUFFER_MAX, &found) == 0 && found)
-		snprintf(o->record.by, sizeof(o->record.by), "%s", found->pw_name);
-	else
-		snprintf(o->record.by, sizeof(o->record.by), "uid %u", (unsigned)o->uid);
-	free(buffer);
+	user_name(o->uid, o->record.by, sizeof(o->record.by));
 }
 
 static void on_user_found(void *arg)
@@ -188,31 +115,44 @@ static bool is_text(struct reader_text text)
 	return text.len <= POLICY_TEXT_MAX;
 }
 
-/* The map of options at the end; keys that are not known are passed over. NULL: all is well. */
-static const char *take_options(struct call *call, struct policy_record *record,
-				int64_t *ret_for_ms)
+struct options {
+	int64_t for_ms; /* 0: without an end */
+	bool force;
+	struct reader_text reason, node; /* empty: none */
+};
+
+static int take_option(struct reader *params, struct options *o)
 {
-	struct reader_text key, reason = {"", 0};
+	struct reader_text key;
+	int e = reader_str(params, &key);
+
+	if (e != 0)
+		return e;
+	if (reader_text_is(key, "reason"))
+		return reader_str(params, &o->reason);
+	if (reader_text_is(key, "for_ms"))
+		return reader_int(params, &o->for_ms);
+	if (reader_text_is(key, "node"))
+		return reader_str(params, &o->node);
+	if (reader_text_is(key, "force"))
+		return reader_bool(params, &o->force);
+	return reader_skip(params);
+}
+
+/* The map at the end; keys that are not known are passed over. NULL: all is well. */
+static const char *take_options(struct reader *params, struct options *o)
+{
 	size_t n;
 
-	if (reader_map(&call->params, &n) != 0)
+	if (reader_map(params, &n) != 0)
 		return "the options are no map";
-	for (; n > 0; n--) {
-		int e = reader_str(&call->params, &key);
-		if (e == 0 && reader_text_is(key, "reason"))
-			e = reader_str(&call->params, &reason);
-		else if (e == 0 && reader_text_is(key, "for_ms"))
-			e = reader_int(&call->params, ret_for_ms);
-		else if (e == 0)
-			e = reader_skip(&call->params);
-		if (e != 0)
+	for (; n > 0; n--)
+		if (take_option(params, o) != 0)
 			return "an option is not good";
-	}
-	if (!is_text(reason))
+	if (!is_text(o->reason))
 		return "the reason is over 200 bytes long, or has control characters";
-	if (*ret_for_ms < 0 || *ret_for_ms > DURATION_MAX_MS)
+	if (o->for_ms < 0 || o->for_ms > DURATION_MAX_MS)
 		return "the time that it is for is not one from 1 ms on";
-	memcpy(record->reason, reason.data, reason.len);
 	return NULL;
 }
 
@@ -233,20 +173,19 @@ static bool may_order(const struct call *call)
 	return true;
 }
 
-/* NULL, or why not. */
-static const char *may_resign(const struct node *s, const struct task *t)
+/* Whether another node could lead it. */
+static bool may_resign(const struct node *s, const struct task *t)
 {
 	const struct fleet *f = &s->registry.fleet;
-	const char *why = "no other worker could lead it";
-
 	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
 	size_t n = fleet_rank(f, &t->contest, t->index, list);
+	bool may = false;
+
 	for (size_t i = 0; i < n; i++)
-		if (list[i].candidate &&
-		    strcmp(list[i].member->worker->node, s->registry.node) != 0)
-			why = NULL;
+		may |= list[i].candidate &&
+		       strcmp(list[i].member->worker->node, s->registry.node) != 0;
 	free(list);
-	return why;
+	return may;
 }
 
 static void give(struct call *call, const char *word, enum policy_kind kind, bool put,
@@ -261,12 +200,11 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 	o->uid = call->c->uid;
 	o->pid = call->c->pid;
 	o->word = word;
+	o->kind = kind;
 	o->put = put;
 	o->record = *record;
 	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(kind));
 	memcpy(o->record.host, s->registry.hostname, sizeof(o->record.host));
-	if (kind == POLICY_DRAIN || kind == POLICY_RESIGN)
-		memcpy(o->record.node, s->registry.node, sizeof(o->record.node));
 	o->next = call->m->orders;
 	if (o->next)
 		o->next->prev = o;
@@ -278,47 +216,107 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 		on_decided(o, POLICY_FAILED);
 }
 
+/*
+ * The task, if it is one of ours; what was decided about another may be taken back all the same. Tells what
+ * is wrong with it: false.
+ */
+static bool take_task(struct call *call, enum policy_kind kind, bool put,
+		      struct policy_record *record, struct task **ret_task)
+{
+	const struct policy *policy = &call->m->node->policy;
+	struct reader params = call->params;
+	struct reader_text name;
+
+	*ret_task = NULL;
+	if (!put && reader_str(&params, &name) == 0 && name.len <= NAME_TASK_MAX) {
+		for (size_t i = 0; i < policy->n; i++) {
+			const struct policy_record *known = &policy->items[i]->record;
+			if (policy->items[i]->kind != kind || !reader_text_is(name, known->task))
+				continue;
+			memcpy(record->task, known->task, sizeof(record->task));
+			call->params = params;
+			return true;
+		}
+	}
+	*ret_task = methods_take_task(call);
+	if (*ret_task)
+		snprintf(record->task, sizeof(record->task), "%s", (*ret_task)->name);
+	return *ret_task != NULL;
+}
+
+static const char *take_version(struct call *call, struct policy_record *record)
+{
+	struct reader_text version;
+
+	if (reader_str(&call->params, &version) != 0 || !name_is_version(version.data, version.len))
+		return "that is no version";
+	memcpy(record->version, version.data, version.len);
+	return NULL;
+}
+
+/* The node that it is about, if it is about one: by default this one. */
+static bool take_node(const struct node *s, enum policy_kind kind, bool put,
+		      struct reader_text name, struct policy_record *record,
+		      char why[EXPLAIN_TEXT_MAX])
+{
+	bool may_name = kind == POLICY_DRAIN || (kind == POLICY_RESIGN && !put);
+
+	if (name.len > 0 && !may_name) {
+		explain_say(why, "that is about no other node than this");
+		return false;
+	}
+	if (name.len > 0)
+		return nodes_find(s, name, record->node, why);
+	if (kind == POLICY_DRAIN || kind == POLICY_RESIGN)
+		memcpy(record->node, s->registry.node, sizeof(record->node));
+	return true;
+}
+
+/* What comes behind the task. False: *why says what is wrong. */
+static bool take_rest(struct call *call, enum policy_kind kind, bool put, const struct task *t,
+		      bool has_options, struct policy_record *record, char why[EXPLAIN_TEXT_MAX])
+{
+	struct options o = {.for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
+	const char *wrong = kind == POLICY_PIN && put ? take_version(call, record) : NULL;
+
+	if (!wrong && has_options)
+		wrong = take_options(&call->params, &o);
+	if (wrong) {
+		explain_say(why, "%s", wrong);
+		return false;
+	}
+	memcpy(record->reason, o.reason.data ? o.reason.data : "", o.reason.len);
+	record->until = o.for_ms > 0 ? record->since + o.for_ms : 0;
+	if (!take_node(call->m->node, kind, put, o.node, record, why))
+		return false;
+	return !(kind == POLICY_PIN && put && !o.force &&
+		 order_say_no_version(call->m->node, t, record->version, why));
+}
+
 /* The parameters: [TASK,] [VERSION,] [OPTIONS]; whatever is wrong is told. */
 static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
 {
 	struct policy_record record = {.since = host_wall_ms(call->m->node->host)};
 	size_t names = kind == POLICY_DRAIN ? 0 : put && kind == POLICY_PIN ? 2 : 1;
-	int64_t for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0;
-	struct reader_text version;
-	const char *why = NULL;
+	char why[EXPLAIN_TEXT_MAX] = "";
+	struct task *t = NULL;
 
 	if (!may_order(call))
 		return;
-	if (call->n_params < names || call->n_params > names + put) {
+	if (call->n_params < names || call->n_params > names + 1) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "too few or too many parameters");
 		return;
 	}
-	if (names > 0) {
-		const struct task *t = methods_take_task(call);
-		if (!t)
-			return;
-		if (kind == POLICY_RESIGN && !election_leads(&t->election)) {
-			peer_error(call->c, call->msgid, RPC_NOT_LEADER,
-				   "this node does not lead it");
-			return;
-		}
-		snprintf(record.task, sizeof(record.task), "%s", t->name);
-		why = kind == POLICY_RESIGN ? may_resign(call->m->node, t) : NULL;
-	}
-	if (!why && names > 1 &&
-	    (reader_str(&call->params, &version) != 0 ||
-	     !name_is_version(version.data, version.len)))
-		why = "that is no version";
-	else if (!why && names > 1)
-		memcpy(record.version, version.data, version.len);
-	if (!why && call->n_params > names)
-		why = take_options(call, &record, &for_ms);
-	if (why) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+	if (names > 0 && !take_task(call, kind, put, &record, &t))
 		return;
-	}
-	record.until = for_ms > 0 ? record.since + for_ms : 0;
-	give(call, word, kind, put, &record);
+	if (kind == POLICY_RESIGN && put && !election_leads(&t->election))
+		peer_error(call->c, call->msgid, RPC_NOT_LEADER, "this node does not lead it");
+	else if (kind == POLICY_RESIGN && put && !may_resign(call->m->node, t))
+		peer_error(call->c, call->msgid, RPC_MISUSE, "no other worker could lead it");
+	else if (!take_rest(call, kind, put, t, call->n_params > names, &record, why))
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+	else
+		give(call, word, kind, put, &record);
 }
 
 void order_drain(struct call *call)
@@ -344,6 +342,11 @@ void order_resume(struct call *call)
 void order_resign(struct call *call)
 {
 	take(call, "resign", POLICY_RESIGN, true);
+}
+
+void order_unresign(struct call *call)
+{
+	take(call, "unresign", POLICY_RESIGN, false);
 }
 
 void order_pin(struct call *call)

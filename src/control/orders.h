@@ -1,5 +1,5 @@
 /*
- * What an operator tells the fleet through this sidecar: drain, undrain, pause, resume, resign, pin,
+ * What an operator tells the fleet through this sidecar: drain, undrain, pause, resume, resign, unresign, pin,
  * unpin. Each is a change of the policy under ROOT/policy, answered when it is done.
  */
 #ifndef ZKLEADER_CONTROL_ORDERS_H
@@ -16,6 +16,7 @@ void order_undrain(struct call *call);
 void order_pause(struct call *call);
 void order_resume(struct call *call);
 void order_resign(struct call *call);
+void order_unresign(struct call *call);
 void order_pin(struct call *call);
 void order_unpin(struct call *call);
 

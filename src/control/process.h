@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "config/config.h"
+#include "config/taskfile.h"
 #include "node/node.h"
 
 /* What a reload did, as lines for people. */
@@ -19,6 +20,7 @@ struct process {
 	const struct problems *problems; /* of all files, as last read */
 	const struct config *start;	 /* the configuration that it started with */
 	const struct config *config;	 /* that in force */
+	const struct task_files *tasks;	 /* likewise */
 	int64_t started_at;		 /* ms since the epoch */
 	/* Microseconds that the loop worked at most between two waits, since the start. */
 	int64_t (*longest_turn_us)(void *arg);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "control/refusal.h"
 #include "node/node.h"
 
 static struct runs *runs_of(const struct call *call)
@@ -14,7 +15,7 @@ static struct runs *runs_of(const struct call *call)
 
 static void pack_claim(struct pack *p, const struct run_answer *a)
 {
-	pack_map(p, 10);
+	pack_map(p, 11);
 	pack_kv_str(p, "outcome", a->outcome);
 	pack_kv_str(p, "tick", a->tick);
 	pack_kv_int(p, "token", a->token);
@@ -25,6 +26,7 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 	pack_kv_uint(p, "run", a->run);
 	pack_kv_bool(p, "busy", a->busy);
 	pack_kv_str(p, "why", a->why);
+	pack_kv_str(p, "notice", a->notice[0] ? a->notice : NULL);
 }
 
 static void pack_attach(struct pack *p, const struct run_answer *a)
@@ -80,10 +82,7 @@ static bool may_run(const struct call *call, const struct task *t)
 	for (size_t i = 0; i < t->settings.n_uids; i++)
 		if (t->settings.uids[i] == call->c->uid)
 			return true;
-	peer_error(call->c, call->msgid, RPC_MISUSE,
-		   "not allowed: only root, the sidecar's own user, the members of socket-group "
-		   "and the "
-		   "task's users may run it");
+	refusal_tell(call, t);
 	return false;
 }
 

@@ -209,6 +209,7 @@ static void init_parts(struct sidecar *s)
 	node_init(&s->node, &s->host, &s->settings, &handlers);
 	s->process = (struct process){.node = &s->node,
 				      .problems = &s->problems,
+				      .tasks = &s->tasks,
 				      .start = s->start,
 				      .config = s->config,
 				      .started_at = s->started_at,

@@ -105,7 +105,8 @@ static int64_t promise_in_claim(const struct run *r)
 	return r->state.phase == RUN_GOING ? leaders_hold_renew(r->task) : leaders_promise(r->task);
 }
 
-static void answer(struct run *r, const char *outcome, bool busy, const char *why)
+static void answer_claim(struct run *r, const char *outcome, bool busy, const char *why,
+			 const char *notice)
 {
 	const struct member *self = registry_self(r->runs->leaders->registry);
 
@@ -119,7 +120,13 @@ static void answer(struct run *r, const char *outcome, bool busy, const char *wh
 				     .lease_ms = promise_in_claim(r),
 				     .run = r->id,
 				     .busy = busy,
-				     .why = why});
+				     .why = why,
+				     .notice = notice});
+}
+
+static void answer(struct run *r, const char *outcome, bool busy, const char *why)
+{
+	answer_claim(r, outcome, busy, why, "");
 }
 
 static void answer_attached(struct run *r, bool is)
@@ -265,9 +272,27 @@ static void start(struct run *r)
 	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
 		 LOG_INT("pid", r->pid));
+	unclaimed_end(r->task);
 	set_kept(r, !r->options.once);
 	set_hold(r, !r->options.once);
 	answer(r, "yours", false, "");
+}
+
+static void taken(struct run *r)
+{
+	if (r->task)
+		unclaimed_end(r->task);
+	answer(r, "taken", false, "");
+}
+
+/* Another leads; where the wait was for a tick, it has not claimed that. */
+static void tell_unclaimed(struct run *r)
+{
+	char notice[UNCLAIMED_TEXT_MAX] = "";
+
+	if (r->tick[0] && !r->options.once && r->options.wait_ms > 0)
+		unclaimed_tell(r->task, r->tick, r->options.wait_ms, notice);
+	answer_claim(r, "waited", false, "", notice);
 }
 
 static void tell_waited(struct run *r)
@@ -279,10 +304,12 @@ static void tell_waited(struct run *r)
 		answer(r, "waited", false, "no confirmed session with ZooKeeper");
 	else if (r->task && leaders_is_blocked(r->task, blocked))
 		answer(r, "waited", false, blocked);
-	else if (!sight.elsewhere && sight.drained)
+	else if (sight.elsewhere)
+		tell_unclaimed(r);
+	else if (sight.drained)
 		answer(r, "nobody", false, "this node is drained");
 	else
-		answer(r, "waited", false, sight.elsewhere ? "" : "nobody leads the task");
+		answer(r, "waited", false, "nobody leads the task");
 }
 
 static void ended(struct run *r, bool recorded)
@@ -347,7 +374,7 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_START: start(r); break;
 	case RUN_SPENT: run_end(r, r->options.once ? "claimed" : "lost", -1); break;
 	case RUN_LOST: run_end(r, "lost", -1); break;
-	case RUN_TAKEN: answer(r, "taken", false, ""); break;
+	case RUN_TAKEN: taken(r); break;
 	case RUN_WAITED: tell_waited(r); break;
 	case RUN_PAUSED: answer(r, "nobody", false, "the task is paused"); break;
 	case RUN_BUSY: answer(r, "waited", true, "the run before it has not ended"); break;

@@ -26,6 +26,7 @@ struct run_answer {
 	} kind;
 	const char *outcome;		 /* "yours", "taken", "waited" or "nobody" */
 	const char *why;		 /* "" */
+	const char *notice;		 /* for people, where nobody has claimed the tick; "" */
 	const char *tick;		 /* NULL: none */
 	const char *worker_id, *version; /* of this node; "" while it is not registered */
 	int64_t token;
@@ -98,6 +99,9 @@ size_t runs_going(const struct runs *r, bool log);
 /* How many runs are not over: what is going on, and what has ended and is not recorded yet. */
 size_t runs_open(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
+/* Calls fn for each of them; tick: "" where there is none. */
+void runs_each_going(const struct runs *r,
+		     void (*fn)(void *arg, const char *task, const char *tick), void *arg);
 /*
  * Our session was taken over, with these jobs: they are dead when its lease is over, or attach. Where not
  * all are known, nothing begins before.

@@ -61,6 +61,7 @@ struct session {
 	int64_t taken_over_since;  /* likewise, of the one that is taken over */
 	int64_t unconfirmed_since; /* wall clock: when it was last up, or we began; 0: it is */
 	struct host_timer loss;	   /* the end of the lease, while something is led */
+	bool loss_waits;	   /* the lease is over, but it may go on at once */
 	bool loss_told;		   /* since the last lease */
 	struct host_timer confirm;
 	struct host_timer patience; /* for the answer to a confirmation */

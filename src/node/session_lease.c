@@ -55,10 +55,16 @@ static void on_loss(void *arg)
 	struct session *s = arg;
 	int64_t left = session_lease_left(s);
 
-	if (s->leading && left > 0)
+	if (s->leading && left > 0) {
+		s->loss_waits = false;
 		host_timer_start(&s->loss, left);
-	else
+	} else if (s->leading && s->state == SESSION_UP && !s->loss_waits) {
+		/* The first lease of a session that took long to begin is short: the next follows. */
+		s->loss_waits = true;
+		host_timer_start(&s->loss, s->lease.timeout_ms / 2);
+	} else {
 		session_tell_loss(s, "the lease is over, and nothing has confirmed it");
+	}
 }
 
 static void watch_loss(struct session *s)

@@ -15,6 +15,7 @@
 #include "node/reads.h"
 #include "node/standby.h"
 #include "node/transactions.h"
+#include "node/unclaimed.h"
 
 struct leaders;
 
@@ -34,6 +35,7 @@ struct task {
 	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
 	struct ledger_ticks ticks;
 	struct standby standby;
+	struct unclaimed unclaimed;
 	bool withdrawn; /* not configured any more: freed once nothing of it is left in ZooKeeper */
 	char leader_id[NAME_ID_MAX + 1]; /* as the leader node says */
 	int64_t since;			 /* ms since the epoch, as the leader node says */

@@ -550,7 +550,7 @@ static void call(size_t i, struct feed *f)
 	static const char *const methods[] = {
 		"check",  "tasks",  "workers", "status",  "explain", "subscribe", "reload",
 		"claim",  "renew",  "finish",  "history", "drain",   "undrain",	  "pause",
-		"resume", "resign", "pin",     "unpin",	  "attach",  "none",
+		"resume", "resign", "pin",     "unpin",	  "attach",  "none",	  "unresign",
 	};
 	size_t which = feed_byte(f) % (sizeof(methods) / sizeof(methods[0]));
 	const uint8_t *params;

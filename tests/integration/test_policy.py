@@ -64,7 +64,7 @@ def test_a_drained_node_leads_nothing_until_it_is_undrained(trio, zk, zkleader, 
     assert zkleader(new, "undrain").code == 0
     wait_until(lambda: leader_of(zk) == new.id, what="it leads again")
     again = zkleader(new, "undrain")
-    assert again.code == 0 and "nothing" in again.out
+    assert again.code == 0 and again.out.endswith(" is not drained; no node is drained\n")
 
 
 def test_a_drain_survives_a_restart(trio, zk, zkleader):
@@ -142,6 +142,9 @@ def test_only_the_pinned_version_leads(trio, zk, zkleader, check):
     whys = {r["id"]: r["why"] for r in trio["new"].explain(TASK)["ranking"]}
     assert whys[trio["new"].id] == "not the pinned version"
     nobody = zkleader(trio["one"], "pin", TASK, "3")
+    assert nobody.code == 3 and nobody.err == (
+        f"zkleader: no worker that lists {TASK} has version 3: there is 1, 2; --force pins it all the same\n")
+    nobody = zkleader(trio["one"], "pin", TASK, "3", "--force")
     assert nobody.code == 0 and "nobody leads it" in nobody.out
     wait_until(lambda: leader_of(zk) is None, what="nobody has that version")
     assert check(trio["one"]) == 2
@@ -174,7 +177,7 @@ def test_a_job_that_runs_finishes_first(trio, zk, zkleader, folder):
     try:
         wait_until(lambda: "run claimed" in new.log(), what="the job runs")
         done = zkleader(new, "drain")
-        assert "1 of them when their jobs have ended" in done.out
+        assert "2 tasks are given up, 1 of them when its job has ended: " + TASK in done.out
         wait_until(lambda: leader_of(zk, "cleanup") not in (None, new.id), what="the other task moves")
         holds_for(lambda: leader_of(zk) == new.id, 1.5)
         with open(go, "w", encoding="ascii"):
@@ -189,7 +192,7 @@ def test_bad_orders_are_refused(trio, zk, zkleader):
     one = trio["one"]
     cases = [
         ("pause", "no-such-task"), ("pause", TASK, "--reason", "x" * 201), ("pause", TASK, "--reason", "a\nb"),
-        ("pin", TASK, " 1"), ("pause", TASK, "--for", "0s"), ("drain", TASK),
+        ("pin", TASK, " 1"), ("pause", TASK, "--for", "0s"), ("drain", TASK), ("drain", "no-such-host"), ("undrain", "no-such-host"), ("unresign", TASK, "no-such-host"),
     ]
     for case in cases:
         refused = zkleader(one, *case)
@@ -224,7 +227,7 @@ def test_others_may_not(trio, folder):
     one = trio["one"]
     folder.parent.chmod(0o755)
     for words in (["drain"], ["undrain"], ["pause", TASK], ["resume", TASK], ["resign", TASK], ["pin", TASK, "1"],
-                  ["unpin", TASK]):
+                  ["unpin", TASK], ["unresign", TASK], ["drain", "x"]):
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", build() / "zkleader", "-s", one.socket]
         refused = spawn([*command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         err = refused.communicate(timeout=30)[1]
@@ -237,3 +240,119 @@ def test_json(trio, zkleader):
     [task] = trio["one"].call("tasks", TASK)
     [decision] = task["decisions"]
     assert decision["kind"] == "pause" and decision["by"] == "root" and decision["reason"] is None
+
+
+# --- other nodes by name
+
+def node_of(sidecar):
+    return f"{sidecar.status()['hostname']}:{sidecar.socket}"
+
+
+def test_another_node_is_drained_by_its_name_and_undrained(trio, zk, zkleader):
+    new, one = trio["new"], trio["one"]
+    done = zkleader(one, "drain", node_of(new), "--reason", "x")
+    assert done.code == 0 and done.out.startswith(f"{node_of(new)} is drained by root at "), done
+    assert "2 tasks are given up, when jobs that run there have ended" in done.out
+    wait_until(leads_elsewhere(zk, new), what="others lead")
+    assert state_of(one, new) == "drained" and state_of(one, one) == "active"
+    nothing = zkleader(one, "undrain")
+    assert nothing.code == 0 and nothing.out == f"{node_of(one)} is not drained; {node_of(new)} is drained\n"
+    assert zkleader(trio["two"], "undrain", node_of(new)).code == 0
+    wait_until(lambda: leader_of(zk) == new.id, what="it leads again")
+
+
+def test_a_bare_hostname_is_good_where_it_has_one_sidecar(fleet, zk, zkleader):
+    one = fleet.sidecar("one", tasks=[TASK])
+    zk.wait_for_leader(TASK, one)
+    hostname = one.status()["hostname"]
+    done = zkleader(one, "drain", hostname)
+    assert done.code == 0 and done.out.startswith(f"{hostname} is drained by ")
+    wait_until(lambda: leader_of(zk) is None, what="nobody leads")
+    # With a second one it is not clear which is meant.
+    two = fleet.sidecar("two", tasks=[TASK])
+    wait_until(lambda: len(two.call("workers")) == 2, what="both are there")
+    refused = zkleader(two, "undrain", hostname)
+    assert refused.code == 3 and "has several sidecars" in refused.err
+    assert node_of(one) in refused.err and node_of(two) in refused.err
+    assert zkleader(two, "undrain", node_of(one)).code == 0
+    unknown = zkleader(two, "drain", hostname + "x")
+    assert unknown.code == 3 and f'did you mean "{hostname}"?' in unknown.err
+
+
+def test_a_drain_is_waited_for(trio, zk, zkleader, folder, program):
+    new, one = trio["new"], trio["one"]
+    go = folder / "go"
+    os.mkfifo(go)
+    job = spawn([build() / "zkleader", "-s", new.socket, "run", "--tick", "1m", TASK, "--", "cat", go])
+    try:
+        wait_until(lambda: "run claimed" in new.log(), what="the job runs")
+        [going] = new.status()["jobs"]
+        assert going["task"] == TASK and going["tick"].endswith("Z")
+        late = zkleader(new, "drain", "--wait=300ms")
+        assert late.code == 1 and f"jobs that run: {TASK} ({going['tick']})" in late.out
+        assert late.err.endswith(" is not done in time; the drain stays\n")
+        waits = [spawn([build() / "zkleader", "-s", s.socket, "drain", node_of(new), "--wait"],
+                       stdout=subprocess.PIPE, text=True) for s in (new, one)]
+        wait_until(lambda: leader_of(zk, "cleanup") not in (None, new.id), what="the other task moves")
+        explained = new.explain(TASK)["reason"]
+        assert " when the job that runs has ended, at " in explained and " in 86" not in explained
+        assert all(w.poll() is None for w in waits), "they wait for the job"
+        with open(go, "w", encoding="ascii"):
+            pass
+        assert job.wait(20) == 0
+        for w in waits:
+            out = w.communicate(timeout=30)[0]
+            assert w.returncode == 0 and "waiting for " in out, out
+            assert out.endswith(" leads nothing, and no job runs there\n"), out
+    finally:
+        end(job)
+    assert json.loads(zkleader(one, "--json", "drain", node_of(new), "--wait=5s").out)["drained"] is True
+
+
+def test_a_resignation_is_taken_back_for_any_node(trio, zk, zkleader):
+    new, one = trio["new"], trio["one"]
+    for sidecar, words in ((new, [TASK]), (one, [TASK, node_of(new)])):
+        assert zkleader(new, "resign", TASK, "--for", "1h").code == 0
+        wait_until(lambda: leader_of(zk) not in (None, new.id), what="another leads")
+        done = zkleader(sidecar, "unresign", *words)
+        assert done.code == 0 and f"has taken its resignation from {TASK} back" in done.out
+        wait_until(lambda: leader_of(zk) == new.id, what="it leads again")
+    nothing = zkleader(one, "unresign", TASK)
+    assert nothing.code == 0 and nothing.out == f"{node_of(one)} has not resigned from {TASK}; nobody has\n"
+
+
+# --- nothing to take back, and names that are not there
+
+def test_what_is_not_there_to_be_taken_back_is_told_with_what_is(trio, zkleader):
+    one = trio["one"]
+    assert zkleader(one, "resume", TASK).out == f"{TASK} is not paused; no task is\n"
+    assert zkleader(one, "pin", TASK, "1").code == 0
+    assert zkleader(one, "pause", "cleanup").code == 0
+    told = zkleader(one, "resume", TASK)
+    assert told.code == 0 and told.out.startswith(
+        f"{TASK} is not paused; cleanup is paused; it is pinned to version 1 by root at "), told
+    told = zkleader(one, "unpin", "cleanup")
+    assert told.code == 0 and told.out.startswith(f"cleanup is not pinned; {TASK} is pinned; it is paused by "), told
+    assert json.loads(zkleader(one, "--json", "unpin", "cleanup").out)["done"] is False
+
+
+def test_what_was_decided_about_a_task_that_is_gone_can_be_taken_back(trio, zk, zkleader):
+    one = trio["one"]
+    assert zkleader(one, "pause", "cleanup").code == 0
+    one.write_tasks(TASK)
+    wait_until(lambda: one.task_names() == [TASK], what="it is gone here")
+    assert zkleader(one, "pin", "cleanup", "1").code == 3
+    done = zkleader(one, "resume", "cleanup")
+    assert done.code == 0 and done.out == "cleanup is no longer paused\n"
+    assert zk.names("policy") == []
+
+
+def test_an_unknown_task_gets_the_name_that_may_be_meant(trio, zkleader, program):
+    one = trio["one"]
+    for words in (("pause", "nightly-repotr"), ("explain", "nightly"), ("tasks", "nightlyreport"),
+                  ("run", "nightly-report2", "--", "true")):
+        told = zkleader(one, *words)
+        assert told.code == 3 and f'did you mean "{TASK}"?' in told.err, told
+    told = program("zkleader-check", "-s", one.socket, "cleanupp")
+    assert told.code == 3 and 'did you mean "cleanup"?' in told.err
+    assert "did you mean" not in zkleader(one, "explain", "something-else").err

@@ -1,5 +1,6 @@
 """zkleader run: one run of a tick in the whole fleet, and what the job sees of it."""
 import os
+import re
 import signal
 import time
 
@@ -119,9 +120,55 @@ def test_who_does_not_lead_steps_in_when_leadership_comes_with_the_tick_unclaime
 def test_who_does_not_lead_gives_up_when_its_wait_is_over(fleet, zk, jobs):
     other, _ = start(fleet, zk, "a", "b")
     job = jobs(TASK)
-    assert job.run(other, "--wait", "300ms").wait() == (1, "", "")
-    assert job.run(other, "--wait", "0s", "-E", "42").wait() == (42, "", "")
+    code, out, err = job.run(other, "--wait", "300ms").wait()
+    assert (code, out) == (1, "") and "did not claim the tick" in err
+    assert job.run(other, "--wait", "0s", "-E", "42").wait() == (42, "", ""), "without a wait nothing is known"
     assert zk.names("runs") == [] and not job.lines()
+
+
+def test_a_tick_that_its_leader_lets_pass_is_told_by_those_that_waited(fleet, zk, jobs):
+    """The leader's cron is off: nobody runs the job, and that is not silent."""
+    task = task_text(TASK, tick="1s", wait="400ms")
+    waiters = [fleet.sidecar(n, version=v, tasks=[task]) for n, v in (("c", "1.3"), ("b", "1.2"), ("a", "1.1"))]
+    leader = fleet.sidecar("leader", version="2", tasks=[task])
+    zk.wait_for_leader(TASK, leader)
+    wait_until(lambda: all(w.check(TASK)["led_by"] and len(w.call("workers")) == 4 for w in waiters), what="all know")
+    job = jobs(TASK)
+    outcomes = [r.wait() for r in [job.run(w, "-E", "7") for w in waiters]]
+    assert [code for code, _, _ in outcomes] == [7, 7, 7] and not job.lines()
+    hostname = leader.status()["hostname"]
+    for _, out, err in outcomes[:2]:
+        assert out == "" and re.fullmatch(
+            rf"zkleader: tick \S+ of {TASK} was not run: {hostname} leads it and did not claim the tick; "
+            r"is cron running there, with the same line\?\n", err), err
+    assert outcomes[2][1:] == ("", ""), "two say it, the best in rank beside the leader"
+    for w in waiters:
+        [line] = [x for x in w.log().splitlines() if "tick not claimed" in x]
+        assert " warning " in line and f"leader={hostname}" in line and "in_a_row=1" in line
+
+
+def test_of_ticks_in_a_row_that_nobody_claims_the_log_has_fewer_and_fewer(fleet, zk, jobs):
+    task = task_text(TASK, tick="1s", wait="50ms")
+    other = fleet.sidecar("other", version="1", tasks=[task])
+    leader = fleet.sidecar("leader", version="2", tasks=[task])
+    zk.wait_for_leader(TASK, leader)
+    wait_until(lambda: other.check(TASK)["led_by"], what="the other knows")
+    now = int(time.time()) * 1000
+
+    def claim(sidecar, at):
+        return sidecar.call("claim", TASK, {"kind": "run", "now_ms": at})["outcome"]
+
+    def rows():
+        return [int(n) for n in re.findall(r"tick not claimed .* in_a_row=(\d+)", other.log())]
+
+    for i in range(9):
+        for _ in range(2):  # the same tick again is no other
+            assert claim(other, now + i * 1000) == "waited"
+    assert rows() == [1, 2, 4, 8]
+    # One that is claimed ends the row.
+    assert claim(leader, now + 60_000) == "yours" and claim(other, now + 60_000) == "taken"
+    assert claim(other, now + 61_000) == "waited"
+    assert rows() == [1, 2, 4, 8, 1]
 
 
 def test_a_tick_that_is_older_than_the_oldest_kept_counts_as_claimed(fleet, zk):
@@ -535,9 +582,19 @@ def test_users_of_the_task_may_run_it_and_no_others(fleet, zk, jobs, folder, bas
         run = jobs(task).run(a, command=["true"], before=["setpriv", "--reuid=nobody", "--clear-groups"])
         outcomes[task] = run.wait()
     code, _, err = outcomes[TASK]
-    assert code == 3 and err.startswith("zkleader: ") and err.count("\n") == 1
+    file = a.task_dir / "tasks.conf"
+    may = "(root, the sidecar's own user, the members of socket-group may)\n"
+    assert code == 3 and err == (f'zkleader: not allowed: nobody may not run {TASK}: add users = {{"nobody"}} '
+                                 f"to the task in {file}:1 {may}")
     assert outcomes["theirs"] == (0, "", "")
     assert zk.names("runs") == ["theirs"]
+    # Where there are users, it is one more of them.
+    a.write_tasks(DAILY, task_text("theirs", tick="24h", users=["root", "daemon"]))
+    wait_until(lambda: 'changed:" name=theirs' in a.log(), what="it is read")
+    run = jobs("theirs").run(a, command=["true"], before=["setpriv", "--reuid=nobody", "--clear-groups"])
+    line = file.read_text(encoding="ascii").splitlines().index('  users = {"root", "daemon"}') + 1
+    assert run.wait()[2] == (f'zkleader: not allowed: nobody may not run theirs: add "nobody" to its users in '
+                             f"{file}:{line} {may.replace(' may)', ', root, daemon may)')}")
 
 
 # --- nobody may
@@ -581,5 +638,6 @@ def test_a_node_that_is_drained_runs_nothing(fleet, zk, jobs, program):
     b = fleet.sidecar("b", version="1", tasks=[DAILY], session_timeout="10s")
     wait_until(lambda: b.leads(TASK), what="b leads")
     wait_until(lambda: a.check(TASK)["led_by"], what="a knows it")
-    assert job.run(a, "--wait", "500ms").wait() == (1, "", "")
+    code, out, err = job.run(a, "--wait", "500ms").wait()
+    assert (code, out) == (1, "") and "did not claim the tick" in err
     assert job.run(b).code() == 0

@@ -358,7 +358,7 @@ Test(command, refusals_and_nonsense)
 
 #define ORDERS(answer)                                                                        \
 	"\"drain\":" answer ",\"undrain\":" answer ",\"pause\":" answer ",\"resume\":" answer \
-	",\"resign\":" answer ",\"pin\":" answer ",\"unpin\":" answer
+	",\"resign\":" answer ",\"unresign\":" answer ",\"pin\":" answer ",\"unpin\":" answer
 
 /* Everything that a command looks at is missing or of another type. */
 Test(command, answers_with_nothing_in_them)
@@ -484,6 +484,106 @@ Test(order, says_what_was_done)
 	       "zkleader: an argument is missing: usage: zkleader pin TASK VERSION\n");
 	expect(run(answer, 80, true, ARGV("resume", "t", "--for", "1h")), 3, "",
 	       "zkleader: unknown option --for: zkleader resume -h lists them\n");
+}
+
+#define DRAINED "\"drain\":{\"message\":\"h is drained\",\"node\":\"h:s\",\"name\":\"h\"}"
+
+Test(order, waits_for_a_drain)
+{
+	static const char idle[] =
+		"{" DRAINED ",\"status\":{\"jobs\":[{\"task\":\"t\"}]},\"tasks\":[],\"workers\":["
+		"{\"id\":\"1\",\"leads\":0,\"drain\":{\"node\":\"h:s\"}},"
+		"{\"id\":\"2\",\"leads\":7,\"self\":true,\"drain\":null}]}";
+	static const char busy[] =
+		"{" DRAINED ",\"status\":{},\"tasks\":[{\"task\":\"t\",\"leader\":{\"id\":\"1\"}}],"
+		"\"workers\":[{\"id\":\"1\",\"leads\":1,\"drain\":{\"node\":\"h:s\"}}]}";
+	static const char job[] =
+		"{" DRAINED ",\"status\":{\"jobs\":[{\"task\":\"t\",\"tick\":\"T\"}]},\"tasks\":[],"
+		"\"workers\":[{\"id\":\"1\",\"leads\":0,\"self\":true,\"drain\":{\"node\":\"h:s\"}}"
+		"]}";
+	static const char stale[] =
+		"{" DRAINED ",\"status\":{\"stale_since\":\"x\"},\"tasks\":[],\"workers\":[]}";
+
+	expect(run(idle, 0, false, ARGV("drain", "h")), 0, "h is drained\n", "");
+	expect(run(idle, 0, false, ARGV("drain", "h", "--wait")), 0,
+	       "h is drained\nh leads nothing, and no job runs there\n", "");
+	expect(run(busy, 0, false, ARGV("drain", "h", "--wait=0s")), 1, "h is drained\n",
+	       "zkleader: h is not done in time; the drain stays\n");
+	expect(run(busy, 0, false, ARGV("drain", "--wait=1ms", "h")), 1,
+	       "h is drained\nwaiting for h: it still leads 1 task: t\n",
+	       "zkleader: h is not done in time; the drain stays\n");
+	expect(run(job, 0, false, ARGV("drain", "--wait=1ms")), 1,
+	       "h is drained\nwaiting for h: it still leads 0 tasks; jobs that run: t (T)\n",
+	       "zkleader: h is not done in time; the drain stays\n");
+	expect(run(stale, 0, false, ARGV("drain", "--wait")), 2, "h is drained\n",
+	       "zkleader: the session with ZooKeeper was lost while waiting\n");
+	expect(run("{" DRAINED "}", 0, false, ARGV("drain", "--wait")), 2, "h is drained\n",
+	       "zkleader: the sidecar does not answer any more: not known\\x1bc here\n");
+	expect(run(idle, 0, false, ARGV("drain", "--wait=x")), 3, "",
+	       "zkleader: --wait \"x\" is no duration such as 500ms, 10s or 5m\n");
+}
+
+/* Answers with the parameters that it was sent. */
+static void serve_parameters(struct fake *f, int fd)
+{
+	static struct fake_request r;
+
+	(void)f;
+	while (fake_read(f, fd, &r)) {
+		const struct reader *params = &r.m.params;
+		json_t *json = NULL, *all = json_array();
+		struct reader one = *params;
+		struct buffer b;
+		struct pack p;
+
+		for (size_t i = 0; i < r.m.n_params; i++) {
+			const uint8_t *begin = one.p;
+
+			cr_assert_eq(reader_skip(&one), 0);
+			cr_assert_eq(json_from_msgpack(begin, (size_t)(one.p - begin), &json), 0);
+			json_array_append_new(all, json);
+		}
+		char *text = json_dumps(all, JSON_COMPACT);
+		buffer_init(&b, RPC_RESPONSE_MAX);
+		pack_init(&p, &b);
+		rpc_pack_result(&p, r.m.msgid);
+		pack_map(&p, 1);
+		pack_kv_str(&p, "message", text);
+		fake_send_buffer(fd, &b);
+		free(text);
+		json_decref(all);
+	}
+}
+
+Test(order, sends_what_was_said)
+{
+	static const struct {
+		const char *args[7], *sent;
+	} cases[] = {
+		{{"drain"}, "[]"},
+		{{"drain", "h2"}, "[{\"node\":\"h2\"}]"},
+		{{"drain", "h2", "--for", "1s", "-r", "x"},
+		 "[{\"reason\":\"x\",\"for_ms\":1000,\"node\":\"h2\"}]"},
+		{{"undrain"}, "[]"},
+		{{"undrain", "h2"}, "[{\"node\":\"h2\"}]"},
+		{{"pause", "t"}, "[\"t\"]"},
+		{{"pause", "t", "-r", ""}, "[\"t\",{\"reason\":\"\"}]"},
+		{{"unresign", "t"}, "[\"t\"]"},
+		{{"unresign", "t", "h2"}, "[\"t\",{\"node\":\"h2\"}]"},
+		{{"pin", "t", "1"}, "[\"t\",\"1\"]"},
+		{{"pin", "--force", "t", "1"}, "[\"t\",\"1\",{\"force\":true}]"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fake f;
+		char out[200];
+
+		snprintf(out, sizeof(out), "%s\n", cases[i].sent);
+		fake_start(&f, serve_parameters, NULL);
+		setenv(ZKLEADER_SOCKET_ENV, fake_path(&f), 1);
+		expect(run_with(cases[i].args, 0, false), 0, out, "");
+		fake_stop(&f);
+	}
 }
 
 Test(list, wide_and_coloured)

@@ -1,0 +1,225 @@
+#include "control/order_texts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/nodes.h"
+#include "core/version.h"
+#include "node/tasks.h"
+
+#define SHOWN_MAX 5 /* things that are listed in one message */
+
+/* --- what follows from it -------------------------------------------------------------------------- */
+
+struct jobs {
+	char *text;
+	size_t n;
+};
+
+static void add_job(void *arg, const char *task, const char *tick)
+{
+	struct jobs *jobs = arg;
+
+	if (jobs->n++ < SHOWN_MAX)
+		explain_say(jobs->text, "%s%s%s%s%s", jobs->n > 1 ? ", " : ": ", task,
+			    tick[0] ? " (" : "", tick, tick[0] ? ")" : "");
+}
+
+/* Of this node: what it leads, and the jobs that go on. */
+static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
+{
+	struct jobs jobs = {.text = text};
+	size_t led = 0, held = 0;
+
+	for (size_t i = 0; i < n->leaders.n_tasks; i++) {
+		const struct task *t = n->leaders.tasks[i];
+		led += election_leads(&t->election);
+		held += election_leads(&t->election) && runs_hold(&n->runs, t);
+	}
+	if (led == 0)
+		explain_say(text, "; it leads nothing");
+	else
+		explain_say(text, "; %zu %s given up", led, led == 1 ? "task is" : "tasks are");
+	if (held == 0)
+		return;
+	if (held < led)
+		explain_say(text, ", %zu of them", held);
+	explain_say(text, " when %s ended", held == 1 ? "its job has" : "their jobs have");
+	runs_each_going(&n->runs, add_job, &jobs);
+	if (jobs.n > SHOWN_MAX)
+		explain_say(text, " and %zu more", jobs.n - SHOWN_MAX);
+}
+
+/* Of another: what of our tasks it leads, as far as is known here. */
+static void say_rest_of(const struct node *n, const char *node, char text[EXPLAIN_TEXT_MAX])
+{
+	size_t led = 0;
+
+	for (size_t i = 0; i < n->leaders.n_tasks; i++) {
+		const struct member *m = leaders_leader(n->leaders.tasks[i]);
+		led += m && strcmp(m->worker->node, node) == 0;
+	}
+	if (led == 0)
+		explain_say(text, "; it leads none of the tasks of this node");
+	else
+		explain_say(text, "; %zu %s given up, when jobs that run there have ended", led,
+			    led == 1 ? "task is" : "tasks are");
+}
+
+static void say_task(const struct node *n, const struct task *t, enum policy_kind kind,
+		     char text[EXPLAIN_TEXT_MAX])
+{
+	const struct standing standing =
+		fleet_stand(&n->registry.fleet, &t->contest, t->index, n->registry.id);
+
+	if (runs_hold(&n->runs, t))
+		explain_say(text, "; when the job that runs has ended");
+	else if (kind == POLICY_RESIGN && standing.best)
+		explain_say(text, "; the next is %s (%s)", standing.best->worker->hostname,
+			    standing.best->worker->version);
+	else if (kind == POLICY_PIN && !standing.best)
+		explain_say(text, "; no candidate has that version, so nobody leads it");
+}
+
+/* --- done ------------------------------------------------------------------------------------------ */
+
+static void say_taken_back(const struct node *n, const struct policy_record *r,
+			   enum policy_kind kind, char text[EXPLAIN_TEXT_MAX])
+{
+	char name[WORKER_NODE_MAX + 1];
+
+	nodes_name(n, r->node, name);
+	if (kind == POLICY_DRAIN)
+		explain_say(text, "%s is no longer drained", name);
+	else if (kind == POLICY_RESIGN)
+		explain_say(text, "%s has taken its resignation from %s back", name, r->task);
+	else
+		explain_say(text, "%s is no longer %s", r->task,
+			    kind == POLICY_PAUSE ? "paused" : "pinned");
+}
+
+void order_say_done(const struct node *n, const struct policy_record *r, enum policy_kind kind,
+		    bool put, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct policy_item *item = policy_find(&n->policy, kind, r->task, r->node);
+	const struct task *t = tasks_find(&n->leaders, r->task, strlen(r->task));
+	char decision[EXPLAIN_TEXT_MAX], name[WORKER_NODE_MAX + 1];
+
+	if (!put || !item) {
+		say_taken_back(n, r, kind, text);
+		return;
+	}
+	explain_decision(item, decision);
+	nodes_name(n, r->node, name);
+	explain_say(text, "%s%s %s", kind == POLICY_DRAIN ? name : r->task,
+		    kind == POLICY_RESIGN ? ":" : " is", decision);
+	if (kind == POLICY_DRAIN && strcmp(r->node, n->registry.node) == 0)
+		say_own_rest(n, text);
+	else if (kind == POLICY_DRAIN)
+		say_rest_of(n, r->node, text);
+	else if (t)
+		say_task(n, t, kind, text);
+}
+
+/* --- nothing to take back -------------------------------------------------------------------------- */
+
+/* What else of that kind has been decided: what somebody who has mistyped a name may have meant. */
+static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
+		       char text[EXPLAIN_TEXT_MAX])
+{
+	static const char *const words[POLICY_KINDS] = {[POLICY_PAUSE] = "paused",
+							[POLICY_PIN] = "pinned",
+							[POLICY_DRAIN] = "drained",
+							[POLICY_RESIGN] = "resigned",
+							[POLICY_RERUN] = ""};
+	char name[WORKER_NODE_MAX + 1];
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n->policy.n; i++) {
+		const struct policy_item *item = n->policy.items[i];
+
+		if (item->kind != kind ||
+		    (kind == POLICY_RESIGN && strcmp(item->record.task, r->task) != 0))
+			continue;
+		nodes_name(n, item->record.node, name);
+		if (shown++ < SHOWN_MAX)
+			explain_say(text, "%s%s", shown > 1 ? ", " : "; ",
+				    item->record.node[0] ? name : item->record.task);
+	}
+	if (shown > SHOWN_MAX)
+		explain_say(text, " and %zu more", shown - SHOWN_MAX);
+	if (shown > 0)
+		explain_say(text, " %s %s", shown > 1 || kind == POLICY_RESIGN ? "are" : "is",
+			    words[kind]);
+	else
+		explain_say(text, kind == POLICY_DRAIN	  ? "; no node is drained"
+				  : kind == POLICY_RESIGN ? "; nobody has"
+							  : "; no task is");
+}
+
+/* What else has been decided about the task itself. */
+static void say_of_task(const struct node *n, const char *task, char text[EXPLAIN_TEXT_MAX])
+{
+	char decision[EXPLAIN_TEXT_MAX];
+
+	for (size_t i = 0; i < n->policy.n; i++) {
+		if (strcmp(n->policy.items[i]->record.task, task) != 0)
+			continue;
+		explain_decision(n->policy.items[i], decision);
+		explain_say(text, "; it is %s", decision);
+	}
+}
+
+void order_say_nothing(const struct node *n, const struct policy_record *r, enum policy_kind kind,
+		       char text[EXPLAIN_TEXT_MAX])
+{
+	char name[WORKER_NODE_MAX + 1];
+
+	nodes_name(n, r->node, name);
+	if (kind == POLICY_DRAIN)
+		explain_say(text, "%s is not drained", name);
+	else if (kind == POLICY_RESIGN)
+		explain_say(text, "%s has not resigned from %s", name, r->task);
+	else
+		explain_say(text, "%s is not %s", r->task,
+			    kind == POLICY_PAUSE ? "paused" : "pinned");
+	say_others(n, r, kind, text);
+	if (kind == POLICY_PAUSE || kind == POLICY_PIN)
+		say_of_task(n, r->task, text);
+}
+
+/* --- versions -------------------------------------------------------------------------------------- */
+
+bool order_say_no_version(const struct node *n, const struct task *t, const char *version,
+			  char text[EXPLAIN_TEXT_MAX])
+{
+	const struct fleet *f = &n->registry.fleet;
+	const char *last = NULL;
+	size_t versions = 0;
+
+	/* Those of one version lie together. */
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct member *m = f->by_version[i];
+
+		if (fleet_fitness(m, &t->contest, t->index) == WHY_NOT_LISTED)
+			continue;
+		if (version_compare(m->worker->version, version) == 0)
+			return false;
+		if (last && strcmp(last, m->worker->version) == 0)
+			continue;
+		last = m->worker->version;
+		if (versions++ == 0)
+			explain_say(text, "no worker that lists %s has version %s: there ", t->name,
+				    version);
+		if (versions <= SHOWN_MAX)
+			explain_say(text, "%s%s", versions > 1 ? ", " : "is ", last);
+	}
+	if (versions == 0)
+		explain_say(text, "no worker lists %s, so none has version %s", t->name, version);
+	if (versions > SHOWN_MAX)
+		explain_say(text, " and %zu more", versions - SHOWN_MAX);
+	explain_say(text, "; --force pins it all the same");
+	return true;
+}

@@ -1,0 +1,21 @@
+/* What an operator is told about an order: what is so now, and what follows from it. */
+#ifndef ZKLEADER_CONTROL_ORDER_TEXTS_H
+#define ZKLEADER_CONTROL_ORDER_TEXTS_H
+
+#include <stdbool.h>
+
+#include "control/explain.h"
+#include "node/node.h"
+#include "wire/record.h"
+
+/* It has been decided (put), or has been taken back; all of these append. */
+void order_say_done(const struct node *n, const struct policy_record *r, enum policy_kind kind,
+		    bool put, char text[EXPLAIN_TEXT_MAX]);
+/* There was nothing to take back. */
+void order_say_nothing(const struct node *n, const struct policy_record *r, enum policy_kind kind,
+		       char text[EXPLAIN_TEXT_MAX]);
+/* Why the task cannot be pinned to the version: no worker that lists it has it. False: one has. */
+bool order_say_no_version(const struct node *n, const struct task *t, const char *version,
+			  char text[EXPLAIN_TEXT_MAX]);
+
+#endif
