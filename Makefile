@@ -320,7 +320,7 @@ check: deps-check
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
 check-build: all unit-bin model-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
-		$(B)/model $(B)/sim model-bin
+		$(B)/model $(B)/sim
 
 check-deep: deps-deep
 	@echo building
