@@ -53,8 +53,9 @@ static void on_fault(void *arg, uint64_t number)
 		return;
 	}
 	if (sim.now >= storm_ends) {
-		faults_heal();
+		/* What is given up while healing is no longer disturbed. */
 		phase = PHASE_SETTLE;
+		faults_heal();
 		phase_began = sim.now;
 		event_at(sim.now + POLL, on_poll, NULL, 0);
 		return;
