@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "core/rank.h"
+#include "core/tally.h"
 #include "core/version.h"
 
 #define GROWTH	  64 /* members that both arrays grow by */
@@ -202,6 +203,8 @@ void fleet_done(struct fleet *f)
 	free(f->by_version);
 	free(f->by_session);
 	free(f->tasks);
+	free(f->contests);
+	free(f->tallies);
 	*f = (struct fleet){0};
 }
 
@@ -210,6 +213,7 @@ void fleet_clear(struct fleet *f)
 	for (size_t i = 0; i < f->n_members; i++)
 		member_free(f->by_id[i]);
 	f->orderly = true;
+	tally_forget_all(f);
 	f->n_members = 0; /* next_serial goes on: a serial is never given twice */
 }
 
@@ -241,6 +245,7 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	f->n_members++;
 	if (!is_one_of_several(f, at))
 		grade_members(f);
+	tally_all_joined(f, m);
 	return m;
 }
 
@@ -250,6 +255,7 @@ bool fleet_remove(struct fleet *f, const char *id)
 	if (!m)
 		return false;
 
+	tally_all_left(f, m);
 	size_t n = f->n_members, at = lower_bound(f->by_version, n, m->worker->version, id);
 	bool last = !is_one_of_several(f, at);
 	remove_at(f->by_version, n, at);
@@ -281,6 +287,10 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session)
 
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 {
+	free(f->contests);
+	free(f->tallies);
+	f->contests = NULL;
+	f->tallies = NULL;
 	free(f->tasks);
 	f->tasks = mem_calloc(n + 1, sizeof(f->tasks[0]));
 	f->n_tasks = n;
@@ -295,16 +305,50 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 void fleet_clear_decisions(struct fleet *f)
 {
 	for (size_t i = 0; i < f->n_members; i++)
-		f->by_id[i]->drained = false;
+		fleet_set_drained(f, f->by_id[i], false);
 	fleet_clear_resigned(f);
 }
 
 void fleet_clear_resigned(struct fleet *f)
 {
 	for (size_t i = 0; i < f->n_members; i++) {
-		free(f->by_id[i]->resigned);
-		f->by_id[i]->resigned = NULL;
+		struct member *m = f->by_id[i];
+		for (size_t j = 0; m->resigned && j < f->n_tasks; j++)
+			if (has_bit(m->resigned, j))
+				fleet_contest_changed(f, j);
+		free(m->resigned);
+		m->resigned = NULL;
 	}
+}
+
+void fleet_set_drained(struct fleet *f, struct member *m, bool drained)
+{
+	if (m->drained == drained)
+		return;
+	tally_all_left(f, m);
+	m->drained = drained;
+	tally_all_joined(f, m);
+}
+
+void fleet_set_contests(struct fleet *f, const struct contest *const *contests)
+{
+	free(f->contests);
+	free(f->tallies);
+	f->contests = mem_calloc(f->n_tasks + 1, sizeof(*f->contests));
+	f->tallies = mem_calloc(f->n_tasks + 1, sizeof(*f->tallies));
+	memcpy(f->contests, contests, f->n_tasks * sizeof(*contests));
+}
+
+void fleet_contest_changed(struct fleet *f, size_t index)
+{
+	if (f->tallies)
+		tally_forget(&f->tallies[index]);
+}
+
+struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self)
+{
+	assert(f->contests && index < f->n_tasks);
+	return tally_stand(&f->tallies[index], f, f->contests[index], index, self);
 }
 
 void fleet_resign(struct fleet *f, struct member *m, size_t index)
@@ -312,6 +356,7 @@ void fleet_resign(struct fleet *f, struct member *m, size_t index)
 	assert(index < f->n_tasks);
 	if (!m->resigned)
 		m->resigned = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->resigned[0]));
+	fleet_contest_changed(f, index);
 	m->resigned[index / WORD_BITS] |= UINT64_C(1) << (index % WORD_BITS);
 }
 

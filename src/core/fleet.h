@@ -34,6 +34,8 @@ struct member {
 		resigned; /* bit i: it gave that one up, and leads it only if nobody else can; NULL */
 };
 
+struct tally;
+
 struct fleet {
 	struct member **by_id;	    /* sorted by id */
 	struct member **by_version; /* the same, sorted by version string (strcmp), then id */
@@ -43,6 +45,9 @@ struct fleet {
 	const char **tasks; /* of the contests, sorted by strcmp; owned array, borrowed names */
 	size_t n_tasks;
 	uint64_t next_serial;
+	/* The contest of each task; owned array, borrowed contests. NULL: none were set. */
+	const struct contest **contests;
+	struct tally *tallies; /* for each of these, where one member stands in it */
 };
 
 /* How a member stands in the ranking of a task. */
@@ -92,9 +97,22 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session);
 /* The tasks that contests will be about: distinct, sorted by strcmp, borrowed until the next call.
  */
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
+/*
+ * The contests about these tasks, in their order, borrowed until fleet_set_tasks() is called again.
+ * From then on fleet_standing() may be asked.
+ */
+void fleet_set_contests(struct fleet *f, const struct contest *const *contests);
+/* That contest is about to be, or has become, another. */
+void fleet_contest_changed(struct fleet *f, size_t index);
+/*
+ * What fleet_stand() says of that member, NULL: of none. It is kept up to date while members come
+ * and go, so that the whole fleet is seldom looked at.
+ */
+struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self);
 /* No member is drained or has resigned; then what has been decided is set anew. */
 void fleet_clear_decisions(struct fleet *f);
 void fleet_clear_resigned(struct fleet *f); /* the latter alone */
+void fleet_set_drained(struct fleet *f, struct member *m, bool drained);
 void fleet_resign(struct fleet *f, struct member *m, size_t index);
 bool fleet_has_resigned(const struct member *m, size_t index);
 

@@ -104,3 +104,21 @@ struct standing tally_stand(struct tally *t, const struct fleet *f, const struct
 		s.place = t->ahead;
 	return s;
 }
+
+void tally_all_joined(struct fleet *f, const struct member *m)
+{
+	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
+		tally_joined(&f->tallies[i], f, f->contests[i], i, m);
+}
+
+void tally_all_left(struct fleet *f, const struct member *m)
+{
+	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
+		tally_left(&f->tallies[i], f, f->contests[i], i, m);
+}
+
+void tally_forget_all(struct fleet *f)
+{
+	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
+		tally_forget(&f->tallies[i]);
+}

@@ -1,6 +1,7 @@
 /*
- * Where one member stands in the ranking of a task, kept up to date while others come and go. It says what
- * fleet_stand() says, which looks at the whole fleet; this looks at who has come or gone.
+ * Where one member stands in the ranking of a task, kept up to date while others come and go. It says
+ * what fleet_stand() says, which looks at the whole fleet; this looks at who has come or gone. A part of
+ * the fleet (fleet.c), which sees to it that each tally is told.
  */
 #ifndef ZKLEADER_CORE_TALLY_H
 #define ZKLEADER_CORE_TALLY_H
@@ -30,5 +31,10 @@ void tally_left(struct tally *t, const struct fleet *f, const struct contest *c,
 /* The same as fleet_stand() for that member, NULL: for none. */
 struct standing tally_stand(struct tally *t, const struct fleet *f, const struct contest *c,
 			    size_t index, const struct member *self);
+
+/* For each contest of the fleet, behind a member's coming and before its going. */
+void tally_all_joined(struct fleet *f, const struct member *m);
+void tally_all_left(struct fleet *f, const struct member *m);
+void tally_forget_all(struct fleet *f);
 
 #endif

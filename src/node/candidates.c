@@ -14,7 +14,7 @@ static void view(struct task *t, const struct member *self)
 	struct election_event event = {.type = ELECTION_VIEW};
 	if (!r->workers.ready || !t->leaders->policy->folder.ready)
 		return; /* who is a candidate is not known yet */
-	struct standing s = tally_stand(&t->standing.tally, &r->fleet, &t->contest, t->index, self);
+	struct standing s = fleet_standing(&r->fleet, t->index, self);
 
 	event.view.candidate = s.self_candidate && !t->withdrawn && !t->standing.paused;
 	event.view.newer = s.best_is_newer;
@@ -37,7 +37,7 @@ static void take_decision(struct task *t)
 
 	t->standing.paused = policy_find(p, POLICY_PAUSE, t->name, "") != NULL;
 	if (pin || t->standing.pinned)
-		tally_forget(&t->standing.tally);
+		fleet_contest_changed(&t->leaders->registry->fleet, t->index);
 	free(t->standing.pinned);
 	t->standing.pinned = pin ? mem_strdup(pin->record.version) : NULL;
 	t->contest.pinned = t->standing.pinned;
@@ -45,39 +45,7 @@ static void take_decision(struct task *t)
 
 void candidates_joined(struct leaders *l, struct member *m)
 {
-	const struct fleet *f = &l->registry->fleet;
-
 	disagreement_count(l, m);
-	for (size_t i = 0; i < l->n_tasks; i++)
-		tally_joined(&l->tasks[i]->standing.tally, f, &l->tasks[i]->contest, i, m);
-}
-
-void candidates_left(struct leaders *l, const struct member *m)
-{
-	const struct fleet *f = &l->registry->fleet;
-
-	for (size_t i = 0; i < l->n_tasks; i++)
-		tally_left(&l->tasks[i]->standing.tally, f, &l->tasks[i]->contest, i, m);
-}
-
-static void set_drained(struct leaders *l, struct member *m, bool drained)
-{
-	const struct fleet *f = &l->registry->fleet;
-
-	if (m->drained == drained)
-		return;
-	candidates_left(l, m);
-	m->drained = drained;
-	for (size_t i = 0; i < l->n_tasks; i++)
-		tally_joined(&l->tasks[i]->standing.tally, f, &l->tasks[i]->contest, i, m);
-}
-
-/* Who is the best of such a task is looked for anew each time, and once more when it is none any more. */
-static void set_unsteady(struct task *t, bool unsteady)
-{
-	if (t->standing.unsteady || unsteady)
-		tally_forget(&t->standing.tally);
-	t->standing.unsteady = unsteady;
 }
 
 /* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
@@ -87,19 +55,16 @@ static void mark_members(struct leaders *l)
 
 	for (size_t j = 0; j < f->n_members; j++) {
 		struct member *m = f->by_id[j];
-		set_drained(l, m,
-			    policy_find(l->policy, POLICY_DRAIN, "", m->worker->node) != NULL);
+		fleet_set_drained(
+			f, m, policy_find(l->policy, POLICY_DRAIN, "", m->worker->node) != NULL);
 	}
 	fleet_clear_resigned(f);
-	for (size_t i = 0; i < l->n_tasks; i++)
-		set_unsteady(l->tasks[i], false);
 	for (size_t i = 0; i < l->policy->n; i++) {
 		const struct policy_item *item = l->policy->items[i];
 		struct task *t =
 			item->kind == POLICY_RESIGN ? tasks_find_any(l, item->record.task) : NULL;
 		if (!t)
 			continue;
-		set_unsteady(t, true);
 		for (size_t j = 0; j < f->n_members; j++)
 			if (strcmp(f->by_id[j]->worker->node, item->record.node) == 0)
 				fleet_resign(f, f->by_id[j], t->index);
@@ -117,12 +82,11 @@ static void prefer_standbys(struct leaders *l)
 			item->kind == POLICY_RERUN ? tasks_find_any(l, item->record.task) : NULL;
 		bool there = false;
 		if (t)
-			set_unsteady(t, true);
-		for (size_t j = 0; t && !there && j < f->n_members; j++) {
-			const struct worker *w = f->by_id[j]->worker;
-			there = strcmp(w->node, item->record.node) == 0 &&
-				fleet_why(f, &t->contest, t->index, w->id) == WHY_BEST;
-		}
+			for (size_t j = 0; t && !there && j < f->n_members; j++) {
+				const struct worker *w = f->by_id[j]->worker;
+				there = strcmp(w->node, item->record.node) == 0 &&
+					fleet_why(f, &t->contest, t->index, w->id) == WHY_BEST;
+			}
 		for (size_t j = 0; there && j < f->n_members; j++)
 			if (!policy_find(l->policy, POLICY_RERUN, t->name,
 					 f->by_id[j]->worker->node))

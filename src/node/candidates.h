@@ -9,22 +9,17 @@
 
 #include "base/name.h"
 #include "core/fleet.h"
-#include "core/tally.h"
 
 struct leaders;
 
 /* Of a task: only candidates.c writes it. */
 struct task_standing {
-	struct tally tally;
 	char best_id[NAME_ID_MAX + 1]; /* of the best, if that is another; "" */
-	bool unsteady; /* somebody has resigned from it, or stands by for a run of it */
-	bool paused;   /* by an operator: nobody in the fleet may lead it */
-	char *pinned;  /* the version that an operator has pinned it to, NULL */
+	bool paused;		       /* by an operator: nobody in the fleet may lead it */
+	char *pinned;		       /* the version that an operator has pinned it to, NULL */
 };
 
 void candidates_joined(struct leaders *l, struct member *m);
-/* Still in the fleet during the call. */
-void candidates_left(struct leaders *l, const struct member *m);
 /* After these, or what has been decided is other. */
 void candidates_changed(struct leaders *l);
 

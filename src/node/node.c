@@ -139,7 +139,6 @@ static void on_left(void *arg, const struct member *m)
 	log_info("worker left", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname));
-	candidates_left(&n->leaders, m);
 	n->handlers.membership(n->handlers.arg, "left", m);
 }
 

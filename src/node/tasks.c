@@ -31,15 +31,19 @@ static void index_tasks(struct leaders *l)
 	l->n_published = 0;
 	const char **published = mem_calloc(l->n_tasks + 1, sizeof(*published));
 	uint32_t *digests = mem_calloc(l->n_tasks + 1, sizeof(*digests));
+	const struct contest **contests = mem_calloc(l->n_tasks + 1, sizeof(*contests));
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->index = i;
 		l->names[i] = l->tasks[i]->name;
+		contests[i] = &l->tasks[i]->contest;
 		if (l->tasks[i]->withdrawn)
 			continue;
 		digests[l->n_published] = disagreement_digest(l->tasks[i]);
 		published[l->n_published++] = l->tasks[i]->name;
 	}
 	fleet_set_tasks(&l->registry->fleet, l->names, l->n_tasks);
+	fleet_set_contests(&l->registry->fleet, contests);
+	free(contests);
 	l->edition = 0;
 	registry_set_tasks(l->registry, published, digests, l->n_published);
 	free(l->published);
@@ -113,7 +117,8 @@ static void configure(struct task *t, const struct task_settings *settings,
 				      .rank_position = t->settings.rank_position,
 				      .oldest = t->settings.oldest,
 				      .pinned = t->standing.pinned};
-	tally_forget(&t->standing.tally);
+	if (!is_new)
+		fleet_contest_changed(&t->leaders->registry->fleet, t->index);
 	if (is_new) {
 		election_init(&t->election, &ec);
 	} else {
