@@ -71,9 +71,9 @@ struct zkleader_answer {
 };
 
 /*
- * Makes a handle for the sidecar on this socket; NULL is $ZKLEADER_SOCKET or, where that is unset or
- * empty, ZKLEADER_SOCKET_DEFAULT. Does not connect yet. Returns 0, or -ENAMETOOLONG or -EINVAL for a
- * path that no socket can have; there is no handle then.
+ * Makes a handle for the sidecar on this socket; NULL is $ZKLEADER_SOCKET or, where that is unset
+ * or empty, ZKLEADER_SOCKET_DEFAULT. Does not connect yet. Returns 0, or -ENAMETOOLONG or -EINVAL
+ * for a path that no socket can have; there is no handle then.
  */
 int zkleader_open(const char *path, struct zkleader **ret_z);
 /* NULL is taken. */
@@ -98,15 +98,17 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 bool zkleader_still_leads(const struct zkleader_answer *answer);
 
 /*
- * Claims the current tick of the task for the caller: the instant that a crontab line stands for, which
- * is the local clock rounded down. One tick of one task is claimed once in the whole fleet, for ever.
+ * Claims the current tick of the task for the caller: the instant that a crontab line stands for,
+ * which is the local clock rounded down. One tick of one task is claimed once in the whole fleet,
+ * for ever.
  */
 #define ZKLEADER_TICK_SIZE 32
 
 enum zkleader_outcome {
 	ZKLEADER_YOURS, /* the tick is the caller's: do the work */
 	ZKLEADER_TAKEN, /* it has been claimed already */
-	ZKLEADER_WAITED, /* not led here and, as far as seen, not claimed; why is "" if another leads */
+	/* not led here and, as far as seen, not claimed; why is "" if another leads */
+	ZKLEADER_WAITED,
 	ZKLEADER_PAUSED /* nobody may lead the task now */
 };
 
@@ -122,15 +124,17 @@ struct zkleader_tick {
 };
 
 /*
- * tick_ms is what the clock is rounded down to, 0: as the task's file says. Where this node does not
- * lead, the sidecar answers when the tick is claimed elsewhere, when leadership has come here, or after
- * wait_ms. Returns as zkleader_check() does. Never asks twice: after a failure the tick may be claimed
- * or not.
+ * tick_ms is what the clock is rounded down to, 0: as the task's file says. Where this node does
+ * not lead, the sidecar answers when the tick is claimed elsewhere, when leadership has come here,
+ * or after wait_ms. Returns as zkleader_check() does. Never asks twice: after a failure the tick
+ * may be claimed or not.
  */
 int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_t wait_ms,
 		   int64_t timeout_ms, struct zkleader_tick *ret_tick);
 
-/* The last failure of this handle as one printable line that says what to do; "" if there was none. */
+/*
+ * The last failure of this handle as one printable line that says what to do; "" if there was none.
+ */
 const char *zkleader_message(const struct zkleader *z);
 /* The path of the socket. */
 const char *zkleader_path(const struct zkleader *z);
@@ -147,8 +151,8 @@ int zkleader_call(struct zkleader *z, const char *method, const void *params, si
 /*
  * After a successful zkleader_call(z, "subscribe", ...) a handle takes notifications and nothing
  * else (other calls: -EBUSY). The next one: its method and its parameter, one MessagePack map, good
- * until the next call on the handle. timeout_ms below 0 waits for ever. -ETIMEDOUT leaves everything
- * as it was; any other error ends the subscription, and the handle can subscribe anew.
+ * until the next call on the handle. timeout_ms below 0 waits for ever. -ETIMEDOUT leaves
+ * everything as it was; any other error ends the subscription, and the handle can subscribe anew.
  */
 struct zkleader_notification {
 	char method[ZKLEADER_STATE_SIZE];

@@ -1,6 +1,7 @@
 /*
- * journald's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): an entry is one datagram of fields,
- * which journalctl can look for. Nothing here waits: the journal must not hold up an election.
+ * journald's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): an entry is one datagram of
+ * fields, which journalctl can look for. Nothing here waits: the journal must not hold up an
+ * election.
  */
 #ifndef ZKLEADER_BASE_JOURNAL_H
 #define ZKLEADER_BASE_JOURNAL_H
@@ -19,8 +20,9 @@ struct journal_entry {
 };
 
 /*
- * Whether the descriptor is the stream that this value of $JOURNAL_STREAM speaks of ("DEVICE:INODE"),
- * which may be NULL: a process may have the variable but not the stream from whoever started it.
+ * Whether the descriptor is the stream that this value of $JOURNAL_STREAM speaks of
+ * ("DEVICE:INODE"), which may be NULL: a process may have the variable but not the stream from
+ * whoever started it.
  */
 bool journal_is_stream(int fd, const char *value);
 /* A socket for journal_send(), never one of the standard descriptors; or a negative errno. */
@@ -28,8 +30,8 @@ int journal_open(void);
 
 void journal_begin(struct journal_entry *e);
 /*
- * A field with any value, newlines included; in its name letters become big ones and what a name may
- * not have becomes "_". The field goes in whole or not at all.
+ * A field with any value, newlines included; in its name letters become big ones and what a name
+ * may not have becomes "_". The field goes in whole or not at all.
  */
 void journal_put(struct journal_entry *e, const char *prefix, const char *name, const char *value,
 		 size_t len);

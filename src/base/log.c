@@ -374,9 +374,9 @@ static bool write_journal(enum log_level level, const char *line, const char *me
 }
 
 /*
- * At once, in one piece that is shorter than PIPE_BUF, so that lines of several threads never mix. If
- * standard error takes no more the line is lost, since an election must not wait for a log; systemd
- * makes it a socket, which can be told so.
+ * At once, in one piece that is shorter than PIPE_BUF, so that lines of several threads never mix.
+ * If standard error takes no more the line is lost, since an election must not wait for a log;
+ * systemd makes it a socket, which can be told so.
  */
 static void write_line(const char *line, size_t len)
 {
@@ -400,7 +400,10 @@ void log_write(enum log_level level, const char *message, const struct log_field
 	size_t len;
 
 	if (journal_path) {
-		/* Behind its prefix a text line is without time and level, which an entry has anyway. */
+		/*
+		 * Behind its prefix a text line is without time and level, which an entry has
+		 * anyway.
+		 */
 		make_line(line, sizeof(line), level, format, true, now, message, fields);
 		taken = write_journal(level, format == LOG_TEXT ? line + PREFIX_LEN : line, message,
 				      fields);

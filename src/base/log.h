@@ -39,9 +39,9 @@ struct log_field {
  */
 void log_setup(enum log_level level, enum log_format format, bool journal);
 /*
- * From now on entries go to the journal's socket at this path, which stays the caller's, with the line
- * as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key. What the
- * journal does not take goes to standard error. To be called before other threads log.
+ * From now on entries go to the journal's socket at this path, which stays the caller's, with the
+ * line as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key.
+ * What the journal does not take goes to standard error. To be called before other threads log.
  */
 void log_to_journal(const char *path);
 bool log_enabled(enum log_level level);
@@ -49,7 +49,9 @@ bool log_enabled(enum log_level level);
 int log_level_parse(const char *text, enum log_level *ret_level);
 int log_format_parse(const char *text, enum log_format *ret_format);
 
-/* Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot. */
+/*
+ * Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot.
+ */
 void log_write(enum log_level level, const char *message, const struct log_field *fields);
 /*
  * The line without its newline, terminated, as it looks without journal; returns its length. Size

@@ -8,8 +8,9 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * Levenshtein's distance: how many letters to insert, drop or change. Above NEAREST_EDITS it is some
- * number above that: so only the cells next to the diagonal matter, which is what makes it cheap.
+ * Levenshtein's distance: how many letters to insert, drop or change. Above NEAREST_EDITS it is
+ * some number above that: so only the cells next to the diagonal matter, which is what makes it
+ * cheap.
  */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {

@@ -22,7 +22,8 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
-	size_t *sharers; /* of tasks and digests: how many workers have them beside this one; NULL: none */
+	/* of tasks and digests: how many workers have them beside this one; NULL: none */
+	size_t *sharers;
 	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1]; /* which sidecar it is, the same over its restarts */
 	bool returned;			/* it was there before, with another record */
@@ -42,8 +43,9 @@ void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
 /*
- * Where it has the same tasks and digests as another worker, it gives its own up and uses that one's:
- * most of a fleet lists the same. Whether it does so now. Tasks that are shared are not to be set anew.
+ * Where it has the same tasks and digests as another worker, it gives its own up and uses that
+ * one's: most of a fleet lists the same. Whether it does so now. Tasks that are shared are not to
+ * be set anew.
  */
 bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */

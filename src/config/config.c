@@ -84,7 +84,10 @@ static void problem(const struct making *m, const char *key, const char *format,
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	/* What is wrong with a key that is not there, or with its default, is told of the first line. */
+	/*
+	 * What is wrong with a key that is not there, or with its default, is told of the first
+	 * line.
+	 */
 	problems_add(m->problems, m->c->file, setting->line ? setting->line : 1, "%s: %s", key,
 		     text);
 }
@@ -113,7 +116,7 @@ static char *path_of(const struct making *m, const char *key)
 	return text ? textfile_beside(m->c->file, text) : NULL;
 }
 
-/* --- ZooKeeper ---------------------------------------------------------------------------------- */
+/* --- ZooKeeper ------------------------------------------------------------ */
 
 /* What is wrong with an absolute znode path, NULL: nothing. */
 static const char *bad_znode(const char *path)
@@ -175,7 +178,9 @@ static uint16_t parse_port(const char *text)
 	return port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-/* "host", "host:port", "[v6]" or "[v6]:port", which is written to. NULL, or what is wrong with it. */
+/*
+ * "host", "host:port", "[v6]" or "[v6]:port", which is written to. NULL, or what is wrong with it.
+ */
 static const char *parse_host(char *text, struct config_host *host)
 {
 	char *name = text;
@@ -282,9 +287,12 @@ static void take_zookeeper(struct making *m)
 	take_hosts(m, text);
 }
 
-/* --- version and address ------------------------------------------------------------------------- */
+/* --- version and address -------------------------------------------------- */
 
-/* The version without what version-strip takes off its front; nothing is, where nothing would be left. */
+/*
+ * The version without what version-strip takes off its front; nothing is, where nothing would be
+ * left.
+ */
 static const char *strip_version(const struct config *c, const char *version)
 {
 	size_t len = c->version_strip ? strlen(c->version_strip) : 0;
@@ -380,7 +388,7 @@ static void take_address(struct making *m)
 		m->c->address = mem_strdup(text);
 }
 
-/* --- the socket ---------------------------------------------------------------------------------- */
+/* --- the socket ----------------------------------------------------------- */
 
 /* Returns 0, -ENOENT where there is no such group, or another negative errno. */
 static int find_group(const char *name, gid_t *ret_gid)
@@ -454,7 +462,7 @@ static void take_socket(struct making *m)
 	}
 }
 
-/* --- auth-file ----------------------------------------------------------------------------------- */
+/* --- auth-file ------------------------------------------------------------ */
 
 /* What is wrong with scheme:credential, NULL: nothing. None of it may get into a message. */
 static const char *bad_auth(const char *line)
@@ -517,7 +525,7 @@ static void take_auth(struct making *m)
 	free(line);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 static void take_times(struct making *m)
 {

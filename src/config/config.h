@@ -71,8 +71,8 @@ struct config {
  */
 int config_load(const char *path, struct config **ret_config, struct problems *problems);
 /*
- * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none, that is
- * good for taskdir_load() and config_free() alone.
+ * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none,
+ * that is good for taskdir_load() and config_free() alone.
  */
 int config_examine(const char *path, struct config **ret_config, struct problems *problems);
 void config_free(struct config *c);

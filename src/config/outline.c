@@ -120,7 +120,9 @@ static bool skip_escape(struct scanner *s, char quote)
 	return false;
 }
 
-/* A variable, "${NAME}" or "${NAME:-default}", within a string: libconfuse takes all up to a "}". */
+/*
+ * A variable, "${NAME}" or "${NAME:-default}", within a string: libconfuse takes all up to a "}".
+ */
 static bool skip_variable(struct scanner *s)
 {
 	const char *t = s->o->text;

@@ -1,7 +1,8 @@
 /*
- * A file in libconfuse's syntax looked over before libconfuse reads it: which keys and sections it has,
- * and on which line each begins. Accepts a part of what libconfuse accepts, the part that the two
- * certainly read alike: no functions, nothing unquoted but plain words, strings that end on their line.
+ * A file in libconfuse's syntax looked over before libconfuse reads it: which keys and sections it
+ * has, and on which line each begins. Accepts a part of what libconfuse accepts, the part that the
+ * two certainly read alike: no functions, nothing unquoted but plain words, strings that end on
+ * their line.
  */
 #ifndef ZKLEADER_CONFIG_OUTLINE_H
 #define ZKLEADER_CONFIG_OUTLINE_H

@@ -39,7 +39,7 @@ static void problem(struct load *l, int line, const char *format, ...)
 	va_end(ap);
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------- */
 
 static size_t find_key(const struct settings_form *form, const char *name, size_t len)
 {
@@ -71,7 +71,7 @@ static void unknown_key(struct load *l, int line, const char *name, size_t len)
 	problem(l, line, "unknown key \"%.*s\": the keys are %s", shown, name, keys);
 }
 
-/* --- the outline against the form --------------------------------------------------------------- */
+/* --- the outline against the form ----------------------------------------- */
 
 static struct section *new_section(struct settings *s, int line)
 {
@@ -214,7 +214,7 @@ static void check_outline(struct load *l)
 	}
 }
 
-/* --- libconfuse --------------------------------------------------------------------------------- */
+/* --- libconfuse ----------------------------------------------------------- */
 
 /* Its error function has no argument of ours; its lexer is global anyway. */
 static struct load *loading;
@@ -305,7 +305,7 @@ static void read_values(struct load *l)
 	cfg_free(cfg);
 }
 
-/* --- values ------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------- */
 
 static void drop_values(struct setting *setting)
 {
@@ -339,7 +339,7 @@ static void check_values(struct load *l, struct section *section)
 	}
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 int settings_load(const char *path, const char *shown, const struct settings_form *form,
 		  struct settings *ret_settings, struct problems *problems)

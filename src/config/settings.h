@@ -1,12 +1,12 @@
 /*
  * A file in libconfuse's syntax, read so that every problem in it is told.
  *
- * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed comment
- * swallows the rest in silence, as ${ does up to the next brace; line numbers run ahead after each
- * comment; sections of one title are merged; a NUL escape cuts a value short; an odd character is
- * skipped or even printed. So outline.c looks over the file first, and what libconfuse gets to see has
- * no comments, and only known keys, each once and in its right form. Values, quoting, escapes, lists
- * and ${VARIABLES} are libconfuse's.
+ * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed
+ * comment swallows the rest in silence, as ${ does up to the next brace; line numbers run ahead
+ * after each comment; sections of one title are merged; a NUL escape cuts a value short; an odd
+ * character is skipped or even printed. So outline.c looks over the file first, and what libconfuse
+ * gets to see has no comments, and only known keys, each once and in its right form. Values,
+ * quoting, escapes, lists and ${VARIABLES} are libconfuse's.
  */
 #ifndef ZKLEADER_CONFIG_SETTINGS_H
 #define ZKLEADER_CONFIG_SETTINGS_H
@@ -68,9 +68,9 @@ struct settings {
 };
 
 /*
- * Reads a file and checks every value by the type of its key. Returns 0 also with problems added, or a
- * negative errno, with one, where the file itself cannot be read. An empty LIST counts as not set.
- * ret_settings is for settings_done() after 0 alone.
+ * Reads a file and checks every value by the type of its key. Returns 0 also with problems added,
+ * or a negative errno, with one, where the file itself cannot be read. An empty LIST counts as not
+ * set. ret_settings is for settings_done() after 0 alone.
  */
 int settings_load(const char *path, const char *shown, const struct settings_form *form,
 		  struct settings *ret_settings, struct problems *problems);

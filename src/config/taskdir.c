@@ -66,7 +66,7 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 	return tasks;
 }
 
-/* --- a set of tasks by name ------------------------------------------------------------------------ */
+/* --- a set of tasks by name ----------------------------------------------- */
 
 struct names {
 	void *tree; /* of tsearch(3); the tasks are borrowed */
@@ -109,7 +109,7 @@ static void names_done(struct names *names)
 	tdestroy(names->tree, keep);
 }
 
-/* --- the folder ------------------------------------------------------------------------------------ */
+/* --- the folder ----------------------------------------------------------- */
 
 static bool is_task_file(const char *name)
 {
@@ -288,7 +288,7 @@ size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 	return problems->total - before;
 }
 
-/* --- what is in force ------------------------------------------------------------------------------ */
+/* --- what is in force ----------------------------------------------------- */
 
 static const struct task_file *find_file(const struct task_files *files, const char *name)
 {

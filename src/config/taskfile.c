@@ -59,7 +59,7 @@ static const struct settings_form form = {
 	.title_ok = name_is_task,
 };
 
-/* --- one task ------------------------------------------------------------------------------------ */
+/* --- one task ------------------------------------------------------------- */
 
 void task_config_free(struct task_config *t)
 {
@@ -125,7 +125,7 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	       a->history == b->history && health_config_equal(&a->health, &b->health);
 }
 
-/* --- one file ------------------------------------------------------------------------------------ */
+/* --- one file ------------------------------------------------------------- */
 
 /* A section and where to tell what is wrong with it. */
 struct making {

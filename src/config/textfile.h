@@ -6,16 +6,18 @@
 #include <sys/stat.h>
 
 /*
- * Reads a file of at most limit bytes; the copy ends with a NUL. Never waits, whatever kind of file it
- * is. Returns 0, -EISDIR for a folder, -EINVAL for another thing that is no regular file, -EFBIG above
- * the limit, or the negative errno of open or read. ret_stat may be NULL.
+ * Reads a file of at most limit bytes; the copy ends with a NUL. Never waits, whatever kind of file
+ * it is. Returns 0, -EISDIR for a folder, -EINVAL for another thing that is no regular file, -EFBIG
+ * above the limit, or the negative errno of open or read. ret_stat may be NULL.
  */
 int textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
 		  struct stat *ret_stat);
 /* The same for the first line, at most limit bytes, without white space at its ends. */
 int textfile_read_line(const char *path, size_t limit, char **ret_line, size_t *ret_len,
 		       struct stat *ret_stat);
-/* What is wrong with the file, for people: "is a folder". For the results of the functions above. */
+/*
+ * What is wrong with the file, for people: "is a folder". For the results of the functions above.
+ */
 const char *textfile_error(int error);
 /* `path`, or if it is relative, the same from the folder of `file`. The caller frees it. */
 char *textfile_beside(const char *file, const char *path);

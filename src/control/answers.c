@@ -16,7 +16,7 @@
 
 #define DISAGREEMENTS_MAX 100
 
-/* --- pieces of answers --------------------------------------------------------------------------- */
+/* --- pieces of answers ---------------------------------------------------- */
 
 void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 {
@@ -72,7 +72,7 @@ void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
 	pack_kv_str(p, "description", t->settings.description);
 }
 
-/* --- what operators have decided ----------------------------------------------------------------- */
+/* --- what operators have decided ------------------------------------------ */
 
 void answers_pack_decision(struct pack *p, const struct policy_item *item)
 {
@@ -136,7 +136,7 @@ void answers_pack_refused(struct pack *p, const struct node *s)
 	}
 }
 
-/* --- workers --------------------------------------------------------------------------------------- */
+/* --- workers -------------------------------------------------------------- */
 
 size_t answers_count_led(const struct node *s, const struct member *m)
 {
@@ -189,7 +189,7 @@ void answers_pack_problems(struct pack *p, const struct problems *problems)
 	pack_problems(p, "warnings", problems->warnings, problems->n_warnings);
 }
 
-/* --- check --------------------------------------------------------------------------------------- */
+/* --- check ---------------------------------------------------------------- */
 
 void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
 {
@@ -207,7 +207,9 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
 	pack_kv_int(p, "token", leaders_is_led(t) ? node->token : 0);
 	pack_kv_int(p, "lease_ms", left);
-	/* What was known before a disconnection may no longer be so, nor is ours without its lease. */
+	/*
+	 * What was known before a disconnection may no longer be so, nor is ours without its lease.
+	 */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))
 		pack_leader(p, "led_by", t);
 	else
@@ -216,7 +218,7 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	peer_end(c, msgid);
 }
 
-/* --- tables ---------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct task *const *tasks,
 		  size_t n)
@@ -304,7 +306,7 @@ void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 	peer_end(c, msgid);
 }
 
-/* --- status ---------------------------------------------------------------------------------------- */
+/* --- status --------------------------------------------------------------- */
 
 /* What the checks of health say: nil for the node while they do not fail. */
 static void pack_health(struct pack *p, const struct node *s)

@@ -158,7 +158,7 @@ void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_T
 	say_obstacle(s, t, text);
 }
 
-/* --- a handover that waits ----------------------------------------------------------------------- */
+/* --- a handover that waits ------------------------------------------------ */
 
 static const char *name_of(const struct node *s, const char *id)
 {
@@ -236,7 +236,7 @@ static void pack_handover(struct pack *p, const struct node *s, const struct tas
 	pack_kv_str(p, "waits_for", waits_for);
 }
 
-/* --- the ranking ----------------------------------------------------------------------------------- */
+/* --- the ranking ---------------------------------------------------------- */
 
 static void why_text(const struct node *s, const struct task *t, const struct ranked *r,
 		     char text[EXPLAIN_TEXT_MAX])

@@ -1,4 +1,6 @@
-/* In words: why this node leads a task or does not, what waits, what was decided and who disagrees. */
+/*
+ * In words: why this node leads a task or does not, what waits, what was decided and who disagrees.
+ */
 #ifndef ZKLEADER_CONTROL_EXPLAIN_H
 #define ZKLEADER_CONTROL_EXPLAIN_H
 

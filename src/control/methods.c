@@ -31,7 +31,7 @@ static void on_due(void *arg)
 	parked_look(arg);
 }
 
-/* --- the methods ------------------------------------------------------------------------------------- */
+/* --- the methods ---------------------------------------------------------- */
 
 /* Whether a file that is refused may be the reason why a task is not known. */
 static void unknown_task(const struct call *call, struct reader_text name)
@@ -276,7 +276,7 @@ static void method_subscribe(struct call *call)
 	peer_end(call->c, call->msgid);
 }
 
-/* --- from outside -------------------------------------------------------------------------------------- */
+/* --- from outside --------------------------------------------------------- */
 
 static const struct {
 	const char *name;

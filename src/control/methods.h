@@ -44,7 +44,9 @@ struct call {
 	size_t n_params;
 };
 
-/* The next parameter as the name of a task; answers with an error and returns NULL if it is none. */
+/*
+ * The next parameter as the name of a task; answers with an error and returns NULL if it is none.
+ */
 struct task *methods_take_task(struct call *call);
 
 /* The process is borrowed. */

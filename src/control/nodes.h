@@ -1,4 +1,7 @@
-/* Names of nodes: a node is a sidecar's place, the same over its restarts, whatever worker id it has. */
+/*
+ * Names of nodes: a node is a sidecar's place, the same over its restarts, whatever worker id it
+ * has.
+ */
 #ifndef ZKLEADER_CONTROL_NODES_H
 #define ZKLEADER_CONTROL_NODES_H
 
@@ -9,8 +12,9 @@
 #include "wire/reader.h"
 
 /*
- * The node that a name means: one in the fleet, or that something was decided about. Its whole name, as
- * HOSTNAME:SOCKET, or the host's alone where it has one sidecar. False: *why says what is so.
+ * The node that a name means: one in the fleet, or that something was decided about. Its whole
+ * name, as HOSTNAME:SOCKET, or the host's alone where it has one sidecar. False: *why says what is
+ * so.
  */
 bool nodes_find(const struct node *n, struct reader_text name, char ret_node[WORKER_NODE_MAX + 1],
 		char why[EXPLAIN_TEXT_MAX]);

@@ -11,7 +11,7 @@
 
 #define SHOWN_MAX 5 /* things that are listed in one message */
 
-/* --- what follows from it -------------------------------------------------------------------------- */
+/* --- what follows from it ------------------------------------------------- */
 
 struct jobs {
 	char *text;
@@ -83,7 +83,7 @@ static void say_task(const struct node *n, const struct task *t, enum policy_kin
 		explain_say(text, "; no candidate has that version, so nobody leads it");
 }
 
-/* --- done ------------------------------------------------------------------------------------------ */
+/* --- done ----------------------------------------------------------------- */
 
 static void say_taken_back(const struct node *n, const struct policy_record *r,
 			   enum policy_kind kind, char text[EXPLAIN_TEXT_MAX])
@@ -123,7 +123,7 @@ void order_say_done(const struct node *n, const struct policy_record *r, enum po
 		say_task(n, t, kind, text);
 }
 
-/* --- nothing to take back -------------------------------------------------------------------------- */
+/* --- nothing to take back ------------------------------------------------- */
 
 /* What else of that kind has been decided: what somebody who has mistyped a name may have meant. */
 static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
@@ -190,7 +190,7 @@ void order_say_nothing(const struct node *n, const struct policy_record *r, enum
 		say_of_task(n, r->task, text);
 }
 
-/* --- versions -------------------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------- */
 
 bool order_say_no_version(const struct node *n, const struct task *t, const char *version,
 			  char text[EXPLAIN_TEXT_MAX])

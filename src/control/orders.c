@@ -28,7 +28,7 @@ struct order {
 	struct policy_record record;
 };
 
-/* --- answering ------------------------------------------------------------------------------------- */
+/* --- answering ------------------------------------------------------------ */
 
 static void answer(struct order *o, bool done)
 {
@@ -81,7 +81,7 @@ static void on_decided(void *arg, enum policy_result result)
 	end_order(o);
 }
 
-/* --- doing it -------------------------------------------------------------------------------------- */
+/* --- doing it ------------------------------------------------------------- */
 
 static void find_user(void *arg)
 {
@@ -217,8 +217,8 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 }
 
 /*
- * The task, if it is one of ours; what was decided about another may be taken back all the same. Tells what
- * is wrong with it: false.
+ * The task, if it is one of ours; what was decided about another may be taken back all the same.
+ * Tells what is wrong with it: false.
  */
 static bool take_task(struct call *call, enum policy_kind kind, bool put,
 		      struct policy_record *record, struct task **ret_task)

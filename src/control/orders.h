@@ -1,6 +1,6 @@
 /*
- * What an operator tells the fleet through this sidecar: drain, undrain, pause, resume, resign, unresign, pin,
- * unpin. Each is a change of the policy under ROOT/policy, answered when it is done.
+ * What an operator tells the fleet through this sidecar: drain, undrain, pause, resume, resign,
+ * unresign, pin, unpin. Each is a change of the policy under ROOT/policy, answered when it is done.
  */
 #ifndef ZKLEADER_CONTROL_ORDERS_H
 #define ZKLEADER_CONTROL_ORDERS_H

@@ -116,8 +116,8 @@ static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
 }
 
 /*
- * Answers those that are ready or have waited long enough, the oldest first; tables as many as one turn of the
- * loop is to take. False: there are more.
+ * Answers those that are ready or have waited long enough, the oldest first; tables as many as one
+ * turn of the loop is to take. False: there are more.
  */
 static bool look_at(struct methods *m, bool tables)
 {
@@ -188,7 +188,9 @@ static void on_survey_done(void *arg)
 	parked_wake(m);
 }
 
-/* One survey at a time; who asks while it goes on might have done something that it does not see. */
+/*
+ * One survey at a time; who asks while it goes on might have done something that it does not see.
+ */
 void parked_begin_round(struct methods *m)
 {
 	struct node *s = m->node;

@@ -1,4 +1,7 @@
-/* Requests that wait for something to come from ZooKeeper or for an election to settle. For methods.c alone. */
+/*
+ * Requests that wait for something to come from ZooKeeper or for an election to settle. For
+ * methods.c alone.
+ */
 #ifndef ZKLEADER_CONTROL_PARKED_H
 #define ZKLEADER_CONTROL_PARKED_H
 

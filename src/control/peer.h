@@ -14,7 +14,10 @@
 
 struct subscription;
 
-/* What the methods count in parked, asking, subscribed and subscription; the rest is the implementation's. */
+/*
+ * What the methods count in parked, asking, subscribed and subscription; the rest is the
+ * implementation's.
+ */
 struct peer {
 	uid_t uid;
 	gid_t gid;
@@ -28,7 +31,9 @@ struct peer {
 
 /* Packs one message to the peer between these two; nothing else may be packed meanwhile. */
 struct pack *peer_begin(struct peer *c);
-/* Sends it. Too large an answer becomes an error with this msgid; a notification is dropped whole. */
+/*
+ * Sends it. Too large an answer becomes an error with this msgid; a notification is dropped whole.
+ */
 #define PEER_NOTIFICATION (-1)
 void peer_end(struct peer *c, int64_t msgid);
 void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *message);
@@ -39,8 +44,8 @@ bool peer_has_room(struct peer *c);
 /* Whether it takes notifications; if not, methods_drained() tells when. */
 bool peer_takes_more(const struct peer *c);
 /*
- * Begins a notification that cannot be told later. NULL: it is so far behind that it has been dropped, as
- * it could not know that it misses something.
+ * Begins a notification that cannot be told later. NULL: it is so far behind that it has been
+ * dropped, as it could not know that it misses something.
  */
 struct pack *peer_begin_notification(struct peer *c);
 /* Whether it may subscribe to n tasks, in the place of those that it has. */

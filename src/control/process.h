@@ -27,8 +27,8 @@ struct process {
 	/* Reads all files again; what is refused leaves the last good state in force. */
 	void (*reload)(void *arg, struct changes *ret_changes);
 	/*
-	 * For what may block: work(work_arg) in another thread, then done(work_arg) on this one. 0, or a
-	 * negative errno and neither is called.
+	 * For what may block: work(work_arg) in another thread, then done(work_arg) on this one. 0,
+	 * or a negative errno and neither is called.
 	 */
 	int (*offload)(void *arg, void (*work)(void *work_arg), void (*done)(void *work_arg),
 		       void *work_arg);

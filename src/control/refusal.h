@@ -1,4 +1,6 @@
-/* Who may not run a task is told what to add where; the name of the user is looked up off the loop. */
+/*
+ * Who may not run a task is told what to add where; the name of the user is looked up off the loop.
+ */
 #ifndef ZKLEADER_CONTROL_REFUSAL_H
 #define ZKLEADER_CONTROL_REFUSAL_H
 

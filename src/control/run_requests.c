@@ -11,7 +11,7 @@ static struct runs *runs_of(const struct call *call)
 	return &call->m->node->runs;
 }
 
-/* --- answers --------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 static void pack_claim(struct pack *p, const struct run_answer *a)
 {
@@ -72,7 +72,7 @@ void run_requests_released(void *owner)
 	((struct peer *)owner)->parked--;
 }
 
-/* --- the methods ----------------------------------------------------------------------------------- */
+/* --- the methods ---------------------------------------------------------- */
 
 /* Whether the peer may run the task; tells it who may if not. */
 static bool may_run(const struct call *call, const struct task *t)

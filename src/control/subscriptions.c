@@ -35,7 +35,7 @@ static void pack_now(struct pack *p, const struct subscriptions *s)
 	pack_kv_str(p, "time", text);
 }
 
-/* --- who wants what -------------------------------------------------------------------------------- */
+/* --- who wants what ------------------------------------------------------- */
 
 static bool wants(const struct subscription *sub, const struct task *t)
 {
@@ -117,9 +117,11 @@ void subscriptions_task_removed(const struct subscriptions *s, const struct task
 	}
 }
 
-/* --- what is told as it becomes certain ------------------------------------------------------------- */
+/* --- what is told as it becomes certain ----------------------------------- */
 
-/* The token of the leader as far as the subscription is about it, 0: nobody; UNTOLD: not certain. */
+/*
+ * The token of the leader as far as the subscription is about it, 0: nobody; UNTOLD: not certain.
+ */
 static int64_t token_of(const struct subscription *sub, const struct task *t)
 {
 	const struct election *e = &t->election;
@@ -237,7 +239,7 @@ void subscriptions_changed(struct subscriptions *s)
 	s->changed = true;
 }
 
-/* --- what is told as it happens --------------------------------------------------------------------- */
+/* --- what is told as it happens ------------------------------------------- */
 
 void subscriptions_membership(const struct subscriptions *s, const char *event,
 			      const struct member *m)

@@ -1,9 +1,9 @@
 /*
  * Clients that want to hear of each change of leadership, membership and policy as it happens.
  *
- * Of each task that a client has subscribed to it is told the state once, as soon as that is certain, and
- * then each other state: so what it has been told of is kept, and compared at the end of each turn of the
- * loop. Who reads slowly hears of the last state alone, and of nothing twice.
+ * Of each task that a client has subscribed to it is told the state once, as soon as that is
+ * certain, and then each other state: so what it has been told of is kept, and compared at the end
+ * of each turn of the loop. Who reads slowly hears of the last state alone, and of nothing twice.
  */
 #ifndef ZKLEADER_CONTROL_SUBSCRIPTIONS_H
 #define ZKLEADER_CONTROL_SUBSCRIPTIONS_H
@@ -25,14 +25,17 @@ struct subscriptions {
 void subscriptions_init(struct subscriptions *s, const struct node *node);
 
 /*
- * The client hears of these n tasks, of all (also of later ones) for n = 0; replaces what it had. mine: it
- * wants to know what this node leads, and nothing of who else leads: that is known without a question.
+ * The client hears of these n tasks, of all (also of later ones) for n = 0; replaces what it had.
+ * mine: it wants to know what this node leads, and nothing of who else leads: that is known without
+ * a question.
  */
 void subscription_begin(struct subscriptions *s, struct peer *c, struct task *const *tasks,
 			size_t n, bool mine);
 void subscription_end(struct subscriptions *s, struct peer *c);
 
-/* At the end of a turn: tells what has become different. False: there is more, for the next turn. */
+/*
+ * At the end of a turn: tells what has become different. False: there is more, for the next turn.
+ */
 bool subscriptions_tell(struct subscriptions *s);
 /* A task, the session or a client is not as it was. */
 void subscriptions_changed(struct subscriptions *s);

@@ -1,4 +1,6 @@
-/* What is wrong at the moment beside the configuration: with the tasks, the fleet and this server. */
+/*
+ * What is wrong at the moment beside the configuration: with the tasks, the fleet and this server.
+ */
 #ifndef ZKLEADER_CONTROL_TROUBLES_H
 #define ZKLEADER_CONTROL_TROUBLES_H
 

@@ -1,4 +1,7 @@
-/* Dates of the Gregorian calendar as days since 1970-01-01, for years 1 to 9999 and a little beyond. */
+/*
+ * Dates of the Gregorian calendar as days since 1970-01-01, for years 1 to 9999 and a little
+ * beyond.
+ */
 #ifndef ZKLEADER_CORE_CALENDAR_H
 #define ZKLEADER_CORE_CALENDAR_H
 

@@ -1,6 +1,6 @@
 /*
- * Who leads which partition of a task, or which task of a spread group: the draft. It follows from the
- * set of candidates alone, so all sidecars that see the same fleet see the same owners.
+ * Who leads which partition of a task, or which task of a spread group: the draft. It follows from
+ * the set of candidates alone, so all sidecars that see the same fleet see the same owners.
  */
 #ifndef ZKLEADER_CORE_DRAFT_H
 #define ZKLEADER_CORE_DRAFT_H
@@ -40,12 +40,12 @@ void draft_set_add(struct draft_set *set, size_t item);
 bool draft_set_has(const struct draft_set *set, size_t item);
 
 /*
- * Gives each item a worker: ret_owners has room for n_items indexes into workers, DRAFT_NOBODY where
- * nobody may take the item. For limit, limit + 1 and so on, while items are left, and at last once
- * more with those who have resigned: the workers of each tier, the best tier first, take turns; each
- * that holds less than the limit takes of what is left the item with its biggest rank_score(), of
- * equal scores the first. The order in a tier: rank_score(worker, name), then ip, then id, the bigger
- * first. The order in which the workers are given does not matter.
+ * Gives each item a worker: ret_owners has room for n_items indexes into workers, DRAFT_NOBODY
+ * where nobody may take the item. For limit, limit + 1 and so on, while items are left, and at last
+ * once more with those who have resigned: the workers of each tier, the best tier first, take
+ * turns; each that holds less than the limit takes of what is left the item with its biggest
+ * rank_score(), of equal scores the first. The order in a tier: rank_score(worker, name), then ip,
+ * then id, the bigger first. The order in which the workers are given does not matter.
  *
  * So where all may take all, the numbers of a tier differ by at most one. A draft in turns is the
  * "round robin" of sports leagues; with rendezvous scores (see rank_score()) as everybody's

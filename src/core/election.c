@@ -100,8 +100,9 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 {
 	/*
 	 * An owner that was never among the members may be too new for us to know its worker, or no
-	 * worker at all, whose node took the place of one that was deleted. And where a session ends,
-	 * its worker is still listed when the watch tells of the leader node: the list is read later.
+	 * worker at all, whose node took the place of one that was deleted. And where a session
+	 * ends, its worker is still listed when the watch tells of the leader node: the list is
+	 * read later.
 	 */
 	bool missed = !e->owner_listed || event->type == ELECTION_WATCH;
 	if (!handed_over && !e->node.mine && (e->node.exists || e->node.owner != 0) &&
@@ -156,11 +157,11 @@ static bool should_yield(const struct election *e)
 }
 
 /*
- * When the best has been that for long enough. One that has just joined reads the leader nodes at once, and
- * claims one that is not there. One that had been there, and is the best only now, gets the time to look at
- * them first: should it remember an earlier leader, it would take one that is not there for deleted. And
- * where others are better than we as well, they get the time to hear of the best: they would take it for
- * their own.
+ * When the best has been that for long enough. One that has just joined reads the leader nodes at
+ * once, and claims one that is not there. One that had been there, and is the best only now, gets
+ * the time to look at them first: should it remember an earlier leader, it would take one that is
+ * not there for deleted. And where others are better than we as well, they get the time to hear of
+ * the best: they would take it for their own.
  */
 static int64_t yield_ripe(const struct election *e)
 {
@@ -304,8 +305,9 @@ static int64_t read_time(const struct election *e)
 }
 
 /*
- * Whether the server has said lately that nobody has it. One that has waited for its turn looks again first: on
- * a connection that stalls, an owner may have come back and been deleted by hand unheard (seed 52).
+ * Whether the server has said lately that nobody has it. One that has waited for its turn looks
+ * again first: on a connection that stalls, an owner may have come back and been deleted by hand
+ * unheard (seed 52).
  */
 static bool is_news(const struct election *e, struct election_time now)
 {
@@ -332,11 +334,12 @@ static void release(struct election *e, struct election_actions *out)
 /*
  * What follows from the state as it now is: at the end of every step.
  *
- * The version that a release checks begins anew with every node, so that one sent in ignorance could
- * delete another's. So it is sent right behind a read that found the node ours, or while a watch is set
- * that was set on this very connection, and the lease is good: whoever might have it after another's hand
- * waits for longer than that. Without a lease, as after a pause, the watch may have fired unheard. Where the better one has just come, the read also gives the others the time to hear
- * of it: who has not takes what is given up for its own.
+ * The version that a release checks begins anew with every node, so that one sent in ignorance
+ * could delete another's. So it is sent right behind a read that found the node ours, or while a
+ * watch is set that was set on this very connection, and the lease is good: whoever might have it
+ * after another's hand waits for longer than that. Without a lease, as after a pause, the watch may
+ * have fired unheard. Where the better one has just come, the read also gives the others the time
+ * to hear of it: who has not takes what is given up for its own.
  */
 static void settle(struct election *e, const struct election_event *event,
 		   struct election_actions *out)
@@ -366,7 +369,9 @@ static void settle(struct election *e, const struct election_event *event,
 	}
 	if ((wants_read(e) || ((due || turn) && e->reads == 0)) && now.boot_ms >= read_time(e))
 		read_node(e, out);
-	/* A handover is told from others by a look at once: later somebody may have had it since. */
+	/*
+	 * A handover is told from others by a look at once: later somebody may have had it since.
+	 */
 	if (e->state == ELECTION_FOLLOWING && e->reads == 0)
 		e->handed_over = false;
 }
@@ -569,7 +574,10 @@ void election_step(struct election *e, const struct election_event *event,
 		e->up = true;
 		e->timeout_ms = event->up_timeout_ms;
 		e->retry_ms = 0;
-		/* While we were away the last leader may have come back, and its node have vanished again. */
+		/*
+		 * While we were away the last leader may have come back, and its node have vanished
+		 * again.
+		 */
 		if (e->state == ELECTION_VACANT)
 			e->vacant_ms = event->now.boot_ms;
 		if (e->state == ELECTION_DOWN)

@@ -1,20 +1,21 @@
 /*
  * One task's election at one sidecar: a pure step function.
  *
- * election_step() takes one event and the time it came, changes the state, and says in `actions` what
- * the caller has to do. It has no clock, no random, no allocation and no I/O, and cannot fail. The same
- * code runs in the sidecar and in the simulator. docs/ELECTION.md has the table of states by events.
+ * election_step() takes one event and the time it came, changes the state, and says in `actions`
+ * what the caller has to do. It has no clock, no random, no allocation and no I/O, and cannot fail.
+ * The same code runs in the sidecar and in the simulator. docs/ELECTION.md has the table of states
+ * by events.
  *
  * The contract with the caller:
  * - Events come in the order in which the ZooKeeper client delivered them.
  * - ELECTION_UP is given only when a quorum write that checks this worker's registration has been
- *   acknowledged on this very connection: reads that follow cannot then be older than that write, and
- *   nothing sent over an earlier connection can still happen.
- * - Each ELECTION_READ is answered by one NODE or NODE_FAILED; each CLAIM by one CLAIMED and then one
- *   NODE or NODE_FAILED from the read that the caller pipelines behind it; each RELEASE by one RELEASED.
- *   After EXPIRED nothing of what was asked before is answered any more.
+ * acknowledged on this very connection: reads that follow cannot then be older than that write, and
+ * nothing sent over an earlier connection can still happen.
+ * - Each ELECTION_READ is answered by one NODE or NODE_FAILED; each CLAIM by one CLAIMED and then
+ * one NODE or NODE_FAILED from the read that the caller pipelines behind it; each RELEASE by one
+ * RELEASED. After EXPIRED nothing of what was asked before is answered any more.
  * - Every read sets a watch, whether the node is there or not, but where NODE says `unwatched`,
- *   which it may while FOLLOWING alone; WATCH tells that it has fired.
+ * which it may while FOLLOWING alone; WATCH tells that it has fired.
  * - The caller calls again with ELECTION_DEADLINE once election_deadline() has come.
  */
 #ifndef ZKLEADER_CORE_ELECTION_H
@@ -31,14 +32,20 @@
 #define ELECTION_TURN_MS 500
 /* What a worker to which leadership was yielded has, before its former leader may claim again. */
 #define ELECTION_ACCEPT_MS 3000
-/* However short the yield-delay: for who becomes the best later than it joined, to look at the node. */
+/*
+ * However short the yield-delay: for who becomes the best later than it joined, to look at the
+ * node.
+ */
 #define ELECTION_YIELD_MIN_MS 500
 /* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
 /* After a yield, before it looks who has taken it: as a rule its heir has by then. */
 #define ELECTION_LOOK_MS 200
-/* How old the news that nobody leads may be for a claim: an owner may have come back and gone unheard since. */
+/*
+ * How old the news that nobody leads may be for a claim: an owner may have come back and gone
+ * unheard since.
+ */
 #define ELECTION_NEWS_MS 250
 /* Before a read or claim that failed while connected is tried again. */
 #define ELECTION_RETRY_MS 1000
@@ -130,11 +137,15 @@ struct election_event {
 	int64_t owner;	/* CLAIMED: our session */
 	bool unwatched; /* NODE: it is absent, and no watch was set */
 	/*
-	 * VIEW, WATCH, NODE: the session timeout of a worker that is registered now with the session
-	 * that owns the leader node, the one just read or else the last known; 0: there is none.
+	 * VIEW, WATCH, NODE: the session timeout of a worker that is registered now with the
+	 * session that owns the leader node, the one just read or else the last known; 0: there is
+	 * none.
 	 */
 	int64_t owner_ms;
-	/* The same events: workers are still to be read, so that the owner may yet turn out to be one. */
+	/*
+	 * The same events: workers are still to be read, so that the owner may yet turn out to be
+	 * one.
+	 */
 	bool owner_unsure;
 };
 
@@ -150,7 +161,8 @@ struct election_action {
 	union {
 		struct {
 			uint64_t
-				to; /* RELEASE: serial of the successor, 0: nobody's presence matters */
+				/* RELEASE: serial of the successor, 0: nobody's presence matters */
+				to;
 			int32_t version; /* RELEASE: data version that the node must still have */
 		};
 		struct { /* TELL */
@@ -199,15 +211,18 @@ struct election {
 void election_init(struct election *e, const struct election_config *config);
 void election_step(struct election *e, const struct election_event *event,
 		   struct election_actions *ret_actions);
-/* CLOCK_BOOTTIME at which a DEADLINE event is wanted, at the wall time of now; ELECTION_NEVER: none. */
+/*
+ * CLOCK_BOOTTIME at which a DEADLINE event is wanted, at the wall time of now; ELECTION_NEVER:
+ * none.
+ */
 int64_t election_deadline(const struct election *e, struct election_time now);
 /* Whether the role is ours; "leads" also needs the lease. */
 bool election_leads(const struct election *e);
 /*
- * Promises "leads" for as many ms from now on as may be, lease_ms being left of the lease: no handover of
- * our own will comes before they are over. No more than to the next such handover, nor than yield-delay or
- * a quarter of the session's timeout, whichever is longer, so that a better candidate to come does not wait
- * long. 0: it may not be said.
+ * Promises "leads" for as many ms from now on as may be, lease_ms being left of the lease: no
+ * handover of our own will comes before they are over. No more than to the next such handover, nor
+ * than yield-delay or a quarter of the session's timeout, whichever is longer, so that a better
+ * candidate to come does not wait long. 0: it may not be said.
  */
 int64_t election_promise(struct election *e, struct election_time now, int64_t lease_ms);
 /* Whether "leads" may be said: what election_promise() would promise is not nothing. */

@@ -11,7 +11,8 @@
 
 #define GROWTH	  64 /* members that both arrays grow by */
 #define WORD_BITS 64
-#define GRADES	  32 /* versions from which on it is not looked at whether their order is transitive */
+/* versions from which on it is not looked at whether their order is transitive */
+#define GRADES 32
 
 /* The candidates of a contest, in the order of by_version: equal version strings are neighbours. */
 struct pool {
@@ -35,8 +36,8 @@ bool fleet_has_resigned(const struct member *m, size_t index)
 }
 
 /*
- * Merges the two sorted lists of names into the bitset; where another member, whose bitset is right, has
- * the same names in one place with this one, it is the same.
+ * Merges the two sorted lists of names into the bitset; where another member, whose bitset is
+ * right, has the same names in one place with this one, it is the same.
  */
 static void update_lists(const struct fleet *f, struct member *m, const struct member *other)
 {
@@ -102,7 +103,9 @@ static size_t lower_bound(struct member *const *list, size_t n, const char *vers
 	return low;
 }
 
-/* The first place in by_session that is not before this session and id; without an id, behind all. */
+/*
+ * The first place in by_session that is not before this session and id; without an id, behind all.
+ */
 static size_t session_bound(const struct fleet *f, int64_t session, const char *id)
 {
 	size_t low = 0, n = f->n_members;
@@ -120,7 +123,10 @@ static size_t session_bound(const struct fleet *f, int64_t session, const char *
 	return low;
 }
 
-/* The grade of a version: how many others are older. Whether all of them compare as their grades do. */
+/*
+ * The grade of a version: how many others are older. Whether all of them compare as their grades
+ * do.
+ */
 static bool grade_versions(const char *const *versions, unsigned *grades, size_t n)
 {
 	int order[GRADES][GRADES];
@@ -165,7 +171,9 @@ static void grade_members(struct fleet *f)
 	}
 }
 
-/* Whether a neighbour of the member at this place by version has the same; it has its grade then. */
+/*
+ * Whether a neighbour of the member at this place by version has the same; it has its grade then.
+ */
 static bool is_one_of_several(const struct fleet *f, size_t at)
 {
 	struct member *m = f->by_version[at];

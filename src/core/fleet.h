@@ -31,7 +31,8 @@ struct member {
 	size_t disagrees; /* the caller's: for how many tasks it goes by something else than we */
 	uint64_t *lists;  /* bit i: the worker lists the task of contest i */
 	uint64_t *
-		resigned; /* bit i: it gave that one up, and leads it only if nobody else can; NULL */
+		/* bit i: it gave that one up, and leads it only if nobody else can; NULL */
+		resigned;
 };
 
 struct tally;
@@ -54,7 +55,8 @@ struct fleet {
 enum why {
 	WHY_BEST,
 	WHY_WORSE_VERSION, /* than the best */
-	WHY_LOWER_RANK, /* than the one before it, which has the best version, too; so the next two */
+	/* than the one before it, which has the best version, too; so the next two */
+	WHY_LOWER_RANK,
 	WHY_LOWER_IP,
 	WHY_LOWER_ID,
 	WHY_NOT_LISTED,	   /* no candidate: its record does not list the task */

@@ -12,22 +12,22 @@
 #define LEASE_TIMEOUT_MIN_MS 1000
 
 /*
- * Times are CLOCK_BOOTTIME in ms. T is the negotiated session timeout; a slack of T/100 + 100 ms stands
- * for clocks that run 1 % apart and for what a process may take to do what is due.
+ * Times are CLOCK_BOOTTIME in ms. T is the negotiated session timeout; a slack of T/100 + 100 ms
+ * stands for clocks that run 1 % apart and for what a process may take to do what is due.
  *
- * What puts a session's expiry off are signs of life that the quorum's leader hears of. The server to
- * which the client is connected reports those that it got every half tick, and not with the writes that
- * it passes on: a committed write by itself proves no more than that the session lived when it was
- * committed. A client does not know the tick, but by default no timeout is less than two of them. So
- * what was answered T/4 and a slack before a committed write was sent has been reported by then, if the
- * quorum's leader was at work. It may have been stopped, and expiry and reports be a moment behind the
- * first write that it commits when it goes on. So another write has to be committed that was sent a
- * slack after the first was answered. Then the session cannot end sooner than T after that sign of life
- * was sent, and the lease ends a slack before.
+ * What puts a session's expiry off are signs of life that the quorum's leader hears of. The server
+ * to which the client is connected reports those that it got every half tick, and not with the
+ * writes that it passes on: a committed write by itself proves no more than that the session lived
+ * when it was committed. A client does not know the tick, but by default no timeout is less than
+ * two of them. So what was answered T/4 and a slack before a committed write was sent has been
+ * reported by then, if the quorum's leader was at work. It may have been stopped, and expiry and
+ * reports be a moment behind the first write that it commits when it goes on. So another write has
+ * to be committed that was sent a slack after the first was answered. Then the session cannot end
+ * sooner than T after that sign of life was sent, and the lease ends a slack before.
  *
  * T is granted anew on each connection. From when the quorum's leader agrees to a connection on, it
- * ends the session T after the sign of life that it hears of last, by the T of that connection: so a
- * shorter T counts at once, also for what was heard before.
+ * ends the session T after the sign of life that it hears of last, by the T of that connection: so
+ * a shorter T counts at once, also for what was heard before.
  */
 struct lease {
 	int64_t timeout_ms;  /* T; 0 while there is no session */
@@ -51,18 +51,21 @@ void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms);
 /* The session has ended: nothing may be said any more. */
 void lease_end(struct lease *l);
 /*
- * Any request of this session, a read too, was answered: sent at sent_ms, handled at now_ms. Only the
- * send time is a sign of life: the answer may have lain in a buffer while this process was stopped.
+ * Any request of this session, a read too, was answered: sent at sent_ms, handled at now_ms. Only
+ * the send time is a sign of life: the answer may have lain in a buffer while this process was
+ * stopped.
  */
 void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
 /*
- * The session goes on over another connection, to which the quorum's leader has agreed with this T. A
- * shorter one voids what was counted with the longer; a longer one counts only after lease_lengthen().
+ * The session goes on over another connection, to which the quorum's leader has agreed with this T.
+ * A shorter one voids what was counted with the longer; a longer one counts only after
+ * lease_lengthen().
  */
 void lease_moved(struct lease *l, int64_t timeout_ms);
 /*
- * A longer T counts for signs of life that are sent from from_ms on. By then all who may wait for this
- * lease to end know of it, and no server may be left that reports those of an earlier connection.
+ * A longer T counts for signs of life that are sent from from_ms on. By then all who may wait for
+ * this lease to end know of it, and no server may be left that reports those of an earlier
+ * connection.
  */
 void lease_lengthen(struct lease *l, int64_t timeout_ms, int64_t from_ms);
 /* A write that checked our registration was committed; after lease_heard() of the same answer. */
@@ -71,7 +74,8 @@ void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
 int64_t lease_left(const struct lease *l, int64_t now_ms);
 /*
  * How long until the next sign of life. While something is led it is a write, every T/12 and sooner
- * while less than T/3 is left; else a read, every T/6, which the lease after the next claim counts from.
+ * while less than T/3 is left; else a read, every T/6, which the lease after the next claim counts
+ * from.
  */
 int64_t lease_next(const struct lease *l, int64_t now_ms, bool leading);
 

@@ -20,8 +20,8 @@ uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
  */
 uint64_t rank_score(uint64_t key, const char *task);
 /*
- * What the keys of a task's configuration that decide who may lead it and who is better come down to:
- * sidecars with different digests may not agree on its best candidate.
+ * What the keys of a task's configuration that decide who may lead it and who is better come down
+ * to: sidecars with different digests may not agree on its best candidate.
  */
 uint32_t rank_digest(int rank_position, const char *min_version, bool oldest);
 /* XXH64 of these bytes with that seed. */

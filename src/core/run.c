@@ -81,7 +81,7 @@ static enum run_action claim(struct run_state *r)
 	return ask(r, RUN_CLAIM);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------ */
+/* --- waiting -------------------------------------------------------------- */
 
 /* Until when a lost run is stood by for. Who leads may keep the task for another job. */
 static int64_t orphan_deadline(const struct run_state *r, const struct run_sight *sight)
@@ -93,7 +93,9 @@ static int64_t orphan_deadline(const struct run_state *r, const struct run_sight
 	return r->orphan_ms + patience_ms;
 }
 
-/* Nobody runs it any more, and this node does not lead: whoever does may stand by as well, or not. */
+/*
+ * Nobody runs it any more, and this node does not lead: whoever does may stand by as well, or not.
+ */
 static enum run_action await_leadership(struct run_state *r, const struct run_sight *sight)
 {
 	int64_t now = sight->now_ms;
@@ -108,8 +110,8 @@ static enum run_action await_leadership(struct run_state *r, const struct run_si
 }
 
 /*
- * The tick has a record. A run may be taken over once its job must be dead: the job ended with its lease,
- * the lease before its session, and with that its worker. Or who ran it says so.
+ * The tick has a record. A run may be taken over once its job must be dead: the job ended with its
+ * lease, the lease before its session, and with that its worker. Or who ran it says so.
  */
 static enum run_action next_claimed(struct run_state *r, const struct run_sight *sight, bool leads)
 {
@@ -140,7 +142,9 @@ static bool may_be_ours(const struct run_state *r)
 	return r->claimed && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
 }
 
-/* Who asked is gone. Nothing is begun; but what was claimed for it is not to be taken for running. */
+/*
+ * Who asked is gone. Nothing is begun; but what was claimed for it is not to be taken for running.
+ */
 static enum run_action next_forsaken(struct run_state *r, const struct run_sight *sight)
 {
 	if (!r->unsure || (r->looked && !may_be_ours(r)))
@@ -188,7 +192,10 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	return refuse(r, sight->leads && blocked ? RUN_BUSY : RUN_WAITED);
 }
 
-/* The sidecar before us has left it. Its supervisor, if it comes back, waits until we lead as that one did. */
+/*
+ * The sidecar before us has left it. Its supervisor, if it comes back, waits until we lead as that
+ * one did.
+ */
 static enum run_action next_inherited(struct run_state *r, const struct run_sight *sight)
 {
 	if (sight->now_ms >= r->deadline_ms) {
@@ -228,7 +235,7 @@ enum run_action run_next(struct run_state *r, const struct run_sight *sight)
 	return RUN_NOTHING;
 }
 
-/* --- answers -------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 static enum run_action on_claimed(struct run_state *r, const struct run_sight *sight,
 				  enum ledger_result result)
@@ -292,8 +299,8 @@ static enum run_action on_looked_inherited(struct run_state *r, const struct run
 }
 
 /*
- * Its supervisor is there, and waits to hear that it is known. Its record may have been pruned since; what
- * ended it can only have been written by the sidecar before us.
+ * Its supervisor is there, and waits to hear that it is known. Its record may have been pruned
+ * since; what ended it can only have been written by the sidecar before us.
  */
 static enum run_action on_looked_attached(struct run_state *r, const struct run_sight *sight,
 					  enum ledger_result result, const struct run_seen *seen,
@@ -368,7 +375,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	return RUN_NOTHING;
 }
 
-/* --- what happens elsewhere ------------------------------------------------------------------------ */
+/* --- what happens elsewhere ----------------------------------------------- */
 
 void run_fired(struct run_state *r, const struct run_sight *sight, bool made)
 {

@@ -1,12 +1,14 @@
 /*
- * One run of a task on this host, from the question whether its tick is to be run here to the record of
- * its end: what to do next, by what was seen. Pure, like the election: no clock, no I/O, no allocation. The
- * same code runs in the sidecar and in the simulator.
+ * One run of a task on this host, from the question whether its tick is to be run here to the
+ * record of its end: what to do next, by what was seen. Pure, like the election: no clock, no I/O,
+ * no allocation. The same code runs in the sidecar and in the simulator.
  *
  * The contract with the caller:
- * - run_next() is asked whenever something may have changed, and at run_due(). Each LOOK…, CLAIM…, TAKE_OVER
- *   and WRITE_END is answered by one call of run_answered(); meanwhile there is nothing to do.
- * - A look sets a watch on the tick's record, whether it is there or not; run_fired() tells that it has.
+ * - run_next() is asked whenever something may have changed, and at run_due(). Each LOOK…, CLAIM…,
+ * TAKE_OVER and WRITE_END is answered by one call of run_answered(); meanwhile there is nothing to
+ * do.
+ * - A look sets a watch on the tick's record, whether it is there or not; run_fired() tells that it
+ * has.
  */
 #ifndef ZKLEADER_CORE_RUN_H
 #define ZKLEADER_CORE_RUN_H
@@ -34,7 +36,8 @@ enum run_phase {
 	RUN_WAITING, /* for leadership, for the tick, or for another's run to end */
 	RUN_GOING,   /* the job runs, and holds the task */
 	RUN_DYING,   /* its supervisor is gone: the job may live until the lease is over */
-	RUN_INHERITED, /* likewise, of the sidecar before us, whose session we have; or it comes back */
+	/* likewise, of the sidecar before us, whose session we have; or it comes back */
+	RUN_INHERITED,
 	RUN_FINISHING, /* its end is being written */
 	RUN_OVER
 };
@@ -57,10 +60,12 @@ struct run_sight {
 	bool brief;	/* so little is left of that lease that a job would be ended at once */
 	bool elsewhere; /* another leads */
 	bool same;	/* this node leads by the token that the run began with, and with a lease */
-	bool busy; /* another run of the task goes on here, or is being claimed, and is not to overlap */
+	/* another run of the task goes on here, or is being claimed, and is not to overlap */
+	bool busy;
 	bool dying; /* another job of the task may live here, whose supervisor is gone */
 	bool paused, drained;
-	bool runner_lives; /* the session in the record may be alive: its worker is registered, or may be */
+	/* the session in the record may be alive: its worker is registered, or may be */
+	bool runner_lives;
 	bool rerun;	     /* a lost run is to be run again */
 	int64_t token;	     /* of the present leadership */
 	int64_t hold_max_ms; /* for which a job may keep the task where it is */
@@ -70,8 +75,10 @@ enum run_action {
 	RUN_NOTHING,
 	RUN_LOOK,  /* read the record and set a watch on it; whole if `whole` */
 	RUN_CLAIM, /* a record of attempt 1 */
-	RUN_CLAIM_ANEW, /* likewise of attempt `seen.attempt`: nothing has begun under the old leadership */
-	RUN_TAKE_OVER, /* the record of attempt `seen.attempt` + 1 in the place of the one last read */
+	/* likewise of attempt `seen.attempt`: nothing has begun under the old leadership */
+	RUN_CLAIM_ANEW,
+	/* the record of attempt `seen.attempt` + 1 in the place of the one last read */
+	RUN_TAKE_OVER,
 	RUN_START,     /* the tick is ours: tell the caller, and let the job begin */
 	RUN_SPENT,     /* the tick is ours, but nobody is there to run it: run_finish() */
 	RUN_TAKEN,     /* tell the caller: another has it */
@@ -82,7 +89,8 @@ enum run_action {
 	RUN_GONE,      /* the caller has gone: there is nothing to tell */
 	RUN_LOST,      /* it is dead without having ended: run_finish() */
 	RUN_WRITE_END, /* write the record of the end, in the place of the one of this version */
-	RUN_LOOK_INHERITED, /* read the record whole, as its end may have been recorded before we came */
+	/* read the record whole, as its end may have been recorded before we came */
+	RUN_LOOK_INHERITED,
 	RUN_LOOK_ATTACHED, /* likewise, as its end is to be recorded by us */
 	RUN_ATTACHED,	   /* tell the supervisor: its job goes on under our eyes */
 	RUN_UNATTACHED,	   /* tell the supervisor: the run is over */
@@ -102,7 +110,8 @@ struct run_state {
 	bool looked;	       /* there, seen and version are what the watch stands for */
 	bool there;
 	bool claimed; /* it was tried: what is there may be ours */
-	bool counts; /* the ledger takes the tick for claimed, whether it has a record of it or not */
+	/* the ledger takes the tick for claimed, whether it has a record of it or not */
+	bool counts;
 	bool unsure; /* what was sent last may have been done, although its answer was lost */
 	bool whole;  /* the last look was for the record, too */
 	bool calls;  /* asks to lead, to take a lost run over */
@@ -114,8 +123,9 @@ struct run_state {
 };
 
 /*
- * A new run waits for wait_ms from now on, or from quiet_ms, before which nothing is tried; with ticks it
- * needs the ledger. again: it may have been claimed before, by a sidecar that has ended since.
+ * A new run waits for wait_ms from now on, or from quiet_ms, before which nothing is tried; with
+ * ticks it needs the ledger. again: it may have been claimed before, by a sidecar that has ended
+ * since.
  */
 void run_begin(struct run_state *r, int64_t now_ms, int64_t wait_ms, int64_t quiet_ms, bool ticks,
 	       bool once, bool again);
@@ -136,21 +146,24 @@ void run_caller_gone(struct run_state *r, int64_t now_ms, int64_t lease_ms);
 /* It is no longer of interest, and has not begun. */
 void run_give_up(struct run_state *r);
 /*
- * The supervisor of a run that is dying or was inherited is there again. RUN_ATTACHED, or RUN_NOTHING: that or
- * RUN_UNATTACHED follows from run_next().
+ * The supervisor of a run that is dying or was inherited is there again. RUN_ATTACHED, or
+ * RUN_NOTHING: that or RUN_UNATTACHED follows from run_next().
  */
 enum run_action run_attach(struct run_state *r);
 /* The job is dead: its end is to be recorded. RUN_RECORDED if there is nothing to record. */
 enum run_action run_finish(struct run_state *r, int64_t now_ms);
 /* When to ask run_next() again though nothing has happened; INT64_MAX: never. */
 int64_t run_due(const struct run_state *r, int64_t now_ms);
-/* Whether it has begun and is not over: its job may be alive, or its end is still to be recorded. */
+/*
+ * Whether it has begun and is not over: its job may be alive, or its end is still to be recorded.
+ */
 bool run_is_open(const struct run_state *r);
 /* Whether a job of it is alive, or may be. */
 bool run_is_alive(const struct run_state *r, int64_t now_ms);
 /*
- * Whether it holds the task here, and no other run of the task is to begin beside it: its job may be alive,
- * or is about to be. Were the task given up while a claim is on its way, the tick would be spent for nothing.
+ * Whether it holds the task here, and no other run of the task is to begin beside it: its job may
+ * be alive, or is about to be. Were the task given up while a claim is on its way, the tick would
+ * be spent for nothing.
  */
 bool run_holds(const struct run_state *r);
 

@@ -1,7 +1,7 @@
 /*
- * Schedules: when a task is due. Five fields as crontab(5) of Debian has them, with names in lists and
- * ranges and with H, a number that follows from the task's name; @daily and its like; "every D".
- * docs/SCHEDULES.md has the rules.
+ * Schedules: when a task is due. Five fields as crontab(5) of Debian has them, with names in lists
+ * and ranges and with H, a number that follows from the task's name; @daily and its like; "every
+ * D". docs/SCHEDULES.md has the rules.
  */
 #ifndef ZKLEADER_CORE_SCHEDULE_H
 #define ZKLEADER_CORE_SCHEDULE_H
@@ -34,9 +34,10 @@ struct schedule_error {
 int schedule_parse(const char *text, const char *task, struct schedule *ret_schedule,
 		   struct schedule_error *ret_error);
 /*
- * The first instant after `after`, in seconds since the epoch; false if none is to come before the year
- * 10000. Zone NULL: UTC. Where the local time jumps forward, fixed times in the gap are due once, at
- * the first instant after it; where it repeats, they are due the first time.
+ * The first instant after `after`, in seconds since the epoch; false if none is to come before the
+ * year
+ * 10000. Zone NULL: UTC. Where the local time jumps forward, fixed times in the gap are due once,
+ * at the first instant after it; where it repeats, they are due the first time.
  */
 bool schedule_next(const struct schedule *s, const struct zone *zone, int64_t after,
 		   int64_t *ret_at);

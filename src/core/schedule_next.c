@@ -73,8 +73,9 @@ static bool next_star(const struct schedule *s, const struct stretch *t, int64_t
 }
 
 /*
- * The same for fixed times. seen is the first local time that has not been yet: what is before it, comes
- * for the second time; what was jumped over from there on is due at the beginning of the stretch.
+ * The same for fixed times. seen is the first local time that has not been yet: what is before it,
+ * comes for the second time; what was jumped over from there on is due at the beginning of the
+ * stretch.
  */
 static bool next_fixed(const struct schedule *s, const struct stretch *t, int64_t seen,
 		       int64_t from, int64_t *ret)

@@ -1,7 +1,7 @@
 /*
- * Where one member stands in the ranking of a task, kept up to date while others come and go. It says
- * what fleet_stand() says, which looks at the whole fleet; this looks at who has come or gone. A part of
- * the fleet (fleet.c), which sees to it that each tally is told.
+ * Where one member stands in the ranking of a task, kept up to date while others come and go. It
+ * says what fleet_stand() says, which looks at the whole fleet; this looks at who has come or gone.
+ * A part of the fleet (fleet.c), which sees to it that each tally is told.
  */
 #ifndef ZKLEADER_CORE_TALLY_H
 #define ZKLEADER_CORE_TALLY_H
@@ -21,8 +21,8 @@ struct tally {
 /* The contest is another now, or somebody has resigned from it, or has not any more. */
 void tally_forget(struct tally *t);
 /*
- * After that member was added to the fleet, and before it is removed; and where it is drained or not any
- * more, before as if it left and behind as if it joined. All of them have to be told.
+ * After that member was added to the fleet, and before it is removed; and where it is drained or
+ * not any more, before as if it left and behind as if it joined. All of them have to be told.
  */
 void tally_joined(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		  const struct member *m);

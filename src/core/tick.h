@@ -12,14 +12,14 @@
 #define TICK_NAME_SIZE	 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
 
 /*
- * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. A tick of
- * a day or more begins with the day of the local clock, which is zone_ms ahead of UTC, and is named by it:
- * where the clock is set forward, one midnight is 23 hours after the other.
+ * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. A
+ * tick of a day or more begins with the day of the local clock, which is zone_ms ahead of UTC, and
+ * is named by it: where the clock is set forward, one midnight is 23 hours after the other.
  */
 int64_t tick_floor(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 /*
- * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0: it is not.
- * guard_ms is less than half a minute.
+ * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0: it
+ * is not. guard_ms is less than half a minute.
  */
 int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 /* The name of the tick at wall_ms; false beyond the year 9999. */
@@ -27,8 +27,9 @@ bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
 /* Whether a znode's name is that of a tick. */
 bool tick_is_name(const char *name);
 /*
- * Whether a tick counts as claimed by what the ledger keeps: names is sorted and has n of them, floor is
- * the oldest that pruning has left, "" if it never pruned. Older than the oldest kept is claimed.
+ * Whether a tick counts as claimed by what the ledger keeps: names is sorted and has n of them,
+ * floor is the oldest that pruning has left, "" if it never pruned. Older than the oldest kept is
+ * claimed.
  */
 bool tick_is_claimed(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE], size_t n);
 

@@ -24,7 +24,10 @@ static bool has(const char *text, size_t len, bool (*is)(char c))
 	return false;
 }
 
-/* Letters and digits in one piece, as git writes it, and both: a date has no letters, a word no digits. */
+/*
+ * Letters and digits in one piece, as git writes it, and both: a date has no letters, a word no
+ * digits.
+ */
 static bool is_hash(const char *version)
 {
 	size_t len = strlen(version);
@@ -40,7 +43,10 @@ static bool looks_like_digit(char c)
 	return c == 'O' || c == 'o' || c == 'I' || c == 'l';
 }
 
-/* A part between two dots, and the last one up to whatever follows: of digits and such letters alone. */
+/*
+ * A part between two dots, and the last one up to whatever follows: of digits and such letters
+ * alone.
+ */
 static bool is_typo(const char *part, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

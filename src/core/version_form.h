@@ -1,4 +1,6 @@
-/* Versions that sort against what their form suggests to people: see core/version.h for the order. */
+/*
+ * Versions that sort against what their form suggests to people: see core/version.h for the order.
+ */
 #ifndef ZKLEADER_CORE_VERSION_FORM_H
 #define ZKLEADER_CORE_VERSION_FORM_H
 
@@ -13,7 +15,9 @@ enum version_form {
 
 /* Of a version (see name_is_version()) the first of these that it is. */
 enum version_form version_form(const char *version);
-/* What comes of it, for people: a constant text that goes on after the version; "" for a plain one. */
+/*
+ * What comes of it, for people: a constant text that goes on after the version; "" for a plain one.
+ */
 const char *version_form_text(enum version_form form);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A time zone: what has to be added to UTC for the local time, from the bytes of a compiled file of the
- * tz database (TZif, RFC 8536). Who reads the file is the caller.
+ * A time zone: what has to be added to UTC for the local time, from the bytes of a compiled file of
+ * the tz database (TZif, RFC 8536). Who reads the file is the caller.
  */
 #ifndef ZKLEADER_CORE_ZONE_H
 #define ZKLEADER_CORE_ZONE_H
@@ -16,8 +16,8 @@
 struct zone;
 
 /*
- * 0 and the zone, for zone_free(); or -EINVAL and in *ret_why a constant text. Leap seconds, and files
- * without 64-bit times, are refused.
+ * 0 and the zone, for zone_free(); or -EINVAL and in *ret_why a constant text. Leap seconds, and
+ * files without 64-bit times, are refused.
  */
 int zone_parse(const void *data, size_t len, struct zone **ret_zone, const char **ret_why);
 void zone_free(struct zone *z);

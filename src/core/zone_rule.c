@@ -9,7 +9,7 @@
 #define HOURS_MAX   167
 #define SHIFT_HOURS 24 /* of an offset: as in POSIX */
 
-/* --- reading ------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 struct text {
 	const char *at, *end;
@@ -127,7 +127,7 @@ bool zone_rule_parse(const char *text, size_t len, struct zone_rule *ret_rule)
 	return true;
 }
 
-/* --- what it says ---------------------------------------------------------------------------------- */
+/* --- what it says --------------------------------------------------------- */
 
 /* The day of a moment in a year, since 1970. */
 static int64_t moment_day(const struct zone_moment *m, int64_t year)

@@ -1,6 +1,6 @@
 /*
- * The rule for the years behind the last entry of a time zone's file: the TZ string of POSIX with the
- * extension of RFC 8536 (hours of -167 to 167), as "CET-1CEST,M3.5.0,M10.5.0/3".
+ * The rule for the years behind the last entry of a time zone's file: the TZ string of POSIX with
+ * the extension of RFC 8536 (hours of -167 to 167), as "CET-1CEST,M3.5.0,M10.5.0/3".
  */
 #ifndef ZKLEADER_CORE_ZONE_RULE_H
 #define ZKLEADER_CORE_ZONE_RULE_H

@@ -1,6 +1,6 @@
 /*
- * What the clients of one local user cost together, and how much of it they may: so nobody can use up what
- * others need. Those of a user that may change something have an account of their own.
+ * What the clients of one local user cost together, and how much of it they may: so nobody can use
+ * up what others need. Those of a user that may change something have an account of their own.
  */
 #ifndef ZKLEADER_DAEMON_ACCOUNT_H
 #define ZKLEADER_DAEMON_ACCOUNT_H
@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Kept for its clients: unsent, and of frames that have not come whole. Then only what is cheap is served. */
+/*
+ * Kept for its clients: unsent, and of frames that have not come whole. Then only what is cheap is
+ * served.
+ */
 #define ACCOUNT_BYTES_MAX	  (2 * 1024 * 1024)
 #define ACCOUNT_BYTES_TRUSTED_MAX (64 * 1024 * 1024)
 #define ACCOUNTS_BYTES_MAX	  (8 * 1024 * 1024) /* of all that may not change anything */

@@ -48,7 +48,7 @@ void connection_count(struct client *c)
 	c->counted = now;
 }
 
-/* --- the end --------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -94,8 +94,8 @@ static void fail(struct client *c, const char *why)
 }
 
 /*
- * It may be saying more: closed now, it would find the connection reset, perhaps before it has read why. So
- * it hears the end first.
+ * It may be saying more: closed now, it would find the connection reset, perhaps before it has read
+ * why. So it hears the end first.
  */
 static void linger(struct client *c)
 {
@@ -109,7 +109,7 @@ static void linger(struct client *c)
 	start_reading(c);
 }
 
-/* --- what it says ---------------------------------------------------------------------------------- */
+/* --- what it says --------------------------------------------------------- */
 
 static enum urgency urgency_of(struct reader_text method)
 {
@@ -269,7 +269,7 @@ void connection_begin(struct client *c)
 	start_reading(c);
 }
 
-/* --- what it is told ------------------------------------------------------------------------------- */
+/* --- what it is told ------------------------------------------------------ */
 
 static void on_written(uv_write_t *write, int status)
 {
@@ -362,7 +362,7 @@ void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *
 	peer_end(c, msgid);
 }
 
-/* --- how much it may be told ----------------------------------------------------------------------- */
+/* --- how much it may be told ---------------------------------------------- */
 
 bool peer_has_room(struct peer *peer)
 {

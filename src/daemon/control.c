@@ -19,7 +19,7 @@
 #define GROUPS_MAX 256
 #define WARN_MS	   10000 /* between two lines that there are too many clients */
 
-/* --- clients ----------------------------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------- */
 
 /* Who pays for one more: of those that may not change anything, if there are any, who has most. */
 static const struct account *payer(const struct control *control)
@@ -142,7 +142,7 @@ bool peer_may_change(const struct peer *c)
 	return ((const struct client *)c)->account->trusted;
 }
 
-/* --- the socket -------------------------------------------------------------------------------- */
+/* --- the socket ----------------------------------------------------------- */
 
 /* A lock, as a socket file cannot tell whether its owner lives, and two may start at once. */
 static int lock(struct control *c)

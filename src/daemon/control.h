@@ -1,9 +1,10 @@
 /*
- * The control socket: clients, their frames and what is still to be sent to them. What the methods do
- * is in methods.c. A client that is slow, idle or malicious costs the others nothing.
+ * The control socket: clients, their frames and what is still to be sent to them. What the methods
+ * do is in methods.c. A client that is slow, idle or malicious costs the others nothing.
  *
- * What a client says is read, and waits until it is its turn (serve.c): what keeps jobs alive first, then
- * checks, then all else; of each kind one user after the other, and so much in one turn of the loop.
+ * What a client says is read, and waits until it is its turn (serve.c): what keeps jobs alive
+ * first, then checks, then all else; of each kind one user after the other, and so much in one turn
+ * of the loop.
  */
 #ifndef ZKLEADER_DAEMON_CONTROL_H
 #define ZKLEADER_DAEMON_CONTROL_H
@@ -27,7 +28,8 @@
 #define CONTROL_PARKED_MAX  1000	 /* requests of a client that wait for something */
 #define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes that a client may say after what ended it */
 #define CONTROL_AHEAD_MAX   4096 /* bytes behind a request that are read before it is served */
-#define CONTROL_STALL_MS    10000 /* for which a client may take up what its user's others wait for */
+/* for which a client may take up what its user's others wait for */
+#define CONTROL_STALL_MS 10000
 
 struct client {
 	struct peer peer; /* the first: peer_*() are given it */
@@ -77,8 +79,8 @@ struct control {
 };
 
 /*
- * Takes the socket over: one that a dead sidecar left is replaced. Returns 0, -EADDRINUSE if another
- * sidecar is alive on it, or another negative errno.
+ * Takes the socket over: one that a dead sidecar left is replaced. Returns 0, -EADDRINUSE if
+ * another sidecar is alive on it, or another negative errno.
  */
 int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mode, gid_t group);
 /* Removes the socket and drops the clients. */

@@ -67,8 +67,8 @@ static void watch_dir(struct files *f)
 }
 
 /*
- * The folder itself may have been replaced by one that got its inode, which cannot be told by looking:
- * so it is watched anew, before it is read.
+ * The folder itself may have been replaced by one that got its inode, which cannot be told by
+ * looking: so it is watched anew, before it is read.
  */
 static void on_settled(uv_timer_t *timer)
 {

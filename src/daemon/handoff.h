@@ -1,4 +1,7 @@
-/* The handing over of the session and of jobs from one sidecar of a host to the next, by files (handoff_file.h). */
+/*
+ * The handing over of the session and of jobs from one sidecar of a host to the next, by files
+ * (handoff_file.h).
+ */
 #ifndef ZKLEADER_DAEMON_HANDOFF_H
 #define ZKLEADER_DAEMON_HANDOFF_H
 

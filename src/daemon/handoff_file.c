@@ -114,8 +114,9 @@ static void read_line(const char *path, char *line, size_t size)
 }
 
 /*
- * The running system: before its start no session of ours was alive, and a copied disk has another. "" where
- * it is not to be seen, as with systemd's ProcSubset=pid: then nothing is kept and nothing is taken over.
+ * The running system: before its start no session of ours was alive, and a copied disk has another.
+ * "" where it is not to be seen, as with systemd's ProcSubset=pid: then nothing is kept and nothing
+ * is taken over.
  */
 static void read_boot(char boot[BOOT_SIZE])
 {
@@ -123,8 +124,8 @@ static void read_boot(char boot[BOOT_SIZE])
 }
 
 /*
- * Where the file belongs: this machine, and the lock beside it, which one sidecar at a time can have. A copy
- * of it lies beside another. 0 or a negative errno.
+ * Where the file belongs: this machine, and the lock beside it, which one sidecar at a time can
+ * have. A copy of it lies beside another. 0 or a negative errno.
  */
 static int say_host(const char *socket, char host[HOST_SIZE])
 {
@@ -132,7 +133,10 @@ static int say_host(const char *socket, char host[HOST_SIZE])
 	char machine[64], name[256] = "";
 	struct statx st;
 
-	/* The number of a file that is gone may be another's; when it was made is not known everywhere. */
+	/*
+	 * The number of a file that is gone may be another's; when it was made is not known
+	 * everywhere.
+	 */
 	if (statx(AT_FDCWD, lock, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) != 0)
 		return -errno;
 	if (!(st.stx_mask & STATX_BTIME))

@@ -23,21 +23,21 @@ struct kept {
 };
 
 /*
- * Reads the file of the sidecar on that socket. 0, -ENOENT where there is none, or a negative errno and
- * in *ret_why a constant text why it is ignored: it is not ours alone, damaged, a copy, or of before the
- * boot; or the boot's id cannot be read.
+ * Reads the file of the sidecar on that socket. 0, -ENOENT where there is none, or a negative errno
+ * and in *ret_why a constant text why it is ignored: it is not ours alone, damaged, a copy, or of
+ * before the boot; or the boot's id cannot be read.
  */
 int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why);
 /*
- * Puts this in its place, for our eyes alone. 0, or a negative errno and in *ret_why why not. The lock of the
- * socket is there.
+ * Puts this in its place, for our eyes alone. 0, or a negative errno and in *ret_why why not. The
+ * lock of the socket is there.
  */
 int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why);
 /* The runs that are going on, for whoever comes after us. */
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n);
 /*
- * 0 and the runs, freed by the caller, and whether all that was written was understood; -ENOENT where there
- * are none; or a negative errno.
+ * 0 and the runs, freed by the caller, and whether all that was written was understood; -ENOENT
+ * where there are none; or a negative errno.
  */
 int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
 			   bool *ret_all);

@@ -14,7 +14,10 @@
 
 #define TURN_MS 50 /* before a command that found too many others running tries again */
 
-/* One check: of the node, or of a task. It outlives its place in the list until all of it is closed. */
+/*
+ * One check: of the node, or of a task. It outlives its place in the list until all of it is
+ * closed.
+ */
 struct probe {
 	struct health *health; /* NULL: no longer wanted */
 	char *task;	       /* NULL: of the node */
@@ -38,7 +41,7 @@ struct probe {
 
 static void begin(struct probe *p);
 
-/* --- results --------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 static void log_change(const struct probe *p, bool healthy)
 {
@@ -91,7 +94,7 @@ static void end(struct probe *p, bool good)
 	take_result(p, good);
 }
 
-/* --- the command ----------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------- */
 
 static void probe_free(struct probe *p)
 {
@@ -232,7 +235,7 @@ static void begin_command(struct probe *p)
 	uv_timer_start(&p->deadline, on_deadline, (uint64_t)p->config.timeout_ms, 0);
 }
 
-/* --- the file -------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------- */
 
 static void stat_work(void *arg)
 {
@@ -276,7 +279,7 @@ static void begin(struct probe *p)
 	}
 }
 
-/* --- what to look at ------------------------------------------------------------------------------- */
+/* --- what to look at ------------------------------------------------------ */
 
 static struct probe *probe_new(struct health *h, const char *task, const struct health_config *c)
 {
@@ -368,7 +371,7 @@ void health_done(struct health *h)
 	h->n = 0;
 }
 
-/* --- questions ------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 bool health_is_known(const struct health *h)
 {

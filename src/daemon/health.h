@@ -1,6 +1,6 @@
 /*
- * Health: commands and files that say whether this node, or this node for one task, may lead. Who is not
- * healthy is no candidate. Nothing here blocks the loop.
+ * Health: commands and files that say whether this node, or this node for one task, may lead. Who
+ * is not healthy is no candidate. Nothing here blocks the loop.
  */
 #ifndef ZKLEADER_DAEMON_HEALTH_H
 #define ZKLEADER_DAEMON_HEALTH_H

@@ -29,7 +29,7 @@ void host_random(struct host *h, void *bytes, size_t len)
 	(void)got;
 }
 
-/* --- timers ---------------------------------------------------------------------------------------- */
+/* --- timers --------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -80,7 +80,7 @@ void host_timer_done(struct host_timer *t)
 	t->impl = NULL;
 }
 
-/* --- the end of a turn ----------------------------------------------------------------------------- */
+/* --- the end of a turn ---------------------------------------------------- */
 
 struct uv_turn {
 	struct uv_turn *next;

@@ -1,4 +1,7 @@
-/* The machine that a node runs on, behind node/host.h: libuv's timers, and the clocks of the system. */
+/*
+ * The machine that a node runs on, behind node/host.h: libuv's timers, and the clocks of the
+ * system.
+ */
 #ifndef ZKLEADER_DAEMON_HOST_UV_H
 #define ZKLEADER_DAEMON_HOST_UV_H
 

@@ -1,4 +1,7 @@
-/* store_lookup(): the addresses of ZooKeeper's servers, asked of the system's resolver in a thread of its own. */
+/*
+ * store_lookup(): the addresses of ZooKeeper's servers, asked of the system's resolver in a thread
+ * of its own.
+ */
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>

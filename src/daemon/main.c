@@ -80,7 +80,10 @@ static int test(const char *file)
 	return code;
 }
 
-/* What is opened later must not come to be the standard error of a sidecar that was started without one. */
+/*
+ * What is opened later must not come to be the standard error of a sidecar that was started without
+ * one.
+ */
 static void open_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

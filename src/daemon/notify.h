@@ -6,7 +6,9 @@
 
 /* Sends to $NOTIFY_SOCKET, as "READY=1"; does nothing where there is none. Never blocks. */
 void notify_send(const char *state);
-/* How often the watchdog wants to hear from this process, in ms; 0: it does not. Half of its time. */
+/*
+ * How often the watchdog wants to hear from this process, in ms; 0: it does not. Half of its time.
+ */
 int64_t notify_watchdog_ms(void);
 
 #endif

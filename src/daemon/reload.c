@@ -127,7 +127,9 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 		config_free(old);
 }
 
-/* Its users are looked up once, with the configuration: at each question it could block the loop. */
+/*
+ * Its users are looked up once, with the configuration: at each question it could block the loop.
+ */
 static struct task_settings settings_of(const struct task_config *c)
 {
 	struct task_settings t = {.name = c->name,
@@ -241,7 +243,10 @@ void reload_on_version(void *arg)
 		s->config->version = version;
 		node_set_version(&s->node, version);
 	}
-	/* What is wrong with it is a problem of the main file, and what was wrong may be mended now. */
+	/*
+	 * What is wrong with it is a problem of the main file, and what was wrong may be mended
+	 * now.
+	 */
 	if (problems.n + problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0) {
 		sidecar_reload(s, &changes);
 		buffer_done(&changes.text);

@@ -9,7 +9,7 @@
 
 static void on_stall(uv_timer_t *timer);
 
-/* --- who waits for a turn -------------------------------------------------------------------------- */
+/* --- who waits for a turn ------------------------------------------------- */
 
 void serve_enqueue(struct client *c, enum urgency u)
 {
@@ -57,7 +57,7 @@ static struct account *next_account(struct control *control, enum urgency u)
 	return NULL;
 }
 
-/* --- a turn ---------------------------------------------------------------------------------------- */
+/* --- a turn --------------------------------------------------------------- */
 
 /* Some requests of one client; what they are answered at once is sent together. */
 static void serve_client(struct client *c, int64_t until_us)
@@ -98,8 +98,8 @@ static bool serve_kind(struct control *control, enum urgency u)
 }
 
 /*
- * Who reads nothing, or has half a request sent and no more, goes where others of its user wait for the
- * memory that it takes. Who has waited for that is heard again as soon as there is some.
+ * Who reads nothing, or has half a request sent and no more, goes where others of its user wait for
+ * the memory that it takes. Who has waited for that is heard again as soon as there is some.
  */
 static void look_at_room(struct control *control)
 {

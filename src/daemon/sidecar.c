@@ -20,7 +20,7 @@
 #include "daemon/reload.h"
 #include "daemon/stop.h"
 
-/* --- what the node tells ----------------------------------------------------------------------------- */
+/* --- what the node tells -------------------------------------------------- */
 
 static void on_status_timer(uv_timer_t *timer)
 {
@@ -85,7 +85,7 @@ static void on_task_removed(void *arg, struct task *t)
 	subscriptions_task_removed(&s->methods.subscriptions, t);
 }
 
-/* --- the socket and health ------------------------------------------------------------------------- */
+/* --- the socket and health ------------------------------------------------ */
 
 static void on_request(void *arg, struct peer *c, const struct rpc_message *m)
 {
@@ -128,7 +128,7 @@ static void on_client_gone(void *arg, struct peer *c)
 	methods_client_gone(&((struct sidecar *)arg)->methods, c);
 }
 
-/* --- what the methods ask of the process ----------------------------------------------------------- */
+/* --- what the methods ask of the process ---------------------------------- */
 
 static void on_reload(void *arg, struct changes *ret_changes)
 {
@@ -146,7 +146,7 @@ static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void
 	return offload(((struct sidecar *)arg)->loop, work, done, work_arg);
 }
 
-/* --- starting and stopping ----------------------------------------------------------------------- */
+/* --- starting and stopping ------------------------------------------------ */
 
 static void on_watchdog(uv_timer_t *timer)
 {
@@ -266,7 +266,9 @@ static void on_walk(uv_handle_t *handle, void *arg)
 		uv_close(handle, NULL);
 }
 
-/* Frees what there is, so that a leak shows in the tests; the loop may still have a thread at work. */
+/*
+ * Frees what there is, so that a leak shows in the tests; the loop may still have a thread at work.
+ */
 static void done_parts(struct sidecar *s)
 {
 	control_close(&s->control);
@@ -321,7 +323,10 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		log_info("stopped", LOG_END);
 	}
 	done_parts(&s);
-	/* A thread that looks up a name would be waited for in exit(), for as long as the resolver likes. */
+	/*
+	 * A thread that looks up a name would be waited for in exit(), for as long as the resolver
+	 * likes.
+	 */
 	if (uv_loop_alive(s.loop)) {
 		fflush(NULL);
 		_exit(code);

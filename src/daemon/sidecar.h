@@ -17,10 +17,11 @@
 #include "daemon/host_uv.h"
 #include "daemon/turn.h"
 
-#define SIDECAR_STOP_MS	  1200	/* for the farewell to a server that may be stalled */
-#define SIDECAR_STATUS_MS 200	/* from a change to what systemd is told of it */
-#define SIDECAR_RECORD_MS 1000	/* for the answer to a record of a job that has ended */
-#define SIDECAR_DRAIN_MS  60000 /* for jobs that are going on; less than the unit's TimeoutStopSec */
+#define SIDECAR_STOP_MS	  1200 /* for the farewell to a server that may be stalled */
+#define SIDECAR_STATUS_MS 200  /* from a change to what systemd is told of it */
+#define SIDECAR_RECORD_MS 1000 /* for the answer to a record of a job that has ended */
+/* for jobs that are going on; less than the unit's TimeoutStopSec */
+#define SIDECAR_DRAIN_MS 60000
 
 struct sidecar {
 	uv_loop_t *loop;

@@ -29,9 +29,10 @@ static void leave(struct sidecar *s)
 }
 
 /*
- * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on finish
- * first. After the limit they are told that the leadership is lost, and are dead when the lease is over at
- * the latest. Records are not waited for, but for the moment in which one that was sent is answered.
+ * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on
+ * finish first. After the limit they are told that the leadership is lost, and are dead when the
+ * lease is over at the latest. Records are not waited for, but for the moment in which one that was
+ * sent is answered.
  */
 static const char *to_wait_for(struct sidecar *s)
 {
@@ -113,8 +114,9 @@ static void on_restart_timer(uv_timer_t *timer)
 }
 
 /*
- * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute, when
- * crontab lines fire, while all goes on as before. Jobs that are going on attach to the next one.
+ * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute,
+ * when crontab lines fire, while all goes on as before. Jobs that are going on attach to the next
+ * one.
  */
 void stop_on_usr2(uv_signal_t *handle, int number)
 {

@@ -84,8 +84,7 @@ struct store {
 	struct item *head, **tail; /* under lock */
 };
 
-/* --- in the library's threads ------------------------------------------------------------------
- */
+/* --- in the library's threads --------------------------------------------- */
 
 static void enqueue(struct store *store, struct item *item)
 {
@@ -181,7 +180,10 @@ static void set_stat(struct store_reply *reply, const struct Stat *stat)
 						  .version = stat->version};
 }
 
-/* Whether a server says so, and not the library by itself. In doubt it does not: it would be a sign of life. */
+/*
+ * Whether a server says so, and not the library by itself. In doubt it does not: it would be a sign
+ * of life.
+ */
 static bool is_answer(int rc)
 {
 	switch (rc) {
@@ -285,8 +287,7 @@ static void on_multi(int rc, const void *context)
 	reply_ready(r, rc);
 }
 
-/* --- on the loop thread ------------------------------------------------------------------------
- */
+/* --- on the loop thread --------------------------------------------------- */
 
 static struct request *request_new(struct store *store, size_t n_ops, store_reply_fn fn, void *arg)
 {
@@ -428,7 +429,9 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 		store_close(store, NULL, NULL);
 		return error;
 	}
-	/* The addresses are numeric already. Not -1: that means again after each lost connection. */
+	/*
+	 * The addresses are numeric already. Not -1: that means again after each lost connection.
+	 */
 	zoo_set_servers_resolution_delay(store->handle, INT_MAX);
 	if (options->auth_scheme) {
 		store->authenticated = true;
@@ -543,9 +546,9 @@ int store_set_servers(struct store *store, const char *servers)
 }
 
 /*
- * The library has no call for this, and tells nobody its socket: it is the one that is connected to the
- * server. Only shut down, as the library closes it. Should it be another one by now, to that server or
- * the next, that connection is made anew, no more.
+ * The library has no call for this, and tells nobody its socket: it is the one that is connected to
+ * the server. Only shut down, as the library closes it. Should it be another one by now, to that
+ * server or the next, that connection is made anew, no more.
  */
 void store_hang_up(struct store *store)
 {
@@ -621,7 +624,9 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 
 	assert(n > 0 && n <= STORE_OPS_MAX);
 	for (size_t i = 0; i < n; i++) {
-		/* The library would free memory that is not its own: there is no node of that name. */
+		/*
+		 * The library would free memory that is not its own: there is no node of that name.
+		 */
 		if (!is_node(ops[i].path)) {
 			struct request *r = request_new(store, 0, fn, arg);
 			r->reply.failed_op = (int)i;
@@ -659,9 +664,9 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 		}
 	}
 	/*
-	 * The same happens on a handle whose session has expired, of which we may not have heard yet. From
-	 * connected to expired it has to lose the connection and make another, which takes longer than
-	 * from here to the end of the call.
+	 * The same happens on a handle whose session has expired, of which we may not have heard
+	 * yet. From connected to expired it has to lose the connection and make another, which
+	 * takes longer than from here to the end of the call.
 	 */
 	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE) {
 		not_sent(r, ZCONNECTIONLOSS);

@@ -1,6 +1,6 @@
 /*
- * Who may lead each task, as this node sees it: the best of the fleet, and what operators and runs that were
- * lost change of that. Each election is told its view.
+ * Who may lead each task, as this node sees it: the best of the fleet, and what operators and runs
+ * that were lost change of that. Each election is told its view.
  */
 #ifndef ZKLEADER_NODE_CANDIDATES_H
 #define ZKLEADER_NODE_CANDIDATES_H

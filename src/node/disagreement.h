@@ -1,4 +1,7 @@
-/* Whether the others go by the same keys for a task: two that do not may both take themselves for the best. */
+/*
+ * Whether the others go by the same keys for a task: two that do not may both take themselves for
+ * the best.
+ */
 #ifndef ZKLEADER_NODE_DISAGREEMENT_H
 #define ZKLEADER_NODE_DISAGREEMENT_H
 

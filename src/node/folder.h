@@ -1,6 +1,6 @@
 /*
- * A folder of znodes that never change once made: each is read once, and one child watch tells of all
- * that happens. Members and policies are kept so.
+ * A folder of znodes that never change once made: each is read once, and one child watch tells of
+ * all that happens. Members and policies are kept so.
  */
 #ifndef ZKLEADER_NODE_FOLDER_H
 #define ZKLEADER_NODE_FOLDER_H
@@ -13,7 +13,10 @@
 
 /* While a folder keeps changing, it is listed again at most this often. */
 #define FOLDER_LIST_EVERY_MS 100
-/* In a big folder more seldom, so that the lists of all who read it take the network no more than so. */
+/*
+ * In a big folder more seldom, so that the lists of all who read it take the network no more than
+ * so.
+ */
 #define FOLDER_LIST_NAMES_PER_MS 5
 /* Reads on their way: more would keep what is urgent waiting behind them. */
 #define FOLDER_READS_MAX 100

@@ -1,6 +1,7 @@
 /*
- * What a node leaves to the one that comes after it in the same place, so that a restart moves nothing:
- * its session, who it was, and the jobs that were going on. Plain data; whoever runs the node keeps it.
+ * What a node leaves to the one that comes after it in the same place, so that a restart moves
+ * nothing: its session, who it was, and the jobs that were going on. Plain data; whoever runs the
+ * node keeps it.
  */
 #ifndef ZKLEADER_NODE_HANDOFF_H
 #define ZKLEADER_NODE_HANDOFF_H

@@ -1,6 +1,7 @@
 /*
- * What a node needs of the machine that it runs on: time, timers and random bytes. The daemon gives it
- * libuv's (host_uv.c), the simulator a virtual machine. All is called on, and calls back on, one thread.
+ * What a node needs of the machine that it runs on: time, timers and random bytes. The daemon gives
+ * it libuv's (host_uv.c), the simulator a virtual machine. All is called on, and calls back on, one
+ * thread.
  */
 #ifndef ZKLEADER_NODE_HOST_H
 #define ZKLEADER_NODE_HOST_H
@@ -20,7 +21,9 @@ void host_random(struct host *h, void *bytes, size_t len);
 
 typedef void (*host_fn)(void *arg);
 
-/* One that can be set; it rings once. Zeroed memory is one that was never set and needs no _done(). */
+/*
+ * One that can be set; it rings once. Zeroed memory is one that was never set and needs no _done().
+ */
 struct host_timer {
 	struct host *host;
 	host_fn fn;
@@ -38,9 +41,9 @@ bool host_timer_is_set(const struct host_timer *t);
 void host_timer_done(struct host_timer *t);
 
 /*
- * Called at the end of each turn: once all that had come was handled, before the host waits for more.
- * Those of a host are called in the order in which they were made. What is asked of ZooKeeper in fn
- * is sent in this turn.
+ * Called at the end of each turn: once all that had come was handled, before the host waits for
+ * more. Those of a host are called in the order in which they were made. What is asked of ZooKeeper
+ * in fn is sent in this turn.
  */
 struct host_turn {
 	struct host *host;

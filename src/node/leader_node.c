@@ -32,7 +32,10 @@ static void node_absent(struct task *t, bool watched)
 						 .unwatched = !watched});
 }
 
-/* What the leader says of itself. Where nobody can be one, whatever it says is told to be deleted, once. */
+/*
+ * What the leader says of itself. Where nobody can be one, whatever it says is told to be deleted,
+ * once.
+ */
 static void take_record(struct task *t, const struct store_reply *reply)
 {
 	bool told = t->election.node.known && t->election.node.token == reply->stat.czxid;

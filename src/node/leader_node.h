@@ -1,4 +1,7 @@
-/* The znode ROOT/leaders/TASK, which its leader owns: reads, claims and releases, and what they tell the election. */
+/*
+ * The znode ROOT/leaders/TASK, which its leader owns: reads, claims and releases, and what they
+ * tell the election.
+ */
 #ifndef ZKLEADER_NODE_LEADER_NODE_H
 #define ZKLEADER_NODE_LEADER_NODE_H
 

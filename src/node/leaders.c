@@ -87,8 +87,7 @@ static void perform(struct task *t, const struct election_actions *actions, int6
 	}
 }
 
-/* --- steps and deadlines -----------------------------------------------------------------------
- */
+/* --- steps and deadlines -------------------------------------------------- */
 
 void leaders_wake(struct leaders *l, int64_t due, int64_t now_ms)
 {
@@ -221,8 +220,7 @@ void leaders_watch(struct leaders *l, enum store_watch type, const char *path)
 		leaders_step(t, &event);
 }
 
-/* --- questions ---------------------------------------------------------------------------------
- */
+/* --- questions ------------------------------------------------------------ */
 
 bool leaders_fresh(const struct task *t)
 {

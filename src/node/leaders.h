@@ -78,15 +78,16 @@ void leaders_subscribe(struct task *t, bool on);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
 /*
- * Milliseconds for which a run that holds the task may go on, 0: no longer. Where hold-max is over, no
- * further than to the handover that is due then; while none is due, the hold is put off with it.
+ * Milliseconds for which a run that holds the task may go on, 0: no longer. Where hold-max is over,
+ * no further than to the handover that is due then; while none is due, the hold is put off with it.
  */
 int64_t leaders_hold_renew(struct task *t);
 /* Whether somebody leads it, as far as is known. */
 bool leaders_is_led(const struct task *t);
 /*
- * Whether a znode stands in the place of the leader's that goes with no session: a restored backup, a copied
- * tree or a hand made it, and nobody leads until somebody deletes it. If so, what to do, in a sentence.
+ * Whether a znode stands in the place of the leader's that goes with no session: a restored backup,
+ * a copied tree or a hand made it, and nobody leads until somebody deletes it. If so, what to do,
+ * in a sentence.
  */
 bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]);
 /* Milliseconds until all is over that was promised of what this node leads. */
@@ -96,8 +97,9 @@ const struct member *leaders_leader(const struct task *t);
 /* What the elections of these tasks are told of the time. */
 struct election_time leaders_time(const struct leaders *l);
 /*
- * Promises in an answer that this node leads it: milliseconds, 0 for not at all. It is not given up of our
- * own will before. Whatever answer tells for how long it is good calls this, or leaders_hold_renew().
+ * Promises in an answer that this node leads it: milliseconds, 0 for not at all. It is not given up
+ * of our own will before. Whatever answer tells for how long it is good calls this, or
+ * leaders_hold_renew().
  */
 int64_t leaders_promise(struct task *t);
 /* Whether this node may say now that it leads it. */

@@ -79,7 +79,7 @@ static void end_failed(struct op *op, const struct store_reply *reply)
 	}
 }
 
-/* --- looking ----------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------- */
 
 static bool is_older(const char *tick, char *const *names, size_t n)
 {
@@ -154,7 +154,7 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, bool who
 	store_exists(l->session->store, path, true, on_exists, op);
 }
 
-/* --- claiming ---------------------------------------------------------------------------------- */
+/* --- claiming ------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -379,7 +379,7 @@ void ledger_claim(struct task *t, const char *tick, const struct run_record *rec
 		load(op);
 }
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 static void on_written(void *arg, const struct store_reply *reply)
 {

@@ -1,7 +1,8 @@
 /*
- * The tick ledger in ZooKeeper: ROOT/runs/TASK/TICK, one record for each tick that was claimed. The data
- * of ROOT/runs/TASK is the oldest tick that pruning has left, and each pruning writes it: a claim checks
- * its version, so no tick can be pruned away between the look at the ledger and the claim.
+ * The tick ledger in ZooKeeper: ROOT/runs/TASK/TICK, one record for each tick that was claimed. The
+ * data of ROOT/runs/TASK is the oldest tick that pruning has left, and each pruning writes it: a
+ * claim checks its version, so no tick can be pruned away between the look at the ledger and the
+ * claim.
  */
 #ifndef ZKLEADER_NODE_LEDGER_H
 #define ZKLEADER_NODE_LEDGER_H
@@ -17,8 +18,8 @@ struct leaders;
 struct task;
 
 /*
- * What the ledger holds of a task, for the next claim. Good for one leadership: meanwhile nobody else
- * claims, and that the oldest are still the oldest is checked by the claim.
+ * What the ledger holds of a task, for the next claim. Good for one leadership: meanwhile nobody
+ * else claims, and that the oldest are still the oldest is checked by the claim.
  */
 struct ledger_ticks {
 	char (*names)[TICK_NAME_SIZE]; /* sorted; NULL: not known */
@@ -33,8 +34,8 @@ typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run
 			  int32_t version);
 
 /*
- * Whether a tick has been claimed, with a watch on its record, there or not; whole: with the record.
- * Each calls fn once.
+ * Whether a tick has been claimed, with a watch on its record, there or not; whole: with the
+ * record. Each calls fn once.
  */
 void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
 		 void *arg);
@@ -45,8 +46,8 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, bool who
 void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
 		  void *arg);
 /*
- * Replaces a record that still has this version. With must_lead only while this worker is registered
- * and the task is led.
+ * Replaces a record that still has this version. With must_lead only while this worker is
+ * registered and the task is led.
  */
 void ledger_write(struct leaders *l, const char *task, const char *tick,
 		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,

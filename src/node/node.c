@@ -8,7 +8,7 @@
 #include "node/standby.h"
 #include "node/tasks.h"
 
-/* --- what is left to the node that comes next ------------------------------------------------------ */
+/* --- what is left to the node that comes next ----------------------------- */
 
 static void tell_handoff(struct node *n)
 {
@@ -40,7 +40,9 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 	registry_take_over(&n->registry, handoff);
 }
 
-/* Once the fleet and what was decided are known, so that nothing is given up for not knowing them. */
+/*
+ * Once the fleet and what was decided are known, so that nothing is given up for not knowing them.
+ */
 static void recover(struct node *n)
 {
 	const struct worker *found = registry_found(&n->registry);
@@ -56,7 +58,7 @@ static void recover(struct node *n)
 	registry_recovered(&n->registry);
 }
 
-/* --- what the parts tell each other ---------------------------------------------------------------- */
+/* --- what the parts tell each other --------------------------------------- */
 
 static void on_connected(void *arg)
 {
@@ -193,7 +195,7 @@ static void on_runs_kept(void *arg, const struct handoff_run *runs, size_t n_run
 	n->handlers.handoff_runs(n->handlers.arg, runs, n_runs);
 }
 
-/* --- from outside ---------------------------------------------------------------------------------- */
+/* --- from outside --------------------------------------------------------- */
 
 void node_init(struct node *n, struct host *host, const struct node_settings *settings,
 	       const struct node_handlers *handlers)

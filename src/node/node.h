@@ -1,7 +1,7 @@
 /*
- * One sidecar without its machine: a session with ZooKeeper, the registration, the fleet, what operators
- * have decided, the elections and the runs, and how they are wired. It sees the world through host.h and
- * store.h alone and has no global state, so that a process can hold hundreds.
+ * One sidecar without its machine: a session with ZooKeeper, the registration, the fleet, what
+ * operators have decided, the elections and the runs, and how they are wired. It sees the world
+ * through host.h and store.h alone and has no global state, so that a process can hold hundreds.
  */
 #ifndef ZKLEADER_NODE_NODE_H
 #define ZKLEADER_NODE_NODE_H
@@ -60,16 +60,16 @@ void node_done(struct node *n);
 /* The application's version, before the start and whenever it is another. */
 void node_set_version(struct node *n, const char *version);
 /*
- * The tasks are these from now on; copied. Their names are distinct. Before the start, and whenever they
- * or the timing are others.
+ * The tasks are these from now on; copied. Their names are distinct. Before the start, and whenever
+ * they or the timing are others.
  */
 void node_configure(struct node *n, const struct node_timing *timing,
 		    const struct task_settings *tasks, size_t n_tasks);
 /* Whenever it is another; copied. Nothing is registered before it is known. */
 void node_set_health(struct node *n, const struct node_health *health);
 /*
- * Before the start: this was left by the node before this one, with jobs that may be alive. all_known:
- * those are all of them; if not, no job begins before the last one is dead.
+ * Before the start: this was left by the node before this one, with jobs that may be alive.
+ * all_known: those are all of them; if not, no job begins before the last one is dead.
  */
 void node_take_over(struct node *n, const struct handoff *handoff, const struct handoff_run *runs,
 		    size_t n_runs, bool all_known);

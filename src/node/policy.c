@@ -20,7 +20,7 @@
 static void end_due(struct policy *p);
 static void run_changes(struct policy *p);
 
-/* --- what is known ------------------------------------------------------------------------------- */
+/* --- what is known -------------------------------------------------------- */
 
 static int compare_subjects(const struct policy_item *a, enum policy_kind kind, const char *task,
 			    const char *node)
@@ -112,8 +112,8 @@ static void log_item(const char *what, const struct policy_item *item, const cha
 }
 
 /*
- * One that was seen to be made has its own length from then on, whatever the clocks say; one that was
- * there before ends by the wall clock.
+ * One that was seen to be made has its own length from then on, whatever the clocks say; one that
+ * was there before ends by the wall clock.
  */
 static int64_t end_of(const struct policy *p, const struct policy_record *r, bool seen_made)
 {
@@ -158,7 +158,7 @@ static void forget_item(struct policy *p, const char *name, const char *ended_by
 	}
 }
 
-/* --- from the folder ----------------------------------------------------------------------------- */
+/* --- from the folder ------------------------------------------------------ */
 
 static void on_record(void *arg, const char *name, const struct store_reply *reply)
 {
@@ -203,7 +203,7 @@ static void on_missing(void *arg)
 	registry_make_parents(p->registry);
 }
 
-/* --- ending what was decided for a while ---------------------------------------------------------- */
+/* --- ending what was decided for a while ---------------------------------- */
 
 static void on_ended(void *arg, const struct store_reply *reply)
 {
@@ -251,7 +251,7 @@ static void end_due(struct policy *p)
 		host_timer_start(&p->due, first > now ? first - now : 1000);
 }
 
-/* --- deciding -------------------------------------------------------------------------------------- */
+/* --- deciding ------------------------------------------------------------- */
 
 struct policy_change {
 	struct policy *policy;
@@ -292,8 +292,8 @@ static void apply_change(struct policy_change *c)
 }
 
 /*
- * It may be about something that another sidecar was told a moment ago. So a write goes first, and what
- * is listed behind it on the same connection is no older.
+ * It may be about something that another sidecar was told a moment ago. So a write goes first, and
+ * what is listed behind it on the same connection is no older.
  */
 static void queue_change(struct policy_change *c)
 {
@@ -436,7 +436,7 @@ void policy_remove(struct policy *p, const struct policy_record *record, policy_
 	begin_change(p, record, false, fn, arg);
 }
 
-/* --- from outside ---------------------------------------------------------------------------------- */
+/* --- from outside --------------------------------------------------------- */
 
 void policy_up(struct policy *p)
 {

@@ -1,7 +1,8 @@
 /*
  * What operators have decided for the whole fleet: pauses, pins, drains and resignations under
- * ROOT/policy. A record never changes once made; another decision about the same thing takes its place.
- * One that was made for a while ends when a sidecar deletes it, so it ends for all at the same time.
+ * ROOT/policy. A record never changes once made; another decision about the same thing takes its
+ * place. One that was made for a while ends when a sidecar deletes it, so it ends for all at the
+ * same time.
  */
 #ifndef ZKLEADER_NODE_POLICY_H
 #define ZKLEADER_NODE_POLICY_H
@@ -28,7 +29,9 @@ struct policy_change;
 struct policy_handlers {
 	/* What holds for candidates may be different now. */
 	void (*changed)(void *arg);
-	/* This has been decided, or has ended; not called for what was so when it was first read. */
+	/*
+	 * This has been decided, or has ended; not called for what was so when it was first read.
+	 */
 	void (*told)(void *arg, const struct policy_item *item, bool ended);
 	void *arg;
 };
@@ -64,10 +67,14 @@ void policy_cut(struct policy *p);
 void policy_expired(struct policy *p);
 void policy_watch(struct policy *p, enum store_watch type, const char *path);
 
-/* What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "". */
+/*
+ * What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "".
+ */
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
 				      const char *task, const char *node);
-/* How many decisions of that kind there are about the task; the first of them is items[*ret_first]. */
+/*
+ * How many decisions of that kind there are about the task; the first of them is items[*ret_first].
+ */
 size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
 		      size_t *ret_first);
 /* Puts it in the place of what was decided about the same. fn is called once, later. */

@@ -88,7 +88,7 @@ static void on_taken(void *arg, const struct store_reply *reply)
 	free(s);
 }
 
-/* --- those of single nodes ------------------------------------------------------------------------ */
+/* --- those of single nodes ------------------------------------------------ */
 
 static void append(struct reads *k, struct task *t)
 {
@@ -140,7 +140,7 @@ void reads_answered(struct reads *k)
 	k->reads--;
 }
 
-/* --- those of one turn ------------------------------------------------------------------------------ */
+/* --- those of one turn ---------------------------------------------------- */
 
 static bool is_worth_a_list(const struct reads *k, size_t n)
 {

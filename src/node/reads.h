@@ -1,13 +1,15 @@
 /*
- * Reads of leader nodes: those of one turn of the loop that can share a request do, the others take turns.
+ * Reads of leader nodes: those of one turn of the loop that can share a request do, the others take
+ * turns.
  *
  * A node that is known and watched is still the same if any later read is answered before its watch
  * fires: the server sends both in order. And of many nodes one listing tells which are there.
  *
- * Of the reads of single nodes so many are on their way at a time: what is urgent, a confirmation or a
- * claim, waits behind those alone, and not behind the reads of 10,000 tasks. Nodes that a listing has
- * found come first. Where one of them turns out to be gone, the leader is giving up, and what is left
- * of them is listed once more: nodes that are gone as well need not be read one by one.
+ * Of the reads of single nodes so many are on their way at a time: what is urgent, a confirmation
+ * or a claim, waits behind those alone, and not behind the reads of 10,000 tasks. Nodes that a
+ * listing has found come first. Where one of them turns out to be gone, the leader is giving up,
+ * and what is left of them is listed once more: nodes that are gone as well need not be read one by
+ * one.
  */
 #ifndef ZKLEADER_NODE_READS_H
 #define ZKLEADER_NODE_READS_H
@@ -17,7 +19,10 @@
 
 #include "node/store.h"
 
-/* A listing has the names of all the fleet's tasks: it has to be for so many, and such a share, of ours. */
+/*
+ * A listing has the names of all the fleet's tasks: it has to be for so many, and such a share, of
+ * ours.
+ */
 #define READS_LIST_MIN	 32
 #define READS_LIST_SHARE 10
 #define READS_MAX	 200 /* of single nodes, on their way */

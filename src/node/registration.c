@@ -226,7 +226,8 @@ static void on_found(void *arg, const struct store_reply *reply)
 
 	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN || r->id[0] ||
 	    r->attempt)
-		return; /* the next connection looks again, or there is nothing to look for any more */
+		/* the next connection looks again, or there is nothing to look for any more */
+		return;
 	bool ours = reply->code == STORE_OK &&
 		    reply->stat.owner == store_session(r->session->store) &&
 		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&

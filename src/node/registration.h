@@ -1,4 +1,7 @@
-/* This node's own record under ROOT/workers: made, replaced when it changes, and found again after a restart. */
+/*
+ * This node's own record under ROOT/workers: made, replaced when it changes, and found again after
+ * a restart.
+ */
 #ifndef ZKLEADER_NODE_REGISTRATION_H
 #define ZKLEADER_NODE_REGISTRATION_H
 
@@ -13,7 +16,10 @@ bool registration_is_left_over(const struct registry *r, const char *id,
 			       const struct store_reply *reply);
 void registration_remove(struct registry *r, const char *id);
 
-/* registry.c's: a member comes, taken over; registered_at by the server's clock, of our own by ours; or goes. */
+/*
+ * registry.c's: a member comes, taken over; registered_at by the server's clock, of our own by
+ * ours; or goes.
+ */
 void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at);
 void registry_forget(struct registry *r, const char *id);
 

@@ -74,7 +74,10 @@ void registry_done(struct registry *r);
 /* What is to be published; takes effect with the next registration, which these ask for if needed.
  */
 void registry_set_version(struct registry *r, const char *version);
-/* Sorted names with a digest each of what decides who leads them, valid until the next call has returned. */
+/*
+ * Sorted names with a digest each of what decides who leads them, valid until the next call has
+ * returned.
+ */
 void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
 			size_t n);
 
@@ -106,7 +109,10 @@ void registry_make_parents(struct registry *r);
 bool registry_settled(const struct registry *r);
 /* This sidecar among the members, NULL while it is not registered. */
 const struct member *registry_self(const struct registry *r);
-/* Our record as it will be for what is sent now: that of a registration which is on its way; NULL: none. */
+/*
+ * Our record as it will be for what is sent now: that of a registration which is on its way; NULL:
+ * none.
+ */
 const struct worker *registry_coming(const struct registry *r);
 
 #endif

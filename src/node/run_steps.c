@@ -161,8 +161,9 @@ static void fill_record(struct run *r, int64_t attempt)
 }
 
 /*
- * Whether the session that runs it may be alive. Its lease ended before the session did, and its job
- * with the lease. While records are being read, a worker that registers anew is not to be found.
+ * Whether the session that runs it may be alive. Its lease ended before the session did, and its
+ * job with the lease. While records are being read, a worker that registers anew is not to be
+ * found.
  */
 static bool runner_may_live(const struct run *r)
 {

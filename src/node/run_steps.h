@@ -1,6 +1,6 @@
 /*
- * One run: what core/run.h says is done here, with the ledger, the election and the owner. For runs.c alone,
- * which has the list of them.
+ * One run: what core/run.h says is done here, with the ledger, the election and the owner. For
+ * runs.c alone, which has the list of them.
  */
 #ifndef ZKLEADER_NODE_RUN_STEPS_H
 #define ZKLEADER_NODE_RUN_STEPS_H

@@ -28,7 +28,7 @@ static void misuse(const struct runs *runs, void *owner, uint32_t request, const
 			      &(struct run_answer){.kind = RUN_ANSWER_MISUSE, .why = why});
 }
 
-/* --- looking at all of them ------------------------------------------------------------------------ */
+/* --- looking at all of them ----------------------------------------------- */
 
 static void free_over(struct runs *runs)
 {
@@ -101,7 +101,7 @@ void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
 	host_timer_init(&r->due, host, on_due, r);
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 /* In the order in which they came, which is the one in which they are to run. */
 static void add(struct runs *runs, struct run *r)
@@ -214,7 +214,7 @@ void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct 
 	runs_changed(runs);
 }
 
-/* --- what happens elsewhere ------------------------------------------------------------------------ */
+/* --- what happens elsewhere ----------------------------------------------- */
 
 size_t runs_going(const struct runs *runs, bool log)
 {

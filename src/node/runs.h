@@ -1,6 +1,6 @@
 /*
- * Runs of tasks on this host: the `claim` requests of `zkleader run` and `zkleader-check --once` that
- * wait for their tick, and the jobs that are going on and hold their task here.
+ * Runs of tasks on this host: the `claim` requests of `zkleader run` and `zkleader-check --once`
+ * that wait for their tick, and the jobs that are going on and hold their task here.
  */
 #ifndef ZKLEADER_NODE_RUNS_H
 #define ZKLEADER_NODE_RUNS_H
@@ -21,8 +21,9 @@ struct run_answer {
 		RUN_ANSWER_ATTACH, /* attached, run, recorded */
 		RUN_ANSWER_RENEW,  /* lease_ms (0: it does not lead any more), timeout_ms */
 		RUN_ANSWER_FINISH, /* recorded */
-		RUN_ANSWER_MISUSE, /* why: the request is not good, or about nothing that there is */
-		RUN_ANSWER_FAILED  /* why */
+		/* why: the request is not good, or about nothing that there is */
+		RUN_ANSWER_MISUSE,
+		RUN_ANSWER_FAILED /* why */
 	} kind;
 	const char *outcome;		 /* "yours", "taken", "waited" or "nobody" */
 	const char *why;		 /* "" */
@@ -43,7 +44,10 @@ struct run_answer {
 struct runs_handlers {
 	/* Exactly once for each request, at once or later, unless its owner is gone. */
 	void (*answer)(void *owner, uint32_t request, const struct run_answer *answer);
-	/* A claim or an attachment of that owner is over, or has been refused, and holds nothing any more. */
+	/*
+	 * A claim or an attachment of that owner is over, or has been refused, and holds nothing
+	 * any more.
+	 */
 	void (*released)(void *owner);
 };
 
@@ -88,13 +92,16 @@ void runs_finish(struct runs *r, void *owner, uint32_t request, uint64_t run, in
 		 bool interrupted);
 
 /*
- * The supervisor of a run whose connection went is there again: it is known by the id of its claim. Its answer
- * comes when this node leads as it did when the job began, or is that it is not attached.
+ * The supervisor of a run whose connection went is there again: it is known by the id of its claim.
+ * Its answer comes when this node leads as it did when the job began, or is that it is not
+ * attached.
  */
 void runs_attach(struct runs *r, void *owner, uint32_t request, const struct task *t,
 		 const char *id, int64_t pid);
 
-/* How many jobs are going on, or may be until their lease is over; each is logged, if log says so. */
+/*
+ * How many jobs are going on, or may be until their lease is over; each is logged, if log says so.
+ */
 size_t runs_going(const struct runs *r, bool log);
 /* How many runs are not over: what is going on, and what has ended and is not recorded yet. */
 size_t runs_open(const struct runs *r);
@@ -103,8 +110,8 @@ bool runs_hold(const struct runs *r, const struct task *t);
 void runs_each_going(const struct runs *r,
 		     void (*fn)(void *arg, const char *task, const char *tick), void *arg);
 /*
- * Our session was taken over, with these jobs: they are dead when its lease is over, or attach. Where not
- * all are known, nothing begins before.
+ * Our session was taken over, with these jobs: they are dead when its lease is over, or attach.
+ * Where not all are known, nothing begins before.
  */
 void runs_take_over(struct runs *r, const struct handoff_run *list, size_t n, bool all_known,
 		    int64_t timeout_ms);

@@ -16,7 +16,8 @@
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
 
-#define TOO_SHORT	"the server grants a session timeout of less than 1s: see its maxSessionTimeout"
+static const char too_short[] =
+	"the server grants a session timeout of less than 1s: see its maxSessionTimeout";
 
 /* On its way; it outlives the session. */
 struct session_lookup {
@@ -72,13 +73,14 @@ void session_set_state(struct session *s, enum session_state state, const char *
 		 LOG_HEX("session", s->id), LOG_INT("timeout_ms", s->lease.timeout_ms));
 }
 
-/* --- the probe ---------------------------------------------------------------------------------
- *
- * A server that has lost its data refuses every session that has seen newer transactions than it has,
- * for ever and without saying why: to the client library it looks like one that is down. So while the
- * lease is over and no connection comes, another session is asked for now and then. Where the server
- * grants that one and still not ours, ours is given up. A server that was merely down finds our session
- * as it was.
+/* --- the probe ------------------------------------------------------------ */
+
+/*
+ * A server that has lost its data refuses every session that has seen newer transactions than it
+ * has, for ever and without saying why: to the client library it looks like one that is down. So
+ * while the lease is over and no connection comes, another session is asked for now and then. Where
+ * the server grants that one and still not ours, ours is given up. A server that was merely down
+ * finds our session as it was.
  */
 
 static void end_probe(struct session *s)
@@ -129,8 +131,7 @@ static void start_probe(struct session *s)
 		s->probe = NULL;
 }
 
-/* --- the handle --------------------------------------------------------------------------------
- */
+/* --- the handle ----------------------------------------------------------- */
 
 static void end_session(struct session *s)
 {
@@ -180,7 +181,7 @@ static void on_retry(void *arg)
 		end_probe(s);
 	}
 	if (s->store && s->state == SESSION_REFUSED) {
-		give_up(s, SESSION_REFUSED, TOO_SHORT);
+		give_up(s, SESSION_REFUSED, too_short);
 		refused(s, "session timeout refused");
 		return;
 	}
@@ -198,7 +199,9 @@ static void retry_in(struct session *s, int64_t ms)
 	host_timer_start(&s->retry, ms);
 }
 
-/* As soon as the lease is over, as from then on a probe may tell what is wrong; or after that time. */
+/*
+ * As soon as the lease is over, as from then on a probe may tell what is wrong; or after that time.
+ */
 static void look_again_in(struct session *s, int64_t ms)
 {
 	int64_t left = session_lease_left(s);
@@ -219,7 +222,7 @@ static void on_connected(struct session *s)
 	session_take_timeout(s, id);
 	if (s->granted_ms < LEASE_TIMEOUT_MIN_MS) {
 		/* No more is said; but what has been said is kept before others are let in. */
-		session_set_state(s, SESSION_REFUSED, TOO_SHORT);
+		session_set_state(s, SESSION_REFUSED, too_short);
 		retry_in(s, session_told_left(s));
 		return;
 	}
@@ -300,7 +303,7 @@ static void open_handle(struct session *s)
 	retry_in(s, RELOOKUP_MS);
 }
 
-/* --- finding the servers ------------------------------------------------------------------------- */
+/* --- finding the servers -------------------------------------------------- */
 
 static void on_looked_up(void *arg, const char *servers, const char *problem)
 {

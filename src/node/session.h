@@ -79,8 +79,9 @@ struct session {
 void session_init(struct session *s, struct host *host, const struct node_settings *settings,
 		  const struct session_handlers *handlers);
 /*
- * Before session_start(): the first handle takes this session over, if the server still has it. since: when
- * it began, by the wall clock; 0: not known. timeout_ms: what the sidecar before us counted with.
+ * Before session_start(): the first handle takes this session over, if the server still has it.
+ * since: when it began, by the wall clock; 0: not known. timeout_ms: what the sidecar before us
+ * counted with.
  */
 void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since,
 		       int64_t timeout_ms);
@@ -93,8 +94,8 @@ void session_stop(struct session *s, void (*done)(void *arg), void *arg);
 void session_done(struct session *s);
 
 /*
- * Our worker node is there under this path, and says timeout_ms, by a write sent at sent_ms: it counts
- * as confirmation.
+ * Our worker node is there under this path, and says timeout_ms, by a write sent at sent_ms: it
+ * counts as confirmation.
  */
 void session_registered(struct session *s, const char *path, int64_t timeout_ms, int64_t sent_ms);
 /* It was found under this path: a write is yet to confirm it. */
@@ -113,13 +114,14 @@ void session_set_leading(struct session *s, bool leading);
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */
 int64_t session_lease_left(const struct session *s);
 /*
- * The same, of which an answer may promise that nobody else leads: little while there is no connection, as
- * the next may be granted a shorter timeout.
+ * The same, of which an answer may promise that nobody else leads: little while there is no
+ * connection, as the next may be granted a shorter timeout.
  */
 int64_t session_answer_left(const struct session *s);
 /*
- * The session timeout to be published, kept and waited by: no answer of this session counts for longer,
- * those included that were given before the timeout shrank. Milliseconds; 0 while there is no session.
+ * The session timeout to be published, kept and waited by: no answer of this session counts for
+ * longer, those included that were given before the timeout shrank. Milliseconds; 0 while there is
+ * no session.
  */
 int64_t session_told_timeout(const struct session *s);
 /* Milliseconds until whatever lease anybody was told is over; the timeout may have shrunk since. */

@@ -6,9 +6,9 @@
 #include "base/log.h"
 
 /*
- * From a connection to when a longer timeout than before counts: the server of the connection before, had
- * it been stopped, may tell the quorum's leader of us with the shorter one until that takes it for dead
- * (syncLimit, by default 5 ticks of 2 s).
+ * From a connection to when a longer timeout than before counts: the server of the connection
+ * before, had it been stopped, may tell the quorum's leader of us with the shorter one until that
+ * takes it for dead (syncLimit, by default 5 ticks of 2 s).
  */
 #define LENGTHEN_MS 12000
 
@@ -59,7 +59,9 @@ static void on_loss(void *arg)
 		s->loss_waits = false;
 		host_timer_start(&s->loss, left);
 	} else if (s->leading && s->state == SESSION_UP && !s->loss_waits) {
-		/* The first lease of a session that took long to begin is short: the next follows. */
+		/*
+		 * The first lease of a session that took long to begin is short: the next follows.
+		 */
 		s->loss_waits = true;
 		host_timer_start(&s->loss, s->lease.timeout_ms / 2);
 	} else {
@@ -106,8 +108,8 @@ static void be_patient(struct session *s)
 }
 
 /*
- * A server that is cut off, hangs or has lost its host is noticed by the library after 2T/3 of silence;
- * by then the lease is over. Another server may still confirm it in time.
+ * A server that is cut off, hangs or has lost its host is noticed by the library after 2T/3 of
+ * silence; by then the lease is over. Another server may still confirm it in time.
  */
 static void on_patience(void *arg)
 {
@@ -187,7 +189,8 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 
 /*
  * Who finds our leader node deleted by another hand waits for as long as our record says before it
- * claims. Had it been deleted before that record was made, we would have heard of it before this answer.
+ * claims. Had it been deleted before that record was made, we would have heard of it before this
+ * answer.
  */
 static void lengthen(struct session *s)
 {
@@ -244,8 +247,8 @@ static void remember_former(struct session *s, int64_t timeout_ms, int64_t until
 }
 
 /*
- * The timeout is granted anew on each connection. A shorter one counts at once; but what others wait by
- * stays the longer one, until the answers are over that were given by it.
+ * The timeout is granted anew on each connection. A shorter one counts at once; but what others
+ * wait by stays the longer one, until the answers are over that were given by it.
  */
 void session_take_timeout(struct session *s, int64_t id)
 {

@@ -1,6 +1,7 @@
 /*
- * The lease of a session: confirmed by writes that the quorum commits and that check the registration, at
- * regular times while something is led. For session.c alone; the rest is declared in session.h.
+ * The lease of a session: confirmed by writes that the quorum commits and that check the
+ * registration, at regular times while something is led. For session.c alone; the rest is declared
+ * in session.h.
  */
 #ifndef ZKLEADER_NODE_SESSION_LEASE_H
 #define ZKLEADER_NODE_SESSION_LEASE_H

@@ -1,7 +1,7 @@
 /*
- * Standing by for a run that was lost: as long as this node does, the fleet prefers it as the leader of
- * the task, so that the run is begun again. It is a decision like those of operators, under ROOT/policy,
- * that ends by itself.
+ * Standing by for a run that was lost: as long as this node does, the fleet prefers it as the
+ * leader of the task, so that the run is begun again. It is a decision like those of operators,
+ * under ROOT/policy, that ends by itself.
  */
 #ifndef ZKLEADER_NODE_STANDBY_H
 #define ZKLEADER_NODE_STANDBY_H

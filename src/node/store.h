@@ -1,7 +1,7 @@
 /*
  * ZooKeeper as a node sees it: one session, requests, their replies, watches. The daemon implements
- * this over the client library (zk.c), the simulator over its model of the quorum. All is called on,
- * and calls back on, the thread of the host; nothing here waits.
+ * this over the client library (zk.c), the simulator over its model of the quorum. All is called
+ * on, and calls back on, the thread of the host; nothing here waits.
  */
 #ifndef ZKLEADER_NODE_STORE_H
 #define ZKLEADER_NODE_STORE_H
@@ -40,7 +40,8 @@ enum store_code {
 	STORE_NO_AUTH,
 	STORE_FAILED,  /* refused for another reason; the reply's text says which. Not done. */
 	STORE_UNKNOWN, /* the connection went: it may or may not have happened */
-	STORE_ABANDONED, /* store_close() was called: nothing follows from this but that arg is free */
+	/* store_close() was called: nothing follows from this but that arg is free */
+	STORE_ABANDONED,
 };
 
 struct store_stat {
@@ -72,8 +73,8 @@ struct store_handlers {
 	void (*state)(void *arg, enum store_state state);
 	void (*watch)(void *arg, enum store_watch type, const char *path);
 	/*
-	 * The server has answered a request that was sent at sent_ms; before the request's own reply. Not for
-	 * what never came to a server: it counts as a sign of life.
+	 * The server has answered a request that was sent at sent_ms; before the request's own
+	 * reply. Not for what never came to a server: it counts as a sign of life.
 	 */
 	void (*heard)(void *arg, int64_t sent_ms);
 	void *arg;
@@ -107,9 +108,9 @@ struct store_op {
 int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
 	       const struct store_handlers *handlers);
 /*
- * Gives the handle up at once: outstanding requests are answered STORE_ABANDONED before this returns,
- * and no handler is called any more. Ending the session may take seconds, so it goes on by itself;
- * done (may be NULL) is called when it is over. Takes NULL.
+ * Gives the handle up at once: outstanding requests are answered STORE_ABANDONED before this
+ * returns, and no handler is called any more. Ending the session may take seconds, so it goes on by
+ * itself; done (may be NULL) is called when it is over. Takes NULL.
  */
 void store_close(struct store *s, void (*done)(void *arg), void *arg);
 
@@ -127,7 +128,9 @@ int store_set_servers(struct store *s, const char *servers);
 /* Ends the present connection, if there is one; the library then goes on to the next server. */
 void store_hang_up(struct store *s);
 
-/* Requests. What cannot be sent at all is answered STORE_UNKNOWN or STORE_FAILED, like all later. */
+/*
+ * Requests. What cannot be sent at all is answered STORE_UNKNOWN or STORE_FAILED, like all later.
+ */
 void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
@@ -138,8 +141,8 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 		 void *arg);
 
 /*
- * Looks the servers of a configuration up, without waiting: done is called once, in a later turn, with
- * "address:port,..." of those found, "" if none was, and what went wrong with the last, NULL.
+ * Looks the servers of a configuration up, without waiting: done is called once, in a later turn,
+ * with "address:port,..." of those found, "" if none was, and what went wrong with the last, NULL.
  * hosts: "name:port,..." as written, [v6]:port too.
  */
 typedef void (*store_lookup_fn)(void *arg, const char *servers, const char *problem);

@@ -9,7 +9,10 @@
 
 struct survey;
 
-/* Asks ZooKeeper; done is called once, unless survey_free() comes first. Needs a session that is up. */
+/*
+ * Asks ZooKeeper; done is called once, unless survey_free() comes first. Needs a session that is
+ * up.
+ */
 struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg);
 bool survey_is_done(const struct survey *s);
 /* Calls fn for each of those tasks that a member leads. */

@@ -1,4 +1,7 @@
-/* One task of this node, and what each part of the node keeps of it: a part writes only what is its own. */
+/*
+ * One task of this node, and what each part of the node keeps of it: a part writes only what is its
+ * own.
+ */
 #ifndef ZKLEADER_NODE_TASK_H
 #define ZKLEADER_NODE_TASK_H
 

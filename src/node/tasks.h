@@ -1,4 +1,7 @@
-/* The tasks of this node: which there are, by the configuration, and what is left of those that were. */
+/*
+ * The tasks of this node: which there are, by the configuration, and what is left of those that
+ * were.
+ */
 #ifndef ZKLEADER_NODE_TASKS_H
 #define ZKLEADER_NODE_TASKS_H
 
@@ -10,8 +13,8 @@ void tasks_apply(struct leaders *l, const struct node_timing *timing,
 /* A configured task by name, NULL. */
 struct task *tasks_find(const struct leaders *l, const char *name, size_t len);
 /*
- * This node goes: gives everything up that no run holds, once what was promised is over, and leaves the
- * election for it. Questions are answered on.
+ * This node goes: gives everything up that no run holds, once what was promised is over, and leaves
+ * the election for it. Questions are answered on.
  */
 void tasks_withdraw(struct leaders *l);
 /* The same, and one that is withdrawn too. */

@@ -22,7 +22,7 @@ struct sent {
 
 static void send_releases(struct transactions *b, struct task *const *tasks, size_t n);
 
-/* --- answers --------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 static void answered(const struct sent *s, struct task *t, const struct store_reply *reply)
 {
@@ -82,7 +82,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 	free(s);
 }
 
-/* --- sending --------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------- */
 
 static struct sent *sent_new(struct transactions *b, bool claims, size_t first,
 			     struct task *const *tasks, size_t n)
@@ -114,9 +114,9 @@ static void pack_leader(const struct transactions *b, struct buffer *data)
 }
 
 /*
- * Claim only while registered. The folder is written as well, so that the answer tells the number of
- * this transaction, which is the creation number of all the nodes made in it: the token. The reads
- * that set the watches go behind the last of the turn: who leads need not wait for them.
+ * Claim only while registered. The folder is written as well, so that the answer tells the number
+ * of this transaction, which is the creation number of all the nodes made in it: the token. The
+ * reads that set the watches go behind the last of the turn: who leads need not wait for them.
  */
 static void send_claims(struct transactions *b, struct task *const *tasks, size_t n)
 {
@@ -143,9 +143,9 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 }
 
 /*
- * Yield only to somebody who is there: all of these tasks go to the same. The node is written before
- * it is deleted, in one transaction: a watcher hears CHANGED and knows that it was given up, while
- * expiry or another's hand is DELETED.
+ * Yield only to somebody who is there: all of these tasks go to the same. The node is written
+ * before it is deleted, in one transaction: a watcher hears CHANGED and knows that it was given up,
+ * while expiry or another's hand is DELETED.
  */
 static void send_releases(struct transactions *b, struct task *const *tasks, size_t n)
 {
@@ -153,8 +153,10 @@ static void send_releases(struct transactions *b, struct task *const *tasks, siz
 	struct store_op ops[2 * TRANSACTION_MAX + 1];
 	size_t k = 0;
 
-	/* Without a successor nothing is to be checked, our own record least of all: it may be about to
-	 * be replaced. */
+	/*
+	 * Without a successor nothing is to be checked, our own record least of all: it may be
+	 * about to be replaced.
+	 */
 	bool checked = tasks[0]->release.to[0] != '\0';
 	path_of(b->registry->settings, PATH_WORKERS, tasks[0]->release.to, check);
 	if (checked)
@@ -214,7 +216,7 @@ static void flush(void *arg)
 	memmove(b->claims, b->claims + ripe, b->n_claims * sizeof(*b->claims));
 }
 
-/* --- from outside ---------------------------------------------------------------------------------- */
+/* --- from outside --------------------------------------------------------- */
 
 void transactions_claim(struct transactions *b, struct task *t)
 {

@@ -1,7 +1,8 @@
 /*
- * Claims and releases on their way to ZooKeeper, in transactions of a bounded size: releases of one turn of
- * the loop go together, claims of a few. Where one release of several does not hold, the others are sent
- * again alone; of claims the reads behind them tell which are free still, and those are sent again together.
+ * Claims and releases on their way to ZooKeeper, in transactions of a bounded size: releases of one
+ * turn of the loop go together, claims of a few. Where one release of several does not hold, the
+ * others are sent again alone; of claims the reads behind them tell which are free still, and those
+ * are sent again together.
  */
 #ifndef ZKLEADER_NODE_TRANSACTIONS_H
 #define ZKLEADER_NODE_TRANSACTIONS_H
@@ -34,7 +35,10 @@ struct transactions_handlers {
 	void (*released)(struct task *t, const struct store_reply *reply);
 	/* To be sent behind a claim: the read that brings the token and sets the watch. */
 	void (*read)(struct task *t);
-	/* It was not claimed, for another's sake: by that read it is to be claimed once more or not. */
+	/*
+	 * It was not claimed, for another's sake: by that read it is to be claimed once more or
+	 * not.
+	 */
 	void (*left_out)(struct task *t);
 };
 

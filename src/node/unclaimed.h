@@ -1,6 +1,6 @@
 /*
- * Ticks that their leader lets pass: as a rule its cron is off, or its line is another. Each node whose
- * `zkleader run` waited in vain has it in its log, and the best of them tell their callers.
+ * Ticks that their leader lets pass: as a rule its cron is off, or its line is another. Each node
+ * whose `zkleader run` waited in vain has it in its log, and the best of them tell their callers.
  */
 #ifndef ZKLEADER_NODE_UNCLAIMED_H
 #define ZKLEADER_NODE_UNCLAIMED_H

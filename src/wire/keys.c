@@ -75,7 +75,9 @@ static int open_map(const void *data, size_t len, size_t max, struct reader *r, 
 		return -EBADMSG;
 	}
 	reader_init(r, data, len);
-	/* Known to be whole from here on, so what fails later is of the wrong kind and not cut off. */
+	/*
+	 * Known to be whole from here on, so what fails later is of the wrong kind and not cut off.
+	 */
 	e = reader_measure(data, len, SIZE_MAX, &size);
 	if (e == 0)
 		why = "the record ends too early";

@@ -1,6 +1,7 @@
 /*
- * Records as tables of keys: what each key of a MessagePack map holds and where it goes in a struct.
- * One parser for all of them, so that every record refuses the same things in the same words.
+ * Records as tables of keys: what each key of a MessagePack map holds and where it goes in a
+ * struct. One parser for all of them, so that every record refuses the same things in the same
+ * words.
  */
 #ifndef ZKLEADER_WIRE_KEYS_H
 #define ZKLEADER_WIRE_KEYS_H

@@ -22,9 +22,9 @@ static int append(void *data, const char *bytes, size_t len)
 }
 
 /*
- * The packer is msgpack-c's inline one, which needs no library to link with. It is no more than this
- * pair of pointers, so one is made for each value instead of being kept in struct pack, where the
- * header of msgpack-c would be everybody's.
+ * The packer is msgpack-c's inline one, which needs no library to link with. It is no more than
+ * this pair of pointers, so one is made for each value instead of being kept in struct pack, where
+ * the header of msgpack-c would be everybody's.
  */
 static msgpack_packer packer(struct pack *p)
 {
@@ -94,7 +94,10 @@ void pack_str(struct pack *p, const char *text)
 		pack_nil(p);
 }
 
-/* A string of MessagePack is UTF-8, and other readers insist on that: each byte that is none becomes "?". */
+/*
+ * A string of MessagePack is UTF-8, and other readers insist on that: each byte that is none
+ * becomes "?".
+ */
 static void mend(char *text, size_t len)
 {
 	uint32_t code;

@@ -13,8 +13,8 @@ enum form {
 };
 
 /*
- * The header of an object: its first byte, a big-endian number of `width` bytes, and for ext a type.
- * The number is the value itself, or how much follows.
+ * The header of an object: its first byte, a big-endian number of `width` bytes, and for ext a
+ * type. The number is the value itself, or how much follows.
  */
 struct head {
 	enum form form;
@@ -23,8 +23,9 @@ struct head {
 	uint8_t width;
 	uint8_t extra; /* bytes between the number and the payload: the type of an ext */
 	uint64_t
-		number; /* from the bytes behind the first; for the fix forms from the first itself */
-	size_t len;	/* of the whole header */
+		/* from the bytes behind the first; for the fix forms from the first itself */
+		number;
+	size_t len;	 /* of the whole header */
 	uint64_t follow; /* FORM_BYTES: bytes; FORM_ELEMENTS: objects, two for each pair of a map */
 };
 
@@ -178,9 +179,9 @@ void reader_init(struct reader *r, const void *data, size_t len)
 }
 
 /*
- * Walks the headers with a stack of how many objects each level still lacks. `owed` is their sum, and
- * each takes a byte at least, so an object is known to be too long as soon as any header says so, and
- * no count can make the walk longer than max steps.
+ * Walks the headers with a stack of how many objects each level still lacks. `owed` is their sum,
+ * and each takes a byte at least, so an object is known to be too long as soon as any header says
+ * so, and no count can make the walk longer than max steps.
  */
 int reader_measure(const void *data, size_t len, size_t max, size_t *ret_len)
 {
@@ -268,7 +269,9 @@ int reader_int(struct reader *r, int64_t *ret_value)
 	if (e < 0)
 		return e;
 	r->p += h.len;
-	/* A copy: the conversion of an unsigned number beyond INT64_MAX is the compiler's choice. */
+	/*
+	 * A copy: the conversion of an unsigned number beyond INT64_MAX is the compiler's choice.
+	 */
 	memcpy(ret_value, &h.number, sizeof(*ret_value));
 	return 0;
 }

@@ -34,8 +34,8 @@ struct reader_text {
 
 void reader_init(struct reader *r, const void *data, size_t len);
 /*
- * Measures the one complete object at data: 1 and its length, 0 if bytes are missing, -EBADMSG if it
- * can never become one (the byte 0xc1), -EMSGSIZE beyond max bytes (also if only its header says
+ * Measures the one complete object at data: 1 and its length, 0 if bytes are missing, -EBADMSG if
+ * it can never become one (the byte 0xc1), -EMSGSIZE beyond max bytes (also if only its header says
  * so) or READER_DEPTH_MAX levels.
  */
 int reader_measure(const void *data, size_t len, size_t max, size_t *ret_len);
@@ -47,7 +47,10 @@ int reader_int(struct reader *r, int64_t *ret_value);
 int reader_uint(struct reader *r, uint64_t *ret_value); /* any non-negative integer */
 int reader_float(struct reader *r, double *ret_value);
 int reader_str(struct reader *r, struct reader_text *ret_text);
-/* The header of an array or map of n elements or pairs; an n that the bytes left cannot hold is bad. */
+/*
+ * The header of an array or map of n elements or pairs; an n that the bytes left cannot hold is
+ * bad.
+ */
 int reader_array(struct reader *r, size_t *ret_n);
 int reader_map(struct reader *r, size_t *ret_n);
 /* Passes over one whole object of any kind, at most READER_DEPTH_MAX deep. */

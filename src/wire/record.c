@@ -17,7 +17,7 @@ static const char *const kind_names[POLICY_KINDS] = {
 	[POLICY_RESIGN] = "resign", [POLICY_RERUN] = "rerun",
 };
 
-/* --- values of a kind of their own --------------------------------------------------------------- */
+/* --- values of a kind of their own ---------------------------------------- */
 
 static int parse_random_ints(struct reader *r, void *record)
 {
@@ -56,7 +56,9 @@ static int parse_names(struct reader *r, char **names, size_t n, size_t *n_done)
 	return 0;
 }
 
-/* Also the names before a bad one are passed out: whoever gives the record up frees them with it. */
+/*
+ * Also the names before a bad one are passed out: whoever gives the record up frees them with it.
+ */
 static int parse_name_list(struct reader *r, char ***ret_names, size_t *ret_n)
 {
 	char **names;
@@ -119,7 +121,7 @@ static int parse_digests(struct reader *r, void *record)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* --- the tables -------------------------------------------------------------------------------- */
+/* --- the tables ----------------------------------------------------------- */
 
 #define NAMED(type, key) .name = #key, .offset = offsetof(struct type, key)
 #define TEXT(type, key, is_optional, check, text)                                                 \
@@ -244,7 +246,7 @@ static const struct key policy_keys[] = {
 	    "not milliseconds since the epoch, before the year 10000"),
 };
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 /* One that stands for all of the tasks becomes as many. */
 static void spread_digests(struct worker *w)
@@ -325,7 +327,7 @@ int record_parse_policy(const void *data, size_t len, struct policy_record *ret_
 	return 0;
 }
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 /* Takes back what was appended since `before`, if it is not to be. */
 static int finish(struct pack *p, size_t before, size_t max)

@@ -42,7 +42,8 @@ enum policy_kind {
 	POLICY_PIN,    /* task, version: only workers with that version are candidates */
 	POLICY_DRAIN,  /* node: its workers are candidates for nothing */
 	POLICY_RESIGN, /* task, node: its workers lead it only while nobody else can */
-	POLICY_RERUN, /* task, node: it stands by for a lost run; others lead it only if it cannot */
+	/* task, node: it stands by for a lost run; others lead it only if it cannot */
+	POLICY_RERUN,
 	POLICY_KINDS
 };
 
@@ -72,9 +73,9 @@ int record_pack_run(struct buffer *out, const struct run_record *r);
 int record_pack_policy(struct buffer *out, const struct policy_record *r);
 
 /*
- * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one makes
- * it -EBADMSG, and *ret_why a constant text that names the key and what is wrong with it, such as
- * "random_ints: not an array of 5 int32". Duplicated task names count once.
+ * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one
+ * makes it -EBADMSG, and *ret_why a constant text that names the key and what is wrong with it,
+ * such as "random_ints: not an array of 5 int32". Duplicated task names count once.
  */
 int record_parse_worker(const void *data, size_t len, struct worker **ret_worker,
 			const char **ret_why);
