@@ -1,0 +1,395 @@
+/*
+ * The session before a server that grants what the test says: what its timeout means for the lease, for
+ * answers, and for what others are told. The machine's clock and timers are the test's as well.
+ */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/session.h"
+#include "node/session_lease.h"
+
+#define LONG	   10000
+#define SHORT	   2000
+#define TIMERS_MAX 8
+#define ASKED_MAX  200
+
+/* --- the machine --------------------------------------------------------------------------------- */
+
+static int64_t now_ms = 1000000;
+static struct host_timer *timers[TIMERS_MAX];
+static int64_t rings[TIMERS_MAX]; /* 0: is not set */
+static size_t n_timers;
+
+int64_t host_now_ms(const struct host *h)
+{
+	(void)h;
+	return now_ms;
+}
+
+int64_t host_wall_ms(const struct host *h)
+{
+	(void)h;
+	return now_ms;
+}
+
+static int64_t *ring_of(const struct host_timer *t)
+{
+	size_t i = 0;
+
+	while (i < n_timers && timers[i] != t)
+		i++;
+	cr_assert_lt(i, n_timers, "a timer that was not made");
+	return &rings[i];
+}
+
+void host_timer_init(struct host_timer *t, struct host *h, host_fn fn, void *arg)
+{
+	cr_assert_lt(n_timers, TIMERS_MAX);
+	*t = (struct host_timer){.host = h, .fn = fn, .arg = arg};
+	timers[n_timers++] = t;
+}
+
+void host_timer_start(struct host_timer *t, int64_t ms)
+{
+	*ring_of(t) = now_ms + (ms > 0 ? ms : 0);
+}
+
+void host_timer_stop(struct host_timer *t)
+{
+	*ring_of(t) = 0;
+}
+
+bool host_timer_is_set(const struct host_timer *t)
+{
+	return *ring_of(t) != 0;
+}
+
+void host_timer_done(struct host_timer *t)
+{
+	host_timer_stop(t);
+}
+
+/* --- ZooKeeper ----------------------------------------------------------------------------------- */
+
+struct store {
+	struct store_handlers handlers;
+	bool open;
+};
+
+static struct store handles[4];
+static size_t n_handles;
+static int granted_ms, asked_ms;
+static int64_t session_id = 0x77;
+static struct {
+	store_reply_fn fn;
+	void *arg;
+	int64_t sent_ms;
+} asked[ASKED_MAX];
+static size_t n_asked;
+
+int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
+	       const struct store_handlers *handlers)
+{
+	(void)host;
+	cr_assert_lt(n_handles, sizeof(handles) / sizeof(handles[0]));
+	handles[n_handles] = (struct store){.handlers = *handlers, .open = true};
+	asked_ms = options->timeout_ms;
+	*ret_store = &handles[n_handles++];
+	return 0;
+}
+
+void store_close(struct store *s, void (*done)(void *arg), void *arg)
+{
+	n_asked = 0;
+	if (s)
+		s->open = false;
+	if (done)
+		done(arg);
+}
+
+int64_t store_session(const struct store *s)
+{
+	(void)s;
+	return session_id;
+}
+
+int store_timeout(const struct store *s)
+{
+	(void)s;
+	return granted_ms;
+}
+
+const char *store_server(const struct store *s)
+{
+	(void)s;
+	return "127.0.0.1:2181";
+}
+
+int store_set_servers(struct store *s, const char *servers)
+{
+	(void)s, (void)servers;
+	return 0;
+}
+
+void store_hang_up(struct store *s)
+{
+	(void)s;
+}
+
+static void ask(store_reply_fn fn, void *arg)
+{
+	cr_assert_lt(n_asked, ASKED_MAX);
+	asked[n_asked].fn = fn;
+	asked[n_asked].arg = arg;
+	asked[n_asked++].sent_ms = now_ms;
+}
+
+void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)path, (void)watch;
+	ask(fn, arg);
+}
+
+void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
+		 void *arg)
+{
+	(void)s, (void)ops, (void)n;
+	ask(fn, arg);
+}
+
+void store_lookup(struct host *host, void *world, const char *hosts, store_lookup_fn done,
+		  void *arg)
+{
+	(void)host, (void)world;
+	done(arg, hosts, NULL);
+}
+
+/* --- what happens -------------------------------------------------------------------------------- */
+
+static struct session s;
+static int64_t told_ms; /* by our record */
+static int registrations;
+
+static struct store *handle(void)
+{
+	return &handles[n_handles - 1];
+}
+
+static void answer_all(void)
+{
+	while (n_asked > 0) {
+		struct store_reply reply = {.code = STORE_OK, .sent_ms = asked[0].sent_ms};
+		store_reply_fn fn = asked[0].fn;
+		void *arg = asked[0].arg;
+		memmove(asked, asked + 1, --n_asked * sizeof(asked[0]));
+		handle()->handlers.heard(handle()->handlers.arg, reply.sent_ms);
+		fn(arg, &reply);
+	}
+}
+
+/* Time passes; every request is answered at once, unless nobody is there. */
+static void pass(int64_t ms, bool answered)
+{
+	for (int64_t end = now_ms + ms; now_ms < end; now_ms++) {
+		for (size_t i = 0; i < n_timers; i++) {
+			if (rings[i] == 0 || rings[i] > now_ms)
+				continue;
+			rings[i] = 0;
+			timers[i]->fn(timers[i]->arg);
+		}
+		if (answered)
+			answer_all();
+	}
+}
+
+static void registers(void *arg)
+{
+	(void)arg;
+	registrations++;
+	told_ms = session_told_timeout(&s);
+	session_registered(&s, "/r/workers/me", told_ms, now_ms);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void on_watch(void *arg, enum store_watch type, const char *path)
+{
+	(void)arg, (void)type, (void)path;
+}
+
+static const struct node_settings settings = {
+	.servers = "127.0.0.1:2181", .root = "/r", .session_timeout_ms = LONG};
+
+static void begin_with(const struct node_settings *with)
+{
+	static const struct session_handlers handlers = {.connected = registers,
+							 .up = nothing,
+							 .leased = nothing,
+							 .cut = nothing,
+							 .expired = nothing,
+							 .retimed = registers,
+							 .watch = on_watch};
+
+	log_setup(LOG_ERROR, LOG_TEXT, false);
+	session_init(&s, NULL, with, &handlers);
+}
+
+static void connect(int timeout_ms)
+{
+	granted_ms = timeout_ms;
+	handle()->handlers.state(handle()->handlers.arg, STORE_CONNECTED);
+}
+
+static void cut(void)
+{
+	n_asked = 0;
+	handle()->handlers.state(handle()->handlers.arg, STORE_CONNECTING);
+}
+
+/* Up for a while, with this timeout. */
+static void lead(int timeout_ms)
+{
+	begin_with(&settings);
+	session_start(&s);
+	connect(timeout_ms);
+	session_set_leading(&s, true);
+	pass(3 * timeout_ms, true);
+	cr_assert(session_is_up(&s));
+	cr_assert_gt(session_lease_left(&s), timeout_ms / 4);
+}
+
+Test(session, a_shorter_timeout_voids_what_was_counted_with_the_longer)
+{
+	lead(LONG);
+	int64_t before = session_lease_left(&s), until = now_ms + before;
+	cr_assert_gt(before, SHORT);
+	cr_expect_eq(session_told_timeout(&s), LONG);
+	cut();
+	pass(300, false);
+	cr_expect_eq(session_lease_left(&s), before - 300, "it goes on running out");
+	connect(SHORT);
+	cr_expect_leq(session_lease_left(&s), SHORT - 300, "%" PRId64, session_lease_left(&s));
+	/* What anybody was told is good until then: others wait by the longer one. */
+	cr_expect_eq(session_told_left(&s), until - now_ms);
+	cr_expect_eq(session_told_timeout(&s), LONG);
+	pass(until - now_ms - 1, true);
+	cr_expect_eq(told_ms, LONG);
+	pass(SHORT, true);
+	cr_expect_eq(told_ms, SHORT, "%" PRId64, told_ms);
+	cr_expect_eq(registrations, 2);
+	cr_expect_eq(session_told_left(&s), session_lease_left(&s));
+	cr_expect_gt(session_lease_left(&s), SHORT / 4, "it leads on with less");
+	cr_expect_lt(session_lease_left(&s), SHORT);
+}
+
+Test(session, nothing_is_left_of_a_lease_by_a_longer_timeout_after_the_shorter_one)
+{
+	lead(LONG);
+	cut();
+	pass(SHORT, false);
+	cr_assert_gt(session_lease_left(&s), 0);
+	connect(SHORT);
+	cr_expect_eq(session_lease_left(&s), 0);
+	pass(SHORT, true);
+	cr_expect_gt(session_lease_left(&s), SHORT / 4, "it is confirmed again");
+}
+
+/* The next connection may be granted less, and nobody knows before. */
+Test(session, an_answer_without_a_connection_promises_little)
+{
+	lead(LONG);
+	cr_expect_eq(session_answer_left(&s), session_lease_left(&s));
+	cut();
+	cr_expect_gt(session_lease_left(&s), SHORT);
+	cr_expect_eq(session_answer_left(&s), LEASE_TIMEOUT_MIN_MS / 2);
+	pass(session_lease_left(&s) - 100, false);
+	cr_expect_eq(session_answer_left(&s), 100);
+	pass(100, false);
+	cr_expect_eq(session_answer_left(&s), 0);
+}
+
+Test(session, a_longer_timeout_counts_once_others_know_of_it)
+{
+	lead(LONG);
+	cut();
+	connect(SHORT);
+	pass(2 * LONG, true);
+	cr_assert_eq(told_ms, SHORT);
+	cut();
+	connect(LONG);
+	cr_expect_eq(session_told_timeout(&s), LONG);
+	cr_expect_eq(told_ms, SHORT);
+	pass(SHORT, true);
+	cr_expect_eq(told_ms, LONG, "others are told");
+	/* A server of an earlier connection may still speak of the shorter one. */
+	for (int i = 0; i < 90; i++) {
+		cr_assert_lt(session_lease_left(&s), SHORT, "%d", i);
+		cr_assert_gt(session_lease_left(&s), 0, "%d", i);
+		pass(100, true);
+	}
+	pass(2 * LONG, true);
+	cr_expect_gt(session_lease_left(&s), SHORT, "%" PRId64, session_lease_left(&s));
+}
+
+Test(session, too_short_a_timeout_is_refused_once_what_was_told_is_over)
+{
+	lead(LONG);
+	struct store *first = handle();
+	cut();
+	connect(LEASE_TIMEOUT_MIN_MS - 1);
+	cr_expect_str_eq(session_state_name(&s), "refused");
+	int64_t told = session_told_left(&s);
+	cr_assert_gt(told, 2000);
+	cr_expect_leq(session_lease_left(&s), LEASE_TIMEOUT_MIN_MS);
+	pass(told - 1, true);
+	cr_expect(first->open, "others are let in too early");
+	pass(10, true);
+	cr_expect_not(first->open);
+	cr_expect_eq(n_handles, 1, "it is asked for again later");
+	pass(2100, true);
+	cr_assert_eq(n_handles, 2);
+	connect(LONG);
+	cr_expect(session_is_up(&s));
+}
+
+Test(session, too_little_is_not_asked_for)
+{
+	struct node_settings little = settings;
+
+	little.session_timeout_ms = 500;
+	begin_with(&little);
+	session_start(&s);
+	cr_expect_eq(asked_ms, LEASE_TIMEOUT_MIN_MS);
+}
+
+Test(session, what_the_sidecar_before_told_is_waited_for)
+{
+	static const uint8_t password[STORE_PASSWORD_SIZE] = {1};
+
+	begin_with(&settings);
+	session_take_over(&s, session_id, password, 0, LONG);
+	session_start(&s);
+	connect(SHORT);
+	cr_expect_eq(session_told_timeout(&s), LONG);
+	cr_expect_eq(session_told_left(&s), LONG);
+	pass(LONG - 1, true);
+	cr_expect_eq(told_ms, LONG);
+	pass(SHORT, true);
+	cr_expect_eq(told_ms, SHORT);
+}
+
+Test(session, another_session_knows_nothing_of_it)
+{
+	lead(LONG);
+	cut();
+	session_id++;
+	connect(SHORT);
+	cr_expect_eq(session_told_timeout(&s), SHORT);
+	cr_expect_lt(session_lease_left(&s), SHORT);
+	cr_expect_eq(told_ms, SHORT);
+}
