@@ -152,6 +152,7 @@ static void cut_out(char *text, size_t from, size_t to)
 	/* In place: what is cut out has a byte at least, which the shorter mark needs. */
 	const char *mark = unicode && to - from >= strlen(ELLIPSIS) ? ELLIPSIS : "~";
 
+	/* What follows is moved behind it. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 	memcpy(text + from, mark, strlen(mark));
 	memmove(text + from + strlen(mark), text + to, strlen(text + to) + 1);
 }

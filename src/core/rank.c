@@ -1,6 +1,7 @@
 #include "core/rank.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ uint32_t rank_digest(int rank_position, const char *min_version, bool oldest)
 
 uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed)
 {
-	return XXH64(bytes, len, seed);
+	assert(bytes || len == 0);
+	return XXH64(bytes ? bytes : "", len, seed);
 }
 
 static struct address parse_address(const char *text)

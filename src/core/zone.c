@@ -74,7 +74,7 @@ static const char *read_types(const uint8_t *p, uint32_t n, int32_t offsets[TYPE
 static const char *read_block(struct zone *z, const uint8_t *p, const struct counts *c)
 {
 	const uint8_t *kinds = p + c->time * 8;
-	int32_t offsets[TYPES_MAX];
+	int32_t offsets[TYPES_MAX] = {0};
 	const char *why = read_types(kinds + c->time, c->type, offsets);
 
 	if (why)

@@ -176,6 +176,13 @@ Test(schedule, what_is_refused)
 		{"H(5-1) * * * *", 2, "smaller number"},
 		{"H(5) * * * *", 3, "H(a-b)"},
 		{"H/99 * * * *", 4, "greater than the range"},
+		{"H(x-5) * * * *", 2, "0 to 59"},
+		{"H(1-x) * * * *", 4, "0 to 59"},
+		{"H(1-5 * * * *", 5, ") is missing"},
+		{"H/0 * * * *", 2, "at least 1"},
+		{"1-x * * * *", 2, "0 to 59"},
+		{"$ * * * *", 0, "missing"},
+		{"{ * * * *", 0, "missing"},
 		{"0 0 30 2 *", 4, "never comes"},
 		{"0 0 31 2,4,6,9,11 *", 4, "never comes"},
 		{"@reboot", 0, "@reboot"},
@@ -193,4 +200,16 @@ Test(schedule, what_is_refused)
 		cr_expect_eq(error.at, cases[i].at, "%s: %zu", cases[i].text, error.at);
 		cr_expect(strstr(error.why, cases[i].why), "%s: %s", cases[i].text, error.why);
 	}
+}
+
+Test(schedule, what_is_too_long_is_refused)
+{
+	char text[SCHEDULE_TEXT_MAX + 2];
+	struct schedule_error error = {.why = ""};
+	struct schedule s;
+
+	memset(text, ' ', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	cr_expect_neq(schedule_parse(text, "t", &s, &error), 0);
+	cr_expect(strstr(error.why, "too long"), "%s", error.why);
 }

@@ -86,6 +86,36 @@ Test(zone, offsets_and_changes)
 	zone_free(z);
 }
 
+/* Behind the last change that it lists, a file's rule counts. */
+Test(zone, the_rule_for_later_years)
+{
+	struct file f = make_file("CET-1CEST,M3.5.0,M10.5.0/3"), winter = make_file("CET-1");
+	struct zone *z = parse(&f), *z_winter = parse(&winter);
+	int64_t at = 0;
+
+	cr_expect_eq(zone_offset(z, 1774746000 - 1), 3600);
+	cr_expect_eq(zone_offset(z, 1774746000), 7200);
+	cr_expect(zone_next_change(z, 1774746000 - 1, &at));
+	cr_expect_eq(at, 1774746000);
+	cr_expect_eq(zone_offset(z_winter, 1774746000), 3600);
+	cr_expect_not(zone_next_change(z_winter, 1774746000, &at));
+	zone_free(z);
+	zone_free(z_winter);
+	zone_free(NULL);
+}
+
+Test(zone, a_file_that_is_too_long_is_refused)
+{
+	uint8_t *bytes = calloc(ZONE_BYTES_MAX + 1, 1);
+	const char *why = "";
+	struct zone *z;
+
+	cr_assert(bytes);
+	cr_expect_neq(zone_parse(bytes, ZONE_BYTES_MAX + 1, &z, &why), 0);
+	cr_expect_str_eq(why, "too long");
+	free(bytes);
+}
+
 Test(zone, utc_is_no_zone)
 {
 	int64_t at;
@@ -130,9 +160,11 @@ Test(zone, what_is_refused)
 		size_t at; /* of the second header */
 		uint8_t byte;
 	} cases[] = {
-		{"not a compiled", 0, 'X'}, {"64-bit", 4, 0},	      {"leap", 31, 1},
-		{"limits", 32, 1},	    {"limits", 39, 0},	      {"ascend", 44 + 7, 0xff},
-		{"not there", 44 + 16, 2},  {"26 hours", 44 + 18, 1}, {"rule", 77, '!'},
+		{"not a compiled", 0, 'X'},  {"64-bit", 4, 0},	       {"leap", 31, 1},
+		{"limits", 32, 1},	     {"limits", 39, 0},	       {"limits", 36, 1},
+		{"limits", 40, 1},	     {"limits", 20, 1},	       {"limits", 24, 1},
+		{"26 hours", 44 + 18, 0x80}, {"ascend", 44 + 7, 0xff}, {"not there", 44 + 16, 2},
+		{"26 hours", 44 + 18, 1},    {"rule", 77, '!'},
 	};
 	struct file good = make_file("CET-1");
 	size_t second = 44 + 6 + 4;
@@ -168,6 +200,7 @@ Test(zone_rule, offsets_of_a_year)
 		int32_t standard, summer;
 	} cases[] = {
 		{"CET-1CEST,M3.5.0,M10.5.0/3", 1774746000, 1792890000, 3600, 7200},
+		{"cet-1cest,M3.5.0,M10.5.0/3", 1774746000, 1792890000, 3600, 7200},
 		{"EST5EDT,M3.2.0,M11.1.0", 1772953200, 1793512800, -18000, -14400},
 		{"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", 1791041400, 1775314800, 37800, 39600},
 		{"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 1774746000, 1792890000, -7200, -3600},
@@ -214,6 +247,15 @@ Test(zone_rule, what_is_refused)
 		"<CET-1",
 		"CET-1CEST,M3.5.0,M10.5.0 ",
 		"CET-1:60",
+		"CET-1:x",
+		"CET-1:30:60",
+		"CET-1:30:x",
+		"CET-1CEST-99,M3.5.0,M10.5.0",
+		"CET-1CEST,M3x5.0,M10.5.0",
+		"CET-1CEST,M3.5x0,M10.5.0",
+		"CET-1C,M3.5.0,M10.5.0",
+		"C{T-1",
+		"C[T-1",
 	};
 	struct zone_rule r;
 
