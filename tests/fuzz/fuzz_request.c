@@ -166,9 +166,9 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 	return -ENOENT;
 }
 
-int handoff_file_write(const char *socket, const struct kept *kept)
+int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why)
 {
-	(void)socket, (void)kept;
+	(void)socket, (void)kept, (void)ret_why;
 	return 0;
 }
 
