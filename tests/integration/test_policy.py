@@ -177,7 +177,8 @@ def test_a_job_that_runs_finishes_first(trio, zk, zkleader, folder):
     try:
         wait_until(lambda: "run claimed" in new.log(), what="the job runs")
         done = zkleader(new, "drain")
-        assert "2 tasks are given up, 1 of them when its job has ended: " + TASK in done.out
+        assert f" given up, 1 of them when its job has ended: {TASK}" in done.out or \
+            f"1 task is given up when its job has ended: {TASK}" in done.out, "the other may have moved already"
         wait_until(lambda: leader_of(zk, "cleanup") not in (None, new.id), what="the other task moves")
         holds_for(lambda: leader_of(zk) == new.id, 1.5)
         with open(go, "w", encoding="ascii"):
@@ -252,7 +253,8 @@ def test_another_node_is_drained_by_its_name_and_undrained(trio, zk, zkleader):
     new, one = trio["new"], trio["one"]
     done = zkleader(one, "drain", node_of(new), "--reason", "x")
     assert done.code == 0 and done.out.startswith(f"{node_of(new)} is drained by root at "), done
-    assert "2 tasks are given up, when jobs that run there have ended" in done.out
+    # How many it still leads by then is a matter of time.
+    assert " given up, when jobs that run there have ended" in done.out or "; it leads none of " in done.out
     wait_until(leads_elsewhere(zk, new), what="others lead")
     assert state_of(one, new) == "drained" and state_of(one, one) == "active"
     nothing = zkleader(one, "undrain")
