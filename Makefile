@@ -77,7 +77,7 @@ WIRE   := reader keys pack record rpc
 CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
 NODE   := node id session session_lease folder registry registration policy transactions reads leaders leader_node tasks candidates disagreement audit inheritance paths survey ledger ledger_history runs run_steps standby unclaimed
 CONTROL := methods parked orders order_texts nodes user refusal answers explain subscriptions history run_requests troubles
-DAEMON := offload host_uv lookup zk handoff_file handoff reload stop account connection serve control turn health files notify sidecar
+DAEMON := offload host_uv lookup zk handoff_file handoff reload stop account connection serve control turn users health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision outcome selection rollout picture screen live list tasks status explain watch order drained run job guard tree terminal signals history reload version help
 

@@ -67,6 +67,7 @@ static const struct settings_form form = {.keys = keys, .n_keys = N_KEYS};
 /* A configuration being made from its settings. */
 struct making {
 	struct config *c;
+	const struct config *running; /* NULL: this is the start */
 	const struct settings *settings;
 	struct problems *problems;
 };
@@ -448,7 +449,10 @@ static void take_socket(struct making *m)
 		else
 			c->socket_mode = (mode_t)strtol(mode, NULL, 8);
 	}
-	if (group) {
+	if (group && m->running) {
+		c->socket_group = mem_strdup(group);
+		c->socket_gid = m->running->socket_gid;
+	} else if (group) {
 		int r = find_group(group, &c->socket_gid);
 
 		if (r == -ENOENT)
@@ -563,11 +567,12 @@ static void take_all(struct making *m)
 	c->log_format = (enum log_format)number_of(m, "log-format");
 }
 
-int config_examine(const char *path, struct config **ret_config, struct problems *problems)
+static int examine(const char *path, const struct config *running, struct config **ret_config,
+		   struct problems *problems)
 {
 	size_t first = problems->n, total = problems->total;
 	struct settings settings;
-	struct making m = {.settings = &settings, .problems = problems};
+	struct making m = {.running = running, .settings = &settings, .problems = problems};
 	int r = settings_load(path, path, &form, &settings, problems);
 
 	*ret_config = NULL;
@@ -584,10 +589,16 @@ int config_examine(const char *path, struct config **ret_config, struct problems
 	return -EINVAL;
 }
 
-int config_load(const char *path, struct config **ret_config, struct problems *problems)
+int config_examine(const char *path, struct config **ret_config, struct problems *problems)
+{
+	return examine(path, NULL, ret_config, problems);
+}
+
+int config_load(const char *path, const struct config *running, struct config **ret_config,
+		struct problems *problems)
 {
 	struct config *config;
-	int r = config_examine(path, &config, problems);
+	int r = examine(path, running, &config, problems);
 
 	if (r < 0) {
 		config_free(config);

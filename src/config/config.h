@@ -67,9 +67,14 @@ struct config {
  * Reads and checks the file, and the version-file and auth-file that it names. Returns 0, or
  * -EINVAL
  * (-errno where the file cannot be read) with at least one problem added. Every problem that can be
- * told is added, not only the first. Not for several threads at once: libconfuse's lexer is global.
+ * told is added, not only the first. Not for several threads at once: libconfuse's lexer is
+ * global.
+ *
+ * running: that of the start, when the file is read again; NULL: this is the start. A socket-group
+ * takes effect at the start alone and is looked up then alone, as that can take long.
  */
-int config_load(const char *path, struct config **ret_config, struct problems *problems);
+int config_load(const char *path, const struct config *running, struct config **ret_config,
+		struct problems *problems);
 /*
  * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none,
  * that is good for taskdir_load() and config_free() alone.

@@ -37,6 +37,8 @@ struct pack *peer_begin(struct peer *c);
 #define PEER_NOTIFICATION (-1)
 void peer_end(struct peer *c, int64_t msgid);
 void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *message);
+/* The request that is being served is served anew once the process says so. */
+void peer_put_off(struct peer *c);
 /* Whether it may change something: root, the sidecar's own user, or in socket-group. */
 bool peer_may_change(const struct peer *c);
 /* Whether a long answer may be made for it now; if not, methods_room() tells when. */

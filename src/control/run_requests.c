@@ -74,7 +74,10 @@ void run_requests_released(void *owner)
 
 /* --- the methods ---------------------------------------------------------- */
 
-/* Whether the peer may run the task; tells it who may if not. */
+/*
+ * Whether the peer may run the task; tells it who may if not. Where that is not known yet, the
+ * request is put off.
+ */
 static bool may_run(const struct call *call, const struct task *t)
 {
 	if (peer_may_change(call->c))
@@ -82,7 +85,10 @@ static bool may_run(const struct call *call, const struct task *t)
 	for (size_t i = 0; i < t->settings.n_uids; i++)
 		if (t->settings.uids[i] == call->c->uid)
 			return true;
-	refusal_tell(call, t);
+	if (t->settings.users_asked)
+		peer_put_off(call->c);
+	else
+		refusal_tell(call, t);
 	return false;
 }
 

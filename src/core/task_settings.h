@@ -30,6 +30,7 @@ struct task_settings {
 	int history;		    /* records of runs that are kept */
 	uid_t uids[TASK_USERS_MAX]; /* of those who may run it, as far as this host knows them */
 	size_t n_uids;
+	bool users_asked; /* and others are being looked up */
 };
 
 #endif

@@ -14,6 +14,11 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void start_reading(struct client *c);
 
+static struct client *client_of(struct peer *peer)
+{
+	return (struct client *)peer;
+}
+
 size_t connection_unsent(const struct client *c)
 {
 	return c->out.len + c->sending.len;
@@ -166,14 +171,21 @@ void connection_serve(struct client *c)
 
 	if (rpc_parse(c->in.data, c->frame, &m) == 0)
 		c->control->request(c->control->arg, &c->peer, &m);
+	if (c->put_off)
+		return;
 	if (!c->peer.closing)
 		buffer_consume(&c->in, c->frame);
 	c->frame = 0;
 }
 
+void peer_put_off(struct peer *peer)
+{
+	client_of(peer)->put_off = true;
+}
+
 static void start_reading(struct client *c)
 {
-	if (c->reading || c->peer.closing)
+	if (c->reading || c->ended || c->peer.closing)
 		return;
 	c->reading = true;
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -201,9 +213,11 @@ static void read_or_wait(struct client *c)
 
 void connection_advance(struct client *c)
 {
+	bool full = connection_unsent(c) >= unsent_high(c);
+
 	if (c->peer.closing || c->failed)
 		return;
-	if (connection_unsent(c) >= unsent_high(c)) {
+	if (full && !c->ended) {
 		stop_reading(c); /* what it asked for it does not read: so neither is it heard */
 		return;
 	}
@@ -211,8 +225,12 @@ void connection_advance(struct client *c)
 		find_request(c);
 	if (c->peer.closing || c->failed)
 		return;
-	if (c->frame > 0 && !c->queued)
+	if (c->frame > 0 && !c->queued && !c->put_off && !full)
 		serve_enqueue(c, c->urgency);
+	if (c->ended && !c->queued && !c->corked) {
+		connection_drop(c);
+		return;
+	}
 	if (c->in.len == 0)
 		buffer_done(&c->in);
 	read_or_wait(c);
@@ -241,8 +259,16 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	(void)buf;
 	if (n == 0)
 		return;
-	if (n < 0) {
+	if (n < 0 && c->failed) {
 		connection_drop(c);
+		return;
+	}
+	if (n < 0) {
+		/* What it has said is served; and where many go at once, each goes in its turn. */
+		c->ended = true;
+		stop_reading(c);
+		if (!c->queued)
+			serve_enqueue(c, URGENCY_HEARD);
 		return;
 	}
 	buffer_added(&c->in, (size_t)n);
@@ -318,11 +344,6 @@ void connection_flush(struct client *c)
 	c->write.data = c;
 	if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0)
 		connection_drop(c);
-}
-
-static struct client *client_of(struct peer *peer)
-{
-	return (struct client *)peer;
 }
 
 struct pack *peer_begin(struct peer *peer)

@@ -137,6 +137,19 @@ void control_accept_more(struct control *control)
 		take_connection(control);
 }
 
+void control_resume(struct control *control)
+{
+	struct client *next;
+
+	for (struct client *c = control->clients; c; c = next) {
+		next = c->next;
+		if (!c->put_off)
+			continue;
+		c->put_off = false;
+		connection_advance(c);
+	}
+}
+
 bool peer_may_change(const struct peer *c)
 {
 	return ((const struct client *)c)->account->trusted;

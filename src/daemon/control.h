@@ -45,6 +45,8 @@ struct client {
 	struct pack pack;
 	size_t frame;	      /* bytes of the first request in `in`, 0: it has not come whole */
 	enum urgency urgency; /* of that */
+	bool ended;	      /* it says nothing more */
+	bool put_off;	      /* it is served when control_resume() is called */
 	bool queued;	      /* it is in its account's queue of that kind */
 	struct client *queue_prev, *queue_next;
 	struct account_use counted;
@@ -83,6 +85,8 @@ struct control {
  * another sidecar is alive on it, or another negative errno.
  */
 int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mode, gid_t group);
+/* Serves what was put off. */
+void control_resume(struct control *c);
 /* Removes the socket and drops the clients. */
 void control_close(struct control *c);
 

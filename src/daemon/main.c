@@ -98,7 +98,7 @@ static int run(const char *file)
 
 	open_standard();
 	problems_init(&problems);
-	if (config_load(file, &config, &problems) != 0) {
+	if (config_load(file, NULL, &config, &problems) != 0) {
 		print_problems(&problems);
 		problems_done(&problems);
 		return EX_CONFIG;

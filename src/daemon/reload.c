@@ -1,6 +1,5 @@
 #include "daemon/reload.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,10 +126,7 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 		config_free(old);
 }
 
-/*
- * Its users are looked up once, with the configuration: at each question it could block the loop.
- */
-static struct task_settings settings_of(const struct task_config *c)
+static struct task_settings settings_of(struct users *users, const struct task_config *c)
 {
 	struct task_settings t = {.name = c->name,
 				  .description = c->description,
@@ -146,12 +142,12 @@ static struct task_settings settings_of(const struct task_config *c)
 				  .history = c->history};
 
 	for (size_t i = 0; i < c->n_users; i++) {
-		const struct passwd *user = getpwnam(c->users[i]);
-		if (user)
-			t.uids[t.n_uids++] = user->pw_uid;
-		else
-			log_warning("no such user on this host", LOG_STR("task", c->name),
-				    LOG_STR("user", c->users[i]));
+		uid_t uid;
+		switch (users_find(users, c->users[i], &uid)) {
+		case USER_THERE: t.uids[t.n_uids++] = uid; break;
+		case USER_ASKED: t.users_asked = true; break;
+		case USER_MISSING: break;
+		}
 	}
 	return t;
 }
@@ -163,9 +159,20 @@ static void configure_node(struct sidecar *s, const struct task_config *const *t
 	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
 
 	for (size_t i = 0; i < n; i++)
-		settings[i] = settings_of(tasks[i]);
+		settings[i] = settings_of(&s->users, tasks[i]);
 	node_configure(&s->node, &timing, settings, n);
 	free(settings);
+}
+
+void reload_on_users(void *arg)
+{
+	struct sidecar *s = arg;
+	size_t n;
+	const struct task_config **tasks = task_files_tasks(&s->tasks, &n);
+
+	configure_node(s, tasks, n);
+	free(tasks);
+	control_resume(&s->control);
 }
 
 void reload_tasks(struct sidecar *s, struct problems *problems, struct changes *changes)
@@ -180,11 +187,13 @@ void reload_tasks(struct sidecar *s, struct problems *problems, struct changes *
 	compare_tasks(&s->tasks, &effective, changes);
 	size_t n;
 	const struct task_config **tasks = task_files_tasks(&effective, &n);
+	users_begin(&s->users);
 	configure_node(s, tasks, n);
 	health_apply(&s->health, s->config, tasks, n);
 	free(tasks);
 	task_files_done(&s->tasks);
 	s->tasks = effective;
+	users_look_up(&s->users);
 }
 
 void sidecar_reload(struct sidecar *s, struct changes *changes)
@@ -195,7 +204,7 @@ void sidecar_reload(struct sidecar *s, struct changes *changes)
 	buffer_init(&changes->text, RELOAD_TEXT_MAX);
 	problems_init(&problems);
 	notify_send("RELOADING=1");
-	if (config_load(s->config_file, &config, &problems) == 0)
+	if (config_load(s->config_file, s->start, &config, &problems) == 0)
 		apply_config(s, config, changes);
 	s->n_main_problems = problems.n;
 	s->n_main_warnings = problems.n_warnings;

@@ -11,7 +11,8 @@ void reload_tasks(struct sidecar *s, struct problems *problems, struct changes *
 /* Puts the new list in the place of the old one, and logs what was not in that. */
 void reload_set_problems(struct sidecar *s, struct problems *problems);
 
-/* Handlers of files.c and of the signal; arg is the sidecar. */
+/* Handlers of files.c, users.c and of the signal; arg is the sidecar. */
+void reload_on_users(void *arg);
 void reload_on_tasks(void *arg);
 void reload_on_version(void *arg);
 void reload_on_hup(uv_signal_t *handle, int number);

@@ -205,6 +205,7 @@ static void init_parts(struct sidecar *s)
 
 	host_init(&s->host, s->loop);
 	turns_init(&s->turns, s->loop);
+	users_init(&s->users, s->loop, reload_on_users, s);
 	init_settings(s);
 	node_init(&s->node, &s->host, &s->settings, &handlers);
 	s->process = (struct process){.node = &s->node,
@@ -281,6 +282,7 @@ static void done_parts(struct sidecar *s)
 	free(s->servers);
 	free(s->root);
 	files_done(&s->files);
+	users_done(&s->users);
 	task_files_done(&s->tasks);
 	problems_done(&s->problems);
 	if (s->config != s->start)

@@ -16,6 +16,7 @@
 #include "daemon/health.h"
 #include "daemon/host_uv.h"
 #include "daemon/turn.h"
+#include "daemon/users.h"
 
 #define SIDECAR_STOP_MS	  1200 /* for the farewell to a server that may be stalled */
 #define SIDECAR_STATUS_MS 200  /* from a change to what systemd is told of it */
@@ -38,6 +39,7 @@ struct sidecar {
 	struct node_settings settings; /* of the node; its texts are ours or of `start` */
 	struct node node;
 	struct turns turns;
+	struct users users;
 	struct control control;
 	struct process process;
 	struct methods methods;

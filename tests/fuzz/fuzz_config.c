@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r;
 
 	problems_init(&problems);
-	r = config_load(path, &c, &problems);
+	r = config_load(path, NULL, &c, &problems);
 	check_problems(&problems, r, lines);
 	FUZZ_CHECK((r == 0) == (c != NULL));
 	if (c)

@@ -56,8 +56,10 @@ int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t
 			 struct stat *ret_stat);
 size_t __wrap_taskdir_load(const struct config *config, struct task_files *ret_files,
 			   struct problems *problems);
-int __wrap_config_load(const char *path, struct config **ret_config, struct problems *problems);
-int __real_config_load(const char *path, struct config **ret_config, struct problems *problems);
+int __wrap_config_load(const char *path, const struct config *running, struct config **ret_config,
+		       struct problems *problems);
+int __real_config_load(const char *path, const struct config *running, struct config **ret_config,
+		       struct problems *problems);
 
 int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
 			 struct stat *ret_stat)
@@ -94,13 +96,14 @@ static struct config *copy_config(const struct config *c)
 }
 
 /* Its form is the business of another target, so what is good is read once and copied from then on. */
-int __wrap_config_load(const char *path, struct config **ret_config, struct problems *problems)
+int __wrap_config_load(const char *path, const struct config *running, struct config **ret_config,
+		       struct problems *problems)
 {
 	static const struct config *all[N_TEXTS];
 	struct config *loaded = NULL;
 
 	if (!all[text_now]) {
-		int r = __real_config_load(path, &loaded, problems);
+		int r = __real_config_load(path, running, &loaded, problems);
 		if (r < 0)
 			return r;
 		all[text_now] = loaded;
@@ -203,7 +206,8 @@ int __wrap_chmod(const char *path, mode_t mode);
 int __wrap_unlink(const char *path);
 mode_t __wrap_umask(mode_t mask);
 uid_t __wrap_geteuid(void);
-struct passwd *__wrap_getpwnam(const char *name);
+int __wrap_getpwnam_r(const char *name, struct passwd *user, char *buffer, size_t size,
+		      struct passwd **ret);
 int __wrap_getpwuid_r(uid_t uid, struct passwd *user, char *buffer, size_t size,
 		      struct passwd **ret);
 int __wrap_gethostname(char *name, size_t size);
@@ -259,11 +263,13 @@ uid_t __wrap_geteuid(void)
 	return 1000;
 }
 
-struct passwd *__wrap_getpwnam(const char *name)
+int __wrap_getpwnam_r(const char *name, struct passwd *user, char *buffer, size_t size,
+		      struct passwd **ret)
 {
-	static struct passwd ann = {.pw_uid = 1001};
-
-	return strcmp(name, "ann") == 0 ? &ann : NULL;
+	(void)buffer, (void)size;
+	*user = (struct passwd){.pw_uid = 1001};
+	*ret = strcmp(name, "ann") == 0 ? user : NULL;
+	return 0;
 }
 
 int __wrap_getpwuid_r(uid_t uid, struct passwd *user, char *buffer, size_t size,
@@ -697,7 +703,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		buffer_init(&clients[i].said, RPC_REQUEST_MAX);
 	}
 	problems_init(&problems);
-	FUZZ_CHECK(config_load(CONFIG, &config, &problems) == 0);
+	FUZZ_CHECK(config_load(CONFIG, NULL, &config, &problems) == 0);
 	FUZZ_CHECK(sidecar_run(CONFIG, config, &problems) == 0);
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		buffer_done(&clients[i].said);

@@ -1,7 +1,9 @@
 """zkleader run: one run of a tick in the whole fleet, and what the job sees of it."""
 import os
+import pathlib
 import re
 import signal
+import subprocess
 import time
 
 import msgpack
@@ -10,7 +12,7 @@ import pytest
 from harness.jobs import children
 from harness.rpc import RpcError
 from harness.proxy import MULTI, Proxy
-from harness.sidecar import task_text
+from harness.sidecar import build, task_text
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
@@ -595,6 +597,35 @@ def test_users_of_the_task_may_run_it_and_no_others(fleet, zk, jobs, folder, bas
     line = file.read_text(encoding="ascii").splitlines().index('  users = {"root", "daemon"}') + 1
     assert run.wait()[2] == (f'zkleader: not allowed: nobody may not run theirs: add "nobody" to its users in '
                              f"{file}:{line} {may.replace(' may)', ', root, daemon may)')}")
+
+
+HUNG_USERS = pathlib.Path(__file__).parent / "harness/hung_users.c"
+
+
+def test_a_directory_of_users_that_does_not_answer_holds_nobody_up_but_who_has_to_be_known(fleet, zk, jobs, folder, base_folder):
+    if "asan" in str(build()) or "tsan" in str(build()):
+        pytest.skip("the net has to be loaded first")
+    library, answers = folder / "hung.so", folder / "answers"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", library, HUNG_USERS, "-ldl"], check=True)
+    answers.touch()
+    a = fleet.sidecar("a", tasks=[DAILY, task_text("theirs", tick="24h", users=["nobody", "no-such-user"])], socket_group="games",
+                      session_timeout="10s", env={"LD_PRELOAD": str(library), "HUNG_USERS": str(answers)}, start=False)
+    a.start(ready=False)  # its socket-group it has to know at once
+    wait_until(a.socket.exists, what="the socket is there")
+    answers.unlink()
+    wait_until(lambda: a.status()["leads"] == 2, what="a leads")
+    a.signal(signal.SIGHUP)
+    a.call("reload")
+    a.write_tasks(DAILY, task_text("theirs", tick="24h", users=["nobody", "games", "no-such-user"]))
+    a.call("reload")
+    for path in (base_folder, folder, a.folder):
+        path.chmod(0o755)
+    assert jobs(TASK).run(a, command=["true"]).wait() == (0, "", "")
+    games = jobs("theirs").run(a, command=["true"], before=["setpriv", "--reuid=5", "--clear-groups"])
+    holds_for(lambda: games.process.poll() is None and a.leads(TASK), 1, "who has to be known waits, and others do not")
+    answers.touch()
+    assert games.wait() == (0, "", "")
+    wait_until(lambda: "no such user on this host" in a.log(), what="who is missing is told")
 
 
 # --- nobody may

@@ -79,7 +79,7 @@ static char *load_bytes(const char *text, size_t len, struct config **ret_config
 	write_file(file, text, len, 0644);
 	problems_init(&problems);
 	*ret_config = NULL;
-	r = config_load(file, ret_config, &problems);
+	r = config_load(file, NULL, ret_config, &problems);
 	cr_expect_eq(r == 0, problems.n == 0, "%d with %zu problems: %s", r, problems.n, text);
 	cr_expect_eq(r == 0, *ret_config != NULL);
 	for (size_t i = 0; i < problems.n; i++)
@@ -109,7 +109,7 @@ static void expect_warnings(const char *text, const char *version, const char *e
 
 	write_file(file, text, strlen(text), 0644);
 	problems_init(&problems);
-	cr_expect_eq(config_load(file, &c, &problems), 0, "%s", text);
+	cr_expect_eq(config_load(file, NULL, &c, &problems), 0, "%s", text);
 	for (size_t i = 0; i < problems.n_warnings; i++) {
 		const char *message = problems.warnings[i].message;
 		/* As far as something is quoted. */
@@ -525,7 +525,7 @@ static void expect_unreadable(const char *path, int error, const char *expected)
 	struct problems problems;
 
 	problems_init(&problems);
-	cr_expect_eq(config_load(path, &c, &problems), error, "%s", path);
+	cr_expect_eq(config_load(path, NULL, &c, &problems), error, "%s", path);
 	cr_expect_str_eq(problems_text(&problems), expected);
 	problems_done(&problems);
 }
@@ -677,7 +677,7 @@ Test(config, the_last_problem_says_that_there_are_more)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "root%d = 1\n", i);
 	write_file(file, text, used, 0644);
 	problems_init(&problems);
-	cr_expect_eq(config_load(file, &c, &problems), -EINVAL);
+	cr_expect_eq(config_load(file, NULL, &c, &problems), -EINVAL);
 	cr_expect_eq(problems.n, PROBLEMS_MAX);
 	cr_expect_eq(problems.total, PROBLEMS_MAX + 51);
 	cr_expect_eq(problems.list[0].line, 1);
@@ -764,7 +764,7 @@ Test(config, mutations)
 		for (size_t k = 0; k < len; k++)
 			lines += text[k] == '\n';
 		problems_init(&problems);
-		r = config_load(file, &c, &problems);
+		r = config_load(file, NULL, &c, &problems);
 		cr_assert_eq(r == 0, problems.n == 0);
 		for (size_t k = 0; k < problems.n; k++) {
 			cr_assert(problems.list[k].line >= 1 && problems.list[k].line <= lines);

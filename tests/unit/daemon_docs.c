@@ -171,7 +171,7 @@ static void expect_loads(const struct document *d, const char *path)
 
 	problems_init(&problems);
 	if (d->keys == config_keys) {
-		r = config_load(path, &config, &problems);
+		r = config_load(path, NULL, &config, &problems);
 	} else {
 		r = taskfile_load(path, path, &tasks, &n, &problems);
 		cr_expect_gt(n, 0, "%s has no tasks", path);
