@@ -198,29 +198,47 @@ int time_parse(const char *text, int64_t *ret_ms)
 	return 0;
 }
 
-void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
+void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE])
 {
 	static const struct {
 		int64_t seconds;
 		char name;
 	} units[] = {{DAY, 'd'}, {HOUR, 'h'}, {MINUTE, 'm'}, {1, 's'}};
-	int64_t then_ms = 0, age;
+	int64_t left = ms / 1000;
 	size_t i = 0;
 
-	if (!since || time_parse(since, &then_ms) < 0) {
-		snprintf(text, OUTPUT_AGE_SIZE, "-");
-		return;
-	}
-	age = (now_ms - then_ms) / 1000;
-	if (age < 0)
-		age = 0; /* a clock that is ahead of ours */
-	while (age < units[i].seconds && units[i].seconds > 1)
+	if (left < 0)
+		left = 0;
+	while (left < units[i].seconds && units[i].seconds > 1)
 		i++;
-	if (units[i].seconds == 1 || age % units[i].seconds < units[i + 1].seconds)
-		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 "%c", age / units[i].seconds,
+	if (units[i].seconds == 1 || left % units[i].seconds < units[i + 1].seconds)
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 "%c", left / units[i].seconds,
 			 units[i].name);
 	else
 		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c",
-			 age / units[i].seconds, units[i].name,
-			 age % units[i].seconds / units[i + 1].seconds, units[i + 1].name);
+			 left / units[i].seconds, units[i].name,
+			 left % units[i].seconds / units[i + 1].seconds, units[i + 1].name);
+}
+
+void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
+{
+	int64_t then_ms = 0;
+
+	if (!since || time_parse(since, &then_ms) < 0)
+		snprintf(text, OUTPUT_AGE_SIZE, "-");
+	else
+		elapsed_text(now_ms - then_ms, text); /* of a clock that is ahead of ours: 0s */
+}
+
+void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE])
+{
+	if (ms < 1000)
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 " ms", ms);
+	else if (ms < 10000)
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 ".%" PRId64 " s", ms / 1000,
+			 ms % 1000 / 100);
+	else if (ms < 60000)
+		snprintf(text, OUTPUT_AGE_SIZE, "%" PRId64 " s", ms / 1000);
+	else
+		elapsed_text(ms, text);
 }

@@ -56,6 +56,10 @@ const char *output_color(const struct output *o, enum color color);
 
 /* RFC 3339 in UTC to ms since the epoch: 0 or -EINVAL. */
 int time_parse(const char *text, int64_t *ret_ms);
+/* A time that passes, in at most two units, as age_text(). */
+void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
+/* Likewise where it is short: "41 ms", "3.2 s", "25 s", "2m5s". */
+void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
 /* How long ago that was, in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no time. */
 void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
 

@@ -76,6 +76,17 @@ static bool same_leader(const json_t *a, const json_t *b)
 		       json_is_object(json_object_get(b, "leader"));
 }
 
+/* Who led before, for what a sidecar of 0.1.0 tells, which does not say so. */
+static void set_previous(json_t *change, const json_t *known)
+{
+	json_t *leader = json_object_get(known, "leader");
+
+	if (!json_is_object(leader))
+		leader = json_object_get(known, "previous");
+	if (!json_object_get(change, "previous") && json_is_object(leader))
+		json_object_set(change, "previous", leader);
+}
+
 bool picture_leadership(struct picture *p, json_t *change)
 {
 	const char *name = json_text(change, "task", "-");
@@ -83,6 +94,7 @@ bool picture_leadership(struct picture *p, json_t *change)
 
 	if (known && same_leader(known, change))
 		return false;
+	set_previous(change, known);
 	if (p->tasks)
 		json_object_set_new(p->tasks, name, json_copy(change));
 	return true;
@@ -188,8 +200,10 @@ void picture_compare(const struct picture *before, const struct picture *now,
 	{
 		const json_t *known = json_object_get(before->tasks, name);
 
-		if (known ? !same_leader(known, task)
-			  : json_is_object(json_object_get(task, "leader")))
-			tell(&c, "leadership", task, NULL);
+		if (known ? same_leader(known, task)
+			  : !json_is_object(json_object_get(task, "leader")))
+			continue;
+		set_previous(task, known);
+		tell(&c, "leadership", task, NULL);
 	}
 }

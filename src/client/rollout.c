@@ -93,6 +93,38 @@ char *rollout_text(const json_t *workers)
 	return NULL;
 }
 
+/* When the first worker of the fleet was registered that is there now, ms since the epoch; 0: not known. */
+static int64_t first_since(const json_t *workers)
+{
+	int64_t first = 0;
+
+	for (size_t i = 0; i < json_array_size(workers); i++) {
+		const char *since = json_text(json_array_get(workers, i), "since", NULL);
+		int64_t ms;
+
+		if (since && time_parse(since, &ms) == 0 && (first == 0 || ms < first))
+			first = ms;
+	}
+	return first;
+}
+
+char *rollout_complete(const json_t *workers, int64_t ended_ms)
+{
+	const char *version = json_text(json_array_get(workers, 0), "version", "");
+	struct group g = group_of(workers, version);
+	size_t all = json_array_size(workers);
+	int64_t began_ms = first_since(workers);
+	char took[OUTPUT_AGE_SIZE], *text = NULL;
+
+	if (all == 0 || (size_t)g.workers != all)
+		return NULL;
+	duration_text(began_ms > 0 ? ended_ms - began_ms : 0, took);
+	if (asprintf(&text, "rollout of %s complete: %zu of %zu workers, %" PRIu64 " %s, %s",
+		     version, all, all, g.leads, g.leads == 1 ? "task" : "tasks", took) < 0)
+		abort();
+	return text;
+}
+
 bool rollout_print(const struct output *o, const json_t *workers)
 {
 	mem_auto char *text = rollout_text(workers);

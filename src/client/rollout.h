@@ -3,6 +3,7 @@
 #define ZKLEADER_CLIENT_ROLLOUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -10,7 +11,13 @@
 
 /* A heap string for the caller, NULL where there is but one version. */
 char *rollout_text(const json_t *workers);
-/* That as a line, where there is more than one version: whether it printed one. */
+/*
+ * "rollout of 1.5.0 complete: 4 of 4 workers, 50 tasks, 25 s", where all workers have one version: from the
+ * first that registered with it to then (ms since the epoch). NULL where it is not so. A heap string for
+ * the caller.
+ */
+char *rollout_complete(const json_t *workers, int64_t ended_ms);
+/* The first of these as a line, where there is more than one version: whether it printed one. */
 bool rollout_print(const struct output *o, const json_t *workers);
 
 #endif

@@ -8,7 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "base/mem.h"
-#include "base/name.h"
+#include "client/host.h"
 #include "client/printable.h"
 
 #define CUT_MIN	 14		/* what is left of a column before others are cut as well */
@@ -186,46 +186,26 @@ static void cut(char *text, size_t width, bool in_the_middle)
 	cut_out(text, from, to);
 }
 
-/* What follows the first label of a hostname: ".example.com", or the end of the text. */
-static const char *domain_of(const char *host)
-{
-	return host + (name_is_ip(host, strlen(host)) ? strlen(host) : strcspn(host, "."));
-}
-
-/* Leaves out the end that all names of a column have in common, from a dot on. "-" is none. */
+/* Leaves out the end that all names of a column have in common. "-" is none. */
 static void drop_domain(struct table *t, size_t column)
 {
-	size_t lines = scols_table_get_nlines(t->lib), width = 0, common = 0;
-	mem_auto char *first = NULL;
+	size_t lines = scols_table_get_nlines(t->lib), width = text_width(t->names[column]);
+	struct host_domain domain = {.seen = false};
 
-	for (size_t line = 0; line < lines; line++) {
-		mem_auto char *host = cell_text(t, line, column);
-		const char *domain = domain_of(host);
-
-		if (strcmp(host, "-") == 0)
-			continue;
-		if (!first) {
-			first = mem_strdup(domain);
-			common = strlen(first);
-		}
-		/* The longest end of the first domain that is one of this one's, too. */
-		while (common > 0 &&
-		       (strlen(domain) < common || strcmp(domain + strlen(domain) - common,
-							  first + strlen(first) - common) != 0))
-			common -= 1 + strcspn(first + strlen(first) - common + 1, ".");
-	}
 	for (size_t line = 0; line < lines; line++) {
 		mem_auto char *host = cell_text(t, line, column);
 
 		if (strcmp(host, "-") != 0)
-			host[strlen(host) - common] = '\0';
+			host_domain_add(&domain, host);
+	}
+	for (size_t line = 0; line < lines; line++) {
+		mem_auto char *host = cell_text(t, line, column);
+
+		host[host_length(&domain, host)] = '\0';
 		set_cell(t, line, column, host);
 		width = text_width(host) > width ? text_width(host) : width;
 	}
-	if (width < t->widths[column])
-		t->widths[column] = width;
-	if (t->widths[column] < text_width(t->names[column]))
-		t->widths[column] = text_width(t->names[column]);
+	t->widths[column] = width;
 }
 
 /* How many columns of the terminal are missing. */

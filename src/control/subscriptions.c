@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answers.h"
+#include "control/handover.h"
 #include "node/node.h"
 #include "node/tasks.h"
 
@@ -69,8 +70,10 @@ static void add_topic(struct subscription *sub, struct task *t)
 {
 	sub->topics[sub->n++] = (struct topic){t, UNTOLD};
 	sub->client->subscribed = sub->n;
-	if (!sub->mine)
-		leaders_subscribe(t, true);
+	if (sub->mine)
+		return;
+	leaders_subscribe(t, true);
+	handover_look(t);
 }
 
 void subscription_begin(struct subscriptions *s, struct peer *c, struct task *const *tasks,
@@ -144,9 +147,10 @@ static bool tell_leadership(const struct subscriptions *s, struct subscription *
 	struct pack *p = peer_begin(c);
 
 	rpc_pack_notify(p, "leadership");
-	pack_map(p, ANSWERS_TASK_FIELDS + 1);
+	pack_map(p, ANSWERS_TASK_FIELDS + HANDOVER_FIELDS + 1);
 	pack_now(p, s);
 	answers_pack_task(p, s->node, t);
+	handover_pack(p, t);
 	peer_end(c, PEER_NOTIFICATION);
 	return !c->closing;
 }

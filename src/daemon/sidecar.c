@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "control/run_requests.h"
+#include "control/handover.h"
 #include "control/subscriptions.h"
 #include "daemon/handoff.h"
 #include "daemon/notify.h"
@@ -66,7 +67,7 @@ static void on_decision(void *arg, const struct policy_item *item, bool ended)
 
 static void on_task_changed(void *arg, struct task *t)
 {
-	(void)t;
+	handover_look(t);
 	methods_task_changed(&((struct sidecar *)arg)->methods);
 }
 
@@ -83,6 +84,7 @@ static void on_task_removed(void *arg, struct task *t)
 
 	methods_task_removed(&s->methods, t);
 	subscriptions_task_removed(&s->methods.subscriptions, t);
+	handover_forget(t);
 }
 
 /* --- the socket and health ------------------------------------------------ */

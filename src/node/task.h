@@ -20,6 +20,7 @@
 #include "node/transactions.h"
 #include "node/unclaimed.h"
 
+struct handover;
 struct leaders;
 
 struct task {
@@ -46,6 +47,7 @@ struct task {
 	struct task_release release; /* while it is given up */
 	struct task_reads reads;
 	struct task_audit audit;
+	struct handover *handover; /* control/handover.c's, NULL */
 };
 
 #endif

@@ -215,6 +215,88 @@ def test_watch_tells_how_far_a_rollout_has_come(trio, folder, fleet):
         end(process)
 
 
+@pytest.fixture
+def watch(folder, request):
+    """Starts `watch`, and returns what reads its lines; on the sidecar's host it may be that it hears of nothing yet."""
+    started = []
+
+    def begin(sidecar, *words):
+        out = folder / f"watching{len(started)}"
+        with open(out, "wb") as f:
+            started.append(spawn([build() / "zkleader", "-s", sidecar.socket, *words, "watch"], stdout=f,
+                                 stderr=subprocess.STDOUT, env={**sanitizer_env(folder), "LC_ALL": "C.UTF-8"}))
+        return out.read_text
+    yield begin
+    for process in started:
+        end(process)
+
+
+def test_watch_tells_a_change_of_hands_in_one_line(trio, watch, zkleader):
+    read, read_json = watch(trio["old"]), watch(trio["old"], "--json")
+
+    def watches():
+        zkleader(trio["other"], "pin", "cleanup", "1.10")
+        zkleader(trio["other"], "unpin", "cleanup")
+        return "pinned" in read() and "pin" in read_json()
+    wait_until(watches, what="both watch")
+    host, new_id = trio["old"].status()["hostname"], trio["new"].id
+    trio["new"].stop()
+    line = rf"Z {TASK}: {host} \(1\.10\) → {host} \(1\.9\), left the fleet, \d+(\.\d)? m?s\n"
+    wait_until(lambda: re.search(line, read()), what="who leads now, who led, why, and for how long nobody did")
+    assert "nobody leads" not in read() and read().count(f"Z {TASK}: ") == 1
+    wait_until(lambda: f"{host} (127.0.0.1, version 1.10) left\n" in read(), what="it does not come back")
+    told = [e for e in map(json.loads, read_json().splitlines()) if e["event"] == "leadership" and e["task"] == TASK]
+    assert told[-1]["previous"] == {"id": new_id, "hostname": host, "version": "1.10"}
+    assert told[-1]["reason"] == "left the fleet" and told[-1]["vacant_ms"] >= 0
+    trio["new"].start()
+    wait_until(lambda: re.search(rf"Z {TASK}: .* → {host} \(1\.10\), newer version, \d+ ms\n", read()), what="a better one")
+    assert zkleader(trio["new"], "drain").code == 0
+    wait_until(lambda: re.search(rf"Z {TASK}: {host} \(1\.10\) → .*, drained, \d+ ms\n", read()), what="why: the drain")
+
+
+def test_watch_tells_that_it_is_disconnected_and_the_difference_afterwards(fleet, zk, proxy, watch, zkleader):
+    far = fleet.sidecar("far", version="2", tasks=[TASK])
+    wait_until(lambda: zk.leaders() == {TASK: far.id}, what="it leads")
+    near = fleet.sidecar("near", version="1", tasks=[TASK], zookeeper=proxy.address)
+    wait_until(lambda: len(near.call("workers")) == 2, what="both are there")
+    read, read_json = watch(near), watch(near, "--json")
+
+    def watches():
+        zkleader(far, "pin", TASK, "2")
+        zkleader(far, "unpin", TASK)
+        return "pinned" in read() and "pin" in read_json()
+    wait_until(watches, what="both watch")
+    proxy.stall()
+    wait_until(lambda: "Z disconnected: " in read(), what="it says so")
+    third = fleet.sidecar("third", version="3", tasks=[TASK])
+    wait_until(lambda: zk.leaders() == {TASK: third.id}, what="another leads")
+    assert "Z connected" not in read() and "→" not in read()
+    proxy.flow()
+    host = near.status()["hostname"]
+    wait_until(lambda: f"Z {TASK}: {host} (2) → {host} (3) (while disconnected)\n" in read(), 60, "the difference")
+    lines = read()[read().index("Z disconnected"):].splitlines()
+    assert sum(f" {TASK}: " in line and "→" in line for line in lines) == 1 and any("Z connected" in line for line in lines), lines
+    wait_until(lambda: [e for e in map(json.loads, read_json().splitlines()) if e.get("meanwhile") and e.get("task") == TASK],
+               what="JSON has it as well")
+    events = [e for e in map(json.loads, read_json().splitlines()) if e["event"] == "connection"]
+    assert [e["confirmed"] for e in events][:2] == [False, True]
+
+
+def test_watch_tells_the_end_of_a_rollout(fleet, watch, zkleader):
+    one = fleet.sidecar("one", version="2", tasks=["other"])
+    read = watch(one)
+
+    def watches():
+        zkleader(one, "pin", "other", "2")
+        zkleader(one, "unpin", "other")
+        return "pinned" in read()
+    wait_until(watches, what="it watches")
+    two = fleet.sidecar("two", version="1", tasks=["other"])
+    wait_until(lambda: " rollout: 2: 1 of 2 workers, leads 1 of 1 task; 1: 1 worker, leads 0\n" in read(), what="a rollout")
+    two.stop()
+    wait_until(lambda: "Z rollout of 2 complete: 1 of 1 workers, 1 task, " in read(), what="its end")
+
+
 def test_explain_says_since_when(zkleader, trio):
     explained = as_json(zkleader(trio["old"], "--json", "explain", TASK))
     assert explained["leader"]["id"] == trio["new"].id and explained["token"] > 0

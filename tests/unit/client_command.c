@@ -1169,19 +1169,19 @@ Test(watch, text)
 		 path, path, path);
 	drop_now(r.out);
 	expect(r, 3,
-	       "2026-11-21T02:00:00Z t: led by app01 (2.1), token 42, this node\n"
-	       "2026-11-21T02:00:01Z t: nobody leads it\n"
-	       "2026-11-21T02:00:02Z b\\x1b (10.0.0.2, version 2.2) joined\n"
-	       "2026-11-21T02:00:03Z a\\x1b (10.0.0.2, version 2.2) left, this node\n"
+	       "2026-11-21T02:00:00Z t: led by app01 (2.1)\n"
 	       "2026-11-21T02:00:04Z t: paused by root at app01 until 2026-11-21T03:00:00Z: x\\ny\n"
-	       "2026-11-21T02:00:05Z app01: drained by root at app01 until 2026-11-21T03:00:00Z\n"
-	       "2026-11-21T02:00:06Z app01: no longer drained\n"
+	       "2026-11-21T02:00:05Z n: drained by root at app01 until 2026-11-21T03:00:00Z\n"
+	       "2026-11-21T02:00:06Z n: no longer drained\n"
+	       "2026-11-21T02:00:02Z b\\x1b (10.0.0.2, version 2.2) joined\n"
+	       "2026-11-21T02:00:01Z t: nobody leads it\n"
+	       "2026-11-21T02:00:03Z a\\x1b (10.0.0.2, version 2.2) left, this node\n"
 	       "b\\x1b (10.0.0.2, version 2.2) left (while the sidecar was away)\n"
 	       "c\\x1b (10.0.0.2, version 2.2) joined, this node (while the sidecar was away)\n"
 	       "t: no longer paused (while the sidecar was away)\n"
 	       "t: resigned by root at app01 until 2026-11-21T03:00:00Z (while the sidecar was "
 	       "away)\n"
-	       "t: led by app02 (2.2), token 43 (while the sidecar was away)\n",
+	       "t: app01 (2.1) -> app02 (2.2) (while the sidecar was away)\n",
 	       err);
 }
 

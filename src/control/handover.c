@@ -1,0 +1,149 @@
+#include "control/handover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/version.h"
+
+#define NOT_KNOWN (-1)
+
+/* A leader as it was when it was seen, as it may have left the fleet since. */
+struct seen_leader {
+	char *id, *hostname, *version; /* owned; NULL: none was seen */
+};
+
+struct handover {
+	int64_t token; /* of the last leadership that was seen; 0: none */
+	struct seen_leader leader, previous;
+	int64_t since_ms; /* since when that is over, by host_now_ms(); 0: it is not; NOT_KNOWN */
+	/* Of how it came to that leadership: */
+	const char *reason; /* NULL: it cannot be told */
+	int64_t vacant_ms;  /* or NOT_KNOWN */
+};
+
+static void seen_leader_done(struct seen_leader *l)
+{
+	free(l->id);
+	free(l->hostname);
+	free(l->version);
+	*l = (struct seen_leader){NULL, NULL, NULL};
+}
+
+void handover_forget(struct task *t)
+{
+	struct handover *h = t->handover;
+
+	if (!h)
+		return;
+	seen_leader_done(&h->leader);
+	seen_leader_done(&h->previous);
+	free(h);
+	t->handover = NULL;
+}
+
+/*
+ * Why the new leader is better than the one before, who could lead as well. One that is not has
+ * lost its session, and it shows in a moment.
+ */
+static const char *why_better(const struct task *t, const struct member *leader,
+			      const struct member *previous)
+{
+	int newer = version_compare(leader->worker->version, previous->worker->version);
+	struct ranked a = fleet_rank_member(leader, &t->contest);
+	struct ranked b = fleet_rank_member(previous, &t->contest);
+
+	if (newer != 0 && (newer > 0) != t->contest.oldest)
+		return newer > 0 ? "newer version" : "older version";
+	return newer == 0 && fleet_compare_ranked(&a, &b) > 0 ? "higher rank" : "left the fleet";
+}
+
+/* Why the leader before leads no more; NULL: that cannot be told. */
+static const char *reason(const struct task *t, const char *previous_id)
+{
+	const struct member *leader = leaders_leader(t);
+	const struct member *previous = fleet_find(&t->leaders->registry->fleet, previous_id);
+
+	if (!previous)
+		return "left the fleet";
+	if (fleet_has_resigned(previous, t->index))
+		return "resigned";
+	switch (fleet_fitness(previous, &t->contest, t->index)) {
+	case WHY_NOT_LISTED: return "no longer lists it";
+	case WHY_DRAINED: return "drained";
+	case WHY_UNHEALTHY: return "not healthy";
+	case WHY_BELOW_MINIMUM: return "older than min-version";
+	case WHY_NOT_PINNED: return "not the pinned version";
+	case WHY_BEST:
+	case WHY_WORSE_VERSION:
+	case WHY_LOWER_RANK:
+	case WHY_LOWER_IP:
+	case WHY_LOWER_ID:
+	case WHY_RESIGNED: break;
+	}
+	return leader && leader != previous ? why_better(t, leader, previous) : NULL;
+}
+
+static void begin(struct handover *h, const struct task *t, int64_t now_ms)
+{
+	const struct member *leader = leaders_leader(t);
+
+	h->vacant_ms = h->token == 0 || h->since_ms == NOT_KNOWN ? NOT_KNOWN
+		       : h->since_ms > 0			 ? now_ms - h->since_ms
+								 : 0;
+	seen_leader_done(&h->previous);
+	h->previous = h->leader;
+	h->reason = h->previous.id ? reason(t, h->previous.id) : NULL;
+	h->leader.id = mem_strdup(leader ? leader->worker->id : t->leader_id);
+	h->leader.hostname = mem_strdup(leader ? leader->worker->hostname : "");
+	h->leader.version = mem_strdup(leader ? leader->worker->version : "");
+	h->token = t->election.node.token;
+	h->since_ms = 0;
+}
+
+void handover_look(struct task *t)
+{
+	const struct session *session = t->leaders->session;
+	int64_t now_ms = host_now_ms(session->host);
+
+	if (t->watchers == 0) {
+		handover_forget(t);
+		return;
+	}
+	if (!t->handover)
+		t->handover = mem_calloc(1, sizeof(*t->handover));
+	struct handover *h = t->handover;
+	if (leaders_fresh(t) && leaders_is_led(t)) {
+		if (t->election.node.token != h->token)
+			begin(h, t, now_ms);
+		h->since_ms = 0;
+	} else if (h->since_ms == 0) {
+		h->since_ms = session_is_up(session) ? now_ms : NOT_KNOWN;
+	}
+}
+
+static void pack_previous(struct pack *p, const struct seen_leader *l)
+{
+	pack_str(p, "previous");
+	if (!l || !l->id) {
+		pack_nil(p);
+		return;
+	}
+	pack_map(p, 3);
+	pack_kv_str(p, "id", l->id);
+	pack_kv_str(p, "hostname", l->hostname);
+	pack_kv_str(p, "version", l->version);
+}
+
+void handover_pack(struct pack *p, const struct task *t)
+{
+	const struct handover *h = t->handover;
+	bool led = leaders_is_led(t), seen = h && led && t->election.node.token == h->token;
+
+	pack_previous(p, seen ? &h->previous : h ? &h->leader : NULL);
+	pack_kv_str(p, "reason", seen ? h->reason : t->standing.paused && !led ? "paused" : NULL);
+	if (seen && h->vacant_ms != NOT_KNOWN)
+		pack_kv_int(p, "vacant_ms", h->vacant_ms);
+	else
+		pack_kv_nil(p, "vacant_ms");
+}
