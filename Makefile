@@ -72,7 +72,7 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
-CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election tick run
+CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election skew tick run
 WIRE   := reader keys pack record rpc
 CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
 NODE   := node id session session_lease folder registry registration policy transactions reads leaders leader_node tasks candidates disagreement audit inheritance paths survey ledger ledger_history runs run_steps standby unclaimed

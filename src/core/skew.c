@@ -1,0 +1,171 @@
+#include "core/skew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static int64_t step_of(int64_t tolerance_ms)
+{
+	return tolerance_ms / SKEW_STEP_PART;
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+bool skew_heard(struct skew *s, int64_t sent_ms, int64_t heard_ms, int64_t server_ms,
+		int64_t tolerance_ms)
+{
+	int64_t error_ms = (heard_ms - sent_ms + 1) / 2;
+	int64_t base_ms = server_ms - sent_ms - error_ms;
+	int64_t step_ms = step_of(tolerance_ms);
+	bool same = s->known && distance(base_ms, s->base_ms) <= error_ms + s->error_ms + step_ms;
+	bool jumped = s->known && !same;
+
+	/* One that took long, as the connection or we stood still, tells nothing better. */
+	if (same && error_ms > s->error_ms + step_ms)
+		return false;
+	if (jumped)
+		s->settled_ms = heard_ms + SKEW_SETTLE_MS;
+	s->known = true;
+	s->base_ms = base_ms;
+	s->error_ms = error_ms;
+	return jumped;
+}
+
+int64_t skew_server(const struct skew *s, int64_t boot_ms)
+{
+	return s->base_ms + boot_ms;
+}
+
+int64_t skew_offset(const struct skew *s, int64_t boot_ms, int64_t wall_ms, int64_t published_ms,
+		    int64_t tolerance_ms)
+{
+	if (!s->known)
+		return published_ms;
+	int64_t offset_ms = wall_ms - skew_server(s, boot_ms);
+
+	return distance(offset_ms, published_ms) > step_of(tolerance_ms) + s->error_ms
+		       ? offset_ms
+		       : published_ms;
+}
+
+/* --- the vote ------------------------------------------------------------------------------------ */
+
+static int by_machine(const void *a, const void *b)
+{
+	const struct skew_clock *x = a, *y = b;
+	int order = strcmp(x->machine, y->machine);
+
+	return order ? order : (x->offset_ms > y->offset_ms) - (x->offset_ms < y->offset_ms);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How many of the sorted are below. */
+static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+		if (sorted[middle] < limit)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+/* One clock of each machine that says something, sorted by machine, and their offsets, sorted. */
+struct votes {
+	struct skew_clock *voters;
+	int64_t *offsets;
+	size_t n;
+};
+
+static struct votes collect_votes(const struct skew_clock *clocks, size_t n)
+{
+	struct votes v = {.voters = mem_calloc(n + 1, sizeof(*v.voters)),
+			  .offsets = mem_calloc(n + 1, sizeof(*v.offsets))};
+	size_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (clocks[i].tolerance_ms > 0)
+			v.voters[all++] = clocks[i];
+	qsort(v.voters, all, sizeof(*v.voters), by_machine);
+	for (size_t i = 0; i < all; i++) {
+		bool again = v.n > 0 && v.voters[i].machine[0] != '\0' &&
+			     strcmp(v.voters[v.n - 1].machine, v.voters[i].machine) == 0;
+		if (!again)
+			v.voters[v.n++] = v.voters[i];
+	}
+	for (size_t i = 0; i < v.n; i++)
+		v.offsets[i] = v.voters[i].offset_ms;
+	qsort(v.offsets, v.n, sizeof(*v.offsets), by_offset);
+	return v;
+}
+
+/* The vote of this clock's own machine. */
+static int64_t own_vote(const struct votes *v, const struct skew_clock *c)
+{
+	size_t low = 0, high = v->n;
+
+	if (c->machine[0] == '\0')
+		return c->offset_ms;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(v->voters[middle].machine, c->machine) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return v->voters[low].offset_ms;
+}
+
+static bool is_outvoted(const struct votes *v, const struct skew_clock *c)
+{
+	int64_t least = c->offset_ms - c->tolerance_ms, most = c->offset_ms + c->tolerance_ms;
+	int64_t own = own_vote(v, c);
+	size_t agree =
+		count_below(v->offsets, v->n, most + 1) - count_below(v->offsets, v->n, least);
+	size_t differ = v->n - agree;
+
+	if (own >= least && own <= most)
+		agree--;
+	else
+		differ--;
+	return differ > agree;
+}
+
+static bool differs_from_server(const struct skew_clock *c)
+{
+	return c->tolerance_ms > 0 && distance(c->offset_ms, 0) > c->tolerance_ms;
+}
+
+size_t skew_judge(const struct skew_clock *clocks, size_t n, bool *ret_off)
+{
+	size_t n_off = 0, differ = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ret_off[i] = false;
+		differ += differs_from_server(&clocks[i]);
+	}
+	if (differ == 0)
+		return 0;
+	struct votes v = collect_votes(clocks, n);
+	for (size_t i = 0; i < n; i++) {
+		ret_off[i] = differs_from_server(&clocks[i]) && is_outvoted(&v, &clocks[i]);
+		n_off += ret_off[i];
+	}
+	free(v.voters);
+	free(v.offsets);
+	return n_off;
+}
