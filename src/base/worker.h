@@ -11,6 +11,7 @@
 #define WORKER_RANDOM_INTS 5
 #define WORKER_TASKS_MAX   10000
 #define WORKER_NODE_MAX	   400 /* bytes of what names a sidecar across its restarts */
+#define WORKER_MACHINE_MAX 32  /* bytes of what tells the machine from others */
 
 struct worker {
 	char id[NAME_ID_MAX + 1];
@@ -25,10 +26,13 @@ struct worker {
 	/* of tasks and digests: how many workers have them beside this one; NULL: none */
 	size_t *sharers;
 	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
-	char node[WORKER_NODE_MAX + 1]; /* which sidecar it is, the same over its restarts */
-	bool returned;			/* it was there before, with another record */
-	bool sick;			/* its health check fails: candidate for nothing */
-	char **unhealthy;		/* likewise for these tasks; as tasks */
+	char node[WORKER_NODE_MAX + 1];	      /* which sidecar it is, the same over its restarts */
+	char machine[WORKER_MACHINE_MAX + 1]; /* that it is on */
+	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
+	int64_t clock_tolerance_ms; /* by which that may be, here; 0: nothing is said of its clock */
+	bool returned;		    /* it was there before, with another record */
+	bool sick;		    /* its health check fails: candidate for nothing */
+	char **unhealthy;	    /* likewise for these tasks; as tasks */
 	size_t n_unhealthy;
 	int64_t scheme;	   /* number of the rules by which it orders candidates */
 	uint32_t *digests; /* for each of tasks, what it goes by for that one; owned */

@@ -270,6 +270,7 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 		why = "another stands by for a run that was lost";
 		item = policy_find(&s->policy, POLICY_RESIGN, t->name, node);
 		break;
+	case WHY_CLOCK_OFF: why = "its clock is wrong"; break;
 	}
 	if (item)
 		explain_decision(item, text);
@@ -292,6 +293,7 @@ static const char *cause_of(enum why why)
 	case WHY_BELOW_MINIMUM: return "min-version";
 	case WHY_NOT_PINNED: return "not-pinned";
 	case WHY_RESIGNED: return "resigned";
+	case WHY_CLOCK_OFF: return "clock";
 	}
 	return "";
 }

@@ -11,6 +11,7 @@
 
 #define GROWTH	  64 /* members that both arrays grow by */
 #define WORD_BITS 64
+#define LEVELS	  4 /* of fleet_level() */
 /* versions from which on it is not looked at whether their order is transitive */
 #define GRADES 32
 
@@ -33,6 +34,11 @@ static bool lists_task(const struct member *m, size_t index)
 bool fleet_has_resigned(const struct member *m, size_t index)
 {
 	return m->resigned && has_bit(m->resigned, index);
+}
+
+unsigned fleet_level(const struct member *m, size_t index)
+{
+	return (m->clock_off ? 2U : 0U) + (fleet_has_resigned(m, index) ? 1U : 0U);
 }
 
 /*
@@ -329,13 +335,23 @@ void fleet_clear_resigned(struct fleet *f)
 	}
 }
 
-void fleet_set_drained(struct fleet *f, struct member *m, bool drained)
+static void set_flag(struct fleet *f, struct member *m, bool *flag, bool on)
 {
-	if (m->drained == drained)
+	if (*flag == on)
 		return;
 	tally_all_left(f, m);
-	m->drained = drained;
+	*flag = on;
 	tally_all_joined(f, m);
+}
+
+void fleet_set_drained(struct fleet *f, struct member *m, bool drained)
+{
+	set_flag(f, m, &m->drained, drained);
+}
+
+void fleet_set_clock_off(struct fleet *f, struct member *m, bool off)
+{
+	set_flag(f, m, &m->clock_off, off);
 }
 
 void fleet_set_contests(struct fleet *f, const struct contest *const *contests)
@@ -397,17 +413,19 @@ enum why fleet_fitness(const struct member *m, const struct contest *c, size_t i
 	return why == WHY_BEST ? version_refusal(m->worker->version, c) : why;
 }
 
-/* Likewise, where the candidates are such as have resigned or not. */
+/* Likewise, where the candidates are those of that level. */
 static enum why refusal(const struct member *m, const struct contest *c, size_t index,
-			bool resigned)
+			unsigned level)
 {
 	enum why why = fleet_fitness(m, c, index);
 
-	return why == WHY_BEST && fleet_has_resigned(m, index) != resigned ? WHY_RESIGNED : why;
+	if (why != WHY_BEST || fleet_level(m, index) == level)
+		return why;
+	return m->clock_off ? WHY_CLOCK_OFF : WHY_RESIGNED;
 }
 
 static void pool_collect(struct pool *p, const struct fleet *f, const struct contest *c,
-			 size_t index, bool resigned)
+			 size_t index, unsigned level)
 {
 	const char *version = NULL; /* the last that was looked at */
 	bool good = true;
@@ -415,8 +433,7 @@ static void pool_collect(struct pool *p, const struct fleet *f, const struct con
 	p->n = 0;
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
-		if (member_refusal(m, c, index) != WHY_BEST ||
-		    fleet_has_resigned(m, index) != resigned)
+		if (member_refusal(m, c, index) != WHY_BEST || fleet_level(m, index) != level)
 			continue;
 		if (!version || strcmp(version, m->worker->version) != 0) {
 			version = m->worker->version;
@@ -427,15 +444,17 @@ static void pool_collect(struct pool *p, const struct fleet *f, const struct con
 	}
 }
 
-/* The candidates; whether those are such as have resigned, there being no other. */
-static bool pool_fill(struct pool *p, const struct fleet *f, const struct contest *c, size_t index)
+/* The candidates; returns their level: there is none of a lower one. */
+static unsigned pool_fill(struct pool *p, const struct fleet *f, const struct contest *c,
+			  size_t index)
 {
+	unsigned level = 0;
+
 	assert(index < f->n_tasks && c->rank_position < WORKER_RANDOM_INTS);
-	pool_collect(p, f, c, index, false);
-	if (p->n > 0)
-		return false;
-	pool_collect(p, f, c, index, true);
-	return p->n > 0;
+	pool_collect(p, f, c, index, level);
+	while (p->n == 0 && level < LEVELS - 1)
+		pool_collect(p, f, c, index, ++level);
+	return level;
 }
 
 /* >0: a is the better version for this contest. */
@@ -501,10 +520,10 @@ struct standing fleet_stand(const struct fleet *f, const struct contest *c, size
 	size_t ahead = 0;
 	struct pool p;
 
-	bool resigned = pool_fill(&p, f, c, index);
+	unsigned level = pool_fill(&p, f, c, index);
 	if (p.n == 0)
 		return s;
-	if (s.self && refusal(s.self, c, index, resigned) == WHY_BEST) {
+	if (s.self && refusal(s.self, c, index, level) == WHY_BEST) {
 		s.self_candidate = true;
 		self = fleet_rank_member(s.self, c);
 	}
@@ -585,7 +604,7 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 	struct pool p;
 	size_t n = 0;
 
-	bool resigned = pool_fill(&p, f, c, index);
+	unsigned level = pool_fill(&p, f, c, index);
 	while (p.n > 0) {
 		size_t tier = n;
 		n += take_tier(&p, c, ret_ranked + tier);
@@ -602,7 +621,7 @@ size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_id[i];
-		enum why why = refusal(m, c, index, resigned);
+		enum why why = refusal(m, c, index, level);
 		if (why == WHY_BEST)
 			continue;
 		ret_ranked[n] = fleet_rank_member(m, c);

@@ -28,6 +28,7 @@ struct member {
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* the bigger, the newer its version, while the fleet is orderly */
 	bool drained;
+	bool clock_off;	  /* leads only if nobody else can, whoever has resigned */
 	size_t disagrees; /* the caller's: for how many tasks it goes by something else than we */
 	uint64_t *lists;  /* bit i: the worker lists the task of contest i */
 	uint64_t *
@@ -65,6 +66,7 @@ enum why {
 	WHY_BELOW_MINIMUM, /* no candidate: older than min-version */
 	WHY_NOT_PINNED,	   /* no candidate: another version than the pinned one */
 	WHY_RESIGNED,	   /* no candidate while there is another */
+	WHY_CLOCK_OFF,	   /* likewise, and behind those who have resigned */
 };
 
 struct standing {
@@ -115,8 +117,11 @@ struct standing fleet_standing(struct fleet *f, size_t index, const struct membe
 void fleet_clear_decisions(struct fleet *f);
 void fleet_clear_resigned(struct fleet *f); /* the latter alone */
 void fleet_set_drained(struct fleet *f, struct member *m, bool drained);
+void fleet_set_clock_off(struct fleet *f, struct member *m, bool off);
 void fleet_resign(struct fleet *f, struct member *m, size_t index);
 bool fleet_has_resigned(const struct member *m, size_t index);
+/* Only those of the lowest level are candidates; 0: neither has it resigned nor is its clock off. */
+unsigned fleet_level(const struct member *m, size_t index);
 
 /*
  * Who is best for contest c, whose task is the one at index in fleet_set_tasks(), and where the

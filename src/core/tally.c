@@ -18,8 +18,8 @@ void tally_forget(struct tally *t)
 }
 
 /*
- * Whether a member counts among the candidates. Where that changes who they are, as all others have
- * resigned or this one has, nothing is known any more.
+ * Whether a member counts among the candidates. Where that may change who they are, as all others have
+ * resigned or their clocks are off, nothing is known any more.
  */
 static bool counts(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		   const struct member *m)
@@ -32,11 +32,9 @@ static bool counts(struct tally *t, const struct fleet *f, const struct contest 
 	}
 	if (fleet_fitness(m, c, index) != WHY_BEST)
 		return false;
-	bool resigned = fleet_has_resigned(m, index);
-	bool others_have = !t->best.member || fleet_has_resigned(t->best.member, index);
-	if (others_have)
+	if (!t->best.member || fleet_level(t->best.member, index) > 0)
 		t->known = false;
-	return t->known && !resigned;
+	return t->known && fleet_level(m, index) == 0;
 }
 
 static bool beats_self(const struct tally *t, const struct contest *c, const struct ranked *r)

@@ -179,6 +179,11 @@ static bool is_node(const char *text, size_t len)
 	return len <= WORKER_NODE_MAX && is_text(text, len);
 }
 
+static bool is_machine(const char *text, size_t len)
+{
+	return len <= WORKER_MACHINE_MAX && name_is_host(text, len);
+}
+
 static const struct key worker_keys[] = {
 	TEXT(worker, id, false, name_is_id, NOT_ID),
 	TEXT(worker, version, false, name_is_version, NOT_VERSION),
@@ -204,6 +209,10 @@ static const struct key worker_keys[] = {
 	 .optional = true,
 	 .parse = parse_unhealthy,
 	 KEY_WHY("unhealthy", "not an array of at most 10000 task names")},
+	TEXT(worker, machine, true, is_machine,
+	     "not a string of at most 32 printable ASCII characters"),
+	INT(worker, clock_offset_ms, true, -TIME_MAX_MS, TIME_MAX_MS, "not milliseconds"),
+	INT(worker, clock_tolerance_ms, true, 0, TIME_MAX_MS, "not milliseconds from 0 on"),
 	INT(worker, scheme, true, 0, INT32_MAX, "not a number from 0 to 2147483647"),
 	{.name = "digests",
 	 .kind = KEY_CUSTOM,
@@ -353,6 +362,8 @@ static size_t worker_pairs(const struct worker *w)
 
 	n += w->timeout_ms > 0;
 	n += w->node[0] != '\0';
+	n += w->machine[0] != '\0';
+	n += w->clock_tolerance_ms > 0 ? 2 : 0;
 	n += w->returned;
 	n += w->sick;
 	n += w->n_unhealthy > 0;
@@ -391,6 +402,12 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		pack_kv_int(&p, "timeout_ms", w->timeout_ms);
 	if (w->node[0])
 		pack_kv_str(&p, "node", w->node);
+	if (w->machine[0])
+		pack_kv_str(&p, "machine", w->machine);
+	if (w->clock_tolerance_ms > 0) {
+		pack_kv_int(&p, "clock_offset_ms", w->clock_offset_ms);
+		pack_kv_int(&p, "clock_tolerance_ms", w->clock_tolerance_ms);
+	}
 	if (w->returned)
 		pack_kv_bool(&p, "returned", true);
 	if (w->sick)

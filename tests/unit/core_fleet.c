@@ -692,6 +692,39 @@ Test(fleet, an_older_version_is_the_reason)
 	fleet_done(&f);
 }
 
+/* Who has resigned knows what time it is. */
+Test(fleet, whose_clock_is_off_leads_behind_all_others)
+{
+	const struct contest c = {.task = "job", .rank_position = 0};
+	static const char *const behind[] = {"both", "off", "resigned", "old"};
+	struct fleet f;
+
+	begin(&f);
+	add(&f, &WORKER("both", "3", NULL, 9));
+	fleet_find(&f, "both")->clock_off = true;
+	fleet_resign(&f, fleet_find(&f, "both"), 0);
+	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+		cr_expect_str_eq(fleet_stand(&f, &c, 0, "").best->worker->id, behind[i]);
+		cr_expect_eq(fleet_why(&f, &c, 0, behind[i]), WHY_BEST);
+		if (i > 0)
+			cr_expect_eq(fleet_why(&f, &c, 0, "both"), WHY_CLOCK_OFF);
+		if (i > 1)
+			cr_expect_eq(fleet_why(&f, &c, 0, "off"), WHY_CLOCK_OFF);
+		if (i == 0)
+			add(&f, &WORKER("off", "2", NULL, 1));
+		if (i == 1)
+			add(&f, &WORKER("resigned", "1", NULL, 1));
+		if (i == 2)
+			add(&f, &WORKER("old", "1", NULL, 0));
+		if (i == 0)
+			fleet_find(&f, "off")->clock_off = true;
+		if (i == 1)
+			fleet_resign(&f, fleet_find(&f, "resigned"), 0);
+	}
+	cr_expect_eq(fleet_why(&f, &c, 0, "resigned"), WHY_RESIGNED);
+	fleet_done(&f);
+}
+
 Test(fleet, says_why_one_is_no_candidate)
 {
 	struct contest c = {.task = "job", .min_version = "2", .rank_position = 0};

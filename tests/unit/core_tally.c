@@ -94,7 +94,10 @@ static void decide(struct world *w)
 
 	if (m && draw(2) > 0) {
 		tell(w, m, false);
-		fleet_set_drained(&w->fleet, m, !m->drained);
+		if (draw(2) > 0)
+			fleet_set_drained(&w->fleet, m, !m->drained);
+		else
+			fleet_set_clock_off(&w->fleet, m, !m->clock_off);
 		tell(w, m, true);
 	} else if (m) {
 		unsigned task = draw(TASKS);

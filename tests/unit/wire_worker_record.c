@@ -56,6 +56,9 @@ static void there_and_back(const struct worker *w)
 	cr_assert_eq(record_pack_worker(&b, w), 0);
 	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
 	cr_expect_str_eq(back->node, w->node);
+	cr_expect_str_eq(back->machine, w->machine);
+	cr_expect_eq(back->clock_tolerance_ms, w->clock_tolerance_ms);
+	cr_expect_eq(back->clock_offset_ms, w->clock_tolerance_ms ? w->clock_offset_ms : 0);
 	cr_expect_eq(back->sick, w->sick);
 	cr_expect_eq(back->returned, w->returned);
 	cr_expect_eq(back->scheme, w->scheme);
@@ -74,7 +77,7 @@ Test(worker_record, there_and_back)
 	static const char *const tasks[] = {"hourly", "nightly"};
 	static const char *const unhealthy[] = {"nightly", "hourly", "nightly"};
 
-	for (unsigned with = 0; with < 64; with++) {
+	for (unsigned with = 0; with < 256; with++) {
 		struct worker *w = worker_new();
 
 		strcpy(w->id, "w-1");
@@ -84,6 +87,10 @@ Test(worker_record, there_and_back)
 		worker_set_tasks(w, tasks, 2);
 		if (with & 1)
 			strcpy(w->node, "app-1:/run/zkleader.sock");
+		if (with & 64)
+			strcpy(w->machine, "0123456789abcdef");
+		w->clock_offset_ms = -86400000;
+		w->clock_tolerance_ms = with & 128 ? 30000 : 0;
 		w->sick = (with & 2) != 0;
 		w->returned = (with & 32) != 0;
 		if (with & 4) {
