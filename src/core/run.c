@@ -167,6 +167,11 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 
 	if (!r->caller)
 		return next_forsaken(r, sight);
+	if (r->ticks && !may_be_ours(r) && sight->clock == RUN_CLOCK_OFF)
+		return refuse(r, RUN_OFF);
+	if (r->ticks && !may_be_ours(r) && sight->clock == RUN_CLOCK_EARLY)
+		return refuse(r, RUN_EARLY);
+	leads = leads && (!r->ticks || sight->clock == RUN_CLOCK_GOOD);
 	if (sight->paused && !may_be_ours(r))
 		return refuse(r, RUN_PAUSED);
 	if (leads && sight->brief) {
@@ -183,7 +188,7 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 		if (r->there)
 			return next_claimed(r, sight, leads);
 		if (r->counts)
-			return refuse(r, RUN_TAKEN); /* older than what the ledger keeps */
+			return refuse(r, RUN_TAKEN); /* its record was there a moment ago */
 		if (leads)
 			return claim(r);
 	}
@@ -252,6 +257,7 @@ static enum run_action on_claimed(struct run_state *r, const struct run_sight *s
 		if (!wants_record(r, sight))
 			return refuse(r, RUN_TAKEN);
 		break;
+	case LEDGER_OLDER: return refuse(r, RUN_OLDER);
 	case LEDGER_ABSENT:
 	case LEDGER_AGAIN:
 	case LEDGER_UNKNOWN:
@@ -271,6 +277,8 @@ static enum run_action on_looked(struct run_state *r, const struct run_sight *si
 {
 	if (result == LEDGER_FAILED)
 		return refuse(r, RUN_REFUSED);
+	if (result == LEDGER_OLDER)
+		return refuse(r, RUN_OLDER);
 	if (result == LEDGER_UNKNOWN)
 		r->not_before_ms = sight->now_ms + RUN_AGAIN_MS;
 	r->looked = !r->fired && (result == LEDGER_ABSENT || result == LEDGER_PRESENT);
@@ -365,6 +373,9 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	case RUN_BUSY:
 	case RUN_ATTACHED:
 	case RUN_UNATTACHED:
+	case RUN_OLDER:
+	case RUN_OFF:
+	case RUN_EARLY:
 	case RUN_REFUSED:
 	case RUN_GONE:
 	case RUN_LOST:

@@ -25,7 +25,8 @@
 /* What the ledger answers. */
 enum ledger_result {
 	LEDGER_ABSENT,	/* look: there is no record of it, and a watch waits for one */
-	LEDGER_PRESENT, /* there is, or the tick is older than what the ledger keeps (no record) */
+	LEDGER_PRESENT, /* there is */
+	LEDGER_OLDER,	/* look, claim: the tick is older than what the ledger keeps */
 	LEDGER_DONE,	/* claim, write: committed */
 	LEDGER_AGAIN,	/* something else is there than was expected: look again */
 	LEDGER_UNKNOWN, /* the connection went: look again when it is back */
@@ -52,6 +53,14 @@ struct run_seen {
 	int64_t session, token, attempt;
 };
 
+/* What is known of the clock that the tick is named by. */
+enum run_clock {
+	RUN_CLOCK_GOOD,
+	RUN_CLOCK_UNSURE, /* it has yet to be compared */
+	RUN_CLOCK_OFF,	  /* it differs from the server's and from most workers' */
+	RUN_CLOCK_EARLY,  /* the tick is ahead of its time by this node's clock and the server's */
+};
+
 /* What there is at the moment. */
 struct run_sight {
 	int64_t now_ms; /* CLOCK_BOOTTIME */
@@ -64,6 +73,7 @@ struct run_sight {
 	bool busy;
 	bool dying; /* another job of the task may live here, whose supervisor is gone */
 	bool paused, drained;
+	enum run_clock clock;
 	/* the session in the record may be alive: its worker is registered, or may be */
 	bool runner_lives;
 	bool rerun;	     /* a lost run is to be run again */
@@ -85,6 +95,9 @@ enum run_action {
 	RUN_WAITED,    /* tell the caller: nobody here may run it, why by the sight */
 	RUN_PAUSED,    /* tell the caller: nobody may run it, the task is paused */
 	RUN_BUSY,      /* tell the caller: the run before it has not ended in time */
+	RUN_OLDER,     /* tell the caller: the tick may have been run, and forgotten */
+	RUN_OFF,       /* tell the caller: this node's clock is off */
+	RUN_EARLY,     /* tell the caller: the tick is ahead of its time */
 	RUN_REFUSED,   /* tell the caller: the server refuses the ledger */
 	RUN_GONE,      /* the caller has gone: there is nothing to tell */
 	RUN_LOST,      /* it is dead without having ended: run_finish() */

@@ -48,19 +48,27 @@ bool tick_is_name(const char *name)
 	return name[i] == '\0';
 }
 
-bool tick_is_claimed(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE], size_t n)
+int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms)
 {
-	if (strcmp(tick, floor) < 0 || (n > 0 && strcmp(tick, names[0]) < 0))
-		return true;
+	return tick_floor(wall_ms, tick_ms, zone_ms) - (tick_ms < TICK_DAY_MS ? 0 : zone_ms);
+}
+
+enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
+			   size_t n, const char *limit)
+{
+	bool ahead = floor[0] == '\0' && n > 0 && strcmp(names[0], limit) > 0;
+
+	if (strcmp(tick, floor) < 0 || (n > 0 && strcmp(tick, names[0]) < 0 && !ahead))
+		return TICK_OLDER;
 	for (size_t low = 0, high = n; low < high;) {
 		size_t middle = low + (high - low) / 2;
 		int order = strcmp(tick, names[middle]);
 		if (order == 0)
-			return true;
+			return TICK_CLAIMED;
 		if (order < 0)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return false;
+	return TICK_FREE;
 }

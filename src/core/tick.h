@@ -26,11 +26,23 @@ int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
 /* Whether a znode's name is that of a tick. */
 bool tick_is_name(const char *name);
+/* When the tick that the clock lies in begins, by that clock. */
+int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
+
+#define TICK_NO_LIMIT "~" /* behind all names */
+
+enum tick_place {
+	TICK_FREE,
+	TICK_CLAIMED,
+	TICK_OLDER, /* than the oldest kept: it counts as claimed */
+};
+
 /*
- * Whether a tick counts as claimed by what the ledger keeps: names is sorted and has n of them,
- * floor is the oldest that pruning has left, "" if it never pruned. Older than the oldest kept is
- * claimed.
+ * What the ledger says of a tick: names is sorted and has n of them, floor is the oldest that
+ * pruning has left, "" if it never pruned. limit is a name that no right clock has come to yet:
+ * what was claimed behind it, by a wrong one, is not the oldest kept as long as nothing was pruned.
  */
-bool tick_is_claimed(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE], size_t n);
+enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
+			   size_t n, const char *limit);
 
 #endif

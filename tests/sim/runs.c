@@ -151,7 +151,7 @@ static bool is_claimed(const struct sim_run *r)
 		tick_name(r->floor * (tick_us / MS), floor);
 	for (size_t i = 0; i < r->n_names; i++)
 		tick_name(r->names[i] * (tick_us / MS), names[i]);
-	return tick_is_claimed(tick, floor, names, r->n_names);
+	return tick_place(tick, floor, names, r->n_names, TICK_NO_LIMIT) != TICK_FREE;
 }
 
 static void give_back(struct sidecar *s, const struct sim_run *r)
@@ -349,6 +349,9 @@ static void perform(struct sidecar *s, struct sim_run *r, enum run_action action
 	case RUN_PAUSED:
 	case RUN_BUSY:
 	case RUN_UNATTACHED:
+	case RUN_OLDER:
+	case RUN_OFF:
+	case RUN_EARLY:
 	case RUN_REFUSED:
 	case RUN_GONE:
 	case RUN_UNRECORDED: break;

@@ -766,3 +766,84 @@ Test(run, a_job_whose_supervisor_has_gone_holds_the_task)
 	is(run_finish(&r, sight.now_ms), RUN_NOTHING);
 	cr_assert_not(run_holds(&r));
 }
+
+/* --- clocks ---------------------------------------------------------------------------------------- */
+
+Test(run, a_wrong_clock_claims_nothing_whoever_leads)
+{
+	static const struct {
+		enum run_clock clock;
+		enum run_action action;
+	} cases[] = {{RUN_CLOCK_OFF, RUN_OFF}, {RUN_CLOCK_EARLY, RUN_EARLY}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int leads = 0; leads < 2; leads++) {
+			begin(true, leads);
+			sight.leads = leads;
+			sight.clock = cases[i].clock;
+			is(next(), cases[i].action);
+			cr_assert_eq(r.phase, RUN_OVER);
+			/* Also one that turns out to be wrong while it waits, or stands by. */
+			stand_by();
+			sight.leads = leads;
+			sight.clock = cases[i].clock;
+			is(next(), cases[i].action);
+			/* Without a tick the clock does not matter. */
+			begin(false, false);
+			sight.leads = leads;
+			sight.clock = cases[i].clock;
+			is(next(), leads ? RUN_START : RUN_NOTHING);
+		}
+	}
+}
+
+Test(run, a_clock_that_is_not_known_yet_is_waited_for)
+{
+	begin(true, false);
+	sight.leads = true;
+	sight.clock = RUN_CLOCK_UNSURE;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	sight.clock = RUN_CLOCK_GOOD;
+	is(next(), RUN_CLAIM);
+}
+
+/* What may have been claimed is found out first. */
+Test(run, a_claim_whose_answer_was_lost_is_resolved_whatever_the_clock)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.clock = RUN_CLOCK_OFF;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50, .attempt = 1), RUN_NOTHING);
+	is(next(), RUN_START);
+
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.now_ms += RUN_AGAIN_MS;
+	sight.clock = RUN_CLOCK_OFF;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	is(next(), RUN_OFF);
+}
+
+Test(run, older_than_what_is_kept_is_said)
+{
+	begin(true, false);
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_OLDER), RUN_OLDER);
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_OLDER), RUN_OLDER);
+	begin(true, false);
+	sight.rerun = true;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_OLDER), RUN_OLDER);
+}

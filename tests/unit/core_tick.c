@@ -110,7 +110,18 @@ Test(tick, is_name)
 	cr_expect_not(tick_is_name(text));
 }
 
-Test(tick, is_claimed)
+Test(tick, begins_by_the_clock_that_it_is_of)
+{
+	cr_expect_eq(tick_begins(INT64_C(1795140059999), MINUTE_MS, 14 * HOUR_MS),
+		     INT64_C(1795140000000));
+	/* 04:00 in a zone that is 14 hours ahead: its day began ten hours before that of UTC. */
+	cr_expect_eq(tick_begins(INT64_C(1795140000000), DAY_MS, 14 * HOUR_MS),
+		     INT64_C(1795132800000) - 14 * HOUR_MS);
+	cr_expect_eq(tick_begins(INT64_C(1795140000000), DAY_MS, -3 * HOUR_MS),
+		     INT64_C(1795132800000) - 21 * HOUR_MS);
+}
+
+Test(tick, place)
 {
 	static char names[][TICK_NAME_SIZE] = {
 		"2026-11-20T02:00:00Z",
@@ -121,25 +132,33 @@ Test(tick, is_claimed)
 	static const struct {
 		const char *tick, *floor;
 		size_t n;
-		bool claimed;
+		const char *limit;
+		enum tick_place place;
 	} cases[] = {
-		{"2026-11-20T02:00:00Z", "", 0, false},
-		{"2026-11-20T02:00:00Z", "", 4, true},
-		{"2026-11-20T02:01:00Z", "", 4, false},
-		{"2026-11-20T02:02:00Z", "", 4, true},
-		{"2026-11-20T02:03:00Z", "", 4, true},
-		{"2026-11-20T02:04:00Z", "", 4, false},
-		{"2026-11-20T02:07:00Z", "", 4, true},
-		{"2026-11-20T02:08:00Z", "", 4, false},
+		{"2026-11-20T02:00:00Z", "", 0, TICK_NO_LIMIT, TICK_FREE},
+		{"2026-11-20T02:00:00Z", "", 4, TICK_NO_LIMIT, TICK_CLAIMED},
+		{"2026-11-20T02:01:00Z", "", 4, TICK_NO_LIMIT, TICK_FREE},
+		{"2026-11-20T02:02:00Z", "", 4, TICK_NO_LIMIT, TICK_CLAIMED},
+		{"2026-11-20T02:03:00Z", "", 4, TICK_NO_LIMIT, TICK_CLAIMED},
+		{"2026-11-20T02:04:00Z", "", 4, TICK_NO_LIMIT, TICK_FREE},
+		{"2026-11-20T02:07:00Z", "", 4, TICK_NO_LIMIT, TICK_CLAIMED},
+		{"2026-11-20T02:08:00Z", "", 4, TICK_NO_LIMIT, TICK_FREE},
 		/* Older than the oldest that is kept: it may have been pruned. */
-		{"2026-11-20T01:59:00Z", "", 4, true},
-		{"2026-11-20T01:59:00Z", "", 0, false},
-		{"2026-11-20T02:01:00Z", "2026-11-20T02:02:00Z", 0, true},
-		{"2026-11-20T02:02:00Z", "2026-11-20T02:02:00Z", 0, false},
-		{"2026-11-20T02:01:00Z", "2026-11-20T02:01:00Z", 1, false},
+		{"2026-11-20T01:59:00Z", "", 4, TICK_NO_LIMIT, TICK_OLDER},
+		{"2026-11-20T01:59:00Z", "", 0, TICK_NO_LIMIT, TICK_FREE},
+		{"2026-11-20T02:01:00Z", "2026-11-20T02:02:00Z", 0, TICK_NO_LIMIT, TICK_OLDER},
+		{"2026-11-20T02:02:00Z", "2026-11-20T02:02:00Z", 0, TICK_NO_LIMIT, TICK_FREE},
+		{"2026-11-20T02:01:00Z", "2026-11-20T02:01:00Z", 1, TICK_NO_LIMIT, TICK_FREE},
+		/* All that is kept was claimed by a clock that was ahead: nothing was pruned for it. */
+		{"2026-11-20T01:59:00Z", "", 4, "2026-11-20T01:59:30Z", TICK_FREE},
+		{"2026-11-20T02:03:00Z", "", 4, "2026-11-20T01:59:30Z", TICK_CLAIMED},
+		{"2026-11-20T01:59:00Z", "", 4, "2026-11-20T02:00:00Z", TICK_OLDER},
+		{"2026-11-20T01:59:00Z", "2026-11-20T02:00:00Z", 4, "2026-11-20T01:59:30Z",
+		 TICK_OLDER},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++)
-		cr_expect_eq(tick_is_claimed(cases[i].tick, cases[i].floor, names, cases[i].n),
-			     cases[i].claimed, "case %zu", i);
+		cr_expect_eq(tick_place(cases[i].tick, cases[i].floor, names, cases[i].n,
+					cases[i].limit),
+			     cases[i].place, "case %zu", i);
 }
