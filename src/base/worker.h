@@ -29,7 +29,7 @@ struct worker {
 	char node[WORKER_NODE_MAX + 1];	      /* which sidecar it is, the same over its restarts */
 	char machine[WORKER_MACHINE_MAX + 1]; /* that it is on */
 	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
-	int64_t clock_tolerance_ms; /* by which that may be, here; 0: nothing is said of its clock */
+	int64_t clock_tolerance_ms; /* by which that may be; 0: nothing is said of its clock */
 	bool returned;		    /* it was there before, with another record */
 	bool sick;		    /* its health check fails: candidate for nothing */
 	char **unhealthy;	    /* likewise for these tasks; as tasks */

@@ -57,6 +57,21 @@ static void print_session(const struct output *o, const json_t *status)
 		output_line(o, COLOR_YELLOW, "Lease      none");
 }
 
+static void print_clock(const struct output *o, const json_t *clock)
+{
+	const char *says = json_text(clock, "says", NULL);
+	int64_t offset = json_number(clock, "offset_ms", 0);
+	int64_t tolerance = json_number(clock, "tolerance_ms", 0);
+	bool far = offset > tolerance || -offset > tolerance, off = json_flag(clock, "off");
+
+	if (says)
+		output_line(o,
+			    off	  ? COLOR_RED
+			    : far ? COLOR_YELLOW
+				  : COLOR_NONE,
+			    "Clock      %s%s", says, off ? " and most workers'" : "");
+}
+
 /* Checks of health that fail: of the node, and of tasks. */
 static void print_health(const struct output *o, const json_t *health)
 {
@@ -147,6 +162,7 @@ static void print_status(const struct output *o, const json_t *status)
 	output_line(o, COLOR_NONE, "Sidecar    %s, up %s (since %s)",
 		    json_text(status, "sidecar_version", "-"), age, started ? started : "-");
 	print_pending(o, json_object_get(status, "pending_restart"));
+	print_clock(o, json_object_get(status, "clock"));
 	print_health(o, json_object_get(status, "health"));
 	print_disagreements(o, json_object_get(status, "disagreements"));
 	if (json_array_size(problems) > 0)

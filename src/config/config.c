@@ -55,6 +55,9 @@ static const struct setting_key keys[] = {
 	 CONFIG_STOP_WAIT_MAX_MS, NULL},
 	{"tick-guard", SETTING_DURATION, "5s",
 	 "no voluntary handover within this distance of a full minute", 0, DURATION_MAX_MS, NULL},
+	{"clock-tolerance", SETTING_DURATION, "30s",
+	 "by how much a clock may differ from the ZooKeeper server's and most hosts'",
+	 CONFIG_CLOCK_MIN_MS, CONFIG_CLOCK_MAX_MS, NULL},
 	HEALTH_KEYS,
 	{"log-level", SETTING_CHOICE, "info", "error, warning, info or debug", 0, 0, log_levels},
 	{"log-format", SETTING_CHOICE, "text", "text or json", 0, 0, log_formats},
@@ -539,6 +542,7 @@ static void take_times(struct making *m)
 	c->yield_delay_ms = number_of(m, "yield-delay");
 	c->stop_wait_ms = number_of(m, "stop-wait");
 	c->tick_guard_ms = number_of(m, "tick-guard");
+	c->clock_tolerance_ms = number_of(m, "clock-tolerance");
 	if (c->tick_guard_ms >= CONFIG_GUARD_LIMIT_MS && text_of(m, "tick-guard"))
 		problem(m, "tick-guard",
 			"\"%s\" is not below 30s: half a minute or more leaves no time for a "

@@ -20,6 +20,8 @@
 #define CONFIG_YIELD_MAX_MS	(INT64_C(3600) * 1000)
 #define CONFIG_STOP_WAIT_MAX_MS (INT64_C(60) * 1000) /* less than the unit's TimeoutStopSec */
 #define CONFIG_GUARD_LIMIT_MS	(INT64_C(30) * 1000) /* tick-guard is below it */
+#define CONFIG_CLOCK_MIN_MS	1000
+#define CONFIG_CLOCK_MAX_MS	(INT64_C(24) * 3600 * 1000)
 #define CONFIG_LINE_MAX		4096 /* bytes of the first line of version-file and auth-file */
 
 struct config_host {
@@ -58,6 +60,7 @@ struct config {
 	int64_t yield_delay_ms;
 	int64_t stop_wait_ms;
 	int64_t tick_guard_ms;
+	int64_t clock_tolerance_ms;
 	struct health_config health; /* of the node */
 	enum log_level log_level;
 	enum log_format log_format;

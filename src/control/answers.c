@@ -415,6 +415,24 @@ static const char *why_unhealthy(const struct process *process, const struct pro
 	return problems->n > 0 ? problems->list[0].message : NULL;
 }
 
+static void pack_clock(struct pack *p, const struct clocks *c)
+{
+	char says[CLOCKS_TEXT_MAX];
+	int64_t offset_ms = 0;
+	bool known = clocks_offset(c, &offset_ms);
+
+	clocks_say_own(c, says);
+	pack_str(p, "clock");
+	pack_map(p, 4);
+	if (known)
+		pack_kv_int(p, "offset_ms", offset_ms);
+	else
+		pack_kv_nil(p, "offset_ms");
+	pack_kv_int(p, "tolerance_ms", c->tolerance_ms);
+	pack_kv_bool(p, "off", clocks_is_off(c));
+	pack_kv_str(p, "says", known ? says : NULL);
+}
+
 void answer_status(const struct process *process, struct peer *c, uint32_t msgid)
 {
 	const struct node *s = process->node;
@@ -453,6 +471,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	answers_pack_drain(p, s, s->registry.node);
 	pack_health(p, s);
 	pack_disagreements(p, s);
+	pack_clock(p, &s->registry.clocks);
 	problems_done(&problems);
 	peer_end(c, msgid);
 }

@@ -244,6 +244,7 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 	const char *node = r->member->worker->node;
 	const struct policy_item *item = NULL;
 	const char *why = "";
+	char off[CLOCKS_TEXT_MAX];
 
 	switch (r->why) {
 	case WHY_BEST: why = "the best"; break;
@@ -270,7 +271,10 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 		why = "another stands by for a run that was lost";
 		item = policy_find(&s->policy, POLICY_RESIGN, t->name, node);
 		break;
-	case WHY_CLOCK_OFF: why = "its clock is wrong"; break;
+	case WHY_CLOCK_OFF:
+		clocks_say(r->member->worker->clock_offset_ms, off);
+		snprintf(text, EXPLAIN_TEXT_MAX, "its clock is %s and most workers'", off);
+		return;
 	}
 	if (item)
 		explain_decision(item, text);

@@ -12,8 +12,23 @@ static void find_blocked(const struct node *s, struct problems *problems)
 	}
 }
 
+static void find_wrong_clock(const struct node *s, struct problems *problems)
+{
+	char off[CLOCKS_TEXT_MAX];
+
+	if (!clocks_is_off(&s->registry.clocks))
+		return;
+	clocks_say_own(&s->registry.clocks, off);
+	problems_add(problems, s->registry.hostname, PROBLEM_WHOLE_FILE,
+		     "its clock is %s and most workers', so it leads last and claims no tick: "
+		     "set it, and have it kept right (chrony, systemd-timesyncd)",
+		     off);
+}
+
 void troubles_find(const struct node *s, struct problems *problems)
 {
-	if (session_is_up(&s->session))
-		find_blocked(s, problems);
+	if (!session_is_up(&s->session))
+		return;
+	find_wrong_clock(s, problems);
+	find_blocked(s, problems);
 }

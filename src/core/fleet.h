@@ -120,7 +120,7 @@ void fleet_set_drained(struct fleet *f, struct member *m, bool drained);
 void fleet_set_clock_off(struct fleet *f, struct member *m, bool off);
 void fleet_resign(struct fleet *f, struct member *m, size_t index);
 bool fleet_has_resigned(const struct member *m, size_t index);
-/* Only those of the lowest level are candidates; 0: neither has it resigned nor is its clock off. */
+/* Only those of the lowest level are candidates; 0: not resigned, and its clock is not off. */
 unsigned fleet_level(const struct member *m, size_t index);
 
 /*

@@ -1,5 +1,6 @@
 #include "core/skew.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ int64_t skew_offset(const struct skew *s, int64_t boot_ms, int64_t wall_ms, int6
 		       : published_ms;
 }
 
-/* --- the vote ------------------------------------------------------------------------------------ */
+/* --- the vote -------------------------------------------------------------------------------- */
 
 static int by_machine(const void *a, const void *b)
 {
@@ -84,65 +85,50 @@ static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
 	return low;
 }
 
-/* One clock of each machine that says something, sorted by machine, and their offsets, sorted. */
+/* The offsets of one of each machine's clocks that agree, sorted. */
 struct votes {
-	struct skew_clock *voters;
 	int64_t *offsets;
 	size_t n;
 };
 
+/* Whether two workers have the same clock: of one machine, and they say the same. */
+static bool is_same(const struct skew_clock *last, const struct skew_clock *c)
+{
+	return c->machine[0] != '\0' && strcmp(last->machine, c->machine) == 0 &&
+	       c->offset_ms - last->offset_ms <= c->tolerance_ms;
+}
+
 static struct votes collect_votes(const struct skew_clock *clocks, size_t n)
 {
-	struct votes v = {.voters = mem_calloc(n + 1, sizeof(*v.voters)),
-			  .offsets = mem_calloc(n + 1, sizeof(*v.offsets))};
+	struct votes v = {.offsets = mem_calloc(n + 1, sizeof(*v.offsets))};
+	struct skew_clock *list = mem_calloc(n + 1, sizeof(*list));
+	const struct skew_clock *last = NULL;
 	size_t all = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (clocks[i].tolerance_ms > 0)
-			v.voters[all++] = clocks[i];
-	qsort(v.voters, all, sizeof(*v.voters), by_machine);
+			list[all++] = clocks[i];
+	qsort(list, all, sizeof(*list), by_machine);
 	for (size_t i = 0; i < all; i++) {
-		bool again = v.n > 0 && v.voters[i].machine[0] != '\0' &&
-			     strcmp(v.voters[v.n - 1].machine, v.voters[i].machine) == 0;
-		if (!again)
-			v.voters[v.n++] = v.voters[i];
+		if (last && is_same(last, &list[i]))
+			continue;
+		last = &list[i];
+		v.offsets[v.n++] = last->offset_ms;
 	}
-	for (size_t i = 0; i < v.n; i++)
-		v.offsets[i] = v.voters[i].offset_ms;
+	free(list);
 	qsort(v.offsets, v.n, sizeof(*v.offsets), by_offset);
 	return v;
-}
-
-/* The vote of this clock's own machine. */
-static int64_t own_vote(const struct votes *v, const struct skew_clock *c)
-{
-	size_t low = 0, high = v->n;
-
-	if (c->machine[0] == '\0')
-		return c->offset_ms;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(v->voters[middle].machine, c->machine) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return v->voters[low].offset_ms;
 }
 
 static bool is_outvoted(const struct votes *v, const struct skew_clock *c)
 {
 	int64_t least = c->offset_ms - c->tolerance_ms, most = c->offset_ms + c->tolerance_ms;
-	int64_t own = own_vote(v, c);
 	size_t agree =
 		count_below(v->offsets, v->n, most + 1) - count_below(v->offsets, v->n, least);
 	size_t differ = v->n - agree;
 
-	if (own >= least && own <= most)
-		agree--;
-	else
-		differ--;
-	return differ > agree;
+	assert(agree > 0); /* one of them is its own */
+	return differ > agree - 1;
 }
 
 static bool differs_from_server(const struct skew_clock *c)
@@ -165,7 +151,6 @@ size_t skew_judge(const struct skew_clock *clocks, size_t n, bool *ret_off)
 		ret_off[i] = differs_from_server(&clocks[i]) && is_outvoted(&v, &clocks[i]);
 		n_off += ret_off[i];
 	}
-	free(v.voters);
 	free(v.offsets);
 	return n_off;
 }

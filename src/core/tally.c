@@ -18,8 +18,8 @@ void tally_forget(struct tally *t)
 }
 
 /*
- * Whether a member counts among the candidates. Where that may change who they are, as all others have
- * resigned or their clocks are off, nothing is known any more.
+ * Whether a member counts among the candidates. Where that may change who they are, as all others
+ * have resigned or their clocks are off, nothing is known any more.
  */
 static bool counts(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		   const struct member *m)

@@ -12,14 +12,14 @@
 #define TICK_NAME_SIZE	 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
 
 /*
- * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive. A
- * tick of a day or more begins with the day of the local clock, which is zone_ms ahead of UTC, and
- * is named by it: where the clock is set forward, one midnight is 23 hours after the other.
+ * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive.
+ * A tick of a day or more begins with the day of the local clock, which is zone_ms ahead of UTC,
+ * and is named by it: where the clock is set forward, one midnight is 23 hours after the other.
  */
 int64_t tick_floor(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 /*
- * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0: it
- * is not. guard_ms is less than half a minute.
+ * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0:
+ * it is not. guard_ms is less than half a minute.
  */
 int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 /* The name of the tick at wall_ms; false beyond the year 9999. */
@@ -40,7 +40,8 @@ enum tick_place {
 /*
  * What the ledger says of a tick: names is sorted and has n of them, floor is the oldest that
  * pruning has left, "" if it never pruned. limit is a name that no right clock has come to yet:
- * what was claimed behind it, by a wrong one, is not the oldest kept as long as nothing was pruned.
+ * what was claimed behind it, by a wrong one, is not the oldest kept as long as nothing was
+ * pruned.
  */
 enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
 			   size_t n, const char *limit);

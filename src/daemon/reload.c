@@ -111,6 +111,8 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 		add_change(changes, "changed:", "stop-wait");
 	if (old->tick_guard_ms != config->tick_guard_ms)
 		add_change(changes, "changed:", "tick-guard");
+	if (old->clock_tolerance_ms != config->clock_tolerance_ms)
+		add_change(changes, "changed:", "clock-tolerance");
 	if (text_differs(old->task_dir, config->task_dir))
 		add_change(changes, "changed:", "task-dir");
 	if (old->log_level != config->log_level || old->log_format != config->log_format)
@@ -155,7 +157,8 @@ static struct task_settings settings_of(struct users *users, const struct task_c
 static void configure_node(struct sidecar *s, const struct task_config *const *tasks, size_t n)
 {
 	const struct node_timing timing = {.yield_delay_ms = s->config->yield_delay_ms,
-					   .tick_guard_ms = s->config->tick_guard_ms};
+					   .tick_guard_ms = s->config->tick_guard_ms,
+					   .clock_tolerance_ms = s->config->clock_tolerance_ms};
 	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
 
 	for (size_t i = 0; i < n; i++)

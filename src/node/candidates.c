@@ -48,6 +48,18 @@ void candidates_joined(struct leaders *l, struct member *m)
 	disagreement_count(l, m);
 }
 
+static void mark_clocks(struct leaders *l)
+{
+	struct fleet *f = &l->registry->fleet;
+	bool *off = mem_calloc(f->n_members + 1, sizeof(*off));
+
+	if (clocks_judge(&l->registry->clocks, off)) {
+		for (size_t i = 0; i < f->n_members; i++)
+			fleet_set_clock_off(f, f->by_id[i], off[i]);
+	}
+	free(off);
+}
+
 /* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
 static void mark_members(struct leaders *l)
 {
@@ -98,6 +110,7 @@ void candidates_changed(struct leaders *l)
 {
 	const struct member *self = registry_self(l->registry);
 
+	mark_clocks(l);
 	/* Who has just come may be one about whom something has been decided. */
 	if (l->policy->n > 0 || l->edition != l->policy->edition) {
 		mark_members(l);

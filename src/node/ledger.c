@@ -20,6 +20,7 @@ struct op {
 	struct leaders *leaders;
 	char task[NAME_TASK_MAX + 1];
 	char tick[TICK_NAME_SIZE];
+	char limit[TICK_NAME_SIZE]; /* look, claim: as in tick_place() */
 	ledger_fn fn;
 	void *arg;
 	bool whole; /* look: the record as well */
@@ -81,24 +82,60 @@ static void end_failed(struct op *op, const struct store_reply *reply)
 
 /* --- looking -------------------------------------------------------------- */
 
-static bool is_older(const char *tick, char *const *names, size_t n)
+/* The oldest tick that pruning has left, as the task's folder says; "": it never pruned. */
+static void read_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE])
 {
-	for (size_t i = 0; i < n; i++)
-		if (tick_is_name(names[i]) && strcmp(names[i], tick) <= 0)
-			return false;
-	return n > 0;
+	floor[0] = '\0';
+	if (reply->len != TICK_NAME_SIZE - 1)
+		return;
+	memcpy(floor, reply->data, reply->len);
+	floor[reply->len] = '\0';
+	if (!tick_is_name(floor))
+		floor[0] = '\0';
 }
 
+static void on_floor(void *arg, const struct store_reply *reply)
+{
+	struct op *op = arg;
+	char floor[TICK_NAME_SIZE];
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		end_failed(op, reply);
+		return;
+	}
+	read_floor(reply, floor);
+	end(op, strcmp(op->tick, floor) < 0 ? LEDGER_OLDER : LEDGER_ABSENT, NULL, 0);
+}
+
+/*
+ * There is no record of it. If it is older than all there are, it matters whether those are ahead
+ * of their time.
+ */
 static void on_others(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
+	bool older = false, counts = false, younger = false;
+	char path[STORE_PATH_MAX];
 
-	if (reply->code == STORE_OK && is_older(op->tick, reply->names, reply->n_names))
-		end(op, LEDGER_PRESENT, NULL, 0);
-	else if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
-		end(op, LEDGER_ABSENT, NULL, 0);
-	else
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
 		end_failed(op, reply);
+		return;
+	}
+	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
+		if (!tick_is_name(reply->names[i]))
+			continue;
+		older |= strcmp(reply->names[i], op->tick) > 0;
+		younger |= strcmp(reply->names[i], op->tick) <= 0;
+		counts |= strcmp(reply->names[i], op->limit) <= 0;
+	}
+	if (!older || younger) {
+		end(op, LEDGER_ABSENT, NULL, 0);
+	} else if (counts) {
+		end(op, LEDGER_OLDER, NULL, 0);
+	} else {
+		path_of_tick(op->leaders->session->settings, op->task, NULL, path);
+		store_get(op->leaders->session->store, path, false, on_floor, op);
+	}
 }
 
 static void on_record(void *arg, const struct store_reply *reply)
@@ -143,13 +180,14 @@ static void on_exists(void *arg, const struct store_reply *reply)
 	}
 }
 
-void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
-		 void *arg)
+void ledger_look(struct leaders *l, const char *task, const char *tick, const char *limit,
+		 bool whole, ledger_fn fn, void *arg)
 {
 	struct op *op = op_new(l, task, tick, fn, arg);
 	char path[STORE_PATH_MAX];
 
 	op->whole = whole;
+	snprintf(op->limit, sizeof(op->limit), "%s", limit);
 	path_of_tick(l->session->settings, task, tick, path);
 	store_exists(l->session->store, path, true, on_exists, op);
 }
@@ -218,6 +256,7 @@ static void on_claimed(void *arg, const struct store_reply *reply)
 
 	if (reply->code == STORE_OK) {
 		session_confirmed(op->leaders->session, reply->sent_ms);
+		clocks_heard(&op->leaders->registry->clocks, reply);
 		give_back(op);
 		end(op, LEDGER_DONE, NULL, 0);
 		return;
@@ -280,11 +319,16 @@ static void claim(struct op *op)
 {
 	const struct ledger_ticks *t = &op->ticks;
 
-	if (tick_is_claimed(op->tick, t->floor, t->names, t->n)) {
+	switch (tick_place(op->tick, t->floor, t->names, t->n, op->limit)) {
+	case TICK_FREE: send_claim(op); break;
+	case TICK_CLAIMED:
 		give_back(op);
 		end(op, LEDGER_PRESENT, NULL, 0);
-	} else {
-		send_claim(op);
+		break;
+	case TICK_OLDER:
+		give_back(op);
+		end(op, LEDGER_OLDER, NULL, 0);
+		break;
 	}
 }
 
@@ -343,12 +387,7 @@ static void on_parent(void *arg, const struct store_reply *reply)
 		return;
 	}
 	t->version = reply->stat.version;
-	if (reply->len == TICK_NAME_SIZE - 1) {
-		memcpy(t->floor, reply->data, reply->len);
-		t->floor[reply->len] = '\0';
-		if (!tick_is_name(t->floor))
-			t->floor[0] = '\0';
-	}
+	read_floor(reply, t->floor);
 	path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 	store_children(op->leaders->session->store, path, false, on_names, op);
 }
@@ -362,11 +401,12 @@ static void load(struct op *op)
 	store_get(op->leaders->session->store, path, false, on_parent, op);
 }
 
-void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
-		  void *arg)
+void ledger_claim(struct task *t, const char *tick, const char *limit,
+		  const struct run_record *record, ledger_fn fn, void *arg)
 {
 	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
 
+	snprintf(op->limit, sizeof(op->limit), "%s", limit);
 	op->record = *record;
 	op->keep = (size_t)t->settings.history;
 	op->token = t->election.node.token;

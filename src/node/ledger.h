@@ -35,16 +35,16 @@ typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run
 
 /*
  * Whether a tick has been claimed, with a watch on its record, there or not; whole: with the
- * record. Each calls fn once.
+ * record. limit: as in tick_place(). Each calls fn once.
  */
-void ledger_look(struct leaders *l, const char *task, const char *tick, bool whole, ledger_fn fn,
-		 void *arg);
+void ledger_look(struct leaders *l, const char *task, const char *tick, const char *limit,
+		 bool whole, ledger_fn fn, void *arg);
 /*
  * Claims a tick, if it is not claimed, this worker is registered and the task is led; and prunes to
  * what the task's history keeps, in the same transaction. fn may be called before this returns.
  */
-void ledger_claim(struct task *t, const char *tick, const struct run_record *record, ledger_fn fn,
-		  void *arg);
+void ledger_claim(struct task *t, const char *tick, const char *limit,
+		  const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. With must_lead only while this worker is
  * registered and the task is led.

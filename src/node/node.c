@@ -246,6 +246,7 @@ void node_set_version(struct node *n, const char *version)
 void node_configure(struct node *n, const struct node_timing *timing,
 		    const struct task_settings *tasks, size_t n_tasks)
 {
+	clocks_set_tolerance(&n->registry.clocks, timing->clock_tolerance_ms);
 	tasks_apply(&n->leaders, timing, tasks, n_tasks);
 }
 

@@ -38,6 +38,8 @@ static struct worker *describe_self(const struct registry *r)
 	w->started_at = r->started_at;
 	w->timeout_ms = session_told_timeout(r->session);
 	w->scheme = RANK_SCHEME;
+	w->clock_offset_ms = r->clocks.offset_ms;
+	w->clock_tolerance_ms = r->clocks.mute ? 0 : r->clocks.tolerance_ms;
 	w->returned = r->was_there || r->id[0];
 	w->sick = r->sick;
 	if (r->n_unhealthy > 0)
@@ -79,6 +81,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	registry_add(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
 	folder_add(&r->workers, r->id);
 	session_registered(r->session, path, w->timeout_ms, sent_ms);
+	clocks_registered(&r->clocks);
 	folder_touch(&r->workers);
 	if (r->again)
 		registration_send(r);
@@ -161,6 +164,10 @@ void registration_send(struct registry *r)
 		r->again = true;
 		return;
 	}
+	if (!clocks_ready(&r->clocks)) {
+		r->again = true; /* as soon as it is known how our clock differs */
+		return;
+	}
 	r->again = false;
 	find_ip(r);
 	if (!r->id[0]) {
@@ -194,6 +201,8 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 	struct worker *self = describe_self(r);
 	memcpy(self->id, w->id, sizeof(self->id));
 	self->returned = w->returned;
+	self->clock_offset_ms =
+		w->clock_offset_ms; /* is measured anew, and told if it is another */
 	buffer_init(&theirs, RECORD_WORKER_MAX);
 	buffer_init(&ours, RECORD_WORKER_MAX);
 	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
@@ -216,6 +225,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 	registry_add(r, w, store_session(r->session->store), registered_at);
 	folder_add(&r->workers, r->id);
 	session_found(r->session, path, w->timeout_ms);
+	clocks_taken_over(&r->clocks, w);
 }
 
 static void on_found(void *arg, const struct store_reply *reply)
@@ -328,6 +338,12 @@ void registry_set_version(struct registry *r, const char *version)
 void registry_retimed(struct registry *r)
 {
 	if (r->id[0])
+		registration_send(r);
+}
+
+void registry_clocked(struct registry *r)
+{
+	if (r->again)
 		registration_send(r);
 }
 

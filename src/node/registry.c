@@ -41,6 +41,7 @@ void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t
 		return;
 	m->registered_at = registered_at;
 	r->handlers.joined(r->handlers.arg, m);
+	clocks_joined(&r->clocks, m->worker);
 }
 
 static void refuse(struct registry *r, const char *id, const char *why)
@@ -128,6 +129,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 	snprintf(r->node, sizeof(r->node), "%s", settings->name);
 	host_random(session->host, r->random_ints, sizeof(r->random_ints));
 	registration_init(r);
+	clocks_init(&r->clocks, r, session->host);
 	path_of(r->settings, PATH_WORKERS, NULL, path);
 	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
 }
@@ -135,6 +137,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 void registry_done(struct registry *r)
 {
 	registration_done(r);
+	clocks_done(&r->clocks);
 	folder_done(&r->workers);
 	worker_free(r->found);
 	fleet_done(&r->fleet);
@@ -176,6 +179,7 @@ void registry_expired(struct registry *r)
 	r->kept_session = 0;
 	registry_recovered(r);
 	folder_expired(&r->workers);
+	clocks_expired(&r->clocks);
 	host_timer_stop(&r->retry);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/fleet.h"
+#include "node/clocks.h"
 #include "node/folder.h"
 #include "node/handoff.h"
 #include "node/session.h"
@@ -32,6 +33,7 @@ struct registry {
 		const char *why;	  /* a constant text */
 	} refused[REGISTRY_REFUSED_MAX];
 	size_t n_refused;
+	struct clocks clocks;
 	struct folder workers; /* ready: the fleet has been read whole in this session */
 
 	/* what we are */
@@ -97,7 +99,10 @@ void registry_recovered(struct registry *r);
 
 /* From the session's handlers. */
 void registry_connected(struct registry *r);
+/* The session's timeout, or what is said of our clock, is another now. */
 void registry_retimed(struct registry *r);
+/* It is known now how our clock differs, for a registration that waits for it. */
+void registry_clocked(struct registry *r);
 void registry_up(struct registry *r);
 void registry_cut(struct registry *r);
 void registry_expired(struct registry *r);

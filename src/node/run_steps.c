@@ -185,6 +185,20 @@ static bool is_same(const struct run *r)
 	return !r->runs->revoked && r->task->election.node.token == r->record.token;
 }
 
+/* The clock that the tick is named by is the caller's: that of this host, as a rule. */
+static enum run_clock clock_of(const struct run *r)
+{
+	const struct clocks *c = &r->runs->leaders->registry->clocks;
+
+	if (r->state.phase != RUN_WAITING)
+		return RUN_CLOCK_GOOD;
+	if (clocks_is_unsure(c))
+		return RUN_CLOCK_UNSURE;
+	if (clocks_is_off(c))
+		return RUN_CLOCK_OFF;
+	return r->begins_ms > clocks_latest_ms(c) ? RUN_CLOCK_EARLY : RUN_CLOCK_GOOD;
+}
+
 struct run_sight run_sight_of(const struct run *r)
 {
 	const struct leaders *l = r->runs->leaders;
@@ -193,6 +207,7 @@ struct run_sight run_sight_of(const struct run *r)
 	struct run_sight sight = {.now_ms = host_now_ms(r->runs->host),
 				  .up = session_is_up(l->session),
 				  .drained = self && self->drained,
+				  .clock = r->tick[0] ? clock_of(r) : RUN_CLOCK_GOOD,
 				  .runner_lives = r->state.seen.running && runner_may_live(r)};
 
 	if (!t)
@@ -240,9 +255,32 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 	runs_changed(r->runs);
 }
 
+/* A tick that begins behind this has not come yet, by whichever clock. */
+static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
+{
+	int64_t latest_ms = clocks_latest_ms(&r->runs->leaders->registry->clocks);
+
+	snprintf(limit, TICK_NAME_SIZE, "%s", TICK_NO_LIMIT);
+	if (latest_ms > 0 && latest_ms < INT64_MAX - TICK_ZONE_MAX_MS)
+		tick_name(latest_ms + (r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms),
+			  limit);
+}
+
 static void look(struct run *r, bool whole)
 {
-	ledger_look(r->runs->leaders, r->task_name, r->tick, whole, on_answered, r);
+	char limit[TICK_NAME_SIZE];
+
+	limit_of(r, limit);
+	ledger_look(r->runs->leaders, r->task_name, r->tick, limit, whole, on_answered, r);
+}
+
+static void claim(struct run *r)
+{
+	char limit[TICK_NAME_SIZE];
+
+	limit_of(r, limit);
+	fill_record(r, 1);
+	ledger_claim(r->task, r->tick, limit, &r->record, on_answered, r);
 }
 
 static void write_record(struct run *r, bool must_lead)
@@ -313,6 +351,32 @@ static void tell_waited(struct run *r)
 		answer(r, "waited", false, "nobody leads the task");
 }
 
+/* The tick is not run here, and whether it is or was elsewhere cannot be told. */
+static void tell_refused(struct run *r, enum run_action how)
+{
+	char why[CLOCKS_TEXT_MAX + NAME_TASK_MAX + TICK_NAME_SIZE + 200], off[CLOCKS_TEXT_MAX];
+
+	clocks_say_own(&r->runs->leaders->registry->clocks, off);
+	if (how == RUN_OLDER)
+		snprintf(why, sizeof(why),
+			 "the tick %s is older than the oldest that is kept of %s, so it may have "
+			 "been run: is the clock right, and was it when those were claimed?",
+			 r->tick, r->task_name);
+	else if (how == RUN_OFF)
+		snprintf(why, sizeof(why),
+			 "no tick is claimed by this node's clock: it is %s and most workers'",
+			 off);
+	else if (how == RUN_EARLY)
+		snprintf(why, sizeof(why),
+			 "the tick %s is ahead of its time: this node's clock is %s", r->tick, off);
+	else
+		snprintf(why, sizeof(why), "the server refuses the ledger: see the sidecar's log");
+	if (how != RUN_REFUSED)
+		log_warning("claim refused", LOG_STR("task", r->task_name),
+			    LOG_STR("tick", r->tick), LOG_STR("why", why));
+	send(r, &(struct run_answer){.kind = RUN_ANSWER_FAILED, .why = why});
+}
+
 static void ended(struct run *r, bool recorded)
 {
 	if (!recorded)
@@ -366,10 +430,7 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_LOOK_ATTACHED:
 	case RUN_LOOK_END: look(r, true); break;
 	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt); break;
-	case RUN_CLAIM:
-		fill_record(r, 1);
-		ledger_claim(r->task, r->tick, &r->record, on_answered, r);
-		break;
+	case RUN_CLAIM: claim(r); break;
 	case RUN_TAKE_OVER: take_over(r); break;
 	case RUN_WRITE_END: write_record(r, false); break;
 	case RUN_START: start(r); break;
@@ -381,11 +442,10 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_BUSY: answer(r, "waited", true, "the run before it has not ended"); break;
 	case RUN_ATTACHED: attached(r); break;
 	case RUN_UNATTACHED: unattached(r); break;
-	case RUN_REFUSED:
-		send(r, &(struct run_answer){
-				.kind = RUN_ANSWER_FAILED,
-				.why = "the server refuses the ledger: see the sidecar's log"});
-		break;
+	case RUN_OLDER:
+	case RUN_OFF:
+	case RUN_EARLY:
+	case RUN_REFUSED: tell_refused(r, action); break;
 	case RUN_GONE: break;
 	case RUN_RECORDED: ended(r, true); break;
 	case RUN_UNRECORDED: ended(r, false); break;

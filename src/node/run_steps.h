@@ -18,6 +18,7 @@ struct run {
 	char task_name[NAME_TASK_MAX + 1];
 	struct run_options options;
 	char tick[TICK_NAME_SIZE]; /* "": none */
+	int64_t begins_ms;	   /* the tick, by the caller's wall clock */
 	char uuid[NAME_ID_MAX + 1];
 	struct run_state state;
 	struct run_record record; /* ours, or as last read */

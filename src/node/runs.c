@@ -148,6 +148,8 @@ void runs_claim(struct runs *runs, void *owner, uint32_t request, struct task *t
 		runs->handlers.released(owner);
 		return;
 	}
+	if (options->tick_ms > 0)
+		r->begins_ms = tick_begins(options->now_ms, options->tick_ms, options->zone_ms);
 	if (options->again && options->id[0])
 		forget_inherited(runs, t, r->uuid);
 	run_begin(&r->state, host_now_ms(runs->host), options->wait_ms, runs->quiet_ms,

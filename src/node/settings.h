@@ -19,10 +19,11 @@ struct node_settings {
 	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
 };
 
-/* When leadership is handed over. */
+/* When leadership is handed over, and to whom not. */
 struct node_timing {
 	int64_t yield_delay_ms;
 	int64_t tick_guard_ms;
+	int64_t clock_tolerance_ms; /* who differs by more from the others leads last */
 };
 
 /* What the checks of health have found. */

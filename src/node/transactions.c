@@ -47,6 +47,7 @@ static size_t culprit(const struct sent *s, const struct store_reply *reply)
 /* What the answer to a claim tells of our registration. */
 static void heard(const struct transactions *b, const struct store_reply *reply)
 {
+	clocks_heard(&b->registry->clocks, reply);
 	if (reply->code == STORE_OK)
 		session_confirmed(b->session, reply->sent_ms);
 	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)

@@ -394,7 +394,8 @@ static const struct bad_case bad_keys[] = {
 	 "version-file, version-strip, address, socket, socket-mode, socket-group, task-dir, "
 	 "auth-file, "
 	 "yield-delay, "
-	 "stop-wait, tick-guard, health-command, health-file, health-interval, health-timeout, "
+	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
+	 "health-timeout, "
 	 "health-fall, health-rise, log-level, log-format\n"},
 	{"version = 1\nversion = 2\nroot = /x\nroot = /y\nroot = /z\n",
 	 "2: version: is set in line 1 already: keep one of them\n"
@@ -470,7 +471,7 @@ static const struct bad_case bad_syntax[] = {
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, address, socket, socket-mode, "
 	 "socket-group, task-dir, auth-file, "
-	 "yield-delay, stop-wait, tick-guard, health-command, health-file, "
+	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"
 	 "2: more than 8 sections within each other\n"},

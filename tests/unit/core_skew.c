@@ -10,7 +10,7 @@
 #define TOLERANCE    (30 * SECOND)
 #define SERVER	     INT64_C(1795140000000) /* what its clock says at our CLOCK_BOOTTIME 0 */
 
-/* --- the server's clock -------------------------------------------------------------------------- */
+/* --- the server's clock ---------------------------------------------------------------------- */
 
 Test(skew, is_measured_within_half_the_time_of_a_request)
 {
@@ -74,7 +74,7 @@ Test(skew, what_is_published_is_replaced_beyond_a_step)
 	cr_expect_eq(skew_offset(&unknown, 500, SERVER, 7, TOLERANCE), 7);
 }
 
-/* --- who is off -------------------------------------------------------------------------------------- */
+/* --- who is off ------------------------------------------------------------------------------ */
 
 #define MOST 7
 
@@ -104,7 +104,8 @@ static const struct {
 	{"machines that are not known have a vote each", "---", {0, HOUR, 0}, ".x."},
 	{"older sidecars have none", "a00", {HOUR, 0, 0}, "..."},
 	{"nor are they off", "ab0", {0, 0, HOUR}, "..."},
-	{"one whose vote is another of its machine's", "aab", {0, HOUR, HOUR}, "..x"},
+	{"clocks of one machine that differ are two", "aab", {0, HOUR, HOUR}, "..."},
+	{"and the wrong one is found", "aaa", {0, HOUR, 0}, ".x."},
 };
 
 static size_t fill(size_t at, char (*machines)[2], struct skew_clock *clocks)
@@ -149,7 +150,9 @@ Test(skew, one_wrong_clock_puts_nobody_else_off)
 
 	for (size_t n = 1; n <= MOST; n++) {
 		for (size_t i = 0; i < COUNT(wrong); i++) {
-			/* The last place is the server's: then all offsets are wrong by as much. */
+			/*
+			 * The last place is the server's: then all offsets are wrong by as much.
+			 */
 			for (size_t who = 0; who <= n; who++) {
 				struct skew_clock clocks[MOST];
 				bool off[MOST];

@@ -149,7 +149,10 @@ Test(tick, place)
 		{"2026-11-20T02:01:00Z", "2026-11-20T02:02:00Z", 0, TICK_NO_LIMIT, TICK_OLDER},
 		{"2026-11-20T02:02:00Z", "2026-11-20T02:02:00Z", 0, TICK_NO_LIMIT, TICK_FREE},
 		{"2026-11-20T02:01:00Z", "2026-11-20T02:01:00Z", 1, TICK_NO_LIMIT, TICK_FREE},
-		/* All that is kept was claimed by a clock that was ahead: nothing was pruned for it. */
+		/*
+		 * All that is kept was claimed by a clock that was ahead: nothing was pruned for
+		 * it.
+		 */
 		{"2026-11-20T01:59:00Z", "", 4, "2026-11-20T01:59:30Z", TICK_FREE},
 		{"2026-11-20T02:03:00Z", "", 4, "2026-11-20T01:59:30Z", TICK_CLAIMED},
 		{"2026-11-20T01:59:00Z", "", 4, "2026-11-20T02:00:00Z", TICK_OLDER},

@@ -40,6 +40,7 @@ class ZooKeeper:
         self.tick_ms = tick_ms
         self.heap_mb = heap_mb
         self.clients_max = clients_max  # of one address: 0 is without a limit, the server's default 60
+        self.env = None  # of its process; None: ours
         self.session_min_ms, self.session_max_ms = 2 * tick_ms, 60000  # that it grants from its next start on
         self.port = None
         self.process = None
@@ -70,7 +71,7 @@ class ZooKeeper:
             "admin.enableServer=false\n4lw.commands.whitelist=*\n", encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
             self.process = spawn([*JAVA[:2], f"-Xmx{self.heap_mb}m", *JAVA[2:], config],  # the later one counts
-                                 stdout=log, stderr=subprocess.STDOUT)
+                                 stdout=log, stderr=subprocess.STDOUT, env=self.env)
 
     def _serves(self, timeout=60):
         limit = time.monotonic() + timeout

@@ -1,0 +1,325 @@
+#include "node/clocks.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/paths.h"
+#include "node/registry.h"
+#include "wire/record.h"
+
+#define LOOK_MS 60000  /* how often our clock is looked at: somebody may have set it */
+#define ASK_MS	600000 /* how often a write asks for the server's time */
+#define SOON_MS \
+	10000 /* after one whose answer took too long to tell; and between two registrations */
+#define HINT_MS	   60000 /* after another's record has made us ask */
+#define SPREAD_MS  10	 /* for each member: not all of a fleet write at once */
+#define SPREAD_MAX 10000
+
+static void look(struct clocks *c);
+
+static int64_t now_ms(const struct clocks *c)
+{
+	return host_now_ms(c->due.host);
+}
+
+/* A moment within the time that a fleet of this size is given. */
+static int64_t spread(const struct clocks *c)
+{
+	size_t n = c->registry->fleet.n_members;
+	uint32_t most = n < SPREAD_MAX / SPREAD_MS ? (uint32_t)n * SPREAD_MS : SPREAD_MAX, draw;
+
+	host_random(c->due.host, &draw, sizeof(draw));
+	return most > 0 ? draw % most : 0;
+}
+
+/* --- the server's time ----------------------------------------------------------------------- */
+
+void clocks_heard(struct clocks *c, const struct store_reply *reply)
+{
+	int64_t now = now_ms(c);
+
+	if (reply->code != STORE_OK || reply->stat.mtime <= 0)
+		return;
+	if (skew_heard(&c->skew, reply->sent_ms, now, reply->stat.mtime, c->tolerance_ms)) {
+		log_warning("the ZooKeeper server's clock has jumped",
+			    LOG_INT("ahead_ms",
+				    host_wall_ms(c->due.host) - skew_server(&c->skew, now)));
+		c->publish_ms = now + spread(c);
+	}
+	if (c->skew.error_ms > c->tolerance_ms / SKEW_STEP_PART && c->ask_ms > now + SOON_MS)
+		c->ask_ms = now + SOON_MS;
+	look(c);
+}
+
+static void on_told(void *arg, const struct store_reply *reply)
+{
+	struct clocks *c = arg;
+	struct registry *r = c->registry;
+
+	c->asking = false;
+	switch (reply->code) {
+	case STORE_OK: clocks_heard(c, reply); break;
+	case STORE_NO_NODE:
+		/* Or our record is another by now. */
+		if (c->folder)
+			registry_make_parents(r);
+		return;
+	case STORE_UNKNOWN:
+	case STORE_ABANDONED: return; /* the next connection asks again */
+	case STORE_NODE_EXISTS:
+	case STORE_BAD_VERSION:
+	case STORE_NO_AUTH:
+	case STORE_FAILED:
+		if (!c->mute)
+			log_warning("the ZooKeeper server's time is not to be had",
+				    LOG_STR("why", reply->text));
+		c->mute = !c->skew.known;
+		break;
+	}
+	registry_clocked(r);
+}
+
+/*
+ * A write of what is there already: of our own record, or of the folder as long as there is none.
+ */
+static void ask(struct clocks *c)
+{
+	struct registry *r = c->registry;
+	const struct member *self = registry_self(r);
+	char path[STORE_PATH_MAX];
+	struct buffer data;
+
+	c->ask_ms = now_ms(c) + ASK_MS;
+	if (c->asking)
+		return;
+	c->asking = true;
+	c->folder = !self;
+	buffer_init(&data, RECORD_WORKER_MAX);
+	if (self) {
+		int error = record_pack_worker(&data, self->worker);
+		assert(error == 0); /* it has been written before */
+		(void)error;
+	}
+	path_of(r->settings, PATH_WORKERS, self ? self->worker->id : NULL, path);
+	struct store_op op = {.type = STORE_OP_SET,
+			      .path = path,
+			      .data = data.data,
+			      .len = data.len,
+			      .version = -1};
+	store_multi(r->session->store, &op, 1, on_told, c);
+	buffer_done(&data);
+}
+
+bool clocks_ready(struct clocks *c)
+{
+	if (c->skew.known || c->mute)
+		return true;
+	ask(c);
+	return false;
+}
+
+/* --- what is published ----------------------------------------------------------------------- */
+
+/*
+ * Our offset from now on, by what was measured and what our clock says; others have to be told of
+ * another.
+ */
+static void publish(struct clocks *c)
+{
+	int64_t now = now_ms(c), wall = host_wall_ms(c->due.host);
+	int64_t offset = skew_offset(&c->skew, now, wall, c->offset_ms, c->tolerance_ms);
+
+	if (offset == c->offset_ms || now < c->publish_ms)
+		return;
+	log_info("the clock differs from the ZooKeeper server's", LOG_INT("ahead_ms", offset),
+		 LOG_INT("before_ms", c->offset_ms));
+	c->offset_ms = offset;
+	if (c->registry->id[0] == '\0')
+		return; /* it goes with the first registration */
+	c->publish_ms = now + SOON_MS;
+	registry_retimed(c->registry);
+}
+
+static void look(struct clocks *c)
+{
+	int64_t now = now_ms(c), next = now + LOOK_MS;
+
+	publish(c);
+	if (session_is_up(c->registry->session) && c->registry->id[0] && c->ask_ms <= now)
+		ask(c);
+	if (c->ask_ms > now && c->ask_ms < next)
+		next = c->ask_ms;
+	if (c->publish_ms > now && c->publish_ms < next)
+		next = c->publish_ms;
+	if (c->skew.settled_ms > now && c->skew.settled_ms < next)
+		next = c->skew.settled_ms;
+	host_timer_start(&c->due, next - now);
+}
+
+static void on_due(void *arg)
+{
+	struct clocks *c = arg;
+	int64_t settled_ms = c->skew.settled_ms;
+
+	look(c);
+	/* What the others have published is comparable again. */
+	if (settled_ms > 0 && settled_ms <= now_ms(c)) {
+		c->skew.settled_ms = 0;
+		folder_touch(&c->registry->workers);
+	}
+}
+
+void clocks_registered(struct clocks *c)
+{
+	look(c);
+}
+
+void clocks_taken_over(struct clocks *c, const struct worker *w)
+{
+	c->offset_ms = w->clock_offset_ms;
+	ask(c);
+	look(c);
+}
+
+void clocks_expired(struct clocks *c)
+{
+	/* Much may have happened to either clock: the next session measures anew. */
+	c->skew = (struct skew){.known = false};
+	c->mute = false;
+	host_timer_stop(&c->due);
+}
+
+void clocks_joined(struct clocks *c, const struct worker *w)
+{
+	int64_t now = now_ms(c), apart = w->clock_offset_ms - c->offset_ms;
+
+	if (w->clock_tolerance_ms == 0 || c->registry->id[0] == '\0' || now < c->hint_ms ||
+	    (apart <= c->tolerance_ms && -apart <= c->tolerance_ms))
+		return;
+	c->hint_ms = now + HINT_MS;
+	c->ask_ms = now + spread(c);
+	host_timer_start(&c->due, c->ask_ms - now);
+}
+
+/* --- who is off ------------------------------------------------------------------------------ */
+
+/* As the records say, but for our own. */
+static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bool *ret_off)
+{
+	const struct fleet *f = &c->registry->fleet;
+	struct skew_clock *list = mem_calloc(f->n_members + 1, sizeof(*list));
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		bool own = strcmp(w->id, own_id) == 0;
+		list[i] = (struct skew_clock){.machine = w->machine,
+					      .tolerance_ms = w->clock_tolerance_ms,
+					      .offset_ms = own ? own_ms : w->clock_offset_ms};
+	}
+	skew_judge(list, f->n_members, ret_off);
+	free(list);
+}
+
+bool clocks_judge(const struct clocks *c, bool *ret_off)
+{
+	if (now_ms(c) < c->skew.settled_ms)
+		return false;
+	judge(c, "", 0, ret_off);
+	return true;
+}
+
+bool clocks_is_off(const struct clocks *c)
+{
+	const struct fleet *f = &c->registry->fleet;
+	const struct member *self = registry_self(c->registry);
+	int64_t offset = skew_offset(&c->skew, now_ms(c), host_wall_ms(c->due.host), c->offset_ms,
+				     c->tolerance_ms);
+	bool off = false;
+
+	if (!self)
+		return false;
+	if (now_ms(c) < c->skew.settled_ms || offset == self->worker->clock_offset_ms)
+		return self->clock_off;
+	/* It has been set since: the others will hear of it. */
+	bool *list = mem_calloc(f->n_members, sizeof(*list));
+	judge(c, self->worker->id, offset, list);
+	for (size_t i = 0; i < f->n_members; i++)
+		off |= f->by_id[i] == self && list[i];
+	free(list);
+	return off;
+}
+
+bool clocks_is_unsure(const struct clocks *c)
+{
+	return !c->skew.known && !c->mute;
+}
+
+bool clocks_offset(const struct clocks *c, int64_t *ret_ms)
+{
+	if (!c->skew.known)
+		return false;
+	*ret_ms = host_wall_ms(c->due.host) - skew_server(&c->skew, now_ms(c));
+	return true;
+}
+
+int64_t clocks_latest_ms(const struct clocks *c)
+{
+	int64_t wall = host_wall_ms(c->due.host), ahead;
+
+	if (!clocks_offset(c, &ahead))
+		return INT64_MAX;
+	return (ahead > 0 ? wall : wall - ahead) + c->tolerance_ms;
+}
+
+void clocks_say(int64_t offset_ms, char text[CLOCKS_TEXT_MAX])
+{
+	static const int64_t units[] = {3600 * 1000, 60 * 1000, 1000};
+	int64_t apart = offset_ms < 0 ? -offset_ms : offset_ms;
+	char span[DURATION_TEXT_SIZE];
+
+	/* To two figures, or three. */
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (apart >= 10 * units[i])
+			apart = (apart + units[i] / 2) / units[i] * units[i];
+	duration_format(apart, span);
+	snprintf(text, CLOCKS_TEXT_MAX, "%s %s the ZooKeeper server's", span,
+		 offset_ms < 0 ? "behind" : "ahead of");
+}
+
+void clocks_say_own(const struct clocks *c, char text[CLOCKS_TEXT_MAX])
+{
+	int64_t ahead_ms = c->offset_ms;
+
+	clocks_offset(c, &ahead_ms);
+	clocks_say(ahead_ms, text);
+}
+
+/* --- from outside ---------------------------------------------------------------------------- */
+
+void clocks_set_tolerance(struct clocks *c, int64_t tolerance_ms)
+{
+	if (tolerance_ms <= 0 || tolerance_ms == c->tolerance_ms)
+		return;
+	c->tolerance_ms = tolerance_ms;
+	if (c->registry->id[0])
+		registry_retimed(c->registry);
+}
+
+void clocks_init(struct clocks *c, struct registry *r, struct host *h)
+{
+	memset(c, 0, sizeof(*c));
+	c->registry = r;
+	c->tolerance_ms = CLOCKS_TOLERANCE_MS;
+	host_timer_init(&c->due, h, on_due, c);
+}
+
+void clocks_done(struct clocks *c)
+{
+	host_timer_done(&c->due);
+}

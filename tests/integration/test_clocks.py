@@ -1,0 +1,209 @@
+"""Wrong wall clocks: of a host, of the ZooKeeper server, and of who asks. None stops others' ticks, or doubles them."""
+import os
+import time
+
+import pytest
+
+from harness.clocks import faketime
+from harness.rpc import RpcError
+from harness.sidecar import task_text
+from harness.waiting import wait_until
+
+TASK = "nightly"
+MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
+# Of a length in which a test begins and ends, so that which tick it is does not change.
+TEXT = task_text(TASK, tick="1h")
+
+
+def start(fleet, name, ahead=0, version="1", text=TEXT, **config):
+    """A sidecar whose clock, and that of who asks it, is ahead by so many seconds."""
+    sidecar = fleet.sidecar(name, version=version, tasks=[text], env=clock(ahead), **{"session_timeout": "10s", **config})
+    sidecar.clock = clock(ahead)
+    return sidecar
+
+
+def clock(ahead):
+    return faketime(f"{ahead:+d}") if ahead else {}
+
+
+def run(jobs, sidecar, *options):
+    """(exit code, standard error) of `zkleader run` on that host."""
+    code, out, err = jobs(TASK).run(sidecar, *options, env=sidecar.clock).wait()
+    assert out == ""
+    return code, err
+
+
+def refused(jobs, sidecar, text):
+    code, err = run(jobs, sidecar)
+    assert code == 2 and text in err and err.count("\n") == 1, (code, err)
+
+
+def wait_off(sidecar, *others):
+    """The fleet takes its clock for wrong."""
+    for one in (sidecar, *others):
+        wait_until(lambda o=one: [r["cause"] for r in o.explain(TASK)["ranking"] if r["id"] == sidecar.id] == ["clock"],
+                   what=f"{one.name} ranks it last")
+
+
+def wait_led(zk, *by):
+    return wait_until(lambda: next((s for s in by if zk.leaders().get(TASK) == s.id and s.leads(TASK)), None),
+                      what="it is led by one of them")
+
+
+def ran(zk):
+    return zk.names("runs", TASK)
+
+
+# --- a host
+
+
+@pytest.mark.parametrize("ahead", [DAY, -2 * HOUR], ids=["a-day-ahead", "two-hours-behind"])
+def test_a_host_whose_clock_is_wrong_comes_last_and_claims_nothing(fleet, zk, jobs, program, ahead):
+    right = start(fleet, "right")
+    wrong = start(fleet, "wrong", ahead, version="2")  # it would lead
+    wait_off(wrong, right)
+    wait_led(zk, right)
+    refused(jobs, wrong, "1d ahead of" if ahead > 0 else "2h behind")
+    assert ran(zk) == []
+    asked = program("zkleader-check", "-s", wrong.socket, "--once", TASK)
+    assert asked.code == 2 and "clock" in asked.err, asked
+    assert run(jobs, right) == (0, "") and len(ran(zk)) == 1
+    # It says so, and nobody else does.
+    status = wrong.status()
+    assert not status["healthy"] and status["clock"]["off"], status
+    assert abs(status["clock"]["offset_ms"] - ahead * 1000) < 5000
+    [problem] = status["problems"]
+    assert "clock" in problem["message"]
+    shown = program("zkleader", "-s", wrong.socket, "status")
+    assert shown.code == 2 and ("1d ahead of" if ahead > 0 else "2h behind") in shown.out
+    assert right.status()["healthy"] and not right.status()["clock"]["off"]
+    # Where nobody else is, it leads; whose clock is wrong can then not be told.
+    right.stop()
+    wait_led(zk, wrong)
+    wait_until(lambda: not wrong.status()["clock"]["off"], what="nobody outvotes it")
+
+
+def test_what_a_host_a_day_ahead_has_claimed_alone_stops_nobody_else(fleet, zk, jobs):
+    wrong = start(fleet, "wrong", DAY)
+    wait_led(zk, wrong)
+    assert run(jobs, wrong) == (0, ""), "alone, it may be the server whose clock is wrong"
+    [ahead] = ran(zk)
+    right = start(fleet, "right")
+    wait_led(zk, right)
+    assert run(jobs, right) == (0, "")
+    assert run(jobs, right) == (1, ""), "once"
+    assert len(ran(zk)) == 2 and ran(zk)[1] == ahead > ran(zk)[0]
+
+
+def test_older_than_the_oldest_kept_is_told(fleet, zk, jobs, program):
+    text = task_text(TASK, tick="1s", history=3)
+    wrong = start(fleet, "wrong", DAY, text=text)
+    wait_led(zk, wrong)
+    for _ in range(4):  # now the ledger is full of what lies ahead, and was pruned
+        wait_until(lambda: run(jobs, wrong) == (0, ""), what="the next tick")
+    right, other = start(fleet, "right", text=text, version="3"), start(fleet, "other", text=text, version="2")
+    wait_led(zk, right)
+    for sidecar in (right, other):
+        refused(jobs, sidecar, "older than the oldest that is kept")
+        asked = program("zkleader-check", "-s", sidecar.socket, "--once", TASK)
+        assert asked.code == 2 and "older than the oldest" in asked.err, asked
+    assert len(ran(zk)) == 3
+
+
+@pytest.mark.slow
+def test_a_host_whose_clock_is_set_while_it_leads_claims_nothing_from_then_on(fleet, zk, jobs, folder):
+    file = folder / "time"
+    file.write_text("+0\n", encoding="ascii")
+    env = {**faketime("+0"), "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1"}
+    del env["FAKETIME"]
+    leader = fleet.sidecar("leader", version="2", tasks=[TEXT], env=env, session_timeout="10s")
+    leader.clock = {}
+    other = start(fleet, "other")
+    wait_led(zk, leader)
+    token = zk.leader(TASK)[1]
+    assert run(jobs, leader) == (0, "")
+    file.write_text(f"+{DAY}\n", encoding="ascii")
+    refused(jobs, leader, "1d ahead of")
+    # Others hear of it within a minute, and lead.
+    wait_until(lambda: zk.leaders().get(TASK) == other.id, 90, "it is led by the other")
+    assert zk.leader(TASK)[1] > token
+    # And when it is right again, it leads again.
+    file.write_text("+0\n", encoding="ascii")
+    wait_until(lambda: zk.leaders().get(TASK) == leader.id, 90, "it is led by the best again")
+    assert leader.status()["healthy"]
+
+
+# --- the server
+
+
+@pytest.fixture
+def wrong_server(own_server):
+    own_server.env = {**os.environ, **faketime("+3600")}
+    return own_server.start()
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+def test_a_server_whose_clock_is_wrong_stops_nobody(fleet, zk, jobs, wrong_server, hosts):
+    sidecars = [start(fleet, f"s{i}", version=str(i + 1)) for i in range(hosts)]
+    leader = wait_led(zk, sidecars[-1])
+    token = zk.leader(TASK)[1]
+    assert run(jobs, leader) == (0, "")
+    for sidecar in sidecars:
+        status = sidecar.status()
+        assert status["healthy"] and not status["clock"]["off"]
+        assert abs(status["clock"]["offset_ms"] + 3600 * 1000) < 5000, status["clock"]
+    for sidecar in sidecars[:-1]:
+        assert run(jobs, sidecar) == (1, "")
+    assert zk.leader(TASK)[1] == token
+
+
+def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fleet, zk, jobs, wrong_server):
+    right = [start(fleet, n) for n in ("a", "b")]
+    wrong = start(fleet, "wrong", 5 * HOUR, version="2")
+    wait_off(wrong, *right)
+    leader = wait_led(zk, *right)
+    refused(jobs, wrong, "4h ahead of")
+    assert run(jobs, leader) == (0, "")
+
+
+def test_a_server_whose_clock_is_set_moves_nothing(fleet, zk, jobs, own_server, folder):
+    file = folder / "time"
+    file.write_text("+0\n", encoding="ascii")
+    env = {**os.environ, **faketime("+0"), "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1"}
+    del env["FAKETIME"]
+    own_server.env = env
+    own_server.start()
+    sidecars = [start(fleet, n) for n in ("a", "b")]
+    leader = wait_led(zk, *sidecars)
+    token = zk.leader(TASK)[1]
+    file.write_text("+7200\n", encoding="ascii")
+    # Who comes now finds all others two hours apart; they look for themselves, and agree with it.
+    late = start(fleet, "late", version="0")
+    for sidecar in (*sidecars, late):
+        wait_until(lambda s=sidecar: abs(s.status()["clock"]["offset_ms"] + 7200 * 1000) < 5000,
+                   what=f"{sidecar.name} knows the server's time")
+        wait_until(lambda s=sidecar: s.status()["healthy"], what=f"{sidecar.name} is healthy")
+    assert run(jobs, leader) == (0, "")
+    assert zk.leader(TASK)[1] == token and leader.leads(TASK)
+    wait_until(lambda: all(r["cause"] != "clock" for s in (*sidecars, late) for r in s.explain(TASK)["ranking"]),
+               60, "nobody's clock is wrong")
+    assert zk.leader(TASK)[1] == token
+
+
+# --- who asks
+
+
+def test_a_tick_ahead_of_its_time_is_not_to_be_claimed(fleet, zk, jobs):
+    a = start(fleet, "a")
+    wait_led(zk, a)
+    now = int(time.time() * 1000)
+    for ahead in (2 * HOUR, DAY, 3000 * DAY):
+        with pytest.raises(RpcError) as error:
+            a.call("claim", TASK, {"kind": "once", "now_ms": now + ahead * 1000, "wait_ms": 0})
+        assert error.value.code == 2 and "ahead of its time" in str(error.value)
+    assert ran(zk) == []
+    # Within the tolerance it is, and in a zone where it is tomorrow already.
+    claim = {"kind": "once", "tick_ms": 1000, "now_ms": int(time.time() * 1000) + 20000, "wait_ms": 0}
+    assert a.call("claim", TASK, claim)["outcome"] == "yours"
+    day = {"kind": "once", "tick_ms": DAY * 1000, "zone_ms": 14 * HOUR * 1000, "now_ms": int(time.time() * 1000) + 1000}
+    assert a.call("claim", TASK, {**day, "wait_ms": 0})["outcome"] in ("yours", "taken")
