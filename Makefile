@@ -72,12 +72,12 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
-CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election skew tick run
+CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election skew identity tick run
 WIRE   := reader keys pack record record_pack rpc
 CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
-NODE   := node id session session_lease folder clocks registry registration policy transactions reads leaders leader_node tasks candidates disagreement audit inheritance paths survey ledger ledger_history runs run_steps standby unclaimed
+NODE   := node id session session_lease folder clocks registry registration policy policy_nodes transactions reads leaders leader_node tasks candidates disagreement audit inheritance paths survey ledger ledger_history runs run_steps standby unclaimed
 CONTROL := methods parked orders order_texts nodes user refusal answers explain handover subscriptions history run_requests troubles
-DAEMON := offload host_uv lookup zk handoff_file handoff reload stop account connection serve control turn users health files notify sidecar
+DAEMON := offload machine host_uv lookup zk handoff_file handoff reload stop account connection serve control turn users health files notify sidecar
 CLIENT := zkleader_api async link answer fields claim printable options check json output table \
 	command ask decision outcome selection rollout picture host news screen live list tasks status explain watch order drained run job guard tree terminal signals history reload version help
 

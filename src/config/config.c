@@ -36,6 +36,8 @@ static const struct setting_key keys[] = {
 	 "a file whose first line is the version, read again when it changes", 0, 0, NULL},
 	{"version-strip", SETTING_TEXT, NULL,
 	 "taken off the front of the version, such as the \"v\" of v1.6", 0, 0, NULL},
+	{"node", SETTING_TEXT, NULL,
+	 "what this node is called, named like a task; by default the hostname", 0, 0, NULL},
 	{"address", SETTING_TEXT, NULL,
 	 "the IP address that is published; by default the local one of the route to ZooKeeper", 0,
 	 0, NULL},
@@ -378,6 +380,21 @@ static void take_version(struct making *m)
 		(void)config_read_version(m->c, &m->c->version, m->problems);
 }
 
+static void take_node(struct making *m)
+{
+	const char *text = text_of(m, "node");
+
+	if (!text)
+		return;
+	if (!name_is_task(text, strlen(text)))
+		problem(m, "node",
+			"\"%.100s\" is no name: up to %d letters, digits, \".\", \"_\" and \"-\", "
+			"beginning with a letter or digit",
+			text, NAME_TASK_MAX);
+	else
+		m->c->node = mem_strdup(text);
+}
+
 static void take_address(struct making *m)
 {
 	const char *text = text_of(m, "address");
@@ -558,6 +575,7 @@ static void take_all(struct making *m)
 	take_zookeeper(m);
 	take_root(m);
 	take_version(m);
+	take_node(m);
 	take_address(m);
 	take_socket(m);
 	take_auth(m);
@@ -625,6 +643,7 @@ void config_free(struct config *c)
 	free(c->version);
 	free(c->version_file);
 	free(c->version_strip);
+	free(c->node);
 	free(c->address);
 	free(c->socket);
 	free(c->socket_group);

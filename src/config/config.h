@@ -43,6 +43,7 @@ struct config {
 	char *version_file; /* path to open, NULL: the version is fixed */
 	int version_file_line;
 	char *version_strip; /* what is taken off the front of the version; NULL: nothing */
+	char *node;	     /* NULL: the hostname, with the socket where that has several */
 	char *address;	     /* NULL: that of the route to ZooKeeper */
 
 	char *socket;
@@ -68,10 +69,9 @@ struct config {
 
 /*
  * Reads and checks the file, and the version-file and auth-file that it names. Returns 0, or
- * -EINVAL
- * (-errno where the file cannot be read) with at least one problem added. Every problem that can be
- * told is added, not only the first. Not for several threads at once: libconfuse's lexer is
- * global.
+ * -EINVAL (-errno where the file cannot be read) with at least one problem added. Every problem
+ * that can be told is added, not only the first. Not for several threads at once: libconfuse's
+ * lexer is global.
  *
  * running: that of the start, when the file is read again; NULL: this is the start. A socket-group
  * takes effect at the start alone and is looked up then alone, as that can take long.
@@ -87,9 +87,9 @@ void config_free(struct config *c);
 /* The servers as "name:port,[v6]:port", ports and all: on the heap, for the caller. */
 char *config_servers(const struct config *c);
 /*
- * The version that the first line of the version-file is now, white space trimmed and version-strip
- * taken off. Returns 0, or -EINVAL or another negative errno with a problem added; a version whose
- * form deceives is a warning. Only with a version_file.
+ * The version that the first line of the version-file is now, white space trimmed and
+ * version-strip taken off. Returns 0, or -EINVAL or another negative errno with a problem added; a
+ * version whose form deceives is a warning. Only with a version_file.
  */
 int config_read_version(const struct config *c, char **ret_version, struct problems *problems);
 /* Every key with its default, for whoever compares them with the documentation. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/names.h"
+#include "core/identity.h"
 #include "core/version.h"
 #include "config/restart.h"
 #include "control/explain.h"
@@ -111,10 +112,10 @@ void answers_pack_decisions(struct pack *p, const struct node *s, const struct t
 			pack_decision(p, s->policy.items[first[kind] + i]);
 }
 
-void answers_pack_drain(struct pack *p, const struct node *s, const char *node)
+void answers_pack_drain(struct pack *p, const struct node *s, const char *node, const char *machine)
 {
 	const struct policy_item *item =
-		node[0] ? policy_find(&s->policy, POLICY_DRAIN, "", node) : NULL;
+		node[0] ? policy_find_node(&s->policy, POLICY_DRAIN, "", node, machine) : NULL;
 
 	pack_str(p, "drain");
 	if (item)
@@ -167,8 +168,9 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 	pack_kv_uint(p, "leads", led);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
 	answers_pack_time(p, "since", m->registered_at);
-	answers_pack_drain(p, s, w->node);
+	answers_pack_drain(p, s, w->node, w->machine);
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
+	pack_kv_str(p, "node", identity_name(m));
 }
 
 static void pack_problems(struct pack *p, const char *key, const struct problem *list, size_t n)
@@ -447,11 +449,12 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 24);
+	pack_map(p, 25);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
 	pack_kv_str(p, "hostname", s->registry.hostname);
+	pack_kv_str(p, "node", self ? identity_name(self) : NULL);
 	pack_session(p, session);
 	pack_kv_int(p, "lease_ms", session_lease_left(session));
 	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
@@ -468,7 +471,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	pack_jobs(p, &s->runs);
 	pack_pending(p, process);
 	pack_kv_int(p, "longest_turn_ms", (process->longest_turn_us(process->arg) + 999) / 1000);
-	answers_pack_drain(p, s, s->registry.node);
+	answers_pack_drain(p, s, s->registry.node, s->registry.machine);
 	pack_health(p, s);
 	pack_disagreements(p, s);
 	pack_clock(p, &s->registry.clocks);

@@ -11,7 +11,7 @@
 
 /* How many pairs these three write into a map that the caller has opened. */
 #define ANSWERS_TASK_FIELDS	10
-#define ANSWERS_WORKER_FIELDS	12
+#define ANSWERS_WORKER_FIELDS	13
 #define ANSWERS_DECISION_FIELDS 7
 
 /* An entry of `tasks`. */
@@ -28,8 +28,9 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
 void answers_pack_leadership(struct pack *p, const struct task *t);
 /* The key `decisions` and what operators have decided about the task. */
 void answers_pack_decisions(struct pack *p, const struct node *s, const struct task *t);
-/* The key `drain` and who drained that node, nil. */
-void answers_pack_drain(struct pack *p, const struct node *s, const char *node);
+/* The key `drain` and who drained that node on that machine, nil. */
+void answers_pack_drain(struct pack *p, const struct node *s, const char *node,
+			const char *machine);
 /* The key `refused` and the worker nodes that are no members. */
 void answers_pack_refused(struct pack *p, const struct node *s);
 /* The keys `problems` and `warnings` and their values. */

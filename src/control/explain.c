@@ -68,9 +68,11 @@ static const struct policy_item *obstacle(const struct node *s, const struct tas
 	const struct policy_item *item = policy_find(&s->policy, POLICY_PAUSE, t->name, "");
 
 	if (!item)
-		item = policy_find(&s->policy, POLICY_DRAIN, "", s->registry.node);
+		item = policy_find_node(&s->policy, POLICY_DRAIN, "", s->registry.node,
+					s->registry.machine);
 	if (!item)
-		item = policy_find(&s->policy, POLICY_RESIGN, t->name, s->registry.node);
+		item = policy_find_node(&s->policy, POLICY_RESIGN, t->name, s->registry.node,
+					s->registry.machine);
 	return item ? item : policy_find(&s->policy, POLICY_PIN, t->name, "");
 }
 
@@ -241,7 +243,7 @@ static void pack_handover(struct pack *p, const struct node *s, const struct tas
 static void why_text(const struct node *s, const struct task *t, const struct ranked *r,
 		     char text[EXPLAIN_TEXT_MAX])
 {
-	const char *node = r->member->worker->node;
+	const struct worker *w = r->member->worker;
 	const struct policy_item *item = NULL;
 	const char *why = "";
 	char off[CLOCKS_TEXT_MAX];
@@ -255,7 +257,7 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 	case WHY_NOT_LISTED: why = "does not list the task"; break;
 	case WHY_DRAINED:
 		why = "drained";
-		item = policy_find(&s->policy, POLICY_DRAIN, "", node);
+		item = policy_find_node(&s->policy, POLICY_DRAIN, "", w->node, w->machine);
 		break;
 	case WHY_UNHEALTHY:
 		why = "not healthy";
@@ -269,10 +271,10 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 	case WHY_NOT_PINNED: why = "not the pinned version"; break;
 	case WHY_RESIGNED:
 		why = "another stands by for a run that was lost";
-		item = policy_find(&s->policy, POLICY_RESIGN, t->name, node);
+		item = policy_find_node(&s->policy, POLICY_RESIGN, t->name, w->node, w->machine);
 		break;
 	case WHY_CLOCK_OFF:
-		clocks_say(r->member->worker->clock_offset_ms, off);
+		clocks_say(w->clock_offset_ms, off);
 		snprintf(text, EXPLAIN_TEXT_MAX, "its clock is %s and most workers'", off);
 		return;
 	}

@@ -103,7 +103,8 @@ static void say_taken_back(const struct node *n, const struct policy_record *r,
 void order_say_done(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		    bool put, char text[EXPLAIN_TEXT_MAX])
 {
-	const struct policy_item *item = policy_find(&n->policy, kind, r->task, r->node);
+	const struct policy_item *item =
+		policy_find_node(&n->policy, kind, r->task, r->node, r->machine);
 	const struct task *t = tasks_find(&n->leaders, r->task, strlen(r->task));
 	char decision[EXPLAIN_TEXT_MAX], name[WORKER_NODE_MAX + 1];
 

@@ -11,6 +11,7 @@
 #include "control/nodes.h"
 #include "control/order_texts.h"
 #include "control/user.h"
+#include "core/identity.h"
 #include "node/policy.h"
 #include "node/node.h"
 #include "node/tasks.h"
@@ -183,7 +184,8 @@ static bool may_resign(const struct node *s, const struct task *t)
 
 	for (size_t i = 0; i < n; i++)
 		may |= list[i].candidate &&
-		       strcmp(list[i].member->worker->node, s->registry.node) != 0;
+		       (strcmp(list[i].member->worker->node, s->registry.node) != 0 ||
+			strcmp(list[i].member->worker->machine, s->registry.machine) != 0);
 	free(list);
 	return may;
 }
@@ -205,6 +207,8 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 	o->record = *record;
 	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(kind));
 	memcpy(o->record.host, s->registry.hostname, sizeof(o->record.host));
+	identity_machine(&s->registry.fleet, o->record.node, s->registry.node, s->registry.machine,
+			 o->record.machine);
 	o->next = call->m->orders;
 	if (o->next)
 		o->next->prev = o;

@@ -1,5 +1,7 @@
 #include "control/troubles.h"
 
+#include <string.h>
+
 static void find_blocked(const struct node *s, struct problems *problems)
 {
 	char text[LEADERS_BLOCKED_MAX];
@@ -25,10 +27,35 @@ static void find_wrong_clock(const struct node *s, struct problems *problems)
 		     off);
 }
 
+/* One of each name speaks for all. */
+static void find_twins(const struct node *s, struct problems *problems)
+{
+	const struct fleet *f = &s->registry.fleet;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker, *other = NULL;
+		bool first = f->by_id[i]->twin;
+		for (size_t j = 0; first && j < f->n_members; j++) {
+			if (strcmp(f->by_id[j]->worker->node, w->node) != 0)
+				continue;
+			first = j >= i;
+			if (strcmp(f->by_id[j]->worker->machine, w->machine) != 0)
+				other = f->by_id[j]->worker;
+		}
+		if (first && other)
+			problems_add(
+				problems, w->node, PROBLEM_WHOLE_FILE,
+				"two machines have this name, with the addresses %s and %s: "
+				"give one of them another by the key node, or another hostname",
+				w->ip, other->ip);
+	}
+}
+
 void troubles_find(const struct node *s, struct problems *problems)
 {
 	if (!session_is_up(&s->session))
 		return;
 	find_wrong_clock(s, problems);
+	find_twins(s, problems);
 	find_blocked(s, problems);
 }

@@ -27,6 +27,8 @@ struct member {
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* the bigger, the newer its version, while the fleet is orderly */
+	bool shares_host; /* another node has its hostname: see core/identity.h; the next as well */
+	bool twin;	  /* another machine has its node's name at this time */
 	bool drained;
 	bool clock_off;	  /* leads only if nobody else can, whoever has resigned */
 	size_t disagrees; /* the caller's: for how many tasks it goes by something else than we */

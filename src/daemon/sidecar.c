@@ -16,6 +16,7 @@
 #include "control/handover.h"
 #include "control/subscriptions.h"
 #include "daemon/handoff.h"
+#include "daemon/machine.h"
 #include "daemon/notify.h"
 #include "daemon/offload.h"
 #include "daemon/reload.h"
@@ -179,7 +180,9 @@ static void init_settings(struct sidecar *s)
 	if (gethostname(s->hostname, sizeof(s->hostname) - 1) != 0 ||
 	    !name_is_host(s->hostname, strlen(s->hostname)))
 		snprintf(s->hostname, sizeof(s->hostname), "unknown");
-	snprintf(s->name, sizeof(s->name), "%s:%s", s->hostname, c->socket);
+	snprintf(s->name, sizeof(s->name), "%s%s%s", c->node ? c->node : s->hostname,
+		 c->node ? "" : ":", c->node ? "" : c->socket);
+	machine_id(s->machine);
 	s->settings = (struct node_settings){.servers = s->servers,
 					     .root = s->root,
 					     .session_timeout_ms = c->session_timeout_ms,
@@ -187,7 +190,8 @@ static void init_settings(struct sidecar *s)
 					     .auth_credential = c->auth_credential,
 					     .address = c->address,
 					     .hostname = s->hostname,
-					     .name = s->name};
+					     .name = s->name,
+					     .machine = s->machine};
 }
 
 static void init_parts(struct sidecar *s)

@@ -52,6 +52,7 @@ struct sidecar {
 	char *root;
 	char hostname[NAME_HOST_MAX + 1];
 	char name[WORKER_NODE_MAX + 1];
+	char machine[WORKER_MACHINE_MAX + 1];
 	struct kept kept; /* as it was written last */
 	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
 	/* While stopping; CLOCK_BOOTTIME. */

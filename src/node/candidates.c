@@ -67,8 +67,9 @@ static void mark_members(struct leaders *l)
 
 	for (size_t j = 0; j < f->n_members; j++) {
 		struct member *m = f->by_id[j];
-		fleet_set_drained(
-			f, m, policy_find(l->policy, POLICY_DRAIN, "", m->worker->node) != NULL);
+		const struct policy_item *drain = policy_find_node(
+			l->policy, POLICY_DRAIN, "", m->worker->node, m->worker->machine);
+		fleet_set_drained(f, m, drain != NULL);
 	}
 	fleet_clear_resigned(f);
 	for (size_t i = 0; i < l->policy->n; i++) {
@@ -78,7 +79,7 @@ static void mark_members(struct leaders *l)
 		if (!t)
 			continue;
 		for (size_t j = 0; j < f->n_members; j++)
-			if (strcmp(f->by_id[j]->worker->node, item->record.node) == 0)
+			if (policy_concerns(l->policy, item, f->by_id[j]->worker))
 				fleet_resign(f, f->by_id[j], t->index);
 	}
 }
@@ -96,13 +97,15 @@ static void prefer_standbys(struct leaders *l)
 		if (t)
 			for (size_t j = 0; t && !there && j < f->n_members; j++) {
 				const struct worker *w = f->by_id[j]->worker;
-				there = strcmp(w->node, item->record.node) == 0 &&
+				there = policy_concerns(l->policy, item, w) &&
 					fleet_why(f, &t->contest, t->index, w->id) == WHY_BEST;
 			}
-		for (size_t j = 0; there && j < f->n_members; j++)
-			if (!policy_find(l->policy, POLICY_RERUN, t->name,
-					 f->by_id[j]->worker->node))
+		for (size_t j = 0; there && j < f->n_members; j++) {
+			const struct worker *w = f->by_id[j]->worker;
+			if (!policy_find_node(l->policy, POLICY_RERUN, t->name, w->node,
+					      w->machine))
 				fleet_resign(f, f->by_id[j], t->index);
+		}
 	}
 }
 

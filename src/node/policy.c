@@ -344,7 +344,9 @@ static void find_replaced(struct policy_change *c)
 	     i < p->n && c->n_replaced < REPLACED_MAX &&
 	     compare_subjects(p->items[i], c->kind, r->task, r->node) == 0;
 	     i++)
-		memcpy(c->replaced[c->n_replaced++], p->items[i]->name, sizeof(c->replaced[0]));
+		if (policy_is_about(p, p->items[i], r->node, r->machine))
+			memcpy(c->replaced[c->n_replaced++], p->items[i]->name,
+			       sizeof(c->replaced[0]));
 }
 
 static void send_change(struct policy_change *c)

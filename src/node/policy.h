@@ -73,10 +73,19 @@ void policy_watch(struct policy *p, enum store_watch type, const char *path);
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
 				      const char *task, const char *node);
 /*
- * How many decisions of that kind there are about the task; the first of them is items[*ret_first].
+ * How many decisions of that kind there are about the task; the first of them is
+ * items[*ret_first].
  */
 size_t policy_of_task(const struct policy *p, enum policy_kind kind, const char *task,
 		      size_t *ret_first);
+/* As policy_find(), for what concerns a node on that machine, which may have a twin. */
+const struct policy_item *policy_find_node(const struct policy *p, enum policy_kind kind,
+					   const char *task, const char *node, const char *machine);
+/* Whether it is about that node on that machine, or about that worker's. */
+bool policy_is_about(const struct policy *p, const struct policy_item *item, const char *node,
+		     const char *machine);
+bool policy_concerns(const struct policy *p, const struct policy_item *item,
+		     const struct worker *w);
 /* Puts it in the place of what was decided about the same. fn is called once, later. */
 void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
 /* Takes back what was decided about the same as this record; likewise. */

@@ -34,6 +34,7 @@ static struct worker *describe_self(const struct registry *r)
 	memcpy(w->ip, r->ip, sizeof(w->ip));
 	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
 	memcpy(w->node, r->node, sizeof(w->node));
+	memcpy(w->machine, r->machine, sizeof(w->machine));
 	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
 	w->started_at = r->started_at;
 	w->timeout_ms = session_told_timeout(r->session);

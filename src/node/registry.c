@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/identity.h"
 #include "wire/record.h"
 #include "node/paths.h"
 #include "node/registration.h"
@@ -28,8 +29,13 @@ void registry_forget(struct registry *r, const char *id)
 
 	if (!m)
 		return;
+	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1];
+
 	r->handlers.left(r->handlers.arg, m);
+	memcpy(hostname, m->worker->hostname, sizeof(hostname));
+	memcpy(node, m->worker->node, sizeof(node));
 	fleet_remove(&r->fleet, id);
+	identity_update(&r->fleet, hostname, node);
 }
 
 /* registered_at: by the server's wall clock, of our own by ours. */
@@ -40,6 +46,7 @@ void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t
 	if (!m)
 		return;
 	m->registered_at = registered_at;
+	identity_update(&r->fleet, w->hostname, w->node);
 	r->handlers.joined(r->handlers.arg, m);
 	clocks_joined(&r->clocks, m->worker);
 }
@@ -127,6 +134,7 @@ void registry_init(struct registry *r, const struct node_settings *settings,
 	r->started_at = host_wall_ms(session->host);
 	snprintf(r->hostname, sizeof(r->hostname), "%s", settings->hostname);
 	snprintf(r->node, sizeof(r->node), "%s", settings->name);
+	snprintf(r->machine, sizeof(r->machine), "%s", settings->machine ? settings->machine : "");
 	host_random(session->host, r->random_ints, sizeof(r->random_ints));
 	registration_init(r);
 	clocks_init(&r->clocks, r, session->host);

@@ -41,6 +41,7 @@ struct registry {
 	int64_t started_at;
 	char hostname[NAME_HOST_MAX + 1];
 	char node[WORKER_NODE_MAX + 1]; /* which sidecar this is, the same over its restarts */
+	char machine[WORKER_MACHINE_MAX + 1]; /* that it is on, "" */
 	char version[NAME_VERSION_MAX + 1];
 	char ip[NAME_IP_MAX + 1];
 	const char *const *tasks; /* sorted; borrowed from registry_set_tasks(), like the digests */

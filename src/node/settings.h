@@ -17,6 +17,7 @@ struct node_settings {
 	const char *address;  /* NULL: that of the route to ZooKeeper */
 	const char *hostname; /* good by name_is_host() */
 	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
+	const char *machine;  /* that it is on, good by name_is_host(); NULL: not known */
 };
 
 /* When leadership is handed over, and to whom not. */

@@ -39,7 +39,8 @@ void standby_retry(struct task *t)
 	struct leaders *l = t->leaders;
 	struct standby *sb = &t->standby;
 	bool on = sb->runs > 0;
-	bool told = policy_find(l->policy, POLICY_RERUN, t->name, l->registry->node) != NULL;
+	bool told = policy_find_node(l->policy, POLICY_RERUN, t->name, l->registry->node,
+				     l->registry->machine) != NULL;
 
 	if (sb->busy || on == told || host_now_ms(l->session->host) < sb->again_ms ||
 	    !session_is_up(l->session) || !l->policy->folder.ready)
@@ -50,6 +51,7 @@ void standby_retry(struct task *t)
 	snprintf(record.kind, sizeof(record.kind), "%s", policy_kind_name(POLICY_RERUN));
 	memcpy(record.task, t->name, strlen(t->name) + 1);
 	memcpy(record.node, l->registry->node, sizeof(record.node));
+	memcpy(record.machine, l->registry->machine, sizeof(record.machine));
 	memcpy(record.host, l->registry->hostname, sizeof(record.host));
 	snprintf(record.by, sizeof(record.by), "zkleader run");
 	snprintf(record.reason, sizeof(record.reason), "the run of %s was lost", sb->tick);

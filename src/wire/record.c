@@ -145,6 +145,7 @@ static int parse_digests(struct reader *r, void *record)
 #define NOT_IP	     "not a string with an IPv4 or IPv6 address"
 #define NOT_POSITIVE "not a positive integer"
 #define NOT_NAME     "not the name of a task"
+#define NOT_MACHINE  "not a string of 1 to 32 printable ASCII characters"
 #define NOT_TEXT     "not a string of at most 200 bytes of UTF-8"
 
 static bool is_state(const char *text, size_t len)
@@ -209,8 +210,7 @@ static const struct key worker_keys[] = {
 	 .optional = true,
 	 .parse = parse_unhealthy,
 	 KEY_WHY("unhealthy", "not an array of at most 10000 task names")},
-	TEXT(worker, machine, true, is_machine,
-	     "not a string of at most 32 printable ASCII characters"),
+	TEXT(worker, machine, true, is_machine, NOT_MACHINE),
 	INT(worker, clock_offset_ms, true, -TIME_MAX_MS, TIME_MAX_MS, "not milliseconds"),
 	INT(worker, clock_tolerance_ms, true, 0, TIME_MAX_MS, "not milliseconds from 0 on"),
 	INT(worker, scheme, true, 0, INT32_MAX, "not a number from 0 to 2147483647"),
@@ -246,6 +246,7 @@ static const struct key policy_keys[] = {
 	TEXT(policy_record, kind, false, is_kind, "not one of pause, pin, drain, resign"),
 	TEXT(policy_record, task, true, name_is_task, NOT_NAME),
 	TEXT(policy_record, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
+	TEXT(policy_record, machine, true, is_machine, NOT_MACHINE),
 	TEXT(policy_record, version, true, name_is_version, NOT_VERSION),
 	TEXT(policy_record, reason, true, is_reason, NOT_TEXT),
 	TEXT(policy_record, by, false, is_reason, NOT_TEXT),

@@ -55,6 +55,7 @@ struct policy_record {
 	char kind[POLICY_KIND_MAX + 1];
 	char task[NAME_TASK_MAX + 1]; /* "" where the kind has none; likewise the next two */
 	char node[WORKER_NODE_MAX + 1];
+	char machine[WORKER_MACHINE_MAX + 1]; /* of the node, "": not known */
 	char version[NAME_VERSION_MAX + 1];
 	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
 	char by[POLICY_TEXT_MAX + 1];	  /* the user */

@@ -141,6 +141,7 @@ int record_pack_policy(struct buffer *out, const struct policy_record *r)
 
 	n += r->task[0] != '\0';
 	n += r->node[0] != '\0';
+	n += r->machine[0] != '\0';
 	n += r->version[0] != '\0';
 	n += r->reason[0] != '\0';
 	n += r->until > 0;
@@ -154,6 +155,8 @@ int record_pack_policy(struct buffer *out, const struct policy_record *r)
 		pack_kv_str(&p, "task", r->task);
 	if (r->node[0])
 		pack_kv_str(&p, "node", r->node);
+	if (r->machine[0])
+		pack_kv_str(&p, "machine", r->machine);
 	if (r->version[0])
 		pack_kv_str(&p, "version", r->version);
 	if (r->reason[0])

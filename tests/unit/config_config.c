@@ -391,7 +391,7 @@ static const struct bad_case bad_keys[] = {
 	 "2: unknown key \"Log-level\": did you mean \"log-level\"?\n"},
 	{"version = 1\nfrobnicate = 2\n",
 	 "2: unknown key \"frobnicate\": the keys are zookeeper, root, session-timeout, version, "
-	 "version-file, version-strip, address, socket, socket-mode, socket-group, task-dir, "
+	 "version-file, version-strip, node, address, socket, socket-mode, socket-group, task-dir, "
 	 "auth-file, "
 	 "yield-delay, "
 	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
@@ -469,7 +469,7 @@ static const struct bad_case bad_syntax[] = {
 	{"version = 1\na{b{c{d{e{f{g{h{i{}}}}}}}}}\n",
 	 "2: unknown key \"a\": the keys are "
 	 "zookeeper, root, session-timeout, version, "
-	 "version-file, version-strip, address, socket, socket-mode, "
+	 "version-file, version-strip, node, address, socket, socket-mode, "
 	 "socket-group, task-dir, auth-file, "
 	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "

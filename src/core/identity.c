@@ -1,0 +1,83 @@
+#include "core/identity.h"
+
+#include <string.h>
+
+static bool same_host(const struct worker *a, const char *hostname)
+{
+	return strcmp(a->hostname, hostname) == 0;
+}
+
+/* Without the key it is HOSTNAME:SOCKET, or nothing in the record of somebody else's. */
+static bool is_named_by_host(const struct worker *w)
+{
+	size_t len = strlen(w->hostname);
+
+	return w->node[0] == '\0' ||
+	       (strncmp(w->node, w->hostname, len) == 0 && w->node[len] == ':');
+}
+
+static void update_member(const struct fleet *f, struct member *m)
+{
+	const struct worker *w = m->worker;
+
+	m->shares_host = m->twin = false;
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *other = f->by_id[i]->worker;
+		bool same_node = strcmp(other->node, w->node) == 0;
+		m->shares_host |= !same_node && same_host(other, w->hostname);
+		m->twin |= same_node && w->node[0] != '\0' && w->machine[0] != '\0' &&
+			   other->machine[0] != '\0' && strcmp(other->machine, w->machine) != 0;
+	}
+}
+
+void identity_update(struct fleet *f, const char *hostname, const char *node)
+{
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		if (same_host(w, hostname) || strcmp(w->node, node) == 0)
+			update_member(f, f->by_id[i]);
+	}
+}
+
+const char *identity_name(const struct member *m)
+{
+	const struct worker *w = m->worker;
+
+	if (is_named_by_host(w) && (!m->shares_host || w->node[0] == '\0'))
+		return w->hostname;
+	return w->node;
+}
+
+static bool is_there(const struct fleet *f, const char *node, const char *machine)
+{
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		if (strcmp(w->node, node) == 0 && strcmp(w->machine, machine) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool identity_concerns(const struct fleet *f, const char *decided_node, const char *decided_machine,
+		       const char *node, const char *machine)
+{
+	if (strcmp(decided_node, node) != 0)
+		return false;
+	return decided_machine[0] == '\0' || machine[0] == '\0' ||
+	       strcmp(decided_machine, machine) == 0 || !is_there(f, decided_node, decided_machine);
+}
+
+void identity_machine(const struct fleet *f, const char *node, const char *own_node,
+		      const char *own_machine, char ret_machine[WORKER_MACHINE_MAX + 1])
+{
+	const char *machine = "";
+
+	if (node[0] != '\0' && strcmp(node, own_node) == 0)
+		machine = own_machine;
+	for (size_t i = 0; node[0] != '\0' && machine[0] == '\0' && i < f->n_members; i++) {
+		const struct member *m = f->by_id[i];
+		if (!m->twin && strcmp(m->worker->node, node) == 0)
+			machine = m->worker->machine;
+	}
+	memmove(ret_machine, machine, strlen(machine) + 1);
+}

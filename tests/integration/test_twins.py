@@ -1,0 +1,83 @@
+"""Names of nodes, and two machines with one name."""
+import os
+import uuid
+
+import pytest
+
+from harness.sidecar import task_text
+from harness.waiting import holds_for, wait_until
+
+TASK = "nightly"
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for another machine id")
+
+
+def machine(fleet, folder, name, **config):
+    """A sidecar on a machine of its own, as far as it can see."""
+    file = folder / f"{name}.machine-id"
+    file.write_text(uuid.uuid4().hex + "\n", encoding="ascii")
+    file.chmod(0o644)
+    sidecar = fleet.sidecar(name, start=False, tasks=[task_text(TASK)], session_timeout="10s", **config)
+    sidecar.command = ["unshare", "-m", "sh", "-c", f"mount --bind {file} /etc/machine-id && exec \"$@\"", "-"]
+    return sidecar.start()
+
+
+def drained(sidecar):
+    """Who is, as it sees the fleet."""
+    return {w["id"] for w in sidecar.call("workers") if w["state"] == "drained"}
+
+
+def test_a_node_is_called_by_its_key_or_its_host(fleet, zk, program):
+    a = fleet.sidecar("a", tasks=[TASK])
+    [worker] = a.call("workers")
+    assert worker["node"] == worker["hostname"] == a.status()["node"]
+    b = fleet.sidecar("b", tasks=[TASK], node="blue")
+    wait_until(lambda: len(a.call("workers")) == 2, what="it knows the other")
+    names = {w["id"]: w["node"] for w in a.call("workers")}
+    assert names == {a.id: f"{worker['hostname']}:{a.socket}", b.id: "blue"}
+    assert {w["node"] for w in zk.workers().values()} == {f"{worker['hostname']}:{a.socket}", "blue"}
+    assert b.status()["node"] == "blue"
+    wrong = fleet.sidecar("wrong", start=False, node="no name")
+    told = program("zkleaderd", "-t", "-c", wrong.config_file)
+    assert told.code == 78 and "node" in told.err + told.out
+
+
+@needs_root
+def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, folder, jobs):
+    one, two = machine(fleet, folder, "one", node="web"), machine(fleet, folder, "two", node="web")
+    wait_until(lambda: len(one.call("workers")) == 2 == len(two.call("workers")), what="they know each other")
+    for sidecar in (one, two):
+        [problem] = sidecar.problems()
+        assert problem["file"] == "web" and "two machines have this name" in problem["message"]
+    # A drain of one is not the other's; nor is its end.
+    wait_until(lambda: one.call("drain", {}), what="it is told")
+    for sidecar in (one, two):
+        wait_until(lambda s=sidecar: drained(s) == {one.id}, what="one is drained")
+    zk.wait_for_leader(TASK, two)
+    two.call("undrain", {})
+    holds_for(lambda: drained(two) == {one.id}, 1, "it stays so")
+    wait_until(lambda: two.call("drain", {}), what="the other as well")
+    wait_until(lambda: drained(one) == {one.id, two.id}, what="both are drained")
+    one.call("undrain", {})
+    wait_until(lambda: drained(two) == {two.id}, what="the other alone is drained")
+    zk.wait_for_leader(TASK, one)
+    two.call("undrain", {})
+    wait_until(lambda: not drained(one), what="nobody is drained")
+    # So with resignations.
+    wait_until(lambda: zk.leaders().get(TASK), what="somebody leads")
+    leader, other = (one, two) if zk.leaders()[TASK] == one.id else (two, one)
+    wait_until(lambda: leader.call("resign", TASK, {}), what="it resigns")
+    zk.wait_for_leader(TASK, other)
+
+
+@needs_root
+def test_a_name_that_returns_with_another_machine_is_the_same_node(fleet, zk, folder):
+    old, other = machine(fleet, folder, "old", node="web"), machine(fleet, folder, "other", node="db")
+    wait_until(lambda: old.call("drain", {}), what="it is told")
+    wait_until(lambda: drained(other) == {old.id}, what="it is drained")
+    old.stop()
+    new = machine(fleet, folder, "new", node="web")
+    wait_until(lambda: drained(other) == {new.id}, what="the name is still drained")
+    new.call("undrain", {})
+    wait_until(lambda: not drained(other), what="and the drain can be taken back there")
+    assert not new.problems()
