@@ -44,7 +44,8 @@ struct session {
 	struct store *store; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
-	int64_t granted_ms;   /* T of this connection; the lease may count with a shorter one yet */
+	int64_t granted_ms; /* T of this connection; the lease may count with a shorter one yet */
+	int64_t made_ms; /* T that the session was made with, or that the sidecar before us told */
 	int64_t published_ms; /* T that our record tells others, 0 while there is none */
 	int64_t lengthen_ms;  /* CLOCK_BOOTTIME: a longer T counts from then on */
 	int64_t former_ms;    /* a longer T than now, which leases were told by that are not over */

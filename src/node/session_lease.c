@@ -258,8 +258,15 @@ void session_take_timeout(struct session *s, int64_t id)
 	if (s->id != id) {
 		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
 		s->id = id;
-		lease_begin(&s->lease, inherited ? s->taken_over_ms : granted_ms, s->opened_ms);
+		s->made_ms = inherited ? s->taken_over_ms : granted_ms;
+		lease_begin(&s->lease, s->made_ms, s->opened_ms);
 	}
+	/*
+	 * Whatever later connections were granted: a new leader of the quorum counts with the
+	 * timeout that the session was made with, until it hears of the session.
+	 */
+	if (granted_ms > s->made_ms)
+		granted_ms = s->made_ms;
 	/* What the sidecar before us has told is not known but for this. */
 	if (s->lease.timeout_ms > granted_ms)
 		remember_former(s, s->lease.timeout_ms,
