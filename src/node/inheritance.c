@@ -51,29 +51,35 @@ static void on_former(void *arg, const struct store_reply *reply)
 	free(d);
 }
 
-void inheritance_disown(struct leaders *l, char *const *tasks, size_t n)
+static void on_all(void *arg, const struct store_reply *reply)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (!name_is_task(tasks[i], strlen(tasks[i])) || tasks_find_any(l, tasks[i]))
+	struct leaders *l = arg;
+
+	if (disown_failed(l, reply))
+		return;
+	for (size_t i = 0; i < reply->n_names; i++) {
+		const char *task = reply->names[i];
+		if (!name_is_task(task, strlen(task)) || tasks_find_any(l, task))
 			continue;
 		struct disowned *d = mem_calloc(1, sizeof(*d));
 		d->leaders = l;
-		path_of(l->registry->settings, PATH_LEADERS, tasks[i], d->path);
+		path_of(l->registry->settings, PATH_LEADERS, task, d->path);
 		store_get(l->session->store, d->path, false, on_former, d);
 	}
 }
 
-static void on_all(void *arg, const struct store_reply *reply)
+/*
+ * Whatever there is a leader node of: our predecessor may have been killed while it gave up what
+ * its record did not list any more.
+ */
+static void on_promises_over(void *arg)
 {
-	if (!disown_failed(arg, reply))
-		inheritance_disown(arg, reply->names, reply->n_names);
-}
-
-void inheritance_disown_all(struct leaders *l)
-{
+	struct leaders *l = arg;
 	char path[STORE_PATH_MAX];
 
-	l->inheritance.again = false;
+	l->inheritance.again = !session_is_up(l->session);
+	if (l->inheritance.again)
+		return;
 	path_of(l->registry->settings, PATH_LEADERS, NULL, path);
 	store_children(l->session->store, path, false, on_all, l);
 }
@@ -85,6 +91,8 @@ void inheritance_recover(struct leaders *l)
 	if (l->timing.yield_delay_ms > promised)
 		promised = l->timing.yield_delay_ms;
 	/* What our predecessor promised last is kept. */
+	host_timer_init(&l->inheritance.promises, l->session->host, on_promises_over, l);
+	host_timer_start(&l->inheritance.promises, promised);
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		election_promised(&l->tasks[i]->election, host_now_ms(l->session->host) + promised);
 		l->tasks[i]->recovers = true;
@@ -95,10 +103,12 @@ void inheritance_recover(struct leaders *l)
 void inheritance_retry(struct leaders *l)
 {
 	if (l->inheritance.again)
-		inheritance_disown_all(l);
+		on_promises_over(l);
 }
 
 void inheritance_forget(struct leaders *l)
 {
 	l->inheritance.again = false;
+	if (l->inheritance.promises.host)
+		host_timer_done(&l->inheritance.promises);
 }

@@ -8,23 +8,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "node/host.h"
+
 struct leaders;
 
 struct inheritance {
-	bool again; /* what is to be given up has to be looked for again */
+	struct host_timer promises; /* of our predecessor: when they are over */
+	bool again;		    /* what is to be given up has to be looked for again */
 };
 
-/* After a session was taken over: finds which of our tasks this sidecar's predecessor led. */
-void inheritance_recover(struct leaders *l);
 /*
- * Gives up what it led of these and is not configured any more; or of whatever there is a leader
- * node.
+ * After a session was taken over: finds which of our tasks our predecessor led, and gives
+ * up what it led and is not configured any more, once what it promised is over.
  */
-void inheritance_disown(struct leaders *l, char *const *tasks, size_t n);
-void inheritance_disown_all(struct leaders *l);
+void inheritance_recover(struct leaders *l);
 /* What could not be given up is tried again. */
 void inheritance_retry(struct leaders *l);
-/* The session has ended, and with it all that was led. */
+/* The session has ended, and with it all that was led; or the node. */
 void inheritance_forget(struct leaders *l);
 
 #endif

@@ -340,6 +340,7 @@ void leaders_init(struct leaders *l, struct session *session, struct registry *r
 void leaders_done(struct leaders *l)
 {
 	host_timer_done(&l->due);
+	inheritance_forget(l);
 	audit_done(l);
 	tasks_done(l);
 	leader_node_done(l);

@@ -45,16 +45,10 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
  */
 static void recover(struct node *n)
 {
-	const struct worker *found = registry_found(&n->registry);
-
 	if (!registry_recovers(&n->registry) || !session_is_up(&n->session) ||
 	    !n->registry.workers.ready || !n->policy.folder.ready)
 		return;
 	inheritance_recover(&n->leaders);
-	if (found)
-		inheritance_disown(&n->leaders, found->tasks, found->n_tasks);
-	else
-		inheritance_disown_all(&n->leaders);
 	registry_recovered(&n->registry);
 }
 

@@ -29,7 +29,10 @@ static struct worker *describe_self(const struct registry *r)
 {
 	struct worker *w = worker_new();
 
-	id_new(r->session->host, w->id);
+	if (r->maybe[0])
+		memcpy(w->id, r->maybe, sizeof(w->id));
+	else
+		id_new(r->session->host, w->id);
 	memcpy(w->version, r->version, sizeof(w->version));
 	memcpy(w->ip, r->ip, sizeof(w->ip));
 	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
@@ -63,6 +66,14 @@ static void retry_later(struct registry *r)
 	host_timer_start(&r->retry, RETRY_MS);
 }
 
+void registration_forget_self(struct registry *r)
+{
+	if (!r->id[0])
+		return;
+	registry_forget(r, r->id);
+	folder_remove(&r->workers, r->id);
+}
+
 /* Our own record need not be read back: the fleet has it from here, without a moment in between. */
 static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 {
@@ -71,10 +82,7 @@ static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
 	log_info("registered", LOG_STR("id", w->id), LOG_STR("was", r->id[0] ? r->id : NULL),
 		 LOG_STR("version", w->version), LOG_STR("ip", w->ip),
 		 LOG_INT("tasks", w->n_tasks));
-	if (r->id[0]) {
-		registry_forget(r, r->id);
-		folder_remove(&r->workers, r->id);
-	}
+	registration_forget_self(r);
 	memcpy(r->id, w->id, sizeof(r->id));
 	r->maybe[0] = '\0';
 	r->was_there = true;
@@ -99,6 +107,15 @@ static void refused_by_server(struct registry *r, const char *what, const struct
 		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->settings->root));
 }
 
+/* The record that was to be replaced is not there: this one, or none, is in its place. */
+static void replaced_by(struct registry *r, const char *id)
+{
+	registration_forget_self(r);
+	snprintf(r->id, sizeof(r->id), "%s", id);
+	r->maybe[0] = '\0';
+	registration_send(r);
+}
+
 static void registration_refused(struct registry *r, const struct store_reply *reply)
 {
 	if (reply->code == STORE_NO_NODE && reply->failed_op == 0) {
@@ -106,13 +123,12 @@ static void registration_refused(struct registry *r, const struct store_reply *r
 		registry_make_parents(r);
 		return;
 	}
+	if (reply->code == STORE_NODE_EXISTS && r->maybe[0]) {
+		replaced_by(r, r->maybe); /* which says what we were then */
+		return;
+	}
 	if (reply->code == STORE_NO_NODE) {
-		/* The record to be replaced is not there: then it is the one that we were unsure
-		 * of. */
-		registry_forget(r, r->id);
-		memcpy(r->id, r->maybe, sizeof(r->id));
-		r->maybe[0] = '\0';
-		registration_send(r);
+		replaced_by(r, ""); /* by nothing: somebody has deleted it */
 		return;
 	}
 	refused_by_server(r, "registration", reply);
@@ -154,7 +170,8 @@ static void find_ip(struct registry *r)
 
 /*
  * One transaction makes the new record and takes the old one away, so that the fleet never sees two
- * of us or none.
+ * of us or none. Where nobody knows what came of it, the next one has the same id: so of all of
+ * them one record can be there at the most.
  */
 void registration_send(struct registry *r)
 {
@@ -171,10 +188,6 @@ void registration_send(struct registry *r)
 	}
 	r->again = false;
 	find_ip(r);
-	if (!r->id[0]) {
-		memcpy(r->id, r->maybe, sizeof(r->id));
-		r->maybe[0] = '\0';
-	}
 	r->attempt = describe_self(r);
 	path_of(r->settings, PATH_WORKERS, r->attempt->id, new_path);
 	path_of(r->settings, PATH_WORKERS, r->id, old_path);
@@ -232,7 +245,7 @@ static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at
 static void on_found(void *arg, const struct store_reply *reply)
 {
 	struct registry *r = arg;
-	struct worker *w = NULL, *copy = NULL;
+	struct worker *w = NULL;
 	const char *why;
 
 	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN || r->id[0] ||
@@ -243,10 +256,6 @@ static void on_found(void *arg, const struct store_reply *reply)
 		    reply->stat.owner == store_session(r->session->store) &&
 		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&
 		    strcmp(w->id, r->kept_id) == 0;
-	if (ours && record_parse_worker(reply->data, reply->len, &copy, &why) == 0) {
-		worker_free(r->found);
-		r->found = copy;
-	}
 	r->kept_session = 0;
 	r->recovers = true; /* the session is its own, whatever became of the record */
 	if (ours && says_the_same(r, w)) {
@@ -267,19 +276,32 @@ bool registration_is_left_over(const struct registry *r, const char *id,
 	       !(r->attempt && strcmp(id, r->attempt->id) == 0);
 }
 
+struct left_over {
+	struct registry *registry;
+	char id[NAME_ID_MAX + 1];
+};
+
+/* The watch tells that it is gone; where nobody knows that, the next list reads it again. */
 static void on_left_over_removed(void *arg, const struct store_reply *reply)
 {
-	(void)arg, (void)reply; /* the watch tells that it is gone */
+	struct left_over *l = arg;
+
+	if (reply->code == STORE_UNKNOWN)
+		folder_remove(&l->registry->workers, l->id);
+	free(l);
 }
 
 void registration_remove(struct registry *r, const char *id)
 {
+	struct left_over *l = mem_calloc(1, sizeof(*l));
 	char path[STORE_PATH_MAX];
 
+	l->registry = r;
+	snprintf(l->id, sizeof(l->id), "%s", id);
 	log_warning("a worker record of ours that was left over is removed", LOG_STR("id", id));
 	path_of(r->settings, PATH_WORKERS, id, path);
 	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
-	store_multi(r->session->store, &op, 1, on_left_over_removed, r);
+	store_multi(r->session->store, &op, 1, on_left_over_removed, l);
 }
 
 static void on_parent_reply(void *arg, const struct store_reply *reply)

@@ -11,6 +11,8 @@ void registration_init(struct registry *r);
 void registration_done(struct registry *r);
 /* Registers, or replaces the record by what this node is now; later, if it cannot be done yet. */
 void registration_send(struct registry *r);
+/* Our record is gone, as far as we know: if it is there after all, it is read like another's. */
+void registration_forget_self(struct registry *r);
 /* Left over by a sidecar that was killed between two steps: nobody acts for that worker. */
 bool registration_is_left_over(const struct registry *r, const char *id,
 			       const struct store_reply *reply);

@@ -147,13 +147,7 @@ void registry_done(struct registry *r)
 	registration_done(r);
 	clocks_done(&r->clocks);
 	folder_done(&r->workers);
-	worker_free(r->found);
 	fleet_done(&r->fleet);
-}
-
-const struct worker *registry_found(const struct registry *r)
-{
-	return r->found;
 }
 
 bool registry_recovers(const struct registry *r)
@@ -164,8 +158,6 @@ bool registry_recovers(const struct registry *r)
 void registry_recovered(struct registry *r)
 {
 	r->recovers = false;
-	worker_free(r->found);
-	r->found = NULL;
 }
 
 void registry_up(struct registry *r)
@@ -182,6 +174,7 @@ void registry_cut(struct registry *r)
 
 void registry_expired(struct registry *r)
 {
+	registration_forget_self(r);
 	r->id[0] = '\0';
 	r->maybe[0] = '\0';
 	r->kept_session = 0;

@@ -57,8 +57,7 @@ struct registry {
 	/* of the sidecar before us on this host */
 	int64_t kept_session; /* 0: none */
 	char kept_id[NAME_ID_MAX + 1];
-	struct worker *found; /* its record, once it was found; until registry_recovered() */
-	bool recovers;	      /* its session goes on, and what it led is not known yet */
+	bool recovers; /* its session goes on, and what it led is not known yet */
 
 	/* registering */
 	char id[NAME_ID_MAX + 1];    /* registered in this session, "" */
@@ -94,8 +93,6 @@ void registry_set_health(struct registry *r, const struct node_health *health);
 void registry_take_over(struct registry *r, const struct handoff *h);
 /* Whether what the one before us led is to be found out. */
 bool registry_recovers(const struct registry *r);
-/* The record that was found so, NULL: none, as it had registered anew and not said so any more. */
-const struct worker *registry_found(const struct registry *r);
 void registry_recovered(struct registry *r);
 
 /* From the session's handlers. */
