@@ -237,10 +237,21 @@ $(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The model of ZooKeeper that sidecars are simulated on, and the same requests to it and to a real server.
 SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machine store server quorum serve)
+comma := ,
 SIMNODE_FLAGS := -Itests/simnode
+# Nodes as they are shipped, on that model.
+SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,site oracle orders faults jobs scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+# The same with a bug planted in one function of the node: each has to be found.
+SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_leads election_promise \
+	leaders_expired store_multi ledger_claim run_next leaders_hold_renew runs_take_over
+$(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
+		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
 .PHONY: model-bin
 model-bin: $(B)/compare-model $(B)/compare-real
 $(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_base)

@@ -214,13 +214,20 @@ void lib_resume(struct lib *l, bool timers_first)
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
+/* The connection goes a moment after the request that was lost. */
 static void on_doomed(void *arg, uint64_t number)
 {
 	struct machine *m = arg;
 
-	for (struct lib *l = m->libs; l; l = l->next)
-		if (l->next_id == number && !m->inbox.paused)
+	for (struct lib *l = m->libs; l; l = l->next) {
+		if (l->doomed != number)
+			continue;
+		if (m->inbox.paused)
+			event_at(sim.now + 100 * MS, on_doomed, m, number);
+		else
 			lib_lose(l);
+		return;
+	}
 }
 
 static void send_request(struct lib *l, struct asked *a)
@@ -237,7 +244,7 @@ static void send_request(struct lib *l, struct asked *a)
 		if (lost) {
 			message_free(m);
 			event_at(sim.now + random_exp(sim.delay_us), on_doomed, l->machine,
-				 l->next_id);
+				 l->doomed);
 			return;
 		}
 	}

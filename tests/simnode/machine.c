@@ -278,10 +278,8 @@ void machine_start(struct machine *m, void (*after)(void *arg), void *arg)
 
 void machine_end(struct machine *m)
 {
-	while (m->libs)
-		lib_free(m->libs);
-	lookups_end(m);
-	assert(!m->timers && !m->turns && !m->stores);
+	stores_end(m);
+	assert(!m->timers && !m->turns && !m->libs);
 	m->alive = false;
 	m->life++;
 	m->turn++;

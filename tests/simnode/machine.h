@@ -39,7 +39,7 @@ extern struct machine machines[HOSTS_MAX];
 void machines_reset(void);
 /* A process begins; after is called at the end of each of its turns. */
 void machine_start(struct machine *m, void (*after)(void *arg), void *arg);
-/* Its process is gone, what the library had with it; timers and stores must be freed by then. */
+/* Its process is gone, and what the library had with it; its timers are freed by then, its stores closed. */
 void machine_end(struct machine *m);
 void machine_pause(struct machine *m, bool suspend);
 void machine_resume(struct machine *m);
@@ -57,6 +57,7 @@ struct host *machine_host(struct machine *m);
 /* store.c: what the library has brought. */
 void stores_take(struct machine *m);
 bool stores_wait(const struct machine *m);
-void lookups_end(struct machine *m);
+/* What is still being closed, or looked up: the process has gone. */
+void stores_end(struct machine *m);
 
 #endif

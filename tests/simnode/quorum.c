@@ -8,6 +8,8 @@
 
 #define TRIM_MIN 1024 /* entries that all have applied, before they are forgotten */
 
+void (*servers_propose)(const struct transaction *x, const struct tree *before);
+void (*servers_grant)(int64_t session, int64_t timeout_ms);
 static uint64_t last_term;
 
 void quorum_reset(void)
@@ -91,8 +93,11 @@ bool quorum_touch(struct server *leader, int64_t session, int64_t timeout_ms, in
 	if (!t || t->closing)
 		return false;
 	touch(leader, t, timeout_ms);
-	if (owner >= 0)
+	if (owner >= 0) {
 		t->owner = (unsigned)owner;
+		if (servers_grant)
+			servers_grant(session, timeout_ms);
+	}
 	return true;
 }
 
@@ -190,6 +195,8 @@ void quorum_submit(struct server *s, struct transaction *x)
 		tree_judge(&s->prepared, x);
 	else if (x->type == TRANSACTION_OPEN)
 		add_track(s, x->session, x->timeout_ms, x->origin);
+	if (x->code == STORE_OK && servers_propose)
+		servers_propose(x, &s->prepared);
 	x->zxid = s->next_zxid++;
 	x->wall_ms = EPOCH_MS + sim.now / MS + s->wall_ms;
 	log_append(s, x);

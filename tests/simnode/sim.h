@@ -40,7 +40,6 @@
 	X(KILL, "sidecars killed")                                   \
 	X(LEAVE, "sidecars stopped by TERM")                         \
 	X(RESTART, "sidecars restarted with their session")          \
-	X(COPY, "session files copied to another host")              \
 	X(JOIN, "sidecars started")                                  \
 	X(VERSION, "versions changed")                               \
 	X(CONFIG, "yield modes changed")                             \
@@ -109,6 +108,7 @@ struct sim {
 	/* drawn from the seed */
 	unsigned n_servers, n_hosts, n_tasks;
 	int64_t tick_ms, timeout_ms, sync_ms;
+	int64_t least_ms; /* session timeout with which these links leave something of the lease */
 	int64_t delay_us, server_delay_us; /* typical, one way */
 };
 

@@ -378,8 +378,12 @@ static void lookup_free(struct lookup *l)
 	free(l);
 }
 
-void lookups_end(struct machine *m)
+void stores_end(struct machine *m)
 {
+	while (m->stores) {
+		assert(m->stores->abandoned);
+		store_free(m->stores);
+	}
 	while (m->lookups)
 		lookup_free(m->lookups);
 }

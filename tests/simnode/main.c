@@ -1,0 +1,297 @@
+/* Runs seeds, adds up the figures, and for one that fails prints how to see it again. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jobs.h"
+#include "oracle.h"
+#include "plants.h"
+#include "scenario.h"
+#include "server.h"
+
+#define JOBS_MAX 64
+
+/* In sim-node-planted alone. */
+#pragma weak plant_set
+#pragma weak plant_name
+
+static const char *plant = "none";
+
+struct plan {
+	struct options options;
+	uint64_t from, seeds; /* seeds 0: as many as fit into seconds */
+	double seconds;
+	unsigned jobs;
+};
+
+static const char *program;
+static const char usage[] =
+	"usage: sim-node [OPTIONS]\n"
+	"  --seed N      this seed alone\n"
+	"  --seeds N     so many seeds, from --from (1)\n"
+	"  --from S      the first seed; 'clock': another one each second\n"
+	"  --seconds S   seeds until so much real time has passed\n"
+	"  --hours H     simulated hours per seed (1)\n"
+	"  --jobs N      processes (1)\n"
+	"  --hosts N, --tasks N     instead of what the seed draws\n"
+	"  --ticks       runs of tasks at each tick\n"
+	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
+	"  -v            print all that happens\n";
+
+static double real_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* --- one seed ---------------------------------------------------------------------------------------------- */
+
+static bool run(const struct options *options, bool tracing, struct figures *ret_figures)
+{
+	int64_t end = (int64_t)(options->hours * (double)HOUR);
+
+	memset(&sim, 0, sizeof(sim));
+	sim.options = *options;
+	sim.random = options->seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	sim.tracing = tracing;
+	events_reset(net_dispose);
+	scenario_begin();
+	while (!sim.stop && event_next(end))
+		;
+	if (sim.stop)
+		oracle_trace();
+	sim.figures.runs = 1;
+	sim.figures.failed = sim.stop;
+	sim.figures.time = sim.now;
+	*ret_figures = sim.figures;
+	jobs_done();
+	sites_done();
+	return !sim.stop;
+}
+
+static void add_figures(struct figures *sum, const struct figures *one)
+{
+	sum->runs += one->runs;
+	sum->failed += one->failed;
+	sum->events += one->events;
+	sum->time += one->time;
+	for (int i = 0; i < FAULT_KINDS; i++)
+		sum->faults[i] += one->faults[i];
+	sum->elections += one->elections;
+	sum->questions += one->questions;
+	sum->changes += one->changes;
+	sum->taken_over += one->taken_over;
+	sum->requests += one->requests;
+	sum->excused += one->excused;
+	sum->checks += one->checks;
+	sum->forgotten += one->forgotten;
+	sum->asked += one->asked;
+	sum->starts += one->starts;
+	sum->reruns += one->reruns;
+	sum->finished += one->finished;
+	sum->killed += one->killed;
+	sum->died += one->died;
+	sum->refused += one->refused;
+	if (one->worst_settle > sum->worst_settle)
+		sum->worst_settle = one->worst_settle;
+}
+
+/* Once more, with the trace on. */
+static void show(const struct options *options)
+{
+	struct figures figures;
+
+	run(options, true, &figures);
+	if (!options->verbose)
+		trace_print();
+	printf("seed %llu failed: %s\nreplay: %s --seed %llu --hours %g",
+	       (unsigned long long)options->seed, sim.problem, program,
+	       (unsigned long long)options->seed, options->hours);
+	if (options->ticks)
+		printf(" --ticks");
+	if (strcmp(plant, "none") != 0)
+		printf(" --plant %s", plant);
+	if (options->hosts)
+		printf(" --hosts %u", options->hosts);
+	if (options->tasks)
+		printf(" --tasks %u", options->tasks);
+	printf(" -v\n");
+	fflush(stdout);
+}
+
+/* --- many ---------------------------------------------------------------------------------------------------- */
+
+static bool any_failed(const struct plan *plan, const struct figures *of_jobs)
+{
+	for (unsigned i = 0; i < plan->jobs; i++)
+		if (__atomic_load_n(&of_jobs[i].failed, __ATOMIC_RELAXED) > 0)
+			return true;
+	return false;
+}
+
+/* Every jobs-th seed, until they are through, time is up, or one has failed in any of the jobs. */
+static void work(const struct plan *plan, unsigned job, struct figures *of_jobs)
+{
+	double end = real_time() + plan->seconds;
+
+	for (uint64_t i = job; plan->seeds == 0 || i < plan->seeds; i += plan->jobs) {
+		struct options options = plan->options;
+		struct figures one;
+		options.seed = plan->from + i;
+		if ((plan->seconds > 0 && real_time() >= end) || any_failed(plan, of_jobs))
+			break;
+		bool ok = run(&options, options.verbose, &one);
+		add_figures(&of_jobs[job], &one);
+		if (ok)
+			continue;
+		if (!options.verbose)
+			show(&options);
+		break;
+	}
+}
+
+/* Of this process and of those that it has waited for. */
+static double processor_time(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+			children.ru_stime.tv_sec) +
+	       (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
+			children.ru_stime.tv_usec) /
+		       1e6;
+}
+
+static void print_figures(const struct plan *plan, const struct figures *f, double took)
+{
+	double hours = (double)f->time / (double)HOUR;
+
+	printf("%llu seeds from %llu, %.0f simulated fleet-hours in %.0f s, of which %.0f s of a "
+	       "processor: %.0f in ten minutes of two processors; %llu events\n",
+	       (unsigned long long)f->runs, (unsigned long long)plan->from, hours, took,
+	       processor_time(), hours / processor_time() * 1200, (unsigned long long)f->events);
+	printf("faults:");
+	for (int i = 0; i < FAULT_KINDS; i++)
+		printf("%s %llu %s", i ? "," : "", (unsigned long long)f->faults[i],
+		       fault_names[i]);
+	printf("\n%llu elections, %llu changes in quiet times, %llu looks at the whole fleet, %llu "
+	       "questions; at rest %.1f s after the last fault at the latest\n",
+	       (unsigned long long)f->elections, (unsigned long long)f->changes,
+	       (unsigned long long)f->checks, (unsigned long long)f->questions,
+	       (double)f->worst_settle / 1e6);
+	printf("tokens began anew %llu times, as all data was lost; %llu overlaps after a deletion "
+	       "by hand that the next leader could not know of; %llu sessions taken over\n",
+	       (unsigned long long)f->forgotten, (unsigned long long)f->excused,
+	       (unsigned long long)f->taken_over);
+	if (plan->options.ticks)
+		printf("ticks asked for %llu times; %llu jobs begun, %llu of them again; %llu "
+		       "ended, "
+		       "%llu killed at the end of their lease, %llu with what supervised them; "
+		       "%llu not begun\n",
+		       (unsigned long long)f->asked, (unsigned long long)f->starts,
+		       (unsigned long long)f->reruns, (unsigned long long)f->finished,
+		       (unsigned long long)f->killed, (unsigned long long)f->died,
+		       (unsigned long long)f->refused);
+	printf("sim-node: %llu seeds, %.0f fleet-hours, %llu violations, %s\n",
+	       (unsigned long long)f->runs, hours, (unsigned long long)f->failed,
+	       f->failed ? "FAILED" : "ok");
+}
+
+static bool run_jobs(const struct plan *plan)
+{
+	struct figures *shared = mmap(NULL, JOBS_MAX * sizeof(*shared), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct figures sum = {0};
+	double began = real_time();
+	bool ok = true;
+
+	if (shared == MAP_FAILED)
+		return false;
+	for (unsigned i = 0; i < plan->jobs; i++) {
+		pid_t child = plan->jobs > 1 ? fork() : 0;
+		if (child != 0)
+			continue;
+		work(plan, i, shared);
+		if (plan->jobs > 1)
+			_exit(0);
+	}
+	for (unsigned i = 0; plan->jobs > 1 && i < plan->jobs; i++) {
+		int status = 1;
+		while (wait(&status) < 0 && errno == EINTR)
+			;
+		if (status != 0)
+			printf("a process of the simulator ended with status %d\n", status);
+		ok &= status == 0;
+	}
+	for (unsigned i = 0; i < plan->jobs; i++)
+		add_figures(&sum, &shared[i]);
+	print_figures(plan, &sum, real_time() - began);
+	return ok && sum.failed == 0;
+}
+
+static void choose_plant(const char *name)
+{
+	if (plant_set && plant_set(name)) {
+		plant = name;
+		return;
+	}
+	for (size_t i = 1; plant_name && plant_name(i); i++)
+		puts(plant_name(i));
+	exit(plant_name && strcmp(name, "list") == 0 ? 0 : 2);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"seed", 1, NULL, 's'},	   {"seeds", 1, NULL, 'n'},   {"from", 1, NULL, 'f'},
+		{"seconds", 1, NULL, 't'}, {"hours", 1, NULL, 'h'},   {"jobs", 1, NULL, 'j'},
+		{"hosts", 1, NULL, 'w'},   {"tasks", 1, NULL, 'k'},   {"plant", 1, NULL, 'p'},
+		{"ticks", 0, NULL, 'T'},   {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0},
+	};
+	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
+	int c;
+
+	program = argv[0];
+	while ((c = getopt_long(argc, argv, "v", options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			plan.from = strtoull(optarg, NULL, 10);
+			plan.seeds = 1;
+			break;
+		case 'n': plan.seeds = strtoull(optarg, NULL, 10); break;
+		case 'f':
+			plan.from = strcmp(optarg, "clock") == 0 ? (uint64_t)time(NULL) * 10000
+								 : strtoull(optarg, NULL, 10);
+			break;
+		case 't':
+			plan.seconds = strtod(optarg, NULL);
+			plan.seeds = 0;
+			break;
+		case 'h': plan.options.hours = strtod(optarg, NULL); break;
+		case 'j': plan.jobs = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'w': plan.options.hosts = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'k': plan.options.tasks = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'p': choose_plant(optarg); break;
+		case 'T': plan.options.ticks = true; break;
+		case 'v': plan.options.verbose = true; break;
+		default: fputs(usage, stderr); return 2;
+		}
+	}
+	if (optind < argc || plan.jobs < 1 || plan.jobs > JOBS_MAX ||
+	    plan.options.hosts > HOSTS_MAX || plan.options.tasks > TASKS_MAX) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	return run_jobs(&plan) ? 0 : 1;
+}

@@ -1,0 +1,50 @@
+/* What is promised, and whether it is kept. */
+#ifndef TESTS_SIMNODE_ORACLE_H
+#define TESTS_SIMNODE_ORACLE_H
+
+#include "site.h"
+
+void oracle_reset(void);
+/* The end of a turn: what its node would answer from now on. */
+void oracle_look(void *site);
+/* TERM: from now on nothing is promised any more. */
+void oracle_stopping(const struct site *s);
+/* Nobody answers there any more. */
+void oracle_dead(const struct site *s);
+/* A question from the socket. */
+void oracle_ask(struct site *s, unsigned task);
+/* The leader node, if there is one, is about to be deleted by hand; likewise a worker node. */
+void oracle_hand(unsigned task);
+void oracle_hand_worker(const struct site *s);
+/* What this site has promised may be broken: its session timeout has shrunk since. */
+bool oracle_has_shrunk(unsigned site);
+/* All data was lost: tokens begin anew. */
+void oracle_forget(void);
+/* Who may say yes now, -1. */
+int oracle_leader(unsigned task);
+path_id oracle_leader_path(unsigned task);
+
+/*
+ * In quiet times: NULL if every task is led as it should be, else what is not so. *ret_until: until
+ * when that is in order, as a yield that nobody took, or the full minute, puts it off; else 0.
+ */
+const char *oracle_at_rest(int64_t *ret_until);
+/* Whether there are sessions of processes that are no more. */
+bool oracle_sessions_left(void);
+/* Traces the whole fleet. */
+void oracle_trace(void);
+/* Around one change of membership. */
+enum change {
+	CHANGE_JOIN,
+	CHANGE_LEAVE,
+	CHANGE_KILL,
+	CHANGE_RESTART,
+	CHANGE_VERSION,
+	CHANGE_DRAIN,
+	CHANGE_TASKS,
+	CHANGES
+};
+void oracle_before(void);
+void oracle_after(enum change what);
+
+#endif

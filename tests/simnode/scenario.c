@@ -1,0 +1,278 @@
+#include "scenario.h"
+
+#include "jobs.h"
+#include "node/ledger.h"
+#include "oracle.h"
+#include "server.h"
+
+#define POLL	   (250 * MS)
+#define EXCUSE_MAX (330 * SECOND) /* the longest pause after a yield that nobody took, and a bit */
+#define BACK_US	   (25 * SECOND)  /* until hands have taken back what they made */
+#define PAUSES_MAX (65 * SECOND)  /* an order that ends by itself has ended by then */
+
+static enum { PHASE_STORM, PHASE_SETTLE, PHASE_REST, PHASE_CHANGE } phase;
+static int64_t phase_began, rest_began, storm_mean, storm_ends;
+static unsigned changes_left;
+static uint64_t cuts_before;
+static enum change change;
+
+static void on_poll(void *arg, uint64_t number);
+
+/* From the last fault until all must be led: sessions run out, servers find a leader, and those who do
+ * not know who led last wait for as long again. */
+static int64_t settle_bound(void)
+{
+	return 3 * sim.timeout_ms * MS + 3 * sim.sync_ms * MS + 60 * SECOND + BACK_US + PAUSES_MAX;
+}
+
+/*
+ * The same for one change: a session, the delay before a yield and the full minute. A server that learns only
+ * now where a session is ends its connection: who loses a claim to that, and had waited for an owner's lease,
+ * waits for it again, as somebody may have had the task meanwhile.
+ */
+static int64_t change_bound(void)
+{
+	int64_t again_ms = sim.cuts != cuts_before || change == CHANGE_KILL ? sim.timeout_ms : 0;
+
+	return (sim.timeout_ms + 2 * sim.tick_ms + again_ms) * MS + 25 * SECOND;
+}
+
+bool scenario_is_storm(void)
+{
+	return phase == PHASE_STORM;
+}
+
+/* --- storms --------------------------------------------------------------------------------------- */
+
+static void on_fault(void *arg, uint64_t number)
+{
+	(void)arg, (void)number;
+	if (phase != PHASE_STORM)
+		return;
+	if (sim.now >= storm_ends && faults_waiting()) {
+		event_at(sim.now + SECOND, on_fault, NULL, 0);
+		return;
+	}
+	if (sim.now >= storm_ends) {
+		faults_heal();
+		phase = PHASE_SETTLE;
+		phase_began = sim.now;
+		event_at(sim.now + POLL, on_poll, NULL, 0);
+		return;
+	}
+	fault_inject();
+	event_at(sim.now + random_exp(storm_mean), on_fault, NULL, 0);
+}
+
+static void begin_storm(void)
+{
+	static const int64_t means[] = {300 * MS, SECOND, 3 * SECOND, 10 * SECOND};
+
+	phase = PHASE_STORM;
+	storm_mean = means[random_range(0, 3)];
+	storm_ends = sim.now + random_range(10 * SECOND, 200 * SECOND);
+	TRACE("a storm begins");
+	event_at(sim.now + random_exp(storm_mean), on_fault, NULL, 0);
+}
+
+/* --- one change ----------------------------------------------------------------------------------- */
+
+static struct site *pick(bool running)
+{
+	unsigned first = (unsigned)random_range(0, sim.n_hosts - 1);
+
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (sites[(first + i) % sim.n_hosts].running == running)
+			return &sites[(first + i) % sim.n_hosts];
+	return NULL;
+}
+
+static bool make_change(void)
+{
+	change = (enum change)random_range(0, CHANGES - 1);
+	struct site *s = pick(change != CHANGE_JOIN);
+
+	if (!s)
+		return false;
+	oracle_before();
+	switch (change) {
+	case CHANGE_JOIN: site_start(s, false); break;
+	case CHANGE_LEAVE: site_stop(s); break;
+	case CHANGE_KILL: site_kill(s); break;
+	case CHANGE_RESTART:
+		site_kill(s);
+		site_start(s, true);
+		break;
+	case CHANGE_VERSION:
+		site_set_version(s, (unsigned)random_range(0, n_version_names - 1));
+		break;
+	case CHANGE_DRAIN: return order_drain(s, !order_is_drained(s));
+	case CHANGE_TASKS:
+		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
+		site_configure(s);
+		break;
+	case CHANGES: break;
+	}
+	return true;
+}
+
+/* --- quiet times ---------------------------------------------------------------------------------- */
+
+static void settled(void)
+{
+	int64_t took = rest_began - phase_began;
+
+	TRACE("at rest after %.3f s", (double)took / 1e6);
+	if (phase == PHASE_SETTLE && took > sim.figures.worst_settle)
+		sim.figures.worst_settle = took;
+	if (phase == PHASE_SETTLE)
+		changes_left = (unsigned)random_range(1, 6);
+	phase = PHASE_REST;
+	phase_began = sim.now;
+}
+
+static void at_rest(void)
+{
+	int64_t length = phase_began + random_range(2 * SECOND, 20 * SECOND);
+
+	/* The sessions of those who are no more have to end first. */
+	if (sim.now < length || oracle_sessions_left())
+		return;
+	if (changes_left == 0) {
+		begin_storm();
+		return;
+	}
+	changes_left--;
+	cuts_before = sim.cuts;
+	if (make_change()) {
+		phase = PHASE_CHANGE;
+		phase_began = sim.now;
+	}
+}
+
+/* What a change begins takes a moment to show, and leases one to be as long as ever. */
+static void settling(const char *problem, int64_t until)
+{
+	int64_t bound = phase_began + (phase == PHASE_SETTLE ? settle_bound() : change_bound());
+	int64_t least = phase == PHASE_SETTLE ? BACK_US + PAUSES_MAX : 0;
+
+	if (phase == PHASE_CHANGE && change == CHANGE_KILL)
+		least = (sim.timeout_ms + 2 * sim.tick_ms) * MS;
+	if (problem || rest_began < phase_began)
+		rest_began = sim.now;
+	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
+	    sim.now >= phase_began + least) {
+		if (phase == PHASE_CHANGE && sim.options.ticks)
+			sim.figures.changes++;
+		else if (phase == PHASE_CHANGE)
+			oracle_after(change);
+		settled();
+	} else if (problem && sim.now > bound &&
+		   (sim.now > until + SECOND || sim.now > bound + EXCUSE_MAX)) {
+		sim_violation("%.1f s after the last %s, %s", (double)(sim.now - phase_began) / 1e6,
+			      phase == PHASE_SETTLE ? "fault" : "change", problem);
+	}
+}
+
+static void on_poll(void *arg, uint64_t number)
+{
+	int64_t until;
+	const char *problem = oracle_at_rest(&until);
+
+	(void)arg, (void)number;
+	switch (phase) {
+	case PHASE_REST:
+		/* With ticks nobody waits for the fleet to be at rest, so it may not be quite. */
+		if (problem && !sim.options.ticks)
+			sim_violation("nothing happened, and %s", problem);
+		else if (!problem)
+			at_rest();
+		break;
+	case PHASE_SETTLE:
+	case PHASE_CHANGE: settling(problem, until); break;
+	case PHASE_STORM: break;
+	}
+	if (phase != PHASE_STORM)
+		event_at(sim.now + POLL, on_poll, NULL, 0);
+}
+
+/* --- questions from the socket, at any moment ----------------------------------------------------- */
+
+static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
+{
+	(void)arg, (void)ok, (void)entries, (void)n;
+}
+
+static void on_question(void *arg, uint64_t number)
+{
+	struct site *s = &sites[random_range(0, sim.n_hosts - 1)];
+
+	(void)arg, (void)number;
+	if (s->running && machine_listens(s->machine)) {
+		for (unsigned k = 0; k < sim.n_tasks; k++)
+			oracle_ask(s, k);
+		if (session_is_up(&s->node.session))
+			ledger_history(&s->node.leaders, task_settings[0].name, on_history, NULL);
+		machine_wake(s->machine, 0);
+	}
+	event_at(sim.now + random_exp(SECOND), on_question, NULL, 0);
+}
+
+/* --- the beginning -------------------------------------------------------------------------------- */
+
+static void on_start(void *arg, uint64_t number)
+{
+	struct site *s = arg;
+
+	(void)number;
+	if (!s->running)
+		site_start(s, false);
+}
+
+static void draw_world(void)
+{
+	static const int64_t ticks[] = {2000, 2000, 2000, 1000, 500};
+	static const int64_t timeouts[] = {2, 2, 3, 5, 5, 10, 20}; /* in ticks */
+	static const int64_t syncs[] = {2, 5, 5, 5, 10, 20};
+
+	sim.n_servers = random_chance(700) ? 3 : random_chance(500) ? 1 : 5;
+	sim.n_hosts = sim.options.hosts ? sim.options.hosts : (unsigned)random_range(2, 8);
+	sim.n_tasks = sim.options.tasks ? sim.options.tasks : (unsigned)random_range(1, 8);
+	sim.tick_ms = ticks[random_range(0, 4)];
+	sim.timeout_ms = sim.tick_ms * timeouts[random_range(0, 6)];
+	sim.sync_ms = sim.tick_ms * syncs[random_range(0, 5)];
+	sim.delay_us = random_range(100, 20 * MS);
+	sim.server_delay_us = random_range(100, random_chance(850) ? 5 * MS : 80 * MS);
+	/* Below, slow links eat the lease up. */
+	sim.least_ms = sim.server_delay_us < 5 * MS ? 2000 : 2000 + 60 * sim.server_delay_us / MS;
+	if (sim.least_ms < 2 * sim.tick_ms)
+		sim.least_ms = 2 * sim.tick_ms;
+	if (sim.timeout_ms < sim.least_ms)
+		sim.timeout_ms = sim.least_ms / sim.tick_ms * sim.tick_ms + sim.tick_ms;
+	TRACE("%u servers, %u hosts, %u tasks, T %lld ms, tick %lld ms", sim.n_servers, sim.n_hosts,
+	      sim.n_tasks, (long long)sim.timeout_ms, (long long)sim.tick_ms);
+}
+
+void scenario_begin(void)
+{
+	draw_world();
+	net_reset();
+	servers_reset();
+	machines_reset();
+	sites_reset();
+	oracle_reset();
+	orders_reset();
+	faults_reset();
+	jobs_reset();
+	for (unsigned i = 0; i < sim.n_servers; i++)
+		if (servers[i].most_ms < sim.timeout_ms)
+			servers[i].most_ms = sim.timeout_ms;
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (i == 0 || random_chance(800))
+			event_at(random_range(0, 3 * SECOND), on_start, &sites[i], 0);
+	phase = PHASE_SETTLE;
+	phase_began = 0;
+	rest_began = -1;
+	event_at(POLL, on_poll, NULL, 0);
+	event_at(SECOND, on_question, NULL, 0);
+}

@@ -1,0 +1,292 @@
+#include "site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "node/tasks.h"
+#include "oracle.h"
+
+#define STOP_US		(1200 * MS) /* for the farewell, as the daemon has it */
+#define STOP_JOBS_US	(60 * SECOND)
+#define STOP_POLL_US	(50 * MS)
+#define TWINS_PER_MILLE 60 /* of fleets in which two have one name */
+
+struct site sites[HOSTS_MAX];
+struct task_settings task_settings[TASKS_MAX];
+struct node_timing timing;
+static char task_names[TASKS_MAX][16];
+
+const char *const version_names[] = {"1.0", "1.0.1", "1.1-rc1", "1.1", "2.0", "1.10"};
+const unsigned n_version_names = sizeof(version_names) / sizeof(version_names[0]);
+
+unsigned task_number(const char *name)
+{
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		if (strcmp(task_names[k], name) == 0)
+			return k;
+	return TASKS_MAX;
+}
+
+struct task *site_task(struct site *s, unsigned task)
+{
+	const char *name = task_names[task];
+
+	return s->running ? tasks_find(&s->node.leaders, name, strlen(name)) : NULL;
+}
+
+/* --- what the node tells -------------------------------------------------------------------------- */
+
+static void on_task(void *arg, struct task *t)
+{
+	(void)arg, (void)t;
+}
+
+static void on_leased(void *arg)
+{
+	(void)arg;
+}
+
+static void on_membership(void *arg, const char *event, const struct member *m)
+{
+	(void)arg, (void)event, (void)m;
+}
+
+static void on_decision(void *arg, const struct policy_item *item, bool ended)
+{
+	(void)arg, (void)item, (void)ended;
+}
+
+static void on_status(void *arg)
+{
+	(void)arg;
+}
+
+static void on_handoff(void *arg, const struct handoff *handoff)
+{
+	struct site *s = arg;
+
+	if (s->running && !s->stopping)
+		s->kept = *handoff;
+}
+
+static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
+{
+	struct site *s = arg;
+
+	if (!s->running || s->stopping)
+		return;
+	s->n_kept_runs = n < SITE_RUNS_MAX ? n : SITE_RUNS_MAX;
+	if (n > 0)
+		memcpy(s->kept_runs, runs, s->n_kept_runs * sizeof(*runs));
+}
+
+/* --- its process ---------------------------------------------------------------------------------- */
+
+static void after_turn(void *arg)
+{
+	oracle_look(arg);
+}
+
+void site_configure(struct site *s)
+{
+	struct task_settings mine[TASKS_MAX];
+	size_t n = 0;
+
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		if (s->tasks >> k & 1)
+			mine[n++] = task_settings[k];
+	node_configure(&s->node, &timing, mine, n);
+	machine_wake(s->machine, 0);
+}
+
+void site_set_version(struct site *s, unsigned version)
+{
+	s->version = version;
+	TRACE("site %u has version %s now", s->id, version_names[version]);
+	if (!s->running)
+		return;
+	node_set_version(&s->node, version_names[version]);
+	machine_wake(s->machine, 0);
+}
+
+void site_set_health(struct site *s)
+{
+	struct node_unhealthy list[TASKS_MAX];
+	struct node_health health = {
+		.known = true, .sick = s->sick, .says = "sick", .unhealthy = list};
+
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		if (s->unhealthy >> k & 1)
+			list[health.n_unhealthy++] =
+				(struct node_unhealthy){.task = task_names[k], .says = "unhealthy"};
+	node_set_health(&s->node, &health);
+	machine_wake(s->machine, 0);
+}
+
+void site_start(struct site *s, bool take_over)
+{
+	const struct node_handlers handlers = {
+		.task_changed = on_task,
+		.task_added = on_task,
+		.task_removed = on_task,
+		.leased = on_leased,
+		.membership = on_membership,
+		.decision = on_decision,
+		.status = on_status,
+		.handoff = on_handoff,
+		.handoff_runs = on_handoff_runs,
+		.runs = {.answer = jobs_answer, .released = jobs_released},
+		.arg = s,
+	};
+
+	TRACE("site %u starts%s", s->id, take_over && s->kept.session ? " with what was kept" : "");
+	machine_start(s->machine, after_turn, s);
+	s->running = true;
+	s->stopping = s->parting = false;
+	s->life++;
+	node_init(&s->node, machine_host(s->machine), &s->settings, &handlers);
+	node_set_version(&s->node, version_names[s->version]);
+	site_configure(s);
+	site_set_health(s);
+	if (take_over && s->kept.session != 0) {
+		sim.figures.taken_over++;
+		node_take_over(&s->node, &s->kept, s->kept_runs, s->n_kept_runs,
+			       random_chance(900));
+	} else {
+		s->kept.session = 0;
+		s->n_kept_runs = 0;
+	}
+	node_start(&s->node);
+	jobs_started(s);
+}
+
+static void on_over(void *arg)
+{
+	(void)arg;
+}
+
+/* Nothing that the node still asks for leaves it. */
+static void end_process(struct site *s)
+{
+	s->running = false;
+	s->machine->silent = true;
+	oracle_dead(s);
+	if (!s->parting)
+		node_stop(&s->node, on_over, NULL);
+	node_done(&s->node);
+	machine_end(s->machine);
+	jobs_ended(s);
+}
+
+void site_kill(struct site *s)
+{
+	TRACE("site %u is killed", s->id);
+	end_process(s);
+}
+
+static void on_parted(void *arg)
+{
+	struct site *s = arg;
+
+	s->stop_by = sim.now;
+}
+
+static void on_stop_poll(void *arg, uint64_t life)
+{
+	struct site *s = arg;
+	bool listens = machine_listens(s->machine);
+
+	if (!s->running || s->life != life)
+		return;
+	if (listens && s->parting && sim.now >= s->stop_by) {
+		TRACE("site %u has stopped", s->id);
+		end_process(s);
+		return;
+	}
+	if (listens && !s->parting && sim.now >= s->stop_by) {
+		runs_revoke(&s->node.runs);
+		s->stop_by = sim.now + session_lease_left(&s->node.session) * MS;
+	}
+	if (listens && !s->parting &&
+	    (runs_going(&s->node.runs, false) == 0 ||
+	     (s->node.runs.revoked && sim.now >= s->stop_by))) {
+		s->parting = true;
+		s->stop_by = sim.now + STOP_US;
+		node_stop(&s->node, on_parted, s);
+		oracle_dead(s);
+	}
+	event_at(sim.now + STOP_POLL_US, on_stop_poll, s, life);
+}
+
+void site_stop(struct site *s)
+{
+	if (s->stopping)
+		return;
+	TRACE("site %u is told to stop", s->id);
+	s->stopping = true;
+	s->kept.session = 0;
+	s->n_kept_runs = 0;
+	s->stop_by = sim.now + STOP_JOBS_US;
+	oracle_stopping(s);
+	if (runs_going(&s->node.runs, false) > 0)
+		node_withdraw(&s->node);
+	machine_wake(s->machine, 0);
+	on_stop_poll(s, s->life);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------- */
+
+static void draw_tasks(void)
+{
+	timing = (struct node_timing){.yield_delay_ms = random_range(0, 3) * 1000,
+				      .tick_guard_ms = random_range(0, 5) * 1000};
+	for (unsigned k = 0; k < TASKS_MAX; k++) {
+		snprintf(task_names[k], sizeof(task_names[k]), "task-%02u", k);
+		task_settings[k] = (struct task_settings){
+			.name = task_names[k],
+			.min_version = random_chance(100) ? "1.1" : NULL,
+			.yield = random_chance(700) ? ELECTION_YIELD_RANK
+						    : (enum election_yield)random_range(1, 2),
+			.rank_position = random_chance(800) ? -1 : (int)random_range(0, 4),
+			.oldest = random_chance(100),
+			.tick_ms = random_range(2, 10) * 1000,
+			.wait_ms = random_range(2, 10) * 1000,
+			.on_crash = random_chance(500) ? TASK_ON_CRASH_RERUN : TASK_ON_CRASH_SKIP,
+			.overlap = TASK_OVERLAP_FORBID,
+			.hold_max_ms =
+				random_chance(500) ? 24 * 3600 * 1000 : random_range(2, 20) * 1000,
+			.history = (int)random_range(10, 20)};
+	}
+}
+
+void sites_done(void)
+{
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		if (sites[i].running)
+			end_process(&sites[i]);
+}
+
+void sites_reset(void)
+{
+	bool twins = random_chance(TWINS_PER_MILLE);
+
+	draw_tasks();
+	memset(sites, 0, sizeof(sites));
+	for (unsigned i = 0; i < HOSTS_MAX; i++) {
+		struct site *s = &sites[i];
+		unsigned named = twins && i == 1 ? 0 : i;
+		s->id = i;
+		s->machine = &machines[i];
+		snprintf(s->hostname, sizeof(s->hostname), "host-%02u", named);
+		snprintf(s->name, sizeof(s->name), "host-%02u:/run/zkleader", named);
+		s->settings = (struct node_settings){.servers = "zookeeper:2181",
+						     .root = SITE_ROOT,
+						     .session_timeout_ms = sim.timeout_ms,
+						     .hostname = s->hostname,
+						     .name = s->name};
+		s->version = (unsigned)random_range(0, 1);
+		s->tasks = random_chance(700) ? UINT64_MAX : random_bits();
+	}
+}

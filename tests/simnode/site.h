@@ -1,0 +1,57 @@
+/* A place in the fleet: a machine, the sidecar that runs on it, and what outlives that. */
+#ifndef TESTS_SIMNODE_SITE_H
+#define TESTS_SIMNODE_SITE_H
+
+#include "machine.h"
+#include "node/node.h"
+
+#define SITE_ROOT     "/apps"
+#define SITE_RUNS_MAX 64
+
+struct site {
+	unsigned id;
+	struct machine *machine;
+	struct node_settings settings;
+	char hostname[16], name[32];
+	struct node node;
+	bool running;
+	bool stopping;	 /* told to, by TERM */
+	bool parting;	 /* no job goes on any more, and the session is being ended */
+	int64_t stop_by; /* true time at which it goes, whatever the server says */
+	uint64_t life;	 /* of its process */
+	/* what it is told of itself */
+	uint64_t tasks; /* bits */
+	unsigned version;
+	uint64_t unhealthy; /* bits of tasks */
+	bool sick;
+	/* kept for the process after this one */
+	struct handoff kept; /* session 0: nothing */
+	struct handoff_run kept_runs[SITE_RUNS_MAX];
+	size_t n_kept_runs;
+};
+
+extern struct site sites[HOSTS_MAX];
+extern struct task_settings task_settings[TASKS_MAX];
+extern struct node_timing timing;
+extern const char *const version_names[];
+extern const unsigned n_version_names;
+
+/* Machines and places, tasks and how they are handed over: by the seed. */
+void sites_reset(void);
+/* Frees all that a run has left. */
+void sites_done(void);
+/* Its process begins; with take_over it goes on with what was kept, if anything was. */
+void site_start(struct site *s, bool take_over);
+/* TERM: jobs end first, then the session. */
+void site_stop(struct site *s);
+/* KILL; keeps: the next process will be told what this one had. */
+void site_kill(struct site *s);
+void site_configure(struct site *s);
+void site_set_version(struct site *s, unsigned version);
+void site_set_health(struct site *s);
+/* Its task by number, NULL. */
+struct task *site_task(struct site *s, unsigned task);
+/* The number of a task of the simulator, TASKS_MAX if it is none. */
+unsigned task_number(const char *name);
+
+#endif
