@@ -66,6 +66,8 @@ static const char *reason(const struct task *t, const char *previous_id)
 
 	if (!previous)
 		return "left the fleet";
+	if (previous->clock_off)
+		return "its clock is wrong";
 	if (fleet_has_resigned(previous, t->index))
 		return "resigned";
 	switch (fleet_fitness(previous, &t->contest, t->index)) {
@@ -79,7 +81,8 @@ static const char *reason(const struct task *t, const char *previous_id)
 	case WHY_LOWER_RANK:
 	case WHY_LOWER_IP:
 	case WHY_LOWER_ID:
-	case WHY_RESIGNED: break;
+	case WHY_RESIGNED:
+	case WHY_CLOCK_OFF: break;
 	}
 	return leader && leader != previous ? why_better(t, leader, previous) : NULL;
 }
