@@ -95,7 +95,7 @@ class Upgrade(Ticks):
         self.restart(node)
 
     def settle(self, programs):
-        """Everybody gets the new programs, is connected and drained no more, and one of the newest leads each task."""
+        """Everybody gets the new programs, is connected and drained no more; all agree on who leads."""
         for node in self.nodes:
             node.sidecar.wait_connected(SOON)
             if node in self.drained:
@@ -104,17 +104,15 @@ class Upgrade(Ticks):
                 node.wrong = False
                 self.replace(node, programs)
                 node.sidecar.wait_connected(SOON)
-        newest = max(self.versions_of())
-        wait_until(lambda: max(self.versions_of()) == newest and self.leader_versions() == {newest}, SOON,
-                   "one of the newest leads each task")
+        wait_until(self.agreed, SOON, "each task is led by whom all of them call the best candidate")
 
-    def versions_of(self):
-        return [tuple(map(int, w["version"].split("."))) for w in self.tree.workers().values()]
+    def agreed(self):
+        leaders = self.tree.leaders()
+        return all(self.best(node, task) == leaders[task] for node in self.nodes for task in TASKS)
 
-    def leader_versions(self):
-        workers, leaders = self.tree.workers(), self.tree.leaders()
-        led_by = [workers.get(leaders.get(task)) for task in TASKS]
-        return {w and tuple(map(int, w["version"].split("."))) for w in led_by}
+    @staticmethod
+    def best(node, task):
+        return next(r["id"] for r in node.sidecar.explain(task)["ranking"] if r["candidate"])
 
 
 @pytest.fixture(scope="module")
