@@ -449,7 +449,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 25);
+	pack_map(p, 26);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
