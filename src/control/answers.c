@@ -222,6 +222,20 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 
 /* --- tables --------------------------------------------------------------- */
 
+/* The newest run that is known of the task, nil. */
+static void pack_last(struct pack *p, const struct task *t)
+{
+	pack_str(p, "last");
+	if (!t->last.tick[0]) {
+		pack_nil(p);
+		return;
+	}
+	pack_map(p, 3);
+	pack_kv_str(p, "tick", t->last.tick);
+	pack_kv_str(p, "state", last_run_state(t));
+	answers_pack_time(p, "ended_at", t->last.ended_at);
+}
+
 void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct task *const *tasks,
 		  size_t n)
 {
@@ -235,8 +249,9 @@ void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	for (size_t i = 0; i < n; i++) {
 		if (tasks[i]->withdrawn)
 			continue;
-		pack_map(p, ANSWERS_TASK_FIELDS);
+		pack_map(p, ANSWERS_TASK_FIELDS + 1);
 		answers_pack_task(p, s, tasks[i]);
+		pack_last(p, tasks[i]);
 	}
 	peer_end(c, msgid);
 }

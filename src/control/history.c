@@ -20,12 +20,10 @@ static void pack_entry(struct pack *p, const struct registry *registry,
 		       const struct ledger_entry *e)
 {
 	const struct run_record *r = &e->record;
-	bool lost = strcmp(r->state, "running") == 0 && registry_settled(registry) &&
-		    !fleet_find_session(&registry->fleet, r->session);
 
 	pack_map(p, 9);
 	pack_kv_str(p, "tick", e->tick);
-	pack_kv_str(p, "state", lost ? "lost" : r->state);
+	pack_kv_str(p, "state", ledger_state(registry, r->state, r->session));
 	pack_kv_str(p, "id", r->id);
 	pack_kv_str(p, "hostname", r->hostname);
 	pack_kv_int(p, "token", r->token);

@@ -31,6 +31,14 @@ static void on_due(void *arg)
 	parked_look(arg);
 }
 
+static void on_last_runs(void *arg)
+{
+	struct methods *m = arg;
+
+	if (m->parked)
+		parked_wake(m);
+}
+
 /* --- the methods ---------------------------------------------------------- */
 
 /* Whether a file that is refused may be the reason why a task is not known. */
@@ -143,6 +151,8 @@ static void park_survey(struct call *call, enum parked_kind kind, struct task **
 		leaders_refresh(list[i]);
 	if (kind == PARKED_WORKERS)
 		parked_begin_round(call->m);
+	if (kind == PARKED_TASKS)
+		last_runs_ask(&s->last_runs, list, n);
 	parked_wake(call->m);
 }
 
@@ -350,6 +360,7 @@ void methods_init(struct methods *m, const struct process *process)
 	subscriptions_init(&m->subscriptions, process->node);
 	host_turn_init(&m->turn, host, on_turn, m);
 	host_timer_init(&m->due, host, on_due, m);
+	last_runs_on_idle(&m->node->last_runs, on_last_runs, m);
 }
 
 void methods_done(struct methods *m)

@@ -85,7 +85,7 @@ static bool is_ready(const struct node *s, const struct parked *k)
 	switch (k->kind) {
 	case PARKED_CHECK: return parked_settled(k->tasks[0]);
 	case PARKED_WORKERS: return k->round && survey_is_done(k->round->survey) && all_fresh(s, k);
-	case PARKED_TASKS:
+	case PARKED_TASKS: return all_fresh(s, k) && !last_runs_busy(&s->last_runs);
 	case PARKED_EXPLAIN: return all_fresh(s, k);
 	}
 	return true;

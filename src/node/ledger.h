@@ -15,6 +15,7 @@
 #include "wire/record.h"
 
 struct leaders;
+struct registry;
 struct task;
 
 /*
@@ -60,5 +61,8 @@ struct ledger_entry {
 /* All records of a task, oldest first; n is 0 also where they cannot be read, with ok false. */
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
+
+/* A record's state as it is told: "lost" where it runs, and the session that runs it is gone. */
+const char *ledger_state(const struct registry *r, const char *state, int64_t session);
 
 #endif

@@ -97,3 +97,11 @@ void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, v
 	path_of_tick(l->session->settings, task, NULL, path);
 	store_children(l->session->store, path, false, on_history_names, h);
 }
+
+const char *ledger_state(const struct registry *r, const char *state, int64_t session)
+{
+	bool lost = strcmp(state, "running") == 0 && registry_settled(r) &&
+		    !fleet_find_session(&r->fleet, session);
+
+	return lost ? "lost" : state;
+}

@@ -86,6 +86,7 @@ static void on_cut(void *arg)
 	registry_cut(&n->registry);
 	policy_cut(&n->policy);
 	leaders_cut(&n->leaders);
+	last_runs_cut(&n->last_runs);
 	n->handlers.status(n->handlers.arg);
 }
 
@@ -97,6 +98,7 @@ static void on_expired(void *arg)
 	registry_expired(&n->registry);
 	policy_expired(&n->policy);
 	runs_expired(&n->runs);
+	last_runs_cut(&n->last_runs);
 	n->handlers.status(n->handlers.arg);
 }
 
@@ -221,6 +223,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	registry_init(&n->registry, settings, &n->session, &registry_handlers);
 	policy_init(&n->policy, &n->session, &n->registry, &policy_handlers);
 	leaders_init(&n->leaders, &n->session, &n->registry, &n->policy, &leaders_handlers);
+	last_runs_init(&n->last_runs, &n->leaders);
 }
 
 void node_done(struct node *n)
@@ -230,6 +233,7 @@ void node_done(struct node *n)
 	leaders_done(&n->leaders);
 	registry_done(&n->registry);
 	session_done(&n->session);
+	last_runs_done(&n->last_runs);
 }
 
 void node_set_version(struct node *n, const char *version)

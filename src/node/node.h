@@ -12,6 +12,7 @@
 
 #include "node/handoff.h"
 #include "node/host.h"
+#include "node/last_run.h"
 #include "node/leaders.h"
 #include "node/policy.h"
 #include "node/registry.h"
@@ -48,6 +49,7 @@ struct node {
 	struct policy policy;
 	struct leaders leaders;
 	struct runs runs;
+	struct last_runs last_runs;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/record.h"
+#include "node/last_run.h"
 #include "node/ledger.h"
 #include "node/standby.h"
 
@@ -245,6 +246,8 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 	struct run_seen seen;
 	struct run_sight sight = run_sight_of(r);
 
+	if (result == LEDGER_DONE && r->task)
+		last_run_note(r->task, r->tick, &r->record);
 	if (record) {
 		seen = seen_of(r, record);
 		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||

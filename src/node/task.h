@@ -14,6 +14,7 @@
 #include "core/task_settings.h"
 #include "node/audit.h"
 #include "node/candidates.h"
+#include "node/last_run.h"
 #include "node/ledger.h"
 #include "node/reads.h"
 #include "node/standby.h"
@@ -38,6 +39,7 @@ struct task {
 	unsigned holds;	   /* runs that keep the task here */
 	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
 	struct ledger_ticks ticks;
+	struct last_run last;
 	struct standby standby;
 	struct unclaimed unclaimed;
 	bool withdrawn; /* not configured any more: freed once nothing of it is left in ZooKeeper */
