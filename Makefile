@@ -240,7 +240,7 @@ SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machin
 comma := ,
 SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
-SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,site oracle orders faults jobs scenario main log)
+SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,site wall oracle orders faults jobs scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

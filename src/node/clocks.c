@@ -57,6 +57,14 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 	look(c);
 }
 
+/* It was not told this time. */
+static void ask_soon(struct clocks *c)
+{
+	c->ask_ms = now_ms(c) + SOON_MS;
+	if (c->registry->id[0])
+		host_timer_start(&c->due, SOON_MS);
+}
+
 static void on_told(void *arg, const struct store_reply *reply)
 {
 	struct clocks *c = arg;
@@ -66,12 +74,16 @@ static void on_told(void *arg, const struct store_reply *reply)
 	switch (reply->code) {
 	case STORE_OK: clocks_heard(c, reply); break;
 	case STORE_NO_NODE:
-		/* Or our record is another by now. */
-		if (c->folder)
+		if (c->folder) {
 			registry_make_parents(r);
-		return;
-	case STORE_UNKNOWN:
-	case STORE_ABANDONED: return; /* the next connection asks again */
+			return;
+		}
+		/* Our record is another by now, or gone, and then its successor waits for this. */
+		c->gone = true;
+		ask_soon(c);
+		break;
+	case STORE_UNKNOWN: ask_soon(c); return;
+	case STORE_ABANDONED: return; /* the next session asks again */
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
@@ -91,7 +103,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 static void ask(struct clocks *c)
 {
 	struct registry *r = c->registry;
-	const struct member *self = registry_self(r);
+	const struct member *self = c->gone ? NULL : registry_self(r);
 	char path[STORE_PATH_MAX];
 	struct buffer data;
 
@@ -99,6 +111,7 @@ static void ask(struct clocks *c)
 	if (c->asking)
 		return;
 	c->asking = true;
+	c->gone = false;
 	c->folder = !self;
 	buffer_init(&data, RECORD_WORKER_MAX);
 	if (self) {

@@ -25,6 +25,7 @@ struct clocks {
 	int64_t tolerance_ms;
 	int64_t offset_ms;  /* to be published: by how much our clock is ahead of the server's */
 	bool folder;	    /* it is one of the workers' folder, as we have no record yet */
+	bool gone;	    /* our record was not there when it was asked for by that */
 	bool asking;	    /* a write of ours will tell the server's time */
 	bool mute;	    /* it refuses to: nothing is published */
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */

@@ -4,6 +4,7 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
+#include "wall.h"
 
 #define BACK_US (20 * SECOND) /* after which a hand takes back what it made, once all is healed */
 
@@ -373,8 +374,10 @@ static bool shrink(void)
 
 static bool set_server_clock(void)
 {
-	servers[any_server()].wall_ms =
-		random_chance(500) ? 0 : random_range(-300, 300) * random_range(1, 1000) * 1000;
+	unsigned s = any_server();
+
+	servers[s].wall_ms = wall_draw();
+	TRACE("the clock of server %u is wrong by %lld ms", s, (long long)servers[s].wall_ms);
 	return true;
 }
 
@@ -477,9 +480,11 @@ static bool set_wall(void)
 {
 	struct site *s = any_site(true);
 
-	if (s)
-		s->machine->wall_ms = random_chance(400) ? 0 : random_range(-300, 300) * 1000;
-	return s != NULL;
+	if (!s)
+		return false;
+	s->machine->wall_ms = wall_draw();
+	TRACE("the clock of site %u is wrong by %lld ms", s->id, (long long)s->machine->wall_ms);
+	return true;
 }
 
 static bool slow_site(void)
@@ -661,6 +666,8 @@ void faults_heal(void)
 		struct site *s = &sites[i];
 		machine_resume(s->machine);
 		s->machine->busy_until = 0;
+		if (!wall_is_near(s->machine->wall_ms)) /* somebody sees that it is another day */
+			s->machine->wall_ms = 0;
 		any |= s->running;
 	}
 	/* Who was stopped when the configuration changed reads it now. */

@@ -4,6 +4,7 @@
 
 #include "scenario.h"
 #include "server.h"
+#include "wall.h"
 #include "wire/record.h"
 
 static bool drained[HOSTS_MAX];
@@ -45,7 +46,8 @@ static bool give(struct site *by, enum policy_kind kind, const char *task, const
 	snprintf(r.host, sizeof(r.host), "%s", by->hostname);
 	TRACE("site %u is told: %s%s %s %s", by->id, on ? "" : "no longer ", r.kind, r.task,
 	      r.node);
-	if (on && scenario_is_storm() && random_chance(500)) /* in quiet times a change is one */
+	/* In quiet times a change is one; and who has not seen it made goes by its end. */
+	if (on && scenario_is_storm() && wall_is_near(by->machine->wall_ms) && random_chance(500))
 		r.until = r.since + random_range(1, 60) * 1000;
 	if (on)
 		policy_put(&by->node.policy, &r, on_done, NULL);

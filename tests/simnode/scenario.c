@@ -5,10 +5,11 @@
 #include "oracle.h"
 #include "server.h"
 
-#define POLL	   (250 * MS)
-#define EXCUSE_MAX (330 * SECOND) /* the longest pause after a yield that nobody took, and a bit */
-#define BACK_US	   (25 * SECOND)  /* until hands have taken back what they made */
-#define PAUSES_MAX (65 * SECOND)  /* an order that ends by itself has ended by then */
+#define POLL (250 * MS)
+#define EXCUSE_MAX \
+	(750 * SECOND) /* until all have asked for the servers' time again, and have yielded */
+#define BACK_US	   (25 * SECOND) /* until hands have taken back what they made */
+#define PAUSES_MAX (65 * SECOND) /* an order that ends by itself has ended by then */
 
 static enum { PHASE_STORM, PHASE_SETTLE, PHASE_REST, PHASE_CHANGE } phase;
 static int64_t phase_began, rest_began, storm_mean, storm_ends;

@@ -1,0 +1,67 @@
+#include "wall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/skew.h"
+#include "server.h"
+#include "site.h"
+
+#define MINUTE_MS 60000
+#define NEAR_MIN  5
+#define DAY_MIN	  1440
+
+int64_t wall_draw(void)
+{
+	int64_t minutes = random_chance(800) ? random_range(-NEAR_MIN, NEAR_MIN)
+					     : random_range(-DAY_MIN, DAY_MIN);
+
+	if (random_chance(400))
+		return 0;
+	return minutes * MINUTE_MS + random_range(-1000, 1000);
+}
+
+bool wall_is_near(int64_t wall_ms)
+{
+	return llabs(wall_ms) < (NEAR_MIN + 1) * MINUTE_MS;
+}
+
+/* By how much its clock is ahead of that of the leader of the servers; else what it has published. */
+static int64_t offset_of(const struct worker *w)
+{
+	int leader = servers_leader();
+
+	for (unsigned i = 0; i < sim.n_hosts && leader >= 0; i++)
+		if (sites[i].running && strcmp(sites[i].node.registry.id, w->id) == 0)
+			return sites[i].machine->wall_ms - servers[leader].wall_ms;
+	return w->clock_offset_ms;
+}
+
+void wall_judge(struct fleet *f)
+{
+	struct skew_clock *list = mem_calloc(f->n_members + 1, sizeof(*list));
+	bool *off = mem_calloc(f->n_members + 1, sizeof(*off));
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		list[i] = (struct skew_clock){.machine = w->machine,
+					      .tolerance_ms = w->clock_tolerance_ms,
+					      .offset_ms = offset_of(w)};
+	}
+	skew_judge(list, f->n_members, off);
+	for (size_t i = 0; i < f->n_members; i++)
+		fleet_set_clock_off(f, f->by_id[i], off[i]);
+	free(list);
+	free(off);
+}
+
+bool wall_is_known(const struct fleet *f)
+{
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		if (llabs(w->clock_offset_ms - offset_of(w)) > w->clock_tolerance_ms / 2)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,22 @@
+/* Wall clocks that are wrong, and whose is off in truth. */
+#ifndef TESTS_SIMNODE_WALL_H
+#define TESTS_SIMNODE_WALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/fleet.h"
+
+/*
+ * By how many milliseconds a clock is wrong: not at all, or by whole minutes, up to a day, and at most a
+ * second, so that no two clocks are about as far apart as is tolerated.
+ */
+int64_t wall_draw(void);
+/* Whether a clock that is wrong by so much is so by minutes only. */
+bool wall_is_near(int64_t wall_ms);
+/* Marks the members whose clocks are off by the true clocks. */
+void wall_judge(struct fleet *f);
+/* Whether all members that a process acts for have published what is true of their clocks. */
+bool wall_is_known(const struct fleet *f);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * When the ZooKeeper server is asked for its time, and again where it was not told. Session, registration,
+ * store and the machine's clock are the test's.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/registry.h"
+
+#define SERVER_MS INT64_C(1795000000000)
+#define MINUTE_MS 60000
+#define HOUR_MS	  (60 * MINUTE_MS)
+
+static int64_t now_ms = 1000000, ahead_ms, rings_ms; /* 0: the timer is not set */
+static struct host_timer *timer;
+static struct registry r;
+static struct worker self = {.id = "me", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS};
+static struct member member = {.worker = &self};
+static struct store_reply reply; /* to the next request; that time comes with it */
+static bool gone;		 /* our record is; the folder is there */
+static int asked, published, clocked;
+
+int64_t host_now_ms(const struct host *h)
+{
+	(void)h;
+	return now_ms;
+}
+
+int64_t host_wall_ms(const struct host *h)
+{
+	(void)h;
+	return SERVER_MS + now_ms;
+}
+
+void host_random(struct host *h, void *to, size_t n)
+{
+	(void)h;
+	memset(to, 0, n);
+}
+
+void host_timer_init(struct host_timer *t, struct host *h, host_fn fn, void *arg)
+{
+	*t = (struct host_timer){.host = h, .fn = fn, .arg = arg};
+	timer = t;
+}
+
+void host_timer_start(struct host_timer *t, int64_t ms)
+{
+	(void)t;
+	rings_ms = now_ms + ms;
+}
+
+void host_timer_stop(struct host_timer *t)
+{
+	(void)t;
+	rings_ms = 0;
+}
+
+void host_timer_done(struct host_timer *t)
+{
+	host_timer_stop(t);
+}
+
+bool session_is_up(const struct session *s)
+{
+	(void)s;
+	return true;
+}
+
+const struct member *registry_self(const struct registry *registry)
+{
+	return registry->id[0] ? &member : NULL;
+}
+
+void registry_make_parents(struct registry *registry)
+{
+	(void)registry;
+}
+
+void registry_retimed(struct registry *registry)
+{
+	(void)registry;
+	published++;
+}
+
+/* A registration waits for it. */
+void registry_clocked(struct registry *registry)
+{
+	clocked++;
+	clocks_ready(&registry->clocks);
+}
+
+void folder_touch(struct folder *f)
+{
+	(void)f;
+}
+
+void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
+		 void *arg)
+{
+	struct store_reply to_this = reply;
+
+	(void)s, (void)n;
+	asked++;
+	if (gone)
+		to_this.code = strcmp(ops->path, "/r/workers") == 0 ? STORE_OK : STORE_NO_NODE;
+	to_this.sent_ms = now_ms;
+	to_this.stat.mtime = to_this.code == STORE_OK ? SERVER_MS + now_ms - ahead_ms : 0;
+	fn(arg, &to_this);
+}
+
+static void start(void)
+{
+	static struct session session;
+	static const struct node_settings settings = {.root = "/r"};
+
+	log_setup(LOG_ERROR, LOG_TEXT, false);
+	r.session = &session;
+	r.settings = &settings;
+	clocks_init(&r.clocks, &r, NULL);
+}
+
+/* Registered, with the server's time known and our clock that of the server. */
+static void begin(void)
+{
+	start();
+	cr_assert_not(clocks_ready(&r.clocks)); /* asked, and answered at once */
+	cr_assert(clocks_ready(&r.clocks));
+	strcpy(r.id, self.id);
+	clocks_registered(&r.clocks);
+	cr_assert_eq(asked, 1);
+}
+
+static void pass(int64_t ms)
+{
+	for (int64_t end = now_ms + ms; rings_ms > 0 && rings_ms <= end;) {
+		now_ms = rings_ms;
+		rings_ms = 0;
+		timer->fn(timer->arg);
+	}
+}
+
+Test(clocks, the_time_is_asked_for_again_every_ten_minutes)
+{
+	begin();
+	pass(HOUR_MS);
+	cr_assert_eq(asked, 1 + 6);
+	cr_assert_eq(published, 0);
+}
+
+Test(clocks, what_was_not_told_is_asked_for_again_soon)
+{
+	begin();
+	ahead_ms = HOUR_MS;
+	reply.code = STORE_UNKNOWN;
+	pass(11 * MINUTE_MS);
+	cr_expect_eq(published, 0);
+	reply.code = STORE_OK;
+	pass(MINUTE_MS);
+	cr_expect_eq(published, 1);
+}
+
+Test(clocks, a_record_that_was_replaced_meanwhile_is_not_waited_for)
+{
+	begin();
+	ahead_ms = HOUR_MS;
+	gone = true;
+	pass(11 * MINUTE_MS);
+	cr_expect_eq(published, 1);
+}
+
+Test(clocks, a_record_that_is_gone_is_asked_about_once)
+{
+	/* Taken over from the sidecar before us, and deleted before we knew the time. */
+	start();
+	gone = true;
+	strcpy(r.id, self.id);
+	clocks_taken_over(&r.clocks, &self);
+	cr_expect(clocks_ready(&r.clocks));
+	cr_expect_eq(asked, 2);
+	cr_expect_gt(clocked, 0);
+}
