@@ -150,8 +150,8 @@ FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 def test_no_task_is_given_up_within_tick_guard_of_the_full_minute(fleet, zk):
     # The old one's clock shows 56 s into a minute when it starts, so the guard ends 12 s after that.
-    env = {"LD_PRELOAD": FAKETIME, "FAKETIME": "@2026-11-20 02:00:56", "TZ": "UTC", "DONT_FAKE_MONOTONIC": "1"}
     started = time.time()
+    env = {"LD_PRELOAD": FAKETIME, "FAKETIME": f"+{(56 - started) % 60:.3f}", "DONT_FAKE_MONOTONIC": "1"}
     old = fleet.sidecar("old", version="1.0", tasks=["guarded"], tick_guard="8s", env=env, clock_tolerance="1d")
     zk.wait_for_leader("guarded", old)
     new = fleet.sidecar("new", version="2.0", tasks=["guarded"], tick_guard="8s")

@@ -149,13 +149,27 @@ def test_a_tick_that_its_leader_lets_pass_is_told_by_those_that_waited(fleet, zk
         assert " warning " in line and f"leader={hostname}" in line and "in_a_row=1" in line
 
 
+def an_hour_ago():
+    """A wall clock whose minutes from then on are all over: a tick ahead of its time is refused."""
+    return (int(time.time()) - 3600) * 1000
+
+
+def once(sidecar, at, **options):
+    """The outcome of a claim at that time; "older" than the oldest kept is a refusal with a line."""
+    try:
+        return sidecar.call("claim", TASK, {"kind": "once", "now_ms": at, **options})["outcome"]
+    except RpcError as error:
+        assert error.code == 2 and "older than" in str(error), error
+        return "older"
+
+
 def test_of_ticks_in_a_row_that_nobody_claims_the_log_has_fewer_and_fewer(fleet, zk, jobs):
     task = task_text(TASK, tick="1s", wait="50ms")
     other = fleet.sidecar("other", version="1", tasks=[task])
     leader = fleet.sidecar("leader", version="2", tasks=[task])
     zk.wait_for_leader(TASK, leader)
     wait_until(lambda: other.check(TASK)["led_by"], what="the other knows")
-    now = int(time.time()) * 1000
+    now = an_hour_ago()
 
     def claim(sidecar, at):
         return sidecar.call("claim", TASK, {"kind": "run", "now_ms": at})["outcome"]
@@ -175,17 +189,18 @@ def test_of_ticks_in_a_row_that_nobody_claims_the_log_has_fewer_and_fewer(fleet,
 
 def test_a_tick_that_is_older_than_the_oldest_kept_counts_as_claimed(fleet, zk):
     other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="1m", wait="60s", history=3))
-    now = int(time.time() * 1000)
+    now = an_hour_ago()
     minutes = [now + i * 60_000 for i in range(6)]
 
     def claim(sidecar, at, **options):
-        return sidecar.call("claim", TASK, {"kind": "once", "now_ms": at, **options})["outcome"]
+        return once(sidecar, at, **options)
 
     assert [claim(leader, m) for m in minutes] == ["yours"] * 6
     kept = zk.names("runs", TASK)
     assert len(kept) == 3 and zk.get("runs", TASK)[0].decode() == kept[0], "pruned to the last three"
     # Both answer at once, long before the wait is over.
-    assert [claim(s, at) for s in (leader, other) for at in (*minutes, now - 60_000)] == ["taken"] * 14
+    assert [claim(s, at) for s in (leader, other) for at in (now - 60_000, *minutes)] == \
+        (["older"] * 4 + ["taken"] * 3) * 2
     assert claim(other, now + 600_000, wait_ms=0) == "waited"
     # A host whose clock is late, but not by that much, has a tick of its own: nobody has claimed it.
     assert claim(leader, now + 660_000) == "yours"
@@ -194,28 +209,28 @@ def test_a_tick_that_is_older_than_the_oldest_kept_counts_as_claimed(fleet, zk):
 
 def test_what_was_pruned_does_not_come_back_with_another_leader(fleet, zk):
     other, leader = start(fleet, zk, "a", "b", task=task_text(TASK, tick="1m", history=2), session_timeout="4s")
-    now = int(time.time() * 1000)
+    now = an_hour_ago()
 
     def claim(sidecar, minute):
-        return sidecar.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+        return once(sidecar, now + minute * 60_000)
 
     assert [claim(leader, m) for m in range(4)] == ["yours"] * 4
     leader.kill()
     wait_until(lambda: other.leads(TASK), what="the other leads")
-    assert [claim(other, m) for m in range(4)] == ["taken"] * 4
+    assert [claim(other, m) for m in range(4)] == ["older"] * 2 + ["taken"] * 2
     # Nor when the records are gone altogether: what pruning has left is remembered.
     for tick in zk.names("runs", TASK):
         zk.client.delete(zk.path("runs", TASK, tick))
-    wait_until(lambda: claim(other, 0) == "taken")
-    assert [claim(other, m) for m in (1, 5, 4)] == ["taken", "yours", "taken"]
+    wait_until(lambda: claim(other, 0) == "older")
+    assert [claim(other, m) for m in (1, 5, 4)] == ["older", "yours", "older"]
 
 
 def test_a_record_that_cannot_be_pruned_stops_nobody(fleet, zk):
     [a] = start(fleet, zk, "a", task=task_text(TASK, tick="1m", history=2))
-    now = int(time.time() * 1000)
+    now = an_hour_ago()
 
     def claim(minute):
-        return a.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+        return once(a, now + minute * 60_000)
 
     assert [claim(m) for m in range(2)] == ["yours"] * 2
     zk.client.create(zk.path("runs", TASK, zk.names("runs", TASK)[0], "child"))
@@ -228,10 +243,10 @@ def test_a_record_that_cannot_be_pruned_stops_nobody(fleet, zk):
 
 def test_a_ledger_that_others_have_written_to_is_read_again(fleet, zk):
     [a] = start(fleet, zk, "a", task=task_text(TASK, tick="1m", history=3))
-    now = int(time.time() * 1000)
+    now = an_hour_ago()
 
     def claim(minute):
-        return a.call("claim", TASK, {"kind": "once", "now_ms": now + minute * 60_000})["outcome"]
+        return once(a, now + minute * 60_000)
 
     assert [claim(m) for m in range(3)] == ["yours"] * 3
     zk.client.set(zk.path("runs", TASK), b"")  # as pruning elsewhere would

@@ -1,25 +1,14 @@
 """Names of nodes, and two machines with one name."""
-import os
-import uuid
-
-import pytest
-
 from harness.sidecar import task_text
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for another machine id")
 
-
-def machine(fleet, folder, name, **config):
+def machine(fleet, name, **config):
     """A sidecar on a machine of its own, as far as it can see."""
-    file = folder / f"{name}.machine-id"
-    file.write_text(uuid.uuid4().hex + "\n", encoding="ascii")
-    file.chmod(0o644)
     sidecar = fleet.sidecar(name, start=False, tasks=[task_text(TASK)], session_timeout="10s", **config)
-    sidecar.command = ["unshare", "-m", "sh", "-c", f"mount --bind {file} /etc/machine-id && exec \"$@\"", "-"]
-    return sidecar.start()
+    return sidecar.on_its_own_machine().start()
 
 
 def drained(sidecar):
@@ -42,9 +31,8 @@ def test_a_node_is_called_by_its_key_or_its_host(fleet, zk, program):
     assert told.code == 78 and "node" in told.err + told.out
 
 
-@needs_root
-def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, folder, jobs):
-    one, two = machine(fleet, folder, "one", node="web"), machine(fleet, folder, "two", node="web")
+def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
+    one, two = machine(fleet, "one", node="web"), machine(fleet, "two", node="web")
     wait_until(lambda: len(one.call("workers")) == 2 == len(two.call("workers")), what="they know each other")
     for sidecar in (one, two):
         [problem] = sidecar.problems()
@@ -70,13 +58,12 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, folder, 
     zk.wait_for_leader(TASK, other)
 
 
-@needs_root
-def test_a_name_that_returns_with_another_machine_is_the_same_node(fleet, zk, folder):
-    old, other = machine(fleet, folder, "old", node="web"), machine(fleet, folder, "other", node="db")
+def test_a_name_that_returns_with_another_machine_is_the_same_node(fleet, zk):
+    old, other = machine(fleet, "old", node="web"), machine(fleet, "other", node="db")
     wait_until(lambda: old.call("drain", {}), what="it is told")
     wait_until(lambda: drained(other) == {old.id}, what="it is drained")
     old.stop()
-    new = machine(fleet, folder, "new", node="web")
+    new = machine(fleet, "new", node="web")
     wait_until(lambda: drained(other) == {new.id}, what="the name is still drained")
     new.call("undrain", {})
     wait_until(lambda: not drained(other), what="and the drain can be taken back there")

@@ -4,7 +4,9 @@ import os
 import pathlib
 import signal
 import subprocess
+import uuid
 
+from harness.names import need_mounts
 from harness.process import cpu_seconds, end, spawn
 from harness.rpc import Client, RpcError
 from harness.waiting import wait_until
@@ -98,6 +100,15 @@ class Sidecar:
         draft.write_text(text, encoding="utf-8")
         os.rename(draft, path)
         return path
+
+    def on_its_own_machine(self):
+        """Sees a machine id of its own, from its next start on; the test is skipped where that cannot be."""
+        need_mounts()
+        file = self.folder / "machine-id"
+        file.write_text(uuid.uuid4().hex + "\n", encoding="ascii")
+        file.chmod(0o644)
+        self.command = ["unshare", "-m", "sh", "-c", f"mount --bind {file} /etc/machine-id && exec \"$@\"", "-"]
+        return self
 
     # --- life
 
