@@ -1,11 +1,13 @@
-/* zkleader history: the ledger of a task, and what is missing in it. */
+/* zkleader history: the ledger of a task, or of all tasks, and what is missing in it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/json.h"
@@ -16,19 +18,42 @@
 #define MISSED_TOLD  10000 /* of one gap, in JSON */
 #define RECORDS_MIN  3	   /* from which on ticks can be called regular */
 
+enum { OPTION_FAILED, OPTION_RUNNING, OPTION_SINCE };
+
+static const struct option_spec options[] = {
+	{300, "failed", NULL, "what failed or was lost"},
+	{301, "running", NULL, "what goes on"},
+	{302, "since", "D", "what began within the last D, such as 8h"},
+	{0, NULL, NULL, NULL},
+};
+
+/* The first is left out where there is one task. */
 static const struct table_column columns[] = {
-	{"TICK", 0},
-	{"STATE", 0},
-	{"NODE", TABLE_HOST},
-	{"START", 0},
-	{"DURATION", TABLE_RIGHT},
-	{"ATTEMPT", TABLE_RIGHT},
-	{"EXIT", TABLE_RIGHT},
-	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
+	{"TASK", TABLE_CUT},	  {"TICK", 0},		 {"STATE", 0},
+	{"NODE", TABLE_HOST},	  {"START", 0},		 {"DURATION", TABLE_RIGHT},
+	{"ATTEMPT", TABLE_RIGHT}, {"EXIT", TABLE_RIGHT}, {"TOKEN", TABLE_RIGHT | TABLE_DROP},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
-#define COLUMN_STATE 1
+#define COLUMN_STATE 2
+
+/* What was asked for. */
+struct wanted {
+	bool failed, running; /* neither: every state */
+	int64_t since_ms;     /* since the epoch; INT64_MIN: ever */
+	bool many;	      /* not of one task, but those of several in one table, newest first */
+};
+
+struct row {
+	const char *task; /* borrowed */
+	json_t *record;	  /* of a tick that was missed: its tick and its state alone */
+	int64_t ms;	  /* of the tick */
+};
+
+struct rows {
+	struct row *list;
+	size_t n;
+};
 
 /* --- which ticks are missing ------------------------------------------------------------------------ */
 
@@ -82,25 +107,6 @@ static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
 	return gap / distance - 1;
 }
 
-static void add_missed(struct table *t, int64_t after, int64_t before, int64_t distance)
-{
-	int64_t missing = count_missed(after, before, distance);
-	char tick[CLOCK_TEXT_SIZE], more[40];
-
-	for (int64_t i = 0; i < missing; i++) {
-		const char *cells[N_COLUMNS] = {tick, "missed"};
-
-		clock_format(after + (i + 1) * distance, tick);
-		if (i == MISSED_SHOWN - 1 && missing > MISSED_SHOWN) {
-			snprintf(more, sizeof(more), "and %" PRId64 " more", missing - i);
-			cells[0] = more;
-			i = missing;
-		}
-		table_row(t, cells, COLOR_NONE);
-		table_color(t, COLUMN_STATE, outcome_color("missed"));
-	}
-}
-
 /* In JSON, where each element is a record, what is missing is a key of the one before it. */
 static void tell_missed(json_t *history)
 {
@@ -122,6 +128,92 @@ static void tell_missed(json_t *history)
 	}
 }
 
+/* --- the rows --------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct wanted *w, const struct row *row)
+{
+	const char *state = json_text(row->record, "state", "-");
+	const char *started = json_text(row->record, "started_at", NULL);
+	int64_t begun_ms = row->ms;
+	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "lost") == 0;
+	bool running = strcmp(state, "running") == 0;
+
+	if (started)
+		time_parse(started, &begun_ms);
+	return begun_ms >= w->since_ms &&
+	       ((!w->failed && !w->running) || (w->failed && failed) || (w->running && running));
+}
+
+/* Takes the record, which is the caller's no more. */
+static void add_row(struct rows *rows, const struct wanted *w, const char *task, json_t *record,
+		    int64_t ms)
+{
+	struct row row = {task, record, ms};
+
+	if (!is_wanted(w, &row)) {
+		json_decref(record);
+		return;
+	}
+	if (w->many && json_is_object(record))
+		json_object_set_new(record, "task", json_string(task));
+	rows->list = mem_resize(rows->list, rows->n + 1, sizeof(*rows->list));
+	rows->list[rows->n++] = row;
+}
+
+static void add_missed(struct rows *rows, const struct wanted *w, const char *task, int64_t after,
+		       int64_t before, int64_t distance)
+{
+	int64_t missing = count_missed(after, before, distance);
+	char tick[CLOCK_TEXT_SIZE], more[40];
+
+	for (int64_t i = 0; i < missing; i++) {
+		int64_t ms = after + (i + 1) * distance;
+		const char *says = tick;
+
+		clock_format(ms, tick);
+		if (i == MISSED_SHOWN - 1 && missing > MISSED_SHOWN) {
+			snprintf(more, sizeof(more), "and %" PRId64 " more", missing - i);
+			says = more;
+			i = missing;
+		}
+		add_row(rows, w, task, json_pack("{ss,ss}", "tick", says, "state", "missed"), ms);
+	}
+}
+
+static void add_task(struct rows *rows, const struct wanted *w, const char *task, json_t *history,
+		     bool as_json)
+{
+	int64_t distance = regular_distance(history), last = 0;
+	json_t *record;
+	size_t i;
+
+	if (as_json)
+		tell_missed(history);
+	json_array_foreach(history, i, record)
+	{
+		int64_t ms = tick_ms(record);
+
+		if (!as_json)
+			add_missed(rows, w, task, last, ms, distance);
+		add_row(rows, w, task, json_incref(record), ms);
+		last = ms;
+	}
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->ms != y->ms ? (x->ms < y->ms) - (x->ms > y->ms) : names_natural(x->task, y->task);
+}
+
+static void rows_done(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		json_decref(rows->list[i].record);
+	free(rows->list);
+}
+
 /* --- the table -------------------------------------------------------------------------------------- */
 
 static const char *number_text(const json_t *record, const char *key, char text[24])
@@ -134,15 +226,16 @@ static const char *number_text(const json_t *record, const char *key, char text[
 	return text;
 }
 
-static void add_record(struct table *t, const struct output *o, const json_t *record)
+static void print_row(struct table *t, const struct output *o, const struct row *row, size_t first)
 {
+	const json_t *record = row->record;
 	const char *started = json_text(record, "started_at", NULL);
 	const char *ended = json_text(record, "ended_at", NULL);
 	const char *state = json_text(record, "state", "-");
-	char attempt[24], exit_status[24], token[24], duration[OUTPUT_AGE_SIZE];
-	bool running = strcmp(state, "running") == 0;
+	char attempt[24], exit_status[24], token[24], duration[OUTPUT_AGE_SIZE] = "-";
 	int64_t end_ms = o->now_ms;
 	const char *cells[N_COLUMNS] = {
+		row->task,
 		json_text(record, "tick", NULL),
 		state,
 		json_worker_name(record),
@@ -154,62 +247,142 @@ static void add_record(struct table *t, const struct output *o, const json_t *re
 	};
 
 	/* That of a run which goes on is what it has taken so far. */
-	if ((ended && time_parse(ended, &end_ms) == 0) || running)
+	if ((ended && time_parse(ended, &end_ms) == 0) || strcmp(state, "running") == 0)
 		age_text(started, end_ms, duration);
-	else
-		cells[4] = NULL;
-	table_row(t, cells, COLOR_NONE);
-	table_color(t, COLUMN_STATE, outcome_color(state));
+	table_row(t, cells + first, COLOR_NONE);
+	table_color(t, COLUMN_STATE - first, outcome_color(state));
 }
 
-static void print_history(const struct output *o, const char *task, const json_t *history)
+static void print_rows(const struct context *c, const struct wanted *w, const struct rows *rows)
 {
-	int64_t distance = regular_distance(history), last = 0;
-	const json_t *record;
+	const struct output *o = &c->output;
+	size_t first = w->many ? 0 : 1;
 	struct table *t;
-	size_t i;
 
-	if (json_array_size(history) == 0) {
-		output_line(o, COLOR_NONE, "no runs of %s are recorded", task);
+	if (rows->n == 0 && (w->failed || w->running || w->since_ms != INT64_MIN))
+		output_line(o, COLOR_NONE, "no run is like that");
+	else if (rows->n == 0 && w->many)
+		output_line(o, COLOR_NONE, "no runs are recorded");
+	else if (rows->n == 0)
+		output_line(o, COLOR_NONE, "no runs of %s are recorded", c->args[0]);
+	if (rows->n == 0)
 		return;
-	}
-	t = table_new(o, columns, N_COLUMNS);
-	json_array_foreach(history, i, record)
-	{
-		add_missed(t, last, tick_ms(record), distance);
-		add_record(t, o, record);
-		last = tick_ms(record);
-	}
+	t = table_new(o, columns + first, N_COLUMNS - first);
+	for (size_t i = 0; i < rows->n; i++)
+		print_row(t, o, &rows->list[i], first);
 	table_print(t);
 	table_free(t);
 }
 
-static int run(struct context *c)
+static void print_json(const struct output *o, const struct rows *rows)
+{
+	json_auto_t *all = json_array();
+
+	for (size_t i = 0; i < rows->n; i++)
+		json_array_append(all, rows->list[i].record);
+	output_json(o, all);
+}
+
+/* --- what is asked for ------------------------------------------------------------------------------ */
+
+static int read_task(struct context *c, const struct wanted *w, const char *task, struct rows *rows)
 {
 	json_auto_t *history = NULL;
-	int code = ask(c, "history", JSON_ARRAY, &history);
+	const char **args = c->args;
+	size_t n_args = c->n_args;
+	int code;
 
-	if (code != 0)
-		return code;
-	if (c->output.json) {
-		tell_missed(history);
-		output_json(&c->output, history);
-	} else {
-		print_history(&c->output, c->args[0], history);
+	c->args = &task;
+	c->n_args = 1;
+	code = ask(c, "history", JSON_ARRAY, &history);
+	c->args = args;
+	c->n_args = n_args;
+	if (code == 0)
+		add_task(rows, w, task, history, c->output.json);
+	return code;
+}
+
+static bool is_repeated(const struct context *c, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(c->args[i], c->args[j]) == 0)
+			return true;
+	return false;
+}
+
+/* One task after the other, so that no more than one history is on its way; tasks: of the sidecar. */
+static int read_all(struct context *c, const struct wanted *w, const json_t *tasks,
+		    struct rows *rows)
+{
+	const json_t *task;
+	int code = 0;
+	size_t i;
+
+	for (i = 0; i < c->n_args && code == 0; i++)
+		if (!is_repeated(c, i))
+			code = read_task(c, w, c->args[i], rows);
+	json_array_foreach(tasks, i, task)
+	{
+		const char *name = json_text(task, "task", NULL);
+
+		if (name && code == 0)
+			code = read_task(c, w, name, rows);
 	}
+	return code;
+}
+
+static int take_options(const struct context *c, struct wanted *w)
+{
+	char why[OPTIONS_WHY_SIZE];
+	int64_t since_ms;
+
+	*w = (struct wanted){.failed = c->values[OPTION_FAILED],
+			     .running = c->values[OPTION_RUNNING],
+			     .since_ms = INT64_MIN,
+			     .many = c->n_args != 1};
+	if (!c->values[OPTION_SINCE])
+		return 0;
+	if (options_duration("--since", c->values[OPTION_SINCE], DURATION_MAX_MS, &since_ms, why) <
+	    0) {
+		output_error(&c->output, "%s", why);
+		return ZKLEADER_MISUSE;
+	}
+	w->since_ms = c->output.now_ms - since_ms;
 	return 0;
+}
+
+static int run(struct context *c)
+{
+	json_auto_t *tasks = NULL;
+	struct rows rows = {NULL, 0};
+	struct wanted wanted;
+	int code = take_options(c, &wanted);
+
+	if (code == 0 && c->n_args == 0)
+		code = ask(c, "tasks", JSON_ARRAY, &tasks);
+	if (code == 0)
+		code = read_all(c, &wanted, tasks, &rows);
+	if (wanted.many && rows.n > 0)
+		qsort(rows.list, rows.n, sizeof(*rows.list), newest_first);
+	if (code == 0 && c->output.json)
+		print_json(&c->output, &rows);
+	else if (code == 0)
+		print_rows(c, &wanted, &rows);
+	rows_done(&rows);
+	return code;
 }
 
 const struct command command_history = {
 	.name = "history",
-	.args = "TASK",
-	.help = "the last runs of TASK, and the ticks that were missed",
-	.more = "STATE is running, ok, failed, lost (its node or its leadership went), claimed "
+	.args = "[TASK...]",
+	.help = "the last runs, and the ticks that were missed",
+	.more = "Of one TASK newest last; otherwise those of several in one table, newest first.\n"
+		"STATE is running, ok, failed, lost (its node or its leadership went), claimed "
 		"(by\n"
 		"zkleader-check --once, which knows no more of it) or, where the ticks are "
 		"regular,\n"
 		"missed: no node claimed it.\n",
-	.min_args = 1,
-	.max_args = 1,
+	.max_args = COMMAND_ARGS_ANY,
+	.options = options,
 	.run = run,
 };

@@ -18,13 +18,13 @@ def tick(minute):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGIN + 60 * minute))
 
 
-def put(zk, minute, **changes):
+def put(zk, minute, task=TASK, **changes):
     """A record as another node has left it."""
     started = (BEGIN + 60 * minute) * 1000 + 250
     record = {"state": "ok", "id": "11111111-2222-3333-4444-555555555555", "hostname": "elsewhere", "token": 77,
               "attempt": 1, "started_at": started, "ended_at": started + 2500, "exit_status": 0, **changes}
     record = {k: v for k, v in record.items() if v is not None}
-    zk.put(msgpack.packb(record), "runs", TASK, tick(minute), ephemeral=False)
+    zk.put(msgpack.packb(record), "runs", task, tick(minute), ephemeral=False)
 
 
 @pytest.fixture
@@ -123,6 +123,38 @@ def test_what_is_no_record_is_passed_over_and_told_in_the_log(zk, history):
     zk.put(b"", "runs", TASK, "no-tick", ephemeral=False)
     assert [r["tick"] for r in json.loads(history("--json").out)] == [tick(0)]
     history.sidecar.wait_log("run record refused")
+
+
+def test_of_all_tasks_or_of_several_in_one_table(fleet, zk, program):
+    tasks = [task_text(name, tick="1m") for name in ("job-9", "job-10", "idle")]
+    a = fleet.sidecar("a", tasks=tasks)
+
+    def ask(*options):
+        return program("zkleader", "-s", a.socket, "history", *options)
+
+    for minute, state in ((0, "ok"), (1, "failed"), (3, "lost")):
+        put(zk, minute, task="job-10", state=state)
+    put(zk, 2, task="job-9", state="running", ended_at=None, exit_status=None, session=4711)
+    head, lines = rows(ask())
+    assert head[:3] == ["TASK", "TICK", "STATE"]
+    newest_first = [("job-10", 3, "lost"), ("job-9", 2, "lost"), ("job-10", 1, "failed"), ("job-10", 0, "ok")]
+    assert [tuple(line[:3]) for line in lines] == [(task, tick(m), state) for task, m, state in newest_first]
+    assert [tuple(line[:3]) for line in rows(ask("job-10", "job-9", "idle"))[1]] == [tuple(x[:3]) for x in lines]
+    found = json.loads(ask("--json", "--failed").out)
+    assert [(r["task"], r["tick"], r["state"]) for r in found] == [
+        (task, tick(m), state) for task, m, state in newest_first[:3]]
+    assert ask("--running").out == "no run is like that\n"
+    assert ask("idle", "job-9", "nosuch").code == 3
+    assert "task" not in json.loads(ask("--json", "job-9").out)[0]
+
+
+def test_since_and_running_go_by_this_nodes_clock(zk, history, program):
+    put(zk, 0)
+    now = int(time.time() * 1000)
+    put(zk, 1, state="claimed", started_at=now - 60_000, ended_at=None, exit_status=None)
+    outcome = program("zkleader", "-s", history.sidecar.socket, "--json", "history", TASK, "--since", "1h")
+    assert [r["state"] for r in json.loads(outcome.out)] == ["claimed"]
+    assert len(json.loads(history("--json").out)) == 2
 
 
 def test_without_runs_and_without_a_task(history, program):

@@ -1299,6 +1299,87 @@ Test(history, missed)
 	}
 }
 
+#define RUNS                                                                          \
+	RECORD("02:00:00", "ok", "02:00:01", AT("02:00:06"), "0")                     \
+	"," RECORD("02:01:00", "failed", "02:01:01", AT("02:03:01"), "7") "," RECORD( \
+		"02:02:00", "lost", "02:02:00", AT("02:02:00"),                       \
+		"null") "," RECORD("02:04:00", "running", "02:04:00", "null", "null")
+#define NAMES  "[{\"task\":\"b-10\"},{\"task\":\"b-9\"},{\"task\":7},3]"
+#define LEDGER "{\"history\":[" RUNS "],\"tasks\":" NAMES "}"
+
+/* The tasks and the states of the rows, as in "t ok,t failed"; of one task the states alone. */
+static void expect_rows(const char *const *argv, const char *rows)
+{
+	struct outcome r = run(LEDGER, 0, false, argv);
+	char found[1000] = "";
+
+	cr_expect_eq(r.code, 0, "%s", r.err);
+	bool many = strncmp(r.out, "TASK", 4) == 0;
+	char *line = strtok(r.out, "\n");
+	while ((line = strtok(NULL, "\n"))) {
+		char task[40] = "", tick[40], state[40];
+		if (many)
+			cr_assert_eq(sscanf(line, "%39s %39s %39s", task, tick, state), 3);
+		else
+			cr_assert_eq(sscanf(line, "%39s %39s", tick, state), 2);
+		sprintf(found + strlen(found), "%s%s%s%s", found[0] ? "," : "", task,
+			many ? " " : "", state);
+	}
+	cr_expect_str_eq(found, rows, "%s", found);
+	free(r.out);
+	free(r.err);
+}
+
+Test(history, of_several_tasks_is_newest_first)
+{
+	const char *all = "b-9 running,b-10 running,b-9 missed,b-10 missed,b-9 lost,b-10 lost,"
+			  "b-9 failed,b-10 failed,b-9 ok,b-10 ok";
+
+	expect_rows(ARGV("history"), all);
+	expect_rows(ARGV("history", "b-10", "b-9", "b-10"), all);
+	expect(run("{\"history\":[],\"tasks\":[{\"task\":\"a\"}]}", 0, false, ARGV("history")), 0,
+	       "no runs are recorded\n", "");
+	expect(run("{\"tasks\":[]}", 0, false, ARGV("history")), 0, "no runs are recorded\n", "");
+	expect(run("{\"tasks\":[{\"task\":\"a\"}]}", 0, false, ARGV("history")), 3, "",
+	       "zkleader: not known\\x1bc here\n");
+}
+
+Test(history, filters)
+{
+	/* NOW is 2026-11-21T02:00:00Z. */
+	expect_rows(ARGV("history", "t"), "ok,failed,lost,missed,running");
+	expect_rows(ARGV("history", "t", "--failed"), "failed,lost");
+	expect_rows(ARGV("history", "t", "--running"), "running");
+	expect_rows(ARGV("history", "t", "--failed", "--running"), "failed,lost,running");
+	expect_rows(ARGV("history", "t", "--since", "1439m"), "failed,lost,missed,running");
+	expect_rows(ARGV("history", "t", "--since", "1438m"), "lost,missed,running");
+	expect_rows(ARGV("history", "--failed", "--since", "1438m"), "b-9 lost,b-10 lost");
+	expect(run(LEDGER, 0, false, ARGV("history", "t", "--since", "1h")), 0,
+	       "no run is like that\n", "");
+	expect(run(LEDGER, 0, false, ARGV("history", "--since", "soon")), 3, "",
+	       "zkleader: --since \"soon\" is no duration such as 500ms, 10s or 5m\n");
+}
+
+Test(history, json_of_several_tasks_names_them)
+{
+	struct outcome r = run(LEDGER, 0, false, ARGV("history", "--json", "--failed"));
+	json_t *json = json_loads(r.out, 0, NULL), *record;
+	size_t i;
+
+	cr_expect_eq(r.code, 0);
+	cr_expect_eq(json_array_size(json), 4);
+	json_array_foreach(json, i, record)
+	{
+		cr_expect_str_eq(json_string_value(json_object_get(record, "task")),
+				 i % 2 ? "b-10" : "b-9");
+		cr_expect_str_eq(json_string_value(json_object_get(record, "state")),
+				 i < 2 ? "lost" : "failed");
+	}
+	json_decref(json);
+	free(r.out);
+	free(r.err);
+}
+
 Test(history, json)
 {
 	struct outcome r =
