@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/identity.h"
 #include "node/inheritance.h"
 #include "node/leader_node.h"
 #include "node/paths.h"
@@ -42,6 +43,8 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 {
 	struct leaders *l = t->leaders;
 	bool led = action->from == ELECTION_LEADING, leads = to == ELECTION_LEADING;
+	const char *better = !leads && t->standing.best_id[0] ? t->standing.best_id : NULL;
+	const struct member *m = better ? fleet_find(&l->registry->fleet, better) : NULL;
 
 	if (led == leads) {
 		log_debug("election", LOG_STR("task", t->name),
@@ -55,7 +58,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 		 LOG_STR("to", election_state_name(to)), LOG_STR("reason", action->reason),
 		 /* It may have come to lead and given it up in one step. */
 		 LOG_INT("token", leads || !last_token ? t->election.node.token : last_token),
-		 LOG_STR("better", !leads && t->standing.best_id[0] ? t->standing.best_id : NULL));
+		 LOG_STR("better", better), LOG_STR("better_node", m ? identity_name(m) : NULL));
 	if (leads)
 		l->n_leading++;
 	else

@@ -165,6 +165,10 @@ def test_each_change_is_one_line_with_its_fields(fleet, zk, program):
     assert decided["kind"] == "drain" and decided["node"].endswith(str(one.socket)) and decided["until"]
     wait_until(lambda: two.leads(TASK), what="the other leads")
 
+    order("undrain", to=one)
+    [given] = [r for r in told(two, "no longer leading") if r["reason"] == "a better candidate"]
+    assert (given["better"], given["better_node"]) == (one.id, one.call("status")["node"])
+
     since = len(two.log_records())
     two.write_config(version="1.5")
     order("reload")
