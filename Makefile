@@ -298,6 +298,10 @@ DEEP_SUITES := \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
+	--plain "simulator of whole nodes, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
+	--plain "simulator of whole nodes, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
+	--plain "simulator of whole nodes, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
+	--plain "simulator of whole nodes, coverage=tests/simnode/coverage" \
 	--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \
 	--plain "static analysers=tests/lint/analyse" \
 	--plain "canaries=tests/nets/canaries" \
@@ -343,7 +347,8 @@ check-ci: deps-deep
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-deep-build
 	@$(RUN) --seconds $(SECONDS_LEFT) $(DEEP_SUITES)
-check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale
+check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale \
+		$(B)/sim-node $(B)/sim-node-planted
 	@$(MAKE) -s VARIANT=asan all plain-bin model-bin
 
 lint: all

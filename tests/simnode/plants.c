@@ -16,6 +16,9 @@
 #include "node/runs.h"
 #include "node/store.h"
 
+/* With the type that it has, so that an override of another one does not compile. */
+#define WRAPS(name) extern __typeof__(name) __real_##name, __wrap_##name
+
 static const char *planted = "none";
 
 static const char *const names[] = {
@@ -48,12 +51,9 @@ static bool is(const char *name)
 
 /* --- the lease ------------------------------------------------------------------------------------- */
 
-void __real_lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
-void __wrap_lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
-void __real_lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
-void __wrap_lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
-void __real_lease_moved(struct lease *l, int64_t timeout_ms);
-void __wrap_lease_moved(struct lease *l, int64_t timeout_ms);
+WRAPS(lease_heard);
+WRAPS(lease_committed);
+WRAPS(lease_moved);
 
 static void lease_until(struct lease *l, int64_t deadline_ms)
 {
@@ -101,16 +101,10 @@ void __wrap_lease_moved(struct lease *l, int64_t timeout_ms)
 
 /* --- elections ------------------------------------------------------------------------------------- */
 
-void __real_election_step(struct election *e, const struct election_event *event,
-			  struct election_actions *ret_actions);
-void __wrap_election_step(struct election *e, const struct election_event *event,
-			  struct election_actions *ret_actions);
-bool __real_election_leads(const struct election *e);
-bool __wrap_election_leads(const struct election *e);
-int64_t __real_election_promise(struct election *e, struct election_time now, int64_t lease_ms);
-int64_t __wrap_election_promise(struct election *e, struct election_time now, int64_t lease_ms);
-void __real_leaders_expired(struct leaders *l);
-void __wrap_leaders_expired(struct leaders *l);
+WRAPS(election_step);
+WRAPS(election_leads);
+WRAPS(election_promise);
+WRAPS(leaders_expired);
 
 void __wrap_election_step(struct election *e, const struct election_event *event,
 			  struct election_actions *ret_actions)
@@ -159,10 +153,7 @@ void __wrap_leaders_expired(struct leaders *l)
 
 /* --- transactions ---------------------------------------------------------------------------------- */
 
-void __real_store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
-			void *arg);
-void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
-			void *arg);
+WRAPS(store_multi);
 
 static bool has(const struct store_op *ops, size_t n, enum store_op_type type, const char *folder)
 {
@@ -199,18 +190,10 @@ struct claim {
 	void *arg;
 };
 
-void __real_ledger_claim(struct task *t, const char *tick, const struct run_record *record,
-			 ledger_fn fn, void *arg);
-void __wrap_ledger_claim(struct task *t, const char *tick, const struct run_record *record,
-			 ledger_fn fn, void *arg);
-enum run_action __real_run_next(struct run_state *r, const struct run_sight *sight);
-enum run_action __wrap_run_next(struct run_state *r, const struct run_sight *sight);
-int64_t __real_leaders_hold_renew(struct task *t);
-int64_t __wrap_leaders_hold_renew(struct task *t);
-void __real_runs_take_over(struct runs *r, const struct handoff_run *list, size_t n, bool all_known,
-			   int64_t timeout_ms);
-void __wrap_runs_take_over(struct runs *r, const struct handoff_run *list, size_t n, bool all_known,
-			   int64_t timeout_ms);
+WRAPS(ledger_claim);
+WRAPS(run_next);
+WRAPS(leaders_hold_renew);
+WRAPS(runs_take_over);
 
 static void on_claimed(void *arg, enum ledger_result result, const struct run_record *record,
 		       int32_t version)
@@ -223,18 +206,18 @@ static void on_claimed(void *arg, enum ledger_result result, const struct run_re
 }
 
 /* A claim whose answer was lost counts as done. */
-void __wrap_ledger_claim(struct task *t, const char *tick, const struct run_record *record,
-			 ledger_fn fn, void *arg)
+void __wrap_ledger_claim(struct task *t, const char *tick, const char *limit,
+			 const struct run_record *record, ledger_fn fn, void *arg)
 {
 	struct claim *c;
 
 	if (!is("trust-unknown")) {
-		__real_ledger_claim(t, tick, record, fn, arg);
+		__real_ledger_claim(t, tick, limit, record, fn, arg);
 		return;
 	}
 	c = mem_calloc(1, sizeof(*c));
 	*c = (struct claim){fn, arg};
-	__real_ledger_claim(t, tick, record, on_claimed, c);
+	__real_ledger_claim(t, tick, limit, record, on_claimed, c);
 }
 
 /* The runs of a task are not kept apart on a host; a run is taken over while its session lives. */
