@@ -280,6 +280,8 @@ static void done_parts(struct sidecar *s)
 {
 	control_close(&s->control);
 	health_done(&s->health);
+	for (size_t i = 0; i < s->node.leaders.n_tasks; i++)
+		handover_forget(s->node.leaders.tasks[i]);
 	node_done(&s->node);
 	methods_done(&s->methods);
 	uv_walk(s->loop, on_walk, NULL);

@@ -44,6 +44,7 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 {
 	int64_t now = now_ms(c);
 
+	/* A server whose clock is before 1970 says nothing. */
 	if (reply->code != STORE_OK || reply->stat.mtime <= 0)
 		return;
 	if (skew_heard(&c->skew, reply->sent_ms, now, reply->stat.mtime, c->tolerance_ms)) {
@@ -65,6 +66,14 @@ static void ask_soon(struct clocks *c)
 		host_timer_start(&c->due, SOON_MS);
 }
 
+/* Registered all the same, without an offset. */
+static void go_without(struct clocks *c, const char *why)
+{
+	if (!c->mute)
+		log_warning("the ZooKeeper server's time is not to be had", LOG_STR("why", why));
+	c->mute = !c->skew.known;
+}
+
 static void on_told(void *arg, const struct store_reply *reply)
 {
 	struct clocks *c = arg;
@@ -72,7 +81,11 @@ static void on_told(void *arg, const struct store_reply *reply)
 
 	c->asking = false;
 	switch (reply->code) {
-	case STORE_OK: clocks_heard(c, reply); break;
+	case STORE_OK:
+		clocks_heard(c, reply);
+		if (!c->skew.known)
+			go_without(c, "it is before 1970");
+		break;
 	case STORE_NO_NODE:
 		if (c->folder) {
 			registry_make_parents(r);
@@ -87,12 +100,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
-	case STORE_FAILED:
-		if (!c->mute)
-			log_warning("the ZooKeeper server's time is not to be had",
-				    LOG_STR("why", reply->text));
-		c->mute = !c->skew.known;
-		break;
+	case STORE_FAILED: go_without(c, reply->text); break;
 	}
 	registry_clocked(r);
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,11 +20,13 @@
 
 #define FAKE_FRAME_MAX (1 << 20)
 #define FAKE_FD	       1000 /* and one more where the last one is not closed yet */
+#define FAKE_SIGNALS   (FAKE_FD + 2)
 
 static struct fake {
 	struct feed feed;
 	int fd;		    /* the client's end, 0: it has none */
 	int spare;	    /* a socket that is not connected, 0 */
+	int signals;	    /* a signalfd, 0 */
 	bool up;	    /* our end is there */
 	struct buffer sent; /* by us, and not read yet */
 	struct buffer got;  /* from the client */
@@ -35,6 +38,7 @@ static struct fake {
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
 int __wrap_close(int fd);
+int __wrap_signalfd(int fd, const sigset_t *mask, int flags);
 ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
 ssize_t __wrap_recv(int fd, void *data, size_t len, int flags);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
@@ -64,7 +68,7 @@ FUZZ void fake_begin(const struct feed *f)
 /* The client has closed all that it had. */
 FUZZ void fake_over(void)
 {
-	FUZZ_CHECK(fake.fd == 0 && fake.spare == 0);
+	FUZZ_CHECK(fake.fd == 0 && fake.spare == 0 && fake.signals == 0);
 	buffer_done(&fake.sent);
 	buffer_done(&fake.got);
 }
@@ -96,10 +100,19 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
 	return 0;
 }
 
+int __wrap_signalfd(int fd, const sigset_t *mask, int flags)
+{
+	FUZZ_CHECK(fd == -1 && mask && (flags & SFD_NONBLOCK) && fake.signals == 0);
+	fake.signals = FAKE_SIGNALS;
+	return fake.signals;
+}
+
 int __wrap_close(int fd)
 {
-	FUZZ_CHECK(fd != 0 && (fd == fake.fd || fd == fake.spare));
-	if (fd == fake.fd) {
+	FUZZ_CHECK(fd != 0 && (fd == fake.fd || fd == fake.spare || fd == fake.signals));
+	if (fd == fake.signals) {
+		fake.signals = 0;
+	} else if (fd == fake.fd) {
 		fake.fd = 0;
 		fake_hang_up();
 	} else {
@@ -213,15 +226,23 @@ FUZZ void fake_end(void)
 	fake_send(&b);
 }
 
+/* Beside the connection there may be signals and the output, of which nothing is ever heard. */
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
+	struct pollfd *link = NULL;
+
+	for (nfds_t i = 0; i < n; i++) {
+		fds[i].revents = 0;
+		if (fds[i].fd > 0 && (fds[i].fd == fake.fd || fds[i].fd == fake.spare))
+			link = &fds[i];
+	}
+	FUZZ_CHECK(n == 0 || link || fds[0].fd == fake.signals);
 	/* Never less: a loop that waits for a time to come must come to its end. */
-	fake.now += timeout > 0 && (n == 0 || fake.feed.left == 0) ? timeout : 1;
-	if (n == 0)
+	fake.now += timeout > 0 && (!link || fake.feed.left == 0) ? timeout : 1;
+	if (!link)
 		return 0;
-	FUZZ_CHECK(n == 1);
-	if (fds[0].events == POLLOUT || !fake.up) {
-		fds[0].revents = fds[0].events;
+	if (link->events == POLLOUT || !fake.up) {
+		link->revents = link->events;
 		return 1;
 	}
 	fake_take_requests();
@@ -229,7 +250,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 		fake_act();
 	else
 		fake_end();
-	fds[0].revents = POLLIN;
+	link->revents = POLLIN;
 	return 1;
 }
 

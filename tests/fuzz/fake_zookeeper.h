@@ -202,6 +202,7 @@ FUZZ void znode_set(struct znode *node, const void *data, size_t len)
 		memcpy(node->data, data, len);
 	node->len = len;
 	node->stat.mzxid = zoo.zxid;
+	node->stat.mtime = WALL_MS;
 	node->stat.version++;
 	fire(node->path, node->path_len, false, STORE_NODE_CHANGED);
 }
@@ -216,7 +217,11 @@ FUZZ void znode_create(const char *path, const void *data, size_t len, int64_t o
 	if (len > 0)
 		memcpy(node->data, data, len);
 	node->len = len;
-	node->stat = (struct store_stat){.czxid = zoo.zxid, .mzxid = zoo.zxid, .owner = owner};
+	node->stat = (struct store_stat){.czxid = zoo.zxid,
+					 .mzxid = zoo.zxid,
+					 .ctime = WALL_MS,
+					 .mtime = WALL_MS,
+					 .owner = owner};
 	node->stat.pzxid = zoo.zxid;
 	touch_parent(path);
 	fire(path, node->path_len, false, STORE_NODE_CREATED);

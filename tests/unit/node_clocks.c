@@ -181,3 +181,14 @@ Test(clocks, a_record_that_is_gone_is_asked_about_once)
 	cr_expect_eq(asked, 2);
 	cr_expect_gt(clocked, 0);
 }
+
+/* Then the registration goes ahead without. */
+Test(clocks, a_server_of_before_1970_is_not_asked_for_ever)
+{
+	start();
+	ahead_ms = 2 * SERVER_MS;
+	clocks_ready(&r.clocks);
+	cr_expect(clocks_ready(&r.clocks));
+	cr_expect_eq(asked, 1);
+	cr_expect_eq(clocked, 1);
+}
