@@ -248,7 +248,8 @@ $(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(L
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The same with a bug planted in one function of the node: each has to be found.
 SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_leads election_promise \
-	leaders_expired store_multi ledger_claim run_next leaders_hold_renew runs_take_over
+	leaders_expired store_multi clocks_judge clocks_latest_ms policy_find_node \
+	ledger_claim run_next leaders_hold_renew runs_take_over
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^

@@ -5,11 +5,13 @@
 #include "scenario.h"
 #include "server.h"
 #include "wall.h"
+#include "wire/record.h"
 
 #define BACK_US (20 * SECOND) /* after which a hand takes back what it made, once all is healed */
 
 static uint64_t era; /* of faults: healing belongs to the one it was made in */
 static bool ensemble_down, ensemble_lost;
+static bool far; /* a sidecar's clock has been wrong by more than minutes in this storm */
 
 static int64_t any_time(void)
 {
@@ -483,6 +485,7 @@ static bool set_wall(void)
 	if (!s)
 		return false;
 	s->machine->wall_ms = wall_draw();
+	far |= !wall_is_near(s->machine->wall_ms);
 	TRACE("the clock of site %u is wrong by %lld ms", s->id, (long long)s->machine->wall_ms);
 	return true;
 }
@@ -628,11 +631,30 @@ void faults_reset(void)
 {
 	era++;
 	ensemble_down = ensemble_lost = false;
+	far = true; /* from the beginning */
 }
 
 bool faults_waiting(void)
 {
 	return ensemble_lost;
+}
+
+/* Who saw a decision while its own clock was another day's ends it as late: people take it back. */
+static void on_decisions_back(void *arg, uint64_t number)
+{
+	const struct tree *t = servers_tree();
+	const struct znode *folder = t ? tree_get(t, path_intern(SITE_ROOT "/policy")) : NULL;
+
+	(void)arg;
+	for (size_t i = 0; folder && number == era && i < folder->n_children; i++) {
+		const struct znode *node = tree_get(t, folder->children[i]);
+		struct policy_record r;
+		const char *why;
+		if (node->data &&
+		    record_parse_policy(node->data->bytes, node->data->len, &r, &why) == 0 &&
+		    r.until != 0)
+			delete_by_hand(folder->children[i]);
+	}
 }
 
 static void heal_servers(void)
@@ -686,6 +708,9 @@ void faults_heal(void)
 	}
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		event_at(sim.now + BACK_US, on_hand_back, NULL, oracle_leader_path(k));
+	if (far)
+		event_at(sim.now + BACK_US, on_decisions_back, NULL, era);
+	far = false;
 	if (!any)
 		start_site();
 }

@@ -14,11 +14,15 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
+#include "wall.h"
 
 #define JOBS_MAX  2048
 #define AWAY	  (10 * SECOND) /* for which a sidecar that is away is looked for */
 #define SLOTS	  4096		/* ticks of a task that are remembered */
 #define REPORT_US (200 * MS)
+/* A user asks for ticks that are further ahead than any clock is wrong. */
+#define AHEAD_MS	(INT64_C(30) * 24 * 3600 * 1000)
+#define AHEAD_PER_MILLE 5
 
 static struct job {
 	enum phase {
@@ -327,6 +331,8 @@ static void renewed(struct job *j, int64_t lease_ms)
 
 static void claimed(struct job *j, const struct run_answer *a)
 {
+	if (j->now_ms > EPOCH_MS + sim.now / MS + AHEAD_MS / 2)
+		sim_violation("task %u: a tick was claimed far ahead of its time", j->task);
 	j->run = a->run;
 	j->attempt = a->attempt;
 	set_phase(j, PHASE_CLAIMED);
@@ -446,7 +452,8 @@ static void on_cron(void *arg, uint64_t number)
 		last_tick[s->id] = tick;
 		for (unsigned k = 0; k < sim.n_tasks; k++)
 			if (s->running && (s->tasks >> k & 1))
-				ask(s, k, wall_ms);
+				ask(s, k,
+				    wall_ms + (random_chance(AHEAD_PER_MILLE) ? AHEAD_MS : 0));
 	}
 	/* Its clock may be set meanwhile. */
 	int64_t next = tick_ms - wall_ms % tick_ms;
@@ -487,12 +494,16 @@ void jobs_reset(void)
 			slots[k] = mem_calloc(SLOTS, sizeof(*slots[k]));
 	jobs_forget();
 	tick_us = random_range(2, 10) * SECOND;
-	bool near = random_chance(500); /* clocks that are kept by NTP, or minutes apart */
+	bool near = random_chance(600); /* clocks that are kept by NTP, or minutes apart */
+	unsigned wrong =
+		random_chance(500) ? (unsigned)random_range(0, sim.n_hosts - 1) : HOSTS_MAX;
 	for (unsigned k = 0; k < TASKS_MAX; k++)
 		task_settings[k].tick_ms = tick_us / MS;
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		sites[i].machine->wall_ms =
 			near ? random_range(0, 500) : random_range(-300000, 300000);
+		if (i == wrong)
+			sites[i].machine->wall_ms = wall_draw();
 		last_tick[i] = 0;
 		event_at(random_range(5, 10) * SECOND, on_cron, &sites[i], 0);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/identity.h"
 #include "core/skew.h"
 #include "core/tally.h"
 #include "jobs.h"
@@ -93,7 +94,18 @@ static void on_grant(int64_t session, int64_t timeout_ms)
 	}
 }
 
-/* Leadership is given up to somebody who is there. */
+static bool claims(const struct transaction *x, path_id path)
+{
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (x->ops[i].type == STORE_OP_CREATE_EPHEMERAL && x->ops[i].path == path)
+			return true;
+	return false;
+}
+
+/*
+ * Leadership is given up to somebody who is there; and what is not ephemeral is for people to delete, but
+ * where it has come while somebody was giving the task up.
+ */
 static void on_propose(const struct transaction *x, const struct tree *before)
 {
 	for (size_t i = 0; i < x->n_ops; i++) {
@@ -101,7 +113,11 @@ static void on_propose(const struct transaction *x, const struct tree *before)
 			continue;
 		const struct znode *node = tree_get(before, x->ops[i].path);
 		for (unsigned k = 0; node && k < sim.n_tasks; k++) {
-			if (tasks[k].path != x->ops[i].path || node->stat.owner != x->session)
+			if (tasks[k].path != x->ops[i].path)
+				continue;
+			if (node->stat.owner == 0 && claims(x, tasks[k].path))
+				sim_violation("task %u is claimed over what is not ephemeral", k);
+			if (node->stat.owner != x->session)
 				continue;
 			for (unsigned j = 0; j < sim.n_hosts; j++) {
 				const char *heir = tasks[k].said[j].heir;
@@ -416,7 +432,7 @@ static void add_order(struct fleet *f, const struct policy_record *r, struct ord
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		struct member *m = f->by_id[i];
-		if (strcmp(m->worker->node, r->node) != 0)
+		if (!identity_concerns(f, r->node, r->machine, m->worker->node, m->worker->machine))
 			continue;
 		if (strcmp(r->kind, "drain") == 0)
 			m->drained = true;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/identity.h"
 #include "scenario.h"
 #include "server.h"
 #include "wall.h"
@@ -44,8 +45,9 @@ static bool give(struct site *by, enum policy_kind kind, const char *task, const
 	snprintf(r.version, sizeof(r.version), "%s", version);
 	snprintf(r.by, sizeof(r.by), "operator");
 	snprintf(r.host, sizeof(r.host), "%s", by->hostname);
-	TRACE("site %u is told: %s%s %s %s", by->id, on ? "" : "no longer ", r.kind, r.task,
-	      r.node);
+	identity_machine(&by->node.registry.fleet, node, by->name, by->machine_id, r.machine);
+	TRACE("site %u is told: %s%s %s %s %s", by->id, on ? "" : "no longer ", r.kind, r.task,
+	      r.node, r.machine);
 	/* In quiet times a change is one; and who has not seen it made goes by its end. */
 	if (on && scenario_is_storm() && wall_is_near(by->machine->wall_ms) && random_chance(500))
 		r.until = r.since + random_range(1, 60) * 1000;

@@ -11,10 +11,12 @@
 #include "core/election.h"
 #include "core/lease.h"
 #include "core/run.h"
+#include "node/clocks.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
 #include "node/runs.h"
 #include "node/store.h"
+#include "server.h"
 
 /* With the type that it has, so that an override of another one does not compile. */
 #define WRAPS(name) extern __typeof__(name) __real_##name, __wrap_##name
@@ -25,7 +27,8 @@ static const char *const names[] = {
 	"none",		  "no-margin",	   "lease-margin", "lease-once",      "lease-reads",
 	"lease-received", "shrink",	   "no-wait",	   "adopt",	      "late-release",
 	"herd",		  "blind-release", "orphan",	   "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	   "forget-jobs",  "promise",
+	"no-kill",	  "overlap",	   "forget-jobs",  "promise",	      "clock-blind",
+	"claims-ahead",	  "twins-drain",   "claim-over",
 };
 
 bool plant_set(const char *name)
@@ -121,6 +124,9 @@ void __wrap_election_step(struct election *e, const struct election_event *event
 		e->handed_over = true;
 		e->stranger = false;
 	}
+	/* Nobody is there where a node is not ephemeral. */
+	if (is("claim-over") && event->type == ELECTION_NODE && event->node.owner == 0)
+		other.node.exists = false;
 	__real_election_step(e, &other, ret_actions);
 	if (is("no-wait") && e->state == ELECTION_VACANT) {
 		e->handed_over = true;
@@ -163,15 +169,28 @@ static bool has(const struct store_op *ops, size_t n, enum store_op_type type, c
 	return false;
 }
 
+/* A leader node that is not ephemeral. */
+static bool stays(const char *path)
+{
+	const struct tree *t = servers_tree();
+	const struct znode *node = t ? tree_get(t, path_intern(path)) : NULL;
+
+	return strstr(path, "/leaders/") && node && node->stat.owner == 0;
+}
+
 void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 			void *arg)
 {
-	struct store_op other[STORE_OPS_MAX];
+	struct store_op other[STORE_OPS_MAX + 1];
 	bool gives_up = has(ops, n, STORE_OP_DELETE, "/leaders/");
 	size_t m = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		bool worker = strstr(ops[i].path, "/workers/") != NULL;
+		if (is("claim-over") && ops[i].type == STORE_OP_CREATE_EPHEMERAL &&
+		    stays(ops[i].path))
+			other[m++] = (struct store_op){
+				.type = STORE_OP_DELETE, .path = ops[i].path, .version = -1};
 		/* Whether the successor is there is not checked. */
 		if (is("blind-release") && gives_up && worker)
 			continue;
@@ -181,6 +200,35 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 			other[m - 1].type = STORE_OP_CHECK;
 	}
 	__real_store_multi(s, other, m, fn, arg);
+}
+
+/* --- the fleet ------------------------------------------------------------------------------------- */
+
+WRAPS(clocks_judge);
+WRAPS(clocks_latest_ms);
+WRAPS(policy_find_node);
+
+/* No clock is ever off. */
+bool __wrap_clocks_judge(const struct clocks *c, bool *ret_off)
+{
+	if (!is("clock-blind"))
+		return __real_clocks_judge(c, ret_off);
+	memset(ret_off, 0, c->registry->fleet.n_members * sizeof(*ret_off));
+	return true;
+}
+
+/* No tick is ahead of its time. */
+int64_t __wrap_clocks_latest_ms(const struct clocks *c)
+{
+	return is("claims-ahead") ? INT64_MAX : __real_clocks_latest_ms(c);
+}
+
+/* What is decided about one of two machines with one name is about both. */
+const struct policy_item *__wrap_policy_find_node(const struct policy *p, enum policy_kind kind,
+						  const char *task, const char *node,
+						  const char *machine)
+{
+	return __real_policy_find_node(p, kind, task, node, is("twins-drain") ? "" : machine);
 }
 
 /* --- runs ------------------------------------------------------------------------------------------ */

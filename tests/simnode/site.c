@@ -11,7 +11,7 @@
 #define STOP_US		(1200 * MS) /* for the farewell, as the daemon has it */
 #define STOP_JOBS_US	(60 * SECOND)
 #define STOP_POLL_US	(50 * MS)
-#define TWINS_PER_MILLE 60 /* of fleets in which two have one name */
+#define TWINS_PER_MILLE 150 /* of fleets in which two have one name */
 
 struct site sites[HOSTS_MAX];
 struct task_settings task_settings[TASKS_MAX];
@@ -281,11 +281,13 @@ void sites_reset(void)
 		s->machine = &machines[i];
 		snprintf(s->hostname, sizeof(s->hostname), "host-%02u", named);
 		snprintf(s->name, sizeof(s->name), "host-%02u:/run/zkleader", named);
+		snprintf(s->machine_id, sizeof(s->machine_id), "machine-%02u", i);
 		s->settings = (struct node_settings){.servers = "zookeeper:2181",
 						     .root = SITE_ROOT,
 						     .session_timeout_ms = sim.timeout_ms,
 						     .hostname = s->hostname,
-						     .name = s->name};
+						     .name = s->name,
+						     .machine = s->machine_id};
 		s->version = (unsigned)random_range(0, 1);
 		s->tasks = random_chance(700) ? UINT64_MAX : random_bits();
 	}

@@ -12,7 +12,7 @@ struct site {
 	unsigned id;
 	struct machine *machine;
 	struct node_settings settings;
-	char hostname[16], name[32];
+	char hostname[16], name[32], machine_id[16];
 	struct node node;
 	bool running;
 	bool stopping;	 /* told to, by TERM */
