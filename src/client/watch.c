@@ -316,7 +316,7 @@ static void begin_again(struct watch *w)
 
 static int follow(struct watch *w)
 {
-	struct async_message m;
+	struct async_message m = {0};
 	int r = 0;
 
 	while (r == 0 && !w->ended) {
