@@ -160,10 +160,10 @@ def test_a_server_whose_clock_is_wrong_stops_nobody(fleet, zk, jobs, wrong_serve
 
 # Two of one machine have one vote, and one against one is no majority.
 def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fleet, zk, jobs, wrong_server):
-    right = [start(fleet, n, own_machine=True) for n in ("a", "b")]
+    right = [start(fleet, n, version=v, own_machine=True) for n, v in (("a", "1"), ("b", "1.5"))]
     wrong = start(fleet, "wrong", 5 * HOUR, version="2")
     wait_off(wrong, *right)
-    leader = wait_led(zk, *right)
+    leader = wait_led(zk, right[1])
     refused(jobs, wrong, "4h ahead of")
     assert run(jobs, leader) == (0, "")
 
@@ -175,8 +175,8 @@ def test_a_server_whose_clock_is_set_moves_nothing(fleet, zk, jobs, own_server, 
     del env["FAKETIME"]
     own_server.env = env
     own_server.start()
-    sidecars = [start(fleet, n) for n in ("a", "b")]
-    leader = wait_led(zk, *sidecars)
+    sidecars = [start(fleet, "a"), start(fleet, "b", version="2")]
+    leader = wait_led(zk, sidecars[1])
     token = zk.leader(TASK)[1]
     file.write_text("+7200\n", encoding="ascii")
     # Who comes now finds all others two hours apart; they look for themselves, and agree with it.
