@@ -208,7 +208,7 @@ static void begin(size_t n)
 	leaders = (struct leaders){
 		.session = &session, .registry = &registry, .tasks = tasks, .n_tasks = n};
 	for (size_t i = 0; i < n; i++) {
-		char name[16];
+		char name[32];
 		snprintf(name, sizeof(name), "t%04zu", i);
 		tasks[i] = calloc(1, sizeof(*tasks[i]));
 		tasks[i]->name = strdup(name);
