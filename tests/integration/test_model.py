@@ -1,4 +1,4 @@
-"""The simulator's model of ZooKeeper against a real server: the same random requests, the same replies."""
+"""The simulator's model of ZooKeeper against a real server: the same random requests, the same replies and watches."""
 import subprocess
 
 import pytest
@@ -21,6 +21,10 @@ def test_replies_and_watches_and_their_order(own_server, seed):
     with Proxy(own_server.port) as proxy:
         real = lines("compare-real", own_server.address, proxy.address, seed)
     model = lines("compare-model", "-", "-", seed)
-    for number, (theirs, ours) in enumerate(zip(real, model)):
-        assert theirs == ours, f"line {number}, after {real[max(0, number - 12):number]}"
-    assert len(real) == len(model) and len(real) > STEPS
+    assert len(real) == len(model) > STEPS
+    # What a server promises is the order on each connection; that of two is a matter of time.
+    for client in sorted({line.split(":")[0] for line in model}):
+        theirs, ours = ([x for x in side if x.split(":")[0] == client] for side in (real, model))
+        for number, (a, b) in enumerate(zip(theirs, ours)):
+            assert a == b, f"line {number}, after {theirs[max(0, number - 12):number]}"
+        assert len(theirs) == len(ours)
