@@ -18,14 +18,16 @@ CHECK_CC ?= $(shell command -v musl-gcc || echo $(CC))
 
 # --- packages: the one list; how names are written: tests/packages -------------------------------
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
-	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev \
+	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
+	libcurl4-openssl-dev \
 	musl-tools
 PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
 	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
 	python3-xxhash tzdata
 PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck valgrind libmaven3-core-java \
-	default-jdk-headless
+	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
+	$(if $(shell command -v npm),,npm)
 
 PACKAGES_COMPARE := libcurator-recipes-java
 PACKAGES_BENCH   := socat curl util-linux
@@ -71,21 +73,77 @@ $(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-BASE   := mem buffer clock duration fd name names nearest worker journal log utf8
-CORE   := version version_form rank draft calendar zone zone_rule schedule schedule_next fleet tally lease election skew identity tick run
-WIRE   := reader keys pack record record_pack rpc
-CONFIG := config restart health_config taskfile taskdir hints settings value outline textfile problem
-NODE   := node id session session_lease folder clocks registry registration policy policy_nodes transactions reads leaders leader_node tasks candidates disagreement audit inheritance paths survey ledger ledger_history last_run runs run_steps standby unclaimed
-CONTROL := methods parked orders order_texts nodes user refusal answers explain handover subscriptions history run_requests troubles
-DAEMON := offload machine host_uv lookup zk handoff_file handoff reload stop account connection serve control turn users health files notify sidecar
-CLIENT := zkleader_api async link answer fields claim printable options check json output table \
-	command ask decision outcome selection rollout picture host news screen live list tasks status explain watch order drained run job guard tree terminal signals history reload version help
+BASE := \
+	mem buffer clock duration fd name names nearest \
+	worker journal log utf8 histogram notify
+CORE := \
+	version version_form rank draft calendar zone \
+	zone_rule schedule schedule_next fleet \
+	fleet_ranking fleet_draft tally lease election election_times \
+	election_promise skew identity tick run run_holds owed
+WIRE := \
+	schedule_record \
+	barrier_record \
+	reader keys pack record record_pack policy_kind recipe_record seen_record \
+	rolling_record \
+	rpc
+CONFIG := \
+	config config_values zone_file schedule_config config_zookeeper \
+	config_version config_socket config_auth \
+	user_list restart health_config taskfile taskdir \
+	ping_url hints settings value outline textfile problem
+NODE := \
+	barrier barrier_look barrier_open ticket \
+	node id session session_lease folder clocks \
+	registry registration policy policy_ends \
+	policy_nodes transactions reads leaders \
+	leader_log leader_node listing groups tasks partitions repartition candidates disagreement audit \
+	inheritance handoff paths survey ledger ledger_history ledger_write gone \
+	last_run overdue runs run_any run_steps run_answers standby unclaimed \
+	ledger_missed pause_end schedules schedule_load schedule_due recipes \
+	counter counts roster roster_read roster_write own_index \
+	lock lock_steps lock_decide lock_name lock_sweep lock_list \
+	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep
+CONTROL := \
+	barriers \
+	methods subject parked reloads orders order_texts nodes user \
+	refusal answers decisions disagreements partition_answers explain handover subscriptions \
+	history trigger run_requests repartition recipes recipe_wait runners troubles metrics next \
+	rolling locks
+DAEMON := \
+	offload machine host_uv lookup zk zk_requests \
+	handoff_file handoff reading reload stop account \
+	connection serve control turn users health files \
+	sidecar
+CLIENT := \
+	barrier child \
+	zkleader_api partition_api handle link follow answer fields claim capture \
+	printable options check json output table command \
+	ask decision outcome selection rollout picture \
+	host news screen live list tasks status explain \
+	watch order drained trigger counter index roster lock locks wait partitions run run_partitions tag pending keep job guard tree \
+	rolling rolling_run rolling_step rolling_job rolling_show \
+	terminal signals history logs next crontab crontab_name import_crontab reload version help
+
+RUNNER := \
+	main runner account due jobs start tasks trusted
+
+NOTIFY := \
+	main notifier pings urls
+
+WEB := \
+	main address access routes sidecar events \
+	exchange metrics assets html page_parts page \
+	task_page server
 
 BASE_LIBS   :=
 CORE_LIBS   :=
 WIRE_LIBS   :=
 DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -lpthread
 CLIENT_LIBS := -ljansson -lsmartcols
+RUNNER_LIBS := -lconfuse -ljansson -lsmartcols
+NOTIFY_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
+WEB_LIBS    := -lmicrohttpd -ljansson -lsmartcols -luv
 
 objects = $(patsubst %,$(B)/$(1)/%.o,$(2))
 OBJ_BASE   := $(call objects,base,$(BASE))
@@ -121,15 +179,26 @@ LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_CORE) $(LIB_BASE)
 
 # --- programs ---------------------------------------------------------------------------------
 .PHONY: all
-all: $(B)/zkleaderd $(B)/zkleader $(B)/zkleader-check $(B)/libzkleader.a
+all: $(B)/zkleaderd $(B)/zkleader $(B)/zkleader-check $(B)/zkleader-web $(B)/zkleader-runner $(B)/zkleader-notify $(B)/libzkleader.a
 
 $(B)/zkleaderd: $(B)/daemon/main.o $(LINK_daemon)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
 $(B)/zkleader: $(B)/client/main.o $(LINK_client)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
+$(B)/zkleader-web: $(call objects,web,$(filter-out main,$(WEB))) $(B)/web/main.o $(LINK_client)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(WEB_LIBS)
+
+RUNNER_REST := $(call objects,runner,$(filter-out main,$(RUNNER))) $(LIB_CLIENT) $(LIB_WIRE) $(LINK_config)
+$(B)/zkleader-runner: $(B)/runner/main.o $(RUNNER_REST)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(RUNNER_LIBS)
+NOTIFY_REST := $(call objects,notify,$(filter-out main,$(NOTIFY))) $(LIB_CLIENT) $(LIB_WIRE) $(LINK_config)
+$(B)/zkleader-notify: $(B)/notify/main.o $(NOTIFY_REST)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(NOTIFY_LIBS)
+$(B)/web/assets.o: $(wildcard src/web/*.css src/web/*.js src/web/*.svg)
+
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := client/zkleader_api client/link client/answer client/fields client/claim client/printable \
+API := client/zkleader_api client/partition_api client/handle client/link client/answer client/fields client/claim client/printable \
 	client/options client/check \
 	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name base/utf8
 $(B)/libzkleader.a: $(B)/zkleader_api.o
@@ -190,6 +259,9 @@ $(B)/unit/%.o: tests/unit/%.c $(B)/version
 $(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(LIBS_$(firstword $(subst _, ,$(@F)))) -lcriterion
 
+# Its own allocations can be made to fail.
+$(B)/unit/client_memory $(B)/plain/client_memory: BASE_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc
+
 # The same without Criterion's library, for nets that cannot bear it.
 PLAIN_BIN := $(UNIT:%=$(B)/plain/%)
 $(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
@@ -215,32 +287,37 @@ deps-check:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK))
 deps-deep:
 	$(call install,$(PACKAGES_BUILD) $(PACKAGES_DEMO) $(PACKAGES_CHECK) $(PACKAGES_DEEP))
+	@[ -d tests/browser/node_modules/axe-core ] || npm ci --silent --no-audit --no-fund --prefix tests/browser
 
 # --- seeing it at work ------------------------------------------------------------------------
-.PHONY: demo
+.PHONY: demo demo-web
 demo: deps-demo
 	@$(MAKE) -s all
 	@tests/demo/demo $(B)
+# A fleet with faults to look at in a browser, until Ctrl-C.
+demo-web: deps-demo
+	@$(MAKE) -s all
+	@tests/demo/demo-web $(B)
 
 # --- tests --------------------------------------------------------------------------------------
 $(patsubst %,$(B)/oracle/%,version_pairs draft_fleets schedule_times): $(B)/oracle/%: tests/oracle/%.c $(LINK_core)
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-# The model test and the simulator: plain programs over the core.
+# The model test: a plain program over the core.
 $(B)/tests/%.o: tests/%.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(LINK_core)
-	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
-$(B)/sim: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/*.c)) $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The model of ZooKeeper that sidecars are simulated on, and the same requests to it and to a real server.
 SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machine store server quorum serve)
 comma := ,
 SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
-SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,site wall oracle orders faults jobs scenario main log)
+SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
+	faults_sites hands jobs tables ticks alerts recipes recipe_counter recipe_roster recipe_lock recipe_rolling splits \
+	scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -248,8 +325,10 @@ $(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(L
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The same with a bug planted in one function of the node: each has to be found.
 SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_leads election_promise \
-	leaders_expired store_multi clocks_judge clocks_latest_ms policy_find_node \
-	ledger_claim run_next leaders_hold_renew runs_take_over
+	leaders_expired store_multi clocks_judge clocks_is_off clocks_latest_ms policy_find_node handoff_is_ours \
+	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
+	record_parse_counter record_parse_seen registry_settled draft_successors \
+	locks_renew lock_decide lock_name_is_before
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
@@ -260,7 +339,10 @@ $(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SI
 $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
 # What a big fleet costs its servers: the same core, another world.
-$(B)/sim-scale: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/sim/scale/*.c) tests/sim/base.c) $(LIB_CORE) $(LINK_wire)
+$(B)/tests/simscale/%.o: tests/simscale/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/sim-scale: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/simscale/*.c) tests/simnode/base.c) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
 .PHONY: model sim sim-ticks sim-scale
@@ -271,11 +353,11 @@ sim-scale: $(B)/sim-scale
 model: $(B)/model
 	$(B)/model
 # Ten minutes of seeds, two at a time; a failing one says how to replay it.
-sim: $(B)/sim
-	$(B)/sim --seconds 600 --jobs 2
-# More than a million ticks.
-sim-ticks: $(B)/sim
-	$(B)/sim --ticks --seeds 1000 --jobs 2
+sim: $(B)/sim-node
+	$(B)/sim-node --seconds 600 --jobs 2
+# The same with runs of tasks.
+sim-ticks: $(B)/sim-node
+	$(B)/sim-node --ticks --seconds 600 --jobs 2
 
 JOBS := -j$(shell nproc)
 # Whoever runs several of them gets their sum in the closing line.
@@ -288,37 +370,41 @@ CHECK_SUITES := \
 	--plain "model=$(B)/model" \
 	--plain "the draft against its example=tests/oracle/draft $(B)/oracle/draft_fleets 1 2000" \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
-	--plain "simulator, fixed seeds=$(B)/sim --seeds 400 --jobs 2" \
-	--plain "simulator, fixed seeds of ticks=$(B)/sim --ticks --seeds 100 --jobs 2" \
+	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
+	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
 	--pytest "integration=-n 4 tests/integration -m 'not slow'" \
 	--plain "the demo=tests/demo/demo $(B)"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its
 # time is over.
-DEEP_SUITES := \
+CI_SUITES := \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan" \
-	--plain "simulator, planted faults=tests/sim/canaries $(B)/sim" \
-	--plain "simulator of whole nodes, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
-	--plain "simulator of whole nodes, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
-	--plain "simulator of whole nodes, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
-	--plain "simulator of whole nodes, coverage=tests/simnode/coverage" \
+	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
+	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
+	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
+	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \
+	--plain "simulator, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
 	--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \
+	--plain "coverage of core and wire=tests/nets/coverage" \
+	--plain "fuzzing, new inputs, the same each time=tests/fuzz/run --seconds 4 --seed 1" \
 	--plain "static analysers=tests/lint/analyse" \
 	--plain "canaries=tests/nets/canaries" \
 	--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
-	--plain "coverage of core and wire=tests/nets/coverage" \
+	--pytest "the page in a browser=-n 2 tests/browser" \
 	--pytest "integration, the slow ones=-n 4 tests/integration -m slow" \
 	--plain "TSan=tests/nets/tsan --quick" \
 	--plain "simulator, big fleets=$(B)/sim-scale 10 50" \
-	--plain "bench, whether it runs=tests/bench/quick --build $(B)" \
-	--plain "fuzzing, new inputs, the same each time=tests/fuzz/run --seconds 4 --seed 1" \
+	--plain "bench, whether it runs=tests/bench/quick --build $(B)"
+
+DEEP_SUITES := $(CI_SUITES) \
+	--plain "simulator, coverage=tests/simnode/coverage" \
 	--plain "valgrind=tests/nets/valgrind --quick"
 
 # New seeds and inputs, hours of the simulator, faults with real processes, big fleets, an upgrade.
 LONG_SUITES := \
-	--plain "simulator, ten minutes of new seeds=$(B)/sim --from clock --seconds 600 --jobs 2" \
-	--plain "simulator, ticks=$(B)/sim --ticks --seeds 1000 --jobs 2" \
+	--plain "simulator, ten minutes of new seeds=$(B)/sim-node --from clock --seconds 600 --jobs 2" \
+	--plain "simulator, new seeds of ticks=$(B)/sim-node --ticks --from clock --seconds 300 --jobs 2" \
 	--plain "simulator, fleets up to 5,000=$(B)/sim-scale" \
 	--plain "fuzzing, new inputs=tests/fuzz/run --seconds 60" \
 	--plain "valgrind, all of it=tests/nets/valgrind" \
@@ -336,20 +422,20 @@ check: deps-check
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
 check-build: all unit-bin model-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
-		$(B)/model $(B)/sim
+		$(B)/model $(B)/sim-node
 
 check-deep: deps-deep
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-deep-build
 	@$(RUN) $(DEEP_SUITES) $(LONG_SUITES)
 SECONDS_LEFT ?= 3600
-# What of it is the same each time; nothing more is begun after SECONDS_LEFT.
+# The first of it; nothing more is begun after SECONDS_LEFT.
 check-ci: deps-deep
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-deep-build
-	@$(RUN) --seconds $(SECONDS_LEFT) $(DEEP_SUITES)
+	@$(RUN) --seconds $(SECONDS_LEFT) $(CI_SUITES)
 check-deep-build: check-build bench-bin $(B)/oracle/version_pairs $(B)/sim-scale \
-		$(B)/sim-node $(B)/sim-node-planted
+		$(B)/sim-node-planted
 	@$(MAKE) -s VARIANT=asan all plain-bin model-bin
 
 lint: all
@@ -426,34 +512,39 @@ PCDIR   := $(DESTDIR)$(PREFIX)/lib/pkgconfig
 CONFDIR := $(DESTDIR)$(SYSCONFDIR)/zkleader
 DOCDIR  := $(DESTDIR)$(PREFIX)/share/doc/zkleader
 COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-PROGRAMS := zkleaderd zkleader zkleader-check
-UNITS    := zkleaderd.service zkleaderd@.service
+PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zkleader-notify
+UNITS    := zkleaderd.service zkleaderd@.service zkleader-web.service zkleader-runner@.service \
+	zkleader-rolling@.service zkleader-notify.service
 MAN1     := zkleader zkleader-check
 MAN5     := zkleader.conf zkleader-task
-MAN8     := zkleaderd
+MAN8     := zkleaderd zkleader-web zkleader-runner zkleader-notify
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
 install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|g' \
 	-e 's|/usr/share/doc/zkleader|$(PREFIX)/share/doc/zkleader|g' \
 	-e 's|/etc/zkleader/|$(SYSCONFDIR)/zkleader/|g' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $(1) | \
 	install -m 644 /dev/stdin $(2)/$(notdir $(basename $(1)))$(filter-out .in,$(suffix $(1)))
 
-# The sidecar knows where its configuration is installed.
-INSTALLED_DAEMON := $(B)/zkleaderd
+# The sidecar, the runner and the notifier know where the configuration is installed.
+INSTALLED := $(B)/zkleaderd $(B)/zkleader-runner $(B)/zkleader-notify
 ifneq ($(SYSCONFDIR),/etc)
-INSTALLED_DAEMON := $(B)/sysconf$(SYSCONFDIR)/zkleaderd
-$(INSTALLED_DAEMON).o: src/daemon/main.c $(B)/version
+INSTALLED := $(addprefix $(B)/sysconf$(SYSCONFDIR)/,zkleaderd zkleader-runner zkleader-notify)
+$(B)/sysconf$(SYSCONFDIR)/%.o: src/%/main.c $(B)/version
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -DSYSCONFDIR='"$(SYSCONFDIR)"' $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(INSTALLED_DAEMON): $(INSTALLED_DAEMON).o $(LINK_daemon)
+$(B)/sysconf$(SYSCONFDIR)/zkleaderd: $(B)/sysconf$(SYSCONFDIR)/daemon.o $(LINK_daemon)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
+$(B)/sysconf$(SYSCONFDIR)/zkleader-runner: $(B)/sysconf$(SYSCONFDIR)/runner.o $(RUNNER_REST)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(RUNNER_LIBS)
+$(B)/sysconf$(SYSCONFDIR)/zkleader-notify: $(B)/sysconf$(SYSCONFDIR)/notify.o $(NOTIFY_REST)
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(NOTIFY_LIBS)
 endif
 
 .PHONY: install uninstall
-install: all $(INSTALLED_DAEMON)
+install: all $(INSTALLED)
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
-	install -d $(DOCDIR)/examples $(DESTDIR)$(PREFIX)/include $(PCDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	install -d $(DOCDIR)/examples $(DOCDIR)/monitoring $(DESTDIR)$(PREFIX)/include $(PCDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	install -m 755 $(PROGRAMS:%=$(B)/%) $(BINDIR)
-	install -m 755 $(INSTALLED_DAEMON) $(BINDIR)
+	install -m 755 $(INSTALLED) $(BINDIR)
 	install -m 644 $(B)/libzkleader.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/zkleader.h $(DESTDIR)$(PREFIX)/include
 	$(call install_text,include/zkleader.pc.in,$(PCDIR))
@@ -465,7 +556,11 @@ install: all $(INSTALLED_DAEMON)
 	install -m 644 docs/zkleader.bash-completion $(COMPDIR)/zkleader
 	ln -sf zkleader $(COMPDIR)/zkleaderd
 	ln -sf zkleader $(COMPDIR)/zkleader-check
+	ln -sf zkleader $(COMPDIR)/zkleader-web
+	ln -sf zkleader $(COMPDIR)/zkleader-runner
+	ln -sf zkleader $(COMPDIR)/zkleader-notify
 	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
+	install -m 644 docs/monitoring/* $(DOCDIR)/monitoring
 	install -m 755 docs/examples/* $(DOCDIR)/examples
 	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
@@ -476,7 +571,8 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(BINDIR)/%) $(DESTDIR)$(PREFIX)/lib/libzkleader.a $(DESTDIR)$(PREFIX)/include/zkleader.h
 	rm -f $(PCDIR)/zkleader.pc $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
 	rm -f $(UNITS:%=$(UNITDIR)/%) $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
-	rm -f $(COMPDIR)/zkleader $(COMPDIR)/zkleaderd $(COMPDIR)/zkleader-check
+	rm -f $(COMPDIR)/zkleader $(COMPDIR)/zkleaderd $(COMPDIR)/zkleader-check $(COMPDIR)/zkleader-web
+	rm -f $(COMPDIR)/zkleader-runner $(COMPDIR)/zkleader-notify
 	rm -rf $(DOCDIR)
 
 .PHONY: clean help
@@ -486,6 +582,7 @@ clean:
 help:
 	@echo 'make              build the programs into $(B)'
 	@echo 'make demo         install what is missing, build, and show it at work on a real ZooKeeper'
+	@echo 'make demo-web     a fleet of four with jobs and faults to look at in a browser, until Ctrl-C'
 	@echo 'make check        install what is missing, build, and tell in ten minutes whether it works'
 	@echo 'make check-deep   the rest, hours: sanitizers, fuzzing, faults, long simulation, scale, upgrade'
 	@echo 'make deps         install what building needs; deps-check, deps-deep: what the tests need as well'
@@ -495,7 +592,7 @@ help:
 	@echo 'make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other'
 	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, and trouble'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
-	@echo 'make sim-ticks    a million ticks of simulated fleets'
+	@echo 'make sim-ticks    ten minutes of simulated fleets with runs at each tick'
 	@echo 'make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated'
 	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
 	@echo 'make bench        what it costs on this machine; bench-peers: beside Curator and kazoo'

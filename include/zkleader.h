@@ -2,7 +2,7 @@
  * zkleader: ask the leadership sidecar of this machine whether this node leads a task.
  *
  *	struct zkleader *z;
- *	struct zkleader_answer answer;
+ *	struct zkleader_answer answer = {.size = sizeof(answer)};
  *
  *	if (zkleader_open(NULL, &z) == 0) {
  *		int r = zkleader_check(z, "nightly-report", 1000, 5000, &answer);
@@ -19,7 +19,12 @@
  * enum zkleader_code where it was asked and refused. A handle is for one thread at a time. Its
  * connection is made when it is first needed and again when it was lost, so one handle can be kept
  * for as long as the application runs. No function raises a signal, waits longer than it is told or
- * allocates more than the answer takes; memory that is refused by the system aborts the process.
+ * allocates more than the answer takes. Memory that the system refuses is -ENOMEM, after which the
+ * handle can be used again.
+ *
+ * The structs begin with their size, which the caller sets before the call, as above: later
+ * releases may add fields at their ends, and fill in those that the caller has. 0 stands for the
+ * struct as it is in 0.2.0. So who was compiled with one release can be linked with another.
  */
 #ifndef ZKLEADER_H
 #define ZKLEADER_H
@@ -43,6 +48,7 @@ extern "C" {
 #define ZKLEADER_IP_SIZE	46
 #define ZKLEADER_HOSTNAME_SIZE	256
 #define ZKLEADER_VERSION_SIZE	256
+#define ZKLEADER_NODE_SIZE	401
 
 /* The sidecar's refusals, which are also the exit codes of zkleader-check. */
 enum zkleader_code {
@@ -57,6 +63,7 @@ struct zkleader;
 
 /* All texts are one line of printable UTF-8. */
 struct zkleader_answer {
+	size_t size;	     /* set by the caller: sizeof(struct zkleader_answer) */
 	bool leader;	     /* this node leads the task until valid_until */
 	bool led;	     /* some node leads it, and led_by_* says which, if the sidecar does */
 	uint64_t token;	     /* the fencing token, bigger for each new leader; 0: nobody leads */
@@ -68,12 +75,14 @@ struct zkleader_answer {
 	char led_by_hostname[ZKLEADER_HOSTNAME_SIZE];
 	char led_by_version[ZKLEADER_VERSION_SIZE];
 	char why[ZKLEADER_TEXT_SIZE]; /* a sentence for people */
+	/* What people call it: its key `node`, its hostname, or HOSTNAME:SOCKET; "": not known */
+	char led_by_node[ZKLEADER_NODE_SIZE];
 };
 
 /*
  * Makes a handle for the sidecar on this socket; NULL is $ZKLEADER_SOCKET or, where that is unset
- * or empty, ZKLEADER_SOCKET_DEFAULT. Does not connect yet. Returns 0, or -ENAMETOOLONG or -EINVAL
- * for a path that no socket can have; there is no handle then.
+ * or empty, ZKLEADER_SOCKET_DEFAULT. Does not connect yet. Returns 0; -ENAMETOOLONG or -EINVAL for
+ * a path that no socket can have, or -ENOMEM: there is no handle then.
  */
 int zkleader_open(const char *path, struct zkleader **ret_z);
 /* NULL is taken. */
@@ -84,8 +93,8 @@ void zkleader_close(struct zkleader *z);
  * after up to wait_ms for the election to settle. The function returns within timeout_ms.
  *
  * Returns 0 and the answer; -ETIMEDOUT, -ECONNREFUSED, -ENOENT, -EACCES, -ECONNRESET and so on;
- * -EBADMSG for an answer that makes no sense; or a positive code of a refusal. *ret_answer is
- * untouched on failure.
+ * -EBADMSG for an answer that makes no sense; -ENOMEM; or a positive code of a refusal.
+ * *ret_answer is untouched on failure.
  *
  * The lease is counted from before the question was sent, so neither a slow answer nor a process
  * that was stopped meanwhile can make an old "leads" look new: if the lease is over before this
@@ -94,8 +103,34 @@ void zkleader_close(struct zkleader *z);
  */
 int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
 		   struct zkleader_answer *ret_answer);
+/*
+ * Likewise of a task with partitions: whether this node leads any of them. The answer's token and
+ * lease are those of the partition whose lease is the longest. One partition is asked for with
+ * zkleader_check() and its name, "TASK:K".
+ */
+int zkleader_check_any(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
+		       struct zkleader_answer *ret_answer);
 /* Whether the answer was "leads" and its lease is not over. Asks nobody. */
 bool zkleader_still_leads(const struct zkleader_answer *answer);
+
+/* A partition that this node leads. */
+struct zkleader_partition {
+	unsigned partition;  /* K, from 0 */
+	uint64_t token;	     /* the fencing token, bigger for each new leader of this partition */
+	int64_t valid_until; /* CLOCK_BOOTTIME in ms: until then this node leads it */
+};
+
+#define ZKLEADER_PARTITIONS_MAX 256
+
+/*
+ * The partitions of the task that this node leads now, in their order, with the number of those
+ * that the task has. Before each step of the work on one of them: is its valid_until over? Returns
+ * as zkleader_check() does; ZKLEADER_MISUSE also for a task without partitions. What ret_list holds
+ * after a failure means nothing.
+ */
+int zkleader_partitions(struct zkleader *z, const char *task, int64_t timeout_ms,
+			struct zkleader_partition ret_list[ZKLEADER_PARTITIONS_MAX], size_t *ret_n,
+			unsigned *ret_partitions);
 
 /*
  * Claims the current tick of the task for the caller: the instant that a crontab line stands for,
@@ -113,6 +148,7 @@ enum zkleader_outcome {
 };
 
 struct zkleader_tick {
+	size_t size; /* set by the caller: sizeof(struct zkleader_tick) */
 	enum zkleader_outcome outcome;
 	char tick[ZKLEADER_TICK_SIZE]; /* "2026-11-20T02:00:00Z"; "" if there is none */
 	uint64_t token;		       /* as in an answer; not 0 if it is the caller's */
@@ -155,6 +191,7 @@ int zkleader_call(struct zkleader *z, const char *method, const void *params, si
  * everything as it was; any other error ends the subscription, and the handle can subscribe anew.
  */
 struct zkleader_notification {
+	size_t size; /* set by the caller: sizeof(struct zkleader_notification) */
 	char method[ZKLEADER_STATE_SIZE];
 	const void *param;
 	size_t len;

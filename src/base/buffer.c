@@ -22,13 +22,19 @@ void buffer_init(struct buffer *b, size_t limit)
 	*b = (struct buffer){.limit = limit};
 }
 
+void buffer_init_fallible(struct buffer *b, size_t limit)
+{
+	buffer_init(b, limit);
+	b->fallible = true;
+}
+
 void buffer_done(struct buffer *b)
 {
 	free(b->base);
-	buffer_init(b, b->limit);
+	*b = (struct buffer){.limit = b->limit, .fallible = b->fallible};
 }
 
-/* Room behind the last byte. */
+/* Free bytes behind the last one. */
 static size_t room(const struct buffer *b)
 {
 	if (!b->base)
@@ -46,28 +52,32 @@ static size_t wanted_cap(const struct buffer *b, size_t needed)
 	return cap > BUFFER_CAP_MIN ? cap : BUFFER_CAP_MIN;
 }
 
-/* Makes room for `more` bytes, which the limit allows. */
-static void make_room(struct buffer *b, size_t more)
+/* Makes room for `more` bytes, which the limit allows. False: there is no memory for it. */
+static bool make_room(struct buffer *b, size_t more)
 {
 	size_t needed = b->len + more;
 	size_t consumed = b->base ? (size_t)(b->data - b->base) : 0;
+	size_t cap = wanted_cap(b, needed);
 	uint8_t *base;
 
 	if (room(b) >= more)
-		return;
+		return true;
 	if (needed <= b->cap && consumed >= b->len / BUFFER_MOVE_SHARE) {
 		assert(b->base);
 		memmove(b->base, b->data, b->len);
 		b->data = b->base;
-		return;
+		return true;
 	}
-	b->cap = wanted_cap(b, needed);
-	base = mem_alloc(b->cap);
+	base = b->fallible ? malloc(cap) : mem_alloc(cap);
+	if (!base)
+		return false;
 	if (b->len > 0)
 		memcpy(base, b->data, b->len);
 	free(b->base);
 	b->base = base;
 	b->data = base;
+	b->cap = cap;
+	return true;
 }
 
 int buffer_append(struct buffer *b, const void *data, size_t len)
@@ -76,7 +86,8 @@ int buffer_append(struct buffer *b, const void *data, size_t len)
 		return -ENOBUFS;
 	if (len == 0)
 		return 0;
-	make_room(b, len);
+	if (!make_room(b, len))
+		return -ENOMEM;
 	memcpy(b->data + b->len, data, len);
 	b->len += len;
 	return 0;
@@ -87,7 +98,8 @@ size_t buffer_reserve(struct buffer *b, size_t want)
 	size_t left = b->limit - b->len;
 	size_t have;
 
-	make_room(b, want < left ? want : left);
+	if (!make_room(b, want < left ? want : left))
+		return 0;
 	have = room(b);
 	return have < left ? have : left;
 }

@@ -2,6 +2,7 @@
 #ifndef ZKLEADER_BASE_BUFFER_H
 #define ZKLEADER_BASE_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,16 +14,23 @@ struct buffer {
 	size_t limit;  /* len never exceeds this */
 	uint8_t *base; /* the allocation, NULL while empty */
 	size_t cap;
+	bool fallible; /* allocation may fail: see buffer_init_fallible() */
 };
 
 /* The limit is at most BUFFER_LIMIT_MAX. */
 void buffer_init(struct buffer *b, size_t limit);
+/* Where memory is refused its functions say so, and do not end the process. */
+void buffer_init_fallible(struct buffer *b, size_t limit);
 void buffer_done(struct buffer *b);
-/* Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed. */
+/*
+ * Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed; for a fallible buffer
+ * also -ENOMEM.
+ */
 int buffer_append(struct buffer *b, const void *data, size_t len);
 /*
  * Room for at least `want` more bytes at data + len (capped by the limit); returns how many there
- * are, 0 when full. The caller writes there and calls buffer_added().
+ * are: 0 when full or, for a fallible buffer, without memory. The caller writes there and calls
+ * buffer_added().
  */
 size_t buffer_reserve(struct buffer *b, size_t want);
 void buffer_added(struct buffer *b, size_t len);

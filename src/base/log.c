@@ -227,8 +227,26 @@ static bool is_bare(const char *text)
 	return text[0] != '\0' && text[strspn(text, chars)] == '\0';
 }
 
+/* "a,b" where all are bare, else each in quotes; in JSON an array. */
+static void put_list(struct line *l, enum log_format format, const struct log_field *f)
+{
+	bool quoted = format == LOG_JSON;
+
+	for (int64_t i = 0; i < f->integer; i++)
+		quoted |= !is_bare(f->list[i]);
+	put_text(l, format == LOG_JSON ? "[" : "");
+	for (int64_t i = 0; i < f->integer; i++) {
+		put_text(l, i > 0 ? "," : "");
+		if (quoted)
+			put_quoted(l, format, f->list[i]);
+		else
+			put_text(l, f->list[i]);
+	}
+	put_text(l, format == LOG_JSON ? "]" : "");
+}
+
 /* Of a field that is no string. */
-static void number_text(const struct log_field *f, char number[ESCAPE_MAX])
+static const char *number_text(const struct log_field *f, char number[ESCAPE_MAX])
 {
 	if (f->type == LOG_TYPE_HEX)
 		snprintf(number, ESCAPE_MAX, "0x%" PRIx64, (uint64_t)f->integer);
@@ -236,6 +254,7 @@ static void number_text(const struct log_field *f, char number[ESCAPE_MAX])
 		snprintf(number, ESCAPE_MAX, "%" PRIu64, (uint64_t)f->integer);
 	else
 		snprintf(number, ESCAPE_MAX, "%" PRId64, f->integer);
+	return number;
 }
 
 static void put_value(struct line *l, enum log_format format, const struct log_field *f)
@@ -246,6 +265,8 @@ static void put_value(struct line *l, enum log_format format, const struct log_f
 		put_text(l, f->string);
 	} else if (f->type == LOG_TYPE_STRING) {
 		put_quoted(l, format, f->string);
+	} else if (f->type == LOG_TYPE_LIST) {
+		put_list(l, format, f);
 	} else {
 		number_text(f, number);
 		/* In JSON a string: a number of 64 bits loses its last digits in many readers. */
@@ -361,14 +382,18 @@ static bool write_journal(enum log_level level, const char *line, const char *me
 	journal_put(&entry, "", "SYSLOG_IDENTIFIER", program, strlen(program));
 	journal_put(&entry, "ZKLEADER_", "EVENT", message, strlen(message));
 	for (; fields->key; fields++) {
-		const char *value = fields->string;
+		int64_t n = fields->type == LOG_TYPE_LIST ? fields->integer : 1;
 
-		if (fields->type != LOG_TYPE_STRING) {
-			number_text(fields, number);
-			value = number;
+		for (int64_t i = 0; i < n; i++) {
+			const char *value = fields->string;
+
+			if (fields->type == LOG_TYPE_LIST)
+				value = fields->list[i];
+			else if (fields->type != LOG_TYPE_STRING)
+				value = number_text(fields, number);
+			if (value)
+				journal_put(&entry, "ZKLEADER_", fields->key, value, strlen(value));
 		}
-		if (value)
-			journal_put(&entry, "ZKLEADER_", fields->key, value, strlen(value));
 	}
 	return journal_send(journal_fd, journal_path, &entry) == 0;
 }

@@ -11,16 +11,24 @@
 
 #define LOG_LINE_MAX 2048 /* with its newline; a longer one is cut at a whole field, see below */
 #define LOG_LINE_MIN 128
+#define LOG_LIST_MAX 1200 /* bytes of a list's strings in a line, by names_fit(): none is cut */
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 struct log_field {
 	const char *key; /* NULL ends a list of fields */
-	enum log_type { LOG_TYPE_STRING, LOG_TYPE_INT, LOG_TYPE_UINT, LOG_TYPE_HEX } type;
+	enum log_type {
+		LOG_TYPE_STRING,
+		LOG_TYPE_INT,
+		LOG_TYPE_UINT,
+		LOG_TYPE_HEX,
+		LOG_TYPE_LIST
+	} type;
 	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the
 			       field */
-	int64_t integer;
+	int64_t integer;    /* of a list: how many there are */
+	const char *const *list; /* of strings, as untrusted */
 };
 
 #define LOG_STR(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
@@ -31,6 +39,10 @@ struct log_field {
 #define LOG_HEX(k, v) \
 	((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
 
+#define LOG_LIST(k, v, n)    \
+	((struct log_field){ \
+		.key = (k), .type = LOG_TYPE_LIST, .list = (v), .integer = (int64_t)(n)})
+
 #define LOG_END ((struct log_field){.key = NULL}) /* alone, where a line has no fields */
 
 /*
@@ -40,7 +52,8 @@ struct log_field {
 void log_setup(enum log_level level, enum log_format format, bool journal);
 /*
  * From now on entries go to the journal's socket at this path, which stays the caller's, with the
- * line as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key.
+ * line as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key; a
+ * list is a field for each of its strings.
  * What the journal does not take goes to standard error. To be called before other threads log.
  */
 void log_to_journal(const char *path);

@@ -18,7 +18,7 @@ void *mem_resize(void *old, size_t n, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len);
 
-/* Gives the system back what is free: after much work at once, most of what that took. */
+/* Gives free memory back to the system, as after a burst of work. */
 void mem_trim(void);
 
 /* For locals: `mem_auto char *text = mem_strdup(x);` is freed at the end of its scope. */

@@ -36,6 +36,35 @@ bool name_is_task(const char *text, size_t len)
 	return is_word(text, len, NAME_TASK_MAX, "._-");
 }
 
+bool name_partition_parse(const char *text, size_t len, size_t *ret_task_len,
+			  unsigned *ret_partition)
+{
+	const char *colon = memchr(text, ':', len);
+	size_t task_len = colon ? (size_t)(colon - text) : len;
+	size_t digits = colon ? len - task_len - 1 : 0;
+	unsigned number = 0;
+
+	if (digits == 0 || digits > 3 || !name_is_task(text, task_len))
+		return false;
+	for (size_t i = task_len + 1; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		number = number * 10 + (unsigned)(text[i] - '0');
+	}
+	if (number >= NAME_PARTITIONS_MAX || (colon[1] == '0' && digits > 1))
+		return false;
+	if (ret_task_len)
+		*ret_task_len = task_len;
+	if (ret_partition)
+		*ret_partition = number;
+	return true;
+}
+
+bool name_is_election(const char *text, size_t len)
+{
+	return name_is_task(text, len) || name_partition_parse(text, len, NULL, NULL);
+}
+
 bool name_is_id(const char *text, size_t len)
 {
 	return is_word(text, len, NAME_ID_MAX, "-");

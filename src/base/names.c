@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 
+#define MARKS_LEN 3 /* quotes and a comma */
+
 int names_compare(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
@@ -25,6 +27,15 @@ char **names_sorted(char *const *names, size_t n)
 bool names_has(char *const *sorted, size_t n, const char *name)
 {
 	return n > 0 && bsearch(&name, sorted, n, sizeof(*sorted), names_compare);
+}
+
+size_t names_fit(const char *const *names, size_t n, size_t max)
+{
+	size_t len = 0, i = 0;
+
+	while (i < n && (i == 0 || len + strlen(names[i]) + MARKS_LEN <= max))
+		len += strlen(names[i++]) + MARKS_LEN;
+	return i;
 }
 
 void names_free(char **names, size_t n)

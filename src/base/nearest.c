@@ -48,7 +48,7 @@ void nearest_offer(struct nearest *n, const char *candidate)
 		return;
 	if (n->len <= len + NEAREST_EDITS && len <= n->len + NEAREST_EDITS)
 		edits = distance(n->word, n->len, candidate, len);
-	/* The beginning of a word is as good as one wrong letter. */
+	/* A word that begins as it was typed counts as one wrong letter. */
 	if (edits > 1 && n->len >= 2 && n->len < len && strncmp(n->word, candidate, n->len) == 0)
 		edits = 1;
 	if (edits < n->edits && edits < n->len) {

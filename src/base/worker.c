@@ -29,6 +29,8 @@ void worker_free(struct worker *w)
 		return;
 	free_tasks(w);
 	names_free(w->unhealthy, w->n_unhealthy);
+	names_free(w->groups, w->n_groups);
+	free(w->splits);
 	free(w);
 }
 
@@ -100,6 +102,31 @@ void worker_take_unhealthy(struct worker *w, char **names, size_t n)
 bool worker_is_unhealthy(const struct worker *w, const char *task)
 {
 	return w->sick || names_has(w->unhealthy, w->n_unhealthy, task);
+}
+
+unsigned worker_partitions(const struct worker *w, const char *task)
+{
+	for (size_t low = 0, high = w->n_splits; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(task, w->splits[middle].task);
+		if (order == 0)
+			return w->splits[middle].partitions;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return 0;
+}
+
+const char *worker_group(const struct worker *w, const char *task)
+{
+	char **at = w->n_groups > 0
+			    ? bsearch(&task, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare)
+			    : NULL;
+	const char *group = at ? w->groups[at - w->tasks] : "";
+
+	return group[0] ? group : NULL;
 }
 
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n)

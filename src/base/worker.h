@@ -13,6 +13,8 @@
 #define WORKER_NODE_MAX	   400 /* bytes of what names a sidecar across its restarts */
 #define WORKER_MACHINE_MAX 32  /* bytes of what tells the machine from others */
 
+struct worker_split;
+
 struct worker {
 	char id[NAME_ID_MAX + 1];
 	char version[NAME_VERSION_MAX + 1];
@@ -37,6 +39,19 @@ struct worker {
 	int64_t scheme;	   /* number of the rules by which it orders candidates */
 	uint32_t *digests; /* for each of tasks, what it goes by for that one; owned */
 	size_t n_digests;
+	/* its partitioned tasks, as its files have them, in force or not; owned, sorted by name */
+	struct worker_split *splits;
+	size_t n_splits;
+	bool knows_splits; /* its release knows partitions, whether it has any or not */
+	/* for each of tasks: the spread group that it is in, "": none; owned, as is each; NULL */
+	char **groups;
+	size_t n_groups;
+};
+
+/* A task and the number of its partitions. */
+struct worker_split {
+	char task[NAME_TASK_MAX + 1];
+	unsigned partitions;
 };
 
 /* A zeroed worker on the heap. */
@@ -55,5 +70,9 @@ bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */
 void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
+/* Into how many partitions its files split the task, 0: into none. */
+unsigned worker_partitions(const struct worker *w, const char *task);
+/* The spread group that it lists the task in, NULL: it does not list it, or in none. */
+const char *worker_group(const struct worker *w, const char *task);
 
 #endif

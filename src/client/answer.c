@@ -18,11 +18,13 @@ static int read_led_by(struct reader *r, void *to)
 	struct field_text ip = {a->led_by_ip, sizeof(a->led_by_ip)};
 	struct field_text hostname = {a->led_by_hostname, sizeof(a->led_by_hostname)};
 	struct field_text version = {a->led_by_version, sizeof(a->led_by_version)};
+	struct field_text node = {a->led_by_node, sizeof(a->led_by_node)};
 	const struct field fields[] = {
 		{"id", field_text, &id, false},
 		{"ip", field_text, &ip, false},
 		{"hostname", field_text, &hostname, false},
 		{"version", field_text, &version, false},
+		{"node", field_text, &node, true},
 	};
 
 	led_by->given = true;
@@ -54,7 +56,7 @@ int answer_parse(struct reader result, const char *task, int64_t sent_ms,
 	if (result.p != result.end || (a.leader && a.token == 0))
 		return -EBADMSG;
 	if (!led_by.given)
-		a.led = a.token > 0; /* of a sidecar that says no more than it has to */
+		a.led = a.token > 0; /* led_by may be left out */
 	a.valid_until = sent_ms + a.lease_ms;
 	*ret_answer = a;
 	return 0;

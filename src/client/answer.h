@@ -11,9 +11,9 @@
 #define ANSWER_LEASE_MAX_MS (INT64_C(24) * 3600 * 1000)
 
 /*
- * Reads the answer to a question about the task that was sent at sent_ms of CLOCK_BOOTTIME. Keys that
- * are not known are passed over; a missing, repeated or ill-formed one, another task's name or a
- * leader without token makes it -EBADMSG. lease_ms is still the sidecar's.
+ * Reads the answer to a check of the task that was sent at sent_ms of CLOCK_BOOTTIME. Unknown keys
+ * are skipped. A missing, repeated or ill-formed key, another task's name, or a leader without a
+ * token is -EBADMSG. lease_ms is what the sidecar said, not what is left of it.
  */
 int answer_parse(struct reader result, const char *task, int64_t sent_ms,
 		 struct zkleader_answer *ret_answer);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "client/json.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
@@ -14,7 +15,7 @@ int ask_pack(const struct context *c, struct buffer *params)
 	pack_array(&p, c->n_args);
 	for (size_t i = 0; i < c->n_args; i++)
 		pack_str(&p, c->args[i]);
-	return p.failed ? -EMSGSIZE : 0;
+	return p.failed;
 }
 
 static int call(struct context *c, const char *method, const void **ret_result, size_t *ret_len)
@@ -122,4 +123,42 @@ int ask_stale(struct context *c)
 		     "as last known: no confirmed session with ZooKeeper since %s (%s ago)", since,
 		     age);
 	return ZKLEADER_CANNOT_TELL;
+}
+
+static int pack_params(const struct context *c, bool args, struct buffer *params)
+{
+	struct pack p;
+
+	buffer_init(params, RPC_REQUEST_MAX);
+	if (args)
+		return ask_pack(c, params);
+	pack_init(&p, params);
+	pack_array(&p, 0);
+	return 0;
+}
+
+int ask_follow(struct context *c, struct follow *f, bool args)
+{
+	struct buffer params;
+	int e = zkleader_open(c->socket, &c->z);
+
+	if (e < 0)
+		return e;
+	e = pack_params(c, args, &params);
+	if (e == 0)
+		e = follow_begin(f, c->z, &params, clock_boot_ms() + COMMAND_TIMEOUT_MS);
+	if (e < 0)
+		follow_done(f);
+	buffer_done(&params);
+	return e;
+}
+
+/* The arguments fit into a request: the subscription had the same. */
+void ask_on(struct context *c, struct follow *f, int question, const char *method, bool args)
+{
+	struct buffer params;
+
+	if (pack_params(c, args, &params) == 0)
+		follow_ask(f, question, method, &params, clock_boot_ms() + COMMAND_TIMEOUT_MS);
+	buffer_done(&params);
 }

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "client/command.h"
+#include "client/follow.h"
 
 /*
  * Calls the method with the command's arguments and converts the result, which must be of the type.
@@ -19,17 +20,28 @@ int ask_params(struct context *c, const char *method, const struct buffer *param
 json_t *ask_quietly(struct context *c, const char *method, json_type type);
 /* As ask(), without a line and without the result: as zkleader_call() returns. */
 int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len);
-/* The command's arguments as a packed array; -EMSGSIZE where they are too much for a request. */
+/*
+ * The command's arguments as a packed array; -EMSGSIZE where they are too much for a request, or
+ * -ENOMEM.
+ */
 int ask_pack(const struct context *c, struct buffer *params);
 /*
- * Whether what the sidecar tells of the fleet is as things are: 0, or an exit code after a line on the error
- * stream that says since when it may be so no longer.
+ * Whether the sidecar's view of the fleet is current. 0, or an exit code after a line on the error
+ * stream that says since when it may be out of date.
  */
 int ask_stale(struct context *c);
-/* What was answered as JSON; an exit code after a line on the error stream. */
+/* Converts an answer to JSON. 0, or an exit code after a line on the error stream. */
 int ask_to_json(struct context *c, const void *result, size_t len, json_type type,
 		json_t **ret_json);
 /* Says on the error stream why ask_raw() failed; returns the exit code. */
 int ask_failed(const struct context *c, int r);
+
+/*
+ * Opens the command's handle and subscribes, with the command's arguments or without. 0, and
+ * follow_done() is the caller's; or as zkleader_open() and follow_begin().
+ */
+int ask_follow(struct context *c, struct follow *f, bool args);
+/* A question on that subscription: see follow_ask(). */
+void ask_on(struct context *c, struct follow *f, int question, const char *method, bool args);
 
 #endif

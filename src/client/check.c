@@ -11,11 +11,14 @@
 
 #define ID_ONCE 256
 #define ID_TICK 257
+#define ID_ANY	258
 
 static const struct option_spec specs[] = {
 	{'s', "socket", "SOCKET", "the sidecar's socket"},
 	{'t', "timeout", "TIMEOUT", "how long to wait for an answer, all in all (5s)"},
 	{'w', "wait", "WAIT", "how long to wait while nobody leads (1s)"},
+	{'p', "partition", "K", "the partition K of TASK, as TASK:K"},
+	{ID_ANY, "any", NULL, "whether it leads any partition of TASK"},
 	{'q', "quiet", NULL, "say nothing when it cannot tell"},
 	{'v', "verbose", NULL, "say who leads"},
 	{ID_ONCE, "once", NULL, "claim this tick of the task as well"},
@@ -27,8 +30,8 @@ static const struct option_spec specs[] = {
 
 static const char help[] =
 	"usage: zkleader-check [-s SOCKET] [-t TIMEOUT] [-w WAIT] [--once [--tick D]]\n"
-	"                      [-q] [-v] TASK\n"
-	"Tells by its exit code whether this node leads TASK.\n"
+	"                      [-q] [-v] TASK | TASK:K | --partition K TASK | --any TASK\n"
+	"Tells by its exit code whether this node leads TASK, or a partition of it.\n"
 	"\n"
 	"  -s, --socket SOCKET    the sidecar's socket ($ZKLEADER_SOCKET, or\n"
 	"                         " ZKLEADER_SOCKET_DEFAULT ")\n"
@@ -37,6 +40,8 @@ static const char help[] =
 	"      --once             claim this tick for the caller: one in the fleet gets it\n"
 	"      --tick D           what the clock is rounded down to for that (as the task's\n"
 	"                         file says)\n"
+	"  -p, --partition K      the partition K of TASK; TASK:K says the same\n"
+	"      --any              whether it leads any of the partitions of TASK\n"
 	"  -q, --quiet            say nothing when it cannot tell\n"
 	"  -v, --verbose          say who leads, with which token and lease\n"
 	"  -h, --help             show this\n"
@@ -57,11 +62,25 @@ static int take_task(struct check_options *o, const char *text, char why[OPTIONS
 			 shown);
 		return -EINVAL;
 	}
-	if (!name_is_task(text, strlen(text))) {
+	if (!name_is_election(text, strlen(text))) {
 		snprintf(why, OPTIONS_WHY_SIZE, "\"%s\" is not the name of a task", shown);
 		return -EINVAL;
 	}
 	o->task = text;
+	return 0;
+}
+
+static int take_partition(struct check_options *o, const char *text, char why[OPTIONS_WHY_SIZE])
+{
+	char name[NAME_ELECTION_MAX];
+	int len = snprintf(name, sizeof(name), "x:%s", text);
+
+	if (len >= (int)sizeof(name) || !name_partition_parse(name, (size_t)len, NULL, NULL)) {
+		snprintf(why, OPTIONS_WHY_SIZE, "a partition is a number from 0 to %d",
+			 NAME_PARTITIONS_MAX - 1);
+		return -EINVAL;
+	}
+	o->partition = text;
 	return 0;
 }
 
@@ -85,11 +104,30 @@ static int take_option(struct check_options *o, int id, const char *value, bool 
 	case 'v': o->verbose = true; return 0;
 	case 'h': o->action = CHECK_HELP; return 0;
 	case 'V': o->action = CHECK_VERSION; return 0;
+	case 'p': return take_partition(o, value, why);
+	case ID_ANY: o->any = true; return 0;
 	case ID_ONCE: o->once = true; return 0;
 	case ID_TICK: return claim_tick_parse(value, &o->tick_ms, why);
 	case OPTION_OPERAND: return take_task(o, value, why);
 	default: return -EINVAL;
 	}
+}
+
+/* What goes not together; puts the partition's name together. */
+static int check_partition(struct check_options *o, char why[OPTIONS_WHY_SIZE])
+{
+	bool is_partition = name_partition_parse(o->task, strlen(o->task), NULL, NULL);
+
+	if (o->any && (o->partition || is_partition))
+		snprintf(why, OPTIONS_WHY_SIZE, "--any is about all partitions, not about one");
+	else if (o->any && o->once)
+		snprintf(why, OPTIONS_WHY_SIZE, "--once is about one partition, not about --any");
+	else if (o->partition && is_partition)
+		snprintf(why, OPTIONS_WHY_SIZE, "the partition is there twice: in \"%s\" as well",
+			 o->task);
+	else if (o->partition)
+		snprintf(o->name, sizeof(o->name), "%s:%s", o->task, o->partition);
+	return why[0] ? -EINVAL : 0;
 }
 
 int check_parse(const char *const *argv, struct check_options *ret_options,
@@ -101,6 +139,7 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 	const char *value;
 	int id, e;
 
+	why[0] = '\0';
 	options_init(&options, argv, specs, NULL);
 	while ((id = options_next(&options, &value)) != OPTION_END) {
 		if (id == OPTION_BAD) {
@@ -117,15 +156,19 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 		snprintf(why, OPTIONS_WHY_SIZE, "which task? zkleader-check -h shows the usage");
 		return -EINVAL;
 	}
+	if (o.action == CHECK_ASK && check_partition(&o, why) < 0)
+		return -EINVAL;
 	if (o.action == CHECK_ASK && o.tick_ms > 0 && !o.once) {
 		snprintf(why, OPTIONS_WHY_SIZE, "--tick is for --once");
 		return -EINVAL;
 	}
-	/* An answer that is to be waited for must have the time to come. */
+	/* The timeout has to be longer than the wait that is asked for. */
 	if (!timeout_given && o.wait_ms + CHECK_TIMEOUT_MS > o.timeout_ms &&
 	    o.wait_ms > CHECK_TIMEOUT_MS)
 		o.timeout_ms = o.wait_ms + CHECK_TIMEOUT_MS;
 	*ret_options = o;
+	if (o.name[0])
+		ret_options->task = ret_options->name;
 	return 0;
 }
 
@@ -135,7 +178,7 @@ enum zkleader_code check_code(const struct zkleader_answer *a)
 		return ZKLEADER_OK;
 	if (strcmp(a->state, "paused") == 0)
 		return ZKLEADER_NOBODY;
-	/* Before led_by: what a sidecar without a confirmed session knows may no longer be so. */
+	/* Before led_by is looked at: without a confirmed session it may be out of date. */
 	if (strcmp(a->state, "disconnected") == 0)
 		return ZKLEADER_CANNOT_TELL;
 	if (a->led)
@@ -144,8 +187,11 @@ enum zkleader_code check_code(const struct zkleader_answer *a)
 }
 
 /* The line of -v. */
-static void say_who(FILE *out, const char *task, const struct zkleader_answer *a)
+static void say_who(FILE *out, const char *name, bool any, const struct zkleader_answer *a)
 {
+	char task[NAME_ELECTION_MAX + sizeof("partitions of ")];
+
+	snprintf(task, sizeof(task), "%s%s", any ? "partitions of " : "", name);
 	if (a->leader)
 		fprintf(out, "this node leads %s, token %" PRIu64 ", lease %" PRId64 "ms\n", task,
 			a->token, a->lease_ms);
@@ -172,14 +218,15 @@ static void cannot_tell(const struct check_options *o, FILE *err, const char *wh
 static int lead(struct zkleader *z, const struct check_options *o, int64_t wait_ms, FILE *out,
 		FILE *err, int *ret_code)
 {
-	struct zkleader_answer a;
-	int r = zkleader_check(z, o->task, wait_ms, o->timeout_ms, &a);
+	struct zkleader_answer a = {.size = sizeof(a)};
+	int r = o->any ? zkleader_check_any(z, o->task, wait_ms, o->timeout_ms, &a)
+		       : zkleader_check(z, o->task, wait_ms, o->timeout_ms, &a);
 
 	if (r != 0)
 		return r;
 	*ret_code = (int)check_code(&a);
 	if (o->verbose)
-		say_who(out, o->task, &a);
+		say_who(out, o->task, o->any, &a);
 	if (*ret_code == ZKLEADER_CANNOT_TELL)
 		cannot_tell(o, err, a.why);
 	return 0;
@@ -218,7 +265,7 @@ enum zkleader_code check_once_code(const struct zkleader_tick *t)
 static int once(struct zkleader *z, const struct check_options *o, FILE *out, FILE *err,
 		int *ret_code)
 {
-	struct zkleader_tick t;
+	struct zkleader_tick t = {.size = sizeof(t)};
 	int r = zkleader_claim(z, o->task, o->tick_ms, o->wait_ms, o->timeout_ms, &t);
 
 	if (r != 0)
@@ -228,7 +275,7 @@ static int once(struct zkleader *z, const struct check_options *o, FILE *out, FI
 		say_outcome(out, o->task, &t);
 	if (*ret_code == ZKLEADER_CANNOT_TELL)
 		cannot_tell(o, err, t.why);
-	/* After a long wait the lease is not known to be good still. */
+	/* The lease may have run out during a long wait. */
 	if (*ret_code == ZKLEADER_OK && clock_boot_ms() >= t.valid_until)
 		return lead(z, o, 0, out, err, ret_code);
 	return 0;

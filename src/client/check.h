@@ -7,10 +7,11 @@
 #include <stdio.h>
 
 #include "zkleader.h"
+#include "base/name.h"
 #include "client/options.h"
 
 #define CHECK_WAIT_MS	 1000
-#define CHECK_TIMEOUT_MS 5000 /* by default; also the time that an answer has after a longer wait */
+#define CHECK_TIMEOUT_MS 5000 /* default; added to the wait where that is longer */
 
 enum check_action { CHECK_ASK, CHECK_HELP, CHECK_VERSION };
 
@@ -22,11 +23,14 @@ struct check_options {
 	int64_t wait_ms;
 	int64_t tick_ms; /* 0: the task's */
 	bool once;
+	bool any;			  /* of its partitions */
+	const char *partition;		  /* NULL: none was given apart */
+	char name[NAME_ELECTION_MAX + 1]; /* TASK:K, where K was given apart */
 	bool quiet;
 	bool verbose;
 };
 
-/* 0 and the options, or -EINVAL and why they are none. argv is without the program's name. */
+/* Parses the arguments, without the program's name. 0, or -EINVAL and why says what is wrong. */
 int check_parse(const char *const *argv, struct check_options *ret_options,
 		char why[OPTIONS_WHY_SIZE]);
 /* The exit code for an answer. */

@@ -12,7 +12,9 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-/* By how much the local time is ahead of UTC, as the zone of this process and that day have it. */
+#define TICK_FIRST sizeof(struct zkleader_tick) /* the size in the first release that had one */
+
+/* The offset of local time from UTC at that time, in this process's zone. */
 static int64_t zone_ms(int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
@@ -24,12 +26,14 @@ static int64_t zone_ms(int64_t wall_ms)
 int claim_pack(struct buffer *params, const struct claim_request *request)
 {
 	bool tick = request->tick_ms != CLAIM_BY_TASK, wait = request->wait_ms != CLAIM_BY_TASK;
+	bool more = request->ran > 0;
 	struct pack p;
 
 	pack_init(&p, params);
 	pack_array(&p, 2);
 	pack_str(&p, request->task);
-	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U));
+	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U) + (more ? 2U : 0U) +
+			     (request->tick ? 2U : 0U));
 	pack_kv_str(&p, "kind", request->kind);
 	if (request->id) {
 		pack_kv_str(&p, "id", request->id);
@@ -41,7 +45,15 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 		pack_kv_int(&p, "tick_ms", request->tick_ms);
 	if (wait)
 		pack_kv_int(&p, "wait_ms", request->wait_ms);
-	return p.failed ? -EMSGSIZE : 0;
+	if (request->tick) {
+		pack_kv_str(&p, "tick", request->tick);
+		pack_kv_int(&p, "scheduled", request->scheduled);
+	}
+	if (more) {
+		pack_kv_uint(&p, "ran", request->ran);
+		pack_kv_int(&p, "waited_ms", request->waited_ms);
+	}
+	return p.failed;
 }
 
 int claim_tick_parse(const char *text, int64_t *ret_ms, char why[OPTIONS_WHY_SIZE])
@@ -86,14 +98,26 @@ static int read_or_nil(struct reader *r, void *to)
 	return reader_nil(r) == 0 ? 0 : field_text(r, to);
 }
 
-static int read_attempt(struct reader *r, void *to)
+static int read_int(struct reader *r, void *to)
 {
 	return reader_int(r, to);
 }
 
+static int read_partition(struct reader *r, void *to)
+{
+	uint64_t number;
+
+	if (reader_nil(r) == 0)
+		return 0;
+	if (reader_uint(r, &number) < 0 || number > NAME_PARTITIONS_MAX)
+		return -EBADMSG;
+	*(int *)to = (int)number;
+	return 0;
+}
+
 int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 {
-	struct claim c = {.run = 0};
+	struct claim c = {.index = -1, .partition = -1};
 	struct zkleader_tick *t = &c.tick;
 	struct field_text tick = {t->tick, sizeof(t->tick)};
 	struct field_text worker_id = {t->worker_id, sizeof(t->worker_id)};
@@ -105,12 +129,15 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 		{"outcome", read_outcome, &t->outcome, false},
 		{"tick", read_or_nil, &tick, true},
 		{"token", field_token, &t->token, true},
-		{"attempt", read_attempt, &t->attempt, true},
+		{"attempt", read_int, &t->attempt, true},
+		{"index", read_int, &c.index, true},
 		{"worker_id", field_text, &worker_id, true},
 		{"version", field_text, &version, true},
 		{"lease_ms", field_lease, &lease_ms, true},
 		{"run", field_uint, &c.run, true},
 		{"busy", field_bool, &c.busy, true},
+		{"partition", read_partition, &c.partition, true},
+		{"partitions", read_partition, &c.partitions, true},
 		{"why", field_text, &why, true},
 		{"notice", read_or_nil, &notice, true},
 	};
@@ -135,9 +162,11 @@ static int call(struct zkleader *z, const struct claim_request *request, int64_t
 	size_t len;
 	int e;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
+	buffer_init_fallible(&params, RPC_REQUEST_MAX);
 	e = claim_pack(&params, request);
-	if (e == 0)
+	if (e < 0)
+		handle_fail(z, e, 0);
+	else
 		e = zkleader_call(z, "claim", params.data, params.len, timeout_ms, &data, &len);
 	buffer_done(&params);
 	if (e != 0)
@@ -166,12 +195,12 @@ int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_
 		return handle_refuse(z, -EINVAL, "not a time to wait");
 	if (tick_ms < 0 || tick_ms > CLAIM_TICK_MAX_MS || tick_ms % CLAIM_TICK_MIN_MS != 0)
 		return handle_refuse(z, -EINVAL, "a tick is whole seconds, up to a day");
-	if (!name_is_task(task, strlen(task))) {
+	if (!name_is_election(task, strlen(task))) {
 		handle_refuse(z, 0, "that is not the name of a task");
 		return ZKLEADER_MISUSE;
 	}
 	e = call(z, &request, timeout_ms, &claim);
 	if (e == 0)
-		*ret_tick = claim.tick;
+		handle_copy_out(ret_tick, &claim.tick, sizeof(claim.tick), TICK_FIRST);
 	return e;
 }

@@ -1,4 +1,4 @@
-/* The method `claim`: asking for a tick, and the answer. */
+/* The method `claim`: its request and its answer. */
 #ifndef ZKLEADER_CLIENT_CLAIM_H
 #define ZKLEADER_CLIENT_CLAIM_H
 
@@ -15,24 +15,32 @@
 
 struct claim_request {
 	const char *task;
-	const char *kind; /* "once": the claim is all; "run": and then it runs under our eyes */
-	const char *id;	  /* by which it is known again if it has to be sent again; NULL */
+	const char *kind; /* "once": the claim is all; "run": a supervised job follows */
+	const char *id;	  /* identifies the claim if it has to be sent again; NULL: it is not */
 	bool again;	  /* it has been sent before */
 	int64_t now_ms;	  /* wall clock */
 	int64_t tick_ms;  /* 0: no tick, for a run */
 	int64_t wait_ms;
+	/* By a schedule: the tick, and the attempt from 1 on; NULL: not so. */
+	const char *tick;
+	int64_t scheduled;
+	/* Of a call for a task with partitions: how many it got, and for how long it waits. */
+	unsigned ran;
+	int64_t waited_ms;
 };
 
 struct claim {
 	struct zkleader_tick tick;
 	uint64_t run;			 /* for renew and finish */
-	bool busy;			 /* waited in vain for the run before it */
-	char notice[ZKLEADER_TEXT_SIZE]; /* for people, where nobody has run the tick; "" */
+	int64_t index;			 /* of this node; -1: it is not to be told */
+	int partition, partitions;	 /* which of how many; -1 and 0: of a plain task */
+	bool busy;			 /* the run before it did not end in time */
+	char notice[ZKLEADER_TEXT_SIZE]; /* for people: nobody has run the tick; "" */
 };
 
-/* A tick's length on the command line: 0, or -EINVAL and why it is none. */
+/* Parses a tick's length. 0, or -EINVAL and why says what is wrong. */
 int claim_tick_parse(const char *text, int64_t *ret_ms, char why[OPTIONS_WHY_SIZE]);
-/* The params of a request: 0 or -EMSGSIZE. */
+/* The params of a request: 0, -EMSGSIZE or -ENOMEM. */
 int claim_pack(struct buffer *params, const struct claim_request *request);
 /* Reads the answer to a request that was sent at sent_ms of CLOCK_BOOTTIME: 0 or -EBADMSG. */
 int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim);

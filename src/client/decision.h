@@ -8,7 +8,10 @@
 
 /* "paused", "drained", "resigned", "pinned to version 1.2"; owned by the caller. */
 char *decision_word(const json_t *decision);
-/* "WORD by USER at HOST AGE ago, until TIME: REASON", with what there is of it; owned by the caller. */
+/*
+ * "WORD by USER at HOST AGE ago, until TIME: REASON", with what there is of it; owned by the
+ * caller.
+ */
 char *decision_text(const json_t *decision, int64_t now_ms);
 
 #endif

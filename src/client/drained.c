@@ -8,17 +8,18 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "client/ask.h"
 #include "client/json.h"
 
 #define ASK_EVERY_MS 300
 #define NAMES_SHOWN  5
 
-/* What is left to do for a node. */
+/* What a node still does. */
 struct rest {
-	int64_t leads; /* tasks, those that this sidecar has no file for included */
+	int64_t leads; /* number of tasks, those included that this sidecar has no file for */
 	json_t *names; /* of the others, as far as they are known here */
-	json_t *jobs;  /* texts: those that run here; NULL where it is another node */
+	json_t *jobs;  /* texts: the jobs that run here; NULL for another node */
 };
 
 static void rest_done(struct rest *r)
@@ -27,7 +28,7 @@ static void rest_done(struct rest *r)
 	json_decref(r->jobs);
 }
 
-/* The workers are those of the node by whose name they are drained. */
+/* The node's workers are those that are drained under its name. */
 static void count_leads(struct rest *r, const json_t *workers, const json_t *tasks,
 			const char *node)
 {
@@ -85,15 +86,24 @@ static int look(struct context *c, const char *node, struct rest *r)
 	return 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return names_natural(*(const char *const *)a, *(const char *const *)b);
+}
+
 static void put_names(FILE *f, const char *what, const json_t *names)
 {
 	size_t n = json_array_size(names);
+	mem_auto const char **sorted = mem_calloc(n + 1, sizeof(*sorted));
 
 	if (n == 0)
 		return;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = json_string_value(json_array_get(names, i));
+	qsort(sorted, n, sizeof(*sorted), by_name);
 	fprintf(f, "%s", what);
 	for (size_t i = 0; i < n && i < NAMES_SHOWN; i++)
-		fprintf(f, "%s%s", i > 0 ? ", " : "", json_string_value(json_array_get(names, i)));
+		fprintf(f, "%s%s", i > 0 ? ", " : "", sorted[i]);
 	if (n > NAMES_SHOWN)
 		fprintf(f, " and %zu more", n - NAMES_SHOWN);
 }

@@ -22,15 +22,14 @@ static const struct option_spec options[] = {
 };
 
 static const struct table_column columns[] = {
-	{"", 0},    {"#", TABLE_RIGHT}, {"HOSTNAME", TABLE_HOST}, {"VERSION", TABLE_CUT_LAST},
-	{"WHY", 0},
+	{"", 0}, {"#", TABLE_RIGHT}, {"NODE", TABLE_HOST}, {"VERSION", TABLE_CUT_LAST}, {"WHY", 0},
 };
 
 /* With -v. */
 static const struct table_column columns_verbose[] = {
 	{"", 0},
 	{"#", TABLE_RIGHT},
-	{"HOSTNAME", TABLE_HOST},
+	{"NODE", TABLE_HOST},
 	{"VERSION", TABLE_CUT_LAST},
 	{"RANK", TABLE_RIGHT},
 	{"WHY", 0},
@@ -45,7 +44,7 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place, bool
 	const char *cells[N_COLUMNS + 1] = {
 		json_flag(ranked, "self") ? "*" : "",
 		candidate ? number : NULL,
-		json_text(ranked, "hostname", NULL),
+		json_worker_name(ranked),
 		json_text(ranked, "version", NULL),
 		verbose ? rank : json_text(ranked, "why", NULL),
 		json_text(ranked, "why", NULL),
@@ -56,7 +55,7 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place, bool
 	table_row(t, cells, candidate ? place == 1 ? COLOR_BOLD : COLOR_NONE : COLOR_DIM);
 }
 
-/* Whether the one at this place is shown where the ranking is cut short. */
+/* Whether the entry at this place is shown if the ranking is cut short. */
 static bool is_shown(const json_t *explained, const json_t *ranked, size_t at)
 {
 	const json_t *leader = json_object_get(explained, "leader");
@@ -66,7 +65,7 @@ static bool is_shown(const json_t *explained, const json_t *ranked, size_t at)
 		strcmp(json_text(leader, "id", ""), json_text(ranked, "id", "-")) == 0);
 }
 
-/* Of the workers that are not shown, those that stand where they do for the same reason. */
+/* The workers that are not shown, grouped by the reason for their place. */
 struct group {
 	const char *cause, *why;
 	size_t n;
@@ -137,6 +136,48 @@ static void print_ranking(const struct context *c, const json_t *explained)
 		print_hidden(&c->output, explained, hidden);
 }
 
+/* --- a task with partitions ------------------------------------------------ */
+
+/*
+ * The sidecar's answer has the partitions without their rankings, which would be long; each is
+ * asked for, so that JSON has them whole.
+ */
+static int ask_partitions(struct context *c, json_t *explained)
+{
+	json_t *partitions = json_object_get(explained, "partitions");
+	const char **args = c->args;
+	int code = 0;
+
+	for (size_t k = 0; k < json_array_size(partitions) && code == 0; k++) {
+		json_t *known = json_array_get(partitions, k), *whole = NULL;
+		const char *name = json_text(known, "task", "-");
+
+		c->args = &name;
+		code = ask(c, "explain", JSON_OBJECT, &whole);
+		c->args = args;
+		if (code != 0)
+			break;
+		json_object_set(whole, "partition", json_object_get(known, "partition"));
+		json_array_set_new(partitions, k, whole);
+	}
+	return code;
+}
+
+/* Those that nobody leads, and why. */
+static void print_partitions(const struct output *o, const json_t *partitions)
+{
+	const json_t *partition;
+	size_t i;
+
+	json_array_foreach(partitions, i, partition)
+	{
+		if (!json_is_object(json_object_get(partition, "leader")))
+			output_line(o, COLOR_YELLOW, "%s", json_text(partition, "reason", "-"));
+	}
+}
+
+/* --- in words -------------------------------------------------------------- */
+
 static void print_explained(const struct context *c, const json_t *explained)
 {
 	const char *description = json_text(explained, "description", NULL);
@@ -150,11 +191,12 @@ static void print_explained(const struct context *c, const json_t *explained)
 		output_line(o, COLOR_NONE, "nobody is in the fleet, so there is no ranking");
 		return;
 	}
+	print_partitions(o, json_object_get(explained, "partitions"));
 	fputc('\n', o->out);
 	print_ranking(c, explained);
 }
 
-/* What the ranking cannot show: workers that are none, and such as go by other keys. */
+/* What the ranking does not show: refused records, and workers with other settings for the task. */
 static void print_oddities(const struct output *o, const json_t *explained)
 {
 	const json_t *refused = json_object_get(explained, "refused");
@@ -166,7 +208,7 @@ static void print_oddities(const struct output *o, const json_t *explained)
 			output_line(o, COLOR_YELLOW,
 				    "%s goes by another rank-position, min-version or "
 				    "version-policy for this task: they have to be the same",
-				    json_text(ranked, "hostname", "-"));
+				    json_worker_name(ranked));
 	}
 	for (size_t i = 0; i < json_array_size(refused); i++) {
 		const json_t *one = json_array_get(refused, i);
@@ -180,6 +222,9 @@ static int run(struct context *c)
 	json_auto_t *explained = NULL;
 	int code = ask(c, "explain", JSON_OBJECT, &explained);
 
+	if (code != 0)
+		return code;
+	code = c->output.json ? ask_partitions(c, explained) : 0;
 	if (code != 0)
 		return code;
 	code = ask_stale(c);
@@ -200,7 +245,9 @@ const struct command command_explain = {
 		"marks\n"
 		"this node. Of a long ranking the first five, this node and the leader are shown, "
 		"and\n"
-		"what the others have in common.\n",
+		"what the others have in common. Of a TASK with partitions: what the draft gives "
+		"to\n"
+		"each worker; TASK:3 explains one of them.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

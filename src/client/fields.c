@@ -6,7 +6,7 @@
 #include "client/answer.h"
 #include "client/printable.h"
 
-#define FIELDS_MAX 32 /* one bit each says which came */
+#define FIELDS_MAX 32 /* one bit for each field that was seen */
 
 int fields_read(struct reader *r, const struct field *fields, size_t n_fields)
 {
@@ -19,7 +19,7 @@ int fields_read(struct reader *r, const struct field *fields, size_t n_fields)
 		struct reader_text name = {0};
 		size_t i = 0;
 
-		/* A key that is no string is one more that is not known. */
+		/* A key that is not a string is an unknown key. */
 		if (reader_str(r, &name) < 0) {
 			e = reader_skip(r);
 			if (e == 0)
@@ -78,7 +78,7 @@ int field_lease(struct reader *r, void *to)
 
 	if (e < 0)
 		return e;
-	/* No session lasts as long; believing it would be leading for ever. */
+	/* No session lasts that long; such a lease would mean to lead for ever. */
 	if (value > (uint64_t)ANSWER_LEASE_MAX_MS)
 		return -EBADMSG;
 	*(int64_t *)to = (int64_t)value;

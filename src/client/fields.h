@@ -1,4 +1,4 @@
-/* The maps that the sidecar answers with, read with care: which keys there are, and how each is read. */
+/* Reads the maps of the sidecar's answers by tables of fields, and trusts nothing in them. */
 #ifndef ZKLEADER_CLIENT_FIELDS_H
 #define ZKLEADER_CLIENT_FIELDS_H
 
@@ -9,7 +9,7 @@
 
 #define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
 
-/* One key of a map: how its value is read into `to`. */
+/* One key of a map, and how its value is read into `to`. */
 struct field {
 	const char *name;
 	int (*read)(struct reader *r, void *to);
@@ -24,8 +24,8 @@ struct field_text {
 };
 
 /*
- * Reads one map with at most 32 fields. Keys that are not known are passed over; a missing or repeated
- * one, or a value that its reader refuses, makes it -EBADMSG.
+ * Reads one map with at most 32 fields. Keys that are not known are passed over; a missing or
+ * repeated one, or a value that its reader refuses, makes it -EBADMSG.
  */
 int fields_read(struct reader *r, const struct field *fields, size_t n_fields);
 

@@ -1,10 +1,10 @@
 /*
  * The guard: parent of the job, and of whatever the job leaves behind. It holds the lease's timer
  * and renews the lease, so that neither the end nor a stop of the process that was called, nor that
- * of the sidecar, lets the job outlive the leadership. It has a process group of its own, so that what
- * is sent to the caller's does not reach it.
+ * of the sidecar, lets the job outlive the leadership. It has a process group of its own, so that
+ * what is sent to the caller's does not reach it.
  *
- *	running --the job's leader ends, or the leadership--> ending --no process is left--> over
+ *         running --the job's leader ends, or the leadership--> ending --no process is left--> over
  *
  * While it is ending, everything gets a TERM once and KILLs from kill_at on. The lease's deadline
  * bounds both.
@@ -22,12 +22,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "client/async.h"
+#include "client/handle.h"
 #include "client/job.h"
 #include "client/printable.h"
 #include "client/tree.h"
 
-#define KILL_FIRST_MS 10 /* until the next KILL, for what was born meanwhile; doubled each time */
+#define KILL_FIRST_MS 10 /* until the next KILL, for what was forked meanwhile; is doubled */
 #define KILL_LAST_MS  1000
 
 struct guard {
@@ -43,11 +43,12 @@ struct guard {
 	int64_t kill_at; /* while ending */
 	bool killing;
 	int64_t kill_pause_ms;
+	int64_t timeout_at;
 	bool attached;	  /* the run belongs to the connection */
-	int64_t knock_at; /* while it does not, and nothing has been asked */
+	int64_t knock_at; /* when to try to attach again */
 	int64_t renew_at;
 	int64_t renew_sent_ms;
-	uint32_t renew_id; /* 0: none is on its way */
+	uint32_t renew_id; /* 0: none is outstanding */
 };
 
 static int64_t min64(int64_t a, int64_t b)
@@ -55,9 +56,9 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* --- starting ------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------- */
 
-/* In the job's own process. All signals are blocked still, SIGTTOU among them. */
+/* In the job's own process. All signals are still blocked, SIGTTOU included. */
 _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 {
 	char name[200];
@@ -71,6 +72,8 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 		_exit(128 + SIGKILL);
 	if (foreground)
 		terminal_give(&job->terminal, getpid());
+	if (job->capture)
+		capture_become(job->capture);
 	signals_restore(job->signals);
 	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() changes nothing, but says it might */
 	execvp(argv[0], argv);
@@ -102,15 +105,20 @@ static int start(struct guard *g)
 	if (foreground)
 		terminal_give(&g->job->terminal, g->leader);
 	g->shared->group = g->leader;
-	/* Who waits for the end of the job's output waits for no other. */
+	if (g->job->capture)
+		capture_hold(g->job->capture);
+	/*
+	 * A reader of the job's output must see its end when the job ends, so no other process
+	 * keeps it open.
+	 */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		fd_forget(fd);
 	return 0;
 }
 
-/* --- ending --------------------------------------------------------------------------------------- */
+/* --- ending --------------------------------------------------------------- */
 
-/* Everything that is left gets a TERM now, and a KILL then. */
+/* Sends TERM to all processes of the job now; KILL follows at kill_at. */
 static void begin_end(struct guard *g, int64_t kill_at)
 {
 	pid_t group = g->shared->group;
@@ -135,13 +143,23 @@ static void lose(struct guard *g, int64_t kill_at)
 	begin_end(g, kill_at);
 }
 
+/* The lease goes on: only if that is over sooner, so is this. */
+static void time_out(struct guard *g, int64_t now)
+{
+	g->shared->timed_out = true;
+	begin_end(g, now + JOB_LAST_WORDS_MS);
+}
+
 static void kill_all(struct guard *g, int64_t now)
 {
 	pid_t group = g->shared->group;
 
 	if (group > 0)
 		tree_signal_group(group, SIGKILL);
-	/* Without /proc, those that are left of the group are reached by its number, which is theirs. */
+	/*
+	 * Without /proc only the process group can be reached. Its number stays valid while it has
+	 * members.
+	 */
 	if (tree_signal(SIGKILL, 0, 0, NULL) < 0 && group == 0)
 		tree_signal_group(g->leader, SIGKILL);
 	g->kill_pause_ms = g->killing ? min64(2 * g->kill_pause_ms, KILL_LAST_MS) : KILL_FIRST_MS;
@@ -149,7 +167,9 @@ static void kill_all(struct guard *g, int64_t now)
 	g->killing = true;
 }
 
-/* The command itself has ended. It is not reaped yet, so the number of its group is still its own. */
+/*
+ * The command itself has ended. It is not reaped yet, so the number of its group is still its own.
+ */
 static void leader_ended(struct guard *g, const siginfo_t *info)
 {
 	g->shared->status = info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;
@@ -160,7 +180,7 @@ static void leader_ended(struct guard *g, const siginfo_t *info)
 	g->shared->group = 0;
 }
 
-/* The command has stopped, as whoever reads from a terminal in the background and on Ctrl-Z. */
+/* The command has stopped: it read from the terminal in the background, or by Ctrl-Z. */
 static void leader_stopped(struct guard *g, int sig)
 {
 	struct terminal *t = &g->job->terminal;
@@ -203,9 +223,11 @@ static bool reap(struct guard *g)
 	return false;
 }
 
-/* --- the lease ------------------------------------------------------------------------------------ */
+/* --- the lease ------------------------------------------------------------ */
 
-/* The connection is gone, and the sidecar with it. Another may come and take its session over. */
+/*
+ * The connection is lost, and the sidecar perhaps with it. The next one may take its session over.
+ */
 static void detach(struct guard *g, int64_t knock_at)
 {
 	g->attached = false;
@@ -224,13 +246,15 @@ static void renew(struct guard *g, int64_t now)
 {
 	g->renew_sent_ms = now;
 	g->renew_at = now + g->job->renew_ms;
-	if (job_ask_renewal(g->job->z, g->job->run, 0, &g->renew_id) < 0)
+	if (job_ask_renewal(g->job, 0, &g->renew_id) < 0)
 		detach(g, now);
 }
 
 static void lose_now(struct guard *g, int64_t now)
 {
-	lose(g, min64(now + g->job->kill_after_ms, g->shared->deadline));
+	int64_t words_ms = g->job->capture ? JOB_LAST_WORDS_MS : g->job->kill_after_ms;
+
+	lose(g, min64(now + words_ms, g->shared->deadline));
 }
 
 static void take_renewal(struct guard *g, struct reader result)
@@ -247,7 +271,7 @@ static void take_renewal(struct guard *g, struct reader result)
 		lose_now(g, clock_boot_ms());
 }
 
-/* Another sidecar than the one that leads as the run began knows nothing of it. */
+/* A sidecar that does not continue the session of the one before does not know the run. */
 static void take_attached(struct guard *g, struct reader result, int e)
 {
 	bool attached = false, recorded;
@@ -264,24 +288,23 @@ static void take_attached(struct guard *g, struct reader result, int e)
 
 static void read_answers(struct guard *g)
 {
-	struct reader result;
-	uint32_t id = 0;
+	struct message m;
 	int e;
 
-	while ((e = async_receive(g->job->z, &id, &result)) >= 0) {
-		if (id == g->job->attach_id) {
-			take_attached(g, result, e);
-		} else if (id == g->renew_id) {
+	while ((e = handle_receive(g->job->z, HANDLE_ANSWER_MAX, HANDLE_AT_ONCE, &m)) == 0) {
+		if (m.is_answer && m.id == g->job->attach_id) {
+			take_attached(g, m.data, m.code);
+		} else if (m.is_answer && m.id == g->renew_id) {
 			g->renew_id = 0;
-			if (e == 0)
-				take_renewal(g, result);
+			if (m.code == 0)
+				take_renewal(g, m.data);
 		} /* else to a question from before the job */
 	}
-	if (e != -EAGAIN)
+	if (e != -ETIMEDOUT)
 		detach(g, clock_boot_ms());
 }
 
-/* --- the loop ------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------- */
 
 static void read_control(struct guard *g)
 {
@@ -333,11 +356,15 @@ static int64_t on_time(struct guard *g)
 	/* Before the deadline is looked at: an answer that is there already may move it. */
 	if (zkleader_fd(g->job->z) >= 0)
 		read_answers(g);
+	capture_read(g->job->capture);
 	if (!g->ending && now >= end_is_due(g))
 		lose(g, g->shared->deadline);
+	if (!g->ending && now >= g->timeout_at)
+		time_out(g, now);
 	if (g->ending && now >= end_is_due(g))
 		kill_all(g, now);
-	return min64(keep_lease(g, now), end_is_due(g));
+	return min64(min64(keep_lease(g, now), end_is_due(g)),
+		     min64(g->ending ? INT64_MAX : g->timeout_at, capture_due_ms(g->job->capture)));
 }
 
 static void wait_until(struct guard *g, int64_t at_ms)
@@ -349,6 +376,7 @@ static void wait_until(struct guard *g, int64_t at_ms)
 		{.fd = g->children, .events = POLLIN},
 		{.fd = g->control, .events = POLLIN}, /* -1 is passed over */
 		{.fd = zkleader_fd(g->job->z), .events = POLLIN},
+		{.fd = capture_fd(g->job->capture), .events = POLLIN},
 	};
 	struct signalfd_siginfo info;
 
@@ -379,18 +407,27 @@ _Noreturn void guard_run(struct job *job, int control)
 	}
 	g.attached = zkleader_fd(job->z) >= 0;
 	g.renew_at = clock_boot_ms() + job->renew_ms;
+	g.timeout_at = job->timeout_ms > 0 ? clock_boot_ms() + job->timeout_ms : INT64_MAX;
 	while (e == 0 && !reap(&g))
 		wait_until(&g, on_time(&g));
+	if (job->capture)
+		capture_end(job->capture);
 	report_by = clock_boot_ms() + JOB_REPORT_MS;
 	if (report_by < g.shared->deadline)
 		report_by = g.shared->deadline;
 	g.shared->report_by = report_by;
 	g.shared->over = true;
-	/* Where the leadership is lost, the sidecar may be as well: it is told, and not waited for. */
+	/*
+	 * If the leadership is lost the sidecar may not answer: it is told, but its reply is not
+	 * waited for.
+	 */
 	g.shared->recorded =
 		job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
 			   g.shared->lost ? 0 : report_by);
-	/* For the sidecar to learn it although the process that was called, if stopped, keeps its end. */
+	/*
+	 * Closes the connection for the sidecar even if the calling process is stopped and holds it
+	 * open.
+	 */
 	if (zkleader_fd(job->z) >= 0)
 		shutdown(zkleader_fd(job->z), SHUT_RDWR);
 	_exit(0);

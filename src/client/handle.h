@@ -1,4 +1,7 @@
-/* What is behind a handle of the C API, for the files that implement it. */
+/*
+ * What is behind a handle of the C API: a connection, the requests that go out on it and the
+ * messages that come in.
+ */
 #ifndef ZKLEADER_CLIENT_HANDLE_H
 #define ZKLEADER_CLIENT_HANDLE_H
 
@@ -11,6 +14,9 @@
 #include "client/link.h"
 #include "wire/reader.h"
 
+#define HANDLE_ANSWER_MAX (64 * 1024) /* bytes of an answer's frame, where it is not a table */
+#define HANDLE_AT_ONCE	  0	      /* as a deadline: without waiting */
+
 struct zkleader {
 	struct link link;
 	struct buffer out;
@@ -19,16 +25,46 @@ struct zkleader {
 	char message[ZKLEADER_TEXT_SIZE];
 };
 
-/* Puts the failure into words and returns it. */
+/* An answer, or a notification on a connection that has subscribed. */
+struct message {
+	bool is_answer;
+	uint32_t id; /* of the request that is answered */
+	int code;    /* that it was refused with, or 0; zkleader_message() says why */
+	char method[ZKLEADER_STATE_SIZE]; /* of a notification */
+	struct reader data; /* the result, or a notification's parameter; until the next call */
+};
+
+/* Sets zkleader_message() to the failure in words, and returns it. */
 int handle_fail(struct zkleader *z, int e, int64_t timeout_ms);
-/* What the caller gave cannot be sent; the connection is not to blame. */
+/* The same with a text of the caller's. */
 int handle_refuse(struct zkleader *z, int e, const char *why);
-/* A connection that broke while nobody used it is made anew, silently: nothing was lost with it. */
-int handle_connect(struct zkleader *z, int64_t deadline);
+void handle_say(struct zkleader *z, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void handle_hang_up(struct zkleader *z);
-/* Into z->out: 0, -EINVAL for what is not one array, or -EMSGSIZE. */
-int handle_pack_request(struct zkleader *z, const char *method, const void *params, size_t len);
-/* The sidecar said no: its code, or -EBADMSG. */
-int handle_take_refusal(struct zkleader *z, struct reader error);
+
+/*
+ * Sends a request with these params: one MessagePack array, NULL for an empty one. Connects first
+ * where there is no connection. Deadlines are in ms of CLOCK_BOOTTIME. 0 and the request's id;
+ * -EINVAL, -EMSGSIZE or -ENOMEM where it cannot be packed; or another negative errno, after which
+ * the connection is closed. zkleader_message() says why.
+ */
+int handle_send(struct zkleader *z, const char *method, const void *params, size_t len,
+		int64_t deadline, uint32_t *ret_id);
+/*
+ * The next message, in a frame of at most max bytes. 0; -ETIMEDOUT if none has come before the
+ * deadline; or another negative errno, after which the connection is closed.
+ */
+int handle_receive(struct zkleader *z, size_t max, int64_t deadline, struct message *ret);
+/*
+ * The answer to the request with this id: 0 and its result, or the positive code that it was
+ * refused with, or as handle_receive(). Notifications and answers to earlier requests are dropped.
+ */
+int handle_await(struct zkleader *z, uint32_t id, size_t max, int64_t deadline,
+		 struct reader *ret_result);
+
+/*
+ * Copies one of zkleader.h's structs that begin with their size to the caller, whose one may be
+ * of an earlier or a later release than ours: size is that of ours, first that of its first form.
+ */
+void handle_copy_out(void *to, const void *from, size_t size, size_t first);
 
 #endif

@@ -16,12 +16,12 @@
 
 #define MISSED_SHOWN 5	   /* rows for one gap; then how many more there are */
 #define MISSED_TOLD  10000 /* of one gap, in JSON */
-#define RECORDS_MIN  3	   /* from which on ticks can be called regular */
+#define RECORDS_MIN  3	   /* as few records are not enough to call ticks regular */
 
 enum { OPTION_FAILED, OPTION_RUNNING, OPTION_SINCE };
 
 static const struct option_spec options[] = {
-	{300, "failed", NULL, "what failed or was lost"},
+	{300, "failed", NULL, "what failed, timed out or was lost"},
 	{301, "running", NULL, "what goes on"},
 	{302, "since", "D", "what began within the last D, such as 8h"},
 	{0, NULL, NULL, NULL},
@@ -29,9 +29,16 @@ static const struct option_spec options[] = {
 
 /* The first is left out where there is one task. */
 static const struct table_column columns[] = {
-	{"TASK", TABLE_CUT},	  {"TICK", 0},		 {"STATE", 0},
-	{"NODE", TABLE_HOST},	  {"START", 0},		 {"DURATION", TABLE_RIGHT},
-	{"ATTEMPT", TABLE_RIGHT}, {"EXIT", TABLE_RIGHT}, {"TOKEN", TABLE_RIGHT | TABLE_DROP},
+	{"TASK", TABLE_CUT},
+	{"TICK", 0},
+	{"STATE", 0},
+	{"NODE", TABLE_HOST},
+	{"START", TABLE_DROP},
+	{"DURATION", TABLE_RIGHT},
+	{"ATTEMPT", TABLE_RIGHT | TABLE_DROP},
+	{"EXIT", TABLE_RIGHT},
+	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
+	{"BY", TABLE_DROP}, /* left out where nobody triggered any */
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
@@ -42,6 +49,7 @@ struct wanted {
 	bool failed, running; /* neither: every state */
 	int64_t since_ms;     /* since the epoch; INT64_MIN: ever */
 	bool many;	      /* not of one task, but those of several in one table, newest first */
+	bool named;	      /* each row has its task: likewise, and where it is a partition */
 };
 
 struct row {
@@ -55,7 +63,7 @@ struct rows {
 	size_t n;
 };
 
-/* --- which ticks are missing ------------------------------------------------------------------------ */
+/* --- which ticks are missing ---------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -97,7 +105,9 @@ static int64_t regular_distance(const json_t *history)
 	return 2 * same > n_gaps && middle > 0 ? middle : 0;
 }
 
-/* How many ticks lie between those of two records and have none; distance: of regular ones, or 0. */
+/*
+ * How many ticks lie between those of two records and have none; distance: of regular ones, or 0.
+ */
 static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
 {
 	int64_t gap = before - after;
@@ -128,14 +138,15 @@ static void tell_missed(json_t *history)
 	}
 }
 
-/* --- the rows --------------------------------------------------------------------------------------- */
+/* --- the rows ------------------------------------------------------------- */
 
 static bool is_wanted(const struct wanted *w, const struct row *row)
 {
 	const char *state = json_text(row->record, "state", "-");
 	const char *started = json_text(row->record, "started_at", NULL);
 	int64_t begun_ms = row->ms;
-	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "lost") == 0;
+	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "lost") == 0 ||
+		      strcmp(state, "timeout") == 0;
 	bool running = strcmp(state, "running") == 0;
 
 	if (started)
@@ -144,18 +155,19 @@ static bool is_wanted(const struct wanted *w, const struct row *row)
 	       ((!w->failed && !w->running) || (w->failed && failed) || (w->running && running));
 }
 
-/* Takes the record, which is the caller's no more. */
+/* Takes ownership of the record. */
 static void add_row(struct rows *rows, const struct wanted *w, const char *task, json_t *record,
 		    int64_t ms)
 {
-	struct row row = {task, record, ms};
+	struct row row = {.record = record, .ms = ms};
 
 	if (!is_wanted(w, &row)) {
 		json_decref(record);
 		return;
 	}
-	if (w->many && json_is_object(record))
+	if (w->named && json_is_object(record) && !json_object_get(record, "task"))
 		json_object_set_new(record, "task", json_string(task));
+	row.task = w->named ? json_text(record, "task", task) : task;
 	rows->list = mem_resize(rows->list, rows->n + 1, sizeof(*rows->list));
 	rows->list[rows->n++] = row;
 }
@@ -200,6 +212,39 @@ static void add_task(struct rows *rows, const struct wanted *w, const char *task
 	}
 }
 
+/* That of a task with partitions has the records of all of them: each is a history of its own. */
+static void add_history(struct rows *rows, struct wanted *w, const char *task, json_t *history,
+			bool as_json)
+{
+	json_auto_t *parts = json_object();
+	json_t *record, *part;
+	const char *name;
+	size_t i;
+
+	json_array_foreach(history, i, record)
+	{
+		name = json_text(record, "task", NULL);
+		if (!name)
+			continue;
+		if (!json_object_get(parts, name))
+			json_object_set_new(parts, name, json_array());
+		json_array_append(json_object_get(parts, name), record);
+	}
+	if (json_object_size(parts) == 0) {
+		add_task(rows, w, task, history, as_json);
+		return;
+	}
+	w->named = true;
+	json_object_foreach(parts, name, part) add_task(rows, w, name, part, as_json);
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->ms != y->ms ? (x->ms > y->ms) - (x->ms < y->ms) : names_natural(x->task, y->task);
+}
+
 static int newest_first(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -214,7 +259,7 @@ static void rows_done(struct rows *rows)
 	free(rows->list);
 }
 
-/* --- the table -------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 static const char *number_text(const json_t *record, const char *key, char text[24])
 {
@@ -244,6 +289,7 @@ static void print_row(struct table *t, const struct output *o, const struct row 
 		number_text(record, "attempt", attempt),
 		number_text(record, "exit_status", exit_status),
 		number_text(record, "token", token),
+		json_text(record, "by", NULL),
 	};
 
 	/* That of a run which goes on is what it has taken so far. */
@@ -253,21 +299,31 @@ static void print_row(struct table *t, const struct output *o, const struct row 
 	table_color(t, COLUMN_STATE - first, outcome_color(state));
 }
 
+static bool is_any_triggered(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		if (json_text(rows->list[i].record, "by", NULL))
+			return true;
+	return false;
+}
+
 static void print_rows(const struct context *c, const struct wanted *w, const struct rows *rows)
 {
 	const struct output *o = &c->output;
-	size_t first = w->many ? 0 : 1;
+	size_t first = w->named ? 0 : 1, n = N_COLUMNS - first;
 	struct table *t;
 
 	if (rows->n == 0 && (w->failed || w->running || w->since_ms != INT64_MIN))
-		output_line(o, COLOR_NONE, "no run is like that");
+		output_line(o, COLOR_NONE, "no run matches");
 	else if (rows->n == 0 && w->many)
 		output_line(o, COLOR_NONE, "no runs are recorded");
 	else if (rows->n == 0)
 		output_line(o, COLOR_NONE, "no runs of %s are recorded", c->args[0]);
 	if (rows->n == 0)
 		return;
-	t = table_new(o, columns + first, N_COLUMNS - first);
+	if (!is_any_triggered(rows))
+		n--;
+	t = table_new(o, columns + first, n);
 	for (size_t i = 0; i < rows->n; i++)
 		print_row(t, o, &rows->list[i], first);
 	table_print(t);
@@ -283,9 +339,9 @@ static void print_json(const struct output *o, const struct rows *rows)
 	output_json(o, all);
 }
 
-/* --- what is asked for ------------------------------------------------------------------------------ */
+/* --- what is asked for ---------------------------------------------------- */
 
-static int read_task(struct context *c, const struct wanted *w, const char *task, struct rows *rows)
+static int read_task(struct context *c, struct wanted *w, const char *task, struct rows *rows)
 {
 	json_auto_t *history = NULL;
 	const char **args = c->args;
@@ -298,7 +354,7 @@ static int read_task(struct context *c, const struct wanted *w, const char *task
 	c->args = args;
 	c->n_args = n_args;
 	if (code == 0)
-		add_task(rows, w, task, history, c->output.json);
+		add_history(rows, w, task, history, c->output.json);
 	return code;
 }
 
@@ -310,9 +366,11 @@ static bool is_repeated(const struct context *c, size_t i)
 	return false;
 }
 
-/* One task after the other, so that no more than one history is on its way; tasks: of the sidecar. */
-static int read_all(struct context *c, const struct wanted *w, const json_t *tasks,
-		    struct rows *rows)
+/*
+ * Asks for one task after the other, so that only one history is in memory; tasks: the answer to
+ * `tasks`.
+ */
+static int read_all(struct context *c, struct wanted *w, const json_t *tasks, struct rows *rows)
 {
 	const json_t *task;
 	int code = 0;
@@ -339,7 +397,8 @@ static int take_options(const struct context *c, struct wanted *w)
 	*w = (struct wanted){.failed = c->values[OPTION_FAILED],
 			     .running = c->values[OPTION_RUNNING],
 			     .since_ms = INT64_MIN,
-			     .many = c->n_args != 1};
+			     .many = c->n_args != 1,
+			     .named = c->n_args != 1};
 	if (!c->values[OPTION_SINCE])
 		return 0;
 	if (options_duration("--since", c->values[OPTION_SINCE], DURATION_MAX_MS, &since_ms, why) <
@@ -362,8 +421,9 @@ static int run(struct context *c)
 		code = ask(c, "tasks", JSON_ARRAY, &tasks);
 	if (code == 0)
 		code = read_all(c, &wanted, tasks, &rows);
-	if (wanted.many && rows.n > 0)
-		qsort(rows.list, rows.n, sizeof(*rows.list), newest_first);
+	if (wanted.named && rows.n > 0)
+		qsort(rows.list, rows.n, sizeof(*rows.list),
+		      wanted.many ? newest_first : oldest_first);
 	if (code == 0 && c->output.json)
 		print_json(&c->output, &rows);
 	else if (code == 0)
@@ -377,11 +437,12 @@ const struct command command_history = {
 	.args = "[TASK...]",
 	.help = "the last runs, and the ticks that were missed",
 	.more = "Of one TASK newest last; otherwise those of several in one table, newest first.\n"
-		"STATE is running, ok, failed, lost (its node or its leadership went), claimed "
+		"STATE is running, ok, failed, timeout, lost (its node or its leadership went), "
+		"claimed "
 		"(by\n"
 		"zkleader-check --once, which knows no more of it) or, where the ticks are "
 		"regular,\n"
-		"missed: no node claimed it.\n",
+		"missed: no node claimed it; by a schedule: it was decided not to run it.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -23,6 +23,8 @@ void host_domain_add(struct host_domain *d, const char *host)
 	const char *domain = domain_of(host);
 	const char *common = d->text;
 
+	if (strchr(host, ':'))
+		return;
 	if (!d->seen) {
 		d->seen = true;
 		snprintf(d->text, sizeof(d->text), "%s",
@@ -39,5 +41,6 @@ size_t host_length(const struct host_domain *d, const char *host)
 	size_t len = strlen(host);
 
 	/* A host that was never added keeps its own domain. */
-	return ends_with(domain_of(host), d->text) ? len - strlen(d->text) : len;
+	return !strchr(host, ':') && ends_with(domain_of(host), d->text) ? len - strlen(d->text)
+									 : len;
 }

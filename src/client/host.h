@@ -7,15 +7,18 @@
 
 #define HOST_DOMAIN_MAX 255
 
-/* The end that all hosts so far have in common, from a dot on; at first none has been seen. */
+/* The domain that all hosts so far have in common, beginning with a dot. */
 struct host_domain {
 	bool seen;
 	char text[HOST_DOMAIN_MAX + 1];
 };
 
-/* One more host, which is not to be "-" or "". An IP address has no domain. */
+/*
+ * Adds a host, which is neither "-" nor "". An IP address has no domain. HOSTNAME:SOCKET is always
+ * shown whole.
+ */
 void host_domain_add(struct host_domain *d, const char *host);
-/* How many bytes of the host are left without the common domain, which it has as all do. */
+/* The length of the host without the common domain. */
 size_t host_length(const struct host_domain *d, const char *host);
 
 #endif

@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "client/async.h"
 #include "client/fields.h"
 #include "client/handle.h"
 #include "client/tree.h"
@@ -27,20 +26,20 @@
 #define AGAIN_MS       100  /* between attempts to kill what a stopped guard leaves alone */
 #define GUARD_GRACE_MS 1000 /* that a guard is late before it is killed */
 #define REAP_PAUSE_MS  10
-/* At processes without one of the job's: one that was born during the first is there in the second. */
+/* Scans of /proc without a process of the job. One scan may miss a process that is being forked. */
 #define CLEAR_LOOKS	2
-#define MSGIDS_OF_GUARD 0x40000000U /* so that ours differ from those that it used */
+#define MSGIDS_OF_GUARD 0x40000000U /* so that our request ids differ from the guard's */
 
 struct supervisor {
 	struct job *job;
 	pid_t guard;
 	int control;
 	int timer;
-	struct tree_set before; /* what was below us already, and is not the job's */
-	bool reaches;		/* all else that is below us can be told from that */
+	struct tree_set before; /* our descendants from before the job */
+	bool reaches;		/* all other descendants are known to be the job's */
 };
 
-int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t *ret_id)
+int job_ask_renewal(const struct job *job, int64_t deadline, uint32_t *ret_id)
 {
 	struct buffer params;
 	struct pack p;
@@ -49,13 +48,13 @@ int job_ask_renewal(struct zkleader *z, uint64_t run, int64_t deadline, uint32_t
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_uint(&p, run);
-	e = async_send(z, "renew", &params, deadline, ret_id);
+	pack_uint(&p, job->number);
+	e = handle_send(job->z, job->kind->renew, params.data, params.len, deadline, ret_id);
 	buffer_done(&params);
 	return e;
 }
 
-/* Of a lease no less than half the session's timeout is there to be renewed in, as a rule. */
+/* Keeps the job's times within a session timeout that may have become shorter. */
 static void fit_to_timeout(struct job *job, int64_t timeout_ms)
 {
 	int64_t renew_ms = timeout_ms / 32;
@@ -92,9 +91,10 @@ int job_ask_attach(struct job *job)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
-	pack_str(&p, job->task);
+	pack_str(&p, job->name);
 	pack_str(&p, job->id);
-	e = async_send(job->z, "attach", &params, 0, &job->attach_id);
+	e = handle_send(job->z, job->kind->attach, params.data, params.len, HANDLE_AT_ONCE,
+			&job->attach_id);
 	buffer_done(&params);
 	if (e < 0)
 		job->attach_id = 0;
@@ -106,14 +106,17 @@ int job_parse_attached(struct job *job, struct reader result, bool *ret_attached
 {
 	const struct field fields[] = {
 		{"attached", field_bool, ret_attached, false},
-		{"run", field_uint, &job->run, false},
+		{"run", field_uint, &job->number, false},
 		{"recorded", field_bool, ret_recorded, false},
 	};
 
 	return fields_read(&result, fields, N_FIELDS(fields));
 }
 
-/* 0 once the run belongs to this connection; 1 if it is over, and whether that is recorded; or it failed. */
+/*
+ * 0: the run belongs to this connection. 1: it is over; whether that is recorded is in
+ * *ret_recorded. Otherwise a negative errno, or the code of a refusal.
+ */
 static int attach(struct job *job, int64_t until, bool *ret_recorded)
 {
 	struct reader result;
@@ -121,7 +124,7 @@ static int attach(struct job *job, int64_t until, bool *ret_recorded)
 	int e = job->attach_id ? 0 : job_ask_attach(job);
 
 	if (e == 0)
-		e = async_await(job->z, job->attach_id, until, &result);
+		e = handle_await(job->z, job->attach_id, HANDLE_ANSWER_MAX, until, &result);
 	job->attach_id = 0;
 	if (e == 0)
 		e = job_parse_attached(job, result, &attached, ret_recorded);
@@ -139,14 +142,20 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
-	pack_uint(&p, job->run);
-	pack_map(&p, 2);
+	pack_uint(&p, job->number);
+	pack_map(&p, job->capture ? 4 : 2);
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", interrupted);
-	e = async_send(job->z, "finish", &params, 0, &id);
+	if (job->capture) {
+		char last[CAPTURE_KEPT_MAX];
+
+		pack_kv_bool(&p, "timeout", job->shared->timed_out);
+		pack_kv_bin(&p, "output", last, capture_last(job->capture, last));
+	}
+	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
 	buffer_done(&params);
 	if (e == 0)
-		e = async_await(job->z, id, until, &result);
+		e = handle_await(job->z, id, HANDLE_ANSWER_MAX, until, &result);
 	if (e == 0)
 		e = reader_bool(&result, ret_recorded);
 	return e;
@@ -164,7 +173,7 @@ bool job_report(struct job *job, bool interrupted, int64_t until)
 			e = finish(job, interrupted, until, &recorded);
 		if (e >= 0 || e == -ETIMEDOUT || clock_boot_ms() >= away_until)
 			return recorded;
-		/* The connection went, or there is none yet. */
+		/* The connection was lost, or there is none yet. */
 		attached = false;
 		if (until > 0 && until < away_until)
 			job->shared->report_by = until = away_until;
@@ -181,7 +190,7 @@ static void arm(int timer, int64_t at_ms)
 	timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-/* The guard acts at the deadline itself. That this does as well costs nothing and needs no guard. */
+/* The guard acts at the deadline, too. This is for a guard that is stopped or was killed. */
 static void watch_deadline(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
@@ -193,7 +202,7 @@ static void watch_deadline(struct supervisor *s)
 			kill(s->guard, SIGKILL);
 		arm(s->timer, shared->report_by + GUARD_GRACE_MS);
 	} else if (now < deadline) {
-		/* It moves back where the session's timeout shrinks. */
+		/* The deadline may move back, if the session's timeout has become shorter. */
 		arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
 	} else {
 		if (shared->status == JOB_NO_STATUS)
@@ -261,7 +270,7 @@ static void end_job(struct supervisor *s)
 		if (pid < 0 || (!s->reaches && leader == 0))
 			break; /* nothing is left to wait for */
 		if (s->before.n > 0 && clear >= CLEAR_LOOKS)
-			break; /* but what was there before */
+			break; /* only processes from before the job are left */
 		poll(NULL, 0, REAP_PAUSE_MS);
 	}
 	if (shared->status == JOB_NO_STATUS)
@@ -269,7 +278,10 @@ static void end_job(struct supervisor *s)
 	shared->over = true;
 	terminal_take(&s->job->terminal, leader);
 	s->job->z->msgid += MSGIDS_OF_GUARD;
-	/* Where the leadership is lost, the sidecar may be as well: it is told, and not waited for. */
+	/*
+	 * If the leadership is lost the sidecar may not answer: it is told, but its reply is not
+	 * waited for.
+	 */
 	shared->recorded =
 		job_report(s->job, interrupted, shared->lost ? 0 : clock_boot_ms() + JOB_REPORT_MS);
 }
@@ -289,7 +301,10 @@ static int start_guard(struct supervisor *s)
 	s->control = sockets[0];
 	s->guard = e == 0 ? fork() : -1;
 	if (s->guard == 0) {
-		/* With an end of ours open in the guard it would not notice ours. */
+		/*
+		 * Otherwise the guard would hold our end of the socket open, and not notice that we
+		 * end.
+		 */
 		close(sockets[0]);
 		close(s->timer);
 		close(s->job->signals->fd);
@@ -313,17 +328,22 @@ int job_run(struct job *job)
 	struct supervisor s = {.job = job};
 	int e;
 
-	/* A shell that had started something, and then became us. */
-	s.reaches = tree_list(&s.before) == 0 || has_no_children();
+	/* A shell may have started children before it called exec for us. */
+	s.reaches = has_no_children() || tree_list(&s.before) == 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	e = start_guard(&s);
 	if (e < 0) {
 		tree_set_done(&s.before);
 		return e;
 	}
-	/* Who waits for the end of the job's output waits for no other. */
+	/*
+	 * A reader of the job's output must see its end when the job ends, so no other process
+	 * keeps it open.
+	 */
 	fd_forget(STDIN_FILENO);
 	fd_forget(STDOUT_FILENO);
+	if (job->capture)
+		capture_hold(job->capture);
 	watch_deadline(&s);
 	watch_guard(&s);
 	if (!job->shared->over)

@@ -223,8 +223,10 @@ int64_t json_number(const json_t *object, const char *key, int64_t fallback)
 
 const char *json_worker_name(const json_t *worker)
 {
-	const char *name = json_text(worker, "hostname", "");
+	const char *name = json_text(worker, "node", "");
 
+	if (name[0] == '\0')
+		name = json_text(worker, "hostname", "");
 	return name[0] != '\0' ? name : json_text(worker, "id", "-");
 }
 

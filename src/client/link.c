@@ -26,7 +26,7 @@ int link_init(struct link *l, const char *path)
 		return -ENAMETOOLONG;
 	*l = (struct link){.fd = -1, .address.sun_family = AF_UNIX};
 	memcpy(l->address.sun_path, path, len + 1);
-	buffer_init(&l->in, IN_LIMIT);
+	buffer_init_fallible(&l->in, IN_LIMIT);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ void link_done(struct link *l)
 	buffer_done(&l->in);
 }
 
-/* Ms for poll(2) until the deadline, rounded so that it never wakes early and spins; 0: it is over. */
+/* The timeout for poll(2) until the deadline: 0 once that has passed, -1 for LINK_FOREVER. */
 static int poll_ms(int64_t deadline)
 {
 	int64_t now = clock_boot_ms();
@@ -63,7 +63,7 @@ int link_pause(int64_t ms, int64_t deadline)
 	return 0;
 }
 
-/* Until something of the kind happens; a signal does not count. */
+/* Waits for one of these events until the deadline. Goes on after a signal. */
 static int wait_for(const struct link *l, short events, int64_t deadline)
 {
 	for (;;) {
@@ -75,13 +75,16 @@ static int wait_for(const struct link *l, short events, int64_t deadline)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		/* The kernel's timer does not count suspend, so what is left is looked at again. */
+		/*
+		 * poll(2) does not count suspend, and the deadline does: so the time left is
+		 * computed anew.
+		 */
 		if (n == 0 && left == 0)
 			return -ETIMEDOUT;
 	}
 }
 
-/* Never one of the standard descriptors: what is printed there would go to the sidecar. */
+/* Never one of the standard descriptors: output to a closed stdout would go to the sidecar. */
 static int new_socket(void)
 {
 	int fd = fd_private(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -96,7 +99,7 @@ int link_open(struct link *l, int64_t deadline)
 
 	if (fd < 0)
 		return fd;
-	/* A backlog that is full is the one thing that a Unix socket says EAGAIN for. */
+	/* For a Unix socket EAGAIN means that the backlog is full. */
 	for (int64_t pause_ms = 1;; pause_ms *= 2) {
 		if (connect(fd, (const struct sockaddr *)&l->address, sizeof(l->address)) == 0)
 			break;
@@ -159,7 +162,7 @@ int link_send(struct link *l, const void *data, size_t len, int64_t deadline)
 	return 0;
 }
 
-/* Whether the next frame is all there. */
+/* Whether the next frame is complete: 1 and its length, 0, or a negative errno. */
 static int measure(struct link *l, size_t max, size_t *ret_len)
 {
 	int r;
@@ -172,9 +175,9 @@ static int measure(struct link *l, size_t max, size_t *ret_len)
 }
 
 /*
- * Reads what is there, but no more than as much again as there is already: each round of measuring
- * then sees either twice as many bytes as the last or all that the sidecar has sent so far, and a
- * stream of any length is no reason to buffer without end. Returns 0 if nothing has come.
+ * Reads what has come, but at most as much again as is buffered. So measuring a long frame anew
+ * after each read costs no more than a constant factor, and no stream is buffered without end. 1, 0
+ * if nothing has come, or a negative errno.
  */
 static int fill(struct link *l)
 {
@@ -186,7 +189,7 @@ static int fill(struct link *l)
 		ssize_t n;
 
 		if (room == 0)
-			break;
+			return -ENOMEM; /* the limit is beyond any frame */
 		n = recv(l->fd, l->in.data + l->in.len, room, MSG_DONTWAIT);
 		if (n > 0)
 			buffer_added(&l->in, (size_t)n);

@@ -18,14 +18,14 @@ struct link {
 	int fd; /* -1: not connected */
 	struct buffer in;
 	size_t frame; /* bytes of the frame that was returned last, consumed by the next receive */
-	size_t measured; /* bytes that were measured in vain */
+	size_t measured; /* bytes that are known not to be a whole frame */
 	bool eof;
 };
 
 /* 0, -EINVAL for an empty path or -ENAMETOOLONG. */
 int link_init(struct link *l, const char *path);
 void link_done(struct link *l);
-/* 0, -ETIMEDOUT or what connect(2) says; a sidecar with a full backlog is waited for. */
+/* Connects: 0, -ETIMEDOUT or the errno of connect(2). Waits while the sidecar's backlog is full. */
 int link_open(struct link *l, int64_t deadline);
 void link_close(struct link *l);
 /* Whether it is connected as far as can be told without sending anything. */
@@ -33,8 +33,9 @@ bool link_is_up(const struct link *l);
 /* 0, -ETIMEDOUT, -EPIPE, ... The link is of no use after a failure: close it. */
 int link_send(struct link *l, const void *data, size_t len, int64_t deadline);
 /*
- * One frame of at most max bytes, good until the next receive or close. 0; -ETIMEDOUT, after which
- * the link is as before; -ECONNRESET at its end; -EBADMSG or -EMSGSIZE for what is no frame.
+ * Receives one frame of at most max bytes, valid until the next receive or close. 0; -ETIMEDOUT,
+ * after which the link is as before; -ECONNRESET at the end of the stream; -EBADMSG or -EMSGSIZE
+ * for what is not such a frame; -ENOMEM.
  */
 int link_receive(struct link *l, size_t max, int64_t deadline, const void **ret_frame,
 		 size_t *ret_len);

@@ -24,7 +24,7 @@ static const struct table_column columns[] = {
 	{"", 0},
 	{"VERSION", TABLE_CUT_LAST},
 	{"IP", TABLE_CUT_LAST},
-	{"HOSTNAME", TABLE_HOST},
+	{"NODE", TABLE_HOST},
 	{"LEADS", TABLE_RIGHT},
 	{"TASKS", TABLE_RIGHT},
 	{"STATE", 0},
@@ -51,7 +51,7 @@ static void add_worker(struct table *t, const struct context *c, const json_t *w
 		json_flag(worker, "self") ? "*" : "",
 		json_text(worker, "version", NULL),
 		json_text(worker, "ip", NULL),
-		json_text(worker, "hostname", NULL),
+		json_worker_name(worker),
 		leads,
 		tasks,
 		state,
@@ -91,7 +91,7 @@ static void print_table(const struct context *c, const struct live_page *page)
 		return;
 	}
 	if (json_array_size(page->shown) == 0) { /* by what was typed */
-		output_line(&output, COLOR_NONE, "no worker is like that");
+		output_line(&output, COLOR_NONE, "no worker matches");
 		return;
 	}
 	if (c->values[OPTION_WIDE])

@@ -12,42 +12,34 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "client/ask.h"
-#include "client/async.h"
 #include "client/json.h"
 #include "client/screen.h"
 #include "client/selection.h"
-#include "wire/pack.h"
-#include "wire/rpc.h"
 
 #define ASK_EVERY_MS  200
-#define LOOK_EVERY_MS 1000 /* ages on a terminal; how the sidecar itself is */
-#define RECONNECT_MS  1000
-#define AT_ONCE	      0 /* as a deadline */
+#define LOOK_EVERY_MS 1000 /* to redraw ages on a terminal, and to ask for the status */
 
-/* One question is on its way at a time. */
-enum step { STEP_NONE, STEP_SUBSCRIBE, STEP_FIRST, STEP_SECOND, STEP_STATUS };
+enum question { ASK_FIRST, ASK_SECOND, ASK_STATUS };
 
 struct live {
 	struct context *c;
 	const struct live_view *view;
-	enum step step; /* what was asked, as request id */
-	uint32_t id;
-	bool stale;	  /* what is known may be so no longer */
+	struct follow follow;
+	bool stale;	  /* the answers may be out of date */
 	int64_t asked_ms; /* CLOCK_BOOTTIME, as all of these */
 	int64_t looked_ms;
-	int64_t retry_ms;	/* when to connect again */
 	json_t *first, *second; /* the last answers; NULL: none yet */
 	json_t *printed;	/* what was printed last, off a terminal */
-	char *health;		/* of the sidecar, from its status */
+	char *health;		/* what the last status said of the session */
 	char *note;		/* a line below the table; NULL: none */
 	struct screen screen;	/* on a terminal */
 	int signals;		/* signalfd(2) */
 	bool ended;
 };
 
-/* --- showing --------------------------------------------------------------------------------------- */
+/* --- showing -------------------------------------------------------------- */
 
-/* What is wanted of the first answer; with a filter that was typed, what has it somewhere. */
+/* The rows of the first answer that the view takes and that match the filter that was typed. */
 static json_t *take_shown(const struct live *l, json_t *all)
 {
 	json_t *taken = l->view->take ? l->view->take(l->view, all) : json_copy(all);
@@ -73,7 +65,7 @@ static char *print_part(struct context *c, live_print_fn print, const struct liv
 	return text;
 }
 
-/* The line that is wrong with the sidecar; for the caller to free. */
+/* The line about what is wrong with the sidecar; for the caller to free. */
 static char *note_line(const struct live *l)
 {
 	struct output o = l->c->output;
@@ -110,7 +102,9 @@ static void print_page(struct context *c, const struct live_view *view,
 	view->below(c, page);
 }
 
-/* What is news where there is no cursor: a lease runs out all the time. */
+/*
+ * A copy to compare: off a terminal a lease that runs down is no reason to print the table again.
+ */
 static json_t *without_leases(const json_t *answer)
 {
 	json_t *copy = json_deep_copy(answer);
@@ -162,31 +156,15 @@ static void show(struct live *l)
 		print_if_new(l, &page);
 }
 
-/* --- asking ---------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------- */
 
-static int send_step(struct live *l, enum step step)
+static void send_question(struct live *l, enum question what)
 {
-	const char *const methods[] = {[STEP_SUBSCRIBE] = "subscribe",
-				       [STEP_FIRST] = l->view->first,
-				       [STEP_SECOND] = l->view->second,
-				       [STEP_STATUS] = "status"};
-	bool args = l->view->args && (step == STEP_SUBSCRIBE || step == STEP_FIRST);
-	struct buffer params;
-	struct pack p;
-	int e = 0;
+	const char *const methods[] = {[ASK_FIRST] = l->view->first,
+				       [ASK_SECOND] = l->view->second,
+				       [ASK_STATUS] = "status"};
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	if (args)
-		e = ask_pack(l->c, &params);
-	else
-		pack_array(&p, 0);
-	if (e == 0)
-		e = async_send(l->c->z, methods[step], &params,
-			       clock_boot_ms() + COMMAND_TIMEOUT_MS, &l->id);
-	buffer_done(&params);
-	l->step = e == 0 ? step : STEP_NONE;
-	return e;
+	ask_on(l->c, &l->follow, (int)what, methods[what], l->view->args && what == ASK_FIRST);
 }
 
 static void set_note(struct live *l, const char *note)
@@ -202,12 +180,10 @@ static void lose(struct live *l)
 	if ((!in_place(l) && !l->note) || !l->first)
 		output_error(&l->c->output, "%s: trying again every second", message);
 	set_note(l, message);
-	l->step = STEP_NONE;
-	l->retry_ms = clock_boot_ms() + RECONNECT_MS;
 	show(l);
 }
 
-/* Whether this node can tell at all changes without news from the fleet. */
+/* The session may be lost without a notification: then the answers are out of date as well. */
 static void take_status(struct live *l, const json_t *status)
 {
 	const json_t *session = json_object_get(status, "session");
@@ -224,102 +200,77 @@ static void take_status(struct live *l, const json_t *status)
 	set_note(l, json_flag(status, "healthy") ? NULL : why);
 }
 
-static void take_result(struct live *l, enum step step, json_t *json)
+/* 0, or an exit code for what makes no sense. */
+static int take_answer(struct live *l, const struct follow_event *e)
 {
-	switch (step) {
-	case STEP_FIRST:
-		json_decref(l->first);
-		l->first = json_incref(json);
-		break;
-	case STEP_SECOND:
-		json_decref(l->second);
-		l->second = json_incref(json);
-		break;
-	case STEP_STATUS: take_status(l, json); break;
-	case STEP_SUBSCRIBE: l->stale = true; break;
-	case STEP_NONE: break;
-	}
-}
-
-/* 0, or the exit code of a refusal. */
-static int take_answer(struct live *l, const struct async_message *m)
-{
-	enum step step = l->step;
+	const struct reader *data = &e->message.data;
 	json_auto_t *json = NULL;
-	int code;
+	int code = ask_to_json(l->c, data->p, (size_t)(data->end - data->p),
+			       e->question == ASK_STATUS ? JSON_OBJECT : JSON_ARRAY, &json);
 
-	if (m->id != l->id || step == STEP_NONE)
-		return 0;
-	if (m->code > 0) {
-		screen_end(&l->screen); /* the line that says why is to stay */
-		return ask_failed(l->c, m->code);
-	}
-	l->step = STEP_NONE;
-	code = ask_to_json(l->c, m->data, m->len,
-			   step == STEP_SUBSCRIBE ? JSON_TRUE
-			   : step == STEP_STATUS  ? JSON_OBJECT
-						  : JSON_ARRAY,
-			   &json);
 	if (code != 0)
 		return code;
-	take_result(l, step, json);
-	if (step == STEP_FIRST && l->view->second) {
-		if (send_step(l, STEP_SECOND) < 0)
-			lose(l);
-	} else if (step == STEP_FIRST || step == STEP_SECOND) {
-		show(l);
+	if (e->question == ASK_STATUS) {
+		take_status(l, json);
+		return 0;
 	}
+	json_t **answer = e->question == ASK_FIRST ? &l->first : &l->second;
+	json_decref(*answer);
+	*answer = json_incref(json);
+	if (e->question == ASK_FIRST && l->view->second)
+		send_question(l, ASK_SECOND);
+	else
+		show(l);
 	return 0;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------ */
+/* --- the loop ------------------------------------------------------------- */
 
-static int take_messages(struct live *l)
+/* Takes all that has come: 0, or an exit code. */
+static int take_events(struct live *l)
 {
-	struct async_message m;
-	int e, r = 0;
+	struct follow_event e;
+	int r = 0;
 
-	while (r == 0 && (e = async_next(l->c->z, AT_ONCE, &m)) != -EAGAIN) {
-		if (e < 0) {
-			lose(l);
-			break;
+	do {
+		follow_next(&l->follow, &e);
+		switch (e.kind) {
+		case FOLLOW_NOTHING: break;
+		case FOLLOW_BEGUN:
+		case FOLLOW_NEWS: l->stale = true; break;
+		case FOLLOW_ANSWER: r = take_answer(l, &e); break;
+		case FOLLOW_REFUSED:
+			screen_end(&l->screen); /* the error line is to stay */
+			return ask_failed(l->c, e.message.code);
+		case FOLLOW_LOST: lose(l); break;
 		}
-		if (m.is_answer)
-			r = take_answer(l, &m);
-		else
-			l->stale = true;
-	}
+	} while (r == 0 && e.kind != FOLLOW_NOTHING);
 	return r;
 }
 
-/* Sends what is due, and returns when the next will be. */
+/* Asks what is due, and returns when the next will be. */
 static int64_t ask_what_is_due(struct live *l)
 {
 	int64_t now = clock_boot_ms();
-	enum step step = STEP_NONE;
 
 	l->stale |= l->view->refresh_ms > 0 && now >= l->asked_ms + l->view->refresh_ms;
-	if (zkleader_fd(l->c->z) < 0) {
-		if (now < l->retry_ms)
-			return l->retry_ms;
-		step = STEP_SUBSCRIBE;
-	} else if (l->step != STEP_NONE) {
+	if (follow_fd(&l->follow) < 0)
+		return follow_due_ms(&l->follow);
+	if (follow_is_asking(&l->follow))
 		return now + LOOK_EVERY_MS;
-	} else if (l->stale && now >= l->asked_ms + ASK_EVERY_MS) {
-		step = STEP_FIRST;
+	if (l->stale && now >= l->asked_ms + ASK_EVERY_MS) {
 		l->stale = false;
 		l->asked_ms = now;
+		send_question(l, ASK_FIRST);
 	} else if (now >= l->looked_ms + LOOK_EVERY_MS) {
-		step = STEP_STATUS;
 		l->looked_ms = now;
+		send_question(l, ASK_STATUS);
 		if (in_place(l))
 			show(l);
+	} else {
+		return l->stale ? l->asked_ms + ASK_EVERY_MS : l->looked_ms + LOOK_EVERY_MS;
 	}
-	if (step != STEP_NONE && send_step(l, step) < 0)
-		lose(l);
-	if (step != STEP_NONE)
-		return now + LOOK_EVERY_MS;
-	return l->stale ? l->asked_ms + ASK_EVERY_MS : l->looked_ms + LOOK_EVERY_MS;
+	return follow_fd(&l->follow) < 0 ? now : now + LOOK_EVERY_MS;
 }
 
 static void take_signal(struct live *l)
@@ -330,7 +281,7 @@ static void take_signal(struct live *l)
 		return;
 	switch (info.ssi_signo) {
 	case SIGWINCH: output_resize(&l->c->output); break;
-	case SIGTSTP: /* the shell's turn, on a terminal as it was */
+	case SIGTSTP: /* gives the terminal back as it was, and stops */
 		screen_end(&l->screen);
 		raise(SIGSTOP);
 		return;
@@ -353,14 +304,12 @@ static void take_keys(struct live *l)
 
 static int follow(struct live *l)
 {
-	int r = send_step(l, STEP_SUBSCRIBE);
+	int r = 0;
 
-	if (r != 0)
-		return ask_failed(l->c, r);
 	while (r == 0 && !l->ended) {
 		int64_t due = ask_what_is_due(l) - clock_boot_ms();
 		struct pollfd fds[] = {{.fd = l->signals, .events = POLLIN},
-				       {.fd = zkleader_fd(l->c->z), .events = POLLIN},
+				       {.fd = follow_fd(&l->follow), .events = POLLIN},
 				       {.fd = fileno(l->c->output.out)},
 				       {.fd = in_place(l) ? l->screen.keys : -1, .events = POLLIN}};
 
@@ -372,8 +321,8 @@ static int follow(struct live *l)
 			take_signal(l);
 		if (fds[2].revents)
 			break; /* nobody reads on */
-		if (!l->ended && fds[1].revents)
-			r = take_messages(l);
+		if (!l->ended)
+			r = take_events(l);
 		if (!l->ended && fds[3].revents)
 			take_keys(l);
 	}
@@ -386,9 +335,9 @@ int live_follow(struct context *c, const struct live_view *view)
 				    SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE};
 	struct live l = {.c = c, .view = view, .looked_ms = clock_boot_ms()};
 	sigset_t mask, before;
-	int r = zkleader_open(c->socket, &c->z);
+	int r = ask_follow(c, &l.follow, view->args);
 
-	if (r < 0)
+	if (r != 0)
 		return ask_failed(c, r);
 	screen_init(&l.screen, &c->output);
 	sigemptyset(&mask);
@@ -399,8 +348,9 @@ int live_follow(struct context *c, const struct live_view *view)
 	r = follow(&l);
 	screen_end(&l.screen);
 	close(l.signals);
-	sigaddset(&before, SIGPIPE); /* what is left to be written may find that nobody reads on */
+	sigaddset(&before, SIGPIPE); /* the rest of the output may meet a closed pipe */
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	follow_done(&l.follow);
 	json_decref(l.first);
 	json_decref(l.second);
 	json_decref(l.printed);

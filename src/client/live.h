@@ -1,4 +1,7 @@
-/* A table that is kept as things are: redrawn in place on a terminal, printed anew elsewhere. */
+/*
+ * The tables of `--watch`, kept up to date: redrawn in place on a terminal, elsewhere printed again
+ * after each change.
+ */
 #ifndef ZKLEADER_CLIENT_LIVE_H
 #define ZKLEADER_CLIENT_LIVE_H
 
@@ -10,36 +13,39 @@
 
 struct live_view;
 
-/* The answers that are shown: arrays, NULL for one that is not to be had. */
+/* The answers that are shown: arrays; NULL where there is no answer. */
 struct live_page {
 	const json_t *all;    /* the first answer */
-	const json_t *shown;  /* what is wanted of it */
+	const json_t *shown;  /* the rows of it that the view takes */
 	const json_t *second; /* the other one */
 };
 
 typedef void (*live_print_fn)(const struct context *c, const struct live_page *page);
 
-/* What is shown: the answer to one method, or to two; each is an array. */
+/* What is shown: the answers to one method or to two, each an array. */
 struct live_view {
 	const char *first;
 	const char *second; /* NULL: the first is all */
 	bool args;	    /* the first, and the subscription, are for the command's arguments */
 	int64_t refresh_ms; /* asked again that often without news; 0: never */
 	const void *arg;    /* for take */
-	/* Those of the first answer that are wanted, in their order; NULL: all. Owned by the caller. */
+	/*
+	 * Selects and sorts rows of the first answer: a new array for the caller. NULL: all of
+	 * them.
+	 */
 	json_t *(*take)(const struct live_view *view, const json_t *first);
 	live_print_fn above, table, below; /* lines; the first of the table is its head */
 };
 
 /*
- * Once: the exit code. There is no second answer with --json. What is only as last known is shown as well,
- * after a line that says so: see ask_stale().
+ * Prints the view once: the exit code. With --json there is no second answer. Answers that are out
+ * of date are printed as well, after a line that says so: see ask_stale().
  */
 int live_once(struct context *c, const struct live_view *view);
 /*
- * Until q, INT or TERM, or that nobody reads on, which make it 0: asks again when the sidecar tells of a
- * change, at most five times a second. A sidecar that goes away is waited for; one that refuses ends it
- * with its code. On a terminal the table scrolls, by keys.
+ * Keeps the view up to date, asking again after each change, at most five times a second. Ends with
+ * 0 at q, INT, TERM or a closed pipe, or with the code of a refusal. Reconnects if the sidecar goes
+ * away. On a terminal the table scrolls by keys.
  */
 int live_follow(struct context *c, const struct live_view *view);
 

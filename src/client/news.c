@@ -11,15 +11,16 @@
 #include "client/decision.h"
 #include "client/json.h"
 
-#define VACANT_MS    3000 /* without a leader, before that is told by itself */
+#define VACANT_MS    3000 /* that a task has no leader, before this is a line of its own */
 #define LEFT_MS	     3000 /* for a worker to come back */
-#define JOINED_MS    500  /* for the registration that a new one replaces to go */
-#define FIRST_MS     1000 /* after the first leader of one task, for those of others */
+#define JOINED_MS    500  /* for the old registration to go after the new one has come */
+#define FIRST_MS     1000 /* after the first leader of one task, to collect those of others */
 #define FIRST_MAX_MS 5000 /* for all of them */
-#define ALONE	     3	  /* so many first leaders are told one by one */
+#define ALONE	     3	  /* up to so many first leaders have a line each */
+#define MISSED	     10	  /* and so many that are others than when things could be known last */
 
 struct pending {
-	enum kind { VACANT, LEFT, JOINED, FIRST } kind;
+	enum kind { VACANT, LEFT, JOINED, FIRST, ANOTHER } kind;
 	json_t *change; /* owned */
 	int64_t since_ms, due_ms;
 };
@@ -53,7 +54,7 @@ void news_set_workers(struct news *n, const json_t *workers)
 	}
 }
 
-/* --- what is held ------------------------------------------------------------------------------------ */
+/* --- what is held --------------------------------------------------------- */
 
 static void hold(struct news *n, enum kind kind, json_t *change, int64_t now_ms, int64_t ms)
 {
@@ -68,7 +69,7 @@ static void drop(struct news *n, size_t at)
 	memmove(n->list + at, n->list + at + 1, (n->n - at) * sizeof(*n->list));
 }
 
-/* Where something of that kind is held of the task; n->n where there is nothing. */
+/* The index of what is held of that kind for the task; n->n if there is nothing. */
 static size_t find(const struct news *n, enum kind kind, const char *task)
 {
 	size_t i = 0;
@@ -88,7 +89,7 @@ int64_t news_due(const struct news *n)
 	return due;
 }
 
-/* --- pieces of lines --------------------------------------------------------------------------------- */
+/* --- pieces of lines ------------------------------------------------------ */
 
 static const char *arrow(void)
 {
@@ -122,7 +123,7 @@ static char *leader_text(const struct news *n, const json_t *leader)
 	return text;
 }
 
-/* --- leaders ------------------------------------------------------------------------------------------- */
+/* --- leaders -------------------------------------------------------------- */
 
 static void print_vacant(const struct news *n, const json_t *change)
 {
@@ -166,6 +167,18 @@ static void print_handover(const struct news *n, const json_t *change, const jso
 			    reason ? reason : "", vacant_ms >= 0 ? ", " : "", duration, n->suffix);
 }
 
+static void print_leadership(const struct news *n, const json_t *change)
+{
+	const json_t *previous = json_object_get(change, "previous");
+
+	if (!json_is_object(json_object_get(change, "leader")))
+		print_vacant(n, change);
+	else if (json_is_object(previous))
+		print_handover(n, change, previous);
+	else
+		print_led(n, change);
+}
+
 /* The first leader that is known of a task. Those of many that come together are one line. */
 static void hold_first(struct news *n, json_t *change, int64_t now_ms)
 {
@@ -191,29 +204,31 @@ static int by_leader(const void *a, const void *b)
 	return names_natural(((const struct count *)a)->leader, ((const struct count *)b)->leader);
 }
 
-/* "50 tasks: led by host1 (1.4.0): 26, host2 (1.4.0): 24" */
-static void print_firsts(const struct news *n, size_t firsts)
+/*
+ * "host1 (1.4.0): 26, host2 (1.4.0): 24, nobody: 1", of what is held of this kind; for the caller
+ * to free.
+ */
+static char *count_text(const struct news *n, enum kind kind)
 {
 	struct count *counts = mem_calloc(n->n, sizeof(*counts));
-	mem_auto char *text = NULL;
-	const json_t *last = NULL;
 	size_t n_counts = 0, len;
+	char *text = NULL;
 	FILE *f;
 
 	for (size_t i = 0; i < n->n; i++) {
-		char *leader;
+		const json_t *leader = json_object_get(n->list[i].change, "leader");
+		char *name;
 		size_t at = 0;
 
-		if (n->list[i].kind != FIRST)
+		if (n->list[i].kind != kind)
 			continue;
-		last = n->list[i].change;
-		leader = leader_text(n, json_object_get(last, "leader"));
-		while (at < n_counts && strcmp(counts[at].leader, leader) != 0)
+		name = json_is_object(leader) ? leader_text(n, leader) : mem_strdup("nobody");
+		while (at < n_counts && strcmp(counts[at].leader, name) != 0)
 			at++;
 		if (at == n_counts)
-			counts[n_counts++] = (struct count){mem_strdup(leader), 0};
+			counts[n_counts++] = (struct count){mem_strdup(name), 0};
 		counts[at].n++;
-		free(leader);
+		free(name);
 	}
 	qsort(counts, n_counts, sizeof(*counts), by_leader);
 	f = open_memstream(&text, &len);
@@ -223,27 +238,36 @@ static void print_firsts(const struct news *n, size_t firsts)
 	}
 	fclose(f);
 	free(counts);
-	output_line(n->output, COLOR_NONE, "%s %zu tasks are led by %s", time_of(last), firsts,
-		    text);
+	return text;
 }
 
-static void tell_firsts(struct news *n)
+/* Each of them alone where they are few, else how many each leads in one line. */
+static void tell_together(struct news *n, enum kind kind, size_t few)
 {
-	size_t firsts = 0, kept = 0;
+	const char *words = kind == FIRST ? "are led by" : "have another leader now:";
+	const json_t *last = NULL;
+	size_t count = 0, kept = 0;
 
-	for (size_t i = 0; i < n->n; i++)
-		firsts += n->list[i].kind == FIRST;
-	if (firsts > ALONE)
-		print_firsts(n, firsts);
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->list[i].kind != kind)
+			continue;
+		last = n->list[i].change;
+		count++;
+	}
+	if (count > few) {
+		mem_auto char *text = count_text(n, kind);
+		output_line(n->output, COLOR_NONE, "%s %zu tasks %s %s%s", time_of(last), count,
+			    words, text, n->suffix);
+	}
 	for (size_t i = 0; i < n->n; i++) {
 		struct pending *p = &n->list[i];
 
-		if (p->kind != FIRST) {
+		if (p->kind != kind) {
 			n->list[kept++] = *p;
 			continue;
 		}
-		if (firsts <= ALONE)
-			print_led(n, p->change);
+		if (count <= few)
+			print_leadership(n, p->change);
 		json_decref(p->change);
 	}
 	n->n = kept;
@@ -252,36 +276,26 @@ static void tell_firsts(struct news *n)
 void news_leadership(struct news *n, json_t *change, int64_t now_ms)
 {
 	const char *task = json_text(change, "task", "-");
-	const json_t *previous = json_object_get(change, "previous");
 	size_t vacant;
 
-	if (n->suffix[0])
-		news_tell(n, INT64_MAX); /* who came and went */
+	if (n->suffix[0]) {
+		hold(n, ANOTHER, change, now_ms, FIRST_MS);
+		return;
+	}
 	if (find(n, FIRST, task) < n->n)
-		tell_firsts(n); /* that was not all of it */
+		tell_together(n, FIRST, ALONE); /* that was not all of it */
 	vacant = find(n, VACANT, task);
 	if (vacant < n->n)
 		drop(n, vacant);
-	if (!json_is_object(json_object_get(change, "leader"))) {
-		if (n->suffix[0])
-			print_vacant(n, change);
-		else
-			hold(n, VACANT, change, now_ms, VACANT_MS);
-	} else if (json_is_object(previous)) {
-		print_handover(n, change, previous);
-	} else if (n->suffix[0]) {
-		print_led(n, change);
-	} else {
+	if (!json_is_object(json_object_get(change, "leader")))
+		hold(n, VACANT, change, now_ms, VACANT_MS);
+	else if (json_is_object(json_object_get(change, "previous")))
+		print_leadership(n, change);
+	else
 		hold_first(n, change, now_ms);
-	}
 }
 
-/* --- workers --------------------------------------------------------------------------------------------- */
-
-static const char *node_of(const json_t *worker)
-{
-	return json_text(worker, "node", json_worker_name(worker));
-}
+/* --- workers -------------------------------------------------------------- */
 
 static void print_membership(const struct news *n, const json_t *change)
 {
@@ -308,15 +322,15 @@ static void print_return(const struct news *n, const json_t *left, const json_t 
 			    arrow(), to, n->suffix);
 }
 
-/* One that comes and one that goes of the same node are one that has become another. */
+/* A worker that leaves and one that joins of the same node are one line: it has registered anew. */
 void news_membership(struct news *n, json_t *change, int64_t now_ms)
 {
 	bool left = strcmp(json_text(change, "event", ""), "left") == 0;
-	const char *node = node_of(change);
+	const char *node = json_worker_name(change);
 	size_t other = 0;
 
 	while (other < n->n && (n->list[other].kind != (left ? JOINED : LEFT) ||
-				strcmp(node_of(n->list[other].change), node) != 0))
+				strcmp(json_worker_name(n->list[other].change), node) != 0))
 		other++;
 	if (other == n->n) {
 		hold(n, left ? LEFT : JOINED, change, now_ms, left ? LEFT_MS : JOINED_MS);
@@ -327,24 +341,23 @@ void news_membership(struct news *n, json_t *change, int64_t now_ms)
 	drop(n, other);
 }
 
-/* --- the rest ---------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------- */
 
 void news_decision(struct news *n, const json_t *change)
 {
 	const char *host = json_text(change, "host", "-");
 	const char *task = json_text(change, "task", NULL);
-	const char *node = json_text(change, "node", host); /* HOSTNAME:SOCKET, of a drain */
 	const char *until = json_text(change, "until", NULL);
 	const char *reason = json_text(change, "reason", NULL);
 	mem_auto char *word = decision_word(change);
 	mem_auto char *at = host_text(n, host);
-	mem_auto char *name = mem_strdup(node);
+	mem_auto char *name = mem_strdup(json_text(change, "node", host)); /* HOSTNAME:SOCKET */
 	mem_auto char *what = NULL;
 
+	name[strcspn(name, ":")] = '\0'; /* from a sidecar of 0.1.0 */
 	if (n->suffix[0])
 		news_tell(n, INT64_MAX); /* who came and went */
-	name[strcspn(name, ":")] = '\0';
-	what = task ? mem_strdup(task) : host_text(n, name);
+	what = task ? mem_strdup(task) : host_text(n, json_text(change, "name", name));
 	if (strcmp(json_text(change, "event", ""), "ended") == 0)
 		output_line(n->output, COLOR_NONE, "%s %s: no longer %s%s", time_of(change), what,
 			    word, n->suffix);
@@ -379,7 +392,8 @@ void news_tell(struct news *n, int64_t now_ms)
 		case LEFT:
 		case JOINED: print_membership(n, p->change); break;
 		case FIRST:
-			tell_firsts(n);
+		case ANOTHER:
+			tell_together(n, p->kind, p->kind == FIRST ? ALONE : MISSED);
 			i = 0; /* they are gone, this one among them */
 			continue;
 		}

@@ -18,7 +18,8 @@ void options_init(struct options *o, const char *const *argv, const struct optio
 
 static const struct option_spec *find(const struct options *o, int id, const char *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(o->specs) / sizeof(o->specs[0]); i++) {
+	/* A command's own --version comes before that of every command. */
+	for (size_t i = sizeof(o->specs) / sizeof(o->specs[0]); i-- > 0;) {
 		for (const struct option_spec *s = o->specs[i]; s && s->id != 0; s++) {
 			if (!name && s->id == id && id <= ID_LETTER_MAX)
 				return s;

@@ -1,6 +1,6 @@
 /*
- * Command-line options, the same in both programs: -a, -ab, -aVALUE, -a VALUE, --name, --name=VALUE,
- * --name VALUE; "--" ends them. Operands may stand anywhere.
+ * Command-line options, the same in both programs: -a, -ab, -aVALUE, -a VALUE, --name,
+ * --name=VALUE, --name VALUE; "--" ends them. Operands may stand anywhere.
  */
 #ifndef ZKLEADER_CLIENT_OPTIONS_H
 #define ZKLEADER_CLIENT_OPTIONS_H
@@ -18,8 +18,7 @@
 struct option_spec {
 	int id; /* the letter, or something above 255 where there is none */
 	const char *name;
-	const char *
-		value; /* what the help calls its value; NULL: it has none; "[=D]": it may be left out */
+	const char *value; /* its name in the help, "[=D]": may be left out; NULL: it has none */
 	const char *help;
 };
 

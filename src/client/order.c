@@ -96,7 +96,7 @@ static int give(struct context *c, const struct order *o, json_t **ret_result)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack(c, o, &p);
-	if (p.failed) {
+	if (p.failed < 0) {
 		output_error(&c->output, "too much for one request");
 		code = ZKLEADER_MISUSE;
 	} else {

@@ -115,12 +115,15 @@ void output_error(const struct output *o, const char *format, ...)
 	va_start(ap, format);
 	line = format_line(format, ap);
 	va_end(ap);
-	/* In the order in which things happened, where both go to one place. */
+	/* Keeps the order if both streams go to one place. */
 	fflush(o->out);
 	fprintf(o->err, "zkleader: %s\n", line);
 }
 
-/* Jansson prints the one control character that JSON allows in a string: DEL, which is escaped here. */
+/*
+ * Jansson prints the one control character that JSON allows in a string: DEL, which is escaped
+ * here.
+ */
 static int write_json(const char *text, size_t len, void *arg)
 {
 	FILE *out = arg;
@@ -192,9 +195,14 @@ int time_parse(const char *text, int64_t *ret_ms)
 		return -EINVAL;
 	if (*rest == '.')
 		rest += 1 + strspn(rest + 1, "0123456789");
-	if (strcmp(rest, "Z") != 0)
+	int hours = 0, minutes = 0, end = 0;
+	bool offset = (*rest == '+' || *rest == '-') && strspn(rest + 1, "0123456789") == 2 &&
+		      sscanf(rest + 1, "%2d:%2d%n", &hours, &minutes, &end) == 2 && end == 5 &&
+		      rest[6] == '\0' && hours < 24 && minutes < 60;
+	if (!offset && strcmp(rest, "Z") != 0)
 		return -EINVAL;
-	*ret_ms = (int64_t)timegm(&tm) * 1000;
+	int64_t ahead_s = (hours * 60 + minutes) * (*rest == '-' ? -60 : 60);
+	*ret_ms = ((int64_t)timegm(&tm) - ahead_s) * 1000;
 	return 0;
 }
 

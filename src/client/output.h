@@ -27,12 +27,12 @@ struct output {
 	FILE *err;
 	bool json;
 	bool color;
-	int width;	/* of the terminal; 0: it is none, and nothing is cut */
-	int height;	/* of one that has a cursor to move; 0: it has none */
+	int width;	/* columns of the terminal; 0: there is none, and nothing is cut */
+	int height;	/* rows of a terminal with a cursor; 0: there is none */
 	int64_t now_ms; /* wall clock, for ages */
 };
 
-/* On these two, with what the terminal and $NO_COLOR, $TERM and $COLUMNS say. */
+/* Output to these streams, as the terminal, $NO_COLOR, $TERM and $COLUMNS say. */
 void output_init(struct output *o, FILE *out, FILE *err);
 /* After SIGWINCH: width and height as they are now. */
 void output_resize(struct output *o);
@@ -42,25 +42,32 @@ void output_line(const struct output *o, enum color color, const char *format, .
 /* One line on the error stream, after "zkleader: ". */
 void output_error(const struct output *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* As the sidecar sent it, indented by 2, or on one line. In ASCII, so no terminal can mistake it. */
+/*
+ * As the sidecar sent it, indented by 2, or on one line. In ASCII, so no terminal can mistake it.
+ */
 void output_json(const struct output *o, const json_t *json);
 void output_json_line(const struct output *o, const json_t *json);
-/* FILE:LINE: text for each problem, with `before` in front of the text. Returns how many there are. */
+/*
+ * FILE:LINE: text for each problem, with `before` in front of the text. Returns how many there are.
+ */
 size_t output_problems(FILE *file, const char *before, const json_t *problems);
 /* Sends everything on its way: 0, or -EIO if something could not be written. */
 int output_flush(const struct output *o);
-/* Whether whoever read the output, such as head(1), has gone: nothing more needs to be written or said. */
+/* Whether the reader of the output, such as head(1), has closed it: then no error is reported. */
 bool output_is_closed(const struct output *o);
 /* The escape sequence, "" without colours. */
 const char *output_color(const struct output *o, enum color color);
 
-/* RFC 3339 in UTC to ms since the epoch: 0 or -EINVAL. */
+/* RFC 3339 to ms since the epoch, in whole seconds: 0 or -EINVAL. */
 int time_parse(const char *text, int64_t *ret_ms);
-/* A time that passes, in at most two units, as age_text(). */
+/* A time span in at most two units, as age_text() has it. */
 void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
 /* Likewise where it is short: "41 ms", "3.2 s", "25 s", "2m5s". */
 void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
-/* How long ago that was, in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no time. */
+/*
+ * How long ago that was, in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no
+ * time.
+ */
 void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
 
 #endif

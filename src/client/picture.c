@@ -1,10 +1,12 @@
 #include "client/picture.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/name.h"
 #include "client/json.h"
 
 void picture_done(struct picture *p)
@@ -35,6 +37,27 @@ static void put_decision(json_t *decisions, json_t *decision, const char *task)
 	json_object_set_new(decisions, key, copy);
 }
 
+/* The partitions of a task are entries by names of their own, as notifications have them. */
+static void put_task(json_t *tasks, json_t *task)
+{
+	const char *name = json_text(task, "task", "-");
+	const json_t *owners = json_object_get(task, "owners");
+
+	if (!json_is_array(owners))
+		json_object_set(tasks, name, task);
+	for (size_t i = 0; i < json_array_size(owners); i++) {
+		json_t *copy = json_copy(json_array_get(owners, i));
+		char partition[NAME_ELECTION_MAX + 24];
+
+		snprintf(partition, sizeof(partition), "%.*s:%" PRId64, NAME_TASK_MAX, name,
+			 json_number(copy, "partition", 0));
+		json_object_set_new(copy, "task", json_string(partition));
+		json_object_set_new(copy, "self",
+				    json_boolean(json_number(copy, "lease_ms", 0) > 0));
+		json_object_set_new(tasks, partition, copy);
+	}
+}
+
 bool picture_make(struct picture *ret, const json_t *tasks, const json_t *workers)
 {
 	struct picture p = {json_object(), json_object(), json_object()};
@@ -47,9 +70,10 @@ bool picture_make(struct picture *ret, const json_t *tasks, const json_t *worker
 
 		connected = connected &&
 			    strcmp(json_text(task, "state", "disconnected"), "disconnected") != 0;
-		json_object_set(p.tasks, name, task);
+		put_task(p.tasks, task);
 		for (size_t j = 0; j < json_array_size(decisions); j++)
-			put_decision(p.decisions, json_array_get(decisions, j), name);
+			put_decision(p.decisions, json_array_get(decisions, j),
+				     json_text(json_array_get(decisions, j), "task", name));
 	}
 	for (size_t i = 0; i < json_array_size(workers); i++) {
 		json_t *worker = json_array_get(workers, i);
@@ -57,8 +81,10 @@ bool picture_make(struct picture *ret, const json_t *tasks, const json_t *worker
 
 		self |= json_flag(worker, "self");
 		json_object_set(p.workers, json_text(worker, "id", "-"), worker);
-		if (json_is_object(drain))
+		if (json_is_object(drain)) {
+			json_object_set(drain, "name", json_object_get(worker, "node"));
 			put_decision(p.decisions, drain, NULL);
+		}
 	}
 	if (self && connected)
 		*ret = p;
@@ -67,7 +93,7 @@ bool picture_make(struct picture *ret, const json_t *tasks, const json_t *worker
 	return self && connected;
 }
 
-/* --- notifications --------------------------------------------------------------------------------- */
+/* --- notifications -------------------------------------------------------- */
 
 static bool same_leader(const json_t *a, const json_t *b)
 {
@@ -76,7 +102,7 @@ static bool same_leader(const json_t *a, const json_t *b)
 		       json_is_object(json_object_get(b, "leader"));
 }
 
-/* Who led before, for what a sidecar of 0.1.0 tells, which does not say so. */
+/* A sidecar of 0.1.0 does not say who led before. */
 static void set_previous(json_t *change, const json_t *known)
 {
 	json_t *leader = json_object_get(known, "leader");
@@ -140,7 +166,7 @@ bool picture_decision(struct picture *p, json_t *change)
 	return ended == same;
 }
 
-/* --- what has become different ----------------------------------------------------------------------- */
+/* --- what has become different -------------------------------------------- */
 
 struct comparison {
 	const struct picture *before, *now;

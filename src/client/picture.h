@@ -1,6 +1,6 @@
 /*
- * What is known of the fleet while it is watched: who leads what, which workers there are, what has been
- * decided. A change is news only if it makes the picture another one.
+ * The state of the fleet as `watch` has told it: leaders, workers and decisions. A notification is
+ * news only if it changes this state.
  */
 #ifndef ZKLEADER_CLIENT_PICTURE_H
 #define ZKLEADER_CLIENT_PICTURE_H
@@ -17,19 +17,18 @@ struct picture {
 
 void picture_done(struct picture *p);
 /*
- * From the answers to `tasks` and `workers`; false where they are not worth anything, as the sidecar has
- * no confirmed session.
+ * Makes it from the answers to `tasks` and `workers`. False if the sidecar had no confirmed
+ * session, so that they say nothing.
  */
 bool picture_make(struct picture *ret, const json_t *tasks, const json_t *workers);
-/* Takes a notification in: whether it is news. */
+/* Applies a notification: whether it is news. */
 bool picture_leadership(struct picture *p, json_t *change);
 bool picture_membership(struct picture *p, json_t *change);
 bool picture_decision(struct picture *p, json_t *change);
 
 /*
- * Calls tell with a change of the kind of a notification (its method) for each difference, in the order
- * in which such a thing happens: who left and joined, what was decided, who leads. The change is the
- * callee's to alter, not to keep.
+ * Calls tell for each difference, as if it were a notification: first who left and joined, then
+ * decisions, then leaders. The callee may change the object, but not keep it.
  */
 void picture_compare(const struct picture *before, const struct picture *now,
 		     void (*tell)(void *arg, const char *method, json_t *change), void *arg);

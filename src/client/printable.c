@@ -11,14 +11,16 @@
 #define CHAR_MAX_  (4 * ESCAPE_LEN)
 #define DOTS	   "..."
 
-/* What acts instead of being seen. A terminal takes U+009B for the start of an escape. */
+/* Control characters. A terminal takes U+009B for the start of an escape. */
 static bool is_control(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x200e || code == 0x200f ||
 	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* One character as it is to be printed, at most CHAR_MAX_ bytes; *used is how many of text it took. */
+/*
+ * One character as it is to be printed, at most CHAR_MAX_ bytes; *used is how many of text it took.
+ */
 static size_t print_char(char out[CHAR_MAX_], const char *text, size_t len, size_t *used)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "client/json.h"
 
-/* Of the workers with one version. */
+/* The workers with one version. */
 struct group {
 	int64_t workers, drained;
-	uint64_t leads; /* whatever the sidecar says, its sum is some number */
+	uint64_t leads; /* unsigned, so that no sum of the sidecar's numbers overflows */
 };
 
 static struct group group_of(const json_t *workers, const char *version)
@@ -41,7 +41,7 @@ static bool is_first(const json_t *workers, size_t at)
 	return true;
 }
 
-/* How many tasks there are for all of them together. */
+/* The number of tasks that all workers list together. */
 static size_t count_tasks(const json_t *workers)
 {
 	json_auto_t *names = json_object();
@@ -93,7 +93,7 @@ char *rollout_text(const json_t *workers)
 	return NULL;
 }
 
-/* When the first worker of the fleet was registered that is there now, ms since the epoch; 0: not known. */
+/* When the first of the present workers registered, ms since the epoch; 0: not known. */
 static int64_t first_since(const json_t *workers)
 {
 	int64_t first = 0;

@@ -12,12 +12,12 @@
 /* A heap string for the caller, NULL where there is but one version. */
 char *rollout_text(const json_t *workers);
 /*
- * "rollout of 1.5.0 complete: 4 of 4 workers, 50 tasks, 25 s", where all workers have one version: from the
- * first that registered with it to then (ms since the epoch). NULL where it is not so. A heap string for
- * the caller.
+ * "rollout of 1.5.0 complete: 4 of 4 workers, 50 tasks, 25 s", where all workers have one version:
+ * from the first that registered with it to then (ms since the epoch). NULL where it is not so. A
+ * heap string for the caller.
  */
 char *rollout_complete(const json_t *workers, int64_t ended_ms);
-/* The first of these as a line, where there is more than one version: whether it printed one. */
+/* Prints rollout_text() as a line if there is more than one version: whether it did. */
 bool rollout_print(const struct output *o, const json_t *workers);
 
 #endif

@@ -13,9 +13,9 @@
 #define ENTER	   "\033[?1049h\033[?25l"
 #define LEAVE	   "\033[?25h\033[?1049l"
 
-/* --- taking and giving back ------------------------------------------------------------------------ */
+/* --- taking and giving back ----------------------------------------------- */
 
-/* Then the terminal is not ours to read from, to write to or to change. */
+/* In the background the terminal must not be read, written or changed. */
 static bool in_background(int fd)
 {
 	pid_t group = tcgetpgrp(fd);
@@ -65,7 +65,7 @@ void screen_end(struct screen *s)
 	s->last = NULL;
 }
 
-/* --- drawing ------------------------------------------------------------------------------------------ */
+/* --- drawing -------------------------------------------------------------- */
 
 /* How many lines of each part are drawn. */
 struct layout {
@@ -201,7 +201,7 @@ void screen_draw(struct screen *s, const struct screen_page *page)
 	fputs("\033[J\033[?7h", out);
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------ */
+/* --- keys ----------------------------------------------------------------- */
 
 enum motion {
 	MOTION_NONE,

@@ -1,6 +1,6 @@
 /*
- * The terminal of `--watch`: a page in the alternate screen, whose table scrolls under what stands above
- * it, and the keys that move it.
+ * The terminal of `--watch`: a page in the alternate screen, whose table scrolls under what stands
+ * above it, and the keys that move it.
  */
 #ifndef ZKLEADER_CLIENT_SCREEN_H
 #define ZKLEADER_CLIENT_SCREEN_H

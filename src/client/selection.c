@@ -55,10 +55,24 @@ static bool is_host(const char *wanted, const char *host)
 	       (strncmp(host, wanted, len) == 0 && host[len] == '.');
 }
 
-static bool is_led_by(const json_t *leader, const char *wanted)
+static bool is_led_by(const json_t *task, const char *wanted)
 {
+	const json_t *leader = json_object_get(task, "leader"),
+		     *owners = json_object_get(task, "owners"), *owner;
+	size_t i;
+
+	json_array_foreach(owners, i, owner) if (is_led_by(owner, wanted)) return true;
 	return json_is_object(leader) && (is_host(wanted, json_worker_name(leader)) ||
 					  is_host(wanted, json_text(leader, "hostname", "")));
+}
+
+bool selection_is_led(const json_t *task)
+{
+	const json_t *owners = json_object_get(task, "owners"), *owner;
+	size_t i;
+
+	json_array_foreach(owners, i, owner) if (!selection_is_led(owner)) return false;
+	return i > 0 || json_is_object(json_object_get(task, "leader"));
 }
 
 static bool is_named(const struct selection *s, const char *task)
@@ -79,15 +93,13 @@ const char *selection_state(const json_t *task)
 
 static bool is_wanted(const struct selection *s, const json_t *task)
 {
-	const json_t *leader = json_object_get(task, "leader");
-
 	return is_named(s, json_text(task, "task", "-")) && (!s->mine || json_flag(task, "self")) &&
-	       (!s->leader || is_led_by(leader, s->leader)) &&
+	       (!s->leader || is_led_by(task, s->leader)) &&
 	       (!s->state || strcmp(selection_state(task), s->state) == 0) &&
-	       (!s->no_leader || !json_is_object(leader));
+	       (!s->no_leader || !selection_is_led(task));
 }
 
-/* --- order --------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------- */
 
 /* One entry and what it is sorted by; "" comes last of times, and first of leaders. */
 struct sorted {
@@ -142,7 +154,7 @@ json_t *selection_take(const struct selection *s, const json_t *tasks)
 	return taken;
 }
 
-/* --- what was typed ------------------------------------------------------------------------------ */
+/* --- what was typed ------------------------------------------------------- */
 
 static bool has_text(const json_t *object, const char *text)
 {

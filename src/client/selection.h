@@ -19,18 +19,26 @@ struct selection {
 	enum selection_order order;
 };
 
-/* Whether a word is a pattern rather than the name of one task. */
+/* Whether a word is a glob, and not the name of one task. */
 bool selection_is_glob(const char *word);
 /* 0, or -EINVAL: there is no such order, or state. */
 int selection_parse_order(const char *word, enum selection_order *ret_order);
 int selection_check_state(const char *state);
-/* What this node is to the task, as tables show it: JSON's state, but for one that it would lead if it were well. */
+/*
+ * The state that tables show: as in JSON, or "unhealthy" if only its health check keeps this node
+ * from leading.
+ */
 const char *selection_state(const json_t *task);
+/* Whether somebody leads it; of one with partitions, whether each of them is led. */
+bool selection_is_led(const json_t *task);
 /* Whether anything but names is asked for. */
 bool selection_filters(const struct selection *s);
-/* Those of an answer to `tasks` that are wanted, sorted, in an array of the caller's. */
+/* The entries of an answer to `tasks` that are selected, sorted, in a new array for the caller. */
 json_t *selection_take(const struct selection *s, const json_t *tasks);
-/* Those entries of an answer that have the text somewhere in what a table shows, whatever its case. */
+/*
+ * The entries of an answer that contain the text in a column, ignoring case, in a new array for the
+ * caller.
+ */
 json_t *selection_find(const json_t *entries, const char *text);
 
 #endif

@@ -29,14 +29,16 @@ int signals_block(struct signals *s)
 		if (!is_ignored(passed[i]) && !sigismember(&s->mask, passed[i]))
 			sigaddset(&read, passed[i]);
 	block = read;
-	/* A line on a broken standard error or a terminal that another group has must not end us. */
+	/*
+	 * A closed standard error, or a terminal that another group has, must not end this process.
+	 */
 	sigaddset(&block, SIGPIPE);
 	sigaddset(&block, SIGTTOU);
 	s->fd = fd_private(signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK));
 	if (s->fd < 0)
 		return -errno;
 	sigprocmask(SIG_BLOCK, &block, NULL);
-	/* Where it is ignored, children cannot be waited for. */
+	/* While SIGCHLD is ignored, children cannot be waited for. */
 	sigaction(SIGCHLD, &wait, &s->chld);
 	return 0;
 }

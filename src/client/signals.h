@@ -6,18 +6,18 @@
 
 struct signals {
 	int fd;	       /* signalfd(2): what is passed on to the job, and SIGCHLD and SIGCONT */
-	sigset_t mask; /* as it was, and as the job gets it */
+	sigset_t mask; /* the mask from before, which the job gets */
 	struct sigaction chld;
 };
 
 /*
- * Blocks what is passed on, but for what is ignored (as nohup does) or blocked, which then stays so in
- * the job. 0 or a negative errno.
+ * Blocks the signals that are passed on, except those that are ignored (as by nohup) or blocked
+ * already, which stay so in the job. 0 or a negative errno.
  */
 int signals_block(struct signals *s);
-/* The next signal that is there, or 0. */
+/* The next pending signal, or 0. */
 int signals_next(const struct signals *s);
-/* As it was. */
+/* Restores the mask and the action of SIGCHLD. */
 void signals_restore(const struct signals *s);
 
 #endif

@@ -93,14 +93,14 @@ static void print_disagreements(const struct output *o, const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
 
-		output_line(o, COLOR_YELLOW,
-			    "Disagrees  %s about %s: another rank-position, min-version or "
-			    "version-policy",
-			    json_text(one, "hostname", "-"), json_text(one, "task", "-"));
+		output_line(o, COLOR_YELLOW, "Disagrees  %s about %s: %s", json_worker_name(one),
+			    json_text(one, "task", "-"),
+			    json_text(one, "why",
+				      "another rank-position, min-version or version-policy"));
 	}
 }
 
-/* Since when what is told of the fleet is only as last known. */
+/* Since when the view of the fleet may be out of date. */
 static void print_stale(const struct output *o, const char *since)
 {
 	char age[OUTPUT_AGE_SIZE];
@@ -121,6 +121,17 @@ static void print_pending(const struct output *o, const json_t *keys)
 	}
 }
 
+/* "app1 (192.0.2.7)", "blue (app1, 192.0.2.7)" */
+static void print_node(const struct output *o, const json_t *status)
+{
+	const char *hostname = json_text(status, "hostname", "-");
+	const char *name = json_text(status, "node", hostname), *ip = json_text(status, "ip", NULL);
+	const char *host = strcmp(name, hostname) == 0 ? "" : hostname;
+
+	output_line(o, COLOR_NONE, "Node       %s%s%s%s%s%s", name, host[0] || ip ? " (" : "", host,
+		    host[0] && ip ? ", " : "", ip ? ip : "", host[0] || ip ? ")" : "");
+}
+
 static void print_worker(const struct output *o, const json_t *status)
 {
 	const char *registered = json_text(status, "registered_at", NULL);
@@ -139,7 +150,6 @@ static void print_status(const struct output *o, const json_t *status)
 	const json_t *warnings = json_object_get(status, "warnings");
 	const char *started = json_text(status, "started_at", NULL);
 	const json_t *drain = json_object_get(status, "drain");
-	const char *ip = json_text(status, "ip", NULL);
 	char age[OUTPUT_AGE_SIZE];
 
 	age_text(started, o->now_ms, age);
@@ -147,8 +157,7 @@ static void print_status(const struct output *o, const json_t *status)
 		output_line(o, COLOR_GREEN, "Healthy    yes");
 	else
 		output_line(o, COLOR_RED, "Healthy    no: %s", json_text(status, "why", "unknown"));
-	output_line(o, COLOR_NONE, "Node       %s%s%s%s", json_text(status, "hostname", "-"),
-		    ip ? " (" : "", ip ? ip : "", ip ? ")" : "");
+	print_node(o, status);
 	output_line(o, COLOR_NONE, "Version    %s", json_text(status, "version", "-"));
 	print_worker(o, status);
 	print_session(o, status);

@@ -34,8 +34,8 @@ static void *there(void *p)
 }
 
 /*
- * The columns of a terminal that the first character takes, and its bytes. What the locale cannot read or
- * has no width for counts as many columns as bytes.
+ * The columns of a terminal that the first character takes, and its bytes. What the locale cannot
+ * read or has no width for counts as many columns as bytes.
  */
 static size_t char_width(const char *text, size_t *ret_len)
 {
@@ -69,7 +69,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	scols_table_set_stream(t->lib, o->out);
 	scols_table_enable_colors(t->lib, o->color);
 	scols_table_enable_noencoding(t->lib, 1); /* printable() has done it */
-	/* Said rather than found out: it must agree with the rest of the output. */
+	/* Set, and not detected by the library, to agree with the rest of the output. */
 	scols_table_set_termforce(t->lib,
 				  o->width > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (o->width > 0)
@@ -195,7 +195,7 @@ static void drop_domain(struct table *t, size_t column)
 	for (size_t line = 0; line < lines; line++) {
 		mem_auto char *host = cell_text(t, line, column);
 
-		if (strcmp(host, "-") != 0)
+		if (strcmp(host, "-") != 0 && !strchr(host, ' '))
 			host_domain_add(&domain, host);
 	}
 	for (size_t line = 0; line < lines; line++) {
@@ -235,7 +235,7 @@ static void fit(struct table *t)
 		if (t->flags[i] & TABLE_HOST)
 			drop_domain(t, i);
 	narrow(t, TABLE_REST, missing(t));
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = t->n; i-- > 0;) {
 		if (!(t->flags[i] & TABLE_DROP) || missing(t) == 0)
 			continue;
 		t->dropped[i] = true;

@@ -69,63 +69,86 @@ static enum color state_color(const char *state)
 	return COLOR_NONE;
 }
 
+/* Of a task with partitions: how many are led, and how many of them here. */
+static void add_partitions(const json_t *task, const char *state, char led[24], char here[56])
+{
+	size_t n_here = json_array_size(json_object_get(task, "here"));
+
+	snprintf(led, 24, "%" PRId64 " of %" PRId64, json_number(task, "led", 0),
+		 json_number(task, "partitions", 0));
+	if (n_here > 0)
+		snprintf(here, 56, "%.30s %zu", state, n_here);
+	else
+		snprintf(here, 56, "%.30s", state);
+}
+
 static void add_task(struct table *t, const struct output *o, const json_t *task)
 {
 	const json_t *leader = json_object_get(task, "leader"),
 		     *last = json_object_get(task, "last");
 	const char *state = selection_state(task);
 	const json_t *number = json_object_get(task, "token");
-	char token[24], since[OUTPUT_AGE_SIZE], run[OUTCOME_TEXT_SIZE];
+	char token[24], since[OUTPUT_AGE_SIZE], last_run[OUTCOME_TEXT_SIZE],
+		run[OUTCOME_TEXT_SIZE + 10], led[24], here[56];
+	bool overdue = json_flag(task, "overdue");
+	bool whole = json_is_array(json_object_get(task, "owners"));
 	const char *cells[N_COLUMNS] = {
 		json_text(task, "task", NULL),
-		json_worker_name(leader),
+		whole ? led : json_worker_name(leader),
 		json_text(leader, "version", NULL),
 		since,
 		json_is_integer(number) ? token : NULL,
-		state,
+		whole ? here : state,
 		run,
 		json_text(task, "description", ""),
 	};
 
 	snprintf(token, sizeof(token), "%" PRId64, (int64_t)json_integer_value(number));
+	add_partitions(task, state, led, here);
 	age_text(json_text(task, "since", NULL), o->now_ms, since);
-	outcome_last(last, o->now_ms, run);
+	outcome_last(last, o->now_ms, last_run);
+	snprintf(run, sizeof(run), "%s%s", last_run, overdue ? " OVERDUE" : "");
 	table_row(t, cells, json_flag(task, "self") ? COLOR_BOLD : COLOR_NONE);
 	table_color(t, COLUMN_STATE, state_color(state));
-	table_color(t, COLUMN_LAST, outcome_color(json_text(last, "state", "")));
+	table_color(t, COLUMN_LAST,
+		    overdue ? COLOR_RED : outcome_color(json_text(last, "state", "")));
 }
 
-/* --- above the table ------------------------------------------------------------------------------- */
+/* --- above the table ------------------------------------------------------ */
 
 static void print_totals(const struct output *o, const json_t *tasks, size_t shown)
 {
 	size_t n = json_array_size(tasks), i, led = 0, here = 0, paused = 0, vacant = 0, len;
+	size_t overdue = 0;
 	mem_auto char *text = NULL;
 	FILE *f = open_memstream(&text, &len);
 	const json_t *task;
 
 	json_array_foreach(tasks, i, task)
 	{
-		bool is_led = json_is_object(json_object_get(task, "leader"));
+		bool is_led = selection_is_led(task);
 		bool is_paused = strcmp(json_text(task, "state", ""), "paused") == 0;
 
 		led += is_led;
 		here += json_flag(task, "self");
 		paused += is_paused;
 		vacant += !is_led && !is_paused;
+		overdue += json_flag(task, "overdue");
 	}
 	fprintf(f, "%zu %s: %zu led, %zu of them here", n, n == 1 ? "task" : "tasks", led, here);
 	if (paused > 0)
 		fprintf(f, "; %zu paused", paused);
 	if (vacant > 0)
 		fprintf(f, "; %zu without a leader", vacant);
+	if (overdue > 0)
+		fprintf(f, "; %zu overdue", overdue);
 	if (shown < n)
 		fprintf(f, "; %zu shown", shown);
 	fclose(f);
-	output_line(o, vacant > 0 ? COLOR_YELLOW : COLOR_NONE, "%s", text);
+	output_line(o, vacant > 0 || overdue > 0 ? COLOR_YELLOW : COLOR_NONE, "%s", text);
 }
 
-/* Nothing where tasks were asked for by name: it would speak of those alone. */
+/* Not if tasks were asked for by name: the totals would be of those alone. */
 static void print_above(const struct context *c, const struct live_page *page)
 {
 	if (c->n_args > 0 || json_array_size(page->all) == 0)
@@ -135,7 +158,7 @@ static void print_above(const struct context *c, const struct live_page *page)
 	fputc('\n', c->output.out);
 }
 
-/* --- the table, and below it -------------------------------------------------------------------------- */
+/* --- the table, and below it ---------------------------------------------- */
 
 static void print_table(const struct context *c, const struct live_page *page)
 {
@@ -146,7 +169,7 @@ static void print_table(const struct context *c, const struct live_page *page)
 	if (json_array_size(page->all) == 0)
 		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
 	else if (json_array_size(page->shown) == 0)
-		output_line(&c->output, COLOR_NONE, "no task is like that");
+		output_line(&c->output, COLOR_NONE, "no task matches");
 	if (json_array_size(page->shown) == 0)
 		return;
 	t = table_new(&c->output, columns, c->values[OPTION_LONG] ? N_COLUMNS : COLUMN_DESCRIPTION);
@@ -194,18 +217,37 @@ static void print_unhealthy(const struct output *o, const json_t *tasks)
 	}
 }
 
+/* Why this node is no candidate for a task whose number of partitions is another here. */
+static void print_problems(const struct output *o, const json_t *tasks)
+{
+	for (size_t i = 0; i < json_array_size(tasks); i++) {
+		const json_t *task = json_array_get(tasks, i);
+		const char *problem = json_text(task, "problem", NULL);
+
+		if (problem)
+			output_line(o, COLOR_YELLOW, "%s: %s", json_text(task, "task", "-"),
+				    problem);
+	}
+}
+
 static void print_below(const struct context *c, const struct live_page *page)
 {
 	const struct output *o = &c->output;
 
 	print_unhealthy(o, page->shown);
+	print_problems(o, page->shown);
 	for (size_t i = 0; i < json_array_size(page->shown); i++) {
 		const json_t *task = json_array_get(page->shown, i);
 		const json_t *decisions = json_object_get(task, "decisions");
 
-		for (size_t j = 0; j < json_array_size(decisions); j++)
-			print_decision(o, json_text(task, "task", "-"),
-				       json_array_get(decisions, j));
+		for (size_t j = 0; j < json_array_size(decisions); j++) {
+			const json_t *decision = json_array_get(decisions, j);
+			/* It may be about one partition. */
+			const char *about =
+				json_text(decision, "task", json_text(task, "task", "-"));
+
+			print_decision(o, about, decision);
+		}
 	}
 	for (size_t i = 0; i < json_array_size(page->second); i++) {
 		const json_t *worker = json_array_get(page->second, i);
@@ -216,7 +258,7 @@ static void print_below(const struct context *c, const struct live_page *page)
 	}
 }
 
-/* --- what is asked for ---------------------------------------------------------------------------------- */
+/* --- what is asked for ---------------------------------------------------- */
 
 static json_t *take(const struct live_view *view, const json_t *tasks)
 {
@@ -224,8 +266,8 @@ static json_t *take(const struct live_view *view, const json_t *tasks)
 }
 
 /*
- * Where there are globs all tasks are asked for, and those chosen here; the names beside them are asked for
- * first, since the sidecar knows what to say of one that it does not know.
+ * Where there are globs all tasks are asked for, and those chosen here; the names beside them are
+ * asked for first, since the sidecar knows what to say of one that it does not know.
  */
 static int check_names(struct context *c, struct selection *s)
 {
@@ -299,16 +341,19 @@ static int run(struct context *c)
 
 const struct command command_tasks = {
 	.name = "tasks",
-	.args = "[TASK or GLOB...]",
+	.args = "[TASK|GLOB...]",
 	.help = "each task: who leads it, and what this node is to it",
 	.more = "STATE is this node's: leading, following, contending, paused, drained or\n"
 		"disconnected, or unhealthy where a check of health keeps it from leading. TOKEN "
 		"grows with each new leader of a task, LAST is how its last "
 		"run\n"
-		"ended and how long ago. Above the table: totals, and how far a new version has "
+		"ended and how long ago, and OVERDUE where no run ended well for the task's\n"
+		"alert-after. Above the table: totals, and how far a new version has "
 		"come;\n"
 		"below it: what has been decided, by whom and until when. A filter that nothing\n"
-		"matches is no error. Keys with --watch: arrows, page keys, / filters, q ends.\n",
+		"matches is no error. Of a task with partitions LEADER is how many of them are\n"
+		"led, and STATE how many of these here: see zkleader partitions. Keys with "
+		"--watch: arrows, page keys, / filters, q ends.\n",
 	.max_args = COMMAND_ARGS_ANY,
 	.options = options,
 	.run = run,

@@ -35,7 +35,9 @@ bool terminal_take(struct terminal *t, pid_t group)
 {
 	pid_t now = t->fd >= 0 && t->wanted ? tcgetpgrp(t->fd) : -1;
 
-	/* A shell among the job's processes may have given it to a group that is no more. */
+	/*
+	 * A shell among the job's processes may have given the terminal to a group that has ended.
+	 */
 	if (now <= 1 || (now != group && (kill(-now, 0) == 0 || errno != ESRCH)))
 		return false;
 	return tcsetpgrp(t->fd, t->home) == 0;

@@ -1,4 +1,4 @@
-/* The controlling terminal, which can be read by one process group at a time: who has it. */
+/* The controlling terminal. One process group at a time is in its foreground. */
 #ifndef ZKLEADER_CLIENT_TERMINAL_H
 #define ZKLEADER_CLIENT_TERMINAL_H
 
@@ -15,8 +15,10 @@ struct terminal {
 void terminal_init(struct terminal *t);
 /* Whether our group is in the foreground. */
 bool terminal_is_home(const struct terminal *t);
-/* Whether the job is to have it from the beginning: it would read from it, and has no neighbours in a
- * pipeline who might. */
+/*
+ * Whether the job gets the terminal at its start: its standard input is the terminal, and our group
+ * is not a pipeline whose other processes might read.
+ */
 bool terminal_is_for_job(const struct terminal *t);
 /* To the job's group, if we are in the foreground. SIGTTOU is blocked by the caller. */
 bool terminal_give(struct terminal *t, pid_t group);

@@ -106,8 +106,8 @@ static bool has(const struct tree_set *set, const struct process *q)
 }
 
 /*
- * Whether it is a descendant, and neither spared nor below one that is. Pids that were used again while
- * /proc was read can make a circle of parents, so steps are counted.
+ * Whether it is a descendant, and neither spared nor below one that is. Pids that were used again
+ * while /proc was read can make a circle of parents, so steps are counted.
  */
 static bool is_below(const struct processes *p, const struct process *q, pid_t ancestor,
 		     const struct tree_set *spare)

@@ -1,11 +1,11 @@
-/* The processes below this one: those that left their process group are found as well. */
+/* The descendants of this process, those that left its process group included. */
 #ifndef ZKLEADER_CLIENT_TREE_H
 #define ZKLEADER_CLIENT_TREE_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Processes that are known again, though a pid may be used again: by pid and start time. */
+/* A set of processes, identified by pid and start time, as a pid may be used again. */
 struct tree_set {
 	struct tree_process {
 		pid_t pid;
@@ -19,10 +19,10 @@ int tree_list(struct tree_set *ret_set);
 void tree_set_done(struct tree_set *set);
 
 /*
- * Sends the signal to each living descendant of this process but `skip`, the members of the process
- * group `group` (0: none), those in `spare` (NULL: none) and what is below those. Returns how many there
- * were, or a negative errno where /proc does not say. It is a picture of a moment: who forks meanwhile
- * is met by the next call.
+ * Sends the signal to each living descendant of this process, except `skip`, the members of the
+ * process group `group` (0: none), those in `spare` (NULL: none) and their descendants. Returns
+ * their number, or a negative errno if /proc cannot be read. A process that is forked meanwhile may
+ * be missed until the next call.
  */
 int tree_signal(int sig, pid_t skip, pid_t group, const struct tree_set *spare);
 /* To a process group, followed by a SIGCONT, as what is stopped can take no TERM. group > 0. */

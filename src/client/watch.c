@@ -10,55 +10,54 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "client/ask.h"
-#include "client/async.h"
 #include "client/command.h"
 #include "client/json.h"
-#include "client/link.h"
 #include "client/news.h"
 #include "client/picture.h"
 #include "client/rollout.h"
-#include "wire/pack.h"
-#include "wire/rpc.h"
 
-#define RECONNECT_MS 1000
-#define PICTURE_MS   500  /* between looks at a sidecar that has no session yet */
-#define ROLLOUT_MS   1000 /* after a change: before it is told how far a rollout has come */
-#define COMPLETE_MS  5000 /* without a change, before a rollout is complete */
-#define COMPARE_MAX  10	  /* looks for one difference, while there is news between them */
-#define AT_ONCE	     0	  /* as a deadline */
+#define WAIT_MAX_MS 1000
+#define PICTURE_MS  500	 /* between questions to a sidecar that has no session yet */
+#define ROLLOUT_MS  1000 /* after a change: before it is told how far a rollout has come */
+#define SETTLE_MS   2000 /* after an outage, for the fleet to come together again */
+#define COMPLETE_MS 5000 /* without a change, before a rollout is complete */
+#define COMPARE_MAX 10	 /* attempts to get one difference while notifications come between */
 
-/* The sidecar answers a subscription, and is then asked how things are, while news may come already. */
-enum asked { ASKED_SUBSCRIBE, ASKED_TASKS, ASKED_WORKERS, ASKED_NOTHING };
+/*
+ * After the subscription the state of the fleet is asked for. Notifications may come before its
+ * answers.
+ */
+enum question { ASK_TASKS, ASK_WORKERS, ASK_NOTHING };
 
-/* Why news is not told as it comes: the difference is, once things can be known again. */
+/* Why notifications are not printed: afterwards the difference between two states is. */
 enum away { AWAY_NOT, AWAY_SIDECAR, AWAY_SESSION };
 
 struct watch {
 	struct context *c;
-	enum asked asked;
-	enum asked next;     /* to be asked */
-	uint32_t id;	     /* of that request */
+	struct follow follow;
+	enum question next;  /* to be asked */
 	json_t *tasks;	     /* the answer, until that to `workers` has come */
-	int64_t look_ms;     /* CLOCK_BOOTTIME; when to ask how things are; LINK_FOREVER */
-	char *rollout;	     /* how far it had come when it was told last, NULL */
-	int64_t changed_ms;  /* when something did last; wall clock */
-	struct picture seen; /* what has been told, or was so at the beginning */
+	int64_t look_ms;     /* CLOCK_BOOTTIME; when to ask for the state again; INT64_MAX */
+	char *rollout;	     /* the last line about the rollout, NULL */
+	int64_t changed_ms;  /* of the last change that was printed; wall clock */
+	struct picture seen; /* the state that has been told */
 	struct news news;    /* for people */
 	enum away away;
-	bool cut;	   /* the sidecar has no confirmed session, and that has been told */
-	bool passed_over;  /* news since the last request that the answer may not have in it */
-	unsigned compared; /* looks for this difference */
-	int signals;	   /* signalfd(2) */
+	int64_t settled_ms; /* after an outage: when to tell the difference, by CLOCK_BOOTTIME */
+	bool cut;	    /* the sidecar has no confirmed session, and that has been told */
+	bool passed_over;   /* a notification was dropped that the answer may not include */
+	unsigned compared;  /* attempts to get this difference */
+	int signals;	    /* signalfd(2) */
 	bool ended;
 };
 
-/* Whether changes are told as they come: not before it is known how things were, nor while away. */
+/* Whether changes are printed as they come: not before the first state is known, nor while away. */
 static bool tells(const struct watch *w)
 {
 	return w->seen.tasks && w->away == AWAY_NOT;
 }
 
-/* --- one line ------------------------------------------------------------------------------------ */
+/* --- one line ------------------------------------------------------------- */
 
 #define AWAY "meanwhile"
 
@@ -84,34 +83,20 @@ static void print_change(struct watch *w, const char *method, json_t *change)
 		news_decision(&w->news, change);
 }
 
-/* --- how things are ------------------------------------------------------------------------------- */
+/* --- how things are ------------------------------------------------------- */
 
-static int send_request(struct watch *w, enum asked what)
+static void ask_next(struct watch *w)
 {
-	static const char *const methods[] = {"subscribe", "tasks", "workers"};
-	struct buffer params;
-	struct pack p;
-	int e = 0;
+	static const char *const methods[] = {"tasks", "workers"};
+	enum question what = w->next;
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	if (what == ASKED_WORKERS) {
-		pack_init(&p, &params);
-		pack_array(&p, 0);
-	} else {
-		e = ask_pack(w->c, &params);
-	}
-	if (e == 0)
-		e = async_send(w->c->z, methods[what], &params,
-			       clock_boot_ms() + COMMAND_TIMEOUT_MS, &w->id);
-	buffer_done(&params);
-	w->asked = what;
-	w->next = ASKED_NOTHING;
-	w->passed_over &= what != ASKED_TASKS;
-	w->look_ms = LINK_FOREVER;
-	return e;
+	w->next = ASK_NOTHING;
+	w->passed_over &= what != ASK_TASKS;
+	w->look_ms = INT64_MAX;
+	ask_on(w->c, &w->follow, (int)what, methods[what], what == ASK_TASKS);
 }
 
-/* It was seen before, and is so no longer, or the other way round. */
+/* One difference between the state that was told and the present one. */
 static void on_difference(void *arg, const char *method, json_t *change)
 {
 	char now[CLOCK_TEXT_SIZE];
@@ -124,7 +109,7 @@ static void on_difference(void *arg, const char *method, json_t *change)
 
 static void tell_difference(struct watch *w, const struct picture *now)
 {
-	news_tell(&w->news, INT64_MAX); /* what was held from before */
+	news_tell(&w->news, INT64_MAX); /* what was held back before it */
 	w->news.suffix =
 		w->away == AWAY_SESSION ? " (while disconnected)" : " (while the sidecar was away)";
 	picture_compare(&w->seen, now, on_difference, w);
@@ -133,8 +118,8 @@ static void tell_difference(struct watch *w, const struct picture *now)
 }
 
 /*
- * For people: what each version does, where there is more than one, whenever that is another; and that all
- * have the same again, once that has been so for a moment.
+ * For people: a line about the rollout whenever it has got further, and one when all workers have
+ * the same version and nothing has changed for a moment.
  */
 static void tell_rollout(struct watch *w, const json_t *workers, bool quietly)
 {
@@ -144,7 +129,7 @@ static void tell_rollout(struct watch *w, const json_t *workers, bool quietly)
 	char now[CLOCK_TEXT_SIZE];
 
 	clock_format(now_ms, now);
-	/* A worker that is being restarted is not counted out for it. */
+	/* Not yet, so that a worker that is being restarted still counts. */
 	if (news_due(&w->news) != INT64_MAX ||
 	    (!text && w->rollout && now_ms < w->changed_ms + COMPLETE_MS)) {
 		w->look_ms = clock_boot_ms() + ROLLOUT_MS;
@@ -169,14 +154,19 @@ static void take_picture(struct watch *w, const json_t *workers)
 		w->look_ms = clock_boot_ms() + PICTURE_MS;
 		return;
 	}
+	if (w->away == AWAY_SESSION && clock_boot_ms() < w->settled_ms) {
+		picture_done(&now); /* it was asked for before the outage */
+		w->look_ms = w->settled_ms;
+		return;
+	}
 	news_set_workers(&w->news, workers);
 	if (!tells(w) && w->passed_over && w->compared++ < COMPARE_MAX) {
-		picture_done(&now); /* what was passed over may not be in it */
-		w->next = ASKED_TASKS;
+		picture_done(&now); /* dropped notifications may not be included in it */
+		w->next = ASK_TASKS;
 		return;
 	}
 	if (tells(w)) {
-		picture_done(&now); /* what has changed is told as it is heard of */
+		picture_done(&now); /* changes are printed as their notifications come */
 	} else {
 		if (w->away != AWAY_NOT && w->seen.tasks)
 			tell_difference(w, &now);
@@ -190,41 +180,45 @@ static void take_picture(struct watch *w, const json_t *workers)
 	tell_rollout(w, workers, false);
 }
 
-/* 0, or the exit code where the sidecar does not want us. */
-static int take_answer(struct watch *w, const struct async_message *m)
+static void take_answer(struct watch *w, const struct follow_event *e)
 {
-	struct context *c = w->c;
-	enum asked asked = w->asked;
-	json_t *json = NULL;
+	const struct reader *data = &e->message.data;
+	json_auto_t *json = NULL;
 
-	if (m->id != w->id || asked == ASKED_NOTHING)
-		return 0;
-	if (m->code > 0)
-		return ask_failed(c, m->code);
-	w->asked = ASKED_NOTHING;
-	if (asked == ASKED_SUBSCRIBE) {
-		if (w->away == AWAY_SIDECAR)
-			output_error(&c->output, "the sidecar on %s is back", zkleader_path(c->z));
-		send_request(w,
-			     ASKED_TASKS); /* that the connection is gone shows when it is read */
-		return 0;
-	}
-	if (ask_to_json(c, m->data, m->len, JSON_ARRAY, &json) != 0)
-		return 0;
-	if (asked == ASKED_TASKS) {
+	if (ask_to_json(w->c, data->p, (size_t)(data->end - data->p), JSON_ARRAY, &json) != 0)
+		return;
+	if (e->question == ASK_TASKS) {
 		json_decref(w->tasks);
-		w->tasks = json;
-		w->next = ASKED_WORKERS;
+		w->tasks = json_incref(json);
+		w->next = ASK_WORKERS;
 	} else {
 		take_picture(w, json);
-		json_decref(json);
 	}
-	return 0;
 }
 
-/* --- news ------------------------------------------------------------------------------------------- */
+/* --- the sidecar goes and comes ------------------------------------------- */
 
-/* At the start it is told once: that there is a session is no news then. */
+static void begun(struct watch *w)
+{
+	if (w->away == AWAY_SIDECAR)
+		output_error(&w->c->output, "the sidecar on %s is back", zkleader_path(w->c->z));
+	w->next = ASK_TASKS;
+}
+
+static void lost(struct watch *w, const struct follow_event *e)
+{
+	if (!e->again)
+		output_error(&w->c->output, "%s: trying again every second",
+			     zkleader_message(w->c->z));
+	w->away = AWAY_SIDECAR;
+	w->cut = false;
+	w->next = ASK_NOTHING;
+	w->look_ms = INT64_MAX;
+}
+
+/* --- news ----------------------------------------------------------------- */
+
+/* The first notification only says whether there is a session. That there is one is no news. */
 static void take_connection(struct watch *w, json_t *change)
 {
 	bool confirmed = json_flag(change, "confirmed");
@@ -235,10 +229,10 @@ static void take_connection(struct watch *w, json_t *change)
 	print_change(w, "connection", change);
 	if (w->away == AWAY_NOT)
 		w->away = AWAY_SESSION;
-	if (confirmed) {
-		w->next = ASKED_TASKS;
-		w->look_ms = LINK_FOREVER;
-	}
+	w->settled_ms = INT64_MAX;
+	if (confirmed)
+		w->settled_ms = clock_boot_ms() + (w->seen.tasks ? SETTLE_MS : 0);
+	w->look_ms = w->settled_ms;
 }
 
 static bool is_news(struct watch *w, const char *method, json_t *change)
@@ -250,7 +244,7 @@ static bool is_news(struct watch *w, const char *method, json_t *change)
 	return picture_decision(&w->seen, change);
 }
 
-static void take_notification(struct watch *w, const struct async_message *m)
+static void take_notification(struct watch *w, const struct message *m)
 {
 	static const char *const methods[] = {"leadership", "membership", "decision", "connection"};
 	json_auto_t *change = NULL;
@@ -260,7 +254,8 @@ static void take_notification(struct watch *w, const struct async_message *m)
 		i++;
 	if (i == 4)
 		return; /* of a newer sidecar */
-	if (json_from_msgpack(m->data, m->len, &change) < 0 || !json_is_object(change)) {
+	if (json_from_msgpack(m->data.p, (size_t)(m->data.end - m->data.p), &change) < 0 ||
+	    !json_is_object(change)) {
 		output_error(&w->c->output, "a change that makes no sense was passed over");
 		return;
 	}
@@ -269,8 +264,7 @@ static void take_notification(struct watch *w, const struct async_message *m)
 		return;
 	}
 	if (!tells(w)) {
-		w->passed_over =
-			true; /* it was so at the beginning, or will be in the difference */
+		w->passed_over = true; /* it is in the first state, or will be in the difference */
 		return;
 	}
 	if (!is_news(w, m->method, change))
@@ -280,66 +274,54 @@ static void take_notification(struct watch *w, const struct async_message *m)
 		w->look_ms = clock_boot_ms() + ROLLOUT_MS;
 }
 
-/* --- the loop ---------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------- */
 
-/* Until something comes or is due, at the latest then; whether it is to go on. */
-static bool wait_until(struct watch *w, int64_t until_ms)
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Until something comes or is due. */
+static void wait_for_more(struct watch *w)
 {
 	struct pollfd fds[] = {{.fd = w->signals, .events = POLLIN},
 			       {.fd = fileno(w->c->output.out)},
-			       {.fd = zkleader_fd(w->c->z), .events = POLLIN}};
-	int64_t due = news_due(&w->news) < until_ms ? news_due(&w->news) : until_ms;
-	int64_t left = due - clock_boot_ms();
+			       {.fd = follow_fd(&w->follow), .events = POLLIN}};
+	int64_t due = earlier(news_due(&w->news), earlier(w->look_ms, follow_due_ms(&w->follow)));
+	int64_t left = earlier(due - clock_boot_ms(), WAIT_MAX_MS);
 
 	if (output_flush(&w->c->output) < 0)
 		w->ended = true; /* command_main() says so, if it is worth saying */
-	else if (poll(fds, 3, left < 0 ? 0 : left < RECONNECT_MS ? (int)left : RECONNECT_MS) > 0)
+	else if (poll(fds, 3, left > 0 ? (int)left : 0) > 0)
 		w->ended = fds[0].revents != 0 || fds[1].revents != 0;
 	news_tell(&w->news, clock_boot_ms());
-	return !w->ended;
-}
-
-/* Subscribes anew once there is a sidecar; how it answers is another matter. */
-static void begin_again(struct watch *w)
-{
-	output_error(&w->c->output, "%s: trying again every second", zkleader_message(w->c->z));
-	w->away = AWAY_SIDECAR;
-	w->cut = false;
-	do {
-		int64_t until = clock_boot_ms() + RECONNECT_MS;
-
-		while (clock_boot_ms() < until)
-			if (!wait_until(w, until))
-				return;
-	} while (send_request(w, ASKED_SUBSCRIBE) < 0);
 }
 
 static int follow(struct watch *w)
 {
-	struct async_message m = {0};
+	struct follow_event e;
 	int r = 0;
 
 	while (r == 0 && !w->ended) {
-		int e = w->next != ASKED_NOTHING ? send_request(w, w->next) : 0;
-
-		if (e == 0)
-			e = async_next(w->c->z, AT_ONCE, &m);
-		if (e == -EAGAIN && w->look_ms <= clock_boot_ms())
-			w->next = ASKED_TASKS;
-		else if (e == -EAGAIN)
-			wait_until(w, w->look_ms);
-		else if (e < 0)
-			begin_again(w);
-		else if (m.is_answer)
-			r = take_answer(w, &m);
-		else
-			take_notification(w, &m);
+		if (w->look_ms <= clock_boot_ms())
+			w->next = ASK_TASKS;
+		if (w->next != ASK_NOTHING)
+			ask_next(w);
+		follow_next(&w->follow, &e);
+		switch (e.kind) {
+		case FOLLOW_NOTHING: wait_for_more(w); break;
+		case FOLLOW_BEGUN: begun(w); break;
+		case FOLLOW_NEWS: take_notification(w, &e.message); break;
+		case FOLLOW_ANSWER: take_answer(w, &e); break;
+		case FOLLOW_REFUSED: r = ask_failed(w->c, e.message.code); break;
+		case FOLLOW_LOST: lost(w, &e); break;
+		}
 	}
 	news_tell(&w->news, INT64_MAX);
 	return r;
 }
 
-/* INT and TERM end it; that nobody reads on does so as well, and is no reason to be killed. */
+/* INT and TERM end the program. So does a closed pipe, but not by SIGPIPE. */
 static int block_signals(void)
 {
 	sigset_t end;
@@ -354,17 +336,16 @@ static int block_signals(void)
 
 static int run(struct context *c)
 {
-	struct watch w = {.c = c, .next = ASKED_NOTHING};
-	int r = zkleader_open(c->socket, &c->z);
+	struct watch w = {.c = c, .next = ASK_NOTHING, .look_ms = INT64_MAX};
+	int r = ask_follow(c, &w.follow, true);
 
-	if (r == 0)
-		r = send_request(&w, ASKED_SUBSCRIBE);
 	if (r != 0)
 		return ask_failed(c, r);
 	w.signals = block_signals();
 	news_init(&w.news, &c->output);
 	r = follow(&w);
 	close(w.signals);
+	follow_done(&w.follow);
 	json_decref(w.tasks);
 	picture_done(&w.seen);
 	news_done(&w.news);

@@ -1,23 +1,20 @@
 #include "zkleader.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
-#include "base/mem.h"
 #include "base/name.h"
 #include "client/answer.h"
 #include "client/handle.h"
-#include "client/printable.h"
 #include "wire/rpc.h"
 
-#define ANSWER_MAX     ((size_t)64 * 1024) /* bytes of the frame that answers a check */
-#define AGAIN_PAUSE_MS 20		   /* before a question is asked again */
-#define RECONNECTS_MAX 1		   /* of one check, where the sidecar hung up on it */
+/* The sizes of the structs in the first release that had a size. */
+#define ANSWER_FIRST	   sizeof(struct zkleader_answer)
+#define NOTIFICATION_FIRST sizeof(struct zkleader_notification)
+#define AGAIN_PAUSE_MS	   20 /* before a question is asked again */
+#define RECONNECTS_MAX	   1  /* of one check, if the sidecar closes the connection */
 
 int zkleader_open(const char *path, struct zkleader **ret_z)
 {
@@ -29,13 +26,15 @@ int zkleader_open(const char *path, struct zkleader **ret_z)
 		if (!path || path[0] == '\0')
 			path = ZKLEADER_SOCKET_DEFAULT;
 	}
-	z = mem_calloc(1, sizeof(*z));
+	z = calloc(1, sizeof(*z));
+	if (!z)
+		return -ENOMEM;
 	e = link_init(&z->link, path);
 	if (e < 0) {
 		free(z);
 		return e;
 	}
-	buffer_init(&z->out, RPC_REQUEST_MAX);
+	buffer_init_fallible(&z->out, RPC_REQUEST_MAX);
 	*ret_z = z;
 	return 0;
 }
@@ -64,147 +63,24 @@ int zkleader_fd(const struct zkleader *z)
 	return z->link.fd;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct zkleader *z, const char *format, ...)
+/*
+ * Sends a request and waits for its answer. After a timeout the connection is closed, so that a
+ * late answer meets no later request.
+ */
+static int exchange(struct zkleader *z, const char *method, const void *params, size_t len,
+		    size_t max, int64_t deadline, struct reader *ret_result)
 {
-	char text[ZKLEADER_TEXT_SIZE];
-	va_list ap;
+	uint32_t id;
+	int e;
 
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	printable(z->message, sizeof(z->message), text, strlen(text));
-}
-
-int handle_fail(struct zkleader *z, int e, int64_t timeout_ms)
-{
-	const char *path = zkleader_path(z);
-	char text[DURATION_TEXT_SIZE] = "";
-
-	switch (-e) {
-	case ENOENT:
-	case ECONNREFUSED:
-		say(z, "no sidecar on %s (%s): is zkleaderd running?", path, strerror(-e));
-		break;
-	case EACCES:
-	case EPERM:
-		say(z,
-		    "not allowed to ask the sidecar on %s (%s): the socket's owner, group and mode "
-		    "say who may",
-		    path, strerror(-e));
-		break;
-	case ETIMEDOUT:
-		duration_format(timeout_ms, text);
-		say(z, "no answer from the sidecar on %s within %s", path, text);
-		break;
-	case ECONNRESET:
-	case EPIPE: say(z, "the sidecar on %s closed the connection", path); break;
-	case EBADMSG: say(z, "the answer of the sidecar on %s makes no sense", path); break;
-	default: say(z, "the sidecar on %s: %s", path, strerror(-e)); break;
-	}
-	return e;
-}
-
-int handle_refuse(struct zkleader *z, int e, const char *why)
-{
-	say(z, "%s", why);
-	return e;
-}
-
-void handle_hang_up(struct zkleader *z)
-{
-	link_close(&z->link);
-	z->subscribed = false;
-}
-
-int handle_connect(struct zkleader *z, int64_t deadline)
-{
-	if (link_is_up(&z->link))
-		return 0;
-	handle_hang_up(z);
-	return link_open(&z->link, deadline);
-}
-
-int handle_pack_request(struct zkleader *z, const char *method, const void *params, size_t len)
-{
-	struct reader r;
-	struct pack p;
-	size_t n = 0;
-
-	reader_init(&r, params, len);
-	if (params && (reader_array(&r, &n) < 0))
-		return -EINVAL;
-	buffer_clear(&z->out);
-	pack_init(&p, &z->out);
-	rpc_pack_request(&p, ++z->msgid, method, n);
-	if (p.failed || buffer_append(&z->out, r.p, (size_t)(r.end - r.p)) < 0)
-		return -EMSGSIZE;
-	for (; n > 0; n--)
-		if (reader_skip(&r) < 0)
-			return -EINVAL;
-	return r.p == r.end ? 0 : -EINVAL;
-}
-
-int handle_take_refusal(struct zkleader *z, struct reader error)
-{
-	struct reader_text message;
-	int code;
-	int e = rpc_parse_error(error, &code, &message);
-
-	if (e < 0)
-		return e;
-	printable(z->message, sizeof(z->message), message.data, message.len);
-	return code;
-}
-
-/* -EMSGSIZE is kept for what the caller sends. */
-static int receive(struct zkleader *z, size_t max, int64_t deadline, const void **ret_frame,
-		   size_t *ret_len)
-{
-	int e = link_receive(&z->link, max, deadline, ret_frame, ret_len);
-
-	return e == -EMSGSIZE ? -EBADMSG : e;
-}
-
-/* The response to the request that was sent last. */
-static int receive_response(struct zkleader *z, size_t max, int64_t deadline,
-			    struct rpc_message *ret_message)
-{
-	for (;;) {
-		const void *frame;
-		size_t len;
-		int e = receive(z, max, deadline, &frame, &len);
-
-		if (e < 0)
-			return e;
-		e = rpc_parse(frame, len, ret_message);
-		if (e < 0)
-			return e;
-		/* A notification may come before its subscription's answer. */
-		if (ret_message->type == RPC_NOTIFY)
-			continue;
-		if (ret_message->type != RPC_RESPONSE || ret_message->msgid != z->msgid)
-			return -EBADMSG;
-		return 0;
-	}
-}
-
-/* Sends what is packed and waits for its response. */
-static int exchange(struct zkleader *z, size_t max, int64_t deadline, struct reader *ret_result)
-{
-	struct rpc_message m = {.type = RPC_RESPONSE};
-	int e = handle_connect(z, deadline);
-
-	if (e == 0)
-		e = link_send(&z->link, z->out.data, z->out.len, deadline);
-	if (e == 0)
-		e = receive_response(z, max, deadline, &m);
-	if (e == 0 && m.failed)
-		e = handle_take_refusal(z, m.error);
-	/* Late answers and the rest of broken ones must not meet the next question. */
-	if (e < 0)
+	/* A connection that broke while it was idle is replaced: nothing was lost with it. */
+	if (!link_is_up(&z->link))
 		handle_hang_up(z);
+	e = handle_send(z, method, params, len, deadline, &id);
 	if (e == 0)
-		*ret_result = m.result;
+		e = handle_await(z, id, max, deadline, ret_result);
+	if (e == -ETIMEDOUT)
+		handle_hang_up(z);
 	return e;
 }
 
@@ -225,44 +101,21 @@ int zkleader_call(struct zkleader *z, const char *method, const void *params, si
 	if (z->subscribed && link_is_up(&z->link))
 		return handle_refuse(z, -EBUSY,
 				     "this connection has subscribed and takes no calls");
-	e = handle_pack_request(z, method, params, len);
-	if (e == -EMSGSIZE)
-		return handle_refuse(z, e, "too much for one request");
-	if (e < 0)
-		return handle_refuse(z, e, "the parameters are not one array");
-	e = exchange(z, RPC_RESPONSE_MAX, clock_boot_ms() + timeout_ms, &result);
-	if (e < 0)
-		return handle_fail(z, e, timeout_ms);
-	if (e > 0)
-		return e;
+	e = exchange(z, method, params, len, RPC_RESPONSE_MAX, clock_boot_ms() + timeout_ms,
+		     &result);
+	if (e != 0)
+		return e == -ETIMEDOUT ? handle_fail(z, e, timeout_ms) : e;
 	z->subscribed = strcmp(method, "subscribe") == 0;
 	*ret_result = result.p;
 	*ret_len = (size_t)(result.end - result.p);
 	return 0;
 }
 
-static int take_notification(const void *frame, size_t len, struct zkleader_notification *ret)
-{
-	struct zkleader_notification n;
-	struct rpc_message m;
-	int e = rpc_parse(frame, len, &m);
-
-	if (e < 0)
-		return e;
-	if (m.type != RPC_NOTIFY || m.n_params != 1)
-		return -EBADMSG;
-	n.param = m.params.p;
-	n.len = (size_t)(m.params.end - m.params.p);
-	printable(n.method, sizeof(n.method), m.method.data, m.method.len);
-	*ret = n;
-	return 0;
-}
-
 int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notification *ret)
 {
 	int64_t deadline = timeout_ms < 0 ? LINK_FOREVER : clock_boot_ms() + timeout_ms;
-	const void *frame;
-	size_t len;
+	struct zkleader_notification n = {.size = 0};
+	struct message m;
 	int e;
 
 	z->message[0] = '\0';
@@ -270,29 +123,44 @@ int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notifi
 		return handle_refuse(z, -EINVAL, "not a timeout");
 	if (!z->subscribed)
 		return handle_refuse(z, -ENOTCONN, "this connection has not subscribed");
-	e = receive(z, RPC_RESPONSE_MAX, deadline, &frame, &len);
-	if (e == 0)
-		e = take_notification(frame, len, ret);
-	if (e < 0 && e != -ETIMEDOUT)
+	e = handle_receive(z, RPC_RESPONSE_MAX, deadline, &m);
+	if (e < 0)
+		return e == -ETIMEDOUT ? handle_fail(z, e, timeout_ms) : e;
+	if (m.is_answer) {
 		handle_hang_up(z);
-	return e < 0 ? handle_fail(z, e, timeout_ms) : 0;
+		return handle_fail(z, -EBADMSG, timeout_ms);
+	}
+	n.param = m.data.p;
+	n.len = (size_t)(m.data.end - m.data.p);
+	memcpy(n.method, m.method, sizeof(n.method));
+	handle_copy_out(ret, &n, sizeof(n), NOTIFICATION_FIRST);
+	return 0;
 }
 
-/* Asks once. The lease counts from before the question was even packed. */
-static int ask(struct zkleader *z, const char *task, int64_t wait_ms, int64_t deadline,
+/* Asks once. The lease counts from before the request was packed. */
+static int ask(struct zkleader *z, const char *task, bool any, int64_t wait_ms, int64_t deadline,
 	       struct zkleader_answer *ret_answer)
 {
 	int64_t sent_ms = clock_boot_ms();
+	struct buffer params;
 	struct reader result;
 	struct pack p;
 	int e;
 
-	buffer_clear(&z->out);
-	pack_init(&p, &z->out);
-	rpc_pack_request(&p, ++z->msgid, "check", 2);
+	buffer_init_fallible(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, any ? 3 : 2);
 	pack_str(&p, task);
 	pack_int(&p, wait_ms);
-	e = exchange(z, ANSWER_MAX, deadline, &result);
+	if (any) {
+		pack_map(&p, 1);
+		pack_kv_bool(&p, "any", true);
+	}
+	e = p.failed;
+	if (e == 0)
+		e = exchange(z, "check", params.data, params.len, HANDLE_ANSWER_MAX, deadline,
+			     &result);
+	buffer_done(&params);
 	if (e == 0)
 		e = answer_parse(result, task, sent_ms, ret_answer);
 	if (e < 0)
@@ -319,8 +187,8 @@ static bool is_good_now(struct zkleader_answer *a)
 	return !a->leader || a->lease_ms > 0;
 }
 
-int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
-		   struct zkleader_answer *ret_answer)
+static int check(struct zkleader *z, const char *task, bool any, int64_t wait_ms,
+		 int64_t timeout_ms, struct zkleader_answer *ret_answer)
 {
 	int64_t since = clock_boot_ms();
 	int64_t deadline = since + timeout_ms;
@@ -331,17 +199,17 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 	z->message[0] = '\0';
 	if (!timeout_is_valid(timeout_ms) || wait_ms < 0 || wait_ms > ZKLEADER_WAIT_MAX_MS)
 		return handle_refuse(z, -EINVAL, "not a time to wait");
-	if (!name_is_task(task, strlen(task))) {
-		say(z, "\"%s\" is not the name of a task", task);
+	if (any ? !name_is_task(task, strlen(task)) : !name_is_election(task, strlen(task))) {
+		handle_say(z, "\"%s\" is not the name of a task", task);
 		return ZKLEADER_MISUSE;
 	}
 	if (z->subscribed && link_is_up(&z->link))
 		return handle_refuse(z, -EBUSY,
 				     "this connection has subscribed and takes no calls");
 	do {
-		e = ask(z, task, wait_within(wait_ms, since, deadline), deadline, &a);
+		e = ask(z, task, any, wait_within(wait_ms, since, deadline), deadline, &a);
 		if (e == 0 && is_good_now(&a)) {
-			*ret_answer = a;
+			handle_copy_out(ret_answer, &a, sizeof(a), ANSWER_FIRST);
 			return 0;
 		}
 		/* A check changes nothing, so where the answer was lost it can be asked again. */
@@ -351,6 +219,18 @@ int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_
 			e = link_pause(AGAIN_PAUSE_MS, deadline);
 	} while (e == 0);
 	return e < 0 ? handle_fail(z, e, timeout_ms) : e;
+}
+
+int zkleader_check(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
+		   struct zkleader_answer *ret_answer)
+{
+	return check(z, task, false, wait_ms, timeout_ms, ret_answer);
+}
+
+int zkleader_check_any(struct zkleader *z, const char *task, int64_t wait_ms, int64_t timeout_ms,
+		       struct zkleader_answer *ret_answer)
+{
+	return check(z, task, true, wait_ms, timeout_ms, ret_answer);
 }
 
 bool zkleader_still_leads(const struct zkleader_answer *answer)

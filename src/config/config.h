@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "config/problem.h"
 #include "config/settings.h"
+#include "config/zone_file.h"
 
 #define CONFIG_HOSTS_MAX	16
 #define CONFIG_PORT_DEFAULT	2181
@@ -48,8 +49,13 @@ struct config {
 
 	char *socket;
 	mode_t socket_mode;
-	char *socket_group; /* NULL: none */
-	gid_t socket_gid;   /* valid if there is a socket_group */
+	char *socket_group;  /* NULL: none */
+	gid_t socket_gid;    /* valid if there is a socket_group */
+	char **recipe_users; /* who may use the recipes, besides those who may change something */
+	size_t n_recipe_users;
+	int recipe_users_line;
+
+	struct zone_file *timezone; /* of schedules that name none; owned reference */
 
 	char *task_dir; /* path to open */
 	int task_dir_line;

@@ -41,17 +41,25 @@ static void warn_of_names(const struct config *config, struct problems *problems
 		closedir(dir);
 }
 
-static void warn_of_users(const struct task_config *t, struct problems *problems)
+/* before: what stands in front of the key's name. */
+static void warn_of_users(char *const *users, size_t n, const char *file, int line,
+			  const char *before, struct problems *problems)
 {
-	for (size_t i = 0; i < t->n_users; i++) {
+	for (size_t i = 0; i < n; i++) {
 		errno = 0;
-		if (!getpwnam(t->users[i]))
-			problems_warn(
-				problems, t->file, t->line,
-				"task \"%s\": users: there is no user \"%s\" on this host%s%s",
-				t->name, t->users[i], errno ? ": " : "",
-				errno ? strerror(errno) : "");
+		if (!getpwnam(users[i]))
+			problems_warn(problems, file, line,
+				      "%susers: there is no user \"%s\" on this host%s%s", before,
+				      users[i], errno ? ": " : "", errno ? strerror(errno) : "");
 	}
+}
+
+static void warn_of_task_users(const struct task_config *t, struct problems *problems)
+{
+	char before[PROBLEM_TEXT_MAX];
+
+	snprintf(before, sizeof(before), "task \"%s\": ", t->name);
+	warn_of_users(t->users, t->n_users, t->file, t->line, before, problems);
 }
 
 void hints_warn(const struct config *config, const struct task_files *files,
@@ -61,10 +69,12 @@ void hints_warn(const struct config *config, const struct task_files *files,
 
 	for (size_t i = 0; i < files->n; i++) {
 		for (size_t j = 0; j < files->list[i].n_tasks; j++)
-			warn_of_users(files->list[i].tasks[j], problems);
+			warn_of_task_users(files->list[i].tasks[j], problems);
 		n += files->list[i].n_tasks;
 	}
 	warn_of_names(config, problems);
+	warn_of_users(config->recipe_users, config->n_recipe_users, config->file,
+		      config->recipe_users_line, "recipe-", problems);
 	/* Where a file was refused, or there is no folder, that is told already. */
 	if (n == 0 && problems->n == 0)
 		problems_warn(

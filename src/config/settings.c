@@ -96,6 +96,11 @@ static void blank(struct outline *o, size_t start, size_t end)
 	}
 }
 
+static bool is_list(enum setting_type type)
+{
+	return type == SETTING_LIST || type == SETTING_ARRAY;
+}
+
 /* The index of the key that this statement sets in its section; NO_KEY after a problem. */
 static size_t check_statement(struct load *l, const struct outline_item *item,
 			      const struct section *section)
@@ -124,7 +129,10 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 		problem(l, item->line, "%s: is no section: write %s = ...", key, key);
 	else if (item->append)
 		problem(l, item->line, "%s: nothing to add to: write = for +=", key);
-	else if (item->kind == OUTLINE_LIST && l->form->keys[index].type != SETTING_LIST)
+	else if (item->kind != OUTLINE_LIST && l->form->keys[index].type == SETTING_ARRAY)
+		problem(l, item->line,
+			"%s: is an array, as no shell reads it: write %s = {\"...\"}", key, key);
+	else if (item->kind == OUTLINE_LIST && !is_list(l->form->keys[index].type))
 		problem(l, item->line, "%s: has one value, not a list: write it without { }", key);
 	else if (item->n_values > SETTINGS_VALUES_MAX)
 		problem(l, item->line, "%s: has more than %d values", key, SETTINGS_VALUES_MAX);
@@ -236,7 +244,7 @@ static void make_options(const struct settings_form *form, cfg_opt_t *options)
 			.name = form->keys[i].name,
 			.type = CFGT_STR,
 			.flags = CFGF_NODEFAULT |
-				 (form->keys[i].type == SETTING_LIST ? CFGF_LIST : CFGF_NONE),
+				 (is_list(form->keys[i].type) ? CFGF_LIST : CFGF_NONE),
 		};
 	}
 	options[form->n_keys] = (cfg_opt_t)CFG_END();

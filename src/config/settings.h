@@ -20,9 +20,17 @@
 #define SETTINGS_FILE_MAX     (1024 * 1024) /* bytes of a file */
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* of a list */
-#define SETTINGS_KEYS_MAX     32   /* of a form */
+#define SETTINGS_KEYS_MAX     64   /* of a form */
 
-enum setting_type { SETTING_TEXT, SETTING_DURATION, SETTING_INTEGER, SETTING_CHOICE, SETTING_LIST };
+/* An ARRAY is a LIST that is never written without its braces. */
+enum setting_type {
+	SETTING_TEXT,
+	SETTING_DURATION,
+	SETTING_INTEGER,
+	SETTING_CHOICE,
+	SETTING_LIST,
+	SETTING_ARRAY
+};
 
 /* A key that a file may have. */
 struct setting_key {

@@ -68,9 +68,16 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 
 /* --- a set of tasks by name ----------------------------------------------- */
 
-struct names {
-	void *tree; /* of tsearch(3); the tasks are borrowed */
+/* Tasks that are spread together. */
+struct group {
+	const char *name; /* borrowed */
 	size_t n;
+};
+
+struct names {
+	void *tree;    /* of tsearch(3); the tasks are borrowed */
+	void *groups;  /* likewise, of struct group */
+	size_t n;      /* elections of them */
 	size_t prefix; /* bytes of a path before the name */
 	size_t bytes;  /* of all paths */
 };
@@ -89,14 +96,52 @@ static const struct task_config *names_find(const struct names *names, const str
 	return node ? *node : NULL;
 }
 
+/* Bytes of the paths of a task's leader nodes. */
+static size_t path_bytes(const struct names *names, const struct task_config *t)
+{
+	size_t each = names->prefix + strlen(t->name), n = t->partitions;
+
+	/* A partition's name has a colon and one to three digits more. */
+	return n ? n * (each + 2) + (n > 10 ? n - 10 : 0) + (n > 100 ? n - 100 : 0) : each;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* The task's group, made where it is not there; NULL: it has none. */
+static struct group *names_group(struct names *names, const struct task_config *t)
+{
+	struct group key = {.name = t->spread}, *made;
+	void **node;
+
+	if (!t->spread)
+		return NULL;
+	node = tfind(&key, &names->groups, compare_groups);
+	if (node)
+		return *node;
+	made = mem_alloc(sizeof(*made));
+	*made = key;
+	if (!tsearch(made, &names->groups, compare_groups))
+		abort(); /* out of memory, as in base/mem.h */
+	return made;
+}
+
 static void names_add(struct names *names, struct task_config *const *tasks, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		struct group *group = names_group(names, tasks[i]);
+
 		if (!tsearch(tasks[i], &names->tree, compare_tasks))
 			abort(); /* out of memory, as in base/mem.h */
-		names->bytes += names->prefix + strlen(tasks[i]->name);
+		if (group)
+			group->n++;
+		names->bytes += path_bytes(names, tasks[i]);
+		names->n += task_config_elections(tasks[i]);
 	}
-	names->n += n;
 }
 
 static void keep(void *task)
@@ -107,6 +152,7 @@ static void keep(void *task)
 static void names_done(struct names *names)
 {
 	tdestroy(names->tree, keep);
+	tdestroy(names->groups, free);
 }
 
 /* --- the folder ----------------------------------------------------------- */
@@ -166,12 +212,46 @@ static char *join(const char *folder, const char *name)
 	return path;
 }
 
+/* Whether no group is too big with the file's tasks; one that is is told. */
+static bool check_groups(struct names *names, const struct task_file *file,
+			 struct problems *problems)
+{
+	const struct task_config *over = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < file->n_tasks; i++) {
+		struct group *group = names_group(names, file->tasks[i]);
+
+		if (group && ++group->n > TASK_SPREAD_MAX && !over)
+			over = file->tasks[i];
+	}
+	if (over)
+		most = names_group(names, over)->n;
+	for (size_t i = 0; i < file->n_tasks; i++) {
+		struct group *group = names_group(names, file->tasks[i]);
+
+		if (group)
+			group->n--;
+	}
+	if (over)
+		problems_add(problems, over->file, over->line,
+			     "task \"%s\": the group \"%s\" has %zu tasks with it: no more than %d "
+			     "are allowed, give some of them another group in spread",
+			     over->name, over->spread, most, TASK_SPREAD_MAX);
+	return !over;
+}
+
 /* Whether the file's tasks fit to those of the files before it; what does not is told. */
-static bool check_against(const struct names *names, const struct task_file *file,
+static bool check_against(struct names *names, const struct task_file *file,
 			  struct problems *problems)
 {
-	bool fits = true;
+	bool fits = check_groups(names, file, problems);
+	size_t elections = 0, bytes = names->bytes;
 
+	for (size_t i = 0; i < file->n_tasks; i++) {
+		elections += task_config_elections(file->tasks[i]);
+		bytes += path_bytes(names, file->tasks[i]);
+	}
 	for (size_t i = 0; i < file->n_tasks; i++) {
 		const struct task_config *t = file->tasks[i], *other = names_find(names, t);
 
@@ -182,17 +262,15 @@ static bool check_against(const struct names *names, const struct task_file *fil
 			fits = false;
 		}
 	}
-	if (fits && names->n + file->n_tasks > WORKER_TASKS_MAX) {
+	if (fits && names->n + elections > WORKER_TASKS_MAX) {
 		problems_add(
 			problems, file->path, 1,
-			"has %zu tasks where there are %zu in the files before it: no more than %d "
-			"are allowed",
-			file->n_tasks, names->n, WORKER_TASKS_MAX);
+			"has %zu tasks%s where there are %zu in the files before it: no more than "
+			"%d are allowed",
+			elections, elections > file->n_tasks ? " with their partitions" : "",
+			names->n, WORKER_TASKS_MAX);
 		fits = false;
 	}
-	size_t bytes = names->bytes;
-	for (size_t i = 0; i < file->n_tasks; i++)
-		bytes += names->prefix + strlen(file->tasks[i]->name);
 	if (fits && bytes > TASKDIR_PATHS_MAX) {
 		problems_add(
 			problems, file->path, 1,
@@ -259,6 +337,43 @@ static void load_files(const struct config *config, char *const *file_names, siz
 	names_done(&names);
 }
 
+/* --- time zones ----------------------------------------------------------- */
+
+/* The zone of a task, shared with those before it that have the same; NULL: its file has gone. */
+static struct zone_file *find_zone(const struct config *config, const char *name,
+				   struct zone_file **zones, size_t *n)
+{
+	const char *why;
+
+	if (!name)
+		return config->timezone;
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(zones[i]->name, name) == 0)
+			return zones[i];
+	return zone_file_load(name, &zones[*n], &why) < 0 ? NULL : zones[(*n)++];
+}
+
+static void set_zones(const struct config *config, const struct task_files *files)
+{
+	struct zone_file **zones = mem_calloc(WORKER_TASKS_MAX, sizeof(struct zone_file *));
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		const struct task_file *file = &files->list[i];
+
+		for (size_t j = 0; j < file->n_tasks; j++) {
+			struct schedule_config *s = &file->tasks[j]->schedule;
+
+			if (s->text)
+				schedule_config_set_zone(s,
+							 find_zone(config, s->timezone, zones, &n));
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		zone_file_unref(zones[i]);
+	free(zones);
+}
+
 size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 		    struct problems *problems)
 {
@@ -284,6 +399,7 @@ size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 			config->task_dir, TASKDIR_FILES_MAX, names[TASKDIR_FILES_MAX - 1]);
 	load_files(config, names, n < TASKDIR_FILES_MAX ? n : TASKDIR_FILES_MAX, ret_files,
 		   problems);
+	set_zones(config, ret_files);
 	names_free(names, n);
 	return problems->total - before;
 }
@@ -306,6 +422,15 @@ static void copy_accepted(const struct task_file *file, struct task_file *copy)
 		copy->tasks[copy->n_tasks] = task_config_copy(file->tasks[copy->n_tasks]);
 }
 
+static bool names_has_room(struct names *names, const struct task_config *t)
+{
+	const struct group *group = names_group(names, t);
+
+	return !names_find(names, t) && !(group && group->n >= TASK_SPREAD_MAX) &&
+	       names->n + task_config_elections(t) <= WORKER_TASKS_MAX &&
+	       names->bytes + path_bytes(names, t) <= TASKDIR_PATHS_MAX;
+}
+
 /* Of a refused file: the tasks that it had, and that nobody else has now. */
 static void copy_last_good(const struct task_file *last, struct task_file *copy,
 			   struct names *names)
@@ -313,10 +438,8 @@ static void copy_last_good(const struct task_file *last, struct task_file *copy,
 	if (!last)
 		return;
 	copy->tasks = mem_calloc(last->n_tasks + 1, sizeof(struct task_config *));
-	for (size_t i = 0; i < last->n_tasks && names->n < WORKER_TASKS_MAX; i++) {
-		size_t bytes = names->prefix + strlen(last->tasks[i]->name);
-
-		if (names_find(names, last->tasks[i]) || names->bytes + bytes > TASKDIR_PATHS_MAX)
+	for (size_t i = 0; i < last->n_tasks; i++) {
+		if (!names_has_room(names, last->tasks[i]))
 			continue;
 		copy->tasks[copy->n_tasks] = task_config_copy(last->tasks[i]);
 		names_add(names, &copy->tasks[copy->n_tasks++], 1);

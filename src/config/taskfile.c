@@ -6,15 +6,20 @@
 
 #include "base/mem.h"
 #include "base/name.h"
+#include "config/ping_url.h"
+#include "config/user_list.h"
 #include "core/version_form.h"
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
+#define NAME_FORM \
+	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
 
-/* In the order of enum election_yield, task_on_crash and task_overlap. */
+/* In the order of enum election_yield, version_policy, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
-static const char *const version_policies[] = {"newest", "oldest", NULL};
+static const char *const version_policies[] = {"newest", "oldest", "any", NULL};
 static const char *const on_crashes[] = {"skip", "rerun", NULL};
 static const char *const overlaps[] = {"forbid", "allow", NULL};
+static const char *const truths[] = {"false", "true", NULL};
 
 static const struct setting_key keys[] = {
 	{"description", SETTING_TEXT, NULL, "what the task is for", 0, 0, NULL},
@@ -27,8 +32,20 @@ static const struct setting_key keys[] = {
 	{"min-version", SETTING_TEXT, NULL, "workers with an older version are no candidates", 0, 0,
 	 NULL},
 	{"version-policy", SETTING_CHOICE, "newest",
-	 "which version is the better one; oldest: the old one, until the last of it is gone", 0, 0,
-	 version_policies},
+	 "which version is the better one; oldest: the old one, until the last of it is gone; any: "
+	 "all are equal",
+	 0, 0, version_policies},
+	{"partitions", SETTING_INTEGER, NULL,
+	 "how many parts it is split into, each of which is led as a task is", TASK_PARTITIONS_MIN,
+	 NAME_PARTITIONS_MAX, NULL},
+	{"partition-limit", SETTING_INTEGER, NULL,
+	 "the most partitions that one host leads while others may take more", 1,
+	 NAME_PARTITIONS_MAX, NULL},
+	{"partition-jobs", SETTING_INTEGER, NULL,
+	 "runs of its partitions at a time on this host; by default its processors", 1,
+	 NAME_PARTITIONS_MAX, NULL},
+	{"spread", SETTING_TEXT, NULL,
+	 "a name that tasks share which are spread evenly over the hosts", 0, 0, NULL},
 	{"tick", SETTING_DURATION, "1m", "what the clock is rounded down to for the tick of a run",
 	 TASK_TICK_MIN_MS, TASK_TICK_MAX_MS, NULL},
 	{"wait", SETTING_DURATION, "10s", "how long a run that is not led here waits for its tick",
@@ -40,11 +57,40 @@ static const struct setting_key keys[] = {
 	 "a run while the one before it goes on here; allow: side by side; forbid: afterwards, if "
 	 "that is within wait",
 	 0, 0, overlaps},
+	{"index", SETTING_CHOICE, "false",
+	 "true: a run is told this node's number in the roster, ZKLEADER_INDEX", 0, 0, truths},
 	{"hold-max", SETTING_DURATION, "24h", "how long a run may keep the task here",
 	 TASK_HOLD_MIN_MS, TASK_HOLD_MAX_MS, NULL},
 	{"users", SETTING_LIST, NULL, "local users who may run it, besides root and the like", 0, 0,
 	 NULL},
+	{"alert-after", SETTING_DURATION, NULL,
+	 "with no run that ended well for so long it is overdue", TASK_ALERT_MIN_MS,
+	 TASK_ALERT_MAX_MS, NULL},
+	{"ping-url", SETTING_TEXT, NULL,
+	 "where zkleader-notify tells of each run: its /start and its /STATUS get a POST", 0, 0,
+	 NULL},
 	{"history", SETTING_INTEGER, "50", "run records kept", 1, TASK_HISTORY_MAX, NULL},
+	{"schedule", SETTING_TEXT, NULL,
+	 "when it is due: five fields as in a crontab, @daily and the like, or every D", 0, 0,
+	 NULL},
+	{"timezone", SETTING_TEXT, NULL,
+	 "of the schedule, as Europe/Berlin; by default that of zkleader.conf", 0, 0, NULL},
+	{"command", SETTING_ARRAY, NULL,
+	 "what zkleader-runner starts when it is due: a program and its arguments", 0, 0, NULL},
+	{"user", SETTING_TEXT, NULL, "the local user that the command runs as", 0, 0, NULL},
+	{"catch-up", SETTING_CHOICE, "last",
+	 "which of the ticks are run that came while nobody could run them", 0, 0,
+	 schedule_catch_ups},
+	{"catch-up-window", SETTING_DURATION, "1h", "older ones are not run any more", 0,
+	 SCHEDULE_WINDOW_MAX_MS, NULL},
+	{"splay", SETTING_DURATION, "0s", "start up to so much later, by the task's name", 0,
+	 SCHEDULE_SPLAY_MAX_MS, NULL},
+	{"timeout", SETTING_DURATION, NULL, "how long a run may take", SCHEDULE_TIMEOUT_MIN_MS,
+	 SCHEDULE_WINDOW_MAX_MS, NULL},
+	{"retries", SETTING_INTEGER, "0", "further attempts of a tick that failed", 0,
+	 SCHEDULE_RETRIES_MAX, NULL},
+	{"retry-delay", SETTING_DURATION, "30s", "before each of these", 0, SCHEDULE_SPLAY_MAX_MS,
+	 NULL},
 	HEALTH_KEYS,
 };
 
@@ -54,8 +100,7 @@ static const struct settings_form form = {
 	.keys = keys,
 	.n_keys = N_KEYS,
 	.section = "task",
-	.title_needed = "up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a "
-			"letter or digit",
+	.title_needed = NAME_FORM,
 	.title_ok = name_is_task,
 };
 
@@ -71,6 +116,9 @@ void task_config_free(struct task_config *t)
 	free(t->name);
 	free(t->description);
 	free(t->min_version);
+	free(t->spread);
+	free(t->ping_url);
+	schedule_config_done(&t->schedule);
 	health_config_done(&t->health);
 	free(t->file);
 	free(t);
@@ -98,15 +146,29 @@ struct task_config *task_config_copy(const struct task_config *t)
 	copy->name = mem_strdup(t->name);
 	copy->description = copy_text(t->description);
 	copy->min_version = copy_text(t->min_version);
+	copy->spread = copy_text(t->spread);
+	copy->ping_url = copy_text(t->ping_url);
 	copy->users = copy_list(t->users, t->n_users);
 	copy->file = mem_strdup(t->file);
+	schedule_config_copy(&copy->schedule, &t->schedule);
 	health_config_copy(&copy->health, &t->health);
 	return copy;
+}
+
+size_t task_config_elections(const struct task_config *t)
+{
+	return t->partitions ? t->partitions : 1;
 }
 
 static bool same_text(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_spread(const struct task_config *a, const struct task_config *b)
+{
+	return a->partitions == b->partitions && a->partition_limit == b->partition_limit &&
+	       a->partition_jobs == b->partition_jobs && same_text(a->spread, b->spread);
 }
 
 bool task_config_equal(const struct task_config *a, const struct task_config *b)
@@ -119,10 +181,14 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	}
 	return same_text(a->name, b->name) && same_text(a->description, b->description) &&
 	       a->yield == b->yield && a->rank_position == b->rank_position &&
-	       same_text(a->min_version, b->min_version) && a->oldest == b->oldest &&
+	       same_text(a->min_version, b->min_version) &&
+	       a->version_policy == b->version_policy && same_spread(a, b) &&
 	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
-	       a->overlap == b->overlap && a->hold_max_ms == b->hold_max_ms &&
-	       a->history == b->history && health_config_equal(&a->health, &b->health);
+	       a->overlap == b->overlap && a->index == b->index &&
+	       a->hold_max_ms == b->hold_max_ms && a->alert_after_ms == b->alert_after_ms &&
+	       same_text(a->ping_url, b->ping_url) && a->history == b->history &&
+	       schedule_config_equal(&a->schedule, &b->schedule) &&
+	       health_config_equal(&a->health, &b->health);
 }
 
 /* --- one file ------------------------------------------------------------- */
@@ -138,33 +204,6 @@ struct making {
 static const struct setting *get(const struct making *m, const char *key)
 {
 	return settings_get(m->settings, m->section, key);
-}
-
-static void check_users(const struct making *m)
-{
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$";
-	const struct setting *users = get(m, "users");
-	const char *file = m->settings->file;
-
-	if (users->n > TASK_USERS_MAX)
-		problems_add(m->problems, file, users->line, "users: %zu names, more than %d",
-			     users->n, TASK_USERS_MAX);
-	for (size_t i = 0; i < users->n && i < TASK_USERS_MAX; i++) {
-		const char *name = users->values[i];
-		size_t len = strlen(name);
-
-		if (len > TASK_USER_NAME_MAX || strspn(name, letters) != len || name[0] == '-')
-			problems_add(m->problems, file, users->line,
-				     "users: \"%.100s\" is not the name of a local user", name);
-		for (size_t j = 0; j < i; j++) {
-			if (strcmp(users->values[j], name) == 0) {
-				problems_add(m->problems, file, users->line,
-					     "users: \"%s\" is there twice: keep one", name);
-				break;
-			}
-		}
-	}
 }
 
 static void check_texts(const struct making *m)
@@ -202,6 +241,59 @@ static void check_texts(const struct making *m)
 			tick->values[0]);
 }
 
+/* A key that means nothing without, or beside, another. */
+static void check_pair(const struct making *m, const char *key, const char *other, bool needed,
+		       const char *why)
+{
+	const struct setting *setting = get(m, key);
+	bool there = get(m, other)->line > 0;
+
+	if (setting->line > 0 && there != needed)
+		problems_add(m->problems, m->settings->file, setting->line, "%s: %s", key, why);
+}
+
+static void check_partitions(const struct making *m)
+{
+	const struct setting *spread = get(m, "spread");
+
+	check_pair(m, "partition-limit", "partitions", true,
+		   "needs partitions, of which it is the limit: set partitions too, or leave it "
+		   "out");
+	check_pair(m, "partition-jobs", "partitions", true,
+		   "needs partitions, whose runs it limits: set partitions too, or leave it out");
+	check_pair(m, "rank-position", "partitions", false,
+		   "goes not together with partitions, which are spread over the hosts: leave one "
+		   "of them out");
+	check_pair(m, "spread", "partitions", false,
+		   "goes not together with partitions, which are spread evenly by themselves: "
+		   "leave one of them out");
+	if (spread->n && !name_is_task(spread->values[0], strlen(spread->values[0])))
+		problems_add(m->problems, m->settings->file, spread->line,
+			     "spread: \"%.120s\" is no name of a group: that is " NAME_FORM,
+			     spread->values[0]);
+	if (spread->n && get(m, "rank-position")->n)
+		problems_warn(m->problems, m->settings->file, get(m, "rank-position")->line,
+			      "rank-position: has no effect on a task with spread: leave one of "
+			      "them out");
+}
+
+static unsigned number_of(const struct making *m, const char *key)
+{
+	return get(m, key)->n ? (unsigned)get(m, key)->number : 0;
+}
+
+/* What it says may be a secret: it is not shown. */
+static void check_ping(const struct making *m)
+{
+	const struct setting *ping = get(m, "ping-url");
+
+	if (ping->n && !ping_url_is_good(ping->values[0]))
+		problems_add(m->problems, m->settings->file, ping->line,
+			     "ping-url: is none: that is http:// or https:// and a host, up to %d "
+			     "printable characters without blanks and without #",
+			     PING_URL_MAX);
+}
+
 static struct task_config *make_task(const struct making *m)
 {
 	struct task_config *t = mem_calloc(1, sizeof(*t));
@@ -212,18 +304,26 @@ static struct task_config *make_task(const struct making *m)
 	t->yield = (enum election_yield)get(m, "yield")->number;
 	t->rank_position = get(m, "rank-position")->n ? (int)get(m, "rank-position")->number : -1;
 	t->min_version = copy_text(settings_text(m->settings, m->section, "min-version"));
-	t->oldest = get(m, "version-policy")->number == 1;
+	t->version_policy = (enum version_policy)get(m, "version-policy")->number;
+	t->partitions = number_of(m, "partitions");
+	t->partition_limit = number_of(m, "partition-limit");
+	t->partition_jobs = number_of(m, "partition-jobs");
+	t->spread = copy_text(settings_text(m->settings, m->section, "spread"));
 	t->tick_ms = get(m, "tick")->number;
 	t->wait_ms = get(m, "wait")->number;
 	t->on_crash = (enum task_on_crash)get(m, "on-crash")->number;
 	t->overlap = (enum task_overlap)get(m, "overlap")->number;
+	t->index = get(m, "index")->number == 1;
 	t->hold_max_ms = get(m, "hold-max")->number;
+	t->alert_after_ms = get(m, "alert-after")->n ? get(m, "alert-after")->number : 0;
+	t->ping_url = copy_text(settings_text(m->settings, m->section, "ping-url"));
 	t->users = copy_list(users->values, users->n);
 	t->n_users = users->n;
 	t->users_line = users->line;
 	t->history = (int)get(m, "history")->number;
 	t->file = mem_strdup(m->settings->file);
 	t->line = m->section->line;
+	schedule_config_take(&t->schedule, m->settings, m->section);
 	health_config_take(&t->health, m->settings, m->section, m->path);
 	return t;
 }
@@ -280,8 +380,11 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 	for (size_t i = 0; i < settings.n; i++) {
 		struct making m = {&settings, &settings.sections[i], problems, path};
 
-		check_users(&m);
+		user_list_check(get(&m, "users"), "users", m.settings->file, problems);
 		check_texts(&m);
+		check_partitions(&m);
+		check_ping(&m);
+		schedule_config_check(&settings, &settings.sections[i], problems);
 		health_config_check(&settings, &settings.sections[i], problems);
 	}
 	check_duplicates(&settings, problems);

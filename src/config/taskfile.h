@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/health_config.h"
 #include "config/problem.h"
+#include "config/schedule_config.h"
 #include "config/settings.h"
 
 #define TASKDIR_FILES_MAX 1000
@@ -23,14 +24,17 @@
  */
 #define TASKDIR_PATHS_MAX    (512 * 1024)
 #define TASK_DESCRIPTION_MAX 500 /* bytes */
-#define TASK_USER_NAME_MAX   32
+#define TASK_PARTITIONS_MIN  2
+#define TASK_SPREAD_MAX	     256 /* tasks of a group */
 #define TASK_HISTORY_MAX     10000
 /* A tick is a whole number of seconds, since it is named by them. */
-#define TASK_TICK_MIN_MS INT64_C(1000)
-#define TASK_TICK_MAX_MS (INT64_C(24) * 3600 * 1000)
-#define TASK_WAIT_MAX_MS (INT64_C(24) * 3600 * 1000)
-#define TASK_HOLD_MIN_MS INT64_C(1000)
-#define TASK_HOLD_MAX_MS (INT64_C(30) * 24 * 3600 * 1000)
+#define TASK_TICK_MIN_MS  INT64_C(1000)
+#define TASK_TICK_MAX_MS  (INT64_C(24) * 3600 * 1000)
+#define TASK_WAIT_MAX_MS  (INT64_C(24) * 3600 * 1000)
+#define TASK_HOLD_MIN_MS  INT64_C(1000)
+#define TASK_HOLD_MAX_MS  (INT64_C(30) * 24 * 3600 * 1000)
+#define TASK_ALERT_MIN_MS INT64_C(1000)
+#define TASK_ALERT_MAX_MS (INT64_C(400) * 24 * 3600 * 1000)
 
 struct task_config {
 	char *name;
@@ -38,16 +42,24 @@ struct task_config {
 	enum election_yield yield;
 	int rank_position; /* 0..4, -1: a ranking of its own */
 	char *min_version; /* NULL: none */
-	bool oldest;	   /* version-policy: the older version is the better one */
+	enum version_policy version_policy;
+	unsigned partitions; /* 0: none; so the next two */
+	unsigned partition_limit;
+	unsigned partition_jobs;
+	char *spread; /* a group's name, NULL: none */
 	int64_t tick_ms;
 	int64_t wait_ms;
 	enum task_on_crash on_crash;
 	enum task_overlap overlap;
+	bool index;
 	int64_t hold_max_ms;
+	int64_t alert_after_ms; /* 0: never */
+	char *ping_url;		/* NULL: none */
 	char **users;
 	size_t n_users;
 	int users_line; /* 0: the file does not say */
 	int history;
+	struct schedule_config schedule;
 	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
 	int line;
@@ -78,6 +90,8 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 void taskfile_free(struct task_config **tasks, size_t n);
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
+/* How many elections it has: its partitions, or one. */
+size_t task_config_elections(const struct task_config *t);
 /* Whether two say the same, wherever they come from. */
 bool task_config_equal(const struct task_config *a, const struct task_config *b);
 

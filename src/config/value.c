@@ -131,7 +131,8 @@ bool value_check(const char *file, const struct setting_key *key, struct setting
 	case SETTING_INTEGER: return check_integer(&c);
 	case SETTING_CHOICE: return check_choice(&c);
 	case SETTING_TEXT:
-	case SETTING_LIST: break;
+	case SETTING_LIST:
+	case SETTING_ARRAY: break;
 	}
 	return true;
 }

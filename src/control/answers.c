@@ -10,12 +10,14 @@
 #include "core/identity.h"
 #include "core/version.h"
 #include "config/restart.h"
+#include "control/decisions.h"
+#include "control/disagreements.h"
 #include "control/explain.h"
+#include "control/partition_answers.h"
+#include "control/runners.h"
+#include "control/subject.h"
 #include "control/troubles.h"
 #include "node/node.h"
-#include "node/disagreement.h"
-
-#define DISAGREEMENTS_MAX 100
 
 /* --- pieces of answers ---------------------------------------------------- */
 
@@ -39,11 +41,12 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 		return;
 	}
 	/* A leader that no worker's record speaks of: all that is known is what its node says. */
-	pack_map(p, 4);
-	pack_kv_str(p, "id", m ? m->worker->id : t->leader_id);
+	pack_map(p, 5);
+	pack_kv_str(p, "id", m ? m->worker->id : t->leader.id);
 	pack_kv_str(p, "ip", m ? m->worker->ip : "");
 	pack_kv_str(p, "hostname", m ? m->worker->hostname : "");
 	pack_kv_str(p, "version", m ? m->worker->version : "");
+	pack_kv_str(p, "node", m ? identity_name(m) : "");
 }
 
 static void pack_token(struct pack *p, const struct task *t)
@@ -58,7 +61,7 @@ void answers_pack_leadership(struct pack *p, const struct task *t)
 {
 	pack_leader(p, "leader", t);
 	pack_token(p, t);
-	answers_pack_time(p, "since", leaders_is_led(t) ? t->since : 0);
+	answers_pack_time(p, "since", leaders_is_led(t) ? t->leader.since : 0);
 }
 
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
@@ -68,60 +71,9 @@ void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
 	pack_kv_bool(p, "self", election_leads(&t->election));
 	answers_pack_leadership(p, t);
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
-	answers_pack_decisions(p, s, t);
-	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t));
+	decisions_pack(p, s, t);
+	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t->name));
 	pack_kv_str(p, "description", t->settings.description);
-}
-
-/* --- what operators have decided ------------------------------------------ */
-
-void answers_pack_decision(struct pack *p, const struct policy_item *item)
-{
-	const struct policy_record *r = &item->record;
-
-	pack_kv_str(p, "kind", r->kind);
-	pack_kv_str(p, "by", r->by);
-	pack_kv_str(p, "host", r->host);
-	pack_kv_str(p, "reason", r->reason[0] ? r->reason : NULL);
-	answers_pack_time(p, "since", r->since);
-	answers_pack_time(p, "until", r->until);
-	if (item->kind == POLICY_PIN)
-		pack_kv_str(p, "version", r->version);
-	else
-		pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
-}
-
-static void pack_decision(struct pack *p, const struct policy_item *item)
-{
-	pack_map(p, ANSWERS_DECISION_FIELDS);
-	answers_pack_decision(p, item);
-}
-
-void answers_pack_decisions(struct pack *p, const struct node *s, const struct task *t)
-{
-	size_t first[POLICY_KINDS], n[POLICY_KINDS], all = 0;
-
-	for (enum policy_kind kind = 0; kind < POLICY_KINDS; kind++) {
-		n[kind] = policy_of_task(&s->policy, kind, t->name, &first[kind]);
-		all += n[kind];
-	}
-	pack_str(p, "decisions");
-	pack_array(p, all);
-	for (enum policy_kind kind = 0; kind < POLICY_KINDS; kind++)
-		for (size_t i = 0; i < n[kind]; i++)
-			pack_decision(p, s->policy.items[first[kind] + i]);
-}
-
-void answers_pack_drain(struct pack *p, const struct node *s, const char *node, const char *machine)
-{
-	const struct policy_item *item =
-		node[0] ? policy_find_node(&s->policy, POLICY_DRAIN, "", node, machine) : NULL;
-
-	pack_str(p, "drain");
-	if (item)
-		pack_decision(p, item);
-	else
-		pack_nil(p);
 }
 
 void answers_pack_refused(struct pack *p, const struct node *s)
@@ -168,7 +120,7 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 	pack_kv_uint(p, "leads", led);
 	pack_kv_bool(p, "self", m == registry_self(&s->registry));
 	answers_pack_time(p, "since", m->registered_at);
-	answers_pack_drain(p, s, w->node, w->machine);
+	decisions_pack_drain(p, s, w->node, w->machine);
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 	pack_kv_str(p, "node", identity_name(m));
 }
@@ -193,7 +145,8 @@ void answers_pack_problems(struct pack *p, const struct problems *problems)
 
 /* --- check ---------------------------------------------------------------- */
 
-void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
+void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
+		     const char *name)
 {
 	struct pack *p = peer_begin(c);
 	const struct election_node *node = &t->election.node;
@@ -203,7 +156,7 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	explain_why(s, t, why);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
-	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "task", name);
 	pack_kv_bool(p, "leader", left > 0);
 	pack_kv_str(p, "state", explain_state(s, t));
 	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
@@ -220,13 +173,18 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 	peer_end(c, msgid);
 }
 
+void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
+{
+	answer_check_as(s, c, msgid, t, t->name);
+}
+
 /* --- tables --------------------------------------------------------------- */
 
 /* The newest run that is known of the task, nil. */
 static void pack_last(struct pack *p, const struct task *t)
 {
 	pack_str(p, "last");
-	if (!t->last.tick[0]) {
+	if (!t || !t->last.tick[0]) {
 		pack_nil(p);
 		return;
 	}
@@ -236,23 +194,52 @@ static void pack_last(struct pack *p, const struct task *t)
 	answers_pack_time(p, "ended_at", t->last.ended_at);
 }
 
-void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid, struct task *const *tasks,
-		  size_t n)
+static void pack_row(struct pack *p, const struct node *s, const struct subject *row)
+{
+	if (row->task) {
+		pack_map(p, ANSWERS_TASK_FIELDS + 2);
+		answers_pack_task(p, s, row->task);
+		pack_last(p, row->task);
+		pack_kv_bool(p, "overdue", overdue_is(row->task));
+	} else {
+		pack_map(p, PARTITION_ANSWERS_FIELDS + 2);
+		partition_answers_pack(p, s, row->listing);
+		pack_last(p, partition_answers_last(row->listing));
+		pack_kv_bool(p, "overdue", partition_answers_overdue(row->listing));
+	}
+}
+
+static void pack_all(struct pack *p, const struct node *s)
+{
+	const struct leaders *l = &s->leaders;
+
+	pack_array(p, l->n_listings);
+	for (size_t i = 0; i < l->n_listings; i++) {
+		struct subject row = subject_of(l->listings[i]);
+		pack_row(p, s, &row);
+	}
+}
+
+void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
+		  const struct subjects *subjects)
 {
 	struct pack *p = peer_begin(c);
+	struct subject row;
 	size_t shown = 0;
+	const char *name;
 
-	for (size_t i = 0; i < n; i++)
-		shown += !tasks[i]->withdrawn;
 	rpc_pack_result(p, msgid);
-	pack_array(p, shown);
-	for (size_t i = 0; i < n; i++) {
-		if (tasks[i]->withdrawn)
-			continue;
-		pack_map(p, ANSWERS_TASK_FIELDS + 1);
-		answers_pack_task(p, s, tasks[i]);
-		pack_last(p, tasks[i]);
+	if (!subjects) {
+		pack_all(p, s);
+		peer_end(c, msgid);
+		return;
 	}
+	for (name = NULL; (name = subjects_next(subjects, name));)
+		shown += subject_find(&s->leaders, name, strlen(name), &row);
+	pack_array(p, shown);
+	for (name = NULL; (name = subjects_next(subjects, name));)
+		if (subject_find(&s->leaders, name, strlen(name), &row))
+			pack_row(p, s, &row);
 	peer_end(c, msgid);
 }
 
@@ -265,13 +252,13 @@ struct standing_worker {
 /* For people: that version_compare() is not transitive on odd strings does not matter here. */
 static int newest_first(const void *a, const void *b)
 {
-	const struct worker *x = ((const struct standing_worker *)a)->member->worker;
-	const struct worker *y = ((const struct standing_worker *)b)->member->worker;
-	int order = version_compare(y->version, x->version);
+	const struct member *x = ((const struct standing_worker *)a)->member;
+	const struct member *y = ((const struct standing_worker *)b)->member;
+	int order = version_compare(y->worker->version, x->worker->version);
 
 	if (order == 0)
-		order = names_natural(x->hostname, y->hostname);
-	return order ? order : strcmp(x->id, y->id);
+		order = names_natural(identity_name(x), identity_name(y));
+	return order ? order : strcmp(x->worker->id, y->worker->id);
 }
 
 static int by_id(const void *id, const void *w)
@@ -340,38 +327,6 @@ static void pack_health(struct pack *p, const struct node *s)
 		pack_map(p, 2);
 		pack_kv_str(p, "task", r->unhealthy[i]);
 		pack_kv_str(p, "says", r->unhealthy_says[i]);
-	}
-}
-
-static void pack_disagreement(struct pack *p, const struct task *t, const struct worker *w)
-{
-	pack_map(p, 3);
-	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "id", w->id);
-	pack_kv_str(p, "hostname", w->hostname);
-}
-
-/* The workers that go by other rules or keys for a task than this sidecar, as many as are shown. */
-static void pack_disagreements(struct pack *p, const struct node *s)
-{
-	const struct fleet *f = &s->registry.fleet;
-	size_t left = 0;
-
-	for (size_t i = 0; i < f->n_members; i++)
-		left += f->by_id[i]->disagrees;
-	left = left < DISAGREEMENTS_MAX ? left : DISAGREEMENTS_MAX;
-	pack_str(p, "disagreements");
-	pack_array(p, left);
-	for (size_t i = 0; i < f->n_members && left > 0; i++) {
-		if (f->by_id[i]->disagrees == 0)
-			continue;
-		for (size_t j = 0; j < s->leaders.n_tasks && left > 0; j++) {
-			const struct task *t = s->leaders.tasks[j];
-			if (!disagreement_about(t, f->by_id[i]))
-				continue;
-			pack_disagreement(p, t, f->by_id[i]->worker);
-			left--;
-		}
 	}
 }
 
@@ -450,8 +405,9 @@ static void pack_clock(struct pack *p, const struct clocks *c)
 	pack_kv_str(p, "says", known ? says : NULL);
 }
 
-void answer_status(const struct process *process, struct peer *c, uint32_t msgid)
+void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 {
+	const struct process *process = m->process;
 	const struct node *s = process->node;
 	const struct session *session = &s->session;
 	const struct member *self = registry_self(&s->registry);
@@ -461,6 +417,7 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	problems_init(&problems);
 	problems_append(&problems, process->problems);
 	troubles_find(s, &problems);
+	runners_find_problems(m, &problems);
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
@@ -486,9 +443,9 @@ void answer_status(const struct process *process, struct peer *c, uint32_t msgid
 	pack_jobs(p, &s->runs);
 	pack_pending(p, process);
 	pack_kv_int(p, "longest_turn_ms", (process->longest_turn_us(process->arg) + 999) / 1000);
-	answers_pack_drain(p, s, s->registry.node, s->registry.machine);
+	decisions_pack_drain(p, s, s->registry.node, s->registry.machine);
 	pack_health(p, s);
-	pack_disagreements(p, s);
+	disagreements_pack(p, s);
 	pack_clock(p, &s->registry.clocks);
 	problems_done(&problems);
 	peer_end(c, msgid);

@@ -8,6 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answers.h"
+#include "core/election_times.h"
+#include "core/identity.h"
+#include "control/decisions.h"
+#include "control/subject.h"
 #include "node/node.h"
 #include "node/disagreement.h"
 
@@ -43,7 +47,7 @@ const char *explain_state(const struct node *s, const struct task *t)
 
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX])
 {
-	static const char *const words[POLICY_KINDS] = {
+	static const char *const words[POLICY_SHOWN] = {
 		[POLICY_PAUSE] = "paused",    [POLICY_PIN] = "pinned to version",
 		[POLICY_DRAIN] = "drained",   [POLICY_RESIGN] = "resigned",
 		[POLICY_RERUN] = "preferred",
@@ -104,7 +108,7 @@ static void say_role(const struct node *s, const struct task *t, char text[EXPLA
 	if (leaders_says(t)) {
 		explain_say(text, "this node leads %s", t->name);
 	} else if (leaders_lease_left(t) > 0 && runs_hold(&s->runs, t) && !e->view.candidate) {
-		explain_say(text, "%s is kept here until the job that runs has ended", t->name);
+		explain_say(text, "%s is kept here for a job", t->name);
 	} else if (leaders_lease_left(t) > 0) {
 		explain_say(text, "%s is being handed over", t->name);
 	} else if (!session_is_up(&s->session)) {
@@ -118,20 +122,22 @@ static void say_role(const struct node *s, const struct task *t, char text[EXPLA
 		explain_say(text, "nobody can lead %s: %s", t->name, blocked);
 	} else if (e->node.known && e->node.exists) {
 		explain_say(text, "%s is led by %s (%s)", t->name,
-			    m ? m->worker->hostname : t->leader_id,
+			    m ? identity_name(m) : t->leader.id,
 			    m ? m->worker->version : "not in the fleet");
 	} else {
 		say_nobody(s, t, text);
 	}
 }
 
-const char *explain_unhealthy(const struct node *s, const struct task *t)
+const char *explain_unhealthy(const struct node *s, const char *name)
 {
 	const struct registry *r = &s->registry;
 	const char *says = r->sick ? r->sick_says : NULL;
+	char task[NAME_ELECTION_MAX + 1];
 
+	subject_task_of(name, task);
 	for (size_t i = 0; !says && i < r->n_unhealthy; i++)
-		if (strcmp(r->unhealthy[i], t->name) == 0)
+		if (strcmp(r->unhealthy[i], task) == 0)
 			says = r->unhealthy_says[i];
 	return says && !says[0] ? "the check fails" : says;
 }
@@ -139,7 +145,7 @@ const char *explain_unhealthy(const struct node *s, const struct task *t)
 static void say_obstacle(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct policy_item *item = obstacle(s, t);
-	const char *unhealthy = explain_unhealthy(s, t);
+	const char *unhealthy = explain_unhealthy(s, t->name);
 	char decision[EXPLAIN_TEXT_MAX];
 
 	if (unhealthy)
@@ -166,7 +172,7 @@ static const char *name_of(const struct node *s, const char *id)
 {
 	const struct member *m = fleet_find(&s->registry.fleet, id);
 
-	return m ? m->worker->hostname : id;
+	return m ? identity_name(m) : id;
 }
 
 /* A job may end at any time: hold-max is only when it has to. */
@@ -185,39 +191,44 @@ static void say_handover(const struct node *s, const struct task *t, struct elec
 			    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
 }
 
-static void say_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_since(const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	if (!t->election.node.known || !t->election.node.exists || t->leader.since <= 0)
+		return;
+	clock_format(t->leader.since, when);
+	explain_say(text, ", since %s", when);
+}
+
+void explain_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
 {
 	struct election_time now = leaders_time(&s->leaders);
 	const struct member *leader = leaders_leader(t);
-	char when[CLOCK_TEXT_SIZE];
+	bool leads = election_leads(&t->election) && leaders_lease_left(t) > 0;
+	bool is_best = leader && strcmp(leader->worker->id, t->standing.best_id) == 0;
 	const char *waits_for;
 	int64_t at;
 
 	say_role(s, t, text);
-	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0) {
+	if (!leads && !session_is_up(&s->session)) {
 		say_obstacle(s, t, text);
 		return; /* who leads is not known */
 	}
-	if (election_leads(&t->election) && leaders_lease_left(t) > 0) {
-		if (election_yield_at(&t->election, now, &at, &waits_for)) {
-			say_handover(s, t, now, at, waits_for, text);
-		} else if (t->election.view.place == 0) {
-			explain_say(text, ": it is the best candidate");
-		} else {
-			explain_say(text,
-				    " and keeps it, though it is not the best: yield is \"%s\"",
-				    t->election.config.yield == ELECTION_YIELD_NEVER ? "never"
-										     : "version");
-		}
-	} else if (leader && strcmp(leader->worker->id, t->standing.best_id) == 0) {
+	bool yields = leads && election_yield_at(&t->election, now, &at, &waits_for);
+	if (leads && !yields && t->election.view.place == 0)
+		explain_say(text, ": it is the best candidate");
+	else if (leads && !yields)
+		explain_say(text, " and keeps it, though it is not the best: yield is \"%s\"",
+			    t->election.config.yield == ELECTION_YIELD_NEVER ? "never" : "version");
+	else if (!leads && is_best)
 		explain_say(text, ", the best candidate");
-	} else if (leader && t->election.view.candidate && t->election.view.place == 0) {
+	say_since(t, text);
+	if (yields)
+		say_handover(s, t, now, at, waits_for, text);
+	else if (!leads && leader && !is_best && t->election.view.candidate &&
+		 t->election.view.place == 0)
 		explain_say(text, "; this node is the better candidate, and waits for it to yield");
-	}
-	if (t->election.node.known && t->election.node.exists && t->since > 0) {
-		clock_format(t->since, when);
-		explain_say(text, ", since %s", when);
-	}
 	say_obstacle(s, t, text);
 }
 
@@ -240,8 +251,8 @@ static void pack_handover(struct pack *p, const struct node *s, const struct tas
 
 /* --- the ranking ---------------------------------------------------------- */
 
-static void why_text(const struct node *s, const struct task *t, const struct ranked *r,
-		     char text[EXPLAIN_TEXT_MAX])
+void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
+		    char text[EXPLAIN_TEXT_MAX])
 {
 	const struct worker *w = r->member->worker;
 	const struct policy_item *item = NULL;
@@ -250,7 +261,11 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 
 	switch (r->why) {
 	case WHY_BEST: why = "the best"; break;
-	case WHY_WORSE_VERSION: why = t->contest.oldest ? "newer version" : "older version"; break;
+	case WHY_WORSE_VERSION:
+		why = t->contest.version_policy == VERSION_OLDEST ? "newer version"
+								  : "older version";
+		break;
+	case WHY_NOT_DRAFTED: why = "the draft gives it to another"; break;
 	case WHY_LOWER_RANK: why = "lower rank"; break;
 	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
 	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
@@ -261,9 +276,9 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 		break;
 	case WHY_UNHEALTHY:
 		why = "not healthy";
-		if (r->member == registry_self(&s->registry) && explain_unhealthy(s, t)) {
+		if (r->member == registry_self(&s->registry) && explain_unhealthy(s, t->name)) {
 			snprintf(text, EXPLAIN_TEXT_MAX, "not healthy: %s",
-				 explain_unhealthy(s, t));
+				 explain_unhealthy(s, t->name));
 			return;
 		}
 		break;
@@ -284,12 +299,12 @@ static void why_text(const struct node *s, const struct task *t, const struct ra
 		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
 }
 
-/* The reason in one word, for programs. */
-static const char *cause_of(enum why why)
+const char *explain_cause(enum why why)
 {
 	switch (why) {
 	case WHY_BEST: return "best";
 	case WHY_WORSE_VERSION: return "version";
+	case WHY_NOT_DRAFTED: return "draft";
 	case WHY_LOWER_RANK: return "rank";
 	case WHY_LOWER_IP: return "ip";
 	case WHY_LOWER_ID: return "id";
@@ -316,18 +331,20 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 	pack_array(p, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct worker *w = list[i].member->worker;
-		why_text(s, t, &list[i], why);
-		pack_map(p, 10);
+		explain_ranked(s, t, &list[i], why);
+		pack_map(p, 11);
 		pack_kv_str(p, "id", w->id);
 		pack_kv_str(p, "ip", w->ip);
 		pack_kv_str(p, "hostname", w->hostname);
+		pack_kv_str(p, "node", identity_name(list[i].member));
 		pack_kv_str(p, "version", w->version);
 		pack_kv_int(p, "rank", (int64_t)list[i].rank);
 		pack_kv_bool(p, "candidate", list[i].candidate);
-		pack_kv_str(p, "cause", cause_of(list[i].why));
+		pack_kv_str(p, "cause", explain_cause(list[i].why));
 		pack_kv_str(p, "why", why);
 		pack_kv_bool(p, "self", list[i].member == self);
-		pack_kv_bool(p, "disagrees", disagreement_about(t, list[i].member));
+		pack_kv_bool(p, "disagrees",
+			     t->listing && disagreement_about(t->listing, list[i].member));
 	}
 	free(list);
 }
@@ -337,7 +354,7 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 	struct pack *p = peer_begin(c);
 	char reason[EXPLAIN_TEXT_MAX];
 
-	say_reason(s, t, reason);
+	explain_reason(s, t, reason);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 12);
 	pack_kv_str(p, "task", t->name);
@@ -348,7 +365,7 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 	pack_kv_str(p, "reason", reason);
 	pack_ranking(p, s, t);
 	pack_handover(p, s, t);
-	answers_pack_decisions(p, s, t);
+	decisions_pack(p, s, t);
 	answers_pack_refused(p, s);
 	peer_end(c, msgid);
 }

@@ -19,8 +19,17 @@ void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 const char *explain_state(const struct node *s, const struct task *t);
 /* Why this node may say "leads" or may not, in a sentence. */
 void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
-/* What the failing check of health says, of this node or for this task; NULL: none fails. */
-const char *explain_unhealthy(const struct node *s, const struct task *t);
+/*
+ * What the failing check of health says, of this node or for this task or partition; NULL: none
+ * fails.
+ */
+const char *explain_unhealthy(const struct node *s, const char *name);
+/* Who leads it and why, and what will come of it, in a sentence. */
+void explain_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+/* Why a worker stands in the ranking where it does, in words, and in one word for programs. */
+void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
+		    char text[EXPLAIN_TEXT_MAX]);
+const char *explain_cause(enum why why);
 /* "paused by NAME at HOST until WHEN: REASON" */
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
 /* The whole answer to `explain`, sent to the client. */

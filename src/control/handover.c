@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/identity.h"
 #include "core/version.h"
 
 #define NOT_KNOWN (-1)
 
 /* A leader as it was when it was seen, as it may have left the fleet since. */
 struct seen_leader {
-	char *id, *hostname, *version; /* owned; NULL: none was seen */
+	char *id, *hostname, *node, *version; /* owned; NULL: none was seen */
 };
 
 struct handover {
@@ -26,8 +27,9 @@ static void seen_leader_done(struct seen_leader *l)
 {
 	free(l->id);
 	free(l->hostname);
+	free(l->node);
 	free(l->version);
-	*l = (struct seen_leader){NULL, NULL, NULL};
+	*l = (struct seen_leader){NULL, NULL, NULL, NULL};
 }
 
 void handover_forget(struct task *t)
@@ -53,7 +55,9 @@ static const char *why_better(const struct task *t, const struct member *leader,
 	struct ranked a = fleet_rank_member(leader, &t->contest);
 	struct ranked b = fleet_rank_member(previous, &t->contest);
 
-	if (newer != 0 && (newer > 0) != t->contest.oldest)
+	if (t->contest.version_policy == VERSION_ANY)
+		newer = 0;
+	if (newer != 0 && (newer > 0) != (t->contest.version_policy == VERSION_OLDEST))
 		return newer > 0 ? "newer version" : "older version";
 	return newer == 0 && fleet_compare_ranked(&a, &b) > 0 ? "higher rank" : "left the fleet";
 }
@@ -81,14 +85,27 @@ static const char *reason(const struct task *t, const char *previous_id)
 	case WHY_LOWER_RANK:
 	case WHY_LOWER_IP:
 	case WHY_LOWER_ID:
+	case WHY_NOT_DRAFTED:
 	case WHY_RESIGNED:
 	case WHY_CLOCK_OFF: break;
 	}
 	return leader && leader != previous ? why_better(t, leader, previous) : NULL;
 }
 
+/* Of what was seen of a leader before its registration had been read. */
+static void name_leader(struct seen_leader *l, const struct member *m)
+{
+	free(l->hostname);
+	free(l->node);
+	free(l->version);
+	l->hostname = mem_strdup(m ? m->worker->hostname : "");
+	l->node = mem_strdup(m ? identity_name(m) : "");
+	l->version = mem_strdup(m ? m->worker->version : "");
+}
+
 static void begin(struct handover *h, const struct task *t, int64_t now_ms)
 {
+	const struct fleet *f = &t->leaders->registry->fleet;
 	const struct member *leader = leaders_leader(t);
 
 	h->vacant_ms = h->token == 0 || h->since_ms == NOT_KNOWN ? NOT_KNOWN
@@ -96,10 +113,12 @@ static void begin(struct handover *h, const struct task *t, int64_t now_ms)
 								 : 0;
 	seen_leader_done(&h->previous);
 	h->previous = h->leader;
+	if (h->previous.id && h->previous.hostname[0] == '\0')
+		name_leader(&h->previous, fleet_find(f, h->previous.id));
 	h->reason = h->previous.id ? reason(t, h->previous.id) : NULL;
-	h->leader.id = mem_strdup(leader ? leader->worker->id : t->leader_id);
-	h->leader.hostname = mem_strdup(leader ? leader->worker->hostname : "");
-	h->leader.version = mem_strdup(leader ? leader->worker->version : "");
+	h->leader =
+		(struct seen_leader){.id = mem_strdup(leader ? leader->worker->id : t->leader.id)};
+	name_leader(&h->leader, leader);
 	h->token = t->election.node.token;
 	h->since_ms = 0;
 }
@@ -132,9 +151,10 @@ static void pack_previous(struct pack *p, const struct seen_leader *l)
 		pack_nil(p);
 		return;
 	}
-	pack_map(p, 3);
+	pack_map(p, 4);
 	pack_kv_str(p, "id", l->id);
 	pack_kv_str(p, "hostname", l->hostname);
+	pack_kv_str(p, "node", l->node);
 	pack_kv_str(p, "version", l->version);
 }
 

@@ -5,15 +5,24 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
-#include "node/tasks.h"
+#include "node/partitions.h"
 #include "control/answers.h"
 #include "control/explain.h"
 #include "control/history.h"
+#include "control/metrics.h"
+#include "control/next.h"
 #include "control/orders.h"
+#include "control/locks.h"
 #include "control/parked.h"
+#include "control/partition_answers.h"
+#include "control/recipes.h"
 #include "control/refusal.h"
+#include "control/reloads.h"
+#include "control/repartition.h"
 #include "control/run_requests.h"
+#include "control/runners.h"
+#include "control/subject.h"
+#include "control/trigger.h"
 #include "control/subscriptions.h"
 
 static void on_turn(void *arg)
@@ -22,6 +31,7 @@ static void on_turn(void *arg)
 
 	if (m->dirty)
 		parked_look(m);
+	recipes_look(m);
 	if (!subscriptions_tell(&m->subscriptions))
 		host_timer_start(&m->due, 1);
 }
@@ -41,112 +51,129 @@ static void on_last_runs(void *arg)
 
 /* --- the methods ---------------------------------------------------------- */
 
-/* Whether a file that is refused may be the reason why a task is not known. */
-static void unknown_task(const struct call *call, struct reader_text name)
+void methods_refuse_whole(const struct call *call, const struct listing *l)
 {
-	const struct problems *problems = call->m->process->problems;
-	const struct leaders *l = &call->m->node->leaders;
-	int len = (int)(name.len > NAME_TASK_MAX ? NAME_TASK_MAX : name.len);
-	char text[EXPLAIN_TEXT_MAX] = "";
-	struct nearest nearest;
+	char text[EXPLAIN_TEXT_MAX] = "", problem[PARTITIONS_TEXT_MAX];
 
-	nearest_init(&nearest, name.data, name.len);
-	for (size_t i = 0; i < l->n_tasks; i++)
-		if (!l->tasks[i]->withdrawn)
-			nearest_offer(&nearest, l->tasks[i]->name);
-	explain_say(text, "unknown task \"%.*s\"", len, name.data);
-	if (nearest.best)
-		explain_say(text, ": did you mean \"%s\"?", nearest.best);
-	if (problems->n > 0)
-		explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
-			    problems->list[0].line, problems->list[0].message);
+	if (partitions_problem(l, problem))
+		explain_say(text, "%s: %s", l->name, problem);
+	else if (l->n == 0)
+		explain_say(text, "how many partitions %s has is not known yet", l->name);
+	else
+		explain_say(text, "%s has %zu partitions: name one of them, as %s:0, or --any",
+			    l->name, l->n, l->name);
 	peer_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
 struct task *methods_take_task(struct call *call)
 {
-	struct reader_text name;
+	struct subject s;
 
-	if (reader_str(&call->params, &name) != 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "a parameter is not the name of a task");
+	if (!subject_take(call, &s))
 		return NULL;
-	}
-	struct task *t = tasks_find(&call->m->node->leaders, name.data, name.len);
-	if (!t)
-		unknown_task(call, name);
-	return t;
+	if (!s.task)
+		methods_refuse_whole(call, s.listing);
+	return s.task;
 }
 
-/* The tasks that the parameters name, each once, in an array that is the caller's. */
-static bool take_tasks(struct call *call, struct task ***ret_tasks, size_t *ret_n)
+/* The options of check: a map; keys that are not known are passed over. */
+static bool take_check_options(struct reader *r, bool *ret_any)
 {
-	const struct leaders *l = &call->m->node->leaders;
+	struct reader_text key;
+	size_t n;
 
-	if (call->n_params > METHODS_NAMES_MAX) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "too many names");
+	if (reader_map(r, &n) != 0)
 		return false;
-	}
-	struct task **tasks = mem_calloc(call->n_params + 1, sizeof(struct task *));
-	mem_auto bool *named = mem_calloc(l->n_tasks + 1, sizeof(bool));
-	size_t n = 0;
-	for (size_t i = 0; i < call->n_params; i++) {
-		struct task *t = methods_take_task(call);
-		if (!t) {
-			free(tasks);
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "any"))
+			e = reader_bool(r, ret_any);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
 			return false;
-		}
-		if (!named[t->index])
-			tasks[n++] = t;
-		named[t->index] = true;
 	}
-	*ret_tasks = tasks;
-	*ret_n = n;
 	return true;
+}
+
+/* What comes behind the name; what is wrong with it is told. */
+static bool take_check_rest(struct call *call, struct reader params, int64_t *ret_wait_ms,
+			    bool *ret_any)
+{
+	const char *why = NULL;
+
+	if (call->n_params < 1 || call->n_params > 3)
+		why = "check takes a task, how long to wait in ms, and a map of options";
+	else if (reader_skip(&params) != 0)
+		why = "a parameter is not the name of a task";
+	else if (call->n_params >= 2 && (reader_int(&params, ret_wait_ms) != 0 ||
+					 *ret_wait_ms < 0 || *ret_wait_ms > METHODS_WAIT_MAX_MS))
+		why = "the time to wait is not a number of ms up to a day";
+	else if (call->n_params == 3 && !take_check_options(&params, ret_any))
+		why = "an option of check is not good";
+	if (why)
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+	return !why;
+}
+
+/* Of any partition of a task: whether this node leads one. */
+static void check_any(struct call *call, const struct subject *s, int64_t wait_ms)
+{
+	struct node *node = call->m->node;
+
+	for (size_t i = 0; i < s->listing->n; i++)
+		leaders_refresh(s->listing->tasks[i]);
+	if (wait_ms == 0 || partition_any_settled(s->listing)) {
+		answer_check_any(node, call->c, call->msgid, s->listing);
+		return;
+	}
+	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK_ANY, wait_ms), s);
+	parked_schedule(call->m);
+}
+
+static void check_one(struct call *call, const struct subject *s, int64_t wait_ms)
+{
+	leaders_refresh(s->task);
+	if (wait_ms == 0 || parked_settled(s->task)) {
+		answer_check(call->m->node, call->c, call->msgid, s->task);
+		return;
+	}
+	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms), s);
+	parked_schedule(call->m);
 }
 
 static void method_check(struct call *call)
 {
 	int64_t wait_ms = 0;
+	bool any = false;
+	struct subject s;
 
-	if (call->n_params < 1 || call->n_params > 2) {
+	if (!take_check_rest(call, call->params, &wait_ms, &any) || !subject_take(call, &s))
+		return;
+	if (any && s.task && partitions_state(s.listing) != PARTITIONS_PLAIN)
 		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "check takes a task, and how long to wait in ms");
-		return;
-	}
-	struct task *t = methods_take_task(call);
-	if (!t)
-		return;
-	if (call->n_params == 2 && (reader_int(&call->params, &wait_ms) != 0 || wait_ms < 0 ||
-				    wait_ms > METHODS_WAIT_MAX_MS)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "the time to wait is not a number of ms up to a day");
-		return;
-	}
-	leaders_refresh(t);
-	if (wait_ms == 0 || parked_settled(t)) {
-		answer_check(call->m->node, call->c, call->msgid, t);
-		return;
-	}
-	struct parked *k = parked_add(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms);
-	k->tasks = mem_calloc(1, sizeof(struct task *));
-	k->tasks[0] = t;
-	k->n_tasks = 1;
-	parked_schedule(call->m);
+			   "any is about a task, not about one of its partitions");
+	else if (s.task)
+		check_one(call, &s, wait_ms);
+	else if (any && s.listing->n > 0)
+		check_any(call, &s, wait_ms);
+	else
+		methods_refuse_whole(call, s.listing);
 }
 
-static void park_survey(struct call *call, enum parked_kind kind, struct task **tasks, size_t n)
+/* Takes the subjects over; NULL: all that there are. */
+static void park_survey(struct call *call, enum parked_kind kind, struct subjects *subjects)
 {
 	struct node *s = call->m->node;
 	bool up = session_is_up(&s->session);
 	struct parked *k =
 		parked_add(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
 
-	k->tasks = tasks;
-	k->n_tasks = n;
-	k->all = n == 0;
-	struct task **list = k->all ? s->leaders.tasks : tasks;
-	n = k->all ? s->leaders.n_tasks : n;
+	k->all = !subjects;
+	if (subjects)
+		k->subjects = *subjects;
+	struct task *const *list = k->all ? s->leaders.tasks : k->subjects.tasks;
+	size_t n = k->all ? s->leaders.n_tasks : k->subjects.n_tasks;
 	for (size_t i = 0; i < n; i++)
 		leaders_refresh(list[i]);
 	if (kind == PARKED_WORKERS)
@@ -158,72 +185,69 @@ static void park_survey(struct call *call, enum parked_kind kind, struct task **
 
 static void method_tasks(struct call *call)
 {
-	struct task **tasks;
-	size_t n;
+	struct subjects subjects;
 
-	if (take_tasks(call, &tasks, &n))
-		park_survey(call, PARKED_TASKS, tasks, n);
+	if (call->n_params == 0)
+		park_survey(call, PARKED_TASKS, NULL);
+	else if (subjects_take(call, &subjects))
+		park_survey(call, PARKED_TASKS, &subjects);
 }
 
 static void method_workers(struct call *call)
 {
-	park_survey(call, PARKED_WORKERS, NULL, 0);
+	park_survey(call, PARKED_WORKERS, NULL);
 }
 
 static void method_explain(struct call *call)
 {
-	if (call->n_params != 1) {
+	struct subjects subjects;
+
+	if (call->n_params != 1)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task");
+	else if (subjects_take(call, &subjects))
+		park_survey(call, PARKED_EXPLAIN, &subjects);
+}
+
+static void method_partitions(struct call *call)
+{
+	char text[EXPLAIN_TEXT_MAX] = "", problem[PARTITIONS_TEXT_MAX];
+	struct call again = *call;
+	struct subjects subjects;
+	struct subject s;
+
+	if (call->n_params != 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "partitions takes one task");
+	if (call->n_params != 1 || !subject_take(call, &s))
 		return;
-	}
-	struct task **tasks;
-	size_t n;
-	if (take_tasks(call, &tasks, &n))
-		park_survey(call, PARKED_EXPLAIN, tasks, n);
+	if (s.task)
+		explain_say(text, "%s has no partitions", subject_name(&s));
+	else if (partitions_problem(s.listing, problem))
+		explain_say(text, "%s: %s", s.listing->name, problem);
+	else if (subjects_take(&again, &subjects))
+		park_survey(&again, PARKED_PARTITIONS, &subjects);
+	if (text[0])
+		peer_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
 static void method_status(struct call *call)
 {
-	answer_status(call->m->process, call->c, call->msgid);
-}
-
-static void method_reload(struct call *call)
-{
-	struct changes changes = {.refused = false};
-	size_t lines = 0;
-
-	if (!peer_may_change(call->c)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
-		return;
-	}
-	const struct process *process = call->m->process;
-	process->reload(process->arg, &changes);
-	for (size_t i = 0; i < changes.text.len; i++)
-		lines += changes.text.data[i] == '\n';
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 3);
-	pack_str(p, "changes");
-	pack_array(p, lines);
-	const char *line = (const char *)changes.text.data;
-	for (size_t i = 0; i < lines; i++) {
-		const char *end = strchr(line, '\n');
-		pack_strn(p, line, (size_t)(end - line));
-		line = end + 1;
-	}
-	answers_pack_problems(p, process->problems);
-	peer_end(call->c, call->msgid);
-	buffer_done(&changes.text);
+	answer_status(call->m, call->c, call->msgid);
 }
 
 static void method_history(struct call *call)
 {
-	struct task *t = call->n_params == 1 ? methods_take_task(call) : NULL;
+	struct reader first = call->params;
+	struct subject s = {NULL, NULL};
+	struct reader_text name;
 
 	if (call->n_params != 1)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
-	if (t)
-		history_answer(call->m, call->c, call->msgid, t);
+	else if (reader_str(&first, &name) == 0 && history_is_of_partition(call->m->node, name))
+		history_answer_partition(call->m, call->c, call->msgid, name);
+	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
+		methods_refuse_whole(call, s.listing);
+	else if (s.task || s.listing)
+		history_answer(call->m, call->c, call->msgid, &s);
 }
 
 /* The options of subscribe: a map, the last parameter; keys that are not known are passed over. */
@@ -262,20 +286,20 @@ static void method_subscribe(struct call *call)
 {
 	struct subscriptions *s = &call->m->subscriptions;
 	bool options = has_options(call), mine = false;
-	struct task **tasks;
+	struct subjects subjects;
 	const char *why = NULL;
-	size_t n;
 
 	call->n_params -= options;
-	if (!take_tasks(call, &tasks, &n))
+	if (!subjects_take(call, &subjects))
 		return;
+	size_t n = subjects.n > 0 ? subjects.n_tasks : call->m->node->leaders.n_tasks;
 	if (options && !take_subscribe_options(&call->params, &mine))
 		why = "an option of subscribe is not good";
-	else if (!peer_may_subscribe(call->c, n > 0 ? n : call->m->node->leaders.n_tasks))
+	else if (!peer_may_subscribe(call->c, n))
 		why = "too many subscriptions of this user";
 	else
-		subscription_begin(s, call->c, tasks, n, mine);
-	free(tasks);
+		subscription_begin(s, call->c, &subjects, mine);
+	subjects_done(&subjects);
 	if (why) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, why);
 		return;
@@ -292,16 +316,47 @@ static const struct {
 	const char *name;
 	void (*call)(struct call *call);
 } methods[] = {
-	{"check", method_check},      {"tasks", method_tasks},
-	{"workers", method_workers},  {"status", method_status},
-	{"explain", method_explain},  {"subscribe", method_subscribe},
-	{"reload", method_reload},    {"claim", run_request_claim},
-	{"renew", run_request_renew}, {"finish", run_request_finish},
-	{"history", method_history},  {"drain", order_drain},
-	{"undrain", order_undrain},   {"pause", order_pause},
-	{"resume", order_resume},     {"resign", order_resign},
-	{"unresign", order_unresign}, {"pin", order_pin},
-	{"unpin", order_unpin},	      {"attach", run_request_attach},
+	{"check", method_check},
+	{"tasks", method_tasks},
+	{"workers", method_workers},
+	{"status", method_status},
+	{"explain", method_explain},
+	{"subscribe", method_subscribe},
+	{"reload", reload_answer},
+	{"claim", run_request_claim},
+	{"renew", run_request_renew},
+	{"finish", run_request_finish},
+	{"history", method_history},
+	{"drain", order_drain},
+	{"undrain", order_undrain},
+	{"pause", order_pause},
+	{"resume", order_resume},
+	{"resign", order_resign},
+	{"unresign", order_unresign},
+	{"pin", order_pin},
+	{"unpin", order_unpin},
+	{"attach", run_request_attach},
+	{"partitions", method_partitions},
+	{"repartition", repartition},
+	{"counter", recipe_counter},
+	{"metrics", method_metrics},
+	{"index", recipe_index},
+	{"roster", recipe_roster},
+	{"forget", recipe_forget},
+	{"wait", recipe_wait},
+	{"rolling", recipe_rolling},
+	{"barrier", recipe_barrier},
+	{"barrier_leave", recipe_barrier_leave},
+	{"next", method_next},
+	{"trigger", trigger_answer},
+	{"outcome", outcome_answer},
+	{"runner", runner_register},
+	{"refusals", runner_refusals},
+	{"lock", method_lock},
+	{"lock_renew", method_lock_renew},
+	{"lock_finish", method_lock_finish},
+	{"lock_attach", method_lock_attach},
+	{"locks", method_locks},
 };
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
@@ -310,11 +365,23 @@ void methods_request(struct methods *m, struct peer *c, const struct rpc_message
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		if (reader_text_is(message->method, methods[i].name)) {
+			m->asked[i]++;
 			methods[i].call(&call);
 			return;
 		}
 	}
 	peer_error(c, message->msgid, RPC_MISUSE, "unknown method");
+}
+
+size_t methods_count(void)
+{
+	return sizeof(methods) / sizeof(methods[0]);
+}
+
+void methods_asked(const struct methods *m, size_t i, const char **ret_name, uint64_t *ret_asked)
+{
+	*ret_name = methods[i].name;
+	*ret_asked = m->asked[i];
 }
 
 void methods_drained(struct methods *m)
@@ -344,8 +411,16 @@ void methods_client_gone(struct methods *m, struct peer *c)
 {
 	parked_client_gone(m, c);
 	orders_client_gone(m, c);
+	repartitions_client_gone(m, c);
 	refusals_client_gone(m, c);
+	next_client_gone(m, c);
 	histories_client_gone(m, c);
+	recipes_client_gone(m, c);
+	runners_client_gone(m, c);
+	lock_requests_client_gone(m, c);
+	run_requests_client_gone(m, c);
+	triggers_client_gone(m, c);
+	reloads_client_gone(m, c);
 	runs_owner_gone(&m->node->runs, c);
 	subscription_end(&m->subscriptions, c);
 }
@@ -360,11 +435,17 @@ void methods_init(struct methods *m, const struct process *process)
 	subscriptions_init(&m->subscriptions, process->node);
 	host_turn_init(&m->turn, host, on_turn, m);
 	host_timer_init(&m->due, host, on_due, m);
+	runners_init(m);
 	last_runs_on_idle(&m->node->last_runs, on_last_runs, m);
+	recipes_init_waits(m);
+	lock_requests_init(m);
 }
 
 void methods_done(struct methods *m)
 {
 	host_turn_done(&m->turn);
 	host_timer_done(&m->due);
+	host_timer_done(&m->runners.due);
+	runners_done(m);
+	recipes_done_waits(m);
 }

@@ -10,16 +10,20 @@
 
 #define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* that a check may wait */
 #define METHODS_NAMES_MAX     10000			  /* names of tasks in one request */
+#define METHODS_COUNT_MAX     64
 #define METHODS_SURVEY_MAX_MS 3000 /* that a table waits for what is on its way from ZooKeeper */
 
 /* Who may not, is told so. */
 #define METHODS_NOT_ALLOWED \
 	"not allowed: only root, the sidecar's own user and the members of socket-group may"
 
+struct listing;
 struct parked;
 struct round;
 struct order;
 struct history;
+struct reload;
+struct repartition;
 
 struct methods {
 	const struct process *process;
@@ -30,7 +34,28 @@ struct methods {
 	struct order *orders;	   /* of operators, on their way to ZooKeeper */
 	struct refusal *refusals;  /* that wait for the name of the user */
 	struct history *histories; /* on their way likewise */
-	bool dirty;		   /* something has changed: look at them again */
+	struct next_request *nexts;
+	struct trigger *triggers;	  /* on their way likewise */
+	struct repartition *repartitions; /* on their way likewise */
+	struct recipe_request *recipes;
+	struct rolling_call *rollings;
+	struct lock_ask *locks;
+	struct indexed_claim *indexed;
+	struct recipe_waits {
+		struct recipe_wait *list; /* for workers */
+		struct host_timer due;
+		/* what the fleet was when they were last looked at */
+		uint64_t serial;
+		size_t n_members;
+		bool up;
+	} waits;
+	struct runners {
+		struct runner *list; /* of users; see runners.c */
+		struct host_timer due;
+	} runners;
+	struct reload *reloads;		   /* that are being read */
+	uint64_t asked[METHODS_COUNT_MAX]; /* how often each method was called */
+	bool dirty;			   /* something has changed: look at them again */
 	struct host_turn turn;
 	struct host_timer due;
 };
@@ -49,11 +74,16 @@ struct call {
  */
 struct task *methods_take_task(struct call *call);
 
+/* Answers that what is about one election cannot be about a task with partitions. */
+void methods_refuse_whole(const struct call *call, const struct listing *l);
 /* The process is borrowed. */
 void methods_init(struct methods *m, const struct process *process);
 void methods_done(struct methods *m);
 /* The handlers of control, leaders and registry that end here. */
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
+/* Which methods there are, by number, and how often each was called. */
+size_t methods_count(void);
+void methods_asked(const struct methods *m, size_t i, const char **ret_name, uint64_t *ret_asked);
 void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
 /* A subscriber that did not take more does. */

@@ -7,11 +7,15 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/nearest.h"
+#include "core/identity.h"
 
-#define SHOWN_MAX 5 /* names in one message */
+#define SHOWN_MAX 5 /* names, or addresses, in one message */
 
-/* All that are known, each once, sorted: a heap array of borrowed names. */
-static const char **known_nodes(const struct node *n, size_t *ret_n)
+/*
+ * Those in the fleet, or with them those that something was decided about; each once, sorted: a
+ * heap array of borrowed names.
+ */
+static const char **known_nodes(const struct node *n, bool decided, size_t *ret_n)
 {
 	const struct fleet *f = &n->registry.fleet;
 	const struct policy *p = &n->policy;
@@ -20,7 +24,7 @@ static const char **known_nodes(const struct node *n, size_t *ret_n)
 
 	for (size_t i = 0; i < f->n_members; i++)
 		list[all++] = f->by_id[i]->worker->node;
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; decided && i < p->n; i++)
 		list[all++] = p->items[i]->record.node;
 	qsort(list, all, sizeof(*list), names_compare);
 	for (size_t i = 0; i < all; i++)
@@ -28,17 +32,6 @@ static const char **known_nodes(const struct node *n, size_t *ret_n)
 			list[kept++] = list[i];
 	*ret_n = kept;
 	return list;
-}
-
-static size_t host_len(const char *node)
-{
-	return strcspn(node, ":");
-}
-
-/* Whether the text is the node's name, whole or its host's. */
-static bool is_of(const char *node, const char *text, size_t len)
-{
-	return (strlen(node) == len || host_len(node) == len) && memcmp(node, text, len) == 0;
 }
 
 static void say_unknown(const struct node *n, struct reader_text name, char why[EXPLAIN_TEXT_MAX])
@@ -66,7 +59,7 @@ static void say_several(const char *const *list, size_t n, struct reader_text na
 
 	explain_say(why, "%.*s has several sidecars, which one? ", (int)name.len, name.data);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_of(list[i], name.data, name.len))
+		if (!identity_means(list[i], name.data, name.len))
 			continue;
 		if (shown++ < SHOWN_MAX)
 			explain_say(why, "%s%s", shown > 1 ? ", " : "", list[i]);
@@ -75,42 +68,86 @@ static void say_several(const char *const *list, size_t n, struct reader_text na
 		explain_say(why, " and %zu more", shown - SHOWN_MAX);
 }
 
+/* Whether several machines have this name at present: then *why names them. */
+static bool is_twins(const struct node *n, const char *node, char why[EXPLAIN_TEXT_MAX])
+{
+	const struct fleet *f = &n->registry.fleet;
+	size_t twins = 0;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		if (!f->by_id[i]->twin || strcmp(w->node, node) != 0)
+			continue;
+		if (twins++ == 0)
+			explain_say(why, "%s is the name of several machines, with the addresses ",
+				    node);
+		if (twins <= SHOWN_MAX)
+			explain_say(why, "%s%s", twins > 1 ? ", " : "", w->ip);
+	}
+	if (twins > SHOWN_MAX)
+		explain_say(why, " and %zu more", twins - SHOWN_MAX);
+	if (twins > 0)
+		explain_say(why, ": say it on the one that is meant, without a name");
+	return twins > 0;
+}
+
+/* How many of the list the name may mean; one that is called just so is it. */
+static size_t count_meant(const char *const *list, size_t n, struct reader_text name,
+			  const char **ret_last)
+{
+	size_t meant = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!identity_means(list[i], name.data, name.len))
+			continue;
+		meant++;
+		*ret_last = list[i];
+		if (strlen(list[i]) == name.len)
+			return 1;
+	}
+	return meant;
+}
+
 bool nodes_find(const struct node *n, struct reader_text name, char ret_node[WORKER_NODE_MAX + 1],
 		char why[EXPLAIN_TEXT_MAX])
 {
-	size_t n_known, matches = 0;
-	const char **known = known_nodes(n, &n_known);
+	size_t n_known, meant = 0;
+	const char **known = NULL;
 	const char *found = NULL;
 
 	why[0] = '\0';
-	for (size_t i = 0; i < n_known; i++) {
-		if (!is_of(known[i], name.data, name.len))
-			continue;
-		matches++;
-		found = known[i];
-		if (strlen(found) == name.len) {
-			matches = 1; /* it is meant whatever begins like it */
-			break;
-		}
+	for (int decided = 0; meant == 0 && decided <= 1; decided++) {
+		free(known);
+		known = known_nodes(n, decided, &n_known);
+		meant = count_meant(known, n_known, name, &found);
 	}
-	if (matches == 1)
+	bool clear = meant == 1 && !is_twins(n, found, why);
+	if (clear)
 		snprintf(ret_node, WORKER_NODE_MAX + 1, "%s", found);
-	else if (matches == 0)
+	else if (meant == 0)
 		say_unknown(n, name, why);
-	else
+	else if (meant > 1)
 		say_several(known, n_known, name, why);
 	free(known);
-	return matches == 1;
+	return clear;
 }
 
 void nodes_name(const struct node *n, const char *node, char ret_name[WORKER_NODE_MAX + 1])
 {
-	size_t n_known, len = host_len(node), matches = 0;
-	const char **known = known_nodes(n, &n_known);
+	const struct fleet *f = &n->registry.fleet;
+	size_t n_known, len = strcspn(node, ":"), meant = 0;
+	const char **known;
 
+	for (size_t i = 0; i < f->n_members; i++) {
+		if (strcmp(f->by_id[i]->worker->node, node) != 0)
+			continue;
+		snprintf(ret_name, WORKER_NODE_MAX + 1, "%s", identity_name(f->by_id[i]));
+		return;
+	}
+	known = known_nodes(n, true, &n_known);
 	for (size_t i = 0; i < n_known; i++)
-		matches += is_of(known[i], node, len);
-	snprintf(ret_name, WORKER_NODE_MAX + 1, "%.*s", matches > 1 ? WORKER_NODE_MAX : (int)len,
+		meant += identity_means(known[i], node, len);
+	snprintf(ret_name, WORKER_NODE_MAX + 1, "%.*s", meant > 1 ? WORKER_NODE_MAX : (int)len,
 		 node);
 	free(known);
 }

@@ -12,13 +12,16 @@
 #include "wire/reader.h"
 
 /*
- * The node that a name means: one in the fleet, or that something was decided about. Its whole
- * name, as HOSTNAME:SOCKET, or the host's alone where it has one sidecar. False: *why says what is
- * so.
+ * The node that a name means: one in the fleet, or else that something was decided about. Its whole
+ * name, as HOSTNAME:SOCKET, or the host's alone where it has one sidecar. False: there is none, or
+ * several, twins too; *why says what is so.
  */
 bool nodes_find(const struct node *n, struct reader_text name, char ret_node[WORKER_NODE_MAX + 1],
 		char why[EXPLAIN_TEXT_MAX]);
-/* What to call a node: the host's name, where no other sidecar of that host is known. */
+/*
+ * What to call a node: as identity_name() does; of one that is not in the fleet the host's name,
+ * where no other node of that host is known.
+ */
 void nodes_name(const struct node *n, const char *node, char ret_name[WORKER_NODE_MAX + 1]);
 
 #endif

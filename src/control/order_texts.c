@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "control/nodes.h"
+#include "core/identity.h"
 #include "core/version.h"
 #include "node/tasks.h"
 
@@ -77,10 +78,45 @@ static void say_task(const struct node *n, const struct task *t, enum policy_kin
 	if (runs_hold(&n->runs, t))
 		explain_say(text, "; when the job that runs has ended");
 	else if (kind == POLICY_RESIGN && standing.best)
-		explain_say(text, "; the next is %s (%s)", standing.best->worker->hostname,
+		explain_say(text, "; the next is %s (%s)", identity_name(standing.best),
 			    standing.best->worker->version);
 	else if (kind == POLICY_PIN && !standing.best)
 		explain_say(text, "; no candidate has that version, so nobody leads it");
+}
+
+/* Of a task with partitions: the jobs of theirs that go on here. */
+static void say_listing(const struct node *n, const struct listing *l, char text[EXPLAIN_TEXT_MAX])
+{
+	size_t held = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		held += runs_hold(&n->runs, l->tasks[k]);
+	if (held > 0)
+		explain_say(text, "; when the %zu %s here ended", held,
+			    held == 1 ? "job that runs has" : "jobs that run have");
+}
+
+/* The rolling restart that keeps the node drained, whatever an operator has decided; NULL: none. */
+static const char *rolling_of(const struct node *n, const struct policy_record *r)
+{
+	for (size_t i = 0; i < n->policy.n; i++) {
+		const struct policy_item *item = n->policy.items[i];
+		if (item->record.rolling[0] && item->kind == POLICY_DRAIN &&
+		    policy_is_about(&n->policy, item, r->node, r->machine))
+			return item->record.rolling;
+	}
+	return NULL;
+}
+
+static void say_rolling(const struct node *n, const struct policy_record *r, const char *name,
+			char text[EXPLAIN_TEXT_MAX])
+{
+	const char *group = rolling_of(n, r);
+
+	explain_say(text,
+		    "%s stays drained by the rolling restart of %s, and undrain does not end "
+		    "that; see zkleader rolling %s --status",
+		    name, group, group);
 }
 
 /* --- done ----------------------------------------------------------------- */
@@ -91,7 +127,9 @@ static void say_taken_back(const struct node *n, const struct policy_record *r,
 	char name[WORKER_NODE_MAX + 1];
 
 	nodes_name(n, r->node, name);
-	if (kind == POLICY_DRAIN)
+	if (kind == POLICY_DRAIN && rolling_of(n, r))
+		say_rolling(n, r, name, text);
+	else if (kind == POLICY_DRAIN)
 		explain_say(text, "%s is no longer drained", name);
 	else if (kind == POLICY_RESIGN)
 		explain_say(text, "%s has taken its resignation from %s back", name, r->task);
@@ -106,6 +144,7 @@ void order_say_done(const struct node *n, const struct policy_record *r, enum po
 	const struct policy_item *item =
 		policy_find_node(&n->policy, kind, r->task, r->node, r->machine);
 	const struct task *t = tasks_find(&n->leaders, r->task, strlen(r->task));
+	const struct listing *listing = listings_find(&n->leaders, r->task, strlen(r->task));
 	char decision[EXPLAIN_TEXT_MAX], name[WORKER_NODE_MAX + 1];
 
 	if (!put || !item) {
@@ -122,6 +161,27 @@ void order_say_done(const struct node *n, const struct policy_record *r, enum po
 		say_rest_of(n, r->node, text);
 	else if (t)
 		say_task(n, t, kind, text);
+	else if (listing)
+		say_listing(n, listing, text);
+}
+
+void order_say_partitions(const struct node *n, const struct policy_record *r,
+			  enum policy_kind kind, bool put, size_t done, char text[EXPLAIN_TEXT_MAX])
+{
+	char name[WORKER_NODE_MAX + 1];
+
+	nodes_name(n, r->node, name);
+	if (put)
+		explain_say(text, "%s has resigned from all %zu partitions of %s", name, done,
+			    r->task);
+	else if (kind == POLICY_RESIGN)
+		explain_say(text, "%s has taken its resignation from %zu %s of %s back", name, done,
+			    done == 1 ? "partition" : "partitions", r->task);
+	else
+		explain_say(text, "%s is no longer %s, nor is any of its partitions", r->task,
+			    kind == POLICY_PAUSE ? "paused" : "pinned");
+	if (put && r->reason[0])
+		explain_say(text, ": %s", r->reason);
 }
 
 /* --- nothing to take back ------------------------------------------------- */
@@ -130,7 +190,7 @@ void order_say_done(const struct node *n, const struct policy_record *r, enum po
 static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		       char text[EXPLAIN_TEXT_MAX])
 {
-	static const char *const words[POLICY_KINDS] = {[POLICY_PAUSE] = "paused",
+	static const char *const words[POLICY_SHOWN] = {[POLICY_PAUSE] = "paused",
 							[POLICY_PIN] = "pinned",
 							[POLICY_DRAIN] = "drained",
 							[POLICY_RESIGN] = "resigned",
@@ -179,6 +239,10 @@ void order_say_nothing(const struct node *n, const struct policy_record *r, enum
 	char name[WORKER_NODE_MAX + 1];
 
 	nodes_name(n, r->node, name);
+	if (kind == POLICY_DRAIN && rolling_of(n, r)) {
+		say_rolling(n, r, name, text);
+		return;
+	}
 	if (kind == POLICY_DRAIN)
 		explain_say(text, "%s is not drained", name);
 	else if (kind == POLICY_RESIGN)
@@ -193,8 +257,8 @@ void order_say_nothing(const struct node *n, const struct policy_record *r, enum
 
 /* --- versions ------------------------------------------------------------- */
 
-bool order_say_no_version(const struct node *n, const struct task *t, const char *version,
-			  char text[EXPLAIN_TEXT_MAX])
+bool order_say_no_version(const struct node *n, const struct task *t, const char *name,
+			  const char *version, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct fleet *f = &n->registry.fleet;
 	const char *last = NULL;
@@ -212,13 +276,13 @@ bool order_say_no_version(const struct node *n, const struct task *t, const char
 			continue;
 		last = m->worker->version;
 		if (versions++ == 0)
-			explain_say(text, "no worker that lists %s has version %s: there ", t->name,
+			explain_say(text, "no worker that lists %s has version %s: there ", name,
 				    version);
 		if (versions <= SHOWN_MAX)
 			explain_say(text, "%s%s", versions > 1 ? ", " : "is ", last);
 	}
 	if (versions == 0)
-		explain_say(text, "no worker lists %s, so none has version %s", t->name, version);
+		explain_say(text, "no worker lists %s, so none has version %s", name, version);
 	if (versions > SHOWN_MAX)
 		explain_say(text, " and %zu more", versions - SHOWN_MAX);
 	explain_say(text, "; --force pins it all the same");

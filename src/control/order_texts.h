@@ -14,8 +14,15 @@ void order_say_done(const struct node *n, const struct policy_record *r, enum po
 /* There was nothing to take back. */
 void order_say_nothing(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		       char text[EXPLAIN_TEXT_MAX]);
-/* Why the task cannot be pinned to the version: no worker that lists it has it. False: one has. */
-bool order_say_no_version(const struct node *n, const struct task *t, const char *version,
+/* The same for that many partitions of a task. */
+void order_say_partitions(const struct node *n, const struct policy_record *r,
+			  enum policy_kind kind, bool put, size_t done,
 			  char text[EXPLAIN_TEXT_MAX]);
+/*
+ * Why the task, whose election or one of whose is t, cannot be pinned to the version: no worker
+ * that lists it has it. False: one has.
+ */
+bool order_say_no_version(const struct node *n, const struct task *t, const char *name,
+			  const char *version, char text[EXPLAIN_TEXT_MAX]);
 
 #endif

@@ -10,11 +10,11 @@
 #include "control/explain.h"
 #include "control/nodes.h"
 #include "control/order_texts.h"
+#include "control/subject.h"
 #include "control/user.h"
 #include "core/identity.h"
 #include "node/policy.h"
 #include "node/node.h"
-#include "node/tasks.h"
 
 struct order {
 	struct order *prev, *next;
@@ -27,6 +27,11 @@ struct order {
 	enum policy_kind kind;
 	bool put; /* or to take back */
 	struct policy_record record;
+	/* Of all partitions that are led here: their names, one record each. */
+	char (*partitions)[NAME_ELECTION_MAX + 1];
+	size_t n_partitions;
+	size_t pending, done; /* records that are on their way, and that were decided */
+	bool failed, unknown;
 };
 
 /* --- answering ------------------------------------------------------------ */
@@ -38,7 +43,9 @@ static void answer(struct order *o, bool done)
 	char text[EXPLAIN_TEXT_MAX] = "", name[WORKER_NODE_MAX + 1];
 	struct pack *p = peer_begin(o->client);
 
-	if (done)
+	if (o->partitions)
+		order_say_partitions(s, r, o->kind, o->put, o->done, text);
+	else if (done)
 		order_say_done(s, r, o->kind, o->put, text);
 	else
 		order_say_nothing(s, r, o->kind, text);
@@ -64,6 +71,7 @@ static void end_order(struct order *o)
 		o->client->parked--;
 		o->client->asking--;
 	}
+	free(o->partitions);
 	free(o);
 }
 
@@ -71,14 +79,19 @@ static void on_decided(void *arg, enum policy_result result)
 {
 	struct order *o = arg;
 
-	if (o->client && result == POLICY_UNKNOWN)
+	o->done += result == POLICY_DONE;
+	o->unknown |= result == POLICY_UNKNOWN;
+	o->failed |= result == POLICY_FAILED;
+	if (o->pending > 0 && --o->pending > 0)
+		return;
+	if (o->client && o->unknown)
 		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
 			   "the connection to ZooKeeper went: it may or may not have been done");
-	else if (o->client && result == POLICY_FAILED)
+	else if (o->client && o->failed)
 		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
 			   "refused by the ZooKeeper server: see the sidecar's log");
 	else if (o->client)
-		answer(o, result == POLICY_DONE);
+		answer(o, o->done > 0);
 	end_order(o);
 }
 
@@ -89,6 +102,29 @@ static void find_user(void *arg)
 	struct order *o = arg;
 
 	user_name(o->uid, o->record.by, sizeof(o->record.by));
+}
+
+static void decide(struct order *o, const struct policy_record *record)
+{
+	struct policy *policy = &o->methods->node->policy;
+
+	if (o->put)
+		policy_put(policy, record, on_decided, o);
+	else
+		policy_remove(policy, record, on_decided, o);
+}
+
+/* The order goes with the answer to the last of them. */
+static void decide_each(struct order *o)
+{
+	struct policy_record record = o->record;
+	size_t n = o->n_partitions;
+
+	o->pending = n;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(record.task, o->partitions[i], sizeof(record.task));
+		decide(o, &record);
+	}
 }
 
 static void on_user_found(void *arg)
@@ -102,10 +138,10 @@ static void on_user_found(void *arg)
 		  LOG_STR("reason", o->record.reason[0] ? o->record.reason : NULL));
 	if (!session_is_up(&s->session))
 		on_decided(o, POLICY_UNKNOWN);
-	else if (o->put)
-		policy_put(&s->policy, &o->record, on_decided, o);
+	else if (o->partitions)
+		decide_each(o);
 	else
-		policy_remove(&s->policy, &o->record, on_decided, o);
+		decide(o, &o->record);
 }
 
 static bool is_text(struct reader_text text)
@@ -190,8 +226,19 @@ static bool may_resign(const struct node *s, const struct task *t)
 	return may;
 }
 
-static void give(struct call *call, const char *word, enum policy_kind kind, bool put,
-		 const struct policy_record *record)
+/* An order that is being put together. */
+struct giving {
+	const char *word;
+	enum policy_kind kind;
+	bool put;
+	struct policy_record record;
+	struct subject subject; /* nothing where a decision about an unknown task is taken back */
+	char (*partitions)[NAME_ELECTION_MAX + 1]; /* see struct order */
+	size_t n_partitions;
+};
+
+/* Takes the partitions over. */
+static void give(struct call *call, struct giving *g)
 {
 	struct node *s = call->m->node;
 	struct order *o = mem_calloc(1, sizeof(*o));
@@ -201,11 +248,14 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
 	o->msgid = call->msgid;
 	o->uid = call->c->uid;
 	o->pid = call->c->pid;
-	o->word = word;
-	o->kind = kind;
-	o->put = put;
-	o->record = *record;
-	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(kind));
+	o->word = g->word;
+	o->kind = g->kind;
+	o->put = g->put;
+	o->record = g->record;
+	o->partitions = g->partitions;
+	o->n_partitions = g->n_partitions;
+	g->partitions = NULL;
+	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(o->kind));
 	memcpy(o->record.host, s->registry.hostname, sizeof(o->record.host));
 	identity_machine(&s->registry.fleet, o->record.node, s->registry.node, s->registry.machine,
 			 o->record.machine);
@@ -224,28 +274,82 @@ static void give(struct call *call, const char *word, enum policy_kind kind, boo
  * The task, if it is one of ours; what was decided about another may be taken back all the same.
  * Tells what is wrong with it: false.
  */
-static bool take_task(struct call *call, enum policy_kind kind, bool put,
-		      struct policy_record *record, struct task **ret_task)
+static bool take_subject(struct call *call, struct giving *g)
 {
 	const struct policy *policy = &call->m->node->policy;
 	struct reader params = call->params;
 	struct reader_text name;
 
-	*ret_task = NULL;
-	if (!put && reader_str(&params, &name) == 0 && name.len <= NAME_TASK_MAX) {
+	if (!g->put && reader_str(&params, &name) == 0 && name.len <= NAME_ELECTION_MAX) {
 		for (size_t i = 0; i < policy->n; i++) {
 			const struct policy_record *known = &policy->items[i]->record;
-			if (policy->items[i]->kind != kind || !reader_text_is(name, known->task))
+			if (policy->items[i]->kind != g->kind || !reader_text_is(name, known->task))
 				continue;
-			memcpy(record->task, known->task, sizeof(record->task));
+			memcpy(g->record.task, known->task, sizeof(g->record.task));
 			call->params = params;
 			return true;
 		}
 	}
-	*ret_task = methods_take_task(call);
-	if (*ret_task)
-		snprintf(record->task, sizeof(record->task), "%s", (*ret_task)->name);
-	return *ret_task != NULL;
+	if (!subject_take(call, &g->subject))
+		return false;
+	snprintf(g->record.task, sizeof(g->record.task), "%s", subject_name(&g->subject));
+	return true;
+}
+
+static void add_partition(struct giving *g, const char *name)
+{
+	g->partitions = mem_resize(g->partitions, g->n_partitions + 1, sizeof(*g->partitions));
+	snprintf(g->partitions[g->n_partitions++], sizeof(*g->partitions), "%s", name);
+}
+
+/* Of what is to be taken back of a task: what has been decided about its partitions, too. */
+static void take_decided(const struct node *n, struct giving *g)
+{
+	size_t len = strlen(g->record.task);
+
+	for (size_t i = 0; i < n->policy.n; i++) {
+		const struct policy_item *item = n->policy.items[i];
+		const char *task = item->record.task;
+
+		if (item->kind != g->kind || strncmp(task, g->record.task, len) != 0 ||
+		    (task[len] != '\0' && task[len] != ':') ||
+		    (g->kind == POLICY_RESIGN && strcmp(item->record.node, g->record.node) != 0))
+			continue;
+		add_partition(g, task);
+	}
+	if (g->n_partitions != 1 || strcmp(g->partitions[0], g->record.task) != 0)
+		return;
+	free(g->partitions);
+	g->partitions = NULL; /* it is what was named */
+	g->n_partitions = 0;
+}
+
+/*
+ * What is resigned from has to be led here, and another has to be there. False: it is told. Of a
+ * task with partitions it is all of them: the draft would give this node others in their place.
+ */
+static bool take_led(struct call *call, struct giving *g)
+{
+	size_t n, led = 0;
+	bool may = false;
+	struct task *const *tasks = subject_tasks(&g->subject, &n);
+
+	for (size_t i = 0; i < n; i++)
+		led += election_leads(&tasks[i]->election);
+	for (size_t i = 0; i < n && led > 0; i++) {
+		if (!may_resign(call->m->node, tasks[i]))
+			continue;
+		may = true;
+		if (!g->subject.task)
+			add_partition(g, tasks[i]->name);
+	}
+	if (led == 0)
+		peer_error(call->c, call->msgid, RPC_NOT_LEADER,
+			   g->subject.task ? "this node does not lead it"
+					   : "this node leads no partition of it");
+	else if (!may)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "no other worker could lead it");
+	return may;
 }
 
 static const char *take_version(struct call *call, struct policy_record *record)
@@ -277,11 +381,13 @@ static bool take_node(const struct node *s, enum policy_kind kind, bool put,
 }
 
 /* What comes behind the task. False: *why says what is wrong. */
-static bool take_rest(struct call *call, enum policy_kind kind, bool put, const struct task *t,
-		      bool has_options, struct policy_record *record, char why[EXPLAIN_TEXT_MAX])
+static bool take_rest(struct call *call, struct giving *g, bool has_options,
+		      char why[EXPLAIN_TEXT_MAX])
 {
-	struct options o = {.for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
-	const char *wrong = kind == POLICY_PIN && put ? take_version(call, record) : NULL;
+	struct options o = {.for_ms = g->kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
+	bool pins = g->kind == POLICY_PIN && g->put;
+	const char *wrong = pins ? take_version(call, &g->record) : NULL;
+	size_t n;
 
 	if (!wrong && has_options)
 		wrong = take_options(&call->params, &o);
@@ -289,21 +395,27 @@ static bool take_rest(struct call *call, enum policy_kind kind, bool put, const 
 		explain_say(why, "%s", wrong);
 		return false;
 	}
-	memcpy(record->reason, o.reason.data ? o.reason.data : "", o.reason.len);
-	record->until = o.for_ms > 0 ? record->since + o.for_ms : 0;
-	if (!take_node(call->m->node, kind, put, o.node, record, why))
+	memcpy(g->record.reason, o.reason.data ? o.reason.data : "", o.reason.len);
+	g->record.until = o.for_ms > 0 ? g->record.since + o.for_ms : 0;
+	if (!take_node(call->m->node, g->kind, g->put, o.node, &g->record, why))
 		return false;
-	return !(kind == POLICY_PIN && put && !o.force &&
-		 order_say_no_version(call->m->node, t, record->version, why));
+	if (!pins || o.force)
+		return true;
+	/* Who lists one partition lists them all. */
+	struct task *const *tasks = subject_tasks(&g->subject, &n);
+	return n == 0 || !order_say_no_version(call->m->node, tasks[0], subject_name(&g->subject),
+					       g->record.version, why);
 }
 
 /* The parameters: [TASK,] [VERSION,] [OPTIONS]; whatever is wrong is told. */
 static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
 {
-	struct policy_record record = {.since = host_wall_ms(call->m->node->host)};
+	struct giving g = {.word = word,
+			   .kind = kind,
+			   .put = put,
+			   .record = {.since = host_wall_ms(call->m->node->host)}};
 	size_t names = kind == POLICY_DRAIN ? 0 : put && kind == POLICY_PIN ? 2 : 1;
 	char why[EXPLAIN_TEXT_MAX] = "";
-	struct task *t = NULL;
 
 	if (!may_order(call))
 		return;
@@ -311,16 +423,18 @@ static void take(struct call *call, const char *word, enum policy_kind kind, boo
 		peer_error(call->c, call->msgid, RPC_MISUSE, "too few or too many parameters");
 		return;
 	}
-	if (names > 0 && !take_task(call, kind, put, &record, &t))
+	if (names > 0 && !take_subject(call, &g))
 		return;
-	if (kind == POLICY_RESIGN && put && !election_leads(&t->election))
-		peer_error(call->c, call->msgid, RPC_NOT_LEADER, "this node does not lead it");
-	else if (kind == POLICY_RESIGN && put && !may_resign(call->m->node, t))
-		peer_error(call->c, call->msgid, RPC_MISUSE, "no other worker could lead it");
-	else if (!take_rest(call, kind, put, t, call->n_params > names, &record, why))
+	if (kind == POLICY_RESIGN && put && !take_led(call, &g))
+		return;
+	if (!take_rest(call, &g, call->n_params > names, why)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, why);
-	else
-		give(call, word, kind, put, &record);
+	} else {
+		if (!put && names > 0)
+			take_decided(call->m->node, &g);
+		give(call, &g);
+	}
+	free(g.partitions);
 }
 
 void order_drain(struct call *call)

@@ -1,12 +1,14 @@
 #include "control/parked.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "node/survey.h"
 #include "control/answers.h"
 #include "control/explain.h"
+#include "control/partition_answers.h"
 
 #define LOOK_US 2000 /* for long answers in one turn of the loop */
 
@@ -21,6 +23,12 @@ bool parked_settled(const struct task *t)
 {
 	return leaders_says(t) || t->standing.paused ||
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
+}
+
+/* A check is answered whatever else there is to do. */
+static bool is_check(const struct parked *k)
+{
+	return k->kind == PARKED_CHECK || k->kind == PARKED_CHECK_ANY;
 }
 
 static void leave_round(struct round *r)
@@ -42,9 +50,9 @@ static void unpark(struct methods *m, struct parked *k)
 	if (k->next)
 		k->next->prev = k->prev;
 	k->client->parked--;
-	k->client->asking -= k->kind != PARKED_CHECK;
+	k->client->asking -= !is_check(k);
 	leave_round(k->round);
-	free(k->tasks);
+	subjects_done(&k->subjects);
 	free(k);
 }
 
@@ -62,15 +70,29 @@ struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enu
 		k->next->prev = k;
 	m->parked = k;
 	c->parked++;
-	c->asking += kind != PARKED_CHECK;
+	c->asking += !is_check(k);
 	m->dirty = true;
 	return k;
 }
 
+void parked_about(struct parked *k, const struct subject *s)
+{
+	const char *name = subject_name(s);
+	size_t n;
+	struct task *const *tasks = subject_tasks(s, &n);
+
+	k->subjects.tasks = mem_calloc(n + 1, sizeof(struct task *));
+	memcpy(k->subjects.tasks, tasks, n * sizeof(*tasks));
+	k->subjects.n_tasks = n;
+	buffer_init(&k->subjects.names, strlen(name) + 1);
+	buffer_append(&k->subjects.names, name, strlen(name) + 1);
+	k->subjects.n = 1;
+}
+
 static bool all_fresh(const struct node *s, const struct parked *k)
 {
-	struct task *const *tasks = k->all ? s->leaders.tasks : k->tasks;
-	size_t n = k->all ? s->leaders.n_tasks : k->n_tasks;
+	struct task *const *tasks = k->all ? s->leaders.tasks : k->subjects.tasks;
+	size_t n = k->all ? s->leaders.n_tasks : k->subjects.n_tasks;
 
 	if (!session_is_up(&s->session) || !s->registry.workers.ready || !s->policy.folder.ready)
 		return false;
@@ -80,15 +102,48 @@ static bool all_fresh(const struct node *s, const struct parked *k)
 	return true;
 }
 
+/* The only one that it is about; what has gone is answered elsewhere. */
+static bool the_subject(const struct node *s, const struct parked *k, struct subject *ret)
+{
+	const char *name = subjects_next(&k->subjects, NULL);
+
+	return name && subject_find(&s->leaders, name, strlen(name), ret);
+}
+
 static bool is_ready(const struct node *s, const struct parked *k)
 {
+	struct subject subject;
+
 	switch (k->kind) {
-	case PARKED_CHECK: return parked_settled(k->tasks[0]);
+	case PARKED_CHECK: return parked_settled(k->subjects.tasks[0]);
+	case PARKED_CHECK_ANY:
+		return !the_subject(s, k, &subject) || subject.task ||
+		       partition_any_settled(subject.listing);
 	case PARKED_WORKERS: return k->round && survey_is_done(k->round->survey) && all_fresh(s, k);
 	case PARKED_TASKS: return all_fresh(s, k) && !last_runs_busy(&s->last_runs);
-	case PARKED_EXPLAIN: return all_fresh(s, k);
+	case PARKED_EXPLAIN:
+	case PARKED_PARTITIONS: return all_fresh(s, k);
 	}
 	return true;
+}
+
+/* About one subject. */
+static void answer_one(const struct node *s, const struct parked *k)
+{
+	struct subject subject;
+
+	if (!the_subject(s, k, &subject))
+		peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
+	else if (k->kind == PARKED_EXPLAIN && subject.task)
+		answer_explain(s, k->client, k->msgid, subject.task);
+	else if (subject.task)
+		peer_error(k->client, k->msgid, RPC_MISUSE, "it has no partitions any more");
+	else if (k->kind == PARKED_EXPLAIN)
+		answer_explain_listing(s, k->client, k->msgid, subject.listing);
+	else if (k->kind == PARKED_PARTITIONS)
+		answer_partitions(s, k->client, k->msgid, subject.listing);
+	else
+		answer_check_any(s, k->client, k->msgid, subject.listing);
 }
 
 static void answer(struct methods *m, struct parked *k)
@@ -96,15 +151,16 @@ static void answer(struct methods *m, struct parked *k)
 	const struct node *s = m->node;
 
 	switch (k->kind) {
-	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->tasks[0]); break;
+	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->subjects.tasks[0]); break;
 	case PARKED_TASKS:
-		answer_tasks(s, k->client, k->msgid, k->all ? s->leaders.tasks : k->tasks,
-			     k->all ? s->leaders.n_tasks : k->n_tasks);
+		answer_tasks(s, k->client, k->msgid, k->all ? NULL : &k->subjects);
 		break;
 	case PARKED_WORKERS:
 		answer_workers(s, k->client, k->msgid, k->round ? k->round->survey : NULL);
 		break;
-	case PARKED_EXPLAIN: answer_explain(s, k->client, k->msgid, k->tasks[0]); break;
+	case PARKED_CHECK_ANY:
+	case PARKED_EXPLAIN:
+	case PARKED_PARTITIONS: answer_one(s, k); break;
 	}
 }
 
@@ -112,7 +168,7 @@ static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
 {
 	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->node, k)))
 		return false;
-	return k->kind == PARKED_CHECK || peer_has_room(k->client);
+	return is_check(k) || peer_has_room(k->client);
 }
 
 /*
@@ -129,7 +185,7 @@ static bool look_at(struct methods *m, bool tables)
 		k = k->next;
 	while (k) {
 		struct parked *prev = k->prev;
-		if ((k->kind != PARKED_CHECK) == tables && is_due(m, k, now)) {
+		if (is_check(k) != tables && is_due(m, k, now)) {
 			/* A client that goes while it is answered takes all its requests along. */
 			struct peer *c = k->client;
 			answer(m, k);
@@ -227,8 +283,8 @@ void parked_task_removed(struct methods *m, const struct task *t)
 
 	for (struct parked *k = m->parked; k; k = next) {
 		next = k->next;
-		for (size_t i = 0; i < k->n_tasks; i++) {
-			if (k->tasks[i] != t)
+		for (size_t i = 0; i < k->subjects.n_tasks; i++) {
+			if (k->subjects.tasks[i] != t)
 				continue;
 			peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
 			unpark(m, k);

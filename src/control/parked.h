@@ -6,16 +6,23 @@
 #define ZKLEADER_CONTROL_PARKED_H
 
 #include "control/methods.h"
+#include "control/subject.h"
 
 struct parked {
 	struct parked *prev, *next;
 	struct peer *client;
 	uint32_t msgid;
-	enum parked_kind { PARKED_CHECK, PARKED_TASKS, PARKED_WORKERS, PARKED_EXPLAIN } kind;
+	enum parked_kind {
+		PARKED_CHECK,
+		PARKED_CHECK_ANY,
+		PARKED_TASKS,
+		PARKED_WORKERS,
+		PARKED_EXPLAIN,
+		PARKED_PARTITIONS
+	} kind;
 	int64_t deadline_ms;
-	struct task **tasks; /* that it is about; all tasks where there are none. Owned array. */
-	size_t n_tasks;
-	bool all;
+	struct subjects subjects; /* that it is about; owned */
+	bool all;		  /* or it is about all */
 	struct round
 		*round; /* WORKERS: of the tasks that are not ours; NULL: it waits for the next */
 };
@@ -25,6 +32,8 @@ bool parked_settled(const struct task *t);
 /* One more, in front; the caller says what tasks it is about. */
 struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
 			  int64_t wait_ms);
+/* It is about this one. */
+void parked_about(struct parked *k, const struct subject *s);
 /* Sets the timer for the first deadline. */
 void parked_schedule(struct methods *m);
 /* They are looked at again, at the end of this turn. */

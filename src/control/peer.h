@@ -29,6 +29,8 @@ struct peer {
 	struct subscription *subscription; /* subscriptions.c's, NULL */
 };
 
+/* Closes its connection: nothing that follows from it reaches it. */
+void peer_drop(struct peer *c);
 /* Packs one message to the peer between these two; nothing else may be packed meanwhile. */
 struct pack *peer_begin(struct peer *c);
 /*

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "control/explain.h"
+#include "control/subject.h"
 #include "control/user.h"
 
 struct refusal {
@@ -67,7 +68,7 @@ static void on_user_found(void *arg)
 	free(r);
 }
 
-void refusal_tell(const struct call *call, const struct task *t)
+void refusal_tell(const struct call *call, const char *task)
 {
 	const struct process *process = call->m->process;
 	struct refusal *r = mem_calloc(1, sizeof(*r));
@@ -77,7 +78,7 @@ void refusal_tell(const struct call *call, const struct task *t)
 	r->msgid = call->msgid;
 	r->uid = call->c->uid;
 	snprintf(r->user, sizeof(r->user), "uid %u", (unsigned)r->uid);
-	memcpy(r->task, t->name, strlen(t->name));
+	subject_task_of(task, r->task);
 	r->next = call->m->refusals;
 	if (r->next)
 		r->next->prev = r;

@@ -7,7 +7,7 @@
 #include "control/methods.h"
 
 /* Answers the call, later. */
-void refusal_tell(const struct call *call, const struct task *t);
+void refusal_tell(const struct call *call, const char *task);
 /* Nobody waits for the answer any more. */
 void refusals_client_gone(struct methods *m, const struct peer *c);
 

@@ -1,9 +1,13 @@
 #include "control/run_requests.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/mem.h"
 #include "control/refusal.h"
+#include "control/subject.h"
 #include "node/node.h"
 
 static struct runs *runs_of(const struct call *call)
@@ -15,7 +19,7 @@ static struct runs *runs_of(const struct call *call)
 
 static void pack_claim(struct pack *p, const struct run_answer *a)
 {
-	pack_map(p, 11);
+	pack_map(p, a->index >= 0 ? 14 : 13);
 	pack_kv_str(p, "outcome", a->outcome);
 	pack_kv_str(p, "tick", a->tick);
 	pack_kv_int(p, "token", a->token);
@@ -27,6 +31,16 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 	pack_kv_bool(p, "busy", a->busy);
 	pack_kv_str(p, "why", a->why);
 	pack_kv_str(p, "notice", a->notice[0] ? a->notice : NULL);
+	if (a->partitions > 0)
+		pack_kv_int(p, "partition", a->partition);
+	else
+		pack_kv_nil(p, "partition");
+	if (a->partitions > 0)
+		pack_kv_uint(p, "partitions", a->partitions);
+	else
+		pack_kv_nil(p, "partitions");
+	if (a->index >= 0)
+		pack_kv_int(p, "index", a->index);
 }
 
 static void pack_attach(struct pack *p, const struct run_answer *a)
@@ -74,21 +88,17 @@ void run_requests_released(void *owner)
 
 /* --- the methods ---------------------------------------------------------- */
 
-/*
- * Whether the peer may run the task; tells it who may if not. Where that is not known yet, the
- * request is put off.
- */
-static bool may_run(const struct call *call, const struct task *t)
+bool run_requests_may(const struct call *call, const struct task_settings *t, const char *name)
 {
 	if (peer_may_change(call->c))
 		return true;
-	for (size_t i = 0; i < t->settings.n_uids; i++)
-		if (t->settings.uids[i] == call->c->uid)
+	for (size_t i = 0; i < t->n_uids; i++)
+		if (t->uids[i] == call->c->uid)
 			return true;
-	if (t->settings.users_asked)
+	if (t->users_asked)
 		peer_put_off(call->c);
 	else
-		refusal_tell(call, t);
+		refusal_tell(call, name);
 	return false;
 }
 
@@ -97,10 +107,23 @@ static bool is_time(int64_t ms)
 	return ms >= 0 && ms <= DURATION_MAX_MS;
 }
 
+/* The tick that a schedule has named. */
+static bool take_tick(struct run_options *o, struct reader_text text)
+{
+	char name[TICK_NAME_SIZE];
+
+	o->tick_ms = 1000;
+	o->zone_ms = 0;
+	return o->scheduled > 0 && o->scheduled < INT32_MAX && !o->once &&
+	       reader_text_copy(text, name, sizeof(name)) == 0 && tick_parse(name, &o->now_ms);
+}
+
 /* The options of claim: a map; keys that are not known are passed over. */
 static bool take_run_options(struct reader *r, struct run_options *o)
 {
-	struct reader_text key, kind = {"", 0}, id = {"", 0};
+	struct reader_text key, kind = {"", 0}, id = {"", 0}, tick = {"", 0};
+	int64_t waited_ms = 0;
+	uint64_t ran = 0;
 	size_t n;
 
 	if (reader_map(r, &n) != 0)
@@ -123,6 +146,14 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 			e = reader_int(r, &o->tick_ms);
 		else if (reader_text_is(key, "wait_ms"))
 			e = reader_int(r, &o->wait_ms);
+		else if (reader_text_is(key, "waited_ms"))
+			e = reader_int(r, &waited_ms);
+		else if (reader_text_is(key, "tick"))
+			e = reader_str(r, &tick);
+		else if (reader_text_is(key, "scheduled"))
+			e = reader_int(r, &o->scheduled);
+		else if (reader_text_is(key, "ran"))
+			e = reader_uint(r, &ran);
 		else
 			e = reader_skip(r);
 		if (e != 0)
@@ -132,30 +163,124 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 		return false;
 	memcpy(o->id, id.data, id.len);
 	o->once = reader_text_is(kind, "once");
+	if (!is_time(waited_ms) || ran > NAME_PARTITIONS_MAX)
+		return false;
+	o->wait_ms = waited_ms < o->wait_ms ? o->wait_ms - waited_ms : 0;
+	o->ran = (unsigned)ran;
+	if (o->scheduled != 0 && !take_tick(o, tick))
+		return false;
 	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
 	       is_time(o->wait_ms) && o->zone_ms >= -TICK_ZONE_MAX_MS &&
 	       o->zone_ms <= TICK_ZONE_MAX_MS;
 }
 
+/* --- a claim that waits for the number of this node ----------------------- */
+
+struct indexed_claim {
+	struct indexed_claim *prev, *next;
+	struct methods *methods;
+	struct peer *client; /* NULL: gone */
+	uint32_t msgid;
+	char task[NAME_ELECTION_MAX + 1];
+	struct run_options options;
+};
+
+void run_requests_client_gone(struct methods *m, const struct peer *c)
+{
+	for (struct indexed_claim *w = m->indexed; w; w = w->next)
+		if (w->client == c)
+			w->client = NULL;
+}
+
+/* Of a task, or of those of its partitions that are led here; the client is parked already. */
+static void claim(struct methods *m, struct peer *c, uint32_t msgid, const struct subject *s,
+		  const struct run_options *options)
+{
+	if (s->task)
+		runs_claim(&m->node->runs, c, msgid, s->task, options);
+	else
+		runs_claim_any(&m->node->runs, c, msgid, s->listing, options);
+}
+
+static void go_on(struct indexed_claim *w, int64_t index, const char *why)
+{
+	const struct leaders *l = &w->methods->node->leaders;
+	struct subject s;
+	bool there = subject_find(l, w->task, strlen(w->task), &s) && (s.task || s.listing->n > 0);
+
+	w->options.index = index;
+	if (index >= 0 && there) {
+		claim(w->methods, w->client, w->msgid, &s, &w->options);
+		return;
+	}
+	w->client->parked--;
+	peer_error(w->client, w->msgid, there ? RPC_CANNOT_TELL : RPC_MISUSE,
+		   there ? why : "the task has been removed");
+}
+
+static void on_index(void *arg, int64_t index, const char *why)
+{
+	struct indexed_claim *w = arg;
+
+	if (w->prev)
+		w->prev->next = w->next;
+	else
+		w->methods->indexed = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	if (w->client)
+		go_on(w, index, why);
+	free(w);
+}
+
+static void wait_for_index(const struct call *call, const struct subject *s,
+			   const struct run_options *options)
+{
+	struct indexed_claim *w = mem_calloc(1, sizeof(*w));
+
+	w->methods = call->m;
+	w->client = call->c;
+	w->msgid = call->msgid;
+	snprintf(w->task, sizeof(w->task), "%s", subject_name(s));
+	w->options = *options;
+	w->next = call->m->indexed;
+	if (w->next)
+		w->next->prev = w;
+	call->m->indexed = w;
+	own_index_ask(&call->m->node->recipes.index, on_index, w);
+}
+
 void run_request_claim(struct call *call)
 {
-	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
+	const struct task_settings *settings;
+	struct subject s;
 
 	if (call->n_params != 2)
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "claim takes a task and a map of options");
-	if (!t || !may_run(call, t))
+	if (call->n_params != 2 || !subject_take(call, &s))
+		return;
+	settings = s.task ? &s.task->settings : &s.listing->settings;
+	if (!run_requests_may(call, settings, subject_name(&s)))
 		return;
 	struct run_options options = {.now_ms = host_wall_ms(call->m->node->host),
-				      .tick_ms = t->settings.tick_ms,
-				      .wait_ms = t->settings.wait_ms,
-				      .pid = call->c->pid};
+				      .tick_ms = settings->tick_ms,
+				      .wait_ms = settings->wait_ms,
+				      .pid = call->c->pid,
+				      .index = -1};
 	if (!take_run_options(&call->params, &options)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "an option of claim is not good");
 		return;
 	}
+	if (!s.task && (options.once || options.scheduled > 0 || s.listing->n == 0)) {
+		methods_refuse_whole(call, s.listing);
+		return;
+	}
 	call->c->parked++;
-	runs_claim(runs_of(call), call->c, call->msgid, t, &options);
+	if (settings->index && !options.once)
+		wait_for_index(call, &s, &options);
+	else
+		claim(call->m, call->c, call->msgid, &s, &options);
 }
 
 void run_request_attach(struct call *call)
@@ -167,7 +292,7 @@ void run_request_attach(struct call *call)
 	if (call->n_params != 2)
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "attach takes a task and the id of a claim");
-	if (!t || !may_run(call, t))
+	if (!t || !run_requests_may(call, &t->settings, t->name))
 		return;
 	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");
@@ -189,9 +314,9 @@ void run_request_renew(struct call *call)
 }
 
 /* How a run has ended: a map; keys that are not known are passed over. */
-static bool take_end(struct reader *r, int64_t *ret_status, bool *ret_interrupted)
+static bool take_end(struct reader *r, struct run_outcome *o)
 {
-	struct reader_text key;
+	struct reader_text key, output = {NULL, 0};
 	size_t n;
 
 	if (reader_map(r, &n) != 0)
@@ -199,27 +324,32 @@ static bool take_end(struct reader *r, int64_t *ret_status, bool *ret_interrupte
 	for (; n > 0; n--) {
 		int e = reader_str(r, &key);
 		if (e == 0 && reader_text_is(key, "exit_status"))
-			e = reader_int(r, ret_status);
+			e = reader_int(r, &o->exit_status);
 		else if (e == 0 && reader_text_is(key, "interrupted"))
-			e = reader_bool(r, ret_interrupted);
+			e = reader_bool(r, &o->interrupted);
+		else if (e == 0 && reader_text_is(key, "timeout"))
+			e = reader_bool(r, &o->timeout);
+		else if (e == 0 && reader_text_is(key, "output"))
+			e = reader_bin(r, &output);
 		else if (e == 0)
 			e = reader_skip(r);
 		if (e != 0)
 			return false;
 	}
-	return *ret_status >= 0 && *ret_status <= 255;
+	o->output = output.data;
+	o->output_len = output.len;
+	return o->exit_status >= 0 && o->exit_status <= 255 && output.len <= RECORD_OUTPUT_MAX;
 }
 
 void run_request_finish(struct call *call)
 {
-	int64_t status = -1;
-	bool interrupted = false;
+	struct run_outcome outcome = {.exit_status = -1};
 	uint64_t id;
 
 	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
-	    !take_end(&call->params, &status, &interrupted))
+	    !take_end(&call->params, &outcome))
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "finish takes the number of a run and its exit_status");
 	else
-		runs_finish(runs_of(call), call->c, call->msgid, id, status, interrupted);
+		runs_finish(runs_of(call), call->c, call->msgid, id, &outcome);
 }

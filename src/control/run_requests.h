@@ -11,6 +11,13 @@ void run_request_renew(struct call *call);
 void run_request_finish(struct call *call);
 void run_request_attach(struct call *call);
 
+/*
+ * Whether the peer may run the task; tells it who may if not. Where that is not known yet, the
+ * request is put off.
+ */
+bool run_requests_may(const struct call *call, const struct task_settings *t, const char *name);
+void run_requests_client_gone(struct methods *m, const struct peer *c);
+
 /* The node's handlers for runs; the owner is the client. */
 void run_requests_answer(void *owner, uint32_t request, const struct run_answer *a);
 void run_requests_released(void *owner);

@@ -6,11 +6,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answers.h"
+#include "control/decisions.h"
 #include "control/handover.h"
+#include "control/nodes.h"
+#include "control/subject.h"
+#include "core/identity.h"
 #include "node/node.h"
-#include "node/tasks.h"
 
-#define UNTOLD (-1)
+#define UNTOLD	   (-1)
+#define RUN_FIELDS 9
 
 /* A task of a subscription, and what the client knows of it. */
 struct topic {
@@ -23,7 +27,8 @@ struct subscription {
 	struct peer *client;
 	struct topic *topics;
 	size_t n;
-	size_t at; /* where telling goes on */
+	struct subjects names; /* what the client has named; no tasks */
+	size_t at;	       /* where telling goes on */
 	bool all, mine;
 	enum { CONNECTION_UNTOLD, CONNECTION_LOST, CONNECTION_CONFIRMED } connection;
 };
@@ -38,10 +43,31 @@ static void pack_now(struct pack *p, const struct subscriptions *s)
 
 /* --- who wants what ------------------------------------------------------- */
 
+/* Whether the name is that of the task, or of the task that it is a partition of. */
+static bool is_of(const char *task, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(task, name, len) == 0 && (task[len] == '\0' || task[len] == ':');
+}
+
+/* Whether it hears of a task that has just come. */
 static bool wants(const struct subscription *sub, const struct task *t)
 {
+	for (const char *name = NULL; (name = subjects_next(&sub->names, name));)
+		if (is_of(t->name, name))
+			return true;
+	return sub->all;
+}
+
+/* Whether it hears of what is decided about that name. */
+static bool hears_of(const struct subscription *sub, const char *name)
+{
 	for (size_t i = 0; !sub->all && i < sub->n; i++)
-		if (sub->topics[i].task == t)
+		if (is_of(sub->topics[i].task->name, name))
+			return true;
+	for (const char *own = NULL; (own = subjects_next(&sub->names, own));)
+		if (strcmp(own, name) == 0)
 			return true;
 	return sub->all;
 }
@@ -61,6 +87,7 @@ void subscription_end(struct subscriptions *s, struct peer *c)
 	if (sub->next)
 		sub->next->prev = sub->prev;
 	free(sub->topics);
+	subjects_done(&sub->names);
 	free(sub);
 	c->subscription = NULL;
 	c->subscribed = 0;
@@ -76,15 +103,18 @@ static void add_topic(struct subscription *sub, struct task *t)
 	handover_look(t);
 }
 
-void subscription_begin(struct subscriptions *s, struct peer *c, struct task *const *tasks,
-			size_t n, bool mine)
+void subscription_begin(struct subscriptions *s, struct peer *c, struct subjects *subjects,
+			bool mine)
 {
 	const struct leaders *l = &s->node->leaders;
 	struct subscription *sub = mem_calloc(1, sizeof(*sub));
-	size_t n_topics = n == 0 ? l->n_tasks : n;
+	bool all = subjects->n == 0;
+	size_t n = all ? l->n_tasks : subjects->n_tasks;
 
 	subscription_end(s, c);
-	sub->all = n == 0;
+	sub->all = all;
+	sub->names = (struct subjects){.names = subjects->names, .n = subjects->n};
+	buffer_init(&subjects->names, 0);
 	sub->mine = mine;
 	sub->client = c;
 	sub->next = s->list;
@@ -92,16 +122,16 @@ void subscription_begin(struct subscriptions *s, struct peer *c, struct task *co
 		sub->next->prev = sub;
 	s->list = sub;
 	c->subscription = sub;
-	sub->topics = mem_calloc(n_topics + 1, sizeof(*sub->topics));
-	for (size_t i = 0; i < n_topics; i++)
-		add_topic(sub, sub->all ? l->tasks[i] : tasks[i]);
+	sub->topics = mem_calloc(n + 1, sizeof(*sub->topics));
+	for (size_t i = 0; i < n; i++)
+		add_topic(sub, all ? l->tasks[i] : subjects->tasks[i]);
 	s->changed = true;
 }
 
 void subscriptions_task_added(struct subscriptions *s, struct task *t)
 {
 	for (struct subscription *sub = s->list; sub; sub = sub->next) {
-		if (!sub->all)
+		if (!wants(sub, t))
 			continue;
 		sub->topics = mem_resize(sub->topics, sub->n + 1, sizeof(*sub->topics));
 		add_topic(sub, t);
@@ -271,23 +301,61 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 			    bool ended)
 {
 	const char *name = item->record.task;
-	const struct task *t = tasks_find(&s->node->leaders, name, strlen(name));
+	char called[WORKER_NODE_MAX + 1];
 	struct subscription *next;
 
+	nodes_name(s->node, item->record.node, called);
 	for (struct subscription *sub = s->list; sub; sub = next) {
 		struct peer *c = sub->client;
 		next = sub->next;
-		if (!(sub->all || name[0] == '\0' || (t && wants(sub, t))))
+		if (name[0] != '\0' && !hears_of(sub, name))
 			continue;
 		struct pack *p = peer_begin_notification(c);
 		if (!p)
 			continue;
 		rpc_pack_notify(p, "decision");
-		pack_map(p, ANSWERS_DECISION_FIELDS + 3);
+		pack_map(p, DECISIONS_FIELDS + 4);
 		pack_kv_str(p, "event", ended ? "ended" : "decided");
 		pack_now(p, s);
 		pack_kv_str(p, "task", name[0] ? name : NULL);
-		answers_pack_decision(p, item);
+		decisions_pack_item(p, item);
+		pack_kv_str(p, "name", item->record.node[0] ? called : NULL);
+		peer_end(c, PEER_NOTIFICATION);
+	}
+}
+
+void subscriptions_run(const struct subscriptions *s, const char *task, const char *tick,
+		       const struct run_record *record)
+{
+	const struct member *self = registry_self(&s->node->registry);
+	struct subscription *next;
+
+	for (struct subscription *sub = s->list; sub; sub = next) {
+		struct peer *c = sub->client;
+		next = sub->next;
+		if (!hears_of(sub, task))
+			continue;
+		struct pack *p = peer_begin_notification(c);
+		if (!p)
+			continue;
+		rpc_pack_notify(p, "run");
+		pack_map(p, RUN_FIELDS);
+		pack_now(p, s);
+		pack_kv_str(p, "task", task);
+		pack_kv_str(p, "tick", tick[0] ? tick : NULL);
+		pack_kv_str(p, "state", record->state);
+		pack_kv_int(p, "attempt", record->attempt);
+		pack_kv_str(p, "node", self ? identity_name(self) : NULL);
+		pack_kv_int(p, "token", record->token);
+		if (record->exit_status >= 0)
+			pack_kv_int(p, "exit_status", record->exit_status);
+		else
+			pack_kv_nil(p, "exit_status");
+		pack_str(p, "output");
+		if (record->output_len > 0 && peer_may_change(c))
+			pack_strn(p, record->output, record->output_len);
+		else
+			pack_nil(p);
 		peer_end(c, PEER_NOTIFICATION);
 	}
 }

@@ -15,6 +15,8 @@
 #define SUBSCRIPTIONS_PART \
 	64 /* tasks that one client is told of before it is the next one's turn */
 
+struct subjects;
+
 struct subscriptions {
 	const struct node *node;
 	struct subscription *list;
@@ -25,12 +27,14 @@ struct subscriptions {
 void subscriptions_init(struct subscriptions *s, const struct node *node);
 
 /*
- * The client hears of these n tasks, of all (also of later ones) for n = 0; replaces what it had.
+ * The client hears of these subjects, whose names it takes over, of all (also of later ones) where
+ * there are none; of a task with partitions it hears of each, also of later ones. Replaces what it
+ * had.
  * mine: it wants to know what this node leads, and nothing of who else leads: that is known without
  * a question.
  */
-void subscription_begin(struct subscriptions *s, struct peer *c, struct task *const *tasks,
-			size_t n, bool mine);
+void subscription_begin(struct subscriptions *s, struct peer *c, struct subjects *subjects,
+			bool mine);
 void subscription_end(struct subscriptions *s, struct peer *c);
 
 /*
@@ -47,5 +51,8 @@ void subscriptions_membership(const struct subscriptions *s, const char *event,
 /* To those who hear of the item's task, and to all where it is about a whole node. */
 void subscriptions_decision(const struct subscriptions *s, const struct policy_item *item,
 			    bool ended);
+/* A run of that task here has begun, or ended, as the record says; tick: "" where it has none. */
+void subscriptions_run(const struct subscriptions *s, const char *task, const char *tick,
+		       const struct run_record *record);
 
 #endif

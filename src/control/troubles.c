@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#include "control/nodes.h"
+#include "core/identity.h"
+#include "node/partitions.h"
+
 static void find_blocked(const struct node *s, struct problems *problems)
 {
 	char text[LEADERS_BLOCKED_MAX];
@@ -14,14 +18,26 @@ static void find_blocked(const struct node *s, struct problems *problems)
 	}
 }
 
+static void find_refused(const struct node *s, struct problems *problems)
+{
+	char text[PARTITIONS_TEXT_MAX];
+
+	for (size_t i = 0; i < s->leaders.n_listings; i++)
+		if (partitions_problem(s->leaders.listings[i], text))
+			problems_add(problems, s->leaders.listings[i]->name, PROBLEM_WHOLE_FILE,
+				     "%s", text);
+}
+
 static void find_wrong_clock(const struct node *s, struct problems *problems)
 {
+	const struct member *self = registry_self(&s->registry);
 	char off[CLOCKS_TEXT_MAX];
 
 	if (!clocks_is_off(&s->registry.clocks))
 		return;
 	clocks_say_own(&s->registry.clocks, off);
-	problems_add(problems, s->registry.hostname, PROBLEM_WHOLE_FILE,
+	problems_add(problems, self ? identity_name(self) : s->registry.hostname,
+		     PROBLEM_WHOLE_FILE,
 		     "its clock is %s and most workers', so it leads last and claims no tick: "
 		     "set it, and have it kept right (chrony, systemd-timesyncd)",
 		     off);
@@ -51,11 +67,29 @@ static void find_twins(const struct node *s, struct problems *problems)
 	}
 }
 
+static void find_halted(const struct node *s, struct problems *problems)
+{
+	char name[WORKER_NODE_MAX + 1];
+
+	for (size_t i = 0; i < s->policy.n; i++) {
+		const struct policy_record *r = &s->policy.items[i]->record;
+		if (!r->halted)
+			continue;
+		nodes_name(s, r->node, name);
+		problems_add(problems, r->rolling, PROBLEM_WHOLE_FILE,
+			     "the rolling restart is halted by %s: %s; zkleader rolling %s "
+			     "--resume ends that",
+			     name, r->reason, r->rolling);
+	}
+}
+
 void troubles_find(const struct node *s, struct problems *problems)
 {
 	if (!session_is_up(&s->session))
 		return;
 	find_wrong_clock(s, problems);
 	find_twins(s, problems);
+	find_refused(s, problems);
 	find_blocked(s, problems);
+	find_halted(s, problems);
 }

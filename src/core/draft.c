@@ -20,6 +20,8 @@ struct table {
 	struct draft_set left;
 	size_t n_left;
 	size_t *owners;
+	uint64_t **scores; /* of the workers at the items, 0: not computed; a row NULL: none is */
+	const struct draft_worker *without; /* who takes nothing, NULL */
 	size_t limit;
 	bool with_resigned;
 	bool limited; /* somebody could have taken more but for the limit */
@@ -71,16 +73,22 @@ static struct draft_set takeable(const struct table *t, const struct draft_worke
 }
 
 /* The item of the set with the worker's biggest score, DRAFT_NOBODY if the set is empty. */
-static size_t favourite(const struct draft *d, const struct draft_worker *w,
+static size_t favourite(const struct table *t, const struct draft_worker *w,
 			const struct draft_set *set)
 {
+	uint64_t **row = &t->scores[w - t->draft->workers];
 	size_t best = DRAFT_NOBODY;
 	uint64_t best_score = 0;
+
+	if (!*row)
+		*row = mem_calloc(t->draft->n_items, sizeof(**row));
 
 	for (size_t i = 0; i < DRAFT_WORDS; i++) {
 		for (uint64_t word = set->words[i]; word; word &= word - 1) {
 			size_t item = i * 64 + (size_t)__builtin_ctzll(word);
-			uint64_t score = rank_score(w->key, d->items[item]);
+			uint64_t score = (*row)[item];
+			if (score == 0)
+				score = (*row)[item] = rank_score(w->key, t->draft->items[item]);
 			if (best == DRAFT_NOBODY || score > best_score) {
 				best = item;
 				best_score = score;
@@ -96,12 +104,14 @@ static bool take(struct table *t, struct seat *seat)
 	struct draft_set set = takeable(t, seat->worker);
 	size_t item;
 
+	if (seat->worker == t->without)
+		return false;
 	if (seat->held >= t->limit) {
 		for (size_t i = 0; i < DRAFT_WORDS; i++)
 			t->limited |= set.words[i] != 0;
 		return false;
 	}
-	item = favourite(t->draft, seat->worker, &set);
+	item = favourite(t, seat->worker, &set);
 	if (item == DRAFT_NOBODY)
 		return false;
 	t->owners[item] = (size_t)(seat->worker - t->draft->workers);
@@ -148,24 +158,76 @@ static void draft_limits(struct table *t)
 	}
 }
 
-void draft_run(const struct draft *d, size_t *ret_owners)
+static void table_init(struct table *t, const struct draft *d)
 {
-	struct table t = {.draft = d, .owners = ret_owners, .n_left = d->n_items};
-
 	assert(d->n_items <= DRAFT_ITEMS_MAX);
-	t.seats = mem_calloc(d->n_workers + 1, sizeof(*t.seats));
+	*t = (struct table){.draft = d};
+	t->scores = mem_calloc(d->n_workers + 1, sizeof(*t->scores));
+	t->seats = mem_calloc(d->n_workers + 1, sizeof(*t->seats));
 	for (size_t i = 0; i < d->n_workers; i++) {
 		const struct draft_worker *w = &d->workers[i];
-		t.seats[i] = (struct seat){.worker = w, .score = rank_score(w->key, d->name)};
+		t->seats[i] = (struct seat){.worker = w, .score = rank_score(w->key, d->name)};
 	}
-	qsort(t.seats, d->n_workers, sizeof(*t.seats), compare_seats);
+	qsort(t->seats, d->n_workers, sizeof(*t->seats), compare_seats);
+}
+
+static void table_done(struct table *t)
+{
+	for (size_t i = 0; i < t->draft->n_workers; i++)
+		free(t->scores[i]);
+	free(t->scores);
+	free(t->seats);
+}
+
+/* One whole draft, without that worker. */
+static void deal(struct table *t, const struct draft_worker *without, size_t *owners)
+{
+	const struct draft *d = t->draft;
+
+	t->without = without;
+	t->owners = owners;
+	t->n_left = d->n_items;
+	t->with_resigned = false;
+	for (size_t i = 0; i < d->n_workers; i++)
+		t->seats[i].held = 0;
 	for (size_t i = 0; i < d->n_items; i++) {
-		draft_set_add(&t.left, i);
-		ret_owners[i] = DRAFT_NOBODY;
+		draft_set_add(&t->left, i);
+		owners[i] = DRAFT_NOBODY;
 	}
-	draft_limits(&t);
-	t.with_resigned = true;
-	if (t.n_left > 0)
-		draft_limits(&t);
-	free(t.seats);
+	draft_limits(t);
+	t->with_resigned = true;
+	if (t->n_left > 0)
+		draft_limits(t);
+	memset(&t->left, 0, sizeof(t->left));
+}
+
+void draft_run(const struct draft *d, size_t *ret_owners)
+{
+	struct table t;
+
+	table_init(&t, d);
+	deal(&t, NULL, ret_owners);
+	table_done(&t);
+}
+
+void draft_successors(const struct draft *d, const size_t *owners, size_t *ret_successors)
+{
+	size_t left_to[DRAFT_ITEMS_MAX];
+	bool *done = mem_calloc(d->n_workers + 1, sizeof(*done));
+	struct table t;
+
+	table_init(&t, d);
+	for (size_t i = 0; i < d->n_items; i++)
+		ret_successors[i] = DRAFT_NOBODY;
+	for (size_t i = 0; i < d->n_items; i++) {
+		if (owners[i] == DRAFT_NOBODY || done[owners[i]])
+			continue;
+		done[owners[i]] = true;
+		deal(&t, &d->workers[owners[i]], left_to);
+		for (size_t j = i; j < d->n_items; j++)
+			if (owners[j] == owners[i])
+				ret_successors[j] = left_to[j];
+	}
+	table_done(&t);
+	free(done);
 }

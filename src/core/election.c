@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/election_times.h"
 #include "core/tick.h"
-
-#define PLACE_TURN_MAX 20 /* from here on, every place has the same turn */
 
 static const char *const state_names[ELECTION_STATES] = {
 	[ELECTION_DOWN] = "down",	    [ELECTION_FOLLOWING] = "following",
@@ -107,211 +106,12 @@ static void vacate(struct election *e, const struct election_event *event, bool 
 	bool missed = !e->owner_listed || event->type == ELECTION_WATCH;
 	if (!handed_over && !e->node.mine && (e->node.exists || e->node.owner != 0) &&
 	    event->owner_ms == 0 && missed)
-		e->stranger = true;
+		e->unseen_leader = true;
 	e->node.exists = false;
 	e->handed_over = handed_over;
 	e->owner_ms = owner_wait(e, event);
 	e->vacant_ms = e->absent_ms = event->now.boot_ms;
 	move(e, ELECTION_VACANT, reason, out);
-}
-
-/*
- * When our turn to claim comes, by CLOCK_BOOTTIME.
- *
- * A node that vanished although nobody gave it up, while the session that owned it still has a
- * registered worker, was deleted by some other hand: its owner may not have heard of it and be
- * within its lease. So everybody but the owner waits that lease out; the owner itself need not.
- * Where somebody had it whose node we never read, that may be anybody.
- */
-static int64_t claim_time(const struct election *e)
-{
-	uint32_t place = e->view.place < PLACE_TURN_MAX ? e->view.place : PLACE_TURN_MAX;
-	int64_t at = e->vacant_ms + (int64_t)place * ELECTION_TURN_MS;
-
-	if (e->stranger)
-		at += e->timeout_ms;
-	else if (e->yielded && e->view.place > 0)
-		at += ELECTION_ACCEPT_MS;
-	else if (!e->handed_over && !e->node.mine)
-		at += e->owner_ms;
-	return at > e->retry_ms ? at : e->retry_ms;
-}
-
-/* The first time from `at` on that keeps clear of the full minute, when crontab lines fire. */
-static int64_t clear_of_tick(const struct election *e, struct election_time now, int64_t at)
-{
-	return at + tick_clear(at - now.boot_ms + now.wall_ms, e->config.tick_guard_ms);
-}
-
-/* Whether a better candidate has a right to the task. */
-static bool should_yield(const struct election *e)
-{
-	if (!e->view.candidate || e->view.place == 0 || e->view.best == 0)
-		return false;
-	switch (e->config.yield) {
-	case ELECTION_YIELD_RANK: return true;
-	case ELECTION_YIELD_VERSION: return e->view.newer;
-	case ELECTION_YIELD_NEVER: return false;
-	}
-	return false;
-}
-
-/*
- * When the best has been that for long enough. One that has just joined reads the leader nodes at
- * once, and claims one that is not there. One that had been there, and is the best only now, gets
- * the time to look at them first: should it remember an earlier leader, it would take one that is
- * not there for deleted. And where others are better than we as well, they get the time to hear of
- * the best: they would take it for their own.
- */
-static int64_t yield_ripe(const struct election *e)
-{
-	int64_t delay = e->config.yield_delay_ms;
-
-	if (e->view.place > 1 && delay < ELECTION_YIELD_MIN_MS)
-		delay = ELECTION_YIELD_MIN_MS;
-	if (!e->view.best_returned &&
-	    e->best_since_ms - e->view.best_seen_ms <= ELECTION_YIELD_MIN_MS)
-		return e->view.best_seen_ms + delay;
-	return e->best_since_ms + (delay > ELECTION_YIELD_MIN_MS ? delay : ELECTION_YIELD_MIN_MS);
-}
-
-/* When the task is to be given up, ELECTION_NEVER if it is not; *ret_reason says what it waits for.
- */
-static int64_t release_time(const struct election *e, struct election_time now,
-			    const char **ret_reason)
-{
-	int64_t at = now.boot_ms;
-	*ret_reason = "now";
-	if (!e->viewed)
-		return ELECTION_NEVER;
-
-	if (e->view.candidate) {
-		if (!should_yield(e))
-			return ELECTION_NEVER;
-		int64_t ripe = yield_ripe(e);
-		if (ripe > at) {
-			at = ripe;
-			*ret_reason = "yield-delay";
-		}
-		if (e->backoff_until_ms > at) {
-			at = e->backoff_until_ms;
-			*ret_reason = "backoff";
-		}
-	} else if (e->view.best != 0 && e->unfit_ms + ELECTION_YIELD_MIN_MS > at) {
-		/* Who is the best now has to look at the node first. */
-		at = e->unfit_ms + ELECTION_YIELD_MIN_MS;
-		*ret_reason = "yield-delay";
-	}
-	if (e->held && e->hold_until_ms > at) {
-		at = e->hold_until_ms;
-		*ret_reason = "held run";
-	}
-	if (e->release_ms > at)
-		at = e->release_ms;
-	if (e->promised_ms > at) {
-		at = e->promised_ms;
-		*ret_reason = "an answer that is still good";
-	}
-	if (e->view.candidate && clear_of_tick(e, now, at) != at) {
-		at = clear_of_tick(e, now, at);
-		*ret_reason = "tick-guard";
-	}
-	return at;
-}
-
-static int64_t may_promise(const struct election *e, struct election_time now, int64_t lease_ms)
-{
-	const char *reason;
-
-	/* Who is no candidate may still hold a run, but begins nothing. */
-	if (e->state != ELECTION_LEADING || !e->view.candidate)
-		return 0;
-	int64_t most = e->timeout_ms / 4;
-	if (e->config.yield_delay_ms > most)
-		most = e->config.yield_delay_ms;
-	int64_t at = release_time(e, now, &reason);
-	if (at != ELECTION_NEVER && at - now.boot_ms < most)
-		most = at - now.boot_ms;
-	return lease_ms < most ? lease_ms : most;
-}
-
-bool election_says(const struct election *e, struct election_time now, int64_t lease_ms)
-{
-	return may_promise(e, now, lease_ms) > 0;
-}
-
-void election_promised(struct election *e, int64_t until_ms)
-{
-	if (until_ms > e->promised_ms)
-		e->promised_ms = until_ms;
-}
-
-int64_t election_promise(struct election *e, struct election_time now, int64_t lease_ms)
-{
-	int64_t ms = may_promise(e, now, lease_ms);
-
-	if (ms > 0)
-		election_promised(e, now.boot_ms + ms);
-	return ms;
-}
-
-bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,
-		       const char **ret_reason)
-{
-	if (e->state != ELECTION_LEADING)
-		return false;
-	const char *reason;
-	int64_t at = release_time(e, now, &reason);
-	if (at == ELECTION_NEVER)
-		return false;
-	*ret_boot_ms = at;
-	*ret_reason = reason;
-	return true;
-}
-
-static bool wants_watch(const struct election *e)
-{
-	return e->interest || e->state != ELECTION_FOLLOWING ||
-	       (e->view.candidate && e->view.place < 2);
-}
-
-/* Whether the node has to be read; may only be asked while it is nothing else's turn. */
-static bool wants_read(const struct election *e)
-{
-	switch (e->state) {
-	case ELECTION_RESOLVING: return e->reads == 0;
-	case ELECTION_FOLLOWING:
-		/* It may be watched and yet not known: we were no candidate when it was looked at.
-		 */
-		return e->reads == 0 && (!e->watched || !e->node.known) && wants_watch(e);
-	case ELECTION_VACANT:
-		/* No candidate and not interested: what is known is good until the watch fires. */
-		return e->reads == 0 && !e->watched && (e->view.candidate || e->interest);
-	case ELECTION_LEADING: return e->reads == 0 && !e->watched;
-	case ELECTION_DOWN:
-	case ELECTION_CLAIMING:
-	case ELECTION_RELEASING:
-	case ELECTION_STATES: break;
-	}
-	return false;
-}
-
-/* When a read that is wanted may be sent. */
-static int64_t read_time(const struct election *e)
-{
-	bool patient = e->state == ELECTION_VACANT && !e->interest;
-
-	return patient && e->look_ms > e->retry_ms ? e->look_ms : e->retry_ms;
-}
-
-/*
- * Whether the server has said lately that nobody has it. One that has waited for its turn looks
- * again first: on a connection that stalls, an owner may have come back and been deleted by hand
- * unheard (seed 52).
- */
-static bool is_news(const struct election *e, struct election_time now)
-{
-	return now.boot_ms - e->absent_ms <= ELECTION_NEWS_MS;
 }
 
 static void claim(struct election *e, struct election_actions *out)
@@ -356,18 +156,20 @@ static void settle(struct election *e, const struct election_event *event,
 		e->node.known = false;
 		move(e, ELECTION_FOLLOWING, "no candidate", out);
 	}
-	bool turn =
-		e->state == ELECTION_VACANT && e->view.candidate && now.boot_ms >= claim_time(e);
-	if (turn && is_news(e, now)) {
+	bool turn = e->state == ELECTION_VACANT && e->view.candidate &&
+		    now.boot_ms >= election_claim_time(e);
+	if (turn && election_is_news(e, now)) {
 		claim(e, out);
 		return;
 	}
-	bool due = e->state == ELECTION_LEADING && now.boot_ms >= release_time(e, now, &reason);
+	bool due = e->state == ELECTION_LEADING &&
+		   now.boot_ms >= election_release_time(e, now, &reason);
 	if (due && sure) {
 		release(e, out);
 		return;
 	}
-	if ((wants_read(e) || ((due || turn) && e->reads == 0)) && now.boot_ms >= read_time(e))
+	if ((election_wants_read(e) || ((due || turn) && e->reads == 0)) &&
+	    now.boot_ms >= election_read_time(e))
 		read_node(e, out);
 	/*
 	 * A handover is told from others by a look at once: later somebody may have had it since.
@@ -391,11 +193,11 @@ static void on_expired(struct election *e, struct election_actions *out)
 	e->fresh = false;
 	e->watched = false;
 	e->handed_over = false;
-	e->stranger = false;
+	e->unseen_leader = false;
 	e->yielded = false;
 	e->reads = 0;
 	e->retry_ms = 0;
-	e->look_ms = 0;
+	e->vacant_read_ms = 0;
 	e->release_ms = 0;
 	e->promised_ms = 0;
 	e->backoff_ms = 0;
@@ -410,9 +212,9 @@ static void on_watch(struct election *e, const struct election_event *event,
 
 	e->watched = false;
 	if (!e->up || event->watch == ELECTION_CREATED)
-		e->stranger = true;
+		e->unseen_leader = true;
 	if (event->watch == ELECTION_DELETED)
-		e->look_ms = event->now.boot_ms + ELECTION_LOOK_MS;
+		e->vacant_read_ms = event->now.boot_ms + ELECTION_VACANT_READ_MS;
 	switch (e->state) {
 	case ELECTION_FOLLOWING:
 		if (event->watch == ELECTION_DELETED && e->node.known) {
@@ -467,7 +269,7 @@ static void take_own_node(struct election *e, int64_t now_ms, const struct elect
 	}
 	e->retry_ms = 0;
 	e->handed_over = false;
-	e->stranger = false;
+	e->unseen_leader = false;
 	e->yielded = false;
 	e->node = *node;
 	if (e->state == ELECTION_LEADING)
@@ -501,7 +303,7 @@ static void on_node(struct election *e, const struct election_event *event,
 	}
 	e->retry_ms = 0;
 	e->handed_over = false;
-	e->stranger = false;
+	e->unseen_leader = false;
 	if (event->node.mine) {
 		take_own_node(e, event->now.boot_ms, &event->node, out);
 		return;
@@ -554,7 +356,7 @@ static void on_released(struct election *e, const struct election_event *event,
 	if (event->outcome == ELECTION_DONE) {
 		e->node.known = true;
 		e->watched = false;
-		e->look_ms = event->now.boot_ms + ELECTION_LOOK_MS;
+		e->vacant_read_ms = event->now.boot_ms + ELECTION_VACANT_READ_MS;
 		vacate(e, event, true, "given up", out);
 		return;
 	}
@@ -590,7 +392,7 @@ void election_step(struct election *e, const struct election_event *event,
 		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
 	case ELECTION_VIEW: {
-		bool same = should_yield(e) && event->view.best == e->view.best;
+		bool same = election_should_yield(e) && event->view.best == e->view.best;
 		if (e->view.candidate && !event->view.candidate)
 			e->unfit_ms = event->now.boot_ms;
 		/* The turns of those who may claim now begin now. */
@@ -622,28 +424,6 @@ void election_step(struct election *e, const struct election_event *event,
 	}
 	settle(e, event, out);
 	election_check(e);
-}
-
-int64_t election_deadline(const struct election *e, struct election_time now)
-{
-	const char *reason;
-
-	int64_t at = ELECTION_NEVER;
-
-	if (!e->up)
-		return ELECTION_NEVER;
-	if (e->state == ELECTION_VACANT && e->view.candidate) {
-		at = claim_time(e);
-		if (at <= now.boot_ms && !is_news(e, now))
-			at = e->reads > 0 ? ELECTION_NEVER : read_time(e);
-	} else if (e->state == ELECTION_LEADING)
-		at = release_time(e, now, &reason);
-	/* One that is due waits for a read, or for the next try of one. */
-	if (e->state == ELECTION_LEADING && at <= now.boot_ms)
-		at = e->reads > 0 ? ELECTION_NEVER : e->retry_ms;
-	if (wants_read(e) && read_time(e) < at)
-		at = read_time(e);
-	return at;
 }
 
 void election_check(const struct election *e)

@@ -16,7 +16,8 @@
  * RELEASED. After EXPIRED nothing of what was asked before is answered any more.
  * - Every read sets a watch, whether the node is there or not, but where NODE says `unwatched`,
  * which it may while FOLLOWING alone; WATCH tells that it has fired.
- * - The caller calls again with ELECTION_DEADLINE once election_deadline() has come.
+ * - The caller calls again with ELECTION_DEADLINE once election_deadline() (core/election_times.h)
+ * has come.
  */
 #ifndef ZKLEADER_CORE_ELECTION_H
 #define ZKLEADER_CORE_ELECTION_H
@@ -28,23 +29,23 @@
 #define ELECTION_ACTIONS_MAX 6
 #define ELECTION_NEVER	     INT64_MAX
 
-/* Between the turns of two neighbours in rank while nobody leads. */
+/* While nobody leads, each candidate claims so much later than the one before it in rank. */
 #define ELECTION_TURN_MS 500
-/* What a worker to which leadership was yielded has, before its former leader may claim again. */
+/* How long the worker that a task was yielded to has to claim it, before we claim it again. */
 #define ELECTION_ACCEPT_MS 3000
 /*
- * However short the yield-delay: for who becomes the best later than it joined, to look at the
- * node.
+ * The least yield-delay where others have to learn of the change first: a worker that becomes the
+ * best later than it joined reads the leader node in this time.
  */
 #define ELECTION_YIELD_MIN_MS 500
-/* After a yield that was not taken: before the next to the same worker, doubling to the longest. */
+/* The pause between two yields that nobody took: it doubles from the first to the second. */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
-/* After a yield, before it looks who has taken it: as a rule its heir has by then. */
-#define ELECTION_LOOK_MS 200
+/* After a yield or a deletion, before the node is read: as a rule it has its next leader then. */
+#define ELECTION_VACANT_READ_MS 200
 /*
- * How old the news that nobody leads may be for a claim: an owner may have come back and gone
- * unheard since.
+ * A claim follows from a read that found no node. The read may be no older than this: later a
+ * leader may have come and gone unheard.
  */
 #define ELECTION_NEWS_MS 250
 /* Before a read or claim that failed while connected is tried again. */
@@ -60,12 +61,12 @@ struct election_config {
 
 enum election_state {
 	ELECTION_DOWN,	    /* no session of ours has a registration */
-	ELECTION_FOLLOWING, /* somebody else leads, or nobody has looked yet */
-	ELECTION_VACANT,    /* nobody leads; ours comes in its turn */
-	ELECTION_CLAIMING,  /* a claim is on its way */
-	ELECTION_RESOLVING, /* something may have happened: only a read will tell */
+	ELECTION_FOLLOWING, /* another leads, or the node has not been read yet */
+	ELECTION_VACANT,    /* nobody leads; our claim follows in its turn */
+	ELECTION_CLAIMING,  /* a claim is outstanding */
+	ELECTION_RESOLVING, /* an outcome is unknown: a read will tell who leads */
 	ELECTION_LEADING,   /* the node is ours, with a token */
-	ELECTION_RELEASING, /* no more "leads" is said; the deletion is on its way */
+	ELECTION_RELEASING, /* "leads" is not said any more; the deletion is outstanding */
 	ELECTION_STATES
 };
 
@@ -84,6 +85,7 @@ struct election_view {
 	bool candidate;
 	bool newer;	      /* the best has a newer version than we */
 	uint32_t place;	      /* 0: we are the best candidate */
+	bool next;	      /* we are if the best leaves, whatever our place */
 	uint64_t best;	      /* who is best: its serial, 0 for nobody */
 	int64_t best_seen_ms; /* since when the best has been there */
 	bool best_returned;   /* it was there before: it may know who led the task once */
@@ -105,7 +107,7 @@ enum election_event_type {
 	ELECTION_NODE_FAILED, /* a read did not work out */
 	ELECTION_CLAIMED,     /* outcome */
 	ELECTION_RELEASED,    /* outcome */
-	ELECTION_INTEREST,    /* on: somebody wants to know who leads, whatever our place is */
+	ELECTION_INTEREST,    /* on: a subscriber wants to know who leads, whatever our place is */
 	ELECTION_HOLD,	      /* on: a run holds the task until hold_until_ms */
 	ELECTION_CONFIG,      /* config */
 	ELECTION_DEADLINE,
@@ -188,52 +190,34 @@ struct election {
 	bool fresh;   /* the node was read on this connection */
 	bool interest;
 	bool held;
-	bool handed_over; /* the last leader gave it up of itself: set and deleted, not just gone */
-	bool stranger;	  /* somebody may have had it since whose node was never read here */
-	uint32_t reads;	  /* on their way */
+	bool handed_over; /* the last leader yielded: the node was set and deleted */
+	/* since our last read of the node another may have led whose node was never read here */
+	bool unseen_leader;
+	uint32_t reads;	       /* outstanding */
 	int64_t timeout_ms;    /* of the session */
-	int64_t best_since_ms; /* since when it has a right to the task */
-	int64_t unfit_ms;      /* since when we are no candidate */
-	int64_t owner_ms;      /* as in the last event that said it */
+	int64_t best_since_ms; /* since when the best of the view is to get the task */
+	int64_t unfit_ms;      /* when we ceased to be a candidate */
+	int64_t owner_ms;      /* for how long the last owner may lead on unheard */
 	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
-	int64_t promised_ms; /* "leads" has been promised until then */
-	int64_t vacant_ms;   /* since when it is VACANT */
-	int64_t absent_ms;   /* when the server said last that nobody has it */
-	int64_t retry_ms;    /* no read or claim that failed is tried again before */
-	int64_t look_ms;     /* a task that is vacant is not read before, unless somebody asks */
-	int64_t release_ms;  /* nor a release */
-	bool yielded;	     /* we gave it up, and nobody has been seen to take it since */
-	int64_t backoff_ms;  /* the present pause between yields that nobody took, 0: none */
+	int64_t promised_ms;	  /* "leads" has been promised until then */
+	int64_t vacant_ms;	  /* since when it is VACANT */
+	int64_t absent_ms;	  /* when the server last said that there is no node */
+	int64_t retry_ms;	  /* what failed, a read or a claim, is not tried again before */
+	int64_t vacant_read_ms;	  /* while it is VACANT the node is not read before */
+	int64_t release_ms;	  /* a release that failed is not tried again before */
+	bool yielded;		  /* we gave it up, and no other leader was seen since */
+	int64_t backoff_ms;	  /* the present pause between yields that nobody took, 0: none */
 	int64_t backoff_until_ms; /* no yield before */
 };
 
 void election_init(struct election *e, const struct election_config *config);
 void election_step(struct election *e, const struct election_event *event,
 		   struct election_actions *ret_actions);
-/*
- * CLOCK_BOOTTIME at which a DEADLINE event is wanted, at the wall time of now; ELECTION_NEVER:
- * none.
- */
-int64_t election_deadline(const struct election *e, struct election_time now);
 /* Whether the role is ours; "leads" also needs the lease. */
 bool election_leads(const struct election *e);
-/*
- * Promises "leads" for as many ms from now on as may be, lease_ms being left of the lease: no
- * handover of our own will comes before they are over. No more than to the next such handover, nor
- * than yield-delay or a quarter of the session's timeout, whichever is longer, so that a better
- * candidate to come does not wait long. 0: it may not be said.
- */
-int64_t election_promise(struct election *e, struct election_time now, int64_t lease_ms);
-/* Whether "leads" may be said: what election_promise() would promise is not nothing. */
-bool election_says(const struct election *e, struct election_time now, int64_t lease_ms);
-/* Somebody else has promised it until then in our name. */
-void election_promised(struct election *e, int64_t until_ms);
 /* Whether the present state is one that will settle by itself soon. */
 bool election_unsettled(const struct election *e);
-/* When a yield that is due will be made, and why not before; false: none is due. */
-bool election_yield_at(const struct election *e, struct election_time now, int64_t *ret_boot_ms,
-		       const char **ret_reason);
 /* Asserts the invariants; called at the end of every step. */
 void election_check(const struct election *e);
 

@@ -5,28 +5,22 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/fleet_draft.h"
 #include "core/rank.h"
 #include "core/tally.h"
 #include "core/version.h"
 
 #define GROWTH	  64 /* members that both arrays grow by */
 #define WORD_BITS 64
-#define LEVELS	  4 /* of fleet_level() */
 /* versions from which on it is not looked at whether their order is transitive */
 #define GRADES 32
-
-/* The candidates of a contest, in the order of by_version: equal version strings are neighbours. */
-struct pool {
-	const struct member *list[FLEET_MEMBERS_MAX];
-	size_t n;
-};
 
 static bool has_bit(const uint64_t *bits, size_t index)
 {
 	return bits[index / WORD_BITS] >> (index % WORD_BITS) & 1;
 }
 
-static bool lists_task(const struct member *m, size_t index)
+bool fleet_lists(const struct member *m, size_t index)
 {
 	return has_bit(m->lists, index);
 }
@@ -39,6 +33,16 @@ bool fleet_has_resigned(const struct member *m, size_t index)
 unsigned fleet_level(const struct member *m, size_t index)
 {
 	return (m->clock_off ? 2U : 0U) + (fleet_has_resigned(m, index) ? 1U : 0U);
+}
+
+/* The order of names as records list them: of T:K that is T. */
+static int compare_listed(const char *a, const char *b)
+{
+	for (; *a == *b && *a != '\0' && *a != ':'; a++, b++)
+		;
+	unsigned char x = *a == ':' ? '\0' : (unsigned char)*a;
+	unsigned char y = *b == ':' ? '\0' : (unsigned char)*b;
+	return (x > y) - (x < y);
 }
 
 /*
@@ -59,12 +63,13 @@ static void update_lists(const struct fleet *f, struct member *m, const struct m
 		return;
 	}
 	for (size_t i = 0, j = 0; i < f->n_tasks && j < w->n_tasks;) {
-		int order = strcmp(f->tasks[i], w->tasks[j]);
+		size_t at = f->by_listed[i];
+		int order = compare_listed(f->tasks[at], w->tasks[j]);
 		if (order == 0)
-			m->lists[i / WORD_BITS] |= UINT64_C(1) << (i % WORD_BITS);
+			m->lists[at / WORD_BITS] |= UINT64_C(1) << (at % WORD_BITS);
 		if (order <= 0)
 			i++;
-		if (order >= 0)
+		else
 			j++;
 	}
 }
@@ -219,6 +224,8 @@ void fleet_done(struct fleet *f)
 	free(f->tasks);
 	free(f->contests);
 	free(f->tallies);
+	free(f->by_listed);
+	fleet_drafts_done(f);
 	*f = (struct fleet){0};
 }
 
@@ -299,12 +306,30 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session)
 		       : NULL;
 }
 
+/*
+ * The names are sorted by strcmp, where "T:0" comes behind "T.x" and "T1"; as records list them it
+ * is T, and comes before. The names of one T are neighbours in both orders.
+ */
+static void sort_listed(struct fleet *f)
+{
+	free(f->by_listed);
+	f->by_listed = mem_calloc(f->n_tasks + 1, sizeof(*f->by_listed));
+	for (size_t i = 0; i < f->n_tasks; i++) {
+		size_t at = i;
+		while (at > 0 && compare_listed(f->tasks[f->by_listed[at - 1]], f->tasks[i]) > 0)
+			at--;
+		memmove(f->by_listed + at + 1, f->by_listed + at, (i - at) * sizeof(*f->by_listed));
+		f->by_listed[at] = i;
+	}
+}
+
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 {
 	free(f->contests);
 	free(f->tallies);
 	f->contests = NULL;
 	f->tallies = NULL;
+	fleet_drafts_done(f);
 	free(f->tasks);
 	f->tasks = mem_calloc(n + 1, sizeof(f->tasks[0]));
 	f->n_tasks = n;
@@ -312,6 +337,7 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n)
 		assert(i == 0 || strcmp(names[i - 1], names[i]) < 0);
 		f->tasks[i] = names[i];
 	}
+	sort_listed(f);
 	for (size_t i = 0; i < f->n_members; i++)
 		update_lists(f, f->by_version[i], i > 0 ? f->by_version[i - 1] : NULL);
 }
@@ -361,12 +387,14 @@ void fleet_set_contests(struct fleet *f, const struct contest *const *contests)
 	f->contests = mem_calloc(f->n_tasks + 1, sizeof(*f->contests));
 	f->tallies = mem_calloc(f->n_tasks + 1, sizeof(*f->tallies));
 	memcpy(f->contests, contests, f->n_tasks * sizeof(*contests));
+	fleet_drafts_set(f);
 }
 
 void fleet_contest_changed(struct fleet *f, size_t index)
 {
 	if (f->tallies)
 		tally_forget(&f->tallies[index]);
+	fleet_draft_changed(f, index);
 }
 
 struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self)
@@ -382,259 +410,4 @@ void fleet_resign(struct fleet *f, struct member *m, size_t index)
 		m->resigned = mem_calloc(f->n_tasks / WORD_BITS + 1, sizeof(m->resigned[0]));
 	fleet_contest_changed(f, index);
 	m->resigned[index / WORD_BITS] |= UINT64_C(1) << (index % WORD_BITS);
-}
-
-/* Whether a version is good for the contest, WHY_BEST, or why it is not. */
-static enum why version_refusal(const char *version, const struct contest *c)
-{
-	if (c->min_version && version_compare(version, c->min_version) < 0)
-		return WHY_BELOW_MINIMUM;
-	if (c->pinned && version_compare(version, c->pinned) != 0)
-		return WHY_NOT_PINNED;
-	return WHY_BEST;
-}
-
-/* WHY_BEST if the member is a candidate, whatever its version, else why it is none. */
-static enum why member_refusal(const struct member *m, const struct contest *c, size_t index)
-{
-	if (!lists_task(m, index))
-		return WHY_NOT_LISTED;
-	if (m->drained)
-		return WHY_DRAINED;
-	if (worker_is_unhealthy(m->worker, c->task))
-		return WHY_UNHEALTHY;
-	return WHY_BEST;
-}
-
-enum why fleet_fitness(const struct member *m, const struct contest *c, size_t index)
-{
-	enum why why = member_refusal(m, c, index);
-
-	return why == WHY_BEST ? version_refusal(m->worker->version, c) : why;
-}
-
-/* Likewise, where the candidates are those of that level. */
-static enum why refusal(const struct member *m, const struct contest *c, size_t index,
-			unsigned level)
-{
-	enum why why = fleet_fitness(m, c, index);
-
-	if (why != WHY_BEST || fleet_level(m, index) == level)
-		return why;
-	return m->clock_off ? WHY_CLOCK_OFF : WHY_RESIGNED;
-}
-
-static void pool_collect(struct pool *p, const struct fleet *f, const struct contest *c,
-			 size_t index, unsigned level)
-{
-	const char *version = NULL; /* the last that was looked at */
-	bool good = true;
-
-	p->n = 0;
-	for (size_t i = 0; i < f->n_members; i++) {
-		const struct member *m = f->by_version[i];
-		if (member_refusal(m, c, index) != WHY_BEST || fleet_level(m, index) != level)
-			continue;
-		if (!version || strcmp(version, m->worker->version) != 0) {
-			version = m->worker->version;
-			good = version_refusal(version, c) == WHY_BEST;
-		}
-		if (good)
-			p->list[p->n++] = m;
-	}
-}
-
-/* The candidates; returns their level: there is none of a lower one. */
-static unsigned pool_fill(struct pool *p, const struct fleet *f, const struct contest *c,
-			  size_t index)
-{
-	unsigned level = 0;
-
-	assert(index < f->n_tasks && c->rank_position < WORKER_RANDOM_INTS);
-	pool_collect(p, f, c, index, level);
-	while (p->n == 0 && level < LEVELS - 1)
-		pool_collect(p, f, c, index, ++level);
-	return level;
-}
-
-/* >0: a is the better version for this contest. */
-static int compare_versions(const struct contest *c, const char *a, const char *b)
-{
-	return c->oldest ? version_compare(b, a) : version_compare(a, b);
-}
-
-/* Where the neighbours end that have the version string of the one at first. */
-static size_t run_end(const struct pool *p, size_t first)
-{
-	size_t end = first + 1;
-	const char *version = p->list[first]->worker->version;
-
-	while (end < p->n && strcmp(p->list[end]->worker->version, version) == 0) /* NOLINT */
-		end++;
-	return end;
-}
-
-/*
- * As the order of versions is not transitive there may be no newest one; this names one of them by
- * the set of versions alone. The pool may not be empty.
- */
-static const char *pool_newest(const struct pool *p, const struct contest *c)
-{
-	const char *newest = p->list[0]->worker->version;
-
-	for (size_t i = run_end(p, 0); i < p->n; i = run_end(p, i)) {
-		if (compare_versions(c, p->list[i]->worker->version, newest) > 0)
-			newest = p->list[i]->worker->version;
-	}
-	return newest;
-}
-
-struct ranked fleet_rank_member(const struct member *m, const struct contest *c)
-{
-	struct ranked r = {.member = m};
-
-	if (c->rank_position >= 0)
-		r.rank = (uint64_t)(int64_t)m->worker->random_ints[c->rank_position];
-	else
-		r.rank = rank_score(m->key, c->task);
-	return r;
-}
-
-/* By rank, ip and id: >0 if a is the better. A score has 53 bits, so both kinds of rank fit
- * int64_t. */
-int fleet_compare_ranked(const struct ranked *a, const struct ranked *b)
-{
-	if (a->rank != b->rank)
-		return (int64_t)a->rank > (int64_t)b->rank ? 1 : -1;
-
-	int order = rank_compare_ip(a->member->worker->ip, b->member->worker->ip);
-	return order ? order : strcmp(a->member->worker->id, b->member->worker->id);
-}
-
-struct standing fleet_stand(const struct fleet *f, const struct contest *c, size_t index,
-			    const char *self_id)
-{
-	struct standing s = {.self = fleet_find(f, self_id), .place = SIZE_MAX};
-	struct ranked best = {.member = NULL};
-	struct ranked self = {.member = NULL};
-	size_t ahead = 0;
-	struct pool p;
-
-	unsigned level = pool_fill(&p, f, c, index);
-	if (p.n == 0)
-		return s;
-	if (s.self && refusal(s.self, c, index, level) == WHY_BEST) {
-		s.self_candidate = true;
-		self = fleet_rank_member(s.self, c);
-	}
-
-	const char *newest = pool_newest(&p, c);
-	for (size_t i = 0, end; i < p.n; i = end) {
-		const char *version = p.list[i]->worker->version;
-		bool first_tier = version == newest || version_compare(version, newest) == 0;
-		int to_self = self.member
-				      ? compare_versions(c, version, self.member->worker->version)
-				      : -1;
-
-		end = run_end(&p, i);
-		if (to_self > 0)
-			ahead += end - i;
-		if (!first_tier && to_self != 0)
-			continue;
-		for (size_t j = i; j < end; j++) {
-			struct ranked r = fleet_rank_member(p.list[j], c);
-			if (first_tier && (!best.member || fleet_compare_ranked(&r, &best) > 0))
-				best = r;
-			if (to_self == 0 && r.member != self.member &&
-			    fleet_compare_ranked(&r, &self) > 0)
-				ahead++;
-		}
-	}
-
-	s.best = best.member;
-	assert(s.best); /* there is a candidate */
-	s.best_is_newer =
-		s.self && compare_versions(c, s.best->worker->version, s.self->worker->version) > 0;
-	if (s.self_candidate)
-		s.place = s.best == s.self ? 0 : ahead > 0 ? ahead : 1;
-	return s;
-}
-
-/* Best first; no two are equal, as ids differ. */
-static int compare_for_sort(const void *a, const void *b)
-{
-	return fleet_compare_ranked(b, a);
-}
-
-/* Moves the candidates of the best tier out of the pool; returns how many there are. */
-static size_t take_tier(struct pool *p, const struct contest *c, struct ranked *ret_ranked)
-{
-	const char *newest = pool_newest(p, c);
-	size_t taken = 0, kept = 0;
-
-	for (size_t i = 0, end; i < p->n; i = end) {
-		const char *version = p->list[i]->worker->version;
-		bool in_tier = version == newest || version_compare(version, newest) == 0;
-
-		end = run_end(p, i);
-		for (size_t j = i; j < end; j++) {
-			if (in_tier)
-				ret_ranked[taken++] = fleet_rank_member(p->list[j], c);
-			else
-				p->list[kept++] = p->list[j];
-		}
-	}
-	p->n = kept;
-	qsort(ret_ranked, taken, sizeof(ret_ranked[0]), compare_for_sort);
-	return taken;
-}
-
-static enum why why_behind(const struct ranked *r, const struct ranked *before)
-{
-	if (r->rank != before->rank)
-		return WHY_LOWER_RANK;
-	if (rank_compare_ip(r->member->worker->ip, before->member->worker->ip) != 0)
-		return WHY_LOWER_IP;
-	return WHY_LOWER_ID;
-}
-
-size_t fleet_rank(const struct fleet *f, const struct contest *c, size_t index,
-		  struct ranked *ret_ranked)
-{
-	struct pool p;
-	size_t n = 0;
-
-	unsigned level = pool_fill(&p, f, c, index);
-	while (p.n > 0) {
-		size_t tier = n;
-		n += take_tier(&p, c, ret_ranked + tier);
-		for (size_t i = tier; i < n; i++) {
-			ret_ranked[i].candidate = true;
-			if (tier > 0)
-				ret_ranked[i].why = WHY_WORSE_VERSION;
-			else if (i > 0)
-				ret_ranked[i].why = why_behind(&ret_ranked[i], &ret_ranked[i - 1]);
-			else
-				ret_ranked[i].why = WHY_BEST;
-		}
-	}
-
-	for (size_t i = 0; i < f->n_members; i++) {
-		const struct member *m = f->by_id[i];
-		enum why why = refusal(m, c, index, level);
-		if (why == WHY_BEST)
-			continue;
-		ret_ranked[n] = fleet_rank_member(m, c);
-		ret_ranked[n++].why = why;
-	}
-	assert(n == f->n_members);
-	return n;
-}
-
-enum why fleet_why(const struct fleet *f, const struct contest *c, size_t index, const char *id)
-{
-	const struct member *m = fleet_find(f, id);
-	struct pool p;
-
-	return m ? refusal(m, c, index, pool_fill(&p, f, c, index)) : WHY_BEST;
 }

@@ -2,9 +2,31 @@
 
 #include <string.h>
 
-static bool same_host(const struct worker *a, const char *hostname)
+/* Of HOSTNAME:SOCKET the hostname is enough; a name by the key `node` has no colon. */
+bool identity_means(const char *node, const char *text, size_t len)
 {
-	return strcmp(a->hostname, hostname) == 0;
+	return (strlen(node) == len || strcspn(node, ":") == len) && memcmp(node, text, len) == 0;
+}
+
+static bool ends_at(const char *node, size_t i)
+{
+	return node[i] == ':' || node[i] == '\0';
+}
+
+/* Whether they are alike up to the colon. */
+static bool same_short(const char *a, const char *b)
+{
+	size_t i = 0;
+
+	while (a[i] == b[i] && !ends_at(a, i))
+		i++;
+	return ends_at(a, i) && ends_at(b, i);
+}
+
+/* Whether both may be called by one hostname: theirs, or a name by the key that looks like it. */
+static bool may_be_confused(const struct worker *a, const char *hostname, const char *node)
+{
+	return strcmp(a->hostname, hostname) == 0 || same_short(a->node, node);
 }
 
 /* Without the key it is HOSTNAME:SOCKET, or nothing in the record of somebody else's. */
@@ -20,11 +42,11 @@ static void update_member(const struct fleet *f, struct member *m)
 {
 	const struct worker *w = m->worker;
 
-	m->shares_host = m->twin = false;
+	m->shares_name = m->twin = false;
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *other = f->by_id[i]->worker;
 		bool same_node = strcmp(other->node, w->node) == 0;
-		m->shares_host |= !same_node && same_host(other, w->hostname);
+		m->shares_name |= !same_node && may_be_confused(other, w->hostname, w->node);
 		m->twin |= same_node && w->node[0] != '\0' && w->machine[0] != '\0' &&
 			   other->machine[0] != '\0' && strcmp(other->machine, w->machine) != 0;
 	}
@@ -34,7 +56,7 @@ void identity_update(struct fleet *f, const char *hostname, const char *node)
 {
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
-		if (same_host(w, hostname) || strcmp(w->node, node) == 0)
+		if (may_be_confused(w, hostname, node))
 			update_member(f, f->by_id[i]);
 	}
 }
@@ -43,7 +65,7 @@ const char *identity_name(const struct member *m)
 {
 	const struct worker *w = m->worker;
 
-	if (is_named_by_host(w) && (!m->shares_host || w->node[0] == '\0'))
+	if (is_named_by_host(w) && (!m->shares_name || w->node[0] == '\0'))
 		return w->hostname;
 	return w->node;
 }

@@ -9,11 +9,14 @@
 #include "core/fleet.h"
 
 /*
- * After a member with that hostname and node was added or removed: who shares them is known again.
+ * After a member with that hostname and node was added or removed: who shares a name is known
+ * again.
  */
 void identity_update(struct fleet *f, const char *hostname, const char *node);
-/* Valid as long as the member is. */
+/* What the member's node is called. Valid as long as the member is. */
 const char *identity_name(const struct member *m);
+/* Whether who says this text may mean that node: its whole name, or its hostname alone. */
+bool identity_means(const char *node, const char *text, size_t len);
 /*
  * Whether what was decided about a node is about a worker of that node and machine: it is about
  * the machine that it was decided on, as long as that is there under this name; else the name has

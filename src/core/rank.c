@@ -33,13 +33,23 @@ uint64_t rank_score(uint64_t key, const char *task)
 	return XXH64(task, strlen(task), key) >> RANK_SHIFT;
 }
 
-uint32_t rank_digest(int rank_position, const char *min_version, bool oldest)
+uint32_t rank_digest(const struct rank_keys *k)
 {
-	uint64_t kind = (uint64_t)(uint8_t)(rank_position + 1) | (oldest ? 0x100U : 0U);
+	uint64_t kind = (uint64_t)(uint8_t)(k->position + 1);
 
-	if (!min_version)
+	if (k->version_policy == VERSION_OLDEST)
+		kind |= 0x100U;
+	if (k->version_policy == VERSION_ANY)
+		kind |= 0x400U;
+	if (k->min_version)
+		kind |= 0x200U;
+	kind |= (uint64_t)k->partitions << 16 | (uint64_t)k->limit << 32;
+	/* A task without new keys has the digest that it always had. */
+	if (k->spread)
+		kind = XXH64(k->spread, strlen(k->spread), kind) | UINT64_C(1) << 63;
+	if (!k->min_version)
 		return (uint32_t)XXH64("", 0, kind);
-	return (uint32_t)XXH64(min_version, strlen(min_version), kind | 0x200U);
+	return (uint32_t)XXH64(k->min_version, strlen(k->min_version), kind);
 }
 
 uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed)

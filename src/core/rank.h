@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/worker.h"
+#include "core/version.h"
 
 /* The number of the rules by which candidates are ordered; another one for each change of them. */
 #define RANK_SCHEME 1
@@ -19,11 +20,20 @@ uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
  * 1996): the biggest wins, and a join or a leave moves only the tasks that the worker wins or held.
  */
 uint64_t rank_score(uint64_t key, const char *task);
+/* The keys of a task's configuration that decide who may lead it and who is better. */
+struct rank_keys {
+	int position;		 /* 0..4, or -1 */
+	const char *min_version; /* NULL: none */
+	enum version_policy version_policy;
+	unsigned partitions, limit; /* 0: none */
+	const char *spread;	    /* NULL: none */
+};
+
 /*
- * What the keys of a task's configuration that decide who may lead it and who is better come down
- * to: sidecars with different digests may not agree on its best candidate.
+ * What these keys come down to: sidecars with different digests may not agree on the task's best
+ * candidate.
  */
-uint32_t rank_digest(int rank_position, const char *min_version, bool oldest);
+uint32_t rank_digest(const struct rank_keys *keys);
 /* XXH64 of these bytes with that seed. */
 uint64_t rank_hash(const void *bytes, size_t len, uint64_t seed);
 /* Orders two address literals: IPv4 before IPv6, then by number; others first, by strcmp. */

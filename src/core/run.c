@@ -18,6 +18,11 @@ void run_begin(struct run_state *r, int64_t now_ms, int64_t wait_ms, int64_t qui
 	r->deadline_ms = from_ms + wait_ms;
 }
 
+void run_by_schedule(struct run_state *r, int64_t attempt)
+{
+	r->scheduled = attempt;
+}
+
 void run_inherit(struct run_state *r, int64_t until_ms, bool ticks)
 {
 	memset(r, 0, sizeof(*r));
@@ -47,13 +52,13 @@ static enum run_action ask(struct run_state *r, enum run_action what)
 
 static bool is_rerun(const struct run_state *r, const struct run_sight *sight)
 {
-	return !r->once && sight->rerun;
+	return !r->once && r->scheduled == 0 && sight->rerun;
 }
 
 /* Whether it matters who claimed the tick, and what became of it. */
 static bool wants_record(const struct run_state *r, const struct run_sight *sight)
 {
-	return r->unsure || is_rerun(r, sight);
+	return r->unsure || r->scheduled > 1 || is_rerun(r, sight);
 }
 
 /* The tick is ours. A caller that went while the claim was on its way has spent it. */
@@ -83,10 +88,15 @@ static enum run_action claim(struct run_state *r)
 
 /* --- waiting -------------------------------------------------------------- */
 
+static int64_t patience(const struct run_state *r)
+{
+	return r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS;
+}
+
 /* Until when a lost run is stood by for. Who leads may keep the task for another job. */
 static int64_t orphan_deadline(const struct run_state *r, const struct run_sight *sight)
 {
-	int64_t patience_ms = r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS;
+	int64_t patience_ms = patience(r);
 
 	if (sight->elsewhere && !sight->drained && patience_ms < sight->hold_max_ms)
 		patience_ms = sight->hold_max_ms;
@@ -109,6 +119,30 @@ static enum run_action await_leadership(struct run_state *r, const struct run_si
 	return RUN_NOTHING;
 }
 
+/* Whether the next attempt of what has a record may begin. */
+static bool may_follow(const struct run_seen *seen, const struct run_sight *sight)
+{
+	bool lost = seen->lost || (seen->running && !sight->runner_lives);
+
+	if (!seen->readable || (seen->running && !lost))
+		return false;
+	return sight->triggered || seen->failed || (lost && sight->rerun);
+}
+
+/* An attempt behind the first, where its place is: the attempt before it has ended. */
+static enum run_action next_attempt(struct run_state *r, const struct run_sight *sight, bool leads)
+{
+	const struct run_seen *seen = &r->seen;
+
+	if (seen->attempt != r->scheduled - 1 || !may_follow(seen, sight))
+		return refuse(r, RUN_TAKEN);
+	if (leads && sight->token >= seen->token)
+		return ask(r, RUN_TAKE_OVER);
+	if (sight->now_ms < r->deadline_ms)
+		return RUN_NOTHING;
+	return refuse(r, sight->leads && sight->busy ? RUN_BUSY : RUN_WAITED);
+}
+
 /*
  * The tick has a record. A run may be taken over once its job must be dead: the job ended with its
  * lease, the lease before its session, and with that its worker. Or who ran it says so.
@@ -122,10 +156,14 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 		return ask(r, RUN_CLAIM_ANEW);
 	if (seen->readable && seen->ours)
 		return start(r);
+	if (r->scheduled > 0)
+		return next_attempt(r, sight, leads);
 	if (!is_rerun(r, sight) || !seen->readable || !(seen->running || seen->lost))
 		return refuse(r, RUN_TAKEN);
+	r->stands = true;
+	r->cut_ms = 0;
 	if (seen->running && sight->runner_lives) {
-		r->orphan_ms = 0; /* stands by */
+		r->orphan_ms = 0;
 		r->calls = false;
 		return RUN_NOTHING;
 	}
@@ -172,6 +210,8 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	if (r->ticks && !may_be_ours(r) && sight->clock == RUN_CLOCK_EARLY)
 		return refuse(r, RUN_EARLY);
 	leads = leads && (!r->ticks || sight->clock == RUN_CLOCK_GOOD);
+	if (r->scheduled > 0 && !sight->offered && !may_be_ours(r))
+		return refuse(r, RUN_TAKEN);
 	if (sight->paused && !may_be_ours(r))
 		return refuse(r, RUN_PAUSED);
 	if (leads && sight->brief) {
@@ -181,16 +221,22 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	if (!r->ticks && leads)
 		return start(r);
 	if (sight->up && r->ticks) {
-		if (!r->looked && !r->counts && leads)
+		if (!r->looked && !r->counts && leads && !sight->spent && r->scheduled <= 1)
 			return claim(r);
 		if (!r->looked)
 			return look(r, sight);
 		if (r->there)
 			return next_claimed(r, sight, leads);
-		if (r->counts)
-			return refuse(r, RUN_TAKEN); /* its record was there a moment ago */
+		/* Its record was there a moment ago. */
+		if (r->counts || sight->spent || r->scheduled > 1)
+			return refuse(r, RUN_TAKEN);
 		if (leads)
 			return claim(r);
+	}
+	/* What it stands by for cannot be known: it goes on for as long as for a lost run. */
+	if (r->stands && !sight->up) {
+		r->cut_ms = r->cut_ms > 0 ? r->cut_ms : sight->now_ms;
+		r->deadline_ms = r->cut_ms + patience(r);
 	}
 	if (sight->now_ms < r->deadline_ms || sight->dying)
 		return RUN_NOTHING;
@@ -433,56 +479,4 @@ enum run_action run_finish(struct run_state *r, int64_t now_ms)
 	r->phase = RUN_FINISHING;
 	r->deadline_ms = now_ms + RUN_FINISH_MS;
 	return r->ticks ? RUN_NOTHING : over(r, RUN_RECORDED);
-}
-
-int64_t run_due(const struct run_state *r, int64_t now_ms)
-{
-	int64_t first = INT64_MAX;
-	int64_t call_ms = r->orphan_ms > 0 ? r->orphan_ms + RUN_CALL_MS : 0;
-
-	if (r->phase == RUN_OVER)
-		return first;
-	if (r->phase != RUN_GOING && r->deadline_ms > now_ms)
-		first = r->deadline_ms;
-	if (r->not_before_ms > now_ms && r->not_before_ms < first)
-		first = r->not_before_ms;
-	if (call_ms > now_ms && call_ms < first)
-		first = call_ms;
-	return first;
-}
-
-bool run_is_open(const struct run_state *r)
-{
-	return r->phase != RUN_WAITING && r->phase != RUN_OVER;
-}
-
-bool run_is_alive(const struct run_state *r, int64_t now_ms)
-{
-	switch (r->phase) {
-	case RUN_GOING: return true;
-	case RUN_DYING:
-	case RUN_INHERITED: return now_ms < r->deadline_ms;
-	case RUN_WAITING:
-	case RUN_FINISHING:
-	case RUN_OVER: break;
-	}
-	return false;
-}
-
-bool run_holds(const struct run_state *r)
-{
-	bool claims =
-		r->asked == RUN_CLAIM || r->asked == RUN_CLAIM_ANEW || r->asked == RUN_TAKE_OVER;
-	/* Or the answer was lost, and it has not been looked at yet what became of it. */
-	bool open = r->unsure && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
-
-	switch (r->phase) {
-	case RUN_WAITING: return !r->once && (claims || open);
-	case RUN_GOING:
-	case RUN_DYING:
-	case RUN_INHERITED: return true;
-	case RUN_FINISHING:
-	case RUN_OVER: break;
-	}
-	return false;
 }

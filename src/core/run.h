@@ -49,6 +49,7 @@ struct run_seen {
 	bool ours;    /* this very run wrote it */
 	bool running; /* by the session `session` */
 	bool lost;    /* and so dead, says who ran it */
+	bool failed;  /* with a status other than 0, or by its timeout */
 	bool ended;   /* written by this run with the state that it ended with */
 	int64_t session, token, attempt;
 };
@@ -73,10 +74,13 @@ struct run_sight {
 	bool busy;
 	bool dying; /* another job of the task may live here, whose supervisor is gone */
 	bool paused, drained;
+	bool spent; /* the tick counts as claimed, whether there is a record of it or not */
 	enum run_clock clock;
 	/* the session in the record may be alive: its worker is registered, or may be */
 	bool runner_lives;
 	bool rerun;	     /* a lost run is to be run again */
+	bool offered;	     /* of a scheduled run: the schedule wants this attempt still */
+	bool triggered;	     /* somebody wants what has ended to be run again */
 	int64_t token;	     /* of the present leadership */
 	int64_t hold_max_ms; /* for which a job may keep the task where it is */
 };
@@ -114,9 +118,10 @@ enum run_action {
 
 struct run_state {
 	enum run_phase phase;
-	bool once;   /* nothing runs under our eyes: the claim is all */
-	bool ticks;  /* there is a tick, and so a record */
-	bool caller; /* is there */
+	int64_t scheduled; /* the attempt that a schedule wants; 0: not by a schedule */
+	bool once;	   /* nothing runs under our eyes: the claim is all */
+	bool ticks;	   /* there is a tick, and so a record */
+	bool caller;	   /* is there */
 	int64_t wait_ms;
 	enum run_action asked; /* on its way; RUN_NOTHING: none */
 	bool fired;	       /* the watch has, since that was sent */
@@ -130,6 +135,8 @@ struct run_state {
 	bool calls;  /* asks to lead, to take a lost run over */
 	int64_t not_before_ms; /* nothing is tried again before */
 	int64_t deadline_ms;   /* of the wait, of the dying and of the finishing */
+	bool stands;	       /* by, for the run of another */
+	int64_t cut_ms;	       /* since when it does so without a session; 0: it has one */
 	int64_t orphan_ms; /* since when the run was seen to be lost: deadline_ms counts again; 0 */
 	struct run_seen seen;
 	int32_t version; /* of the record */
@@ -142,6 +149,11 @@ struct run_state {
  */
 void run_begin(struct run_state *r, int64_t now_ms, int64_t wait_ms, int64_t quiet_ms, bool ticks,
 	       bool once, bool again);
+/*
+ * It is the attempt of this number that a schedule wants: the first, or the one after an attempt
+ * that failed, was lost and is to be run again, or that somebody wants again.
+ */
+void run_by_schedule(struct run_state *r, int64_t attempt);
 /* A run of the sidecar before us, whose job is dead by until_ms. */
 void run_inherit(struct run_state *r, int64_t until_ms, bool ticks);
 /* What to do now. */

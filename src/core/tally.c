@@ -2,14 +2,22 @@
 
 #include <assert.h>
 
+#include "core/fleet_draft.h"
+
+/* >0: a has the better version. Only in an orderly fleet. */
+static int compare_grades(const struct contest *c, const struct member *a, const struct member *b)
+{
+	if (a->grade == b->grade || c->version_policy == VERSION_ANY)
+		return 0;
+	return (a->grade > b->grade) == (c->version_policy == VERSION_NEWEST) ? 1 : -1;
+}
+
 /* >0: a is the better, by version first. Only in an orderly fleet. */
 static int compare(const struct contest *c, const struct ranked *a, const struct ranked *b)
 {
-	unsigned grade_a = a->member->grade, grade_b = b->member->grade;
+	int order = compare_grades(c, a->member, b->member);
 
-	if (grade_a != grade_b)
-		return (grade_a > grade_b) != c->oldest ? 1 : -1;
-	return fleet_compare_ranked(a, b);
+	return order ? order : fleet_compare_ranked(a, b);
 }
 
 void tally_forget(struct tally *t)
@@ -89,17 +97,20 @@ struct standing tally_stand(struct tally *t, const struct fleet *f, const struct
 	struct standing s = {.self = self, .place = SIZE_MAX};
 
 	if (!t->known || t->self != self) {
-		s = fleet_stand(f, c, index, self ? self->worker->id : "");
+		s = fleet_stand_ranked(f, c, index, self ? self->worker->id : "");
 		take(t, f, c, &s);
+		if (c->draft)
+			fleet_draft_stand(f, c, index, &s);
 		return s;
 	}
 	s.best = t->best.member;
 	s.self_candidate = t->self_candidate;
 	if (s.best && self)
-		s.best_is_newer =
-			c->oldest ? s.best->grade < self->grade : s.best->grade > self->grade;
+		s.best_is_newer = compare_grades(c, s.best, self) > 0;
 	if (s.self_candidate)
 		s.place = t->ahead;
+	if (c->draft)
+		fleet_draft_stand(f, c, index, &s);
 	return s;
 }
 
@@ -107,16 +118,19 @@ void tally_all_joined(struct fleet *f, const struct member *m)
 {
 	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
 		tally_joined(&f->tallies[i], f, f->contests[i], i, m);
+	fleet_drafts_joined(f, m);
 }
 
 void tally_all_left(struct fleet *f, const struct member *m)
 {
 	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
 		tally_left(&f->tallies[i], f, f->contests[i], i, m);
+	fleet_drafts_left(f, m);
 }
 
 void tally_forget_all(struct fleet *f)
 {
 	for (size_t i = 0; f->tallies && i < f->n_tasks; i++)
 		tally_forget(&f->tallies[i]);
+	fleet_drafts_forget(f);
 }

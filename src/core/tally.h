@@ -1,7 +1,7 @@
 /*
- * Where one member stands in the ranking of a task, kept up to date while others come and go. It
- * says what fleet_stand() says, which looks at the whole fleet; this looks at who has come or gone.
- * A part of the fleet (fleet.c), which sees to it that each tally is told.
+ * Where one member stands in the ranking of a task, kept up to date while others join and leave.
+ * The answer is that of fleet_stand(), which looks at the whole fleet; a tally compares only the
+ * member that joins or leaves. A part of the fleet: fleet.c tells each tally of every change.
  */
 #ifndef ZKLEADER_CORE_TALLY_H
 #define ZKLEADER_CORE_TALLY_H
@@ -18,7 +18,7 @@ struct tally {
 	size_t ahead;	    /* candidates that beat self */
 };
 
-/* The contest is another now, or somebody has resigned from it, or has not any more. */
+/* The contest has changed, or which members have resigned from it. */
 void tally_forget(struct tally *t);
 /*
  * After that member was added to the fleet, and before it is removed; and where it is drained or

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "core/calendar.h"
 
 #define WALL_END_MS INT64_C(253402300800000) /* the year 10000: clock_format() stops before it */
 
@@ -46,6 +47,32 @@ bool tick_is_name(const char *name)
 			return false;
 	}
 	return name[i] == '\0';
+}
+
+static int number(const char *digits, size_t n)
+{
+	int value = 0;
+
+	for (size_t i = 0; i < n; i++)
+		value = 10 * value + (digits[i] - '0');
+	return value;
+}
+
+bool tick_parse(const char *name, int64_t *ret_wall_ms)
+{
+	char again[TICK_NAME_SIZE];
+	struct calendar_date date;
+	int64_t seconds;
+
+	if (!tick_is_name(name))
+		return false;
+	date = (struct calendar_date){number(name, 4), number(name + 5, 2), number(name + 8, 2)};
+	if (date.year < 1970 || date.month < 1 || date.month > 12)
+		return false;
+	seconds = calendar_days(date) * CALENDAR_DAY_S + number(name + 11, 2) * 3600 +
+		  number(name + 14, 2) * 60 + number(name + 17, 2);
+	*ret_wall_ms = seconds * 1000;
+	return tick_name(*ret_wall_ms, again) && strcmp(again, name) == 0;
 }
 
 int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms)

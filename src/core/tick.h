@@ -26,6 +26,8 @@ int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
 /* Whether a znode's name is that of a tick. */
 bool tick_is_name(const char *name);
+/* The time that such a name says; false for one that is none, such as of a 31st of June. */
+bool tick_parse(const char *name, int64_t *ret_wall_ms);
 /* When the tick that the clock lies in begins, by that clock. */
 int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 

@@ -2,6 +2,9 @@
 #ifndef ZKLEADER_CORE_VERSION_H
 #define ZKLEADER_CORE_VERSION_H
 
+/* Which of two versions is the better one. */
+enum version_policy { VERSION_NEWEST, VERSION_OLDEST, VERSION_ANY /* all are equal */ };
+
 /*
  * Compares two version strings (printable ASCII, at most NAME_VERSION_MAX bytes; a longer one is
  * compared by its first NAME_VERSION_MAX bytes). Returns <0, 0 or >0. Numbers may be of any length.

@@ -121,11 +121,11 @@ static enum urgency urgency_of(struct reader_text method)
 	static const struct {
 		const char *method;
 		enum urgency urgency;
-	} list[] = {{"renew", URGENCY_JOB},
-		    {"finish", URGENCY_JOB},
-		    {"attach", URGENCY_JOB},
-		    {"check", URGENCY_CHECK},
-		    {"claim", URGENCY_CHECK}};
+	} list[] = {{"renew", URGENCY_JOB},	  {"finish", URGENCY_JOB},
+		    {"attach", URGENCY_JOB},	  {"lock_renew", URGENCY_JOB},
+		    {"lock_finish", URGENCY_JOB}, {"lock_attach", URGENCY_JOB},
+		    {"check", URGENCY_CHECK},	  {"claim", URGENCY_CHECK},
+		    {"lock", URGENCY_CHECK}};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (reader_text_is(method, list[i].method))
@@ -359,13 +359,13 @@ void peer_end(struct peer *peer, int64_t msgid)
 {
 	struct client *c = client_of(peer);
 
-	if (c->pack.failed) {
+	if (c->pack.failed < 0) {
 		c->out.len = c->begun;
 		pack_init(&c->pack, &c->out);
 		if (msgid >= 0)
 			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,
 				       "the answer is too large");
-		if (c->pack.failed) {
+		if (c->pack.failed < 0) {
 			connection_drop(c);
 			return;
 		}
@@ -393,6 +393,11 @@ bool peer_has_room(struct peer *peer)
 		return true;
 	c->control->short_of_room = true;
 	return false;
+}
+
+void peer_drop(struct peer *peer)
+{
+	connection_drop(client_of(peer));
 }
 
 bool peer_takes_more(const struct peer *peer)

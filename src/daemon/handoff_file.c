@@ -14,13 +14,11 @@
 #include "wire/pack.h"
 
 #define FILE_MAX     4096
-#define BOOT_SIZE    37
 #define BOOT_FILE    "/proc/sys/kernel/random/boot_id"
 #define MACHINE_FILE "/etc/machine-id"
 #define NO_BOOT	     "the id of the running system cannot be read: " BOOT_FILE
 #define NO_LOCK	     "there is no lock beside it"
 #define HEX_SIZE     (2 * STORE_PASSWORD_SIZE + 1)
-#define HOST_SIZE    400 /* of what say_host() says */
 
 /* As it is written; the numbers are those of `kept`. */
 struct file {
@@ -28,8 +26,8 @@ struct file {
 		ints[WORKER_RANDOM_INTS];
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
-	char boot[BOOT_SIZE];
-	char host[HOST_SIZE];
+	char boot[HANDOFF_BOOT_SIZE];
+	char host[HANDOFF_HOST_SIZE];
 	char of[HANDOFF_TEXT_MAX + 1];
 };
 
@@ -40,12 +38,12 @@ static bool is_hex(const char *text, size_t len)
 
 static bool is_boot(const char *text, size_t len)
 {
-	return len > 0 && len < BOOT_SIZE && !memchr(text, '\0', len);
+	return len > 0 && len < HANDOFF_BOOT_SIZE && !memchr(text, '\0', len);
 }
 
 static bool is_host(const char *text, size_t len)
 {
-	return len < HOST_SIZE && !memchr(text, '\0', len);
+	return len < HANDOFF_HOST_SIZE && !memchr(text, '\0', len);
 }
 
 static bool is_of(const char *text, size_t len)
@@ -113,21 +111,8 @@ static void read_line(const char *path, char *line, size_t size)
 		close(fd);
 }
 
-/*
- * The running system: before its start no session of ours was alive, and a copied disk has another.
- * "" where it is not to be seen, as with systemd's ProcSubset=pid: then nothing is kept and nothing
- * is taken over.
- */
-static void read_boot(char boot[BOOT_SIZE])
-{
-	read_line(BOOT_FILE, boot, BOOT_SIZE);
-}
-
-/*
- * Where the file belongs: this machine, and the lock beside it, which one sidecar at a time can
- * have. A copy of it lies beside another. 0 or a negative errno.
- */
-static int say_host(const char *socket, char host[HOST_SIZE])
+/* This machine, and the lock beside the file. A copy lies beside another. 0 or a negative errno. */
+static int say_host(const char *socket, char host[HANDOFF_HOST_SIZE])
 {
 	mem_auto char *lock = path_of(socket, ".lock");
 	char machine[64], name[256] = "";
@@ -143,10 +128,26 @@ static int say_host(const char *socket, char host[HOST_SIZE])
 		memset(&st.stx_btime, 0, sizeof(st.stx_btime));
 	read_line(MACHINE_FILE, machine, sizeof(machine));
 	gethostname(name, sizeof(name) - 1);
-	snprintf(host, HOST_SIZE, "%s %s %x:%x:%llu:%lld.%u", machine, name, st.stx_dev_major,
-		 st.stx_dev_minor, (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
-		 st.stx_btime.tv_nsec);
+	snprintf(host, HANDOFF_HOST_SIZE, "%s %s %x:%x:%llu:%lld.%u", machine, name,
+		 st.stx_dev_major, st.stx_dev_minor, (unsigned long long)st.stx_ino,
+		 (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
 	return 0;
+}
+
+/*
+ * Where the file belongs. 0, or a negative errno and why: the boot is not to be seen, as with
+ * systemd's ProcSubset=pid, and then nothing is kept and nothing taken over.
+ */
+static int find_place(const char *socket, struct handoff_place *ret_place, const char **ret_why)
+{
+	int error = say_host(socket, ret_place->host);
+
+	*ret_why = NO_LOCK;
+	if (error)
+		return error;
+	read_line(BOOT_FILE, ret_place->boot, sizeof(ret_place->boot));
+	*ret_why = NO_BOOT;
+	return ret_place->boot[0] ? 0 : -ENODATA;
 }
 
 /* Its content, in at most size bytes; a negative errno, and why. */
@@ -192,7 +193,7 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 {
 	mem_auto char *path = path_of(socket, ".session");
 	uint8_t data[FILE_MAX];
-	char boot[BOOT_SIZE], host[HOST_SIZE];
+	struct handoff_place left, here;
 	struct file f = {.session = 0};
 	ssize_t n = read_own(path, data, sizeof(data), ret_why);
 
@@ -200,29 +201,18 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 		return (int)n;
 	if (keys_parse(data, (size_t)n, FILE_MAX - 1, file_keys, N_KEYS, &f, ret_why) < 0)
 		return -EBADMSG;
-	int error = say_host(socket, host);
-	if (error) {
-		*ret_why = NO_LOCK;
+	int error = find_place(socket, &here, ret_why);
+	if (error)
 		return error;
-	}
-	if (strcmp(host, f.host) != 0) {
-		*ret_why = "it is a copy: of another machine, or of another socket's";
+	memcpy(left.host, f.host, sizeof(left.host));
+	memcpy(left.boot, f.boot, sizeof(left.boot));
+	if (!handoff_is_ours(&left, &here, ret_why))
 		return -ESTALE;
-	}
-	read_boot(boot);
-	if (!boot[0]) {
-		*ret_why = NO_BOOT;
-		return -ENODATA;
-	}
-	if (strcmp(boot, f.boot) != 0) {
-		*ret_why = "it is of before the system was started";
-		return -ESTALE;
-	}
 	to_kept(&f, ret_kept);
 	return 0;
 }
 
-static int pack_file(struct buffer *out, const struct kept *k, const char *boot, const char *host)
+static int pack_file(struct buffer *out, const struct kept *k, const struct handoff_place *place)
 {
 	const struct handoff *h = &k->handoff;
 	char hex[HEX_SIZE], key[] = "random_0";
@@ -244,10 +234,10 @@ static int pack_file(struct buffer *out, const struct kept *k, const char *boot,
 	}
 	pack_kv_str(&p, "password", hex);
 	pack_kv_str(&p, "worker", h->worker);
-	pack_kv_str(&p, "boot", boot);
-	pack_kv_str(&p, "host", host);
+	pack_kv_str(&p, "boot", place->boot);
+	pack_kv_str(&p, "host", place->host);
 	pack_kv_str(&p, "of", k->of);
-	return p.failed ? -ENOBUFS : 0;
+	return p.failed;
 }
 
 /* By renaming: whoever reads it finds the old one or the new one. */
@@ -270,22 +260,15 @@ static int replace(const char *path, const char *draft, const void *data, size_t
 
 int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why)
 {
-	char boot[BOOT_SIZE], host[HOST_SIZE];
+	struct handoff_place place;
 	mem_auto char *path = path_of(socket, ".session"), *draft = path_of(socket, ".session.new");
 	struct buffer data;
 
-	int error = say_host(socket, host);
-	if (error) {
-		*ret_why = NO_LOCK;
+	int error = find_place(socket, &place, ret_why);
+	if (error)
 		return error;
-	}
-	read_boot(boot);
-	if (!boot[0]) {
-		*ret_why = NO_BOOT;
-		return -ENODATA;
-	}
 	buffer_init(&data, FILE_MAX - 1);
-	error = pack_file(&data, kept, boot, host);
+	error = pack_file(&data, kept, &place);
 	if (!error)
 		error = replace(path, draft, data.data, data.len);
 	if (error)
@@ -298,7 +281,7 @@ int handoff_file_write(const char *socket, const struct kept *kept, const char *
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	mem_auto char *path = path_of(socket, ".jobs"), *draft = path_of(socket, ".jobs.new");
-	char line[NAME_TASK_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
+	char line[NAME_ELECTION_MAX + TICK_NAME_SIZE + NAME_ID_MAX + 26];
 	struct buffer lines;
 
 	buffer_init(&lines, HANDOFF_JOBS_MAX);
@@ -318,7 +301,7 @@ static bool parse_job(char *line, struct handoff_run *ret_run)
 	char *tick = strtok_r(NULL, " ", &words), *id = strtok_r(NULL, " ", &words);
 	char *token = strtok_r(NULL, " ", &words);
 
-	if (!token || !name_is_task(task, strlen(task)) || !name_is_id(id, strlen(id)))
+	if (!token || !name_is_election(task, strlen(task)) || !name_is_id(id, strlen(id)))
 		return false;
 	if (strcmp(tick, "-") != 0 && !tick_is_name(tick))
 		return false;

@@ -6,9 +6,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "core/tick.h"
 #include "config/restart.h"
-#include "daemon/notify.h"
+#include "control/runners.h"
+#include "base/notify.h"
 #include "daemon/zk.h"
 
 static bool is_known_problem(const struct problem *known, size_t n, const struct problem *p)
@@ -20,7 +22,7 @@ static bool is_known_problem(const struct problem *known, size_t n, const struct
 	return false;
 }
 
-void reload_set_problems(struct sidecar *s, struct problems *problems)
+static void set_problems(struct sidecar *s, struct problems *problems)
 {
 	for (size_t i = 0; i < problems->n; i++) {
 		const struct problem *p = &problems->list[i];
@@ -56,28 +58,44 @@ static void add_change(struct changes *changes, const char *what, const char *na
 	add_line(changes, what, name);
 }
 
-/* Both lists are sorted by name. */
-static void compare_tasks(const struct task_files *old, const struct task_files *new,
-			  struct changes *changes)
+/* The same change of several tasks: few lines of the log, as a start has all of them. */
+static void add_changes(struct changes *changes, const char *what, const char *const *names,
+			size_t n)
 {
-	size_t n_old, n_new, i = 0, j = 0;
-	const struct task_config **a = task_files_tasks(old, &n_old);
-	const struct task_config **b = task_files_tasks(new, &n_new);
+	size_t part;
 
-	while (i < n_old || j < n_new) {
-		int order = i == n_old ? 1 : j == n_new ? -1 : strcmp(a[i]->name, b[j]->name);
+	for (size_t i = 0; i < n; i++)
+		add_line(changes, what, names[i]);
+	for (size_t i = 0; i < n; i += part) {
+		part = names_fit(names + i, n - i, LOG_LIST_MAX);
+		log_info("reloaded", LOG_STR("what", what),
+			 part == 1 ? LOG_STR("name", names[i]) : LOG_LIST("name", names + i, part));
+	}
+}
+
+static void compare_tasks(const struct reading *r, struct changes *changes)
+{
+	const struct task_config *const *a = r->was, *const *b = r->is;
+	size_t i = 0, j = 0, removed = 0, added = 0, changed = 0;
+	mem_auto const char **gone = mem_calloc(r->n_was + 1, sizeof(*gone));
+	mem_auto const char **come = mem_calloc(r->n_is + 1, sizeof(*come));
+	mem_auto const char **others = mem_calloc(r->n_is + 1, sizeof(*others));
+
+	while (i < r->n_was || j < r->n_is) {
+		int order = i == r->n_was ? 1 : j == r->n_is ? -1 : strcmp(a[i]->name, b[j]->name);
 		if (order < 0) {
-			add_change(changes, "task removed:", a[i++]->name);
+			gone[removed++] = a[i++]->name;
 		} else if (order > 0) {
-			add_change(changes, "task added:", b[j++]->name);
+			come[added++] = b[j++]->name;
 		} else {
 			if (!task_config_equal(a[i], b[j]))
-				add_change(changes, "task changed:", b[j]->name);
+				others[changed++] = b[j]->name;
 			i++, j++;
 		}
 	}
-	free(a);
-	free(b);
+	add_changes(changes, "task removed:", gone, removed);
+	add_changes(changes, "task added:", come, added);
+	add_changes(changes, "task changed:", others, changed);
 }
 
 static bool text_differs(const char *a, const char *b)
@@ -94,6 +112,20 @@ static void tell_restart_keys(const struct config *start, const struct config *n
 
 	for (size_t i = 0; i < n; i++)
 		add_change(changes, "takes effect with a restart:", keys[i]);
+}
+
+/* What has been read of another place may have changed before it was watched. */
+static void watch_anew(struct sidecar *s, const struct config *config)
+{
+	bool dir = text_differs(s->config->task_dir, config->task_dir);
+	bool version = text_differs(s->config->version_file, config->version_file);
+
+	if (!dir && !version)
+		return;
+	files_watch(&s->files, config->task_dir, config->version_file);
+	readings_ask(&s->readings, READING_TASKS, NULL, NULL);
+	if (config->version_file)
+		readings_ask(&s->readings, READING_VERSION, NULL, NULL);
 }
 
 static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)
@@ -121,11 +153,22 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 	log_setup(config->log_level, config->log_format, getenv("JOURNAL_STREAM") != NULL);
 	zk_log_detail(config->log_level == LOG_DEBUG);
 	node_set_version(&s->node, config->version);
-	files_watch(&s->files, config->task_dir, config->version_file);
+	watch_anew(s, config);
 	s->config = config;
 	s->process.config = config;
 	if (old != s->start)
 		config_free(old);
+}
+
+/* Whom its schedule runs it as: NULL where it has none. */
+static void take_user(struct task_settings *t, struct users *users, const char *name)
+{
+	enum user_state state = name ? users_find(users, name, &t->user) : USER_MISSING;
+
+	t->users_asked |= state == USER_ASKED;
+	t->has_user = state == USER_THERE;
+	if (t->has_user)
+		t->uids[t->n_uids++] = t->user;
 }
 
 static struct task_settings settings_of(struct users *users, const struct task_config *c)
@@ -135,12 +178,20 @@ static struct task_settings settings_of(struct users *users, const struct task_c
 				  .min_version = c->min_version,
 				  .yield = c->yield,
 				  .rank_position = c->rank_position,
-				  .oldest = c->oldest,
+				  .version_policy = c->version_policy,
+				  .partitions = c->partitions,
+				  .partition_limit = c->partition_limit,
+				  .partition_jobs = c->partition_jobs > 0
+							    ? c->partition_jobs
+							    : uv_available_parallelism(),
+				  .spread = c->spread,
 				  .tick_ms = c->tick_ms,
 				  .wait_ms = c->wait_ms,
 				  .on_crash = c->on_crash,
 				  .overlap = c->overlap,
+				  .index = c->index,
 				  .hold_max_ms = c->hold_max_ms,
+				  .alert_after_ms = c->alert_after_ms,
 				  .history = c->history};
 
 	for (size_t i = 0; i < c->n_users; i++) {
@@ -151,7 +202,26 @@ static struct task_settings settings_of(struct users *users, const struct task_c
 		case USER_MISSING: break;
 		}
 	}
+	if (c->schedule.text)
+		t.schedule = &c->schedule.told;
+	take_user(&t, users, c->schedule.text ? c->schedule.user : NULL);
 	return t;
+}
+
+static void find_recipe_users(struct sidecar *s)
+{
+	const struct config *c = s->config;
+	struct recipe_users found = {.n = 0};
+
+	for (size_t i = 0; i < c->n_recipe_users; i++) {
+		uid_t uid;
+		switch (users_find(&s->users, c->recipe_users[i], &uid)) {
+		case USER_THERE: found.uids[found.n++] = uid; break;
+		case USER_ASKED: found.asked = true; break;
+		case USER_MISSING: break;
+		}
+	}
+	s->recipe_users = found;
 }
 
 static void configure_node(struct sidecar *s, const struct task_config *const *tasks, size_t n)
@@ -171,110 +241,157 @@ void reload_on_users(void *arg)
 {
 	struct sidecar *s = arg;
 	size_t n;
-	const struct task_config **tasks = task_files_tasks(&s->tasks, &n);
 
+	if (s->readings.ended)
+		return;
+	const struct task_config **tasks = task_files_tasks(&s->tasks, &n);
 	configure_node(s, tasks, n);
+	find_recipe_users(s);
 	free(tasks);
+	runners_look(&s->methods);
 	control_resume(&s->control);
 }
 
-void reload_tasks(struct sidecar *s, struct problems *problems, struct changes *changes)
-{
-	struct task_files loaded, effective;
+/* --- what has been read --------------------------------------------------- */
 
-	task_files_init(&loaded);
-	task_files_init(&effective);
-	taskdir_load(s->config, &loaded, problems);
-	taskdir_merge(&s->tasks, &loaded, &effective);
-	task_files_done(&loaded);
-	compare_tasks(&s->tasks, &effective, changes);
-	size_t n;
-	const struct task_config **tasks = task_files_tasks(&effective, &n);
+static void apply_tasks(struct sidecar *s, struct reading *r, struct changes *changes)
+{
+	compare_tasks(r, changes);
 	users_begin(&s->users);
-	configure_node(s, tasks, n);
-	health_apply(&s->health, s->config, tasks, n);
-	free(tasks);
+	configure_node(s, r->is, r->n_is);
+	find_recipe_users(s);
+	health_apply(&s->health, s->config, r->is, r->n_is);
 	task_files_done(&s->tasks);
-	s->tasks = effective;
+	s->tasks = r->in_force;
+	task_files_init(&r->in_force);
 	users_look_up(&s->users);
+	runners_look(&s->methods);
 }
 
-void sidecar_reload(struct sidecar *s, struct changes *changes)
+/* What was wrong with the main file still is. */
+static void repeat_main(const struct sidecar *s, struct problems *problems)
 {
-	struct problems problems;
-	struct config *config = NULL;
-
-	buffer_init(&changes->text, RELOAD_TEXT_MAX);
-	problems_init(&problems);
-	notify_send("RELOADING=1");
-	if (config_load(s->config_file, s->start, &config, &problems) == 0)
-		apply_config(s, config, changes);
-	s->n_main_problems = problems.n;
-	s->n_main_warnings = problems.n_warnings;
-	reload_tasks(s, &problems, changes);
-	changes->refused = problems.n > 0;
-	reload_set_problems(s, &problems);
-	notify_send("READY=1");
-}
-
-void reload_on_tasks(void *arg)
-{
-	struct sidecar *s = arg;
-	struct changes changes;
-	struct problems problems;
-
-	/* What was wrong with the main file still is. */
-	problems_init(&problems);
 	for (size_t i = 0; i < s->n_main_problems; i++) {
 		const struct problem *p = &s->problems.list[i];
-		problems_add(&problems, p->file, p->line, "%s", p->message);
+		problems_add(problems, p->file, p->line, "%s", p->message);
 	}
 	for (size_t i = 0; i < s->n_main_warnings; i++) {
 		const struct problem *p = &s->problems.warnings[i];
-		problems_warn(&problems, p->file, p->line, "%s", p->message);
+		problems_warn(problems, p->file, p->line, "%s", p->message);
 	}
-	buffer_init(&changes.text, RELOAD_TEXT_MAX);
-	reload_tasks(s, &problems, &changes);
-	buffer_done(&changes.text);
-	reload_set_problems(s, &problems);
 }
 
-void reload_on_version(void *arg)
+static void apply_version(struct sidecar *s, struct reading *r)
 {
-	struct sidecar *s = arg;
-	struct changes changes;
-	struct problems problems;
-	char *version;
-
-	problems_init(&problems);
-	if (config_read_version(s->config, &version, &problems) == 0) {
-		if (strcmp(version, s->config->version) != 0)
+	if (r->version) {
+		if (strcmp(r->version, s->config->version) != 0)
 			log_info("version changed", LOG_STR("from", s->config->version),
-				 LOG_STR("to", version));
+				 LOG_STR("to", r->version));
 		free(s->config->version);
-		s->config->version = version;
-		node_set_version(&s->node, version);
+		s->config->version = r->version;
+		r->version = NULL;
+		node_set_version(&s->node, s->config->version);
 	}
 	/*
 	 * What is wrong with it is a problem of the main file, and what was wrong may be mended
 	 * now.
 	 */
-	if (problems.n + problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0) {
-		sidecar_reload(s, &changes);
-		buffer_done(&changes.text);
+	if (r->problems.n + r->problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0)
+		readings_ask(&s->readings, READING_ALL, NULL, NULL);
+}
+
+static void apply_files(struct sidecar *s, struct reading *r, struct changes *changes)
+{
+	struct problems problems;
+
+	problems_init(&problems);
+	if (r->config) {
+		apply_config(s, r->config, changes);
+		r->config = NULL;
 	}
-	problems_done(&problems);
+	if (r->what == READING_ALL) {
+		s->n_main_problems = r->problems.n;
+		s->n_main_warnings = r->problems.n_warnings;
+		problems_append(&problems, &r->problems);
+	} else {
+		repeat_main(s, &problems);
+	}
+	problems_append(&problems, &r->of_tasks);
+	apply_tasks(s, r, changes);
+	changes->refused = problems.n > 0;
+	set_problems(s, &problems);
+	if (r->what == READING_ALL)
+		notify_send("READY=1");
+}
+
+void reload_apply(void *arg, struct reading *r)
+{
+	struct sidecar *s = arg;
+	struct changes changes = {.refused = false};
+
+	buffer_init(&changes.text, RELOAD_TEXT_MAX);
+	if (r->what == READING_VERSION)
+		apply_version(s, r);
+	else
+		apply_files(s, r, &changes);
+	if (r->fn)
+		r->fn(r->arg, &changes);
+	buffer_done(&changes.text);
+}
+
+void reload_base(void *arg, struct reading_base *ret_base)
+{
+	const struct sidecar *s = arg;
+
+	*ret_base = (struct reading_base){.config_file = s->config_file,
+					  .start = s->start,
+					  .config = s->config,
+					  .tasks = &s->tasks};
+}
+
+/* --- who asks for it ------------------------------------------------------ */
+
+void reload_at_start(struct sidecar *s, struct problems *problems)
+{
+	struct reading r = {.version = NULL};
+	struct reading_base base;
+	struct changes changes;
+
+	reload_base(s, &base);
+	reading_init(&r, READING_TASKS, &base);
+	reading_work(&r);
+	s->n_main_warnings = problems->n_warnings;
+	buffer_init(&changes.text, RELOAD_TEXT_MAX);
+	problems_append(problems, &r.of_tasks);
+	apply_tasks(s, &r, &changes);
+	buffer_done(&changes.text);
+	set_problems(s, problems);
+	reading_done(&r);
+}
+
+void reload_all(struct sidecar *s, process_reload_fn fn, void *arg)
+{
+	notify_send("RELOADING=1");
+	readings_ask(&s->readings, READING_ALL, fn, arg);
+}
+
+void reload_on_tasks(void *arg)
+{
+	readings_ask(&((struct sidecar *)arg)->readings, READING_TASKS, NULL, NULL);
+}
+
+void reload_on_version(void *arg)
+{
+	readings_ask(&((struct sidecar *)arg)->readings, READING_VERSION, NULL, NULL);
 }
 
 void reload_on_hup(uv_signal_t *handle, int number)
 {
 	struct sidecar *s = handle->data;
-	struct changes changes;
 
 	(void)number;
 	if (s->stopping)
 		return;
 	log_info("reloading", LOG_STR("signal", "HUP"));
-	sidecar_reload(s, &changes);
-	buffer_done(&changes.text);
+	reload_all(s, NULL, NULL);
 }

@@ -1,4 +1,7 @@
-/* Reading the configuration again: by HUP, by order of a client, or as a file has changed. */
+/*
+ * What is read of the configuration put in force: at the start, by HUP, by order of a client, or as
+ * a file has changed.
+ */
 #ifndef ZKLEADER_DAEMON_RELOAD_H
 #define ZKLEADER_DAEMON_RELOAD_H
 
@@ -6,12 +9,17 @@
 
 #define RELOAD_TEXT_MAX (1024 * 1024) /* bytes of what a reload says */
 
-/* Reads the task files; what is refused leaves the last good state in force. */
-void reload_tasks(struct sidecar *s, struct problems *problems, struct changes *changes);
-/* Puts the new list in the place of the old one, and logs what was not in that. */
-void reload_set_problems(struct sidecar *s, struct problems *problems);
+/* Reads the task files now; takes over what is wrong with the main file. */
+void reload_at_start(struct sidecar *s, struct problems *problems);
+/*
+ * Reads all files again; what is refused leaves the last good state in force. fn is told what has
+ * changed; NULL: nobody is.
+ */
+void reload_all(struct sidecar *s, process_reload_fn fn, void *arg);
 
-/* Handlers of files.c, users.c and of the signal; arg is the sidecar. */
+/* Handlers of reading.c, files.c, users.c and of the signal; arg is the sidecar. */
+void reload_base(void *arg, struct reading_base *ret_base);
+void reload_apply(void *arg, struct reading *r);
 void reload_on_users(void *arg);
 void reload_on_tasks(void *arg);
 void reload_on_version(void *arg);

@@ -13,11 +13,12 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "control/run_requests.h"
+#include "control/runners.h"
 #include "control/handover.h"
 #include "control/subscriptions.h"
 #include "daemon/handoff.h"
 #include "daemon/machine.h"
-#include "daemon/notify.h"
+#include "base/notify.h"
 #include "daemon/offload.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
@@ -66,6 +67,23 @@ static void on_decision(void *arg, const struct policy_item *item, bool ended)
 	subscriptions_decision(&s->methods.subscriptions, item, ended);
 }
 
+static void on_run(void *arg, const char *task, const char *tick, const struct run_record *record)
+{
+	struct sidecar *s = arg;
+
+	subscriptions_run(&s->methods.subscriptions, task, tick, record);
+}
+
+/* Where no runner hears it, it is told again. */
+static void on_due(void *arg, struct task *t, const struct schedule_due *due)
+{
+	struct sidecar *s = arg;
+	char tick[TICK_NAME_SIZE];
+
+	if (tick_name(due->tick_ms, tick))
+		runners_due(&s->methods, t->name, tick, due->attempt);
+}
+
 static void on_task_changed(void *arg, struct task *t)
 {
 	handover_look(t);
@@ -77,6 +95,14 @@ static void on_task_added(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	subscriptions_task_added(&s->methods.subscriptions, t);
+}
+
+static void on_listing_changed(void *arg, struct listing *listing)
+{
+	struct sidecar *s = arg;
+
+	(void)listing;
+	methods_task_changed(&s->methods);
 }
 
 static void on_task_removed(void *arg, struct task *t)
@@ -109,20 +135,26 @@ static void on_drained(void *arg, struct peer *c)
 static void on_health_changed(void *arg)
 {
 	struct sidecar *s = arg;
-	size_t n;
+	size_t n, n_troubles;
 	char **tasks = health_unhealthy(&s->health, &n);
-	struct node_unhealthy *unhealthy = mem_calloc(n + 1, sizeof(*unhealthy));
-	const struct node_health health = {.known = health_is_known(&s->health),
-					   .sick = health_sick(&s->health),
-					   .says = health_says(&s->health, NULL),
-					   .unhealthy = unhealthy,
-					   .n_unhealthy = n};
+	struct runners_trouble *troubles = runners_troubles(&s->methods, &n_troubles);
+	struct node_unhealthy *unhealthy = mem_calloc(n + n_troubles + 1, sizeof(*unhealthy));
+	struct node_health health = {.known = health_is_known(&s->health),
+				     .sick = health_sick(&s->health),
+				     .says = health_says(&s->health, NULL),
+				     .unhealthy = unhealthy,
+				     .n_unhealthy = n};
 
 	for (size_t i = 0; i < n; i++)
 		unhealthy[i] = (struct node_unhealthy){.task = tasks[i],
 						       .says = health_says(&s->health, tasks[i])};
+	for (size_t i = 0; i < n_troubles; i++)
+		if (!health_says(&s->health, troubles[i].task)[0])
+			unhealthy[health.n_unhealthy++] = (struct node_unhealthy){
+				.task = troubles[i].task, .says = troubles[i].text};
 	node_set_health(&s->node, &health);
 	free(unhealthy);
+	free(troubles);
 	names_free(tasks, n);
 }
 
@@ -133,9 +165,9 @@ static void on_client_gone(void *arg, struct peer *c)
 
 /* --- what the methods ask of the process ---------------------------------- */
 
-static void on_reload(void *arg, struct changes *ret_changes)
+static void on_reload(void *arg, process_reload_fn fn, void *fn_arg)
 {
-	sidecar_reload(arg, ret_changes);
+	reload_all(arg, fn, fn_arg);
 }
 
 static int64_t on_longest_turn_us(void *arg)
@@ -200,9 +232,12 @@ static void init_parts(struct sidecar *s)
 		.task_changed = on_task_changed,
 		.task_added = on_task_added,
 		.task_removed = on_task_removed,
+		.listing_changed = on_listing_changed,
 		.leased = on_leased,
 		.membership = on_membership,
 		.decision = on_decision,
+		.run = on_run,
+		.due = on_due,
 		.status = on_status,
 		.handoff = handoff_on_session,
 		.handoff_runs = handoff_on_runs,
@@ -217,15 +252,18 @@ static void init_parts(struct sidecar *s)
 	s->process = (struct process){.node = &s->node,
 				      .problems = &s->problems,
 				      .tasks = &s->tasks,
+				      .recipe_users = &s->recipe_users,
 				      .start = s->start,
 				      .config = s->config,
 				      .started_at = s->started_at,
 				      .longest_turn_us = on_longest_turn_us,
 				      .reload = on_reload,
 				      .offload = on_offload,
+				      .health_changed = on_health_changed,
 				      .arg = s};
 	methods_init(&s->methods, &s->process);
 	health_init(&s->health, s->loop, on_health_changed, s);
+	readings_init(&s->readings, s->loop, reload_base, reload_apply, s);
 	files_init(&s->files, s->loop, reload_on_tasks, reload_on_version, s);
 	s->control.request = on_request;
 	s->control.gone = on_client_gone;
@@ -278,6 +316,7 @@ static void on_walk(uv_handle_t *handle, void *arg)
  */
 static void done_parts(struct sidecar *s)
 {
+	readings_done(&s->readings);
 	control_close(&s->control);
 	health_done(&s->health);
 	for (size_t i = 0; i < s->node.leaders.n_tasks; i++)
@@ -291,8 +330,10 @@ static void done_parts(struct sidecar *s)
 	free(s->root);
 	files_done(&s->files);
 	users_done(&s->users);
-	task_files_done(&s->tasks);
 	problems_done(&s->problems);
+	if (s->readings.first)
+		return; /* its thread still looks at them */
+	task_files_done(&s->tasks);
 	if (s->config != s->start)
 		config_free(s->config);
 	config_free(s->start);
@@ -304,7 +345,6 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 			    .started_at = clock_wall_ms(),
 			    .start = config,
 			    .config = config};
-	struct changes changes = {.refused = false};
 
 	signal(SIGPIPE, SIG_IGN);
 	raise_limits();
@@ -317,12 +357,8 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		log_info("starting", LOG_STR("version", ZKLEADER_VERSION),
 			 LOG_STR("config", config_file), LOG_STR("application", config->version),
 			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
-		buffer_init(&changes.text, RELOAD_TEXT_MAX);
 		node_set_version(&s.node, config->version);
-		s.n_main_warnings = problems->n_warnings;
-		reload_tasks(&s, problems, &changes);
-		buffer_done(&changes.text);
-		reload_set_problems(&s, problems);
+		reload_at_start(&s, problems);
 		files_watch(&s.files, config->task_dir, config->version_file);
 		handoff_take_over(&s);
 		node_start(&s.node);

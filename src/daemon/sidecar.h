@@ -15,6 +15,7 @@
 #include "daemon/handoff_file.h"
 #include "daemon/health.h"
 #include "daemon/host_uv.h"
+#include "daemon/reading.h"
 #include "daemon/turn.h"
 #include "daemon/users.h"
 
@@ -40,11 +41,13 @@ struct sidecar {
 	struct node node;
 	struct turns turns;
 	struct users users;
+	struct recipe_users recipe_users; /* as the configuration in force names them */
 	struct control control;
 	struct process process;
 	struct methods methods;
 	struct health health;
 	struct files files;
+	struct readings readings; /* what they borrow changes in reload.c alone */
 	uv_signal_t term, intr, hup, usr2;
 	uv_timer_t stop_timer, watchdog, status_timer;
 	bool stopping;
@@ -64,7 +67,5 @@ struct sidecar {
 
 /* Runs until told to stop; takes the configuration over. Returns the exit code. */
 int sidecar_run(const char *config_file, struct config *config, struct problems *problems);
-/* Reads all files again; what is refused leaves the last good state in force. */
-void sidecar_reload(struct sidecar *s, struct changes *ret_changes);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/tick.h"
-#include "daemon/notify.h"
+#include "base/notify.h"
 
 #define SIDECAR_DRAIN_POLL_MS 50
 
@@ -28,6 +28,12 @@ static void leave(struct sidecar *s)
 	node_stop(&s->node, on_stopped, s);
 }
 
+/* Jobs, and commands that hold a lock. */
+static size_t going(const struct sidecar *s)
+{
+	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks);
+}
+
 /*
  * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on
  * finish first. After the limit they are told that the leadership is lost, and are dead when the
@@ -37,11 +43,12 @@ static void leave(struct sidecar *s)
 static const char *to_wait_for(struct sidecar *s)
 {
 	int64_t now = clock_boot_ms();
-	size_t jobs = runs_going(&s->node.runs, false);
+	size_t jobs = going(s);
 
 	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
 		log_warning("jobs are ended", LOG_INT("going", jobs));
 		runs_revoke(&s->node.runs);
+		locks_revoke(&s->node.recipes.locks);
 		s->drain_ms = now + session_told_left(&s->node.session);
 	}
 	if (jobs > 0 && now < s->drain_ms)
@@ -80,10 +87,11 @@ void stop_on_term(uv_signal_t *handle, int number)
 		return;
 	s->stopping = true;
 	log_info("stopping", LOG_STR("signal", number == SIGTERM ? "TERM" : "INT"),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+		 LOG_INT("jobs", going(s)));
 	notify_send("STOPPING=1");
 	s->drain_ms = now + SIDECAR_DRAIN_MS;
 	s->promised_ms = now + s->config->stop_wait_ms;
+	locks_stop(&s->node.recipes.locks);
 	if (!to_wait_for(s)) {
 		leave(s);
 		return;
@@ -96,11 +104,11 @@ void stop_on_term(uv_signal_t *handle, int number)
 static void make_room(struct sidecar *s)
 {
 	log_info("stopping, the session stays for the next sidecar",
-		 LOG_INT("leading", s->node.leaders.n_leading),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+		 LOG_INT("leading", s->node.leaders.n_leading), LOG_INT("jobs", going(s)));
 	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
 	if (s->kept.handoff.session != 0)
 		handoff_file_write(s->start->socket, &s->kept, &(const char *){NULL});
+	locks_keep(&s->node.recipes.locks);
 	control_close(&s->control);
 	_exit(0); /* nothing that the library would do at its end may happen */
 }
@@ -128,7 +136,7 @@ void stop_on_usr2(uv_signal_t *handle, int number)
 		return;
 	s->clear_ms = now + tick_clear(clock_wall_ms(), s->config->tick_guard_ms);
 	log_info("restarting", LOG_STR("signal", "USR2"), LOG_INT("in_ms", s->clear_ms - now),
-		 LOG_INT("jobs", runs_going(&s->node.runs, false)));
+		 LOG_INT("jobs", going(s)));
 	notify_send("STOPPING=1");
 	uv_timer_start(&s->stop_timer, on_restart_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }

@@ -21,7 +21,7 @@ struct audit {
 	struct host_timer timer;
 };
 
-/* Of a task: only audit.c writes it. */
+/* Of a task. */
 struct task_audit {
 	bool missing; /* at the last audit nobody led it */
 };

@@ -17,6 +17,7 @@ static void view(struct task *t, const struct member *self)
 	struct standing s = fleet_standing(&r->fleet, t->index, self);
 
 	event.view.candidate = s.self_candidate && !t->withdrawn && !t->standing.paused;
+	event.view.next = s.next;
 	event.view.newer = s.best_is_newer;
 	event.view.place = s.place > UINT32_MAX ? UINT32_MAX : (uint32_t)s.place;
 	if (s.best && s.best != s.self && !t->standing.paused) {
@@ -28,6 +29,35 @@ static void view(struct task *t, const struct member *self)
 		t->standing.best_id[0] = '\0';
 	}
 	leaders_step(t, &event);
+}
+
+/* Its task's, whose partition it is, or its group's. */
+static const char *draft_name(const struct task *t)
+{
+	return t->listed ? t->listed : t->spread;
+}
+
+void candidates_configure(struct task *t, bool is_new)
+{
+	const struct task_settings *s = &t->settings;
+
+	t->contest = (struct contest){.task = t->name,
+				      .listed = t->listed,
+				      .partitions = s->partitions,
+				      .min_version = s->min_version,
+				      .rank_position = s->rank_position,
+				      .version_policy = s->version_policy,
+				      .pinned = t->standing.pinned,
+				      .draft = t->listing ? draft_name(t) : NULL,
+				      .item = t->partition,
+				      .limit = s->partition_limit};
+	if (!is_new)
+		fleet_contest_changed(&t->leaders->registry->fleet, t->index);
+}
+
+void candidates_forget(struct task *t)
+{
+	free(t->standing.pinned);
 }
 
 static void take_decision(struct task *t)
@@ -46,6 +76,7 @@ static void take_decision(struct task *t)
 void candidates_joined(struct leaders *l, struct member *m)
 {
 	disagreement_count(l, m);
+	l->guests_due |= groups_has_news(l, m);
 }
 
 static void mark_clocks(struct leaders *l)
@@ -58,6 +89,15 @@ static void mark_clocks(struct leaders *l)
 			fleet_set_clock_off(f, f->by_id[i], off[i]);
 	}
 	free(off);
+}
+
+static void resign(struct leaders *l, const struct policy_item *item, size_t index)
+{
+	struct fleet *f = &l->registry->fleet;
+
+	for (size_t i = 0; i < f->n_members; i++)
+		if (policy_concerns(l->policy, item, f->by_id[i]->worker))
+			fleet_resign(f, f->by_id[i], index);
 }
 
 /* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
@@ -74,13 +114,18 @@ static void mark_members(struct leaders *l)
 	fleet_clear_resigned(f);
 	for (size_t i = 0; i < l->policy->n; i++) {
 		const struct policy_item *item = l->policy->items[i];
-		struct task *t =
-			item->kind == POLICY_RESIGN ? tasks_find_any(l, item->record.task) : NULL;
-		if (!t)
+		if (item->kind != POLICY_RESIGN)
 			continue;
-		for (size_t j = 0; j < f->n_members; j++)
-			if (policy_concerns(l->policy, item, f->by_id[j]->worker))
-				fleet_resign(f, f->by_id[j], t->index);
+		const struct listing *whole =
+			listings_find(l, item->record.task, strlen(item->record.task));
+		struct task *t = tasks_find_any(l, item->record.task);
+		const struct guest *guest = groups_find(l, item->record.task);
+		if (t)
+			resign(l, item, t->index);
+		else if (guest)
+			resign(l, item, guest->index);
+		for (size_t j = 0; !t && whole && j < whole->n; j++)
+			resign(l, item, whole->tasks[j]->index);
 	}
 }
 
@@ -113,12 +158,16 @@ void candidates_changed(struct leaders *l)
 {
 	const struct member *self = registry_self(l->registry);
 
+	if (l->guests_due)
+		tasks_index(l);
+	l->guests_due = false;
 	mark_clocks(l);
 	/* Who has just come may be one about whom something has been decided. */
 	if (l->policy->n > 0 || l->edition != l->policy->edition) {
 		mark_members(l);
 		for (size_t i = 0; i < l->n_tasks; i++)
 			take_decision(l->tasks[i]);
+		groups_take_decisions(l);
 		prefer_standbys(l);
 		l->edition = l->policy->edition;
 	}

@@ -11,14 +11,19 @@
 #include "core/fleet.h"
 
 struct leaders;
+struct task;
 
-/* Of a task: only candidates.c writes it. */
+/* Of a task. */
 struct task_standing {
 	char best_id[NAME_ID_MAX + 1]; /* of the best, if that is another; "" */
 	bool paused;		       /* by an operator: nobody in the fleet may lead it */
 	char *pinned;		       /* the version that an operator has pinned it to, NULL */
 };
 
+/* Who may lead it is decided by its settings as they are now; a new one is not in the fleet yet. */
+void candidates_configure(struct task *t, bool is_new);
+/* The task is about to be freed. */
+void candidates_forget(struct task *t);
 void candidates_joined(struct leaders *l, struct member *m);
 /* After these, or what has been decided is other. */
 void candidates_changed(struct leaders *l);

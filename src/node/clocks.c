@@ -161,7 +161,7 @@ static void publish(struct clocks *c)
 	log_info("the clock differs from the ZooKeeper server's", LOG_INT("ahead_ms", offset),
 		 LOG_INT("before_ms", c->offset_ms));
 	c->offset_ms = offset;
-	if (c->registry->id[0] == '\0')
+	if (!c->registry->id[0] && !c->registry->attempt)
 		return; /* it goes with the first registration */
 	c->publish_ms = now + SOON_MS;
 	registry_retimed(c->registry);
@@ -328,8 +328,7 @@ void clocks_set_tolerance(struct clocks *c, int64_t tolerance_ms)
 	if (tolerance_ms <= 0 || tolerance_ms == c->tolerance_ms)
 		return;
 	c->tolerance_ms = tolerance_ms;
-	if (c->registry->id[0])
-		registry_retimed(c->registry);
+	registry_retimed(c->registry);
 }
 
 void clocks_init(struct clocks *c, struct registry *r, struct host *h)

@@ -5,11 +5,19 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "core/identity.h"
 #include "core/rank.h"
 
-uint32_t disagreement_digest(const struct task *t)
+uint32_t disagreement_digest(const struct listing *listing)
 {
-	return rank_digest(t->settings.rank_position, t->settings.min_version, t->settings.oldest);
+	const struct task_settings *s = &listing->settings;
+
+	return rank_digest(&(struct rank_keys){.position = s->rank_position,
+					       .min_version = s->min_version,
+					       .version_policy = s->version_policy,
+					       .partitions = s->partitions,
+					       .limit = s->partition_limit,
+					       .spread = s->spread});
 }
 
 /* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
@@ -18,16 +26,16 @@ static bool says_its_keys(const struct worker *w)
 	return w->scheme != 0 && w->n_tasks > 0 && w->n_digests == w->n_tasks;
 }
 
-bool disagreement_about(const struct task *t, const struct member *m)
+bool disagreement_about(const struct listing *listing, const struct member *m)
 {
 	const struct worker *w = m->worker;
 
 	if (!says_its_keys(w))
 		return false;
 	const char *const *at =
-		bsearch(&t->name, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
-	return at && (w->scheme != RANK_SCHEME ||
-		      w->digests[at - (const char *const *)w->tasks] != disagreement_digest(t));
+		bsearch(&listing->name, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
+	return at && (w->scheme != RANK_SCHEME || w->digests[at - (const char *const *)w->tasks] !=
+							  disagreement_digest(listing));
 }
 
 /* Both lists are sorted. */
@@ -36,11 +44,11 @@ void disagreement_count(const struct leaders *l, struct member *m)
 	const struct worker *w = m->worker;
 	const char *first = NULL;
 
-	m->disagrees = 0;
+	m->n_disagreements = 0;
 	for (size_t i = 0, j = 0; says_its_keys(w) && i < l->n_published && j < w->n_tasks;) {
 		int order = strcmp(l->published[i], w->tasks[j]);
 		if (order == 0 && (w->scheme != RANK_SCHEME || w->digests[j] != l->digests[i]) &&
-		    m->disagrees++ == 0)
+		    m->n_disagreements++ == 0)
 			first = l->published[i];
 		if (order <= 0)
 			i++;
@@ -48,9 +56,11 @@ void disagreement_count(const struct leaders *l, struct member *m)
 			j++;
 	}
 	if (first)
-		log_warning("a worker goes by other keys", LOG_STR("id", m->worker->id),
-			    LOG_STR("hostname", m->worker->hostname),
-			    LOG_INT("tasks", m->disagrees), LOG_STR("task", first),
-			    LOG_STR("remedy", "the same rank-position, min-version and "
-					      "version-policy on all servers"));
+		log_warning(
+			"a worker goes by other keys", LOG_STR("id", m->worker->id),
+			LOG_STR("hostname", m->worker->hostname), LOG_STR("node", identity_name(m)),
+			LOG_INT("tasks", m->n_disagreements), LOG_STR("task", first),
+			LOG_STR("remedy", "the same rank-position, min-version, version-policy, "
+					  "partitions, partition-limit and spread on all "
+					  "servers"));
 }

@@ -8,10 +8,10 @@
 #include "node/leaders.h"
 
 /* Whether that member goes by other rules or other keys for the task than this sidecar. */
-bool disagreement_about(const struct task *t, const struct member *m);
+bool disagreement_about(const struct listing *listing, const struct member *m);
 /* Counts the tasks for which that member disagrees, in the member, and logs it. */
 void disagreement_count(const struct leaders *l, struct member *m);
 /* Of the keys that decide who leads it. */
-uint32_t disagreement_digest(const struct task *t);
+uint32_t disagreement_digest(const struct listing *listing);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef ZKLEADER_NODE_HANDOFF_H
 #define ZKLEADER_NODE_HANDOFF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,9 +24,27 @@ struct handoff {
 	int64_t started_at; /* ms since the epoch */
 };
 
+#define HANDOFF_HOST_SIZE 400
+#define HANDOFF_BOOT_SIZE 37
+
+/* Where it was left, or is found. A copy lies in another place, or in another system's time. */
+struct handoff_place {
+	/* The machine, and the lock that one sidecar at a time can have there. */
+	char host[HANDOFF_HOST_SIZE];
+	/* The running system: before its start no session of ours was alive; "": not to be seen. */
+	char boot[HANDOFF_BOOT_SIZE];
+};
+
+/*
+ * Whether what was left there may be taken over here: two nodes with one session would lead with
+ * one token. False: *ret_why is a constant text.
+ */
+bool handoff_is_ours(const struct handoff_place *left, const struct handoff_place *here,
+		     const char **ret_why);
+
 /* A job that is going on. */
 struct handoff_run {
-	char task[NAME_TASK_MAX + 1];
+	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE]; /* "": none */
 	char id[NAME_ID_MAX + 1];  /* of its claim */
 	int64_t token;		   /* of the leadership that it began under */

@@ -59,7 +59,7 @@ static void on_all(void *arg, const struct store_reply *reply)
 		return;
 	for (size_t i = 0; i < reply->n_names; i++) {
 		const char *task = reply->names[i];
-		if (!name_is_task(task, strlen(task)) || tasks_find_any(l, task))
+		if (!name_is_election(task, strlen(task)) || tasks_find_any(l, task))
 			continue;
 		struct disowned *d = mem_calloc(1, sizeof(*d));
 		d->leaders = l;
@@ -87,17 +87,31 @@ static void on_promises_over(void *arg)
 void inheritance_recover(struct leaders *l)
 {
 	int64_t promised = session_told_timeout(l->session) / 4;
+	int64_t jobs_left = l->inheritance.jobs_ms - host_now_ms(l->session->host);
 
 	if (l->timing.yield_delay_ms > promised)
 		promised = l->timing.yield_delay_ms;
-	/* What our predecessor promised last is kept. */
+	/* What our predecessor promised last is kept, to its jobs too. */
 	host_timer_init(&l->inheritance.promises, l->session->host, on_promises_over, l);
-	host_timer_start(&l->inheritance.promises, promised);
+	host_timer_start(&l->inheritance.promises, jobs_left > promised ? jobs_left : promised);
 	for (size_t i = 0; i < l->n_tasks; i++) {
-		election_promised(&l->tasks[i]->election, host_now_ms(l->session->host) + promised);
-		l->tasks[i]->recovers = true;
+		leaders_keep_promise(l->tasks[i], host_now_ms(l->session->host) + promised);
+		l->tasks[i]->inheritance.open = true;
 		leaders_set_interest(l->tasks[i]);
 	}
+}
+
+void inheritance_has_jobs(struct leaders *l, int64_t until_ms)
+{
+	l->inheritance.jobs_ms = until_ms;
+}
+
+void inheritance_settled(struct task *t)
+{
+	if (!t->inheritance.open)
+		return;
+	t->inheritance.open = false;
+	leaders_set_interest(t);
 }
 
 void inheritance_retry(struct leaders *l)

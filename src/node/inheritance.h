@@ -7,14 +7,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "node/host.h"
 
 struct leaders;
+struct task;
+
+/* Of a task. */
+struct task_inheritance {
+	bool open; /* whether our predecessor led it is not known yet */
+};
 
 struct inheritance {
 	struct host_timer promises; /* of our predecessor: when they are over */
 	bool again;		    /* what is to be given up has to be looked for again */
+	int64_t jobs_ms; /* CLOCK_BOOTTIME: its jobs are dead by then; 0: there are none */
 };
 
 /*
@@ -22,6 +30,10 @@ struct inheritance {
  * up what it led and is not configured any more, once what it promised is over.
  */
 void inheritance_recover(struct leaders *l);
+/* Whether our predecessor led the task is known now, or does not matter any more. */
+void inheritance_settled(struct task *t);
+/* Until then jobs of our predecessor may be alive, of tasks that are gone too. */
+void inheritance_has_jobs(struct leaders *l, int64_t until_ms);
 /* What could not be given up is tried again. */
 void inheritance_retry(struct leaders *l);
 /* The session has ended, and with it all that was led; or the node. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
+#include "node/overdue.h"
 #include "node/paths.h"
 #include "node/tasks.h"
 
@@ -15,7 +16,7 @@
 struct last_read {
 	struct last_read *next; /* in the queue */
 	struct last_runs *runs;
-	char task[NAME_TASK_MAX + 1];
+	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE]; /* the newest there is, "" */
 	unsigned noted;
 };
@@ -64,6 +65,35 @@ static void end(struct last_read *read, const struct store_reply *reply)
 		l->idle(l->arg);
 }
 
+static void on_seen(void *arg, const struct store_reply *reply)
+{
+	struct last_read *read = arg;
+	struct task *t = reply->code == STORE_ABANDONED
+				 ? NULL
+				 : tasks_find_any(read->runs->leaders, read->task);
+
+	/* The leader has looked by itself. */
+	if (t && !election_leads(&t->election))
+		overdue_read(t, reply);
+	end(read, reply);
+}
+
+/* The run is read; of a task that can be overdue its last good one is to be known, too. */
+static void end_run(struct last_read *read, const struct store_reply *reply)
+{
+	const struct leaders *l = read->runs->leaders;
+	bool good = reply->code == STORE_OK || reply->code == STORE_NO_NODE;
+	const struct task *t = good ? tasks_find_any(l, read->task) : NULL;
+	char path[STORE_PATH_MAX];
+
+	if (!t || t->settings.alert_after_ms == 0 || !session_is_up(l->session)) {
+		end(read, reply);
+		return;
+	}
+	path_of(l->session->settings, PATH_SEEN, read->task, path);
+	store_get(l->session->store, path, false, on_seen, read);
+}
+
 /* The task, unless it has gone, or a run of this node is newer than what was read. */
 static struct task *task_of(const struct last_read *read)
 {
@@ -87,7 +117,7 @@ static void on_newest(void *arg, const struct store_reply *reply)
 		log_warning("run record refused", LOG_STR("znode", path), LOG_STR("why", why));
 		keep(&t->last, "", NULL);
 	}
-	end(read, reply);
+	end_run(read, reply);
 }
 
 /* Whether nobody writes that record any more. A lost run may be run again. */
@@ -111,7 +141,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	if (t && !read->tick[0])
 		keep(&t->last, "", NULL);
 	if (!t || !read->tick[0] || (strcmp(read->tick, t->last.tick) == 0 && is_over(&t->last))) {
-		end(read, reply);
+		end_run(read, reply);
 		return;
 	}
 	path_of_tick(l->session->settings, read->task, read->tick, path);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/leaders.h"
 #include "node/paths.h"
 
 static void read_node(struct task *t);
@@ -16,7 +17,7 @@ static void leader_path(const struct task *t, char path[STORE_PATH_MAX])
  * business. */
 static bool is_answer(struct task *t, const struct store_reply *reply)
 {
-	t->pending--;
+	t->leader.pending--;
 	return reply->code != STORE_ABANDONED;
 }
 
@@ -43,17 +44,21 @@ static void take_record(struct task *t, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 	const char *why;
 
-	t->leader_id[0] = '\0';
-	t->since = 0;
+	t->leader.id[0] = '\0';
+	t->leader.since = 0;
 	leader_path(t, path);
-	if (reply->stat.owner == 0) {
+	t->leader.marked = reply->stat.owner == 0 && record_is_marker(reply->data, reply->len);
+	if (t->leader.marked) {
+		if (!told)
+			partitions_refresh(t->leaders);
+	} else if (reply->stat.owner == 0) {
 		if (!told)
 			log_error("nobody can lead the task", LOG_STR("task", t->name),
 				  LOG_STR("znode", path), LOG_STR("why", "it is not ephemeral"),
 				  LOG_STR("remedy", "delete the znode"));
 	} else if (record_parse_leader(reply->data, reply->len, &record, &why) == 0) {
-		memcpy(t->leader_id, record.id, sizeof(t->leader_id));
-		t->since = record.since;
+		memcpy(t->leader.id, record.id, sizeof(t->leader.id));
+		t->leader.since = record.since;
 	} else {
 		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
 	}
@@ -100,7 +105,7 @@ static void on_exists(void *arg, const struct store_reply *reply)
 /* Whether the task is free still, and goes into another claim; if not, its own claim has failed. */
 static bool claim_again(struct task *t, const struct store_reply *reply)
 {
-	t->left_out = false;
+	t->leader.left_out = false;
 	if (reply->code == STORE_NO_NODE) {
 		transactions_claim(&t->leaders->transactions, t);
 		return true;
@@ -120,7 +125,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 	reads_answered(&t->leaders->reads);
 	if (!is_answer(t, reply))
 		return;
-	if (t->left_out && claim_again(t, reply))
+	if (t->leader.left_out && claim_again(t, reply))
 		return;
 	if (reply->code == STORE_OK) {
 		node_there(t, reply);
@@ -128,7 +133,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 		reads_list_again(&t->leaders->reads);
 		node_absent(t, false);
 	} else if (reply->code == STORE_NO_NODE) {
-		t->pending++;
+		t->leader.pending++;
 		leader_path(t, path);
 		store_exists(t->leaders->session->store, path, true, on_exists, t);
 	} else {
@@ -167,8 +172,8 @@ static void on_claimed(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;
-		memcpy(t->leader_id, l->registry->id, sizeof(t->leader_id));
-		t->since = host_wall_ms(l->session->host);
+		memcpy(t->leader.id, l->registry->id, sizeof(t->leader.id));
+		t->leader.since = host_wall_ms(l->session->host);
 	}
 	leaders_step(t, &event);
 }
@@ -184,14 +189,14 @@ static void on_released(struct task *t, const struct store_reply *reply)
 
 static void left_out(struct task *t)
 {
-	t->left_out = true;
+	t->leader.left_out = true;
 }
 
 static void get_node(struct task *t)
 {
 	char path[STORE_PATH_MAX];
 
-	t->pending++;
+	t->leader.pending++;
 	leader_path(t, path);
 	store_get(t->leaders->session->store, path, true, on_node, t);
 }
@@ -221,11 +226,14 @@ void leader_node_read(struct task *t)
 
 void leader_node_release(struct task *t, const struct election_action *action)
 {
-	t->release.version = action->version;
-	t->release.to[0] = '\0';
-	if (action->to)
-		memcpy(t->release.to, t->standing.best_id, sizeof(t->release.to));
-	transactions_release(&t->leaders->transactions, t);
+	transactions_release(&t->leaders->transactions, t, action->to ? t->standing.best_id : "",
+			     action->version);
+}
+
+void leader_node_forget(struct task *t)
+{
+	t->leader.left_out = false;
+	t->leader.id[0] = '\0';
 }
 
 void leader_node_init(struct leaders *l)

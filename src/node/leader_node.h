@@ -5,10 +5,28 @@
 #ifndef ZKLEADER_NODE_LEADER_NODE_H
 #define ZKLEADER_NODE_LEADER_NODE_H
 
-#include "node/leaders.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/name.h"
+
+struct election_action;
+struct leaders;
+struct task;
+
+/* Of a task. */
+struct task_leader {
+	char id[NAME_ID_MAX + 1]; /* of the leader's worker, as the node says; "" */
+	int64_t since;		  /* ms since the epoch, as the node says; 0 */
+	bool left_out;		  /* of a claim: what the read behind it says decides */
+	bool marked;		  /* it says that the task is led by its partitions */
+	unsigned pending;	  /* reads of it that are not answered */
+};
 
 void leader_node_init(struct leaders *l);
 void leader_node_done(struct leaders *l);
+/* The session has ended: nothing is known of the node any more. */
+void leader_node_forget(struct task *t);
 /* As the election wants it: many at a time where that will do. */
 void leader_node_read(struct task *t);
 /* Gives it up, to the best of the last view if there is one. */

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/identity.h"
+#include "core/election_promise.h"
+#include "core/election_times.h"
 #include "node/inheritance.h"
 #include "node/leader_node.h"
 #include "node/paths.h"
@@ -31,6 +32,10 @@ bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]
 
 	if (!node->known || !node->exists || node->owner != 0)
 		return false;
+	if (t->leader.marked) {
+		snprintf(ret_text, LEADERS_BLOCKED_MAX, "%s is led by its partitions", t->name);
+		return true;
+	}
 	path_of(t->leaders->session->settings, PATH_LEADERS, t->name, path);
 	snprintf(ret_text, LEADERS_BLOCKED_MAX,
 		 "a znode that is not ephemeral stands in the place of its leader's: delete %s",
@@ -43,8 +48,15 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 {
 	struct leaders *l = t->leaders;
 	bool led = action->from == ELECTION_LEADING, leads = to == ELECTION_LEADING;
-	const char *better = !leads && t->standing.best_id[0] ? t->standing.best_id : NULL;
-	const struct member *m = better ? fleet_find(&l->registry->fleet, better) : NULL;
+	struct leader_change change = {
+		.task = t->name,
+		.leads = leads,
+		.from = action->from,
+		.to = to,
+		.reason = action->reason,
+		/* It may have come to lead and given it up in one step. */
+		.token = leads || !last_token ? t->election.node.token : last_token,
+	};
 
 	if (led == leads) {
 		log_debug("election", LOG_STR("task", t->name),
@@ -53,16 +65,15 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 			  LOG_STR("reason", action->reason));
 		return;
 	}
-	log_info(leads ? "leading" : "no longer leading", LOG_STR("task", t->name),
-		 LOG_STR("from", election_state_name(action->from)),
-		 LOG_STR("to", election_state_name(to)), LOG_STR("reason", action->reason),
-		 /* It may have come to lead and given it up in one step. */
-		 LOG_INT("token", leads || !last_token ? t->election.node.token : last_token),
-		 LOG_STR("better", better), LOG_STR("better_node", m ? identity_name(m) : NULL));
-	if (leads)
+	if (!leads)
+		memcpy(change.better, t->standing.best_id, sizeof(change.better));
+	leader_log_add(&l->log, &change);
+	if (leads) {
 		l->n_leading++;
-	else
+		counts_led(t);
+	} else {
 		l->n_leading--;
+	}
 	session_set_leading(l->session, l->n_leading > 0);
 }
 
@@ -132,17 +143,28 @@ void leaders_step(struct task *t, struct election_event *event)
 	    event->type == ELECTION_CUT || event->type == ELECTION_UP ||
 	    event->type == ELECTION_NODE_FAILED)
 		l->handlers.changed(l->handlers.arg, t);
-	if (t->recovers && t->election.node.known) {
-		t->recovers = false;
-		leaders_set_interest(t);
-	}
+	if (t->election.node.known)
+		inheritance_settled(t);
 }
 
-/* A node that is of interest is read until that has worked, and kept fresh. */
+void leaders_configure(struct task *t, bool is_new)
+{
+	struct election_event event = {
+		.type = ELECTION_CONFIG,
+		.config = {.yield = t->settings.yield,
+			   .yield_delay_ms = t->leaders->timing.yield_delay_ms,
+			   .tick_guard_ms = t->leaders->timing.tick_guard_ms}};
+
+	if (is_new)
+		election_init(&t->election, &event.config);
+	else
+		leaders_step(t, &event);
+}
+
 void leaders_set_interest(struct task *t)
 {
 	leaders_step(t, &(struct election_event){.type = ELECTION_INTEREST,
-						 .on = t->watchers > 0 || t->recovers});
+						 .on = t->watchers > 0 || t->inheritance.open});
 }
 
 static void on_due(void *arg)
@@ -193,13 +215,8 @@ void leaders_expired(struct leaders *l)
 	audit_forget(l);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
-		struct task *t = l->tasks[i];
-		if (t->recovers) {
-			t->recovers = false;
-			leaders_set_interest(t);
-		}
-		t->left_out = false;
-		t->leader_id[0] = '\0';
+		inheritance_settled(l->tasks[i]);
+		leader_node_forget(l->tasks[i]);
 	}
 }
 
@@ -234,7 +251,7 @@ bool leaders_fresh(const struct task *t)
 
 void leaders_refresh(struct task *t)
 {
-	if (leaders_fresh(t) || t->watchers > 0 || t->recovers)
+	if (leaders_fresh(t) || t->watchers > 0 || t->inheritance.open)
 		return;
 	leaders_step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = true});
 	leaders_step(t, &(struct election_event){.type = ELECTION_INTEREST, .on = false});
@@ -277,6 +294,11 @@ int64_t leaders_hold_renew(struct task *t)
 	return left;
 }
 
+void leaders_keep_promise(struct task *t, int64_t until_ms)
+{
+	election_promised(&t->election, until_ms);
+}
+
 int64_t leaders_promised_left(const struct leaders *l)
 {
 	int64_t now_ms = host_now_ms(l->session->host), left_ms = 0;
@@ -296,7 +318,7 @@ const struct member *leaders_leader(const struct task *t)
 
 	if (!node->known || !node->exists)
 		return NULL;
-	const struct member *m = fleet_find(f, t->leader_id);
+	const struct member *m = fleet_find(f, t->leader.id);
 	return m && m->session == node->owner ? m : fleet_find_session(f, node->owner);
 }
 
@@ -306,9 +328,19 @@ static int64_t answer_left(const struct task *t)
 	return election_leads(&t->election) ? session_answer_left(t->leaders->session) : 0;
 }
 
+/*
+ * The election goes by the timeout that others were told, which stays the longer one for a while
+ * after it has shrunk. Who takes the session over after that keeps our promises for no longer than
+ * the shorter one allows.
+ */
 int64_t leaders_promise(struct task *t)
 {
-	return election_promise(&t->election, leaders_time(t->leaders), answer_left(t));
+	const struct leaders *l = t->leaders;
+	int64_t left = answer_left(t), most = l->session->granted_ms / 4;
+
+	if (most < l->timing.yield_delay_ms)
+		most = l->timing.yield_delay_ms;
+	return election_promise(&t->election, leaders_time(l), left < most ? left : most);
 }
 
 bool leaders_says(const struct task *t)
@@ -335,9 +367,11 @@ void leaders_init(struct leaders *l, struct session *session, struct registry *r
 	l->policy = policy;
 	l->handlers = *handlers;
 	l->next_due = ELECTION_NEVER;
+	leader_log_init(&l->log, session->host, &registry->fleet);
 	leader_node_init(l);
 	host_timer_init(&l->due, session->host, on_due, l);
 	audit_init(l);
+	partitions_init(l);
 }
 
 void leaders_done(struct leaders *l)
@@ -345,6 +379,8 @@ void leaders_done(struct leaders *l)
 	host_timer_done(&l->due);
 	inheritance_forget(l);
 	audit_done(l);
+	partitions_done(l);
+	leader_log_done(&l->log);
 	tasks_done(l);
 	leader_node_done(l);
 }

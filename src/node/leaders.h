@@ -13,7 +13,11 @@
 #include "core/fleet.h"
 #include "wire/record.h"
 #include "node/audit.h"
+#include "node/groups.h"
 #include "node/inheritance.h"
+#include "node/leader_log.h"
+#include "node/listing.h"
+#include "node/partitions.h"
 #include "node/policy.h"
 #include "node/reads.h"
 #include "node/registry.h"
@@ -32,6 +36,10 @@ struct leaders_handlers {
 	void (*added)(void *arg, struct task *t);
 	/* A task is about to be freed: forget it. */
 	void (*removed)(void *arg, struct task *t);
+	/* What a configured task's elections are is another now, or why there are none. */
+	void (*listing)(void *arg, struct listing *listing);
+	/* What is in force of partitions has been read, or is another now. */
+	void (*split)(void *arg);
 	void *arg;
 };
 
@@ -41,14 +49,26 @@ struct leaders {
 	struct registry *registry;
 	struct policy *policy;
 	struct leaders_handlers handlers;
+	struct leader_log log;
 	struct transactions transactions;
 	struct reads reads;
-	struct task **tasks; /* sorted by name, the withdrawn ones among them */
+	struct listing **listings; /* of the configuration, sorted by name; owned, as is each */
+	size_t n_listings;
+	struct listing **old_listings; /* until the registry has the names of the new ones */
+	size_t n_old_listings;
+	struct partitions partitions;
+	struct guest **guests; /* groups.c's, sorted by name; owned, as is each */
+	size_t n_guests;
+	bool guests_due;     /* they are to be found anew */
+	struct task **tasks; /* the elections, sorted by name, the withdrawn ones among them */
 	bool leaving;	     /* tasks_withdraw() */
 	size_t n_tasks;
-	const char **names;	/* of all of them, for the fleet; borrowed strings */
-	const char **published; /* of those that are configured, for the registry */
-	uint32_t *digests;	/* likewise */
+	const char **names; /* of all of them, for the fleet; borrowed strings */
+	/* For the registry, of what is configured; owned arrays. */
+	const char **published;
+	uint32_t *digests;
+	const char **groups;
+	struct worker_split *splits;
 	size_t n_published;
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;
@@ -112,6 +132,10 @@ int64_t leaders_lease_left(const struct task *t);
 /* For the parts of the elections (tasks.c, candidates.c, inheritance.c). */
 /* Gives the task's election an event, and does what follows from it. */
 void leaders_step(struct task *t, struct election_event *event);
+/* The election of a new task begins, or that of another goes by other settings from now on. */
+void leaders_configure(struct task *t, bool is_new);
+/* The node before this one has promised it until then (CLOCK_BOOTTIME): it is not given up. */
+void leaders_keep_promise(struct task *t, int64_t until_ms);
 /* A node that is of interest is read until that has worked, and kept fresh. */
 void leaders_set_interest(struct task *t);
 /* The deadlines are looked at by due (host_now_ms()) at the latest. */

@@ -8,19 +8,21 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/gone.h"
 #include "node/leaders.h"
 #include "node/paths.h"
 #include "node/tasks.h"
 
-#define CLAIM_OPS      4  /* of a claim; those that prune come behind them */
+#define CLAIM_OPS      4  /* of a claim; a trigger and those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 
 /* One of the calls on its way. */
 struct op {
 	struct leaders *leaders;
-	char task[NAME_TASK_MAX + 1];
+	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
-	char limit[TICK_NAME_SIZE]; /* look, claim: as in tick_place() */
+	char limit[TICK_NAME_SIZE];   /* look, claim: as in tick_place() */
+	char trigger[STORE_PATH_MAX]; /* claim: goes with it; "" */
 	ledger_fn fn;
 	void *arg;
 	bool whole; /* look: the record as well */
@@ -71,13 +73,7 @@ static void end(struct op *op, enum ledger_result result, const struct run_recor
 /* For a reply that is neither good nor one of those that the operation knows what to make of. */
 static void end_failed(struct op *op, const struct store_reply *reply)
 {
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
-		log_error("ledger refused", LOG_STR("task", op->task), LOG_STR("tick", op->tick),
-			  LOG_STR("why", reply->text));
-		end(op, LEDGER_FAILED, NULL, 0);
-	} else {
-		end(op, LEDGER_UNKNOWN, NULL, 0);
-	}
+	end(op, ledger_failure(op->task, op->tick, reply), NULL, 0);
 }
 
 /* --- looking -------------------------------------------------------------- */
@@ -248,6 +244,13 @@ static void give_back(struct op *op)
 	ticks_done(&t->ticks);
 	t->ticks = *ticks;
 	memset(ticks, 0, sizeof(*ticks));
+	if (op->n_pruned > 0)
+		gone_prune(t, t->ticks.floor);
+}
+
+static int first_pruned(const struct op *op)
+{
+	return CLAIM_OPS + (op->trigger[0] != '\0');
 }
 
 static void on_claimed(void *arg, const struct store_reply *reply)
@@ -263,7 +266,7 @@ static void on_claimed(void *arg, const struct store_reply *reply)
 	}
 	if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		session_confirm(op->leaders->session);
-	if (reply->failed_op >= CLAIM_OPS && !op->unpruned) {
+	if (reply->failed_op >= first_pruned(op) && !op->unpruned) {
 		log_warning("ledger not pruned", LOG_STR("task", op->task),
 			    LOG_STR("why", reply->text));
 		op->unpruned = true;
@@ -281,7 +284,8 @@ static void send_claim(struct op *op)
 {
 	char leader[STORE_PATH_MAX], parent[STORE_PATH_MAX], path[STORE_PATH_MAX];
 	char(*pruned)[STORE_PATH_MAX] = mem_calloc(PRUNED_AT_ONCE, STORE_PATH_MAX);
-	struct store_op ops[CLAIM_OPS + PRUNED_AT_ONCE];
+	struct store_op ops[CLAIM_OPS + 1 + PRUNED_AT_ONCE];
+	size_t first = (size_t)first_pruned(op);
 	struct buffer data;
 
 	add_claimed(op);
@@ -299,6 +303,9 @@ static void send_claim(struct op *op)
 		.type = STORE_OP_CHECK, .path = parent, .version = op->ticks.version};
 	ops[3] = (struct store_op){
 		.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len};
+	if (op->trigger[0])
+		ops[CLAIM_OPS] = (struct store_op){
+			.type = STORE_OP_DELETE, .path = op->trigger, .version = -1};
 	if (op->n_pruned > 0) {
 		ops[2].type = STORE_OP_SET;
 		ops[2].data = op->ticks.names[op->n_pruned];
@@ -307,10 +314,10 @@ static void send_claim(struct op *op)
 	for (size_t i = 0; i < op->n_pruned; i++) {
 		path_of_tick(op->leaders->session->settings, op->task, op->ticks.names[i],
 			     pruned[i]);
-		ops[CLAIM_OPS + i] = (struct store_op){
+		ops[first + i] = (struct store_op){
 			.type = STORE_OP_DELETE, .path = pruned[i], .version = -1};
 	}
-	store_multi(op->leaders->session->store, ops, CLAIM_OPS + op->n_pruned, on_claimed, op);
+	store_multi(op->leaders->session->store, ops, first + op->n_pruned, on_claimed, op);
 	buffer_done(&data);
 	free(pruned);
 }
@@ -401,12 +408,13 @@ static void load(struct op *op)
 	store_get(op->leaders->session->store, path, false, on_parent, op);
 }
 
-void ledger_claim(struct task *t, const char *tick, const char *limit,
+void ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
 		  const struct run_record *record, ledger_fn fn, void *arg)
 {
 	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
 
 	snprintf(op->limit, sizeof(op->limit), "%s", limit);
+	snprintf(op->trigger, sizeof(op->trigger), "%s", trigger ? trigger : "");
 	op->record = *record;
 	op->keep = (size_t)t->settings.history;
 	op->token = t->election.node.token;
@@ -419,43 +427,7 @@ void ledger_claim(struct task *t, const char *tick, const char *limit,
 		load(op);
 }
 
-/* --- writing -------------------------------------------------------------- */
-
-static void on_written(void *arg, const struct store_reply *reply)
+void ledger_forget(struct task *t)
 {
-	struct op *op = arg;
-
-	if (reply->code == STORE_OK)
-		end(op, LEDGER_DONE, NULL, 0);
-	else if (reply->code == STORE_BAD_VERSION || reply->code == STORE_NO_NODE)
-		end(op, LEDGER_AGAIN, NULL, 0);
-	else
-		end_failed(op, reply);
-}
-
-void ledger_write(struct leaders *l, const char *task, const char *tick,
-		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
-		  void *arg)
-{
-	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
-	struct buffer data;
-
-	path_of(l->registry->settings, PATH_LEADERS, task, leader);
-	path_of_tick(l->session->settings, task, tick, path);
-	buffer_init(&data, RECORD_RUN_MAX);
-	int error = record_pack_run(&data, record);
-	assert(error == 0);
-	(void)error;
-	struct store_op ops[] = {
-		{.type = STORE_OP_SET,
-		 .path = path,
-		 .data = data.data,
-		 .len = data.len,
-		 .version = version},
-		{.type = STORE_OP_CHECK, .path = l->session->registration, .version = -1},
-		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
-	};
-	store_multi(l->session->store, ops, must_lead ? 3 : 1, on_written,
-		    op_new(l, task, tick, fn, arg));
-	buffer_done(&data);
+	ticks_done(&t->ticks);
 }

@@ -12,6 +12,7 @@
 
 #include "core/run.h"
 #include "core/tick.h"
+#include "node/store.h"
 #include "wire/record.h"
 
 struct leaders;
@@ -42,21 +43,37 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, const ch
 		 bool whole, ledger_fn fn, void *arg);
 /*
  * Claims a tick, if it is not claimed, this worker is registered and the task is led; and prunes to
- * what the task's history keeps, in the same transaction. fn may be called before this returns.
+ * what the task's history keeps, in the same transaction. trigger: the path of a znode that goes
+ * with it, NULL: none. fn may be called before this returns.
  */
-void ledger_claim(struct task *t, const char *tick, const char *limit,
+void ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
 		  const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. With must_lead only while this worker is
- * registered and the task is led.
+ * registered and the task is led; trigger as above.
  */
-void ledger_write(struct leaders *l, const char *task, const char *tick,
+void ledger_write(struct leaders *l, const char *task, const char *tick, const char *trigger,
 		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
 		  void *arg);
+/*
+ * Makes a record of the state "missed" of each of these ticks, oldest first, if this worker is
+ * registered and leads the task: all of them or none. Where the ledger holds far more than the
+ * task's history, the oldest that have ended and are not to be run again go.
+ */
+void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
+		   ledger_fn fn, void *arg);
+
+/* What follows from a reply that nothing else is made of, and a line in the log where it is due. */
+enum ledger_result ledger_failure(const char *task, const char *tick,
+				  const struct store_reply *reply);
+
+/* The task is about to be freed. */
+void ledger_forget(struct task *t);
 
 struct ledger_entry {
 	char tick[TICK_NAME_SIZE];
 	struct run_record record;
+	char *output; /* of the record; good as long as the entry, NULL: none */
 };
 /* All records of a task, oldest first; n is 0 also where they cannot be read, with ok false. */
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);

@@ -11,7 +11,7 @@
 
 struct history {
 	struct leaders *leaders;
-	char task[NAME_TASK_MAX + 1];
+	char task[NAME_ELECTION_MAX + 1];
 	ledger_history_fn fn;
 	void *arg;
 	size_t pending;
@@ -38,8 +38,22 @@ static void history_answered(struct history *h)
 	if (h->n > 0)
 		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
 	h->fn(h->arg, !h->failed, h->entries, h->failed ? 0 : h->n);
+	for (size_t i = 0; i < h->n; i++)
+		free(h->entries[i].output);
 	free(h->entries);
 	free(h);
+}
+
+/* The bytes that were read are there no longer than this turn. */
+static void keep_output(struct ledger_entry *e)
+{
+	struct run_record *r = &e->record;
+
+	if (r->output_len > 0) {
+		e->output = mem_alloc(r->output_len);
+		memcpy(e->output, r->output, r->output_len);
+	}
+	r->output = e->output;
 }
 
 static void on_history_record(void *arg, const struct store_reply *reply)
@@ -52,6 +66,7 @@ static void on_history_record(void *arg, const struct store_reply *reply)
 		struct ledger_entry *e = &h->entries[h->n];
 		if (record_parse_run(reply->data, reply->len, &e->record, &why) == 0) {
 			memcpy(e->tick, read->tick, sizeof(e->tick));
+			keep_output(e);
 			h->n++;
 		} else {
 			log_warning("run record refused", LOG_STR("task", h->task),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/identity.h"
 #include "node/candidates.h"
 #include "node/inheritance.h"
 #include "node/standby.h"
@@ -38,6 +39,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 			  handoff->timeout_ms);
 	runs_take_over(&n->runs, runs, n_runs, all_known, handoff->timeout_ms);
 	registry_take_over(&n->registry, handoff);
+	recipes_take_over(&n->recipes);
 }
 
 /*
@@ -46,7 +48,8 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 static void recover(struct node *n)
 {
 	if (!registry_recovers(&n->registry) || !session_is_up(&n->session) ||
-	    !n->registry.workers.ready || !n->policy.folder.ready)
+	    !n->registry.workers.ready || !n->policy.folder.ready ||
+	    !n->leaders.partitions.folder.ready)
 		return;
 	inheritance_recover(&n->leaders);
 	registry_recovered(&n->registry);
@@ -65,7 +68,10 @@ static void on_up(void *arg)
 
 	leaders_up(&n->leaders);
 	policy_up(&n->policy);
+	partitions_up(&n->leaders);
 	registry_up(&n->registry);
+	recipes_up(&n->recipes);
+	overdues_changed(&n->overdues);
 	tell_handoff(n);
 	n->handlers.status(n->handlers.arg);
 }
@@ -76,6 +82,8 @@ static void on_leased(void *arg)
 	struct node *n = arg;
 
 	runs_changed(&n->runs);
+	recipes_leased(&n->recipes);
+	schedules_changed(&n->schedules);
 	n->handlers.leased(n->handlers.arg);
 }
 
@@ -85,6 +93,7 @@ static void on_cut(void *arg)
 
 	registry_cut(&n->registry);
 	policy_cut(&n->policy);
+	partitions_cut(&n->leaders);
 	leaders_cut(&n->leaders);
 	last_runs_cut(&n->last_runs);
 	n->handlers.status(n->handlers.arg);
@@ -97,7 +106,9 @@ static void on_expired(void *arg)
 	leaders_expired(&n->leaders);
 	registry_expired(&n->registry);
 	policy_expired(&n->policy);
+	partitions_expired(&n->leaders);
 	runs_expired(&n->runs);
+	recipes_expired(&n->recipes);
 	last_runs_cut(&n->last_runs);
 	n->handlers.status(n->handlers.arg);
 }
@@ -113,8 +124,11 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 
 	registry_watch(&n->registry, type, path);
 	policy_watch(&n->policy, type, path);
+	partitions_watch(&n->leaders, type, path);
 	leaders_watch(&n->leaders, type, path);
 	runs_watch(&n->runs, type, path);
+	schedules_watch(&n->schedules, path);
+	recipes_watch(&n->recipes, type, path);
 }
 
 static void on_joined(void *arg, struct member *m)
@@ -123,7 +137,7 @@ static void on_joined(void *arg, struct member *m)
 
 	log_info("worker joined", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
-		 LOG_STR("hostname", m->worker->hostname));
+		 LOG_STR("hostname", m->worker->hostname), LOG_STR("node", identity_name(m)));
 	candidates_joined(&n->leaders, m);
 	/* At the start it was there before us. */
 	if (n->registry.workers.known)
@@ -136,7 +150,7 @@ static void on_left(void *arg, const struct member *m)
 
 	log_info("worker left", LOG_STR("id", m->worker->id),
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
-		 LOG_STR("hostname", m->worker->hostname));
+		 LOG_STR("hostname", m->worker->hostname), LOG_STR("node", identity_name(m)));
 	n->handlers.membership(n->handlers.arg, "left", m);
 }
 
@@ -149,20 +163,34 @@ static void on_fleet_changed(void *arg)
 	recover(n);
 	tell_handoff(n);
 	runs_changed(&n->runs);
+	schedules_changed(&n->schedules);
+	recipes_fleet_changed(&n->recipes);
 }
 
 static void on_decision(void *arg, const struct policy_item *item, bool ended)
 {
 	struct node *n = arg;
 
-	n->handlers.decision(n->handlers.arg, item, ended);
+	schedules_decided(&n->schedules, item, ended);
+	if (item->kind < POLICY_SHOWN)
+		n->handlers.decision(n->handlers.arg, item, ended);
+}
+
+static void on_run(void *arg, const char *task, const char *tick, const struct run_record *record)
+{
+	struct node *n = arg;
+
+	n->handlers.run(n->handlers.arg, task, tick, record);
 }
 
 static void on_task_changed(void *arg, struct task *t)
 {
 	struct node *n = arg;
 
+	schedules_task_changed(&n->schedules, t);
 	runs_changed(&n->runs);
+	if (t->settings.alert_after_ms > 0)
+		overdues_changed(&n->overdues);
 	n->handlers.task_changed(n->handlers.arg, t);
 	n->handlers.status(n->handlers.arg);
 }
@@ -171,6 +199,7 @@ static void on_task_added(void *arg, struct task *t)
 {
 	struct node *n = arg;
 
+	runs_task_added(&n->runs, t);
 	n->handlers.task_added(n->handlers.arg, t);
 	n->handlers.status(n->handlers.arg);
 }
@@ -184,6 +213,27 @@ static void on_task_removed(void *arg, struct task *t)
 	n->handlers.status(n->handlers.arg);
 }
 
+static void on_listing_changed(void *arg, struct listing *listing)
+{
+	struct node *n = arg;
+
+	runs_changed(&n->runs);
+	n->handlers.listing_changed(n->handlers.arg, listing);
+	n->handlers.status(n->handlers.arg);
+}
+
+static void on_split(void *arg)
+{
+	recover(arg);
+}
+
+static void on_noted(void *arg, struct task *t, const char *tick, const struct run_record *record)
+{
+	struct node *n = arg;
+
+	schedules_noted(&n->schedules, t, tick, record);
+}
+
 static void on_runs_kept(void *arg, const struct handoff_run *runs, size_t n_runs)
 {
 	struct node *n = arg;
@@ -191,7 +241,56 @@ static void on_runs_kept(void *arg, const struct handoff_run *runs, size_t n_run
 	n->handlers.handoff_runs(n->handlers.arg, runs, n_runs);
 }
 
+/* --- what rolling restarts need ------------------------------------------- */
+
+/* Whether the task is led here, or may be once what is outstanding is answered. */
+static bool is_led(const struct task *t)
+{
+	switch (t->election.state) {
+	case ELECTION_CLAIMING:
+	case ELECTION_RESOLVING:
+	case ELECTION_LEADING:
+	case ELECTION_RELEASING: return true;
+	case ELECTION_DOWN:
+	case ELECTION_FOLLOWING:
+	case ELECTION_VACANT:
+	case ELECTION_STATES: break;
+	}
+	return false;
+}
+
+static bool is_idle(void *arg, const char *drain, size_t *ret_leads, size_t *ret_jobs)
+{
+	struct node *n = arg;
+	const struct member *self = registry_self(&n->registry);
+
+	*ret_leads = 0;
+	for (size_t i = 0; i < n->leaders.n_tasks; i++)
+		*ret_leads += is_led(n->leaders.tasks[i]);
+	*ret_jobs = runs_going(&n->runs, false);
+	return policy_has(&n->policy, drain) && self && self->drained && *ret_leads == 0 &&
+	       *ret_jobs == 0;
+}
+
+static void on_drained(void *arg, const char *drain, const struct policy_record *record)
+{
+	policy_made(&((struct node *)arg)->policy, drain, record);
+}
+
+static void on_undrained(void *arg, const char *drain)
+{
+	policy_gone(&((struct node *)arg)->policy, drain);
+}
+
 /* --- from outside --------------------------------------------------------- */
+
+static bool is_scheduled(void *arg, const char *task)
+{
+	const struct node *n = arg;
+	const struct listing *l = listings_find_of(&n->leaders, task);
+
+	return l && l->settings.schedule;
+}
 
 void node_init(struct node *n, struct host *host, const struct node_settings *settings,
 	       const struct node_handlers *handlers)
@@ -206,12 +305,18 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 							  .arg = n};
 	const struct registry_handlers registry_handlers = {
 		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = n};
-	const struct policy_handlers policy_handlers = {
-		.changed = on_fleet_changed, .told = on_decision, .arg = n};
+	const struct policy_handlers policy_handlers = {.changed = on_fleet_changed,
+							.told = on_decision,
+							.scheduled = is_scheduled,
+							.arg = n};
 	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
 							  .added = on_task_added,
 							  .removed = on_task_removed,
+							  .listing = on_listing_changed,
+							  .split = on_split,
 							  .arg = n};
+	const struct rolling_handlers rolling_handlers = {
+		.idle = is_idle, .drained = on_drained, .undrained = on_undrained, .arg = n};
 
 	memset(n, 0, sizeof(*n));
 	n->host = host;
@@ -219,21 +324,33 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	n->handlers = *handlers;
 	/* At the end of a turn runs come first, and what they ask for goes out with the rest. */
 	runs_init(&n->runs, host, &n->leaders, &handlers->runs, on_runs_kept, n);
+	if (handlers->run)
+		runs_on_told(&n->runs, on_run, n);
 	session_init(&n->session, host, settings, &session_handlers);
 	registry_init(&n->registry, settings, &n->session, &registry_handlers);
 	policy_init(&n->policy, &n->session, &n->registry, &policy_handlers);
 	leaders_init(&n->leaders, &n->session, &n->registry, &n->policy, &leaders_handlers);
+	n->runs.noted = on_noted;
+	n->runs.noted_arg = n;
+	schedules_init(&n->schedules, host, &n->leaders, &n->policy);
+	n->schedules.due = handlers->due;
+	n->schedules.arg = handlers->arg;
 	last_runs_init(&n->last_runs, &n->leaders);
+	overdues_init(&n->overdues, &n->leaders);
+	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
 }
 
 void node_done(struct node *n)
 {
 	policy_done(&n->policy); /* tells who waits for a decision */
+	recipes_done(&n->recipes);
 	runs_done(&n->runs);
+	schedules_done(&n->schedules);
 	leaders_done(&n->leaders);
 	registry_done(&n->registry);
 	session_done(&n->session);
 	last_runs_done(&n->last_runs);
+	overdues_done(&n->overdues);
 }
 
 void node_set_version(struct node *n, const char *version)
@@ -246,6 +363,8 @@ void node_configure(struct node *n, const struct node_timing *timing,
 {
 	clocks_set_tolerance(&n->registry.clocks, timing->clock_tolerance_ms);
 	tasks_apply(&n->leaders, timing, tasks, n_tasks);
+	overdues_changed(&n->overdues);
+	schedules_configured(&n->schedules);
 }
 
 void node_set_health(struct node *n, const struct node_health *health)

@@ -14,9 +14,12 @@
 #include "node/host.h"
 #include "node/last_run.h"
 #include "node/leaders.h"
+#include "node/overdue.h"
 #include "node/policy.h"
+#include "node/recipes.h"
 #include "node/registry.h"
 #include "node/runs.h"
+#include "node/schedules.h"
 #include "node/session.h"
 #include "node/settings.h"
 
@@ -26,16 +29,22 @@ struct node_handlers {
 	void (*task_added)(void *arg, struct task *t);
 	/* It is about to be freed: forget it. */
 	void (*task_removed)(void *arg, struct task *t);
+	/* What a configured task's elections are is another now, or why there are none. */
+	void (*listing_changed)(void *arg, struct listing *listing);
 	/* A lease has begun: "leads" may be said again of every task that has the role. */
 	void (*leased)(void *arg);
 	/* event: "joined" or "left"; not called for those that were there at the start. */
 	void (*membership)(void *arg, const char *event, const struct member *m);
 	void (*decision)(void *arg, const struct policy_item *item, bool ended);
+	/* A run here has begun, or ended, as the record says; tick: "" where it has none. */
+	void (*run)(void *arg, const char *task, const char *tick, const struct run_record *record);
 	/* The session's state is another now, or what is led. */
 	void (*status)(void *arg);
 	/* To be kept for the node that comes next: replaces what was to be kept before. */
 	void (*handoff)(void *arg, const struct handoff *handoff);
 	void (*handoff_runs)(void *arg, const struct handoff_run *runs, size_t n);
+	/* A tick that is to be run now; told again until it is claimed. NULL: nobody is told. */
+	void (*due)(void *arg, struct task *t, const struct schedule_due *due);
 	struct runs_handlers runs; /* with an arg of its own: the owners of the requests */
 	void *arg;
 };
@@ -49,7 +58,10 @@ struct node {
 	struct policy policy;
 	struct leaders leaders;
 	struct runs runs;
+	struct schedules schedules;
 	struct last_runs last_runs;
+	struct overdues overdues;
+	struct recipes recipes;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };
 

@@ -14,10 +14,7 @@
 
 #define REPLACED_MAX 16 /* older records about the same thing: as a rule there is one at most */
 #define TRIES	     5	/* of a change that others have come before */
-#define END_EVERY_MS 10000
-#define END_TURN_MS  20 /* between the tries of two sidecars to end the same thing */
 
-static void end_due(struct policy *p);
 static void run_changes(struct policy *p);
 
 /* --- what is known -------------------------------------------------------- */
@@ -87,8 +84,8 @@ static void insert_item(struct policy *p, struct policy_item *item)
 	p->n++;
 }
 
-const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
-				      const char *task, const char *node)
+const struct policy_item *policy_find_own(const struct policy *p, enum policy_kind kind,
+					  const char *task, const char *node)
 {
 	size_t at = place_of(p, kind, task, node);
 
@@ -103,25 +100,14 @@ static void log_item(const char *what, const struct policy_item *item, const cha
 	const struct policy_record *r = &item->record;
 	char until[CLOCK_TEXT_SIZE];
 
+	if (item->kind == POLICY_ENDED)
+		return; /* of the pause it was told */
 	clock_format(r->until, until);
 	log_info(what, LOG_STR("kind", r->kind), LOG_STR("task", r->task[0] ? r->task : NULL),
 		 LOG_STR("node", r->node[0] ? r->node : NULL),
 		 LOG_STR("version", r->version[0] ? r->version : NULL), LOG_STR("by", r->by),
 		 LOG_STR("at", r->host), LOG_STR("reason", r->reason[0] ? r->reason : NULL),
 		 LOG_STR("until", r->until > 0 ? until : NULL), LOG_STR("ended_by", ended_by));
-}
-
-/*
- * One that was seen to be made has its own length from then on, whatever the clocks say; one that
- * was there before ends by the wall clock.
- */
-static int64_t end_of(const struct policy *p, const struct policy_record *r, bool seen_made)
-{
-	int64_t left = r->until - (seen_made ? r->since : host_wall_ms(p->session->host));
-
-	if (r->until == 0)
-		return INT64_MAX;
-	return host_now_ms(p->session->host) + (left > 0 ? left : 0);
 }
 
 static void add_item(struct policy *p, const char *name, const struct policy_record *record,
@@ -131,13 +117,16 @@ static void add_item(struct policy *p, const char *name, const struct policy_rec
 
 	snprintf(item->name, sizeof(item->name), "%s", name);
 	item->record = *record;
-	item->ends_ms = end_of(p, record, seen_made);
+	item->seen_ms = seen_made ? host_now_ms(p->session->host) : POLICY_UNSEEN;
 	bool known = policy_kind_parse(record->kind, strlen(record->kind), &item->kind);
 	assert(known); /* record_parse_policy() has seen to it */
 	(void)known;
 	insert_item(p, item);
 	p->edition++;
 	log_item("decided", item, NULL);
+	if (record->halted)
+		log_warning("rolling restart halted", LOG_STR("group", record->rolling),
+			    LOG_STR("node", record->node), LOG_STR("why", record->reason));
 	if (p->folder.known)
 		p->handlers.told(p->handlers.arg, item, false);
 }
@@ -191,9 +180,14 @@ static void on_changed(void *arg)
 {
 	struct policy *p = arg;
 
-	end_due(p);
+	policy_end_due(p);
 	p->handlers.changed(p->handlers.arg);
 	run_changes(p);
+}
+
+static void on_due(void *arg)
+{
+	policy_end_due(arg);
 }
 
 static void on_missing(void *arg)
@@ -201,54 +195,6 @@ static void on_missing(void *arg)
 	struct policy *p = arg;
 
 	registry_make_parents(p->registry);
-}
-
-/* --- ending what was decided for a while ---------------------------------- */
-
-static void on_ended(void *arg, const struct store_reply *reply)
-{
-	/* Another was first, or it is tried again. */
-	(void)arg, (void)reply;
-}
-
-/* Everybody tries, one after the other: whoever is first saves the others theirs. */
-static int64_t turn(const struct policy *p)
-{
-	const struct fleet *f = &p->registry->fleet;
-	size_t place = 0;
-
-	while (place < f->n_members && strcmp(f->by_id[place]->worker->id, p->registry->id) != 0)
-		place++;
-	return (int64_t)place * END_TURN_MS;
-}
-
-static void on_due(void *arg)
-{
-	end_due(arg);
-}
-
-static void end_due(struct policy *p)
-{
-	int64_t now = host_now_ms(p->session->host), first = INT64_MAX, after = turn(p);
-	char path[STORE_PATH_MAX];
-
-	for (size_t i = 0; i < p->n; i++) {
-		struct policy_item *item = p->items[i];
-		if (item->ends_ms == INT64_MAX)
-			continue;
-		if (item->ends_ms + after <= now && session_is_up(p->session)) {
-			path_of(p->registry->settings, PATH_POLICY, item->name, path);
-			struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
-			store_multi(p->session->store, &op, 1, on_ended, p);
-			item->ends_ms = now + END_EVERY_MS;
-		}
-		if (item->ends_ms + after < first)
-			first = item->ends_ms + after;
-	}
-	if (first == INT64_MAX)
-		host_timer_stop(&p->due);
-	else
-		host_timer_start(&p->due, first > now ? first - now : 1000);
 }
 
 /* --- deciding ------------------------------------------------------------- */
@@ -287,6 +233,23 @@ static void apply_change(struct policy_change *c)
 		forget_item(p, c->name, NULL); /* where the list was quicker than the reply */
 		add_item(p, c->name, &c->record, true);
 		folder_add(&p->folder, c->name);
+	}
+	folder_touch(&p->folder);
+}
+
+void policy_gone(struct policy *p, const char *name)
+{
+	forget_item(p, name, NULL);
+	folder_remove(&p->folder, name);
+	folder_touch(&p->folder);
+}
+
+void policy_made(struct policy *p, const char *name, const struct policy_record *record)
+{
+	forget_item(p, name, NULL); /* where the list was quicker than the reply */
+	if (p->n < POLICY_ITEMS_MAX) {
+		add_item(p, name, record, true);
+		folder_add(&p->folder, name);
 	}
 	folder_touch(&p->folder);
 }
@@ -344,7 +307,8 @@ static void find_replaced(struct policy_change *c)
 	     i < p->n && c->n_replaced < REPLACED_MAX &&
 	     compare_subjects(p->items[i], c->kind, r->task, r->node) == 0;
 	     i++)
-		if (policy_is_about(p, p->items[i], r->node, r->machine))
+		if (!p->items[i]->record.rolling[0] &&
+		    policy_is_about(p, p->items[i], r->node, r->machine))
 			memcpy(c->replaced[c->n_replaced++], p->items[i]->name,
 			       sizeof(c->replaced[0]));
 }
@@ -353,7 +317,8 @@ static void send_change(struct policy_change *c)
 {
 	struct policy *p = c->policy;
 	char paths[REPLACED_MAX + 1][STORE_PATH_MAX];
-	struct store_op ops[REPLACED_MAX + 1];
+	struct store_op ops[REPLACED_MAX + 1 + POLICY_END_OPS];
+	struct policy_end pause_end;
 	struct buffer data;
 	size_t n = 0;
 
@@ -379,6 +344,9 @@ static void send_change(struct policy_change *c)
 		ops[n] =
 			(struct store_op){.type = STORE_OP_DELETE, .path = paths[n], .version = -1};
 	}
+	if (!c->put && c->kind == POLICY_PAUSE)
+		n += policy_end_ops(p, c->record.task, host_wall_ms(p->session->host), &pause_end,
+				    ops + n);
 	store_multi(p->session->store, ops, n, on_change_reply, c);
 	buffer_done(&data);
 }

@@ -16,12 +16,14 @@
 #include "node/registry.h"
 
 #define POLICY_ITEMS_MAX 10000
+#define POLICY_UNSEEN	 (-1) /* it was there before us */
 
 struct policy_item {
 	char name[NAME_ID_MAX + 1]; /* a uuid: of the znode */
 	enum policy_kind kind;
 	struct policy_record record;
-	int64_t ends_ms; /* CLOCK_BOOTTIME; INT64_MAX: not by itself */
+	int64_t seen_ms;  /* CLOCK_BOOTTIME when it was seen to be made; POLICY_UNSEEN */
+	int64_t tried_ms; /* likewise when its end was asked for last; 0: not yet */
 };
 
 struct policy_change;
@@ -33,6 +35,8 @@ struct policy_handlers {
 	 * This has been decided, or has ended; not called for what was so when it was first read.
 	 */
 	void (*told)(void *arg, const struct policy_item *item, bool ended);
+	/* Whether the task has a schedule, as far as is known here. NULL: each has one. */
+	bool (*scheduled)(void *arg, const char *task);
 	void *arg;
 };
 
@@ -69,9 +73,14 @@ void policy_watch(struct policy *p, enum store_watch type, const char *path);
 
 /*
  * What has been decided about this, NULL: nothing. A task or node of no matter to the kind is "".
+ * What was decided about a task is about each of its partitions T:K; what was about that one alone
+ * comes before.
  */
 const struct policy_item *policy_find(const struct policy *p, enum policy_kind kind,
 				      const char *task, const char *node);
+/* That which is about T:K alone. */
+const struct policy_item *policy_find_own(const struct policy *p, enum policy_kind kind,
+					  const char *task, const char *node);
 /*
  * How many decisions of that kind there are about the task; the first of them is
  * items[*ret_first].
@@ -86,9 +95,33 @@ bool policy_is_about(const struct policy *p, const struct policy_item *item, con
 		     const char *machine);
 bool policy_concerns(const struct policy *p, const struct policy_item *item,
 		     const struct worker *w);
+/* Ends what was decided for a while that is over, and comes back for what is not. */
+void policy_end_due(struct policy *p);
+/*
+ * What goes with the end of a pause, in the same transaction: that nothing up to then is owed of
+ * the task's schedule, if it has one. At most POLICY_END_OPS operations; what they point to is kept
+ * in *e.
+ */
+#define POLICY_END_OPS 2
+struct policy_end {
+	char made[STORE_PATH_MAX], replaced[STORE_PATH_MAX];
+	uint8_t bytes[RECORD_POLICY_MAX];
+};
+size_t policy_end_ops(struct policy *p, const char *task, int64_t at_ms, struct policy_end *e,
+		      struct store_op ops[POLICY_END_OPS]);
+/* Whether it is a partition T:K; and T. */
+bool policy_whole(const char *task, char ret_whole[NAME_TASK_MAX + 1]);
 /* Puts it in the place of what was decided about the same. fn is called once, later. */
 void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
-/* Takes back what was decided about the same as this record; likewise. */
+/* What somebody else of this node has made under ROOT/policy, or taken away: known at once. */
+void policy_made(struct policy *p, const char *name, const struct policy_record *record);
+void policy_gone(struct policy *p, const char *name);
+/* Whether the record of this name is known, and in force. */
+bool policy_has(const struct policy *p, const char *name);
+/*
+ * Takes back what was decided about the same as this record; likewise. A drain that belongs to a
+ * rolling restart is not an operator's: neither of these two touches it.
+ */
 void policy_remove(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
 
 #endif

@@ -36,7 +36,7 @@ static void on_still(void *arg, const struct store_reply *reply)
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
-		t->pending--;
+		t->reads.pending--;
 		if (reply->code == STORE_ABANDONED)
 			continue;
 		if (reply->code != STORE_OK)
@@ -51,7 +51,7 @@ static void on_still(void *arg, const struct store_reply *reply)
 
 static void add(struct reads_list *list, struct task *t)
 {
-	t->pending++;
+	t->reads.pending++;
 	list->tasks[list->n++] = t;
 }
 
@@ -72,7 +72,7 @@ static void on_taken(void *arg, const struct store_reply *reply)
 	drop_read(k);
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
-		t->pending--;
+		t->reads.pending--;
 		if (reply->code == STORE_ABANDONED)
 			continue;
 		if (reply->code != STORE_OK) {
@@ -117,7 +117,7 @@ static void send_reads(struct reads *k)
 {
 	while (k->flying < k->reads && k->flying < READS_MAX) {
 		struct task *t = take_next(k);
-		t->pending--;
+		t->reads.pending--;
 		k->flying++;
 		k->handlers.read(t);
 	}
@@ -125,7 +125,7 @@ static void send_reads(struct reads *k)
 
 void reads_single(struct reads *k, struct task *t)
 {
-	t->pending++;
+	t->reads.pending++;
 	k->reads++;
 	if (t->reads.waiting++ == 0)
 		append(k, t);
@@ -165,7 +165,7 @@ static void read_each(struct reads *k, struct reads_list *list)
 
 	list->n = 0;
 	for (size_t i = 0; i < n; i++) {
-		list->tasks[i]->pending--;
+		list->tasks[i]->reads.pending--;
 		reads_single(k, list->tasks[i]);
 	}
 }
@@ -204,7 +204,7 @@ void reads_led(struct reads *k, struct task *t)
 static void forget(struct reads_list *list, size_t from)
 {
 	for (size_t i = from; i < list->n; i++)
-		list->tasks[i]->pending--;
+		list->tasks[i]->reads.pending--;
 	list->n = 0;
 }
 
@@ -215,7 +215,7 @@ void reads_forget(struct reads *k)
 	forget(&k->there, k->next);
 	k->next = 0;
 	for (struct task *t = k->first; t; t = t->reads.next) {
-		t->pending -= t->reads.waiting;
+		t->reads.pending -= t->reads.waiting;
 		t->reads.waiting = 0;
 	}
 	k->first = NULL;

@@ -38,8 +38,9 @@ struct reads_handlers {
 	void (*failed)(struct task *t);
 };
 
-/* Of a task: only reads.c writes it. */
+/* Of a task. */
 struct task_reads {
+	unsigned pending;  /* looks at it that are not answered, or wait to be sent */
 	unsigned waiting;  /* reads of it that wait for their turn */
 	struct task *next; /* behind this one there */
 };

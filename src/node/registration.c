@@ -25,6 +25,24 @@ static char **copy_names(char *const *names, size_t n)
 	return copy;
 }
 
+static void describe_tasks(const struct registry_tasks *t, struct worker *w)
+{
+	worker_set_tasks(w, t->names, t->n);
+	w->digests = mem_calloc(t->n + 1, sizeof(*w->digests));
+	w->n_digests = t->n;
+	if (t->n > 0)
+		memcpy(w->digests, t->digests, t->n * sizeof(*w->digests));
+	w->splits = mem_calloc(t->n_splits + 1, sizeof(*w->splits));
+	w->n_splits = t->n_splits;
+	w->knows_splits = true;
+	if (t->n_splits > 0)
+		memcpy(w->splits, t->splits, t->n_splits * sizeof(*w->splits));
+	w->groups = mem_calloc(t->n + 1, sizeof(*w->groups));
+	w->n_groups = t->groups ? t->n : 0;
+	for (size_t i = 0; i < w->n_groups; i++)
+		w->groups[i] = mem_strdup(t->groups[i]);
+}
+
 static struct worker *describe_self(const struct registry *r)
 {
 	struct worker *w = worker_new();
@@ -48,11 +66,7 @@ static struct worker *describe_self(const struct registry *r)
 	w->sick = r->sick;
 	if (r->n_unhealthy > 0)
 		worker_take_unhealthy(w, copy_names(r->unhealthy, r->n_unhealthy), r->n_unhealthy);
-	worker_set_tasks(w, r->tasks, r->n_tasks);
-	w->digests = mem_calloc(r->n_tasks + 1, sizeof(*w->digests));
-	w->n_digests = r->n_tasks;
-	if (r->n_tasks > 0)
-		memcpy(w->digests, r->digests, r->n_tasks * sizeof(*w->digests));
+	describe_tasks(&r->tasks, w);
 	return w;
 }
 
@@ -331,7 +345,8 @@ static void make_parent(struct registry *r, const char *path)
 
 void registry_make_parents(struct registry *r)
 {
-	static const enum path_folder folders[] = {PATH_WORKERS, PATH_LEADERS, PATH_POLICY};
+	static const enum path_folder folders[] = {PATH_WORKERS, PATH_LEADERS, PATH_POLICY,
+						   PATH_SPLITS};
 	char path[STORE_PATH_MAX];
 
 	if (r->parents_pending > 0 || !connected(r))
@@ -360,7 +375,7 @@ void registry_set_version(struct registry *r, const char *version)
 
 void registry_retimed(struct registry *r)
 {
-	if (r->id[0])
+	if (r->id[0] || r->attempt)
 		registration_send(r);
 }
 
@@ -370,25 +385,23 @@ void registry_clocked(struct registry *r)
 		registration_send(r);
 }
 
-static bool same_tasks(const struct registry *r, const char *const *names, const uint32_t *digests,
-		       size_t n)
+static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
 {
-	if (n != r->n_tasks)
+	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], r->tasks[i]) != 0 || digests[i] != r->digests[i])
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->names[i], b->names[i]) != 0 || a->digests[i] != b->digests[i] ||
+		    (a->groups && strcmp(a->groups[i], b->groups[i]) != 0))
 			return false;
-	return true;
+	return a->n_splits == 0 ||
+	       memcmp(a->splits, b->splits, a->n_splits * sizeof(*a->splits)) == 0;
 }
 
-void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
-			size_t n)
+void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks)
 {
-	bool same = same_tasks(r, names, digests, n);
+	bool same = same_tasks(&r->tasks, tasks);
 
-	r->tasks = names;
-	r->digests = digests;
-	r->n_tasks = n;
+	r->tasks = *tasks;
 	if (!same && (r->id[0] || r->attempt))
 		registration_send(r);
 }

@@ -16,6 +16,16 @@
 
 #define REGISTRY_REFUSED_MAX 100 /* that are shown */
 
+/* What our record says of our tasks; the arrays are borrowed. */
+struct registry_tasks {
+	const char *const *names; /* sorted */
+	const uint32_t *digests;  /* for each: of what decides who leads it */
+	const char **groups;	  /* for each: the spread group, ""; NULL: none is in one */
+	size_t n;
+	const struct worker_split *splits; /* sorted; those too that names leaves out */
+	size_t n_splits;
+};
+
 struct registry_handlers {
 	void (*joined)(void *arg, struct member *m);
 	void (*left)(void *arg, const struct member *m); /* still in the fleet during the call */
@@ -44,9 +54,7 @@ struct registry {
 	char machine[WORKER_MACHINE_MAX + 1]; /* that it is on, "" */
 	char version[NAME_VERSION_MAX + 1];
 	char ip[NAME_IP_MAX + 1];
-	const char *const *tasks; /* sorted; borrowed from registry_set_tasks(), like the digests */
-	const uint32_t *digests;
-	size_t n_tasks;
+	struct registry_tasks tasks;
 	bool health_known; /* before, nothing is registered */
 	bool sick;
 	char *sick_says;       /* why, NULL */
@@ -76,12 +84,8 @@ void registry_done(struct registry *r);
 /* What is to be published; takes effect with the next registration, which these ask for if needed.
  */
 void registry_set_version(struct registry *r, const char *version);
-/*
- * Sorted names with a digest each of what decides who leads them, valid until the next call has
- * returned.
- */
-void registry_set_tasks(struct registry *r, const char *const *names, const uint32_t *digests,
-			size_t n);
+/* Valid until the next call has returned. */
+void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks);
 
 /* Copied. Until it is known, nothing is registered. */
 void registry_set_health(struct registry *r, const struct node_health *health);

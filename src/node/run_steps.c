@@ -6,30 +6,31 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/identity.h"
 #include "wire/record.h"
 #include "node/last_run.h"
+#include "node/paths.h"
 #include "node/ledger.h"
+#include "node/run_any.h"
 #include "node/standby.h"
 
 #define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
 
+/* Only of a task is anything held or asked for: a run that has none yet does neither. */
 static void set_hold(struct run *r, bool on)
 {
-	if (r->holds == on)
+	if (!r->task || r->holds == on)
 		return;
 	r->holds = on;
-	if (r->task)
-		leaders_hold(r->task, on,
-			     host_now_ms(r->runs->host) + r->task->settings.hold_max_ms);
+	leaders_hold(r->task, on, host_now_ms(r->runs->host) + r->task->settings.hold_max_ms);
 }
 
 static void set_call(struct run *r, bool on)
 {
-	if (r->calls == on)
+	if (!r->task || r->calls == on)
 		return;
 	r->calls = on;
-	if (r->task)
-		standby_set(r->task, on, r->tick);
+	standby_set(r->task, on, r->tick);
 }
 
 /* For the node that comes after us, if this one is killed. */
@@ -73,6 +74,12 @@ static void set_counted(struct run *r)
 	r->dying = dying;
 }
 
+void run_free(struct run *r)
+{
+	free(r->output);
+	free(r);
+}
+
 void run_release(struct run *r)
 {
 	void *owner = r->owner;
@@ -80,6 +87,14 @@ void run_release(struct run *r)
 	r->owner = NULL;
 	if (owner)
 		r->runs->handlers.released(owner);
+}
+
+void run_let_go(struct run *r)
+{
+	set_hold(r, false);
+	set_call(r, false);
+	r->task = NULL;
+	r->task_name[0] = '\0';
 }
 
 void run_settle(struct run *r)
@@ -93,52 +108,13 @@ void run_settle(struct run *r)
 	run_release(r);
 }
 
-static void send(const struct run *r, const struct run_answer *answer)
+/* What this node is called, where that is not its hostname. */
+static void take_node(struct run *r, const struct member *self)
 {
-	r->runs->handlers.answer(r->owner, r->request, answer);
-}
+	const char *name = identity_name(self);
 
-/* For how many ms this node keeps the task: for the job that is to begin, or of its own. */
-static int64_t promise_in_claim(const struct run *r)
-{
-	if (!r->task)
-		return 0;
-	return r->state.phase == RUN_GOING ? leaders_hold_renew(r->task) : leaders_promise(r->task);
-}
-
-static void answer_claim(struct run *r, const char *outcome, bool busy, const char *why,
-			 const char *notice)
-{
-	const struct member *self = registry_self(r->runs->leaders->registry);
-
-	send(r, &(struct run_answer){.kind = RUN_ANSWER_CLAIM,
-				     .worker_id = self ? self->worker->id : "",
-				     .version = self ? self->worker->version : "",
-				     .outcome = outcome,
-				     .tick = r->tick[0] ? r->tick : NULL,
-				     .token = r->record.token,
-				     .attempt = r->record.attempt,
-				     .lease_ms = promise_in_claim(r),
-				     .run = r->id,
-				     .busy = busy,
-				     .why = why,
-				     .notice = notice});
-}
-
-static void answer(struct run *r, const char *outcome, bool busy, const char *why)
-{
-	answer_claim(r, outcome, busy, why, "");
-}
-
-static void answer_attached(struct run *r, bool is)
-{
-	bool recorded =
-		strcmp(r->record.state, "ok") == 0 || strcmp(r->record.state, "failed") == 0;
-
-	send(r, &(struct run_answer){.kind = RUN_ANSWER_ATTACH,
-				     .attached = is,
-				     .run = r->id,
-				     .recorded = recorded});
+	if (strcmp(name, self->worker->hostname) != 0)
+		memcpy(r->record.node, name, strlen(name));
 }
 
 static void fill_record(struct run *r, int64_t attempt)
@@ -146,12 +122,18 @@ static void fill_record(struct run *r, int64_t attempt)
 	const struct leaders *l = r->runs->leaders;
 	const struct member *self = registry_self(l->registry);
 
+	char by[RECORD_BY_MAX + 1];
+
+	/* Who had it run stays with its further attempts. */
+	memcpy(by, r->record.by, sizeof(by));
 	memset(&r->record, 0, sizeof(r->record));
+	memcpy(r->record.by, by, sizeof(by));
 	snprintf(r->record.state, sizeof(r->record.state), "%s",
 		 r->options.once ? "claimed" : "running");
 	if (self) {
 		memcpy(r->record.id, self->worker->id, sizeof(r->record.id));
 		memcpy(r->record.hostname, self->worker->hostname, sizeof(r->record.hostname));
+		take_node(r, self);
 	}
 	memcpy(r->record.run, r->uuid, sizeof(r->record.run));
 	r->record.session = l->session->id;
@@ -200,6 +182,14 @@ static enum run_clock clock_of(const struct run *r)
 	return r->begins_ms > clocks_latest_ms(c) ? RUN_CLOCK_EARLY : RUN_CLOCK_GOOD;
 }
 
+/* What the schedule wants, if it is this run; NULL. */
+static const struct due_offer *offer_of(const struct run *r)
+{
+	if (!r->task || r->options.scheduled == 0)
+		return NULL;
+	return schedules_offer(r->task, r->tick, r->options.scheduled);
+}
+
 struct run_sight run_sight_of(const struct run *r)
 {
 	const struct leaders *l = r->runs->leaders;
@@ -220,6 +210,10 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->standing.paused;
+	sight.spent = r->tick[0] && r->begins_ms <= partitions_floor_ms(l, r->task_name);
+	const struct due_offer *offer = offer_of(r);
+	sight.offered = offer != NULL;
+	sight.triggered = offer && offer->trigger[0];
 	sight.rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
 	sight.hold_max_ms = t->settings.hold_max_ms;
@@ -233,10 +227,29 @@ static struct run_seen seen_of(const struct run *r, const struct run_record *rec
 				 .running = strcmp(record->state, "running") == 0 &&
 					    record->session != 0,
 				 .lost = strcmp(record->state, "lost") == 0,
+				 .failed = strcmp(record->state, "failed") == 0 ||
+					   strcmp(record->state, "timeout") == 0,
 				 .ended = strcmp(record->state, r->record.state) == 0,
 				 .session = record->session,
 				 .token = record->token,
 				 .attempt = record->attempt};
+}
+
+/* Without what the job wrote, which is not kept. */
+static void take_record(struct run *r, const struct run_record *record)
+{
+	r->record = *record;
+	r->record.output = NULL;
+	r->record.output_len = 0;
+}
+
+static void noted(struct run *r)
+{
+	struct runs *runs = r->runs;
+
+	last_run_note(r->task, r->tick, &r->record);
+	if (runs->noted)
+		runs->noted(runs->noted_arg, r->task, r->tick, &r->record);
 }
 
 static void on_answered(void *arg, enum ledger_result result, const struct run_record *record,
@@ -247,12 +260,12 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 	struct run_sight sight = run_sight_of(r);
 
 	if (result == LEDGER_DONE && r->task)
-		last_run_note(r->task, r->tick, &r->record);
+		noted(r);
 	if (record) {
 		seen = seen_of(r, record);
 		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||
 		    r->state.asked == RUN_LOOK_ATTACHED)
-			r->record = *record;
+			take_record(r, record);
 	}
 	run_perform(r, run_answered(&r->state, &sight, result, record ? &seen : NULL, version));
 	runs_changed(r->runs);
@@ -277,18 +290,33 @@ static void look(struct run *r, bool whole)
 	ledger_look(r->runs->leaders, r->task_name, r->tick, limit, whole, on_answered, r);
 }
 
+/* The trigger that is spent by this claim, and by whom it is; NULL: it is by the schedule. */
+static const char *take_trigger(struct run *r, char path[STORE_PATH_MAX])
+{
+	const struct due_offer *o = offer_of(r);
+
+	if (!o || !o->trigger[0])
+		return NULL;
+	memcpy(r->record.by, o->by, sizeof(r->record.by));
+	path_of(r->runs->leaders->session->settings, PATH_POLICY, o->trigger, path);
+	return path;
+}
+
 static void claim(struct run *r)
 {
-	char limit[TICK_NAME_SIZE];
+	char limit[TICK_NAME_SIZE], path[STORE_PATH_MAX];
 
 	limit_of(r, limit);
 	fill_record(r, 1);
-	ledger_claim(r->task, r->tick, limit, &r->record, on_answered, r);
+	ledger_claim(r->task, r->tick, limit, take_trigger(r, path), &r->record, on_answered, r);
 }
 
 static void write_record(struct run *r, bool must_lead)
 {
-	ledger_write(r->runs->leaders, r->task_name, r->tick, &r->record, r->state.version,
+	char path[STORE_PATH_MAX];
+
+	ledger_write(r->runs->leaders, r->task_name, r->tick,
+		     must_lead ? take_trigger(r, path) : NULL, &r->record, r->state.version,
 		     must_lead, on_answered, r);
 }
 
@@ -307,6 +335,12 @@ static void take_over(struct run *r)
 	write_attempt(r, attempt);
 }
 
+static void tell(const struct run *r)
+{
+	if (r->runs->told)
+		r->runs->told(r->runs->told_arg, r->task_name, r->tick, &r->record);
+}
+
 static void start(struct run *r)
 {
 	if (!r->tick[0])
@@ -317,67 +351,15 @@ static void start(struct run *r)
 	unclaimed_end(r->task);
 	set_kept(r, !r->options.once);
 	set_hold(r, !r->options.once);
-	answer(r, "yours", false, "");
+	run_answer(r, "yours", false, "");
+	tell(r);
 }
 
 static void taken(struct run *r)
 {
 	if (r->task)
 		unclaimed_end(r->task);
-	answer(r, "taken", false, "");
-}
-
-/* Another leads; where the wait was for a tick, it has not claimed that. */
-static void tell_unclaimed(struct run *r)
-{
-	char notice[UNCLAIMED_TEXT_MAX] = "";
-
-	if (r->tick[0] && !r->options.once && r->options.wait_ms > 0)
-		unclaimed_tell(r->task, r->tick, r->options.wait_ms, notice);
-	answer_claim(r, "waited", false, "", notice);
-}
-
-static void tell_waited(struct run *r)
-{
-	struct run_sight sight = run_sight_of(r);
-	char blocked[LEADERS_BLOCKED_MAX];
-
-	if (!sight.up)
-		answer(r, "waited", false, "no confirmed session with ZooKeeper");
-	else if (r->task && leaders_is_blocked(r->task, blocked))
-		answer(r, "waited", false, blocked);
-	else if (sight.elsewhere)
-		tell_unclaimed(r);
-	else if (sight.drained)
-		answer(r, "nobody", false, "this node is drained");
-	else
-		answer(r, "waited", false, "nobody leads the task");
-}
-
-/* The tick is not run here, and whether it is or was elsewhere cannot be told. */
-static void tell_refused(struct run *r, enum run_action how)
-{
-	char why[CLOCKS_TEXT_MAX + NAME_TASK_MAX + TICK_NAME_SIZE + 200], off[CLOCKS_TEXT_MAX];
-
-	clocks_say_own(&r->runs->leaders->registry->clocks, off);
-	if (how == RUN_OLDER)
-		snprintf(why, sizeof(why),
-			 "the tick %s is older than the oldest that is kept of %s, so it may have "
-			 "been run: is the clock right, and was it when those were claimed?",
-			 r->tick, r->task_name);
-	else if (how == RUN_OFF)
-		snprintf(why, sizeof(why),
-			 "no tick is claimed by this node's clock: it is %s and most workers'",
-			 off);
-	else if (how == RUN_EARLY)
-		snprintf(why, sizeof(why),
-			 "the tick %s is ahead of its time: this node's clock is %s", r->tick, off);
-	else
-		snprintf(why, sizeof(why), "the server refuses the ledger: see the sidecar's log");
-	if (how != RUN_REFUSED)
-		log_warning("claim refused", LOG_STR("task", r->task_name),
-			    LOG_STR("tick", r->tick), LOG_STR("why", why));
-	send(r, &(struct run_answer){.kind = RUN_ANSWER_FAILED, .why = why});
+	run_answer(r, "taken", false, "");
 }
 
 static void ended(struct run *r, bool recorded)
@@ -386,7 +368,7 @@ static void ended(struct run *r, bool recorded)
 		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
 			    LOG_STR("tick", r->tick));
 	if (r->owner)
-		send(r, &(struct run_answer){.kind = RUN_ANSWER_FINISH, .recorded = recorded});
+		run_send(r, &(struct run_answer){.kind = RUN_ANSWER_FINISH, .recorded = recorded});
 }
 
 /* What a job may keep the task for counts from its beginning. */
@@ -402,13 +384,13 @@ static void attached(struct run *r)
 			     host_now_ms(r->runs->host) + (gone < most ? most - gone : 0));
 		leaders_hold(r->task, false, 0);
 	}
-	answer_attached(r, true);
+	run_answer_attached(r, true);
 }
 
 /* It stays inherited, or is over. */
 static void unattached(struct run *r)
 {
-	answer_attached(r, false);
+	run_answer_attached(r, false);
 	run_release(r);
 }
 
@@ -420,12 +402,19 @@ void run_end(struct run *r, const char *state, int64_t exit_status)
 	log_info("run ended", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
 		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
+	tell(r);
+	if (r->task) {
+		counts_run(r->task, state, r->record.started_at, r->record.ended_at);
+		r->runs->leaders->handlers.changed(r->runs->leaders->handlers.arg, r->task);
+	}
 	run_perform(r, run_finish(&r->state, host_now_ms(r->runs->host)));
 	runs_changed(r->runs);
 }
 
 void run_perform(struct run *r, enum run_action action)
 {
+	if (run_any_goes_on(r, action))
+		return;
 	switch (action) {
 	case RUN_NOTHING: break;
 	case RUN_LOOK: look(r, r->state.whole); break;
@@ -440,15 +429,15 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_SPENT: run_end(r, r->options.once ? "claimed" : "lost", -1); break;
 	case RUN_LOST: run_end(r, "lost", -1); break;
 	case RUN_TAKEN: taken(r); break;
-	case RUN_WAITED: tell_waited(r); break;
-	case RUN_PAUSED: answer(r, "nobody", false, "the task is paused"); break;
-	case RUN_BUSY: answer(r, "waited", true, "the run before it has not ended"); break;
+	case RUN_WAITED: run_tell_waited(r); break;
+	case RUN_PAUSED: run_answer(r, "nobody", false, "the task is paused"); break;
+	case RUN_BUSY: run_answer(r, "waited", true, "the run before it has not ended"); break;
 	case RUN_ATTACHED: attached(r); break;
 	case RUN_UNATTACHED: unattached(r); break;
 	case RUN_OLDER:
 	case RUN_OFF:
 	case RUN_EARLY:
-	case RUN_REFUSED: tell_refused(r, action); break;
+	case RUN_REFUSED: run_tell_refused(r, action); break;
 	case RUN_GONE: break;
 	case RUN_RECORDED: ended(r, true); break;
 	case RUN_UNRECORDED: ended(r, false); break;
@@ -458,6 +447,8 @@ void run_perform(struct run *r, enum run_action action)
 
 void run_advance(struct run *r)
 {
+	if (r->whole[0] && !r->task && !run_any_advance(r))
+		return;
 	struct run_sight sight = run_sight_of(r);
 
 	run_perform(r, run_next(&r->state, &sight));

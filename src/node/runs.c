@@ -9,6 +9,7 @@
 #include "node/id.h"
 #include "node/ledger.h"
 #include "node/paths.h"
+#include "node/run_any.h"
 #include "node/run_steps.h"
 #include "node/standby.h"
 #include "node/tasks.h"
@@ -36,7 +37,7 @@ static void free_over(struct runs *runs)
 
 	for (struct run *r = runs->list; r; r = next) {
 		next = r->next;
-		if (r->state.phase != RUN_OVER || r->state.asked != RUN_NOTHING)
+		if (r->state.phase != RUN_OVER || r->state.asked != RUN_NOTHING || r->any.looks > 0)
 			continue;
 		if (r->prev)
 			r->prev->next = next;
@@ -44,7 +45,7 @@ static void free_over(struct runs *runs)
 			runs->list = next;
 		if (next)
 			next->prev = r->prev;
-		free(r);
+		run_free(r);
 	}
 }
 
@@ -58,7 +59,9 @@ static void look_at_all(struct runs *runs)
 	for (struct run *r = runs->list; r; r = r->next) {
 		if (r->state.phase == RUN_OVER)
 			continue;
-		int64_t due = run_due(&r->state, now);
+		int64_t due = r->whole[0] && !r->task && r->state.phase == RUN_WAITING
+				      ? run_any_due(r, now)
+				      : run_due(&r->state, now);
 		if (due < first)
 			first = due;
 		if (r->calls && r->task && r->task->standby.again_ms > now &&
@@ -101,6 +104,15 @@ void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
 	host_timer_init(&r->due, host, on_due, r);
 }
 
+void runs_on_told(struct runs *r,
+		  void (*told)(void *arg, const char *task, const char *tick,
+			       const struct run_record *record),
+		  void *arg)
+{
+	r->told = told;
+	r->told_arg = arg;
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 /* In the order in which they came, which is the one in which they are to run. */
@@ -125,8 +137,9 @@ static void forget_inherited(struct runs *runs, const struct task *t, const char
 	}
 }
 
-void runs_claim(struct runs *runs, void *owner, uint32_t request, struct task *t,
-		const struct run_options *options)
+/* NULL: it was refused. */
+static struct run *new_claim(struct runs *runs, void *owner, uint32_t request,
+			     const struct run_options *options)
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
 
@@ -138,25 +151,54 @@ void runs_claim(struct runs *runs, void *owner, uint32_t request, struct task *t
 	r->request = request;
 	r->pid = options->pid;
 	r->id = ++runs->last_id;
-	r->task = t;
-	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
 	r->options = *options;
 	if (options->tick_ms > 0 &&
 	    !tick_name(tick_floor(options->now_ms, options->tick_ms, options->zone_ms), r->tick)) {
 		free(r);
 		misuse(runs, owner, request, "the clock says a time beyond the year 9999");
 		runs->handlers.released(owner);
-		return;
+		return NULL;
 	}
 	if (options->tick_ms > 0)
 		r->begins_ms = tick_begins(options->now_ms, options->tick_ms, options->zone_ms);
+	return r;
+}
+
+void runs_claim(struct runs *runs, void *owner, uint32_t request, struct task *t,
+		const struct run_options *options)
+{
+	struct run *r = new_claim(runs, owner, request, options);
+
+	if (!r)
+		return;
+	r->task = t;
+	snprintf(r->task_name, sizeof(r->task_name), "%s", t->name);
 	if (options->again && options->id[0])
 		forget_inherited(runs, t, r->uuid);
 	run_begin(&r->state, host_now_ms(runs->host), options->wait_ms, runs->quiet_ms,
 		  r->tick[0] != '\0', options->once, options->again);
+	run_by_schedule(&r->state, options->scheduled);
 	add(runs, r);
 	run_settle(r);
 	leaders_refresh(t);
+	runs_changed(runs);
+}
+
+void runs_claim_any(struct runs *runs, void *owner, uint32_t request, struct listing *listing,
+		    const struct run_options *options)
+{
+	struct run *r = new_claim(runs, owner, request, options);
+
+	if (!r)
+		return;
+	snprintf(r->whole, sizeof(r->whole), "%s", listing->name);
+	r->any.until_ms = host_now_ms(runs->host) + options->wait_ms;
+	for (size_t i = 0; options->again && options->id[0] && i < listing->n; i++)
+		forget_inherited(runs, listing->tasks[i], r->uuid);
+	run_begin(&r->state, host_now_ms(runs->host), options->wait_ms, runs->quiet_ms,
+		  r->tick[0] != '\0', options->once, options->again);
+	add(runs, r);
+	run_settle(r);
 	runs_changed(runs);
 }
 
@@ -183,8 +225,31 @@ void runs_renew(struct runs *runs, void *owner, uint32_t request, uint64_t id)
 				     .timeout_ms = runs->leaders->session->lease.timeout_ms});
 }
 
-void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id, int64_t exit_status,
-		 bool interrupted)
+static const char *state_of(const struct run_outcome *outcome)
+{
+	if (outcome->interrupted)
+		return "lost";
+	if (outcome->timeout)
+		return "timeout";
+	return outcome->exit_status == 0 ? "ok" : "failed";
+}
+
+/* Its end, as much as the record takes. */
+static void take_output(struct run *r, const struct run_outcome *o)
+{
+	size_t len = o->output_len < RECORD_OUTPUT_MAX ? o->output_len : RECORD_OUTPUT_MAX;
+
+	if (len == 0)
+		return;
+	free(r->output);
+	r->output = mem_alloc(len);
+	memcpy(r->output, o->output + o->output_len - len, len);
+	r->record.output = r->output;
+	r->record.output_len = len;
+}
+
+void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id,
+		 const struct run_outcome *outcome)
 {
 	struct run *r = find(runs, owner, id);
 
@@ -193,7 +258,8 @@ void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id, 
 		return;
 	}
 	r->request = request;
-	run_end(r, interrupted ? "lost" : exit_status == 0 ? "ok" : "failed", exit_status);
+	take_output(r, outcome);
+	run_end(r, state_of(outcome), outcome->exit_status);
 }
 
 void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct task *t,
@@ -289,6 +355,8 @@ void runs_take_over(struct runs *runs, const struct handoff_run *list, size_t n,
 		runs->quiet_ms = until_ms;
 	for (size_t i = 0; i < n; i++)
 		inherit(runs, &list[i], until_ms);
+	if (n > 0 || !all_known)
+		inheritance_has_jobs(runs->leaders, until_ms);
 	runs_changed(runs);
 }
 
@@ -314,11 +382,28 @@ void runs_owner_gone(struct runs *runs, const void *owner)
 	runs_changed(runs);
 }
 
+/* Jobs of the sidecar before us: which partitions there are is known later than that they run. */
+void runs_task_added(struct runs *runs, struct task *t)
+{
+	for (struct run *r = runs->list; r; r = r->next) {
+		if (r->task || r->state.phase == RUN_OVER || strcmp(r->task_name, t->name) != 0)
+			continue;
+		r->task = t;
+		r->holds = r->calls = r->dying = false;
+		run_settle(r);
+	}
+	runs_changed(runs);
+}
+
 void runs_task_removed(struct runs *runs, const struct task *t)
 {
 	for (struct run *r = runs->list; r; r = r->next) {
 		if (r->task != t)
 			continue;
+		if (r->whole[0] && r->state.phase == RUN_WAITING && r->state.asked == RUN_NOTHING) {
+			run_any_removed(r);
+			continue;
+		}
 		r->task = NULL;
 		r->holds = r->calls = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
@@ -364,6 +449,6 @@ void runs_done(struct runs *runs)
 	while (runs->list) {
 		struct run *r = runs->list;
 		runs->list = r->next;
-		free(r);
+		run_free(r);
 	}
 }

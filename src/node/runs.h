@@ -32,9 +32,12 @@ struct run_answer {
 	const char *worker_id, *version; /* of this node; "" while it is not registered */
 	int64_t token;
 	int64_t attempt;
+	int64_t index; /* of this node; -1: it is not to be told */
 	int64_t lease_ms;
-	int64_t timeout_ms; /* of the session */
-	uint64_t run;	    /* by which it is renewed and finished */
+	int64_t timeout_ms;  /* of the session */
+	uint64_t run;	     /* by which it is renewed and finished */
+	int partition;	     /* of a claim: K; 0 also where it has none */
+	unsigned partitions; /* that there are; 0: it is led as a whole, or none was got */
 	bool busy;
 	bool attached;
 	bool recorded;
@@ -57,8 +60,15 @@ struct runs {
 	struct runs_handlers handlers;
 	void (*keep)(void *arg, const struct handoff_run *runs, size_t n);
 	void *keep_arg;
+	/* A run here has begun, or ended, as the record says; tick: "" where there is none. */
+	void (*told)(void *arg, const char *task, const char *tick,
+		     const struct run_record *record); /* NULL: nobody listens */
+	void *told_arg;
 	struct run *list;
 	uint32_t last_id;
+	/* A record of a tick has been written; NULL: nobody is told. */
+	void (*noted)(void *arg, struct task *t, const char *tick, const struct run_record *record);
+	void *noted_arg;
 	bool dirty;	  /* something has changed: look at the runs again */
 	bool revoked;	  /* the sidecar is going: no job may run on */
 	int64_t quiet_ms; /* before this nothing begins: jobs of our predecessor may live */
@@ -73,23 +83,48 @@ struct run_options {
 	int64_t now_ms;		  /* the caller's wall clock */
 	int64_t zone_ms;	  /* by which its local time is ahead of UTC */
 	int64_t tick_ms;	  /* 0: no tick, no ledger */
+	/* The attempt that the task's schedule wants of the tick at now_ms; 0: none. */
+	int64_t scheduled;
 	int64_t wait_ms;
-	int64_t pid; /* of the caller, for the log */
+	int64_t pid;   /* of the caller, for the log */
+	int64_t index; /* of this node, that it is to be told; -1: none */
+	unsigned ran;  /* runs_claim_any(): partitions that the same call has got before */
+};
+
+/* How a job has ended. */
+struct run_outcome {
+	int64_t exit_status; /* 0 to 255 */
+	bool interrupted;    /* before it had come to its end */
+	bool timeout;	     /* it was ended by its timeout */
+	const char *output;  /* the end of what it wrote, at most RECORD_OUTPUT_MAX bytes */
+	size_t output_len;
 };
 
 /* keep is told of the jobs that are going on, for the node that comes after this one. */
 void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
 	       const struct runs_handlers *handlers,
 	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg);
+/* told is called as each run begins and ends here. */
+void runs_on_told(struct runs *r,
+		  void (*told)(void *arg, const char *task, const char *tick,
+			       const struct run_record *record),
+		  void *arg);
 /* Once nothing calls back any more. */
 void runs_done(struct runs *r);
 
 /* The requests. The caller has checked that the owner may. */
 void runs_claim(struct runs *r, void *owner, uint32_t request, struct task *t,
 		const struct run_options *options);
+/*
+ * Of any partition of the task that is led here and whose tick nobody has claimed, as soon as fewer
+ * than its partition-jobs run here. wait_ms is how long it waits for partitions that come to be led
+ * here: while one is, it waits on. "taken": some were run, by this call or by others.
+ */
+void runs_claim_any(struct runs *r, void *owner, uint32_t request, struct listing *listing,
+		    const struct run_options *options);
 void runs_renew(struct runs *r, void *owner, uint32_t request, uint64_t run);
-void runs_finish(struct runs *r, void *owner, uint32_t request, uint64_t run, int64_t exit_status,
-		 bool interrupted);
+void runs_finish(struct runs *r, void *owner, uint32_t request, uint64_t run,
+		 const struct run_outcome *outcome);
 
 /*
  * The supervisor of a run whose connection went is there again: it is known by the id of its claim.
@@ -121,6 +156,7 @@ void runs_revoke(struct runs *r);
 /* What happens elsewhere. */
 void runs_changed(struct runs *r);
 void runs_owner_gone(struct runs *r, const void *owner);
+void runs_task_added(struct runs *r, struct task *t);
 void runs_task_removed(struct runs *r, const struct task *t);
 void runs_expired(struct runs *r);
 void runs_watch(struct runs *r, enum store_watch type, const char *path);

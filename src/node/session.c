@@ -145,7 +145,7 @@ static void end_session(struct session *s)
 	host_timer_stop(&s->patience);
 	s->id = 0;
 	s->registration[0] = '\0';
-	s->leading = false;
+	s->leading = s->leads = s->holds = false;
 	s->handlers.expired(s->handlers.arg);
 }
 
@@ -210,15 +210,36 @@ static void look_again_in(struct session *s, int64_t ms)
 	retry_in(s, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
 }
 
+/*
+ * A new session's lease counts from when its handle was opened, as nobody knows when the library
+ * asked for it. Where that was long ago, as it is when the servers came up after us, it would be
+ * short or over, and we would lead without being able to say so. So that session is closed unused,
+ * and another asked for, which the servers grant at once now; but only once, however slow they are.
+ */
+static bool is_stale(const struct session *s, int64_t id)
+{
+	bool is_new = s->id != id && id != s->taken_over;
+	int64_t age_ms = host_now_ms(s->host) - s->opened_ms;
+
+	return is_new && !s->reopened && age_ms > store_timeout(s->store) / 2;
+}
+
 static void on_connected(struct session *s)
 {
 	int64_t id = store_session(s->store);
+	bool stale = is_stale(s, id);
 
 	end_probe(s);
 	/* Some servers hand out another session without saying that the old one is gone. */
 	if (s->id != 0 && s->id != id)
 		end_session(s);
 	host_timer_stop(&s->retry);
+	s->reopened = stale;
+	if (stale) {
+		give_up(s, SESSION_CONNECTING, "the servers were slow to answer");
+		retry_in(s, 0);
+		return;
+	}
 	session_take_timeout(s, id);
 	if (s->granted_ms < LEASE_TIMEOUT_MIN_MS) {
 		/* No more is said; but what has been said is kept before others are let in. */
@@ -260,11 +281,16 @@ static void on_state(void *arg, enum store_state state)
 	}
 }
 
+const struct histogram_bounds session_answer_bounds = {
+	.n = 11, .le = {1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000}};
+
 static void on_heard(void *arg, int64_t sent_ms)
 {
 	struct session *s = arg;
+	int64_t now_ms = host_now_ms(s->host);
 
-	lease_heard(&s->lease, sent_ms, host_now_ms(s->host));
+	histogram_add(&s->answered_ms, &session_answer_bounds, now_ms - sent_ms);
+	lease_heard(&s->lease, sent_ms, now_ms);
 }
 
 static void on_watch(void *arg, enum store_watch type, const char *path)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
 #include "core/lease.h"
 #include "node/settings.h"
 #include "node/store.h"
@@ -44,6 +45,7 @@ struct session {
 	struct store *store; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
+	struct histogram answered_ms; /* of requests: until their answers came */
 	int64_t granted_ms; /* T of this connection; the lease may count with a shorter one yet */
 	int64_t made_ms; /* T that the session was made with, or that the sidecar before us told */
 	int64_t published_ms; /* T that our record tells others, 0 while there is none */
@@ -51,13 +53,15 @@ struct session {
 	int64_t former_ms;    /* a longer T than now, which leases were told by that are not over */
 	int64_t former_until; /* CLOCK_BOOTTIME; 0: none */
 	int64_t opened_ms;    /* CLOCK_BOOTTIME before the handle was made */
+	bool reopened;	      /* in place of one whose session took long to begin */
 	int64_t id;	      /* 0: none yet */
 	int64_t taken_over;   /* session of the sidecar before us that is tried, 0 */
 	int64_t taken_over_ms;		       /* T that that one counted with */
 	uint8_t password[STORE_PASSWORD_SIZE]; /* of that one */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
-	bool leading;	       /* something: then confirm at regular times */
+	bool leads, holds;     /* an election; a lock, or one may be wanted soon */
+	bool leading;	       /* one of these: then confirm at regular times */
 	int64_t since;	       /* wall clock: when it began; 0: no session, or not known */
 	int64_t taken_over_since;  /* likewise, of the one that is taken over */
 	int64_t unconfirmed_since; /* wall clock: when it was last up, or we began; 0: it is */
@@ -76,6 +80,8 @@ struct session {
 	bool probe_connected;		   /* and got it, while ours gets no connection */
 	int64_t refused_ms; /* the present pause after a refused identity or timeout */
 };
+
+extern const struct histogram_bounds session_answer_bounds; /* ms */
 
 void session_init(struct session *s, struct host *host, const struct node_settings *settings,
 		  const struct session_handlers *handlers);
@@ -111,6 +117,8 @@ bool session_set_problem(struct session *s, const char *problem);
 void session_confirm(struct session *s);
 /* Whether something is led, so that the lease has to be kept up. */
 void session_set_leading(struct session *s, bool leading);
+/* The same of locks. */
+void session_set_holding(struct session *s, bool holding);
 
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */
 int64_t session_lease_left(const struct session *s);

@@ -42,7 +42,7 @@ int64_t session_told_left(const struct session *s)
 
 void session_tell_loss(struct session *s, const char *why)
 {
-	if (!s->leading || s->loss_told)
+	if (!s->leads || s->loss_told)
 		return;
 	s->loss_told = true;
 	log_warning("leaderships lost", LOG_STR("why", why),
@@ -158,7 +158,7 @@ static void on_confirm_timer(void *arg)
 	/* On a fresh connection a confirmation is owed in any case. */
 	if (s->leading || s->state == SESSION_CONNECTED)
 		session_confirm(s);
-	/* A read is a sign of life, which a lease that begins with the next claim counts from. */
+	/* A read is a heartbeat, which a lease that begins with the next claim counts from. */
 	else if (s->registration[0])
 		store_exists(s->store, s->registration, false, on_sign_reply, s);
 }
@@ -225,16 +225,28 @@ void session_unregistered(struct session *s)
 	s->handlers.connected(s->handlers.arg);
 }
 
-void session_set_leading(struct session *s, bool leading)
+static void set_leased(struct session *s)
 {
 	bool before = s->leading;
 
-	s->leading = leading;
-	if (!leading || before)
+	s->leading = s->leads || s->holds;
+	if (!s->leading || before)
 		return;
 	watch_loss(s);
 	session_confirm(s);
 	session_set_confirm_timer(s);
+}
+
+void session_set_leading(struct session *s, bool leading)
+{
+	s->leads = leading;
+	set_leased(s);
+}
+
+void session_set_holding(struct session *s, bool holding)
+{
+	s->holds = holding;
+	set_leased(s);
 }
 
 /* Leases that were told by a longer timeout than what counts now, and that are good until then. */

@@ -14,7 +14,7 @@
 /* A decision that is on its way. The task may be gone when it is made. */
 struct telling {
 	struct leaders *leaders;
-	char task[NAME_TASK_MAX + 1];
+	char task[NAME_ELECTION_MAX + 1];
 	bool on;
 };
 

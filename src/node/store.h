@@ -13,7 +13,7 @@
 #include "node/host.h"
 
 #define STORE_PATH_MAX	    1024 /* bytes of a znode's path, with its NUL */
-#define STORE_OPS_MAX	    128	 /* operations of one multi */
+#define STORE_OPS_MAX	    1100 /* operations of one multi: a barrier that opens has the most */
 #define STORE_PASSWORD_SIZE 16
 
 struct store;
@@ -74,7 +74,7 @@ struct store_handlers {
 	void (*watch)(void *arg, enum store_watch type, const char *path);
 	/*
 	 * The server has answered a request that was sent at sent_ms; before the request's own
-	 * reply. Not for what never came to a server: it counts as a sign of life.
+	 * reply. Not for what never came to a server: it counts as a heartbeat.
 	 */
 	void (*heard)(void *arg, int64_t sent_ms);
 	void *arg;
@@ -95,6 +95,11 @@ struct store_op {
 		STORE_OP_CHECK,
 		STORE_OP_CREATE,
 		STORE_OP_CREATE_EPHEMERAL,
+		/*
+		 * Likewise; the server appends a number of ten digits to the path, that of nodes
+		 * which were ever made in the folder before. The reply does not tell the name.
+		 */
+		STORE_OP_CREATE_SEQUENTIAL,
 		STORE_OP_SET,
 		STORE_OP_DELETE
 	} type;

@@ -60,7 +60,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 
 	for (size_t i = 0; reply->code == STORE_OK && !s->abandoned && i < reply->n_names; i++) {
 		size_t len = strlen(reply->names[i]);
-		if (!name_is_task(reply->names[i], len) || tasks_find(l, reply->names[i], len))
+		if (!name_is_election(reply->names[i], len) || tasks_find(l, reply->names[i], len))
 			continue;
 		path_of(l->registry->settings, PATH_LEADERS, reply->names[i], path);
 		s->pending++;

@@ -1,6 +1,6 @@
 /*
- * One task of this node, and what each part of the node keeps of it: a part writes only what is its
- * own.
+ * One task of this node, and what each part of the node keeps of it. The file that is named above a
+ * member is the only one that writes it; tests/lint/run sees to that.
  */
 #ifndef ZKLEADER_NODE_TASK_H
 #define ZKLEADER_NODE_TASK_H
@@ -14,42 +14,71 @@
 #include "core/task_settings.h"
 #include "node/audit.h"
 #include "node/candidates.h"
+#include "node/counts.h"
+#include "node/gone.h"
+#include "node/inheritance.h"
 #include "node/last_run.h"
+#include "node/leader_node.h"
 #include "node/ledger.h"
+#include "node/overdue.h"
 #include "node/reads.h"
+#include "node/schedules.h"
 #include "node/standby.h"
 #include "node/transactions.h"
 #include "node/unclaimed.h"
 
 struct handover;
 struct leaders;
+struct listing;
 
 struct task {
+	/* tasks.c */
 	struct leaders *leaders;
-	char *name;
+	char *name;		 /* of the task, or of a partition of it: T:K */
+	struct listing *listing; /* NULL once it is withdrawn */
+	unsigned partition;	 /* K */
+	char *listed;		 /* T of T:K, NULL */
 	struct task_settings settings;
-	char *description, *min_version; /* of the settings, NULL */
+	char *description, *min_version, *spread; /* of the settings, NULL */
+	size_t index;				  /* in leaders.tasks and in the fleet's contests */
+	bool withdrawn; /* not configured any more: freed once nothing of it is in ZooKeeper */
+	/* candidates.c */
 	struct contest contest;
-	struct election election;
-	size_t index;	   /* in leaders.tasks and in the fleet's contests */
-	unsigned pending;  /* requests that will come back to this task */
-	bool left_out;	   /* of a claim: what the read behind it says decides */
-	unsigned watchers; /* subscribers that want to know who leads it */
-	bool recovers;	   /* it may be ours by a session that was taken over: until it is known */
-	unsigned holds;	   /* runs that keep the task here */
-	unsigned dying;	   /* runs whose job may be alive with nobody to tell */
-	struct ledger_ticks ticks;
-	struct last_run last;
-	struct standby standby;
-	struct unclaimed unclaimed;
-	bool withdrawn; /* not configured any more: freed once nothing of it is left in ZooKeeper */
-	char leader_id[NAME_ID_MAX + 1]; /* as the leader node says */
-	int64_t since;			 /* ms since the epoch, as the leader node says */
 	struct task_standing standing;
-	struct task_release release; /* while it is given up */
+	/* leaders.c */
+	struct election election;
+	unsigned watchers; /* subscribers that want to know who leads it */
+	unsigned holds;	   /* runs that keep the task here */
+	/* leader_node.c */
+	struct task_leader leader;
+	/* transactions.c */
+	struct task_transaction transaction;
+	/* reads.c */
 	struct task_reads reads;
+	/* audit.c */
 	struct task_audit audit;
-	struct handover *handover; /* control/handover.c's, NULL */
+	/* inheritance.c */
+	struct task_inheritance inheritance;
+	/* ledger.c */
+	struct ledger_ticks ticks;
+	/* gone.c */
+	struct task_gone gone;
+	/* last_run.c */
+	struct last_run last;
+	/* overdue.c */
+	struct task_overdue overdue;
+	/* run_steps.c */
+	unsigned dying; /* runs whose job may be alive with nobody to tell */
+	/* standby.c */
+	struct standby standby;
+	/* unclaimed.c */
+	struct unclaimed unclaimed;
+	/* control/handover.c */
+	struct handover *handover; /* NULL */
+	/* schedules.c */
+	struct task_due due;
+	/* counts.c */
+	struct task_counts counts;
 };
 
 #endif

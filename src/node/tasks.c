@@ -1,5 +1,6 @@
 #include "node/tasks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,46 +11,94 @@
 
 static bool is_gone(const struct task *t)
 {
-	return t->withdrawn && t->pending == 0 &&
+	return t->withdrawn && t->leader.pending == 0 && t->transaction.pending == 0 &&
+	       t->reads.pending == 0 && t->holds == 0 && t->dying == 0 &&
 	       (t->election.state == ELECTION_DOWN || t->election.state == ELECTION_FOLLOWING);
 }
 
 static void task_free(struct task *t)
 {
 	free(t->name);
+	free(t->listed);
 	free(t->description);
 	free(t->min_version);
-	free(t->ticks.names);
-	free(t->standing.pinned);
+	free(t->spread);
+	ledger_forget(t);
+	gone_forget(t);
+	candidates_forget(t);
 	free(t);
 }
 
-/* Numbers the tasks and tells the fleet and the registry their names. */
-static void index_tasks(struct leaders *l)
+/* What our record is to say: the listings, those that are refused only by their partitions. */
+static void publish(struct leaders *l)
 {
-	l->names = mem_resize(l->names, l->n_tasks + 1, sizeof(*l->names));
-	l->n_published = 0;
-	const char **published = mem_calloc(l->n_tasks + 1, sizeof(*published));
-	uint32_t *digests = mem_calloc(l->n_tasks + 1, sizeof(*digests));
-	const struct contest **contests = mem_calloc(l->n_tasks + 1, sizeof(*contests));
-	for (size_t i = 0; i < l->n_tasks; i++) {
-		l->tasks[i]->index = i;
-		l->names[i] = l->tasks[i]->name;
-		contests[i] = &l->tasks[i]->contest;
-		if (l->tasks[i]->withdrawn)
+	size_t n = l->n_listings + 1;
+	struct registry_tasks said = {.n = 0};
+	const char **names = mem_calloc(n, sizeof(*names)),
+		   **groups = mem_calloc(n, sizeof(*groups));
+	uint32_t *digests = mem_calloc(n, sizeof(*digests));
+	struct worker_split *splits = mem_calloc(n, sizeof(*splits));
+	bool grouped = false;
+
+	for (size_t i = 0; i < l->n_listings; i++) {
+		const struct listing *listing = l->listings[i];
+		if (listing->settings.partitions > 0) {
+			struct worker_split *split = &splits[said.n_splits++];
+			snprintf(split->task, sizeof(split->task), "%s", listing->name);
+			split->partitions = listing->settings.partitions;
+		}
+		if (!listing_is_published(listing))
 			continue;
-		digests[l->n_published] = disagreement_digest(l->tasks[i]);
-		published[l->n_published++] = l->tasks[i]->name;
+		groups[said.n] = listing->spread ? listing->spread : "";
+		grouped |= listing->spread != NULL;
+		digests[said.n] = disagreement_digest(listing);
+		names[said.n++] = listing->name;
 	}
-	fleet_set_tasks(&l->registry->fleet, l->names, l->n_tasks);
+	said.names = names;
+	said.digests = digests;
+	said.groups = grouped ? groups : NULL;
+	said.splits = splits;
+	registry_set_tasks(l->registry, &said);
+	free(l->published);
+	free(l->groups);
+	free(l->digests);
+	free(l->splits);
+	l->published = names;
+	l->groups = groups;
+	l->digests = digests;
+	l->splits = splits;
+	l->n_published = said.n;
+}
+
+void tasks_index(struct leaders *l)
+{
+	size_t n = 0, guest = 0;
+
+	groups_collect(l);
+	l->names = mem_resize(l->names, l->n_tasks + l->n_guests + 1, sizeof(*l->names));
+	const struct contest **contests =
+		mem_calloc(l->n_tasks + l->n_guests + 1, sizeof(*contests));
+	for (size_t i = 0; i < l->n_tasks || guest < l->n_guests; n++) {
+		bool is_guest =
+			i == l->n_tasks || (guest < l->n_guests &&
+					    strcmp(l->guests[guest]->name, l->tasks[i]->name) < 0);
+		if (is_guest) {
+			struct guest *g = l->guests[guest++];
+			g->index = n;
+			l->names[n] = g->name;
+			contests[n] = &g->contest;
+		} else {
+			struct task *t = l->tasks[i++];
+			t->index = n;
+			l->names[n] = t->name;
+			contests[n] = &t->contest;
+		}
+	}
+	fleet_set_tasks(&l->registry->fleet, l->names, n);
 	fleet_set_contests(&l->registry->fleet, contests);
 	free(contests);
 	l->edition = 0;
-	registry_set_tasks(l->registry, published, digests, l->n_published);
-	free(l->published);
-	free(l->digests);
-	l->published = published;
-	l->digests = digests;
+	publish(l);
 }
 
 void tasks_drop_gone(struct leaders *l)
@@ -59,6 +108,10 @@ void tasks_drop_gone(struct leaders *l)
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
 		if (is_gone(t)) {
+			leader_log_flush(&l->log);
+			/* Of a node that leaves all elections its listing stays. */
+			if (t->listing)
+				t->listing->n = 0;
 			l->handlers.removed(l->handlers.arg, t);
 			task_free(t);
 		} else {
@@ -68,7 +121,7 @@ void tasks_drop_gone(struct leaders *l)
 	if (kept == l->n_tasks)
 		return;
 	l->n_tasks = kept;
-	index_tasks(l);
+	tasks_index(l);
 }
 
 struct task *tasks_find_any(const struct leaders *l, const char *name)
@@ -95,36 +148,29 @@ static struct task *task_new(struct leaders *l, const char *name)
 	return t;
 }
 
-static void configure(struct task *t, const struct task_settings *settings,
-		      const struct node_timing *timing, bool is_new)
+static void set_text(char **text, const char *value)
 {
-	struct election_config ec = {
-		.yield = settings->yield,
-		.yield_delay_ms = timing->yield_delay_ms,
-		.tick_guard_ms = timing->tick_guard_ms,
-	};
+	free(*text);
+	*text = value ? mem_strdup(value) : NULL;
+}
 
-	free(t->description);
-	free(t->min_version);
-	t->description = settings->description ? mem_strdup(settings->description) : NULL;
-	t->min_version = settings->min_version ? mem_strdup(settings->min_version) : NULL;
-	t->settings = *settings;
+/* The K-th election of the listing, which has no partitions, or as many as are in force. */
+static void configure(struct task *t, struct listing *listing, unsigned partition, bool is_new)
+{
+	t->withdrawn = false;
+	t->listing = listing;
+	t->partition = partition;
+	t->settings = listing->settings;
+	set_text(&t->listed, listing->settings.partitions > 0 ? listing->name : NULL);
+	set_text(&t->description, listing->description);
+	set_text(&t->min_version, listing->min_version);
+	set_text(&t->spread, listing->spread);
 	t->settings.name = t->name;
 	t->settings.description = t->description;
 	t->settings.min_version = t->min_version;
-	t->contest = (struct contest){.task = t->name,
-				      .min_version = t->settings.min_version,
-				      .rank_position = t->settings.rank_position,
-				      .oldest = t->settings.oldest,
-				      .pinned = t->standing.pinned};
-	if (!is_new)
-		fleet_contest_changed(&t->leaders->registry->fleet, t->index);
-	if (is_new) {
-		election_init(&t->election, &ec);
-	} else {
-		struct election_event event = {.type = ELECTION_CONFIG, .config = ec};
-		leaders_step(t, &event);
-	}
+	t->settings.spread = t->spread;
+	candidates_configure(t, is_new);
+	leaders_configure(t, is_new);
 }
 
 static int compare_tasks(const void *a, const void *b)
@@ -132,31 +178,74 @@ static int compare_tasks(const void *a, const void *b)
 	return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
 }
 
-void tasks_apply(struct leaders *l, const struct node_timing *timing,
-		 const struct task_settings *tasks, size_t n)
+/* Its elections: those that there were go on. New ones are added to the list. */
+static void expand_one(struct listing *listing, struct task **added, size_t *n_added)
 {
-	size_t before = l->n_tasks;
-	struct task **added = mem_calloc(n + 1, sizeof(*added));
-	size_t n_added = 0;
+	struct leaders *l = listing->leaders;
+	char name[NAME_ELECTION_MAX + 1];
+	bool partitioned = listing->settings.partitions > 0;
 
-	l->timing = *timing;
-	for (size_t i = 0; i < before; i++)
-		l->tasks[i]->withdrawn = true;
-	for (size_t i = 0; i < n; i++) {
-		struct task *t = tasks_find_any(l, tasks[i].name);
+	listing->state = partitions_judge(l, listing, &listing->in_force);
+	listing->n = listing->state == PARTITIONS_PLAIN	     ? 1
+		     : listing->state == PARTITIONS_IN_FORCE ? listing->in_force
+							     : 0;
+	listing->contest = (struct contest){.task = listing->name,
+					    .partitions = listing->settings.partitions,
+					    .min_version = listing->min_version,
+					    .rank_position = listing->settings.rank_position,
+					    .version_policy = listing->settings.version_policy};
+	for (unsigned k = 0; k < listing->n; k++) {
+		if (partitioned)
+			snprintf(name, sizeof(name), "%s:%u", listing->name, k);
+		else
+			snprintf(name, sizeof(name), "%s", listing->name);
+		struct task *t = tasks_find_any(l, name);
 		bool is_new = !t;
 		if (is_new)
-			t = added[n_added++] = task_new(l, tasks[i].name);
-		t->withdrawn = false;
-		configure(t, &tasks[i], timing, is_new);
+			t = added[(*n_added)++] = task_new(l, name);
+		listing->tasks[k] = t;
+		configure(t, listing, k, is_new);
 	}
-	l->tasks = mem_resize(l->tasks, before + n_added + 1, sizeof(*l->tasks));
-	memcpy(l->tasks + before, added, n_added * sizeof(*added));
-	l->n_tasks = before + n_added;
+}
+
+static size_t most_tasks(const struct leaders *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_listings; i++)
+		n += l->listings[i]->settings.partitions > 0 ? l->listings[i]->settings.partitions
+							     : 1;
+	return n;
+}
+
+static void insert_added(struct leaders *l, struct task **added, size_t n_added)
+{
+	l->tasks = mem_resize(l->tasks, l->n_tasks + n_added + 1, sizeof(*l->tasks));
+	memcpy(l->tasks + l->n_tasks, added, n_added * sizeof(*added));
+	l->n_tasks += n_added;
 	transactions_reserve(&l->transactions, l->n_tasks);
 	reads_reserve(&l->reads, l->n_tasks);
 	qsort(l->tasks, l->n_tasks, sizeof(*l->tasks), compare_tasks);
-	index_tasks(l);
+}
+
+/* The elections are those of the listings, by what is in force. */
+static void expand(struct leaders *l)
+{
+	struct task **added = mem_calloc(most_tasks(l) + 1, sizeof(*added));
+	size_t n_added = 0;
+
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		l->tasks[i]->withdrawn = true;
+		l->tasks[i]->listing = NULL;
+		l->tasks[i]->settings.schedule = NULL; /* borrowed of what was configured */
+	}
+	for (size_t i = 0; i < l->n_listings; i++)
+		expand_one(l->listings[i], added, &n_added);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		if (l->tasks[i]->withdrawn)
+			candidates_configure(l->tasks[i], false); /* it is drafted no more */
+	insert_added(l, added, n_added);
+	tasks_index(l);
 	if (session_is_up(l->session)) {
 		for (size_t i = 0; i < n_added; i++)
 			leaders_step(added[i],
@@ -175,11 +264,40 @@ void tasks_apply(struct leaders *l, const struct node_timing *timing,
 	leaders_wake(l, now + 1000, now);
 }
 
+void tasks_apply(struct leaders *l, const struct node_timing *timing,
+		 const struct task_settings *tasks, size_t n)
+{
+	l->timing = *timing;
+	listings_set(l, tasks, n);
+	expand(l);
+	listings_drop_old(l);
+	partitions_advance(l);
+}
+
+void tasks_expand(struct leaders *l)
+{
+	bool *other = mem_calloc(l->n_listings + 1, sizeof(*other)), any = false;
+	unsigned in_force;
+
+	for (size_t i = 0; !l->leaving && i < l->n_listings; i++) {
+		const struct listing *listing = l->listings[i];
+		enum partitions_state state = partitions_judge(l, listing, &in_force);
+		other[i] = state != listing->state || in_force != listing->in_force;
+		any |= other[i];
+	}
+	if (any)
+		expand(l);
+	for (size_t i = 0; any && i < l->n_listings; i++)
+		if (other[i])
+			l->handlers.listing(l->handlers.arg, l->listings[i]);
+	free(other);
+}
+
 struct task *tasks_find(const struct leaders *l, const char *name, size_t len)
 {
-	char text[NAME_TASK_MAX + 1];
+	char text[NAME_ELECTION_MAX + 1];
 
-	if (len > NAME_TASK_MAX || memchr(name, '\0', len))
+	if (len > NAME_ELECTION_MAX || memchr(name, '\0', len))
 		return NULL;
 	memcpy(text, name, len);
 	text[len] = '\0';
@@ -192,7 +310,7 @@ void tasks_withdraw(struct leaders *l)
 	l->leaving = true;
 	for (size_t i = 0; i < l->n_tasks; i++)
 		l->tasks[i]->withdrawn |= l->tasks[i]->holds == 0;
-	index_tasks(l);
+	tasks_index(l);
 	candidates_changed(l);
 }
 
@@ -202,6 +320,10 @@ void tasks_done(struct leaders *l)
 		task_free(l->tasks[i]);
 	free(l->tasks);
 	free(l->names);
+	groups_done(l);
 	free(l->published);
 	free(l->digests);
+	free(l->groups);
+	free(l->splits);
+	listings_done(l);
 }

@@ -1,10 +1,12 @@
 #include "node/transactions.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "node/leaders.h"
 #include "node/paths.h"
 #include "node/reads.h"
 #include "node/registry.h"
@@ -26,7 +28,7 @@ static void send_releases(struct transactions *b, struct task *const *tasks, siz
 
 static void answered(const struct sent *s, struct task *t, const struct store_reply *reply)
 {
-	t->pending--;
+	t->transaction.pending--;
 	if (s->claims)
 		s->transactions->handlers.claimed(t, reply);
 	else
@@ -45,13 +47,18 @@ static size_t culprit(const struct sent *s, const struct store_reply *reply)
 }
 
 /* What the answer to a claim tells of our registration. */
-static void heard(const struct transactions *b, const struct store_reply *reply)
+static void heard(const struct transactions *b, const struct sent *s,
+		  const struct store_reply *reply)
 {
+	bool splits = reply->failed_op >= 2 && (size_t)reply->failed_op < s->first;
+
 	clocks_heard(&b->registry->clocks, reply);
 	if (reply->code == STORE_OK)
 		session_confirmed(b->session, reply->sent_ms);
 	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		session_confirm(b->session);
+	else if (reply->code == STORE_NO_NODE && splits)
+		partitions_refresh(s->tasks[0]->leaders); /* another number is in force */
 	else if (reply->code == STORE_NO_NODE)
 		registry_make_parents(b->registry);
 }
@@ -66,7 +73,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 				: culprit(s, reply);
 
 	if (s->claims)
-		heard(s->transactions, reply);
+		heard(s->transactions, s, reply);
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
 		if (guilty == s->n || guilty == i) {
@@ -74,7 +81,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 			continue;
 		}
 		/* Not done for another's sake. */
-		t->pending--;
+		t->transaction.pending--;
 		if (s->claims)
 			s->transactions->handlers.left_out(t);
 		else
@@ -93,7 +100,7 @@ static struct sent *sent_new(struct transactions *b, bool claims, size_t first,
 	*s = (struct sent){.transactions = b, .claims = claims, .first = first, .n = n};
 	for (size_t i = 0; i < n; i++) {
 		s->tasks[i] = tasks[i];
-		tasks[i]->pending++;
+		tasks[i]->transaction.pending++;
 	}
 	return s;
 }
@@ -114,16 +121,31 @@ static void pack_leader(const struct transactions *b, struct buffer *data)
 	(void)error;
 }
 
+/* The znode that says that so many partitions of its task are in force, if it is one of them. */
+static bool split_path(const struct task *t, char path[STORE_PATH_MAX])
+{
+	char name[NAME_ELECTION_MAX + 1];
+
+	if (!t->listed)
+		return false;
+	snprintf(name, sizeof(name), "%s:%u", t->listed, t->settings.partitions);
+	path_of(t->leaders->registry->settings, PATH_SPLITS, name, path);
+	return true;
+}
+
 /*
- * Claim only while registered. The folder is written as well, so that the answer tells the number
- * of this transaction, which is the creation number of all the nodes made in it: the token. The
- * reads that set the watches go behind the last of the turn: who leads need not wait for them.
+ * Claim only while registered, and a partition only while as many are in force. The folder is
+ * written as well, so that the answer tells the number of this transaction, which is the creation
+ * number of all the nodes made in it: the token. The reads that set the watches go behind the last
+ * of the turn: who leads need not wait for them.
  */
 static void send_claims(struct transactions *b, struct task *const *tasks, size_t n)
 {
 	const struct worker *self = registry_coming(b->registry);
 	char paths[TRANSACTION_MAX][STORE_PATH_MAX], folder[STORE_PATH_MAX], me[STORE_PATH_MAX];
-	struct store_op ops[TRANSACTION_MAX + 2];
+	char splits[TRANSACTION_MAX][STORE_PATH_MAX];
+	struct store_op ops[2 * TRANSACTION_MAX + 2];
+	size_t first = 2;
 	struct buffer data;
 
 	buffer_init(&data, RECORD_LEADER_MAX);
@@ -132,14 +154,24 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 	ops[0] = (struct store_op){.type = STORE_OP_CHECK, .path = me, .version = -1};
 	path_of(b->registry->settings, PATH_LEADERS, NULL, folder);
 	ops[1] = (struct store_op){.type = STORE_OP_SET, .path = folder, .version = -1};
+	/* The partitions of one task are neighbours, but for a claim that is made once more. */
+	for (size_t i = 0; i < n; i++) {
+		if (!split_path(tasks[i], splits[first - 2]) ||
+		    (first > 2 && strcmp(splits[first - 2], splits[first - 3]) == 0))
+			continue;
+		ops[first] = (struct store_op){
+			.type = STORE_OP_CHECK, .path = splits[first - 2], .version = -1};
+		first++;
+	}
 	for (size_t i = 0; i < n; i++) {
 		path_of(b->registry->settings, PATH_LEADERS, tasks[i]->name, paths[i]);
-		ops[i + 2] = (struct store_op){.type = STORE_OP_CREATE_EPHEMERAL,
-					       .path = paths[i],
-					       .data = data.data,
-					       .len = data.len};
+		ops[i + first] = (struct store_op){.type = STORE_OP_CREATE_EPHEMERAL,
+						   .path = paths[i],
+						   .data = data.data,
+						   .len = data.len};
 	}
-	store_multi(b->session->store, ops, n + 2, on_reply, sent_new(b, true, 2, tasks, n));
+	store_multi(b->session->store, ops, n + first, on_reply,
+		    sent_new(b, true, first, tasks, n));
 	buffer_done(&data);
 }
 
@@ -158,12 +190,12 @@ static void send_releases(struct transactions *b, struct task *const *tasks, siz
 	 * Without a successor nothing is to be checked, our own record least of all: it may be
 	 * about to be replaced.
 	 */
-	bool checked = tasks[0]->release.to[0] != '\0';
-	path_of(b->registry->settings, PATH_WORKERS, tasks[0]->release.to, check);
+	bool checked = tasks[0]->transaction.to[0] != '\0';
+	path_of(b->registry->settings, PATH_WORKERS, tasks[0]->transaction.to, check);
 	if (checked)
 		ops[k++] = (struct store_op){.type = STORE_OP_CHECK, .path = check, .version = -1};
 	for (size_t i = 0; i < n; i++) {
-		int32_t version = tasks[i]->release.version;
+		int32_t version = tasks[i]->transaction.version;
 		path_of(b->registry->settings, PATH_LEADERS, tasks[i]->name, paths[i]);
 		ops[k++] = (struct store_op){
 			.type = STORE_OP_SET, .path = paths[i], .version = version};
@@ -178,7 +210,7 @@ static int by_successor(const void *a, const void *b)
 {
 	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
 
-	return strcmp(x->release.to, y->release.to);
+	return strcmp(x->transaction.to, y->transaction.to);
 }
 
 /* How many of the claims are to be sent now: a turn of the loop often brings two or three. */
@@ -190,23 +222,35 @@ static size_t ripe_claims(const struct transactions *b)
 	return wait ? b->n_claims / TRANSACTION_MAX * TRANSACTION_MAX : b->n_claims;
 }
 
-/* At the end of a turn. */
-static void flush(void *arg)
+/* Up to so many tasks; returns how many were not sent any more. */
+static size_t flush_releases(struct transactions *b, size_t most)
 {
-	struct transactions *b = arg;
-	size_t n;
+	size_t i = 0, n;
 
+	if (b->n_releases == 0)
+		return 0;
 	if (b->n_releases > 1)
 		qsort(b->releases, b->n_releases, sizeof(*b->releases), by_successor);
-	for (size_t i = 0; i < b->n_releases; i += n) {
+	for (; i < b->n_releases && i < most; i += n) {
 		for (n = 1; n < TRANSACTION_MAX && i + n < b->n_releases &&
 			    by_successor(&b->releases[i], &b->releases[i + n]) == 0;
 		     n++)
 			;
 		send_releases(b, b->releases + i, n);
 	}
-	b->n_releases = 0;
-	size_t ripe = ripe_claims(b);
+	b->n_releases -= i;
+	memmove(b->releases, b->releases + i, b->n_releases * sizeof(*b->releases));
+	return b->n_releases;
+}
+
+/* Likewise, of those that are ripe. */
+static size_t flush_claims(struct transactions *b, size_t most)
+{
+	size_t ripe = ripe_claims(b), left = ripe > most ? ripe - most : 0, n;
+
+	ripe -= left;
+	if (ripe == 0)
+		return 0;
 	for (size_t i = 0; i < ripe; i += n) {
 		n = ripe - i < TRANSACTION_MAX ? ripe - i : TRANSACTION_MAX;
 		send_claims(b, b->claims + i, n);
@@ -215,6 +259,24 @@ static void flush(void *arg)
 		b->handlers.read(b->claims[i]);
 	b->n_claims -= ripe;
 	memmove(b->claims, b->claims + ripe, b->n_claims * sizeof(*b->claims));
+	return left;
+}
+
+/* At the end of a turn. */
+static void flush(void *arg)
+{
+	struct transactions *b = arg;
+	size_t left = flush_releases(b, TRANSACTION_TURN_MAX);
+
+	left += flush_claims(b, TRANSACTION_TURN_MAX);
+	if (left > 0)
+		host_timer_start(&b->more, 0);
+}
+
+/* What is left goes out at the end of the turn that this is. */
+static void on_more(void *arg)
+{
+	(void)arg;
 }
 
 /* --- from outside --------------------------------------------------------- */
@@ -227,9 +289,11 @@ void transactions_claim(struct transactions *b, struct task *t)
 	b->claims[b->n_claims++] = t;
 }
 
-void transactions_release(struct transactions *b, struct task *t)
+void transactions_release(struct transactions *b, struct task *t, const char *to, int32_t version)
 {
 	assert(b->n_releases < b->room);
+	snprintf(t->transaction.to, sizeof(t->transaction.to), "%s", to);
+	t->transaction.version = version;
 	b->releases[b->n_releases++] = t;
 }
 
@@ -255,11 +319,13 @@ void transactions_init(struct transactions *b, struct session *session, struct r
 	b->reads = reads;
 	b->handlers = *handlers;
 	host_turn_init(&b->turn, session->host, flush, b);
+	host_timer_init(&b->more, session->host, on_more, b);
 }
 
 void transactions_done(struct transactions *b)
 {
 	host_turn_done(&b->turn);
+	host_timer_done(&b->more);
 	free(b->claims);
 	free(b->releases);
 }

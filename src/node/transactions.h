@@ -15,6 +15,8 @@
 #include "node/store.h"
 
 #define TRANSACTION_MAX 50 /* tasks in one transaction */
+#define TRANSACTION_TURN_MAX \
+	1000 /* tasks that are claimed, and released, in one turn of the loop */
 /* How long claims that fill none wait for more, while reads are on their way. */
 #define TRANSACTION_WAIT_MS 10
 
@@ -23,14 +25,15 @@ struct reads;
 struct registry;
 struct session;
 
-/* Of a task: only leaders.c writes it. */
-struct task_release {
-	char to[NAME_ID_MAX + 1]; /* who is to be there; "": nobody's presence matters */
-	int32_t version;	  /* that the leader node must still have */
+/* Of a task. */
+struct task_transaction {
+	unsigned pending;	  /* transactions with it that are not answered */
+	char to[NAME_ID_MAX + 1]; /* release: the worker that has to be there; "": none has to */
+	int32_t version;	  /* release: that the leader node must still have */
 };
 
 struct transactions_handlers {
-	/* The claim or release of a task was answered. The task's pending has been counted down. */
+	/* The claim or release of a task was answered. */
 	void (*claimed)(struct task *t, const struct store_reply *reply);
 	void (*released)(struct task *t, const struct store_reply *reply);
 	/* To be sent behind a claim: the read that brings the token and sets the watch. */
@@ -47,10 +50,11 @@ struct transactions {
 	struct registry *registry;
 	const struct reads *reads;
 	struct transactions_handlers handlers;
-	struct task **claims, **releases; /* of this turn; owned arrays */
+	struct task **claims, **releases; /* not sent yet; owned arrays */
 	size_t n_claims, n_releases, room;
 	int64_t since_ms; /* since when the first of the claims waits */
 	struct host_turn turn;
+	struct host_timer more; /* set while some are left for the next turn */
 };
 
 void transactions_init(struct transactions *b, struct session *session, struct registry *registry,
@@ -59,8 +63,11 @@ void transactions_done(struct transactions *b);
 /* Room for so many tasks; from now on they are that many at most. */
 void transactions_reserve(struct transactions *b, size_t n_tasks);
 void transactions_claim(struct transactions *b, struct task *t);
-/* As the task's `release` says. */
-void transactions_release(struct transactions *b, struct task *t);
+/*
+ * Deletes the leader node, if it still has this version and the worker `to` is registered; "": no
+ * matter who is.
+ */
+void transactions_release(struct transactions *b, struct task *t, const char *to, int32_t version);
 /* The session has ended: what was not sent yet is not to be. */
 void transactions_forget(struct transactions *b);
 

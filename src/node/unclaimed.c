@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/identity.h"
 #include "node/leaders.h"
 
 #define TELLERS	     2			    /* nodes that tell their callers */
@@ -47,7 +48,7 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 		    char notice[UNCLAIMED_TEXT_MAX])
 {
 	const struct member *leader = leaders_leader(t);
-	const char *name = leader ? leader->worker->hostname : t->leader_id;
+	const char *name = leader ? identity_name(leader) : t->leader.id;
 
 	if (is_for_the_log(&t->unclaimed, tick, host_now_ms(t->leaders->session->host)))
 		log_warning("tick not claimed", LOG_STR("task", t->name), LOG_STR("tick", tick),

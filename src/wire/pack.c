@@ -1,24 +1,23 @@
 #include "wire/pack.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include <msgpack/pack.h>
 
 #include "base/utf8.h"
 
-/* The packer's way out: it gives up at anything but 0. */
+/* The packer's output function: the packer stops at anything but 0. */
 static int append(void *data, const char *bytes, size_t len)
 {
 	struct pack *p = data;
 
-	if (p->failed)
-		return -1;
-	if (buffer_append(p->buffer, bytes, len) < 0) {
-		p->failed = true;
-		return -1;
-	}
-	return 0;
+	if (p->failed == 0)
+		p->failed = buffer_append(p->buffer, bytes, len);
+	if (p->failed == -ENOBUFS)
+		p->failed = -EMSGSIZE;
+	return p->failed;
 }
 
 /*
@@ -120,7 +119,7 @@ void pack_strn(struct pack *p, const char *text, size_t len)
 	msgpack_pack_str(&to, len);
 	if (len > 0)
 		msgpack_pack_str_body(&to, text, len);
-	if (!p->failed && len > 0)
+	if (p->failed == 0 && len > 0)
 		mend((char *)p->buffer->data + p->buffer->len - len, len);
 }
 
@@ -152,4 +151,15 @@ void pack_kv_str(struct pack *p, const char *key, const char *text)
 {
 	pack_str(p, key);
 	pack_str(p, text);
+}
+
+void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len)
+{
+	msgpack_packer to = packer(p);
+
+	assert(len <= UINT32_MAX);
+	pack_str(p, key);
+	msgpack_pack_bin(&to, len);
+	if (len > 0)
+		msgpack_pack_bin_body(&to, data, len);
 }

@@ -8,10 +8,10 @@
 
 #include "base/buffer.h"
 
-/* failed stays set once the buffer's limit was met: write everything, look at it once. */
+/* failed stays set once the buffer took no more: write everything, look at it once. */
 struct pack {
 	struct buffer *buffer;
-	bool failed;
+	int failed; /* 0, -EMSGSIZE at the buffer's limit, or -ENOMEM: see base/buffer.h */
 };
 
 void pack_init(struct pack *p, struct buffer *buffer);
@@ -29,5 +29,6 @@ void pack_kv_bool(struct pack *p, const char *key, bool value);
 void pack_kv_int(struct pack *p, const char *key, int64_t value);
 void pack_kv_uint(struct pack *p, const char *key, uint64_t value);
 void pack_kv_str(struct pack *p, const char *key, const char *text);
+void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len);
 
 #endif

@@ -311,10 +311,10 @@ int reader_float(struct reader *r, double *ret_value)
 	return 0;
 }
 
-int reader_str(struct reader *r, struct reader_text *ret_text)
+static int read_bytes(struct reader *r, enum reader_type type, struct reader_text *ret_text)
 {
 	struct head h;
-	int e = read_typed(r, READER_STR, &h);
+	int e = read_typed(r, type, &h);
 
 	if (e < 0)
 		return e;
@@ -322,6 +322,16 @@ int reader_str(struct reader *r, struct reader_text *ret_text)
 	ret_text->len = (size_t)h.follow;
 	r->p += h.len + (size_t)h.follow;
 	return 0;
+}
+
+int reader_str(struct reader *r, struct reader_text *ret_text)
+{
+	return read_bytes(r, READER_STR, ret_text);
+}
+
+int reader_bin(struct reader *r, struct reader_text *ret_bytes)
+{
+	return read_bytes(r, READER_BIN, ret_bytes);
 }
 
 int reader_array(struct reader *r, size_t *ret_n)

@@ -47,6 +47,7 @@ int reader_int(struct reader *r, int64_t *ret_value);
 int reader_uint(struct reader *r, uint64_t *ret_value); /* any non-negative integer */
 int reader_float(struct reader *r, double *ret_value);
 int reader_str(struct reader *r, struct reader_text *ret_text);
+int reader_bin(struct reader *r, struct reader_text *ret_bytes);
 /*
  * The header of an array or map of n elements or pairs; an n that the bytes left cannot hold is
  * bad.

@@ -12,11 +12,6 @@
 
 #define TIME_MAX_MS INT64_C(253402300799999) /* the end of 9999, the last year of RFC 3339 */
 
-static const char *const kind_names[POLICY_KINDS] = {
-	[POLICY_PAUSE] = "pause",   [POLICY_PIN] = "pin",     [POLICY_DRAIN] = "drain",
-	[POLICY_RESIGN] = "resign", [POLICY_RERUN] = "rerun",
-};
-
 /* --- values of a kind of their own ---------------------------------------- */
 
 static int parse_random_ints(struct reader *r, void *record)
@@ -119,6 +114,78 @@ static int parse_digests(struct reader *r, void *record)
 	return 0;
 }
 
+static int by_task(const void *a, const void *b)
+{
+	return strcmp(((const struct worker_split *)a)->task,
+		      ((const struct worker_split *)b)->task);
+}
+
+/* Of a task that is there twice the record would not say how many it has. */
+static bool is_distinct(const struct worker_split *splits, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(splits[i - 1].task, splits[i].task) == 0)
+			return false;
+	return true;
+}
+
+static int parse_splits(struct reader *r, void *record)
+{
+	struct worker *w = record;
+	size_t n;
+	int e = reader_map(r, &n);
+
+	if (e < 0)
+		return e;
+	if (n > WORKER_TASKS_MAX)
+		return -EBADMSG;
+	w->knows_splits = true;
+	w->splits = mem_calloc(n + 1, sizeof(w->splits[0]));
+	for (w->n_splits = 0; w->n_splits < n; w->n_splits++) {
+		struct worker_split *split = &w->splits[w->n_splits];
+		struct reader_text t;
+		int64_t value;
+
+		e = reader_str(r, &t);
+		if (e < 0)
+			return e;
+		if (!name_is_task(t.data, t.len))
+			return -EBADMSG;
+		memcpy(split->task, t.data, t.len);
+		e = keys_parse_int(r, 2, NAME_PARTITIONS_MAX, &value);
+		if (e < 0)
+			return e;
+		split->partitions = (unsigned)value;
+	}
+	qsort(w->splits, n, sizeof(w->splits[0]), by_task);
+	return is_distinct(w->splits, n) ? 0 : -EBADMSG;
+}
+
+/* A group, or "" for a task that is in none. */
+static int parse_groups(struct reader *r, void *record)
+{
+	struct worker *w = record;
+	size_t n;
+	int e = reader_array(r, &n);
+
+	if (e < 0)
+		return e;
+	if (n > WORKER_TASKS_MAX)
+		return -EBADMSG;
+	w->groups = mem_calloc(n + 1, sizeof(w->groups[0]));
+	for (w->n_groups = 0; w->n_groups < n; w->n_groups++) {
+		struct reader_text t;
+
+		e = reader_str(r, &t);
+		if (e < 0)
+			return e;
+		if (t.len > 0 && !name_is_task(t.data, t.len))
+			return -EBADMSG;
+		w->groups[w->n_groups] = mem_strndup(t.data, t.len);
+	}
+	return 0;
+}
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- the tables ----------------------------------------------------------- */
@@ -150,7 +217,8 @@ static int parse_digests(struct reader *r, void *record)
 
 static bool is_state(const char *text, size_t len)
 {
-	static const char *const states[] = {"running", "ok", "failed", "lost", "claimed"};
+	static const char *const states[] = {"running", "ok",	  "failed", "lost",
+					     "claimed", "missed", "timeout"};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (len == strlen(states[i]) && memcmp(text, states[i], len) == 0)
@@ -178,6 +246,26 @@ static bool is_reason(const char *text, size_t len)
 static bool is_node(const char *text, size_t len)
 {
 	return len <= WORKER_NODE_MAX && is_text(text, len);
+}
+
+static bool is_by(const char *text, size_t len)
+{
+	return len <= RECORD_BY_MAX && is_text(text, len);
+}
+
+static int parse_output(struct reader *r, void *record)
+{
+	struct run_record *run = record;
+	struct reader_text bytes;
+	int e = reader_bin(r, &bytes);
+
+	if (e < 0)
+		return e;
+	if (bytes.len > RECORD_OUTPUT_MAX)
+		return -EBADMSG;
+	run->output = bytes.data;
+	run->output_len = bytes.len;
+	return 0;
 }
 
 static bool is_machine(const char *text, size_t len)
@@ -219,6 +307,16 @@ static const struct key worker_keys[] = {
 	 .optional = true,
 	 .parse = parse_digests,
 	 KEY_WHY("digests", "not an array of at most 10000 numbers of 32 bits")},
+	{.name = "partitions",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = parse_splits,
+	 KEY_WHY("partitions", "not a map of tasks to numbers from 2 to 256")},
+	{.name = "groups",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = parse_groups,
+	 KEY_WHY("groups", "not an array of at most 10000 names of groups")},
 };
 
 static const struct key leader_keys[] = {
@@ -230,9 +328,11 @@ static const struct key leader_keys[] = {
 };
 
 static const struct key run_keys[] = {
-	TEXT(run_record, state, false, is_state, "not one of running, ok, failed, lost, claimed"),
+	TEXT(run_record, state, false, is_state,
+	     "not one of running, ok, failed, lost, claimed, missed, timeout"),
 	TEXT(run_record, id, false, name_is_id, NOT_ID),
 	TEXT(run_record, hostname, false, name_is_host, NOT_HOST),
+	TEXT(run_record, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
 	TEXT(run_record, run, true, name_is_id, NOT_ID),
 	INT(run_record, session, true, 1, INT64_MAX, NOT_POSITIVE),
 	INT(run_record, token, false, 1, INT64_MAX, NOT_POSITIVE),
@@ -240,11 +340,35 @@ static const struct key run_keys[] = {
 	TIME(run_record, started_at),
 	INT(run_record, ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
 	INT(run_record, exit_status, true, 0, 255, "not a number from 0 to 255"),
+	TEXT(run_record, by, true, is_by, "not a string of at most 456 bytes of UTF-8"),
+	{.name = "output",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = parse_output,
+	 KEY_WHY("output", "not at most 2048 bytes")},
+};
+
+static const struct key split_keys[] = {
+	INT(split_record, partitions, false, 1, NAME_PARTITIONS_MAX, "not a number from 1 to 256"),
+	INT(split_record, from, false, 0, NAME_PARTITIONS_MAX, "not a number from 0 to 256"),
+	TEXT(split_record, reason, true, is_reason, NOT_TEXT),
+	TEXT(split_record, by, true, is_reason, NOT_TEXT),
+	TEXT(split_record, host, false, name_is_host, NOT_HOST),
+	TIME(split_record, since),
+};
+
+struct marker_record {
+	bool partitions;
+};
+
+static const struct key marker_keys[] = {
+	{NAMED(marker_record, partitions), .kind = KEY_BOOL,
+	 KEY_WHY("partitions", "not true or false")},
 };
 
 static const struct key policy_keys[] = {
 	TEXT(policy_record, kind, false, is_kind, "not one of pause, pin, drain, resign"),
-	TEXT(policy_record, task, true, name_is_task, NOT_NAME),
+	TEXT(policy_record, task, true, name_is_election, NOT_NAME),
 	TEXT(policy_record, node, true, is_node, "not a string of at most 400 bytes of UTF-8"),
 	TEXT(policy_record, machine, true, is_machine, NOT_MACHINE),
 	TEXT(policy_record, version, true, name_is_version, NOT_VERSION),
@@ -254,6 +378,9 @@ static const struct key policy_keys[] = {
 	TIME(policy_record, since),
 	INT(policy_record, until, true, 0, TIME_MAX_MS,
 	    "not milliseconds since the epoch, before the year 10000"),
+	TEXT(policy_record, rolling, true, name_is_task, NOT_NAME),
+	{NAMED(policy_record, halted), .kind = KEY_BOOL, .optional = true,
+	 KEY_WHY("halted", "not true or false")},
 };
 
 /* --- reading -------------------------------------------------------------- */
@@ -279,6 +406,11 @@ int record_parse_worker(const void *data, size_t len, struct worker **ret_worker
 	if (e < 0) {
 		worker_free(w);
 		return e;
+	}
+	if (w->n_groups > 0 && w->n_groups != w->n_tasks) {
+		worker_free(w);
+		*ret_why = "groups: not one for each of tasks";
+		return -EBADMSG;
 	}
 	spread_digests(w);
 	*ret_worker = w;
@@ -314,7 +446,8 @@ static bool policy_fits(const struct policy_record *p)
 {
 	enum policy_kind kind;
 	bool known = policy_kind_parse(p->kind, strlen(p->kind), &kind);
-	bool of_node = kind == POLICY_DRAIN || kind == POLICY_RESIGN || kind == POLICY_RERUN;
+	bool of_node = kind == POLICY_DRAIN || kind == POLICY_RESIGN || kind == POLICY_RERUN ||
+		       kind == POLICY_TRIGGER;
 
 	return known && (p->task[0] != '\0') == (kind != POLICY_DRAIN) &&
 	       (p->node[0] != '\0') == of_node && (p->version[0] != '\0') == (kind == POLICY_PIN);
@@ -337,18 +470,24 @@ int record_parse_policy(const void *data, size_t len, struct policy_record *ret_
 	return 0;
 }
 
-bool policy_kind_parse(const char *text, size_t len, enum policy_kind *ret_kind)
+int record_parse_split(const void *data, size_t len, struct split_record *ret_split,
+		       const char **ret_why)
 {
-	for (size_t i = 0; i < POLICY_KINDS; i++) {
-		if (len == strlen(kind_names[i]) && memcmp(text, kind_names[i], len) == 0) {
-			*ret_kind = (enum policy_kind)i;
-			return true;
-		}
-	}
-	return false;
+	struct split_record r = {.from = 0};
+	int e = keys_parse(data, len, RECORD_SPLIT_MAX, split_keys, COUNT(split_keys), &r, ret_why);
+
+	if (e < 0)
+		return e;
+	*ret_split = r;
+	return 0;
 }
 
-const char *policy_kind_name(enum policy_kind kind)
+bool record_is_marker(const void *data, size_t len)
 {
-	return kind_names[kind];
+	struct marker_record marker = {.partitions = false};
+	const char *why;
+
+	return keys_parse(data, len, RECORD_LEADER_MAX, marker_keys, COUNT(marker_keys), &marker,
+			  &why) == 0 &&
+	       marker.partitions;
 }

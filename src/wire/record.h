@@ -13,6 +13,9 @@
 #define RECORD_LEADER_MAX 4096
 #define RECORD_RUN_MAX	  4096
 #define RECORD_POLICY_MAX 4096
+#define RECORD_SPLIT_MAX  4096
+
+#define POLICY_TEXT_MAX	  200 /* bytes of a reason, and of a user's name */
 
 struct leader_record {
 	char id[NAME_ID_MAX + 1];
@@ -22,19 +25,27 @@ struct leader_record {
 	int64_t since; /* ms since the epoch */
 };
 
-#define RECORD_STATE_MAX 7 /* "running" "ok" "failed" "lost" "claimed" */
+#define RECORD_STATE_MAX  7    /* "running" "ok" "failed" "lost" "claimed" "missed" "timeout" */
+#define RECORD_OUTPUT_MAX 2048 /* bytes: the end of what the job wrote */
+/* "USER@HOST": who had it run by hand */
+#define RECORD_BY_MAX (POLICY_TEXT_MAX + 1 + NAME_HOST_MAX)
 
 struct run_record {
 	char state[RECORD_STATE_MAX + 1];
 	char id[NAME_ID_MAX + 1]; /* of the worker that ran it */
 	char hostname[NAME_HOST_MAX + 1];
+	char node[WORKER_NODE_MAX + 1]; /* what its node is called, "": the hostname */
 	char run[NAME_ID_MAX + 1]; /* a uuid: whose claim it was, where its answer was lost; "" */
 	int64_t session;	   /* that it ran in; 0 where the record does not say */
 	int64_t token;
-	int64_t attempt;     /* 1, 2, … */
-	int64_t started_at;  /* ms since the epoch */
-	int64_t ended_at;    /* 0: not yet */
-	int64_t exit_status; /* -1: none yet */
+	int64_t attempt;	    /* 1, 2, … */
+	int64_t started_at;	    /* ms since the epoch */
+	int64_t ended_at;	    /* 0: not yet */
+	int64_t exit_status;	    /* -1: none yet */
+	char by[RECORD_BY_MAX + 1]; /* "": it ran by its schedule, or was claimed by `run` */
+	/* Any bytes, at most RECORD_OUTPUT_MAX; borrowed: parsed, from what was parsed. */
+	const char *output;
+	size_t output_len;
 };
 
 enum policy_kind {
@@ -44,16 +55,21 @@ enum policy_kind {
 	POLICY_RESIGN, /* task, node: its workers lead it only while nobody else can */
 	/* task, node: it stands by for a lost run; others lead it only if it cannot */
 	POLICY_RERUN,
+	POLICY_SHOWN, /* what follows is for sidecars alone */
+	/* task: a pause ended at `since`, and no tick up to then is owed */
+	POLICY_ENDED = POLICY_SHOWN,
+	/* task, and in the place of a node the tick: it is to be run, by whom it says */
+	POLICY_TRIGGER,
 	POLICY_KINDS
 };
 
 #define POLICY_KIND_MAX 6
-#define POLICY_TEXT_MAX 200 /* bytes of a reason, and of a user's name */
 
 /* What an operator has decided: a node under ROOT/policy, which never changes once made. */
 struct policy_record {
 	char kind[POLICY_KIND_MAX + 1];
-	char task[NAME_TASK_MAX + 1]; /* "" where the kind has none; likewise the next two */
+	/* or a partition, T:K; "" where the kind has none; likewise the next two */
+	char task[NAME_ELECTION_MAX + 1];
 	char node[WORKER_NODE_MAX + 1];
 	char machine[WORKER_MACHINE_MAX + 1]; /* of the node, "": not known */
 	char version[NAME_VERSION_MAX + 1];
@@ -62,6 +78,22 @@ struct policy_record {
 	char host[NAME_HOST_MAX + 1];	  /* at which */
 	int64_t since;			  /* ms since the epoch */
 	int64_t until;			  /* 0: until it is taken back */
+	/* of a drain: the rolling restart that it belongs to and ends with, "": an operator's */
+	char rolling[NAME_TASK_MAX + 1];
+	bool halted; /* which has been halted, for the reason */
+};
+
+/*
+ * The number of partitions of a task that is in force: ROOT/partitions/T:N, which never changes
+ * once made.
+ */
+struct split_record {
+	int64_t partitions;
+	int64_t from;			  /* the number that it took the place of, 0: none */
+	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
+	char by[POLICY_TEXT_MAX + 1];	  /* the user, "": a sidecar, as its files say so */
+	char host[NAME_HOST_MAX + 1];	  /* at which */
+	int64_t since;			  /* ms since the epoch */
 };
 
 bool policy_kind_parse(const char *text, size_t len, enum policy_kind *ret_kind);
@@ -72,6 +104,12 @@ int record_pack_worker(struct buffer *out, const struct worker *w);
 int record_pack_leader(struct buffer *out, const struct leader_record *l);
 int record_pack_run(struct buffer *out, const struct run_record *r);
 int record_pack_policy(struct buffer *out, const struct policy_record *r);
+int record_pack_split(struct buffer *out, const struct split_record *r);
+/*
+ * What stands in the place of a leader's record while the task is led by its partitions, in a
+ * persistent znode, so that nobody leads it as a whole.
+ */
+int record_pack_marker(struct buffer *out);
 
 /*
  * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one
@@ -86,5 +124,9 @@ int record_parse_run(const void *data, size_t len, struct run_record *ret_run,
 		     const char **ret_why);
 int record_parse_policy(const void *data, size_t len, struct policy_record *ret_policy,
 			const char **ret_why);
+
+int record_parse_split(const void *data, size_t len, struct split_record *ret_split,
+		       const char **ret_why);
+bool record_is_marker(const void *data, size_t len);
 
 #endif

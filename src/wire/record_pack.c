@@ -7,7 +7,7 @@
 /* Takes back what was appended since `before`, if it is not to be. */
 static int finish(struct pack *p, size_t before, size_t max)
 {
-	if (!p->failed && p->buffer->len - before <= max)
+	if (p->failed == 0 && p->buffer->len - before <= max)
 		return 0;
 	buffer_truncate(p->buffer, before);
 	return -ENOBUFS;
@@ -35,6 +35,8 @@ static size_t worker_pairs(const struct worker *w)
 	n += w->n_unhealthy > 0;
 	n += w->scheme > 0;
 	n += w->n_digests > 0;
+	n += w->knows_splits;
+	n += w->n_groups > 0;
 	return n;
 }
 
@@ -88,6 +90,14 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		for (size_t i = 0; i < n_digests; i++)
 			pack_uint(&p, w->digests[i]);
 	}
+	if (w->knows_splits) {
+		pack_str(&p, "partitions");
+		pack_map(&p, w->n_splits);
+		for (size_t i = 0; i < w->n_splits; i++)
+			pack_kv_int(&p, w->splits[i].task, w->splits[i].partitions);
+	}
+	if (w->n_groups > 0)
+		pack_names(&p, "groups", w->groups, w->n_groups);
 	return finish(&p, before, RECORD_WORKER_MAX);
 }
 
@@ -111,10 +121,13 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	size_t before = out->len, n = 6;
 	struct pack p;
 
+	n += r->node[0] != '\0';
 	n += r->run[0] != '\0';
 	n += r->session > 0;
 	n += r->ended_at > 0;
 	n += r->exit_status >= 0;
+	n += r->by[0] != '\0';
+	n += r->output_len > 0;
 	pack_init(&p, out);
 	pack_map(&p, n);
 	pack_kv_str(&p, "state", r->state);
@@ -123,6 +136,8 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	pack_kv_int(&p, "token", r->token);
 	pack_kv_int(&p, "attempt", r->attempt);
 	pack_kv_int(&p, "started_at", r->started_at);
+	if (r->node[0])
+		pack_kv_str(&p, "node", r->node);
 	if (r->run[0])
 		pack_kv_str(&p, "run", r->run);
 	if (r->session > 0)
@@ -131,6 +146,10 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 		pack_kv_int(&p, "ended_at", r->ended_at);
 	if (r->exit_status >= 0)
 		pack_kv_int(&p, "exit_status", r->exit_status);
+	if (r->by[0])
+		pack_kv_str(&p, "by", r->by);
+	if (r->output_len > 0)
+		pack_kv_bin(&p, "output", r->output, r->output_len);
 	return finish(&p, before, RECORD_RUN_MAX);
 }
 
@@ -145,6 +164,8 @@ int record_pack_policy(struct buffer *out, const struct policy_record *r)
 	n += r->version[0] != '\0';
 	n += r->reason[0] != '\0';
 	n += r->until > 0;
+	n += r->rolling[0] != '\0';
+	n += r->halted;
 	pack_init(&p, out);
 	pack_map(&p, n);
 	pack_kv_str(&p, "kind", r->kind);
@@ -163,5 +184,40 @@ int record_pack_policy(struct buffer *out, const struct policy_record *r)
 		pack_kv_str(&p, "reason", r->reason);
 	if (r->until > 0)
 		pack_kv_int(&p, "until", r->until);
+	if (r->rolling[0])
+		pack_kv_str(&p, "rolling", r->rolling);
+	if (r->halted)
+		pack_kv_bool(&p, "halted", true);
 	return finish(&p, before, RECORD_POLICY_MAX);
+}
+
+int record_pack_split(struct buffer *out, const struct split_record *r)
+{
+	size_t before = out->len, n = 4;
+	struct pack p;
+
+	n += r->reason[0] != '\0';
+	n += r->by[0] != '\0';
+	pack_init(&p, out);
+	pack_map(&p, n);
+	pack_kv_int(&p, "partitions", r->partitions);
+	pack_kv_int(&p, "from", r->from);
+	pack_kv_str(&p, "host", r->host);
+	pack_kv_int(&p, "since", r->since);
+	if (r->reason[0])
+		pack_kv_str(&p, "reason", r->reason);
+	if (r->by[0])
+		pack_kv_str(&p, "by", r->by);
+	return finish(&p, before, RECORD_SPLIT_MAX);
+}
+
+int record_pack_marker(struct buffer *out)
+{
+	size_t before = out->len;
+	struct pack p;
+
+	pack_init(&p, out);
+	pack_map(&p, 1);
+	pack_kv_bool(&p, "partitions", true);
+	return finish(&p, before, RECORD_LEADER_MAX);
 }

@@ -160,7 +160,7 @@ static int read_error_pair(struct reader *r, unsigned *seen, int *code, struct r
 	struct reader_text key = {0};
 	unsigned bit = 0;
 
-	/* A key that is no string is one more that is not known. */
+	/* A key that is not a string is an unknown key. */
 	if (reader_str(r, &key) < 0 && reader_skip(r) < 0)
 		return -EBADMSG;
 	if (reader_text_is(key, "code"))

@@ -77,7 +77,7 @@ class SidecarWorker(Process):
         return self.changed
 
     def turn_ms(self):
-        return self.sidecar.status()["longest_turn_ms"]
+        return self.sidecar.status().get("longest_turn_ms", 0)  # 0.1.0 does not tell
 
     def registered(self):
         """By the clock of time.monotonic(), from the creation time that the server has written."""

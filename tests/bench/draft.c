@@ -11,7 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "core/draft.h"
+#include "core/fleet.h"
+#include "core/fleet_draft.h"
 
 #define WORKERS_MAX 1001
 #define SMALL_ITEMS 40
@@ -57,6 +60,7 @@ static void run(size_t n_items, size_t n_workers, size_t *owners)
 struct sums {
 	double worst_spread; /* the most that two workers differ by */
 	double joins, moved; /* changes, and items that moved in them */
+	double still;	     /* of the changes: those in which nothing moved */
 	double share;	     /* the worst mean of a size as a part of its bound */
 	size_t share_items, share_workers;
 };
@@ -86,8 +90,11 @@ static void measure(size_t n_items, size_t n_workers, int repeats, struct sums *
 		run(n_items, n_workers, after);
 		double s = (double)spread(after, n_items, n_workers);
 		sums->worst_spread = s > sums->worst_spread ? s : sums->worst_spread;
+		double of_this = 0;
 		for (size_t i = 0; i < n_items; i++)
-			moved += before[i] != after[i];
+			of_this += before[i] != after[i];
+		sums->still += of_this == 0;
+		moved += of_this;
 	}
 	sums->joins += repeats;
 	sums->moved += moved;
@@ -102,6 +109,54 @@ static void measure(size_t n_items, size_t n_workers, int repeats, struct sums *
 static double cpu_ms(void)
 {
 	return (double)clock() * 1000 / CLOCKS_PER_SEC;
+}
+
+/* The draft as a node keeps it: of whole workers' records, and anew only where it may be another. */
+static void measure_fleet(void)
+{
+	static struct contest contests[DRAFT_ITEMS_MAX];
+	const struct contest *list[DRAFT_ITEMS_MAX];
+	static char sorted[DRAFT_ITEMS_MAX][16];
+	const char *task = "T", *sorted_names[DRAFT_ITEMS_MAX];
+	struct fleet f;
+
+	memcpy(sorted, names, sizeof(sorted));
+	qsort(sorted, DRAFT_ITEMS_MAX, sizeof(sorted[0]),
+	      (int (*)(const void *, const void *))strcmp);
+	for (size_t i = 0; i < DRAFT_ITEMS_MAX; i++) {
+		sorted_names[i] = sorted[i];
+		contests[i] = (struct contest){.task = sorted[i],
+					       .listed = task,
+					       .partitions = DRAFT_ITEMS_MAX,
+					       .rank_position = -1,
+					       .draft = task,
+					       .item = strtoul(sorted[i] + 2, NULL, 10)};
+		list[i] = &contests[i];
+	}
+	fleet_init(&f);
+	fleet_set_tasks(&f, sorted_names, DRAFT_ITEMS_MAX);
+	fleet_set_contests(&f, list);
+	for (size_t i = 0; i < 1000; i++) {
+		struct worker *w = worker_new();
+		snprintf(w->id, sizeof(w->id), "w%zu", i);
+		snprintf(w->version, sizeof(w->version), "1.0");
+		snprintf(w->ip, sizeof(w->ip), "10.0.0.1");
+		w->random_ints[0] = (int32_t)next_random();
+		worker_set_tasks(w, &task, 1);
+		w->splits = mem_calloc(1, sizeof(*w->splits));
+		w->n_splits = 1;
+		snprintf(w->splits[0].task, sizeof(w->splits[0].task), "%s", task);
+		w->splits[0].partitions = DRAFT_ITEMS_MAX;
+		fleet_add(&f, w, (int64_t)i + 1, 0);
+	}
+	double start = cpu_ms();
+	for (int i = 0; i < REPEATS; i++) {
+		fleet_drafts_forget(&f);
+		fleet_draft_owner(&f, 0);
+	}
+	printf("N = %d, W = 1000, of workers' records: %.2f ms of processor a draft\n",
+	       DRAFT_ITEMS_MAX, (cpu_ms() - start) / REPEATS);
+	fleet_done(&f);
 }
 
 int main(void)
@@ -125,6 +180,11 @@ int main(void)
 	measure(DRAFT_ITEMS_MAX, 1000, REPEATS, &big);
 	printf("N = %d, W = 1000: spread %.0f, moves a change %.2f, %.2f of the bound\n",
 	       DRAFT_ITEMS_MAX, big.worst_spread, big.moved / big.joins, big.share);
+	struct sums fleet = {0};
+	measure(64, 1000, 20 * REPEATS, &fleet);
+	printf("N = 64, W = 1000: nothing moves in %.1f %% of the joins\n",
+	       fleet.still / fleet.joins * 100);
+	measure_fleet();
 	make_fleet(1000);
 	double start = cpu_ms();
 	for (int i = 0; i < REPEATS; i++)

@@ -173,9 +173,10 @@ int main(int argc, char **argv)
 		if (latencies[i] / 1000.0 > later_us)
 			later_us = latencies[i] / 1000.0;
 	qsort(latencies, n_latencies, sizeof(latencies[0]), compare);
-	printf("{\"answers\": %zu, \"seconds\": %.6f, \"median_us\": %.1f, \"p999_us\": %.1f, "
-	       "\"first_us\": %.1f, \"later_us\": %.1f}\n",
-	       n_answers, seconds, quantile_us(0.5), quantile_us(0.999), first_us, later_us);
+	printf("{\"answers\": %zu, \"seconds\": %.6f, \"median_us\": %.1f, \"p99_us\": %.1f, "
+	       "\"p999_us\": %.1f, \"first_us\": %.1f, \"later_us\": %.1f}\n",
+	       n_answers, seconds, quantile_us(0.5), quantile_us(0.99), quantile_us(0.999),
+	       first_us, later_us);
 	buffer_done(&request);
 	return 0;
 }

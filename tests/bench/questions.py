@@ -210,13 +210,16 @@ def questions(report, folder, server, n_tasks, runs, seconds):
         round_trips(report, folder, worker, runs, seconds)
     finally:
         worker.close()
-    sieges = [under_siege(pathlib.Path(folder) / f"siege{i}" / "fleet", server, 1000, max(1, seconds)) for i in range(runs)]
-    sieges = [s for s in sieges if s]
-    report.row("siege_check_ms", "slowest check while 1,000 connections ask much", [s[0] for s in sieges], "ms", ("<=", 100))
-    report.row("siege_turn_ms", "  the longest turn of the loop", [s[1] for s in sieges], "ms", ("<", 20))
-    report.row("siege_mib", "  resident", [s[2] for s in sieges], "MiB", ("<", 32))
     latest = [latest_answers(folder / f"latest{i}", server, n_tasks) for i in range(runs)]
     report.row("latest_old_ms", f"latest answer of who gives {n_tasks} tasks up", [a for a, _, _ in latest], "ms",
                ("<=", 5))
     report.row("latest_new_ms", "  of who takes them", [b for _, b, _ in latest], "ms", ("<=", 5))
     report.row("latest_first_ms", "  its first, since its socket is there", [c for _, _, c in latest], "ms")
+
+
+def siege(report, folder, server, runs, seconds):
+    sieges = [under_siege(pathlib.Path(folder) / f"siege{i}" / "fleet", server, 1000, max(1, seconds)) for i in range(runs)]
+    sieges = [s for s in sieges if s]
+    report.row("siege_check_ms", "slowest check while 1,000 connections ask much", [s[0] for s in sieges], "ms", ("<=", 100))
+    report.row("siege_turn_ms", "  the longest turn of the loop", [s[1] for s in sieges], "ms", ("<", 20))
+    report.row("siege_mib", "  resident", [s[2] for s in sieges], "MiB", ("<", 32))

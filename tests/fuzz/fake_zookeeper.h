@@ -66,6 +66,7 @@ static struct fake_zookeeper {
 	struct news *first, **last;
 	struct news *passing; /* of these, what is yet to be told in this turn */
 	unsigned decided;     /* nodes that the sidecar has made under policy and runs */
+	unsigned sequence;    /* of sequential nodes */
 } zoo;
 
 /* --- news ------------------------------------------------------------------------------------------ */
@@ -532,6 +533,8 @@ static enum store_code holds(const struct store_op *ops, size_t i)
 		exists = ops[j].type != STORE_OP_DELETE;
 		version = ops[j].type == STORE_OP_SET ? version + 1 : version;
 	}
+	if (ops[i].type == STORE_OP_CREATE_SEQUENTIAL)
+		return has_parent(ops[i].path) ? STORE_OK : STORE_NO_NODE;
 	if (ops[i].type == STORE_OP_CREATE || ops[i].type == STORE_OP_CREATE_EPHEMERAL)
 		return exists			 ? STORE_NODE_EXISTS
 		       : has_parent(ops[i].path) ? STORE_OK
@@ -564,11 +567,19 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 		case STORE_OP_CHECK: break;
 		case STORE_OP_CREATE:
 			znode_create(ops[i].path, ops[i].data, ops[i].len, 0);
-			zoo.decided++;
+			/* The rest, such as a number of the roster, is the sidecar's own. */
+			zoo.decided += strstr(ops[i].path, "/policy/") != NULL ||
+				       strstr(ops[i].path, "/runs/") != NULL;
 			break;
 		case STORE_OP_CREATE_EPHEMERAL:
 			znode_create(ops[i].path, ops[i].data, ops[i].len, store->session);
 			break;
+		case STORE_OP_CREATE_SEQUENTIAL: {
+			char path[STORE_PATH_MAX];
+			snprintf(path, sizeof(path), "%s%010u", ops[i].path, ++zoo.sequence);
+			znode_create(path, ops[i].data, ops[i].len, store->session);
+			break;
+		}
 		case STORE_OP_SET:
 			znode_set(node, ops[i].data, ops[i].len);
 			if (!set)

@@ -32,6 +32,7 @@ static void check_answer(const struct zkleader_answer *a)
 	check_line(a->led_by_ip, sizeof(a->led_by_ip));
 	check_line(a->led_by_hostname, sizeof(a->led_by_hostname));
 	check_line(a->led_by_version, sizeof(a->led_by_version));
+	check_line(a->led_by_node, sizeof(a->led_by_node));
 	FUZZ_CHECK(zkleader_still_leads(a) == a->leader);
 	if (!a->leader) {
 		FUZZ_CHECK(a->lease_ms == 0);
@@ -50,6 +51,7 @@ static void ask_checks(struct zkleader *z, struct feed *f)
 
 		fake.feed = *f;
 		memset(&a, 0xa5, sizeof(a));
+		a.size = sizeof(a);
 		r = zkleader_check(z, "nightly-report", wait_ms, timeout_ms, &a);
 		*f = fake.feed;
 		check_message(z, r);
@@ -68,6 +70,7 @@ static void claim(struct zkleader *z, struct feed *f)
 
 		fake.feed = *f;
 		memset(&t, 0xa5, sizeof(t));
+		t.size = sizeof(t);
 		r = zkleader_claim(z, "nightly-report", 60000, 500, 1000, &t);
 		*f = fake.feed;
 		check_message(z, r);
@@ -126,7 +129,7 @@ static void subscribe(struct zkleader *z, struct feed *f)
 {
 	call(z, f, "subscribe");
 	for (int i = 0; i < NOTIFICATIONS_MAX; i++) {
-		struct zkleader_notification n;
+		struct zkleader_notification n = {.size = sizeof(n)};
 		int r;
 
 		fake.feed = *f;

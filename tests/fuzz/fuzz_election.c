@@ -11,7 +11,7 @@
  */
 #include "fuzz.h"
 
-#include "core/election.h"
+#include "core/election_times.h"
 
 #define QUEUE_MAX 256
 #define STEPS_MAX 400

@@ -202,7 +202,7 @@ static const char *best_of(const struct draft *drafts, size_t n, const struct co
 	for (; i != SIZE_MAX; i = next_version(drafts, n, candidates, drafts[i].version)) {
 		int order = version_compare(drafts[i].version, newest);
 
-		if (c->oldest ? order < 0 : order > 0)
+		if (c->version_policy == VERSION_OLDEST ? order < 0 : order > 0)
 			newest = drafts[i].version;
 	}
 	for (i = 0; i < n; i++)
@@ -348,7 +348,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct contest c = {.task = tasks[kind >> 7],
 			    .min_version = kind & 1 ? minimum : NULL,
 			    .rank_position = kind & 2 ? (int)(kind >> 2) % 5 : -1,
-			    .oldest = seed >> 15,
+			    .version_policy = seed >> 15 ? VERSION_OLDEST : VERSION_NEWEST,
 			    .pinned = seed >> 14 & 1 ? minimum : NULL};
 	struct opinion first = {.only = SIZE_MAX};
 

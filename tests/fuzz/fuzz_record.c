@@ -1,11 +1,14 @@
-/* Records of workers, leaders, runs and policies: what a znode may hold. Each input is tried as each. */
+/* Records of workers, leaders, runs, policies and recipes: what a znode may hold. Each input is tried as each. */
 #include "fuzz.h"
 
 #include <errno.h>
 
 #include "wire/pack.h"
 #include "wire/reader.h"
+#include "wire/barrier_record.h"
+#include "wire/recipe_record.h"
 #include "wire/record.h"
+#include "wire/seen_record.h"
 
 #define TIME_MAX_MS INT64_C(253402300799999)
 
@@ -194,6 +197,7 @@ static void check_run(const struct run_record *r)
 	FUZZ_CHECK(r->started_at >= 0 && r->started_at <= TIME_MAX_MS);
 	FUZZ_CHECK(r->ended_at >= 0 && r->ended_at <= TIME_MAX_MS);
 	FUZZ_CHECK(r->exit_status >= -1 && r->exit_status <= 255);
+	FUZZ_CHECK(is_terminated(r->by, sizeof(r->by)) && r->output_len <= RECORD_OUTPUT_MAX);
 }
 
 static void try_run(const uint8_t *data, size_t size)
@@ -218,6 +222,8 @@ static void try_run(const uint8_t *data, size_t size)
 	FUZZ_CHECK(record_parse_run(out.data, out.len, &again, &why) == 0);
 	FUZZ_CHECK(strcmp(r.state, again.state) == 0 && strcmp(r.id, again.id) == 0 &&
 		   strcmp(r.hostname, again.hostname) == 0 && strcmp(r.run, again.run) == 0);
+	FUZZ_CHECK(strcmp(r.by, again.by) == 0 && r.output_len == again.output_len &&
+		   (r.output_len == 0 || memcmp(r.output, again.output, r.output_len) == 0));
 	FUZZ_CHECK(r.session == again.session && r.token == again.token &&
 		   r.attempt == again.attempt && r.started_at == again.started_at &&
 		   r.ended_at == again.ended_at && r.exit_status == again.exit_status);
@@ -236,8 +242,8 @@ static void check_policy(const struct policy_record *p)
 		   (kind == POLICY_DRAIN ? p->task[0] == '\0'
 					 : name_is_task(p->task, strlen(p->task))));
 	FUZZ_CHECK(is_terminated(p->node, sizeof(p->node)) &&
-		   (p->node[0] != '\0') ==
-			   (kind == POLICY_DRAIN || kind == POLICY_RESIGN || kind == POLICY_RERUN));
+		   (p->node[0] != '\0') == (kind == POLICY_DRAIN || kind == POLICY_RESIGN ||
+					    kind == POLICY_RERUN || kind == POLICY_TRIGGER));
 	FUZZ_CHECK(is_terminated(p->version, sizeof(p->version)) &&
 		   (kind == POLICY_PIN ? name_is_version(p->version, strlen(p->version))
 				       : p->version[0] == '\0'));
@@ -282,11 +288,159 @@ static void try_policy(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void try_counter(const uint8_t *data, size_t size)
+{
+	static struct counter_record c, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_counter(data, size, &c, &why);
+
+	if (e < 0) {
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_COUNTER_MAX && c.n <= COUNTER_NODES_MAX);
+	for (size_t i = 0; i < c.n; i++) {
+		FUZZ_CHECK(is_terminated(c.last[i].node, sizeof(c.last[i].node)));
+		FUZZ_CHECK(is_terminated(c.last[i].machine, sizeof(c.last[i].machine)));
+		FUZZ_CHECK(c.last[i].op > 0);
+	}
+	buffer_init(&out, RECORD_COUNTER_MAX);
+	FUZZ_CHECK(record_pack_counter(&out, &c) == 0);
+	FUZZ_CHECK(record_parse_counter(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(memcmp(&c, &again, sizeof(c)) == 0);
+	FUZZ_CHECK(record_parse_counter(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_roster(const uint8_t *data, size_t size)
+{
+	struct roster_record r = {.index = -1}, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_roster(data, size, &r, &why);
+
+	if (e < 0) {
+		FUZZ_CHECK(r.index == -1); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && r.index >= 0 && r.index <= ROSTER_INDEX_MAX);
+	FUZZ_CHECK(r.since >= 0 && r.since <= TIME_MAX_MS);
+	FUZZ_CHECK(r.departed >= 0 && r.departed <= TIME_MAX_MS);
+	buffer_init(&out, RECORD_ROSTER_MAX);
+	FUZZ_CHECK(record_pack_roster(&out, &r) == 0);
+	FUZZ_CHECK(record_parse_roster(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(r.index == again.index && r.since == again.since &&
+		   r.departed == again.departed && strcmp(r.hostname, again.hostname) == 0);
+	FUZZ_CHECK(record_parse_roster(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_seen(const uint8_t *data, size_t size)
+{
+	struct seen_record s = {.since = -1}, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_seen(data, size, &s, &why);
+
+	if (e < 0) {
+		FUZZ_CHECK(s.since == -1); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && s.since >= 0 && s.since <= TIME_MAX_MS);
+	buffer_init(&out, RECORD_SEEN_MAX);
+	FUZZ_CHECK(record_pack_seen(&out, &s) == 0);
+	FUZZ_CHECK(record_parse_seen(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(s.since == again.since && s.ok == again.ok);
+	FUZZ_CHECK(record_parse_seen(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_lock(const uint8_t *data, size_t size)
+{
+	struct lock_record l, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_lock(data, size, &l, &why);
+
+	if (e < 0) {
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && l.slots >= 1 && l.slots <= LOCK_SLOTS_MAX);
+	buffer_init(&out, RECORD_LOCK_MAX);
+	FUZZ_CHECK(record_pack_lock(&out, &l) == 0);
+	FUZZ_CHECK(record_parse_lock(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(l.slots == again.slots);
+	FUZZ_CHECK(record_parse_lock(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_locker(const uint8_t *data, size_t size)
+{
+	struct locker_record l, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_locker(data, size, &l, &why);
+
+	if (e < 0) {
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_LOCK_MAX && l.pid >= 0);
+	FUZZ_CHECK(is_terminated(l.node, sizeof(l.node)));
+	FUZZ_CHECK(is_terminated(l.command, sizeof(l.command)));
+	buffer_init(&out, RECORD_LOCK_MAX);
+	FUZZ_CHECK(record_pack_locker(&out, &l) == 0);
+	FUZZ_CHECK(record_parse_locker(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(memcmp(&l, &again, sizeof(l)) == 0);
+	FUZZ_CHECK(record_parse_locker(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_barrier(const uint8_t *data, size_t size)
+{
+	static struct barrier_record b, again;
+	const char *why = NULL;
+	struct buffer out;
+
+	b.round = -1;
+	int e = record_parse_barrier(data, size, &b, &why);
+	if (e < 0) {
+		FUZZ_CHECK(b.round == -1); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_BARRIER_MAX && b.n_ids <= BARRIER_IDS_MAX);
+	FUZZ_CHECK(b.n_rounds <= BARRIER_ROUNDS_MAX && (int64_t)b.n_rounds <= b.round);
+	FUZZ_CHECK((b.round == 0) == (b.n_rounds == 0));
+	size_t n = 0;
+	for (size_t i = 0; i < b.n_rounds; i++) {
+		FUZZ_CHECK(b.sizes[i] > 0 && b.sizes[i] <= BARRIER_COUNT_MAX);
+		n += b.sizes[i];
+	}
+	FUZZ_CHECK(n == b.n_ids);
+	buffer_init(&out, RECORD_BARRIER_MAX);
+	FUZZ_CHECK(record_pack_barrier(&out, &b) == 0);
+	FUZZ_CHECK(record_parse_barrier(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(memcmp(&b, &again, sizeof(b)) == 0);
+	FUZZ_CHECK(record_parse_barrier(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_policy(data, size);
 	try_run(data, size);
 	try_worker(data, size);
 	try_leader(data, size);
+	try_counter(data, size);
+	try_roster(data, size);
+	try_barrier(data, size);
+	try_seen(data, size);
+	try_lock(data, size);
+	try_locker(data, size);
 	return 0;
 }

@@ -90,6 +90,10 @@ static struct config *copy_config(const struct config *c)
 	copy->version = copy_of(c->version);
 	copy->socket = copy_of(c->socket);
 	copy->task_dir = copy_of(c->task_dir);
+	copy->recipe_users = mem_calloc(c->n_recipe_users + 1, sizeof(*copy->recipe_users));
+	for (size_t i = 0; i < c->n_recipe_users; i++)
+		copy->recipe_users[i] = copy_of(c->recipe_users[i]);
+	zone_file_ref(copy->timezone);
 	FUZZ_CHECK(!c->chroot && !c->version_file && !c->address && !c->socket_group &&
 		   !c->auth_file && !c->health.command && !c->health.file);
 	return copy;
@@ -312,6 +316,11 @@ int uv_spawn(uv_loop_t *l, uv_process_t *handle, const uv_process_options_t *opt
 {
 	(void)l, (void)handle, (void)options;
 	abort();
+}
+
+unsigned uv_available_parallelism(void)
+{
+	return 2;
 }
 
 const char *uv_strerror(int error)

@@ -53,8 +53,8 @@ def test_json_is_the_records_with_their_ticks_oldest_first(zk, history):
     assert (outcome.code, outcome.err) == (0, "")
     assert [r["tick"] for r in found] == [tick(0), tick(1), tick(2)]
     assert found[0] == {"tick": tick(0), "state": "ok", "id": "11111111-2222-3333-4444-555555555555",
-                        "hostname": "elsewhere", "token": 77, "attempt": 1, "exit_status": 0,
-                        "started_at": tick(0), "ended_at": tick(0).replace(":00Z", ":02Z")}
+                        "hostname": "elsewhere", "node": "elsewhere", "token": 77, "attempt": 1, "exit_status": 0,
+                        "started_at": tick(0), "ended_at": tick(0).replace(":00Z", ":02Z"), "by": None, "output": None}
     assert (found[1]["state"], found[1]["exit_status"], found[1]["attempt"]) == ("failed", 7, 2)
     assert (found[2]["state"], found[2]["exit_status"], found[2]["ended_at"]) == ("claimed", None, None)
 
@@ -101,7 +101,7 @@ def test_runs_of_the_whole_fleet_from_every_node(fleet, zk, history, jobs):
     wait_until(lambda: a.leads(TASK), what="a leads")
     job = jobs(TASK)
     assert job.run(a, "--tick", "1s").code() == 0
-    b = fleet.sidecar("b", version="2", tasks=[MINUTE])
+    b = fleet.sidecar("b", version="2", tasks=[MINUTE], node="blue")
     wait_until(lambda: b.leads(TASK), what="b leads")
     next_tick(1)
     running = job.run(b, "--tick", "1s", body="sleep 60")
@@ -109,6 +109,7 @@ def test_runs_of_the_whole_fleet_from_every_node(fleet, zk, history, jobs):
     found = [json.loads(history("--json", sidecar=s).out) for s in (a, b)]
     assert found[0] == found[1]
     assert [(r["state"], r["id"]) for r in found[0]] == [("ok", a.id), ("running", b.id)]
+    assert found[0][1]["node"] == "blue" and "blue" in history().out
     assert [r["token"] for r in found[0]] == [line.token for line in job.lines("start")]
     assert found[0][0]["token"] < found[0][1]["token"] and found[0][1]["ended_at"] is None
     running.signal(15)
@@ -143,7 +144,7 @@ def test_of_all_tasks_or_of_several_in_one_table(fleet, zk, program):
     found = json.loads(ask("--json", "--failed").out)
     assert [(r["task"], r["tick"], r["state"]) for r in found] == [
         (task, tick(m), state) for task, m, state in newest_first[:3]]
-    assert ask("--running").out == "no run is like that\n"
+    assert ask("--running").out == "no run matches\n"
     assert ask("idle", "job-9", "nosuch").code == 3
     assert "task" not in json.loads(ask("--json", "job-9").out)[0]
 

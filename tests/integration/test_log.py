@@ -1,6 +1,7 @@
 """The log: one line for each change, with its fields; in the journal fields that can be looked for."""
 import collections
 import os
+import re
 import socket
 
 import msgpack
@@ -50,9 +51,8 @@ class Journal:
             else:
                 size = int.from_bytes(data[:8], "little")
                 value, data = data[8:8 + size], data[8 + size + 1:]
-            assert name not in entry
-            entry[name.decode()] = value.decode()
-        return entry
+            entry.setdefault(name.decode(), []).append(value.decode())
+        return {name: values[0] if len(values) == 1 else values for name, values in entry.items()}  # as journalctl has it
 
     def close(self):
         self.socket.close()
@@ -65,9 +65,9 @@ def journal(folder):
     made.close()
 
 
-def on_journal(fleet, journal, name, log_level="info", **config):
+def on_journal(fleet, journal, name, log_level="info", tasks=(TASK,), **config):
     """A sidecar whose standard error is, so it is told, the journal's stream."""
-    made = fleet.sidecar(name, start=False, tasks=[TASK], log_level=log_level, **config)
+    made = fleet.sidecar(name, start=False, tasks=list(tasks), log_level=log_level, **config)
     made.command = journal.command()
     made.log_file.touch()
     about = os.stat(made.log_file)
@@ -93,6 +93,30 @@ def test_the_journal_gets_fields(fleet, zk, journal):
     [decided] = journal.of("decided")
     assert decided["PRIORITY"] == "6" and decided["ZKLEADER_REASON"] == reason
     assert "x\\nPRIORITY=0\\nMESSAGE=gone\\x1b" in decided["MESSAGE"]
+
+
+def test_many_tasks_at_once_are_one_line_that_is_found_by_each_of_them(fleet, zk, journal):
+    names = [f"job-{i}" for i in range(1, 41)]
+    one = fleet.sidecar("one", start=False, tasks=names, log_level="info")
+    one.start()
+    wait_until(lambda: all(one.leads(t) for t in names), what="it leads all")
+
+    def leading(log):
+        return [line for line in log.splitlines() if " leading " in line and "no longer" not in line]
+    assert sum(",".join(re.findall(r"\btask=(\S+)", line)).count("job-") for line in leading(one.log())) == 40
+    assert len(leading(one.log())) <= 3 and " leading tasks=" in one.log()
+    assert len([line for line in one.log().splitlines() if "task added" in line]) == 1
+    assert one.stop() == 0
+    lost = [line for line in one.log().splitlines() if "no longer leading" in line]
+    assert len(lost) <= 3 and sum(line.count("job-") for line in lost) == 40
+    two = on_journal(fleet, journal, "two", tasks=names)
+    wait_until(lambda: all(two.leads(t) for t in names), what="it leads all")
+
+    def told():
+        # One that was claimed by itself has one field, which is no list.
+        told = [entry["ZKLEADER_TASK"] for entry in journal.of("leading")]
+        return [task for tasks in told for task in ([tasks] if isinstance(tasks, str) else tasks)]
+    wait_until(lambda: sorted(told()) == sorted(names), what="each is a field of its own")
 
 
 def test_with_log_format_json_the_entry_has_the_object_and_the_fields(fleet, zk, journal):

@@ -19,7 +19,7 @@ TASK = "nightly-report"
 @pytest.fixture
 def trio(fleet, zk):
     versions = {"old": "1.9", "new": "1.10", "other": "1.9"}
-    made = {n: fleet.sidecar(n, version=v, tasks=[TASK, "cleanup"]) for n, v in versions.items()}
+    made = {n: fleet.sidecar(n, version=v, tasks=[TASK, "cleanup"], node=n) for n, v in versions.items()}
     wait_until(lambda: zk.leaders() == {TASK: made["new"].id, "cleanup": made["new"].id}, what="the newest leads")
     wait_until(lambda: all(len(s.call("workers")) == 3 for s in made.values()), what="all see all")
     return made
@@ -106,7 +106,7 @@ def test_tasks_are_chosen_and_described(fleet, zkleader):
     host = one.call("workers")[0]["hostname"]
     assert shown("--leader", host, "--sort", "since", "job-10") == ["job-10"] and shown("--leader", "nobody") == []
     nothing = zkleader(one, "tasks", "none-*")
-    assert (nothing.code, nothing.err) == (0, "") and nothing.out.endswith("no task is like that\n")
+    assert (nothing.code, nothing.err) == (0, "") and nothing.out.endswith("no task matches\n")
     unknown = zkleader(one, "tasks", "job-*", "none")
     assert unknown.code == 3 and 'unknown task "none"' in unknown.err
     assert "what job-9 is for" in zkleader(one, "tasks", "-l").out
@@ -215,6 +215,11 @@ def test_watch_tells_how_far_a_rollout_has_come(trio, folder, fleet):
         end(process)
 
 
+def called(sidecar):
+    """Its node's name, as there are several on this host."""
+    return f"{sidecar.status()['hostname']}:{sidecar.socket}"
+
+
 @pytest.fixture
 def watch(folder, request):
     """Starts `watch`, and returns what reads its lines; on the sidecar's host it may be that it hears of nothing yet."""
@@ -241,17 +246,47 @@ def test_watch_tells_a_change_of_hands_in_one_line(trio, watch, zkleader):
     wait_until(watches, what="both watch")
     host, new_id = trio["old"].status()["hostname"], trio["new"].id
     trio["new"].stop()
-    line = rf"Z {TASK}: {host} \(1\.10\) → {host} \(1\.9\), left the fleet, \d+(\.\d)? m?s\n"
+    line = rf"Z {TASK}: new \(1\.10\) → (old|other) \(1\.9\), left the fleet, \d+(\.\d)? m?s\n"
     wait_until(lambda: re.search(line, read()), what="who leads now, who led, why, and for how long nobody did")
     assert "nobody leads" not in read() and read().count(f"Z {TASK}: ") == 1
-    wait_until(lambda: f"{host} (127.0.0.1, version 1.10) left\n" in read(), what="it does not come back")
+    wait_until(lambda: "new (127.0.0.1, version 1.10) left\n" in read(), what="it does not come back")
     told = [e for e in map(json.loads, read_json().splitlines()) if e["event"] == "leadership" and e["task"] == TASK]
-    assert told[-1]["previous"] == {"id": new_id, "hostname": host, "version": "1.10"}
+    assert told[-1]["previous"] == {"id": new_id, "hostname": host, "version": "1.10", "node": "new"}
     assert told[-1]["reason"] == "left the fleet" and told[-1]["vacant_ms"] >= 0
     trio["new"].start()
-    wait_until(lambda: re.search(rf"Z {TASK}: .* → {host} \(1\.10\), newer version, \d+ ms\n", read()), what="a better one")
+    wait_until(lambda: re.search(rf"Z {TASK}: .* → new \(1\.10\), newer version, \d+ ms\n", read()), what="a better one")
     assert zkleader(trio["new"], "drain").code == 0
-    wait_until(lambda: re.search(rf"Z {TASK}: {host} \(1\.10\) → .*, drained, \d+ ms\n", read()), what="why: the drain")
+    wait_until(lambda: re.search(rf"Z {TASK}: new \(1\.10\) → .*, drained, \d+ ms\n", read()), what="why: the drain")
+
+
+def test_tables_watch_and_the_log_call_a_node_by_its_key(fleet, zk, watch, zkleader):
+    old = fleet.sidecar("old", tasks=[TASK], version="1.0", node="blue", log_format="json")
+    zk.wait_for_leader(TASK, old)
+    read = watch(old)
+
+    def watches():
+        zkleader(old, "pin", TASK, "1.0")
+        zkleader(old, "unpin", TASK)
+        return "pinned" in read()
+    wait_until(watches, what="it watches")
+    new = fleet.sidecar("new", tasks=[TASK], version="2.0", node="green")
+    zk.wait_for_leader(TASK, new)
+    wait_until(lambda: old.explain(TASK)["leader"]["node"] == "green", what="the other knows it")
+    said = {name: zkleader(old, name, *args) for name, *args in (("list",), ("tasks",), ("explain", TASK), ("status",))}
+    host = old.status()["hostname"]
+    assert not any(host in said[name].out for name in ("list", "tasks", "explain")), said
+    assert re.search(r"\n  2\.0 +127\.0\.0\.1 green .*\n\* 1\.0 +127\.0\.0\.1 blue ", said["list"].out), said["list"]
+    assert re.search(rf"\n{TASK} +green +2\.0 ", said["tasks"].out), said["tasks"]
+    assert f"{TASK} is led by green (2.0)" in said["explain"].out
+    assert re.search(r"\n  1 green .*\n\* 2 blue ", said["explain"].out), said["explain"]
+    assert f"Node       blue ({host}, 127.0.0.1)\n" in said["status"].out
+    wait_until(lambda: re.search(rf"Z {TASK}: blue \(1\.0\) → green \(2\.0\), newer version, \d+ ms\n", read()), what="a handover")
+    records = old.log_records()
+    assert [r["better_node"] for r in records if r["message"] == "no longer leading"] == ["green"]
+    assert [r["node"] for r in records if r["message"] == "worker joined"] == ["blue", "green"]
+    assert zkleader(old, "drain", "green").out.startswith("green is drained")
+    wait_until(lambda: "Z green: drained by " in read(), what="a decision")
+    wait_until(lambda: re.search(rf"Z {TASK}: green \(2\.0\) → blue \(1\.0\), drained, ", read()), what="and what follows")
 
 
 def test_watch_tells_that_it_is_disconnected_and_the_difference_afterwards(fleet, zk, proxy, watch, zkleader):
@@ -272,8 +307,8 @@ def test_watch_tells_that_it_is_disconnected_and_the_difference_afterwards(fleet
     wait_until(lambda: zk.leaders() == {TASK: third.id}, what="another leads")
     assert "Z connected" not in read() and "→" not in read()
     proxy.flow()
-    host = near.status()["hostname"]
-    wait_until(lambda: f"Z {TASK}: {host} (2) → {host} (3) (while disconnected)\n" in read(), 60, "the difference")
+    change = f"Z {TASK}: {called(far)} (2) → {called(third)} (3) (while disconnected)\n"
+    wait_until(lambda: change in read(), 60, "the difference")
     lines = read()[read().index("Z disconnected"):].splitlines()
     assert sum(f" {TASK}: " in line and "→" in line for line in lines) == 1 and any("Z connected" in line for line in lines), lines
     wait_until(lambda: [e for e in map(json.loads, read_json().splitlines()) if e.get("meanwhile") and e.get("task") == TASK],

@@ -162,6 +162,28 @@ def test_who_stands_by_goes_when_the_run_has_finished(fleet, zk, jobs, code, sta
     assert record(zk)["state"] == state
 
 
+def test_who_stands_by_outlasts_an_outage_of_its_own(fleet, zk, jobs, proxy):
+    """Its wait is over long since; but whether the other run goes on it cannot know for now."""
+    a = fleet.sidecar("a", version="1", tasks=[RERUN], session_timeout="4s", zookeeper=proxy.address)
+    leader = fleet.sidecar("b", version="2", tasks=[RERUN], session_timeout="4s")
+    zk.wait_for_leader(TASK, leader)
+    wait_until(lambda: len(a.call("workers")) == 2, what="it knows the other")
+    job = jobs(TASK)
+    first = job.run(leader, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
+    job.wait_started()
+    [standing] = stand_by(job, a)
+    proxy.stall()
+    wait_until(lambda: a.status()["session"]["state"] != "connected", what="it is cut off")
+    holds_for(lambda: standing.process.poll() is None, 1, "it stands by on")
+    proxy.flow()
+    a.wait_connected(60)
+    assert standing.process.poll() is None
+    (job.folder / "done").touch()
+    assert first.wait() == (0, "", "")
+    assert standing.wait() == (1, "", "")
+    assert attempts(job) == [(1, leader.id)]
+
+
 def test_with_skip_it_is_lost_and_not_run_again(fleet, zk, jobs, program):
     a, leader = start(fleet, zk, "a", "b", task=SKIP)
     job = jobs(TASK)

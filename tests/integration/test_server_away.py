@@ -35,6 +35,18 @@ def test_a_server_that_is_down_at_the_start_is_waited_for(fleet, own_server):
     assert early.status()["healthy"] and early.status()["why"] is None
 
 
+def test_who_was_there_before_the_server_leads_with_a_whole_lease(fleet, own_server):
+    """The session's beginning is not known better than when it was first asked for, which was long ago."""
+    own_server.start()
+    own_server.kill()
+    early = fleet.sidecar("early", tasks=TASKS[:1], session_timeout="4s", ready=False)
+    wait_until(lambda: early.status(), what="the socket is there")
+    time.sleep(4)  # not to wait for anything: a lease that began with the asking would be over
+    own_server.start()
+    early.wait_log(f"leading task={TASKS[0]} ", 60)
+    assert early.check(TASKS[0])["leader"]
+
+
 def test_a_name_that_cannot_be_looked_up_is_tried_again_and_told(fleet, zk):
     lost = fleet.sidecar("lost", tasks=TASKS, zookeeper="zk.invalid:2181", ready=False)
     wait_until(lambda: "zk.invalid" in (lost.status()["why"] or ""), what="status names the host")

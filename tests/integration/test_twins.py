@@ -58,6 +58,32 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
     zk.wait_for_leader(TASK, other)
 
 
+def test_an_order_about_twins_by_their_name_is_refused(fleet, zk, program):
+    one, two = machine(fleet, "one", node="web"), machine(fleet, "two", node="web")
+    third = machine(fleet, "third", node="db")
+    for sidecar in (one, third):
+        wait_until(lambda s=sidecar: len(s.call("workers")) == 3, what="it knows all")
+
+    def told(*words, at=third):
+        return program("zkleader", "-s", at.socket, *words)
+
+    addresses = {w["ip"] for w in third.call("workers")}
+    for words in (["drain", "web"], ["undrain", "web"], ["unresign", TASK, "web"]):
+        for sidecar in (third, one):
+            refused = told(*words, at=sidecar)
+            assert refused.code == 3 and "web is the name of several machines" in refused.err, refused
+            assert all(a in refused.err for a in addresses) and "without a name" in refused.err
+    assert not drained(third)
+    # Without a name it is about who is asked; of what is left the name is clear again.
+    assert told("drain", at=one).code == 0
+    wait_until(lambda: drained(third) == {one.id}, what="one is drained")
+    one.stop()
+    wait_until(lambda: len(third.call("workers")) == 2, what="it is gone")
+    assert told("undrain", "web").code == 0
+    assert told("drain", "web").code == 0
+    wait_until(lambda: drained(third) == {two.id}, what="the other is drained")
+
+
 def test_a_name_that_returns_with_another_machine_is_the_same_node(fleet, zk):
     old, other = machine(fleet, "old", node="web"), machine(fleet, "other", node="db")
     wait_until(lambda: old.call("drain", {}), what="it is told")

@@ -128,9 +128,9 @@ static int64_t ago(int64_t at, int64_t now, int64_t longest)
 
 void pack_election(struct packer *p, const struct election *e, int64_t now)
 {
-	const bool flags[] = {e->view.candidate, e->view.newer,	 e->node.known, e->node.exists,
-			      e->node.mine,	 e->up,		 e->watched,	e->interest,
-			      e->held,		 e->handed_over, e->stranger,	e->owner_listed,
+	const bool flags[] = {e->view.candidate, e->view.newer,	 e->node.known,	   e->node.exists,
+			      e->node.mine,	 e->up,		 e->watched,	   e->interest,
+			      e->held,		 e->handed_over, e->unseen_leader, e->owner_listed,
 			      e->yielded};
 	int64_t bits = 0;
 

@@ -37,7 +37,8 @@ def test_10000_tasks_are_taken_and_handed_over(fleet, zk, own_server):
     moves = (zk.leader_changes() - changes) / 2 / COUNT
     print(f"measured: handed over {now() - began:.2f} s after the newer one's start, {moves:.3f} moves a task, "
           f"resident {mib(new):.1f} and {mib(old):.1f} MiB, processor seconds {new.cpu_seconds():.2f} and "
-          f"{old.cpu_seconds():.2f}")
+          f"{old.cpu_seconds():.2f}, longest turn {new.status()['longest_turn_ms']} and "
+          f"{old.status()['longest_turn_ms']} ms")
     assert moves == 1
     assert max(mib(new), mib(old)) < 64
 

@@ -1,5 +1,5 @@
 /*
- * Crontabs, `zkleader run`, jobs and the oracle of runs. A crontab asks at each tick of its own wall clock; a
+ * Crontabs, `zkleader run` and jobs. A crontab asks at each tick of its own wall clock; a
  * job lives until it ends, or until the lease ends that it last heard of; it is killed then, or with what
  * supervises it.
  */
@@ -14,80 +14,35 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
+#include "ticks.h"
+#include "truth.h"
 #include "wall.h"
 
-#define JOBS_MAX  2048
 #define AWAY	  (10 * SECOND) /* for which a sidecar that is away is looked for */
-#define SLOTS	  4096		/* ticks of a task that are remembered */
 #define REPORT_US (200 * MS)
 /* A user asks for ticks that are further ahead than any clock is wrong. */
 #define AHEAD_MS	(INT64_C(30) * 24 * 3600 * 1000)
 #define AHEAD_PER_MILLE 5
+/* With --partitions. */
+#define ANY_PER_MILLE  500
+#define ONCE_PER_MILLE 50
 
-static struct job {
-	enum phase {
-		PHASE_NONE,
-		PHASE_ASKING,  /* for the tick */
-		PHASE_CLAIMED, /* it is to begin, once its lease has been asked for */
-		PHASE_RUNNING, /* the job; it may be dead at any moment */
-		PHASE_ENDED    /* its end is to be recorded */
-	} phase;
-	uint64_t serial;
-	unsigned site, task;
-	int64_t tick, now_ms; /* number of the tick; the wall clock when it was asked for */
-	char id[NAME_ID_MAX + 1];
-	bool connected; /* the sidecar knows this supervisor */
-	bool asked;	/* its claim has been sent, to whichever sidecar */
-	bool told;	/* the end: the answer is awaited */
-	bool ok;	/* it ended well */
-	uint64_t run;
-	uint64_t era;
-	int64_t attempt;
-	int64_t deadline_ms; /* by the host's clock */
-	int64_t sent_ms;     /* of the last renewal */
-	int64_t since;	     /* true time of the phase */
-} jobs[JOBS_MAX];
+struct job jobs[JOBS_MAX];
 static uint64_t last_serial;
 static uint32_t last_request;
 
-/* What became of a tick. */
-static struct slot {
-	int64_t tick;
-	unsigned starts;
-	int64_t attempts; /* bits: those that have begun */
-	bool finished;
-} * slots[TASKS_MAX];
-
-static uint64_t era; /* of the ledger: a new one when all data was lost */
 static int64_t tick_us;
 static int64_t last_tick[HOSTS_MAX];
-
-static struct slot *slot_of(unsigned task, int64_t tick)
-{
-	struct slot *slot = &slots[task][tick % SLOTS];
-
-	if (slot->tick != tick)
-		*slot = (struct slot){.tick = tick};
-	return slot;
-}
-
-void jobs_forget(void)
-{
-	era++;
-	for (unsigned k = 0; k < TASKS_MAX; k++)
-		if (slots[k])
-			memset(slots[k], 0, SLOTS * sizeof(*slots[k]));
-}
 
 static int64_t now_ms(const struct job *j)
 {
 	return host_now_ms(machine_host(&machines[j->site]));
 }
 
-/* By its own clock, so also on a machine that is suspended: it is killed before it does anything. */
-static bool job_is_alive(const struct job *j)
+/* So also on a machine that is suspended: it is killed before it does anything. */
+bool job_is_alive(const struct job *j)
 {
-	return j->phase == PHASE_RUNNING && now_ms(j) < j->deadline_ms;
+	return j->phase == JOB_RUNNING && now_ms(j) < j->deadline_ms;
 }
 
 static bool listens(const struct job *j)
@@ -106,7 +61,7 @@ static void over(struct job *j)
 	struct site *s = &sites[j->site];
 	bool connected = j->connected;
 
-	j->phase = PHASE_NONE;
+	j->phase = JOB_NONE;
 	j->connected = false;
 	j->serial = 0;
 	if (connected && s->running)
@@ -114,58 +69,10 @@ static void over(struct job *j)
 	machine_wake(s->machine, 0);
 }
 
-static void set_phase(struct job *j, enum phase phase)
+static void set_phase(struct job *j, enum job_phase phase)
 {
 	j->phase = phase;
 	j->since = sim.now;
-}
-
-/* --- what is promised ----------------------------------------------------------------------------- */
-
-/* Whether a session that lives is about to record that the tick's job has ended well. */
-static bool is_being_recorded(const struct job *mine)
-{
-	const struct tree *t = servers_tree();
-
-	for (size_t i = 0; t && i < JOBS_MAX; i++) {
-		const struct job *j = &jobs[i];
-		if (j->phase == PHASE_ENDED && j->told && j->ok && j->task == mine->task &&
-		    j->tick == mine->tick && sites[j->site].running &&
-		    tree_session(t, sites[j->site].node.session.id))
-			return true;
-	}
-	return false;
-}
-
-static void check_start(const struct job *mine)
-{
-	struct slot *slot = slot_of(mine->task, mine->tick);
-
-	for (size_t i = 0; i < JOBS_MAX; i++) {
-		const struct job *j = &jobs[i];
-		if (j == mine || j->task != mine->task || !job_is_alive(j) ||
-		    oracle_has_shrunk(j->site))
-			continue;
-		sim_violation("task %u: site %u runs tick %lld while site %u runs tick %lld",
-			      mine->task, mine->site, (long long)mine->tick, j->site,
-			      (long long)j->tick);
-	}
-	if (mine->era != era)
-		return; /* what was claimed is not known any more */
-	if (mine->attempt < 63 && (slot->attempts >> mine->attempt & 1))
-		sim_violation("task %u tick %lld: attempt %lld was begun twice", mine->task,
-			      (long long)mine->tick, (long long)mine->attempt);
-	if (slot->starts > 0 && task_settings[mine->task].on_crash == TASK_ON_CRASH_SKIP)
-		sim_violation("task %u tick %lld was begun twice", mine->task,
-			      (long long)mine->tick);
-	if (slot->finished)
-		sim_violation("task %u tick %lld is begun after it was finished", mine->task,
-			      (long long)mine->tick);
-	if (is_being_recorded(mine))
-		sim_violation("task %u tick %lld is begun while its end is being recorded",
-			      mine->task, (long long)mine->tick);
-	slot->attempts |= INT64_C(1) << (mine->attempt & 63);
-	slot->starts++;
 }
 
 /* --- the end of a job ------------------------------------------------------------------------------ */
@@ -176,7 +83,7 @@ static void on_report(void *arg, uint64_t serial)
 	struct job *j = arg;
 	struct site *s = &sites[j->site];
 
-	if (j->serial != serial || j->phase != PHASE_ENDED)
+	if (j->serial != serial || j->phase != JOB_ENDED)
 		return;
 	if (sim.now > j->since + AWAY && !j->told) {
 		over(j);
@@ -187,7 +94,9 @@ static void on_report(void *arg, uint64_t serial)
 		return;
 	if (j->connected) {
 		j->told = true;
-		runs_finish(&s->node.runs, j, ++last_request, j->run, j->ok ? 0 : -1, !j->ok);
+		runs_finish(&s->node.runs, j, ++last_request, j->run,
+			    &(struct run_outcome){.exit_status = j->ok ? 0 : -1,
+						  .interrupted = !j->ok});
 	} else if (site_task(s, j->task)) {
 		j->connected = true;
 		runs_attach(&s->node.runs, j, ++last_request, site_task(s, j->task), j->id, 1);
@@ -199,7 +108,7 @@ static void end_job(struct job *j, bool ok, const char *why)
 {
 	TRACE("task %u tick %lld: the job of site %u %s", j->task, (long long)j->tick, j->site,
 	      why);
-	set_phase(j, PHASE_ENDED);
+	set_phase(j, JOB_ENDED);
 	j->ok = ok;
 	j->told = false;
 	on_report(j, j->serial);
@@ -223,7 +132,7 @@ static void on_deadline(void *arg, uint64_t serial)
 {
 	struct job *j = arg;
 
-	if (j->serial != serial || j->phase != PHASE_RUNNING)
+	if (j->serial != serial || j->phase != JOB_RUNNING)
 		return;
 	if (job_is_alive(j)) {
 		event_at(machine_when(&machines[j->site], j->deadline_ms), on_deadline, j, serial);
@@ -279,7 +188,7 @@ static void on_claimed(void *arg, uint64_t serial)
 	struct job *j = arg;
 	struct site *s = &sites[j->site];
 
-	if (j->serial != serial || j->phase != PHASE_CLAIMED)
+	if (j->serial != serial || j->phase != JOB_CLAIMED)
 		return;
 	if (sim.now > j->since + AWAY || (!j->connected && listens(j))) {
 		over(j);
@@ -303,8 +212,8 @@ static void begin(struct job *j, int64_t lease_ms)
 		end_job(j, false, "is not begun");
 		return;
 	}
-	check_start(j);
-	set_phase(j, PHASE_RUNNING);
+	ticks_check_start(j);
+	set_phase(j, JOB_RUNNING);
 	sim.figures.starts++;
 	sim.figures.reruns += j->attempt > 1;
 	TRACE("task %u tick %lld: site %u begins attempt %lld, lease %lld ms", j->task,
@@ -318,31 +227,61 @@ static void begin(struct job *j, int64_t lease_ms)
 
 static void renewed(struct job *j, int64_t lease_ms)
 {
-	if (j->phase == PHASE_CLAIMED) {
+	if (j->phase == JOB_CLAIMED) {
 		begin(j, lease_ms);
-	} else if (j->phase == PHASE_RUNNING && lease_ms <= 0) {
+	} else if (j->phase == JOB_RUNNING && lease_ms <= 0) {
 		/* TERM at once. */
 		j->deadline_ms = 0;
 		on_deadline(j, j->serial);
-	} else if (j->phase == PHASE_RUNNING && j->sent_ms + lease_ms > j->deadline_ms) {
+	} else if (j->phase == JOB_RUNNING && j->sent_ms + lease_ms > j->deadline_ms) {
 		j->deadline_ms = j->sent_ms + lease_ms;
 	}
 }
 
+static void ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran);
+
+/* A call for any partition has got this one, and asks for the next while that runs. */
+static void got(struct job *j, const struct run_answer *a)
+{
+	char name[NAME_ELECTION_MAX + 1];
+
+	snprintf(name, sizeof(name), PARTITIONED ":%d", a->partition);
+	j->task = task_number(name);
+	if (j->task == TASKS_MAX || a->partitions != PARTITIONS)
+		sim_violation("site %u is given partition %d of %u", j->site, a->partition,
+			      a->partitions);
+	else if (j->ran + 1 < PARTITIONS)
+		ask(&sites[j->site], TASKS_MAX, j->now_ms, j->ran + 1);
+}
+
 static void claimed(struct job *j, const struct run_answer *a)
 {
+	if (j->any)
+		got(j, a);
+	if (sim.stop)
+		return;
 	if (j->now_ms > EPOCH_MS + sim.now / MS + AHEAD_MS / 2)
 		sim_violation("task %u: a tick was claimed far ahead of its time", j->task);
+	if (truth_clock_is_off(j->site))
+		sim_violation("task %u: site %u claims a tick and its clock is off", j->task,
+			      j->site);
+	j->session = sites[j->site].node.session.id;
 	j->run = a->run;
 	j->attempt = a->attempt;
-	set_phase(j, PHASE_CLAIMED);
+	if (j->once) {
+		ticks_check_start(j);
+		ticks_recorded(j);
+		over(j);
+		return;
+	}
+	set_phase(j, JOB_CLAIMED);
 	at(j, random_exp(2 * MS), on_claimed);
 }
 
 static void recorded(struct job *j, bool is)
 {
-	if (is && j->ok && j->era == era)
-		slot_of(j->task, j->tick)->finished = true;
+	if (is && j->ok)
+		ticks_recorded(j);
 	over(j);
 }
 
@@ -351,11 +290,15 @@ void jobs_answer(void *owner, uint32_t request, const struct run_answer *a)
 	struct job *j = owner;
 
 	(void)request;
-	if (j->phase == PHASE_NONE || !sites[j->site].running)
+	if (j->phase == JOB_NONE || !sites[j->site].running)
 		return;
 	switch (a->kind) {
 	case RUN_ANSWER_CLAIM:
-		if (j->phase == PHASE_ASKING && strcmp(a->outcome, "yours") == 0)
+		if (strcmp(a->outcome, "waited") == 0)
+			ticks_waited(j);
+		if (strcmp(a->outcome, "taken") == 0 && j->any)
+			ticks_taken(j);
+		if (j->phase == JOB_ASKING && strcmp(a->outcome, "yours") == 0)
 			claimed(j, a);
 		else
 			over(j);
@@ -365,14 +308,14 @@ void jobs_answer(void *owner, uint32_t request, const struct run_answer *a)
 			j->run = a->run;
 		else
 			j->connected = false;
-		if (!a->attached && j->phase == PHASE_ENDED)
+		if (!a->attached && j->phase == JOB_ENDED)
 			recorded(j, a->recorded);
 		break;
 	case RUN_ANSWER_RENEW: renewed(j, a->lease_ms); break;
 	case RUN_ANSWER_FINISH: recorded(j, a->recorded); break;
 	case RUN_ANSWER_MISUSE:
 	case RUN_ANSWER_FAILED:
-		if (j->phase == PHASE_RUNNING)
+		if (j->phase == JOB_RUNNING)
 			j->connected = false; /* it goes on to its lease's end */
 		else
 			over(j);
@@ -389,41 +332,56 @@ void jobs_released(void *owner)
 
 /* --- asking ---------------------------------------------------------------------------------------- */
 
+static bool claim(struct job *j)
+{
+	struct site *s = &sites[j->site];
+	struct listing *whole =
+		listings_find(&s->node.leaders, PARTITIONED, sizeof(PARTITIONED) - 1);
+	struct task *t = j->any ? NULL : site_task(s, j->task);
+	const struct task_settings *settings = &task_settings[j->any ? 0 : j->task];
+	struct run_options o = {.again = j->asked,
+				.once = j->once,
+				.now_ms = j->now_ms,
+				.tick_ms = settings->tick_ms,
+				.wait_ms = settings->wait_ms,
+				.pid = 1,
+				.ran = j->ran};
+
+	if (j->any ? !whole : !t)
+		return false;
+	memcpy(o.id, j->id, sizeof(o.id));
+	j->asked = j->connected = true;
+	if (j->any)
+		runs_claim_any(&s->node.runs, j, ++last_request, whole, &o);
+	else
+		runs_claim(&s->node.runs, j, ++last_request, t, &o);
+	machine_wake(s->machine, 0);
+	return true;
+}
+
 static void on_ask(void *arg, uint64_t serial)
 {
 	struct job *j = arg;
-	struct site *s = &sites[j->site];
-	struct task *t = site_task(s, j->task);
-	struct run_options o = {.again = j->asked,
-				.now_ms = j->now_ms,
-				.tick_ms = task_settings[j->task].tick_ms,
-				.wait_ms = task_settings[j->task].wait_ms,
-				.pid = 1};
 
-	if (j->serial != serial || j->phase != PHASE_ASKING || j->connected)
+	if (j->serial != serial || j->phase != JOB_ASKING || j->connected)
 		return;
-	if (!listens(j) || s->stopping) {
+	if (!listens(j) || sites[j->site].stopping) {
 		if (sim.now > j->since + AWAY)
 			over(j);
 		else
 			at(j, REPORT_US, on_ask);
 		return;
 	}
-	if (!t) {
+	if (!claim(j))
 		over(j);
-		return;
-	}
-	memcpy(o.id, j->id, sizeof(o.id));
-	j->asked = j->connected = true;
-	runs_claim(&s->node.runs, j, ++last_request, t, &o);
-	machine_wake(s->machine, 0);
 }
 
-static void ask(struct site *s, unsigned task, int64_t wall_ms)
+/* task TASKS_MAX: of any partition; ran of them the same call has got before. */
+static void ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran)
 {
 	struct job *j = jobs;
 
-	while (j < jobs + JOBS_MAX && j->phase != PHASE_NONE)
+	while (j < jobs + JOBS_MAX && j->phase != JOB_NONE)
 		j++;
 	if (j == jobs + JOBS_MAX) {
 		sim_violation("more jobs than the simulator has room for");
@@ -433,12 +391,30 @@ static void ask(struct site *s, unsigned task, int64_t wall_ms)
 	*j = (struct job){.serial = ++last_serial,
 			  .site = s->id,
 			  .task = task,
+			  .any = task == TASKS_MAX,
+			  .ran = ran,
 			  .now_ms = wall_ms,
-			  .tick = wall_ms / task_settings[task].tick_ms,
-			  .era = era};
-	set_phase(j, PHASE_ASKING);
+			  .tick = wall_ms / task_settings[0].tick_ms,
+			  .era = ticks_era()};
+	j->once = sim.options.partitions && !j->any && random_chance(ONCE_PER_MILLE);
+	set_phase(j, JOB_ASKING);
 	id_new(machine_host(s->machine), j->id);
-	on_ask(j, j->serial);
+	if (ran > 0)
+		at(j, 0, on_ask); /* not within the answer to the claim before */
+	else
+		on_ask(j, j->serial);
+}
+
+/* What a crontab has: a line for each task, or one for whatever partitions are led there. */
+static void ask_all(struct site *s, int64_t wall_ms)
+{
+	if (sim.options.partitions && random_chance(ANY_PER_MILLE)) {
+		ask(s, TASKS_MAX, wall_ms, 0);
+		return;
+	}
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		if (s->running && (s->tasks >> k & 1))
+			ask(s, k, wall_ms + (random_chance(AHEAD_PER_MILLE) ? AHEAD_MS : 0), 0);
 }
 
 static void on_cron(void *arg, uint64_t number)
@@ -450,10 +426,7 @@ static void on_cron(void *arg, uint64_t number)
 	(void)number;
 	if (tick != last_tick[s->id] && !s->machine->suspended) {
 		last_tick[s->id] = tick;
-		for (unsigned k = 0; k < sim.n_tasks; k++)
-			if (s->running && (s->tasks >> k & 1))
-				ask(s, k,
-				    wall_ms + (random_chance(AHEAD_PER_MILLE) ? AHEAD_MS : 0));
+		ask_all(s, wall_ms);
 	}
 	/* Its clock may be set meanwhile. */
 	int64_t next = tick_ms - wall_ms % tick_ms;
@@ -462,18 +435,13 @@ static void on_cron(void *arg, uint64_t number)
 
 /* --- with the sidecars ------------------------------------------------------------------------------ */
 
-void jobs_started(struct site *s)
-{
-	(void)s;
-}
-
 void jobs_ended(struct site *s)
 {
 	for (struct job *j = jobs; j < jobs + JOBS_MAX; j++) {
-		if (j->phase == PHASE_NONE || j->site != s->id)
+		if (j->phase == JOB_NONE || j->site != s->id)
 			continue;
 		j->connected = j->told = false;
-		if (j->phase == PHASE_ASKING)
+		if (j->phase == JOB_ASKING)
 			at(j, REPORT_US, on_ask);
 	}
 }
@@ -489,16 +457,15 @@ void jobs_reset(void)
 	last_request = 0;
 	if (!sim.options.ticks)
 		return;
-	for (unsigned k = 0; k < TASKS_MAX; k++)
-		if (!slots[k])
-			slots[k] = mem_calloc(SLOTS, sizeof(*slots[k]));
-	jobs_forget();
+	ticks_reset();
 	tick_us = random_range(2, 10) * SECOND;
 	bool near = random_chance(600); /* clocks that are kept by NTP, or minutes apart */
 	unsigned wrong =
 		random_chance(500) ? (unsigned)random_range(0, sim.n_hosts - 1) : HOSTS_MAX;
-	for (unsigned k = 0; k < TASKS_MAX; k++)
+	for (unsigned k = 0; k < TASKS_MAX; k++) {
 		task_settings[k].tick_ms = tick_us / MS;
+		task_settings[k].alert_after_ms = k % 2 ? 3 * tick_us / MS : 0;
+	}
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		sites[i].machine->wall_ms =
 			near ? random_range(0, 500) : random_range(-300000, 300000);

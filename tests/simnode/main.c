@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "jobs.h"
-#include "oracle.h"
 #include "plants.h"
 #include "scenario.h"
 #include "server.h"
@@ -42,6 +41,9 @@ static const char usage[] =
 	"  --jobs N      processes (1)\n"
 	"  --hosts N, --tasks N     instead of what the seed draws\n"
 	"  --ticks       runs of tasks at each tick\n"
+	"  --partitions  the tasks are the partitions of one\n"
+	"  --recipes     counters are used\n"
+	"  --alerts      with --ticks: alert-after is judged\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
 	"  -v            print all that happens\n";
 
@@ -68,7 +70,7 @@ static bool run(const struct options *options, bool tracing, struct figures *ret
 	while (!sim.stop && event_next(end))
 		;
 	if (sim.stop)
-		oracle_trace();
+		log_fleet();
 	sim.figures.runs = 1;
 	sim.figures.failed = sim.stop;
 	sim.figures.time = sim.now;
@@ -76,6 +78,12 @@ static bool run(const struct options *options, bool tracing, struct figures *ret
 	jobs_done();
 	sites_done();
 	return !sim.stop;
+}
+
+static void keep_greater(int64_t *worst, int64_t one)
+{
+	if (one > *worst)
+		*worst = one;
 }
 
 static void add_figures(struct figures *sum, const struct figures *one)
@@ -101,8 +109,27 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->killed += one->killed;
 	sum->died += one->died;
 	sum->refused += one->refused;
-	if (one->worst_settle > sum->worst_settle)
-		sum->worst_settle = one->worst_settle;
+	for (int i = 0; i < 3; i++)
+		sum->counted[i] += one->counted[i];
+	sum->opened += one->opened;
+	for (int i = 0; i < 8; i++)
+		sum->barrier_told[i] += one->barrier_told[i];
+	sum->numbered += one->numbered;
+	sum->slots += one->slots;
+	sum->rolled += one->rolled;
+	sum->seen += one->seen;
+	sum->forgot += one->forgot;
+	sum->indexed[0] += one->indexed[0];
+	sum->indexed[1] += one->indexed[1];
+	for (int i = 0; i < 3; i++)
+		sum->locks[i] += one->locks[i];
+	sum->sum_requests += one->sum_requests;
+	keep_greater(&sum->worst_settle, one->worst_settle);
+	keep_greater(&sum->worst_yield, one->worst_yield);
+	keep_greater(&sum->worst_leave, one->worst_leave);
+	keep_greater(&sum->worst_kill, one->worst_kill);
+	if (one->worst_requests > sum->worst_requests)
+		sum->worst_requests = one->worst_requests;
 }
 
 /* Once more, with the trace on. */
@@ -118,6 +145,12 @@ static void show(const struct options *options)
 	       (unsigned long long)options->seed, options->hours);
 	if (options->ticks)
 		printf(" --ticks");
+	if (options->partitions)
+		printf(" --partitions");
+	if (options->recipes)
+		printf(" --recipes");
+	if (options->alerts)
+		printf(" --alerts");
 	if (strcmp(plant, "none") != 0)
 		printf(" --plant %s", plant);
 	if (options->hosts)
@@ -190,6 +223,14 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 	       (unsigned long long)f->elections, (unsigned long long)f->changes,
 	       (unsigned long long)f->checks, (unsigned long long)f->questions,
 	       (double)f->worst_settle / 1e6);
+	if (!plan->options.ticks)
+		printf("nobody led for at most %.3f s when handed over, %.3f s when stopped, "
+		       "the session timeout and %.3f s when killed; requests per worker and "
+		       "change: %.1f on average, %.1f at "
+		       "most\n",
+		       (double)f->worst_yield / 1e6, (double)f->worst_leave / 1e6,
+		       (double)f->worst_kill / 1e6,
+		       f->sum_requests / (double)(f->changes ? f->changes : 1), f->worst_requests);
 	printf("tokens began anew %llu times, as all data was lost; %llu overlaps after a deletion "
 	       "by hand that the next leader could not know of; %llu sessions taken over\n",
 	       (unsigned long long)f->forgotten, (unsigned long long)f->excused,
@@ -203,6 +244,27 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->reruns, (unsigned long long)f->finished,
 		       (unsigned long long)f->killed, (unsigned long long)f->died,
 		       (unsigned long long)f->refused);
+	if (plan->options.recipes)
+		printf("counters: %llu done, %llu not done, %llu unknown; roster: %llu numbers "
+		       "given out, %llu taken back, %llu told, %llu not; rolling: %llu slots, %llu "
+		       "of them healthy again; locks: %llu commands begun, %llu not, %llu killed\n",
+		       (unsigned long long)f->counted[0], (unsigned long long)f->counted[1],
+		       (unsigned long long)f->counted[2], (unsigned long long)f->numbered,
+		       (unsigned long long)f->forgot, (unsigned long long)f->indexed[1],
+		       (unsigned long long)f->indexed[0], (unsigned long long)f->slots,
+		       (unsigned long long)f->rolled, (unsigned long long)f->locks[0],
+		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
+	if (plan->options.alerts)
+		printf("alerts: the time of the last good run written %llu times\n",
+		       (unsigned long long)f->seen);
+	if (plan->options.recipes)
+		printf("barriers: %llu rounds opened; told to %llu, that they have left to %llu, "
+		       "timeouts to %llu, another count to %llu, unknown to %llu\n",
+		       (unsigned long long)f->opened, (unsigned long long)f->barrier_told[0],
+		       (unsigned long long)f->barrier_told[1],
+		       (unsigned long long)f->barrier_told[2],
+		       (unsigned long long)f->barrier_told[3],
+		       (unsigned long long)f->barrier_told[5]);
 	printf("sim-node: %llu seeds, %.0f fleet-hours, %llu violations, %s\n",
 	       (unsigned long long)f->runs, hours, (unsigned long long)f->failed,
 	       f->failed ? "FAILED" : "ok");
@@ -254,10 +316,11 @@ static void choose_plant(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", 1, NULL, 's'},	   {"seeds", 1, NULL, 'n'},   {"from", 1, NULL, 'f'},
-		{"seconds", 1, NULL, 't'}, {"hours", 1, NULL, 'h'},   {"jobs", 1, NULL, 'j'},
-		{"hosts", 1, NULL, 'w'},   {"tasks", 1, NULL, 'k'},   {"plant", 1, NULL, 'p'},
-		{"ticks", 0, NULL, 'T'},   {"verbose", 0, NULL, 'v'}, {NULL, 0, NULL, 0},
+		{"seed", 1, NULL, 's'},	      {"seeds", 1, NULL, 'n'},	 {"from", 1, NULL, 'f'},
+		{"seconds", 1, NULL, 't'},    {"hours", 1, NULL, 'h'},	 {"jobs", 1, NULL, 'j'},
+		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},	 {"plant", 1, NULL, 'p'},
+		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
+		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -284,6 +347,9 @@ int main(int argc, char **argv)
 		case 'k': plan.options.tasks = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'p': choose_plant(optarg); break;
 		case 'T': plan.options.ticks = true; break;
+		case 'K': plan.options.partitions = true; break;
+		case 'R': plan.options.recipes = true; break;
+		case 'A': plan.options.alerts = plan.options.ticks = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

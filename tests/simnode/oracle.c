@@ -1,22 +1,17 @@
 #include "oracle.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/identity.h"
-#include "core/skew.h"
 #include "core/tally.h"
-#include "jobs.h"
+#include "alerts.h"
+#include "recipes.h"
 #include "scenario.h"
 #include "server.h"
-#include "wall.h"
-#include "wire/record.h"
+#include "splits.h"
+#include "ticks.h"
 
-#define HANDS_MAX  32
-#define SETTLED_US (2 * SECOND) /* until those who were to wait for that have looked at it */
-#define DECIDED_US \
-	(60 * SECOND) /* for the fleet to settle after a decision has ended, or a clock was set */
+#define HANDS_MAX 32
 
 struct said {
 	int64_t until; /* true time up to which it may say yes */
@@ -44,16 +39,11 @@ static struct task_oracle {
 	} hand[HANDS_MAX];
 	unsigned n_hands;
 	path_id path;
-	/* before the present change */
-	uint64_t tokens_before;
-	int leader_before;
-	uint64_t passed_before; /* bits of running sites that were no candidates */
+	int64_t last_until; /* the end of the last yes */
+	int64_t gap;	    /* the longest time without one */
 } tasks[TASKS_MAX];
 
 static int64_t hand_worker[HOSTS_MAX]; /* when a worker node of it was last deleted by hand */
-static uint64_t cuts_before;
-static int64_t unknown_at; /* when what a worker had published of its clock was not true last */
-static int64_t decided_at; /* likewise, or a decision was there that has to end by itself */
 /* The session timeout of a site, as the servers count; and since when that is shorter than it knows. */
 static struct {
 	int64_t session, timeout_ms;
@@ -108,7 +98,13 @@ static bool claims(const struct transaction *x, path_id path)
  */
 static void on_propose(const struct transaction *x, const struct tree *before)
 {
+	static const char workers[] = SITE_ROOT "/workers/";
+
+	splits_propose(x, before);
 	for (size_t i = 0; i < x->n_ops; i++) {
+		bool record = x->ops[i].type == STORE_OP_CREATE_EPHEMERAL;
+		if (record && strncmp(path_text(x->ops[i].path), workers, sizeof(workers) - 1) == 0)
+			sim.records++;
 		if (x->ops[i].type != STORE_OP_DELETE || x->session == HAND)
 			continue;
 		const struct znode *node = tree_get(before, x->ops[i].path);
@@ -141,7 +137,6 @@ void oracle_reset(void)
 	memset(tasks, 0, sizeof(tasks));
 	memset(hand_worker, 0, sizeof(hand_worker));
 	memset(granted, 0, sizeof(granted));
-	decided_at = unknown_at = -DECIDED_US;
 	servers_propose = on_propose;
 	servers_grant = on_grant;
 	for (unsigned k = 0; k < sim.n_tasks; k++)
@@ -156,13 +151,28 @@ path_id oracle_leader_path(unsigned task)
 void oracle_forget(void)
 {
 	sim.figures.forgotten++;
-	jobs_forget();
+	ticks_forget();
+	recipes_forget();
+	alerts_forget();
 	/* Nobody says anything by now, and tokens that were seen will be given again. */
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		tasks[k].greatest = 0;
 		memset(tasks[k].said, 0, sizeof(tasks[k].said));
 		memset(tasks[k].hand, 0, sizeof(tasks[k].hand));
 	}
+}
+
+uint64_t oracle_moves(unsigned task)
+{
+	return tasks[task].tokens;
+}
+
+int64_t oracle_gap(unsigned task)
+{
+	int64_t gap = tasks[task].gap;
+
+	tasks[task].gap = 0;
+	return gap;
 }
 
 int oracle_leader(unsigned task)
@@ -272,7 +282,22 @@ static void says_yes(unsigned site, unsigned task, int64_t token, int64_t until)
 		t->greatest = token;
 		t->greatest_by = site;
 	}
+	if (t->last_until < sim.now && sim.now - t->last_until > t->gap)
+		t->gap = sim.now - t->last_until;
+	if (until > t->last_until)
+		t->last_until = until;
 	mine->until = until;
+}
+
+/* It says yes no more. */
+static void says_no(unsigned site, unsigned task)
+{
+	struct said *mine = &tasks[task].said[site];
+
+	if (mine->until <= sim.now)
+		return;
+	mine->until = sim.now;
+	tasks[task].last_until = sim.now;
 }
 
 static void note_state(struct site *s, unsigned task, const struct task *t)
@@ -288,10 +313,12 @@ static void note_state(struct site *s, unsigned task, const struct task *t)
 		if (!mine->candidate && !e->view.candidate)
 			sim_violation("task %u: site %u claims and is no candidate", task, s->id);
 	}
-	if (e->state == ELECTION_RELEASING && mine->state != ELECTION_RELEASING)
-		memcpy(mine->heir, t->release.to, sizeof(mine->heir));
-	else if (e->state != ELECTION_RELEASING)
+	if (e->state == ELECTION_RELEASING && mine->state != ELECTION_RELEASING) {
+		memcpy(mine->heir, t->transaction.to, sizeof(mine->heir));
+		fault_at_release(s);
+	} else if (e->state != ELECTION_RELEASING) {
 		mine->heir[0] = '\0';
+	}
 	if (mine->state != e->state)
 		TRACE("task %u: site %u is %s, place %d, owner %lld, token %lld", task, s->id,
 		      election_state_name(e->state), (int)e->view.place, (long long)e->node.owner,
@@ -309,7 +336,7 @@ static void check_tally(const struct site *s, const struct task *t)
 
 	if (!tally->known || tally->self != fleet_find(&r->fleet, r->id))
 		return; /* nothing goes by it before it is counted anew */
-	standing = fleet_stand(&r->fleet, &t->contest, t->index, tally->self ? r->id : "");
+	standing = fleet_stand_ranked(&r->fleet, &t->contest, t->index, tally->self ? r->id : "");
 	if (standing.best != tally->best.member ||
 	    (standing.self_candidate && standing.place != tally->ahead))
 		sim_violation(
@@ -344,8 +371,8 @@ void oracle_look(void *arg)
 			 machine_when(s->machine, host_now_ms(l->session->host) + left));
 	}
 	for (unsigned k = 0; k < sim.n_tasks; k++)
-		if (!seen[k] && tasks[k].said[s->id].until > sim.now)
-			tasks[k].said[s->id].until = sim.now;
+		if (!seen[k])
+			says_no(s->id, k);
 }
 
 void oracle_ask(struct site *s, unsigned task)
@@ -381,8 +408,7 @@ void oracle_dead(const struct site *s)
 		struct said *mine = &tasks[k].said[s->id];
 		mine->state = ELECTION_DOWN;
 		mine->heir[0] = '\0';
-		if (mine->until > sim.now)
-			mine->until = sim.now;
+		says_no(s->id, k);
 	}
 }
 
@@ -403,277 +429,4 @@ void oracle_hand(unsigned task)
 void oracle_hand_worker(const struct site *s)
 {
 	hand_worker[s->id] = sim.now;
-}
-
-/* --- at rest: the fleet as the znodes say, and by the rules who is to lead ------------------------- */
-
-struct order {
-	bool paused;
-	char pinned[NAME_VERSION_MAX + 1];
-};
-
-static void add_workers(struct fleet *f, const struct tree *t)
-{
-	const struct znode *folder = tree_get(t, child("workers", ""));
-
-	for (size_t i = 0; folder && i < folder->n_children; i++) {
-		const struct znode *node = tree_get(t, folder->children[i]);
-		struct worker *w;
-		const char *why;
-		if (node->data &&
-		    record_parse_worker(node->data->bytes, node->data->len, &w, &why) == 0)
-			fleet_add(f, w, node->stat.owner, 0);
-	}
-}
-
-static void add_order(struct fleet *f, const struct policy_record *r, struct order *orders)
-{
-	unsigned k = task_number(r->task);
-
-	for (size_t i = 0; i < f->n_members; i++) {
-		struct member *m = f->by_id[i];
-		if (!identity_concerns(f, r->node, r->machine, m->worker->node, m->worker->machine))
-			continue;
-		if (strcmp(r->kind, "drain") == 0)
-			m->drained = true;
-		else if (strcmp(r->kind, "resign") == 0 && k < TASKS_MAX)
-			fleet_resign(f, m, k);
-	}
-	if (strcmp(r->kind, "pause") == 0 && k < TASKS_MAX)
-		orders[k].paused = true;
-	if (strcmp(r->kind, "pin") == 0 && k < TASKS_MAX)
-		memcpy(orders[k].pinned, r->version, sizeof(orders[k].pinned));
-}
-
-/* What is to end by itself: a decision, or that somebody does not know yet that a clock was set; NULL. */
-static const char *build_fleet(struct fleet *f, struct order *orders)
-{
-	bool pending = false;
-	static const char *names[TASKS_MAX];
-	const struct tree *t = servers_tree();
-
-	for (unsigned k = 0; k < sim.n_tasks; k++)
-		names[k] = task_settings[k].name;
-	memset(orders, 0, TASKS_MAX * sizeof(*orders));
-	fleet_init(f);
-	fleet_set_tasks(f, names, sim.n_tasks);
-	add_workers(f, t);
-	const struct znode *folder = tree_get(t, child("policy", ""));
-	for (size_t i = 0; folder && i < folder->n_children; i++) {
-		const struct znode *node = tree_get(t, folder->children[i]);
-		struct policy_record r;
-		const char *why;
-		if (!node->data ||
-		    record_parse_policy(node->data->bytes, node->data->len, &r, &why) != 0)
-			continue;
-		add_order(f, &r, orders);
-		pending |= r.until != 0;
-	}
-	wall_judge(f);
-	if (!wall_is_known(f))
-		unknown_at = sim.now;
-	if (sim.now < unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US)
-		return "a worker's clock is not what it has published, or was not just now";
-	return pending ? "a decision has not ended" : NULL;
-}
-
-static struct contest contest_of(unsigned task, const struct order *orders)
-{
-	const struct task_settings *s = &task_settings[task];
-
-	return (struct contest){.task = s->name,
-				.min_version = s->min_version,
-				.rank_position = s->rank_position,
-				.oldest = s->oldest,
-				.pinned = orders[task].pinned[0] ? orders[task].pinned : NULL};
-}
-
-/* Whether this site may go on leading, by the rules of who is best and who yields. */
-static bool may_lead(const struct fleet *f, const struct order *orders, unsigned task,
-		     unsigned site)
-{
-	struct contest contest = contest_of(task, orders);
-	const struct site *s = &sites[site];
-
-	if (!s->running || orders[task].paused)
-		return false;
-	struct standing standing = fleet_stand(f, &contest, task, s->node.registry.id);
-	if (!standing.self_candidate)
-		return false;
-	if (standing.best == standing.self)
-		return true;
-	switch (task_settings[task].yield) {
-	case ELECTION_YIELD_RANK: return false;
-	case ELECTION_YIELD_VERSION: return !standing.best_is_newer;
-	case ELECTION_YIELD_NEVER: return true;
-	}
-	return false;
-}
-
-static const char *task_at_rest(const struct fleet *f, const struct order *orders, unsigned task,
-				int64_t *ret_until)
-{
-	struct contest contest = contest_of(task, orders);
-	int leader = oracle_leader(task);
-	const char *reason;
-	int64_t at;
-
-	if (orders[task].paused || !fleet_stand(f, &contest, task, "").best)
-		return leader < 0 ? NULL : "a task is led by no candidate";
-	if (leader < 0)
-		return "a task is led by nobody";
-	if (may_lead(f, orders, task, (unsigned)leader))
-		return NULL;
-	struct site *s = &sites[leader];
-	struct task *t = site_task(s, task);
-	struct election_time now = leaders_time(&s->node.leaders);
-	if (t && election_yield_at(&t->election, now, &at, &reason) && at > now.boot_ms)
-		*ret_until = sim.now + (at - now.boot_ms) * MS * 101 / 100;
-	return "a task is not led by its best candidate";
-}
-
-bool oracle_sessions_left(void)
-{
-	const struct tree *t = servers_tree();
-	size_t running = 0;
-
-	for (unsigned i = 0; i < sim.n_hosts; i++)
-		running += sites[i].running;
-	return !t || t->n_sessions > running;
-}
-
-const char *oracle_at_rest(int64_t *ret_until)
-{
-	struct order orders[TASKS_MAX];
-	const char *problem;
-	struct fleet f;
-
-	*ret_until = 0;
-	if (!servers_agree())
-		return "the servers are not one quorum";
-	for (unsigned i = 0; i < sim.n_hosts; i++)
-		if (sites[i].running &&
-		    (sites[i].stopping || !session_is_up(&sites[i].node.session)))
-			return "a sidecar is not connected";
-	/* Jobs keep leaders that are not the best. */
-	if (sim.options.ticks)
-		return NULL;
-	problem = build_fleet(&f, orders);
-	if (problem)
-		decided_at = *ret_until = sim.now;
-	for (unsigned k = 0; k < sim.n_tasks && *ret_until != sim.now; k++) {
-		int64_t until = 0;
-		const char *one = task_at_rest(&f, orders, k, &until);
-		if (one && (until == 0 || !problem))
-			problem = one;
-		if (until > *ret_until)
-			*ret_until = until;
-	}
-	fleet_done(&f);
-	sim.figures.checks++;
-	if (problem && sim.now < decided_at + DECIDED_US)
-		*ret_until = sim.now;
-	return problem;
-}
-
-/* --- around one change ---------------------------------------------------------------------------- */
-
-/* Bits of the running sites that are no candidates. */
-static uint64_t passed_over(const struct fleet *f, const struct order *orders, unsigned task)
-{
-	struct contest contest = contest_of(task, orders);
-	uint64_t passed = 0;
-
-	for (unsigned i = 0; i < sim.n_hosts; i++)
-		if (sites[i].running &&
-		    !fleet_stand(f, &contest, task, sites[i].node.registry.id).self_candidate)
-			passed |= UINT64_C(1) << i;
-	return passed;
-}
-
-void oracle_before(void)
-{
-	struct order orders[TASKS_MAX];
-	struct fleet f;
-
-	cuts_before = sim.cuts;
-	build_fleet(&f, orders);
-	for (unsigned k = 0; k < sim.n_tasks; k++) {
-		tasks[k].tokens_before = tasks[k].tokens;
-		tasks[k].leader_before = oracle_leader(k);
-		tasks[k].passed_before = passed_over(&f, orders, k);
-	}
-	fleet_done(&f);
-}
-
-/*
- * How often a task may move for one change. Where only those are left who lead if nobody else can, the best of
- * them may not know who led last, and waits, while another knows it and has its turn.
- */
-static uint64_t moves_allowed(const struct fleet *f, const struct order *orders, unsigned task)
-{
-	uint64_t passed = passed_over(f, orders, task);
-	int leader = oracle_leader(task);
-	bool came = leader >= 0 && (tasks[task].passed_before & ~passed) >> leader & 1;
-
-	return came ? 2 : 1;
-}
-
-void oracle_after(enum change what)
-{
-	struct order orders[TASKS_MAX];
-	struct fleet f;
-
-	build_fleet(&f, orders);
-	for (unsigned k = 0; k < sim.n_tasks; k++) {
-		struct task_oracle *t = &tasks[k];
-		uint64_t moves = t->tokens - t->tokens_before;
-		bool stays = t->leader_before >= 0 && what != CHANGE_KILL &&
-			     may_lead(&f, orders, k, (unsigned)t->leader_before);
-		/* A server that learns only now where a session is ends its connection. */
-		if (sim.cuts != cuts_before)
-			continue;
-		if (moves > moves_allowed(&f, orders, k) || (moves > 0 && stays))
-			sim_violation("task %u moved %llu times for one change%s", k,
-				      (unsigned long long)moves,
-				      stays ? ", and its leader was still the best" : "");
-	}
-	fleet_done(&f);
-	sim.figures.changes++;
-}
-
-/* --- for people ----------------------------------------------------------------------------------- */
-
-static void trace_site(const struct site *s)
-{
-	TRACE("site %u:%s%s %s, version %s, tasks %llx, session %lld, lease %lld ms, members %zu",
-	      s->id, s->running ? " running" : "", s->stopping ? " stopping" : "",
-	      s->running ? session_state_name(&s->node.session) : "-", version_names[s->version],
-	      (unsigned long long)s->tasks, s->running ? (long long)s->node.session.id : 0,
-	      s->running ? (long long)session_lease_left(&s->node.session) : 0,
-	      s->running ? s->node.registry.fleet.n_members : 0);
-	for (size_t k = 0; s->running && k < s->node.leaders.n_tasks; k++) {
-		const struct election *e = &s->node.leaders.tasks[k]->election;
-		TRACE("  %s: %s%s place %u%s%s owner %lld token %lld",
-		      s->node.leaders.tasks[k]->name, election_state_name(e->state),
-		      e->view.candidate ? " candidate" : "", e->view.place,
-		      e->node.known ? " known" : "", e->node.exists ? " exists" : "",
-		      (long long)e->node.owner, (long long)e->node.token);
-	}
-}
-
-void oracle_trace(void)
-{
-	for (unsigned i = 0; i < sim.n_hosts; i++)
-		trace_site(&sites[i]);
-	for (unsigned i = 0; i < sim.n_servers; i++) {
-		const struct server *s = &servers[i];
-		const struct znode *folder = tree_get(&s->tree, child("workers", ""));
-		TRACE("server %u:%s%s role %d epoch %lld log %zu applied %zu sessions %zu", i,
-		      s->alive ? " alive" : "", s->inbox.paused ? " paused" : "", (int)s->role,
-		      (long long)s->epoch, s->n_log, s->applied, s->tree.n_sessions);
-		for (size_t j = 0; folder && j < folder->n_children; j++)
-			TRACE("  worker %s, session %lld", path_name(folder->children[j]),
-			      (long long)tree_get(&s->tree, folder->children[j])->stat.owner);
-	}
 }

@@ -1,4 +1,4 @@
-/* What is promised, and whether it is kept. */
+/* What is promised at every moment, and whether it is kept. */
 #ifndef TESTS_SIMNODE_ORACLE_H
 #define TESTS_SIMNODE_ORACLE_H
 
@@ -24,27 +24,9 @@ void oracle_forget(void);
 int oracle_leader(unsigned task);
 path_id oracle_leader_path(unsigned task);
 
-/*
- * In quiet times: NULL if every task is led as it should be, else what is not so. *ret_until: until
- * when that is in order, as a yield that nobody took, or the full minute, puts it off; else 0.
- */
-const char *oracle_at_rest(int64_t *ret_until);
-/* Whether there are sessions of processes that are no more. */
-bool oracle_sessions_left(void);
-/* Traces the whole fleet. */
-void oracle_trace(void);
-/* Around one change of membership. */
-enum change {
-	CHANGE_JOIN,
-	CHANGE_LEAVE,
-	CHANGE_KILL,
-	CHANGE_RESTART,
-	CHANGE_VERSION,
-	CHANGE_DRAIN,
-	CHANGE_TASKS,
-	CHANGES
-};
-void oracle_before(void);
-void oracle_after(enum change what);
+/* How many leaderships there were of the task. */
+uint64_t oracle_moves(unsigned task);
+/* The longest time that nobody led it, since this was asked last. */
+int64_t oracle_gap(unsigned task);
 
 #endif

@@ -21,7 +21,7 @@ static void on_done(void *arg, enum policy_result result)
 }
 
 /* One whose socket would take the order. */
-static struct site *any_node(void)
+struct site *order_any_node(void)
 {
 	unsigned first = (unsigned)random_range(0, sim.n_hosts - 1);
 
@@ -59,9 +59,16 @@ static bool give(struct site *by, enum policy_kind kind, const char *task, const
 	return true;
 }
 
+bool order_pause(const char *task, bool on)
+{
+	struct site *by = order_any_node();
+
+	return by && give(by, POLICY_PAUSE, task, "", "", on);
+}
+
 bool order_drain(struct site *s, bool on)
 {
-	struct site *by = any_node();
+	struct site *by = order_any_node();
 
 	if (!by)
 		return false;
@@ -76,7 +83,7 @@ bool order_is_drained(const struct site *s)
 
 bool order_at_random(void)
 {
-	struct site *by = any_node();
+	struct site *by = order_any_node();
 	const char *task = task_settings[random_range(0, sim.n_tasks - 1)].name;
 	struct site *about = &sites[random_range(0, sim.n_hosts - 1)];
 	const char *version = version_names[random_range(0, n_version_names - 1)];

@@ -4,19 +4,27 @@
  */
 #include "plants.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "alerts.h"
 #include "base/mem.h"
-#include "core/election.h"
+#include "core/draft.h"
+#include "core/election_promise.h"
 #include "core/lease.h"
 #include "core/run.h"
 #include "node/clocks.h"
+#include "node/handoff.h"
 #include "node/leaders.h"
+#include "node/lock.h"
 #include "node/ledger.h"
 #include "node/runs.h"
+#include "node/session_lease.h"
 #include "node/store.h"
 #include "server.h"
+#include "wire/recipe_record.h"
+#include "wire/seen_record.h"
 
 /* With the type that it has, so that an override of another one does not compile. */
 #define WRAPS(name) extern __typeof__(name) __real_##name, __wrap_##name
@@ -28,7 +36,11 @@ static const char *const names[] = {
 	"lease-received", "shrink",	   "no-wait",	   "adopt",	      "late-release",
 	"herd",		  "blind-release", "orphan",	   "early-take-over", "trust-unknown",
 	"no-kill",	  "overlap",	   "forget-jobs",  "promise",	      "clock-blind",
-	"claims-ahead",	  "twins-drain",   "claim-over",
+	"claims-ahead",	  "twins-drain",   "claim-over",   "claims-off",      "copied-session",
+	"early-up",	  "chatty",	   "late-claim",   "lazy-claim",      "no-rerun",
+	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
+	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
+	"lock-lost",	  "lock-order",
 };
 
 bool plant_set(const char *name)
@@ -102,6 +114,18 @@ void __wrap_lease_moved(struct lease *l, int64_t timeout_ms)
 	__real_lease_moved(l, is("shrink") ? l->timeout_ms : timeout_ms);
 }
 
+WRAPS(session_confirm);
+
+/* What is read on a new connection counts before a write has proven that the server is not behind. */
+void __wrap_session_confirm(struct session *s)
+{
+	if (is("early-up") && s->state == SESSION_CONNECTED && s->registration[0]) {
+		session_set_state(s, SESSION_UP, NULL);
+		s->handlers.up(s->handlers.arg);
+	}
+	__real_session_confirm(s);
+}
+
 /* --- elections ------------------------------------------------------------------------------------- */
 
 WRAPS(election_step);
@@ -122,7 +146,7 @@ void __wrap_election_step(struct election *e, const struct election_event *event
 		other.owner_ms = 0;
 		other.owner_unsure = false;
 		e->handed_over = true;
-		e->stranger = false;
+		e->unseen_leader = false;
 	}
 	/* Nobody is there where a node is not ephemeral. */
 	if (is("claim-over") && event->type == ELECTION_NODE && event->node.owner == 0)
@@ -130,8 +154,11 @@ void __wrap_election_step(struct election *e, const struct election_event *event
 	__real_election_step(e, &other, ret_actions);
 	if (is("no-wait") && e->state == ELECTION_VACANT) {
 		e->handed_over = true;
-		e->stranger = false;
+		e->unseen_leader = false;
 	}
+	/* One that was given up is taken for one that was deleted. */
+	if (is("late-claim"))
+		e->handed_over = false;
 }
 
 /* "leads" is said until the release is answered. */
@@ -160,6 +187,15 @@ void __wrap_leaders_expired(struct leaders *l)
 /* --- transactions ---------------------------------------------------------------------------------- */
 
 WRAPS(store_multi);
+WRAPS(store_get);
+
+/* A record is read ten times over. */
+void __wrap_store_get(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	for (int i = 0; is("chatty") && i < 9; i++)
+		__real_store_get(s, path, false, NULL, NULL);
+	__real_store_get(s, path, watch, fn, arg);
+}
 
 static bool has(const struct store_op *ops, size_t n, enum store_op_type type, const char *folder)
 {
@@ -183,18 +219,40 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 {
 	struct store_op other[STORE_OPS_MAX + 1];
 	bool gives_up = has(ops, n, STORE_OP_DELETE, "/leaders/");
+	bool claims = has(ops, n, STORE_OP_CREATE_EPHEMERAL, "/leaders/");
+	bool splits = has(ops, n, STORE_OP_CREATE, "/partitions/");
 	size_t m = 0;
+
+	bool opens = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/barriers/");
 
 	for (size_t i = 0; i < n; i++) {
 		bool worker = strstr(ops[i].path, "/workers/") != NULL;
+		/* A barrier opens by what was listed: whether all are there still is not proved. */
+		if (is("barrier-early") && opens && i > 0)
+			continue;
 		if (is("claim-over") && ops[i].type == STORE_OP_CREATE_EPHEMERAL &&
 		    stays(ops[i].path))
 			other[m++] = (struct store_op){
 				.type = STORE_OP_DELETE, .path = ops[i].path, .version = -1};
+		/* Whether as many partitions are in force is not checked. */
+		if (is("split-blind") && claims && strstr(ops[i].path, "/partitions/"))
+			continue;
+		/* Nor whether somebody leads one while another number is put in force. */
+		if (is("split-unproved") && splits && strstr(ops[i].path, "/leaders/"))
+			continue;
 		/* Whether the successor is there is not checked. */
 		if (is("blind-release") && gives_up && worker)
 			continue;
 		other[m++] = ops[i];
+		/* Or whatever has opened meanwhile. */
+		if (is("barrier-over") && opens && i == 0)
+			other[m - 1].version = -1;
+		/* A counter is set over whatever it has become. */
+		if (is("count-blind") && strstr(ops[i].path, "/counters/"))
+			other[m - 1].version = -1;
+		/* Whoever takes itself for the first in rank gives numbers out. */
+		if (is("roster-blind") && strstr(ops[i].path, "/roster"))
+			other[m - 1].version = -1;
 		/* A registration of ours that nobody acts for stays. */
 		if (is("orphan") && worker && ops[i].type == STORE_OP_DELETE)
 			other[m - 1].type = STORE_OP_CHECK;
@@ -205,6 +263,7 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 /* --- the fleet ------------------------------------------------------------------------------------- */
 
 WRAPS(clocks_judge);
+WRAPS(clocks_is_off);
 WRAPS(clocks_latest_ms);
 WRAPS(policy_find_node);
 
@@ -215,6 +274,12 @@ bool __wrap_clocks_judge(const struct clocks *c, bool *ret_off)
 		return __real_clocks_judge(c, ret_off);
 	memset(ret_off, 0, c->registry->fleet.n_members * sizeof(*ret_off));
 	return true;
+}
+
+/* Nobody notices that its own is. */
+bool __wrap_clocks_is_off(const struct clocks *c)
+{
+	return !is("claims-off") && __real_clocks_is_off(c);
 }
 
 /* No tick is ahead of its time. */
@@ -231,6 +296,78 @@ const struct policy_item *__wrap_policy_find_node(const struct policy *p, enum p
 	return __real_policy_find_node(p, kind, task, node, is("twins-drain") ? "" : machine);
 }
 
+/* --- recipes --------------------------------------------------------------------------------------- */
+
+WRAPS(record_parse_counter);
+WRAPS(registry_settled);
+
+/* A node takes itself for the first in rank before it knows the others. */
+bool __wrap_registry_settled(const struct registry *r)
+{
+	return __real_registry_settled(r) || is("roster-blind");
+}
+
+/* What was read of the time without a good run is not understood. */
+WRAPS(record_parse_seen);
+
+int __wrap_record_parse_seen(const void *data, size_t len, struct seen_record *ret_seen,
+			     const char **ret_why)
+{
+	*ret_why = "planted";
+	return is("seen-anew") && !alerts_judging
+		       ? -EBADMSG
+		       : __real_record_parse_seen(data, len, ret_seen, ret_why);
+}
+
+WRAPS(draft_successors);
+
+/* Who is drafted once another has left does not look at the leader node before. */
+void __wrap_draft_successors(const struct draft *d, const size_t *owners, size_t *ret_successors)
+{
+	__real_draft_successors(d, owners, ret_successors);
+	for (size_t i = 0; is("draft-unready") && i < d->n_items; i++)
+		ret_successors[i] = DRAFT_NOBODY;
+}
+
+/* A counter does not remember the last additions. */
+int __wrap_record_parse_counter(const void *data, size_t len, struct counter_record *ret_counter,
+				const char **ret_why)
+{
+	int e = __real_record_parse_counter(data, len, ret_counter, ret_why);
+
+	if (is("count-forget"))
+		ret_counter->n = 0;
+	return e;
+}
+
+WRAPS(locks_renew);
+WRAPS(lock_decide);
+WRAPS(lock_name_is_before);
+
+/* A lock is held for as long as its node is there, whatever the lease is. */
+int64_t __wrap_locks_renew(struct locks *k, const void *owner, uint64_t number)
+{
+	int64_t left = __real_locks_renew(k, owner, number);
+
+	return is("lock-lease") && left >= 0 ? k->session->lease.timeout_ms : left;
+}
+
+/* One whose making was not answered is not looked for. */
+void __wrap_lock_decide(struct lock *l)
+{
+	bool lost = l->seen.making && l->seen.cut;
+
+	__real_lock_decide(l);
+	if (is("lock-lost") && lost)
+		l->maybe = false;
+}
+
+/* Who came first is served last. */
+bool __wrap_lock_name_is_before(const struct lock_name *a, const struct lock_name *b)
+{
+	return is("lock-order") ? a->number > b->number : __real_lock_name_is_before(a, b);
+}
+
 /* --- runs ------------------------------------------------------------------------------------------ */
 
 struct claim {
@@ -242,6 +379,7 @@ WRAPS(ledger_claim);
 WRAPS(run_next);
 WRAPS(leaders_hold_renew);
 WRAPS(runs_take_over);
+WRAPS(handoff_is_ours);
 
 static void on_claimed(void *arg, enum ledger_result result, const struct run_record *record,
 		       int32_t version)
@@ -254,18 +392,18 @@ static void on_claimed(void *arg, enum ledger_result result, const struct run_re
 }
 
 /* A claim whose answer was lost counts as done. */
-void __wrap_ledger_claim(struct task *t, const char *tick, const char *limit,
+void __wrap_ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
 			 const struct run_record *record, ledger_fn fn, void *arg)
 {
 	struct claim *c;
 
 	if (!is("trust-unknown")) {
-		__real_ledger_claim(t, tick, limit, record, fn, arg);
+		__real_ledger_claim(t, tick, limit, trigger, record, fn, arg);
 		return;
 	}
 	c = mem_calloc(1, sizeof(*c));
 	*c = (struct claim){fn, arg};
-	__real_ledger_claim(t, tick, limit, record, on_claimed, c);
+	__real_ledger_claim(t, tick, limit, trigger, record, on_claimed, c);
 }
 
 /* The runs of a task are not kept apart on a host; a run is taken over while its session lives. */
@@ -277,6 +415,9 @@ enum run_action __wrap_run_next(struct run_state *r, const struct run_sight *sig
 		other.busy = other.dying = false;
 	if (is("early-take-over"))
 		other.runner_lives = false;
+	/* Who leads claims nothing; or takes no lost run over. */
+	if (is("lazy-claim") || (is("no-rerun") && r->there))
+		other.leads = false;
 	return __real_run_next(r, &other);
 }
 
@@ -284,6 +425,13 @@ enum run_action __wrap_run_next(struct run_state *r, const struct run_sight *sig
 int64_t __wrap_leaders_hold_renew(struct task *t)
 {
 	return __real_leaders_hold_renew(t) * (is("no-kill") ? 4 : 1);
+}
+
+/* A copy of what another has left is taken over. */
+bool __wrap_handoff_is_ours(const struct handoff_place *left, const struct handoff_place *here,
+			    const char **ret_why)
+{
+	return is("copied-session") || __real_handoff_is_ours(left, here, ret_why);
 }
 
 /* The next process does not know what is running. */

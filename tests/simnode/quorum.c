@@ -9,6 +9,7 @@
 #define TRIM_MIN 1024 /* entries that all have applied, before they are forgotten */
 
 void (*servers_propose)(const struct transaction *x, const struct tree *before);
+void (*servers_commit)(const struct transaction *x);
 void (*servers_grant)(int64_t session, int64_t timeout_ms);
 static uint64_t last_term;
 
@@ -44,6 +45,8 @@ static void apply(struct server *s, size_t length)
 	while (s->applied < length && s->applied < s->n_log) {
 		struct transaction *x = s->log[s->applied++];
 		tree_apply(&s->tree, x, serve_watch, s);
+		if (servers_commit)
+			servers_commit(x);
 		serve_committed(s, x);
 	}
 }
@@ -195,7 +198,8 @@ void quorum_submit(struct server *s, struct transaction *x)
 		tree_judge(&s->prepared, x);
 	else if (x->type == TRANSACTION_OPEN)
 		add_track(s, x->session, x->timeout_ms, x->origin);
-	if (x->code == STORE_OK && servers_propose)
+	/* What a deposed leader proposes is never committed. */
+	if (x->code == STORE_OK && servers_propose && servers_leader() == (int)s->id)
 		servers_propose(x, &s->prepared);
 	x->zxid = s->next_zxid++;
 	x->wall_ms = EPOCH_MS + sim.now / MS + s->wall_ms;

@@ -3,9 +3,15 @@
 #include "jobs.h"
 #include "node/ledger.h"
 #include "oracle.h"
+#include "alerts.h"
+#include "recipes.h"
+#include "rest.h"
 #include "server.h"
+#include "splits.h"
+#include "tables.h"
 
-#define POLL (250 * MS)
+#define POLL	  (250 * MS)
+#define BLINK_MAX (4 * SECOND)
 #define EXCUSE_MAX \
 	(750 * SECOND) /* until all have asked for the servers' time again, and have yielded */
 #define BACK_US	   (25 * SECOND) /* until hands have taken back what they made */
@@ -14,7 +20,8 @@
 static enum { PHASE_STORM, PHASE_SETTLE, PHASE_REST, PHASE_CHANGE } phase;
 static int64_t phase_began, rest_began, storm_mean, storm_ends;
 static unsigned changes_left;
-static uint64_t cuts_before;
+static uint64_t cuts_before, cuts_seen;
+static int64_t cut_at; /* when a connection was lost last */
 static enum change change;
 
 static void on_poll(void *arg, uint64_t number);
@@ -29,13 +36,15 @@ static int64_t settle_bound(void)
 /*
  * The same for one change: a session, the delay before a yield and the full minute. A server that learns only
  * now where a session is ends its connection: who loses a claim to that, and had waited for an owner's lease,
- * waits for it again, as somebody may have had the task meanwhile.
+ * waits for it again, as somebody may have had the task meanwhile. Who is stopped lets its jobs end first.
  */
 static int64_t change_bound(void)
 {
 	int64_t again_ms = sim.cuts != cuts_before || change == CHANGE_KILL ? sim.timeout_ms : 0;
+	bool stops = change == CHANGE_LEAVE || change == CHANGE_BLINK;
+	int64_t jobs_us = sim.options.ticks && stops ? SITE_STOP_US + sim.timeout_ms * MS : 0;
 
-	return (sim.timeout_ms + 2 * sim.tick_ms + again_ms) * MS + 25 * SECOND;
+	return (sim.timeout_ms + 2 * sim.tick_ms + again_ms) * MS + 25 * SECOND + jobs_us;
 }
 
 bool scenario_is_storm(void)
@@ -88,17 +97,29 @@ static struct site *pick(bool running)
 	return NULL;
 }
 
+static void on_blink(void *arg, uint64_t life)
+{
+	struct site *s = arg;
+
+	if (s->running && s->life == life)
+		site_stop(s);
+}
+
 static bool make_change(void)
 {
 	change = (enum change)random_range(0, CHANGES - 1);
-	struct site *s = pick(change != CHANGE_JOIN);
+	struct site *s = pick(change != CHANGE_JOIN && change != CHANGE_BLINK);
 
 	if (!s)
 		return false;
-	oracle_before();
+	rest_before();
 	switch (change) {
 	case CHANGE_JOIN: site_start(s, false); break;
 	case CHANGE_LEAVE: site_stop(s); break;
+	case CHANGE_BLINK:
+		site_start(s, false);
+		event_at(sim.now + random_range(0, BLINK_MAX), on_blink, s, s->life);
+		break;
 	case CHANGE_KILL: site_kill(s); break;
 	case CHANGE_RESTART:
 		site_kill(s);
@@ -137,7 +158,7 @@ static void at_rest(void)
 	int64_t length = phase_began + random_range(2 * SECOND, 20 * SECOND);
 
 	/* The sessions of those who are no more have to end first. */
-	if (sim.now < length || oracle_sessions_left())
+	if (sim.now < length || rest_sessions_left())
 		return;
 	if (changes_left == 0) {
 		begin_storm();
@@ -151,6 +172,17 @@ static void at_rest(void)
 	}
 }
 
+/*
+ * Until when what is not in order may be so, as it will be by itself: a server that learns only now where a
+ * session is ends its connection.
+ */
+static int64_t excused_until(int64_t until)
+{
+	int64_t connected = cut_at + sim.timeout_ms * MS + 25 * SECOND;
+
+	return until > connected ? until : connected;
+}
+
 /* What a change begins takes a moment to show, and leases one to be as long as ever. */
 static void settling(const char *problem, int64_t until)
 {
@@ -159,6 +191,8 @@ static void settling(const char *problem, int64_t until)
 
 	if (phase == PHASE_CHANGE && change == CHANGE_KILL)
 		least = (sim.timeout_ms + 2 * sim.tick_ms) * MS;
+	if (phase == PHASE_CHANGE && change == CHANGE_BLINK)
+		least = BLINK_MAX + SECOND;
 	if (problem || rest_began < phase_began)
 		rest_began = sim.now;
 	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
@@ -166,10 +200,10 @@ static void settling(const char *problem, int64_t until)
 		if (phase == PHASE_CHANGE && sim.options.ticks)
 			sim.figures.changes++;
 		else if (phase == PHASE_CHANGE)
-			oracle_after(change);
+			rest_after(change);
 		settled();
 	} else if (problem && sim.now > bound &&
-		   (sim.now > until + SECOND || sim.now > bound + EXCUSE_MAX)) {
+		   (sim.now > excused_until(until) + SECOND || sim.now > bound + EXCUSE_MAX)) {
 		sim_violation("%.1f s after the last %s, %s", (double)(sim.now - phase_began) / 1e6,
 			      phase == PHASE_SETTLE ? "fault" : "change", problem);
 	}
@@ -178,13 +212,16 @@ static void settling(const char *problem, int64_t until)
 static void on_poll(void *arg, uint64_t number)
 {
 	int64_t until;
-	const char *problem = oracle_at_rest(&until);
+	const char *problem = rest_problem(&until);
 
 	(void)arg, (void)number;
+	if (sim.cuts != cuts_seen)
+		cut_at = sim.now;
+	cuts_seen = sim.cuts;
 	switch (phase) {
 	case PHASE_REST:
 		/* With ticks nobody waits for the fleet to be at rest, so it may not be quite. */
-		if (problem && !sim.options.ticks)
+		if (problem && !sim.options.ticks && sim.now > excused_until(0))
 			sim_violation("nothing happened, and %s", problem);
 		else if (!problem)
 			at_rest();
@@ -214,6 +251,7 @@ static void on_question(void *arg, uint64_t number)
 			oracle_ask(s, k);
 		if (session_is_up(&s->node.session))
 			ledger_history(&s->node.leaders, task_settings[0].name, on_history, NULL);
+		tables_look(s);
 		machine_wake(s->machine, 0);
 	}
 	event_at(sim.now + random_exp(SECOND), on_question, NULL, 0);
@@ -239,6 +277,8 @@ static void draw_world(void)
 	sim.n_servers = random_chance(700) ? 3 : random_chance(500) ? 1 : 5;
 	sim.n_hosts = sim.options.hosts ? sim.options.hosts : (unsigned)random_range(2, 8);
 	sim.n_tasks = sim.options.tasks ? sim.options.tasks : (unsigned)random_range(1, 8);
+	if (sim.options.partitions)
+		sim.n_tasks = PARTITIONS;
 	sim.tick_ms = ticks[random_range(0, 4)];
 	sim.timeout_ms = sim.tick_ms * timeouts[random_range(0, 6)];
 	sim.sync_ms = sim.tick_ms * syncs[random_range(0, 5)];
@@ -262,9 +302,14 @@ void scenario_begin(void)
 	machines_reset();
 	sites_reset();
 	oracle_reset();
+	rest_reset();
 	orders_reset();
+	splits_reset();
 	faults_reset();
 	jobs_reset();
+	tables_reset();
+	recipes_reset();
+	alerts_reset();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)
 			servers[i].most_ms = sim.timeout_ms;
@@ -274,6 +319,8 @@ void scenario_begin(void)
 	phase = PHASE_SETTLE;
 	phase_began = 0;
 	rest_began = -1;
+	cuts_seen = 0;
+	cut_at = -HOUR;
 	event_at(POLL, on_poll, NULL, 0);
 	event_at(SECOND, on_question, NULL, 0);
 }

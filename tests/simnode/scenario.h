@@ -14,12 +14,21 @@ void faults_heal(void);
 void faults_reset(void);
 /* Whether something is on that may not be healed before its time. */
 bool faults_waiting(void);
+/* This site gives a task up just now: its connection may be reset. */
+void fault_at_release(struct site *s);
 
 /* orders.c: what operators decide, each through a node at random. */
 bool order_at_random(void);
+/* Pauses a task, or takes that back; false: no node can be told. */
+bool order_pause(const char *task, bool on);
+/* One whose socket would take an order, NULL. */
+struct site *order_any_node(void);
 /* Drains the site, or takes that back; false: no node can be told. */
 bool order_drain(struct site *s, bool on);
 bool order_is_drained(const struct site *s);
 void orders_reset(void);
+
+/* log.c: traces the whole fleet. */
+void log_fleet(void);
 
 #endif

@@ -74,8 +74,12 @@ bool servers_agree(void);
 /* And are linked and have everything. */
 bool servers_whole(void);
 
-/* For the oracle, NULL: what is about to be proposed; and what a session's new connection was granted. */
+/*
+ * For the oracle, NULL: what is about to be proposed; what a server has as committed, each by itself; and
+ * what a session's new connection was granted.
+ */
 extern void (*servers_propose)(const struct transaction *x, const struct tree *before);
+extern void (*servers_commit)(const struct transaction *x);
 extern void (*servers_grant)(int64_t session, int64_t timeout_ms);
 
 /* The parts. */

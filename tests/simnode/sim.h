@@ -41,6 +41,7 @@
 	X(LEAVE, "sidecars stopped by TERM")                         \
 	X(RESTART, "sidecars restarted with their session")          \
 	X(JOIN, "sidecars started")                                  \
+	X(COPY, "sidecars started with another's session file")      \
 	X(VERSION, "versions changed")                               \
 	X(CONFIG, "yield modes changed")                             \
 	X(TASKS, "tasks taken from or given to a sidecar")           \
@@ -55,6 +56,7 @@
 	X(HAND_WORKER, "worker nodes deleted by hand")               \
 	X(HAND_RECORD, "foreign records written by hand")            \
 	/* these come of themselves */                               \
+	X(RELEASE, "connections reset during a handover")            \
 	X(DEPOSED, "leaders deposed while cut off or paused")        \
 	X(EXPIRED, "sessions expired")                               \
 	X(UNKNOWN_DONE, "writes done, answer lost")                  \
@@ -82,8 +84,18 @@ struct figures {
 	uint64_t checks;      /* of the fleet at rest */
 	uint64_t forgotten;   /* times that all tokens began anew, as all data was lost */
 	int64_t worst_settle; /* from the last fault until all is as it should be */
+	/* for how long nobody led a task in quiet times */
+	int64_t worst_yield, worst_leave, worst_kill;
+	double sum_requests, worst_requests; /* per worker and change */
 	/* runs */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
+	/* recipes */
+	uint64_t counted[3];		       /* additions and questions by their outcome */
+	uint64_t seen;			       /* writes of since when no run ended well */
+	uint64_t numbered, forgot, indexed[2]; /* numbers of the roster; questions for one */
+	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
+	uint64_t slots, rolled;		       /* of rolling restarts: taken, and freed by health */
+	uint64_t locks[3];		       /* commands begun; locks not got; commands killed */
 };
 
 /* --- the run -------------------------------------------------------------------------------------- */
@@ -93,6 +105,9 @@ struct options {
 	double hours;
 	unsigned hosts, tasks; /* 0: by the seed */
 	bool ticks;	       /* runs at each tick */
+	bool alerts;	       /* alert-after is judged */
+	bool recipes;	       /* counters and the like are used */
+	bool partitions;       /* the tasks are the partitions of one */
 	bool verbose;
 };
 
@@ -103,6 +118,8 @@ struct sim {
 	struct figures figures;
 	bool tracing;
 	uint64_t cuts;	   /* connections that sidecars lost */
+	uint64_t caused;   /* requests of theirs but for those at regular times */
+	uint64_t records;  /* of workers that were written */
 	bool stop;	   /* a violation: the run ends */
 	char problem[512]; /* what was violated, "" */
 	/* drawn from the seed */

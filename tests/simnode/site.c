@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "jobs.h"
+#include "recipes.h"
 #include "node/tasks.h"
 #include "oracle.h"
+#include "tables.h"
+#include "ticks.h"
 
 #define STOP_US		(1200 * MS) /* for the farewell, as the daemon has it */
-#define STOP_JOBS_US	(60 * SECOND)
 #define STOP_POLL_US	(50 * MS)
 #define TWINS_PER_MILLE 150 /* of fleets in which two have one name */
 
@@ -43,6 +45,11 @@ static void on_task(void *arg, struct task *t)
 	(void)arg, (void)t;
 }
 
+static void on_listing(void *arg, struct listing *listing)
+{
+	(void)arg, (void)listing;
+}
+
 static void on_leased(void *arg)
 {
 	(void)arg;
@@ -67,8 +74,10 @@ static void on_handoff(void *arg, const struct handoff *handoff)
 {
 	struct site *s = arg;
 
-	if (s->running && !s->stopping)
-		s->kept = *handoff;
+	if (!s->running || s->stopping)
+		return;
+	s->kept = *handoff;
+	s->kept_place = s->place;
 }
 
 static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
@@ -87,6 +96,8 @@ static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
 static void after_turn(void *arg)
 {
 	oracle_look(arg);
+	if (sim.options.ticks)
+		ticks_look(arg);
 }
 
 void site_configure(struct site *s)
@@ -94,9 +105,13 @@ void site_configure(struct site *s)
 	struct task_settings mine[TASKS_MAX];
 	size_t n = 0;
 
-	for (unsigned k = 0; k < sim.n_tasks; k++)
+	for (unsigned k = 0; !sim.options.partitions && k < sim.n_tasks; k++)
 		if (s->tasks >> k & 1)
 			mine[n++] = task_settings[k];
+	if (sim.options.partitions && (s->tasks & 1)) {
+		mine[n] = task_settings[0];
+		mine[n++].name = PARTITIONED;
+	}
 	node_configure(&s->node, &timing, mine, n);
 	machine_wake(s->machine, 0);
 }
@@ -117,12 +132,35 @@ void site_set_health(struct site *s)
 	struct node_health health = {
 		.known = true, .sick = s->sick, .says = "sick", .unhealthy = list};
 
-	for (unsigned k = 0; k < sim.n_tasks; k++)
-		if (s->unhealthy >> k & 1)
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		const char *name = sim.options.partitions ? PARTITIONED : task_names[k];
+		if ((s->unhealthy >> k & 1) && (k == 0 || !sim.options.partitions))
 			list[health.n_unhealthy++] =
-				(struct node_unhealthy){.task = task_names[k], .says = "unhealthy"};
+				(struct node_unhealthy){.task = name, .says = "unhealthy"};
+	}
 	node_set_health(&s->node, &health);
 	machine_wake(s->machine, 0);
+}
+
+/* As the daemon does with its file. */
+static bool may_take_over(const struct site *s)
+{
+	const char *why;
+
+	if (s->kept.session == 0)
+		return false;
+	if (handoff_is_ours(&s->kept_place, &s->place, &why))
+		return true;
+	TRACE("site %u does not take over what was kept: %s", s->id, why);
+	return false;
+}
+
+void site_copy_kept(struct site *s, const struct site *from)
+{
+	s->kept = from->kept;
+	s->kept_place = from->kept_place;
+	s->n_kept_runs = from->n_kept_runs;
+	memcpy(s->kept_runs, from->kept_runs, sizeof(s->kept_runs));
 }
 
 void site_start(struct site *s, bool take_over)
@@ -131,6 +169,7 @@ void site_start(struct site *s, bool take_over)
 		.task_changed = on_task,
 		.task_added = on_task,
 		.task_removed = on_task,
+		.listing_changed = on_listing,
 		.leased = on_leased,
 		.membership = on_membership,
 		.decision = on_decision,
@@ -150,7 +189,7 @@ void site_start(struct site *s, bool take_over)
 	node_set_version(&s->node, version_names[s->version]);
 	site_configure(s);
 	site_set_health(s);
-	if (take_over && s->kept.session != 0) {
+	if (take_over && may_take_over(s)) {
 		sim.figures.taken_over++;
 		node_take_over(&s->node, &s->kept, s->kept_runs, s->n_kept_runs,
 			       random_chance(900));
@@ -159,7 +198,6 @@ void site_start(struct site *s, bool take_over)
 		s->n_kept_runs = 0;
 	}
 	node_start(&s->node);
-	jobs_started(s);
 }
 
 static void on_over(void *arg)
@@ -173,11 +211,13 @@ static void end_process(struct site *s)
 	s->running = false;
 	s->machine->silent = true;
 	oracle_dead(s);
+	tables_ended(s);
 	if (!s->parting)
 		node_stop(&s->node, on_over, NULL);
 	node_done(&s->node);
 	machine_end(s->machine);
 	jobs_ended(s);
+	lock_ended(s);
 }
 
 void site_kill(struct site *s)
@@ -191,6 +231,12 @@ static void on_parted(void *arg)
 	struct site *s = arg;
 
 	s->stop_by = sim.now;
+}
+
+/* Jobs, and commands that hold a lock. */
+static size_t going(const struct site *s)
+{
+	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks);
 }
 
 static void on_stop_poll(void *arg, uint64_t life)
@@ -207,11 +253,11 @@ static void on_stop_poll(void *arg, uint64_t life)
 	}
 	if (listens && !s->parting && sim.now >= s->stop_by) {
 		runs_revoke(&s->node.runs);
+		locks_revoke(&s->node.recipes.locks);
 		s->stop_by = sim.now + session_lease_left(&s->node.session) * MS;
 	}
 	if (listens && !s->parting &&
-	    (runs_going(&s->node.runs, false) == 0 ||
-	     (s->node.runs.revoked && sim.now >= s->stop_by))) {
+	    (going(s) == 0 || (s->node.runs.revoked && sim.now >= s->stop_by))) {
 		s->parting = true;
 		s->stop_by = sim.now + STOP_US;
 		node_stop(&s->node, on_parted, s);
@@ -228,9 +274,10 @@ void site_stop(struct site *s)
 	s->stopping = true;
 	s->kept.session = 0;
 	s->n_kept_runs = 0;
-	s->stop_by = sim.now + STOP_JOBS_US;
+	s->stop_by = sim.now + SITE_STOP_US;
 	oracle_stopping(s);
-	if (runs_going(&s->node.runs, false) > 0)
+	locks_stop(&s->node.recipes.locks);
+	if (going(s) > 0)
 		node_withdraw(&s->node);
 	machine_wake(s->machine, 0);
 	on_stop_poll(s, s->life);
@@ -250,7 +297,7 @@ static void draw_tasks(void)
 			.yield = random_chance(700) ? ELECTION_YIELD_RANK
 						    : (enum election_yield)random_range(1, 2),
 			.rank_position = random_chance(800) ? -1 : (int)random_range(0, 4),
-			.oldest = random_chance(100),
+			.version_policy = random_chance(100) ? VERSION_OLDEST : VERSION_NEWEST,
 			.tick_ms = random_range(2, 10) * 1000,
 			.wait_ms = random_range(2, 10) * 1000,
 			.on_crash = random_chance(500) ? TASK_ON_CRASH_RERUN : TASK_ON_CRASH_SKIP,
@@ -258,6 +305,38 @@ static void draw_tasks(void)
 			.hold_max_ms =
 				random_chance(500) ? 24 * 3600 * 1000 : random_range(2, 20) * 1000,
 			.history = (int)random_range(10, 20)};
+	}
+}
+
+/* In every other fleet some tasks are spread evenly with each other. */
+static void draw_group(void)
+{
+	for (unsigned k = 0; k < TASKS_MAX && sim.options.seed % 2 == 0; k += 2) {
+		task_settings[k].spread = "feeds";
+		task_settings[k].min_version = NULL;
+		task_settings[k].rank_position = -1;
+		task_settings[k].version_policy = VERSION_NEWEST;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* All alike but for their names, which are in the order of strcmp: "scan:10" before "scan:2". */
+static void draw_partitions(void)
+{
+	task_settings[0].rank_position = -1;
+	task_settings[0].partitions = PARTITIONS;
+	task_settings[0].partition_limit = random_chance(500) ? (unsigned)random_range(1, 6) : 0;
+	task_settings[0].partition_jobs = PARTITIONS;
+	for (unsigned k = 0; k < PARTITIONS; k++)
+		snprintf(task_names[k], sizeof(task_names[k]), PARTITIONED ":%u", k);
+	qsort(task_names, PARTITIONS, sizeof(task_names[0]), by_name);
+	for (unsigned k = 0; k < PARTITIONS; k++) {
+		task_settings[k] = task_settings[0];
+		task_settings[k].name = task_names[k];
 	}
 }
 
@@ -273,6 +352,10 @@ void sites_reset(void)
 	bool twins = random_chance(TWINS_PER_MILLE);
 
 	draw_tasks();
+	if (sim.options.partitions)
+		draw_partitions();
+	else
+		draw_group();
 	memset(sites, 0, sizeof(sites));
 	for (unsigned i = 0; i < HOSTS_MAX; i++) {
 		struct site *s = &sites[i];
@@ -282,6 +365,8 @@ void sites_reset(void)
 		snprintf(s->hostname, sizeof(s->hostname), "host-%02u", named);
 		snprintf(s->name, sizeof(s->name), "host-%02u:/run/zkleader", named);
 		snprintf(s->machine_id, sizeof(s->machine_id), "machine-%02u", i);
+		snprintf(s->place.host, sizeof(s->place.host), "%s %s", s->machine_id, s->hostname);
+		snprintf(s->place.boot, sizeof(s->place.boot), "boot-%02u", i);
 		s->settings = (struct node_settings){.servers = "zookeeper:2181",
 						     .root = SITE_ROOT,
 						     .session_timeout_ms = sim.timeout_ms,

@@ -7,6 +7,7 @@
 
 #define SITE_ROOT     "/apps"
 #define SITE_RUNS_MAX 64
+#define SITE_STOP_US  (60 * SECOND) /* for which TERM waits for jobs */
 
 struct site {
 	unsigned id;
@@ -28,9 +29,14 @@ struct site {
 	struct handoff kept; /* session 0: nothing */
 	struct handoff_run kept_runs[SITE_RUNS_MAX];
 	size_t n_kept_runs;
+	struct handoff_place kept_place; /* where that was written */
+	struct handoff_place place;	 /* its own */
 };
 
 extern struct site sites[HOSTS_MAX];
+/* With --partitions the tasks are those of this one, in the order of their names. */
+#define PARTITIONED "scan"
+#define PARTITIONS  12
 extern struct task_settings task_settings[TASKS_MAX];
 extern struct node_timing timing;
 extern const char *const version_names[];
@@ -42,6 +48,8 @@ void sites_reset(void);
 void sites_done(void);
 /* Its process begins; with take_over it goes on with what was kept, if anything was. */
 void site_start(struct site *s, bool take_over);
+/* What the other has kept is copied to it, which does not run, as a disk or a backup is. */
+void site_copy_kept(struct site *s, const struct site *from);
 /* TERM: jobs end first, then the session. */
 void site_stop(struct site *s);
 /* KILL; keeps: the next process will be told what this one had. */

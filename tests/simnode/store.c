@@ -275,9 +275,27 @@ void store_hang_up(struct store *s)
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
+/*
+ * What is asked at regular times, whatever happens: confirmations and signs of life, audits, the servers'
+ * time. And what is read of the ledger is for whoever asked for it.
+ */
+static bool is_regular(const struct request *q)
+{
+	switch ((int)q->type) {
+	case REQUEST_MULTI:
+		return q->n_ops == 1 &&
+		       (q->ops[0].type == STORE_OP_CHECK || q->ops[0].type == STORE_OP_SET);
+	case REQUEST_EXISTS:
+	case REQUEST_CHILDREN: return !q->watch;
+	case REQUEST_GET: return !q->watch && strstr(path_text(q->path), "/runs/");
+	default: return false;
+	}
+}
+
 static void ask(struct store *s, struct request *q, store_reply_fn fn, void *arg)
 {
 	assert(!s->abandoned);
+	sim.caused += !is_regular(q);
 	lib_ask(s->lib, q, host_now_ms(machine_host(s->machine)), fn, arg);
 }
 

@@ -1,6 +1,7 @@
 #include "tree.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,7 +226,7 @@ const struct session_node *tree_session(const struct tree *t, int64_t id)
 struct judged {
 	path_id path;
 	bool exists, ephemeral;
-	int32_t version;
+	int32_t version, made;
 	size_t n_children;
 };
 
@@ -249,16 +250,30 @@ static struct judged *look(struct judge *j, path_id path)
 		found->ephemeral = node->stat.owner != 0;
 		found->version = node->stat.version;
 		found->n_children = node->n_children;
+		found->made = node->made;
 	}
 	return found;
 }
 
-static enum store_code judge_create(struct judge *j, const struct op *op)
+/* As the server numbers it, by what was made before. */
+static void name_sequential(struct op *op, int32_t made)
 {
-	struct judged *parent = look(j, path_parent(op->path)), *node = look(j, op->path);
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%010d", path_text(op->path), (int)made);
+	op->path = path_intern(path);
+	op->type = STORE_OP_CREATE_EPHEMERAL;
+}
+
+static enum store_code judge_create(struct judge *j, struct op *op)
+{
+	struct judged *parent = look(j, path_parent(op->path)), *node;
 
 	if (!parent->exists)
 		return STORE_NO_NODE;
+	if (op->type == STORE_OP_CREATE_SEQUENTIAL)
+		name_sequential(op, parent->made);
+	node = look(j, op->path);
 	if (node->exists)
 		return STORE_NODE_EXISTS;
 	if (parent->ephemeral)
@@ -267,14 +282,16 @@ static enum store_code judge_create(struct judge *j, const struct op *op)
 				.exists = true,
 				.ephemeral = op->type == STORE_OP_CREATE_EPHEMERAL};
 	parent->n_children++;
+	parent->made++;
 	return STORE_OK;
 }
 
-static enum store_code judge_op(struct judge *j, const struct op *op)
+static enum store_code judge_op(struct judge *j, struct op *op)
 {
 	struct judged *node;
 
-	if (op->type == STORE_OP_CREATE || op->type == STORE_OP_CREATE_EPHEMERAL)
+	if (op->type == STORE_OP_CREATE || op->type == STORE_OP_CREATE_EPHEMERAL ||
+	    op->type == STORE_OP_CREATE_SEQUENTIAL)
 		return judge_create(j, op);
 	node = look(j, op->path);
 	if (!node->exists)
@@ -348,6 +365,7 @@ static void create(struct tree *t, const struct transaction *x, const struct op 
 	}
 	parent->children[parent->n_children++] = op->path;
 	parent->stat.pzxid = x->zxid;
+	parent->made++;
 	if (fn) {
 		fn(arg, op->path, STORE_NODE_CREATED);
 		fn(arg, up, STORE_CHILDREN_CHANGED);
@@ -381,6 +399,7 @@ static void apply_op(struct tree *t, const struct transaction *x, const struct o
 	case STORE_OP_CHECK: break;
 	case STORE_OP_CREATE:
 	case STORE_OP_CREATE_EPHEMERAL: create(t, x, op, fn, arg); break;
+	case STORE_OP_CREATE_SEQUENTIAL: assert(false); break; /* it was named when it was judged */
 	case STORE_OP_SET:
 		node = &t->nodes[op->path];
 		blob_drop(node->data);

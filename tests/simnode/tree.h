@@ -63,6 +63,7 @@ struct znode {
 	struct blob *data;
 	path_id *children; /* in no order, as in ZooKeeper */
 	size_t n_children, capacity;
+	int32_t made; /* children that were ever made in it */
 };
 
 struct session_node {
@@ -91,7 +92,10 @@ const struct session_node *tree_session(const struct tree *t, int64_t id);
 /* Told of what a transaction changes, in order; fn may be NULL. */
 typedef void (*tree_watch_fn)(void *arg, path_id path, enum store_watch type);
 
-/* Sets code and failed_op: whether all of its operations hold. */
+/*
+ * Sets code and failed_op: whether all of its operations hold. Sequential nodes get their names, and are
+ * ephemeral ones from then on.
+ */
 void tree_judge(const struct tree *t, struct transaction *x);
 void tree_apply(struct tree *t, const struct transaction *x, tree_watch_fn fn, void *arg);
 

@@ -1,7 +1,6 @@
 #include "wall.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "core/skew.h"
@@ -28,14 +27,14 @@ bool wall_is_near(int64_t wall_ms)
 }
 
 /* By how much its clock is ahead of that of the leader of the servers; else what it has published. */
-static int64_t offset_of(const struct worker *w)
+static int64_t offset_of(const struct member *m)
 {
 	int leader = servers_leader();
 
 	for (unsigned i = 0; i < sim.n_hosts && leader >= 0; i++)
-		if (sites[i].running && strcmp(sites[i].node.registry.id, w->id) == 0)
+		if (sites[i].running && sites[i].node.session.id == m->session)
 			return sites[i].machine->wall_ms - servers[leader].wall_ms;
-	return w->clock_offset_ms;
+	return m->worker->clock_offset_ms;
 }
 
 void wall_judge(struct fleet *f)
@@ -47,7 +46,7 @@ void wall_judge(struct fleet *f)
 		const struct worker *w = f->by_id[i]->worker;
 		list[i] = (struct skew_clock){.machine = w->machine,
 					      .tolerance_ms = w->clock_tolerance_ms,
-					      .offset_ms = offset_of(w)};
+					      .offset_ms = offset_of(f->by_id[i])};
 	}
 	skew_judge(list, f->n_members, off);
 	for (size_t i = 0; i < f->n_members; i++)
@@ -60,7 +59,7 @@ bool wall_is_known(const struct fleet *f)
 {
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
-		if (llabs(w->clock_offset_ms - offset_of(w)) > w->clock_tolerance_ms / 2)
+		if (llabs(w->clock_offset_ms - offset_of(f->by_id[i])) > w->clock_tolerance_ms / 2)
 			return false;
 	}
 	return true;

@@ -11,6 +11,7 @@
 #include <wctype.h>
 
 #include "base/log.h"
+#include "base/names.h"
 
 #define WALL	 INT64_C(1795140000042)
 #define NOW	 "2026-11-20T02:00:00.042Z"
@@ -47,6 +48,12 @@ static bool json_value(const char **s)
 {
 	size_t n;
 
+	if (**s == '[') { /* of strings */
+		do
+			(*s)++;
+		while (json_string(s) && **s == ',');
+		return *(*s)++ == ']';
+	}
 	if (**s == '"')
 		return json_string(s);
 	if (**s == '-')
@@ -73,6 +80,7 @@ static bool is_json(const char *s)
 
 Test(log, lines)
 {
+	static const char *const bare[] = {"job-9", "job-10"}, *const odd[] = {"a b", "c\""};
 	static const struct {
 		struct log_field fields[N_FIELDS];
 		const char *text;
@@ -98,6 +106,12 @@ Test(log, lines)
 		 JSON("\"message\":\"leading\",\"a\":-9223372036854775808,"
 		      "\"b\":9223372036854775807,\"c\":18446744073709551615,"
 		      "\"d\":\"0xffffffffffffffff\",\"e\":0,\"f\":\"0x0\"")},
+		{{{.key = "task", .type = LOG_TYPE_LIST, .list = bare, .integer = 2},
+		  {.key = "b", .type = LOG_TYPE_LIST, .list = odd, .integer = 2},
+		  {.key = "c", .type = LOG_TYPE_LIST, .list = bare, .integer = 1}},
+		 TEXT("leading task=job-9,job-10 b=\"a b\",\"c\\\"\" c=job-9"),
+		 JSON("\"message\":\"leading\",\"task\":[\"job-9\",\"job-10\"],"
+		      "\"b\":[\"a b\",\"c\\\"\"],\"c\":[\"job-9\"]")},
 		/* NULL leaves its field out, and only that. */
 		{{{.key = "a", .string = NULL}, {.key = "b", .string = "x"}, {.key = "c"}},
 		 TEXT("leading b=x"),
@@ -117,6 +131,27 @@ Test(log, lines)
 		cr_assert_str_eq(line, cases[i].json, "case %zu: %s", i, line);
 		cr_assert_eq(n, strlen(line));
 		cr_assert(is_json(line));
+	}
+}
+
+Test(log, a_list_goes_into_lines_that_are_not_cut)
+{
+	static char names[50][101];
+	const char *list[50];
+	char line[LOG_LINE_MAX];
+	size_t part;
+
+	for (size_t i = 0; i < 50; i++) {
+		memset(names[i], 'x', 100);
+		list[i] = names[i];
+	}
+	for (size_t i = 0; i < 50; i += part) {
+		part = names_fit(list + i, 50 - i, LOG_LIST_MAX);
+		cr_assert_gt(part, 0);
+		const struct log_field fields[] = {LOG_LIST("task", list + i, part), LOG_END};
+		log_format_line(line, sizeof(line), LOG_INFO, LOG_JSON, WALL, "leading", fields);
+		cr_expect_null(strstr(line, "\"cut\""), "%s", line);
+		cr_expect(is_json(line));
 	}
 }
 

@@ -179,3 +179,38 @@ Test(name, unterminated)
 	cr_assert(name_is_host(text, 3));
 	cr_assert_not(name_is_ip(text, 3));
 }
+
+static void check_partition(const char *text, bool good, size_t task_len, unsigned partition)
+{
+	size_t len = 9999;
+	unsigned number = 9999;
+
+	cr_expect_eq(name_partition_parse(text, strlen(text), &len, &number), good, "%s", text);
+	cr_expect_eq(len, good ? task_len : 9999, "%s", text);
+	cr_expect_eq(number, good ? partition : 9999, "%s", text);
+}
+
+Test(name, partition)
+{
+	char text[NAME_ELECTION_MAX + 2];
+
+	check_partition("a:0", true, 1, 0);
+	check_partition("scan-1.x_y:17", true, 10, 17);
+	check_partition("a:255", true, 1, 255);
+	check_partition("1:99", true, 1, 99);
+	static const char *const bad[] = {"",	   "a",	    "a:",     ":1",   "a:00", "a:01",
+					  "a:256", "a:999", "a:1000", "a:-1", "a:+1", "a: 1",
+					  "a:1 ",  "a:x",   "a:1:2",  "a:1x", "-a:1", "a b:1"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		check_partition(bad[i], false, 0, 0);
+	cr_expect(!name_partition_parse("a:1", 4, NULL, NULL), "with the NUL");
+	cr_expect(name_partition_parse("a:12", 3, NULL, NULL), "what is behind it does not count");
+	memset(text, 'a', sizeof(text));
+	memcpy(text + NAME_TASK_MAX, ":255", 4);
+	cr_expect(name_partition_parse(text, NAME_ELECTION_MAX, NULL, NULL));
+	cr_expect(name_is_election(text, NAME_ELECTION_MAX));
+	cr_expect(name_is_election(text, NAME_TASK_MAX));
+	cr_expect(!name_is_election(text, NAME_TASK_MAX + 1));
+	memcpy(text + NAME_TASK_MAX, "a:25", 4);
+	cr_expect(!name_is_election(text, NAME_ELECTION_MAX));
+}

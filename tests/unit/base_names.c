@@ -47,3 +47,15 @@ Test(names, natural_order)
 		}
 	}
 }
+
+Test(names, how_many_fit)
+{
+	static const char *const names[] = {"abc", "de", "f"};
+
+	cr_expect_eq(names_fit(names, 0, 100), 0);
+	cr_expect_eq(names_fit(names, 3, 0), 1, "one at the least");
+	cr_expect_eq(names_fit(names, 3, 10), 1);
+	cr_expect_eq(names_fit(names, 3, 11), 2);
+	cr_expect_eq(names_fit(names, 3, 14), 2);
+	cr_expect_eq(names_fit(names, 3, 15), 3);
+}

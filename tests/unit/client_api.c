@@ -22,7 +22,7 @@ static struct zkleader *open_fake(const struct fake *f)
 
 Test(api, a_leader_gets_token_and_lease)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 	int64_t before, after;
@@ -49,6 +49,99 @@ Test(api, a_leader_gets_token_and_lease)
 	fake_stop(&f);
 }
 
+/* What `partitions` answers: f->arg is an array of these, the last with partition -1. */
+struct fake_owner {
+	int partition;
+	uint64_t token;
+	uint64_t lease_ms;
+};
+
+static void serve_owners(struct fake *f, int fd)
+{
+	const struct fake_owner *owners = f->arg;
+	static struct fake_request r;
+	size_t n = 0;
+
+	while (owners[n].partition >= 0)
+		n++;
+	while (fake_read(f, fd, &r)) {
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RPC_REQUEST_MAX);
+		pack_init(&p, &b);
+		rpc_pack_result(&p, r.m.msgid);
+		pack_map(&p, 4);
+		pack_kv_str(&p, "task", "scan");
+		pack_kv_uint(&p, "partitions", 16);
+		pack_kv_nil(&p, "of a later version");
+		pack_str(&p, "owners");
+		pack_array(&p, n);
+		for (size_t i = 0; i < n; i++) {
+			pack_map(&p, 4);
+			pack_kv_int(&p, "partition", owners[i].partition);
+			pack_kv_nil(&p, "leader");
+			pack_kv_uint(&p, "token", owners[i].token);
+			pack_kv_uint(&p, "lease_ms", owners[i].lease_ms);
+		}
+		fake_send_buffer(fd, &b);
+	}
+}
+
+static int ask_partitions(const struct fake_owner *owners, const char *task,
+			  struct zkleader_partition *list, size_t *n, unsigned *partitions)
+{
+	struct zkleader *z;
+	struct fake f;
+	int e;
+
+	fake_start(&f, serve_owners, owners);
+	z = open_fake(&f);
+	e = zkleader_partitions(z, task, LONG_MS, list, n, partitions);
+	zkleader_close(z);
+	fake_stop(&f);
+	return e;
+}
+
+Test(api, the_partitions_that_are_led_here)
+{
+	static const struct fake_owner owners[] = {
+		{0, 41, 0}, {3, 42, 6000}, {15, 43, 5000}, {-1, 0, 0}};
+	struct zkleader_partition list[ZKLEADER_PARTITIONS_MAX];
+	int64_t before = clock_boot_ms();
+	unsigned partitions = 0;
+	size_t n = 0;
+
+	cr_assert_eq(ask_partitions(owners, "scan", list, &n, &partitions), 0);
+	cr_expect_eq(partitions, 16);
+	cr_assert_eq(n, 2);
+	cr_expect_eq(list[0].partition, 3);
+	cr_expect_eq(list[0].token, 42);
+	cr_expect_geq(list[0].valid_until, before + 6000);
+	cr_expect_leq(list[0].valid_until, clock_boot_ms() + 6000);
+	cr_expect_eq(list[1].partition, 15);
+}
+
+Test(api, partitions_that_make_no_sense)
+{
+	static const struct fake_owner far[] = {{256, 1, 1}, {-1, 0, 0}};
+	static const struct fake_owner without_token[] = {{1, 0, 1}, {-1, 0, 0}};
+	static const struct fake_owner for_ever[] = {{1, 1, UINT64_MAX}, {-1, 0, 0}};
+	static const struct fake_owner none[] = {{-1, 0, 0}};
+	struct zkleader_partition list[ZKLEADER_PARTITIONS_MAX];
+	unsigned partitions = 7;
+	size_t n = 7;
+
+	cr_expect_eq(ask_partitions(far, "scan", list, &n, &partitions), -EBADMSG);
+	cr_expect_eq(ask_partitions(without_token, "scan", list, &n, &partitions), -EBADMSG);
+	cr_expect_eq(ask_partitions(for_ever, "scan", list, &n, &partitions), -EBADMSG);
+	cr_expect_eq(ask_partitions(none, "other", list, &n, &partitions), -EBADMSG);
+	cr_expect_eq(ask_partitions(none, "scan:1", list, &n, &partitions), ZKLEADER_MISUSE);
+	cr_expect_eq(n, 7);
+	cr_expect_eq(ask_partitions(none, "scan", list, &n, &partitions), 0);
+	cr_expect_eq(n, 0);
+}
+
 Test(api, a_follower_learns_who_leads)
 {
 	const struct fake_answer follows = {.task = "t",
@@ -56,7 +149,7 @@ Test(api, a_follower_learns_who_leads)
 					    .token = 7,
 					    .led_by = "host\x1b[31m",
 					    .why = "t is led by \n host"};
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -87,7 +180,7 @@ static void serve_refusal(struct fake *f, int fd)
 
 Test(api, a_refusal_is_its_code_and_text)
 {
-	struct zkleader_answer a = {.token = 99};
+	struct zkleader_answer a = {.size = sizeof(a), .token = 99};
 	struct zkleader *z;
 	struct fake f;
 
@@ -144,7 +237,7 @@ Test(api, what_makes_no_sense_is_no_answer)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct zkleader_answer a = {.token = 99};
+		struct zkleader_answer a = {.size = sizeof(a), .token = 99};
 		struct zkleader *z;
 		struct fake f;
 
@@ -178,7 +271,7 @@ Test(api, an_answer_that_contradicts_itself_is_none)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct zkleader_answer a;
+		struct zkleader_answer a = {.size = sizeof(a)};
 		struct zkleader *z;
 		struct fake f;
 
@@ -218,7 +311,7 @@ Test(api, a_torn_answer_is_put_together_whatever_signals_come)
 {
 	struct sigaction action = {.sa_handler = ignore};
 	struct itimerval often = {{0, 3000}, {0, 3000}}, never = {0};
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -253,7 +346,7 @@ static void serve_late_first(struct fake *f, int fd)
 
 Test(api, a_late_answer_is_not_taken_for_the_next)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 	int64_t before;
@@ -291,7 +384,7 @@ static void serve_stale(struct fake *f, int fd)
 Test(api, a_lease_that_ran_out_on_the_way_is_asked_for_again)
 {
 	const int n = 2;
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -307,7 +400,7 @@ Test(api, a_lease_that_ran_out_on_the_way_is_asked_for_again)
 Test(api, a_stale_answer_never_says_leads)
 {
 	const int n = 1000;
-	struct zkleader_answer a = {.leader = false};
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -339,7 +432,7 @@ static void serve_wait(struct fake *f, int fd)
 
 Test(api, the_wait_is_sent_but_ends_before_the_timeout)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -369,13 +462,14 @@ static void serve_hangup(struct fake *f, int fd)
 Test(api, a_check_that_is_cut_off_is_asked_once_more)
 {
 	const int once = 1, always = 1000;
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
 	fake_start(&f, serve_hangup, &once);
 	z = open_fake(&f);
 	cr_expect_eq(zkleader_check(z, "t", 0, LONG_MS, &a), 0);
+	cr_expect_str_eq(zkleader_message(z), "");
 	cr_expect_eq(f.connections, 2);
 	/* The fake has hung up after its answer, too: that is noticed before anything is sent. */
 	fake_sleep(50);
@@ -410,7 +504,7 @@ Test(api, a_call_is_never_sent_twice)
 
 Test(api, no_sidecar_is_told_at_once)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 
@@ -449,7 +543,7 @@ static int fill_backlog(const struct fake *f, int fds[], int n)
 
 Test(api, a_full_backlog_is_waited_for)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	pthread_t thread;
 	struct fake f;
@@ -473,7 +567,7 @@ Test(api, a_full_backlog_is_waited_for)
 
 Test(api, never_takes_a_standard_descriptor)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	struct zkleader *z;
 	struct fake f;
 	int saved = dup(0);
@@ -520,7 +614,7 @@ Test(api, paths_come_from_the_argument_the_environment_or_the_default)
 
 Test(api, bad_arguments_are_refused_before_anything_is_sent)
 {
-	struct zkleader_answer a;
+	struct zkleader_answer a = {.size = sizeof(a)};
 	const void *result;
 	struct zkleader *z;
 	static char big[RPC_REQUEST_MAX + 8];
@@ -610,8 +704,8 @@ static void serve_news(struct fake *f, int fd)
 
 Test(api, notifications_come_one_by_one)
 {
-	struct zkleader_notification n;
-	struct zkleader_answer a;
+	struct zkleader_notification n = {.size = sizeof(n)};
+	struct zkleader_answer a = {.size = sizeof(a)};
 	const void *result;
 	struct zkleader *z;
 	struct fake f;

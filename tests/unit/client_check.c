@@ -26,6 +26,16 @@ Test(check, arguments)
 	cr_assert_eq(check_parse(ARGV("--once", "--tick", "5m", "t"), &o, why), 0);
 	cr_expect(o.once);
 	cr_expect_eq(o.tick_ms, 300000);
+	cr_assert_eq(check_parse(ARGV("scan:17"), &o, why), 0);
+	cr_expect_str_eq(o.task, "scan:17");
+	cr_assert_eq(check_parse(ARGV("scan", "--partition", "0"), &o, why), 0);
+	cr_expect_str_eq(o.task, "scan:0");
+	cr_assert_eq(check_parse(ARGV("-p255", "--once", "scan"), &o, why), 0);
+	cr_expect_str_eq(o.task, "scan:255");
+	cr_expect(!o.any);
+	cr_assert_eq(check_parse(ARGV("--any", "scan"), &o, why), 0);
+	cr_expect_str_eq(o.task, "scan");
+	cr_expect(o.any);
 	cr_assert_eq(check_parse(ARGV("-h"), &o, why), 0);
 	cr_expect_eq(o.action, CHECK_HELP);
 	cr_assert_eq(check_parse(ARGV("--version"), &o, why), 0);
@@ -71,6 +81,16 @@ Test(check, misuse)
 		{{"-w", "25h", "t"}, "wait 25h is longer than 1d"},
 		{{"-t", "367d", "t"}, "timeout 367d is longer than 366d"},
 		{{"-t", "99999999999999999999d", "t"}, "is longer than"},
+		{{"scan:256"}, "\"scan:256\" is not the name of a task"},
+		{{"scan:"}, "not the name"},
+		{{"scan", "-p", "256"}, "a partition is a number from 0 to 255"},
+		{{"scan", "-p", "x"}, "a partition is a number from 0 to 255"},
+		{{"scan", "-p", "1:1"}, "a partition is a number from 0 to 255"},
+		{{"scan:1", "-p", "1"}, "the partition is there twice: in \"scan:1\" as well"},
+		{{"scan:1", "--any"}, "--any is about all partitions"},
+		{{"scan", "--any", "-p1"}, "--any is about all partitions"},
+		{{"scan", "--any", "--once"}, "--once is about one partition"},
+		{{"-p", "1"}, "which task"},
 		{{"t", "--tick", "1m"}, "--tick is for --once"},
 		{{"t", "--once", "--tick", "1500ms"}, "a tick is whole seconds"},
 		{{"t", "--once", "--tick", "0s"}, "a tick is whole seconds"},

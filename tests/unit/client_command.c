@@ -326,7 +326,9 @@ Test(command, no_sidecar)
 
 	setenv(ZKLEADER_SOCKET_ENV, "/nonexistent", 1);
 	for (const struct command *const *c = command_all(); *c; c++)
-		if (*c != &command_help && *c != &command_version && *c != &command_run)
+		if (*c != &command_help && *c != &command_version && *c != &command_run &&
+		    *c != &command_barrier && *c != &command_counter && *c != &command_wait &&
+		    *c != &command_rolling && *c != &command_import_crontab && *c != &command_lock)
 			expect(run_with(ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,
 					     (*c)->min_args > 1 ? "1" : NULL),
 					0, false),
@@ -334,6 +336,16 @@ Test(command, no_sidecar)
 			       "zkleader: no sidecar on /nonexistent (No such file or directory): "
 			       "is "
 			       "zkleaderd running?\n");
+	expect(run_with(ARGV("counter", "t", "+1"), 0, false), 2, "",
+	       "zkleader: t: not done: no sidecar on /nonexistent (No such file or directory): is "
+	       "zkleaderd running?\n");
+	expect(run_with(ARGV("rolling", "t", "--status"), 0, false), 2, "",
+	       "zkleader: no sidecar on /nonexistent (No such file or directory): is zkleaderd "
+	       "running?\n");
+	expect(run_with(ARGV("rolling", "t", "--", "true"), 0, false), 2, "",
+	       "zkleader: t: waiting for a slot, of 1\n"
+	       "zkleader: no sidecar on /nonexistent (No such file or directory): is zkleaderd "
+	       "running?\n");
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	expect(run_with(ARGV("list", "-s", longest), 0, false), 3, "",
@@ -358,20 +370,26 @@ Test(command, refusals_and_nonsense)
 
 #define ORDERS(answer)                                                                        \
 	"\"drain\":" answer ",\"undrain\":" answer ",\"pause\":" answer ",\"resume\":" answer \
-	",\"resign\":" answer ",\"unresign\":" answer ",\"pin\":" answer ",\"unpin\":" answer
+	",\"resign\":" answer ",\"unresign\":" answer ",\"pin\":" answer ",\"unpin\":" answer \
+	",\"counter\":{\"done\":true,\"value\":7},\"index\":{\"index\":7},\"trigger\":{}"     \
+	",\"roster\":[1,{},[],null],\"forget\":{}"                                            \
+	",\"locks\":[1,{},[],null,{\"entries\":[1,{}]}]"
 
 /* Everything that a command looks at is missing or of another type. */
 Test(command, answers_with_nothing_in_them)
 {
 	static const char *const answers[] = {
 		"{\"workers\":[1,{},[],null],\"tasks\":[1,{},[],null],\"status\":{},"
-		"\"explain\":{},\"reload\":{},\"history\":[1,{},[],null]," ORDERS("{}") "}",
+		"\"explain\":{},\"reload\":{},\"history\":[1,{},[],null],\"next\":[1,{},[],null]"
+		",\"partitions\":{}," ORDERS("{}") "}",
 		"{\"workers\":[{\"id\":1,\"version\":null,\"tasks\":7,\"since\":{}}],"
 		"\"tasks\":[{\"task\":[],\"leader\":1,\"token\":\"x\",\"since\":-1}],"
 		"\"status\":{\"session\":1,\"problems\":[1,{}],\"leads\":\"x\"},"
 		"\"explain\":{\"reason\":1,\"ranking\":[1,{}]},"
 		"\"reload\":{\"changes\":[1,{}],\"problems\":[]},"
-		"\"history\":[{\"tick\":1,\"started_at\":{}},{\"tick\":\"x\"},{\"tick\":[]}]"
+		"\"history\":[{\"tick\":1,\"started_at\":{}},{\"tick\":\"x\"},{\"tick\":[]}],"
+		"\"next\":[{\"tick\":[],\"task\":1,\"local\":{}},{\"tick\":\"x\"}],"
+		"\"partitions\":{\"task\":1,\"owners\":[1,{}],\"here\":[\"x\",1]}"
 		"," ORDERS("{\"message\":7}") "}",
 	};
 
@@ -379,7 +397,10 @@ Test(command, answers_with_nothing_in_them)
 		for (const struct command *const *c = command_all(); *c; c++) {
 			struct outcome r;
 
-			if (*c == &command_watch || *c == &command_run)
+			if (*c == &command_barrier || *c == &command_watch || *c == &command_run ||
+			    *c == &command_wait || *c == &command_rolling ||
+			    *c == &command_import_crontab || *c == &command_lock ||
+			    *c == &command_logs)
 				continue;
 			r = run(answers[a], 80, true,
 				ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,
@@ -392,6 +413,124 @@ Test(command, answers_with_nothing_in_them)
 	}
 }
 
+Test(rolling, what_is_told)
+{
+	static const char *const answers[] = {
+		"{\"rolling\":{}}", "{\"rolling\":{\"group\":7,\"result\":[]}}",
+		"{\"rolling\":{\"group\":{\"max_unavailable\":2,\"slots\":[1,{}],\"waiting\":[{},"
+		"null],\"halted\":{}},\"slot\":{}}}"};
+	static const char *const orders[] = {"--status", "--resume", "--finish"};
+
+	for (size_t a = 0; a < 3; a++) {
+		for (size_t i = 0; i < 3; i++) {
+			struct outcome r =
+				run(answers[a], 80, true, ARGV("rolling", "t", orders[i]));
+			cr_expect_eq(r.code, 0, "%s", orders[i]);
+			free(r.out);
+			free(r.err);
+		}
+	}
+	expect(run("{\"rolling\":{}}", 0, false, ARGV("rolling", "t", "--", "true")), 2, "",
+	       "zkleader: t: waiting for a slot, of 1\n"
+	       "zkleader: the answer of the sidecar makes no sense\n");
+	expect(run("{\"rolling\":{\"result\":\"halted\",\"group\":{\"halted\":{\"node\":\"n\","
+		   "\"why\":\"CMD failed\"}}}}",
+		   0, false, ARGV("rolling", "t", "--", "true")),
+	       1, "",
+	       "zkleader: t: waiting for a slot, of 1\n"
+	       "zkleader: t is halted by n: CMD failed; zkleader rolling t --resume ends that\n");
+	expect(run("{\"rolling\":{\"result\":\"done\"}}", 0, false,
+		   ARGV("rolling", "t", "--release", "n")),
+	       0, "the slot of n is free, and its drain is ended\n", "");
+}
+
+Test(counter, outcomes)
+{
+	static const struct {
+		const char *answer, *out, *err;
+		int code;
+	} cases[] = {
+		{"{\"value\":-7,\"done\":true,\"why\":null}", "-7\n", "", 0},
+		{"{\"value\":null,\"done\":false,\"why\":\"x\"}", "", "zkleader: c: not done: x\n",
+		 2},
+		{"{\"value\":null,\"done\":null,\"why\":\"x\"}", "", "zkleader: c: unknown: x\n",
+		 2},
+		{"{\"value\":\"7\",\"done\":true}", "",
+		 "zkleader: c: unknown: the answer makes no sense\n", 2},
+		{"{}", "", "zkleader: c: unknown: the answer makes no sense\n", 2},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char json[200];
+		snprintf(json, sizeof(json), "{\"counter\":%s}", cases[i].answer);
+		expect(run(json, 0, false, ARGV("counter", "c", "+1")), cases[i].code, cases[i].out,
+		       cases[i].err);
+	}
+	expect(run("{}", 0, false, ARGV("counter", "c", "1")), 3, "",
+	       "zkleader: \"1\" is nothing to add: that is +N or -N, an int64; behind \"--\" if it "
+	       "is "
+	       "negative\n");
+}
+
+#define OWNER(k, leader, token)                                                     \
+	"{\"partition\":" k ",\"leader\":" leader ",\"token\":" token ",\"since\":" \
+	"\"2026-11-21T00:58:00Z\",\"lease_ms\":0}"
+#define LED_BY(host) "{\"id\":\"i\",\"ip\":\"::1\",\"hostname\":\"" host "\",\"version\":\"1.5\"}"
+#define PARTITIONS(owners, here)                                                       \
+	"{\"partitions\":{\"task\":\"scan\",\"partitions\":3,\"owners\":[" owners "]," \
+	"\"here\":[" here "]},\"status\":{\"stale_since\":null}}"
+
+Test(partitions, who_leads_them)
+{
+	static const char *const three =
+		PARTITIONS(OWNER("0", LED_BY("h1"), "77") "," OWNER(
+				   "1", LED_BY("h2"), "78") "," OWNER("2", "null", "null"),
+			   "1");
+	static const char *const none =
+		PARTITIONS(OWNER("0", LED_BY("h1"), "77") "," OWNER("1", LED_BY("h2"), "78"), "");
+
+	expect(run(three, 0, false, ARGV("partitions", "scan")), 0,
+	       "scan has 3 partitions: 2 led, 1 of them here\n"
+	       "PARTITION LEADER VERSION SINCE TOKEN\n"
+	       "        0 h1     1.5      1h2m    77\n"
+	       "        1 h2     1.5      1h2m    78\n"
+	       "        2 -      -        1h2m     -\n",
+	       "");
+	expect(run(three, 0, false, ARGV("partitions", "scan", "--here")), 0, "1\n", "");
+	expect(run(none, 0, false, ARGV("partitions", "scan", "--here")), 1, "", "");
+	expect(run(three, 0, false, ARGV("--json", "partitions", "scan", "--here")), 0,
+	       "{\n  \"task\": \"scan\",\n  \"partitions\": 3,\n  \"owners\": [\n    {\n"
+	       "      \"partition\": 1,\n      \"leader\": {\n        \"id\": \"i\",\n"
+	       "        \"ip\": \"::1\",\n        \"hostname\": \"h2\",\n"
+	       "        \"version\": \"1.5\"\n      },\n      \"token\": 78,\n"
+	       "      \"since\": \"2026-11-21T00:58:00Z\",\n      \"lease_ms\": 0\n    }\n  ],\n"
+	       "  \"here\": [\n    1\n  ]\n}\n",
+	       "");
+}
+
+Test(partitions, another_number)
+{
+	static const char *const done = "{\"repartition\":{\"message\":\"it is so\"}}";
+	static const char *const numbers[] = {"0", "257", "1x", "x", "", "+1", "0001"};
+
+	expect(run(done, 0, false, ARGV("partitions", "scan", "16", "-r", "more hosts")), 0,
+	       "it is so\n", "");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct outcome r = run(done, 0, false, ARGV("partitions", "scan", numbers[i]));
+
+		cr_expect_eq(r.code, 3, "%s", numbers[i]);
+		cr_expect_not_null(strstr(r.err, "is no number of partitions: that is 1 to 256"));
+		free(r.out);
+		free(r.err);
+	}
+	expect(run(done, 0, false, ARGV("partitions", "scan", "16", "--here")), 3, "",
+	       "zkleader: --here is for a look, not for another number\n");
+	expect(run(done, 0, false, ARGV("partitions", "scan", "-r", "x")), 3, "",
+	       "zkleader: --reason is for another number of partitions\n");
+	expect(run("{}", 0, false, ARGV("partitions", "scan", "16")), 3, "",
+	       "zkleader: not known\\x1bc here\n");
+}
+
 /* --- the commands -------------------------------------------------------------------------------------------- */
 
 Test(list, text)
@@ -400,7 +539,7 @@ Test(list, text)
 	       "2.14.0-rc2: 1 of 3 workers, leads 21 of 3 tasks; 2.13.7: 2 workers (1 drained), "
 	       "leads 0\n"
 	       "\n"
-	       "  VERSION    IP            HOSTNAME                        LEADS TASKS STATE   "
+	       "  VERSION    IP            NODE                            LEADS TASKS STATE   "
 	       "SINCE ID\n"
 	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.eu-west.example.com    21     3 active   "
 	       "3d4h 9f3a1c00\n"
@@ -414,7 +553,7 @@ Test(list, text)
 	       "2.14.0-rc2: 1 of 3 workers, leads 21 of 3 tasks; 2.13.7: 2 workers (1 drained), "
 	       "leads 0\n"
 	       "\n"
-	       "  VERSION    IP            HOSTNAME                    LEADS TASKS STATE   SINCE\n"
+	       "  VERSION    IP            NODE                        LEADS TASKS STATE   SINCE\n"
 	       "* 2.14.0-rc2 10.20.130.101 app-prod-01.e~t.example.com    21     3 active   3d4h\n"
 	       "  2.13.7     10.20.130.101 app-prod-02.e~t.example.com     0     3 drained  3d4h\n"
 	       "  2.13.7     10.20.130.101 evil\\x1b[31mhost                0     3 active   "
@@ -743,9 +882,7 @@ Test(tasks, selection)
 	       "disconnected\n");
 	expect(run("{\"tasks\":[{\"task\":\"t\",\"state\":\"leading\"}]}", 0, false,
 		   ARGV("tasks", "x*")),
-	       0,
-	       "1 task: 0 led, 0 of them here; 1 without a leader; 0 shown\n\nno task is like "
-	       "that\n",
+	       0, "1 task: 0 led, 0 of them here; 1 without a leader; 0 shown\n\nno task matches\n",
 	       "");
 }
 
@@ -755,6 +892,28 @@ Test(tasks, selection)
 	",\"healthy\":" healthy ",\"why\":" why ",\"sidecar_version\":\"0.1.0\",\"hostname\":"     \
 	"\"app01\",\"root\":\"/myapps\",\"zookeeper\":\"zk1:2181\",\"started_at\":"                \
 	"\"2026-11-20T22:58:00Z\"}}"
+
+Test(status, names_the_node)
+{
+	static const char *const lines[][2] = {
+		{"\"hostname\":\"app01\",\"ip\":\"10.0.0.1\"", "app01 (10.0.0.1)"},
+		{"\"hostname\":\"app01\",\"ip\":null,\"node\":null", "app01"},
+		{"\"hostname\":\"app01\",\"ip\":\"10.0.0.1\",\"node\":\"blue\"",
+		 "blue (app01, 10.0.0.1)"},
+		{"\"hostname\":\"app01\",\"ip\":null,\"node\":\"blue\"", "blue (app01)"},
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char answer[200], line[100];
+
+		snprintf(answer, sizeof(answer), "{\"status\":{\"healthy\":true,%s}}", lines[i][0]);
+		snprintf(line, sizeof(line), "\nNode       %s\n", lines[i][1]);
+		struct outcome r = run(answer, 80, false, ARGV("status"));
+		cr_expect_not_null(strstr(r.out, line), "%s", r.out);
+		free(r.out);
+		free(r.err);
+	}
+}
 
 Test(status, says_who_drained_it)
 {
@@ -925,19 +1084,19 @@ Test(explain, text)
 	       "t: what it is for\n"
 	       "t is led by app01\n"
 	       "\n"
-	       "  # HOSTNAME VERSION WHY\n"
-	       "* 1 app01    2.1     the best\n"
-	       "  2 app02    2.0     older version\n"
-	       "  - app03    2.1     drained\n",
+	       "  # NODE  VERSION WHY\n"
+	       "* 1 app01 2.1     the best\n"
+	       "  2 app02 2.0     older version\n"
+	       "  - app03 2.1     drained\n",
 	       "");
 	expect(run(answer, 80, false, ARGV("explain", "-v", "t")), 0,
 	       "t: what it is for\n"
 	       "t is led by app01\n"
 	       "\n"
-	       "  # HOSTNAME VERSION             RANK WHY\n"
-	       "* 1 app01    2.1     8329249654021521 the best\n"
-	       "  2 app02    2.0                   -7 older version\n"
-	       "  - app03    2.1                    5 drained\n",
+	       "  # NODE  VERSION             RANK WHY\n"
+	       "* 1 app01 2.1     8329249654021521 the best\n"
+	       "  2 app02 2.0                   -7 older version\n"
+	       "  - app03 2.1                    5 drained\n",
 	       "");
 	expect(run("{\"explain\":{\"reason\":\"r\",\"ranking\":[{\"id\":\"1\",\"hostname\":"
 		   "\"app01\","
@@ -948,8 +1107,8 @@ Test(explain, text)
 	       0,
 	       "r\n"
 	       "\n"
-	       "  # HOSTNAME VERSION WHY\n"
-	       "  1 app01    1       the best\n"
+	       "  # NODE  VERSION WHY\n"
+	       "  1 app01 1       the best\n"
 	       "app01 goes by another rank-position, min-version or version-policy for this task: "
 	       "they "
 	       "have to be the same\n"
@@ -990,18 +1149,18 @@ Test(explain, a_long_ranking)
 	expect(run(json, 80, false, ARGV("explain", "t")), 0,
 	       "r\n"
 	       "\n"
-	       "   # HOSTNAME VERSION WHY\n"
-	       "   1 h1       2       the best\n"
-	       "   2 h2       2       lower rank\n"
-	       "   3 h3       2       lower rank\n"
-	       "   4 h4       2       lower rank\n"
-	       "   5 h5       2       lower rank\n"
-	       "   7 h7       2       lower rank\n"
-	       "* 20 h20      1       older version\n"
+	       "   # NODE VERSION WHY\n"
+	       "   1 h1   2       the best\n"
+	       "   2 h2   2       lower rank\n"
+	       "   3 h3   2       lower rank\n"
+	       "   4 h4   2       lower rank\n"
+	       "   5 h5   2       lower rank\n"
+	       "   7 h7   2       lower rank\n"
+	       "* 20 h20  1       older version\n"
 	       "and 23 more: 4 lower rank, 15 older version, 4 drained (--all shows them)\n",
 	       "");
 	struct outcome all = run(json, 80, false, ARGV("explain", "t", "--all"));
-	cr_expect_not_null(strstr(all.out, "\n   - h30      1       drained by eva at h30\n"), "%s",
+	cr_expect_not_null(strstr(all.out, "\n   - h30  1       drained by eva at h30\n"), "%s",
 			   all.out);
 	cr_expect_null(strstr(all.out, "more"));
 	free(all.out);
@@ -1354,8 +1513,8 @@ Test(history, filters)
 	expect_rows(ARGV("history", "t", "--since", "1439m"), "failed,lost,missed,running");
 	expect_rows(ARGV("history", "t", "--since", "1438m"), "lost,missed,running");
 	expect_rows(ARGV("history", "--failed", "--since", "1438m"), "b-9 lost,b-10 lost");
-	expect(run(LEDGER, 0, false, ARGV("history", "t", "--since", "1h")), 0,
-	       "no run is like that\n", "");
+	expect(run(LEDGER, 0, false, ARGV("history", "t", "--since", "1h")), 0, "no run matches\n",
+	       "");
 	expect(run(LEDGER, 0, false, ARGV("history", "--since", "soon")), 3, "",
 	       "zkleader: --since \"soon\" is no duration such as 500ms, 10s or 5m\n");
 }
@@ -1393,4 +1552,37 @@ Test(history, json)
 	json_decref(json);
 	free(r.out);
 	free(r.err);
+}
+
+/* --- logs ----------------------------------------------------------------- */
+
+#define RUN(tick, state, rest)                                                                     \
+	"{\"tick\":\"2026-11-20T02:0" tick ":00Z\",\"state\":\"" state "\",\"node\":\"app1\"" rest \
+	"}"
+
+Test(command, logs)
+{
+	static const char history[] =
+		"{\"history\":[" RUN("0", "ok",
+				     ",\"exit_status\":0,\"output\":\"a\\nb\\u001b["
+				     "1m\\n\"") "," RUN("1", "failed",
+							",\"exit_status\":3,\"output\":"
+							"null") "," RUN("2", "missed", "") "]}";
+
+	expect(run(history, 0, false, ARGV("logs", "t")), 0,
+	       "t 2026-11-20T02:01:00Z: failed, exit 3, on app1\n"
+	       "(nothing is kept: it has written nothing, goes on, was not started by a schedule, "
+	       "or is not yours to read)\n"
+	       "on app1: journalctl -t t ZKLEADER_TICK=2026-11-20T02:01:00Z\n",
+	       "");
+	expect(run(history, 0, false, ARGV("logs", "t", "--tick", "2026-11-20T03:00:00+01:00")), 0,
+	       "t 2026-11-20T02:00:00Z: ok, exit 0, on app1\na\nb\\x1b[1m\n"
+	       "all of it, on app1: journalctl -t t ZKLEADER_TICK=2026-11-20T02:00:00Z\n",
+	       "");
+	expect(run(history, 0, false, ARGV("logs", "t", "--tick", "2026-11-20T02:02:00Z")), 3, "",
+	       "zkleader: t: no run is recorded of 2026-11-20T02:02:00Z\n");
+	expect(run("{\"history\":[1,[],{}]}", 0, false, ARGV("logs", "t")), 3, "",
+	       "zkleader: t: no run is recorded\n");
+	expect(run(history, 0, false, ARGV("logs", "t", "--tick", "2")), 3, "",
+	       "zkleader: --tick \"2\": a time is needed, as 2026-03-29T00:00:00Z\n");
 }

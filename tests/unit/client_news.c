@@ -80,6 +80,12 @@ Test(news, leaders)
 		   LED("r", "b", "1") FROM("a", "1") ",\"reason\":null,\"vacant_ms\":null}"},
 		  LATER},
 		 AT "r: a (1) → b (1)\n"},
+		{{{'l', 1,
+		   "{" T
+		   ",\"task\":\"r\",\"leader\":{\"hostname\":\"h\",\"node\":\"blue\",\"version\":"
+		   "\"1\"},\"previous\":{\"hostname\":\"h\",\"node\":\"h:/s\",\"version\":\"1\"}}"},
+		  LATER},
+		 AT "r: h:/s (1) → blue (1)\n"},
 		{{{'l', 1, LED("r", "a", "1") FROM("a", "1") ",\"vacant_ms\":3210}"}, LATER},
 		 AT "r: a (1) again, led by nobody for 3.2 s\n"},
 		{{{'l', 1, NOBODY("r", ",\"reason\":\"paused\"")}, {0, 2999, NULL}}, ""},
@@ -145,6 +151,9 @@ Test(news, the_rest)
 		{'d', 3,
 		 "{" T ",\"event\":\"decided\",\"kind\":\"drain\",\"node\":\"h2:/run/s\",\"by\":"
 		 "\"eva\",\"host\":\"h1\",\"reason\":\"new\\u001bkernel\"}"},
+		{'d', 3,
+		 "{" T ",\"event\":\"ended\",\"kind\":\"drain\",\"node\":\"h2:/run/s\",\"name\":"
+		 "\"h2:/run/s\"}"},
 		{'d', 4,
 		 "{" T ",\"event\":\"ended\",\"kind\":\"pause\",\"task\":\"r\",\"host\":\"h\"}"},
 		LATER,
@@ -159,11 +168,36 @@ Test(news, the_rest)
 	expect_lines(steps, "",
 		     AT "disconnected: this node has no confirmed session with ZooKeeper\n" AT
 			"connected\n" AT "h2: drained by eva at h1: new\\x1bkernel\n" AT
-			"r: no longer paused\n");
+			"h2:/run/s: no longer drained\n" AT "r: no longer paused\n");
 	expect_lines(difference, " (while disconnected)",
 		     AT "r: a (1) → b (2) (while disconnected)\n" AT
 			"s: nobody leads it (while disconnected)\n" AT
 			"t: led by b (2) (while disconnected)\n");
+}
+
+Test(news, many_leaders_that_have_become_others_are_one_line)
+{
+	static const struct step many[] = {
+		{'m', 1, WORKER("left", "a", "1")},
+		{'m', 1, WORKER("joined", "a", "1")},
+		{'l', 1, LED("t1", "a", "1") FROM("b", "1") "}"},
+		{'l', 1, LED("t2", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t3", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t4", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t5", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t6", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t7", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t8", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t9", "b", "1") FROM("a", "1") "}"},
+		{'l', 1, LED("t10", "b", "1") "}"},
+		{'l', 1, NOBODY("t11", "")},
+		LATER,
+	};
+
+	expect_lines(many, " (while disconnected)",
+		     AT "a: registered anew (1) (while disconnected)\n" AT
+			"11 tasks have another leader now: a (1): 1, b (1): 9, nobody: 1 "
+			"(while disconnected)\n");
 }
 
 Test(news, hosts_without_their_common_domain)
@@ -171,8 +205,9 @@ Test(news, hosts_without_their_common_domain)
 	char *text = NULL;
 	size_t len;
 	struct output o = {.out = open_memstream(&text, &len), .width = 80};
-	json_t *workers =
-		json_loads("[{\"hostname\":\"a.x.org\"},{\"hostname\":\"b.x.org\"},{}]", 0, NULL);
+	json_t *workers = json_loads("[{\"hostname\":\"a.x.org\"},{\"hostname\":\"b.x.org\"},{},"
+				     "{\"hostname\":\"d.x.org\",\"node\":\"d.x.org:/a.sock\"}]",
+				     0, NULL);
 	json_t *change = json_loads(LED("r", "b.x.org", "2") FROM("c.y.org", "1") "}", 0, NULL);
 	struct news n;
 

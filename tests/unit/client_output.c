@@ -93,7 +93,14 @@ Test(output, times)
 	cr_expect_eq(time_parse("2026-11-21T02:00:00.123Z", &ms), 0);
 	cr_expect_eq(ms, NOW);
 	cr_expect_eq(time_parse("2026-11-21T02:00:00", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:00", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21T03:30:00+01:30", &ms), 0);
+	cr_expect_eq(ms, NOW);
+	cr_expect_eq(time_parse("2026-11-20T22:00:00-04:00", &ms), 0);
+	cr_expect_eq(ms, NOW);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00+1:00", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:60", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:00x", &ms), -EINVAL);
+	cr_expect_eq(time_parse("2026-11-21T02:00:00+", &ms), -EINVAL);
 	cr_expect_eq(time_parse("2026-11-21", &ms), -EINVAL);
 	cr_expect_eq(time_parse("", &ms), -EINVAL);
 }
@@ -202,6 +209,35 @@ Test(table, fits_as_long_as_it_can)
 				      text);
 			free(text);
 		}
+	}
+}
+
+Test(table, of_the_columns_that_can_go_the_last_goes_first)
+{
+	static const struct table_column columns[] = {
+		{"START", TABLE_DROP}, {"STATE", 0}, {"TOKEN", TABLE_DROP}};
+	static const char *const row[] = {"02:00:00Z", "ok", "4711"};
+	static const struct {
+		int width;
+		const char *text;
+	} cases[] = {
+		{21, "START     STATE TOKEN\n02:00:00Z ok    4711\n"},
+		{20, "START     STATE\n02:00:00Z ok\n"},
+		{14, "STATE\nok\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t len;
+		struct output o = {.out = open_memstream(&text, &len), .width = cases[i].width};
+		struct table *t = table_new(&o, columns, 3);
+
+		table_row(t, row, COLOR_NONE);
+		table_print(t);
+		table_free(t);
+		fclose(o.out);
+		cr_expect_str_eq(text, cases[i].text, "%d:\n%s", cases[i].width, text);
+		free(text);
 	}
 }
 

@@ -258,6 +258,9 @@ struct bad_case {
 	"1: version or version-file is needed: the version of the application that runs here\n"
 
 static const struct bad_case bad_values[] = {
+	{"version = 1\nrecipe-users = {\"a\", \"b c\", \"a\"}",
+	 "2: recipe-users: \"b c\" is not the name of a local user\n"
+	 "2: recipe-users: \"a\" is there twice: keep one\n"},
 	{"", NO_VERSION},
 	{"\n\n# nothing\n", NO_VERSION},
 	{"version = 1\nversion-file = \"x\"\n",
@@ -391,7 +394,8 @@ static const struct bad_case bad_keys[] = {
 	 "2: unknown key \"Log-level\": did you mean \"log-level\"?\n"},
 	{"version = 1\nfrobnicate = 2\n",
 	 "2: unknown key \"frobnicate\": the keys are zookeeper, root, session-timeout, version, "
-	 "version-file, version-strip, node, address, socket, socket-mode, socket-group, task-dir, "
+	 "version-file, version-strip, node, address, socket, socket-mode, socket-group, "
+	 "recipe-users, timezone, task-dir, "
 	 "auth-file, "
 	 "yield-delay, "
 	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
@@ -470,7 +474,7 @@ static const struct bad_case bad_syntax[] = {
 	 "2: unknown key \"a\": the keys are "
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, node, address, socket, socket-mode, "
-	 "socket-group, task-dir, auth-file, "
+	 "socket-group, recipe-users, timezone, task-dir, auth-file, "
 	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"
@@ -737,7 +741,8 @@ Test(config, example_file)
 			snprintf(line, sizeof(line), "\n# %s = \"%s\"\n", keys[i].name,
 				 keys[i].preset);
 		else
-			snprintf(line, sizeof(line), "\n# %s = \"", keys[i].name);
+			snprintf(line, sizeof(line), "\n# %s = %s\"", keys[i].name,
+				 keys[i].type == SETTING_LIST ? "{" : "");
 		cr_expect(strstr(text, line), "docs/zkleader.conf lacks%s", line);
 	}
 }

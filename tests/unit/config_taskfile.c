@@ -110,6 +110,7 @@ Test(taskfile, defaults)
 	cr_expect_eq(t->wait_ms, 10000);
 	cr_expect_eq(t->on_crash, TASK_ON_CRASH_SKIP);
 	cr_expect_eq(t->overlap, TASK_OVERLAP_FORBID);
+	cr_expect_not(t->index);
 	cr_expect_eq(t->hold_max_ms, 24 * 3600 * 1000);
 	cr_expect_eq(t->n_users, 0);
 	cr_expect_eq(t->history, 50);
@@ -148,6 +149,30 @@ Test(taskfile, every_key)
 	taskfile_free(tasks, 3);
 }
 
+Test(taskfile, partitions_and_groups)
+{
+	struct task_config **tasks =
+		good("task a { partitions = 16 partition-limit = 4 partition-jobs = 2\n"
+		     "version-policy = any }\n"
+		     "task b { spread = 'group.1' }\ntask c { version-policy = oldest }\n",
+		     3);
+
+	cr_expect_eq(tasks[0]->partitions, 16);
+	cr_expect_eq(tasks[0]->partition_limit, 4);
+	cr_expect_eq(tasks[0]->partition_jobs, 2);
+	cr_expect_eq(tasks[0]->version_policy, VERSION_ANY);
+	cr_expect_null(tasks[0]->spread);
+	cr_expect_eq(task_config_elections(tasks[0]), 16);
+	cr_expect_eq(tasks[1]->partitions, 0);
+	cr_expect_eq(tasks[1]->partition_limit, 0);
+	cr_expect_eq(tasks[1]->partition_jobs, 0);
+	cr_expect_eq(tasks[1]->version_policy, VERSION_NEWEST);
+	cr_expect_str_eq(tasks[1]->spread, "group.1");
+	cr_expect_eq(task_config_elections(tasks[1]), 1);
+	cr_expect_eq(tasks[2]->version_policy, VERSION_OLDEST);
+	taskfile_free(tasks, 3);
+}
+
 Test(taskfile, no_tasks)
 {
 	taskfile_free(good("", 0), 0);
@@ -170,9 +195,26 @@ static void expect_equal(const char *a, const char *b, bool equal)
 Test(taskfile, equal)
 {
 	static const char *const keys[] = {
-		"description = x", "yield = never",  "rank-position = 0", "min-version = 1",
-		"tick = 2m",	   "wait = 2m",	     "on-crash = rerun",  "hold-max = 2h",
-		"overlap = allow", "users = {a, b}", "users = { a, c }",  "history = 1",
+		"description = x",
+		"yield = never",
+		"rank-position = 0",
+		"min-version = 1",
+		"tick = 2m",
+		"wait = 2m",
+		"on-crash = rerun",
+		"hold-max = 2h",
+		"overlap = allow",
+		"index = true",
+		"users = {a, b}",
+		"users = { a, c }",
+		"history = 1",
+		"version-policy = any",
+		"partitions = 2",
+		"partitions = 3",
+		"spread = x",
+		"spread = y",
+		"partitions = 2 partition-limit = 2",
+		"partitions = 2 partition-jobs = 2",
 	};
 
 	expect_equal("task a { tick = 60s }", "\n\ntask a { yield = rank }", true);
@@ -239,6 +281,24 @@ static const struct bad_case bad_values[] = {
 	ONE("hold-max = 0s", "hold-max: \"0s\" is below 1s"),
 	ONE("hold-max = 31d", "hold-max: \"31d\" is above 30d"),
 	ONE("on-crash = retry", "on-crash: \"retry\" is not one of \"skip\", \"rerun\""),
+	ONE("version-policy = some",
+	    "version-policy: \"some\" is not one of \"newest\", \"oldest\", \"any\""),
+	ONE("partitions = 1", "partitions: \"1\" is below 2"),
+	ONE("partitions = 257", "partitions: \"257\" is above 256"),
+	ONE("partitions = 2 partition-limit = 0", "partition-limit: \"0\" is below 1"),
+	ONE("partitions = 2 partition-jobs = 257", "partition-jobs: \"257\" is above 256"),
+	ONE("partition-limit = 2",
+	    "partition-limit: needs partitions, of which it is the limit: set "
+	    "partitions too, or leave it out"),
+	ONE("partition-jobs = 2", "partition-jobs: needs partitions, whose runs it limits: set "
+				  "partitions too, or leave it out"),
+	ONE("partitions = 2 rank-position = 0",
+	    "rank-position: goes not together with partitions, which are spread over the hosts: "
+	    "leave one of them out"),
+	ONE("partitions = 2 spread = x",
+	    "spread: goes not together with partitions, which are spread evenly by themselves: "
+	    "leave one of them out"),
+	ONE("spread = \"a:1\"", "spread: \"a:1\" is no name of a group: that is " NAME_FORM),
 	ONE("users = { \"\" }", "users: is empty: give it a value or leave the key out"),
 	ONE("users = { \"a b\" }", "users: \"a b\" is not the name of a local user"),
 	ONE("users = { \"-a\" }", "users: \"-a\" is not the name of a local user"),
@@ -248,16 +308,27 @@ static const struct bad_case bad_values[] = {
 	ONE("users += {b}", "users: nothing to add to: write = for +="),
 	ONE("tcik = 1m", "unknown key \"tcik\": did you mean \"tick\"?"),
 	ONE("on_crash = skip", "unknown key \"on_crash\": did you mean \"on-crash\"?"),
-	ONE("schedule = x", "unknown key \"schedule\": the keys are description, yield, "
-			    "rank-position, min-version, version-policy, "
-			    "tick, wait, on-crash, overlap, hold-max, users, history, "
-			    "health-command, health-file, health-interval, health-timeout, "
-			    "health-fall, health-rise"),
+	ONE("scheduling = x",
+	    "unknown key \"scheduling\": the keys are description, yield, "
+	    "rank-position, min-version, version-policy, "
+	    "partitions, partition-limit, partition-jobs, spread, tick, wait, "
+	    "on-crash, overlap, index, hold-max, users, alert-after, ping-url, history, "
+	    "schedule, timezone, command, user,"
+	    " catch-up, catch-up-window, splay, timeout,"
+	    " retries, retry-delay, "
+	    "health-command, health-file, health-interval, health-timeout, "
+	    "health-fall, health-rise"),
 	ONE("yield { }", "yield: is no section: write yield = ..."),
 	ONE("more \"x\" { yield = z }",
 	    "unknown key \"more\": the keys are description, yield, "
-	    "rank-position, min-version, version-policy, tick, "
-	    "wait, on-crash, overlap, hold-max, users, history, "
+	    "rank-position, min-version, version-policy, partitions, "
+	    "partition-limit, partition-jobs, spread, tick, "
+	    "wait, on-crash, overlap, index, hold-max, users, alert-after, ping-url, history, "
+	    "schedule, "
+	    "timezone, "
+	    "command, user,"
+	    " catch-up, catch-up-window, splay, timeout,"
+	    " retries, retry-delay, "
 	    "health-command, health-file, health-interval, health-timeout, "
 	    "health-fall, health-rise"),
 	{"task a {\nyield = never\nyield = rank\n}\n",
@@ -654,6 +725,105 @@ Test(taskdir, the_sum_of_the_paths_is_bounded)
 	task_files_done(&files);
 }
 
+Test(taskdir, each_partition_counts_as_a_task)
+{
+	struct task_files files, effective, none;
+
+	FILE *f = fopen(in_folder("a.conf"), "w");
+	cr_assert(f);
+	for (int i = 0; i < 39; i++)
+		fprintf(f, "task a%d { partitions = 256 }\n", i);
+	fprintf(f, "task b { partitions = 15 }\n");
+	cr_assert_eq(fclose(f), 0);
+	put("b.conf", "task c { partitions = 2 }\n");
+	put("c.conf", "task d {}\n");
+	taskdir_load(&config, &files, &problems);
+	cr_expect_str_eq(
+		problems_text(),
+		"conf.d/b.conf:1: has 2 tasks with their partitions where there are 9999 in "
+		"the files before it: no more than 10000 are allowed\n");
+	cr_expect(files.list[1].refused);
+	cr_expect_eq(files.list[2].n_tasks, 1);
+	task_files_init(&none);
+	taskdir_merge(&none, &files, &effective);
+	cr_expect_eq(effective.list[0].n_tasks, 40);
+	task_files_done(&effective);
+	task_files_done(&files);
+}
+
+/* The paths of 256 partitions with one, two and three digits. */
+Test(taskdir, the_paths_of_partitions_count)
+{
+	size_t each = strlen("/leaders/") + 100;
+	size_t all = 256 * each + 10 * 2 + 90 * 3 + 156 * 4, most = TASKDIR_PATHS_MAX / all;
+	struct task_files files;
+	char expected[400];
+
+	FILE *f = fopen(in_folder("a.conf"), "w");
+	cr_assert(f);
+	for (size_t i = 0; i < most; i++)
+		fprintf(f, "task a%099zu { partitions = 256 }\n", i);
+	cr_assert_eq(fclose(f), 0);
+	f = fopen(in_folder("b.conf"), "w");
+	cr_assert(f);
+	fprintf(f, "task b%099d { partitions = 256 }\n", 1);
+	cr_assert_eq(fclose(f), 0);
+	taskdir_load(&config, &files, &problems);
+	snprintf(expected, sizeof(expected),
+		 "conf.d/b.conf:1: with its tasks the paths of all leader znodes have %zu bytes, "
+		 "and no "
+		 "more than 524288 are allowed: give the tasks shorter names, or spread them over "
+		 "more "
+		 "sidecars\n",
+		 (most + 1) * all);
+	cr_expect_str_eq(problems_text(), expected);
+	cr_expect_eq(files.list[0].n_tasks, most);
+	task_files_done(&files);
+}
+
+static void put_group(const char *name, int from, int to)
+{
+	FILE *f = fopen(in_folder(name), "w");
+
+	cr_assert(f);
+	for (int i = from; i < to; i++)
+		fprintf(f, "task g%d { spread = x }\n", i);
+	cr_assert_eq(fclose(f), 0);
+}
+
+Test(taskdir, a_group_has_a_limit)
+{
+	struct task_files files, again, effective;
+
+	put_group("a.conf", 0, 255);
+	put_group("b.conf", 255, 257);
+	put_group("c.conf", 255, 256);
+	put("d.conf", "task d { spread = y }\n");
+	taskdir_load(&config, &files, &problems);
+	cr_expect_str_eq(
+		problems_text(),
+		"conf.d/b.conf:2: task \"g256\": the group \"x\" has 257 tasks with it: no "
+		"more than 256 are allowed, give some of them another group in spread\n");
+	cr_expect(files.list[1].refused);
+	cr_expect_eq(files.list[2].n_tasks, 1);
+	cr_expect_eq(files.list[3].n_tasks, 1);
+	/* The last good form of a refused file fits in, too, or is left out. */
+	put_group("d.conf", 300, 302);
+	put("c.conf", "task c { spread = }\n");
+	put_group("e.conf", 303, 304);
+	taskdir_load(&config, &again, &problems);
+	problems_done(&problems);
+	taskdir_merge(&files, &again, &effective);
+	cr_expect_str_eq(effective.list[2].name, "c.conf");
+	cr_expect_eq(effective.list[2].n_tasks, 0);
+	cr_expect_eq(effective.list[3].n_tasks, 1);
+	cr_expect_str_eq(effective.list[3].tasks[0]->name, "d");
+	cr_expect_eq(effective.list[4].n_tasks, 1);
+	task_files_done(&effective);
+	task_files_done(&again);
+	task_files_done(&files);
+}
+
 /* --- what is in force ------------------------------------------------------------------------------ */
 
 /* Loads the folder, merges it with what is in force, which becomes the result. */
@@ -806,6 +976,10 @@ Test(taskdir, hints)
 		"host\n");
 	put("d.conf", "task d { tick = 90m }\n");
 	expect_hints("");
+	put("d.conf", "task d { spread = x\n rank-position = 1 }\n");
+	expect_hints(
+		"conf.d/d.conf:2: rank-position: has no effect on a task with spread: leave one "
+		"of them out\n");
 	put("d.conf", "task d { tick = }\n");
 	expect_hints("");
 }

@@ -163,3 +163,27 @@ Test(draft, the_order_of_the_workers_does_not_matter)
 	for (size_t i = 0; i < ITEMS; i++)
 		cr_expect_str_eq(workers[owners[i]].id, before[i]);
 }
+
+/* With limits, and with some who take only what nobody else may: as if the owner had never been there. */
+Test(draft, successors_are_whom_a_draft_without_the_owner_gives)
+{
+	size_t before[ITEMS], next[ITEMS];
+	struct draft d = {.name = "T", .items = items, .n_items = ITEMS, .workers = workers};
+
+	draft_set_add(&workers[2].resigned, 7);
+	workers[5].tier = 1;
+	for (d.n_workers = 1; d.n_workers <= WORKERS; d.n_workers++) {
+		for (d.limit = 0; d.limit <= 6; d.limit += 3) {
+			draft_run(&d, before);
+			draft_successors(&d, before, next);
+			for (size_t i = 0; i < ITEMS; i++) {
+				struct draft_worker gone = workers[before[i]];
+				memset(&workers[before[i]].may, 0, sizeof(gone.may));
+				draft_run(&d, owners);
+				cr_expect_eq(next[i], owners[i], "%zu workers, limit %zu, item %zu",
+					     d.n_workers, d.limit, i);
+				workers[before[i]] = gone;
+			}
+		}
+	}
+}

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "core/election.h"
+#include "core/election_times.h"
 
 #define T_MS   10000
 #define MINUTE 60000
@@ -164,7 +164,7 @@ static void claims_after_read(int64_t owner_ms)
 static void nobody_took_it(void)
 {
 	sends(ELECTION_READ, 0);
-	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, ELECTION_VACANT_READ_MS);
 	wait_deadline();
 	sends(ELECTION_READ, 1);
 	absent(T_MS);
@@ -327,7 +327,7 @@ Test(claim, waits_for_an_owner_that_may_still_think_it_leads)
 		is_state(ELECTION_VACANT);
 		int64_t before = now;
 		if (count(ELECTION_READ) == 0) {
-			cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+			cr_assert_eq(deadline() - now, ELECTION_VACANT_READ_MS);
 			wait_deadline();
 		}
 		sends(ELECTION_READ, 1);
@@ -347,7 +347,7 @@ Test(claim, of_an_owner_not_yet_listed_waits_a_whole_timeout)
 	is_state(ELECTION_VACANT);
 	wait_deadline();
 	absent(0);
-	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_VACANT_READ_MS);
 }
 
 Test(claim, of_a_node_that_no_worker_made_waits_a_whole_timeout)
@@ -358,7 +358,7 @@ Test(claim, of_a_node_that_no_worker_made_waits_a_whole_timeout)
 	is_state(ELECTION_VACANT);
 	wait_deadline();
 	absent(0);
-	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_VACANT_READ_MS);
 }
 
 /* The answer to a claim tells the token: "leads" need not wait for the read behind it. */
@@ -480,6 +480,22 @@ Test(claim, waits_while_workers_are_still_to_be_read)
 			is_state(ELECTION_CLAIMING);
 		best.owner_ms = 0;
 	}
+}
+
+/* What may have been anybody's turns out to be one's who was granted a longer session timeout than we. */
+Test(claim, waits_by_the_longer_lease_of_an_owner_that_turns_up)
+{
+	follow(0);
+	watch(ELECTION_DELETED, 0);
+	int64_t gone = now;
+	wait_deadline();
+	sends(ELECTION_READ, 1);
+	absent(0);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - gone, T_MS);
+	STEP(.type = ELECTION_VIEW, .view = {.candidate = true}, .owner_ms = 4 * T_MS);
+	is_state(ELECTION_VACANT);
+	cr_assert_eq(deadline() - gone, 4 * T_MS);
 }
 
 Test(claim, the_owner_itself_does_not_wait)
@@ -833,7 +849,8 @@ Test(yield, outcomes)
 	released(ELECTION_DONE);
 	is_state(ELECTION_VACANT);
 	nobody_took_it();
-	cr_assert_eq(deadline() - now, ELECTION_ACCEPT_MS + ELECTION_TURN_MS - ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now,
+		     ELECTION_ACCEPT_MS + ELECTION_TURN_MS - ELECTION_VACANT_READ_MS);
 	watch(ELECTION_CREATED, 0);
 	node(OTHER, 300);
 	is_state(ELECTION_FOLLOWING);
@@ -883,7 +900,7 @@ Test(yield, is_undone_at_once_when_the_better_one_is_gone)
 	release();
 	released(ELECTION_DONE);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, ELECTION_VACANT_READ_MS);
 	view(true, 0);
 	is_state(ELECTION_CLAIMING);
 }
@@ -901,7 +918,7 @@ Test(yield, is_sent_at_once_while_a_watch_of_this_connection_is_set)
 	is_state(ELECTION_VACANT);
 	/* Whoever takes it gets the time to do so before it is looked at. */
 	sends(ELECTION_READ, 0);
-	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, ELECTION_VACANT_READ_MS);
 	wait_deadline();
 	sends(ELECTION_READ, 1);
 
@@ -1174,7 +1191,7 @@ Test(session, nothing_told_by_a_reconnection_is_a_handover)
 	is_state(ELECTION_VACANT);
 	wait_deadline();
 	absent(0);
-	cr_assert_eq(deadline() - now, T_MS - ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, T_MS - ELECTION_VACANT_READ_MS);
 }
 
 /* The owner may have claimed it again, and that node have been deleted as well, while we were away. */
@@ -1183,7 +1200,7 @@ Test(session, a_wait_begins_anew_with_the_connection)
 	follow(0);
 	watch(ELECTION_DELETED, T_MS);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, ELECTION_LOOK_MS);
+	cr_assert_eq(deadline() - now, ELECTION_VACANT_READ_MS);
 	simple(ELECTION_CUT);
 	now += T_MS - 1;
 	up();

@@ -293,7 +293,8 @@ Test(fleet, who_is_a_candidate)
 
 Test(fleet, the_oldest_is_best_where_the_policy_says_so)
 {
-	const struct contest c = {.task = "job", .rank_position = 0, .oldest = true};
+	const struct contest c = {
+		.task = "job", .rank_position = 0, .version_policy = VERSION_OLDEST};
 	struct fleet f;
 	char text[256];
 

@@ -54,7 +54,26 @@ Test(identity, names)
 	add("e", "app-1", "app-1:/run/s", "m1");
 	cr_expect_str_eq(name("a"), "app-1");
 	cr_expect_not(fleet_find(&f, "a")->twin);
+	/* Another on its host that the key names, and one elsewhere that is called like it. */
+	add("f", "app-1", "green", "m1");
+	cr_expect_str_eq(name("a"), "app-1:/run/s");
+	cr_expect_str_eq(name("f"), "green");
+	drop("f");
+	cr_expect_str_eq(name("a"), "app-1");
+	add("g", "app-9", "app-1", "m9");
+	cr_expect_str_eq(name("a"), "app-1:/run/s");
+	cr_expect_str_eq(name("g"), "app-1");
 	fleet_done(&f);
+}
+
+Test(identity, who_is_meant)
+{
+	cr_expect(identity_means("app-1:/run/s", "app-1", 5));
+	cr_expect(identity_means("app-1:/run/s", "app-1:/run/s", 12));
+	cr_expect_not(identity_means("app-1:/run/s", "app-1:", 6));
+	cr_expect_not(identity_means("app-1:/run/s", "app", 3));
+	cr_expect(identity_means("blue", "blue", 4));
+	cr_expect_not(identity_means("blue", "blu", 3));
 }
 
 Test(identity, twins)

@@ -163,6 +163,30 @@ Test(rank, digest_of_what_a_task_goes_by)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		cr_expect_eq(rank_digest(cases[i].position, cases[i].min_version, cases[i].oldest),
+		cr_expect_eq(rank_digest(&(struct rank_keys){
+				     .position = cases[i].position,
+				     .min_version = cases[i].min_version,
+				     .version_policy =
+					     cases[i].oldest ? VERSION_OLDEST : VERSION_NEWEST}),
 			     cases[i].digest, "%zu", i);
+}
+
+Test(rank, each_new_key_makes_another_digest)
+{
+	static const struct rank_keys keys[] = {
+		{.position = -1},
+		{.position = -1, .version_policy = VERSION_ANY},
+		{.position = -1, .partitions = 8},
+		{.position = -1, .partitions = 16},
+		{.position = -1, .partitions = 8, .limit = 2},
+		{.position = -1, .spread = "feeds"},
+		{.position = -1, .spread = "scans"},
+		{.position = -1, .spread = "scans", .min_version = "1"},
+	};
+	size_t n = sizeof(keys) / sizeof(keys[0]);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			cr_expect_neq(rank_digest(&keys[i]), rank_digest(&keys[j]), "%zu %zu", i,
+				      j);
 }

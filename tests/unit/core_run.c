@@ -617,6 +617,41 @@ Test(run, a_session_that_ends_takes_the_watch_along)
 	is(next(), RUN_TAKEN);
 }
 
+/* However long ago its wait was over: what became of the other run is not known. */
+Test(run, who_stands_by_waits_for_its_session_too)
+{
+	for (int outage = 0; outage < 2; outage++) {
+		if (outage == 0)
+			stand_by();
+		sight.now_ms += 10 * RUN_ORPHAN_MS;
+		is(next(), RUN_NOTHING);
+		sight.up = false;
+		is(next(), RUN_NOTHING);
+		cr_assert_eq(run_due(&r, sight.now_ms), sight.now_ms + RUN_ORPHAN_MS);
+		run_expired(&r);
+		sight.now_ms += RUN_ORPHAN_MS - 1;
+		is(next(), RUN_NOTHING);
+		cr_assert_not(r.calls);
+		sight.up = true;
+		is(next(), RUN_LOOK);
+		is(LOOKED(.running = true, .session = 9, .token = 40, .attempt = 1), RUN_NOTHING);
+		is(next(), RUN_NOTHING);
+	}
+	sight.up = false;
+	is(next(), RUN_NOTHING);
+	sight.now_ms += RUN_ORPHAN_MS;
+	is(next(), RUN_WAITED);
+
+	/* Who waits for a tick has nothing to stand by for. */
+	begin(true, false);
+	sight.rerun = true;
+	is(next(), RUN_LOOK);
+	is(answered(LEDGER_ABSENT), RUN_NOTHING);
+	sight.up = false;
+	sight.now_ms += WAIT;
+	is(next(), RUN_WAITED);
+}
+
 Test(run, a_look_whose_answer_is_lost_is_repeated)
 {
 	begin(true, false);

@@ -27,9 +27,12 @@ static const struct contest contests[CONTESTS] = {
 	{.task = "daily", .rank_position = -1},
 	{.task = "hourly", .rank_position = 2},
 	{.task = "report", .rank_position = -1, .min_version = "1.0"},
-	{.task = "daily", .rank_position = 0, .oldest = true},
+	{.task = "daily", .rank_position = 0, .version_policy = VERSION_OLDEST},
 	{.task = "hourly", .rank_position = -1, .pinned = "1.0.0"},
-	{.task = "report", .rank_position = 1, .oldest = true, .min_version = "0.9"},
+	{.task = "report",
+	 .rank_position = 1,
+	 .version_policy = VERSION_OLDEST,
+	 .min_version = "0.9"},
 };
 static const char *const usual[] = {"1.0", "1.0.0", "1.1", "2.0-rc1"};
 /* These three beat each other in a circle. */

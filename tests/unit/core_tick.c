@@ -110,6 +110,38 @@ Test(tick, is_name)
 	cr_expect_not(tick_is_name(text));
 }
 
+Test(tick, parse)
+{
+	static const struct {
+		const char *name;
+		int64_t ms; /* -1: none */
+	} cases[] = {
+		{"1970-01-01T00:00:00Z", 0},
+		{"2026-11-20T02:00:00Z", INT64_C(1795140000000)},
+		{"2024-02-29T23:59:59Z", INT64_C(1709251199000)},
+		{"9999-12-31T23:59:59Z", INT64_C(253402300799000)},
+		{"2026-02-29T00:00:00Z", -1},
+		{"2026-06-31T00:00:00Z", -1},
+		{"2026-00-01T00:00:00Z", -1},
+		{"2026-13-01T00:00:00Z", -1},
+		{"2026-01-01T24:00:00Z", -1},
+		{"2026-01-01T00:60:00Z", -1},
+		{"2026-01-01T00:00:60Z", -1},
+		{"1969-12-31T23:59:59Z", -1},
+		{"0000-01-01T00:00:00Z", -1},
+		{"2026-01-01 00:00:00Z", -1},
+		{"", -1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t ms = -1;
+
+		cr_expect_eq(tick_parse(cases[i].name, &ms), cases[i].ms >= 0, "%s", cases[i].name);
+		if (cases[i].ms >= 0)
+			cr_expect_eq(ms, cases[i].ms, "%s", cases[i].name);
+	}
+}
+
 Test(tick, begins_by_the_clock_that_it_is_of)
 {
 	cr_expect_eq(tick_begins(INT64_C(1795140059999), MINUTE_MS, 14 * HOUR_MS),

@@ -154,8 +154,9 @@ static void write_uncommented(const struct document *d, FILE *out)
 			continue;
 		}
 		i = find_key(keys, n, l.key, l.key_len);
-		/* Those need a file or a group. */
-		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group"))
+		/* Those need a file or a group, or go not together with another key. */
+		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group") &&
+		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0)
 			fprintf(out, "%s\n", l.key);
 	}
 }

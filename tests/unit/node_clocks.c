@@ -192,3 +192,15 @@ Test(clocks, a_server_of_before_1970_is_not_asked_for_ever)
 	cr_expect_eq(asked, 1);
 	cr_expect_eq(clocked, 1);
 }
+
+/* The record that is on its way has the offset of before: another follows. */
+Test(clocks, what_changes_during_the_first_registration_is_published)
+{
+	struct store_reply told = {.sent_ms = now_ms, .stat.mtime = SERVER_MS + now_ms - HOUR_MS};
+
+	start();
+	clocks_ready(&r.clocks);
+	r.attempt = &self;
+	clocks_heard(&r.clocks, &told);
+	cr_expect_eq(published, 1);
+}

@@ -299,6 +299,55 @@ Test(session, nothing_is_left_of_a_lease_by_a_longer_timeout_after_the_shorter_o
 	cr_expect_gt(session_lease_left(&s), SHORT / 4, "it is confirmed again");
 }
 
+/* Where the servers come up after us: the first session's lease would be over before it begins. */
+Test(session, one_that_took_long_to_begin_is_not_used)
+{
+	begin_with(&settings);
+	session_start(&s);
+	pass(LONG / 2, false);
+	connect(LONG);
+	cr_expect_eq(n_handles, 1, "half of the timeout is no reason");
+	cr_expect_eq(registrations, 1);
+	cut();
+	session_id++;
+	handle()->handlers.state(handle()->handlers.arg, STORE_EXPIRED);
+	pass(1, false);
+	cr_assert_eq(n_handles, 2);
+	pass(LONG / 2 + 1, false);
+	connect(LONG);
+	cr_expect_eq(registrations, 1, "it is closed unused");
+	cr_expect_not(handle()->open);
+	cr_expect_not(session_is_up(&s));
+	pass(1, false);
+	cr_assert_eq(n_handles, 3);
+	session_id++;
+	connect(LONG);
+	cr_expect_eq(registrations, 2);
+	pass(100, true);
+	cr_expect(session_is_up(&s));
+	cr_expect_gt(session_lease_left(&s), LONG * 9 / 10, "%" PRId64, session_lease_left(&s));
+}
+
+Test(session, servers_that_are_always_slow_are_asked_twice_and_no_more)
+{
+	begin_with(&settings);
+	session_start(&s);
+	pass(LONG, false);
+	connect(LONG);
+	pass(1, false);
+	cr_assert_eq(n_handles, 2);
+	pass(LONG, false);
+	session_id++;
+	connect(LONG);
+	cr_expect_eq(n_handles, 2);
+	cr_expect_eq(registrations, 1);
+	cr_expect_eq(session_lease_left(&s), 0,
+		     "it counts from when it was asked for at the earliest");
+	session_set_leading(&s, true);
+	pass(LONG, true);
+	cr_expect_gt(session_lease_left(&s), LONG / 4, "%" PRId64, session_lease_left(&s));
+}
+
 /* The next connection may be granted less, and nobody knows before. */
 Test(session, an_answer_without_a_connection_promises_little)
 {
@@ -387,6 +436,9 @@ Test(session, another_session_knows_nothing_of_it)
 {
 	lead(LONG);
 	cut();
+	session_id++;
+	connect(SHORT);
+	pass(1, false); /* for another one, whose beginning is known */
 	session_id++;
 	connect(SHORT);
 	cr_expect_eq(session_told_timeout(&s), SHORT);

@@ -14,13 +14,17 @@ static struct run_record example(void)
 	return (struct run_record){.state = "ok",
 				   .id = "3f1c2a9e-8f6e-4c4b",
 				   .hostname = "app-1",
+				   .node = "reports-1",
 				   .run = "77b0c1",
 				   .session = INT64_MAX,
 				   .token = 4294967301,
 				   .attempt = 2,
 				   .started_at = INT64_C(1795140000000),
 				   .ended_at = INT64_C(1795140001000),
-				   .exit_status = 3};
+				   .exit_status = 3,
+				   .by = "ada@app-2",
+				   .output = "one\0\xfftwo",
+				   .output_len = 8};
 }
 
 static int parse(const struct buffer *b, struct run_record *ret, const char **ret_why)
@@ -41,6 +45,7 @@ static void there_and_back(const struct run_record *r)
 	cr_assert_str_eq(back.state, r->state);
 	cr_assert_str_eq(back.id, r->id);
 	cr_assert_str_eq(back.hostname, r->hostname);
+	cr_assert_str_eq(back.node, r->node);
 	cr_assert_str_eq(back.run, r->run);
 	cr_assert_eq(back.session, r->session);
 	cr_assert_eq(back.token, r->token);
@@ -48,12 +53,17 @@ static void there_and_back(const struct run_record *r)
 	cr_assert_eq(back.started_at, r->started_at);
 	cr_assert_eq(back.ended_at, r->ended_at);
 	cr_assert_eq(back.exit_status, r->exit_status);
+	cr_assert_str_eq(back.by, r->by);
+	cr_assert_eq(back.output_len, r->output_len);
+	cr_assert(memcmp(back.output_len ? back.output : "", r->output_len ? r->output : "",
+			 r->output_len) == 0);
 	buffer_done(&b);
 }
 
 Test(run_record, there_and_back)
 {
-	static const char *const states[] = {"running", "ok", "failed", "lost", "claimed"};
+	static const char *const states[] = {"running", "ok",	  "failed", "lost",
+					     "claimed", "missed", "timeout"};
 	struct run_record r = example();
 
 	for (size_t i = 0; i < COUNT(states); i++) {
@@ -65,11 +75,17 @@ Test(run_record, there_and_back)
 /* What need not be there, each left out alone and then all of it. */
 Test(run_record, optional_keys)
 {
-	for (unsigned without = 0; without < 16; without++) {
+	for (unsigned without = 0; without < 128; without++) {
 		struct run_record r = example();
 
 		if (without & 1)
 			r.run[0] = '\0';
+		if (without & 32)
+			r.by[0] = '\0';
+		if (without & 64)
+			r.output_len = 0;
+		if (without & 16)
+			r.node[0] = '\0';
 		if (without & 2)
 			r.session = 0;
 		if (without & 4)
@@ -129,11 +145,16 @@ Test(run_record, values)
 {
 	static const struct change cases[] = {
 		{"state", "running", 0, NULL},
-		{"state", "", 0, "state: not one of running, ok, failed, lost, claimed"},
-		{"state", "okay", 0, "state: not one of running, ok, failed, lost, claimed"},
-		{"state", "o", 0, "state: not one of running, ok, failed, lost, claimed"},
-		{"state", "runninG", 0, "state: not one of running, ok, failed, lost, claimed"},
-		{"state", NULL, 1, "state: not one of running, ok, failed, lost, claimed"},
+		{"state", "", 0,
+		 "state: not one of running, ok, failed, lost, claimed, missed, timeout"},
+		{"state", "okay", 0,
+		 "state: not one of running, ok, failed, lost, claimed, missed, timeout"},
+		{"state", "o", 0,
+		 "state: not one of running, ok, failed, lost, claimed, missed, timeout"},
+		{"state", "runninG", 0,
+		 "state: not one of running, ok, failed, lost, claimed, missed, timeout"},
+		{"state", NULL, 1,
+		 "state: not one of running, ok, failed, lost, claimed, missed, timeout"},
 		{"id", "-", 0, "id: not a string of 1 to 64 letters, digits and hyphens"},
 		{"run", "", 0, "run: not a string of 1 to 64 letters, digits and hyphens"},
 		{"session", NULL, INT64_MAX, NULL},

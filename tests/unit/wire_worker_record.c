@@ -8,6 +8,8 @@
 #include "wire/record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define NOT_SPLITS   "partitions: not a map of tasks to numbers from 2 to 256"
+#define NOT_GROUPS   "groups: not an array of at most 10000 names of groups"
 
 /* What every record has, in a map with room for one more. */
 static void begin(struct pack *p)
@@ -198,6 +200,15 @@ Test(worker_record, values_that_cannot_be)
 		 "a\0b",
 		 4, "node: not a string of at most 400 bytes of UTF-8"},
 		{"node", "\x01", 1, "node: not a string of at most 400 bytes of UTF-8"},
+		{"partitions", "\x01", 1, NOT_SPLITS},
+		{"partitions", "\x81\x01\x02", 3, NOT_SPLITS},
+		{"partitions", "\x81\xa1/\x02", 4, NOT_SPLITS},
+		{"partitions", "\x81\xa1t\x01", 4, NOT_SPLITS},
+		{"partitions", "\x81\xa1t\xcd\x01\x01", 6, NOT_SPLITS},
+		{"partitions", "\x82\xa1t\x02\xa1t\x03", 7, NOT_SPLITS},
+		{"groups", "\xa1t", 2, NOT_GROUPS},
+		{"groups", "\x92\xa1t\x01", 4, NOT_GROUPS},
+		{"groups", "\x92\xa1t\xa1/", 5, NOT_GROUPS},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -234,6 +245,22 @@ Test(worker_record, too_many)
 		for (size_t i = 0; i < n; i++)
 			pack_str(&p, "t");
 		cr_expect_eq(parse("unhealthy", b.data, b.len, &w, &why),
+			     n > WORKER_TASKS_MAX ? -EBADMSG : 0);
+		worker_free(w);
+		w = NULL;
+		/* Of groups there is one for each of two tasks: it says which bound was met. */
+		cr_expect_eq(parse("groups", b.data, b.len, &w, &why), -EBADMSG);
+		cr_expect_str_eq(why, n > WORKER_TASKS_MAX ? NOT_GROUPS
+							   : "groups: not one for each of tasks");
+		buffer_truncate(&b, 0);
+		pack_map(&p, n);
+		for (size_t i = 0; i < n; i++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "t%zu", i);
+			pack_kv_int(&p, name, 2);
+		}
+		cr_expect_eq(parse("partitions", b.data, b.len, &w, &why),
 			     n > WORKER_TASKS_MAX ? -EBADMSG : 0);
 		worker_free(w);
 		buffer_done(&b);

@@ -169,7 +169,8 @@ class Crowd:
         """How often each task has come to be led, ever, as the sidecars' logs say."""
         counts = collections.Counter()
         for sidecar in self.sidecars:
-            counts.update(re.findall(r"\bleading task=(\S+)", sidecar.log().replace("no longer leading", "")))
+            for names in re.findall(r" leading .*\btask=(\S+)", sidecar.log().replace("no longer leading", "")):
+                counts.update(names.split(","))
         return counts
 
     def troubles(self):

@@ -16,7 +16,8 @@
 #define BATCH_MAX 4
 #define OPS_MAX	  4
 #define LINES_MAX 512
-#define LINE_SIZE 400
+#define LINE_SIZE 4000
+#define NAMES_MAX 256
 #define PATH_SIZE 16
 
 struct client {
@@ -123,10 +124,10 @@ static int compare_names(const void *a, const void *b)
 
 static void say_names(struct client *c, const struct asked *a, const struct store_reply *reply)
 {
-	const char *names[64];
-	char text[256] = "";
+	const char *names[NAMES_MAX];
+	char text[LINE_SIZE - 100] = "";
 
-	if (reply->n_names > 64)
+	if (reply->n_names > NAMES_MAX)
 		abort();
 	for (size_t i = 0; i < reply->n_names; i++)
 		names[i] = reply->names[i];
@@ -173,9 +174,17 @@ static void ask_read(struct client *c, struct asked *a)
 static void ask_multi(struct client *c, struct asked *a, unsigned most)
 {
 	static const enum store_op_type types[] = {
-		STORE_OP_CREATE,	   STORE_OP_CREATE, STORE_OP_CREATE_EPHEMERAL,
-		STORE_OP_CREATE_EPHEMERAL, STORE_OP_SET,    STORE_OP_SET,
-		STORE_OP_DELETE,	   STORE_OP_CHECK};
+		STORE_OP_CREATE,
+		STORE_OP_CREATE,
+		STORE_OP_CREATE_EPHEMERAL,
+		STORE_OP_CREATE_EPHEMERAL,
+		STORE_OP_SET,
+		STORE_OP_SET,
+		STORE_OP_DELETE,
+		STORE_OP_CHECK,
+		STORE_OP_DELETE,
+		STORE_OP_CREATE_SEQUENTIAL,
+	};
 	struct store_op ops[OPS_MAX];
 	char paths[OPS_MAX][PATH_SIZE], data[OPS_MAX][8];
 	size_t n = draw(3) ? 1 : 1 + draw(most);
@@ -184,7 +193,7 @@ static void ask_multi(struct client *c, struct asked *a, unsigned most)
 	for (size_t i = 0; i < n; i++) {
 		draw_path(paths[i]);
 		snprintf(data[i], sizeof(data[i]), "%u", draw(1000));
-		ops[i] = (struct store_op){.type = types[draw(8)],
+		ops[i] = (struct store_op){.type = types[draw(10)],
 					   .path = paths[i],
 					   .data = data[i],
 					   .len = draw(4) ? strlen(data[i]) : 0,

@@ -1,0 +1,218 @@
+#include "client/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/journal.h"
+#include "client/printable.h"
+
+#define STEPS_MAX   64	 /* lines and reads of one turn: the lease comes first */
+#define RETRY_MS    20	 /* where the journal takes no more at the moment, the job waits */
+#define END_MS	    500	 /* for the last lines to be taken */
+#define PRINTED_MAX 4096 /* PIPE_BUF: what is written at once does not mix */
+
+/* --- where the lines go --------------------------------------------------- */
+
+static int send_to_journal(const struct capture *c)
+{
+	struct journal_entry e;
+
+	journal_begin(&e);
+	journal_put(&e, "", "MESSAGE", c->line, c->len);
+	journal_put(&e, "", "PRIORITY", "6", 1);
+	journal_put(&e, "", "SYSLOG_IDENTIFIER", c->task, strlen(c->task));
+	journal_put(&e, "ZKLEADER_", "TASK", c->task, strlen(c->task));
+	journal_put(&e, "ZKLEADER_", "TICK", c->tick, strlen(c->tick));
+	return journal_send(c->to, c->journal, &e);
+}
+
+static int print(const struct capture *c)
+{
+	char text[PRINTED_MAX];
+	size_t n = (size_t)snprintf(text, sizeof(text) / 2, "%s %s ", c->task, c->tick);
+
+	n += printable(text + n, sizeof(text) - n - 1, c->line, c->len);
+	text[n++] = '\n';
+	return write(c->to, text, n) < 0 ? -errno : 0;
+}
+
+/* The line, if it is whole: false where it has to wait. */
+static bool pass_on(struct capture *c)
+{
+	int e = !c->whole ? 0 : c->journal ? send_to_journal(c) : print(c);
+
+	c->retry_ms = e == -EAGAIN || e == -EINTR ? clock_boot_ms() + RETRY_MS : 0;
+	if (c->retry_ms > 0)
+		return false;
+	/* Or nobody takes it, ever: the record has the last of it. */
+	if (c->whole)
+		c->len = 0;
+	c->whole = false;
+	return true;
+}
+
+/* --- what is read --------------------------------------------------------- */
+
+static void keep(struct capture_kept *kept, const char *data, size_t len)
+{
+	size_t written = kept->written;
+
+	for (size_t i = 0; i < len; i++)
+		kept->ring[(written + i) % CAPTURE_KEPT_MAX] = data[i];
+	kept->written = written + len;
+}
+
+size_t capture_last(const struct capture *c, char last[CAPTURE_KEPT_MAX])
+{
+	size_t written = c->kept->written, n = written;
+
+	if (n > CAPTURE_KEPT_MAX)
+		n = CAPTURE_KEPT_MAX;
+	for (size_t i = 0; i < n; i++)
+		last[i] = c->kept->ring[(written - n + i) % CAPTURE_KEPT_MAX];
+	return n;
+}
+
+/* Into the line, up to its end: how many bytes that were. */
+static size_t take(struct capture *c, const char *data, size_t len)
+{
+	const char *end = memchr(data, '\n', len);
+	size_t n = end ? (size_t)(end - data) : len;
+
+	if (n > CAPTURE_LINE_MAX - c->len)
+		n = CAPTURE_LINE_MAX - c->len;
+	memcpy(c->line + c->len, data, n);
+	c->len += n;
+	if (n < len && data[n] == '\n') {
+		c->whole = true;
+		return n + 1;
+	}
+	c->whole = c->len == CAPTURE_LINE_MAX;
+	return n;
+}
+
+/* False: there is nothing, or what there is has to wait. */
+static bool advance(struct capture *c)
+{
+	ssize_t n;
+
+	if (!pass_on(c))
+		return false;
+	if (c->at < c->n) {
+		c->at += take(c, c->data + c->at, c->n - c->at);
+		return true;
+	}
+	n = read(c->from, c->data, sizeof(c->data));
+	if (n <= 0)
+		return false;
+	c->at = 0;
+	c->n = (size_t)n;
+	keep(c->kept, c->data, c->n);
+	return true;
+}
+
+void capture_read(struct capture *c)
+{
+	if (!c || clock_boot_ms() < c->retry_ms)
+		return;
+	for (int i = 0; i < STEPS_MAX && advance(c); i++)
+		;
+}
+
+int capture_fd(const struct capture *c)
+{
+	return c && c->retry_ms == 0 ? c->from : -1;
+}
+
+/* What was read and is no line of the journal yet is gone on with at once. */
+int64_t capture_due_ms(const struct capture *c)
+{
+	if (!c)
+		return INT64_MAX;
+	return c->retry_ms > 0 ? c->retry_ms : c->at < c->n || c->whole ? 0 : INT64_MAX;
+}
+
+void capture_end(struct capture *c)
+{
+	int64_t until_ms = clock_boot_ms() + END_MS;
+
+	for (;;) {
+		while (advance(c))
+			;
+		if (c->retry_ms == 0 && c->len == 0)
+			return;
+		if (c->retry_ms == 0)
+			c->whole = true; /* what had no newline */
+		else if (clock_boot_ms() >= until_ms)
+			return;
+		else
+			poll(NULL, 0, RETRY_MS);
+	}
+}
+
+/* --- its parts ------------------------------------------------------------ */
+
+/*
+ * Standard error by a description of its own, so that it can be written to without waiting although
+ * others have it as well. A socket cannot be opened again.
+ */
+static int open_error(void)
+{
+	int fd = open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+
+	return fd >= 0 ? fd_private(fd) : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+}
+
+int capture_init(struct capture *c, const char *task, const char *tick, const char *journal)
+{
+	int ends[2];
+
+	*c = (struct capture){.task = task, .tick = tick, .journal = journal};
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	c->from = fd_private(ends[0]);
+	c->into = fd_private(ends[1]);
+	c->to = journal ? journal_open() : open_error();
+	c->kept = mmap(NULL, sizeof(*c->kept), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (c->from < 0 || c->into < 0 || c->to < 0 || c->kept == MAP_FAILED ||
+	    fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
+		int e = errno ? -errno : -EMFILE;
+
+		capture_done(c);
+		return e;
+	}
+	return 0;
+}
+
+void capture_done(struct capture *c)
+{
+	if (c->from >= 0)
+		close(c->from);
+	if (c->to >= 0)
+		close(c->to);
+	capture_hold(c);
+	if (c->kept != MAP_FAILED)
+		munmap(c->kept, sizeof(*c->kept));
+}
+
+void capture_become(const struct capture *c)
+{
+	dup2(c->into, STDOUT_FILENO);
+	dup2(c->into, STDERR_FILENO);
+}
+
+void capture_hold(struct capture *c)
+{
+	if (c->into >= 0)
+		close(c->into);
+	c->into = -1;
+}

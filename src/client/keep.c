@@ -1,0 +1,145 @@
+#include "client/keep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "client/ask.h"
+#include "client/handle.h"
+#include "client/json.h"
+
+#define RENEW_LIMIT_MS 5000 /* for the answer to the first renewal */
+#define RENEW_MAX_MS   1000
+#define KILL_AFTER_MS  5000 /* by default, or a fifth of the lease */
+
+/*
+ * --kill-after is taken from the lease, and at least half of the lease must be left for renewals. A
+ * lease varies from 40 % to 97 % of the session's timeout.
+ */
+int keep_check_kill_after(struct context *c, int64_t kill_after_ms)
+{
+	json_auto_t *status = NULL;
+	char most[DURATION_TEXT_SIZE];
+	int64_t most_ms;
+	const void *result;
+	size_t len;
+
+	if (kill_after_ms == KEEP_BY_LEASE ||
+	    zkleader_call(c->z, "status", NULL, 0, COMMAND_TIMEOUT_MS, &result, &len) != 0 ||
+	    json_from_msgpack(result, len, &status) < 0)
+		return 0; /* the claim says what is wrong */
+	most_ms = json_number(json_object_get(status, "session"), "timeout_ms", 0) / 4;
+	if (most_ms <= 0 || kill_after_ms <= most_ms)
+		return 0;
+	duration_format(most_ms, most);
+	output_error(&c->output,
+		     "--kill-after is at most %s here: a quarter of the session's timeout", most);
+	return -EINVAL;
+}
+
+/*
+ * What is held may have been answered long after it was asked for, so its lease is renewed first. 0
+ * and the deadline of the lease; -EPERM if it is lost already; or a negative errno.
+ */
+static int first_lease(struct job *job, int64_t *ret_deadline)
+{
+	int64_t sent_ms = clock_boot_ms(), lease_ms = 0;
+	struct reader result = {.p = NULL};
+	uint32_t id;
+	bool leads = false;
+	int e = job_ask_renewal(job, sent_ms + RENEW_LIMIT_MS, &id);
+
+	if (e == 0)
+		e = handle_await(job->z, id, HANDLE_ANSWER_MAX, sent_ms + RENEW_LIMIT_MS, &result);
+	if (e == 0)
+		e = job_parse_renewal(job, result, &leads, &lease_ms);
+	if (e == -ETIMEDOUT || e == -EBADMSG)
+		handle_fail(job->z, e, RENEW_LIMIT_MS);
+	*ret_deadline = sent_ms + lease_ms;
+	return e == 0 && (!leads || clock_boot_ms() >= *ret_deadline) ? -EPERM : e;
+}
+
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Says how the job ended, and returns the exit code. */
+static int conclude(struct keep *k, const struct job *job, int e)
+{
+	const struct output *o = &k->c->output;
+
+	if (e < 0) {
+		output_error(o, "the command cannot be started: %s", strerror(-e));
+		return JOB_CANNOT_START;
+	}
+	if (job->shared->lost) {
+		output_error(o, "%s %s was lost, so its command was ended", k->kind->lease,
+			     k->name);
+		return ZKLEADER_CANNOT_TELL;
+	}
+	if (job->guard_killed)
+		output_error(o, "the guard of %s was killed, so its command was killed as well%s",
+			     k->name,
+			     job->all_reached
+				     ? ""
+				     : ", but what has left its process group may be alive");
+	k->unrecorded = !job->shared->recorded;
+	return job->shared->status;
+}
+
+/* Sets the job's times by its first lease. */
+static void set_times(const struct keep *k, struct job *job, int64_t left)
+{
+	/* A later lease may be half as long: see keep_check_kill_after(). */
+	int64_t by_lease = min64(left / 5, KILL_AFTER_MS);
+	int64_t asked = k->kill_after_ms == KEEP_BY_LEASE ? by_lease : k->kill_after_ms;
+
+	job->kill_after_ms = within(asked, 0, min64(left / 2, job->kill_after_ms));
+	job->renew_ms = within(left / 16, JOB_RENEW_MIN_MS, job->renew_ms);
+}
+
+int keep_run(struct keep *k)
+{
+	int64_t deadline = 0;
+	struct job job = {.z = k->c->z,
+			  .kind = k->kind,
+			  .name = k->name,
+			  .id = k->id,
+			  .number = k->number,
+			  .argv = k->argv,
+			  .signals = k->signals,
+			  .kill_after_ms = KEEP_KILL_AFTER_MAX_MS,
+			  .renew_ms = RENEW_MAX_MS,
+			  .timeout_ms = k->timeout_ms,
+			  .capture = k->capture};
+	int e = first_lease(&job, &deadline);
+
+	if (e == -EPERM) {
+		output_error(&k->c->output, "%s %s was lost before its command began",
+			     k->kind->lease, k->name);
+		return ZKLEADER_CANNOT_TELL;
+	}
+	if (e != 0)
+		return ask_failed(k->c, e);
+	set_times(k, &job, deadline - clock_boot_ms());
+	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (job.shared == MAP_FAILED)
+		abort(); /* as for any other memory */
+	job.shared->deadline = deadline;
+	job.shared->status = JOB_NO_STATUS;
+	terminal_init(&job.terminal);
+	e = job_run(&job);
+	e = conclude(k, &job, e);
+	munmap(job.shared, sizeof(*job.shared));
+	return e;
+}

@@ -1,0 +1,173 @@
+/*
+ * zkleader run TASK of a task with partitions: a process of ours for each that is claimed, which
+ * supervises its job as a call for it alone would. Claims come one after the other; the sidecar
+ * answers when a partition may begin.
+ */
+#include "client/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "client/ask.h"
+#include "client/tag.h"
+
+#define LOOK_MS 1000 /* between looks at the children, should a signal be lost */
+
+struct parts {
+	pid_t *pids; /* of those that have not ended; owned */
+	size_t n;
+	int code; /* the greatest status so far */
+	bool stopping;
+};
+
+/* --- one partition ----------------------------------------------------------------------- */
+
+/* In the process of the partition: the connection is its own now. */
+_Noreturn static void supervise(struct run *r, pid_t parent)
+{
+	struct tag tag;
+	int code;
+
+	/* As the end of a call: whoever kills it ends the job. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(ZKLEADER_CANNOT_TELL);
+	if (r->tag && tag_begin(&tag, r->task) < 0)
+		r->tag = false; /* its output comes without */
+	code = run_job(r);
+	fflush(r->c->output.err);
+	if (r->tag)
+		tag_end(&tag);
+	_exit(code);
+}
+
+/* A negative errno: it cannot be made, and the claim goes with the connection. */
+static int start(struct run *r, struct parts *p)
+{
+	pid_t parent = getpid(), pid;
+
+	snprintf(r->partition, sizeof(r->partition), "%.*s:%d", NAME_TASK_MAX, r->task,
+		 r->claim.partition);
+	output_flush(&r->c->output);
+	fflush(r->c->output.err);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		r->task = r->partition;
+		supervise(r, parent);
+	}
+	p->pids = mem_resize(p->pids, p->n + 1, sizeof(*p->pids));
+	p->pids[p->n++] = pid;
+	return 0;
+}
+
+static void reap(struct parts *p)
+{
+	int status;
+
+	for (size_t i = 0; i < p->n;) {
+		if (waitpid(p->pids[i], &status, WNOHANG) != p->pids[i]) {
+			i++;
+			continue;
+		}
+		status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		p->code = status > p->code ? status : p->code;
+		p->pids[i] = p->pids[--p->n];
+	}
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+/* What ends a call ends its claims, and its jobs as each of them likes. */
+static bool take_signal(struct parts *p, int sig)
+{
+
+	if (sig == SIGCHLD)
+		reap(p);
+	if (sig == SIGTSTP)
+		raise(SIGSTOP);
+	if (sig == SIGCHLD || sig == SIGTSTP || sig == SIGCONT)
+		return true;
+	for (size_t i = 0; i < p->n; i++)
+		kill(p->pids[i], sig);
+	p->stopping |= sig != SIGUSR1 && sig != SIGUSR2;
+	return !p->stopping;
+}
+
+static bool on_signal(const struct pending *pending, int sig)
+{
+	return take_signal(((struct run *)pending->arg)->arg, sig);
+}
+
+static void wait_for_all(struct run *r, struct parts *p)
+{
+	struct pollfd fd = {.fd = r->signals.fd, .events = POLLIN};
+	int sig;
+
+	for (reap(p); p->n > 0; reap(p)) {
+		poll(&fd, 1, LOOK_MS);
+		while ((sig = signals_next(&r->signals)) != 0)
+			take_signal(p, sig);
+	}
+}
+
+/* On a connection of its own: 0 and the claim, or how asking failed. */
+static int claim_next(struct run *r)
+{
+	struct context *c = r->c;
+	int e;
+
+	zkleader_close(c->z); /* it is the job's */
+	c->z = NULL;
+	e = zkleader_open(c->socket, &c->z);
+	r->ran++;
+	return e < 0 ? e : run_claim(r);
+}
+
+/* As bad as the worst of them. */
+static int conclude(const struct parts *p, int code)
+{
+	return code > p->code ? code : p->code;
+}
+
+static int run_parts(struct run *r, struct parts *p)
+{
+	int e = 0, code = 0;
+
+	r->arg = p;
+	r->pending.on_signal = on_signal;
+	while (e == 0 && r->claim.tick.outcome == ZKLEADER_YOURS && !p->stopping) {
+		e = start(r, p);
+		if (e < 0)
+			output_error(&r->c->output, "no process for %s:%d", r->task,
+				     r->claim.partition);
+		else
+			e = claim_next(r);
+	}
+	/* That nothing more is run here is what is meant to be; what cannot be told is not. */
+	if (e != 0 && !p->stopping && e != ZKLEADER_NOBODY)
+		code = ask_failed(r->c, e);
+	else if (e == 0 && !p->stopping && r->claim.tick.why[0] != '\0' &&
+		 r->claim.tick.outcome == ZKLEADER_WAITED)
+		code = run_not_ours(r);
+	wait_for_all(r, p);
+	return conclude(p, code);
+}
+
+int run_partitions(struct run *r)
+{
+	struct parts p = {.pids = NULL};
+	int code = run_parts(r, &p);
+
+	free(p.pids);
+	return code;
+}

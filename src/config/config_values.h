@@ -1,0 +1,37 @@
+/*
+ * The values of the configuration's keys, which are checked and taken into struct config: a part of
+ * config.c.
+ */
+#ifndef ZKLEADER_CONFIG_CONFIG_VALUES_H
+#define ZKLEADER_CONFIG_CONFIG_VALUES_H
+
+#include "config/config.h"
+#include "config/problem.h"
+#include "config/settings.h"
+
+/* A configuration being made from its settings. */
+struct config_values {
+	struct config *c;
+	const struct config *running; /* NULL: this is the start */
+	const struct settings *settings;
+	struct problems *problems;
+};
+
+/* Adds a problem with the line and the name of the key. */
+void config_problem(const struct config_values *v, const char *key, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* What a key is set to; NULL: nothing, or something that a problem was told of already. */
+const char *config_text(const struct config_values *v, const char *key);
+int64_t config_number(const struct config_values *v, const char *key);
+/* The text on the heap, for the caller; the path beside the file where it is a relative one. */
+char *config_copy(const struct config_values *v, const char *key);
+char *config_path(const struct config_values *v, const char *key);
+
+/* Each checks the keys of that name, and what they name, and takes them into the configuration. */
+void config_take_zookeeper(struct config_values *v);
+void config_take_root(struct config_values *v);
+void config_take_version(struct config_values *v);
+void config_take_socket(struct config_values *v);
+void config_take_auth(struct config_values *v);
+
+#endif

@@ -1,0 +1,205 @@
+#include "config/schedule_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "config/user_list.h"
+
+#define PROGRAM_NEEDED "the first word is the path of the program, from / on: no shell looks for it"
+
+const char *const schedule_catch_ups[] = {"none", "last", "all", NULL};
+
+/* Keys that mean nothing without a schedule. */
+static const char *const companions[] = {"timezone", "command",		"user",
+					 "catch-up", "catch-up-window", "splay",
+					 "timeout",  "retries",		"retry-delay"};
+
+/* --- checking --------------------------------------------------------------- */
+
+static void check_schedule(const struct settings *s, const struct section *section,
+			   struct problems *problems)
+{
+	const struct setting *setting = settings_get(s, section, "schedule");
+	const char *task = section->title ? section->title : "";
+	struct schedule_error error;
+	struct schedule parsed;
+
+	if (!setting->n || schedule_parse(setting->values[0], task, &parsed, &error) == 0)
+		return;
+	problems_add(problems, s->file, setting->line, "schedule: \"%.200s\": %s, at \"%.40s\"",
+		     setting->values[0], error.why, setting->values[0] + error.at);
+}
+
+static void check_zone(const struct settings *s, const struct section *section,
+		       struct problems *problems)
+{
+	const struct setting *setting = settings_get(s, section, "timezone");
+	struct zone_file *zone = NULL;
+	const char *why;
+
+	if (setting->n && zone_file_load(setting->values[0], &zone, &why) < 0)
+		problems_add(problems, s->file, setting->line, "timezone: \"%.100s\" %s",
+			     setting->values[0], why);
+	zone_file_unref(zone);
+}
+
+static void check_command(const struct settings *s, const struct section *section,
+			  struct problems *problems)
+{
+	const struct setting *command = settings_get(s, section, "command");
+	const struct setting *user = settings_get(s, section, "user");
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < command->n; i++)
+		bytes += strlen(command->values[i]) + 1;
+	if (command->n && command->values[0][0] != '/')
+		problems_add(problems, s->file, command->line, "command: \"%.100s\": %s",
+			     command->values[0], PROGRAM_NEEDED);
+	if (bytes > SCHEDULE_COMMAND_MAX)
+		problems_add(problems, s->file, command->line,
+			     "command: has %zu bytes, more than %d", bytes, SCHEDULE_COMMAND_MAX);
+	if (user->n && !user_list_is_name(user->values[0]))
+		problems_add(problems, s->file, user->line,
+			     "user: \"%.100s\" is not the name of a local user", user->values[0]);
+}
+
+void schedule_config_check(const struct settings *s, const struct section *section,
+			   struct problems *problems)
+{
+	const struct setting *schedule = settings_get(s, section, "schedule");
+
+	check_schedule(s, section, problems);
+	check_zone(s, section, problems);
+	check_command(s, section, problems);
+	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+		const struct setting *one = settings_get(s, section, companions[i]);
+
+		if (one->line > 0 && schedule->line == 0)
+			problems_add(problems, s->file, one->line,
+				     "%s: means nothing without a schedule: set schedule too, or "
+				     "leave it out",
+				     companions[i]);
+	}
+	if (schedule->line > 0 && settings_get(s, section, "command")->line == 0)
+		problems_add(problems, s->file, schedule->line,
+			     "schedule: needs a command, which is run when it is due: command = "
+			     "{\"/path/of/program\", \"argument\"}");
+	if (schedule->line > 0 && settings_get(s, section, "user")->line == 0)
+		problems_add(problems, s->file, schedule->line,
+			     "schedule: needs a user, whom the command runs as: user = \"...\"");
+}
+
+/* --- taking ----------------------------------------------------------------- */
+
+static char **copy_words(char *const *words, size_t n)
+{
+	char **copy = n ? mem_calloc(n, sizeof(*copy)) : NULL;
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_strdup(words[i]);
+	return copy;
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void schedule_config_take(struct schedule_config *c, const struct settings *s,
+			  const struct section *section)
+{
+	const char *text = settings_text(s, section, "schedule");
+	const struct setting *command = settings_get(s, section, "command");
+	struct schedule_error error;
+
+	memset(c, 0, sizeof(*c));
+	if (!text || schedule_parse(text, section->title, &c->schedule, &error) < 0)
+		return;
+	c->text = mem_strdup(text);
+	c->timezone = copy_text(settings_text(s, section, "timezone"));
+	c->command = copy_words(command->values, command->n);
+	c->n_command = command->n;
+	c->user = copy_text(settings_text(s, section, "user"));
+	c->catch_up = (enum owed_catch_up)settings_get(s, section, "catch-up")->number;
+	c->window_ms = settings_get(s, section, "catch-up-window")->number;
+	c->splay_ms = settings_get(s, section, "splay")->number;
+	c->timeout_ms = settings_get(s, section, "timeout")->n
+				? settings_get(s, section, "timeout")->number
+				: 0;
+	c->retries = settings_get(s, section, "retries")->number;
+	c->retry_delay_ms = settings_get(s, section, "retry-delay")->number;
+}
+
+/* What it is told of lies where it lies now. */
+static void tell(struct schedule_config *c)
+{
+	c->told = (struct task_schedule){.text = c->text,
+					 .timezone = c->zone->name,
+					 .schedule = &c->schedule,
+					 .zone = c->zone->zone,
+					 .catch_up = c->catch_up,
+					 .window_ms = c->window_ms,
+					 .splay_ms = c->splay_ms,
+					 .timeout_ms = c->timeout_ms,
+					 .retries = c->retries,
+					 .retry_delay_ms = c->retry_delay_ms};
+}
+
+void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone)
+{
+	zone_file_ref(zone);
+	zone_file_unref(c->zone);
+	c->zone = zone;
+	tell(c);
+}
+
+void schedule_config_copy(struct schedule_config *to, const struct schedule_config *from)
+{
+	*to = *from;
+	to->text = copy_text(from->text);
+	to->timezone = copy_text(from->timezone);
+	to->user = copy_text(from->user);
+	to->command = copy_words(from->command, from->n_command);
+	zone_file_ref(to->zone);
+	if (to->zone)
+		tell(to);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_zone(const struct zone_file *a, const struct zone_file *b)
+{
+	return a && b ? strcmp(a->name, b->name) == 0 &&
+				zone_digest(a->zone) == zone_digest(b->zone)
+		      : a == b;
+}
+
+bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b)
+{
+	if (a->n_command != b->n_command)
+		return false;
+	for (size_t i = 0; i < a->n_command; i++)
+		if (strcmp(a->command[i], b->command[i]) != 0)
+			return false;
+	return same_text(a->text, b->text) && same_text(a->timezone, b->timezone) &&
+	       same_zone(a->zone, b->zone) && same_text(a->user, b->user) &&
+	       a->catch_up == b->catch_up && a->window_ms == b->window_ms &&
+	       a->splay_ms == b->splay_ms && a->timeout_ms == b->timeout_ms &&
+	       a->retries == b->retries && a->retry_delay_ms == b->retry_delay_ms;
+}
+
+void schedule_config_done(struct schedule_config *c)
+{
+	for (size_t i = 0; i < c->n_command; i++)
+		free(c->command[i]);
+	free(c->command);
+	free(c->text);
+	free(c->timezone);
+	free(c->user);
+	zone_file_unref(c->zone);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,51 @@
+/* The keys of a task about its schedule: when it is due, and what is run then, as whom. */
+#ifndef ZKLEADER_CONFIG_SCHEDULE_CONFIG_H
+#define ZKLEADER_CONFIG_SCHEDULE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/settings.h"
+#include "config/zone_file.h"
+#include "core/owed.h"
+#include "core/schedule.h"
+#include "core/task_settings.h"
+
+#define SCHEDULE_WINDOW_MAX_MS	(INT64_C(30) * 24 * 3600 * 1000)
+#define SCHEDULE_SPLAY_MAX_MS	(INT64_C(24) * 3600 * 1000)
+#define SCHEDULE_TIMEOUT_MIN_MS 1000
+#define SCHEDULE_RETRIES_MAX	100
+#define SCHEDULE_COMMAND_MAX	(64 * 1024) /* bytes of a command, its words together */
+
+extern const char
+	*const schedule_catch_ups[]; /* the words for enum owed_catch_up; NULL ends them */
+
+struct schedule_config {
+	char *text; /* NULL: the task has no schedule, and the rest means nothing */
+	struct schedule schedule;
+	char *timezone;		/* that the task names, NULL: that of the main file counts */
+	struct zone_file *zone; /* the one that counts; owned reference */
+	char **command;
+	size_t n_command;
+	char *user;
+	enum owed_catch_up catch_up;
+	int64_t window_ms, splay_ms;
+	int64_t timeout_ms; /* 0: none */
+	int64_t retries, retry_delay_ms;
+	struct task_schedule told; /* all that a node is told of it; of the rest, borrowed */
+};
+
+/* Adds a problem for each value that is not good, beyond what the table says. */
+void schedule_config_check(const struct settings *s, const struct section *section,
+			   struct problems *problems);
+/* From a section that was found good. The zone is still to be set. */
+void schedule_config_take(struct schedule_config *c, const struct settings *s,
+			  const struct section *section);
+/* Takes a reference of its own. */
+void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone);
+void schedule_config_copy(struct schedule_config *to, const struct schedule_config *from);
+bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b);
+void schedule_config_done(struct schedule_config *c);
+
+#endif

@@ -1,0 +1,68 @@
+#include "control/disagreements.h"
+
+#include "control/subject.h"
+#include "core/identity.h"
+#include "node/disagreement.h"
+#include "node/partitions.h"
+
+#define SHOWN_MAX 100
+
+struct differences {
+	struct pack *p; /* NULL: they are counted alone */
+	size_t n;
+};
+
+static void add_difference(struct differences *d, const char *task, const struct member *m,
+			   const char *why)
+{
+	if (d->n++ >= SHOWN_MAX || !d->p)
+		return;
+	pack_map(d->p, 5);
+	pack_kv_str(d->p, "task", task);
+	pack_kv_str(d->p, "id", m->worker->id);
+	pack_kv_str(d->p, "hostname", m->worker->hostname);
+	pack_kv_str(d->p, "node", identity_name(m));
+	pack_kv_str(d->p, "why", why);
+}
+
+/* By other rules or keys. */
+static void add_keys(struct differences *d, const struct leaders *l, const struct member *m)
+{
+	for (size_t i = 0; m->n_disagreements > 0 && i < l->n_listings && d->n < SHOWN_MAX; i++)
+		if (listing_is_published(l->listings[i]) && disagreement_about(l->listings[i], m))
+			add_difference(d, l->listings[i]->name, m, NULL);
+}
+
+/* By another number of partitions. */
+static void add_partitions(struct differences *d, const struct node *s, const struct listing *l)
+{
+	const struct fleet *f = &s->registry.fleet;
+	char why[PARTITIONS_TEXT_MAX];
+
+	for (size_t i = 0; i < f->n_members && d->n < SHOWN_MAX; i++)
+		if (partitions_differ(l, f->by_id[i], why))
+			add_difference(d, l->name, f->by_id[i], why);
+}
+
+/* The workers that go by something else for a task than this sidecar, as many as are shown. */
+static void each_difference(struct differences *d, const struct node *s)
+{
+	const struct fleet *f = &s->registry.fleet;
+	const struct leaders *l = &s->leaders;
+
+	for (size_t i = 0; i < f->n_members && d->n < SHOWN_MAX; i++)
+		add_keys(d, l, f->by_id[i]);
+	for (size_t i = 0; i < l->n_listings; i++)
+		if (partitions_state(l->listings[i]) != PARTITIONS_PLAIN)
+			add_partitions(d, s, l->listings[i]);
+}
+
+void disagreements_pack(struct pack *p, const struct node *s)
+{
+	struct differences counted = {NULL, 0}, packed = {p, 0};
+
+	each_difference(&counted, s);
+	pack_str(p, "disagreements");
+	pack_array(p, counted.n);
+	each_difference(&packed, s);
+}

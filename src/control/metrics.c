@@ -1,0 +1,83 @@
+#include "control/metrics.h"
+
+#include <string.h>
+
+#include "node/node.h"
+
+#define KEYS_OF_TASK 9
+
+static void pack_histogram(struct pack *p, const char *key, const struct histogram *h,
+			   const struct histogram_bounds *bounds)
+{
+	pack_str(p, key);
+	pack_map(p, 3);
+	pack_str(p, "le");
+	pack_array(p, bounds->n);
+	for (size_t i = 0; i < bounds->n; i++)
+		pack_int(p, bounds->le[i]);
+	pack_str(p, "counts");
+	pack_array(p, bounds->n + 1);
+	for (size_t i = 0; i <= bounds->n; i++)
+		pack_uint(p, h->counts[i]);
+	pack_kv_int(p, "sum", h->sum);
+}
+
+static void pack_ends(struct pack *p, const struct task_counts *c)
+{
+	pack_str(p, "runs");
+	pack_map(p, COUNTS_ENDS);
+	for (enum counts_end end = 0; end < COUNTS_ENDS; end++)
+		pack_kv_uint(p, counts_end_name(end), c->ends[end]);
+}
+
+/* Of what the leader alone is to tell, the others tell nothing: else each sum would be too big. */
+static void pack_task(struct pack *p, const struct task *t)
+{
+	bool leads = leaders_lease_left(t) > 0;
+	int64_t ok_ms = leads ? overdue_last_ok(t) : 0;
+
+	pack_map(p, KEYS_OF_TASK);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_uint(p, "leaderships", t->counts.leaderships);
+	pack_ends(p, &t->counts);
+	pack_histogram(p, "run_ms", &t->counts.run_ms, &counts_run_bounds);
+	pack_kv_uint(p, "missed", t->counts.missed);
+	if (ok_ms > 0)
+		pack_kv_int(p, "last_ok_ms", ok_ms);
+	else
+		pack_kv_nil(p, "last_ok_ms");
+	if (leads && t->settings.alert_after_ms > 0)
+		pack_kv_bool(p, "overdue", overdue_is(t));
+	else
+		pack_kv_nil(p, "overdue");
+	pack_kv_bool(p, "leads", leads);
+	pack_kv_bool(p, "paused", t->standing.paused);
+}
+
+void method_metrics(struct call *call)
+{
+	const struct methods *m = call->m;
+	const struct leaders *l = &m->node->leaders;
+	struct pack *p = peer_begin(call->c);
+	const char *name;
+	uint64_t asked;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_tasks; i++)
+		n += !l->tasks[i]->withdrawn;
+	rpc_pack_result(p, call->msgid);
+	pack_map(p, 3);
+	pack_str(p, "requests");
+	pack_map(p, methods_count());
+	for (size_t i = 0; i < methods_count(); i++) {
+		methods_asked(m, i, &name, &asked);
+		pack_kv_uint(p, name, asked);
+	}
+	pack_histogram(p, "zookeeper_ms", &m->node->session.answered_ms, &session_answer_bounds);
+	pack_str(p, "tasks");
+	pack_array(p, n);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		if (!l->tasks[i]->withdrawn)
+			pack_task(p, l->tasks[i]);
+	peer_end(call->c, call->msgid);
+}

@@ -1,0 +1,9 @@
+/* The method `metrics`: what is counted, for zkleader-web. */
+#ifndef ZKLEADER_CONTROL_METRICS_H
+#define ZKLEADER_CONTROL_METRICS_H
+
+#include "control/methods.h"
+
+void method_metrics(struct call *call);
+
+#endif

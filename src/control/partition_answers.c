@@ -1,0 +1,355 @@
+#include "control/partition_answers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/identity.h"
+#include "control/decisions.h"
+#include "control/explain.h"
+#include "control/parked.h"
+#include "control/subject.h"
+#include "node/disagreement.h"
+#include "node/partitions.h"
+
+/* --- pieces ---------------------------------------------------------------- */
+
+static bool is_led(const struct task *t, const void *arg)
+{
+	(void)arg;
+	return leaders_is_led(t);
+}
+
+static bool is_said_here(const struct task *t, const void *arg)
+{
+	(void)arg;
+	return leaders_says(t);
+}
+
+static size_t count(const struct listing *l, bool (*is)(const struct task *t, const void *arg))
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		n += is(l->tasks[k], NULL);
+	return n;
+}
+
+/* This node's state to all of them: leading where it leads any. */
+static const char *state_of(const struct node *s, const struct listing *l)
+{
+	const struct member *self = registry_self(&s->registry);
+	bool contends = false;
+
+	for (size_t k = 0; k < l->n; k++) {
+		const char *state = explain_state(s, l->tasks[k]);
+
+		if (strcmp(state, "leading") == 0)
+			return state;
+		contends |= strcmp(state, "contending") == 0;
+	}
+	if (!session_is_up(&s->session))
+		return "disconnected";
+	if (policy_find(&s->policy, POLICY_PAUSE, l->name, ""))
+		return "paused";
+	if (self && self->drained)
+		return "drained";
+	return contends ? "contending" : "following";
+}
+
+static void pack_owner(struct pack *p, struct task *t, unsigned k)
+{
+	pack_map(p, 5);
+	pack_kv_uint(p, "partition", k);
+	answers_pack_leadership(p, t);
+	pack_kv_int(p, "lease_ms", leaders_promise(t));
+}
+
+/* The keys partitions, led, here and owners. */
+static void pack_owners(struct pack *p, const struct listing *l)
+{
+	pack_kv_uint(p, "partitions", l->n);
+	pack_kv_uint(p, "led", count(l, is_led));
+	pack_str(p, "here");
+	pack_array(p, count(l, is_said_here));
+	for (unsigned k = 0; k < l->n; k++)
+		if (leaders_says(l->tasks[k]))
+			pack_uint(p, k);
+	pack_str(p, "owners");
+	pack_array(p, l->n);
+	for (unsigned k = 0; k < l->n; k++)
+		pack_owner(p, l->tasks[k], k);
+}
+
+static void pack_problem(struct pack *p, const struct listing *l)
+{
+	char problem[PARTITIONS_TEXT_MAX];
+
+	pack_kv_str(p, "problem", partitions_problem(l, problem) ? problem : NULL);
+}
+
+static int64_t least_lease(const struct listing *l)
+{
+	int64_t least = 0;
+
+	for (size_t k = 0; k < l->n; k++) {
+		int64_t lease_ms = leaders_promise(l->tasks[k]);
+
+		if (lease_ms > 0 && (least == 0 || lease_ms < least))
+			least = lease_ms;
+	}
+	return least;
+}
+
+void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l)
+{
+	bool self = false;
+
+	for (size_t k = 0; k < l->n; k++)
+		self |= election_leads(&l->tasks[k]->election);
+	pack_kv_str(p, "task", l->name);
+	pack_kv_str(p, "state", state_of(s, l));
+	pack_kv_bool(p, "self", self);
+	pack_kv_nil(p, "leader");
+	pack_kv_nil(p, "token");
+	pack_kv_nil(p, "since");
+	pack_kv_int(p, "lease_ms", least_lease(l));
+	decisions_pack_listing(p, s, l);
+	pack_kv_str(p, "unhealthy", explain_unhealthy(s, l->name));
+	pack_kv_str(p, "description", l->settings.description);
+	pack_owners(p, l);
+	pack_problem(p, l);
+}
+
+const struct task *partition_answers_last(const struct listing *l)
+{
+	const struct task *last = NULL;
+
+	for (size_t k = 0; k < l->n; k++) {
+		const struct task *t = l->tasks[k];
+		int order = strcmp(t->last.tick, last ? last->last.tick : "");
+
+		if (order > 0 || (order == 0 && last && strcmp(last_run_state(last), "ok") == 0))
+			last = t;
+	}
+	return last;
+}
+
+bool partition_answers_overdue(const struct listing *l)
+{
+	for (size_t k = 0; k < l->n; k++)
+		if (overdue_is(l->tasks[k]))
+			return true;
+	return false;
+}
+
+/* --- whole answers -------------------------------------------------------------------- */
+
+bool partition_any_settled(const struct listing *l)
+{
+	bool settled = true;
+
+	for (size_t k = 0; k < l->n; k++) {
+		if (leaders_says(l->tasks[k]))
+			return true;
+		settled = settled && parked_settled(l->tasks[k]);
+	}
+	return settled;
+}
+
+/* That which stands for all: led here for the longest, or led by another, or the first. */
+static struct task *any_of(const struct listing *l)
+{
+	struct task *best = NULL, *led = NULL;
+	int64_t most = 0;
+
+	for (size_t k = 0; k < l->n; k++) {
+		struct task *t = l->tasks[k];
+		int64_t lease_ms = leaders_says(t) ? leaders_lease_left(t) : 0;
+
+		if (lease_ms > most) {
+			best = t;
+			most = lease_ms;
+		}
+		if (!led && leaders_is_led(t) && !election_leads(&t->election))
+			led = t;
+	}
+	return best ? best : led ? led : l->tasks[0];
+}
+
+void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
+{
+	struct task *t = l->n > 0 ? any_of(l) : NULL;
+
+	if (t)
+		answer_check_as(s, c, msgid, t, l->name);
+	else
+		peer_error(c, msgid, RPC_MISUSE, "its partitions are not known any more");
+}
+
+void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
+{
+	struct pack *p = peer_begin(c);
+
+	(void)s;
+	rpc_pack_result(p, msgid);
+	pack_map(p, 5);
+	pack_kv_str(p, "task", l->name);
+	pack_owners(p, l);
+	peer_end(c, msgid);
+}
+
+/* --- explain -------------------------------------------------------------------------- */
+
+/* Who would lead each partition, as the draft says, in their order; NULL: nobody. */
+static const struct member **drafted(const struct node *s, const struct listing *l)
+{
+	const struct member **list = mem_calloc(l->n + 1, sizeof(*list));
+
+	for (size_t k = 0; k < l->n; k++)
+		list[k] = fleet_stand(&s->registry.fleet, &l->tasks[k]->contest, l->tasks[k]->index,
+				      "")
+				  .best;
+	return list;
+}
+
+struct drafts {
+	const struct member *const *owners;
+	const struct member *member;
+};
+
+static bool is_drafted(const struct task *t, const void *arg)
+{
+	const struct drafts *d = arg;
+
+	return d->owners[t->partition] == d->member;
+}
+
+static void say_drafted(const struct listing *l, const struct member *const *owners,
+			const struct ranked *r, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct drafts d = {owners, r->member};
+	char partitions[SUBJECT_LIST_SIZE];
+	size_t n = subject_list(l, is_drafted, &d, partitions);
+
+	text[0] = '\0';
+	if (n > 0)
+		explain_say(text, "%zu of %zu: %s", n, l->n, partitions);
+	else if (r->candidate)
+		explain_say(text, "no partition is left for it%s",
+			    r->why == WHY_WORSE_VERSION ? ": others have a better version" : "");
+}
+
+static void pack_ranked(struct pack *p, const struct node *s, const struct listing *l,
+			const struct member *const *owners, const struct ranked *r)
+{
+	const struct worker *w = r->member->worker;
+	char why[EXPLAIN_TEXT_MAX];
+
+	say_drafted(l, owners, r, why);
+	if (!why[0])
+		explain_ranked(s, l->tasks[0], r, why);
+	pack_map(p, 11);
+	pack_kv_str(p, "node", identity_name(r->member));
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "ip", w->ip);
+	pack_kv_str(p, "hostname", w->hostname);
+	pack_kv_str(p, "version", w->version);
+	pack_kv_int(p, "rank", (int64_t)r->rank);
+	pack_kv_bool(p, "candidate", r->candidate);
+	pack_kv_str(p, "cause", explain_cause(r->why));
+	pack_kv_str(p, "why", why);
+	pack_kv_bool(p, "self", r->member == registry_self(&s->registry));
+	pack_kv_bool(p, "disagrees", disagreement_about(l, r->member));
+}
+
+/* The order of the draft, and what it gives to each. */
+static void pack_ranking(struct pack *p, const struct node *s, const struct listing *l)
+{
+	const struct fleet *f = &s->registry.fleet;
+	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
+	const struct member **owners = drafted(s, l);
+	size_t n = l->n > 0 ? fleet_rank(f, &l->contest, listing_index(l), list) : 0;
+
+	pack_str(p, "ranking");
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_ranked(p, s, l, owners, &list[i]);
+	free(owners);
+	free(list);
+}
+
+static void say_reason(const struct node *s, const struct listing *l, char text[EXPLAIN_TEXT_MAX])
+{
+	char problem[PARTITIONS_TEXT_MAX], here[SUBJECT_LIST_SIZE];
+	const struct policy_item *pause = policy_find(&s->policy, POLICY_PAUSE, l->name, "");
+	size_t led = count(l, is_led), n_here = subject_list(l, is_said_here, NULL, here);
+	char decision[EXPLAIN_TEXT_MAX];
+
+	text[0] = '\0';
+	if (partitions_problem(l, problem))
+		explain_say(text, "this node is no candidate for %s: %s", l->name, problem);
+	else if (!session_is_up(&s->session) && n_here == 0)
+		explain_say(text, "no confirmed session with ZooKeeper: %s",
+			    s->session.problem[0] ? s->session.problem
+						  : session_state_name(&s->session));
+	else if (l->n == 0)
+		explain_say(text, "how many partitions %s has is not known yet", l->name);
+	else if (n_here > 0)
+		explain_say(text,
+			    "this node leads %zu of the %zu partitions of %s: %s; %zu are led",
+			    n_here, l->n, l->name, here, led);
+	else
+		explain_say(text, "this node leads none of the %zu partitions of %s; %zu are led",
+			    l->n, l->name, led);
+	if (pause) {
+		explain_decision(pause, decision);
+		explain_say(text, "; the task is %s", decision);
+	}
+	if (explain_unhealthy(s, l->name))
+		explain_say(text, "; this node is not healthy%s: %s",
+			    s->registry.sick ? "" : " for it", explain_unhealthy(s, l->name));
+}
+
+static void pack_partition(struct pack *p, const struct node *s, const struct task *t)
+{
+	char reason[EXPLAIN_TEXT_MAX];
+
+	explain_reason(s, t, reason);
+	pack_map(p, 8);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_uint(p, "partition", t->partition);
+	pack_kv_str(p, "state", explain_state(s, t));
+	pack_kv_bool(p, "leads", leaders_says(t));
+	answers_pack_leadership(p, t);
+	pack_kv_str(p, "reason", reason);
+}
+
+void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
+			    const struct listing *l)
+{
+	struct pack *p = peer_begin(c);
+	char reason[EXPLAIN_TEXT_MAX];
+
+	say_reason(s, l, reason);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 14);
+	pack_kv_str(p, "task", l->name);
+	pack_kv_str(p, "description", l->settings.description);
+	pack_kv_nil(p, "leader");
+	pack_kv_nil(p, "token");
+	pack_kv_nil(p, "since");
+	pack_kv_str(p, "state", state_of(s, l));
+	pack_kv_bool(p, "leads", count(l, is_said_here) > 0);
+	pack_kv_str(p, "reason", reason);
+	pack_ranking(p, s, l);
+	pack_kv_nil(p, "handover");
+	decisions_pack_listing(p, s, l);
+	answers_pack_refused(p, s);
+	pack_problem(p, l);
+	pack_str(p, "partitions");
+	pack_array(p, l->n);
+	for (size_t k = 0; k < l->n; k++)
+		pack_partition(p, s, l->tasks[k]);
+	peer_end(c, msgid);
+}

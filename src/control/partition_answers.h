@@ -1,0 +1,24 @@
+/* What is told of a task with partitions as a whole; of one of them answers.c tells. */
+#ifndef ZKLEADER_CONTROL_PARTITION_ANSWERS_H
+#define ZKLEADER_CONTROL_PARTITION_ANSWERS_H
+
+#include "control/answers.h"
+#include "node/listing.h"
+
+#define PARTITION_ANSWERS_FIELDS 15 /* that partition_answers_pack() writes */
+
+/* An entry of `tasks`. */
+void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l);
+/* The partition whose newest run stands for all: one that failed, if any of that tick did; NULL. */
+const struct task *partition_answers_last(const struct listing *l);
+/* Whether any of its partitions is overdue. */
+bool partition_answers_overdue(const struct listing *l);
+/* Whether waiting longer could not change the answer of a check of any of them. */
+bool partition_any_settled(const struct listing *l);
+/* Whole answers, each sent to the client. */
+void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
+void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
+void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
+			    const struct listing *l);
+
+#endif

@@ -1,0 +1,136 @@
+#include "daemon/reading.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "daemon/offload.h"
+
+static void begin(struct readings *all);
+
+void reading_init(struct reading *r, enum reading_what what, const struct reading_base *base)
+{
+	r->what = what;
+	r->base = *base;
+	problems_init(&r->problems);
+	problems_init(&r->of_tasks);
+	task_files_init(&r->loaded);
+	task_files_init(&r->in_force);
+}
+
+void reading_done(struct reading *r)
+{
+	config_free(r->config);
+	free(r->version);
+	problems_done(&r->problems);
+	problems_done(&r->of_tasks);
+	task_files_done(&r->loaded);
+	task_files_done(&r->in_force);
+	free(r->was);
+	free(r->is);
+}
+
+void reading_work(struct reading *r)
+{
+	const struct config *config = r->base.config;
+
+	if (r->what == READING_VERSION) {
+		config_read_version(config, &r->version, &r->problems);
+		return;
+	}
+	if (r->what == READING_ALL &&
+	    config_load(r->base.config_file, r->base.start, &r->config, &r->problems) == 0)
+		config = r->config;
+	taskdir_load(config, &r->loaded, &r->of_tasks);
+	taskdir_merge(r->base.tasks, &r->loaded, &r->in_force);
+	task_files_done(&r->loaded);
+	r->was = task_files_tasks(r->base.tasks, &r->n_was);
+	r->is = task_files_tasks(&r->in_force, &r->n_is);
+}
+
+/* --- in the thread ------------------------------------------------------------ */
+
+static void work(void *arg)
+{
+	reading_work(arg);
+}
+
+/* --- on the loop -------------------------------------------------------------- */
+
+static void on_read(void *arg)
+{
+	struct reading *r = arg;
+	struct readings *all = r->of;
+
+	/* What is asked for meanwhile begins after it. */
+	if (!all->ended)
+		all->apply(all->owner, r);
+	else if (r->fn)
+		r->fn(r->arg, NULL);
+	all->first = r->next;
+	reading_done(r);
+	free(r);
+	if (all->first && !all->ended)
+		begin(all);
+}
+
+static void begin(struct readings *all)
+{
+	struct reading *r = all->first;
+	struct reading_base base;
+
+	all->begin(all->owner, &base);
+	reading_init(r, r->what, &base);
+	if (offload(all->loop, work, on_read, r) == 0)
+		return;
+	reading_work(r); /* rather late than never */
+	on_read(r);
+}
+
+/* Whether one that has not begun yet will bring that, too. */
+static bool is_coming(const struct readings *all, enum reading_what what)
+{
+	for (const struct reading *r = all->first ? all->first->next : NULL; r; r = r->next)
+		if (r->what == READING_ALL || r->what == what)
+			return true;
+	return false;
+}
+
+void readings_ask(struct readings *all, enum reading_what what, process_reload_fn fn, void *arg)
+{
+	struct reading **last = &all->first;
+
+	if (!fn && is_coming(all, what))
+		return;
+	struct reading *r = mem_calloc(1, sizeof(*r));
+	r->of = all;
+	r->what = what;
+	r->fn = fn;
+	r->arg = arg;
+	while (*last)
+		last = &(*last)->next;
+	*last = r;
+	if (r == all->first)
+		begin(all);
+}
+
+void readings_init(struct readings *all, uv_loop_t *loop,
+		   void (*begins)(void *arg, struct reading_base *ret_base),
+		   void (*apply)(void *arg, struct reading *r), void *owner)
+{
+	*all = (struct readings){.loop = loop, .begin = begins, .apply = apply, .owner = owner};
+}
+
+void readings_done(struct readings *all)
+{
+	struct reading *r = all->first ? all->first->next : NULL, *next;
+
+	all->ended = true;
+	if (all->first)
+		all->first->next = NULL;
+	for (; r; r = next) {
+		next = r->next;
+		if (r->fn)
+			r->fn(r->arg, NULL);
+		free(r);
+	}
+}

@@ -1,0 +1,77 @@
+/*
+ * The configuration's files, read and merged in a thread of its own: a slow disk or ten thousand
+ * tasks hold nobody up. One reading after the other, as libconfuse's lexer is global. The thread
+ * borrows what is in force, which therefore changes between two readings alone.
+ */
+#ifndef ZKLEADER_DAEMON_READING_H
+#define ZKLEADER_DAEMON_READING_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "config/config.h"
+#include "config/taskfile.h"
+#include "control/process.h"
+
+enum reading_what {
+	READING_VERSION, /* the version-file */
+	READING_TASKS,	 /* the task files */
+	READING_ALL,	 /* the main file with its version-file, and then the task files */
+};
+
+/* What is in force. */
+struct reading_base {
+	const char *config_file;
+	const struct config *start; /* that of the start */
+	const struct config *config;
+	const struct task_files *tasks;
+};
+
+struct reading {
+	struct readings *of;
+	struct reading *next;
+	enum reading_what what;
+	process_reload_fn fn; /* of who asked; NULL: nobody waits for it */
+	void *arg;
+	struct reading_base base;
+	/* What was read: for whoever applies it, who takes over what he leaves out of it. */
+	struct config *config;	    /* NULL: it is refused, or was not read */
+	char *version;		    /* likewise */
+	struct problems problems;   /* of the main file, or of the version-file alone */
+	struct problems of_tasks;   /* of the task files */
+	struct task_files loaded;   /* the task files as they are */
+	struct task_files in_force; /* what is to be in force */
+	/* The tasks in force before, and those to be; sorted by name, borrowed from there. */
+	const struct task_config **was, **is;
+	size_t n_was, n_is;
+};
+
+struct readings {
+	uv_loop_t *loop;
+	struct reading *first; /* goes on; then those that wait */
+	bool ended;
+	/* Before one begins: what is in force. After it: what it has read; tells who asked. */
+	void (*begin)(void *arg, struct reading_base *ret_base);
+	void (*apply)(void *arg, struct reading *r);
+	void *owner;
+};
+
+void readings_init(struct readings *all, uv_loop_t *loop,
+		   void (*begin)(void *arg, struct reading_base *ret_base),
+		   void (*apply)(void *arg, struct reading *r), void *owner);
+/*
+ * Nothing is applied any more, and who waits is told. While `first` is set, a thread reads what it
+ * has borrowed.
+ */
+void readings_done(struct readings *all);
+/*
+ * Reads it, and what is on the disk from now on is in it. fn is told after it was applied; NULL:
+ * nobody is.
+ */
+void readings_ask(struct readings *all, enum reading_what what, process_reload_fn fn, void *arg);
+/* Reads it here and now: for the start, when nobody waits. */
+void reading_init(struct reading *r, enum reading_what what, const struct reading_base *base);
+void reading_work(struct reading *r);
+void reading_done(struct reading *r);
+
+#endif

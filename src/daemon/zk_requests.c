@@ -1,0 +1,309 @@
+#include "daemon/zk_store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* --- in the library's threads --------------------------------------------- */
+
+static enum store_code code_of(int rc)
+{
+	switch (rc) {
+	case ZOK: return STORE_OK;
+	case ZNONODE: return STORE_NO_NODE;
+	case ZNODEEXISTS: return STORE_NODE_EXISTS;
+	case ZBADVERSION: return STORE_BAD_VERSION;
+	case ZNOAUTH: return STORE_NO_AUTH;
+	case ZCONNECTIONLOSS:
+	case ZOPERATIONTIMEOUT:
+	case ZRUNTIMEINCONSISTENCY:
+	case ZCLOSING:
+	case ZSESSIONEXPIRED:
+	case ZINVALIDSTATE: return STORE_UNKNOWN;
+	default: return STORE_FAILED;
+	}
+}
+
+static void set_stat(struct store_reply *reply, const struct Stat *stat)
+{
+	if (stat)
+		reply->stat = (struct store_stat){.czxid = stat->czxid,
+						  .mzxid = stat->mzxid,
+						  .pzxid = stat->pzxid,
+						  .ctime = stat->ctime,
+						  .mtime = stat->mtime,
+						  .owner = stat->ephemeralOwner,
+						  .version = stat->version};
+}
+
+/*
+ * Whether a server says so, and not the library by itself. In doubt it does not: it would be a sign
+ * of life.
+ */
+static bool is_answer(int rc)
+{
+	switch (rc) {
+	case ZOK:
+	case ZNONODE:
+	case ZNODEEXISTS:
+	case ZBADVERSION:
+	case ZNOAUTH:
+	case ZNOTEMPTY:
+	case ZNOCHILDRENFOREPHEMERALS:
+	case ZINVALIDACL: return true;
+	default: return false;
+	}
+}
+
+static void reply_ready(struct request *r, int rc)
+{
+	r->heard = !r->refused && is_answer(rc);
+	r->reply.code = code_of(rc);
+	r->reply.text = zerror(rc);
+	zk_enqueue(r->store, &r->item);
+}
+
+static void on_data(int rc, const char *value, int len, const struct Stat *stat,
+		    const void *context)
+{
+	struct request *r = (struct request *)(uintptr_t)context;
+
+	if (rc == ZOK) {
+		set_stat(&r->reply, stat);
+		if (value && len > 0) {
+			r->data = mem_alloc((size_t)len);
+			memcpy(r->data, value, (size_t)len);
+			r->reply.data = r->data;
+			r->reply.len = (size_t)len;
+		}
+	}
+	reply_ready(r, rc);
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *context)
+{
+	struct request *r = (struct request *)(uintptr_t)context;
+
+	if (rc == ZOK)
+		set_stat(&r->reply, stat);
+	reply_ready(r, rc);
+}
+
+/* In one piece, the names behind the pointers to them. */
+static char **copy_names(char *const *names, size_t n)
+{
+	size_t size = n * sizeof(char *);
+
+	for (size_t i = 0; i < n; i++)
+		size += strlen(names[i]) + 1;
+	char **copy = mem_alloc(size);
+	char *at = (char *)(copy + n);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]) + 1;
+		memcpy(at, names[i], len);
+		copy[i] = at;
+		at += len;
+	}
+	return copy;
+}
+
+static void on_strings(int rc, const struct String_vector *strings, const void *context)
+{
+	struct request *r = (struct request *)(uintptr_t)context;
+
+	if (rc == ZOK && strings && strings->count > 0) {
+		r->reply.n_names = (size_t)strings->count;
+		r->names = copy_names(strings->data, r->reply.n_names);
+		r->reply.names = r->names;
+	}
+	reply_ready(r, rc);
+}
+
+static void on_string(int rc, const char *value, const void *context)
+{
+	(void)value;
+	reply_ready((struct request *)(uintptr_t)context, rc);
+}
+
+static void on_multi(int rc, const void *context)
+{
+	struct request *r = (struct request *)(uintptr_t)context;
+
+	r->reply.failed_op = -1;
+	/* The operations around the one that failed say RUNTIMEINCONSISTENCY: look for the cause.
+	 */
+	for (size_t i = 0; rc != ZOK && code_of(rc) != STORE_UNKNOWN && i < r->n_ops; i++) {
+		if (r->results[i].err == rc) {
+			r->reply.failed_op = (int)i;
+			break;
+		}
+	}
+	if (rc == ZOK)
+		set_stat(&r->reply, &r->set);
+	reply_ready(r, rc);
+}
+
+/* --- on the loop thread --------------------------------------------------- */
+
+static struct request *request_new(struct store *store, size_t n_ops, store_reply_fn fn, void *arg)
+{
+	struct request *r = mem_calloc(1, sizeof(*r) + n_ops * sizeof(r->results[0]));
+
+	r->item.kind = ITEM_REPLY;
+	r->item.request = r;
+	r->store = store;
+	r->fn = fn;
+	r->arg = arg;
+	r->n_ops = n_ops;
+	r->reply.failed_op = -1;
+	r->next = store->outstanding;
+	if (r->next)
+		r->next->prev = r;
+	store->outstanding = r;
+	store->busy++;
+	r->reply.sent_ms = clock_boot_ms();
+	return r;
+}
+
+void zk_request_free(struct request *r)
+{
+	if (r->prev)
+		r->prev->next = r->next;
+	else
+		r->store->outstanding = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	free(r->names);
+	free(r->data);
+	free(r);
+}
+
+/* What cannot be sent is answered all the same, later and from the loop. */
+static void not_sent(struct request *r, int rc)
+{
+	r->refused = true;
+	reply_ready(r, rc);
+}
+
+/* The library has taken it, or not. */
+static void sent(struct request *r, int rc)
+{
+	if (rc != ZOK)
+		not_sent(r, rc);
+}
+
+void store_get(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+
+	sent(r, zoo_aget(store->handle, path, watch, on_data, r));
+}
+
+void store_exists(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+
+	sent(r, zoo_aexists(store->handle, path, watch, on_stat, r));
+}
+
+void store_children(struct store *store, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+
+	sent(r, zoo_aget_children(store->handle, path, watch, on_strings, r));
+}
+
+/*
+ * With an identity, nodes belong to it and all the world may read them; without, they are open.
+ */
+static const struct ACL_vector *acl_of(const struct store *store)
+{
+	static struct ACL owned[2];
+	static struct ACL_vector owned_vector = {2, owned};
+
+	owned[0] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
+	owned[1] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+	return store->authenticated ? &owned_vector : &ZOO_OPEN_ACL_UNSAFE;
+}
+
+void store_create(struct store *store, const char *path, store_reply_fn fn, void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+
+	sent(r,
+	     zoo_acreate(store->handle, path, "", 0, acl_of(store), ZOO_PERSISTENT, on_string, r));
+}
+
+static bool is_node(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 0 && path[len - 1] != '/';
+}
+
+static int create_mode(enum store_op_type type)
+{
+	if (type == STORE_OP_CREATE)
+		return ZOO_PERSISTENT;
+	return type == STORE_OP_CREATE_EPHEMERAL ? ZOO_EPHEMERAL : ZOO_EPHEMERAL_SEQUENTIAL;
+}
+
+void store_multi(struct store *store, const struct store_op *ops, size_t n, store_reply_fn fn,
+		 void *arg)
+{
+	zoo_op_t list[STORE_OPS_MAX];
+
+	assert(n > 0 && n <= STORE_OPS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		/*
+		 * The library would free memory that is not its own: there is no node of that name.
+		 */
+		if (!is_node(ops[i].path)) {
+			struct request *r = request_new(store, 0, fn, arg);
+			r->reply.failed_op = (int)i;
+			not_sent(r, ZNONODE);
+			return;
+		}
+	}
+	/*
+	 * On a handle whose session has ended, the library frees an uninitialised pointer for each
+	 * operation but the first. It may still end between here and there; then free() aborts.
+	 */
+	if (is_unrecoverable(store->handle)) {
+		not_sent(request_new(store, 0, fn, arg), ZINVALIDSTATE);
+		return;
+	}
+	struct request *r = request_new(store, n, fn, arg);
+	struct Stat *set = &r->set;
+	for (size_t i = 0; i < n; i++) {
+		const struct store_op *op = &ops[i];
+		const char *data = op->len > 0 ? op->data : "";
+		switch (op->type) {
+		case STORE_OP_CHECK: zoo_check_op_init(&list[i], op->path, op->version); break;
+		case STORE_OP_CREATE:
+		case STORE_OP_CREATE_EPHEMERAL:
+		case STORE_OP_CREATE_SEQUENTIAL:
+			zoo_create_op_init(&list[i], op->path, data, (int)op->len, acl_of(store),
+					   create_mode(op->type), NULL, 0);
+			break;
+		case STORE_OP_SET:
+			zoo_set_op_init(&list[i], op->path, data, (int)op->len, op->version, set);
+			set = NULL;
+			break;
+		case STORE_OP_DELETE: zoo_delete_op_init(&list[i], op->path, op->version); break;
+		}
+	}
+	/*
+	 * The same happens on a handle whose session has expired, of which we may not have heard
+	 * yet. From connected to expired it has to lose the connection and make another, which
+	 * takes longer than from here to the end of the call.
+	 */
+	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE) {
+		not_sent(r, ZCONNECTIONLOSS);
+		return;
+	}
+	sent(r, zoo_amulti(store->handle, (int)n, list, r->results, on_multi, r));
+}

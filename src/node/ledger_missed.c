@@ -1,0 +1,267 @@
+/* Ticks that are not run any more: a record of each, in one transaction. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/leaders.h"
+#include "node/ledger.h"
+#include "node/paths.h"
+#include "node/tasks.h"
+
+#define OPS	       3  /* before those that make the records */
+#define PRUNED_AT_ONCE 50 /* records, in one transaction */
+
+struct missed {
+	struct leaders *leaders;
+	char task[NAME_ELECTION_MAX + 1];
+	ledger_fn fn;
+	void *arg;
+	struct run_record record;
+	size_t keep;
+	bool rerun; /* a lost run is to be run again, so its record stays */
+	bool made;  /* the parents have been made */
+	int64_t *ticks;
+	size_t n;
+	int32_t version;	       /* of ROOT/runs/TASK */
+	char (*names)[TICK_NAME_SIZE]; /* that there are, sorted */
+	size_t n_names;
+	size_t n_pruned; /* of the oldest; they have been looked at */
+};
+
+static void load(struct missed *m);
+
+static void end(struct missed *m, enum ledger_result result)
+{
+	m->fn(m->arg, result, NULL, 0);
+	free(m->ticks);
+	free(m->names);
+	free(m);
+}
+
+static void end_failed(struct missed *m, const struct store_reply *reply)
+{
+	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+		log_error("ledger refused", LOG_STR("task", m->task), LOG_STR("tick", NULL),
+			  LOG_STR("why", reply->text));
+		end(m, LEDGER_FAILED);
+	} else {
+		end(m, LEDGER_UNKNOWN);
+	}
+}
+
+static void on_made(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+	struct task *t;
+
+	switch (reply->code) {
+	case STORE_OK:
+		session_confirmed(m->leaders->session, reply->sent_ms);
+		/* What is known of the ledger is old. */
+		t = tasks_find(m->leaders, m->task, strlen(m->task));
+		if (t)
+			ledger_forget(t);
+		end(m, LEDGER_DONE);
+		break;
+	case STORE_NO_NODE:
+	case STORE_NODE_EXISTS:
+	case STORE_BAD_VERSION: end(m, LEDGER_AGAIN); break;
+	case STORE_NO_AUTH:
+	case STORE_FAILED:
+	case STORE_UNKNOWN:
+	case STORE_ABANDONED: end_failed(m, reply); break;
+	}
+}
+
+static void make(struct missed *m)
+{
+	const struct node_settings *settings = m->leaders->session->settings;
+	size_t n = OPS + m->n + m->n_pruned;
+	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, STORE_PATH_MAX), name[TICK_NAME_SIZE];
+	struct store_op *ops = mem_calloc(n, sizeof(*ops)), *op = ops;
+	struct buffer data;
+
+	buffer_init(&data, RECORD_RUN_MAX);
+	int error = record_pack_run(&data, &m->record);
+	assert(error == 0);
+	(void)error;
+	path_of(settings, PATH_LEADERS, m->task, paths[1]);
+	path_of_tick(settings, m->task, NULL, paths[2]);
+	*op++ = (struct store_op){
+		.type = STORE_OP_CHECK, .path = m->leaders->session->registration, .version = -1};
+	*op++ = (struct store_op){.type = STORE_OP_CHECK, .path = paths[1], .version = -1};
+	*op++ = (struct store_op){.type = STORE_OP_CHECK, .path = paths[2], .version = m->version};
+	if (m->n_pruned > 0) {
+		ops[2].type = STORE_OP_SET;
+		ops[2].data = m->names[m->n_pruned];
+		ops[2].len = TICK_NAME_SIZE - 1;
+	}
+	for (size_t i = 0; i < m->n; i++, op++) {
+		tick_name(m->ticks[i], name);
+		path_of_tick(settings, m->task, name, paths[op - ops]);
+		*op = (struct store_op){.type = STORE_OP_CREATE,
+					.path = paths[op - ops],
+					.data = data.data,
+					.len = data.len};
+	}
+	for (size_t i = 0; i < m->n_pruned; i++, op++) {
+		path_of_tick(settings, m->task, m->names[i], paths[op - ops]);
+		*op = (struct store_op){
+			.type = STORE_OP_DELETE, .path = paths[op - ops], .version = -1};
+	}
+	store_multi(m->leaders->session->store, ops, n, on_made, m);
+	buffer_done(&data);
+	free(ops);
+	free(paths);
+}
+
+/* --- what may be pruned --------------------------------------------------- */
+
+/* As many as are too many by half of what is kept; claims prune the rest. */
+static size_t too_many(const struct missed *m)
+{
+	size_t most = m->keep + m->keep / 2, n = m->n_names + m->n;
+	size_t over = n > most ? n - most : 0;
+
+	if (over > PRUNED_AT_ONCE)
+		over = PRUNED_AT_ONCE;
+	return over < m->n_names ? over : m->n_names;
+}
+
+static void look_at_oldest(struct missed *m);
+
+static void on_oldest(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+	struct run_record record;
+	const char *why;
+	bool open;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		end_failed(m, reply);
+		return;
+	}
+	if (reply->code == STORE_NO_NODE) {
+		end(m, LEDGER_AGAIN);
+		return;
+	}
+	open = record_parse_run(reply->data, reply->len, &record, &why) != 0 ||
+	       strcmp(record.state, "running") == 0 ||
+	       (m->rerun && strcmp(record.state, "lost") == 0);
+	if (open) {
+		make(m);
+		return;
+	}
+	m->n_pruned++;
+	look_at_oldest(m);
+}
+
+static void look_at_oldest(struct missed *m)
+{
+	char path[STORE_PATH_MAX];
+
+	if (m->n_pruned >= too_many(m) || m->n_pruned + 1 >= m->n_names) {
+		make(m);
+		return;
+	}
+	path_of_tick(m->leaders->session->settings, m->task, m->names[m->n_pruned], path);
+	store_get(m->leaders->session->store, path, false, on_oldest, m);
+}
+
+/* --- what there is -------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void on_names(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+
+	if (reply->code != STORE_OK) {
+		end_failed(m, reply);
+		return;
+	}
+	m->names = mem_calloc(reply->n_names + 1, sizeof(*m->names));
+	for (size_t i = 0; i < reply->n_names; i++)
+		if (tick_is_name(reply->names[i]))
+			memcpy(m->names[m->n_names++], reply->names[i], sizeof(*m->names));
+	if (m->n_names > 0)
+		qsort(m->names, m->n_names, sizeof(*m->names), compare_names);
+	look_at_oldest(m);
+}
+
+static void on_folder_made(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NODE_EXISTS) {
+		end_failed(m, reply);
+		return;
+	}
+	m->made = true;
+	load(m);
+}
+
+static void on_runs_made(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+	char path[STORE_PATH_MAX];
+
+	if (reply->code != STORE_OK && reply->code != STORE_NODE_EXISTS) {
+		end_failed(m, reply);
+		return;
+	}
+	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
+	store_create(m->leaders->session->store, path, on_folder_made, m);
+}
+
+static void on_folder(void *arg, const struct store_reply *reply)
+{
+	struct missed *m = arg;
+	char path[STORE_PATH_MAX];
+
+	if (reply->code == STORE_NO_NODE && !m->made) {
+		path_of(m->leaders->session->settings, PATH_RUNS, NULL, path);
+		store_create(m->leaders->session->store, path, on_runs_made, m);
+		return;
+	}
+	if (reply->code != STORE_OK) {
+		end_failed(m, reply);
+		return;
+	}
+	m->version = reply->stat.version;
+	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
+	store_children(m->leaders->session->store, path, false, on_names, m);
+}
+
+static void load(struct missed *m)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
+	store_get(m->leaders->session->store, path, false, on_folder, m);
+}
+
+void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
+		   ledger_fn fn, void *arg)
+{
+	struct missed *m = mem_calloc(1, sizeof(*m));
+
+	m->leaders = t->leaders;
+	m->fn = fn;
+	m->arg = arg;
+	m->record = *record;
+	m->keep = (size_t)t->settings.history;
+	m->rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
+	m->ticks = mem_calloc(n + 1, sizeof(*m->ticks));
+	memcpy(m->ticks, ticks, n * sizeof(*ticks));
+	m->n = n;
+	snprintf(m->task, sizeof(m->task), "%s", t->name);
+	load(m);
+}

@@ -1,0 +1,116 @@
+#include "node/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/name.h"
+#include "node/leaders.h"
+
+static void listing_free(struct listing *listing)
+{
+	free(listing->name);
+	free(listing->description);
+	free(listing->min_version);
+	free(listing->spread);
+	free(listing->tasks);
+	free(listing->making.problem);
+	free(listing);
+}
+
+static char *copy(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+static struct listing *listing_new(struct leaders *l, const struct task_settings *settings)
+{
+	struct listing *listing = mem_calloc(1, sizeof(*listing));
+
+	listing->leaders = l;
+	listing->name = mem_strdup(settings->name);
+	listing->description = copy(settings->description);
+	listing->min_version = copy(settings->min_version);
+	listing->spread = copy(settings->spread);
+	listing->settings = *settings;
+	listing->settings.name = listing->name;
+	listing->settings.description = listing->description;
+	listing->settings.min_version = listing->min_version;
+	listing->settings.spread = listing->spread;
+	listing->tasks = mem_calloc(settings->partitions > 0 ? settings->partitions : 1,
+				    sizeof(struct task *));
+	return listing;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(struct listing *const *)a)->name, (*(struct listing *const *)b)->name);
+}
+
+void listings_drop_old(struct leaders *l)
+{
+	for (size_t i = 0; i < l->n_old_listings; i++)
+		listing_free(l->old_listings[i]);
+	free(l->old_listings);
+	l->old_listings = NULL;
+	l->n_old_listings = 0;
+}
+
+void listings_set(struct leaders *l, const struct task_settings *tasks, size_t n)
+{
+	listings_drop_old(l);
+	l->old_listings = l->listings;
+	l->n_old_listings = l->n_listings;
+	l->listings = mem_calloc(n + 1, sizeof(struct listing *));
+	l->n_listings = n;
+	for (size_t i = 0; i < n; i++)
+		l->listings[i] = listing_new(l, &tasks[i]);
+	qsort(l->listings, n, sizeof(struct listing *), by_name);
+}
+
+void listings_done(struct leaders *l)
+{
+	listings_set(l, NULL, 0);
+	listings_drop_old(l);
+	free(l->listings);
+}
+
+struct listing *listings_find(const struct leaders *l, const char *name, size_t len)
+{
+	if (len > NAME_TASK_MAX || memchr(name, '\0', len))
+		return NULL; /* a client may send anything */
+	for (size_t low = 0, high = l->n_listings; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		struct listing *listing = l->listings[middle];
+		int order = strncmp(name, listing->name, len);
+		if (order == 0 && listing->name[len] == '\0')
+			return listing;
+		if (order <= 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+struct listing *listings_find_of(const struct leaders *l, const char *name)
+{
+	size_t len = strlen(name);
+
+	(void)name_partition_parse(name, len, &len, NULL);
+	return listings_find(l, name, len);
+}
+
+bool listing_is_published(const struct listing *listing)
+{
+	bool wanted = !listing->leaders->leaving;
+
+	for (size_t i = 0; i < listing->n; i++)
+		wanted |= !listing->tasks[i]->withdrawn;
+	return wanted && listing->state != PARTITIONS_REFUSED;
+}
+
+size_t listing_index(const struct listing *listing)
+{
+	return listing->n > 0 ? listing->tasks[0]->index : SIZE_MAX;
+}

@@ -1,0 +1,46 @@
+/*
+ * The tasks as the configuration has them, each led as a whole or by its partitions. The elections
+ * that follow from them are struct task.
+ */
+#ifndef ZKLEADER_NODE_LISTING_H
+#define ZKLEADER_NODE_LISTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/fleet.h"
+#include "core/task_settings.h"
+#include "node/partitions.h"
+
+struct leaders;
+struct task;
+
+struct listing {
+	struct leaders *leaders;
+	char *name;
+	struct task_settings settings;		  /* of its file; its texts are the listing's */
+	char *description, *min_version, *spread; /* those texts; NULL */
+	enum partitions_state state;
+	unsigned in_force;   /* partitions; 0: none, or it is not known */
+	struct task **tasks; /* its elections: one, or one for each partition, by K; owned array */
+	size_t n;	     /* 0 while no number of partitions is known to be in force */
+	struct contest contest; /* of the whole: fleet_rank() tells the order of the draft */
+	struct partitions_making making;
+};
+
+/* The listings are these from now on, sorted by name; what is said of them is copied. */
+void listings_set(struct leaders *l, const struct task_settings *tasks, size_t n);
+/* Frees what listings_set() has replaced. */
+void listings_drop_old(struct leaders *l);
+void listings_done(struct leaders *l);
+/* A task of the configuration, not a partition of it, NULL. */
+struct listing *listings_find(const struct leaders *l, const char *name, size_t len);
+/* That of a task or of a partition, NULL. */
+struct listing *listings_find_of(const struct leaders *l, const char *name);
+/* Whether this worker's record is to list it: not while another number is in force. */
+bool listing_is_published(const struct listing *listing);
+/* Its index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
+size_t listing_index(const struct listing *listing);
+
+#endif

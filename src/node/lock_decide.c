@@ -1,0 +1,174 @@
+/* What follows for one lock from what ZooKeeper has answered. */
+#include "base/log.h"
+#include "node/lock.h"
+
+#define RETRY_MS 100 /* where our registration is being renewed, or others make and sweep */
+
+static const char refused[] = "refused by the ZooKeeper server: see the sidecar's log";
+static const char foreign[] = "there is something else in the lock's place";
+
+static int64_t in_a_moment(const struct lock *l)
+{
+	return host_now_ms(l->locks->session->host) + RETRY_MS;
+}
+
+static void refuse(struct lock *l, const char *why)
+{
+	lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = why});
+}
+
+static bool is_refusal(enum store_code code)
+{
+	return code == STORE_NO_AUTH || code == STORE_FAILED;
+}
+
+/* It is in the list, and nothing was lost. */
+static void take_place(struct lock *l)
+{
+	if (l->seen.before < (size_t)l->slots) {
+		/* Who waits behind us may have seen more before us. */
+		l->tells |= l->waited || (l->slots > 1 && l->seen.behind);
+		l->need = LOCK_TAKE;
+		return;
+	}
+	l->state = LOCK_WAITING;
+	l->waited = true;
+	/* The folder was watched with this list, so nothing is missed. */
+	bool watches = l->need == LOCK_WATCH && l->slots > 1 && l->first;
+	l->first = l->seen.before == (size_t)l->slots;
+	l->need = watches && l->first ? LOCK_NOTHING : LOCK_WATCH;
+}
+
+/* Not made: the registration or the folder was missing, or it is not to be. */
+static void not_made(struct lock *l)
+{
+	if (is_refusal(l->seen.made)) {
+		refuse(l, refused);
+	} else if (l->seen.failed_op == 1) {
+		if (l->parents)
+			l->retry_ms = in_a_moment(l);
+		l->parents = true;
+	} else {
+		session_confirm(l->locks->session);
+		l->retry_ms = in_a_moment(l);
+	}
+}
+
+/* A node that may have been there is not: it never will be. */
+static void not_found(struct lock *l)
+{
+	if (is_refusal(l->seen.listed)) {
+		refuse(l, refused);
+	} else if (l->attaching) {
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
+	} else {
+		if (!l->maybe) /* it was made, and has been deleted */
+			l->retry_ms = in_a_moment(l);
+		l->maybe = false;
+	}
+}
+
+static void entered(struct lock *l)
+{
+	l->maybe = l->entered = true;
+	l->parents = false;
+	if (l->seen.read != STORE_OK || l->seen.slots == 0) {
+		refuse(l, is_refusal(l->seen.read) ? refused : foreign);
+	} else if (l->slots != 0 && l->seen.slots != l->slots) {
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_OTHER_SLOTS,
+						   .slots = l->seen.slots});
+	} else {
+		l->slots = l->seen.slots;
+		take_place(l);
+	}
+}
+
+static void decide_entry(struct lock *l)
+{
+	if (l->seen.cut)
+		l->maybe |= l->seen.making; /* it is looked for once there is a connection */
+	else if (l->seen.making && l->seen.made != STORE_OK)
+		not_made(l);
+	else if (!l->seen.own)
+		not_found(l);
+	else
+		entered(l);
+}
+
+static void decide_list(struct lock *l)
+{
+	if (l->seen.cut)
+		l->need = LOCK_LIST;
+	else if (is_refusal(l->seen.listed))
+		refuse(l, refused);
+	else if (!l->seen.own)
+		lock_is_lost(l);
+	else
+		take_place(l);
+}
+
+/* The one before is watched, or has gone, or holds: then we are the first. */
+static void decide_watch(struct lock *l)
+{
+	if (is_refusal(l->seen.read)) {
+		refuse(l, refused);
+	} else if (l->seen.cut || l->seen.read != STORE_OK) {
+		l->need = LOCK_LIST;
+	} else if (l->slots > 1 && l->seen.held) {
+		l->first = true;
+		l->need = LOCK_WATCH;
+	} else {
+		l->need = LOCK_NOTHING;
+	}
+}
+
+static void decide_take(struct lock *l)
+{
+	if (l->seen.cut)
+		return;
+	if (is_refusal(l->seen.read)) {
+		refuse(l, refused);
+	} else if (!l->seen.own) {
+		lock_is_lost(l);
+	} else {
+		l->need = l->tells ? LOCK_TELL : LOCK_NOTHING;
+		lock_is_held(l);
+	}
+}
+
+static void decide_leave(struct lock *l)
+{
+	if (l->seen.cut)
+		return;
+	if (l->seen.own)
+		return; /* it was found, and is deleted now */
+	if (is_refusal(l->seen.made) || is_refusal(l->seen.listed))
+		log_warning("lock not given up", LOG_STR("lock", l->name));
+	lock_is_gone(l);
+}
+
+void lock_decide(struct lock *l)
+{
+	enum lock_need need = l->need;
+
+	if (l->dead) {
+		lock_stepped(l);
+		return;
+	}
+	if (l->state == LOCK_LEAVING && need != LOCK_DELETE) {
+		l->maybe |= l->seen.making && (l->seen.cut || l->seen.made == STORE_OK);
+		l->need = LOCK_DELETE;
+		lock_stepped(l);
+		return;
+	}
+	switch (need) {
+	case LOCK_NOTHING: break;
+	case LOCK_ENTER: decide_entry(l); break;
+	case LOCK_LIST: decide_list(l); break;
+	case LOCK_WATCH: l->first && l->slots > 1 ? decide_list(l) : decide_watch(l); break;
+	case LOCK_TAKE: decide_take(l); break;
+	case LOCK_TELL: l->need = l->seen.cut ? LOCK_TELL : LOCK_NOTHING; break;
+	case LOCK_DELETE: decide_leave(l); break;
+	}
+	lock_stepped(l);
+}

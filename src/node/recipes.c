@@ -1,0 +1,64 @@
+#include "node/recipes.h"
+
+void recipes_up(struct recipes *r)
+{
+	counters_up(&r->counters);
+	barriers_up(&r->barriers);
+	roster_go_on(&r->roster);
+	own_index_go_on(&r->index);
+	rolling_up(&r->rolling);
+	locks_up(&r->locks);
+}
+
+void recipes_leased(struct recipes *r)
+{
+	locks_leased(&r->locks);
+}
+
+void recipes_expired(struct recipes *r)
+{
+	locks_expired(&r->locks);
+	roster_expired(&r->roster);
+	own_index_expired(&r->index);
+}
+
+void recipes_watch(struct recipes *r, enum store_watch type, const char *path)
+{
+	barriers_watch(&r->barriers, path);
+	roster_watch(&r->roster, path);
+	own_index_watch(&r->index, path);
+	rolling_watch(&r->rolling, path);
+	locks_watch(&r->locks, type, path);
+}
+
+void recipes_fleet_changed(struct recipes *r)
+{
+	roster_go_on(&r->roster);
+	own_index_go_on(&r->index);
+}
+
+void recipes_init(struct recipes *r, struct session *session, struct registry *registry,
+		  const struct rolling_handlers *rolling_handlers)
+{
+	counters_init(&r->counters, session, registry);
+	barriers_init(&r->barriers, session, registry);
+	roster_init(&r->roster, session, registry);
+	own_index_init(&r->index, session, registry);
+	rolling_init(&r->rolling, session, registry, rolling_handlers);
+	locks_init(&r->locks, session, registry, &r->roster);
+}
+
+void recipes_done(struct recipes *r)
+{
+	counters_done(&r->counters);
+	barriers_done(&r->barriers);
+	roster_done(&r->roster);
+	own_index_done(&r->index);
+	rolling_done(&r->rolling);
+	locks_done(&r->locks);
+}
+
+void recipes_take_over(struct recipes *r)
+{
+	barriers_take_over(&r->barriers);
+}

@@ -1,0 +1,37 @@
+/*
+ * The recipes: what fleets need beside elections. Each is a state machine of its own file, which
+ * sees the session, the registry and nothing else of the node; here they are put together.
+ */
+#ifndef ZKLEADER_NODE_RECIPES_H
+#define ZKLEADER_NODE_RECIPES_H
+
+#include "node/barrier.h"
+#include "node/counter.h"
+#include "node/lock.h"
+#include "node/own_index.h"
+#include "node/rolling.h"
+#include "node/roster.h"
+
+struct recipes {
+	struct barriers barriers;
+	struct counters counters;
+	struct roster roster;
+	struct own_index index;
+	struct rolling rolling;
+	struct locks locks;
+};
+
+void recipes_init(struct recipes *r, struct session *session, struct registry *registry,
+		  const struct rolling_handlers *rolling_handlers);
+void recipes_done(struct recipes *r);
+/* The session of the sidecar before us goes on. */
+void recipes_take_over(struct recipes *r);
+
+/* From the session's and the registry's handlers. */
+void recipes_up(struct recipes *r);
+void recipes_leased(struct recipes *r);
+void recipes_expired(struct recipes *r);
+void recipes_watch(struct recipes *r, enum store_watch type, const char *path);
+void recipes_fleet_changed(struct recipes *r);
+
+#endif

@@ -1,0 +1,170 @@
+#include "node/roster_write.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/paths.h"
+
+#define RETRY_MS 100 /* after a transaction that did not hold */
+
+static size_t place_of(const struct roster *r, const char *node)
+{
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(r->entries[middle].node, node) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct roster_entry *roster_find(const struct roster *r, const char *node)
+{
+	size_t at = place_of(r, node);
+
+	return at < r->n && strcmp(r->entries[at].node, node) == 0 ? &r->entries[at] : NULL;
+}
+
+static void put_entry(struct roster *r, const char *node, const struct roster_record *record)
+{
+	size_t at = place_of(r, node);
+
+	if (at == r->n || strcmp(r->entries[at].node, node) != 0) {
+		if (r->n == r->capacity) {
+			r->capacity = r->capacity ? 2 * r->capacity : 64;
+			r->entries = mem_resize(r->entries, r->capacity, sizeof(*r->entries));
+		}
+		memmove(r->entries + at + 1, r->entries + at, (r->n - at) * sizeof(*r->entries));
+		r->n++;
+		memset(&r->entries[at], 0, sizeof(r->entries[at]));
+		memcpy(r->entries[at].node, node, strlen(node));
+	}
+	r->entries[at].record = *record;
+}
+
+static void remove_entry(struct roster *r, const char *node)
+{
+	size_t at = place_of(r, node);
+
+	if (at == r->n || strcmp(r->entries[at].node, node) != 0)
+		return;
+	r->n--;
+	memmove(r->entries + at, r->entries + at + 1, (r->n - at) * sizeof(*r->entries));
+}
+
+static void say(const struct roster_change *c, size_t i)
+{
+	static const char *const whats[] = {
+		[ROSTER_NUMBER] = "numbered", [ROSTER_FORGET] = "forgotten"};
+	const struct roster_record *record = &c->list[i].record;
+	const char *what = whats[c->list[i].what];
+
+	if (c->list[i].what == ROSTER_NOTE)
+		what = record->departed ? "departed" : "returned";
+	log_info("roster", LOG_STR("what", what), LOG_STR("node", c->list[i].node),
+		 LOG_INT("index", record->index));
+}
+
+/* What we have written ourselves is known; the watch, which it has used up, is set anew. */
+static void apply_change(struct roster_change *c)
+{
+	struct roster *r = c->roster;
+
+	for (size_t i = 0; i < c->n; i++) {
+		say(c, i);
+		if (c->list[i].what == ROSTER_FORGET)
+			remove_entry(r, c->list[i].node);
+		else
+			put_entry(r, c->list[i].node, &c->list[i].record);
+	}
+	r->version++;
+}
+
+static void on_watched(void *arg, const struct store_reply *reply)
+{
+	struct roster *r = arg;
+
+	if (reply->code == STORE_OK && reply->stat.version == r->version)
+		return;
+	r->ready = false;
+	r->changed = true;
+	roster_go_on(r);
+}
+
+static void on_written(void *arg, const struct store_reply *reply)
+{
+	struct roster_change *c = arg;
+	struct roster *r = c->roster;
+	bool lost = reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	char path[STORE_PATH_MAX];
+
+	r->writing = false;
+	if (reply->code == STORE_OK) {
+		apply_change(c);
+		path_of(r->registry->settings, PATH_ROSTER, NULL, path);
+		store_get(r->session->store, path, true, on_watched, r);
+	} else {
+		r->ready = false;
+		if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+			log_warning("roster refused by the server", LOG_STR("why", reply->text));
+		if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
+			session_confirm(r->session);
+	}
+	roster_written(r, c->ask, reply->code);
+	free(c);
+	if (reply->code == STORE_OK)
+		roster_go_on(r);
+	else if (!lost)
+		host_timer_start(&r->due, RETRY_MS);
+}
+
+struct roster_change *roster_change_new(struct roster *r, struct roster_ask *ask)
+{
+	struct roster_change *c = mem_calloc(1, sizeof(*c));
+
+	c->roster = r;
+	c->ask = ask;
+	return c;
+}
+
+void roster_change_write(struct roster_change *c)
+{
+	static const enum store_op_type types[] = {[ROSTER_NUMBER] = STORE_OP_CREATE,
+						   [ROSTER_NOTE] = STORE_OP_SET,
+						   [ROSTER_FORGET] = STORE_OP_DELETE};
+	char(*paths)[STORE_PATH_MAX] = mem_calloc(c->n + 1, sizeof(*paths));
+	struct buffer *data = mem_calloc(c->n + 1, sizeof(*data));
+	struct store_op ops[ROSTER_CHANGES_MAX + 2];
+	struct roster *r = c->roster;
+
+	path_of(r->registry->settings, PATH_ROSTER, NULL, paths[c->n]);
+	ops[0] = (struct store_op){
+		.type = STORE_OP_CHECK, .path = r->session->registration, .version = -1};
+	ops[1] =
+		(struct store_op){.type = STORE_OP_SET, .path = paths[c->n], .version = r->version};
+	for (size_t i = 0; i < c->n; i++) {
+		bool good = path_of_node(r->registry->settings, c->list[i].node, paths[i]);
+		assert(good); /* it was looked at before */
+		buffer_init(&data[i], RECORD_ROSTER_MAX);
+		int error = record_pack_roster(&data[i], &c->list[i].record);
+		assert(error == 0); /* its texts are bounded */
+		(void)error, (void)good;
+		ops[i + 2] = (struct store_op){.type = types[c->list[i].what],
+					       .path = paths[i],
+					       .data = data[i].data,
+					       .len = data[i].len,
+					       .version = -1};
+	}
+	r->writing = true;
+	store_multi(r->session->store, ops, c->n + 2, on_written, c);
+	for (size_t i = 0; i < c->n; i++)
+		buffer_done(&data[i]);
+	free(data);
+	free(paths);
+}

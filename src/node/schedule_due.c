@@ -1,0 +1,383 @@
+/*
+ * What one task has to do now: one tick at a time is on offer. A tick of the schedule comes before
+ * what somebody triggered, and that before another attempt of what has failed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/identity.h"
+#include "node/counts.h"
+#include "node/leaders.h"
+#include "node/ledger.h"
+#include "node/paths.h"
+#include "node/policy.h"
+#include "node/schedules.h"
+
+#define OFFER_PAUSE_MS	 2000 /* before a tick that nobody has claimed is offered again; doubled */
+#define OFFER_PAUSE_MAX	 30000
+#define MISSED_AT_ONCE	 1000  /* records of one transaction */
+#define TRIGGER_AHEAD_MS 60000 /* a trigger's tick is that of another node's clock */
+
+struct answer {
+	struct schedules *schedules;
+	char task[NAME_ELECTION_MAX + 1];
+	unsigned edition;
+	char trigger[NAME_ID_MAX + 1];
+	char first[TICK_NAME_SIZE], last[TICK_NAME_SIZE];
+	size_t n;
+	int64_t to_ms;
+};
+
+static struct answer *answer_new(struct schedules *s, const struct task *t)
+{
+	struct answer *a = mem_calloc(1, sizeof(*a));
+
+	a->schedules = s;
+	a->edition = t->due.edition;
+	snprintf(a->task, sizeof(a->task), "%s", t->name);
+	return a;
+}
+
+static void wake_at(struct task_due *d, int64_t at_ms)
+{
+	if (at_ms < d->wake_ms)
+		d->wake_ms = at_ms;
+}
+
+/* --- ticks that are missed ------------------------------------------------ */
+
+static void on_missed(void *arg, enum ledger_result result, const struct run_record *record,
+		      int32_t version)
+{
+	struct answer *a = arg;
+	struct task *t = schedule_task(a->schedules, a->task, a->edition);
+	struct task_due *d = t ? schedule_state(t) : NULL;
+
+	(void)record, (void)version;
+	if (t && result == LEDGER_DONE) {
+		log_warning("ticks missed", LOG_STR("task", a->task),
+			    LOG_INT("ticks", (int64_t)a->n), LOG_STR("first", a->first),
+			    LOG_STR("last", a->last));
+		counts_missed(t, a->n);
+		d->writing = false;
+		if (a->to_ms > d->since_ms)
+			d->since_ms = a->to_ms;
+		if (strcmp(a->last, d->newest.tick) > 0) {
+			memset(&d->newest, 0, sizeof(d->newest));
+			memcpy(d->newest.tick, a->last, sizeof(a->last));
+			memcpy(d->newest.state, "missed", sizeof("missed"));
+		}
+		schedules_task_changed(a->schedules, t);
+	} else if (t) {
+		schedule_again(a->schedules, t);
+	}
+	free(a);
+}
+
+static struct run_record missed_record(const struct schedules *s, const struct task *t)
+{
+	const struct member *self = registry_self(s->leaders->registry);
+	struct run_record r = {.state = "missed",
+			       .token = t->election.node.token,
+			       .session = s->leaders->session->id,
+			       .attempt = 1,
+			       .exit_status = -1};
+
+	r.started_at = r.ended_at = host_wall_ms(s->host);
+	if (self) {
+		const char *name = identity_name(self);
+
+		memcpy(r.id, self->worker->id, sizeof(r.id));
+		memcpy(r.hostname, self->worker->hostname, sizeof(r.hostname));
+		if (strcmp(name, r.hostname) != 0)
+			snprintf(r.node, sizeof(r.node), "%s", name);
+	}
+	return r;
+}
+
+/* False: there is none of them. */
+static bool miss(struct schedules *s, struct task *t, const struct owed_rules *rules,
+		 int64_t since_ms, int64_t to_ms)
+{
+	struct task_due *d = schedule_state(t);
+	size_t most = t->settings.history > 1 ? (size_t)t->settings.history / 2 : 1, n;
+	mem_auto int64_t *ticks = NULL;
+	struct answer *a = answer_new(s, t);
+	struct run_record record = missed_record(s, t);
+
+	if (most > MISSED_AT_ONCE)
+		most = MISSED_AT_ONCE;
+	ticks = mem_calloc(most, sizeof(*ticks));
+	n = owed_ticks(rules, since_ms, to_ms, most, ticks, &a->n);
+	if (n == 0) {
+		free(a);
+		return false;
+	}
+	tick_name(ticks[0], a->first);
+	tick_name(ticks[n - 1], a->last);
+	a->to_ms = ticks[n - 1];
+	d->writing = true;
+	d->offer.on = false;
+	ledger_missed(t, ticks, n, &record, on_missed, a);
+	return true;
+}
+
+/* --- offers --------------------------------------------------------------- */
+
+static void offer(struct schedules *s, struct task *t, struct due_offer *what)
+{
+	struct task_due *d = schedule_state(t);
+	struct due_offer *o = &d->offer;
+	int64_t now_ms = host_now_ms(s->host);
+	bool same = o->on && o->due.tick_ms == what->due.tick_ms &&
+		    o->due.attempt == what->due.attempt && strcmp(o->trigger, what->trigger) == 0;
+
+	if (!same) {
+		*o = *what;
+		o->on = true;
+		o->pause_ms = OFFER_PAUSE_MS;
+		o->again_ms = now_ms;
+	}
+	if (now_ms >= o->again_ms) {
+		o->again_ms = now_ms + o->pause_ms;
+		o->pause_ms = 2 * o->pause_ms < OFFER_PAUSE_MAX ? 2 * o->pause_ms : OFFER_PAUSE_MAX;
+		if (s->due)
+			s->due(s->arg, t, &o->due);
+	}
+	wake_at(&t->due, o->again_ms);
+}
+
+static struct due_offer offer_of(const struct task *t, int64_t tick_ms, int64_t attempt)
+{
+	return (struct due_offer){.due = {.tick_ms = tick_ms,
+					  .attempt = attempt,
+					  .timeout_ms = t->settings.schedule->timeout_ms}};
+}
+
+/* --- what somebody triggered ---------------------------------------------- */
+
+static const struct policy_item *find_trigger(const struct schedules *s, const struct task *t)
+{
+	for (size_t i = 0; i < s->policy->n; i++) {
+		const struct policy_item *item = s->policy->items[i];
+
+		if (item->kind == POLICY_TRIGGER && strcmp(item->record.task, t->name) == 0)
+			return item;
+	}
+	return NULL;
+}
+
+static void on_dropped(void *arg, const struct store_reply *reply)
+{
+	struct answer *a = arg;
+	struct task *t = schedule_task(a->schedules, a->task, a->edition);
+	struct task_due *d = t ? schedule_state(t) : NULL;
+
+	if (t && reply->code == STORE_OK) {
+		d->writing = false;
+		d->trigger.id[0] = '\0';
+		schedules_task_changed(a->schedules, t);
+	} else if (t) {
+		schedule_again(a->schedules, t);
+	}
+	free(a);
+}
+
+/* It cannot be run any more. */
+static void drop(struct schedules *s, struct task *t, const struct policy_item *item,
+		 const char *why)
+{
+	struct task_due *d = schedule_state(t);
+	char path[STORE_PATH_MAX];
+
+	log_warning("trigger dropped", LOG_STR("task", t->name), LOG_STR("tick", item->record.node),
+		    LOG_STR("by", item->record.by), LOG_STR("at", item->record.host),
+		    LOG_STR("why", why));
+	path_of(s->leaders->session->settings, PATH_POLICY, item->name, path);
+	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+	d->writing = true;
+	store_multi(s->leaders->session->store, &op, 1, on_dropped, answer_new(s, t));
+}
+
+static void on_triggered(void *arg, const struct store_reply *reply)
+{
+	struct answer *a = arg;
+	struct task *t = schedule_task(a->schedules, a->task, a->edition);
+	struct task_due *d = t ? schedule_state(t) : NULL;
+	struct run_record r;
+	const char *why;
+
+	if (t && reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		schedule_again(a->schedules, t);
+	} else if (t && strcmp(d->trigger.id, a->trigger) == 0) {
+		bool good = reply->code == STORE_OK &&
+			    record_parse_run(reply->data, reply->len, &r, &why) == 0;
+		bool runs =
+			good && strcmp(r.state, "running") == 0 &&
+			strcmp(ledger_state(a->schedules->leaders->registry, r.state, r.session),
+			       "running") == 0;
+
+		d->trigger.known = true;
+		d->trigger.attempt = reply->code == STORE_NO_NODE ? 1
+				     : good && !runs		  ? r.attempt + 1
+								  : 0;
+		schedules_task_changed(a->schedules, t);
+	}
+	free(a);
+}
+
+static void look_at_trigger(struct schedules *s, struct task *t, const struct policy_item *item)
+{
+	struct task_due *d = schedule_state(t);
+	struct answer *a = answer_new(s, t);
+	char path[STORE_PATH_MAX];
+
+	memset(&d->trigger, 0, sizeof(d->trigger));
+	memcpy(d->trigger.id, item->name, sizeof(d->trigger.id));
+	memcpy(a->trigger, item->name, sizeof(a->trigger));
+	path_of_tick(s->leaders->session->settings, t->name, item->record.node, path);
+	store_get(s->leaders->session->store, path, false, on_triggered, a);
+}
+
+/* Offers what was triggered first; false: nothing was, or it is not known yet how. */
+static bool advance_trigger(struct schedules *s, struct task *t)
+{
+	const struct policy_item *item = find_trigger(s, t);
+	struct due_trigger *trigger = &schedule_state(t)->trigger;
+	struct due_offer o;
+	int64_t ms, wall_ms = host_wall_ms(s->host);
+
+	if (!item)
+		return false;
+	if (!tick_parse(item->record.node, &ms)) {
+		drop(s, t, item, "that is no tick");
+		return false;
+	}
+	if (strcmp(trigger->id, item->name) != 0) {
+		look_at_trigger(s, t, item);
+		return false;
+	}
+	if (!trigger->known)
+		return false;
+	trigger->tick_ms = ms;
+	if (trigger->attempt == 0) {
+		drop(s, t, item, "its tick is running");
+		return false;
+	}
+	if (ms > wall_ms && ms <= wall_ms + TRIGGER_AHEAD_MS) {
+		wake_at(&t->due, host_now_ms(s->host) + (ms - wall_ms));
+		return false;
+	}
+	o = offer_of(t, ms, trigger->attempt);
+	o.due.triggered = true;
+	memcpy(o.trigger, item->name, sizeof(o.trigger));
+	snprintf(o.by, sizeof(o.by), "%s@%s", item->record.by, item->record.host);
+	offer(s, t, &o);
+	return true;
+}
+
+/* --- further attempts ----------------------------------------------------- */
+
+/* Whether the newest run is to be run again, and when by the wall clock. */
+static bool wants_again(const struct schedules *s, const struct task *t, int64_t *ret_ms)
+{
+	const struct due_newest *n = &t->due.newest;
+	const struct task_schedule *c = t->settings.schedule;
+	const char *state = ledger_state(s->leaders->registry, n->state, n->session);
+	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "timeout") == 0;
+	bool lost = strcmp(state, "lost") == 0;
+
+	*ret_ms = failed ? n->ended_at + c->retry_delay_ms : 0;
+	return (failed && n->attempt <= c->retries) ||
+	       (lost && t->settings.on_crash == TASK_ON_CRASH_RERUN);
+}
+
+static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
+{
+	const struct task_due *d = &t->due;
+	int64_t ms, due_ms, wall_ms = host_wall_ms(s->host);
+	struct due_offer o;
+
+	if (!wants_again(s, t, &due_ms) || !tick_parse(d->newest.tick, &ms) || ms <= floor_ms)
+		return false;
+	if (due_ms > wall_ms) {
+		wake_at(&t->due, host_now_ms(s->host) + (due_ms - wall_ms));
+		return false;
+	}
+	o = offer_of(t, ms, d->newest.attempt + 1);
+	offer(s, t, &o);
+	return true;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+/* Until when nothing is owed, as a pause has ended then. */
+static int64_t pause_end(const struct schedules *s, const struct task *t)
+{
+	const struct policy_item *item = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
+	char whole[NAME_TASK_MAX + 1];
+	int64_t ms = t->due.ended_ms;
+
+	if (item && item->record.since > ms)
+		ms = item->record.since;
+	item = policy_whole(t->name, whole) ? policy_find_own(s->policy, POLICY_ENDED, whole, "")
+					    : NULL;
+	return item && item->record.since > ms ? item->record.since : ms;
+}
+
+static bool is_busy(const struct task *t)
+{
+	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
+}
+
+/* A clock that is wrong, or not compared yet, starts nothing. */
+static bool may_decide(const struct schedules *s, const struct task *t)
+{
+	const struct clocks *c = &s->leaders->registry->clocks;
+
+	return leaders_may_begin(t) && !t->standing.paused && s->policy->folder.ready &&
+	       !clocks_is_unsure(c) && !clocks_is_off(c);
+}
+
+void schedule_advance(struct schedules *s, struct task *t)
+{
+	const struct task_schedule *c = t->settings.schedule;
+	struct task_due *d = schedule_state(t);
+	int64_t now_ms = host_now_ms(s->host), wall_ms = host_wall_ms(s->host);
+	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = pause_end(s, t);
+	const struct owed_rules rules = {.schedule = c->schedule,
+					 .zone = c->zone,
+					 .catch_up = c->catch_up,
+					 .window_ms = c->window_ms,
+					 .wait_ms = t->settings.wait_ms};
+	struct owed_sight sight = {.now_ms = wall_ms - splay_ms,
+				   .since_ms = floor_ms > d->since_ms ? floor_ms : d->since_ms,
+				   .active_ms = d->active_ms - splay_ms,
+				   .busy_ms = OWED_NEVER};
+	struct owed_plan plan;
+	struct due_offer o;
+
+	d->wake_ms = now_ms + OFFER_PAUSE_MS;
+	if (!is_busy(t))
+		d->busy_ms = OWED_NEVER;
+	else if (d->busy_ms == OWED_NEVER)
+		d->busy_ms = wall_ms;
+	if (!may_decide(s, t) || d->writing)
+		return;
+	if (d->busy_ms != OWED_NEVER)
+		sight.busy_ms = d->busy_ms - splay_ms;
+	plan = owed_plan(&rules, &sight);
+	if (plan.missed && miss(s, t, &rules, sight.since_ms, plan.missed_to_ms))
+		return;
+	d->wake_ms = plan.next_ms == INT64_MAX ? INT64_MAX : now_ms + (plan.next_ms - sight.now_ms);
+	if (plan.run) {
+		o = offer_of(t, plan.run_ms, 1);
+		offer(s, t, &o);
+	} else if (is_busy(t) ||
+		   (!advance_trigger(s, t) && (t->holds > 0 || !advance_again(s, t, floor_ms)))) {
+		d->offer.on = false;
+	}
+}

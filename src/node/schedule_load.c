@@ -1,0 +1,311 @@
+/*
+ * What a leadership begins with: the schedule that is in force, and since when; the newest tick
+ * that was decided; and how that went.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/leaders.h"
+#include "node/paths.h"
+#include "node/schedules.h"
+#include "wire/schedule_record.h"
+
+struct load {
+	struct schedules *schedules;
+	char task[NAME_ELECTION_MAX + 1];
+	unsigned edition;
+	bool made; /* ROOT/schedules has been made */
+	bool look; /* the newest record alone is read again */
+	char tick[TICK_NAME_SIZE];
+	int64_t since_ms; /* in force since; then the newest tick that was decided */
+};
+
+static void read_schedule(struct load *l);
+
+static const struct node_settings *settings_of(const struct load *l)
+{
+	return l->schedules->leaders->session->settings;
+}
+
+static struct store *store_of(const struct load *l)
+{
+	return l->schedules->leaders->session->store;
+}
+
+/* NULL: the answer is of no use any more. */
+static struct task *task_of(const struct load *l)
+{
+	return schedule_task(l->schedules, l->task, l->edition);
+}
+
+static void fail(struct load *l, const struct store_reply *reply)
+{
+	struct task *t = task_of(l);
+
+	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+		log_error("schedule not read", LOG_STR("task", l->task),
+			  LOG_STR("why", reply->text));
+	if (t)
+		schedule_again(l->schedules, t);
+	free(l);
+}
+
+/* --- the ledger ----------------------------------------------------------- */
+
+static void take_newest(struct task_due *d, const char *tick, const struct store_reply *reply)
+{
+	struct run_record r;
+	const char *why;
+
+	memset(&d->newest, 0, sizeof(d->newest));
+	if (reply->code != STORE_OK || record_parse_run(reply->data, reply->len, &r, &why) != 0)
+		return;
+	memcpy(d->newest.tick, tick, sizeof(d->newest.tick));
+	memcpy(d->newest.state, r.state, sizeof(d->newest.state));
+	d->newest.attempt = r.attempt;
+	d->newest.ended_at = r.ended_at;
+	d->newest.session = r.session;
+}
+
+static void ready(struct load *l, struct task *t)
+{
+	struct task_due *d = schedule_state(t);
+
+	d->phase = DUE_READY;
+	d->since_ms = l->since_ms;
+	d->active_ms = host_wall_ms(l->schedules->host);
+	schedules_task_changed(l->schedules, t);
+}
+
+static void on_newest(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+	struct task *t = task_of(l);
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		fail(l, reply);
+		return;
+	}
+	/* Meanwhile a run of ours may have written a newer one. */
+	if (t && (!l->look || strcmp(t->due.newest.tick, l->tick) == 0))
+		take_newest(schedule_state(t), l->tick, reply);
+	if (t && l->look)
+		schedules_task_changed(l->schedules, t);
+	else if (t)
+		ready(l, t);
+	free(l);
+}
+
+static void read_newest(struct load *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_tick(settings_of(l), l->task, l->tick, path);
+	store_get(store_of(l), path, true, on_newest, l);
+}
+
+/* A tick that is not of the schedule was triggered, or claimed by a crontab. */
+static void decided(struct load *l, const struct owed_rules *rules, const char *name)
+{
+	int64_t ms;
+
+	if (tick_parse(name, &ms) && ms > l->since_ms && owed_is_tick(rules, ms))
+		l->since_ms = ms;
+}
+
+static void on_names(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+	struct task *t = task_of(l);
+
+	if (!t || !t->settings.schedule ||
+	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
+		fail(l, reply);
+		return;
+	}
+	const struct task_schedule *c = t->settings.schedule;
+	struct owed_rules rules = {.schedule = c->schedule, .zone = c->zone};
+	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
+		const char *name = reply->names[i];
+
+		if (!tick_is_name(name))
+			continue;
+		decided(l, &rules, name);
+		if (strcmp(name, l->tick) > 0)
+			memcpy(l->tick, name, sizeof(l->tick));
+	}
+	if (l->tick[0]) {
+		read_newest(l);
+		return;
+	}
+	ready(l, t);
+	free(l);
+}
+
+/* What was pruned counts as decided. */
+static void on_floor(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+	char floor[TICK_NAME_SIZE] = "", path[STORE_PATH_MAX];
+	int64_t ms;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		fail(l, reply);
+		return;
+	}
+	if (reply->code == STORE_OK && reply->len == TICK_NAME_SIZE - 1)
+		memcpy(floor, reply->data, TICK_NAME_SIZE - 1);
+	if (tick_parse(floor, &ms) && ms - 1 > l->since_ms)
+		l->since_ms = ms - 1;
+	path_of_tick(settings_of(l), l->task, NULL, path);
+	store_children(store_of(l), path, false, on_names, l);
+}
+
+static void read_ledger(struct load *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_tick(settings_of(l), l->task, NULL, path);
+	store_get(store_of(l), path, false, on_floor, l);
+}
+
+/* --- what is in force ----------------------------------------------------- */
+
+static void on_folder(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NODE_EXISTS) {
+		fail(l, reply);
+		return;
+	}
+	l->made = true;
+	read_schedule(l);
+}
+
+static void on_put(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+	char path[STORE_PATH_MAX];
+
+	if (reply->code == STORE_OK) {
+		session_confirmed(l->schedules->leaders->session, reply->sent_ms);
+		read_ledger(l);
+	} else if (reply->code == STORE_NO_NODE && reply->failed_op == 2 && !l->made) {
+		path_of(settings_of(l), PATH_SCHEDULES, NULL, path);
+		store_create(store_of(l), path, on_folder, l);
+	} else {
+		fail(l, reply);
+	}
+}
+
+/* Our file's schedule comes into force now; version -1: there is no record yet. */
+static void put(struct load *l, const struct task *t, int32_t version)
+{
+	const struct task_schedule *c = t->settings.schedule;
+	struct schedule_record r = {.since = host_wall_ms(l->schedules->host)};
+	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	struct buffer data;
+
+	snprintf(r.text, sizeof(r.text), "%s", c->text);
+	snprintf(r.timezone, sizeof(r.timezone), "%s", c->timezone);
+	l->since_ms = r.since;
+	path_of(settings_of(l), PATH_LEADERS, l->task, leader);
+	path_of(settings_of(l), PATH_SCHEDULES, l->task, path);
+	buffer_init(&data, RECORD_SCHEDULE_MAX);
+	int error = record_pack_schedule(&data, &r);
+	assert(error == 0);
+	(void)error;
+	const struct store_op ops[] = {
+		{.type = STORE_OP_CHECK,
+		 .path = l->schedules->leaders->session->registration,
+		 .version = -1},
+		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
+		{.type = version < 0 ? STORE_OP_CREATE : STORE_OP_SET,
+		 .path = path,
+		 .data = data.data,
+		 .len = data.len,
+		 .version = version},
+	};
+	log_info("schedule in force", LOG_STR("task", l->task), LOG_STR("schedule", c->text),
+		 LOG_STR("timezone", c->timezone));
+	store_multi(store_of(l), ops, 3, on_put, l);
+	buffer_done(&data);
+}
+
+static void on_schedule(void *arg, const struct store_reply *reply)
+{
+	struct load *l = arg;
+	struct task *t = task_of(l);
+	struct schedule_record r;
+	const char *why = "";
+	char path[STORE_PATH_MAX];
+
+	if (!t || !t->settings.schedule ||
+	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
+		fail(l, reply);
+		return;
+	}
+	if (reply->code == STORE_NO_NODE) {
+		put(l, t, -1);
+		return;
+	}
+	if (record_parse_schedule(reply->data, reply->len, &r, &why) != 0) {
+		path_of(settings_of(l), PATH_SCHEDULES, l->task, path);
+		log_warning("schedule record refused", LOG_STR("znode", path), LOG_STR("why", why));
+		put(l, t, reply->stat.version);
+	} else if (strcmp(r.text, t->settings.schedule->text) != 0 ||
+		   strcmp(r.timezone, t->settings.schedule->timezone) != 0) {
+		put(l, t, reply->stat.version);
+	} else {
+		l->since_ms = r.since;
+		read_ledger(l);
+	}
+}
+
+static void read_schedule(struct load *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of(settings_of(l), PATH_SCHEDULES, l->task, path);
+	store_get(store_of(l), path, false, on_schedule, l);
+}
+
+/* --- from outside --------------------------------------------------------- */
+
+static struct load *begin(struct schedules *s, struct task *t)
+{
+	struct load *l = mem_calloc(1, sizeof(*l));
+
+	l->schedules = s;
+	l->edition = t->due.edition;
+	snprintf(l->task, sizeof(l->task), "%s", t->name);
+	return l;
+}
+
+void schedule_load(struct schedules *s, struct task *t)
+{
+	struct task_due *d = schedule_state(t);
+
+	d->phase = DUE_LOADING;
+	d->edition++;
+	d->token = t->election.node.token;
+	d->busy_ms = OWED_NEVER;
+	memset(&d->newest, 0, sizeof(d->newest));
+	memset(&d->trigger, 0, sizeof(d->trigger));
+	read_schedule(begin(s, t));
+}
+
+void schedule_look(struct schedules *s, struct task *t)
+{
+	struct load *l = begin(s, t);
+
+	l->look = true;
+	memcpy(l->tick, t->due.newest.tick, sizeof(l->tick));
+	read_newest(l);
+}

@@ -1,0 +1,235 @@
+#include "node/schedules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "node/leaders.h"
+#include "node/paths.h"
+#include "node/policy.h"
+#include "node/tasks.h"
+
+#define CLOCK_LOOK_MS 1000 /* how often the wall clock is compared, while something is led */
+#define CLOCK_JUMP_MS 20
+#define AGAIN_MS      1000 /* before what did not work out is begun anew */
+
+static int64_t clock_ahead(const struct schedules *s)
+{
+	return host_wall_ms(s->host) - host_now_ms(s->host);
+}
+
+static bool is_led(const struct task *t)
+{
+	return t->settings.schedule && !t->withdrawn && election_leads(&t->election);
+}
+
+void schedule_again(struct schedules *s, struct task *t)
+{
+	struct task_due *d = &t->due;
+
+	d->phase = DUE_IDLE;
+	d->offer.on = false;
+	d->writing = false;
+	d->edition++;
+	d->rest_ms = host_now_ms(s->host) + AGAIN_MS;
+	schedules_task_changed(s, t);
+}
+
+struct task *schedule_task(const struct schedules *s, const char *name, unsigned edition)
+{
+	struct task *t = tasks_find_any(s->leaders, name);
+
+	return t && t->due.edition == edition && t->due.phase != DUE_IDLE ? t : NULL;
+}
+
+struct task_due *schedule_state(struct task *t)
+{
+	return &t->due;
+}
+
+/* Its leadership is over, or another; or it has no schedule any more. */
+static void leave(struct task *t)
+{
+	struct task_due *d = &t->due;
+	int64_t ended_ms = d->ended_ms;
+	unsigned edition = d->edition;
+
+	memset(d, 0, sizeof(*d));
+	d->ended_ms = ended_ms;
+	d->edition = edition + 1;
+	d->wake_ms = INT64_MAX;
+	d->busy_ms = OWED_NEVER;
+}
+
+/* When to look at it again; INT64_MAX: when something changes. */
+static int64_t look_at(struct schedules *s, struct task *t, int64_t now_ms)
+{
+	struct task_due *d = &t->due;
+	bool led = is_led(t);
+
+	if (d->phase != DUE_IDLE && (!led || d->token != t->election.node.token))
+		leave(t);
+	if (!led)
+		return INT64_MAX;
+	if (d->phase == DUE_IDLE && now_ms < d->rest_ms)
+		return d->rest_ms;
+	if (d->phase == DUE_IDLE) {
+		d->wake_ms = INT64_MAX;
+		schedule_load(s, t);
+	}
+	if (d->phase == DUE_READY && (d->dirty || now_ms >= d->wake_ms)) {
+		d->dirty = false;
+		schedule_advance(s, t);
+	}
+	return d->phase == DUE_READY ? d->wake_ms : INT64_MAX;
+}
+
+static void look_at_all(struct schedules *s)
+{
+	int64_t now_ms = host_now_ms(s->host), first = INT64_MAX, ahead = clock_ahead(s);
+	bool jumped = ahead > s->clock_ms + CLOCK_JUMP_MS || ahead < s->clock_ms - CLOCK_JUMP_MS;
+
+	s->dirty = false;
+	s->clock_ms = ahead;
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+
+		t->due.dirty |= jumped;
+		int64_t at = look_at(s, t, now_ms);
+		first = at < first ? at : first;
+		if (t->due.phase == DUE_READY && now_ms + CLOCK_LOOK_MS < first)
+			first = now_ms + CLOCK_LOOK_MS;
+	}
+	if (s->dirty)
+		first = now_ms;
+	if (first != INT64_MAX)
+		host_timer_start(&s->timer, first > now_ms ? first - now_ms : 0);
+	else
+		host_timer_stop(&s->timer);
+}
+
+static void on_timer(void *arg)
+{
+	look_at_all(arg);
+}
+
+static void wake(struct schedules *s)
+{
+	if (s->dirty)
+		return;
+	s->dirty = true;
+	host_timer_start(&s->timer, 0);
+}
+
+void schedules_task_changed(struct schedules *s, struct task *t)
+{
+	t->due.dirty = true;
+	wake(s);
+}
+
+void schedules_changed(struct schedules *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+
+		t->due.dirty = true;
+		any |= t->settings.schedule != NULL || t->due.phase != DUE_IDLE;
+	}
+	if (any)
+		wake(s);
+}
+
+/* What is in force is read anew: the text may be another. */
+void schedules_configured(struct schedules *s)
+{
+	for (size_t i = 0; i < s->leaders->n_tasks; i++)
+		if (s->leaders->tasks[i]->due.phase != DUE_IDLE)
+			leave(s->leaders->tasks[i]);
+	schedules_changed(s);
+}
+
+void schedules_noted(struct schedules *s, struct task *t, const char *tick,
+		     const struct run_record *record)
+{
+	struct task_due *d = &t->due;
+	int64_t tick_ms;
+
+	if (d->phase != DUE_READY || !tick_parse(tick, &tick_ms))
+		return;
+	if (d->offer.on && d->offer.due.tick_ms == tick_ms &&
+	    record->attempt >= d->offer.due.attempt)
+		d->offer.on = false;
+	if (d->trigger.known && d->trigger.tick_ms == tick_ms)
+		d->trigger.id[0] = '\0';
+	if (strcmp(tick, d->newest.tick) >= 0) {
+		memcpy(d->newest.tick, tick, sizeof(d->newest.tick));
+		memcpy(d->newest.state, record->state, sizeof(d->newest.state));
+		d->newest.attempt = record->attempt;
+		d->newest.ended_at = record->ended_at;
+		d->newest.session = record->session;
+	}
+	const struct task_schedule *c = t->settings.schedule;
+	if (c && tick_ms > d->since_ms &&
+	    owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone}, tick_ms))
+		d->since_ms = tick_ms;
+	schedules_task_changed(s, t);
+}
+
+void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended)
+{
+	const struct policy_record *r = &item->record;
+	char whole[NAME_TASK_MAX + 1];
+
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+		bool about = strcmp(t->name, r->task) == 0 ||
+			     (policy_whole(t->name, whole) && strcmp(whole, r->task) == 0);
+
+		/* Who ended it may be a sidecar that writes no more than this. */
+		if (about && ended && item->kind == POLICY_PAUSE)
+			t->due.ended_ms = host_wall_ms(s->host);
+		if (about && t->settings.schedule)
+			schedules_task_changed(s, t);
+	}
+}
+
+void schedules_watch(struct schedules *s, const char *path)
+{
+	char own[STORE_PATH_MAX];
+
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+
+		if (t->due.phase != DUE_READY || !t->due.newest.tick[0])
+			continue;
+		path_of_tick(s->leaders->session->settings, t->name, t->due.newest.tick, own);
+		if (strcmp(path, own) == 0)
+			schedule_look(s, t);
+	}
+}
+
+const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt)
+{
+	const struct task_due *d = &t->due;
+	int64_t tick_ms;
+
+	if (d->phase != DUE_READY || !d->offer.on || !tick_parse(tick, &tick_ms))
+		return NULL;
+	return d->offer.due.tick_ms == tick_ms && d->offer.due.attempt == attempt ? &d->offer
+										  : NULL;
+}
+
+void schedules_init(struct schedules *s, struct host *host, struct leaders *l, struct policy *p)
+{
+	memset(s, 0, sizeof(*s));
+	s->leaders = l;
+	s->policy = p;
+	s->host = host;
+	host_timer_init(&s->timer, host, on_timer, s);
+}
+
+void schedules_done(struct schedules *s)
+{
+	host_timer_done(&s->timer);
+}

@@ -1,0 +1,86 @@
+#include "node/ticket.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/barrier_record.h"
+
+#define ID_LEN	   16
+#define NUMBER_LEN 10
+
+void ticket_name(const struct ticket *t, char name[TICKET_NAME_MAX])
+{
+	snprintf(name, TICKET_NAME_MAX, "%016" PRIx64 "-%u-%c-%016" PRIx64 "-", t->id, t->count,
+		 t->command ? 'c' : 'w', (uint64_t)t->session);
+}
+
+/* So many hexadecimal digits as we write them. */
+static bool take_hex(const char **at, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < ID_LEN; i++, (*at)++) {
+		const char *digits = "0123456789abcdef";
+		const char *digit = **at ? strchr(digits, **at) : NULL;
+		if (!digit)
+			return false;
+		value = value << 4 | (uint64_t)(digit - digits);
+	}
+	*ret = value;
+	return true;
+}
+
+/* A decimal number up to max without leading zeros, or of just so many digits. */
+static bool take_number(const char **at, size_t digits, int64_t max, int64_t *ret)
+{
+	size_t n = 0;
+	int64_t value = 0;
+
+	while ((*at)[n] >= '0' && (*at)[n] <= '9')
+		n++;
+	if (n == 0 || n > NUMBER_LEN || (digits > 0 ? n != digits : **at == '0'))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		value = value * 10 + ((*at)[i] - '0');
+	*at += n;
+	*ret = value;
+	return value <= max;
+}
+
+static bool take_char(const char **at, char c)
+{
+	if (**at != c)
+		return false;
+	(*at)++;
+	return true;
+}
+
+bool ticket_parse(const char *name, struct ticket *ret_ticket)
+{
+	struct ticket t;
+	uint64_t session;
+	const char *at = name;
+	int64_t count;
+
+	if (!take_hex(&at, &t.id) || !take_char(&at, '-') ||
+	    !take_number(&at, 0, BARRIER_COUNT_MAX, &count) || !take_char(&at, '-'))
+		return false;
+	t.count = (unsigned)count;
+	t.command = *at == 'c';
+	if ((*at != 'c' && *at != 'w') || !take_char(&at, *at) || !take_char(&at, '-') ||
+	    !take_hex(&at, &session) || !take_char(&at, '-') ||
+	    !take_number(&at, NUMBER_LEN, INT32_MAX, &t.number) || *at)
+		return false;
+	t.session = (int64_t)session;
+	snprintf(t.name, sizeof(t.name), "%s", name);
+	*ret_ticket = t;
+	return true;
+}
+
+int ticket_compare(const void *a, const void *b)
+{
+	const struct ticket *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}

@@ -1,0 +1,96 @@
+/* zkleader-notify: tells of runs on this host where their tasks say, over HTTP. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/fd.h"
+#include "base/journal.h"
+#include "base/log.h"
+#include "client/options.h"
+#include "notify/notifier.h"
+#include "zkleader.h"
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
+#endif
+#define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
+
+static const struct option_spec specs[] = {
+	{'s', "socket", "SOCKET", "of the sidecar ($ZKLEADER_SOCKET, " ZKLEADER_SOCKET_DEFAULT ")"},
+	{'c', "config", "FILE", "its configuration, which names task-dir (" CONFIG_FILE ")"},
+	{'V', "version", NULL, "print the version"},
+	{'h', "help", NULL, "print this"},
+	{0, NULL, NULL, NULL},
+};
+
+static void usage(void)
+{
+	fputs("usage: zkleader-notify [-s SOCKET] [-c FILE]\n\n"
+	      "Tells of each run on this host where its task's ping-url says: a POST to its\n"
+	      "/start as it begins, and to its /STATUS as it ends. Reads the task files "
+	      "itself.\n\n",
+	      stdout);
+	for (const struct option_spec *o = specs; o->name; o++) {
+		char left[40];
+
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->id, o->name, o->value ? " " : "",
+			 o->value ? o->value : "");
+		printf("  %-22s %s\n", left, o->help);
+	}
+	fputs("\nSignals: TERM and INT end it with 0; HUP reads the task files at once, which it\n"
+	      "does by itself every few seconds.\n"
+	      "Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
+	      stdout);
+}
+
+static int misuse(const char *why)
+{
+	fprintf(stderr, "zkleader-notify: %s\n", why);
+	return EX_CONFIG;
+}
+
+/* -1: go on; else the exit code. */
+static int parse(struct notifier_options *r, const char *const *argv)
+{
+	struct options o;
+	const char *value;
+	int id;
+
+	options_init(&o, argv, specs, NULL);
+	while ((id = options_next(&o, &value)) != OPTION_END) {
+		switch (id) {
+		case 's': r->socket = value; break;
+		case 'c': r->config_file = value; break;
+		case 'V': puts("zkleader-notify " ZKLEADER_VERSION); return 0;
+		case 'h': usage(); return 0;
+		case OPTION_OPERAND: return misuse("there are no arguments; see --help");
+		default: return misuse(o.why);
+		}
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	const char *from_env = getenv(ZKLEADER_SOCKET_ENV), *stream = getenv("JOURNAL_STREAM");
+	struct notifier_options options = {
+		.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT,
+		.config_file = CONFIG_FILE};
+	int code = parse(&options, (const char *const *)(argc > 0 ? argv + 1 : argv));
+
+	if (code >= 0)
+		return code;
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			fd_forget(fd);
+	log_setup(LOG_INFO, LOG_TEXT, stream != NULL);
+	if (journal_is_stream(2, stream))
+		log_to_journal(JOURNAL_SOCKET);
+	code = notifier_run(&options);
+	if (code == -EINVAL || code == -ENAMETOOLONG)
+		return misuse("that is not the path of a socket");
+	return code == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

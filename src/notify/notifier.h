@@ -1,0 +1,16 @@
+/* What zkleader-notify does: it hears of runs from the sidecar, and tells of them. */
+#ifndef ZKLEADER_NOTIFY_NOTIFIER_H
+#define ZKLEADER_NOTIFY_NOTIFIER_H
+
+struct notifier_options {
+	const char *socket;
+	const char *config_file;
+};
+
+/*
+ * Until TERM or INT: 0. -EINVAL or -ENAMETOOLONG for a path that no socket can have, or another
+ * negative errno.
+ */
+int notifier_run(const struct notifier_options *options);
+
+#endif

@@ -1,0 +1,25 @@
+/* The ping-url of each task, from the same files that the sidecar reads. */
+#ifndef ZKLEADER_NOTIFY_URLS_H
+#define ZKLEADER_NOTIFY_URLS_H
+
+#include <stdint.h>
+
+#include "config/taskfile.h"
+
+#define URLS_AGE_MS 5000 /* for which what was read is good */
+
+struct urls {
+	const char *config_file;
+	struct task_files files; /* in force */
+	char *problem;		 /* that was told last, NULL */
+	int64_t read_ms;	 /* CLOCK_BOOTTIME; 0: never */
+};
+
+void urls_init(struct urls *u, const char *config_file);
+void urls_done(struct urls *u);
+/* They are read anew the next time. */
+void urls_forget(struct urls *u);
+/* Of a task or a partition; NULL: it has none. Good until the next call. */
+const char *urls_find(struct urls *u, const char *task);
+
+#endif

@@ -1,0 +1,22 @@
+/* The local user that a runner runs as, and what his jobs find around them. */
+#ifndef ZKLEADER_RUNNER_ACCOUNT_H
+#define ZKLEADER_RUNNER_ACCOUNT_H
+
+#include <stddef.h>
+
+struct account {
+	char *user;
+	char *home;
+};
+
+/* Asks the user database, which may block: 0, or -ENOENT or another negative errno. */
+int account_init(struct account *a);
+void account_done(struct account *a);
+/*
+ * In a process of a job's own: a session of its own, standard input empty, the home folder, umask
+ * 022 and the environment of a user, and nothing else of ours. 0, or a negative errno where there
+ * is no home folder.
+ */
+int account_become(const struct account *a);
+
+#endif

@@ -1,0 +1,316 @@
+#include "runner/runner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/notify.h"
+#include "client/follow.h"
+#include "runner/account.h"
+#include "runner/jobs.h"
+#include "runner/start.h"
+#include "runner/tasks.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
+
+#define LOOK_MS	  5000	/* between looks at the task files while nothing is due */
+#define ASK_MS	  10000 /* for an answer */
+#define REFUSALS  0	/* the question that follow_ask() is asked */
+#define ITEM_ROOM 1500	/* of a request, for one refusal more */
+
+struct runner {
+	const struct runner_options *options;
+	struct zkleader *z;
+	struct follow follow;
+	bool registered;
+	bool to_tell; /* the refusals are others than the sidecar knows */
+	size_t told;  /* so many of them it has been told, as far as they fit into requests */
+	struct account account;
+	struct tasks tasks;
+	struct jobs jobs;
+	int signals;
+	sigset_t mask; /* as it was before ours were blocked */
+	int64_t look_ms;
+	bool ended;
+};
+
+/* --- what is refused ------------------------------------------------------ */
+
+static void log_refusals(const struct runner *r)
+{
+	struct tasks_refusal refusal;
+
+	for (size_t i = 0; tasks_refused(&r->tasks, i, &refusal); i++)
+		log_warning("a task is not started here", LOG_STR("task", refusal.task),
+			    LOG_STR("file", refusal.file[0] ? refusal.file : NULL),
+			    LOG_STR("why", refusal.why));
+}
+
+/*
+ * As many as fit into a request, in the place of all those before or behind them. Returns how many
+ * have been told then.
+ */
+static size_t pack_refusals(const struct runner *r, struct buffer *params)
+{
+	struct tasks_refusal refusal;
+	size_t n = r->told, bytes = 0;
+	struct pack p;
+
+	while (bytes < RPC_REQUEST_MAX - ITEM_ROOM && tasks_refused(&r->tasks, n, &refusal)) {
+		bytes += strlen(refusal.task) + strlen(refusal.file) + strlen(refusal.why) + 40;
+		n++;
+	}
+	pack_init(&p, params);
+	pack_array(&p, 2);
+	pack_array(&p, n - r->told);
+	for (size_t i = r->told; i < n && tasks_refused(&r->tasks, i, &refusal); i++) {
+		pack_map(&p, 3);
+		pack_kv_str(&p, "task", refusal.task);
+		pack_kv_str(&p, "file", refusal.file);
+		pack_kv_str(&p, "message", refusal.why);
+	}
+	pack_bool(&p, r->told > 0);
+	return n;
+}
+
+static void tell_refusals(struct runner *r)
+{
+	struct tasks_refusal rest;
+	struct buffer params;
+	size_t n;
+
+	if (!r->registered || !r->to_tell || follow_is_asking(&r->follow))
+		return;
+	buffer_init(&params, RPC_REQUEST_MAX);
+	n = pack_refusals(r, &params);
+	follow_ask(&r->follow, REFUSALS, "refusals", &params, clock_boot_ms() + ASK_MS);
+	buffer_done(&params);
+	r->to_tell = n > r->told && tasks_refused(&r->tasks, n, &rest);
+	r->told = r->to_tell ? n : 0;
+}
+
+static void refusals_changed(struct runner *r)
+{
+	r->to_tell = true;
+	r->told = 0;
+	log_refusals(r);
+}
+
+static void look(struct runner *r)
+{
+	if (tasks_look(&r->tasks))
+		refusals_changed(r);
+	r->look_ms = clock_boot_ms() + LOOK_MS;
+}
+
+/* --- what is due ---------------------------------------------------------- */
+
+static void forget(void *arg)
+{
+	struct runner *r = arg;
+
+	zkleader_close(r->z);
+	close(r->signals);
+}
+
+static void start(struct runner *r, const struct due *due)
+{
+	const struct start s = {.socket = r->options->socket,
+				.journal = r->options->journal,
+				.account = &r->account,
+				.mask = &r->mask,
+				.forget = forget,
+				.arg = r};
+	char why[TRUSTED_WHY_SIZE];
+	const struct task_config *task;
+	pid_t pid;
+
+	if (jobs_has(&r->jobs, due))
+		return;
+	if (r->jobs.n >= JOBS_MAX) {
+		log_warning("too many jobs go on", LOG_STR("task", due->task),
+			    LOG_STR("tick", due->tick), LOG_INT("limit", JOBS_MAX));
+		return;
+	}
+	task = tasks_find(&r->tasks, due->task, why);
+	if (!task) {
+		refusals_changed(r);
+		return;
+	}
+	pid = start_run(&s, task, due);
+	if (pid > 0)
+		jobs_add(&r->jobs, pid, due);
+	else
+		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
+			    LOG_STR("why", strerror((int)-pid)));
+}
+
+static void take_news(struct runner *r, const struct message *m)
+{
+	struct due due;
+
+	if (strcmp(m->method, "due") != 0)
+		return;
+	if (due_parse(m->data, &due) == 0)
+		start(r, &due);
+	else
+		log_warning("the sidecar said what makes no sense", LOG_STR("method", m->method));
+}
+
+/* --- the sidecar ---------------------------------------------------------- */
+
+static void take_event(struct runner *r, const struct follow_event *e)
+{
+	switch (e->kind) {
+	case FOLLOW_NOTHING:
+	case FOLLOW_ANSWER: break;
+	case FOLLOW_BEGUN:
+		log_info("registered", LOG_STR("user", r->account.user),
+			 LOG_STR("socket", r->options->socket));
+		r->registered = true;
+		r->to_tell = true; /* a sidecar that was started anew knows none */
+		r->told = 0;
+		break;
+	case FOLLOW_NEWS: take_news(r, &e->message); break;
+	case FOLLOW_REFUSED:
+		log_warning("the sidecar refuses", LOG_STR("why", zkleader_message(r->z)));
+		/* It is asked again, as after a loss: it may be of an earlier release. */
+		if (!r->registered)
+			handle_hang_up(r->z);
+		break;
+	case FOLLOW_LOST:
+		if (!e->again)
+			log_warning("no sidecar", LOG_STR("why", zkleader_message(r->z)));
+		r->registered = false;
+		break;
+	}
+}
+
+static void take_events(struct runner *r)
+{
+	struct follow_event e;
+
+	do {
+		follow_next(&r->follow, &e);
+		take_event(r, &e);
+	} while (e.kind != FOLLOW_NOTHING);
+}
+
+/* --- the loop ------------------------------------------------------------- */
+
+static void take_signals(struct runner *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			jobs_reap(&r->jobs);
+		else if (info.ssi_signo == SIGHUP)
+			look(r);
+		else
+			r->ended = true;
+	}
+}
+
+static int left_ms(int64_t at_ms)
+{
+	int64_t left = at_ms - clock_boot_ms();
+
+	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static void loop(struct runner *r)
+{
+	while (!r->ended) {
+		int64_t due_ms = follow_due_ms(&r->follow);
+		struct pollfd fds[] = {
+			{.fd = r->signals, .events = POLLIN},
+			{.fd = follow_fd(&r->follow), .events = POLLIN},
+		};
+
+		poll(fds, 2, left_ms(due_ms < r->look_ms ? due_ms : r->look_ms));
+		take_signals(r);
+		take_events(r);
+		if (clock_boot_ms() >= r->look_ms)
+			look(r);
+		tell_refusals(r);
+	}
+}
+
+/*
+ * SIGPIPE is blocked and not ignored, as jobs would inherit that. They get the mask of before.
+ */
+static int block_signals(struct runner *r)
+{
+	sigset_t read, block;
+
+	sigemptyset(&read);
+	sigaddset(&read, SIGCHLD);
+	sigaddset(&read, SIGTERM);
+	sigaddset(&read, SIGINT);
+	sigaddset(&read, SIGHUP);
+	block = read;
+	sigaddset(&block, SIGPIPE);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &block, &r->mask);
+	r->signals = fd_private(signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK));
+	return r->signals < 0 ? -errno : 0;
+}
+
+static int begin(struct runner *r)
+{
+	struct buffer params;
+	struct pack p;
+	int e = zkleader_open(r->options->socket, &r->z);
+
+	if (e == 0)
+		e = block_signals(r);
+	if (e < 0)
+		return e;
+	tasks_init(&r->tasks, r->options->config_file, &r->account);
+	look(r);
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_map(&p, 0);
+	follow_begin_by(&r->follow, r->z, "runner", &params, HANDLE_AT_ONCE);
+	buffer_done(&params);
+	return 0;
+}
+
+int runner_run(const struct runner_options *options)
+{
+	struct runner r = {.options = options, .signals = -1};
+	int e = account_init(&r.account);
+
+	if (e < 0) {
+		log_error("this user is not known here", LOG_INT("uid", geteuid()),
+			  LOG_STR("why", strerror(-e)));
+		return e;
+	}
+	e = begin(&r);
+	if (e == 0) {
+		log_info("starting", LOG_STR("version", ZKLEADER_VERSION),
+			 LOG_STR("user", r.account.user));
+		notify_send("READY=1");
+		loop(&r);
+		notify_send("STOPPING=1");
+		log_info("stopped, and jobs go on", LOG_INT("jobs", r.jobs.n));
+		follow_done(&r.follow);
+		tasks_done(&r.tasks);
+	}
+	zkleader_close(r.z);
+	jobs_done(&r.jobs);
+	account_done(&r.account);
+	return e;
+}

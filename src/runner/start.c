@@ -1,0 +1,111 @@
+#include "runner/start.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/ask.h"
+#include "client/capture.h"
+#include "client/keep.h"
+#include "client/run.h"
+
+/* What a run that is not ours came to is the sidecar's to say; it offers the tick again. */
+static int claim(struct run *r, const struct due *due)
+{
+	int e = zkleader_open(r->c->socket, &r->c->z);
+
+	if (e == 0)
+		e = signals_block(&r->signals);
+	if (e == 0)
+		e = run_claim(r);
+	if (e == 0 && r->claim.tick.outcome == ZKLEADER_YOURS)
+		return 0;
+	if (e != 0 || r->claim.tick.why[0])
+		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
+			    LOG_STR("why", e == 0    ? r->claim.tick.why
+					   : r->c->z ? zkleader_message(r->c->z)
+						     : strerror(-e)));
+	return -ECANCELED;
+}
+
+static int run_claimed(struct run *r, struct capture *capture, const struct start *s,
+		       const struct due *due)
+{
+	int64_t began_ms = clock_boot_ms();
+	int e = capture_init(capture, due->task, due->tick, s->journal), code;
+
+	/* The tick is ours, so the job is run; what it writes is lost. */
+	if (e < 0)
+		log_warning("the output of a run is not kept", LOG_STR("task", due->task),
+			    LOG_STR("tick", due->tick), LOG_STR("why", strerror(-e)));
+	else
+		r->capture = capture;
+	log_info("run begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
+		 LOG_INT("attempt", due->attempt));
+	code = run_job(r);
+	log_info("run ended", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
+		 LOG_INT("attempt", due->attempt), LOG_INT("status", code),
+		 LOG_INT("took_ms", clock_boot_ms() - began_ms));
+	if (e == 0)
+		capture_done(capture);
+	return code;
+}
+
+/* The words of the command, behind the task's name as on a command line of `zkleader run`. */
+static const char **words_of(const struct task_config *task)
+{
+	const char **words = calloc(task->schedule.n_command + 2, sizeof(*words));
+
+	if (!words)
+		abort(); /* as for any other memory */
+	words[0] = task->name;
+	for (size_t i = 0; i < task->schedule.n_command; i++)
+		words[i + 1] = task->schedule.command[i];
+	return words;
+}
+
+_Noreturn static void be_run(const struct start *s, const struct task_config *task,
+			     const struct due *due)
+{
+	struct context c = {.socket = s->socket, .args = words_of(task)};
+	struct run r = {.c = &c,
+			.task = due->task,
+			.tick_ms = CLAIM_BY_TASK,
+			.wait_ms = CLAIM_BY_TASK,
+			.kill_after_ms = KEEP_BY_LEASE,
+			.began_ms = clock_boot_ms(),
+			.scheduled_tick = due->tick,
+			.attempt = due->attempt,
+			.timeout_ms = task->schedule.timeout_ms};
+	struct capture capture;
+	int e = account_become(s->account), code = EXIT_SUCCESS;
+
+	s->forget(s->arg);
+	prctl(PR_SET_NAME, "zkleader-run");
+	signal(SIGPIPE, SIG_DFL); /* systemd ignores it for what it starts */
+	sigprocmask(SIG_SETMASK, s->mask, NULL);
+	output_init(&c.output, stdout, stderr);
+	c.output.now_ms = clock_wall_ms();
+	if (e < 0)
+		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
+			    LOG_STR("why", strerror(-e)), LOG_STR("folder", s->account->home));
+	else if (claim(&r, due) == 0)
+		code = run_claimed(&r, &capture, s, due);
+	fflush(NULL);
+	_exit(code);
+}
+
+pid_t start_run(const struct start *s, const struct task_config *task, const struct due *due)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		be_run(s, task, due);
+	return pid < 0 ? -errno : pid;
+}

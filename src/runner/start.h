@@ -1,0 +1,25 @@
+/* One run: a process of its own claims the tick, and keeps the job within the lease. */
+#ifndef ZKLEADER_RUNNER_START_H
+#define ZKLEADER_RUNNER_START_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "config/taskfile.h"
+#include "runner/account.h"
+#include "runner/due.h"
+
+struct start {
+	const char *socket;  /* of the sidecar */
+	const char *journal; /* the path of the journal's socket; NULL: standard error */
+	const struct account *account;
+	const sigset_t *mask; /* of signals, for the job */
+	/* In the new process: gives up what is the runner's alone. */
+	void (*forget)(void *arg);
+	void *arg;
+};
+
+/* The number of the process, which lives on without its parent; or a negative errno. */
+pid_t start_run(const struct start *s, const struct task_config *task, const struct due *due);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Who may see what: the token, the cookie that a browser gets for it, and the names that a request
+ * may address this server by. A page in somebody's browser that resolves its own name to this
+ * machine (DNS rebinding) is refused by the latter.
+ */
+#ifndef ZKLEADER_WEB_ACCESS_H
+#define ZKLEADER_WEB_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "web/address.h"
+
+#define ACCESS_TOKEN_MIN   16 /* bytes; less can be guessed */
+#define ACCESS_TOKEN_MAX   512
+#define ACCESS_HOSTS_MAX   64
+#define ACCESS_COOKIES_MAX 256 /* of browsers that have been let in; then the oldest goes */
+#define ACCESS_COOKIE_SIZE 33  /* 128 random bits in hexadecimal, and a NUL */
+#define ACCESS_COOKIE_NAME "zkleader"
+
+struct access {
+	const struct address *address;	     /* that is listened on; borrowed */
+	const char *hosts[ACCESS_HOSTS_MAX]; /* of --host; borrowed */
+	size_t n_hosts;
+	char token[ACCESS_TOKEN_MAX + 1]; /* "": none is asked for */
+	char cookies[ACCESS_COOKIES_MAX][ACCESS_COOKIE_SIZE];
+	size_t n_cookies; /* that were ever given; the last ACCESS_COOKIES_MAX are good */
+};
+
+/*
+ * Reads the token: the first line of a file that only its owner and group can read. 0, or a
+ * negative errno and what is wrong, a constant text.
+ */
+int access_read_token(struct access *a, const char *path, const char **ret_why);
+/* Whether a request with this Host header, NULL for none, is meant for this server. */
+bool access_host(const struct access *a, const char *host);
+/* Whether one with these headers, NULL for those that are not there, may see more than health. */
+bool access_granted(const struct access *a, const char *authorization, const char *cookie);
+/* Whether that is the token; it takes the same time wherever they differ. */
+bool access_is_token(const struct access *a, const char *text);
+/* A cookie for a browser that has shown the token. 0, or a negative errno. */
+int access_new_cookie(struct access *a, char ret_cookie[ACCESS_COOKIE_SIZE]);
+
+#endif

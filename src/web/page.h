@@ -1,0 +1,20 @@
+/*
+ * The pages, made here whole: of use without JavaScript. app.js fetches a page again when something
+ * has changed and puts the new content in the old one's place, so nothing is drawn twice.
+ */
+#ifndef ZKLEADER_WEB_PAGE_H
+#define ZKLEADER_WEB_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+/* Each is for the caller to free. The answers are the sidecar's to the methods of that name. */
+char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status, size_t *ret_len);
+char *page_task(const json_t *tasks, const json_t *explain, const json_t *history,
+		const json_t *status, size_t *ret_len);
+/* What was asked for is not to be had. */
+char *page_failure(const char *why, bool unknown, size_t *ret_len);
+
+#endif

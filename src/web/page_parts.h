@@ -1,0 +1,18 @@
+/* What several pages show. */
+#ifndef ZKLEADER_WEB_PAGE_PARTS_H
+#define ZKLEADER_WEB_PAGE_PARTS_H
+
+#include <jansson.h>
+
+#include "web/html.h"
+
+/* How this node is: since when what is shown may be so no longer, and what is wrong. */
+void part_notices(struct html *h, const json_t *status);
+/* A node's name, of a worker, a leader or a run. */
+const char *part_node(const json_t *worker);
+/* A run's state with its colour, and the age of its end. */
+void part_run(struct html *h, const json_t *last);
+/* What operators have decided: pauses, pins, drains, resignations, each with by whom and why. */
+void part_decisions(struct html *h, const json_t *decisions);
+
+#endif

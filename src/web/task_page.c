@@ -1,0 +1,134 @@
+/* The page of one task: its ranking and its history. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/json.h"
+#include "web/html.h"
+#include "web/page.h"
+#include "web/page_parts.h"
+
+#define RUNS_SHOWN 50
+
+static void ranking(struct html *h, const json_t *list)
+{
+	const json_t *r;
+	size_t i;
+
+	html_raw(h, "<section><h2>Ranking</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		    "aria-label=\"Ranking\"><table><thead><tr><th scope=\"col\">Place</th>"
+		    "<th scope=\"col\">Node</th><th scope=\"col\">Version</th>"
+		    "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
+	json_array_foreach(list, i, r)
+	{
+		fprintf(h->out, "<tr%s>", json_flag(r, "self") ? " class=\"self\"" : "");
+		if (json_flag(r, "candidate"))
+			fprintf(h->out, "<td class=\"num\">%zu</td>", i + 1);
+		else
+			html_raw(h, "<td class=\"num\">–</td>");
+		html_raw(h, "<th scope=\"row\">");
+		html_text(h, part_node(r));
+		html_raw(h, "</th>");
+		html_cell(h, "num", json_text(r, "version", NULL));
+		html_cell(h, NULL, json_text(r, "why", NULL));
+		html_raw(h, "</tr>\n");
+	}
+	html_raw(h, "</tbody></table></div></section>\n");
+}
+
+static void run_row(struct html *h, const json_t *run)
+{
+	const json_t *status = json_object_get(run, "exit_status");
+	const char *output = json_text(run, "output", NULL);
+
+	html_raw(h, "<tr><th scope=\"row\" class=\"num\">");
+	html_text(h, json_text(run, "tick", ""));
+	html_raw(h, "</th><td>");
+	part_run(h, run);
+	html_raw(h, "</td>");
+	html_cell(h, NULL, part_node(run));
+	if (json_is_integer(status))
+		fprintf(h->out, "<td class=\"num\">%" PRId64 "</td>",
+			(int64_t)json_integer_value(status));
+	else
+		html_cell(h, "num", NULL);
+	fprintf(h->out, "<td class=\"num\">%" PRId64 "</td></tr>\n",
+		json_number(run, "attempt", 0));
+	if (output && *output) {
+		html_raw(h, "<tr class=\"output\"><td colspan=\"5\"><pre>");
+		html_text(h, output);
+		html_raw(h, "</pre></td></tr>\n");
+	}
+}
+
+/* The sidecar tells the oldest first. */
+static void runs(struct html *h, const json_t *list)
+{
+	size_t n = json_array_size(list);
+
+	html_raw(h, "<section><h2>Last runs</h2>");
+	if (n == 0) {
+		html_raw(h, "<p>None is recorded.</p></section>\n");
+		return;
+	}
+	html_raw(h, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Last runs\">"
+		    "<table><thead><tr><th scope=\"col\">Tick</th><th scope=\"col\">Outcome</th>"
+		    "<th scope=\"col\">Node</th><th scope=\"col\">Exit</th>"
+		    "<th scope=\"col\">Attempt</th></tr></thead><tbody>\n");
+	for (size_t i = n; i > 0 && n - i < RUNS_SHOWN; i--)
+		run_row(h, json_array_get(list, i - 1));
+	html_raw(h, "</tbody></table></div></section>\n");
+}
+
+static void facts(struct html *h, const json_t *t, const json_t *explain)
+{
+	const json_t *leader = json_object_get(t, "leader");
+
+	html_raw(h, "<dl class=\"facts\"><div><dt>Leader</dt><dd>");
+	if (json_is_object(leader)) {
+		html_text(h, part_node(leader));
+		html_raw(h, " <small>");
+		html_text(h, json_text(leader, "version", ""));
+		html_raw(h, "</small>");
+	} else {
+		html_badge(h, "warn", "nobody");
+	}
+	html_raw(h, "</dd></div><div><dt>Since</dt><dd>");
+	html_age(h, json_text(t, "since", NULL));
+	html_raw(h, "</dd></div><div><dt>Last run</dt><dd>");
+	part_run(h, json_object_get(t, "last"));
+	html_raw(h, "</dd></div></dl>\n<p>");
+	html_text(h, json_text(explain, "reason", ""));
+	html_raw(h, "</p>\n<p>");
+	if (json_flag(t, "overdue"))
+		html_badge(h, "bad", "overdue");
+	part_decisions(h, json_object_get(t, "decisions"));
+	html_raw(h, "</p>\n");
+}
+
+char *page_task(const json_t *tasks, const json_t *explain, const json_t *history,
+		const json_t *status, size_t *ret_len)
+{
+	const json_t *t = json_array_get(tasks, 0);
+	const char *name = json_text(t, "task", "");
+	const char *description = json_text(t, "description", NULL);
+	char title[200];
+	struct html h;
+
+	snprintf(title, sizeof(title), "%s: zkleader", name);
+	html_begin(&h, title, 1);
+	html_raw(&h, "<nav><a href=\"/\">The fleet</a></nav>\n<h1>");
+	html_text(&h, name);
+	html_raw(&h, "</h1>\n");
+	if (description) {
+		html_raw(&h, "<p class=\"what\">");
+		html_text(&h, description);
+		html_raw(&h, "</p>\n");
+	}
+	part_notices(&h, status);
+	facts(&h, t, explain);
+	ranking(&h, json_object_get(explain, "ranking"));
+	runs(&h, history);
+	return html_end(&h, ret_len);
+}

@@ -1,0 +1,71 @@
+/* The records of the recipes: what the znodes of counters, the roster and locks hold. */
+#ifndef ZKLEADER_WIRE_RECIPE_RECORD_H
+#define ZKLEADER_WIRE_RECIPE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/name.h"
+#include "base/worker.h"
+
+#define RECORD_COUNTER_MAX (128 * 1024) /* bytes */
+#define COUNTER_NODES_MAX  256		/* nodes whose last addition a counter remembers */
+
+struct counter_record {
+	int64_t value;
+	/* The last addition of each node, the newest first. */
+	struct counter_last {
+		char node[WORKER_NODE_MAX + 1];
+		char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
+		int64_t op;			      /* a random number from 1 on */
+		int64_t value;			      /* behind it */
+	} last[COUNTER_NODES_MAX];
+	size_t n;
+};
+
+#define RECORD_ROSTER_MAX 2048
+#define ROSTER_INDEX_MAX  INT64_C(1000000)
+
+/* A node that is or was in the fleet: its number, and when it went. */
+struct roster_record {
+	int64_t index;
+	int64_t since;	  /* ms since the epoch: when it was given its number */
+	int64_t departed; /* likewise; 0: it is there */
+	char hostname[NAME_HOST_MAX + 1];
+};
+
+#define RECORD_LOCK_MAX	 2048
+#define LOCK_SLOTS_MAX	 INT64_C(1000)
+#define LOCK_COMMAND_MAX 100 /* bytes of a command that are shown */
+
+/* What the folder of a lock says: how many may hold it at a time. */
+struct lock_record {
+	int64_t slots;
+};
+
+/* One that holds a lock or waits for it. */
+struct locker_record {
+	char node[WORKER_NODE_MAX + 1];
+	char command[LOCK_COMMAND_MAX + 1]; /* its beginning, UTF-8, "" */
+	int64_t pid;			    /* 0: not known */
+	bool held; /* it has waited and holds it now, since this was written */
+};
+
+/* Appends to out; 0 or -ENOBUFS. */
+int record_pack_lock(struct buffer *out, const struct lock_record *l);
+int record_pack_locker(struct buffer *out, const struct locker_record *l);
+int record_pack_roster(struct buffer *out, const struct roster_record *r);
+int record_pack_counter(struct buffer *out, const struct counter_record *c);
+/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
+			const char **ret_why);
+int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
+		      const char **ret_why);
+int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,
+			const char **ret_why);
+int record_parse_counter(const void *data, size_t len, struct counter_record *ret_counter,
+			 const char **ret_why);
+
+#endif

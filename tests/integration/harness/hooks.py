@@ -1,0 +1,94 @@
+"""An HTTP server of the test's own that misbehaves on demand, and a zkleader-notify that is to bear it."""
+import http.server
+import os
+import signal
+import socket
+import threading
+
+from harness.process import end, spawn
+from harness.sidecar import build, sanitizer_env, sanitizer_reports
+from harness.waiting import wait_until
+
+
+class Hooks:
+    """Keeps what was POSTed; `answers` are those to the next requests, 200 behind them: a status, "close" or "hang"."""
+
+    def __init__(self):
+        self.got = []  # (path, body) of what was answered with 200
+        self.seen = []  # (path, body) of all
+        self.answers = []
+        self.lock = threading.Lock()
+        self.hung = threading.Event()
+        hooks = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                hooks.take(self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def take(self, request):
+        body = request.rfile.read(int(request.headers.get("Content-Length", 0))).decode()
+        with self.lock:
+            answer = self.answers.pop(0) if self.answers else 200
+            self.seen.append((request.path, body))
+            if answer == 200:
+                self.got.append((request.path, body))
+        if answer == "hang":
+            self.hung.wait(60)
+        if answer in ("hang", "close"):
+            request.close_connection = True
+            request.connection.shutdown(socket.SHUT_RDWR)
+            return
+        request.send_response(answer)
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+
+    def url(self, path, user=""):
+        return f"http://{user}127.0.0.1:{self.port}{path}"
+
+    def wait(self, n, timeout=60):
+        """The first n that were answered with 200."""
+        wait_until(lambda: len(self.got) >= n, timeout, f"{n} pings have come, of {self.seen}")
+        return self.got[:n]
+
+    def close(self):
+        self.hung.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Notifier:
+    def __init__(self, folder, sidecar):
+        self.folder = folder
+        folder.mkdir()
+        self.log_file = folder / "log"
+        self.command = [build() / "zkleader-notify", "-s", sidecar.socket, "-c", sidecar.config_file]
+        self.start()
+
+    def start(self):
+        with open(self.log_file, "ab") as log:
+            self.process = spawn(self.command, stdout=log, stderr=log, env=sanitizer_env(self.folder))
+        told = self.log().count("hearing of runs")
+        wait_until(lambda: self.log().count("hearing of runs") > told, 60, "the notifier hears of runs")
+
+    def log(self):
+        return self.log_file.read_text(errors="replace")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(60)
+
+    def close(self):
+        end(self.process)
+        return sanitizer_reports(self.folder)

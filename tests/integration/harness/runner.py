@@ -1,0 +1,140 @@
+"""A zkleader-runner, and a sidecar by script that it asks: what is due is what the test says."""
+import os
+import pathlib
+import signal
+import socket
+import threading
+
+import msgpack
+
+from harness.process import end, spawn
+from harness.sidecar import build, sanitizer_env, sanitizer_reports, task_text
+from harness.waiting import wait_until
+
+TICK = "2026-11-23T22:00:00Z"
+
+
+def scheduled(name, command, user="root", schedule="@yearly", **values):
+    """The text of a task with a schedule."""
+    return task_text(name, schedule=schedule, user=user, command=command, **values)
+
+
+class Scripted:
+    """Says "yours" to every claim but those in `taken`, and renews for as long as `leads`."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.lease_ms, self.leads, self.taken = 10000, True, set()
+        self.asked = []  # (method, params) in the order in which they came
+        self.lock = threading.Lock()
+        self.open()
+
+    def open(self):
+        self.runner = None
+        self.connections = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen(512)
+        os.chmod(self.path, 0o666)
+        threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+
+    def _accept(self, listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection, method, params):
+        if method == "runner":
+            self.runner = connection
+            return {}
+        if method == "claim":
+            if (params[0], params[1]["tick"]) in self.taken:
+                return {"outcome": "taken", "tick": params[1]["tick"]}
+            return {"outcome": "yours", "tick": params[1]["tick"], "token": 41, "attempt": params[1]["scheduled"],
+                    "worker_id": "w", "version": "1.0", "lease_ms": self.lease_ms, "run": 7}
+        if method == "renew":
+            return {"leads": self.leads, "lease_ms": self.lease_ms, "timeout_ms": 2 * self.lease_ms}
+        if method == "attach":
+            return {"attached": True, "run": 7, "recorded": False}
+        return True if method == "finish" else {}
+
+    def _serve(self, connection):
+        unpacker = msgpack.Unpacker(raw=False)
+        try:
+            while data := connection.recv(65536):
+                unpacker.feed(data)
+                for _, number, method, params in unpacker:
+                    answer = self._answer(connection, method, params)
+                    with self.lock:
+                        self.asked.append((method, params))
+                    connection.sendall(msgpack.packb([1, number, None, answer]))
+        except OSError:
+            pass
+
+    def due(self, task, tick=TICK, attempt=1, **more):
+        wait_until(lambda: self.runner, what="a runner has registered")
+        self.runner.sendall(msgpack.packb([2, "due", [{"task": task, "tick": tick, "attempt": attempt, **more}]]))
+
+    def all(self, method):
+        with self.lock:
+            return [params for name, params in self.asked if name == method]
+
+    def finished(self, n=1, timeout=60):
+        """What the first n runs ended with."""
+        wait_until(lambda: len(self.all("finish")) >= n, timeout, f"{n} runs have ended")
+        return [params[1] for params in self.all("finish")][:n]
+
+    def refusals(self):
+        """What the runner has said last."""
+        told = self.all("refusals")
+        return told[-1][0] if told else None
+
+    def close(self):
+        """As a sidecar that is killed: the socket is still there."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for connection in self.connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            connection.close()
+        self.path.unlink()
+
+
+class Runner:
+    def __init__(self, folder, sidecar_socket, config_file, user=None, env=None):
+        self.folder, self.socket, self.config_file = folder, sidecar_socket, config_file
+        self.user, self.extra_env = user, env or {}
+        self.process = None
+        self.log_file = folder / "runner.log"
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self):
+        command = [build() / "zkleader-runner", "-s", self.socket, "-c", self.config_file]
+        if self.user:
+            command = ["setpriv", "--reuid", self.user, "--regid", "nogroup", "--clear-groups", *command]
+        with open(self.log_file, "ab") as log:
+            self.process = spawn(command, stdout=log, stderr=log, env={**sanitizer_env(self.folder), **self.extra_env})
+        return self
+
+    def log(self):
+        return self.log_file.read_text(errors="replace")
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        code = self.process.wait(60)
+        assert code == (0 if how in (signal.SIGTERM, signal.SIGINT) else -how), self.log()
+        return code
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(30)
+        if self.process:
+            end(self.process)
+        return sanitizer_reports(self.folder)

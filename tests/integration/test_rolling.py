@@ -1,0 +1,421 @@
+"""zkleader rolling: at most K nodes between drain and healthy, over reboots, kills and failing CMDs too."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from harness.names import need_mounts
+from harness.process import end, spawn
+from harness.sidecar import build, sanitizer_env
+from harness.waiting import holds_for, wait_until
+
+GROUP = "reboots"
+TASK = "nightly"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class Command:
+    """A zkleader rolling that goes on."""
+
+    def __init__(self, host, *words, env=None):
+        self.process = spawn([*host.namespace(), build() / "zkleader", "-s", host.sidecar.socket, "rolling", *words],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env={**sanitizer_env(host.sidecar.folder), **(env or {})})
+        self.err = None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        """With CMD, which no guard ends."""
+        try:
+            children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii").split()
+        except OSError:
+            children = []
+        end(self.process)
+        for pid in children:
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def wait(self, timeout=60):
+        out, self.err = self.process.communicate(timeout=timeout)
+        self.out = out
+        return self.process.returncode
+
+    def is_running(self):
+        return self.process.poll() is None
+
+
+class Host:
+    """A node whose boot can be another: the file of the kernel's boot id is one of its own."""
+
+    def __init__(self, sidecar):
+        self.sidecar = sidecar
+        self.name = sidecar.name
+        self.file = sidecar.folder / "boot_id"
+        self.commands = []
+        self.boot()
+
+    def boot(self):
+        self.file.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
+        self.file.chmod(0o644)
+
+    def namespace(self):
+        script = f"mount --bind {self.file} {BOOT_ID} && exec \"$@\""
+        return ["unshare", "-m", "sh", "-c", script, "-"]
+
+    def begin(self, *words, **kwargs):
+        command = Command(self, *words, **kwargs)
+        self.commands.append(command)
+        return command
+
+    def rolling(self, *words):
+        command = self.begin(*words)
+        code = command.wait()
+        return code, command.out, command.err
+
+    def crash(self):
+        """All of it is gone at once."""
+        for command in self.commands:
+            command.kill()
+        self.commands = []
+        self.sidecar.kill()
+
+    def reboot(self):
+        self.crash()
+        self.boot()
+        self.sidecar.start()
+
+
+@pytest.fixture
+def hosts(fleet):
+    need_mounts()
+    made = []
+
+    def make(n, **config):
+        made.extend(Host(fleet.sidecar(f"n{i}", node=f"n{i}", tasks=[TASK], start=False, **config)) for i in range(n))
+        for host in made:
+            host.sidecar.start()
+        for host in made:
+            wait_until(lambda h=host: len(h.sidecar.call("workers")) == n, what="it knows all")
+        return made
+    yield make
+    for host in made:
+        for command in host.commands:
+            command.kill()
+
+
+def status(host):
+    code, out, err = host.rolling(GROUP, "--status", "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def states(host):
+    return {s["node"]: s["state"] for s in status(host)["slots"]}
+
+
+def wait_state(host, node, state, at=None):
+    wait_until(lambda: states(at or host).get(node) == state, what=f"the slot of {node} is {state}")
+
+
+def drained(host):
+    return {w["node"] for w in host.sidecar.call("workers") if w["state"] == "drained"}
+
+
+def wait_drained(host, *nodes):
+    wait_until(lambda: drained(host) == set(nodes), what=f"{nodes} are drained")
+
+
+def touching(path):
+    """A CMD that says that it began and waits until it is told to end, or the test is over."""
+    waits = f"while [ -d {path.parent} ] && [ ! -e {path} ]; do sleep 0.1; done"
+    return ["--", "sh", "-c", f"touch {path}.began; {waits}"]
+
+
+def test_one_after_the_other(hosts, folder):
+    a, b, *_ = fleet = hosts(4)
+    log = folder / "cmds"
+    script = f"echo begin >> {log}; sleep 0.3; echo end >> {log}"
+    commands = [h.begin(GROUP, "--soak", "300ms", "--", "sh", "-c", script) for h in fleet]
+    for command in commands:
+        assert command.wait() == 0, command.err
+    assert log.read_text().split() == ["begin", "end"] * 4
+    assert status(a) == {"group": GROUP, "max_unavailable": 1, "halted": None, "slots": [], "waiting": []}
+    wait_drained(b)
+    code, out, _ = a.rolling(GROUP, "--status")
+    assert code == 0 and out == "reboots: 0 of 1 slots taken, 0 waiting\n"
+    assert b.rolling("never", "--status")[1] == "never: there has been no rolling restart of it\n"
+
+
+def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
+    a, b, c = hosts(3)
+    command = a.begin(GROUP, "-k", "1", "--soak", "1s", *touching(folder / "go"))
+    wait_state(b, "n0", "running")
+    wait_until((folder / "go.began").exists, what="CMD runs")
+    wait_drained(b, "n0")
+    [seen] = [w for w in b.sidecar.call("workers") if w["node"] == "n0"]
+    assert seen["leads"] == 0
+    waiter = b.begin(GROUP, "--soak", "0s", "--", "true")
+    wait_until(lambda: [w["node"] for w in status(c)["waiting"]] == ["n1"], what="b waits")
+    # Another K, and no time.
+    code, _, err = c.rolling(GROUP, "-k", "2", "--", "true")
+    assert code == 3 and "others use --max-unavailable 1" in err
+    code, _, err = c.rolling(GROUP, "--timeout", "300ms", "--", "true")
+    assert code == 1 and "no slot in that time" in err
+    wait_until(lambda: [w["node"] for w in status(c)["waiting"]] == ["n1"], what="c has left the queue")
+    # The same node once more.
+    code, _, err = a.rolling(GROUP, "--", "true")
+    assert code == 3 and "another zkleader rolling reboots sees to the slot" in err
+    code, out, _ = c.rolling(GROUP, "--status")
+    assert code == 0 and "1 of 1 slots taken, 1 waiting" in out and "n0" in out and "waiting" in out
+    (folder / "go").touch()
+    wait_state(b, "n0", "soaking")
+    assert command.wait() == 0 and "the slot is free" in command.err
+    assert waiter.wait() == 0
+    wait_drained(b)
+    # Nobody has a slot or waits: another K is good.
+    assert c.rolling(GROUP, "-k", "2", "--soak", "0s", "--", "true")[0] == 0
+    assert status(c)["max_unavailable"] == 2
+
+
+def test_jobs_end_first(hosts, folder, zk):
+    a, b = hosts(2)
+    wait_until(lambda: TASK in zk.leaders(), what="somebody leads")
+    leader = a if zk.leaders()[TASK] == a.sidecar.id else b
+    job = spawn([build() / "zkleader", "-s", leader.sidecar.socket, "run", TASK, "--", "sh", "-c",
+                 f"while [ ! -e {folder}/stop ]; do sleep 0.1; done"], env=sanitizer_env(leader.sidecar.folder))
+    wait_until(lambda: leader.sidecar.status()["jobs"], what="the job runs")
+    command = leader.begin(GROUP, "--soak", "0s", *touching(folder / "go"))
+    wait_drained(leader, leader.name)
+    holds_for(lambda: states(leader) == {leader.name: "draining"}, 1, "it waits for the job")
+    assert not (folder / "go.began").exists()
+    (folder / "stop").touch()
+    job.wait(30)
+    wait_until((folder / "go.began").exists, what="CMD has begun")
+    (folder / "go").touch()
+    assert command.wait() == 0
+
+
+def test_a_failing_cmd_halts_the_group_and_everybody_hears(hosts, folder):
+    a, b, c = hosts(3)
+    first = a.begin(GROUP, "--", "sh", "-c", f"while [ ! -e {folder}/fail ]; do sleep 0.1; done; exit 7")
+    wait_state(b, "n0", "running")
+    waiter = b.begin(GROUP, "--", "true")
+    wait_until(lambda: status(c)["waiting"], what="b waits")
+    (folder / "fail").touch()
+    assert first.wait() == 7 and "is halted: CMD failed with status 7" in first.err
+    assert waiter.wait() == 1 and "is halted by n0: CMD failed with status 7" in waiter.err
+    seen = status(c)
+    assert seen["halted"]["node"] == "n0" and seen["halted"]["why"] == "CMD failed with status 7"
+    assert seen["slots"][0]["exit_status"] == 7 and seen["waiting"] == []
+    for host in (a, b, c):
+        host.sidecar.wait_log("rolling restart halted")
+        wait_until(lambda h=host: any("halted by n0" in p["message"] for p in h.sidecar.problems()), what="a problem")
+        wait_drained(host, "n0")
+    assert "halted by n0" in c.rolling(GROUP, "--status")[1]
+    code, _, err = c.rolling(GROUP, "--", "true")
+    assert code == 1 and "is halted" in err
+    code, _, err = a.rolling(GROUP, "--", "true")
+    assert code == 1 and "CMD failed on this node, with status 7" in err
+    assert a.rolling(GROUP, "--finish")[0] == 0 and states(a) == {"n0": "failed"}
+    # An operator's undrain does not end that.
+    assert a.sidecar.call("undrain", {})["done"] is False
+    assert "undrain does not end that" in a.sidecar.call("undrain", {})["message"]
+    assert c.rolling(GROUP, "--resume") == (0, "reboots goes on\n", "")
+    assert c.rolling(GROUP, "--resume") == (0, "reboots is not halted\n", "")
+    wait_drained(b)
+    assert status(b)["halted"] is None and states(b) == {}
+    wait_until(lambda: not b.sidecar.problems(), what="no problem")
+    assert b.rolling(GROUP, "--soak", "0s", "--", "true")[0] == 0
+    # What cannot be started has failed, too.
+    assert a.rolling(GROUP, "--", "/nowhere")[0] == 127
+    assert status(a)["halted"]["why"] == "CMD failed with status 127"
+
+
+def test_a_reboot_in_the_middle(hosts, folder):
+    a, b, c, d = fleet = hosts(4)
+    began = folder / "began"
+    for host in fleet:
+        began.unlink(missing_ok=True)
+        host.begin(GROUP, "--soak", "300ms", "--", "sh", "-c", f"touch {began}; exec sleep 1000")
+        wait_until(began.exists, what="CMD runs")
+        # Before the machine has gone down nothing is finished.
+        assert host.rolling(GROUP, "--finish")[0] == 0
+        assert states(host) == {host.name: "running"}
+        host.crash()
+        other = next(h for h in fleet if h is not host)
+        assert states(other) == {host.name: "running"}
+        late = other.begin(GROUP, "--timeout", "1s", "--", "true")
+        assert late.wait() == 1
+        host.boot()
+        host.sidecar.start()
+        code, _, err = host.rolling(GROUP, "--finish", "--soak", "300ms")
+        assert code == 0 and "the slot is free" in err
+        assert states(other) == {}
+        wait_drained(other)
+        # There is nothing more to finish.
+        assert host.rolling(GROUP, "--finish") == (0, "", "")
+
+
+def test_the_whole_fleet_goes_down(hosts, folder):
+    fleet = hosts(3)
+    for host in fleet:
+        host.begin(GROUP, "-k", "2", "--soak", "300ms", *touching(folder / "never"))
+    wait_until(lambda: list(states(fleet[0]).values()).count("running") == 2, what="two are at it")
+    held = states(fleet[0])
+    for host in fleet:
+        host.crash()
+    for host in fleet:
+        host.boot()
+        host.sidecar.start()
+    assert states(fleet[0]) == held
+    finishing = [h.begin(GROUP, "--finish", "--soak", "300ms") for h in fleet]
+    for command in finishing:
+        assert command.wait() == 0, command.err
+    assert states(fleet[0]) == {}
+    wait_drained(fleet[0])
+
+
+def test_term_keeps_the_slot_and_the_command_goes_on(hosts, folder):
+    a, b = hosts(2)
+    go = folder / "go"
+    first = a.begin(GROUP, *touching(go))
+    wait_until((folder / "go.began").exists, what="CMD runs")
+    first.signal(signal.SIGTERM)
+    assert first.wait() == 143 and "keeps its slot" in first.err
+    assert states(b) == {"n0": "running"} and status(b)["halted"] is None
+    wait_drained(b, "n0")
+    assert a.rolling(GROUP, "--finish")[0] == 0 and states(b) == {"n0": "running"}
+    # CMD itself.
+    code, _, err = a.rolling(GROUP, "--", "sh", "-c", "kill -TERM $$")
+    assert code == 143 and "keeps its slot" in err and status(b)["halted"] is None
+    # Killed, and run again.
+    (folder / "go.began").unlink()
+    third = a.begin(GROUP, "--", "sh", "-c", f"touch {go}.began; exec sleep 1000")
+    wait_until((folder / "go.began").exists, what="CMD runs again")
+    third.kill()
+    go.touch()
+    code, _, err = a.rolling(GROUP, "--soak", "0s", *touching(go))
+    assert code == 0 and "going on with the slot of this node" in err
+    assert states(b) == {}
+    # While the node gets healthy: CMD is not run again.
+    marks = folder / "marks"
+    soaking = a.begin(GROUP, "--soak", "1000s", "--", "sh", "-c", f"echo x >> {marks}")
+    wait_state(b, "n0", "soaking")
+    soaking.signal(signal.SIGTERM)
+    assert soaking.wait() == -signal.SIGTERM
+    code, _, err = a.rolling(GROUP, "--soak", "0s", "--", "sh", "-c", f"echo x >> {marks}")
+    assert code == 0 and marks.read_text() == "x\n"
+    wait_drained(b)
+
+
+def test_a_host_that_does_not_come_back(hosts, folder):
+    a, b = hosts(2)
+    a.begin(GROUP, *touching(folder / "never"))
+    wait_state(b, "n0", "running")
+    a.crash()
+    waiter = b.begin(GROUP, "--soak", "0s", "--", "true")
+    wait_until(lambda: status(b)["waiting"], what="b waits")
+    holds_for(lambda: states(b) == {"n0": "running"}, 3, "beyond its session")
+    assert b.rolling(GROUP, "--release", "n9") == (0, "n9 has no slot of reboots\n", "")
+    assert json.loads(b.rolling(GROUP, "--json", "--release", "n0")[1]) == {"group": GROUP, "done": True}
+    assert waiter.wait() == 0
+    a.reboot()
+    wait_drained(a)
+    assert a.rolling(GROUP, "--finish") == (0, "", "")
+
+
+def test_health_comes_before_the_next(hosts, folder):
+    a, b = hosts(2)
+    sick = folder / "sick"
+    a.sidecar.write_config(health_command=f"test ! -e {sick}", health_interval="1s")
+    a.sidecar.call("reload")
+    command = a.begin(GROUP, "--soak", "1s", *touching(folder / "go"))
+    wait_until((folder / "go.began").exists, what="CMD runs")
+    sick.touch()
+    wait_until(lambda: a.sidecar.status()["health"]["node"], what="it is sick")
+    (folder / "go").touch()
+    wait_state(b, "n0", "soaking")
+    holds_for(lambda: states(b) == {"n0": "soaking"}, 2, "it is not healthy")
+    assert command.is_running()
+    sick.unlink()
+    assert command.wait() == 0
+    wait_drained(b)
+
+
+def test_an_operators_drain_is_another(hosts, folder):
+    a, b = hosts(2)
+    assert a.sidecar.call("drain", {"reason": "disk"})["done"] is True
+    command = a.begin(GROUP, "--soak", "0s", *touching(folder / "go"))
+    wait_state(b, "n0", "running")
+    (folder / "go").touch()
+    assert command.wait() == 0
+    wait_drained(b, "n0")
+    assert a.sidecar.call("undrain", {})["done"] is True
+    wait_drained(b)
+    # And ended by its operator while the other goes on.
+    (folder / "go").unlink()
+    command = a.begin(GROUP, "--soak", "0s", *touching(folder / "go"))
+    wait_state(b, "n0", "running")
+    a.sidecar.call("drain", {})
+    assert "stays drained by the rolling restart" in a.sidecar.call("undrain", {})["message"]
+    wait_drained(b, "n0")
+    (folder / "go").touch()
+    assert command.wait() == 0
+    wait_drained(b)
+
+
+def test_the_sidecar_is_started_anew_meanwhile(hosts, folder):
+    a, b = hosts(2)
+    command = a.begin(GROUP, "--soak", "500ms", *touching(folder / "go"))
+    waiter = b.begin(GROUP, "--soak", "0s", "--", "true")
+    wait_state(b, "n0", "running")
+    for host in (a, b):
+        host.sidecar.stop()
+    (folder / "go").touch()
+    time.sleep(0.2)
+    for host in (b, a):
+        host.sidecar.start()
+    assert command.wait() == 0, command.err
+    assert waiter.wait() == 0, waiter.err
+    wait_drained(b)
+    assert status(a)["slots"] == [] and status(a)["waiting"] == []
+
+
+def test_what_is_refused(hosts, zk):
+    a, = hosts(1)
+    for words in ([GROUP], [GROUP, "--status", "--resume"], [GROUP, "--status", "--", "true"], ["a/b", "--", "true"],
+                  [GROUP, "-k", "0", "--", "true"], [GROUP, "-k", "1001", "--", "true"],
+                  [GROUP, "--soak", "x", "--", "true"], [GROUP, "--release", "", "--", "true"],
+                  [GROUP, "--resume", "-k", "2"]):
+        code, out, err = a.rolling(*words)
+        assert code == 3 and err, words
+    for params in ([], [GROUP], [GROUP, {}], [GROUP, {"do": "take"}], [GROUP, {"do": "jump"}], [GROUP, 1],
+                   [GROUP, {"do": "advance", "state": "running"}], [GROUP, {"do": "free"}],
+                   [GROUP, {"do": "status", "soak_ms": -1}], [GROUP, {"do": "release"}]):
+        assert a.sidecar.error_of("rolling", *params).code == 3, params
+    zk.client.ensure_path(f"{zk.root}/rolling/{GROUP}")
+    zk.client.set(f"{zk.root}/rolling/{GROUP}", b"mine")
+    code, _, err = a.rolling(GROUP, "--", "true")
+    assert code == 3 and "something else in the place of the group's record" in err
+    assert zk.client.get(f"{zk.root}/rolling/{GROUP}")[0] == b"mine"
+
+
+def test_who_may(fleet, folder, base_folder):
+    for path in (base_folder, folder):
+        path.chmod(0o755)
+    one = fleet.sidecar("one", tasks=[TASK])
+    one.folder.chmod(0o755)
+    for words in ([GROUP, "--", "true"], [GROUP, "--resume"], [GROUP, "--status"]):
+        process = spawn(["setpriv", "--reuid=nobody", "--clear-groups", build() / "zkleader", "-s", one.socket, "rolling", *words],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 3 and "not allowed" in err

@@ -1,0 +1,114 @@
+"""What a sidecar makes of the runners of its host: who registers, what they refuse, and who leads meanwhile."""
+import os
+
+import pytest
+
+from harness.rpc import RpcError
+from harness.runner import Runner, scheduled
+from harness.waiting import holds_for, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+
+
+@pytest.fixture
+def runner(fleet):
+    """runner(sidecar): started, and ended with the test."""
+    made = []
+
+    def of(sidecar, folder="runner", **kwargs):
+        made.append(Runner(sidecar.folder / folder, sidecar.socket, sidecar.config_file, **kwargs).start())
+        return made[-1]
+
+    yield of
+    assert fleet  # which ends behind them
+    reports = [report for one in made for report in one.close()]
+    assert not reports, "\n".join(reports)
+
+
+def problems(sidecar):
+    return [(p["file"], p["message"]) for p in sidecar.status()["problems"]]
+
+
+def unhealthy(sidecar):
+    return [u["task"] for u in sidecar.status()["health"]["tasks"]]
+
+
+def leads(sidecar, task="report"):
+    return sidecar.check(task)["leader"]
+
+
+def test_without_a_runner_another_node_leads(fleet, runner):
+    task = scheduled("report", ["/bin/true"])
+    old = fleet.sidecar("old", version="1.0", tasks=[task])
+    there = runner(old)
+    wait_until(lambda: leads(old), what="the only one leads")
+    new = fleet.sidecar("new", version="2.0", tasks=[task, scheduled("other", ["/bin/true"])])
+    # For 5 s a runner may be away. Then it is said once, and the node is no candidate.
+    wait_until(lambda: unhealthy(new) == ["other", "report"], what="nobody starts it there")
+    assert [(who, "zkleader-runner@root" in what) for who, what in problems(new)] == [("root", True)]
+    wait_until(lambda: leads(old), what="the older one leads")
+    runner(new)
+    wait_until(lambda: leads(new) and not unhealthy(new) and not problems(new), what="the newer one leads")
+    there.close()
+    wait_until(lambda: unhealthy(old) == ["report"], what="nobody starts it here")
+    assert leads(new)
+
+
+def test_a_runner_that_is_started_anew_changes_nothing(fleet, runner):
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    one = runner(only)
+    wait_until(lambda: leads(only), what="it leads")
+    wait_until(lambda: " registered " in one.log(), what="the runner is there")
+    token = only.check("report")["token"]
+    for times in range(2, 5):
+        one.stop()
+        one.start()
+        wait_until(lambda: one.log().count(" registered ") == times, what="the runner is back")
+    assert only.check("report")["token"] == token and unhealthy(only) == []
+
+
+def test_what_a_runner_refuses(fleet, runner):
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    spare = fleet.sidecar("spare", version="0.9", tasks=[scheduled("report", ["/bin/true"])])
+    runner(only), runner(spare)
+    wait_until(lambda: leads(only), what="it leads")
+    file = only.task_dir / "tasks.conf"
+    file.chmod(0o664)
+    wait_until(lambda: problems(only), what="it is told")
+    assert [(who, "can be written by its group: chmod g-w" in what) for who, what in problems(only)] == [(str(file), True)]
+    wait_until(lambda: leads(spare), what="another leads")
+    explained = only.explain("report")
+    assert "chmod g-w" in str(explained)
+    file.chmod(0o644)
+    wait_until(lambda: leads(only) and not problems(only), what="it leads again")
+
+
+def test_a_user_that_is_not_there(fleet):
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"], user="nosuchuser")])
+    wait_until(lambda: unhealthy(only) == ["report"], what="nobody can start it")
+    assert any("nosuchuser" in what for _, what in problems(only))
+
+
+def test_what_runners_say(fleet):
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    one, other = only.client(), only.client()
+    with pytest.raises(RpcError):
+        one.call("refusals", [])
+    assert one.call("runner", {}) == {}
+    assert one.call("refusals", [{"task": "report", "file": "/f", "message": "\x1b" + "x" * 1000}]) == {}
+    assert unhealthy(only) == ["report"]
+    told = problems(only)[0]
+    assert told[0] == "/f" and "\x1b" not in told[1] and len(told[1]) < 600
+    for bad in (["x"], [{"task": "../"}], [{"file": 1}], "x"):
+        with pytest.raises(RpcError):
+            one.call("refusals", bad)
+    assert one.call("refusals", [{"task": "report", "file": "/f", "message": "a", "later": [1]}]) == {}
+    assert one.call("refusals", [{"task": "unknown", "file": "/g", "message": "b"}], True) == {}
+    assert unhealthy(only) == ["report"] and one.call("refusals", []) == {} and unhealthy(only) == []
+    # A later one takes its place.
+    assert other.call("runner", {}) == {}
+    with pytest.raises((EOFError, OSError)):
+        one.call("refusals", [])
+    assert other.call("refusals", []) == {}
+    assert other.call("runner", {}) == {}, "said twice it stays"
+    holds_for(lambda: other.call("refusals", []) == {}, 0.2)

@@ -1,0 +1,143 @@
+"""Schedules with real servers, sidecars, runners and jobs."""
+import json
+import os
+import time
+
+import msgpack
+import pytest
+
+from harness.runner import Runner, scheduled
+from harness.waiting import holds_for, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+
+
+@pytest.fixture
+def site(fleet, folder):
+    """site(name, task...): a sidecar and a runner of root's."""
+    runners = []
+
+    def make(name, *tasks, **config):
+        sidecar = fleet.sidecar(name, tasks=tasks, **config)
+        runners.append(Runner(sidecar.folder / "runner", sidecar.socket, sidecar.config_file).start())
+        sidecar.runner = runners[-1]
+        return sidecar
+
+    yield make
+    assert fleet
+    reports = [r for runner in runners for r in runner.close()]
+    assert not reports, "\n".join(reports)
+
+
+def writes(folder, then=""):
+    """A command that notes its tick, attempt and the moment."""
+    return ["/bin/sh", "-c", f'echo "$ZKLEADER_TICK $ZKLEADER_ATTEMPT $(date +%s.%N)" >>{folder}/lines; {then}']
+
+
+def lines(folder):
+    path = folder / "lines"
+    found = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    return [(tick, int(attempt), float(at)) for tick, attempt, at in found]
+
+
+def instant(tick):
+    return time.mktime(time.strptime(tick, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
+
+
+def records(zk, task="report"):
+    return {tick: msgpack.unpackb(zk.get("runs", task, tick)[0]) for tick in zk.names("runs", task)}
+
+
+def test_each_tick_runs_once_at_its_instant(site, folder, zk):
+    site("a", scheduled("report", writes(folder), schedule="every 1s"))
+    wait_until(lambda: len(lines(folder)) >= 5, what="five ticks have run")
+    seen = lines(folder)
+    ticks = [instant(tick) for tick, _, _ in seen]
+    assert ticks == [ticks[0] + i for i in range(len(ticks))], "each, and in order"
+    assert all(attempt == 1 for _, attempt, _ in seen)
+    assert all(at >= tick for tick, (_, _, at) in zip(ticks, seen)), "none before its instant"
+    [tick] = [t for t, _, _ in seen[:1]]
+    wait_until(lambda: records(zk)[tick]["state"] == "ok", what="its end is recorded")
+    assert zk.names("schedules") == ["report"]
+
+
+def tool(program, sidecar, *args):
+    return program("zkleader", "-s", sidecar.socket, *args, timeout=120)
+
+
+def test_what_failed_is_tried_again_and_its_record_is_that_of_the_last_attempt(site, folder, zk):
+    site("a", scheduled("report", writes(folder, then="echo told; exit 3"), schedule="every 3s", retries=1,
+                        retry_delay="100ms"))
+    wait_until(lambda: any(attempt == 2 for _, attempt, _ in lines(folder)), what="a second attempt")
+    tick = [t for t, attempt, _ in lines(folder) if attempt == 2][0]
+    wait_until(lambda: records(zk)[tick]["state"] == "failed" and records(zk)[tick]["attempt"] == 2,
+               what="the second attempt is recorded")
+    assert (records(zk)[tick]["exit_status"], records(zk)[tick]["output"]) == (3, b"told\n")
+    wait_until(lambda: len({t for t, _, _ in lines(folder)}) >= 3, what="three ticks")
+    assert max(attempt for _, attempt, _ in lines(folder)) == 2, "one retry"
+
+
+def test_a_leader_that_is_killed_is_followed_and_no_tick_runs_twice(site, folder, zk):
+    task = scheduled("report", writes(folder), schedule="every 1s", catch_up="all")
+    a, b = site("a", task, version="1.0"), site("b", task, version="2.0")
+    wait_until(lambda: b.leads("report") and len(lines(folder)) >= 3, what="the newer one runs it")
+    b.runner.stop()
+    b.kill()
+    n = len(lines(folder))
+    wait_until(lambda: len(lines(folder)) >= n + 5, what="the other one goes on")
+    ticks = [instant(tick) for tick, _, _ in lines(folder)]
+    assert len(set(ticks)) == len(ticks), "none twice"
+    assert sorted(ticks) == [min(ticks) + i for i in range(len(ticks))], "all of them were caught up with"
+    assert a.leads("report")
+
+
+def test_nothing_is_owed_from_before_resume(site, folder, zk, program):
+    a = site("a", scheduled("report", writes(folder), schedule="every 1s", catch_up="all"))
+    wait_until(lambda: len(lines(folder)) >= 2, what="it runs")
+    assert tool(program, a, "pause", "report").code == 0
+    assert tool(program, a, "trigger", "report").code == 4
+    n = len(lines(folder))
+    holds_for(lambda: len(lines(folder)) <= n + 1, 3, "nothing is run")
+    before = time.time()
+    assert tool(program, a, "resume", "report").code == 0
+    seen = len(lines(folder))
+    wait_until(lambda: len(lines(folder)) >= seen + 3, what="it goes on")
+    assert all(instant(tick) >= before - 1 for tick, _, _ in lines(folder)[seen:])
+    assert all(record["state"] != "missed" for record in records(zk).values())
+
+
+def test_of_what_is_owed_the_last_is_run(site, folder, zk, program):
+    a = site("a", scheduled("report", writes(folder), schedule="every 2s"))
+    wait_until(lambda: len(lines(folder)) >= 2, what="it runs")
+    a.stop()
+    n = len(lines(folder))
+    holds_for(lambda: len(lines(folder)) == n, 7, "nobody runs it")
+    a.start()
+    wait_until(lambda: len(lines(folder)) > n and "missed" in [r["state"] for r in records(zk).values()],
+               what="it goes on")
+    history = json.loads(tool(program, a, "--json", "history", "report").out)
+    states = [record["state"] for record in history]
+    first = states.index("missed")
+    assert states[first:first + 2] == ["missed", "missed"]
+    ran = [tick for tick, _, _ in lines(folder)]
+    assert not {r["tick"] for r in history if r["state"] == "missed"} & set(ran)
+    assert len(ran) == len(set(ran))
+
+
+def test_trigger(site, folder, zk, program):
+    task = scheduled("report", writes(folder, then='echo done; exit "$ZKLEADER_ATTEMPT"'), schedule="@yearly")
+    site("leader", task, version="2.0")
+    other = site("other", task, version="1.0")
+    outcome = tool(program, other, "trigger", "report", "--wait")
+    assert outcome.code == 1, outcome
+    [(tick, record)] = records(zk).items()
+    assert (record["state"], record["attempt"]) == ("failed", 1) and record["by"].startswith("root@")
+    assert zk.names("policy") == []
+    again = tool(program, other, "trigger", "report", "--tick", tick, "--wait")
+    assert again.code == 2 and f"report {tick}: failed" in again.out
+    assert records(zk)[tick]["attempt"] == 2
+    assert [attempt for _, attempt, _ in lines(folder)] == [1, 2]
+    assert tool(program, other, "trigger", "report", "--tick", "2020-01-01T00:00:00Z").code == 3
+    assert tool(program, other, "trigger", "nothing").code == 3
+    found = json.loads(tool(program, other, "--json", "history", "report").out)
+    assert (found[0]["output"], found[0]["by"]) == ("done\n", record["by"])

@@ -1,0 +1,51 @@
+/* Who uses the recipes at random moments, and what is promised of them; with --recipes alone. */
+#ifndef TESTS_SIMNODE_RECIPES_H
+#define TESTS_SIMNODE_RECIPES_H
+
+#include "server.h"
+#include "site.h"
+
+void recipes_reset(void);
+/* All data was lost. */
+void recipes_forget(void);
+/* In quiet times: NULL, or what is not as it should be. */
+const char *recipes_at_rest(void);
+/* A site whose socket would take a question, and that has a session; NULL: none. */
+struct site *recipes_any_site(void);
+
+/* recipe_counter.c */
+void counter_reset(void);
+void counter_forget(void);
+void counter_use(struct site *s);
+void counter_commit(const struct transaction *x);
+
+/* recipe_roster.c */
+void roster_reset(void);
+void roster_lose(void);
+void roster_use(struct site *s);
+void roster_commit(const struct transaction *x);
+const char *roster_at_rest(void);
+
+/* recipe_barrier.c */
+void barrier_reset(void);
+void barrier_forget(void);
+void barrier_use(struct site *s);
+void barrier_commit(const struct transaction *x);
+const char *barrier_at_rest(void);
+
+/* recipe_rolling.c */
+void rolling_reset(void);
+void rolling_forget(void);
+void rolling_use(struct site *s);
+void rolling_commit(const struct transaction *x);
+const char *rolling_at_rest(void);
+
+/* recipe_lock.c */
+void lock_reset(void);
+void lock_forget(void);
+void lock_use(struct site *s);
+/* The process of a site has gone, and with it all connections. */
+void lock_ended(const struct site *s);
+const char *lock_at_rest(void);
+
+#endif

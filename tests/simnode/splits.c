@@ -1,0 +1,147 @@
+#include "splits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "faults.h"
+#include "node/partitions.h"
+#include "scenario.h"
+#include "site.h"
+#include "wire/record.h"
+
+static enum { SPLITS_REST, SPLITS_AWAY, SPLITS_BACK, SPLITS_RESUME } phase;
+static unsigned other; /* the number that is in force between */
+
+static path_id path_in(const char *folder, unsigned number)
+{
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), SITE_ROOT "/%s/" PARTITIONED ":%u", folder, number);
+	return path_intern(path);
+}
+
+static bool is_there(unsigned n)
+{
+	const struct tree *t = servers_tree();
+
+	return t && tree_get(t, path_in("partitions", n));
+}
+
+static bool is_paused(void)
+{
+	const struct tree *t = servers_tree();
+	const struct znode *folder = t ? tree_get(t, path_intern(SITE_ROOT "/policy")) : NULL;
+
+	for (size_t i = 0; folder && i < folder->n_children; i++) {
+		const struct znode *node = tree_get(t, folder->children[i]);
+		struct policy_record r;
+		const char *why;
+		if (node->data &&
+		    record_parse_policy(node->data->bytes, node->data->len, &r, &why) == 0 &&
+		    strcmp(r.kind, "pause") == 0 && strcmp(r.task, PARTITIONED) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void on_changed(void *arg, enum partitions_result result, const char *text)
+{
+	(void)arg;
+	TRACE("a repartition ends with %d: %s", (int)result, text);
+}
+
+static void change_to(unsigned n)
+{
+	struct site *by = order_any_node();
+
+	if (!by)
+		return;
+	TRACE("site %u is told: %u partitions", by->id, n);
+	partitions_change(&by->node.leaders, PARTITIONED, n, "", "operator", on_changed, NULL);
+	machine_wake(by->machine, 0);
+}
+
+/* One step, again and again until it has shown. */
+static void on_step(void *arg, uint64_t number)
+{
+	bool paused = is_paused();
+
+	(void)arg, (void)number;
+	if (phase != SPLITS_RESUME && !paused)
+		order_pause(PARTITIONED, true);
+	if (phase == SPLITS_AWAY && is_there(other))
+		phase = SPLITS_BACK;
+	else if (phase == SPLITS_BACK && is_there(PARTITIONS))
+		phase = SPLITS_RESUME;
+	if (phase == SPLITS_AWAY)
+		change_to(other);
+	else if (phase == SPLITS_BACK)
+		change_to(PARTITIONS);
+	else if (paused)
+		order_pause(PARTITIONED, false);
+	else
+		phase = SPLITS_REST;
+	if (phase != SPLITS_REST)
+		event_at(sim.now + random_exp(2 * SECOND), on_step, NULL, 0);
+}
+
+void splits_reset(void)
+{
+	phase = SPLITS_REST;
+}
+
+bool split_change(void)
+{
+	if (phase != SPLITS_REST || !sim.options.partitions)
+		return false;
+	struct site *late = fault_site(true);
+	phase = SPLITS_AWAY;
+	/* One hears of the pause and of the change when both have been. */
+	if (late && random_chance(700))
+		pause_site(late, false, random_range(2, 8) * SECOND);
+	other = (unsigned)random_range(2, PARTITIONS - 1);
+	on_step(NULL, 0);
+	return true;
+}
+
+bool splits_waiting(void)
+{
+	/* A pause may have been on its way while it was taken back. */
+	if (phase == SPLITS_REST && sim.options.partitions && is_paused()) {
+		phase = SPLITS_RESUME;
+		on_step(NULL, 0);
+	}
+	return phase != SPLITS_REST;
+}
+
+static void check_claim(const struct tree *before, unsigned k)
+{
+	if (!tree_get(before, path_in("partitions", PARTITIONS)))
+		sim_violation("partition %u is claimed while its number is not in force", k);
+}
+
+static void check_number(const struct tree *before, unsigned n)
+{
+	for (unsigned k = 0; k < PARTITIONS; k++) {
+		const struct znode *node = tree_get(before, path_in("leaders", k));
+		if (node && node->stat.owner != 0)
+			sim_violation("%u partitions are put in force while somebody leads %u", n,
+				      k);
+	}
+}
+
+void splits_propose(const struct transaction *x, const struct tree *before)
+{
+	if (!sim.options.partitions || x->session == HAND)
+		return;
+	for (size_t i = 0; i < x->n_ops; i++) {
+		for (unsigned k = 0; k < PARTITIONS; k++) {
+			if (x->ops[i].type == STORE_OP_CREATE_EPHEMERAL &&
+			    x->ops[i].path == path_in("leaders", k))
+				check_claim(before, k);
+			if (x->ops[i].type == STORE_OP_CREATE &&
+			    x->ops[i].path == path_in("partitions", k + 1))
+				check_number(before, k + 1);
+		}
+	}
+}

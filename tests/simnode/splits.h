@@ -1,0 +1,20 @@
+/* With --partitions: the number of partitions is changed and changed back, in storms. */
+#ifndef TESTS_SIMNODE_SPLITS_H
+#define TESTS_SIMNODE_SPLITS_H
+
+#include <stdbool.h>
+
+#include "server.h"
+
+void splits_reset(void);
+/* Begins a change, if none is on. */
+bool split_change(void);
+/* Whether the old number has yet to be put in force again. */
+bool splits_waiting(void);
+/*
+ * What never may be committed: a claim of a partition while another number is in force, and another
+ * number while somebody leads.
+ */
+void splits_propose(const struct transaction *x, const struct tree *before);
+
+#endif

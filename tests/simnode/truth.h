@@ -1,0 +1,38 @@
+/* Who is to lead: the fleet as its znodes say, and what follows by the rules. */
+#ifndef TESTS_SIMNODE_TRUTH_H
+#define TESTS_SIMNODE_TRUTH_H
+
+#include "core/fleet.h"
+#include "site.h"
+
+struct truth {
+	struct fleet fleet;
+	struct {
+		bool paused;
+		char pinned[NAME_VERSION_MAX + 1];
+	} orders[TASKS_MAX];
+	struct contest contests[TASKS_MAX];
+};
+
+void truth_reset(void);
+/*
+ * Only while the servers have a leader. What is to end by itself, NULL for nothing: a decision, or that
+ * somebody does not know yet that a clock was set.
+ */
+const char *truth_init(struct truth *t);
+void truth_done(struct truth *t);
+/*
+ * While this is looked at again and again: the site's clock is off, by the rule on which all agree, and has been
+ * for so long that it knows that.
+ */
+bool truth_clock_is_off(unsigned site);
+/* Whether somebody is to lead the task. */
+bool truth_has_candidate(const struct truth *t, unsigned task);
+/* Bits of the running sites that are no candidates. */
+uint64_t truth_passed_over(const struct truth *t, unsigned task);
+/* Likewise of those who are no candidates, or third or further behind: they do not watch the leader node. */
+uint64_t truth_behind(const struct truth *t, unsigned task);
+/* Whether this site may go on leading, by the rules of who is best and who yields. */
+bool truth_may_lead(const struct truth *t, unsigned task, unsigned site);
+
+#endif

@@ -1,0 +1,195 @@
+/* A folder of znodes that never change: what is listed, what is read once, and at what pace. */
+#include "node_script.h"
+
+#include "node/folder.h"
+
+static const struct node_settings settings = {.root = ROOT};
+static struct session session;
+static struct folder folder;
+static char news[1000];
+
+static void told(const char *what, const char *name)
+{
+	size_t used = strlen(news);
+
+	snprintf(news + used, sizeof(news) - used, "%s%s ", what, name);
+}
+
+static void on_take(void *arg, const char *name, const struct store_reply *reply)
+{
+	(void)arg;
+	told(reply->code == STORE_OK ? "+" : "?", name);
+}
+
+static void on_gone(void *arg, const char *name)
+{
+	(void)arg;
+	told("-", name);
+}
+
+static void on_changed(void *arg)
+{
+	(void)arg;
+	told(";", "");
+}
+
+static void on_missing(void *arg)
+{
+	(void)arg;
+	told("missing", "");
+}
+
+static void begin(void)
+{
+	static const struct folder_handlers handlers = {
+		.take = on_take, .gone = on_gone, .changed = on_changed, .missing = on_missing};
+
+	session = (struct session){
+		.settings = &settings, .store = &store, .host = &host, .state = SESSION_UP};
+	folder_init(&folder, &session, ROOT "/folder", 3, &handlers);
+	folder_up(&folder);
+}
+
+TestSuite(folder, .init = begin);
+
+#define tells(expected) script_tells(expected, __LINE__)
+static void script_tells(const char *expected, int line)
+{
+	cr_expect_str_eq(news, expected, "line %d: %s", line, news);
+	news[0] = '\0';
+}
+
+static void changes(void)
+{
+	folder_watch(&folder, STORE_CHILDREN_CHANGED, ROOT "/folder");
+}
+
+Test(folder, each_node_is_read_once)
+{
+	asks("list! folder", names("b", "a", NULL));
+	asks("get folder/a", ok());
+	cr_expect_not(folder.ready);
+	asks("get folder/b", ok());
+	tells("+a +b ; ");
+	cr_expect(folder_settled(&folder));
+	pass(1000);
+	changes();
+	asks("list! folder", names("a", "c", NULL));
+	tells("-b ");
+	asks("get folder/c", failed(STORE_NO_AUTH));
+	tells("?c ; ");
+	pass(1000);
+	changes();
+	asks("list! folder", names("a", "c", NULL));
+	tells("; "); /* who was told before it had settled hears again */
+	idle();
+}
+
+Test(folder, a_node_that_goes_before_it_was_read_is_not_told)
+{
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", failed(STORE_NO_NODE));
+	tells("; ");
+	cr_expect_eq(folder.n, 0);
+}
+
+Test(folder, names_beyond_the_limit_are_passed_over)
+{
+	asks("list! folder", names("a", "b", "c", "d", NULL));
+	asks("get folder/a", ok());
+	asks("get folder/b", ok());
+	asks("get folder/c", ok());
+	tells("+a +b +c ; ");
+	idle();
+}
+
+Test(folder, what_we_made_ourselves_is_not_read)
+{
+	asks("list! folder", names(NULL));
+	folder_add(&folder, "mine");
+	pass(1000);
+	changes();
+	asks("list! folder", names("mine", NULL));
+	idle();
+	folder_remove(&folder, "mine");
+	pass(1000);
+	changes();
+	asks("list! folder", names("mine", NULL));
+	asks("get folder/mine", ok());
+}
+
+Test(folder, another_connection_asks_again_for_what_had_no_answer)
+{
+	asks("list! folder", names("a", "b", NULL));
+	asks("get folder/a", ok());
+	folder_cut(&folder);
+	asks("get folder/b", failed(STORE_UNKNOWN));
+	folder_up(&folder);
+	asks("list! folder", names("a", "b", NULL));
+	asks("get folder/b", ok());
+	tells("+a +b ; ");
+}
+
+Test(folder, a_read_that_is_outstanding_is_not_sent_again)
+{
+	asks("list! folder", names("a", "b", NULL));
+	pass(1000);
+	changes();
+	cr_expect_str_eq(store.open[2].text, "list! folder");
+	script_answer(2, names("a", "b", NULL));
+	cr_expect_eq(store.n_open, 2);
+	asks("get folder/a", ok());
+	asks("get folder/b", ok());
+	idle();
+}
+
+Test(folder, a_refresh_says_which_list_is_new_enough)
+{
+	uint64_t due;
+
+	/* One is outstanding, which may be older than what the caller knows. */
+	due = folder_refresh(&folder);
+	cr_expect_eq(due, folder.lists + 2);
+	asks("list! folder", names(NULL));
+	cr_expect_neq(folder.lists, due);
+	pass(FOLDER_LIST_EVERY_MS);
+	asks("list! folder", names(NULL));
+	cr_expect_eq(folder.lists, due);
+	pass(1000);
+	due = folder_refresh(&folder);
+	cr_expect_eq(due, folder.lists + 1);
+	asks("list! folder", names(NULL));
+	cr_expect_eq(folder.lists, due);
+}
+
+Test(folder, a_folder_that_is_missing_is_listed_again_after_a_second)
+{
+	asks("list! folder", failed(STORE_NO_NODE));
+	tells("missing ");
+	pass(999);
+	idle();
+	pass(1);
+	asks("list! folder", names(NULL));
+	cr_expect(folder.ready);
+}
+
+Test(folder, after_the_session_it_is_read_whole_before_it_is_ready)
+{
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", ok());
+	folder_expired(&folder);
+	cr_expect_not(folder.ready);
+	cr_expect(folder.known, "what comes since then is news");
+	folder_up(&folder);
+	asks("list! folder", names("a", NULL));
+	cr_expect(folder.ready, "what is known stays");
+}
+
+Test(folder, watches_of_other_folders_are_none_of_it)
+{
+	asks("list! folder", names(NULL));
+	pass(1000);
+	folder_watch(&folder, STORE_CHILDREN_CHANGED, ROOT "/folders");
+	folder_watch(&folder, STORE_NODE_CHANGED, ROOT "/folder");
+	idle();
+}

@@ -1,0 +1,248 @@
+/* The roster as the first in rank keeps it: who gets which number, under which version, and who is forgotten. */
+#include "recipe_world.h"
+
+#include "node/roster.h"
+
+static struct roster roster;
+static enum roster_result told;
+static unsigned n_told;
+
+static void on_answer(void *arg, enum roster_result result)
+{
+	(void)arg;
+	told = result;
+	n_told++;
+}
+
+static void join(const char *id, const char *node)
+{
+	struct worker *w = worker_new();
+
+	strcpy(w->id, id);
+	strcpy(w->version, "1");
+	strcpy(w->hostname, "h");
+	strcpy(w->node, node);
+	w->scheme = 1;
+	cr_assert(fleet_add(&world_registry.fleet, w, w->id[0], 0));
+}
+
+/* A fleet of "a", who is the first in rank, and "b"; we are one of them. */
+static void begin(const char *self)
+{
+	world_begin();
+	fleet_init(&world_registry.fleet);
+	join("a", "na");
+	join("b", "nb");
+	strcpy(world_registry.id, self);
+	world_registry.workers.ready = true;
+	roster_init(&roster, &world_session, &world_registry);
+	roster_go_on(&roster);
+}
+
+struct entry {
+	const char *node;
+	int64_t index, departed;
+};
+
+static void is_version(int32_t version)
+{
+	cr_assert_eq(world_request()->kind, WORLD_GET);
+	cr_assert_str_eq(world_request()->path, "/r/roster");
+	world_answer(&(struct store_reply){
+		.code = STORE_OK, .failed_op = -1, .stat = {.version = version}});
+}
+
+/* It is read as this. */
+static void is_read(int32_t version, const struct entry *list, size_t n)
+{
+	char *names[8];
+
+	is_version(version);
+	cr_assert_eq(world_request()->kind, WORLD_CHILDREN);
+	for (size_t i = 0; i < n; i++)
+		names[i] = strdup(list[i].node);
+	world_answer(&(struct store_reply){
+		.code = STORE_OK, .failed_op = -1, .names = names, .n_names = n});
+	for (size_t i = 0; i < n; i++) {
+		struct roster_record r = {.index = list[i].index, .departed = list[i].departed};
+		struct buffer b;
+		buffer_init(&b, RECORD_ROSTER_MAX);
+		cr_assert_eq(record_pack_roster(&b, &r), 0);
+		world_answer(&(struct store_reply){
+			.code = STORE_OK, .failed_op = -1, .data = b.data, .len = b.len});
+		buffer_done(&b);
+		free(names[i]);
+	}
+	is_version(version);
+}
+
+/* What is sent: so many changes under this version, the last of this node with this number. */
+static void is_sent(int32_t version, size_t n, enum store_op_type type, const char *path,
+		    int64_t index, bool departed)
+{
+	const struct world_request *r = world_request();
+	struct roster_record record;
+	const char *why;
+
+	cr_assert(r && r->kind == WORLD_MULTI);
+	cr_assert_eq(r->n_ops, n + 2);
+	cr_assert_str_eq(r->ops[0].path, "/r/workers/w");
+	cr_assert_eq(r->ops[1].type, STORE_OP_SET);
+	cr_assert_str_eq(r->ops[1].path, "/r/roster");
+	cr_assert_eq(r->ops[1].version, version);
+	cr_assert_eq(r->ops[n + 1].type, type);
+	cr_assert_str_eq(r->ops[n + 1].path, path);
+	cr_assert_eq(record_parse_roster(r->data, r->len, &record, &why), 0);
+	cr_assert_eq(record.index, index);
+	cr_assert_eq(record.departed != 0, departed);
+}
+
+/* It is done, and watched again. */
+static void is_done(int32_t version)
+{
+	world_answer_code(STORE_OK, -1);
+	is_version(version);
+}
+
+Test(roster, the_first_in_rank_gives_numbers_out)
+{
+	static const struct entry known[] = {{"gone", 1, 5}, {"nb", 0, 0}};
+
+	begin("a");
+	is_read(3, NULL, 0);
+	is_sent(3, 2, STORE_OP_CREATE, "/r/roster/nb", 1, false);
+	/* Somebody else has changed it. */
+	world_answer_code(STORE_BAD_VERSION, 1);
+	cr_assert_null(world_request());
+	world_pass(200);
+	is_read(7, known, 2);
+	/* A departed node's number is not given out. */
+	is_sent(7, 1, STORE_OP_CREATE, "/r/roster/na", 2, false);
+	is_done(8);
+	cr_assert_null(world_request());
+	join("c", "nc");
+	roster_go_on(&roster);
+	is_sent(8, 1, STORE_OP_CREATE, "/r/roster/nc", 3, false);
+	is_done(9);
+	roster_done(&roster);
+}
+
+Test(roster, nobody_else_does)
+{
+	begin("b");
+	cr_assert_null(world_request());
+	roster_done(&roster);
+}
+
+/* The folder is made where it is missing. */
+Test(roster, the_first_of_all)
+{
+	begin("a");
+	world_answer_code(STORE_NO_NODE, -1);
+	world_answer_code(STORE_NO_NODE, -1);
+	cr_assert_eq(world_request()->kind, WORLD_CREATE);
+	cr_assert_str_eq(world_request()->path, "/r/roster");
+	world_answer_code(STORE_OK, -1);
+	is_read(0, NULL, 0);
+	is_sent(0, 2, STORE_OP_CREATE, "/r/roster/nb", 1, false);
+	world_answer_code(STORE_UNKNOWN, -1);
+	cr_assert_null(world_request());
+	roster_go_on(&roster); /* the session is up again */
+	cr_assert_eq(world_request()->kind, WORLD_GET);
+	world_answer_code(STORE_ABANDONED, -1);
+	world_answer_code(STORE_ABANDONED, -1);
+	roster_done(&roster);
+}
+
+Test(roster, who_goes_and_who_returns)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"nb", 1, 9}, {"nx", 2, 0}};
+
+	begin("a");
+	is_read(1, known, 3);
+	is_sent(1, 1, STORE_OP_SET, "/r/roster/nb", 1, false);
+	is_done(2);
+	cr_assert_null(world_request(), "nx may be starting again");
+	world_pass(ROSTER_ABSENT_MS - 1);
+	cr_assert_null(world_request());
+	world_pass(1);
+	is_sent(2, 1, STORE_OP_SET, "/r/roster/nx", 2, true);
+	is_done(3);
+	cr_assert_null(world_request());
+	roster_done(&roster);
+}
+
+/* A change between the first and the last read of it: read again. */
+Test(roster, read_under_one_version)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"nb", 1, 0}};
+	char *names[] = {(char[]){"na"}};
+
+	begin("b");
+	roster_list(&roster, on_answer, NULL);
+	is_version(4);
+	world_answer(&(struct store_reply){
+		.code = STORE_OK, .failed_op = -1, .names = names, .n_names = 1});
+	world_answer_code(STORE_NO_NODE, -1);
+	is_version(5);
+	cr_assert_eq(n_told, 0);
+	world_pass(200);
+	is_read(5, known, 2);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told, ROSTER_DONE);
+	cr_assert_eq(roster.n, 2);
+	roster_done(&roster);
+}
+
+static void forget(const char *name)
+{
+	roster_forget(&roster, name, strlen(name), on_answer, NULL);
+}
+
+Test(roster, who_is_forgotten)
+{
+	static const struct entry known[] = {
+		{"na", 0, 0}, {"nb", 1, 0}, {"ng:1", 2, 7}, {"nx:1", 3, 7}, {"nx:2", 4, 0}};
+
+	begin("b");
+	forget("nb");
+	forget("nobody");
+	forget("nx");
+	forget("ng");
+	is_read(6, known, 5);
+	cr_assert_eq(n_told, 1, "the others came while it was being read");
+	cr_assert_eq(told, ROSTER_THERE);
+	is_read(6, known, 5);
+	cr_assert_eq(n_told, 3);
+	cr_assert_eq(told, ROSTER_SEVERAL);
+	is_sent(6, 1, STORE_OP_DELETE, "/r/roster/ng:1", 2, true);
+	is_done(7);
+	cr_assert_eq(n_told, 4);
+	cr_assert_eq(told, ROSTER_DONE);
+	/* It is not noted yet that this one is gone. */
+	forget("nx:2");
+	is_read(7, known, 5);
+	cr_assert_eq(n_told, 4);
+	world_pass(ROSTER_WAIT_MS);
+	cr_assert_eq(n_told, 5);
+	cr_assert_eq(told, ROSTER_JUST_GONE);
+	roster_done(&roster);
+}
+
+/* The answer was lost: what is read behind it tells. */
+Test(roster, a_lost_answer_is_found)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"nb", 1, 0}, {"ng", 2, 7}};
+
+	begin("b");
+	forget("ng");
+	is_read(6, known, 3);
+	world_answer_code(STORE_UNKNOWN, -1);
+	roster_go_on(&roster);
+	is_read(7, known, 2);
+	cr_assert_eq(told, ROSTER_DONE);
+	world_session.state = SESSION_CONNECTING;
+	forget("na");
+	cr_assert_eq(told, ROSTER_UNKNOWN);
+	roster_done(&roster);
+}

@@ -1,0 +1,392 @@
+/* What is due by a schedule: what is asked of ZooKeeper for it, and what is offered when. */
+#include "node_site.h"
+
+#include "node/runs.h"
+#include "node/schedules.h"
+#include "wire/schedule_record.h"
+
+#define RUNS	 "runs/report"
+#define SCHEDULE "schedules/report"
+
+static struct runs runs;
+static struct schedules schedules;
+static struct schedule minutely;
+static struct task_schedule settings;
+static char caller;
+static int offers;
+static struct schedule_due offered;
+static char outcome[32];
+static struct run_answer told;
+
+static void on_answer(void *owner, uint32_t request, const struct run_answer *answer)
+{
+	(void)owner, (void)request;
+	told = *answer;
+	snprintf(outcome, sizeof(outcome), "%s", answer->outcome ? answer->outcome : "");
+}
+
+static void on_released(void *owner)
+{
+	(void)owner;
+}
+
+static void on_kept(void *arg, const struct handoff_run *list, size_t n)
+{
+	(void)arg, (void)list, (void)n;
+}
+
+static void on_due(void *arg, struct task *t, const struct schedule_due *due)
+{
+	(void)arg;
+	cr_assert_str_eq(t->name, "report");
+	offers++;
+	offered = *due;
+}
+
+static void on_noted(void *arg, struct task *t, const char *tick, const struct run_record *record)
+{
+	(void)arg;
+	schedules_noted(&schedules, t, tick, record);
+}
+
+static void on_task_changed(struct task *t)
+{
+	runs_changed(&runs);
+	schedules_task_changed(&schedules, t);
+}
+
+static void on_watched(enum store_watch type, const char *path)
+{
+	runs_watch(&runs, type, path);
+	schedules_watch(&schedules, path);
+}
+
+static void begin(void)
+{
+	static const struct runs_handlers handlers = {.answer = on_answer, .released = on_released};
+	struct schedule_error error;
+
+	site_begin();
+	runs_init(&runs, &host, &leaders, &handlers, on_kept, NULL);
+	runs.noted = on_noted;
+	schedules_init(&schedules, &host, &leaders, &policy);
+	schedules.due = on_due;
+	site.task_changed = on_task_changed;
+	site.watched = on_watched;
+	cr_assert_eq(schedule_parse("* * * * *", "report", &minutely, &error), 0);
+	settings = (struct task_schedule){.text = "* * * * *",
+					  .timezone = "UTC",
+					  .schedule = &minutely,
+					  .catch_up = OWED_LAST,
+					  .window_ms = 3600000,
+					  .timeout_ms = 7000};
+	lead("report");
+	/* Ten seconds behind a full minute. */
+	pass(60000 - host_wall_ms(&host) % 60000 + 10000);
+	task_of("report")->settings.schedule = &settings;
+	schedules_changed(&schedules);
+}
+
+TestSuite(schedules, .init = begin);
+
+/* Nothing is asked but what every node looks at now and then. */
+static void quiet(void)
+{
+	pass(0);
+	if (store.n_open > 0 && strcmp(store.open[0].text, "exists leaders") == 0)
+		asks("exists leaders", failed(STORE_UNKNOWN));
+	idle();
+}
+
+static int64_t minute_ms(int64_t from_now)
+{
+	return (host_wall_ms(&host) / 60000 + from_now) * 60000;
+}
+
+static const char *minute(int64_t from_now)
+{
+	static char texts[8][TICK_NAME_SIZE];
+	static unsigned at;
+	char *text = texts[at++ % 8];
+
+	tick_name(minute_ms(from_now), text);
+	return text;
+}
+
+static struct store_reply in_force(const char *text, int64_t since)
+{
+	static struct buffer data;
+	struct schedule_record r = {.timezone = "UTC", .since = since};
+
+	snprintf(r.text, sizeof(r.text), "%s", text);
+	buffer_done(&data);
+	buffer_init(&data, RECORD_SCHEDULE_MAX);
+	cr_assert_eq(record_pack_schedule(&data, &r), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = 4});
+}
+
+static struct store_reply record_of(const char *state, int64_t attempt, int64_t ended_at)
+{
+	static struct buffer data;
+	struct run_record r = {.id = "b",
+			       .hostname = "there",
+			       .session = 'b',
+			       .token = 40,
+			       .attempt = attempt,
+			       .started_at = WALL_MS,
+			       .ended_at = ended_at,
+			       .exit_status = -1};
+
+	snprintf(r.state, sizeof(r.state), "%s", state);
+	buffer_done(&data);
+	buffer_init(&data, RECORD_RUN_MAX);
+	cr_assert_eq(record_pack_run(&data, &r), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = 3});
+}
+
+/* In force for ever, and nothing has been decided. */
+static void fresh(void)
+{
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 1000));
+	asks("get " RUNS, failed(STORE_NO_NODE));
+	asks("list " RUNS, failed(STORE_NO_NODE));
+	idle();
+}
+
+static const char *said(const char *before, const char *tick, const char *behind)
+{
+	static char texts[4][400];
+	static unsigned at;
+	char *text = texts[at++ % 4];
+
+	snprintf(text, sizeof(texts[0]), "%s/%s%s", before, tick, behind);
+	return text;
+}
+
+static void claim(int64_t tick_ms, int64_t attempt)
+{
+	outcome[0] = '\0';
+	runs_claim(&runs, &caller, 1, task_of("report"),
+		   &(struct run_options){.id = "run-1",
+					 .now_ms = tick_ms,
+					 .tick_ms = 1000,
+					 .wait_ms = 10000,
+					 .scheduled = attempt,
+					 .index = -1,
+					 .pid = 1});
+	pass(0);
+}
+
+Test(schedules, the_first_leader_puts_it_in_force)
+{
+	asks("get " SCHEDULE, failed(STORE_NO_NODE));
+	asks("check workers/me, check leaders/report, create " SCHEDULE,
+	     failed_at(STORE_NO_NODE, 2));
+	asks("create schedules", ok());
+	asks("get " SCHEDULE, failed(STORE_NO_NODE));
+	asks("check workers/me, check leaders/report, create " SCHEDULE, ok());
+	asks("get " RUNS, failed(STORE_NO_NODE));
+	asks("list " RUNS, failed(STORE_NO_NODE));
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
+Test(schedules, a_tick_is_offered_at_its_instant_and_claimed)
+{
+	int64_t tick_ms = minute_ms(1);
+	const char *tick = minute(1);
+
+	fresh();
+	pass(49999);
+	quiet();
+	cr_expect_eq(offers, 0);
+	pass(1);
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 1);
+	cr_expect_eq(offered.timeout_ms, 7000);
+	quiet();
+	claim(tick_ms, 1);
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	asks(said("check workers/me, check leaders/report, check " RUNS " v0, create " RUNS, tick,
+		  ""),
+	     ok());
+	cr_expect_str_eq(outcome, "yours");
+	pass(20000);
+	quiet();
+	cr_expect_eq(offers, 1, "claimed, it is offered no more");
+}
+
+Test(schedules, what_nobody_claims_is_offered_again)
+{
+	fresh();
+	pass(50000);
+	cr_expect_eq(offers, 1);
+	pass(1999);
+	cr_expect_eq(offers, 1);
+	pass(1);
+	cr_expect_eq(offers, 2);
+	pass(4000);
+	cr_expect_eq(offers, 3);
+}
+
+Test(schedules, what_is_not_on_offer_is_not_claimed)
+{
+	fresh();
+	claim(minute_ms(0), 1);
+	cr_expect_str_eq(outcome, "taken");
+	pass(50000);
+	quiet();
+	claim(minute_ms(0), 2);
+	cr_expect_str_eq(outcome, "taken");
+	quiet();
+}
+
+Test(schedules, another_text_comes_into_force_and_owes_nothing)
+{
+	asks("get " SCHEDULE, in_force("0 * * * *", WALL_MS));
+	asks("check workers/me, check leaders/report, set " SCHEDULE " v4", ok());
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
+Test(schedules, of_what_is_owed_the_last_is_run_and_the_others_are_missed)
+{
+	const char *a = minute(-3), *b = minute(-2), *c = minute(-1);
+	char text[600];
+
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(a, NULL));
+	asks(said("get! " RUNS, a, ""), record_of("ok", 1, WALL_MS));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(a, NULL));
+	cr_expect_eq(offers, 0, "what is missed is told first");
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
+		 "/%s, create " RUNS "/%s",
+		 b, c);
+	asks(text, ok());
+	quiet();
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, minute_ms(0));
+	cr_expect_eq(task_of("report")->counts.missed, 2);
+}
+
+Test(schedules, what_failed_is_tried_again_after_its_delay)
+{
+	const char *last = minute(0);
+	int64_t tick_ms = minute_ms(0);
+
+	settings.retries = 1;
+	settings.retry_delay_ms = 30000;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("failed", 1, host_wall_ms(&host) - 10000));
+	quiet();
+	pass(19999);
+	cr_expect_eq(offers, 0);
+	pass(1);
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 2);
+	claim(tick_ms, 2);
+	asks(said("exists! " RUNS, last, ""), of_stat((struct store_stat){.version = 3}));
+	asks(said("get " RUNS, last, ""), record_of("failed", 1, host_wall_ms(&host)));
+	asks(said("set " RUNS, last, " v3, check workers/me, check leaders/report"), ok());
+	cr_expect_str_eq(outcome, "yours");
+	cr_expect_eq(told.attempt, 2);
+}
+
+Test(schedules, no_more_attempts_than_retries)
+{
+	const char *last = minute(0);
+
+	settings.retries = 1;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("failed", 2, host_wall_ms(&host)));
+	pass(40000);
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
+Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
+{
+	const char *last = minute(0);
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	joins("b", "0.9", 1);
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("running", 1, 0));
+	quiet();
+	cr_expect_eq(offers, 0);
+	leaves("b");
+	schedules_changed(&schedules);
+	pass(0);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.attempt, 2);
+}
+
+Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
+{
+	decides("d1", POLICY_ENDED, "report", "", "");
+	policy.items[0]->record.since = host_wall_ms(&host);
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	quiet();
+	cr_expect_eq(offers, 0);
+	pass(50000);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, minute_ms(0));
+}
+
+Test(schedules, what_is_triggered_is_offered_and_goes_with_its_claim)
+{
+	int64_t tick_ms = host_wall_ms(&host) / 1000 * 1000;
+	char tick[TICK_NAME_SIZE], text[400];
+	struct run_record r;
+	const char *why;
+
+	fresh();
+	tick_name(tick_ms, tick);
+	decides("d1", POLICY_TRIGGER, "report", tick, "");
+	schedules_decided(&schedules, policy.items[0], false);
+	asks(said("get " RUNS, tick, ""), failed(STORE_NO_NODE));
+	pass(0);
+	cr_assert_eq(offers, 1);
+	cr_expect(offered.triggered);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	claim(tick_ms, 1);
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
+		 "/%s, delete policy/d1",
+		 tick);
+	asks(text, ok());
+	cr_expect_str_eq(outcome, "yours");
+	cr_assert_eq(record_parse_run(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	cr_expect_str_eq(r.by, "root@there");
+	decides_no_more("d1");
+	pass(5000);
+	cr_expect_eq(offers, 1);
+}
+
+Test(schedules, an_answer_that_is_lost_begins_anew)
+{
+	asks("get " SCHEDULE, failed(STORE_UNKNOWN));
+	quiet();
+	pass(1000);
+	fresh();
+	pass(49000);
+	cr_expect_eq(offers, 1);
+}
