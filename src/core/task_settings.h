@@ -9,6 +9,7 @@
 
 #include "core/election.h"
 #include "core/owed.h"
+#include "core/queue_settings.h"
 #include "core/version.h"
 
 #define TASK_USERS_MAX 32 /* that `users` has */
@@ -54,7 +55,8 @@ struct task_settings {
 	bool users_asked; /* and others are being looked up */
 	/* By whom what is due by its schedule is run; he may run it otherwise, too. */
 	const struct task_schedule *schedule; /* NULL: none */
-	bool has_user; /* false: it has no schedule, or this host does not know him */
+	const struct queue_settings *queue;   /* borrowed likewise; NULL: a task, and no queue */
+	bool has_user; /* false: it has neither of them, or this host does not know him */
 	uid_t user;
 };
 
