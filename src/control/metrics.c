@@ -38,10 +38,10 @@ static void pack_task(struct pack *p, const struct task *t)
 
 	pack_map(p, KEYS_OF_TASK);
 	pack_kv_str(p, "task", t->name);
-	pack_kv_uint(p, "leaderships", t->counts.leaderships);
-	pack_ends(p, &t->counts);
-	pack_histogram(p, "run_ms", &t->counts.run_ms, &counts_run_bounds);
-	pack_kv_uint(p, "missed", t->counts.missed);
+	pack_kv_uint(p, "leaderships", t->leaderships);
+	pack_ends(p, counts_of(t));
+	pack_histogram(p, "run_ms", &counts_of(t)->run_ms, &counts_run_bounds);
+	pack_kv_uint(p, "missed", counts_of(t)->missed);
 	if (ok_ms > 0)
 		pack_kv_int(p, "last_ok_ms", ok_ms);
 	else

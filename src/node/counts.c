@@ -1,7 +1,9 @@
 #include "node/counts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "node/task.h"
 
 #define SECOND INT64_C(1000)
@@ -20,9 +22,30 @@ const char *counts_end_name(enum counts_end end)
 	return names[end];
 }
 
+/* A follower of thousands of tasks counts nothing of most of them. */
+static struct task_counts *of(struct task *t)
+{
+	if (!t->counts)
+		t->counts = mem_calloc(1, sizeof(*t->counts));
+	return t->counts;
+}
+
+const struct task_counts *counts_of(const struct task *t)
+{
+	static const struct task_counts none;
+
+	return t->counts ? t->counts : &none;
+}
+
+void counts_forget(struct task *t)
+{
+	free(t->counts);
+	t->counts = NULL;
+}
+
 void counts_led(struct task *t)
 {
-	t->counts.leaderships++;
+	t->leaderships++;
 }
 
 void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t ended_ms)
@@ -30,23 +53,24 @@ void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t end
 	for (size_t i = 0; i < COUNTS_ENDS; i++) {
 		if (strcmp(state, names[i]) != 0)
 			continue;
-		t->counts.ends[i]++;
+		of(t)->ends[i]++;
 		if (i != COUNTS_CLAIMED)
-			histogram_add(&t->counts.run_ms, &counts_run_bounds, ended_ms - began_ms);
+			histogram_add(&of(t)->run_ms, &counts_run_bounds, ended_ms - began_ms);
 		if (i == COUNTS_OK)
-			t->counts.ok_ms = ended_ms;
+			of(t)->ok_ms = ended_ms;
 	}
 }
 
 void counts_missed(struct task *t, uint64_t n)
 {
-	t->counts.missed += n;
+	of(t)->missed += n;
 }
 
 int64_t counts_last_ok(const struct task *t)
 {
 	const struct last_run *last = &t->last;
+	int64_t ok_ms = counts_of(t)->ok_ms;
 	bool newest = strcmp(last->state, names[COUNTS_OK]) == 0;
 
-	return newest && last->ended_at > t->counts.ok_ms ? last->ended_at : t->counts.ok_ms;
+	return newest && last->ended_at > ok_ms ? last->ended_at : ok_ms;
 }

@@ -20,7 +20,6 @@ enum counts_end {
 
 /* Of a task: only counts.c writes it. */
 struct task_counts {
-	uint64_t leaderships;
 	uint64_t ends[COUNTS_ENDS];
 	uint64_t missed;	 /* ticks */
 	int64_t ok_ms;		 /* wall clock: when a run ended well here the last time; 0 */
@@ -30,6 +29,9 @@ struct task_counts {
 extern const struct histogram_bounds counts_run_bounds; /* ms */
 
 const char *counts_end_name(enum counts_end end);
+const struct task_counts *counts_of(const struct task *t);
+/* The task is about to be freed. */
+void counts_forget(struct task *t);
 void counts_led(struct task *t);
 /* A run ended here with this state of its record; both times in ms since the epoch. */
 void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t ended_ms);

@@ -36,7 +36,7 @@ static struct answer *answer_new(struct schedules *s, const struct task *t)
 	struct answer *a = mem_calloc(1, sizeof(*a));
 
 	a->schedules = s;
-	a->edition = t->due.edition;
+	a->edition = t->due->edition;
 	snprintf(a->task, sizeof(a->task), "%s", t->name);
 	return a;
 }
@@ -147,7 +147,7 @@ static void offer(struct schedules *s, struct task *t, struct due_offer *what)
 		if (s->due)
 			s->due(s->arg, t, &o->due);
 	}
-	wake_at(&t->due, o->again_ms);
+	wake_at(schedule_state(t), o->again_ms);
 }
 
 static struct due_offer offer_of(const struct task *t, int64_t tick_ms, int64_t attempt)
@@ -268,7 +268,7 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 		return false;
 	}
 	if (ms > wall_ms && ms <= wall_ms + TRIGGER_AHEAD_MS) {
-		wake_at(&t->due, host_now_ms(s->host) + (ms - wall_ms));
+		wake_at(schedule_state(t), host_now_ms(s->host) + (ms - wall_ms));
 		return false;
 	}
 	o = offer_of(t, ms, trigger->attempt);
@@ -284,7 +284,7 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 /* Whether the newest run is to be run again, and when by the wall clock. */
 static bool wants_again(const struct schedules *s, const struct task *t, int64_t *ret_ms)
 {
-	const struct due_newest *n = &t->due.newest;
+	const struct due_newest *n = &t->due->newest;
 	const struct task_schedule *c = t->settings.schedule;
 	const char *state = ledger_state(s->leaders->registry, n->state, n->session);
 	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "timeout") == 0;
@@ -297,14 +297,14 @@ static bool wants_again(const struct schedules *s, const struct task *t, int64_t
 
 static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 {
-	const struct task_due *d = &t->due;
+	const struct task_due *d = t->due;
 	int64_t ms, due_ms, wall_ms = host_wall_ms(s->host);
 	struct due_offer o;
 
 	if (!wants_again(s, t, &due_ms) || !tick_parse(d->newest.tick, &ms) || ms <= floor_ms)
 		return false;
 	if (due_ms > wall_ms) {
-		wake_at(&t->due, host_now_ms(s->host) + (due_ms - wall_ms));
+		wake_at(schedule_state(t), host_now_ms(s->host) + (due_ms - wall_ms));
 		return false;
 	}
 	o = offer_of(t, ms, d->newest.attempt + 1);
@@ -319,7 +319,7 @@ static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
 	const struct policy_item *item = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
 	char whole[NAME_TASK_MAX + 1];
-	int64_t ms = t->due.ended_ms;
+	int64_t ms = t->due->ended_ms;
 
 	if (item && item->record.since > ms)
 		ms = item->record.since;

@@ -92,7 +92,7 @@ static void on_newest(void *arg, const struct store_reply *reply)
 		return;
 	}
 	/* Meanwhile a run of ours may have written a newer one. */
-	if (t && (!l->look || strcmp(t->due.newest.tick, l->tick) == 0))
+	if (t && (!l->look || strcmp(t->due->newest.tick, l->tick) == 0))
 		take_newest(schedule_state(t), l->tick, reply);
 	if (t && l->look)
 		schedules_task_changed(l->schedules, t);
@@ -283,7 +283,7 @@ static struct load *begin(struct schedules *s, struct task *t)
 	struct load *l = mem_calloc(1, sizeof(*l));
 
 	l->schedules = s;
-	l->edition = t->due.edition;
+	l->edition = t->due->edition;
 	snprintf(l->task, sizeof(l->task), "%s", t->name);
 	return l;
 }
@@ -306,6 +306,6 @@ void schedule_look(struct schedules *s, struct task *t)
 	struct load *l = begin(s, t);
 
 	l->look = true;
-	memcpy(l->tick, t->due.newest.tick, sizeof(l->tick));
+	memcpy(l->tick, t->due->newest.tick, sizeof(l->tick));
 	read_newest(l);
 }

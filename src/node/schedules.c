@@ -1,8 +1,10 @@
 #include "node/schedules.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "node/leaders.h"
 #include "node/paths.h"
 #include "node/policy.h"
@@ -22,9 +24,30 @@ static bool is_led(const struct task *t)
 	return t->settings.schedule && !t->withdrawn && election_leads(&t->election);
 }
 
+/* What is kept of a task without a schedule. */
+static const struct task_due nothing;
+
+static const struct task_due *seen(const struct task *t)
+{
+	return t->due ? t->due : &nothing;
+}
+
+struct task_due *schedule_state(struct task *t)
+{
+	if (!t->due)
+		t->due = mem_calloc(1, sizeof(*t->due));
+	return t->due;
+}
+
+void schedules_forget(struct task *t)
+{
+	free(t->due);
+	t->due = NULL;
+}
+
 void schedule_again(struct schedules *s, struct task *t)
 {
-	struct task_due *d = &t->due;
+	struct task_due *d = schedule_state(t);
 
 	d->phase = DUE_IDLE;
 	d->offer.on = false;
@@ -38,18 +61,13 @@ struct task *schedule_task(const struct schedules *s, const char *name, unsigned
 {
 	struct task *t = tasks_find_any(s->leaders, name);
 
-	return t && t->due.edition == edition && t->due.phase != DUE_IDLE ? t : NULL;
-}
-
-struct task_due *schedule_state(struct task *t)
-{
-	return &t->due;
+	return t && seen(t)->edition == edition && seen(t)->phase != DUE_IDLE ? t : NULL;
 }
 
 /* Its leadership is over, or another; or it has no schedule any more. */
 static void leave(struct task *t)
 {
-	struct task_due *d = &t->due;
+	struct task_due *d = schedule_state(t);
 	int64_t ended_ms = d->ended_ms;
 	unsigned edition = d->edition;
 
@@ -63,9 +81,11 @@ static void leave(struct task *t)
 /* When to look at it again; INT64_MAX: when something changes. */
 static int64_t look_at(struct schedules *s, struct task *t, int64_t now_ms)
 {
-	struct task_due *d = &t->due;
 	bool led = is_led(t);
 
+	if (!led && !t->due)
+		return INT64_MAX;
+	struct task_due *d = schedule_state(t);
 	if (d->phase != DUE_IDLE && (!led || d->token != t->election.node.token))
 		leave(t);
 	if (!led)
@@ -93,10 +113,11 @@ static void look_at_all(struct schedules *s)
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 
-		t->due.dirty |= jumped;
+		if (t->due)
+			t->due->dirty |= jumped;
 		int64_t at = look_at(s, t, now_ms);
 		first = at < first ? at : first;
-		if (t->due.phase == DUE_READY && now_ms + CLOCK_LOOK_MS < first)
+		if (seen(t)->phase == DUE_READY && now_ms + CLOCK_LOOK_MS < first)
 			first = now_ms + CLOCK_LOOK_MS;
 	}
 	if (s->dirty)
@@ -122,7 +143,8 @@ static void wake(struct schedules *s)
 
 void schedules_task_changed(struct schedules *s, struct task *t)
 {
-	t->due.dirty = true;
+	if (t->due)
+		t->due->dirty = true;
 	wake(s);
 }
 
@@ -133,8 +155,9 @@ void schedules_changed(struct schedules *s)
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 
-		t->due.dirty = true;
-		any |= t->settings.schedule != NULL || t->due.phase != DUE_IDLE;
+		if (t->due)
+			t->due->dirty = true;
+		any |= t->settings.schedule != NULL || seen(t)->phase != DUE_IDLE;
 	}
 	if (any)
 		wake(s);
@@ -144,7 +167,7 @@ void schedules_changed(struct schedules *s)
 void schedules_configured(struct schedules *s)
 {
 	for (size_t i = 0; i < s->leaders->n_tasks; i++)
-		if (s->leaders->tasks[i]->due.phase != DUE_IDLE)
+		if (seen(s->leaders->tasks[i])->phase != DUE_IDLE)
 			leave(s->leaders->tasks[i]);
 	schedules_changed(s);
 }
@@ -152,10 +175,10 @@ void schedules_configured(struct schedules *s)
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record)
 {
-	struct task_due *d = &t->due;
+	struct task_due *d = t->due;
 	int64_t tick_ms;
 
-	if (d->phase != DUE_READY || !tick_parse(tick, &tick_ms))
+	if (!d || d->phase != DUE_READY || !tick_parse(tick, &tick_ms))
 		return;
 	if (d->offer.on && d->offer.due.tick_ms == tick_ms &&
 	    record->attempt >= d->offer.due.attempt)
@@ -187,10 +210,11 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 			     (policy_whole(t->name, whole) && strcmp(whole, r->task) == 0);
 
 		/* Who ended it may be a sidecar that writes no more than this. */
-		if (about && ended && item->kind == POLICY_PAUSE)
-			t->due.ended_ms = host_wall_ms(s->host);
-		if (about && t->settings.schedule)
-			schedules_task_changed(s, t);
+		if (!about || !t->settings.schedule)
+			continue;
+		if (ended && item->kind == POLICY_PAUSE)
+			schedule_state(t)->ended_ms = host_wall_ms(s->host);
+		schedules_task_changed(s, t);
 	}
 }
 
@@ -201,9 +225,9 @@ void schedules_watch(struct schedules *s, const char *path)
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 
-		if (t->due.phase != DUE_READY || !t->due.newest.tick[0])
+		if (seen(t)->phase != DUE_READY || !t->due->newest.tick[0])
 			continue;
-		path_of_tick(s->leaders->session->settings, t->name, t->due.newest.tick, own);
+		path_of_tick(s->leaders->session->settings, t->name, t->due->newest.tick, own);
 		if (strcmp(path, own) == 0)
 			schedule_look(s, t);
 	}
@@ -211,7 +235,7 @@ void schedules_watch(struct schedules *s, const char *path)
 
 const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt)
 {
-	const struct task_due *d = &t->due;
+	const struct task_due *d = seen(t);
 	int64_t tick_ms;
 
 	if (d->phase != DUE_READY || !d->offer.on || !tick_parse(tick, &tick_ms))

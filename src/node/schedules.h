@@ -84,6 +84,9 @@ struct schedules {
 void schedules_init(struct schedules *s, struct host *host, struct leaders *l, struct policy *p);
 void schedules_done(struct schedules *s);
 
+/* The task is about to be freed. */
+void schedules_forget(struct task *t);
+
 /* Something has changed that concerns all of them, or this one. */
 void schedules_changed(struct schedules *s);
 void schedules_task_changed(struct schedules *s, struct task *t);

@@ -76,9 +76,10 @@ struct task {
 	/* control/handover.c */
 	struct handover *handover; /* NULL */
 	/* schedules.c */
-	struct task_due due;
+	struct task_due *due; /* NULL: it never had a schedule */
 	/* counts.c */
-	struct task_counts counts;
+	uint64_t leaderships;	    /* begun here */
+	struct task_counts *counts; /* of runs; NULL: all of them are 0 */
 };
 
 #endif

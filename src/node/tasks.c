@@ -25,6 +25,8 @@ static void task_free(struct task *t)
 	free(t->spread);
 	ledger_forget(t);
 	gone_forget(t);
+	schedules_forget(t);
+	counts_forget(t);
 	candidates_forget(t);
 	free(t);
 }

@@ -273,7 +273,7 @@ Test(schedules, of_what_is_owed_the_last_is_run_and_the_others_are_missed)
 	quiet();
 	cr_expect_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
-	cr_expect_eq(task_of("report")->counts.missed, 2);
+	cr_expect_eq(counts_of(task_of("report"))->missed, 2);
 }
 
 Test(schedules, what_failed_is_tried_again_after_its_delay)
