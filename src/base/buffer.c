@@ -57,17 +57,16 @@ static bool make_room(struct buffer *b, size_t more)
 {
 	size_t needed = b->len + more;
 	size_t consumed = b->base ? (size_t)(b->data - b->base) : 0;
-	size_t cap = wanted_cap(b, needed);
+	size_t cap;
 	uint8_t *base;
 
-	if (room(b) >= more)
-		return true;
 	if (needed <= b->cap && consumed >= b->len / BUFFER_MOVE_SHARE) {
 		assert(b->base);
 		memmove(b->base, b->data, b->len);
 		b->data = b->base;
 		return true;
 	}
+	cap = wanted_cap(b, needed);
 	base = b->fallible ? malloc(cap) : mem_alloc(cap);
 	if (!base)
 		return false;
@@ -86,7 +85,7 @@ int buffer_append(struct buffer *b, const void *data, size_t len)
 		return -ENOBUFS;
 	if (len == 0)
 		return 0;
-	if (!make_room(b, len))
+	if (room(b) < len && !make_room(b, len))
 		return -ENOMEM;
 	memcpy(b->data + b->len, data, len);
 	b->len += len;
@@ -98,7 +97,9 @@ size_t buffer_reserve(struct buffer *b, size_t want)
 	size_t left = b->limit - b->len;
 	size_t have;
 
-	if (!make_room(b, want < left ? want : left))
+	if (want > left)
+		want = left;
+	if (room(b) < want && !make_room(b, want))
 		return 0;
 	have = room(b);
 	return have < left ? have : left;

@@ -135,6 +135,8 @@ const char *explain_unhealthy(const struct node *s, const char *name)
 	const char *says = r->sick ? r->sick_says : NULL;
 	char task[NAME_ELECTION_MAX + 1];
 
+	if (!says && r->n_unhealthy == 0)
+		return NULL;
 	subject_task_of(name, task);
 	for (size_t i = 0; !says && i < r->n_unhealthy; i++)
 		if (strcmp(r->unhealthy[i], task) == 0)

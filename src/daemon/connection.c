@@ -157,6 +157,8 @@ static bool find_request(struct client *c)
 		}
 		if (m.type == RPC_REQUEST) {
 			c->frame = len;
+			c->parsed = m;
+			c->parsed_at = c->in.data;
 			c->urgency = urgency_of(m.method);
 			return true;
 		}
@@ -167,9 +169,9 @@ static bool find_request(struct client *c)
 
 void connection_serve(struct client *c)
 {
-	struct rpc_message m;
+	struct rpc_message m = c->parsed;
 
-	if (rpc_parse(c->in.data, c->frame, &m) == 0)
+	if (c->parsed_at == c->in.data || rpc_parse(c->in.data, c->frame, &m) == 0)
 		c->control->request(c->control->arg, &c->peer, &m);
 	if (c->put_off)
 		return;

@@ -18,6 +18,7 @@
 #include "base/buffer.h"
 #include "daemon/account.h"
 #include "control/peer.h"
+#include "wire/rpc.h"
 
 #define CONTROL_CLIENTS_MAX 1000 /* one more: one goes of the user that has most */
 #define CONTROL_BACKLOG	    512
@@ -43,7 +44,9 @@ struct client {
 	struct buffer sending; /* what the kernel has not taken yet; it must not move meanwhile */
 	size_t begun;	       /* where in out the message that is being packed begins */
 	struct pack pack;
-	size_t frame;	      /* bytes of the first request in `in`, 0: it has not come whole */
+	size_t frame; /* bytes of the first request in `in`, 0: it has not come whole */
+	struct rpc_message parsed; /* that request, as long as `in` has not moved from there */
+	const uint8_t *parsed_at;
 	enum urgency urgency; /* of that */
 	bool ended;	      /* it says nothing more */
 	bool put_off;	      /* it is served when control_resume() is called */

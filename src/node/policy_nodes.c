@@ -29,7 +29,7 @@ const struct policy_item *policy_find(const struct policy *p, enum policy_kind k
 	const struct policy_item *item = policy_find_own(p, kind, task, node);
 	char whole[NAME_TASK_MAX + 1];
 
-	if (item || !policy_whole(task, whole))
+	if (p->n == 0 || item || !policy_whole(task, whole))
 		return item;
 	return policy_find_own(p, kind, whole, node);
 }
@@ -56,7 +56,7 @@ const struct policy_item *policy_find_node(const struct policy *p, enum policy_k
 	const struct policy_item *item = find_node(p, kind, task, node, machine);
 	char whole[NAME_TASK_MAX + 1];
 
-	if (item || !policy_whole(task, whole))
+	if (p->n == 0 || item || !policy_whole(task, whole))
 		return item;
 	return find_node(p, kind, whole, node, machine);
 }

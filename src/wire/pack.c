@@ -100,8 +100,17 @@ void pack_str(struct pack *p, const char *text)
 static void mend(char *text, size_t len)
 {
 	uint32_t code;
+	uint64_t eight;
 
 	for (size_t i = 0; i < len;) {
+		/* Nearly all texts are ASCII, and answers are mostly texts. */
+		if (len - i >= sizeof(eight)) {
+			memcpy(&eight, text + i, sizeof(eight));
+			if (!(eight & UINT64_C(0x8080808080808080))) {
+				i += sizeof(eight);
+				continue;
+			}
+		}
 		size_t n =
 			(unsigned char)text[i] < 0x80 ? 1 : utf8_decode(text + i, len - i, &code);
 
