@@ -556,7 +556,7 @@ Test(run, children_of_the_job_are_ended)
 	cr_expect_lt(clock_boot_ms() - t.began_ms, 1000);
 	cr_expect_eq(seen.finish, 5);
 	/* A daemon, and one that takes no TERM: after a fifth of the lease. */
-	begin(&t, &stalls,
+	begin(&t, &stalls_for_long,
 	      ARGV("run", "--kill-after=200ms", "t", "--", "sh", "-c",
 		   "f=$(mktemp); (setsid sh -c 'trap \"\" TERM; echo on >$0; sleep 100' $f &) & "
 		   "while [ ! -s $f ]; do sleep .01; done; rm $f; exit 6"));
@@ -623,7 +623,7 @@ Test(run, the_job_ends_in_time)
 	struct test t = {.main = 0};
 
 	/* The sidecar stalls, but answers no question about the renewal only. */
-	cr_expect_eq(run_shell(&t, &stalls, "sleep .4; exit 8"), 8);
+	cr_expect_eq(run_shell(&t, &stalls_for_long, "sleep .4; exit 8"), 8);
 	cr_expect_str_eq(text_of(t.err), "");
 	cr_expect_eq(run_shell(&t, &hangs_up, "sleep .8; exit 8"), 8);
 	cr_expect_str_eq(text_of(t.err),
