@@ -91,6 +91,7 @@ CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
 	config_version config_socket config_auth \
 	user_list restart health_config taskfile taskdir \
+	queue_config callback_url words \
 	ping_url hints settings value outline textfile problem
 NODE := \
 	barrier barrier_look barrier_open ticket \
@@ -516,7 +517,7 @@ PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zklea
 UNITS    := zkleaderd.service zkleaderd@.service zkleader-web.service zkleader-runner@.service \
 	zkleader-rolling@.service zkleader-notify.service
 MAN1     := zkleader zkleader-check
-MAN5     := zkleader.conf zkleader-task
+MAN5     := zkleader.conf zkleader-task zkleader-queue
 MAN8     := zkleaderd zkleader-web zkleader-runner zkleader-notify
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
 install_text = sed -e 's|/usr/bin/zkleader|$(PREFIX)/bin/zkleader|g' \
@@ -562,7 +563,7 @@ install: all $(INSTALLED)
 	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
 	install -m 644 docs/monitoring/* $(DOCDIR)/monitoring
 	install -m 755 docs/examples/* $(DOCDIR)/examples
-	install -m 644 docs/zkleader.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
+	install -m 644 docs/zkleader.conf docs/queue.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "config/textfile.h"
+#include "config/words.h"
 
 void health_config_check(const struct settings *s, const struct section *section,
 			 struct problems *problems)
@@ -47,14 +48,9 @@ void health_config_copy(struct health_config *to, const struct health_config *fr
 	to->file = from->file ? mem_strdup(from->file) : NULL;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 bool health_config_equal(const struct health_config *a, const struct health_config *b)
 {
-	return same_text(a->command, b->command) && same_text(a->file, b->file) &&
+	return word_same(a->command, b->command) && word_same(a->file, b->file) &&
 	       a->interval_ms == b->interval_ms && a->timeout_ms == b->timeout_ms &&
 	       a->fall == b->fall && a->rise == b->rise;
 }

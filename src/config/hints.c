@@ -41,7 +41,7 @@ static void warn_of_names(const struct config *config, struct problems *problems
 		closedir(dir);
 }
 
-/* before: what stands in front of the key's name. */
+/* before: what stands in front of it: the key, and of whom it is. */
 static void warn_of_users(char *const *users, size_t n, const char *file, int line,
 			  const char *before, struct problems *problems)
 {
@@ -49,7 +49,7 @@ static void warn_of_users(char *const *users, size_t n, const char *file, int li
 		errno = 0;
 		if (!getpwnam(users[i]))
 			problems_warn(problems, file, line,
-				      "%susers: there is no user \"%s\" on this host%s%s", before,
+				      "%s: there is no user \"%s\" on this host%s%s", before,
 				      users[i], errno ? ": " : "", errno ? strerror(errno) : "");
 	}
 }
@@ -58,8 +58,20 @@ static void warn_of_task_users(const struct task_config *t, struct problems *pro
 {
 	char before[PROBLEM_TEXT_MAX];
 
-	snprintf(before, sizeof(before), "task \"%s\": ", t->name);
+	snprintf(before, sizeof(before), "%s \"%s\": %s", task_config_kind(t), t->name,
+		 t->queue.there ? "submitters" : "users");
 	warn_of_users(t->users, t->n_users, t->file, t->line, before, problems);
+}
+
+static void warn_of_queue(const struct config *config, const struct task_config *t,
+			  struct problems *problems)
+{
+	if (t->queue.there && !config->auth_file)
+		problems_warn(
+			problems, t->file, t->line,
+			"queue \"%s\": without an auth-file in zkleader.conf whoever can write "
+			"to ZooKeeper can submit to it, and read its payloads",
+			t->name);
 }
 
 void hints_warn(const struct config *config, const struct task_files *files,
@@ -68,17 +80,19 @@ void hints_warn(const struct config *config, const struct task_files *files,
 	size_t n = 0;
 
 	for (size_t i = 0; i < files->n; i++) {
-		for (size_t j = 0; j < files->list[i].n_tasks; j++)
+		for (size_t j = 0; j < files->list[i].n_tasks; j++) {
 			warn_of_task_users(files->list[i].tasks[j], problems);
+			warn_of_queue(config, files->list[i].tasks[j], problems);
+		}
 		n += files->list[i].n_tasks;
 	}
 	warn_of_names(config, problems);
 	warn_of_users(config->recipe_users, config->n_recipe_users, config->file,
-		      config->recipe_users_line, "recipe-", problems);
+		      config->recipe_users_line, "recipe-users", problems);
 	/* Where a file was refused, or there is no folder, that is told already. */
 	if (n == 0 && problems->n == 0)
-		problems_warn(
-			problems, config->file, config->task_dir_line,
-			"task-dir: no *.conf in \"%s\" has a task: this host will lead nothing",
-			config->task_dir);
+		problems_warn(problems, config->file, config->task_dir_line,
+			      "task-dir: no *.conf in \"%s\" has a task or a queue: this host will "
+			      "lead nothing",
+			      config->task_dir);
 }

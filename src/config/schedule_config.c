@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "config/user_list.h"
+#include "config/words.h"
 
 #define PROGRAM_NEEDED "the first word is the path of the program, from / on: no shell looks for it"
 
@@ -44,8 +45,8 @@ static void check_zone(const struct settings *s, const struct section *section,
 	zone_file_unref(zone);
 }
 
-static void check_command(const struct settings *s, const struct section *section,
-			  struct problems *problems)
+void schedule_config_check_command(const struct settings *s, const struct section *section,
+				   struct problems *problems)
 {
 	const struct setting *command = settings_get(s, section, "command");
 	const struct setting *user = settings_get(s, section, "user");
@@ -71,7 +72,7 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 
 	check_schedule(s, section, problems);
 	check_zone(s, section, problems);
-	check_command(s, section, problems);
+	schedule_config_check_command(s, section, problems);
 	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
 		const struct setting *one = settings_get(s, section, companions[i]);
 
@@ -92,20 +93,6 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 
 /* --- taking ----------------------------------------------------------------- */
 
-static char **copy_words(char *const *words, size_t n)
-{
-	char **copy = n ? mem_calloc(n, sizeof(*copy)) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = mem_strdup(words[i]);
-	return copy;
-}
-
-static char *copy_text(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
 void schedule_config_take(struct schedule_config *c, const struct settings *s,
 			  const struct section *section)
 {
@@ -117,10 +104,10 @@ void schedule_config_take(struct schedule_config *c, const struct settings *s,
 	if (!text || schedule_parse(text, section->title, &c->schedule, &error) < 0)
 		return;
 	c->text = mem_strdup(text);
-	c->timezone = copy_text(settings_text(s, section, "timezone"));
-	c->command = copy_words(command->values, command->n);
+	c->timezone = word_copy(settings_text(s, section, "timezone"));
+	c->command = words_copy(command->values, command->n);
 	c->n_command = command->n;
-	c->user = copy_text(settings_text(s, section, "user"));
+	c->user = word_copy(settings_text(s, section, "user"));
 	c->catch_up = (enum owed_catch_up)settings_get(s, section, "catch-up")->number;
 	c->window_ms = settings_get(s, section, "catch-up-window")->number;
 	c->splay_ms = settings_get(s, section, "splay")->number;
@@ -157,18 +144,13 @@ void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone)
 void schedule_config_copy(struct schedule_config *to, const struct schedule_config *from)
 {
 	*to = *from;
-	to->text = copy_text(from->text);
-	to->timezone = copy_text(from->timezone);
-	to->user = copy_text(from->user);
-	to->command = copy_words(from->command, from->n_command);
+	to->text = word_copy(from->text);
+	to->timezone = word_copy(from->timezone);
+	to->user = word_copy(from->user);
+	to->command = words_copy(from->command, from->n_command);
 	zone_file_ref(to->zone);
 	if (to->zone)
 		tell(to);
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool same_zone(const struct zone_file *a, const struct zone_file *b)
@@ -180,13 +162,9 @@ static bool same_zone(const struct zone_file *a, const struct zone_file *b)
 
 bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b)
 {
-	if (a->n_command != b->n_command)
-		return false;
-	for (size_t i = 0; i < a->n_command; i++)
-		if (strcmp(a->command[i], b->command[i]) != 0)
-			return false;
-	return same_text(a->text, b->text) && same_text(a->timezone, b->timezone) &&
-	       same_zone(a->zone, b->zone) && same_text(a->user, b->user) &&
+	return words_same(a->command, a->n_command, b->command, b->n_command) &&
+	       word_same(a->text, b->text) && word_same(a->timezone, b->timezone) &&
+	       same_zone(a->zone, b->zone) && word_same(a->user, b->user) &&
 	       a->catch_up == b->catch_up && a->window_ms == b->window_ms &&
 	       a->splay_ms == b->splay_ms && a->timeout_ms == b->timeout_ms &&
 	       a->retries == b->retries && a->retry_delay_ms == b->retry_delay_ms;
@@ -194,9 +172,7 @@ bool schedule_config_equal(const struct schedule_config *a, const struct schedul
 
 void schedule_config_done(struct schedule_config *c)
 {
-	for (size_t i = 0; i < c->n_command; i++)
-		free(c->command[i]);
-	free(c->command);
+	words_free(c->command, c->n_command);
 	free(c->text);
 	free(c->timezone);
 	free(c->user);

@@ -39,6 +39,9 @@ struct schedule_config {
 /* Adds a problem for each value that is not good, beyond what the table says. */
 void schedule_config_check(const struct settings *s, const struct section *section,
 			   struct problems *problems);
+/* Of a section of any kind: its `command` and its `user`. */
+void schedule_config_check_command(const struct settings *s, const struct section *section,
+				   struct problems *problems);
 /* From a section that was found good. The zone is still to be set. */
 void schedule_config_take(struct schedule_config *c, const struct settings *s,
 			  const struct section *section);

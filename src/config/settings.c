@@ -50,7 +50,17 @@ static size_t find_key(const struct settings_form *form, const char *name, size_
 	return NO_KEY;
 }
 
-static void unknown_key(struct load *l, int line, const char *name, size_t len)
+/* The kind of sections of that name; NULL: the file has none such. */
+static const struct settings_form *find_form(const struct load *l, const char *name, size_t len)
+{
+	for (const struct settings_form *f = l->form; f && f->section; f = f->next)
+		if (strlen(f->section) == len && memcmp(f->section, name, len) == 0)
+			return f;
+	return NULL;
+}
+
+static void unknown_key(struct load *l, const struct settings_form *form, int line,
+			const char *name, size_t len)
 {
 	struct nearest nearest;
 	int shown = (int)(len < KEY_NAME_MAX ? len : KEY_NAME_MAX);
@@ -58,22 +68,22 @@ static void unknown_key(struct load *l, int line, const char *name, size_t len)
 	size_t used = 0;
 
 	nearest_init(&nearest, name, len);
-	for (size_t i = 0; i < l->form->n_keys; i++)
-		nearest_offer(&nearest, l->form->keys[i].name);
+	for (size_t i = 0; i < form->n_keys; i++)
+		nearest_offer(&nearest, form->keys[i].name);
 	if (nearest.best) {
 		problem(l, line, "unknown key \"%.*s\": did you mean \"%s\"?", shown, name,
 			nearest.best);
 		return;
 	}
-	for (size_t i = 0; i < l->form->n_keys && used < sizeof(keys); i++)
+	for (size_t i = 0; i < form->n_keys && used < sizeof(keys); i++)
 		used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", i ? ", " : "",
-					 l->form->keys[i].name);
+					 form->keys[i].name);
 	problem(l, line, "unknown key \"%.*s\": the keys are %s", shown, name, keys);
 }
 
 /* --- the outline against the form ----------------------------------------- */
 
-static struct section *new_section(struct settings *s, int line)
+static struct section *new_section(struct settings *s, const struct settings_form *form, int line)
 {
 	struct section *section;
 
@@ -82,8 +92,9 @@ static struct section *new_section(struct settings *s, int line)
 		s->sections = mem_resize(s->sections, s->n ? s->n * 2 : 1, sizeof(*s->sections));
 	section = &s->sections[s->n++];
 	*section = (struct section){
+		.form = form,
 		.line = line,
-		.settings = mem_calloc(s->form->n_keys, sizeof(*section->settings)),
+		.settings = mem_calloc(form->n_keys, sizeof(*section->settings)),
 	};
 	return section;
 }
@@ -106,22 +117,22 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 			      const struct section *section)
 {
 	const char *name = l->outline.text + item->start;
-	size_t index = find_key(l->form, name, item->key_len);
+	const struct settings_form *form = section ? section->form : l->form;
+	const struct settings_form *other = find_form(l, name, item->key_len);
+	size_t index = find_key(form, name, item->key_len);
 	const char *key;
 
-	if (index == NO_KEY && section && l->form->section && item->kind == OUTLINE_SECTION &&
-	    item->key_len == strlen(l->form->section) &&
-	    memcmp(name, l->form->section, item->key_len) == 0) {
+	if (index == NO_KEY && section && other && item->kind == OUTLINE_SECTION) {
 		problem(l, item->line, "%s within the %s of line %d: is a \"}\" missing before it?",
-			l->form->section, l->form->section, section->line);
+			other->section, form->section, section->line);
 		return NO_KEY;
 	}
 	if (index == NO_KEY) {
-		unknown_key(l, item->line, name, item->key_len);
+		unknown_key(l, form, item->line, name, item->key_len);
 		return NO_KEY;
 	}
 	assert(section);
-	key = l->form->keys[index].name;
+	key = form->keys[index].name;
 	if (section->settings[index].line)
 		problem(l, item->line, "%s: is set in line %d already: keep one of them", key,
 			section->settings[index].line);
@@ -129,10 +140,10 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 		problem(l, item->line, "%s: is no section: write %s = ...", key, key);
 	else if (item->append)
 		problem(l, item->line, "%s: nothing to add to: write = for +=", key);
-	else if (item->kind != OUTLINE_LIST && l->form->keys[index].type == SETTING_ARRAY)
+	else if (item->kind != OUTLINE_LIST && form->keys[index].type == SETTING_ARRAY)
 		problem(l, item->line,
 			"%s: is an array, as no shell reads it: write %s = {\"...\"}", key, key);
-	else if (item->kind == OUTLINE_LIST && !is_list(l->form->keys[index].type))
+	else if (item->kind == OUTLINE_LIST && !is_list(form->keys[index].type))
 		problem(l, item->line, "%s: has one value, not a list: write it without { }", key);
 	else if (item->n_values > SETTINGS_VALUES_MAX)
 		problem(l, item->line, "%s: has more than %d values", key, SETTINGS_VALUES_MAX);
@@ -147,34 +158,43 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 static void misplaced(struct load *l, const struct outline_item *item)
 {
 	const char *name = l->outline.text + item->start;
-	const char *section = l->form->section;
+	const struct settings_form *own = find_form(l, name, item->key_len);
+	const struct settings_form *of = l->form;
+	char kinds[KEYS_TEXT_MAX] = "";
+	size_t used = 0;
 
-	if (find_key(l->form, name, item->key_len) != NO_KEY)
+	while (of && find_key(of, name, item->key_len) == NO_KEY)
+		of = of->next;
+	for (const struct settings_form *f = l->form; f && used < sizeof(kinds); f = f->next)
+		used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s \"...\" { }",
+					 f == l->form ? "" : " and ", f->section);
+	if (of)
 		problem(l, item->line,
 			"%.*s: stands outside of a section: it belongs within %s \"...\" { }",
-			(int)item->key_len, name, section);
-	else if (item->key_len == strlen(section) && memcmp(name, section, item->key_len) == 0)
-		problem(l, item->line, "%s: is a section: write %s \"...\" { }", section, section);
+			(int)item->key_len, name, of->section);
+	else if (own)
+		problem(l, item->line, "%s: is a section: write %s \"...\" { }", own->section,
+			own->section);
 	else
-		problem(l, item->line,
-			"unknown section \"%.*s\": this file consists of %s \"...\" { }",
+		problem(l, item->line, "unknown section \"%.*s\": this file consists of %s",
 			(int)(item->key_len < KEY_NAME_MAX ? item->key_len : KEY_NAME_MAX), name,
-			section);
+			kinds);
 }
 
 /* The title goes from the text: libconfuse would merge sections of one title. */
 static void take_title(struct load *l, const struct outline_item *item, struct section *section)
 {
 	const char *title = l->outline.text + item->title;
+	const struct settings_form *form = section->form;
 
 	if (!item->titled)
 		problem(l, item->line,
 			"%s: has no name: write %s \"...\" { }, where the name is %s",
-			l->form->section, l->form->section, l->form->title_needed);
-	else if (!l->form->title_ok(title, item->title_len))
-		problem(l, item->line, "%s: \"%.*s\" is not %s", l->form->section,
+			form->section, form->section, form->title_needed);
+	else if (!form->title_ok(title, item->title_len))
+		problem(l, item->line, "%s: \"%.*s\" is not %s", form->section,
 			(int)(item->title_len < 100 ? item->title_len : 100), title,
-			l->form->title_needed);
+			form->title_needed);
 	else
 		section->title = mem_strndup(title, item->title_len);
 	blank(&l->outline, item->opening, item->opening + item->opening_len);
@@ -183,9 +203,8 @@ static void take_title(struct load *l, const struct outline_item *item, struct s
 /* Tells what does not fit, and leaves in the text only what does. */
 static void check_outline(struct load *l)
 {
-	const char *name = l->form->section;
 	struct outline *o = &l->outline;
-	struct section *section = name ? NULL : new_section(l->settings, 1);
+	struct section *section = l->form->section ? NULL : new_section(l->settings, l->form, 1);
 	size_t done = 0;
 
 	for (size_t i = 0; i < o->n; i++) {
@@ -194,16 +213,17 @@ static void check_outline(struct load *l)
 
 		if (item->start < done)
 			continue; /* within what was blanked */
-		if (name && item->depth == 0) {
-			if (item->kind == OUTLINE_SECTION && item->key_len == strlen(name) &&
-			    memcmp(o->text + item->start, name, item->key_len) == 0) {
+		if (l->form->section && item->depth == 0) {
+			const struct settings_form *form =
+				find_form(l, o->text + item->start, item->key_len);
+			if (item->kind == OUTLINE_SECTION && form) {
 				if (l->settings->n == SETTINGS_SECTIONS_MAX) {
 					problem(l, item->line, "more than %d sections in one file",
 						SETTINGS_SECTIONS_MAX);
 					blank(o, item->start, o->len);
 					return;
 				}
-				section = new_section(l->settings, item->line);
+				section = new_section(l->settings, form, item->line);
 				take_title(l, item, section);
 				continue;
 			}
@@ -253,9 +273,11 @@ static void make_options(const struct settings_form *form, cfg_opt_t *options)
 /* Takes over what libconfuse has read for one section. */
 static void take_values(struct load *l, cfg_t *cfg, struct section *section)
 {
-	for (size_t i = 0; i < l->form->n_keys; i++) {
+	const struct settings_form *form = section->form;
+
+	for (size_t i = 0; i < form->n_keys; i++) {
 		struct setting *setting = &section->settings[i];
-		cfg_opt_t *option = cfg_getopt(cfg, l->form->keys[i].name);
+		cfg_opt_t *option = cfg_getopt(cfg, form->keys[i].name);
 		size_t expected = setting->n;
 
 		setting->n = 0;
@@ -263,7 +285,7 @@ static void take_values(struct load *l, cfg_t *cfg, struct section *section)
 			if (!l->failed)
 				problem(l, setting->line ? setting->line : section->line,
 					"%s: cannot be read for certain: quote its value",
-					l->form->keys[i].name);
+					form->keys[i].name);
 			continue;
 		}
 		if (expected == 0)
@@ -275,18 +297,47 @@ static void take_values(struct load *l, cfg_t *cfg, struct section *section)
 	}
 }
 
+/* Each kind of section is counted by itself. */
+static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form *form)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < l->settings->n; i++) {
+		struct section *section = &l->settings->sections[i];
+		cfg_t *read;
+
+		if (section->form != form)
+			continue;
+		read = form->section ? cfg_getnsec(cfg, form->section, n++) : cfg;
+		if (read) {
+			take_values(l, read, section);
+			continue;
+		}
+		for (size_t j = 0; j < form->n_keys; j++)
+			section->settings[j].n = 0;
+		if (!l->failed)
+			problem(l, section->line, "%s cannot be read for certain", form->section);
+	}
+}
+
 /* Lets libconfuse read the text that is left. */
 static void read_values(struct load *l)
 {
-	const struct settings_form *form = l->form;
-	cfg_opt_t keys[SETTINGS_KEYS_MAX + 1];
-	cfg_opt_t file[] = {CFG_SEC("", keys, CFGF_MULTI), CFG_END()};
+	cfg_opt_t keys[SETTINGS_FORMS_MAX][SETTINGS_KEYS_MAX + 1];
+	cfg_opt_t sections[SETTINGS_FORMS_MAX + 1] = {CFG_END()};
+	size_t n = 0;
 	cfg_t *cfg;
 
-	assert(form->n_keys <= SETTINGS_KEYS_MAX);
-	make_options(form, keys);
-	file[0].name = form->section;
-	cfg = cfg_init(form->section ? file : keys, CFGF_NONE);
+	for (const struct settings_form *form = l->form; form; form = form->next) {
+		const cfg_opt_t section[] = {CFG_SEC("", keys[n], CFGF_MULTI), CFG_END()};
+
+		assert(form->n_keys <= SETTINGS_KEYS_MAX && n < SETTINGS_FORMS_MAX);
+		make_options(form, keys[n]);
+		sections[n] = section[0];
+		sections[n].name = form->section;
+		sections[++n] = section[1];
+	}
+	cfg = cfg_init(l->form->section ? sections : keys[0], CFGF_NONE);
 	if (!cfg)
 		abort(); /* out of memory, as in base/mem.h */
 	cfg_set_error_function(cfg, confuse_error);
@@ -296,20 +347,8 @@ static void read_values(struct load *l)
 		problem(l, 1, "libconfuse cannot read it");
 	}
 	loading = NULL;
-	for (size_t i = 0; i < l->settings->n; i++) {
-		cfg_t *read =
-			form->section ? cfg_getnsec(cfg, form->section, (unsigned int)i) : cfg;
-
-		if (read) {
-			take_values(l, read, &l->settings->sections[i]);
-			continue;
-		}
-		for (size_t j = 0; j < form->n_keys; j++)
-			l->settings->sections[i].settings[j].n = 0;
-		if (!l->failed)
-			problem(l, l->settings->sections[i].line, "%s cannot be read for certain",
-				form->section);
-	}
+	for (const struct settings_form *form = l->form; form; form = form->next)
+		take_sections(l, cfg, form);
 	cfg_free(cfg);
 }
 
@@ -327,8 +366,8 @@ static void drop_values(struct setting *setting)
 /* Checks what is set, and gives what is not in the file its default. */
 static void check_values(struct load *l, struct section *section)
 {
-	for (size_t i = 0; i < l->form->n_keys; i++) {
-		const struct setting_key *key = &l->form->keys[i];
+	for (size_t i = 0; i < section->form->n_keys; i++) {
+		const struct setting_key *key = &section->form->keys[i];
 		struct setting *setting = &section->settings[i];
 
 		if (setting->line == 0 && key->preset) {
@@ -384,7 +423,7 @@ int settings_load(const char *path, const char *shown, const struct settings_for
 void settings_done(struct settings *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		for (size_t j = 0; j < s->form->n_keys; j++) {
+		for (size_t j = 0; j < s->sections[i].form->n_keys; j++) {
 			drop_values(&s->sections[i].settings[j]);
 			free(s->sections[i].settings[j].unset);
 		}
@@ -399,8 +438,9 @@ void settings_done(struct settings *s)
 const struct setting *settings_get(const struct settings *s, const struct section *section,
 				   const char *name)
 {
-	size_t index = find_key(s->form, name, strlen(name));
+	size_t index = find_key(section->form, name, strlen(name));
 
+	(void)s;
 	assert(index != NO_KEY);
 	return &section->settings[index];
 }

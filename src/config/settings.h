@@ -21,6 +21,10 @@
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* of a list */
 #define SETTINGS_KEYS_MAX     64   /* of a form */
+/* What a section of a task file is called. */
+#define TASK_NAME_FORM \
+	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
+#define SETTINGS_FORMS_MAX 4 /* kinds of sections of a file */
 
 /* An ARRAY is a LIST that is never written without its braces. */
 enum setting_type {
@@ -53,18 +57,20 @@ struct setting {
 
 /* Keys that belong together: those of the file itself, or those of one of its sections. */
 struct section {
+	const struct settings_form *form;
 	char *title; /* NULL: the file itself, or a title that is missing or bad */
 	int line;
 	struct setting *settings; /* in the order of the keys */
 };
 
-/* What a kind of file is made of. */
+/* What a kind of file is made of: itself, or one kind of its sections. */
 struct settings_form {
 	const struct setting_key *keys;
 	size_t n_keys;
 	const char *section; /* the keys stand in sections of this name; NULL: in the file itself */
 	const char *title_needed; /* what the title of a section is, for people */
 	bool (*title_ok)(const char *text, size_t len);
+	const struct settings_form *next; /* another kind of sections beside these; NULL: none */
 };
 
 struct settings {

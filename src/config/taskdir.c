@@ -255,12 +255,17 @@ static bool check_against(struct names *names, const struct task_file *file,
 	for (size_t i = 0; i < file->n_tasks; i++) {
 		const struct task_config *t = file->tasks[i], *other = names_find(names, t);
 
-		if (other) {
+		if (other && t->queue.there != other->queue.there)
 			problems_add(problems, t->file, t->line,
-				     "task \"%s\" is in %s:%d already: keep one of them", t->name,
+				     "%s \"%s\" has the name of the %s in %s:%d: give one of them "
+				     "another",
+				     task_config_kind(t), t->name, task_config_kind(other),
 				     other->file, other->line);
-			fits = false;
-		}
+		else if (other)
+			problems_add(problems, t->file, t->line,
+				     "%s \"%s\" is in %s:%d already: keep one of them",
+				     task_config_kind(t), t->name, other->file, other->line);
+		fits &= !other;
 	}
 	if (fits && names->n + elections > WORKER_TASKS_MAX) {
 		problems_add(

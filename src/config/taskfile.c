@@ -8,11 +8,11 @@
 #include "base/name.h"
 #include "config/ping_url.h"
 #include "config/user_list.h"
+#include "config/words.h"
 #include "core/version_form.h"
 
-#define DAY_MS (INT64_C(24) * 3600 * 1000)
-#define NAME_FORM \
-	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
+#define DAY_MS	      (INT64_C(24) * 3600 * 1000)
+#define QUEUE_TICK_MS 60000 /* it has no ticks, but a length of them has to be */
 
 /* In the order of enum election_yield, version_policy, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
@@ -100,8 +100,9 @@ static const struct settings_form form = {
 	.keys = keys,
 	.n_keys = N_KEYS,
 	.section = "task",
-	.title_needed = NAME_FORM,
+	.title_needed = TASK_NAME_FORM,
 	.title_ok = name_is_task,
+	.next = &queue_config_form,
 };
 
 /* --- one task ------------------------------------------------------------- */
@@ -110,32 +111,17 @@ void task_config_free(struct task_config *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n_users; i++)
-		free(t->users[i]);
-	free(t->users);
+	words_free(t->users, t->n_users);
 	free(t->name);
 	free(t->description);
 	free(t->min_version);
 	free(t->spread);
 	free(t->ping_url);
 	schedule_config_done(&t->schedule);
+	queue_config_done(&t->queue);
 	health_config_done(&t->health);
 	free(t->file);
 	free(t);
-}
-
-static char *copy_text(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
-static char **copy_list(char *const *list, size_t n)
-{
-	char **copy = n ? mem_calloc(n, sizeof(*copy)) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = mem_strdup(list[i]);
-	return copy;
 }
 
 struct task_config *task_config_copy(const struct task_config *t)
@@ -144,13 +130,14 @@ struct task_config *task_config_copy(const struct task_config *t)
 
 	*copy = *t;
 	copy->name = mem_strdup(t->name);
-	copy->description = copy_text(t->description);
-	copy->min_version = copy_text(t->min_version);
-	copy->spread = copy_text(t->spread);
-	copy->ping_url = copy_text(t->ping_url);
-	copy->users = copy_list(t->users, t->n_users);
+	copy->description = word_copy(t->description);
+	copy->min_version = word_copy(t->min_version);
+	copy->spread = word_copy(t->spread);
+	copy->ping_url = word_copy(t->ping_url);
+	copy->users = words_copy(t->users, t->n_users);
 	copy->file = mem_strdup(t->file);
 	schedule_config_copy(&copy->schedule, &t->schedule);
+	queue_config_copy(&copy->queue, &t->queue);
 	health_config_copy(&copy->health, &t->health);
 	return copy;
 }
@@ -160,34 +147,25 @@ size_t task_config_elections(const struct task_config *t)
 	return t->partitions ? t->partitions : 1;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool same_spread(const struct task_config *a, const struct task_config *b)
 {
 	return a->partitions == b->partitions && a->partition_limit == b->partition_limit &&
-	       a->partition_jobs == b->partition_jobs && same_text(a->spread, b->spread);
+	       a->partition_jobs == b->partition_jobs && word_same(a->spread, b->spread);
 }
 
 bool task_config_equal(const struct task_config *a, const struct task_config *b)
 {
-	if (a->n_users != b->n_users)
-		return false;
-	for (size_t i = 0; i < a->n_users; i++) {
-		if (strcmp(a->users[i], b->users[i]) != 0)
-			return false;
-	}
-	return same_text(a->name, b->name) && same_text(a->description, b->description) &&
+	return words_same(a->users, a->n_users, b->users, b->n_users) &&
+	       word_same(a->name, b->name) && word_same(a->description, b->description) &&
 	       a->yield == b->yield && a->rank_position == b->rank_position &&
-	       same_text(a->min_version, b->min_version) &&
+	       word_same(a->min_version, b->min_version) &&
 	       a->version_policy == b->version_policy && same_spread(a, b) &&
 	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
 	       a->overlap == b->overlap && a->index == b->index &&
 	       a->hold_max_ms == b->hold_max_ms && a->alert_after_ms == b->alert_after_ms &&
-	       same_text(a->ping_url, b->ping_url) && a->history == b->history &&
+	       word_same(a->ping_url, b->ping_url) && a->history == b->history &&
 	       schedule_config_equal(&a->schedule, &b->schedule) &&
+	       queue_config_equal(&a->queue, &b->queue) &&
 	       health_config_equal(&a->health, &b->health);
 }
 
@@ -210,7 +188,6 @@ static void check_texts(const struct making *m)
 {
 	const struct setting *description = get(m, "description");
 	const struct setting *min_version = get(m, "min-version");
-	const struct setting *tick = get(m, "tick");
 	const char *file = m->settings->file;
 
 	if (description->n && strlen(description->values[0]) > TASK_DESCRIPTION_MAX)
@@ -228,6 +205,13 @@ static void check_texts(const struct making *m)
 		problems_warn(m->problems, file, min_version->line, "min-version: \"%.100s\" %s",
 			      min_version->values[0],
 			      version_form_text(version_form(min_version->values[0])));
+}
+
+static void check_tick(const struct making *m)
+{
+	const struct setting *tick = get(m, "tick");
+	const char *file = m->settings->file;
+
 	if (tick->n && tick->number % 1000 != 0)
 		problems_add(
 			m->problems, file, tick->line,
@@ -269,7 +253,7 @@ static void check_partitions(const struct making *m)
 		   "leave one of them out");
 	if (spread->n && !name_is_task(spread->values[0], strlen(spread->values[0])))
 		problems_add(m->problems, m->settings->file, spread->line,
-			     "spread: \"%.120s\" is no name of a group: that is " NAME_FORM,
+			     "spread: \"%.120s\" is no name of a group: that is " TASK_NAME_FORM,
 			     spread->values[0]);
 	if (spread->n && get(m, "rank-position")->n)
 		problems_warn(m->problems, m->settings->file, get(m, "rank-position")->line,
@@ -294,21 +278,34 @@ static void check_ping(const struct making *m)
 			     PING_URL_MAX);
 }
 
+/* What tasks and queues have alike; users_key: of those who may run it. */
+static void take_common(struct task_config *t, const struct making *m, const char *users_key)
+{
+	const struct setting *users = get(m, users_key);
+
+	t->name = mem_strdup(m->section->title);
+	t->description = word_copy(settings_text(m->settings, m->section, "description"));
+	t->yield = (enum election_yield)get(m, "yield")->number;
+	t->rank_position = get(m, "rank-position")->n ? (int)get(m, "rank-position")->number : -1;
+	t->min_version = word_copy(settings_text(m->settings, m->section, "min-version"));
+	t->users = words_copy(users->values, users->n);
+	t->n_users = users->n;
+	t->users_line = users->line;
+	t->file = mem_strdup(m->settings->file);
+	t->line = m->section->line;
+	health_config_take(&t->health, m->settings, m->section, m->path);
+}
+
 static struct task_config *make_task(const struct making *m)
 {
 	struct task_config *t = mem_calloc(1, sizeof(*t));
-	const struct setting *users = get(m, "users");
 
-	t->name = mem_strdup(m->section->title);
-	t->description = copy_text(settings_text(m->settings, m->section, "description"));
-	t->yield = (enum election_yield)get(m, "yield")->number;
-	t->rank_position = get(m, "rank-position")->n ? (int)get(m, "rank-position")->number : -1;
-	t->min_version = copy_text(settings_text(m->settings, m->section, "min-version"));
+	take_common(t, m, "users");
 	t->version_policy = (enum version_policy)get(m, "version-policy")->number;
 	t->partitions = number_of(m, "partitions");
 	t->partition_limit = number_of(m, "partition-limit");
 	t->partition_jobs = number_of(m, "partition-jobs");
-	t->spread = copy_text(settings_text(m->settings, m->section, "spread"));
+	t->spread = word_copy(settings_text(m->settings, m->section, "spread"));
 	t->tick_ms = get(m, "tick")->number;
 	t->wait_ms = get(m, "wait")->number;
 	t->on_crash = (enum task_on_crash)get(m, "on-crash")->number;
@@ -316,22 +313,41 @@ static struct task_config *make_task(const struct making *m)
 	t->index = get(m, "index")->number == 1;
 	t->hold_max_ms = get(m, "hold-max")->number;
 	t->alert_after_ms = get(m, "alert-after")->n ? get(m, "alert-after")->number : 0;
-	t->ping_url = copy_text(settings_text(m->settings, m->section, "ping-url"));
-	t->users = copy_list(users->values, users->n);
-	t->n_users = users->n;
-	t->users_line = users->line;
+	t->ping_url = word_copy(settings_text(m->settings, m->section, "ping-url"));
 	t->history = (int)get(m, "history")->number;
-	t->file = mem_strdup(m->settings->file);
-	t->line = m->section->line;
 	schedule_config_take(&t->schedule, m->settings, m->section);
-	health_config_take(&t->health, m->settings, m->section, m->path);
 	return t;
+}
+
+/* An election as that of a task, of which nothing is run by the clock. */
+static struct task_config *make_queue(const struct making *m)
+{
+	struct task_config *t = mem_calloc(1, sizeof(*t));
+
+	take_common(t, m, "submitters");
+	t->version_policy = queue_config_policy(m->settings, m->section);
+	t->tick_ms = QUEUE_TICK_MS;
+	t->history = 1;
+	t->hold_max_ms = TASK_HOLD_MIN_MS;
+	queue_config_take(&t->queue, m->settings, m->section);
+	return t;
+}
+
+const char *task_config_kind(const struct task_config *t)
+{
+	return t->queue.there ? "queue" : "task";
+}
+
+const char *task_config_user(const struct task_config *t)
+{
+	if (t->queue.there)
+		return t->queue.told.slots > 0 ? t->queue.user : NULL;
+	return t->schedule.text ? t->schedule.user : NULL;
 }
 
 /* A task's name and where it stands, for finding names that are there twice. */
 struct place {
-	const char *name;
-	const char *file;
+	const char *name, *kind;
 	int line;
 	size_t index; /* in the order of appearance */
 };
@@ -352,6 +368,7 @@ static void check_duplicates(const struct settings *s, struct problems *problems
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->sections[i].title)
 			places[n++] = (struct place){.name = s->sections[i].title,
+						     .kind = s->sections[i].form->section,
 						     .line = s->sections[i].line,
 						     .index = i};
 	}
@@ -359,12 +376,40 @@ static void check_duplicates(const struct settings *s, struct problems *problems
 	for (size_t i = 1; i < n; i++) {
 		if (strcmp(places[first].name, places[i].name) != 0)
 			first = i;
+		else if (strcmp(places[first].kind, places[i].kind) != 0)
+			problems_add(problems, s->file, places[i].line,
+				     "%s \"%s\" has the name of the %s in line %d: give one of "
+				     "them another",
+				     places[i].kind, places[i].name, places[first].kind,
+				     places[first].line);
 		else
 			problems_add(problems, s->file, places[i].line,
-				     "task \"%s\" is in line %d already: keep one of them",
-				     places[i].name, places[first].line);
+				     "%s \"%s\" is in line %d already: keep one of them",
+				     places[i].kind, places[i].name, places[first].line);
 	}
 	free(places);
+}
+
+static bool is_queue(const struct making *m)
+{
+	return m->section->form == &queue_config_form;
+}
+
+static void check(const struct making *m)
+{
+	const char *users = is_queue(m) ? "submitters" : "users";
+
+	user_list_check(get(m, users), users, m->settings->file, m->problems);
+	check_texts(m);
+	health_config_check(m->settings, m->section, m->problems);
+	if (is_queue(m)) {
+		queue_config_check(m->settings, m->section, m->problems);
+		return;
+	}
+	check_tick(m);
+	check_partitions(m);
+	check_ping(m);
+	schedule_config_check(m->settings, m->section, m->problems);
 }
 
 int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
@@ -377,16 +422,8 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < settings.n; i++) {
-		struct making m = {&settings, &settings.sections[i], problems, path};
-
-		user_list_check(get(&m, "users"), "users", m.settings->file, problems);
-		check_texts(&m);
-		check_partitions(&m);
-		check_ping(&m);
-		schedule_config_check(&settings, &settings.sections[i], problems);
-		health_config_check(&settings, &settings.sections[i], problems);
-	}
+	for (size_t i = 0; i < settings.n; i++)
+		check(&(struct making){&settings, &settings.sections[i], problems, path});
 	check_duplicates(&settings, problems);
 	if (problems->total > total) {
 		problems_sort(problems, first);
@@ -394,9 +431,10 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 		return -EINVAL;
 	}
 	tasks = mem_calloc(settings.n + 1, sizeof(struct task_config *));
-	for (size_t i = 0; i < settings.n; i++)
-		tasks[i] = make_task(
-			&(struct making){&settings, &settings.sections[i], problems, path});
+	for (size_t i = 0; i < settings.n; i++) {
+		const struct making m = {&settings, &settings.sections[i], problems, path};
+		tasks[i] = is_queue(&m) ? make_queue(&m) : make_task(&m);
+	}
 	*ret_n = settings.n;
 	*ret_tasks = tasks;
 	settings_done(&settings);
@@ -414,4 +452,10 @@ const struct setting_key *taskfile_keys(size_t *ret_n)
 {
 	*ret_n = N_KEYS;
 	return keys;
+}
+
+const struct setting_key *taskfile_queue_keys(size_t *ret_n)
+{
+	*ret_n = queue_config_form.n_keys;
+	return queue_config_form.keys;
 }

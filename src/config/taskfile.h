@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/health_config.h"
 #include "config/problem.h"
+#include "config/queue_config.h"
 #include "config/schedule_config.h"
 #include "config/settings.h"
 
@@ -36,6 +37,7 @@
 #define TASK_ALERT_MIN_MS INT64_C(1000)
 #define TASK_ALERT_MAX_MS (INT64_C(400) * 24 * 3600 * 1000)
 
+/* A task, or a queue of jobs, which is led as a task is. */
 struct task_config {
 	char *name;
 	char *description; /* NULL: none */
@@ -55,11 +57,12 @@ struct task_config {
 	int64_t hold_max_ms;
 	int64_t alert_after_ms; /* 0: never */
 	char *ping_url;		/* NULL: none */
-	char **users;
+	char **users;		/* who may run it; of a queue, its submitters */
 	size_t n_users;
 	int users_line; /* 0: the file does not say */
 	int history;
 	struct schedule_config schedule;
+	struct queue_config queue;
 	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
 	int line;
@@ -90,6 +93,10 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 void taskfile_free(struct task_config **tasks, size_t n);
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
+/* What it is called in a message: "task" or "queue". */
+const char *task_config_kind(const struct task_config *t);
+/* Whom the runner starts it as on this host; NULL: nothing of it is started by one. */
+const char *task_config_user(const struct task_config *t);
 /* How many elections it has: its partitions, or one. */
 size_t task_config_elections(const struct task_config *t);
 /* Whether two say the same, wherever they come from. */
@@ -117,7 +124,8 @@ const struct task_config *task_files_find(const struct task_files *files, const 
  */
 const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n);
 
-/* Every key of a task with its default, for whoever compares them with the documentation. */
+/* Every key of a task, or a queue, with its default, for who compares them with the documents. */
 const struct setting_key *taskfile_keys(size_t *ret_n);
+const struct setting_key *taskfile_queue_keys(size_t *ret_n);
 
 #endif

@@ -25,17 +25,21 @@ static void say_users(const struct task_config *config, char text[EXPLAIN_TEXT_M
 		explain_say(text, ", %s", config->users[i]);
 }
 
+/* Of a queue they are those who may submit. */
 static void say(const struct refusal *r, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct task_config *config = task_files_find(r->methods->process->tasks, r->task);
+	bool queue = config && config->queue.there;
+	const char *key = queue ? "submitters" : "users";
 
-	explain_say(text, "not allowed: %s may not run %s", r->user, r->task);
+	explain_say(text, "not allowed: %s may not %s %s", r->user, queue ? "submit to" : "run",
+		    r->task);
 	if (config && config->users_line > 0)
-		explain_say(text, ": add \"%s\" to its users in %s:%d", r->user, config->file,
+		explain_say(text, ": add \"%s\" to its %s in %s:%d", r->user, key, config->file,
 			    config->users_line);
 	else if (config)
-		explain_say(text, ": add users = {\"%s\"} to the task in %s:%d", r->user,
-			    config->file, config->line);
+		explain_say(text, ": add %s = {\"%s\"} to the %s in %s:%d", key, r->user,
+			    task_config_kind(config), config->file, config->line);
 	explain_say(text, " (root, the sidecar's own user, the members of socket-group");
 	if (config)
 		say_users(config, text);

@@ -272,7 +272,7 @@ bool runners_due(struct methods *m, const char *task, const char *tick, int64_t 
 static bool judge(const struct methods *m, const struct task_config *t, struct runners_trouble *ret)
 {
 	const struct listing *l = listings_find(&m->node->leaders, t->name, strlen(t->name));
-	const char *user = t->schedule.user;
+	const char *user = task_config_user(t);
 	const struct runner_refusal *refusal = NULL;
 	const struct runner *r;
 	struct runner_refusal key;
@@ -316,7 +316,7 @@ struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
 	for (size_t i = 0; i < n; i++) {
 		struct runners_trouble one;
 
-		if (!tasks[i]->schedule.text || !judge(m, tasks[i], &one))
+		if (!task_config_user(tasks[i]) || !judge(m, tasks[i], &one))
 			continue;
 		list = mem_resize(list, *ret_n + 1, sizeof(*list));
 		list[(*ret_n)++] = one;

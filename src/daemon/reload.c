@@ -73,7 +73,15 @@ static void add_changes(struct changes *changes, const char *what, const char *c
 	}
 }
 
-static void compare_tasks(const struct reading *r, struct changes *changes)
+/* The next of this kind from the i-th on. */
+static size_t next_of_kind(const struct task_config *const *list, size_t n, size_t i, bool queues)
+{
+	while (i < n && list[i]->queue.there != queues)
+		i++;
+	return i;
+}
+
+static void compare_kind(const struct reading *r, bool queues, struct changes *changes)
 {
 	const struct task_config *const *a = r->was, *const *b = r->is;
 	size_t i = 0, j = 0, removed = 0, added = 0, changed = 0;
@@ -81,7 +89,11 @@ static void compare_tasks(const struct reading *r, struct changes *changes)
 	mem_auto const char **come = mem_calloc(r->n_is + 1, sizeof(*come));
 	mem_auto const char **others = mem_calloc(r->n_is + 1, sizeof(*others));
 
-	while (i < r->n_was || j < r->n_is) {
+	for (;;) {
+		i = next_of_kind(a, r->n_was, i, queues);
+		j = next_of_kind(b, r->n_is, j, queues);
+		if (i == r->n_was && j == r->n_is)
+			break;
 		int order = i == r->n_was ? 1 : j == r->n_is ? -1 : strcmp(a[i]->name, b[j]->name);
 		if (order < 0) {
 			gone[removed++] = a[i++]->name;
@@ -93,9 +105,15 @@ static void compare_tasks(const struct reading *r, struct changes *changes)
 			i++, j++;
 		}
 	}
-	add_changes(changes, "task removed:", gone, removed);
-	add_changes(changes, "task added:", come, added);
-	add_changes(changes, "task changed:", others, changed);
+	add_changes(changes, queues ? "queue removed:" : "task removed:", gone, removed);
+	add_changes(changes, queues ? "queue added:" : "task added:", come, added);
+	add_changes(changes, queues ? "queue changed:" : "task changed:", others, changed);
+}
+
+static void compare_tasks(const struct reading *r, struct changes *changes)
+{
+	compare_kind(r, false, changes);
+	compare_kind(r, true, changes);
 }
 
 static bool text_differs(const char *a, const char *b)
@@ -160,14 +178,14 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 		config_free(old);
 }
 
-/* Whom its schedule runs it as: NULL where it has none. */
+/* Whom the runner starts it as: NULL where that is nobody. */
 static void take_user(struct task_settings *t, struct users *users, const char *name)
 {
 	enum user_state state = name ? users_find(users, name, &t->user) : USER_MISSING;
 
 	t->users_asked |= state == USER_ASKED;
 	t->has_user = state == USER_THERE;
-	if (t->has_user)
+	if (t->has_user && !t->queue) /* who does the jobs of a queue may not submit for that */
 		t->uids[t->n_uids++] = t->user;
 }
 
@@ -204,7 +222,9 @@ static struct task_settings settings_of(struct users *users, const struct task_c
 	}
 	if (c->schedule.text)
 		t.schedule = &c->schedule.told;
-	take_user(&t, users, c->schedule.text ? c->schedule.user : NULL);
+	if (c->queue.there)
+		t.queue = &c->queue.told;
+	take_user(&t, users, task_config_user(c));
 	return t;
 }
 

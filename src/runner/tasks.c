@@ -158,7 +158,9 @@ static int refresh(const struct account *account, struct tasks_file *f, char why
 
 static bool is_ours(const struct tasks *t, const struct task_config *task)
 {
-	return task->schedule.text && strcmp(task->schedule.user, t->account->user) == 0;
+	const char *user = task_config_user(task);
+
+	return user && strcmp(user, t->account->user) == 0;
 }
 
 static const struct task_config *task_in(const struct tasks *t, const struct tasks_file *f,

@@ -357,9 +357,12 @@ static const struct bad_case bad_files[] = {
 	 "t:1: yield: stands outside of a section: it belongs within task \"...\" { }\n"},
 	{"task = a\n", "t:1: task: is a section: write task \"...\" { }\n"},
 	{"version = 1\nTask a { }\nxyz { task b { yield = z } }\n",
-	 "t:1: unknown section \"version\": this file consists of task \"...\" { }\n"
-	 "t:2: unknown section \"Task\": this file consists of task \"...\" { }\n"
-	 "t:3: unknown section \"xyz\": this file consists of task \"...\" { }\n"},
+	 "t:1: unknown section \"version\": this file consists of task \"...\" { } and queue "
+	 "\"...\" { }\n"
+	 "t:2: unknown section \"Task\": this file consists of task \"...\" { } and queue \"...\" "
+	 "{ }\n"
+	 "t:3: unknown section \"xyz\": this file consists of task \"...\" { } and queue \"...\" { "
+	 "}\n"},
 	{"task a {\nyield = x\ntask b {\n}\n",
 	 "t:1: the section task is not closed by \"}\"\n"
 	 "t:2: yield: \"x\" is not one of \"rank\", \"version\", \"never\"\n"
@@ -958,9 +961,9 @@ static void expect_hints(const char *expected)
 
 Test(taskdir, hints)
 {
-	expect_hints(
-		"zkleader.conf:12: task-dir: no *.conf in \"conf.d\" has a task: this host will "
-		"lead nothing\n");
+	expect_hints("zkleader.conf:12: task-dir: no *.conf in \"conf.d\" has a task or a queue: "
+		     "this host will "
+		     "lead nothing\n");
 	put("a.cfg", "task a {}\n");
 	put("README", "not meant\n");
 	put(".b.cfg", "nor this\n");

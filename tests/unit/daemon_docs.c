@@ -28,6 +28,7 @@ static const struct document {
 } documents[] = {
 	{config_keys, "docs/zkleader.conf", "docs/man/zkleader.conf.5"},
 	{taskfile_keys, "conf.d/example.conf", "docs/man/zkleader-task.5"},
+	{taskfile_queue_keys, "docs/queue.conf", "docs/man/zkleader-queue.5"},
 };
 
 #define N_DOCUMENTS (sizeof(documents) / sizeof(documents[0]))
@@ -156,7 +157,8 @@ static void write_uncommented(const struct document *d, FILE *out)
 		i = find_key(keys, n, l.key, l.key_len);
 		/* Those need a file or a group, or go not together with another key. */
 		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group") &&
-		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0)
+		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0 &&
+		    strcmp(keys[i].name, "url") != 0)
 			fprintf(out, "%s\n", l.key);
 	}
 }

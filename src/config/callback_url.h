@@ -1,0 +1,19 @@
+/* URLs that a job's end may be posted to: what submitters name, and what a file allows. */
+#ifndef ZKLEADER_CONFIG_CALLBACK_URL_H
+#define ZKLEADER_CONFIG_CALLBACK_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CALLBACK_URL_MAX 1000 /* bytes */
+
+/* What is wrong with an entry of callback-allow, for people; NULL: nothing. */
+const char *callback_allow_problem(const char *prefix);
+/*
+ * What is wrong with the URL itself, or that no entry allows it; NULL: it may be posted to. The
+ * scheme, the host and the port are those of an entry, and the path begins with the entry's, up to
+ * a "/".
+ */
+const char *callback_url_problem(const char *url, char *const *allow, size_t n_allow);
+
+#endif

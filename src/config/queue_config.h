@@ -1,0 +1,47 @@
+/* The keys of a queue of jobs: who does them, how many at a time, and how often they are tried. */
+#ifndef ZKLEADER_CONFIG_QUEUE_CONFIG_H
+#define ZKLEADER_CONFIG_QUEUE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/settings.h"
+#include "core/queue_settings.h"
+#include "core/version.h"
+
+#define QUEUE_RATE_MAX	    1000000
+#define QUEUE_RATE_MIN_MS   100
+#define QUEUE_RATE_MAX_MS   (INT64_C(30) * 24 * 3600 * 1000)
+#define QUEUE_BACKOFF_MAX   (INT64_C(30) * 24 * 3600 * 1000)
+#define QUEUE_TIMEOUT_MIN   INT64_C(100)
+#define QUEUE_TIMEOUT_MAX   (INT64_C(30) * 24 * 3600 * 1000)
+#define QUEUE_KEEP_MAX	    (INT64_C(90) * 24 * 3600 * 1000)
+#define QUEUE_CALLBACKS_MAX 32 /* entries of callback-allow */
+
+struct queue_config {
+	bool there; /* false: a task, and the rest means nothing */
+	struct queue_settings told;
+	char **command; /* NULL: it has a url, or takes submits alone */
+	size_t n_command;
+	char *url;
+	char *user;
+	char **callback_allow;
+	size_t n_callback_allow;
+};
+
+/* The sections `queue "NAME" { }` of a task file. */
+extern const struct settings_form queue_config_form;
+
+/* Adds a problem for each value that is not good, beyond what the table says. */
+void queue_config_check(const struct settings *s, const struct section *section,
+			struct problems *problems);
+/* From a section that was found good. */
+void queue_config_take(struct queue_config *c, const struct settings *s,
+		       const struct section *section);
+enum version_policy queue_config_policy(const struct settings *s, const struct section *section);
+void queue_config_copy(struct queue_config *to, const struct queue_config *from);
+bool queue_config_equal(const struct queue_config *a, const struct queue_config *b);
+void queue_config_done(struct queue_config *c);
+
+#endif
