@@ -75,14 +75,14 @@ endif
 # --- sources ----------------------------------------------------------------------------------
 BASE := \
 	mem buffer clock duration fd name names nearest \
-	worker journal log utf8 histogram notify
+	worker journal log utf8 histogram notify notice
 CORE := \
 	version version_form rank draft calendar zone \
 	zone_rule schedule schedule_next fleet \
 	fleet_ranking fleet_draft tally lease election election_times \
 	election_promise skew identity tick run run_holds owed
 WIRE := \
-	schedule_record \
+	schedule_record notice_record \
 	barrier_record \
 	reader keys pack record record_pack policy_kind recipe_record seen_record \
 	rolling_record \
@@ -103,6 +103,7 @@ NODE := \
 	last_run overdue runs run_any run_steps run_answers standby unclaimed \
 	ledger_missed pause_end schedules schedule_load schedule_due recipes \
 	counter counts roster roster_read roster_write own_index \
+	notices notice_list notice_look run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
 	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep
 CONTROL := \

@@ -16,6 +16,7 @@
 #include "wire/record.h"
 
 struct leaders;
+struct notice_record;
 struct registry;
 struct task;
 
@@ -50,18 +51,19 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 		  const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. With must_lead only while this worker is
- * registered and the task is led; trigger as above.
+ * registered and the task is led; trigger as above. event: is noted with it; NULL.
  */
 void ledger_write(struct leaders *l, const char *task, const char *tick, const char *trigger,
-		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
-		  void *arg);
+		  const struct run_record *record, int32_t version, bool must_lead,
+		  const struct notice_record *event, ledger_fn fn, void *arg);
 /*
  * Makes a record of the state "missed" of each of these ticks, oldest first, if this worker is
  * registered and leads the task: all of them or none. Where the ledger holds far more than the
- * task's history, the oldest that have ended and are not to be run again go.
+ * task's history, the oldest that have ended and are not to be run again go. event: is noted with
+ * them.
  */
 void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
-		   ledger_fn fn, void *arg);
+		   const struct notice_record *event, ledger_fn fn, void *arg);
 
 /* What follows from a reply that nothing else is made of, and a line in the log where it is due. */
 enum ledger_result ledger_failure(const char *task, const char *tick,

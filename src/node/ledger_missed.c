@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
+#include "node/notices.h"
 #include "node/paths.h"
 #include "node/tasks.h"
 
@@ -21,6 +22,7 @@ struct missed {
 	ledger_fn fn;
 	void *arg;
 	struct run_record record;
+	struct notice_record event;
 	size_t keep;
 	bool rerun; /* a lost run is to be run again, so its record stays */
 	bool made;  /* the parents have been made */
@@ -113,7 +115,7 @@ static void make(struct missed *m)
 		*op = (struct store_op){
 			.type = STORE_OP_DELETE, .path = paths[op - ops], .version = -1};
 	}
-	store_multi(m->leaders->session->store, ops, n, on_made, m);
+	notices_multi(m->leaders->registry, ops, n, &m->event, 1, on_made, m);
 	buffer_done(&data);
 	free(ops);
 	free(paths);
@@ -249,7 +251,7 @@ static void load(struct missed *m)
 }
 
 void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
-		   ledger_fn fn, void *arg)
+		   const struct notice_record *event, ledger_fn fn, void *arg)
 {
 	struct missed *m = mem_calloc(1, sizeof(*m));
 
@@ -257,6 +259,7 @@ void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct 
 	m->fn = fn;
 	m->arg = arg;
 	m->record = *record;
+	m->event = *event;
 	m->keep = (size_t)t->settings.history;
 	m->rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
 	m->ticks = mem_calloc(n + 1, sizeof(*m->ticks));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
+#include "node/notices.h"
 #include "node/paths.h"
 #include "node/tasks.h"
 
@@ -23,6 +24,9 @@ struct write {
 	char trigger[STORE_PATH_MAX]; /* goes with it; "" */
 	bool unseen;		      /* ROOT/seen/TASK is not there */
 	int seen_at;		      /* the operation that sets that, 0: none does */
+	struct notice_record event;   /* is noted with it, if has_event; its output is the next */
+	char output[RECORD_OUTPUT_MAX];
+	bool has_event;
 	ledger_fn fn;
 	void *arg;
 };
@@ -103,13 +107,22 @@ static void send(struct write *w)
 					     .data = seen_data.data,
 					     .len = seen_data.len,
 					     .version = -1};
-	store_multi(l->session->store, ops, (size_t)n, on_written, w);
+	notices_multi(l->registry, ops, (size_t)n, &w->event, w->has_event, on_written, w);
 	buffer_done(&seen_data);
 }
 
+static void take_event(struct write *w, const struct notice_record *event)
+{
+	w->has_event = true;
+	w->event = *event;
+	w->event.output = w->output;
+	if (event->output_len > 0)
+		memcpy(w->output, event->output, event->output_len);
+}
+
 void ledger_write(struct leaders *l, const char *task, const char *tick, const char *trigger,
-		  const struct run_record *record, int32_t version, bool must_lead, ledger_fn fn,
-		  void *arg)
+		  const struct run_record *record, int32_t version, bool must_lead,
+		  const struct notice_record *event, ledger_fn fn, void *arg)
 {
 	struct write *w = mem_calloc(1, sizeof(*w));
 
@@ -127,5 +140,7 @@ void ledger_write(struct leaders *l, const char *task, const char *tick, const c
 	w->must_lead = must_lead;
 	w->fn = fn;
 	w->arg = arg;
+	if (event)
+		take_event(w, event);
 	send(w);
 }

@@ -72,6 +72,9 @@ static void on_up(void *arg)
 	registry_up(&n->registry);
 	recipes_up(&n->recipes);
 	overdues_changed(&n->overdues);
+	notices_up(&n->notices);
+	outages_up(&n->outages);
+	losses_changed(&n->losses);
 	tell_handoff(n);
 	n->handlers.status(n->handlers.arg);
 }
@@ -96,6 +99,7 @@ static void on_cut(void *arg)
 	partitions_cut(&n->leaders);
 	leaders_cut(&n->leaders);
 	last_runs_cut(&n->last_runs);
+	outages_cut(&n->outages);
 	n->handlers.status(n->handlers.arg);
 }
 
@@ -110,6 +114,7 @@ static void on_expired(void *arg)
 	runs_expired(&n->runs);
 	recipes_expired(&n->recipes);
 	last_runs_cut(&n->last_runs);
+	outages_cut(&n->outages);
 	n->handlers.status(n->handlers.arg);
 }
 
@@ -152,6 +157,7 @@ static void on_left(void *arg, const struct member *m)
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname), LOG_STR("node", identity_name(m)));
 	n->handlers.membership(n->handlers.arg, "left", m);
+	notices_left(&n->notices);
 }
 
 static void on_fleet_changed(void *arg)
@@ -165,6 +171,7 @@ static void on_fleet_changed(void *arg)
 	runs_changed(&n->runs);
 	schedules_changed(&n->schedules);
 	recipes_fleet_changed(&n->recipes);
+	outages_fleet_changed(&n->outages);
 }
 
 static void on_decision(void *arg, const struct policy_item *item, bool ended)
@@ -191,6 +198,8 @@ static void on_task_changed(void *arg, struct task *t)
 	runs_changed(&n->runs);
 	if (t->settings.alert_after_ms > 0)
 		overdues_changed(&n->overdues);
+	if (t->losses.token != t->election.node.token)
+		losses_changed(&n->losses);
 	n->handlers.task_changed(n->handlers.arg, t);
 	n->handlers.status(n->handlers.arg);
 }
@@ -337,6 +346,9 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	n->schedules.arg = handlers->arg;
 	last_runs_init(&n->last_runs, &n->leaders);
 	overdues_init(&n->overdues, &n->leaders);
+	notices_init(&n->notices, &n->session, &n->registry);
+	losses_init(&n->losses, &n->leaders);
+	outages_init(&n->outages, &n->session, &n->registry);
 	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
 }
 
@@ -351,6 +363,9 @@ void node_done(struct node *n)
 	session_done(&n->session);
 	last_runs_done(&n->last_runs);
 	overdues_done(&n->overdues);
+	outages_done(&n->outages);
+	losses_done(&n->losses);
+	notices_done(&n->notices);
 }
 
 void node_set_version(struct node *n, const char *version)
@@ -365,6 +380,13 @@ void node_configure(struct node *n, const struct node_timing *timing,
 	tasks_apply(&n->leaders, timing, tasks, n_tasks);
 	overdues_changed(&n->overdues);
 	schedules_configured(&n->schedules);
+}
+
+void node_set_notices(struct node *n, const struct notice_rule *rules, size_t n_rules)
+{
+	notices_set_rules(&n->notices, rules, n_rules);
+	outages_fleet_changed(&n->outages);
+	losses_changed(&n->losses);
 }
 
 void node_set_health(struct node *n, const struct node_health *health)

@@ -14,6 +14,9 @@
 #include "node/host.h"
 #include "node/last_run.h"
 #include "node/leaders.h"
+#include "node/losses.h"
+#include "node/notices.h"
+#include "node/outages.h"
 #include "node/overdue.h"
 #include "node/policy.h"
 #include "node/recipes.h"
@@ -61,6 +64,9 @@ struct node {
 	struct schedules schedules;
 	struct last_runs last_runs;
 	struct overdues overdues;
+	struct notices notices;
+	struct losses losses;
+	struct outages outages;
 	struct recipes recipes;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };
@@ -79,6 +85,8 @@ void node_set_version(struct node *n, const char *version);
  */
 void node_configure(struct node *n, const struct node_timing *timing,
 		    const struct task_settings *tasks, size_t n_tasks);
+/* Of which events somebody on this host wants to be told; copied. */
+void node_set_notices(struct node *n, const struct notice_rule *rules, size_t n_rules);
 /* Whenever it is another; copied. Nothing is registered before it is known. */
 void node_set_health(struct node *n, const struct node_health *health);
 /*

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
+#include "node/notices.h"
 #include "node/paths.h"
 #include "node/tasks.h"
 
@@ -150,8 +151,8 @@ static void on_written(void *arg, const struct store_reply *reply)
 		give_up(k);
 }
 
-/* Only the leader says what the first sight was. */
-static void write_seen(struct look *k)
+/* Only the leader says what the first sight was. event: is noted with it, NULL. */
+static void write_seen(struct look *k, const struct notice_record *event)
 {
 	const struct leaders *l = k->overdues->leaders;
 	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
@@ -163,7 +164,7 @@ static void write_seen(struct look *k)
 	int error = record_pack_seen(&data, &k->seen);
 	assert(error == 0);
 	(void)error;
-	struct store_op ops[] = {
+	const struct store_op ops[] = {
 		{.type = STORE_OP_CHECK, .path = l->session->registration, .version = -1},
 		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
 		{.type = k->version == -1 ? STORE_OP_CREATE : STORE_OP_SET,
@@ -172,8 +173,29 @@ static void write_seen(struct look *k)
 		 .len = data.len,
 		 .version = k->version},
 	};
-	store_multi(l->session->store, ops, 3, on_written, k);
+	notices_multi(l->registry, ops, 3, event, event ? 1 : 0, on_written, k);
 	buffer_done(&data);
+}
+
+/* Whether people are to be told now, which the record then says. */
+static bool make_event(struct look *k, const struct task *t, int64_t now_ms,
+		       struct notice_record *event)
+{
+	const struct registry *r = k->overdues->leaders->registry;
+	char since[CLOCK_TEXT_SIZE];
+
+	if (k->seen.told || now_ms < k->seen.since + t->settings.alert_after_ms ||
+	    !notices_wanted(r, NOTICE_OVERDUE, t->name))
+		return false;
+	k->seen.told = true;
+	clock_format(k->seen.since, since);
+	notice_init(r, event, NOTICE_OVERDUE, t->name);
+	event->token = k->token;
+	snprintf(event->text, sizeof(event->text),
+		 k->seen.ok ? "%s is overdue: no run has ended well since %s"
+			    : "%s is overdue: no run has ended well since it was first seen, %s",
+		 t->name, since);
+	return true;
 }
 
 static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
@@ -181,6 +203,7 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	struct look *k = arg;
 	struct task *t = ok ? task_of(k) : NULL; /* else the tasks may be gone */
 	int64_t now_ms = host_wall_ms(k->overdues->leaders->session->host), ok_ms = 0;
+	struct notice_record event;
 
 	if (!t) {
 		give_up(k);
@@ -192,12 +215,15 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 		if (strcmp(entries[i].record.state, "ok") == 0 &&
 		    entries[i].record.ended_at > ok_ms && entries[i].record.ended_at <= now_ms)
 			ok_ms = entries[i].record.ended_at;
-	if (k->good && ok_ms <= k->seen.since) {
+	bool same = k->good && ok_ms <= k->seen.since;
+	if (!same)
+		k->seen =
+			(struct seen_record){.since = ok_ms > 0 ? ok_ms : now_ms, .ok = ok_ms > 0};
+	bool tells = make_event(k, t, now_ms, &event);
+	if (same && !tells)
 		end(k);
-		return;
-	}
-	k->seen = (struct seen_record){.since = ok_ms > 0 ? ok_ms : now_ms, .ok = ok_ms > 0};
-	write_seen(k);
+	else
+		write_seen(k, tells ? &event : NULL);
 }
 
 static void on_seen(void *arg, const struct store_reply *reply)

@@ -4,10 +4,13 @@
 #include <string.h>
 
 static const char *const folders[PATH_FOLDERS] = {
-	[PATH_WORKERS] = "workers", [PATH_LEADERS] = "leaders",	  [PATH_POLICY] = "policy",
-	[PATH_RUNS] = "runs",	    [PATH_COUNTERS] = "counters", [PATH_SPLITS] = "partitions",
-	[PATH_ROSTER] = "roster",   [PATH_SEEN] = "seen",	  [PATH_ROLLING] = "rolling",
-	[PATH_LOCKS] = "locks",	    [PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules"};
+	[PATH_WORKERS] = "workers",   [PATH_LEADERS] = "leaders",
+	[PATH_POLICY] = "policy",     [PATH_RUNS] = "runs",
+	[PATH_COUNTERS] = "counters", [PATH_SPLITS] = "partitions",
+	[PATH_ROSTER] = "roster",     [PATH_SEEN] = "seen",
+	[PATH_ROLLING] = "rolling",   [PATH_LOCKS] = "locks",
+	[PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules",
+	[PATH_NOTICES] = "notices",   [PATH_LED] = "led"};
 
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX])

@@ -19,6 +19,8 @@ enum path_folder {
 	PATH_LOCKS,  /* folders of those who hold and wait, by the lock's name */
 	PATH_BARRIERS,
 	PATH_SCHEDULES, /* what is in force of them, by task */
+	PATH_NOTICES,	/* events that people are to be told of */
+	PATH_LED,	/* tasks that had a leader, where people are told of the next */
 	PATH_FOLDERS
 };
 

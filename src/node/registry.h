@@ -75,6 +75,8 @@ struct registry {
 	bool again;		     /* what we are changed meanwhile: register once more */
 	size_t parents_pending;
 	struct host_timer retry;
+
+	struct notices *notices; /* what notices.c notes is about this node; NULL: nothing is */
 };
 
 void registry_init(struct registry *r, const struct node_settings *settings,

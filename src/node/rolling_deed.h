@@ -3,6 +3,7 @@
 #define ZKLEADER_NODE_ROLLING_DEED_H
 
 #include "base/buffer.h"
+#include "node/notices.h"
 #include "node/rolling_op.h"
 
 #define ROLLING_RETRY_MS  100 /* after what came to nothing */
@@ -16,6 +17,8 @@ struct rolling_deed {
 	size_t n;
 	struct buffer data[3];
 	size_t n_data;
+	struct notice_record event; /* is noted with it, if has_event */
+	bool has_event;
 };
 
 /* With the check that this node is registered; room: for operations besides. */

@@ -300,13 +300,19 @@ static void write_state(struct rolling_op *op, const struct rolling_held *own)
 		slot.exit_status = r->exit_status;
 	if (fails)
 		memcpy(slot.drain, op->drain, sizeof(slot.drain));
+	rolling_deed_begin(&d, op, 4);
 	if (fails && group.halted_since == 0) {
 		group.halted_since = host_wall_ms(op->rolling->session->host);
 		memcpy(group.halted_node, slot.node, sizeof(group.halted_node));
 		snprintf(group.halted_why, sizeof(group.halted_why), "CMD failed with status %d",
 			 (int)slot.exit_status);
+		notice_init(op->rolling->registry, &d.event, NOTICE_HALTED, "");
+		d.event.exit_status = slot.exit_status;
+		d.has_event = true;
+		snprintf(d.event.text, sizeof(d.event.text),
+			 "the rolling restart %s is halted by %.150s: %.100s", op->ask.group,
+			 slot.node, group.halted_why);
 	}
-	rolling_deed_begin(&d, op, 4);
 	rolling_deed_set_group(&d, &group);
 	rolling_deed_put_slot(&d, &slot, own);
 	if (fails) {

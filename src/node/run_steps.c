@@ -11,6 +11,7 @@
 #include "node/last_run.h"
 #include "node/paths.h"
 #include "node/ledger.h"
+#include "node/run_event.h"
 #include "node/run_any.h"
 #include "node/standby.h"
 
@@ -311,28 +312,41 @@ static void claim(struct run *r)
 	ledger_claim(r->task, r->tick, limit, take_trigger(r, path), &r->record, on_answered, r);
 }
 
-static void write_record(struct run *r, bool must_lead)
+/* event: that it stands for, NULL. */
+static void write_record(struct run *r, bool must_lead, const struct notice_record *event)
 {
 	char path[STORE_PATH_MAX];
 
 	ledger_write(r->runs->leaders, r->task_name, r->tick,
 		     must_lead ? take_trigger(r, path) : NULL, &r->record, r->state.version,
-		     must_lead, on_answered, r);
+		     must_lead, event, on_answered, r);
 }
 
-static void write_attempt(struct run *r, int64_t attempt)
+static void write_attempt(struct run *r, int64_t attempt, const struct notice_record *event)
 {
 	fill_record(r, attempt);
-	write_record(r, true);
+	write_record(r, true, event);
+}
+
+static void write_end(struct run *r)
+{
+	struct notice_record event;
+	bool is_one =
+		run_event_of(r->runs->leaders->registry, r->task_name, r->tick, &r->record, &event);
+
+	write_record(r, false, is_one ? &event : NULL);
 }
 
 static void take_over(struct run *r)
 {
 	int64_t attempt = r->state.seen.attempt + 1;
+	struct notice_record event;
 
+	run_event_lost(r->runs->leaders->registry, r->task_name, r->tick, &r->record, &event);
 	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
-	write_attempt(r, attempt);
+	/* What failed, or is recorded as lost, was told then. */
+	write_attempt(r, attempt, r->state.seen.running ? &event : NULL);
 }
 
 static void tell(const struct run *r)
@@ -394,6 +408,16 @@ static void unattached(struct run *r)
 	run_release(r);
 }
 
+/* There is no record that says so. */
+static void note_end(const struct run *r)
+{
+	const struct registry *registry = r->runs->leaders->registry;
+	struct notice_record event;
+
+	if (run_event_of(registry, r->task_name, "", &r->record, &event))
+		notices_note(registry, &event);
+}
+
 void run_end(struct run *r, const char *state, int64_t exit_status)
 {
 	snprintf(r->record.state, sizeof(r->record.state), "%s", state);
@@ -403,6 +427,8 @@ void run_end(struct run *r, const char *state, int64_t exit_status)
 		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
 		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
 	tell(r);
+	if (!r->tick[0])
+		note_end(r);
 	if (r->task) {
 		counts_run(r->task, state, r->record.started_at, r->record.ended_at);
 		r->runs->leaders->handlers.changed(r->runs->leaders->handlers.arg, r->task);
@@ -421,10 +447,10 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_LOOK_INHERITED:
 	case RUN_LOOK_ATTACHED:
 	case RUN_LOOK_END: look(r, true); break;
-	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt); break;
+	case RUN_CLAIM_ANEW: write_attempt(r, r->state.seen.attempt, NULL); break;
 	case RUN_CLAIM: claim(r); break;
 	case RUN_TAKE_OVER: take_over(r); break;
-	case RUN_WRITE_END: write_record(r, false); break;
+	case RUN_WRITE_END: write_end(r); break;
 	case RUN_START: start(r); break;
 	case RUN_SPENT: run_end(r, r->options.once ? "claimed" : "lost", -1); break;
 	case RUN_LOST: run_end(r, "lost", -1); break;

@@ -12,6 +12,7 @@
 #include "node/counts.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
+#include "node/notices.h"
 #include "node/paths.h"
 #include "node/policy.h"
 #include "node/schedules.h"
@@ -98,6 +99,21 @@ static struct run_record missed_record(const struct schedules *s, const struct t
 	return r;
 }
 
+static void missed_event(const struct schedules *s, const struct task *t, const struct answer *a,
+			 struct notice_record *event)
+{
+	notice_init(s->leaders->registry, event, NOTICE_MISSED, t->name);
+	event->token = t->election.node.token;
+	memcpy(event->tick, a->last, sizeof(a->last));
+	if (a->n == 1)
+		snprintf(event->text, sizeof(event->text), "%s was not run for %s", t->name,
+			 a->last);
+	else
+		snprintf(event->text, sizeof(event->text),
+			 "%s was not run for %zu ticks, from %s to %s", t->name, a->n, a->first,
+			 a->last);
+}
+
 /* False: there is none of them. */
 static bool miss(struct schedules *s, struct task *t, const struct owed_rules *rules,
 		 int64_t since_ms, int64_t to_ms)
@@ -107,6 +123,7 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	mem_auto int64_t *ticks = NULL;
 	struct answer *a = answer_new(s, t);
 	struct run_record record = missed_record(s, t);
+	struct notice_record event;
 
 	if (most > MISSED_AT_ONCE)
 		most = MISSED_AT_ONCE;
@@ -121,7 +138,8 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	a->to_ms = ticks[n - 1];
 	d->writing = true;
 	d->offer.on = false;
-	ledger_missed(t, ticks, n, &record, on_missed, a);
+	missed_event(s, t, a, &event);
+	ledger_missed(t, ticks, n, &record, &event, on_missed, a);
 	return true;
 }
 

@@ -20,6 +20,7 @@
 #include "node/last_run.h"
 #include "node/leader_node.h"
 #include "node/ledger.h"
+#include "node/losses.h"
 #include "node/overdue.h"
 #include "node/reads.h"
 #include "node/schedules.h"
@@ -80,6 +81,8 @@ struct task {
 	/* counts.c */
 	uint64_t leaderships;	    /* begun here */
 	struct task_counts *counts; /* of runs; NULL: all of them are 0 */
+	/* losses.c */
+	struct task_losses losses;
 };
 
 #endif

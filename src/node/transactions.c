@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "node/leaders.h"
+#include "node/notices.h"
 #include "node/paths.h"
 #include "node/reads.h"
 #include "node/registry.h"
@@ -133,6 +134,26 @@ static bool split_path(const struct task *t, char path[STORE_PATH_MAX])
 	return true;
 }
 
+/* Who has read another leader's node, or led it before, knows that it is not the first. */
+static size_t make_events(const struct registry *r, struct task *const *tasks, size_t n,
+			  struct notice_record *events)
+{
+	size_t n_events = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct notice_record *event = &events[n_events];
+
+		if (!notices_wanted(r, NOTICE_LEADER, tasks[i]->name))
+			continue;
+		notice_init(r, event, NOTICE_LEADER, tasks[i]->name);
+		event->led = tasks[i]->leader.id[0] != '\0';
+		snprintf(event->text, sizeof(event->text), "%s is led by %.200s now",
+			 tasks[i]->name, event->node);
+		n_events++;
+	}
+	return n_events;
+}
+
 /*
  * Claim only while registered, and a partition only while as many are in force. The folder is
  * written as well, so that the answer tells the number of this transaction, which is the creation
@@ -170,8 +191,11 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 						   .data = data.data,
 						   .len = data.len};
 	}
-	store_multi(b->session->store, ops, n + first, on_reply,
-		    sent_new(b, true, first, tasks, n));
+	struct notice_record *events = mem_calloc(n, sizeof(*events));
+	notices_claim(b->registry, ops, n + first, events,
+		      make_events(b->registry, tasks, n, events), on_reply,
+		      sent_new(b, true, first, tasks, n));
+	free(events);
 	buffer_done(&data);
 }
 

@@ -18,6 +18,11 @@ static const struct key seen_keys[] = {
 	 .kind = KEY_BOOL,
 	 .offset = offsetof(struct seen_record, ok),
 	 KEY_WHY("ok", "not a bool")},
+	{.name = "told",
+	 .kind = KEY_BOOL,
+	 .optional = true,
+	 .offset = offsetof(struct seen_record, told),
+	 KEY_WHY("told", "not a bool")},
 };
 
 int record_parse_seen(const void *data, size_t len, struct seen_record *ret_seen,
@@ -39,9 +44,11 @@ int record_pack_seen(struct buffer *out, const struct seen_record *s)
 	struct pack p;
 
 	pack_init(&p, out);
-	pack_map(&p, 2);
+	pack_map(&p, s->told ? 3 : 2);
 	pack_kv_int(&p, "since", s->since);
 	pack_kv_bool(&p, "ok", s->ok);
+	if (s->told)
+		pack_kv_bool(&p, "told", true);
 	if (!p.failed && out->len - before <= RECORD_SEEN_MAX)
 		return 0;
 	buffer_truncate(out, before);

@@ -13,6 +13,7 @@
 struct seen_record {
 	int64_t since; /* ms since the epoch */
 	bool ok;       /* a run ended well then; else a leader saw the task for the first time */
+	bool told;     /* people were, that it is too long ago */
 };
 
 /* Appends to out; 0 or -ENOBUFS. */

@@ -374,8 +374,8 @@ Test(ledger, a_record_is_replaced_only_in_its_version)
 
 	lead("report");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ledger_write(&leaders, "report", T2, NULL, &running, 3, cases[i].must_lead, on_said,
-			     NULL);
+		ledger_write(&leaders, "report", T2, NULL, &running, 3, cases[i].must_lead, NULL,
+			     on_said, NULL);
 		asks(cases[i].request, cases[i].reply);
 		says(cases[i].result);
 	}

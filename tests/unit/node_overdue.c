@@ -208,7 +208,7 @@ static void ends(const char *state)
 {
 	const struct run_record r = run_of(state, now());
 
-	ledger_write(&leaders, "report", TICK, NULL, &r, 4, false, on_written, NULL);
+	ledger_write(&leaders, "report", TICK, NULL, &r, 4, false, NULL, on_written, NULL);
 }
 
 Test(overdue, the_end_of_a_good_run_is_written_with_its_record)

@@ -1,0 +1,38 @@
+/*
+ * Runs whose node is gone, which nobody takes over: who comes to lead their task finds them in its
+ * ledger and records them as lost, where somebody wants to be told.
+ */
+#ifndef ZKLEADER_NODE_LOSSES_H
+#define ZKLEADER_NODE_LOSSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node/host.h"
+
+#define LOSSES_LOOKS_MAX 20   /* tasks that are being looked at */
+#define LOSSES_NEWEST	 10   /* records that are read of one */
+#define LOSSES_RETRY_MS	 1000 /* while the fleet is not known, or a look came to nothing */
+
+struct leaders;
+struct task;
+
+/* Of a task. */
+struct task_losses {
+	int64_t token;	  /* of the leadership that has looked, 0 */
+	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
+};
+
+struct losses {
+	struct leaders *leaders;
+	size_t looks; /* outstanding */
+	struct host_timer due;
+};
+
+void losses_init(struct losses *x, struct leaders *leaders);
+/* Behind the session's end. */
+void losses_done(struct losses *x);
+/* A leadership has begun, or what is wanted is another: they are looked at in the next turn. */
+void losses_changed(struct losses *x);
+
+#endif
