@@ -48,20 +48,19 @@ static const char *task_problem(const struct truth *truth, unsigned task, int64_
 
 static const char *tasks_problem(int64_t *ret_until)
 {
-	struct truth truth;
-	const char *problem = truth_init(&truth);
+	const char *problem;
+	const struct truth *truth = truth_now(&problem);
 
 	if (problem)
 		decided_at = *ret_until = sim.now;
 	for (unsigned k = 0; k < sim.n_tasks && *ret_until != sim.now; k++) {
 		int64_t until = 0;
-		const char *one = task_problem(&truth, k, &until);
+		const char *one = task_problem(truth, k, &until);
 		if (one && (until == 0 || !problem))
 			problem = one;
 		if (until > *ret_until)
 			*ret_until = until;
 	}
-	truth_done(&truth);
 	sim.figures.checks++;
 	if (problem && sim.now < decided_at + DECIDED_US)
 		*ret_until = sim.now;
@@ -80,9 +79,8 @@ const char *rest_problem(int64_t *ret_until)
 	if (!sim.options.ticks)
 		return tasks_problem(ret_until);
 	/* Jobs keep leaders that are not the best; but whose clock is off is looked at. */
-	struct truth truth;
-	truth_init(&truth);
-	truth_done(&truth);
+	const char *pending;
+	truth_now(&pending);
 	return NULL;
 }
 
@@ -100,20 +98,19 @@ bool rest_sessions_left(void)
 
 void rest_before(void)
 {
-	struct truth truth;
+	const char *pending;
+	const struct truth *truth = truth_now(&pending);
 
 	cuts_before = sim.cuts;
 	requests_before = sim.caused;
 	records_before = sim.records;
-	truth_init(&truth);
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		before[k].moves = oracle_moves(k);
 		before[k].leader = oracle_leader(k);
-		before[k].passed = truth_passed_over(&truth, k);
-		before[k].behind = truth_behind(&truth, k);
+		before[k].passed = truth_passed_over(truth, k);
+		before[k].behind = truth_behind(truth, k);
 		oracle_gap(k);
 	}
-	truth_done(&truth);
 }
 
 /*
@@ -217,15 +214,14 @@ static void check_requests(enum change what)
 
 void rest_after(enum change what)
 {
-	struct truth truth;
+	const char *pending;
+	const struct truth *truth = truth_now(&pending);
 
-	truth_init(&truth);
 	/* A server that learns only now where a session is ends its connection. */
 	for (unsigned k = 0; k < sim.n_tasks && sim.cuts == cuts_before; k++) {
-		check_moves(&truth, what, k);
-		check_gap(&truth, what, k);
+		check_moves(truth, what, k);
+		check_gap(truth, what, k);
 	}
-	truth_done(&truth);
 	if (!sim.options.recipes) /* whose clients ask at any time */
 		check_requests(what);
 	sim.figures.changes++;

@@ -1,8 +1,11 @@
 #include "truth.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "core/fleet.h"
 #include "core/identity.h"
 #include "core/skew.h"
 #include "server.h"
@@ -11,16 +14,50 @@
 
 #define SETTLED_US (2 * SECOND) /* until those who were to wait for that have looked at it */
 
+/* A node that it goes by. */
+struct source {
+	path_id path;
+	struct blob *data; /* kept, so that another one has another address */
+	int64_t owner;
+};
+
+struct truth {
+	/* what the rest was made of; it is made anew where one of them is another */
+	struct source *sources;
+	size_t n_sources, capacity;
+	struct fleet fleet;
+	struct {
+		bool paused;
+		char pinned[NAME_VERSION_MAX + 1];
+	} orders[TASKS_MAX];
+	struct contest contests[TASKS_MAX];
+	bool ending; /* one of the decisions is to end by itself */
+};
+
+static struct truth truth;
+
 static int64_t unknown_at; /* when what a worker had published of its clock was not true last */
 
 static int64_t off_at[HOSTS_MAX]; /* since when its clock is off, 0: it is not */
 static int64_t looked_at;	  /* when that was found out last */
 
+static void forget(struct truth *t)
+{
+	fleet_done(&t->fleet);
+	for (size_t i = 0; i < t->n_sources; i++)
+		blob_drop(t->sources[i].data);
+	free(t->sources);
+	memset(t, 0, sizeof(*t));
+}
+
 void truth_reset(void)
 {
+	forget(&truth);
 	looked_at = -2 * SECOND;
 	unknown_at = -HOUR;
 }
+
+/* --- what the znodes say --------------------------------------------------------------------------- */
 
 static const struct znode *folder(const struct tree *tree, const char *name)
 {
@@ -30,17 +67,53 @@ static const struct znode *folder(const struct tree *tree, const char *name)
 	return tree_get(tree, path_intern(path));
 }
 
-static void add_workers(struct fleet *f, const struct tree *tree)
+/* How many of the first children are what the sources from this one on were made of. */
+static size_t compare_sources(const struct truth *t, const struct tree *tree,
+			      const struct znode *parent, size_t at)
 {
-	const struct znode *workers = folder(tree, "workers");
+	size_t i = 0;
 
+	for (; parent && i < parent->n_children && at + i < t->n_sources; i++) {
+		const struct znode *node = tree_get(tree, parent->children[i]);
+		const struct source *s = &t->sources[at + i];
+		if (s->path != parent->children[i] || s->data != node->data ||
+		    s->owner != node->stat.owner)
+			break;
+	}
+	return i;
+}
+
+static bool is_same(const struct truth *t, const struct znode *workers, const struct znode *policy,
+		    const struct tree *tree)
+{
+	size_t n_workers = workers ? workers->n_children : 0;
+	size_t n_policy = policy ? policy->n_children : 0;
+
+	return t->fleet.contests && t->n_sources == n_workers + n_policy &&
+	       compare_sources(t, tree, workers, 0) == n_workers &&
+	       compare_sources(t, tree, policy, n_workers) == n_policy;
+}
+
+static void add_source(struct truth *t, path_id path, const struct znode *node)
+{
+	if (t->n_sources == t->capacity) {
+		t->capacity = t->capacity ? 2 * t->capacity : 64;
+		t->sources = mem_resize(t->sources, t->capacity, sizeof(*t->sources));
+	}
+	t->sources[t->n_sources++] =
+		(struct source){path, blob_keep(node->data), node->stat.owner};
+}
+
+static void add_workers(struct truth *t, const struct tree *tree, const struct znode *workers)
+{
 	for (size_t i = 0; workers && i < workers->n_children; i++) {
 		const struct znode *node = tree_get(tree, workers->children[i]);
 		struct worker *w;
 		const char *why;
+		add_source(t, workers->children[i], node);
 		if (node->data &&
 		    record_parse_worker(node->data->bytes, node->data->len, &w, &why) == 0)
-			fleet_add(f, w, node->stat.owner, 0);
+			fleet_add(&t->fleet, w, node->stat.owner, 0);
 	}
 }
 
@@ -64,23 +137,19 @@ static void add_order(struct truth *t, const struct policy_record *r)
 		memcpy(t->orders[k].pinned, r->version, sizeof(t->orders[k].pinned));
 }
 
-/* Whether one of them is to end by itself. */
-static bool add_orders(struct truth *t, const struct tree *tree)
+static void add_orders(struct truth *t, const struct tree *tree, const struct znode *policy)
 {
-	const struct znode *policy = folder(tree, "policy");
-	bool pending = false;
-
 	for (size_t i = 0; policy && i < policy->n_children; i++) {
 		const struct znode *node = tree_get(tree, policy->children[i]);
 		struct policy_record r;
 		const char *why;
+		add_source(t, policy->children[i], node);
 		if (!node->data ||
 		    record_parse_policy(node->data->bytes, node->data->len, &r, &why) != 0)
 			continue;
 		add_order(t, &r);
-		pending |= r.until != 0 && strcmp(r.kind, policy_kind_name(POLICY_ENDED)) != 0;
+		t->ending |= r.until != 0 && strcmp(r.kind, policy_kind_name(POLICY_ENDED)) != 0;
 	}
-	return pending;
 }
 
 static void note_off(const struct fleet *f)
@@ -101,12 +170,11 @@ static void note_off(const struct fleet *f)
 
 bool truth_clock_is_off(unsigned site)
 {
-	struct truth now;
+	const char *pending;
 
 	if (off_at[site] == 0 || sim.now > looked_at + SECOND || servers_leader() < 0)
 		return false;
-	truth_init(&now); /* somebody may have left just now */
-	truth_done(&now);
+	truth_now(&pending); /* somebody may have left just now */
 	return off_at[site] > 0 && sim.now > off_at[site] + SKEW_SETTLE_MS * MS + SETTLED_US &&
 	       sim.now > unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US;
 }
@@ -137,31 +205,37 @@ static void set_contests(struct truth *t)
 	fleet_set_contests(&t->fleet, list);
 }
 
-const char *truth_init(struct truth *t)
+static void make(struct truth *t, const struct tree *tree, const struct znode *workers,
+		 const struct znode *policy)
 {
 	static const char *names[TASKS_MAX];
-	const struct tree *tree = servers_tree();
 
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		names[k] = task_settings[k].name;
-	memset(t, 0, sizeof(*t));
+	forget(t);
 	fleet_init(&t->fleet);
 	fleet_set_tasks(&t->fleet, names, sim.n_tasks);
-	add_workers(&t->fleet, tree);
-	bool pending = add_orders(t, tree);
-	wall_judge(&t->fleet);
-	note_off(&t->fleet);
-	set_contests(t);
-	if (!wall_is_known(&t->fleet))
-		unknown_at = sim.now;
-	if (sim.now < unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US)
-		return "a worker's clock is not what it has published, or was not just now";
-	return pending ? "a decision has not ended" : NULL;
+	add_workers(t, tree, workers);
+	add_orders(t, tree, policy);
 }
 
-void truth_done(struct truth *t)
+const struct truth *truth_now(const char **ret_pending)
 {
-	fleet_done(&t->fleet);
+	const struct tree *tree = servers_tree();
+	const struct znode *workers = folder(tree, "workers"), *policy = folder(tree, "policy");
+	bool same = is_same(&truth, workers, policy, tree);
+
+	if (!same)
+		make(&truth, tree, workers, policy);
+	if (wall_judge(&truth.fleet) || !same)
+		set_contests(&truth);
+	note_off(&truth.fleet);
+	if (!wall_is_known(&truth.fleet))
+		unknown_at = sim.now;
+	*ret_pending = truth.ending ? "a decision has not ended" : NULL;
+	if (sim.now < unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US)
+		*ret_pending = "a worker's clock is not what it has published, or was not just now";
+	return &truth;
 }
 
 /* --- what follows ---------------------------------------------------------------------------------- */

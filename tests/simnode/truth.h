@@ -2,25 +2,16 @@
 #ifndef TESTS_SIMNODE_TRUTH_H
 #define TESTS_SIMNODE_TRUTH_H
 
-#include "core/fleet.h"
 #include "site.h"
 
-struct truth {
-	struct fleet fleet;
-	struct {
-		bool paused;
-		char pinned[NAME_VERSION_MAX + 1];
-	} orders[TASKS_MAX];
-	struct contest contests[TASKS_MAX];
-};
+struct truth;
 
 void truth_reset(void);
 /*
- * Only while the servers have a leader. What is to end by itself, NULL for nothing: a decision, or that
- * somebody does not know yet that a clock was set.
+ * As it is now, good until this is asked again; only while the servers have a leader. What is to end by itself,
+ * NULL for nothing: a decision, or that somebody does not know yet that a clock was set.
  */
-const char *truth_init(struct truth *t);
-void truth_done(struct truth *t);
+const struct truth *truth_now(const char **ret_pending);
 /*
  * While this is looked at again and again: the site's clock is off, by the rule on which all agree, and has been
  * for so long that it knows that.

@@ -37,8 +37,10 @@ static int64_t offset_of(const struct member *m)
 	return m->worker->clock_offset_ms;
 }
 
-void wall_judge(struct fleet *f)
+bool wall_judge(struct fleet *f)
 {
+	bool changed = false;
+
 	struct skew_clock *list = mem_calloc(f->n_members + 1, sizeof(*list));
 	bool *off = mem_calloc(f->n_members + 1, sizeof(*off));
 
@@ -49,10 +51,13 @@ void wall_judge(struct fleet *f)
 					      .offset_ms = offset_of(f->by_id[i])};
 	}
 	skew_judge(list, f->n_members, off);
-	for (size_t i = 0; i < f->n_members; i++)
+	for (size_t i = 0; i < f->n_members; i++) {
+		changed |= f->by_id[i]->clock_off != off[i];
 		fleet_set_clock_off(f, f->by_id[i], off[i]);
+	}
 	free(list);
 	free(off);
+	return changed;
 }
 
 bool wall_is_known(const struct fleet *f)

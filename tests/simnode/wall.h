@@ -14,8 +14,8 @@
 int64_t wall_draw(void);
 /* Whether a clock that is wrong by so much is so by minutes only. */
 bool wall_is_near(int64_t wall_ms);
-/* Marks the members whose clocks are off by the true clocks. */
-void wall_judge(struct fleet *f);
+/* Marks the members whose clocks are off by the true clocks; whether that is another for one of them. */
+bool wall_judge(struct fleet *f);
 /* Whether all members that a process acts for have published what is true of their clocks. */
 bool wall_is_known(const struct fleet *f);
 
