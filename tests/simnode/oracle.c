@@ -25,6 +25,7 @@ struct said {
 	bool claim_given;		  /* and that he had given it up */
 	int64_t claim_at;		  /* and when that was */
 	char heir[NAME_ID_MAX + 1];	  /* to whom it is giving the task up */
+	uint64_t checked;		  /* the state of its tally that was found to be right */
 };
 
 static struct task_oracle {
@@ -327,8 +328,45 @@ static void note_state(struct site *s, unsigned task, const struct task *t)
 	mine->candidate = e->view.candidate;
 }
 
-/* What is kept up as members come and go is what looking at all of them would tell. */
-static void check_tally(const struct site *s, const struct task *t)
+/* --- what is kept up as members come and go is what looking at all of them would tell ----------------- */
+
+static uint64_t mix(uint64_t sum, uint64_t x)
+{
+	sum = (sum ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum ^ (sum >> 29);
+}
+
+static uint64_t mix_text(uint64_t sum, const char *text)
+{
+	for (; text && *text; text++)
+		sum = mix(sum, (uint8_t)*text);
+	return sum;
+}
+
+/* Another one whenever somebody comes or goes, or what has been decided about somebody is another. */
+static uint64_t sum_members(const struct fleet *f)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct member *m = f->by_id[i];
+		sum = mix(sum, m->serial << 2 | (m->clock_off ? 2U : 0U) | m->drained);
+		sum = mix(sum, m->lists[0] ^ (m->resigned ? m->resigned[0] << 1 : 0));
+	}
+	return sum;
+}
+
+static uint64_t sum_tally(uint64_t members, const struct tally *tally, const struct contest *c)
+{
+	uint64_t sum = mix(members, tally->best.member ? tally->best.member->serial : 0);
+
+	sum = mix(sum, tally->ahead << 1 | tally->self_candidate);
+	sum = mix(sum, tally->self ? tally->self->serial : 0);
+	sum = mix(sum, (uint64_t)c->rank_position << 8 | c->version_policy);
+	return mix_text(mix_text(mix(sum, c->partitions), c->min_version), c->pinned);
+}
+
+static void check_tally(const struct site *s, const struct task *t, unsigned k, uint64_t members)
 {
 	const struct registry *r = &s->node.registry;
 	const struct tally *tally = &r->fleet.tallies[t->index];
@@ -336,6 +374,10 @@ static void check_tally(const struct site *s, const struct task *t)
 
 	if (!tally->known || tally->self != fleet_find(&r->fleet, r->id))
 		return; /* nothing goes by it before it is counted anew */
+	uint64_t sum = sum_tally(members, tally, &t->contest);
+	if (sum == tasks[k].said[s->id].checked)
+		return;
+	tasks[k].said[s->id].checked = sum;
 	standing = fleet_stand_ranked(&r->fleet, &t->contest, t->index, tally->self ? r->id : "");
 	if (standing.best != tally->best.member ||
 	    (standing.self_candidate && standing.place != tally->ahead))
@@ -347,6 +389,8 @@ static void check_tally(const struct site *s, const struct task *t)
 			standing.best ? standing.best->worker->id : "-");
 }
 
+/* --- at the end of a turn ------------------------------------------------------------------------------ */
+
 void oracle_look(void *arg)
 {
 	struct site *s = arg;
@@ -355,6 +399,7 @@ void oracle_look(void *arg)
 
 	if (!s->running || s->parting)
 		return;
+	uint64_t members = sum_members(&s->node.registry.fleet);
 	if (s->node.session.id == granted[s->id].session &&
 	    s->node.session.granted_ms <= granted[s->id].timeout_ms)
 		granted[s->id].unheard_until = 0;
@@ -363,7 +408,7 @@ void oracle_look(void *arg)
 		unsigned k = task_number(t->name);
 		int64_t left = leaders_lease_left(t);
 		note_state(s, k, t);
-		check_tally(s, t);
+		check_tally(s, t, k, members);
 		if (left <= 0)
 			continue;
 		seen[k] = true;

@@ -100,8 +100,7 @@ static void add_source(struct truth *t, path_id path, const struct znode *node)
 		t->capacity = t->capacity ? 2 * t->capacity : 64;
 		t->sources = mem_resize(t->sources, t->capacity, sizeof(*t->sources));
 	}
-	t->sources[t->n_sources++] =
-		(struct source){path, blob_keep(node->data), node->stat.owner};
+	t->sources[t->n_sources++] = (struct source){path, blob_keep(node->data), node->stat.owner};
 }
 
 static void add_workers(struct truth *t, const struct tree *tree, const struct znode *workers)
