@@ -44,7 +44,9 @@ static void problem(struct load *l, int line, const char *format, ...)
 static size_t find_key(const struct settings_form *form, const char *name, size_t len)
 {
 	for (size_t i = 0; i < form->n_keys; i++) {
-		if (strlen(form->keys[i].name) == len && memcmp(form->keys[i].name, name, len) == 0)
+		const char *key = form->keys[i].name;
+
+		if (key[0] == name[0] && strlen(key) == len && memcmp(key, name, len) == 0)
 			return i;
 	}
 	return NO_KEY;
@@ -256,27 +258,51 @@ static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
 	problems_vadd(loading->problems, loading->settings->file, cfg->line, format, ap);
 }
 
-/* The options of a form; the names are borrowed. */
-static void make_options(const struct settings_form *form, cfg_opt_t *options)
+/* Those keys of a form that the file sets anywhere, a bit for each. */
+static uint64_t find_used(const struct load *l, const struct settings_form *form)
 {
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < l->settings->n; i++) {
+		const struct section *section = &l->settings->sections[i];
+
+		for (size_t j = 0; section->form == form && j < form->n_keys; j++)
+			used |= (uint64_t)(section->settings[j].line > 0) << j;
+	}
+	return used;
+}
+
+/*
+ * Options for the keys in use; the names are borrowed. Libconfuse copies all of them for each
+ * section, which took most of the time where thousands of tasks set none.
+ */
+static void make_options(const struct settings_form *form, uint64_t used, cfg_opt_t *options)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < form->n_keys; i++) {
-		options[i] = (cfg_opt_t){
+		if (!(used >> i & 1))
+			continue;
+		options[n++] = (cfg_opt_t){
 			.name = form->keys[i].name,
 			.type = CFGT_STR,
 			.flags = CFGF_NODEFAULT |
 				 (is_list(form->keys[i].type) ? CFGF_LIST : CFGF_NONE),
 		};
 	}
-	options[form->n_keys] = (cfg_opt_t)CFG_END();
+	options[n] = (cfg_opt_t)CFG_END();
 }
 
 /* Takes over what libconfuse has read for one section. */
-static void take_values(struct load *l, cfg_t *cfg, struct section *section)
+static void take_values(struct load *l, cfg_t *cfg, uint64_t used, struct section *section)
 {
 	const struct settings_form *form = section->form;
 
 	for (size_t i = 0; i < form->n_keys; i++) {
 		struct setting *setting = &section->settings[i];
+
+		if (!(used >> i & 1))
+			continue;
 		cfg_opt_t *option = cfg_getopt(cfg, form->keys[i].name);
 		size_t expected = setting->n;
 
@@ -300,6 +326,7 @@ static void take_values(struct load *l, cfg_t *cfg, struct section *section)
 /* Each kind of section is counted by itself. */
 static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form *form)
 {
+	uint64_t used = find_used(l, form);
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < l->settings->n; i++) {
@@ -310,7 +337,7 @@ static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form
 			continue;
 		read = form->section ? cfg_getnsec(cfg, form->section, n++) : cfg;
 		if (read) {
-			take_values(l, read, section);
+			take_values(l, read, used, section);
 			continue;
 		}
 		for (size_t j = 0; j < form->n_keys; j++)
@@ -332,7 +359,7 @@ static void read_values(struct load *l)
 		const cfg_opt_t section[] = {CFG_SEC("", keys[n], CFGF_MULTI), CFG_END()};
 
 		assert(form->n_keys <= SETTINGS_KEYS_MAX && n < SETTINGS_FORMS_MAX);
-		make_options(form, keys[n]);
+		make_options(form, find_used(l, form), keys[n]);
 		sections[n] = section[0];
 		sections[n].name = form->section;
 		sections[++n] = section[1];
