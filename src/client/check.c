@@ -195,10 +195,10 @@ static void say_who(FILE *out, const char *name, bool any, const struct zkleader
 	if (a->leader)
 		fprintf(out, "this node leads %s, token %" PRIu64 ", lease %" PRId64 "ms\n", task,
 			a->token, a->lease_ms);
-	else if (a->led && a->led_by_hostname[0] != '\0')
+	else if (a->led && (a->led_by_node[0] != '\0' || a->led_by_hostname[0] != '\0'))
 		fprintf(out, "%s (%s, version %s) leads %s, token %" PRIu64 "; this node is %s\n",
-			a->led_by_hostname, a->led_by_ip, a->led_by_version, task, a->token,
-			a->state);
+			a->led_by_node[0] != '\0' ? a->led_by_node : a->led_by_hostname,
+			a->led_by_ip, a->led_by_version, task, a->token, a->state);
 	else if (a->led)
 		fprintf(out, "%s leads %s, token %" PRIu64 "; this node is %s\n",
 			a->led_by_id[0] != '\0' ? a->led_by_id : "another node", task, a->token,

@@ -181,7 +181,11 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 	return text;
 }
 
-/* Lines that are too long are cut by the terminal, so that each is one row. */
+/*
+ * Lines that are too long are cut by the terminal, so that each is one row. What was there is
+ * erased before a line is written: afterwards a line that fills its row would lose its last
+ * character.
+ */
 void screen_draw(struct screen *s, const struct screen_page *page)
 {
 	FILE *out = s->output->out;
@@ -195,10 +199,11 @@ void screen_draw(struct screen *s, const struct screen_page *page)
 	s->last = compose(s, page, (size_t)s->output->height);
 	fputs("\033[?7l\033[H", out);
 	for (line = s->last; *line != '\0'; line = skip_lines(line, 1)) {
-		fprintf(out, "%s%.*s\033[K", line == s->last ? "" : "\r\n",
+		bool last = *skip_lines(line, 1) == '\0';
+		fprintf(out, "%s%s%.*s", line == s->last ? "" : "\r\n", last ? "\033[J" : "\033[K",
 			(int)strcspn(line, "\n"), line);
 	}
-	fputs("\033[J\033[?7h", out);
+	fputs("\033[?7h", out);
 }
 
 /* --- keys ----------------------------------------------------------------- */

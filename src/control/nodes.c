@@ -34,18 +34,50 @@ static const char **known_nodes(const struct node *n, bool decided, size_t *ret_
 	return list;
 }
 
+/* The next name of a list of which SHOWN_MAX are shown. */
+static void say_next(char why[EXPLAIN_TEXT_MAX], size_t shown, const char *name)
+{
+	if (shown < SHOWN_MAX)
+		explain_say(why, "%s%s", shown > 0 ? ", " : "", name);
+}
+
+static void say_rest(char why[EXPLAIN_TEXT_MAX], size_t n)
+{
+	if (n > SHOWN_MAX)
+		explain_say(why, " and %zu more", n - SHOWN_MAX);
+}
+
+/* Whether it is the hostname of nodes that are called otherwise: then *why has their names. */
+static bool say_host(const struct fleet *f, struct reader_text name, char why[EXPLAIN_TEXT_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const char *hostname = f->by_id[i]->worker->hostname;
+		if (strlen(hostname) != name.len || memcmp(hostname, name.data, name.len) != 0)
+			continue;
+		if (n == 0)
+			explain_say(why, "that is the host of ");
+		say_next(why, n++, f->by_id[i]->worker->node);
+	}
+	say_rest(why, n);
+	return n > 0;
+}
+
 static void say_unknown(const struct node *n, struct reader_text name, char why[EXPLAIN_TEXT_MAX])
 {
 	const struct fleet *f = &n->registry.fleet;
 	struct nearest nearest;
 
+	explain_say(why, "no node \"%.*s\" is known: ", (int)(name.len < 100 ? name.len : 100),
+		    name.data);
+	if (say_host(f, name, why))
+		return;
 	nearest_init(&nearest, name.data, name.len);
 	for (size_t i = 0; i < f->n_members; i++) {
 		nearest_offer(&nearest, f->by_id[i]->worker->hostname);
 		nearest_offer(&nearest, f->by_id[i]->worker->node);
 	}
-	explain_say(why, "no node \"%.*s\" is known: ", (int)(name.len < 100 ? name.len : 100),
-		    name.data);
 	if (nearest.best)
 		explain_say(why, "did you mean \"%s\"?", nearest.best);
 	else
@@ -58,14 +90,10 @@ static void say_several(const char *const *list, size_t n, struct reader_text na
 	size_t shown = 0;
 
 	explain_say(why, "%.*s has several sidecars, which one? ", (int)name.len, name.data);
-	for (size_t i = 0; i < n; i++) {
-		if (!identity_means(list[i], name.data, name.len))
-			continue;
-		if (shown++ < SHOWN_MAX)
-			explain_say(why, "%s%s", shown > 1 ? ", " : "", list[i]);
-	}
-	if (shown > SHOWN_MAX)
-		explain_say(why, " and %zu more", shown - SHOWN_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (identity_means(list[i], name.data, name.len))
+			say_next(why, shown++, list[i]);
+	say_rest(why, shown);
 }
 
 /* Whether several machines have this name at present: then *why names them. */
@@ -78,14 +106,12 @@ static bool is_twins(const struct node *n, const char *node, char why[EXPLAIN_TE
 		const struct worker *w = f->by_id[i]->worker;
 		if (!f->by_id[i]->twin || strcmp(w->node, node) != 0)
 			continue;
-		if (twins++ == 0)
+		if (twins == 0)
 			explain_say(why, "%s is the name of several machines, with the addresses ",
 				    node);
-		if (twins <= SHOWN_MAX)
-			explain_say(why, "%s%s", twins > 1 ? ", " : "", w->ip);
+		say_next(why, twins++, w->ip);
 	}
-	if (twins > SHOWN_MAX)
-		explain_say(why, " and %zu more", twins - SHOWN_MAX);
+	say_rest(why, twins);
 	if (twins > 0)
 		explain_say(why, ": say it on the one that is meant, without a name");
 	return twins > 0;

@@ -74,7 +74,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	} else {
 		l->n_leading--;
 	}
-	session_set_leading(l->session, l->n_leading > 0);
+	session_set_leading(l->session, l->n_leading);
 }
 
 static void perform(struct task *t, const struct election_actions *actions, int64_t last_token)

@@ -60,8 +60,9 @@ struct session {
 	uint8_t password[STORE_PASSWORD_SIZE]; /* of that one */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
-	bool leads, holds;     /* an election; a lock, or one may be wanted soon */
-	bool leading;	       /* one of these: then confirm at regular times */
+	size_t leads;	       /* how many tasks */
+	bool holds;	       /* a lock, or one may be wanted soon */
+	bool leading;	       /* any of these: then confirm at regular times */
 	int64_t since;	       /* wall clock: when it began; 0: no session, or not known */
 	int64_t taken_over_since;  /* likewise, of the one that is taken over */
 	int64_t unconfirmed_since; /* wall clock: when it was last up, or we began; 0: it is */
@@ -115,9 +116,9 @@ void session_unregistered(struct session *s);
 bool session_set_problem(struct session *s, const char *problem);
 /* Asks the quorum now whether the registration stands. */
 void session_confirm(struct session *s);
-/* Whether something is led, so that the lease has to be kept up. */
-void session_set_leading(struct session *s, bool leading);
-/* The same of locks. */
+/* How many tasks are led: while it is any, the lease has to be kept up. */
+void session_set_leading(struct session *s, size_t tasks);
+/* The same of locks: whether there are any. */
 void session_set_holding(struct session *s, bool holding);
 
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */

@@ -42,10 +42,10 @@ int64_t session_told_left(const struct session *s)
 
 void session_tell_loss(struct session *s, const char *why)
 {
-	if (!s->leads || s->loss_told)
+	if (s->leads == 0 || s->loss_told)
 		return;
 	s->loss_told = true;
-	log_warning("leaderships lost", LOG_STR("why", why),
+	log_warning("leaderships lost", LOG_INT("tasks", s->leads), LOG_STR("why", why),
 		    LOG_STR("problem", s->problem[0] ? s->problem : NULL),
 		    LOG_HEX("session", s->id));
 }
@@ -229,7 +229,7 @@ static void set_leased(struct session *s)
 {
 	bool before = s->leading;
 
-	s->leading = s->leads || s->holds;
+	s->leading = s->leads > 0 || s->holds;
 	if (!s->leading || before)
 		return;
 	watch_loss(s);
@@ -237,9 +237,9 @@ static void set_leased(struct session *s)
 	session_set_confirm_timer(s);
 }
 
-void session_set_leading(struct session *s, bool leading)
+void session_set_leading(struct session *s, size_t tasks)
 {
-	s->leads = leading;
+	s->leads = tasks;
 	set_leased(s);
 }
 

@@ -45,11 +45,10 @@ class Screen:
             self.normal = None
         elif escape == "H":
             self.row = self.column = 0
-        elif escape == "K":
-            self.lines[self.row] = self.lines[self.row][:self.column]
-        elif escape == "J":
-            del self.lines[self.row + 1:]
-            self.lines[self.row] = self.lines[self.row][:self.column]
+        elif escape in ("K", "J"):  # after a line that fills its row the cursor is on its last character
+            if escape == "J":
+                del self.lines[self.row + 1:]
+            self.lines[self.row] = self.lines[self.row][:min(self.column, self.columns - 1)]
         elif end_of_line == "\r":
             self.column = 0
         elif end_of_line:  # the terminal has added the \r
@@ -179,6 +178,16 @@ def test_a_table_that_is_too_long_is_cut_and_follows_the_size(many, start):
         wait_until(fits, what=f"as fits {rows} rows")
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 0
+
+
+def test_lines_that_fill_their_rows_are_whole(fleet, start):
+    name = "a-task-with-a-name-that-is-longer-than-a-row-of-the-terminal-" + "x" * 30
+    one = fleet.sidecar("one", tasks=[name])
+    wait_until(lambda: one.status()["leads"] == 1, what="it leads")
+    _, screen = start(one, "tasks", "--watch", rows=12)
+    wait_until(lambda: re.search(r"leading +-$", screen.read(), re.M), what="the table")
+    [head] = [line for line in screen.read().splitlines() if line.startswith("TASK ")]
+    assert len(head) == 80 and head.endswith(" LAST"), head
 
 
 def test_keys_scroll_and_filter(many, start):

@@ -65,9 +65,10 @@ def test_a_sidecar_that_never_had_a_session_knows_nothing_since_its_start(fleet,
 
 def test_losing_what_is_led_is_a_warning_and_losing_nothing_is_none(fleet, zk, own_server):
     own_server.start()
-    leader = fleet.sidecar("leader", version="2", tasks=[TASK])
+    leader = fleet.sidecar("leader", version="2", tasks=[TASK, "second"])
     other = fleet.sidecar("other", version="1", tasks=[TASK])
     zk.wait_for_leader(TASK, leader)
+    zk.wait_for_leader("second", leader)
     wait_until(lambda: other.check(TASK)["led_by"], what="the other knows")
     own_server.kill()
     leader.wait_log("leaderships lost")
@@ -77,6 +78,7 @@ def test_losing_what_is_led_is_a_warning_and_losing_nothing_is_none(fleet, zk, o
     other.wait_connected(60)
     lines = [line for line in leader.log().splitlines() if "leaderships lost" in line]
     assert len(lines) == 1 and "the lease is over" in lines[0] and " warning " in f" {lines[0].lower()} ", lines
+    assert " tasks=2 " in lines[0], lines
     assert "leaderships lost" not in other.log()
 
 

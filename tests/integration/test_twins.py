@@ -20,12 +20,20 @@ def test_a_node_is_called_by_its_key_or_its_host(fleet, zk, program):
     a = fleet.sidecar("a", tasks=[TASK])
     [worker] = a.call("workers")
     assert worker["node"] == worker["hostname"] == a.status()["node"]
-    b = fleet.sidecar("b", tasks=[TASK], node="blue")
+    b = fleet.sidecar("b", version="2", tasks=[TASK], node="blue")
     wait_until(lambda: len(a.call("workers")) == 2, what="it knows the other")
     names = {w["id"]: w["node"] for w in a.call("workers")}
     assert names == {a.id: f"{worker['hostname']}:{a.socket}", b.id: "blue"}
     assert {w["node"] for w in zk.workers().values()} == {f"{worker['hostname']}:{a.socket}", "blue"}
     assert b.status()["node"] == "blue"
+    zk.wait_for_leader(TASK, b)
+    wait_until(lambda: a.check(TASK)["led_by"], what="the other knows")
+    told = program("zkleader-check", "-s", a.socket, "-v", TASK)
+    assert told.code == 1 and told.out.startswith("blue ("), told
+    # Its host's name is not its own.
+    c = fleet.sidecar("c", tasks=[TASK], node="red", root=f"{zk.root}/others")
+    unknown = program("zkleader", "-s", c.socket, "drain", worker["hostname"])
+    assert unknown.code == 3 and f'no node "{worker["hostname"]}" is known: that is the host of red\n' in unknown.err
     wrong = fleet.sidecar("wrong", start=False, node="no name")
     told = program("zkleaderd", "-t", "-c", wrong.config_file)
     assert told.code == 78 and "node" in told.err + told.out

@@ -257,7 +257,7 @@ static void lead(int timeout_ms)
 	begin_with(&settings);
 	session_start(&s);
 	connect(timeout_ms);
-	session_set_leading(&s, true);
+	session_set_leading(&s, 1);
 	pass(3 * timeout_ms, true);
 	cr_assert(session_is_up(&s));
 	cr_assert_gt(session_lease_left(&s), timeout_ms / 4);
@@ -343,7 +343,7 @@ Test(session, servers_that_are_always_slow_are_asked_twice_and_no_more)
 	cr_expect_eq(registrations, 1);
 	cr_expect_eq(session_lease_left(&s), 0,
 		     "it counts from when it was asked for at the earliest");
-	session_set_leading(&s, true);
+	session_set_leading(&s, 1);
 	pass(LONG, true);
 	cr_expect_gt(session_lease_left(&s), LONG / 4, "%" PRId64, session_lease_left(&s));
 }
