@@ -72,6 +72,15 @@ static enum run_action start(struct run_state *r)
 	return RUN_START;
 }
 
+/*
+ * What is ours waits for it, too: a claim whose answer was lost is looked at again while another
+ * may have begun.
+ */
+static bool must_wait(const struct run_state *r, const struct run_sight *sight)
+{
+	return !r->once && (sight->beside || sight->dying);
+}
+
 static enum run_action look(struct run_state *r, const struct run_sight *sight)
 {
 	r->fired = false;
@@ -155,7 +164,7 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 	if (seen->readable && seen->ours && leads && sight->token != seen->token)
 		return ask(r, RUN_CLAIM_ANEW);
 	if (seen->readable && seen->ours)
-		return start(r);
+		return must_wait(r, sight) ? RUN_NOTHING : start(r);
 	if (r->scheduled > 0)
 		return next_attempt(r, sight, leads);
 	if (!is_rerun(r, sight) || !seen->readable || !(seen->running || seen->lost))
@@ -202,6 +211,7 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 {
 	/* Nothing begins beside a job that is dying, and no two runs of a task side by side. */
 	bool blocked = sight->busy && !r->once, leads = sight->leads && !sight->dying && !blocked;
+	bool wanted = !sight->paused && (r->scheduled == 0 || sight->offered);
 
 	if (!r->caller)
 		return next_forsaken(r, sight);
@@ -221,7 +231,9 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	if (!r->ticks && leads)
 		return start(r);
 	if (sight->up && r->ticks) {
-		if (!r->looked && !r->counts && leads && !sight->spent && r->scheduled <= 1)
+		/* Where a claim was made already, what is wanted may be another by now. */
+		if (!r->looked && !r->counts && leads && wanted && !sight->spent &&
+		    r->scheduled <= 1)
 			return claim(r);
 		if (!r->looked)
 			return look(r, sight);
@@ -293,7 +305,9 @@ static enum run_action on_claimed(struct run_state *r, const struct run_sight *s
 {
 	switch (result) {
 	case LEDGER_DONE:
-		r->unsure = false;
+		r->unsure = must_wait(r, sight);
+		if (r->unsure)
+			break;
 		r->version = r->there ? r->version + 1 : 0;
 		return start(r);
 	case LEDGER_PRESENT:

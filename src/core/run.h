@@ -72,7 +72,8 @@ struct run_sight {
 	bool same;	/* this node leads by the token that the run began with, and with a lease */
 	/* another run of the task goes on here, or is being claimed, and is not to overlap */
 	bool busy;
-	bool dying; /* another job of the task may live here, whose supervisor is gone */
+	bool beside; /* another job of the task goes on here, and none is to begin beside it */
+	bool dying;  /* another job of the task may live here, whose supervisor is gone */
 	bool paused, drained;
 	bool spent; /* the tick counts as claimed, whether there is a record of it or not */
 	enum run_clock clock;

@@ -293,12 +293,13 @@ static void on_undrained(void *arg, const char *drain)
 
 /* --- from outside --------------------------------------------------------- */
 
-static bool is_scheduled(void *arg, const char *task)
+/* A task that is not listed here may have one elsewhere. */
+static bool may_be_scheduled(void *arg, const char *task)
 {
 	const struct node *n = arg;
 	const struct listing *l = listings_find_of(&n->leaders, task);
 
-	return l && l->settings.schedule;
+	return !l || l->settings.schedule;
 }
 
 void node_init(struct node *n, struct host *host, const struct node_settings *settings,
@@ -316,7 +317,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 		.joined = on_joined, .left = on_left, .changed = on_fleet_changed, .arg = n};
 	const struct policy_handlers policy_handlers = {.changed = on_fleet_changed,
 							.told = on_decision,
-							.scheduled = is_scheduled,
+							.scheduled = may_be_scheduled,
 							.arg = n};
 	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
 							  .added = on_task_added,

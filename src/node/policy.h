@@ -35,7 +35,7 @@ struct policy_handlers {
 	 * This has been decided, or has ended; not called for what was so when it was first read.
 	 */
 	void (*told)(void *arg, const struct policy_item *item, bool ended);
-	/* Whether the task has a schedule, as far as is known here. NULL: each has one. */
+	/* Whether the task may have a schedule, as far as is known here. NULL: each may. */
 	bool (*scheduled)(void *arg, const char *task);
 	void *arg;
 };

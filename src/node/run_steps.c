@@ -68,9 +68,12 @@ static void set_kept(struct run *r, bool on)
 static void set_counted(struct run *r)
 {
 	bool dying = r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED;
+	bool going = r->state.phase == RUN_GOING;
 
 	if (!r->task)
 		return;
+	r->task->going += (unsigned)going - r->going;
+	r->going = going;
 	r->task->dying += (unsigned)dying - r->dying;
 	r->dying = dying;
 }
@@ -94,6 +97,7 @@ void run_let_go(struct run *r)
 {
 	set_hold(r, false);
 	set_call(r, false);
+	r->going = r->dying = false; /* it waits */
 	r->task = NULL;
 	r->task_name[0] = '\0';
 }
@@ -208,6 +212,7 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.brief = leaders_lease_left(t) < l->session->lease.timeout_ms / LEASE_PART;
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
+	sight.beside = t->settings.overlap == TASK_OVERLAP_FORBID && t->going > r->going;
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->standing.paused;

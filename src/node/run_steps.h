@@ -33,7 +33,7 @@ struct run {
 	struct run_record record; /* ours, or as last read */
 	char *output;		  /* of the record; NULL: none */
 	bool holds, calls;	  /* as told to the election, and to the fleet */
-	bool dying;		  /* as counted for the task */
+	bool going, dying;	  /* as counted for the task */
 	bool kept;		  /* it is in the file for the sidecar that comes after us */
 };
 

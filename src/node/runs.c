@@ -389,7 +389,7 @@ void runs_task_added(struct runs *runs, struct task *t)
 		if (r->task || r->state.phase == RUN_OVER || strcmp(r->task_name, t->name) != 0)
 			continue;
 		r->task = t;
-		r->holds = r->calls = r->dying = false;
+		r->holds = r->calls = r->going = r->dying = false;
 		run_settle(r);
 	}
 	runs_changed(runs);
@@ -405,7 +405,7 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 			continue;
 		}
 		r->task = NULL;
-		r->holds = r->calls = r->dying = false;
+		r->holds = r->calls = r->going = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
 			continue;
 		if (r->owner)

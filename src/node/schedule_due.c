@@ -220,28 +220,28 @@ static void drop(struct schedules *s, struct task *t, const struct policy_item *
 	store_multi(s->leaders->session->store, &op, 1, on_dropped, answer_new(s, t));
 }
 
-static void on_triggered(void *arg, const struct store_reply *reply)
+static void on_triggered(void *arg, enum ledger_result result, const struct run_record *record,
+			 int32_t version)
 {
 	struct answer *a = arg;
 	struct task *t = schedule_task(a->schedules, a->task, a->edition);
 	struct task_due *d = t ? schedule_state(t) : NULL;
-	struct run_record r;
-	const char *why;
+	const struct registry *registry = a->schedules->leaders->registry;
+	bool runs = record &&
+		    strcmp(ledger_state(registry, record->state, record->session), "running") == 0;
+	const char *why = result == LEDGER_OLDER ? "it is older than the runs that are kept"
+			  : result == LEDGER_PRESENT && !record ? "its record makes no sense"
+			  : runs				? "its tick is running"
+								: NULL;
 
-	if (t && reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+	(void)version;
+	if (t && result != LEDGER_ABSENT && result != LEDGER_PRESENT && result != LEDGER_OLDER) {
 		schedule_again(a->schedules, t);
 	} else if (t && strcmp(d->trigger.id, a->trigger) == 0) {
-		bool good = reply->code == STORE_OK &&
-			    record_parse_run(reply->data, reply->len, &r, &why) == 0;
-		bool runs =
-			good && strcmp(r.state, "running") == 0 &&
-			strcmp(ledger_state(a->schedules->leaders->registry, r.state, r.session),
-			       "running") == 0;
-
 		d->trigger.known = true;
-		d->trigger.attempt = reply->code == STORE_NO_NODE ? 1
-				     : good && !runs		  ? r.attempt + 1
-								  : 0;
+		d->trigger.looked_ms = host_now_ms(a->schedules->host);
+		d->trigger.why = why;
+		d->trigger.attempt = record ? record->attempt + 1 : 1;
 		schedules_task_changed(a->schedules, t);
 	}
 	free(a);
@@ -251,20 +251,28 @@ static void look_at_trigger(struct schedules *s, struct task *t, const struct po
 {
 	struct task_due *d = schedule_state(t);
 	struct answer *a = answer_new(s, t);
-	char path[STORE_PATH_MAX];
 
 	memset(&d->trigger, 0, sizeof(d->trigger));
 	memcpy(d->trigger.id, item->name, sizeof(d->trigger.id));
 	memcpy(a->trigger, item->name, sizeof(a->trigger));
-	path_of_tick(s->leaders->session->settings, t->name, item->record.node, path);
-	store_get(s->leaders->session->store, path, false, on_triggered, a);
+	ledger_look(s->leaders, t->name, item->record.node, TICK_NO_LIMIT, true, on_triggered, a);
+}
+
+/* Nobody has claimed it since: its record may be another by now, or pruned. */
+static bool is_stale(const struct schedules *s, const struct task_due *d)
+{
+	const struct due_offer *o = &d->offer;
+
+	return o->on && strcmp(o->trigger, d->trigger.id) == 0 &&
+	       host_now_ms(s->host) >= o->again_ms && d->trigger.looked_ms < o->again_ms;
 }
 
 /* Offers what was triggered first; false: nothing was, or it is not known yet how. */
 static bool advance_trigger(struct schedules *s, struct task *t)
 {
 	const struct policy_item *item = find_trigger(s, t);
-	struct due_trigger *trigger = &schedule_state(t)->trigger;
+	struct task_due *d = schedule_state(t);
+	struct due_trigger *trigger = &d->trigger;
 	struct due_offer o;
 	int64_t ms, wall_ms = host_wall_ms(s->host);
 
@@ -279,11 +287,15 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 		return false;
 	}
 	if (!trigger->known)
-		return false;
+		return d->offer.on && strcmp(d->offer.trigger, item->name) == 0;
 	trigger->tick_ms = ms;
-	if (trigger->attempt == 0) {
-		drop(s, t, item, "its tick is running");
+	if (trigger->why) {
+		drop(s, t, item, trigger->why);
 		return false;
+	}
+	if (is_stale(s, d)) {
+		look_at_trigger(s, t, item);
+		return true;
 	}
 	if (ms > wall_ms && ms <= wall_ms + TRIGGER_AHEAD_MS) {
 		wake_at(schedule_state(t), host_now_ms(s->host) + (ms - wall_ms));

@@ -65,6 +65,8 @@ struct task_due {
 	struct due_trigger {
 		char id[NAME_ID_MAX + 1]; /* "": none */
 		bool known;		  /* its tick's record has been read */
+		const char *why;	  /* it cannot be run; NULL: it can */
+		int64_t looked_ms;	  /* CLOCK_BOOTTIME when that was read */
 		int64_t tick_ms, attempt;
 	} trigger;
 };

@@ -69,6 +69,7 @@ struct task {
 	/* overdue.c */
 	struct task_overdue overdue;
 	/* run_steps.c */
+	unsigned going; /* runs whose job goes on here */
 	unsigned dying; /* runs whose job may be alive with nobody to tell */
 	/* standby.c */
 	struct standby standby;

@@ -3,6 +3,7 @@
 
 #include "oracle.h"
 #include "scenario.h"
+#include "schedules.h"
 #include "splits.h"
 #include "wall.h"
 
@@ -106,6 +107,8 @@ static bool change_tasks(void)
 
 static bool change_config(void)
 {
+	if (schedules_change())
+		return true;
 	unsigned task = (unsigned)random_range(0, sim.n_tasks - 1);
 
 	task_settings[task].yield = (enum election_yield)random_range(0, 2);
@@ -136,7 +139,7 @@ static bool set_wall(void)
 {
 	struct site *s = fault_site(true);
 
-	if (!s)
+	if (!s || schedules_are_near())
 		return false;
 	s->machine->wall_ms = wall_draw();
 	far |= !wall_is_near(s->machine->wall_ms);
@@ -167,7 +170,10 @@ bool faults_sites(enum fault what)
 	case FAULT_VERSION: return change_version();
 	case FAULT_CONFIG: return change_config();
 	case FAULT_TASKS: return change_tasks();
-	case FAULT_ORDER: return (random_chance(300) && split_change()) || order_at_random();
+	case FAULT_ORDER:
+		if (schedules_order())
+			return true;
+		return (random_chance(300) && split_change()) || order_at_random();
 	case FAULT_HEALTH: return random_chance(300) && change_health();
 	case FAULT_WALL: return set_wall();
 	case FAULT_SLOW: return slow_site();

@@ -18,21 +18,20 @@
 #include "truth.h"
 #include "wall.h"
 
-#define AWAY	  (10 * SECOND) /* for which a sidecar that is away is looked for */
-#define REPORT_US (200 * MS)
-/* A user asks for ticks that are further ahead than any clock is wrong. */
-#define AHEAD_MS	(INT64_C(30) * 24 * 3600 * 1000)
-#define AHEAD_PER_MILLE 5
-/* With --partitions. */
-#define ANY_PER_MILLE  500
-#define ONCE_PER_MILLE 50
+#define AWAY	       (10 * SECOND) /* for which a sidecar that is away is looked for */
+#define REPORT_US      (200 * MS)
+#define ONCE_PER_MILLE 50  /* with --partitions */
+#define FAIL_PER_MILLE 200 /* with --schedules: jobs whose status is not 0 */
 
 struct job jobs[JOBS_MAX];
 static uint64_t last_serial;
 static uint32_t last_request;
 
-static int64_t tick_us;
-static int64_t last_tick[HOSTS_MAX];
+/* How long jobs last follows from it. */
+static int64_t tick_us(void)
+{
+	return task_settings[0].tick_ms * MS;
+}
 
 static int64_t now_ms(const struct job *j)
 {
@@ -95,8 +94,9 @@ static void on_report(void *arg, uint64_t serial)
 	if (j->connected) {
 		j->told = true;
 		runs_finish(&s->node.runs, j, ++last_request, j->run,
-			    &(struct run_outcome){.exit_status = j->ok ? 0 : -1,
-						  .interrupted = !j->ok});
+			    &(struct run_outcome){.exit_status = j->ok ? j->status : -1,
+						  .interrupted = !j->ok,
+						  .timeout = j->timed_out});
 	} else if (site_task(s, j->task)) {
 		j->connected = true;
 		runs_attach(&s->node.runs, j, ++last_request, site_task(s, j->task), j->id, 1);
@@ -125,7 +125,9 @@ static void on_end(void *arg, uint64_t serial)
 		return;
 	}
 	sim.figures.finished++;
-	end_job(j, true, "has ended");
+	j->timed_out = j->timeout_ms > 0 && sim.now >= j->since + j->timeout_ms * MS;
+	j->status = j->timed_out ? 143 : j->scheduled > 0 && random_chance(FAIL_PER_MILLE);
+	end_job(j, true, j->timed_out ? "has timed out" : j->status ? "has failed" : "has ended");
 }
 
 static void on_deadline(void *arg, uint64_t serial)
@@ -218,11 +220,14 @@ static void begin(struct job *j, int64_t lease_ms)
 	sim.figures.reruns += j->attempt > 1;
 	TRACE("task %u tick %lld: site %u begins attempt %lld, lease %lld ms", j->task,
 	      (long long)j->tick, j->site, (long long)j->attempt, (long long)lease_ms);
-	at(j, random_exp(tick_us / 3), on_end);
+	int64_t length = random_exp(tick_us() / 3);
+	if (j->timeout_ms > 0 && length > j->timeout_ms * MS)
+		length = j->timeout_ms * MS;
+	at(j, length, on_end);
 	event_at(machine_when(&machines[j->site], j->deadline_ms), on_deadline, j, j->serial);
 	at(j, 50 * MS, on_renew);
 	if (random_chance(30))
-		at(j, random_exp(tick_us / 4), on_supervisor_dies);
+		at(j, random_exp(tick_us() / 4), on_supervisor_dies);
 }
 
 static void renewed(struct job *j, int64_t lease_ms)
@@ -238,8 +243,6 @@ static void renewed(struct job *j, int64_t lease_ms)
 	}
 }
 
-static void ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran);
-
 /* A call for any partition has got this one, and asks for the next while that runs. */
 static void got(struct job *j, const struct run_answer *a)
 {
@@ -251,7 +254,7 @@ static void got(struct job *j, const struct run_answer *a)
 		sim_violation("site %u is given partition %d of %u", j->site, a->partition,
 			      a->partitions);
 	else if (j->ran + 1 < PARTITIONS)
-		ask(&sites[j->site], TASKS_MAX, j->now_ms, j->ran + 1);
+		jobs_ask(&sites[j->site], TASKS_MAX, j->now_ms, j->ran + 1);
 }
 
 static void claimed(struct job *j, const struct run_answer *a)
@@ -260,7 +263,7 @@ static void claimed(struct job *j, const struct run_answer *a)
 		got(j, a);
 	if (sim.stop)
 		return;
-	if (j->now_ms > EPOCH_MS + sim.now / MS + AHEAD_MS / 2)
+	if (j->now_ms > EPOCH_MS + sim.now / MS + JOBS_AHEAD_MS / 2)
 		sim_violation("task %u: a tick was claimed far ahead of its time", j->task);
 	if (truth_clock_is_off(j->site))
 		sim_violation("task %u: site %u claims a tick and its clock is off", j->task,
@@ -268,6 +271,8 @@ static void claimed(struct job *j, const struct run_answer *a)
 	j->session = sites[j->site].node.session.id;
 	j->run = a->run;
 	j->attempt = a->attempt;
+	if (j->triggered)
+		ticks_triggered(j);
 	if (j->once) {
 		ticks_check_start(j);
 		ticks_recorded(j);
@@ -280,7 +285,7 @@ static void claimed(struct job *j, const struct run_answer *a)
 
 static void recorded(struct job *j, bool is)
 {
-	if (is && j->ok)
+	if (is && j->ok && j->status == 0)
 		ticks_recorded(j);
 	over(j);
 }
@@ -342,7 +347,8 @@ static bool claim(struct job *j)
 	struct run_options o = {.again = j->asked,
 				.once = j->once,
 				.now_ms = j->now_ms,
-				.tick_ms = settings->tick_ms,
+				.tick_ms = j->scheduled ? SCHEDULED_TICK_MS : settings->tick_ms,
+				.scheduled = j->scheduled,
 				.wait_ms = settings->wait_ms,
 				.pid = 1,
 				.ran = j->ran};
@@ -376,8 +382,8 @@ static void on_ask(void *arg, uint64_t serial)
 		over(j);
 }
 
-/* task TASKS_MAX: of any partition; ran of them the same call has got before. */
-static void ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran)
+/* NULL: there is no room for it. */
+static struct job *new_job(struct site *s, unsigned task, int64_t wall_ms, int64_t tick_ms)
 {
 	struct job *j = jobs;
 
@@ -385,52 +391,62 @@ static void ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran)
 		j++;
 	if (j == jobs + JOBS_MAX) {
 		sim_violation("more jobs than the simulator has room for");
-		return;
+		return NULL;
 	}
 	sim.figures.asked++;
 	*j = (struct job){.serial = ++last_serial,
 			  .site = s->id,
 			  .task = task,
-			  .any = task == TASKS_MAX,
-			  .ran = ran,
 			  .now_ms = wall_ms,
-			  .tick = wall_ms / task_settings[0].tick_ms,
+			  .tick = wall_ms / tick_ms,
 			  .era = ticks_era()};
-	j->once = sim.options.partitions && !j->any && random_chance(ONCE_PER_MILLE);
 	set_phase(j, JOB_ASKING);
 	id_new(machine_host(s->machine), j->id);
+	return j;
+}
+
+void jobs_ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran)
+{
+	struct job *j = new_job(s, task, wall_ms, task_settings[0].tick_ms);
+
+	if (!j)
+		return;
+	j->any = task == TASKS_MAX;
+	j->ran = ran;
+	j->once = sim.options.partitions && !j->any && random_chance(ONCE_PER_MILLE);
 	if (ran > 0)
 		at(j, 0, on_ask); /* not within the answer to the claim before */
 	else
 		on_ask(j, j->serial);
 }
 
-/* What a crontab has: a line for each task, or one for whatever partitions are led there. */
-static void ask_all(struct site *s, int64_t wall_ms)
+void jobs_due(struct site *s, unsigned task, const struct schedule_due *due)
 {
-	if (sim.options.partitions && random_chance(ANY_PER_MILLE)) {
-		ask(s, TASKS_MAX, wall_ms, 0);
+	struct job *j = new_job(s, task, due->tick_ms, SCHEDULED_TICK_MS);
+
+	if (!j)
 		return;
-	}
-	for (unsigned k = 0; k < sim.n_tasks; k++)
-		if (s->running && (s->tasks >> k & 1))
-			ask(s, k, wall_ms + (random_chance(AHEAD_PER_MILLE) ? AHEAD_MS : 0), 0);
+	j->scheduled = due->attempt;
+	j->triggered = due->triggered;
+	j->timeout_ms = due->timeout_ms;
+	at(j, random_exp(2 * MS), on_ask);
 }
 
-static void on_cron(void *arg, uint64_t number)
+bool jobs_has(const struct site *s, unsigned task, const struct schedule_due *due)
 {
-	struct site *s = arg;
-	int64_t wall_ms = host_wall_ms(machine_host(s->machine));
-	int64_t tick_ms = tick_us / MS, tick = wall_ms / tick_ms;
+	for (const struct job *j = jobs; j < jobs + JOBS_MAX; j++)
+		if (j->phase != JOB_NONE && j->site == s->id && j->task == task &&
+		    j->scheduled == due->attempt && j->now_ms == due->tick_ms)
+			return true;
+	return false;
+}
 
-	(void)number;
-	if (tick != last_tick[s->id] && !s->machine->suspended) {
-		last_tick[s->id] = tick;
-		ask_all(s, wall_ms);
-	}
-	/* Its clock may be set meanwhile. */
-	int64_t next = tick_ms - wall_ms % tick_ms;
-	event_at(sim.now + (next < 1000 ? next : 1000) * MS + random_exp(50 * MS), on_cron, s, 0);
+bool jobs_go_on(unsigned task)
+{
+	for (const struct job *j = jobs; j < jobs + JOBS_MAX; j++)
+		if (j->phase > JOB_ASKING && j->task == task)
+			return true;
+	return false;
 }
 
 /* --- with the sidecars ------------------------------------------------------------------------------ */
@@ -455,23 +471,6 @@ void jobs_reset(void)
 {
 	last_serial = 0;
 	last_request = 0;
-	if (!sim.options.ticks)
-		return;
-	ticks_reset();
-	tick_us = random_range(2, 10) * SECOND;
-	bool near = random_chance(600); /* clocks that are kept by NTP, or minutes apart */
-	unsigned wrong =
-		random_chance(500) ? (unsigned)random_range(0, sim.n_hosts - 1) : HOSTS_MAX;
-	for (unsigned k = 0; k < TASKS_MAX; k++) {
-		task_settings[k].tick_ms = tick_us / MS;
-		task_settings[k].alert_after_ms = k % 2 ? 3 * tick_us / MS : 0;
-	}
-	for (unsigned i = 0; i < sim.n_hosts; i++) {
-		sites[i].machine->wall_ms =
-			near ? random_range(0, 500) : random_range(-300000, 300000);
-		if (i == wrong)
-			sites[i].machine->wall_ms = wall_draw();
-		last_tick[i] = 0;
-		event_at(random_range(5, 10) * SECOND, on_cron, &sites[i], 0);
-	}
+	if (sim.options.ticks)
+		ticks_reset();
 }

@@ -42,6 +42,7 @@ static const char usage[] =
 	"  --hosts N, --tasks N     instead of what the seed draws\n"
 	"  --ticks       runs of tasks at each tick\n"
 	"  --partitions  the tasks are the partitions of one\n"
+	"  --schedules   runs of tasks that have schedules\n"
 	"  --recipes     counters are used\n"
 	"  --alerts      with --ticks: alert-after is judged\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
@@ -102,6 +103,11 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->excused += one->excused;
 	sum->checks += one->checks;
 	sum->forgotten += one->forgotten;
+	sum->offers += one->offers;
+	sum->missed += one->missed;
+	sum->retried += one->retried;
+	sum->triggers += one->triggers;
+	keep_greater(&sum->worst_offer, one->worst_offer);
 	sum->asked += one->asked;
 	sum->starts += one->starts;
 	sum->reruns += one->reruns;
@@ -143,7 +149,9 @@ static void show(const struct options *options)
 	printf("seed %llu failed: %s\nreplay: %s --seed %llu --hours %g",
 	       (unsigned long long)options->seed, sim.problem, program,
 	       (unsigned long long)options->seed, options->hours);
-	if (options->ticks)
+	if (options->schedules)
+		printf(" --schedules");
+	else if (options->ticks)
 		printf(" --ticks");
 	if (options->partitions)
 		printf(" --partitions");
@@ -244,6 +252,12 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->reruns, (unsigned long long)f->finished,
 		       (unsigned long long)f->killed, (unsigned long long)f->died,
 		       (unsigned long long)f->refused);
+	if (plan->options.schedules)
+		printf("schedules: %llu offers, at most %.3f s behind their tick in quiet times; "
+		       "%llu ticks missed, %llu tried again, %llu triggered\n",
+		       (unsigned long long)f->offers, (double)f->worst_offer / 1e6,
+		       (unsigned long long)f->missed, (unsigned long long)f->retried,
+		       (unsigned long long)f->triggers);
 	if (plan->options.recipes)
 		printf("counters: %llu done, %llu not done, %llu unknown; roster: %llu numbers "
 		       "given out, %llu taken back, %llu told, %llu not; rolling: %llu slots, %llu "
@@ -316,11 +330,14 @@ static void choose_plant(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", 1, NULL, 's'},	      {"seeds", 1, NULL, 'n'},	 {"from", 1, NULL, 'f'},
-		{"seconds", 1, NULL, 't'},    {"hours", 1, NULL, 'h'},	 {"jobs", 1, NULL, 'j'},
-		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},	 {"plant", 1, NULL, 'p'},
-		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
-		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {NULL, 0, NULL, 0},
+		{"seed", 1, NULL, 's'},	      {"seeds", 1, NULL, 'n'},
+		{"from", 1, NULL, 'f'},	      {"seconds", 1, NULL, 't'},
+		{"hours", 1, NULL, 'h'},      {"jobs", 1, NULL, 'j'},
+		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},
+		{"plant", 1, NULL, 'p'},      {"ticks", 0, NULL, 'T'},
+		{"verbose", 0, NULL, 'v'},    {"recipes", 0, NULL, 'R'},
+		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},
+		{"schedules", 0, NULL, 'S'},  {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -350,6 +367,7 @@ int main(int argc, char **argv)
 		case 'K': plan.options.partitions = true; break;
 		case 'R': plan.options.recipes = true; break;
 		case 'A': plan.options.alerts = plan.options.ticks = true; break;
+		case 'S': plan.options.schedules = plan.options.ticks = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

@@ -7,6 +7,7 @@
 #include "alerts.h"
 #include "recipes.h"
 #include "scenario.h"
+#include "schedules.h"
 #include "server.h"
 #include "splits.h"
 #include "ticks.h"
@@ -68,12 +69,14 @@ static void on_grant(int64_t session, int64_t timeout_ms)
 {
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		struct site *s = &sites[i];
-		int64_t own = s->running ? s->node.session.id : s->kept.session;
+		/* Who takes a session over has it only once it is connected. */
+		bool knows = s->running && s->node.session.id != 0;
+		int64_t own = knows ? s->node.session.id : s->kept.session;
 		if (own != session)
 			continue;
 		if (granted[i].session != session)
 			granted[i].timeout_ms =
-				s->running ? s->node.session.granted_ms : s->kept.timeout_ms;
+				knows ? s->node.session.granted_ms : s->kept.timeout_ms;
 		granted[i].session = session;
 		if (timeout_ms < granted[i].timeout_ms) {
 			granted[i].unheard_until = sim.now + granted[i].timeout_ms * MS * 102 / 100;
@@ -102,6 +105,7 @@ static void on_propose(const struct transaction *x, const struct tree *before)
 	static const char workers[] = SITE_ROOT "/workers/";
 
 	splits_propose(x, before);
+	schedules_propose(x, before);
 	for (size_t i = 0; i < x->n_ops; i++) {
 		bool record = x->ops[i].type == STORE_OP_CREATE_EPHEMERAL;
 		if (record && strncmp(path_text(x->ops[i].path), workers, sizeof(workers) - 1) == 0)

@@ -13,12 +13,14 @@
 #include "core/draft.h"
 #include "core/election_promise.h"
 #include "core/lease.h"
+#include "core/owed.h"
 #include "core/run.h"
 #include "node/clocks.h"
 #include "node/handoff.h"
 #include "node/leaders.h"
 #include "node/lock.h"
 #include "node/ledger.h"
+#include "node/policy.h"
 #include "node/runs.h"
 #include "node/session_lease.h"
 #include "node/store.h"
@@ -40,7 +42,8 @@ static const char *const names[] = {
 	"early-up",	  "chatty",	   "late-claim",   "lazy-claim",      "no-rerun",
 	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
 	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
-	"lock-lost",	  "lock-order",
+	"lock-lost",	  "lock-order",	   "due-never",	   "due-late",	      "due-before",
+	"due-pauses",	  "due-ever",
 };
 
 bool plant_set(const char *name)
@@ -379,6 +382,8 @@ WRAPS(ledger_claim);
 WRAPS(run_next);
 WRAPS(leaders_hold_renew);
 WRAPS(runs_take_over);
+WRAPS(owed_plan);
+WRAPS(policy_end_ops);
 WRAPS(handoff_is_ours);
 
 static void on_claimed(void *arg, enum ledger_result result, const struct run_record *record,
@@ -415,10 +420,35 @@ enum run_action __wrap_run_next(struct run_state *r, const struct run_sight *sig
 		other.busy = other.dying = false;
 	if (is("early-take-over"))
 		other.runner_lives = false;
+	/* What was offered once is begun whenever it is asked for. */
+	if (is("due-ever") && r->scheduled > 0)
+		other.offered = true;
 	/* Who leads claims nothing; or takes no lost run over. */
 	if (is("lazy-claim") || (is("no-rerun") && r->there))
 		other.leads = false;
 	return __real_run_next(r, &other);
+}
+
+/* Ticks are never run; or late; or whatever the time is since when they are owed. */
+struct owed_plan __wrap_owed_plan(const struct owed_rules *rules, const struct owed_sight *s)
+{
+	struct owed_sight sight = *s;
+	struct owed_plan plan;
+
+	if (is("due-before") && sight.since_ms > 0)
+		sight.since_ms -= 60000;
+	plan = __real_owed_plan(rules, &sight);
+	plan.run = plan.run && !is("due-never");
+	if (is("due-late") && plan.next_ms != INT64_MAX)
+		plan.next_ms += 3000;
+	return plan;
+}
+
+/* The end of a pause leaves nothing. */
+size_t __wrap_policy_end_ops(struct policy *p, const char *task, int64_t at_ms,
+			     struct policy_end *e, struct store_op ops[POLICY_END_OPS])
+{
+	return is("due-pauses") ? 0 : __real_policy_end_ops(p, task, at_ms, e, ops);
 }
 
 /* A job outlives its lease. */

@@ -6,6 +6,7 @@
 #include "alerts.h"
 #include "recipes.h"
 #include "rest.h"
+#include "schedules.h"
 #include "server.h"
 #include "splits.h"
 #include "tables.h"
@@ -307,9 +308,11 @@ void scenario_begin(void)
 	splits_reset();
 	faults_reset();
 	jobs_reset();
+	crontabs_reset();
 	tables_reset();
 	recipes_reset();
 	alerts_reset();
+	schedules_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)
 			servers[i].most_ms = sim.timeout_ms;

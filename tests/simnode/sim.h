@@ -88,6 +88,8 @@ struct figures {
 	int64_t worst_yield, worst_leave, worst_kill;
 	double sum_requests, worst_requests; /* per worker and change */
 	/* runs */
+	uint64_t offers, missed, retried, triggers; /* of schedules */
+	int64_t worst_offer;			    /* the latest behind its tick, in quiet times */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */
@@ -106,6 +108,7 @@ struct options {
 	unsigned hosts, tasks; /* 0: by the seed */
 	bool ticks;	       /* runs at each tick */
 	bool alerts;	       /* alert-after is judged */
+	bool schedules;	       /* ticks of schedules, and nobody else's; with ticks */
 	bool recipes;	       /* counters and the like are used */
 	bool partitions;       /* the tasks are the partitions of one */
 	bool verbose;

@@ -8,6 +8,7 @@
 #include "recipes.h"
 #include "node/tasks.h"
 #include "oracle.h"
+#include "schedules.h"
 #include "tables.h"
 #include "ticks.h"
 
@@ -176,6 +177,7 @@ void site_start(struct site *s, bool take_over)
 		.status = on_status,
 		.handoff = on_handoff,
 		.handoff_runs = on_handoff_runs,
+		.due = schedules_due,
 		.runs = {.answer = jobs_answer, .released = jobs_released},
 		.arg = s,
 	};

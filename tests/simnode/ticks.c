@@ -9,6 +9,7 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
+#include "truth.h"
 
 #define SLOTS 4096 /* ticks of a task that are remembered */
 
@@ -63,8 +64,8 @@ static bool is_being_recorded(const struct job *mine)
 
 	for (size_t i = 0; t && i < JOBS_MAX; i++) {
 		const struct job *j = &jobs[i];
-		if (j->phase == JOB_ENDED && j->told && j->ok && j->task == mine->task &&
-		    j->tick == mine->tick && sites[j->site].running &&
+		if (j->phase == JOB_ENDED && j->told && j->ok && j->status == 0 &&
+		    j->task == mine->task && j->tick == mine->tick && sites[j->site].running &&
 		    sites[j->site].node.session.id == j->session && tree_session(t, j->session))
 			return true;
 	}
@@ -90,7 +91,9 @@ void ticks_check_start(const struct job *mine)
 	if (mine->attempt < 63 && (slot->attempts >> mine->attempt & 1))
 		sim_violation("task %u tick %lld: attempt %lld was begun twice", mine->task,
 			      (long long)mine->tick, (long long)mine->attempt);
-	if (slot->starts > 0 && task_settings[mine->task].on_crash == TASK_ON_CRASH_SKIP)
+	/* Further attempts of what a schedule wants are judged with its record: schedules.c. */
+	if (slot->starts > 0 && mine->scheduled <= 1 &&
+	    task_settings[mine->task].on_crash == TASK_ON_CRASH_SKIP)
 		sim_violation("task %u tick %lld was begun twice", mine->task,
 			      (long long)mine->tick);
 	if (slot->finished)
@@ -101,6 +104,12 @@ void ticks_check_start(const struct job *mine)
 			      mine->task, (long long)mine->tick);
 	slot->attempts |= INT64_C(1) << (mine->attempt & 63);
 	slot->starts++;
+}
+
+void ticks_triggered(const struct job *j)
+{
+	if (j->era == era)
+		slot_of(j)->finished = false;
 }
 
 void ticks_recorded(const struct job *j)
@@ -168,7 +177,7 @@ void ticks_look(const struct site *s)
 		/* A claim of any partition may have let go of one that it was due for. */
 		if (j && !r->task)
 			j->due = j->fit = 0;
-		if (!j || !r->task || r->options.once)
+		if (!j || !r->task || r->options.once || j->scheduled > 0)
 			continue;
 		struct run_sight sight = run_sight_of(r);
 		since(&j->due, quiet && is_due(r, &sight));
@@ -184,11 +193,14 @@ void ticks_waited(const struct job *j)
 {
 	int leader = j->any ? -1 : oracle_leader(j->task);
 	struct task *t = leader >= 0 ? site_task(&sites[leader], j->task) : NULL;
-	int64_t from = j->fit > quiet_since ? j->fit : quiet_since;
+	int64_t from = j->fit > quiet_since ? j->fit : quiet_since, judged = truth_clocks_since();
 
 	/* Who leads keeps the task while it has jobs of it. */
 	if (j->any || j->fit == 0 || scenario_is_storm() || (t && t->holds > 0))
 		return;
+	/* Before that who is to lead is not the same for all. */
+	if (judged > from)
+		from = judged;
 	if (sim.now - from > (RUN_ORPHAN_MS - 2 * RUN_CALL_MS - 1000) * MS)
 		sim_violation("task %u tick %lld was lost and not begun again, though site %u "
 			      "stood by",

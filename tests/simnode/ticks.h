@@ -28,7 +28,12 @@ struct job {
 	bool ok;	/* it ended well */
 	uint64_t run;
 	int64_t session; /* that it was claimed in: once that has ended another may take it over */
-	uint64_t era;	 /* of the ledger: a new one when all data was lost */
+	/* The attempt that a schedule wants, 0: none does; and what it says of the run. */
+	int64_t scheduled, timeout_ms;
+	bool triggered;
+	bool timed_out;
+	int status;   /* of what ended well, that is by itself */
+	uint64_t era; /* of the ledger: a new one when all data was lost */
 	int64_t attempt;
 	int64_t deadline_ms; /* by the host's clock */
 	int64_t sent_ms;     /* of the last renewal */
@@ -49,6 +54,8 @@ void ticks_forget(void);
 uint64_t ticks_era(void);
 /* The job begins. */
 void ticks_check_start(const struct job *j);
+/* What was triggered has been claimed: what comes of that counts. */
+void ticks_triggered(const struct job *j);
 /* Its end has been recorded. */
 void ticks_recorded(const struct job *j);
 /* A turn of the site's node is over. */

@@ -178,6 +178,11 @@ bool truth_clock_is_off(unsigned site)
 	       sim.now > unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US;
 }
 
+int64_t truth_clocks_since(void)
+{
+	return unknown_at + SKEW_SETTLE_MS * MS + SETTLED_US;
+}
+
 /* Who is best for a partition follows from the contests of all. */
 static void set_contests(struct truth *t)
 {

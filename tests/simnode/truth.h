@@ -17,6 +17,8 @@ const struct truth *truth_now(const char **ret_pending);
  * for so long that it knows that.
  */
 bool truth_clock_is_off(unsigned site);
+/* The true time from which on all of them go by the same clocks; it may be to come. */
+int64_t truth_clocks_since(void);
 /* Whether somebody is to lead the task. */
 bool truth_has_candidate(const struct truth *t, unsigned task);
 /* Bits of the running sites that are no candidates. */

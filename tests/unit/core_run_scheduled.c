@@ -142,3 +142,64 @@ Test(run_scheduled, a_claim_that_is_sent_again_is_looked_for)
 	is(next(), RUN_LOOK);
 	is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_START);
 }
+
+/* A claim that was not done is not made again for what is not on offer any more, nor in a pause. */
+Test(run_scheduled, a_claim_is_not_repeated_for_what_is_not_wanted_any_more)
+{
+	for (int paused = 0; paused < 2; paused++) {
+		begin(1);
+		is(next(), RUN_CLAIM);
+		is(run_answered(&r, &sight, LEDGER_AGAIN, NULL, 0), RUN_NOTHING);
+		sight.now_ms += RUN_AGAIN_MS;
+		sight.offered = paused;
+		sight.paused = paused;
+		is(next(), RUN_LOOK);
+		is(run_answered(&r, &sight, LEDGER_ABSENT, NULL, 0), RUN_NOTHING);
+		is(next(), paused ? RUN_PAUSED : RUN_TAKEN);
+	}
+}
+
+/* Its answer was lost, and so was the sidecar: another has begun when it is found to be ours. */
+Test(run_scheduled, what_is_ours_waits_for_a_job_that_has_begun)
+{
+	for (int dying = 0; dying < 2; dying++) {
+		begin(1);
+		r.claimed = r.unsure = true;
+		sight.leads = sight.offered = false;
+		is(next(), RUN_LOOK);
+		sight.leads = sight.busy = true;
+		sight.beside = !dying;
+		sight.dying = dying;
+		is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_NOTHING);
+		cr_expect(run_holds(&r));
+		sight.now_ms += 10 * WAIT;
+		is(next(), RUN_NOTHING);
+		sight.busy = sight.beside = sight.dying = false;
+		is(next(), RUN_START);
+	}
+}
+
+/* The same where it began while the claim was on its way. */
+Test(run_scheduled, what_was_claimed_waits_for_a_job_that_has_begun)
+{
+	begin(1);
+	is(next(), RUN_CLAIM);
+	sight.busy = sight.beside = true;
+	is(run_answered(&r, &sight, LEDGER_DONE, NULL, 0), RUN_NOTHING);
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_NOTHING);
+	sight.busy = sight.beside = false;
+	is(next(), RUN_START);
+	cr_expect_eq(r.version, 7);
+}
+
+Test(run_scheduled, what_was_claimed_for_who_has_gone_is_spent)
+{
+	begin(1);
+	is(next(), RUN_CLAIM);
+	sight.busy = sight.beside = true;
+	is(run_answered(&r, &sight, LEDGER_DONE, NULL, 0), RUN_NOTHING);
+	run_caller_gone(&r, sight.now_ms, 0);
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_SPENT);
+}

@@ -349,19 +349,39 @@ Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
+/* Somebody triggers that tick, and the leader hears of it. */
+static void trigger(const char *tick)
+{
+	decides("d1", POLICY_TRIGGER, "report", tick, "");
+	schedules_decided(&schedules, policy.items[0], false);
+}
+
+/* What it finds of the tick: nothing, and all that there is is as old. */
+static void looks_for(const char *tick)
+{
+	asks(said("exists! " RUNS, tick, ""), failed(STORE_NO_NODE));
+	asks("list " RUNS, names(NULL));
+	pass(0);
+}
+
+static const char *second(void)
+{
+	static char tick[TICK_NAME_SIZE];
+
+	tick_name(host_wall_ms(&host) / 1000 * 1000, tick);
+	return tick;
+}
+
 Test(schedules, what_is_triggered_is_offered_and_goes_with_its_claim)
 {
 	int64_t tick_ms = host_wall_ms(&host) / 1000 * 1000;
-	char tick[TICK_NAME_SIZE], text[400];
+	const char *tick = second(), *why;
+	char text[400];
 	struct run_record r;
-	const char *why;
 
 	fresh();
-	tick_name(tick_ms, tick);
-	decides("d1", POLICY_TRIGGER, "report", tick, "");
-	schedules_decided(&schedules, policy.items[0], false);
-	asks(said("get " RUNS, tick, ""), failed(STORE_NO_NODE));
-	pass(0);
+	trigger(tick);
+	looks_for(tick);
 	cr_assert_eq(offers, 1);
 	cr_expect(offered.triggered);
 	cr_expect_eq(offered.tick_ms, tick_ms);
@@ -379,6 +399,96 @@ Test(schedules, what_is_triggered_is_offered_and_goes_with_its_claim)
 	decides_no_more("d1");
 	pass(5000);
 	cr_expect_eq(offers, 1);
+}
+
+Test(schedules, what_is_triggered_again_is_the_next_attempt)
+{
+	const char *tick = second();
+
+	fresh();
+	trigger(tick);
+	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("get " RUNS, tick, ""), record_of("ok", 4, WALL_MS));
+	pass(0);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.attempt, 5);
+	cr_expect(offered.triggered);
+}
+
+/* A trigger that cannot be run any more goes, and stands in nobody's way. */
+Test(schedules, what_cannot_be_run_is_dropped)
+{
+	static const char *const states[] = {"running", NULL, ""};
+	const char *tick = second(), *later = minute(0);
+
+	joins("b", "0.9", 1);
+	fresh();
+	for (int i = 0; i < 4; i++) {
+		trigger(i == 3 ? "nonsense" : tick);
+		if (i < 3)
+			asks(said("exists! " RUNS, tick, ""),
+			     failed(i == 1 ? STORE_NO_NODE : STORE_OK));
+		if (i == 1) /* it was pruned: others are there, all of them later */
+			asks("list " RUNS, names(minute(1), NULL));
+		else if (i < 3)
+			asks(said("get " RUNS, tick, ""),
+			     i == 0 ? record_of(states[i], 1, 0)
+				    : holds("x", 1, (struct store_stat){0}));
+		asks("delete policy/d1", ok());
+		cr_expect_eq(offers, 0, "case %d", i);
+		decides_no_more("d1");
+		schedules_changed(&schedules);
+		quiet();
+	}
+	(void)later;
+}
+
+Test(schedules, a_trigger_that_is_ahead_of_our_clock_waits_for_it)
+{
+	char tick[TICK_NAME_SIZE];
+
+	fresh();
+	tick_name(host_wall_ms(&host) / 1000 * 1000 + 3000, tick);
+	trigger(tick);
+	looks_for(tick);
+	cr_expect_eq(offers, 0);
+	pass(2999);
+	cr_expect_eq(offers, 0);
+	pass(1);
+	cr_expect_eq(offers, 1);
+}
+
+/* Meanwhile its record may have gone, or come: what nobody claims is looked at again. */
+Test(schedules, a_trigger_that_nobody_claims_is_looked_at_again)
+{
+	const char *tick = second();
+
+	fresh();
+	trigger(tick);
+	looks_for(tick);
+	cr_expect_eq(offers, 1);
+	pass(2000);
+	cr_expect_eq(offers, 1);
+	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("get " RUNS, tick, ""), record_of("failed", 1, WALL_MS));
+	pass(0);
+	cr_expect_eq(offers, 2);
+	cr_expect_eq(offered.attempt, 2);
+}
+
+Test(schedules, a_tick_of_the_schedule_comes_before_what_is_triggered)
+{
+	const char *tick = second();
+
+	fresh();
+	pass(50000);
+	cr_expect_eq(offers, 1);
+	cr_expect_not(offered.triggered);
+	trigger(tick);
+	pass(2000);
+	cr_expect_eq(offers, 2);
+	cr_expect_not(offered.triggered, "it has not been claimed");
+	quiet();
 }
 
 Test(schedules, an_answer_that_is_lost_begins_anew)

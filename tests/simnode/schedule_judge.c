@@ -1,0 +1,278 @@
+/*
+ * Of every transaction that is committed in --schedules: which run it begins, and why that one; which ticks it
+ * says are missed, and why; and whether the end of a pause leaves what is needed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "schedules.h"
+#include "server.h"
+
+#define RUNS_PATH   SITE_ROOT "/runs/"
+#define FORCE_PATH  SITE_ROOT "/schedules/"
+#define POLICY_PATH SITE_ROOT "/policy/"
+#define SLACK_MS    1500 /* that clocks are apart, and that requests take */
+#define FORGIVEN_MS 1000 /* a tick that is no later is in time, whoever leads */
+
+#define FORCED_US   (5 * SECOND)
+
+static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came into force */
+
+/* A record of a tick that is written. */
+struct judged {
+	const struct transaction *x;
+	const struct tree *before;
+	unsigned task;
+	int64_t tick_ms;
+	char tick[TICK_NAME_SIZE];
+	struct run_record record, last; /* last: as it is there, its state "" if it is not */
+	struct schedule_facts facts;
+	int64_t leader_zxid; /* of the leadership that it is written under */
+};
+
+#define WRONG(j, format, ...)                                                         \
+	sim_violation("task %u tick %s: " format " (now %lld)", (j)->task, (j)->tick, \
+		      ##__VA_ARGS__, (long long)(EPOCH_MS + sim.now / MS) / 1000)
+
+static bool parse(struct run_record *ret, const struct blob *data)
+{
+	const char *why;
+
+	return data && record_parse_run(data->bytes, data->len, ret, &why) == 0;
+}
+
+static bool take(const struct transaction *x, const struct op *op, const struct tree *before,
+		 struct judged *j)
+{
+	const char *text = path_text(op->path), *slash;
+	char name[64], path[STORE_PATH_MAX];
+	const struct znode *node;
+
+	if ((op->type != STORE_OP_CREATE && op->type != STORE_OP_SET) ||
+	    strncmp(text, RUNS_PATH, strlen(RUNS_PATH)) != 0)
+		return false;
+	text += strlen(RUNS_PATH);
+	slash = strchr(text, '/');
+	if (!slash || (size_t)(slash - text) >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)(slash - text), text);
+	*j = (struct judged){.x = x, .before = before, .task = task_number(name)};
+	snprintf(j->tick, sizeof(j->tick), "%s", slash + 1);
+	if (j->task == TASKS_MAX || !tick_parse(j->tick, &j->tick_ms) ||
+	    !parse(&j->record, op->data)) {
+		sim_violation("%s: what is written there is no record", path_text(op->path));
+		return false;
+	}
+	node = tree_get(before, op->path);
+	if (node && !parse(&j->last, node->data))
+		j->last = (struct run_record){0};
+	snprintf(path, sizeof(path), SITE_ROOT "/leaders/%s", name);
+	node = tree_get(before, path_intern(path));
+	j->leader_zxid = node ? node->stat.czxid : 0;
+	j->facts = schedule_facts(before, j->task);
+	return true;
+}
+
+/* --- runs ------------------------------------------------------------------------------------------- */
+
+/* The trigger that this spends; false: none. */
+static bool find_trigger(const struct judged *j, struct policy_record *ret)
+{
+	for (size_t i = 0; i < j->x->n_ops; i++)
+		if (j->x->ops[i].type == STORE_OP_DELETE &&
+		    schedule_policy(j->before, j->x->ops[i].path, j->task, POLICY_TRIGGER, ret))
+			return true;
+	return false;
+}
+
+/* What holds of each tick of the schedule that is decided, run or not. */
+static void judge_decided(const struct judged *j, const char *how)
+{
+	const struct schedule_facts *f = &j->facts;
+	struct owed_rules rules;
+
+	/* It was being decided while the schedule was changed by who leads. */
+	if (j->tick_ms <= f->since_ms && sim.now - forced_at[j->task] < FORCED_US)
+		return;
+	if (!f->in_force) {
+		WRONG(j, "is %s, and no schedule is in force", how);
+		return;
+	}
+	rules = schedule_rules(f->in_force);
+	if (!owed_is_tick(&rules, j->tick_ms))
+		WRONG(j, "is %s, and is none of the schedule in force", how);
+	else if (j->tick_ms <= f->since_ms)
+		WRONG(j, "is %s, from before its schedule came into force", how);
+	else if (j->tick_ms <= f->newest_ms)
+		WRONG(j, "is %s, behind a later one", how);
+	else if (f->ended_zxid > 0 && j->leader_zxid > f->ended_zxid && j->tick_ms <= f->ended_ms)
+		WRONG(j, "is %s, and is one of a pause", how);
+	else if (f->paused_zxid > 0 && j->leader_zxid > f->paused_zxid)
+		WRONG(j, "is %s in a pause, by a leader of later", how);
+}
+
+/* Whether another has a record that is later than this. */
+static bool is_followed(const struct judged *j)
+{
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", RUNS_PATH, task_settings[j->task].name);
+	const struct znode *folder = tree_get(j->before, path_intern(path));
+	for (size_t i = 0; folder && i < folder->n_children; i++)
+		if (strcmp(path_name(folder->children[i]), j->tick) > 0)
+			return true;
+	return false;
+}
+
+static void judge_again(const struct judged *j)
+{
+	const struct task_schedule *c = task_settings[j->task].schedule;
+	const struct run_record *last = &j->last;
+	bool failed = strcmp(last->state, "failed") == 0 || strcmp(last->state, "timeout") == 0;
+	bool running = strcmp(last->state, "running") == 0;
+	bool lost = strcmp(last->state, "lost") == 0 ||
+		    (running && !tree_session(j->before, last->session));
+	bool rerun = task_settings[j->task].on_crash == TASK_ON_CRASH_RERUN;
+
+	if (running && last->attempt == j->record.attempt && strcmp(last->run, j->record.run) == 0)
+		return; /* it is claimed anew: its job has not begun */
+	if (j->record.attempt != last->attempt + 1)
+		WRONG(j, "attempt %d follows attempt %d", (int)j->record.attempt,
+		      (int)last->attempt);
+	else if (!(failed && last->attempt <= c->retries) && !(lost && rerun))
+		WRONG(j, "is begun again, and is %s at attempt %d of session %llx", last->state,
+		      (int)last->attempt, (unsigned long long)last->session);
+	else if (is_followed(j))
+		WRONG(j, "is begun again behind a later one%s", "");
+	else if (failed && schedules_are_near() &&
+		 EPOCH_MS + sim.now / MS < last->ended_at + c->retry_delay_ms - SLACK_MS)
+		WRONG(j, "is begun again before its delay is over%s", "");
+	sim.figures.retried++;
+}
+
+static void judge_run(const struct judged *j)
+{
+	struct policy_record trigger;
+
+	if (find_trigger(j, &trigger)) {
+		sim.figures.triggers++;
+		if (strcmp(trigger.node, j->tick) != 0)
+			WRONG(j, "is run for what was triggered for %s", trigger.node);
+		if (j->record.attempt != (j->last.state[0] ? j->last.attempt + 1 : 1))
+			WRONG(j, "is triggered as attempt %d", (int)j->record.attempt);
+		if (j->record.by[0] == '\0')
+			WRONG(j, "does not say who has triggered it%s", "");
+	} else if (j->last.state[0]) {
+		judge_again(j);
+	} else if (j->record.attempt != 1) {
+		WRONG(j, "begins with attempt %d", (int)j->record.attempt);
+	} else {
+		judge_decided(j, "run");
+	}
+}
+
+/* --- what is missed --------------------------------------------------------------------------------- */
+
+/* Whether a tick that is later than this has come. */
+static bool has_successor(const struct judged *j, int64_t now_ms)
+{
+	struct owed_rules rules = schedule_rules(j->facts.in_force);
+	int64_t tick;
+	size_t all;
+
+	return owed_ticks(&rules, j->tick_ms, now_ms, 1, &tick, &all) == 1;
+}
+
+/* Why it is not run; with clocks that say the same. */
+static void judge_missed(const struct judged *j)
+{
+	const struct task_schedule *c = j->facts.in_force;
+	int64_t now_ms = EPOCH_MS + sim.now / MS, late_ms;
+
+	sim.figures.missed++;
+	judge_decided(j, "missed");
+	if (!schedules_are_near() || !c)
+		return;
+	late_ms = now_ms - owed_splay(task_settings[j->task].name, c->splay_ms) - j->tick_ms;
+	if (late_ms > c->window_ms - SLACK_MS ||
+	    EPOCH_MS + schedule_busy_at(j->task) / MS > j->tick_ms - SLACK_MS)
+		return;
+	if (c->catch_up == OWED_ALL)
+		WRONG(j, "is missed, and was to be caught up with%s", "");
+	else if (c->catch_up == OWED_LAST && !has_successor(j, now_ms + SLACK_MS))
+		WRONG(j, "is missed, and is the last one%s", "");
+	else if (c->catch_up == OWED_NONE && late_ms < FORGIVEN_MS - SLACK_MS / 3)
+		WRONG(j, "is missed in time%s", "");
+}
+
+/* --- pauses ----------------------------------------------------------------------------------------- */
+
+/* Its end leaves the time up to which nothing is owed; or another takes its place. */
+static void judge_end(const struct transaction *x, const struct tree *before, unsigned task)
+{
+	int64_t now_ms = EPOCH_MS + sim.now / MS;
+
+	for (size_t i = 0; i < x->n_ops; i++) {
+		const struct op *op = &x->ops[i];
+		struct policy_record r;
+		const char *why;
+		if (op->type != STORE_OP_CREATE || !op->data ||
+		    record_parse_policy(op->data->bytes, op->data->len, &r, &why) != 0 ||
+		    strcmp(r.task, task_settings[task].name) != 0)
+			continue;
+		if (strcmp(r.kind, policy_kind_name(POLICY_PAUSE)) == 0)
+			return;
+		if (strcmp(r.kind, policy_kind_name(POLICY_ENDED)) != 0)
+			continue;
+		if (schedules_are_near() && r.since > now_ms + SLACK_MS)
+			sim_violation("task %u: the end of a pause is ahead of its time", task);
+		return;
+	}
+	(void)before;
+	sim_violation("task %u: a pause ends, and does not leave when", task);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------ */
+
+static void note_force(const struct op *op)
+{
+	const char *text = path_text(op->path);
+
+	if ((op->type != STORE_OP_CREATE && op->type != STORE_OP_SET) ||
+	    strncmp(text, FORCE_PATH, strlen(FORCE_PATH)) != 0)
+		return;
+	unsigned task = task_number(text + strlen(FORCE_PATH));
+	if (task < TASKS_MAX)
+		forced_at[task] = sim.now;
+}
+
+void schedule_judge_begin(void)
+{
+	for (unsigned k = 0; k < TASKS_MAX; k++)
+		forced_at[k] = -HOUR;
+}
+
+void schedules_propose(const struct transaction *x, const struct tree *before)
+{
+	struct policy_record pause;
+	struct judged j;
+
+	if (!sim.options.schedules || x->session == HAND)
+		return;
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++) {
+		const struct op *op = &x->ops[i];
+		bool ends = op->type == STORE_OP_DELETE &&
+			    strncmp(path_text(op->path), POLICY_PATH, strlen(POLICY_PATH)) == 0;
+		for (unsigned k = 0; ends && k < sim.n_tasks; k++)
+			if (schedule_policy(before, op->path, k, POLICY_PAUSE, &pause))
+				judge_end(x, before, k);
+		note_force(op);
+		if (!take(x, op, before, &j))
+			continue;
+		if (strcmp(j.record.state, "running") == 0)
+			judge_run(&j);
+		else if (strcmp(j.record.state, "missed") == 0)
+			judge_missed(&j);
+	}
+}
