@@ -90,9 +90,9 @@ WIRE := \
 CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
 	config_version config_socket config_auth \
-	user_list restart health_config taskfile taskdir \
+	user_list restart health_config notify_config taskfile taskdir \
 	queue_config callback_url words \
-	ping_url hints settings value outline textfile problem
+	trusted ping_url hints settings value outline textfile problem
 NODE := \
 	barrier barrier_look barrier_open ticket \
 	node id session session_lease folder clocks \
@@ -110,7 +110,7 @@ CONTROL := \
 	barriers \
 	methods subject parked reloads orders order_texts nodes user \
 	refusal answers decisions disagreements partition_answers explain handover subscriptions \
-	history trigger run_requests repartition recipes recipe_wait runners troubles metrics next \
+	history trigger run_requests repartition recipes recipe_wait runners notifiers troubles metrics next \
 	rolling locks
 DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
@@ -128,7 +128,7 @@ CLIENT := \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help
 
 RUNNER := \
-	main runner account due jobs start tasks trusted
+	main runner account due jobs start tasks
 
 NOTIFY := \
 	main notifier pings urls

@@ -11,6 +11,7 @@
 #include "base/worker.h"
 #include "config/callback_url.h"
 #include "config/health_config.h"
+#include "config/notify_config.h"
 #include "config/ping_url.h"
 #include "config/schedule_config.h"
 #include "config/words.h"
@@ -81,6 +82,7 @@ const struct settings_form queue_config_form = {
 	.section = "queue",
 	.title_needed = TASK_NAME_FORM,
 	.title_ok = name_is_task,
+	.next = &notify_config_form,
 };
 
 /* --- checking --------------------------------------------------------------- */

@@ -25,6 +25,7 @@ void task_files_done(struct task_files *files)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		taskfile_free(files->list[i].tasks, files->list[i].n_tasks);
+		notify_configs_done(&files->list[i].notifies);
 		free(files->list[i].name);
 		free(files->list[i].path);
 	}
@@ -289,7 +290,8 @@ static bool check_against(struct names *names, const struct task_file *file,
 }
 
 /* Reads one file. Returns false if it has just gone. */
-static bool load_file(struct task_file *file, struct names *names, struct problems *problems)
+static bool load_file(const struct task_files *before, struct task_file *file, struct names *names,
+		      struct problems *problems)
 {
 	struct problems found;
 	bool gone = false;
@@ -297,7 +299,8 @@ static bool load_file(struct task_file *file, struct names *names, struct proble
 
 	problems_init(&found);
 	if (text_is_printable(file->name)) {
-		r = taskfile_load(file->path, file->path, &file->tasks, &file->n_tasks, &found);
+		r = taskfile_load_all(file->path, file->path, &file->tasks, &file->n_tasks,
+				      &file->notifies, &found);
 	} else {
 		r = -EINVAL;
 		problems_add(&found, file->path, 1,
@@ -308,7 +311,9 @@ static bool load_file(struct task_file *file, struct names *names, struct proble
 		struct stat st;
 
 		gone = lstat(file->path, &st) < 0 && errno == ENOENT;
-	} else if (r == 0 && !check_against(names, file, &found)) {
+	} else if (r == 0 && (!check_against(names, file, &found) ||
+			      !notify_configs_fit(before, file, &found))) {
+		notify_configs_done(&file->notifies);
 		taskfile_free(file->tasks, file->n_tasks);
 		file->tasks = NULL;
 		file->n_tasks = 0;
@@ -332,7 +337,7 @@ static void load_files(const struct config *config, char *const *file_names, siz
 
 		*file = (struct task_file){.name = mem_strdup(file_names[i]),
 					   .path = join(config->task_dir, file_names[i])};
-		if (load_file(file, &names, problems)) {
+		if (load_file(files, file, &names, problems)) {
 			files->n++;
 		} else {
 			free(file->name);
@@ -422,6 +427,7 @@ static const struct task_file *find_file(const struct task_files *files, const c
 
 static void copy_accepted(const struct task_file *file, struct task_file *copy)
 {
+	copy->notifies = notify_configs_copy(&file->notifies);
 	copy->tasks = mem_calloc(file->n_tasks + 1, sizeof(struct task_config *));
 	for (; copy->n_tasks < file->n_tasks; copy->n_tasks++)
 		copy->tasks[copy->n_tasks] = task_config_copy(file->tasks[copy->n_tasks]);
@@ -442,6 +448,7 @@ static void copy_last_good(const struct task_file *last, struct task_file *copy,
 {
 	if (!last)
 		return;
+	copy->notifies = notify_configs_copy(&last->notifies);
 	copy->tasks = mem_calloc(last->n_tasks + 1, sizeof(struct task_config *));
 	for (size_t i = 0; i < last->n_tasks; i++) {
 		if (!names_has_room(names, last->tasks[i]))

@@ -345,6 +345,11 @@ const char *task_config_user(const struct task_config *t)
 	return t->schedule.text ? t->schedule.user : NULL;
 }
 
+static bool is_notify(const struct section *section)
+{
+	return section->form == &notify_config_form;
+}
+
 /* A task's name and where it stands, for finding names that are there twice. */
 struct place {
 	const char *name, *kind;
@@ -360,13 +365,14 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static void check_duplicates(const struct settings *s, struct problems *problems)
+/* Tasks and queues share their names; notify has names of its own. */
+static void check_duplicates(const struct settings *s, bool notify, struct problems *problems)
 {
 	struct place *places = mem_calloc(s->n + 1, sizeof(*places));
 	size_t n = 0, first = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (s->sections[i].title)
+		if (s->sections[i].title && is_notify(&s->sections[i]) == notify)
 			places[n++] = (struct place){.name = s->sections[i].title,
 						     .kind = s->sections[i].form->section,
 						     .line = s->sections[i].line,
@@ -397,6 +403,10 @@ static bool is_queue(const struct making *m)
 
 static void check(const struct making *m)
 {
+	if (is_notify(m->section)) {
+		notify_config_check(m->settings, m->section, m->problems);
+		return;
+	}
 	const char *users = is_queue(m) ? "submitters" : "users";
 
 	user_list_check(get(m, users), users, m->settings->file, m->problems);
@@ -412,10 +422,10 @@ static void check(const struct making *m)
 	schedule_config_check(m->settings, m->section, m->problems);
 }
 
-int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
-		  size_t *ret_n, struct problems *problems)
+int taskfile_load_all(const char *path, const char *shown, struct task_config ***ret_tasks,
+		      size_t *ret_n, struct notify_configs *ret_notifies, struct problems *problems)
 {
-	size_t first = problems->n, total = problems->total;
+	size_t first = problems->n, total = problems->total, n = 0;
 	struct task_config **tasks;
 	struct settings settings;
 	int r = settings_load(path, shown, &form, &settings, problems);
@@ -424,7 +434,8 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 		return r;
 	for (size_t i = 0; i < settings.n; i++)
 		check(&(struct making){&settings, &settings.sections[i], problems, path});
-	check_duplicates(&settings, problems);
+	check_duplicates(&settings, false, problems);
+	check_duplicates(&settings, true, problems);
 	if (problems->total > total) {
 		problems_sort(problems, first);
 		settings_done(&settings);
@@ -433,12 +444,26 @@ int taskfile_load(const char *path, const char *shown, struct task_config ***ret
 	tasks = mem_calloc(settings.n + 1, sizeof(struct task_config *));
 	for (size_t i = 0; i < settings.n; i++) {
 		const struct making m = {&settings, &settings.sections[i], problems, path};
-		tasks[i] = is_queue(&m) ? make_queue(&m) : make_task(&m);
+
+		if (is_notify(m.section))
+			notify_configs_take(ret_notifies, &settings, m.section);
+		else
+			tasks[n++] = is_queue(&m) ? make_queue(&m) : make_task(&m);
 	}
-	*ret_n = settings.n;
+	*ret_n = n;
 	*ret_tasks = tasks;
 	settings_done(&settings);
 	return 0;
+}
+
+int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
+		  size_t *ret_n, struct problems *problems)
+{
+	struct notify_configs notifies = {NULL, 0};
+	int r = taskfile_load_all(path, shown, ret_tasks, ret_n, &notifies, problems);
+
+	notify_configs_done(&notifies);
+	return r;
 }
 
 void taskfile_free(struct task_config **tasks, size_t n)
@@ -458,4 +483,10 @@ const struct setting_key *taskfile_queue_keys(size_t *ret_n)
 {
 	*ret_n = queue_config_form.n_keys;
 	return queue_config_form.keys;
+}
+
+const struct setting_key *taskfile_notify_keys(size_t *ret_n)
+{
+	*ret_n = notify_config_form.n_keys;
+	return notify_config_form.keys;
 }

@@ -13,6 +13,7 @@
 #include "core/task_settings.h"
 #include "config/config.h"
 #include "config/health_config.h"
+#include "config/notify_config.h"
 #include "config/problem.h"
 #include "config/queue_config.h"
 #include "config/schedule_config.h"
@@ -75,6 +76,7 @@ struct task_file {
 	struct task_config *
 		*tasks; /* of a refused file: its last good ones, after taskdir_merge() */
 	size_t n_tasks;
+	struct notify_configs notifies; /* likewise */
 };
 
 struct task_files {
@@ -90,6 +92,10 @@ struct task_files {
  */
 int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
 		  size_t *ret_n, struct problems *problems);
+/* The same with its sections notify, which are the caller's. */
+int taskfile_load_all(const char *path, const char *shown, struct task_config ***ret_tasks,
+		      size_t *ret_n, struct notify_configs *ret_notifies,
+		      struct problems *problems);
 void taskfile_free(struct task_config **tasks, size_t n);
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
@@ -127,5 +133,6 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 /* Every key of a task, or a queue, with its default, for who compares them with the documents. */
 const struct setting_key *taskfile_keys(size_t *ret_n);
 const struct setting_key *taskfile_queue_keys(size_t *ret_n);
+const struct setting_key *taskfile_notify_keys(size_t *ret_n);
 
 #endif

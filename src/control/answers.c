@@ -14,6 +14,7 @@
 #include "control/disagreements.h"
 #include "control/explain.h"
 #include "control/partition_answers.h"
+#include "control/notifiers.h"
 #include "control/runners.h"
 #include "control/subject.h"
 #include "control/troubles.h"
@@ -418,6 +419,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	problems_append(&problems, process->problems);
 	troubles_find(s, &problems);
 	runners_find_problems(m, &problems);
+	notifiers_find_problems(m, &problems);
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);

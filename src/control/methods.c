@@ -11,6 +11,7 @@
 #include "control/history.h"
 #include "control/metrics.h"
 #include "control/next.h"
+#include "control/notifiers.h"
 #include "control/orders.h"
 #include "control/locks.h"
 #include "control/parked.h"
@@ -352,6 +353,8 @@ static const struct {
 	{"outcome", outcome_answer},
 	{"runner", runner_register},
 	{"refusals", runner_refusals},
+	{"notifier", notifier_register},
+	{"noticed", notifier_noticed},
 	{"lock", method_lock},
 	{"lock_renew", method_lock_renew},
 	{"lock_finish", method_lock_finish},
@@ -388,6 +391,7 @@ void methods_drained(struct methods *m)
 {
 	/* Something more may be told; at the end of this turn. */
 	subscriptions_changed(&m->subscriptions);
+	notifiers_drained(m);
 }
 
 void methods_task_changed(struct methods *m)
@@ -417,6 +421,7 @@ void methods_client_gone(struct methods *m, struct peer *c)
 	histories_client_gone(m, c);
 	recipes_client_gone(m, c);
 	runners_client_gone(m, c);
+	notifiers_client_gone(m, c);
 	lock_requests_client_gone(m, c);
 	run_requests_client_gone(m, c);
 	triggers_client_gone(m, c);
@@ -436,6 +441,7 @@ void methods_init(struct methods *m, const struct process *process)
 	host_turn_init(&m->turn, host, on_turn, m);
 	host_timer_init(&m->due, host, on_due, m);
 	runners_init(m);
+	notifiers_init(m);
 	last_runs_on_idle(&m->node->last_runs, on_last_runs, m);
 	recipes_init_waits(m);
 	lock_requests_init(m);
@@ -447,5 +453,6 @@ void methods_done(struct methods *m)
 	host_timer_done(&m->due);
 	host_timer_done(&m->runners.due);
 	runners_done(m);
+	notifiers_done(m);
 	recipes_done_waits(m);
 }

@@ -53,6 +53,12 @@ struct methods {
 		struct runner *list; /* of users; see runners.c */
 		struct host_timer due;
 	} runners;
+	struct notifier {	 /* see notifiers.c */
+		struct peer *c;	 /* NULL: it is away */
+		int64_t gone_ms; /* since then */
+		struct notifier_problem *problems;
+		size_t n_problems;
+	} notifier;
 	struct reload *reloads;		   /* that are being read */
 	uint64_t asked[METHODS_COUNT_MAX]; /* how often each method was called */
 	bool dirty;			   /* something has changed: look at them again */

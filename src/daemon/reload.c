@@ -73,6 +73,23 @@ static void add_changes(struct changes *changes, const char *what, const char *c
 	}
 }
 
+/* By file: few have any. */
+static void compare_notifies(const struct task_files *was, const struct task_files *is,
+			     struct changes *changes)
+{
+	static const struct notify_configs none = {NULL, 0};
+
+	for (size_t i = 0; i < is->n; i++) {
+		const struct notify_configs *before = &none;
+
+		for (size_t j = 0; j < was->n; j++)
+			if (strcmp(was->list[j].name, is->list[i].name) == 0)
+				before = &was->list[j].notifies;
+		if (!notify_configs_equal(before, &is->list[i].notifies))
+			add_change(changes, "notify changed in:", is->list[i].name);
+	}
+}
+
 /* The next of this kind from the i-th on. */
 static size_t next_of_kind(const struct task_config *const *list, size_t n, size_t i, bool queues)
 {
@@ -257,6 +274,19 @@ static void configure_node(struct sidecar *s, const struct task_config *const *t
 	free(settings);
 }
 
+static void configure_notices(struct sidecar *s, const struct task_files *files)
+{
+	size_t n;
+	const struct notify_config **all = notify_configs_all(files, &n);
+	struct notice_rule *rules = mem_calloc(n + 1, sizeof(*rules));
+
+	for (size_t i = 0; i < n; i++)
+		rules[i] = notify_config_rule(all[i]);
+	node_set_notices(&s->node, rules, n);
+	free(rules);
+	free(all);
+}
+
 void reload_on_users(void *arg)
 {
 	struct sidecar *s = arg;
@@ -281,9 +311,11 @@ static void apply_tasks(struct sidecar *s, struct reading *r, struct changes *ch
 	configure_node(s, r->is, r->n_is);
 	find_recipe_users(s);
 	health_apply(&s->health, s->config, r->is, r->n_is);
+	compare_notifies(&s->tasks, &r->in_force, changes);
 	task_files_done(&s->tasks);
 	s->tasks = r->in_force;
 	task_files_init(&r->in_force);
+	configure_notices(s, &s->tasks);
 	users_look_up(&s->users);
 	runners_look(&s->methods);
 }

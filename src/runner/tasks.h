@@ -11,7 +11,7 @@
 
 #include "config/taskfile.h"
 #include "runner/account.h"
-#include "runner/trusted.h"
+#include "config/trusted.h"
 
 /* What is said of a task that is not to be started; its texts are tasks.c's. */
 struct tasks_refusal {

@@ -1,4 +1,4 @@
-#include "runner/trusted.h"
+#include "config/trusted.h"
 
 #include <errno.h>
 #include <fcntl.h>

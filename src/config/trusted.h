@@ -3,8 +3,8 @@
  * it, belongs to root, and nobody else may write to it; but folders that are sticky are good, as
  * nobody can put something else in the place of root's file there.
  */
-#ifndef ZKLEADER_RUNNER_TRUSTED_H
-#define ZKLEADER_RUNNER_TRUSTED_H
+#ifndef ZKLEADER_CONFIG_TRUSTED_H
+#define ZKLEADER_CONFIG_TRUSTED_H
 
 #include <sys/stat.h>
 

@@ -1,0 +1,56 @@
+/* Sections `notify "NAME" { }` of a task file: who is told of which events, and how. */
+#ifndef ZKLEADER_CONFIG_NOTIFY_CONFIG_H
+#define ZKLEADER_CONFIG_NOTIFY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/notice.h"
+#include "config/settings.h"
+
+#define NOTIFY_COMMAND_MAX (64 * 1024) /* bytes of a command, its words together */
+
+enum notify_template { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_ALERTMANAGER };
+
+struct notify_config {
+	char *name;
+	unsigned events; /* bits: 1 << enum notice_event */
+	char **tasks;	 /* patterns; none: all */
+	size_t n_tasks;
+	char *url; /* NULL: none */
+	enum notify_template form;
+	char **command; /* NULL: none */
+	size_t n_command;
+	char *file; /* where it stands, as shown to people */
+	int line;
+};
+
+struct notify_configs {
+	struct notify_config *list; /* owned, as is all in it */
+	size_t n;
+};
+
+extern const struct settings_form notify_config_form;
+
+/* Adds a problem for each value that is not good, beyond what the table says. */
+void notify_config_check(const struct settings *s, const struct section *section,
+			 struct problems *problems);
+/* One more, from a section that was found good. */
+void notify_configs_take(struct notify_configs *all, const struct settings *s,
+			 const struct section *section);
+struct notify_configs notify_configs_copy(const struct notify_configs *all);
+bool notify_configs_equal(const struct notify_configs *a, const struct notify_configs *b);
+void notify_configs_done(struct notify_configs *all);
+/* What it wants to be told; borrowed. */
+struct notice_rule notify_config_rule(const struct notify_config *c);
+
+struct task_file;
+struct task_files;
+
+/* Whether its names are not those of the files before it, and they are not too many together. */
+bool notify_configs_fit(const struct task_files *before, const struct task_file *file,
+			struct problems *problems);
+/* All of them, for the caller to free(); borrowed. */
+const struct notify_config **notify_configs_all(const struct task_files *files, size_t *ret_n);
+
+#endif
