@@ -131,7 +131,7 @@ RUNNER := \
 	main runner account due jobs start tasks
 
 NOTIFY := \
-	main notifier pings urls
+	main notifier events pings urls http spool channels message command sends
 
 WEB := \
 	main address access routes sidecar events \

@@ -1,4 +1,4 @@
-/* zkleader-notify: tells of runs on this host where their tasks say, over HTTP. */
+/* zkleader-notify: tells people of events, and services of runs, where the task files say. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,11 +16,16 @@
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
 #endif
-#define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
+#define CONFIG_FILE  SYSCONFDIR "/zkleader/zkleader.conf"
+#define SPOOL_FOLDER "/var/spool/zkleader"
+
+#define OPTION_SPOOL 256
 
 static const struct option_spec specs[] = {
 	{'s', "socket", "SOCKET", "of the sidecar ($ZKLEADER_SOCKET, " ZKLEADER_SOCKET_DEFAULT ")"},
 	{'c', "config", "FILE", "its configuration, which names task-dir (" CONFIG_FILE ")"},
+	{OPTION_SPOOL, "spool", "DIR",
+	 "where messages wait that are to be sent (" SPOOL_FOLDER ")"},
 	{'V', "version", NULL, "print the version"},
 	{'h', "help", NULL, "print this"},
 	{0, NULL, NULL, NULL},
@@ -28,15 +33,19 @@ static const struct option_spec specs[] = {
 
 static void usage(void)
 {
-	fputs("usage: zkleader-notify [-s SOCKET] [-c FILE]\n\n"
-	      "Tells of each run on this host where its task's ping-url says: a POST to its\n"
-	      "/start as it begins, and to its /STATUS as it ends. Reads the task files "
-	      "itself.\n\n",
+	fputs("usage: zkleader-notify [-s SOCKET] [-c FILE] [--spool DIR]\n\n"
+	      "Tells people of events, by the sections notify of the task files: over HTTP, or\n"
+	      "by a command. Tells of each run on this host where its task's ping-url says. "
+	      "Reads\nthe task files itself.\n\n",
 	      stdout);
 	for (const struct option_spec *o = specs; o->name; o++) {
 		char left[40];
 
-		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->id, o->name, o->value ? " " : "",
+		char letter[5] = "    ";
+
+		if (o->id < OPTION_SPOOL)
+			snprintf(letter, sizeof(letter), "-%c, ", o->id);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->value ? " " : "",
 			 o->value ? o->value : "");
 		printf("  %-22s %s\n", left, o->help);
 	}
@@ -64,6 +73,7 @@ static int parse(struct notifier_options *r, const char *const *argv)
 		switch (id) {
 		case 's': r->socket = value; break;
 		case 'c': r->config_file = value; break;
+		case OPTION_SPOOL: r->spool = value; break;
 		case 'V': puts("zkleader-notify " ZKLEADER_VERSION); return 0;
 		case 'h': usage(); return 0;
 		case OPTION_OPERAND: return misuse("there are no arguments; see --help");
@@ -78,7 +88,8 @@ int main(int argc, char **argv)
 	const char *from_env = getenv(ZKLEADER_SOCKET_ENV), *stream = getenv("JOURNAL_STREAM");
 	struct notifier_options options = {
 		.socket = from_env && from_env[0] ? from_env : ZKLEADER_SOCKET_DEFAULT,
-		.config_file = CONFIG_FILE};
+		.config_file = CONFIG_FILE,
+		.spool = SPOOL_FOLDER};
 	int code = parse(&options, (const char *const *)(argc > 0 ? argv + 1 : argv));
 
 	if (code >= 0)

@@ -15,22 +15,47 @@
 #include "base/notify.h"
 #include "client/follow.h"
 #include "client/json.h"
+#include "notify/channels.h"
+#include "notify/events.h"
 #include "notify/pings.h"
+#include "notify/sends.h"
+#include "notify/spool.h"
 #include "notify/urls.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
 #define WAIT_MAX_MS 60000
+#define LOOK_MS	    60000 /* between looks at the task files while nothing happens */
+#define ASK_MS	    10000 /* for an answer */
+
+/* The questions that follow_ask() is asked. */
+#define REGISTER 0
+#define NOTICED	 1
 
 struct notifier {
 	struct zkleader *z;
 	struct follow follow;
 	struct urls urls;
+	struct http http;
 	struct pings pings;
+	struct channels channels;
+	struct spool spool;
+	struct sends sends;
+	struct events events;
 	bool begun; /* the sidecar tells of runs */
+	int64_t look_ms;
 	int signals;
+	sigset_t mask; /* as it was before ours were blocked */
 	bool ended;
 };
+
+static void read_channels(struct notifier *n)
+{
+	if (n->channels.read_ms > 0 && clock_boot_ms() - n->channels.read_ms < CHANNELS_AGE_MS)
+		return;
+	channels_read(&n->channels, urls_files(&n->urls));
+	n->look_ms = clock_boot_ms() + LOOK_MS;
+}
 
 /* --- what the sidecar tells ----------------------------------------------- */
 
@@ -53,12 +78,35 @@ static void take_run(struct notifier *n, const json_t *run)
 
 static void take_news(struct notifier *n, const struct message *m)
 {
+	bool run = strcmp(m->method, "run") == 0, notice = strcmp(m->method, "notice") == 0;
 	json_auto_t *data = NULL;
 
-	if (strcmp(m->method, "run") != 0)
+	if (!run && !notice)
 		return;
-	if (json_from_msgpack(m->data.p, (size_t)(m->data.end - m->data.p), &data) == 0)
+	if (json_from_msgpack(m->data.p, (size_t)(m->data.end - m->data.p), &data) != 0)
+		return;
+	if (run) {
 		take_run(n, data);
+	} else {
+		read_channels(n);
+		events_take(&n->events, data);
+	}
+}
+
+/* One question at a time: first who we are, then what we have. */
+static void ask(struct notifier *n)
+{
+	int64_t deadline = clock_boot_ms() + ASK_MS;
+	struct buffer params;
+
+	if (!n->begun || follow_is_asking(&n->follow))
+		return;
+	buffer_init(&params, RPC_REQUEST_MAX);
+	if (events_pack_problems(&n->events, &params))
+		follow_ask(&n->follow, REGISTER, "notifier", &params, deadline);
+	else if (events_pack_taken(&n->events, &params))
+		follow_ask(&n->follow, NOTICED, "noticed", &params, deadline);
+	buffer_done(&params);
 }
 
 static void take_event(struct notifier *n, const struct follow_event *e)
@@ -69,6 +117,7 @@ static void take_event(struct notifier *n, const struct follow_event *e)
 	case FOLLOW_BEGUN:
 		log_info("hearing of runs", LOG_STR("from", "the sidecar"));
 		n->begun = true;
+		events_register(&n->events); /* a sidecar that was started anew knows nothing */
 		break;
 	case FOLLOW_NEWS: take_news(n, &e->message); break;
 	case FOLLOW_REFUSED:
@@ -101,29 +150,47 @@ static void take_signals(struct notifier *n)
 	struct signalfd_siginfo info;
 
 	while (read(n->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGHUP)
+		if (info.ssi_signo == SIGCHLD) {
+			sends_reap(&n->sends);
+		} else if (info.ssi_signo == SIGHUP) {
 			urls_forget(&n->urls);
-		else
+			n->channels.read_ms = 0;
+			n->look_ms = 0;
+		} else
 			n->ended = true;
 	}
+}
+
+static int64_t min_ms(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void loop(struct notifier *n)
 {
 	while (!n->ended) {
-		int64_t due_ms = pings_advance(&n->pings), follow_ms = follow_due_ms(&n->follow);
+		int64_t due_ms = pings_advance(&n->pings);
 		struct curl_waitfd fds[] = {
 			{.fd = n->signals, .events = CURL_WAIT_POLLIN},
 			{.fd = follow_fd(&n->follow), .events = CURL_WAIT_POLLIN},
 		};
 		int64_t left;
 
-		due_ms = due_ms < follow_ms ? due_ms : follow_ms;
+		if (n->spool.n > 0)
+			read_channels(n);
+		due_ms = min_ms(due_ms, sends_advance(&n->sends));
+		due_ms = min_ms(due_ms, events_due_ms(&n->events));
+		due_ms = min_ms(min_ms(due_ms, n->look_ms), follow_due_ms(&n->follow));
 		left = due_ms - clock_boot_ms();
 		left = left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : left;
-		curl_multi_poll(n->pings.multi, fds, fds[1].fd < 0 ? 1 : 2, (int)left, NULL);
+		curl_multi_poll(n->http.multi, fds, fds[1].fd < 0 ? 1 : 2, (int)left, NULL);
+		http_advance(&n->http);
 		take_signals(n);
 		take_events(n);
+		if (clock_boot_ms() >= n->look_ms)
+			read_channels(n);
+		events_advance(&n->events);
+		ask(n);
 	}
 }
 
@@ -136,7 +203,9 @@ static int block_signals(struct notifier *n)
 	sigaddset(&read, SIGTERM);
 	sigaddset(&read, SIGINT);
 	sigaddset(&read, SIGHUP);
-	sigprocmask(SIG_BLOCK, &read, NULL);
+	sigaddset(&read, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &read, &n->mask);
 	n->signals = fd_private(signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK));
 	return n->signals < 0 ? -errno : 0;
 }
@@ -165,9 +234,14 @@ int notifier_run(const struct notifier_options *options)
 		return e;
 	e = block_signals(&n);
 	if (e == 0)
-		e = pings_init(&n.pings);
+		e = http_init(&n.http);
 	if (e == 0) {
 		urls_init(&n.urls, options->config_file);
+		pings_init(&n.pings, &n.http);
+		channels_init(&n.channels);
+		spool_init(&n.spool, options->spool);
+		sends_init(&n.sends, &n.spool, &n.http, &n.channels, &n.mask);
+		events_init(&n.events, &n.channels, &n.spool, &n.sends);
 		subscribe(&n);
 		log_info("starting", LOG_STR("version", ZKLEADER_VERSION));
 		notify_send("READY=1");
@@ -175,9 +249,17 @@ int notifier_run(const struct notifier_options *options)
 		notify_send("STOPPING=1");
 		if (n.pings.n > 0)
 			log_warning("stopped with pings unsent", LOG_INT("pings", n.pings.n));
+		if (n.spool.n > 0)
+			log_info("stopped with messages in the spool",
+				 LOG_INT("messages", n.spool.n));
 		follow_done(&n.follow);
+		events_done(&n.events);
+		sends_done(&n.sends);
+		spool_done(&n.spool);
+		channels_done(&n.channels);
 		urls_done(&n.urls);
 		pings_done(&n.pings);
+		http_done(&n.http);
 	}
 	zkleader_close(n.z);
 	if (n.signals >= 0)

@@ -5,6 +5,7 @@
 struct notifier_options {
 	const char *socket;
 	const char *config_file;
+	const char *spool; /* path of its folder */
 };
 
 /*

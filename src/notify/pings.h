@@ -8,26 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <curl/curl.h>
+#include "notify/http.h"
 
-#define PINGS_MAX	 2000  /* that wait; more are dropped, with a line */
-#define PINGS_AT_ONCE	 50    /* requests */
-#define PINGS_TRIES	 5     /* of each */
-#define PINGS_TIMEOUT_MS 10000 /* of each try */
-#define PINGS_RETRY_MS	 1000  /* before the second try, and twice as long before each further */
-#define PINGS_ANSWER_MAX 65536 /* bytes of an answer that are read */
-#define PINGS_BODY_MAX	 10000 /* bytes */
+#define PINGS_MAX      2000  /* that wait; more are dropped, with a line */
+#define PINGS_AT_ONCE  50    /* requests */
+#define PINGS_TRIES    5     /* of each */
+#define PINGS_RETRY_MS 1000  /* before the second try, and twice as long before each further */
+#define PINGS_BODY_MAX 10000 /* bytes */
 
 struct ping;
 
 struct pings {
-	CURLM *multi;
+	struct http *http;
 	struct ping *list; /* the oldest first */
 	size_t n, n_sent;  /* n_sent: outstanding */
 };
 
-/* 0, or -ENOMEM. */
-int pings_init(struct pings *p);
+void pings_init(struct pings *p, struct http *http);
 void pings_done(struct pings *p);
 /* url: without the word that comes behind it. The body may be ""; all is copied. */
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,

@@ -50,12 +50,18 @@ static void refresh(struct urls *u)
 	problems_done(&problems);
 }
 
+const struct task_files *urls_files(struct urls *u)
+{
+	if (u->read_ms == 0 || clock_boot_ms() - u->read_ms >= URLS_AGE_MS)
+		refresh(u);
+	return &u->files;
+}
+
 const char *urls_find(struct urls *u, const char *task)
 {
 	char name[NAME_ELECTION_MAX + 1];
 
-	if (u->read_ms == 0 || clock_boot_ms() - u->read_ms >= URLS_AGE_MS)
-		refresh(u);
+	urls_files(u);
 	snprintf(name, sizeof(name), "%s", task);
 	name[strcspn(name, ":")] = '\0';
 	const struct task_config *t = task_files_find(&u->files, name);

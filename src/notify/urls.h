@@ -21,5 +21,7 @@ void urls_done(struct urls *u);
 void urls_forget(struct urls *u);
 /* Of a task or a partition; NULL: it has none. Good until the next call. */
 const char *urls_find(struct urls *u, const char *task);
+/* The files in force. Good until the next call. */
+const struct task_files *urls_files(struct urls *u);
 
 #endif

@@ -357,12 +357,12 @@ static const struct bad_case bad_files[] = {
 	 "t:1: yield: stands outside of a section: it belongs within task \"...\" { }\n"},
 	{"task = a\n", "t:1: task: is a section: write task \"...\" { }\n"},
 	{"version = 1\nTask a { }\nxyz { task b { yield = z } }\n",
-	 "t:1: unknown section \"version\": this file consists of task \"...\" { } and queue "
-	 "\"...\" { }\n"
-	 "t:2: unknown section \"Task\": this file consists of task \"...\" { } and queue \"...\" "
-	 "{ }\n"
-	 "t:3: unknown section \"xyz\": this file consists of task \"...\" { } and queue \"...\" { "
-	 "}\n"},
+	 "t:1: unknown section \"version\": this file consists of task \"...\" { } and "
+	 "queue \"...\" { } and notify \"...\" { }\n"
+	 "t:2: unknown section \"Task\": this file consists of task \"...\" { } and "
+	 "queue \"...\" { } and notify \"...\" { }\n"
+	 "t:3: unknown section \"xyz\": this file consists of task \"...\" { } and "
+	 "queue \"...\" { } and notify \"...\" { }\n"},
 	{"task a {\nyield = x\ntask b {\n}\n",
 	 "t:1: the section task is not closed by \"}\"\n"
 	 "t:2: yield: \"x\" is not one of \"rank\", \"version\", \"never\"\n"

@@ -1,5 +1,6 @@
 """An HTTP server of the test's own that misbehaves on demand, and a zkleader-notify that is to bear it."""
 import http.server
+import json
 import os
 import signal
 import socket
@@ -58,6 +59,19 @@ class Hooks:
         wait_until(lambda: len(self.got) >= n, timeout, f"{n} pings have come, of {self.seen}")
         return self.got[:n]
 
+    def events(self, n, timeout=60, kind=None):
+        """The first n that have come, as JSON, without those that came again: by id."""
+        def seen():
+            with self.lock:
+                found = {}
+                for _, body in self.got:
+                    event = json.loads(body)
+                    if not kind or event["event"] == kind:
+                        found.setdefault(event["id"], event)
+                return list(found.values())
+        wait_until(lambda: len(seen()) >= n, timeout, f"{n} of {kind or 'all'} have come, of {self.seen}")
+        return seen()
+
     def close(self):
         self.hung.set()
         self.server.shutdown()
@@ -65,11 +79,14 @@ class Hooks:
 
 
 class Notifier:
-    def __init__(self, folder, sidecar):
+    def __init__(self, folder, sidecar, spool=None):
         self.folder = folder
         folder.mkdir()
+        self.spool = spool or folder / "spool"
+        if not spool:
+            self.spool.mkdir()
         self.log_file = folder / "log"
-        self.command = [build() / "zkleader-notify", "-s", sidecar.socket, "-c", sidecar.config_file]
+        self.command = [build() / "zkleader-notify", "-s", sidecar.socket, "-c", sidecar.config_file, "--spool", self.spool]
         self.start()
 
     def start(self):

@@ -1,0 +1,12 @@
+/* What an event looks like to who is told of it. */
+#ifndef ZKLEADER_NOTIFY_MESSAGE_H
+#define ZKLEADER_NOTIFY_MESSAGE_H
+
+#include <jansson.h>
+
+#include "config/notify_config.h"
+
+/* A heap string for the caller: JSON in that form. */
+char *message_text(const json_t *event, enum notify_template form);
+
+#endif

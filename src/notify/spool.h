@@ -1,0 +1,59 @@
+/*
+ * Messages that are to be sent, each a file: written to disk before the sidecar may forget the
+ * event, and there until it was sent or is too old. Nothing but their names is kept in memory.
+ */
+#ifndef ZKLEADER_NOTIFY_SPOOL_H
+#define ZKLEADER_NOTIFY_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#define SPOOL_MAX	   10000       /* messages */
+#define SPOOL_FILE_MAX	   (64 * 1024) /* bytes of one */
+#define SPOOL_NAME_SIZE	   40
+#define SPOOL_ID_SIZE	   65
+#define SPOOL_CHANNEL_SIZE 120
+#define SPOOL_WHY_SIZE	   200
+
+/* A message for one channel: "NAME/url" or "NAME/command". */
+struct spooled {
+	struct spooled *next;
+	char name[SPOOL_NAME_SIZE]; /* of its file; that of an older one is smaller */
+	char channel[SPOOL_CHANNEL_SIZE];
+	char id[SPOOL_ID_SIZE]; /* of the event */
+	int64_t since;		/* wall clock: when it was spooled */
+	/* For sends.c. */
+	int64_t due_ms; /* CLOCK_BOOTTIME: no try before */
+	int tries;
+	bool sending;
+	char why[SPOOL_WHY_SIZE]; /* of the last try */
+};
+
+struct spool {
+	char *path;
+	int folder; /* -1: it cannot be opened */
+	struct spooled *list, **end;
+	size_t n;
+	uint32_t last;		      /* number of a file */
+	char problem[SPOOL_WHY_SIZE]; /* why nothing can be taken; "": it can */
+};
+
+/* Reads what is there. A folder that cannot be used is a problem, and tried again. */
+void spool_init(struct spool *s, const char *path);
+void spool_done(struct spool *s);
+/* Whether it can take something now; sets the problem. */
+bool spool_is_good(struct spool *s);
+/*
+ * Written, and on the disk when this returns true. One that is there already counts as written.
+ * False: the problem says why.
+ */
+bool spool_add(struct spool *s, const char *channel, const char *id, const json_t *event);
+/* The event of a message, NULL: its file cannot be read. */
+json_t *spool_read(const struct spool *s, const struct spooled *m);
+/* It was sent, or is given up. */
+void spool_remove(struct spool *s, struct spooled *m);
+
+#endif

@@ -1,0 +1,297 @@
+"""notify: people are told of each event once for the fleet, whoever dies, and whatever those do who are told."""
+import json
+import os
+import time
+
+import pytest
+
+from harness.hooks import Hooks, Notifier
+from harness.process import end, spawn
+from harness.runner import scheduled
+from harness.sidecar import build, quoted, task_text
+from harness.waiting import holds_for, wait_until
+
+TASK = "nightly"
+KEYS = {"event", "id", "task", "node", "version", "time", "token", "tick", "attempt", "exit_status", "output", "text"}
+
+
+@pytest.fixture
+def hooks():
+    made = Hooks()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def notifier(folder):
+    made = []
+
+    def of(sidecar, **kwargs):
+        made.append(Notifier(folder / f"notify{len(made)}", sidecar, **kwargs))
+        return made[-1]
+
+    yield of
+    reports = [r for one in made for r in one.close()]
+    assert not reports, "\n".join(reports)
+
+
+def section(name="chat", **values):
+    def text(value):
+        return "{" + ", ".join(quoted(v) for v in value) + "}" if isinstance(value, (list, tuple)) else quoted(value)
+    return f'notify "{name}" {{\n' + "".join(f"  {k} = {text(v)}\n" for k, v in values.items()) + "}\n"
+
+
+def begin(fleet, name="a", text="", tasks=(TASK,), ready=True, **kwargs):
+    one = fleet.sidecar(name, start=False, tasks=list(tasks), **kwargs)
+    one.write_file(text, "notify.conf")
+    one.start(ready)
+    return one
+
+
+def run(jobs, a, body, *options, code=None):
+    assert jobs(TASK).run(a, *options, body=body).code() == code
+
+
+def test_a_run_that_fails_is_told_with_all_that_is_known(fleet, hooks, notifier, jobs, zk):
+    a = begin(fleet, text=section(url=hooks.url("/x?key=secret"), on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    n = notifier(a)
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    [event] = hooks.events(1)
+    assert set(event) == KEYS
+    assert event["event"] == "failed" and event["task"] == TASK and event["version"] == "1.0"
+    assert event["attempt"] == 1 and event["exit_status"] == 3 and event["token"] > 0
+    assert event["tick"].endswith("Z") and event["time"].endswith("Z") and event["output"] is None
+    assert TASK in event["text"] and "status 3" in event["text"]
+    run(jobs, a, "exit 4", "--tick", "none", code=4)
+    event = hooks.events(2)[1]
+    assert event["tick"] is None and event["exit_status"] == 4
+    wait_until(lambda: zk.names("notices") == [], what="they are forgotten once spooled")
+    run(jobs, a, "true", "--tick", "none", code=0)
+    wait_until(lambda: not list(n.spool.iterdir()), what="the spool is empty")
+    assert len(hooks.seen) == 2 and "secret" not in n.log() + a.log()
+
+
+def test_where_nobody_wants_it_nothing_is_written(fleet, hooks, notifier, jobs, zk):
+    a = begin(fleet, tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    notifier(a)
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    assert "notices" not in zk.names() and "led" not in zk.names()
+    a.write_file(section(url=hooks.url("/x"), on=["lost"], tasks=["other*"]), "notify.conf")
+    wait_until(lambda: "notices" in zk.names(), what="it is read")
+    run(jobs, a, "exit 3", "--tick", "none", code=3)
+    assert zk.names("notices") == [] and not hooks.seen
+
+
+def test_a_new_leader_and_the_run_that_was_lost_are_told_once_by_a_fleet_of_three(fleet, hooks, notifier, jobs, zk):
+    text = section(url=hooks.url("/x"), on=["leader", "lost", "failed"])
+    a, *rest = (begin(fleet, name, text, version=version, tasks=[task_text(TASK, tick="1s")])
+                for name, version in (("a", "3"), ("b", "2"), ("c", "1")))
+    for one in (a, *rest):
+        notifier(one)
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    job = jobs(TASK)
+    job.run(a, "--tick", "1s", body="sleep 60")
+    job.wait_started(1)
+    wait_until(lambda: zk.names("led") == [TASK] and zk.names("notices") == [], what="the first leader is known")
+    a.kill()
+    wait_until(lambda: rest[0].leads(TASK), what="b leads")
+    found = {e["event"]: e for e in hooks.events(2)}
+    assert set(found) == {"leader", "lost"}
+    assert found["leader"]["token"] == rest[0].check(TASK)["token"]
+    assert found["leader"]["version"] == "2" and found["lost"]["attempt"] == 1 and found["lost"]["exit_status"] is None
+    wait_until(lambda: zk.names("notices") == [], what="all is spooled")
+    holds_for(lambda: len(hooks.seen) == 2, 3, "one message of each")
+
+
+def test_who_dies_before_it_is_spooled_leaves_it_to_another(fleet, hooks, notifier, jobs, zk):
+    text = section(url=hooks.url("/x"), on=["failed"])
+    a, b, c = (begin(fleet, name, text, version=version, tasks=[task_text(TASK, tick="1s")])
+               for name, version in (("a", "3"), ("b", "2"), ("c", "1")))
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    wait_until(lambda: len(zk.names("notices")) == 1, what="it is noted")
+    [name] = zk.names("notices")
+    notifier(b), notifier(c)
+    holds_for(lambda: not hooks.seen, 2, "a is there still, whose it is")
+    a.kill()
+    [event] = hooks.events(1)
+    assert name.endswith(event["id"]) and event["exit_status"] == 3
+    wait_until(lambda: zk.names("notices") == [], what="it is forgotten")
+    holds_for(lambda: len(hooks.seen) == 1, 2, "one message")
+
+
+def test_a_sidecar_and_a_notifier_that_are_killed_lose_nothing(fleet, hooks, notifier, jobs, zk):
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    wait_until(lambda: len(zk.names("notices")) == 1, what="it is noted")
+    a.kill()
+    a.start()
+    hooks.answers = [500, "close", 503]
+    n = notifier(a)
+    wait_until(lambda: hooks.seen, what="it is tried")
+    n.kill()
+    n.start()
+    [event] = hooks.events(1)
+    assert {json.loads(body)["id"] for _, body in hooks.seen} == {event["id"]}
+    wait_until(lambda: zk.names("notices") == [] and not list(n.spool.iterdir()), what="all is done")
+
+
+def test_a_spool_that_cannot_be_used_is_a_problem_and_nothing_is_lost(fleet, hooks, notifier, jobs, zk, folder):
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    wait_until(lambda: any("zkleader-notify is there" in p["message"] for p in a.problems()), what="none is there")
+    spool = folder / "away"
+    notifier(a, spool=spool)
+    wait_until(lambda: any("the spool cannot be used" in p["message"] and p["file"] == str(spool)
+                           for p in a.problems()), what="it is a problem")
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    holds_for(lambda: len(zk.names("notices")) == 1 and not hooks.seen, 1, "it waits")
+    spool.mkdir()
+    assert hooks.events(1)[0]["exit_status"] == 3
+    wait_until(lambda: a.problems() == [] and zk.names("notices") == [], what="all is well")
+
+
+def test_a_full_spool_is_a_problem_and_what_is_in_it_outlives_a_restart(fleet, hooks, notifier, jobs, zk, folder):
+    script, block, out = folder / "tell", folder / "block", folder / "told"
+    script.write_text(f"#!/bin/sh\n[ ! -e {block} ] || exit 1\nprintf '%s\\n' \"$(cat)\" >> {out}\n")
+    script.chmod(0o755)
+    block.touch()
+    a = begin(fleet, text=section("sh", command=[script], on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    spool, now_ms = folder / "full", int(time.time() * 1000)
+    spool.mkdir()
+    (spool / f"{0:016x}.{0:08x}").write_text("{")
+    n = notifier(a, spool=spool)
+    assert (spool / f"bad-{0:016x}.{0:08x}").exists()
+    n.kill()
+    for i in range(10_000):
+        (spool / f"{i:016x}.{i:08x}").write_text(json.dumps(
+            {"channel": "sh/command" if i < 3 else "gone/url", "since": now_ms - (86_400_000 if i == 9_999 else 0),
+             "event": {"id": f"old-{i}", "event": "failed", "text": "old"}}))
+    (spool / f"{9_999:016x}.{9_999:08x}").rename(spool / f"{9_998:016x}.{9_999:08x}")
+    n.start()
+    wait_until(lambda: any(p["file"] == str(spool) and "the spool is full" in p["message"] or p["file"] == "gone/url"
+                           for p in a.problems()), what="it is a problem")
+    wait_until(lambda: "a message was given up" in n.log(), what="what is a day old is given up")
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    run(jobs, a, "exit 4", "--tick", "none", code=4)
+    wait_until(lambda: any("the spool is full" in p["message"] for p in a.problems()), what="it is full again")
+    wait_until(lambda: len(zk.names("notices")) == 1, what="the second one waits")
+    block.unlink()
+    wait_until(lambda: out.exists() and out.read_text().count("\n") == 5, 90, "all five have been told")
+    told = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(e.get("exit_status", 0) for e in told) == [0, 0, 0, 3, 4] and len({e["id"] for e in told}) == 5
+    wait_until(lambda: zk.names("notices") == [], what="nothing waits")
+    assert any(p["file"] == "gone/url" for p in a.problems())
+
+
+def test_who_is_told_by_a_command_and_in_which_form(fleet, hooks, notifier, jobs, folder):
+    script, out = folder / "tell", folder / "told"
+    script.write_text(f"#!/bin/sh\n[ -e {folder}/once ] || {{ touch {folder}/once; exit 1; }}\nprintf '%s\\n' \"$(cat)\" >> {out}\n")
+    script.chmod(0o755)
+    text = (section("sh", command=[script, "x"], on=["failed"]) +
+            section("slack", url=hooks.url("/slack"), template="slack", on=["failed"], tasks=["night*"]) +
+            section("am", url=hooks.url("/am"), template="alertmanager", on="failed") +
+            section("none", url=hooks.url("/none"), tasks=["other"], on=["failed"]))
+    a = begin(fleet, text=text, tasks=[task_text(TASK, tick="1s")])
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    notifier(a)
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    got = dict(hooks.wait(2))
+    assert set(got) == {"/slack", "/am"}
+    slack, [alert] = json.loads(got["/slack"]), json.loads(got["/am"])
+    assert set(slack) == {"text"} and slack["text"].startswith("*failed*: ") and "status 3" in slack["text"]
+    assert alert["labels"]["alertname"] == "ZkleaderFailed" and alert["labels"]["task"] == TASK
+    assert alert["startsAt"].endswith("Z") and "status 3" in alert["annotations"]["summary"]
+    event = json.loads(wait_until(lambda: out.exists() and out.read_text().strip(), what="the command has run again"))
+    assert set(event) == KEYS and event["id"] == alert["labels"]["id"]
+
+
+def test_a_file_that_others_can_write_is_not_heeded_and_named(fleet, hooks, notifier, jobs):
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+    path = a.task_dir / "notify.conf"
+    path.chmod(0o666)
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    n = notifier(a)
+    wait_until(lambda: any(p["file"] == str(path) and "chmod go-w" in p["message"] for p in a.problems()), what="named")
+    run(jobs, a, "exit 3", "--tick", "1s", code=3)
+    assert "nobody is told by what this file says" in n.log() and not hooks.seen
+
+
+def test_a_node_without_a_connection_says_so_itself(fleet, hooks, notifier, own_server):
+    own_server.start()
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["disconnected"]))
+    notifier(a)
+    own_server.kill()
+    [event] = hooks.events(1)
+    assert event["event"] == "disconnected" and event["task"] is None
+    own_server.start()
+    a.wait_connected(60)
+    holds_for(lambda: len(hooks.seen) == 1, 2, "once")
+
+
+def test_a_task_that_is_overdue_is_told_once_until_it_was_run_well(fleet, hooks, notifier, jobs, zk):
+    text = section(url=hooks.url("/x"), on=["overdue"])
+    task = task_text(TASK, alert_after="2s", tick="1s")
+    a, b = (begin(fleet, name, text, version=version, tasks=[task]) for name, version in (("a", "2"), ("b", "1")))
+    notifier(a), notifier(b)
+    assert hooks.events(1)[0]["task"] == TASK
+    wait_until(lambda: a.leads(TASK), what="a leads")
+    a.stop()
+    wait_until(lambda: b.leads(TASK), what="b leads")
+    b.wait_log("task overdue")
+    holds_for(lambda: len(hooks.seen) == 1, 2, "b knows that it was told")
+    run(jobs, b, "true", "--tick", "1s", code=0)
+    assert len(hooks.events(2)) == 2
+
+
+def test_ticks_that_were_missed_are_told_by_the_leader(fleet, hooks, notifier, folder, zk):
+    task = scheduled("report", ["/bin/true"], schedule="every 1s", catch_up="none")
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["missed"]), tasks=[task])
+    wait_until(lambda: zk.names("schedules") == ["report"], what="the schedule is in force")
+    a.stop()
+    time.sleep(3)
+    a.start()
+    notifier(a)
+    event = hooks.events(1)[0]
+    assert event["event"] == "missed" and event["task"] == "report" and event["tick"].endswith("Z")
+
+
+def test_a_rolling_restart_that_is_halted_is_told(fleet, hooks, notifier):
+    a = begin(fleet, text=section(url=hooks.url("/x"), on=["halted"]))
+    notifier(a)
+    process = spawn([build() / "zkleader", "-s", a.socket, "rolling", "web", "--soak", "0s", "--", "false"])
+    try:
+        assert process.wait(60) == 1
+    finally:
+        end(process)
+    [event] = hooks.events(1)
+    assert event["event"] == "halted" and event["exit_status"] == 1 and "web" in event["text"]
+
+
+def test_a_rollout_that_is_complete_is_told_once(fleet, hooks, notifier, zk):
+    text = section(url=hooks.url("/x"), on=["rollout"])
+    a, b, c = (begin(fleet, name, text, version="1.4") for name in "abc")
+    for one in (a, b, c):
+        notifier(one)
+    wait_until(lambda: zk.get("notices")[0] == b"1.4", what="the version is known")
+    for one in (a, b, c):
+        one.write_config(version="1.5")
+        one.call("reload")
+    [event] = hooks.events(1)
+    assert event["event"] == "rollout" and event["version"] == "1.5" and "3 of 3" in event["text"]
+    holds_for(lambda: len(hooks.seen) == 1, 3, "once for the fleet")
+
+
+def test_what_is_wrong_with_a_section_is_said_with_its_place(fleet, program, folder):
+    a = begin(fleet, text='notify "x" {\n  on = {"fail"}\n  template = "slack"\n}\nnotify "y" { command = {"mail"} }\n'
+              'notify "y" { url = "nowhere", on = "lost" }\n')
+    out = program("zkleaderd", "-c", a.config_file, "-t")
+    assert out.code == 78
+    for line, text in ((1, "has neither a url nor a command"), (2, 'did you mean "failed"?'), (3, "template: needs a url"),
+                       (5, "no absolute path"), (6, "is in line 5 already"), (6, "url: is none")):
+        assert any(f"notify.conf:{line}: " in said and text in said for said in (out.out + out.err).splitlines()), (line, text, out)
+    a.call("status")
