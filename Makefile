@@ -80,12 +80,13 @@ CORE := \
 	version version_form rank draft calendar zone \
 	zone_rule schedule schedule_next fleet \
 	fleet_ranking fleet_draft tally lease election election_times \
-	election_promise skew identity tick run run_holds owed
+	election_promise skew identity tick run run_holds owed \
+	job_id job_outcome assign bucket
 WIRE := \
 	schedule_record notice_record \
 	barrier_record \
 	reader keys pack record record_pack policy_kind recipe_record seen_record \
-	rolling_record \
+	rolling_record job_record worker_queues \
 	rpc
 CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
@@ -105,7 +106,9 @@ NODE := \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_look run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
-	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep
+	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep \
+	queues queue_calls queue_ops queue_submit queue_read queue_places queue_ending \
+	queue_work queue_look queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy
 CONTROL := \
 	barriers \
 	methods subject parked reloads orders order_texts nodes user \

@@ -31,6 +31,7 @@ void worker_free(struct worker *w)
 	names_free(w->unhealthy, w->n_unhealthy);
 	names_free(w->groups, w->n_groups);
 	free(w->splits);
+	free(w->queues);
 	free(w);
 }
 
@@ -116,6 +117,14 @@ unsigned worker_partitions(const struct worker *w, const char *task)
 		else
 			low = middle + 1;
 	}
+	return 0;
+}
+
+unsigned worker_slots(const struct worker *w, const char *queue)
+{
+	for (size_t i = 0; i < w->n_queues; i++)
+		if (strcmp(w->queues[i].queue, queue) == 0)
+			return w->queues[i].slots;
 	return 0;
 }
 

@@ -11,9 +11,12 @@
 #define WORKER_RANDOM_INTS 5
 #define WORKER_TASKS_MAX   10000
 #define WORKER_NODE_MAX	   400 /* bytes of what names a sidecar across its restarts */
-#define WORKER_MACHINE_MAX 32  /* bytes of what tells the machine from others */
+#define WORKER_QUEUES_MAX  1000
+#define WORKER_SLOTS_MAX   1000 /* of one queue */
+#define WORKER_MACHINE_MAX 32	/* bytes of what tells the machine from others */
 
 struct worker_split;
+struct worker_queue;
 
 struct worker {
 	char id[NAME_ID_MAX + 1];
@@ -46,12 +49,21 @@ struct worker {
 	/* for each of tasks: the spread group that it is in, "": none; owned, as is each; NULL */
 	char **groups;
 	size_t n_groups;
+	/* the queues of jobs that it serves; owned, sorted by name */
+	struct worker_queue *queues;
+	size_t n_queues;
 };
 
 /* A task and the number of its partitions. */
 struct worker_split {
 	char task[NAME_TASK_MAX + 1];
 	unsigned partitions;
+};
+
+/* A queue, and how many of its jobs the worker does at a time: at least 1. */
+struct worker_queue {
+	char queue[NAME_TASK_MAX + 1];
+	unsigned slots;
 };
 
 /* A zeroed worker on the heap. */
@@ -72,6 +84,8 @@ void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
 /* Into how many partitions its files split the task, 0: into none. */
 unsigned worker_partitions(const struct worker *w, const char *task);
+/* How many jobs of the queue it does at a time, 0: it does not serve it. */
+unsigned worker_slots(const struct worker *w, const char *queue);
 /* The spread group that it lists the task in, NULL: it does not list it, or in none. */
 const char *worker_group(const struct worker *w, const char *task);
 

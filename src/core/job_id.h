@@ -8,7 +8,10 @@
 
 #include "base/name.h"
 
-#define JOB_ID_MAX (NAME_TASK_MAX + 1 + 12 + 1 + 36) /* bytes of its text */
+#define JOB_NAME_MAX	(12 + 1 + 36)			   /* bytes of MINUTE.UUID */
+#define JOB_ID_MAX	(NAME_TASK_MAX + 1 + JOB_NAME_MAX) /* bytes of its text */
+#define JOB_MINUTE_SIZE 13
+#define JOB_MINUTE_MS	60000
 
 struct job_id {
 	char queue[NAME_TASK_MAX + 1];
@@ -19,5 +22,28 @@ struct job_id {
 /* Whether the text is one; what is no canonical form is none. */
 bool job_id_parse(const char *text, size_t len, struct job_id *ret_id);
 void job_id_format(const struct job_id *id, char text[JOB_ID_MAX + 1]);
+/* MINUTE.UUID, as the pointers within the queue's folder have it; the queue is not touched. */
+bool job_name_parse(const char *text, size_t len, struct job_id *ret_id);
+void job_name_format(const struct job_id *id, char text[JOB_NAME_MAX + 1]);
+
+/* What points to a job, within its queue: MINUTE.UUID, or with when it is due, MS.MINUTE.UUID. */
+struct job_pointer {
+	int64_t due_ms; /* since the epoch; of one in due/ */
+	int64_t minute;
+	char uuid[37];
+	bool callback; /* the telling of its end: it ends with .callback */
+};
+
+#define JOB_POINTER_MAX (15 + 1 + JOB_NAME_MAX + 9)
+
+bool job_pointer_parse(const char *text, size_t len, bool due, struct job_pointer *ret);
+void job_pointer_format(const struct job_pointer *p, bool due, char text[JOB_POINTER_MAX + 1]);
+bool job_pointer_same(const struct job_pointer *a, const struct job_pointer *b);
+/* Of a job of the queue, and back. */
+struct job_pointer job_pointer_to(const struct job_id *id, int64_t due_ms, bool callback);
+void job_pointer_id(const struct job_pointer *p, const char *queue, struct job_id *ret_id);
+/* A minute by itself. */
+bool job_minute_parse(const char *text, size_t len, int64_t *ret_minute);
+void job_minute_format(int64_t minute, char text[JOB_MINUTE_SIZE]);
 
 #endif

@@ -36,7 +36,8 @@ static void set_stat(struct store_reply *reply, const struct Stat *stat)
 						  .ctime = stat->ctime,
 						  .mtime = stat->mtime,
 						  .owner = stat->ephemeralOwner,
-						  .version = stat->version};
+						  .version = stat->version,
+						  .children = stat->numChildren};
 }
 
 /*
@@ -217,24 +218,27 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
 }
 
 /*
- * With an identity, nodes belong to it and all the world may read them; without, they are open.
+ * With an identity, nodes belong to it, and all the world may read them that are not closed;
+ * without, they are open.
  */
-static const struct ACL_vector *acl_of(const struct store *store)
+static const struct ACL_vector *acl_of(const struct store *store, bool closed)
 {
 	static struct ACL owned[2];
-	static struct ACL_vector owned_vector = {2, owned};
+	static struct ACL_vector owned_vector = {2, owned}, closed_vector = {1, owned};
 
 	owned[0] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
 	owned[1] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
-	return store->authenticated ? &owned_vector : &ZOO_OPEN_ACL_UNSAFE;
+	if (!store->authenticated)
+		return &ZOO_OPEN_ACL_UNSAFE;
+	return closed ? &closed_vector : &owned_vector;
 }
 
 void store_create(struct store *store, const char *path, store_reply_fn fn, void *arg)
 {
 	struct request *r = request_new(store, 0, fn, arg);
 
-	sent(r,
-	     zoo_acreate(store->handle, path, "", 0, acl_of(store), ZOO_PERSISTENT, on_string, r));
+	sent(r, zoo_acreate(store->handle, path, "", 0, acl_of(store, false), ZOO_PERSISTENT,
+			    on_string, r));
 }
 
 static bool is_node(const char *path)
@@ -286,8 +290,9 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 		case STORE_OP_CREATE:
 		case STORE_OP_CREATE_EPHEMERAL:
 		case STORE_OP_CREATE_SEQUENTIAL:
-			zoo_create_op_init(&list[i], op->path, data, (int)op->len, acl_of(store),
-					   create_mode(op->type), NULL, 0);
+			zoo_create_op_init(&list[i], op->path, data, (int)op->len,
+					   acl_of(store, op->closed), create_mode(op->type), NULL,
+					   0);
 			break;
 		case STORE_OP_SET:
 			zoo_set_op_init(&list[i], op->path, data, (int)op->len, op->version, set);

@@ -69,6 +69,7 @@ struct leaders {
 	uint32_t *digests;
 	const char **groups;
 	struct worker_split *splits;
+	struct worker_queue *queues;
 	size_t n_published;
 	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
 	size_t n_leading;

@@ -103,8 +103,11 @@ struct listing *listings_find_of(const struct leaders *l, const char *name)
 
 bool listing_is_published(const struct listing *listing)
 {
+	const struct queue_settings *q = listing->settings.queue;
 	bool wanted = !listing->leaders->leaving;
 
+	if (q && q->slots == 0)
+		return false; /* it takes submits alone */
 	for (size_t i = 0; i < listing->n; i++)
 		wanted |= !listing->tasks[i]->withdrawn;
 	return wanted && listing->state != PARTITIONS_REFUSED;

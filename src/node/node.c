@@ -71,6 +71,7 @@ static void on_up(void *arg)
 	partitions_up(&n->leaders);
 	registry_up(&n->registry);
 	recipes_up(&n->recipes);
+	queues_up(&n->queues);
 	overdues_changed(&n->overdues);
 	notices_up(&n->notices);
 	outages_up(&n->outages);
@@ -86,6 +87,7 @@ static void on_leased(void *arg)
 
 	runs_changed(&n->runs);
 	recipes_leased(&n->recipes);
+	queues_changed(&n->queues);
 	schedules_changed(&n->schedules);
 	n->handlers.leased(n->handlers.arg);
 }
@@ -100,6 +102,7 @@ static void on_cut(void *arg)
 	leaders_cut(&n->leaders);
 	last_runs_cut(&n->last_runs);
 	outages_cut(&n->outages);
+	queues_cut(&n->queues);
 	n->handlers.status(n->handlers.arg);
 }
 
@@ -113,6 +116,7 @@ static void on_expired(void *arg)
 	partitions_expired(&n->leaders);
 	runs_expired(&n->runs);
 	recipes_expired(&n->recipes);
+	queues_expired(&n->queues);
 	last_runs_cut(&n->last_runs);
 	outages_cut(&n->outages);
 	n->handlers.status(n->handlers.arg);
@@ -134,6 +138,7 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 	runs_watch(&n->runs, type, path);
 	schedules_watch(&n->schedules, path);
 	recipes_watch(&n->recipes, type, path);
+	queues_watch(&n->queues, type, path);
 }
 
 static void on_joined(void *arg, struct member *m)
@@ -172,6 +177,7 @@ static void on_fleet_changed(void *arg)
 	schedules_changed(&n->schedules);
 	recipes_fleet_changed(&n->recipes);
 	outages_fleet_changed(&n->outages);
+	queues_changed(&n->queues);
 }
 
 static void on_decision(void *arg, const struct policy_item *item, bool ended)
@@ -195,6 +201,7 @@ static void on_task_changed(void *arg, struct task *t)
 	struct node *n = arg;
 
 	schedules_task_changed(&n->schedules, t);
+	queues_changed(&n->queues);
 	runs_changed(&n->runs);
 	if (t->settings.alert_after_ms > 0)
 		overdues_changed(&n->overdues);
@@ -276,7 +283,7 @@ static bool is_idle(void *arg, const char *drain, size_t *ret_leads, size_t *ret
 	*ret_leads = 0;
 	for (size_t i = 0; i < n->leaders.n_tasks; i++)
 		*ret_leads += is_led(n->leaders.tasks[i]);
-	*ret_jobs = runs_going(&n->runs, false);
+	*ret_jobs = runs_going(&n->runs, false) + queues_going(&n->queues);
 	return policy_has(&n->policy, drain) && self && self->drained && *ret_leads == 0 &&
 	       *ret_jobs == 0;
 }
@@ -351,12 +358,14 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	losses_init(&n->losses, &n->leaders);
 	outages_init(&n->outages, &n->session, &n->registry);
 	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
+	queues_init(&n->queues, &n->session, &n->registry, &n->leaders, &handlers->queues);
 }
 
 void node_done(struct node *n)
 {
 	policy_done(&n->policy); /* tells who waits for a decision */
 	recipes_done(&n->recipes);
+	queues_done(&n->queues);
 	runs_done(&n->runs);
 	schedules_done(&n->schedules);
 	leaders_done(&n->leaders);
@@ -380,6 +389,7 @@ void node_configure(struct node *n, const struct node_timing *timing,
 	clocks_set_tolerance(&n->registry.clocks, timing->clock_tolerance_ms);
 	tasks_apply(&n->leaders, timing, tasks, n_tasks);
 	overdues_changed(&n->overdues);
+	queues_configured(&n->queues);
 	schedules_configured(&n->schedules);
 }
 

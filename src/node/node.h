@@ -19,6 +19,7 @@
 #include "node/outages.h"
 #include "node/overdue.h"
 #include "node/policy.h"
+#include "node/queues.h"
 #include "node/recipes.h"
 #include "node/registry.h"
 #include "node/runs.h"
@@ -48,7 +49,8 @@ struct node_handlers {
 	void (*handoff_runs)(void *arg, const struct handoff_run *runs, size_t n);
 	/* A tick that is to be run now; told again until it is claimed. NULL: nobody is told. */
 	void (*due)(void *arg, struct task *t, const struct schedule_due *due);
-	struct runs_handlers runs; /* with an arg of its own: the owners of the requests */
+	struct queues_handlers queues; /* with an arg of its own; jobs of queues */
+	struct runs_handlers runs;     /* with an arg of its own: the owners of the requests */
 	void *arg;
 };
 
@@ -68,6 +70,7 @@ struct node {
 	struct losses losses;
 	struct outages outages;
 	struct recipes recipes;
+	struct queues queues;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };
 

@@ -4,13 +4,11 @@
 #include <string.h>
 
 static const char *const folders[PATH_FOLDERS] = {
-	[PATH_WORKERS] = "workers",   [PATH_LEADERS] = "leaders",
-	[PATH_POLICY] = "policy",     [PATH_RUNS] = "runs",
-	[PATH_COUNTERS] = "counters", [PATH_SPLITS] = "partitions",
-	[PATH_ROSTER] = "roster",     [PATH_SEEN] = "seen",
-	[PATH_ROLLING] = "rolling",   [PATH_LOCKS] = "locks",
-	[PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules",
-	[PATH_NOTICES] = "notices",   [PATH_LED] = "led"};
+	[PATH_WORKERS] = "workers", [PATH_LEADERS] = "leaders",	  [PATH_POLICY] = "policy",
+	[PATH_RUNS] = "runs",	    [PATH_COUNTERS] = "counters", [PATH_SPLITS] = "partitions",
+	[PATH_ROSTER] = "roster",   [PATH_SEEN] = "seen",	  [PATH_ROLLING] = "rolling",
+	[PATH_LOCKS] = "locks",	    [PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules",
+	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs"};
 
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX])
@@ -101,4 +99,78 @@ bool path_is_node(const char *name, char ret_node[WORKER_NODE_MAX + 1])
 	}
 	ret_node[n] = '\0';
 	return n > 0;
+}
+
+/* --- jobs ----------------------------------------------------------------- */
+
+void path_of_queue(const struct node_settings *s, const char *queue, const char *folder,
+		   const char *name, char path[STORE_PATH_MAX])
+{
+	snprintf(path, STORE_PATH_MAX, "%s/%s/%s%s%s%s%s", s->root, folders[PATH_JOBS], queue,
+		 folder ? "/" : "", folder ? folder : "", name ? "/" : "", name ? name : "");
+}
+
+void path_of_job_folder(const struct node_settings *s, const char *queue, int64_t minute, char x,
+			char path[STORE_PATH_MAX])
+{
+	char name[JOB_MINUTE_SIZE + 2];
+
+	job_minute_format(minute, name);
+	if (x)
+		snprintf(name + strlen(name), 3, "/%c", x);
+	path_of_queue(s, queue, "job", name, path);
+}
+
+void path_of_job(const struct node_settings *s, const struct job_id *id, char path[STORE_PATH_MAX])
+{
+	path_of_job_folder(s, id->queue, id->minute, id->uuid[0], path);
+	size_t used = strlen(path);
+	snprintf(path + used, STORE_PATH_MAX - used, "/%s", id->uuid);
+}
+
+void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
+		 const struct job_pointer *p, char path[STORE_PATH_MAX])
+{
+	char name[JOB_MINUTE_SIZE + JOB_POINTER_MAX + 1];
+
+	job_minute_format(minute, name);
+	if (p) {
+		size_t used = strlen(name);
+		name[used] = '/';
+		job_pointer_format(p, true, name + used + 1);
+	}
+	path_of_queue(s, queue, "due", name, path);
+}
+
+bool path_of_at(const struct node_settings *s, const char *queue, const char *node,
+		const struct job_pointer *p, char path[STORE_PATH_MAX])
+{
+	path_of_queue(s, queue, "at", "", path);
+	if (!append_node(path, node))
+		return false;
+	size_t used = strlen(path);
+	if (used + 1 + JOB_POINTER_MAX >= STORE_PATH_MAX)
+		return false;
+	if (p) {
+		path[used] = '/';
+		job_pointer_format(p, false, path + used + 1);
+	}
+	return true;
+}
+
+const char *path_in_queue(const struct node_settings *s, const char *path,
+			  char ret_queue[NAME_TASK_MAX + 1])
+{
+	char folder[STORE_PATH_MAX];
+	const char *slash;
+
+	path_of(s, PATH_JOBS, "", folder);
+	if (strncmp(path, folder, strlen(folder)) != 0)
+		return NULL;
+	path += strlen(folder);
+	slash = strchr(path, '/');
+	if (!slash || slash - path > NAME_TASK_MAX)
+		return NULL;
+	snprintf(ret_queue, NAME_TASK_MAX + 1, "%.*s", (int)(slash - path), path);
+	return slash + 1;
 }

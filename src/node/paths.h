@@ -3,6 +3,7 @@
 #define ZKLEADER_NODE_PATHS_H
 
 #include "base/worker.h"
+#include "core/job_id.h"
 #include "node/settings.h"
 #include "node/store.h"
 
@@ -21,6 +22,7 @@ enum path_folder {
 	PATH_SCHEDULES, /* what is in force of them, by task */
 	PATH_NOTICES,	/* events that people are to be told of */
 	PATH_LED,	/* tasks that had a leader, where people are told of the next */
+	PATH_JOBS,	/* queues of jobs, by name */
 	PATH_FOLDERS
 };
 
@@ -41,6 +43,23 @@ void path_of_rolling(const struct node_settings *s, const char *group, const cha
 /* ROOT/rolling/GROUP/slots/NODE, as path_of_node() has names. */
 bool path_of_slot(const struct node_settings *s, const char *group, const char *node,
 		  char path[STORE_PATH_MAX]);
+/* ROOT/jobs/QUEUE/FOLDER/NAME; less for NULL. */
+void path_of_queue(const struct node_settings *s, const char *queue, const char *folder,
+		   const char *name, char path[STORE_PATH_MAX]);
+/* ROOT/jobs/QUEUE/job/MINUTE/X/UUID */
+void path_of_job(const struct node_settings *s, const struct job_id *id, char path[STORE_PATH_MAX]);
+/* ROOT/jobs/QUEUE/job/MINUTE/X, with a digit, or less for 0. */
+void path_of_job_folder(const struct node_settings *s, const char *queue, int64_t minute, char x,
+			char path[STORE_PATH_MAX]);
+/* ROOT/jobs/QUEUE/due/MINUTE/POINTER, or less for NULL. */
+void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
+		 const struct job_pointer *p, char path[STORE_PATH_MAX]);
+/* ROOT/jobs/QUEUE/at/NODE/POINTER, or less for NULL; as path_of_node(). */
+bool path_of_at(const struct node_settings *s, const char *queue, const char *node,
+		const struct job_pointer *p, char path[STORE_PATH_MAX]);
+/* What comes behind ROOT/jobs/QUEUE/ in the path of one of its znodes; NULL: it is none. */
+const char *path_in_queue(const struct node_settings *s, const char *path,
+			  char ret_queue[NAME_TASK_MAX + 1]);
 /* The node that a znode in one of these folders is about; false: it is not one of those. */
 bool path_is_node(const char *name, char ret_node[WORKER_NODE_MAX + 1]);
 

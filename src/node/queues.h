@@ -9,9 +9,17 @@
  *                     \___________________\___________________/
  *
  *     queues.c           which there are, and what comes in from the session and the elections
- *     queue_submit.c     what anybody asks of a job, on any node
- *     queue_lead.c       the leader of a queue: who gets what, and whose worker has gone
+ *     queue_calls.c      requests, counted
+ *     queue_ops.c        what people ask, each a struct queue_op
+ *       queue_submit.c  queue_read.c  queue_cancel.c  queue_dead.c  queue_view.c
+ *       queue_places.c     where a job is
+ *     queue_lead.c       the leader of a queue: its epoch, and what it knows
+ *       queue_due.c        what is due         queue_given.c      what was given to whom
+ *       queue_assign.c     who gets what       queue_takeover.c   whose worker has gone
+ *       queue_tidy.c       what is too old, and whether the queue is full
  *     queue_work.c       a worker: what it was given, what goes on here
+ *       queue_look.c       what is there of one of them
+ *       queue_steps.c      its transactions
  */
 #ifndef ZKLEADER_NODE_QUEUES_H
 #define ZKLEADER_NODE_QUEUES_H
@@ -21,6 +29,7 @@
 #include <stdint.h>
 
 #include "core/job_id.h"
+#include "node/queue_calls.h"
 #include "node/registry.h"
 #include "wire/job_record.h"
 
@@ -79,6 +88,7 @@ struct job_begun {
 	const char *why; /* where it is not */
 	uint64_t number; /* for what follows */
 	int64_t token, attempt, timeout_ms;
+	const struct job_record *record; /* of the job; valid during the call */
 	const void *payload;
 	size_t len;
 	const char
@@ -111,6 +121,11 @@ struct queues_handlers {
 };
 
 struct queue; /* of one listing: what its leader and its worker keep */
+struct queue_op;
+
+struct queue_ops_list {
+	struct queue_op *first, *last;
+};
 
 struct queues {
 	struct session *session;
@@ -119,11 +134,35 @@ struct queues {
 	struct queues_handlers handlers;
 	struct queue **list; /* sorted by name */
 	size_t n;
+	uint64_t last_number;
+	bool stopping, kept, revoked;
+	bool again; /* all is to be looked at, at the end of this turn */
+	bool busy;
+	int64_t cut_ms;	 /* likewise: when the connection went */
+	int64_t wake_ms; /* CLOCK_BOOTTIME: or then */
+	int64_t warm_ms; /* likewise: until when the lease is kept up */
+	struct queue_calls calls;
+	/* queue_ops.c's */
+	struct queue_ops_list waiting, others;
+	size_t n_ops;
+	int64_t look_ms; /* CLOCK_BOOTTIME: when the others are looked at */
+	struct host_turn turn;
+	struct host_timer due;
 };
 
 void queues_init(struct queues *q, struct session *session, struct registry *registry,
 		 struct leaders *leaders, const struct queues_handlers *handlers);
 void queues_done(struct queues *q);
+/* The listings are others, or their settings. */
+void queues_configured(struct queues *q);
+
+/* From the session's, the registry's and the elections' handlers. */
+void queues_up(struct queues *q);
+void queues_cut(struct queues *q);
+void queues_expired(struct queues *q);
+void queues_watch(struct queues *q, enum store_watch type, const char *path);
+/* The fleet, who leads, the lease: what follows is looked at. */
+void queues_changed(struct queues *q);
 
 /* What anybody asks; fn is called once, perhaps before this returns. All is copied. */
 void queues_submit(struct queues *q, const struct job_submit *submit, job_fn fn, void *arg);
@@ -154,6 +193,8 @@ void queues_owner_gone(struct queues *q, const void *owner);
 /* A stop: nothing is begun any more, and what has not begun is given back. */
 void queues_stop(struct queues *q);
 size_t queues_going(const struct queues *q);
+/* What runs is to end now. */
+void queues_revoke(struct queues *q);
 /* The session goes on in the next sidecar, and with it what runs. */
 void queues_keep(struct queues *q);
 

@@ -37,6 +37,10 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 	w->knows_splits = true;
 	if (t->n_splits > 0)
 		memcpy(w->splits, t->splits, t->n_splits * sizeof(*w->splits));
+	w->queues = mem_calloc(t->n_queues + 1, sizeof(*w->queues));
+	w->n_queues = t->n_queues;
+	if (t->n_queues > 0)
+		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
 	w->groups = mem_calloc(t->n + 1, sizeof(*w->groups));
 	w->n_groups = t->groups ? t->n : 0;
 	for (size_t i = 0; i < w->n_groups; i++)
@@ -387,12 +391,15 @@ void registry_clocked(struct registry *r)
 
 static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
 {
-	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups)
+	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups ||
+	    a->n_queues != b->n_queues)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		if (strcmp(a->names[i], b->names[i]) != 0 || a->digests[i] != b->digests[i] ||
 		    (a->groups && strcmp(a->groups[i], b->groups[i]) != 0))
 			return false;
+	if (a->n_queues > 0 && memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0)
+		return false;
 	return a->n_splits == 0 ||
 	       memcmp(a->splits, b->splits, a->n_splits * sizeof(*a->splits)) == 0;
 }

@@ -24,6 +24,8 @@ struct registry_tasks {
 	size_t n;
 	const struct worker_split *splits; /* sorted; those too that names leaves out */
 	size_t n_splits;
+	const struct worker_queue *queues; /* of jobs, that this worker serves; sorted */
+	size_t n_queues;
 };
 
 struct registry_handlers {

@@ -61,7 +61,7 @@ struct session {
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
 	size_t leads;	       /* how many tasks */
-	bool holds;	       /* a lock, or one may be wanted soon */
+	bool holds, works;     /* a lock, a job; or one may be wanted soon */
 	bool leading;	       /* any of these: then confirm at regular times */
 	int64_t since;	       /* wall clock: when it began; 0: no session, or not known */
 	int64_t taken_over_since;  /* likewise, of the one that is taken over */
@@ -118,8 +118,9 @@ bool session_set_problem(struct session *s, const char *problem);
 void session_confirm(struct session *s);
 /* How many tasks are led: while it is any, the lease has to be kept up. */
 void session_set_leading(struct session *s, size_t tasks);
-/* The same of locks: whether there are any. */
+/* The same of locks, and of jobs: whether there are any. */
 void session_set_holding(struct session *s, bool holding);
+void session_set_working(struct session *s, bool working);
 
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */
 int64_t session_lease_left(const struct session *s);

@@ -229,7 +229,7 @@ static void set_leased(struct session *s)
 {
 	bool before = s->leading;
 
-	s->leading = s->leads > 0 || s->holds;
+	s->leading = s->leads > 0 || s->holds || s->works;
 	if (!s->leading || before)
 		return;
 	watch_loss(s);
@@ -246,6 +246,12 @@ void session_set_leading(struct session *s, size_t tasks)
 void session_set_holding(struct session *s, bool holding)
 {
 	s->holds = holding;
+	set_leased(s);
+}
+
+void session_set_working(struct session *s, bool working)
+{
+	s->works = working;
 	set_leased(s);
 }
 

@@ -52,6 +52,7 @@ struct store_stat {
 	int64_t mtime;
 	int64_t owner; /* session of an ephemeral, 0 */
 	int32_t version;
+	int32_t children; /* how many it has */
 };
 
 struct store_reply {
@@ -107,6 +108,7 @@ struct store_op {
 	const void *data;
 	size_t len;
 	int32_t version; /* check, set, delete; -1: any */
+	bool closed;	 /* create: nobody but who has our identity may read it */
 };
 
 /* Starts connecting. 0 or a negative errno. */

@@ -40,6 +40,7 @@ static void publish(struct leaders *l)
 		   **groups = mem_calloc(n, sizeof(*groups));
 	uint32_t *digests = mem_calloc(n, sizeof(*digests));
 	struct worker_split *splits = mem_calloc(n, sizeof(*splits));
+	struct worker_queue *queues = mem_calloc(n, sizeof(*queues));
 	bool grouped = false;
 
 	for (size_t i = 0; i < l->n_listings; i++) {
@@ -51,6 +52,12 @@ static void publish(struct leaders *l)
 		}
 		if (!listing_is_published(listing))
 			continue;
+		const struct queue_settings *q = listing->settings.queue;
+		if (q) {
+			struct worker_queue *queue = &queues[said.n_queues++];
+			snprintf(queue->queue, sizeof(queue->queue), "%s", listing->name);
+			queue->slots = q->slots;
+		}
 		groups[said.n] = listing->spread ? listing->spread : "";
 		grouped |= listing->spread != NULL;
 		digests[said.n] = disagreement_digest(listing);
@@ -60,15 +67,18 @@ static void publish(struct leaders *l)
 	said.digests = digests;
 	said.groups = grouped ? groups : NULL;
 	said.splits = splits;
+	said.queues = queues;
 	registry_set_tasks(l->registry, &said);
 	free(l->published);
 	free(l->groups);
 	free(l->digests);
 	free(l->splits);
+	free(l->queues);
 	l->published = names;
 	l->groups = groups;
 	l->digests = digests;
 	l->splits = splits;
+	l->queues = queues;
 	l->n_published = said.n;
 }
 
@@ -239,7 +249,9 @@ static void expand(struct leaders *l)
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->withdrawn = true;
 		l->tasks[i]->listing = NULL;
-		l->tasks[i]->settings.schedule = NULL; /* borrowed of what was configured */
+		/* borrowed of what was configured */
+		l->tasks[i]->settings.schedule = NULL;
+		l->tasks[i]->settings.queue = NULL;
 	}
 	for (size_t i = 0; i < l->n_listings; i++)
 		expand_one(l->listings[i], added, &n_added);
@@ -327,5 +339,6 @@ void tasks_done(struct leaders *l)
 	free(l->digests);
 	free(l->groups);
 	free(l->splits);
+	free(l->queues);
 	listings_done(l);
 }

@@ -16,6 +16,7 @@
 #define JOB_STATE_MAX	 9   /* "queued" "running" "ok" "dead" "lost" "cancelled" */
 #define JOB_KEY_MAX	 200 /* bytes */
 #define JOB_CALLBACK_MAX 1000
+#define JOB_PAYLOAD_MAX	 16384
 
 struct job_record {
 	char id[200]; /* QUEUE.MINUTE.UUID */

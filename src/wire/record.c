@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "wire/keys.h"
 #include "wire/pack.h"
+#include "wire/worker_queues.h"
 
 #define TIME_MAX_MS INT64_C(253402300799999) /* the end of 9999, the last year of RFC 3339 */
 
@@ -317,6 +318,11 @@ static const struct key worker_keys[] = {
 	 .optional = true,
 	 .parse = parse_groups,
 	 KEY_WHY("groups", "not an array of at most 10000 names of groups")},
+	{.name = "queues",
+	 .kind = KEY_CUSTOM,
+	 .optional = true,
+	 .parse = worker_queues_parse,
+	 KEY_WHY("queues", "not a map of at most 1000 queues to numbers from 1 to 1000")},
 };
 
 static const struct key leader_keys[] = {

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "wire/pack.h"
+#include "wire/worker_queues.h"
 
 /* Takes back what was appended since `before`, if it is not to be. */
 static int finish(struct pack *p, size_t before, size_t max)
@@ -37,6 +38,7 @@ static size_t worker_pairs(const struct worker *w)
 	n += w->n_digests > 0;
 	n += w->knows_splits;
 	n += w->n_groups > 0;
+	n += w->n_queues > 0;
 	return n;
 }
 
@@ -98,6 +100,8 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 	}
 	if (w->n_groups > 0)
 		pack_names(&p, "groups", w->groups, w->n_groups);
+	if (w->n_queues > 0)
+		worker_queues_pack(&p, w);
 	return finish(&p, before, RECORD_WORKER_MAX);
 }
 

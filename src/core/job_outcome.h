@@ -1,0 +1,33 @@
+/* What follows the end of an attempt of a job. */
+#ifndef ZKLEADER_CORE_JOB_OUTCOME_H
+#define ZKLEADER_CORE_JOB_OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/queue_settings.h"
+
+enum job_how {
+	JOB_HOW_OK,
+	JOB_HOW_FAILED,	 /* or its timeout is over */
+	JOB_HOW_CRASHED, /* its worker, or what supervised it, has gone */
+	JOB_HOW_DEAD,	 /* no further attempt would help */
+	JOB_HOW_CANCELLED
+};
+
+enum job_next { JOB_NEXT_OK, JOB_NEXT_DEAD, JOB_NEXT_LOST, JOB_NEXT_CANCELLED, JOB_NEXT_AGAIN };
+
+struct job_attempt {
+	enum job_how how;
+	int64_t number;	  /* 1 for the first since it was submitted or requeued */
+	int64_t retry_ms; /* what the receiver asked for; -1: nothing */
+	uint32_t draw;	  /* random */
+};
+
+/* AGAIN: *ret_delay_ms is after how long. */
+enum job_next job_outcome(const struct queue_settings *s, const struct job_attempt *a,
+			  int64_t *ret_delay_ms);
+/* min(backoff-max, backoff × 2^(number-1)) × uniform(0.5, 1) */
+int64_t job_backoff_ms(const struct queue_settings *s, int64_t number, uint32_t draw);
+
+#endif

@@ -1,0 +1,303 @@
+/* The leader's view of what was given to whom: ROOT/jobs/Q/at/NODE. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/paths.h"
+#include "node/queue_lead.h"
+
+/* --- the lists ------------------------------------------------------------ */
+
+struct given_node *given_node_of(struct queue_lead *lead, const char *node, bool make)
+{
+	struct given_set *s = &lead->given;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->nodes[i]->node, node) == 0)
+			return s->nodes[i];
+	if (!make)
+		return NULL;
+	struct given_node *n = mem_calloc(1, sizeof(*n));
+	n->lead = lead;
+	snprintf(n->node, sizeof(n->node), "%s", node);
+	s->nodes = mem_resize(s->nodes, s->n + 1, sizeof(struct given_node *));
+	s->nodes[s->n++] = n;
+	return n;
+}
+
+static struct given *find(const struct given_node *n, const struct job_pointer *p)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if (job_pointer_same(&n->list[i]->pointer, p))
+			return n->list[i];
+	return NULL;
+}
+
+static struct given *add(struct given_node *n, const struct job_pointer *p)
+{
+	struct given *g = mem_calloc(1, sizeof(*g));
+
+	g->pointer = *p;
+	g->there = true;
+	if (n->n == n->room) {
+		n->room = n->room * 2 + 8;
+		n->list = mem_resize(n->list, n->room, sizeof(struct given *));
+	}
+	n->list[n->n++] = g;
+	return g;
+}
+
+static void given_free(struct given_node *n, struct given *g)
+{
+	takeover_forget(n->lead, g);
+	free(g);
+}
+
+void given_add(struct given_node *n, const struct job_pointer *p, int64_t session,
+	       int64_t timeout_ms)
+{
+	struct given *g = find(n, p);
+
+	if (!g)
+		g = add(n, p);
+	g->session = session;
+	g->timeout_ms = timeout_ms;
+}
+
+void given_remove(struct given_node *n, struct given *g)
+{
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->list[i] != g)
+			continue;
+		n->list[i] = n->list[--n->n];
+		given_free(n, g);
+		return;
+	}
+}
+
+static void node_free(struct given_node *n)
+{
+	queue_calls_forget(lead_calls(n->lead), n);
+	for (size_t i = 0; i < n->n; i++)
+		given_free(n, n->list[i]);
+	free(n->list);
+	free(n);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* An assignment that we have not made: whose it is. */
+static void on_at(void *arg, const struct store_reply *reply)
+{
+	struct given_node *n = arg;
+	struct queue_lead *lead = n->lead;
+	struct given *g = NULL;
+	struct at_record at;
+	const char *why;
+
+	lead->given.reads--;
+	/* They are answered in the order in which they were asked for. */
+	for (size_t i = 0; i < n->n && !g; i++)
+		if (n->list[i]->reading && n->list[i]->order == n->answered)
+			g = n->list[i];
+	n->answered++;
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		(void)lead_took(lead, reply);
+		return;
+	}
+	queues_wake(lead_queues(lead), 0);
+	if (!g)
+		return; /* it has gone meanwhile */
+	g->reading = false;
+	if (reply->code == STORE_NO_NODE) {
+		given_remove(n, g);
+	} else if (record_parse_at(reply->data, reply->len, &at, &why) == 0) {
+		g->session = at.session;
+	} else {
+		log_warning("assignment not understood", LOG_STR("queue", lead_name(lead)),
+			    LOG_STR("job", g->pointer.uuid), LOG_STR("why", why));
+		g->session = -1; /* of nobody */
+	}
+}
+
+static void read_at(struct given_node *n, struct given *g)
+{
+	char path[STORE_PATH_MAX];
+
+	if (!path_of_at(lead_paths(n->lead), lead_name(n->lead), n->node, &g->pointer, path))
+		return;
+	g->reading = true;
+	g->order = n->asked++;
+	n->lead->given.reads++;
+	queue_get(lead_calls(n->lead), path, false, on_at, n);
+}
+
+static void take_names(struct given_node *n, const struct store_reply *reply)
+{
+	struct job_pointer p;
+
+	for (size_t i = 0; i < n->n; i++)
+		n->list[i]->there = false;
+	for (size_t i = 0; i < reply->n_names; i++) {
+		if (!job_pointer_parse(reply->names[i], strlen(reply->names[i]), false, &p))
+			continue;
+		struct given *g = find(n, &p);
+		if (g)
+			g->there = true;
+		else
+			add(n, &p);
+	}
+	for (size_t i = n->n; i-- > 0;)
+		if (!n->list[i]->there)
+			given_remove(n, n->list[i]);
+}
+
+static void on_names(void *arg, const struct store_reply *reply)
+{
+	struct given_node *n = arg;
+	struct queue_lead *lead = n->lead;
+
+	n->listing = false;
+	lead->given.lists--;
+	n->list_ms = queues_now(lead_queues(lead)) + queue_list_every(reply->n_names);
+	if (reply->code == STORE_OK) {
+		n->listed = true;
+		take_names(n, reply);
+	} else if (reply->code == STORE_NO_NODE) {
+		n->listed = true;
+		n->there = false;
+		while (n->n > 0)
+			given_remove(n, n->list[0]);
+	} else if (lead_took(lead, reply)) {
+		return;
+	}
+	queues_wake(lead_queues(lead), 0);
+}
+
+static void list(struct given_node *n, int64_t now)
+{
+	struct queue_lead *lead = n->lead;
+	char path[STORE_PATH_MAX];
+
+	if (n->listing || !n->there || (n->listed && !n->dirty))
+		return;
+	if (now < n->list_ms || lead->given.lists >= LEAD_LISTS_MAX) {
+		queues_wake(lead_queues(lead), n->list_ms > now ? n->list_ms - now : 1);
+		return;
+	}
+	if (!path_of_at(lead_paths(lead), lead_name(lead), n->node, NULL, path)) {
+		n->listed = true;
+		return;
+	}
+	n->listing = true;
+	n->dirty = false;
+	lead->given.lists++;
+	queue_children(lead_calls(lead), path, true, on_names, n);
+}
+
+static void on_nodes(void *arg, const struct store_reply *reply)
+{
+	struct queue_lead *lead = arg;
+	struct given_set *s = &lead->given;
+	char node[WORKER_NODE_MAX + 1];
+
+	s->listing = false;
+	s->list_ms = queues_now(lead_queues(lead)) + queue_list_every(reply->n_names);
+	if (reply->code == STORE_NO_NODE) {
+		const struct queue_folders folders = {.job_minute = -1, .due_minute = -1};
+		queue_make_folders(lead->queue, &folders);
+		s->dirty = true;
+		return;
+	}
+	if (reply->code != STORE_OK) {
+		(void)lead_took(lead, reply);
+		return;
+	}
+	for (size_t i = 0; i < reply->n_names; i++) {
+		if (!path_is_node(reply->names[i], node))
+			continue;
+		struct given_node *n = given_node_of(lead, node, true);
+		n->listed &= n->there; /* it has come anew */
+		n->there = true;
+	}
+	s->listed = true;
+	queues_wake(lead_queues(lead), 0);
+}
+
+void given_pump(struct queue_lead *lead, int64_t now)
+{
+	struct given_set *s = &lead->given;
+	char path[STORE_PATH_MAX];
+
+	if ((!s->listed || s->dirty) && !s->listing && now >= s->list_ms) {
+		s->listing = true;
+		s->dirty = false;
+		path_of_queue(lead_paths(lead), lead_name(lead), "at", NULL, path);
+		queue_children(lead_calls(lead), path, true, on_nodes, lead);
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		struct given_node *n = s->nodes[i];
+		list(n, now);
+		for (size_t k = 0; k < n->n; k++) {
+			struct given *g = n->list[k];
+			if (g->session == 0 && !g->reading && s->reads < LEAD_READS_MAX)
+				read_at(n, g);
+			else if (g->session != 0)
+				takeover_look(n, g, now);
+		}
+	}
+}
+
+void given_watch(struct queue_lead *lead, const char *rest)
+{
+	char node[WORKER_NODE_MAX + 1];
+	struct given_node *n;
+
+	if (strcmp(rest, "at") == 0)
+		lead->given.dirty = true;
+	if (strncmp(rest, "at/", 3) != 0 || strchr(rest + 3, '/') || !path_is_node(rest + 3, node))
+		return;
+	n = given_node_of(lead, node, false);
+	if (n)
+		n->dirty = true;
+}
+
+/* --- for the others ------------------------------------------------------- */
+
+bool given_is_known(const struct queue_lead *lead)
+{
+	const struct given_set *s = &lead->given;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->nodes[i]->there && !s->nodes[i]->listed)
+			return false;
+	return s->listed;
+}
+
+size_t given_count(const struct queue_lead *lead, bool callbacks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < lead->given.n; i++)
+		for (size_t k = 0; k < lead->given.nodes[i]->n; k++)
+			n += callbacks || !lead->given.nodes[i]->list[k]->pointer.callback;
+	return n;
+}
+
+size_t given_to(const struct queue_lead *lead, const char *node)
+{
+	for (size_t i = 0; i < lead->given.n; i++)
+		if (strcmp(lead->given.nodes[i]->node, node) == 0)
+			return lead->given.nodes[i]->n;
+	return 0;
+}
+
+void given_done(struct queue_lead *lead)
+{
+	for (size_t i = 0; i < lead->given.n; i++)
+		node_free(lead->given.nodes[i]);
+	free(lead->given.nodes);
+	memset(&lead->given, 0, sizeof(lead->given));
+}

@@ -1,0 +1,126 @@
+/* What a job has come to: its record, now or once it has ended. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "node/paths.h"
+#include "node/queue_op.h"
+
+struct read {
+	struct queue_op op;
+	struct job_id id;
+	int64_t until_ms; /* CLOCK_BOOTTIME: it waits for the end until then; 0: not at all */
+	bool sure;	  /* what is read is as new as now */
+	char path[STORE_PATH_MAX];
+	uint8_t *data; /* of the record */
+	struct job_record record;
+	job_fn fn;
+	void *arg;
+};
+
+static struct read *of(struct queue_op *op)
+{
+	return (struct read *)op; /* its first member */
+}
+
+static void read_free(struct queue_op *op)
+{
+	free(of(op)->data);
+	free(op);
+}
+
+static void tell(struct read *r, enum job_outcome outcome, const char *why,
+		 const struct job_record *record)
+{
+	r->fn(r->arg,
+	      &(struct job_answer){.outcome = outcome, .why = why, .id = r->id, .record = record});
+}
+
+static void read_fail(struct queue_op *op, enum job_outcome outcome, const char *why)
+{
+	/* Nothing was to be done, so nothing may have been. */
+	tell(of(op), outcome == JOB_UNKNOWN ? JOB_NO_SESSION : outcome, why, NULL);
+}
+
+static bool has_ended(const struct job_record *j)
+{
+	return j->ended > 0;
+}
+
+static void done(struct read *r)
+{
+	tell(r, JOB_DONE, NULL, &r->record);
+	op_end(&r->op);
+}
+
+/* Queued, or given to somebody who has not begun it. */
+static void on_place(struct queue_op *op, const struct job_place *place)
+{
+	struct read *r = of(op);
+
+	if (place->node[0]) {
+		snprintf(r->record.state, sizeof(r->record.state), "assigned");
+		memcpy(r->record.node, place->node, sizeof(r->record.node));
+	}
+	done(r);
+}
+
+static void on_record(void *arg, const struct store_reply *reply)
+{
+	struct read *r = arg;
+	int64_t now = queues_now(r->op.queues);
+	const char *why;
+
+	if (op_took(&r->op, reply))
+		return;
+	if (reply->code != STORE_OK && !r->sure) {
+		r->sure = true; /* another host may have made it a moment ago */
+		op_again(&r->op, 0);
+		return;
+	}
+	if (reply->code != STORE_OK) {
+		op_fail(&r->op, JOB_NOT_THERE,
+			"no such job: it never was, or is not kept any more");
+		return;
+	}
+	free(r->data);
+	r->data = mem_alloc(reply->len + 1);
+	if (reply->len > 0)
+		memcpy(r->data, reply->data, reply->len);
+	if (record_parse_job(r->data, reply->len, &r->record, &why) != 0)
+		op_fail(&r->op, JOB_NOT_SO, why);
+	else if (has_ended(&r->record) || (now >= r->until_ms && r->record.state[0] != 'q'))
+		done(r);
+	else if (now >= r->until_ms)
+		queue_find_place(&r->op, &r->id, r->record.due, on_place);
+	else
+		op_sleep(&r->op, r->path, r->until_ms - now);
+}
+
+static void read_step(struct queue_op *op)
+{
+	struct read *r = of(op);
+	bool waits = queues_now(op->queues) < r->until_ms;
+
+	if (r->sure)
+		op_confirm(op);
+	queue_get(op_calls(op), r->path, waits, on_record, r);
+}
+
+void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, job_fn fn, void *arg)
+{
+	struct read *r = mem_calloc(1, sizeof(*r));
+	int64_t now = queues_now(q);
+
+	r->op.step = read_step;
+	r->op.fail = read_fail;
+	r->op.free = read_free;
+	r->id = *id;
+	r->until_ms = wait_ms > 0 ? now + wait_ms : 0;
+	r->op.deadline_ms = (wait_ms > 0 ? r->until_ms : now) + QUEUE_PATIENCE_MS;
+	r->fn = fn;
+	r->arg = arg;
+	path_of_job(q->registry->settings, id, r->path);
+	op_begin(q, &r->op, id->queue);
+}

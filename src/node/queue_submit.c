@@ -1,0 +1,322 @@
+/* A job is handed in: its record, and what points to it, in one transaction. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/rank.h"
+#include "node/paths.h"
+#include "node/queue_op.h"
+
+#define EARLY_MS	  60000 /* by which the caller's clock may be ahead */
+#define UNOPENED_MS	  5000	/* for which the first leader of a queue is waited for */
+#define UNOPENED_AGAIN_MS 200
+#define HASH_LEN	  32
+
+struct submit {
+	struct queue_op op;
+	struct job_id id;
+	char *payload, *key, *callback, *by;
+	size_t len;
+	int64_t due_ms;	 /* by the server's clock */
+	bool looks;	 /* whether the record is there */
+	bool only_looks; /* it may not be made: the id is too old, or from the future */
+	char hash[HASH_LEN + 1];
+	job_fn fn;
+	void *arg;
+};
+
+static struct submit *of(struct queue_op *op)
+{
+	return (struct submit *)op; /* its first member */
+}
+
+static void submit_free(struct queue_op *op)
+{
+	struct submit *s = of(op);
+
+	free(s->payload);
+	free(s->key);
+	free(s->callback);
+	free(s->by);
+	free(s);
+}
+
+static void tell(struct submit *s, enum job_outcome outcome, const char *why,
+		 const struct job_id *id)
+{
+	s->fn(s->arg, &(struct job_answer){.outcome = outcome, .why = why, .id = *id});
+}
+
+static void submit_fail(struct queue_op *op, enum job_outcome outcome, const char *why)
+{
+	tell(of(op), outcome, why, &of(op)->id);
+}
+
+static void done(struct submit *s, const struct job_id *id)
+{
+	tell(s, JOB_DONE, NULL, id);
+	op_end(&s->op);
+}
+
+static void fail(struct submit *s, enum job_outcome outcome, const char *why)
+{
+	op_fail(&s->op, outcome, why);
+}
+
+/* --- the key -------------------------------------------------------------- */
+
+/* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
+static void hash_key(const char *key, char hash[HASH_LEN + 1])
+{
+	size_t len = strlen(key);
+
+	snprintf(hash, HASH_LEN + 1, "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
+		 (unsigned long long)rank_hash(key, len, 1));
+}
+
+/* What the key's znode holds: MINUTE.UUID, a space, and the key. */
+static void on_key(void *arg, const struct store_reply *reply)
+{
+	struct submit *s = arg;
+	const char *data = reply->data;
+	const char *space = reply->len > 0 ? memchr(data, ' ', reply->len) : NULL;
+	struct job_id id;
+
+	if (op_took(&s->op, reply))
+		return;
+	if (reply->code != STORE_OK) {
+		op_again(&s->op, 0); /* it has gone again: its job has been deleted */
+		return;
+	}
+	if (!space || !job_name_parse(data, (size_t)(space - data), &id)) {
+		fail(s, JOB_NOT_NOW, "what the key's znode holds is not understood");
+		return;
+	}
+	size_t len = reply->len - (size_t)(space + 1 - data);
+	if (len != strlen(s->key) || memcmp(space + 1, s->key, len) != 0) {
+		fail(s, JOB_NOT_NOW, "another key has the same hash");
+		return;
+	}
+	memcpy(id.queue, s->id.queue, sizeof(id.queue));
+	done(s, &id);
+}
+
+static void read_key(struct submit *s)
+{
+	struct queue *queue = op_queue(&s->op);
+	char path[STORE_PATH_MAX];
+
+	path_of_queue(queue_paths(queue), queue->name, "key", s->hash, path);
+	op_confirm(&s->op);
+	queue_get(op_calls(&s->op), path, false, on_key, s);
+}
+
+/* --- whether submits are taken -------------------------------------------- */
+
+static bool is_served(const struct queue *queue)
+{
+	const struct fleet *f = &queue->queues->registry->fleet;
+
+	for (size_t i = 0; i < f->n_members; i++)
+		if (worker_slots(f->by_id[i]->worker, queue->name) > 0)
+			return true;
+	return false;
+}
+
+static void on_queue(void *arg, const struct store_reply *reply)
+{
+	struct submit *s = arg;
+
+	if (op_took(&s->op, reply))
+		return;
+	/* Without a token there was no leader yet, who opens it. */
+	if (reply->code == STORE_OK && reply->len > 0)
+		fail(s, JOB_NOT_NOW, "the queue is full");
+	else if (queues_now(s->op.queues) < s->op.asked_ms + UNOPENED_MS)
+		op_again(&s->op, UNOPENED_AGAIN_MS);
+	else
+		fail(s, JOB_NOT_NOW, "nobody serves the queue");
+}
+
+/* It is full, or was never led. */
+static void not_open(struct submit *s)
+{
+	struct queue *queue = op_queue(&s->op);
+	char path[STORE_PATH_MAX];
+
+	path_of_queue(queue_paths(queue), queue->name, NULL, NULL, path);
+	op_confirm(&s->op);
+	queue_get(op_calls(&s->op), path, false, on_queue, s);
+}
+
+/* --- the transaction ------------------------------------------------------ */
+
+static void on_made(void *arg, const struct store_reply *reply)
+{
+	struct submit *s = arg;
+	struct queue *queue = op_queue(&s->op);
+	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
+
+	if (queue_is_cut(reply))
+		s->looks = true;
+	if (op_took(&s->op, reply))
+		return;
+	if (!queue)
+		fail(s, JOB_NOT_NOW, "the queue is not configured here any more");
+	else if (reply->code == STORE_OK ||
+		 (reply->code == STORE_NODE_EXISTS && reply->failed_op == 1))
+		done(s, &s->id);
+	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
+		not_open(s);
+	else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == 3)
+		read_key(s);
+	else
+		op_make_folders(&s->op,
+				&(struct queue_folders){.job_minute = s->id.minute,
+							.due_minute = queue_due_minute(queue, &p)});
+}
+
+static void describe(const struct submit *s, struct job_record *j)
+{
+	const struct registry *r = s->op.queues->registry;
+
+	*j = (struct job_record){.exit_status = -1,
+				 .submitted = queues_server_ms(s->op.queues),
+				 .due = s->due_ms,
+				 .payload = s->payload,
+				 .payload_len = s->len};
+	job_id_format(&s->id, j->id);
+	memcpy(j->queue, s->id.queue, sizeof(j->queue));
+	snprintf(j->state, sizeof(j->state), "queued");
+	snprintf(j->key, sizeof(j->key), "%s", s->key ? s->key : "");
+	snprintf(j->callback, sizeof(j->callback), "%s", s->callback ? s->callback : "");
+	snprintf(j->by, sizeof(j->by), "%s", s->by);
+	snprintf(j->host, sizeof(j->host), "%s", r->hostname);
+}
+
+static void make(struct submit *s, struct queue *queue)
+{
+	const struct node_settings *paths = queue_paths(queue);
+	char open[STORE_PATH_MAX], job[STORE_PATH_MAX], due[STORE_PATH_MAX], key[STORE_PATH_MAX];
+	char name[JOB_NAME_MAX + 1], data[JOB_NAME_MAX + 1 + JOB_KEY_MAX + 1];
+	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
+	struct job_record record;
+	struct buffer bytes;
+
+	describe(s, &record);
+	buffer_init(&bytes, RECORD_JOB_MAX);
+	int error = record_pack_job(&bytes, &record);
+	assert(error == 0); /* all of it is bounded */
+	(void)error;
+	path_of_queue(paths, queue->name, "open", NULL, open);
+	path_of_job(paths, &s->id, job);
+	path_of_due(paths, queue->name, queue_due_minute(queue, &p), &p, due);
+	job_name_format(&s->id, name);
+	snprintf(data, sizeof(data), "%s %s", name, s->key ? s->key : "");
+	path_of_queue(paths, queue->name, "key", s->hash, key);
+	struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = open, .version = -1},
+		{.type = STORE_OP_CREATE,
+		 .path = job,
+		 .data = bytes.data,
+		 .len = bytes.len,
+		 .closed = true},
+		{.type = STORE_OP_CREATE, .path = due},
+		{.type = STORE_OP_CREATE, .path = key, .data = data, .len = strlen(data)},
+	};
+	queue_multi(op_calls(&s->op), ops, s->key ? 4 : 3, on_made, s);
+	buffer_done(&bytes);
+}
+
+/* --- whether the record is there ------------------------------------------ */
+
+static void on_looked(void *arg, const struct store_reply *reply)
+{
+	struct submit *s = arg;
+
+	if (op_took(&s->op, reply))
+		return;
+	if (reply->code == STORE_OK) {
+		done(s, &s->id);
+	} else if (s->only_looks) {
+		fail(s, JOB_MISUSE,
+		     "an id may be used for the first time within 10 minutes of its own time");
+	} else {
+		/* A later transaction of the lost connection cannot be done any more. */
+		s->looks = s->op.doubt = false;
+		op_again(&s->op, 0);
+	}
+}
+
+static void submit_step(struct queue_op *op)
+{
+	struct submit *s = of(op);
+	struct queue *queue = op_queue(op);
+	char path[STORE_PATH_MAX];
+	bool paused = queue && policy_find(op->queues->leaders->policy, POLICY_PAUSE, queue->name,
+					   "") != NULL;
+
+	if (!queue || !queue->configured) {
+		fail(s, JOB_NOT_NOW, "the queue is not configured here any more");
+	} else if (s->looks || s->only_looks) {
+		path_of_job(queue_paths(queue), &s->id, path);
+		op_confirm(op);
+		queue_exists(op_calls(op), path, on_looked, s);
+	} else if (paused) {
+		fail(s, JOB_NOT_NOW, "the queue is paused");
+	} else if (!is_served(queue)) {
+		fail(s, JOB_NOT_NOW, "nobody serves the queue");
+	} else {
+		make(s, queue);
+	}
+}
+
+/* --- from outside --------------------------------------------------------- */
+
+/* Whether the id is of about now, by the server's clock. */
+static bool is_fresh(const struct queues *q, const struct job_id *id)
+{
+	int64_t now = queues_server_ms(q), minute_ms;
+
+	if (id->minute > INT64_MAX / JOB_MINUTE_MS - QUEUE_REPEAT_MS)
+		return false;
+	minute_ms = id->minute * JOB_MINUTE_MS;
+	return minute_ms <= now + EARLY_MS && now < minute_ms + EARLY_MS + QUEUE_REPEAT_MS;
+}
+
+static int64_t due_of(const struct queues *q, const struct job_submit *j)
+{
+	int64_t now = queues_server_ms(q), due = j->at_ms > now ? j->at_ms : now;
+
+	return j->at_ms == 0 ? now + j->in_ms : due;
+}
+
+static char *copy(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+void queues_submit(struct queues *q, const struct job_submit *j, job_fn fn, void *arg)
+{
+	struct submit *s = mem_calloc(1, sizeof(*s));
+
+	s->op.step = submit_step;
+	s->op.fail = submit_fail;
+	s->op.free = submit_free;
+	s->id = *j->id;
+	s->payload = mem_alloc(j->len + 1);
+	if (j->len > 0)
+		memcpy(s->payload, j->payload, j->len);
+	s->len = j->len;
+	s->key = copy(j->key);
+	s->callback = copy(j->callback);
+	s->by = mem_strdup(j->by);
+	s->due_ms = due_of(q, j);
+	s->only_looks = !is_fresh(q, j->id);
+	s->fn = fn;
+	s->arg = arg;
+	hash_key(j->key ? j->key : "", s->hash);
+	op_begin(q, &s->op, j->id->queue);
+}

@@ -1,0 +1,91 @@
+/*
+ * One job that this node was given, from there to the end of its attempt. For queue_work.c,
+ * queue_look.c and queue_steps.c.
+ *
+ *     reading --> given --begin--> beginning --> running --finish--> ending
+ *                   \--give back--> returning
+ */
+#ifndef ZKLEADER_NODE_QUEUE_WORK_H
+#define ZKLEADER_NODE_QUEUE_WORK_H
+
+#include "node/queue_ending.h"
+#include "node/queue_parts.h"
+
+enum work_state {
+	WORK_READING,
+	WORK_GIVEN,
+	WORK_BEGINNING,
+	WORK_RUNNING,
+	WORK_ENDING,
+	WORK_RETURNING,
+	WORK_STRANGE, /* another session's, or not understood: its leader takes it away */
+	WORK_GONE     /* to be freed */
+};
+
+struct work {
+	struct queue *queue;
+	struct work *next;
+	struct job_pointer pointer;
+	enum work_state state;
+	bool listed; /* it was there when the folder was listed last */
+
+	/* queue_steps.c's */
+	unsigned flying;  /* requests of a step */
+	int64_t retry_ms; /* no step before */
+	bool doubt;	  /* an answer was lost: what is there is read before the next step */
+	struct {
+		bool cut;
+		enum store_code at, job;
+		struct at_record at_record;
+		struct store_stat at_stat;
+		uint8_t *data; /* of the job, owned */
+		size_t len;
+		int32_t job_version;
+	} seen;
+	int64_t token; /* the czxid of its `at`; 0: not read */
+	int32_t at_version, job_version;
+	struct at_record at;
+	uint8_t *data; /* that the record borrows from */
+	size_t len;
+	struct job_record record;
+	bool cancelled;
+	bool lost; /* it is ours no more */
+
+	/* queue_work.c's */
+	int64_t told_ms; /* when the runner was told of it last; 0: not yet */
+	void *owner;	 /* a supervisor's connection; NULL: gone */
+	uint64_t number;
+	int64_t lease_ms; /* CLOCK_BOOTTIME: until then its processes may be alive */
+	bool told;	  /* the owner knows that it has begun */
+	job_begun_fn begun;
+	job_ended_fn ended;
+	void *arg;
+	/* of the end */
+	enum job_next next_state;
+	struct job_record end;
+	char *output;
+};
+
+struct queues *work_queues(const struct work *w);
+const char *work_own_node(const struct work *w);
+/* Of its assignment, and of its record. */
+void work_path(const struct work *w, char path[STORE_PATH_MAX]);
+void work_job_path(const struct work *w, char path[STORE_PATH_MAX]);
+/* No step for a while. */
+void work_later(struct work *w);
+/* queue_look.c: reads what is there, and decides by it. */
+void work_look(struct work *w);
+/* Takes the next step, if one is to be taken. */
+void work_step(struct work *w, int64_t now);
+/* How the attempt ended; its step follows. */
+void work_set_end(struct work *w, const struct job_end *end);
+
+/* queue_work.c, for queue_steps.c: it was found to be given to us, and not begun. */
+void work_is_given(struct work *w);
+/* It goes on here; inherited: it was begun by the sidecar before us. */
+void work_has_begun(struct work *w, bool inherited);
+/* It has ended, or is not ours any more; recorded: as it was told. */
+void work_is_over(struct work *w, bool recorded);
+void work_is_cancelled(struct work *w);
+
+#endif
