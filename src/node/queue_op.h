@@ -7,6 +7,8 @@
 
 #include "node/queue_parts.h"
 
+#define QUEUE_TRIES_MAX 20 /* of one that meets missing folders, or others at work */
+
 struct job_place {
 	bool due;			/* there is a pointer in `due` */
 	int64_t due_minute;		/* of its folder */

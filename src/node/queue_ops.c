@@ -4,8 +4,7 @@
 #include "base/log.h"
 #include "node/queue_op.h"
 
-#define LOOK_MS	  1000 /* while there are any */
-#define TRIES_MAX 20   /* of one that meets missing folders, or others at work */
+#define LOOK_MS 1000 /* while there are any */
 
 /* --- the lists: those that wait for their turn, and the others ------------ */
 
@@ -142,7 +141,7 @@ void op_make_folders(struct queue_op *op, const struct queue_folders *folders)
 {
 	struct queue *queue = op_queue(op);
 
-	if (!queue || ++op->tries > TRIES_MAX) {
+	if (!queue || ++op->tries > QUEUE_TRIES_MAX) {
 		op_fail(op, JOB_NO_SESSION, "the znodes of the queue cannot be made");
 		return;
 	}
