@@ -570,7 +570,7 @@ install: all $(INSTALLED)
 	install -m 644 docs/*.md README.md LICENSE CHANGELOG.md $(DOCDIR)
 	install -m 644 docs/monitoring/* $(DOCDIR)/monitoring
 	install -m 755 docs/examples/* $(DOCDIR)/examples
-	install -m 644 docs/zkleader.conf docs/queue.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
+	install -m 644 docs/zkleader.conf docs/queue.conf docs/notify.conf conf.d/example.conf systemd/nightly-report.timer $(DOCDIR)/examples
 	$(call install_text,systemd/nightly-report.service,$(DOCDIR)/examples)
 	[ -e $(CONFDIR)/zkleader.conf ] || install -m 644 docs/zkleader.conf $(CONFDIR)
 

@@ -1,6 +1,9 @@
 """notify: people are told of each event once for the fleet, whoever dies, and whatever those do who are told."""
 import json
 import os
+import pathlib
+import socketserver
+import threading
 import time
 
 import pytest
@@ -284,6 +287,39 @@ def test_a_rollout_that_is_complete_is_told_once(fleet, hooks, notifier, zk):
     [event] = hooks.events(1)
     assert event["event"] == "rollout" and event["version"] == "1.5" and "3 of 3" in event["text"]
     holds_for(lambda: len(hooks.seen) == 1, 3, "once for the fleet")
+
+
+class Mailbox(socketserver.BaseRequestHandler):
+    """The least of SMTP."""
+
+    def handle(self):
+        lines, data = self.request.makefile("r", newline="\r\n"), None
+        self.request.sendall(b"220 here\r\n")
+        for line in lines:
+            if data is not None and line != ".\r\n":
+                data.append(line)
+                continue
+            if data is not None:
+                self.server.mails.append("".join(data))
+            word = line[:4].upper()
+            data = [] if word == "DATA" else None
+            self.request.sendall({"DATA": b"354 go on\r\n", "QUIT": b"221 bye\r\n"}.get(word, b"250 good\r\n"))
+
+
+def test_an_event_becomes_a_mail_by_the_example(fleet, notifier, jobs):
+    example = pathlib.Path(__file__).parents[2] / "docs/examples/mail.py"
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox) as server:
+        server.mails, server.daemon_threads = [], True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        command = ["/usr/bin/python3", example, "ops@example.org", "--server", f"127.0.0.1:{server.server_address[1]}"]
+        a = begin(fleet, text=section("mail", command=command, on=["failed"]), tasks=[task_text(TASK, tick="1s")])
+        wait_until(lambda: a.leads(TASK), what="a leads")
+        notifier(a)
+        run(jobs, a, "exit 3", "--tick", "none", code=3)
+        [mail] = wait_until(lambda: server.mails, 60, "the mail has come")
+        server.shutdown()
+    assert f"Subject: zkleader: failed: {TASK}\r\n" in mail and "To: ops@example.org\r\n" in mail
+    assert "exit_status: 3\r\n" in mail and "failed with status 3" in mail
 
 
 def test_what_is_wrong_with_a_section_is_said_with_its_place(fleet, program, folder):

@@ -29,6 +29,7 @@ static const struct document {
 	{config_keys, "docs/zkleader.conf", "docs/man/zkleader.conf.5"},
 	{taskfile_keys, "conf.d/example.conf", "docs/man/zkleader-task.5"},
 	{taskfile_queue_keys, "docs/queue.conf", "docs/man/zkleader-queue.5"},
+	{taskfile_notify_keys, "docs/notify.conf", "docs/man/zkleader-notify.8"},
 };
 
 #define N_DOCUMENTS (sizeof(documents) / sizeof(documents[0]))
@@ -158,7 +159,7 @@ static void write_uncommented(const struct document *d, FILE *out)
 		/* Those need a file or a group, or go not together with another key. */
 		if (i < n && !strstr(keys[i].name, "-file") && !strstr(keys[i].name, "-group") &&
 		    !strstr(keys[i].name, "partition") && strcmp(keys[i].name, "spread") != 0 &&
-		    strcmp(keys[i].name, "url") != 0)
+		    strcmp(keys[i].name, "url") != 0 && strcmp(keys[i].name, "template") != 0)
 			fprintf(out, "%s\n", l.key);
 	}
 }
@@ -168,6 +169,7 @@ static void expect_loads(const struct document *d, const char *path)
 {
 	struct problems problems;
 	struct task_config **tasks = NULL;
+	struct notify_configs notifies = {NULL, 0};
 	struct config *config = NULL;
 	size_t n = 0;
 	int r;
@@ -176,14 +178,15 @@ static void expect_loads(const struct document *d, const char *path)
 	if (d->keys == config_keys) {
 		r = config_load(path, NULL, &config, &problems);
 	} else {
-		r = taskfile_load(path, path, &tasks, &n, &problems);
-		cr_expect_gt(n, 0, "%s has no tasks", path);
+		r = taskfile_load_all(path, path, &tasks, &n, &notifies, &problems);
+		cr_expect_gt(n + notifies.n, 0, "%s has no tasks", path);
 	}
 	cr_expect_eq(r, 0);
 	for (size_t i = 0; i < problems.n; i++)
 		cr_expect_fail("of %s: %s:%d: %s", d->example, problems.list[i].file,
 			       problems.list[i].line, problems.list[i].message);
 	taskfile_free(tasks, n);
+	notify_configs_done(&notifies);
 	config_free(config);
 	problems_done(&problems);
 }
