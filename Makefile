@@ -30,7 +30,7 @@ PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck valgrind libmaven3-c
 	$(if $(shell command -v npm),,npm)
 
 PACKAGES_COMPARE := libcurator-recipes-java
-PACKAGES_BENCH   := socat curl util-linux
+PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server
 
 # The release before is built as well, which has its own: uuid-dev.
 PACKAGES_CHECK += uuid-dev
@@ -114,7 +114,7 @@ CONTROL := \
 	methods subject parked reloads orders order_texts nodes user \
 	refusal answers decisions disagreements partition_answers explain handover subscriptions \
 	history trigger run_requests repartition recipes recipe_wait runners notifiers troubles metrics next \
-	rolling locks
+	rolling locks queue_asks queue_submits queue_jobs queue_views queue_work
 DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
 	handoff_file handoff reading reload stop account \
@@ -128,10 +128,12 @@ CLIENT := \
 	host news screen live list tasks status explain \
 	watch order drained trigger counter index roster lock locks wait partitions run run_partitions tag pending keep job guard tree \
 	rolling rolling_run rolling_step rolling_job rolling_show \
+	submit job_text job_commands queue \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help
 
 RUNNER := \
-	main runner account due jobs start tasks
+	main runner account due jobs start tasks \
+	offer post queue_job
 
 NOTIFY := \
 	main notifier events pings urls http spool channels message command sends
@@ -146,7 +148,7 @@ CORE_LIBS   :=
 WIRE_LIBS   :=
 DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -lpthread
 CLIENT_LIBS := -ljansson -lsmartcols
-RUNNER_LIBS := -lconfuse -ljansson -lsmartcols
+RUNNER_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
 NOTIFY_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
 WEB_LIBS    := -lmicrohttpd -ljansson -lsmartcols -luv
 

@@ -1,7 +1,10 @@
 #include "base/clock.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* RFC 3339 has years of four digits only; beyond them the nearest instant it can write. */
@@ -58,4 +61,39 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 			       (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
 			       (unsigned)tm.tm_sec % 100);
 	assert(len < CLOCK_TEXT_SIZE);
+}
+
+/* Behind the seconds: the offset in seconds. */
+static bool parse_offset(const char *text, int64_t *ret_ahead_s)
+{
+	int hours = 0, minutes = 0, end = 0;
+
+	*ret_ahead_s = 0;
+	if (strcmp(text, "Z") == 0)
+		return true;
+	if ((text[0] != '+' && text[0] != '-') || strspn(text + 1, "0123456789") != 2 ||
+	    sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &end) != 2 || end != 5 ||
+	    text[6] != '\0' || hours > 23 || minutes > 59)
+		return false;
+	*ret_ahead_s = (hours * 60 + minutes) * (text[0] == '-' ? -60 : 60);
+	return true;
+}
+
+int clock_parse(const char *text, int64_t *ret_wall_ms)
+{
+	struct tm tm = {0}, same;
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int64_t ahead_s;
+	time_t seconds;
+
+	if (rest && *rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (!rest || !parse_offset(rest, &ahead_s))
+		return -EINVAL;
+	same = tm;
+	seconds = timegm(&same);
+	if (same.tm_mday != tm.tm_mday || same.tm_sec != tm.tm_sec)
+		return -EINVAL;
+	*ret_wall_ms = ((int64_t)seconds - ahead_s) * 1000;
+	return 0;
 }

@@ -28,16 +28,16 @@ static int send_to_journal(const struct capture *c)
 	journal_begin(&e);
 	journal_put(&e, "", "MESSAGE", c->line, c->len);
 	journal_put(&e, "", "PRIORITY", "6", 1);
-	journal_put(&e, "", "SYSLOG_IDENTIFIER", c->task, strlen(c->task));
-	journal_put(&e, "ZKLEADER_", "TASK", c->task, strlen(c->task));
-	journal_put(&e, "ZKLEADER_", "TICK", c->tick, strlen(c->tick));
+	journal_put(&e, "", "SYSLOG_IDENTIFIER", c->name, strlen(c->name));
+	journal_put(&e, "ZKLEADER_", c->fields.name, c->name, strlen(c->name));
+	journal_put(&e, "ZKLEADER_", c->fields.id, c->id, strlen(c->id));
 	return journal_send(c->to, c->journal, &e);
 }
 
 static int print(const struct capture *c)
 {
 	char text[PRINTED_MAX];
-	size_t n = (size_t)snprintf(text, sizeof(text) / 2, "%s %s ", c->task, c->tick);
+	size_t n = (size_t)snprintf(text, sizeof(text) / 2, "%s %s ", c->name, c->id);
 
 	n += printable(text + n, sizeof(text) - n - 1, c->line, c->len);
 	text[n++] = '\n';
@@ -171,11 +171,12 @@ static int open_error(void)
 	return fd >= 0 ? fd_private(fd) : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 
-int capture_init(struct capture *c, const char *task, const char *tick, const char *journal)
+int capture_init(struct capture *c, const char *name, const char *id, const char *journal)
 {
 	int ends[2];
 
-	*c = (struct capture){.task = task, .tick = tick, .journal = journal};
+	*c = (struct capture){
+		.fields = {"TASK", "TICK"}, .name = name, .id = id, .journal = journal};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	c->from = fd_private(ends[0]);

@@ -1,8 +1,8 @@
 /*
  * What a job writes, where nobody but us reads it: each line goes to the journal, with the task and
- * the tick as fields, or to standard error; and the last of it is kept for the record of the run.
- * One pipe is the job's standard output and error, and the guard reads it. Nothing here waits, but
- * for capture_end().
+ * the tick, or the queue and the job, as fields, or to standard error; and the last of it is kept
+ * for the record of the run. One pipe is the job's standard output and error, and the guard reads
+ * it. Nothing here waits, but for capture_end().
  */
 #ifndef ZKLEADER_CLIENT_CAPTURE_H
 #define ZKLEADER_CLIENT_CAPTURE_H
@@ -21,12 +21,18 @@ struct capture_kept {
 	_Atomic size_t written; /* bytes, all that there were */
 };
 
+/* The names of the journal's fields that say of what an output is. */
+struct capture_fields {
+	const char *name, *id;
+};
+
 struct capture {
-	const char *task, *tick; /* borrowed */
-	const char *journal;	 /* path of the journal's socket; NULL: standard error */
-	int to;			 /* a socket for the journal, or standard error */
-	int from;		 /* the pipe: to be read without waiting */
-	int into;		 /* its other end; -1: this process has closed it */
+	struct capture_fields fields; /* of a task and its tick; the caller may set others */
+	const char *name, *id;	      /* borrowed */
+	const char *journal;	      /* path of the journal's socket; NULL: standard error */
+	int to;			      /* a socket for the journal, or standard error */
+	int from;		      /* the pipe: to be read without waiting */
+	int into;		      /* its other end; -1: this process has closed it */
 	struct capture_kept *kept;
 	char data[CAPTURE_LINE_MAX]; /* what was read last, and where the rest of it is */
 	size_t at, n;
@@ -37,7 +43,7 @@ struct capture {
 };
 
 /* 0, or a negative errno. The texts and the path stay the caller's, and there. */
-int capture_init(struct capture *c, const char *task, const char *tick, const char *journal);
+int capture_init(struct capture *c, const char *name, const char *id, const char *journal);
 void capture_done(struct capture *c);
 /* In the job's own process: standard output and error are the pipe. */
 void capture_become(const struct capture *c);

@@ -75,6 +75,11 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 	if (job->capture)
 		capture_become(job->capture);
 	signals_restore(job->signals);
+	if (job->call) {
+		int code = job->call(job->call_arg);
+		fflush(NULL);
+		_exit(code);
+	}
 	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() changes nothing, but says it might */
 	execvp(argv[0], argv);
 	e = errno;

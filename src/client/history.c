@@ -78,7 +78,7 @@ static int64_t tick_ms(const json_t *record)
 	const char *tick = json_text(record, "tick", NULL);
 	int64_t ms = 0;
 
-	return tick && time_parse(tick, &ms) == 0 ? ms : 0;
+	return tick && clock_parse(tick, &ms) == 0 ? ms : 0;
 }
 
 /* The distance that more than half of the neighbours have, or 0: the ticks are not regular. */
@@ -150,7 +150,7 @@ static bool is_wanted(const struct wanted *w, const struct row *row)
 	bool running = strcmp(state, "running") == 0;
 
 	if (started)
-		time_parse(started, &begun_ms);
+		clock_parse(started, &begun_ms);
 	return begun_ms >= w->since_ms &&
 	       ((!w->failed && !w->running) || (w->failed && failed) || (w->running && running));
 }
@@ -293,7 +293,7 @@ static void print_row(struct table *t, const struct output *o, const struct row 
 	};
 
 	/* That of a run which goes on is what it has taken so far. */
-	if ((ended && time_parse(ended, &end_ms) == 0) || strcmp(state, "running") == 0)
+	if ((ended && clock_parse(ended, &end_ms) == 0) || strcmp(state, "running") == 0)
 		age_text(started, end_ms, duration);
 	table_row(t, cells + first, COLOR_NONE);
 	table_color(t, COLUMN_STATE - first, outcome_color(state));

@@ -131,6 +131,16 @@ static int attach(struct job *job, int64_t until, bool *ret_recorded)
 	return e == 0 && !attached ? 1 : e;
 }
 
+/* As job_finish takes it; what was ended in the middle of a request may be tried again. */
+static void pack_delivery(struct pack *p, const struct job_delivery *d)
+{
+	static const char *const words[] = {
+		[JOB_AGAIN] = "failed", [JOB_DELIVERED] = "ok", [JOB_REFUSED] = "dead"};
+
+	pack_kv_str(p, "how", words[d->how]);
+	pack_kv_int(p, "retry_ms", d->retry_ms);
+}
+
 static int finish(const struct job *job, bool interrupted, int64_t until, bool *ret_recorded)
 {
 	struct buffer params;
@@ -143,7 +153,7 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->number);
-	pack_map(&p, job->capture ? 4 : 2);
+	pack_map(&p, (job->capture ? 4U : 2U) + (job->delivery ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", interrupted);
 	if (job->capture) {
@@ -152,6 +162,8 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 		pack_kv_bin(&p, "output", last, capture_last(job->capture, last));
 	}
+	if (job->delivery)
+		pack_delivery(&p, job->delivery);
 	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
 	buffer_done(&params);
 	if (e == 0)

@@ -41,6 +41,12 @@ struct job_kind {
 	const char *lease; /* in words, in front of a name: "the leadership of" */
 };
 
+/* What came of a request that a job is in place of a command; shared likewise. */
+struct job_delivery {
+	enum job_delivered { JOB_AGAIN, JOB_DELIVERED, JOB_REFUSED } how;
+	int64_t retry_ms; /* AGAIN: when the receiver asks for that; -1: it does not */
+};
+
 struct job {
 	struct zkleader *z; /* the connection that the job belongs to */
 	const struct job_kind *kind;
@@ -49,6 +55,10 @@ struct job {
 	uint64_t number;    /* of what is held, at the sidecar: of a run */
 	uint32_t attach_id; /* of the request that attaches it to a sidecar started anew; 0: none */
 	const char *const *argv; /* ends with a NULL */
+	/* In place of argv: called in the job's own process, whose exit code it returns. */
+	int (*call)(void *arg);
+	void *call_arg;
+	const struct job_delivery *delivery; /* what came of the call; NULL: its status says it */
 	const struct signals *signals;
 	struct terminal terminal;
 	int64_t kill_after_ms;

@@ -18,6 +18,9 @@ struct keep {
 	const char *id;		 /* by which a sidecar that was started anew knows it */
 	uint64_t number;	 /* by which this one does */
 	const char *const *argv; /* ends with a NULL */
+	int (*call)(void *arg);	 /* or NULL; see struct job, as the next two */
+	void *call_arg;
+	const struct job_delivery *delivery;
 	struct signals *signals;
 	int64_t kill_after_ms; /* from TERM to KILL */
 	int64_t timeout_ms;    /* see struct job, as the next */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "client/ask.h"
 #include "client/command.h"
@@ -27,7 +28,7 @@ static bool has_run(const json_t *record)
 
 static int tick_of(const json_t *record, int64_t *ret_ms)
 {
-	return time_parse(json_text(record, "tick", ""), ret_ms);
+	return clock_parse(json_text(record, "tick", ""), ret_ms);
 }
 
 /* The run of that tick, or the last; NULL: there is none. */
@@ -109,7 +110,7 @@ static int run(struct context *c)
 	int64_t ms = 0;
 	int code;
 
-	if (tick && time_parse(tick, &ms) < 0) {
+	if (tick && clock_parse(tick, &ms) < 0) {
 		output_error(&c->output, "--tick \"%s\": a time is needed, as 2026-03-29T00:00:00Z",
 			     tick);
 		return ZKLEADER_MISUSE;

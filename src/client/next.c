@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/json.h"
@@ -54,7 +55,7 @@ static int take_from(const struct context *c, int64_t *ret_s)
 	*ret_s = -1;
 	if (!text)
 		return 0;
-	if (time_parse(text, &ms) < 0 || ms < 0) {
+	if (clock_parse(text, &ms) < 0 || ms < 0) {
 		output_error(&c->output,
 			     "--from \"%s\": a time is needed, as 2026-03-29T00:00:00Z or "
 			     "2026-03-29T00:00:00+01:00",
@@ -96,7 +97,7 @@ static void add_row(struct table *t, const struct context *c, const json_t *inst
 	char left[LEFT_SIZE] = "-";
 	int64_t ms;
 
-	if (time_parse(tick, &ms) == 0 && ms >= c->output.now_ms)
+	if (clock_parse(tick, &ms) == 0 && ms >= c->output.now_ms)
 		elapsed_text(ms - c->output.now_ms, left);
 	const char *cells[N_COLUMNS] = {json_text(instant, "task", NULL),
 					json_text(instant, "local", NULL), left, tick,

@@ -155,7 +155,8 @@ const struct command command_pause = {
 	.args = "TASK",
 	.help = "nobody in the fleet leads TASK",
 	.more = "A job that runs finishes first. Until resume, or for as long as --for "
-		"says.\n" WHO_MAY,
+		"says.\n"
+		"A queue that is paused takes nothing and gives out nothing.\n" WHO_MAY,
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

@@ -186,26 +186,6 @@ bool output_is_closed(const struct output *o)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLERR | POLLHUP));
 }
 
-int time_parse(const char *text, int64_t *ret_ms)
-{
-	struct tm tm = {0};
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
-	if (!rest)
-		return -EINVAL;
-	if (*rest == '.')
-		rest += 1 + strspn(rest + 1, "0123456789");
-	int hours = 0, minutes = 0, end = 0;
-	bool offset = (*rest == '+' || *rest == '-') && strspn(rest + 1, "0123456789") == 2 &&
-		      sscanf(rest + 1, "%2d:%2d%n", &hours, &minutes, &end) == 2 && end == 5 &&
-		      rest[6] == '\0' && hours < 24 && minutes < 60;
-	if (!offset && strcmp(rest, "Z") != 0)
-		return -EINVAL;
-	int64_t ahead_s = (hours * 60 + minutes) * (*rest == '-' ? -60 : 60);
-	*ret_ms = ((int64_t)timegm(&tm) - ahead_s) * 1000;
-	return 0;
-}
-
 void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE])
 {
 	static const struct {
@@ -232,7 +212,7 @@ void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
 {
 	int64_t then_ms = 0;
 
-	if (!since || time_parse(since, &then_ms) < 0)
+	if (!since || clock_parse(since, &then_ms) < 0)
 		snprintf(text, OUTPUT_AGE_SIZE, "-");
 	else
 		elapsed_text(now_ms - then_ms, text); /* of a clock that is ahead of ours: 0s */

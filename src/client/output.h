@@ -58,8 +58,6 @@ bool output_is_closed(const struct output *o);
 /* The escape sequence, "" without colours. */
 const char *output_color(const struct output *o, enum color color);
 
-/* RFC 3339 to ms since the epoch, in whole seconds: 0 or -EINVAL. */
-int time_parse(const char *text, int64_t *ret_ms);
 /* A time span in at most two units, as age_text() has it. */
 void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
 /* Likewise where it is short: "41 ms", "3.2 s", "25 s", "2m5s". */

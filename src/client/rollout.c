@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "client/json.h"
 
@@ -102,7 +103,7 @@ static int64_t first_since(const json_t *workers)
 		const char *since = json_text(json_array_get(workers, i), "since", NULL);
 		int64_t ms;
 
-		if (since && time_parse(since, &ms) == 0 && (first == 0 || ms < first))
+		if (since && clock_parse(since, &ms) == 0 && (first == 0 || ms < first))
 			first = ms;
 	}
 	return first;

@@ -217,6 +217,7 @@ void queue_config_take(struct queue_config *c, const struct settings *s,
 	c->command = words_copy(command->values, command->n);
 	c->n_command = command->n;
 	c->url = word_copy(settings_text(s, section, "url"));
+	c->rate = word_copy(rate);
 	c->user = word_copy(settings_text(s, section, "user"));
 	c->callback_allow = words_copy(allow->values, allow->n);
 	c->n_callback_allow = allow->n;
@@ -245,6 +246,7 @@ void queue_config_copy(struct queue_config *to, const struct queue_config *from)
 	*to = *from;
 	to->command = words_copy(from->command, from->n_command);
 	to->url = word_copy(from->url);
+	to->rate = word_copy(from->rate);
 	to->user = word_copy(from->user);
 	to->callback_allow = words_copy(from->callback_allow, from->n_callback_allow);
 }
@@ -273,6 +275,7 @@ void queue_config_done(struct queue_config *c)
 	words_free(c->command, c->n_command);
 	words_free(c->callback_allow, c->n_callback_allow);
 	free(c->url);
+	free(c->rate);
 	free(c->user);
 	memset(c, 0, sizeof(*c));
 }

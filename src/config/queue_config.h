@@ -25,6 +25,7 @@ struct queue_config {
 	char **command; /* NULL: it has a url, or takes submits alone */
 	size_t n_command;
 	char *url;
+	char *rate; /* as it is written; NULL: none */
 	char *user;
 	char **callback_allow;
 	size_t n_callback_allow;

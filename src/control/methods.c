@@ -16,6 +16,8 @@
 #include "control/locks.h"
 #include "control/parked.h"
 #include "control/partition_answers.h"
+#include "control/queue_asks.h"
+#include "control/queues.h"
 #include "control/recipes.h"
 #include "control/refusal.h"
 #include "control/reloads.h"
@@ -360,6 +362,17 @@ static const struct {
 	{"lock_finish", method_lock_finish},
 	{"lock_attach", method_lock_attach},
 	{"locks", method_locks},
+	{"submit", method_submit},
+	{"job", method_job},
+	{"cancel", method_cancel},
+	{"queue", method_queue},
+	{"dead", method_dead},
+	{"requeue", method_requeue},
+	{"purge", method_purge},
+	{"job_begin", method_job_begin},
+	{"job_renew", method_job_renew},
+	{"job_finish", method_job_finish},
+	{"job_attach", method_job_attach},
 };
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
@@ -423,6 +436,8 @@ void methods_client_gone(struct methods *m, struct peer *c)
 	runners_client_gone(m, c);
 	notifiers_client_gone(m, c);
 	lock_requests_client_gone(m, c);
+	queue_asks_client_gone(m, c);
+	queue_submits_client_gone(m, c);
 	run_requests_client_gone(m, c);
 	triggers_client_gone(m, c);
 	reloads_client_gone(m, c);
@@ -455,4 +470,5 @@ void methods_done(struct methods *m)
 	runners_done(m);
 	notifiers_done(m);
 	recipes_done_waits(m);
+	queue_submits_done(m);
 }

@@ -40,6 +40,8 @@ struct methods {
 	struct recipe_request *recipes;
 	struct rolling_call *rollings;
 	struct lock_ask *locks;
+	struct queue_ask *queue_asks;
+	struct submitter *submitters; /* names of users; see queue_submits.c */
 	struct indexed_claim *indexed;
 	struct recipe_waits {
 		struct recipe_wait *list; /* for workers */

@@ -15,7 +15,7 @@
 struct subscription;
 
 /*
- * What the methods count in parked, asking, subscribed and subscription; the rest is the
+ * What the methods count in parked, asking, held, subscribed and subscription; the rest is the
  * implementation's.
  */
 struct peer {
@@ -25,6 +25,7 @@ struct peer {
 	bool closing;			   /* nothing that is sent reaches it any more */
 	unsigned parked;		   /* its requests that wait for something; bounded */
 	unsigned asking;		   /* those of them that wait for ZooKeeper; bounded */
+	size_t held;			   /* bytes that are kept for those; bounded */
 	size_t subscribed;		   /* to so many tasks; bounded */
 	struct subscription *subscription; /* subscriptions.c's, NULL */
 };

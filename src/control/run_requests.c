@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "control/explain.h"
 #include "control/refusal.h"
 #include "control/subject.h"
 #include "node/node.h"
@@ -250,6 +251,15 @@ static void wait_for_index(const struct call *call, const struct subject *s,
 	own_index_ask(&call->m->node->recipes.index, on_index, w);
 }
 
+/* What is submitted to a queue is run by its workers, and nothing by the clock. */
+static void refuse_queue(const struct call *call, const char *name)
+{
+	char text[EXPLAIN_TEXT_MAX] = "";
+
+	explain_say(text, "%s is a queue: hand its jobs in with zkleader submit %s", name, name);
+	peer_error(call->c, call->msgid, RPC_MISUSE, text);
+}
+
 void run_request_claim(struct call *call)
 {
 	const struct task_settings *settings;
@@ -261,6 +271,10 @@ void run_request_claim(struct call *call)
 	if (call->n_params != 2 || !subject_take(call, &s))
 		return;
 	settings = s.task ? &s.task->settings : &s.listing->settings;
+	if (settings->queue) {
+		refuse_queue(call, subject_name(&s));
+		return;
+	}
 	if (!run_requests_may(call, settings, subject_name(&s)))
 		return;
 	struct run_options options = {.now_ms = host_wall_ms(call->m->node->host),

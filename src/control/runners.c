@@ -267,6 +267,24 @@ bool runners_due(struct methods *m, const char *task, const char *tick, int64_t 
 	return true;
 }
 
+bool runners_job(struct methods *m, const char *queue, const struct job_id *id)
+{
+	const struct listing *l = listings_find(&m->node->leaders, queue, strlen(queue));
+	const struct runner *r = l && l->settings.has_user ? find(m, l->settings.user) : NULL;
+	struct pack *p = r && r->c ? peer_begin_notification(r->c) : NULL;
+	char text[JOB_ID_MAX + 1];
+
+	if (!p)
+		return false;
+	job_id_format(id, text);
+	rpc_pack_notify(p, "job");
+	pack_map(p, 2);
+	pack_kv_str(p, "queue", queue);
+	pack_kv_str(p, "id", text);
+	peer_end(r->c, PEER_NOTIFICATION);
+	return true;
+}
+
 /* --- what is wrong -------------------------------------------------------- */
 
 static bool judge(const struct methods *m, const struct task_config *t, struct runners_trouble *ret)

@@ -1,6 +1,7 @@
 /*
  * The runners of this host's users, which start what is due: the methods `runner` and `refusals`,
- * the notification `due`, and what is wrong with a task as long as nobody here would start it.
+ * the notifications `due` and `job`, and what is wrong with a task as long as nobody here would
+ * start it.
  */
 #ifndef ZKLEADER_CONTROL_RUNNERS_H
 #define ZKLEADER_CONTROL_RUNNERS_H
@@ -11,6 +12,7 @@
 
 #include "config/problem.h"
 #include "control/methods.h"
+#include "core/job_id.h"
 
 #define RUNNERS_AWAY_MS	     5000 /* that a runner may be away, as while it is started anew */
 #define RUNNERS_REFUSALS_MAX 10000
@@ -31,6 +33,9 @@ void runners_look(struct methods *m);
  * that could hear it.
  */
 bool runners_due(struct methods *m, const char *task, const char *tick, int64_t attempt);
+
+/* Likewise that a job of the queue was given to this node. */
+bool runners_job(struct methods *m, const char *queue, const struct job_id *id);
 
 /* A task that nobody here would start: its file or user, and why. */
 struct runners_trouble {

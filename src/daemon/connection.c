@@ -38,7 +38,7 @@ static struct account_use use_of(const struct client *c)
 
 	if (c->peer.closing)
 		return (struct account_use){.bytes = 0};
-	return (struct account_use){.bytes = in + c->out.cap + c->sending.cap,
+	return (struct account_use){.bytes = in + c->out.cap + c->sending.cap + c->peer.held,
 				    .parked = c->peer.parked,
 				    .asking = c->peer.asking,
 				    .subscribed = c->peer.subscribed,
@@ -124,6 +124,8 @@ static enum urgency urgency_of(struct reader_text method)
 	} list[] = {{"renew", URGENCY_JOB},	  {"finish", URGENCY_JOB},
 		    {"attach", URGENCY_JOB},	  {"lock_renew", URGENCY_JOB},
 		    {"lock_finish", URGENCY_JOB}, {"lock_attach", URGENCY_JOB},
+		    {"job_renew", URGENCY_JOB},	  {"job_finish", URGENCY_JOB},
+		    {"job_attach", URGENCY_JOB},  {"job_begin", URGENCY_CHECK},
 		    {"check", URGENCY_CHECK},	  {"claim", URGENCY_CHECK},
 		    {"lock", URGENCY_CHECK}};
 
@@ -151,7 +153,10 @@ static bool find_request(struct client *c)
 			fail(c, "not a MessagePack-RPC request");
 			return false;
 		}
-		if (m.type == RPC_REQUEST && c->peer.parked >= CONTROL_PARKED_MAX) {
+		c->full = m.type == RPC_REQUEST && c->peer.parked >= CONTROL_PARKED_MAX;
+		if (c->full && reader_text_is(m.method, "submit"))
+			return false; /* it is heard on once some are answered */
+		if (c->full) {
 			fail(c, "too many requests are waiting on this connection");
 			return false;
 		}
@@ -206,7 +211,7 @@ static void read_or_wait(struct client *c)
 {
 	bool far = c->in.len >= CONTROL_AHEAD_MAX;
 
-	if (far && (c->queued || c->frame > 0 || !peer_has_room(&c->peer)))
+	if (far && (c->full || c->queued || c->frame > 0 || !peer_has_room(&c->peer)))
 		stop_reading(c);
 	else
 		start_reading(c);
@@ -374,6 +379,8 @@ void peer_end(struct peer *peer, int64_t msgid)
 	}
 	connection_flush(c);
 	connection_count(c);
+	if (c->full && !c->queued && !c->peer.closing)
+		serve_enqueue(c, URGENCY_HEARD);
 	/* What was asked may have been waited for by others of its user. */
 	if (c->control->short_of_room)
 		serve_soon(c->control);

@@ -49,6 +49,7 @@ struct client {
 	const uint8_t *parsed_at;
 	enum urgency urgency; /* of that */
 	bool ended;	      /* it says nothing more */
+	bool full;	      /* as many wait as may, and its next request waits for one of them */
 	bool put_off;	      /* it is served when control_resume() is called */
 	bool queued;	      /* it is in its account's queue of that kind */
 	struct client *queue_prev, *queue_next;

@@ -84,6 +84,12 @@ static void on_due(void *arg, struct task *t, const struct schedule_due *due)
 		runners_due(&s->methods, t->name, tick, due->attempt);
 }
 
+/* Where no runner hears it, it is given back. */
+static bool on_job(void *arg, const char *queue, const struct job_id *id)
+{
+	return runners_job(&((struct sidecar *)arg)->methods, queue, id);
+}
+
 static void on_task_changed(void *arg, struct task *t)
 {
 	handover_look(t);
@@ -241,6 +247,7 @@ static void init_parts(struct sidecar *s)
 		.status = on_status,
 		.handoff = handoff_on_session,
 		.handoff_runs = handoff_on_runs,
+		.queues = {.job = on_job, .arg = s},
 		.runs = {.answer = run_requests_answer, .released = run_requests_released},
 		.arg = s};
 

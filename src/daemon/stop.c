@@ -28,10 +28,11 @@ static void leave(struct sidecar *s)
 	node_stop(&s->node, on_stopped, s);
 }
 
-/* Jobs, and commands that hold a lock. */
+/* Jobs, of tasks and of queues, and commands that hold a lock. */
 static size_t going(const struct sidecar *s)
 {
-	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks);
+	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks) +
+	       queues_going(&s->node.queues);
 }
 
 /*
@@ -49,6 +50,7 @@ static const char *to_wait_for(struct sidecar *s)
 		log_warning("jobs are ended", LOG_INT("going", jobs));
 		runs_revoke(&s->node.runs);
 		locks_revoke(&s->node.recipes.locks);
+		queues_revoke(&s->node.queues);
 		s->drain_ms = now + session_told_left(&s->node.session);
 	}
 	if (jobs > 0 && now < s->drain_ms)
@@ -92,6 +94,7 @@ void stop_on_term(uv_signal_t *handle, int number)
 	s->drain_ms = now + SIDECAR_DRAIN_MS;
 	s->promised_ms = now + s->config->stop_wait_ms;
 	locks_stop(&s->node.recipes.locks);
+	queues_stop(&s->node.queues);
 	if (!to_wait_for(s)) {
 		leave(s);
 		return;
@@ -109,6 +112,7 @@ static void make_room(struct sidecar *s)
 	if (s->kept.handoff.session != 0)
 		handoff_file_write(s->start->socket, &s->kept, &(const char *){NULL});
 	locks_keep(&s->node.recipes.locks);
+	queues_keep(&s->node.queues);
 	control_close(&s->control);
 	_exit(0); /* nothing that the library would do at its end may happen */
 }

@@ -1,5 +1,6 @@
 #include "runner/jobs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -7,22 +8,31 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-bool jobs_has(const struct jobs *j, const struct due *due)
+struct jobs_key jobs_key(const char *name, const char *id, int64_t attempt)
+{
+	struct jobs_key key = {.attempt = attempt};
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	snprintf(key.id, sizeof(key.id), "%s", id);
+	return key;
+}
+
+bool jobs_has(const struct jobs *j, const struct jobs_key *key)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		const struct due *other = &j->list[i].due;
+		const struct jobs_key *other = &j->list[i].key;
 
-		if (other->attempt == due->attempt && strcmp(other->task, due->task) == 0 &&
-		    strcmp(other->tick, due->tick) == 0)
+		if (other->attempt == key->attempt && strcmp(other->id, key->id) == 0 &&
+		    strcmp(other->name, key->name) == 0)
 			return true;
 	}
 	return false;
 }
 
-void jobs_add(struct jobs *j, pid_t pid, const struct due *due)
+void jobs_add(struct jobs *j, pid_t pid, const struct jobs_key *key)
 {
 	j->list = mem_resize(j->list, j->n + 1, sizeof(*j->list));
-	j->list[j->n++] = (struct jobs_entry){pid, *due};
+	j->list[j->n++] = (struct jobs_entry){pid, *key};
 }
 
 static void forget(struct jobs *j, pid_t pid, int status)
@@ -32,8 +42,8 @@ static void forget(struct jobs *j, pid_t pid, int status)
 			continue;
 		if (WIFSIGNALED(status))
 			log_warning("the process around a job was killed, and so is the job",
-				    LOG_STR("task", j->list[i].due.task),
-				    LOG_STR("tick", j->list[i].due.tick),
+				    LOG_STR("name", j->list[i].key.name),
+				    LOG_STR("id", j->list[i].key.id),
 				    LOG_INT("signal", WTERMSIG(status)));
 		j->list[i] = j->list[--j->n];
 		return;

@@ -17,7 +17,9 @@
 #include "base/notify.h"
 #include "client/follow.h"
 #include "runner/account.h"
+#include "runner/due.h"
 #include "runner/jobs.h"
+#include "runner/queue_job.h"
 #include "runner/start.h"
 #include "runner/tasks.h"
 #include "wire/pack.h"
@@ -123,7 +125,28 @@ static void forget(void *arg)
 	close(r->signals);
 }
 
-static void start(struct runner *r, const struct due *due)
+/* Whether it is to be started now: it does not go on, and there is room. */
+static bool is_new(struct runner *r, const struct jobs_key *key)
+{
+	if (jobs_has(&r->jobs, key))
+		return false;
+	if (r->jobs.n < JOBS_MAX)
+		return true;
+	log_warning("too many jobs go on", LOG_STR("name", key->name), LOG_STR("id", key->id),
+		    LOG_INT("limit", JOBS_MAX));
+	return false;
+}
+
+static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
+{
+	if (pid > 0)
+		jobs_add(&r->jobs, pid, key);
+	else
+		log_warning("not begun", LOG_STR("name", key->name), LOG_STR("id", key->id),
+			    LOG_STR("why", strerror((int)-pid)));
+}
+
+static void start(struct runner *r, const struct due *due, const struct offer *offer)
 {
 	const struct start s = {.socket = r->options->socket,
 				.journal = r->options->journal,
@@ -131,39 +154,30 @@ static void start(struct runner *r, const struct due *due)
 				.mask = &r->mask,
 				.forget = forget,
 				.arg = r};
+	const struct jobs_key key = due ? jobs_key(due->task, due->tick, due->attempt)
+					: jobs_key(offer->queue, offer->id, 0);
 	char why[TRUSTED_WHY_SIZE];
 	const struct task_config *task;
-	pid_t pid;
 
-	if (jobs_has(&r->jobs, due))
+	if (!is_new(r, &key))
 		return;
-	if (r->jobs.n >= JOBS_MAX) {
-		log_warning("too many jobs go on", LOG_STR("task", due->task),
-			    LOG_STR("tick", due->tick), LOG_INT("limit", JOBS_MAX));
-		return;
-	}
-	task = tasks_find(&r->tasks, due->task, why);
-	if (!task) {
+	task = tasks_find(&r->tasks, key.name, why);
+	if (!task || task->queue.there != (offer != NULL))
 		refusals_changed(r);
-		return;
-	}
-	pid = start_run(&s, task, due);
-	if (pid > 0)
-		jobs_add(&r->jobs, pid, due);
 	else
-		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
-			    LOG_STR("why", strerror((int)-pid)));
+		started(r, &key, due ? start_run(&s, task, due) : start_job(&s, task, offer));
 }
 
 static void take_news(struct runner *r, const struct message *m)
 {
 	struct due due;
+	struct offer offer;
 
-	if (strcmp(m->method, "due") != 0)
-		return;
-	if (due_parse(m->data, &due) == 0)
-		start(r, &due);
-	else
+	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &due) == 0)
+		start(r, &due, NULL);
+	else if (strcmp(m->method, "job") == 0 && offer_parse(m->data, &offer) == 0)
+		start(r, NULL, &offer);
+	else if (strcmp(m->method, "due") == 0 || strcmp(m->method, "job") == 0)
 		log_warning("the sidecar said what makes no sense", LOG_STR("method", m->method));
 }
 

@@ -55,23 +55,37 @@ static int run_claimed(struct run *r, struct capture *capture, const struct star
 	return code;
 }
 
-/* The words of the command, behind the task's name as on a command line of `zkleader run`. */
-static const char **words_of(const struct task_config *task)
+const char **start_words(const char *name, char *const *command, size_t n)
 {
-	const char **words = calloc(task->schedule.n_command + 2, sizeof(*words));
+	const char **words = calloc(n + 2, sizeof(*words));
 
 	if (!words)
 		abort(); /* as for any other memory */
-	words[0] = task->name;
-	for (size_t i = 0; i < task->schedule.n_command; i++)
-		words[i + 1] = task->schedule.command[i];
+	words[0] = name;
+	for (size_t i = 0; i < n; i++)
+		words[i + 1] = command[i];
 	return words;
+}
+
+int start_become(const struct start *s, struct context *c)
+{
+	int e = account_become(s->account);
+
+	s->forget(s->arg);
+	prctl(PR_SET_NAME, "zkleader-run");
+	signal(SIGPIPE, SIG_DFL); /* systemd ignores it for what it starts */
+	sigprocmask(SIG_SETMASK, s->mask, NULL);
+	output_init(&c->output, stdout, stderr);
+	c->output.now_ms = clock_wall_ms();
+	c->socket = s->socket;
+	return e;
 }
 
 _Noreturn static void be_run(const struct start *s, const struct task_config *task,
 			     const struct due *due)
 {
-	struct context c = {.socket = s->socket, .args = words_of(task)};
+	struct context c = {
+		.args = start_words(task->name, task->schedule.command, task->schedule.n_command)};
 	struct run r = {.c = &c,
 			.task = due->task,
 			.tick_ms = CLAIM_BY_TASK,
@@ -82,14 +96,8 @@ _Noreturn static void be_run(const struct start *s, const struct task_config *ta
 			.attempt = due->attempt,
 			.timeout_ms = task->schedule.timeout_ms};
 	struct capture capture;
-	int e = account_become(s->account), code = EXIT_SUCCESS;
+	int e = start_become(s, &c), code = EXIT_SUCCESS;
 
-	s->forget(s->arg);
-	prctl(PR_SET_NAME, "zkleader-run");
-	signal(SIGPIPE, SIG_DFL); /* systemd ignores it for what it starts */
-	sigprocmask(SIG_SETMASK, s->mask, NULL);
-	output_init(&c.output, stdout, stderr);
-	c.output.now_ms = clock_wall_ms();
 	if (e < 0)
 		log_warning("not begun", LOG_STR("task", due->task), LOG_STR("tick", due->tick),
 			    LOG_STR("why", strerror(-e)), LOG_STR("folder", s->account->home));

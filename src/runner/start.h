@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "client/command.h"
 #include "config/taskfile.h"
 #include "runner/account.h"
 #include "runner/due.h"
@@ -19,6 +20,10 @@ struct start {
 	void *arg;
 };
 
+/* In the new process: it becomes the user's, and c gets its socket and output. 0 or -errno. */
+int start_become(const struct start *s, struct context *c);
+/* The words of a command behind a name, as on a command line of `zkleader run`; ended by a NULL. */
+const char **start_words(const char *name, char *const *command, size_t n);
 /* The number of the process, which lives on without its parent; or a negative errno. */
 pid_t start_run(const struct start *s, const struct task_config *task, const struct due *due);
 

@@ -162,6 +162,11 @@ void pack_kv_str(struct pack *p, const char *key, const char *text)
 	pack_str(p, text);
 }
 
+void pack_raw(struct pack *p, const void *data, size_t len)
+{
+	append(p, data, len);
+}
+
 void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len)
 {
 	msgpack_packer to = packer(p);

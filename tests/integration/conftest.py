@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness.jobs import Jobs  # noqa: E402
 from harness.proxy import Proxy  # noqa: E402
+from harness.queues import Hook, Queues, script_of  # noqa: E402
 from harness.server import Tree, ZooKeeper  # noqa: E402
 from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # noqa: E402
 from harness.ticks import Ticks  # noqa: E402
@@ -207,3 +208,25 @@ def ticks(folder, zk, server):
     yield of
     wrong = [w for one in made for w in one.close()]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def queues(fleet, folder, zk):
+    """Sidecars with queues, and runners."""
+    made = Queues(fleet, folder, zk)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hook(folder):
+    """hook(answer...): a web server; see script_of()."""
+    made = []
+
+    def make(*answers, tls=False):
+        made.append(Hook(script_of(*answers), tls_folder=folder if tls else None))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <time.h>
@@ -58,4 +59,27 @@ Test(clock, format)
 		clock_format(cases[i].ms, text);
 		cr_assert_str_eq(text, cases[i].text, "%s for %s", text, cases[i].text);
 	}
+}
+
+Test(clock, parse)
+{
+	int64_t ms = 0;
+
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00Z", &ms), 0);
+	cr_expect_eq(ms, 1795226400000);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00.123Z", &ms), 0);
+	cr_expect_eq(ms, 1795226400000);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21T03:30:00+01:30", &ms), 0);
+	cr_expect_eq(ms, 1795226400000);
+	cr_expect_eq(clock_parse("2026-11-20T22:00:00-04:00", &ms), 0);
+	cr_expect_eq(ms, 1795226400000);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00+1:00", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00+01:60", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00+01:00x", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:00+", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-02-29T02:00:00Z", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("2026-11-21T02:00:60Z", &ms), -EINVAL);
+	cr_expect_eq(clock_parse("", &ms), -EINVAL);
 }

@@ -84,27 +84,6 @@ Test(printable, too_long_a_text_ends_with_dots)
 	}
 }
 
-Test(output, times)
-{
-	int64_t ms = 0;
-
-	cr_expect_eq(time_parse("2026-11-21T02:00:00Z", &ms), 0);
-	cr_expect_eq(ms, NOW);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00.123Z", &ms), 0);
-	cr_expect_eq(ms, NOW);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21T03:30:00+01:30", &ms), 0);
-	cr_expect_eq(ms, NOW);
-	cr_expect_eq(time_parse("2026-11-20T22:00:00-04:00", &ms), 0);
-	cr_expect_eq(ms, NOW);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00+1:00", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:60", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00+01:00x", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21T02:00:00+", &ms), -EINVAL);
-	cr_expect_eq(time_parse("2026-11-21", &ms), -EINVAL);
-	cr_expect_eq(time_parse("", &ms), -EINVAL);
-}
-
 Test(output, ages)
 {
 	static const struct {

@@ -39,6 +39,11 @@ def task_text(name, **values):
     return f'task "{name}" {{\n{settings(values, "  ")}}}\n'
 
 
+def queue_text(name, user="root", **values):
+    """The text of a queue, whose jobs root does."""
+    return f'queue "{name}" {{\n{settings(dict(user=user, **values), "  ")}}}\n'
+
+
 def sanitizer_env(folder):
     """Reports go to files: a report of a child of a child is not lost, and none is overlooked."""
     reports = folder / "reports"
@@ -90,7 +95,7 @@ class Sidecar:
 
     def write_tasks(self, *tasks, file="tasks.conf"):
         """Each is a name, or the text of a whole section."""
-        text = "".join(t if t.startswith("task") and "{" in t else task_text(t) for t in tasks)
+        text = "".join(t if t.startswith(("task", "queue")) and "{" in t else task_text(t) for t in tasks)
         return self.write_file(text, file)
 
     def write_file(self, text, file):

@@ -1,0 +1,28 @@
+/* A job as people see it, and what its end means for an exit code. */
+#ifndef ZKLEADER_CLIENT_JOB_TEXT_H
+#define ZKLEADER_CLIENT_JOB_TEXT_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "client/command.h"
+
+#define JOB_WITHOUT_STATUS 70 /* the exit code of a job that ended without one */
+
+/* Whether it has ended, for ever. */
+bool job_text_ended(const json_t *job);
+enum color job_text_color(const char *state);
+/* All of it: a line for each thing, and what it wrote. */
+void job_text_print(const struct context *c, const json_t *job);
+/* What it wrote, as it is; a newline behind it. */
+void job_text_output(const struct context *c, const json_t *job);
+/* Its own status; JOB_WITHOUT_STATUS where it has none. */
+int job_text_status(const json_t *job);
+/*
+ * Asks until the job has ended, over restarts of the sidecar too: 0 and the job; or an exit code
+ * after a line on the error stream.
+ */
+int job_text_wait(struct context *c, const char *id, json_t **ret_job);
+
+#endif

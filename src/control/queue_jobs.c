@@ -1,0 +1,324 @@
+/* job, cancel, requeue, purge, dead: what becomes of jobs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/answers.h"
+#include "control/explain.h"
+#include "control/nodes.h"
+#include "control/queue_asks.h"
+#include "control/queues.h"
+#include "node/node.h"
+
+#define REQUEUE_MAX 1000 /* jobs of one request */
+
+void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
+			bool outputs)
+{
+	char node[WORKER_NODE_MAX + 1] = "";
+
+	if (r->node[0])
+		nodes_name(n, r->node, node);
+	pack_map(p, 14);
+	pack_kv_str(p, "id", r->id);
+	pack_kv_str(p, "queue", r->queue);
+	pack_kv_str(p, "state", r->state);
+	pack_kv_int(p, "attempt", r->attempt);
+	pack_kv_str(p, "key", r->key[0] ? r->key : NULL);
+	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
+	pack_kv_str(p, "host", r->host[0] ? r->host : NULL);
+	answers_pack_time(p, "submitted", r->submitted);
+	answers_pack_time(p, "due", r->due);
+	answers_pack_time(p, "started", r->started);
+	answers_pack_time(p, "ended", r->ended);
+	pack_kv_str(p, "node", node[0] ? node : NULL);
+	if (r->exit_status >= 0)
+		pack_kv_int(p, "exit_status", r->exit_status);
+	else
+		pack_kv_nil(p, "exit_status");
+	pack_str(p, "output");
+	if (r->output && outputs)
+		pack_strn(p, r->output, r->output_len);
+	else
+		pack_nil(p);
+}
+
+/* --- job ------------------------------------------------------------------ */
+
+static void on_read(void *arg, const struct job_answer *answer)
+{
+	struct queue_ask *a = arg;
+
+	if (answer->outcome != JOB_DONE || !answer->record) {
+		queue_ask_fail(a, answer->outcome, answer->why);
+	} else if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		queue_ask_pack_job(p, a->methods->node, answer->record, a->outputs);
+		peer_end(a->client, a->msgid);
+	}
+	queue_ask_free(a);
+}
+
+/* {"wait_ms"}; keys that are not known are passed over. */
+static bool take_wait(struct call *call, int64_t *ret_wait_ms)
+{
+	struct reader_text key;
+	size_t n;
+
+	if (call->n_params == 1)
+		return true;
+	if (reader_map(&call->params, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(&call->params, &key);
+		if (e == 0 && reader_text_is(key, "wait_ms"))
+			e = reader_int(&call->params, ret_wait_ms);
+		else if (e == 0)
+			e = reader_skip(&call->params);
+		if (e != 0)
+			return false;
+	}
+	return *ret_wait_ms >= 0 && *ret_wait_ms <= METHODS_WAIT_MAX_MS;
+}
+
+void method_job(struct call *call)
+{
+	struct listing *l;
+	struct job_id id;
+	int64_t wait_ms = 0;
+
+	if (call->n_params < 1 || call->n_params > 2) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "job takes the id of a job, and a map of options");
+		return;
+	}
+	l = queue_ask_take_job(call, &id);
+	if (!l)
+		return;
+	if (!take_wait(call, &wait_ms)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "wait_ms is no time up to 24h");
+		return;
+	}
+	/* One that may wait for hours is not counted among those that wait for ZooKeeper. */
+	struct queue_ask *a = queue_ask_new(call, wait_ms == 0, 0);
+	a->outputs = queue_ask_may_read(call->c, l);
+	queues_read(&call->m->node->queues, &id, wait_ms, on_read, a);
+}
+
+/* --- orders --------------------------------------------------------------- */
+
+static bool may_order(const struct call *call)
+{
+	if (peer_may_change(call->c))
+		return true;
+	peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
+	return false;
+}
+
+/* One that has ended already stays as it is, and that is no failure. */
+static void on_cancelled(void *arg, const struct job_answer *answer)
+{
+	struct queue_ask *a = arg;
+	bool done = answer->outcome == JOB_DONE;
+	char id[JOB_ID_MAX + 1], text[EXPLAIN_TEXT_MAX] = "";
+
+	if (!done && answer->outcome != JOB_NOT_SO) {
+		queue_ask_fail(a, answer->outcome, answer->why);
+	} else if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		job_id_format(&a->id, id);
+		explain_say(text, "%s: %s", id,
+			    done	  ? "cancelled"
+			    : answer->why ? answer->why
+					  : "has ended already");
+		rpc_pack_result(p, a->msgid);
+		pack_map(p, 3);
+		pack_kv_str(p, "id", id);
+		pack_kv_bool(p, "done", done);
+		pack_kv_str(p, "message", text);
+		peer_end(a->client, a->msgid);
+	}
+	queue_ask_free(a);
+}
+
+void method_cancel(struct call *call)
+{
+	struct job_id id;
+
+	if (call->n_params != 1) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "cancel takes the id of a job");
+		return;
+	}
+	if (!may_order(call) || !queue_ask_take_job(call, &id))
+		return;
+	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a->id = id;
+	queues_cancel(&call->m->node->queues, &id, NULL, on_cancelled, a);
+}
+
+/* Of several the worst is told, if nothing else was done. */
+static void count(struct queue_ask *a, const struct job_answer *answer, size_t done)
+{
+	if (answer->outcome == JOB_DONE) {
+		a->done += done;
+	} else if (a->outcome == JOB_DONE) {
+		a->outcome = answer->outcome;
+		a->why = answer->why ? mem_strdup(answer->why) : NULL;
+	}
+}
+
+static void conclude(struct queue_ask *a)
+{
+	if (a->outcome != JOB_DONE) {
+		queue_ask_fail(a, a->outcome, a->why);
+	} else if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		pack_map(p, 1);
+		pack_kv_uint(p, a->word, a->done);
+		peer_end(a->client, a->msgid);
+	}
+	queue_ask_free(a);
+}
+
+static void on_one(void *arg, const struct job_answer *answer)
+{
+	struct queue_ask *a = arg;
+
+	count(a, answer, 1);
+	if (--a->left == 0)
+		conclude(a);
+}
+
+static void on_all(void *arg, const struct job_answer *answer)
+{
+	struct queue_ask *a = arg;
+
+	count(a, answer, answer->n);
+	conclude(a);
+}
+
+/* Ids as parameters, or in one array; all of them are looked at before anything is done. */
+static struct job_id *take_ids(struct call *call, size_t *ret_n)
+{
+	enum reader_type type;
+	size_t n = call->n_params;
+	struct job_id *ids;
+
+	if (n == 1 && reader_peek(&call->params, &type) == 0 && type == READER_ARRAY &&
+	    reader_array(&call->params, &n) != 0)
+		n = 0;
+	if (n == 0 || n > REQUEUE_MAX) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "requeue takes up to 1,000 ids of jobs, or {\"queue\": Q}");
+		return NULL;
+	}
+	ids = mem_calloc(n, sizeof(*ids));
+	for (size_t i = 0; i < n; i++) {
+		if (queue_ask_take_job(call, &ids[i]))
+			continue;
+		free(ids);
+		return NULL;
+	}
+	*ret_n = n;
+	return ids;
+}
+
+static void requeue_all(struct call *call)
+{
+	struct reader_text key;
+	struct listing *l;
+	size_t n;
+
+	if (reader_map(&call->params, &n) != 0 || n != 1 || reader_str(&call->params, &key) != 0 ||
+	    !reader_text_is(key, "queue")) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "requeue takes up to 1,000 ids of jobs, or {\"queue\": Q}");
+		return;
+	}
+	l = queue_ask_take(call);
+	if (!l)
+		return;
+	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a->word = "requeued";
+	queues_requeue_all(&call->m->node->queues, l->name, on_all, a);
+}
+
+void method_requeue(struct call *call)
+{
+	enum reader_type type = READER_NIL;
+	struct job_id *ids;
+	struct queue_ask *a;
+	size_t n = 0;
+
+	if (!may_order(call))
+		return;
+	if (call->n_params == 1 && reader_peek(&call->params, &type) == 0 && type == READER_MAP) {
+		requeue_all(call);
+		return;
+	}
+	ids = take_ids(call, &n);
+	if (!ids)
+		return;
+	a = queue_ask_new(call, true, 0);
+	a->word = "requeued";
+	a->left = n;
+	for (size_t i = 0; i < n; i++)
+		queues_requeue(&call->m->node->queues, &ids[i], on_one, a);
+	free(ids);
+}
+
+void method_purge(struct call *call)
+{
+	struct listing *l;
+
+	if (call->n_params != 1) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "purge takes the name of a queue");
+		return;
+	}
+	if (!may_order(call))
+		return;
+	l = queue_ask_take(call);
+	if (!l)
+		return;
+	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a->word = "purged";
+	queues_purge(&call->m->node->queues, l->name, on_all, a);
+}
+
+/* --- dead ----------------------------------------------------------------- */
+
+static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
+{
+	struct queue_ask *a = arg;
+
+	if (!jobs) {
+		queue_ask_fail(a, JOB_NO_SESSION,
+			       "no confirmed session with ZooKeeper, or its servers do not answer");
+	} else if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		pack_array(p, n);
+		for (size_t i = 0; i < n; i++)
+			queue_ask_pack_job(p, a->methods->node, jobs[i], a->outputs);
+		peer_end(a->client, a->msgid);
+	}
+	queue_ask_free(a);
+}
+
+void method_dead(struct call *call)
+{
+	struct listing *l;
+
+	if (call->n_params != 1) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "dead takes the name of a queue");
+		return;
+	}
+	l = queue_ask_take(call);
+	if (!l)
+		return;
+	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a->outputs = queue_ask_may_read(call->c, l);
+	queues_dead(&call->m->node->queues, l->name, on_dead, a);
+}

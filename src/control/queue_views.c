@@ -1,0 +1,122 @@
+/* queue: what waits, what runs and where. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/nodes.h"
+#include "control/queue_asks.h"
+#include "control/queues.h"
+#include "node/node.h"
+
+static void ask_next(struct queue_ask *a);
+
+static void pack_view(struct pack *p, const struct node *n, const char *name,
+		      const struct task_config *config, const struct queue_view *v)
+{
+	char node[WORKER_NODE_MAX + 1];
+
+	pack_map(p, 9);
+	pack_kv_str(p, "queue", name);
+	pack_kv_str(p, "state", v->state);
+	pack_kv_int(p, "queued", v->queued);
+	pack_kv_int(p, "oldest_ms", v->oldest_ms);
+	pack_kv_int(p, "running", v->running);
+	pack_kv_int(p, "dead", v->dead);
+	pack_kv_str(p, "rate", config ? config->queue.rate : NULL);
+	if (config && config->queue.told.concurrency > 0)
+		pack_kv_uint(p, "concurrency", config->queue.told.concurrency);
+	else
+		pack_kv_nil(p, "concurrency");
+	pack_str(p, "workers");
+	pack_array(p, v->n_workers);
+	for (size_t i = 0; i < v->n_workers; i++) {
+		nodes_name(n, v->workers[i].node, node);
+		pack_map(p, 3);
+		pack_kv_str(p, "node", node);
+		pack_kv_int(p, "slots", v->workers[i].slots);
+		pack_kv_int(p, "running", v->workers[i].running);
+	}
+}
+
+static void answer(struct queue_ask *a)
+{
+	if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		if (!a->one)
+			pack_array(p, a->n_views);
+		if (a->views.len > 0)
+			pack_raw(p, a->views.data, a->views.len);
+		peer_end(a->client, a->msgid);
+	}
+	queue_ask_free(a);
+}
+
+static void on_view(void *arg, const struct queue_view *view)
+{
+	struct queue_ask *a = arg;
+	struct pack p;
+
+	if (!view) {
+		queue_ask_fail(a, JOB_NO_SESSION,
+			       "no confirmed session with ZooKeeper, or its servers do not answer");
+		queue_ask_free(a);
+		return;
+	}
+	pack_init(&p, &a->views);
+	pack_view(&p, a->methods->node, a->id.queue,
+		  task_files_find(a->methods->process->tasks, a->id.queue), view);
+	if (p.failed < 0) {
+		queue_ask_fail(a, JOB_MISUSE, "the answer is too large: name one queue");
+		queue_ask_free(a);
+		return;
+	}
+	a->n_views++;
+	if (a->one)
+		answer(a);
+	else
+		ask_next(a);
+}
+
+/* One after the other, by their names: they may be others meanwhile. */
+static void ask_next(struct queue_ask *a)
+{
+	const struct leaders *l = &a->methods->node->leaders;
+	const struct listing *next = NULL;
+
+	for (size_t i = 0; i < l->n_listings; i++) {
+		const struct listing *one = l->listings[i];
+
+		if (one->settings.queue && strcmp(one->name, a->id.queue) > 0 &&
+		    (!next || strcmp(one->name, next->name) < 0))
+			next = one;
+	}
+	if (!next || !a->client) {
+		answer(a);
+		return;
+	}
+	memcpy(a->id.queue, next->name, strlen(next->name) + 1);
+	queues_view(&a->methods->node->queues, a->id.queue, on_view, a);
+}
+
+void method_queue(struct call *call)
+{
+	struct queue_ask *a;
+	struct listing *l;
+
+	if (call->n_params > 1) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "queue takes the name of a queue, or nothing");
+		return;
+	}
+	l = call->n_params == 1 ? queue_ask_take(call) : NULL;
+	if (call->n_params == 1 && !l)
+		return;
+	a = queue_ask_new(call, true, 0);
+	a->one = l != NULL;
+	if (!l) {
+		ask_next(a);
+		return;
+	}
+	memcpy(a->id.queue, l->name, strlen(l->name) + 1);
+	queues_view(&call->m->node->queues, a->id.queue, on_view, a);
+}

@@ -1,0 +1,250 @@
+/* job_begin, job_renew, job_finish, job_attach: the supervisor of one job, on this node. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/queue_asks.h"
+#include "control/queues.h"
+#include "node/node.h"
+
+#define DIGITS_MAX 10 /* of an attempt's number */
+
+/* Who does the jobs of the queue may begin one; tells it if not. */
+static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
+{
+	struct listing *l = queue_ask_take_job(call, ret_id);
+
+	if (!l || call->c->uid == 0 || (l->settings.has_user && l->settings.user == call->c->uid))
+		return l;
+	peer_error(call->c, call->msgid, RPC_MISUSE,
+		   "not allowed: only the user of the queue, and root, begins its jobs");
+	return NULL;
+}
+
+/* --- job_begin, job_attach ------------------------------------------------ */
+
+static void pack_begun(struct pack *p, const struct node *n, const struct job_begun *b)
+{
+	if (!b->yours) {
+		pack_map(p, 2);
+		pack_kv_str(p, "outcome", "gone");
+		pack_kv_str(p, "why", b->why);
+		return;
+	}
+	pack_map(p, 8);
+	pack_kv_str(p, "outcome", "yours");
+	pack_kv_uint(p, "number", b->number);
+	pack_kv_int(p, "token", b->token);
+	pack_kv_int(p, "attempt", b->attempt);
+	pack_kv_int(p, "timeout_ms", b->timeout_ms);
+	if (b->callback || !b->payload)
+		pack_kv_nil(p, "payload");
+	else
+		pack_kv_bin(p, "payload", b->payload, b->len);
+	pack_kv_str(p, "callback", b->callback);
+	pack_str(p, "job");
+	if (b->callback && b->record)
+		queue_ask_pack_job(p, n, b->record, false);
+	else
+		pack_nil(p);
+}
+
+static void pack_attached(struct pack *p, const struct job_begun *b)
+{
+	pack_map(p, 3);
+	pack_kv_bool(p, "attached", b->yours);
+	pack_kv_uint(p, "run", b->yours ? b->number : 0);
+	pack_kv_bool(p, "recorded", false);
+}
+
+static void on_begun(void *arg, const struct job_begun *begun)
+{
+	struct queue_ask *a = arg;
+
+	if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		if (a->attaches)
+			pack_attached(p, begun);
+		else
+			pack_begun(p, a->methods->node, begun);
+		peer_end(a->client, a->msgid);
+		/* Whoever keeps a job counts as one that waits, until it has ended. */
+		a->client->parked += begun->yours;
+	}
+	queue_ask_free(a);
+}
+
+void method_job_begin(struct call *call)
+{
+	struct job_id id;
+
+	if (call->n_params != 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "job_begin takes the id of a job");
+	else if (take_own_job(call, &id))
+		queues_begin(&call->m->node->queues, call->c, &id, on_begun,
+			     queue_ask_new(call, false, 0));
+}
+
+/* A number, or its text, as the clients have it. */
+static bool take_attempt(struct reader *r, int64_t *ret_attempt)
+{
+	struct reader_text text;
+	char digits[DIGITS_MAX + 1];
+
+	if (reader_int(r, ret_attempt) == 0)
+		return *ret_attempt > 0;
+	if (reader_str(r, &text) != 0 || text.len == 0 ||
+	    reader_text_copy(text, digits, sizeof(digits)) != 0 ||
+	    strspn(digits, "0123456789") != text.len)
+		return false;
+	*ret_attempt = strtoll(digits, NULL, 10);
+	return *ret_attempt > 0;
+}
+
+void method_job_attach(struct call *call)
+{
+	struct job_id id;
+	int64_t attempt;
+
+	if (call->n_params != 2) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "job_attach takes the id of a job and the number of its attempt");
+		return;
+	}
+	if (!take_own_job(call, &id))
+		return;
+	if (!take_attempt(&call->params, &attempt)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "that is no number of an attempt");
+		return;
+	}
+	struct queue_ask *a = queue_ask_new(call, false, 0);
+	a->attaches = true;
+	queues_attach(&call->m->node->queues, call->c, &id, attempt, on_begun, a);
+}
+
+/* --- job_renew, job_finish ------------------------------------------------ */
+
+void method_job_renew(struct call *call)
+{
+	uint64_t number;
+	int64_t lease_ms = -1;
+
+	if (call->n_params == 1 && reader_uint(&call->params, &number) == 0)
+		lease_ms = queues_renew(&call->m->node->queues, call->c, number);
+	if (lease_ms < 0) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "job_renew takes the number of a job of this connection");
+		return;
+	}
+	struct pack *p = peer_begin(call->c);
+	rpc_pack_result(p, call->msgid);
+	pack_map(p, 3);
+	pack_kv_bool(p, "leads", lease_ms > 0);
+	pack_kv_int(p, "lease_ms", lease_ms);
+	pack_kv_int(p, "timeout_ms", call->m->node->session.lease.timeout_ms);
+	peer_end(call->c, call->msgid);
+}
+
+/* How an attempt has ended, as a command's supervisor and as that of a request says it. */
+struct ended {
+	int64_t exit_status, retry_ms;
+	bool interrupted, timeout;
+	struct reader_text how, output;
+};
+
+static int take_one(struct reader *r, struct ended *e)
+{
+	struct reader_text key;
+
+	if (reader_str(r, &key) != 0)
+		return -1;
+	if (reader_text_is(key, "exit_status"))
+		return reader_int(r, &e->exit_status);
+	if (reader_text_is(key, "retry_ms"))
+		return reader_int(r, &e->retry_ms);
+	if (reader_text_is(key, "interrupted"))
+		return reader_bool(r, &e->interrupted);
+	if (reader_text_is(key, "timeout"))
+		return reader_bool(r, &e->timeout);
+	if (reader_text_is(key, "how"))
+		return reader_str(r, &e->how);
+	if (reader_text_is(key, "output"))
+		return reader_bin(r, &e->output);
+	return reader_skip(r);
+}
+
+/* What came of a request, in its words; without one the status says it. */
+static bool judge(const struct ended *e, struct job_end *ret)
+{
+	ret->how = e->exit_status == 0 ? JOB_END_OK : JOB_END_FAILED;
+	ret->exit_status = e->exit_status;
+	if (e->how.data && reader_text_is(e->how, "ok"))
+		ret->how = JOB_END_OK;
+	else if (e->how.data && reader_text_is(e->how, "dead"))
+		ret->how = JOB_END_DEAD;
+	else if (e->how.data && reader_text_is(e->how, "failed"))
+		ret->how = JOB_END_FAILED;
+	else if (e->how.data)
+		return false;
+	if (e->how.data)
+		ret->exit_status = -1; /* the one of the process says nothing */
+	if (ret->how == JOB_END_FAILED && e->timeout)
+		ret->how = JOB_END_TIMEOUT;
+	if (e->interrupted && ret->how != JOB_END_OK && ret->how != JOB_END_DEAD)
+		ret->how = JOB_END_CRASHED;
+	return true;
+}
+
+static bool take_end(struct reader *r, struct job_end *ret)
+{
+	struct ended e = {.exit_status = -1, .retry_ms = -1};
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--)
+		if (take_one(r, &e) != 0)
+			return false;
+	if (e.exit_status < -1 || e.exit_status > 255 || e.retry_ms < -1 ||
+	    e.retry_ms > QUEUE_DELAY_MAX_MS || e.output.len > RECORD_OUTPUT_MAX ||
+	    (!e.how.data && e.exit_status < 0))
+		return false;
+	ret->retry_ms = e.retry_ms;
+	ret->output = e.output.data;
+	ret->len = e.output.len;
+	return judge(&e, ret);
+}
+
+static void on_ended(void *arg, bool recorded)
+{
+	struct queue_ask *a = arg;
+
+	if (a->client) {
+		struct pack *p = peer_begin(a->client);
+		rpc_pack_result(p, a->msgid);
+		pack_bool(p, recorded);
+		peer_end(a->client, a->msgid);
+		if (a->client)
+			a->client->parked--; /* it keeps that job no more */
+	}
+	queue_ask_free(a);
+}
+
+void method_job_finish(struct call *call)
+{
+	struct job_end end;
+	struct queue_ask *a;
+	uint64_t number;
+
+	if (call->n_params != 2 || reader_uint(&call->params, &number) != 0 ||
+	    !take_end(&call->params, &end)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "job_finish takes the number of a job and a map of how it has ended");
+		return;
+	}
+	a = queue_ask_new(call, false, 0);
+	if (queues_finish(&call->m->node->queues, call->c, number, &end, on_ended, a))
+		return;
+	queue_ask_free(a);
+	peer_error(call->c, call->msgid, RPC_MISUSE, "no such job on this connection");
+}

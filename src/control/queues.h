@@ -1,0 +1,27 @@
+/* The methods about queues of jobs. For methods.c alone. */
+#ifndef ZKLEADER_CONTROL_QUEUES_H
+#define ZKLEADER_CONTROL_QUEUES_H
+
+#include "control/methods.h"
+
+/* For people. */
+void method_submit(struct call *call); /* queue_submits.c */
+void method_job(struct call *call);    /* queue_jobs.c, and so the next four */
+void method_cancel(struct call *call);
+void method_requeue(struct call *call);
+void method_purge(struct call *call);
+void method_dead(struct call *call);
+void method_queue(struct call *call); /* queue_views.c */
+/* For the supervisors of jobs: queue_work.c. */
+void method_job_begin(struct call *call);
+void method_job_renew(struct call *call);
+void method_job_finish(struct call *call);
+void method_job_attach(struct call *call);
+
+/* A job as `job` shows it: its map. outputs: with what it wrote. */
+void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
+			bool outputs);
+void queue_submits_done(struct methods *m);
+void queue_submits_client_gone(struct methods *m, const struct peer *c);
+
+#endif

@@ -1,0 +1,18 @@
+/* What the sidecar tells a runner: a job was given to this node, and waits for its supervisor. */
+#ifndef ZKLEADER_RUNNER_OFFER_H
+#define ZKLEADER_RUNNER_OFFER_H
+
+#include "base/name.h"
+#include "wire/reader.h"
+
+#define OFFER_ID_SIZE 200
+
+struct offer {
+	char queue[NAME_TASK_MAX + 1];
+	char id[OFFER_ID_SIZE];
+};
+
+/* Reads the parameter of a notification `job`: 0 or -EBADMSG. */
+int offer_parse(struct reader r, struct offer *ret);
+
+#endif

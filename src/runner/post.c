@@ -1,0 +1,197 @@
+#include "runner/post.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <curl/curl.h>
+
+#define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* of a Retry-After; the queue bounds it further */
+#define HEADER_SIZE 300
+
+/* A request on its way. */
+struct sending {
+	CURL *curl;
+	struct curl_slist *headers;
+	size_t taken, headed; /* bytes of the body and of the headers */
+	bool newline;	      /* the body ended with one, or there was none */
+	char error[CURL_ERROR_SIZE];
+};
+
+/* What is beyond the bound is not read: the status is known by then. */
+static size_t on_body(char *data, size_t size, size_t n, void *arg)
+{
+	struct sending *s = arg;
+	size_t len = size * n, room = POST_ANSWER_MAX - s->taken;
+	size_t take = len < room ? len : room;
+
+	fwrite(data, 1, take, stdout);
+	s->taken += take;
+	if (take > 0)
+		s->newline = data[take - 1] == '\n';
+	return take == len ? len : 0;
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *arg)
+{
+	struct sending *s = arg;
+
+	(void)data;
+	s->headed += size * n;
+	return s->headed <= POST_HEADERS_MAX ? size * n : 0;
+}
+
+static void add_header(struct sending *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_header(struct sending *s, const char *format, ...)
+{
+	char line[HEADER_SIZE];
+	struct curl_slist *longer;
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	longer = curl_slist_append(s->headers, line);
+	if (!longer)
+		abort(); /* as for any other memory */
+	s->headers = longer;
+}
+
+/* The defaults that matter are said all the same: no redirect, no proxy, TLS verified. */
+static bool prepare(struct sending *s, const struct post *p)
+{
+	CURL *c = s->curl;
+	CURLcode e = CURLE_OK;
+
+	add_header(s, "Content-Type: %s", p->type);
+	add_header(s, "Zkleader-Job: %s", p->job);
+	add_header(s, "Zkleader-Attempt: %" PRId64, p->attempt);
+	add_header(s, "Zkleader-Token: %" PRId64, p->token);
+	add_header(s, "Expect:");
+	e |= curl_easy_setopt(c, CURLOPT_URL, p->url);
+	e |= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	e |= curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	e |= curl_easy_setopt(c, CURLOPT_USERAGENT, "zkleader-runner/" ZKLEADER_VERSION);
+	e |= curl_easy_setopt(c, CURLOPT_PROXY, "");
+	e |= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	e |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
+	e |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
+	e |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	e |= curl_easy_setopt(c, CURLOPT_POST, 1L);
+	e |= curl_easy_setopt(c, CURLOPT_POSTFIELDS, p->body);
+	e |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->len);
+	e |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
+	e |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+	e |= curl_easy_setopt(c, CURLOPT_HEADERDATA, s);
+	e |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+	e |= curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
+	e |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->error);
+	return e == CURLE_OK;
+}
+
+static void say(const struct sending *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct sending *s, const char *format, ...)
+{
+	va_list ap;
+
+	if (!s->newline)
+		putchar('\n');
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+/* Seconds, or a date; -1: there is none, or it makes no sense. */
+static int64_t retry_after_ms(const struct sending *s)
+{
+	struct curl_header *header;
+	int64_t seconds;
+	char *end;
+
+	if (curl_easy_header(s->curl, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return -1;
+	if (header->value[0] >= '0' && header->value[0] <= '9') {
+		seconds = strtoll(header->value, &end, 10);
+		if (*end)
+			return -1;
+	} else {
+		time_t at = curl_getdate(header->value, NULL);
+		if (at < 0)
+			return -1;
+		seconds = (int64_t)at - (int64_t)time(NULL);
+	}
+	return (seconds < 0 ? 0 : seconds > RETRY_MAX_S ? RETRY_MAX_S : seconds) * 1000;
+}
+
+/* What a status other than 2xx means. */
+static int judge(const struct sending *s, long status, struct job_delivery *d)
+{
+	d->how = status == 408 || status == 425 || status == 429 || (status >= 500 && status < 600)
+			 ? JOB_AGAIN
+			 : JOB_REFUSED;
+	if (d->how == JOB_AGAIN)
+		d->retry_ms = retry_after_ms(s);
+	if (d->retry_ms >= 0)
+		say(s, "HTTP status %ld, Retry-After in %" PRId64 " s", status, d->retry_ms / 1000);
+	else
+		say(s, "HTTP status %ld%s", status,
+		    d->how == JOB_AGAIN ? "" : ", which is not tried again");
+	return EXIT_FAILURE;
+}
+
+static int perform(struct sending *s, const struct post *p)
+{
+	struct job_delivery *d = p->delivery;
+	CURLcode e = curl_easy_perform(s->curl);
+	long status = 0;
+
+	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	/* More than is read has come: the answer is there all the same. */
+	if (e == CURLE_WRITE_ERROR && s->taken == POST_ANSWER_MAX)
+		e = CURLE_OK;
+	if (s->headed > POST_HEADERS_MAX) {
+		say(s, "no answer: over %d bytes of headers", POST_HEADERS_MAX);
+		return EXIT_FAILURE;
+	}
+	if (e != CURLE_OK) {
+		say(s, "no answer: %s", s->error[0] ? s->error : curl_easy_strerror(e));
+		return EXIT_FAILURE;
+	}
+	if (status < 200 || status > 299)
+		return judge(s, status, d);
+	d->how = JOB_DELIVERED;
+	return EXIT_SUCCESS;
+}
+
+int post_send(void *arg)
+{
+	const struct post *p = arg;
+	struct sending s = {.newline = true};
+	int code = EXIT_FAILURE;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (p->refused) {
+		p->delivery->how = JOB_REFUSED;
+		say(&s, "not sent: %s", p->refused);
+		return EXIT_FAILURE;
+	}
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || !(s.curl = curl_easy_init()))
+		abort(); /* as for any other memory */
+	if (prepare(&s, p))
+		code = perform(&s, p);
+	else
+		say(&s, "no request can be made of it");
+	curl_slist_free_all(s.headers);
+	curl_easy_cleanup(s.curl);
+	return code;
+}

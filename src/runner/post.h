@@ -1,0 +1,33 @@
+/*
+ * A job that is posted to a URL, or the end of one: one request, in a process of its own, which is
+ * killed at the end of its lease with the connection that it has.
+ */
+#ifndef ZKLEADER_RUNNER_POST_H
+#define ZKLEADER_RUNNER_POST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/job.h"
+
+#define POST_ANSWER_MAX	 (64 * 1024) /* bytes of an answer's body that are read */
+#define POST_HEADERS_MAX (64 * 1024) /* bytes of headers; with more it is no answer */
+
+struct post {
+	const char *url;
+	const char *refused; /* why it must not be sent; NULL: it may */
+	const char *type;    /* of the body: Content-Type */
+	const void *body;
+	size_t len;
+	const char *job;
+	int64_t attempt, token;
+	struct job_delivery *delivery; /* what came of it */
+};
+
+/*
+ * Sends it, and writes the answer's body to standard output, and behind it what was wrong. Returns
+ * the exit code of the process: 0 where it was taken.
+ */
+int post_send(void *post);
+
+#endif

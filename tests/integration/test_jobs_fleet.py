@@ -1,0 +1,263 @@
+"""Jobs of queues in a fleet: from any node, through deaths, restarts and rollouts, within the limits."""
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from harness.sidecar import queue_text
+from harness.waiting import holds_for, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+
+
+def noting(folder, then=""):
+    """A command that notes its job, its attempt, and when it begins and ends."""
+    return ["/bin/sh", "-c", f'echo "b $ZKLEADER_JOB $ZKLEADER_ATTEMPT $(date +%s.%N) $ZKLEADER_TOKEN" >>{folder}/ran; '
+                             f'{then}\necho "e $ZKLEADER_JOB $ZKLEADER_ATTEMPT $(date +%s.%N)" >>{folder}/ran']
+
+
+def ran(folder, kind="b"):
+    path = folder / "ran"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line.split()[1:] for line in lines if line.startswith(kind)]
+
+
+def most_at_a_time(folder):
+    events = sorted((float(at), 1 if kind == "b" else -1) for kind in "be"
+                    for _, _, at, *_ in ran(folder, kind))
+    now = most = 0
+    for _, step in events:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def leader_of(sidecars, queue="q"):
+    return next(s for s in sidecars if s.is_running() and s.leads(queue))
+
+
+def test_from_any_node_and_by_any_of_the_newest(queues, folder):
+    q = queue_text("q", slots=1, command=noting(folder, "sleep 1"))
+    a, b = queues.site("a", q, version="2.0"), queues.site("b", q, version="2.0")
+    old = queues.site("old", q, version="1.0")
+    alone = queues.site("alone", queue_text("q", slots=0), version="2.0", runner=False)
+    wait_until(lambda: a.call("queue", "q")["state"] == "active" and len(a.call("queue", "q")["workers"]) >= 2,
+               what="two serve it")
+    queues.wait_open()
+    jobs = [queues.submit(s) for s in (a, b, old, alone) for _ in range(2)]
+    found = [queues.wait_state(alone, job) for job in jobs]
+    assert {f["state"] for f in found} == {"ok"}
+    nodes = {f["node"] for f in found}
+    by_name = {s: next(w["node"] for w in a.call("workers") if w["id"] == s.id) for s in (a, b, old, alone)}
+    assert nodes == {by_name[a], by_name[b]}, "both of the newest version, and nobody else"
+    assert "q" not in next(w["tasks"] for w in a.call("workers") if w["node"] == by_name[alone])
+    assert most_at_a_time(folder) <= 2
+
+
+@pytest.mark.seconds(300)
+def test_fifty_submitters_on_five_nodes_with_one_key(queues, folder):
+    q = queue_text("q", slots=1, command=noting(folder))
+    sidecars = [queues.site(f"n{i}", q, runner=i == 0) for i in range(5)]
+    queues.wait_open()
+    wait_until(lambda: all(s.call("queue", "q")["state"] == "active" for s in sidecars), what="all know who serves it")
+    ids = []
+
+    def one(i):
+        ids.append(sidecars[i % 5].call("submit", "q", {"key": "import", "payload": b"%d" % i}, timeout=60)["id"])
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(50)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(ids) == 50 and len(set(ids)) == 1
+    queues.wait_state(sidecars[0], ids[0])
+    holds_for(lambda: len(ran(folder)) == 1, 2, "one job")
+
+
+def test_a_leader_that_is_killed_loses_nothing(queues, folder):
+    q = queue_text("q", slots=2, command=noting(folder, "sleep 0.3"))
+    sidecars = [queues.site(n, q, version=v) for n, v in (("a", "1.0"), ("b", "1.0"), ("c", "1.0"))]
+    queues.wait_open()
+    jobs = [queues.submit(sidecars[i % 3]) for i in range(30)]
+    leader = leader_of(sidecars)
+    leader.runner.stop(signal.SIGKILL)
+    leader.kill()
+    rest = [s for s in sidecars if s is not leader]
+    found = [queues.wait_state(rest[0], job, timeout=90) for job in jobs]
+    assert {f["state"] for f in found} == {"ok"}
+    for job in jobs:
+        attempts = [int(a) for j, a, *_ in ran(folder) if j == job]
+        assert attempts == list(range(1, len(attempts) + 1)), "each attempt once"
+        assert len(attempts) <= 2
+
+
+@pytest.mark.parametrize("on_crash", ["rerun", "skip"])
+def test_a_worker_that_is_killed(queues, folder, on_crash):
+    q = queue_text("q", slots=1, on_crash=on_crash, backoff="60s", command=noting(folder, "sleep 2"))
+    worker = queues.site("worker", q, version="2.0")
+    other = queues.site("other", q, version="1.0")
+    queues.wait_open()
+    wait_until(lambda: other.call("queue", "q")["state"] == "active", what="it is served")
+    job = queues.submit(other)
+    wait_until(lambda: ran(folder), what="it has begun")
+    worker.kill()
+    killed = time.time()
+    worker.runner.stop(signal.SIGKILL)
+    found = queues.wait_state(other, job)
+    if on_crash == "skip":
+        assert found["state"] == "lost" and len(ran(folder)) == 1
+        assert [d["id"] for d in other.call("dead", "q")] == [job]
+        assert queues.run(other, "job", "--wait", job)[0] == 70
+        return
+    assert (found["state"], found["attempt"]) == ("ok", 2)
+    first, second = ran(folder)
+    assert int(second[3]) > int(first[3]), "the token has grown"
+    assert float(second[2]) - killed < 30, "a crash waits for no backoff"
+    assert len(ran(folder, "e")) == 1 and most_at_a_time(folder) <= 2
+    assert float(second[2]) >= killed + 1, "not before the session of the dead one has ended"
+
+
+def test_a_supervisor_that_is_killed_is_a_crash(queues, folder):
+    q = queue_text("q", slots=1, command=["/bin/sh", "-c", f'echo $PPID >{folder}/guard; '
+                                          f'echo "b $ZKLEADER_JOB $ZKLEADER_ATTEMPT 1" >>{folder}/ran; '
+                                          '[ "$ZKLEADER_ATTEMPT" = 1 ] && sleep 600; exit 0'])
+    a = queues.site("a", q)
+    queues.wait_open()
+    job = queues.submit(a)
+    wait_until(lambda: ran(folder), what="it has begun")
+    guard = int((folder / "guard").read_text())
+    with open(f"/proc/{guard}/stat", encoding="ascii") as f:
+        supervisor = int(f.read().rsplit(")", 1)[1].split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    os.kill(guard, signal.SIGKILL)
+    found = queues.wait_state(a, job)
+    assert (found["state"], found["attempt"]) == ("ok", 2)
+
+
+def test_a_drained_worker_ends_what_runs_and_gives_the_rest_back(queues, folder):
+    go = folder / "go"
+    q = queue_text("q", slots=2, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done"))
+    a, b = queues.site("a", q), queues.site("b", q)
+    queues.wait_open()
+    wait_until(lambda: len(a.call("queue", "q")["workers"]) == 2, what="two serve it")
+    jobs = [queues.submit(a) for _ in range(4)]
+    wait_until(lambda: len(ran(folder)) == 4, what="all run")
+    name = {s: next(w["node"] for w in a.call("workers") if w["id"] == s.id) for s in (a, b)}
+    assert queues.run(b, "drain")[0] == 0
+    later = [queues.submit(a) for _ in range(3)]
+    holds_for(lambda: len(ran(folder)) == 4, 2, "a is full, and b gets nothing")
+    go.touch()
+    for job in jobs + later:
+        assert queues.wait_state(a, job)["state"] == "ok"
+    assert {queues.job(a, job)["node"] for job in later} == {name[a]}
+    assert all(len([1 for j, *_ in ran(folder) if j == job]) == 1 for job in jobs + later)
+    wait_until(lambda: queues.run(b, "drain", "--wait=1s")[0] == 0, what="no job is left there")
+
+
+def test_a_sidecar_that_is_started_anew_goes_on_with_the_job(queues, folder):
+    go = folder / "go"
+    a = queues.site("a", queue_text("q", slots=1, timeout="5m", command=noting(
+        folder, f"while ! test -e {go}; do sleep 0.1; done")), session_timeout="10s")
+    queues.wait_open()
+    for how in (signal.SIGUSR2, signal.SIGKILL):
+        job = queues.submit(a)
+        wait_until(lambda: any(j == job for j, *_ in ran(folder)), what="it has begun")
+        a.signal(how)
+        a.wait_exit()
+        a.start()
+        holds_for(lambda: queues.job(a, job)["state"] == "running", 3, "it runs on")
+        go.touch()
+        found = queues.wait_state(a, job)
+        assert (found["state"], found["attempt"]) == ("ok", 1), how
+        assert len([1 for j, *_ in ran(folder) if j == job]) == 1
+        go.unlink()
+
+
+def test_a_runner_that_is_started_anew_leaves_jobs_alone(queues, folder):
+    go = folder / "go"
+    a = queues.site("a", queue_text("q", slots=1, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done")))
+    queues.wait_open()
+    job = queues.submit(a)
+    wait_until(lambda: ran(folder), what="it has begun")
+    a.runner.stop()
+    queues.start_runner(a)
+    go.touch()
+    found = queues.wait_state(a, job)
+    assert (found["state"], found["attempt"]) == ("ok", 1)
+    assert queues.run(a, "submit", "--wait", "q")[0] == 0
+
+
+def test_a_stop_waits_for_jobs_and_gives_back_the_rest(queues, folder):
+    q = queue_text("q", slots=1, command=noting(folder, "sleep 2"))
+    a, b = queues.site("a", q, version="2.0"), queues.site("b", q, version="1.0")
+    queues.wait_open()
+    wait_until(lambda: b.call("queue", "q")["state"] == "active", what="it is served")
+    job = queues.submit(b)
+    wait_until(lambda: ran(folder), what="it has begun")
+    assert a.stop() == 0
+    found = queues.wait_state(b, job)
+    assert (found["state"], found["attempt"]) == ("ok", 1), "it has ended by itself"
+    assert queues.wait_state(b, queues.submit(b))["state"] == "ok", "the other version goes on"
+
+
+def test_the_concurrency_of_the_fleet(queues, folder):
+    q = queue_text("q", slots=4, concurrency=3, command=noting(folder, "sleep 0.2"))
+    sidecars = [queues.site(n, q) for n in "ab"]
+    queues.wait_open()
+    jobs = [queues.submit(sidecars[i % 2]) for i in range(24)]
+    for job in jobs:
+        assert queues.wait_state(sidecars[0], job)["state"] == "ok"
+    assert most_at_a_time(folder) == 3
+
+
+def test_the_rate_of_the_fleet(queues, folder):
+    a = queues.site("a", queue_text("q", slots=10, rate="4/2s", command=noting(folder)))
+    queues.wait_open()
+    jobs = [queues.submit(a) for _ in range(12)]
+    for job in jobs:
+        queues.wait_state(a, job)
+    at = sorted(float(line[2]) for line in ran(folder))
+    # A bucket of four, and one more each half of a second; what it takes to begin varies.
+    assert at[11] - at[0] >= 3, "the last eight have waited for two seconds each four"
+
+
+def test_a_server_restart_loses_nothing(queues, folder, own_server):
+    own_server.start()
+    q = queue_text("q", slots=2, command=noting(folder, "sleep 0.2"))
+    a = queues.site("a", q, session_timeout="10s")
+    queues.wait_open()
+    jobs = [queues.submit(a) for _ in range(40)]
+    own_server.kill()
+    own_server.start()
+    a.wait_connected(60)
+    for job in jobs:
+        assert queues.wait_state(a, job, timeout=90)["state"] == "ok"
+    assert all(len([1 for j, *_ in ran(folder) if j == job]) <= 2 for job in jobs)
+
+
+def test_round_robin_and_random(queues, folder):
+    for name in ("round-robin", "random"):
+        q = queue_text(name, slots=10, assign=name, command=["/bin/sleep", "1"])
+        sidecars = [queues.site(f"{name}-{n}", q) for n in "ab"]
+        queues.wait_open(name)
+        wait_until(lambda: len(sidecars[0].call("queue", name)["workers"]) == 2, what="two serve it")
+        jobs = [queues.submit(sidecars[0], queue=name) for _ in range(8)]
+        nodes = [queues.wait_state(sidecars[0], job)["node"] for job in jobs]
+        assert len(set(nodes)) == 2 or name == "random"
+        if name == "round-robin":
+            assert sorted(nodes.count(n) for n in set(nodes)) == [4, 4]
+
+
+def test_records_are_closed_to_the_world_with_an_auth_file(queues, folder, zk):
+    auth = folder / "auth"
+    auth.write_text("digest:user:secret\n")
+    auth.chmod(0o600)
+    a = queues.site("a", queue_text("q", command=["/bin/true"]), auth_file=auth)
+    wait_until(lambda: queues.run(a, "submit", "q")[0] == 0, what="it takes jobs")
+    job = queues.submit(a, "--in", "1h", payload=b"secret")
+    _, minute, uuid = job.split(".")
+    acls, _ = zk.client.get_acls(zk.path("jobs", "q", "job", minute, uuid[0], uuid))
+    assert [acl.id.scheme for acl in acls] == ["digest"], "nobody else may read it"
