@@ -323,7 +323,7 @@ comma := ,
 SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
-	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts recipes recipe_counter \
+	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
 	recipe_roster recipe_lock recipe_rolling splits \
 	scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
@@ -336,7 +336,7 @@ SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_l
 	leaders_expired store_multi clocks_judge clocks_is_off clocks_latest_ms policy_find_node handoff_is_ours \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
-	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops
+	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
@@ -390,6 +390,7 @@ CI_SUITES := \
 	--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
+	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of schedules=$(B)/sim-node --schedules --seeds 30 --jobs 2" \
 	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \

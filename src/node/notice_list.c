@@ -269,14 +269,14 @@ void notices_advance(struct notices *n)
 
 	for (struct notice *m = n->list, *next; m; m = next) {
 		next = m->next;
-		if (m->asking)
-			continue;
-		if (m->taken && (m->state == NOTICE_TO_NOTE || m->state == NOTICE_HERE))
+		if (m->asking || m->state == NOTICE_NOTING || m->state == NOTICE_GOING)
+			continue; /* until that is answered */
+		if (m->to_mark && up)
+			mark(m);
+		else if (m->taken && (m->state == NOTICE_TO_NOTE || m->state == NOTICE_HERE))
 			drop(m);
 		else if (m->taken && m->state == NOTICE_THERE && up)
 			take_away(m);
-		else if (m->to_mark && up && m->state != NOTICE_NOTING)
-			mark(m);
 		else if (m->state == NOTICE_TO_NOTE && n->there && up)
 			make(m);
 	}

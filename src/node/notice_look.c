@@ -244,7 +244,6 @@ void notices_look_soon(struct notices *n, int64_t ms)
 
 void notices_up(struct notices *n)
 {
-	n->there = false;
 	if (n->n_rules > 0 || n->n > 0)
 		notices_look_soon(n, 0);
 }

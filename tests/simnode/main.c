@@ -45,6 +45,7 @@ static const char usage[] =
 	"  --schedules   runs of tasks that have schedules\n"
 	"  --recipes     counters are used\n"
 	"  --alerts      with --ticks: alert-after is judged\n"
+	"  --notices     with --ticks: people are told of events\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
 	"  -v            print all that happens\n";
 
@@ -124,6 +125,10 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->slots += one->slots;
 	sum->rolled += one->rolled;
 	sum->seen += one->seen;
+	sum->noted += one->noted;
+	sum->told += one->told;
+	sum->ended_badly += one->ended_badly;
+	sum->ended_noted += one->ended_noted;
 	sum->forgot += one->forgot;
 	sum->indexed[0] += one->indexed[0];
 	sum->indexed[1] += one->indexed[1];
@@ -159,6 +164,8 @@ static void show(const struct options *options)
 		printf(" --recipes");
 	if (options->alerts)
 		printf(" --alerts");
+	if (options->notices)
+		printf(" --notices");
 	if (strcmp(plant, "none") != 0)
 		printf(" --plant %s", plant);
 	if (options->hosts)
@@ -268,6 +275,11 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->indexed[0], (unsigned long long)f->slots,
 		       (unsigned long long)f->rolled, (unsigned long long)f->locks[0],
 		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
+	if (plan->options.notices)
+		printf("notices: %llu events, %llu taken; %llu runs ended badly, %llu with a note "
+		       "in the same transaction\n",
+		       (unsigned long long)f->noted, (unsigned long long)f->told,
+		       (unsigned long long)f->ended_badly, (unsigned long long)f->ended_noted);
 	if (plan->options.alerts)
 		printf("alerts: the time of the last good run written %llu times\n",
 		       (unsigned long long)f->seen);
@@ -330,13 +342,11 @@ static void choose_plant(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", 1, NULL, 's'},	      {"seeds", 1, NULL, 'n'},
-		{"from", 1, NULL, 'f'},	      {"seconds", 1, NULL, 't'},
-		{"hours", 1, NULL, 'h'},      {"jobs", 1, NULL, 'j'},
-		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},
-		{"plant", 1, NULL, 'p'},      {"ticks", 0, NULL, 'T'},
-		{"verbose", 0, NULL, 'v'},    {"recipes", 0, NULL, 'R'},
-		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},
+		{"seed", 1, NULL, 's'},	      {"seeds", 1, NULL, 'n'},	 {"from", 1, NULL, 'f'},
+		{"seconds", 1, NULL, 't'},    {"hours", 1, NULL, 'h'},	 {"jobs", 1, NULL, 'j'},
+		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},	 {"plant", 1, NULL, 'p'},
+		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
+		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
 		{"schedules", 0, NULL, 'S'},  {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
@@ -367,6 +377,7 @@ int main(int argc, char **argv)
 		case 'K': plan.options.partitions = true; break;
 		case 'R': plan.options.recipes = true; break;
 		case 'A': plan.options.alerts = plan.options.ticks = true; break;
+		case 'N': plan.options.notices = plan.options.ticks = true; break;
 		case 'S': plan.options.schedules = plan.options.ticks = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;

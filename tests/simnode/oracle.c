@@ -5,6 +5,7 @@
 
 #include "core/tally.h"
 #include "alerts.h"
+#include "notices.h"
 #include "recipes.h"
 #include "scenario.h"
 #include "schedules.h"
@@ -159,6 +160,7 @@ void oracle_forget(void)
 	ticks_forget();
 	recipes_forget();
 	alerts_forget();
+	notices_judge_forget();
 	/* Nobody says anything by now, and tokens that were seen will be given again. */
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		tasks[k].greatest = 0;

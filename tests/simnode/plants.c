@@ -15,6 +15,7 @@
 #include "core/lease.h"
 #include "core/owed.h"
 #include "core/run.h"
+#include "node/notice_list.h"
 #include "node/clocks.h"
 #include "node/handoff.h"
 #include "node/leaders.h"
@@ -43,7 +44,7 @@ static const char *const names[] = {
 	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
 	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
 	"lock-lost",	  "lock-order",	   "due-never",	   "due-late",	      "due-before",
-	"due-pauses",	  "due-ever",
+	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",
 };
 
 bool plant_set(const char *name)
@@ -320,6 +321,24 @@ int __wrap_record_parse_seen(const void *data, size_t len, struct seen_record *r
 	return is("seen-anew") && !alerts_judging
 		       ? -EBADMSG
 		       : __real_record_parse_seen(data, len, ret_seen, ret_why);
+}
+
+/* An event is forgotten as if somebody had been told. */
+WRAPS(notice_keep);
+
+void __wrap_notice_keep(struct notice *m)
+{
+	m->taken |= is("notice-eager");
+	__real_notice_keep(m);
+}
+
+/* Nobody looks for what dead nodes have left behind. */
+WRAPS(notices_look);
+
+void __wrap_notices_look(struct notices *n)
+{
+	if (!is("notice-orphan"))
+		__real_notices_look(n);
 }
 
 WRAPS(draft_successors);

@@ -4,6 +4,7 @@
 #include "node/ledger.h"
 #include "oracle.h"
 #include "alerts.h"
+#include "notices.h"
 #include "recipes.h"
 #include "rest.h"
 #include "schedules.h"
@@ -312,6 +313,7 @@ void scenario_begin(void)
 	tables_reset();
 	recipes_reset();
 	alerts_reset();
+	notices_reset();
 	schedules_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)

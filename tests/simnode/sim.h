@@ -93,6 +93,8 @@ struct figures {
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */
+	uint64_t noted, told;		       /* events, and what notifiers took */
+	uint64_t ended_badly, ended_noted;     /* records of runs, and those with a note */
 	uint64_t seen;			       /* writes of since when no run ended well */
 	uint64_t numbered, forgot, indexed[2]; /* numbers of the roster; questions for one */
 	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
@@ -108,6 +110,7 @@ struct options {
 	unsigned hosts, tasks; /* 0: by the seed */
 	bool ticks;	       /* runs at each tick */
 	bool alerts;	       /* alert-after is judged */
+	bool notices;	       /* people are told of events; with ticks */
 	bool schedules;	       /* ticks of schedules, and nobody else's; with ticks */
 	bool recipes;	       /* counters and the like are used */
 	bool partitions;       /* the tasks are the partitions of one */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "jobs.h"
+#include "notices.h"
 #include "recipes.h"
 #include "node/tasks.h"
 #include "oracle.h"
@@ -199,6 +200,7 @@ void site_start(struct site *s, bool take_over)
 		s->kept.session = 0;
 		s->n_kept_runs = 0;
 	}
+	notices_site_starts(s);
 	node_start(&s->node);
 }
 

@@ -1,0 +1,262 @@
+/*
+ * Each site has a notifier, which takes what it is told a little later, or has no room for a while. On every
+ * transaction that is committed: a note goes only once a notifier has taken the event, or to be noted anew by
+ * another session under the same id; the first leader of a task ever, which is not told, excepted. Nothing
+ * waits for longer than it may, and no run ends badly without a note where the folder is there.
+ */
+#include "notices.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/notice_record.h"
+#include "wire/record.h"
+
+#define NOTED_MAX    4096
+#define NOTICES_PATH SITE_ROOT "/notices/"
+#define LED_PATH     SITE_ROOT "/led/"
+#define RUNS_PATH    SITE_ROOT "/runs/"
+#define WAITS_US     (20 * 60 * SECOND) /* that a note may stay, through all faults */
+#define LOOK_US	     (30 * SECOND)
+
+static struct noted {
+	char id[NAME_ID_MAX + 1]; /* "": the place is free */
+	char task[NAME_ELECTION_MAX + 1];
+	enum notice_event event;
+	unsigned there; /* znodes of it */
+	int64_t since;	/* true time: it was noted first */
+	bool taken;	/* by a notifier */
+} noted[NOTED_MAX];
+static uint64_t first_leaders; /* bits of tasks: one leader of them may go untold */
+static int64_t last_zxid;
+static void (*next_commit)(const struct transaction *x);
+
+/* What a notifier has been told, and takes at that time. */
+static struct told {
+	char id[NAME_ID_MAX + 1];
+	struct site *site;
+	uint64_t life;
+	bool taken;
+} tolds[NOTED_MAX];
+static uint64_t n_tolds;
+
+static bool was_taken(const char *id)
+{
+	for (size_t i = 0; i < NOTED_MAX; i++)
+		if (tolds[i].taken && strcmp(tolds[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static struct noted *find(const char *id)
+{
+	for (size_t i = 0; i < NOTED_MAX; i++)
+		if (strcmp(noted[i].id, id) == 0)
+			return &noted[i];
+	return NULL;
+}
+
+/* --- the notifiers ------------------------------------------------------------------------------------ */
+
+static void on_listen(void *arg, uint64_t life)
+{
+	struct site *s = arg;
+
+	if (!s->running || s->life != life)
+		return;
+	notices_listen(&s->node.notices, true);
+	machine_wake(s->machine, 0);
+}
+
+static void on_take(void *arg, uint64_t number)
+{
+	struct told *t = arg;
+	struct site *s = t->site;
+
+	(void)number;
+	if (!s->running || s->life != t->life)
+		return;
+	struct noted *n = find(t->id);
+	if (n)
+		n->taken = true;
+	t->taken = true;
+	sim.figures.told++;
+	notices_taken(&s->node.notices, t->id, strlen(t->id));
+	machine_wake(s->machine, 0);
+}
+
+static bool on_tell(void *arg, const struct notice_record *record)
+{
+	struct site *s = arg;
+
+	if (random_chance(50))
+		return false;
+	if (random_chance(100)) { /* its spool is full */
+		event_at(sim.now + random_range(SECOND, 10 * SECOND), on_listen, s, s->life);
+		return true;
+	}
+	struct told *t = &tolds[n_tolds++ % NOTED_MAX];
+	*t = (struct told){.site = s, .life = s->life};
+	snprintf(t->id, sizeof(t->id), "%s", record->id);
+	event_at(sim.now + random_range(0, 3 * SECOND), on_take, t, 0);
+	return true;
+}
+
+void notices_site_starts(struct site *s)
+{
+	static const struct notice_rule all = {.events = (1U << NOTICE_EVENTS) - 1};
+
+	if (!sim.options.notices)
+		return;
+	s->node.notices.tell = on_tell;
+	s->node.notices.arg = s;
+	node_set_notices(&s->node, &all, 1);
+	event_at(sim.now + random_range(0, 5 * SECOND), on_listen, s, s->life);
+}
+
+/* --- what is committed -------------------------------------------------------------------------------- */
+
+static void take_note(const struct op *op)
+{
+	struct notice_record record;
+	const char *why;
+
+	if (!op->data || record_parse_notice(op->data->bytes, op->data->len, &record, &why) != 0) {
+		sim_violation("a note of an event is no record");
+		return;
+	}
+	struct noted *n = find(record.id);
+	if (!n) {
+		n = find("");
+		if (!n)
+			return;
+		/* It may be told before it is noted. */
+		*n = (struct noted){
+			.since = sim.now, .event = record.event, .taken = was_taken(record.id)};
+		snprintf(n->id, sizeof(n->id), "%s", record.id);
+		snprintf(n->task, sizeof(n->task), "%s", record.task);
+		sim.figures.noted++;
+	}
+	n->there++;
+}
+
+static bool is_first_leader(const struct noted *n)
+{
+	unsigned task = task_number(n->task);
+	bool first = n->event == NOTICE_LEADER && task < TASKS_MAX && (first_leaders >> task & 1);
+
+	if (first)
+		first_leaders &= ~(UINT64_C(1) << task);
+	return first;
+}
+
+static void take_away(const char *path)
+{
+	const char *id = strrchr(path, '.');
+	struct noted *n = id ? find(id + 1) : NULL;
+
+	if (!n)
+		return;
+	n->there--;
+	if (n->there > 0)
+		return;
+	if (!n->taken && !is_first_leader(n))
+		sim_violation("event %s (%s of %s) was forgotten before anybody was told", n->id,
+			      notice_event_name(n->event), n->task);
+	n->id[0] = '\0';
+}
+
+/* The events that the records of runs in it stand for, and those that are noted with it. */
+static void count_ends(const struct transaction *x, size_t *ret_bad, size_t *ret_noted)
+{
+	struct run_record record;
+	const char *why;
+
+	*ret_bad = *ret_noted = 0;
+	for (size_t i = 0; i < x->n_ops; i++) {
+		const struct op *op = &x->ops[i];
+		const char *path = path_text(op->path);
+
+		*ret_noted += op->type == STORE_OP_CREATE &&
+			      strncmp(path, NOTICES_PATH, strlen(NOTICES_PATH)) == 0;
+		if (op->type == STORE_OP_SET && op->data &&
+		    strncmp(path, RUNS_PATH, strlen(RUNS_PATH)) == 0 &&
+		    record_parse_run(op->data->bytes, op->data->len, &record, &why) == 0)
+			*ret_bad += strcmp(record.state, "failed") == 0 ||
+				    strcmp(record.state, "timeout") == 0 ||
+				    strcmp(record.state, "lost") == 0;
+	}
+}
+
+static void look(const struct transaction *x)
+{
+	size_t bad, with;
+
+	count_ends(x, &bad, &with);
+	sim.figures.ended_badly += bad;
+	sim.figures.ended_noted += bad < with ? bad : with;
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++) {
+		const struct op *op = &x->ops[i];
+		const char *path = path_text(op->path);
+		unsigned task;
+
+		if (strncmp(path, LED_PATH, strlen(LED_PATH)) == 0) {
+			task = task_number(path + strlen(LED_PATH));
+			if (op->type == STORE_OP_CREATE && task < TASKS_MAX)
+				first_leaders |= UINT64_C(1) << task;
+		}
+		if (strncmp(path, NOTICES_PATH, strlen(NOTICES_PATH)) != 0)
+			continue;
+		if (op->type == STORE_OP_CREATE)
+			take_note(op);
+	}
+	/* Behind them: who takes one over makes it anew in the same transaction. */
+	for (size_t i = 0; i < x->n_ops && !sim.stop; i++) {
+		const char *path = path_text(x->ops[i].path);
+
+		if (x->ops[i].type == STORE_OP_DELETE &&
+		    strncmp(path, NOTICES_PATH, strlen(NOTICES_PATH)) == 0)
+			take_away(path);
+	}
+}
+
+static void on_commit(const struct transaction *x)
+{
+	if (next_commit)
+		next_commit(x);
+	if (x->zxid <= last_zxid)
+		return;
+	last_zxid = x->zxid;
+	if (x->code == STORE_OK && x->session != HAND)
+		look(x);
+}
+
+static void on_look(void *arg, uint64_t number)
+{
+	(void)arg, (void)number;
+	for (size_t i = 0; i < NOTED_MAX && !sim.stop; i++)
+		if (noted[i].id[0] && sim.now - noted[i].since > WAITS_US)
+			sim_violation("event %s (%s of %s) waits for somebody to be told",
+				      noted[i].id, notice_event_name(noted[i].event),
+				      noted[i].task);
+	event_at(sim.now + LOOK_US, on_look, NULL, 0);
+}
+
+void notices_judge_forget(void)
+{
+	last_zxid = 0;
+	first_leaders = 0;
+	memset(noted, 0, sizeof(noted));
+}
+
+void notices_reset(void)
+{
+	notices_judge_forget();
+	n_tolds = 0;
+	memset(tolds, 0, sizeof(tolds));
+	if (!sim.options.notices)
+		return;
+	next_commit = servers_commit;
+	servers_commit = on_commit;
+	event_at(LOOK_US, on_look, NULL, 0);
+}
