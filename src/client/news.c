@@ -205,8 +205,8 @@ static int by_leader(const void *a, const void *b)
 }
 
 /*
- * "host1 (1.4.0): 26, host2 (1.4.0): 24, nobody: 1", of what is held of this kind; for the caller
- * to free.
+ * "host1 (1.4.0): 26, host2 (1.4.0): 24, nobody: 1", or one name where it is about all, of what is
+ * held of this kind; for the caller to free.
  */
 static char *count_text(const struct news *n, enum kind kind)
 {
@@ -233,7 +233,9 @@ static char *count_text(const struct news *n, enum kind kind)
 	qsort(counts, n_counts, sizeof(*counts), by_leader);
 	f = open_memstream(&text, &len);
 	for (size_t i = 0; i < n_counts; i++) {
-		fprintf(f, "%s%s: %zu", i > 0 ? ", " : "", counts[i].leader, counts[i].n);
+		fprintf(f, "%s%s", i > 0 ? ", " : "", counts[i].leader);
+		if (n_counts > 1)
+			fprintf(f, ": %zu", counts[i].n);
 		free(counts[i].leader);
 	}
 	fclose(f);

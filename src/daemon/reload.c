@@ -206,7 +206,8 @@ static void take_user(struct task_settings *t, struct users *users, const char *
 		t->uids[t->n_uids++] = t->user;
 }
 
-static struct task_settings settings_of(struct users *users, const struct task_config *c)
+static struct task_settings settings_of(struct users *users, unsigned processors,
+					const struct task_config *c)
 {
 	struct task_settings t = {.name = c->name,
 				  .description = c->description,
@@ -216,9 +217,8 @@ static struct task_settings settings_of(struct users *users, const struct task_c
 				  .version_policy = c->version_policy,
 				  .partitions = c->partitions,
 				  .partition_limit = c->partition_limit,
-				  .partition_jobs = c->partition_jobs > 0
-							    ? c->partition_jobs
-							    : uv_available_parallelism(),
+				  .partition_jobs =
+					  c->partition_jobs > 0 ? c->partition_jobs : processors,
 				  .spread = c->spread,
 				  .tick_ms = c->tick_ms,
 				  .wait_ms = c->wait_ms,
@@ -267,9 +267,10 @@ static void configure_node(struct sidecar *s, const struct task_config *const *t
 					   .tick_guard_ms = s->config->tick_guard_ms,
 					   .clock_tolerance_ms = s->config->clock_tolerance_ms};
 	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
+	unsigned processors = uv_available_parallelism(); /* asks the kernel each time */
 
 	for (size_t i = 0; i < n; i++)
-		settings[i] = settings_of(&s->users, tasks[i]);
+		settings[i] = settings_of(&s->users, processors, tasks[i]);
 	node_configure(&s->node, &timing, settings, n);
 	free(settings);
 }

@@ -95,7 +95,7 @@ def test_process_session_and_registration_have_their_own_ages(fleet, zk, zkleade
     first = one.status()
     assert first["started_at"] <= first["session"]["since"] <= first["registered_at"]
     one.kill()
-    wait_until(lambda: now() - instant(first["started_at"]) > datetime.timedelta(seconds=1), what="the second is over")
+    wait_until(lambda: now() - instant(first["registered_at"]) > datetime.timedelta(seconds=1), what="a second is over")
     one.start()
     # The same worker and session, which go on; another process.
     wait_until(lambda: one.status()["registered_at"] and one.leads(TASK), what="it goes on")
@@ -105,12 +105,13 @@ def test_process_session_and_registration_have_their_own_ages(fleet, zk, zkleade
     assert instant(second["started_at"]) > instant(first["started_at"])
     drift = abs(instant(second["registered_at"]) - instant(first["registered_at"]))
     assert drift < datetime.timedelta(seconds=5), "by the server's clock instead of our own"
+    assert instant(second["registered_at"]) < instant(second["started_at"]), "it was registered by the process before"
     # Another version is another registration.
     one.write_config(version="7")
     assert zkleader(one, "reload").code == 0
     wait_until(lambda: one.status()["id"] != first["id"], what="it is registered anew")
     third = one.status()
-    assert instant(third["registered_at"]) >= instant(second["registered_at"])
+    assert instant(third["registered_at"]) > instant(second["registered_at"])
     assert [w["since"] for w in one.call("workers")] == [third["registered_at"]]
     assert third["started_at"] == second["started_at"]
     shown = zkleader(one, "status").out
