@@ -74,7 +74,7 @@ endif
 
 # --- sources ----------------------------------------------------------------------------------
 BASE := \
-	mem buffer clock duration fd name names nearest \
+	mem buffer clock duration fd name names nearest sort \
 	worker journal log utf8 histogram notify notice
 CORE := \
 	version version_form rank draft calendar zone \
@@ -117,7 +117,7 @@ CONTROL := \
 	rolling locks queue_asks queue_submits queue_jobs queue_views queue_work
 DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
-	handoff_file handoff reading reload stop account \
+	handoff_file handoff reading task_changes reload stop account \
 	connection serve control turn users health files \
 	sidecar
 CLIENT := \

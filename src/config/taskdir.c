@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/names.h"
+#include "base/sort.h"
 #include "config/textfile.h"
 
 #define SUFFIX	  ".conf"
@@ -62,7 +63,7 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 		for (size_t j = 0; j < files->list[i].n_tasks; j++)
 			tasks[n++] = files->list[i].tasks[j];
 	}
-	qsort(tasks, n, sizeof(struct task_config *), task_by_name);
+	sort_pointers(tasks, n, task_by_name);
 	*ret_n = n;
 	return tasks;
 }

@@ -414,6 +414,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	const struct member *self = registry_self(&s->registry);
 	struct pack *p = peer_begin(c);
 	struct problems problems;
+	int64_t turn_us, turn_cpu_us;
 
 	problems_init(&problems);
 	problems_append(&problems, process->problems);
@@ -423,7 +424,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 26);
+	pack_map(p, 27);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
@@ -444,7 +445,9 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	answers_pack_time(p, "stale_since", session->unconfirmed_since);
 	pack_jobs(p, &s->runs);
 	pack_pending(p, process);
-	pack_kv_int(p, "longest_turn_ms", (process->longest_turn_us(process->arg) + 999) / 1000);
+	process->longest_turn(process->arg, &turn_us, &turn_cpu_us);
+	pack_kv_int(p, "longest_turn_ms", (turn_us + 999) / 1000);
+	pack_kv_int(p, "longest_turn_cpu_ms", (turn_cpu_us + 999) / 1000);
 	decisions_pack_drain(p, s, s->registry.node, s->registry.machine);
 	pack_health(p, s);
 	disagreements_pack(p, s);

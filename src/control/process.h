@@ -33,8 +33,11 @@ struct process {
 	const struct task_files *tasks;	 /* likewise */
 	const struct recipe_users *recipe_users;
 	int64_t started_at; /* ms since the epoch */
-	/* Microseconds that the loop worked at most between two waits, since the start. */
-	int64_t (*longest_turn_us)(void *arg);
+	/*
+	 * Microseconds that the loop worked at most between two waits, since the start, and the
+	 * most of a processor's time meanwhile.
+	 */
+	void (*longest_turn)(void *arg, int64_t *ret_us, int64_t *ret_cpu_us);
 	/*
 	 * Reads all files again, and calls fn once that is done; what is refused leaves the last
 	 * good state in force.

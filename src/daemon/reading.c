@@ -25,13 +25,16 @@ void reading_done(struct reading *r)
 	problems_done(&r->of_tasks);
 	task_files_done(&r->loaded);
 	task_files_done(&r->in_force);
-	free(r->was);
+	task_changes_done(&r->tasks);
+	task_changes_done(&r->queues);
 	free(r->is);
 }
 
 void reading_work(struct reading *r)
 {
 	const struct config *config = r->base.config;
+	const struct task_config **was;
+	size_t n_was;
 
 	if (r->what == READING_VERSION) {
 		config_read_version(config, &r->version, &r->problems);
@@ -43,8 +46,11 @@ void reading_work(struct reading *r)
 	taskdir_load(config, &r->loaded, &r->of_tasks);
 	taskdir_merge(r->base.tasks, &r->loaded, &r->in_force);
 	task_files_done(&r->loaded);
-	r->was = task_files_tasks(r->base.tasks, &r->n_was);
+	was = task_files_tasks(r->base.tasks, &n_was);
 	r->is = task_files_tasks(&r->in_force, &r->n_is);
+	task_changes_find(&r->tasks, was, n_was, r->is, r->n_is, false);
+	task_changes_find(&r->queues, was, n_was, r->is, r->n_is, true);
+	free(was);
 }
 
 /* --- in the thread ------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "config/taskfile.h"
+#include "daemon/task_changes.h"
 #include "control/process.h"
 
 enum reading_what {
@@ -41,9 +42,10 @@ struct reading {
 	struct problems of_tasks;   /* of the task files */
 	struct task_files loaded;   /* the task files as they are */
 	struct task_files in_force; /* what is to be in force */
-	/* The tasks in force before, and those to be; sorted by name, borrowed from there. */
-	const struct task_config **was, **is;
-	size_t n_was, n_is;
+	/* The tasks to be in force, sorted by name, borrowed from there. */
+	const struct task_config **is;
+	size_t n_is;
+	struct task_changes tasks, queues; /* against those that are in force now */
 };
 
 struct readings {

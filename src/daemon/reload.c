@@ -90,47 +90,16 @@ static void compare_notifies(const struct task_files *was, const struct task_fil
 	}
 }
 
-/* The next of this kind from the i-th on. */
-static size_t next_of_kind(const struct task_config *const *list, size_t n, size_t i, bool queues)
+static void tell_tasks(const struct reading *r, struct changes *changes)
 {
-	while (i < n && list[i]->queue.there != queues)
-		i++;
-	return i;
-}
+	const struct task_changes *tasks = &r->tasks, *queues = &r->queues;
 
-static void compare_kind(const struct reading *r, bool queues, struct changes *changes)
-{
-	const struct task_config *const *a = r->was, *const *b = r->is;
-	size_t i = 0, j = 0, removed = 0, added = 0, changed = 0;
-	mem_auto const char **gone = mem_calloc(r->n_was + 1, sizeof(*gone));
-	mem_auto const char **come = mem_calloc(r->n_is + 1, sizeof(*come));
-	mem_auto const char **others = mem_calloc(r->n_is + 1, sizeof(*others));
-
-	for (;;) {
-		i = next_of_kind(a, r->n_was, i, queues);
-		j = next_of_kind(b, r->n_is, j, queues);
-		if (i == r->n_was && j == r->n_is)
-			break;
-		int order = i == r->n_was ? 1 : j == r->n_is ? -1 : strcmp(a[i]->name, b[j]->name);
-		if (order < 0) {
-			gone[removed++] = a[i++]->name;
-		} else if (order > 0) {
-			come[added++] = b[j++]->name;
-		} else {
-			if (!task_config_equal(a[i], b[j]))
-				others[changed++] = b[j]->name;
-			i++, j++;
-		}
-	}
-	add_changes(changes, queues ? "queue removed:" : "task removed:", gone, removed);
-	add_changes(changes, queues ? "queue added:" : "task added:", come, added);
-	add_changes(changes, queues ? "queue changed:" : "task changed:", others, changed);
-}
-
-static void compare_tasks(const struct reading *r, struct changes *changes)
-{
-	compare_kind(r, false, changes);
-	compare_kind(r, true, changes);
+	add_changes(changes, "task removed:", tasks->removed, tasks->n_removed);
+	add_changes(changes, "task added:", tasks->added, tasks->n_added);
+	add_changes(changes, "task changed:", tasks->changed, tasks->n_changed);
+	add_changes(changes, "queue removed:", queues->removed, queues->n_removed);
+	add_changes(changes, "queue added:", queues->added, queues->n_added);
+	add_changes(changes, "queue changed:", queues->changed, queues->n_changed);
 }
 
 static bool text_differs(const char *a, const char *b)
@@ -307,7 +276,7 @@ void reload_on_users(void *arg)
 
 static void apply_tasks(struct sidecar *s, struct reading *r, struct changes *changes)
 {
-	compare_tasks(r, changes);
+	tell_tasks(r, changes);
 	users_begin(&s->users);
 	configure_node(s, r->is, r->n_is);
 	find_recipe_users(s);

@@ -176,9 +176,9 @@ static void on_reload(void *arg, process_reload_fn fn, void *fn_arg)
 	reload_all(arg, fn, fn_arg);
 }
 
-static int64_t on_longest_turn_us(void *arg)
+static void on_longest_turn(void *arg, int64_t *ret_us, int64_t *ret_cpu_us)
 {
-	return turns_longest_us(&((struct sidecar *)arg)->turns);
+	turns_longest(&((struct sidecar *)arg)->turns, ret_us, ret_cpu_us);
 }
 
 static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void *work_arg),
@@ -263,7 +263,7 @@ static void init_parts(struct sidecar *s)
 				      .start = s->start,
 				      .config = s->config,
 				      .started_at = s->started_at,
-				      .longest_turn_us = on_longest_turn_us,
+				      .longest_turn = on_longest_turn,
 				      .reload = on_reload,
 				      .offload = on_offload,
 				      .health_changed = on_health_changed,

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/name.h"
+#include "base/sort.h"
 #include "node/leaders.h"
 
 static void listing_free(struct listing *listing)
@@ -65,7 +66,7 @@ void listings_set(struct leaders *l, const struct task_settings *tasks, size_t n
 	l->n_listings = n;
 	for (size_t i = 0; i < n; i++)
 		l->listings[i] = listing_new(l, &tasks[i]);
-	qsort(l->listings, n, sizeof(struct listing *), by_name);
+	sort_pointers(l->listings, n, by_name);
 }
 
 void listings_done(struct leaders *l)

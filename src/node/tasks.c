@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/name.h"
+#include "base/sort.h"
 #include "node/candidates.h"
 #include "node/disagreement.h"
 
@@ -237,7 +238,7 @@ static void insert_added(struct leaders *l, struct task **added, size_t n_added)
 	l->n_tasks += n_added;
 	transactions_reserve(&l->transactions, l->n_tasks);
 	reads_reserve(&l->reads, l->n_tasks);
-	qsort(l->tasks, l->n_tasks, sizeof(*l->tasks), compare_tasks);
+	sort_pointers(l->tasks, l->n_tasks, compare_tasks);
 }
 
 /* The elections are those of the listings, by what is in force. */

@@ -32,9 +32,9 @@ class Process:
     def threads(self):
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
-    def turn_ms(self):
-        """The longest turn of its loop, where it tells."""
-        return 0
+    def turns_ms(self):
+        """The longest turn of its loop, and that in time of a processor, where it tells."""
+        return 0, 0
 
     def term(self):
         self.process.send_signal(signal.SIGTERM)
@@ -76,8 +76,9 @@ class SidecarWorker(Process):
     def last_gain(self):
         return self.changed
 
-    def turn_ms(self):
-        return self.sidecar.status().get("longest_turn_ms", 0)  # 0.1.0 does not tell
+    def turns_ms(self):
+        status = self.sidecar.status()
+        return tuple(status.get(key, 0) for key in ("longest_turn_ms", "longest_turn_cpu_ms"))  # 0.1.0 does not tell
 
     def registered(self):
         """By the clock of time.monotonic(), from the creation time that the server has written."""

@@ -11,12 +11,19 @@ from harness.sidecar import run_program
 from harness.waiting import wait_until
 
 COUNT = 10_000
+TURN_MS = 20  # of a processor's time, that a turn of the loop takes at the most
 PATHS_MAX = 512 * 1024  # TASKDIR_PATHS_MAX
 pytestmark = [pytest.mark.slow, pytest.mark.seconds(300)]
 
 
 def leads(sidecar):
     return sidecar.status()["leads"]
+
+
+def turn_ms(sidecar):
+    """The longest turn of its loop, and that in time of a processor."""
+    status = sidecar.status()
+    return status["longest_turn_ms"], status["longest_turn_cpu_ms"]
 
 
 def mib(sidecar):
@@ -37,10 +44,15 @@ def test_10000_tasks_are_taken_and_handed_over(fleet, zk, own_server):
     moves = (zk.leader_changes() - changes) / 2 / COUNT
     print(f"measured: handed over {now() - began:.2f} s after the newer one's start, {moves:.3f} moves a task, "
           f"resident {mib(new):.1f} and {mib(old):.1f} MiB, processor seconds {new.cpu_seconds():.2f} and "
-          f"{old.cpu_seconds():.2f}, longest turn {new.status()['longest_turn_ms']} and "
-          f"{old.status()['longest_turn_ms']} ms")
+          f"{old.cpu_seconds():.2f}, longest turn {turn_ms(new)} and {turn_ms(old)} ms")
+    # Of a processor's time: how long the machine lets a sidecar wait says nothing about it.
+    assert max(turn_ms(new)[1], turn_ms(old)[1]) < TURN_MS
     assert moves == 1
     assert max(mib(new), mib(old)) < 64
+    for sidecar in (new, old):
+        sidecar.write_tasks(*tasks[1:], "another")
+        sidecar.call("reload")
+    print(f"measured: longest turn with another task file {turn_ms(new)} and {turn_ms(old)} ms")
 
 
 def test_the_longest_paths_survive_a_reconnection_and_a_crash(fleet, zk, own_server, folder):

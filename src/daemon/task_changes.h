@@ -1,0 +1,23 @@
+/*
+ * What becomes of the tasks, or of the queues, at a reload: names, borrowed from the configurations
+ * that were compared. It is found beside the loop: it takes a while where there are thousands.
+ */
+#ifndef ZKLEADER_DAEMON_TASK_CHANGES_H
+#define ZKLEADER_DAEMON_TASK_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/taskfile.h"
+
+struct task_changes {
+	const char **removed, **added, **changed;
+	size_t n_removed, n_added, n_changed;
+};
+
+/* Both lists are sorted by name. */
+void task_changes_find(struct task_changes *c, const struct task_config *const *was, size_t n_was,
+		       const struct task_config *const *is, size_t n_is, bool queues);
+void task_changes_done(struct task_changes *c);
+
+#endif
