@@ -84,7 +84,7 @@ CORE := \
 	job_id job_outcome assign bucket
 WIRE := \
 	schedule_record notice_record \
-	barrier_record \
+	barrier_record gang_record \
 	reader keys pack record record_pack policy_kind recipe_record seen_record \
 	rolling_record job_record worker_queues \
 	rpc
@@ -96,6 +96,7 @@ CONFIG := \
 	trusted ping_url hints settings value outline textfile problem
 NODE := \
 	barrier barrier_look barrier_open ticket \
+	gang gang_look gang_member gang_start gang_sweep gang_ticket gang_time \
 	node id session session_lease folder clocks \
 	registry registration policy policy_ends \
 	policy_nodes transactions reads leaders \
@@ -110,7 +111,7 @@ NODE := \
 	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_places queue_ending \
 	queue_work queue_look queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy
 CONTROL := \
-	barriers \
+	barriers gangs \
 	methods subject parked reloads orders order_texts nodes user \
 	refusal answers decisions disagreements partition_answers explain handover subscriptions \
 	history trigger run_requests repartition recipes recipe_wait runners notifiers troubles metrics next \
@@ -121,7 +122,7 @@ DAEMON := \
 	connection serve control turn users health files \
 	sidecar
 CLIENT := \
-	barrier child \
+	barrier join child \
 	zkleader_api partition_api handle link follow answer fields claim capture \
 	printable options check json output table command \
 	ask decision outcome selection rollout picture \

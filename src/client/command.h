@@ -64,6 +64,7 @@ extern const struct command command_counter;
 extern const struct command command_index;
 extern const struct command command_roster;
 extern const struct command command_forget;
+extern const struct command command_join;
 extern const struct command command_lock;
 extern const struct command command_locks;
 extern const struct command command_wait;

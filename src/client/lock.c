@@ -146,24 +146,6 @@ static int send_lock(const struct pending *pending, uint32_t *ret_id)
 	return e;
 }
 
-/* Any question that needs nothing but the sidecar: is at least no worker there? */
-static int send_ping(const struct pending *pending, uint32_t *ret_id)
-{
-	struct buffer params;
-	struct pack p;
-	int e;
-
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_array(&p, 1);
-	pack_map(&p, 2);
-	pack_kv_int(&p, "workers", 0);
-	pack_kv_int(&p, "timeout_ms", 0);
-	e = handle_send(pending->z, "wait", params.data, params.len, HANDLE_AT_ONCE, ret_id);
-	buffer_done(&params);
-	return e;
-}
-
 static int read_outcome(struct reader *r, void *to)
 {
 	static const char *const outcomes[] = {
@@ -253,7 +235,7 @@ static int run(struct context *c)
 	struct pending p = {.patience_ms = PENDING_PATIENCE_MS,
 			    .for_ever = true,
 			    .send = send_lock,
-			    .ping = send_ping,
+			    .ping = pending_ask_at_once,
 			    .take = take_answer,
 			    .arg = &l};
 	int e;

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "client/handle.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
 
 #define NO_SOCKET_MS 2000 /* while there is no socket: there may be no sidecar */
 #define KNOCK_MS     100
@@ -58,7 +60,8 @@ static int await(struct pending *p, uint32_t id, struct reader *ret_result)
 			{.fd = zkleader_fd(p->z), .events = POLLIN},
 			{.fd = p->signals->fd, .events = POLLIN},
 		};
-		int e = handle_receive(p->z, HANDLE_ANSWER_MAX, HANDLE_AT_ONCE, &m);
+		int e = handle_receive(p->z, p->answer_max ? p->answer_max : HANDLE_ANSWER_MAX,
+				       HANDLE_AT_ONCE, &m);
 		int64_t left = p->heard_ms + PING_MS - clock_boot_ms();
 
 		if (e == 0 && m.is_answer && m.id == id) {
@@ -140,4 +143,22 @@ int pending_wait(struct pending *p)
 		if (!take_signals(p))
 			return -EINTR;
 	}
+}
+
+/* Is at least no worker there? */
+int pending_ask_at_once(const struct pending *pending, uint32_t *ret_id)
+{
+	struct buffer params;
+	struct pack p;
+	int e;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_map(&p, 2);
+	pack_kv_int(&p, "workers", 0);
+	pack_kv_int(&p, "timeout_ms", 0);
+	e = handle_send(pending->z, "wait", params.data, params.len, HANDLE_AT_ONCE, ret_id);
+	buffer_done(&params);
+	return e;
 }

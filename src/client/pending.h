@@ -28,7 +28,8 @@ struct pending {
 	int (*take)(const struct pending *p, struct reader result, int64_t sent_ms);
 	/* What is done with a signal meanwhile, false: wait no more; NULL: its usual effect. */
 	bool (*on_signal)(const struct pending *p, int sig);
-	void *arg; /* for these */
+	size_t answer_max; /* bytes of the answer; 0: HANDLE_ANSWER_MAX */
+	void *arg;	   /* for these */
 	char id[PENDING_ID_SIZE];
 	/* pending.c's: */
 	bool sent;
@@ -38,5 +39,8 @@ struct pending {
 
 /* Draws an id, and waits until the request is answered: 0 and it was taken, or how it failed. */
 int pending_wait(struct pending *p);
+
+/* For ping: needs nothing but the sidecar. */
+int pending_ask_at_once(const struct pending *p, uint32_t *ret_id);
 
 #endif

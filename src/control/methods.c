@@ -13,6 +13,7 @@
 #include "control/next.h"
 #include "control/notifiers.h"
 #include "control/orders.h"
+#include "control/gangs.h"
 #include "control/locks.h"
 #include "control/parked.h"
 #include "control/partition_answers.h"
@@ -373,6 +374,10 @@ static const struct {
 	{"job_renew", method_job_renew},
 	{"job_finish", method_job_finish},
 	{"job_attach", method_job_attach},
+	{"join", method_join},
+	{"join_renew", method_join_renew},
+	{"join_finish", method_join_finish},
+	{"join_attach", method_join_attach},
 };
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
@@ -438,6 +443,7 @@ void methods_client_gone(struct methods *m, struct peer *c)
 	lock_requests_client_gone(m, c);
 	queue_asks_client_gone(m, c);
 	queue_submits_client_gone(m, c);
+	gang_requests_client_gone(m, c);
 	run_requests_client_gone(m, c);
 	triggers_client_gone(m, c);
 	reloads_client_gone(m, c);
@@ -460,6 +466,7 @@ void methods_init(struct methods *m, const struct process *process)
 	last_runs_on_idle(&m->node->last_runs, on_last_runs, m);
 	recipes_init_waits(m);
 	lock_requests_init(m);
+	gang_requests_init(m);
 }
 
 void methods_done(struct methods *m)

@@ -42,6 +42,7 @@ struct methods {
 	struct lock_ask *locks;
 	struct queue_ask *queue_asks;
 	struct submitter *submitters; /* names of users; see queue_submits.c */
+	struct gang_ask *gangs;
 	struct indexed_claim *indexed;
 	struct recipe_waits {
 		struct recipe_wait *list; /* for workers */

@@ -28,10 +28,10 @@ static void leave(struct sidecar *s)
 	node_stop(&s->node, on_stopped, s);
 }
 
-/* Jobs, of tasks and of queues, and commands that hold a lock. */
+/* Jobs, of tasks and of queues, and commands under a lock or in a gang. */
 static size_t going(const struct sidecar *s)
 {
-	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks) +
+	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes) +
 	       queues_going(&s->node.queues);
 }
 
@@ -49,7 +49,7 @@ static const char *to_wait_for(struct sidecar *s)
 	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
 		log_warning("jobs are ended", LOG_INT("going", jobs));
 		runs_revoke(&s->node.runs);
-		locks_revoke(&s->node.recipes.locks);
+		recipes_revoke(&s->node.recipes);
 		queues_revoke(&s->node.queues);
 		s->drain_ms = now + session_told_left(&s->node.session);
 	}
@@ -93,7 +93,7 @@ void stop_on_term(uv_signal_t *handle, int number)
 	notify_send("STOPPING=1");
 	s->drain_ms = now + SIDECAR_DRAIN_MS;
 	s->promised_ms = now + s->config->stop_wait_ms;
-	locks_stop(&s->node.recipes.locks);
+	recipes_stop(&s->node.recipes);
 	queues_stop(&s->node.queues);
 	if (!to_wait_for(s)) {
 		leave(s);
@@ -111,7 +111,7 @@ static void make_room(struct sidecar *s)
 	s->kept.jobs = (int64_t)runs_open(&s->node.runs);
 	if (s->kept.handoff.session != 0)
 		handoff_file_write(s->start->socket, &s->kept, &(const char *){NULL});
-	locks_keep(&s->node.recipes.locks);
+	recipes_keep(&s->node.recipes);
 	queues_keep(&s->node.queues);
 	control_close(&s->control);
 	_exit(0); /* nothing that the library would do at its end may happen */

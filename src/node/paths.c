@@ -3,12 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PATH_NUMBER_LEN 10 /* that the server appends */
+
 static const char *const folders[PATH_FOLDERS] = {
 	[PATH_WORKERS] = "workers", [PATH_LEADERS] = "leaders",	  [PATH_POLICY] = "policy",
 	[PATH_RUNS] = "runs",	    [PATH_COUNTERS] = "counters", [PATH_SPLITS] = "partitions",
 	[PATH_ROSTER] = "roster",   [PATH_SEEN] = "seen",	  [PATH_ROLLING] = "rolling",
 	[PATH_LOCKS] = "locks",	    [PATH_BARRIERS] = "barriers", [PATH_SCHEDULES] = "schedules",
-	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs"};
+	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs",
+	[PATH_GANGS] = "gangs"};
 
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX])
@@ -67,6 +70,24 @@ bool path_of_slot(const struct node_settings *s, const char *group, const char *
 {
 	path_of_rolling(s, group, "slots", "", path);
 	return append_node(path, node);
+}
+
+bool path_in_gang(const struct node_settings *s, const char *gang, const char *name,
+		  const char *key, char path[STORE_PATH_MAX])
+{
+	size_t len;
+
+	path_of(s, PATH_GANGS, gang, path);
+	len = strlen(path);
+	len += (size_t)snprintf(path + len, STORE_PATH_MAX - len, "/%s", name);
+	if (!key || len >= STORE_PATH_MAX)
+		return len < STORE_PATH_MAX;
+	if (!append_node(path, key) || strlen(path) + 1 + PATH_NUMBER_LEN >= STORE_PATH_MAX)
+		return false;
+	len = strlen(path);
+	path[len] = '-';
+	path[len + 1] = '\0';
+	return true;
 }
 
 static int hex_digit(char c)

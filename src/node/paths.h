@@ -19,6 +19,7 @@ enum path_folder {
 	PATH_SPLITS, /* numbers of partitions that are in force, as TASK:N */
 	PATH_LOCKS,  /* folders of those who hold and wait, by the lock's name */
 	PATH_BARRIERS,
+	PATH_GANGS,
 	PATH_SCHEDULES, /* what is in force of them, by task */
 	PATH_NOTICES,	/* events that people are to be told of */
 	PATH_LED,	/* tasks that had a leader, where people are told of the next */
@@ -60,6 +61,12 @@ bool path_of_at(const struct node_settings *s, const char *queue, const char *no
 /* What comes behind ROOT/jobs/QUEUE/ in the path of one of its znodes; NULL: it is none. */
 const char *path_in_queue(const struct node_settings *s, const char *path,
 			  char ret_queue[NAME_TASK_MAX + 1]);
+/*
+ * ROOT/gangs/GANG/NAME; with a key NAMEKEY-, for the server to number, as path_of_node() has names.
+ * False: there would be no room for the number, or none for it all.
+ */
+bool path_in_gang(const struct node_settings *s, const char *gang, const char *name,
+		  const char *key, char path[STORE_PATH_MAX]);
 /* The node that a znode in one of these folders is about; false: it is not one of those. */
 bool path_is_node(const char *name, char ret_node[WORKER_NODE_MAX + 1]);
 

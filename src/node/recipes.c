@@ -8,16 +8,19 @@ void recipes_up(struct recipes *r)
 	own_index_go_on(&r->index);
 	rolling_up(&r->rolling);
 	locks_up(&r->locks);
+	gangs_up(&r->gangs);
 }
 
 void recipes_leased(struct recipes *r)
 {
 	locks_leased(&r->locks);
+	gangs_leased(&r->gangs);
 }
 
 void recipes_expired(struct recipes *r)
 {
 	locks_expired(&r->locks);
+	gangs_expired(&r->gangs);
 	roster_expired(&r->roster);
 	own_index_expired(&r->index);
 }
@@ -29,6 +32,7 @@ void recipes_watch(struct recipes *r, enum store_watch type, const char *path)
 	own_index_watch(&r->index, path);
 	rolling_watch(&r->rolling, path);
 	locks_watch(&r->locks, type, path);
+	gangs_watch(&r->gangs, path);
 }
 
 void recipes_fleet_changed(struct recipes *r)
@@ -46,6 +50,7 @@ void recipes_init(struct recipes *r, struct session *session, struct registry *r
 	own_index_init(&r->index, session, registry);
 	rolling_init(&r->rolling, session, registry, rolling_handlers);
 	locks_init(&r->locks, session, registry, &r->roster);
+	gangs_init(&r->gangs, session, registry, &r->roster);
 }
 
 void recipes_done(struct recipes *r)
@@ -56,9 +61,33 @@ void recipes_done(struct recipes *r)
 	own_index_done(&r->index);
 	rolling_done(&r->rolling);
 	locks_done(&r->locks);
+	gangs_done(&r->gangs);
 }
 
 void recipes_take_over(struct recipes *r)
 {
 	barriers_take_over(&r->barriers);
+}
+
+size_t recipes_going(const struct recipes *r)
+{
+	return locks_going(&r->locks) + gangs_going(&r->gangs);
+}
+
+void recipes_stop(struct recipes *r)
+{
+	locks_stop(&r->locks);
+	gangs_stop(&r->gangs);
+}
+
+void recipes_revoke(struct recipes *r)
+{
+	locks_revoke(&r->locks);
+	gangs_revoke(&r->gangs);
+}
+
+void recipes_keep(struct recipes *r)
+{
+	locks_keep(&r->locks);
+	gangs_keep(&r->gangs);
 }

@@ -7,6 +7,7 @@
 
 #include "node/barrier.h"
 #include "node/counter.h"
+#include "node/gang.h"
 #include "node/lock.h"
 #include "node/own_index.h"
 #include "node/rolling.h"
@@ -19,6 +20,7 @@ struct recipes {
 	struct own_index index;
 	struct rolling rolling;
 	struct locks locks;
+	struct gangs gangs;
 };
 
 void recipes_init(struct recipes *r, struct session *session, struct registry *registry,
@@ -33,5 +35,14 @@ void recipes_leased(struct recipes *r);
 void recipes_expired(struct recipes *r);
 void recipes_watch(struct recipes *r, enum store_watch type, const char *path);
 void recipes_fleet_changed(struct recipes *r);
+
+/* Commands that may be alive, of locks and gangs. */
+size_t recipes_going(const struct recipes *r);
+/* Nothing is begun any more: who waits for a lock or a gang is told. */
+void recipes_stop(struct recipes *r);
+/* From now on commands may not go on. */
+void recipes_revoke(struct recipes *r);
+/* The session goes on in the next sidecar, and with it what is held. */
+void recipes_keep(struct recipes *r);
 
 #endif

@@ -62,6 +62,7 @@ struct session {
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
 	size_t leads;	       /* how many tasks */
 	bool holds, works;     /* a lock, a job; or one may be wanted soon */
+	bool joins;	       /* a gang has members here, or is to have some */
 	bool leading;	       /* any of these: then confirm at regular times */
 	int64_t since;	       /* wall clock: when it began; 0: no session, or not known */
 	int64_t taken_over_since;  /* likewise, of the one that is taken over */
@@ -121,6 +122,8 @@ void session_set_leading(struct session *s, size_t tasks);
 /* The same of locks, and of jobs: whether there are any. */
 void session_set_holding(struct session *s, bool holding);
 void session_set_working(struct session *s, bool working);
+/* Whether a gang has members here. */
+void session_set_joined(struct session *s, bool joined);
 
 /* Milliseconds for which "leads" may be said, now; 0: not at all. */
 int64_t session_lease_left(const struct session *s);

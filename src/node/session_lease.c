@@ -229,7 +229,7 @@ static void set_leased(struct session *s)
 {
 	bool before = s->leading;
 
-	s->leading = s->leads > 0 || s->holds || s->works;
+	s->leading = s->leads > 0 || s->holds || s->works || s->joins;
 	if (!s->leading || before)
 		return;
 	watch_loss(s);
@@ -252,6 +252,12 @@ void session_set_holding(struct session *s, bool holding)
 void session_set_working(struct session *s, bool working)
 {
 	s->works = working;
+	set_leased(s);
+}
+
+void session_set_joined(struct session *s, bool joined)
+{
+	s->joins = joined;
 	set_leased(s);
 }
 

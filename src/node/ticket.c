@@ -15,8 +15,7 @@ void ticket_name(const struct ticket *t, char name[TICKET_NAME_MAX])
 		 t->command ? 'c' : 'w', (uint64_t)t->session);
 }
 
-/* So many hexadecimal digits as we write them. */
-static bool take_hex(const char **at, uint64_t *ret)
+bool ticket_take_hex(const char **at, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -31,8 +30,7 @@ static bool take_hex(const char **at, uint64_t *ret)
 	return true;
 }
 
-/* A decimal number up to max without leading zeros, or of just so many digits. */
-static bool take_number(const char **at, size_t digits, int64_t max, int64_t *ret)
+bool ticket_take_number(const char **at, size_t digits, int64_t max, int64_t *ret)
 {
 	size_t n = 0;
 	int64_t value = 0;
@@ -48,7 +46,7 @@ static bool take_number(const char **at, size_t digits, int64_t max, int64_t *re
 	return value <= max;
 }
 
-static bool take_char(const char **at, char c)
+bool ticket_take_char(const char **at, char c)
 {
 	if (**at != c)
 		return false;
@@ -63,14 +61,15 @@ bool ticket_parse(const char *name, struct ticket *ret_ticket)
 	const char *at = name;
 	int64_t count;
 
-	if (!take_hex(&at, &t.id) || !take_char(&at, '-') ||
-	    !take_number(&at, 0, BARRIER_COUNT_MAX, &count) || !take_char(&at, '-'))
+	if (!ticket_take_hex(&at, &t.id) || !ticket_take_char(&at, '-') ||
+	    !ticket_take_number(&at, 0, BARRIER_COUNT_MAX, &count) || !ticket_take_char(&at, '-'))
 		return false;
 	t.count = (unsigned)count;
 	t.command = *at == 'c';
-	if ((*at != 'c' && *at != 'w') || !take_char(&at, *at) || !take_char(&at, '-') ||
-	    !take_hex(&at, &session) || !take_char(&at, '-') ||
-	    !take_number(&at, NUMBER_LEN, INT32_MAX, &t.number) || *at)
+	if ((*at != 'c' && *at != 'w') || !ticket_take_char(&at, *at) ||
+	    !ticket_take_char(&at, '-') || !ticket_take_hex(&at, &session) ||
+	    !ticket_take_char(&at, '-') ||
+	    !ticket_take_number(&at, NUMBER_LEN, INT32_MAX, &t.number) || *at)
 		return false;
 	t.session = (int64_t)session;
 	snprintf(t.name, sizeof(t.name), "%s", name);

@@ -29,6 +29,11 @@ struct ticket {
 void ticket_name(const struct ticket *t, char name[TICKET_NAME_MAX]);
 /* False: it is not one of ours. */
 bool ticket_parse(const char *name, struct ticket *ret_ticket);
+/* Parts of such names, and the text goes on behind them. So many hexadecimal digits as we write: */
+bool ticket_take_hex(const char **at, uint64_t *ret);
+/* A decimal number up to max without leading zeros, or of just so many digits. */
+bool ticket_take_number(const char **at, size_t digits, int64_t max, int64_t *ret);
+bool ticket_take_char(const char **at, char c);
 /* For qsort(): by number. */
 int ticket_compare(const void *a, const void *b);
 

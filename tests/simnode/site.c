@@ -237,10 +237,10 @@ static void on_parted(void *arg)
 	s->stop_by = sim.now;
 }
 
-/* Jobs, and commands that hold a lock. */
+/* Jobs, and commands under a lock or in a gang. */
 static size_t going(const struct site *s)
 {
-	return runs_going(&s->node.runs, false) + locks_going(&s->node.recipes.locks);
+	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes);
 }
 
 static void on_stop_poll(void *arg, uint64_t life)
@@ -257,7 +257,7 @@ static void on_stop_poll(void *arg, uint64_t life)
 	}
 	if (listens && !s->parting && sim.now >= s->stop_by) {
 		runs_revoke(&s->node.runs);
-		locks_revoke(&s->node.recipes.locks);
+		recipes_revoke(&s->node.recipes);
 		s->stop_by = sim.now + session_lease_left(&s->node.session) * MS;
 	}
 	if (listens && !s->parting &&
@@ -280,7 +280,7 @@ void site_stop(struct site *s)
 	s->n_kept_runs = 0;
 	s->stop_by = sim.now + SITE_STOP_US;
 	oracle_stopping(s);
-	locks_stop(&s->node.recipes.locks);
+	recipes_stop(&s->node.recipes);
 	if (going(s) > 0)
 		node_withdraw(&s->node);
 	machine_wake(s->machine, 0);

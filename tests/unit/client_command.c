@@ -328,7 +328,8 @@ Test(command, no_sidecar)
 	for (const struct command *const *c = command_all(); *c; c++)
 		if (*c != &command_help && *c != &command_version && *c != &command_run &&
 		    *c != &command_barrier && *c != &command_counter && *c != &command_wait &&
-		    *c != &command_rolling && *c != &command_import_crontab && *c != &command_lock)
+		    *c != &command_rolling && *c != &command_import_crontab &&
+		    *c != &command_lock && *c != &command_join)
 			expect(run_with(ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,
 					     (*c)->min_args > 1 ? "1" : NULL),
 					0, false),
@@ -400,7 +401,7 @@ Test(command, answers_with_nothing_in_them)
 			if (*c == &command_barrier || *c == &command_watch || *c == &command_run ||
 			    *c == &command_wait || *c == &command_rolling ||
 			    *c == &command_import_crontab || *c == &command_lock ||
-			    *c == &command_logs)
+			    *c == &command_join || *c == &command_logs)
 				continue;
 			r = run(answers[a], 80, true,
 				ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,

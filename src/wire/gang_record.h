@@ -1,0 +1,50 @@
+/* What the znode of a gang holds, and that of each who wants to be in it. */
+#ifndef ZKLEADER_WIRE_GANG_RECORD_H
+#define ZKLEADER_WIRE_GANG_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/name.h"
+#include "base/worker.h"
+
+#define GANG_COUNT_MAX	       256
+#define GANG_KEY_MAX	       WORKER_NODE_MAX
+#define RECORD_GANG_MAX	       (256 * 1024) /* bytes */
+#define RECORD_GANG_MEMBER_MAX 2048
+
+struct gang_record {
+	int64_t instance; /* how often it has begun; 0: it has not yet */
+	int64_t count;
+	bool goes_on;  /* without a member that is lost */
+	bool lost;     /* a member was, so all are to end */
+	int64_t empty; /* nobody was there: the folder's pzxid then, 0 */
+	struct gang_place {
+		char key[GANG_KEY_MAX + 1];
+		uint64_t id; /* of the member */
+		char ip[NAME_IP_MAX + 1];
+		char hostname[NAME_HOST_MAX + 1];
+	} members[GANG_COUNT_MAX]; /* by their index */
+	size_t n;		   /* 0 or count */
+};
+
+/* Who is behind an ephemeral node, and where. */
+struct gang_member_record {
+	char node[WORKER_NODE_MAX + 1];
+	char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
+	char ip[NAME_IP_MAX + 1];
+	char hostname[NAME_HOST_MAX + 1];
+};
+
+/* Append to out; 0 or -ENOBUFS. */
+int record_pack_gang(struct buffer *out, const struct gang_record *g);
+int record_pack_gang_member(struct buffer *out, const struct gang_member_record *m);
+/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+int record_parse_gang(const void *data, size_t len, struct gang_record *ret_gang,
+		      const char **ret_why);
+int record_parse_gang_member(const void *data, size_t len, struct gang_member_record *ret_member,
+			     const char **ret_why);
+
+#endif
