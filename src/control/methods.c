@@ -467,6 +467,7 @@ void methods_init(struct methods *m, const struct process *process)
 	recipes_init_waits(m);
 	lock_requests_init(m);
 	gang_requests_init(m);
+	queue_work_init(m);
 }
 
 void methods_done(struct methods *m)
@@ -474,6 +475,7 @@ void methods_done(struct methods *m)
 	host_turn_done(&m->turn);
 	host_timer_done(&m->due);
 	host_timer_done(&m->runners.due);
+	host_timer_done(&m->attach_due);
 	runners_done(m);
 	notifiers_done(m);
 	recipes_done_waits(m);

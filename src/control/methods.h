@@ -41,6 +41,7 @@ struct methods {
 	struct rolling_call *rollings;
 	struct lock_ask *locks;
 	struct queue_ask *queue_asks;
+	struct host_timer attach_due; /* of those of them that attach a job */
 	struct submitter *submitters; /* names of users; see queue_submits.c */
 	struct gang_ask *gangs;
 	struct indexed_claim *indexed;

@@ -14,12 +14,14 @@ struct queue_ask {
 	struct methods *methods;
 	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
-	size_t held;	   /* bytes that the node keeps for it */
-	bool asks;	   /* it waits for ZooKeeper alone, and counts as such */
-	bool outputs;	   /* who asks may see what jobs wrote */
-	bool attaches;	   /* job_attach, and not job_begin */
-	const char *word;  /* of what is counted in the answer */
-	size_t left, done; /* of several jobs: that are on their way, and that were done */
+	size_t held;		   /* bytes that the node keeps for it */
+	bool asks;		   /* it waits for ZooKeeper alone, and counts as such */
+	bool outputs;		   /* who asks may see what jobs wrote */
+	bool attaches;		   /* job_attach, and not job_begin */
+	bool again;		   /* it is tried again when the timer is due */
+	int64_t attempt, until_ms; /* of what is attached, and until when that is tried */
+	const char *word;	   /* of what is counted in the answer */
+	size_t left, done;	   /* of several jobs: that are on their way, and that were done */
 	struct job_id id;
 	enum job_outcome outcome; /* the worst of several */
 	char *why;		  /* of that */

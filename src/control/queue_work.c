@@ -6,7 +6,9 @@
 #include "control/queues.h"
 #include "node/node.h"
 
-#define DIGITS_MAX 10 /* of an attempt's number */
+#define DIGITS_MAX	10   /* of an attempt's number */
+#define ATTACH_MS	5000 /* for which a job that is not known here may come to be */
+#define ATTACH_AGAIN_MS 50
 
 /* Who does the jobs of the queue may begin one; tells it if not. */
 static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
@@ -59,7 +61,13 @@ static void pack_attached(struct pack *p, const struct job_begun *b)
 static void on_begun(void *arg, const struct job_begun *begun)
 {
 	struct queue_ask *a = arg;
+	struct host *host = a->methods->node->host;
 
+	if (a->client && a->attaches && !begun->yours && host_now_ms(host) < a->until_ms) {
+		a->again = true;
+		host_timer_start(&a->methods->attach_due, ATTACH_AGAIN_MS);
+		return;
+	}
 	if (a->client) {
 		struct pack *p = peer_begin(a->client);
 		rpc_pack_result(p, a->msgid);
@@ -72,6 +80,32 @@ static void on_begun(void *arg, const struct job_begun *begun)
 		a->client->parked += begun->yours;
 	}
 	queue_ask_free(a);
+}
+
+/*
+ * A sidecar that was started anew does not know at once what goes on here, nor does one know that
+ * the connection before has gone.
+ */
+static void on_attach_due(void *arg)
+{
+	struct methods *m = arg;
+	struct queue_ask *next;
+
+	for (struct queue_ask *a = m->queue_asks; a; a = next) {
+		next = a->next;
+		if (!a->again)
+			continue;
+		a->again = false;
+		if (a->client)
+			queues_attach(&m->node->queues, a->client, &a->id, a->attempt, on_begun, a);
+		else
+			queue_ask_free(a);
+	}
+}
+
+void queue_work_init(struct methods *m)
+{
+	host_timer_init(&m->attach_due, m->node->host, on_attach_due, m);
 }
 
 void method_job_begin(struct call *call)
@@ -119,6 +153,9 @@ void method_job_attach(struct call *call)
 	}
 	struct queue_ask *a = queue_ask_new(call, false, 0);
 	a->attaches = true;
+	a->id = id;
+	a->attempt = attempt;
+	a->until_ms = host_now_ms(call->m->node->host) + ATTACH_MS;
 	queues_attach(&call->m->node->queues, call->c, &id, attempt, on_begun, a);
 }
 

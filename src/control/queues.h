@@ -18,6 +18,7 @@ void method_job_renew(struct call *call);
 void method_job_finish(struct call *call);
 void method_job_attach(struct call *call);
 
+void queue_work_init(struct methods *m);
 /* A job as `job` shows it: its map. outputs: with what it wrote. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);

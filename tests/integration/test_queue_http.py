@@ -231,7 +231,7 @@ def test_cancel_ends_a_request(queues, hook):
 
 def test_a_callback_is_sent_the_job_at_its_end(queues, hook):
     web = hook(503, 200)
-    a = queues.site("a", queue_text("q", command=["/bin/sh", "-c", "echo secret; exit 3"], attempts=1, backoff="200ms",
+    a = queues.site("a", queue_text("q", command=["/bin/sh", "-c", "echo secret; exit 3"], attempts=2, backoff="200ms",
                                     callback_allow=[web.url("/done/")]))
     queues.wait_open()
     job = queues.submit(a, "--callback", web.url("/done/1?x"), payload=b"payload")
