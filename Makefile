@@ -103,7 +103,7 @@ NODE := \
 	leader_log leader_node listing groups tasks partitions repartition candidates disagreement audit \
 	inheritance handoff paths survey ledger ledger_history ledger_write gone \
 	last_run overdue runs run_any run_steps run_answers standby unclaimed \
-	ledger_missed pause_end schedules schedule_load schedule_due recipes \
+	ledger_missed partition_problem pause_end schedules schedule_load schedule_due recipes \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_look run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \

@@ -178,6 +178,15 @@ static void print_partitions(const struct output *o, const json_t *partitions)
 
 /* --- in words -------------------------------------------------------------- */
 
+static void print_due(const struct output *o, const char *due)
+{
+	char until[OUTPUT_AGE_SIZE];
+
+	until_text(due, o->now_ms, until);
+	if (due)
+		output_line(o, COLOR_NONE, "due next at %s, in %s", due, until);
+}
+
 static void print_explained(const struct context *c, const json_t *explained)
 {
 	const char *description = json_text(explained, "description", NULL);
@@ -187,6 +196,7 @@ static void print_explained(const struct context *c, const json_t *explained)
 		output_line(o, COLOR_NONE, "%s: %s", json_text(explained, "task", "-"),
 			    description);
 	output_line(o, COLOR_NONE, "%s", json_text(explained, "reason", "-"));
+	print_due(o, json_text(explained, "due", NULL));
 	if (json_array_size(json_object_get(explained, "ranking")) == 0) {
 		output_line(o, COLOR_NONE, "nobody is in the fleet, so there is no ranking");
 		return;

@@ -218,6 +218,18 @@ void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
 		elapsed_text(now_ms - then_ms, text); /* of a clock that is ahead of ours: 0s */
 }
 
+void until_text(const char *at, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
+{
+	int64_t at_ms;
+
+	if (!at || clock_parse(at, &at_ms) < 0)
+		snprintf(text, OUTPUT_AGE_SIZE, "-");
+	else if (at_ms <= now_ms)
+		snprintf(text, OUTPUT_AGE_SIZE, "now");
+	else
+		elapsed_text(at_ms - now_ms, text);
+}
+
 void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE])
 {
 	if (ms < 1000)

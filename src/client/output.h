@@ -67,5 +67,7 @@ void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
  * time.
  */
 void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
+/* How long it is until then, likewise; "now" where that has come. */
+void until_text(const char *at, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
 
 #endif

@@ -44,13 +44,15 @@ static const struct table_column columns[] = {
 	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
 	{"STATE", 0},
 	{"LAST", 0},
+	{"DUE IN", TABLE_RIGHT},
 	{"DESCRIPTION", TABLE_REST},
 };
 
 #define N_COLUMNS	   (sizeof(columns) / sizeof(columns[0]))
 #define COLUMN_STATE	   5
 #define COLUMN_LAST	   6
-#define COLUMN_DESCRIPTION 7 /* with -l alone */
+#define COLUMN_DUE	   7 /* where one of them has a schedule */
+#define COLUMN_DESCRIPTION 8 /* with -l alone */
 
 static enum color state_color(const char *state)
 {
@@ -82,14 +84,15 @@ static void add_partitions(const json_t *task, const char *state, char led[24], 
 		snprintf(here, 56, "%.30s", state);
 }
 
-static void add_task(struct table *t, const struct output *o, const json_t *task)
+static void add_task(struct table *t, const struct output *o, const json_t *task, bool due)
 {
 	const json_t *leader = json_object_get(task, "leader"),
 		     *last = json_object_get(task, "last");
 	const char *state = selection_state(task);
 	const json_t *number = json_object_get(task, "token");
 	char token[24], since[OUTPUT_AGE_SIZE], last_run[OUTCOME_TEXT_SIZE],
-		run[OUTCOME_TEXT_SIZE + 10], led[24], here[56];
+		run[OUTCOME_TEXT_SIZE + 10], led[24], here[56], until[OUTPUT_AGE_SIZE];
+	const char *description = json_text(task, "description", "");
 	bool overdue = json_flag(task, "overdue");
 	bool whole = json_is_array(json_object_get(task, "owners"));
 	const char *cells[N_COLUMNS] = {
@@ -100,12 +103,14 @@ static void add_task(struct table *t, const struct output *o, const json_t *task
 		json_is_integer(number) ? token : NULL,
 		whole ? here : state,
 		run,
-		json_text(task, "description", ""),
+		due ? until : description,
+		description,
 	};
 
 	snprintf(token, sizeof(token), "%" PRId64, (int64_t)json_integer_value(number));
 	add_partitions(task, state, led, here);
 	age_text(json_text(task, "since", NULL), o->now_ms, since);
+	until_text(json_text(task, "due", NULL), o->now_ms, until);
 	outcome_last(last, o->now_ms, last_run);
 	snprintf(run, sizeof(run), "%s%s", last_run, overdue ? " OVERDUE" : "");
 	table_row(t, cells, json_flag(task, "self") ? COLOR_BOLD : COLOR_NONE);
@@ -162,9 +167,11 @@ static void print_above(const struct context *c, const struct live_page *page)
 
 static void print_table(const struct context *c, const struct live_page *page)
 {
+	struct table_column shown[N_COLUMNS];
 	const json_t *task;
 	struct table *t;
-	size_t i;
+	bool due = false;
+	size_t i, n;
 
 	if (json_array_size(page->all) == 0)
 		output_line(&c->output, COLOR_NONE, "no tasks: the task-dir names none");
@@ -172,8 +179,14 @@ static void print_table(const struct context *c, const struct live_page *page)
 		output_line(&c->output, COLOR_NONE, "no task matches");
 	if (json_array_size(page->shown) == 0)
 		return;
-	t = table_new(&c->output, columns, c->values[OPTION_LONG] ? N_COLUMNS : COLUMN_DESCRIPTION);
-	json_array_foreach(page->shown, i, task) add_task(t, &c->output, task);
+	for (i = 0; i < json_array_size(page->shown) && !due; i++)
+		due = json_is_string(json_object_get(json_array_get(page->shown, i), "due"));
+	memcpy(shown, columns, sizeof(shown));
+	if (!due)
+		shown[COLUMN_DUE] = columns[COLUMN_DESCRIPTION];
+	n = due ? COLUMN_DUE + 1 : COLUMN_DUE;
+	t = table_new(&c->output, shown, c->values[OPTION_LONG] ? n + 1 : n);
+	json_array_foreach(page->shown, i, task) add_task(t, &c->output, task, due);
 	table_print(t);
 	table_free(t);
 }

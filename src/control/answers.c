@@ -195,18 +195,25 @@ static void pack_last(struct pack *p, const struct task *t)
 	answers_pack_time(p, "ended_at", t->last.ended_at);
 }
 
+void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing)
+{
+	answers_pack_time(p, "due", listing ? listing_due_ms(listing, host_wall_ms(s->host)) : 0);
+}
+
 static void pack_row(struct pack *p, const struct node *s, const struct subject *row)
 {
 	if (row->task) {
-		pack_map(p, ANSWERS_TASK_FIELDS + 2);
+		pack_map(p, ANSWERS_TASK_FIELDS + 3);
 		answers_pack_task(p, s, row->task);
 		pack_last(p, row->task);
 		pack_kv_bool(p, "overdue", overdue_is(row->task));
+		answers_pack_due(p, s, row->task->listing);
 	} else {
-		pack_map(p, PARTITION_ANSWERS_FIELDS + 2);
+		pack_map(p, PARTITION_ANSWERS_FIELDS + 3);
 		partition_answers_pack(p, s, row->listing);
 		pack_last(p, partition_answers_last(row->listing));
 		pack_kv_bool(p, "overdue", partition_answers_overdue(row->listing));
+		answers_pack_due(p, s, row->listing);
 	}
 }
 

@@ -26,6 +26,8 @@ size_t answers_count_led(const struct node *s, const struct member *m);
 void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
 /* The keys `leader`, `token` and `since`, as far as is known; nil each: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
+/* The key `due`: when the schedule of the task has it due next, nil. */
+void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing);
 /* The key `refused` and the worker nodes that are no members. */
 void answers_pack_refused(struct pack *p, const struct node *s);
 /* The keys `problems` and `warnings` and their values. */

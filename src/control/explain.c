@@ -358,13 +358,14 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 
 	explain_reason(s, t, reason);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 12);
+	pack_map(p, 13);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "description", t->settings.description);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "leads", leaders_says(t));
 	pack_kv_str(p, "reason", reason);
+	answers_pack_due(p, s, t->listing);
 	pack_ranking(p, s, t);
 	pack_handover(p, s, t);
 	decisions_pack(p, s, t);

@@ -325,15 +325,14 @@ static void pack_partition(struct pack *p, const struct node *s, const struct ta
 	pack_kv_str(p, "reason", reason);
 }
 
-void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
-			    const struct listing *l)
+void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
 {
 	struct pack *p = peer_begin(c);
 	char reason[EXPLAIN_TEXT_MAX];
 
 	say_reason(s, l, reason);
 	rpc_pack_result(p, msgid);
-	pack_map(p, 14);
+	pack_map(p, 15);
 	pack_kv_str(p, "task", l->name);
 	pack_kv_str(p, "description", l->settings.description);
 	pack_kv_nil(p, "leader");
@@ -342,6 +341,7 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_kv_str(p, "state", state_of(s, l));
 	pack_kv_bool(p, "leads", count(l, is_said_here) > 0);
 	pack_kv_str(p, "reason", reason);
+	answers_pack_due(p, s, l);
 	pack_ranking(p, s, l);
 	pack_kv_nil(p, "handover");
 	decisions_pack_listing(p, s, l);

@@ -19,6 +19,6 @@ bool partition_any_settled(const struct listing *l);
 void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
 void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
 void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
-			    const struct listing *l);
+			    struct listing *l);
 
 #endif

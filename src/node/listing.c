@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/schedule.h"
 #include "base/name.h"
 #include "base/sort.h"
 #include "node/leaders.h"
@@ -100,6 +101,20 @@ struct listing *listings_find_of(const struct leaders *l, const char *name)
 
 	(void)name_partition_parse(name, len, &len, NULL);
 	return listings_find(l, name, len);
+}
+
+int64_t listing_due_ms(struct listing *listing, int64_t wall_ms)
+{
+	const struct task_schedule *c = listing->settings.schedule;
+	int64_t at;
+
+	if (!c)
+		return 0;
+	if (wall_ms >= listing->due_from_ms && wall_ms < listing->due_ms)
+		return listing->due_ms;
+	listing->due_from_ms = wall_ms;
+	listing->due_ms = schedule_next(c->schedule, c->zone, wall_ms / 1000, &at) ? at * 1000 : 0;
+	return listing->due_ms;
 }
 
 bool listing_is_published(const struct listing *listing)

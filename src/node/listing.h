@@ -27,6 +27,7 @@ struct listing {
 	size_t n;	     /* 0 while no number of partitions is known to be in force */
 	struct contest contest; /* of the whole: fleet_rank() tells the order of the draft */
 	struct partitions_making making;
+	int64_t due_ms, due_from_ms; /* as listing_due_ms() worked out at due_from_ms; 0: not yet */
 };
 
 /* The listings are these from now on, sorted by name; what is said of them is copied. */
@@ -40,6 +41,11 @@ struct listing *listings_find(const struct leaders *l, const char *name, size_t 
 struct listing *listings_find_of(const struct leaders *l, const char *name);
 /* Whether this worker's record is to list it: not while another number is in force. */
 bool listing_is_published(const struct listing *listing);
+/*
+ * When it is due next by its schedule, in ms since the epoch; 0: it has none. Costs nothing until
+ * that has come.
+ */
+int64_t listing_due_ms(struct listing *listing, int64_t wall_ms);
 /* Its index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
 size_t listing_index(const struct listing *listing);
 

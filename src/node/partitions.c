@@ -102,11 +102,14 @@ int64_t partitions_floor_ms(const struct leaders *l, const char *name)
 static void on_rule(void *arg, const char *name, const struct store_reply *reply)
 {
 	struct leaders *l = arg;
-	struct partitions_rule rule;
+	struct partitions_rule rule = {.n = 0};
 	const char *why = reply->text;
 	char path[STORE_PATH_MAX];
 
-	if (reply->code == STORE_OK && !parse_name(name, &rule))
+	bool named = parse_name(name, &rule);
+	struct listing *listing = listings_find(l, rule.task, strlen(rule.task));
+
+	if (reply->code == STORE_OK && !named)
 		why = "the znode's name is no TASK:N";
 	else if (reply->code == STORE_OK &&
 		 record_parse_split(reply->data, reply->len, &rule.record, &why) == 0) {
@@ -117,8 +120,13 @@ static void on_rule(void *arg, const char *name, const struct store_reply *reply
 			 LOG_STR("at", rule.record.host),
 			 LOG_STR("reason", rule.record.reason[0] ? rule.record.reason : NULL));
 		add_rule(&l->partitions, &rule);
+		if (listing)
+			listing->making.unreadable = false;
 		return;
 	}
+	/* It is read again and again, as people may mend it: it is told once. */
+	if (listing && listing->making.unreadable)
+		return;
 	path_of(l->registry->settings, PATH_SPLITS, name, path);
 	log_warning("record of partitions refused", LOG_STR("znode", path), LOG_STR("why", why));
 }
@@ -185,6 +193,23 @@ static void making_end(struct making *m)
 	free(m);
 	l->partitions.busy = false;
 	partitions_advance(l);
+}
+
+/* What is there already has been read, and was refused: it is read again with the next list. */
+static void say_unreadable(struct listing *listing, const char *name)
+{
+	struct leaders *l = listing->leaders;
+	char path[STORE_PATH_MAX], problem[PARTITIONS_TEXT_MAX];
+
+	path_of(l->registry->settings, PATH_SPLITS, name, path);
+	snprintf(problem, PARTITIONS_TEXT_MAX,
+		 "how many partitions of %s are in force cannot be read: delete %s, and what this "
+		 "host's file says is put in force",
+		 listing->name, path);
+	free(listing->making.problem);
+	listing->making.problem = mem_strdup(problem);
+	listing->making.unreadable = true;
+	folder_remove(&l->partitions.folder, name);
 }
 
 /* Somebody leads it as a whole, or something stands there that is no marker of ours. */
@@ -262,6 +287,8 @@ static void on_made(void *arg, const struct store_reply *reply)
 		store_get(l->session->store, path, false, on_occupant, m);
 		return;
 	}
+	if (listing && reply->failed_op == 1 && reply->code == STORE_NODE_EXISTS)
+		say_unreadable(listing, m->rule.name);
 	/* Somebody else has changed something, or the connection went: look again. */
 	if (reply->code != STORE_ABANDONED)
 		partitions_refresh(l);
@@ -379,42 +406,6 @@ enum partitions_state partitions_state(const struct listing *listing)
 unsigned partitions_in_force(const struct listing *listing)
 {
 	return listing->in_force;
-}
-
-bool partitions_problem(const struct listing *listing, char text[PARTITIONS_TEXT_MAX])
-{
-	const struct partitions_rule *rule = partitions_rule(listing->leaders, listing->name);
-	unsigned wanted = listing->settings.partitions;
-
-	switch (listing->state) {
-	case PARTITIONS_PLAIN:
-	case PARTITIONS_IN_FORCE: return false;
-	case PARTITIONS_UNKNOWN:
-		if (listing->making.problem)
-			snprintf(text, PARTITIONS_TEXT_MAX, "%s", listing->making.problem);
-		return listing->making.problem;
-	case PARTITIONS_REFUSED: break;
-	}
-	if (wanted == 0)
-		snprintf(text, PARTITIONS_TEXT_MAX,
-			 "%s has %u partitions in force, and none in this host's file: write "
-			 "partitions = %u there, or `zkleader partitions %s 1` makes it a plain "
-			 "task",
-			 listing->name, listing->in_force, listing->in_force, listing->name);
-	else if (listing->in_force == 0)
-		snprintf(text, PARTITIONS_TEXT_MAX,
-			 "%s is in force as a plain task, and has %u partitions in this host's "
-			 "file: `zkleader partitions %s %u` puts them in force",
-			 listing->name, wanted, listing->name, wanted);
-	else
-		snprintf(text, PARTITIONS_TEXT_MAX,
-			 "%s has %u partitions in force%s%s, and %u in this host's file: write "
-			 "partitions = %u there, or `zkleader partitions %s %u` puts the other "
-			 "number in force",
-			 listing->name, listing->in_force, rule && rule->record.by[0] ? " by " : "",
-			 rule ? rule->record.by : "", wanted, listing->in_force, listing->name,
-			 wanted);
-	return true;
 }
 
 bool partitions_differ(const struct listing *listing, const struct member *m,

@@ -39,6 +39,7 @@ struct partitions_rule {
 /* Of a listing: only partitions.c writes it. */
 struct partitions_making {
 	bool marked;	  /* the marker is there already */
+	bool unreadable;  /* the number in force is there, and has no record that can be read */
 	int64_t retry_ms; /* not tried again before */
 	char *problem;	  /* why it could not be made, NULL; the listing frees it */
 };

@@ -208,7 +208,7 @@ struct run_sight run_sight_of(const struct run *r)
 
 	if (!t)
 		return sight;
-	sight.leads = leaders_may_begin(t);
+	sight.leads = self && leaders_may_begin(t); /* its record says whose it is */
 	sight.brief = leaders_lease_left(t) < l->session->lease.timeout_ms / LEASE_PART;
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);

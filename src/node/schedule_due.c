@@ -80,7 +80,8 @@ static void on_missed(void *arg, enum ledger_result result, const struct run_rec
 
 static struct run_record missed_record(const struct schedules *s, const struct task *t)
 {
-	const struct member *self = registry_self(s->leaders->registry);
+	const struct member *self = registry_self(s->leaders->registry); /* as may_decide() says */
+	const char *name = identity_name(self);
 	struct run_record r = {.state = "missed",
 			       .token = t->election.node.token,
 			       .session = s->leaders->session->id,
@@ -88,14 +89,10 @@ static struct run_record missed_record(const struct schedules *s, const struct t
 			       .exit_status = -1};
 
 	r.started_at = r.ended_at = host_wall_ms(s->host);
-	if (self) {
-		const char *name = identity_name(self);
-
-		memcpy(r.id, self->worker->id, sizeof(r.id));
-		memcpy(r.hostname, self->worker->hostname, sizeof(r.hostname));
-		if (strcmp(name, r.hostname) != 0)
-			snprintf(r.node, sizeof(r.node), "%s", name);
-	}
+	memcpy(r.id, self->worker->id, sizeof(r.id));
+	memcpy(r.hostname, self->worker->hostname, sizeof(r.hostname));
+	if (strcmp(name, r.hostname) != 0)
+		snprintf(r.node, sizeof(r.node), "%s", name);
 	return r;
 }
 
@@ -363,13 +360,16 @@ static bool is_busy(const struct task *t)
 	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
 }
 
-/* A clock that is wrong, or not compared yet, starts nothing. */
+/*
+ * A clock that is wrong, or not compared yet, starts nothing; and a record says whose it is, which
+ * is not known for a moment where this worker registers anew.
+ */
 static bool may_decide(const struct schedules *s, const struct task *t)
 {
 	const struct clocks *c = &s->leaders->registry->clocks;
 
-	return leaders_may_begin(t) && !t->standing.paused && s->policy->folder.ready &&
-	       !clocks_is_unsure(c) && !clocks_is_off(c);
+	return registry_self(s->leaders->registry) && leaders_may_begin(t) && !t->standing.paused &&
+	       s->policy->folder.ready && !clocks_is_unsure(c) && !clocks_is_off(c);
 }
 
 void schedule_advance(struct schedules *s, struct task *t)

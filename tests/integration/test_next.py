@@ -107,3 +107,17 @@ def test_a_bad_zone_of_the_main_file(fleet, program):
     only = fleet.sidecar("only", start=False, timezone="Mars/Olympus")
     r = program("zkleaderd", "-t", "-c", only.config_file)
     assert r.code == 78 and "timezone" in r.err and "zkleader.conf:" in r.err, r
+
+
+def test_tasks_and_explain_say_when_it_is_due(ask):
+    run = ask(text("a", schedule="every 6h"), text("split", schedule="@yearly", partitions=2), "plain")
+    wait_until(lambda: "split" in run("tasks").out, what="the partitions are known")
+    for name in ("a", "split"):
+        due = json.loads(run("--json", "next", name, "-n", "1").out)[0]["tick"]
+        assert [t["due"] for t in json.loads(run("--json", "tasks", name).out)] == [due]
+        assert json.loads(run("--json", "explain", name).out)["due"] == due
+        assert f"due next at {due}, in " in run("explain", name).out
+    assert json.loads(run("--json", "tasks", "plain").out)[0]["due"] is None
+    assert json.loads(run("--json", "explain", "plain").out)["due"] is None
+    assert "DUE IN" in run("tasks").out and "DUE IN" not in run("tasks", "plain").out
+    assert "due" not in run("explain", "plain").out

@@ -1,6 +1,7 @@
 """Tasks with partitions: what the socket, zkleader and zkleader-check say of them and do with them."""
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -9,6 +10,7 @@ from harness.process import end, spawn
 from harness.sidecar import build, task_text
 from harness.waiting import wait_until
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TASK = "scan"
 N = 6
 
@@ -496,3 +498,53 @@ def test_no_more_commands_at_a_time_than_partition_jobs(fleet, zk, folder):
     alone = ["sh", "-c", f"mkdir {folder}/busy || exit 9; echo $ZKLEADER_PARTITION; rmdir {folder}/busy"]
     code, out, err = outcome(run_all(only, "--tick", "1d", command=alone))
     assert (code, err) == (0, "") and sorted(out.split()) == [str(k) for k in range(N)]
+
+
+COMPLETE = r'''
+source "$1"; line=$2
+read -ra COMP_WORDS <<<"${line//:/ : }"
+[[ $line == *[\ :] ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$line COMP_POINT=${#line}
+"_${COMP_WORDS[0]//-/_}" "" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+printf '%s\n' "${COMPREPLY[@]}"
+'''
+
+
+def complete(sidecar, line):
+    """What bash offers at the end of that line, as readline splits it."""
+    env = {**os.environ, "PATH": f"{build()}:{os.environ['PATH']}", "ZKLEADER_SOCKET": str(sidecar.socket)}
+    run = subprocess.run(["bash", "-c", COMPLETE, "bash", ROOT / "docs/zkleader.bash-completion", line], env=env,
+                         capture_output=True, text=True, timeout=60, check=True)
+    return sorted(run.stdout.split())
+
+
+def test_partitions_are_completed(pair, zk):
+    a = pair[0]
+    wait_until(lambda: complete(a, "zkleader explain sc") == ["scan"], what="the task is completed")
+    numbers = sorted(str(k) for k in range(N))
+    for line in ("zkleader explain scan:", "zkleader-check scan:", "zkleader pin scan:", "zkleader history scan:"):
+        assert complete(a, line) == numbers, line
+    assert complete(a, "zkleader explain scan:1") == [k for k in numbers if k.startswith("1")]
+    assert complete(a, "zkleader explain other:") == []
+    assert complete(a, "zkleader pin scan:1 ") == ["1.0"], "the next operand is a version"
+
+
+def test_a_record_of_partitions_that_makes_no_sense_is_told_and_mended_by_deleting_it(fleet, zk):
+    a = fleet.sidecar("a", tasks=[task_text("other", partitions=2)])
+    wait_until(lambda: zk.leaders().get("other:1"), what="the folders are there")
+    zk.put(b"\x00nonsense", "partitions", "scan:4", ephemeral=False)
+    a.write_tasks(task_text("scan", partitions=4))
+    b = fleet.sidecar("b", tasks=[task_text("scan", partitions=4)])
+
+    def problems(sidecar):
+        return [p["message"] for p in sidecar.status()["problems"]]
+
+    for sidecar in (a, b):
+        wait_until(lambda: any("delete" in m and "/partitions/scan:4" in m for m in problems(sidecar)),
+                   what="it is told what to do")
+        assert sidecar.log().count("record of partitions refused") == 1
+    assert not zk.leaders().get("scan:0")
+    zk.client.delete(zk.path("partitions", "scan:4"))
+    wait_until(lambda: all(zk.leaders().get(f"scan:{k}") for k in range(4)), what="it is led")
+    for sidecar in (a, b):
+        wait_until(lambda: not problems(sidecar), what="all is well")

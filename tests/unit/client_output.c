@@ -107,6 +107,27 @@ Test(output, ages)
 	cr_expect_str_eq(text, "-");
 }
 
+Test(output, how_long_until)
+{
+	static const struct {
+		const char *at, *until;
+	} cases[] = {
+		{"2026-11-21T02:00:00Z", "now"},
+		{"2026-11-21T01:59:00Z", "now"},
+		{"2026-11-21T02:00:05Z", "5s"},
+		{"2026-11-21T02:12:05Z", "12m5s"},
+		{"2027-11-21T02:00:00Z", "365d"},
+		{"tomorrow", "-"},
+		{NULL, "-"},
+	};
+	char text[OUTPUT_AGE_SIZE];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		until_text(cases[i].at, NOW, text);
+		cr_expect_str_eq(text, cases[i].until, "case %zu: %s", i, text);
+	}
+}
+
 /* Prints a little table on a terminal of that width. */
 static char *print_table(int width, bool color)
 {
