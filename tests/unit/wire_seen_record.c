@@ -8,8 +8,8 @@
 
 Test(seen_record, there_and_back)
 {
-	static const struct seen_record cases[] = {{.since = 0},
-						   {.since = 253402300799999, .ok = true}};
+	static const struct seen_record cases[] = {
+		{.since = 0}, {.since = 253402300799999, .ok = true}, {.since = 5, .told = true}};
 	const char *why = "";
 	struct buffer b;
 
@@ -22,6 +22,7 @@ Test(seen_record, there_and_back)
 		cr_assert_eq(record_parse_seen(b.data, b.len, &back, &why), 0, "%s", why);
 		cr_expect_eq(back.since, cases[i].since);
 		cr_expect_eq(back.ok, cases[i].ok);
+		cr_expect_eq(back.told, cases[i].told);
 		for (size_t cut = 0; cut < b.len; cut++)
 			cr_expect_eq(record_parse_seen(b.data, cut, &back, &why), -EBADMSG);
 	}
