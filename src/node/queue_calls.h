@@ -13,6 +13,8 @@
 #define QUEUE_CALLS_MAX	   100 /* on their way, of all queues */
 #define QUEUE_CALLS_PEOPLE 70  /* more of what people ask is not begun */
 
+struct notice_record;
+struct registry;
 struct session;
 struct queue_call;
 
@@ -41,5 +43,8 @@ void queue_children(struct queue_calls *c, const char *path, bool watch, store_r
 void queue_create(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);
 void queue_multi(struct queue_calls *c, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg);
+/* With a note of the event, NULL: as notices_multi(). */
+void queue_multi_noting(struct queue_calls *c, const struct registry *r, const struct store_op *ops,
+			size_t n, const struct notice_record *event, store_reply_fn fn, void *arg);
 
 #endif

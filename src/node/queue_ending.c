@@ -126,6 +126,27 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 	return n;
 }
 
+/* Its output is for those alone who may submit: the znode of a note can be read by others. */
+bool job_ending_event(const struct job_ending *e, const struct registry *r,
+		      struct notice_record *ret_event)
+{
+	const struct job_record *job = e->record;
+	bool lost = e->next == JOB_NEXT_LOST;
+
+	if (!is_dead_letter(e) || e->pointer.callback)
+		return false;
+	notice_init(r, ret_event, NOTICE_DEAD, e->queue->name);
+	ret_event->attempt = job->attempt;
+	ret_event->exit_status = job->exit_status;
+	if (job->node[0] && lost)
+		snprintf(ret_event->node, sizeof(ret_event->node), "%s", job->node);
+	snprintf(ret_event->text, sizeof(ret_event->text),
+		 lost ? "job %.199s was lost with its worker: zkleader dead %s"
+		      : "job %.199s is given up: zkleader dead %s",
+		 job->id, e->queue->name);
+	return true;
+}
+
 enum ending_op job_ending_op(const struct job_ending *e, size_t index)
 {
 	size_t set = !e->pointer.callback;

@@ -6,6 +6,7 @@
 #define ZKLEADER_NODE_QUEUE_ENDING_H
 
 #include "core/job_outcome.h"
+#include "node/notices.h"
 #include "node/queue_parts.h"
 
 #define ENDING_OPS 4
@@ -35,6 +36,9 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS]);
 enum ending_op job_ending_op(const struct job_ending *e, size_t index);
 /* The folders that they need. */
 struct queue_folders job_ending_folders(const struct job_ending *e);
+/* What people are told of it; false: nothing. Not of a callback. */
+bool job_ending_event(const struct job_ending *e, const struct registry *r,
+		      struct notice_record *ret_event);
 void job_ending_done(struct job_ending *e);
 
 #endif

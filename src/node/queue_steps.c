@@ -286,13 +286,16 @@ static void on_ended(void *arg, const struct store_reply *reply)
 static void end(struct work *w)
 {
 	struct store_op ops[1 + ENDING_OPS];
+	struct notice_record event;
 	struct job_ending e;
 
 	describe_end(w, &e);
 	ops[0] = queue_check_me(work_queues(w));
 	size_t n = 1 + job_ending_ops(&e, ops + 1);
 	w->flying = 1;
-	queue_multi(&work_queues(w)->calls, ops, n, on_ended, w);
+	bool tells = job_ending_event(&e, work_queues(w)->registry, &event);
+	queue_multi_noting(&work_queues(w)->calls, work_queues(w)->registry, ops, n,
+			   tells ? &event : NULL, on_ended, w);
 	job_ending_done(&e);
 }
 

@@ -166,6 +166,7 @@ static void end_it(struct takeover *t)
 				      .retry_ms = -1};
 	struct store_op ops[LEAD_CHECKS + ENDING_OPS];
 	char queue[STORE_PATH_MAX];
+	struct notice_record event;
 	struct job_ending e;
 	int64_t delay_ms = 0, now = queues_server_ms(q);
 
@@ -185,7 +186,9 @@ static void end_it(struct takeover *t)
 	(void)path_of_at(lead_paths(lead), lead_name(lead), t->node->node, &e.pointer, e.from);
 	lead_checks(lead, queue, ops);
 	size_t n = LEAD_CHECKS + job_ending_ops(&e, ops + LEAD_CHECKS);
-	queue_multi(lead_calls(lead), ops, n, on_taken, t);
+	bool tells = job_ending_event(&e, lead_queues(lead)->registry, &event);
+	queue_multi_noting(lead_calls(lead), lead_queues(lead)->registry, ops, n,
+			   tells ? &event : NULL, on_taken, t);
 	job_ending_done(&e);
 }
 

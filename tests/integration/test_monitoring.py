@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness.sidecar import task_text
 from harness.waiting import wait_until
 from harness.web import Web
 
@@ -57,3 +58,17 @@ def test_each_alert_fires():
     for command in (["check", "rules", RULES], ["test", "rules", ROOT / "tests/monitoring/rules_test.yml"]):
         done = subprocess.run(["promtool", *map(str, command)], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_promtool_finds_no_fault_with_the_metrics(fleet, folder):
+    only = fleet.sidecar("only", tasks=[task_text("nightly", alert_after="1h"), "cleanup"])
+    wait_until(lambda: only.status()["leads"] == 2, what="it leads both")
+    web = Web(folder / "web", only.socket)
+    try:
+        wait_until(lambda: web.get("/readyz")[0] == 200, what="it is ready")
+        text = web.get("/metrics")[2]
+    finally:
+        web.close()
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done

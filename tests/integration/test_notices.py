@@ -11,7 +11,7 @@ import pytest
 from harness.hooks import Hooks, Notifier
 from harness.process import end, spawn
 from harness.runner import scheduled
-from harness.sidecar import build, quoted, task_text
+from harness.sidecar import build, queue_text, quoted, task_text
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
@@ -287,6 +287,20 @@ def test_a_rollout_that_is_complete_is_told_once(fleet, hooks, notifier, zk):
     [event] = hooks.events(1)
     assert event["event"] == "rollout" and event["version"] == "1.5" and "3 of 3" in event["text"]
     holds_for(lambda: len(hooks.seen) == 1, 3, "once for the fleet")
+
+
+def test_a_dead_letter_is_told(queues, hooks, notifier, zk):
+    a = queues.site("a", queue_text("q", command=["/bin/false"], user="root", attempts=1))
+    a.write_file(section(url=hooks.url("/x"), on=["dead"], tasks=["q"]), "notify.conf")
+    a.call("reload")
+    queues.wait_open()
+    notifier(a)
+    job = queues.submit(a, payload=b"x")
+    assert queues.wait_state(a, job)["state"] == "dead"
+    [event] = hooks.events(1)
+    assert event["event"] == "dead" and event["task"] == "q" and event["attempt"] == 1 and event["exit_status"] == 1
+    assert job in event["text"] and event["output"] is None
+    wait_until(lambda: zk.names("notices") == [], what="it is forgotten")
 
 
 class Mailbox(socketserver.BaseRequestHandler):
