@@ -221,6 +221,14 @@ static double processor_time(void)
 		       1e6;
 }
 
+static void print_notices(const struct figures *f)
+{
+	printf("notices: %llu events, %llu taken; %llu runs ended badly, %llu with a note "
+	       "in the same transaction\n",
+	       (unsigned long long)f->noted, (unsigned long long)f->told,
+	       (unsigned long long)f->ended_badly, (unsigned long long)f->ended_noted);
+}
+
 static void print_figures(const struct plan *plan, const struct figures *f, double took)
 {
 	double hours = (double)f->time / (double)HOUR;
@@ -276,10 +284,7 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->rolled, (unsigned long long)f->locks[0],
 		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
 	if (plan->options.notices)
-		printf("notices: %llu events, %llu taken; %llu runs ended badly, %llu with a note "
-		       "in the same transaction\n",
-		       (unsigned long long)f->noted, (unsigned long long)f->told,
-		       (unsigned long long)f->ended_badly, (unsigned long long)f->ended_noted);
+		print_notices(f);
 	if (plan->options.alerts)
 		printf("alerts: the time of the last good run written %llu times\n",
 		       (unsigned long long)f->seen);

@@ -62,11 +62,10 @@ static void answer_read(struct server *s, struct connection *c, const struct req
 	count_stale(s);
 	if (q->type != REQUEST_PING && !node)
 		reply.code = STORE_NO_NODE;
-	else if (q->type != REQUEST_PING) {
+	else if (q->type != REQUEST_PING)
 		reply.stat = node->stat;
 	if (q->type != REQUEST_PING && node)
 		reply.stat.children = (int32_t)node->n_children;
-	}
 	if (q->type == REQUEST_GET && node)
 		reply.data = blob_keep(node->data);
 	if (q->type == REQUEST_CHILDREN && node && node->n_children > 0) {
