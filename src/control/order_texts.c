@@ -288,3 +288,12 @@ bool order_say_no_version(const struct node *n, const struct task *t, const char
 	explain_say(text, "; --force pins it all the same");
 	return true;
 }
+
+void order_say_not_led(const struct task *t, const char *name, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct member *m = t ? leaders_leader(t) : NULL;
+
+	explain_say(text, "this node %s %s", t ? "does not lead" : "leads no partition of", name);
+	if (m)
+		explain_say(text, ": %s does", identity_name(m));
+}

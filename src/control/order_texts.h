@@ -18,6 +18,8 @@ void order_say_nothing(const struct node *n, const struct policy_record *r, enum
 void order_say_partitions(const struct node *n, const struct policy_record *r,
 			  enum policy_kind kind, bool put, size_t done,
 			  char text[EXPLAIN_TEXT_MAX]);
+/* That it is not led here, and by whom it is; t is NULL for all partitions of one. */
+void order_say_not_led(const struct task *t, const char *name, char text[EXPLAIN_TEXT_MAX]);
 /*
  * Why the task, whose election or one of whose is t, cannot be pinned to the version: no worker
  * that lists it has it. False: one has.

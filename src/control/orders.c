@@ -332,6 +332,7 @@ static bool take_led(struct call *call, struct giving *g)
 {
 	size_t n, led = 0;
 	bool may = false;
+	char why[EXPLAIN_TEXT_MAX] = "";
 	struct task *const *tasks = subject_tasks(&g->subject, &n);
 
 	for (size_t i = 0; i < n; i++)
@@ -343,12 +344,12 @@ static bool take_led(struct call *call, struct giving *g)
 		if (!g->subject.task)
 			add_partition(g, tasks[i]->name);
 	}
-	if (led == 0)
-		peer_error(call->c, call->msgid, RPC_NOT_LEADER,
-			   g->subject.task ? "this node does not lead it"
-					   : "this node leads no partition of it");
-	else if (!may)
+	if (led == 0) {
+		order_say_not_led(g->subject.task, subject_name(&g->subject), why);
+		peer_error(call->c, call->msgid, RPC_NOT_LEADER, why);
+	} else if (!may) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "no other worker could lead it");
+	}
 	return may;
 }
 

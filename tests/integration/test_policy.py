@@ -116,7 +116,9 @@ def test_resume_ends_a_pause(trio, zk, zkleader, check):
 def test_the_next_in_rank_leads_what_is_resigned(trio, zk, zkleader, check):
     new, one = trio["new"], trio["one"]
     expected = [r["id"] for r in one.explain(TASK)["ranking"]][1]
-    assert zkleader(one, "resign", TASK).code == 1
+    wait_until(lambda: one.check(TASK)["led_by"], what="it knows who leads")
+    refused = zkleader(one, "resign", TASK)
+    assert refused.code == 1 and refused.err == f"zkleader: this node does not lead {TASK}: {node_of(new)} does\n"
     done = zkleader(new, "resign", TASK, "--for", "10s")
     assert done.code == 0 and "the next is" in done.out
     wait_until(lambda: leader_of(zk) == expected, what="the next in rank leads")
