@@ -67,6 +67,36 @@ static void find_twins(const struct node *s, struct problems *problems)
 	}
 }
 
+/*
+ * Another worker that counts as this node, although the session of what this one may have left
+ * behind, or of what has left this one behind, would be over.
+ */
+static void find_namesake(const struct node *s, struct problems *problems)
+{
+	const struct fleet *f = &s->registry.fleet;
+	const struct member *self = registry_self(&s->registry);
+	int64_t ahead = 0;
+
+	clocks_offset(&s->registry.clocks, &ahead);
+	for (size_t i = 0; self && self->worker->machine[0] && i < f->n_members; i++) {
+		const struct member *m = f->by_id[i];
+		bool newer = m->registered_at > self->registered_at;
+		const struct member *first = newer ? self : m, *last = newer ? m : self;
+		if (m == self || strcmp(m->worker->node, self->worker->node) != 0 ||
+		    strcmp(m->worker->machine, self->worker->machine) != 0 ||
+		    host_wall_ms(s->host) - ahead - last->registered_at <=
+			    2 * first->worker->timeout_ms)
+			continue;
+		problems_add(problems, identity_name(self), PROBLEM_WHOLE_FILE,
+			     "another worker has this name and this machine id, with the address "
+			     "%s, and they count as one node: give one of them another name by "
+			     "the key node, and cloned machines a machine id each "
+			     "(/etc/machine-id)",
+			     m->worker->ip);
+		return;
+	}
+}
+
 static void find_halted(const struct node *s, struct problems *problems)
 {
 	char name[WORKER_NODE_MAX + 1];
@@ -89,6 +119,7 @@ void troubles_find(const struct node *s, struct problems *problems)
 		return;
 	find_wrong_clock(s, problems);
 	find_twins(s, problems);
+	find_namesake(s, problems);
 	find_refused(s, problems);
 	find_blocked(s, problems);
 	find_halted(s, problems);

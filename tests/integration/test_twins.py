@@ -66,6 +66,20 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
     zk.wait_for_leader(TASK, other)
 
 
+def test_two_workers_of_one_machine_with_one_name_are_named(fleet, zk):
+    one = fleet.sidecar("one", tasks=[TASK], node="web", address="192.0.2.1")
+    two = fleet.sidecar("two", tasks=[TASK], node="web", address="192.0.2.2")
+    for sidecar, other in ((one, "192.0.2.2"), (two, "192.0.2.1")):
+        [problem] = wait_until(sidecar.problems, what="it is told, once neither can be left over from the other")
+        assert problem["file"] == "web" and "another worker has this name and this machine id" in problem["message"]
+        assert f"with the address {other}," in problem["message"]
+    two.kill()
+    two.start()
+    wait_until(one.problems, what="it is still so")
+    two.stop()
+    wait_until(lambda: not one.problems(), what="one is left")
+
+
 def test_an_order_about_twins_by_their_name_is_refused(fleet, zk, program):
     one, two = machine(fleet, "one", node="web"), machine(fleet, "two", node="web")
     third = machine(fleet, "third", node="db")
