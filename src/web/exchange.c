@@ -152,7 +152,8 @@ static enum MHD_Result send_metrics(struct exchange *x)
 	const char *accept = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Accept");
 	bool open = accept && strstr(accept, OPENMETRICS);
 	size_t len;
-	char *text = metrics_text(x->answers[0], x->answers[1], x->answers[2], open, &len);
+	char *text = metrics_text(x->answers[0], x->answers[1], x->answers[2], x->answers[3], open,
+				  &len);
 
 	return send_heap(x, MHD_HTTP_OK, open ? METRICS_OPEN_TYPE : METRICS_TYPE, text, len);
 }
@@ -180,10 +181,10 @@ static enum MHD_Result send_stream(struct exchange *x)
 static enum MHD_Result send_page(struct exchange *x)
 {
 	size_t len;
-	char *html = x->route.kind == ROUTE_PAGE
-			     ? page_fleet(x->answers[0], x->answers[1], x->answers[2], &len)
-			     : page_task(x->answers[0], x->answers[1], x->answers[2], x->answers[3],
-					 &len);
+	char *html = x->route.kind == ROUTE_PAGE ? page_fleet(x->answers[0], x->answers[1],
+							      x->answers[2], x->answers[3], &len)
+						 : page_task(x->answers[0], x->answers[1],
+							     x->answers[2], x->answers[3], &len);
 
 	return send_heap(x, MHD_HTTP_OK, TYPE_HTML, html, len);
 }
@@ -234,7 +235,7 @@ static void on_answer(void *arg, int code, const char *why, struct reader result
 		code = -EBADMSG;
 		why = "the sidecar's answer makes no sense";
 	}
-	if (code != 0)
+	if (code != 0 && a->at < x->route.n_asks - x->route.n_optional)
 		fail(x, code, why);
 	free(a);
 	if (--x->open > 0 || !x->suspended)

@@ -215,7 +215,54 @@ static void task_table(struct html *h, const json_t *tasks)
 	html_raw(h, "</tbody></table></div></section>\n");
 }
 
-char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status, size_t *ret_len)
+/* --- queues ----------------------------------------------------------------- */
+
+static void queue_row(struct html *h, const json_t *q)
+{
+	const char *state = json_text(q, "state", "");
+	int64_t dead = json_number(q, "dead", 0), oldest_ms = json_number(q, "oldest_ms", 0);
+
+	html_raw(h, "<tr><th scope=\"row\">");
+	html_task_link(h, json_text(q, "queue", ""));
+	html_raw(h, "</th><td>");
+	html_badge(h, strcmp(state, "active") == 0 ? "ok" : "warn", state);
+	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
+		json_number(q, "queued", 0));
+	if (oldest_ms > 0)
+		fprintf(h->out, "%" PRId64 " s", oldest_ms / 1000);
+	else
+		html_raw(h, "–");
+	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
+		json_number(q, "running", 0));
+	if (dead > 0) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%" PRId64, dead);
+		html_badge(h, "bad", text);
+	} else {
+		html_raw(h, "0");
+	}
+	fprintf(h->out, "</td><td class=\"num\">%zu</td></tr>\n",
+		json_array_size(json_object_get(q, "workers")));
+}
+
+static void queue_table(struct html *h, const json_t *queues)
+{
+	const json_t *q;
+	size_t i;
+
+	html_raw(h, "<section><h2>Queues</h2><div class=\"scroll\" tabindex=\"0\" "
+		    "role=\"region\" aria-label=\"Queues\"><table><thead><tr>"
+		    "<th scope=\"col\">Queue</th><th scope=\"col\">State</th>"
+		    "<th scope=\"col\">Waiting</th><th scope=\"col\">Oldest</th>"
+		    "<th scope=\"col\">Running</th><th scope=\"col\">Dead letters</th>"
+		    "<th scope=\"col\">Workers</th></tr></thead><tbody>\n");
+	json_array_foreach(queues, i, q) queue_row(h, q);
+	html_raw(h, "</tbody></table></div></section>\n");
+}
+
+char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status,
+		 const json_t *queues, size_t *ret_len)
 {
 	struct counts c = count(tasks, workers);
 	struct html h;
@@ -231,6 +278,8 @@ char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *statu
 	else
 		html_raw(&h, "<section><h2>Tasks</h2><p>None is configured on this node: a file in "
 			     "<code>conf.d</code> makes one.</p></section>\n");
+	if (json_array_size(queues) > 0)
+		queue_table(&h, queues);
 	worker_table(&h, workers, c.version);
 	return html_end(&h, ret_len);
 }

@@ -11,7 +11,8 @@
 #include <jansson.h>
 
 /* Each is for the caller to free. The answers are the sidecar's to the methods of that name. */
-char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status, size_t *ret_len);
+char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status,
+		 const json_t *queues, size_t *ret_len);
 char *page_task(const json_t *tasks, const json_t *explain, const json_t *history,
 		const json_t *status, size_t *ret_len);
 /* What was asked for is not to be had. */

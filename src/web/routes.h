@@ -28,6 +28,7 @@ struct route {
 	/* Methods of the sidecar, the first ones with the name as their parameter. */
 	const char *asks[ROUTE_ASKS_MAX];
 	size_t n_asks, n_named;
+	size_t n_optional; /* of the last ones, without whose answers it does as well */
 };
 
 /* path: as the client gave it, decoded, without the query. Borrowed by the result. */

@@ -65,8 +65,8 @@ static void pages(struct feed *f)
 
 	if (json_is_array(data)) {
 		json_t *first = json_array_get(data, 0);
-		char *page = page_fleet(data, data, first, &len);
-		char *empty = page_fleet(none, none, NULL, &none_len);
+		char *page = page_fleet(data, data, first, data, &len);
+		char *empty = page_fleet(none, none, NULL, NULL, &none_len);
 		FUZZ_CHECK(count_of(page, len, "<script") == count_of(empty, none_len, "<script"));
 		FUZZ_CHECK(count_of(page, len, "<img") == 0 && count_of(page, len, "<b>x") == 0);
 		free(page);
@@ -74,7 +74,7 @@ static void pages(struct feed *f)
 		page = page_task(data, first, data, first, &len);
 		FUZZ_CHECK(count_of(page, len, "<script") == 1 && count_of(page, len, "<img") == 0);
 		free(page);
-		free(metrics_text(first, first, data, true, &len));
+		free(metrics_text(first, first, data, data, true, &len));
 	}
 	json_decref(data);
 	json_decref(none);

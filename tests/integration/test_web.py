@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness.process import end, spawn
-from harness.sidecar import build, sanitizer_env, sanitizer_reports, task_text
+from harness.sidecar import build, queue_text, sanitizer_env, sanitizer_reports, task_text
 from harness.waiting import wait_until
 from harness.web import Web
 
@@ -393,3 +393,19 @@ def test_the_page_of_a_sidecar_that_is_away_says_so(fleet, web):
     only.kill()
     wait_until(lambda: "does not answer" in w.get("/")[2], what="the page says so")
     assert w.get("/")[0] == 503
+
+
+def test_queues_are_on_the_page_in_the_json_and_in_the_leaders_metrics(queues, web):
+    both = [queues.site(name, queue_text("q", command=["/bin/false"], attempts=1)) for name in ("a", "b")]
+    queues.wait_open()
+    job = queues.submit(both[0], payload=b"x")
+    assert queues.wait_state(both[0], job)["state"] == "dead"
+    webs = [web(s) for s in both]
+    for w in webs:
+        wait_until(lambda: w.get("/readyz")[0] == 200, what="it is ready")
+        [found] = json.loads(w.get("/v1/queues")[2])
+        assert (found["queue"], found["queued"], found["dead"]) == ("q", 0, 1)
+        page = w.get("/")[2]
+        assert "<h2>Queues</h2>" in page and "Dead letters" in page
+    told = [samples(w.get("/metrics")[2]).get('zkleader_dead{queue="q"}') for w in webs]
+    assert sorted(told, key=str) == [1, None]
