@@ -325,7 +325,7 @@ SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
 	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
-	recipe_roster recipe_lock recipe_rolling splits \
+	recipe_roster recipe_lock recipe_rolling queue_clients queue_judge splits \
 	scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)

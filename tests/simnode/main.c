@@ -44,6 +44,7 @@ static const char usage[] =
 	"  --partitions  the tasks are the partitions of one\n"
 	"  --schedules   runs of tasks that have schedules\n"
 	"  --recipes     counters are used\n"
+	"  --queues      jobs are handed in and done\n"
 	"  --alerts      with --ticks: alert-after is judged\n"
 	"  --notices     with --ticks: people are told of events\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
@@ -134,6 +135,10 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->indexed[1] += one->indexed[1];
 	for (int i = 0; i < 3; i++)
 		sum->locks[i] += one->locks[i];
+	for (int i = 0; i < 3; i++)
+		sum->submits[i] += one->submits[i];
+	for (int i = 0; i < 4; i++)
+		sum->jobs[i] += one->jobs[i];
 	sum->sum_requests += one->sum_requests;
 	keep_greater(&sum->worst_settle, one->worst_settle);
 	keep_greater(&sum->worst_yield, one->worst_yield);
@@ -162,6 +167,8 @@ static void show(const struct options *options)
 		printf(" --partitions");
 	if (options->recipes)
 		printf(" --recipes");
+	if (options->queues)
+		printf(" --queues");
 	if (options->alerts)
 		printf(" --alerts");
 	if (options->notices)
@@ -219,6 +226,16 @@ static double processor_time(void)
 	       (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
 			children.ru_stime.tv_usec) /
 		       1e6;
+}
+
+static void print_jobs(const struct figures *f)
+{
+	printf("jobs: %llu submits told as committed, %llu refused, %llu unknown; %llu assigned, "
+	       "%llu processes begun, %llu ends recorded, %llu not\n",
+	       (unsigned long long)f->submits[0], (unsigned long long)f->submits[1],
+	       (unsigned long long)f->submits[2], (unsigned long long)f->jobs[1],
+	       (unsigned long long)f->jobs[0], (unsigned long long)f->jobs[2],
+	       (unsigned long long)f->jobs[3]);
 }
 
 static void print_notices(const struct figures *f)
@@ -285,6 +302,8 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
 	if (plan->options.notices)
 		print_notices(f);
+	if (plan->options.queues)
+		print_jobs(f);
 	if (plan->options.alerts)
 		printf("alerts: the time of the last good run written %llu times\n",
 		       (unsigned long long)f->seen);
@@ -352,7 +371,7 @@ int main(int argc, char **argv)
 		{"hosts", 1, NULL, 'w'},      {"tasks", 1, NULL, 'k'},	 {"plant", 1, NULL, 'p'},
 		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
 		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
-		{"schedules", 0, NULL, 'S'},  {NULL, 0, NULL, 0},
+		{"schedules", 0, NULL, 'S'},  {"queues", 0, NULL, 'Q'},	 {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -381,6 +400,7 @@ int main(int argc, char **argv)
 		case 'T': plan.options.ticks = true; break;
 		case 'K': plan.options.partitions = true; break;
 		case 'R': plan.options.recipes = true; break;
+		case 'Q': plan.options.queues = true; break;
 		case 'A': plan.options.alerts = plan.options.ticks = true; break;
 		case 'N': plan.options.notices = plan.options.ticks = true; break;
 		case 'S': plan.options.schedules = plan.options.ticks = true; break;

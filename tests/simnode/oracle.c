@@ -412,6 +412,8 @@ void oracle_look(void *arg)
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		const struct task *t = l->tasks[i];
 		unsigned k = task_number(t->name);
+		if (k == TASKS_MAX)
+			continue; /* a queue */
 		int64_t left = leaders_lease_left(t);
 		note_state(s, k, t);
 		check_tally(s, t, k, members);

@@ -1,5 +1,7 @@
 #include "recipes.h"
 
+#include "simq.h"
+
 static int64_t last_zxid; /* that was committed, as far as was looked at */
 
 struct site *recipes_any_site(void)
@@ -21,7 +23,9 @@ static void on_commit(const struct transaction *x)
 	if (x->zxid <= last_zxid)
 		return;
 	last_zxid = x->zxid;
-	if (x->code == STORE_OK && x->session != HAND) {
+	if (x->code == STORE_OK && sim.options.queues)
+		judge_commit(x);
+	if (x->code == STORE_OK && x->session != HAND && sim.options.recipes) {
 		counter_commit(x);
 		roster_commit(x);
 		barrier_commit(x);
@@ -54,6 +58,9 @@ const char *recipes_at_rest(void)
 {
 	const char *problem = sim.options.recipes ? roster_at_rest() : NULL;
 
+	if (!problem && sim.options.queues)
+		problem = judge_at_rest();
+
 	if (!problem && sim.options.recipes)
 		problem = barrier_at_rest();
 	if (!problem && sim.options.recipes)
@@ -69,16 +76,18 @@ void recipes_forget(void)
 	barrier_forget();
 	rolling_forget();
 	lock_forget();
+	simq_forget();
 }
 
 void recipes_reset(void)
 {
 	last_zxid = 0;
-	servers_commit = sim.options.recipes ? on_commit : NULL;
+	servers_commit = sim.options.recipes || sim.options.queues ? on_commit : NULL;
 	counter_reset();
 	roster_reset();
 	barrier_reset();
 	lock_reset();
+	simq_reset();
 	if (sim.options.recipes)
 		rolling_reset();
 	if (sim.options.recipes)

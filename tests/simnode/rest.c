@@ -222,7 +222,7 @@ void rest_after(enum change what)
 		check_moves(truth, what, k);
 		check_gap(truth, what, k);
 	}
-	if (!sim.options.recipes) /* whose clients ask at any time */
+	if (!sim.options.recipes && !sim.options.queues) /* whose clients ask at any time */
 		check_requests(what);
 	sim.figures.changes++;
 }

@@ -99,7 +99,9 @@ struct figures {
 	uint64_t numbered, forgot, indexed[2]; /* numbers of the roster; questions for one */
 	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
 	uint64_t slots, rolled;		       /* of rolling restarts: taken, and freed by health */
-	uint64_t locks[3];		       /* commands begun; locks not got; commands killed */
+	uint64_t submits[3];		       /* told as committed, refused, unknown */
+	uint64_t jobs[4];  /* processes begun; assigned; ends recorded, and not */
+	uint64_t locks[3]; /* commands begun; locks not got; commands killed */
 };
 
 /* --- the run -------------------------------------------------------------------------------------- */
@@ -113,6 +115,7 @@ struct options {
 	bool notices;	       /* people are told of events; with ticks */
 	bool schedules;	       /* ticks of schedules, and nobody else's; with ticks */
 	bool recipes;	       /* counters and the like are used */
+	bool queues;	       /* jobs are handed in, and done */
 	bool partitions;       /* the tasks are the partitions of one */
 	bool verbose;
 };

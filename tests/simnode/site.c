@@ -7,6 +7,7 @@
 #include "jobs.h"
 #include "notices.h"
 #include "recipes.h"
+#include "simq.h"
 #include "node/tasks.h"
 #include "oracle.h"
 #include "schedules.h"
@@ -104,7 +105,7 @@ static void after_turn(void *arg)
 
 void site_configure(struct site *s)
 {
-	struct task_settings mine[TASKS_MAX];
+	struct task_settings mine[TASKS_MAX + QUEUES];
 	size_t n = 0;
 
 	for (unsigned k = 0; !sim.options.partitions && k < sim.n_tasks; k++)
@@ -114,6 +115,8 @@ void site_configure(struct site *s)
 		mine[n] = task_settings[0];
 		mine[n++].name = PARTITIONED;
 	}
+	if (sim.options.queues)
+		n += simq_list(mine + n);
 	node_configure(&s->node, &timing, mine, n);
 	machine_wake(s->machine, 0);
 }
@@ -179,6 +182,7 @@ void site_start(struct site *s, bool take_over)
 		.handoff = on_handoff,
 		.handoff_runs = on_handoff_runs,
 		.due = schedules_due,
+		.queues = {.job = simq_on_job, .cancel = simq_on_cancel, .arg = s},
 		.runs = {.answer = jobs_answer, .released = jobs_released},
 		.arg = s,
 	};
@@ -222,6 +226,7 @@ static void end_process(struct site *s)
 	machine_end(s->machine);
 	jobs_ended(s);
 	lock_ended(s);
+	simq_ended(s);
 }
 
 void site_kill(struct site *s)
@@ -240,7 +245,8 @@ static void on_parted(void *arg)
 /* Jobs, and commands under a lock or in a gang. */
 static size_t going(const struct site *s)
 {
-	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes);
+	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes) +
+	       queues_going(&s->node.queues);
 }
 
 static void on_stop_poll(void *arg, uint64_t life)
@@ -258,6 +264,7 @@ static void on_stop_poll(void *arg, uint64_t life)
 	if (listens && !s->parting && sim.now >= s->stop_by) {
 		runs_revoke(&s->node.runs);
 		recipes_revoke(&s->node.recipes);
+		queues_revoke(&s->node.queues);
 		s->stop_by = sim.now + session_lease_left(&s->node.session) * MS;
 	}
 	if (listens && !s->parting &&
@@ -281,6 +288,7 @@ void site_stop(struct site *s)
 	s->stop_by = sim.now + SITE_STOP_US;
 	oracle_stopping(s);
 	recipes_stop(&s->node.recipes);
+	queues_stop(&s->node.queues);
 	if (going(s) > 0)
 		node_withdraw(&s->node);
 	machine_wake(s->machine, 0);

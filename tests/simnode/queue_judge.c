@@ -1,0 +1,352 @@
+/*
+ * What is promised of jobs, judged by the transactions that are committed: each is in one place, goes from one
+ * state to the next that follows, is begun by whom it was given to and taken from him by the leader alone, and
+ * ends once. Only who has raised the epoch last assigns, within slots, concurrency and rate.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "node/paths.h"
+#include "oracle.h"
+#include "simq.h"
+#include "wire/job_record.h"
+
+#define JOBS_MAX  (1 << 15)
+#define NODES_MAX HOSTS_MAX
+#define STUCK_US  (150 * SECOND)
+#define STUCK_FAR_US \
+	(1000 *      \
+	 SECOND)       /* where clocks were set: until all have asked for the servers' time again */
+#define FLYING_MAX 100 /* assignments that are on their way when a leader goes */
+
+static struct judged_job {
+	struct job_id id;
+	unsigned queue;
+	bool exists, told, touched;
+	char state[JOB_STATE_MAX + 1];
+	int64_t attempt, base, due_ms;
+	unsigned due, at, dead; /* pointers */
+	int64_t at_session;
+	char node[64];
+} list[JOBS_MAX];
+static size_t n_jobs;
+
+static struct {
+	int64_t epoch_session;
+	int64_t moved; /* when somebody was given something, or has ended it */
+	double level;  /* of a bucket like the leader's, with what may be on its way */
+	int64_t level_at;
+} states[QUEUES];
+
+static const struct node_settings paths = {.root = SITE_ROOT};
+
+static struct judged_job *find(unsigned queue, const char *uuid)
+{
+	for (size_t i = n_jobs; i-- > 0;)
+		if (list[i].queue == queue && strcmp(list[i].id.uuid, uuid) == 0)
+			return &list[i];
+	return NULL;
+}
+
+static struct judged_job *job_of(unsigned queue, int64_t minute, const char *uuid)
+{
+	struct judged_job *j = find(queue, uuid);
+
+	if (j)
+		return j;
+	if (n_jobs == JOBS_MAX) {
+		sim_violation("too many jobs for the judge");
+		return &list[0];
+	}
+	j = &list[n_jobs++];
+	*j = (struct judged_job){.queue = queue};
+	j->id.minute = minute;
+	snprintf(j->id.queue, sizeof(j->id.queue), "%s", queue_names[queue]);
+	snprintf(j->id.uuid, sizeof(j->id.uuid), "%s", uuid);
+	return j;
+}
+
+static bool has_ended(const struct judged_job *j)
+{
+	return j->state[0] != 'q' && j->state[0] != 'r';
+}
+
+static bool is_letter(const struct judged_job *j)
+{
+	return strcmp(j->state, "dead") == 0 || strcmp(j->state, "lost") == 0;
+}
+
+/* --- what a transaction does ----------------------------------------------------------------------------- */
+
+/* A record was written: whether it follows from the one before. */
+static void check_record(const struct transaction *x, struct judged_job *j,
+			 const struct job_record *r)
+{
+	const char *from = j->state, *to = r->state;
+	bool begins = strcmp(to, "running") == 0;
+	int64_t session = states[j->queue].epoch_session;
+
+	if (has_ended(j) &&
+	    !(is_letter(j) && strcmp(to, "queued") == 0 && r->attempt == j->attempt)) {
+		sim_violation("job %s was %s, and is written as %s", j->id.uuid, from, to);
+	} else if (begins && (strcmp(from, "queued") != 0 || r->attempt != j->attempt + 1)) {
+		sim_violation("job %s was %s, attempt %lld, and begins attempt %lld", j->id.uuid,
+			      from, (long long)j->attempt, (long long)r->attempt);
+	} else if (begins && x->session != j->at_session) {
+		sim_violation("job %s is begun by who was not given it", j->id.uuid);
+	} else if (!begins && strcmp(from, "running") == 0 && x->session != j->at_session &&
+		   x->session != session) {
+		sim_violation("job %s is ended by who has nothing to do with it", j->id.uuid);
+	} else if (!begins && r->attempt != j->attempt) {
+		sim_violation("job %s: attempt %lld ends as %lld", j->id.uuid,
+			      (long long)j->attempt, (long long)r->attempt);
+	}
+	int64_t alive;
+	if (begins && queue_settings[j->queue].rerun == false &&
+	    simq_crashed(j->id.uuid, j->attempt))
+		sim_violation("job %s, which is not to be run again after a crash, is", j->id.uuid);
+	if (!begins && strcmp(from, "running") == 0 && x->session != j->at_session &&
+	    simq_alive(j->id.uuid, &alive) && alive == j->attempt)
+		sim_violation("job %s is taken away while it runs", j->id.uuid);
+}
+
+static void on_job(const struct transaction *x, const struct op *op, unsigned queue,
+		   const char *rest)
+{
+	char minute_text[16];
+	const char *slash = strchr(rest, '/'), *uuid = strrchr(rest, '/') + 1;
+	struct job_record r;
+	const char *why;
+	int64_t minute;
+
+	if (!slash || slash == strrchr(rest, '/') || strlen(uuid) != 36)
+		return; /* a folder */
+	snprintf(minute_text, sizeof(minute_text), "%.*s", (int)(slash - rest), rest);
+	if (!job_minute_parse(minute_text, strlen(minute_text), &minute))
+		return;
+	struct judged_job *j = job_of(queue, minute, uuid);
+	j->touched = true;
+	if (op->type == STORE_OP_CHECK)
+		return;
+	if (op->type == STORE_OP_DELETE) {
+		if (!has_ended(j))
+			sim_violation("job %s is deleted as %s", uuid, j->state);
+		j->exists = false;
+		return;
+	}
+	if (record_parse_job(op->data->bytes, op->data->len, &r, &why) != 0) {
+		sim_violation("job %s is written so that nobody can read it: %s", uuid, why);
+		return;
+	}
+	if (op->type == STORE_OP_CREATE && j->exists)
+		sim_violation("job %s is made twice", uuid);
+	if (op->type == STORE_OP_SET)
+		check_record(x, j, &r);
+	j->exists = true;
+	snprintf(j->state, sizeof(j->state), "%s", r.state);
+	j->attempt = r.attempt;
+	j->base = r.base;
+	j->due_ms = r.due;
+	if (has_ended(j))
+		states[queue].moved = sim.now;
+}
+
+static void check_rate(unsigned queue)
+{
+	const struct queue_settings *s = &queue_settings[queue];
+	double passed = (double)(sim.now - states[queue].level_at) / 1000;
+
+	if (s->rate == 0)
+		return;
+	states[queue].level += passed * s->rate / (double)s->rate_ms;
+	if (states[queue].level > s->rate)
+		states[queue].level = s->rate;
+	states[queue].level_at = sim.now;
+	states[queue].level--;
+	if (states[queue].level < -FLYING_MAX - (double)s->rate)
+		sim_violation("queue %s: more is begun than its rate allows", queue_names[queue]);
+}
+
+static void check_limits(unsigned queue, const char *node)
+{
+	unsigned all = 0, here = 0;
+
+	for (size_t i = 0; i < n_jobs; i++) {
+		if (list[i].queue != queue || list[i].at == 0)
+			continue;
+		all++;
+		here += strcmp(list[i].node, node) == 0;
+	}
+	if (here > QUEUE_SLOTS)
+		sim_violation("queue %s: %s was given %u jobs", queue_names[queue], node, here);
+	if (queue_settings[queue].concurrency > 0 && all > queue_settings[queue].concurrency)
+		sim_violation("queue %s: %u jobs at a time", queue_names[queue], all);
+}
+
+static void on_at(const struct transaction *x, const struct op *op, unsigned queue,
+		  const char *rest)
+{
+	const char *slash = strchr(rest, '/');
+	struct job_pointer p;
+	struct at_record at;
+	const char *why;
+
+	if (!slash || !job_pointer_parse(slash + 1, strlen(slash + 1), false, &p) || p.callback)
+		return;
+	struct judged_job *j = job_of(queue, p.minute, p.uuid);
+	j->touched = true;
+	states[queue].moved = sim.now;
+	if (op->type == STORE_OP_DELETE)
+		j->at--;
+	if (op->type != STORE_OP_CREATE)
+		return;
+	if (record_parse_at(op->data->bytes, op->data->len, &at, &why) != 0) {
+		sim_violation("job %s: its assignment cannot be read: %s", p.uuid, why);
+		return;
+	}
+	if (x->session != states[queue].epoch_session)
+		sim_violation("queue %s: a deposed leader assigns", queue_names[queue]);
+	j->at++;
+	j->at_session = at.session;
+	snprintf(j->node, sizeof(j->node), "%.*s", (int)(slash - rest), rest);
+	check_limits(queue, j->node);
+	check_rate(queue);
+	sim.figures.jobs[1]++;
+}
+
+static void on_pointer(const struct op *op, unsigned queue, const char *rest, bool due)
+{
+	const char *name = due ? strchr(rest, '/') : rest;
+	struct job_pointer p;
+
+	if (!name ||
+	    !job_pointer_parse(due ? name + 1 : name, strlen(due ? name + 1 : name), due, &p) ||
+	    p.callback || op->type == STORE_OP_CHECK)
+		return;
+	struct judged_job *j = job_of(queue, p.minute, p.uuid);
+	j->touched = true;
+	unsigned *n = due ? &j->due : &j->dead;
+	*n += op->type == STORE_OP_CREATE ? 1U : 0U;
+	*n -= op->type == STORE_OP_DELETE ? 1U : 0U;
+}
+
+static void on_op(const struct transaction *x, const struct op *op)
+{
+	char name[NAME_TASK_MAX + 1], path[STORE_PATH_MAX];
+	const char *text = path_text(op->path), *rest = path_in_queue(&paths, text, name);
+
+	for (unsigned k = 0; k < QUEUES; k++) {
+		path_of_queue(&paths, queue_names[k], NULL, NULL, path);
+		if (strcmp(path, text) == 0 && op->type == STORE_OP_SET) {
+			states[k].level +=
+				states[k].epoch_session == x->session ? 0 : queue_settings[k].rate;
+			states[k].epoch_session = x->session;
+		}
+		if (!rest || strcmp(name, queue_names[k]) != 0)
+			continue;
+		if (strncmp(rest, "job/", 4) == 0)
+			on_job(x, op, k, rest + 4);
+		else if (strncmp(rest, "due/", 4) == 0)
+			on_pointer(op, k, rest + 4, true);
+		else if (strncmp(rest, "at/", 3) == 0)
+			on_at(x, op, k, rest + 3);
+		else if (strncmp(rest, "dead/", 5) == 0)
+			on_pointer(op, k, rest + 5, false);
+	}
+}
+
+/* Behind a transaction that had to do with it. */
+static void check_places(const struct judged_job *j)
+{
+	bool waits = strcmp(j->state, "queued") == 0, runs = strcmp(j->state, "running") == 0;
+
+	if (!j->exists) {
+		if (j->due + j->at + j->dead > 0)
+			sim_violation("job %s has no record, and is pointed to", j->id.uuid);
+	} else if ((waits && (j->due + j->at != 1 || j->dead > 0)) ||
+		   (runs && (j->due > 0 || j->at != 1 || j->dead > 0)) ||
+		   (has_ended(j) && (j->due + j->at > 0 || j->dead != is_letter(j)))) {
+		sim_violation("job %s is %s: %u times due, %u times given, %u times dead",
+			      j->id.uuid, j->state, j->due, j->at, j->dead);
+	}
+}
+
+void judge_commit(const struct transaction *x)
+{
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (strncmp(path_text(x->ops[i].path), SITE_ROOT "/jobs/",
+			    strlen(SITE_ROOT "/jobs/")) == 0)
+			on_op(x, &x->ops[i]);
+	for (size_t i = n_jobs; i-- > 0 && !sim.stop;) {
+		if (!list[i].touched)
+			continue;
+		list[i].touched = false;
+		check_places(&list[i]);
+	}
+}
+
+void judge_told(const struct job_id *id)
+{
+	for (unsigned k = 0; k < QUEUES; k++) {
+		struct judged_job *j =
+			strcmp(id->queue, queue_names[k]) == 0 ? find(k, id->uuid) : NULL;
+		if (strcmp(id->queue, queue_names[k]) != 0)
+			continue;
+		if (!j)
+			sim_violation("job %s was told as committed, and is not", id->uuid);
+		else
+			j->told = true;
+	}
+}
+
+bool judge_any(struct job_id *ret_id)
+{
+	if (n_jobs == 0)
+		return false;
+	*ret_id =
+		list[random_range(n_jobs > 60 ? (int64_t)n_jobs - 60 : 0, (int64_t)n_jobs - 1)].id;
+	return true;
+}
+
+/* --- at rest ----------------------------------------------------------------------------------------------- */
+
+static bool is_served(void)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		const struct member *m =
+			sites[i].running ? registry_self(&sites[i].node.registry) : NULL;
+		if (m && !m->drained && !m->twin && !sites[i].sick && !sites[i].stopping)
+			return true;
+	}
+	return false;
+}
+
+const char *judge_at_rest(void)
+{
+	bool far = sim.figures.faults[FAULT_SERVER_CLOCK] > 0 || sim.figures.faults[FAULT_WALL] > 0;
+	int64_t bound = far ? STUCK_FAR_US : STUCK_US;
+	int leader = servers_leader();
+
+	if (leader < 0 || !is_served())
+		return NULL;
+	for (size_t i = 0; i < n_jobs; i++) {
+		struct judged_job *j = &list[i];
+		if (!j->exists || strcmp(j->state, "queued") != 0 || j->due == 0)
+			continue;
+		if (j->due_ms + bound / MS < server_ms(&servers[leader]) &&
+		    sim.now > states[j->queue].moved + bound)
+			return "jobs wait, and nobody is given any";
+	}
+	return NULL;
+}
+
+void judge_forget(void)
+{
+	n_jobs = 0;
+	memset(states, 0, sizeof(states));
+}
+
+void judge_reset(void)
+{
+	judge_forget();
+}

@@ -1,0 +1,39 @@
+/* Queues of jobs: who submits and does them, and what is promised of them; with --queues alone. */
+#ifndef TESTS_SIMNODE_SIMQ_H
+#define TESTS_SIMNODE_SIMQ_H
+
+#include "server.h"
+#include "site.h"
+
+#define QUEUES	    4
+#define QUEUE_SLOTS 2 /* of each site */
+
+extern struct queue_settings queue_settings[QUEUES];
+extern const char *const queue_names[QUEUES];
+
+/* queue_clients.c */
+void simq_reset(void);
+void simq_forget(void);
+/* What a site has beside its tasks; QUEUES at most. */
+size_t simq_list(struct task_settings *ret_settings);
+/* Its node tells: a job was given to it; one is to be ended. */
+bool simq_on_job(void *site, const char *queue, const struct job_id *id);
+void simq_on_cancel(void *site, void *owner, uint64_t number);
+/* The process of a site has gone. */
+void simq_ended(const struct site *s);
+/* Whether a process of the job is alive somewhere, for sure; *ret_attempt: of it. */
+bool simq_alive(const char *uuid, int64_t *ret_attempt);
+/* Whether the attempt of a skipping job was reported by who did it, or did never begin. */
+bool simq_crashed(const char *uuid, int64_t attempt);
+
+/* queue_judge.c */
+void judge_reset(void);
+void judge_forget(void);
+void judge_commit(const struct transaction *x);
+/* Somebody was told that it is committed. */
+void judge_told(const struct job_id *id);
+const char *judge_at_rest(void);
+/* One that is known, at random; false: none. */
+bool judge_any(struct job_id *ret_id);
+
+#endif
