@@ -64,6 +64,23 @@ static unsigned coming(const struct queue_lead *lead, const char *node)
 	return n;
 }
 
+/* Of a sidecar that was started again, the record of the one before it may be there still. */
+static bool is_later(const struct member *a, const struct member *b)
+{
+	if (a->worker->started_at != b->worker->started_at)
+		return a->worker->started_at > b->worker->started_at;
+	return a->serial > b->serial;
+}
+
+/* That of the same node, n: there is none. */
+static size_t place_of(const struct candidate *candidates, size_t n, const struct member *m)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(candidates[i].member->worker->node, m->worker->node) == 0)
+			return i;
+	return n;
+}
+
 /* Those that may be given something, in arrays of their own. */
 static size_t find_workers(const struct queue_lead *lead, struct candidate **ret_candidates,
 			   struct assign_worker **ret_workers)
@@ -82,11 +99,15 @@ static size_t find_workers(const struct queue_lead *lead, struct candidate **ret
 		    fleet_compare_versions(&t->contest, m->worker->version, best) != 0 ||
 		    !path_of_at(lead_paths(lead), lead_name(lead), m->worker->node, NULL, path))
 			continue;
-		candidates[n].member = m;
-		workers[n++] = (struct assign_worker){
+		size_t at = place_of(candidates, n, m);
+		if (at < n && is_later(candidates[at].member, m))
+			continue;
+		candidates[at].member = m;
+		workers[at] = (struct assign_worker){
 			.slots = worker_slots(m->worker, lead_name(lead)),
 			.running = (unsigned)given_to(lead, m->worker->node) +
 				   coming(lead, m->worker->node)};
+		n += at == n;
 	}
 	*ret_candidates = candidates;
 	*ret_workers = workers;

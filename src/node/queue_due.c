@@ -8,7 +8,8 @@
 
 #define COUNT_EVERY_MS 100   /* a folder that is not listed yet again */
 #define FAR_EVERY_MS   60000 /* folders that are not watched are listed again */
-#define OLD_MINUTES    15    /* an empty folder is deleted after so long */
+#define OLD_MINUTES    15    /* an empty folder is deleted after so long, */
+#define QUIET_MS       60000 /* and when nobody has just made it, for what is about to come */
 
 /* --- folders -------------------------------------------------------------- */
 
@@ -182,8 +183,11 @@ static void look_at(struct due_folder *f, bool watched, int64_t now, int64_t now
 	if (f->listing || f->dropping || !f->there)
 		return;
 	if (f->listed && !f->dirty) {
-		if (f->n == 0 && f->count == 0 && f->minute < now_minute - OLD_MINUTES)
+		bool old = f->n == 0 && f->count == 0 && f->minute < now_minute - OLD_MINUTES;
+		if (old && now >= f->list_ms + QUIET_MS)
 			drop(f);
+		else if (old)
+			queues_wake(lead_queues(lead), f->list_ms + QUIET_MS - now);
 		return;
 	}
 	if (now >= f->list_ms && lead->due.lists < LEAD_LISTS_MAX) {

@@ -160,6 +160,7 @@ static void forget(struct queue_lead *lead)
 	given_done(lead);
 	assign_done(lead);
 	tidy_done(lead);
+	prune_done(lead);
 	lead->flying = false;
 	lead->phase = LEAD_READ;
 }
@@ -240,6 +241,7 @@ void queue_lead_pump(struct queue *queue, int64_t now)
 		due_pump(lead, now);
 		assign_pump(lead, now);
 		tidy_pump(lead, now);
+		prune_pump(lead, now);
 		break;
 	}
 }

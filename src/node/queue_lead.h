@@ -146,6 +146,11 @@ struct tidy {
 void tidy_pump(struct queue_lead *lead, int64_t now);
 void tidy_done(struct queue_lead *lead);
 
+/* --- queue_prune.c -------------------------------------------------------- */
+
+void prune_pump(struct queue_lead *lead, int64_t now);
+void prune_done(struct queue_lead *lead);
+
 /* --- queue_lead.c --------------------------------------------------------- */
 
 enum lead_phase {
@@ -166,6 +171,7 @@ struct queue_lead {
 	struct given_set given;
 	struct assigns assigns;
 	struct tidy tidy;
+	struct prune *prune;
 };
 
 struct queue_calls *lead_calls(const struct queue_lead *lead);

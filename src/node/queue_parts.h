@@ -60,6 +60,8 @@ void queues_wake(struct queues *q, int64_t in_ms);
 struct store_op queue_check_me(const struct queues *q);
 /* In which minute's folder of `due` it is. */
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
+/* Of the znode that says whose a key is. */
+void queue_path_of_key(const struct queue *queue, const char *key, char path[STORE_PATH_MAX]);
 /* Its election, NULL. */
 struct task *queue_task(const struct queue *queue);
 /* The znodes of a transaction are not there: of a job, and where it is due, or given. */

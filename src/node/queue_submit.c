@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/rank.h"
 #include "node/paths.h"
 #include "node/queue_op.h"
 
 #define EARLY_MS	  60000 /* by which the caller's clock may be ahead */
 #define UNOPENED_MS	  5000	/* for which the first leader of a queue is waited for */
 #define UNOPENED_AGAIN_MS 200
-#define HASH_LEN	  32
 
 struct submit {
 	struct queue_op op;
@@ -22,7 +20,6 @@ struct submit {
 	int64_t due_ms;	 /* by the server's clock */
 	bool looks;	 /* whether the record is there */
 	bool only_looks; /* it may not be made: the id is too old, or from the future */
-	char hash[HASH_LEN + 1];
 	job_fn fn;
 	void *arg;
 };
@@ -67,15 +64,6 @@ static void fail(struct submit *s, enum job_outcome outcome, const char *why)
 
 /* --- the key -------------------------------------------------------------- */
 
-/* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
-static void hash_key(const char *key, char hash[HASH_LEN + 1])
-{
-	size_t len = strlen(key);
-
-	snprintf(hash, HASH_LEN + 1, "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
-		 (unsigned long long)rank_hash(key, len, 1));
-}
-
 /* What the key's znode holds: MINUTE.UUID, a space, and the key. */
 static void on_key(void *arg, const struct store_reply *reply)
 {
@@ -108,7 +96,7 @@ static void read_key(struct submit *s)
 	struct queue *queue = op_queue(&s->op);
 	char path[STORE_PATH_MAX];
 
-	path_of_queue(queue_paths(queue), queue->name, "key", s->hash, path);
+	queue_path_of_key(queue, s->key, path);
 	op_confirm(&s->op);
 	queue_get(op_calls(&s->op), path, false, on_key, s);
 }
@@ -215,7 +203,7 @@ static void make(struct submit *s, struct queue *queue)
 	path_of_due(paths, queue->name, queue_due_minute(queue, &p), &p, due);
 	job_name_format(&s->id, name);
 	snprintf(data, sizeof(data), "%s %s", name, s->key ? s->key : "");
-	path_of_queue(paths, queue->name, "key", s->hash, key);
+	queue_path_of_key(queue, s->key ? s->key : "", key);
 	struct store_op ops[] = {
 		{.type = STORE_OP_CHECK, .path = open, .version = -1},
 		{.type = STORE_OP_CREATE,
@@ -317,6 +305,5 @@ void queues_submit(struct queues *q, const struct job_submit *j, job_fn fn, void
 	s->only_looks = !is_fresh(q, j->id);
 	s->fn = fn;
 	s->arg = arg;
-	hash_key(j->key ? j->key : "", s->hash);
 	op_begin(q, &s->op, j->id->queue);
 }

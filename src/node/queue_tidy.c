@@ -1,4 +1,4 @@
-/* Whether the queue takes submits; and what is too old goes. */
+/* Whether the queue takes submits. */
 #include "node/queue_lead.h"
 
 #include "base/log.h"

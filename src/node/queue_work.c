@@ -271,7 +271,9 @@ static void look_at_running(struct work *w, int64_t now)
 	const struct job_end crashed = {.how = JOB_END_CRASHED, .exit_status = -1, .retry_ms = -1};
 
 	tell_begun(w, now);
-	if (w->owner)
+	if (w->lost && !w->told)
+		work_is_over(w, false); /* nobody does anything */
+	if (w->owner || w->state == WORK_GONE)
 		return;
 	if (!w->told && !w->lost && now >= w->told_ms + TELL_AGAIN_MS)
 		tell_runner(w, now); /* another supervisor may begin it */

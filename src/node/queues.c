@@ -81,6 +81,17 @@ int64_t queue_list_every(size_t names)
 	return ms > QUEUE_LIST_LEAST_MS ? ms : QUEUE_LIST_LEAST_MS;
 }
 
+/* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
+void queue_path_of_key(const struct queue *queue, const char *key, char path[STORE_PATH_MAX])
+{
+	size_t len = strlen(key);
+	char hash[33];
+
+	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
+		 (unsigned long long)rank_hash(key, len, 1));
+	path_of_queue(queue_paths(queue), queue->name, "key", hash, path);
+}
+
 /* --- folders -------------------------------------------------------------- */
 
 static void on_made(void *arg, const struct store_reply *reply)

@@ -16,7 +16,7 @@
  *     queue_lead.c       the leader of a queue: its epoch, and what it knows
  *       queue_due.c        what is due         queue_given.c      what was given to whom
  *       queue_assign.c     who gets what       queue_takeover.c   whose worker has gone
- *       queue_tidy.c       what is too old, and whether the queue is full
+ *       queue_tidy.c       whether it is full     queue_prune.c     what is too old
  *     queue_work.c       a worker: what it was given, what goes on here
  *       queue_look.c       what is there of one of them
  *       queue_steps.c      its transactions

@@ -102,7 +102,8 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 			      (long long)j->attempt, (long long)r->attempt);
 	}
 	int64_t alive;
-	if (begins && queue_settings[j->queue].rerun == false &&
+	/* Who requeues it wants that. */
+	if (begins && !queue_settings[j->queue].rerun && j->attempt > j->base &&
 	    simq_crashed(j->id.uuid, j->attempt))
 		sim_violation("job %s, which is not to be run again after a crash, is", j->id.uuid);
 	if (!begins && strcmp(from, "running") == 0 && x->session != j->at_session &&

@@ -44,7 +44,7 @@ static int64_t change_bound(void)
 {
 	int64_t again_ms = sim.cuts != cuts_before || change == CHANGE_KILL ? sim.timeout_ms : 0;
 	bool stops = change == CHANGE_LEAVE || change == CHANGE_BLINK;
-	int64_t jobs_us = sim.options.ticks && stops ? SITE_STOP_US + sim.timeout_ms * MS : 0;
+	int64_t jobs_us = (sim.options.ticks || sim.options.queues) && stops ? SITE_STOP_US + sim.timeout_ms * MS : 0;
 
 	return (sim.timeout_ms + 2 * sim.tick_ms + again_ms) * MS + 25 * SECOND + jobs_us;
 }
@@ -199,7 +199,8 @@ static void settling(const char *problem, int64_t until)
 		rest_began = sim.now;
 	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
 	    sim.now >= phase_began + least) {
-		if (phase == PHASE_CHANGE && sim.options.ticks)
+		/* Whose jobs end first stays for long, and so do its tasks. */
+		if (phase == PHASE_CHANGE && (sim.options.ticks || sim.options.queues))
 			sim.figures.changes++;
 		else if (phase == PHASE_CHANGE)
 			rest_after(change);
