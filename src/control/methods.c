@@ -468,6 +468,7 @@ void methods_init(struct methods *m, const struct process *process)
 	lock_requests_init(m);
 	gang_requests_init(m);
 	queue_work_init(m);
+	queue_views_init(m);
 }
 
 void methods_done(struct methods *m)
@@ -476,6 +477,7 @@ void methods_done(struct methods *m)
 	host_timer_done(&m->due);
 	host_timer_done(&m->runners.due);
 	host_timer_done(&m->attach_due);
+	host_timer_done(&m->views_due);
 	runners_done(m);
 	notifiers_done(m);
 	recipes_done_waits(m);

@@ -42,6 +42,7 @@ struct methods {
 	struct lock_ask *locks;
 	struct queue_ask *queue_asks;
 	struct host_timer attach_due; /* of those of them that attach a job */
+	struct host_timer views_due;  /* of those that wait for what queues hold */
 	struct submitter *submitters; /* names of users; see queue_submits.c */
 	struct gang_ask *gangs;
 	struct indexed_claim *indexed;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "control/queue_asks.h"
+#include "control/queues.h"
 #include "node/node.h"
 
 #define KEYS_OF_TASK 9
@@ -54,19 +56,19 @@ static void pack_task(struct pack *p, const struct task *t)
 	pack_kv_bool(p, "paused", t->standing.paused);
 }
 
-void method_metrics(struct call *call)
+static void answer(struct queue_ask *a)
 {
-	const struct methods *m = call->m;
+	const struct methods *m = a->methods;
 	const struct leaders *l = &m->node->leaders;
-	struct pack *p = peer_begin(call->c);
+	struct pack *p = peer_begin(a->client);
 	const char *name;
 	uint64_t asked;
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n_tasks; i++)
 		n += !l->tasks[i]->withdrawn;
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 3);
+	rpc_pack_result(p, a->msgid);
+	pack_map(p, 4);
 	pack_str(p, "requests");
 	pack_map(p, methods_count());
 	for (size_t i = 0; i < methods_count(); i++) {
@@ -79,5 +81,15 @@ void method_metrics(struct call *call)
 	for (size_t i = 0; i < l->n_tasks; i++)
 		if (!l->tasks[i]->withdrawn)
 			pack_task(p, l->tasks[i]);
-	peer_end(call->c, call->msgid);
+	pack_str(p, "queues");
+	pack_array(p, a->n_views);
+	if (a->n_views > 0)
+		pack_raw(p, a->views.data, a->views.len);
+	peer_end(a->client, a->msgid);
+}
+
+/* Of queues the leader alone tells, who has to count them. */
+void method_metrics(struct call *call)
+{
+	queue_views_of_led(call, answer);
 }

@@ -30,6 +30,16 @@ struct queue_ask *queue_ask_new(const struct call *call, bool asks, size_t held)
 	return a;
 }
 
+void queue_ask_release(struct queue_ask *a)
+{
+	if (a->client) {
+		a->client->parked--;
+		a->client->asking -= a->asks;
+		a->client->held -= a->held;
+	}
+	a->client = NULL;
+}
+
 void queue_ask_free(struct queue_ask *a)
 {
 	if (a->prev)
@@ -38,11 +48,7 @@ void queue_ask_free(struct queue_ask *a)
 		a->methods->queue_asks = a->next;
 	if (a->next)
 		a->next->prev = a->prev;
-	if (a->client) {
-		a->client->parked--;
-		a->client->asking -= a->asks;
-		a->client->held -= a->held;
-	}
+	queue_ask_release(a);
 	buffer_done(&a->views);
 	free(a->why);
 	free(a);

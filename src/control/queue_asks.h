@@ -28,12 +28,16 @@ struct queue_ask {
 	struct buffer views;	  /* of queues, packed */
 	size_t n_views;
 	bool one; /* of one queue, and not of all */
+	/* Of those that are led here alone, for this answer; NULL: for `queue`. */
+	void (*finish)(struct queue_ask *a);
 };
 
 /* asks: it counts as one that waits for ZooKeeper; a submit does not, which is bounded itself. */
 struct queue_ask *queue_ask_new(const struct call *call, bool asks, size_t held);
 /* Behind its answer. */
 void queue_ask_free(struct queue_ask *a);
+/* Behind its answer, where the node is still to call back. */
+void queue_ask_release(struct queue_ask *a);
 void queue_asks_client_gone(struct methods *m, struct peer *c);
 /* Answers with an error what is not done; the text of the outcome where why is NULL. */
 void queue_ask_fail(const struct queue_ask *a, enum job_outcome outcome, const char *why);

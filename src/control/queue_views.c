@@ -7,6 +7,8 @@
 #include "control/queues.h"
 #include "node/node.h"
 
+#define LED_MS 2000 /* that what is led here is waited for, where others wait for more than that */
+
 static void ask_next(struct queue_ask *a);
 
 static void pack_view(struct pack *p, const struct node *n, const char *name,
@@ -39,7 +41,9 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 
 static void answer(struct queue_ask *a)
 {
-	if (a->client) {
+	if (a->client && a->finish) {
+		a->finish(a);
+	} else if (a->client) {
 		struct pack *p = peer_begin(a->client);
 		rpc_pack_result(p, a->msgid);
 		if (!a->one)
@@ -56,6 +60,10 @@ static void on_view(void *arg, const struct queue_view *view)
 	struct queue_ask *a = arg;
 	struct pack p;
 
+	if (!view && a->finish) {
+		ask_next(a); /* it is told without it */
+		return;
+	}
 	if (!view) {
 		queue_ask_fail(a, JOB_NO_SESSION,
 			       "no confirmed session with ZooKeeper, or its servers do not answer");
@@ -77,6 +85,12 @@ static void on_view(void *arg, const struct queue_view *view)
 		ask_next(a);
 }
 
+static bool is_wanted(const struct queue_ask *a, const struct listing *l)
+{
+	return l->settings.queue && strcmp(l->name, a->id.queue) > 0 &&
+	       (!a->finish || (l->n == 1 && leaders_lease_left(l->tasks[0]) > 0));
+}
+
 /* One after the other, by their names: they may be others meanwhile. */
 static void ask_next(struct queue_ask *a)
 {
@@ -86,8 +100,7 @@ static void ask_next(struct queue_ask *a)
 	for (size_t i = 0; i < l->n_listings; i++) {
 		const struct listing *one = l->listings[i];
 
-		if (one->settings.queue && strcmp(one->name, a->id.queue) > 0 &&
-		    (!next || strcmp(one->name, next->name) < 0))
+		if (is_wanted(a, one) && (!next || strcmp(one->name, next->name) < 0))
 			next = one;
 	}
 	if (!next || !a->client) {
@@ -96,6 +109,41 @@ static void ask_next(struct queue_ask *a)
 	}
 	memcpy(a->id.queue, next->name, strlen(next->name) + 1);
 	queues_view(&a->methods->node->queues, a->id.queue, on_view, a);
+}
+
+void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask *a))
+{
+	struct queue_ask *a = queue_ask_new(call, true, 0);
+
+	a->finish = finish;
+	a->until_ms = host_now_ms(call->m->node->host) + LED_MS;
+	host_timer_start(&call->m->views_due, LED_MS);
+	ask_next(a);
+}
+
+/* Those whose servers do not answer are not waited for: all else is to be told just then. */
+static void on_views_due(void *arg)
+{
+	struct methods *m = arg;
+	int64_t now = host_now_ms(m->node->host), next = INT64_MAX;
+
+	for (struct queue_ask *a = m->queue_asks; a; a = a->next) {
+		if (!a->finish || !a->client)
+			continue;
+		if (now >= a->until_ms) {
+			a->finish(a);
+			queue_ask_release(a);
+		} else if (a->until_ms < next) {
+			next = a->until_ms;
+		}
+	}
+	if (next < INT64_MAX)
+		host_timer_start(&m->views_due, next - now);
+}
+
+void queue_views_init(struct methods *m)
+{
+	host_timer_init(&m->views_due, m->node->host, on_views_due, m);
 }
 
 void method_queue(struct call *call)

@@ -18,7 +18,11 @@ void method_job_renew(struct call *call);
 void method_job_finish(struct call *call);
 void method_job_attach(struct call *call);
 
+struct queue_ask;
+/* Packs what `queue` shows of those led here, and calls finish while the client is there. */
+void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask *a));
 void queue_work_init(struct methods *m);
+void queue_views_init(struct methods *m);
 /* A job as `job` shows it: its map. outputs: with what it wrote. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);

@@ -131,7 +131,12 @@ def margins(report, folder, server, n):
                 leases.append(answer["lease_ms"] / 1000 if answer["leader"] else 0)
                 time.sleep(0.01)
 
-    thread = threading.Thread(target=look, args=(site.leader("beside"),))
+    def settled():
+        leader = site.leader("beside")
+        time.sleep(1)
+        return leader if leader.leads("beside") else None
+
+    thread = threading.Thread(target=look, args=(wait_until(settled),))
     thread.start()
     try:
         submit_many(site.sidecars[0], n)

@@ -476,3 +476,17 @@ def test_the_environment_of_a_sidecar_that_is_away(queues):
     assert queues.wait_state(a, job)["state"] == "ok"
     with pytest.raises(RpcError):
         a.call("submit", "q", {"id": "nonsense"})
+
+
+def test_its_leader_tells_metrics_of_it(queues):
+    q = queue_text("q", command=["/bin/false"], attempts=1)
+    leader, other = queues.site("a", q, version="2.0"), queues.site("b", q, version="1.0")
+    queues.wait_open()
+    assert leader.leads("q")
+    a, b = leader, other
+    queues.wait_state(a, queues.submit(a), "dead")
+    for _ in range(3):
+        queues.submit(b, "--in", "1h")
+    [found] = leader.call("metrics")["queues"]
+    assert (found["queue"], found["queued"], found["dead"], found["oldest_ms"]) == ("q", 3, 1, 0)
+    assert other.call("metrics")["queues"] == []
