@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -409,3 +410,51 @@ def test_queues_are_on_the_page_in_the_json_and_in_the_leaders_metrics(queues, w
         assert "<h2>Queues</h2>" in page and "Dead letters" in page
     told = [samples(w.get("/metrics")[2]).get('zkleader_dead{queue="q"}') for w in webs]
     assert sorted(told, key=str) == [1, None]
+
+
+def test_two_nodes_never_say_that_they_lead_at_the_same_time(fleet, web):
+    """By the token before and behind an answer a node led all the time between them."""
+    task, found, ended = TASKS[0], [], threading.Event()
+    nodes = [fleet.sidecar(name, tasks=TASKS) for name in "abc"]
+    webs = [web(s) for s in nodes]
+
+    def token(w):
+        status, _, text = w.get(f"/v1/tasks/{task}")
+        entry = json.loads(text) if status == 200 else {}
+        return entry["token"] if entry.get("state") == "leading" else None
+
+    def ask(i):
+        while not ended.is_set():
+            try:
+                before = token(webs[i])
+                since = time.monotonic()
+                leads = webs[i].get(f"/leader/{task}")[0] == 200
+                until = time.monotonic()
+                if leads and before and token(webs[i]) == before:
+                    found.append((i, since, until, before))
+            except OSError:
+                pass  # it is paused
+
+    threads = [threading.Thread(target=ask, args=(i,), daemon=True) for i in range(3)]
+    for t in threads:
+        t.start()
+    try:
+        for turn in range(4):
+            leader = wait_until(lambda: next((s for s in nodes if s.leads(task)), None), what="somebody leads")
+            others = [s for s in nodes if s is not leader]
+            if turn % 2:
+                wait_until(lambda who=leader: who.call("resign", task, {}) is not None, what="it may be resigned")
+            else:
+                leader.pause()
+            wait_until(lambda o=others: any(s.leads(task) for s in o), what="another leads")
+            if not turn % 2:
+                leader.resume()
+    finally:
+        ended.set()
+        for t in threads:
+            t.join(60)
+    assert len({(i, token) for i, _, _, token in found}) >= 4, "each of them was seen to lead"
+    latest = {}
+    for i, since, until, _ in sorted(found, key=lambda one: one[1]):
+        assert all(since >= over for j, over in latest.items() if j != i), "two led at the same time"
+        latest[i] = max(until, latest.get(i, until))
