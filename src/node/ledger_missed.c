@@ -79,8 +79,23 @@ static void on_made(void *arg, const struct store_reply *reply)
 	}
 }
 
+/*
+ * The transaction checks that the task is led, not by whom: so it is not sent behind one of ours
+ * that gives it up.
+ */
+static bool is_led(const struct missed *m)
+{
+	const struct task *t = tasks_find_any(m->leaders, m->task);
+
+	return t && leaders_may_begin(t) && t->election.node.token == m->record.token;
+}
+
 static void make(struct missed *m)
 {
+	if (!is_led(m)) {
+		end(m, LEDGER_AGAIN);
+		return;
+	}
 	const struct node_settings *settings = m->leaders->session->settings;
 	size_t n = OPS + m->n + m->n_pruned;
 	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, STORE_PATH_MAX), name[TICK_NAME_SIZE];

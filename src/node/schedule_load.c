@@ -246,7 +246,8 @@ static void on_schedule(void *arg, const struct store_reply *reply)
 	const char *why = "";
 	char path[STORE_PATH_MAX];
 
-	if (!t || !t->settings.schedule ||
+	/* Nothing is put in force behind the transaction that gives the task up. */
+	if (!t || !t->settings.schedule || !election_leads(&t->election) ||
 	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
 		fail(l, reply);
 		return;

@@ -89,7 +89,7 @@ static void on_report(void *arg, uint64_t serial)
 		return;
 	}
 	at(j, REPORT_US, on_report);
-	if (j->told || !listens(j))
+	if (j->told || !listens(j) || j->attaching)
 		return;
 	if (j->connected) {
 		j->told = true;
@@ -97,8 +97,8 @@ static void on_report(void *arg, uint64_t serial)
 			    &(struct run_outcome){.exit_status = j->ok ? j->status : -1,
 						  .interrupted = !j->ok,
 						  .timeout = j->timed_out});
-	} else if (site_task(s, j->task)) {
-		j->connected = true;
+	} else if (!j->connected && site_task(s, j->task)) {
+		j->connected = j->attaching = true;
 		runs_attach(&s->node.runs, j, ++last_request, site_task(s, j->task), j->id, 1);
 	}
 	machine_wake(s->machine, 0);
@@ -174,11 +174,11 @@ static void on_renew(void *arg, uint64_t serial)
 	at(j, every < SECOND ? every : SECOND, on_renew);
 	if (!listens(j) || machines[j->site].suspended)
 		return;
-	if (j->connected) {
+	if (j->connected && !j->attaching) {
 		j->sent_ms = now_ms(j);
 		runs_renew(&s->node.runs, j, ++last_request, j->run);
-	} else if (site_task(s, j->task)) {
-		j->connected = true;
+	} else if (!j->connected && site_task(s, j->task)) {
+		j->connected = j->attaching = true;
 		runs_attach(&s->node.runs, j, ++last_request, site_task(s, j->task), j->id, 1);
 	}
 	machine_wake(s->machine, 0);
@@ -309,6 +309,7 @@ void jobs_answer(void *owner, uint32_t request, const struct run_answer *a)
 			over(j);
 		break;
 	case RUN_ANSWER_ATTACH:
+		j->attaching = false;
 		if (a->attached)
 			j->run = a->run;
 		else
@@ -320,6 +321,7 @@ void jobs_answer(void *owner, uint32_t request, const struct run_answer *a)
 	case RUN_ANSWER_FINISH: recorded(j, a->recorded); break;
 	case RUN_ANSWER_MISUSE:
 	case RUN_ANSWER_FAILED:
+		j->attaching = false;
 		if (j->phase == JOB_RUNNING)
 			j->connected = false; /* it goes on to its lease's end */
 		else
@@ -332,7 +334,7 @@ void jobs_released(void *owner)
 {
 	struct job *j = owner;
 
-	j->connected = false;
+	j->connected = j->attaching = false;
 }
 
 /* --- asking ---------------------------------------------------------------------------------------- */
@@ -456,7 +458,7 @@ void jobs_ended(struct site *s)
 	for (struct job *j = jobs; j < jobs + JOBS_MAX; j++) {
 		if (j->phase == JOB_NONE || j->site != s->id)
 			continue;
-		j->connected = j->told = false;
+		j->connected = j->attaching = j->told = false;
 		if (j->phase == JOB_ASKING)
 			at(j, REPORT_US, on_ask);
 	}

@@ -246,6 +246,15 @@ static void print_notices(const struct figures *f)
 	       (unsigned long long)f->ended_badly, (unsigned long long)f->ended_noted);
 }
 
+static void print_schedules(const struct figures *f)
+{
+	printf("schedules: %llu offers, at most %.3f s behind their tick in quiet times; "
+	       "%llu ticks missed, %llu tried again, %llu triggered\n",
+	       (unsigned long long)f->offers, (double)f->worst_offer / 1e6,
+	       (unsigned long long)f->missed, (unsigned long long)f->retried,
+	       (unsigned long long)f->triggers);
+}
+
 static void print_figures(const struct plan *plan, const struct figures *f, double took)
 {
 	double hours = (double)f->time / (double)HOUR;
@@ -285,11 +294,7 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->killed, (unsigned long long)f->died,
 		       (unsigned long long)f->refused);
 	if (plan->options.schedules)
-		printf("schedules: %llu offers, at most %.3f s behind their tick in quiet times; "
-		       "%llu ticks missed, %llu tried again, %llu triggered\n",
-		       (unsigned long long)f->offers, (double)f->worst_offer / 1e6,
-		       (unsigned long long)f->missed, (unsigned long long)f->retried,
-		       (unsigned long long)f->triggers);
+		print_schedules(f);
 	if (plan->options.recipes)
 		printf("counters: %llu done, %llu not done, %llu unknown; roster: %llu numbers "
 		       "given out, %llu taken back, %llu told, %llu not; rolling: %llu slots, %llu "

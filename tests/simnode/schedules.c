@@ -10,6 +10,7 @@
 #include "scenario.h"
 #include "server.h"
 #include "ticks.h"
+#include "truth.h"
 #include "wire/schedule_record.h"
 
 #define LOOK_US	     (250 * MS)
@@ -144,6 +145,8 @@ void schedules_due(void *arg, struct task *t, const struct schedule_due *due)
 	unsigned task = task_number(t->name);
 
 	sim.figures.offers++;
+	/* It may be right for a moment, as somebody comes or goes. */
+	(void)truth_clock_is_off(s->id);
 	TRACE("task %u: site %u offers tick %lld, attempt %lld%s", task, s->id,
 	      (long long)due->tick_ms / 1000, (long long)due->attempt,
 	      due->triggered ? ", triggered" : "");

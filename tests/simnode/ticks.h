@@ -23,6 +23,7 @@ struct job {
 	int64_t tick, now_ms; /* number of the tick; the wall clock when it was asked for */
 	char id[NAME_ID_MAX + 1];
 	bool connected; /* the sidecar knows this supervisor */
+	bool attaching; /* or is about to: it has yet to answer */
 	bool asked;	/* its claim has been sent, to whichever sidecar */
 	bool told;	/* the end: the answer is awaited */
 	bool ok;	/* it ended well */
