@@ -149,7 +149,7 @@ CORE_LIBS   :=
 WIRE_LIBS   :=
 DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -lpthread
 CLIENT_LIBS := -ljansson -lsmartcols
-RUNNER_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
+RUNNER_LIBS := -lconfuse -ljansson -lsmartcols
 NOTIFY_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
 WEB_LIBS    := -lmicrohttpd -ljansson -lsmartcols -luv
 

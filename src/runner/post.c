@@ -9,13 +9,38 @@
 #include <string.h>
 #include <time.h>
 
+/* With its macros for checking types the functions could not be called by way of pointers. */
+#define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+#include <dlfcn.h>
 
 #define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* of a Retry-After; the queue bounds it further */
 #define HEADER_SIZE 300
 
+#define LIBRARY	    "libcurl.so.4"
+
+/*
+ * libcurl, loaded by the process that makes a request, and by no other: it brings 25 libraries,
+ * whose pages each of the three processes of a job would have to be given.
+ */
+struct library {
+	CURLcode (*global_init)(long flags);
+	CURL *(*easy_init)(void);
+	CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
+	CURLcode (*getinfo)(CURL *curl, CURLINFO info, ...);
+	CURLcode (*perform)(CURL *curl);
+	void (*cleanup)(CURL *curl);
+	const char *(*error)(CURLcode code);
+	CURLHcode (*header)(CURL *curl, const char *name, size_t index, unsigned origin,
+			    int request, struct curl_header **ret);
+	struct curl_slist *(*append)(struct curl_slist *list, const char *text);
+	void (*free_all)(struct curl_slist *list);
+	time_t (*getdate)(const char *text, const time_t *unused);
+};
+
 /* A request on its way. */
 struct sending {
+	struct library lib;
 	CURL *curl;
 	struct curl_slist *headers;
 	size_t taken, headed; /* bytes of the body and of the headers */
@@ -58,7 +83,7 @@ static void add_header(struct sending *s, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	longer = curl_slist_append(s->headers, line);
+	longer = s->lib.append(s->headers, line);
 	if (!longer)
 		abort(); /* as for any other memory */
 	s->headers = longer;
@@ -67,6 +92,7 @@ static void add_header(struct sending *s, const char *format, ...)
 /* The defaults that matter are said all the same: no redirect, no proxy, TLS verified. */
 static bool prepare(struct sending *s, const struct post *p)
 {
+	CURLcode (*set)(CURL *, CURLoption, ...) = s->lib.setopt;
 	CURL *c = s->curl;
 	CURLcode e = CURLE_OK;
 
@@ -75,24 +101,24 @@ static bool prepare(struct sending *s, const struct post *p)
 	add_header(s, "Zkleader-Attempt: %" PRId64, p->attempt);
 	add_header(s, "Zkleader-Token: %" PRId64, p->token);
 	add_header(s, "Expect:");
-	e |= curl_easy_setopt(c, CURLOPT_URL, p->url);
-	e |= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-	e |= curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	e |= curl_easy_setopt(c, CURLOPT_USERAGENT, "zkleader-runner/" ZKLEADER_VERSION);
-	e |= curl_easy_setopt(c, CURLOPT_PROXY, "");
-	e |= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-	e |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
-	e |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
-	e |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	e |= curl_easy_setopt(c, CURLOPT_POST, 1L);
-	e |= curl_easy_setopt(c, CURLOPT_POSTFIELDS, p->body);
-	e |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->len);
-	e |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, s->headers);
-	e |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-	e |= curl_easy_setopt(c, CURLOPT_HEADERDATA, s);
-	e |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-	e |= curl_easy_setopt(c, CURLOPT_WRITEDATA, s);
-	e |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, s->error);
+	e |= set(c, CURLOPT_URL, p->url);
+	e |= set(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	e |= set(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	e |= set(c, CURLOPT_USERAGENT, "zkleader-runner/" ZKLEADER_VERSION);
+	e |= set(c, CURLOPT_PROXY, "");
+	e |= set(c, CURLOPT_FOLLOWLOCATION, 0L);
+	e |= set(c, CURLOPT_SSL_VERIFYPEER, 1L);
+	e |= set(c, CURLOPT_SSL_VERIFYHOST, 2L);
+	e |= set(c, CURLOPT_NOSIGNAL, 1L);
+	e |= set(c, CURLOPT_POST, 1L);
+	e |= set(c, CURLOPT_POSTFIELDS, p->body);
+	e |= set(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->len);
+	e |= set(c, CURLOPT_HTTPHEADER, s->headers);
+	e |= set(c, CURLOPT_HEADERFUNCTION, on_header);
+	e |= set(c, CURLOPT_HEADERDATA, s);
+	e |= set(c, CURLOPT_WRITEFUNCTION, on_body);
+	e |= set(c, CURLOPT_WRITEDATA, s);
+	e |= set(c, CURLOPT_ERRORBUFFER, s->error);
 	return e == CURLE_OK;
 }
 
@@ -118,14 +144,14 @@ static int64_t retry_after_ms(const struct sending *s)
 	int64_t seconds;
 	char *end;
 
-	if (curl_easy_header(s->curl, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+	if (s->lib.header(s->curl, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
 		return -1;
 	if (header->value[0] >= '0' && header->value[0] <= '9') {
 		seconds = strtoll(header->value, &end, 10);
 		if (*end)
 			return -1;
 	} else {
-		time_t at = curl_getdate(header->value, NULL);
+		time_t at = s->lib.getdate(header->value, NULL);
 		if (at < 0)
 			return -1;
 		seconds = (int64_t)at - (int64_t)time(NULL);
@@ -152,10 +178,10 @@ static int judge(const struct sending *s, long status, struct job_delivery *d)
 static int perform(struct sending *s, const struct post *p)
 {
 	struct job_delivery *d = p->delivery;
-	CURLcode e = curl_easy_perform(s->curl);
+	CURLcode e = s->lib.perform(s->curl);
 	long status = 0;
 
-	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	s->lib.getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	/* More than is read has come: the answer is there all the same. */
 	if (e == CURLE_WRITE_ERROR && s->taken == POST_ANSWER_MAX)
 		e = CURLE_OK;
@@ -164,13 +190,38 @@ static int perform(struct sending *s, const struct post *p)
 		return EXIT_FAILURE;
 	}
 	if (e != CURLE_OK) {
-		say(s, "no answer: %s", s->error[0] ? s->error : curl_easy_strerror(e));
+		say(s, "no answer: %s", s->error[0] ? s->error : s->lib.error(e));
 		return EXIT_FAILURE;
 	}
 	if (status < 200 || status > 299)
 		return judge(s, status, d);
 	d->how = JOB_DELIVERED;
 	return EXIT_SUCCESS;
+}
+
+/* What has no such function is no libcurl that we know. */
+static bool load(struct library *l)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} functions[] = {
+		{"curl_global_init", &l->global_init}, {"curl_easy_init", &l->easy_init},
+		{"curl_easy_setopt", &l->setopt},      {"curl_easy_getinfo", &l->getinfo},
+		{"curl_easy_perform", &l->perform},    {"curl_easy_cleanup", &l->cleanup},
+		{"curl_easy_strerror", &l->error},     {"curl_easy_header", &l->header},
+		{"curl_slist_append", &l->append},     {"curl_slist_free_all", &l->free_all},
+		{"curl_getdate", &l->getdate},
+	};
+	void *library = dlopen(LIBRARY, RTLD_NOW), *function;
+
+	for (size_t i = 0; library && i < sizeof(functions) / sizeof(functions[0]); i++) {
+		function = dlsym(library, functions[i].name);
+		if (!function)
+			return false;
+		memcpy(functions[i].to, &function, sizeof(function)); /* as POSIX has it */
+	}
+	return library != NULL;
 }
 
 int post_send(void *arg)
@@ -185,13 +236,17 @@ int post_send(void *arg)
 		say(&s, "not sent: %s", p->refused);
 		return EXIT_FAILURE;
 	}
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || !(s.curl = curl_easy_init()))
+	if (!load(&s.lib)) {
+		say(&s, "not sent: %s", dlerror());
+		return EXIT_FAILURE;
+	}
+	if (s.lib.global_init(CURL_GLOBAL_DEFAULT) != 0 || !(s.curl = s.lib.easy_init()))
 		abort(); /* as for any other memory */
 	if (prepare(&s, p))
 		code = perform(&s, p);
 	else
 		say(&s, "no request can be made of it");
-	curl_slist_free_all(s.headers);
-	curl_easy_cleanup(s.curl);
+	s.lib.free_all(s.headers);
+	s.lib.cleanup(s.curl);
 	return code;
 }
