@@ -271,7 +271,11 @@ void explain_ranked(const struct node *s, const struct task *t, const struct ran
 	case WHY_LOWER_RANK: why = "lower rank"; break;
 	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
 	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
-	case WHY_NOT_LISTED: why = "does not list the task"; break;
+	case WHY_NOT_LISTED:
+		why = t->settings.queue ? "does no jobs of the queue" : "does not list the task";
+		if (t->settings.queue && r->member == registry_self(&s->registry))
+			why = "takes submits alone: slots = 0";
+		break;
 	case WHY_DRAINED:
 		why = "drained";
 		item = policy_find_node(&s->policy, POLICY_DRAIN, "", w->node, w->machine);

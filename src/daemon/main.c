@@ -55,25 +55,37 @@ static void print_problems(const struct problems *problems)
 		print_problem(&problems->warnings[i], "warning: ");
 }
 
+static void count(const struct task_files *files, size_t *ret_tasks, size_t *ret_queues)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		for (size_t j = 0; j < files->list[i].n_tasks; j++)
+			*(files->list[i].tasks[j]->queue.there ? ret_queues : ret_tasks) += 1;
+	}
+}
+
 static int test(const char *file)
 {
 	struct problems problems;
 	struct config *config = NULL;
 	struct task_files tasks;
-	size_t n = 0;
+	size_t n = 0, queues = 0;
 
 	problems_init(&problems);
 	task_files_init(&tasks);
 	config_examine(file, &config, &problems);
 	if (config && config->task_dir) {
 		taskdir_load(config, &tasks, &problems);
-		free(task_files_tasks(&tasks, &n));
+		count(&tasks, &n, &queues);
 		hints_warn(config, &tasks, &problems);
 	}
 	print_problems(&problems);
 	int code = problems.n == 0 ? 0 : EX_CONFIG;
 	if (code == 0)
-		printf("%s: good, %zu %s\n", file, n, n == 1 ? "task" : "tasks");
+		printf("%s: good, %zu %s", file, n, n == 1 ? "task" : "tasks");
+	if (code == 0 && queues > 0)
+		printf(", %zu %s", queues, queues == 1 ? "queue" : "queues");
+	if (code == 0)
+		putchar('\n');
 	task_files_done(&tasks);
 	config_free(config);
 	problems_done(&problems);
