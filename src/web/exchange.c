@@ -152,8 +152,7 @@ static enum MHD_Result send_metrics(struct exchange *x)
 	const char *accept = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Accept");
 	bool open = accept && strstr(accept, OPENMETRICS);
 	size_t len;
-	char *text = metrics_text(x->answers[0], x->answers[1], x->answers[2], x->answers[3], open,
-				  &len);
+	char *text = metrics_text(x->answers[0], x->answers[1], x->answers[2], open, &len);
 
 	return send_heap(x, MHD_HTTP_OK, open ? METRICS_OPEN_TYPE : METRICS_TYPE, text, len);
 }

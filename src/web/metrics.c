@@ -185,32 +185,10 @@ static void tasks(const struct writer *w, const json_t *metrics)
 	     "task", "overdue", 1);
 }
 
-/* Whether this node leads what has that name. */
-static bool leads(const json_t *metrics, const char *name)
+static void queues(const struct writer *w, const json_t *metrics)
 {
-	const json_t *task;
-	size_t i;
+	const json_t *list = json_object_get(metrics, "queues");
 
-	json_array_foreach(json_object_get(metrics, "tasks"), i, task)
-	{
-		if (strcmp(json_text(task, "task", ""), name) == 0)
-			return json_flag(task, "leads");
-	}
-	return false;
-}
-
-/* From the leader alone: else each sum would be too big. */
-static void queues(const struct writer *w, const json_t *metrics, const json_t *all)
-{
-	json_auto_t *list = json_array();
-	json_t *queue;
-	size_t i;
-
-	json_array_foreach(all, i, queue)
-	{
-		if (leads(metrics, json_text(queue, "queue", "")))
-			json_array_append(list, queue);
-	}
 	each(w, "queued", "gauge", "Jobs that wait, from the queue's leader alone.", list, "queue",
 	     "queued", 1);
 	each(w, "oldest_seconds", "gauge", "For how long the oldest waits, likewise.", list,
@@ -281,8 +259,8 @@ static void node(const struct writer *w, const json_t *status)
 		      (double)json_integer_value(offset) / MS_PER_S);
 }
 
-char *metrics_text(const json_t *metrics, const json_t *status, const json_t *list,
-		   const json_t *all_queues, bool open, size_t *ret_len)
+char *metrics_text(const json_t *metrics, const json_t *status, const json_t *list, bool open,
+		   size_t *ret_len)
 {
 	char *text = NULL;
 	struct writer w = {.out = open_memstream(&text, ret_len), .open = open};
@@ -297,7 +275,7 @@ char *metrics_text(const json_t *metrics, const json_t *status, const json_t *li
 	if (metrics) {
 		requests(&w, metrics);
 		tasks(&w, metrics);
-		queues(&w, metrics, all_queues);
+		queues(&w, metrics);
 	}
 	if (open)
 		fputs("# EOF\n", w.out);

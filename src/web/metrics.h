@@ -11,10 +11,10 @@
 #define METRICS_OPEN_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 /*
- * The sidecar's answers to `metrics`, `status`, `workers` and `queue`, NULL for those that have not
- * come, as Prometheus' text format 0.0.4 or as OpenMetrics 1.0. For the caller to free.
+ * The sidecar's answers to `metrics`, `status` and `workers`, NULL for those that have not come, as
+ * Prometheus' text format 0.0.4 or as OpenMetrics 1.0. For the caller to free.
  */
-char *metrics_text(const json_t *metrics, const json_t *status, const json_t *workers,
-		   const json_t *queues, bool open, size_t *ret_len);
+char *metrics_text(const json_t *metrics, const json_t *status, const json_t *workers, bool open,
+		   size_t *ret_len);
 
 #endif

@@ -74,7 +74,7 @@ static void pages(struct feed *f)
 		page = page_task(data, first, data, first, &len);
 		FUZZ_CHECK(count_of(page, len, "<script") == 1 && count_of(page, len, "<img") == 0);
 		free(page);
-		free(metrics_text(first, first, data, data, true, &len));
+		free(metrics_text(first, first, data, true, &len));
 	}
 	json_decref(data);
 	json_decref(none);

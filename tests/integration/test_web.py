@@ -211,9 +211,11 @@ def test_metrics_are_the_truth_after_handovers_and_runs(fleet, web, program):
         states = [s.call("check", "cleanup")["leader"] for s in both]
         return states.index(True) if any(states) else None
 
+    def led():
+        return wait_until(lambda: [i for i in [leader()] if i is not None], what="one leads")[0]
+
     for _ in range(4):
-        wait_until(lambda: leader() is not None, what="one leads")
-        at = leader()
+        at = led()
         begun[at] += 1
         code = program("zkleader", "-s", both[at].socket, "run", "--tick", "none", "cleanup", "--", "true").code
         assert code == 0
@@ -222,7 +224,7 @@ def test_metrics_are_the_truth_after_handovers_and_runs(fleet, web, program):
         both[at].call("unresign", "cleanup")
         wait_until(lambda a=at: all(r["candidate"] for r in both[1 - a].call("explain", "cleanup")["ranking"]),
                    what="the leader knows that it is a candidate again")
-    begun[leader()] += 1
+    begun[led()] += 1
     for i, w in enumerate(webs):
         found = samples(w.get("/metrics")[2])
         assert found['zkleader_leaderships_total{task="cleanup"}'] == begun[i]
