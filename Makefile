@@ -337,7 +337,8 @@ SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_l
 	leaders_expired store_multi clocks_judge clocks_is_off clocks_latest_ms policy_find_node handoff_is_ours \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
-	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look
+	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
+	lead_checks queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
@@ -390,6 +391,7 @@ CI_SUITES := \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
+	--plain "simulator, fixed seeds of queues=$(B)/sim-node --queues --seeds 6 --jobs 2" \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
@@ -417,6 +419,7 @@ LONG_SUITES := \
 	--plain "simulator, ten minutes of new seeds=$(B)/sim-node --from clock --seconds 600 --jobs 2" \
 	--plain "simulator, new seeds of ticks=$(B)/sim-node --ticks --from clock --seconds 300 --jobs 2" \
 	--plain "simulator, new seeds of schedules=$(B)/sim-node --schedules --from clock --seconds 300 --jobs 2" \
+	--plain "simulator, new seeds of queues=$(B)/sim-node --queues --from clock --seconds 300 --jobs 2" \
 	--plain "simulator, fleets up to 5,000=$(B)/sim-scale" \
 	--plain "fuzzing, new inputs=tests/fuzz/run --seconds 60" \
 	--plain "valgrind, all of it=tests/nets/valgrind" \

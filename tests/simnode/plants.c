@@ -21,6 +21,8 @@
 #include "node/leaders.h"
 #include "node/lock.h"
 #include "node/ledger.h"
+#include "node/queue_ending.h"
+#include "node/queue_lead.h"
 #include "node/policy.h"
 #include "node/runs.h"
 #include "node/session_lease.h"
@@ -44,7 +46,8 @@ static const char *const names[] = {
 	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
 	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
 	"lock-lost",	  "lock-order",	   "due-never",	   "due-late",	      "due-before",
-	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",
+	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",   "job-epoch",
+	"job-lease",	  "job-skip",	   "job-slots",	   "job-rate",	      "job-nowhere",
 };
 
 bool plant_set(const char *name)
@@ -491,4 +494,64 @@ void __wrap_runs_take_over(struct runs *r, const struct handoff_run *list, size_
 		__real_runs_take_over(r, NULL, 0, true, timeout_ms);
 	else
 		__real_runs_take_over(r, list, n, all_known, timeout_ms);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------------ */
+
+WRAPS(lead_checks);
+WRAPS(queues_renew);
+WRAPS(job_outcome);
+WRAPS(job_ending_ops);
+WRAPS(assign_pick);
+WRAPS(bucket_wait_ms);
+
+/* Who has led goes on as if nobody else had raised the epoch. */
+void __wrap_lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],
+			struct store_op ops[LEAD_CHECKS])
+{
+	__real_lead_checks(lead, path, ops);
+	if (is("job-epoch"))
+		ops[1].version = -1;
+}
+
+/* A job outlives its lease. */
+int64_t __wrap_queues_renew(struct queues *q, const void *owner, uint64_t number)
+{
+	int64_t left = __real_queues_renew(q, owner, number);
+
+	return left > 0 && is("job-lease") ? left * 4 : left;
+}
+
+/* What is not to be run again after a crash is. */
+enum job_next __wrap_job_outcome(const struct queue_settings *s, const struct job_attempt *a,
+				 int64_t *ret_delay_ms)
+{
+	struct queue_settings other = *s;
+
+	if (is("job-skip"))
+		other.rerun = true;
+	return __real_job_outcome(is("job-skip") ? &other : s, a, ret_delay_ms);
+}
+
+/* What is to be tried again is forgotten. */
+size_t __wrap_job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
+{
+	size_t n = __real_job_ending_ops(e, ops);
+
+	return is("job-nowhere") && e->next == JOB_NEXT_AGAIN ? n - 1 : n;
+}
+
+/* A worker gets more than it has slots for. */
+size_t __wrap_assign_pick(enum queue_assign how, const struct assign_worker *workers, size_t n,
+			  size_t *cursor, uint32_t draw)
+{
+	size_t i = __real_assign_pick(how, workers, n, cursor, draw);
+
+	return i == ASSIGN_NOBODY && n > 0 && is("job-slots") ? 0 : i;
+}
+
+/* The rate is not kept. */
+int64_t __wrap_bucket_wait_ms(const struct bucket *b, int64_t now_ms)
+{
+	return is("job-rate") ? 0 : __real_bucket_wait_ms(b, now_ms);
 }
