@@ -6,6 +6,7 @@
 #include "wire/pack.h"
 #include "wire/reader.h"
 #include "wire/barrier_record.h"
+#include "wire/job_record.h"
 #include "wire/recipe_record.h"
 #include "wire/record.h"
 #include "wire/seen_record.h"
@@ -430,6 +431,51 @@ static void try_barrier(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void try_job(const uint8_t *data, size_t size)
+{
+	struct job_record j, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_job(data, size, &j, &why);
+
+	if (e < 0) {
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_JOB_MAX && j.attempt >= 0 && j.exit_status <= 255);
+	FUZZ_CHECK(is_terminated(j.id, sizeof(j.id)) && is_terminated(j.node, sizeof(j.node)));
+	FUZZ_CHECK(j.output_len <= RECORD_OUTPUT_MAX && j.payload_len <= JOB_PAYLOAD_MAX);
+	buffer_init(&out, RECORD_JOB_MAX);
+	FUZZ_CHECK(record_pack_job(&out, &j) == 0);
+	FUZZ_CHECK(record_parse_job(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(strcmp(j.id, again.id) == 0 && strcmp(j.key, again.key) == 0 &&
+		   strcmp(j.state, again.state) == 0 && j.due == again.due &&
+		   j.ended == again.ended && j.output_len == again.output_len &&
+		   !j.payload == !again.payload && j.payload_len == again.payload_len);
+	FUZZ_CHECK(record_parse_job(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_at(const uint8_t *data, size_t size)
+{
+	struct at_record a, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e = record_parse_at(data, size, &a, &why);
+
+	if (e < 0) {
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_AT_MAX && a.attempt >= 0);
+	buffer_init(&out, RECORD_AT_MAX);
+	FUZZ_CHECK(record_pack_at(&out, &a) == 0);
+	FUZZ_CHECK(record_parse_at(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(memcmp(&a, &again, sizeof(a)) == 0);
+	FUZZ_CHECK(record_parse_at(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_policy(data, size);
@@ -442,5 +488,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_seen(data, size);
 	try_lock(data, size);
 	try_locker(data, size);
+	try_job(data, size);
+	try_at(data, size);
 	return 0;
 }

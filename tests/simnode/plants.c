@@ -519,7 +519,7 @@ int64_t __wrap_queues_renew(struct queues *q, const void *owner, uint64_t number
 {
 	int64_t left = __real_queues_renew(q, owner, number);
 
-	return left > 0 && is("job-lease") ? left * 4 : left;
+	return left >= 0 && is("job-lease") ? left + 30000 : left;
 }
 
 /* What is not to be run again after a crash is. */

@@ -16,8 +16,8 @@
 #define STUCK_US  (150 * SECOND)
 #define STUCK_FAR_US \
 	(1000 *      \
-	 SECOND)       /* where clocks were set: until all have asked for the servers' time again */
-#define FLYING_MAX 100 /* assignments that are on their way when a leader goes */
+	 SECOND)      /* where clocks were set: until all have asked for the servers' time again */
+#define LATE_MS 40000 /* the longest that a request may be on its way */
 
 static struct judged_job {
 	struct job_id id;
@@ -36,6 +36,7 @@ static struct {
 	int64_t moved; /* when somebody was given something, or has ended it */
 	double level;  /* of a bucket like the leader's, with what may be on its way */
 	int64_t level_at;
+	char token[24]; /* of who has raised the epoch last */
 } states[QUEUES];
 
 static const struct node_settings paths = {.root = SITE_ROOT};
@@ -152,19 +153,33 @@ static void on_job(const struct transaction *x, const struct op *op, unsigned qu
 		states[queue].moved = sim.now;
 }
 
+/* Each begins with a full bucket. */
+static void note_leadership(unsigned queue, const struct op *op)
+{
+	char token[24];
+
+	snprintf(token, sizeof(token), "%.*s", op->data ? (int)op->data->len : 0,
+		 op->data ? (const char *)op->data->bytes : "");
+	if (strcmp(token, states[queue].token) != 0)
+		states[queue].level += queue_settings[queue].rate;
+	memcpy(states[queue].token, token, sizeof(token));
+}
+
+/* What was on its way may come late, and together: the level may be higher by as much as fits in. */
 static void check_rate(unsigned queue)
 {
 	const struct queue_settings *s = &queue_settings[queue];
-	double passed = (double)(sim.now - states[queue].level_at) / 1000;
+	double each_ms = s->rate > 0 ? (double)s->rate_ms / s->rate : 0;
+	double most = s->rate + (each_ms > 0 ? LATE_MS / each_ms : 0);
 
 	if (s->rate == 0)
 		return;
-	states[queue].level += passed * s->rate / (double)s->rate_ms;
-	if (states[queue].level > s->rate)
-		states[queue].level = s->rate;
+	states[queue].level += (double)(sim.now - states[queue].level_at) / 1000 / each_ms;
+	if (states[queue].level > most)
+		states[queue].level = most;
 	states[queue].level_at = sim.now;
 	states[queue].level--;
-	if (states[queue].level < -FLYING_MAX - (double)s->rate)
+	if (states[queue].level < -1 - (double)s->rate)
 		sim_violation("queue %s: more is begun than its rate allows", queue_names[queue]);
 }
 
@@ -239,8 +254,7 @@ static void on_op(const struct transaction *x, const struct op *op)
 	for (unsigned k = 0; k < QUEUES; k++) {
 		path_of_queue(&paths, queue_names[k], NULL, NULL, path);
 		if (strcmp(path, text) == 0 && op->type == STORE_OP_SET) {
-			states[k].level +=
-				states[k].epoch_session == x->session ? 0 : queue_settings[k].rate;
+			note_leadership(k, op);
 			states[k].epoch_session = x->session;
 		}
 		if (!rest || strcmp(name, queue_names[k]) != 0)

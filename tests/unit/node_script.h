@@ -40,7 +40,7 @@ struct host {
 	struct host_timer *timers[SCRIPT_TIMERS];
 	int64_t rings[SCRIPT_TIMERS]; /* 0: is not set */
 	size_t n_timers;
-	struct host_turn *turns[4];
+	struct host_turn *turns[8];
 	size_t n_turns;
 	unsigned char drawn; /* the next random byte */
 };

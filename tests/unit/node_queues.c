@@ -1,0 +1,320 @@
+/* Jobs of one queue, from a submit to the end, before a ZooKeeper that the test plays. */
+#include "node_site.h"
+
+#include "node/queues.h"
+
+#define UUID "01234567-89ab-cdef-0123-456789abcdef"
+
+static struct queues queues;
+static struct queue_settings queue_settings = {.slots = 2,
+					       .attempts = 3,
+					       .backoff_ms = 5000,
+					       .backoff_max_ms = 60000,
+					       .rerun = true,
+					       .timeout_ms = 60000,
+					       .keep_ms = 86400000,
+					       .keep_dead_ms = 86400000,
+					       .max_queued = 10000};
+static struct job_id id = {.queue = "q", .uuid = UUID};
+static struct {
+	size_t n;
+	enum job_outcome outcome;
+	char why[200], state[16];
+} told;
+static struct {
+	size_t n;
+	bool yours;
+	uint64_t number;
+	int64_t token, attempt;
+	size_t len;
+} begun;
+static size_t n_jobs, n_ended;
+static bool refuses, recorded;
+
+static void on_told(void *arg, const struct job_answer *a)
+{
+	(void)arg;
+	told.n++;
+	told.outcome = a->outcome;
+	snprintf(told.why, sizeof(told.why), "%s", a->why ? a->why : "");
+	snprintf(told.state, sizeof(told.state), "%s", a->record ? a->record->state : "");
+}
+
+static void on_begun(void *arg, const struct job_begun *b)
+{
+	(void)arg;
+	begun.n++;
+	begun.yours = b->yours;
+	begun.number = b->number;
+	begun.token = b->token;
+	begun.attempt = b->attempt;
+	begun.len = b->len;
+}
+
+static void on_ended(void *arg, bool is_recorded)
+{
+	(void)arg;
+	n_ended++;
+	recorded = is_recorded;
+}
+
+static bool on_job(void *arg, const char *queue, const struct job_id *job)
+{
+	(void)arg, (void)queue, (void)job;
+	n_jobs++;
+	return !refuses;
+}
+
+static void on_watched(enum store_watch type, const char *path)
+{
+	queues_watch(&queues, type, path);
+}
+
+static void on_changed(struct task *t)
+{
+	(void)t;
+	queues_changed(&queues);
+}
+
+static void begin_node(void)
+{
+	const struct queues_handlers handlers = {.job = on_job};
+	struct task_settings s = settings_of("q");
+
+	site_begin();
+	queues_init(&queues, &session, &registry, &leaders, &handlers);
+	site.watched = on_watched;
+	site.task_changed = on_changed;
+	s.queue = &queue_settings;
+	tasks_apply(&leaders, &site_timing, &s, 1);
+	queues_configured(&queues);
+	id.minute = host_wall_ms(&host) / JOB_MINUTE_MS;
+	turn();
+}
+
+/* As it lies in ZooKeeper; the bytes are borrowed until the next call. */
+static struct store_reply job_of(const char *state, int64_t attempt, int32_t version)
+{
+	static struct buffer data;
+	struct job_record j = {.attempt = attempt,
+			       .exit_status = -1,
+			       .submitted = 1,
+			       .due = INT64_C(1795000000000),
+			       .payload = "bytes",
+			       .payload_len = 5};
+
+	job_id_format(&id, j.id);
+	snprintf(j.queue, sizeof(j.queue), "q");
+	snprintf(j.state, sizeof(j.state), "%s", state);
+	snprintf(j.by, sizeof(j.by), "user");
+	snprintf(j.host, sizeof(j.host), "host");
+	if (attempt > 0)
+		snprintf(j.node, sizeof(j.node), "here:/s");
+	if (strcmp(state, "queued") != 0 && strcmp(state, "running") != 0)
+		j.ended = 5;
+	buffer_done(&data);
+	buffer_init(&data, RECORD_JOB_MAX);
+	cr_assert_eq(record_pack_job(&data, &j), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = version});
+}
+
+static struct store_reply at_of(int64_t of_session, int64_t token)
+{
+	static struct buffer data;
+	struct at_record a = {.session = of_session, .worker = "me"};
+
+	buffer_done(&data);
+	buffer_init(&data, RECORD_AT_MAX);
+	cr_assert_eq(record_pack_at(&data, &a), 0);
+	return holds(data.data, data.len, (struct store_stat){.czxid = token});
+}
+
+/* The oldest open request, whatever it is, ends with this. */
+static void asks_of(const char *end, struct store_reply reply)
+{
+	pass(0);
+	script_confirm();
+	cr_assert_gt(store.n_open, 0, "nothing is asked, wanted: ...%s", end);
+	const char *text = store.open[0].text;
+	cr_assert(strstr(text, end), "asked: %s, wanted: ...%s", text, end);
+	script_answer(0, reply);
+	script_confirm();
+}
+
+static void submit(void)
+{
+	const struct job_submit s = {.id = &id, .payload = "bytes", .len = 5, .by = "user"};
+
+	memset(&told, 0, sizeof(told));
+	queues_submit(&queues, &s, on_told, NULL);
+	turn();
+}
+
+/* Somebody serves it. */
+static void serve(void)
+{
+	struct member *m = joins("other", "1.0", 1);
+
+	m->worker->queues = mem_calloc(1, sizeof(*m->worker->queues));
+	m->worker->n_queues = 1;
+	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
+	m->worker->queues[0].slots = 1;
+}
+
+/* What was asked before is not of interest here. */
+static void forget_open(void)
+{
+	pass(0);
+	script_confirm();
+	while (store.n_open > 0) {
+		script_answer(0, failed(STORE_NODE_EXISTS));
+		script_confirm();
+	}
+}
+
+Test(queues, a_submit_is_one_transaction)
+{
+	begin_node();
+	submit();
+	pass(0);
+	cr_expect_eq(told.outcome, JOB_NOT_NOW); /* nobody serves it */
+	serve();
+	forget_open();
+	submit();
+	pass(0);
+	while (store.n_open > 0 && !strstr(store.open[0].text, "check jobs/q/open"))
+		script_answer(0, failed(STORE_NO_NODE));
+	cr_assert(strstr(store.open[0].text, "create jobs/q/job/"), "%s", store.open[0].text);
+	cr_assert(strstr(store.open[0].text, "create jobs/q/due/"));
+	cr_expect_eq(told.n, 0);
+	script_answer(0, ok());
+	cr_expect_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queues, an_old_id_is_refused_unless_its_record_is_there)
+{
+	begin_node();
+	serve();
+	forget_open();
+	id.minute -= 12;
+	submit();
+	pass(0);
+	while (store.n_open > 0 && !strstr(store.open[0].text, "exists jobs/q/job"))
+		script_answer(0, failed(STORE_NO_NODE));
+	cr_assert_gt(store.n_open, 0);
+	script_answer(0, failed(STORE_NO_NODE));
+	cr_expect_eq(told.outcome, JOB_MISUSE);
+	submit();
+	asks_of("exists jobs/q/job", ok());
+	cr_expect_eq(told.outcome, JOB_DONE);
+	id.minute += 20;
+	submit();
+	asks_of("exists jobs/q/job", failed(STORE_NO_NODE));
+	cr_expect_eq(told.outcome, JOB_MISUSE);
+	queues_done(&queues);
+}
+
+Test(queues, a_lost_answer_is_looked_for)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit();
+	asks_of("check jobs/q/open", failed(STORE_UNKNOWN));
+	asks_of("exists jobs/q/job", failed(STORE_NO_NODE)); /* behind a confirmation: not done */
+	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 1));
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queues, a_full_queue_is_told)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit();
+	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q", holds("41", 2, (struct store_stat){.version = 3}));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "the queue is full");
+	queues_done(&queues);
+}
+
+/* What was given to this node begins, and ends. */
+static void give(void)
+{
+	begin_node();
+	queues_up(&queues);
+	turn();
+	char text[STORE_PATH_MAX];
+	pass(0);
+	while (store.n_open > 0 && !strstr(store.open[0].text, "list! jobs/q/at/here"))
+		script_answer(0, failed(STORE_NO_NODE));
+	cr_assert_gt(store.n_open, 0);
+	struct job_pointer p = job_pointer_to(&id, 0, false);
+	job_pointer_format(&p, false, text);
+	static char name[JOB_POINTER_MAX + 1];
+	memcpy(name, text, strlen(text) + 1);
+	script_answer(0, names(name, NULL));
+	asks_of("get! jobs/q/at/here", at_of(SESSION, 77));
+	asks_of("get jobs/q/job", job_of("queued", 0, 0));
+	turn();
+}
+
+Test(queues, a_job_begins_and_ends)
+{
+	give();
+	cr_expect_eq(n_jobs, 1);
+	pass(1000);
+	cr_expect_eq(n_jobs, 2); /* until it has begun */
+	queues_begin(&queues, &host, &id, on_begun, NULL);
+	asks_of("check workers/me, check jobs/q/at/here", ok());
+	pass(2000);
+	cr_assert_eq(begun.n, 1);
+	cr_assert(begun.yours);
+	cr_expect_eq(begun.token, 77);
+	cr_expect_eq(begun.attempt, 1);
+	cr_expect_eq(begun.len, 5);
+	cr_expect_gt(queues_renew(&queues, &host, begun.number), 0);
+	cr_expect_eq(queues_renew(&queues, &store, begun.number), -1); /* another's */
+	cr_expect_eq(queues_going(&queues), 1);
+	const struct job_end end = {.how = JOB_END_OK, .exit_status = 0, .retry_ms = -1};
+	cr_assert(queues_finish(&queues, &host, begun.number, &end, on_ended, NULL));
+	asks_of("set jobs/q/job", failed(STORE_UNKNOWN)); /* was it done? */
+	asks_of("get! jobs/q/at/here", failed(STORE_NO_NODE));
+	asks_of("get jobs/q/job", job_of("ok", 1, 2));
+	cr_expect_eq(n_ended, 1);
+	cr_expect_eq(queues_going(&queues), 0);
+	queues_done(&queues);
+}
+
+Test(queues, what_nobody_can_begin_is_given_back)
+{
+	refuses = true;
+	give();
+	asks_of("check workers/me, delete jobs/q/at/here", ok());
+	cr_expect_eq(queues_going(&queues), 0);
+	queues_done(&queues);
+}
+
+Test(queues, of_another_session_it_is_not_ours)
+{
+	begin_node();
+	queues_up(&queues);
+	pass(0);
+	while (store.n_open > 0 && !strstr(store.open[0].text, "list! jobs/q/at/here"))
+		script_answer(0, failed(STORE_NO_NODE));
+	static char name[JOB_POINTER_MAX + 1];
+	struct job_pointer p = job_pointer_to(&id, 0, false);
+	job_pointer_format(&p, false, name);
+	script_answer(0, names(name, NULL));
+	asks_of("get! jobs/q/at/here", at_of(SESSION + 1, 77));
+	asks_of("get jobs/q/job", job_of("queued", 0, 0));
+	cr_expect_eq(n_jobs, 0);
+	queues_begin(&queues, &host, &id, on_begun, NULL);
+	cr_expect_eq(begun.n, 1);
+	cr_expect_not(begun.yours);
+	queues_done(&queues);
+}
