@@ -605,7 +605,7 @@ help:
 	@echo 'make check-faults faults with real processes; compare: beside Curator and kazoo'
 	@echo 'make check-scale  200 sidecars with 200 tasks each, 10,000 tasks on one, on a real server'
 	@echo 'make check-upgrade  0.1.0 and this version in one fleet, one host upgraded after the other'
-	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, and trouble'
+	@echo 'make check-ticks  520 ticks of `zkleader run` on four servers with skewed clocks, 300 of schedules, and trouble'
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
 	@echo 'make sim-ticks    ten minutes of simulated fleets with runs at each tick'
 	@echo 'make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated'
