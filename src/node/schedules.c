@@ -143,6 +143,9 @@ static void wake(struct schedules *s)
 
 void schedules_task_changed(struct schedules *s, struct task *t)
 {
+	/* Most have none: all of them are not looked at for that. */
+	if (!t->due && !t->settings.schedule)
+		return;
 	if (t->due)
 		t->due->dirty = true;
 	wake(s);
@@ -222,6 +225,9 @@ void schedules_watch(struct schedules *s, const char *path)
 {
 	char own[STORE_PATH_MAX];
 
+	path_of(s->leaders->session->settings, PATH_RUNS, "", own);
+	if (strncmp(path, own, strlen(own)) != 0)
+		return;
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 
