@@ -95,7 +95,7 @@ static void drop_connection(struct lib *l, bool tell)
 	c->client_open = false;
 	if (tell)
 		net_to_server(c, message_new(MESSAGE_HANG_UP));
-	connection_drop(c);
+	connection_unref(c);
 }
 
 static void closed(struct lib *l)

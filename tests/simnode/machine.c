@@ -21,16 +21,6 @@ struct turn {
 	struct host_turn *of;
 };
 
-static struct machine *machine_of(const struct host *h)
-{
-	return (struct machine *)(uintptr_t)h;
-}
-
-struct host *machine_host(struct machine *m)
-{
-	return (struct host *)(uintptr_t)m;
-}
-
 /* --- clocks --------------------------------------------------------------------------------------- */
 
 int64_t machine_us(const struct machine *m)
@@ -279,6 +269,7 @@ void machine_start(struct machine *m, void (*after)(void *arg), void *arg)
 void machine_end(struct machine *m)
 {
 	stores_end(m);
+	lookups_end(m);
 	assert(!m->timers && !m->turns && !m->libs);
 	m->alive = false;
 	m->life++;

@@ -52,12 +52,16 @@ bool machine_listens(const struct machine *m);
 int64_t machine_us(const struct machine *m); /* CLOCK_BOOTTIME */
 /* The true time at which its clock shows this. */
 int64_t machine_when(const struct machine *m, int64_t boot_ms);
+/* host.c */
 struct host *machine_host(struct machine *m);
+struct machine *machine_of(const struct host *h);
 
 /* store.c: what the library has brought. */
 void stores_take(struct machine *m);
 bool stores_wait(const struct machine *m);
-/* What is still being closed, or looked up: the process has gone. */
+/* What is still being closed: the process has gone. */
 void stores_end(struct machine *m);
+/* lookup.c: likewise what is being looked up. */
+void lookups_end(struct machine *m);
 
 #endif

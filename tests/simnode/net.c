@@ -16,6 +16,8 @@ struct link {
 static struct link up[HOSTS_MAX][SERVERS_MAX], down[HOSTS_MAX][SERVERS_MAX];
 static struct link between[SERVERS_MAX][SERVERS_MAX];
 static struct message *spare;
+void (*net_asked)(const struct connection *c, const struct message *m);
+int64_t (*net_waits)(unsigned server, const struct message *m);
 
 /* --- sets of paths -------------------------------------------------------------------------------- */
 
@@ -117,7 +119,7 @@ void message_free(struct message *m)
 		request_drop(m->request);
 	else if (m->type == MESSAGE_FORWARD || m->type == MESSAGE_PROPOSE)
 		transaction_drop(m->transaction);
-	connection_drop(m->connection);
+	connection_unref(m->connection);
 	m->next = spare;
 	spare = m;
 }
@@ -146,9 +148,10 @@ void net_reset(void)
 			link_init(&between[a][b]);
 }
 
-static void link_send(struct link *l, struct message *m, int64_t typical, event_fn fn)
+static void link_send(struct link *l, struct message *m, int64_t waits, int64_t typical,
+		      event_fn fn)
 {
-	int64_t at = sim.now + typical / 2 + random_exp(typical / 2) + 1;
+	int64_t at = sim.now + waits + typical / 2 + random_exp(typical / 2) + 1;
 
 	if (at <= l->last)
 		at = l->last + 1;
@@ -226,13 +229,13 @@ struct connection *net_connect(struct lib *lib, unsigned host, unsigned server)
 	return c;
 }
 
-struct connection *connection_keep(struct connection *c)
+struct connection *connection_ref(struct connection *c)
 {
 	c->refs++;
 	return c;
 }
 
-void connection_drop(struct connection *c)
+void connection_unref(struct connection *c)
 {
 	if (!c || --c->refs > 0)
 		return;
@@ -248,21 +251,25 @@ void connection_drop(struct connection *c)
 
 void net_to_server(struct connection *c, struct message *m)
 {
-	m->connection = connection_keep(c);
-	link_send(&up[c->host][c->server], m, sim.delay_us, on_up);
+	m->connection = connection_ref(c);
+	if (net_asked)
+		net_asked(c, m);
+	link_send(&up[c->host][c->server], m, 0, sim.delay_us, on_up);
 }
 
 void net_to_client(struct connection *c, struct message *m)
 {
-	m->connection = connection_keep(c);
-	link_send(&down[c->host][c->server], m, sim.delay_us, on_down);
+	m->connection = connection_ref(c);
+	link_send(&down[c->host][c->server], m, net_waits ? net_waits(c->server, m) : 0,
+		  sim.delay_us, on_down);
 }
 
 void net_between(unsigned from, unsigned to, struct message *m)
 {
 	m->from = from;
 	m->to = to;
-	link_send(&between[from][to], m, sim.server_delay_us, on_between);
+	link_send(&between[from][to], m, net_waits ? net_waits(from, m) : 0, sim.server_delay_us,
+		  on_between);
 }
 
 void net_cut_client(unsigned host, unsigned server, bool cut_up, bool cut_down)

@@ -130,10 +130,15 @@ void net_reset(void);
 /* For events_reset(): frees what was on its way. */
 void net_dispose(event_fn fn, void *arg);
 struct connection *net_connect(struct lib *lib, unsigned host, unsigned server);
-struct connection *connection_keep(struct connection *c);
-void connection_drop(struct connection *c); /* takes NULL */
+struct connection *connection_ref(struct connection *c);
+void connection_unref(struct connection *c); /* takes NULL */
 struct message *message_new(enum message_type type);
 void message_free(struct message *m);
+/*
+ * For who measures, NULL: what a client has sent; and for how long what a server sends waits there, microseconds.
+ */
+extern void (*net_asked)(const struct connection *c, const struct message *m);
+extern int64_t (*net_waits)(unsigned server, const struct message *m);
 void net_to_server(struct connection *c, struct message *m);
 void net_to_client(struct connection *c, struct message *m);
 void net_between(unsigned from, unsigned to, struct message *m);

@@ -12,10 +12,12 @@ void (*servers_propose)(const struct transaction *x, const struct tree *before);
 void (*servers_commit)(const struct transaction *x);
 void (*servers_grant)(int64_t session, int64_t timeout_ms);
 static uint64_t last_term;
+static size_t trimmed; /* entries of all logs, that are forgotten */
 
 void quorum_reset(void)
 {
 	last_term = 0;
+	trimmed = 0;
 }
 
 static int64_t last_zxid(const struct server *s)
@@ -52,24 +54,40 @@ static void apply(struct server *s, size_t length)
 }
 
 /*
- * All servers forget the beginning of their logs, which each has applied; one without data is given a
- * snapshot. What is on its way between servers counts from there: so only where nothing is.
+ * All servers forget the beginning of their logs, which each of them has applied: one without data is given a
+ * snapshot. Messages tell numbers of all entries that ever were.
  */
-static void trim(struct server *leader)
+static void trim(void)
 {
-	size_t least = leader->applied;
+	size_t least = SIZE_MAX;
 
-	if (least < TRIM_MIN || least != leader->n_log || !servers_whole())
-		return;
 	for (unsigned i = 0; i < sim.n_servers; i++)
-		if (servers[i].applied != least || servers[i].n_log != least ||
-		    (i != leader->id && leader->acked[i] != least))
-			return;
+		if (servers[i].applied < least)
+			least = servers[i].applied;
+	if (least < TRIM_MIN)
+		return;
+	trimmed += least;
 	for (unsigned i = 0; i < sim.n_servers; i++) {
-		log_cut(&servers[i], 0);
-		servers[i].applied = 0;
-		leader->acked[i] = 0;
+		struct server *s = &servers[i];
+		for (size_t j = 0; j < least; j++)
+			transaction_drop(s->log[j]);
+		s->n_log -= least;
+		s->applied -= least;
+		memmove(s->log, s->log + least, s->n_log * sizeof(struct transaction *));
+		for (unsigned j = 0; j < sim.n_servers; j++)
+			s->acked[j] -= least < s->acked[j] ? least : s->acked[j];
 	}
+}
+
+static int64_t number_of(size_t length)
+{
+	return (int64_t)(trimmed + length);
+}
+
+/* 0: it is one that all have applied. */
+static size_t length_of(int64_t number)
+{
+	return (size_t)number > trimmed ? (size_t)number - trimmed : 0;
 }
 
 /* --- sessions at the leader ----------------------------------------------------------------------- */
@@ -165,7 +183,7 @@ static void commit(struct server *s)
 			continue;
 		struct message *m = message_new(MESSAGE_COMMIT);
 		m->term = s->terms[i];
-		m->number = (int64_t)length;
+		m->number = number_of(length);
 		net_between(s->id, i, m);
 	}
 }
@@ -383,7 +401,7 @@ void quorum_tick(struct server *s)
 			stop_following(s, "nothing heard");
 		break;
 	case ROLE_LEADING:
-		trim(s);
+		trim();
 		beat(s, &have);
 		expire_sessions(s);
 		if (have <= sim.n_servers / 2)
@@ -417,10 +435,10 @@ static void from_leader(struct server *s, struct message *m)
 		struct message *ack = message_new(MESSAGE_ACK);
 		log_append(s, m->transaction);
 		ack->term = s->term;
-		ack->number = (int64_t)s->n_log;
+		ack->number = number_of(s->n_log);
 		net_between(s->id, m->from, ack);
 	} else if (m->type == MESSAGE_COMMIT) {
-		apply(s, (size_t)m->number);
+		apply(s, length_of(m->number));
 	} else if (m->type == MESSAGE_BEAT) {
 		on_beat(s, m->from);
 	} else if (m->connection->server_open) {
@@ -433,7 +451,7 @@ static void from_follower(struct server *s, struct message *m)
 	if (s->role != ROLE_LEADING || m->term != s->terms[m->from])
 		return;
 	if (m->type == MESSAGE_ACK) {
-		s->acked[m->from] = (size_t)m->number;
+		s->acked[m->from] = length_of(m->number);
 		commit(s);
 	} else if (m->type == MESSAGE_TOUCHED) {
 		s->heard[m->from] = server_ms(s);
@@ -442,7 +460,7 @@ static void from_follower(struct server *s, struct message *m)
 	} else if (m->type == MESSAGE_REVALIDATE) {
 		struct message *answer = message_new(MESSAGE_VALID);
 		answer->term = m->term;
-		answer->connection = connection_keep(m->connection);
+		answer->connection = connection_ref(m->connection);
 		answer->valid = quorum_touch(s, m->number, m->timeout_ms, (int)m->from);
 		net_between(s->id, m->from, answer);
 	} else {

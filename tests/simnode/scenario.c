@@ -286,6 +286,7 @@ static void draw_world(void)
 	sim.timeout_ms = sim.tick_ms * timeouts[random_range(0, 6)];
 	sim.sync_ms = sim.tick_ms * syncs[random_range(0, 5)];
 	sim.delay_us = random_range(100, 20 * MS);
+	sim.late_us = 5 * MS;
 	sim.server_delay_us = random_range(100, random_chance(850) ? 5 * MS : 80 * MS);
 	/* Below, slow links eat the lease up. */
 	sim.least_ms = sim.server_delay_us < 5 * MS ? 2000 : 2000 + 60 * sim.server_delay_us / MS;

@@ -23,7 +23,7 @@ static void hang_up(struct server *s, struct connection *c, bool tell)
 	for (size_t i = s->n_connections; i-- > 0;)
 		if (s->connections[i] == c)
 			s->connections[i] = s->connections[--s->n_connections];
-	connection_drop(c);
+	connection_unref(c);
 }
 
 void serve_close_all(struct server *s)
@@ -89,7 +89,7 @@ static bool is_write(const struct request *q)
 /* Requests of one connection are answered in their order; a read waits for the writes before it. */
 static void answer_queue(struct server *s, struct connection *c)
 {
-	connection_keep(c);
+	connection_ref(c);
 	while (c->server_open && c->n_queue > 0) {
 		struct pending *p = &c->queue[0];
 		if (is_write(p->request) && !p->done)
@@ -102,7 +102,7 @@ static void answer_queue(struct server *s, struct connection *c)
 		c->n_queue--;
 		memmove(c->queue, c->queue + 1, c->n_queue * sizeof(c->queue[0]));
 	}
-	connection_drop(c);
+	connection_unref(c);
 }
 
 /* --- watches -------------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static void revalidate(struct server *s, struct connection *c, const struct requ
 	} else {
 		struct message *m = message_new(MESSAGE_REVALIDATE);
 		m->term = s->term;
-		m->connection = connection_keep(c);
+		m->connection = connection_ref(c);
 		m->number = q->session;
 		m->timeout_ms = c->timeout_ms;
 		net_between(s->id, s->leader, m);
@@ -237,7 +237,7 @@ static void on_connect(struct server *s, struct connection *c, const struct requ
 		return;
 	}
 	c->server_open = true;
-	s->connections[s->n_connections++] = connection_keep(c);
+	s->connections[s->n_connections++] = connection_ref(c);
 	c->session = q->session;
 	c->timeout_ms = grant(s, q->timeout_ms);
 	if (q->session != 0) {
@@ -247,7 +247,7 @@ static void on_connect(struct server *s, struct connection *c, const struct requ
 	c->session = ++last_session;
 	struct transaction *x = transaction_new(TRANSACTION_OPEN, c->session, 0);
 	x->timeout_ms = c->timeout_ms;
-	x->connection = connection_keep(c);
+	x->connection = connection_ref(c);
 	pass_on(s, x);
 }
 
@@ -327,7 +327,7 @@ static void on_request(struct server *s, struct connection *c, struct request *q
 			x->ops[i] = q->ops[i];
 			blob_keep(q->ops[i].data);
 		}
-		x->connection = connection_keep(c);
+		x->connection = connection_ref(c);
 		x->request = q->id;
 		pass_on(s, x);
 	}
@@ -344,7 +344,7 @@ void serve_receive(struct server *s, struct message *m)
 		on_connect(s, c, m->request);
 	} else if (c->server_open && c->granted && m->request->type == REQUEST_CLOSE) {
 		struct transaction *x = transaction_new(TRANSACTION_CLOSE, c->session, 0);
-		x->connection = connection_keep(c);
+		x->connection = connection_ref(c);
 		pass_on(s, x);
 	} else if (c->server_open && c->granted) {
 		on_request(s, c, m->request);

@@ -122,7 +122,7 @@ static void forget(struct server *s)
 {
 	inbox_clear(&s->inbox);
 	while (s->n_connections > 0)
-		connection_drop(s->connections[--s->n_connections]);
+		connection_unref(s->connections[--s->n_connections]);
 	while (s->n_log > 0)
 		transaction_drop(s->log[--s->n_log]);
 	free(s->log);

@@ -7,7 +7,9 @@
 
 #include "net.h"
 
-#define SESSIONS_MAX	(64 * HOSTS_MAX)
+#ifndef SESSIONS_MAX
+#define SESSIONS_MAX (64 * HOSTS_MAX)
+#endif
 #define CONNECTIONS_MAX (4 * HOSTS_MAX)
 
 enum role { ROLE_LOOKING, ROLE_FOLLOWING, ROLE_LEADING };
@@ -31,7 +33,8 @@ struct server {
 	enum role role;
 	uint64_t life; /* of its timer */
 	int64_t epoch;
-	struct transaction **log; /* the entry at i is number i + trimmed of all */
+	struct transaction *
+		*log; /* the entry at i is number i + trimmed of all, as messages tell it */
 	size_t n_log, capacity, applied;
 	struct tree tree;
 	/* following */

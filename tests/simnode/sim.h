@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #define SERVERS_MAX 5
-#define HOSTS_MAX   24
-#define TASKS_MAX   48
-#define MS	    INT64_C(1000)
-#define SECOND	    (1000 * MS)
-#define HOUR	    (3600 * SECOND)
-#define EPOCH_MS    INT64_C(1795000000000) /* the true wall clock at time 0 */
+#ifndef HOSTS_MAX /* big fleets have more */
+#define HOSTS_MAX 24
+#endif
+#define TASKS_MAX 48
+#define MS	  INT64_C(1000)
+#define SECOND	  (1000 * MS)
+#define HOUR	  (3600 * SECOND)
+#define EPOCH_MS  INT64_C(1795000000000) /* the true wall clock at time 0 */
 
 /* --- faults, counted ------------------------------------------------------------------------------ */
 
@@ -136,6 +138,7 @@ struct sim {
 	int64_t tick_ms, timeout_ms, sync_ms;
 	int64_t least_ms; /* session timeout with which these links leave something of the lease */
 	int64_t delay_us, server_delay_us; /* typical, one way */
+	int64_t late_us; /* after which a loop is woken at the latest for what has come */
 };
 
 extern struct sim sim;

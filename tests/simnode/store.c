@@ -13,7 +13,6 @@
 
 /* The loop is not always woken at once, so that several things come in one turn. */
 #define LATE_PER_MILLE 100
-#define LATE_MAX       (5 * MS)
 
 struct queued {
 	struct queued *next;
@@ -44,7 +43,7 @@ static void on_item(void *arg, const struct item *item)
 	q->item = *item;
 	*s->tail = q;
 	s->tail = &q->next;
-	machine_wake(s->machine, random_chance(LATE_PER_MILLE) ? random_range(0, LATE_MAX) : 0);
+	machine_wake(s->machine, random_chance(LATE_PER_MILLE) ? random_range(0, sim.late_us) : 0);
 }
 
 /* --- replies -------------------------------------------------------------------------------------- */
@@ -76,7 +75,7 @@ static void queued_free(struct queued *q)
 static void take_reply(struct store *s, const struct item *item)
 {
 	const struct reply *r = &item->reply;
-	char *names[1024];
+	mem_auto char **names = mem_calloc(r->n_names + 1, sizeof(*names));
 	struct store_reply reply = {.code = r->code,
 				    .text = text_of(r->code),
 				    .sent_ms = item->asked->sent_ms,
@@ -89,7 +88,6 @@ static void take_reply(struct store *s, const struct item *item)
 		reply.data = r->data->bytes;
 		reply.len = r->data->len;
 	}
-	assert(r->n_names <= sizeof(names) / sizeof(names[0]));
 	for (size_t i = 0; i < r->n_names; i++)
 		names[i] = (char *)(uintptr_t)path_name(r->names[i]);
 	if (r->code != STORE_UNKNOWN && r->code != STORE_ABANDONED)
@@ -173,6 +171,14 @@ static bool take_all(struct store *s)
 	return false;
 }
 
+void stores_end(struct machine *m)
+{
+	while (m->stores) {
+		assert(m->stores->abandoned);
+		store_free(m->stores);
+	}
+}
+
 void stores_take(struct machine *m)
 {
 	for (struct store *s = m->stores; s;)
@@ -192,7 +198,7 @@ bool stores_wait(const struct machine *m)
 int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
 	       const struct store_handlers *handlers)
 {
-	struct machine *m = (struct machine *)(uintptr_t)host;
+	struct machine *m = machine_of(host);
 	struct store *s = mem_calloc(1, sizeof(*s));
 
 	s->machine = m;
@@ -373,60 +379,4 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 					.data = blob_new(ops[i].data, ops[i].len),
 					.version = ops[i].version};
 	ask(s, q, fn, arg);
-}
-
-/* --- names ---------------------------------------------------------------------------------------- */
-
-struct lookup {
-	struct lookup *next; /* of all of the machine */
-	struct machine *machine;
-	struct host_timer timer;
-	store_lookup_fn done;
-	void *arg;
-};
-
-static void lookup_free(struct lookup *l)
-{
-	struct lookup **at = &l->machine->lookups;
-
-	while (*at != l)
-		at = &(*at)->next;
-	*at = l->next;
-	host_timer_done(&l->timer);
-	free(l);
-}
-
-void stores_end(struct machine *m)
-{
-	while (m->stores) {
-		assert(m->stores->abandoned);
-		store_free(m->stores);
-	}
-	while (m->lookups)
-		lookup_free(m->lookups);
-}
-
-static void on_found(void *arg)
-{
-	struct lookup *l = arg;
-	store_lookup_fn done = l->done;
-	void *done_arg = l->arg;
-
-	lookup_free(l);
-	done(done_arg, "10.1.0.1:2181,10.1.0.2:2181,10.1.0.3:2181", NULL);
-}
-
-void store_lookup(struct host *host, void *world, const char *hosts, store_lookup_fn done,
-		  void *arg)
-{
-	struct lookup *l = mem_calloc(1, sizeof(*l));
-
-	(void)world, (void)hosts;
-	l->machine = (struct machine *)(uintptr_t)host;
-	l->next = l->machine->lookups;
-	l->machine->lookups = l;
-	l->done = done;
-	l->arg = arg;
-	host_timer_init(&l->timer, host, on_found, l);
-	host_timer_start(&l->timer, random_range(0, 5));
 }

@@ -162,7 +162,7 @@ void transaction_drop(struct transaction *x)
 		return;
 	for (size_t i = 0; i < x->n_ops; i++)
 		blob_drop(x->ops[i].data);
-	connection_drop(x->connection);
+	connection_unref(x->connection);
 	free(x);
 }
 
