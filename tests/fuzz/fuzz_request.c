@@ -1,333 +1,32 @@
 /*
  * The sidecar, whole, from its start to its end by TERM: clients that send anything on its socket, a
- * ZooKeeper whose nodes hold anything, cuts and ended sessions. The loop, ZooKeeper, files and clocks
- * are in memory (fake_loop.h, fake_zookeeper.h, and below), all else is as it ships.
+ * ZooKeeper whose nodes hold anything, cuts and ended sessions. ZooKeeper, time and timers are the
+ * simulator's (tests/simnode), one server and one machine; the socket (fake_uv.h), files and the system
+ * (fake_system.h) are in memory; all else is as it ships.
  *
  * The input is a list of steps, each a few bytes: see step().
  */
-#include "fake_zookeeper.h"
+#include "fake_uv.h"
 
-#include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 
-#include "base/log.h"
-#include "node/id.h"
-#include "daemon/handoff_file.h"
-#include "daemon/sidecar.h"
-#include "config/textfile.h"
+#include "fake_system.h"
+#include "server.h"
 #include "wire/record.h"
 
-#define CONFIG	    "/fuzz/zkleader.conf"
 #define RELOADS_MAX 3
 #define ASKED_MAX   64
 #define STATUS_UID  1002
-#define QUIET_MS    20000 /* after which all is answered that does not wait */
-#define STOP_MAX_MS 80000 /* jobs may take a minute, and the lease */
-
-/* --- files ----------------------------------------------------------------------------------------- */
-
-#define SERVER "zookeeper=\"127.0.0.1:2181\"\nsocket=\"/fuzz/s\"\n"
-
-static const char *const configs[] = {
-	SERVER "version=\"1.0\"\n",
-	SERVER "version=\"1.1\"\nyield-delay=\"0s\"\ntick-guard=\"1s\"\n",
-	SERVER "version=\n",
-};
-
-/* The sidecar's task file, as long as the configuration of that number is in force. */
-#define FIRST_TASKS                                             \
-	"task \"daily\" {history=2}\n"                          \
-	"task \"late\" {on-crash=\"rerun\" users={\"ann\"} }\n" \
-	"task \"other\" {yield=\"never\"}\n"
-#define OTHER_TASKS                                                            \
-	"task \"late\" {on-crash=\"rerun\" users={\"ann\"} hold-max=\"1s\"}\n" \
-	"task \"fresh\" {min-version=\"1.1\"}\n"
-
-static const char *const task_texts[] = {FIRST_TASKS, OTHER_TASKS, "task \"late\" {on-crash=}\n"};
-#define N_TEXTS (sizeof(task_texts) / sizeof(task_texts[0]))
-
-static size_t text_now; /* of both */
-static unsigned reloads;
-
-int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
-			 struct stat *ret_stat);
-size_t __wrap_taskdir_load(const struct config *config, struct task_files *ret_files,
-			   struct problems *problems);
-int __wrap_config_load(const char *path, const struct config *running, struct config **ret_config,
-		       struct problems *problems);
-int __real_config_load(const char *path, const struct config *running, struct config **ret_config,
-		       struct problems *problems);
-
-int __wrap_textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
-			 struct stat *ret_stat)
-{
-	const char *text = strcmp(path, CONFIG) == 0 ? configs[text_now] : task_texts[text_now];
-
-	(void)limit, (void)ret_stat;
-	*ret_text = mem_strdup(text);
-	*ret_len = strlen(text);
-	return 0;
-}
-
-static char *copy_of(const char *text)
-{
-	return text ? mem_strdup(text) : NULL;
-}
-
-static struct config *copy_config(const struct config *c)
-{
-	struct config *copy = mem_alloc(sizeof(*copy));
-
-	*copy = *c;
-	copy->file = copy_of(c->file);
-	copy->zookeeper = copy_of(c->zookeeper);
-	for (size_t i = 0; i < c->n_hosts; i++)
-		copy->hosts[i].host = copy_of(c->hosts[i].host);
-	copy->root = copy_of(c->root);
-	copy->version = copy_of(c->version);
-	copy->socket = copy_of(c->socket);
-	copy->task_dir = copy_of(c->task_dir);
-	copy->recipe_users = mem_calloc(c->n_recipe_users + 1, sizeof(*copy->recipe_users));
-	for (size_t i = 0; i < c->n_recipe_users; i++)
-		copy->recipe_users[i] = copy_of(c->recipe_users[i]);
-	zone_file_ref(copy->timezone);
-	FUZZ_CHECK(!c->chroot && !c->version_file && !c->address && !c->socket_group &&
-		   !c->auth_file && !c->health.command && !c->health.file);
-	return copy;
-}
-
-/* Its form is the business of another target, so what is good is read once and copied from then on. */
-int __wrap_config_load(const char *path, const struct config *running, struct config **ret_config,
-		       struct problems *problems)
-{
-	static const struct config *all[N_TEXTS];
-	struct config *loaded = NULL;
-
-	if (!all[text_now]) {
-		int r = __real_config_load(path, running, &loaded, problems);
-		if (r < 0)
-			return r;
-		all[text_now] = loaded;
-	}
-	*ret_config = copy_config(all[text_now]);
-	return 0;
-}
-
-/* One file, as the configuration. */
-size_t __wrap_taskdir_load(const struct config *config, struct task_files *ret_files,
-			   struct problems *problems)
-{
-	static struct loaded {
-		bool done;
-		int result;
-		struct task_config **tasks;
-		size_t n;
-	} all[N_TEXTS];
-	struct loaded *l = &all[text_now];
-	struct task_file *file = mem_calloc(1, sizeof(*file));
-
-	(void)config;
-	if (!l->done) {
-		struct problems ignored;
-		problems_init(&ignored);
-		l->result = taskfile_load("a.conf", "a.conf", &l->tasks, &l->n, &ignored);
-		l->done = true;
-		problems_done(&ignored);
-	}
-	task_files_init(ret_files);
-	ret_files->list = file;
-	ret_files->n = 1;
-	file->name = mem_strdup("a.conf");
-	file->path = mem_strdup("a.conf");
-	file->refused = l->result < 0;
-	file->tasks = mem_calloc(l->n + 1, sizeof(struct task_config *));
-	for (; file->n_tasks < l->n; file->n_tasks++)
-		file->tasks[file->n_tasks] = task_config_copy(l->tasks[file->n_tasks]);
-	if (l->result < 0)
-		problems_add(problems, "a.conf", 1, "the value of on-crash is missing");
-	return l->result < 0;
-}
-
-void files_init(struct files *f, uv_loop_t *l, void (*tasks_changed)(void *arg),
-		void (*version_changed)(void *arg), void *arg)
-{
-	(void)f, (void)l, (void)tasks_changed, (void)version_changed, (void)arg;
-}
-
-void files_watch(struct files *f, const char *task_dir, const char *version_file)
-{
-	(void)f, (void)task_dir, (void)version_file;
-}
-
-void files_done(struct files *f)
-{
-	(void)f;
-}
-
-int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why)
-{
-	(void)socket, (void)ret_kept, (void)ret_why;
-	return -ENOENT;
-}
-
-int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why)
-{
-	(void)socket, (void)kept, (void)ret_why;
-	return 0;
-}
-
-int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n)
-{
-	(void)socket;
-	for (size_t i = 0; i < n; i++)
-		FUZZ_CHECK(name_is_task(runs[i].task, strlen(runs[i].task)) &&
-			   name_is_id(runs[i].id, strlen(runs[i].id)));
-	return 0;
-}
-
-int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
-			   bool *ret_all)
-{
-	(void)socket, (void)ret_runs, (void)ret_n, (void)ret_all;
-	return -ENOENT;
-}
-
-void handoff_file_remove(const char *socket)
-{
-	(void)socket;
-}
-
-/* --- the system ------------------------------------------------------------------------------------ */
-
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_close(int fd);
-int __wrap_flock(int fd, int operation);
-int __wrap_lstat(const char *path, struct stat *st);
-int __wrap_chmod(const char *path, mode_t mode);
-int __wrap_unlink(const char *path);
-mode_t __wrap_umask(mode_t mask);
-uid_t __wrap_geteuid(void);
-int __wrap_getpwnam_r(const char *name, struct passwd *user, char *buffer, size_t size,
-		      struct passwd **ret);
-int __wrap_getpwuid_r(uid_t uid, struct passwd *user, char *buffer, size_t size,
-		      struct passwd **ret);
-int __wrap_gethostname(char *name, size_t size);
-ssize_t __wrap_getrandom(void *data, size_t size, unsigned flags);
-void __wrap_log_write(enum log_level level, const char *message, const struct log_field *fields);
-
-int __wrap_open(const char *path, int flags, ...)
-{
-	FUZZ_CHECK(strcmp(path, "/fuzz/s.lock") == 0 && (flags & O_CREAT));
-	return 3000;
-}
-
-int __wrap_close(int fd)
-{
-	FUZZ_CHECK(fd == 3000);
-	return 0;
-}
-
-int __wrap_flock(int fd, int operation)
-{
-	(void)fd, (void)operation;
-	return 0;
-}
-
-int __wrap_lstat(const char *path, struct stat *st)
-{
-	(void)path, (void)st;
-	errno = ENOENT;
-	return -1;
-}
-
-int __wrap_chmod(const char *path, mode_t mode)
-{
-	(void)path, (void)mode;
-	return 0;
-}
-
-int __wrap_unlink(const char *path)
-{
-	(void)path;
-	return 0;
-}
-
-mode_t __wrap_umask(mode_t mask)
-{
-	(void)mask;
-	return 0;
-}
-
-/* The sidecar's own user; 1001 is ann. */
-uid_t __wrap_geteuid(void)
-{
-	return 1000;
-}
-
-int __wrap_getpwnam_r(const char *name, struct passwd *user, char *buffer, size_t size,
-		      struct passwd **ret)
-{
-	(void)buffer, (void)size;
-	*user = (struct passwd){.pw_uid = 1001};
-	*ret = strcmp(name, "ann") == 0 ? user : NULL;
-	return 0;
-}
-
-int __wrap_getpwuid_r(uid_t uid, struct passwd *user, char *buffer, size_t size,
-		      struct passwd **ret)
-{
-	(void)buffer, (void)size;
-	*user = (struct passwd){.pw_name = uid == 0 ? (char[]){"root"} : (char[]){"somebody"}};
-	*ret = uid == 1002 ? NULL : user;
-	return 0;
-}
-
-int __wrap_gethostname(char *name, size_t size)
-{
-	snprintf(name, size, "app1");
-	return 0;
-}
-
-ssize_t __wrap_getrandom(void *data, size_t size, unsigned flags)
-{
-	(void)flags;
-	memset(data, 0x55, size);
-	return (ssize_t)size;
-}
-
-void __wrap_log_write(enum log_level level, const char *message, const struct log_field *fields)
-{
-	(void)level, (void)message, (void)fields;
-}
-
-void id_new(struct host *h, char id[NAME_ID_MAX + 1])
-{
-	static unsigned number;
-
-	(void)h;
-	snprintf(id, NAME_ID_MAX + 1, "00000000-0000-4000-8000-%012x", ++number);
-}
-
-/* Never called: no task has a health check. */
-int uv_spawn(uv_loop_t *l, uv_process_t *handle, const uv_process_options_t *options)
-{
-	(void)l, (void)handle, (void)options;
-	abort();
-}
-
-unsigned uv_available_parallelism(void)
-{
-	return 2;
-}
-
-const char *uv_strerror(int error)
-{
-	(void)error;
-	return "error";
-}
+#define T_MS	    10000
+#define TICK_MS	    2000
+#define WALL_MS	    INT64_C(1790000000000)
+#define BOOT_US	    (1000 * SECOND)
+#define SETTLE_US   (10 * MS) /* for what follows of a step */
+#define FOUND_MS    400	      /* for a server to be found again */
+#define QUIET_MS    20000     /* after which all is answered that does not wait */
+#define STOP_MAX_MS 80000     /* jobs may take a minute, and the lease */
+#define OTHERS_T_MS (100 * HOUR / MS)
+#define OTHERS_MAX  1000 /* sessions above are those that a server has made */
 
 /* --- the fleet ------------------------------------------------------------------------------------- */
 
@@ -348,7 +47,45 @@ static const char *const nodes[] = {
 };
 #define N_NODES (sizeof(nodes) / sizeof(nodes[0]))
 
-static bool hands; /* have touched what is led */
+static bool hands;	 /* have touched what is led */
+static unsigned decided; /* nodes that the sidecar has made under policy and runs */
+static path_id policy, runs;
+
+static const struct znode *znode(const char *path)
+{
+	return tree_get(&servers[0].tree, path_intern(path));
+}
+
+/* What others do, whose sessions are there for ever. */
+static void write_node(enum store_op_type type, const char *path, const void *data, size_t len,
+		       int64_t session)
+{
+	struct transaction *x = transaction_new(TRANSACTION_OPS, session, 1);
+
+	x->ops[0] = (struct op){.type = type,
+				.path = path_intern(path),
+				.data = blob_new(data, len),
+				.version = -1};
+	FUZZ_CHECK(servers_by_hand(x));
+}
+
+static void open_session(int64_t session)
+{
+	struct transaction *x = transaction_new(TRANSACTION_OPEN, session, 0);
+
+	x->timeout_ms = OTHERS_T_MS;
+	FUZZ_CHECK(servers_by_hand(x));
+}
+
+static void on_propose(const struct transaction *x, const struct tree *before)
+{
+	(void)before;
+	for (size_t i = 0; i < x->n_ops && x->connection; i++) {
+		path_id folder = path_parent(x->ops[i].path);
+		if (x->ops[i].type == STORE_OP_CREATE)
+			decided += folder == policy || path_parent(folder) == runs;
+	}
+}
 
 static void add_worker(const char *id, const char *version, const char *const *tasks, size_t n,
 		       int64_t session)
@@ -366,7 +103,7 @@ static void add_worker(const char *id, const char *version, const char *const *t
 	buffer_init(&data, RECORD_WORKER_MAX);
 	FUZZ_CHECK(record_pack_worker(&data, w) == 0);
 	snprintf(path, sizeof(path), "/myapps/workers/%s", id);
-	znode_create(path, data.data, data.len, session);
+	write_node(STORE_OP_CREATE_EPHEMERAL, path, data.data, data.len, session);
 	buffer_done(&data);
 	worker_free(w);
 }
@@ -374,51 +111,42 @@ static void add_worker(const char *id, const char *version, const char *const *t
 /* One as old as we are that could lead all, and a newer one that leads one of them. */
 static void make_fleet(void)
 {
+	static const char *const folders[] = {"/myapps", "/myapps/workers", "/myapps/leaders",
+					      "/myapps/policy"};
 	static const char *const tasks[] = {"daily", "late", "other"};
 	struct leader_record leader = {
 		.id = "b", .ip = "10.0.0.2", .hostname = "host-b", .version = "2.0"};
 	struct buffer data;
 
-	znode_create("/myapps", NULL, 0, 0);
-	znode_create("/myapps/workers", NULL, 0, 0);
-	znode_create("/myapps/leaders", NULL, 0, 0);
-	znode_create("/myapps/policy", NULL, 0, 0);
-	add_worker("a", "1.0", tasks, 3, 0x501);
-	add_worker("b", "2.0", tasks + 2, 1, 0x502);
+	policy = path_intern("/myapps/policy");
+	runs = path_intern("/myapps/runs");
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		write_node(STORE_OP_CREATE, folders[i], NULL, 0, HAND);
+	for (int64_t session = 501; session <= 503; session++)
+		open_session(session);
+	add_worker("a", "1.0", tasks, 3, 501);
+	add_worker("b", "2.0", tasks + 2, 1, 502);
 	buffer_init(&data, RECORD_LEADER_MAX);
 	FUZZ_CHECK(record_pack_leader(&data, &leader) == 0);
-	znode_create("/myapps/leaders/other", data.data, data.len, 0x502);
+	write_node(STORE_OP_CREATE_EPHEMERAL, "/myapps/leaders/other", data.data, data.len, 502);
 	buffer_done(&data);
 }
 
-static bool has_children(const char *path)
-{
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < zoo.n; i++)
-		if (zoo.nodes[i].path_len > len && zoo.nodes[i].path[len] == '/' &&
-		    memcmp(zoo.nodes[i].path, path, len) == 0)
-			return true;
-	return false;
-}
-
-/* Somebody else writes, makes or deletes a node. */
+/* Somebody else writes, makes or deletes a node; the server refuses what cannot be. */
 static void touch_node(struct feed *f)
 {
 	uint8_t which = feed_byte(f);
 	const char *path = nodes[which % N_NODES];
 	const uint8_t *data;
 	size_t len = feed_bytes(f, feed_byte(f), &data);
-	struct znode *node = znode_find(path);
+	bool stays = which & 0x80;
 
 	hands |= which % N_NODES < 3;
-	zoo.zxid++;
-	if (!node && has_parent(path))
-		znode_create(path, data, len, which & 0x80 ? 0 : 0x503);
-	else if (node && len > 0)
-		znode_set(node, data, len);
-	else if (node && !has_children(path))
-		znode_delete(node);
+	if (!znode(path))
+		write_node(stays ? STORE_OP_CREATE : STORE_OP_CREATE_EPHEMERAL, path, data, len,
+			   stays ? HAND : 503);
+	else
+		write_node(len > 0 ? STORE_OP_SET : STORE_OP_DELETE, path, data, len, HAND);
 }
 
 /* --- clients --------------------------------------------------------------------------------------- */
@@ -426,7 +154,7 @@ static void touch_node(struct feed *f)
 /* What a client has asked, and what it must hear. */
 static struct client_state {
 	struct buffer said; /* of what it has sent, the part that is no whole frame */
-	struct asked {
+	struct question {
 		uint32_t msgid;
 		bool waits; /* possibly for long */
 		bool check;
@@ -437,6 +165,7 @@ static struct client_state {
 	bool too_many; /* for us to remember */
 } clients[PEERS_MAX];
 static uint32_t last_msgid;
+static unsigned reloads;
 static bool privileged; /* somebody who may change something was there */
 
 static void connect_client(size_t i, uid_t uid)
@@ -445,7 +174,7 @@ static void connect_client(size_t i, uid_t uid)
 	clients[i].n = 0;
 	clients[i].failed = clients[i].told = clients[i].too_many = false;
 	privileged |= uid != STATUS_UID;
-	peer_connect(&loop.peers[i], uid);
+	peer_connect(&fake.peers[i], uid);
 }
 
 static void note_request(struct client_state *c, const struct rpc_message *m)
@@ -456,7 +185,7 @@ static void note_request(struct client_state *c, const struct rpc_message *m)
 		c->too_many = true;
 		return;
 	}
-	c->asked[c->n++] = (struct asked){
+	c->asked[c->n++] = (struct question){
 		.msgid = m->msgid,
 		.waits = (check && m->n_params > 1) || reader_text_is(m->method, "claim") ||
 			 reader_text_is(m->method, "attach"),
@@ -467,7 +196,7 @@ static void note_request(struct client_state *c, const struct rpc_message *m)
 static void say(size_t i, const void *data, size_t len)
 {
 	struct client_state *c = &clients[i];
-	struct caller *p = &loop.peers[i];
+	struct caller *p = &fake.peers[i];
 	int state = 1;
 	size_t frame;
 
@@ -475,6 +204,7 @@ static void say(size_t i, const void *data, size_t len)
 	    buffer_append(&c->said, data, len) != 0)
 		return;
 	FUZZ_CHECK(buffer_append(&p->in, data, len) == 0);
+	peers_move();
 	while (!c->failed && c->said.len > 0 &&
 	       (state = reader_measure(c->said.data, c->said.len, RPC_REQUEST_MAX, &frame)) == 1) {
 		struct rpc_message m;
@@ -507,12 +237,12 @@ static void check_leads(struct reader r)
 						       : reader_skip(&r);
 		FUZZ_CHECK(e == 0);
 	}
-	FUZZ_CHECK(leader == (lease_ms > 0) && lease_ms < ZK_TIMEOUT_MS);
+	FUZZ_CHECK(leader == (lease_ms > 0) && lease_ms < T_MS);
 	if (!leader || hands)
 		return;
 	snprintf(path, sizeof(path), "/myapps/leaders/%.*s", (int)task.len, task.data);
-	const struct znode *node = znode_find(path);
-	FUZZ_CHECK(node && node->stat.czxid == token && node->stat.owner > 0x1000);
+	const struct znode *node = znode(path);
+	FUZZ_CHECK(node && node->stat.czxid == token && node->stat.owner > OTHERS_MAX);
 }
 
 static void take_response(struct client_state *c, const struct rpc_message *m, bool late)
@@ -542,7 +272,7 @@ static void take_response(struct client_state *c, const struct rpc_message *m, b
 
 static void peer_hear(struct caller *p, bool late)
 {
-	struct client_state *c = &clients[p - loop.peers];
+	struct client_state *c = &clients[p - fake.peers];
 
 	while (p->out.len > 0) {
 		struct rpc_message m;
@@ -587,24 +317,42 @@ static void call(size_t i, struct feed *f)
 /* Who was refused has been told why, and is closed, unless it does not read. */
 static void settle(void)
 {
-	loop_settle();
+	pass(SETTLE_US);
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		const struct caller *p = &loop.peers[i];
+		const struct caller *p = &fake.peers[i];
 		if (clients[i].failed && !p->stalled && !p->hung_up && !p->read)
 			FUZZ_CHECK(!p->stream && clients[i].told);
 	}
 }
 
-/* The connection to ZooKeeper goes, and comes back, with a session that lived on or has ended. */
+/*
+ * The connection to ZooKeeper goes, with what is on its way, and comes back: at once, or after the session has
+ * ended. Or the server starts again.
+ */
 static void trouble(uint8_t how)
 {
-	zoo_cut();
-	settle();
+	if (how & 4) {
+		server_stop(0);
+		settle();
+		server_start(0, true);
+	} else {
+		net_cut_client(0, 0, true, true);
+		for (struct lib *l = machines[0].libs; l; l = l->next)
+			lib_lose(l);
+		settle();
+	}
 	if (how & 1)
-		loop_pass((how & 2 ? ZK_TIMEOUT_MS : 100) + how);
-	/* Only once nothing is promised any more. */
-	zoo_heal((how & 3) == 3);
+		pass(((how & 2 ? T_MS + 2 * TICK_MS : 100) + how) * MS);
+	net_heal_client(0, 0);
+	pass(FOUND_MS * MS);
 	settle();
+}
+
+/* The next transaction is lost on its way, or its answer. */
+static void doom(uint8_t how)
+{
+	for (struct lib *l = machines[0].libs; l; l = l->next)
+		l->doom = how & 1 ? DOOM_ANSWER : DOOM_REQUEST;
 }
 
 static void step(struct feed *f)
@@ -612,7 +360,7 @@ static void step(struct feed *f)
 	static const uid_t uids[] = {0, 1000, 1001, 1002};
 	uint8_t kind = feed_byte(f);
 	size_t i = kind >> 4 & 3;
-	struct caller *p = &loop.peers[i];
+	struct caller *p = &fake.peers[i];
 	const uint8_t *data;
 	size_t len;
 
@@ -627,19 +375,26 @@ static void step(struct feed *f)
 		len = feed_bytes(f, feed_byte(f), &data);
 		say(i, data, len);
 		break;
-	case 5: p->hung_up = true; break;
-	case 6: p->stalled = !p->stalled; break;
+	case 5:
+		p->hung_up = true;
+		peers_move();
+		break;
+	case 6:
+		p->stalled = !p->stalled;
+		peers_move();
+		break;
 	case 7: return; /* not yet: the next comes in the same turn */
 	case 8:
-	case 9: loop_pass(feed_byte(f) * INT64_C(40)); break;
+	case 9: pass(feed_byte(f) * 40 * MS); break;
 	case 10:
 	case 11: touch_node(f); break;
 	case 12: trouble(feed_byte(f)); break;
 	case 13:
 		text_now = feed_byte(f) % N_TEXTS;
 		if (reloads++ < RELOADS_MAX) /* many of them only take time */
-			loop_signal(SIGHUP);
+			send_signal(SIGHUP);
 		break;
+	case 14: doom(feed_byte(f)); break;
 	default: break;
 	}
 	if (!(kind & 0x80))
@@ -650,7 +405,7 @@ static void step(struct feed *f)
 static bool is_owed(void)
 {
 	for (size_t i = 0; i < PEERS_MAX; i++)
-		for (size_t j = 0; j < clients[i].n && loop.peers[i].stream; j++)
+		for (size_t j = 0; j < clients[i].n && fake.peers[i].stream; j++)
 			if (!clients[i].asked[j].waits && !clients[i].failed)
 				return true;
 	return false;
@@ -660,22 +415,23 @@ static bool is_owed(void)
 static void finish_story(void)
 {
 	for (size_t i = 0; i < PEERS_MAX; i++)
-		loop.peers[i].stalled = false;
+		fake.peers[i].stalled = false;
+	peers_move();
 	settle();
 	for (int64_t ms = 0; is_owed(); ms += 1000) {
 		FUZZ_CHECK(ms < QUIET_MS);
-		loop_pass(1000);
+		pass(SECOND);
 		settle();
 	}
-	FUZZ_CHECK(privileged || zoo.decided == 0);
+	FUZZ_CHECK(privileged || decided == 0);
 	connect_client(PEERS_MAX - 1, STATUS_UID);
 	static const uint8_t status[] = {0x94, 0, 7, 0xa6, 's', 't', 'a', 't', 'u', 's', 0x90};
 	say(PEERS_MAX - 1, status, sizeof(status));
 	settle();
 	FUZZ_CHECK(clients[PEERS_MAX - 1].n == 0);
-	loop_signal(SIGTERM);
-	for (int64_t ms = 0; !loop.stopped; ms += 1000) {
-		loop_pass(1000);
+	send_signal(SIGTERM);
+	for (int64_t ms = 0; !fake.stopped; ms += 1000) {
+		pass(SECOND);
 		FUZZ_CHECK(ms < STOP_MAX_MS);
 	}
 }
@@ -685,13 +441,36 @@ static struct feed story;
 int uv_run(uv_loop_t *l, uv_run_mode mode)
 {
 	(void)l;
-	if (mode == UV_RUN_NOWAIT)
-		return loop_turn();
-	loop_pass(3000); /* it registers, and comes to lead */
+	if (mode == UV_RUN_NOWAIT) {
+		pass(SECOND); /* the session's end may still be on its way */
+		return 0;
+	}
+	pass(3 * SECOND); /* it registers, and comes to lead */
 	while (story.left > 0)
 		step(&story);
 	finish_story();
 	return 0;
+}
+
+/* One server, near, with clocks that are right; the same for each input. */
+static void begin_world(void)
+{
+	memset(&sim, 0, sizeof(sim));
+	sim.random = 1;
+	sim.n_servers = sim.n_hosts = 1;
+	sim.tick_ms = TICK_MS;
+	sim.timeout_ms = T_MS;
+	sim.sync_ms = 5 * TICK_MS;
+	sim.delay_us = 20;
+	events_reset(net_dispose);
+	net_reset();
+	servers_reset();
+	machines_reset();
+	machines[0].clock = (struct clock){.start = BOOT_US};
+	machines[0].wall_ms = servers[0].wall_ms = WALL_MS - EPOCH_MS;
+	servers_propose = on_propose;
+	while (servers_leader() < 0)
+		FUZZ_CHECK(event_next(INT64_MAX));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -703,9 +482,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text_now = 0;
 	reloads = 0;
 	last_msgid = 0;
+	decided = 0;
 	privileged = hands = false;
-	loop_begin();
-	zoo_begin();
+	begin_world();
+	fake_begin();
 	make_fleet();
 	for (size_t i = 0; i < PEERS_MAX; i++) {
 		clients[i] = (struct client_state){.n = 0};
@@ -716,7 +496,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(sidecar_run(CONFIG, config, &problems) == 0);
 	for (size_t i = 0; i < PEERS_MAX; i++)
 		buffer_done(&clients[i].said);
-	zoo_end();
-	loop_end();
+	fake_end();
 	return 0;
 }
