@@ -338,7 +338,7 @@ SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_l
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
-	lead_checks queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms
+	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^

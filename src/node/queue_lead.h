@@ -141,6 +141,7 @@ struct tidy {
 	bool opening, wanted; /* a change of `open` is on its way */
 	int open;	      /* 1: it is there, 0: it is not, -1: not known */
 	int64_t retry_ms;
+	int64_t seen_ms; /* CLOCK_BOOTTIME: not looked at before */
 };
 
 void tidy_pump(struct queue_lead *lead, int64_t now);

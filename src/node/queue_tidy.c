@@ -5,6 +5,7 @@
 #include "node/paths.h"
 
 #define REOPEN_PERCENT 80
+#define SEEN_EVERY_MS  20000
 
 /* --- open ----------------------------------------------------------------- */
 
@@ -51,10 +52,36 @@ static void look_at_open(struct queue_lead *lead)
 		set_open(lead, true);
 }
 
+static void on_seen(void *arg, const struct store_reply *reply)
+{
+	struct queue_lead *lead = arg;
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE)
+		(void)lead_took(lead, reply);
+	else if (!lead->tidy.opening)
+		lead->tidy.open = reply->code == STORE_OK;
+}
+
+/* A hand may have made it, or taken it away. */
+static void look_whether_it_is_there(struct queue_lead *lead, int64_t now)
+{
+	char path[STORE_PATH_MAX];
+
+	if (now < lead->tidy.seen_ms) {
+		queues_wake(lead_queues(lead), lead->tidy.seen_ms - now);
+		return;
+	}
+	lead->tidy.seen_ms = now + SEEN_EVERY_MS;
+	queues_wake(lead_queues(lead), SEEN_EVERY_MS);
+	path_of_queue(lead_paths(lead), lead_name(lead), "open", NULL, path);
+	queue_exists(lead_calls(lead), path, on_seen, lead);
+}
+
 void tidy_pump(struct queue_lead *lead, int64_t now)
 {
-	(void)now;
 	look_at_open(lead);
+	if (lead->tidy.open >= 0 && !lead->tidy.opening)
+		look_whether_it_is_there(lead, now);
 }
 
 void tidy_done(struct queue_lead *lead)

@@ -22,7 +22,8 @@
 #include "node/lock.h"
 #include "node/ledger.h"
 #include "node/queue_ending.h"
-#include "node/queue_lead.h"
+#include "core/assign.h"
+#include "core/bucket.h"
 #include "node/policy.h"
 #include "node/runs.h"
 #include "node/session_lease.h"
@@ -46,8 +47,8 @@ static const char *const names[] = {
 	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
 	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
 	"lock-lost",	  "lock-order",	   "due-never",	   "due-late",	      "due-before",
-	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",   "job-epoch",
-	"job-lease",	  "job-skip",	   "job-slots",	   "job-rate",	      "job-nowhere",
+	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",   "job-lease",
+	"job-skip",	  "job-slots",	   "job-rate",	   "job-nowhere",
 };
 
 bool plant_set(const char *name)
@@ -498,21 +499,11 @@ void __wrap_runs_take_over(struct runs *r, const struct handoff_run *list, size_
 
 /* --- jobs ------------------------------------------------------------------------------------------ */
 
-WRAPS(lead_checks);
 WRAPS(queues_renew);
 WRAPS(job_outcome);
 WRAPS(job_ending_ops);
 WRAPS(assign_pick);
 WRAPS(bucket_wait_ms);
-
-/* Who has led goes on as if nobody else had raised the epoch. */
-void __wrap_lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],
-			struct store_op ops[LEAD_CHECKS])
-{
-	__real_lead_checks(lead, path, ops);
-	if (is("job-epoch"))
-		ops[1].version = -1;
-}
 
 /* A job outlives its lease. */
 int64_t __wrap_queues_renew(struct queues *q, const void *owner, uint64_t number)

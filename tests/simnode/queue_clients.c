@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "node/id.h"
+#include "faults.h"
 #include "oracle.h"
 #include "simq.h"
 #include "recipes.h"
+#include "scenario.h"
 
 #define HOLDERS_MAX 512
 #define SUBMITS_MAX 256
@@ -477,6 +479,25 @@ static void ask(struct site *s)
 	}
 }
 
+/* Somebody deletes what belongs to a queue by hand; its leader may not hear of it for a while. */
+static void change_by_hand(void)
+{
+	const char *queue = queue_names[random_range(0, QUEUES - 1)];
+	const struct tree *t = servers_tree();
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), SITE_ROOT "/leaders/%s", queue);
+	const struct znode *node = t ? tree_get(t, path_intern(path)) : NULL;
+	for (unsigned i = 0; node && i < sim.n_hosts; i++)
+		if (sites[i].running && sites[i].node.session.id == node->stat.owner &&
+		    !sites[i].machine->inbox.paused && random_chance(700))
+			pause_site(&sites[i], false, fault_time());
+	if (random_chance(200))
+		snprintf(path, sizeof(path), SITE_ROOT "/jobs/%s/open", queue);
+	TRACE("%s is deleted by hand", path);
+	hand_delete(path_intern(path));
+}
+
 static void on_use(void *arg, uint64_t number)
 {
 	struct site *s = recipes_any_site();
@@ -485,6 +506,8 @@ static void on_use(void *arg, uint64_t number)
 	(void)arg, (void)number;
 	if (s && random_chance(300))
 		ask(s);
+	if (scenario_is_storm() && random_chance(30))
+		change_by_hand();
 	for (int64_t i = 0; s && i < n; i++)
 		submit_one(s);
 	if (s)

@@ -44,7 +44,9 @@ static int64_t change_bound(void)
 {
 	int64_t again_ms = sim.cuts != cuts_before || change == CHANGE_KILL ? sim.timeout_ms : 0;
 	bool stops = change == CHANGE_LEAVE || change == CHANGE_BLINK;
-	int64_t jobs_us = (sim.options.ticks || sim.options.queues) && stops ? SITE_STOP_US + sim.timeout_ms * MS : 0;
+	int64_t jobs_us = (sim.options.ticks || sim.options.queues) && stops
+				  ? SITE_STOP_US + sim.timeout_ms * MS
+				  : 0;
 
 	return (sim.timeout_ms + 2 * sim.tick_ms + again_ms) * MS + 25 * SECOND + jobs_us;
 }
