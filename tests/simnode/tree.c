@@ -407,8 +407,10 @@ static void apply_op(struct tree *t, const struct transaction *x, const struct o
 		node->stat.version++;
 		node->stat.mzxid = x->zxid;
 		node->stat.mtime = x->wall_ms;
-		if (t->set.mzxid != x->zxid)
+		if (t->set.mzxid != x->zxid) {
 			t->set = node->stat;
+			t->set.children = (int32_t)node->n_children;
+		}
 		if (fn)
 			fn(arg, op->path, STORE_NODE_CHANGED);
 		break;

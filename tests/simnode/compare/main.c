@@ -103,9 +103,10 @@ static const char *owner_name(int64_t owner)
 
 static void format_stat(char *text, size_t size, const struct store_stat *s)
 {
-	snprintf(text, size, "created %lld, written %lld, children %lld, version %d, owner %s",
+	snprintf(text, size, "created %lld, written %lld, children %lld: %d, version %d, owner %s",
 		 (long long)(s->czxid - base_zxid), (long long)(s->mzxid - base_zxid),
-		 (long long)(s->pzxid - base_zxid), (int)s->version, owner_name(s->owner));
+		 (long long)(s->pzxid - base_zxid), (int)s->children, (int)s->version,
+		 owner_name(s->owner));
 }
 
 /* --- requests ---------------------------------------------------------------------------------------- */
