@@ -318,3 +318,73 @@ Test(queues, of_another_session_it_is_not_ours)
 	cr_expect_not(begun.yours);
 	queues_done(&queues);
 }
+
+/* --- the leader ---------------------------------------------------------------------------------------- */
+
+/* Answers what is of no interest until that is asked. */
+static void until(const char *part)
+{
+	for (int i = 0; i < 60; i++) {
+		pass(i % 5 == 4 ? 200 : 0);
+		script_confirm();
+		if (store.n_open > 0 && strstr(store.open[0].text, part))
+			return;
+		if (store.n_open > 0)
+			script_answer(0, ok());
+	}
+	cr_assert_fail("never asked: %s", part);
+}
+
+static void lead_queue(void)
+{
+	begin_node();
+	struct member *m = joins("me", "1.0", 5);
+	m->worker->queues = mem_calloc(1, sizeof(*m->worker->queues));
+	m->worker->n_queues = 1;
+	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
+	m->worker->queues[0].slots = 2;
+	until("get! leaders/q");
+	script_answer(0, failed(STORE_NO_NODE));
+	until("create* leaders/q");
+	script_answer(0, of_stat((struct store_stat){.mzxid = TOKEN}));
+	until("get! leaders/q");
+	script_answer(0, led_by("me", TOKEN));
+}
+
+Test(queues, a_later_leader_has_raised_the_epoch)
+{
+	lead_queue();
+	until("get jobs/q");
+	script_answer(0, holds("42", 2, (struct store_stat){.version = 3}));
+	until("get jobs/q"); /* it is read again, and nothing set */
+	script_answer(0, holds("40", 2, (struct store_stat){.version = 4}));
+	until("check workers/me, set jobs/q v4, check leaders/q");
+	queues_done(&queues);
+}
+
+Test(queues, the_leader_assigns_what_is_due_under_its_epoch)
+{
+	char due[2 * JOB_POINTER_MAX], minute[JOB_MINUTE_SIZE];
+	struct job_pointer p;
+
+	lead_queue();
+	until("get jobs/q");
+	script_answer(0, holds("40", 2, (struct store_stat){.version = 3}));
+	until("set jobs/q v3");
+	script_answer(0, ok());
+	p = job_pointer_to(&id, host_wall_ms(&host) - 1000, false);
+	job_minute_format(p.due_ms / JOB_MINUTE_MS, minute);
+	job_pointer_format(&p, true, due);
+	until("list! jobs/q/due");
+	script_answer(0, names(minute, NULL));
+	until("list! jobs/q/due/");
+	script_answer(0, names(due, NULL));
+	until("delete jobs/q/due/");
+	cr_assert(
+		strstr(store.open[0].text, "check workers/me, check jobs/q v4, check workers/me, "),
+		"%s", store.open[0].text);
+	cr_assert(strstr(store.open[0].text, "create jobs/q/at/host-me"), "%s", store.open[0].text);
+	script_answer(0, failed_at(STORE_BAD_VERSION, 1)); /* deposed: all is read anew */
+	until("get jobs/q");
+	queues_done(&queues);
+}
