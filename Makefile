@@ -325,7 +325,7 @@ SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
 	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
-	recipe_roster recipe_lock recipe_rolling queue_clients queue_judge splits \
+	recipe_roster recipe_lock recipe_rolling recipe_gang recipe_gang_judge queue_clients queue_judge splits \
 	scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
@@ -337,6 +337,7 @@ SIMNODE_WRAP := lease_heard lease_committed lease_moved election_step election_l
 	leaders_expired store_multi clocks_judge clocks_is_off clocks_latest_ms policy_find_node handoff_is_ours \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
+	gangs_renew gang_is_dead \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
 	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \

@@ -9,6 +9,7 @@
 #include "node/gang_parts.h"
 #include "node/paths.h"
 
+static const char session_ended[] = "the session with ZooKeeper has ended";
 static const char stopped[] = "the sidecar is being stopped";
 
 static int64_t now_of(const struct gangs *all)
@@ -160,8 +161,9 @@ static void expire(struct gang *g, struct gang_member *m)
 	m->watched[0] = '\0';
 	if (m->state == GANG_WAITS)
 		return;
-	if (m->state != GANG_RUNS) {
-		gang_tell(g, m, &m->answer);
+	if (m->state != GANG_RUNS) { /* it may have been in one before that */
+		gang_tell(g, m,
+			  &(struct gang_answer){.outcome = GANG_REFUSED, .why = session_ended});
 		return;
 	}
 	if (m->told && !m->lost)

@@ -203,19 +203,15 @@ void gang_dissolve(struct gang *g)
 	buffer_done(&data);
 }
 
-/* By the clock of whoever noted it in the record, or by ours since we look. */
+/* As we have seen ourselves, or the first in rank has, who has written it down. */
 bool gang_is_dead(const struct gang *g)
 {
-	struct session *s = g->all->session;
-	int64_t offset;
+	int64_t now = host_now_ms(g->all->session->host);
 
-	if (g->record->n == 0 || g->sight->n_running + g->sight->n_waiting > 0)
+	if (g->record->n == 0 || g->sight->n_running + g->sight->n_waiting > 0 || g->pzxid == 0)
 		return false;
-	if (g->dead_since > 0 && g->dead_pzxid == g->pzxid &&
-	    host_now_ms(s->host) - g->dead_since >= GANG_DEAD_MS)
-		return true;
-	return g->record->empty == g->pzxid && clocks_offset(&g->all->registry->clocks, &offset) &&
-	       host_wall_ms(s->host) - offset - g->mtime >= GANG_DEAD_MS;
+	return g->record->empty == g->pzxid || (g->dead_since > 0 && g->dead_pzxid == g->pzxid &&
+						now - g->dead_since >= GANG_DEAD_MS);
 }
 
 static void note_dead(struct gang *g)
@@ -225,7 +221,7 @@ static void note_dead(struct gang *g)
 
 	if (!empty) {
 		g->dead_since = 0;
-	} else if (g->dead_since == 0 || g->dead_pzxid != g->pzxid) {
+	} else if (g->pzxid != 0 && (g->dead_since == 0 || g->dead_pzxid != g->pzxid)) {
 		g->dead_since = now;
 		g->dead_pzxid = g->pzxid;
 	}
@@ -416,7 +412,6 @@ static void on_record(void *arg, const struct store_reply *reply)
 	g->version = g->there ? reply->stat.version : -1;
 	g->czxid = g->there ? reply->stat.czxid : 0;
 	g->pzxid = g->there ? reply->stat.pzxid : 0;
-	g->mtime = g->there ? reply->stat.mtime : 0;
 	if (g->lost || reply->code == STORE_NO_NODE ||
 	    (g->there && record_parse_gang(reply->data, reply->len, g->record, &why) == 0))
 		return;

@@ -415,7 +415,11 @@ void gang_look_member(struct gang *g, struct gang_member *m)
 		else
 			look_waiting(g, m, own);
 		break;
-	case GANG_ENDS: end(g, m, own); break;
+	case GANG_ENDS:
+		if (index >= 0)
+			m->answer = (struct gang_answer){.outcome = GANG_REFUSED, .why = was_lost};
+		end(g, m, own);
+		break;
 	case GANG_RUNS: look_running(g, m, own, index); break;
 	case GANG_LEAVES: look_leaving(g, m, own, index); break;
 	case GANG_LOSES:

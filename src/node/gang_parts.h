@@ -12,7 +12,8 @@ struct gang_member {
 	char key[GANG_KEY_MAX + 1];
 	unsigned count; /* 0: of an attach, not known */
 	bool goes_on, attaching;
-	void *owner; /* NULL: it has gone */
+	bool patient; /* there was a session once it was looked for: it waits for the next */
+	void *owner;  /* NULL: it has gone */
 	int64_t asked_ms, deadline_ms, lease_ms;
 	enum gang_state {
 		GANG_WAITS,  /* it is to have a node, until it is in the record */
@@ -61,7 +62,7 @@ struct gang {
 	bool lost; /* and was not answered */
 	bool there;
 	int32_t version;
-	int64_t czxid, pzxid, mtime;
+	int64_t czxid, pzxid;	    /* pzxid: 0 where somebody came or went meanwhile */
 	struct gang_record *record; /* while it is looked at; owned */
 	struct gang_sight *sight;   /* likewise */
 	bool dissolving;	    /* asked for in this look */

@@ -1,6 +1,6 @@
 /*
  * Gangs that nobody is in any more: the first in rank of the fleet removes those that have ended or
- * never began, and notes of the others since when nobody is there. And what the sidecar before us
+ * never began, and writes down of the others that nobody was there for long. And what the sidecar before us
  * has left in our session goes, where no client comes for it.
  */
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void gang_sweep(struct gang *g)
 		over &= s->marked[i];
 	if (over && s->n_names == s->n_marked) {
 		gang_dissolve(g);
-	} else if (!over && g->pzxid != 0 && g->record->empty != g->pzxid) {
+	} else if (!over && g->record->empty != g->pzxid && gang_is_dead(g)) {
 		mem_auto struct gang_record *r = mem_alloc(sizeof(*r));
 		*r = *g->record;
 		r->empty = g->pzxid;

@@ -22,7 +22,7 @@ static int64_t due_at(const struct gang *g)
 	for (const struct gang_member *m = g->members; m; m = m->next) {
 		if (gang_is_orphan(m))
 			at = min64(at, m->lease_ms);
-		if (m->fn && m->state == GANG_WAITS)
+		if (m->fn && m->state == GANG_WAITS && !m->patient)
 			at = min64(at, m->asked_ms + GANG_SESSION_MS);
 		if (m->fn && m->state != GANG_RUNS)
 			at = min64(at, m->deadline_ms);
@@ -37,7 +37,8 @@ static void collect(struct gangs *all)
 
 	for (struct gang *g = all->list; g; g = next) {
 		next = g->next;
-		if (g->busy == 0 && !g->members && !(g->dirty && (g->sweep || g->orphans)))
+		if (g->busy == 0 && !g->members && !(g->dirty && (g->sweep || g->orphans)) &&
+		    !(g->dead_since > 0 && roster_is_assigner(all->roster)))
 			gang_drop(g);
 	}
 }
@@ -72,8 +73,8 @@ static void look_at_time(struct gang *g, struct gang_member *m, int64_t now)
 	}
 	if (!m->fn || m->state == GANG_RUNS)
 		return;
-	if (m->state == GANG_WAITS && now >= m->asked_ms + GANG_SESSION_MS) {
-		m->asked_ms = INT64_MAX / 2;
+	if (m->state == GANG_WAITS && !m->patient && now >= m->asked_ms + GANG_SESSION_MS) {
+		m->patient = true;
 		if (!session_is_up(g->all->session) && !m->attaching) {
 			m->state = GANG_ENDS;
 			gang_tell_early(m, &(struct gang_answer){.outcome = GANG_REFUSED,

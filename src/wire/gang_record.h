@@ -20,7 +20,7 @@ struct gang_record {
 	int64_t count;
 	bool goes_on;  /* without a member that is lost */
 	bool lost;     /* a member was, so all are to end */
-	int64_t empty; /* nobody was there: the folder's pzxid then, 0 */
+	int64_t empty; /* the folder's pzxid when nobody had been there for a minute; 0 */
 	struct gang_place {
 		char key[GANG_KEY_MAX + 1];
 		uint64_t id; /* of the member */

@@ -122,6 +122,10 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->opened += one->opened;
 	for (int i = 0; i < 8; i++)
 		sum->barrier_told[i] += one->barrier_told[i];
+	for (int i = 0; i < 8; i++)
+		sum->gang_told[i] += one->gang_told[i];
+	for (int i = 0; i < 3; i++)
+		sum->gangs[i] += one->gangs[i];
 	sum->numbered += one->numbered;
 	sum->slots += one->slots;
 	sum->rolled += one->rolled;
@@ -305,6 +309,15 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->indexed[0], (unsigned long long)f->slots,
 		       (unsigned long long)f->rolled, (unsigned long long)f->locks[0],
 		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
+	if (plan->options.recipes)
+		printf("gangs: %llu begun, %llu members came back, %llu commands killed; told to "
+		       "%llu, timeouts to %llu, in use to %llu, not known to %llu\n",
+		       (unsigned long long)f->gangs[0], (unsigned long long)f->gangs[1],
+		       (unsigned long long)f->gangs[2],
+		       (unsigned long long)f->gang_told[GANG_STARTED],
+		       (unsigned long long)f->gang_told[GANG_TIMEOUT],
+		       (unsigned long long)f->gang_told[GANG_IN_USE],
+		       (unsigned long long)f->gang_told[GANG_REFUSED]);
 	if (plan->options.notices)
 		print_notices(f);
 	if (plan->options.queues)

@@ -19,6 +19,7 @@
 #include "node/clocks.h"
 #include "node/handoff.h"
 #include "node/leaders.h"
+#include "node/gang_parts.h"
 #include "node/lock.h"
 #include "node/ledger.h"
 #include "node/queue_ending.h"
@@ -46,9 +47,10 @@ static const char *const names[] = {
 	"early-up",	  "chatty",	   "late-claim",   "lazy-claim",      "no-rerun",
 	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
 	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
-	"lock-lost",	  "lock-order",	   "due-never",	   "due-late",	      "due-before",
-	"due-pauses",	  "due-ever",	   "notice-eager", "notice-orphan",   "job-lease",
-	"job-skip",	  "job-slots",	   "job-rate",	   "job-nowhere",
+	"gang-early",	  "gang-deaf",	   "gang-hasty",   "lock-lost",	      "lock-order",
+	"due-never",	  "due-late",	   "due-before",   "due-pauses",      "due-ever",
+	"notice-eager",	  "notice-orphan", "job-lease",	   "job-skip",	      "job-slots",
+	"job-rate",	  "job-nowhere",
 };
 
 bool plant_set(const char *name)
@@ -231,12 +233,16 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 	bool splits = has(ops, n, STORE_OP_CREATE, "/partitions/");
 	size_t m = 0;
 
+	bool gathers = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/gangs/");
 	bool opens = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/barriers/");
 
 	for (size_t i = 0; i < n; i++) {
 		bool worker = strstr(ops[i].path, "/workers/") != NULL;
 		/* A barrier opens by what was listed: whether all are there still is not proved. */
 		if (is("barrier-early") && opens && i > 0)
+			continue;
+		/* Nor a gang. */
+		if (is("gang-early") && gathers && i > 0)
 			continue;
 		if (is("claim-over") && ops[i].type == STORE_OP_CREATE_EPHEMERAL &&
 		    stays(ops[i].path))
@@ -369,6 +375,24 @@ int __wrap_record_parse_counter(const void *data, size_t len, struct counter_rec
 WRAPS(locks_renew);
 WRAPS(lock_decide);
 WRAPS(lock_name_is_before);
+
+WRAPS(gangs_renew);
+WRAPS(gang_is_dead);
+
+/* A member goes on when another was lost. */
+int64_t __wrap_gangs_renew(struct gangs *all, const void *owner, uint64_t number)
+{
+	int64_t left = __real_gangs_renew(all, owner, number);
+
+	return is("gang-deaf") && left == 0 ? session_answer_left(all->session) : left;
+}
+
+/* Others have the name at once where nobody is there. */
+bool __wrap_gang_is_dead(const struct gang *g)
+{
+	return is("gang-hasty") ? g->record->n > 0 && g->sight->n_running + g->sight->n_waiting == 0
+				: __real_gang_is_dead(g);
+}
 
 /* A lock is held for as long as its node is there, whatever the lease is. */
 int64_t __wrap_locks_renew(struct locks *k, const void *owner, uint64_t number)

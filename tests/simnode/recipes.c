@@ -30,6 +30,7 @@ static void on_commit(const struct transaction *x)
 		roster_commit(x);
 		barrier_commit(x);
 		rolling_commit(x);
+		gang_commit(x);
 	}
 }
 
@@ -49,6 +50,7 @@ static void on_use(void *arg, uint64_t number)
 		else
 			lock_use(s);
 		rolling_use(s);
+		gang_use(s);
 		machine_wake(s->machine, 0);
 	}
 	event_at(sim.now + random_exp(300 * MS), on_use, NULL, 0);
@@ -65,6 +67,8 @@ const char *recipes_at_rest(void)
 		problem = barrier_at_rest();
 	if (!problem && sim.options.recipes)
 		problem = rolling_at_rest();
+	if (!problem && sim.options.recipes)
+		problem = gang_at_rest();
 	return problem || !sim.options.recipes ? problem : lock_at_rest();
 }
 
@@ -77,6 +81,7 @@ void recipes_forget(void)
 	rolling_forget();
 	lock_forget();
 	simq_forget();
+	gang_forget();
 }
 
 void recipes_reset(void)
@@ -88,6 +93,7 @@ void recipes_reset(void)
 	barrier_reset();
 	lock_reset();
 	simq_reset();
+	gang_reset();
 	if (sim.options.recipes)
 		rolling_reset();
 	if (sim.options.recipes)

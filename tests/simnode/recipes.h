@@ -40,6 +40,15 @@ void rolling_use(struct site *s);
 void rolling_commit(const struct transaction *x);
 const char *rolling_at_rest(void);
 
+/* recipe_gang.c */
+void gang_reset(void);
+void gang_forget(void);
+void gang_use(struct site *s);
+void gang_commit(const struct transaction *x);
+/* The process of a site has gone, and with it all connections. */
+void gang_ended(const struct site *s);
+const char *gang_at_rest(void);
+
 /* recipe_lock.c */
 void lock_reset(void);
 void lock_forget(void);

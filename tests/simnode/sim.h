@@ -102,8 +102,9 @@ struct figures {
 	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
 	uint64_t slots, rolled;		       /* of rolling restarts: taken, and freed by health */
 	uint64_t submits[3];		       /* told as committed, refused, unknown */
-	uint64_t jobs[4];  /* processes begun; assigned; ends recorded, and not */
-	uint64_t locks[3]; /* commands begun; locks not got; commands killed */
+	uint64_t jobs[4];		 /* processes begun; assigned; ends recorded, and not */
+	uint64_t locks[3];		 /* commands begun; locks not got; commands killed */
+	uint64_t gangs[3], gang_told[8]; /* begun; come back; killed; answers by their outcome */
 };
 
 /* --- the run -------------------------------------------------------------------------------------- */

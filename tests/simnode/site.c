@@ -227,6 +227,7 @@ static void end_process(struct site *s)
 	jobs_ended(s);
 	lock_ended(s);
 	simq_ended(s);
+	gang_ended(s);
 }
 
 void site_kill(struct site *s)
