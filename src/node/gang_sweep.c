@@ -1,7 +1,7 @@
 /*
  * Gangs that nobody is in any more: the first in rank of the fleet removes those that have ended or
- * never began, and writes down of the others that nobody was there for long. And what the sidecar before us
- * has left in our session goes, where no client comes for it.
+ * never began, and writes down of the others that nobody was there for long. And what the sidecar
+ * before us has left in our session goes, where no client comes for it.
  */
 #include <stdlib.h>
 

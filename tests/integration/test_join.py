@@ -61,15 +61,16 @@ class Gangs:
             file.unlink(missing_ok=True)
 
     def crash(self):
-        """Client, guard and command of each at once."""
+        """Client, guard and command of each at one moment: none of them sees another one go."""
         pids = [run.pid for run in self.begun if run.poll() is None]
         for level in range(3):
             pids += [c for pid in pids[:] for c in children(pid) if c not in pids]
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
         for run in self.begun:
             run.wait(30)
 

@@ -259,6 +259,17 @@ static void print_schedules(const struct figures *f)
 	       (unsigned long long)f->triggers);
 }
 
+static void print_gangs(const struct figures *f)
+{
+	printf("gangs: %llu begun, %llu members came back, %llu commands killed; told to "
+	       "%llu, timeouts to %llu, in use to %llu, not known to %llu\n",
+	       (unsigned long long)f->gangs[0], (unsigned long long)f->gangs[1],
+	       (unsigned long long)f->gangs[2], (unsigned long long)f->gang_told[GANG_STARTED],
+	       (unsigned long long)f->gang_told[GANG_TIMEOUT],
+	       (unsigned long long)f->gang_told[GANG_IN_USE],
+	       (unsigned long long)f->gang_told[GANG_REFUSED]);
+}
+
 static void print_figures(const struct plan *plan, const struct figures *f, double took)
 {
 	double hours = (double)f->time / (double)HOUR;
@@ -310,14 +321,7 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->rolled, (unsigned long long)f->locks[0],
 		       (unsigned long long)f->locks[1], (unsigned long long)f->locks[2]);
 	if (plan->options.recipes)
-		printf("gangs: %llu begun, %llu members came back, %llu commands killed; told to "
-		       "%llu, timeouts to %llu, in use to %llu, not known to %llu\n",
-		       (unsigned long long)f->gangs[0], (unsigned long long)f->gangs[1],
-		       (unsigned long long)f->gangs[2],
-		       (unsigned long long)f->gang_told[GANG_STARTED],
-		       (unsigned long long)f->gang_told[GANG_TIMEOUT],
-		       (unsigned long long)f->gang_told[GANG_IN_USE],
-		       (unsigned long long)f->gang_told[GANG_REFUSED]);
+		print_gangs(f);
 	if (plan->options.notices)
 		print_notices(f);
 	if (plan->options.queues)
