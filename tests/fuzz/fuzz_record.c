@@ -6,6 +6,7 @@
 #include "wire/pack.h"
 #include "wire/reader.h"
 #include "wire/barrier_record.h"
+#include "wire/gang_record.h"
 #include "wire/job_record.h"
 #include "wire/recipe_record.h"
 #include "wire/record.h"
@@ -401,6 +402,52 @@ static void try_locker(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void try_gang(const uint8_t *data, size_t size)
+{
+	static struct gang_record g, again;
+	struct buffer out;
+	const char *why = NULL;
+
+	memset(&g, 0, sizeof(g));
+	int e = record_parse_gang(data, size, &g, &why);
+	if (e != 0) {
+		FUZZ_CHECK(e == -EBADMSG && why && g.n == 0);
+		return;
+	}
+	FUZZ_CHECK(size <= RECORD_GANG_MAX && g.n <= GANG_COUNT_MAX);
+	FUZZ_CHECK(g.n == 0 ? g.instance == 0 : g.instance > 0 && (int64_t)g.n == g.count);
+	for (size_t i = 0; i < g.n; i++) {
+		FUZZ_CHECK(g.members[i].key[0] &&
+			   is_terminated(g.members[i].key, GANG_KEY_MAX + 1));
+		FUZZ_CHECK(name_is_ip(g.members[i].ip, strlen(g.members[i].ip)));
+		FUZZ_CHECK(name_is_host(g.members[i].hostname, strlen(g.members[i].hostname)));
+	}
+	buffer_init(&out, RECORD_GANG_MAX);
+	FUZZ_CHECK(record_pack_gang(&out, &g) == 0);
+	FUZZ_CHECK(record_parse_gang(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(again.n == g.n && again.instance == g.instance && again.lost == g.lost);
+	FUZZ_CHECK(record_parse_gang(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
+static void try_gang_member(const uint8_t *data, size_t size)
+{
+	struct gang_member_record m, again;
+	struct buffer out;
+	const char *why = NULL;
+	int e = record_parse_gang_member(data, size, &m, &why);
+
+	if (e != 0) {
+		FUZZ_CHECK(e == -EBADMSG && why);
+		return;
+	}
+	buffer_init(&out, RECORD_GANG_MEMBER_MAX);
+	FUZZ_CHECK(record_pack_gang_member(&out, &m) == 0);
+	FUZZ_CHECK(record_parse_gang_member(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(memcmp(&m, &again, sizeof(m)) == 0);
+	buffer_done(&out);
+}
+
 static void try_barrier(const uint8_t *data, size_t size)
 {
 	static struct barrier_record b, again;
@@ -485,6 +532,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_counter(data, size);
 	try_roster(data, size);
 	try_barrier(data, size);
+	try_gang(data, size);
+	try_gang_member(data, size);
 	try_seen(data, size);
 	try_lock(data, size);
 	try_locker(data, size);

@@ -1,0 +1,216 @@
+/* A gang as one sidecar sees it, with the answers that ZooKeeper may give. */
+#include "recipe_world.h"
+
+#include "node/gang.h"
+#include "node/gang_ticket.h"
+
+static struct gangs gangs;
+static struct roster roster;
+static struct gang_answer told[8];
+static size_t n_told;
+static struct gang_record record;
+static char *names[16];
+static size_t n_names;
+
+static void on_answer(void *arg, const struct gang_answer *answer)
+{
+	(void)arg;
+	told[n_told] = *answer;
+	told[n_told++].record = NULL;
+}
+
+static void begin(void)
+{
+	world_begin();
+	world_session.id = 7;
+	roster.session = &world_session;
+	roster.registry = &world_registry;
+	gangs_init(&gangs, &world_session, &world_registry, &roster);
+}
+
+static void enter(uint64_t id, const char *key, int64_t timeout_ms)
+{
+	gangs_join(&gangs,
+		   &(struct gang_request){.owner = &gangs,
+					  .name = "g",
+					  .id = id,
+					  .key = key,
+					  .count = 2,
+					  .timeout_ms = timeout_ms},
+		   on_answer, NULL);
+}
+
+/* Who is in the folder from now on, in the order of the calls. */
+static void add_node(uint64_t id, const char *key, int64_t session, bool left)
+{
+	struct gang_ticket t = {.id = id, .count = 2, .session = session, .left = left};
+	static char kept[16][STORE_PATH_MAX + 16];
+	char path[STORE_PATH_MAX];
+
+	snprintf(t.key, sizeof(t.key), "%s", key);
+	cr_assert(gang_ticket_path(&world_settings, "g", &t, path));
+	snprintf(kept[n_names], sizeof(kept[0]), left ? "%s" : "%s%010zu",
+		 path + strlen("/r/gangs/g/"), n_names);
+	names[n_names] = kept[n_names];
+	n_names++;
+}
+
+static void put(size_t i, uint64_t id, const char *key)
+{
+	record.instance = 1;
+	record.count = 2;
+	record.n = 2;
+	record.members[i].id = id;
+	snprintf(record.members[i].key, sizeof(record.members[i].key), "%s", key);
+	strcpy(record.members[i].ip, "10.0.0.1");
+	strcpy(record.members[i].hostname, "h");
+}
+
+/* The three reads of a look. */
+static void is_read(int32_t version)
+{
+	struct store_reply reply = {.code = STORE_OK,
+				    .failed_op = -1,
+				    .stat = {.version = version, .czxid = 5, .pzxid = 6}};
+	struct buffer b;
+
+	cr_assert(world_request() && world_request()->kind == WORLD_GET);
+	cr_assert_str_eq(world_request()->path, "/r/gangs/g");
+	buffer_init(&b, RECORD_GANG_MAX);
+	cr_assert_eq(record_pack_gang(&b, &record), 0);
+	reply.data = b.data;
+	reply.len = b.len;
+	world_answer(&reply);
+	buffer_done(&b);
+	world_answer(&(struct store_reply){
+		.code = STORE_OK, .failed_op = -1, .names = names, .n_names = n_names});
+	cr_assert_eq(world_request()->kind, WORLD_EXISTS);
+	world_answer(&reply);
+}
+
+static void op_is(size_t i, enum store_op_type type, const char *path, int32_t version)
+{
+	const struct world_request *r = world_request();
+
+	cr_assert(r && r->kind == WORLD_MULTI && i < r->n_ops);
+	cr_assert_eq(r->ops[i].type, type, "op %zu", i);
+	cr_assert_eq(strncmp(r->ops[i].path, path, strlen(path)), 0, "%s", r->ops[i].path);
+	cr_assert(type >= STORE_OP_CREATE && type <= STORE_OP_CREATE_SEQUENTIAL
+			  ? true
+			  : r->ops[i].version == version);
+}
+
+static void is_done(void)
+{
+	world_answer_code(STORE_OK, -1);
+}
+
+/* What a member's node says is read before the gang begins. */
+static void tell_address(void)
+{
+	struct gang_member_record m = {.node = "n", .ip = "10.0.0.1", .hostname = "h"};
+	struct buffer b;
+
+	cr_assert(world_request() && world_request()->kind == WORLD_GET);
+	buffer_init(&b, RECORD_GANG_MEMBER_MAX);
+	cr_assert_eq(record_pack_gang_member(&b, &m), 0);
+	world_answer(&(struct store_reply){
+		.code = STORE_OK, .failed_op = -1, .data = b.data, .len = b.len});
+	buffer_done(&b);
+}
+
+/* Who makes the last node begins the gang: one transaction proves that both are there. */
+Test(gang, the_last_that_comes_begins_it)
+{
+	begin();
+	record.count = 2;
+	enter(2, "b", -1);
+	add_node(1, "a", 9, false);
+	is_read(0);
+	op_is(0, STORE_OP_CHECK, "/r/workers/w", -1);
+	op_is(1, STORE_OP_CHECK, "/r/gangs/g", 0);
+	op_is(2, STORE_OP_CREATE_SEQUENTIAL, "/r/gangs/g/0000000000000002-2-s-", 0);
+	is_done();
+	add_node(2, "b", 7, false);
+	is_read(0);
+	tell_address();
+	tell_address();
+	op_is(0, STORE_OP_SET, "/r/gangs/g", 0);
+	op_is(1, STORE_OP_CHECK, "/r/gangs/g/0000000000000001-", -1);
+	op_is(2, STORE_OP_CHECK, "/r/gangs/g/0000000000000002-", -1);
+	cr_assert_eq(world_request()->n_ops, 3);
+	is_done();
+	cr_assert_eq(n_told, 0); /* the record tells, not the answer */
+}
+
+/* One with the key of another that is there is refused, and leaves nothing. */
+Test(gang, a_key_that_is_there_is_refused)
+{
+	begin();
+	record.count = 2;
+	enter(1, "a", -1);
+	is_read(0);
+	is_done();
+	add_node(1, "a", 7, false);
+	is_read(0);
+	cr_assert_null(world_request());
+	enter(2, "a", -1);
+	is_read(0);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told[0].outcome, GANG_IN_USE);
+	cr_assert_null(world_request());
+}
+
+/* A gang that runs refuses others at once. */
+Test(gang, another_is_refused_while_one_lives)
+{
+	begin();
+	put(0, 1, "a");
+	put(1, 2, "b");
+	add_node(1, "a", 9, false);
+	add_node(2, "b", 9, false);
+	enter(3, "c", -1);
+	is_read(1);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told[0].outcome, GANG_IN_USE);
+}
+
+/* Nobody is there: a stranger waits for a minute, and then all of it goes in one transaction. */
+Test(gang, a_dead_one_is_kept_for_a_minute)
+{
+	begin();
+	put(0, 1, "a");
+	put(1, 2, "b");
+	add_node(1, "a", 9, true);
+	enter(3, "c", -1);
+	is_read(1);
+	for (int64_t ms = 0; ms < GANG_DEAD_MS; ms += 1000) {
+		cr_assert_null(world_request());
+		world_pass(1000);
+		is_read(1);
+	}
+	op_is(1, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-left", -1);
+	op_is(2, STORE_OP_DELETE, "/r/gangs/g", 1);
+	cr_assert_eq(n_told, 0);
+}
+
+/* Who times out deletes its node under the version of the record that does not have it. */
+Test(gang, a_timeout_is_proved)
+{
+	begin();
+	record.count = 2;
+	enter(1, "a", 100);
+	is_read(0);
+	is_done();
+	add_node(1, "a", 7, false);
+	is_read(0);
+	world_pass(100);
+	is_read(0);
+	op_is(1, STORE_OP_CHECK, "/r/gangs/g", 0);
+	op_is(2, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-", -1);
+	is_done();
+	n_names = 0;
+	is_read(0);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told[0].outcome, GANG_TIMEOUT);
+}

@@ -1,0 +1,97 @@
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/gang_record.h"
+
+static struct gang_record record, back;
+
+static void fill(size_t n)
+{
+	memset(&record, 0, sizeof(record));
+	record.instance = n > 0;
+	record.count = n > 0 ? (int64_t)n : 7;
+	record.n = n;
+	for (size_t i = 0; i < n; i++) {
+		snprintf(record.members[i].key, sizeof(record.members[i].key), "k%zu", i);
+		record.members[i].id = UINT64_MAX - i;
+		strcpy(record.members[i].ip, "10.0.0.1");
+		snprintf(record.members[i].hostname, sizeof(record.members[i].hostname), "h%zu", i);
+	}
+}
+
+static int there_and_back(const char **ret_why)
+{
+	struct buffer b;
+
+	buffer_init(&b, RECORD_GANG_MAX);
+	cr_assert_eq(record_pack_gang(&b, &record), 0);
+	memset(&back, 0xff, sizeof(back));
+	int e = record_parse_gang(b.data, b.len, &back, ret_why);
+	for (size_t cut = 0; cut<b.len; cut += b.len> 200 ? 97 : 1) {
+		const char *why;
+		cr_assert_eq(record_parse_gang(b.data, cut, &record, &why), -EBADMSG);
+	}
+	buffer_done(&b);
+	return e;
+}
+
+Test(gang_record, there_and_back)
+{
+	const size_t sizes[] = {0, 1, 2, GANG_COUNT_MAX};
+	const char *why = "";
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		fill(sizes[i]);
+		record.goes_on = i % 2 == 0;
+		record.lost = i % 2 != 0;
+		record.empty = (int64_t)i;
+		cr_assert_eq(there_and_back(&why), 0, "%s", why);
+		cr_assert_eq(back.n, sizes[i]);
+		cr_assert_eq(memcmp(&record, &back, sizeof(back)), 0);
+	}
+}
+
+/* What does not go together is refused, and named. */
+Test(gang_record, refusals)
+{
+	const char *why = "";
+
+	fill(2);
+	record.members[1].id = record.members[0].id;
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+	fill(2);
+	strcpy(record.members[1].key, "k0");
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+	fill(2);
+	record.count = 3;
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+	cr_assert_str_eq(why, "members: do not go with the count and the instance");
+	fill(2);
+	record.instance = 0;
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+	fill(0);
+	record.count = GANG_COUNT_MAX + 1;
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+	fill(1);
+	strcpy(record.members[0].ip, "x y");
+	cr_assert_eq(there_and_back(&why), -EBADMSG);
+}
+
+Test(gang_record, who_is_behind_a_node)
+{
+	struct gang_member_record m = {
+		.node = "host:/s", .machine = "m", .ip = "::1", .hostname = "host"};
+	struct gang_member_record other;
+	struct buffer b;
+	const char *why = "";
+
+	buffer_init(&b, RECORD_GANG_MEMBER_MAX);
+	cr_assert_eq(record_pack_gang_member(&b, &m), 0);
+	cr_assert_eq(record_parse_gang_member(b.data, b.len, &other, &why), 0, "%s", why);
+	cr_assert_eq(memcmp(&m, &other, sizeof(m)), 0);
+	for (size_t cut = 0; cut < b.len; cut++)
+		cr_assert_eq(record_parse_gang_member(b.data, cut, &other, &why), -EBADMSG);
+	buffer_done(&b);
+}
