@@ -264,7 +264,8 @@ int store_local_address(const struct store *s, char *text, size_t size)
 {
 	if (!s->server[0])
 		return -ENOTCONN;
-	snprintf(text, size, "10.0.0.%u", s->machine->id + 1);
+	unsigned number = s->machine->id + 1;
+	snprintf(text, size, "10.0.%u.%u", number >> 8, number & 255);
 	return 0;
 }
 
