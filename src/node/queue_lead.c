@@ -174,8 +174,11 @@ void lead_restart(struct queue_lead *lead, int64_t in_ms)
 
 void queue_lead_done(struct queue *queue)
 {
-	if (queue->lead)
+	if (queue->lead) {
+		queue->bucket = queue->lead->bucket;
+		queue->bucket_token = queue->lead->token;
 		forget(queue->lead);
+	}
 	free(queue->lead);
 	queue->lead = NULL;
 }
@@ -204,7 +207,10 @@ static void begin(struct queue *queue, int64_t token, int64_t now)
 	lead->queue = queue;
 	lead->token = token;
 	lead->tidy.open = -1;
-	bucket_fill(&lead->bucket, queue->settings.rate, queue->settings.rate_ms, now);
+	if (queue->bucket_token == token)
+		lead->bucket = queue->bucket;
+	else
+		bucket_fill(&lead->bucket, queue->settings.rate, queue->settings.rate_ms, now);
 }
 
 static void set_rate(struct queue_lead *lead, int64_t now)

@@ -2,6 +2,7 @@
 #ifndef ZKLEADER_NODE_QUEUE_PARTS_H
 #define ZKLEADER_NODE_QUEUE_PARTS_H
 
+#include "core/bucket.h"
 #include "node/leaders.h"
 #include "node/queues.h"
 
@@ -41,9 +42,12 @@ struct queue {
 	struct queues *queues;
 	char name[NAME_TASK_MAX + 1];
 	struct queue_settings settings;
-	bool configured;	  /* false: it goes once nothing of it goes on */
-	unsigned making;	  /* folders that are being made */
-	struct queue_lead *lead;  /* NULL: it is not led here */
+	bool configured;	 /* false: it goes once nothing of it goes on */
+	unsigned making;	 /* folders that are being made */
+	struct queue_lead *lead; /* NULL: it is not led here */
+	/* of the leadership with that token, which may go on after a yield that was taken back */
+	struct bucket bucket;
+	int64_t bucket_token;
 	struct queue_works works; /* what this node was given */
 };
 

@@ -303,8 +303,9 @@ static void end(struct work *w)
 
 void work_step(struct work *w, int64_t now)
 {
-	if (w->flying > 0 || !queues_ready(work_queues(w)))
-		return;
+	if (w->flying > 0 || !queues_ready(work_queues(w)) ||
+	    work_queues(w)->calls.n >= QUEUE_CALLS_MAX)
+		return; /* an answer wakes it */
 	if (now < w->retry_ms) {
 		queues_wake(work_queues(w), w->retry_ms - now);
 		return;
