@@ -23,7 +23,7 @@ struct queue_op {
 	struct queues *queues;
 	struct queue_op *prev, *next;
 	char queue[NAME_TASK_MAX + 1];
-	enum { OP_WAITING, OP_ACTIVE, OP_SLEEPING } state;
+	enum queue_op_state { OP_WAITING, OP_ACTIVE, OP_SLEEPING } state;
 	int64_t retry_ms;    /* SLEEPING: until then */
 	int64_t asked_ms;    /* CLOCK_BOOTTIME */
 	int64_t deadline_ms; /* likewise; it fails then */

@@ -28,7 +28,7 @@ static void unlink_op(struct queue_op *op)
 	op->prev = op->next = NULL;
 }
 
-static void link_op(struct queue_op *op, int state)
+static void link_op(struct queue_op *op, enum queue_op_state state)
 {
 	op->state = state;
 	struct queue_ops_list *list = list_of(op);
@@ -41,7 +41,7 @@ static void link_op(struct queue_op *op, int state)
 	list->last = op;
 }
 
-static void move(struct queue_op *op, int state)
+static void move(struct queue_op *op, enum queue_op_state state)
 {
 	unlink_op(op);
 	link_op(op, state);
