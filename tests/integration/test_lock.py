@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import time
 
 import pytest
 from kazoo.exceptions import NoNodeError
@@ -340,3 +341,27 @@ def test_term_goes_to_the_command(fleet, holders, zk):
     assert waits.code() == -signal.SIGTERM
     wait_in_line(zk, 1, "other")
     wait_nobody(zk)
+
+
+def test_no_herd_with_a_thousand_waiters(fleet, server, zk):
+    """A release costs ZooKeeper four requests about the lock at most, however many wait."""
+    with Proxy(server.port) as proxy:
+        sidecars = [fleet.sidecar(n, zookeeper=proxy.address) for n in "abcd"]
+        clients = [sidecar.client(120) for sidecar in sidecars for _ in range(5)]
+        try:
+            def ask(client):
+                return client, client.send("lock", NAME, {"id": os.urandom(16).hex()})
+            holder, first = ask(clients[0])
+            held = holder.result(first, 60)
+            waiting = [ask(clients[i % len(clients)]) for i in range(1000)]
+            wait_until(lambda: len(nodes(zk)) == 1001, timeout=120, what="all are in line")
+            time.sleep(1)  # the last of them have their watches
+            asked = proxy.count(lambda kind, payload: f"/locks/{NAME}".encode() in payload)
+            holder.call("lock_finish", held["number"])
+            wait_until(lambda: len(nodes(zk)) == 1000, what="one has gone")
+            time.sleep(2)
+            assert 1 <= asked.n <= 4
+            assert len(waiting) == 1000
+        finally:
+            for client in clients:
+                client.close()
