@@ -36,7 +36,8 @@ class Gangs:
     def begin(self, sidecar, key, n, *args, body=RUNS, code=0):
         text = body.format(folder=self.folder, key=key, code=code)
         run = spawn([build() / "zkleader", "-s", sidecar.socket, "join", NAME, "--count", str(n), "--as", key, *args,
-                     "--", "sh", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                     "--", "sh", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                    env={**os.environ, "TMPDIR": str(self.folder)})  # what a killed one leaves goes with the folder
         self.begun.append(run)
         return run
 
