@@ -210,7 +210,8 @@ Test(command, misuse)
 	} cases[] = {
 		{{"lst"}, "zkleader: unknown command \"lst\": did you mean \"list\"?\n"},
 		{{"xyz\033"}, "zkleader: unknown command \"xyz\\x1b\": zkleader help lists them\n"},
-		{{"frob"}, "zkleader: unknown command \"frob\": zkleader help lists them\n"},
+		{{"frobnicate"},
+		 "zkleader: unknown command \"frobnicate\": zkleader help lists them\n"},
 		{{"--nope"}, "zkleader: unknown option --nope: zkleader -h lists them\n"},
 		{{"--wide"}, "zkleader: unknown option --wide: zkleader -h lists them\n"},
 		{{"list", "-x"}, "zkleader: unknown option -x: zkleader list -h lists them\n"},
@@ -329,7 +330,8 @@ Test(command, no_sidecar)
 		if (*c != &command_help && *c != &command_version && *c != &command_run &&
 		    *c != &command_barrier && *c != &command_counter && *c != &command_wait &&
 		    *c != &command_rolling && *c != &command_import_crontab &&
-		    *c != &command_lock && *c != &command_join)
+		    *c != &command_lock && *c != &command_join && *c != &command_submit &&
+		    *c != &command_requeue)
 			expect(run_with(ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,
 					     (*c)->min_args > 1 ? "1" : NULL),
 					0, false),
@@ -382,7 +384,8 @@ Test(command, answers_with_nothing_in_them)
 	static const char *const answers[] = {
 		"{\"workers\":[1,{},[],null],\"tasks\":[1,{},[],null],\"status\":{},"
 		"\"explain\":{},\"reload\":{},\"history\":[1,{},[],null],\"next\":[1,{},[],null]"
-		",\"partitions\":{}," ORDERS("{}") "}",
+		",\"job\":{},\"cancel\":{},\"queue\":[1,{},[],null],\"dead\":[1,{},[],null]"
+		",\"purge\":{},\"partitions\":{}," ORDERS("{}") "}",
 		"{\"workers\":[{\"id\":1,\"version\":null,\"tasks\":7,\"since\":{}}],"
 		"\"tasks\":[{\"task\":[],\"leader\":1,\"token\":\"x\",\"since\":-1}],"
 		"\"status\":{\"session\":1,\"problems\":[1,{}],\"leads\":\"x\"},"
@@ -390,6 +393,10 @@ Test(command, answers_with_nothing_in_them)
 		"\"reload\":{\"changes\":[1,{}],\"problems\":[]},"
 		"\"history\":[{\"tick\":1,\"started_at\":{}},{\"tick\":\"x\"},{\"tick\":[]}],"
 		"\"next\":[{\"tick\":[],\"task\":1,\"local\":{}},{\"tick\":\"x\"}],"
+		"\"job\":{\"state\":1,\"output\":7,\"exit_status\":\"x\"},\"cancel\":{\"message\":"
+		"7},"
+		"\"queue\":[{\"queue\":1,\"workers\":[1,{}]}],\"dead\":[{\"id\":1}],"
+		"\"purge\":{\"purged\":\"x\"},"
 		"\"partitions\":{\"task\":1,\"owners\":[1,{}],\"here\":[\"x\",1]}"
 		"," ORDERS("{\"message\":7}") "}",
 	};
@@ -401,7 +408,8 @@ Test(command, answers_with_nothing_in_them)
 			if (*c == &command_barrier || *c == &command_watch || *c == &command_run ||
 			    *c == &command_wait || *c == &command_rolling ||
 			    *c == &command_import_crontab || *c == &command_lock ||
-			    *c == &command_join || *c == &command_logs)
+			    *c == &command_join || *c == &command_logs || *c == &command_submit ||
+			    *c == &command_requeue)
 				continue;
 			r = run(answers[a], 80, true,
 				ARGV((*c)->name, (*c)->min_args > 0 ? "t" : NULL,
