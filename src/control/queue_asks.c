@@ -60,6 +60,11 @@ void queue_asks_client_gone(struct methods *m, struct peer *c)
 		if (a->client == c)
 			a->client = NULL;
 	queues_owner_gone(&m->node->queues, c);
+	for (struct queue_ask *a = m->queue_asks, *next; a; a = next) {
+		next = a->next;
+		if (a->owner == c)
+			queue_ask_free(a);
+	}
 }
 
 void queue_ask_fail(const struct queue_ask *a, enum job_outcome outcome, const char *why)

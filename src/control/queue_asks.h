@@ -12,7 +12,8 @@
 struct queue_ask {
 	struct queue_ask *prev, *next;
 	struct methods *methods;
-	struct peer *client; /* NULL: gone */
+	struct peer *client;	  /* NULL: gone */
+	const struct peer *owner; /* of a job: when it has gone the node calls back no more; NULL */
 	uint32_t msgid;
 	size_t held;		   /* bytes that the node keeps for it */
 	bool asks;		   /* it waits for ZooKeeper alone, and counts as such */

@@ -22,6 +22,14 @@ static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
 	return NULL;
 }
 
+static struct queue_ask *ask_of_owner(const struct call *call)
+{
+	struct queue_ask *a = queue_ask_new(call, false, 0);
+
+	a->owner = call->c;
+	return a;
+}
+
 /* --- job_begin, job_attach ------------------------------------------------ */
 
 static void pack_begun(struct pack *p, const struct node *n, const struct job_begun *b)
@@ -115,8 +123,7 @@ void method_job_begin(struct call *call)
 	if (call->n_params != 1)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "job_begin takes the id of a job");
 	else if (take_own_job(call, &id))
-		queues_begin(&call->m->node->queues, call->c, &id, on_begun,
-			     queue_ask_new(call, false, 0));
+		queues_begin(&call->m->node->queues, call->c, &id, on_begun, ask_of_owner(call));
 }
 
 /* A number, or its text, as the clients have it. */
@@ -151,7 +158,7 @@ void method_job_attach(struct call *call)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "that is no number of an attempt");
 		return;
 	}
-	struct queue_ask *a = queue_ask_new(call, false, 0);
+	struct queue_ask *a = ask_of_owner(call);
 	a->attaches = true;
 	a->id = id;
 	a->attempt = attempt;
@@ -279,7 +286,7 @@ void method_job_finish(struct call *call)
 			   "job_finish takes the number of a job and a map of how it has ended");
 		return;
 	}
-	a = queue_ask_new(call, false, 0);
+	a = ask_of_owner(call);
 	if (queues_finish(&call->m->node->queues, call->c, number, &end, on_ended, a))
 		return;
 	queue_ask_free(a);
