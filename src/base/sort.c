@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define STEP sizeof(void *)
+enum { STEP = sizeof(void *) };
 
 void sort_pointers(void *list, size_t n, int (*compare)(const void *, const void *))
 {
@@ -18,13 +18,14 @@ void sort_pointers(void *list, size_t n, int (*compare)(const void *, const void
 	tail = n - sorted;
 	if (tail == 0)
 		return;
-	char *rest = mem_calloc(tail, STEP);
+	void **rest = mem_calloc(tail, sizeof(*rest));
 	memcpy(rest, p + sorted * STEP, tail * STEP);
 	qsort(rest, tail, STEP, compare);
 	while (tail > 0) {
-		bool greater = sorted > 0 &&
-			       compare(p + (sorted - 1) * STEP, rest + (tail - 1) * STEP) > 0;
-		memcpy(p + --to * STEP, greater ? p + --sorted * STEP : rest + --tail * STEP, STEP);
+		bool greater = sorted > 0 && compare(p + (sorted - 1) * STEP, &rest[tail - 1]) > 0;
+		const void *last = greater ? p + --sorted * STEP : (const char *)&rest[--tail];
+
+		memcpy(p + --to * STEP, last, STEP);
 	}
 	free(rest);
 }

@@ -167,10 +167,10 @@ static void print_id(const struct context *c, const char *id, bool committed)
 static int submit(struct context *c, struct submission *s)
 {
 	json_auto_t *result = NULL;
-	const void *data;
+	const void *data = NULL;
 	struct buffer params;
 	struct pack p;
-	size_t len;
+	size_t len = 0;
 	int e;
 
 	buffer_init(&params, RPC_REQUEST_MAX);

@@ -355,6 +355,7 @@ static void read_values(struct load *l)
 	size_t n = 0;
 	cfg_t *cfg;
 
+	assert(l->form);
 	for (const struct settings_form *form = l->form; form; form = form->next) {
 		const cfg_opt_t section[] = {CFG_SEC("", keys[n], CFGF_MULTI), CFG_END()};
 

@@ -8,7 +8,8 @@ int64_t job_backoff_ms(const struct queue_settings *s, int64_t number, uint32_t 
 		ms = ms > s->backoff_max_ms / 2 ? s->backoff_max_ms : ms * 2;
 	if (ms > s->backoff_max_ms)
 		ms = s->backoff_max_ms;
-	return ms / 2 + (int64_t)((double)(ms - ms / 2) * ((double)draw / (double)UINT32_MAX));
+	int64_t half = ms / 2;
+	return half + (int64_t)((double)(ms - half) * ((double)draw / (double)UINT32_MAX));
 }
 
 enum job_next job_outcome(const struct queue_settings *s, const struct job_attempt *a,

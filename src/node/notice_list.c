@@ -92,9 +92,8 @@ void notice_keep(struct notice *m)
 	host_timer_start(&n->timer, 0);
 }
 
-static void drop(struct notice *m)
+static void drop(struct notices *n, struct notice *m)
 {
-	struct notices *n = m->notices;
 	struct notice **at = &n->list;
 
 	while (*at != m)
@@ -109,7 +108,7 @@ static void drop(struct notice *m)
 void notices_drop_all(struct notices *n)
 {
 	while (n->list)
-		drop(n->list);
+		drop(n, n->list);
 }
 
 /* --- its znode ------------------------------------------------------------ */
@@ -182,7 +181,7 @@ static void on_gone(void *arg, const struct store_reply *reply)
 	struct notice *m = arg;
 
 	if (answered(reply))
-		drop(m);
+		drop(m->notices, m);
 	else
 		m->state = NOTICE_THERE; /* asked for again once the session is up */
 }
@@ -274,7 +273,7 @@ void notices_advance(struct notices *n)
 		if (m->to_mark && up)
 			mark(m);
 		else if (m->taken && (m->state == NOTICE_TO_NOTE || m->state == NOTICE_HERE))
-			drop(m);
+			drop(n, m);
 		else if (m->taken && m->state == NOTICE_THERE && up)
 			take_away(m);
 		else if (m->state == NOTICE_TO_NOTE && n->there && up)

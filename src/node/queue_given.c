@@ -1,4 +1,5 @@
 /* The leader's view of what was given to whom: ROOT/jobs/Q/at/NODE. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static struct given *add(struct given_node *n, const struct job_pointer *p)
 		n->room = n->room * 2 + 8;
 		n->list = mem_resize(n->list, n->room, sizeof(struct given *));
 	}
+	assert(n->list);
 	n->list[n->n++] = g;
 	return g;
 }
@@ -149,9 +151,17 @@ static void take_names(struct given_node *n, const struct store_reply *reply)
 		else
 			add(n, &p);
 	}
-	for (size_t i = n->n; i-- > 0;)
-		if (!n->list[i]->there)
-			given_remove(n, n->list[i]);
+	size_t kept = 0;
+	for (size_t i = 0; i < n->n; i++) {
+		struct given *g = n->list[i];
+
+		assert(g);
+		if (g->there)
+			n->list[kept++] = g;
+		else
+			given_free(n, g);
+	}
+	n->n = kept;
 }
 
 static void on_names(void *arg, const struct store_reply *reply)

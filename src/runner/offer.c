@@ -31,7 +31,7 @@ static int read_queue(struct reader *r, void *to)
 
 int offer_parse(struct reader r, struct offer *ret)
 {
-	struct offer offer;
+	struct offer offer = {.queue = ""};
 	const struct field fields[] = {
 		{"queue", read_queue, offer.queue, false},
 		{"id", read_id, offer.id, false},

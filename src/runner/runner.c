@@ -146,7 +146,9 @@ static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
 			    LOG_STR("why", strerror((int)-pid)));
 }
 
-static void start(struct runner *r, const struct due *due, const struct offer *offer)
+/* A tick that is due, or a job that is offered: the other is NULL. */
+static void start(struct runner *r, const struct jobs_key *key, const struct due *due,
+		  const struct offer *offer)
 {
 	const struct start s = {.socket = r->options->socket,
 				.journal = r->options->journal,
@@ -154,31 +156,34 @@ static void start(struct runner *r, const struct due *due, const struct offer *o
 				.mask = &r->mask,
 				.forget = forget,
 				.arg = r};
-	const struct jobs_key key = due ? jobs_key(due->task, due->tick, due->attempt)
-					: jobs_key(offer->queue, offer->id, 0);
 	char why[TRUSTED_WHY_SIZE];
 	const struct task_config *task;
+	bool is_job = !due;
 
-	if (!is_new(r, &key))
+	if (!is_new(r, key))
 		return;
-	task = tasks_find(&r->tasks, key.name, why);
-	if (!task || task->queue.there != (offer != NULL))
+	task = tasks_find(&r->tasks, key->name, why);
+	if (!task || task->queue.there != is_job)
 		refusals_changed(r);
 	else
-		started(r, &key, due ? start_run(&s, task, due) : start_job(&s, task, offer));
+		started(r, key, due ? start_run(&s, task, due) : start_job(&s, task, offer));
 }
 
 static void take_news(struct runner *r, const struct message *m)
 {
+	struct jobs_key key;
 	struct due due;
 	struct offer offer;
 
-	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &due) == 0)
-		start(r, &due, NULL);
-	else if (strcmp(m->method, "job") == 0 && offer_parse(m->data, &offer) == 0)
-		start(r, NULL, &offer);
-	else if (strcmp(m->method, "due") == 0 || strcmp(m->method, "job") == 0)
+	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &due) == 0) {
+		key = jobs_key(due.task, due.tick, due.attempt);
+		start(r, &key, &due, NULL);
+	} else if (strcmp(m->method, "job") == 0 && offer_parse(m->data, &offer) == 0) {
+		key = jobs_key(offer.queue, offer.id, 0);
+		start(r, &key, NULL, &offer);
+	} else if (strcmp(m->method, "due") == 0 || strcmp(m->method, "job") == 0) {
 		log_warning("the sidecar said what makes no sense", LOG_STR("method", m->method));
+	}
 }
 
 /* --- the sidecar ---------------------------------------------------------- */

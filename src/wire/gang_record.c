@@ -63,7 +63,7 @@ static int compare_ids(const void *a, const void *b)
 /* No key and no id is there twice. */
 static bool are_distinct(const struct gang_record *g, int (*compare)(const void *, const void *))
 {
-	const struct gang_place *sorted[GANG_COUNT_MAX];
+	const struct gang_place *sorted[GANG_COUNT_MAX] = {NULL};
 
 	for (size_t i = 0; i < g->n; i++)
 		sorted[i] = &g->members[i];
