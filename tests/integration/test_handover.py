@@ -233,7 +233,7 @@ def test_a_newer_version_in_place_moves_many_tasks_once_also_without_a_delay(fle
     heir = fleet.sidecar("heir", version="1", **settings)
     wait_until(lambda: all(t["leader"] for t in heir.call("tasks")), what="the heir knows who leads")
     best = fleet.sidecar("best", version="6", **settings)
-    wait_until(lambda: set(zk.leaders().values()) == {best.id}, what="the best leads")
+    wait_until(lambda: set(zk.leaders().values()) == {best.id} and len(zk.leaders()) == 1000, what="the best leads")
     changes = zk.leader_changes()
     heir.write_config(version="9", session_timeout="10s", yield_delay="0s")
     heir.signal(signal.SIGHUP)

@@ -232,9 +232,10 @@ def test_a_job_goes_on_over_restarts(pair, zk, folder):
     changes = zk.leader_changes()
     go = folder / "go"
     os.mkfifo(go)
-    job = spawn([build() / "zkleader", "-s", new.socket, "run", "--tick", "none", TASKS[0], "--", "cat", go])
+    job = spawn([build() / "zkleader", "-s", new.socket, "run", "--tick", "none", TASKS[0], "--",
+                 "sh", "-c", f"touch {folder}/begun; exec cat {go}"])
     try:
-        wait_until(lambda: "run claimed" in new.log(), what="the job runs")
+        wait_until((folder / "begun").exists, what="the job runs")
         for n in range(1, 4):
             if n == 2:
                 new.kill()
