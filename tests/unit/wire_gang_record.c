@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wire/gang_record.h"
+#include "wire/pack.h"
 
 static struct gang_record record, back;
 
@@ -93,5 +94,98 @@ Test(gang_record, who_is_behind_a_node)
 	cr_assert_eq(memcmp(&m, &other, sizeof(m)), 0);
 	for (size_t cut = 0; cut < b.len; cut++)
 		cr_assert_eq(record_parse_gang_member(b.data, cut, &other, &why), -EBADMSG);
+	buffer_done(&b);
+}
+
+enum odd {
+	ODD_NOTHING,
+	ODD_ARRAY,   /* members is none */
+	ODD_MANY,    /* more members than a gang may have */
+	ODD_PLACE,   /* a member is no array */
+	ODD_LENGTH,  /* or one of another length */
+	ODD_KEY_INT, /* its key is no string */
+	ODD_KEY_EMPTY,
+	ODD_KEY_LONG,
+	ODD_KEY_NUL,
+	ODD_KEY_BYTES, /* or no UTF-8 */
+	ODD_ID,
+	ODD_IP,
+	ODDS
+};
+
+static void put_key(struct pack *p, enum odd odd)
+{
+	char text[GANG_KEY_MAX + 2];
+
+	memset(text, 'k', sizeof(text));
+	if (odd == ODD_KEY_INT)
+		pack_int(p, 1);
+	else if (odd == ODD_KEY_BYTES)
+		buffer_append(p->buffer, "\xa1\xff", 2);
+	else if (odd == ODD_KEY_NUL)
+		pack_strn(p, "a\0b", 3);
+	else
+		pack_strn(p, text,
+			  odd == ODD_KEY_EMPTY	? 0
+			  : odd == ODD_KEY_LONG ? GANG_KEY_MAX + 1
+						: 3);
+}
+
+static void put_odd(struct buffer *b, enum odd odd)
+{
+	struct pack p;
+
+	buffer_init(b, RECORD_GANG_MAX);
+	pack_init(&p, b);
+	pack_map(&p, 3);
+	pack_kv_int(&p, "instance", 1);
+	pack_kv_int(&p, "count", 1);
+	pack_str(&p, "members");
+	if (odd == ODD_ARRAY) {
+		pack_int(&p, 1);
+		return;
+	}
+	pack_array(&p, odd == ODD_MANY ? GANG_COUNT_MAX + 1 : 1);
+	for (size_t i = 0; odd == ODD_MANY && i < GANG_COUNT_MAX; i++)
+		pack_nil(&p);
+	if (odd == ODD_PLACE) {
+		pack_nil(&p);
+		return;
+	}
+	pack_array(&p, odd == ODD_LENGTH ? 3 : 4);
+	put_key(&p, odd);
+	if (odd == ODD_ID)
+		pack_int(&p, -1);
+	else
+		pack_uint(&p, 1);
+	pack_str(&p, odd == ODD_IP ? "no address" : "10.0.0.1");
+	if (odd != ODD_LENGTH)
+		pack_str(&p, "host");
+}
+
+Test(gang_record, members_that_make_no_sense)
+{
+	for (enum odd odd = ODD_NOTHING; odd < ODDS; odd++) {
+		const char *why = "";
+		struct buffer b;
+
+		put_odd(&b, odd);
+		int e = record_parse_gang(b.data, b.len, &back, &why);
+		cr_expect_eq(e, odd == ODD_NOTHING ? 0 : -EBADMSG, "%d: %s", (int)odd, why);
+		if (odd != ODD_NOTHING)
+			cr_expect_str_eq(why,
+					 "members: not an array of at most 256 different members");
+		buffer_done(&b);
+	}
+}
+
+Test(gang_record, a_full_buffer_takes_nothing)
+{
+	struct buffer b;
+
+	fill(2);
+	buffer_init(&b, 20);
+	cr_expect_eq(record_pack_gang(&b, &record), -ENOBUFS);
+	cr_expect_eq(b.len, 0);
 	buffer_done(&b);
 }

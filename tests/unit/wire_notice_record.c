@@ -160,3 +160,49 @@ Test(notice_record, what_an_event_has_none_of_is_nil_on_the_socket)
 	cr_expect_eq(nils, 9, "all but event, id and time");
 	buffer_done(&b);
 }
+
+/* Texts that nothing of ours packs. */
+Test(notice_record, bytes_that_are_no_text)
+{
+	static const struct {
+		const char *key, *bytes;
+		size_t len;
+		bool good;
+	} cases[] = {
+		{"text", "\xa1\xff", 2, false},
+		{"text",
+		 "\xa3"
+		 "a\0b",
+		 4, false},
+		{"text", "\xa0", 1, true},
+		{"task", "\xa0", 1, true},
+		{"node", "\xa1\xff", 2, false},
+		{"node", "\xa0", 1, true},
+		{"event", "\x01", 1, false},
+		{"output", "\xc4\x01\xff", 3, true},
+		{"output", "\xc5\x08\x01", 3, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool is_event = strcmp(cases[i].key, "event") == 0;
+		static const char zeros[2100];
+		struct notice_record r;
+		const char *why = "";
+		struct buffer b;
+		struct pack p;
+
+		buffer_init(&b, RECORD_NOTICE_MAX);
+		pack_init(&p, &b);
+		pack_map(&p, is_event ? 3 : 4);
+		pack_kv_str(&p, "id", "a");
+		pack_kv_int(&p, "time", 5);
+		if (!is_event)
+			pack_kv_str(&p, "event", "lost");
+		pack_str(&p, cases[i].key);
+		buffer_append(&b, cases[i].bytes, cases[i].len);
+		if (i == 8)
+			buffer_append(&b, zeros, 0x801);
+		cr_expect_eq(parse(&b, &r, &why), cases[i].good ? 0 : -EBADMSG, "%zu: %s", i, why);
+		buffer_done(&b);
+	}
+}
