@@ -48,7 +48,7 @@ def test_check_tells_all_that_is_promised(sidecar, zk):
     assert answer["token"] == zk.leader(TASK)[1] and answer["lease_ms"] > 0
     sidecar.call("pause", TASK)
     wait_until(lambda: not zk.leader(TASK)[1], what="nobody leads it")
-    answer = sidecar.check(TASK)
+    answer = wait_until(lambda: (a := sidecar.check(TASK))["token"] == 0 and a, what="it knows that it has given it up")
     assert (answer["leader"], answer["state"], answer["token"], answer["lease_ms"]) == (False, "paused", 0, 0)
     sidecar.call("resume", TASK)
     wait_until(lambda: sidecar.leads(TASK), what="it leads again")
