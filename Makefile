@@ -404,11 +404,11 @@ CI_SUITES := \
 	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of schedules=$(B)/sim-node --schedules --seeds 30 --jobs 2" \
 	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \
-	--plain "simulator, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
 	--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \
 	--plain "coverage of core and wire=tests/nets/coverage" \
 	--plain "fuzzing, new inputs, the same each time=tests/fuzz/run --seconds 4 --seed 1" \
 	--plain "static analysers=tests/lint/analyse" \
+	--plain "simulator, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
 	--plain "canaries=tests/nets/canaries" \
 	--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
 	--pytest "the page in a browser=-n 2 tests/browser" \

@@ -168,6 +168,7 @@ def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fle
     assert run(jobs, leader) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_server_whose_clock_is_set_moves_nothing(fleet, zk, jobs, own_server, folder):
     file = folder / "time"
     file.write_text("+0\n", encoding="ascii")

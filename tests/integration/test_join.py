@@ -336,6 +336,7 @@ def test_where_the_whole_fleet_died(fleet, gangs, zk):
     wait_nothing(zk)
 
 
+@pytest.mark.slow
 def test_a_dead_gang_is_replaced_whole_after_a_minute(fleet, gangs, zk):
     """Not before; by who waits for it, and by who comes later and knows since when nobody is there."""
     one, two = fleet.sidecar("one", **SESSION), fleet.sidecar("two", **SESSION)

@@ -157,6 +157,7 @@ def test_a_spool_that_cannot_be_used_is_a_problem_and_nothing_is_lost(fleet, hoo
     wait_until(lambda: a.problems() == [] and zk.names("notices") == [], what="all is well")
 
 
+@pytest.mark.slow
 def test_a_full_spool_is_a_problem_and_what_is_in_it_outlives_a_restart(fleet, hooks, notifier, jobs, zk, folder):
     script, block, out = folder / "tell", folder / "block", folder / "told"
     script.write_text(f"#!/bin/sh\n[ ! -e {block} ] || exit 1\nprintf '%s\\n' \"$(cat)\" >> {out}\n")

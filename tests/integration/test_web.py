@@ -307,6 +307,7 @@ def test_nothing_can_be_changed(fleet, web):
 # --- what it withstands
 
 
+@pytest.mark.slow
 def test_slow_clients_and_nonsense_keep_nobody_out(fleet, web):
     only = fleet.sidecar("only", tasks=TASKS)
     w = web(only)
