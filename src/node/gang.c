@@ -80,6 +80,9 @@ void gang_tell_started(struct gang_member *m)
 		log_info("gang goes on", LOG_STR("gang", g->name),
 			 LOG_INT("index", (int64_t)m->index));
 	m->told = true;
+	/* Its command lives by what the sidecar before us told, should it never ask us again. */
+	if (m->attaching)
+		m->lease_ms = now_of(g->all) + session_told_timeout(g->all->session);
 	m->attaching = false;
 	gang_tell_early(m, &(struct gang_answer){.outcome = GANG_STARTED,
 						 .number = m->number,

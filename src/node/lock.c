@@ -119,12 +119,13 @@ static void tell_held(struct lock *l)
 		return;
 	if (l->told || l->attaching)
 		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));
+	if (l->attaching && !l->told) /* what the sidecar before us told counts until it renews */
+		l->lease_ms = now_of(l->locks) + session_told_timeout(l->locks->session);
 	l->told = true;
 	tell(l,
 	     &(struct lock_answer){.outcome = LOCK_YOURS, .number = l->number, .token = l->token});
 }
 
-/* What time has come for. */
 static void be_on_time(struct lock *l, int64_t now)
 {
 	if (is_orphan(l) && now >= l->lease_ms)
@@ -353,14 +354,13 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 			k->released(owner);
 		return;
 	}
-	if (l) {
-		l->fn = fn;
-		l->arg = arg;
-		l->owed = true;
-	} else {
+	if (!l) {
 		l = add(k, name, id, fn, arg);
 		l->attaching = l->maybe = true;
 	}
+	l->fn = fn;
+	l->arg = arg;
+	l->owed = true;
 	l->owner = owner;
 	go_on(k);
 }
