@@ -396,6 +396,25 @@ Test(lock, after_a_restart)
 	locks_done(&locks);
 }
 
+/* Its command may live by what the sidecar before us told, though it never asked us to renew that. */
+Test(lock, after_a_restart_the_client_goes)
+{
+	begin();
+	world_session.granted_ms = 10000;
+	locks_attach(&locks, OWNER, "l", ID, on_answer, NULL);
+	is_listed("/r/locks/l", false, NAMES(MINE "0000000005"));
+	has_slots(1);
+	is_taken(77);
+	is_told(1, LOCK_YOURS);
+	locks_owner_gone(&locks, OWNER);
+	world_pass(9999);
+	cr_assert_null(world_request());
+	world_pass(1);
+	is_deleted(STORE_OK);
+	cr_assert_eq(locks.n, 0);
+	locks_done(&locks);
+}
+
 Test(lock, an_answer_behind_the_end)
 {
 	begin();
