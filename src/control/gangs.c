@@ -253,18 +253,8 @@ void method_join_renew(struct call *call)
 
 	if (call->n_params == 1 && reader_uint(&call->params, &number) == 0)
 		lease_ms = gangs_renew(&n->recipes.gangs, call->c, number);
-	if (lease_ms < 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "join_renew takes the number of a member of this connection");
-		return;
-	}
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 3);
-	pack_kv_bool(p, "leads", lease_ms > 0);
-	pack_kv_int(p, "lease_ms", lease_ms);
-	pack_kv_int(p, "timeout_ms", n->session.lease.timeout_ms);
-	peer_end(call->c, call->msgid);
+	methods_renewed(call, lease_ms,
+			"join_renew takes the number of a member of this connection");
 }
 
 static void on_finished(void *arg)

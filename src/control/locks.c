@@ -222,18 +222,7 @@ void method_lock_renew(struct call *call)
 
 	if (call->n_params == 1 && reader_uint(&call->params, &number) == 0)
 		lease_ms = locks_renew(&call->m->node->recipes.locks, call->c, number);
-	if (lease_ms < 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "lock_renew takes the number of a lock of this connection");
-		return;
-	}
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 3);
-	pack_kv_bool(p, "leads", lease_ms > 0);
-	pack_kv_int(p, "lease_ms", lease_ms);
-	pack_kv_int(p, "timeout_ms", call->m->node->session.lease.timeout_ms);
-	peer_end(call->c, call->msgid);
+	methods_renewed(call, lease_ms, "lock_renew takes the number of a lock of this connection");
 }
 
 static void on_finished(void *arg)

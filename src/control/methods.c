@@ -69,6 +69,21 @@ void methods_refuse_whole(const struct call *call, const struct listing *l)
 	peer_error(call->c, call->msgid, RPC_MISUSE, text);
 }
 
+void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse)
+{
+	if (lease_ms < 0) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, misuse);
+		return;
+	}
+	struct pack *p = peer_begin(call->c);
+	rpc_pack_result(p, call->msgid);
+	pack_map(p, 3);
+	pack_kv_bool(p, "leads", lease_ms > 0);
+	pack_kv_int(p, "lease_ms", lease_ms);
+	pack_kv_int(p, "timeout_ms", call->m->node->session.lease.timeout_ms);
+	peer_end(call->c, call->msgid);
+}
+
 struct task *methods_take_task(struct call *call)
 {
 	struct subject s;

@@ -85,6 +85,11 @@ struct call {
  */
 struct task *methods_take_task(struct call *call);
 
+/*
+ * Answers the renewal of what its connection holds, for lease_ms from now on; 0: it is lost.
+ * -1: the connection holds no such thing, which `misuse` says.
+ */
+void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse);
 /* Answers that what is about one election cannot be about a task with partitions. */
 void methods_refuse_whole(const struct call *call, const struct listing *l);
 /* The process is borrowed. */
