@@ -160,10 +160,12 @@ static struct request *request_new(struct store *store, size_t n_ops, store_repl
 	r->arg = arg;
 	r->n_ops = n_ops;
 	r->reply.failed_op = -1;
-	r->next = store->outstanding;
-	if (r->next)
-		r->next->prev = r;
-	store->outstanding = r;
+	r->prev = store->newest;
+	if (r->prev)
+		r->prev->next = r;
+	else
+		store->outstanding = r;
+	store->newest = r;
 	store->busy++;
 	r->reply.sent_ms = clock_boot_ms();
 	return r;
@@ -177,6 +179,8 @@ void zk_request_free(struct request *r)
 		r->store->outstanding = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
+	else
+		r->store->newest = r->prev;
 	free(r->names);
 	free(r->data);
 	free(r);

@@ -66,7 +66,7 @@ struct store {
 	uint8_t password[STORE_PASSWORD_SIZE];
 	char server[SERVER_TEXT_MAX];
 	struct sockaddr_storage address;
-	struct request *outstanding;
+	struct request *outstanding, *newest; /* in the order in which they were made */
 	uv_async_t wake;
 	uv_timer_t quiet;
 	int handles; /* of these two, that are not closed */

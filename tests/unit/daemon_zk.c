@@ -11,7 +11,7 @@
 /* How the stand-in answers the next request: with rc by its completion, or not even taking it. */
 static struct {
 	int rc;
-	bool refuses;
+	bool refuses, silent;
 	int state;
 } library;
 
@@ -56,7 +56,8 @@ int zoo_aget(zhandle_t *zh, const char *path, int watch, data_completion_t compl
 	(void)zh, (void)path, (void)watch;
 	if (library.refuses)
 		return library.rc;
-	completion(library.rc, "x", 1, &stat_of_all, data);
+	if (!library.silent)
+		completion(library.rc, "x", 1, &stat_of_all, data);
 	return ZOK;
 }
 
@@ -131,13 +132,20 @@ static void on_closed(void *arg)
 	*(bool *)arg = true;
 }
 
-static void teardown(void)
+static void end_store(void)
 {
 	bool closed = false;
 
 	store_close(store, on_closed, &closed);
+	store = NULL;
 	while (!closed)
 		uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void teardown(void)
+{
+	if (store)
+		end_store();
 }
 
 TestSuite(zk, .init = setup, .fini = teardown);
@@ -230,4 +238,24 @@ Test(zk, what_was_never_sent_is_not_heard)
 	ask(MULTI);
 	cr_expect_eq(seen.code, STORE_UNKNOWN);
 	cr_expect_eq(seen.heard, 0, "there is no session");
+}
+
+static int n_abandoned;
+
+static void on_abandoned(void *arg, const struct store_reply *reply)
+{
+	cr_expect_eq(reply->code, STORE_ABANDONED);
+	cr_expect_eq(*(int *)arg, n_abandoned++, "in the order in which they were asked");
+}
+
+/* Whoever asks for several things counts on their order, also when nothing comes of them. */
+Test(zk, a_store_that_is_closed_answers_in_order)
+{
+	int numbers[] = {0, 1, 2, 3};
+
+	library.silent = true;
+	for (size_t i = 0; i < 4; i++)
+		store_get(store, "/a", false, on_abandoned, &numbers[i]);
+	end_store();
+	cr_expect_eq(n_abandoned, 4);
 }
