@@ -116,8 +116,8 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 	       const struct store_handlers *handlers);
 /*
  * Gives the handle up at once: outstanding requests are answered STORE_ABANDONED in their order
- * before this returns, and no handler is called any more. Ending the session may take seconds, so it goes on by
- * itself; done (may be NULL) is called when it is over. Takes NULL.
+ * before this returns, and no handler is called any more. Ending the session may take seconds, so
+ * it goes on by itself; done (may be NULL) is called when it is over. Takes NULL.
  */
 void store_close(struct store *s, void (*done)(void *arg), void *arg);
 
