@@ -319,7 +319,7 @@ $(B)/tests/%.o: tests/%.c $(B)/version
 $(B)/model: $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/model/*.c)) $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The model of ZooKeeper that sidecars are simulated on, and the same requests to it and to a real server.
-SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machine host store lookup server quorum serve)
+SIMNODE_MODEL := $(patsubst %,$(B)/tests/simnode/%.o,base tree net client machine host store releases lookup server quorum serve)
 comma := ,
 SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
@@ -345,7 +345,7 @@ $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_RE
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
 .PHONY: model-bin
 model-bin: $(B)/compare-model $(B)/compare-real
-$(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_base)
+$(B)/compare-model: $(patsubst %,$(B)/tests/simnode/compare/%.o,main model) $(SIMNODE_MODEL) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 $(B)/compare-real: $(patsubst %,$(B)/tests/simnode/compare/%.o,main real) $(LINK_daemon)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)

@@ -42,7 +42,8 @@ void crontabs_reset(void)
 	if (!sim.options.ticks)
 		return;
 	int64_t tick_us = random_range(2, 10) * SECOND;
-	bool near = random_chance(600); /* clocks that are kept by NTP, or minutes apart */
+	/* clocks that are kept by NTP, or minutes apart */
+	bool near = random_chance(600) || sites_are_mixed();
 	unsigned wrong =
 		random_chance(500) ? (unsigned)random_range(0, sim.n_hosts - 1) : HOSTS_MAX;
 	for (unsigned k = 0; k < TASKS_MAX; k++) {

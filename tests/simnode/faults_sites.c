@@ -37,8 +37,10 @@ static void on_restart(void *arg, uint64_t number)
 {
 	struct site *s = arg;
 
-	if (!s->running && number >> 1 == fault_era && !s->machine->inbox.paused)
-		site_start(s, number & 1);
+	if (s->running || number >> 1 != fault_era || s->machine->inbox.paused)
+		return;
+	site_install(s);
+	site_start(s, number & 1);
 }
 
 static bool end_site(enum fault how)
@@ -65,6 +67,7 @@ bool start_site(void)
 
 	if (!s || s->machine->inbox.paused)
 		return false;
+	site_install(s);
 	site_start(s, random_chance(900));
 	return true;
 }

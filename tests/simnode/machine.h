@@ -19,6 +19,7 @@ struct machine {
 	bool suspended;
 	bool alive;	    /* there is a process */
 	bool silent;	    /* nothing that it asks for leaves it: it is being freed */
+	bool older;	    /* the process is of an older release: releases.h */
 	bool timers_last;   /* in the next turn: after a pause either comes first */
 	int64_t busy_until; /* its loop does something else */
 	uint64_t life;	    /* of the process */

@@ -39,18 +39,18 @@
 static const char *planted = "none";
 
 static const char *const names[] = {
-	"none",		  "no-margin",	   "lease-margin", "lease-once",      "lease-reads",
-	"lease-received", "shrink",	   "no-wait",	   "adopt",	      "late-release",
-	"herd",		  "blind-release", "orphan",	   "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	   "forget-jobs",  "promise",	      "clock-blind",
-	"claims-ahead",	  "twins-drain",   "claim-over",   "claims-off",      "copied-session",
-	"early-up",	  "chatty",	   "late-claim",   "lazy-claim",      "no-rerun",
-	"count-forget",	  "count-blind",   "roster-blind", "split-blind",     "split-unproved",
-	"seen-anew",	  "barrier-early", "barrier-over", "draft-unready",   "lock-lease",
-	"gang-early",	  "gang-deaf",	   "gang-hasty",   "lock-lost",	      "lock-order",
-	"due-never",	  "due-late",	   "due-before",   "due-pauses",      "due-ever",
-	"notice-eager",	  "notice-orphan", "job-lease",	   "job-skip",	      "job-slots",
-	"job-rate",	  "job-nowhere",
+	"none",		  "no-margin",	   "lease-margin",  "lease-once",      "lease-reads",
+	"lease-received", "shrink",	   "no-wait",	    "adopt",	       "late-release",
+	"herd",		  "blind-release", "orphan",	    "early-take-over", "trust-unknown",
+	"no-kill",	  "overlap",	   "forget-jobs",   "promise",	       "clock-blind",
+	"clock-unheard",  "claims-ahead",  "twins-drain",   "claim-over",      "claims-off",
+	"copied-session", "early-up",	   "chatty",	    "late-claim",      "lazy-claim",
+	"no-rerun",	  "count-forget",  "count-blind",   "roster-blind",    "split-blind",
+	"split-unproved", "seen-anew",	   "barrier-early", "barrier-over",    "draft-unready",
+	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
+	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
+	"due-ever",	  "notice-eager",  "notice-orphan", "job-lease",       "job-skip",
+	"job-slots",	  "job-rate",	   "job-nowhere",
 };
 
 bool plant_set(const char *name)
@@ -281,13 +281,17 @@ WRAPS(clocks_is_off);
 WRAPS(clocks_latest_ms);
 WRAPS(policy_find_node);
 
-/* No clock is ever off. */
+/* No clock is ever off; or each that nothing is published of. */
 bool __wrap_clocks_judge(const struct clocks *c, bool *ret_off)
 {
-	if (!is("clock-blind"))
-		return __real_clocks_judge(c, ret_off);
-	memset(ret_off, 0, c->registry->fleet.n_members * sizeof(*ret_off));
-	return true;
+	const struct fleet *f = &c->registry->fleet;
+	bool known = __real_clocks_judge(c, ret_off);
+
+	if (is("clock-blind"))
+		memset(ret_off, 0, f->n_members * sizeof(*ret_off));
+	for (size_t i = 0; known && is("clock-unheard") && i < f->n_members; i++)
+		ret_off[i] |= f->by_id[i]->worker->clock_tolerance_ms == 0;
+	return known || is("clock-blind");
 }
 
 /* Nobody notices that its own is. */

@@ -118,7 +118,10 @@ static bool make_change(void)
 		return false;
 	rest_before();
 	switch (change) {
-	case CHANGE_JOIN: site_start(s, false); break;
+	case CHANGE_JOIN:
+		site_install(s);
+		site_start(s, false);
+		break;
 	case CHANGE_LEAVE: site_stop(s); break;
 	case CHANGE_BLINK:
 		site_start(s, false);
@@ -269,8 +272,10 @@ static void on_start(void *arg, uint64_t number)
 	struct site *s = arg;
 
 	(void)number;
-	if (!s->running)
-		site_start(s, false);
+	if (s->running)
+		return;
+	site_install(s);
+	site_start(s, false);
 }
 
 static void draw_world(void)

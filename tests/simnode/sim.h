@@ -58,6 +58,7 @@
 	X(HAND_WORKER, "worker nodes deleted by hand")               \
 	X(HAND_RECORD, "foreign records written by hand")            \
 	/* these come of themselves */                               \
+	X(OLDER, "sidecars given the older release")                 \
 	X(RELEASE, "connections reset during a handover")            \
 	X(DEPOSED, "leaders deposed while cut off or paused")        \
 	X(EXPIRED, "sessions expired")                               \

@@ -17,6 +17,7 @@
 #define STOP_US		(1200 * MS) /* for the farewell, as the daemon has it */
 #define STOP_POLL_US	(50 * MS)
 #define TWINS_PER_MILLE 150 /* of fleets in which two have one name */
+#define OLDER_PER_MILLE 400 /* of sidecars where releases are mixed */
 
 struct site sites[HOSTS_MAX];
 struct task_settings task_settings[TASKS_MAX];
@@ -81,6 +82,8 @@ static void on_handoff(void *arg, const struct handoff *handoff)
 		return;
 	s->kept = *handoff;
 	s->kept_place = s->place;
+	if (s->machine->older) /* whose file does not say where it was written */
+		s->kept_place.host[0] = '\0';
 }
 
 static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
@@ -150,11 +153,14 @@ void site_set_health(struct site *s)
 /* As the daemon does with its file. */
 static bool may_take_over(const struct site *s)
 {
+	struct handoff_place left = s->kept_place;
 	const char *why;
 
 	if (s->kept.session == 0)
 		return false;
-	if (handoff_is_ours(&s->kept_place, &s->place, &why))
+	if (s->machine->older && !left.host[0]) /* one of the older release takes its own */
+		left = s->place;
+	if (handoff_is_ours(&left, &s->place, &why))
 		return true;
 	TRACE("site %u does not take over what was kept: %s", s->id, why);
 	return false;
@@ -163,9 +169,26 @@ static bool may_take_over(const struct site *s)
 void site_copy_kept(struct site *s, const struct site *from)
 {
 	s->kept = from->kept;
-	s->kept_place = from->kept_place;
+	s->kept_place = from->place;
 	s->n_kept_runs = from->n_kept_runs;
 	memcpy(s->kept_runs, from->kept_runs, sizeof(s->kept_runs));
+}
+
+bool sites_are_mixed(void)
+{
+	const struct options *o = &sim.options;
+
+	return o->seed % 10 == 7 && !o->partitions && !o->alerts && !o->notices && !o->schedules &&
+	       !o->recipes && !o->queues;
+}
+
+void site_install(struct site *s)
+{
+	s->machine->older = sites_are_mixed() && random_chance(OLDER_PER_MILLE);
+	if (!s->machine->older)
+		return;
+	TRACE("site %u gets the older release", s->id);
+	sim.figures.faults[FAULT_OLDER]++;
 }
 
 void site_start(struct site *s, bool take_over)
@@ -362,7 +385,7 @@ void sites_done(void)
 
 void sites_reset(void)
 {
-	bool twins = random_chance(TWINS_PER_MILLE);
+	bool twins = random_chance(TWINS_PER_MILLE) && !sites_are_mixed(); /* 0.1.0 knows none */
 
 	draw_tasks();
 	if (sim.options.partitions)

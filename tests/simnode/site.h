@@ -46,6 +46,10 @@ extern const unsigned n_version_names;
 void sites_reset(void);
 /* Frees all that a run has left. */
 void sites_done(void);
+/* In every tenth fleet some sidecars are of an older release, if it has no more than that knows. */
+bool sites_are_mixed(void);
+/* Its next process is of either release there. */
+void site_install(struct site *s);
 /* Its process begins; with take_over it goes on with what was kept, if anything was. */
 void site_start(struct site *s, bool take_over);
 /* What the other has kept is copied to it, which does not run, as a disk or a backup is. */

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "machine.h"
+#include "releases.h"
 #include "server.h"
 
 /* The loop is not always woken at once, so that several things come in one turn. */
@@ -84,9 +85,13 @@ static void take_reply(struct store *s, const struct item *item)
 				    .names = names,
 				    .n_names = r->n_names};
 
-	if (r->data) {
-		reply.data = r->data->bytes;
-		reply.len = r->data->len;
+	struct blob *data = NULL;
+	if (r->data)
+		data = release_record(s->machine, path_text(item->asked->request->path),
+				      r->data->bytes, r->data->len);
+	if (data) {
+		reply.data = data->bytes;
+		reply.len = data->len;
 	}
 	for (size_t i = 0; i < r->n_names; i++)
 		names[i] = (char *)(uintptr_t)path_name(r->names[i]);
@@ -98,6 +103,7 @@ static void take_reply(struct store *s, const struct item *item)
 	}
 	if (item->asked->fn)
 		item->asked->fn(item->asked->arg, &reply);
+	blob_drop(data);
 }
 
 static void take_connected(struct store *s, const struct item *item)
@@ -375,9 +381,10 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 	}
 	q = request_new(REQUEST_MULTI, n);
 	for (size_t i = 0; i < n; i++)
-		q->ops[i] = (struct op){.type = ops[i].type,
-					.path = path_intern(ops[i].path),
-					.data = blob_new(ops[i].data, ops[i].len),
-					.version = ops[i].version};
+		q->ops[i] = (struct op){
+			.type = ops[i].type,
+			.path = path_intern(ops[i].path),
+			.data = release_record(s->machine, ops[i].path, ops[i].data, ops[i].len),
+			.version = ops[i].version};
 	ask(s, q, fn, arg);
 }
