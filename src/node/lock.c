@@ -259,8 +259,8 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 	bool any = false;
 
 	for (struct lock *l = k->list; l; l = l->next) {
-		if (!l->watched[0] || strcmp(l->watched, path) != 0)
-			continue;
+		if (strcmp(l->watched, path) != 0 || (l->slots == 1 && type == STORE_NODE_CHANGED))
+			continue; /* with one slot what its holder writes is for people alone */
 		any = true;
 		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
 			lock_is_lost(l);
