@@ -59,14 +59,14 @@ static void warn_of_task_users(const struct task_config *t, struct problems *pro
 	char before[PROBLEM_TEXT_MAX];
 
 	snprintf(before, sizeof(before), "%s \"%s\": %s", task_config_kind(t), t->name,
-		 t->queue.there ? "submitters" : "users");
+		 t->queue ? "submitters" : "users");
 	warn_of_users(t->users, t->n_users, t->file, t->line, before, problems);
 }
 
 static void warn_of_queue(const struct config *config, const struct task_config *t,
 			  struct problems *problems)
 {
-	if (t->queue.there && !config->auth_file)
+	if (t->queue && !config->auth_file)
 		problems_warn(
 			problems, t->file, t->line,
 			"queue \"%s\": without an auth-file in zkleader.conf whoever can write "

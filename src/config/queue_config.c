@@ -205,15 +205,14 @@ enum version_policy queue_config_policy(const struct settings *s, const struct s
 	return number(s, section, "version-policy") == 1 ? VERSION_ANY : VERSION_NEWEST;
 }
 
-void queue_config_take(struct queue_config *c, const struct settings *s,
-		       const struct section *section)
+struct queue_config *queue_config_take(const struct settings *s, const struct section *section)
 {
+	struct queue_config *c = mem_calloc(1, sizeof(*c));
 	const struct setting *command = settings_get(s, section, "command");
 	const struct setting *allow = settings_get(s, section, "callback-allow");
 	const struct setting *slots = settings_get(s, section, "slots");
 	const char *rate = settings_text(s, section, "rate");
 
-	*c = (struct queue_config){.there = true};
 	c->command = words_copy(command->values, command->n);
 	c->n_command = command->n;
 	c->url = word_copy(settings_text(s, section, "url"));
@@ -239,16 +238,21 @@ void queue_config_take(struct queue_config *c, const struct settings *s,
 	};
 	if (rate)
 		parse_rate(rate, &c->told.rate, &c->told.rate_ms);
+	return c;
 }
 
-void queue_config_copy(struct queue_config *to, const struct queue_config *from)
+struct queue_config *queue_config_copy(const struct queue_config *from)
 {
+	if (!from)
+		return NULL;
+	struct queue_config *to = mem_alloc(sizeof(*to));
 	*to = *from;
 	to->command = words_copy(from->command, from->n_command);
 	to->url = word_copy(from->url);
 	to->rate = word_copy(from->rate);
 	to->user = word_copy(from->user);
 	to->callback_allow = words_copy(from->callback_allow, from->n_callback_allow);
+	return to;
 }
 
 static bool same_told(const struct queue_settings *a, const struct queue_settings *b)
@@ -263,19 +267,23 @@ static bool same_told(const struct queue_settings *a, const struct queue_setting
 
 bool queue_config_equal(const struct queue_config *a, const struct queue_config *b)
 {
-	return a->there == b->there && same_told(&a->told, &b->told) &&
+	if (!a || !b)
+		return a == b;
+	return same_told(&a->told, &b->told) &&
 	       words_same(a->command, a->n_command, b->command, b->n_command) &&
 	       word_same(a->url, b->url) && word_same(a->user, b->user) &&
 	       words_same(a->callback_allow, a->n_callback_allow, b->callback_allow,
 			  b->n_callback_allow);
 }
 
-void queue_config_done(struct queue_config *c)
+void queue_config_free(struct queue_config *c)
 {
+	if (!c)
+		return;
 	words_free(c->command, c->n_command);
 	words_free(c->callback_allow, c->n_callback_allow);
 	free(c->url);
 	free(c->rate);
 	free(c->user);
-	memset(c, 0, sizeof(*c));
+	free(c);
 }

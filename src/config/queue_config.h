@@ -20,7 +20,6 @@
 #define QUEUE_CALLBACKS_MAX 32 /* entries of callback-allow */
 
 struct queue_config {
-	bool there; /* false: a task, and the rest means nothing */
 	struct queue_settings told;
 	char **command; /* NULL: it has a url, or takes submits alone */
 	size_t n_command;
@@ -37,12 +36,12 @@ extern const struct settings_form queue_config_form;
 /* Adds a problem for each value that is not good, beyond what the table says. */
 void queue_config_check(const struct settings *s, const struct section *section,
 			struct problems *problems);
-/* From a section that was found good. */
-void queue_config_take(struct queue_config *c, const struct settings *s,
-		       const struct section *section);
+/* From a section that was found good; the caller's. */
+struct queue_config *queue_config_take(const struct settings *s, const struct section *section);
 enum version_policy queue_config_policy(const struct settings *s, const struct section *section);
-void queue_config_copy(struct queue_config *to, const struct queue_config *from);
+/* These take NULL, that of a task. */
+struct queue_config *queue_config_copy(const struct queue_config *c);
 bool queue_config_equal(const struct queue_config *a, const struct queue_config *b);
-void queue_config_done(struct queue_config *c);
+void queue_config_free(struct queue_config *c);
 
 #endif

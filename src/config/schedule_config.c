@@ -93,16 +93,18 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 
 /* --- taking ----------------------------------------------------------------- */
 
-void schedule_config_take(struct schedule_config *c, const struct settings *s,
-			  const struct section *section)
+struct schedule_config *schedule_config_take(const struct settings *s,
+					     const struct section *section)
 {
 	const char *text = settings_text(s, section, "schedule");
 	const struct setting *command = settings_get(s, section, "command");
 	struct schedule_error error;
+	struct schedule schedule;
 
-	memset(c, 0, sizeof(*c));
-	if (!text || schedule_parse(text, section->title, &c->schedule, &error) < 0)
-		return;
+	if (!text || schedule_parse(text, section->title, &schedule, &error) < 0)
+		return NULL;
+	struct schedule_config *c = mem_calloc(1, sizeof(*c));
+	c->schedule = schedule;
 	c->text = mem_strdup(text);
 	c->timezone = word_copy(settings_text(s, section, "timezone"));
 	c->command = words_copy(command->values, command->n);
@@ -116,6 +118,7 @@ void schedule_config_take(struct schedule_config *c, const struct settings *s,
 				: 0;
 	c->retries = settings_get(s, section, "retries")->number;
 	c->retry_delay_ms = settings_get(s, section, "retry-delay")->number;
+	return c;
 }
 
 /* What it is told of lies where it lies now. */
@@ -141,8 +144,11 @@ void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone)
 	tell(c);
 }
 
-void schedule_config_copy(struct schedule_config *to, const struct schedule_config *from)
+struct schedule_config *schedule_config_copy(const struct schedule_config *from)
 {
+	if (!from)
+		return NULL;
+	struct schedule_config *to = mem_alloc(sizeof(*to));
 	*to = *from;
 	to->text = word_copy(from->text);
 	to->timezone = word_copy(from->timezone);
@@ -151,6 +157,7 @@ void schedule_config_copy(struct schedule_config *to, const struct schedule_conf
 	zone_file_ref(to->zone);
 	if (to->zone)
 		tell(to);
+	return to;
 }
 
 static bool same_zone(const struct zone_file *a, const struct zone_file *b)
@@ -162,6 +169,8 @@ static bool same_zone(const struct zone_file *a, const struct zone_file *b)
 
 bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b)
 {
+	if (!a || !b)
+		return a == b;
 	return words_same(a->command, a->n_command, b->command, b->n_command) &&
 	       word_same(a->text, b->text) && word_same(a->timezone, b->timezone) &&
 	       same_zone(a->zone, b->zone) && word_same(a->user, b->user) &&
@@ -170,12 +179,14 @@ bool schedule_config_equal(const struct schedule_config *a, const struct schedul
 	       a->retries == b->retries && a->retry_delay_ms == b->retry_delay_ms;
 }
 
-void schedule_config_done(struct schedule_config *c)
+void schedule_config_free(struct schedule_config *c)
 {
+	if (!c)
+		return;
 	words_free(c->command, c->n_command);
 	free(c->text);
 	free(c->timezone);
 	free(c->user);
 	zone_file_unref(c->zone);
-	memset(c, 0, sizeof(*c));
+	free(c);
 }

@@ -22,7 +22,7 @@ extern const char
 	*const schedule_catch_ups[]; /* the words for enum owed_catch_up; NULL ends them */
 
 struct schedule_config {
-	char *text; /* NULL: the task has no schedule, and the rest means nothing */
+	char *text;
 	struct schedule schedule;
 	char *timezone;		/* that the task names, NULL: that of the main file counts */
 	struct zone_file *zone; /* the one that counts; owned reference */
@@ -42,13 +42,16 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 /* Of a section of any kind: its `command` and its `user`. */
 void schedule_config_check_command(const struct settings *s, const struct section *section,
 				   struct problems *problems);
-/* From a section that was found good. The zone is still to be set. */
-void schedule_config_take(struct schedule_config *c, const struct settings *s,
-			  const struct section *section);
+/*
+ * From a section that was found good; the caller's, NULL where it has no schedule, as all below
+ * take and give it. The zone is still to be set.
+ */
+struct schedule_config *schedule_config_take(const struct settings *s,
+					     const struct section *section);
 /* Takes a reference of its own. */
 void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone);
-void schedule_config_copy(struct schedule_config *to, const struct schedule_config *from);
+struct schedule_config *schedule_config_copy(const struct schedule_config *c);
 bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b);
-void schedule_config_done(struct schedule_config *c);
+void schedule_config_free(struct schedule_config *c);
 
 #endif

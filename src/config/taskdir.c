@@ -257,7 +257,7 @@ static bool check_against(struct names *names, const struct task_file *file,
 	for (size_t i = 0; i < file->n_tasks; i++) {
 		const struct task_config *t = file->tasks[i], *other = names_find(names, t);
 
-		if (other && t->queue.there != other->queue.there)
+		if (other && !t->queue != !other->queue)
 			problems_add(problems, t->file, t->line,
 				     "%s \"%s\" has the name of the %s in %s:%d: give one of them "
 				     "another",
@@ -373,9 +373,9 @@ static void set_zones(const struct config *config, const struct task_files *file
 		const struct task_file *file = &files->list[i];
 
 		for (size_t j = 0; j < file->n_tasks; j++) {
-			struct schedule_config *s = &file->tasks[j]->schedule;
+			struct schedule_config *s = file->tasks[j]->schedule;
 
-			if (s->text)
+			if (s)
 				schedule_config_set_zone(s,
 							 find_zone(config, s->timezone, zones, &n));
 		}

@@ -117,8 +117,8 @@ void task_config_free(struct task_config *t)
 	free(t->min_version);
 	free(t->spread);
 	free(t->ping_url);
-	schedule_config_done(&t->schedule);
-	queue_config_done(&t->queue);
+	schedule_config_free(t->schedule);
+	queue_config_free(t->queue);
 	health_config_done(&t->health);
 	free(t->file);
 	free(t);
@@ -136,8 +136,8 @@ struct task_config *task_config_copy(const struct task_config *t)
 	copy->ping_url = word_copy(t->ping_url);
 	copy->users = words_copy(t->users, t->n_users);
 	copy->file = mem_strdup(t->file);
-	schedule_config_copy(&copy->schedule, &t->schedule);
-	queue_config_copy(&copy->queue, &t->queue);
+	copy->schedule = schedule_config_copy(t->schedule);
+	copy->queue = queue_config_copy(t->queue);
 	health_config_copy(&copy->health, &t->health);
 	return copy;
 }
@@ -164,8 +164,8 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 	       a->overlap == b->overlap && a->index == b->index &&
 	       a->hold_max_ms == b->hold_max_ms && a->alert_after_ms == b->alert_after_ms &&
 	       word_same(a->ping_url, b->ping_url) && a->history == b->history &&
-	       schedule_config_equal(&a->schedule, &b->schedule) &&
-	       queue_config_equal(&a->queue, &b->queue) &&
+	       schedule_config_equal(a->schedule, b->schedule) &&
+	       queue_config_equal(a->queue, b->queue) &&
 	       health_config_equal(&a->health, &b->health);
 }
 
@@ -315,7 +315,7 @@ static struct task_config *make_task(const struct making *m)
 	t->alert_after_ms = get(m, "alert-after")->n ? get(m, "alert-after")->number : 0;
 	t->ping_url = word_copy(settings_text(m->settings, m->section, "ping-url"));
 	t->history = (int)get(m, "history")->number;
-	schedule_config_take(&t->schedule, m->settings, m->section);
+	t->schedule = schedule_config_take(m->settings, m->section);
 	return t;
 }
 
@@ -329,20 +329,20 @@ static struct task_config *make_queue(const struct making *m)
 	t->tick_ms = QUEUE_TICK_MS;
 	t->history = 1;
 	t->hold_max_ms = TASK_HOLD_MIN_MS;
-	queue_config_take(&t->queue, m->settings, m->section);
+	t->queue = queue_config_take(m->settings, m->section);
 	return t;
 }
 
 const char *task_config_kind(const struct task_config *t)
 {
-	return t->queue.there ? "queue" : "task";
+	return t->queue ? "queue" : "task";
 }
 
 const char *task_config_user(const struct task_config *t)
 {
-	if (t->queue.there)
-		return t->queue.told.slots > 0 ? t->queue.user : NULL;
-	return t->schedule.text ? t->schedule.user : NULL;
+	if (t->queue)
+		return t->queue->told.slots > 0 ? t->queue->user : NULL;
+	return t->schedule ? t->schedule->user : NULL;
 }
 
 static bool is_notify(const struct section *section)

@@ -62,8 +62,8 @@ struct task_config {
 	size_t n_users;
 	int users_line; /* 0: the file does not say */
 	int history;
-	struct schedule_config schedule;
-	struct queue_config queue;
+	struct schedule_config *schedule; /* NULL: none */
+	struct queue_config *queue;	  /* NULL: a task */
 	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
 	int line;

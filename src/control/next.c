@@ -130,13 +130,13 @@ static void add(struct next_request *r, const struct task_config *t)
 {
 	r->tasks = mem_resize(r->tasks, r->n + 1, sizeof(*r->tasks));
 	r->tasks[r->n++] = (struct next_task){.name = mem_strdup(t->name),
-					      .schedule = t->schedule.schedule,
-					      .zone = zone_file_ref(t->schedule.zone)};
+					      .schedule = t->schedule->schedule,
+					      .zone = zone_file_ref(t->schedule->zone)};
 }
 
 static bool has_schedule(const struct task_config *t)
 {
-	return t->schedule.text && t->schedule.zone;
+	return t->schedule && t->schedule->zone;
 }
 
 /* Without names: all that have a schedule. */

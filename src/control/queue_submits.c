@@ -273,9 +273,9 @@ static bool check(const struct call *call, const struct listing *l, const struct
 			    "the payload has %zu bytes, more than %d: put it somewhere that the "
 			    "workers reach, and submit where",
 			    s->job.len, QUEUE_PAYLOAD_MAX);
-	else if (s->callback[0] && config)
-		wrong = callback_url_problem(s->callback, config->queue.callback_allow,
-					     config->queue.n_callback_allow);
+	else if (s->callback[0] && config && config->queue)
+		wrong = callback_url_problem(s->callback, config->queue->callback_allow,
+					     config->queue->n_callback_allow);
 	if (wrong)
 		explain_say(why->text, "not allowed as a callback: %s", wrong);
 	return !why->text[0] && check_times(s, host_wall_ms(call->m->node->host), why);

@@ -14,6 +14,7 @@ static void ask_next(struct queue_ask *a);
 static void pack_view(struct pack *p, const struct node *n, const char *name,
 		      const struct task_config *config, const struct queue_view *v)
 {
+	const struct queue_config *q = config ? config->queue : NULL;
 	char node[WORKER_NODE_MAX + 1];
 
 	pack_map(p, 9);
@@ -23,9 +24,9 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 	pack_kv_int(p, "oldest_ms", v->oldest_ms);
 	pack_kv_int(p, "running", v->running);
 	pack_kv_int(p, "dead", v->dead);
-	pack_kv_str(p, "rate", config ? config->queue.rate : NULL);
-	if (config && config->queue.told.concurrency > 0)
-		pack_kv_uint(p, "concurrency", config->queue.told.concurrency);
+	pack_kv_str(p, "rate", q ? q->rate : NULL);
+	if (q && q->told.concurrency > 0)
+		pack_kv_uint(p, "concurrency", q->told.concurrency);
 	else
 		pack_kv_nil(p, "concurrency");
 	pack_str(p, "workers");

@@ -29,7 +29,7 @@ static void say_users(const struct task_config *config, char text[EXPLAIN_TEXT_M
 static void say(const struct refusal *r, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct task_config *config = task_files_find(r->methods->process->tasks, r->task);
-	bool queue = config && config->queue.there;
+	bool queue = config && config->queue;
 	const char *key = queue ? "submitters" : "users";
 
 	explain_say(text, "not allowed: %s may not %s %s", r->user, queue ? "submit to" : "run",

@@ -49,8 +49,7 @@ struct task_settings {
 	bool index;		/* a run is told the number of this node */
 	int64_t alert_after_ms; /* with no good run for so long it is overdue; 0: never */
 	int history;		/* records of runs that are kept */
-	uid_t uids[TASK_USERS_MAX +
-		   1]; /* of those who may run it, as far as this host knows them */
+	const uid_t *uids;	/* of those who may run it, as far as this host knows; borrowed */
 	size_t n_uids;
 	bool users_asked; /* and others are being looked up */
 	/* By whom what is due by its schedule is run; he may run it otherwise, too. */

@@ -59,7 +59,7 @@ static void count(const struct task_files *files, size_t *ret_tasks, size_t *ret
 {
 	for (size_t i = 0; i < files->n; i++) {
 		for (size_t j = 0; j < files->list[i].n_tasks; j++)
-			*(files->list[i].tasks[j]->queue.there ? ret_queues : ret_tasks) += 1;
+			*(files->list[i].tasks[j]->queue ? ret_queues : ret_tasks) += 1;
 	}
 }
 

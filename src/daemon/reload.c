@@ -165,18 +165,19 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 }
 
 /* Whom the runner starts it as: NULL where that is nobody. */
-static void take_user(struct task_settings *t, struct users *users, const char *name)
+static void take_user(struct task_settings *t, struct users *users, const char *name, uid_t *uids)
 {
 	enum user_state state = name ? users_find(users, name, &t->user) : USER_MISSING;
 
 	t->users_asked |= state == USER_ASKED;
 	t->has_user = state == USER_THERE;
 	if (t->has_user && !t->queue) /* who does the jobs of a queue may not submit for that */
-		t->uids[t->n_uids++] = t->user;
+		uids[t->n_uids++] = t->user;
 }
 
+/* Fills uids with those who may run it: one for each that it names at most, and its own. */
 static struct task_settings settings_of(struct users *users, unsigned processors,
-					const struct task_config *c)
+					const struct task_config *c, uid_t *uids)
 {
 	struct task_settings t = {.name = c->name,
 				  .description = c->description,
@@ -196,21 +197,22 @@ static struct task_settings settings_of(struct users *users, unsigned processors
 				  .index = c->index,
 				  .hold_max_ms = c->hold_max_ms,
 				  .alert_after_ms = c->alert_after_ms,
-				  .history = c->history};
+				  .history = c->history,
+				  .uids = uids};
 
 	for (size_t i = 0; i < c->n_users; i++) {
 		uid_t uid;
 		switch (users_find(users, c->users[i], &uid)) {
-		case USER_THERE: t.uids[t.n_uids++] = uid; break;
+		case USER_THERE: uids[t.n_uids++] = uid; break;
 		case USER_ASKED: t.users_asked = true; break;
 		case USER_MISSING: break;
 		}
 	}
-	if (c->schedule.text)
-		t.schedule = &c->schedule.told;
-	if (c->queue.there)
-		t.queue = &c->queue.told;
-	take_user(&t, users, task_config_user(c));
+	if (c->schedule)
+		t.schedule = &c->schedule->told;
+	if (c->queue)
+		t.queue = &c->queue->told;
+	take_user(&t, users, task_config_user(c), uids);
 	return t;
 }
 
@@ -237,10 +239,18 @@ static void configure_node(struct sidecar *s, const struct task_config *const *t
 					   .clock_tolerance_ms = s->config->clock_tolerance_ms};
 	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
 	unsigned processors = uv_available_parallelism(); /* asks the kernel each time */
+	size_t n_uids = 0;
 
 	for (size_t i = 0; i < n; i++)
-		settings[i] = settings_of(&s->users, processors, tasks[i]);
+		n_uids += tasks[i]->n_users + 1;
+	uid_t *uids = mem_calloc(n_uids + 1, sizeof(*uids)), *next = uids;
+	for (size_t i = 0; i < n; i++) {
+		settings[i] = settings_of(&s->users, processors, tasks[i], next);
+		next += settings[i].n_uids;
+	}
 	node_configure(&s->node, &timing, settings, n);
+	free(s->task_uids);
+	s->task_uids = uids;
 	free(settings);
 }
 

@@ -333,6 +333,7 @@ static void done_parts(struct sidecar *s)
 	uv_walk(s->loop, on_walk, NULL);
 	for (int i = 0; i < 100 && uv_run(s->loop, UV_RUN_NOWAIT) != 0; i++)
 		;
+	free(s->task_uids);
 	free(s->servers);
 	free(s->root);
 	files_done(&s->files);

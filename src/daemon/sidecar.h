@@ -41,6 +41,7 @@ struct sidecar {
 	struct node node;
 	struct turns turns;
 	struct users users;
+	uid_t *task_uids;		  /* lent to the node with the settings of its tasks */
 	struct recipe_users recipe_users; /* as the configuration in force names them */
 	struct control control;
 	struct process process;

@@ -8,7 +8,7 @@
 /* The next of this kind from the i-th on. */
 static size_t next_of_kind(const struct task_config *const *list, size_t n, size_t i, bool queues)
 {
-	while (i < n && list[i]->queue.there != queues)
+	while (i < n && (list[i]->queue != NULL) != queues)
 		i++;
 	return i;
 }

@@ -253,6 +253,8 @@ static void expand(struct leaders *l)
 		/* borrowed of what was configured */
 		l->tasks[i]->settings.schedule = NULL;
 		l->tasks[i]->settings.queue = NULL;
+		l->tasks[i]->settings.uids = NULL;
+		l->tasks[i]->settings.n_uids = 0;
 	}
 	for (size_t i = 0; i < l->n_listings; i++)
 		expand_one(l->listings[i], added, &n_added);

@@ -205,7 +205,7 @@ static void set_environment(const struct queue_job *j)
 /* A request in place of a command; the file that allows a callback may be another by now. */
 static void be_posted(struct queue_job *j, struct post *post, struct keep *k)
 {
-	const struct queue_config *q = &j->queue->queue;
+	const struct queue_config *q = j->queue->queue;
 	bool callback = j->callback[0];
 
 	j->delivery = mmap(NULL, sizeof(*j->delivery), PROT_READ | PROT_WRITE,
@@ -249,7 +249,7 @@ static int run(struct queue_job *j, struct capture *capture)
 	int code;
 
 	snprintf(attempt, sizeof(attempt), "%" PRIu64, j->attempt);
-	if (j->callback[0] || j->queue->queue.url)
+	if (j->callback[0] || j->queue->queue->url)
 		be_posted(j, &post, &k);
 	set_environment(j);
 	code = keep_run(&k);
@@ -283,7 +283,7 @@ _Noreturn static void be_job(const struct start *s, const struct task_config *qu
 			     const struct offer *offer)
 {
 	struct context c = {
-		.args = start_words(queue->name, queue->queue.command, queue->queue.n_command)};
+		.args = start_words(queue->name, queue->queue->command, queue->queue->n_command)};
 	struct queue_job j = {.c = &c, .queue = queue, .offer = offer};
 	int e = start_become(s, &c), code = EXIT_SUCCESS;
 

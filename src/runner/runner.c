@@ -163,7 +163,7 @@ static void start(struct runner *r, const struct jobs_key *key, const struct due
 	if (!is_new(r, key))
 		return;
 	task = tasks_find(&r->tasks, key->name, why);
-	if (!task || task->queue.there != is_job)
+	if (!task || (is_job ? !task->queue : !task->schedule))
 		refusals_changed(r);
 	else
 		started(r, key, due ? start_run(&s, task, due) : start_job(&s, task, offer));

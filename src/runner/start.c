@@ -84,8 +84,8 @@ int start_become(const struct start *s, struct context *c)
 _Noreturn static void be_run(const struct start *s, const struct task_config *task,
 			     const struct due *due)
 {
-	struct context c = {
-		.args = start_words(task->name, task->schedule.command, task->schedule.n_command)};
+	struct context c = {.args = start_words(task->name, task->schedule->command,
+						task->schedule->n_command)};
 	struct run r = {.c = &c,
 			.task = due->task,
 			.tick_ms = CLAIM_BY_TASK,
@@ -94,7 +94,7 @@ _Noreturn static void be_run(const struct start *s, const struct task_config *ta
 			.began_ms = clock_boot_ms(),
 			.scheduled_tick = due->tick,
 			.attempt = due->attempt,
-			.timeout_ms = task->schedule.timeout_ms};
+			.timeout_ms = task->schedule->timeout_ms};
 	struct capture capture;
 	int e = start_become(s, &c), code = EXIT_SUCCESS;
 

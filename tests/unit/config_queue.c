@@ -53,8 +53,8 @@ static struct queue_settings told(const char *keys)
 	snprintf(text, sizeof(text), "queue q { %s }", keys);
 	cr_assert_eq(load(text), 0, "of %s: %s", keys, problems.n ? problems.list[0].message : "");
 	cr_assert_eq(n_tasks, 1);
-	cr_assert(tasks[0]->queue.there);
-	s = tasks[0]->queue.told;
+	cr_assert_not_null(tasks[0]->queue);
+	s = tasks[0]->queue->told;
 	forget();
 	return s;
 }
@@ -95,10 +95,10 @@ Test(queue, all_keys)
 	cr_assert_eq(n_tasks, 3);
 	cr_expect_str_eq(tasks[0]->name, "a");
 	cr_expect_eq(tasks[0]->tick_ms, 86400000);
-	cr_expect_not(tasks[0]->queue.there);
+	cr_expect_null(tasks[0]->queue);
 	cr_expect_str_eq(tasks[2]->name, "b");
 	const struct task_config *t = tasks[1];
-	const struct queue_config *q = &t->queue;
+	const struct queue_config *q = t->queue;
 	cr_expect_str_eq(t->name, "thumbs");
 	cr_expect_eq(t->line, 2);
 	cr_expect_str_eq(t->description, "x");
@@ -128,7 +128,7 @@ Test(queue, all_keys)
 	cr_expect_str_eq(task_config_user(t), "app");
 	struct task_config *copy = task_config_copy(t);
 	cr_expect(task_config_equal(t, copy));
-	copy->queue.told.attempts = 8;
+	copy->queue->told.attempts = 8;
 	cr_expect_not(task_config_equal(t, copy));
 	task_config_free(copy);
 	forget();
@@ -138,7 +138,7 @@ Test(queue, all_keys)
 Test(queue, no_slots)
 {
 	cr_assert_eq(load("queue q { slots = 0 }\nqueue r { slots = 0 " WORK "}"), 0);
-	cr_expect_eq(tasks[0]->queue.told.slots, 0);
+	cr_expect_eq(tasks[0]->queue->told.slots, 0);
 	cr_expect_null(task_config_user(tasks[0]));
 	cr_expect_null(task_config_user(tasks[1]));
 	forget();
@@ -164,8 +164,8 @@ Test(queue, rates)
 		snprintf(text, sizeof(text), "queue q { " WORK "rate = \"%s\" }", cases[i].text);
 		cr_expect_eq(load(text) == 0, good, "of %s", cases[i].text);
 		if (n_tasks == 1) {
-			cr_expect_eq(tasks[0]->queue.told.rate, cases[i].rate);
-			cr_expect_eq(tasks[0]->queue.told.rate_ms, cases[i].ms);
+			cr_expect_eq(tasks[0]->queue->told.rate, cases[i].rate);
+			cr_expect_eq(tasks[0]->queue->told.rate_ms, cases[i].ms);
 		} else {
 			cr_expect(strstr(problems.list[0].message, "as \"100/1m\""));
 		}

@@ -224,7 +224,8 @@ Test(lock, who_waits_is_woken_once)
 	locks_watch(&locks, STORE_NODE_DELETED, "/r/locks/l/" THEIR "0000000003");
 	cr_assert_null(world_request(), "that is not who it waits for");
 	locks_watch(&locks, STORE_NODE_CHANGED, "/r/locks/l/" THEIR "0000000004");
-	cr_assert_null(world_request(), "it has only got the lock: another of this node watches for more");
+	cr_assert_null(world_request(),
+		       "it has only got the lock: another of this node watches for more");
 	locks_watch(&locks, STORE_NODE_DELETED, "/r/locks/l/" THEIR "0000000004");
 	is_listed("/r/locks/l", false, NAMES(MINE "0000000005", THEIR "0000000006"));
 	is_taken(77);
