@@ -389,14 +389,14 @@ CHECK_SUITES := \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
-	--pytest "integration=-n 4 tests/integration -m 'not slow'" \
+	--pytest "integration=-n 8 tests/integration -m 'not slow'" \
 	--plain "the demo=tests/demo/demo $(B)"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its
 # time is over.
 CI_SUITES := \
 	--unit build/asan/plain \
-	--pytest "integration under ASan and UBSan=-n 4 tests/integration -m 'not slow' --build build/asan" \
+	--pytest "integration under ASan and UBSan=-n 6 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of queues=$(B)/sim-node --queues --seeds 6 --jobs 2" \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
@@ -412,7 +412,7 @@ CI_SUITES := \
 	--plain "canaries=tests/nets/canaries" \
 	--plain "versions against Maven's=VERSION_PAIRS=$(B)/oracle/version_pairs tests/oracle/maven.sh 1 200000" \
 	--pytest "the page in a browser=-n 2 tests/browser" \
-	--pytest "integration, the slow ones=-n 4 tests/integration -m slow" \
+	--pytest "integration, the slow ones=-n 6 tests/integration -m slow" \
 	--plain "TSan=tests/nets/tsan --quick" \
 	--plain "simulator, big fleets=$(B)/sim-scale 10 50" \
 	--plain "bench, whether it runs=tests/bench/quick --build $(B)"
