@@ -211,6 +211,20 @@ static const struct gang_ticket *find_own(const struct gang *g, const struct gan
 	return NULL;
 }
 
+/*
+ * Its node of a session before this one: of the sidecar before us, whom its client asked as well. As
+ * long as that is there others may begin with it, behind an answer that says no.
+ */
+static const struct gang_ticket *find_stale(const struct gang *g, const struct gang_member *m)
+{
+	for (size_t i = 0; i < g->sight->n; i++) {
+		const struct gang_ticket *t = &g->sight->tickets[i];
+		if (!t->left && t->id == m->id && t->session != g->all->session->id)
+			return t;
+	}
+	return NULL;
+}
+
 static void end(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
 {
 	if (own && !g->refused) {
@@ -406,8 +420,15 @@ void gang_look_member(struct gang *g, struct gang_member *m)
 	const struct gang_ticket *own = find_own(g, m);
 	int index = gang_index_of(g->record, m->id);
 
-	if ((m->state == GANG_WAITS || m->state == GANG_ENDS) && index >= 0 && own)
-		run(m, index);
+	if (m->state == GANG_WAITS || m->state == GANG_ENDS) {
+		const struct gang_ticket *stale = find_stale(g, m);
+		if (index >= 0 && own)
+			run(m, index);
+		else if (index < 0 && stale && !g->refused) {
+			delete_node(g, stale, UNLESS_BEGUN);
+			return;
+		}
+	}
 	switch (m->state) {
 	case GANG_WAITS:
 		if (index >= 0)

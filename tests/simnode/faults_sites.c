@@ -204,7 +204,7 @@ void sites_heal(void)
 		s->machine->busy_until = 0;
 		if (!wall_is_near(s->machine->wall_ms)) /* somebody sees that it is another day */
 			s->machine->wall_ms = 0;
-		any |= s->running;
+		any |= s->running && !s->stopping;
 	}
 	/* Who was stopped when the configuration changed reads it now. */
 	for (unsigned i = 0; i < sim.n_hosts; i++) {

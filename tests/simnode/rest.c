@@ -130,8 +130,8 @@ static bool is_led_by_a_last_resort(const struct truth *truth, unsigned task)
  * while the best of those who lead if nobody else can waits, another has its turn.
  */
 /*
- * Whether a lease may be waited for: of one that blinked so fast that nobody has seen whose node it was; and
- * where one that had not looked at the node is suddenly the best, as those before it are gone, or clocks are
+ * Whether a lease may be waited for: of one that blinked so fast that nobody has seen whose node it was, or
+ * registered without tasks and was gone before that was read; and where one that had not looked at the node is suddenly the best, as those before it are gone, or clocks are
  * judged otherwise without one of them.
  */
 static bool may_wait(const struct truth *truth, enum change what, unsigned task)
@@ -140,6 +140,8 @@ static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
 
 	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ||
+	       (what == CHANGE_LEAVE && before[task].leader >= 0 &&
+		sites[before[task].leader].withdrawn) ||
 	       (gone && leader >= 0 && before[task].behind >> leader & 1);
 }
 

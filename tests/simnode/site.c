@@ -213,7 +213,7 @@ void site_start(struct site *s, bool take_over)
 	TRACE("site %u starts%s", s->id, take_over && s->kept.session ? " with what was kept" : "");
 	machine_start(s->machine, after_turn, s);
 	s->running = true;
-	s->stopping = s->parting = false;
+	s->stopping = s->withdrawn = s->parting = false;
 	s->life++;
 	node_init(&s->node, machine_host(s->machine), &s->settings, &handlers);
 	node_set_version(&s->node, version_names[s->version]);
@@ -313,7 +313,8 @@ void site_stop(struct site *s)
 	oracle_stopping(s);
 	recipes_stop(&s->node.recipes);
 	queues_stop(&s->node.queues);
-	if (going(s) > 0)
+	s->withdrawn = going(s) > 0;
+	if (s->withdrawn)
 		node_withdraw(&s->node);
 	machine_wake(s->machine, 0);
 	on_stop_poll(s, s->life);

@@ -17,6 +17,7 @@ struct site {
 	struct node node;
 	bool running;
 	bool stopping;	 /* told to, by TERM */
+	bool withdrawn;	 /* registered anew, without tasks, before that */
 	bool parting;	 /* no job goes on any more, and the session is being ended */
 	int64_t stop_by; /* true time at which it goes, whatever the server says */
 	uint64_t life;	 /* of its process */

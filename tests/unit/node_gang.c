@@ -214,3 +214,25 @@ Test(gang, a_timeout_is_proved)
 	cr_assert_eq(n_told, 1);
 	cr_assert_eq(told[0].outcome, GANG_TIMEOUT);
 }
+
+/* A client that asks again with its id once its sidecar is another: nobody may begin with what was there. */
+Test(gang, the_node_of_the_sidecar_before_goes_first)
+{
+	begin();
+	record.count = 2;
+	add_node(1, "a", 6, false);
+	enter(1, "a", 100);
+	is_read(0);
+	op_is(1, STORE_OP_CHECK, "/r/gangs/g", 0);
+	op_is(2, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-", -1);
+	world_pass(100); /* the time is over, and the answer is not there yet */
+	world_answer_code(STORE_UNKNOWN, -1);
+	is_read(0);
+	cr_assert_eq(n_told, 0, "others may begin with it still");
+	op_is(2, STORE_OP_DELETE, "/r/gangs/g/0000000000000001-", -1);
+	is_done();
+	n_names = 0;
+	is_read(0);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told[0].outcome, GANG_TIMEOUT);
+}
