@@ -212,8 +212,8 @@ static const struct gang_ticket *find_own(const struct gang *g, const struct gan
 }
 
 /*
- * Its node of a session before this one: of the sidecar before us, whom its client asked as well. As
- * long as that is there others may begin with it, behind an answer that says no.
+ * Its node of a session before this one: of the sidecar before us, whom its client asked as well.
+ * As long as that is there others may begin with it, behind an answer that says no.
  */
 static const struct gang_ticket *find_stale(const struct gang *g, const struct gang_member *m)
 {

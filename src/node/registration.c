@@ -387,6 +387,8 @@ void registry_clocked(struct registry *r)
 {
 	if (r->again)
 		registration_send(r);
+	if (r->id[0]) /* claims may wait for that as well */
+		r->handlers.changed(r->handlers.arg);
 }
 
 static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)

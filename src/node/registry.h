@@ -107,7 +107,7 @@ void registry_recovered(struct registry *r);
 void registry_connected(struct registry *r);
 /* The session's timeout, or what is said of our clock, is another now. */
 void registry_retimed(struct registry *r);
-/* It is known now how our clock differs, for a registration that waits for it. */
+/* It is known now how our clock differs, for a registration that waits for it, and for claims. */
 void registry_clocked(struct registry *r);
 void registry_up(struct registry *r);
 void registry_cut(struct registry *r);

@@ -1,6 +1,7 @@
 /*
- * What one task has to do now: one tick at a time is on offer. A tick of the schedule comes before
- * what somebody triggered, and that before another attempt of what has failed.
+ * What one task has to do now: one tick at a time is on offer. A run that was lost comes before a
+ * tick of the schedule, that before what somebody triggered, and that before another attempt of
+ * what has failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #define OFFER_PAUSE_MS	 2000 /* before a tick that nobody has claimed is offered again; doubled */
 #define OFFER_PAUSE_MAX	 30000
+#define LOST_FIRST_MS	 30000 /* for which a run that was lost goes before all else */
 #define MISSED_AT_ONCE	 1000  /* records of one transaction */
 #define TRIGGER_AHEAD_MS 60000 /* a trigger's tick is that of another node's clock */
 
@@ -67,6 +69,7 @@ static void on_missed(void *arg, enum ledger_result result, const struct run_rec
 		if (a->to_ms > d->since_ms)
 			d->since_ms = a->to_ms;
 		if (strcmp(a->last, d->newest.tick) > 0) {
+			schedule_pass(t);
 			memset(&d->newest, 0, sizeof(d->newest));
 			memcpy(d->newest.tick, a->last, sizeof(a->last));
 			memcpy(d->newest.state, "missed", sizeof("missed"));
@@ -308,56 +311,97 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 
 /* --- further attempts ----------------------------------------------------- */
 
-/* Whether the newest run is to be run again, and when by the wall clock. */
-static bool wants_again(const struct schedules *s, const struct task *t, int64_t *ret_ms)
+static bool is_busy(const struct task *t)
 {
-	const struct due_newest *n = &t->due->newest;
-	const struct task_schedule *c = t->settings.schedule;
-	const char *state = ledger_state(s->leaders->registry, n->state, n->session);
-	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "timeout") == 0;
-	bool lost = strcmp(state, "lost") == 0;
-
-	*ret_ms = failed ? n->ended_at + c->retry_delay_ms : 0;
-	return (failed && n->attempt <= c->retries) ||
-	       (lost && t->settings.on_crash == TASK_ON_CRASH_RERUN);
+	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
 }
 
-static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
+/* The oldest run that was lost and is to be begun again, and its tick; NULL: there is none. */
+static const struct due_run *find_lost(const struct schedules *s, const struct task *t,
+				       int64_t floor_ms, int64_t *ret_ms)
 {
-	const struct task_due *d = t->due;
-	int64_t ms, due_ms, wall_ms = host_wall_ms(s->host);
+	const struct due_run *runs[] = {&t->due->open, &t->due->newest};
+
+	if (t->settings.on_crash != TASK_ON_CRASH_RERUN)
+		return NULL;
+	for (size_t i = 0; i < 2; i++)
+		if (tick_parse(runs[i]->tick, ret_ms) && *ret_ms > floor_ms &&
+		    strcmp(ledger_state(s->leaders->registry, runs[i]->state, runs[i]->session),
+			   "lost") == 0)
+			return runs[i];
+	return NULL;
+}
+
+/*
+ * It goes before all others: they would be the newest, and it was claimed first. But what nobody
+ * takes for so long holds nothing else up.
+ */
+static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, bool first)
+{
+	struct task_due *d = schedule_state(t);
+	int64_t now_ms = host_now_ms(s->host), ms;
+	const struct due_run *run = find_lost(s, t, floor_ms, &ms);
 	struct due_offer o;
 
-	if (!wants_again(s, t, &due_ms) || !tick_parse(d->newest.tick, &ms) || ms <= floor_ms)
+	if (!run) {
+		d->lost_ms = 0;
+		return false;
+	}
+	if (d->lost_ms == 0)
+		d->lost_ms = now_ms;
+	if (first && now_ms >= d->lost_ms + LOST_FIRST_MS)
+		return false;
+	o = offer_of(t, ms, run->attempt + 1);
+	offer(s, t, &o);
+	return true;
+}
+
+/* Another attempt of the newest run, which has failed. */
+static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
+{
+	const struct due_run *n = &t->due->newest;
+	const struct task_schedule *c = t->settings.schedule;
+	bool failed = strcmp(n->state, "failed") == 0 || strcmp(n->state, "timeout") == 0;
+	int64_t ms, due_ms = n->ended_at + c->retry_delay_ms, wall_ms = host_wall_ms(s->host);
+	struct due_offer o;
+
+	if (!failed || n->attempt > c->retries || !tick_parse(n->tick, &ms) || ms <= floor_ms)
 		return false;
 	if (due_ms > wall_ms) {
 		wake_at(schedule_state(t), host_now_ms(s->host) + (due_ms - wall_ms));
 		return false;
 	}
-	o = offer_of(t, ms, d->newest.attempt + 1);
+	o = offer_of(t, ms, n->attempt + 1);
 	offer(s, t, &o);
 	return true;
 }
 
+/* What is run where no tick is due. */
+static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
+{
+	if (is_busy(t))
+		return false;
+	return advance_trigger(s, t) || advance_lost(s, t, floor_ms, false) ||
+	       (t->holds == 0 && advance_again(s, t, floor_ms));
+}
+
 /* --- all of it ------------------------------------------------------------ */
 
-/* Until when nothing is owed, as a pause has ended then. */
+/*
+ * Until when nothing is owed, as a pause has ended then. Who takes one back writes when it ended;
+ * without that, as from an older release, it is when this node saw it go.
+ */
 static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
 	const struct policy_item *item = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
 	char whole[NAME_TASK_MAX + 1];
-	int64_t ms = t->due->ended_ms;
+	int64_t written = item ? item->record.since : 0;
 
-	if (item && item->record.since > ms)
-		ms = item->record.since;
 	item = policy_whole(t->name, whole) ? policy_find_own(s->policy, POLICY_ENDED, whole, "")
 					    : NULL;
-	return item && item->record.since > ms ? item->record.since : ms;
-}
-
-static bool is_busy(const struct task *t)
-{
-	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
+	if (item && item->record.since > written)
+		written = item->record.since;
+	return written >= t->due->paused_ms ? written : t->due->ended_ms;
 }
 
 /*
@@ -399,6 +443,8 @@ void schedule_advance(struct schedules *s, struct task *t)
 		return;
 	if (d->busy_ms != OWED_NEVER)
 		sight.busy_ms = d->busy_ms - splay_ms;
+	if (!is_busy(t) && advance_lost(s, t, floor_ms, true))
+		return;
 	plan = owed_plan(&rules, &sight);
 	if (plan.missed && miss(s, t, &rules, sight.since_ms, plan.missed_to_ms))
 		return;
@@ -406,8 +452,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 	if (plan.run) {
 		o = offer_of(t, plan.run_ms, 1);
 		offer(s, t, &o);
-	} else if (is_busy(t) ||
-		   (!advance_trigger(s, t) && (t->holds > 0 || !advance_again(s, t, floor_ms)))) {
+	} else if (!advance_rest(s, t, floor_ms)) {
 		d->offer.on = false;
 	}
 }

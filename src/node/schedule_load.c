@@ -19,13 +19,26 @@ struct load {
 	struct schedules *schedules;
 	char task[NAME_ELECTION_MAX + 1];
 	unsigned edition;
-	bool made; /* ROOT/schedules has been made */
-	bool look; /* the newest record alone is read again */
-	char tick[TICK_NAME_SIZE];
-	int64_t since_ms; /* in force since; then the newest tick that was decided */
+	bool made;		   /* ROOT/schedules has been made */
+	bool look;		   /* one record alone is read again */
+	char tick[TICK_NAME_SIZE]; /* of the record that is read */
+	int64_t since_ms;	   /* in force since; then the newest tick that was decided */
+	/* The ticks that have records, sorted, up to that one; how many runs are to be read yet. */
+	char (*names)[TICK_NAME_SIZE];
+	size_t n_names;
+	unsigned n_runs;
+	bool newest; /* has been read */
 };
 
+#define RUNS_READ 16 /* of the newest: one before them may have been lost */
+
 static void read_schedule(struct load *l);
+
+static void load_free(struct load *l)
+{
+	free(l->names);
+	free(l);
+}
 
 static const struct node_settings *settings_of(const struct load *l)
 {
@@ -52,24 +65,25 @@ static void fail(struct load *l, const struct store_reply *reply)
 			  LOG_STR("why", reply->text));
 	if (t)
 		schedule_again(l->schedules, t);
-	free(l);
+	load_free(l);
 }
 
 /* --- the ledger ----------------------------------------------------------- */
 
-static void take_newest(struct task_due *d, const char *tick, const struct store_reply *reply)
+static struct due_run parse(const char *tick, const struct store_reply *reply)
 {
+	struct due_run run = {.tick = ""};
 	struct run_record r;
 	const char *why;
 
-	memset(&d->newest, 0, sizeof(d->newest));
 	if (reply->code != STORE_OK || record_parse_run(reply->data, reply->len, &r, &why) != 0)
-		return;
-	memcpy(d->newest.tick, tick, sizeof(d->newest.tick));
-	memcpy(d->newest.state, r.state, sizeof(d->newest.state));
-	d->newest.attempt = r.attempt;
-	d->newest.ended_at = r.ended_at;
-	d->newest.session = r.session;
+		return run;
+	memcpy(run.tick, tick, sizeof(run.tick));
+	memcpy(run.state, r.state, sizeof(run.state));
+	run.attempt = r.attempt;
+	run.ended_at = r.ended_at;
+	run.session = r.session;
+	return run;
 }
 
 static void ready(struct load *l, struct task *t)
@@ -82,7 +96,54 @@ static void ready(struct load *l, struct task *t)
 	schedules_task_changed(l->schedules, t);
 }
 
-static void on_newest(void *arg, const struct store_reply *reply)
+/* Meanwhile a run of ours may have written another. */
+static void take_again(struct load *l, struct task *t, const struct store_reply *reply)
+{
+	struct task_due *d = schedule_state(t);
+
+	if (strcmp(d->newest.tick, l->tick) == 0)
+		d->newest = parse(l->tick, reply);
+	else if (strcmp(d->open.tick, l->tick) == 0)
+		d->open = parse(l->tick, reply);
+	schedules_task_changed(l->schedules, t);
+}
+
+static void take(struct load *l, struct task *t, const struct store_reply *reply)
+{
+	struct task_due *d = schedule_state(t);
+	struct due_run run = parse(l->tick, reply);
+
+	if (!l->newest)
+		d->newest = run;
+	else if (schedule_is_open(&run))
+		d->open = run;
+	l->newest = true;
+	if (l->n_runs > 0 && strcmp(run.state, "missed") != 0)
+		l->n_runs--;
+}
+
+static void on_record(void *arg, const struct store_reply *reply);
+
+static void read_record(struct load *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_tick(settings_of(l), l->task, l->tick, path);
+	store_get(store_of(l), path, true, on_record, l);
+}
+
+/* False: there is none before it, or enough is known. */
+static bool read_before(struct load *l)
+{
+	if (l->n_runs == 0 || l->n_names < 2)
+		return false;
+	l->n_names--;
+	memcpy(l->tick, l->names[l->n_names - 1], sizeof(l->tick));
+	read_record(l);
+	return true;
+}
+
+static void on_record(void *arg, const struct store_reply *reply)
 {
 	struct load *l = arg;
 	struct task *t = task_of(l);
@@ -91,22 +152,15 @@ static void on_newest(void *arg, const struct store_reply *reply)
 		fail(l, reply);
 		return;
 	}
-	/* Meanwhile a run of ours may have written a newer one. */
-	if (t && (!l->look || strcmp(t->due->newest.tick, l->tick) == 0))
-		take_newest(schedule_state(t), l->tick, reply);
-	if (t && l->look)
-		schedules_task_changed(l->schedules, t);
-	else if (t)
+	if (t && l->look) {
+		take_again(l, t, reply);
+	} else if (t) {
+		take(l, t, reply);
+		if (read_before(l))
+			return;
 		ready(l, t);
-	free(l);
-}
-
-static void read_newest(struct load *l)
-{
-	char path[STORE_PATH_MAX];
-
-	path_of_tick(settings_of(l), l->task, l->tick, path);
-	store_get(store_of(l), path, true, on_newest, l);
+	}
+	load_free(l);
 }
 
 /* A tick that is not of the schedule was triggered, or claimed by a crontab. */
@@ -116,6 +170,28 @@ static void decided(struct load *l, const struct owed_rules *rules, const char *
 
 	if (tick_parse(name, &ms) && ms > l->since_ms && owed_is_tick(rules, ms))
 		l->since_ms = ms;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/*
+ * Where a run that was lost is to be begun again, it may be one before the newest record: ticks
+ * were missed while it went on, or others were run between its attempts. Those that were missed are
+ * no runs.
+ */
+static void keep_names(struct load *l, const struct task *t, const struct store_reply *reply)
+{
+	if (t->settings.on_crash != TASK_ON_CRASH_RERUN || reply->n_names == 0)
+		return;
+	l->n_runs = RUNS_READ;
+	l->names = mem_calloc(reply->n_names, sizeof(*l->names));
+	for (size_t i = 0; i < reply->n_names; i++)
+		if (tick_is_name(reply->names[i]))
+			memcpy(l->names[l->n_names++], reply->names[i], TICK_NAME_SIZE);
+	qsort(l->names, l->n_names, sizeof(*l->names), compare_names);
 }
 
 static void on_names(void *arg, const struct store_reply *reply)
@@ -139,12 +215,14 @@ static void on_names(void *arg, const struct store_reply *reply)
 		if (strcmp(name, l->tick) > 0)
 			memcpy(l->tick, name, sizeof(l->tick));
 	}
+	if (reply->code == STORE_OK)
+		keep_names(l, t, reply);
 	if (l->tick[0]) {
-		read_newest(l);
+		read_record(l);
 		return;
 	}
 	ready(l, t);
-	free(l);
+	load_free(l);
 }
 
 /* What was pruned counts as decided. */
@@ -298,15 +376,17 @@ void schedule_load(struct schedules *s, struct task *t)
 	d->token = t->election.node.token;
 	d->busy_ms = OWED_NEVER;
 	memset(&d->newest, 0, sizeof(d->newest));
+	memset(&d->open, 0, sizeof(d->open));
+	d->lost_ms = 0;
 	memset(&d->trigger, 0, sizeof(d->trigger));
 	read_schedule(begin(s, t));
 }
 
-void schedule_look(struct schedules *s, struct task *t)
+void schedule_look(struct schedules *s, struct task *t, const char *tick)
 {
 	struct load *l = begin(s, t);
 
 	l->look = true;
-	memcpy(l->tick, t->due->newest.tick, sizeof(l->tick));
-	read_newest(l);
+	memcpy(l->tick, tick, sizeof(l->tick));
+	read_record(l);
 }

@@ -68,11 +68,12 @@ struct task *schedule_task(const struct schedules *s, const char *name, unsigned
 static void leave(struct task *t)
 {
 	struct task_due *d = schedule_state(t);
-	int64_t ended_ms = d->ended_ms;
+	int64_t ended_ms = d->ended_ms, paused_ms = d->paused_ms;
 	unsigned edition = d->edition;
 
 	memset(d, 0, sizeof(*d));
 	d->ended_ms = ended_ms;
+	d->paused_ms = paused_ms;
 	d->edition = edition + 1;
 	d->wake_ms = INT64_MAX;
 	d->busy_ms = OWED_NEVER;
@@ -175,6 +176,29 @@ void schedules_configured(struct schedules *s)
 	schedules_changed(s);
 }
 
+bool schedule_is_open(const struct due_run *run)
+{
+	return strcmp(run->state, "running") == 0 || strcmp(run->state, "lost") == 0;
+}
+
+void schedule_pass(struct task *t)
+{
+	struct task_due *d = t->due;
+
+	if (t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(&d->newest) &&
+	    !schedule_is_open(&d->open))
+		d->open = d->newest;
+}
+
+static void note(struct due_run *run, const char *tick, const struct run_record *record)
+{
+	memcpy(run->tick, tick, sizeof(run->tick));
+	memcpy(run->state, record->state, sizeof(run->state));
+	run->attempt = record->attempt;
+	run->ended_at = record->ended_at;
+	run->session = record->session;
+}
+
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record)
 {
@@ -188,18 +212,20 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		d->offer.on = false;
 	if (d->trigger.known && d->trigger.tick_ms == tick_ms)
 		d->trigger.id[0] = '\0';
-	if (strcmp(tick, d->newest.tick) >= 0) {
-		memcpy(d->newest.tick, tick, sizeof(d->newest.tick));
-		memcpy(d->newest.state, record->state, sizeof(d->newest.state));
-		d->newest.attempt = record->attempt;
-		d->newest.ended_at = record->ended_at;
-		d->newest.session = record->session;
-	}
+	if (strcmp(tick, d->newest.tick) > 0)
+		schedule_pass(t);
+	if (strcmp(tick, d->newest.tick) >= 0)
+		note(&d->newest, tick, record);
+	else if (strcmp(tick, d->open.tick) == 0)
+		note(&d->open, tick, record);
 	const struct task_schedule *c = t->settings.schedule;
 	if (c && tick_ms > d->since_ms &&
 	    owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone}, tick_ms))
 		d->since_ms = tick_ms;
-	schedules_task_changed(s, t);
+	if (d->open.tick[0] && !schedule_is_open(&d->open))
+		schedule_again(s, t); /* there may be another */
+	else
+		schedules_task_changed(s, t);
 }
 
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended)
@@ -215,8 +241,10 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 		/* Who ended it may be a sidecar that writes no more than this. */
 		if (!about || !t->settings.schedule)
 			continue;
-		if (ended && item->kind == POLICY_PAUSE)
+		if (ended && item->kind == POLICY_PAUSE) {
 			schedule_state(t)->ended_ms = host_wall_ms(s->host);
+			schedule_state(t)->paused_ms = r->since;
+		}
 		schedules_task_changed(s, t);
 	}
 }
@@ -230,12 +258,13 @@ void schedules_watch(struct schedules *s, const char *path)
 		return;
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
+		const struct due_run *runs[] = {&seen(t)->newest, &seen(t)->open};
 
-		if (seen(t)->phase != DUE_READY || !t->due->newest.tick[0])
-			continue;
-		path_of_tick(s->leaders->session->settings, t->name, t->due->newest.tick, own);
-		if (strcmp(path, own) == 0)
-			schedule_look(s, t);
+		for (size_t j = 0; seen(t)->phase == DUE_READY && j < 2; j++) {
+			path_of_tick(s->leaders->session->settings, t->name, runs[j]->tick, own);
+			if (runs[j]->tick[0] && strcmp(path, own) == 0)
+				schedule_look(s, t, runs[j]->tick);
+		}
 	}
 }
 

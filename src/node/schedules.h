@@ -43,16 +43,21 @@ struct task_due {
 	int64_t wake_ms;   /* CLOCK_BOOTTIME: look at it then; INT64_MAX: never */
 	int64_t rest_ms;   /* likewise: nothing is tried before */
 	int64_t since_ms;  /* since the epoch: in force since, or nothing decided before */
-	int64_t ended_ms;  /* when the last pause ended, as this node saw it; INT64_MIN */
+	int64_t ended_ms;  /* likewise: when the last pause was taken back, as this node saw it */
+	int64_t paused_ms; /* likewise: since when that was there */
 	int64_t active_ms; /* since when this node has been deciding */
 	int64_t busy_ms;   /* since when a run has been going on; OWED_NEVER: none is */
 	bool writing;	   /* ticks that are missed, or a trigger that is of no use */
-	/* The newest record. */
-	struct due_newest {
+	/*
+	 * The newest record; and the oldest of one before it whose run was lost, or may be yet,
+	 * where that is to be begun again.
+	 */
+	struct due_run {
 		char tick[TICK_NAME_SIZE]; /* "": none */
 		char state[RECORD_STATE_MAX + 1];
 		int64_t attempt, ended_at, session;
-	} newest;
+	} newest, open;
+	int64_t lost_ms; /* CLOCK_BOOTTIME since when one that was lost is on offer; 0: none is */
 	struct due_offer {
 		bool on;
 		struct schedule_due due;
@@ -108,8 +113,12 @@ const struct due_offer *schedules_offer(const struct task *t, const char *tick, 
 /* For the parts, which write it, too. */
 struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);
-/* The newest record again, as it has changed elsewhere. */
-void schedule_look(struct schedules *s, struct task *t);
+/* One of the two records again, as it has changed elsewhere. */
+void schedule_look(struct schedules *s, struct task *t, const char *tick);
+/* Its run goes on, or was lost. */
+bool schedule_is_open(const struct due_run *run);
+/* Another record is about to be the newest. */
+void schedule_pass(struct task *t);
 void schedule_advance(struct schedules *s, struct task *t);
 /* Whether an answer that was asked for with this edition is still of use; the task if so. */
 struct task *schedule_task(const struct schedules *s, const char *name, unsigned edition);

@@ -271,8 +271,6 @@ static void claimed(struct job *j, const struct run_answer *a)
 	j->session = sites[j->site].node.session.id;
 	j->run = a->run;
 	j->attempt = a->attempt;
-	if (j->triggered)
-		ticks_triggered(j);
 	if (j->once) {
 		ticks_check_start(j);
 		ticks_recorded(j);
@@ -429,7 +427,6 @@ void jobs_due(struct site *s, unsigned task, const struct schedule_due *due)
 	if (!j)
 		return;
 	j->scheduled = due->attempt;
-	j->triggered = due->triggered;
 	j->timeout_ms = due->timeout_ms;
 	at(j, random_exp(2 * MS), on_ask);
 }

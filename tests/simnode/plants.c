@@ -27,6 +27,7 @@
 #include "core/bucket.h"
 #include "node/policy.h"
 #include "node/runs.h"
+#include "node/schedules.h"
 #include "node/session_lease.h"
 #include "node/store.h"
 #include "server.h"
@@ -49,8 +50,8 @@ static const char *const names[] = {
 	"split-unproved", "seen-anew",	   "barrier-early", "barrier-over",    "draft-unready",
 	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
 	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
-	"due-ever",	  "notice-eager",  "notice-orphan", "job-lease",       "job-skip",
-	"job-slots",	  "job-rate",	   "job-nowhere",
+	"due-ever",	  "due-lost",	   "notice-eager",  "notice-orphan",   "job-lease",
+	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",
 };
 
 bool plant_set(const char *name)
@@ -272,6 +273,16 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 			other[m - 1].type = STORE_OP_CHECK;
 	}
 	__real_store_multi(s, other, m, fn, arg);
+}
+
+/* --- schedules ------------------------------------------------------------------------------------- */
+
+WRAPS(schedule_is_open);
+
+/* A run that was lost is not looked for behind the newest one. */
+bool __wrap_schedule_is_open(const struct due_run *run)
+{
+	return !is("due-lost") && __real_schedule_is_open(run);
 }
 
 /* --- the fleet ------------------------------------------------------------------------------------- */

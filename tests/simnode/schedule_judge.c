@@ -7,6 +7,7 @@
 
 #include "jobs.h"
 #include "schedules.h"
+#include "ticks.h"
 #include "server.h"
 
 #define RUNS_PATH   SITE_ROOT "/runs/"
@@ -143,7 +144,7 @@ static void judge_again(const struct judged *j)
 	else if (!(failed && last->attempt <= c->retries) && !(lost && rerun))
 		WRONG(j, "is begun again, and is %s at attempt %d of session %llx", last->state,
 		      (int)last->attempt, (unsigned long long)last->session);
-	else if (is_followed(j))
+	else if (failed && is_followed(j))
 		WRONG(j, "is begun again behind a later one%s", "");
 	else if (failed && schedules_are_near() &&
 		 EPOCH_MS + sim.now / MS < last->ended_at + c->retry_delay_ms - SLACK_MS)
@@ -157,6 +158,7 @@ static void judge_run(const struct judged *j)
 
 	if (find_trigger(j, &trigger)) {
 		sim.figures.triggers++;
+		ticks_triggered(j->task, j->tick_ms / 1000);
 		if (strcmp(trigger.node, j->tick) != 0)
 			WRONG(j, "is run for what was triggered for %s", trigger.node);
 		if (j->record.attempt != (j->last.state[0] ? j->last.attempt + 1 : 1))

@@ -220,6 +220,31 @@ static void check_ticks(unsigned task, const struct tree *tree, const struct sch
 	(void)tree;
 }
 
+/* A run that was lost, and is to be begun again. */
+static void check_lost(unsigned task, const struct tree *tree, const struct schedule_facts *f)
+{
+	char name[64];
+	struct run_record r;
+	const char *why;
+	int64_t tick_ms;
+
+	if (task_settings[task].on_crash != TASK_ON_CRASH_RERUN)
+		return;
+	snprintf(name, sizeof(name), "runs/%s", task_settings[task].name);
+	const struct znode *folder = tree_get(tree, path_in(name, ""));
+	for (size_t i = 0; folder && i < folder->n_children; i++) {
+		const struct znode *node = tree_get(tree, folder->children[i]);
+		if (!tick_parse(path_name(folder->children[i]), &tick_ms) ||
+		    tick_ms <= f->ended_ms || !node->data ||
+		    record_parse_run(node->data->bytes, node->data->len, &r, &why) != 0)
+			continue;
+		if (strcmp(r.state, "lost") == 0 ||
+		    (strcmp(r.state, "running") == 0 && !tree_session(tree, r.session)))
+			sim_violation("task %u: tick %s was lost, and is not begun again", task,
+				      path_name(folder->children[i]));
+	}
+}
+
 static void check_triggers(unsigned task, const struct tree *tree, const struct schedule_facts *f)
 {
 	const struct znode *policy = tree_get(tree, path_in("policy", ""));
@@ -258,6 +283,7 @@ static void look_at(unsigned task, const struct tree *tree)
 		return;
 	check_ticks(task, tree, &f);
 	check_triggers(task, tree, &f);
+	check_lost(task, tree, &f);
 }
 
 static void on_look(void *arg, uint64_t number)

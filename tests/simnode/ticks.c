@@ -24,13 +24,18 @@ static struct slot {
 static uint64_t era;
 static int64_t quiet_since; /* no fault since then */
 
+static struct slot *slot_at(unsigned task, int64_t tick)
+{
+	struct slot *slot = &slots[task][tick % SLOTS];
+
+	if (slot->tick != tick)
+		*slot = (struct slot){.tick = tick};
+	return slot;
+}
+
 static struct slot *slot_of(const struct job *j)
 {
-	struct slot *slot = &slots[j->task][j->tick % SLOTS];
-
-	if (slot->tick != j->tick)
-		*slot = (struct slot){.tick = j->tick};
-	return slot;
+	return slot_at(j->task, j->tick);
 }
 
 void ticks_forget(void)
@@ -106,10 +111,9 @@ void ticks_check_start(const struct job *mine)
 	slot->starts++;
 }
 
-void ticks_triggered(const struct job *j)
+void ticks_triggered(unsigned task, int64_t tick)
 {
-	if (j->era == era)
-		slot_of(j)->finished = false;
+	slot_at(task, tick)->finished = false;
 }
 
 void ticks_recorded(const struct job *j)

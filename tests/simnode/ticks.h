@@ -31,7 +31,6 @@ struct job {
 	int64_t session; /* that it was claimed in: once that has ended another may take it over */
 	/* The attempt that a schedule wants, 0: none does; and what it says of the run. */
 	int64_t scheduled, timeout_ms;
-	bool triggered;
 	bool timed_out;
 	int status;   /* of what ended well, that is by itself */
 	uint64_t era; /* of the ledger: a new one when all data was lost */
@@ -56,7 +55,7 @@ uint64_t ticks_era(void);
 /* The job begins. */
 void ticks_check_start(const struct job *j);
 /* What was triggered has been claimed: what comes of that counts. */
-void ticks_triggered(const struct job *j);
+void ticks_triggered(unsigned task, int64_t tick);
 /* Its end has been recorded. */
 void ticks_recorded(const struct job *j);
 /* A turn of the site's node is over. */

@@ -65,6 +65,14 @@ static void on_expired(void *arg)
 	registry_expired(&registry);
 }
 
+static int changes;
+
+static void on_changed(void *arg)
+{
+	(void)arg;
+	changes++;
+}
+
 static void on_retimed(void *arg)
 {
 	(void)arg;
@@ -86,7 +94,7 @@ static void begin(void)
 								 .retimed = on_retimed,
 								 .watch = on_watch};
 	static const struct registry_handlers handlers = {
-		.joined = on_joined, .left = on_left, .changed = nothing};
+		.joined = on_joined, .left = on_left, .changed = on_changed};
 
 	log_setup(LOG_ERROR, LOG_TEXT, false);
 	session_init(&session, &host, &settings, &session_handlers);
@@ -413,7 +421,9 @@ Test(registration, a_record_that_says_the_same_goes_on)
 	cr_expect_str_eq(registry.id, "old");
 	cr_expect(registry_recovers(&registry));
 	snprintf(store.registration, sizeof(store.registration), ROOT "/workers/old");
+	int before = changes;
 	asks("set workers/old", at_this_time());
+	cr_expect_gt(changes, before, "claims wait until the clock is known");
 	idle();
 	cr_expect(session_is_up(&session));
 	cr_expect_str_eq(fleet_log, "+1.0 ");

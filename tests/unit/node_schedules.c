@@ -335,6 +335,65 @@ Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
 	cr_expect_eq(offered.attempt, 2);
 }
 
+/* It was claimed first, and would not be the newest any more. */
+Test(schedules, what_was_lost_goes_before_what_is_due)
+{
+	const char *last = minute(-1);
+	int64_t tick_ms = minute_ms(-1), due_ms = minute_ms(0);
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("running", 1, 0));
+	quiet();
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 2);
+	pass(29999);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	pass(1);
+	cr_expect_eq(offered.tick_ms, due_ms, "what nobody takes holds nothing else up for ever");
+}
+
+/* Ticks that were missed while it went on are later than it. */
+Test(schedules, what_was_lost_is_found_behind_what_was_missed)
+{
+	const char *before = minute(-3), *lost = minute(-2), *a = minute(-1), *b = minute(0);
+	int64_t tick_ms = minute_ms(-2);
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(before, b, lost, a, NULL));
+	asks(said("get! " RUNS, b, ""), record_of("missed", 1, WALL_MS));
+	asks(said("get! " RUNS, a, ""), record_of("missed", 1, WALL_MS));
+	asks(said("get! " RUNS, lost, ""), record_of("lost", 1, WALL_MS));
+	asks(said("get! " RUNS, before, ""), record_of("ok", 1, WALL_MS));
+	quiet();
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 2);
+}
+
+/* Somebody takes its record back later: what came between is owed. */
+Test(schedules, a_pause_that_ended_by_itself_ended_then)
+{
+	struct policy_item pause = {.kind = POLICY_PAUSE,
+				    .record = {.kind = "pause", .task = "report"}};
+
+	pause.record.since = host_wall_ms(&host) - 60000;
+	schedules_decided(&schedules, &pause, true);
+	decides("d1", POLICY_ENDED, "report", "", "");
+	policy.items[0]->record.since = host_wall_ms(&host) - 20000;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	quiet();
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, minute_ms(0));
+}
+
 Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 {
 	decides("d1", POLICY_ENDED, "report", "", "");
