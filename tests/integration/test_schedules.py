@@ -6,6 +6,7 @@ import time
 import msgpack
 import pytest
 
+from harness.journal import Journal
 from harness.runner import Runner, scheduled
 from harness.waiting import holds_for, wait_until
 
@@ -141,3 +142,24 @@ def test_trigger(site, folder, zk, program):
     assert tool(program, other, "trigger", "nothing").code == 3
     found = json.loads(tool(program, other, "--json", "history", "report").out)
     assert (found[0]["output"], found[0]["by"]) == ("done\n", record["by"])
+
+
+def test_what_a_job_writes_is_in_the_journal_under_its_task(fleet, folder, zk):
+    a = fleet.sidecar("a", tasks=[scheduled("report", ["/bin/sh", "-c", "echo one; echo two >&2; printf three"],
+                                            schedule="@yearly")])
+    journal, runner = Journal(folder), Runner(a.folder / "runner", a.socket, a.config_file)
+    runner.command = journal.command()
+    runner.extra_env.update(journal.told(runner.log_file))
+    runner.start()
+    try:
+        wait_until(lambda: a.leads("report"), what="it leads")
+        a.call("trigger", "report", {})
+        tick = wait_until(lambda: next((t for t, r in records(zk).items() if r["state"] == "ok"), None), what="it has run")
+        wanted = {("report", "report", tick, line) for line in ("one", "two", "three")}
+        wait_until(lambda: wanted <= {(e.get("SYSLOG_IDENTIFIER"), e.get("ZKLEADER_TASK"), e.get("ZKLEADER_TICK"), e["MESSAGE"])
+                                      for e in journal.read()}, what="each line is there, with its fields")
+        assert b"one" not in runner.log_file.read_bytes(), "and nowhere else"
+    finally:
+        reports = runner.close()
+        journal.close()
+    assert not reports, "\n".join(reports)

@@ -111,11 +111,12 @@ class Runner:
         self.folder, self.socket, self.config_file = folder, sidecar_socket, config_file
         self.user, self.extra_env = user, env or {}
         self.process = None
+        self.command = []
         self.log_file = folder / "runner.log"
         folder.mkdir(parents=True, exist_ok=True)
 
     def start(self):
-        command = [build() / "zkleader-runner", "-s", self.socket, "-c", self.config_file]
+        command = [*self.command, build() / "zkleader-runner", "-s", self.socket, "-c", self.config_file]
         if self.user:
             command = ["setpriv", "--reuid", self.user, "--regid", "nogroup", "--clear-groups", *command]
         with open(self.log_file, "ab") as log:
