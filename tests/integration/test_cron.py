@@ -1,55 +1,29 @@
 """The whole of it, with the real cron: one line in each server's crontab, one run a minute."""
-import os
 import pathlib
-import shlex
-import shutil
 import time
 
 import pytest
 
-from harness.process import end, spawn
+from harness.cron import is_installed, may_mount, start_cron
+from harness.process import end
 from harness.sidecar import build
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
 LONG = 150  # seconds within which two full minutes come
 
-# The machine's own crontabs are out of sight in here, and so is its cron: not a file of it is touched.
-PRIVATE = """
-set -e
-mount --make-rprivate /
-mount -t tmpfs tmpfs /run
-mount --bind {home}/crontab /etc/crontab
-mount --bind {home}/empty /etc/cron.d
-mount --bind {home}/empty /var/spool/cron/crontabs
-exec /usr/sbin/cron -f -L 0
-"""
-
-
-def may_mount():
-    process = spawn(["unshare", "-m", "true"], stderr=-3)
-    return os.geteuid() == 0 and process.wait(30) == 0
-
-
 @pytest.fixture
 def cron(folder):
     """start(text): runs cron on that crontab, in a mount namespace of its own."""
-    if not shutil.which("cron", path="/usr/sbin"):
+    if not is_installed():
         pytest.fail("cron is not installed")
     if not may_mount():
         pytest.skip("needs root, for a mount namespace")
-    home = folder / "cron"
-    (home / "empty").mkdir(parents=True)
     started = []
 
     def start(text):
-        crontab = home / "crontab"
-        crontab.write_text(text, encoding="ascii")
-        crontab.chmod(0o644)
-        with open(home / "log", "wb") as log:
-            started.append(spawn(["unshare", "-m", "sh", "-c", PRIVATE.format(home=shlex.quote(str(home)))],
-                                 stdout=log, stderr=log))
-        return started[0]
+        started.append(start_cron(folder / "cron", text))
+        return started[-1]
 
     yield start
     for process in started:

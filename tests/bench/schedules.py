@@ -1,0 +1,123 @@
+"""How punctual schedules are, beside cron where it does the same; and what they cost ZooKeeper."""
+import re
+import statistics
+import time
+
+import msgpack
+
+from harness.cron import is_installed, may_mount, start_cron
+from harness.process import end
+from harness.runner import Runner, scheduled
+from harness.server import Tree
+from harness.sidecar import Sidecar
+from harness.waiting import wait_until
+
+NODES = 3
+DATE = ["/bin/date", "+%s.%N"]  # says when it began: of a job with a shell in front that is a millisecond more
+MINUTELY = "* * * * *"
+
+
+class Site:
+    """Three sidecars with the same tasks, each with a runner."""
+
+    def __init__(self, folder, server, tasks):
+        folder.mkdir(parents=True)
+        self.server, self.tree = server, Tree(server)
+        self.sidecars = [Sidecar(folder / f"n{i}", f"n{i}", self.tree, "1.0", tasks, log_level="error",
+                                 session_timeout="10s").start() for i in range(NODES)]
+        self.runners = [Runner(s.folder / "runner", s.socket, s.config_file).start() for s in self.sidecars]
+        wait_until(lambda: sum(s.status()["leads"] for s in self.sidecars) == len(tasks), 120, "all are led")
+
+    def records(self, task):
+        return {tick: msgpack.unpackb(self.tree.get("runs", task, tick)[0]) for tick in self.tree.names("runs", task)}
+
+    def late_ms(self, task):
+        """Of its runs: by how much they began behind their instants, by what they wrote."""
+        found = []
+        for tick, record in sorted(self.records(task).items()):
+            if record["state"] == "ok":
+                found.append(1000 * (float(record["output"]) - instant(tick)))
+        return found
+
+    def transactions(self):
+        """That there were ever: the lower half of the server's last number."""
+        return int(re.search(r"Zxid: 0x([0-9a-f]+)", self.server.ask("srvr")).group(1), 16) & 0xffffffff
+
+    def close(self):
+        for s in self.sidecars:
+            s.kill()
+        for r in self.runners:
+            r.close()
+
+
+def instant(tick):
+    return time.mktime(time.strptime(tick, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
+
+
+def to_the_minute(spare_s):
+    """Until so many seconds before a full minute."""
+    left = 60 - time.time() % 60 - spare_s
+    time.sleep(left if left > 0 else left + 60)
+
+
+def punctual(report, folder, server, n):
+    """A tick each second, then the same at full minutes beside cron."""
+    site = Site(folder / "seconds", server, [scheduled("second", DATE, schedule="every 1s", history=1000)])
+    try:
+        wait_until(lambda: len(site.late_ms("second")) >= n, n + 60, "the ticks have run")
+        late = site.late_ms("second")[:n]
+    finally:
+        site.close()
+    report.row("schedule_late_ms", f"from an instant to the job's first, {n} ticks", late, "ms", ("<=", 100))
+
+
+def beside_cron(report, folder, server, minutes):
+    if minutes == 0 or not is_installed() or not may_mount():
+        return
+    lines = folder / "lines"
+    site = Site(folder / "minutes", server, [scheduled("minute", DATE, schedule=MINUTELY)])
+    cron = start_cron(folder / "cron", f"* * * * * root {DATE[0]} '+\\%s.\\%N' >>{lines}\n")
+    try:
+        wait_until(lambda: lines.exists() and len(lines.read_text().split()) >= minutes and
+                   len(site.late_ms("minute")) >= minutes, 60 * minutes + 90, "the minutes have come")
+        ours = site.late_ms("minute")[:minutes]
+        theirs = [1000 * (float(line) % 60) for line in lines.read_text().split()[:minutes]]
+    finally:
+        end(cron)
+        site.close()
+    report.row("schedule_minute_ms", f"the same at {minutes} full minutes", ours, "ms")
+    report.row("cron_minute_ms", "  of cron, beside it", theirs, "ms", note="a systemd timer may be a minute late, as it says")
+
+
+def all_of(site, names):
+    """By how much each was late; None: one has not run yet."""
+    late = [site.late_ms(name) for name in names]
+    return [ms[-1] for ms in late] if all(late) else None
+
+
+def at_once(report, folder, server, n):
+    """Many tasks in the same second: when the last has begun, and what all that costs."""
+    tasks = [scheduled(f"due-{i:04d}", DATE, schedule=MINUTELY) for i in range(n)]
+    site = Site(folder / "many", server, tasks)
+    try:
+        names = [f"due-{i:04d}" for i in range(n)]
+        to_the_minute(45)
+        before = site.transactions()
+        time.sleep(30)
+        rest = site.transactions() - before
+        to_the_minute(10)
+        before, began = site.transactions(), time.time()
+        wait_until(lambda: site.late_ms(names[0]) and site.late_ms(names[-1]), 60, "they run")
+        late = wait_until(lambda: all_of(site, names), 60, "all have run")
+        cost = site.transactions() - before - rest * (time.time() - began) / 30
+    finally:
+        site.close()
+    report.row("schedule_last_s", f"{n} tasks in one second: the last begins behind it", [max(late) / 1000], "s", ("<=", 5))
+    report.row("schedule_half_s", "  half of them", [statistics.median(late) / 1000], "s")
+    report.row("schedule_writes", "  transactions a tick, of the whole fleet", [cost / n], "", ("<=", 3))
+
+
+def schedules(report, folder, server, quick):
+    punctual(report, folder, server, 3 if quick else 60)
+    beside_cron(report, folder, server, 0 if quick else 3)
+    at_once(report, folder, server, 20 if quick else 1000)
