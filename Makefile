@@ -385,6 +385,7 @@ CHECK_SUITES := \
 	--plain "house rules=tests/lint/run $(B)" \
 	--unit $(B)/unit \
 	--plain "model=$(B)/model" \
+	--plain "the draft's balance and moves=$(B)/bench/draft" \
 	--plain "the draft against its example=tests/oracle/draft $(B)/oracle/draft_fleets 1 2000" \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
@@ -443,7 +444,7 @@ check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
-check-build: all unit-bin model-bin $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
+check-build: all unit-bin model-bin $(B)/bench/draft $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
 		$(B)/model $(B)/sim-node
 
 check-deep: deps-deep
@@ -517,7 +518,7 @@ $(B)/bench/draft: $(B)/tests/bench/draft.o $(LINK_core)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 .PHONY: bench bench-peers bench-bin
-bench-bin: $(BENCH_BIN)
+bench-bin: $(BENCH_BIN) $(B)/bench/draft
 bench: deps-check all bench-bin
 	$(call install,$(PACKAGES_BENCH))
 	tests/bench/bench --build $(B)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,9 +18,10 @@
 #include "daemon/host_uv.h"
 #include "daemon/zk.h"
 
-#define BUSY_MIN 200  /* requests that leave enough memory behind to give it back */
-#define BUSY_MS	 1000 /* before it is */
-#define TURN_US	 5000 /* of what has come, in one turn of the loop */
+#define BUSY_MIN   200	/* requests that leave enough memory behind to give it back */
+#define BUSY_MS	   1000 /* before it is */
+#define TURN_US	   5000 /* of what has come, in one turn of the loop */
+#define ANSWERS_MS 200	/* for which answers are awaited before the farewell */
 
 /* --- in the library's threads --------------------------------------------- */
 
@@ -207,12 +209,28 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 	return 0;
 }
 
+/*
+ * The library closes the socket behind the farewell. Where answers are on their way the kernel
+ * resets the connection then, and the server may never read it.
+ */
+static void await_answers(struct store *store)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (int ms = 0; ms < ANSWERS_MS && store->unanswered > 0 &&
+			 zoo_state(store->handle) == ZOO_CONNECTED_STATE;
+	     ms++)
+		nanosleep(&moment, NULL);
+}
+
 static void close_work(void *arg)
 {
 	struct store *store = arg;
 
-	if (store->handle)
-		zookeeper_close(store->handle);
+	if (!store->handle)
+		return;
+	await_answers(store);
+	zookeeper_close(store->handle);
 }
 
 static void on_handle_closed(uv_handle_t *handle)

@@ -61,6 +61,7 @@ static bool is_answer(int rc)
 
 static void reply_ready(struct request *r, int rc)
 {
+	r->store->unanswered--;
 	r->heard = !r->refused && is_answer(rc);
 	r->reply.code = code_of(rc);
 	r->reply.text = zerror(rc);
@@ -166,6 +167,7 @@ static struct request *request_new(struct store *store, size_t n_ops, store_repl
 	else
 		store->outstanding = r;
 	store->newest = r;
+	store->unanswered++;
 	store->busy++;
 	r->reply.sent_ms = clock_boot_ms();
 	return r;

@@ -67,6 +67,7 @@ struct store {
 	char server[SERVER_TEXT_MAX];
 	struct sockaddr_storage address;
 	struct request *outstanding, *newest; /* in the order in which they were made */
+	_Atomic size_t unanswered;	      /* of them; from all threads */
 	uv_async_t wake;
 	uv_timer_t quiet;
 	int handles; /* of these two, that are not closed */

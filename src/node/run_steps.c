@@ -218,7 +218,8 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.paused = t->standing.paused;
 	sight.spent = r->tick[0] && r->begins_ms <= partitions_floor_ms(l, r->task_name);
 	const struct due_offer *offer = offer_of(r);
-	sight.offered = offer != NULL;
+	/* What was seen as lost may have ended: who wrote that was only slow. */
+	sight.offered = offer && !(offer->lost && r->state.seen.failed);
 	sight.triggered = offer && offer->trigger[0];
 	sight.rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;

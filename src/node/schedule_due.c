@@ -352,6 +352,7 @@ static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, 
 	if (first && now_ms >= d->lost_ms + LOST_FIRST_MS)
 		return false;
 	o = offer_of(t, ms, run->attempt + 1);
+	o.lost = true;
 	offer(s, t, &o);
 	return true;
 }
@@ -446,7 +447,9 @@ void schedule_advance(struct schedules *s, struct task *t)
 	if (!is_busy(t) && advance_lost(s, t, floor_ms, true))
 		return;
 	plan = owed_plan(&rules, &sight);
-	if (plan.missed && miss(s, t, &rules, sight.since_ms, plan.missed_to_ms))
+	/* What is being claimed just now would be older than what is written as missed. */
+	if (plan.missed && t->holds <= t->going &&
+	    miss(s, t, &rules, sight.since_ms, plan.missed_to_ms))
 		return;
 	d->wake_ms = plan.next_ms == INT64_MAX ? INT64_MAX : now_ms + (plan.next_ms - sight.now_ms);
 	if (plan.run) {

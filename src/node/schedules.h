@@ -60,6 +60,7 @@ struct task_due {
 	int64_t lost_ms; /* CLOCK_BOOTTIME since when one that was lost is on offer; 0: none is */
 	struct due_offer {
 		bool on;
+		bool lost; /* a run that was lost, and not one that has failed */
 		struct schedule_due due;
 		char trigger[NAME_ID_MAX + 1]; /* of the policy, "": none */
 		char by[RECORD_BY_MAX + 1];

@@ -191,5 +191,11 @@ int main(void)
 		run(DRAFT_ITEMS_MAX, 1000, owners);
 	printf("N = %d, W = 1000: %.2f ms of processor a draft\n", DRAFT_ITEMS_MAX,
 	       (cpu_ms() - start) / REPEATS);
-	return 0;
+	/* What is promised; times are told, and not judged. */
+	bool good = small.worst_spread <= 1 && big.worst_spread <= 1 && small.share <= 1 &&
+		    big.share <= 1 && fleet.still >= fleet.joins * 9 / 10;
+	printf("%s\n",
+	       good ? "balance, moves and joins are as promised"
+		    : "NOT as promised: more than one apart, more moves, or joins that move");
+	return good ? 0 : 1;
 }

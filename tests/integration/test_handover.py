@@ -257,7 +257,7 @@ def test_a_version_file_that_goes_bad_leaves_the_last_version_in_force(fleet, zk
     holds_for(lambda: only.id == old_id and only.leads(TASKS[0]), 1, "nothing changes")
     file.write_text("3\n", encoding="ascii")
     wait_until(lambda: only.status()["version"] == "3", what="the new version is taken")
-    assert only.status()["healthy"] and only.problems() == []
+    wait_until(lambda: only.status()["healthy"] and only.problems() == [], what="nothing is left of the problem")
 
 
 def test_a_version_counts_while_the_main_file_is_refused(fleet, zk, folder):

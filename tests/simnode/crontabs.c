@@ -52,7 +52,7 @@ void crontabs_reset(void)
 	}
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		sites[i].machine->wall_ms =
-			near ? random_range(0, 500) : random_range(-300000, 300000);
+			near ? random_range(0, 500) : wall_round(random_range(-300000, 300000));
 		if (i == wrong)
 			sites[i].machine->wall_ms = wall_draw();
 		last_tick[i] = 0;

@@ -22,6 +22,11 @@ int64_t wall_draw(void)
 	return minutes * MINUTE_MS + random_range(-1000, 1000);
 }
 
+int64_t wall_round(int64_t wall_ms)
+{
+	return wall_ms / MINUTE_MS * MINUTE_MS + wall_ms % 1000;
+}
+
 bool wall_is_near(int64_t wall_ms)
 {
 	return llabs(wall_ms) < (NEAR_MIN + 1) * MINUTE_MS;
