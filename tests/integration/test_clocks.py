@@ -123,7 +123,9 @@ def test_a_host_whose_clock_is_set_while_it_leads_claims_nothing_from_then_on(fl
     wait_led(zk, leader)
     token = zk.leader(TASK)[1]
     assert run(jobs, leader) == (0, "")
-    wait_until(lambda: leader.status()["clock"]["offset_ms"] is not None, what="it knows the server's time")
+    # A clock is off by the server's and by most workers': it has to know both.
+    wait_until(lambda: leader.status()["clock"]["offset_ms"] is not None and len(leader.call("workers")) == 2,
+               what="it knows the server's time, and the other")
     file.write_text(f"+{DAY}\n", encoding="ascii")
     refused(jobs, leader, "1d ahead of")
     # Others hear of it within a minute, and lead.
