@@ -23,6 +23,8 @@ static void tell_first(struct own_index *o, int64_t index, const char *why)
 	struct own_index_ask *ask = o->asks;
 
 	o->asks = ask->next;
+	o->n_asks--;
+	o->n_proved -= o->n_proved > 0;
 	ask->fn(ask->arg, index, why);
 	free(ask);
 }
@@ -120,9 +122,11 @@ static void on_proved(void *arg, const struct store_reply *reply)
 	if (is_lost(reply))
 		return;
 	if (reply->code == STORE_OK && o->known && !obstacle(o)) {
-		while (o->asks)
+		/* What was asked meanwhile is to be told what is so behind the question. */
+		while (o->n_proved > 0)
 			tell_first(o, o->index, NULL);
 		host_timer_stop(&o->due);
+		own_index_go_on(o);
 		return;
 	}
 	if (reply->code == STORE_NO_NODE && reply->failed_op != 1)
@@ -143,6 +147,7 @@ static void prove(struct own_index *o)
 		{.type = STORE_OP_CHECK, .path = path, .version = o->version},
 	};
 	o->asking = true;
+	o->n_proved = o->n_asks;
 	store_multi(o->session->store, ops, 2, on_proved, o);
 }
 
@@ -173,6 +178,7 @@ void own_index_ask(struct own_index *o, own_index_fn fn, void *arg)
 	while (*end)
 		end = &(*end)->next;
 	*end = ask;
+	o->n_asks++;
 	own_index_go_on(o);
 }
 

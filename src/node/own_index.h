@@ -21,6 +21,7 @@ struct own_index {
 	struct session *session;
 	struct registry *registry;
 	struct own_index_ask *asks; /* the oldest first */
+	size_t n_asks, n_proved;    /* and so many of them were there when the proof was sent */
 	bool asking;		    /* a request is outstanding */
 	bool known;		    /* the record was read, and has not changed since */
 	int32_t version;	    /* of the record */

@@ -140,22 +140,6 @@ def test_no_session_no_number(fleet, zkleader):
 
 def test_a_run_is_told_the_number(fleet, zk, zkleader):
     task = 'task "t" {\n  index = true\n}\n'
-    one = fleet.sidecar("one", node="one", tasks=[task])
-    two = fleet.sidecar("two", node="two", version="2.0", tasks=[task, "plain"])
-    wait_until(lambda: zk.leaders().get("t") == two.id, what="two leads")
-    assert index_of(two) == 1
-    told = zkleader(two, "run", "--tick", "none", "t", "--", "sh", "-c", "echo $ZKLEADER_INDEX")
-    assert (told.code, told.out) == (0, "1\n")
-    plain = zkleader(two, "run", "--tick", "none", "plain", "--", "sh", "-c", "echo ${ZKLEADER_INDEX-none}",
-                     env={"ZKLEADER_INDEX": "7"})
-    assert (plain.code, plain.out) == (0, "none\n")
-    zk.client.set(f"{zk.root}/roster/two", b"mine")
-    none = zkleader(two, "run", "--tick", "none", "t", "--", "true")
-    assert none.code == 2 and "no number" in none.err
-
-
-def test_a_run_is_told_the_number(fleet, zk, zkleader):
-    task = 'task "t" {\n  index = true\n}\n'
     assert index_of(fleet.sidecar("one", node="one", tasks=[task])) == 0
     two = fleet.sidecar("two", node="two", version="2.0", tasks=[task, "plain"])
     wait_until(lambda: zk.leaders().get("t") == two.id, what="two leads")

@@ -86,8 +86,11 @@ Test(own_index, read_once_and_proved_each_time)
 	cr_assert_eq(told, 7);
 	cr_assert_null(why);
 	ask();
+	ask(); /* behind the proof: that says nothing of what is so now */
 	is_proved(3, STORE_OK, -1);
 	cr_assert_eq(n_told, 3);
+	is_proved(3, STORE_OK, -1);
+	cr_assert_eq(n_told, 4);
 	cr_assert_null(world_request());
 	own_index_done(&own);
 }
