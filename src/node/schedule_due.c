@@ -457,5 +457,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 		offer(s, t, &o);
 	} else if (!advance_rest(s, t, floor_ms)) {
 		d->offer.on = false;
+		if (is_busy(t)) /* a claim that comes to nothing tells nobody */
+			wake_at(d, now_ms + OFFER_PAUSE_MS);
 	}
 }
