@@ -2,10 +2,11 @@
 import pytest
 
 from harness.release import Unknown, built
-from harness.sidecar import build
+from harness.sidecar import build, task_text
 from harness.waiting import wait_until
 
 EARLIER = "89b8da6"  # before there were decisions, health and digests
+RELEASE = "5a5ffb4"  # 0.1.0, which knows no partitions
 TASKS = ["nightly-report", "cleanup", "digest"]
 
 
@@ -14,6 +15,15 @@ def earlier():
     """Its zkleaderd."""
     try:
         return built(EARLIER) / "zkleaderd"
+    except Unknown as e:
+        pytest.skip(str(e))
+
+
+@pytest.fixture(scope="module")
+def release():
+    """The zkleaderd of 0.1.0."""
+    try:
+        return built(RELEASE) / "zkleaderd"
     except Unknown as e:
         pytest.skip(str(e))
 
@@ -55,3 +65,18 @@ def test_with_equal_versions_they_rank_alike(fleet, zk, earlier):
 
 def test_the_earlier_build_is_not_this_one(earlier):
     assert earlier.read_bytes() != (build() / "zkleaderd").read_bytes()
+
+
+@pytest.mark.seconds(300)
+def test_it_refuses_partitions_and_is_no_candidate(fleet, zk, release):
+    new = fleet.sidecar("new", version="1.0", tasks=[task_text("scan", partitions=4), "plain"])
+    old = fleet.sidecar("old", version="2.0", program=release, start=False)
+    old.write_tasks("plain", file="plain.conf")
+    old.write_tasks(task_text("scan", partitions=4), file="scan.conf")
+    old.start()
+    wait_until(lambda: zk.leaders().get("plain") == old.id, what="the newer version leads what it knows")
+    wait_until(lambda: all(zk.leaders().get(f"scan:{k}") == new.id for k in range(4)), what="each partition is led by the other")
+    assert [p["file"] for p in old.status()["problems"]] == [str(old.task_dir / "scan.conf")]
+    ranking = new.call("explain", "scan")["ranking"]
+    assert [(r["id"], r["candidate"], r["cause"]) for r in ranking] == [
+        (new.id, True, "best"), (old.id, False, "not-listed")]
