@@ -201,11 +201,13 @@ static const struct gang_ticket *find_rival(const struct gang *g, const struct g
 
 /* --- what follows --------------------------------------------------------- */
 
-static const struct gang_ticket *find_own(const struct gang *g, const struct gang_member *m)
+/* Its node, of our session or of another. */
+static const struct gang_ticket *find_node(const struct gang *g, const struct gang_member *m,
+					   bool ours)
 {
 	for (size_t i = 0; i < g->sight->n; i++) {
 		const struct gang_ticket *t = &g->sight->tickets[i];
-		if (!t->left && t->id == m->id && t->session == g->all->session->id)
+		if (!t->left && t->id == m->id && (t->session == g->all->session->id) == ours)
 			return t;
 	}
 	return NULL;
@@ -217,12 +219,7 @@ static const struct gang_ticket *find_own(const struct gang *g, const struct gan
  */
 static const struct gang_ticket *find_stale(const struct gang *g, const struct gang_member *m)
 {
-	for (size_t i = 0; i < g->sight->n; i++) {
-		const struct gang_ticket *t = &g->sight->tickets[i];
-		if (!t->left && t->id == m->id && t->session != g->all->session->id)
-			return t;
-	}
-	return NULL;
+	return find_node(g, m, false);
 }
 
 static void end(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
@@ -417,7 +414,7 @@ static void look_leaving(struct gang *g, struct gang_member *m, const struct gan
 
 void gang_look_member(struct gang *g, struct gang_member *m)
 {
-	const struct gang_ticket *own = find_own(g, m);
+	const struct gang_ticket *own = find_node(g, m, true);
 	int index = gang_index_of(g->record, m->id);
 
 	if (m->state == GANG_WAITS || m->state == GANG_ENDS) {

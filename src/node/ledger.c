@@ -195,15 +195,18 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void keep_names(struct ledger_ticks *t, const struct store_reply *reply)
+char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_SIZE]
 {
-	t->names = mem_calloc(reply->n_names + 1, sizeof(*t->names));
-	t->n = 0;
+	char(*names)[TICK_NAME_SIZE] = mem_calloc(reply->n_names + 1, sizeof(*names));
+	size_t n = 0;
+
 	for (size_t i = 0; i < reply->n_names; i++)
 		if (tick_is_name(reply->names[i]))
-			memcpy(t->names[t->n++], reply->names[i], sizeof(*t->names));
-	if (t->n > 0)
-		qsort(t->names, t->n, sizeof(*t->names), compare_names);
+			memcpy(names[n++], reply->names[i], sizeof(*names));
+	if (n > 0)
+		qsort(names, n, sizeof(*names), compare_names);
+	*ret_n = n;
+	return names;
 }
 
 /* Puts the tick in its place, and says which of the oldest are to go. */
@@ -348,7 +351,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	} else if (reply->code != STORE_OK) {
 		end_failed(op, reply);
 	} else {
-		keep_names(&op->ticks, reply);
+		op->ticks.names = ledger_names(reply, &op->ticks.n);
 		claim(op);
 	}
 }

@@ -81,6 +81,9 @@ struct ledger_entry {
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
 
+/* The ticks of a list of the ledger's znodes, sorted; an array of the caller's. */
+char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_SIZE];
+
 /* A record's state as it is told: "lost" where it runs, and the session that runs it is gone. */
 const char *ledger_state(const struct registry *r, const char *state, int64_t session);
 

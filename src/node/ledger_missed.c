@@ -191,11 +191,6 @@ static void look_at_oldest(struct missed *m)
 
 /* --- what there is -------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
 static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct missed *m = arg;
@@ -204,12 +199,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		end_failed(m, reply);
 		return;
 	}
-	m->names = mem_calloc(reply->n_names + 1, sizeof(*m->names));
-	for (size_t i = 0; i < reply->n_names; i++)
-		if (tick_is_name(reply->names[i]))
-			memcpy(m->names[m->n_names++], reply->names[i], sizeof(*m->names));
-	if (m->n_names > 0)
-		qsort(m->names, m->n_names, sizeof(*m->names), compare_names);
+	m->names = ledger_names(reply, &m->n_names);
 	look_at_oldest(m);
 }
 

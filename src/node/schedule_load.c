@@ -72,18 +72,12 @@ static void fail(struct load *l, const struct store_reply *reply)
 
 static struct due_run parse(const char *tick, const struct store_reply *reply)
 {
-	struct due_run run = {.tick = ""};
 	struct run_record r;
 	const char *why;
 
 	if (reply->code != STORE_OK || record_parse_run(reply->data, reply->len, &r, &why) != 0)
-		return run;
-	memcpy(run.tick, tick, sizeof(run.tick));
-	memcpy(run.state, r.state, sizeof(run.state));
-	run.attempt = r.attempt;
-	run.ended_at = r.ended_at;
-	run.session = r.session;
-	return run;
+		return (struct due_run){.tick = ""};
+	return schedule_run(tick, &r);
 }
 
 static void ready(struct load *l, struct task *t)
@@ -172,11 +166,6 @@ static void decided(struct load *l, const struct owed_rules *rules, const char *
 		l->since_ms = ms;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
 /*
  * Where a run that was lost is to be begun again, it may be one before the newest record: ticks
  * were missed while it went on, or others were run between its attempts. Those that were missed are
@@ -184,14 +173,10 @@ static int compare_names(const void *a, const void *b)
  */
 static void keep_names(struct load *l, const struct task *t, const struct store_reply *reply)
 {
-	if (t->settings.on_crash != TASK_ON_CRASH_RERUN || reply->n_names == 0)
+	if (t->settings.on_crash != TASK_ON_CRASH_RERUN)
 		return;
 	l->n_runs = RUNS_READ;
-	l->names = mem_calloc(reply->n_names, sizeof(*l->names));
-	for (size_t i = 0; i < reply->n_names; i++)
-		if (tick_is_name(reply->names[i]))
-			memcpy(l->names[l->n_names++], reply->names[i], TICK_NAME_SIZE);
-	qsort(l->names, l->n_names, sizeof(*l->names), compare_names);
+	l->names = ledger_names(reply, &l->n_names);
 }
 
 static void on_names(void *arg, const struct store_reply *reply)

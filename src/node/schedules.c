@@ -190,13 +190,15 @@ void schedule_pass(struct task *t)
 		d->open = d->newest;
 }
 
-static void note(struct due_run *run, const char *tick, const struct run_record *record)
+struct due_run schedule_run(const char *tick, const struct run_record *record)
 {
-	memcpy(run->tick, tick, sizeof(run->tick));
-	memcpy(run->state, record->state, sizeof(run->state));
-	run->attempt = record->attempt;
-	run->ended_at = record->ended_at;
-	run->session = record->session;
+	struct due_run run = {.attempt = record->attempt,
+			      .ended_at = record->ended_at,
+			      .session = record->session};
+
+	memcpy(run.tick, tick, sizeof(run.tick));
+	memcpy(run.state, record->state, sizeof(run.state));
+	return run;
 }
 
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
@@ -215,9 +217,9 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 	if (strcmp(tick, d->newest.tick) > 0)
 		schedule_pass(t);
 	if (strcmp(tick, d->newest.tick) >= 0)
-		note(&d->newest, tick, record);
+		d->newest = schedule_run(tick, record);
 	else if (strcmp(tick, d->open.tick) == 0)
-		note(&d->open, tick, record);
+		d->open = schedule_run(tick, record);
 	const struct task_schedule *c = t->settings.schedule;
 	if (c && tick_ms > d->since_ms &&
 	    owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone}, tick_ms))
@@ -261,8 +263,10 @@ void schedules_watch(struct schedules *s, const char *path)
 		const struct due_run *runs[] = {&seen(t)->newest, &seen(t)->open};
 
 		for (size_t j = 0; seen(t)->phase == DUE_READY && j < 2; j++) {
+			if (!runs[j]->tick[0])
+				continue;
 			path_of_tick(s->leaders->session->settings, t->name, runs[j]->tick, own);
-			if (runs[j]->tick[0] && strcmp(path, own) == 0)
+			if (strcmp(path, own) == 0)
 				schedule_look(s, t, runs[j]->tick);
 		}
 	}

@@ -116,6 +116,8 @@ struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);
 /* One of the two records again, as it has changed elsewhere. */
 void schedule_look(struct schedules *s, struct task *t, const char *tick);
+/* What is kept of a record. */
+struct due_run schedule_run(const char *tick, const struct run_record *record);
 /* Its run goes on, or was lost. */
 bool schedule_is_open(const struct due_run *run);
 /* Another record is about to be the newest. */

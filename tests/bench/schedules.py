@@ -13,7 +13,7 @@ from harness.sidecar import Sidecar
 from harness.waiting import wait_until
 
 NODES = 3
-DATE = ["/bin/date", "+%s.%N"]  # says when it began: of a job with a shell in front that is a millisecond more
+DATE = ["/bin/date", "+%s.%N"]  # says when it began
 MINUTELY = "* * * * *"
 
 
@@ -61,7 +61,7 @@ def to_the_minute(spare_s):
 
 
 def punctual(report, folder, server, n):
-    """A tick each second, then the same at full minutes beside cron."""
+    """A tick each second."""
     site = Site(folder / "seconds", server, [scheduled("second", DATE, schedule="every 1s", history=1000)])
     try:
         wait_until(lambda: len(site.late_ms("second")) >= n, n + 60, "the ticks have run")
@@ -72,6 +72,7 @@ def punctual(report, folder, server, n):
 
 
 def beside_cron(report, folder, server, minutes):
+    """At full minutes, which cron knows as well."""
     if minutes == 0 or not is_installed() or not may_mount():
         return
     lines = folder / "lines"
@@ -86,7 +87,7 @@ def beside_cron(report, folder, server, minutes):
         end(cron)
         site.close()
     report.row("schedule_minute_ms", f"the same at {minutes} full minutes", ours, "ms")
-    report.row("cron_minute_ms", "  of cron, beside it", theirs, "ms", note="a systemd timer may be a minute late, as it says")
+    report.row("cron_minute_ms", "  of cron, beside it", theirs, "ms")
 
 
 def all_of(site, names):

@@ -10,22 +10,22 @@ RELEASE = "5a5ffb4"  # 0.1.0, which knows no partitions
 TASKS = ["nightly-report", "cleanup", "digest"]
 
 
-@pytest.fixture(scope="module")
-def earlier():
+def sidecar_of(commit):
     """Its zkleaderd."""
     try:
-        return built(EARLIER) / "zkleaderd"
+        return built(commit) / "zkleaderd"
     except Unknown as e:
-        pytest.skip(str(e))
+        return pytest.skip(str(e))
+
+
+@pytest.fixture(scope="module")
+def earlier():
+    return sidecar_of(EARLIER)
 
 
 @pytest.fixture(scope="module")
 def release():
-    """The zkleaderd of 0.1.0."""
-    try:
-        return built(RELEASE) / "zkleaderd"
-    except Unknown as e:
-        pytest.skip(str(e))
+    return sidecar_of(RELEASE)
 
 
 def led_by(zk, sidecar):

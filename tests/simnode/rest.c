@@ -126,13 +126,9 @@ static bool is_led_by_a_last_resort(const struct truth *truth, unsigned task)
 }
 
 /*
- * How often a task may move for one change. One that joins and leaves at once may have led it between; and
- * while the best of those who lead if nobody else can waits, another has its turn.
- */
-/*
  * Whether a lease may be waited for: of one that blinked so fast that nobody has seen whose node it was, or
- * registered without tasks and was gone before that was read; and where one that had not looked at the node is suddenly the best, as those before it are gone, or clocks are
- * judged otherwise without one of them.
+ * registered without tasks and was gone before that was read; and where one that had not looked at the node is
+ * suddenly the best, as those before it are gone, or clocks are judged otherwise without one of them.
  */
 static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 {
@@ -145,6 +141,10 @@ static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 	       (gone && leader >= 0 && before[task].behind >> leader & 1);
 }
 
+/*
+ * How often a task may move for one change. One that joins and leaves at once may have led it between; and
+ * while the best of those who lead if nobody else can waits, another has its turn.
+ */
 static uint64_t moves_allowed(const struct truth *truth, enum change what, unsigned task)
 {
 	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ? 2 : 1;

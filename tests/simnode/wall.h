@@ -12,6 +12,7 @@
  * second, so that no two clocks are about as far apart as is tolerated.
  */
 int64_t wall_draw(void);
+/* The same of a clock that is wrong by so much. */
 int64_t wall_round(int64_t wall_ms);
 /* Whether a clock that is wrong by so much is so by minutes only. */
 bool wall_is_near(int64_t wall_ms);
