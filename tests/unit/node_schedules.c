@@ -144,6 +144,13 @@ static struct store_reply record_of(const char *state, int64_t attempt, int64_t 
 	return holds(data.data, data.len, (struct store_stat){.version = 3});
 }
 
+/* The ledger, as a leadership begins. */
+static void reads(struct store_reply list)
+{
+	asks("get " RUNS, ok());
+	asks("list " RUNS, list);
+}
+
 /* In force for ever, and nothing has been decided. */
 static void fresh(void)
 {
@@ -207,8 +214,7 @@ Test(schedules, a_tick_is_offered_at_its_instant_and_claimed)
 	cr_expect_eq(offered.timeout_ms, 7000);
 	quiet();
 	claim(tick_ms, 1);
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(NULL));
+	reads(names(NULL));
 	asks(said("check workers/me, check leaders/report, check " RUNS " v0, create " RUNS, tick,
 		  ""),
 	     ok());
@@ -247,8 +253,7 @@ Test(schedules, another_text_comes_into_force_and_owes_nothing)
 {
 	asks("get " SCHEDULE, in_force("0 * * * *", WALL_MS));
 	asks("check workers/me, check leaders/report, set " SCHEDULE " v4", ok());
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(NULL));
+	reads(names(NULL));
 	quiet();
 	cr_expect_eq(offers, 0);
 }
@@ -259,11 +264,9 @@ Test(schedules, of_what_is_owed_the_last_is_run_and_the_others_are_missed)
 	char text[600];
 
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(a, NULL));
+	reads(names(a, NULL));
 	asks(said("get! " RUNS, a, ""), record_of("ok", 1, WALL_MS));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(a, NULL));
+	reads(names(a, NULL));
 	cr_expect_eq(offers, 0, "what is missed is told first");
 	snprintf(text, sizeof(text),
 		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
@@ -284,8 +287,7 @@ Test(schedules, what_failed_is_tried_again_after_its_delay)
 	settings.retries = 1;
 	settings.retry_delay_ms = 30000;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(last, NULL));
+	reads(names(last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("failed", 1, host_wall_ms(&host) - 10000));
 	quiet();
 	pass(19999);
@@ -308,8 +310,7 @@ Test(schedules, no_more_attempts_than_retries)
 
 	settings.retries = 1;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(last, NULL));
+	reads(names(last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("failed", 2, host_wall_ms(&host)));
 	pass(40000);
 	quiet();
@@ -323,8 +324,7 @@ Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
 	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
 	joins("b", "0.9", 1);
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(last, NULL));
+	reads(names(last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("running", 1, 0));
 	quiet();
 	cr_expect_eq(offers, 0);
@@ -343,8 +343,7 @@ Test(schedules, what_was_lost_goes_before_what_is_due)
 
 	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(last, NULL));
+	reads(names(last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("running", 1, 0));
 	quiet();
 	cr_assert_eq(offers, 1);
@@ -364,8 +363,7 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 
 	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(before, b, lost, a, NULL));
+	reads(names(before, b, lost, a, NULL));
 	asks(said("get! " RUNS, b, ""), record_of("missed", 1, WALL_MS));
 	asks(said("get! " RUNS, a, ""), record_of("missed", 1, WALL_MS));
 	asks(said("get! " RUNS, lost, ""), record_of("lost", 1, WALL_MS));
@@ -374,6 +372,31 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	cr_assert_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, tick_ms);
 	cr_expect_eq(offered.attempt, 2);
+}
+
+/* How many requests are open, but for what every node looks at now and then. */
+static size_t open_requests(void)
+{
+	size_t n = 0;
+
+	pass(0);
+	for (size_t i = 0; i < store.n_open; i++)
+		n += strcmp(store.open[i].text, "exists leaders") != 0;
+	return n;
+}
+
+/* It would be older than what is written. */
+Test(schedules, nothing_is_missed_beside_a_claim)
+{
+	settings.catch_up = OWED_NONE;
+	fresh();
+	pass(50000);
+	cr_assert_eq(offers, 1);
+	claim(offered.tick_ms, 1);
+	size_t open = open_requests();
+	cr_assert_gt(open, 0, "the claim is on its way");
+	pass(72000);
+	cr_expect_eq(open_requests(), open);
 }
 
 /* Somebody takes its record back later: what came between is owed. */
@@ -387,8 +410,7 @@ Test(schedules, a_pause_that_ended_by_itself_ended_then)
 	decides("d1", POLICY_ENDED, "report", "", "");
 	policy.items[0]->record.since = host_wall_ms(&host) - 20000;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(NULL));
+	reads(names(NULL));
 	quiet();
 	cr_assert_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
@@ -399,8 +421,7 @@ Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 	decides("d1", POLICY_ENDED, "report", "", "");
 	policy.items[0]->record.since = host_wall_ms(&host);
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(NULL));
+	reads(names(NULL));
 	quiet();
 	cr_expect_eq(offers, 0);
 	pass(50000);
@@ -445,8 +466,7 @@ Test(schedules, what_is_triggered_is_offered_and_goes_with_its_claim)
 	cr_expect(offered.triggered);
 	cr_expect_eq(offered.tick_ms, tick_ms);
 	claim(tick_ms, 1);
-	asks("get " RUNS, ok());
-	asks("list " RUNS, names(NULL));
+	reads(names(NULL));
 	snprintf(text, sizeof(text),
 		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
 		 "/%s, delete policy/d1",
