@@ -166,7 +166,7 @@ static void answer(struct methods *m, struct parked *k)
 
 static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
 {
-	if (k->client->closing || (now < k->deadline_ms && !is_ready(m->node, k)))
+	if (now < k->deadline_ms && !is_ready(m->node, k))
 		return false;
 	return is_check(k) || peer_has_room(k->client);
 }
@@ -186,11 +186,7 @@ static bool look_at(struct methods *m, bool tables)
 	while (k) {
 		struct parked *prev = k->prev;
 		if (is_check(k) != tables && is_due(m, k, now)) {
-			/* A client that goes while it is answered takes all its requests along. */
-			struct peer *c = k->client;
 			answer(m, k);
-			if (c->closing)
-				return false;
 			unpark(m, k);
 			if (tables && clock_boot_us() >= until_us)
 				return false;

@@ -22,7 +22,6 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
-	bool closing;			   /* nothing that is sent reaches it any more */
 	unsigned parked;		   /* its requests that wait for something; bounded */
 	unsigned asking;		   /* those of them that wait for ZooKeeper; bounded */
 	size_t held;			   /* bytes that are kept for those; bounded */
@@ -30,7 +29,11 @@ struct peer {
 	struct subscription *subscription; /* subscriptions.c's, NULL */
 };
 
-/* Closes its connection: nothing that follows from it reaches it. */
+/*
+ * Closes its connection: nothing more is heard of it, and nothing reaches it. That it is gone
+ * (methods_client_gone()) is told in a later turn of the loop, as it is where it takes nothing
+ * more: never from within one of these functions, whose callers hold what goes with it.
+ */
 void peer_drop(struct peer *c);
 /* Packs one message to the peer between these two; nothing else may be packed meanwhile. */
 struct pack *peer_begin(struct peer *c);

@@ -257,8 +257,7 @@ static void on_ended(void *arg, bool recorded)
 		rpc_pack_result(p, a->msgid);
 		pack_bool(p, recorded);
 		peer_end(a->client, a->msgid);
-		if (a->client)
-			a->client->parked--; /* it keeps that job no more */
+		a->client->parked--; /* it keeps that job no more */
 	}
 	queue_ask_free(a);
 }

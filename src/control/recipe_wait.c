@@ -66,7 +66,7 @@ static void look(struct methods *m)
 	while (*link) {
 		struct recipe_wait *w = *link;
 		int64_t found = is_known(m->node) ? count(m->node, w) : 0;
-		if (!w->client->closing && (found >= w->wanted || w->deadline_ms <= now)) {
+		if (found >= w->wanted || w->deadline_ms <= now) {
 			end_wait(link, found);
 			continue;
 		}

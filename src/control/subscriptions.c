@@ -170,8 +170,7 @@ static int64_t token_of(const struct subscription *sub, const struct task *t)
 	return leaders_is_led(t) ? e->node.token : 0;
 }
 
-/* False: the client is gone. */
-static bool tell_leadership(const struct subscriptions *s, struct subscription *sub, struct task *t)
+static void tell_leadership(const struct subscriptions *s, struct subscription *sub, struct task *t)
 {
 	struct peer *c = sub->client;
 	struct pack *p = peer_begin(c);
@@ -182,16 +181,15 @@ static bool tell_leadership(const struct subscriptions *s, struct subscription *
 	answers_pack_task(p, s->node, t);
 	handover_pack(p, t);
 	peer_end(c, PEER_NOTIFICATION);
-	return !c->closing;
 }
 
-static bool tell_connection(const struct subscriptions *s, struct subscription *sub)
+static void tell_connection(const struct subscriptions *s, struct subscription *sub)
 {
 	bool up = session_is_up(&s->node->session);
 	struct peer *c = sub->client;
 
 	if (sub->connection == (up ? CONNECTION_CONFIRMED : CONNECTION_LOST))
-		return true;
+		return;
 	sub->connection = up ? CONNECTION_CONFIRMED : CONNECTION_LOST;
 	struct pack *p = peer_begin(c);
 	rpc_pack_notify(p, "connection");
@@ -199,7 +197,6 @@ static bool tell_connection(const struct subscriptions *s, struct subscription *
 	pack_kv_bool(p, "confirmed", up);
 	pack_now(p, s);
 	peer_end(c, PEER_NOTIFICATION);
-	return !c->closing;
 }
 
 /* Whether all has been told, or the client takes no more: drained() tells when it does again. */
@@ -208,8 +205,9 @@ static bool tell_some(const struct subscriptions *s, struct subscription *sub)
 	struct peer *c = sub->client;
 	int told = 0;
 
-	if (!peer_takes_more(c) || !tell_connection(s, sub))
+	if (!peer_takes_more(c))
 		return true;
+	tell_connection(s, sub);
 	for (size_t left = sub->n; left > 0; left--) {
 		sub->at = sub->at < sub->n ? sub->at : 0;
 		struct topic *topic = &sub->topics[sub->at];
@@ -218,7 +216,8 @@ static bool tell_some(const struct subscriptions *s, struct subscription *sub)
 			if (told++ == SUBSCRIPTIONS_PART)
 				return false;
 			topic->token = token;
-			if (!tell_leadership(s, sub, topic->task) || !peer_takes_more(c))
+			tell_leadership(s, sub, topic->task);
+			if (!peer_takes_more(c))
 				return true;
 		}
 		sub->at++;
@@ -279,12 +278,9 @@ void subscriptions_membership(const struct subscriptions *s, const char *event,
 			      const struct member *m)
 {
 	size_t led = s->list ? answers_count_led(s->node, m) : 0;
-	struct subscription *next;
 
-	/* A client may go, with its subscription, as it is told. */
-	for (struct subscription *sub = s->list; sub; sub = next) {
+	for (struct subscription *sub = s->list; sub; sub = sub->next) {
 		struct peer *c = sub->client;
-		next = sub->next;
 		struct pack *p = peer_begin_notification(c);
 		if (!p)
 			continue;
@@ -302,12 +298,10 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 {
 	const char *name = item->record.task;
 	char called[WORKER_NODE_MAX + 1];
-	struct subscription *next;
 
 	nodes_name(s->node, item->record.node, called);
-	for (struct subscription *sub = s->list; sub; sub = next) {
+	for (struct subscription *sub = s->list; sub; sub = sub->next) {
 		struct peer *c = sub->client;
-		next = sub->next;
 		if (name[0] != '\0' && !hears_of(sub, name))
 			continue;
 		struct pack *p = peer_begin_notification(c);
@@ -328,11 +322,9 @@ void subscriptions_run(const struct subscriptions *s, const char *task, const ch
 		       const struct run_record *record)
 {
 	const struct member *self = registry_self(&s->node->registry);
-	struct subscription *next;
 
-	for (struct subscription *sub = s->list; sub; sub = next) {
+	for (struct subscription *sub = s->list; sub; sub = sub->next) {
 		struct peer *c = sub->client;
-		next = sub->next;
 		if (!hears_of(sub, task))
 			continue;
 		struct pack *p = peer_begin_notification(c);

@@ -13,6 +13,7 @@
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 static void start_reading(struct client *c);
+static void stop_reading(struct client *c);
 
 static struct client *client_of(struct peer *peer)
 {
@@ -36,7 +37,7 @@ static struct account_use use_of(const struct client *c)
 	/* What a client of few words needs is not counted: all of them have it. */
 	size_t in = c->in.cap > 2 * CONTROL_AHEAD_MAX ? c->in.cap : 0;
 
-	if (c->peer.closing)
+	if (c->closing)
 		return (struct account_use){.bytes = 0};
 	return (struct account_use){.bytes = in + c->out.cap + c->sending.cap + c->peer.held,
 				    .parked = c->peer.parked,
@@ -68,9 +69,9 @@ static void on_closed(uv_handle_t *handle)
 
 void connection_drop(struct client *c)
 {
-	if (c->peer.closing)
+	if (c->closing)
 		return;
-	c->peer.closing = true;
+	c->closing = true;
 	c->control->gone(c->control->arg, &c->peer);
 	serve_dequeue(c);
 	if (c->prev)
@@ -85,6 +86,20 @@ void connection_drop(struct client *c)
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
 	if (c->control->short_of_room)
 		serve_soon(c->control);
+}
+
+/*
+ * It goes in the next turn of the loop, as those who tell it something still hold what goes with
+ * it: asks, subscriptions, the queue that it is in.
+ */
+static void give_up(struct client *c)
+{
+	if (c->closing || c->broken)
+		return;
+	c->broken = true;
+	stop_reading(c);
+	serve_dequeue(c);
+	serve_enqueue(c, URGENCY_HEARD);
 }
 
 /* The client has said something that cannot be understood: it is told, and goes. */
@@ -141,7 +156,7 @@ static bool find_request(struct client *c)
 	struct rpc_message m;
 	size_t len;
 
-	while (!c->peer.closing && !c->failed && c->in.len > 0) {
+	while (!c->closing && !c->failed && c->in.len > 0) {
 		int state = reader_measure(c->in.data, c->in.len, RPC_REQUEST_MAX, &len);
 		if (state == 0)
 			return false;
@@ -180,7 +195,7 @@ void connection_serve(struct client *c)
 		c->control->request(c->control->arg, &c->peer, &m);
 	if (c->put_off)
 		return;
-	if (!c->peer.closing)
+	if (!c->closing)
 		buffer_consume(&c->in, c->frame);
 	c->frame = 0;
 }
@@ -192,7 +207,7 @@ void peer_put_off(struct peer *peer)
 
 static void start_reading(struct client *c)
 {
-	if (c->reading || c->ended || c->peer.closing)
+	if (c->reading || c->ended || c->broken || c->closing)
 		return;
 	c->reading = true;
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -222,7 +237,9 @@ void connection_advance(struct client *c)
 {
 	bool full = connection_unsent(c) >= unsent_high(c);
 
-	if (c->peer.closing || c->failed)
+	if (c->broken && !c->corked)
+		connection_drop(c);
+	if (c->closing || c->failed || c->broken)
 		return;
 	if (full && !c->ended) {
 		stop_reading(c); /* what it asked for it does not read: so neither is it heard */
@@ -230,7 +247,7 @@ void connection_advance(struct client *c)
 	}
 	if (c->frame == 0 && !c->queued)
 		find_request(c);
-	if (c->peer.closing || c->failed)
+	if (c->closing || c->failed || c->broken)
 		return;
 	if (c->frame > 0 && !c->queued && !c->put_off && !full)
 		serve_enqueue(c, c->urgency);
@@ -320,7 +337,7 @@ static void on_written(uv_write_t *write, int status)
 	}
 	connection_flush(c);
 	connection_advance(c);
-	if (!c->peer.closing && c->peer.subscription && peer_takes_more(&c->peer))
+	if (!c->closing && c->peer.subscription && peer_takes_more(&c->peer))
 		c->control->drained(c->control->arg, &c->peer);
 	if (c->control->short_of_room)
 		serve_soon(c->control);
@@ -328,7 +345,9 @@ static void on_written(uv_write_t *write, int status)
 
 void connection_flush(struct client *c)
 {
-	if (c->peer.closing || c->corked || c->sending.len > 0 || c->out.len == 0)
+	if (c->broken)
+		buffer_done(&c->out);
+	if (c->closing || c->corked || c->sending.len > 0 || c->out.len == 0)
 		return;
 	struct buffer sending = c->sending;
 	c->sending = c->out;
@@ -338,7 +357,7 @@ void connection_flush(struct client *c)
 	if (n > 0)
 		buffer_consume(&c->sending, (size_t)n);
 	if (n < 0 && n != UV_EAGAIN) {
-		connection_drop(c);
+		give_up(c);
 		return;
 	}
 	if (c->sending.len == 0) {
@@ -350,7 +369,7 @@ void connection_flush(struct client *c)
 	buf = uv_buf_init((char *)c->sending.data, (unsigned)c->sending.len);
 	c->write.data = c;
 	if (uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1, on_written) != 0)
-		connection_drop(c);
+		give_up(c);
 }
 
 struct pack *peer_begin(struct peer *peer)
@@ -373,13 +392,13 @@ void peer_end(struct peer *peer, int64_t msgid)
 			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,
 				       "the answer is too large");
 		if (c->pack.failed < 0) {
-			connection_drop(c);
+			give_up(c);
 			return;
 		}
 	}
 	connection_flush(c);
 	connection_count(c);
-	if (c->full && !c->queued && !c->peer.closing)
+	if (c->full && !c->queued && !c->closing)
 		serve_enqueue(c, URGENCY_HEARD);
 	/* What was asked may have been waited for by others of its user. */
 	if (c->control->short_of_room)
@@ -406,14 +425,15 @@ bool peer_has_room(struct peer *peer)
 
 void peer_drop(struct peer *peer)
 {
-	connection_drop(client_of(peer));
+	give_up(client_of(peer));
 }
 
 bool peer_takes_more(const struct peer *peer)
 {
 	const struct client *c = (const struct client *)peer;
 
-	return !c->peer.closing && !c->failed && connection_unsent(c) < unsent_high(c);
+	return !c->closing && !c->failed && !c->broken &&
+	       connection_unsent(c) < unsent_high(c);
 }
 
 bool peer_may_subscribe(const struct peer *peer, size_t n)
@@ -431,10 +451,12 @@ struct pack *peer_begin_notification(struct peer *peer)
 	size_t most = account_share(c->account, c->account->use.subscribers, CONTROL_UNSENT_LOW,
 				    CONTROL_UNSENT_MAX / 2);
 
+	if (c->broken)
+		return NULL;
 	if (connection_unsent(c) < most)
 		return peer_begin(peer);
 	log_warning("a subscriber does not read, and is dropped", LOG_INT("pid", c->peer.pid),
 		    LOG_INT("unsent", connection_unsent(c)));
-	connection_drop(c);
+	give_up(c);
 	return NULL;
 }

@@ -59,6 +59,8 @@ struct client {
 	bool reading, failed; /* failed: close once all is sent, and it has heard that */
 	size_t after;	      /* bytes that it has said since, and nobody listens to */
 	bool corked;	      /* what is packed is sent later */
+	bool broken;	      /* it takes nothing, and goes in the next turn */
+	bool closing;	      /* it has gone, and is freed once its handle is closed */
 };
 
 struct control {

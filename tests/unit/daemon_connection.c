@@ -1,0 +1,160 @@
+/* The control socket with real clients on it, one turn of the loop at a time. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+
+static char folder[] = "/tmp/zkl-connection-XXXXXX";
+static char path[64];
+static uv_loop_t loop;
+
+/* The methods' side: who asked, how often each was gone. */
+static struct {
+	struct peer *asked[4];
+	size_t n_asked, gone;
+	bool telling, gone_meanwhile;
+} methods;
+
+static void on_request(void *arg, struct peer *c, const struct rpc_message *m)
+{
+	(void)arg, (void)m;
+	methods.asked[methods.n_asked++ % 4] = c;
+}
+
+static void on_gone(void *arg, struct peer *c)
+{
+	(void)arg, (void)c;
+	methods.gone++;
+	methods.gone_meanwhile |= methods.telling;
+}
+
+static void on_drained(void *arg, struct peer *c)
+{
+	(void)arg, (void)c;
+}
+
+static void on_room(void *arg)
+{
+	(void)arg;
+}
+
+static struct control control = {.request = on_request,
+				 .gone = on_gone,
+				 .drained = on_drained,
+				 .room = on_room};
+
+static void setup(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/s", folder);
+	uv_loop_init(&loop);
+	cr_assert_eq(control_open(&control, &loop, path, 0600, (gid_t)-1), 0);
+}
+
+static void teardown(void)
+{
+	char lock[80];
+
+	control_close(&control);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	cr_assert_eq(uv_loop_close(&loop), 0);
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	unlink(lock);
+	cr_assert_eq(rmdir(folder), 0, "nothing is left in %s", folder);
+}
+
+TestSuite(connection, .init = setup, .fini = teardown);
+
+/* A client whose request has been heard, and waits for its answer. */
+static int waiting_client(void)
+{
+	static const uint8_t request[] = {0x94, 0, 7, 0xa1, 'x', 0x90};
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t before = methods.n_asked;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(to.sun_path, path);
+	cr_assert_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	cr_assert_eq(write(fd, request, sizeof(request)), sizeof(request));
+	while (methods.n_asked == before)
+		uv_run(&loop, UV_RUN_ONCE);
+	return fd;
+}
+
+static void tell(struct peer *c)
+{
+	methods.telling = true;
+	peer_error(c, 7, RPC_MISUSE, "why not");
+	methods.telling = false;
+}
+
+static void until_gone(size_t n)
+{
+	while (methods.gone < n)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* Who tells a client something holds what goes with it: that it is gone is heard later. */
+Test(connection, a_client_that_is_gone_goes_behind_what_it_is_told)
+{
+	int fd = waiting_client();
+
+	close(fd);
+	tell(methods.asked[0]);
+	cr_expect_eq(methods.gone, 0);
+	tell(methods.asked[0]); /* it is there still, and takes nothing */
+	cr_expect(peer_begin_notification(methods.asked[0]) == NULL);
+	cr_expect_not(peer_takes_more(methods.asked[0]));
+	until_gone(1);
+	cr_expect_not(methods.gone_meanwhile);
+	cr_expect(control.clients == NULL);
+}
+
+Test(connection, one_that_is_dropped_goes_later_and_is_not_heard_meanwhile)
+{
+	static const uint8_t request[] = {0x94, 0, 8, 0xa1, 'y', 0x90};
+	int fd = waiting_client(), other = waiting_client();
+	char byte;
+
+	methods.telling = true;
+	peer_drop(methods.asked[0]);
+	methods.telling = false;
+	cr_expect_eq(write(fd, request, sizeof(request)), sizeof(request));
+	until_gone(1);
+	cr_expect_eq(methods.n_asked, 2);
+	cr_expect_not(methods.gone_meanwhile);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	cr_expect_leq(recv(fd, &byte, 1, 0), 0, "its connection is closed");
+	tell(methods.asked[1]);
+	cr_expect_eq(recv(other, &byte, 1, 0), 1, "the other one hears on");
+	close(fd);
+	close(other);
+	until_gone(2);
+}
+
+Test(connection, one_that_reads_nothing_is_dropped_by_what_cannot_wait)
+{
+	int fd = waiting_client();
+	struct peer *c = methods.asked[0];
+	char text[4096];
+	struct pack *p;
+
+	memset(text, 'x', sizeof(text));
+	methods.telling = true;
+	while ((p = peer_begin_notification(c))) {
+		pack_strn(p, text, sizeof(text));
+		peer_end(c, PEER_NOTIFICATION);
+	}
+	methods.telling = false;
+	cr_expect_eq(methods.gone, 0);
+	until_gone(1);
+	cr_expect_not(methods.gone_meanwhile);
+	close(fd);
+}
