@@ -210,7 +210,7 @@ bool run_any_advance(struct run *r)
 	int64_t now = host_now_ms(r->runs->host);
 	unsigned most;
 
-	if (r->state.phase != RUN_WAITING || r->any.looks > 0)
+	if (r->any.looks > 0)
 		return false;
 	if (!r->owner) { /* who asked is gone */
 		run_give_up(&r->state);

@@ -479,7 +479,9 @@ void run_perform(struct run *r, enum run_action action)
 
 void run_advance(struct run *r)
 {
-	if (r->whole[0] && !r->task && !run_any_advance(r))
+	bool seeks = r->whole[0] && !r->task && r->state.phase == RUN_WAITING;
+
+	if (seeks && !run_any_advance(r))
 		return;
 	struct run_sight sight = run_sight_of(r);
 

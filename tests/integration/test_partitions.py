@@ -451,6 +451,20 @@ def test_another_number_is_refused_while_a_job_runs(pair, zk, zkleader, folder):
     outcome(process)
 
 
+def test_the_end_of_a_job_whose_task_is_removed_meanwhile_is_recorded(pair, zk, zkleader, folder):
+    one = pair[0]
+    k = mine(zk, one)[0]
+    waits = f"touch {folder}/on; while [ ! -e {folder}/go ]; do sleep 0.1; done"
+    process = run_all(one, "--wait", "0s", command=["sh", "-c", f"[ $ZKLEADER_PARTITION = {k} ] || exit 0; {waits}; exit 5"])
+    wait_until((folder / "on").exists, what="its job has begun")
+    one.write_tasks("nightly")
+    wait_until(lambda: one.error_of("explain", TASK), what="it is removed")
+    (folder / "go").touch()
+    assert outcome(process)[0] == 5
+    found = json.loads(zkleader(pair[1], "--json", "history", partition(k)).out)
+    assert [(r["state"], r["exit_status"]) for r in found] == [("failed", 5)]
+
+
 def test_a_host_with_another_number_is_named_by_the_others(pair, fleet, zkleader):
     one = pair[0]
     other = fleet.sidecar("other", tasks=[partitioned(8)])
