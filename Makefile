@@ -25,7 +25,7 @@ PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
 	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
 	python3-xxhash tzdata
-PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck valgrind libmaven3-core-java \
+PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmaven3-core-java \
 	default-jdk-headless curl prometheus postgresql python3-psycopg2 chromium chromium-driver python3-selenium \
 	$(if $(shell command -v npm),,npm)
 

@@ -7,7 +7,7 @@ import subprocess
 import uuid
 
 from harness.names import need_mounts
-from harness.process import cpu_seconds, end, spawn
+from harness.process import backtraces, cpu_seconds, end, keep_core, spawn
 from harness.rpc import Client, RpcError
 from harness.waiting import wait_until
 
@@ -121,7 +121,7 @@ class Sidecar:
         env = {**sanitizer_env(self.folder), **self.extra_env}
         with open(self.log_file, "ab") as log:
             self.process = spawn([*self.command, self.program or build() / "zkleaderd", "-c", self.config_file],
-                                 stdout=log, stderr=log, env=env)
+                                 stdout=log, stderr=log, env=env, cwd=self.folder, before=keep_core)
         self.expected_exit = False
         if ready:
             self.wait_connected()
@@ -184,7 +184,8 @@ class Sidecar:
             elif not self.expected_exit:
                 wrong.append(f"ended by itself with {code}")
         self.last_log = self.log()  # for the report, which is made when the folder is gone
-        return [f"{self.name}: {w}" for w in wrong + sanitizer_reports(self.folder)]
+        return [f"{self.name}: {w}" for w in wrong + sanitizer_reports(self.folder) +
+                backtraces(self.program or build() / "zkleaderd", self.folder)]
 
     # --- questions
 
