@@ -432,8 +432,7 @@ bool peer_takes_more(const struct peer *peer)
 {
 	const struct client *c = (const struct client *)peer;
 
-	return !c->closing && !c->failed && !c->broken &&
-	       connection_unsent(c) < unsent_high(c);
+	return !c->closing && !c->failed && !c->broken && connection_unsent(c) < unsent_high(c);
 }
 
 bool peer_may_subscribe(const struct peer *peer, size_t n)

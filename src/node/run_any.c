@@ -110,12 +110,18 @@ void run_any_removed(struct run *r)
 
 /* --- the end -------------------------------------------------------------- */
 
+/* Nobody waits for it any more: who asked is gone, or has been told. */
+static void abandon(struct run *r)
+{
+	run_give_up(&r->state);
+	run_settle(r);
+}
+
 static void finish(struct run *r, const char *outcome, bool busy, const char *why,
 		   const char *notice)
 {
 	run_answer_end(r, outcome, busy, why, notice);
-	run_give_up(&r->state);
-	run_settle(r);
+	abandon(r);
 }
 
 static void tell_unclaimed(struct run *r, const struct listing *listing)
@@ -146,7 +152,9 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (r->any.looks > 0 || r->state.phase == RUN_OVER)
 		return;
 	const struct listing *listing = listings_find(r->runs->leaders, r->whole, strlen(r->whole));
-	if (r->any.found)
+	if (!r->owner)
+		abandon(r);
+	else if (r->any.found)
 		finish(r, "taken", false, "", "");
 	else if (!listing)
 		finish(r, "waited", false, "the task has been removed", "");
@@ -212,9 +220,8 @@ bool run_any_advance(struct run *r)
 
 	if (r->any.looks > 0)
 		return false;
-	if (!r->owner) { /* who asked is gone */
-		run_give_up(&r->state);
-		run_settle(r);
+	if (!r->owner) {
+		abandon(r);
 		return false;
 	}
 	listing = listings_find(r->runs->leaders, r->whole, strlen(r->whole));

@@ -22,6 +22,7 @@
 #define REPORT_US      (200 * MS)
 #define ONCE_PER_MILLE 50  /* with --partitions */
 #define FAIL_PER_MILLE 200 /* with --schedules: jobs whose status is not 0 */
+#define GONE_PER_MILLE 100 /* calls for any partition that are killed as their wait ends */
 
 struct job jobs[JOBS_MAX];
 static uint64_t last_serial;
@@ -293,6 +294,10 @@ void jobs_answer(void *owner, uint32_t request, const struct run_answer *a)
 	struct job *j = owner;
 
 	(void)request;
+	if (!j) {
+		sim_violation("an answer is for somebody who has gone");
+		return;
+	}
 	if (j->phase == JOB_NONE || !sites[j->site].running)
 		return;
 	switch (a->kind) {
@@ -365,6 +370,15 @@ static bool claim(struct job *j)
 	return true;
 }
 
+/* Who asks is killed, and its sidecar hears that. */
+static void on_caller_dies(void *arg, uint64_t serial)
+{
+	struct job *j = arg;
+
+	if (j->serial == serial && j->phase == JOB_ASKING && !machines[j->site].suspended)
+		over(j);
+}
+
 static void on_ask(void *arg, uint64_t serial)
 {
 	struct job *j = arg;
@@ -380,6 +394,8 @@ static void on_ask(void *arg, uint64_t serial)
 	}
 	if (!claim(j))
 		over(j);
+	else if (j->any && random_chance(GONE_PER_MILLE))
+		at(j, task_settings[0].wait_ms * MS + random_exp(4 * MS), on_caller_dies);
 }
 
 /* NULL: there is no room for it. */

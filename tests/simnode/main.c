@@ -270,7 +270,7 @@ static void print_gangs(const struct figures *f)
 	       (unsigned long long)f->gang_told[GANG_REFUSED]);
 }
 
-static void print_figures(const struct plan *plan, const struct figures *f, double took)
+static void print_figures(const struct plan *plan, const struct figures *f, double took, bool ok)
 {
 	double hours = (double)f->time / (double)HOUR;
 
@@ -339,7 +339,7 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->barrier_told[5]);
 	printf("sim-node: %llu seeds, %.0f fleet-hours, %llu violations, %s\n",
 	       (unsigned long long)f->runs, hours, (unsigned long long)f->failed,
-	       f->failed ? "FAILED" : "ok");
+	       ok && f->failed == 0 ? "ok" : "FAILED");
 }
 
 static bool run_jobs(const struct plan *plan)
@@ -370,7 +370,7 @@ static bool run_jobs(const struct plan *plan)
 	}
 	for (unsigned i = 0; i < plan->jobs; i++)
 		add_figures(&sum, &shared[i]);
-	print_figures(plan, &sum, real_time() - began);
+	print_figures(plan, &sum, real_time() - began, ok);
 	return ok && sum.failed == 0;
 }
 

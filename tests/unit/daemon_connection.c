@@ -44,10 +44,8 @@ static void on_room(void *arg)
 	(void)arg;
 }
 
-static struct control control = {.request = on_request,
-				 .gone = on_gone,
-				 .drained = on_drained,
-				 .room = on_room};
+static struct control control = {
+	.request = on_request, .gone = on_gone, .drained = on_drained, .room = on_room};
 
 static void setup(void)
 {

@@ -16,7 +16,8 @@ static char outcome[32], why[400], notice[UNCLAIMED_TEXT_MAX], kept[200];
 
 static void on_answer(void *owner, uint32_t request, const struct run_answer *answer)
 {
-	(void)owner, (void)request;
+	(void)request;
+	cr_assert(owner, "who asked has gone: nobody is there to be told");
 	answers++;
 	told = *answer;
 	snprintf(outcome, sizeof(outcome), "%s", answer->outcome ? answer->outcome : "");
@@ -506,6 +507,33 @@ Test(runs, a_task_that_is_removed_is_no_more_to_be_claimed)
 	cr_expect_eq(answers, 1);
 	cr_expect_eq(told.kind, RUN_ANSWER_MISUSE);
 	cr_expect_str_eq(why, "the task has been removed");
+}
+
+/* A call for any partition, which is killed while the records of the tick are looked at. */
+Test(runs, who_asked_for_any_partition_may_go_at_every_moment)
+{
+	struct run_options options = {.id = "run-1", .tick_ms = TICK_MINUTE_MS, .pid = 1};
+
+	configures("report", NULL);
+	joins("b", "2.0", 9);
+	joins("me", "1.0", 5);
+	asks("get! leaders/report", led_by("b", 50));
+	options.now_ms = host_wall_ms(&host);
+	for (int gone = 0; gone < 2; gone++) {
+		releases = 0;
+		runs_claim_any(&runs, &caller, 1, task_of("report")->listing, &options);
+		pass(0);
+		if (gone)
+			runs_owner_gone(&runs, &caller);
+		asks("exists " RECORD, ok());
+		pass(0);
+		cr_expect_eq(releases, 1);
+		cr_expect_eq(runs_open(&runs), 0);
+		if (!gone)
+			tells("taken");
+	}
+	cr_expect_eq(answers, 0);
+	idle();
 }
 
 Test(runs, a_tick_ahead_of_both_clocks_is_not_claimed)
