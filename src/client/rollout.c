@@ -42,22 +42,40 @@ static bool is_first(const json_t *workers, size_t at)
 	return true;
 }
 
-/* The number of tasks that all workers list together. */
-static size_t count_tasks(const json_t *workers)
+/* What there is to lead: the tasks that all workers list together, each by its partitions. */
+struct led {
+	size_t tasks, partitions;
+};
+
+static struct led count_led(const json_t *workers)
 {
-	json_auto_t *names = json_object();
+	json_auto_t *split = json_object(), *names = json_object();
+	struct led led = {0};
+	const char *name;
+	json_t *n;
 
 	for (size_t i = 0; i < json_array_size(workers); i++) {
-		const json_t *tasks = json_object_get(json_array_get(workers, i), "tasks");
+		const json_t *w = json_array_get(workers, i), *tasks = json_object_get(w, "tasks");
 
+		json_object_update(split, json_object_get(w, "partitions"));
 		for (size_t j = 0; j < json_array_size(tasks); j++) {
-			const char *name = json_string_value(json_array_get(tasks, j));
-
+			name = json_string_value(json_array_get(tasks, j));
 			if (name)
 				json_object_set_new(names, name, json_true());
 		}
 	}
-	return json_object_size(names);
+	json_object_foreach(split, name, n) if (json_object_del(names, name) == 0) led.partitions +=
+		(size_t)json_integer_value(n);
+	led.tasks = json_object_size(names);
+	return led;
+}
+
+static void put_led(FILE *f, struct led led)
+{
+	if (led.tasks > 0 || led.partitions == 0)
+		fprintf(f, "%zu %s", led.tasks, led.tasks == 1 ? "task" : "tasks");
+	if (led.partitions > 0)
+		fprintf(f, "%s%zu partitions", led.tasks > 0 ? " and " : "", led.partitions);
 }
 
 static void put_group(FILE *f, const json_t *workers, const char *version, bool first)
@@ -72,8 +90,8 @@ static void put_group(FILE *f, const json_t *workers, const char *version, bool 
 		fprintf(f, " (%" PRId64 " drained)", g.drained);
 	fprintf(f, ", leads %" PRId64, (int64_t)g.leads);
 	if (first) {
-		size_t tasks = count_tasks(workers);
-		fprintf(f, " of %zu %s", tasks, tasks == 1 ? "task" : "tasks");
+		fputs(" of ", f);
+		put_led(f, count_led(workers));
 	}
 }
 
@@ -121,7 +139,11 @@ char *rollout_complete(const json_t *workers, int64_t ended_ms)
 		return NULL;
 	duration_text(began_ms > 0 ? ended_ms - began_ms : 0, took);
 	if (asprintf(&text, "rollout of %s complete: %zu of %zu workers, %" PRIu64 " %s, %s",
-		     version, all, all, g.leads, g.leads == 1 ? "task" : "tasks", took) < 0)
+		     version, all, all, g.leads,
+		     count_led(workers).partitions > 0 ? "tasks and partitions"
+		     : g.leads == 1		       ? "task"
+						       : "tasks",
+		     took) < 0)
 		abort();
 	return text;
 }

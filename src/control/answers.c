@@ -124,6 +124,10 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 	decisions_pack_drain(p, s, w->node, w->machine);
 	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
 	pack_kv_str(p, "node", identity_name(m));
+	pack_str(p, "partitions");
+	pack_map(p, w->n_splits);
+	for (size_t i = 0; i < w->n_splits; i++)
+		pack_kv_uint(p, w->splits[i].task, w->splits[i].partitions);
 }
 
 static void pack_problems(struct pack *p, const char *key, const struct problem *list, size_t n)

@@ -14,7 +14,7 @@ struct methods;
 
 /* How many pairs these two write into a map that the caller has opened. */
 #define ANSWERS_TASK_FIELDS   10
-#define ANSWERS_WORKER_FIELDS 13
+#define ANSWERS_WORKER_FIELDS 14
 
 /* An entry of `tasks`. */
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t);

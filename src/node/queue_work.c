@@ -38,13 +38,15 @@ static void tell_ended(struct work *w, bool recorded)
 		fn(w->arg, recorded);
 }
 
-/* With a lease alone: what begins without one has to end at once. */
+/* With a lease alone, and not with the end of one: what begins without has to end at once. */
 static void tell_begun(struct work *w, int64_t now)
 {
-	int64_t left = session_answer_left(queues_of(w)->session);
+	const struct session *s = queues_of(w)->session;
+	int64_t left = session_answer_left(s);
 	job_begun_fn fn = w->begun;
 
-	if (!fn || w->state != WORK_RUNNING || w->lost || left == 0)
+	if (!fn || w->state != WORK_RUNNING || w->lost ||
+	    left < (w->told ? 1 : session_lease_least(s)))
 		return;
 	w->begun = NULL;
 	w->told = true;

@@ -15,7 +15,6 @@
 #include "node/run_any.h"
 #include "node/standby.h"
 
-#define LEASE_PART 4 /* of the session's timeout has to be left of the lease for a run to begin */
 
 /* Only of a task is anything held or asked for: a run that has none yet does neither. */
 static void set_hold(struct run *r, bool on)
@@ -209,7 +208,7 @@ struct run_sight run_sight_of(const struct run *r)
 	if (!t)
 		return sight;
 	sight.leads = self && leaders_may_begin(t); /* its record says whose it is */
-	sight.brief = leaders_lease_left(t) < l->session->lease.timeout_ms / LEASE_PART;
+	sight.brief = leaders_lease_left(t) < session_lease_least(l->session);
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
 	sight.beside = t->settings.overlap == TASK_OVERLAP_FORBID && t->going > r->going;

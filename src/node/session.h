@@ -133,6 +133,11 @@ int64_t session_lease_left(const struct session *s);
  */
 int64_t session_answer_left(const struct session *s);
 /*
+ * What has to be left of the lease for something to begin by it, in milliseconds: with less it might
+ * have to end at once. The handler `leased` is called when that much is there again.
+ */
+int64_t session_lease_least(const struct session *s);
+/*
  * The session timeout to be published, kept and waited by: no answer of this session counts for
  * longer, those included that were given before the timeout shrank. Milliseconds; 0 while there is
  * no session.

@@ -11,6 +11,7 @@
  * takes it for dead (syncLimit, by default 5 ticks of 2 s).
  */
 #define LENGTHEN_MS 12000
+#define LEASE_PART  4 /* of the timeout */
 
 int64_t session_lease_left(const struct session *s)
 {
@@ -24,6 +25,11 @@ int64_t session_answer_left(const struct session *s)
 	if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
 		return left;
 	return left < LEASE_TIMEOUT_MIN_MS / 2 ? left : LEASE_TIMEOUT_MIN_MS / 2;
+}
+
+int64_t session_lease_least(const struct session *s)
+{
+	return s->lease.timeout_ms / LEASE_PART;
 }
 
 int64_t session_told_timeout(const struct session *s)
@@ -172,7 +178,7 @@ void session_set_confirm_timer(struct session *s)
 
 void session_confirmed(struct session *s, int64_t sent_ms)
 {
-	bool was_leased = session_lease_left(s) > 0;
+	int64_t before = session_lease_left(s), left;
 
 	s->hung_up = false;
 	host_timer_stop(&s->patience);
@@ -183,7 +189,9 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 		s->handlers.up(s->handlers.arg);
 	}
 	watch_loss(s);
-	if (!was_leased && session_lease_left(s) > 0)
+	left = session_lease_left(s);
+	if ((before == 0 && left > 0) ||
+	    (before < session_lease_least(s) && left >= session_lease_least(s)))
 		s->handlers.leased(s->handlers.arg);
 }
 

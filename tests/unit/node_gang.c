@@ -143,6 +143,31 @@ Test(gang, the_last_that_comes_begins_it)
 	cr_assert_eq(n_told, 0); /* the record tells, not the answer */
 }
 
+/* Its command might have to end at once: it begins when enough of the lease is there again. */
+Test(gang, with_the_end_of_a_lease_nothing_begins)
+{
+	begin();
+	world_session.lease.timeout_ms = 10000;
+	world_session.lease.deadline_ms = world_now + 2000;
+	record.count = 2;
+	enter(1, "a", -1);
+	is_read(0);
+	is_done();
+	add_node(1, "a", 7, false);
+	add_node(2, "b", 9, false);
+	put(0, 1, "a");
+	put(1, 2, "b");
+	is_read(1);
+	cr_assert_eq(n_told, 0);
+	world_session.lease.deadline_ms = world_now + 3000;
+	world_answer_code(STORE_OK, -1); /* the other one is watched */
+	gangs_leased(&gangs);
+	is_read(1);
+	cr_assert_eq(n_told, 1);
+	cr_assert_eq(told[0].outcome, GANG_STARTED);
+	cr_assert_eq(gangs_renew(&gangs, &gangs, told[0].number), 3000);
+}
+
 /* One with the key of another that is there is refused, and leaves nothing. */
 Test(gang, a_key_that_is_there_is_refused)
 {

@@ -217,6 +217,14 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
+static int n_leased;
+
+static void on_leased(void *arg)
+{
+	(void)arg;
+	n_leased++;
+}
+
 static void on_watch(void *arg, enum store_watch type, const char *path)
 {
 	(void)arg, (void)type, (void)path;
@@ -229,7 +237,7 @@ static void begin_with(const struct node_settings *with)
 {
 	static const struct session_handlers handlers = {.connected = registers,
 							 .up = nothing,
-							 .leased = nothing,
+							 .leased = on_leased,
 							 .cut = nothing,
 							 .expired = nothing,
 							 .retimed = registers,
@@ -297,6 +305,22 @@ Test(session, nothing_is_left_of_a_lease_by_a_longer_timeout_after_the_shorter_o
 	cr_expect_eq(session_lease_left(&s), 0);
 	pass(SHORT, true);
 	cr_expect_gt(session_lease_left(&s), SHORT / 4, "it is confirmed again");
+}
+
+/* Who waits for enough of the lease to begin by it is told when that is there, and not before. */
+Test(session, what_waits_for_the_lease_is_woken_when_enough_of_it_is_left)
+{
+	lead(LONG);
+	int before = n_leased;
+	while (session_lease_left(&s) >= session_lease_least(&s))
+		pass(1, false);
+	cr_assert_gt(session_lease_left(&s), 0);
+	cr_expect_eq(n_leased, before);
+	pass(LONG / 5, true);
+	cr_expect_geq(session_lease_left(&s), session_lease_least(&s));
+	cr_expect_eq(n_leased, before + 1);
+	pass(3 * LONG, true);
+	cr_expect_eq(n_leased, before + 1, "there is enough all the time");
 }
 
 /* Where the servers come up after us: the first session's lease would be over before it begins. */
