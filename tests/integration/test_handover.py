@@ -226,19 +226,19 @@ def test_a_version_that_is_deployed_at_once_moves_each_task_once(fleet, zk, fold
 def test_a_newer_version_in_place_moves_many_tasks_once_also_without_a_delay(fleet, zk):
     """Whom it makes the best knows an earlier leader of them, who is still there: it has to look before they are
     given up, or would take them for deleted, and wait."""
-    tasks = [f"job-{i:04}" for i in range(1000)]
+    tasks = [f"job-{i:04}" for i in range(300)]
     settings = {"tasks": tasks, "session_timeout": "10s", "yield_delay": "0s"}
     first = fleet.sidecar("first", version="5", **settings)
-    wait_until(lambda: set(zk.leaders().values()) == {first.id} and len(zk.leaders()) == 1000, what="the first leads")
+    wait_until(lambda: set(zk.leaders().values()) == {first.id} and len(zk.leaders()) == 300, what="the first leads")
     heir = fleet.sidecar("heir", version="1", **settings)
     wait_until(lambda: all(t["leader"] for t in heir.call("tasks")), what="the heir knows who leads")
     best = fleet.sidecar("best", version="6", **settings)
-    wait_until(lambda: set(zk.leaders().values()) == {best.id} and len(zk.leaders()) == 1000, what="the best leads")
+    wait_until(lambda: set(zk.leaders().values()) == {best.id} and len(zk.leaders()) == 300, what="the best leads")
     changes = zk.leader_changes()
     heir.write_config(version="9", session_timeout="10s", yield_delay="0s")
     heir.signal(signal.SIGHUP)
-    wait_until(lambda: set(zk.leaders().values()) == {heir.id} and len(zk.leaders()) == 1000, what="the heir leads")
-    assert zk.leader_changes() == changes + 2 * 1000, "each was deleted and made once"
+    wait_until(lambda: set(zk.leaders().values()) == {heir.id} and len(zk.leaders()) == 300, what="the heir leads")
+    assert zk.leader_changes() == changes + 2 * 300, "each was deleted and made once"
 
 
 def test_a_version_file_that_goes_bad_leaves_the_last_version_in_force(fleet, zk, folder):

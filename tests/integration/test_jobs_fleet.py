@@ -91,8 +91,8 @@ def test_a_leader_that_is_killed_loses_nothing(queues, folder):
     assert {f["state"] for f in found} == {"ok"}
     for job in jobs:
         attempts = [int(a) for j, a, *_ in ran(folder) if j == job]
-        assert attempts == list(range(1, len(attempts) + 1)), "each attempt once"
-        assert len(attempts) <= 2
+        # What is killed as it begins has written nothing.
+        assert attempts in ([1], [2], [1, 2]), "each attempt once"
 
 
 @pytest.mark.parametrize("on_crash", ["rerun", "skip"])
