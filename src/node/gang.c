@@ -73,10 +73,9 @@ void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *
 void gang_tell_started(struct gang_member *m)
 {
 	struct gang *g = m->gang;
-	const struct session *s = g->all->session;
-	int64_t least = m->told || m->attaching ? 1 : session_lease_least(s);
 
-	if (!m->fn || m->lost || !g->record || session_answer_left(s) < least)
+	if (!m->fn || m->lost || !g->record ||
+	    !session_may_begin(g->all->session, m->told || m->attaching))
 		return;
 	if (m->told || m->attaching)
 		log_info("gang goes on", LOG_STR("gang", g->name),

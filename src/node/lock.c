@@ -114,10 +114,8 @@ static bool is_blocked(const struct lock *l)
 
 static void tell_held(struct lock *l)
 {
-	const struct session *s = l->locks->session;
-	int64_t least = l->told || l->attaching ? 1 : session_lease_least(s);
-
-	if (l->state != LOCK_HELD || l->lost || !l->owed || session_answer_left(s) < least)
+	if (l->state != LOCK_HELD || l->lost || !l->owed ||
+	    !session_may_begin(l->locks->session, l->told || l->attaching))
 		return;
 	if (l->told || l->attaching)
 		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));

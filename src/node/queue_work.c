@@ -42,16 +42,14 @@ static void tell_ended(struct work *w, bool recorded)
 static void tell_begun(struct work *w, int64_t now)
 {
 	const struct session *s = queues_of(w)->session;
-	int64_t left = session_answer_left(s);
 	job_begun_fn fn = w->begun;
 
-	if (!fn || w->state != WORK_RUNNING || w->lost ||
-	    left < (w->told ? 1 : session_lease_least(s)))
+	if (!fn || w->state != WORK_RUNNING || w->lost || !session_may_begin(s, w->told))
 		return;
 	w->begun = NULL;
 	w->told = true;
 	w->number = ++queues_of(w)->last_number;
-	w->lease_ms = now + left;
+	w->lease_ms = now + session_answer_left(s);
 	fn(w->arg,
 	   &(struct job_begun){.yours = true,
 			       .number = w->number,

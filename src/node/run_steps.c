@@ -15,7 +15,6 @@
 #include "node/run_any.h"
 #include "node/standby.h"
 
-
 /* Only of a task is anything held or asked for: a run that has none yet does neither. */
 static void set_hold(struct run *r, bool on)
 {

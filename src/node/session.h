@@ -133,10 +133,12 @@ int64_t session_lease_left(const struct session *s);
  */
 int64_t session_answer_left(const struct session *s);
 /*
- * What has to be left of the lease for something to begin by it, in milliseconds: with less it might
- * have to end at once. The handler `leased` is called when that much is there again.
+ * What has to be left of the lease for something to begin by it, in milliseconds: with less it
+ * might have to end at once. The handler `leased` is called when that much is there again.
  */
 int64_t session_lease_least(const struct session *s);
+/* Whether by an answer now something may begin; or go on, for which any lease will do. */
+bool session_may_begin(const struct session *s, bool goes_on);
 /*
  * The session timeout to be published, kept and waited by: no answer of this session counts for
  * longer, those included that were given before the timeout shrank. Milliseconds; 0 while there is

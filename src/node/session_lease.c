@@ -32,6 +32,11 @@ int64_t session_lease_least(const struct session *s)
 	return s->lease.timeout_ms / LEASE_PART;
 }
 
+bool session_may_begin(const struct session *s, bool goes_on)
+{
+	return session_answer_left(s) >= (goes_on ? 1 : session_lease_least(s));
+}
+
 int64_t session_told_timeout(const struct session *s)
 {
 	bool former = host_now_ms(s->host) < s->former_until && s->former_ms > s->granted_ms;

@@ -342,7 +342,8 @@ Test(lock, without_a_lease)
 	has_slots(1);
 	is_taken(77);
 	cr_assert_eq(n_told, 0);
-	world_session.lease.deadline_ms = world_now + 2000; /* its command might have to end at once */
+	world_session.lease.deadline_ms =
+		world_now + 2000; /* its command might have to end at once */
 	locks_leased(&locks);
 	cr_assert_eq(n_told, 0);
 	world_session.lease.deadline_ms = world_now + 3000;
