@@ -198,7 +198,7 @@ static void print_explained(const struct context *c, const json_t *explained)
 	output_line(o, COLOR_NONE, "%s", json_text(explained, "reason", "-"));
 	print_due(o, json_text(explained, "due", NULL));
 	if (json_array_size(json_object_get(explained, "ranking")) == 0) {
-		output_line(o, COLOR_NONE, "nobody is in the fleet, so there is no ranking");
+		output_line(o, COLOR_NONE, "nobody is a candidate, so there is no ranking");
 		return;
 	}
 	print_partitions(o, json_object_get(explained, "partitions"));

@@ -22,9 +22,29 @@ struct repartition {
 	char by[POLICY_TEXT_MAX + 1];
 };
 
-static void answer(const struct repartition *r, bool done, const char *text)
+/* What is in force now, and what is to be done for it to be led. */
+static void say_number(const struct repartition *r, bool done, char text[EXPLAIN_TEXT_MAX])
 {
+	const char *since = done ? "from now on" : "already";
+
+	if (r->number > 1)
+		explain_say(text, "%s has %u partitions %s", r->task, r->number, since);
+	else
+		explain_say(text, "%s is a plain task %s", r->task, since);
+	if (done && r->number > 1)
+		explain_say(text, ": write partitions = %u in its file on all servers", r->number);
+	else if (done)
+		explain_say(text, ": take partitions out of its file on all servers");
+	if (done)
+		explain_say(text, ", then zkleader resume %s", r->task);
+}
+
+static void answer(const struct repartition *r, bool done)
+{
+	char text[EXPLAIN_TEXT_MAX] = "";
 	struct pack *p = peer_begin(r->client);
+
+	say_number(r, done, text);
 
 	rpc_pack_result(p, r->msgid);
 	pack_map(p, 4);
@@ -55,7 +75,7 @@ static void on_changed(void *arg, enum partitions_result result, const char *tex
 	struct repartition *r = arg;
 
 	if (r->client && (result == PARTITIONS_DONE || result == PARTITIONS_NOTHING))
-		answer(r, result == PARTITIONS_DONE, text);
+		answer(r, result == PARTITIONS_DONE);
 	else if (r->client)
 		peer_error(r->client, r->msgid,
 			   result == PARTITIONS_NOT_PAUSED ? RPC_MISUSE : RPC_CANNOT_TELL, text);

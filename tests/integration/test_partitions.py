@@ -383,7 +383,10 @@ def test_another_number_is_put_in_force_while_the_task_is_paused(pair, zk, zklea
     assert zkleader(one, "pause", TASK).code == 0
     wait_nobody(zk)
     done = zkleader(one, "partitions", TASK, "8", "--reason", "more hosts")
-    assert done.code == 0, done
+    assert (done.code, done.out) == (0, "scan has 8 partitions from now on: write partitions = 8 in its file on all servers, "
+                    "then zkleader resume scan\n"), done
+    again = zkleader(one, "partitions", TASK, "8")
+    assert (again.code, again.out) == (0, "scan has 8 partitions already\n")
     wait_until(lambda: any("scan" in p["file"] for p in two.problems()), what="the files say another number")
     refused = check(two, partition(0))
     assert refused.code == 3 and "8" in refused.err
@@ -401,7 +404,9 @@ def test_a_task_is_plain_again_with_one_partition(pair, zk, zkleader, check):
     one, two = pair
     assert zkleader(one, "pause", TASK).code == 0
     wait_nobody(zk)
-    assert zkleader(two, "partitions", TASK, "1").code == 0
+    done = zkleader(two, "partitions", TASK, "1")
+    assert (done.code, done.out) == (0, "scan is a plain task from now on: take partitions out of its file on all servers, "
+                    "then zkleader resume scan\n"), done
     for sidecar in pair:
         sidecar.write_tasks(TASK, "nightly")
     assert zkleader(one, "resume", TASK).code == 0

@@ -1018,7 +1018,7 @@ Test(status, as_last_known)
 	expect(run("{\"tasks\":[]," STALE "}", 0, false, ARGV("tasks", "--json")), 2, "[]\n", line);
 	expect(run("{\"explain\":{\"reason\":\"r\",\"ranking\":[]}," STALE "}", 0, false,
 		   ARGV("explain", "t")),
-	       2, "r\nnobody is in the fleet, so there is no ranking\n", line);
+	       2, "r\nnobody is a candidate, so there is no ranking\n", line);
 }
 
 Test(tasks, names_what_is_not_healthy)
@@ -1132,7 +1132,7 @@ Test(explain, text)
 	       "");
 	expect(run("{\"explain\":{\"reason\":\"no session\",\"ranking\":[]}}", 80, false,
 		   ARGV("explain", "t")),
-	       0, "no session\nnobody is in the fleet, so there is no ranking\n", "");
+	       0, "no session\nnobody is a candidate, so there is no ranking\n", "");
 }
 
 /* Thirty workers: the first five, the leader, this node, and what the others have in common. */
