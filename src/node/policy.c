@@ -110,10 +110,18 @@ static void log_item(const char *what, const struct policy_item *item, const cha
 		 LOG_STR("until", r->until > 0 ? until : NULL), LOG_STR("ended_by", ended_by));
 }
 
+/*
+ * czxid: of its znode; 0: it is not known, as it was made through us. It is bigger then than all that
+ * we had seen.
+ */
 static void add_item(struct policy *p, const char *name, const struct policy_record *record,
-		     bool seen_made)
+		     bool seen_made, int64_t czxid)
 {
 	struct policy_item *item = mem_calloc(1, sizeof(*item));
+
+	item->order = czxid > 0 ? czxid : p->last_order + 1;
+	if (item->order > p->last_order)
+		p->last_order = item->order;
 
 	snprintf(item->name, sizeof(item->name), "%s", name);
 	item->record = *record;
@@ -164,7 +172,7 @@ static void on_record(void *arg, const char *name, const struct store_reply *rep
 	else if (reply->code == STORE_OK)
 		good = record_parse_policy(reply->data, reply->len, &record, &why) == 0;
 	if (good) {
-		add_item(p, name, &record, p->folder.ready);
+		add_item(p, name, &record, p->folder.ready, reply->stat.czxid);
 		return;
 	}
 	path_of(p->registry->settings, PATH_POLICY, name, path);
@@ -231,7 +239,7 @@ static void apply_change(struct policy_change *c)
 	}
 	if (c->put && p->n < POLICY_ITEMS_MAX) {
 		forget_item(p, c->name, NULL); /* where the list was quicker than the reply */
-		add_item(p, c->name, &c->record, true);
+		add_item(p, c->name, &c->record, true, 0);
 		folder_add(&p->folder, c->name);
 	}
 	folder_touch(&p->folder);
@@ -248,7 +256,7 @@ void policy_made(struct policy *p, const char *name, const struct policy_record 
 {
 	forget_item(p, name, NULL); /* where the list was quicker than the reply */
 	if (p->n < POLICY_ITEMS_MAX) {
-		add_item(p, name, record, true);
+		add_item(p, name, record, true, 0);
 		folder_add(&p->folder, name);
 	}
 	folder_touch(&p->folder);

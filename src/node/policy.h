@@ -22,6 +22,7 @@ struct policy_item {
 	char name[NAME_ID_MAX + 1]; /* a uuid: of the znode */
 	enum policy_kind kind;
 	struct policy_record record;
+	int64_t order;	  /* of two that were made one after the other the later has the bigger */
 	int64_t seen_ms;  /* CLOCK_BOOTTIME when it was seen to be made; POLICY_UNSEEN */
 	int64_t tried_ms; /* likewise when its end was asked for last; 0: not yet */
 };
@@ -46,7 +47,8 @@ struct policy {
 	struct folder folder;	    /* ready: it has been read whole in this session */
 	struct policy_item **items; /* sorted by kind, task and node; owned, as is each */
 	size_t n;
-	uint64_t edition; /* another whenever something has been decided or is no longer */
+	uint64_t edition;   /* another whenever something has been decided or is no longer */
+	int64_t last_order; /* the biggest of all items that were seen */
 	struct policy_change *changes; /* that wait for the folder to be read anew */
 	struct policy_handlers handlers;
 	struct host_timer due;

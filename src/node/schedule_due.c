@@ -390,19 +390,20 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 
 /*
  * Until when nothing is owed, as a pause has ended then. Who takes one back writes when it ended;
- * without that, as from an older release, it is when this node saw it go.
+ * without that, as from an older release, it is when this node saw it go. Whether what is written is
+ * of the pause that was seen, the order of the two tells: their times are of several clocks.
  */
 static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
-	const struct policy_item *item = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
+	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, ""),
+				 *item;
 	char whole[NAME_TASK_MAX + 1];
-	int64_t written = item ? item->record.since : 0;
 
 	item = policy_whole(t->name, whole) ? policy_find_own(s->policy, POLICY_ENDED, whole, "")
 					    : NULL;
-	if (item && item->record.since > written)
-		written = item->record.since;
-	return written >= t->due->paused_ms ? written : t->due->ended_ms;
+	if (item && (!last || item->order > last->order))
+		last = item;
+	return last && last->order > t->due->paused_order ? last->record.since : t->due->ended_ms;
 }
 
 /*

@@ -68,12 +68,12 @@ struct task *schedule_task(const struct schedules *s, const char *name, unsigned
 static void leave(struct task *t)
 {
 	struct task_due *d = schedule_state(t);
-	int64_t ended_ms = d->ended_ms, paused_ms = d->paused_ms;
+	int64_t ended_ms = d->ended_ms, paused_order = d->paused_order;
 	unsigned edition = d->edition;
 
 	memset(d, 0, sizeof(*d));
 	d->ended_ms = ended_ms;
-	d->paused_ms = paused_ms;
+	d->paused_order = paused_order;
 	d->edition = edition + 1;
 	d->wake_ms = INT64_MAX;
 	d->busy_ms = OWED_NEVER;
@@ -245,7 +245,7 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 			continue;
 		if (ended && item->kind == POLICY_PAUSE) {
 			schedule_state(t)->ended_ms = host_wall_ms(s->host);
-			schedule_state(t)->paused_ms = r->since;
+			schedule_state(t)->paused_order = item->order;
 		}
 		schedules_task_changed(s, t);
 	}

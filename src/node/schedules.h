@@ -37,17 +37,17 @@ struct task_due {
 		DUE_LOADING, /* what is in force is being read */
 		DUE_READY
 	} phase;
-	int64_t token;	   /* of the leadership that this is of */
-	unsigned edition;  /* another for each beginning: an answer to an older one is of no use */
-	bool dirty;	   /* something has changed: look at it */
-	int64_t wake_ms;   /* CLOCK_BOOTTIME: look at it then; INT64_MAX: never */
-	int64_t rest_ms;   /* likewise: nothing is tried before */
-	int64_t since_ms;  /* since the epoch: in force since, or nothing decided before */
-	int64_t ended_ms;  /* likewise: when the last pause was taken back, as this node saw it */
-	int64_t paused_ms; /* likewise: since when that was there */
-	int64_t active_ms; /* since when this node has been deciding */
-	int64_t busy_ms;   /* since when a run has been going on; OWED_NEVER: none is */
-	bool writing;	   /* ticks that are missed, or a trigger that is of no use */
+	int64_t token;	  /* of the leadership that this is of */
+	unsigned edition; /* another for each beginning: an answer to an older one is of no use */
+	bool dirty;	  /* something has changed: look at it */
+	int64_t wake_ms;  /* CLOCK_BOOTTIME: look at it then; INT64_MAX: never */
+	int64_t rest_ms;  /* likewise: nothing is tried before */
+	int64_t since_ms; /* since the epoch: in force since, or nothing decided before */
+	int64_t ended_ms; /* likewise: when the last pause was taken back, as this node saw it */
+	int64_t paused_order; /* of that pause, as policy_item has it; 0: none was seen to end */
+	int64_t active_ms;    /* since when this node has been deciding */
+	int64_t busy_ms;      /* since when a run has been going on; OWED_NEVER: none is */
+	bool writing;	      /* ticks that are missed, or a trigger that is of no use */
 	/*
 	 * The newest record; and the oldest of one before it whose run was lost, or may be yet,
 	 * where that is to be begun again.

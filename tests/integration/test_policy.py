@@ -182,9 +182,6 @@ def test_a_job_that_runs_finishes_first(trio, zk, zkleader, folder):
         done = zkleader(new, "drain")
         assert f" given up, 1 of them when its job has ended: {TASK}" in done.out or \
             f"1 task is given up when its job has ended: {TASK}" in done.out, "the other may have moved already"
-        for w in waits:
-            while "waiting for " not in (line := w.stdout.readline()):
-                assert line, "it ends before it has waited"
         wait_until(lambda: leader_of(zk, "cleanup") not in (None, new.id), what="the other task moves")
         holds_for(lambda: leader_of(zk) == new.id, 1.5)
         with open(go, "w", encoding="ascii"):
@@ -301,6 +298,9 @@ def test_a_drain_is_waited_for(trio, zk, zkleader, folder, program):
         assert late.err.endswith(" is not done in time; the drain stays\n")
         waits = [spawn([build() / "zkleader", "-s", s.socket, "drain", node_of(new), "--wait"],
                        stdout=subprocess.PIPE, text=True) for s in (new, one)]
+        for w in waits:
+            while "waiting for " not in (line := w.stdout.readline()):
+                assert line, "it ends before it has waited"
         wait_until(lambda: leader_of(zk, "cleanup") not in (None, new.id), what="the other task moves")
         explained = new.explain(TASK)["reason"]
         assert re.search(r"^\S+ is kept here for a job, since \S+; it goes to \S+ when the job that runs has ended, at ", explained), explained

@@ -416,6 +416,40 @@ Test(schedules, a_pause_that_ended_by_itself_ended_then)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
+/* Who paused it had a clock that was ahead, and ours was behind as that ended: what was written counts. */
+Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
+{
+	struct policy_item pause = {.kind = POLICY_PAUSE,
+				    .order = 0,
+				    .record = {.kind = "pause", .task = "report"}};
+
+	pause.record.since = host_wall_ms(&host) + 300000;
+	schedules_decided(&schedules, &pause, true);
+	schedule_state(task_of("report"))->ended_ms = host_wall_ms(&host) - 300000;
+	decides("d1", POLICY_ENDED, "report", "", "");
+	policy.items[0]->record.since = host_wall_ms(&host);
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(NULL));
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
+/* Who took the last pause back wrote nothing, and there is the end of one before it: what we saw counts. */
+Test(schedules, the_end_of_an_earlier_pause_is_not_that_of_the_last)
+{
+	struct policy_item pause = {.kind = POLICY_PAUSE,
+				    .order = 9,
+				    .record = {.kind = "pause", .task = "report"}};
+
+	decides("d1", POLICY_ENDED, "report", "", "");
+	policy.items[0]->record.since = host_wall_ms(&host) - 7200000;
+	schedules_decided(&schedules, &pause, true);
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(NULL));
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
 Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 {
 	decides("d1", POLICY_ENDED, "report", "", "");
