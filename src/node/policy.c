@@ -111,8 +111,8 @@ static void log_item(const char *what, const struct policy_item *item, const cha
 }
 
 /*
- * czxid: of its znode; 0: it is not known, as it was made through us. It is bigger then than all that
- * we had seen.
+ * czxid: of its znode; 0: it is not known, as it was made through us. It is bigger then than all
+ * that we had seen.
  */
 static void add_item(struct policy *p, const char *name, const struct policy_record *record,
 		     bool seen_made, int64_t czxid)

@@ -390,8 +390,8 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 
 /*
  * Until when nothing is owed, as a pause has ended then. Who takes one back writes when it ended;
- * without that, as from an older release, it is when this node saw it go. Whether what is written is
- * of the pause that was seen, the order of the two tells: their times are of several clocks.
+ * without that, as from an older release, it is when this node saw it go. Whether what is written
+ * is of the pause that was seen, the order of the two tells: their times are of several clocks.
  */
 static int64_t pause_end(const struct schedules *s, const struct task *t)
 {

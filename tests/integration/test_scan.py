@@ -162,7 +162,7 @@ class Relay:
             pass
 
 
-def start(sidecar, database, results, *words, tick="3s"):
+def start(sidecar, database, results, *words, tick="10s"):
     return spawn([build() / "zkleader", "-s", sidecar.socket, "run", "--tick", tick, "--wait", "0s", TASK, "--",
                   sys.executable, SCAN, "--database", database, "--post", results.url, *words],
                  stdout=-3, stderr=-3)

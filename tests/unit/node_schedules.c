@@ -419,9 +419,8 @@ Test(schedules, a_pause_that_ended_by_itself_ended_then)
 /* Who paused it had a clock that was ahead, and ours was behind as that ended: what was written counts. */
 Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
 {
-	struct policy_item pause = {.kind = POLICY_PAUSE,
-				    .order = 0,
-				    .record = {.kind = "pause", .task = "report"}};
+	struct policy_item pause = {
+		.kind = POLICY_PAUSE, .order = 0, .record = {.kind = "pause", .task = "report"}};
 
 	pause.record.since = host_wall_ms(&host) + 300000;
 	schedules_decided(&schedules, &pause, true);
@@ -437,9 +436,8 @@ Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
 /* Who took the last pause back wrote nothing, and there is the end of one before it: what we saw counts. */
 Test(schedules, the_end_of_an_earlier_pause_is_not_that_of_the_last)
 {
-	struct policy_item pause = {.kind = POLICY_PAUSE,
-				    .order = 9,
-				    .record = {.kind = "pause", .task = "report"}};
+	struct policy_item pause = {
+		.kind = POLICY_PAUSE, .order = 9, .record = {.kind = "pause", .task = "report"}};
 
 	decides("d1", POLICY_ENDED, "report", "", "");
 	policy.items[0]->record.since = host_wall_ms(&host) - 7200000;
