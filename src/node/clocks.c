@@ -178,22 +178,22 @@ static void look(struct clocks *c)
 		next = c->ask_ms;
 	if (c->publish_ms > now && c->publish_ms < next)
 		next = c->publish_ms;
-	if (c->skew.settled_ms > now && c->skew.settled_ms < next)
+	if (c->skew.settled_ms > 0 && c->skew.settled_ms < next)
 		next = c->skew.settled_ms;
-	host_timer_start(&c->due, next - now);
+	host_timer_start(&c->due, next > now ? next - now : 0);
 }
 
 static void on_due(void *arg)
 {
 	struct clocks *c = arg;
-	int64_t settled_ms = c->skew.settled_ms;
+	bool settles = c->skew.settled_ms > 0 && c->skew.settled_ms <= now_ms(c);
 
+	if (settles)
+		c->skew.settled_ms = 0;
 	look(c);
 	/* What the others have published is comparable again. */
-	if (settled_ms > 0 && settled_ms <= now_ms(c)) {
-		c->skew.settled_ms = 0;
+	if (settles)
 		folder_touch(&c->registry->workers);
-	}
 }
 
 void clocks_registered(struct clocks *c)

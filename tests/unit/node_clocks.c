@@ -91,9 +91,12 @@ void registry_clocked(struct registry *registry)
 	clocks_ready(&registry->clocks);
 }
 
+static int touched;
+
 void folder_touch(struct folder *f)
 {
 	(void)f;
+	touched++;
 }
 
 void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
@@ -147,6 +150,26 @@ Test(clocks, the_time_is_asked_for_again_every_ten_minutes)
 	pass(HOUR_MS);
 	cr_assert_eq(asked, 1 + 6);
 	cr_assert_eq(published, 0);
+}
+
+/* All are judged anew once their records are comparable, though an answer comes at that very moment. */
+Test(clocks, after_a_jump_all_are_judged_anew_in_time)
+{
+	struct store_reply heard = {.code = STORE_OK};
+
+	begin();
+	heard.sent_ms = now_ms;
+	heard.stat.mtime = SERVER_MS + now_ms + HOUR_MS;
+	clocks_heard(&r.clocks, &heard);
+	cr_assert_gt(r.clocks.skew.settled_ms, now_ms);
+	heard.sent_ms = now_ms = r.clocks.skew.settled_ms;
+	heard.stat.mtime = SERVER_MS + now_ms + HOUR_MS;
+	clocks_heard(&r.clocks, &heard);
+	cr_expect_eq(touched, 0);
+	pass(1000);
+	cr_expect_eq(touched, 1);
+	pass(MINUTE_MS);
+	cr_expect_eq(touched, 1);
 }
 
 Test(clocks, what_was_not_told_is_asked_for_again_soon)
