@@ -81,6 +81,18 @@ bool name_is_host(const char *text, size_t len)
 	return len > 0 && len <= NAME_HOST_MAX && is_printable(text, len);
 }
 
+bool name_is_user(const char *text, size_t len)
+{
+	bool named = false; /* digits alone are taken for a uid by other programs */
+
+	for (size_t i = 0; i < len; i++) {
+		if (!is_alnum(text[i]) && (text[i] == '\0' || !strchr("._-$", text[i])))
+			return false;
+		named |= text[i] < '0' || text[i] > '9';
+	}
+	return named && len <= NAME_USER_MAX && text[0] != '-';
+}
+
 bool name_is_ip(const char *text, size_t len)
 {
 	char copy[NAME_IP_MAX + 1];

@@ -12,6 +12,7 @@
 #define NAME_VERSION_MAX    255 /* printable ASCII, no space at either end */
 #define NAME_HOST_MAX	    255 /* printable ASCII */
 #define NAME_IP_MAX	    45	/* a literal IPv4 or IPv6 address */
+#define NAME_USER_MAX	    32	/* letters, digits, . _ - $; no - in front, not digits alone */
 
 bool name_is_task(const char *text, size_t len);
 /*
@@ -26,5 +27,7 @@ bool name_is_id(const char *text, size_t len);
 bool name_is_version(const char *text, size_t len);
 bool name_is_host(const char *text, size_t len);
 bool name_is_ip(const char *text, size_t len);
+/* Whether it can be the name of a local user; whether there is one is not looked up. */
+bool name_is_user(const char *text, size_t len);
 
 #endif

@@ -40,6 +40,7 @@ struct import {
 	const struct context *c;
 	const char *zone;
 	json_t *tasks, *refused, *notes;
+	bool returns;  /* a line ended with a carriage return */
 	json_t *env;   /* the variables up to here, in their order: their values by their names */
 	json_t *names; /* that have been given: how many times */
 };
@@ -186,13 +187,6 @@ static void number(struct import *m, char name[NAME_TASK_MAX + 1])
 	json_object_set_new(m->names, name, json_true());
 }
 
-static bool is_user(const char *name)
-{
-	return name[0] && strlen(name) <= 32 && name[0] != '-' &&
-	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				 "._-")] == '\0';
-}
-
 static bool has_control(const char *text, const char *but)
 {
 	for (; *text; text++)
@@ -208,7 +202,7 @@ static const char *check(const struct crontab_line *l, const char *user, const c
 	struct schedule_error error;
 	struct schedule schedule;
 
-	if (!is_user(user))
+	if (!name_is_user(user, strlen(user)))
 		return NO_USER_NAME;
 	if (has_control(l->command, "\t") || (l->input && has_control(l->input, "\t\n")) ||
 	    (strchr(l->command, '\t') && l->command[strcspn(l->command, "\"'\\`$")]))
@@ -238,6 +232,11 @@ static void take_job(struct import *m, const struct crontab_line *l, int line, c
 		say(m->notes, line, text, len,
 		    "its task is in a file already, I suppose: these keys go there, and what "
 		    "else the line says of the tick is the schedule's now");
+	if (text[len - 1] == '\r' && !m->returns)
+		say(m->notes, line, text, len,
+		    "the carriage return at the end is left out, here and in other lines: cron "
+		    "takes it for a part of the command");
+	m->returns |= text[len - 1] == '\r';
 	number(m, name);
 	json_array_append_new(m->tasks,
 			      json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "task", name, "line",
@@ -422,7 +421,8 @@ static int run(struct context *c)
 	size_t len;
 	int code;
 
-	if (c->values[OPTION_USER] && !is_user(c->values[OPTION_USER])) {
+	if (c->values[OPTION_USER] &&
+	    !name_is_user(c->values[OPTION_USER], strlen(c->values[OPTION_USER]))) {
 		output_error(&c->output, "\"%s\" is not the name of a user",
 			     c->values[OPTION_USER]);
 		return ZKLEADER_MISUSE;

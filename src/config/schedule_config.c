@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/user_list.h"
+#include "base/name.h"
 #include "config/words.h"
 
 #define PROGRAM_NEEDED "the first word is the path of the program, from / on: no shell looks for it"
@@ -60,7 +60,7 @@ void schedule_config_check_command(const struct settings *s, const struct sectio
 	if (bytes > SCHEDULE_COMMAND_MAX)
 		problems_add(problems, s->file, command->line,
 			     "command: has %zu bytes, more than %d", bytes, SCHEDULE_COMMAND_MAX);
-	if (user->n && !user_list_is_name(user->values[0]))
+	if (user->n && !name_is_user(user->values[0], strlen(user->values[0])))
 		problems_add(problems, s->file, user->line,
 			     "user: \"%.100s\" is not the name of a local user", user->values[0]);
 }

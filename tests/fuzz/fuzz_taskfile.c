@@ -3,7 +3,6 @@
 
 #include "base/name.h"
 #include "config/taskfile.h"
-#include "config/user_list.h"
 
 static void check_task(const struct task_config *t, int lines)
 {
@@ -20,7 +19,7 @@ static void check_task(const struct task_config *t, int lines)
 	FUZZ_CHECK(t->history >= 1 && t->history <= TASK_HISTORY_MAX);
 	FUZZ_CHECK(t->n_users <= TASK_USERS_MAX);
 	for (size_t i = 0; i < t->n_users; i++)
-		FUZZ_CHECK(t->users[i][0] != '\0' && strlen(t->users[i]) <= USER_LIST_NAME_MAX);
+		FUZZ_CHECK(t->users[i][0] != '\0' && strlen(t->users[i]) <= NAME_USER_MAX);
 	check_health(&t->health);
 	FUZZ_CHECK(t->line >= 1 && t->line <= lines);
 }

@@ -133,6 +133,18 @@ Test(name, host)
 	check_bytes(name_is_host, printable, printable);
 }
 
+Test(name, user)
+{
+	static const struct name_case cases[] = {
+		{"app", true},	 {"app-1", true}, {"_apt", true}, {"rep.orts-2", true},
+		{"host$", true}, {"4u", true},	  {"1", false},	  {"1000", false},
+		{"", false},	 {"-a", false},	  {"a b", false}, {"a:b", false},
+	};
+
+	CHECK(name_is_user, cases);
+	check_length(name_is_user, NAME_USER_MAX);
+}
+
 Test(name, ip)
 {
 	static const struct name_case cases[] = {

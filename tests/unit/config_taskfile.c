@@ -302,6 +302,7 @@ static const struct bad_case bad_values[] = {
 	ONE("users = { \"\" }", "users: is empty: give it a value or leave the key out"),
 	ONE("users = { \"a b\" }", "users: \"a b\" is not the name of a local user"),
 	ONE("users = { \"-a\" }", "users: \"-a\" is not the name of a local user"),
+	ONE("users = { \"1000\" }", "users: \"1000\" is not the name of a local user"),
 	ONE("users = { a, b, a }", "users: \"a\" is there twice: keep one"),
 	ONE("users = { a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,A,B,C,D,E,F,G }",
 	    "users: 33 names, more than 32"),
