@@ -47,9 +47,11 @@ static void tell_begun(struct work *w, int64_t now)
 	if (!fn || w->state != WORK_RUNNING || w->lost || !session_may_begin(s, w->told))
 		return;
 	w->begun = NULL;
-	w->told = true;
 	w->number = ++queues_of(w)->last_number;
-	w->lease_ms = now + session_answer_left(s);
+	/* What its client was told before, by a longer timeout perhaps, is good all the same. */
+	if (!w->told || now + session_answer_left(s) > w->lease_ms)
+		w->lease_ms = now + session_answer_left(s);
+	w->told = true;
 	fn(w->arg,
 	   &(struct job_begun){.yours = true,
 			       .number = w->number,

@@ -145,7 +145,7 @@ static void end_session(struct session *s)
 	host_timer_stop(&s->patience);
 	s->id = 0;
 	s->registration[0] = '\0';
-	s->leading = s->holds = s->joins = false;
+	s->leading = s->holds = s->works = s->joins = false;
 	s->leads = 0;
 	s->handlers.expired(s->handlers.arg);
 }
