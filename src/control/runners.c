@@ -118,6 +118,7 @@ void runner_register(struct call *call)
 	pack_map(p, 0);
 	peer_end(call->c, call->msgid);
 	changed(call->m);
+	schedules_tell_anew(&call->m->node->schedules, r->uid);
 }
 
 /* Whether a task here has him as its user. */

@@ -230,6 +230,18 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		schedules_task_changed(s, t);
 }
 
+void schedules_tell_anew(struct schedules *s, uid_t user)
+{
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+
+		if (!seen(t)->offer.on || !t->settings.has_user || t->settings.user != user)
+			continue;
+		schedule_state(t)->offer.again_ms = 0;
+		schedules_task_changed(s, t);
+	}
+}
+
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended)
 {
 	const struct policy_record *r = &item->record;

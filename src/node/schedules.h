@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/tick.h"
 #include "node/host.h"
@@ -98,6 +99,8 @@ void schedules_forget(struct task *t);
 /* Something has changed that concerns all of them, or this one. */
 void schedules_changed(struct schedules *s);
 void schedules_task_changed(struct schedules *s, struct task *t);
+/* Who starts this user's jobs is there from now on: what is on offer is told at once. */
+void schedules_tell_anew(struct schedules *s, uid_t user);
 /* The tasks' settings are others. */
 void schedules_configured(struct schedules *s);
 /* A record was written by a run of this node. */

@@ -237,6 +237,24 @@ Test(schedules, what_nobody_claims_is_offered_again)
 	cr_expect_eq(offers, 3);
 }
 
+/* The runner has come in between: it need not wait for that. */
+Test(schedules, who_comes_is_told_what_is_on_offer)
+{
+	fresh();
+	task_of("report")->settings.has_user = true;
+	task_of("report")->settings.user = 1000;
+	pass(50000);
+	cr_expect_eq(offers, 1);
+	schedules_tell_anew(&schedules, 1001);
+	pass(1);
+	cr_expect_eq(offers, 1, "another's");
+	schedules_tell_anew(&schedules, 1000);
+	pass(1);
+	cr_expect_eq(offers, 2);
+	pass(3000);
+	cr_expect_eq(offers, 2);
+}
+
 Test(schedules, what_is_not_on_offer_is_not_claimed)
 {
 	fresh();
