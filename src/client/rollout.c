@@ -64,8 +64,11 @@ static struct led count_led(const json_t *workers)
 				json_object_set_new(names, name, json_true());
 		}
 	}
-	json_object_foreach(split, name, n) if (json_object_del(names, name) == 0) led.partitions +=
-		(size_t)json_integer_value(n);
+	json_object_foreach(split, name, n)
+	{
+		if (json_object_del(names, name) == 0)
+			led.partitions += (size_t)json_integer_value(n);
+	}
 	led.tasks = json_object_size(names);
 	return led;
 }

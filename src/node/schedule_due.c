@@ -395,14 +395,14 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
  */
 static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
-	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, ""),
-				 *item;
+	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
+	const struct policy_item *of_all = NULL;
 	char whole[NAME_TASK_MAX + 1];
 
-	item = policy_whole(t->name, whole) ? policy_find_own(s->policy, POLICY_ENDED, whole, "")
-					    : NULL;
-	if (item && (!last || item->order > last->order))
-		last = item;
+	if (policy_whole(t->name, whole))
+		of_all = policy_find_own(s->policy, POLICY_ENDED, whole, "");
+	if (of_all && (!last || of_all->order > last->order))
+		last = of_all;
 	return last && last->order > t->due->paused_order ? last->record.since : t->due->ended_ms;
 }
 

@@ -263,6 +263,8 @@ def test_a_thousand_of_one_sidecar(fleet, zk):
         asked = [(c, enter(c, NAME, 1000)[1]) for c in clients for _ in range(100)]
         assert all(c.result(n, 120) == {"state": "opened", "round": 1} for c, n in asked)
         assert members(zk) == []
+        asked = [(c, enter(c, NAME, 1000)[1]) for c in clients for _ in range(100)]
+        assert all(c.result(n, 120) == {"state": "opened", "round": 2} for c, n in asked)
         for i, c in enumerate(clients):
             for _ in range(100):
                 enter(c, f"hall{i % 2}", 1000)

@@ -58,13 +58,13 @@ def test_no_utf8_and_no_end(imported):
 def test_users(imported):
     found = imported("* * * * * root /x\n* * * * * /x\n* * * * * a/b /y\n1 1 1 1 1 1 app six\n")
     assert [t["user"] for t in found["tasks"]] == ["root"] and [r["line"] for r in found["refused"]] == [2, 3, 4]
+    assert imported("* * * * * root /x\n", "--user", "app")["tasks"][0]["command"] == ["/bin/sh", "-c", "root /x"]
 
 
 def test_lines_of_another_system(imported):
     found = imported("1 * * * * root /x\r\n2 * * * * root /y\r\n")
     assert [t["command"][-1] for t in found["tasks"]] == ["/x", "/y"] and not found["refused"]
     assert [n["line"] for n in found["notes"]] == [1] and "carriage return" in found["notes"][0]["why"]
-    assert imported("* * * * * root /x\n", "--user", "app")["tasks"][0]["command"] == ["/bin/sh", "-c", "root /x"]
 
 
 def test_notes_and_variables(imported):

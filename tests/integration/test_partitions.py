@@ -179,6 +179,7 @@ def test_list_counts_partitions(pair, zk, zkleader):
     plain = zk.leaders()["nightly"]
     assert leads == {s.id: 3 + (s.id == plain) for s in (one, two)}
     assert {tuple(w["tasks"]) for w in one.call("workers")} == {("nightly", TASK)}
+    assert [w["partitions"] for w in one.call("workers")] == [{TASK: N}] * 2
     assert sum(s.status()["leads"] for s in pair) == N + 1
 
 

@@ -417,6 +417,21 @@ Test(schedules, nothing_is_missed_beside_a_claim)
 	cr_expect_eq(open_requests(), open);
 }
 
+/* It says that a pause has ended then. */
+static void pause_ended(int64_t ms)
+{
+	decides("d1", POLICY_ENDED, "report", "", "");
+	policy.items[0]->record.since = ms;
+}
+
+/* Each minute since an hour ago, and no tick of it has a record. */
+static void reads_what_is_in_force(void)
+{
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(NULL));
+	quiet();
+}
+
 /* Somebody takes its record back later: what came between is owed. */
 Test(schedules, a_pause_that_ended_by_itself_ended_then)
 {
@@ -425,11 +440,8 @@ Test(schedules, a_pause_that_ended_by_itself_ended_then)
 
 	pause.record.since = host_wall_ms(&host) - 60000;
 	schedules_decided(&schedules, &pause, true);
-	decides("d1", POLICY_ENDED, "report", "", "");
-	policy.items[0]->record.since = host_wall_ms(&host) - 20000;
-	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	reads(names(NULL));
-	quiet();
+	pause_ended(host_wall_ms(&host) - 20000);
+	reads_what_is_in_force();
 	cr_assert_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
@@ -443,11 +455,8 @@ Test(schedules, which_pause_has_ended_is_no_matter_of_clocks)
 	pause.record.since = host_wall_ms(&host) + 300000;
 	schedules_decided(&schedules, &pause, true);
 	schedule_state(task_of("report"))->ended_ms = host_wall_ms(&host) - 300000;
-	decides("d1", POLICY_ENDED, "report", "", "");
-	policy.items[0]->record.since = host_wall_ms(&host);
-	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	reads(names(NULL));
-	quiet();
+	pause_ended(host_wall_ms(&host));
+	reads_what_is_in_force();
 	cr_expect_eq(offers, 0);
 }
 
@@ -457,22 +466,16 @@ Test(schedules, the_end_of_an_earlier_pause_is_not_that_of_the_last)
 	struct policy_item pause = {
 		.kind = POLICY_PAUSE, .order = 9, .record = {.kind = "pause", .task = "report"}};
 
-	decides("d1", POLICY_ENDED, "report", "", "");
-	policy.items[0]->record.since = host_wall_ms(&host) - 7200000;
+	pause_ended(host_wall_ms(&host) - 7200000);
 	schedules_decided(&schedules, &pause, true);
-	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	reads(names(NULL));
-	quiet();
+	reads_what_is_in_force();
 	cr_expect_eq(offers, 0);
 }
 
 Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 {
-	decides("d1", POLICY_ENDED, "report", "", "");
-	policy.items[0]->record.since = host_wall_ms(&host);
-	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
-	reads(names(NULL));
-	quiet();
+	pause_ended(host_wall_ms(&host));
+	reads_what_is_in_force();
 	cr_expect_eq(offers, 0);
 	pass(50000);
 	cr_expect_eq(offers, 1);

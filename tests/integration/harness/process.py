@@ -28,7 +28,8 @@ def spawn(args, before=None, **kwargs):
 
 def keep_core():
     """For a child before it is begun: what it was at is kept where it runs, if it crashes."""
-    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
 
 
 def backtraces(program, folder):
