@@ -25,12 +25,22 @@ static void add_difference(struct differences *d, const char *task, const struct
 	pack_kv_str(d->p, "why", why);
 }
 
-/* By other rules or keys. */
+static bool is_plain(const struct listing *listing)
+{
+	return partitions_state(listing) == PARTITIONS_PLAIN;
+}
+
+/* By other rules or keys. The number of partitions is a key too, but add_partitions() tells it. */
 static void add_keys(struct differences *d, const struct leaders *l, const struct member *m)
 {
-	for (size_t i = 0; m->n_disagreements > 0 && i < l->n_listings && d->n < SHOWN_MAX; i++)
-		if (listing_is_published(l->listings[i]) && disagreement_about(l->listings[i], m))
-			add_difference(d, l->listings[i]->name, m, NULL);
+	char why[PARTITIONS_TEXT_MAX];
+
+	for (size_t i = 0; m->n_disagreements > 0 && i < l->n_listings && d->n < SHOWN_MAX; i++) {
+		const struct listing *listing = l->listings[i];
+		if (listing_is_published(listing) && disagreement_about(listing, m) &&
+		    (is_plain(listing) || !partitions_differ(listing, m, why)))
+			add_difference(d, listing->name, m, NULL);
+	}
 }
 
 /* By another number of partitions. */
@@ -53,7 +63,7 @@ static void each_difference(struct differences *d, const struct node *s)
 	for (size_t i = 0; i < f->n_members && d->n < SHOWN_MAX; i++)
 		add_keys(d, l, f->by_id[i]);
 	for (size_t i = 0; i < l->n_listings; i++)
-		if (partitions_state(l->listings[i]) != PARTITIONS_PLAIN)
+		if (!is_plain(l->listings[i]))
 			add_partitions(d, s, l->listings[i]);
 }
 

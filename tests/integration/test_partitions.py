@@ -174,13 +174,15 @@ def test_tasks_has_one_entry_for_all_partitions(pair, zk, zkleader):
 
 def test_list_counts_partitions(pair, zk, zkleader):
     one, two = pair
-    wait_until(lambda: zk.leaders().get("nightly"), what="the plain task is led")
-    leads = {w["id"]: w["leads"] for w in json.loads(zkleader(one, "--json", "list").out)}
-    plain = zk.leaders()["nightly"]
-    assert leads == {s.id: 3 + (s.id == plain) for s in (one, two)}
+
+    def counted():
+        plain = zk.leaders().get("nightly")
+        leads = {w["id"]: w["leads"] for w in json.loads(zkleader(one, "--json", "list").out)}
+        return plain and leads == {s.id: 3 + (s.id == plain) for s in (one, two)}
+    wait_until(counted, what="three for each, and the plain task for its leader")
     assert {tuple(w["tasks"]) for w in one.call("workers")} == {("nightly", TASK)}
     assert [w["partitions"] for w in one.call("workers")] == [{TASK: N}] * 2
-    assert sum(s.status()["leads"] for s in pair) == N + 1
+    wait_until(lambda: sum(s.status()["leads"] for s in pair) == N + 1, what="each knows what it leads")
 
 
 def test_explain_shows_the_draft_and_each_partition(pair, zk, zkleader):
@@ -474,11 +476,14 @@ def test_the_end_of_a_job_whose_task_is_removed_meanwhile_is_recorded(pair, zk, 
 def test_a_host_with_another_number_is_named_by_the_others(pair, fleet, zkleader):
     one = pair[0]
     other = fleet.sidecar("other", tasks=[partitioned(8)])
-    wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
-    named = wait_until(lambda: [d for d in one.status()["disagreements"] if (d["task"], d["id"]) == (TASK, other.id)],
-                       what="it is named, as it is registered now")
-    assert named[0]["why"]
+    # Once, also while it still publishes the keys of the task that it has just refused.
+    named = wait_until(lambda: one.status()["disagreements"], what="it is named")
+    assert [d["task"] for d in named] == [TASK] and named[0]["why"]
     assert "Disagrees" in zkleader(one, "status").out
+    wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
+    named = wait_until(lambda: [d for d in one.status()["disagreements"] if d["id"] == other.id],
+                       what="it is named, as it is registered now")
+    assert [d["task"] for d in named] == [TASK] and named[0]["why"]
     entry = other.call("tasks", TASK)[0]
     assert entry["problem"] and entry["here"] == [] and entry["state"] == "following"
 
