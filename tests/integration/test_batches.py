@@ -4,7 +4,7 @@ from harness.waiting import wait_until
 
 import msgpack
 
-TASKS = [f"t{i}" for i in range(10)]
+TASKS = [f"t{i}" for i in range(40)]
 
 
 def test_one_task_that_is_not_to_be_had_does_not_keep_the_others(fleet, zk):
@@ -25,7 +25,7 @@ def test_one_task_that_is_not_to_be_had_does_not_keep_the_others(fleet, zk):
     others = [t for t in TASKS if t != TASKS[3]]
     wait_until(lambda: all(sidecar.leads(t) for t in others), 30, "it leads the others")
     tokens = {zk.leader(t)[1] for t in others}
-    assert len(tokens) <= 3, "they were claimed again together, not each alone"
+    assert len(tokens) <= 13, "they were claimed again together, not each alone"
     assert not sidecar.leads(TASKS[3])
     assert sidecar.log().count("reason=\"claim not done\"") >= 1, "that a claim failed is what this is about"
     hand.delete(zk.path("leaders", TASKS[3]))

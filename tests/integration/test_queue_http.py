@@ -146,7 +146,7 @@ def test_no_connection_is_tried_again(queues, hook):
 
 def test_no_answer_within_the_timeout_is_tried_again(queues, hook):
     web = hook(lambda h: web.closed.wait(60), 200)
-    a = queues.site("a", posted(web, timeout="1s"))
+    a = queues.site("a", posted(web, timeout="3s"))
     queues.wait_open()
     found = outcome(queues, a)
     assert (found["state"], found["attempt"]) == ("ok", 2)

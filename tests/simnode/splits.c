@@ -61,12 +61,23 @@ static void change_to(unsigned n)
 	machine_wake(by->machine, 0);
 }
 
-/* One step, again and again until it has shown. */
+static void on_step(void *arg, uint64_t number);
+
+static void step_later(void)
+{
+	event_at(sim.now + random_exp(2 * SECOND), on_step, NULL, 0);
+}
+
+/* One step, again and again until it has shown; without a quorum nothing shows. */
 static void on_step(void *arg, uint64_t number)
 {
 	bool paused = is_paused();
 
 	(void)arg, (void)number;
+	if (!servers_tree()) {
+		step_later();
+		return;
+	}
 	if (phase != SPLITS_RESUME && !paused)
 		order_pause(PARTITIONED, true);
 	if (phase == SPLITS_AWAY && is_there(other))
@@ -82,7 +93,7 @@ static void on_step(void *arg, uint64_t number)
 	else
 		phase = SPLITS_REST;
 	if (phase != SPLITS_REST)
-		event_at(sim.now + random_exp(2 * SECOND), on_step, NULL, 0);
+		step_later();
 }
 
 void splits_reset(void)
@@ -107,7 +118,8 @@ bool split_change(void)
 bool splits_waiting(void)
 {
 	/* A pause may have been on its way while it was taken back. */
-	if (phase == SPLITS_REST && sim.options.partitions && is_paused()) {
+	if (phase == SPLITS_REST && sim.options.partitions &&
+	    (!servers_tree() || is_paused())) {
 		phase = SPLITS_RESUME;
 		on_step(NULL, 0);
 	}
