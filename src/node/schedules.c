@@ -207,7 +207,11 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 	struct task_due *d = t->due;
 	int64_t tick_ms;
 
-	if (!d || d->phase != DUE_READY || !tick_parse(tick, &tick_ms))
+	if (!d || !tick_parse(tick, &tick_ms))
+		return;
+	if (d->phase == DUE_LOADING)
+		schedule_again(s, t); /* what was read may be older than this */
+	if (d->phase != DUE_READY)
 		return;
 	if (d->offer.on && d->offer.due.tick_ms == tick_ms &&
 	    record->attempt >= d->offer.due.attempt)
@@ -263,6 +267,16 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 	}
 }
 
+/* Whether the path is that of a record of the task's. */
+static bool is_record_of(const struct schedules *s, const struct task *t, const char *path)
+{
+	char ledger[STORE_PATH_MAX];
+
+	path_of_tick(s->leaders->session->settings, t->name, NULL, ledger);
+	size_t len = strlen(ledger);
+	return strncmp(path, ledger, len) == 0 && path[len] == '/';
+}
+
 void schedules_watch(struct schedules *s, const char *path)
 {
 	char own[STORE_PATH_MAX];
@@ -274,6 +288,8 @@ void schedules_watch(struct schedules *s, const char *path)
 		struct task *t = s->leaders->tasks[i];
 		const struct due_run *runs[] = {&seen(t)->newest, &seen(t)->open};
 
+		if (seen(t)->phase == DUE_LOADING && is_record_of(s, t, path))
+			schedule_again(s, t);
 		for (size_t j = 0; seen(t)->phase == DUE_READY && j < 2; j++) {
 			if (!runs[j]->tick[0])
 				continue;

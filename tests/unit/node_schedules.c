@@ -392,6 +392,30 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	cr_expect_eq(offered.attempt, 2);
 }
 
+/* A run of ours ends while the ledger is read: what was read of it does not stand. */
+Test(schedules, what_ends_while_the_ledger_is_read_is_read_again)
+{
+	const char *lost = minute(-1), *last = minute(0);
+	int64_t tick_ms = minute_ms(-1);
+	struct run_record ended = {.id = "me", .attempt = 2, .state = "lost", .exit_status = -1};
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	joins("b", "0.9", 1);
+	for (int i = 0; i < 2; i++) {
+		asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+		reads(names(lost, last, NULL));
+		asks(said("get! " RUNS, last, ""), record_of("missed", 1, WALL_MS));
+		if (i == 0)
+			schedules_noted(&schedules, task_of("report"), lost, &ended);
+		asks(said("get! " RUNS, lost, ""), record_of(i == 0 ? "running" : "lost", 2, 0));
+		pass(1000);
+	}
+	quiet();
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 3);
+}
+
 /* How many requests are open, but for what every node looks at now and then. */
 static size_t open_requests(void)
 {
