@@ -1,4 +1,4 @@
-"""How punctual schedules are, beside cron where it does the same; and what they cost ZooKeeper."""
+"""How punctual schedules are, beside cron and systemd where these do the same; and what they cost ZooKeeper."""
 import re
 import statistics
 import time
@@ -10,6 +10,7 @@ from harness.process import end
 from harness.runner import Runner, scheduled
 from harness.server import Tree
 from harness.sidecar import Sidecar
+from harness import timers
 from harness.waiting import wait_until
 
 NODES = 3
@@ -71,23 +72,33 @@ def punctual(report, folder, server, n):
     report.row("schedule_late_ms", f"from an instant to the job's first, {n} ticks", late, "ms", ("<=", 100))
 
 
-def beside_cron(report, folder, server, minutes):
-    """At full minutes, which cron knows as well."""
-    if minutes == 0 or not is_installed() or not may_mount():
+def seconds(file):
+    """By how many ms the times in the file are behind their full minutes."""
+    return [1000 * (float(line) % 60) for line in file.read_text().split()] if file.exists() else []
+
+
+def beside_others(report, folder, server, minutes):
+    """At full minutes, which cron and systemd know as well."""
+    if minutes == 0 or not is_installed() or not may_mount() or not timers.may_start():
         return
-    lines = folder / "lines"
+    cron_lines, timer_lines = folder / "cron.lines", folder / "timer.lines"
     site = Site(folder / "minutes", server, [scheduled("minute", DATE, schedule=MINUTELY)])
-    cron = start_cron(folder / "cron", f"* * * * * root {DATE[0]} '+\\%s.\\%N' >>{lines}\n")
+    cron = start_cron(folder / "cron", f"* * * * * root {DATE[0]} '+\\%s.\\%N' >>{cron_lines}\n")
+    timer = timers.Timer(folder / "timer", "*-*-* *:*:00", f"/bin/sh -c '{DATE[0]} +%%s.%%N >>{timer_lines}'")
     try:
-        wait_until(lambda: lines.exists() and len(lines.read_text().split()) >= minutes and
-                   len(site.late_ms("minute")) >= minutes, 60 * minutes + 90, "the minutes have come")
-        ours = site.late_ms("minute")[:minutes]
-        theirs = [1000 * (float(line) % 60) for line in lines.read_text().split()[:minutes]]
+        found = wait_until(lambda: enough(minutes, site.late_ms("minute"), seconds(cron_lines), seconds(timer_lines)),
+                           60 * minutes + 90, "the minutes have come")
     finally:
+        timer.close()
         end(cron)
         site.close()
-    report.row("schedule_minute_ms", f"the same at {minutes} full minutes", ours, "ms")
-    report.row("cron_minute_ms", "  of cron, beside it", theirs, "ms")
+    report.row("schedule_minute_ms", f"the same at {minutes} full minutes", found[0], "ms")
+    report.row("cron_minute_ms", "  of cron, beside it", found[1], "ms")
+    report.row("timer_minute_ms", "  of a timer of systemd, beside it", found[2], "ms")
+
+
+def enough(n, *lists):
+    return [found[:n] for found in lists] if all(len(found) >= n for found in lists) else None
 
 
 def all_of(site, names):
@@ -120,5 +131,5 @@ def at_once(report, folder, server, n):
 
 def schedules(report, folder, server, quick):
     punctual(report, folder, server, 3 if quick else 60)
-    beside_cron(report, folder, server, 0 if quick else 3)
+    beside_others(report, folder, server, 0 if quick else 3)
     at_once(report, folder, server, 20 if quick else 1000)

@@ -95,7 +95,10 @@ static bool hand_leader(enum fault what)
 	return servers_by_hand(x);
 }
 
-/* Who saw a decision while its own clock was another day's ends it as late: people take it back. */
+/*
+ * Who saw a decision while its own clock was another day's ends it as late: people take it back. When a pause has
+ * ended is no decision of theirs.
+ */
 static void on_decisions_back(void *arg, uint64_t number)
 {
 	const struct tree *t = servers_tree();
@@ -108,7 +111,7 @@ static void on_decisions_back(void *arg, uint64_t number)
 		const char *why;
 		if (node->data &&
 		    record_parse_policy(node->data->bytes, node->data->len, &r, &why) == 0 &&
-		    r.until != 0)
+		    r.until != 0 && strcmp(r.kind, policy_kind_name(POLICY_ENDED)) != 0)
 			hand_delete(folder->children[i]);
 	}
 }
