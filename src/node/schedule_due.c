@@ -393,7 +393,7 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
  * without that, as from an older release, it is when this node saw it go. Whether what is written
  * is of the pause that was seen, the order of the two tells: their times are of several clocks.
  */
-static int64_t pause_end(const struct schedules *s, const struct task *t)
+int64_t schedule_floor(const struct schedules *s, const struct task *t)
 {
 	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
 	const struct policy_item *of_all = NULL;
@@ -423,7 +423,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 	const struct task_schedule *c = t->settings.schedule;
 	struct task_due *d = schedule_state(t);
 	int64_t now_ms = host_now_ms(s->host), wall_ms = host_wall_ms(s->host);
-	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = pause_end(s, t);
+	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = schedule_floor(s, t);
 	const struct owed_rules rules = {.schedule = c->schedule,
 					 .zone = c->zone,
 					 .catch_up = c->catch_up,
@@ -445,6 +445,11 @@ void schedule_advance(struct schedules *s, struct task *t)
 		return;
 	if (d->busy_ms != OWED_NEVER)
 		sight.busy_ms = d->busy_ms - splay_ms;
+	/* What was lost before a pause stands before what was lost since. */
+	if (d->open.tick[0] && schedule_is_past(&d->open, floor_ms)) {
+		schedule_again(s, t);
+		return;
+	}
 	if (!is_busy(t) && advance_lost(s, t, floor_ms, true))
 		return;
 	plan = owed_plan(&rules, &sight);

@@ -109,7 +109,7 @@ static void take(struct load *l, struct task *t, const struct store_reply *reply
 
 	if (!l->newest)
 		d->newest = run;
-	else if (schedule_is_open(&run))
+	else if (schedule_is_open(&run) && !schedule_is_past(&run, schedule_floor(l->schedules, t)))
 		d->open = run;
 	l->newest = true;
 	if (l->n_runs > 0 && strcmp(run.state, "missed") != 0)

@@ -181,6 +181,13 @@ bool schedule_is_open(const struct due_run *run)
 	return strcmp(run->state, "running") == 0 || strcmp(run->state, "lost") == 0;
 }
 
+bool schedule_is_past(const struct due_run *run, int64_t floor_ms)
+{
+	int64_t tick_ms;
+
+	return !tick_parse(run->tick, &tick_ms) || tick_ms <= floor_ms;
+}
+
 void schedule_pass(struct task *t)
 {
 	struct task_due *d = t->due;

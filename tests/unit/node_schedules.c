@@ -506,6 +506,42 @@ Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
+/* Two runs are lost, and a pause ends between them, which was there before they were read or is told later. */
+static void two_are_lost(bool later)
+{
+	const char *before = minute(-2), *lost = minute(-1), *last = minute(0);
+	int64_t ended_ms = minute_ms(-2) + 1000;
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	if (!later)
+		pause_ended(ended_ms);
+	for (int i = 0; i < (later ? 2 : 1); i++) {
+		asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+		reads(names(before, lost, last, NULL));
+		asks(said("get! " RUNS, last, ""), record_of("ok", 1, WALL_MS));
+		asks(said("get! " RUNS, lost, ""), record_of("lost", 1, WALL_MS));
+		asks(said("get! " RUNS, before, ""), record_of("lost", 1, WALL_MS));
+		if (later && i == 0) {
+			pause_ended(ended_ms);
+			schedules_decided(&schedules, policy.items[0], false);
+		}
+		pass(1000);
+	}
+	quiet();
+	cr_expect_eq(offered.tick_ms, minute_ms(-1));
+	cr_expect_eq(offered.attempt, 2);
+}
+
+Test(schedules, what_was_lost_before_a_pause_does_not_hide_what_was_lost_since)
+{
+	two_are_lost(false);
+}
+
+Test(schedules, what_was_lost_before_a_pause_is_no_matter_once_its_end_is_known)
+{
+	two_are_lost(true);
+}
+
 /* Somebody triggers that tick, and the leader hears of it. */
 static void trigger(const char *tick)
 {
