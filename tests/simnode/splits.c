@@ -118,8 +118,7 @@ bool split_change(void)
 bool splits_waiting(void)
 {
 	/* A pause may have been on its way while it was taken back. */
-	if (phase == SPLITS_REST && sim.options.partitions &&
-	    (!servers_tree() || is_paused())) {
+	if (phase == SPLITS_REST && sim.options.partitions && (!servers_tree() || is_paused())) {
 		phase = SPLITS_RESUME;
 		on_step(NULL, 0);
 	}
