@@ -113,6 +113,7 @@ static void on_expired(void *arg)
 	leaders_expired(&n->leaders);
 	registry_expired(&n->registry);
 	policy_expired(&n->policy);
+	schedules_expired(&n->schedules);
 	partitions_expired(&n->leaders);
 	runs_expired(&n->runs);
 	recipes_expired(&n->recipes);

@@ -430,6 +430,10 @@ void policy_cut(struct policy *p)
 void policy_expired(struct policy *p)
 {
 	folder_expired(&p->folder);
+	/* Servers that have lost all their data number anew. */
+	p->last_order = 0;
+	for (size_t i = 0; i < p->n; i++)
+		p->items[i]->order = 0;
 }
 
 void policy_watch(struct policy *p, enum store_watch type, const char *path)

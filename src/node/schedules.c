@@ -274,6 +274,13 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 	}
 }
 
+void schedules_expired(struct schedules *s)
+{
+	for (size_t i = 0; i < s->leaders->n_tasks; i++)
+		if (s->leaders->tasks[i]->due)
+			s->leaders->tasks[i]->due->paused_order = 0;
+}
+
 /* Whether the path is that of a record of the task's. */
 static bool is_record_of(const struct schedules *s, const struct task *t, const char *path)
 {

@@ -108,6 +108,8 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record);
 /* A decision is there, or has gone. */
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended);
+/* The session is over: what the servers number begins anew, if they have lost all their data. */
+void schedules_expired(struct schedules *s);
 /* The record of a tick has changed. */
 void schedules_watch(struct schedules *s, const char *path);
 

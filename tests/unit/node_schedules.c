@@ -496,6 +496,20 @@ Test(schedules, the_end_of_an_earlier_pause_is_not_that_of_the_last)
 	cr_expect_eq(offers, 0);
 }
 
+/* The servers have lost all their data, and number what is written since from the beginning. */
+Test(schedules, the_order_of_before_a_session_is_no_matter_in_the_next)
+{
+	struct policy_item pause = {
+		.kind = POLICY_PAUSE, .order = 9, .record = {.kind = "pause", .task = "report"}};
+
+	schedules_decided(&schedules, &pause, true);
+	schedule_state(task_of("report"))->ended_ms = host_wall_ms(&host) - 300000;
+	schedules_expired(&schedules);
+	pause_ended(host_wall_ms(&host));
+	reads_what_is_in_force();
+	cr_expect_eq(offers, 0);
+}
+
 Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 {
 	pause_ended(host_wall_ms(&host));
