@@ -87,12 +87,14 @@ def tick(folder, n_workers):
 
 
 def partitions(report, folder, runs, quick):
-    split, plain = [task_text("scan", partitions=N, tick="1h", wait="5s")], [f"task-{k:02d}" for k in range(N)]
-    found = {"split": [], "plain": []}
+    plain = [f"task-{k:02d}" for k in range(N)]
+    tasks = {"split": [task_text("scan", partitions=N, tick="1h", wait="5s")],
+             "group": [task_text(name, spread="group") for name in plain], "plain": plain}
+    found = {key: [] for key in tasks}
     for i in range(runs):
-        found["split"].append(join(folder / f"split{i}", split, 2 if quick else 20))
-        found["plain"].append(join(folder / f"plain{i}", plain, 2 if quick else 20))
-    for key, what in (("split", f"{N} partitions"), ("plain", f"{N} tasks")):
+        for key, files in tasks.items():
+            found[key].append(join(folder / f"{key}{i}", files, 2 if quick else 20))
+    for key, what in (("split", f"{N} partitions"), ("group", f"{N} tasks of a spread group"), ("plain", f"{N} tasks")):
         report.row(f"{key}_join", f"packets as a third worker joins, {what}", [j for j, _, _ in found[key]])
         report.row(f"{key}_moved", "  of which so many moved", [m for _, _, m in found[key]])
         report.row(f"{key}_rest", "  packets a second of two at rest", [r for _, r, _ in found[key]])

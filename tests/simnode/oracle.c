@@ -12,6 +12,7 @@
 #include "server.h"
 #include "splits.h"
 #include "ticks.h"
+#include "truth.h"
 
 #define HANDS_MAX 32
 
@@ -104,7 +105,11 @@ static bool claims(const struct transaction *x, path_id path)
 static void on_propose(const struct transaction *x, const struct tree *before)
 {
 	static const char workers[] = SITE_ROOT "/workers/";
+	const char *pending;
 
+	/* Who comes for a moment may make another's clock the right one for that moment. */
+	if (sim.options.ticks && x->type == TRANSACTION_CLOSE)
+		truth_now(&pending);
 	splits_propose(x, before);
 	schedules_propose(x, before);
 	for (size_t i = 0; i < x->n_ops; i++) {
