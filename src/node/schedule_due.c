@@ -388,6 +388,12 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 
 /* --- all of it ------------------------------------------------------------ */
 
+/* Those of before our session have no order. */
+static bool is_later(const struct policy_item *a, const struct policy_item *b)
+{
+	return a->order != b->order ? a->order > b->order : a->record.since > b->record.since;
+}
+
 /*
  * Until when nothing is owed, as a pause has ended then. Who takes one back writes when it ended;
  * without that, as from an older release, it is when this node saw it go. Whether what is written
@@ -401,9 +407,9 @@ int64_t schedule_floor(const struct schedules *s, const struct task *t)
 
 	if (policy_whole(t->name, whole))
 		of_all = policy_find_own(s->policy, POLICY_ENDED, whole, "");
-	if (of_all && (!last || of_all->order > last->order))
+	if (of_all && (!last || is_later(of_all, last)))
 		last = of_all;
-	return last && last->order > t->due->paused_order ? last->record.since : t->due->ended_ms;
+	return last && last->order >= t->due->paused_order ? last->record.since : t->due->ended_ms;
 }
 
 /*

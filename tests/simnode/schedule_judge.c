@@ -87,14 +87,19 @@ static bool find_trigger(const struct judged *j, struct policy_record *ret)
 	return false;
 }
 
+/* It was being decided while the schedule was changed by who leads. */
+static bool is_overtaken(const struct judged *j)
+{
+	return j->tick_ms <= j->facts.since_ms && sim.now - forced_at[j->task] < FORCED_US;
+}
+
 /* What holds of each tick of the schedule that is decided, run or not. */
 static void judge_decided(const struct judged *j, const char *how)
 {
 	const struct schedule_facts *f = &j->facts;
 	struct owed_rules rules;
 
-	/* It was being decided while the schedule was changed by who leads. */
-	if (j->tick_ms <= f->since_ms && sim.now - forced_at[j->task] < FORCED_US)
+	if (is_overtaken(j))
 		return;
 	if (!f->in_force) {
 		WRONG(j, "is %s, and no schedule is in force", how);
@@ -194,7 +199,7 @@ static void judge_missed(const struct judged *j)
 
 	sim.figures.missed++;
 	judge_decided(j, "missed");
-	if (!schedules_are_near() || !c)
+	if (!schedules_are_near() || !c || is_overtaken(j))
 		return;
 	late_ms = now_ms - owed_splay(task_settings[j->task].name, c->splay_ms) - j->tick_ms;
 	if (late_ms > c->window_ms - SLACK_MS ||
