@@ -316,7 +316,10 @@ static bool is_busy(const struct task *t)
 	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
 }
 
-/* The oldest run that was lost and is to be begun again, and its tick; NULL: there is none. */
+/*
+ * The oldest run that was lost and is to be begun again, and its tick; NULL: there is none. What a
+ * clock that was wrong has begun ahead of its time waits for that.
+ */
 static const struct due_run *find_lost(const struct schedules *s, const struct task *t,
 				       int64_t floor_ms, int64_t *ret_ms)
 {
@@ -324,8 +327,10 @@ static const struct due_run *find_lost(const struct schedules *s, const struct t
 
 	if (t->settings.on_crash != TASK_ON_CRASH_RERUN)
 		return NULL;
+	int64_t latest_ms = clocks_latest_ms(&s->leaders->registry->clocks);
 	for (size_t i = 0; i < 2; i++)
 		if (tick_parse(runs[i]->tick, ret_ms) && *ret_ms > floor_ms &&
+		    *ret_ms <= latest_ms &&
 		    strcmp(ledger_state(s->leaders->registry, runs[i]->state, runs[i]->session),
 			   "lost") == 0)
 			return runs[i];

@@ -208,6 +208,15 @@ struct due_run schedule_run(const char *tick, const struct run_record *record)
 	return run;
 }
 
+/* One before the newest has begun again, by a trigger; the oldest of several is looked after first. */
+static bool is_to_be_open(const struct task *t, const char *tick, const struct run_record *record)
+{
+	const struct due_run run = schedule_run(tick, record), *open = &t->due->open;
+
+	return t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(&run) &&
+	       (!open->tick[0] || strcmp(tick, open->tick) < 0);
+}
+
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record)
 {
@@ -229,7 +238,7 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		schedule_pass(t);
 	if (strcmp(tick, d->newest.tick) >= 0)
 		d->newest = schedule_run(tick, record);
-	else if (strcmp(tick, d->open.tick) == 0)
+	else if (strcmp(tick, d->open.tick) == 0 || is_to_be_open(t, tick, record))
 		d->open = schedule_run(tick, record);
 	const struct task_schedule *c = t->settings.schedule;
 	if (c && tick_ms > d->since_ms &&

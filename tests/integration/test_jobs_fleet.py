@@ -26,8 +26,10 @@ def ran(folder, kind="b"):
 
 
 def most_at_a_time(folder):
+    """Of those that came to their end: when one was killed, with its lease, it does not say."""
+    ended = {(job, attempt) for job, attempt, _ in ran(folder, "e")}
     events = sorted((float(at), 1 if kind == "b" else -1) for kind in "be"
-                    for _, _, at, *_ in ran(folder, kind))
+                    for job, attempt, at, *_ in ran(folder, kind) if (job, attempt) in ended)
     now = most = 0
     for _, step in events:
         now += step

@@ -392,6 +392,44 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	cr_expect_eq(offered.attempt, 2);
 }
 
+/* A tick before the newest is triggered once more, and its run is lost. */
+Test(schedules, what_is_lost_behind_a_later_one_is_run_again)
+{
+	const char *before = minute(-1), *last = minute(0);
+	int64_t tick_ms = minute_ms(-1);
+	struct run_record run = {.id = "me", .attempt = 2, .state = "running", .exit_status = -1};
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(before, last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("ok", 1, WALL_MS));
+	asks(said("get! " RUNS, before, ""), record_of("ok", 1, WALL_MS));
+	quiet();
+	schedules_noted(&schedules, task_of("report"), before, &run);
+	strcpy(run.state, "lost");
+	schedules_noted(&schedules, task_of("report"), before, &run);
+	pass(0);
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, tick_ms);
+	cr_expect_eq(offered.attempt, 3);
+}
+
+/* A clock that was an hour ahead began it. */
+Test(schedules, what_is_lost_ahead_of_its_time_waits_for_that)
+{
+	const char *ahead = minute(60);
+
+	registry.clocks.skew =
+		(struct skew){.known = true, .base_ms = host_wall_ms(&host) - host_now_ms(&host)};
+
+	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(ahead, NULL));
+	asks(said("get! " RUNS, ahead, ""), record_of("lost", 1, WALL_MS));
+	quiet();
+	cr_expect_eq(offers, 0);
+}
+
 /* A run of ours ends while the ledger is read: what was read of it does not stand. */
 Test(schedules, what_ends_while_the_ledger_is_read_is_read_again)
 {
