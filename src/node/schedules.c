@@ -208,7 +208,7 @@ struct due_run schedule_run(const char *tick, const struct run_record *record)
 	return run;
 }
 
-/* One before the newest has begun again, by a trigger; the oldest of several is looked after first. */
+/* One before the newest begins again, by a trigger; the oldest of several is looked after first. */
 static bool is_to_be_open(const struct task *t, const char *tick, const struct run_record *record)
 {
 	const struct due_run run = schedule_run(tick, record), *open = &t->due->open;
