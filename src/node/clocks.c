@@ -95,10 +95,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 		c->gone = true;
 		ask_soon(c);
 		break;
-	case STORE_UNKNOWN:
-		c->lost = true;
-		ask_soon(c);
-		return;
+	case STORE_UNKNOWN: ask_soon(c); return;
 	case STORE_ABANDONED: return; /* the next session asks again */
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
@@ -204,16 +201,6 @@ void clocks_registered(struct clocks *c)
 	look(c);
 }
 
-/* Another server may lead by now, with another clock. */
-void clocks_up(struct clocks *c)
-{
-	if (!c->lost || !c->registry->id[0])
-		return;
-	c->lost = false;
-	c->ask_ms = now_ms(c) + spread(c);
-	look(c);
-}
-
 void clocks_taken_over(struct clocks *c, const struct worker *w)
 {
 	c->offset_ms = w->clock_offset_ms;
@@ -225,7 +212,7 @@ void clocks_expired(struct clocks *c)
 {
 	/* Much may have happened to either clock: the next session measures anew. */
 	c->skew = (struct skew){.known = false};
-	c->mute = c->lost = false;
+	c->mute = false;
 	host_timer_stop(&c->due);
 }
 

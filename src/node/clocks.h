@@ -26,7 +26,6 @@ struct clocks {
 	int64_t offset_ms;  /* to be published: by how much our clock is ahead of the server's */
 	bool folder;	    /* it is one of the workers' folder, as we have no record yet */
 	bool gone;	    /* our record was not there when it was asked for by that */
-	bool lost;	    /* the connection went before it was answered */
 	bool asking;	    /* a write of ours will tell the server's time */
 	bool mute;	    /* it refuses to: nothing is published */
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */
@@ -48,8 +47,6 @@ bool clocks_ready(struct clocks *c);
 void clocks_registered(struct clocks *c);
 /* Likewise, by the record of the sidecar before us. */
 void clocks_taken_over(struct clocks *c, const struct worker *w);
-/* The session is up again: what was asked when the connection went is asked now. */
-void clocks_up(struct clocks *c);
 void clocks_expired(struct clocks *c);
 /* A write of ours was answered: its Stat has the server's time. */
 void clocks_heard(struct clocks *c, const struct store_reply *reply);

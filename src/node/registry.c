@@ -163,7 +163,6 @@ void registry_recovered(struct registry *r)
 void registry_up(struct registry *r)
 {
 	folder_up(&r->workers);
-	clocks_up(&r->clocks);
 	if (r->again)
 		registration_send(r);
 }

@@ -184,23 +184,6 @@ Test(clocks, what_was_not_told_is_asked_for_again_soon)
 	cr_expect_eq(published, 1);
 }
 
-Test(clocks, what_the_connection_swallowed_is_asked_for_when_there_is_one_again)
-{
-	begin();
-	clocks_up(&r.clocks);
-	cr_expect_eq(asked, 1);
-	reply.code = STORE_UNKNOWN;
-	pass(10 * MINUTE_MS + 1000);
-	cr_expect_eq(asked, 2);
-	reply.code = STORE_OK;
-	clocks_up(&r.clocks);
-	pass(1000);
-	cr_expect_eq(asked, 3);
-	clocks_up(&r.clocks);
-	pass(MINUTE_MS);
-	cr_expect_eq(asked, 3);
-}
-
 Test(clocks, a_record_that_was_replaced_meanwhile_is_not_waited_for)
 {
 	begin();
