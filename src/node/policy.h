@@ -22,7 +22,11 @@ struct policy_item {
 	char name[NAME_ID_MAX + 1]; /* a uuid: of the znode */
 	enum policy_kind kind;
 	struct policy_record record;
-	int64_t order;	  /* of two that were made one after the other the later has the bigger */
+	/*
+	 * Of two that were made one after the other the later has the bigger; 0: it was read in a
+	 * session before ours, and nothing is known of that.
+	 */
+	int64_t order;
 	int64_t seen_ms;  /* CLOCK_BOOTTIME when it was seen to be made; POLICY_UNSEEN */
 	int64_t tried_ms; /* likewise when its end was asked for last; 0: not yet */
 };

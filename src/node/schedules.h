@@ -129,7 +129,7 @@ bool schedule_is_open(const struct due_run *run);
 void schedule_pass(struct task *t);
 /* When its last pause ended, since the epoch: nothing up to then is owed, or begun again. */
 int64_t schedule_floor(const struct schedules *s, const struct task *t);
-/* Its tick is none of those behind the floor. */
+/* Whether its tick is at the floor or before it. */
 bool schedule_is_past(const struct due_run *run, int64_t floor_ms);
 void schedule_advance(struct schedules *s, struct task *t);
 /* Whether an answer that was asked for with this edition is still of use; the task if so. */

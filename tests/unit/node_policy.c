@@ -110,6 +110,21 @@ Test(policy, what_is_there_at_the_start_is_no_news)
 	cr_expect_eq(item->seen_ms, POLICY_UNSEEN);
 }
 
+/* The servers may have lost all their data, and number what comes then from the beginning. */
+Test(policy, the_order_begins_anew_with_the_session)
+{
+	policy_up(&policy);
+	asks("list! policy", names("p1", NULL));
+	asks("get policy/p1", packed(record_of(POLICY_PAUSE, "report", "")));
+	const struct policy_item *item = policy_find(&policy, POLICY_PAUSE, "report", "");
+	cr_assert_not_null(item);
+	cr_expect_eq(item->order, 1);
+	cr_expect_eq(policy.last_order, 1);
+	policy_expired(&policy);
+	cr_expect_eq(item->order, 0);
+	cr_expect_eq(policy.last_order, 0);
+}
+
 Test(policy, what_comes_and_goes_later_is_told)
 {
 	uint64_t edition;

@@ -430,8 +430,8 @@ Test(schedules, what_is_lost_ahead_of_its_time_waits_for_that)
 	cr_expect_eq(offers, 0);
 }
 
-/* A run of ours ends while the ledger is read: what was read of it does not stand. */
-Test(schedules, what_ends_while_the_ledger_is_read_is_read_again)
+/* A run ends while the ledger is read, here or elsewhere: what was read of it does not stand. */
+static void ends_while_it_is_read(bool elsewhere)
 {
 	const char *lost = minute(-1), *last = minute(0);
 	int64_t tick_ms = minute_ms(-1);
@@ -443,7 +443,9 @@ Test(schedules, what_ends_while_the_ledger_is_read_is_read_again)
 		asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 		reads(names(lost, last, NULL));
 		asks(said("get! " RUNS, last, ""), record_of("missed", 1, WALL_MS));
-		if (i == 0)
+		if (i == 0 && elsewhere)
+			schedules_watch(&schedules, said(ROOT "/" RUNS, lost, ""));
+		else if (i == 0)
 			schedules_noted(&schedules, task_of("report"), lost, &ended);
 		asks(said("get! " RUNS, lost, ""), record_of(i == 0 ? "running" : "lost", 2, 0));
 		pass(1000);
@@ -452,6 +454,16 @@ Test(schedules, what_ends_while_the_ledger_is_read_is_read_again)
 	cr_assert_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, tick_ms);
 	cr_expect_eq(offered.attempt, 3);
+}
+
+Test(schedules, what_ends_here_while_the_ledger_is_read_is_read_again)
+{
+	ends_while_it_is_read(false);
+}
+
+Test(schedules, what_ends_elsewhere_while_the_ledger_is_read_is_read_again)
+{
+	ends_while_it_is_read(true);
 }
 
 /* How many requests are open, but for what every node looks at now and then. */
