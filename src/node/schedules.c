@@ -209,12 +209,12 @@ struct due_run schedule_run(const char *tick, const struct run_record *record)
 }
 
 /* One before the newest begins again, by a trigger; the oldest of several is looked after first. */
-static bool is_to_be_open(const struct task *t, const char *tick, const struct run_record *record)
+static bool is_to_be_open(const struct task *t, const struct due_run *run)
 {
-	const struct due_run run = schedule_run(tick, record), *open = &t->due->open;
+	const struct due_run *open = &t->due->open;
 
-	return t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(&run) &&
-	       (!open->tick[0] || strcmp(tick, open->tick) < 0);
+	return t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(run) &&
+	       (!open->tick[0] || strcmp(run->tick, open->tick) < 0);
 }
 
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
@@ -236,10 +236,11 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		d->trigger.id[0] = '\0';
 	if (strcmp(tick, d->newest.tick) > 0)
 		schedule_pass(t);
+	const struct due_run run = schedule_run(tick, record);
 	if (strcmp(tick, d->newest.tick) >= 0)
-		d->newest = schedule_run(tick, record);
-	else if (strcmp(tick, d->open.tick) == 0 || is_to_be_open(t, tick, record))
-		d->open = schedule_run(tick, record);
+		d->newest = run;
+	else if (strcmp(tick, d->open.tick) == 0 || is_to_be_open(t, &run))
+		d->open = run;
 	const struct task_schedule *c = t->settings.schedule;
 	if (c && tick_ms > d->since_ms &&
 	    owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone}, tick_ms))
