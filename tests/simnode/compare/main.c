@@ -1,8 +1,8 @@
 /*
  * usage: compare SERVERS OTHER SEED STEPS. OTHER is another way to the same server, for the first of a few
- * sessions: store_hang_up() ends all connections of a process to one address. They ask for random things, several at once, of a folder that
- * has to be empty. One line for each reply and each watch, in their order for each session; numbers of
- * transactions count from the first one. The model and a real server have to say the same.
+ * sessions: store_hang_up() ends all connections of a process to one address. They ask for random things, several
+ * at once, of a folder that has to be empty. One line for each reply and each watch, in their order for each
+ * session; numbers of transactions count from the first one. The model and a real server have to say the same.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -284,11 +284,15 @@ static void on_barrier(void *arg, const struct store_reply *reply)
 	((struct client *)arg)->outstanding--;
 }
 
-/* Whatever a server had to tell before has come once it has answered this. */
+/*
+ * Whatever a server had to tell before has come once it has answered this. What one has asked for is done before
+ * another is asked: it may watch that.
+ */
 static void wait_all(void)
 {
-	for (unsigned i = 0; i < CLIENTS; i++) {
+	for (unsigned i = 0; i < CLIENTS; i++)
 		wait_for(&clients[i]);
+	for (unsigned i = 0; i < CLIENTS; i++) {
 		clients[i].outstanding++;
 		store_exists(clients[i].store, "/", false, on_barrier, &clients[i]);
 		wait_for(&clients[i]);
