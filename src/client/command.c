@@ -10,6 +10,7 @@
 
 #define ID_JSON	    256
 #define ID_NO_COLOR 257
+#define LEFT_WIDTH  22 /* columns of what is explained */
 
 static const struct command *const commands[] = {
 	&command_list,
@@ -21,6 +22,7 @@ static const struct command *const commands[] = {
 	&command_history,
 	&command_logs,
 	&command_next,
+	&command_trigger,
 	&command_partitions,
 	&command_drain,
 	&command_undrain,
@@ -30,15 +32,14 @@ static const struct command *const commands[] = {
 	&command_unresign,
 	&command_pin,
 	&command_unpin,
+	&command_lock,
+	&command_locks,
 	&command_barrier,
 	&command_join,
 	&command_counter,
-	&command_trigger,
 	&command_index,
 	&command_roster,
 	&command_forget,
-	&command_lock,
-	&command_locks,
 	&command_wait,
 	&command_rolling,
 	&command_submit,
@@ -87,6 +88,16 @@ const struct command *command_nearest(const char *name)
 	return nearest.best ? command_find(nearest.best) : NULL;
 }
 
+/* A row of two columns; what is too long for the first has a line of its own. */
+static void print_row(const struct output *o, const char *left, const char *right)
+{
+	if (strlen(left) > LEFT_WIDTH) {
+		output_line(o, COLOR_NONE, "  %s", left);
+		left = "";
+	}
+	output_line(o, COLOR_NONE, "  %-*s %s", LEFT_WIDTH, left, right);
+}
+
 static void print_options(const struct output *o, const struct option_spec *specs)
 {
 	for (const struct option_spec *s = specs; s && s->id != 0; s++) {
@@ -95,7 +106,7 @@ static void print_options(const struct output *o, const struct option_spec *spec
 		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", s->id < ID_JSON ? '-' : ' ',
 			 s->id < ID_JSON ? s->id : ' ', s->id < ID_JSON ? ',' : ' ', s->name,
 			 s->value && s->value[0] != '[' ? " " : "", s->value ? s->value : "");
-		output_line(o, COLOR_NONE, "  %-22s %s", left, s->help);
+		print_row(o, left, s->help);
 	}
 }
 
@@ -116,7 +127,7 @@ void command_usage(const struct output *o, const struct command *command)
 			char left[60];
 
 			snprintf(left, sizeof(left), "%s %s", commands[i]->name, commands[i]->args);
-			output_line(o, COLOR_NONE, "  %-22s %s", left, commands[i]->help);
+			print_row(o, left, commands[i]->help);
 		}
 	}
 	fputs("\noptions:\n", o->out);
