@@ -264,8 +264,6 @@ static int create_mode(enum store_op_type type)
 void store_multi(struct store *store, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg)
 {
-	zoo_op_t list[STORE_OPS_MAX];
-
 	assert(n > 0 && n <= STORE_OPS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		/*
@@ -288,6 +286,7 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	}
 	struct request *r = request_new(store, n, fn, arg);
 	struct Stat *set = &r->set;
+	zoo_op_t *list = mem_calloc(n, sizeof(*list));
 	for (size_t i = 0; i < n; i++) {
 		const struct store_op *op = &ops[i];
 		const char *data = op->len > 0 ? op->data : "";
@@ -312,9 +311,9 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	 * yet. From connected to expired it has to lose the connection and make another, which
 	 * takes longer than from here to the end of the call.
 	 */
-	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE) {
+	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE)
 		not_sent(r, ZCONNECTIONLOSS);
-		return;
-	}
-	sent(r, zoo_amulti(store->handle, (int)n, list, r->results, on_multi, r));
+	else
+		sent(r, zoo_amulti(store->handle, (int)n, list, r->results, on_multi, r));
+	free(list);
 }

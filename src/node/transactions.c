@@ -163,9 +163,11 @@ static size_t make_events(const struct registry *r, struct task *const *tasks, s
 static void send_claims(struct transactions *b, struct task *const *tasks, size_t n)
 {
 	const struct worker *self = registry_coming(b->registry);
-	char paths[TRANSACTION_MAX][STORE_PATH_MAX], folder[STORE_PATH_MAX], me[STORE_PATH_MAX];
-	char splits[TRANSACTION_MAX][STORE_PATH_MAX];
-	struct store_op ops[2 * TRANSACTION_MAX + 2];
+	char folder[STORE_PATH_MAX], me[STORE_PATH_MAX];
+	/* Not on the stack: what that has taken once is resident for ever. */
+	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*paths));
+	char(*splits)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*splits));
+	struct store_op *ops = mem_calloc(2 * n + 2, sizeof(*ops));
 	size_t first = 2;
 	struct buffer data;
 
@@ -196,6 +198,9 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 		      make_events(b->registry, tasks, n, events), on_reply,
 		      sent_new(b, true, first, tasks, n));
 	free(events);
+	free(ops);
+	free(splits);
+	free(paths);
 	buffer_done(&data);
 }
 
@@ -206,8 +211,8 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
  */
 static void send_releases(struct transactions *b, struct task *const *tasks, size_t n)
 {
-	char paths[TRANSACTION_MAX][STORE_PATH_MAX], check[STORE_PATH_MAX];
-	struct store_op ops[2 * TRANSACTION_MAX + 1];
+	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*paths)), check[STORE_PATH_MAX];
+	struct store_op *ops = mem_calloc(2 * n + 1, sizeof(*ops));
 	size_t k = 0;
 
 	/*
@@ -228,6 +233,8 @@ static void send_releases(struct transactions *b, struct task *const *tasks, siz
 	}
 	store_multi(b->session->store, ops, k, on_reply,
 		    sent_new(b, false, checked ? 1 : 0, tasks, n));
+	free(ops);
+	free(paths);
 }
 
 static int by_successor(const void *a, const void *b)
