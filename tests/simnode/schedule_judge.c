@@ -110,7 +110,7 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s, and is none of the schedule in force", how);
 	else if (j->tick_ms <= f->since_ms)
 		WRONG(j, "is %s, from before its schedule came into force", how);
-	else if (j->tick_ms <= f->newest_ms)
+	else if (j->tick_ms <= f->decided_ms)
 		WRONG(j, "is %s, behind a later one", how);
 	else if (f->ended_zxid > 0 && j->leader_zxid > f->ended_zxid && j->tick_ms <= f->ended_ms)
 		WRONG(j, "is %s, and is one of a pause", how);

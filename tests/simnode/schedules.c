@@ -70,6 +70,16 @@ struct owed_rules schedule_rules(const struct task_schedule *c)
 	return (struct owed_rules){.schedule = c->schedule, .zone = c->zone};
 }
 
+/* A second that was no tick when somebody triggered it; the schedule may have changed since. */
+static bool is_triggered(const struct znode *run)
+{
+	struct run_record r;
+	const char *why;
+
+	return run->data && record_parse_run(run->data->bytes, run->data->len, &r, &why) == 0 &&
+	       r.attempt == 1 && r.by[0] != '\0';
+}
+
 static void find_newest(const struct tree *t, unsigned task, struct schedule_facts *f)
 {
 	const struct znode *folder = tree_get(t, path_in("runs", task_settings[task].name));
@@ -77,9 +87,13 @@ static void find_newest(const struct tree *t, unsigned task, struct schedule_fac
 
 	for (size_t i = 0; folder && i < folder->n_children; i++) {
 		int64_t ms;
-		if (tick_parse(path_name(folder->children[i]), &ms) && ms > f->newest_ms &&
-		    owed_is_tick(&rules, ms))
+		if (!tick_parse(path_name(folder->children[i]), &ms) || ms <= f->decided_ms ||
+		    !owed_is_tick(&rules, ms))
+			continue;
+		if (ms > f->newest_ms)
 			f->newest_ms = ms;
+		if (!is_triggered(tree_get(t, folder->children[i])))
+			f->decided_ms = ms;
 	}
 }
 

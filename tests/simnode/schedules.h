@@ -40,7 +40,8 @@ struct schedule_facts {
 	int64_t since_ms;	      /* nothing up to then is owed, as it came into force then */
 	int64_t ended_ms, ended_zxid; /* or a pause ended; 0: none */
 	int64_t paused_zxid;	      /* of a pause that is there, 0 */
-	int64_t newest_ms;
+	int64_t newest_ms;	      /* tick that has a record */
+	int64_t decided_ms;	      /* one that nobody triggered: those do not count */
 };
 struct schedule_facts schedule_facts(const struct tree *t, unsigned task);
 /* What is decided by the node under ROOT/policy, if it is of that kind and about that task. */
