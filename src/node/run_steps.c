@@ -18,10 +18,16 @@
 /* Only of a task is anything held or asked for: a run that has none yet does neither. */
 static void set_hold(struct run *r, bool on)
 {
+	int64_t until_ms;
+
 	if (!r->task || r->holds == on)
 		return;
 	r->holds = on;
-	leaders_hold(r->task, on, host_now_ms(r->runs->host) + r->task->settings.hold_max_ms);
+	until_ms = host_now_ms(r->runs->host) + r->task->settings.hold_max_ms;
+	/* What the sidecar before us has promised its job may be more than that. */
+	if (r->state.phase == RUN_INHERITED && r->state.deadline_ms > until_ms)
+		until_ms = r->state.deadline_ms;
+	leaders_hold(r->task, on, until_ms);
 }
 
 static void set_call(struct run *r, bool on)

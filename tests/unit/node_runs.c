@@ -480,6 +480,16 @@ Test(runs, nothing_begins_while_a_job_of_the_sidecar_before_may_be_alive)
 	tells("yours");
 }
 
+Test(runs, a_job_of_the_sidecar_before_is_held_for_what_that_may_have_promised_it)
+{
+	struct handoff_run job = {.task = "report", .tick = BEFORE, .id = "run-0", .token = TOKEN};
+
+	lead("report");
+	task_of("report")->settings.hold_max_ms = TIMEOUT_MS / 4;
+	runs_take_over(&runs, &job, 1, true, TIMEOUT_MS);
+	cr_expect_eq(task_of("report")->election.hold_until_ms, host_now_ms(&host) + TIMEOUT_MS);
+}
+
 Test(runs, where_not_all_of_its_jobs_are_known_nothing_begins_at_all)
 {
 	lead("report");
