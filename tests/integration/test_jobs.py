@@ -280,7 +280,7 @@ def test_what_is_queued_stays_over_a_pause(queues, folder):
 def test_a_full_queue_takes_nothing_and_drops_nothing(queues, folder):
     go = folder / "go"
     a = queues.site("a", queue_text("q", slots=1, max_queued=10, command=shell(
-        f'while ! test -e {go}; do sleep 0.1; done')))
+        f'while ! test -e {go}; do sleep 0.1; done')), session_timeout="10s")
     queues.wait_open()
     ids, refused = [], None
     for _ in range(200):
@@ -351,7 +351,7 @@ def test_what_makes_no_sense_is_refused(queues):
 def test_queue_is_shown_with_its_workers(queues, folder):
     go = folder / "go"
     a = queues.site("a", queue_text("q", slots=2, concurrency=2, rate="1000/1s", command=shell(
-        f"while ! test -e {go}; do sleep 0.1; done")), queue_text("r", command=["/bin/true"]))
+        f"while ! test -e {go}; do sleep 0.1; done")), queue_text("r", command=["/bin/true"]), session_timeout="10s")
     queues.wait_open()
     queues.wait_open("r")
     jobs = [queues.submit(a) for _ in range(5)]

@@ -143,7 +143,8 @@ def test_a_supervisor_that_is_killed_is_a_crash(queues, folder):
 def test_a_drained_worker_ends_what_runs_and_gives_the_rest_back(queues, folder):
     go = folder / "go"
     q = queue_text("q", slots=2, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done"))
-    a, b = queues.site("a", q), queues.site("b", q)
+    # A lease that a busy machine does not end: what is ended with it would begin again.
+    a, b = (queues.site(name, q, session_timeout="10s") for name in "ab")
     queues.wait_open()
     wait_until(lambda: len(a.call("queue", "q")["workers"]) == 2, what="two serve it")
     jobs = [queues.submit(a) for _ in range(4)]
@@ -181,7 +182,8 @@ def test_a_sidecar_that_is_started_anew_goes_on_with_the_job(queues, folder):
 
 def test_a_runner_that_is_started_anew_leaves_jobs_alone(queues, folder):
     go = folder / "go"
-    a = queues.site("a", queue_text("q", slots=1, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done")))
+    a = queues.site("a", queue_text("q", slots=1, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done")),
+                    session_timeout="10s")
     queues.wait_open()
     job = queues.submit(a)
     wait_until(lambda: ran(folder), what="it has begun")
