@@ -123,7 +123,7 @@ DAEMON := \
 	sidecar
 CLIENT := \
 	barrier join child \
-	zkleader_api partition_api handle link follow answer fields claim capture \
+	zkleader_api partition_api handle link follow answer library fields claim capture \
 	printable options check json output table command \
 	ask decision outcome selection rollout picture \
 	host news screen live list tasks status explain \
@@ -137,7 +137,8 @@ RUNNER := \
 	offer post queue_job
 
 NOTIFY := \
-	main notifier events pings urls http spool channels message command sends
+	main notifier events pings urls http poster spool channels message \
+	command input sends
 
 WEB := \
 	main address access routes sidecar events \
@@ -150,7 +151,7 @@ WIRE_LIBS   :=
 DAEMON_LIBS := -lzookeeper_mt -lconfuse -luv -lpthread
 CLIENT_LIBS := -ljansson -lsmartcols
 RUNNER_LIBS := -lconfuse -ljansson -lsmartcols
-NOTIFY_LIBS := -lcurl -lconfuse -ljansson -lsmartcols
+NOTIFY_LIBS := -lconfuse -ljansson -lsmartcols
 WEB_LIBS    := -lmicrohttpd -ljansson -lsmartcols -luv
 
 objects = $(patsubst %,$(B)/$(1)/%.o,$(2))

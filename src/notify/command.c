@@ -4,30 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/mem.h"
-
-/* A file and no pipe: it is there whole, whether the program reads it or not. */
-static int input_of(const char *text)
-{
-	size_t len = strlen(text);
-	int fd = fd_private(memfd_create("event", MFD_CLOEXEC));
-
-	if (fd >= 0 && (write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET) != 0)) {
-		close(fd);
-		errno = ENOSPC;
-		return -1;
-	}
-	return fd;
-}
+#include "notify/input.h"
 
 pid_t command_start(char *const *argv, size_t n, const char *text, const sigset_t *mask)
 {
 	mem_auto char **words = mem_calloc(n + 1, sizeof(*words));
-	int in = input_of(text);
+	int in = input_of(&(struct input_part){text, strlen(text)}, 1);
 	pid_t pid;
 
 	if (in < 0)

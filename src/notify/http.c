@@ -1,97 +1,189 @@
 #include "notify/http.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "zkleader.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "notify/input.h"
+#include "notify/poster.h"
 
-static size_t on_answer(char *data, size_t size, size_t n, void *arg)
+/* --- the poster ----------------------------------------------------------- */
+
+/* Its whole life is between two lines of ours: the signal ends it, whatever it is at. */
+static void end_poster(struct http *h)
 {
-	struct http_post *post = arg;
-
-	(void)data;
-	post->read += size * n;
-	return post->read > HTTP_ANSWER_MAX ? 0 : size * n;
+	if (h->fd < 0)
+		return;
+	close(h->fd);
+	h->fd = -1;
+	kill(h->pid, SIGKILL);
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
-static void set_options(struct http_post *post, CURL *r, const char *url, const char *body)
+/* 0 or a negative errno. */
+static int need_poster(struct http *h)
 {
-	curl_easy_setopt(r, CURLOPT_URL, url);
-	curl_easy_setopt(r, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(r, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(r, CURLOPT_TIMEOUT_MS, (long)HTTP_TIMEOUT_MS);
-	curl_easy_setopt(r, CURLOPT_POST, 1L);
-	curl_easy_setopt(r, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
-	curl_easy_setopt(r, CURLOPT_POSTFIELDS, body);
-	curl_easy_setopt(r, CURLOPT_USERAGENT, "zkleader-notify/" ZKLEADER_VERSION);
-	curl_easy_setopt(r, CURLOPT_WRITEFUNCTION, on_answer);
-	curl_easy_setopt(r, CURLOPT_WRITEDATA, post);
-	curl_easy_setopt(r, CURLOPT_PRIVATE, post);
+	int ends[2];
+
+	if (h->fd >= 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	h->pid = fork();
+	if (h->pid == 0)
+		_exit(poster_run(ends[1]));
+	close(ends[1]);
+	if (h->pid < 0) {
+		close(ends[0]);
+		return -errno;
+	}
+	h->fd = fd_private(ends[0]);
+	return 0;
+}
+
+/* It never waits: the requests are few and short, their texts are in files. */
+static bool hand_over(const struct http *h, const struct poster_request *request, int text)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec data = {.iov_base = (void *)(uintptr_t)request, .iov_len = sizeof(*request)};
+	struct msghdr m = {.msg_iov = &data,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = sizeof(control.space)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &text, sizeof(text));
+	return sendmsg(h->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*request);
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+static const char *begin(struct http *h, struct http_post *post, const char *url, bool is_json,
+			 const char *body)
+{
+	struct poster_request request = {
+		.id = ++h->last_id, .url_len = strlen(url), .is_json = is_json};
+	struct input_part parts[] = {{url, strlen(url)}, {body, strlen(body)}};
+	int e = need_poster(h), text;
+	bool taken;
+
+	if (e < 0)
+		return strerror(-e);
+	text = input_of(parts, 2);
+	if (text < 0)
+		return strerror(errno);
+	taken = hand_over(h, &request, text);
+	close(text);
+	if (!taken)
+		return "its process takes no request";
+	post->id = request.id;
+	return NULL;
 }
 
 void http_post(struct http *h, struct http_post *post, const char *url, bool is_json,
 	       const char *body)
 {
-	CURL *r = curl_easy_init();
+	const char *why = begin(h, post, url, is_json, body);
 
-	post->http = h;
-	post->read = 0;
-	if (r)
-		set_options(post, r, url, body);
-	if (r && is_json)
-		curl_easy_setopt(r, CURLOPT_HTTPHEADER, h->json);
-	if (!r || curl_multi_add_handle(h->multi, r) != CURLM_OK) {
-		curl_easy_cleanup(r);
-		post->done(post->arg, "no memory", 0);
+	if (why) {
+		post->done(post->arg, why, 0);
 		return;
 	}
-	post->request = r;
+	post->late_ms = clock_boot_ms() + HTTP_LATE_MS;
+	post->http = h;
+	post->next = h->list;
+	h->list = post;
 }
 
 void http_cancel(struct http_post *post)
 {
-	if (!post->request)
+	struct http_post **at;
+
+	if (!post->http)
 		return;
-	curl_multi_remove_handle(post->http->multi, post->request);
-	curl_easy_cleanup(post->request);
-	post->request = NULL;
+	for (at = &post->http->list; *at != post; at = &(*at)->next)
+		;
+	*at = post->next;
+	if (!post->http->list)
+		post->http->idle_ms = clock_boot_ms() + HTTP_IDLE_MS;
+	post->http = NULL;
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+static void fail_all(struct http *h, const char *why)
+{
+	end_poster(h);
+	while (h->list) {
+		struct http_post *post = h->list;
+
+		http_cancel(post);
+		post->done(post->arg, why, 0);
+	}
+}
+
+static void take(struct http *h, const struct poster_answer *a)
+{
+	struct http_post *post = h->list;
+
+	while (post && post->id != a->id)
+		post = post->next;
+	if (!post)
+		return; /* it was cancelled */
+	http_cancel(post);
+	post->done(post->arg, a->why[0] ? a->why : NULL, (long)a->status);
+}
+
+static int64_t first_late_ms(const struct http *h)
+{
+	int64_t first = INT64_MAX;
+
+	for (const struct http_post *p = h->list; p; p = p->next)
+		first = p->late_ms < first ? p->late_ms : first;
+	return first;
 }
 
 void http_advance(struct http *h)
 {
-	const CURLMsg *m;
-	int running, left;
+	struct poster_answer a;
+	ssize_t n = 0;
 
-	curl_multi_perform(h->multi, &running);
-	while ((m = curl_multi_info_read(h->multi, &left))) {
-		struct http_post *post = NULL;
-		CURLcode result = m->data.result;
-		long status = 0;
-		const char *why;
-
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &post);
-		curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &status);
-		http_cancel(post);
-		why = result != CURLE_OK ? curl_easy_strerror(result) : "its answer";
-		post->done(post->arg, result == CURLE_OK && status / 100 == 2 ? NULL : why, status);
-	}
+	while (h->fd >= 0 && (n = recv(h->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a))
+		take(h, &a);
+	if (h->fd >= 0 && (n >= 0 || (errno != EAGAIN && errno != EINTR)))
+		fail_all(h, "its process has ended");
+	else if (h->fd >= 0 && clock_boot_ms() >= first_late_ms(h))
+		fail_all(h, "its process hangs");
+	if (!h->list && clock_boot_ms() >= h->idle_ms)
+		end_poster(h);
 }
 
-int http_init(struct http *h)
+int64_t http_due_ms(const struct http *h)
 {
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		return -ENOMEM;
-	h->multi = curl_multi_init();
-	h->json = curl_slist_append(NULL, "Content-Type: application/json");
-	return h->multi && h->json ? 0 : -ENOMEM;
+	if (h->fd < 0)
+		return INT64_MAX;
+	return h->list ? first_late_ms(h) : h->idle_ms;
+}
+
+void http_init(struct http *h)
+{
+	*h = (struct http){.fd = -1};
 }
 
 void http_done(struct http *h)
 {
-	curl_multi_cleanup(h->multi);
-	curl_slist_free_all(h->json);
-	curl_global_cleanup();
+	end_poster(h);
 }

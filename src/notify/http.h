@@ -1,39 +1,49 @@
-/* POSTs over HTTP, several at a time, each answered once by a call of its own. */
+/*
+ * POSTs over HTTP, several at a time, each answered once by a call of its own. They are made by a
+ * child, the poster: it is there while something is to be sent and a little longer, and takes
+ * libcurl, TLS, their memory and whatever hangs in them along when it ends.
+ */
 #ifndef ZKLEADER_NOTIFY_HTTP_H
 #define ZKLEADER_NOTIFY_HTTP_H
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include <curl/curl.h>
+#define HTTP_LATE_MS 15000 /* without an answer of the poster itself: it is ended, and all fail */
+#define HTTP_IDLE_MS 10000 /* with nothing to send, for the next to find its connections open */
 
-#define HTTP_TIMEOUT_MS 10000 /* of each */
-#define HTTP_ANSWER_MAX 65536 /* bytes of an answer that are read */
+struct http_post;
 
 struct http {
-	CURLM *multi;
-	struct curl_slist *json; /* headers of a body that is JSON */
+	int fd;	   /* to the poster; -1: there is none */
+	pid_t pid; /* its */
+	uint64_t last_id;
+	struct http_post *list; /* outstanding, the newest first */
+	int64_t idle_ms;	/* CLOCK_BOOTTIME: the end of an idle poster */
 };
 
 struct http_post {
-	struct http *http;
-	CURL *request; /* outstanding, NULL */
-	size_t read;   /* bytes of its answer */
 	/* why: NULL where the answer was a 2xx; status: 0 where there was none. */
 	void (*done)(void *arg, const char *why, long status);
 	void *arg;
+	struct http *http; /* while it is outstanding; NULL */
+	struct http_post *next;
+	uint64_t id;
+	int64_t late_ms;
 };
 
-/* 0, or -ENOMEM. */
-int http_init(struct http *h);
+void http_init(struct http *h);
 /* With nothing outstanding. */
 void http_done(struct http *h);
-/* The body has to live until done was called, which may be at once. */
+/* Url and body are copied. Done may be called at once. */
 void http_post(struct http *h, struct http_post *post, const char *url, bool is_json,
 	       const char *body);
 /* Done is not called any more. */
 void http_cancel(struct http_post *post);
-/* Goes on with all of them, and calls what is done. */
+/* Takes what the poster has said, and calls what is done. */
 void http_advance(struct http *h);
+/* When to be called again though nothing came, CLOCK_BOOTTIME. */
+int64_t http_due_ms(const struct http *h);
 
 #endif

@@ -1,6 +1,7 @@
 #include "notify/notifier.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -170,20 +171,22 @@ static void loop(struct notifier *n)
 {
 	while (!n->ended) {
 		int64_t due_ms = pings_advance(&n->pings);
-		struct curl_waitfd fds[] = {
-			{.fd = n->signals, .events = CURL_WAIT_POLLIN},
-			{.fd = follow_fd(&n->follow), .events = CURL_WAIT_POLLIN},
-		};
+		struct pollfd fds[3];
 		int64_t left;
 
 		if (n->spool.n > 0)
 			read_channels(n);
 		due_ms = min_ms(due_ms, sends_advance(&n->sends));
+		due_ms = min_ms(due_ms, http_due_ms(&n->http));
 		due_ms = min_ms(due_ms, events_due_ms(&n->events));
 		due_ms = min_ms(min_ms(due_ms, n->look_ms), follow_due_ms(&n->follow));
 		left = due_ms - clock_boot_ms();
 		left = left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : left;
-		curl_multi_poll(n->http.multi, fds, fds[1].fd < 0 ? 1 : 2, (int)left, NULL);
+		/* poll() passes over what is -1. */
+		fds[0] = (struct pollfd){.fd = n->signals, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = follow_fd(&n->follow), .events = POLLIN};
+		fds[2] = (struct pollfd){.fd = n->http.fd, .events = POLLIN};
+		poll(fds, 3, (int)left);
 		http_advance(&n->http);
 		take_signals(n);
 		take_events(n);
@@ -233,9 +236,8 @@ int notifier_run(const struct notifier_options *options)
 	if (e < 0)
 		return e;
 	e = block_signals(&n);
-	if (e == 0)
-		e = http_init(&n.http);
 	if (e == 0) {
+		http_init(&n.http);
 		urls_init(&n.urls, options->config_file);
 		pings_init(&n.pings, &n.http);
 		channels_init(&n.channels);

@@ -100,7 +100,7 @@ int64_t pings_advance(struct pings *p)
 
 	free_over(p);
 	for (struct ping *g = p->list; g && p->n_sent < PINGS_AT_ONCE; g = g->next) {
-		if (g->post.request || waits(p, g))
+		if (g->post.http || waits(p, g))
 			continue;
 		if (g->due_ms <= now_ms) {
 			begin(p, g);

@@ -14,6 +14,8 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
+#include "client/library.h"
+
 #define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* of a Retry-After; the queue bounds it further */
 #define HEADER_SIZE 300
 
@@ -199,13 +201,9 @@ static int perform(struct sending *s, const struct post *p)
 	return EXIT_SUCCESS;
 }
 
-/* What has no such function is no libcurl that we know. */
 static bool load(struct library *l)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} functions[] = {
+	const struct library_function functions[] = {
 		{"curl_global_init", &l->global_init}, {"curl_easy_init", &l->easy_init},
 		{"curl_easy_setopt", &l->setopt},      {"curl_easy_getinfo", &l->getinfo},
 		{"curl_easy_perform", &l->perform},    {"curl_easy_cleanup", &l->cleanup},
@@ -213,15 +211,8 @@ static bool load(struct library *l)
 		{"curl_slist_append", &l->append},     {"curl_slist_free_all", &l->free_all},
 		{"curl_getdate", &l->getdate},
 	};
-	void *library = dlopen(LIBRARY, RTLD_NOW), *function;
 
-	for (size_t i = 0; library && i < sizeof(functions) / sizeof(functions[0]); i++) {
-		function = dlsym(library, functions[i].name);
-		if (!function)
-			return false;
-		memcpy(functions[i].to, &function, sizeof(function)); /* as POSIX has it */
-	}
-	return library != NULL;
+	return library_load(LIBRARY, functions, sizeof(functions) / sizeof(functions[0]));
 }
 
 int post_send(void *arg)

@@ -141,6 +141,8 @@
 	setInterval(ages, 1000);
 	setInterval(() => { if (open && confirmed) { last = Date.now(); } }, 1000);
 	setInterval(soon, 30000);
+	// Nobody tells of what comes and goes in a queue, and counting it costs ZooKeeper some reads.
+	setInterval(() => { if (!document.hidden && document.getElementById('queues')) soon(); }, 5000);
 	begin();
 	listen();
 })();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "client/json.h"
@@ -16,6 +17,7 @@
 struct counts {
 	size_t workers, newest; /* of the newest version */
 	size_t tasks, led, by_newest, paused, overdue, failed;
+	int64_t dead; /* letters of all queues */
 	const char *version;
 };
 
@@ -33,7 +35,7 @@ static bool last_failed(const json_t *task)
 	       strcmp(state, "claimed") != 0;
 }
 
-static struct counts count(const json_t *tasks, const json_t *workers)
+static struct counts count(const json_t *tasks, const json_t *workers, const json_t *queues)
 {
 	struct counts c = {.workers = json_array_size(workers), .tasks = json_array_size(tasks)};
 	const json_t *entry;
@@ -52,6 +54,7 @@ static struct counts count(const json_t *tasks, const json_t *workers)
 		c.overdue += json_flag(entry, "overdue");
 		c.failed += last_failed(entry);
 	}
+	json_array_foreach(queues, i, entry) c.dead += json_number(entry, "dead", 0);
 	return c;
 }
 
@@ -63,7 +66,7 @@ static void figure(struct html *h, const char *class, size_t n, size_t of, const
 	fprintf(h->out, "</b> %s</li>\n", label);
 }
 
-static void glance(struct html *h, const struct counts *c)
+static void glance(struct html *h, const struct counts *c, bool queues)
 {
 	html_raw(h, "<ul class=\"figures\" aria-label=\"At a glance\">\n");
 	figure(h, "", c->workers, 0, c->workers == 1 ? "worker" : "workers");
@@ -71,6 +74,8 @@ static void glance(struct html *h, const struct counts *c)
 	figure(h, c->overdue > 0 ? "bad" : "", c->overdue, 0, "overdue");
 	figure(h, c->failed > 0 ? "bad" : "", c->failed, 0, "last run failed");
 	figure(h, c->paused > 0 ? "warn" : "", c->paused, 0, "paused");
+	if (queues)
+		figure(h, c->dead > 0 ? "bad" : "", (size_t)c->dead, 0, "dead letters");
 	html_raw(h, "</ul>\n");
 	if (c->workers == 0 || c->newest == c->workers)
 		return;
@@ -221,6 +226,7 @@ static void queue_row(struct html *h, const json_t *q)
 {
 	const char *state = json_text(q, "state", "");
 	int64_t dead = json_number(q, "dead", 0), oldest_ms = json_number(q, "oldest_ms", 0);
+	char oldest[CLOCK_TEXT_SIZE];
 
 	html_raw(h, "<tr><th scope=\"row\">");
 	html_task_link(h, json_text(q, "queue", ""));
@@ -229,9 +235,8 @@ static void queue_row(struct html *h, const json_t *q)
 	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
 		json_number(q, "queued", 0));
 	if (oldest_ms > 0)
-		fprintf(h->out, "%" PRId64 " s", oldest_ms / 1000);
-	else
-		html_raw(h, "–");
+		clock_format(h->now_ms - oldest_ms, oldest);
+	html_age(h, oldest_ms > 0 ? oldest : NULL);
 	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
 		json_number(q, "running", 0));
 	if (dead > 0) {
@@ -252,7 +257,7 @@ static void queue_table(struct html *h, const json_t *queues)
 	size_t i;
 
 	html_raw(h, "<section><h2>Queues</h2><div class=\"scroll\" tabindex=\"0\" "
-		    "role=\"region\" aria-label=\"Queues\"><table><thead><tr>"
+		    "role=\"region\" aria-label=\"Queues\"><table id=\"queues\"><thead><tr>"
 		    "<th scope=\"col\">Queue</th><th scope=\"col\">State</th>"
 		    "<th scope=\"col\">Waiting</th><th scope=\"col\">Oldest</th>"
 		    "<th scope=\"col\">Running</th><th scope=\"col\">Dead letters</th>"
@@ -264,7 +269,7 @@ static void queue_table(struct html *h, const json_t *queues)
 char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *status,
 		 const json_t *queues, size_t *ret_len)
 {
-	struct counts c = count(tasks, workers);
+	struct counts c = count(tasks, workers, queues);
 	struct html h;
 
 	html_begin(&h, "zkleader: the fleet", 1);
@@ -272,7 +277,7 @@ char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *statu
 	html_text(&h, part_node(status));
 	html_raw(&h, " sees it</small></h1>\n");
 	part_notices(&h, status);
-	glance(&h, &c);
+	glance(&h, &c, json_array_size(queues) > 0);
 	if (c.tasks > 0)
 		task_table(&h, tasks);
 	else

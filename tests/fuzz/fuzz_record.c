@@ -1,4 +1,4 @@
-/* Records of workers, leaders, runs, policies and recipes: what a znode may hold. Each input is tried as each. */
+/* Records of workers, leaders, runs, policies, recipes and notices: what a znode may hold. Each input is tried as each. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include "wire/barrier_record.h"
 #include "wire/gang_record.h"
 #include "wire/job_record.h"
+#include "wire/notice_record.h"
 #include "wire/recipe_record.h"
 #include "wire/record.h"
 #include "wire/seen_record.h"
@@ -523,6 +524,65 @@ static void try_at(const uint8_t *data, size_t size)
 	buffer_done(&out);
 }
 
+static void check_notice(const struct notice_record *n)
+{
+	FUZZ_CHECK(n->event < NOTICE_EVENTS);
+	FUZZ_CHECK(is_terminated(n->id, sizeof(n->id)) && name_is_id(n->id, strlen(n->id)));
+	FUZZ_CHECK(is_terminated(n->task, sizeof(n->task)) &&
+		   is_terminated(n->node, sizeof(n->node)));
+	FUZZ_CHECK(is_terminated(n->version, sizeof(n->version)) &&
+		   (n->version[0] == '\0' || name_is_host(n->version, strlen(n->version))));
+	FUZZ_CHECK(is_terminated(n->tick, sizeof(n->tick)) &&
+		   is_terminated(n->text, sizeof(n->text)));
+	FUZZ_CHECK(n->time >= 0 && n->time <= TIME_MAX_MS && n->token >= 0 && n->attempt >= 0);
+	FUZZ_CHECK(n->exit_status >= -1 && n->exit_status <= 255);
+	FUZZ_CHECK(n->output_len <= RECORD_OUTPUT_MAX);
+}
+
+static void check_told(const struct notice_record *n)
+{
+	struct buffer out;
+	struct reader r;
+	struct pack p;
+
+	buffer_init(&out, 4 * RECORD_NOTICE_MAX);
+	pack_init(&p, &out);
+	notice_pack(&p, n);
+	reader_init(&r, out.data, out.len);
+	FUZZ_CHECK(reader_skip(&r) == 0 && r.p == r.end);
+	buffer_done(&out);
+}
+
+static void try_notice(const uint8_t *data, size_t size)
+{
+	struct notice_record n, again;
+	const char *why = NULL;
+	struct buffer out;
+	int e;
+
+	memset(&n, 0xa5, sizeof(n));
+	e = record_parse_notice(data, size, &n, &why);
+	if (e < 0) {
+		FUZZ_CHECK((unsigned char)n.id[0] == 0xa5); /* untouched */
+		check_refusal(e, why);
+		return;
+	}
+	FUZZ_CHECK(e == 0 && size <= RECORD_NOTICE_MAX);
+	check_notice(&n);
+	check_told(&n);
+	buffer_init(&out, RECORD_NOTICE_MAX);
+	FUZZ_CHECK(record_pack_notice(&out, &n) == 0);
+	FUZZ_CHECK(record_parse_notice(out.data, out.len, &again, &why) == 0);
+	FUZZ_CHECK(n.event == again.event && n.time == again.time && n.token == again.token &&
+		   n.led == again.led && n.attempt == again.attempt &&
+		   n.exit_status == again.exit_status && n.output_len == again.output_len);
+	FUZZ_CHECK(strcmp(n.id, again.id) == 0 && strcmp(n.task, again.task) == 0 &&
+		   strcmp(n.node, again.node) == 0 && strcmp(n.version, again.version) == 0 &&
+		   strcmp(n.tick, again.tick) == 0 && strcmp(n.text, again.text) == 0);
+	FUZZ_CHECK(record_parse_notice(data, size - 1, &again, &why) == -EBADMSG);
+	buffer_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_policy(data, size);
@@ -539,5 +599,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_locker(data, size);
 	try_job(data, size);
 	try_at(data, size);
+	try_notice(data, size);
 	return 0;
 }

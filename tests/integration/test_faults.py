@@ -15,6 +15,7 @@ from harness.faults import LED_AGAIN, TASK, ask_in_advance, leads, pair, take_an
 from harness.oracle import Oracle, now
 from harness.proxy import Proxy, is_claim, is_confirmation, is_release
 from harness.waiting import holds_for, wait_until
+from harness.web import Web
 
 
 # --- processes -------------------------------------------------------------------------------------
@@ -78,6 +79,35 @@ def test_a_leader_killed_and_started_at_once(fleet, zk, kept):
             # The old session's node is in the way until it has expired; nobody adopts it.
             assert answer.token > token
         print(f"measured: {kept} kept: led by the new process {answer.sent - killed:.2f} s after the kill")
+
+
+def test_over_http_no_other_node_is_the_leader_at_the_same_time(fleet, zk, proxy, folder):
+    both = pair(fleet, proxy)
+    leader, standby = both
+    webs = [Web(folder / f"web-{s.name}", s.socket) for s in both]
+
+    def led(by):
+        oracle.led(by=by, within=LED_AGAIN)
+        after = now()
+        wait_until(lambda: any(name == by.name and sent > after for name, sent, _ in list(oracle.said)), LED_AGAIN,
+                   f"{by.name} leads, over HTTP")
+
+    try:
+        with Oracle(TASK, *both) as oracle:
+            for sidecar, web in zip(both, webs):
+                oracle.watch_web(sidecar, web)
+            led(leader)
+            leader.pause()
+            led(standby)
+            leader.resume()
+            led(leader)
+            proxy.stall()
+            led(standby)
+            proxy.flow()
+            led(leader)
+    finally:
+        for web in webs:
+            web.close()
 
 
 # --- the network ------------------------------------------------------------------------------------

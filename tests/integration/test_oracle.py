@@ -33,6 +33,17 @@ def test_the_oracle_finds_a_planted_overlap():
     assert double_seconds([yes("a", 1.0, 2000), yes("b", 2.0, 3000)]) == pytest.approx(0.999)
 
 
+def test_the_oracle_finds_a_second_leader_over_http():
+    oracle = Oracle(TASK)
+    oracle.answers = [yes("a", 1.0, 1000), yes("b", 2.5, 1000, token=2)]
+    # Its own, one that is about a moment before or behind it perhaps, and one between the two.
+    oracle.said = [("a", 1.1, 1.2), ("b", 0.9, 1.1), ("b", 1.9, 2.1), ("b", 2.1, 2.2)]
+    oracle.judge()
+    oracle.said.append(("b", 1.1, 1.9))
+    with pytest.raises(Broken, match="over HTTP"):
+        oracle.judge()
+
+
 def test_the_oracle_finds_a_token_that_goes_back():
     with pytest.raises(Broken, match="went back"):
         judge(yes("a", 1.0, 100, token=7), yes("b", 2.0, 100, token=6))

@@ -1,10 +1,13 @@
 """ping-url and zkleader-notify: each run is told as it begins and ends, whatever the server does."""
+import os
+import signal
 import subprocess
 
 import pytest
 
 from harness.hooks import Hooks, Notifier
-from harness.jobs import next_tick
+from harness.jobs import is_running, next_tick
+from harness.queues import Hook, script_of
 from harness.sidecar import build, task_text
 from harness.waiting import wait_until
 
@@ -124,6 +127,50 @@ def test_a_claim_that_runs_nothing_is_not_told(fleet, hooks, notifier, program, 
     assert jobs(TASK).run(a, "--tick", "1s", body="true").code() == 0
     assert [path for path, _ in hooks.wait(2)] == ["/x/start", "/x/0"]
     assert len(hooks.seen) == 2
+
+
+def test_the_process_that_sends_is_there_only_while_it_is_needed(fleet, hooks, notifier, jobs):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    n = notifier(a)
+    assert n.posters() == []
+    hooks.answers = ["hang"]
+    job = jobs(TASK)
+    assert job.run(a, "--tick", "none", body="true").code() == 0
+    wait_until(lambda: hooks.seen, what="the server hangs")
+    [poster] = n.posters()
+    os.kill(poster, signal.SIGKILL)
+    assert [path for path, _ in hooks.wait(2)] == ["/x/start", "/x/0"], "what it had is sent by the next one"
+    wait_until(lambda: n.posters() == [], what="it ends with nothing to do")
+    hooks.answers = ["hang"]
+    assert job.run(a, "--tick", "none", body="true").code() == 0
+    wait_until(lambda: len(hooks.seen) == 4, what="the server hangs again")
+    [poster] = n.posters()
+    n.kill()
+    wait_until(lambda: not is_running(poster), what="it does not outlive the notifier")
+
+
+def test_a_process_that_sends_and_is_stopped_is_replaced(fleet, hooks, notifier, jobs):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    n = notifier(a)
+    hooks.answers = ["hang"]
+    assert jobs(TASK).run(a, "--tick", "none", body="true").code() == 0
+    wait_until(lambda: hooks.seen, what="the server hangs")
+    [poster] = n.posters()
+    os.kill(poster, signal.SIGSTOP)
+    assert [path for path, _ in hooks.wait(2)] == ["/x/start", "/x/0"]
+    assert not is_running(poster)
+
+
+def test_a_server_whose_certificate_nobody_trusts_is_told_nothing(fleet, notifier, jobs, folder):
+    hook = Hook(script_of(200), tls_folder=folder)
+    try:
+        a = begin(fleet, task_text(TASK, tick="1s", ping_url=hook.url("/x")))
+        n = notifier(a)
+        assert jobs(TASK).run(a, "--tick", "none", body="true").code() == 0
+        wait_until(lambda: "a ping was given up" in n.log(), what="it is given up")
+        assert "certificate" in n.log() and hook.requests() == []
+    finally:
+        hook.close()
 
 
 def test_misuse():

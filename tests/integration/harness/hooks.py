@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 
+from harness.jobs import children
 from harness.process import end, spawn
 from harness.sidecar import build, sanitizer_env, sanitizer_reports
 from harness.waiting import wait_until
@@ -90,13 +91,17 @@ class Notifier:
         self.start()
 
     def start(self):
+        told = self.log().count("hearing of runs") if self.log_file.exists() else 0
         with open(self.log_file, "ab") as log:
             self.process = spawn(self.command, stdout=log, stderr=log, env=sanitizer_env(self.folder))
-        told = self.log().count("hearing of runs")
         wait_until(lambda: self.log().count("hearing of runs") > told, 60, "the notifier hears of runs")
 
     def log(self):
         return self.log_file.read_text(errors="replace")
+
+    def posters(self):
+        """The processes that send over HTTP; [] at rest."""
+        return children(self.process.pid)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

@@ -5,6 +5,7 @@ CLOCK_BOOTTIME, which all sidecars of a machine share. Nothing takes it back, a 
 TERM: a sidecar that was told to go lets others lead at once (told_to_go). Promised are:
 
 - no two sidecars' yes answers are valid at the same time;
+- zkleader-web says 200 to no /leader/TASK that was asked and answered within the validity of another's yes;
 - once a token has been received, no question sent later is answered yes with a smaller one.
 """
 import bisect
@@ -61,6 +62,14 @@ def overlaps(answers, gone=()):
     return found
 
 
+def said_elsewhere(answers, said, gone=()):
+    """[(what was said, span)] of a 200 over HTTP, (sidecar, sent, received), within the validity of another's yes:
+    it is about a moment of that time, whichever it was."""
+    spans = validity(answers, gone)
+    return [(one, span) for one in said for span in spans
+            if span[2] != one[0] and span[0] <= one[1] and one[2] <= span[1]]
+
+
 def tokens_gone_back(answers):
     """[(earlier, later)]: later was asked when earlier's bigger token was known already."""
     yes = [a for a in answers if a.leader]
@@ -112,6 +121,20 @@ class Poller(threading.Thread):
             client.close()
 
 
+class WebPoller(Poller):
+    """The same over HTTP, of the zkleader-web beside it."""
+
+    def __init__(self, oracle, sidecar, web):
+        super().__init__(oracle, sidecar)
+        self.web = web
+
+    def ask(self):
+        sent = now()
+        if self.web.get(f"/leader/{self.oracle.task}")[0] == 200:
+            self.oracle.said.append((self.sidecar.name, sent, now()))
+        self.asked += 1
+
+
 class Oracle:
     """with Oracle("task", a, b) as oracle: ...  Judges at the end, if the test has not failed before."""
 
@@ -119,6 +142,7 @@ class Oracle:
         self.task = task
         self.pause = pause  # seconds between two questions to one sidecar
         self.answers = []
+        self.said = []  # (sidecar, sent, received) of each 200 over HTTP
         self.epochs = [0.0]
         self.gone = []
         self.pollers = []
@@ -129,6 +153,11 @@ class Oracle:
 
     def watch(self, sidecar):
         poller = Poller(self, sidecar)
+        self.pollers.append(poller)
+        poller.start()
+
+    def watch_web(self, sidecar, web):
+        poller = WebPoller(self, sidecar, web)
         self.pollers.append(poller)
         poller.start()
 
@@ -187,6 +216,9 @@ class Oracle:
         found = overlaps(answers, self.gone)
         if found:
             raise Broken(f"{self.task} was led twice: {found[:3]}")
+        found = said_elsewhere(answers, list(self.said), self.gone)
+        if found:
+            raise Broken(f"{self.task} was led twice, over HTTP: {found[:3]}")
         for start, end in zip(self.epochs, self.epochs[1:] + [float("inf")]):
             back = tokens_gone_back([a for a in answers if start <= a.sent and a.received < end])
             if back:

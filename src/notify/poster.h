@@ -1,0 +1,28 @@
+/* The process that makes the requests of http.c, by libcurl. */
+#ifndef ZKLEADER_NOTIFY_POSTER_H
+#define ZKLEADER_NOTIFY_POSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define POSTER_TIMEOUT_MS 10000 /* of each request */
+#define POSTER_ANSWER_MAX 65536 /* bytes of an answer that are read */
+
+/* With a file that holds the URL and behind it the body. */
+struct poster_request {
+	uint64_t id;
+	size_t url_len;
+	bool is_json; /* its body */
+};
+
+struct poster_answer {
+	uint64_t id;
+	int64_t status; /* 0: there was none */
+	char why[128];	/* "": it was a 2xx */
+};
+
+/* In a child, at the other end of a socket: until that is closed. Returns the exit code. */
+int poster_run(int fd);
+
+#endif
