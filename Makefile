@@ -399,6 +399,7 @@ CI_SUITES := \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 6 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
+	--plain "simulator, recipes with servers far apart=$(B)/sim-node --recipes --seed 357" \
 	--plain "simulator, fixed seeds of queues=$(B)/sim-node --queues --seeds 6 --jobs 2" \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \
