@@ -40,18 +40,70 @@
 static const char *planted = "none";
 
 static const char *const names[] = {
-	"none",		  "no-margin",	   "lease-margin",  "lease-once",      "lease-reads",
-	"lease-received", "shrink",	   "no-wait",	    "adopt",	       "late-release",
-	"herd",		  "blind-release", "orphan",	    "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	   "forget-jobs",   "promise",	       "clock-blind",
-	"clock-unheard",  "claims-ahead",  "twins-drain",   "claim-over",      "claims-off",
-	"copied-session", "early-up",	   "chatty",	    "late-claim",      "lazy-claim",
-	"no-rerun",	  "count-forget",  "count-blind",   "roster-blind",    "split-blind",
-	"split-unproved", "seen-anew",	   "barrier-early", "barrier-over",    "draft-unready",
-	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
-	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
-	"due-ever",	  "due-lost",	   "notice-eager",  "notice-orphan",   "job-lease",
-	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",
+	"none",
+	"no-margin",
+	"lease-margin",
+	"lease-once",
+	"lease-reads",
+	"lease-received",
+	"shrink",
+	"no-wait",
+	"adopt",
+	"late-release",
+	"herd",
+	"blind-release",
+	"orphan",
+	"early-take-over",
+	"trust-unknown",
+	"no-kill",
+	"overlap",
+	"forget-jobs",
+	"promise",
+	"clock-blind",
+	"clock-unheard",
+	"claims-ahead",
+	"twins-drain",
+	"claim-over",
+	"claims-off",
+	"copied-session",
+	"early-up",
+	"chatty",
+	"late-claim",
+	"lazy-claim",
+	"no-rerun",
+	"count-forget",
+	"count-blind",
+	"roster-blind",
+	"split-blind",
+	"split-unproved",
+	"seen-anew",
+	"barrier-early",
+	"barrier-over",
+	"draft-unready",
+	"lock-lease",
+	"gang-early",
+	"gang-deaf",
+	"gang-hasty",
+	"lock-lost",
+	"lock-order",
+	"due-never",
+	"due-late",
+	"due-before",
+	"due-pauses",
+	"due-ever",
+	"due-lost",
+	"notice-eager",
+	"notice-orphan",
+	"job-lease",
+	"job-skip",
+	"job-slots",
+	"job-rate",
+	"job-nowhere",
+	"rolling-blind",
+	"rolling-halted",
+	"rolling-hasty",
+	"rolling-undrained",
+	"rolling-queue",
 };
 
 bool plant_set(const char *name)
@@ -70,9 +122,14 @@ const char *plant_name(size_t i)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
-static bool is(const char *name)
+bool plant_is(const char *name)
 {
 	return strcmp(planted, name) == 0;
+}
+
+static bool is(const char *name)
+{
+	return plant_is(name);
 }
 
 /* --- the lease ------------------------------------------------------------------------------------- */
@@ -264,6 +321,9 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 			other[m - 1].version = -1;
 		/* A counter is set over whatever it has become. */
 		if (is("count-blind") && strstr(ops[i].path, "/counters/"))
+			other[m - 1].version = -1;
+		/* A slot is given whatever has changed since the slots were counted. */
+		if (is("rolling-blind") && strstr(ops[i].path, "/rolling/"))
 			other[m - 1].version = -1;
 		/* Whoever takes itself for the first in rank gives numbers out. */
 		if (is("roster-blind") && strstr(ops[i].path, "/roster"))
