@@ -20,7 +20,7 @@ void __wrap_rolling_decide(struct rolling_op *op)
 /* A slot comes without its drain. */
 void __wrap_rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *slot)
 {
-	if (!plant_is("rolling-undrained"))
+	if (!plant_is("rolling-drain"))
 		__real_rolling_deed_put_drain(d, slot);
 }
 
