@@ -155,13 +155,25 @@ static bool is_slower_than_a_turn(enum change what)
 }
 
 /*
+ * Whether another's clock is off without the one that has gone, as most of those that are left agree: it may
+ * have led for as long as that takes to show.
+ */
+static bool is_passed_over_since(const struct truth *truth, enum change what, unsigned task)
+{
+	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
+
+	return gone && (truth_passed_over(truth, task) & ~before[task].passed) != 0;
+}
+
+/*
  * How often a task may move for one change. One that joins and leaves at once may have led it between; and
  * while the best of those who lead if nobody else can waits, another has its turn.
  */
 static uint64_t moves_allowed(const struct truth *truth, enum change what, unsigned task)
 {
 	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ||
-			       is_slower_than_a_turn(what)
+			       is_slower_than_a_turn(what) ||
+			       is_passed_over_since(truth, what, task)
 		       ? 2
 		       : 1;
 }
