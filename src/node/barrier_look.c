@@ -104,10 +104,8 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 /* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	struct barrier *b = arg;
-
-	b->no_folder = is_refusal(reply);
-	answered(b);
+	((struct barrier *)arg)->no_folder = is_refusal(reply);
+	answered(arg);
 }
 
 static void on_made(void *arg, const struct store_reply *reply)
