@@ -340,8 +340,9 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
-	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms
-$(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
+	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms \
+	rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
+$(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
 .PHONY: model-bin
@@ -400,6 +401,7 @@ CI_SUITES := \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 6 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
+	--plain "simulator, recipes with servers far apart=$(B)/sim-node --recipes --seed 357" \
 	--plain "simulator, fixed seeds of queues=$(B)/sim-node --queues --seeds 6 --jobs 2" \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \

@@ -113,11 +113,7 @@ int job_parse_attached(struct job *job, struct reader result, bool *ret_attached
 	return fields_read(&result, fields, N_FIELDS(fields));
 }
 
-/*
- * 0: the run belongs to this connection. 1: it is over; whether that is recorded is in
- * *ret_recorded. Otherwise a negative errno, or the code of a refusal.
- */
-static int attach(struct job *job, int64_t until, bool *ret_recorded)
+int job_attach(struct job *job, int64_t until, bool *ret_recorded)
 {
 	struct reader result;
 	bool attached = false;
@@ -179,7 +175,7 @@ bool job_report(struct job *job, bool interrupted, int64_t until)
 	bool attached = zkleader_fd(job->z) >= 0 && job->attach_id == 0, recorded = false;
 
 	while (attached || until > 0) {
-		int e = attached ? 0 : attach(job, until, &recorded);
+		int e = attached ? 0 : job_attach(job, until, &recorded);
 
 		if (e == 0)
 			e = finish(job, interrupted, until, &recorded);

@@ -101,6 +101,12 @@ int job_ask_attach(struct job *job);
 int job_parse_attached(struct job *job, struct reader result, bool *ret_attached,
 		       bool *ret_recorded);
 
+/*
+ * Both, waiting for the answer. 0: what is held belongs to this connection. 1: it is over; whether
+ * that is recorded is in *ret_recorded. Otherwise a negative errno, or the code of a refusal.
+ */
+int job_attach(struct job *job, int64_t until, bool *ret_recorded);
+
 /* In a process of its own, which never returns: starts the job and keeps it within the lease. */
 _Noreturn void guard_run(struct job *job, int control);
 

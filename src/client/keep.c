@@ -1,6 +1,7 @@
 #include "client/keep.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,6 +61,38 @@ static int first_lease(struct job *job, int64_t *ret_deadline)
 		handle_fail(job->z, e, RENEW_LIMIT_MS);
 	*ret_deadline = sent_ms + lease_ms;
 	return e == 0 && (!leads || clock_boot_ms() >= *ret_deadline) ? -EPERM : e;
+}
+
+static void wait_to_knock(const struct signals *signals)
+{
+	struct pollfd fd = {.fd = signals->fd, .events = POLLIN};
+	int sig;
+
+	poll(&fd, 1, JOB_KNOCK_MS);
+	while ((sig = signals_next(signals)) != 0)
+		signals_obey(signals, sig);
+}
+
+/*
+ * The sidecar may be started anew behind its answer, before the lease was ever renewed: the next
+ * one goes on with what is held, if it has the session. -EPERM as above.
+ */
+static int begin_lease(struct job *job, int64_t *ret_deadline)
+{
+	int64_t until = clock_boot_ms() + JOB_AWAY_MS;
+	int e = first_lease(job, ret_deadline);
+	bool recorded;
+
+	while ((e == -ECONNRESET || e == -EPIPE || e == -ECONNREFUSED || e == -ENOENT) &&
+	       clock_boot_ms() + JOB_KNOCK_MS < until) {
+		wait_to_knock(job->signals);
+		e = job_attach(job, until, &recorded);
+		if (e > 0)
+			return -EPERM;
+		if (e == 0)
+			e = first_lease(job, ret_deadline);
+	}
+	return e;
 }
 
 static int64_t within(int64_t value, int64_t least, int64_t most)
@@ -124,7 +157,7 @@ int keep_run(struct keep *k)
 			  .renew_ms = RENEW_MAX_MS,
 			  .timeout_ms = k->timeout_ms,
 			  .capture = k->capture};
-	int e = first_lease(&job, &deadline);
+	int e = begin_lease(&job, &deadline);
 
 	if (e == -EPERM) {
 		output_error(&k->c->output, "%s %s was lost before its command began",

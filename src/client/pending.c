@@ -29,7 +29,7 @@ static int ping(struct pending *p)
 	return e;
 }
 
-/* While nothing runs, each signal has its usual effect. False: the wait is over. */
+/* False: the wait is over. */
 static bool take_signals(const struct pending *p)
 {
 	int sig;
@@ -37,14 +37,8 @@ static bool take_signals(const struct pending *p)
 	while ((sig = signals_next(p->signals)) != 0) {
 		if (p->on_signal && !p->on_signal(p, sig))
 			return false;
-		if (p->on_signal)
-			continue;
-		if (sig == SIGTSTP)
-			raise(SIGSTOP);
-		if (sig == SIGTSTP || sig == SIGCHLD || sig == SIGCONT)
-			continue;
-		signals_restore(p->signals);
-		raise(sig);
+		if (!p->on_signal)
+			signals_obey(p->signals, sig);
 	}
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/name.h"
 #include "client/ask.h"
 #include "client/json.h"
 #include "client/rolling.h"
@@ -72,6 +73,9 @@ static int take_options(const struct context *c, struct rolling_steps *s)
 				    .soak_ms = SOAK_MS,
 				    .timeout_ms = ROLLING_FOREVER,
 				    .group = c->args[0]};
+	if (!name_is_task(s->group, strlen(s->group)))
+		return misuse(c, "that is no name: up to 100 letters, digits, dots, hyphens and "
+				 "underscores, a letter or digit first");
 	if (max) {
 		size_t digits = strspn(max, "0123456789");
 		s->max_unavailable =

@@ -50,6 +50,16 @@ int signals_next(const struct signals *s)
 	return read(s->fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
+void signals_obey(const struct signals *s, int sig)
+{
+	if (sig == SIGTSTP)
+		raise(SIGSTOP);
+	if (sig == SIGTSTP || sig == SIGCHLD || sig == SIGCONT)
+		return;
+	signals_restore(s);
+	raise(sig);
+}
+
 void signals_restore(const struct signals *s)
 {
 	sigaction(SIGCHLD, &s->chld, NULL);

@@ -17,6 +17,8 @@ struct signals {
 int signals_block(struct signals *s);
 /* The next pending signal, or 0. */
 int signals_next(const struct signals *s);
+/* While nothing runs, each signal has its usual effect: it may end this process. */
+void signals_obey(const struct signals *s, int sig);
 /* Restores the mask and the action of SIGCHLD. */
 void signals_restore(const struct signals *s);
 

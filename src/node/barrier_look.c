@@ -76,6 +76,11 @@ static bool is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
+static bool is_refusal(const struct store_reply *reply)
+{
+	return reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED;
+}
+
 void barrier_on_done(void *arg, const struct store_reply *reply)
 {
 	struct barrier *b = arg;
@@ -87,7 +92,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 		session_confirm(s);
 		b->retry_ms = host_now_ms(s->host) + RETRY_MS;
 		barriers_schedule(b->all);
-	} else if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+	} else if (is_refusal(reply)) {
 		log_warning("barrier refused by the server", LOG_STR("barrier", b->name),
 			    LOG_STR("why", reply->text));
 		b->refused = true;
@@ -96,11 +101,22 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 	answered(b);
 }
 
-/* What is asked behind it finds out. */
+/* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	(void)reply;
+	((struct barrier *)arg)->no_folder = is_refusal(reply);
 	answered(arg);
+}
+
+static void on_made(void *arg, const struct store_reply *reply)
+{
+	struct barrier *b = arg;
+
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && b->no_folder) {
+		b->refused = true;
+		b->why = "refused by the ZooKeeper server: the sidecar may not make the folder";
+	}
+	barrier_on_done(b, reply);
 }
 
 /* The first operation says that we are registered; what it is about is the last. */
@@ -130,7 +146,8 @@ static void make_barrier(struct barrier *b)
 		{.type = STORE_OP_CHECK, .path = s->registration, .version = -1},
 		{.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len},
 	};
-	send(b, ops, 2);
+	b->busy++;
+	store_multi(s->store, ops, 2, on_made, b);
 	buffer_done(&data);
 }
 

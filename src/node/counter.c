@@ -27,6 +27,7 @@ struct counter_op {
 	bool asking;	  /* a request is outstanding; it is freed behind its answer */
 	bool sending;	  /* and that is the addition */
 	bool ended;	  /* who asked has been told */
+	bool made_folder; /* or tried to */
 	bool unknown;	  /* an answer was lost, and what became of it is not known */
 	int32_t version;  /* that the addition was to replace */
 	int64_t value;	  /* behind it */
@@ -142,10 +143,13 @@ static void retry_later(struct counter_op *op)
 	go_on(op->counters);
 }
 
-/* What is asked behind it finds out. */
+/* It may be there although we may not make it: only what is added next tells. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	(void)arg, (void)reply;
+	struct counters *c = arg;
+
+	if (reply->code != STORE_ABANDONED) /* which may be our end */
+		c->no_folder = reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED;
 }
 
 /* The folder is missing, or what was read has gone meanwhile, or our registration. */
@@ -159,9 +163,14 @@ static void on_missing(struct counter_op *op, const struct store_reply *reply)
 		retry_later(op);
 		return;
 	}
+	if (op->version == NO_VERSION && op->made_folder && op->counters->no_folder) {
+		give_up(op, "refused by the ZooKeeper server: the sidecar may not make the folder");
+		return;
+	}
 	if (op->version == NO_VERSION) {
+		op->made_folder = true;
 		path_of(op->counters->registry->settings, PATH_COUNTERS, NULL, path);
-		store_create(s->store, path, on_folder, NULL);
+		store_create(s->store, path, on_folder, op->counters);
 	}
 	look(op);
 }

@@ -35,6 +35,7 @@ struct counters {
 	struct registry *registry;
 	struct counter_op *ops; /* the oldest first */
 	size_t n;
+	bool no_folder; /* the one that counters are in was refused, when it was to be made last */
 	struct host_timer due;
 };
 

@@ -58,6 +58,11 @@ bool gang_is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
+static bool is_refusal(const struct store_reply *reply)
+{
+	return reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED;
+}
+
 void gang_on_done(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
@@ -68,7 +73,7 @@ void gang_on_done(void *arg, const struct store_reply *reply)
 	if (!g->closed && reply->code == STORE_NO_NODE && reply->failed_op == 0) {
 		session_confirm(s);
 		g->retry_ms = host_now_ms(s->host) + RETRY_MS;
-	} else if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+	} else if (is_refusal(reply)) {
 		log_warning("gang refused by the server", LOG_STR("gang", g->name),
 			    LOG_STR("why", reply->text));
 		g->refused = true;
@@ -83,11 +88,24 @@ void gang_send(struct gang *g, const struct store_op *ops, size_t n)
 	store_multi(g->all->session->store, ops, n, gang_on_done, g);
 }
 
-/* What is asked behind it finds out. */
+/* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	(void)reply;
-	gang_answered(arg);
+	struct gang *g = arg;
+
+	g->no_folder = is_refusal(reply);
+	gang_answered(g);
+}
+
+static void on_made(void *arg, const struct store_reply *reply)
+{
+	struct gang *g = arg;
+
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && g->no_folder) {
+		g->refused = true;
+		g->why = "refused by the ZooKeeper server: the sidecar may not make the folder";
+	}
+	gang_on_done(g, reply);
 }
 
 static void pack(const struct gang_record *r, struct buffer *out)
@@ -139,7 +157,8 @@ static void make_gang(struct gang *g)
 		{.type = STORE_OP_CHECK, .path = g->all->session->registration, .version = -1},
 		{.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len},
 	};
-	gang_send(g, ops, 2);
+	g->busy++;
+	store_multi(g->all->session->store, ops, 2, on_made, g);
 	buffer_done(&data);
 }
 

@@ -106,7 +106,8 @@ struct lock {
 	char watched[STORE_PATH_MAX]; /* "": nothing */
 	unsigned flying;	      /* requests of the step */
 	struct {
-		bool making, cut; /* it was to be made; an answer was lost */
+		bool making, cut;		 /* it was to be made; an answer was lost */
+		enum store_code folders, folder; /* they were to be made */
 		enum store_code made, listed, read;
 		int failed_op;
 		bool own;    /* the node is in the list */

@@ -39,10 +39,20 @@ static void take_place(struct lock *l)
 	l->need = watches && l->first ? LOCK_NOTHING : LOCK_WATCH;
 }
 
+/*
+ * Who may not make the folder waits in vain for it. That of all locks may be there although we may
+ * not make it.
+ */
+static bool is_folder_refused(const struct lock *l)
+{
+	return is_refusal(l->seen.folder) ||
+	       (l->seen.folder == STORE_NO_NODE && is_refusal(l->seen.folders));
+}
+
 /* Not made: the registration or the folder was missing, or it is not to be. */
 static void not_made(struct lock *l)
 {
-	if (is_refusal(l->seen.made)) {
+	if (is_refusal(l->seen.made) || is_folder_refused(l)) {
 		refuse(l, refused);
 	} else if (l->seen.failed_op == 1) {
 		if (l->parents)

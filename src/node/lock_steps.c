@@ -187,13 +187,29 @@ static void pack_own(const struct lock *l, bool held, struct buffer *out)
 	(void)error;
 }
 
-/* What is asked behind it finds out. */
-static void on_parent(void *arg, const struct store_reply *reply)
+static void on_folders_made(void *arg, const struct store_reply *reply)
 {
-	(void)arg, (void)reply;
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	l->seen.folders = reply->code;
+	landed(l, reply);
 }
 
-static void make_folder(const struct lock *l)
+static void on_folder_made(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	if (reply->code != STORE_NO_NODE || reply->failed_op == 1) /* not: we are not registered */
+		l->seen.folder = reply->code;
+	landed(l, reply);
+}
+
+static void make_folder(struct lock *l)
 {
 	struct locks *k = l->locks;
 	char folders[STORE_PATH_MAX], path[STORE_PATH_MAX];
@@ -210,8 +226,9 @@ static void make_folder(const struct lock *l)
 		{.type = STORE_OP_CHECK, .path = k->session->registration, .version = -1},
 		{.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len},
 	};
-	store_create(k->session->store, folders, on_parent, NULL);
-	store_multi(k->session->store, ops, 2, on_parent, NULL);
+	l->flying += 2;
+	store_create(k->session->store, folders, on_folders_made, l);
+	store_multi(k->session->store, ops, 2, on_folder_made, l);
 	buffer_done(&data);
 }
 

@@ -58,7 +58,7 @@ class Etcd:
                                           timeout=10).returncode == 0, what="etcd serves")
 
     def command(self, *words):
-        return ["/usr/bin/etcdctl", "--endpoints", self.url, *words] if self.process else []
+        return [shutil.which("etcdctl"), "--endpoints", self.url, *words] if self.process else []
 
     def close(self):
         if self.process:

@@ -102,9 +102,9 @@ def test_a_lost_answer_is_found_out(fleet, proxy, drop):
     assert two.call("counter", NAME, 1)["value"] == 32
 
 
-def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy):
+@pytest.mark.parametrize("each", [40, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.seconds(600)])])
+def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy, each):
     """Eight nodes at once, of which two lose the answer to one addition after the other."""
-    each = 40
     nodes = [fleet.sidecar(n, zookeeper=proxy.address if n in "ab" else None, session_timeout="6s")
              for n in "abcdefgh"]
     going = threading.Event()

@@ -3,6 +3,9 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
+import subprocess
+import threading
 
 import pytest
 
@@ -253,3 +256,76 @@ def test_a_job_goes_on_over_restarts(pair, zk, folder):
         assert not old.leads(TASKS[0])
     finally:
         end(job)
+
+
+class Relay:
+    """A sidecar's socket, on which the first request of that method waits until the connection is to end."""
+
+    def __init__(self, sidecar, folder, method):
+        self.sidecar = sidecar
+        self.method = bytes([0xa0 + len(method)]) + method.encode()
+        self.path = folder / "relay"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen()
+        self.asked, self.gone = threading.Event(), threading.Event()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(str(self.sidecar.socket))
+            except OSError:  # it is being started
+                client.close()
+                continue
+            threading.Thread(target=self.pass_on, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self.pass_on, args=(server, client, False), daemon=True).start()
+
+    def pass_on(self, source, to, asks):
+        try:
+            while data := source.recv(65536):
+                if asks and self.method in data and not self.asked.is_set():
+                    self.asked.set()
+                    self.gone.wait(60)
+                    break
+                to.sendall(data)
+        except OSError:
+            pass
+        for end_of in (source, to):
+            try:
+                end_of.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@pytest.mark.parametrize("how", [ask_to_restart, lambda sidecar: sidecar.kill()], ids=["restarted", "killed"])
+@pytest.mark.parametrize("words", [("run", "--tick", "1m", TASKS[0]), ("lock", "l"), ("join", "g", "--count", "1")],
+                         ids=["run", "lock", "join"])
+def test_a_restart_between_the_answer_and_the_first_renewal(pair, zk, folder, words, how):
+    """What has just been got goes on at the next sidecar, and CMD runs, once."""
+    new = pair["new"]
+    changes = zk.leader_changes()
+    renew = {"run": "renew"}.get(words[0], f"{words[0]}_renew")
+    relay = Relay(new, folder, renew)
+    try:
+        process = spawn([build() / "zkleader", "-s", relay.path, *words, "--", "sh", "-c", f"echo x >> {folder}/ran"],
+                        stderr=subprocess.PIPE, text=True)
+        assert relay.asked.wait(60)
+        how(new)
+        relay.gone.set()
+        new.start()
+        err = process.communicate(timeout=60)[1]
+        assert (process.returncode, err) == (0, "")
+        assert (folder / "ran").read_text(encoding="ascii") == "x\n"
+        went_on(new, zk, changes)
+    finally:
+        relay.close()

@@ -265,6 +265,78 @@ def test_a_reboot_in_the_middle(hosts, folder):
         assert host.rolling(GROUP, "--finish") == (0, "", "")
 
 
+DOCUMENTED = pathlib.Path(__file__).resolve().parents[2] / "docs/RECIPES.md"
+UNIT = pathlib.Path(__file__).resolve().parents[2] / "systemd/zkleader-rolling@.service"
+
+
+def documented_cmd(folder):
+    """CMD of the script in docs/RECIPES.md, with the file that asks for a reboot in a folder of ours."""
+    text = DOCUMENTED.read_text(encoding="utf-8")
+    script = text.split("exec zkleader rolling upgrades ", 1)[1].split("```", 1)[0]
+    options, cmd = script.split(" -- sh -c '", 1)
+    assert "/var/run/reboot-required" in cmd
+    return options.split(), cmd.rsplit("'", 1)[0].replace("/var/run", "$NODE_FOLDER")
+
+
+def documented_boot(group):
+    [line] = [line for line in UNIT.read_text(encoding="ascii").splitlines() if line.startswith("ExecStart=")]
+    words = line.split("=", 1)[1].split()
+    assert words[:2] == ["/usr/bin/zkleader", "rolling"]
+    return [word.replace("%i", group) for word in words[2:]]
+
+
+def program_in(folder, name, body):
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{body}\n", encoding="ascii")
+    file.chmod(0o755)
+
+
+@pytest.mark.seconds(300)
+def test_upgrades_and_reboots_as_documented(hosts, folder):
+    """All four at once, by the script of the documents and the unit that is shipped; one needs no reboot."""
+    fleet, log, programs = hosts(4), folder / "log", folder / "programs"
+    programs.mkdir()
+    log.touch()
+    program_in(programs, "unattended-upgrade", f"echo upgrade $NODE >> {log}; touch $NODE_FOLDER/upgraded; "
+               "[ $NODE = n2 ] || touch $NODE_FOLDER/reboot-required")
+    program_in(programs, "systemctl", '[ "$1" = reboot ] && touch $NODE_FOLDER/reboots')
+    options, cmd = documented_cmd(folder)
+    places = {}
+    for host in fleet:
+        places[host.name] = folder / f"of-{host.name}"
+        places[host.name].mkdir()
+        env = {"NODE": host.name, "NODE_FOLDER": str(places[host.name]), "PATH": f"{programs}:{os.environ['PATH']}"}
+        host.begin("upgrades", *options, "--soak", "300ms", "--", "sh", "-c", cmd, env=env)
+
+    def reboots():
+        return [host for host in fleet if (places[host.name] / "reboots").exists()]
+
+    for _ in range(3):
+        wait_until(reboots, timeout=60, what="one of them reboots")
+        [host] = reboots()
+        (places[host.name] / "reboots").unlink()
+        (places[host.name] / "reboot-required").unlink()
+        begun = log.read_text(encoding="ascii")
+        host.crash()
+        assert log.read_text(encoding="ascii") == begun, "nobody else has begun"
+        host.boot()
+        host.sidecar.start()
+        with open(log, "a", encoding="ascii") as f:
+            f.write(f"back {host.name}\n")
+        finish = host.begin(*documented_boot("upgrades"), "--soak", "300ms")
+        assert finish.wait() == 0 and "the slot is free" in finish.err
+    without = fleet[2].commands[0]
+    assert without.wait() == 0, without.err
+    told = [line.split() for line in log.read_text(encoding="ascii").splitlines()]
+    assert sorted(node for what, node in told if what == "upgrade") == ["n0", "n1", "n2", "n3"]
+    for (what, node), after in zip(told, told[1:]):
+        assert what == "back" or node == "n2" or after == ["back", node], "one at a time"
+    assert not reboots()
+    code, out, _ = fleet[0].rolling("upgrades", "--status")
+    assert code == 0 and out == "upgrades: 0 of 1 slots taken, 0 waiting\n"
+    wait_drained(fleet[0])
+
+
 def test_the_whole_fleet_goes_down(hosts, folder):
     fleet = hosts(3)
     for host in fleet:

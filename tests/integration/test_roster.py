@@ -5,6 +5,7 @@ import json
 import msgpack
 import pytest
 
+from harness.proxy import MULTI, Proxy
 from harness.waiting import wait_until
 
 
@@ -32,32 +33,63 @@ def departed(sidecar, *names):
     return lambda: {n for n, e in roster_of(sidecar).items() if e["departed"]} == set(names)
 
 
-def test_many_at_once_keep_their_numbers(fleet, zk):
+def start_all(nodes):
+    for node in nodes:
+        node.start(ready=False)
+    for node in nodes:
+        node.wait_connected(120)
+
+
+def story_of_many(fleet, n, config=None):
     """All at once: no gap and no twin; half of them back, then all, and the numbers are the same."""
-    nodes = [fleet.sidecar(f"n{i}", node=f"n{i}", start=False) for i in range(20)]
-    for node in nodes:
-        node.start(ready=False)
-    for node in nodes:
-        node.wait_connected()
+    nodes = [fleet.sidecar(f"n{i}", node=f"n{i}", start=False, **(config or {})) for i in range(n)]
+    start_all(nodes)
     first = numbers(nodes)
-    assert sorted(first) == list(range(20))
-    for node in nodes[:10]:
+    assert sorted(first) == list(range(n))
+    half = nodes[:n // 2]
+    for node in half:
         node.stop()
-    wait_until(departed(nodes[-1], *(n.name for n in nodes[:10])), what="it is noted who is gone")
-    assert sorted(e["index"] for e in roster_of(nodes[-1]).values()) == list(range(20))
-    for node in nodes[:10]:
-        node.start(ready=False)
-    for node in nodes[:10]:
-        node.wait_connected()
+    wait_until(departed(nodes[-1], *(node.name for node in half)), timeout=120, what="it is noted who is gone")
+    assert sorted(e["index"] for e in roster_of(nodes[-1]).values()) == list(range(n))
+    start_all(half)
     assert numbers(nodes) == first
     for node in nodes:
         node.kill()
-    for node in reversed(nodes):
-        node.start(ready=False)
-    for node in nodes:
-        node.wait_connected()
+    start_all(nodes[::-1])
     assert numbers(nodes) == first
-    wait_until(departed(nodes[0]), what="all are back")
+    wait_until(departed(nodes[0]), timeout=120, what="all are back")
+    return nodes, first
+
+
+def test_many_at_once_keep_their_numbers(fleet):
+    story_of_many(fleet, 20)
+
+
+def is_roster_change(kind, payload):
+    return kind == MULTI and b"/roster" in payload
+
+
+@pytest.mark.slow
+@pytest.mark.seconds(600)
+def test_fifty_and_the_assigner_killed_between_two_steps(fleet, zk, server):
+    """Whoever gives numbers out is killed with one on its way, made and not made: the next goes on where it was."""
+    with Proxy(server.port) as proxy:
+        nodes, first = story_of_many(fleet, 50, {"zookeeper": proxy.address})
+        for drop in (False, True):
+            # Ids are those of registrations, so whoever is the first now is another than before.
+            assigner = min(nodes, key=lambda node: node.id)
+            lost = proxy.lose(is_roster_change, drop=drop)
+            new = fleet.sidecar(f"new{drop}", node=f"new{drop}", start=False, zookeeper=proxy.address)
+            new.start(ready=False)
+            assert lost.applied.wait(60), "somebody gives it a number"
+            assigner.kill()
+            new.wait_connected(120)
+            assigner.start()
+            nodes.append(new)
+            first.append(len(first))
+            assert numbers(nodes) == first
+        wait_until(departed(nodes[0]), timeout=120, what="all are there")
+        assert sorted(e["index"] for e in roster_of(nodes[0]).values()) == list(range(len(nodes)))
 
 
 def test_the_smallest_that_was_freed_is_given_out_first(fleet, zkleader):

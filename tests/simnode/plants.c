@@ -51,7 +51,8 @@ static const char *const names[] = {
 	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
 	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
 	"due-ever",	  "due-lost",	   "notice-eager",  "notice-orphan",   "job-lease",
-	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",
+	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",     "rolling-blind",
+	"rolling-halted", "rolling-hasty", "rolling-drain", "rolling-queue",
 };
 
 bool plant_set(const char *name)
@@ -70,9 +71,14 @@ const char *plant_name(size_t i)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
-static bool is(const char *name)
+bool plant_is(const char *name)
 {
 	return strcmp(planted, name) == 0;
+}
+
+static bool is(const char *name)
+{
+	return plant_is(name);
 }
 
 /* --- the lease ------------------------------------------------------------------------------------- */
@@ -264,6 +270,9 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 			other[m - 1].version = -1;
 		/* A counter is set over whatever it has become. */
 		if (is("count-blind") && strstr(ops[i].path, "/counters/"))
+			other[m - 1].version = -1;
+		/* A slot is given whatever has changed since the slots were counted. */
+		if (is("rolling-blind") && strstr(ops[i].path, "/rolling/"))
 			other[m - 1].version = -1;
 		/* Whoever takes itself for the first in rank gives numbers out. */
 		if (is("roster-blind") && strstr(ops[i].path, "/roster"))

@@ -7,6 +7,8 @@
 
 /* Whether there is a plant of that name; it is in force from now on. */
 bool plant_set(const char *name);
+/* Whether it is that one. */
+bool plant_is(const char *name);
 /* The names, from 0 on; NULL behind the last. */
 const char *plant_name(size_t i);
 

@@ -6,6 +6,7 @@
 #include "recipes.h"
 
 #define GANGS	       3
+#define GANG_MEMBERS   3 /* at most */
 #define GANG_ASKS_MAX  (1 << 14)
 #define GANG_NODES_MAX 256
 
@@ -26,10 +27,10 @@ struct gang_seen {
 	path_id path;
 	unsigned count;
 	bool goes_on;
-	struct gang_record record; /* as it is committed */
-	uint64_t begun;		   /* how many there were */
-	int64_t left_at;	   /* when one has left it in order last; 0: none has */
-	int64_t empty_at;	   /* since then no node is there; 0: one is */
+	struct gang_record record;     /* as it is committed */
+	uint64_t begun;		       /* how many there were */
+	int64_t left_by[GANG_MEMBERS]; /* by index the session that has left it in order, or 0 */
+	int64_t empty_at;	       /* since then no node is there; 0: one is */
 	int64_t left_since, stop_since,
 		open_since; /* since when something is not as it should be */
 };

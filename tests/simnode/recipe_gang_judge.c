@@ -4,8 +4,6 @@
 
 #include "recipe_gang.h"
 
-#define LEFT_US (60 * SECOND) /* for who has left to see that it was the last */
-
 static bool is_there(unsigned k, uint64_t id)
 {
 	for (unsigned i = 0; i < n_gang_nodes; i++)
@@ -25,15 +23,29 @@ static unsigned count_running(unsigned k)
 
 /* --- what is committed ----------------------------------------------------------------------------- */
 
-static void check_end(unsigned k, const char *what)
+/*
+ * Whether all have left it in order, which anybody may find; or the session has had one that did, and whoever
+ * else was in it is lost: the last one out takes the gang away, however long its connection was gone meanwhile.
+ */
+static bool was_left(unsigned k, int64_t by)
+{
+	bool all = true, own = false;
+
+	for (size_t i = 0; i < gangs[k].record.n; i++) {
+		all &= gangs[k].left_by[i] != 0;
+		own |= gangs[k].left_by[i] == by;
+	}
+	return all || own;
+}
+
+static void check_end(unsigned k, int64_t by, const char *what)
 {
 	if (gangs[k].record.n == 0)
 		return;
 	if (count_running(k) > 0)
 		sim_violation("gang %u is %s while somebody is in it", k, what);
-	else if ((gangs[k].left_at == 0 || sim.now - gangs[k].left_at > LEFT_US) &&
-		 (gangs[k].empty_at == 0 ||
-		  sim.now - gangs[k].empty_at < GANG_DEAD_MS * MS * 9 / 10))
+	else if (!was_left(k, by) && (gangs[k].empty_at == 0 ||
+				      sim.now - gangs[k].empty_at < GANG_DEAD_MS * MS * 9 / 10))
 		sim_violation("gang %u is %s although its members may come back", k, what);
 }
 
@@ -68,7 +80,7 @@ static void begins(unsigned k, const struct gang_record *r)
 			sim_violation("gang %u begins again with other indexes", k);
 	check_members(k, r);
 	gangs[k].begun++;
-	gangs[k].left_at = 0;
+	memset(gangs[k].left_by, 0, sizeof(gangs[k].left_by));
 	sim.figures.gangs[0]++;
 }
 
@@ -105,7 +117,7 @@ static void goes_on(unsigned k, const struct gang_record *r)
 		sim_violation("gang %u: several come back at once", k);
 }
 
-static void written(unsigned k, const struct op *op)
+static void written(unsigned k, const struct op *op, int64_t session)
 {
 	static struct gang_record r;
 	const char *why;
@@ -115,7 +127,7 @@ static void written(unsigned k, const struct op *op)
 		return;
 	}
 	if (r.n == 0)
-		check_end(k, "given up");
+		check_end(k, session, "given up");
 	else if (r.instance == gangs[k].record.instance && gangs[k].record.n > 0)
 		goes_on(k, &r);
 	else
@@ -150,7 +162,7 @@ static void gone(path_id path, int64_t session, bool in_order)
 		}
 		for (size_t j = 0; j < gangs[k].record.n; j++)
 			if (gangs[k].record.members[j].id == gang_nodes[i].id && in_order)
-				gangs[k].left_at = sim.now;
+				gangs[k].left_by[j] = gang_nodes[i].session;
 		if (session != 0) /* it may begin in another one */
 			gang_asks[gang_nodes[i].id - 1].counted = false;
 		gang_nodes[i] = gang_nodes[--n_gang_nodes];
@@ -171,11 +183,11 @@ static void look_at_op(unsigned k, const struct transaction *x, const struct op 
 	for (size_t i = 0; i < x->n_ops; i++)
 		marks |= x->ops[i].type == STORE_OP_CREATE;
 	if (op->path == gangs[k].path && op->type == STORE_OP_DELETE) {
-		check_end(k, "removed");
+		check_end(k, x->session, "removed");
 		gangs[k].record.n = 0;
 	} else if (op->path == gangs[k].path &&
 		   (op->type == STORE_OP_SET || op->type == STORE_OP_CREATE)) {
-		written(k, op);
+		written(k, op, x->session);
 	} else if (path_parent(op->path) == gangs[k].path && op->type == STORE_OP_DELETE) {
 		gone(op->path, 0, marks);
 	}

@@ -142,12 +142,40 @@ static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 }
 
 /*
+ * Whether the turn of the second-best may come before the best one's claim has arrived. The best reads the list
+ * of workers, the leader node and, as that is not there, whether it is: where each of the three waits behind a
+ * write of its recipes, and servers are far apart, that takes longer than a turn.
+ */
+static bool is_slower_than_a_turn(enum change what)
+{
+	int64_t write = 2 * sim.delay_us + 4 * sim.server_delay_us;
+	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
+
+	return sim.options.recipes && gone && 3 * write > ELECTION_TURN_MS * MS;
+}
+
+/*
+ * Whether another's clock is off without the one that has gone, as most of those that are left agree: it may
+ * have led for as long as that takes to show.
+ */
+static bool is_passed_over_since(const struct truth *truth, enum change what, unsigned task)
+{
+	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
+
+	return gone && (truth_passed_over(truth, task) & ~before[task].passed) != 0;
+}
+
+/*
  * How often a task may move for one change. One that joins and leaves at once may have led it between; and
  * while the best of those who lead if nobody else can waits, another has its turn.
  */
 static uint64_t moves_allowed(const struct truth *truth, enum change what, unsigned task)
 {
-	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ? 2 : 1;
+	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ||
+			       is_slower_than_a_turn(what) ||
+			       is_passed_over_since(truth, what, task)
+		       ? 2
+		       : 1;
 }
 
 static void check_moves(const struct truth *truth, enum change what, unsigned task)

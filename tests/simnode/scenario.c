@@ -301,8 +301,9 @@ static void draw_world(void)
 		sim.least_ms = 2 * sim.tick_ms;
 	if (sim.timeout_ms < sim.least_ms)
 		sim.timeout_ms = sim.least_ms / sim.tick_ms * sim.tick_ms + sim.tick_ms;
-	TRACE("%u servers, %u hosts, %u tasks, T %lld ms, tick %lld ms", sim.n_servers, sim.n_hosts,
-	      sim.n_tasks, (long long)sim.timeout_ms, (long long)sim.tick_ms);
+	TRACE("%u servers, %u hosts, %u tasks, T %lld ms, tick %lld ms, delays %lld and %lld us",
+	      sim.n_servers, sim.n_hosts, sim.n_tasks, (long long)sim.timeout_ms,
+	      (long long)sim.tick_ms, (long long)sim.delay_us, (long long)sim.server_delay_us);
 }
 
 void scenario_begin(void)

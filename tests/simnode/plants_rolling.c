@@ -1,0 +1,38 @@
+/* Bugs planted in rolling restarts: see plants.c. */
+#include "node/rolling_deed.h"
+#include "plants.h"
+
+#define WRAPS(name) extern __typeof__(name) __real_##name, __wrap_##name
+
+WRAPS(rolling_decide);
+WRAPS(rolling_deed_put_drain);
+WRAPS(rolling_is_soaked);
+WRAPS(rolling_sweep);
+
+/* That the group is halted is not seen. */
+void __wrap_rolling_decide(struct rolling_op *op)
+{
+	if (plant_is("rolling-halted") && op->ask.order == ROLLING_TAKE)
+		op->view.group.halted_since = 0;
+	__real_rolling_decide(op);
+}
+
+/* A slot comes without its drain. */
+void __wrap_rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *slot)
+{
+	if (!plant_is("rolling-drain"))
+		__real_rolling_deed_put_drain(d, slot);
+}
+
+/* It is freed as soon as that is asked for. */
+bool __wrap_rolling_is_soaked(struct rolling_op *op)
+{
+	return plant_is("rolling-hasty") || __real_rolling_is_soaked(op);
+}
+
+/* What the process before has left in a queue stays. */
+void __wrap_rolling_sweep(struct rolling *r)
+{
+	if (!plant_is("rolling-queue"))
+		__real_rolling_sweep(r);
+}
