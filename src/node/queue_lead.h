@@ -168,6 +168,7 @@ struct queue_lead {
 	int64_t retry_ms;
 	int32_t version; /* of ROOT/jobs/Q: the epoch */
 	struct bucket bucket;
+	bool fresh; /* the bucket is full, and nobody was asked whether it may be */
 	struct due_set due;
 	struct given_set given;
 	struct assigns assigns;

@@ -519,7 +519,6 @@ static void on_use(void *arg, uint64_t number)
 
 void simq_ended(const struct site *s)
 {
-	judge_ended();
 	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase == FREE || h->site != s->id)
 			continue;

@@ -183,12 +183,6 @@ static void check_rate(unsigned queue)
 		sim_violation("queue %s: more is begun than its rate allows", queue_names[queue]);
 }
 
-void judge_ended(void)
-{
-	for (unsigned k = 0; k < QUEUES; k++)
-		states[k].level += queue_settings[k].rate;
-}
-
 static void check_limits(unsigned queue, const char *node)
 {
 	unsigned all = 0, here = 0;

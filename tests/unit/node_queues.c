@@ -388,3 +388,61 @@ Test(queues, the_leader_assigns_what_is_due_under_its_epoch)
 	until("get jobs/q");
 	queues_done(&queues);
 }
+
+/* The leader of a queue whose rate is one a minute, with three jobs that are due; epoch: what is read of it. */
+static void lead_with_a_rate(const char *epoch)
+{
+	static char due[3][JOB_POINTER_MAX + 1];
+	char minute[JOB_MINUTE_SIZE];
+	struct job_pointer p;
+
+	queue_settings.rate = 1;
+	queue_settings.rate_ms = 60000;
+	lead_queue();
+	until("get jobs/q");
+	script_answer(0, holds(epoch, 2, (struct store_stat){.version = 3}));
+	until("set jobs/q v3");
+	script_answer(0, ok());
+	for (size_t i = 0; i < 3; i++) {
+		struct job_id other = id;
+		other.uuid[0] = (char)('1' + i);
+		p = job_pointer_to(&other, host_wall_ms(&host) - 1000, false);
+		job_pointer_format(&p, true, due[i]);
+	}
+	job_minute_format(p.due_ms / JOB_MINUTE_MS, minute);
+	until("list! jobs/q/due");
+	script_answer(0, names(minute, NULL));
+	until("list! jobs/q/due/");
+	script_answer(0, names(due[0], due[1], due[2], NULL));
+}
+
+Test(queues, a_new_leader_begins_with_a_burst)
+{
+	lead_with_a_rate("40");
+	int64_t since = host.now_ms;
+	until("delete jobs/q/due/");
+	cr_expect_lt(host.now_ms, since + 20000);
+	queues_done(&queues);
+}
+
+Test(queues, a_leader_that_was_restarted_has_no_burst_more)
+{
+	lead_with_a_rate("41"); /* raised by itself, in the process before */
+	int64_t since = host.now_ms;
+	while (host.now_ms < since + 50000) {
+		pass(100);
+		script_confirm();
+		cr_assert(store.n_open == 0 || !strstr(store.open[0].text, "delete jobs/q/due/"));
+		if (store.n_open > 0)
+			script_answer(0, ok());
+	}
+	for (int i = 0; i < 12 && !(store.n_open > 0 && strstr(store.open[0].text, "delete jobs"));
+	     i++) {
+		pass(1000);
+		script_confirm();
+		if (store.n_open > 0 && !strstr(store.open[0].text, "delete jobs"))
+			script_answer(0, ok());
+	}
+	cr_expect(store.n_open > 0 && strstr(store.open[0].text, "delete jobs/q/due/"));
+	queues_done(&queues);
+}
