@@ -32,6 +32,7 @@ struct due_folder {
 	size_t count;		/* as the servers have it */
 	bool there;		/* it was in the list of folders */
 	bool listed, listing, counting, dirty, dropping;
+	bool watched;		   /* by the list that was asked for last */
 	int64_t list_ms, count_ms; /* CLOCK_BOOTTIME: not before */
 };
 
@@ -85,7 +86,7 @@ struct given_node {
 	size_t n, room;
 	uint64_t asked, answered; /* reads of assignments */
 	bool there;
-	bool listed, listing, dirty;
+	bool listed, listing, dirty, dropping;
 	int64_t list_ms;
 };
 
