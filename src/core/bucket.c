@@ -33,6 +33,12 @@ void bucket_resize(struct bucket *b, int64_t most, int64_t period_ms, int64_t no
 		b->level = tokens * period_ms;
 }
 
+void bucket_drain(struct bucket *b, int64_t now_ms)
+{
+	b->level = 0;
+	b->since_ms = now_ms;
+}
+
 bool bucket_take(struct bucket *b, int64_t now_ms)
 {
 	if (b->most == 0)

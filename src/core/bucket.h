@@ -16,6 +16,8 @@ struct bucket {
 void bucket_fill(struct bucket *b, int64_t most, int64_t period_ms, int64_t now_ms);
 /* The limit is another: no more is in it than was, or than fits. */
 void bucket_resize(struct bucket *b, int64_t most, int64_t period_ms, int64_t now_ms);
+/* Empty. */
+void bucket_drain(struct bucket *b, int64_t now_ms);
 /* Takes one out, if there is one. */
 bool bucket_take(struct bucket *b, int64_t now_ms);
 /* One that was taken was not needed. */

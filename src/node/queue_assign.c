@@ -32,12 +32,6 @@ struct assign_batch {
 
 /* --- the workers ---------------------------------------------------------- */
 
-static bool is_fit(const struct queue_lead *lead, const struct task *t, const struct member *m)
-{
-	return worker_slots(m->worker, lead_name(lead)) > 0 && !m->twin && !m->drained &&
-	       fleet_fitness(m, &t->contest, t->index) == WHY_BEST;
-}
-
 /* Of the newest version, as the elections find it: kept of two that are compared in their order. */
 static const char *newest(const struct queue_lead *lead, const struct task *t)
 {
@@ -46,7 +40,7 @@ static const char *newest(const struct queue_lead *lead, const struct task *t)
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
-		if (is_fit(lead, t, m) &&
+		if (queue_is_fit(lead->queue, t, m) &&
 		    (!best || fleet_compare_versions(&t->contest, m->worker->version, best) > 0))
 			best = m->worker->version;
 	}
@@ -95,7 +89,7 @@ static size_t find_workers(const struct queue_lead *lead, struct candidate **ret
 
 	for (size_t i = 0; best && i < f->n_members; i++) {
 		const struct member *m = f->by_id[i];
-		if (!is_fit(lead, t, m) ||
+		if (!queue_is_fit(lead->queue, t, m) ||
 		    fleet_compare_versions(&t->contest, m->worker->version, best) != 0 ||
 		    !path_of_at(lead_paths(lead), lead_name(lead), m->worker->node, NULL, path))
 			continue;

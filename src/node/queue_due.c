@@ -8,6 +8,7 @@
 
 #define COUNT_EVERY_MS 100   /* a folder that is not listed yet again */
 #define FAR_EVERY_MS   60000 /* folders that are not watched are listed again */
+#define AHEAD_MINUTES  (QUEUE_FAR_STEP * QUEUE_SPREAD_MAX) /* of a folder, to what is in it */
 #define OLD_MINUTES    15    /* an empty folder is deleted after so long, */
 #define QUIET_MS       60000 /* and when nobody has just made it, for what is about to come */
 
@@ -193,6 +194,7 @@ static void look_at(struct due_folder *f, bool watched, int64_t now, int64_t now
 	if (now >= f->list_ms && lead->due.lists < LEAD_LISTS_MAX) {
 		f->listing = true;
 		f->dirty = false;
+		f->watched = watched;
 		lead->due.lists++;
 		queue_children(lead_calls(lead), path, watched, on_names, f);
 		return;
@@ -253,6 +255,8 @@ void due_pump(struct queue_lead *lead, int64_t now)
 	for (size_t i = 0; i < d->n; i++) {
 		struct due_folder *f = d->folders[i];
 		bool watched = i < LEAD_WATCHED_MAX;
+		/* One that was listed without, and is among the first by now, is not heard of. */
+		f->dirty |= watched && f->listed && !f->watched;
 		if (!watched && f->listed && now >= f->list_ms + FAR_EVERY_MS)
 			f->dirty = true;
 		look_at(f, watched, now, now_minute);
@@ -321,7 +325,7 @@ bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct d
 	struct due_item *best = NULL;
 
 	for (size_t i = 0;
-	     i < d->n && d->folders[i]->minute <= now_ms / JOB_MINUTE_MS + QUEUE_SPREAD_MAX; i++) {
+	     i < d->n && d->folders[i]->minute <= now_ms / JOB_MINUTE_MS + AHEAD_MINUTES; i++) {
 		struct due_item *item = first_of(d->folders[i], now_ms, boot_ms);
 		if (!item || (best && best->pointer.due_ms <= item->pointer.due_ms))
 			continue;
@@ -374,7 +378,7 @@ int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms)
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct due_folder *f = d->folders[i];
-		if (f->minute * JOB_MINUTE_MS - QUEUE_SPREAD_MAX * JOB_MINUTE_MS > next)
+		if ((f->minute - AHEAD_MINUTES) * JOB_MINUTE_MS > next)
 			break;
 		for (size_t k = f->first; k < f->n; k++) {
 			if (f->items[k].pointer.due_ms <= now_ms)

@@ -9,6 +9,8 @@
 #include "node/paths.h"
 #include "node/queue_lead.h"
 
+#define QUIET_MS 60000 /* an empty folder of a node that is away is deleted after so long */
+
 /* --- the lists ------------------------------------------------------------ */
 
 struct given_node *given_node_of(struct queue_lead *lead, const char *node, bool make)
@@ -186,12 +188,57 @@ static void on_names(void *arg, const struct store_reply *reply)
 	queues_wake(lead_queues(lead), 0);
 }
 
+static void on_dropped(void *arg, const struct store_reply *reply)
+{
+	struct given_node *n = arg;
+
+	n->dropping = false;
+	if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
+		n->there = false;
+	else
+		n->dirty = true; /* something has come into it */
+}
+
+/* Whoever comes back under that name makes it anew. */
+static void drop(struct given_node *n)
+{
+	char path[STORE_PATH_MAX];
+	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+
+	if (!path_of_at(lead_paths(n->lead), lead_name(n->lead), n->node, NULL, path))
+		return;
+	n->dropping = true;
+	queue_multi(lead_calls(n->lead), &op, 1, on_dropped, n);
+}
+
+static bool is_away(const struct given_node *n)
+{
+	const struct fleet *f = &lead_queues(n->lead)->registry->fleet;
+
+	for (size_t i = 0; i < f->n_members; i++)
+		if (strcmp(f->by_id[i]->worker->node, n->node) == 0)
+			return false;
+	return true;
+}
+
+static void look_whether_it_is_needed(struct given_node *n, int64_t now)
+{
+	if (!n->there || n->n > 0 || !is_away(n))
+		return;
+	if (now >= n->list_ms + QUIET_MS)
+		drop(n);
+	else
+		queues_wake(lead_queues(n->lead), n->list_ms + QUIET_MS - now);
+}
+
 static void list(struct given_node *n, int64_t now)
 {
 	struct queue_lead *lead = n->lead;
 	char path[STORE_PATH_MAX];
 
-	if (n->listing || !n->there || (n->listed && !n->dirty))
+	if (n->listed && !n->dirty && !n->listing && !n->dropping)
+		look_whether_it_is_needed(n, now);
+	if (n->listing || n->dropping || !n->there || (n->listed && !n->dirty))
 		return;
 	if (now < n->list_ms || lead->given.lists >= LEAD_LISTS_MAX) {
 		queues_wake(lead_queues(lead), n->list_ms > now ? n->list_ms - now : 1);
@@ -236,6 +283,22 @@ static void on_nodes(void *arg, const struct store_reply *reply)
 	queues_wake(lead_queues(lead), 0);
 }
 
+/* Those whose folder has gone. */
+static void forget_gone(struct given_set *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct given_node *n = s->nodes[i];
+		if (n->there || n->n > 0 || n->listing || n->dropping || !n->listed ||
+		    n->asked != n->answered)
+			s->nodes[kept++] = n;
+		else
+			node_free(n);
+	}
+	s->n = kept;
+}
+
 void given_pump(struct queue_lead *lead, int64_t now)
 {
 	struct given_set *s = &lead->given;
@@ -247,6 +310,7 @@ void given_pump(struct queue_lead *lead, int64_t now)
 		path_of_queue(lead_paths(lead), lead_name(lead), "at", NULL, path);
 		queue_children(lead_calls(lead), path, true, on_nodes, lead);
 	}
+	forget_gone(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct given_node *n = s->nodes[i];
 		list(n, now);

@@ -94,6 +94,10 @@ static void on_read(void *arg, const struct store_reply *reply)
 		/* Our leader node has gone: we are about to hear of it. */
 		lead_restart(lead, QUEUE_AGAIN_MS);
 	} else {
+		/* The process before this one led by the same token: its burst is not had again. */
+		if (lead->fresh && token_of(reply) == lead->token)
+			bucket_drain(&lead->bucket, queues_now(lead_queues(lead)));
+		lead->fresh = false;
 		lead->version = reply->stat.version;
 		lead->phase = LEAD_RAISE;
 	}
@@ -207,7 +211,8 @@ static void begin(struct queue *queue, int64_t token, int64_t now)
 	lead->queue = queue;
 	lead->token = token;
 	lead->tidy.open = -1;
-	if (queue->bucket_token == token)
+	lead->fresh = queue->bucket_token != token;
+	if (!lead->fresh)
 		lead->bucket = queue->bucket;
 	else
 		bucket_fill(&lead->bucket, queue->settings.rate, queue->settings.rate_ms, now);

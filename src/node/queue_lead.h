@@ -32,6 +32,7 @@ struct due_folder {
 	size_t count;		/* as the servers have it */
 	bool there;		/* it was in the list of folders */
 	bool listed, listing, counting, dirty, dropping;
+	bool watched;		   /* by the list that was asked for last */
 	int64_t list_ms, count_ms; /* CLOCK_BOOTTIME: not before */
 };
 
@@ -85,7 +86,7 @@ struct given_node {
 	size_t n, room;
 	uint64_t asked, answered; /* reads of assignments */
 	bool there;
-	bool listed, listing, dirty;
+	bool listed, listing, dirty, dropping;
 	int64_t list_ms;
 };
 
@@ -168,6 +169,7 @@ struct queue_lead {
 	int64_t retry_ms;
 	int32_t version; /* of ROOT/jobs/Q: the epoch */
 	struct bucket bucket;
+	bool fresh; /* the bucket is full, and nobody was asked whether it may be */
 	struct due_set due;
 	struct given_set given;
 	struct assigns assigns;

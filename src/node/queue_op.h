@@ -33,7 +33,7 @@ struct queue_op {
 	struct {
 		struct job_pointer pointer;
 		struct job_place place;
-		int64_t last_minute;
+		int64_t step, last_minute;
 		char **nodes; /* owned, as is each */
 		size_t n, next;
 		job_place_fn fn;

@@ -8,6 +8,8 @@
 
 #define QUEUE_SPREAD_PER  8000 /* jobs of which `due` has a folder of a minute more */
 #define QUEUE_SPREAD_MAX  7    /* folders behind that of the minute */
+#define QUEUE_FAR_MINUTES 1440 /* a job that is due so long behind its submission shares */
+#define QUEUE_FAR_STEP	  30   /* a folder with those of so many minutes */
 #define QUEUE_AGAIN_MS	  1000 /* after what could not be done */
 #define QUEUE_SESSION_MS  5000 /* for a session, where there is none */
 #define QUEUE_PATIENCE_MS 30000
@@ -64,6 +66,10 @@ void queues_wake(struct queues *q, int64_t in_ms);
 struct store_op queue_check_me(const struct queues *q);
 /* In which minute's folder of `due` it is. */
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
+/* The first that it may be in; the others are *ret_step minutes apart, QUEUE_SPREAD_MAX of them. */
+int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
+/* Whether that worker may be given jobs, but for its version. */
+bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
 /* Of the znode that says whose a key is. */
 void queue_path_of_key(const struct queue *queue, const char *key, char path[STORE_PATH_MAX]);
 /* Its election, NULL. */

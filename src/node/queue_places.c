@@ -74,7 +74,7 @@ static void on_due(void *arg, const struct store_reply *reply)
 		op->find.place.due = true;
 		op->find.fn(op, &op->find.place);
 	} else if (op->find.place.due_minute < op->find.last_minute) {
-		op->find.place.due_minute++;
+		op->find.place.due_minute += op->find.step;
 		look_at_due(op);
 	} else {
 		path_of_queue(paths_of(op), op->queue, "at", NULL, path);
@@ -103,8 +103,8 @@ void queue_find_place(struct queue_op *op, const struct job_id *id, int64_t due_
 	queue_places_forget(op);
 	op->find.pointer = job_pointer_to(id, due_ms, false);
 	memset(&op->find.place, 0, sizeof(op->find.place));
-	op->find.place.due_minute = due_ms / JOB_MINUTE_MS;
-	op->find.last_minute = op->find.place.due_minute + QUEUE_SPREAD_MAX;
+	op->find.place.due_minute = queue_due_first(&op->find.pointer, &op->find.step);
+	op->find.last_minute = op->find.place.due_minute + op->find.step * QUEUE_SPREAD_MAX;
 	op->find.fn = fn;
 	look_at_due(op);
 }

@@ -16,7 +16,6 @@ struct view {
 	bool open;
 	int64_t *minutes; /* of the folders of `due`, sorted; owned */
 	size_t n_minutes, next;
-	bool aged;    /* the oldest is known */
 	char **nodes; /* of `at`; owned, as is each */
 	size_t n_nodes;
 	struct queue_view_worker *workers; /* owned, as are the names */
@@ -41,7 +40,6 @@ static void forget(struct view *v)
 	v->minutes = NULL;
 	v->nodes = NULL;
 	v->n_nodes = v->n_minutes = v->next = 0;
-	v->aged = false;
 }
 
 static void view_free(struct queue_op *op)
@@ -78,13 +76,15 @@ static void done(struct view *v)
 {
 	const struct fleet *f = &v->op.queues->registry->fleet;
 	const struct policy *p = v->op.queues->leaders->policy;
+	const struct queue *queue = op_queue(&v->op);
+	const struct task *t = queue ? queue_task(queue) : NULL;
 	bool served = false;
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		unsigned slots = worker_slots(f->by_id[i]->worker, v->op.queue);
 		if (slots > 0)
 			worker_of(v, f->by_id[i]->worker->node)->slots = slots;
-		served |= slots > 0;
+		served |= slots > 0 && (!t || queue_is_fit(queue, t, f->by_id[i]));
 	}
 	if (policy_find(p, POLICY_PAUSE, v->op.queue, ""))
 		v->view.state = "paused";
@@ -166,10 +166,20 @@ static void on_oldest(void *arg, const struct store_reply *reply)
 		if (job_pointer_parse(reply->names[i], strlen(reply->names[i]), true, &p) &&
 		    p.due_ms < oldest)
 			oldest = p.due_ms;
-	v->view.oldest_ms = now - oldest;
-	v->aged = true;
+	if (now - oldest > v->view.oldest_ms)
+		v->view.oldest_ms = now - oldest;
 	v->next++;
 	count_next_minute(v);
+}
+
+/* Those of a later folder may be due before those of an earlier one. */
+static bool may_be_older(const struct view *v)
+{
+	int64_t minute = v->minutes[v->next];
+	int64_t step = minute % QUEUE_FAR_STEP == 0 ? QUEUE_FAR_STEP : 1;
+	int64_t first = minute - step * QUEUE_SPREAD_MAX;
+
+	return first * JOB_MINUTE_MS < queues_server_ms(v->op.queues) - v->view.oldest_ms;
 }
 
 static void on_count(void *arg, const struct store_reply *reply)
@@ -181,7 +191,7 @@ static void on_count(void *arg, const struct store_reply *reply)
 		return;
 	if (reply->code == STORE_OK)
 		v->view.queued += reply->stat.children;
-	if (reply->code == STORE_OK && reply->stat.children > 0 && !v->aged) {
+	if (reply->code == STORE_OK && reply->stat.children > 0 && may_be_older(v)) {
 		path_of_due(paths_of(v), v->op.queue, v->minutes[v->next], NULL, path);
 		queue_children(op_calls(&v->op), path, false, on_oldest, v);
 		return;

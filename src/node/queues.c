@@ -63,15 +63,33 @@ struct queue *queue_find(const struct queues *q, const char *name)
 	return NULL;
 }
 
+bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m)
+{
+	return worker_slots(m->worker, queue->name) > 0 && !m->twin && !m->drained &&
+	       fleet_fitness(m, &t->contest, t->index) == WHY_BEST;
+}
+
+/*
+ * Each minute of 90 days would be more folders than one may hold. That of a job follows from its
+ * name alone, so that whoever looks for it finds it.
+ */
+int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step)
+{
+	int64_t minute = p->due_ms / JOB_MINUTE_MS;
+
+	*ret_step = minute > p->minute + QUEUE_FAR_MINUTES ? QUEUE_FAR_STEP : 1;
+	return minute / *ret_step * *ret_step;
+}
+
 /* Of a queue that may hold many, those of one minute are spread over the folders of several. */
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p)
 {
 	unsigned folders = (queue->settings.max_queued + QUEUE_SPREAD_PER - 1) / QUEUE_SPREAD_PER;
-	int64_t minute = p->due_ms / JOB_MINUTE_MS;
+	int64_t step, minute = queue_due_first(p, &step);
 
 	if (folders <= 1)
 		return minute;
-	return minute + (int64_t)(rank_hash(p->uuid, strlen(p->uuid), 0) % folders);
+	return minute + step * (int64_t)(rank_hash(p->uuid, strlen(p->uuid), 0) % folders);
 }
 
 int64_t queue_list_every(size_t names)

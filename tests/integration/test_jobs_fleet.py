@@ -243,6 +243,38 @@ def test_a_server_restart_loses_nothing(queues, folder, own_server):
     assert all(len([1 for j, *_ in ran(folder) if j == job]) <= 2 for job in jobs)
 
 
+@pytest.mark.slow
+@pytest.mark.seconds(400)
+def test_a_server_restart_with_ten_thousand_queued_loses_nothing(queues, folder, own_server):
+    own_server.start()
+    a = queues.site("a", queue_text("q", slots=2, max_queued=20000, command=noting(folder)), session_timeout="20s")
+    queues.wait_open()
+    n, now = 10000, 20
+    with a.client(timeout=300) as client:
+        def ask(method, params):
+            """The answers to all of them, sent ahead by so many as are read again."""
+            answers = {}
+            for begin in range(0, len(params), 500):
+                sent = [client.send(method, *p) for p in params[begin:begin + 500]]
+                while not all(i in answers for i in sent):
+                    _, number, error, result = client.read(timeout=60)
+                    assert error is None, error
+                    answers[number] = result
+            return list(answers.values())
+
+        later = [r["id"] for r in ask("submit", [("q", {"payload": b"p", "in_ms": 3600000})] * n)]
+        assert len(set(later)) == n
+        soon = [r["id"] for r in ask("submit", [("q", {"payload": b"p"})] * now)]
+        own_server.kill()
+        own_server.start()
+        a.wait_connected(60)
+        for job in soon:
+            assert queues.wait_state(a, job, timeout=90)["state"] == "ok"
+        wait_until(lambda: a.call("queue", "q")["queued"] == n, 60, "all others wait as before")
+        found = ask("job", [(job,) for job in later])
+        assert {f["id"] for f in found} == set(later) and {f["state"] for f in found} == {"queued"}
+
+
 def test_round_robin_and_random(queues, folder):
     for name in ("round-robin", "random"):
         q = queue_text(name, slots=10, assign=name, command=["/bin/sleep", "1"])

@@ -23,6 +23,7 @@
 #include "node/lock.h"
 #include "node/ledger.h"
 #include "node/queue_ending.h"
+#include "node/queue_work.h"
 #include "core/assign.h"
 #include "core/bucket.h"
 #include "node/policy.h"
@@ -51,8 +52,8 @@ static const char *const names[] = {
 	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
 	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
 	"due-ever",	  "due-lost",	   "notice-eager",  "notice-orphan",   "job-lease",
-	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",     "rolling-blind",
-	"rolling-halted", "rolling-hasty", "rolling-drain", "rolling-queue",
+	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",     "job-late",
+	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",   "rolling-queue",
 };
 
 bool plant_set(const char *name)
@@ -552,6 +553,15 @@ WRAPS(job_outcome);
 WRAPS(job_ending_ops);
 WRAPS(assign_pick);
 WRAPS(bucket_wait_ms);
+WRAPS(work_look);
+
+/* Whatever was given to this session is the assignment that its job began with. */
+void __wrap_work_look(struct work *w)
+{
+	if (is("job-late"))
+		w->token = 0;
+	__real_work_look(w);
+}
 
 /* A job outlives its lease. */
 int64_t __wrap_queues_renew(struct queues *q, const void *owner, uint64_t number)
@@ -577,6 +587,8 @@ size_t __wrap_job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OP
 {
 	size_t n = __real_job_ending_ops(e, ops);
 
+	for (size_t i = 0; i < n && is("job-late"); i++)
+		ops[i].version = -1;
 	return is("job-nowhere") && e->next == JOB_NEXT_AGAIN ? n - 1 : n;
 }
 

@@ -479,6 +479,49 @@ static void ask(struct site *s)
 	}
 }
 
+/* One in that folder at random, 0: there is none. */
+static path_id any_child(const struct tree *t, path_id folder)
+{
+	const struct znode *node = folder ? tree_get(t, folder) : NULL;
+
+	if (!node || node->n_children == 0)
+		return 0;
+	return node->children[random_range(0, (int64_t)node->n_children - 1)];
+}
+
+static void on_pointer_back(void *arg, uint64_t path)
+{
+	(void)arg;
+	hand_delete((path_id)path);
+}
+
+/*
+ * Of a job that is due, or was given: its pointer goes, or says what nobody understands until the hand takes it
+ * away. What becomes of that job is the hand's; all others go on.
+ */
+static void change_pointer_by_hand(void)
+{
+	const char *queue = queue_names[random_range(0, QUEUES - 1)];
+	const struct tree *t = servers_tree();
+	char path[STORE_PATH_MAX];
+
+	snprintf(path, sizeof(path), SITE_ROOT "/jobs/%s/%s", queue,
+		 random_chance(500) ? "due" : "at");
+	path_id pointer = t ? any_child(t, any_child(t, path_intern(path))) : 0;
+	if (!pointer)
+		return;
+	TRACE("%s is changed by hand", path_text(pointer));
+	if (random_chance(500)) {
+		hand_delete(pointer);
+		return;
+	}
+	struct transaction *x = transaction_new(TRANSACTION_OPS, HAND, 1);
+	x->ops[0] = (struct op){
+		.type = STORE_OP_SET, .path = pointer, .version = -1, .data = blob_new("\xc1", 1)};
+	event_at(sim.now + 5 * SECOND, on_pointer_back, NULL, pointer);
+	servers_by_hand(x);
+}
+
 /* Somebody deletes what belongs to a queue by hand; its leader may not hear of it for a while. */
 static void change_by_hand(void)
 {
@@ -508,6 +551,8 @@ static void on_use(void *arg, uint64_t number)
 		ask(s);
 	if (scenario_is_storm() && random_chance(30))
 		change_by_hand();
+	if (scenario_is_storm() && random_chance(30))
+		change_pointer_by_hand();
 	for (int64_t i = 0; s && i < n; i++)
 		submit_one(s);
 	if (s)
@@ -519,7 +564,6 @@ static void on_use(void *arg, uint64_t number)
 
 void simq_ended(const struct site *s)
 {
-	judge_ended();
 	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase == FREE || h->site != s->id)
 			continue;

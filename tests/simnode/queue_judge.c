@@ -23,6 +23,7 @@ static struct judged_job {
 	struct job_id id;
 	unsigned queue;
 	bool exists, told, touched;
+	bool handled; /* a hand has changed its pointers: what becomes of it is that hand's */
 	char state[JOB_STATE_MAX + 1];
 	int64_t attempt, base, due_ms;
 	unsigned due, at, dead; /* pointers */
@@ -93,6 +94,8 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 	} else if (begins && (strcmp(from, "queued") != 0 || r->attempt != j->attempt + 1)) {
 		sim_violation("job %s was %s, attempt %lld, and begins attempt %lld", j->id.uuid,
 			      from, (long long)j->attempt, (long long)r->attempt);
+	} else if (strcmp(from, "queued") == 0 && !begins && strcmp(to, "cancelled") != 0) {
+		sim_violation("job %s ends an attempt that has not begun, as %s", j->id.uuid, to);
 	} else if (begins && x->session != j->at_session) {
 		sim_violation("job %s is begun by who was not given it", j->id.uuid);
 	} else if (!begins && strcmp(from, "running") == 0 && x->session != j->at_session &&
@@ -183,12 +186,6 @@ static void check_rate(unsigned queue)
 		sim_violation("queue %s: more is begun than its rate allows", queue_names[queue]);
 }
 
-void judge_ended(void)
-{
-	for (unsigned k = 0; k < QUEUES; k++)
-		states[k].level += queue_settings[k].rate;
-}
-
 static void check_limits(unsigned queue, const char *node)
 {
 	unsigned all = 0, here = 0;
@@ -217,6 +214,7 @@ static void on_at(const struct transaction *x, const struct op *op, unsigned que
 		return;
 	struct judged_job *j = job_of(queue, p.minute, p.uuid);
 	j->touched = true;
+	j->handled |= x->session == HAND;
 	states[queue].moved = sim.now;
 	if (op->type == STORE_OP_DELETE)
 		j->at--;
@@ -236,7 +234,8 @@ static void on_at(const struct transaction *x, const struct op *op, unsigned que
 	sim.figures.jobs[1]++;
 }
 
-static void on_pointer(const struct op *op, unsigned queue, const char *rest, bool due)
+static void on_pointer(const struct transaction *x, const struct op *op, unsigned queue,
+		       const char *rest, bool due)
 {
 	const char *name = due ? strchr(rest, '/') : rest;
 	struct job_pointer p;
@@ -247,6 +246,7 @@ static void on_pointer(const struct op *op, unsigned queue, const char *rest, bo
 		return;
 	struct judged_job *j = job_of(queue, p.minute, p.uuid);
 	j->touched = true;
+	j->handled |= x->session == HAND;
 	unsigned *n = due ? &j->due : &j->dead;
 	*n += op->type == STORE_OP_CREATE ? 1U : 0U;
 	*n -= op->type == STORE_OP_DELETE ? 1U : 0U;
@@ -268,11 +268,11 @@ static void on_op(const struct transaction *x, const struct op *op)
 		if (strncmp(rest, "job/", 4) == 0)
 			on_job(x, op, k, rest + 4);
 		else if (strncmp(rest, "due/", 4) == 0)
-			on_pointer(op, k, rest + 4, true);
+			on_pointer(x, op, k, rest + 4, true);
 		else if (strncmp(rest, "at/", 3) == 0)
 			on_at(x, op, k, rest + 3);
 		else if (strncmp(rest, "dead/", 5) == 0)
-			on_pointer(op, k, rest + 5, false);
+			on_pointer(x, op, k, rest + 5, false);
 	}
 }
 
@@ -281,6 +281,8 @@ static void check_places(const struct judged_job *j)
 {
 	bool waits = strcmp(j->state, "queued") == 0, runs = strcmp(j->state, "running") == 0;
 
+	if (j->handled)
+		return;
 	if (!j->exists) {
 		if (j->due + j->at + j->dead > 0)
 			sim_violation("job %s has no record, and is pointed to", j->id.uuid);
@@ -352,7 +354,7 @@ const char *judge_at_rest(void)
 		return NULL;
 	for (size_t i = 0; i < n_jobs; i++) {
 		struct judged_job *j = &list[i];
-		if (!j->exists || strcmp(j->state, "queued") != 0 || j->due == 0)
+		if (!j->exists || strcmp(j->state, "queued") != 0 || j->due == 0 || j->handled)
 			continue;
 		if (j->due_ms + bound / MS < server_ms(&servers[leader]) &&
 		    sim.now > states[j->queue].moved + bound)

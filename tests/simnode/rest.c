@@ -125,6 +125,13 @@ static bool is_led_by_a_last_resort(const struct truth *truth, unsigned task)
 	return leader >= 0 && (before[task].passed & ~passed) >> leader & 1;
 }
 
+/* Its leader had jobs, so it has registered without tasks first, and left once they had ended. */
+static bool has_withdrawn(enum change what, unsigned task)
+{
+	return what == CHANGE_LEAVE && before[task].leader >= 0 &&
+	       sites[before[task].leader].withdrawn;
+}
+
 /*
  * Whether a lease may be waited for: of one that blinked so fast that nobody has seen whose node it was, or
  * registered without tasks and was gone before that was read; and where one that had not looked at the node is
@@ -136,8 +143,7 @@ static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
 
 	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ||
-	       (what == CHANGE_LEAVE && before[task].leader >= 0 &&
-		sites[before[task].leader].withdrawn) ||
+	       has_withdrawn(what, task) ||
 	       (gone && leader >= 0 && before[task].behind >> leader & 1);
 }
 
@@ -166,16 +172,16 @@ static bool is_passed_over_since(const struct truth *truth, enum change what, un
 }
 
 /*
- * How often a task may move for one change. One that joins and leaves at once may have led it between; and
- * while the best of those who lead if nobody else can waits, another has its turn.
+ * How often a task may move for one change. One that joins and leaves at once may have led it between; while
+ * the best of those who lead if nobody else can waits, another has its turn; and who withdraws before it leaves
+ * has changed twice.
  */
 static uint64_t moves_allowed(const struct truth *truth, enum change what, unsigned task)
 {
-	return what == CHANGE_BLINK || is_led_by_a_last_resort(truth, task) ||
-			       is_slower_than_a_turn(what) ||
-			       is_passed_over_since(truth, what, task)
-		       ? 2
-		       : 1;
+	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) || is_slower_than_a_turn(what) ||
+		     is_passed_over_since(truth, what, task);
+
+	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
 
 static void check_moves(const struct truth *truth, enum change what, unsigned task)

@@ -205,7 +205,7 @@ static void settling(const char *problem, int64_t until)
 	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
 	    sim.now >= phase_began + least) {
 		/* Whose jobs end first stays for long, and so do its tasks. */
-		if (phase == PHASE_CHANGE && (sim.options.ticks || sim.options.queues))
+		if (phase == PHASE_CHANGE && sim.options.ticks)
 			sim.figures.changes++;
 		else if (phase == PHASE_CHANGE)
 			rest_after(change);

@@ -32,8 +32,6 @@ void judge_forget(void);
 void judge_commit(const struct transaction *x);
 /* Somebody was told that it is committed. */
 void judge_told(const struct job_id *id);
-/* A process has ended: the next one may go on with its leaderships, and begins with full buckets. */
-void judge_ended(void);
 const char *judge_at_rest(void);
 /* One that is known, at random; false: none. */
 bool judge_any(struct job_id *ret_id);

@@ -50,6 +50,10 @@ Test(bucket, given_back_and_resized)
 	cr_expect(bucket_take(&b, 0));
 	cr_expect(bucket_take(&b, 0));
 	cr_expect_not(bucket_take(&b, 0));
+	bucket_fill(&b, 10, 1000, 0);
+	bucket_drain(&b, 50);
+	cr_expect_not(bucket_take(&b, 149));
+	cr_expect(bucket_take(&b, 150));
 	bucket_fill(&b, 0, 0, 0); /* there was none: full */
 	bucket_resize(&b, 1, 1000, 0);
 	cr_expect(bucket_take(&b, 0));

@@ -1,26 +1,6 @@
 /* Jobs of one queue, from a submit to the end, before a ZooKeeper that the test plays. */
-#include "node_site.h"
+#include "queue_site.h"
 
-#include "node/queues.h"
-
-#define UUID "01234567-89ab-cdef-0123-456789abcdef"
-
-static struct queues queues;
-static struct queue_settings queue_settings = {.slots = 2,
-					       .attempts = 3,
-					       .backoff_ms = 5000,
-					       .backoff_max_ms = 60000,
-					       .rerun = true,
-					       .timeout_ms = 60000,
-					       .keep_ms = 86400000,
-					       .keep_dead_ms = 86400000,
-					       .max_queued = 10000};
-static struct job_id id = {.queue = "q", .uuid = UUID};
-static struct {
-	size_t n;
-	enum job_outcome outcome;
-	char why[200], state[16];
-} told;
 static struct {
 	size_t n;
 	bool yours;
@@ -28,17 +8,8 @@ static struct {
 	int64_t token, attempt;
 	size_t len;
 } begun;
-static size_t n_jobs, n_ended;
-static bool refuses, recorded;
-
-static void on_told(void *arg, const struct job_answer *a)
-{
-	(void)arg;
-	told.n++;
-	told.outcome = a->outcome;
-	snprintf(told.why, sizeof(told.why), "%s", a->why ? a->why : "");
-	snprintf(told.state, sizeof(told.state), "%s", a->record ? a->record->state : "");
-}
+static size_t n_ended;
+static bool recorded;
 
 static void on_begun(void *arg, const struct job_begun *b)
 {
@@ -56,89 +27,6 @@ static void on_ended(void *arg, bool is_recorded)
 	(void)arg;
 	n_ended++;
 	recorded = is_recorded;
-}
-
-static bool on_job(void *arg, const char *queue, const struct job_id *job)
-{
-	(void)arg, (void)queue, (void)job;
-	n_jobs++;
-	return !refuses;
-}
-
-static void on_watched(enum store_watch type, const char *path)
-{
-	queues_watch(&queues, type, path);
-}
-
-static void on_changed(struct task *t)
-{
-	(void)t;
-	queues_changed(&queues);
-}
-
-static void begin_node(void)
-{
-	const struct queues_handlers handlers = {.job = on_job};
-	struct task_settings s = settings_of("q");
-
-	site_begin();
-	queues_init(&queues, &session, &registry, &leaders, &handlers);
-	site.watched = on_watched;
-	site.task_changed = on_changed;
-	s.queue = &queue_settings;
-	tasks_apply(&leaders, &site_timing, &s, 1);
-	queues_configured(&queues);
-	id.minute = host_wall_ms(&host) / JOB_MINUTE_MS;
-	turn();
-}
-
-/* As it lies in ZooKeeper; the bytes are borrowed until the next call. */
-static struct store_reply job_of(const char *state, int64_t attempt, int32_t version)
-{
-	static struct buffer data;
-	struct job_record j = {.attempt = attempt,
-			       .exit_status = -1,
-			       .submitted = 1,
-			       .due = INT64_C(1795000000000),
-			       .payload = "bytes",
-			       .payload_len = 5};
-
-	job_id_format(&id, j.id);
-	snprintf(j.queue, sizeof(j.queue), "q");
-	snprintf(j.state, sizeof(j.state), "%s", state);
-	snprintf(j.by, sizeof(j.by), "user");
-	snprintf(j.host, sizeof(j.host), "host");
-	if (attempt > 0)
-		snprintf(j.node, sizeof(j.node), "here:/s");
-	if (strcmp(state, "queued") != 0 && strcmp(state, "running") != 0)
-		j.ended = 5;
-	buffer_done(&data);
-	buffer_init(&data, RECORD_JOB_MAX);
-	cr_assert_eq(record_pack_job(&data, &j), 0);
-	return holds(data.data, data.len, (struct store_stat){.version = version});
-}
-
-static struct store_reply at_of(int64_t of_session, int64_t token)
-{
-	static struct buffer data;
-	struct at_record a = {.session = of_session, .worker = "me"};
-
-	buffer_done(&data);
-	buffer_init(&data, RECORD_AT_MAX);
-	cr_assert_eq(record_pack_at(&data, &a), 0);
-	return holds(data.data, data.len, (struct store_stat){.czxid = token});
-}
-
-/* The oldest open request, whatever it is, ends with this. */
-static void asks_of(const char *end, struct store_reply reply)
-{
-	pass(0);
-	script_confirm();
-	cr_assert_gt(store.n_open, 0, "nothing is asked, wanted: ...%s", end);
-	const char *text = store.open[0].text;
-	cr_assert(strstr(text, end), "asked: %s, wanted: ...%s", text, end);
-	script_answer(0, reply);
-	script_confirm();
 }
 
 static void submit(void)
@@ -159,17 +47,6 @@ static void serve(void)
 	m->worker->n_queues = 1;
 	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
 	m->worker->queues[0].slots = 1;
-}
-
-/* What was asked before is not of interest here. */
-static void forget_open(void)
-{
-	pass(0);
-	script_confirm();
-	while (store.n_open > 0) {
-		script_answer(0, failed(STORE_NODE_EXISTS));
-		script_confirm();
-	}
 }
 
 Test(queues, a_submit_is_one_transaction)
@@ -321,36 +198,6 @@ Test(queues, of_another_session_it_is_not_ours)
 
 /* --- the leader ---------------------------------------------------------------------------------------- */
 
-/* Answers what is of no interest until that is asked. */
-static void until(const char *part)
-{
-	for (int i = 0; i < 60; i++) {
-		pass(i % 5 == 4 ? 200 : 0);
-		script_confirm();
-		if (store.n_open > 0 && strstr(store.open[0].text, part))
-			return;
-		if (store.n_open > 0)
-			script_answer(0, ok());
-	}
-	cr_assert_fail("never asked: %s", part);
-}
-
-static void lead_queue(void)
-{
-	begin_node();
-	struct member *m = joins("me", "1.0", 5);
-	m->worker->queues = mem_calloc(1, sizeof(*m->worker->queues));
-	m->worker->n_queues = 1;
-	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
-	m->worker->queues[0].slots = 2;
-	until("get! leaders/q");
-	script_answer(0, failed(STORE_NO_NODE));
-	until("create* leaders/q");
-	script_answer(0, of_stat((struct store_stat){.mzxid = TOKEN}));
-	until("get! leaders/q");
-	script_answer(0, led_by("me", TOKEN));
-}
-
 Test(queues, a_later_leader_has_raised_the_epoch)
 {
 	lead_queue();
@@ -386,5 +233,63 @@ Test(queues, the_leader_assigns_what_is_due_under_its_epoch)
 	cr_assert(strstr(store.open[0].text, "create jobs/q/at/host-me"), "%s", store.open[0].text);
 	script_answer(0, failed_at(STORE_BAD_VERSION, 1)); /* deposed: all is read anew */
 	until("get jobs/q");
+	queues_done(&queues);
+}
+
+/* The leader of a queue whose rate is one a minute, with three jobs that are due; epoch: what is read of it. */
+static void lead_with_a_rate(const char *epoch)
+{
+	static char due[3][JOB_POINTER_MAX + 1];
+	char minute[JOB_MINUTE_SIZE];
+	struct job_pointer p;
+
+	queue_settings.rate = 1;
+	queue_settings.rate_ms = 60000;
+	lead_queue();
+	until("get jobs/q");
+	script_answer(0, holds(epoch, 2, (struct store_stat){.version = 3}));
+	until("set jobs/q v3");
+	script_answer(0, ok());
+	for (size_t i = 0; i < 3; i++) {
+		struct job_id other = id;
+		other.uuid[0] = (char)('1' + i);
+		p = job_pointer_to(&other, host_wall_ms(&host) - 1000, false);
+		job_pointer_format(&p, true, due[i]);
+	}
+	job_minute_format(p.due_ms / JOB_MINUTE_MS, minute);
+	until("list! jobs/q/due");
+	script_answer(0, names(minute, NULL));
+	until("list! jobs/q/due/");
+	script_answer(0, names(due[0], due[1], due[2], NULL));
+}
+
+Test(queues, a_new_leader_begins_with_a_burst)
+{
+	lead_with_a_rate("40");
+	int64_t since = host.now_ms;
+	until("delete jobs/q/due/");
+	cr_expect_lt(host.now_ms, since + 20000);
+	queues_done(&queues);
+}
+
+Test(queues, a_leader_that_was_restarted_has_no_burst_more)
+{
+	lead_with_a_rate("41"); /* raised by itself, in the process before */
+	int64_t since = host.now_ms;
+	while (host.now_ms < since + 50000) {
+		pass(100);
+		script_confirm();
+		cr_assert(store.n_open == 0 || !strstr(store.open[0].text, "delete jobs/q/due/"));
+		if (store.n_open > 0)
+			script_answer(0, ok());
+	}
+	for (int i = 0; i < 12 && !(store.n_open > 0 && strstr(store.open[0].text, "delete jobs"));
+	     i++) {
+		pass(1000);
+		script_confirm();
+		if (store.n_open > 0 && !strstr(store.open[0].text, "delete jobs"))
+			script_answer(0, ok());
+	}
+	cr_expect(store.n_open > 0 && strstr(store.open[0].text, "delete jobs/q/due/"));
 	queues_done(&queues);
 }

@@ -1,0 +1,320 @@
+/* The leader of a queue, and what people ask of it, before a ZooKeeper that the test plays. */
+#include "queue_site.h"
+
+static char pointer_name[JOB_POINTER_MAX + 1], minute_name[JOB_MINUTE_SIZE];
+
+/* The oldest request that is not of this kind is answered as of no interest; then this one, so. */
+static void answers(const char *part, struct store_reply reply)
+{
+	until(part);
+	script_answer(0, reply);
+	script_confirm();
+}
+
+/* This node leads the queue, in a state that is empty but for what the test answers from here on. */
+static void lead_it(void)
+{
+	lead_queue();
+	answers("get jobs/q", holds("40", 2, (struct store_stat){.version = 3}));
+	answers("set jobs/q v3", ok());
+}
+
+static void name_pointer(bool due, int64_t due_ms)
+{
+	struct job_pointer p = job_pointer_to(&id, due_ms, false);
+
+	job_pointer_format(&p, due, pointer_name);
+}
+
+static const char *asked(void)
+{
+	return store.open[0].text;
+}
+
+/* --- whose worker has gone ----------------------------------------------------------------------------- */
+
+/* A job was given to a session that is not in the fleet. */
+static void give_to_who_has_gone(const char *state, int64_t attempt)
+{
+	lead_it();
+	name_pointer(false, 0);
+	answers("list! jobs/q/at", names("away:%2Fs", NULL));
+	answers("list! jobs/q/at/away", names(pointer_name, NULL));
+	answers("get jobs/q/at/away", at_of(99, 77));
+	/* The list of workers is read once more, and it is not in it: as the folder, which is empty here, says. */
+	until("list! workers");
+	memmove(store.open, store.open + 1, --store.n_open * sizeof(store.open[0]));
+	registry.workers.listing = registry.workers.again = registry.workers.due = false;
+	registry.workers.lists += 2;
+	queues_changed(&queues);
+	turn();
+	answers("get jobs/q/at/away", at_of(99, 77));
+	answers("get jobs/q/job/", job_of(state, attempt, 4));
+}
+
+Test(queue_lead, what_has_not_begun_goes_back_to_where_it_was_due)
+{
+	give_to_who_has_gone("queued", 0);
+	until("check jobs/q/job/");
+	cr_expect(strstr(asked(), "check workers/me, check jobs/q v4, check jobs/q/job/"), "%s",
+		  asked());
+	cr_expect(strstr(asked(), " v4, delete jobs/q/at/away"), "%s", asked());
+	cr_expect(strstr(asked(), "create jobs/q/due/"), "%s", asked());
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_has_begun_is_tried_again)
+{
+	give_to_who_has_gone("running", 1);
+	int64_t since = host.now_ms;
+	/* Had a hand deleted the registration alone, its process may be alive for as long as its lease. */
+	while (host.now_ms < since + 2 * TIMEOUT_MS &&
+	       !(store.n_open > 0 && strstr(asked(), "set jobs/q/job/"))) {
+		pass(200);
+		script_confirm();
+		if (store.n_open == 0 || strstr(asked(), "set jobs/q/job/"))
+			continue;
+		script_answer(0, strstr(asked(), "get jobs/q/at/away") ? at_of(99, 77)
+				 : strstr(asked(), "get jobs/q/job/")  ? job_of("running", 1, 4)
+								       : ok());
+	}
+	cr_assert_gt(store.n_open, 0);
+	cr_expect(strstr(asked(), "check jobs/q v4, set jobs/q/job/"), "%s", asked());
+	cr_expect(strstr(asked(), "delete jobs/q/at/away"), "%s", asked());
+	cr_expect(strstr(asked(), "create jobs/q/due/"), "%s", asked());
+	cr_expect_geq(host.now_ms, since + TIMEOUT_MS - 1000);
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_has_ended_leaves_its_assignment_alone)
+{
+	give_to_who_has_gone("ok", 1);
+	until("delete jobs/q/at/away");
+	cr_expect(strstr(asked(), "check workers/me, check jobs/q v4, delete jobs/q/at/away"), "%s",
+		  asked());
+	cr_expect_not(strstr(asked(), "create"), "%s", asked());
+	queues_done(&queues);
+}
+
+/* --- folders ------------------------------------------------------------------------------------------- */
+
+Test(queue_lead, an_empty_folder_of_a_node_that_is_away_goes)
+{
+	lead_it();
+	answers("list! jobs/q/at", names("away:%2Fs", "host-me:%2Fs", NULL));
+	int64_t since = host.now_ms;
+	while (host.now_ms < since + 300000 &&
+	       !(store.n_open > 0 && strstr(asked(), "delete jobs/q/at/"))) {
+		pass(1000);
+		script_confirm();
+		cr_assert_not(store.n_open > 0 && strstr(asked(), "delete jobs/q/at/host-me"));
+		if (store.n_open > 0 && !strstr(asked(), "delete jobs/q/at/"))
+			script_answer(0, ok());
+	}
+	cr_assert_gt(store.n_open, 0);
+	cr_expect(strstr(asked(), "delete jobs/q/at/away"), "%s", asked());
+	queues_done(&queues);
+}
+
+Test(queue_lead, where_a_job_is_due_follows_from_its_name)
+{
+	struct queue_settings few = queue_settings;
+	struct job_pointer p = {.minute = 30000007, .uuid = UUID};
+	struct queue queue = {.settings = few};
+	int64_t step;
+
+	p.due_ms = (p.minute + 1440) * JOB_MINUTE_MS;
+	cr_expect_eq(queue_due_first(&p, &step), p.minute + 1440);
+	cr_expect_eq(step, 1);
+	p.due_ms += 59 * JOB_MINUTE_MS; /* later ones share folders of half an hour */
+	int64_t folder = queue_due_first(&p, &step);
+	cr_expect_eq(step, 30);
+	cr_expect_eq(folder % 30, 0);
+	cr_expect(folder <= p.due_ms / JOB_MINUTE_MS && folder + 30 > p.due_ms / JOB_MINUTE_MS);
+	queue.settings.max_queued = 8000;
+	cr_expect_eq(queue_due_minute(&queue, &p), folder);
+	queue.settings.max_queued = 50000;
+	int64_t spread = queue_due_minute(&queue, &p);
+	cr_expect(spread >= folder && spread < folder + 7 * 30 && (spread - folder) % 30 == 0);
+}
+
+/* --- what goes ----------------------------------------------------------------------------------------- */
+
+Test(queue_lead, what_has_ended_long_ago_is_deleted_with_its_key)
+{
+	char uuid[37];
+
+	queue_settings.keep_ms = 60000;
+	lead_it();
+	job_minute_format(id.minute - 60, minute_name);
+	id.minute -= 60;
+	snprintf(uuid, sizeof(uuid), "%s", UUID);
+	for (int i = 0; i < 30 && !(store.n_open > 0 && strcmp(asked(), "list jobs/q/job") == 0);
+	     i++) {
+		pass(1000);
+		script_confirm();
+		while (store.n_open > 0 && strcmp(asked(), "list jobs/q/job") != 0)
+			script_answer(0, ok());
+	}
+	answers("list jobs/q/job", names(minute_name, NULL));
+	answers("list jobs/q/job/", names(uuid, NULL));
+	answers("get jobs/q/job/", job_of("ok", 1, 6));
+	until("delete jobs/q/job/");
+	cr_expect(strstr(asked(), "check workers/me, check jobs/q v4, delete jobs/q/job/"), "%s",
+		  asked());
+	cr_expect(strstr(asked(), " v6"), "%s", asked());
+	queues_done(&queues);
+}
+
+/* --- what people ask ----------------------------------------------------------------------------------- */
+
+static struct {
+	size_t n;
+	bool there;
+	char state[16];
+	int64_t queued, running, dead;
+	size_t workers;
+} viewed;
+
+static void on_view(void *arg, const struct queue_view *view)
+{
+	(void)arg;
+	viewed.n++;
+	viewed.there = view != NULL;
+	if (!view)
+		return;
+	snprintf(viewed.state, sizeof(viewed.state), "%s", view->state);
+	viewed.queued = (int64_t)view->queued;
+	viewed.running = (int64_t)view->running;
+	viewed.dead = (int64_t)view->dead;
+	viewed.workers = view->n_workers;
+}
+
+/* Looks at a queue with three jobs that wait, two that were given, and a dead letter. */
+static void view(void)
+{
+	queues_view(&queues, "q", on_view, NULL);
+	turn();
+	answers("exists jobs/q/dead", of_stat((struct store_stat){.children = 1}));
+	answers("exists jobs/q/open", ok());
+	job_minute_format(id.minute, minute_name);
+	answers("list jobs/q/due", names(minute_name, NULL));
+	answers("exists jobs/q/due/", of_stat((struct store_stat){.children = 3}));
+	name_pointer(true, id.minute * JOB_MINUTE_MS);
+	answers("list jobs/q/due/", names(pointer_name, NULL));
+	answers("list jobs/q/at", names("host-me:%2Fs", NULL));
+	answers("exists jobs/q/at/", of_stat((struct store_stat){.children = 2}));
+}
+
+Test(queue_lead, a_queue_is_viewed)
+{
+	lead_it();
+	forget_open();
+	view();
+	cr_assert_eq(viewed.n, 1);
+	cr_assert(viewed.there);
+	cr_expect_str_eq(viewed.state, "active");
+	cr_expect_eq(viewed.queued, 3);
+	cr_expect_eq(viewed.running, 2);
+	cr_expect_eq(viewed.dead, 1);
+	cr_expect_eq(viewed.workers, 1);
+	queues_done(&queues);
+}
+
+Test(queue_lead, unhealthy_workers_serve_nothing)
+{
+	lead_it();
+	forget_open();
+	struct member *m = fleet_find(&registry.fleet, "me");
+	cr_assert(m);
+	m->drained = true;
+	view();
+	cr_assert_eq(viewed.n, 1);
+	cr_expect_str_eq(viewed.state, "unserved");
+	queues_done(&queues);
+}
+
+Test(queue_lead, a_job_that_waits_is_cancelled)
+{
+	begin_node();
+	forget_open();
+	queues_cancel(&queues, &id, "user", on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("queued", 0, 2));
+	answers("exists jobs/q/due/", ok());
+	until("set jobs/q/job/");
+	cr_expect(strstr(asked(), " v2, delete jobs/q/due/"), "%s", asked());
+	script_answer(0, failed(STORE_UNKNOWN)); /* was it done? */
+	answers("get jobs/q/job/", job_of("cancelled", 0, 3));
+	cr_expect_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queue_lead, a_job_that_runs_is_marked)
+{
+	begin_node();
+	forget_open();
+	queues_cancel(&queues, &id, "user", on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("running", 1, 2));
+	for (int i = 0; i <= 7; i++)
+		answers("exists jobs/q/due/", failed(STORE_NO_NODE));
+	answers("list jobs/q/at", names("host-me:%2Fs", NULL));
+	answers("get jobs/q/at/host-me", at_of(SESSION, 77));
+	answers("set jobs/q/at/host-me", ok());
+	cr_expect_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_has_ended_is_not_cancelled)
+{
+	begin_node();
+	forget_open();
+	queues_cancel(&queues, &id, "user", on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("ok", 1, 2));
+	cr_expect_eq(told.outcome, JOB_NOT_SO);
+	queues_done(&queues);
+}
+
+Test(queue_lead, a_dead_letter_is_requeued)
+{
+	begin_node();
+	forget_open();
+	queues_requeue(&queues, &id, on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("dead", 3, 9));
+	until("set jobs/q/job/");
+	cr_expect(strstr(asked(), " v9, delete jobs/q/dead/"), "%s", asked());
+	cr_expect(strstr(asked(), "create jobs/q/due/"), "%s", asked());
+	script_answer(0, failed(STORE_UNKNOWN)); /* was it done? */
+	answers("get jobs/q/job/", job_of("queued", 3, 10));
+	cr_expect_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_requeue(&queues, &id, on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("ok", 4, 12));
+	cr_expect_eq(told.outcome, JOB_NOT_SO);
+	queues_done(&queues);
+}
+
+Test(queue_lead, dead_letters_are_purged)
+{
+	char name[JOB_NAME_MAX + 1];
+
+	begin_node();
+	forget_open();
+	job_name_format(&id, name);
+	queues_purge(&queues, "q", on_told, NULL);
+	turn();
+	answers("list jobs/q/dead", names(name, NULL));
+	answers("get jobs/q/job/", job_of("lost", 1, 5));
+	until("delete jobs/q/job/");
+	cr_expect(strstr(asked(), " v5, delete jobs/q/dead/"), "%s", asked());
+	script_answer(0, ok());
+	cr_expect_eq(told.n, 1);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
