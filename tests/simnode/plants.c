@@ -41,19 +41,19 @@
 static const char *planted = "none";
 
 static const char *const names[] = {
-	"none",		  "no-margin",	   "lease-margin",  "lease-once",      "lease-reads",
-	"lease-received", "shrink",	   "no-wait",	    "adopt",	       "late-release",
-	"herd",		  "blind-release", "orphan",	    "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	   "forget-jobs",   "promise",	       "clock-blind",
-	"clock-unheard",  "claims-ahead",  "twins-drain",   "claim-over",      "claims-off",
-	"copied-session", "early-up",	   "chatty",	    "late-claim",      "lazy-claim",
-	"no-rerun",	  "count-forget",  "count-blind",   "roster-blind",    "split-blind",
-	"split-unproved", "seen-anew",	   "barrier-early", "barrier-over",    "draft-unready",
-	"lock-lease",	  "gang-early",	   "gang-deaf",	    "gang-hasty",      "lock-lost",
-	"lock-order",	  "due-never",	   "due-late",	    "due-before",      "due-pauses",
-	"due-ever",	  "due-lost",	   "notice-eager",  "notice-orphan",   "job-lease",
-	"job-skip",	  "job-slots",	   "job-rate",	    "job-nowhere",     "job-late",
-	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",   "rolling-queue",
+	"none",		  "no-margin",	    "lease-margin",  "lease-once",	"lease-reads",
+	"lease-received", "shrink",	    "no-wait",	     "adopt",		"late-release",
+	"herd",		  "blind-release",  "orphan",	     "early-take-over", "trust-unknown",
+	"no-kill",	  "overlap",	    "forget-jobs",   "promise",		"clock-blind",
+	"clock-unheard",  "claims-ahead",   "twins-drain",   "claim-over",	"claims-off",
+	"copied-session", "early-up",	    "chatty",	     "late-claim",	"lazy-claim",
+	"no-rerun",	  "count-forget",   "count-blind",   "roster-blind",	"split-blind",
+	"split-unproved", "seen-anew",	    "barrier-early", "barrier-over",	"draft-unready",
+	"lock-lease",	  "gang-early",	    "gang-deaf",     "gang-hasty",	"lock-lost",
+	"lock-order",	  "due-never",	    "due-late",	     "due-before",	"due-pauses",
+	"due-ever",	  "due-lost",	    "notice-eager",  "notice-orphan",	"job-lease",
+	"job-skip",	  "job-slots",	    "job-rate",	     "job-nowhere",	"job-late",
+	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",	"rolling-queue",
 };
 
 bool plant_set(const char *name)

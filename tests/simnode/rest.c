@@ -178,8 +178,8 @@ static bool is_passed_over_since(const struct truth *truth, enum change what, un
  */
 static uint64_t moves_allowed(const struct truth *truth, enum change what, unsigned task)
 {
-	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) || is_slower_than_a_turn(what) ||
-		     is_passed_over_since(truth, what, task);
+	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) ||
+		     is_slower_than_a_turn(what) || is_passed_over_since(truth, what, task);
 
 	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
