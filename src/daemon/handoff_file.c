@@ -22,7 +22,7 @@
 
 /* As it is written; the numbers are those of `kept`. */
 struct file {
-	int64_t session, session_since, asked_ms, started_at, timeout_ms, jobs,
+	int64_t session, session_since, asked_ms, started_at, timeout_ms, counted_ms, jobs,
 		ints[WORKER_RANDOM_INTS];
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
@@ -75,6 +75,7 @@ static const struct key file_keys[] = {
 	INT("asked_ms", asked_ms, 1, INT32_MAX),
 	INT("started_at", started_at, 0, INT64_MAX),
 	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
+	OPTIONAL_INT("counted_ms", counted_ms, 0, INT32_MAX), /* likewise */
 	INT("jobs", jobs, 0, INT32_MAX),
 	INT("random_0", ints[0], INT32_MIN, INT32_MAX),
 	INT("random_1", ints[1], INT32_MIN, INT32_MAX),
@@ -178,6 +179,7 @@ static void to_kept(const struct file *f, struct kept *k)
 	h->session = f->session;
 	h->started_at = f->started_at;
 	h->timeout_ms = f->timeout_ms;
+	h->counted_ms = f->counted_ms;
 	h->session_since = f->session_since;
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
 		h->random_ints[i] = (int32_t)f->ints[i];
@@ -227,6 +229,7 @@ static int pack_file(struct buffer *out, const struct kept *k, const struct hand
 	pack_kv_int(&p, "asked_ms", k->asked_ms);
 	pack_kv_int(&p, "started_at", h->started_at);
 	pack_kv_int(&p, "timeout_ms", h->timeout_ms);
+	pack_kv_int(&p, "counted_ms", h->counted_ms);
 	pack_kv_int(&p, "jobs", k->jobs);
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
 		key[sizeof(key) - 2] = (char)('0' + i);

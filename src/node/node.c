@@ -17,12 +17,13 @@ static void tell_handoff(struct node *n)
 	struct handoff h = {.session = n->session.id,
 			    .session_since = n->session.since,
 			    .timeout_ms = session_told_timeout(&n->session),
+			    .counted_ms = n->session.lease.timeout_ms,
 			    .started_at = r->started_at};
 
-	if (!session_is_up(&n->session) || !r->id[0])
+	if (!r->id[0] || (!session_is_up(&n->session) && n->handoff.session != h.session))
 		return;
 	if (n->handoff.session == h.session && strcmp(n->handoff.worker, r->id) == 0 &&
-	    n->handoff.timeout_ms == h.timeout_ms)
+	    n->handoff.timeout_ms == h.timeout_ms && n->handoff.counted_ms == h.counted_ms)
 		return;
 	memcpy(h.password, store_password(n->session.store), sizeof(h.password));
 	memcpy(h.worker, r->id, sizeof(h.worker));
@@ -35,8 +36,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 		    size_t n_runs, bool all_known)
 {
 	log_info("taking over the session kept", LOG_HEX("session", handoff->session));
-	session_take_over(&n->session, handoff->session, handoff->password, handoff->session_since,
-			  handoff->timeout_ms);
+	session_take_over(&n->session, handoff);
 	runs_take_over(&n->runs, runs, n_runs, all_known, handoff->timeout_ms);
 	registry_take_over(&n->registry, handoff);
 	recipes_take_over(&n->recipes);
@@ -126,6 +126,11 @@ static void on_expired(void *arg)
 static void on_retimed(void *arg)
 {
 	registry_retimed(&((struct node *)arg)->registry);
+}
+
+static void on_shortened(void *arg)
+{
+	tell_handoff(arg);
 }
 
 static void on_watch(void *arg, enum store_watch type, const char *path)
@@ -319,6 +324,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 							  .cut = on_cut,
 							  .expired = on_expired,
 							  .retimed = on_retimed,
+							  .shortened = on_shortened,
 							  .watch = on_watch,
 							  .arg = n};
 	const struct registry_handlers registry_handlers = {

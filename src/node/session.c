@@ -387,13 +387,13 @@ void session_init(struct session *s, struct host *host, const struct node_settin
 	s->unconfirmed_since = host_wall_ms(host);
 }
 
-void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since,
-		       int64_t timeout_ms)
+void session_take_over(struct session *s, const struct handoff *handoff)
 {
-	s->taken_over = id;
-	s->taken_over_since = since;
-	s->taken_over_ms = timeout_ms;
-	memcpy(s->password, password, sizeof(s->password));
+	s->taken_over = handoff->session;
+	s->taken_over_since = handoff->session_since;
+	s->taken_over_ms = handoff->timeout_ms;
+	s->taken_over_counted_ms = handoff->counted_ms;
+	memcpy(s->password, handoff->password, sizeof(s->password));
 }
 
 void session_start(struct session *s)

@@ -10,6 +10,7 @@
 
 #include "base/histogram.h"
 #include "core/lease.h"
+#include "node/handoff.h"
 #include "node/settings.h"
 #include "node/store.h"
 
@@ -34,6 +35,7 @@ struct session_handlers {
 	void (*cut)(void *arg);	    /* the connection went; roles stay, as long as the lease does */
 	void (*expired)(void *arg); /* nothing is ours any more */
 	void (*retimed)(void *arg); /* the record says another timeout than it should */
+	void (*shortened)(void *arg); /* the lease counts with a shorter timeout */
 	void (*watch)(void *arg, enum store_watch type, const char *path);
 	void *arg;
 };
@@ -56,7 +58,8 @@ struct session {
 	bool reopened;	      /* in place of one whose session took long to begin */
 	int64_t id;	      /* 0: none yet */
 	int64_t taken_over;   /* session of the sidecar before us that is tried, 0 */
-	int64_t taken_over_ms;		       /* T that that one counted with */
+	int64_t taken_over_ms;		       /* T that its leases were told by */
+	int64_t taken_over_counted_ms;	       /* T that its lease counted with; 0: the same */
 	uint8_t password[STORE_PASSWORD_SIZE]; /* of that one */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
 	int64_t registered_ms; /* CLOCK_BOOTTIME: what was sent before may ask for the one before */
@@ -87,13 +90,8 @@ extern const struct histogram_bounds session_answer_bounds; /* ms */
 
 void session_init(struct session *s, struct host *host, const struct node_settings *settings,
 		  const struct session_handlers *handlers);
-/*
- * Before session_start(): the first handle takes this session over, if the server still has it.
- * since: when it began, by the wall clock; 0: not known. timeout_ms: what the sidecar before us
- * counted with.
- */
-void session_take_over(struct session *s, int64_t id, const uint8_t *password, int64_t since,
-		       int64_t timeout_ms);
+/* Before session_start(): the first handle takes its session over, if the server still has it. */
+void session_take_over(struct session *s, const struct handoff *handoff);
 /* Begins to look for servers and to connect, for ever. */
 void session_start(struct session *s);
 /* Stops saying yes at once, and closes; done is called when the server has heard or cannot be told.

@@ -290,13 +290,19 @@ static void remember_former(struct session *s, int64_t timeout_ms, int64_t until
 void session_take_timeout(struct session *s, int64_t id)
 {
 	int64_t now_ms = host_now_ms(s->host), granted_ms = store_timeout(s->store);
-	bool inherited = s->id != id && id == s->taken_over && s->taken_over_ms > 0;
+	bool is_new = s->id != id,
+	     inherited = is_new && id == s->taken_over && s->taken_over_ms > 0;
+	int64_t told_ms, counted_ms;
 
-	if (s->id != id) {
+	if (is_new) {
 		s->since = id == s->taken_over ? s->taken_over_since : host_wall_ms(s->host);
 		s->id = id;
 		s->made_ms = inherited ? s->taken_over_ms : granted_ms;
-		lease_begin(&s->lease, s->made_ms, s->opened_ms);
+		counted_ms = inherited ? s->taken_over_counted_ms : 0;
+		/* Heartbeats of its last connection may be reported yet, and count with its timeout. */
+		lease_begin(&s->lease,
+			    counted_ms > 0 && counted_ms < s->made_ms ? counted_ms : s->made_ms,
+			    s->opened_ms);
 	}
 	/*
 	 * Whatever later connections were granted: a new leader of the quorum counts with the
@@ -305,10 +311,14 @@ void session_take_timeout(struct session *s, int64_t id)
 	if (granted_ms > s->made_ms)
 		granted_ms = s->made_ms;
 	/* What the sidecar before us has told is not known but for this. */
-	if (s->lease.timeout_ms > granted_ms)
-		remember_former(s, s->lease.timeout_ms,
+	told_ms = inherited ? s->taken_over_ms : s->lease.timeout_ms;
+	if (told_ms > granted_ms)
+		remember_former(s, told_ms,
 				inherited ? now_ms + s->taken_over_ms : s->lease.deadline_ms);
+	counted_ms = s->lease.timeout_ms;
 	lease_moved(&s->lease, granted_ms);
+	if (!is_new && s->lease.timeout_ms < counted_ms)
+		s->handlers.shortened(s->handlers.arg);
 	if (s->granted_ms != 0 && s->granted_ms != granted_ms)
 		log_warning("another session timeout is granted", LOG_INT("from_ms", s->granted_ms),
 			    LOG_INT("to_ms", granted_ms));

@@ -92,6 +92,7 @@ static void begin(void)
 								 .cut = nothing,
 								 .expired = on_expired,
 								 .retimed = on_retimed,
+								 .shortened = nothing,
 								 .watch = on_watch};
 	static const struct registry_handlers handlers = {
 		.joined = on_joined, .left = on_left, .changed = on_changed};

@@ -76,6 +76,7 @@ static void begin(void)
 								 .cut = on_cut,
 								 .expired = nothing,
 								 .retimed = nothing,
+								 .shortened = nothing,
 								 .watch = on_watch};
 	static const struct registry_handlers handlers = {
 		.joined = on_joined, .left = on_left, .changed = on_changed};

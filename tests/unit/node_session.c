@@ -230,6 +230,14 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 	(void)arg, (void)type, (void)path;
 }
 
+static int shortened;
+
+static void shortens(void *arg)
+{
+	(void)arg;
+	shortened++;
+}
+
 static const struct node_settings settings = {
 	.servers = "127.0.0.1:2181", .root = "/r", .session_timeout_ms = LONG};
 
@@ -241,6 +249,7 @@ static void begin_with(const struct node_settings *with)
 							 .cut = nothing,
 							 .expired = nothing,
 							 .retimed = registers,
+							 .shortened = shortens,
 							 .watch = on_watch};
 
 	log_setup(LOG_ERROR, LOG_TEXT, false);
@@ -257,6 +266,17 @@ static void cut(void)
 {
 	n_asked = 0;
 	handle()->handlers.state(handle()->handlers.arg, STORE_CONNECTING);
+}
+
+static void take_over(int timeout_ms, int counted_ms)
+{
+	const struct handoff handoff = {.session = session_id,
+					.password = {1},
+					.timeout_ms = timeout_ms,
+					.counted_ms = counted_ms};
+
+	session_take_over(&s, &handoff);
+	session_start(&s);
 }
 
 /* Up for a while, with this timeout. */
@@ -442,11 +462,8 @@ Test(session, too_little_is_not_asked_for)
 
 Test(session, what_the_sidecar_before_told_is_waited_for)
 {
-	static const uint8_t password[STORE_PASSWORD_SIZE] = {1};
-
 	begin_with(&settings);
-	session_take_over(&s, session_id, password, 0, LONG);
-	session_start(&s);
+	take_over(LONG, LONG);
 	connect(SHORT);
 	cr_expect_eq(session_told_timeout(&s), LONG);
 	cr_expect_eq(session_told_left(&s), LONG);
@@ -454,6 +471,29 @@ Test(session, what_the_sidecar_before_told_is_waited_for)
 	cr_expect_eq(told_ms, LONG);
 	pass(SHORT, true);
 	cr_expect_eq(told_ms, SHORT);
+}
+
+Test(session, what_the_sidecar_before_counted_with_is_counted_with)
+{
+	begin_with(&settings);
+	take_over(LONG, SHORT);
+	connect(LONG);
+	session_set_leading(&s, 1);
+	cr_expect_eq(s.lease.timeout_ms, SHORT, "servers may yet report by the connection before");
+	pass(12000 + 2 * SHORT, true);
+	cr_expect_eq(s.lease.timeout_ms, LONG);
+}
+
+Test(session, the_next_sidecar_is_to_know_of_a_shorter_timeout_at_once)
+{
+	lead(LONG);
+	shortened = 0;
+	cut();
+	connect(LONG);
+	cr_expect_eq(shortened, 0);
+	cut();
+	connect(SHORT);
+	cr_expect_eq(shortened, 1);
 }
 
 Test(session, another_session_knows_nothing_of_it)

@@ -219,6 +219,7 @@ static inline void site_begin(void)
 								 .cut = site_cut,
 								 .expired = site_expired,
 								 .retimed = site_nothing,
+								 .shortened = site_nothing,
 								 .watch = site_watch};
 	static const struct registry_handlers registry_handlers = {
 		.joined = site_joined, .left = site_left, .changed = site_changed};
