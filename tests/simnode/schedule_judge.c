@@ -19,6 +19,7 @@
 #define FORCED_US   (5 * SECOND)
 
 static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came into force */
+static int64_t taken_zxid[TASKS_MAX]; /* of the last pause that a hand took away, which leaves nothing */
 
 /* A record of a tick that is written. */
 struct judged {
@@ -112,7 +113,8 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s, from before its schedule came into force", how);
 	else if (j->tick_ms <= f->decided_ms)
 		WRONG(j, "is %s, behind a later one", how);
-	else if (f->ended_zxid > 0 && j->leader_zxid > f->ended_zxid && j->tick_ms <= f->ended_ms)
+	else if (f->ended_zxid > taken_zxid[j->task] && j->leader_zxid > f->ended_zxid &&
+		 j->tick_ms <= f->ended_ms)
 		WRONG(j, "is %s, and is one of a pause", how);
 	else if (f->paused_zxid > 0 && j->leader_zxid > f->paused_zxid)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
@@ -256,8 +258,21 @@ static void note_force(const struct op *op)
 
 void schedule_judge_begin(void)
 {
-	for (unsigned k = 0; k < TASKS_MAX; k++)
+	for (unsigned k = 0; k < TASKS_MAX; k++) {
 		forced_at[k] = -HOUR;
+		taken_zxid[k] = 0;
+	}
+}
+
+/* What an earlier pause has left is older than the one whose end nobody wrote down. */
+static void note_taken(const struct transaction *x, const struct tree *before)
+{
+	struct policy_record pause;
+
+	for (size_t i = 0; i < x->n_ops; i++)
+		for (unsigned k = 0; x->ops[i].type == STORE_OP_DELETE && k < sim.n_tasks; k++)
+			if (schedule_policy(before, x->ops[i].path, k, POLICY_PAUSE, &pause))
+				taken_zxid[k] = tree_get(before, x->ops[i].path)->stat.czxid;
 }
 
 void schedules_propose(const struct transaction *x, const struct tree *before)
@@ -265,8 +280,12 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 	struct policy_record pause;
 	struct judged j;
 
-	if (!sim.options.schedules || x->session == HAND)
+	if (!sim.options.schedules)
 		return;
+	if (x->session == HAND) {
+		note_taken(x, before);
+		return;
+	}
 	for (size_t i = 0; i < x->n_ops && !sim.stop; i++) {
 		const struct op *op = &x->ops[i];
 		bool ends = op->type == STORE_OP_DELETE &&
