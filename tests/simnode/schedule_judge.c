@@ -19,7 +19,8 @@
 #define FORCED_US   (5 * SECOND)
 
 static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came into force */
-static int64_t taken_zxid[TASKS_MAX]; /* of the last pause that a hand took away, which leaves nothing */
+static int64_t
+	taken_zxid[TASKS_MAX]; /* of the last pause that a hand took away, which leaves nothing */
 
 /* A record of a tick that is written. */
 struct judged {
