@@ -259,8 +259,9 @@ static void expand(struct leaders *l)
 	for (size_t i = 0; i < l->n_listings; i++)
 		expand_one(l->listings[i], added, &n_added);
 	for (size_t i = 0; i < l->n_tasks; i++)
-		if (l->tasks[i]->withdrawn)
-			candidates_configure(l->tasks[i], false); /* it is drafted no more */
+		/* It is drafted no more; but one of a spread group still is, by those that have it. */
+		if (l->tasks[i]->withdrawn && l->tasks[i]->contest.partitions > 0)
+			candidates_configure(l->tasks[i], false);
 	insert_added(l, added, n_added);
 	tasks_index(l);
 	if (session_is_up(l->session)) {

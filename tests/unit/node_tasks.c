@@ -90,6 +90,20 @@ Test(tasks, one_whose_answers_are_outstanding_is_kept_until_they_have_come)
 	cr_expect_str_eq(removed, "a ");
 }
 
+Test(tasks, one_of_a_spread_group_is_drafted_while_it_is_given_up)
+{
+	struct task_settings s[2] = {settings_of("a"), settings_of("b")};
+
+	s[0].spread = s[1].spread = "g";
+	lead("a");
+	tasks_apply(&leaders, &site_timing, s, 2);
+	tasks_apply(&leaders, &site_timing, &s[1], 1);
+	cr_assert_not_null(task_of("a"));
+	cr_expect(task_of("a")->withdrawn);
+	cr_assert_not_null(task_of("a")->contest.draft, "others have it, and are drafted for it");
+	cr_expect_str_eq(task_of("a")->contest.draft, "g");
+}
+
 Test(tasks, one_that_comes_back_meanwhile_stays)
 {
 	struct task *t;
