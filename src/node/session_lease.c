@@ -299,7 +299,7 @@ void session_take_timeout(struct session *s, int64_t id)
 		s->id = id;
 		s->made_ms = inherited ? s->taken_over_ms : granted_ms;
 		counted_ms = inherited ? s->taken_over_counted_ms : 0;
-		/* Heartbeats of its last connection may be reported yet, and count with its timeout. */
+		/* Heartbeats of its last connection may be reported yet, by the T of that. */
 		lease_begin(&s->lease,
 			    counted_ms > 0 && counted_ms < s->made_ms ? counted_ms : s->made_ms,
 			    s->opened_ms);

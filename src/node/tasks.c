@@ -259,7 +259,7 @@ static void expand(struct leaders *l)
 	for (size_t i = 0; i < l->n_listings; i++)
 		expand_one(l->listings[i], added, &n_added);
 	for (size_t i = 0; i < l->n_tasks; i++)
-		/* It is drafted no more; but one of a spread group still is, by those that have it. */
+		/* Drafted no more, but for one of a spread group, which others may have. */
 		if (l->tasks[i]->withdrawn && l->tasks[i]->contest.partitions > 0)
 			candidates_configure(l->tasks[i], false);
 	insert_added(l, added, n_added);
