@@ -212,7 +212,7 @@ void clocks_expired(struct clocks *c)
 {
 	/* Much may have happened to either clock: the next session measures anew. */
 	c->skew = (struct skew){.known = false};
-	c->mute = false;
+	c->mute = c->off = false;
 	host_timer_stop(&c->due);
 }
 
@@ -247,11 +247,17 @@ static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bo
 	free(list);
 }
 
-bool clocks_judge(const struct clocks *c, bool *ret_off)
+bool clocks_judge(struct clocks *c, bool *ret_off)
 {
+	const struct fleet *f = &c->registry->fleet;
+	const struct member *self = registry_self(c->registry);
+
 	if (now_ms(c) < c->skew.settled_ms)
 		return false;
 	judge(c, "", 0, ret_off);
+	for (size_t i = 0; i < f->n_members; i++)
+		if (f->by_id[i] == self)
+			c->off = ret_off[i];
 	return true;
 }
 
@@ -265,7 +271,10 @@ bool clocks_is_off(const struct clocks *c)
 
 	if (!self)
 		return false;
-	if (now_ms(c) < c->skew.settled_ms || offset == self->worker->clock_offset_ms)
+	/* We may have registered anew since it was judged. */
+	if (now_ms(c) < c->skew.settled_ms)
+		return c->off;
+	if (offset == self->worker->clock_offset_ms)
 		return self->clock_off;
 	/* It has been set since: the others will hear of it. */
 	bool *list = mem_calloc(f->n_members, sizeof(*list));

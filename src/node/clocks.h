@@ -28,6 +28,7 @@ struct clocks {
 	bool gone;	    /* our record was not there when it was asked for by that */
 	bool asking;	    /* a write of ours will tell the server's time */
 	bool mute;	    /* it refuses to: nothing is published */
+	bool off;	    /* ours is, as it was judged last */
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */
 	int64_t hint_ms;    /* before this no other worker's record makes us ask */
 	int64_t publish_ms; /* no other offset is published before */
@@ -59,7 +60,7 @@ void clocks_joined(struct clocks *c, const struct worker *w);
  * Which members' clocks are off, in the order of fleet.by_id; false: not to be judged now, as the
  * server's clock has just jumped, so that what stands is to stay.
  */
-bool clocks_judge(const struct clocks *c, bool *ret_off);
+bool clocks_judge(struct clocks *c, bool *ret_off);
 /* Whether ours is off at this moment, or not known yet: then no tick is to be claimed. */
 bool clocks_is_off(const struct clocks *c);
 bool clocks_is_unsure(const struct clocks *c);

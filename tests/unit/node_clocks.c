@@ -172,6 +172,33 @@ Test(clocks, after_a_jump_all_are_judged_anew_in_time)
 	cr_expect_eq(touched, 1);
 }
 
+Test(clocks, one_that_is_off_stays_so_behind_a_jump_though_it_registers_anew)
+{
+	static struct worker workers[2] = {
+		{.id = "a", .machine = "a", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS},
+		{.id = "b", .machine = "b", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS}};
+	static struct member others[2] = {{.worker = &workers[0]}, {.worker = &workers[1]}};
+	static struct member *fleet[3] = {&others[0], &others[1], &member};
+	struct store_reply heard = {.code = STORE_OK};
+	bool off[3];
+
+	begin();
+	r.fleet.by_id = fleet;
+	r.fleet.n_members = 3;
+	self.clock_offset_ms = HOUR_MS;
+	cr_assert(clocks_judge(&r.clocks, off));
+	cr_assert(off[2] && !off[0]);
+	heard.sent_ms = now_ms;
+	heard.stat.mtime = SERVER_MS + now_ms + MINUTE_MS;
+	clocks_heard(&r.clocks, &heard);
+	cr_assert_not(clocks_judge(&r.clocks, off));
+	member.clock_off = false; /* it is another's, which nobody has judged */
+	cr_expect(clocks_is_off(&r.clocks));
+	clocks_expired(&r.clocks);
+	cr_expect_not(r.clocks.off);
+	r.fleet.n_members = 0;
+}
+
 Test(clocks, what_was_not_told_is_asked_for_again_soon)
 {
 	begin();
