@@ -76,11 +76,6 @@ static bool is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-static bool is_refusal(const struct store_reply *reply)
-{
-	return reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED;
-}
-
 void barrier_on_done(void *arg, const struct store_reply *reply)
 {
 	struct barrier *b = arg;
@@ -92,7 +87,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 		session_confirm(s);
 		b->retry_ms = host_now_ms(s->host) + RETRY_MS;
 		barriers_schedule(b->all);
-	} else if (is_refusal(reply)) {
+	} else if (store_is_refusal(reply->code)) {
 		log_warning("barrier refused by the server", LOG_STR("barrier", b->name),
 			    LOG_STR("why", reply->text));
 		b->refused = true;
@@ -104,7 +99,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 /* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	((struct barrier *)arg)->no_folder = is_refusal(reply);
+	((struct barrier *)arg)->no_folder = store_is_refusal(reply->code);
 	answered(arg);
 }
 

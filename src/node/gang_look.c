@@ -58,11 +58,6 @@ bool gang_is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-static bool is_refusal(const struct store_reply *reply)
-{
-	return reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED;
-}
-
 void gang_on_done(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
@@ -73,7 +68,7 @@ void gang_on_done(void *arg, const struct store_reply *reply)
 	if (!g->closed && reply->code == STORE_NO_NODE && reply->failed_op == 0) {
 		session_confirm(s);
 		g->retry_ms = host_now_ms(s->host) + RETRY_MS;
-	} else if (is_refusal(reply)) {
+	} else if (store_is_refusal(reply->code)) {
 		log_warning("gang refused by the server", LOG_STR("gang", g->name),
 			    LOG_STR("why", reply->text));
 		g->refused = true;
@@ -93,7 +88,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
 
-	g->no_folder = is_refusal(reply);
+	g->no_folder = store_is_refusal(reply->code);
 	gang_answered(g);
 }
 

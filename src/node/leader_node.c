@@ -156,7 +156,7 @@ static enum election_outcome outcome_of(const struct task *t, const struct store
 		return ELECTION_DONE;
 	if (reply->code == STORE_UNKNOWN)
 		return ELECTION_UNKNOWN;
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_error(what, LOG_STR("task", t->name), LOG_STR("why", reply->text));
 	return ELECTION_REFUSED;
 }

@@ -46,7 +46,7 @@ static void end(struct missed *m, enum ledger_result result)
 
 static void end_failed(struct missed *m, const struct store_reply *reply)
 {
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+	if (store_is_refusal(reply->code)) {
 		log_error("ledger refused", LOG_STR("task", m->task), LOG_STR("tick", NULL),
 			  LOG_STR("why", reply->text));
 		end(m, LEDGER_FAILED);

@@ -17,11 +17,6 @@ static void refuse(struct lock *l, const char *why)
 	lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = why});
 }
 
-static bool is_refusal(enum store_code code)
-{
-	return code == STORE_NO_AUTH || code == STORE_FAILED;
-}
-
 /* It is in the list, and nothing was lost. */
 static void take_place(struct lock *l)
 {
@@ -45,14 +40,14 @@ static void take_place(struct lock *l)
  */
 static bool is_folder_refused(const struct lock *l)
 {
-	return is_refusal(l->seen.folder) ||
-	       (l->seen.folder == STORE_NO_NODE && is_refusal(l->seen.folders));
+	return store_is_refusal(l->seen.folder) ||
+	       (l->seen.folder == STORE_NO_NODE && store_is_refusal(l->seen.folders));
 }
 
 /* Not made: the registration or the folder was missing, or it is not to be. */
 static void not_made(struct lock *l)
 {
-	if (is_refusal(l->seen.made) || is_folder_refused(l)) {
+	if (store_is_refusal(l->seen.made) || is_folder_refused(l)) {
 		refuse(l, refused);
 	} else if (l->seen.failed_op == 1) {
 		if (l->parents)
@@ -67,7 +62,7 @@ static void not_made(struct lock *l)
 /* A node that may have been there is not: it never will be. */
 static void not_found(struct lock *l)
 {
-	if (is_refusal(l->seen.listed)) {
+	if (store_is_refusal(l->seen.listed)) {
 		refuse(l, refused);
 	} else if (l->attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
@@ -83,7 +78,7 @@ static void entered(struct lock *l)
 	l->maybe = l->entered = true;
 	l->parents = false;
 	if (l->seen.read != STORE_OK || l->seen.slots == 0) {
-		refuse(l, is_refusal(l->seen.read) ? refused : foreign);
+		refuse(l, store_is_refusal(l->seen.read) ? refused : foreign);
 	} else if (l->slots != 0 && l->seen.slots != l->slots) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_OTHER_SLOTS,
 						   .slots = l->seen.slots});
@@ -109,7 +104,7 @@ static void decide_list(struct lock *l)
 {
 	if (l->seen.cut)
 		l->need = LOCK_LIST;
-	else if (is_refusal(l->seen.listed))
+	else if (store_is_refusal(l->seen.listed))
 		refuse(l, refused);
 	else if (!l->seen.own)
 		lock_is_lost(l);
@@ -120,7 +115,7 @@ static void decide_list(struct lock *l)
 /* The one before is watched, or has gone, or holds: then we are the first. */
 static void decide_watch(struct lock *l)
 {
-	if (is_refusal(l->seen.read)) {
+	if (store_is_refusal(l->seen.read)) {
 		refuse(l, refused);
 	} else if (l->seen.cut || l->seen.read != STORE_OK) {
 		l->need = LOCK_LIST;
@@ -136,7 +131,7 @@ static void decide_take(struct lock *l)
 {
 	if (l->seen.cut)
 		return;
-	if (is_refusal(l->seen.read)) {
+	if (store_is_refusal(l->seen.read)) {
 		refuse(l, refused);
 	} else if (!l->seen.own) {
 		lock_is_lost(l);
@@ -152,7 +147,7 @@ static void decide_leave(struct lock *l)
 		return;
 	if (l->seen.own)
 		return; /* it was found, and is deleted now */
-	if (is_refusal(l->seen.made) || is_refusal(l->seen.listed))
+	if (store_is_refusal(l->seen.made) || store_is_refusal(l->seen.listed))
 		log_warning("lock not given up", LOG_STR("lock", l->name));
 	lock_is_gone(l);
 }

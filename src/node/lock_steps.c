@@ -41,7 +41,7 @@ static bool is_over(struct lock *l)
 
 static void log_refusal(const struct lock *l, const struct store_reply *reply)
 {
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_warning("lock refused by the server", LOG_STR("lock", l->name),
 			    LOG_STR("why", reply->text));
 }

@@ -142,7 +142,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 		store_create(s->store, path, on_folder, k);
 		return;
 	}
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_warning("seen record not written", LOG_STR("task", k->task),
 			    LOG_STR("why", reply->text));
 	if (reply->code == STORE_OK)

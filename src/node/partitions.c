@@ -294,7 +294,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 		partitions_refresh(l);
 	if (listing)
 		retry_later(l, listing);
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_error("partitions refused by the server", LOG_STR("task", m->rule.task),
 			  LOG_STR("why", reply->text));
 	making_end(m);

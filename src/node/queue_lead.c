@@ -46,7 +46,7 @@ bool lead_took(struct queue_lead *lead, const struct store_reply *reply)
 {
 	if (queue_is_cut(reply)) {
 		lead_restart(lead, 0);
-	} else if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+	} else if (store_is_refusal(reply->code)) {
 		log_warning("queue refused by the server", LOG_STR("queue", lead_name(lead)),
 			    LOG_STR("why", reply->text));
 		lead_restart(lead, QUEUE_AGAIN_MS);

@@ -49,7 +49,7 @@ static bool took(struct work *w, const struct store_reply *reply)
 	if (queue_is_cut(reply)) {
 		w->doubt = true;
 		queues_wake(work_queues(w), 0);
-	} else if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED) {
+	} else if (store_is_refusal(reply->code)) {
 		log_warning("job refused by the server", LOG_STR("queue", w->queue->name),
 			    LOG_STR("why", reply->text));
 		work_later(w);

@@ -116,7 +116,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 {
 	struct queue *queue = arg;
 
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_warning("folder of a queue refused by the server",
 			    LOG_STR("queue", queue->name), LOG_STR("why", reply->text));
 	if (--queue->making > 0)

@@ -327,7 +327,7 @@ static void on_parent_reply(void *arg, const struct store_reply *reply)
 	struct registry *r = arg;
 
 	r->parents_pending--;
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		refused_by_server(r, "making the root", reply);
 	if (r->parents_pending > 0 || reply->code == STORE_ABANDONED ||
 	    reply->code == STORE_UNKNOWN)

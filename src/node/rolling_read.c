@@ -109,7 +109,7 @@ static struct rolling_op *answered(struct read *read, const struct store_reply *
 	if (!rolling_answered(op))
 		return NULL;
 	op->broken |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		op->refused = "refused by the ZooKeeper server";
 	return op;
 }

@@ -111,7 +111,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 		store_get(r->session->store, path, true, on_watched, r);
 	} else {
 		r->ready = false;
-		if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+		if (store_is_refusal(reply->code))
 			log_warning("roster refused by the server", LOG_STR("why", reply->text));
 		if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 			session_confirm(r->session);

@@ -60,7 +60,7 @@ static void fail(struct load *l, const struct store_reply *reply)
 {
 	struct task *t = task_of(l);
 
-	if (reply->code == STORE_NO_AUTH || reply->code == STORE_FAILED)
+	if (store_is_refusal(reply->code))
 		log_error("schedule not read", LOG_STR("task", l->task),
 			  LOG_STR("why", reply->text));
 	if (t)

@@ -44,6 +44,12 @@ enum store_code {
 	STORE_ABANDONED,
 };
 
+/* The server does not do it, and will not if it is asked again. */
+static inline bool store_is_refusal(enum store_code code)
+{
+	return code == STORE_NO_AUTH || code == STORE_FAILED;
+}
+
 struct store_stat {
 	int64_t czxid;
 	int64_t mzxid; /* of the transaction that wrote it last */
