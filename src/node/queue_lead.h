@@ -76,6 +76,7 @@ struct given {
 	uint64_t lists;	      /* the list of workers that is to tell so */
 	int64_t gone_ms;      /* CLOCK_BOOTTIME: since then it is missing for sure; 0 */
 	int64_t retry_ms;
+	bool due_there;		   /* it is due already, under the name that it had */
 	struct takeover *takeover; /* on its way; NULL */
 };
 

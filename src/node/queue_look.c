@@ -53,10 +53,23 @@ static bool is_running_here(const struct work *w)
 					     strcmp(w->record.node, work_own_node(w)) == 0;
 }
 
+/*
+ * To where it came from, but for what is left of a job whose record has gone: the telling of the
+ * end of one that was purged. That would take a slot for as long as this session lasts.
+ */
+static void return_it(struct work *w)
+{
+	take_at(w);
+	w->gone = w->seen.job == STORE_NO_NODE;
+	w->state = WORK_RETURNING;
+}
+
 static void decide_new(struct work *w)
 {
 	if (w->seen.at == STORE_NO_NODE) {
 		work_is_over(w, false);
+	} else if (is_ours(w) && w->seen.job == STORE_NO_NODE) {
+		return_it(w);
 	} else if (!is_ours(w) || w->seen.job != STORE_OK || !take_record(w)) {
 		w->state = WORK_STRANGE;
 	} else {
@@ -76,8 +89,12 @@ static void decide_begin(struct work *w)
 	int64_t attempt = w->record.attempt;
 	int32_t version = w->job_version;
 
-	if (!is_ours(w) || w->seen.job != STORE_OK) {
+	if (!is_ours(w)) {
 		work_is_over(w, false);
+		return;
+	}
+	if (w->seen.job != STORE_OK) {
+		return_it(w);
 		return;
 	}
 	int32_t at_version = w->at_version;
@@ -147,7 +164,7 @@ static void decide(struct work *w)
 		if (!is_ours(w))
 			work_is_over(w, true);
 		else
-			take_at(w);
+			return_it(w);
 		break;
 	case WORK_STRANGE:
 		w->token = 0; /* perhaps another that is ours is there now */

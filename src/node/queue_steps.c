@@ -164,18 +164,22 @@ static void on_returned(void *arg, const struct store_reply *reply)
 		return;
 	if (reply->code == STORE_OK)
 		work_is_over(w, true);
-	else if (reply->code == STORE_NO_NODE && reply->failed_op == 2)
+	else if (reply->code == STORE_NO_NODE && reply->failed_op == 2 && !w->due_there)
 		queue_make_folders(w->queue,
 				   &(struct queue_folders){
 					   .job_minute = -1,
 					   .due_minute = queue_due_minute(w->queue, &w->pointer)});
 	else
 		look_again(w);
+	w->due_there = reply->code == STORE_NODE_EXISTS;
 	if (reply->code != STORE_OK)
 		work_later(w);
 }
 
-/* Where it came from: its record was not touched. */
+/*
+ * Where it came from: its record was not touched. It may be due there already: a job that was
+ * requeued has ended once more before the end before was told, and one telling is enough.
+ */
 static void give_back(struct work *w)
 {
 	char at[STORE_PATH_MAX], due[STORE_PATH_MAX];
@@ -197,8 +201,10 @@ static void give_back(struct work *w)
 		 .data = bytes.data,
 		 .len = p.callback ? bytes.len : 0},
 	};
+	if (w->due_there)
+		ops[2] = (struct store_op){.type = STORE_OP_CHECK, .path = due, .version = -1};
 	w->flying = 1;
-	queue_multi(&work_queues(w)->calls, ops, 3, on_returned, w);
+	queue_multi(&work_queues(w)->calls, ops, w->gone ? 2 : 3, on_returned, w);
 	buffer_done(&bytes);
 }
 

@@ -102,10 +102,11 @@ static void on_taken(void *arg, const struct store_reply *reply)
 		struct queue_folders folders = job_ending_folders(&e);
 		queue_make_folders(lead->queue, &folders);
 	}
+	t->given->due_there = reply->code == STORE_NODE_EXISTS;
 	again(t, QUEUE_AGAIN_MS);
 }
 
-/* Back to where it came from: its record says what it said. */
+/* Back to where it came from, if it is not due there already: its record says what it said. */
 static void return_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
@@ -135,6 +136,8 @@ static void return_it(struct takeover *t)
 				   .path = due,
 				   .data = bytes.data,
 				   .len = p.callback ? bytes.len : 0};
+	if (t->given->due_there)
+		ops[4] = (struct store_op){.type = STORE_OP_CHECK, .path = due, .version = -1};
 	t->next = JOB_NEXT_AGAIN;
 	queue_multi(lead_calls(lead), ops, LEAD_CHECKS + 3, on_taken, t);
 	buffer_done(&bytes);

@@ -50,6 +50,8 @@ struct work {
 	struct job_record record;
 	bool cancelled;
 	bool lost; /* it is ours no more */
+	/* of one that is given back: its record has gone; it is due already, under the same name */
+	bool gone, due_there;
 
 	/* queue_work.c's */
 	int64_t told_ms; /* when the runner was told of it last; 0: not yet */

@@ -63,6 +63,18 @@ Test(queue_lead, what_has_not_begun_goes_back_to_where_it_was_due)
 	queues_done(&queues);
 }
 
+Test(queue_lead, what_is_due_already_is_not_made_due_twice)
+{
+	give_to_who_has_gone("queued", 0);
+	answers("create jobs/q/due/", failed_at(STORE_NODE_EXISTS, 4));
+	answers("get jobs/q/at/away", at_of(99, 77));
+	answers("get jobs/q/job/", job_of("queued", 0, 4));
+	until("delete jobs/q/at/away");
+	cr_expect(strstr(asked(), "check jobs/q/due/"), "%s", asked());
+	cr_expect_not(strstr(asked(), "create"), "%s", asked());
+	queues_done(&queues);
+}
+
 Test(queue_lead, what_has_begun_is_tried_again)
 {
 	give_to_who_has_gone("running", 1);

@@ -119,8 +119,8 @@ Test(queues, a_full_queue_is_told)
 	queues_done(&queues);
 }
 
-/* What was given to this node begins, and ends. */
-static void give(void)
+/* What was given to this node begins, and ends; its record is answered so. */
+static void give_of(struct store_reply record)
 {
 	begin_node();
 	queues_up(&queues);
@@ -136,8 +136,13 @@ static void give(void)
 	memcpy(name, text, strlen(text) + 1);
 	script_answer(0, names(name, NULL));
 	asks_of("get! jobs/q/at/here", at_of(SESSION, 77));
-	asks_of("get jobs/q/job", job_of("queued", 0, 0));
+	asks_of("get jobs/q/job", record);
 	turn();
+}
+
+static void give(void)
+{
+	give_of(job_of("queued", 0, 0));
 }
 
 Test(queues, a_job_begins_and_ends)
@@ -173,6 +178,43 @@ Test(queues, what_nobody_can_begin_is_given_back)
 	give();
 	asks_of("check workers/me, delete jobs/q/at/here", ok());
 	cr_expect_eq(queues_going(&queues), 0);
+	queues_done(&queues);
+}
+
+/* As where a job that was requeued ends once more, before the end before was told. */
+Test(queues, what_is_due_already_is_not_made_due_twice)
+{
+	refuses = true;
+	give();
+	pass(0);
+	cr_assert(strstr(store.open[0].text, "create jobs/q/due/"), "%s", store.open[0].text);
+	asks_of("delete jobs/q/at/here", failed_at(STORE_NODE_EXISTS, 2));
+	pass(1000);
+	asks_of("get! jobs/q/at/here", at_of(SESSION, 77));
+	asks_of("get jobs/q/job", job_of("queued", 0, 0));
+	pass(0);
+	cr_assert(strstr(store.open[0].text, "check jobs/q/due/"), "%s", store.open[0].text);
+	asks_of("delete jobs/q/at/here", failed_at(STORE_NO_NODE, 2)); /* it was given meanwhile */
+	pass(1000);
+	asks_of("get! jobs/q/at/here", at_of(SESSION, 77));
+	asks_of("get jobs/q/job", job_of("queued", 0, 0));
+	pass(0);
+	cr_assert(strstr(store.open[0].text, "create jobs/q/due/"), "%s", store.open[0].text);
+	asks_of("delete jobs/q/at/here", ok());
+	cr_expect_eq(queues_going(&queues), 0);
+	queues_done(&queues);
+}
+
+/* As of a purged job whose end is to be told: it would take a slot for ever. */
+Test(queues, what_has_no_record_any_more_goes)
+{
+	give_of(failed(STORE_NO_NODE));
+	pass(0);
+	cr_assert_gt(store.n_open, 0);
+	cr_expect_not(strstr(store.open[0].text, "create"), "%s", store.open[0].text);
+	asks_of("check workers/me, delete jobs/q/at/here", ok());
+	cr_expect_eq(queues_going(&queues), 0);
+	cr_expect_eq(n_jobs, 0);
 	queues_done(&queues);
 }
 
