@@ -179,6 +179,7 @@ static void expire(struct gang *g, struct gang_member *m)
 void gangs_expired(struct gangs *all)
 {
 	all->recover_ms = 0;
+	all->early = false;
 	for (struct gang *g = all->list; g; g = g->next) {
 		struct gang_member *next;
 		g->orphans = g->sweep = false;
@@ -375,6 +376,12 @@ void gangs_stop(struct gangs *all)
 		gang_go_on(g);
 	}
 	gangs_schedule(all);
+}
+
+void gangs_take_over(struct gangs *all, int64_t timeout_ms)
+{
+	all->recover_ms = now_of(all) + timeout_ms;
+	all->early = true;
 }
 
 size_t gangs_going(const struct gangs *all)

@@ -73,6 +73,7 @@ struct gangs {
 	uint64_t last_number;
 	bool stopping, revoked, kept;
 	int64_t recover_ms; /* when what the sidecar before us has left is to go; 0: nothing */
+	bool early; /* that counts from our beginning, as the session is not confirmed yet */
 	void (*released)(void *owner);
 	bool listing; /* the folder is being read, for the sweep */
 	struct host_timer due, sweep;
@@ -115,6 +116,8 @@ void gangs_owner_gone(struct gangs *all, const void *owner);
 void gangs_keep(struct gangs *all);
 /* Nothing is begun any more: who waits is told. */
 void gangs_stop(struct gangs *all);
+/* The session of the sidecar before us is tried, which may have told of leases up to so long. */
+void gangs_take_over(struct gangs *all, int64_t timeout_ms);
 /* How many have a command that may be alive. */
 size_t gangs_going(const struct gangs *all);
 /* From now on they may not go on. */

@@ -78,8 +78,9 @@ void gang_sweep_up(struct gangs *all)
 {
 	struct session *s = all->session;
 
-	if (s->id == s->taken_over && all->recover_ms == 0)
+	if (s->id == s->taken_over && (all->recover_ms == 0 || all->early))
 		all->recover_ms = host_now_ms(s->host) + session_told_timeout(s);
+	all->early = false;
 	all->listing = false;
 	if (!host_timer_is_set(&all->sweep))
 		host_timer_start(&all->sweep, GANG_SWEEP_MS);

@@ -151,12 +151,19 @@ static void on_due(void *arg)
 	store_children(session->store, path, false, on_names, s->round);
 }
 
+void lock_sweep_take_over(struct lock_sweep *s, int64_t timeout_ms)
+{
+	s->recover_ms = host_now_ms(s->locks->session->host) + timeout_ms;
+	s->early = true;
+}
+
 void lock_sweep_up(struct lock_sweep *s)
 {
 	struct session *session = s->locks->session;
 
-	if (session->id == session->taken_over && s->recover_ms == 0)
+	if (session->id == session->taken_over && (s->recover_ms == 0 || s->early))
 		s->recover_ms = host_now_ms(session->host) + session_told_timeout(session);
+	s->early = false;
 	if (!host_timer_is_set(&s->due))
 		host_timer_start(&s->due, LOCK_SWEEP_MS);
 }
@@ -164,7 +171,7 @@ void lock_sweep_up(struct lock_sweep *s)
 void lock_sweep_expired(struct lock_sweep *s)
 {
 	s->recover_ms = 0;
-	s->recovered = false;
+	s->recovered = s->early = false;
 }
 
 void lock_sweep_init(struct lock_sweep *s, struct locks *locks, struct roster *roster)

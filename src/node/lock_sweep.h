@@ -21,6 +21,7 @@ struct lock_sweep {
 	struct locks *locks;
 	struct roster *roster;
 	int64_t recover_ms; /* CLOCK_BOOTTIME: those of the sidecar before us are dead; 0: none */
+	bool early;	    /* it counts from our beginning, as the session is not confirmed yet */
 	bool recovered;	    /* nothing of it is left */
 	struct lock_sweep_round *round; /* that goes on, NULL */
 	struct host_timer due;
@@ -28,6 +29,8 @@ struct lock_sweep {
 
 void lock_sweep_init(struct lock_sweep *s, struct locks *locks, struct roster *roster);
 void lock_sweep_done(struct lock_sweep *s);
+/* The session of the sidecar before us is tried, which may have told of leases up to so long. */
+void lock_sweep_take_over(struct lock_sweep *s, int64_t timeout_ms);
 void lock_sweep_up(struct lock_sweep *s);
 void lock_sweep_expired(struct lock_sweep *s);
 

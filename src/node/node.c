@@ -39,7 +39,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 	session_take_over(&n->session, handoff);
 	runs_take_over(&n->runs, runs, n_runs, all_known, handoff->timeout_ms);
 	registry_take_over(&n->registry, handoff);
-	recipes_take_over(&n->recipes);
+	recipes_take_over(&n->recipes, handoff->timeout_ms);
 }
 
 /*

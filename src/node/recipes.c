@@ -64,9 +64,11 @@ void recipes_done(struct recipes *r)
 	gangs_done(&r->gangs);
 }
 
-void recipes_take_over(struct recipes *r)
+void recipes_take_over(struct recipes *r, int64_t timeout_ms)
 {
 	barriers_take_over(&r->barriers);
+	lock_sweep_take_over(&r->locks.sweep, timeout_ms);
+	gangs_take_over(&r->gangs, timeout_ms);
 }
 
 size_t recipes_going(const struct recipes *r)

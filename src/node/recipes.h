@@ -26,8 +26,8 @@ struct recipes {
 void recipes_init(struct recipes *r, struct session *session, struct registry *registry,
 		  const struct rolling_handlers *rolling_handlers);
 void recipes_done(struct recipes *r);
-/* The session of the sidecar before us goes on. */
-void recipes_take_over(struct recipes *r);
+/* The session of the sidecar before us goes on, which may have told of leases up to so long. */
+void recipes_take_over(struct recipes *r, int64_t timeout_ms);
 
 /* From the session's and the registry's handlers. */
 void recipes_up(struct recipes *r);
