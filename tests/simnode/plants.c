@@ -54,6 +54,7 @@ static const char *const names[] = {
 	"due-ever",	  "due-lost",	    "notice-eager",  "notice-orphan",	"job-lease",
 	"job-skip",	  "job-slots",	    "job-rate",	     "job-nowhere",	"job-late",
 	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",	"rolling-queue",
+	"rolling-busy",
 };
 
 bool plant_set(const char *name)

@@ -9,9 +9,18 @@ WRAPS(rolling_deed_put_drain);
 WRAPS(rolling_is_soaked);
 WRAPS(rolling_sweep);
 
-/* That the group is halted is not seen. */
+static bool idle_anyhow(void *arg, const char *drain, size_t *ret_leads, size_t *ret_jobs)
+{
+	(void)arg, (void)drain;
+	*ret_leads = *ret_jobs = 0;
+	return true;
+}
+
+/* That the group is halted is not seen; nor that the node leads, or that jobs go on there. */
 void __wrap_rolling_decide(struct rolling_op *op)
 {
+	if (plant_is("rolling-busy"))
+		op->rolling->handlers.idle = idle_anyhow;
 	if (plant_is("rolling-halted") && op->ask.order == ROLLING_TAKE)
 		op->view.group.halted_since = 0;
 	__real_rolling_decide(op);

@@ -102,6 +102,15 @@ bool simq_alive(const char *uuid, int64_t *ret_attempt)
 	return false;
 }
 
+bool simq_goes_on(const struct site *s)
+{
+	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+		if (h->phase == RUNNING && h->site == s->id && h->connected && is_alive(h) &&
+		    !h->lost)
+			return true;
+	return false;
+}
+
 bool simq_crashed(const char *uuid, int64_t attempt)
 {
 	for (size_t i = n_begun; i-- > 0;)

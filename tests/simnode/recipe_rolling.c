@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "recipes.h"
+#include "simq.h"
 #include "scenario.h"
 #include "wire/rolling_record.h"
 
-#define GROUP	"g"
-#define FOLDER	SITE_ROOT "/rolling/" GROUP
-#define LOOK_US (100 * MS)
-#define SOAK_MS 2000
+#define GROUP	 "g"
+#define FOLDER	 SITE_ROOT "/rolling/" GROUP
+#define LOOK_US	 (100 * MS)
+#define SOAK_MS	 2000
+#define AGAIN_US (200 * MS) /* after which the command asks again whether CMD may begin */
 #define SLACK_US \
 	(500 * MS) /* of the looks at the health, and of clocks that run at different rates */
 
@@ -173,8 +175,10 @@ static struct rolling_request request(const struct driver *d, enum rolling_order
 	return q;
 }
 
-static void leads_nothing(struct site *s)
+static void leads_nothing(const struct driver *d)
 {
+	struct site *s = &sites[d - drivers];
+
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		const struct task *t = site_task(s, k);
 		if (t && leaders_says(t))
@@ -188,7 +192,21 @@ static void begin_cmd(struct driver *d)
 
 	d->phase = DRIVER_RUNS;
 	d->until = sim.now + random_exp(3 * SECOND);
-	leads_nothing(s);
+	leads_nothing(d);
+	if (s->running && simq_goes_on(s))
+		sim_violation("CMD begins on site %u, where a job goes on", s->id);
+}
+
+static void ask(struct site *s, struct driver *d, enum rolling_order order);
+
+static void on_again(void *arg, uint64_t process)
+{
+	struct driver *d = arg;
+	struct site *s = &sites[d - drivers];
+
+	if (scenario_is_storm() && d->phase == DRIVER_DRAINS && d->process == process &&
+	    !d->asking && s->running && machine_listens(s->machine))
+		ask(s, d, ROLLING_ADVANCE);
 }
 
 /* As the command does. */
@@ -203,6 +221,7 @@ static void took(struct driver *d, const struct rolling_answer *a)
 	d->target = ROLLING_RUNNING;
 	if (strcmp(a->slot->boot_id, boot) != 0 || a->slot->state == ROLLING_SOAKING)
 		d->target = ROLLING_SOAKING;
+	event_at(sim.now + random_exp(AGAIN_US / 4), on_again, d, d->process);
 }
 
 static void on_answer(void *arg, const struct rolling_answer *a)
@@ -211,6 +230,8 @@ static void on_answer(void *arg, const struct rolling_answer *a)
 
 	d->asking = false;
 	d->op = NULL;
+	if (a->result == ROLLING_BUSY)
+		event_at(sim.now + AGAIN_US, on_again, d, d->process);
 	if (a->result == ROLLING_UNKNOWN || a->result == ROLLING_BUSY)
 		return; /* once more */
 	if (a->result != ROLLING_DONE) {
@@ -350,7 +371,7 @@ static void on_look(void *arg, uint64_t number)
 		}
 		if (d->phase == DRIVER_RUNS && slots[i].there &&
 		    strcmp(slots[i].slot.id, d->slot) == 0)
-			leads_nothing(&sites[i]);
+			leads_nothing(d);
 		if (!scenario_is_storm())
 			give_up(&sites[i], d);
 		if (!is_healthy(&sites[i]))
