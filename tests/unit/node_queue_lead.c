@@ -1,6 +1,8 @@
 /* The leader of a queue, and what people ask of it, before a ZooKeeper that the test plays. */
 #include "queue_site.h"
 
+#include "node/queue_lead.h"
+
 static char pointer_name[JOB_POINTER_MAX + 1], minute_name[JOB_MINUTE_SIZE];
 
 /* The oldest request that is not of this kind is answered as of no interest; then this one, so. */
@@ -148,6 +150,52 @@ Test(queue_lead, where_a_job_is_due_follows_from_its_name)
 	queue.settings.max_queued = 50000;
 	int64_t spread = queue_due_minute(&queue, &p);
 	cr_expect(spread >= folder && spread < folder + 7 * 30 && (spread - folder) % 30 == 0);
+}
+
+/* Empty ones of minutes to come. */
+static struct store_reply due_folders(size_t first, size_t n)
+{
+	static char texts[LEAD_WATCHED_MAX + 1][JOB_MINUTE_SIZE], *list[LEAD_WATCHED_MAX + 1];
+
+	for (size_t i = 0; i < n; i++) {
+		job_minute_format(id.minute + 100 + (int64_t)(first + i), texts[i]);
+		list[i] = texts[i];
+	}
+	return (struct store_reply){.code = STORE_OK, .failed_op = -1, .names = list, .n_names = n};
+}
+
+/* Answers all that is asked for a while; whether that was among it. */
+static bool is_asked_within(const char *text, int64_t ms)
+{
+	int64_t since = host.now_ms;
+	bool found = false;
+
+	while (host.now_ms < since + ms) {
+		pass(100);
+		script_confirm();
+		for (; store.n_open > 0; script_confirm()) {
+			found |= strcmp(asked(), text) == 0;
+			script_answer(0, ok());
+		}
+	}
+	return found;
+}
+
+/* Of more folders than are watched the last is not; once one before it has gone it is among them. */
+Test(queue_lead, a_folder_that_comes_among_the_watched_is_watched)
+{
+	char watched[64], unwatched[64];
+
+	lead_it();
+	answers("list! jobs/q/due", due_folders(0, LEAD_WATCHED_MAX + 1));
+	job_minute_format(id.minute + 100 + LEAD_WATCHED_MAX, minute_name);
+	snprintf(watched, sizeof(watched), "list! jobs/q/due/%s", minute_name);
+	snprintf(unwatched, sizeof(unwatched), "list jobs/q/due/%s", minute_name);
+	cr_assert(is_asked_within(unwatched, 30000));
+	fires(STORE_CHILDREN_CHANGED, "jobs/q/due");
+	answers("list! jobs/q/due", due_folders(1, LEAD_WATCHED_MAX));
+	cr_expect(is_asked_within(watched, 5000));
+	queues_done(&queues);
 }
 
 /* --- what goes ----------------------------------------------------------------------------------------- */
