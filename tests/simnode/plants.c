@@ -54,7 +54,7 @@ static const char *const names[] = {
 	"due-ever",	  "due-lost",	    "notice-eager",  "notice-orphan",	"job-lease",
 	"job-skip",	  "job-slots",	    "job-rate",	     "job-nowhere",	"job-late",
 	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",	"rolling-queue",
-	"rolling-busy",
+	"rolling-busy",	  "job-epoch",
 };
 
 bool plant_set(const char *name)
@@ -233,6 +233,14 @@ static bool stays(const char *path)
 	return strstr(path, "/leaders/") && node && node->stat.owner == 0;
 }
 
+/* The record of a queue, which has its epoch. */
+static bool is_queue(const char *path)
+{
+	const char *name = strstr(path, "/jobs/");
+
+	return name && !strchr(name + strlen("/jobs/"), '/');
+}
+
 void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 			void *arg)
 {
@@ -270,6 +278,10 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		/* Or whatever has opened meanwhile. */
 		if (is("barrier-over") && opens && i == 0)
 			other[m - 1].version = -1;
+		/* The epoch of a queue is neither raised nor checked. */
+		if (is("job-epoch") && is_queue(ops[i].path))
+			other[m - 1] = (struct store_op){
+				.type = STORE_OP_CHECK, .path = ops[i].path, .version = -1};
 		/* A counter is set over whatever it has become. */
 		if (is("count-blind") && strstr(ops[i].path, "/counters/"))
 			other[m - 1].version = -1;

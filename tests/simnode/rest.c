@@ -4,6 +4,7 @@
 #include "oracle.h"
 #include "recipes.h"
 #include "server.h"
+#include "simq.h"
 #include "truth.h"
 
 /* For the fleet to settle after a decision has ended, or a clock was set. */
@@ -16,6 +17,7 @@ static struct {
 	uint64_t moves;
 	int leader;
 	uint64_t passed, behind; /* bits of sites */
+	uint64_t meanwhile;	 /* that were passed over at any time since */
 } before[TASKS_MAX];
 
 void rest_reset(void)
@@ -51,6 +53,8 @@ static const char *tasks_problem(int64_t *ret_until)
 	const char *problem;
 	const struct truth *truth = truth_now(&problem);
 
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		before[k].meanwhile |= truth_passed_over(truth, k);
 	if (problem)
 		decided_at = *ret_until = sim.now;
 	for (unsigned k = 0; k < sim.n_tasks && *ret_until != sim.now; k++) {
@@ -109,6 +113,7 @@ void rest_before(void)
 		before[k].leader = oracle_leader(k);
 		before[k].passed = truth_passed_over(truth, k);
 		before[k].behind = truth_behind(truth, k);
+		before[k].meanwhile = 0;
 		oracle_gap(k);
 	}
 }
@@ -172,6 +177,20 @@ static bool is_passed_over_since(const struct truth *truth, enum change what, un
 }
 
 /*
+ * Whether a clock was off only as long as the one that blinked was there, as most agreed then: who has it gives
+ * up to that one, another has its turn behind it, and then the first is the best again.
+ */
+static bool was_passed_over_meanwhile(const struct truth *truth, enum change what, unsigned task)
+{
+	uint64_t since = before[task].meanwhile & ~before[task].passed;
+
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (!sites[i].running)
+			since &= ~(UINT64_C(1) << i);
+	return what == CHANGE_BLINK && (since & ~truth_passed_over(truth, task)) != 0;
+}
+
+/*
  * How often a task may move for one change. One that joins and leaves at once may have led it between; while
  * the best of those who lead if nobody else can waits, another has its turn; and who withdraws before it leaves
  * has changed twice.
@@ -181,6 +200,8 @@ static uint64_t moves_allowed(const struct truth *truth, enum change what, unsig
 	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) ||
 		     is_slower_than_a_turn(what) || is_passed_over_since(truth, what, task);
 
+	if (was_passed_over_meanwhile(truth, what, task))
+		return 3;
 	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
 
@@ -240,7 +261,8 @@ static void check_requests(enum change what)
 		running += sites[i].running;
 	double each = (double)(sim.caused - requests_before) / (running ? running : 1);
 	double roster = (sim.n_hosts + 4.0) / (running ? running : 1);
-	double bound = 10 + running + 8 * sim.n_tasks + 2 * (double)records + roster;
+	unsigned elections = sim.n_tasks + (sim.options.queues ? QUEUES : 0);
+	double bound = 10 + running + 8 * elections + 2 * (double)records + roster;
 	sim.figures.sum_requests += each;
 	if (each > sim.figures.worst_requests)
 		sim.figures.worst_requests = each;
@@ -258,7 +280,7 @@ void rest_after(enum change what)
 		check_moves(truth, what, k);
 		check_gap(truth, what, k);
 	}
-	if (!sim.options.recipes && !sim.options.queues) /* whose clients ask at any time */
+	if (!sim.options.recipes) /* whose clients ask at any time */
 		check_requests(what);
 	sim.figures.changes++;
 }
