@@ -155,14 +155,15 @@ static bool may_wait(const struct truth *truth, enum change what, unsigned task)
 /*
  * Whether the turn of the second-best may come before the best one's claim has arrived. The best reads the list
  * of workers, the leader node and, as that is not there, whether it is: where each of the three waits behind a
- * write of its recipes, and servers are far apart, that takes longer than a turn.
+ * write of its recipes or queues, and servers are far apart, that takes longer than a turn.
  */
 static bool is_slower_than_a_turn(enum change what)
 {
 	int64_t write = 2 * sim.delay_us + 4 * sim.server_delay_us;
 	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
+	bool writes = sim.options.recipes || sim.options.queues;
 
-	return sim.options.recipes && gone && 3 * write > ELECTION_TURN_MS * MS;
+	return writes && gone && 3 * write > ELECTION_TURN_MS * MS;
 }
 
 /*
