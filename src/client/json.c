@@ -13,6 +13,7 @@
 #include "wire/reader.h"
 
 #define NUMBER_SIZE 24
+#define SMALL_INTS  256		   /* from 0 on, which most counts are */
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 struct conversion {
@@ -22,7 +23,7 @@ struct conversion {
 
 static int convert(struct conversion *c, unsigned depth, json_t **ret);
 
-/* A heap copy in valid UTF-8. */
+/* A heap copy, for what is no valid UTF-8 as it is. */
 static char *valid_copy(struct reader_text text, size_t *ret_len)
 {
 	const size_t n_replacement = sizeof(REPLACEMENT) - 1;
@@ -42,17 +43,43 @@ static char *valid_copy(struct reader_text text, size_t *ret_len)
 	return copy;
 }
 
+/* The text itself, or a copy of it that is valid UTF-8, for the caller to free. */
+static struct reader_text valid_text(struct reader_text text, char **ret_copy)
+{
+	size_t len;
+
+	if (utf8_is_valid(text.data, text.len))
+		return text;
+	*ret_copy = valid_copy(text, &len);
+	return (struct reader_text){.data = *ret_copy, .len = len};
+}
+
 static int convert_text(struct conversion *c, json_t **ret)
 {
 	struct reader_text text;
 	mem_auto char *copy = NULL;
-	size_t len;
 
 	if (reader_str(&c->r, &text) < 0)
 		return -EBADMSG;
-	copy = valid_copy(text, &len);
-	*ret = json_stringn_nocheck(copy, len);
+	text = valid_text(text, &copy);
+	*ret = json_stringn_nocheck(text.data, text.len);
 	return 0;
+}
+
+/*
+ * Nobody changes the values of an answer, so one object stands for all with the same number. All
+ * are made at once: strewn among those of a big answer they would keep its memory.
+ */
+static json_t *shared_int(int64_t value)
+{
+	static json_t *small[SMALL_INTS];
+
+	if (value < 0 || value >= SMALL_INTS)
+		return json_integer(value);
+	if (!small[0])
+		for (int i = 0; i < SMALL_INTS; i++)
+			small[i] = json_integer(i);
+	return json_incref(small[value]);
 }
 
 static int convert_int(struct conversion *c, json_t **ret)
@@ -61,7 +88,7 @@ static int convert_int(struct conversion *c, json_t **ret)
 
 	if (reader_int(&c->r, &value) < 0)
 		return -EBADMSG;
-	*ret = json_integer(value);
+	*ret = shared_int(value);
 	return 0;
 }
 
@@ -107,20 +134,21 @@ static int convert_array(struct conversion *c, unsigned depth, json_t **ret)
 	return e;
 }
 
-/* A key as a heap string. */
-static int take_key(struct reader *r, char **ret_key, size_t *ret_len)
+/* A key: a text as it is, or one that is made of it, in a copy or in `digits`. */
+static int take_key(struct reader *r, char digits[NUMBER_SIZE], char **ret_copy,
+		    struct reader_text *ret_key)
 {
 	struct reader_text text;
 	int64_t number;
 
 	if (reader_str(r, &text) == 0) {
-		*ret_key = valid_copy(text, ret_len);
+		*ret_key = valid_text(text, ret_copy);
 		return 0;
 	}
 	if (reader_int(r, &number) < 0)
 		return -EBADMSG;
-	*ret_key = mem_alloc(NUMBER_SIZE);
-	*ret_len = (size_t)snprintf(*ret_key, NUMBER_SIZE, "%" PRId64, number);
+	ret_key->data = digits;
+	ret_key->len = (size_t)snprintf(digits, NUMBER_SIZE, "%" PRId64, number);
 	return 0;
 }
 
@@ -131,15 +159,16 @@ static int convert_map(struct conversion *c, unsigned depth, json_t **ret)
 	int e = reader_map(&c->r, &n);
 
 	for (; e == 0 && n > 0; n--) {
-		mem_auto char *key = NULL;
+		mem_auto char *copy = NULL;
+		char digits[NUMBER_SIZE];
+		struct reader_text key;
 		json_t *value;
-		size_t len;
 
-		e = take_key(&c->r, &key, &len);
+		e = take_key(&c->r, digits, &copy, &key);
 		if (e == 0)
 			e = convert(c, depth + 1, &value);
 		if (e == 0)
-			json_object_setn_new_nocheck(object, key, len, value);
+			json_object_setn_new_nocheck(object, key.data, key.len, value);
 	}
 	if (e < 0)
 		json_decref(object);

@@ -24,6 +24,7 @@
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 #define COOKIE_SIZE 200
+#define BIG_SIZE    (64 * 1024) /* bytes of an answer whose memory is given back at once */
 
 struct exchange *exchange_new(struct exchange_world *world)
 {
@@ -33,20 +34,21 @@ struct exchange *exchange_new(struct exchange_world *world)
 	return x;
 }
 
+static void drop_answers(struct exchange *x)
+{
+	for (size_t i = 0; i < ROUTE_ASKS_MAX; i++) {
+		json_decref(x->answers[i]);
+		x->answers[i] = NULL;
+	}
+}
+
 void exchange_free(struct exchange *x)
 {
-	bool answered;
-
 	if (!x)
 		return;
-	answered = x->answers[0] != NULL;
-	for (size_t i = 0; i < ROUTE_ASKS_MAX; i++)
-		json_decref(x->answers[i]);
+	drop_answers(x);
 	free(x->path);
 	free(x);
-	/* The answers about 1,000 tasks take megabytes, and the next may come in a minute. */
-	if (answered)
-		mem_trim();
 }
 
 /* --- answering ------------------------------------------------------------ */
@@ -66,12 +68,21 @@ static enum MHD_Result queue(struct exchange *x, unsigned status, const char *ty
 	return r;
 }
 
-/* Takes the text, of the heap, over. */
+/* That about 1,000 tasks takes megabytes, and the next may be asked for in a minute. */
+static void free_big(void *text)
+{
+	free(text);
+	mem_trim();
+}
+
+/* Takes the text, of the heap, over. What it was made of is not needed any more. */
 static enum MHD_Result send_heap(struct exchange *x, unsigned status, const char *type, char *text,
 				 size_t len)
 {
+	drop_answers(x);
 	return queue(x, status, type,
-		     MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE));
+		     MHD_create_response_from_buffer_with_free_callback(
+			     len, text, len < BIG_SIZE ? free : free_big));
 }
 
 static enum MHD_Result send_text(struct exchange *x, unsigned status, const char *text)
