@@ -31,7 +31,7 @@ struct order {
 	char (*partitions)[NAME_ELECTION_MAX + 1];
 	size_t n_partitions;
 	size_t pending, done; /* records that are on their way, and that were decided */
-	bool failed, unknown;
+	bool failed, full, unknown;
 };
 
 /* --- answering ------------------------------------------------------------ */
@@ -81,7 +81,8 @@ static void on_decided(void *arg, enum policy_result result)
 
 	o->done += result == POLICY_DONE;
 	o->unknown |= result == POLICY_UNKNOWN;
-	o->failed |= result == POLICY_FAILED;
+	o->failed |= result == POLICY_FAILED || result == POLICY_FULL;
+	o->full |= result == POLICY_FULL;
 	if (o->pending > 0 && --o->pending > 0)
 		return;
 	if (o->client && o->unknown)
@@ -89,7 +90,7 @@ static void on_decided(void *arg, enum policy_result result)
 			   "the connection to ZooKeeper went: it may or may not have been done");
 	else if (o->client && o->failed)
 		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
-			   "refused by the ZooKeeper server: see the sidecar's log");
+			   store_refused_why(o->full ? STORE_FULL : STORE_FAILED));
 	else if (o->client)
 		answer(o, o->done > 0);
 	end_order(o);

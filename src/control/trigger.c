@@ -93,7 +93,7 @@ static void on_put(void *arg, enum policy_result result)
 	}
 	if (result != POLICY_DONE) {
 		refuse(t, RPC_CANNOT_TELL,
-		       "refused by the ZooKeeper server: see the sidecar's log");
+		       store_refused_why(result == POLICY_FULL ? STORE_FULL : STORE_FAILED));
 		return;
 	}
 	if (t->client) {

@@ -7,6 +7,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+/* Servers from 3.8 on say so where enforceQuota is set; the library has no name for it. */
+#define QUOTA_EXCEEDED (-125)
+
 /* --- in the library's threads --------------------------------------------- */
 
 static enum store_code code_of(int rc)
@@ -17,6 +20,7 @@ static enum store_code code_of(int rc)
 	case ZNODEEXISTS: return STORE_NODE_EXISTS;
 	case ZBADVERSION: return STORE_BAD_VERSION;
 	case ZNOAUTH: return STORE_NO_AUTH;
+	case QUOTA_EXCEEDED: return STORE_FULL;
 	case ZCONNECTIONLOSS:
 	case ZOPERATIONTIMEOUT:
 	case ZRUNTIMEINCONSISTENCY:
@@ -52,6 +56,7 @@ static bool is_answer(int rc)
 	case ZNODEEXISTS:
 	case ZBADVERSION:
 	case ZNOAUTH:
+	case QUOTA_EXCEEDED:
 	case ZNOTEMPTY:
 	case ZNOCHILDRENFOREPHEMERALS:
 	case ZINVALIDACL: return true;
@@ -64,7 +69,8 @@ static void reply_ready(struct request *r, int rc)
 	r->store->unanswered--;
 	r->heard = !r->refused && is_answer(rc);
 	r->reply.code = code_of(rc);
-	r->reply.text = zerror(rc);
+	r->reply.text =
+		rc == QUOTA_EXCEEDED ? "quota exceeded: raise it with setquota" : zerror(rc);
 	zk_enqueue(r->store, &r->item);
 }
 

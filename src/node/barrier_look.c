@@ -91,7 +91,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 		log_warning("barrier refused by the server", LOG_STR("barrier", b->name),
 			    LOG_STR("why", reply->text));
 		b->refused = true;
-		b->why = "refused by the ZooKeeper server: see the sidecar's log";
+		b->why = store_refused_why(reply->code);
 	}
 	answered(b);
 }
@@ -99,7 +99,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 /* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	((struct barrier *)arg)->no_folder = store_is_refusal(reply->code);
+	((struct barrier *)arg)->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
 	answered(arg);
 }
 
@@ -107,9 +107,9 @@ static void on_made(void *arg, const struct store_reply *reply)
 {
 	struct barrier *b = arg;
 
-	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && b->no_folder) {
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && b->no_folder != STORE_OK) {
 		b->refused = true;
-		b->why = "refused by the ZooKeeper server: the sidecar may not make the folder";
+		b->why = store_no_folder_why(b->no_folder);
 	}
 	barrier_on_done(b, reply);
 }

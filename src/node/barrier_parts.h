@@ -38,12 +38,12 @@ struct barrier {
 	struct barrier *next;
 	char name[NAME_TASK_MAX + 1];
 	struct barrier_member *members; /* the oldest first */
-	unsigned busy;	/* requests that are not answered; nothing is done before they are */
-	bool dirty;	/* what is there is to be read */
-	bool orphans;	/* nodes of our session that are no member's are to go */
-	bool unsure;	/* an answer was lost: a write has to come before what is read */
-	bool refused;	/* what was asked last: `why` */
-	bool no_folder; /* the one that it is to be in was refused */
+	unsigned busy; /* requests that are not answered; nothing is done before they are */
+	bool dirty;    /* what is there is to be read */
+	bool orphans;  /* nodes of our session that are no member's are to go */
+	bool unsure;   /* an answer was lost: a write has to come before what is read */
+	bool refused;  /* what was asked last: `why` */
+	enum store_code no_folder; /* how the one that it is to be in was refused, or OK */
 	const char *why;
 	bool closed; /* it is freed behind the last answer */
 	/* what was read last */

@@ -100,6 +100,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED: go_without(c, reply->text); break;
 	}
 	registry_clocked(r);

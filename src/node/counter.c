@@ -149,7 +149,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	struct counters *c = arg;
 
 	if (reply->code != STORE_ABANDONED) /* which may be our end */
-		c->no_folder = store_is_refusal(reply->code);
+		c->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
 }
 
 /* The folder is missing, or what was read has gone meanwhile, or our registration. */
@@ -163,8 +163,8 @@ static void on_missing(struct counter_op *op, const struct store_reply *reply)
 		retry_later(op);
 		return;
 	}
-	if (op->version == NO_VERSION && op->made_folder && op->counters->no_folder) {
-		give_up(op, "refused by the ZooKeeper server: the sidecar may not make the folder");
+	if (op->version == NO_VERSION && op->made_folder && op->counters->no_folder != STORE_OK) {
+		give_up(op, store_no_folder_why(op->counters->no_folder));
 		return;
 	}
 	if (op->version == NO_VERSION) {
@@ -189,10 +189,11 @@ static void on_added(void *arg, const struct store_reply *reply)
 	case STORE_UNKNOWN:
 	case STORE_ABANDONED: op->unknown = true; break; /* it goes on once the session is up */
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED:
 		log_warning("counter refused by the server", LOG_STR("counter", op->name),
 			    LOG_STR("why", reply->text));
-		give_up(op, "refused by the ZooKeeper server: see the sidecar's log");
+		give_up(op, store_refused_why(reply->code));
 		break;
 	}
 }

@@ -35,7 +35,8 @@ struct counters {
 	struct registry *registry;
 	struct counter_op *ops; /* the oldest first */
 	size_t n;
-	bool no_folder; /* the one that counters are in was refused, when it was to be made last */
+	/* Of the one that counters are in: how it was refused when it was to be made last, or OK */
+	enum store_code no_folder;
 	struct host_timer due;
 };
 

@@ -72,7 +72,7 @@ void gang_on_done(void *arg, const struct store_reply *reply)
 		log_warning("gang refused by the server", LOG_STR("gang", g->name),
 			    LOG_STR("why", reply->text));
 		g->refused = true;
-		g->why = "refused by the ZooKeeper server: see the sidecar's log";
+		g->why = store_refused_why(reply->code);
 	}
 	gang_answered(g);
 }
@@ -88,7 +88,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
 
-	g->no_folder = store_is_refusal(reply->code);
+	g->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
 	gang_answered(g);
 }
 
@@ -96,9 +96,9 @@ static void on_made(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
 
-	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && g->no_folder) {
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 1 && g->no_folder != STORE_OK) {
 		g->refused = true;
-		g->why = "refused by the ZooKeeper server: the sidecar may not make the folder";
+		g->why = store_no_folder_why(g->no_folder);
 	}
 	gang_on_done(g, reply);
 }

@@ -57,7 +57,7 @@ struct gang {
 	bool unsure;		     /* an answer was lost: a write comes before what is read */
 	bool closed;		     /* it is freed behind the last answer */
 	bool refused;		     /* what was asked last: `why` */
-	bool no_folder;		     /* the one that it is to be in was refused */
+	enum store_code no_folder;   /* how the one that it is to be in was refused, or OK */
 	const char *why;
 	/* what was read last */
 	bool lost; /* and was not answered */

@@ -73,6 +73,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION: end(m, LEDGER_AGAIN); break;
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED:
 	case STORE_UNKNOWN:
 	case STORE_ABANDONED: end_failed(m, reply); break;

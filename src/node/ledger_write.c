@@ -34,7 +34,7 @@ struct write {
 enum ledger_result ledger_failure(const char *task, const char *tick,
 				  const struct store_reply *reply)
 {
-	if (reply->code != STORE_NO_AUTH && reply->code != STORE_FAILED)
+	if (!store_is_refusal(reply->code))
 		return LEDGER_UNKNOWN;
 	log_error("ledger refused", LOG_STR("task", task), LOG_STR("tick", tick),
 		  LOG_STR("why", reply->text));

@@ -4,7 +4,6 @@
 
 #define RETRY_MS 100 /* where our registration is being renewed, or others make and sweep */
 
-static const char refused[] = "refused by the ZooKeeper server: see the sidecar's log";
 static const char foreign[] = "there is something else in the lock's place";
 
 static int64_t in_a_moment(const struct lock *l)
@@ -36,19 +35,24 @@ static void take_place(struct lock *l)
 
 /*
  * Who may not make the folder waits in vain for it. That of all locks may be there although we may
- * not make it.
+ * not make it. How it was refused, or OK.
  */
-static bool is_folder_refused(const struct lock *l)
+static enum store_code folder_refusal(const struct lock *l)
 {
-	return store_is_refusal(l->seen.folder) ||
-	       (l->seen.folder == STORE_NO_NODE && store_is_refusal(l->seen.folders));
+	if (store_is_refusal(l->seen.folder))
+		return l->seen.folder;
+	if (l->seen.folder == STORE_NO_NODE && store_is_refusal(l->seen.folders))
+		return l->seen.folders;
+	return STORE_OK;
 }
 
 /* Not made: the registration or the folder was missing, or it is not to be. */
 static void not_made(struct lock *l)
 {
-	if (store_is_refusal(l->seen.made) || is_folder_refused(l)) {
-		refuse(l, refused);
+	if (store_is_refusal(l->seen.made)) {
+		refuse(l, store_refused_why(l->seen.made));
+	} else if (folder_refusal(l) != STORE_OK) {
+		refuse(l, store_refused_why(folder_refusal(l)));
 	} else if (l->seen.failed_op == 1) {
 		if (l->parents)
 			l->retry_ms = in_a_moment(l);
@@ -63,7 +67,7 @@ static void not_made(struct lock *l)
 static void not_found(struct lock *l)
 {
 	if (store_is_refusal(l->seen.listed)) {
-		refuse(l, refused);
+		refuse(l, store_refused_why(l->seen.listed));
 	} else if (l->attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 	} else {
@@ -78,7 +82,8 @@ static void entered(struct lock *l)
 	l->maybe = l->entered = true;
 	l->parents = false;
 	if (l->seen.read != STORE_OK || l->seen.slots == 0) {
-		refuse(l, store_is_refusal(l->seen.read) ? refused : foreign);
+		refuse(l,
+		       store_is_refusal(l->seen.read) ? store_refused_why(l->seen.read) : foreign);
 	} else if (l->slots != 0 && l->seen.slots != l->slots) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_OTHER_SLOTS,
 						   .slots = l->seen.slots});
@@ -105,7 +110,7 @@ static void decide_list(struct lock *l)
 	if (l->seen.cut)
 		l->need = LOCK_LIST;
 	else if (store_is_refusal(l->seen.listed))
-		refuse(l, refused);
+		refuse(l, store_refused_why(l->seen.listed));
 	else if (!l->seen.own)
 		lock_is_lost(l);
 	else
@@ -116,7 +121,7 @@ static void decide_list(struct lock *l)
 static void decide_watch(struct lock *l)
 {
 	if (store_is_refusal(l->seen.read)) {
-		refuse(l, refused);
+		refuse(l, store_refused_why(l->seen.read));
 	} else if (l->seen.cut || l->seen.read != STORE_OK) {
 		l->need = LOCK_LIST;
 	} else if (l->slots > 1 && l->seen.held) {
@@ -132,7 +137,7 @@ static void decide_take(struct lock *l)
 	if (l->seen.cut)
 		return;
 	if (store_is_refusal(l->seen.read)) {
-		refuse(l, refused);
+		refuse(l, store_refused_why(l->seen.read));
 	} else if (!l->seen.own) {
 		lock_is_lost(l);
 	} else {

@@ -298,11 +298,12 @@ static void on_change_reply(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED: break;
 	}
 	log_error("decision refused by the server", LOG_STR("kind", c->record.kind),
 		  LOG_STR("why", reply->text));
-	end_change(c, POLICY_FAILED);
+	end_change(c, reply->code == STORE_FULL ? POLICY_FULL : POLICY_FAILED);
 }
 
 static void find_replaced(struct policy_change *c)

@@ -62,6 +62,7 @@ enum policy_result {
 	POLICY_DONE,
 	POLICY_NOTHING, /* there was nothing to take back */
 	POLICY_UNKNOWN, /* the connection went: it may or may not have happened */
+	POLICY_FULL,	/* refused by the server: a quota is used up */
 	POLICY_FAILED,	/* refused by the server: see the log */
 };
 

@@ -129,11 +129,12 @@ bool op_took(struct queue_op *op, const struct store_reply *reply)
 		op_again(op, 0);
 		return true;
 	}
-	if (reply->code != STORE_NO_AUTH && reply->code != STORE_FAILED)
+	if (!store_is_refusal(reply->code))
 		return false;
 	log_warning("job refused by the server", LOG_STR("queue", op->queue),
 		    LOG_STR("why", reply->text));
-	op_fail(op, JOB_NO_SESSION, "refused by ZooKeeper: see the log");
+	op_fail(op, reply->code == STORE_FULL ? JOB_NOT_NOW : JOB_NO_SESSION,
+		store_refused_why(reply->code));
 	return true;
 }
 

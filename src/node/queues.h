@@ -39,7 +39,7 @@ enum job_outcome {
 	JOB_NOT_THERE,	/* no such job: it never was, or is not kept any more */
 	JOB_NOT_SO,	/* it is in another state than that needs; why says in which */
 	JOB_MISUSE,	/* as an id that is too old to be used for the first time; why */
-	JOB_NOT_NOW,	/* the queue is full or paused, or nobody serves it; why */
+	JOB_NOT_NOW,	/* the queue or a quota is full, it is paused, nobody serves it; why */
 	JOB_NO_SESSION, /* nothing was done; why */
 	JOB_UNKNOWN	/* it may or may not have been done */
 };

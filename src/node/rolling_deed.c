@@ -200,12 +200,12 @@ static void on_done(void *arg, const struct store_reply *reply)
 	case STORE_UNKNOWN:
 	case STORE_ABANDONED: return; /* it goes on once the session is up */
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED: break;
 	}
 	log_warning("rolling restart refused by the server", LOG_STR("group", op->ask.group),
 		    LOG_STR("why", reply->text));
-	rolling_tell(op, ROLLING_REFUSED, "refused by the ZooKeeper server: see the sidecar's log",
-		     NULL);
+	rolling_tell(op, ROLLING_REFUSED, store_refused_why(reply->code), NULL);
 }
 
 /* last: its answer is that of the order. */

@@ -27,6 +27,7 @@ struct rolling_op {
 	size_t pending; /* requests that are not answered yet */
 	bool broken;	/* the connection went meanwhile */
 	const char *refused;
+	enum store_code no_folder; /* how one of the group was refused, or OK */
 	bool no_slots, no_waiting; /* the folders are missing */
 	size_t at;		   /* the next of the records that are to be read */
 	struct rolling_view view;

@@ -110,7 +110,7 @@ static struct rolling_op *answered(struct read *read, const struct store_reply *
 		return NULL;
 	op->broken |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 	if (store_is_refusal(reply->code))
-		op->refused = "refused by the ZooKeeper server";
+		op->refused = store_refused_why(reply->code);
 	return op;
 }
 

@@ -48,7 +48,8 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct rolling_op *op = arg;
 
-	(void)reply; /* what is read next tells */
+	if (store_is_refusal(reply->code))
+		op->no_folder = reply->code; /* it may be there: what is read next tells */
 	if (rolling_answered(op) && op->pending == 0)
 		rolling_retry(op, 0);
 }
@@ -71,7 +72,10 @@ static void make_group(struct rolling_op *op)
 	struct rolling_deed d;
 
 	if (++op->tries > ROLLING_TRIES_MAX) {
-		rolling_tell(op, ROLLING_REFUSED, "the group's znodes cannot be made", NULL);
+		rolling_tell(op, ROLLING_REFUSED,
+			     op->no_folder == STORE_FULL ? store_refused_why(STORE_FULL)
+							 : "the group's znodes cannot be made",
+			     NULL);
 		return;
 	}
 	if (op->view.exists) {

@@ -108,6 +108,7 @@ static void on_confirm_reply(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
+	case STORE_FULL:
 	case STORE_FAILED: log_warning("confirmation refused", LOG_STR("why", reply->text)); break;
 	}
 }

@@ -38,6 +38,7 @@ enum store_code {
 	STORE_NODE_EXISTS,
 	STORE_BAD_VERSION,
 	STORE_NO_AUTH,
+	STORE_FULL,    /* a quota is used up. Not done, and will be once there is room. */
 	STORE_FAILED,  /* refused for another reason; the reply's text says which. Not done. */
 	STORE_UNKNOWN, /* the connection went: it may or may not have happened */
 	/* store_close() was called: nothing follows from this but that arg is free */
@@ -47,7 +48,22 @@ enum store_code {
 /* The server does not do it, and will not if it is asked again. */
 static inline bool store_is_refusal(enum store_code code)
 {
-	return code == STORE_NO_AUTH || code == STORE_FAILED;
+	return code == STORE_NO_AUTH || code == STORE_FULL || code == STORE_FAILED;
+}
+
+/* What to tell whose order was refused, or that the folder of it is not made. */
+static inline const char *store_refused_why(enum store_code code)
+{
+	return code == STORE_FULL
+		       ? "a quota of ZooKeeper is used up: raise it with setquota, or make room"
+		       : "refused by the ZooKeeper server: see the sidecar's log";
+}
+
+static inline const char *store_no_folder_why(enum store_code code)
+{
+	return code == STORE_FULL
+		       ? store_refused_why(code)
+		       : "refused by the ZooKeeper server: the sidecar may not make the folder";
 }
 
 struct store_stat {

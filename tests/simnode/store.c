@@ -57,6 +57,7 @@ static const char *text_of(enum store_code code)
 	case STORE_NODE_EXISTS: return "node exists";
 	case STORE_BAD_VERSION: return "bad version";
 	case STORE_NO_AUTH: return "not authenticated";
+	case STORE_FULL: return "quota exceeded";
 	case STORE_FAILED: return "refused";
 	case STORE_UNKNOWN: return "connection loss";
 	case STORE_ABANDONED: break;

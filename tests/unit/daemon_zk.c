@@ -198,6 +198,7 @@ Test(zk, what_counts_as_heard)
 		{ZNODEEXISTS, true, STORE_NODE_EXISTS},
 		{ZBADVERSION, true, STORE_BAD_VERSION},
 		{ZNOAUTH, true, STORE_NO_AUTH},
+		{-125, true, STORE_FULL}, /* a quota that is enforced */
 		{ZNOTEMPTY, true, STORE_FAILED},
 		{ZNOCHILDRENFOREPHEMERALS, true, STORE_FAILED},
 		{ZINVALIDACL, true, STORE_FAILED},

@@ -41,6 +41,7 @@ class ZooKeeper:
         self.heap_mb = heap_mb
         self.clients_max = clients_max  # of one address: 0 is without a limit, the server's default 60
         self.env = None  # of its process; None: ours
+        self.more = ""  # lines of its configuration
         self.session_min_ms, self.session_max_ms = 2 * tick_ms, 60000  # that it grants from its next start on
         self.port = None
         self.process = None
@@ -68,7 +69,7 @@ class ZooKeeper:
         config.write_text(
             f"dataDir={self.folder}/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
             f"tickTime={self.tick_ms}\nminSessionTimeout={self.session_min_ms}\nmaxSessionTimeout={self.session_max_ms}\nmaxClientCnxns={self.clients_max}\n"
-            "admin.enableServer=false\n4lw.commands.whitelist=*\n", encoding="ascii")
+            f"admin.enableServer=false\n4lw.commands.whitelist=*\n{self.more}", encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
             self.process = spawn([*JAVA[:2], f"-Xmx{self.heap_mb}m", *JAVA[2:], config],  # the later one counts
                                  stdout=log, stderr=subprocess.STDOUT, env=self.env)
