@@ -141,9 +141,9 @@ NOTIFY := \
 	command input sends
 
 WEB := \
-	main address access routes sidecar events \
+	main address access routes sidecar shared events \
 	exchange metrics assets html page_parts page \
-	task_page server
+	task_page queue_page server
 
 BASE_LIBS   :=
 CORE_LIBS   :=

@@ -4,7 +4,7 @@
 (function () {
 	const link = document.getElementById('link');
 	const pause = 200, limit = 5000;
-	let last = Date.now(), fetching = false, again = false, timer = null, open = false, confirmed = true;
+	let last = Date.now(), fetching = false, again = false, timer = null, open = false, confirmed = true, unseen = false;
 
 	function age(ms) {
 		const s = Math.max(0, Math.floor(ms / 1000));
@@ -83,8 +83,11 @@
 		}
 	}
 
+	// A page that nobody sees asks for nothing; it is fetched as soon as it is seen.
 	async function refresh() {
 		timer = null;
+		if (document.hidden) { unseen = true; return; }
+		unseen = false;
 		if (fetching) { again = true; return; }
 		fetching = true;
 		try {
@@ -142,7 +145,8 @@
 	setInterval(() => { if (open && confirmed) { last = Date.now(); } }, 1000);
 	setInterval(soon, 30000);
 	// Nobody tells of what comes and goes in a queue, and counting it costs ZooKeeper some reads.
-	setInterval(() => { if (!document.hidden && document.getElementById('queues')) soon(); }, 5000);
+	setInterval(() => { if (document.querySelector('#queues, #queue')) soon(); }, 5000);
+	document.addEventListener('visibilitychange', () => { if (!document.hidden && unseen) soon(); });
 	begin();
 	listen();
 })();

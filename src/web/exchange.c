@@ -188,13 +188,22 @@ static enum MHD_Result send_stream(struct exchange *x)
 	return queue(x, MHD_HTTP_OK, TYPE_EVENTS, r);
 }
 
+static char *task_page(json_t *const *answers, size_t *ret_len)
+{
+	const json_t *tasks = answers[ROUTE_TASK_TASKS], *explain = answers[ROUTE_TASK_EXPLAIN];
+	const json_t *status = answers[ROUTE_TASK_STATUS], *queue = answers[ROUTE_TASK_QUEUE];
+
+	if (queue)
+		return page_queue(tasks, explain, status, queue, answers[ROUTE_TASK_DEAD], ret_len);
+	return page_task(tasks, explain, answers[ROUTE_TASK_HISTORY], status, ret_len);
+}
+
 static enum MHD_Result send_page(struct exchange *x)
 {
 	size_t len;
 	char *html = x->route.kind == ROUTE_PAGE ? page_fleet(x->answers[0], x->answers[1],
 							      x->answers[2], x->answers[3], &len)
-						 : page_task(x->answers[0], x->answers[1],
-							     x->answers[2], x->answers[3], &len);
+						 : task_page(x->answers, &len);
 
 	return send_heap(x, MHD_HTTP_OK, TYPE_HTML, html, len);
 }
@@ -227,6 +236,8 @@ struct asked {
 	size_t at;
 };
 
+static bool ask_more(struct exchange *x);
+
 static void fail(struct exchange *x, int code, const char *why)
 {
 	if (x->code != 0)
@@ -235,49 +246,96 @@ static void fail(struct exchange *x, int code, const char *why)
 	snprintf(x->why, sizeof(x->why), "%s", why);
 }
 
-static void on_answer(void *arg, int code, const char *why, struct reader result)
+static void resume(struct exchange *x)
 {
-	struct asked *a = arg;
-	struct exchange *x = a->exchange;
-
-	if (code == 0 &&
-	    json_from_msgpack(result.p, (size_t)(result.end - result.p), &x->answers[a->at]) < 0) {
-		code = -EBADMSG;
-		why = "the sidecar's answer makes no sense";
-	}
-	if (code != 0 && a->at < x->route.n_asks - x->route.n_optional)
-		fail(x, code, why);
-	free(a);
-	if (--x->open > 0 || !x->suspended)
-		return;
 	x->suspended = false;
 	MHD_resume_connection(x->connection);
 	x->world->ready(x->world->arg);
 }
 
+static void take(struct asked *a, int code, const char *why, json_t *answer)
+{
+	struct exchange *x = a->exchange;
+
+	x->answers[a->at] = answer;
+	if (code != 0 && a->at < x->route.n_asks - x->route.n_optional)
+		fail(x, code, why);
+	free(a);
+	x->open--;
+	if (x->open == 0 && x->suspended && !ask_more(x))
+		resume(x);
+}
+
+static void on_answer(void *arg, int code, const char *why, struct reader result)
+{
+	json_t *answer = NULL;
+
+	if (code == 0 &&
+	    json_from_msgpack(result.p, (size_t)(result.end - result.p), &answer) < 0) {
+		code = -EBADMSG;
+		why = "the sidecar's answer makes no sense";
+	}
+	take(arg, code, why, answer);
+}
+
+static void on_shared(void *arg, int code, const char *why, json_t *answer)
+{
+	take(arg, code, why, answer ? json_incref(answer) : NULL);
+}
+
+/* The answer has come already, or is outstanding, or will not come. */
+static void ask_one(struct exchange *x, size_t at, int64_t tag)
+{
+	const struct route_ask *ask = &x->route.asks[at];
+	const char *name = ask->named ? x->route.name : NULL;
+	int64_t limit_ms = x->route.kind == ROUTE_LEADER ? LEADER_MS : ASK_MS;
+	const struct shared_question q = {
+		.method = ask->method, .name = name, .tag = tag, .age_ms = ask->age_ms};
+	struct asked *a;
+	int e;
+
+	if (q.age_ms > 0)
+		x->answers[at] = shared_find(x->world->shared, &q);
+	if (x->answers[at])
+		return;
+	a = mem_calloc(1, sizeof(*a));
+	*a = (struct asked){.exchange = x, .at = at};
+	e = q.age_ms > 0 ? shared_ask(x->world->shared, &q, limit_ms, on_shared, a)
+			 : sidecar_ask(x->world->sidecar, q.method, name, limit_ms, on_answer, a);
+	if (e == 0) {
+		x->open++;
+		return;
+	}
+	free(a);
+	if (at < x->route.n_asks - x->route.n_optional)
+		fail(x, e,
+		     e == -EBUSY ? "too many requests at once" : "the sidecar does not answer");
+}
+
+/*
+ * Dead letters are read one by one: only where the queue has some, and anew as soon as their number
+ * is another. Whether an answer is outstanding.
+ */
+static bool ask_more(struct exchange *x)
+{
+	int64_t dead;
+
+	if (x->route.kind != ROUTE_TASK_PAGE || x->asked_dead)
+		return false;
+	x->asked_dead = true;
+	dead = json_number(x->answers[ROUTE_TASK_QUEUE], "dead", 0);
+	if (dead > 0)
+		ask_one(x, ROUTE_TASK_DEAD, dead);
+	return x->open > 0;
+}
+
 static enum MHD_Result ask(struct exchange *x)
 {
-	int64_t limit_ms = x->route.kind == ROUTE_LEADER ? LEADER_MS : ASK_MS;
-
 	x->asked_ms = clock_boot_ms();
-	for (size_t i = 0; i < x->route.n_asks; i++) {
-		struct asked *a = mem_calloc(1, sizeof(*a));
-
-		a->exchange = x;
-		a->at = i;
-		int e = sidecar_ask(x->world->sidecar, x->route.asks[i],
-				    i < x->route.n_named ? x->route.name : NULL, limit_ms,
-				    on_answer, a);
-		if (e < 0) {
-			free(a);
-			fail(x, e,
-			     e == -EBUSY ? "too many requests at once"
-					 : "the sidecar does not answer");
-		} else {
-			x->open++;
-		}
-	}
-	if (x->open == 0)
+	for (size_t i = 0; i < x->route.n_asks; i++)
+		if (!x->route.asks[i].later)
+			ask_one(x, i, 0);
+	if (x->open == 0 && !ask_more(x))
 		return send_answer(x);
 	x->suspended = true;
 	MHD_suspend_connection(x->connection);

@@ -12,6 +12,7 @@
 #include "web/access.h"
 #include "web/events.h"
 #include "web/routes.h"
+#include "web/shared.h"
 #include "web/sidecar.h"
 
 #define EXCHANGE_WHY_SIZE 512
@@ -20,6 +21,7 @@
 struct exchange_world {
 	struct access *access;
 	struct sidecar *sidecar;
+	struct shared *shared; /* answers for several */
 	struct events *events;
 	/* A stream of events was opened. */
 	void (*listens)(void *arg);
@@ -38,7 +40,7 @@ struct exchange {
 	int code;			 /* of the first question that failed; 0 */
 	char why[EXCHANGE_WHY_SIZE];
 	int64_t asked_ms;
-	bool checked, suspended;
+	bool checked, suspended, asked_dead;
 };
 
 struct exchange *exchange_new(struct exchange_world *world);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "client/json.h"
@@ -225,8 +224,7 @@ static void task_table(struct html *h, const json_t *tasks)
 static void queue_row(struct html *h, const json_t *q)
 {
 	const char *state = json_text(q, "state", "");
-	int64_t dead = json_number(q, "dead", 0), oldest_ms = json_number(q, "oldest_ms", 0);
-	char oldest[CLOCK_TEXT_SIZE];
+	int64_t dead = json_number(q, "dead", 0);
 
 	html_raw(h, "<tr><th scope=\"row\">");
 	html_task_link(h, json_text(q, "queue", ""));
@@ -234,9 +232,7 @@ static void queue_row(struct html *h, const json_t *q)
 	html_badge(h, strcmp(state, "active") == 0 ? "ok" : "warn", state);
 	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
 		json_number(q, "queued", 0));
-	if (oldest_ms > 0)
-		clock_format(h->now_ms - oldest_ms, oldest);
-	html_age(h, oldest_ms > 0 ? oldest : NULL);
+	part_oldest(h, q);
 	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td><td class=\"num\">",
 		json_number(q, "running", 0));
 	if (dead > 0) {

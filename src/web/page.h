@@ -15,6 +15,9 @@ char *page_fleet(const json_t *tasks, const json_t *workers, const json_t *statu
 		 const json_t *queues, size_t *ret_len);
 char *page_task(const json_t *tasks, const json_t *explain, const json_t *history,
 		const json_t *status, size_t *ret_len);
+/* A task that is a queue: `queue` is of it alone; dead NULL: it has no dead letters. */
+char *page_queue(const json_t *tasks, const json_t *explain, const json_t *status,
+		 const json_t *queue, const json_t *dead, size_t *ret_len);
 /* What was asked for is not to be had. */
 char *page_failure(const char *why, bool unknown, size_t *ret_len);
 

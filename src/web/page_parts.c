@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "client/json.h"
 
 static void problems(struct html *h, const json_t *list, const char *class, const char *title)
@@ -92,4 +93,61 @@ void part_decisions(struct html *h, const json_t *decisions)
 		}
 		html_raw(h, "</span> ");
 	}
+}
+
+void part_ranking(struct html *h, const json_t *list, const char *title)
+{
+	const json_t *r;
+	size_t i;
+
+	fprintf(h->out, "<section><h2>%s</h2>", title);
+	html_raw(h, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		    "aria-label=\"Ranking\"><table><thead><tr><th scope=\"col\">Place</th>"
+		    "<th scope=\"col\">Node</th><th scope=\"col\">Version</th>"
+		    "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
+	json_array_foreach(list, i, r)
+	{
+		fprintf(h->out, "<tr%s>", json_flag(r, "self") ? " class=\"self\"" : "");
+		if (json_flag(r, "candidate"))
+			fprintf(h->out, "<td class=\"num\">%zu</td>", i + 1);
+		else
+			html_raw(h, "<td class=\"num\">–</td>");
+		html_raw(h, "<th scope=\"row\">");
+		html_text(h, part_node(r));
+		html_raw(h, "</th>");
+		html_cell(h, "num", json_text(r, "version", NULL));
+		html_cell(h, NULL, json_text(r, "why", NULL));
+		html_raw(h, "</tr>\n");
+	}
+	html_raw(h, "</tbody></table></div></section>\n");
+}
+
+void part_begin(struct html *h, const char *name, const char *kind, const char *description,
+		const json_t *status)
+{
+	char title[200];
+
+	snprintf(title, sizeof(title), "%s: zkleader", name);
+	html_begin(h, title, 1);
+	html_raw(h, "<nav><a href=\"/\">The fleet</a></nav>\n<h1>");
+	html_text(h, name);
+	if (kind)
+		fprintf(h->out, " <small>%s</small>", kind);
+	html_raw(h, "</h1>\n");
+	if (description) {
+		html_raw(h, "<p class=\"what\">");
+		html_text(h, description);
+		html_raw(h, "</p>\n");
+	}
+	part_notices(h, status);
+}
+
+void part_oldest(struct html *h, const json_t *queue)
+{
+	int64_t ms = json_number(queue, "oldest_ms", 0);
+	char since[CLOCK_TEXT_SIZE];
+
+	if (ms > 0)
+		clock_format(h->now_ms - ms, since);
+	html_age(h, ms > 0 ? since : NULL);
 }

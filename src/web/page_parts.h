@@ -15,4 +15,12 @@ void part_run(struct html *h, const json_t *last);
 /* What operators have decided: pauses, pins, drains, resignations, each with by whom and why. */
 void part_decisions(struct html *h, const json_t *decisions);
 
+/* Who is how near to leading it, as `explain` tells. */
+void part_ranking(struct html *h, const json_t *list, const char *title);
+/* The page of one task or queue, up to the notices. kind, description: NULL, if it has none. */
+void part_begin(struct html *h, const char *name, const char *kind, const char *description,
+		const json_t *status);
+/* For how long the oldest job of a queue waits. */
+void part_oldest(struct html *h, const json_t *queue);
+
 #endif

@@ -4,35 +4,61 @@
 
 #include "base/name.h"
 
+#define QUEUE_AGE_MS 1000
+#define DEAD_AGE_MS  30000
+#define ASK(asked)                \
+	{                         \
+		.method = (asked) \
+	}
+#define NAMED(asked)                             \
+	{                                        \
+		.method = (asked), .named = true \
+	}
+
 /* A path that ends with "/" stands for all that begin with it and go on with a task's name. */
 static const struct {
 	const char *path;
 	struct route route;
 } table[] = {
-	{"/healthz", {.kind = ROUTE_HEALTH, .open = true, .asks = {"status"}, .n_asks = 1}},
-	{"/readyz", {.kind = ROUTE_READY, .open = true, .asks = {"status"}, .n_asks = 1}},
-	{"/leader/", {.kind = ROUTE_LEADER, .asks = {"check"}, .n_asks = 1, .n_named = 1}},
+	{"/healthz", {.kind = ROUTE_HEALTH, .open = true, .asks = {ASK("status")}, .n_asks = 1}},
+	{"/readyz", {.kind = ROUTE_READY, .open = true, .asks = {ASK("status")}, .n_asks = 1}},
+	{"/leader/", {.kind = ROUTE_LEADER, .named = true, .asks = {NAMED("check")}, .n_asks = 1}},
 	{"/metrics",
-	 {.kind = ROUTE_METRICS, .asks = {"metrics", "status", "workers"}, .n_asks = 3}},
-	{"/v1/tasks", {.kind = ROUTE_JSON, .asks = {"tasks"}, .n_asks = 1}},
-	{"/v1/tasks/", {.kind = ROUTE_JSON_ONE, .asks = {"tasks"}, .n_asks = 1, .n_named = 1}},
-	{"/v1/workers", {.kind = ROUTE_JSON, .asks = {"workers"}, .n_asks = 1}},
-	{"/v1/status", {.kind = ROUTE_JSON, .asks = {"status"}, .n_asks = 1}},
-	{"/v1/explain/", {.kind = ROUTE_JSON, .asks = {"explain"}, .n_asks = 1, .n_named = 1}},
-	{"/v1/history", {.kind = ROUTE_JSON, .asks = {"history"}, .n_asks = 1}},
-	{"/v1/history/", {.kind = ROUTE_JSON, .asks = {"history"}, .n_asks = 1, .n_named = 1}},
-	{"/v1/queues", {.kind = ROUTE_JSON, .asks = {"queue"}, .n_asks = 1}},
+	 {.kind = ROUTE_METRICS,
+	  .asks = {ASK("metrics"), ASK("status"), ASK("workers")},
+	  .n_asks = 3}},
+	{"/v1/tasks", {.kind = ROUTE_JSON, .asks = {ASK("tasks")}, .n_asks = 1}},
+	{"/v1/tasks/",
+	 {.kind = ROUTE_JSON_ONE, .named = true, .asks = {NAMED("tasks")}, .n_asks = 1}},
+	{"/v1/workers", {.kind = ROUTE_JSON, .asks = {ASK("workers")}, .n_asks = 1}},
+	{"/v1/status", {.kind = ROUTE_JSON, .asks = {ASK("status")}, .n_asks = 1}},
+	{"/v1/explain/",
+	 {.kind = ROUTE_JSON, .named = true, .asks = {NAMED("explain")}, .n_asks = 1}},
+	{"/v1/history", {.kind = ROUTE_JSON, .asks = {ASK("history")}, .n_asks = 1}},
+	{"/v1/history/",
+	 {.kind = ROUTE_JSON, .named = true, .asks = {NAMED("history")}, .n_asks = 1}},
+	{"/v1/queues", {.kind = ROUTE_JSON, .asks = {ASK("queue")}, .n_asks = 1}},
 	{"/v1/events", {.kind = ROUTE_EVENTS}},
 	{"/",
 	 {.kind = ROUTE_PAGE,
-	  .asks = {"tasks", "workers", "status", "queue"},
+	  .asks = {ASK("tasks"),
+		   ASK("workers"),
+		   ASK("status"),
+		   {.method = "queue", .age_ms = QUEUE_AGE_MS}},
 	  .n_asks = 4,
 	  .n_optional = 1}},
 	{"/task/",
 	 {.kind = ROUTE_TASK_PAGE,
-	  .asks = {"tasks", "explain", "history", "status"},
-	  .n_asks = 4,
-	  .n_named = 3}},
+	  .named = true,
+	  .asks = {[ROUTE_TASK_TASKS] = NAMED("tasks"),
+		   [ROUTE_TASK_EXPLAIN] = NAMED("explain"),
+		   [ROUTE_TASK_HISTORY] = NAMED("history"),
+		   [ROUTE_TASK_STATUS] = ASK("status"),
+		   [ROUTE_TASK_QUEUE] = {.method = "queue", .named = true, .age_ms = QUEUE_AGE_MS},
+		   [ROUTE_TASK_DEAD] =
+			   {.method = "dead", .named = true, .later = true, .age_ms = DEAD_AGE_MS}},
+	  .n_asks = 6,
+	  .n_optional = 2}},
 	{"/style.css", {.kind = ROUTE_ASSET, .open = true, .name = "style.css"}},
 	{"/app.js", {.kind = ROUTE_ASSET, .open = true, .name = "app.js"}},
 	{"/icon.svg", {.kind = ROUTE_ASSET, .open = true, .name = "icon.svg"}},
@@ -44,9 +70,9 @@ struct route route_find(const char *path)
 		size_t len = strlen(table[i].path);
 		struct route r = table[i].route;
 
-		if (strcmp(path, table[i].path) == 0 && r.n_named == 0)
+		if (strcmp(path, table[i].path) == 0 && !r.named)
 			return r;
-		if (r.n_named == 0 || strncmp(path, table[i].path, len) != 0)
+		if (!r.named || strncmp(path, table[i].path, len) != 0)
 			continue;
 		r.name = path + len;
 		if (name_is_election(r.name, strlen(r.name)))

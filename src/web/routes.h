@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define ROUTE_ASKS_MAX 4
+#define ROUTE_ASKS_MAX 6
 
 enum route_kind {
 	ROUTE_NONE, /* 404 */
@@ -21,13 +22,31 @@ enum route_kind {
 	ROUTE_ASSET
 };
 
+/* Those of the page of a task: its answers by their place. */
+enum {
+	ROUTE_TASK_TASKS,
+	ROUTE_TASK_EXPLAIN,
+	ROUTE_TASK_HISTORY,
+	ROUTE_TASK_STATUS,
+	ROUTE_TASK_QUEUE, /* none if it is no queue's */
+	ROUTE_TASK_DEAD
+};
+
+/* What is asked of the sidecar. */
+struct route_ask {
+	const char *method;
+	bool named;	/* with the route's name as its parameter */
+	bool later;	/* once the answers to the others are there, if at all */
+	int64_t age_ms; /* an answer that is so old will do; 0: it is asked for each request */
+};
+
 struct route {
 	enum route_kind kind;
 	bool open;	  /* for everybody, without a token */
 	const char *name; /* a task's, a part of the path; an asset's; NULL: none */
-	/* Methods of the sidecar, the first ones with the name as their parameter. */
-	const char *asks[ROUTE_ASKS_MAX];
-	size_t n_asks, n_named;
+	bool named;	  /* the path goes on with it */
+	struct route_ask asks[ROUTE_ASKS_MAX];
+	size_t n_asks;
 	size_t n_optional; /* of the last ones, without whose answers it does as well */
 };
 

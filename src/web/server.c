@@ -34,6 +34,7 @@ struct server {
 	uv_poll_t poll;	      /* libmicrohttpd's epoll descriptor */
 	uv_timer_t due, look; /* when it wants to be run; clients that take too long */
 	struct sidecar sidecar;
+	struct shared shared;
 	struct events events;
 	struct exchange_world world;
 	struct client *clients;
@@ -162,6 +163,7 @@ static void on_look(uv_timer_t *timer)
 		if (c->since_ms > 0 && now - c->since_ms > REQUEST_MS)
 			shutdown(c->fd, SHUT_RDWR);
 	events_look(&s->events, now);
+	shared_look(&s->shared, now);
 	wake(s);
 }
 
@@ -257,11 +259,13 @@ int server_new(struct server **ret, uv_loop_t *loop, const struct server_options
 	s->loop = loop;
 	s->world = (struct exchange_world){.access = options->access,
 					   .sidecar = &s->sidecar,
+					   .shared = &s->shared,
 					   .events = &s->events,
 					   .listens = on_listens,
 					   .ready = on_ready,
 					   .arg = s};
 	events_init(&s->events);
+	shared_init(&s->shared, &s->sidecar);
 	uv_timer_init(loop, &s->due);
 	uv_timer_init(loop, &s->look);
 	s->due.data = s->look.data = s;
@@ -287,5 +291,6 @@ void server_free(struct server *s)
 	/* The last word to those that have waited. */
 	MHD_run(s->http);
 	MHD_stop_daemon(s->http);
+	shared_done(&s->shared);
 	free(s);
 }

@@ -11,32 +11,6 @@
 
 #define RUNS_SHOWN 50
 
-static void ranking(struct html *h, const json_t *list)
-{
-	const json_t *r;
-	size_t i;
-
-	html_raw(h, "<section><h2>Ranking</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-		    "aria-label=\"Ranking\"><table><thead><tr><th scope=\"col\">Place</th>"
-		    "<th scope=\"col\">Node</th><th scope=\"col\">Version</th>"
-		    "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
-	json_array_foreach(list, i, r)
-	{
-		fprintf(h->out, "<tr%s>", json_flag(r, "self") ? " class=\"self\"" : "");
-		if (json_flag(r, "candidate"))
-			fprintf(h->out, "<td class=\"num\">%zu</td>", i + 1);
-		else
-			html_raw(h, "<td class=\"num\">–</td>");
-		html_raw(h, "<th scope=\"row\">");
-		html_text(h, part_node(r));
-		html_raw(h, "</th>");
-		html_cell(h, "num", json_text(r, "version", NULL));
-		html_cell(h, NULL, json_text(r, "why", NULL));
-		html_raw(h, "</tr>\n");
-	}
-	html_raw(h, "</tbody></table></div></section>\n");
-}
-
 static void run_row(struct html *h, const json_t *run)
 {
 	const json_t *status = json_object_get(run, "exit_status");
@@ -113,22 +87,11 @@ char *page_task(const json_t *tasks, const json_t *explain, const json_t *histor
 	const json_t *t = json_array_get(tasks, 0);
 	const char *name = json_text(t, "task", "");
 	const char *description = json_text(t, "description", NULL);
-	char title[200];
 	struct html h;
 
-	snprintf(title, sizeof(title), "%s: zkleader", name);
-	html_begin(&h, title, 1);
-	html_raw(&h, "<nav><a href=\"/\">The fleet</a></nav>\n<h1>");
-	html_text(&h, name);
-	html_raw(&h, "</h1>\n");
-	if (description) {
-		html_raw(&h, "<p class=\"what\">");
-		html_text(&h, description);
-		html_raw(&h, "</p>\n");
-	}
-	part_notices(&h, status);
+	part_begin(&h, name, NULL, description, status);
 	facts(&h, t, explain);
-	ranking(&h, json_object_get(explain, "ranking"));
+	part_ranking(&h, json_object_get(explain, "ranking"), "Ranking");
 	runs(&h, history);
 	return html_end(&h, ret_len);
 }

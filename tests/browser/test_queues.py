@@ -1,8 +1,10 @@
 """The page of a fleet with queues: what waits, what went wrong, what is paused; alive, in both schemes, on a phone."""
+import time
+
 import pytest
 
 from harness.sidecar import queue_text
-from harness.waiting import wait_until
+from harness.waiting import holds_for, wait_until
 
 CELLS = """return [...document.querySelectorAll('#queues tbody tr')].map(
     (r) => [...r.cells].map((c) => c.textContent.trim()))"""
@@ -18,8 +20,9 @@ def site(queues, web, browser, folder):
     """A sidecar with three queues: one at work with jobs behind it, one with dead letters, one that is halted."""
     over = folder / "over"
     job = f"until [ -e {over} ]; do sleep 0.1; done"
+    fails = "echo 'no <b>mail</b> host'; exit 3"
     texts = [queue_text("thumbnails", command=["/bin/sh", "-c", job], user="root", slots=1, description="Of <articles>"),
-             queue_text("mails", command=["/bin/false"], user="root", attempts=1),
+             queue_text("mails", command=["/bin/sh", "-c", fails], user="root", attempts=1),
              queue_text("invoices", command=["/bin/true"], user="root")]
     a = queues.site("a", *texts)
     for name in ("thumbnails", "mails", "invoices"):
@@ -54,6 +57,83 @@ def test_a_change_is_seen_without_a_reload(site):
     assert browser.js("return window.same") is True
 
 
+def no_sideways(browser):
+    return browser.js("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def open_queue(site, name):
+    _, _, served, browser = site
+    browser.open(served, f"/task/{name}")
+    wait_until(lambda: browser.link_state() == "live", what="the page is live")
+    return browser
+
+
+def test_the_page_of_a_queue_is_alive(site):
+    queues, a, _, _ = site
+    browser = open_queue(site, "mails")
+    assert "2\ndead letters" in browser.text() and "zkleader requeue --all mails" in browser.text()
+    assert "no <b>mail</b> host" in browser.text(), "what a job wrote is shown as it is"
+    browser.js("window.same = true")
+    job = queues.submit(a, queue="mails")
+    queues.wait_state(a, job, "dead")
+    wait_until(lambda: job in browser.text(), what="one more is dead, and named")
+    assert len(browser.all("#dead tbody tr:not(.output)")) == 3
+    a.call("purge", "mails")
+    wait_until(lambda: not browser.all("#dead") and "None." in browser.text(), what="none is dead any more")
+    assert browser.js("return window.same") is True
+
+
+def test_the_page_of_a_queue_says_who_runs_what_and_why_it_halts(site):
+    _, a, _, _ = site
+    browser = open_queue(site, "thumbnails")
+    assert [[c.text for c in row.find_elements("css selector", "th, td")] for row in browser.all("#running tbody tr")] == [
+        [a.status()["node"], "1", "1"]]
+    assert "Of <articles>" in browser.text() and "Ranking" in browser.text()
+    browser = open_queue(site, "invoices")
+    assert "the year's end" in browser.text() and "zkleader resume invoices" in browser.text()
+
+
+def test_the_page_of_a_queue_without_javascript(site):
+    _, _, served, browser = site
+    browser.open(served)
+    browser.scripts(False)
+    browser.open(served, "/task/mails")
+    assert "zkleader requeue JOB" in browser.text() and len(browser.all("#dead tbody tr:not(.output)")) == 2
+    browser.scripts(True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_core_finds_nothing_on_the_page_of_a_queue(site, scheme, width):
+    browser = site[3]
+    browser.scheme(scheme)
+    browser.screen(width, 1000)
+    for name in ("mails", "thumbnails", "invoices"):
+        open_queue(site, name)
+        assert browser.findings() == [], name
+        assert no_sideways(browser), f"the page of {name} scrolls sideways"
+
+
+def test_a_page_that_nobody_sees_asks_for_nothing(site):
+    _, a, _, browser = site
+
+    def hide(hidden):
+        browser.js("""Object.defineProperty(document, 'hidden', {configurable: true, get: () => arguments_hidden});
+            document.dispatchEvent(new Event('visibilitychange'))""".replace("arguments_hidden", "true" if hidden else "false"))
+
+    def asked():
+        return a.call("metrics")["requests"]["queue"]
+
+    hide(True)
+    time.sleep(2)  # what was begun is over
+    before = asked()
+    a.call("resume", "invoices")
+    holds_for(lambda: asked() == before, 7, "longer than a page waits that is seen")
+    assert rows(browser)["invoices"][0] == "paused"
+    hide(False)
+    wait_until(lambda: rows(browser)["invoices"][0] == "active", 3, "it is fetched as soon as it is seen")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_axe_core_finds_nothing_and_every_number_has_its_name(site, scheme, width):
@@ -61,7 +141,7 @@ def test_axe_core_finds_nothing_and_every_number_has_its_name(site, scheme, widt
     browser.scheme(scheme)
     browser.screen(width, 1000)
     assert browser.findings() == []
-    assert browser.js("return document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+    assert no_sideways(browser), "the page scrolls sideways"
     heads = browser.js("return getComputedStyle(document.querySelector('#queues thead')).display") != "none"
     labels = browser.js("""return [...document.querySelectorAll('#queues tbody tr:first-child td')].slice(1).map(
         (c) => getComputedStyle(c, '::before').content)""")

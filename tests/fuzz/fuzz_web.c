@@ -74,6 +74,9 @@ static void pages(struct feed *f)
 		page = page_task(data, first, data, first, &len);
 		FUZZ_CHECK(count_of(page, len, "<script") == 1 && count_of(page, len, "<img") == 0);
 		free(page);
+		page = page_queue(data, first, first, first, data, &len);
+		FUZZ_CHECK(count_of(page, len, "<script") == 1 && count_of(page, len, "<img") == 0);
+		free(page);
 		free(metrics_text(first, first, data, true, &len));
 	}
 	json_decref(data);

@@ -415,6 +415,38 @@ def test_queues_are_on_the_page_in_the_json_and_in_the_leaders_metrics(queues, w
     assert sorted(told, key=str) == [1, None]
 
 
+def test_pages_share_what_costs_zookeeper_something(queues, web):
+    """Of a hundred that are fetched at once few read the queue; dead letters are read anew when there are more of them."""
+    one = queues.site("one", queue_text("q", command=["/bin/false"], attempts=1))
+    queues.wait_open()
+    queues.wait_state(one, queues.submit(one), "dead")
+    w = web(one)
+    wait_until(lambda: w.get("/readyz")[0] == 200, what="it is ready")
+
+    def asked():
+        requests = one.call("metrics")["requests"]
+        return requests["queue"], requests["dead"]
+
+    def fetch(path, n):
+        before, begun, pages = asked(), time.monotonic(), []
+        threads = [threading.Thread(target=lambda: pages.append(w.get(path)[2])) for _ in range(n)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(pages) == n
+        return pages, [a - b for a, b in zip(asked(), before)], time.monotonic() - begun
+
+    for path in ("/", "/task/q"):
+        pages, (queue, dead), took = fetch(path, 100)
+        assert all("Dead letters" in page for page in pages)
+        assert 1 <= queue <= 2 + took and dead <= 1, (path, queue, dead, took)
+    job = queues.submit(one)
+    queues.wait_state(one, job, "dead")
+    wait_until(lambda: job in w.get("/task/q")[2], 5, "what is new is shown soon")
+    assert w.get("/task/q")[2].count("zkleader requeue JOB") == 1
+
+
 def test_two_nodes_never_say_that_they_lead_at_the_same_time(fleet, web):
     """By the token before and behind an answer a node led all the time between them."""
     task, found, ended = TASKS[0], [], threading.Event()

@@ -1,0 +1,47 @@
+/*
+ * Answers of the sidecar that cost ZooKeeper something, one for all who ask within a while: a hundred
+ * pages that are open read a queue no more often than one does.
+ */
+#ifndef ZKLEADER_WEB_SHARED_H
+#define ZKLEADER_WEB_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "web/sidecar.h"
+
+#define SHARED_KEPT_MAX 100   /* answers; one more is not kept */
+#define SHARED_KEPT_MS	30000 /* for so long at most */
+
+struct shared_entry;
+
+struct shared {
+	struct sidecar *sidecar;
+	struct shared_entry *entries;
+	size_t n_kept;
+};
+
+/* A method with its parameter, NULL: none. What has another tag is another question. */
+struct shared_question {
+	const char *method, *name;
+	int64_t tag;
+	int64_t age_ms; /* an answer to a question that was asked so long ago will do */
+};
+
+/* As sidecar_answer_fn; the answer is borrowed, and NULL where there is none. */
+typedef void (*shared_fn)(void *arg, int code, const char *why, json_t *answer);
+
+void shared_init(struct shared *s, struct sidecar *sidecar);
+/* After sidecar_done(). */
+void shared_done(struct shared *s);
+/* A new reference to an answer that is there already, or NULL. */
+json_t *shared_find(const struct shared *s, const struct shared_question *q);
+/* Asks, or waits with those who have: as sidecar_ask(). */
+int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeout_ms, shared_fn fn,
+	       void *arg);
+/* Once in a while: drops what is old. */
+void shared_look(struct shared *s, int64_t now_ms);
+
+#endif
