@@ -1,6 +1,6 @@
 /*
- * Answers of the sidecar that cost ZooKeeper something, one for all who ask within a while: a hundred
- * pages that are open read a queue no more often than one does.
+ * Answers of the sidecar that cost ZooKeeper something, one for all who ask within a while: a
+ * hundred pages that are open read a queue no more often than one does.
  */
 #ifndef ZKLEADER_WEB_SHARED_H
 #define ZKLEADER_WEB_SHARED_H
