@@ -179,7 +179,9 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 	if (result == LEDGER_UNKNOWN || result == LEDGER_AGAIN) {
 		refuse(t, RPC_CANNOT_TELL, "the connection to ZooKeeper went: nothing was done");
 	} else if (result == LEDGER_FAILED) {
-		refuse(t, RPC_CANNOT_TELL, "the server refuses the ledger: see the sidecar's log");
+		refuse(t, RPC_CANNOT_TELL,
+		       "the server refuses the ledger (an ACL, or a quota that is used up): see "
+		       "the sidecar's log");
 	} else if (!t->again && result == LEDGER_PRESENT) {
 		next_second(t);
 	} else if (!t->again) {

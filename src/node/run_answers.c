@@ -110,7 +110,9 @@ void run_tell_refused(struct run *r, enum run_action how)
 		snprintf(why, sizeof(why),
 			 "the tick %s is ahead of its time: this node's clock is %s", r->tick, off);
 	else
-		snprintf(why, sizeof(why), "the server refuses the ledger: see the sidecar's log");
+		snprintf(why, sizeof(why),
+			 "the server refuses the ledger (an ACL, or a quota that is used up): see "
+			 "the sidecar's log");
 	if (how != RUN_REFUSED)
 		log_warning("claim refused", LOG_STR("task", r->task_name),
 			    LOG_STR("tick", r->tick), LOG_STR("why", why));

@@ -14,15 +14,15 @@ LOG = "quota exceeded: raise it with setquota"
 
 
 class Quota:
-    """Of so many znodes below a path, as zkCli's setquota -N sets it."""
+    """Of so many znodes below a path, or bytes in them, as zkCli's setquota -N and -B set it."""
 
     def __init__(self, zk, path):
         self.zk = zk
         self.home = f"/zookeeper/quota{path}"
         zk.client.ensure_path(path)
 
-    def set(self, count):
-        limits = f"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit={count}".encode()
+    def set(self, count, size=-1):
+        limits = f"count=-1,bytes=-1=;byteHardLimit={size};countHardLimit={count}".encode()
         if self.zk.client.exists(self.home):
             self.zk.client.set(f"{self.home}/zookeeper_limits", limits)
         else:
@@ -102,7 +102,7 @@ def test_decisions(own_server, fleet, zkleader, quota):
 
 def test_elections(own_server, fleet, zk, quota):
     """Who leads goes on to lead; what nobody leads is led once there is room, and who is new is registered."""
-    one = fleet.sidecar("one", tasks=["t"])
+    one = fleet.sidecar("one", version="2.0", tasks=["t"])  # the best one, whoever comes
     token = zk.wait_for_leader("t", one)
     leaders, workers = quota("leaders"), quota("workers")
     two = fleet.sidecar("two", tasks=["t", "u"], ready=False)
@@ -115,6 +115,20 @@ def test_elections(own_server, fleet, zk, quota):
     zk.wait_for_leader("u", two)
     assert zk.leader("t")[1] == token
     assert two.log().count("claim refused") < 20
+
+
+def test_bytes(own_server, fleet, zk, zkleader, quota):
+    """What writes no more than was there before goes on: leases are confirmed, a counter counts."""
+    one = fleet.sidecar("one", tasks=["t"])
+    zk.wait_for_leader("t", one)
+    assert zkleader(one, "counter", "x", "+1").out == "1\n"
+    full = quota()
+    full.set(-1, size=1)
+    holds_for(lambda: one.leads("t"), 6, "longer than a lease")
+    assert zkleader(one, "counter", "x", "+1").out == "2\n"
+    assert is_told(zkleader(one, "lock", "x", "--", "true"))
+    full.set(-1)
+    assert zkleader(one, "lock", "x", "--", "true").code == 0
 
 
 def test_jobs(own_server, queues, zkleader, quota):
