@@ -51,8 +51,8 @@ static void path(struct feed *f)
 	char *text = feed_text(f, '\n');
 	struct route r = route_find(text);
 
-	FUZZ_CHECK(r.n_asks <= ROUTE_ASKS_MAX && r.n_named <= r.n_asks);
-	if (r.n_named > 0)
+	FUZZ_CHECK(r.n_asks <= ROUTE_ASKS_MAX && r.n_optional <= r.n_asks);
+	if (r.named)
 		FUZZ_CHECK(name_is_election(r.name, strlen(r.name)));
 	free(text);
 }
