@@ -133,7 +133,7 @@ CLIENT := \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help
 
 RUNNER := \
-	main runner account due jobs start tasks \
+	main runner account due jobs line start tasks \
 	offer post queue_job
 
 NOTIFY := \

@@ -256,6 +256,13 @@ static void on_noted(void *arg, struct task *t, const char *tick, const struct r
 	schedules_noted(&n->schedules, t, tick, record);
 }
 
+static void on_older(void *arg, struct task *t, const char *tick)
+{
+	struct node *n = arg;
+
+	schedules_older(&n->schedules, t, tick);
+}
+
 static void on_runs_kept(void *arg, const struct handoff_run *runs, size_t n_runs)
 {
 	struct node *n = arg;
@@ -355,6 +362,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	policy_init(&n->policy, &n->session, &n->registry, &policy_handlers);
 	leaders_init(&n->leaders, &n->session, &n->registry, &n->policy, &leaders_handlers);
 	n->runs.noted = on_noted;
+	n->runs.older = on_older;
 	n->runs.noted_arg = n;
 	schedules_init(&n->schedules, host, &n->leaders, &n->policy);
 	n->schedules.due = handlers->due;

@@ -272,6 +272,8 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 
 	if (result == LEDGER_DONE && r->task)
 		noted(r);
+	if (result == LEDGER_OLDER && r->task && r->runs->older)
+		r->runs->older(r->runs->noted_arg, r->task, r->tick);
 	if (record) {
 		seen = seen_of(r, record);
 		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||

@@ -68,7 +68,9 @@ struct runs {
 	uint32_t last_id;
 	/* A record of a tick has been written; NULL: nobody is told. */
 	void (*noted)(void *arg, struct task *t, const char *tick, const struct run_record *record);
-	void *noted_arg;
+	/* A tick was not claimed, as it is older than what the ledger keeps; NULL likewise. */
+	void (*older)(void *arg, struct task *t, const char *tick);
+	void *noted_arg; /* of both */
 	bool dirty;	  /* something has changed: look at the runs again */
 	bool revoked;	  /* the sidecar is going: no job may run on */
 	int64_t quiet_ms; /* before this nothing begins: jobs of our predecessor may live */

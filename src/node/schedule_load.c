@@ -28,9 +28,11 @@ struct load {
 	size_t n_names;
 	unsigned n_runs;
 	bool newest; /* has been read */
+	bool floor;  /* something was pruned */
 };
 
-#define RUNS_READ 16 /* of the newest: one before them may have been lost */
+#define AHEAD_MS  60000 /* of the time: what is less is soon over, and not worth a word */
+#define RUNS_READ 16	/* of the newest: one before them may have been lost */
 
 static void read_schedule(struct load *l);
 
@@ -83,7 +85,14 @@ static struct due_run parse(const char *tick, const struct store_reply *reply)
 static void ready(struct load *l, struct task *t)
 {
 	struct task_due *d = schedule_state(t);
+	char since[TICK_NAME_SIZE] = "";
 
+	if (l->since_ms > host_wall_ms(l->schedules->host) + AHEAD_MS) {
+		tick_name(l->since_ms, since);
+		log_warning("runs are on record ahead of the time, so no tick is run before that: "
+			    "was a clock wrong?",
+			    LOG_STR("task", t->name), LOG_STR("until", since));
+	}
 	d->phase = DUE_READY;
 	d->since_ms = l->since_ms;
 	d->active_ms = host_wall_ms(l->schedules->host);
@@ -179,6 +188,18 @@ static void keep_names(struct load *l, const struct task *t, const struct store_
 	l->names = ledger_names(reply, &l->n_names);
 }
 
+/*
+ * What is older than the oldest record is not claimed, see tick_place(): it counts as decided, too.
+ * Where nothing was pruned, a record that is ahead of every clock says nothing of those before it.
+ */
+static void decided_before(struct load *l, const char *oldest)
+{
+	int64_t latest_ms = clocks_latest_ms(&l->schedules->leaders->registry->clocks), ms;
+
+	if (tick_parse(oldest, &ms) && (l->floor || ms <= latest_ms) && ms - 1 > l->since_ms)
+		l->since_ms = ms - 1;
+}
+
 static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct load *l = arg;
@@ -191,15 +212,19 @@ static void on_names(void *arg, const struct store_reply *reply)
 	}
 	const struct task_schedule *c = t->settings.schedule;
 	struct owed_rules rules = {.schedule = c->schedule, .zone = c->zone};
+	const char *oldest = "";
 	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
 		const char *name = reply->names[i];
 
 		if (!tick_is_name(name))
 			continue;
 		decided(l, &rules, name);
+		if (!oldest[0] || strcmp(name, oldest) < 0)
+			oldest = name;
 		if (strcmp(name, l->tick) > 0)
 			memcpy(l->tick, name, sizeof(l->tick));
 	}
+	decided_before(l, oldest);
 	if (reply->code == STORE_OK)
 		keep_names(l, t, reply);
 	if (l->tick[0]) {
@@ -223,7 +248,8 @@ static void on_floor(void *arg, const struct store_reply *reply)
 	}
 	if (reply->code == STORE_OK && reply->len == TICK_NAME_SIZE - 1)
 		memcpy(floor, reply->data, TICK_NAME_SIZE - 1);
-	if (tick_parse(floor, &ms) && ms - 1 > l->since_ms)
+	l->floor = tick_parse(floor, &ms);
+	if (l->floor && ms - 1 > l->since_ms)
 		l->since_ms = ms - 1;
 	path_of_tick(settings_of(l), l->task, NULL, path);
 	store_children(store_of(l), path, false, on_names, l);

@@ -251,6 +251,17 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		schedules_task_changed(s, t);
 }
 
+/* What is known of the ledger is less than is there: another clock has written to it. */
+void schedules_older(struct schedules *s, struct task *t, const char *tick)
+{
+	const struct task_due *d = seen(t);
+	int64_t tick_ms;
+
+	if (d->phase == DUE_READY && d->offer.on && !d->offer.trigger[0] &&
+	    tick_parse(tick, &tick_ms) && d->offer.due.tick_ms == tick_ms)
+		schedule_again(s, t);
+}
+
 void schedules_tell_anew(struct schedules *s, uid_t user)
 {
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {

@@ -106,6 +106,8 @@ void schedules_configured(struct schedules *s);
 /* A record was written by a run of this node. */
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record);
+/* A tick is older than what the ledger keeps, so it is not to be run. */
+void schedules_older(struct schedules *s, struct task *t, const char *tick);
 /* A decision is there, or has gone. */
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended);
 /* The session is over: what the servers number begins anew, if they have lost all their data. */

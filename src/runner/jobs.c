@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -17,22 +18,48 @@ struct jobs_key jobs_key(const char *name, const char *id, int64_t attempt)
 	return key;
 }
 
+bool jobs_same(const struct jobs_key *a, const struct jobs_key *b)
+{
+	return a->attempt == b->attempt && strcmp(a->id, b->id) == 0 &&
+	       strcmp(a->name, b->name) == 0;
+}
+
 bool jobs_has(const struct jobs *j, const struct jobs_key *key)
 {
-	for (size_t i = 0; i < j->n; i++) {
-		const struct jobs_key *other = &j->list[i].key;
-
-		if (other->attempt == key->attempt && strcmp(other->id, key->id) == 0 &&
-		    strcmp(other->name, key->name) == 0)
+	for (size_t i = 0; i < j->n; i++)
+		if (jobs_same(&j->list[i].key, key))
 			return true;
-	}
 	return false;
 }
 
 void jobs_add(struct jobs *j, pid_t pid, const struct jobs_key *key)
 {
 	j->list = mem_resize(j->list, j->n + 1, sizeof(*j->list));
-	j->list[j->n++] = (struct jobs_entry){pid, *key};
+	j->list[j->n++] = (struct jobs_entry){pid, clock_boot_ms(), *key};
+}
+
+void jobs_begun(struct jobs *j, pid_t pid)
+{
+	for (size_t i = 0; i < j->n; i++)
+		if (j->list[i].pid == pid)
+			j->list[i].begins_ms = 0;
+}
+
+size_t jobs_beginning(const struct jobs *j, int64_t *ret_ms)
+{
+	int64_t now_ms = clock_boot_ms();
+	size_t n = 0;
+
+	*ret_ms = INT64_MAX;
+	for (size_t i = 0; i < j->n; i++) {
+		int64_t end_ms = j->list[i].begins_ms + JOBS_BEGIN_MS;
+
+		if (j->list[i].begins_ms == 0 || now_ms >= end_ms)
+			continue;
+		n++;
+		*ret_ms = end_ms < *ret_ms ? end_ms : *ret_ms;
+	}
+	return n;
 }
 
 static void forget(struct jobs *j, pid_t pid, int status)

@@ -8,7 +8,8 @@
 
 #include "runner/offer.h"
 
-#define JOBS_MAX 1000 /* each is three processes, and a connection to the sidecar */
+#define JOBS_MAX      1000 /* each is three processes, and a connection to the sidecar */
+#define JOBS_BEGIN_MS 1000
 
 /* A task, its tick and the attempt; or a queue, its job and 0. */
 struct jobs_key {
@@ -20,6 +21,7 @@ struct jobs_key {
 struct jobs {
 	struct jobs_entry {
 		pid_t pid;
+		int64_t begins_ms; /* CLOCK_BOOTTIME: when it was started; 0: it has begun */
 		struct jobs_key key;
 	} * list;
 	size_t n;
@@ -27,9 +29,18 @@ struct jobs {
 
 /* The texts fit. */
 struct jobs_key jobs_key(const char *name, const char *id, int64_t attempt);
+bool jobs_same(const struct jobs_key *a, const struct jobs_key *b);
 /* Whether this very one goes on; it may be offered again before it has said that it has begun. */
 bool jobs_has(const struct jobs *j, const struct jobs_key *key);
+/* It was started now, and is about to claim what it is for. */
 void jobs_add(struct jobs *j, pid_t pid, const struct jobs_key *key);
+/* It has claimed it. */
+void jobs_begun(struct jobs *j, pid_t pid);
+/*
+ * How many are about to begin. One that has been for JOBS_BEGIN_MS waits for something, and does
+ * not count; ret_ms: the CLOCK_BOOTTIME of the next one for which that is so, INT64_MAX.
+ */
+size_t jobs_beginning(const struct jobs *j, int64_t *ret_ms);
 /* Takes the ends of processes. */
 void jobs_reap(struct jobs *j);
 void jobs_done(struct jobs *j);

@@ -289,6 +289,7 @@ _Noreturn static void be_job(const struct start *s, const struct task_config *qu
 
 	buffer_init(&j.payload, RPC_REQUEST_MAX);
 	if (e == 0 && begin(&j) == 0) {
+		start_begun(s);
 		e = give_payload(&j);
 		if (e == 0)
 			code = do_begun(&j, s);

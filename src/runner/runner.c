@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,16 +20,19 @@
 #include "runner/account.h"
 #include "runner/due.h"
 #include "runner/jobs.h"
+#include "runner/line.h"
 #include "runner/queue_job.h"
 #include "runner/start.h"
 #include "runner/tasks.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define LOOK_MS	  5000	/* between looks at the task files while nothing is due */
-#define ASK_MS	  10000 /* for an answer */
-#define REFUSALS  0	/* the question that follow_ask() is asked */
-#define ITEM_ROOM 1500	/* of a request, for one refusal more */
+#define LOOK_MS		    5000  /* between looks at the task files while nothing is due */
+#define ASK_MS		    10000 /* for an answer */
+#define BEGIN_PER_PROCESSOR 4
+#define BEGIN_LEAST	    8
+#define REFUSALS	    0	 /* the question that follow_ask() is asked */
+#define ITEM_ROOM	    1500 /* of a request, for one refusal more */
 
 struct runner {
 	const struct runner_options *options;
@@ -40,6 +44,9 @@ struct runner {
 	struct account account;
 	struct tasks tasks;
 	struct jobs jobs;
+	struct line line;
+	size_t at_once; /* so many begin at a time */
+	int begun[2];	/* what has begun sends its process' number */
 	int signals;
 	sigset_t mask; /* as it was before ours were blocked */
 	int64_t look_ms;
@@ -123,14 +130,15 @@ static void forget(void *arg)
 
 	zkleader_close(r->z);
 	close(r->signals);
+	close(r->begun[0]);
 }
 
-/* Whether it is to be started now: it does not go on, and there is room. */
+/* Whether it is to be started: it does not go on, and there is room. */
 static bool is_new(struct runner *r, const struct jobs_key *key)
 {
-	if (jobs_has(&r->jobs, key))
+	if (jobs_has(&r->jobs, key) || line_has(&r->line, key))
 		return false;
-	if (r->jobs.n < JOBS_MAX)
+	if (r->jobs.n + line_length(&r->line) < JOBS_MAX)
 		return true;
 	log_warning("too many jobs go on", LOG_STR("name", key->name), LOG_STR("id", key->id),
 		    LOG_INT("limit", JOBS_MAX));
@@ -146,44 +154,60 @@ static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
 			    LOG_STR("why", strerror((int)-pid)));
 }
 
-/* A tick that is due, or a job that is offered: the other is NULL. */
-static void start(struct runner *r, const struct jobs_key *key, const struct due *due,
-		  const struct offer *offer)
+static void start(struct runner *r, const struct line_item *item)
 {
 	const struct start s = {.socket = r->options->socket,
 				.journal = r->options->journal,
 				.account = &r->account,
 				.mask = &r->mask,
 				.forget = forget,
-				.arg = r};
+				.arg = r,
+				.begun = r->begun[1]};
 	char why[TRUSTED_WHY_SIZE];
-	const struct task_config *task;
-	bool is_job = !due;
+	const struct task_config *task = tasks_find(&r->tasks, item->key.name, why);
 
-	if (!is_new(r, key))
-		return;
-	task = tasks_find(&r->tasks, key->name, why);
-	if (!task || (is_job ? !task->queue : !task->schedule))
+	if (!task || (item->is_job ? !task->queue : !task->schedule))
 		refusals_changed(r);
 	else
-		started(r, key, due ? start_run(&s, task, due) : start_job(&s, task, offer));
+		started(r, &item->key,
+			item->is_job ? start_job(&s, task, &item->offer)
+				     : start_run(&s, task, &item->due));
+}
+
+/* Returns when the next one may be started, if nothing happens before; INT64_MAX. */
+static int64_t start_waiting(struct runner *r)
+{
+	struct line_item item;
+	int64_t next_ms = INT64_MAX;
+
+	while (line_length(&r->line) > 0 && jobs_beginning(&r->jobs, &next_ms) < r->at_once)
+		if (line_take(&r->line, &item))
+			start(r, &item);
+	return line_length(&r->line) > 0 ? next_ms : INT64_MAX;
+}
+
+static void take_begun(struct runner *r)
+{
+	pid_t pids[64];
+	ssize_t n;
+
+	while ((n = read(r->begun[0], pids, sizeof(pids))) > 0)
+		for (size_t i = 0; i < (size_t)n / sizeof(*pids); i++)
+			jobs_begun(&r->jobs, pids[i]);
 }
 
 static void take_news(struct runner *r, const struct message *m)
 {
-	struct jobs_key key;
-	struct due due;
-	struct offer offer;
+	struct line_item item = {.is_job = strcmp(m->method, "job") == 0};
 
-	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &due) == 0) {
-		key = jobs_key(due.task, due.tick, due.attempt);
-		start(r, &key, &due, NULL);
-	} else if (strcmp(m->method, "job") == 0 && offer_parse(m->data, &offer) == 0) {
-		key = jobs_key(offer.queue, offer.id, 0);
-		start(r, &key, NULL, &offer);
-	} else if (strcmp(m->method, "due") == 0 || strcmp(m->method, "job") == 0) {
+	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &item.due) == 0)
+		item.key = jobs_key(item.due.task, item.due.tick, item.due.attempt);
+	else if (item.is_job && offer_parse(m->data, &item.offer) == 0)
+		item.key = jobs_key(item.offer.queue, item.offer.id, 0);
+	else if (strcmp(m->method, "due") == 0 || item.is_job)
 		log_warning("the sidecar said what makes no sense", LOG_STR("method", m->method));
-	}
+	if (item.key.name[0] && is_new(r, &item.key))
+		line_add(&r->line, &item);
 }
 
 /* --- the sidecar ---------------------------------------------------------- */
@@ -211,6 +235,7 @@ static void take_event(struct runner *r, const struct follow_event *e)
 		if (!e->again)
 			log_warning("no sidecar", LOG_STR("why", zkleader_message(r->z)));
 		r->registered = false;
+		line_clear(&r->line); /* the next one says what is due then */
 		break;
 	}
 }
@@ -250,18 +275,24 @@ static int left_ms(int64_t at_ms)
 
 static void loop(struct runner *r)
 {
+	int64_t turn_ms = INT64_MAX;
+
 	while (!r->ended) {
-		int64_t due_ms = follow_due_ms(&r->follow);
+		int64_t due_ms = follow_due_ms(&r->follow), next_ms;
 		struct pollfd fds[] = {
 			{.fd = r->signals, .events = POLLIN},
 			{.fd = follow_fd(&r->follow), .events = POLLIN},
+			{.fd = r->begun[0], .events = POLLIN},
 		};
 
-		poll(fds, 2, left_ms(due_ms < r->look_ms ? due_ms : r->look_ms));
+		next_ms = due_ms < turn_ms ? due_ms : turn_ms;
+		poll(fds, 3, left_ms(next_ms < r->look_ms ? next_ms : r->look_ms));
 		take_signals(r);
+		take_begun(r);
 		take_events(r);
 		if (clock_boot_ms() >= r->look_ms)
 			look(r);
+		turn_ms = start_waiting(r);
 		tell_refusals(r);
 	}
 }
@@ -286,6 +317,18 @@ static int block_signals(struct runner *r)
 	return r->signals < 0 ? -errno : 0;
 }
 
+/* At a time as many begin as keep the processors busy while others wait for an answer. */
+static int make_turns(struct runner *r)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	r->at_once = processors > 0 ? (size_t)processors * BEGIN_PER_PROCESSOR : 1;
+	r->at_once = r->at_once > BEGIN_LEAST ? r->at_once : BEGIN_LEAST;
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, r->begun) < 0
+		       ? -errno
+		       : 0;
+}
+
 static int begin(struct runner *r)
 {
 	struct buffer params;
@@ -294,6 +337,8 @@ static int begin(struct runner *r)
 
 	if (e == 0)
 		e = block_signals(r);
+	if (e == 0)
+		e = make_turns(r);
 	if (e < 0)
 		return e;
 	tasks_init(&r->tasks, r->options->config_file, &r->account);
@@ -309,7 +354,7 @@ static int begin(struct runner *r)
 
 int runner_run(const struct runner_options *options)
 {
-	struct runner r = {.options = options, .signals = -1};
+	struct runner r = {.options = options, .signals = -1, .begun = {-1, -1}};
 	int e = account_init(&r.account);
 
 	if (e < 0) {
@@ -329,6 +374,7 @@ int runner_run(const struct runner_options *options)
 		tasks_done(&r.tasks);
 	}
 	zkleader_close(r.z);
+	line_clear(&r.line);
 	jobs_done(&r.jobs);
 	account_done(&r.account);
 	return e;

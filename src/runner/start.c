@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,12 +33,24 @@ static int claim(struct run *r, const struct due *due)
 	return -ECANCELED;
 }
 
+void start_begun(const struct start *s)
+{
+	pid_t pid = getpid();
+
+	/* The runner may have ended; if it has not, a beginning counts for a short time only. */
+	if (send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("the runner does not hear of a beginning",
+			  LOG_STR("why", strerror(errno)));
+	close(s->begun);
+}
+
 static int run_claimed(struct run *r, struct capture *capture, const struct start *s,
 		       const struct due *due)
 {
 	int64_t began_ms = clock_boot_ms();
 	int e = capture_init(capture, due->task, due->tick, s->journal), code;
 
+	start_begun(s);
 	/* The tick is ours, so the job is run; what it writes is lost. */
 	if (e < 0)
 		log_warning("the output of a run is not kept", LOG_STR("task", due->task),

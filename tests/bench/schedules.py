@@ -103,8 +103,12 @@ def enough(n, *lists):
 
 def all_of(site, names, ticks):
     """By how much the last of so many ticks of each was late; None: one has not run yet."""
-    late = [site.late_ms(name) for name in names]
-    return [ms[ticks - 1] for ms in late] if all(len(ms) >= ticks for ms in late) else None
+    late = []
+    for name in names:
+        late.append(site.late_ms(name))
+        if len(late[-1]) < ticks:
+            return None
+    return [ms[ticks - 1] for ms in late]
 
 
 def at_once(report, folder, server, n):

@@ -3,6 +3,7 @@ import os
 import pathlib
 import pwd
 import signal
+import threading
 import time
 
 import pytest
@@ -281,3 +282,54 @@ def test_a_thousand_at_once(site):
     wait_until(lambda: len(site.sidecar.all("finish")) == 1000, 100, "all have ended")
     print(f"measured: 1,000 due at once, all ended {time.monotonic() - began:.1f} s later")
     holds_for(lambda: len(site.sidecar.all("claim")) == 1000, 0.2, "each once")
+
+
+def begin_at_once():
+    """As many as the runner starts before one of them has its answer."""
+    return max(8, 4 * os.sysconf("SC_NPROCESSORS_ONLN"))
+
+
+def test_so_many_begin_at_a_time(site):
+    """Each that begins is several processes: with all at once the sidecar would not get its turn."""
+    most = begin_at_once()
+    names = [f"t{i}" for i in range(2 * most + 3)]
+    site.sidecar.held = threading.Event()
+    site.start(*[scheduled(name, ["/bin/true"]) for name in names])
+    began = time.monotonic()
+    for name in names:
+        site.sidecar.due(name)
+    wait_until(lambda: len(site.sidecar.claimed_at) > most, what="others are tried, as those wait for something")
+    assert site.sidecar.claimed_at[most] - began >= 1, "the next one waits for a second"
+    wait_until(lambda: len(site.sidecar.claimed_at) == len(names), what="all are tried")
+    site.sidecar.held.set()
+    site.sidecar.finished(len(names))
+    assert sorted(params[0] for params in site.sidecar.all("claim")) == sorted(names), "each once"
+
+
+def test_what_goes_on_holds_up_nothing(site):
+    names = [f"t{i}" for i in range(2 * begin_at_once())]
+    marks = site.folder / "marks"
+    marks.mkdir()
+    site.start(*[scheduled(name, shell(f"touch {marks}/{name}; exec sleep 1000")) for name in names])
+    for name in names:
+        site.sidecar.due(name)
+    wait_until(lambda: len(list(marks.iterdir())) == len(names), 60, "all go on")
+    assert not site.sidecar.all("finish")
+
+
+def test_what_waits_for_its_turn_goes_with_the_sidecar(site):
+    """The next one says what is due then."""
+    most = begin_at_once()
+    names = [f"t{i}" for i in range(most + 5)]
+    site.sidecar.held = threading.Event()
+    site.start(*[scheduled(name, ["/bin/true"]) for name in names])
+    for name in names:
+        site.sidecar.due(name)
+    wait_until(lambda: len(site.sidecar.claimed_at) >= most, what="the first ones claim")
+    site.sidecar.close()
+    site.sidecar.held.set()
+    site.sidecar.claimed_at = []
+    site.sidecar.open()
+    site.sidecar.due(names[-1])
+    site.sidecar.finished()
+    holds_for(lambda: names[-2] not in [params[0] for params in site.sidecar.all("claim")], 1.5, "it is not due any more")

@@ -49,6 +49,12 @@ static void on_noted(void *arg, struct task *t, const char *tick, const struct r
 	schedules_noted(&schedules, t, tick, record);
 }
 
+static void on_older(void *arg, struct task *t, const char *tick)
+{
+	(void)arg;
+	schedules_older(&schedules, t, tick);
+}
+
 static void on_task_changed(struct task *t)
 {
 	runs_changed(&runs);
@@ -69,6 +75,7 @@ static void begin(void)
 	site_begin();
 	runs_init(&runs, &host, &leaders, &handlers, on_kept, NULL);
 	runs.noted = on_noted;
+	runs.older = on_older;
 	schedules_init(&schedules, &host, &leaders, &policy);
 	schedules.due = on_due;
 	site.task_changed = on_task_changed;
@@ -746,6 +753,64 @@ Test(schedules, a_tick_of_the_schedule_comes_before_what_is_triggered)
 	cr_expect_eq(offers, 2);
 	cr_expect_not(offered.triggered, "it has not been claimed");
 	quiet();
+}
+
+/* Another clock has claimed what is later: that it is there is found out by the claim. */
+Test(schedules, what_the_ledger_refuses_as_older_is_decided)
+{
+	int64_t tick_ms = minute_ms(1);
+	const char *later = minute(3);
+
+	fresh();
+	pass(50000);
+	cr_assert_eq(offers, 1);
+	quiet();
+	claim(tick_ms, 1);
+	asks("get " RUNS, holds(later, TICK_NAME_SIZE - 1, (struct store_stat){0}));
+	asks("list " RUNS, names(later, NULL));
+	cr_expect_eq(told.kind, RUN_ANSWER_FAILED);
+	pass(1000);
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 60000));
+	asks("get " RUNS, holds(later, TICK_NAME_SIZE - 1, (struct store_stat){0}));
+	asks("list " RUNS, names(later, NULL));
+	asks(said("get! " RUNS, later, ""), record_of("ok", 1, WALL_MS));
+	pass(60000);
+	quiet();
+	cr_expect_eq(offers, 1);
+	pass(120000);
+	cr_expect_eq(offers, 2, "the first behind it");
+}
+
+/* Nothing was pruned yet, and the oldest record is no tick of the schedule. */
+Test(schedules, what_is_older_than_the_oldest_record_is_decided)
+{
+	char triggered[TICK_NAME_SIZE];
+
+	tick_name(host_wall_ms(&host) / 1000 * 1000 - 5000, triggered);
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 3600000));
+	asks("get " RUNS, failed(STORE_NO_NODE));
+	asks("list " RUNS, names(triggered, NULL));
+	asks(said("get! " RUNS, triggered, ""), record_of("ok", 1, WALL_MS));
+	quiet();
+	cr_expect_eq(offers, 0, "what is owed would be refused");
+	pass(50000);
+	cr_expect_eq(offers, 1);
+}
+
+/* Ahead of every clock, it says nothing of those before it. */
+Test(schedules, a_record_ahead_of_the_time_decides_nothing_before_it)
+{
+	char ahead[TICK_NAME_SIZE];
+
+	registry.clocks.skew =
+		(struct skew){.known = true, .base_ms = host_wall_ms(&host) - host_now_ms(&host)};
+	tick_name(host_wall_ms(&host) / 1000 * 1000 + 86400000 + 5000, ahead);
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 1000));
+	asks("get " RUNS, failed(STORE_NO_NODE));
+	asks("list " RUNS, names(ahead, NULL));
+	asks(said("get! " RUNS, ahead, ""), record_of("ok", 1, WALL_MS));
+	pass(50000);
+	cr_expect_eq(offers, 1);
 }
 
 Test(schedules, an_answer_that_is_lost_begins_anew)

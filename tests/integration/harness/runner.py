@@ -4,6 +4,7 @@ import pathlib
 import signal
 import socket
 import threading
+import time
 
 import msgpack
 
@@ -20,11 +21,13 @@ def scheduled(name, command, user="root", schedule="@yearly", **values):
 
 
 class Scripted:
-    """Says "yours" to every claim but those in `taken`, and renews for as long as `leads`."""
+    """Says "yours" to every claim but those in `taken`, once `held` is set, and renews for as long as `leads`."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
         self.lease_ms, self.leads, self.taken = 10000, True, set()
+        self.held = None  # an Event
+        self.claimed_at = []
         self.asked = []  # (method, params) in the order in which they came
         self.lock = threading.Lock()
         self.open()
@@ -52,6 +55,9 @@ class Scripted:
             self.runner = connection
             return {}
         if method == "claim":
+            self.claimed_at.append(time.monotonic())
+            if self.held:
+                self.held.wait()
             if (params[0], params[1]["tick"]) in self.taken:
                 return {"outcome": "taken", "tick": params[1]["tick"]}
             return {"outcome": "yours", "tick": params[1]["tick"], "token": 41, "attempt": params[1]["scheduled"],

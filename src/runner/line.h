@@ -1,0 +1,39 @@
+/*
+ * Ticks and jobs that wait for their turn to begin, first come first served. Where hundreds are due
+ * in one second, as many processes at once would leave nothing to the sidecar that holds their
+ * leases.
+ */
+#ifndef ZKLEADER_RUNNER_LINE_H
+#define ZKLEADER_RUNNER_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runner/due.h"
+#include "runner/jobs.h"
+#include "runner/offer.h"
+
+struct line_item {
+	struct jobs_key key;
+	bool is_job;
+	union {
+		struct due due;
+		struct offer offer; /* if is_job */
+	};
+};
+
+struct line {
+	struct line_item *items;
+	size_t n, first; /* the first so many have had their turn */
+};
+
+/* How many wait. */
+size_t line_length(const struct line *l);
+bool line_has(const struct line *l, const struct jobs_key *key);
+void line_add(struct line *l, const struct line_item *item);
+/* Takes the first one out; false: there is none. */
+bool line_take(struct line *l, struct line_item *ret);
+/* Empties it, and frees what it has. */
+void line_clear(struct line *l);
+
+#endif
