@@ -70,7 +70,7 @@ struct runs {
 	void (*noted)(void *arg, struct task *t, const char *tick, const struct run_record *record);
 	/* A tick was not claimed, as it is older than what the ledger keeps; NULL likewise. */
 	void (*older)(void *arg, struct task *t, const char *tick);
-	void *noted_arg; /* of both */
+	void *noted_arg;  /* of both */
 	bool dirty;	  /* something has changed: look at the runs again */
 	bool revoked;	  /* the sidecar is going: no job may run on */
 	int64_t quiet_ms; /* before this nothing begins: jobs of our predecessor may live */

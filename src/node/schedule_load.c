@@ -89,9 +89,8 @@ static void ready(struct load *l, struct task *t)
 
 	if (l->since_ms > host_wall_ms(l->schedules->host) + AHEAD_MS) {
 		tick_name(l->since_ms, since);
-		log_warning("runs are on record ahead of the time, so no tick is run before that: "
-			    "was a clock wrong?",
-			    LOG_STR("task", t->name), LOG_STR("until", since));
+		log_warning("ticks are decided ahead of the time", LOG_STR("task", t->name),
+			    LOG_STR("until", since));
 	}
 	d->phase = DUE_READY;
 	d->since_ms = l->since_ms;

@@ -38,9 +38,7 @@ void start_begun(const struct start *s)
 	pid_t pid = getpid();
 
 	/* The runner may have ended; if it has not, a beginning counts for a short time only. */
-	if (send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("the runner does not hear of a beginning",
-			  LOG_STR("why", strerror(errno)));
+	(void)!send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(s->begun);
 }
 
