@@ -123,7 +123,7 @@ DAEMON := \
 	sidecar
 CLIENT := \
 	barrier join child \
-	zkleader_api partition_api handle link follow answer library fields claim capture \
+	zkleader_api partition_api job_api handle link follow answer library fields claim capture \
 	printable options check json output table command \
 	ask decision outcome selection rollout picture \
 	host news screen live list tasks status explain \
@@ -212,7 +212,7 @@ API := client/zkleader_api client/partition_api client/handle client/link client
 	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name base/utf8
 $(B)/libzkleader.a: $(B)/zkleader_api.o
 # For applications: one object that shows nothing but zkleader_*.
-$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(API))
+$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(API) client/job_api core/job_id)
 	$(LD) -r -o $@ $^
 	objcopy --wildcard --keep-global-symbol='zkleader_*' $@
 ifeq ($(VARIANT),release)
@@ -542,6 +542,7 @@ PROGRAMS := zkleaderd zkleader zkleader-check zkleader-web zkleader-runner zklea
 UNITS    := zkleaderd.service zkleaderd@.service zkleader-web.service zkleader-runner@.service \
 	zkleader-rolling@.service zkleader-notify.service
 MAN1     := zkleader zkleader-check
+MAN3     := libzkleader
 MAN5     := zkleader.conf zkleader-task zkleader-queue
 MAN8     := zkleaderd zkleader-web zkleader-runner zkleader-notify
 # $(1): a file, $(2): the folder that it goes to. With the paths that it is installed to.
@@ -567,7 +568,7 @@ endif
 
 .PHONY: install uninstall
 install: all $(INSTALLED)
-	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
+	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man3 $(MANDIR)/man5 $(MANDIR)/man8 $(UNITDIR) $(CONFDIR)/conf.d $(COMPDIR)
 	install -d $(DOCDIR)/examples $(DOCDIR)/monitoring $(DESTDIR)$(PREFIX)/include $(PCDIR) $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	install -m 755 $(PROGRAMS:%=$(B)/%) $(BINDIR)
 	install -m 755 $(INSTALLED) $(BINDIR)
@@ -575,6 +576,7 @@ install: all $(INSTALLED)
 	install -m 644 include/zkleader.h $(DESTDIR)$(PREFIX)/include
 	$(call install_text,include/zkleader.pc.in,$(PCDIR))
 	$(foreach m,$(MAN1),$(call install_text,docs/man/$(m).1,$(MANDIR)/man1) &&) true
+	$(foreach m,$(MAN3),$(call install_text,docs/man/$(m).3,$(MANDIR)/man3) &&) true
 	$(foreach m,$(MAN5),$(call install_text,docs/man/$(m).5,$(MANDIR)/man5) &&) true
 	$(foreach m,$(MAN8),$(call install_text,docs/man/$(m).8,$(MANDIR)/man8) &&) true
 	$(foreach u,$(UNITS),$(call install_text,systemd/$(u),$(UNITDIR)) &&) true
@@ -595,7 +597,7 @@ install: all $(INSTALLED)
 # The configuration stays: it is the user's.
 uninstall:
 	rm -f $(PROGRAMS:%=$(BINDIR)/%) $(DESTDIR)$(PREFIX)/lib/libzkleader.a $(DESTDIR)$(PREFIX)/include/zkleader.h
-	rm -f $(PCDIR)/zkleader.pc $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
+	rm -f $(PCDIR)/zkleader.pc $(MAN1:%=$(MANDIR)/man1/%.1) $(MAN3:%=$(MANDIR)/man3/%.3) $(MAN5:%=$(MANDIR)/man5/%.5) $(MAN8:%=$(MANDIR)/man8/%.8)
 	rm -f $(UNITS:%=$(UNITDIR)/%) $(DESTDIR)$(PREFIX)/lib/sysusers.d/zkleader.conf
 	rm -f $(COMPDIR)/zkleader $(COMPDIR)/zkleaderd $(COMPDIR)/zkleader-check $(COMPDIR)/zkleader-web
 	rm -f $(COMPDIR)/zkleader-runner $(COMPDIR)/zkleader-notify

@@ -169,6 +169,72 @@ int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_
 		   int64_t timeout_ms, struct zkleader_tick *ret_tick);
 
 /*
+ * Jobs of queues: work that one of the workers does, submitted from any node that has the queue in
+ * its task files. An id is QUEUE.MINUTE.UUID.
+ */
+#define ZKLEADER_JOB_ID_SIZE 151   /* with its NUL */
+#define ZKLEADER_PAYLOAD_MAX 16384 /* bytes */
+#define ZKLEADER_OUTPUT_SIZE 2049  /* of what is kept of what a job wrote, with a NUL */
+
+/* What is 0 or NULL is not given. Nothing of it is kept beyond the call. */
+struct zkleader_submission {
+	size_t size; /* set by the caller: sizeof(struct zkleader_submission) */
+	const char *queue;
+	const void *payload; /* len bytes of any value, up to ZKLEADER_PAYLOAD_MAX */
+	size_t len;
+	const char *key; /* one job of this key at a time: its id where there is one */
+	int64_t at_s;	 /* not before this time: seconds since the epoch */
+	int64_t in_ms;	 /* or not before so long after it is taken; both up to 90 days ahead */
+	const char *callback; /* a URL that is sent the job's end */
+};
+
+/*
+ * Submits a job. id is "" at first, and the function writes there the id that it chooses before it
+ * asks; where there is an id, it is used. Returns, within timeout_ms:
+ *
+ * - 0 once the job is committed by ZooKeeper's quorum: id is the job's, which is another one where
+ *   a job of that key is still kept;
+ * - ZKLEADER_MISUSE: refused, as the queue is not known here, the caller may not, the payload is
+ *   too big, or the id too old; ZKLEADER_NOBODY: the queue is full or paused, or nobody serves it;
+ *   -EINVAL, -E2BIG or -EMSGSIZE: it cannot be sent as it is. This call has committed nothing;
+ *   of what an earlier one with the same id has done, zkleader_read_job() tells;
+ * - ZKLEADER_CANNOT_TELL, or another negative errno as from zkleader_check(): the job may be
+ *   committed or not. The same call with the same id can be repeated for 10 minutes after the id
+ *   was chosen: the job is there once.
+ */
+int zkleader_submit(struct zkleader *z, const struct zkleader_submission *submission,
+		    int64_t timeout_ms, char id[ZKLEADER_JOB_ID_SIZE]);
+
+struct zkleader_job {
+	size_t size; /* set by the caller: sizeof(struct zkleader_job) */
+	bool ended;  /* for ever: state is "ok", "dead", "lost" or "cancelled" */
+	bool ok;     /* state is "ok" */
+	char state[ZKLEADER_STATE_SIZE]; /* else "queued", "assigned", "running", ... */
+	char node[ZKLEADER_NODE_SIZE];	 /* that it was given to last; "": to none yet */
+	int64_t attempt;		 /* the last that has begun; 0: none */
+	int exit_status;		 /* of the last attempt that has ended; -1: none */
+	size_t output_len; /* bytes; 0: nothing was written, or it is not for the caller to see */
+	/* The last that it wrote, as it is, with a NUL behind it; bytes that are no UTF-8: '?' */
+	char output[ZKLEADER_OUTPUT_SIZE];
+};
+
+/*
+ * What became of the job. The answer comes once it has ended, or after wait_ms (up to
+ * ZKLEADER_WAIT_MAX_MS; at most nine tenths of timeout_ms). 0 asks for how it is now; who waits for
+ * the end asks again while !ended. Returns as zkleader_check() does; ZKLEADER_MISUSE also for a
+ * job that is not kept any more, or never was. *ret_job is untouched on failure.
+ */
+int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64_t timeout_ms,
+		      struct zkleader_job *ret_job);
+/*
+ * Ends a job, or has it never begin: one that runs gets TERM, and KILL 10 s later. *ret_done is
+ * false where it had ended already, and stays as it is. For root, the sidecar's own user and
+ * socket-group. Returns as zkleader_read_job() does; after another failure than a refusal it may be
+ * cancelled or not, and the call can be repeated.
+ */
+int zkleader_cancel_job(struct zkleader *z, const char *id, int64_t timeout_ms, bool *ret_done);
+
+/*
  * The last failure of this handle as one printable line that says what to do; "" if there was none.
  */
 const char *zkleader_message(const struct zkleader *z);

@@ -93,16 +93,6 @@ static int read_outcome(struct reader *r, void *to)
 	return -EBADMSG;
 }
 
-static int read_or_nil(struct reader *r, void *to)
-{
-	return reader_nil(r) == 0 ? 0 : field_text(r, to);
-}
-
-static int read_int(struct reader *r, void *to)
-{
-	return reader_int(r, to);
-}
-
 static int read_partition(struct reader *r, void *to)
 {
 	uint64_t number;
@@ -127,10 +117,10 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 	int64_t lease_ms = 0;
 	const struct field fields[] = {
 		{"outcome", read_outcome, &t->outcome, false},
-		{"tick", read_or_nil, &tick, true},
+		{"tick", field_text_or_nil, &tick, true},
 		{"token", field_token, &t->token, true},
-		{"attempt", read_int, &t->attempt, true},
-		{"index", read_int, &c.index, true},
+		{"attempt", field_int, &t->attempt, true},
+		{"index", field_int, &c.index, true},
 		{"worker_id", field_text, &worker_id, true},
 		{"version", field_text, &version, true},
 		{"lease_ms", field_lease, &lease_ms, true},
@@ -139,7 +129,7 @@ int claim_parse(struct reader result, int64_t sent_ms, struct claim *ret_claim)
 		{"partition", read_partition, &c.partition, true},
 		{"partitions", read_partition, &c.partitions, true},
 		{"why", field_text, &why, true},
-		{"notice", read_or_nil, &notice, true},
+		{"notice", field_text_or_nil, &notice, true},
 	};
 	int e = fields_read(&result, fields, N_FIELDS(fields));
 

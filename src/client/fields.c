@@ -59,6 +59,11 @@ int field_text(struct reader *r, void *to)
 	return 0;
 }
 
+int field_text_or_nil(struct reader *r, void *to)
+{
+	return reader_nil(r) == 0 ? 0 : field_text(r, to);
+}
+
 int field_token(struct reader *r, void *to)
 {
 	if (reader_nil(r) == 0)
@@ -69,6 +74,11 @@ int field_token(struct reader *r, void *to)
 int field_uint(struct reader *r, void *to)
 {
 	return reader_uint(r, to);
+}
+
+int field_int(struct reader *r, void *to)
+{
+	return reader_int(r, to);
 }
 
 int field_lease(struct reader *r, void *to)

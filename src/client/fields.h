@@ -30,11 +30,13 @@ struct field_text {
 int fields_read(struct reader *r, const struct field *fields, size_t n_fields);
 
 /* Readers of values, and what `to` points to. */
-int field_bool(struct reader *r, void *to);  /* bool */
-int field_text(struct reader *r, void *to);  /* struct field_text; made printable and cut */
-int field_token(struct reader *r, void *to); /* uint64_t, left alone by nil */
-int field_uint(struct reader *r, void *to);  /* uint64_t */
-int field_lease(struct reader *r, void *to); /* int64_t in ms, at most ANSWER_LEASE_MAX_MS */
-int field_task(struct reader *r, void *to);  /* const char *: the value must be this text */
+int field_bool(struct reader *r, void *to);	   /* bool */
+int field_text(struct reader *r, void *to);	   /* struct field_text; made printable and cut */
+int field_text_or_nil(struct reader *r, void *to); /* likewise, left alone by nil */
+int field_token(struct reader *r, void *to);	   /* uint64_t, left alone by nil */
+int field_uint(struct reader *r, void *to);	   /* uint64_t */
+int field_int(struct reader *r, void *to);	   /* int64_t */
+int field_lease(struct reader *r, void *to);	   /* int64_t in ms, at most ANSWER_LEASE_MAX_MS */
+int field_task(struct reader *r, void *to);	   /* const char *: the value must be this text */
 
 #endif

@@ -194,3 +194,17 @@ void handle_copy_out(void *to, const void *from, size_t size, size_t first)
 	memcpy((char *)to + sizeof(theirs), (const char *)from + sizeof(theirs),
 	       n - sizeof(theirs));
 }
+
+int handle_copy_in(void *to, const void *from, size_t size, size_t first)
+{
+	size_t theirs, n;
+
+	memcpy(&theirs, from, sizeof(theirs));
+	n = theirs < first ? first : theirs < size ? theirs : size;
+	for (size_t i = n; i < theirs; i++)
+		if (((const char *)from)[i] != 0)
+			return -E2BIG;
+	memset(to, 0, size);
+	memcpy(to, from, n);
+	return 0;
+}

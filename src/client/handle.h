@@ -66,5 +66,10 @@ int handle_await(struct zkleader *z, uint32_t id, size_t max, int64_t deadline,
  * of an earlier or a later release than ours: size is that of ours, first that of its first form.
  */
 void handle_copy_out(void *to, const void *from, size_t size, size_t first);
+/*
+ * The other way round, into one of ours: what the caller does not have is 0. -E2BIG where one of a
+ * later release has something set that is not known here.
+ */
+int handle_copy_in(void *to, const void *from, size_t size, size_t first);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "client/ask.h"
 #include "client/handle.h"
+#include "client/job_api.h"
 #include "client/json.h"
 #include "client/printable.h"
 #include "wire/pack.h"
@@ -21,13 +22,7 @@
 
 bool job_text_ended(const json_t *job)
 {
-	static const char *const ends[] = {"ok", "dead", "lost", "cancelled"};
-	const char *state = json_text(job, "state", "");
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (strcmp(state, ends[i]) == 0)
-			return true;
-	return false;
+	return job_api_state_is_end(json_text(job, "state", ""));
 }
 
 enum color job_text_color(const char *state)

@@ -2,23 +2,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
 #include "client/ask.h"
+#include "client/job_api.h"
 #include "client/job_text.h"
 #include "client/json.h"
-#include "core/job_id.h"
-#include "wire/pack.h"
-#include "wire/rpc.h"
 
-#define PAYLOAD_MAX  16384 /* bytes */
 #define DELAY_MAX_MS (INT64_C(90) * 24 * 3600 * 1000)
-#define MINUTE_MS    60000
 #define ANSWER_MS    30000 /* until it is committed */
 
 enum { OPTION_AT, OPTION_IN, OPTION_KEY, OPTION_ID, OPTION_CALLBACK, OPTION_WAIT };
@@ -34,83 +28,61 @@ static const struct option_spec options[] = {
 };
 
 struct submission {
-	const char *queue, *key, *callback, *at;
-	int64_t in_ms; /* -1: not given */
-	char id[JOB_ID_MAX + 1];
-	unsigned char payload[PAYLOAD_MAX + 1];
-	size_t len;
+	struct zkleader_submission job;
+	char id[ZKLEADER_JOB_ID_SIZE];
+	unsigned char payload[ZKLEADER_PAYLOAD_MAX + 1];
 };
 
 /* --- what is submitted ---------------------------------------------------- */
 
-static void new_uuid(char uuid[37])
-{
-	unsigned char b[16];
-
-	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-		abort(); /* it is never short below 256 bytes */
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(uuid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
-		 b[13], b[14], b[15]);
-}
-
+/* Before anything is asked, so that the id is known whatever comes of that. */
 static int take_id(const struct context *c, struct submission *s)
 {
 	const char *given = c->values[OPTION_ID];
-	struct job_id id;
+	char why[ZKLEADER_TEXT_SIZE];
+	int e;
 
-	if (!name_is_task(s->queue, strlen(s->queue))) {
-		output_error(&c->output, "\"%s\" is not the name of a queue", s->queue);
+	if (given && given[0] == '\0') {
+		output_error(&c->output, "\"\" is not the id of a job, which is QUEUE.MINUTE.UUID");
 		return -EINVAL;
 	}
-	if (given && !job_id_parse(given, strlen(given), &id)) {
-		output_error(&c->output,
-			     "\"%s\" is not the id of a job, which is QUEUE.MINUTE.UUID", given);
-		return -EINVAL;
-	}
-	if (given && strcmp(id.queue, s->queue) != 0) {
-		output_error(&c->output, "%s is the id of a job of %s, and not of %s", given,
-			     id.queue, s->queue);
-		return -EINVAL;
-	}
-	if (!given) {
-		memcpy(id.queue, s->queue, strlen(s->queue) + 1);
-		id.minute = clock_wall_ms() / MINUTE_MS;
-		new_uuid(id.uuid);
-	}
-	job_id_format(&id, s->id);
-	return 0;
+	e = job_api_id(s->job.queue, given ? given : "", s->id, why);
+	if (e < 0)
+		output_error(&c->output, "no random bytes: %s", strerror(-e));
+	else if (e > 0)
+		output_error(&c->output, "%s", why);
+	return e == 0 ? 0 : -EINVAL;
 }
 
 static int take_times(const struct context *c, struct submission *s)
 {
+	const char *at = c->values[OPTION_AT], *in = c->values[OPTION_IN];
 	char why[OPTIONS_WHY_SIZE];
-	int64_t ms;
+	int64_t ms = 0;
 
-	s->at = c->values[OPTION_AT];
-	if (s->at && c->values[OPTION_IN])
+	if (at && in)
 		output_error(&c->output, "--at and --in go not together");
-	else if (s->at && clock_parse(s->at, &ms) < 0)
+	else if (at && (clock_parse(at, &ms) < 0 || ms <= 0))
 		output_error(&c->output, "--at: \"%s\" is no time such as 2026-11-20T02:00:00Z",
-			     s->at);
-	else if (s->at && ms - clock_wall_ms() > DELAY_MAX_MS)
+			     at);
+	else if (at && ms - clock_wall_ms() > DELAY_MAX_MS)
 		output_error(&c->output, "--at: a job may wait for 90 days at most");
-	else if (c->values[OPTION_IN] &&
-		 options_duration("in", c->values[OPTION_IN], DURATION_MAX_MS, &s->in_ms, why) < 0)
+	else if (in && options_duration("in", in, DURATION_MAX_MS, &s->job.in_ms, why) < 0)
 		output_error(&c->output, "%s", why);
-	else if (s->in_ms > DELAY_MAX_MS)
+	else if (s->job.in_ms > DELAY_MAX_MS)
 		output_error(&c->output, "--in: a job may wait for 90 days at most");
-	else
+	else {
+		s->job.at_s = ms / 1000;
 		return 0;
+	}
 	return -EINVAL;
 }
 
 static int read_payload(const struct context *c, struct submission *s)
 {
-	while (s->len < sizeof(s->payload)) {
-		ssize_t n = read(STDIN_FILENO, s->payload + s->len, sizeof(s->payload) - s->len);
+	while (s->job.len < sizeof(s->payload)) {
+		ssize_t n = read(STDIN_FILENO, s->payload + s->job.len,
+				 sizeof(s->payload) - s->job.len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -122,31 +94,9 @@ static int read_payload(const struct context *c, struct submission *s)
 		}
 		if (n == 0)
 			return 0;
-		s->len += (size_t)n;
+		s->job.len += (size_t)n;
 	}
-	output_error(&c->output,
-		     "the payload has more than %d bytes: put it somewhere that the workers reach, "
-		     "and submit where",
-		     PAYLOAD_MAX);
-	return -EFBIG;
-}
-
-static void pack_submission(const struct submission *s, struct pack *p)
-{
-	pack_array(p, 2);
-	pack_str(p, s->queue);
-	pack_map(p, 2U + (s->at ? 1U : 0U) + (s->in_ms >= 0 ? 1U : 0U) + (s->key ? 1U : 0U) +
-			    (s->callback ? 1U : 0U));
-	pack_kv_str(p, "id", s->id);
-	pack_kv_bin(p, "payload", s->payload, s->len);
-	if (s->at)
-		pack_kv_str(p, "at", s->at);
-	if (s->in_ms >= 0)
-		pack_kv_int(p, "in_ms", s->in_ms);
-	if (s->key)
-		pack_kv_str(p, "key", s->key);
-	if (s->callback)
-		pack_kv_str(p, "callback", s->callback);
+	return 0; /* too much: it is refused as it is submitted */
 }
 
 /* --- submitting ----------------------------------------------------------- */
@@ -166,24 +116,11 @@ static void print_id(const struct context *c, const char *id, bool committed)
 /* 0 and the job's id, which is another where there is one of its key; or an exit code. */
 static int submit(struct context *c, struct submission *s)
 {
-	json_auto_t *result = NULL;
-	const void *data = NULL;
-	struct buffer params;
-	struct pack p;
-	size_t len = 0;
-	int e;
+	int e = zkleader_open(c->socket, &c->z);
 
-	buffer_init(&params, RPC_REQUEST_MAX);
-	pack_init(&p, &params);
-	pack_submission(s, &p);
-	e = p.failed ? p.failed : zkleader_open(c->socket, &c->z);
 	if (e == 0)
-		e = zkleader_call(c->z, "submit", params.data, params.len, ANSWER_MS, &data, &len);
-	buffer_done(&params);
-	e = e != 0 ? ask_failed(c, e) : ask_to_json(c, data, len, JSON_OBJECT, &result);
-	if (e == 0)
-		snprintf(s->id, sizeof(s->id), "%s", json_text(result, "id", s->id));
-	return e;
+		e = zkleader_submit(c->z, &s->job, ANSWER_MS, s->id);
+	return e == 0 ? 0 : ask_failed(c, e);
 }
 
 static int wait_for(struct context *c, const struct submission *s)
@@ -208,13 +145,14 @@ static int wait_for(struct context *c, const struct submission *s)
 
 static int run(struct context *c)
 {
-	struct submission s = {.queue = c->args[0],
-			       .key = c->values[OPTION_KEY],
-			       .callback = c->values[OPTION_CALLBACK],
-			       .in_ms = -1};
+	struct submission s = {.job = {.size = sizeof(s.job),
+				       .queue = c->args[0],
+				       .key = c->values[OPTION_KEY],
+				       .callback = c->values[OPTION_CALLBACK]}};
 	bool wait = c->values[OPTION_WAIT] != NULL;
 	int code;
 
+	s.job.payload = s.payload;
 	if (take_id(c, &s) < 0 || take_times(c, &s) < 0 || read_payload(c, &s) < 0)
 		return ZKLEADER_MISUSE;
 	code = submit(c, &s);

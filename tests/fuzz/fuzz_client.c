@@ -87,6 +87,40 @@ static void claim(struct zkleader *z, struct feed *f)
 	}
 }
 
+/* The id is the same each time: what is sent does not depend on chance. */
+static void jobs(struct zkleader *z, struct feed *f)
+{
+	const char *const given = "q.htg7k.0a1b2c3d-5e6f-4a7b-8c9d-0e1f2a3b4c5d";
+	struct zkleader_submission s = {.size = sizeof(s), .queue = "q", .payload = "x", .len = 1};
+	char id[ZKLEADER_JOB_ID_SIZE];
+	struct zkleader_job job;
+	bool done;
+	int r;
+
+	fake.feed = *f;
+	strcpy(id, given);
+	r = zkleader_submit(z, &s, 1000, id);
+	check_message(z, r);
+	check_line(id, sizeof(id));
+	FUZZ_CHECK(r == 0 || strcmp(id, given) == 0);
+	memset(&job, 0xa5, sizeof(job));
+	job.size = sizeof(job);
+	r = zkleader_read_job(z, given, 500, 1000, &job);
+	check_message(z, r);
+	if (r == 0) {
+		check_line(job.state, sizeof(job.state));
+		check_line(job.node, sizeof(job.node));
+		FUZZ_CHECK(job.ended || !job.ok);
+		FUZZ_CHECK(job.exit_status >= -1);
+		FUZZ_CHECK(job.output_len < sizeof(job.output) &&
+			   job.output[job.output_len] == '\0');
+	} else {
+		FUZZ_CHECK((unsigned char)job.state[0] == 0xa5);
+	}
+	check_message(z, zkleader_cancel_job(z, given, 1000, &done));
+	*f = fake.feed;
+}
+
 static void check_json(const void *data, size_t len)
 {
 	json_t *json = NULL;
@@ -163,7 +197,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		call(z, &f, "list");
 		break;
 	case 2: subscribe(z, &f); break;
-	default: claim(z, &f); break;
+	default:
+		claim(z, &f);
+		jobs(z, &f);
+		break;
 	}
 	zkleader_close(z);
 	fake_over();

@@ -111,6 +111,21 @@ static int use_partitions(struct zkleader *z)
 	return zkleader_partitions(z, "t", LONG_MS, list, &n, &partitions);
 }
 
+static int use_submit(struct zkleader *z)
+{
+	const struct zkleader_submission job = {.size = sizeof(job), .queue = "q"};
+	char id[ZKLEADER_JOB_ID_SIZE] = "";
+
+	return zkleader_submit(z, &job, LONG_MS, id);
+}
+
+static int use_job(struct zkleader *z)
+{
+	struct zkleader_job job = {.size = sizeof(job)};
+
+	return zkleader_read_job(z, "q.1.01234567-89ab-cdef-0123-456789abcdef", 0, LONG_MS, &job);
+}
+
 /* How often it failed for want of memory; otherwise it returned what it does with enough. */
 static int count_failures(const struct fake *f, use_fn use, int enough)
 {
@@ -160,6 +175,8 @@ Test(memory, questions)
 	/* An answer that is none to a claim. */
 	cr_expect_geq(count_failures(&f, use_claim, -EBADMSG), 3);
 	cr_expect_geq(count_failures(&f, use_partitions, -EBADMSG), 3);
+	cr_expect_geq(count_failures(&f, use_submit, -EBADMSG), 3);
+	cr_expect_geq(count_failures(&f, use_job, -EBADMSG), 3);
 	fake_stop(&f);
 }
 

@@ -1,0 +1,17 @@
+/* What the C API and the commands share about jobs. */
+#ifndef ZKLEADER_CLIENT_JOB_API_H
+#define ZKLEADER_CLIENT_JOB_API_H
+
+#include "zkleader.h"
+
+/*
+ * The id of a job that is to be submitted to the queue: a new one where given is "", else the given
+ * one. Returns 0; ZKLEADER_MISUSE where that is no id of a job of this queue, with a line in why;
+ * or a negative errno where the system has no random bytes.
+ */
+int job_api_id(const char *queue, const char *given, char ret_id[ZKLEADER_JOB_ID_SIZE],
+	       char why[ZKLEADER_TEXT_SIZE]);
+/* Whether a job in this state has ended, for ever. */
+bool job_api_state_is_end(const char *state);
+
+#endif
