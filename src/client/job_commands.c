@@ -105,13 +105,64 @@ static void add_dead(struct table *t, const struct output *o, const json_t *job)
 	table_row(t, cells, COLOR_NONE);
 }
 
+/* The next of them, behind this one; NULL: the first. */
+static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
+{
+	struct buffer params;
+	struct pack p;
+	int code;
+
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, after ? 2 : 1);
+	pack_str(&p, c->args[0]);
+	if (after) {
+		pack_map(&p, 1);
+		pack_kv_str(&p, "after", after);
+	}
+	code = c->z ? 0 : zkleader_open(c->socket, &c->z);
+	if (code == 0)
+		code = p.failed;
+	code = code < 0 ? ask_failed(c, code)
+			: ask_params(c, "dead", &params, JSON_ARRAY, ret_jobs);
+	buffer_done(&params);
+	return code;
+}
+
+/* Of two jobs of a queue: the minutes are numbers without zeros in front. */
+static bool is_behind(const char *id, const char *other)
+{
+	size_t n = strlen(id), other_n = strlen(other);
+
+	return n != other_n ? n > other_n : strcmp(id, other) > 0;
+}
+
+/* An answer has a part of them: asks on until there are no more. */
+static int ask_all_dead(struct context *c, json_t *all)
+{
+	const char *last = NULL;
+
+	for (;;) {
+		json_auto_t *jobs = NULL;
+		const char *before = last;
+		int code = ask_dead(c, before, &jobs);
+
+		if (code != 0 || json_array_size(jobs) == 0)
+			return code;
+		json_array_extend(all, jobs);
+		last = json_text(json_array_get(all, json_array_size(all) - 1), "id", "");
+		if (!is_behind(last, before ? before : ""))
+			return 0; /* it would never end */
+	}
+}
+
 static int run_dead(struct context *c)
 {
 	const struct output *o = &c->output;
-	json_auto_t *jobs = NULL;
+	json_auto_t *jobs = json_array();
 	const json_t *job;
 	size_t i;
-	int code = ask(c, "dead", JSON_ARRAY, &jobs);
+	int code = ask_all_dead(c, jobs);
 
 	if (code != 0)
 		return code;
@@ -133,7 +184,7 @@ static int run_dead(struct context *c)
 const struct command command_dead = {
 	.name = "dead",
 	.args = "QUEUE",
-	.help = "the dead letters of a queue",
+	.help = "the dead letters of a queue, the oldest first",
 	.more = "Jobs whose attempts are used up, and those that were lost with their worker. "
 		"requeue has\n"
 		"one of them, or all, tried anew; purge deletes them.\n",

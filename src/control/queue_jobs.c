@@ -307,18 +307,53 @@ static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
 	queue_ask_free(a);
 }
 
+/* {"after": the last that was told before}; keys that are not known are passed over. */
+static bool take_after(struct call *call, struct job_id *ret_id, bool *ret_given)
+{
+	struct reader_text key, id;
+	size_t n;
+
+	*ret_given = false;
+	if (call->n_params == 1)
+		return true;
+	if (reader_map(&call->params, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(&call->params, &key);
+		if (e == 0 && reader_text_is(key, "after")) {
+			e = reader_str(&call->params, &id);
+			if (e == 0 && !job_id_parse(id.data, id.len, ret_id))
+				return false;
+			*ret_given = true;
+		} else if (e == 0) {
+			e = reader_skip(&call->params);
+		}
+		if (e != 0)
+			return false;
+	}
+	return true;
+}
+
 void method_dead(struct call *call)
 {
 	struct listing *l;
+	struct job_id after;
+	bool given;
 
-	if (call->n_params != 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "dead takes the name of a queue");
+	if (call->n_params < 1 || call->n_params > 2) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "dead takes the name of a queue, and a map of options");
 		return;
 	}
 	l = queue_ask_take(call);
 	if (!l)
 		return;
+	if (!take_after(call, &after, &given) || (given && strcmp(after.queue, l->name) != 0)) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "after is no id of a job of that queue");
+		return;
+	}
 	struct queue_ask *a = queue_ask_new(call, true, 0);
 	a->outputs = queue_ask_may_read(call->c, l);
-	queues_dead(&call->m->node->queues, l->name, on_dead, a);
+	queues_dead(&call->m->node->queues, l->name, given ? &after : NULL, on_dead, a);
 }

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/names.h"
+#include "base/sort.h"
 #include "core/rank.h"
 #include "node/paths.h"
 #include "node/queue_ending.h"
 #include "node/queue_op.h"
 
 #define AT_A_TIME 16  /* of many */
-#define LIST_MAX  500 /* that are shown */
+#define PAGE_MAX  500 /* that one request is told of */
 
 /* --- one ------------------------------------------------------------------ */
 
@@ -190,7 +190,9 @@ enum many_kind { MANY_REQUEUE, MANY_PURGE, MANY_LIST };
 struct many {
 	struct queues *queues;
 	enum many_kind kind;
-	struct job_id *ids; /* owned */
+	bool has_after; /* of a list: those behind this one */
+	struct job_id after;
+	struct job_id *ids; /* owned; the oldest first */
 	size_t n, next, flying, done;
 	bool busy;
 	enum job_outcome outcome; /* the first that was not good */
@@ -207,10 +209,33 @@ struct listing_op {
 	struct many *many;
 };
 
+/* By when they were submitted, to the minute. */
+static int by_id(const void *a, const void *b)
+{
+	const struct job_id *x = a, *y = b;
+
+	if (x->minute != y->minute)
+		return x->minute < y->minute ? -1 : 1;
+	return strcmp(x->uuid, y->uuid);
+}
+
+static int by_id_of(const void *a, const void *b)
+{
+	struct job_id x, y;
+	const struct job_record *const *j = a, *const *k = b;
+
+	if (!job_id_parse((*j)->id, strlen((*j)->id), &x) ||
+	    !job_id_parse((*k)->id, strlen((*k)->id), &y))
+		return strcmp((*j)->id, (*k)->id);
+	return by_id(&x, &y);
+}
+
 static void many_end(struct many *m)
 {
 	const struct job_record *const *records = (const struct job_record *const *)m->records;
 
+	if (m->n_records > 0) /* read several at a time */
+		sort_pointers(m->records, m->n_records, by_id_of);
 	if (m->kind == MANY_LIST)
 		m->list_fn(m->arg, m->outcome == JOB_DONE ? records : NULL, m->n_records);
 	else
@@ -260,12 +285,20 @@ static void on_one(void *arg, const struct job_answer *answer)
 	many_go_on(m);
 }
 
+/* Whether the next one is to be taken: a page is full but for those that were gone meanwhile. */
+static bool takes_more(const struct many *m)
+{
+	if (m->next == m->n || m->flying == AT_A_TIME || m->outcome != JOB_DONE)
+		return false;
+	return m->kind != MANY_LIST || m->n_records + m->flying < PAGE_MAX;
+}
+
 static void many_go_on(struct many *m)
 {
 	if (m->busy)
 		return;
 	m->busy = true;
-	while (m->next < m->n && m->flying < AT_A_TIME && m->outcome == JOB_DONE) {
+	while (takes_more(m)) {
 		const struct job_id *id = &m->ids[m->next++];
 		m->flying++;
 		if (m->kind == MANY_LIST)
@@ -290,9 +323,10 @@ static void on_names(void *arg, const struct store_reply *reply)
 	m->ids = mem_calloc(reply->n_names + 1, sizeof(*m->ids));
 	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++)
 		if (job_name_parse(reply->names[i], strlen(reply->names[i]), &id) &&
-		    (m->kind != MANY_LIST || m->n < LIST_MAX))
+		    (!m->has_after || by_id(&id, &m->after) > 0))
 			m->ids[m->n++] = id;
-	m->records = mem_calloc(m->n + 1, sizeof(*m->records));
+	qsort(m->ids, m->n, sizeof(*m->ids), by_id);
+	m->records = mem_calloc(PAGE_MAX, sizeof(*m->records));
 	l->many = NULL;
 	op_end(&l->op);
 	many_go_on(m);
@@ -344,7 +378,12 @@ void queues_purge(struct queues *q, const char *queue, job_fn fn, void *arg)
 	begin_many(q, queue, &(struct many){.kind = MANY_PURGE, .fn = fn, .arg = arg});
 }
 
-void queues_dead(struct queues *q, const char *queue, job_list_fn fn, void *arg)
+void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
+		 void *arg)
 {
-	begin_many(q, queue, &(struct many){.kind = MANY_LIST, .list_fn = fn, .arg = arg});
+	struct many m = {.kind = MANY_LIST, .has_after = after != NULL, .list_fn = fn, .arg = arg};
+
+	if (after)
+		m.after = *after;
+	begin_many(q, queue, &m);
 }

@@ -173,7 +173,9 @@ void queues_requeue(struct queues *q, const struct job_id *id, job_fn fn, void *
 void queues_requeue_all(struct queues *q, const char *queue, job_fn fn, void *arg);
 /* Deletes the dead letters. */
 void queues_purge(struct queues *q, const char *queue, job_fn fn, void *arg);
-void queues_dead(struct queues *q, const char *queue, job_list_fn fn, void *arg);
+/* The oldest 500 of the dead letters; after: of those behind this one, NULL: of all. */
+void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
+		 void *arg);
 void queues_view(struct queues *q, const char *queue, queue_view_fn fn, void *arg);
 
 /* Of a supervisor on this node, whose connection is the owner. */

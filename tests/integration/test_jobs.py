@@ -4,6 +4,7 @@ import os
 import threading
 import time
 
+import msgpack
 import pytest
 
 from harness.rpc import RpcError
@@ -15,6 +16,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be
 
 def shell(script):
     return ["/bin/sh", "-c", script]
+
+
+def minute_text(minute):
+    """As it is in an id: in base 36."""
+    digits = ""
+    while minute:
+        digits, minute = "0123456789abcdefghijklmnopqrstuvwxyz"[minute % 36] + digits, minute // 36
+    return digits
 
 
 def code_of(sidecar, method, *params):
@@ -138,6 +147,48 @@ def test_dead_letters_are_requeued_and_purged(queues, folder):
     assert queues.run(a, "requeue")[0] == 3 and queues.run(a, "requeue", "--all", "q", last)[0] == 3
 
 
+def bury(zk, n):
+    """Dead letters of q as a sidecar leaves them, without the jobs being run: their ids, the oldest first."""
+    now_ms, client, made = int(time.time() * 1000), zk.client, []
+    ids = [f"q.{minute_text(now_ms // 60000 - 1 + (i >= n // 2))}.{i:08x}-5e6f-4a7b-8c9d-0e1f2a3b4c5d" for i in range(n)]
+    for job in ids:
+        minute, uuid = job.split(".")[1:]
+        record = {"id": job, "queue": "q", "state": "dead", "attempt": 1, "by": "root", "host": "h", "exit_status": 7,
+                  "submitted": now_ms, "due": now_ms, "started": now_ms, "ended": now_ms, "output": b"x" * 2048}
+        folder = zk.path("jobs", "q", "job", minute, uuid[0])
+        if folder not in made:
+            client.ensure_path(folder)
+            made.append(folder)
+        made += [client.create_async(f"{folder}/{uuid}", msgpack.packb(record)),
+                 client.create_async(zk.path("jobs", "q", "dead", f"{minute}.{uuid}"))]
+    for one in made:
+        if not isinstance(one, str):
+            one.get(30)
+    return ids
+
+
+def test_all_dead_letters_are_listed(queues, zk):
+    """An answer has 500 of them at the most; the command asks on."""
+    a = queues.site("a", queue_text("q", command=["/bin/true"]))
+    queues.wait_open()
+    ids = bury(zk, 1200)
+    found = json.loads(queues.run(a, "--json", "dead", "q")[1])
+    assert [d["id"] for d in found] == ids
+    assert found[0]["state"] == "dead" and found[0]["output"] == "x" * 2048
+    lines = queues.run(a, "dead", "q")[1].decode().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ids
+    assert a.call("dead", "q") == found[:500]
+    assert a.call("dead", "q", {"after": ids[499], "of a later version": 1}) == found[500:1000]
+    assert a.call("dead", "q", {"after": ids[1198]}) == found[-1:]
+    assert a.call("dead", "q", {"after": ids[-1]}) == []
+    for bad in ({"after": "q"}, {"after": 1}, {"after": ids[0].replace("q.", "r.")}, [], 1):
+        assert code_of(a, "dead", "q", bad) == 3
+    assert code_of(a, "dead", "q", {}, {}) == 3
+    assert a.call("queue", "q")["dead"] == 1200
+    assert queues.run(a, "purge", "q")[1] == b"purged 1200 dead letters\n"
+    assert json.loads(queues.run(a, "--json", "dead", "q")[1]) == []
+
+
 def test_a_timeout_ends_an_attempt(queues, folder):
     a = queues.site("a", queue_text("q", attempts=2, backoff="0s", timeout="500ms",
                                     command=shell(f"echo begun; echo x >>{folder}/ran; sleep 600")))
@@ -182,10 +233,7 @@ def test_an_id_is_repeated_safely(queues, folder):
     minute = int(time.time() // 60)
 
     def made(shift):
-        digits, n = "", minute + shift
-        while n:
-            digits, n = "0123456789abcdefghijklmnopqrstuvwxyz"[n % 36] + digits, n // 36
-        return f"q.{digits}.0a1b2c3d-0000-4000-8000-0000000000{shift % 100:02d}"
+        return f"q.{minute_text(minute + shift)}.0a1b2c3d-0000-4000-8000-0000000000{shift % 100:02d}"
 
     assert queues.submit(a, "--id", made(-5)) == made(-5)
     for shift in (-15, 15):

@@ -378,3 +378,100 @@ Test(queue_lead, dead_letters_are_purged)
 	cr_expect_eq(told.outcome, JOB_DONE);
 	queues_done(&queues);
 }
+
+/* --- the list of dead letters -------------------------------------------------------------------------- */
+
+#define LETTERS 1200
+#define PAGE	500
+
+static char letters[LETTERS][JOB_NAME_MAX + 1]; /* in their order */
+static char *letters_list[LETTERS];		/* as the server has them: in none */
+static struct {
+	size_t n, calls;
+	struct job_id last;
+} listed;
+
+/* So many more, each the next one. */
+static void on_listed(void *arg, const struct job_record *const *jobs, size_t n)
+{
+	const size_t *first = arg;
+	char wanted[JOB_ID_MAX + 1];
+
+	cr_assert(jobs);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(wanted, sizeof(wanted), "q.%s", letters[*first + i]);
+		cr_assert_str_eq(jobs[i]->id, wanted);
+		cr_assert(job_id_parse(wanted, strlen(wanted), &listed.last));
+	}
+	listed.n = n;
+	listed.calls++;
+}
+
+/* The newest question first. The oldest letters have gone since they were listed: so many. */
+static void serve_letters(size_t gone)
+{
+	struct store_reply list = {.failed_op = -1, .names = letters_list, .n_names = LETTERS};
+
+	while (store.n_open > 0) {
+		size_t newest = store.n_open - 1, known = 0;
+		const char *path = store.open[newest].path;
+
+		if (strstr(path, "/jobs/q/dead")) {
+			script_answer(newest, list);
+		} else if (strstr(path, "/jobs/q/job/")) {
+			const char *uuid = path + strlen(path) - strlen(UUID);
+
+			while (!strstr(letters[known], uuid))
+				known++;
+			job_name_parse(letters[known], strlen(letters[known]), &id);
+			script_answer(newest,
+				      known < gone ? failed(STORE_NO_NODE) : job_of("dead", 1, 1));
+		} else {
+			script_answer(newest, ok());
+		}
+		pass(0);
+		script_confirm();
+	}
+}
+
+static void list_letters(const struct job_id *after, size_t first, size_t gone)
+{
+	listed.n = listed.calls = 0;
+	queues_dead(&queues, "q", after, on_listed, &first);
+	pass(0);
+	script_confirm();
+	serve_letters(gone);
+	cr_assert_eq(listed.calls, 1);
+}
+
+/* Half of them of a minute whose number has a digit more. */
+static void make_letters(void)
+{
+	for (size_t i = 0; i < LETTERS; i++) {
+		struct job_id letter = {.minute = i < LETTERS / 2 ? 35 : 36};
+
+		snprintf(letter.uuid, sizeof(letter.uuid), "%08zx-89ab-cdef-0123-456789abcdef", i);
+		job_name_format(&letter, letters[i]);
+	}
+	for (size_t i = 0; i < LETTERS; i++)
+		letters_list[i] = letters[i * 7 % LETTERS];
+}
+
+Test(queue_lead, dead_letters_are_listed_part_by_part)
+{
+	begin_node();
+	forget_open();
+	make_letters();
+	list_letters(NULL, 0, 0);
+	cr_expect_eq(listed.n, PAGE);
+	list_letters(&listed.last, PAGE, 0);
+	cr_expect_eq(listed.n, PAGE);
+	list_letters(&listed.last, 2 * PAGE, 0);
+	cr_expect_eq(listed.n, LETTERS - 2 * PAGE);
+	list_letters(&listed.last, LETTERS, 0);
+	cr_expect_eq(listed.n, 0);
+	/* Those that have gone leave no gap in a part, so that an empty one is the end. */
+	list_letters(NULL, PAGE + 10, PAGE + 10);
+	cr_expect_eq(listed.n, PAGE);
+	queues_done(&queues);
+}

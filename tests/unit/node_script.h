@@ -133,6 +133,7 @@ static inline void turn(void)
 
 struct script_request {
 	char text[SCRIPT_TEXT_MAX];
+	char path[STORE_PATH_MAX]; /* whole; "" of a transaction */
 	store_reply_fn fn;
 	void *arg;
 	int64_t sent_ms;
@@ -176,6 +177,7 @@ static inline struct script_request *script_ask(const char *what, const char *pa
 	script_path(path, short_path, sizeof(short_path));
 	memset(r, 0, sizeof(*r));
 	snprintf(r->text, sizeof(r->text), "%s %s", what, short_path);
+	snprintf(r->path, sizeof(r->path), "%s", path);
 	r->fn = fn;
 	r->arg = arg;
 	r->sent_ms = host.now_ms;
