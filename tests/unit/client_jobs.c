@@ -261,13 +261,14 @@ static int read_job(struct script *s, const char *id, int64_t wait_ms, struct zk
 	return e;
 }
 
-/* Its map; no exit status: INT64_MIN. */
+/* Its map, which is good until the next call; no exit status: INT64_MIN. */
 static void script_job(struct script *s, const char *state, int64_t status, const char *output,
 		       size_t output_len)
 {
 	static struct buffer b;
 	struct pack p;
 
+	buffer_done(&b);
 	buffer_init(&b, RPC_REQUEST_MAX);
 	pack_init(&p, &b);
 	pack_map(&p, 7);
