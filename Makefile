@@ -340,7 +340,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
-	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms \
+	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	work_look rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)

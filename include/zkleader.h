@@ -196,8 +196,9 @@ struct zkleader_submission {
  *   a job of that key is still kept;
  * - ZKLEADER_MISUSE: refused, as the queue is not known here, the caller may not, the payload is
  *   too big, or the id too old; ZKLEADER_NOBODY: the queue is full or paused, or nobody serves it;
- *   -EINVAL, -E2BIG or -EMSGSIZE: it cannot be sent as it is. This call has committed nothing;
- *   of what an earlier one with the same id has done, zkleader_read_job() tells;
+ *   -EINVAL, -E2BIG or -EMSGSIZE: it cannot be sent as it is. This call has committed nothing. A
+ *   job that an earlier one with the same id has committed is answered with 0, whatever became of
+ *   the queue since: ZKLEADER_NOBODY, and that the id is too old, say that no such job is kept;
  * - ZKLEADER_CANNOT_TELL, or another negative errno as from zkleader_check(): the job may be
  *   committed or not. The same call with the same id can be repeated for 10 minutes after the id
  *   was chosen: the job is there once.

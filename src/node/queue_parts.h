@@ -71,7 +71,8 @@ int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
 /* Whether that worker may be given jobs, but for its version. */
 bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
 /* Of the znode that says whose a key is. */
-void queue_path_of_key(const struct queue *queue, const char *key, char path[STORE_PATH_MAX]);
+void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
+		       char path[STORE_PATH_MAX]);
 /* Its election, NULL. */
 struct task *queue_task(const struct queue *queue);
 /* The znodes of a transaction are not there: of a job, and where it is due, or given. */

@@ -99,7 +99,7 @@ static void delete_it(struct prune *p, bool own_key)
 	path_of_queue(lead_paths(lead), lead_name(lead), "dead", name, dead);
 	if (p->letter)
 		ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = dead, .version = -1};
-	queue_path_of_key(lead->queue, p->key, key);
+	queue_path_of_key(lead_queues(lead), lead->queue->name, p->key, key);
 	if (own_key)
 		ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = key, .version = -1};
 	p->busy = true;
@@ -171,7 +171,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 		go_on(p);
 	} else if (j.key[0]) {
 		p->busy = true;
-		queue_path_of_key(p->lead->queue, p->key, path);
+		queue_path_of_key(lead_queues(p->lead), p->lead->queue->name, p->key, path);
 		queue_get(lead_calls(p->lead), path, false, on_key, p);
 	} else {
 		delete_it(p, false);

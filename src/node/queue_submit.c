@@ -20,6 +20,8 @@ struct submit {
 	int64_t due_ms;	 /* by the server's clock */
 	bool looks;	 /* whether the record is there */
 	bool only_looks; /* it may not be made: the id is too old, or from the future */
+	/* Why it is not taken, unless an earlier call was: that is looked for first. NULL. */
+	const char *refusal;
 	job_fn fn;
 	void *arg;
 };
@@ -62,6 +64,18 @@ static void fail(struct submit *s, enum job_outcome outcome, const char *why)
 	op_fail(&s->op, outcome, why);
 }
 
+static void look(struct submit *s);
+
+/*
+ * The caller may repeat what was committed, and whose answer was lost: so nothing is refused before
+ * the record was looked for.
+ */
+static void refuse(struct submit *s, const char *why)
+{
+	s->refusal = why;
+	look(s);
+}
+
 /* --- the key -------------------------------------------------------------- */
 
 /* What the key's znode holds: MINUTE.UUID, a space, and the key. */
@@ -74,6 +88,10 @@ static void on_key(void *arg, const struct store_reply *reply)
 
 	if (op_took(&s->op, reply))
 		return;
+	if (reply->code != STORE_OK && s->refusal) {
+		fail(s, JOB_NOT_NOW, s->refusal);
+		return;
+	}
 	if (reply->code != STORE_OK) {
 		op_again(&s->op, 0); /* it has gone again: its job has been deleted */
 		return;
@@ -91,13 +109,12 @@ static void on_key(void *arg, const struct store_reply *reply)
 	done(s, &id);
 }
 
+/* Behind a transaction on the same connection, so what is read is no older than that. */
 static void read_key(struct submit *s)
 {
-	struct queue *queue = op_queue(&s->op);
 	char path[STORE_PATH_MAX];
 
-	queue_path_of_key(queue, s->key, path);
-	op_confirm(&s->op);
+	queue_path_of_key(s->op.queues, s->id.queue, s->key, path);
 	queue_get(op_calls(&s->op), path, false, on_key, s);
 }
 
@@ -121,21 +138,20 @@ static void on_queue(void *arg, const struct store_reply *reply)
 		return;
 	/* Without a token there was no leader yet, who opens it. */
 	if (reply->code == STORE_OK && reply->len > 0)
-		fail(s, JOB_NOT_NOW, "the queue is full");
+		refuse(s, "the queue is full");
 	else if (queues_now(s->op.queues) < s->op.asked_ms + UNOPENED_MS)
 		op_again(&s->op, UNOPENED_AGAIN_MS);
 	else
-		fail(s, JOB_NOT_NOW, "nobody serves the queue");
+		refuse(s, "nobody serves the queue");
 }
 
-/* It is full, or was never led. */
+/* It is full, or was never led: as the transaction before has found, which is no older. */
 static void not_open(struct submit *s)
 {
 	struct queue *queue = op_queue(&s->op);
 	char path[STORE_PATH_MAX];
 
 	path_of_queue(queue_paths(queue), queue->name, NULL, NULL, path);
-	op_confirm(&s->op);
 	queue_get(op_calls(&s->op), path, false, on_queue, s);
 }
 
@@ -151,11 +167,10 @@ static void on_made(void *arg, const struct store_reply *reply)
 		s->looks = true;
 	if (op_took(&s->op, reply))
 		return;
-	if (!queue)
-		fail(s, JOB_NOT_NOW, "the queue is not configured here any more");
-	else if (reply->code == STORE_OK ||
-		 (reply->code == STORE_NODE_EXISTS && reply->failed_op == 1))
+	if (reply->code == STORE_OK || (reply->code == STORE_NODE_EXISTS && reply->failed_op == 1))
 		done(s, &s->id);
+	else if (!queue)
+		refuse(s, "the queue is not configured here any more");
 	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		not_open(s);
 	else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == 3)
@@ -203,7 +218,7 @@ static void make(struct submit *s, struct queue *queue)
 	path_of_due(paths, queue->name, queue_due_minute(queue, &p), &p, due);
 	job_name_format(&s->id, name);
 	snprintf(data, sizeof(data), "%s %s", name, s->key ? s->key : "");
-	queue_path_of_key(queue, s->key ? s->key : "", key);
+	queue_path_of_key(s->op.queues, queue->name, s->key ? s->key : "", key);
 	struct store_op ops[] = {
 		{.type = STORE_OP_CHECK, .path = open, .version = -1},
 		{.type = STORE_OP_CREATE,
@@ -231,34 +246,47 @@ static void on_looked(void *arg, const struct store_reply *reply)
 	} else if (s->only_looks) {
 		fail(s, JOB_MISUSE,
 		     "an id may be used for the first time within 10 minutes of its own time");
-	} else {
+	} else if (s->looks) {
 		/* A later transaction of the lost connection cannot be done any more. */
 		s->looks = s->op.doubt = false;
 		op_again(&s->op, 0);
+	} else if (s->key) {
+		read_key(s); /* an earlier call may have been answered with another's id */
+	} else {
+		fail(s, JOB_NOT_NOW, s->refusal);
 	}
+}
+
+/*
+ * By a transaction, which the quorum's leader answers: a read may be behind what was committed by
+ * way of another server.
+ */
+static void look(struct submit *s)
+{
+	char path[STORE_PATH_MAX];
+	struct store_op check = {.type = STORE_OP_CHECK, .path = path, .version = -1};
+
+	path_of_job(s->op.queues->registry->settings, &s->id, path);
+	queue_multi(op_calls(&s->op), &check, 1, on_looked, s);
 }
 
 static void submit_step(struct queue_op *op)
 {
 	struct submit *s = of(op);
 	struct queue *queue = op_queue(op);
-	char path[STORE_PATH_MAX];
-	bool paused = queue && policy_find(op->queues->leaders->policy, POLICY_PAUSE, queue->name,
-					   "") != NULL;
+	const struct policy *policy = op->queues->leaders->policy;
 
-	if (!queue || !queue->configured) {
-		fail(s, JOB_NOT_NOW, "the queue is not configured here any more");
-	} else if (s->looks || s->only_looks) {
-		path_of_job(queue_paths(queue), &s->id, path);
-		op_confirm(op);
-		queue_exists(op_calls(op), path, on_looked, s);
-	} else if (paused) {
-		fail(s, JOB_NOT_NOW, "the queue is paused");
-	} else if (!is_served(queue)) {
-		fail(s, JOB_NOT_NOW, "nobody serves the queue");
-	} else {
+	s->refusal = NULL;
+	if (s->looks || s->only_looks)
+		look(s);
+	else if (!queue || !queue->configured)
+		refuse(s, "the queue is not configured here any more");
+	else if (policy_find(policy, POLICY_PAUSE, queue->name, ""))
+		refuse(s, "the queue is paused");
+	else if (!is_served(queue))
+		refuse(s, "nobody serves the queue");
+	else
 		make(s, queue);
-	}
 }
 
 /* --- from outside --------------------------------------------------------- */

@@ -100,14 +100,15 @@ int64_t queue_list_every(size_t names)
 }
 
 /* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
-void queue_path_of_key(const struct queue *queue, const char *key, char path[STORE_PATH_MAX])
+void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
+		       char path[STORE_PATH_MAX])
 {
 	size_t len = strlen(key);
 	char hash[33];
 
 	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
 		 (unsigned long long)rank_hash(key, len, 1));
-	path_of_queue(queue_paths(queue), queue->name, "key", hash, path);
+	path_of_queue(q->registry->settings, queue, "key", hash, path);
 }
 
 /* --- folders -------------------------------------------------------------- */

@@ -243,6 +243,27 @@ def test_an_id_is_repeated_safely(queues, folder):
         assert queues.run(a, "submit", "--id", bad, "q")[0] == 3, bad
 
 
+def test_what_is_committed_is_not_refused_later(queues):
+    """Whose answer was lost repeats it: that the queue takes nothing any more says nothing of that job."""
+    a = queues.site("a", queue_text("q", command=["/bin/true"]))
+    b = queues.site("b", queue_text("q", slots=0), runner=False)
+    queues.wait_open()
+    job = queues.submit(a, "--in", "1h", payload=b"x")
+    keyed = queues.submit(a, "--in", "1h", "--key", "night")
+    assert queues.run(a, "pause", "q")[0] == 0
+    wait_until(lambda: b.call("queue", "q")["state"] == "paused", what="the other has heard of it")
+    minute = job.split(".")[1]
+    for i, node in enumerate((a, b)):
+        assert queues.run(node, "submit", "--id", job, "q", payload=b"x")[:2] == (0, f"{job}\n".encode())
+        other = f"q.{minute}.0a1b2c3d-0000-4000-8000-00000000000{i}"
+        code, out, err = queues.run(node, "submit", "--id", other, "q")
+        assert (code, out) == (4, b"") and "paused" in err
+        code, out, _ = queues.run(node, "submit", "--id", other, "--key", "night", "q")
+        assert (code, out) == (0, f"{keyed}\n".encode()), "as the first call was answered"
+        assert queues.run(node, "submit", "--id", other, "--key", "day", "q")[0] == 4
+    assert a.call("queue", "q")["queued"] == 2, "nothing was added"
+
+
 def test_many_threads_with_one_key_make_one_job(queues, folder):
     a = queues.site("a", queue_text("q", slots=2, command=shell(f'echo "$ZKLEADER_JOB" >>{folder}/ran')))
     queues.wait_open()

@@ -5,6 +5,7 @@
 #include "plants.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static const char *const names[] = {
 	"due-ever",	  "due-lost",	    "notice-eager",  "notice-orphan",	"job-lease",
 	"job-skip",	  "job-slots",	    "job-rate",	     "job-nowhere",	"job-late",
 	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",	"rolling-queue",
-	"rolling-busy",	  "job-epoch",
+	"rolling-busy",	  "job-epoch",	    "job-refused",
 };
 
 bool plant_set(const char *name)
@@ -567,6 +568,7 @@ WRAPS(job_ending_ops);
 WRAPS(assign_pick);
 WRAPS(bucket_wait_ms);
 WRAPS(work_look);
+WRAPS(queue_multi);
 
 /* Whatever was given to this session is the assignment that its job began with. */
 void __wrap_work_look(struct work *w)
@@ -612,6 +614,21 @@ size_t __wrap_assign_pick(enum queue_assign how, const struct assign_worker *wor
 	size_t i = __real_assign_pick(how, workers, n, cursor, draw);
 
 	return i == ASSIGN_NOBODY && n > 0 && is("job-slots") ? 0 : i;
+}
+
+/* What an earlier call has committed is not found. */
+void __wrap_queue_multi(struct queue_calls *c, const struct store_op *ops, size_t n,
+			store_reply_fn fn, void *arg)
+{
+	char path[STORE_PATH_MAX];
+	struct store_op check = ops[0];
+
+	if (is("job-refused") && n == 1 && check.type == STORE_OP_CHECK) {
+		snprintf(path, sizeof(path), "%.*s", (int)strlen(check.path) - 1, check.path);
+		check.path = path;
+		ops = &check;
+	}
+	__real_queue_multi(c, ops, n, fn, arg);
 }
 
 /* The rate is not kept. */

@@ -50,6 +50,7 @@ static struct submit {
 	int64_t in_ms;
 	char key[8];
 	bool callback, lost;
+	bool was_there; /* committed before it was asked for last */
 } submits[SUBMITS_MAX];
 
 static struct queues *node_of(const struct holder *h)
@@ -390,7 +391,13 @@ static void on_answer(void *arg, const struct job_answer *a)
 	sim.figures.submits[a->outcome == JOB_DONE ? 0 : a->outcome == JOB_UNKNOWN ? 2 : 1]++;
 	if (a->outcome == JOB_DONE && !s->lost)
 		judge_told(&a->id);
-	if (a->outcome == JOB_UNKNOWN && sim.now < s->until && !s->lost) {
+	if ((a->outcome == JOB_NOT_NOW || a->outcome == JOB_MISUSE) && s->was_there && !s->lost &&
+	    judge_has(&s->id))
+		sim_violation("job %s is committed, and its submitter is refused: %s", s->id.uuid,
+			      a->why);
+	/* Of what was done the answer is lost on the way to the submitter, now and then. */
+	if ((a->outcome == JOB_UNKNOWN || (a->outcome == JOB_DONE && random_chance(200))) &&
+	    sim.now < s->until && !s->lost) {
 		event_at(sim.now + random_exp(2 * SECOND), on_submit, s, s->serial);
 		return;
 	}
@@ -416,6 +423,7 @@ static void on_submit(void *arg, uint64_t serial)
 		event_at(sim.now + SECOND, on_submit, s, serial);
 		return;
 	}
+	s->was_there = judge_has(&s->id);
 	queues_submit(&site->node.queues, &submit, on_answer, s);
 	machine_wake(site->machine, 0);
 }
@@ -475,7 +483,7 @@ static void ask(struct site *s)
 	case 0: queues_cancel(q, &id, "user", on_told, NULL); break;
 	case 1: queues_requeue(q, &id, on_told, NULL); break;
 	case 2: queues_view(q, queue, on_view, NULL); break;
-	case 3: queues_dead(q, queue, on_list, NULL); break;
+	case 3: queues_dead(q, queue, random_chance(500) ? &id : NULL, on_list, NULL); break;
 	case 4:
 		if (random_chance(100))
 			queues_requeue_all(q, queue, on_told, NULL);
@@ -550,6 +558,32 @@ static void change_by_hand(void)
 	hand_delete(path_intern(path));
 }
 
+static bool is_paused(const char *queue)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (sites[i].running && policy_find(&sites[i].node.policy, POLICY_PAUSE, queue, ""))
+			return true;
+	return false;
+}
+
+/* Until it is not paused any more, whatever becomes of an order, and however late one comes. */
+static void on_resume(void *arg, uint64_t times)
+{
+	const char *queue = arg;
+
+	order_pause(queue, false);
+	if (times < 6 || is_paused(queue))
+		event_at(sim.now + 8 * SECOND, on_resume, arg, times + 1);
+}
+
+static void pause_a_queue(void)
+{
+	const char *queue = queue_names[random_range(0, QUEUES - 1)];
+
+	if (order_pause(queue, true))
+		event_at(sim.now + random_exp(10 * SECOND), on_resume, (void *)(uintptr_t)queue, 0);
+}
+
 static void on_use(void *arg, uint64_t number)
 {
 	struct site *s = recipes_any_site();
@@ -562,6 +596,8 @@ static void on_use(void *arg, uint64_t number)
 		change_by_hand();
 	if (scenario_is_storm() && random_chance(30))
 		change_pointer_by_hand();
+	if (scenario_is_storm() && random_chance(20))
+		pause_a_queue();
 	for (int64_t i = 0; s && i < n; i++)
 		submit_one(s);
 	if (s)

@@ -322,6 +322,17 @@ void judge_told(const struct job_id *id)
 	}
 }
 
+bool judge_has(const struct job_id *id)
+{
+	for (unsigned k = 0; k < QUEUES; k++) {
+		const struct judged_job *j =
+			strcmp(id->queue, queue_names[k]) == 0 ? find(k, id->uuid) : NULL;
+		if (j)
+			return j->exists;
+	}
+	return false;
+}
+
 bool judge_any(struct job_id *ret_id)
 {
 	if (n_jobs == 0)

@@ -34,6 +34,8 @@ void judge_forget(void);
 void judge_commit(const struct transaction *x);
 /* Somebody was told that it is committed. */
 void judge_told(const struct job_id *id);
+/* Whether its record is there, as committed. */
+bool judge_has(const struct job_id *id);
 const char *judge_at_rest(void);
 /* One that is known, at random; false: none. */
 bool judge_any(struct job_id *ret_id);

@@ -29,13 +29,19 @@ static void on_ended(void *arg, bool is_recorded)
 	recorded = is_recorded;
 }
 
-static void submit(void)
+static void submit_with(const char *key)
 {
-	const struct job_submit s = {.id = &id, .payload = "bytes", .len = 5, .by = "user"};
+	const struct job_submit s = {
+		.id = &id, .payload = "bytes", .len = 5, .key = key, .by = "user"};
 
 	memset(&told, 0, sizeof(told));
 	queues_submit(&queues, &s, on_told, NULL);
 	turn();
+}
+
+static void submit(void)
+{
+	submit_with(NULL);
 }
 
 /* Somebody serves it. */
@@ -52,9 +58,11 @@ static void serve(void)
 Test(queues, a_submit_is_one_transaction)
 {
 	begin_node();
+	forget_open();
 	submit();
-	pass(0);
-	cr_expect_eq(told.outcome, JOB_NOT_NOW); /* nobody serves it */
+	asks_of("check jobs/q/job", failed(STORE_NO_NODE));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "nobody serves the queue");
 	serve();
 	forget_open();
 	submit();
@@ -78,17 +86,17 @@ Test(queues, an_old_id_is_refused_unless_its_record_is_there)
 	id.minute -= 12;
 	submit();
 	pass(0);
-	while (store.n_open > 0 && !strstr(store.open[0].text, "exists jobs/q/job"))
+	while (store.n_open > 0 && !strstr(store.open[0].text, "check jobs/q/job"))
 		script_answer(0, failed(STORE_NO_NODE));
 	cr_assert_gt(store.n_open, 0);
 	script_answer(0, failed(STORE_NO_NODE));
 	cr_expect_eq(told.outcome, JOB_MISUSE);
 	submit();
-	asks_of("exists jobs/q/job", ok());
+	asks_of("check jobs/q/job", ok());
 	cr_expect_eq(told.outcome, JOB_DONE);
 	id.minute += 20;
 	submit();
-	asks_of("exists jobs/q/job", failed(STORE_NO_NODE));
+	asks_of("check jobs/q/job", failed(STORE_NO_NODE));
 	cr_expect_eq(told.outcome, JOB_MISUSE);
 	queues_done(&queues);
 }
@@ -100,7 +108,7 @@ Test(queues, a_lost_answer_is_looked_for)
 	forget_open();
 	submit();
 	asks_of("check jobs/q/open", failed(STORE_UNKNOWN));
-	asks_of("exists jobs/q/job", failed(STORE_NO_NODE)); /* behind a confirmation: not done */
+	asks_of("check jobs/q/job", failed(STORE_NO_NODE)); /* a transaction as well: not done */
 	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 1));
 	cr_expect_eq(told.outcome, JOB_DONE);
 	queues_done(&queues);
@@ -114,8 +122,103 @@ Test(queues, a_full_queue_is_told)
 	submit();
 	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
 	asks_of("get jobs/q", holds("41", 2, (struct store_stat){.version = 3}));
+	cr_expect_eq(told.n, 0);
+	asks_of("check jobs/q/job", failed(STORE_NO_NODE));
 	cr_expect_eq(told.outcome, JOB_NOT_NOW);
 	cr_expect_str_eq(told.why, "the queue is full");
+	queues_done(&queues);
+}
+
+/* --- a repetition, of what is not taken now ---------------------------------------------------------------- */
+
+/* Whether it is told as committed. */
+static bool is_done(void)
+{
+	return told.n == 1 && told.outcome == JOB_DONE && strcmp(told.id, UUID) == 0;
+}
+
+Test(queues, what_is_there_is_not_refused_as_nobody_serves_it)
+{
+	begin_node();
+	forget_open();
+	submit();
+	asks_of("check jobs/q/job", ok());
+	cr_expect(is_done());
+	queues_done(&queues);
+}
+
+Test(queues, what_is_there_is_not_refused_by_a_full_queue)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit();
+	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q", holds("41", 2, (struct store_stat){.version = 3}));
+	asks_of("check jobs/q/job", ok());
+	cr_expect(is_done());
+	queues_done(&queues);
+}
+
+/* The queue is paused, which is seen. */
+static void begin_paused(void)
+{
+	begin_node();
+	serve();
+	decides("pause-q", POLICY_PAUSE, "q", "", "");
+	forget_open();
+}
+
+Test(queues, what_is_there_is_not_refused_by_a_paused_queue)
+{
+	begin_paused();
+	submit();
+	asks_of("check jobs/q/job", failed(STORE_UNKNOWN)); /* it is looked for again */
+	asks_of("check jobs/q/job", ok());
+	cr_expect(is_done());
+	submit();
+	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "the queue is paused");
+	queues_done(&queues);
+}
+
+/* The first call may have been answered with the id of a job that had the key before. */
+Test(queues, nor_is_what_was_answered_with_the_job_of_its_key)
+{
+	static const char other[] = "abc.fedcba98-89ab-cdef-0123-456789abcdef night";
+
+	begin_paused();
+	submit_with("night");
+	asks_of("check jobs/q/job", ok());
+	cr_expect(is_done());
+	submit_with("night");
+	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q/key/",
+		holds(other, sizeof(other) - 1, (struct store_stat){.version = 0}));
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, "fedcba98-89ab-cdef-0123-456789abcdef");
+	submit_with("night");
+	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q/key/", failed(STORE_NO_NODE));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "the queue is paused");
+	queues_done(&queues);
+}
+
+Test(queues, what_is_there_is_not_refused_as_the_queue_is_not_configured_any_more)
+{
+	begin_node();
+	serve();
+	forget_open();
+	tasks_apply(&leaders, &site_timing, NULL, 0);
+	queues_configured(&queues);
+	submit();
+	asks_of("check jobs/q/job", ok());
+	cr_expect(is_done());
+	submit();
+	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
 	queues_done(&queues);
 }
 

@@ -22,7 +22,7 @@ static struct job_id id = {.queue = "q", .uuid = UUID};
 static struct {
 	size_t n;
 	enum job_outcome outcome;
-	char why[200], state[16];
+	char why[200], state[16], id[40];
 } told;
 static size_t n_jobs;
 static bool refuses;
@@ -33,6 +33,7 @@ static inline void on_told(void *arg, const struct job_answer *a)
 	told.n++;
 	told.outcome = a->outcome;
 	snprintf(told.why, sizeof(told.why), "%s", a->why ? a->why : "");
+	snprintf(told.id, sizeof(told.id), "%s", a->id.uuid);
 	snprintf(told.state, sizeof(told.state), "%s", a->record ? a->record->state : "");
 }
 
