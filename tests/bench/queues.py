@@ -157,14 +157,15 @@ def waiting(report, folder, server, n, seconds):
     site = Site(folder / "waiting", server, slots=1, rate="1/30d", command=TRUE)
     try:
         leader = site.leader()
-        other = next(s for s in site.sidecars if s is not leader)
+        other, idle = [s for s in site.sidecars if s is not leader]
         time.sleep(1)
-        before = resident_bytes(leader.process.pid)
+        before = [resident_bytes(s.process.pid) for s in (leader, idle)]
         submit_many(other, n)
         time.sleep(3)
-        report.row("queue_leader_mib", f"memory of a leader for {n} that wait",
-                   [(resident_bytes(leader.process.pid) - before) / 2**20], "MiB", ("<=", 8))
-        for what, key, sidecar in (("leader", "queue_leader_cpu", leader), ("another", "queue_idle_cpu", other)):
+        grown = [(resident_bytes(s.process.pid) - b) / 2**20 for s, b in zip((leader, idle), before)]
+        report.row("queue_leader_mib", f"memory of a leader for {n} that wait", grown[:1], "MiB", ("<=", 8))
+        report.row("queue_idle_mib", "  of one that neither leads nor was asked", grown[1:], "MiB")
+        for what, key, sidecar in (("leader", "queue_leader_cpu", leader), ("another", "queue_idle_cpu", idle)):
             used = cpu_seconds(sidecar.process.pid)
             time.sleep(seconds)
             report.row(key, f"  idle meanwhile, the {what}", [(cpu_seconds(sidecar.process.pid) - used) / seconds * 100],

@@ -37,6 +37,13 @@ def most_at_a_time(folder):
     return most
 
 
+def fullest(client, path):
+    """How many are in the fullest of the folders there, whose lists have to stay below 1 MiB."""
+    children = client.get_children(path)
+    assert sum(len(name) + 4 for name in children) < 1 << 20, path
+    return max([len(children), *(fullest(client, f"{path}/{name}") for name in children if "-" not in name)])
+
+
 def leader_of(sidecars, queue="q"):
     return next(s for s in sidecars if s.is_running() and s.leads(queue))
 
@@ -265,6 +272,7 @@ def test_a_server_restart_with_ten_thousand_queued_loses_nothing(queues, folder,
         later = [r["id"] for r in ask("submit", [("q", {"payload": b"p", "in_ms": 3600000})] * n)]
         assert len(set(later)) == n
         soon = [r["id"] for r in ask("submit", [("q", {"payload": b"p"})] * now)]
+        assert fullest(a.tree.client, a.tree.path("jobs", "q")) < 10000
         own_server.kill()
         own_server.start()
         a.wait_connected(60)

@@ -222,6 +222,114 @@ Test(queues, what_is_there_is_not_refused_as_the_queue_is_not_configured_any_mor
 	queues_done(&queues);
 }
 
+/* --- bounds -------------------------------------------------------------------------------------------------- */
+
+#define OUTSTANDING_MAX 200   /* ZooKeeper stops reading a client's socket at some more */
+#define CHILDREN_MAX	10000 /* of a folder: its list stays below 1 MiB */
+#define REPLY_MAX	(1 << 20)
+
+static unsigned n_answers;
+
+static void on_answer(void *arg, const struct job_answer *a)
+{
+	(void)arg, (void)a;
+	n_answers++;
+}
+
+/* One of many. */
+static struct job_id id_of(unsigned i)
+{
+	struct job_id other = id;
+	uint32_t mixed = i * UINT32_C(2654435761);
+
+	snprintf(other.uuid, sizeof(other.uuid), "%08x-%04x-4000-8000-%012x", mixed, i & 0xffff, i);
+	return other;
+}
+
+static void ask_many(unsigned n, bool reads)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct job_id other = id_of(i);
+		const struct job_submit s = {.id = &other, .by = "user"};
+		if (reads)
+			queues_read(&queues, &other, 0, on_answer, NULL);
+		else
+			queues_submit(&queues, &s, on_answer, NULL);
+	}
+	turn();
+}
+
+/* Each is answered with this, in its turn; the most that were outstanding at a time. */
+static size_t answer_them(struct store_reply reply, unsigned n)
+{
+	size_t most = 0;
+
+	n_answers = 0;
+	for (unsigned i = 0; i < 20 * n && n_answers < n; i++) {
+		most = store.n_open > most ? store.n_open : most;
+		if (store.n_open == 0)
+			pass(200);
+		else if (strstr(store.open[0].text, "create jobs/q/job/") && i < n)
+			script_answer(0, failed(STORE_UNKNOWN)); /* and is looked for */
+		else if (strstr(store.open[0].text, "check workers/me"))
+			script_answer(0, ok());
+		else
+			script_answer(0, reply);
+		turn();
+	}
+	cr_expect_eq(n_answers, n, "%u of %u", n_answers, n);
+	return most;
+}
+
+Test(queues, many_that_ask_have_few_requests_outstanding)
+{
+	begin_node();
+	serve();
+	forget_open();
+	store.silent = true; /* confirmations count */
+	ask_many(1000, false);
+	cr_expect_leq(answer_them(ok(), 1000), OUTSTANDING_MAX);
+	ask_many(1000, true);
+	cr_expect_leq(answer_them(failed(STORE_NO_NODE), 1000), OUTSTANDING_MAX);
+	decides("pause-q", POLICY_PAUSE, "q", "", "");
+	ask_many(1000, false);
+	cr_expect_leq(answer_them(failed_at(STORE_NO_NODE, 0), 1000), OUTSTANDING_MAX);
+	queues_done(&queues);
+}
+
+/* The fullest of the folders that as many jobs are due in. */
+static unsigned fullest(struct queue *queue, unsigned n, int64_t due_ms)
+{
+	static unsigned counts[1000];
+	unsigned most = 0;
+
+	memset(counts, 0, sizeof(counts));
+	for (unsigned i = 0; i < n; i++) {
+		const struct job_id other = id_of(i);
+		const struct job_pointer p = job_pointer_to(&other, due_ms, false);
+		int64_t step, first = queue_due_first(&p, &step);
+		int64_t folder = queue_due_minute(queue, &p) - first;
+		cr_assert(folder >= 0 && folder < 1000);
+		most = ++counts[folder] > most ? counts[folder] : most;
+	}
+	return most;
+}
+
+Test(queues, no_folder_has_ten_thousand_of_those_that_wait)
+{
+	begin_node();
+	struct queue *queue = queue_find(&queues, "q");
+	int64_t now = host_wall_ms(&host);
+
+	for (unsigned n = 10000; n <= QUEUE_QUEUED_MAX; n += 10000) {
+		queue->settings.max_queued = n;
+		cr_expect_lt(fullest(queue, n, now), CHILDREN_MAX, "%u", n);
+		cr_expect_lt(fullest(queue, n, now + QUEUE_DELAY_MAX_MS), CHILDREN_MAX, "%u", n);
+	}
+	cr_expect_lt(CHILDREN_MAX * (4 + JOB_POINTER_MAX), REPLY_MAX);
+	queues_done(&queues);
+}
+
 /* What was given to this node begins, and ends; its record is answered so. */
 static void give_of(struct store_reply record)
 {
