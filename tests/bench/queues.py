@@ -44,6 +44,14 @@ class Site:
     def leader(self, name="q"):
         return next(s for s in self.sidecars if s.leads(name))
 
+    def settled_leader(self, name="q"):
+        """Who leads it, and goes on doing so: not who led it before all had joined."""
+        def settled():
+            leader = self.leader(name)
+            time.sleep(1)
+            return leader if leader.leads(name) else None
+        return wait_until(settled)
+
     def left(self):
         view = self.sidecars[0].call("queue", "q", timeout=60)
         return view["queued"] + view["running"]
@@ -131,12 +139,7 @@ def margins(report, folder, server, n):
                 leases.append(answer["lease_ms"] / 1000 if answer["leader"] else 0)
                 time.sleep(0.01)
 
-    def settled():
-        leader = site.leader("beside")
-        time.sleep(1)
-        return leader if leader.leads("beside") else None
-
-    thread = threading.Thread(target=look, args=(wait_until(settled),))
+    thread = threading.Thread(target=look, args=(site.settled_leader("beside"),))
     thread.start()
     try:
         submit_many(site.sidecars[0], n)
@@ -156,9 +159,8 @@ def waiting(report, folder, server, n, seconds):
     """What jobs that wait cost their leader, and one who does not lead."""
     site = Site(folder / "waiting", server, slots=1, rate="1/30d", command=TRUE)
     try:
-        leader = site.leader()
+        leader = site.settled_leader()
         other, idle = [s for s in site.sidecars if s is not leader]
-        time.sleep(1)
         before = [resident_bytes(s.process.pid) for s in (leader, idle)]
         submit_many(other, n)
         time.sleep(3)
