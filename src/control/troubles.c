@@ -18,6 +18,18 @@ static void find_blocked(const struct node *s, struct problems *problems)
 	}
 }
 
+/* Nobody else is told of it: who would lead it knows. */
+static void find_unclaimed(const struct node *s, struct problems *problems)
+{
+	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
+		const struct task *t = s->leaders.tasks[i];
+		if (!t->withdrawn && t->leader.refused != STORE_OK && !leaders_is_led(t))
+			problems_add(problems, t->name, PROBLEM_WHOLE_FILE,
+				     "nobody leads it, and this node may not: %s",
+				     store_refused_why(t->leader.refused));
+	}
+}
+
 static void find_refused(const struct node *s, struct problems *problems)
 {
 	char text[PARTITIONS_TEXT_MAX];
@@ -122,5 +134,6 @@ void troubles_find(const struct node *s, struct problems *problems)
 	find_namesake(s, problems);
 	find_refused(s, problems);
 	find_blocked(s, problems);
+	find_unclaimed(s, problems);
 	find_halted(s, problems);
 }

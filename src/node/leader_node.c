@@ -169,6 +169,7 @@ static void on_claimed(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_ABANDONED)
 		return;
 	event.outcome = outcome_of(t, reply, "claim refused");
+	t->leader.refused = store_is_refusal(reply->code) ? reply->code : STORE_OK;
 	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;
@@ -233,6 +234,7 @@ void leader_node_release(struct task *t, const struct election_action *action)
 void leader_node_forget(struct task *t)
 {
 	t->leader.left_out = false;
+	t->leader.refused = STORE_OK;
 	t->leader.id[0] = '\0';
 }
 

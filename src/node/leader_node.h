@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/name.h"
+#include "node/store.h"
 
 struct election_action;
 struct leaders;
@@ -21,6 +22,7 @@ struct task_leader {
 	bool left_out;		  /* of a claim: what the read behind it says decides */
 	bool marked;		  /* it says that the task is led by its partitions */
 	unsigned pending;	  /* reads of it that are not answered */
+	enum store_code refused;  /* how our last claim was, by the server; OK: it was not */
 };
 
 void leader_node_init(struct leaders *l);

@@ -111,8 +111,11 @@ def test_elections(own_server, fleet, zk, quota):
     two.wait_connected()
     wait_until(lambda: LOG in two.log() and "claim refused" in two.log(), what="it says why it does not lead")
     assert one.leads("t") and not two.leads("u")
+    wait_until(lambda: [p["file"] for p in two.status()["problems"] if SAYS in p["message"]] == ["u"],
+               what="its status says so, too")
     leaders.set(1000)
     zk.wait_for_leader("u", two)
+    assert not any(SAYS in p["message"] for p in two.status()["problems"])
     assert zk.leader("t")[1] == token
     assert two.log().count("claim refused") < 20
 
