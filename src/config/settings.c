@@ -145,6 +145,8 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	else if (item->kind != OUTLINE_LIST && form->keys[index].type == SETTING_ARRAY)
 		problem(l, item->line,
 			"%s: is an array, as no shell reads it: write %s = {\"...\"}", key, key);
+	else if (item->n_values == 0 && form->keys[index].type == SETTING_ARRAY)
+		problem(l, item->line, "%s: is empty: give it a value or leave the key out", key);
 	else if (item->kind == OUTLINE_LIST && !is_list(form->keys[index].type))
 		problem(l, item->line, "%s: has one value, not a list: write it without { }", key);
 	else if (item->n_values > SETTINGS_VALUES_MAX)

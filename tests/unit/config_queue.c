@@ -209,6 +209,7 @@ Test(queue, refused)
 		{"queue q { user = app\n command = {true} }", 2,
 		 "command: \"true\": the first word"},
 		{"queue q { user = app\n command = \"/bin/true\" }", 2, "command: is an array"},
+		{"queue q { user = app\n command = {} }", 2, "command: is empty"},
 		{"queue q { user = \"a b\"\n command = {\"/bin/true\"} }", 1,
 		 "user: \"a b\" is not the name of a local user"},
 		{"queue q {\n submitters = {a, a}\n " WORK "}", 2,
