@@ -37,7 +37,7 @@ void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_r
 	else
 		pack_kv_nil(p, "exit_status");
 	pack_str(p, "output");
-	if (r->output && outputs)
+	if (r->output_len > 0 && outputs)
 		pack_strn(p, r->output, r->output_len);
 	else
 		pack_nil(p);

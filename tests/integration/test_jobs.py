@@ -105,7 +105,7 @@ def test_what_failed_is_tried_again_and_is_dead_at_last(queues, folder):
     at = [float(line) for line in (folder / "at").read_text().split()]
     assert at[1] - at[0] >= 0.1 and at[2] - at[1] >= 0.2, "half of the backoff at the least"
     [dead] = a.call("dead", "q")
-    assert (dead["id"], dead["state"]) == (job, "dead")
+    assert dead == found and found["output"] is None, "it wrote nothing"
     code, out, _ = queues.run(a, "dead", "q")
     assert code == 0 and job in out.decode()
     assert json.loads(queues.run(a, "--json", "dead", "q")[1]) == a.call("dead", "q")
