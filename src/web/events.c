@@ -17,7 +17,7 @@ struct stream {
 	struct stream *next;
 	struct MHD_Connection *connection;
 	struct buffer out;
-	int64_t told_ms;
+	int64_t commented_ms;
 	bool suspended;
 	bool ending;
 };
@@ -85,7 +85,6 @@ static void add(struct stream *s, const char *text, size_t len)
 	/* Who does not read misses nothing silently: its browser connects again and asks anew. */
 	if (buffer_append(&s->out, text, len) < 0)
 		s->ending = true;
-	s->told_ms = clock_boot_ms();
 	wake(s);
 }
 
@@ -109,6 +108,7 @@ struct MHD_Response *events_open(struct events *e, struct MHD_Connection *connec
 	struct stream *s = mem_calloc(1, sizeof(*s));
 	s->events = e;
 	s->connection = connection;
+	s->commented_ms = clock_boot_ms();
 	buffer_init(&s->out, EVENTS_UNREAD_MAX);
 	struct MHD_Response *response =
 		MHD_create_response_from_callback(UNKNOWN_SIZE, BLOCK_SIZE, on_read, s, on_closed);
@@ -155,7 +155,10 @@ void events_look(struct events *e, int64_t now_ms)
 {
 	static const char comment[] = ": still here\n\n";
 
-	for (struct stream *s = e->first; s; s = s->next)
-		if (now_ms - s->told_ms >= EVENTS_COMMENT_MS)
-			add(s, comment, sizeof(comment) - 1);
+	for (struct stream *s = e->first; s; s = s->next) {
+		if (now_ms - s->commented_ms < EVENTS_COMMENT_MS)
+			continue;
+		s->commented_ms = now_ms;
+		add(s, comment, sizeof(comment) - 1);
+	}
 }

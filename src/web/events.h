@@ -29,7 +29,7 @@ void events_done(struct events *e);
 struct MHD_Response *events_open(struct events *e, struct MHD_Connection *connection);
 /* Of a kind that subscribers hear of (PROTOCOL.md); others are passed over. Borrows the data. */
 void events_tell(struct events *e, const char *kind, json_t *data);
-/* A comment for those that have heard nothing for EVENTS_COMMENT_MS. */
+/* A comment every EVENTS_COMMENT_MS, however much else was told. */
 void events_look(struct events *e, int64_t now_ms);
 
 #endif
