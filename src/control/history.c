@@ -14,16 +14,23 @@
 #define ENTRIES_MAX 40000	       /* of all partitions of a task, in equal parts */
 #define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes of output; of the newest */
 
+/* A ledger that is read for a request. */
+struct source {
+	char name[NAME_ELECTION_MAX + 1];
+	unsigned partition;
+	bool is_partition;
+	bool outputs; /* who asks may run the task, and so see what it wrote */
+};
+
 /* A request whose answer is on its way. */
 struct history {
 	struct history *prev, *next;
 	struct methods *methods;
 	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
-	bool whole;   /* of all partitions of a task: each entry says of which */
-	bool outputs; /* who asks may run the task, and so see what it wrote */
+	bool named; /* of a task's partitions, or of all tasks: each entry says of which */
 	bool failed;
-	char task[NAME_ELECTION_MAX + 1];
+	struct source *sources;
 	size_t n_ledgers, asked, answered;
 	struct entry *entries;
 	size_t n;
@@ -32,12 +39,12 @@ struct history {
 /* The reading of one ledger. */
 struct part {
 	struct history *history;
-	unsigned partition;
+	const struct source *source;
 };
 
 struct entry {
 	struct ledger_entry entry; /* with an output of its own */
-	unsigned partition;
+	const struct source *source;
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -45,7 +52,7 @@ static int compare_entries(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	int order = strcmp(x->entry.tick, y->entry.tick);
 
-	return order ? order : (x->partition > y->partition) - (x->partition < y->partition);
+	return order ? order : (x->source > y->source) - (x->source < y->source);
 }
 
 static void pack_entry(struct pack *p, const struct history *h, const struct entry *entry)
@@ -53,9 +60,9 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 	const struct registry *registry = &h->methods->node->registry;
 	const struct ledger_entry *e = &entry->entry;
 	const struct run_record *r = &e->record;
-	char task[NAME_ELECTION_MAX + 16];
+	const struct source *s = entry->source;
 
-	pack_map(p, h->whole ? 14 : 12);
+	pack_map(p, !h->named ? 12 : s->is_partition ? 14 : 13);
 	pack_kv_str(p, "tick", e->tick);
 	pack_kv_str(p, "state", ledger_state(registry, r->state, r->session));
 	pack_kv_str(p, "id", r->id);
@@ -75,11 +82,11 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 		pack_strn(p, e->output, r->output_len);
 	else
 		pack_nil(p);
-	if (!h->whole)
+	if (!h->named)
 		return;
-	snprintf(task, sizeof(task), "%s:%u", h->task, entry->partition);
-	pack_kv_str(p, "task", task);
-	pack_kv_uint(p, "partition", entry->partition);
+	pack_kv_str(p, "task", s->name);
+	if (s->is_partition)
+		pack_kv_uint(p, "partition", s->partition);
 }
 
 /* What is older than the newest outputs, where those of all are too long for an answer. */
@@ -132,18 +139,19 @@ static void end_history(struct history *h)
 	for (size_t i = 0; i < h->n; i++)
 		free(h->entries[i].entry.output);
 	free(h->entries);
+	free(h->sources);
 	free(h);
 }
 
 static void read_some(struct history *h);
 
 /* The entries that it is told of are not its own. */
-static void take_output(const struct history *h, struct ledger_entry *e)
+static void take_output(const struct source *s, struct ledger_entry *e)
 {
 	const char *told = e->output;
 
 	e->output = NULL;
-	if (!h->outputs || !told)
+	if (!s->outputs || !told)
 		return;
 	e->output = mem_alloc(e->record.output_len);
 	memcpy(e->output, told, e->record.output_len);
@@ -156,11 +164,11 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	size_t most = ENTRIES_MAX / h->n_ledgers;
 
 	/* The newest come last. */
-	for (size_t i = n > most && h->whole ? n - most : 0; i < n; i++) {
+	for (size_t i = n > most && h->named ? n - most : 0; i < n; i++) {
 		if (h->n % 64 == 0)
 			h->entries = mem_resize(h->entries, h->n + 64, sizeof(*h->entries));
-		h->entries[h->n] = (struct entry){entries[i], part->partition};
-		take_output(h, &h->entries[h->n++].entry);
+		h->entries[h->n] = (struct entry){entries[i], part->source};
+		take_output(part->source, &h->entries[h->n++].entry);
 	}
 	h->failed |= !ok;
 	h->answered++;
@@ -175,16 +183,12 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 
 static void read_some(struct history *h)
 {
-	char name[NAME_ELECTION_MAX + 16];
-
 	while (h->asked < h->n_ledgers && h->asked - h->answered < TOGETHER) {
 		struct part *part = mem_calloc(1, sizeof(*part));
 
 		part->history = h;
-		part->partition = (unsigned)h->asked++;
-		snprintf(name, sizeof(name), "%s:%u", h->task, part->partition);
-		ledger_history(&h->methods->node->leaders, h->whole ? name : h->task, on_history,
-			       part);
+		part->source = &h->sources[h->asked++];
+		ledger_history(&h->methods->node->leaders, part->source->name, on_history, part);
 	}
 }
 
@@ -198,56 +202,119 @@ static bool may_read(const struct peer *c, const struct task_settings *t)
 	return may;
 }
 
-/* Of the task's n partitions, or for n = 0 of that name alone. */
-static void begin(struct methods *m, struct peer *c, uint32_t msgid, const char *name, size_t len,
-		  size_t n, const struct task_settings *settings)
+/* Adds that ledger, or for n > 0 those of the task's n partitions. */
+static void add_sources(struct history *h, const char *name, size_t len, size_t n,
+			const struct task_settings *settings)
 {
+	bool outputs = may_read(h->client, settings);
+	size_t count = n > 0 ? n : 1;
+
+	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));
+	for (size_t k = 0; k < count; k++) {
+		struct source *s = &h->sources[h->n_ledgers++];
+
+		*s = (struct source){
+			.partition = (unsigned)k, .is_partition = n > 0, .outputs = outputs};
+		if (n > 0)
+			snprintf(s->name, sizeof(s->name), "%.*s:%zu", (int)len, name, k);
+		else
+			snprintf(s->name, sizeof(s->name), "%.*s", (int)len, name);
+	}
+}
+
+/* NULL: it has been answered. */
+static struct history *begin(struct call *call, bool named)
+{
+	struct methods *m = call->m;
+
 	if (!session_is_up(&m->node->session)) {
-		peer_error(c, msgid, RPC_CANNOT_TELL, "no confirmed session with ZooKeeper");
-		return;
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
+			   "no confirmed session with ZooKeeper");
+		return NULL;
 	}
 	struct history *h = mem_calloc(1, sizeof(*h));
 	h->methods = m;
-	h->client = c;
-	h->msgid = msgid;
-	h->whole = n > 0;
-	h->outputs = may_read(c, settings);
-	h->n_ledgers = n > 0 ? n : 1;
-	snprintf(h->task, sizeof(h->task), "%.*s", (int)len, name);
+	h->client = call->c;
+	h->msgid = call->msgid;
+	h->named = named;
 	h->next = m->histories;
 	if (h->next)
 		h->next->prev = h;
 	m->histories = h;
-	c->parked++;
-	c->asking++;
+	h->client->parked++;
+	h->client->asking++;
+	return h;
+}
+
+static void answer_subject(struct call *call, const struct subject *s)
+{
+	const char *name = subject_name(s);
+	size_t n = s->task ? 0 : s->listing->n;
+	struct history *h = begin(call, n > 0);
+
+	if (!h)
+		return;
+	add_sources(h, name, strlen(name), n, s->task ? &s->task->settings : &s->listing->settings);
 	read_some(h);
 }
 
-void history_answer(struct methods *m, struct peer *c, uint32_t msgid, const struct subject *s)
-{
-	const char *name = subject_name(s);
-
-	begin(m, c, msgid, name, strlen(name), s->task ? 0 : s->listing->n,
-	      s->task ? &s->task->settings : &s->listing->settings);
-}
-
-bool history_is_of_partition(const struct node *n, struct reader_text name)
-{
-	size_t len;
-
-	return name_partition_parse(name.data, name.len, &len, NULL) &&
-	       listings_find(&n->leaders, name.data, len);
-}
-
-void history_answer_partition(struct methods *m, struct peer *c, uint32_t msgid,
-			      struct reader_text name)
+/* Of a partition of a known task, which it may have now or may have had. */
+static bool answer_partition(struct call *call, struct reader_text name)
 {
 	const struct listing *l;
 	size_t len;
 
-	name_partition_parse(name.data, name.len, &len, NULL);
-	l = listings_find(&m->node->leaders, name.data, len);
-	begin(m, c, msgid, name.data, name.len, 0, &l->settings);
+	if (!name_partition_parse(name.data, name.len, &len, NULL))
+		return false;
+	l = listings_find(&call->m->node->leaders, name.data, len);
+	if (!l)
+		return false;
+	struct history *h = begin(call, false);
+	if (!h)
+		return true;
+	add_sources(h, name.data, name.len, 0, &l->settings);
+	read_some(h);
+	return true;
+}
+
+/* Of those whose number of partitions is not known yet nothing is told. */
+static void answer_all(struct call *call)
+{
+	const struct leaders *l = &call->m->node->leaders;
+	struct history *h = begin(call, true);
+
+	if (!h)
+		return;
+	for (size_t i = 0; i < l->n_listings; i++) {
+		const struct listing *listing = l->listings[i];
+		struct subject s = subject_of(l->listings[i]);
+
+		if (s.task || listing->n > 0)
+			add_sources(h, listing->name, strlen(listing->name),
+				    s.task ? 0 : listing->n, &listing->settings);
+	}
+	if (h->n_ledgers == 0)
+		end_history(h);
+	else
+		read_some(h);
+}
+
+void history_method(struct call *call)
+{
+	struct reader first = call->params;
+	struct subject s = {NULL, NULL};
+	struct reader_text name;
+
+	if (call->n_params == 0)
+		answer_all(call);
+	else if (call->n_params > 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task, or none");
+	else if (reader_str(&first, &name) == 0 && answer_partition(call, name))
+		return;
+	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
+		methods_refuse_whole(call, s.listing);
+	else if (s.task || s.listing)
+		answer_subject(call, &s);
 }
 
 void histories_client_gone(struct methods *m, const struct peer *c)

@@ -253,22 +253,6 @@ static void method_status(struct call *call)
 	answer_status(call->m, call->c, call->msgid);
 }
 
-static void method_history(struct call *call)
-{
-	struct reader first = call->params;
-	struct subject s = {NULL, NULL};
-	struct reader_text name;
-
-	if (call->n_params != 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task");
-	else if (reader_str(&first, &name) == 0 && history_is_of_partition(call->m->node, name))
-		history_answer_partition(call->m, call->c, call->msgid, name);
-	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
-		methods_refuse_whole(call, s.listing);
-	else if (s.task || s.listing)
-		history_answer(call->m, call->c, call->msgid, &s);
-}
-
 /* The options of subscribe: a map, the last parameter; keys that are not known are passed over. */
 static bool take_subscribe_options(struct reader *r, bool *ret_mine)
 {
@@ -345,7 +329,7 @@ static const struct {
 	{"claim", run_request_claim},
 	{"renew", run_request_renew},
 	{"finish", run_request_finish},
-	{"history", method_history},
+	{"history", history_method},
 	{"drain", order_drain},
 	{"undrain", order_undrain},
 	{"pause", order_pause},
