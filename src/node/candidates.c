@@ -28,6 +28,12 @@ static void view(struct task *t, const struct member *self)
 	} else {
 		t->standing.best_id[0] = '\0';
 	}
+	/*
+	 * One of a spread group that is taken off this server: until our record says so, the others
+	 * take us for its owner, and none of them knows that it is the next.
+	 */
+	if (t->withdrawn && !t->leaders->leaving && t->contest.draft && s.best && s.best == s.self)
+		event.view.best = s.self->serial;
 	leaders_step(t, &event);
 }
 

@@ -21,8 +21,8 @@ static int take_token(struct access *a, const char *data, size_t len, const char
 
 	while (n < len && data[n] != '\n' && data[n] != '\r')
 		n++;
-	*ret_why = "its first line, the token, has to have 16 to 512 printable characters";
-	if (n < ACCESS_TOKEN_MIN || n > ACCESS_TOKEN_MAX)
+	*ret_why = "its first line, the token, has to have 1 to 512 printable characters";
+	if (n == 0 || n > ACCESS_TOKEN_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (data[i] <= ' ' || data[i] > '~')

@@ -12,7 +12,7 @@
 
 #include "web/address.h"
 
-#define ACCESS_TOKEN_MIN   16 /* bytes; less can be guessed */
+#define ACCESS_TOKEN_SHORT 16 /* bytes; less can be guessed */
 #define ACCESS_TOKEN_MAX   512
 #define ACCESS_HOSTS_MAX   64
 #define ACCESS_COOKIES_MAX 256 /* of browsers that have been let in; then the oldest goes */

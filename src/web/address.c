@@ -88,7 +88,7 @@ int address_parse(const char *text, struct address *ret, const char **ret_why)
 			*ret = a;
 		return e;
 	}
-	*ret_why = "not ADDRESS:PORT, [ADDRESS]:PORT or unix:PATH";
+	*ret_why = "not ADDRESS:PORT, [ADDRESS]:PORT, localhost:PORT or unix:PATH";
 	if (!colon)
 		return -EINVAL;
 	bool bracketed = text[0] == '[' && colon > text && colon[-1] == ']';
@@ -100,7 +100,8 @@ int address_parse(const char *text, struct address *ret, const char **ret_why)
 		return -EINVAL;
 	memcpy(host, begin, (size_t)(end - begin));
 	host[end - begin] = '\0';
-	if (!parse_literal(host, &a) || bracketed != (a.any.sa_family == AF_INET6))
+	if (!parse_literal(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &a) ||
+	    bracketed != (a.any.sa_family == AF_INET6))
 		return -EINVAL;
 
 	size_t digits = strspn(colon + 1, "0123456789");

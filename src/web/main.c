@@ -107,6 +107,9 @@ static int check(struct setup *s)
 	s->access.address = &s->address;
 	if (s->token_file && access_read_token(&s->access, s->token_file, &why) < 0)
 		return misuse("--token-file", s->token_file, why);
+	if (s->token_file && strlen(s->access.token) < ACCESS_TOKEN_SHORT)
+		log_warning("the token can be guessed", LOG_STR("file", s->token_file),
+			    LOG_STR("remedy", "take a longer one: openssl rand -hex 24"));
 	if (!s->token_file && !s->address.local)
 		return misuse("-l", s->listen,
 			      "others than this machine's programs can come there, so a token is "

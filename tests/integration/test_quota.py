@@ -122,12 +122,12 @@ def test_elections(own_server, fleet, zk, quota):
 
 def test_bytes(own_server, fleet, zk, zkleader, quota):
     """What writes no more than was there before goes on: leases are confirmed, a counter counts."""
-    one = fleet.sidecar("one", tasks=["t"])
+    one = fleet.sidecar("one", tasks=["t"], session_timeout="6s")
     zk.wait_for_leader("t", one)
     assert zkleader(one, "counter", "x", "+1").out == "1\n"
     full = quota()
     full.set(-1, size=1)
-    holds_for(lambda: one.leads("t"), 6, "longer than a lease")
+    holds_for(lambda: one.leads("t"), 8, "longer than a lease")
     assert zkleader(one, "counter", "x", "+1").out == "2\n"
     assert is_told(zkleader(one, "lock", "x", "--", "true"))
     full.set(-1)

@@ -258,10 +258,26 @@ def test_what_is_refused_at_the_start(folder):
     token.chmod(0o644)
     r = refused("-l", "0.0.0.0:0", "--token-file", token)
     assert r.returncode == 78 and "chmod 640" in r.stderr
+    token.chmod(0o600)
+    for text in ("\nsecond\n", "a b\n", "x" * 513):
+        token.write_text(text)
+        r = refused("-l", "0.0.0.0:0", "--token-file", token)
+        assert r.returncode == 78 and "1 to 512" in r.stderr, (text, r)
+
+
+def test_a_short_token_is_taken_and_warned_of(fleet, web, folder):
+    token = folder / "token"
     token.write_text("short\n")
     token.chmod(0o600)
-    r = refused("-l", "0.0.0.0:0", "--token-file", token)
-    assert r.returncode == 78 and "16" in r.stderr
+    w = web(fleet.sidecar("only", tasks=TASKS), "--token-file", token)
+    wait_until(lambda: w.get("/readyz")[0] == 200, what="it answers")
+    assert w.get("/v1/tasks")[0] == 401 and w.get("/v1/tasks", Authorization="Bearer short")[0] == 200
+    assert "the token can be guessed" in w.log.read_text()
+
+
+def test_localhost_is_a_place_to_listen(fleet, web):
+    w = web(fleet.sidecar("only"), listen="localhost:{port}")
+    wait_until(lambda: w.get("/healthz")[0] == 200, what="it answers")
 
 
 def test_a_token_is_asked_for(fleet, web, folder):

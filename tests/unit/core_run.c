@@ -164,6 +164,38 @@ Test(run, a_paused_task_is_nobodys)
 	is(next(), RUN_START);
 }
 
+/* By the next sidecar, which leads a moment later as the one before it did. */
+Test(run, what_was_claimed_waits_for_the_lease_that_it_is_told_with)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.leads = false;
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	sight.leads = true;
+	is(next(), RUN_START);
+}
+
+/* Where another leads it is over: who waits to begin it again need not wait for us. */
+Test(run, what_was_claimed_is_not_kept_from_another)
+{
+	begin(true, false);
+	sight.leads = true;
+	is(next(), RUN_CLAIM);
+	is(answered(LEDGER_UNKNOWN), RUN_NOTHING);
+	sight.leads = false;
+	sight.now_ms += RUN_AGAIN_MS;
+	is(next(), RUN_LOOK);
+	is(LOOKED(.ours = true, .running = true, .token = 50), RUN_NOTHING);
+	is(next(), RUN_NOTHING);
+	sight.elsewhere = true;
+	is(next(), RUN_START);
+}
+
 Test(run, a_lost_answer_is_resolved_by_a_look)
 {
 	begin(true, false);

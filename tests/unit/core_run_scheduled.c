@@ -133,14 +133,16 @@ Test(run_scheduled, what_is_not_on_offer_is_not_begun)
 	is(LOOKED(.failed = true, .attempt = 1, .token = 40), RUN_TAKEN);
 }
 
-/* But what may have been claimed is looked for. */
+/* But what may have been claimed is looked for, and begun as this node leads again. */
 Test(run_scheduled, a_claim_that_is_sent_again_is_looked_for)
 {
 	run_begin(&r, T0, WAIT, 0, true, false, true);
 	run_by_schedule(&r, 1);
 	sight = (struct run_sight){.now_ms = T0, .up = true, .token = 50};
 	is(next(), RUN_LOOK);
-	is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_START);
+	is(LOOKED(.ours = true, .running = true, .attempt = 1, .token = 50), RUN_NOTHING);
+	sight.leads = true;
+	is(next(), RUN_START);
 }
 
 /* A claim that was not done is not made again for what is not on offer any more, nor in a pause. */

@@ -21,7 +21,7 @@ class Web:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.port = free_port()
-        self.listen = listen or f"127.0.0.1:{self.port}"
+        self.listen = str(listen or "127.0.0.1:{port}").format(port=self.port)
         self.log = folder / "web.log"
         with open(self.log, "ab") as log:
             self.process = spawn([build() / "zkleader-web", "-s", sidecar_socket, "-l", self.listen, *args],
