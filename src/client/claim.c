@@ -32,7 +32,7 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 	pack_init(&p, params);
 	pack_array(&p, 2);
 	pack_str(&p, request->task);
-	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U) + (more ? 2U : 0U) +
+	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U) + (more ? 3U : 0U) +
 			     (request->tick ? 2U : 0U));
 	pack_kv_str(&p, "kind", request->kind);
 	if (request->id) {
@@ -51,6 +51,10 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 	}
 	if (more) {
 		pack_kv_uint(&p, "ran", request->ran);
+		pack_str(&p, "got");
+		pack_array(&p, request->ran);
+		for (unsigned i = 0; i < request->ran; i++)
+			pack_uint(&p, request->got[i]);
 		pack_kv_int(&p, "waited_ms", request->waited_ms);
 	}
 	return p.failed;

@@ -26,6 +26,7 @@ struct claim_request {
 	int64_t scheduled;
 	/* Of a call for a task with partitions: how many it got, and for how long it waits. */
 	unsigned ran;
+	const unsigned *got; /* which; `ran` of them */
 	int64_t waited_ms;
 };
 

@@ -104,6 +104,7 @@ static int send_claim(const struct pending *pending, uint32_t *ret_id)
 		.tick = r->scheduled_tick,
 		.scheduled = r->attempt,
 		.ran = r->ran,
+		.got = r->got,
 		.waited_ms = clock_boot_ms() - r->began_ms,
 	};
 	struct buffer params;

@@ -23,6 +23,7 @@ struct run {
 	char partition[NAME_ELECTION_MAX + 1]; /* room for that name */
 	int64_t began_ms;		       /* of the first claim, CLOCK_BOOTTIME */
 	unsigned ran;			       /* partitions that this call has got */
+	unsigned *got;			       /* which; owned by run_partitions.c */
 	void *arg;			       /* run_partitions.c's */
 	/* By a schedule, see struct claim_request; NULL: by whom has called. */
 	const char *scheduled_tick;

@@ -126,10 +126,11 @@ static int claim_next(struct run *r)
 	struct context *c = r->c;
 	int e;
 
+	r->got = mem_resize(r->got, r->ran + 1, sizeof(*r->got));
+	r->got[r->ran++] = (unsigned)r->claim.partition;
 	zkleader_close(c->z); /* it is the job's */
 	c->z = NULL;
 	e = zkleader_open(c->socket, &c->z);
-	r->ran++;
 	return e < 0 ? e : run_claim(r);
 }
 
@@ -169,5 +170,6 @@ int run_partitions(struct run *r)
 	int code = run_parts(r, &p);
 
 	free(p.pids);
+	free(r->got);
 	return code;
 }

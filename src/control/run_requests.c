@@ -1,5 +1,6 @@
 #include "control/run_requests.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,23 @@ static bool take_tick(struct run_options *o, struct reader_text text)
 	       reader_text_copy(text, name, sizeof(name)) == 0 && tick_parse(name, &o->now_ms);
 }
 
+/* The numbers of partitions. */
+static int read_got(struct reader *r, uint64_t got[static NAME_PARTITIONS_MAX / 64])
+{
+	uint64_t k;
+	size_t n;
+	int e = reader_array(r, &n);
+
+	for (; e == 0 && n > 0; n--) {
+		e = reader_uint(r, &k);
+		if (e == 0 && k >= NAME_PARTITIONS_MAX)
+			return -EBADMSG;
+		if (e == 0)
+			got[k / 64] |= UINT64_C(1) << (k % 64);
+	}
+	return e;
+}
+
 /* The options of claim: a map; keys that are not known are passed over. */
 static bool take_run_options(struct reader *r, struct run_options *o)
 {
@@ -155,6 +173,8 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 			e = reader_int(r, &o->scheduled);
 		else if (reader_text_is(key, "ran"))
 			e = reader_uint(r, &ran);
+		else if (reader_text_is(key, "got"))
+			e = read_got(r, o->got);
 		else
 			e = reader_skip(r);
 		if (e != 0)

@@ -21,7 +21,7 @@ struct run {
 	struct run_any {
 		int64_t until_ms; /* it waits until then for partitions that come to be led here */
 		int64_t not_before_ms; /* one could not be claimed: no other is tried before */
-		uint64_t tried[NAME_PARTITIONS_MAX / 64]; /* that others have claimed, by K */
+		uint64_t tried[NAME_PARTITIONS_MAX / 64]; /* claimed already, by K */
 		size_t looked, looks; /* records that were asked for at the end; not answered yet */
 		bool found;	      /* one was there */
 	} any;

@@ -193,6 +193,8 @@ void runs_claim_any(struct runs *runs, void *owner, uint32_t request, struct lis
 		return;
 	snprintf(r->whole, sizeof(r->whole), "%s", listing->name);
 	r->any.until_ms = host_now_ms(runs->host) + options->wait_ms;
+	if (!r->tick[0]) /* else the ledger tells */
+		memcpy(r->any.tried, options->got, sizeof(r->any.tried));
 	for (size_t i = 0; options->again && options->id[0] && i < listing->n; i++)
 		forget_inherited(runs, listing->tasks[i], r->uuid);
 	run_begin(&r->state, host_now_ms(runs->host), options->wait_ms, runs->quiet_ms,

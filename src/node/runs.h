@@ -91,6 +91,7 @@ struct run_options {
 	int64_t pid;   /* of the caller, for the log */
 	int64_t index; /* of this node, that it is to be told; -1: none */
 	unsigned ran;  /* runs_claim_any(): partitions that the same call has got before */
+	uint64_t got[NAME_PARTITIONS_MAX / 64]; /* which, by K */
 };
 
 /* How a job has ended. */

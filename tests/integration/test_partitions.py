@@ -332,6 +332,15 @@ def test_run_is_one_command_for_each_partition_led_here(pair, zk):
     assert (code, out, err) == (9, "", "")
 
 
+def test_run_without_a_tick_is_one_command_for_each_partition_led_here(pair, zk):
+    for wait in ("0s", "1500ms"):
+        code, out, err = outcome(run_all(pair[0], "--tick", "none", "--wait", wait,
+                                         command=["sh", "-c", "echo $ZKLEADER_TASK,$ZKLEADER_TICK"]))
+        assert (code, err) == (0, "")
+        assert sorted(out.splitlines()) == [f"scan:{k}," for k in mine(zk, pair[0])]
+    assert all(zk.names("runs", partition(k)) == [] for k in range(N))
+
+
 def test_the_greatest_status_is_that_of_the_call(pair, zk):
     one = pair[0]
     k = max(mine(zk, one))
