@@ -93,6 +93,7 @@ BAD = [
     (task_text("a", schedule="0 0 * * *", user="nobody", command="/bin/true"), "is an array"),
     (task_text("a", splay="5s"), "means nothing without a schedule"),
     (task_text("a", user="nobody"), "means nothing without a schedule"),
+    (task_text("a", schedule="@daily", user="nobody", command=[]), "command: is empty"),
 ]
 
 
