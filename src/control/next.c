@@ -16,7 +16,7 @@
 #define HOUR_S	      3600
 #define MINUTE_S      60
 #define EACH_DEFAULT  5
-#define NEXT_WHY_SIZE 200
+#define NEXT_WHY_SIZE 400
 
 /* A task that is asked about, with all that has to be known of it in another thread. */
 struct next_task {
@@ -126,10 +126,11 @@ static void on_computed(void *arg)
 
 /* --- asking ----------------------------------------------------------------- */
 
-static void add(struct next_request *r, const struct task_config *t)
+/* name: the task's, or a partition's. */
+static void add(struct next_request *r, const struct task_config *t, const char *name)
 {
 	r->tasks = mem_resize(r->tasks, r->n + 1, sizeof(*r->tasks));
-	r->tasks[r->n++] = (struct next_task){.name = mem_strdup(t->name),
+	r->tasks[r->n++] = (struct next_task){.name = mem_strdup(name),
 					      .schedule = t->schedule->schedule,
 					      .zone = zone_file_ref(t->schedule->zone)};
 }
@@ -147,7 +148,7 @@ static void add_all(struct next_request *r)
 
 	for (size_t i = 0; i < n; i++)
 		if (has_schedule(tasks[i]))
-			add(r, tasks[i]);
+			add(r, tasks[i], tasks[i]->name);
 	free(tasks);
 }
 
@@ -166,20 +167,30 @@ static int refuse(struct next_request *r, const char *format, ...)
 
 static int add_named(struct next_request *r, struct reader_text name)
 {
-	char text[NAME_TASK_MAX + 1];
+	char text[NAME_ELECTION_MAX + 1], whole[NAME_TASK_MAX + 1];
+	size_t len = name.len;
+	unsigned k = 0;
 
-	if (name.len > NAME_TASK_MAX || !name_is_task(name.data, name.len))
+	if (name.len > NAME_ELECTION_MAX || !name_is_election(name.data, name.len))
 		return refuse(r, "%s", "a parameter is not the name of a task");
 	memcpy(text, name.data, name.len);
 	text[name.len] = '\0';
-	const struct task_config *t = task_files_find(r->methods->process->tasks, text);
+	bool is_part = name_partition_parse(text, name.len, &len, &k);
+	memcpy(whole, text, len);
+	whole[len] = '\0';
+	const struct task_config *t = task_files_find(r->methods->process->tasks, whole);
 	if (!t)
-		return refuse(r, "unknown task \"%s\"", text);
+		return refuse(r, "unknown task \"%s\"", whole);
+	if (is_part && t->partitions == 0)
+		return refuse(r, "%s has no partitions", whole);
+	if (is_part && k >= t->partitions)
+		return refuse(r, "%s has %u partitions: %s:0 to %s:%u", whole, t->partitions, whole,
+			      whole, t->partitions - 1);
 	if (!has_schedule(t))
 		return refuse(r, "task \"%s\" has no schedule", text);
 	if (r->n == NEXT_ALL_MAX)
 		return refuse(r, "%s", "more names than one request may have");
-	add(r, t);
+	add(r, t, text);
 	return 0;
 }
 

@@ -253,7 +253,7 @@ void runner_refusals(struct call *call)
 
 bool runners_due(struct methods *m, const char *task, const char *tick, int64_t attempt)
 {
-	const struct listing *l = listings_find(&m->node->leaders, task, strlen(task));
+	const struct listing *l = listings_find_of(&m->node->leaders, task);
 	const struct runner *r = l && l->settings.has_user ? find(m, l->settings.user) : NULL;
 	struct pack *p = r && r->c ? peer_begin_notification(r->c) : NULL;
 

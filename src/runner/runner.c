@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -15,6 +16,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/name.h"
 #include "base/notify.h"
 #include "client/follow.h"
 #include "runner/account.h"
@@ -154,6 +156,18 @@ static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
 			    LOG_STR("why", strerror((int)-pid)));
 }
 
+/* From the files as they are now; of a partition it is its task's. */
+static const struct task_config *find_task(struct runner *r, const char *name,
+					   char why[TRUSTED_WHY_SIZE])
+{
+	char whole[NAME_ELECTION_MAX + 1];
+	size_t len = strlen(name);
+
+	(void)name_partition_parse(name, len, &len, NULL);
+	snprintf(whole, sizeof(whole), "%.*s", (int)len, name);
+	return tasks_find(&r->tasks, whole, why);
+}
+
 static void start(struct runner *r, const struct line_item *item)
 {
 	const struct start s = {.socket = r->options->socket,
@@ -164,7 +178,7 @@ static void start(struct runner *r, const struct line_item *item)
 				.arg = r,
 				.begun = r->begun[1]};
 	char why[TRUSTED_WHY_SIZE];
-	const struct task_config *task = tasks_find(&r->tasks, item->key.name, why);
+	const struct task_config *task = find_task(r, item->key.name, why);
 
 	if (!task || (item->is_job ? !task->queue : !task->schedule))
 		refusals_changed(r);

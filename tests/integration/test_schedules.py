@@ -62,6 +62,29 @@ def test_each_tick_runs_once_at_its_instant(site, folder, zk):
     assert zk.names("schedules") == ["report"]
 
 
+def test_each_partition_has_the_ticks_of_its_task(site, folder, zk, program):
+    command = ["/bin/sh", "-c", 'echo "$ZKLEADER_TASK $ZKLEADER_PARTITION $ZKLEADER_PARTITIONS $ZKLEADER_TICK"']
+    pair = [site(name, scheduled("report", command, schedule="every 2s", partitions=3)) for name in ("a", "b")]
+    names = [f"report:{k}" for k in range(3)]
+
+    def ended():
+        found = [records(zk, name) for name in names]
+        return found if all(sum(r["state"] == "ok" for r in of.values()) >= 2 for of in found) else None
+    found = wait_until(ended, what="two ticks of each have run")
+    for k, of in enumerate(found):
+        assert {r["state"] for r in of.values()} <= {"ok", "running"}, "none is missed"
+        for tick, r in of.items():
+            if r["state"] == "ok":
+                assert r["output"] == f"report:{k} {k} 3 {tick}\n".encode()
+    assert {zk.leaders()[name] for name in names} == {s.id for s in pair}, "both have run some"
+    assert zk.names("schedules") == names
+    given = json.loads(tool(program, pair[0], "next", "report:1", "-n", "2", "--json").out)
+    assert [g["task"] for g in given] == ["report:1"] * 2
+    assert tool(program, pair[0], "next", "report:3").code == 3
+    by_hand = tool(program, pair[0], "trigger", "report:2", "--wait")
+    assert (by_hand.code, by_hand.out.split(" ")[0]) == (0, "report:2")
+
+
 def tool(program, sidecar, *args):
     return program("zkleader", "-s", sidecar.socket, *args, timeout=120)
 
