@@ -30,10 +30,10 @@ static bool is_in_work(const struct run *r, const struct task *t)
 	return false;
 }
 
-/* A run of this node has ended with that tick, or with a later one. */
+/* A run has ended with that tick. Of one before the newest the ledger tells. */
 static bool is_over(const struct run *r, const struct task *t)
 {
-	return r->tick[0] && strcmp(t->last.tick, r->tick) >= 0 &&
+	return r->tick[0] && strcmp(t->last.tick, r->tick) == 0 &&
 	       strcmp(t->last.state, "running") != 0 && strcmp(t->last.state, "lost") != 0;
 }
 
@@ -93,9 +93,11 @@ bool run_any_goes_on(struct run *r, enum run_action action)
 	if (!r->whole[0] || !r->task)
 		return false;
 	if (action != RUN_TAKEN && action != RUN_WAITED && action != RUN_BUSY &&
-	    action != RUN_PAUSED)
+	    action != RUN_PAUSED && action != RUN_OLDER)
 		return false;
-	if (action == RUN_TAKEN)
+	if (action == RUN_OLDER)
+		memcpy(r->any.older, r->task_name, sizeof(r->any.older));
+	if (action == RUN_TAKEN || action == RUN_OLDER)
 		set_tried(r, r->task->partition);
 	else /* what kept it from claiming may be so for a while: not again and again at once */
 		r->any.not_before_ms = host_now_ms(r->runs->host) + RUN_AGAIN_MS;
@@ -121,6 +123,14 @@ static void finish(struct run *r, const char *outcome, bool busy, const char *wh
 		   const char *notice)
 {
 	run_answer_end(r, outcome, busy, why, notice);
+	abandon(r);
+}
+
+/* Whether it was run cannot be told of that one, and no other was left to run. */
+static void tell_older(struct run *r)
+{
+	memcpy(r->task_name, r->any.older, sizeof(r->task_name));
+	run_tell_refused(r, RUN_OLDER);
 	abandon(r);
 }
 
@@ -195,6 +205,8 @@ static void end(struct run *r, const struct listing *listing)
 
 	if (r->options.ran > 0)
 		finish(r, "taken", false, "", "");
+	else if (r->any.older[0])
+		tell_older(r);
 	else if (r->tick[0] && listing->n > 0 && session_is_up(r->runs->leaders->session) &&
 		 r->any.looked == 0)
 		look_on(r, listing);

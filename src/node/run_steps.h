@@ -24,6 +24,7 @@ struct run {
 		uint64_t tried[NAME_PARTITIONS_MAX / 64]; /* claimed already, by K */
 		size_t looked, looks; /* records that were asked for at the end; not answered yet */
 		bool found;	      /* one was there */
+		char older[NAME_ELECTION_MAX + 1]; /* whose ledger keeps none so old; "": none */
 	} any;
 	struct run_options options;
 	char tick[TICK_NAME_SIZE]; /* "": none */

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 
+import msgpack
 import pytest
 
 from harness.process import end, spawn
@@ -339,6 +340,28 @@ def test_run_without_a_tick_is_one_command_for_each_partition_led_here(pair, zk)
         assert (code, err) == (0, "")
         assert sorted(out.splitlines()) == [f"scan:{k}," for k in mine(zk, pair[0])]
     assert all(zk.names("runs", partition(k)) == [] for k in range(N))
+
+
+def run_here(sidecar, tick):
+    return outcome(run_all(sidecar, "--tick", tick, "--wait", "0s", command=["sh", "-c", "echo $ZKLEADER_PARTITION"]))
+
+
+def test_a_tick_before_the_newest_is_run_as_well(pair, zk):
+    one = pair[0]
+    old = {"state": "ok", "id": one.id, "hostname": "h", "token": 1, "attempt": 1, "started_at": 1, "ended_at": 2,
+           "exit_status": 0}
+    for k in mine(zk, one):
+        zk.put(msgpack.packb(old), "runs", partition(k), "2020-01-01T00:00:00Z", ephemeral=False)
+    for tick in ("1s", "1d"):
+        code, out, err = run_here(one, tick)
+        assert (code, sorted(map(int, out.split())), err) == (0, mine(zk, one), "")
+
+
+def test_a_tick_before_all_that_are_kept_cannot_be_told(pair):
+    one = pair[0]
+    assert run_here(one, "1s")[0] == 0
+    code, out, err = run_here(one, "1d")
+    assert (code, out) == (2, "") and "is older than the oldest that is kept of scan:" in err, err
 
 
 def test_the_greatest_status_is_that_of_the_call(pair, zk):
