@@ -188,15 +188,17 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 /* The newest run that is known of the task, nil. */
 static void pack_last(struct pack *p, const struct task *t)
 {
+	const struct last_run *last = t ? last_run_of(t) : NULL;
+
 	pack_str(p, "last");
-	if (!t || !t->last.tick[0]) {
+	if (!last || !last->tick[0]) {
 		pack_nil(p);
 		return;
 	}
 	pack_map(p, 3);
-	pack_kv_str(p, "tick", t->last.tick);
+	pack_kv_str(p, "tick", last->tick);
 	pack_kv_str(p, "state", last_run_state(t));
-	answers_pack_time(p, "ended_at", t->last.ended_at);
+	answers_pack_time(p, "ended_at", last->ended_at);
 }
 
 void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing)

@@ -127,7 +127,7 @@ const struct task *partition_answers_last(const struct listing *l)
 
 	for (size_t k = 0; k < l->n; k++) {
 		const struct task *t = l->tasks[k];
-		int order = strcmp(t->last.tick, last ? last->last.tick : "");
+		int order = strcmp(last_run_of(t)->tick, last ? last_run_of(last)->tick : "");
 
 		if (order > 0 || (order == 0 && last && strcmp(last_run_state(last), "ok") == 0))
 			last = t;

@@ -68,7 +68,7 @@ void counts_missed(struct task *t, uint64_t n)
 
 int64_t counts_last_ok(const struct task *t)
 {
-	const struct last_run *last = &t->last;
+	const struct last_run *last = last_run_of(t);
 	int64_t ok_ms = counts_of(t)->ok_ms;
 	bool newest = strcmp(last->state, names[COUNTS_OK]) == 0;
 

@@ -21,6 +21,27 @@ struct last_read {
 	unsigned noted;
 };
 
+/* Of most tasks of most nodes nobody ever asks. */
+static struct last_run *of(struct task *t)
+{
+	if (!t->last)
+		t->last = mem_calloc(1, sizeof(*t->last));
+	return t->last;
+}
+
+const struct last_run *last_run_of(const struct task *t)
+{
+	static const struct last_run none;
+
+	return t->last ? t->last : &none;
+}
+
+void last_run_forget(struct task *t)
+{
+	free(t->last);
+	t->last = NULL;
+}
+
 static void keep(struct last_run *last, const char *tick, const struct run_record *record)
 {
 	memset(last->tick, 0, sizeof(last->tick));
@@ -99,7 +120,7 @@ static struct task *task_of(const struct last_read *read)
 {
 	struct task *t = tasks_find_any(read->runs->leaders, read->task);
 
-	return t && t->last.noted == read->noted ? t : NULL;
+	return t && last_run_of(t)->noted == read->noted ? t : NULL;
 }
 
 static void on_newest(void *arg, const struct store_reply *reply)
@@ -111,11 +132,11 @@ static void on_newest(void *arg, const struct store_reply *reply)
 	const char *why;
 
 	if (t && record_parse_run(reply->data, reply->len, &record, &why) == 0) {
-		keep(&t->last, read->tick, &record);
+		keep(of(t), read->tick, &record);
 	} else if (t) {
 		path_of_tick(read->runs->leaders->session->settings, read->task, read->tick, path);
 		log_warning("run record refused", LOG_STR("znode", path), LOG_STR("why", why));
-		keep(&t->last, "", NULL);
+		keep(of(t), "", NULL);
 	}
 	end_run(read, reply);
 }
@@ -139,8 +160,9 @@ static void on_names(void *arg, const struct store_reply *reply)
 		if (tick_is_name(reply->names[i]) && strcmp(reply->names[i], read->tick) > 0)
 			memcpy(read->tick, reply->names[i], sizeof(read->tick));
 	if (t && !read->tick[0])
-		keep(&t->last, "", NULL);
-	if (!t || !read->tick[0] || (strcmp(read->tick, t->last.tick) == 0 && is_over(&t->last))) {
+		keep(of(t), "", NULL);
+	if (!t || !read->tick[0] ||
+	    (strcmp(read->tick, last_run_of(t)->tick) == 0 && is_over(last_run_of(t)))) {
 		end_run(read, reply);
 		return;
 	}
@@ -167,9 +189,10 @@ static void send_queued(struct last_runs *l)
 
 static int longest_ago(const void *a, const void *b)
 {
-	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+	const struct last_run *x = last_run_of(*(struct task *const *)a),
+			      *y = last_run_of(*(struct task *const *)b);
 
-	return (x->last.asked_ms > y->last.asked_ms) - (x->last.asked_ms < y->last.asked_ms);
+	return (x->asked_ms > y->asked_ms) - (x->asked_ms < y->asked_ms);
 }
 
 /* How many tasks may be read now. */
@@ -191,8 +214,9 @@ void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n)
 		return;
 	mem_auto struct task **old = mem_calloc(n + 1, sizeof(struct task *));
 	for (size_t i = 0; i < n; i++)
-		if (!tasks[i]->withdrawn && (tasks[i]->last.asked_ms == 0 ||
-					     now - tasks[i]->last.asked_ms >= LAST_RUN_AGE_MS))
+		if (!tasks[i]->withdrawn &&
+		    (last_run_of(tasks[i])->asked_ms == 0 ||
+		     now - last_run_of(tasks[i])->asked_ms >= LAST_RUN_AGE_MS))
 			old[n_old++] = tasks[i];
 	if (n_old > most)
 		qsort(old, n_old, sizeof(struct task *), longest_ago);
@@ -201,9 +225,9 @@ void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n)
 	for (size_t i = 0; i < n_old && i < most; i++) {
 		struct last_read *read = mem_calloc(1, sizeof(*read));
 		read->runs = l;
-		read->noted = old[i]->last.noted;
+		read->noted = last_run_of(old[i])->noted;
 		snprintf(read->task, sizeof(read->task), "%s", old[i]->name);
-		old[i]->last.asked_ms = now;
+		of(old[i])->asked_ms = now;
 		l->spent_ms += LAST_RUN_COST_MS;
 		*last = read;
 		last = &read->next;
@@ -219,7 +243,8 @@ bool last_runs_busy(const struct last_runs *l)
 void last_runs_cut(struct last_runs *l)
 {
 	for (size_t i = 0; i < l->leaders->n_tasks; i++)
-		l->leaders->tasks[i]->last.asked_ms = 0;
+		if (l->leaders->tasks[i]->last)
+			l->leaders->tasks[i]->last->asked_ms = 0;
 }
 
 void last_runs_init(struct last_runs *l, struct leaders *leaders)
@@ -243,13 +268,17 @@ void last_runs_on_idle(struct last_runs *l, void (*idle)(void *arg), void *arg)
 
 void last_run_note(struct task *t, const char *tick, const struct run_record *record)
 {
-	if (strcmp(tick, t->last.tick) < 0)
+	struct last_run *last = of(t);
+
+	if (strcmp(tick, last->tick) < 0)
 		return;
-	keep(&t->last, tick, record);
-	t->last.noted++;
+	keep(last, tick, record);
+	last->noted++;
 }
 
 const char *last_run_state(const struct task *t)
 {
-	return ledger_state(t->leaders->registry, t->last.state, t->last.session);
+	const struct last_run *last = last_run_of(t);
+
+	return ledger_state(t->leaders->registry, last->state, last->session);
 }

@@ -21,7 +21,7 @@ struct last_read;
 struct leaders;
 struct task;
 
-/* Of a task. */
+/* Of a task; only last_run.c writes it. */
 struct last_run {
 	char tick[TICK_NAME_SIZE]; /* "": no run is known */
 	char state[RECORD_STATE_MAX + 1];
@@ -59,5 +59,9 @@ void last_runs_cut(struct last_runs *l);
 void last_run_note(struct task *t, const char *tick, const struct run_record *record);
 /* "running", "ok", …, as its record says, or "lost" where who ran it is gone. */
 const char *last_run_state(const struct task *t);
+/* What is known of it; all zero: nothing. */
+const struct last_run *last_run_of(const struct task *t);
+/* The task is about to be freed. */
+void last_run_forget(struct task *t);
 
 #endif

@@ -244,11 +244,12 @@ static void give_back(struct op *op)
 		ticks->version++;
 	}
 	ticks->token = op->token;
-	ticks_done(&t->ticks);
-	t->ticks = *ticks;
+	ledger_forget(t);
+	t->ticks = mem_alloc(sizeof(*t->ticks));
+	*t->ticks = *ticks;
 	memset(ticks, 0, sizeof(*ticks));
 	if (op->n_pruned > 0)
-		gone_prune(t, t->ticks.floor);
+		gone_prune(t, t->ticks->floor);
 }
 
 static int first_pruned(const struct op *op)
@@ -422,8 +423,10 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 	op->keep = (size_t)t->settings.history;
 	op->token = t->election.node.token;
 	/* Taken along, so that nothing is left of it if this does not work out. */
-	op->ticks = t->ticks;
-	memset(&t->ticks, 0, sizeof(t->ticks));
+	if (t->ticks)
+		op->ticks = *t->ticks;
+	free(t->ticks);
+	t->ticks = NULL;
 	if (op->ticks.names && op->ticks.token == op->token)
 		claim(op);
 	else
@@ -432,5 +435,8 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 
 void ledger_forget(struct task *t)
 {
-	ticks_done(&t->ticks);
+	if (t->ticks)
+		ticks_done(t->ticks);
+	free(t->ticks);
+	t->ticks = NULL;
 }

@@ -29,24 +29,45 @@ struct look {
 
 /* --- what is known -------------------------------------------------------- */
 
+/* Only of a task with an alert-after there is any. */
+static struct task_overdue *of(struct task *t)
+{
+	if (!t->overdue)
+		t->overdue = mem_calloc(1, sizeof(*t->overdue));
+	return t->overdue;
+}
+
+static const struct task_overdue *known_of(const struct task *t)
+{
+	static const struct task_overdue none;
+
+	return t->overdue ? t->overdue : &none;
+}
+
+void overdue_forget(struct task *t)
+{
+	free(t->overdue);
+	t->overdue = NULL;
+}
+
 int64_t overdue_last_ok(const struct task *t)
 {
+	const struct task_overdue *d = known_of(t);
 	int64_t ok_ms = counts_last_ok(t);
 
-	return t->overdue.known && t->overdue.seen.ok && t->overdue.seen.since > ok_ms
-		       ? t->overdue.seen.since
-		       : ok_ms;
+	return d->known && d->seen.ok && d->seen.since > ok_ms ? d->seen.since : ok_ms;
 }
 
 /* When the time is over, ms since the epoch; 0: not known. */
 static int64_t due_at(const struct task *t)
 {
+	const struct task_overdue *d = known_of(t);
 	int64_t since = overdue_last_ok(t);
 
-	if (!t->overdue.known || t->settings.alert_after_ms == 0)
+	if (!d->known || t->settings.alert_after_ms == 0)
 		return 0;
-	if (t->overdue.seen.since > since)
-		since = t->overdue.seen.since;
+	if (d->seen.since > since)
+		since = d->seen.since;
 	return since + t->settings.alert_after_ms;
 }
 
@@ -71,8 +92,8 @@ static bool parse(const struct task *t, const struct store_reply *reply, struct 
 
 static void adopt(struct task *t, const struct seen_record *seen)
 {
-	t->overdue.seen = *seen;
-	t->overdue.known = true;
+	of(t)->seen = *seen;
+	of(t)->known = true;
 }
 
 void overdue_read(struct task *t, const struct store_reply *reply)
@@ -82,7 +103,7 @@ void overdue_read(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_OK && parse(t, reply, &seen))
 		adopt(t, &seen);
 	else if (reply->code == STORE_NO_NODE)
-		t->overdue.known = false;
+		of(t)->known = false;
 }
 
 /* --- a leader's look ------------------------------------------------------ */
@@ -109,9 +130,9 @@ static void end(struct look *k)
 
 	if (t) {
 		adopt(t, &k->seen);
-		t->overdue.token = k->token;
-		t->overdue.retry_ms = 0;
-		t->overdue.verified_ms = k->whole && overdue_is(t) ? due_at(t) : 0;
+		of(t)->token = k->token;
+		of(t)->retry_ms = 0;
+		of(t)->verified_ms = k->whole && overdue_is(t) ? due_at(t) : 0;
 	}
 	give_up(k);
 	overdues_changed(o);
@@ -125,7 +146,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	if (reply->code != STORE_ABANDONED) {
 		struct task *t = task_of(k);
 		if (t)
-			t->overdue.retry_ms = 0;
+			of(t)->retry_ms = 0;
 		overdues_changed(k->overdues);
 	}
 	give_up(k);
@@ -252,7 +273,7 @@ static void look(struct overdues *o, struct task *t)
 	k->overdues = o;
 	k->token = t->election.node.token;
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
-	t->overdue.retry_ms = host_now_ms(o->leaders->session->host) + OVERDUE_RETRY_MS;
+	of(t)->retry_ms = host_now_ms(o->leaders->session->host) + OVERDUE_RETRY_MS;
 	o->looks++;
 	path_of(o->leaders->registry->settings, PATH_SEEN, t->name, path);
 	store_get(o->leaders->session->store, path, false, on_seen, k);
@@ -264,7 +285,7 @@ static void tell(struct task *t)
 {
 	char since[CLOCK_TEXT_SIZE];
 
-	t->overdue.told_ms = due_at(t);
+	of(t)->told_ms = due_at(t);
 	clock_format(due_at(t) - t->settings.alert_after_ms, since);
 	log_warning("task overdue", LOG_STR("task", t->name), LOG_STR("since", since),
 		    LOG_STR("last_ok", overdue_last_ok(t) > 0 ? since : NULL));
@@ -275,7 +296,7 @@ static void tell(struct task *t)
  */
 static int64_t advance(struct overdues *o, struct task *t, int64_t now_ms, int64_t wall_ms)
 {
-	const struct task_overdue *d = &t->overdue;
+	const struct task_overdue *d = known_of(t);
 	bool fresh = d->known && d->token == t->election.node.token;
 	int64_t at = due_at(t);
 

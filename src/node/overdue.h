@@ -49,6 +49,8 @@ void overdues_changed(struct overdues *o);
 
 /* A task that does not lead here was read: the answer to a get of its node. */
 void overdue_read(struct task *t, const struct store_reply *reply);
+/* The task is about to be freed. */
+void overdue_forget(struct task *t);
 /* Whether its alert-after is over, as far as this node knows; false where it has none. */
 bool overdue_is(const struct task *t);
 /* When the last run ended well, by what is known of it; ms since the epoch, 0: not known. */

@@ -33,8 +33,10 @@ static bool is_in_work(const struct run *r, const struct task *t)
 /* A run has ended with that tick. Of one before the newest the ledger tells. */
 static bool is_over(const struct run *r, const struct task *t)
 {
-	return r->tick[0] && strcmp(t->last.tick, r->tick) == 0 &&
-	       strcmp(t->last.state, "running") != 0 && strcmp(t->last.state, "lost") != 0;
+	const struct last_run *last = last_run_of(t);
+
+	return r->tick[0] && strcmp(last->tick, r->tick) == 0 &&
+	       strcmp(last->state, "running") != 0 && strcmp(last->state, "lost") != 0;
 }
 
 static bool is_free(const struct run *r, const struct task *t)

@@ -64,9 +64,9 @@ static void look_at_all(struct runs *runs)
 				      : run_due(&r->state, now);
 		if (due < first)
 			first = due;
-		if (r->calls && r->task && r->task->standby.again_ms > now &&
-		    r->task->standby.again_ms < first)
-			first = r->task->standby.again_ms;
+		int64_t again = r->calls && r->task ? standby_again_ms(r->task) : 0;
+		if (again > now && again < first)
+			first = again;
 		if (r->calls && r->task)
 			standby_retry(r->task);
 	}

@@ -18,6 +18,24 @@ struct telling {
 	bool on;
 };
 
+static struct standby *of(struct task *t)
+{
+	if (!t->standby)
+		t->standby = mem_calloc(1, sizeof(*t->standby));
+	return t->standby;
+}
+
+int64_t standby_again_ms(const struct task *t)
+{
+	return t->standby ? t->standby->again_ms : 0;
+}
+
+void standby_forget(struct task *t)
+{
+	free(t->standby);
+	t->standby = NULL;
+}
+
 static void on_decided(void *arg, enum policy_result result)
 {
 	struct telling *telling = arg;
@@ -25,7 +43,7 @@ static void on_decided(void *arg, enum policy_result result)
 	struct task *t = tasks_find(l, telling->task, strlen(telling->task));
 
 	if (t) {
-		struct standby *sb = &t->standby;
+		struct standby *sb = of(t);
 		sb->busy = false;
 		if (result != POLICY_DONE)
 			sb->again_ms = host_now_ms(l->session->host) + AGAIN_MS;
@@ -37,7 +55,7 @@ static void on_decided(void *arg, enum policy_result result)
 void standby_retry(struct task *t)
 {
 	struct leaders *l = t->leaders;
-	struct standby *sb = &t->standby;
+	struct standby *sb = of(t);
 	bool on = sb->runs > 0;
 	bool told = policy_find_node(l->policy, POLICY_RERUN, t->name, l->registry->node,
 				     l->registry->machine) != NULL;
@@ -80,7 +98,7 @@ void standby_check(struct leaders *l)
 
 void standby_set(struct task *t, bool on, const char *tick)
 {
-	struct standby *sb = &t->standby;
+	struct standby *sb = of(t);
 
 	if (on)
 		sb->runs++;

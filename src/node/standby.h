@@ -28,5 +28,9 @@ void standby_set(struct task *t, bool on, const char *tick);
 void standby_check(struct leaders *l);
 /* What could not be told is told again. */
 void standby_retry(struct task *t);
+/* CLOCK_BOOTTIME: what could not be told is not told again before; 0: at once. */
+int64_t standby_again_ms(const struct task *t);
+/* The task is about to be freed. */
+void standby_forget(struct task *t);
 
 #endif

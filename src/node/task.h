@@ -61,20 +61,20 @@ struct task {
 	/* inheritance.c */
 	struct task_inheritance inheritance;
 	/* ledger.c */
-	struct ledger_ticks ticks;
+	struct ledger_ticks *ticks; /* NULL: none are known */
 	/* gone.c */
 	struct task_gone gone;
 	/* last_run.c */
-	struct last_run last;
+	struct last_run *last; /* NULL: nobody has asked, and none is known */
 	/* overdue.c */
-	struct task_overdue overdue;
+	struct task_overdue *overdue; /* NULL: nothing is known */
 	/* run_steps.c */
 	unsigned going; /* runs whose job goes on here */
 	unsigned dying; /* runs whose job may be alive with nobody to tell */
 	/* standby.c */
-	struct standby standby;
+	struct standby *standby; /* NULL: none ever did */
 	/* unclaimed.c */
-	struct unclaimed unclaimed;
+	struct unclaimed *unclaimed; /* NULL: none ever was */
 	/* control/handover.c */
 	struct handover *handover; /* NULL */
 	/* schedules.c */

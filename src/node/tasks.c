@@ -28,6 +28,10 @@ static void task_free(struct task *t)
 	gone_forget(t);
 	schedules_forget(t);
 	counts_forget(t);
+	last_run_forget(t);
+	overdue_forget(t);
+	standby_forget(t);
+	unclaimed_forget(t);
 	candidates_forget(t);
 	free(t);
 }
@@ -35,15 +39,19 @@ static void task_free(struct task *t)
 /* What our record is to say: the listings, those that are refused only by their partitions. */
 static void publish(struct leaders *l)
 {
-	size_t n = l->n_listings + 1;
+	size_t n = l->n_listings + 1, n_splits = 0, n_queues = 0;
 	struct registry_tasks said = {.n = 0};
 	const char **names = mem_calloc(n, sizeof(*names)),
 		   **groups = mem_calloc(n, sizeof(*groups));
 	uint32_t *digests = mem_calloc(n, sizeof(*digests));
-	struct worker_split *splits = mem_calloc(n, sizeof(*splits));
-	struct worker_queue *queues = mem_calloc(n, sizeof(*queues));
 	bool grouped = false;
 
+	for (size_t i = 0; i < l->n_listings; i++) {
+		n_splits += l->listings[i]->settings.partitions > 0;
+		n_queues += l->listings[i]->settings.queue != NULL;
+	}
+	struct worker_split *splits = mem_calloc(n_splits + 1, sizeof(*splits));
+	struct worker_queue *queues = mem_calloc(n_queues + 1, sizeof(*queues));
 	for (size_t i = 0; i < l->n_listings; i++) {
 		const struct listing *listing = l->listings[i];
 		if (listing->settings.partitions > 0) {

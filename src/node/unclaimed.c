@@ -31,6 +31,19 @@ static bool is_next_in_rank(const struct task *t)
 	return found;
 }
 
+static struct unclaimed *of(struct task *t)
+{
+	if (!t->unclaimed)
+		t->unclaimed = mem_calloc(1, sizeof(*t->unclaimed));
+	return t->unclaimed;
+}
+
+void unclaimed_forget(struct task *t)
+{
+	free(t->unclaimed);
+	t->unclaimed = NULL;
+}
+
 /* Of ticks in a row the 1st, 2nd, 4th, 8th, ... and one an hour. */
 static bool is_for_the_log(struct unclaimed *u, const char *tick, int64_t now_ms)
 {
@@ -50,10 +63,10 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 	const struct member *leader = leaders_leader(t);
 	const char *name = leader ? identity_name(leader) : t->leader.id;
 
-	if (is_for_the_log(&t->unclaimed, tick, host_now_ms(t->leaders->session->host)))
+	if (is_for_the_log(of(t), tick, host_now_ms(t->leaders->session->host)))
 		log_warning("tick not claimed", LOG_STR("task", t->name), LOG_STR("tick", tick),
 			    LOG_STR("leader", name), LOG_INT("waited_ms", waited_ms),
-			    LOG_INT("in_a_row", t->unclaimed.row));
+			    LOG_INT("in_a_row", of(t)->row));
 	notice[0] = '\0';
 	if (is_next_in_rank(t))
 		snprintf(notice, UNCLAIMED_TEXT_MAX,
@@ -64,5 +77,6 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 
 void unclaimed_end(struct task *t)
 {
-	t->unclaimed.row = 0;
+	if (t->unclaimed)
+		t->unclaimed->row = 0;
 }

@@ -25,5 +25,7 @@ void unclaimed_tell(struct task *t, const char *tick, int64_t waited_ms,
 		    char notice[UNCLAIMED_TEXT_MAX]);
 /* One was claimed: the row has ended. */
 void unclaimed_end(struct task *t);
+/* The task is about to be freed. */
+void unclaimed_forget(struct task *t);
 
 #endif

@@ -288,7 +288,7 @@ static size_t ask_all(const struct ledger *l)
 
 static void expect(const char *tick, const char *state, const char *what)
 {
-	const struct last_run *last = &tasks[0]->last;
+	const struct last_run *last = last_run_of(tasks[0]);
 
 	cr_expect_str_eq(last->tick, tick, "%s: %s", what, last->tick);
 	cr_expect_str_eq(last->state, state, "%s: %s", what, last->state);
@@ -399,7 +399,7 @@ Test(last_run, of_many_tasks_is_read_in_turns_however_many_ask)
 		read += ask_all(&ran);
 	cr_expect_leq(read, LAST_RUN_BURST + 15000 / LAST_RUN_COST_MS);
 	for (size_t i = 0; i < TASKS_MAX; i++)
-		known += tasks[i]->last.tick[0] != '\0';
+		known += last_run_of(tasks[i])->tick[0] != '\0';
 	cr_expect_eq(known, TASKS_MAX, "the longest ago come first: %zu", known);
 }
 

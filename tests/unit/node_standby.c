@@ -65,7 +65,7 @@ Test(standby, what_could_not_be_told_is_told_again_after_a_second)
 	standby_set(t, true, TICK);
 	asks("list! policy", names(NULL));
 	asks("create policy/new", failed(STORE_UNKNOWN));
-	cr_expect_gt(t->standby.again_ms, host.now_ms);
+	cr_expect_gt(t->standby->again_ms, host.now_ms);
 	pass(999);
 	standby_retry(t);
 	idle();

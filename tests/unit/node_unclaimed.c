@@ -63,7 +63,7 @@ Test(unclaimed, of_ticks_in_a_row_the_log_has_the_1st_2nd_4th_and_8th)
 		tell(i); /* another caller of the same tick */
 		cr_expect_eq(logged(), lines[i], "tick %u: %zu", i, logged());
 	}
-	cr_expect_eq(task_of("report")->unclaimed.row, 9);
+	cr_expect_eq(task_of("report")->unclaimed->row, 9);
 }
 
 Test(unclaimed, a_row_that_goes_on_is_in_the_log_once_an_hour)
@@ -86,5 +86,5 @@ Test(unclaimed, a_tick_that_was_claimed_ends_the_row)
 	unclaimed_end(task_of("report"));
 	tell(3);
 	cr_expect_eq(logged(), 3);
-	cr_expect_eq(task_of("report")->unclaimed.row, 1);
+	cr_expect_eq(task_of("report")->unclaimed->row, 1);
 }
