@@ -74,7 +74,7 @@ void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
 	pack_kv_int(p, "lease_ms", leaders_promise(t));
 	decisions_pack(p, s, t);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t->name));
-	pack_kv_str(p, "description", t->settings.description);
+	pack_kv_str(p, "description", t->settings->description);
 }
 
 void answers_pack_refused(struct pack *p, const struct node *s)

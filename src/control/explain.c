@@ -93,7 +93,7 @@ static void say_nobody(const struct node *s, const struct task *t, char text[EXP
 		explain_say(text, " yet: the election has not settled");
 	else if (why == WHY_BELOW_MINIMUM)
 		explain_say(text, ", and this node's version is older than its min-version %s",
-			    t->settings.min_version);
+			    t->settings->min_version);
 	else
 		explain_say(text, ": no worker is a candidate");
 }
@@ -272,8 +272,8 @@ void explain_ranked(const struct node *s, const struct task *t, const struct ran
 	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
 	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
 	case WHY_NOT_LISTED:
-		why = t->settings.queue ? "does no jobs of the queue" : "does not list the task";
-		if (t->settings.queue && r->member == registry_self(&s->registry))
+		why = t->settings->queue ? "does no jobs of the queue" : "does not list the task";
+		if (t->settings->queue && r->member == registry_self(&s->registry))
 			why = "takes submits alone: slots = 0";
 		break;
 	case WHY_DRAINED:
@@ -364,7 +364,7 @@ void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const 
 	rpc_pack_result(p, msgid);
 	pack_map(p, 13);
 	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "description", t->settings.description);
+	pack_kv_str(p, "description", t->settings->description);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "state", explain_state(s, t));
 	pack_kv_bool(p, "leads", leaders_says(t));

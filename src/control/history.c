@@ -254,7 +254,7 @@ static void answer_subject(struct call *call, const struct subject *s)
 
 	if (!h)
 		return;
-	add_sources(h, name, strlen(name), n, s->task ? &s->task->settings : &s->listing->settings);
+	add_sources(h, name, strlen(name), n, s->task ? s->task->settings : &s->listing->settings);
 	read_some(h);
 }
 

@@ -48,7 +48,7 @@ static void pack_task(struct pack *p, const struct task *t)
 		pack_kv_int(p, "last_ok_ms", ok_ms);
 	else
 		pack_kv_nil(p, "last_ok_ms");
-	if (leads && t->settings.alert_after_ms > 0)
+	if (leads && t->settings->alert_after_ms > 0)
 		pack_kv_bool(p, "overdue", overdue_is(t));
 	else
 		pack_kv_nil(p, "overdue");

@@ -269,7 +269,8 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct list
 	const struct fleet *f = &s->registry.fleet;
 	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
 	const struct member **owners = drafted(s, l);
-	size_t n = l->n > 0 ? fleet_rank(f, &l->contest, listing_index(l), list) : 0;
+	const struct contest contest = listing_contest(l);
+	size_t n = l->n > 0 ? fleet_rank(f, &contest, listing_index(l), list) : 0;
 
 	pack_str(p, "ranking");
 	pack_array(p, n);

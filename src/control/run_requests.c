@@ -290,7 +290,7 @@ void run_request_claim(struct call *call)
 			   "claim takes a task and a map of options");
 	if (call->n_params != 2 || !subject_take(call, &s))
 		return;
-	settings = s.task ? &s.task->settings : &s.listing->settings;
+	settings = s.task ? s.task->settings : &s.listing->settings;
 	if (settings->queue) {
 		refuse_queue(call, subject_name(&s));
 		return;
@@ -326,7 +326,7 @@ void run_request_attach(struct call *call)
 	if (call->n_params != 2)
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "attach takes a task and the id of a claim");
-	if (!t || !run_requests_may(call, &t->settings, t->name))
+	if (!t || !run_requests_may(call, t->settings, t->name))
 		return;
 	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");

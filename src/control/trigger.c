@@ -147,7 +147,7 @@ static void next_second(struct trigger *t)
 {
 	const struct leaders *l = &t->methods->node->leaders;
 	const struct task *task = tasks_find(l, t->task, strlen(t->task));
-	const struct task_schedule *c = task ? task->settings.schedule : NULL;
+	const struct task_schedule *c = task ? task->settings->schedule : NULL;
 	struct owed_rules rules;
 	bool good = false;
 
@@ -230,9 +230,9 @@ static bool may_trigger(const struct call *call, const struct task *task)
 {
 	const struct node *n = call->m->node;
 
-	if (!run_requests_may(call, &task->settings, task->name))
+	if (!run_requests_may(call, task->settings, task->name))
 		return false;
-	if (!task->settings.schedule) {
+	if (!task->settings->schedule) {
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "the task has no schedule, and so no command: zkleader run starts one");
 		return false;

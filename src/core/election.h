@@ -72,23 +72,23 @@ enum election_state {
 
 /* The leader node, as last read. */
 struct election_node {
-	bool known; /* false: not read, or a watch has fired since */
-	bool exists;
-	bool mine;	 /* owned by the present session */
 	int64_t owner;	 /* session; kept as the last owner once the node is gone */
 	int64_t token;	 /* creation zxid */
 	int32_t version; /* data version */
+	bool known;	 /* false: not read, or a watch has fired since */
+	bool exists;
+	bool mine; /* owned by the present session */
 };
 
 /* This node's place among the candidates, from fleet_stand(). */
 struct election_view {
 	bool candidate;
 	bool newer;	      /* the best has a newer version than we */
+	bool next;	      /* we are the best if that leaves, whatever our place */
+	bool best_returned;   /* it was there before: it may know who led the task once */
 	uint32_t place;	      /* 0: we are the best candidate */
-	bool next;	      /* we are if the best leaves, whatever our place */
 	uint64_t best;	      /* who is best: its serial, 0 for nobody */
 	int64_t best_seen_ms; /* since when the best has been there */
-	bool best_returned;   /* it was there before: it may know who led the task once */
 };
 
 enum election_outcome {
@@ -193,12 +193,13 @@ struct election {
 	bool handed_over; /* the last leader yielded: the node was set and deleted */
 	/* since our last read of the node another may have led whose node was never read here */
 	bool unseen_leader;
+	bool owner_listed;     /* node.owner has been seen among the members */
+	bool yielded;	       /* we gave it up, and no other leader was seen since */
 	uint32_t reads;	       /* outstanding */
 	int64_t timeout_ms;    /* of the session */
 	int64_t best_since_ms; /* since when the best of the view is to get the task */
 	int64_t unfit_ms;      /* when we ceased to be a candidate */
 	int64_t owner_ms;      /* for how long the last owner may lead on unheard */
-	bool owner_listed;     /* node.owner has been seen among the members */
 	int64_t hold_until_ms;
 	int64_t promised_ms;	  /* "leads" has been promised until then */
 	int64_t vacant_ms;	  /* since when it is VACANT */
@@ -206,7 +207,6 @@ struct election {
 	int64_t retry_ms;	  /* what failed, a read or a claim, is not tried again before */
 	int64_t vacant_read_ms;	  /* while it is VACANT the node is not read before */
 	int64_t release_ms;	  /* a release that failed is not tried again before */
-	bool yielded;		  /* we gave it up, and no other leader was seen since */
 	int64_t backoff_ms;	  /* the present pause between yields that nobody took, 0: none */
 	int64_t backoff_until_ms; /* no yield before */
 };

@@ -46,15 +46,15 @@ struct task_settings {
 	enum task_on_crash on_crash;
 	enum task_overlap overlap;
 	int64_t hold_max_ms;
-	bool index;		/* a run is told the number of this node */
 	int64_t alert_after_ms; /* with no good run for so long it is overdue; 0: never */
-	int history;		/* records of runs that are kept */
 	const uid_t *uids;	/* of those who may run it, as far as this host knows; borrowed */
 	size_t n_uids;
-	bool users_asked; /* and others are being looked up */
 	/* By whom what is due by its schedule is run; he may run it otherwise, too. */
 	const struct task_schedule *schedule; /* NULL: none */
 	const struct queue_settings *queue;   /* borrowed likewise; NULL: a task, and no queue */
+	int history;			      /* records of runs that are kept */
+	bool index;			      /* a run is told the number of this node */
+	bool users_asked;		      /* others than uids are being looked up */
 	bool has_user; /* false: it has neither of them, or this host does not know him */
 	uid_t user;
 };

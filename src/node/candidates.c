@@ -24,9 +24,9 @@ static void view(struct task *t, const struct member *self)
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
 		event.view.best_returned = s.best->worker->returned;
-		memcpy(t->standing.best_id, s.best->worker->id, sizeof(t->standing.best_id));
+		ids_set(&t->leaders->ids, &t->standing.best_id, s.best->worker->id);
 	} else {
-		t->standing.best_id[0] = '\0';
+		ids_set(&t->leaders->ids, &t->standing.best_id, "");
 	}
 	/*
 	 * One of a spread group that is taken off this server: until our record says so, the others
@@ -45,24 +45,27 @@ static const char *draft_name(const struct task *t)
 
 void candidates_configure(struct task *t, bool is_new)
 {
-	const struct task_settings *s = &t->settings;
+	const struct task_settings *s = t->settings;
 
 	t->contest = (struct contest){.task = t->name,
 				      .listed = t->listed,
 				      .partitions = s->partitions,
-				      .min_version = s->min_version,
+				      .min_version = t->min_version,
 				      .rank_position = s->rank_position,
 				      .version_policy = s->version_policy,
 				      .pinned = t->standing.pinned,
 				      .draft = t->listing ? draft_name(t) : NULL,
 				      .item = t->partition,
 				      .limit = s->partition_limit};
-	if (!is_new)
+	if (is_new)
+		ids_set(&t->leaders->ids, &t->standing.best_id, "");
+	else
 		fleet_contest_changed(&t->leaders->registry->fleet, t->index);
 }
 
 void candidates_forget(struct task *t)
 {
+	ids_set(&t->leaders->ids, &t->standing.best_id, "");
 	free(t->standing.pinned);
 }
 

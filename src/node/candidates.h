@@ -15,9 +15,9 @@ struct task;
 
 /* Of a task. */
 struct task_standing {
-	char best_id[NAME_ID_MAX + 1]; /* of the best, if that is another; "" */
-	bool paused;		       /* by an operator: nobody in the fleet may lead it */
-	char *pinned;		       /* the version that an operator has pinned it to, NULL */
+	const char *best_id; /* of the best, if that is another, ""; one of leaders.ids */
+	bool paused;	     /* by an operator: nobody in the fleet may lead it */
+	char *pinned;	     /* the version that an operator has pinned it to, NULL */
 };
 
 /* Who may lead it is decided by its settings as they are now; a new one is not in the fleet yet. */

@@ -107,7 +107,7 @@ static void end_run(struct last_read *read, const struct store_reply *reply)
 	const struct task *t = good ? tasks_find_any(l, read->task) : NULL;
 	char path[STORE_PATH_MAX];
 
-	if (!t || t->settings.alert_after_ms == 0 || !session_is_up(l->session)) {
+	if (!t || t->settings->alert_after_ms == 0 || !session_is_up(l->session)) {
 		end(read, reply);
 		return;
 	}

@@ -44,7 +44,7 @@ static void take_record(struct task *t, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 	const char *why;
 
-	t->leader.id[0] = '\0';
+	ids_set(&t->leaders->ids, &t->leader.id, "");
 	t->leader.since = 0;
 	leader_path(t, path);
 	t->leader.marked = reply->stat.owner == 0 && record_is_marker(reply->data, reply->len);
@@ -57,7 +57,7 @@ static void take_record(struct task *t, const struct store_reply *reply)
 				  LOG_STR("znode", path), LOG_STR("why", "it is not ephemeral"),
 				  LOG_STR("remedy", "delete the znode"));
 	} else if (record_parse_leader(reply->data, reply->len, &record, &why) == 0) {
-		memcpy(t->leader.id, record.id, sizeof(t->leader.id));
+		ids_set(&t->leaders->ids, &t->leader.id, record.id);
 		t->leader.since = record.since;
 	} else {
 		log_warning("leader record refused", LOG_STR("znode", path), LOG_STR("why", why));
@@ -173,7 +173,7 @@ static void on_claimed(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;
-		memcpy(t->leader.id, l->registry->id, sizeof(t->leader.id));
+		ids_set(&t->leaders->ids, &t->leader.id, l->registry->id);
 		t->leader.since = host_wall_ms(l->session->host);
 	}
 	leaders_step(t, &event);
@@ -235,7 +235,7 @@ void leader_node_forget(struct task *t)
 {
 	t->leader.left_out = false;
 	t->leader.refused = STORE_OK;
-	t->leader.id[0] = '\0';
+	ids_set(&t->leaders->ids, &t->leader.id, "");
 }
 
 void leader_node_init(struct leaders *l)

@@ -17,12 +17,12 @@ struct task;
 
 /* Of a task. */
 struct task_leader {
-	char id[NAME_ID_MAX + 1]; /* of the leader's worker, as the node says; "" */
-	int64_t since;		  /* ms since the epoch, as the node says; 0 */
-	bool left_out;		  /* of a claim: what the read behind it says decides */
-	bool marked;		  /* it says that the task is led by its partitions */
-	unsigned pending;	  /* reads of it that are not answered */
-	enum store_code refused;  /* how our last claim was, by the server; OK: it was not */
+	const char *id;	  /* of the leader's worker, as the node says, ""; one of leaders.ids */
+	int64_t since;	  /* ms since the epoch, as the node says; 0 */
+	bool left_out;	  /* of a claim: what the read behind it says decides */
+	bool marked;	  /* it says that the task is led by its partitions */
+	unsigned pending; /* reads of it that are not answered */
+	enum store_code refused; /* how our last claim was, by the server; OK: it was not */
 };
 
 void leader_node_init(struct leaders *l);

@@ -66,7 +66,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 		return;
 	}
 	if (!leads)
-		memcpy(change.better, t->standing.best_id, sizeof(change.better));
+		snprintf(change.better, sizeof(change.better), "%s", t->standing.best_id);
 	leader_log_add(&l->log, &change);
 	if (leads) {
 		l->n_leading++;
@@ -151,14 +151,16 @@ void leaders_configure(struct task *t, bool is_new)
 {
 	struct election_event event = {
 		.type = ELECTION_CONFIG,
-		.config = {.yield = t->settings.yield,
+		.config = {.yield = t->settings->yield,
 			   .yield_delay_ms = t->leaders->timing.yield_delay_ms,
 			   .tick_guard_ms = t->leaders->timing.tick_guard_ms}};
 
-	if (is_new)
-		election_init(&t->election, &event.config);
-	else
+	if (!is_new) {
 		leaders_step(t, &event);
+		return;
+	}
+	election_init(&t->election, &event.config);
+	leader_node_forget(t);
 }
 
 void leaders_set_interest(struct task *t)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ids.h"
 #include "core/election.h"
 #include "core/fleet.h"
 #include "wire/record.h"
@@ -61,6 +62,7 @@ struct leaders {
 	size_t n_guests;
 	bool guests_due;     /* they are to be found anew */
 	struct task **tasks; /* the elections, sorted by name, the withdrawn ones among them */
+	struct ids ids;	     /* of workers, that tasks have */
 	bool leaving;	     /* tasks_withdraw() */
 	size_t n_tasks;
 	const char **names; /* of all of them, for the fleet; borrowed strings */

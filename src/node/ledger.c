@@ -420,7 +420,7 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 	snprintf(op->limit, sizeof(op->limit), "%s", limit);
 	snprintf(op->trigger, sizeof(op->trigger), "%s", trigger ? trigger : "");
 	op->record = *record;
-	op->keep = (size_t)t->settings.history;
+	op->keep = (size_t)t->settings->history;
 	op->token = t->election.node.token;
 	/* Taken along, so that nothing is left of it if this does not work out. */
 	if (t->ticks)

@@ -266,8 +266,8 @@ void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct 
 	m->arg = arg;
 	m->record = *record;
 	m->event = *event;
-	m->keep = (size_t)t->settings.history;
-	m->rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
+	m->keep = (size_t)t->settings->history;
+	m->rerun = t->settings->on_crash == TASK_ON_CRASH_RERUN;
 	m->ticks = mem_calloc(n + 1, sizeof(*m->ticks));
 	memcpy(m->ticks, ticks, n * sizeof(*ticks));
 	m->n = n;

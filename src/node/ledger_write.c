@@ -70,7 +70,7 @@ static bool is_seen(const struct write *w)
 {
 	const struct task *t = tasks_find_any(w->leaders, w->task);
 
-	return t && t->settings.alert_after_ms > 0 && !w->unseen && w->ok_ms > 0;
+	return t && t->settings->alert_after_ms > 0 && !w->unseen && w->ok_ms > 0;
 }
 
 static void send(struct write *w)

@@ -129,6 +129,15 @@ bool listing_is_published(const struct listing *listing)
 	return wanted && listing->state != PARTITIONS_REFUSED;
 }
 
+struct contest listing_contest(const struct listing *listing)
+{
+	return (struct contest){.task = listing->name,
+				.partitions = listing->settings.partitions,
+				.min_version = listing->min_version,
+				.rank_position = listing->settings.rank_position,
+				.version_policy = listing->settings.version_policy};
+}
+
 size_t listing_index(const struct listing *listing)
 {
 	return listing->n > 0 ? listing->tasks[0]->index : SIZE_MAX;

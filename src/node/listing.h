@@ -25,7 +25,6 @@ struct listing {
 	unsigned in_force;   /* partitions; 0: none, or it is not known */
 	struct task **tasks; /* its elections: one, or one for each partition, by K; owned array */
 	size_t n;	     /* 0 while no number of partitions is known to be in force */
-	struct contest contest; /* of the whole: fleet_rank() tells the order of the draft */
 	struct partitions_making making;
 	int64_t due_ms, due_from_ms; /* as listing_due_ms() worked out at due_from_ms; 0: not yet */
 };
@@ -46,6 +45,8 @@ bool listing_is_published(const struct listing *listing);
  * that has come.
  */
 int64_t listing_due_ms(struct listing *listing, int64_t wall_ms);
+/* Of the whole: fleet_rank() tells the order of the draft. Borrows of the listing. */
+struct contest listing_contest(const struct listing *listing);
 /* Its index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
 size_t listing_index(const struct listing *listing);
 

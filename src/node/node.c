@@ -209,7 +209,7 @@ static void on_task_changed(void *arg, struct task *t)
 	schedules_task_changed(&n->schedules, t);
 	queues_changed(&n->queues);
 	runs_changed(&n->runs);
-	if (t->settings.alert_after_ms > 0)
+	if (t->settings->alert_after_ms > 0)
 		overdues_changed(&n->overdues);
 	if (t->losses.token != t->election.node.token)
 		losses_changed(&n->losses);

@@ -64,11 +64,11 @@ static int64_t due_at(const struct task *t)
 	const struct task_overdue *d = known_of(t);
 	int64_t since = overdue_last_ok(t);
 
-	if (!d->known || t->settings.alert_after_ms == 0)
+	if (!d->known || t->settings->alert_after_ms == 0)
 		return 0;
 	if (d->seen.since > since)
 		since = d->seen.since;
-	return since + t->settings.alert_after_ms;
+	return since + t->settings->alert_after_ms;
 }
 
 bool overdue_is(const struct task *t)
@@ -205,7 +205,7 @@ static bool make_event(struct look *k, const struct task *t, int64_t now_ms,
 	const struct registry *r = k->overdues->leaders->registry;
 	char since[CLOCK_TEXT_SIZE];
 
-	if (k->seen.told || now_ms < k->seen.since + t->settings.alert_after_ms ||
+	if (k->seen.told || now_ms < k->seen.since + t->settings->alert_after_ms ||
 	    !notices_wanted(r, NOTICE_OVERDUE, t->name))
 		return false;
 	k->seen.told = true;
@@ -259,7 +259,7 @@ static void on_seen(void *arg, const struct store_reply *reply)
 	}
 	k->version = reply->code == STORE_OK ? reply->stat.version : -1;
 	k->good = reply->code == STORE_OK && parse(t, reply, &k->seen);
-	if (k->good && host_wall_ms(l->session->host) < k->seen.since + t->settings.alert_after_ms)
+	if (k->good && host_wall_ms(l->session->host) < k->seen.since + t->settings->alert_after_ms)
 		end(k);
 	else
 		ledger_history(l, k->task, on_history, k);
@@ -286,7 +286,7 @@ static void tell(struct task *t)
 	char since[CLOCK_TEXT_SIZE];
 
 	of(t)->told_ms = due_at(t);
-	clock_format(due_at(t) - t->settings.alert_after_ms, since);
+	clock_format(due_at(t) - t->settings->alert_after_ms, since);
 	log_warning("task overdue", LOG_STR("task", t->name), LOG_STR("since", since),
 		    LOG_STR("last_ok", overdue_last_ok(t) > 0 ? since : NULL));
 }
@@ -323,7 +323,7 @@ static void on_due(void *arg)
 
 	for (size_t i = 0; session_is_up(l->session) && i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
-		if (t->settings.alert_after_ms == 0 || t->withdrawn ||
+		if (t->settings->alert_after_ms == 0 || t->withdrawn ||
 		    !election_leads(&t->election))
 			continue;
 		int64_t left = advance(o, t, now_ms, wall_ms);

@@ -35,7 +35,7 @@ static void answer_claim(struct run *r, const char *outcome, bool busy, const ch
 					 .lease_ms = promise_in_claim(r),
 					 .run = r->id,
 					 .partition = r->task ? (int)r->task->partition : 0,
-					 .partitions = r->task ? r->task->settings.partitions : 0,
+					 .partitions = r->task ? r->task->settings->partitions : 0,
 					 .busy = busy,
 					 .why = why,
 					 .notice = notice});

@@ -41,7 +41,7 @@ static bool is_over(const struct run *r, const struct task *t)
 
 static bool is_free(const struct run *r, const struct task *t)
 {
-	bool busy = t->settings.overlap == TASK_OVERLAP_FORBID && t->holds > 0;
+	bool busy = t->settings->overlap == TASK_OVERLAP_FORBID && t->holds > 0;
 
 	return leaders_may_begin(t) && !t->withdrawn && !busy && t->dying == 0 &&
 	       !is_tried(r, t->partition) && !is_over(r, t) && !is_in_work(r, t);

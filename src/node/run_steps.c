@@ -23,7 +23,7 @@ static void set_hold(struct run *r, bool on)
 	if (!r->task || r->holds == on)
 		return;
 	r->holds = on;
-	until_ms = host_now_ms(r->runs->host) + r->task->settings.hold_max_ms;
+	until_ms = host_now_ms(r->runs->host) + r->task->settings->hold_max_ms;
 	/* What the sidecar before us has promised its job may be more than that. */
 	if (r->state.phase == RUN_INHERITED && r->state.deadline_ms > until_ms)
 		until_ms = r->state.deadline_ms;
@@ -168,7 +168,7 @@ static bool runner_may_live(const struct run *r)
 /* Whether another run of the task is there, or about to be. */
 static bool is_busy(const struct run *r)
 {
-	return r->task->settings.overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
+	return r->task->settings->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
 }
 
 /* Whether it is the leadership that the job started under. */
@@ -216,7 +216,7 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.brief = leaders_lease_left(t) < session_lease_least(l->session);
 	sight.same = is_same(r) && leaders_lease_left(t) > 0;
 	sight.busy = is_busy(r);
-	sight.beside = t->settings.overlap == TASK_OVERLAP_FORBID && t->going > r->going;
+	sight.beside = t->settings->overlap == TASK_OVERLAP_FORBID && t->going > r->going;
 	sight.dying = t->dying > r->dying;
 	sight.elsewhere = leaders_is_led(t) && !t->election.node.mine;
 	sight.paused = t->standing.paused;
@@ -225,9 +225,9 @@ struct run_sight run_sight_of(const struct run *r)
 	/* What was seen as lost may have ended: who wrote that was only slow. */
 	sight.offered = offer && !(offer->lost && r->state.seen.failed);
 	sight.triggered = offer && offer->trigger[0];
-	sight.rerun = t->settings.on_crash == TASK_ON_CRASH_RERUN;
+	sight.rerun = t->settings->on_crash == TASK_ON_CRASH_RERUN;
 	sight.token = t->election.node.token;
-	sight.hold_max_ms = t->settings.hold_max_ms;
+	sight.hold_max_ms = t->settings->hold_max_ms;
 	return sight;
 }
 
@@ -405,7 +405,7 @@ static void attached(struct run *r)
 	log_info("the supervisor of a run is back", LOG_STR("task", r->task_name),
 		 LOG_STR("tick", r->tick), LOG_INT("pid", r->pid));
 	if (r->task && r->record.started_at > 0 && gone > 0) {
-		most = r->task->settings.hold_max_ms;
+		most = r->task->settings->hold_max_ms;
 		leaders_hold(r->task, true,
 			     host_now_ms(r->runs->host) + (gone < most ? most - gone : 0));
 		leaders_hold(r->task, false, 0);

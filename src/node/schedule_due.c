@@ -119,7 +119,7 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 		 int64_t since_ms, int64_t to_ms)
 {
 	struct task_due *d = schedule_state(t);
-	size_t most = t->settings.history > 1 ? (size_t)t->settings.history / 2 : 1, n;
+	size_t most = t->settings->history > 1 ? (size_t)t->settings->history / 2 : 1, n;
 	mem_auto int64_t *ticks = NULL;
 	struct answer *a = answer_new(s, t);
 	struct run_record record = missed_record(s, t);
@@ -172,7 +172,7 @@ static struct due_offer offer_of(const struct task *t, int64_t tick_ms, int64_t 
 {
 	return (struct due_offer){.due = {.tick_ms = tick_ms,
 					  .attempt = attempt,
-					  .timeout_ms = t->settings.schedule->timeout_ms}};
+					  .timeout_ms = t->settings->schedule->timeout_ms}};
 }
 
 /* --- what somebody triggered ---------------------------------------------- */
@@ -313,7 +313,7 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 
 static bool is_busy(const struct task *t)
 {
-	return t->dying > 0 || (t->holds > 0 && t->settings.overlap == TASK_OVERLAP_FORBID);
+	return t->dying > 0 || (t->holds > 0 && t->settings->overlap == TASK_OVERLAP_FORBID);
 }
 
 /*
@@ -325,7 +325,7 @@ static const struct due_run *find_lost(const struct schedules *s, const struct t
 {
 	const struct due_run *runs[] = {&t->due->open, &t->due->newest};
 
-	if (t->settings.on_crash != TASK_ON_CRASH_RERUN)
+	if (t->settings->on_crash != TASK_ON_CRASH_RERUN)
 		return NULL;
 	int64_t latest_ms = clocks_latest_ms(&s->leaders->registry->clocks);
 	for (size_t i = 0; i < 2; i++)
@@ -366,7 +366,7 @@ static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, 
 static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 {
 	const struct due_run *n = &t->due->newest;
-	const struct task_schedule *c = t->settings.schedule;
+	const struct task_schedule *c = t->settings->schedule;
 	bool failed = strcmp(n->state, "failed") == 0 || strcmp(n->state, "timeout") == 0;
 	int64_t ms, due_ms = n->ended_at + c->retry_delay_ms, wall_ms = host_wall_ms(s->host);
 	struct due_offer o;
@@ -431,7 +431,7 @@ static bool may_decide(const struct schedules *s, const struct task *t)
 
 void schedule_advance(struct schedules *s, struct task *t)
 {
-	const struct task_schedule *c = t->settings.schedule;
+	const struct task_schedule *c = t->settings->schedule;
 	struct task_due *d = schedule_state(t);
 	int64_t now_ms = host_now_ms(s->host), wall_ms = host_wall_ms(s->host);
 	int64_t splay_ms = owed_splay(t->name, c->splay_ms), floor_ms = schedule_floor(s, t);
@@ -439,7 +439,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 					 .zone = c->zone,
 					 .catch_up = c->catch_up,
 					 .window_ms = c->window_ms,
-					 .wait_ms = t->settings.wait_ms};
+					 .wait_ms = t->settings->wait_ms};
 	struct owed_sight sight = {.now_ms = wall_ms - splay_ms,
 				   .since_ms = floor_ms > d->since_ms ? floor_ms : d->since_ms,
 				   .active_ms = d->active_ms - splay_ms,

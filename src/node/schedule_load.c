@@ -181,7 +181,7 @@ static void decided(struct load *l, const struct owed_rules *rules, const char *
  */
 static void keep_names(struct load *l, const struct task *t, const struct store_reply *reply)
 {
-	if (t->settings.on_crash != TASK_ON_CRASH_RERUN)
+	if (t->settings->on_crash != TASK_ON_CRASH_RERUN)
 		return;
 	l->n_runs = RUNS_READ;
 	l->names = ledger_names(reply, &l->n_names);
@@ -204,12 +204,12 @@ static void on_names(void *arg, const struct store_reply *reply)
 	struct load *l = arg;
 	struct task *t = task_of(l);
 
-	if (!t || !t->settings.schedule ||
+	if (!t || !t->settings->schedule ||
 	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
 		fail(l, reply);
 		return;
 	}
-	const struct task_schedule *c = t->settings.schedule;
+	const struct task_schedule *c = t->settings->schedule;
 	struct owed_rules rules = {.schedule = c->schedule, .zone = c->zone};
 	const char *oldest = "";
 	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
@@ -295,7 +295,7 @@ static void on_put(void *arg, const struct store_reply *reply)
 /* Our file's schedule comes into force now; version -1: there is no record yet. */
 static void put(struct load *l, const struct task *t, int32_t version)
 {
-	const struct task_schedule *c = t->settings.schedule;
+	const struct task_schedule *c = t->settings->schedule;
 	struct schedule_record r = {.since = host_wall_ms(l->schedules->host)};
 	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
 	struct buffer data;
@@ -335,7 +335,7 @@ static void on_schedule(void *arg, const struct store_reply *reply)
 	char path[STORE_PATH_MAX];
 
 	/* Nothing is put in force behind the transaction that gives the task up. */
-	if (!t || !t->settings.schedule || !election_leads(&t->election) ||
+	if (!t || !t->settings->schedule || !election_leads(&t->election) ||
 	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
 		fail(l, reply);
 		return;
@@ -348,8 +348,8 @@ static void on_schedule(void *arg, const struct store_reply *reply)
 		path_of(settings_of(l), PATH_SCHEDULES, l->task, path);
 		log_warning("schedule record refused", LOG_STR("znode", path), LOG_STR("why", why));
 		put(l, t, reply->stat.version);
-	} else if (strcmp(r.text, t->settings.schedule->text) != 0 ||
-		   strcmp(r.timezone, t->settings.schedule->timezone) != 0) {
+	} else if (strcmp(r.text, t->settings->schedule->text) != 0 ||
+		   strcmp(r.timezone, t->settings->schedule->timezone) != 0) {
 		put(l, t, reply->stat.version);
 	} else {
 		l->since_ms = r.since;

@@ -21,7 +21,7 @@ static int64_t clock_ahead(const struct schedules *s)
 
 static bool is_led(const struct task *t)
 {
-	return t->settings.schedule && !t->withdrawn && election_leads(&t->election);
+	return t->settings->schedule && !t->withdrawn && election_leads(&t->election);
 }
 
 /* What is kept of a task without a schedule. */
@@ -145,7 +145,7 @@ static void wake(struct schedules *s)
 void schedules_task_changed(struct schedules *s, struct task *t)
 {
 	/* Most have none: all of them are not looked at for that. */
-	if (!t->due && !t->settings.schedule)
+	if (!t->due && !t->settings->schedule)
 		return;
 	if (t->due)
 		t->due->dirty = true;
@@ -161,7 +161,7 @@ void schedules_changed(struct schedules *s)
 
 		if (t->due)
 			t->due->dirty = true;
-		any |= t->settings.schedule != NULL || seen(t)->phase != DUE_IDLE;
+		any |= t->settings->schedule != NULL || seen(t)->phase != DUE_IDLE;
 	}
 	if (any)
 		wake(s);
@@ -192,7 +192,7 @@ void schedule_pass(struct task *t)
 {
 	struct task_due *d = t->due;
 
-	if (t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(&d->newest) &&
+	if (t->settings->on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(&d->newest) &&
 	    !schedule_is_open(&d->open))
 		d->open = d->newest;
 }
@@ -213,7 +213,7 @@ static bool is_to_be_open(const struct task *t, const struct due_run *run)
 {
 	const struct due_run *open = &t->due->open;
 
-	return t->settings.on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(run) &&
+	return t->settings->on_crash == TASK_ON_CRASH_RERUN && schedule_is_open(run) &&
 	       (!open->tick[0] || strcmp(run->tick, open->tick) < 0);
 }
 
@@ -241,7 +241,7 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		d->newest = run;
 	else if (strcmp(tick, d->open.tick) == 0 || is_to_be_open(t, &run))
 		d->open = run;
-	const struct task_schedule *c = t->settings.schedule;
+	const struct task_schedule *c = t->settings->schedule;
 	if (c && tick_ms > d->since_ms &&
 	    owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone}, tick_ms))
 		d->since_ms = tick_ms;
@@ -267,7 +267,7 @@ void schedules_tell_anew(struct schedules *s, uid_t user)
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 
-		if (!seen(t)->offer.on || !t->settings.has_user || t->settings.user != user)
+		if (!seen(t)->offer.on || !t->settings->has_user || t->settings->user != user)
 			continue;
 		schedule_state(t)->offer.again_ms = 0;
 		schedules_task_changed(s, t);
@@ -285,7 +285,7 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 			     (policy_whole(t->name, whole) && strcmp(whole, r->task) == 0);
 
 		/* Who ended it may be a sidecar that writes no more than this. */
-		if (!about || !t->settings.schedule)
+		if (!about || !t->settings->schedule)
 			continue;
 		if (ended && item->kind == POLICY_PAUSE) {
 			schedule_state(t)->ended_ms = host_wall_ms(s->host);

@@ -35,14 +35,20 @@ struct listing;
 struct task {
 	/* tasks.c */
 	struct leaders *leaders;
-	char *name;		 /* of the task, or of a partition of it: T:K */
-	struct listing *listing; /* NULL once it is withdrawn */
-	unsigned partition;	 /* K */
-	char *listed;		 /* T of T:K, NULL */
-	struct task_settings settings;
-	char *description, *min_version, *spread; /* of the settings, NULL */
-	size_t index;				  /* in leaders.tasks and in the fleet's contests */
+	char *name;			      /* of the task, or of a partition of it: T:K */
+	struct listing *listing;	      /* NULL once it is withdrawn */
+	char *listed;			      /* T of T:K, NULL */
+	const struct task_settings *settings; /* the listing's; once there is none, its own */
+	struct task_settings *own;	      /* NULL while there is a listing */
+	char *description;		      /* of its own settings, NULL */
+	char *min_version, *spread;	      /* of whichever settings, NULL */
+	size_t index;			      /* in leaders.tasks and in the fleet's contests */
+	unsigned partition;		      /* K */
 	bool withdrawn; /* not configured any more: freed once nothing of it is in ZooKeeper */
+	/* audit.c */
+	struct task_audit audit;
+	/* inheritance.c */
+	struct task_inheritance inheritance;
 	/* candidates.c */
 	struct contest contest;
 	struct task_standing standing;
@@ -56,10 +62,6 @@ struct task {
 	struct task_transaction transaction;
 	/* reads.c */
 	struct task_reads reads;
-	/* audit.c */
-	struct task_audit audit;
-	/* inheritance.c */
-	struct task_inheritance inheritance;
 	/* ledger.c */
 	struct ledger_ticks *ticks; /* NULL: none are known */
 	/* gone.c */

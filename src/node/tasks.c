@@ -17,11 +17,19 @@ static bool is_gone(const struct task *t)
 	       (t->election.state == ELECTION_DOWN || t->election.state == ELECTION_FOLLOWING);
 }
 
+static void forget_own(struct task *t)
+{
+	free(t->own);
+	free(t->description);
+	t->own = NULL;
+	t->description = NULL;
+}
+
 static void task_free(struct task *t)
 {
+	forget_own(t);
 	free(t->name);
 	free(t->listed);
-	free(t->description);
 	free(t->min_version);
 	free(t->spread);
 	ledger_forget(t);
@@ -33,6 +41,8 @@ static void task_free(struct task *t)
 	standby_forget(t);
 	unclaimed_forget(t);
 	candidates_forget(t);
+	leader_node_forget(t);
+	transactions_task_gone(t);
 	free(t);
 }
 
@@ -175,21 +185,36 @@ static void set_text(char **text, const char *value)
 	*text = value ? mem_strdup(value) : NULL;
 }
 
+/* A copy of its settings, for when their listing is gone; without what is borrowed of its file. */
+static void keep_own(struct task *t)
+{
+	if (t->own)
+		return;
+	t->own = mem_alloc(sizeof(*t->own));
+	*t->own = *t->settings;
+	set_text(&t->description, t->settings->description);
+	t->own->name = t->name;
+	t->own->description = t->description;
+	t->own->min_version = t->min_version;
+	t->own->spread = t->spread;
+	t->own->schedule = NULL;
+	t->own->queue = NULL;
+	t->own->uids = NULL;
+	t->own->n_uids = 0;
+	t->settings = t->own;
+}
+
 /* The K-th election of the listing, which has no partitions, or as many as are in force. */
 static void configure(struct task *t, struct listing *listing, unsigned partition, bool is_new)
 {
 	t->withdrawn = false;
 	t->listing = listing;
 	t->partition = partition;
-	t->settings = listing->settings;
+	t->settings = &listing->settings;
+	forget_own(t);
 	set_text(&t->listed, listing->settings.partitions > 0 ? listing->name : NULL);
-	set_text(&t->description, listing->description);
 	set_text(&t->min_version, listing->min_version);
 	set_text(&t->spread, listing->spread);
-	t->settings.name = t->name;
-	t->settings.description = t->description;
-	t->settings.min_version = t->min_version;
-	t->settings.spread = t->spread;
 	candidates_configure(t, is_new);
 	leaders_configure(t, is_new);
 }
@@ -210,11 +235,6 @@ static void expand_one(struct listing *listing, struct task **added, size_t *n_a
 	listing->n = listing->state == PARTITIONS_PLAIN	     ? 1
 		     : listing->state == PARTITIONS_IN_FORCE ? listing->in_force
 							     : 0;
-	listing->contest = (struct contest){.task = listing->name,
-					    .partitions = listing->settings.partitions,
-					    .min_version = listing->min_version,
-					    .rank_position = listing->settings.rank_position,
-					    .version_policy = listing->settings.version_policy};
 	for (unsigned k = 0; k < listing->n; k++) {
 		if (partitioned)
 			snprintf(name, sizeof(name), "%s:%u", listing->name, k);
@@ -258,18 +278,18 @@ static void expand(struct leaders *l)
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		l->tasks[i]->withdrawn = true;
 		l->tasks[i]->listing = NULL;
-		/* borrowed of what was configured */
-		l->tasks[i]->settings.schedule = NULL;
-		l->tasks[i]->settings.queue = NULL;
-		l->tasks[i]->settings.uids = NULL;
-		l->tasks[i]->settings.n_uids = 0;
 	}
 	for (size_t i = 0; i < l->n_listings; i++)
 		expand_one(l->listings[i], added, &n_added);
-	for (size_t i = 0; i < l->n_tasks; i++)
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		struct task *t = l->tasks[i];
+		if (!t->withdrawn)
+			continue;
+		keep_own(t);
 		/* Drafted no more, but for one of a spread group, which others may have. */
-		if (l->tasks[i]->withdrawn && l->tasks[i]->contest.partitions > 0)
-			candidates_configure(l->tasks[i], false);
+		if (t->contest.partitions > 0)
+			candidates_configure(t, false);
+	}
 	insert_added(l, added, n_added);
 	tasks_index(l);
 	if (session_is_up(l->session)) {
@@ -353,4 +373,5 @@ void tasks_done(struct leaders *l)
 	free(l->splits);
 	free(l->queues);
 	listings_done(l);
+	ids_done(&l->ids);
 }

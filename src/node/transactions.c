@@ -129,7 +129,7 @@ static bool split_path(const struct task *t, char path[STORE_PATH_MAX])
 
 	if (!t->listed)
 		return false;
-	snprintf(name, sizeof(name), "%s:%u", t->listed, t->settings.partitions);
+	snprintf(name, sizeof(name), "%s:%u", t->listed, t->settings->partitions);
 	path_of(t->leaders->registry->settings, PATH_SPLITS, name, path);
 	return true;
 }
@@ -323,9 +323,14 @@ void transactions_claim(struct transactions *b, struct task *t)
 void transactions_release(struct transactions *b, struct task *t, const char *to, int32_t version)
 {
 	assert(b->n_releases < b->room);
-	snprintf(t->transaction.to, sizeof(t->transaction.to), "%s", to);
+	ids_set(&t->leaders->ids, &t->transaction.to, to);
 	t->transaction.version = version;
 	b->releases[b->n_releases++] = t;
+}
+
+void transactions_task_gone(struct task *t)
+{
+	ids_set(&t->leaders->ids, &t->transaction.to, "");
 }
 
 void transactions_forget(struct transactions *b)

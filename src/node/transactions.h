@@ -27,9 +27,10 @@ struct session;
 
 /* Of a task. */
 struct task_transaction {
-	unsigned pending;	  /* transactions with it that are not answered */
-	char to[NAME_ID_MAX + 1]; /* release: the worker that has to be there; "": none has to */
-	int32_t version;	  /* release: that the leader node must still have */
+	unsigned pending; /* transactions with it that are not answered */
+	int32_t version;  /* release: that the leader node must still have */
+	/* release: the worker that has to be there, one of leaders.ids; "": none has to */
+	const char *to;
 };
 
 struct transactions_handlers {
@@ -68,6 +69,8 @@ void transactions_claim(struct transactions *b, struct task *t);
  * matter who is.
  */
 void transactions_release(struct transactions *b, struct task *t, const char *to, int32_t version);
+/* The task is about to be freed. */
+void transactions_task_gone(struct task *t);
 /* The session has ended: what was not sent yet is not to be. */
 void transactions_forget(struct transactions *b);
 

@@ -326,7 +326,7 @@ static void note_state(struct site *s, unsigned task, const struct task *t)
 			sim_violation("task %u: site %u claims and is no candidate", task, s->id);
 	}
 	if (e->state == ELECTION_RELEASING && mine->state != ELECTION_RELEASING) {
-		memcpy(mine->heir, t->transaction.to, sizeof(mine->heir));
+		snprintf(mine->heir, sizeof(mine->heir), "%s", t->transaction.to);
 		fault_at_release(s);
 	} else if (e->state != ELECTION_RELEASING) {
 		mine->heir[0] = '\0';

@@ -191,6 +191,7 @@ static struct session session;
 static struct registry registry;
 static struct leaders leaders;
 static struct last_runs runs;
+static const struct task_settings no_settings;
 static struct task *tasks[TASKS_MAX];
 static int idle;
 
@@ -211,6 +212,7 @@ static void begin(size_t n)
 		char name[32];
 		snprintf(name, sizeof(name), "t%04zu", i);
 		tasks[i] = calloc(1, sizeof(*tasks[i]));
+		tasks[i]->settings = &no_settings;
 		tasks[i]->name = strdup(name);
 		tasks[i]->leaders = &leaders;
 	}

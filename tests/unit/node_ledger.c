@@ -307,7 +307,7 @@ Test(ledger, a_claim_that_others_were_quicker_with_is_looked_at_again)
 
 Test(ledger, a_claim_prunes_to_what_the_history_keeps_and_says_what_is_oldest)
 {
-	lead("report")->settings.history = 2;
+	lead("report")->listing->settings.history = 2;
 	claim_tick(T4);
 	load(T1, T2, T3);
 	asks("check workers/me, check leaders/report, set runs/report v8, create runs/report/" T4
@@ -328,7 +328,7 @@ Test(ledger, a_claim_prunes_to_what_the_history_keeps_and_says_what_is_oldest)
 
 Test(ledger, a_tick_among_the_oldest_does_not_prune_itself_or_what_is_younger)
 {
-	lead("report")->settings.history = 2;
+	lead("report")->listing->settings.history = 2;
 	claim_tick(T2);
 	load(T1, T3, T4);
 	asks("check workers/me, check leaders/report, set runs/report v8, create runs/report/" T2
@@ -340,7 +340,7 @@ Test(ledger, a_tick_among_the_oldest_does_not_prune_itself_or_what_is_younger)
 
 Test(ledger, a_claim_that_cannot_prune_claims_without)
 {
-	lead("report")->settings.history = 1;
+	lead("report")->listing->settings.history = 1;
 	claim_tick(T2);
 	load(T1, NULL, NULL);
 	asks("check workers/me, check leaders/report, set runs/report v8, create runs/report/" T2

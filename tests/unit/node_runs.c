@@ -485,7 +485,7 @@ Test(runs, a_job_of_the_sidecar_before_is_held_for_what_that_may_have_promised_i
 	struct handoff_run job = {.task = "report", .tick = BEFORE, .id = "run-0", .token = TOKEN};
 
 	lead("report");
-	task_of("report")->settings.hold_max_ms = TIMEOUT_MS / 4;
+	task_of("report")->listing->settings.hold_max_ms = TIMEOUT_MS / 4;
 	runs_take_over(&runs, &job, 1, true, TIMEOUT_MS);
 	cr_expect_eq(task_of("report")->election.hold_until_ms, host_now_ms(&host) + TIMEOUT_MS);
 }

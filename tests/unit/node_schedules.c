@@ -90,7 +90,7 @@ static void begin(void)
 	lead("report");
 	/* Ten seconds behind a full minute. */
 	pass(60000 - host_wall_ms(&host) % 60000 + 10000);
-	task_of("report")->settings.schedule = &settings;
+	task_of("report")->listing->settings.schedule = &settings;
 	schedules_changed(&schedules);
 }
 
@@ -248,8 +248,8 @@ Test(schedules, what_nobody_claims_is_offered_again)
 Test(schedules, who_comes_is_told_what_is_on_offer)
 {
 	fresh();
-	task_of("report")->settings.has_user = true;
-	task_of("report")->settings.user = 1000;
+	task_of("report")->listing->settings.has_user = true;
+	task_of("report")->listing->settings.user = 1000;
 	pass(50000);
 	cr_expect_eq(offers, 1);
 	schedules_tell_anew(&schedules, 1001);
@@ -346,7 +346,7 @@ Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
 {
 	const char *last = minute(0);
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	joins("b", "0.9", 1);
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 	reads(names(last, NULL));
@@ -366,7 +366,7 @@ Test(schedules, what_was_lost_goes_before_what_is_due)
 	const char *last = minute(-1);
 	int64_t tick_ms = minute_ms(-1), due_ms = minute_ms(0);
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 	reads(names(last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("running", 1, 0));
@@ -386,7 +386,7 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	const char *before = minute(-3), *lost = minute(-2), *a = minute(-1), *b = minute(0);
 	int64_t tick_ms = minute_ms(-2);
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 	reads(names(before, b, lost, a, NULL));
 	asks(said("get! " RUNS, b, ""), record_of("missed", 1, WALL_MS));
@@ -406,7 +406,7 @@ Test(schedules, what_is_lost_behind_a_later_one_is_run_again)
 	int64_t tick_ms = minute_ms(-1);
 	struct run_record run = {.id = "me", .attempt = 2, .state = "running", .exit_status = -1};
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 	reads(names(before, last, NULL));
 	asks(said("get! " RUNS, last, ""), record_of("ok", 1, WALL_MS));
@@ -429,7 +429,7 @@ Test(schedules, what_is_lost_ahead_of_its_time_waits_for_that)
 	registry.clocks.skew =
 		(struct skew){.known = true, .base_ms = host_wall_ms(&host) - host_now_ms(&host)};
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
 	reads(names(ahead, NULL));
 	asks(said("get! " RUNS, ahead, ""), record_of("lost", 1, WALL_MS));
@@ -444,7 +444,7 @@ static void ends_while_it_is_read(bool elsewhere)
 	int64_t tick_ms = minute_ms(-1);
 	struct run_record ended = {.id = "me", .attempt = 2, .state = "lost", .exit_status = -1};
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	joins("b", "0.9", 1);
 	for (int i = 0; i < 2; i++) {
 		asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
@@ -584,7 +584,7 @@ static void two_are_lost(bool later)
 	const char *before = minute(-2), *lost = minute(-1), *last = minute(0);
 	int64_t ended_ms = minute_ms(-2) + 1000;
 
-	task_of("report")->settings.on_crash = TASK_ON_CRASH_RERUN;
+	task_of("report")->listing->settings.on_crash = TASK_ON_CRASH_RERUN;
 	if (!later)
 		pause_ended(ended_ms);
 	for (int i = 0; i < (later ? 2 : 1); i++) {

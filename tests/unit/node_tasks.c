@@ -49,8 +49,8 @@ Test(tasks, what_stays_configured_keeps_its_election)
 	cr_expect_eq(find("report"), t);
 	cr_expect_eq(t->election.state, ELECTION_LEADING);
 	cr_expect_eq(t->election.node.token, TOKEN);
-	cr_expect_eq(t->settings.history, 7);
-	cr_expect_str_eq(t->settings.description, "the nightly one");
+	cr_expect_eq(t->settings->history, 7);
+	cr_expect_str_eq(t->settings->description, "the nightly one");
 	cr_expect_str_eq(removed, "");
 }
 
