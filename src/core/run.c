@@ -81,16 +81,6 @@ static bool must_wait(const struct run_state *r, const struct run_sight *sight)
 	return !r->once && (sight->beside || sight->dying);
 }
 
-/*
- * The sidecar before us claimed it, and we are about to lead as that one did: what is told before
- * has no lease yet, and its caller would give it up.
- */
-static bool may_lead_again(const struct run_state *r, const struct run_sight *sight)
-{
-	return !r->once && !sight->leads && !sight->elsewhere && !sight->paused &&
-	       sight->now_ms < r->deadline_ms;
-}
-
 static enum run_action look(struct run_state *r, const struct run_sight *sight)
 {
 	r->fired = false;
@@ -169,12 +159,15 @@ static enum run_action next_attempt(struct run_state *r, const struct run_sight 
 static enum run_action next_claimed(struct run_state *r, const struct run_sight *sight, bool leads)
 {
 	const struct run_seen *seen = &r->seen;
+	bool ours = seen->readable && seen->ours; /* only the answer was lost */
+	/* By the sidecar before us: we lead in a moment as it did, and have no lease to tell yet. */
+	bool soon = !r->once && !sight->leads && !sight->elsewhere && !sight->paused &&
+		    sight->now_ms < r->deadline_ms;
 
-	/* Ours: only the answer was lost. */
-	if (seen->readable && seen->ours && leads && sight->token != seen->token)
+	if (ours && leads && sight->token != seen->token)
 		return ask(r, RUN_CLAIM_ANEW);
-	if (seen->readable && seen->ours)
-		return must_wait(r, sight) || may_lead_again(r, sight) ? RUN_NOTHING : start(r);
+	if (ours)
+		return must_wait(r, sight) || soon ? RUN_NOTHING : start(r);
 	if (r->scheduled > 0)
 		return next_attempt(r, sight, leads);
 	if (!is_rerun(r, sight) || !seen->readable || !(seen->running || seen->lost))
