@@ -160,7 +160,7 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 {
 	const struct run_seen *seen = &r->seen;
 	bool ours = seen->readable && seen->ours; /* only the answer was lost */
-	/* By the sidecar before us: we lead in a moment as it did, and have no lease to tell yet. */
+	/* By the sidecar before us: we lead in a moment as it did, and there is no lease yet. */
 	bool soon = !r->once && !sight->leads && !sight->elsewhere && !sight->paused &&
 		    sight->now_ms < r->deadline_ms;
 
