@@ -111,10 +111,11 @@ static void pack(const struct gang_record *r, struct buffer *out)
 	(void)error;
 }
 
-void gang_write(struct gang *g, const struct gang_record *r)
+void gang_write(struct gang *g, const struct gang_record *r, const struct gang_ticket *proof)
 {
-	char path[STORE_PATH_MAX];
+	char path[STORE_PATH_MAX], there[STORE_PATH_MAX];
 	struct buffer data;
+	size_t n = 2;
 
 	pack(r, &data);
 	gang_path(g, path);
@@ -125,8 +126,11 @@ void gang_write(struct gang *g, const struct gang_record *r)
 		 .data = data.data,
 		 .len = data.len,
 		 .version = g->version},
+		{.type = STORE_OP_CHECK, .path = there, .version = -1},
 	};
-	gang_send(g, ops, 2);
+	if (proof && gang_ticket_path(settings_of(g), g->name, proof, there))
+		n = 3;
+	gang_send(g, ops, n);
 	buffer_done(&data);
 }
 
@@ -187,8 +191,9 @@ void gang_dissolve(struct gang *g)
 	struct gang_sight *sight = g->sight;
 	bool alone = sight->n_waiting == 0 && sight->n_names == sight->n_marked;
 	mem_auto struct gang_record *none = mem_calloc(1, sizeof(*none));
-	mem_auto struct store_op *ops = mem_calloc(sight->n_marked + 2, sizeof(*ops));
+	mem_auto struct store_op *ops = mem_calloc(sight->n_marked + 3, sizeof(*ops));
 	mem_auto char *paths = mem_calloc(sight->n_marked + 1, STORE_PATH_MAX);
+	char there[STORE_PATH_MAX];
 	struct buffer data;
 	size_t n = 1;
 
@@ -212,6 +217,10 @@ void gang_dissolve(struct gang *g)
 				     .data = alone ? NULL : data.data,
 				     .len = alone ? 0 : data.len,
 				     .version = g->version};
+	/* Without a mark that it deletes, another of this name could be taken for what was seen. */
+	if (!alone && sight->n_marked == 0 && sight->n > 0 &&
+	    gang_ticket_path(settings_of(g), g->name, &sight->tickets[0], there))
+		ops[n++] = (struct store_op){.type = STORE_OP_CHECK, .path = there, .version = -1};
 	g->busy++;
 	store_multi(g->all->session->store, ops, n, on_dissolved, g);
 	buffer_done(&data);
@@ -252,13 +261,22 @@ static bool is_one_lost(const struct gang *g)
 	return false;
 }
 
+static const struct gang_ticket *one_that_runs(const struct gang *g)
+{
+	const struct gang_ticket *one = NULL;
+
+	for (size_t i = 0; i < g->record->n && !one; i++)
+		one = g->sight->by_index[i];
+	return one;
+}
+
 static void mark_lost(struct gang *g)
 {
 	mem_auto struct gang_record *r = mem_alloc(sizeof(*r));
 
 	*r = *g->record;
 	r->lost = true;
-	gang_write(g, r);
+	gang_write(g, r, one_that_runs(g));
 	log_warning("gang stops, as a member was lost", LOG_STR("gang", g->name),
 		    LOG_INT("instance", r->instance));
 }

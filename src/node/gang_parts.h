@@ -106,8 +106,12 @@ void gang_path(const struct gang *g, char path[STORE_PATH_MAX]);
 /* In the record, -1: it is not. */
 int gang_index_of(const struct gang_record *r, uint64_t id);
 int gang_index_of_key(const struct gang_record *r, const char *key);
-/* A record of no member yet, or with another word in it, in place of what is there. */
-void gang_write(struct gang *g, const struct gang_record *r);
+/*
+ * A record of no member yet, or with another word in it, in place of what is there. proof: a node
+ * that was seen in it, and shows that it is the same gang: one that was removed and made anew may
+ * have come to the same version meanwhile. NULL: there was none.
+ */
+void gang_write(struct gang *g, const struct gang_record *r, const struct gang_ticket *proof);
 /* All that belongs to the gang that ran goes; who waits stays, and begins another. */
 void gang_dissolve(struct gang *g);
 /* It was empty for so long that others may have it. */

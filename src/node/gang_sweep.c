@@ -70,7 +70,7 @@ void gang_sweep(struct gang *g)
 		mem_auto struct gang_record *r = mem_alloc(sizeof(*r));
 		*r = *g->record;
 		r->empty = g->pzxid;
-		gang_write(g, r);
+		gang_write(g, r, s->n > 0 ? &s->tickets[0] : NULL);
 	}
 }
 

@@ -219,6 +219,26 @@ Test(gang, a_dead_one_is_kept_for_a_minute)
 	cr_assert_eq(n_told, 0);
 }
 
+/* One of its name may have come to the same version meanwhile: who runs in this one is proved. */
+Test(gang, that_one_is_lost_is_noted_of_the_same_gang_alone)
+{
+	begin();
+	record.count = 2;
+	enter(1, "a", -1);
+	add_node(2, "b", 9, false);
+	is_read(0);
+	is_done();
+	put(0, 1, "a");
+	put(1, 2, "b");
+	n_names = 0;
+	add_node(1, "a", 7, false);
+	is_read(1);
+	op_is(0, STORE_OP_CHECK, "/r/workers/w", -1);
+	op_is(1, STORE_OP_SET, "/r/gangs/g", 1);
+	op_is(2, STORE_OP_CHECK, "/r/gangs/g/0000000000000001-", -1);
+	cr_assert_eq(world_request()->n_ops, 3);
+}
+
 /* Its node is gone, and then it is told. */
 static void ends_in_time(void)
 {
