@@ -123,7 +123,7 @@ DAEMON := \
 	sidecar
 CLIENT := \
 	barrier join child \
-	zkleader_api partition_api job_api handle link follow answer library fields claim capture \
+	zkleader_api partition_api job_api call handle link follow answer library fields claim capture \
 	printable options check json output table command \
 	ask decision outcome selection rollout picture \
 	host news screen live list tasks status explain \
@@ -207,7 +207,7 @@ $(B)/zkleader-notify: $(B)/notify/main.o $(NOTIFY_REST)
 $(B)/web/assets.o: $(wildcard src/web/*.css src/web/*.js src/web/*.svg)
 
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := client/zkleader_api client/partition_api client/handle client/link client/answer client/fields client/claim client/printable \
+API := client/zkleader_api client/partition_api client/call client/handle client/link client/answer client/fields client/claim client/printable \
 	client/options client/check \
 	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name base/utf8
 $(B)/libzkleader.a: $(B)/zkleader_api.o

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "client/call.h"
 #include "client/json.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
@@ -80,17 +81,19 @@ int ask(struct context *c, const char *method, json_type type, json_t **ret_json
 	return r != 0 ? ask_failed(c, r) : ask_to_json(c, result, len, type, ret_json);
 }
 
-int ask_params(struct context *c, const char *method, const struct buffer *params, json_type type,
+int ask_packed(struct context *c, const char *method, struct pack *params, json_type type,
 	       json_t **ret_json)
 {
-	const void *result;
-	size_t len;
+	struct reader result;
 	int r = c->z ? 0 : zkleader_open(c->socket, &c->z);
 
-	if (r == 0)
-		r = zkleader_call(c->z, method, params->data, params->len, COMMAND_TIMEOUT_MS,
-				  &result, &len);
-	return r != 0 ? ask_failed(c, r) : ask_to_json(c, result, len, type, ret_json);
+	if (r != 0) {
+		buffer_done(params->buffer);
+		return ask_failed(c, r);
+	}
+	r = call_packed(c->z, method, params, COMMAND_TIMEOUT_MS, &result);
+	return r != 0 ? ask_failed(c, r)
+		      : ask_to_json(c, result.p, (size_t)(result.end - result.p), type, ret_json);
 }
 
 json_t *ask_quietly(struct context *c, const char *method, json_type type)

@@ -7,14 +7,15 @@
 #include "base/buffer.h"
 #include "client/command.h"
 #include "client/follow.h"
+#include "wire/pack.h"
 
 /*
  * Calls the method with the command's arguments and converts the result, which must be of the type.
  * Returns 0, or an exit code after a line on the error stream.
  */
 int ask(struct context *c, const char *method, json_type type, json_t **ret_json);
-/* The same with parameters of its own: a packed array. */
-int ask_params(struct context *c, const char *method, const struct buffer *params, json_type type,
+/* The same with parameters of its own, a packed array, whose memory is given back. */
+int ask_packed(struct context *c, const char *method, struct pack *params, json_type type,
 	       json_t **ret_json);
 /* As ask(), without arguments and without a line; NULL where there is no such answer. */
 json_t *ask_quietly(struct context *c, const char *method, json_type type);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/name.h"
+#include "client/call.h"
 #include "client/fields.h"
 #include "client/handle.h"
 #include "wire/pack.h"
@@ -152,20 +153,14 @@ static int call(struct zkleader *z, const struct claim_request *request, int64_t
 	int64_t sent_ms = clock_boot_ms();
 	struct reader result;
 	struct buffer params;
-	const void *data;
-	size_t len;
+	struct pack p = {.buffer = &params};
 	int e;
 
 	buffer_init_fallible(&params, RPC_REQUEST_MAX);
-	e = claim_pack(&params, request);
-	if (e < 0)
-		handle_fail(z, e, 0);
-	else
-		e = zkleader_call(z, "claim", params.data, params.len, timeout_ms, &data, &len);
-	buffer_done(&params);
+	p.failed = claim_pack(&params, request);
+	e = call_packed(z, "claim", &p, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	reader_init(&result, data, len);
 	e = claim_parse(result, sent_ms, ret_claim);
 	return e < 0 ? handle_fail(z, e, timeout_ms) : 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "client/call.h"
 #include "client/fields.h"
 #include "client/handle.h"
 #include "core/job_id.h"
@@ -122,16 +123,13 @@ static int check_submission(struct zkleader *z, const struct zkleader_submission
 }
 
 /* The id that the job is there with: 0 or -EBADMSG. */
-static int parse_submitted(const void *data, size_t len, char ret_id[ZKLEADER_JOB_ID_SIZE])
+static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE])
 {
 	char id[ZKLEADER_JOB_ID_SIZE];
 	struct field_text text = {id, sizeof(id)};
 	const struct field fields[] = {{"id", field_text, &text, false}};
-	struct reader r;
-	int e;
+	int e = fields_read(&r, fields, N_FIELDS(fields));
 
-	reader_init(&r, data, len);
-	e = fields_read(&r, fields, N_FIELDS(fields));
 	if (e == 0 && !is_id(id))
 		e = -EBADMSG;
 	if (e == 0)
@@ -142,24 +140,18 @@ static int parse_submitted(const void *data, size_t len, char ret_id[ZKLEADER_JO
 static int call_submit(struct zkleader *z, const struct zkleader_submission *s, int64_t timeout_ms,
 		       char id[ZKLEADER_JOB_ID_SIZE])
 {
+	struct reader result;
 	struct buffer params;
 	struct pack p;
-	const void *data;
-	size_t len;
 	int e;
 
 	buffer_init_fallible(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_submission(&p, s, id);
-	e = p.failed;
-	if (e < 0)
-		handle_fail(z, e, 0);
-	else
-		e = zkleader_call(z, "submit", params.data, params.len, timeout_ms, &data, &len);
-	buffer_done(&params);
+	e = call_packed(z, "submit", &p, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	e = parse_submitted(data, len, id);
+	e = parse_submitted(result, id);
 	return e < 0 ? handle_fail(z, e, timeout_ms) : 0;
 }
 
@@ -224,7 +216,7 @@ static int read_output(struct reader *r, void *to)
 	return 0;
 }
 
-static int parse_job(const void *data, size_t len, const char *id, struct zkleader_job *ret_job)
+static int parse_job(struct reader r, const char *id, struct zkleader_job *ret_job)
 {
 	struct zkleader_job job = {.exit_status = -1};
 	struct field_text state = {job.state, sizeof(job.state)};
@@ -237,11 +229,8 @@ static int parse_job(const void *data, size_t len, const char *id, struct zklead
 		{"exit_status", read_status, &job.exit_status, true},
 		{"output", read_output, &job, true},
 	};
-	struct reader r;
-	int e;
+	int e = fields_read(&r, fields, N_FIELDS(fields));
 
-	reader_init(&r, data, len);
-	e = fields_read(&r, fields, N_FIELDS(fields));
 	if (e < 0)
 		return e;
 	job.ended = job_api_state_is_end(job.state);
@@ -252,11 +241,10 @@ static int parse_job(const void *data, size_t len, const char *id, struct zklead
 
 /* Calls a method that takes the id of a job and, where wait_ms is above 0, for how long to wait. */
 static int call_with_id(struct zkleader *z, const char *method, const char *id, int64_t wait_ms,
-			int64_t timeout_ms, const void **ret_result, size_t *ret_len)
+			int64_t timeout_ms, struct reader *ret_result)
 {
 	struct buffer params;
 	struct pack p;
-	int e;
 
 	if (!is_id(id)) {
 		handle_refuse(z, 0, "that is not the id of a job, which is QUEUE.MINUTE.UUID");
@@ -270,14 +258,7 @@ static int call_with_id(struct zkleader *z, const char *method, const char *id, 
 		pack_map(&p, 1);
 		pack_kv_int(&p, "wait_ms", wait_ms);
 	}
-	e = p.failed;
-	if (e < 0)
-		handle_fail(z, e, 0);
-	else
-		e = zkleader_call(z, method, params.data, params.len, timeout_ms, ret_result,
-				  ret_len);
-	buffer_done(&params);
-	return e;
+	return call_packed(z, method, &p, timeout_ms, ret_result);
 }
 
 int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64_t timeout_ms,
@@ -285,17 +266,16 @@ int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64
 {
 	int64_t most = timeout_ms / 10 * 9; /* so that the answer still comes in time */
 	struct zkleader_job job;
-	const void *data;
-	size_t len;
+	struct reader result;
 	int e;
 
 	z->message[0] = '\0';
 	if (wait_ms < 0 || wait_ms > ZKLEADER_WAIT_MAX_MS)
 		return handle_refuse(z, -EINVAL, "not a time to wait");
-	e = call_with_id(z, "job", id, wait_ms < most ? wait_ms : most, timeout_ms, &data, &len);
+	e = call_with_id(z, "job", id, wait_ms < most ? wait_ms : most, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	e = parse_job(data, len, id, &job);
+	e = parse_job(result, id, &job);
 	if (e < 0)
 		return handle_fail(z, e, timeout_ms);
 	handle_copy_out(ret_job, &job, sizeof(job), JOB_FIRST);
@@ -306,17 +286,14 @@ int zkleader_cancel_job(struct zkleader *z, const char *id, int64_t timeout_ms, 
 {
 	bool done = false;
 	const struct field fields[] = {{"done", field_bool, &done, false}};
-	const void *data;
-	struct reader r;
-	size_t len;
+	struct reader result;
 	int e;
 
 	z->message[0] = '\0';
-	e = call_with_id(z, "cancel", id, 0, timeout_ms, &data, &len);
+	e = call_with_id(z, "cancel", id, 0, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	reader_init(&r, data, len);
-	e = fields_read(&r, fields, N_FIELDS(fields));
+	e = fields_read(&result, fields, N_FIELDS(fields));
 	if (e < 0)
 		return handle_fail(z, e, timeout_ms);
 	*ret_done = done;

@@ -110,7 +110,6 @@ static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
 {
 	struct buffer params;
 	struct pack p;
-	int code;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
@@ -120,13 +119,7 @@ static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
 		pack_map(&p, 1);
 		pack_kv_str(&p, "after", after);
 	}
-	code = c->z ? 0 : zkleader_open(c->socket, &c->z);
-	if (code == 0)
-		code = p.failed;
-	code = code < 0 ? ask_failed(c, code)
-			: ask_params(c, "dead", &params, JSON_ARRAY, ret_jobs);
-	buffer_done(&params);
-	return code;
+	return ask_packed(c, "dead", &p, JSON_ARRAY, ret_jobs);
 }
 
 /* Of two jobs of a queue: the minutes are numbers without zeros in front. */
@@ -222,16 +215,13 @@ static int requeue_all(struct context *c, json_t **ret_result)
 {
 	struct buffer params;
 	struct pack p;
-	int code;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
 	pack_map(&p, 1);
 	pack_kv_str(&p, "queue", c->values[OPTION_ALL]);
-	code = ask_params(c, "requeue", &params, JSON_OBJECT, ret_result);
-	buffer_done(&params);
-	return code;
+	return ask_packed(c, "requeue", &p, JSON_OBJECT, ret_result);
 }
 
 static int run_requeue(struct context *c)

@@ -141,9 +141,7 @@ static int run(struct context *c)
 	pack_kv_int(&p, "n", each);
 	if (from >= 0)
 		pack_kv_int(&p, "from", from);
-	code = p.failed ? ask_failed(c, -EMSGSIZE)
-			: ask_params(c, "next", &params, JSON_ARRAY, &json);
-	buffer_done(&params);
+	code = ask_packed(c, "next", &p, JSON_ARRAY, &json);
 	if (code != 0)
 		return code;
 	list = sorted(json);

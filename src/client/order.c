@@ -91,19 +91,11 @@ static int give(struct context *c, const struct order *o, json_t **ret_result)
 {
 	struct buffer params;
 	struct pack p;
-	int code;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack(c, o, &p);
-	if (p.failed < 0) {
-		output_error(&c->output, "too much for one request");
-		code = ZKLEADER_MISUSE;
-	} else {
-		code = ask_params(c, c->command->name, &params, JSON_OBJECT, ret_result);
-	}
-	buffer_done(&params);
-	return code;
+	return ask_packed(c, c->command->name, &p, JSON_OBJECT, ret_result);
 }
 
 static int run(struct context *c)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/name.h"
+#include "client/call.h"
 #include "client/fields.h"
 #include "client/handle.h"
 #include "wire/pack.h"
@@ -63,8 +64,6 @@ int zkleader_partitions(struct zkleader *z, const char *task, int64_t timeout_ms
 	struct reader result;
 	struct buffer params;
 	struct pack p;
-	const void *data;
-	size_t len;
 	int e;
 
 	if (!name_is_task(task, strlen(task))) {
@@ -75,16 +74,9 @@ int zkleader_partitions(struct zkleader *z, const char *task, int64_t timeout_ms
 	pack_init(&p, &params);
 	pack_array(&p, 1);
 	pack_str(&p, task);
-	e = p.failed;
-	if (e < 0)
-		handle_fail(z, e, 0);
-	else
-		e = zkleader_call(z, "partitions", params.data, params.len, timeout_ms, &data,
-				  &len);
-	buffer_done(&params);
+	e = call_packed(z, "partitions", &p, timeout_ms, &result);
 	if (e != 0)
 		return e;
-	reader_init(&result, data, len);
 	e = fields_read(&result, fields, N_FIELDS(fields));
 	if (e == 0 && partitions > ZKLEADER_PARTITIONS_MAX)
 		e = -EBADMSG;

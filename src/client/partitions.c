@@ -166,13 +166,7 @@ static int change(struct context *c)
 		pack_map(&p, 1);
 		pack_kv_str(&p, "reason", reason);
 	}
-	if (p.failed) {
-		output_error(&c->output, "too much for one request");
-		code = ZKLEADER_MISUSE;
-	} else {
-		code = ask_params(c, "repartition", &params, JSON_OBJECT, &answer);
-	}
-	buffer_done(&params);
+	code = ask_packed(c, "repartition", &p, JSON_OBJECT, &answer);
 	if (code == 0 && c->output.json)
 		output_json(&c->output, answer);
 	else if (code == 0)

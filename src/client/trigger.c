@@ -27,7 +27,6 @@ static int ask_trigger(struct context *c, json_t **ret_result)
 	const char *tick = c->values[OPTION_TICK];
 	struct buffer params;
 	struct pack p;
-	int code;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
@@ -36,30 +35,20 @@ static int ask_trigger(struct context *c, json_t **ret_result)
 	pack_map(&p, tick ? 1 : 0);
 	if (tick)
 		pack_kv_str(&p, "tick", tick);
-	if (p.failed < 0) {
-		output_error(&c->output, "too much for one request");
-		code = ZKLEADER_MISUSE;
-	} else {
-		code = ask_params(c, "trigger", &params, JSON_OBJECT, ret_result);
-	}
-	buffer_done(&params);
-	return code;
+	return ask_packed(c, "trigger", &p, JSON_OBJECT, ret_result);
 }
 
 static int ask_outcome(struct context *c, const char *tick, json_t **ret_result)
 {
 	struct buffer params;
 	struct pack p;
-	int code;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_str(&p, c->args[0]);
 	pack_str(&p, tick);
-	code = ask_params(c, "outcome", &params, JSON_OBJECT, ret_result);
-	buffer_done(&params);
-	return code;
+	return ask_packed(c, "outcome", &p, JSON_OBJECT, ret_result);
 }
 
 /* The exit code of what has ended. */
