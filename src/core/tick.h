@@ -40,6 +40,11 @@ enum tick_place {
 };
 
 /*
+ * Whether what is older than the oldest record counts as claimed; floor and limit as in
+ * tick_place().
+ */
+bool tick_oldest_counts(const char *oldest, const char *floor, const char *limit);
+/*
  * What the ledger says of a tick: names is sorted and has n of them, floor is the oldest that
  * pruning has left, "" if it never pruned. limit is a name that no right clock has come to yet:
  * what was claimed behind it, by a wrong one, is not the oldest kept as long as nothing was

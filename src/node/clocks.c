@@ -308,6 +308,15 @@ int64_t clocks_latest_ms(const struct clocks *c)
 	return (ahead > 0 ? wall : wall - ahead) + c->tolerance_ms;
 }
 
+void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_SIZE])
+{
+	int64_t latest_ms = clocks_latest_ms(c);
+
+	snprintf(limit, TICK_NAME_SIZE, "%s", TICK_NO_LIMIT);
+	if (latest_ms > 0 && latest_ms < INT64_MAX - TICK_ZONE_MAX_MS)
+		tick_name(latest_ms + zone_ms, limit);
+}
+
 void clocks_say(int64_t offset_ms, char text[CLOCKS_TEXT_MAX])
 {
 	static const int64_t units[] = {3600 * 1000, 60 * 1000, 1000};

@@ -11,6 +11,7 @@
 
 #include "core/fleet.h"
 #include "core/skew.h"
+#include "core/tick.h"
 #include "node/host.h"
 #include "node/store.h"
 
@@ -66,6 +67,11 @@ bool clocks_is_off(const struct clocks *c);
 bool clocks_is_unsure(const struct clocks *c);
 /* The latest time that it may be by our clock and the server's; INT64_MAX: not known. */
 int64_t clocks_latest_ms(const struct clocks *c);
+/*
+ * The name of that time, for tick_place(), where ticks are named by a clock that is zone_ms ahead
+ * of UTC; TICK_NO_LIMIT where it is not known.
+ */
+void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_SIZE]);
 /* By how much ours is ahead of the server's now; false: not known. */
 bool clocks_offset(const struct clocks *c, int64_t *ret_ms);
 /* "24h ahead of the ZooKeeper server's", or "3m behind" it; and of our own offset now. */

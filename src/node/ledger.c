@@ -78,8 +78,7 @@ static void end_failed(struct op *op, const struct store_reply *reply)
 
 /* --- looking -------------------------------------------------------------- */
 
-/* The oldest tick that pruning has left, as the task's folder says; "": it never pruned. */
-static void read_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE])
+void ledger_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE])
 {
 	floor[0] = '\0';
 	if (reply->len != TICK_NAME_SIZE - 1)
@@ -99,7 +98,7 @@ static void on_floor(void *arg, const struct store_reply *reply)
 		end_failed(op, reply);
 		return;
 	}
-	read_floor(reply, floor);
+	ledger_floor(reply, floor);
 	end(op, strcmp(op->tick, floor) < 0 ? LEDGER_OLDER : LEDGER_ABSENT, NULL, 0);
 }
 
@@ -398,7 +397,7 @@ static void on_parent(void *arg, const struct store_reply *reply)
 		return;
 	}
 	t->version = reply->stat.version;
-	read_floor(reply, t->floor);
+	ledger_floor(reply, t->floor);
 	path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 	store_children(op->leaders->session->store, path, false, on_names, op);
 }

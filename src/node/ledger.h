@@ -81,6 +81,8 @@ struct ledger_entry {
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
 
+/* The oldest tick that pruning has left, as the task's folder says; "": it never pruned. */
+void ledger_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE]);
 /* The ticks of a list of the ledger's znodes, sorted; an array of the caller's. */
 char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_SIZE];
 

@@ -287,12 +287,8 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 /* A tick that begins behind this has not come yet, by whichever clock. */
 static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
 {
-	int64_t latest_ms = clocks_latest_ms(&r->runs->leaders->registry->clocks);
-
-	snprintf(limit, TICK_NAME_SIZE, "%s", TICK_NO_LIMIT);
-	if (latest_ms > 0 && latest_ms < INT64_MAX - TICK_ZONE_MAX_MS)
-		tick_name(latest_ms + (r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms),
-			  limit);
+	clocks_limit(&r->runs->leaders->registry->clocks,
+		     r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms, limit);
 }
 
 static void look(struct run *r, bool whole)

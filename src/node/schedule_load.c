@@ -27,8 +27,8 @@ struct load {
 	char (*names)[TICK_NAME_SIZE];
 	size_t n_names;
 	unsigned n_runs;
-	bool newest; /* has been read */
-	bool floor;  /* something was pruned */
+	bool newest;		    /* has been read */
+	char floor[TICK_NAME_SIZE]; /* as ledger_floor() says */
 };
 
 #define AHEAD_MS  60000 /* of the time: what is less is soon over, and not worth a word */
@@ -187,15 +187,15 @@ static void keep_names(struct load *l, const struct task *t, const struct store_
 	l->names = ledger_names(reply, &l->n_names);
 }
 
-/*
- * What is older than the oldest record is not claimed, see tick_place(): it counts as decided, too.
- * Where nothing was pruned, a record that is ahead of every clock says nothing of those before it.
- */
+/* What is older than the oldest record is not claimed, see tick_place(): it is decided, too. */
 static void decided_before(struct load *l, const char *oldest)
 {
-	int64_t latest_ms = clocks_latest_ms(&l->schedules->leaders->registry->clocks), ms;
+	char limit[TICK_NAME_SIZE];
+	int64_t ms;
 
-	if (tick_parse(oldest, &ms) && (l->floor || ms <= latest_ms) && ms - 1 > l->since_ms)
+	clocks_limit(&l->schedules->leaders->registry->clocks, 0, limit);
+	if (tick_parse(oldest, &ms) && tick_oldest_counts(oldest, l->floor, limit) &&
+	    ms - 1 > l->since_ms)
 		l->since_ms = ms - 1;
 }
 
@@ -238,17 +238,15 @@ static void on_names(void *arg, const struct store_reply *reply)
 static void on_floor(void *arg, const struct store_reply *reply)
 {
 	struct load *l = arg;
-	char floor[TICK_NAME_SIZE] = "", path[STORE_PATH_MAX];
+	char path[STORE_PATH_MAX];
 	int64_t ms;
 
 	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
 		fail(l, reply);
 		return;
 	}
-	if (reply->code == STORE_OK && reply->len == TICK_NAME_SIZE - 1)
-		memcpy(floor, reply->data, TICK_NAME_SIZE - 1);
-	l->floor = tick_parse(floor, &ms);
-	if (l->floor && ms - 1 > l->since_ms)
+	ledger_floor(reply, l->floor);
+	if (tick_parse(l->floor, &ms) && ms - 1 > l->since_ms)
 		l->since_ms = ms - 1;
 	path_of_tick(settings_of(l), l->task, NULL, path);
 	store_children(store_of(l), path, false, on_names, l);
