@@ -99,7 +99,7 @@ void barrier_on_done(void *arg, const struct store_reply *reply)
 /* It may be there although we may not make it: what is asked behind this finds out. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
-	((struct barrier *)arg)->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
+	((struct barrier *)arg)->no_folder = store_refusal(reply->code);
 	answered(arg);
 }
 

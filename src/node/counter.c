@@ -149,7 +149,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	struct counters *c = arg;
 
 	if (reply->code != STORE_ABANDONED) /* which may be our end */
-		c->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
+		c->no_folder = store_refusal(reply->code);
 }
 
 /* The folder is missing, or what was read has gone meanwhile, or our registration. */

@@ -88,7 +88,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct gang *g = arg;
 
-	g->no_folder = store_is_refusal(reply->code) ? reply->code : STORE_OK;
+	g->no_folder = store_refusal(reply->code);
 	gang_answered(g);
 }
 
@@ -191,9 +191,8 @@ void gang_dissolve(struct gang *g)
 	struct gang_sight *sight = g->sight;
 	bool alone = sight->n_waiting == 0 && sight->n_names == sight->n_marked;
 	mem_auto struct gang_record *none = mem_calloc(1, sizeof(*none));
-	mem_auto struct store_op *ops = mem_calloc(sight->n_marked + 3, sizeof(*ops));
+	mem_auto struct store_op *ops = mem_calloc(sight->n_marked + 2, sizeof(*ops));
 	mem_auto char *paths = mem_calloc(sight->n_marked + 1, STORE_PATH_MAX);
-	char there[STORE_PATH_MAX];
 	struct buffer data;
 	size_t n = 1;
 
@@ -217,10 +216,6 @@ void gang_dissolve(struct gang *g)
 				     .data = alone ? NULL : data.data,
 				     .len = alone ? 0 : data.len,
 				     .version = g->version};
-	/* Without a mark that it deletes, another of this name could be taken for what was seen. */
-	if (!alone && sight->n_marked == 0 && sight->n > 0 &&
-	    gang_ticket_path(settings_of(g), g->name, &sight->tickets[0], there))
-		ops[n++] = (struct store_op){.type = STORE_OP_CHECK, .path = there, .version = -1};
 	g->busy++;
 	store_multi(g->all->session->store, ops, n, on_dissolved, g);
 	buffer_done(&data);

@@ -169,7 +169,7 @@ static void on_claimed(struct task *t, const struct store_reply *reply)
 	if (reply->code == STORE_ABANDONED)
 		return;
 	event.outcome = outcome_of(t, reply, "claim refused");
-	t->leader.refused = store_is_refusal(reply->code) ? reply->code : STORE_OK;
+	t->leader.refused = store_refusal(reply->code);
 	if (reply->code == STORE_OK) {
 		event.token = reply->stat.mzxid;
 		event.owner = l->session->id;

@@ -39,11 +39,7 @@ static void take_place(struct lock *l)
  */
 static enum store_code folder_refusal(const struct lock *l)
 {
-	if (store_is_refusal(l->seen.folder))
-		return l->seen.folder;
-	if (l->seen.folder == STORE_NO_NODE && store_is_refusal(l->seen.folders))
-		return l->seen.folders;
-	return STORE_OK;
+	return store_refusal(l->seen.folder == STORE_NO_NODE ? l->seen.folders : l->seen.folder);
 }
 
 /* Not made: the registration or the folder was missing, or it is not to be. */

@@ -51,6 +51,12 @@ static inline bool store_is_refusal(enum store_code code)
 	return code == STORE_NO_AUTH || code == STORE_FULL || code == STORE_FAILED;
 }
 
+/* That code where it is a refusal, and OK for all others. */
+static inline enum store_code store_refusal(enum store_code code)
+{
+	return store_is_refusal(code) ? code : STORE_OK;
+}
+
 /* What to tell whose order was refused, or that the folder of it is not made. */
 static inline const char *store_refused_why(enum store_code code)
 {
