@@ -54,9 +54,6 @@ void schedule_config_check_command(const struct settings *s, const struct sectio
 
 	for (size_t i = 0; i < command->n; i++)
 		bytes += strlen(command->values[i]) + 1;
-	if (command->line > 0 && command->n == 0)
-		problems_add(problems, s->file, command->line,
-			     "command: is empty: its first word is the path of the program");
 	if (command->n && command->values[0][0] != '/')
 		problems_add(problems, s->file, command->line, "command: \"%.100s\": %s",
 			     command->values[0], PROGRAM_NEEDED);
