@@ -1,4 +1,5 @@
 /* job, cancel, requeue, purge, dead: what becomes of jobs. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +61,12 @@ static void on_read(void *arg, const struct job_answer *answer)
 	queue_ask_free(a);
 }
 
-/* {"wait_ms"}; keys that are not known are passed over. */
-static bool take_wait(struct call *call, int64_t *ret_wait_ms)
+/*
+ * Of the map behind the first parameter, if there is one, this option; keys that are not known are
+ * passed over.
+ */
+static bool take_option(struct call *call, const char *name,
+			int (*read)(struct reader *r, void *to), void *to)
 {
 	struct reader_text key;
 	size_t n;
@@ -72,14 +77,23 @@ static bool take_wait(struct call *call, int64_t *ret_wait_ms)
 		return false;
 	for (; n > 0; n--) {
 		int e = reader_str(&call->params, &key);
-		if (e == 0 && reader_text_is(key, "wait_ms"))
-			e = reader_int(&call->params, ret_wait_ms);
+		if (e == 0 && reader_text_is(key, name))
+			e = read(&call->params, to);
 		else if (e == 0)
 			e = reader_skip(&call->params);
 		if (e != 0)
 			return false;
 	}
-	return *ret_wait_ms >= 0 && *ret_wait_ms <= METHODS_WAIT_MAX_MS;
+	return true;
+}
+
+static int read_wait(struct reader *r, void *to)
+{
+	int64_t *wait_ms = to;
+
+	return reader_int(r, wait_ms) == 0 && *wait_ms >= 0 && *wait_ms <= METHODS_WAIT_MAX_MS
+		       ? 0
+		       : -EBADMSG;
 }
 
 void method_job(struct call *call)
@@ -96,7 +110,7 @@ void method_job(struct call *call)
 	l = queue_ask_take_job(call, &id);
 	if (!l)
 		return;
-	if (!take_wait(call, &wait_ms)) {
+	if (!take_option(call, "wait_ms", read_wait, &wait_ms)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE, "wait_ms is no time up to 24h");
 		return;
 	}
@@ -307,38 +321,27 @@ static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
 	queue_ask_free(a);
 }
 
-/* {"after": the last that was told before}; keys that are not known are passed over. */
-static bool take_after(struct call *call, struct job_id *ret_id, bool *ret_given)
-{
-	struct reader_text key, id;
-	size_t n;
+/* The last that was told before. */
+struct after {
+	struct job_id id;
+	bool given;
+};
 
-	*ret_given = false;
-	if (call->n_params == 1)
-		return true;
-	if (reader_map(&call->params, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(&call->params, &key);
-		if (e == 0 && reader_text_is(key, "after")) {
-			e = reader_str(&call->params, &id);
-			if (e == 0 && !job_id_parse(id.data, id.len, ret_id))
-				return false;
-			*ret_given = true;
-		} else if (e == 0) {
-			e = reader_skip(&call->params);
-		}
-		if (e != 0)
-			return false;
-	}
-	return true;
+static int read_after(struct reader *r, void *to)
+{
+	struct after *after = to;
+	struct reader_text id;
+
+	if (reader_str(r, &id) != 0 || !job_id_parse(id.data, id.len, &after->id))
+		return -EBADMSG;
+	after->given = true;
+	return 0;
 }
 
 void method_dead(struct call *call)
 {
 	struct listing *l;
-	struct job_id after;
-	bool given;
+	struct after after = {.given = false};
 
 	if (call->n_params < 1 || call->n_params > 2) {
 		peer_error(call->c, call->msgid, RPC_MISUSE,
@@ -348,12 +351,13 @@ void method_dead(struct call *call)
 	l = queue_ask_take(call);
 	if (!l)
 		return;
-	if (!take_after(call, &after, &given) || (given && strcmp(after.queue, l->name) != 0)) {
+	if (!take_option(call, "after", read_after, &after) ||
+	    (after.given && strcmp(after.id.queue, l->name) != 0)) {
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "after is no id of a job of that queue");
 		return;
 	}
 	struct queue_ask *a = queue_ask_new(call, true, 0);
 	a->outputs = queue_ask_may_read(call->c, l);
-	queues_dead(&call->m->node->queues, l->name, given ? &after : NULL, on_dead, a);
+	queues_dead(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_dead, a);
 }
