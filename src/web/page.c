@@ -193,13 +193,9 @@ static int by_name(const void *a, const void *b)
 
 static void task_rows(struct html *h, const json_t *tasks)
 {
-	size_t n = json_array_size(tasks);
-	const json_t **sorted = mem_calloc(n, sizeof(const json_t *));
+	const json_t **sorted = part_sorted(tasks, by_name);
 
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = json_array_get(tasks, i);
-	qsort(sorted, n, sizeof(const json_t *), by_name);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < json_array_size(tasks); i++)
 		task_row(h, sorted[i]);
 	free(sorted);
 }

@@ -1,9 +1,11 @@
 #include "web/page_parts.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "client/json.h"
 
 static void problems(struct html *h, const json_t *list, const char *class, const char *title)
@@ -95,13 +97,46 @@ void part_decisions(struct html *h, const json_t *decisions)
 	}
 }
 
-void part_ranking(struct html *h, const json_t *list, const char *title)
+void part_leader(struct html *h, const json_t *leader)
+{
+	if (!json_is_object(leader)) {
+		html_badge(h, "warn", "nobody");
+		return;
+	}
+	html_text(h, part_node(leader));
+	html_raw(h, " <small>");
+	html_text(h, json_text(leader, "version", ""));
+	html_raw(h, "</small>");
+}
+
+void part_status(struct html *h, const json_t *run)
+{
+	const json_t *status = json_object_get(run, "exit_status");
+
+	if (json_is_integer(status))
+		fprintf(h->out, "<td class=\"num\">%" PRId64 "</td>",
+			(int64_t)json_integer_value(status));
+	else
+		html_cell(h, "num", NULL);
+}
+
+void part_output(struct html *h, const json_t *run, unsigned columns)
+{
+	const char *output = json_text(run, "output", NULL);
+
+	if (!output || !*output)
+		return;
+	fprintf(h->out, "<tr class=\"output\"><td colspan=\"%u\"><pre>", columns);
+	html_text(h, output);
+	html_raw(h, "</pre></td></tr>\n");
+}
+
+void part_ranking(struct html *h, const json_t *list)
 {
 	const json_t *r;
 	size_t i;
 
-	fprintf(h->out, "<section><h2>%s</h2>", title);
-	html_raw(h, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+	html_raw(h, "<section><h2>Ranking</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		    "aria-label=\"Ranking\"><table><thead><tr><th scope=\"col\">Place</th>"
 		    "<th scope=\"col\">Node</th><th scope=\"col\">Version</th>"
 		    "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
@@ -150,4 +185,15 @@ void part_oldest(struct html *h, const json_t *queue)
 	if (ms > 0)
 		clock_format(h->now_ms - ms, since);
 	html_age(h, ms > 0 ? since : NULL);
+}
+
+const json_t **part_sorted(const json_t *list, int (*order)(const void *a, const void *b))
+{
+	size_t n = json_array_size(list);
+	const json_t **sorted = mem_calloc(n, sizeof(const json_t *));
+
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = json_array_get(list, i);
+	qsort(sorted, n, sizeof(const json_t *), order);
+	return sorted;
 }

@@ -110,9 +110,6 @@ static void running(struct html *h, const json_t *workers)
 
 static void dead_row(struct html *h, const json_t *job)
 {
-	const json_t *status = json_object_get(job, "exit_status");
-	const char *output = json_text(job, "output", NULL);
-
 	html_raw(h, "<tr><th scope=\"row\" class=\"id\">");
 	html_text(h, json_text(job, "id", ""));
 	html_raw(h, "</th><td>");
@@ -120,18 +117,10 @@ static void dead_row(struct html *h, const json_t *job)
 	html_raw(h, " ");
 	html_age(h, json_text(job, "ended", NULL));
 	fprintf(h->out, "</td><td class=\"num\">%" PRId64 "</td>", json_number(job, "attempt", 0));
-	if (json_is_integer(status))
-		fprintf(h->out, "<td class=\"num\">%" PRId64 "</td>",
-			(int64_t)json_integer_value(status));
-	else
-		html_cell(h, "num", NULL);
+	part_status(h, job);
 	html_cell(h, NULL, json_text(job, "node", NULL));
 	html_raw(h, "</tr>\n");
-	if (output && *output) {
-		html_raw(h, "<tr class=\"output\"><td colspan=\"5\"><pre>");
-		html_text(h, output);
-		html_raw(h, "</pre></td></tr>\n");
-	}
+	part_output(h, job, 5);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -142,13 +131,9 @@ static int newest_first(const void *a, const void *b)
 
 static void dead_rows(struct html *h, const json_t *dead)
 {
-	size_t n = json_array_size(dead);
-	const json_t **sorted = mem_calloc(n, sizeof(const json_t *));
+	const json_t **sorted = part_sorted(dead, newest_first);
 
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = json_array_get(dead, i);
-	qsort(sorted, n, sizeof(const json_t *), newest_first);
-	for (size_t i = 0; i < n && i < DEAD_SHOWN; i++)
+	for (size_t i = 0; i < json_array_size(dead) && i < DEAD_SHOWN; i++)
 		dead_row(h, sorted[i]);
 	free(sorted);
 }
@@ -171,8 +156,10 @@ static void dead_letters(struct html *h, const char *name, const json_t *dead, i
 		 "<li>One tried anew: <code>zkleader requeue JOB</code></li>\n<li>All of them: ");
 	command(h, "requeue --all", name);
 	html_raw(h, "</li>\n<li>What is known of one: <code>zkleader job JOB</code></li>\n<li>");
+	/* Of very many the sidecar tells the oldest at first: these are not the newest then. */
 	if (n > DEAD_SHOWN)
-		fprintf(h->out, "The newest %d of %" PRId64 " are shown; more: ", DEAD_SHOWN, n);
+		fprintf(h->out, "%s %d of %" PRId64 " are shown; more: ",
+			(int64_t)json_array_size(dead) < n ? "Some" : "The newest", DEAD_SHOWN, n);
 	else
 		html_raw(h, "The list: ");
 	command(h, "dead", name);
@@ -188,19 +175,15 @@ static void leader(struct html *h, const json_t *t, const json_t *explain)
 	const json_t *l = json_object_get(t, "leader");
 
 	html_raw(h, "<section><h2>Who assigns its jobs</h2><p>");
+	part_leader(h, l);
 	if (json_is_object(l)) {
-		html_text(h, part_node(l));
-		html_raw(h, " <small>");
-		html_text(h, json_text(l, "version", ""));
-		html_raw(h, ", for </small>");
+		html_raw(h, "<small>, for </small>");
 		html_age(h, json_text(t, "since", NULL));
-	} else {
-		html_badge(h, "warn", "nobody");
 	}
 	html_raw(h, "</p>\n<p>");
 	html_text(h, json_text(explain, "reason", ""));
 	html_raw(h, "</p></section>\n");
-	part_ranking(h, json_object_get(explain, "ranking"), "Ranking");
+	part_ranking(h, json_object_get(explain, "ranking"));
 }
 
 char *page_queue(const json_t *tasks, const json_t *explain, const json_t *status,

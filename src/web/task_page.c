@@ -13,27 +13,16 @@
 
 static void run_row(struct html *h, const json_t *run)
 {
-	const json_t *status = json_object_get(run, "exit_status");
-	const char *output = json_text(run, "output", NULL);
-
 	html_raw(h, "<tr><th scope=\"row\" class=\"num\">");
 	html_text(h, json_text(run, "tick", ""));
 	html_raw(h, "</th><td>");
 	part_run(h, run);
 	html_raw(h, "</td>");
 	html_cell(h, NULL, part_node(run));
-	if (json_is_integer(status))
-		fprintf(h->out, "<td class=\"num\">%" PRId64 "</td>",
-			(int64_t)json_integer_value(status));
-	else
-		html_cell(h, "num", NULL);
+	part_status(h, run);
 	fprintf(h->out, "<td class=\"num\">%" PRId64 "</td></tr>\n",
 		json_number(run, "attempt", 0));
-	if (output && *output) {
-		html_raw(h, "<tr class=\"output\"><td colspan=\"5\"><pre>");
-		html_text(h, output);
-		html_raw(h, "</pre></td></tr>\n");
-	}
+	part_output(h, run, 5);
 }
 
 /* The sidecar tells the oldest first. */
@@ -57,17 +46,8 @@ static void runs(struct html *h, const json_t *list)
 
 static void facts(struct html *h, const json_t *t, const json_t *explain)
 {
-	const json_t *leader = json_object_get(t, "leader");
-
 	html_raw(h, "<dl class=\"facts\"><div><dt>Leader</dt><dd>");
-	if (json_is_object(leader)) {
-		html_text(h, part_node(leader));
-		html_raw(h, " <small>");
-		html_text(h, json_text(leader, "version", ""));
-		html_raw(h, "</small>");
-	} else {
-		html_badge(h, "warn", "nobody");
-	}
+	part_leader(h, json_object_get(t, "leader"));
 	html_raw(h, "</dd></div><div><dt>Since</dt><dd>");
 	html_age(h, json_text(t, "since", NULL));
 	html_raw(h, "</dd></div><div><dt>Last run</dt><dd>");
@@ -91,7 +71,7 @@ char *page_task(const json_t *tasks, const json_t *explain, const json_t *histor
 
 	part_begin(&h, name, NULL, description, status);
 	facts(&h, t, explain);
-	part_ranking(&h, json_object_get(explain, "ranking"), "Ranking");
+	part_ranking(&h, json_object_get(explain, "ranking"));
 	runs(&h, history);
 	return html_end(&h, ret_len);
 }

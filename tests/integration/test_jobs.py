@@ -167,7 +167,7 @@ def bury(zk, n):
     return ids
 
 
-def test_all_dead_letters_are_listed(queues, zk):
+def test_all_dead_letters_are_listed(queues, zk, web):
     """An answer has 500 of them at the most; the command asks on."""
     a = queues.site("a", queue_text("q", command=["/bin/true"]))
     queues.wait_open()
@@ -185,6 +185,9 @@ def test_all_dead_letters_are_listed(queues, zk):
         assert code_of(a, "dead", "q", bad) == 3
     assert code_of(a, "dead", "q", {}, {}) == 3
     assert a.call("queue", "q")["dead"] == 1200
+    page = web(a)
+    wait_until(lambda: page.get("/readyz")[0] == 200, what="the web server has found the sidecar")
+    assert "Some 50 of 1200 are shown" in page.get("/task/q")[2], "as it has the oldest 500"
     assert queues.run(a, "purge", "q")[1] == b"purged 1200 dead letters\n"
     assert json.loads(queues.run(a, "--json", "dead", "q")[1]) == []
 
