@@ -13,7 +13,6 @@ _spec.loader.exec_module(_module)
 globals().update({name: value for name, value in vars(_module).items() if not name.startswith("__")})
 
 from browser import Browser  # noqa: E402
-from harness.web import Web  # noqa: E402
 
 
 @pytest.fixture
@@ -21,16 +20,3 @@ def browser(folder):
     made = Browser(folder / "browser")
     yield made
     made.close()
-
-
-@pytest.fixture
-def web(folder):
-    made = []
-
-    def of(sidecar, *args):
-        made.append(Web(folder / f"web{len(made)}", sidecar.socket, *args))
-        return made[-1]
-
-    yield of
-    for one in made:
-        one.close()

@@ -19,6 +19,7 @@ from harness.queues import Hook, Queues, script_of  # noqa: E402
 from harness.server import Tree, ZooKeeper  # noqa: E402
 from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # noqa: E402
 from harness.ticks import Ticks  # noqa: E402
+from harness.web import Web  # noqa: E402
 
 TEST_SECONDS = 120  # after which a test has failed, if it does not say otherwise
 FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
@@ -230,3 +231,19 @@ def hook(folder):
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def web(folder):
+    """web(sidecar, args...): a zkleader-web beside it."""
+    made = []
+
+    def of(sidecar, *args, **kwargs):
+        made.append(Web(folder / f"web{len(made)}", sidecar.socket, *args, **kwargs))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+    reports = [r for one in made for r in sanitizer_reports(one.folder)]
+    assert not reports, "\n".join(reports)

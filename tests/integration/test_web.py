@@ -10,28 +10,12 @@ import time
 
 import pytest
 
-from harness.process import end, spawn
-from harness.sidecar import build, queue_text, sanitizer_env, sanitizer_reports, task_text
+from harness.process import spawn
+from harness.sidecar import build, queue_text, sanitizer_env, task_text
 from harness.waiting import wait_until
-from harness.web import Web
 
 TOKEN = "a-token-of-good-length"
 TASKS = ["nightly-report", "cleanup"]
-
-
-@pytest.fixture
-def web(folder):
-    made = []
-
-    def of(sidecar, *args, **kwargs):
-        made.append(Web(folder / f"web{len(made)}", sidecar.socket, *args, **kwargs))
-        return made[-1]
-
-    yield of
-    for one in made:
-        one.close()
-    reports = [r for one in made for r in sanitizer_reports(one.folder)]
-    assert not reports, "\n".join(reports)
 
 
 def events(web, kinds, seconds=15, **headers):

@@ -4,33 +4,21 @@ import itertools
 import threading
 import time
 
-import pytest
-
-from harness.sidecar import sanitizer_reports, task_text
+from harness.sidecar import task_text
 from harness.waiting import wait_until
-from harness.web import Web
 
 
-@pytest.fixture
-def web(folder):
-    made = []
-
-    def of(sidecar):
-        made.append(Web(folder / f"web{len(made)}", sidecar.socket))
-        wait_until(lambda: made[-1].get("/readyz")[0] == 200, what="the web server has found the sidecar")
-        return made[-1]
-
-    yield of
-    for one in made:
-        one.close()
-    reports = [r for one in made for r in sanitizer_reports(one.folder)]
-    assert not reports, "\n".join(reports)
+def beside(web, sidecar):
+    """A zkleader-web that has found its sidecar."""
+    made = web(sidecar)
+    wait_until(lambda: made.get("/readyz")[0] == 200, what="the web server has found the sidecar")
+    return made
 
 
 def test_history_without_a_task_is_that_of_all(fleet, web, program):
     tasks = [task_text("cleanup", tick="1s"), task_text("nightly", tick="1s"), task_text("scan", tick="1s", partitions=2)]
     only = fleet.sidecar("only", tasks=tasks)
-    w = web(only)
+    w = beside(web, only)
     assert w.json("/v1/history") == (200, []) and only.call("history") == []
     wait_until(lambda: only.status()["leads"] == 4, what="it leads all")
     for task in ("nightly", "cleanup", "scan"):
@@ -51,7 +39,7 @@ def test_history_without_a_task_is_that_of_all(fleet, web, program):
 def test_history_of_a_sidecar_without_tasks_or_without_a_session(fleet, web, own_server):
     own_server.start()
     only = fleet.sidecar("only")
-    w = web(only)
+    w = beside(web, only)
     assert w.json("/v1/history") == (200, [])
     own_server.kill()
     wait_until(lambda: w.json("/v1/history")[0] == 503, what="it cannot tell without a session")
@@ -59,7 +47,7 @@ def test_history_of_a_sidecar_without_tasks_or_without_a_session(fleet, web, own
 
 def test_comments_come_though_events_do(fleet, web):
     only = fleet.sidecar("only", tasks=["cleanup"])
-    w = web(only)
+    w = beside(web, only)
     c = http.client.HTTPConnection("127.0.0.1", w.port, timeout=30)
     c.request("GET", "/v1/events")
     r = c.getresponse()

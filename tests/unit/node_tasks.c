@@ -104,6 +104,46 @@ Test(tasks, one_of_a_spread_group_is_drafted_while_it_is_given_up)
 	cr_expect_str_eq(task_of("a")->contest.draft, "g");
 }
 
+/* Our record lists all tasks as that group's from now on. */
+static void is_in_group(const char *group)
+{
+	struct worker *w = worker_new();
+
+	snprintf(w->id, sizeof(w->id), "me");
+	snprintf(w->version, sizeof(w->version), "1.0");
+	snprintf(w->node, sizeof(w->node), "host-me:/s");
+	snprintf(w->ip, sizeof(w->ip), "192.0.2.9");
+	w->timeout_ms = TIMEOUT_MS;
+	worker_set_tasks(w, leaders.names, leaders.n_tasks);
+	w->n_groups = leaders.n_tasks;
+	w->groups = mem_calloc(w->n_groups, sizeof(*w->groups));
+	for (size_t i = 0; i < w->n_groups; i++)
+		w->groups[i] = mem_strdup(group);
+	registry_forget(&registry, "me");
+	registry_add(&registry, w, SESSION, host.now_ms);
+	candidates_changed(&leaders);
+	turn();
+}
+
+/* Until our record says so, none of them knows that it is the next. */
+Test(tasks, one_of_a_spread_group_is_given_up_once_the_others_know)
+{
+	struct task_settings s = settings_of("a");
+
+	s.spread = "g";
+	tasks_apply(&leaders, &site_timing, &s, 1);
+	is_in_group("g");
+	asks("get! leaders/a", failed(STORE_NO_NODE));
+	asks("check workers/me, set leaders, create* leaders/a",
+	     of_stat((struct store_stat){.mzxid = TOKEN}));
+	asks("get! leaders/a", led_by("me", TOKEN));
+	tasks_apply(&leaders, &site_timing, NULL, 0);
+	pass(499);
+	idle();
+	pass(1);
+	asks("set leaders/a v0, delete leaders/a v1", ok());
+}
+
 Test(tasks, one_that_comes_back_meanwhile_stays)
 {
 	struct task *t;
