@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,26 +60,6 @@ static bool pass_on(struct capture *c)
 
 /* --- what is read --------------------------------------------------------- */
 
-static void keep(struct capture_kept *kept, const char *data, size_t len)
-{
-	size_t written = kept->written;
-
-	for (size_t i = 0; i < len; i++)
-		kept->ring[(written + i) % CAPTURE_KEPT_MAX] = data[i];
-	kept->written = written + len;
-}
-
-size_t capture_last(const struct capture *c, char last[CAPTURE_KEPT_MAX])
-{
-	size_t written = c->kept->written, n = written;
-
-	if (n > CAPTURE_KEPT_MAX)
-		n = CAPTURE_KEPT_MAX;
-	for (size_t i = 0; i < n; i++)
-		last[i] = c->kept->ring[(written - n + i) % CAPTURE_KEPT_MAX];
-	return n;
-}
-
 /* Into the line, up to its end: how many bytes that were. */
 static size_t take(struct capture *c, const char *data, size_t len)
 {
@@ -115,7 +94,7 @@ static bool advance(struct capture *c)
 		return false;
 	c->at = 0;
 	c->n = (size_t)n;
-	keep(c->kept, c->data, c->n);
+	kept_add(c->kept, c->data, c->n);
 	return true;
 }
 
@@ -182,9 +161,8 @@ int capture_init(struct capture *c, const char *name, const char *id, const char
 	c->from = fd_private(ends[0]);
 	c->into = fd_private(ends[1]);
 	c->to = journal ? journal_open() : open_error();
-	c->kept = mmap(NULL, sizeof(*c->kept), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (c->from < 0 || c->into < 0 || c->to < 0 || c->kept == MAP_FAILED ||
+	c->kept = kept_new();
+	if (c->from < 0 || c->into < 0 || c->to < 0 || !c->kept ||
 	    fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
 		int e = errno ? -errno : -EMFILE;
 
@@ -201,8 +179,7 @@ void capture_done(struct capture *c)
 	if (c->to >= 0)
 		close(c->to);
 	capture_hold(c);
-	if (c->kept != MAP_FAILED)
-		munmap(c->kept, sizeof(*c->kept));
+	kept_free(c->kept);
 }
 
 void capture_become(const struct capture *c)

@@ -7,19 +7,13 @@
 #ifndef ZKLEADER_CLIENT_CAPTURE_H
 #define ZKLEADER_CLIENT_CAPTURE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CAPTURE_KEPT_MAX 2048 /* bytes: the last that was written */
-#define CAPTURE_LINE_MAX 2000 /* bytes; a longer line comes in pieces */
+#include "client/kept.h"
 
-/* In memory shared by both supervisors of a job. */
-struct capture_kept {
-	char ring[CAPTURE_KEPT_MAX];
-	_Atomic size_t written; /* bytes, all that there were */
-};
+#define CAPTURE_LINE_MAX 2000 /* bytes; a longer line comes in pieces */
 
 /* The names of the journal's fields that say of what an output is. */
 struct capture_fields {
@@ -33,7 +27,7 @@ struct capture {
 	int to;			      /* a socket for the journal, or standard error */
 	int from;		      /* the pipe: to be read without waiting */
 	int into;		      /* its other end; -1: this process has closed it */
-	struct capture_kept *kept;
+	struct kept *kept;
 	char data[CAPTURE_LINE_MAX]; /* what was read last, and where the rest of it is */
 	size_t at, n;
 	char line[CAPTURE_LINE_MAX];
@@ -57,7 +51,5 @@ int64_t capture_due_ms(const struct capture *c);
 void capture_read(struct capture *c);
 /* No process of the job is left: takes the rest, which the journal gets a moment for. */
 void capture_end(struct capture *c);
-/* The last that was written: how many bytes. */
-size_t capture_last(const struct capture *c, char last[CAPTURE_KEPT_MAX]);
 
 #endif

@@ -36,6 +36,7 @@ struct claim {
 	int64_t index;			 /* of this node; -1: it is not to be told */
 	int partition, partitions;	 /* which of how many; -1 and 0: of a plain task */
 	bool busy;			 /* the run before it did not end in time */
+	bool output;			 /* the end of what it writes is to be told */
 	char notice[ZKLEADER_TEXT_SIZE]; /* for people: nobody has run the tick; "" */
 };
 

@@ -74,6 +74,8 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 		terminal_give(&job->terminal, getpid());
 	if (job->capture)
 		capture_become(job->capture);
+	if (job->relay)
+		relay_become(job->relay);
 	signals_restore(job->signals);
 	if (job->call) {
 		int code = job->call(job->call_arg);
@@ -112,6 +114,7 @@ static int start(struct guard *g)
 	g->shared->group = g->leader;
 	if (g->job->capture)
 		capture_hold(g->job->capture);
+	relay_hold(g->job->relay);
 	/*
 	 * A reader of the job's output must see its end when the job ends, so no other process
 	 * keeps it open.
@@ -417,6 +420,7 @@ _Noreturn void guard_run(struct job *job, int control)
 		wait_until(&g, on_time(&g));
 	if (job->capture)
 		capture_end(job->capture);
+	relay_settle(job->relay);
 	report_by = clock_boot_ms() + JOB_REPORT_MS;
 	if (report_by < g.shared->deadline)
 		report_by = g.shared->deadline;

@@ -137,8 +137,16 @@ static void pack_delivery(struct pack *p, const struct job_delivery *d)
 	pack_kv_int(p, "retry_ms", d->retry_ms);
 }
 
+/* The end of what it wrote, where that is kept. */
+static const struct kept *kept_of(const struct job *job)
+{
+	return job->capture ? job->capture->kept : job->relay ? job->relay->kept : NULL;
+}
+
 static int finish(const struct job *job, bool interrupted, int64_t until, bool *ret_recorded)
 {
+	const struct kept *kept = kept_of(job);
+	char last[KEPT_MAX];
 	struct buffer params;
 	struct reader result;
 	struct pack p;
@@ -149,15 +157,13 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->number);
-	pack_map(&p, (job->capture ? 4U : 2U) + (job->delivery ? 2U : 0U));
+	pack_map(&p, 2U + (job->capture ? 1U : 0U) + (kept ? 1U : 0U) + (job->delivery ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", interrupted);
-	if (job->capture) {
-		char last[CAPTURE_KEPT_MAX];
-
+	if (job->capture)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
-		pack_kv_bin(&p, "output", last, capture_last(job->capture, last));
-	}
+	if (kept)
+		pack_kv_bin(&p, "output", last, kept_last(kept, last));
 	if (job->delivery)
 		pack_delivery(&p, job->delivery);
 	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
@@ -352,6 +358,7 @@ int job_run(struct job *job)
 	fd_forget(STDOUT_FILENO);
 	if (job->capture)
 		capture_hold(job->capture);
+	relay_hold(job->relay);
 	watch_deadline(&s);
 	watch_guard(&s);
 	if (!job->shared->over)

@@ -9,6 +9,7 @@
 
 #include "zkleader.h"
 #include "client/capture.h"
+#include "client/relay.h"
 #include "client/signals.h"
 #include "client/terminal.h"
 #include "wire/reader.h"
@@ -63,8 +64,10 @@ struct job {
 	struct terminal terminal;
 	int64_t kill_after_ms;
 	int64_t renew_ms;
-	int64_t timeout_ms;	 /* after so long it is ended; 0: never */
-	struct capture *capture; /* of what it writes; NULL: it has our standard output and error */
+	int64_t timeout_ms; /* after so long it is ended; 0: never */
+	/* Where what it writes goes; both NULL: it has our standard output and error. */
+	struct capture *capture; /* of what a schedule or a queue has started */
+	struct relay *relay;	 /* to ours */
 	struct job_shared *shared;
 	bool guard_killed; /* set by job_run(): the guard was killed */
 	bool all_reached;  /* set by job_run(): so was all that had left its group */

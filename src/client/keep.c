@@ -156,7 +156,8 @@ int keep_run(struct keep *k)
 			  .kill_after_ms = KEEP_KILL_AFTER_MAX_MS,
 			  .renew_ms = RENEW_MAX_MS,
 			  .timeout_ms = k->timeout_ms,
-			  .capture = k->capture};
+			  .capture = k->capture,
+			  .relay = k->relay};
 	int e = begin_lease(&job, &deadline);
 
 	if (e == -EPERM) {

@@ -23,8 +23,9 @@ struct keep {
 	const struct job_delivery *delivery;
 	struct signals *signals;
 	int64_t kill_after_ms; /* from TERM to KILL */
-	int64_t timeout_ms;    /* see struct job, as the next */
+	int64_t timeout_ms;    /* see struct job, as the next two */
 	struct capture *capture;
+	struct relay *relay;
 	bool unrecorded; /* set by keep_run(): it ended, but the sidecar did not say so */
 };
 

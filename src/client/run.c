@@ -186,8 +186,22 @@ static void set_environment(const struct run *r)
 static const struct job_kind of_runs = {
 	.renew = "renew", .finish = "finish", .attach = "attach", .lease = "the leadership of"};
 
+/* Its reader may be slow for ever: what comes now ends us, as it would have ended the command. */
+static void end_relay(const struct run *r, struct relay *relay)
+{
+	while (signals_next(&r->signals) != 0)
+		;
+	signals_restore(&r->signals);
+	relay_end(relay);
+}
+
 int run_job(struct run *r)
 {
+	const char *name = r->tag && r->claim.partition >= 0 ? r->task : NULL;
+	struct relay relay;
+	/* What it writes goes its way also where it cannot be passed on. */
+	bool relayed = !r->capture && (name || r->claim.output) &&
+		       relay_begin(&relay, name, r->claim.output) == 0;
 	struct keep k = {.c = r->c,
 			 .kind = &of_runs,
 			 .name = r->task,
@@ -197,7 +211,8 @@ int run_job(struct run *r)
 			 .signals = &r->signals,
 			 .kill_after_ms = r->kill_after_ms,
 			 .timeout_ms = r->timeout_ms,
-			 .capture = r->capture};
+			 .capture = r->capture,
+			 .relay = relayed ? &relay : NULL};
 	int code;
 
 	set_environment(r);
@@ -205,6 +220,8 @@ int run_job(struct run *r)
 	if (k.unrecorded && r->claim.tick.tick[0] != '\0')
 		output_error(&r->c->output, "the end of this run of %s could not be recorded",
 			     r->task);
+	if (relayed)
+		end_relay(r, &relay);
 	return code;
 }
 

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "client/ask.h"
-#include "client/tag.h"
 
 #define LOOK_MS 1000 /* between looks at the children, should a signal be lost */
 
@@ -33,19 +32,14 @@ struct parts {
 /* In the process of the partition: the connection is its own now. */
 _Noreturn static void supervise(struct run *r, pid_t parent)
 {
-	struct tag tag;
 	int code;
 
 	/* As the end of a call: whoever kills it ends the job. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(ZKLEADER_CANNOT_TELL);
-	if (r->tag && tag_begin(&tag, r->task) < 0)
-		r->tag = false; /* its output comes without */
 	code = run_job(r);
 	fflush(r->c->output.err);
-	if (r->tag)
-		tag_end(&tag);
 	_exit(code);
 }
 

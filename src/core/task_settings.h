@@ -54,6 +54,7 @@ struct task_settings {
 	const struct queue_settings *queue;   /* borrowed likewise; NULL: a task, and no queue */
 	int history;			      /* records of runs that are kept */
 	bool index;			      /* a run is told the number of this node */
+	bool ping;			      /* its runs are told of: with what they wrote */
 	bool users_asked;		      /* others than uids are being looked up */
 	bool has_user; /* false: it has neither of them, or this host does not know him */
 	uid_t user;

@@ -195,6 +195,7 @@ static struct task_settings settings_of(struct users *users, unsigned processors
 				  .on_crash = c->on_crash,
 				  .overlap = c->overlap,
 				  .index = c->index,
+				  .ping = c->ping_url != NULL,
 				  .hold_max_ms = c->hold_max_ms,
 				  .alert_after_ms = c->alert_after_ms,
 				  .history = c->history,

@@ -37,6 +37,7 @@ static void answer_claim(struct run *r, const char *outcome, bool busy, const ch
 					 .partition = r->task ? (int)r->task->partition : 0,
 					 .partitions = r->task ? r->task->settings->partitions : 0,
 					 .busy = busy,
+					 .output = r->task && r->task->settings->ping,
 					 .why = why,
 					 .notice = notice});
 }

@@ -39,6 +39,7 @@ struct run_answer {
 	int partition;	     /* of a claim: K; 0 also where it has none */
 	unsigned partitions; /* that there are; 0: it is led as a whole, or none was got */
 	bool busy;
+	bool output; /* of a claim: the end of what the run writes is to be told */
 	bool attached;
 	bool recorded;
 };

@@ -1,5 +1,7 @@
 """ping-url and zkleader-notify: each run is told as it begins and ends, whatever the server does."""
+import json
 import os
+import pty
 import signal
 import subprocess
 
@@ -7,6 +9,7 @@ import pytest
 
 from harness.hooks import Hooks, Notifier
 from harness.jobs import is_running, next_tick
+from harness.process import spawn
 from harness.queues import Hook, script_of
 from harness.sidecar import build, task_text
 from harness.waiting import wait_until
@@ -56,15 +59,76 @@ def test_a_run_is_told_as_it_begins_and_as_it_ends(fleet, hooks, notifier, jobs)
     assert len(hooks.seen) == 4
 
 
-def test_what_it_wrote_comes_along_where_the_sidecar_knows_it(fleet, hooks, notifier):
+def begun(a, *command, tick="none", **kwargs):
+    """zkleader run with that command."""
+    return spawn([build() / "zkleader", "-s", a.socket, "run", "--tick", tick, TASK, "--", *command], **kwargs)
+
+
+def test_the_end_of_what_it_wrote_comes_along_and_all_of_it_goes_where_it_went(fleet, hooks, notifier, program):
     a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
     notifier(a)
-    with a.client() as client:
-        claim = client.call("claim", TASK, {"kind": "run", "now_ms": 1_790_000_000_000, "zone_ms": 0, "tick_ms": 0, "wait_ms": 0})
-        assert claim["outcome"] == "yours"
-        client.call("finish", claim["run"], {"exit_status": 3, "interrupted": False, "timeout": False,
-                                             "output": b"the last words"})
-    assert hooks.wait(2) == [("/x/start", ""), ("/x/3", "the last words")]
+    # Behind the end of the whole: a first line that is not kept, and one of each stream.
+    script = "seq 1 2000; echo some word >&2; printf 'the last \\377 one'; exit 3"
+    done = program("zkleader", "-s", a.socket, "run", "--tick", "1s", TASK, "--", "sh", "-c", script, text=False)
+    assert (done.code, done.err) == (3, b"some word\n")
+    assert done.out == b"".join(b"%d\n" % n for n in range(1, 2001)) + b"the last \xff one"
+    (_, body) = hooks.wait(2)[1]
+    assert hooks.got[1][0] == "/x/3" and len(body) == 2048
+    assert "1999\n2000\n" in body and "some word\n" in body and "the last ? one" in body and "\n1\n" not in body
+    [run] = json.loads(program("zkleader", "-s", a.socket, "--json", "history", TASK).out)
+    assert run["output"] == body
+
+
+def test_streams_that_are_one_file_keep_their_order(fleet, hooks, notifier):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    script = "for i in 1 2 3 4 5 6 7 8 9; do echo out; echo err >&2; done"
+    run = begun(a, "sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert run.communicate(timeout=60)[0] == b"out\nerr\n" * 9
+    assert hooks.wait(2)[1] == ("/x/0", "out\nerr\n" * 9)
+
+
+def test_a_terminal_is_left_to_the_command(fleet, hooks, notifier):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    ours, theirs = pty.openpty()
+    run = begun(a, "sh", "-c", "test -t 1 && test -t 2 && echo seen", stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    assert os.read(ours, 100) == b"seen\r\n" and run.wait(60) == 0
+    os.close(ours)
+    run = begun(a, "sh", "-c", "test ! -t 2 && echo kept >&2", stdout=None, stderr=subprocess.PIPE)
+    assert run.communicate(timeout=60)[1] == b"kept\n"
+    assert [body for _, body in hooks.wait(4)] == ["", "", "", "kept\n"]
+
+
+def test_a_reader_that_has_gone_ends_the_command_as_ever(fleet, hooks, notifier):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    run = begun(a, "yes", stdout=subprocess.PIPE)
+    assert run.stdout.read(4) == b"y\ny\n"
+    run.stdout.close()
+    assert run.wait(60) == 128 + signal.SIGPIPE
+    assert hooks.wait(2)[1][0] == "/x/141"
+
+
+def test_a_slow_reader_holds_up_the_call_and_not_the_record(fleet, hooks, notifier):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    run = begun(a, "sh", "-c", "head -c 100000 /dev/zero; echo end >&2", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert hooks.wait(2)[1][0] == "/x/0", "it is told though much is unread"
+    assert run.poll() is None
+    assert len(run.communicate(timeout=60)[0]) == 100000 and run.returncode == 0
+    run = begun(a, "head", "-c", "100000", "/dev/zero", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    hooks.wait(4)
+    run.terminate()
+    assert run.wait(60) == -signal.SIGTERM, "what waits for its reader alone is ended by any signal"
+    run.stdout.close()
+
+
+def test_without_a_ping_url_the_command_has_the_streams_of_the_call(fleet, folder):
+    a = begin(fleet, task_text(TASK, tick="1s"))
+    with open(folder / "out", "wb") as out:
+        assert begun(a, "sh", "-c", f"test /proc/self/fd/1 -ef {folder}/out", stdout=out).wait(60) == 0
 
 
 def test_a_server_that_fails_hangs_up_or_is_late_gets_it_again_in_order(fleet, hooks, notifier, jobs):
