@@ -18,6 +18,7 @@ static struct {
 	int leader;
 	uint64_t passed, behind; /* bits of sites */
 	uint64_t meanwhile;	 /* that were passed over at any time since */
+	uint64_t admitted;	 /* that were not, at any time since */
 } before[TASKS_MAX];
 
 void rest_reset(void)
@@ -53,8 +54,10 @@ static const char *tasks_problem(int64_t *ret_until)
 	const char *problem;
 	const struct truth *truth = truth_now(&problem);
 
-	for (unsigned k = 0; k < sim.n_tasks; k++)
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
 		before[k].meanwhile |= truth_passed_over(truth, k);
+		before[k].admitted |= ~truth_passed_over(truth, k);
+	}
 	if (problem)
 		decided_at = *ret_until = sim.now;
 	for (unsigned k = 0; k < sim.n_tasks && *ret_until != sim.now; k++) {
@@ -113,7 +116,7 @@ void rest_before(void)
 		before[k].leader = oracle_leader(k);
 		before[k].passed = truth_passed_over(truth, k);
 		before[k].behind = truth_behind(truth, k);
-		before[k].meanwhile = 0;
+		before[k].meanwhile = before[k].admitted = 0;
 		oracle_gap(k);
 	}
 }
@@ -192,6 +195,17 @@ static bool was_passed_over_meanwhile(const struct truth *truth, enum change wha
 }
 
 /*
+ * Whether a clock was right only as long as the one that blinked was there: that one gets the task, then who
+ * has the clock, until it shows that the others are most again.
+ */
+static bool was_admitted_meanwhile(const struct truth *truth, enum change what, unsigned task)
+{
+	uint64_t passed = truth_passed_over(truth, task);
+
+	return what == CHANGE_BLINK && (passed & before[task].passed & before[task].admitted) != 0;
+}
+
+/*
  * How often a task may move for one change. One that joins and leaves at once may have led it between; while
  * the best of those who lead if nobody else can waits, another has its turn; and who withdraws before it leaves
  * has changed twice.
@@ -201,7 +215,8 @@ static uint64_t moves_allowed(const struct truth *truth, enum change what, unsig
 	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) ||
 		     is_slower_than_a_turn(what) || is_passed_over_since(truth, what, task);
 
-	if (was_passed_over_meanwhile(truth, what, task))
+	if (was_passed_over_meanwhile(truth, what, task) ||
+	    was_admitted_meanwhile(truth, what, task))
 		return 3;
 	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
