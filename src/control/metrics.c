@@ -8,20 +8,39 @@
 
 #define KEYS_OF_TASK 9
 
-static void pack_histogram(struct pack *p, const char *key, const struct histogram *h,
-			   const struct histogram_bounds *bounds)
+static void pack_bounds(struct pack *p, const char *key, const struct histogram_bounds *bounds)
 {
 	pack_str(p, key);
-	pack_map(p, 3);
-	pack_str(p, "le");
 	pack_array(p, bounds->n);
 	for (size_t i = 0; i < bounds->n; i++)
 		pack_int(p, bounds->le[i]);
+}
+
+/* What is in the buckets; of a map with two keys more. */
+static void pack_content(struct pack *p, const struct histogram *h,
+			 const struct histogram_bounds *bounds)
+{
 	pack_str(p, "counts");
 	pack_array(p, bounds->n + 1);
 	for (size_t i = 0; i <= bounds->n; i++)
 		pack_uint(p, h->counts[i]);
 	pack_kv_int(p, "sum", h->sum);
+}
+
+/* With the bounds once for all tasks, and of those with no run nothing: there may be many. */
+static void pack_runs(struct pack *p, const struct histogram *h)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i <= counts_run_bounds.n; i++)
+		n += h->counts[i];
+	pack_str(p, "run_ms");
+	if (n == 0) {
+		pack_nil(p);
+		return;
+	}
+	pack_map(p, 2);
+	pack_content(p, h, &counts_run_bounds);
 }
 
 static void pack_ends(struct pack *p, const struct task_counts *c)
@@ -42,7 +61,7 @@ static void pack_task(struct pack *p, const struct task *t)
 	pack_kv_str(p, "task", t->name);
 	pack_kv_uint(p, "leaderships", t->leaderships);
 	pack_ends(p, counts_of(t));
-	pack_histogram(p, "run_ms", &counts_of(t)->run_ms, &counts_run_bounds);
+	pack_runs(p, &counts_of(t)->run_ms);
 	pack_kv_uint(p, "missed", counts_of(t)->missed);
 	if (ok_ms > 0)
 		pack_kv_int(p, "last_ok_ms", ok_ms);
@@ -68,14 +87,18 @@ static void answer(struct queue_ask *a)
 	for (size_t i = 0; i < l->n_tasks; i++)
 		n += !l->tasks[i]->withdrawn;
 	rpc_pack_result(p, a->msgid);
-	pack_map(p, 4);
+	pack_map(p, 5);
 	pack_str(p, "requests");
 	pack_map(p, methods_count());
 	for (size_t i = 0; i < methods_count(); i++) {
 		methods_asked(m, i, &name, &asked);
 		pack_kv_uint(p, name, asked);
 	}
-	pack_histogram(p, "zookeeper_ms", &m->node->session.answered_ms, &session_answer_bounds);
+	pack_str(p, "zookeeper_ms");
+	pack_map(p, 3);
+	pack_bounds(p, "le", &session_answer_bounds);
+	pack_content(p, &m->node->session.answered_ms, &session_answer_bounds);
+	pack_bounds(p, "run_le", &counts_run_bounds);
 	pack_str(p, "tasks");
 	pack_array(p, n);
 	for (size_t i = 0; i < l->n_tasks; i++)

@@ -163,17 +163,17 @@ static void put_bound(struct writer *w, size_t i, int64_t le, int64_t unit)
 }
 
 /*
- * {"le": [bounds], "counts": [of each, and of what is above], "sum": in the bounds' unit}; `unit`
- * of them are a second.
+ * Of {"counts": [within each bound, and above], "sum": in the bounds' unit}, or nothing counted;
+ * `unit` of them are a second.
  */
-static void histogram(struct writer *w, const char *name, const json_t *h, int64_t unit,
-		      const char *key, const char *text)
+static void histogram(struct writer *w, const char *name, const json_t *bounds, const json_t *h,
+		      int64_t unit, const char *key, const char *text)
 {
-	const json_t *bounds = json_object_get(h, "le"), *counts = json_object_get(h, "counts");
+	const json_t *counts = json_object_get(h, "counts");
 	size_t n = json_array_size(bounds);
 	int64_t count = 0;
 
-	if (json_array_size(counts) != n + 1)
+	if (n == 0 || (counts && json_array_size(counts) != n + 1))
 		return;
 	buffer_clear(&w->line);
 	put(&w->line, "zkleader_");
@@ -225,7 +225,7 @@ static void each(struct writer *w, const char *name, const char *type, const cha
 	}
 }
 
-static void runs(struct writer *w, const json_t *tasks)
+static void runs(struct writer *w, const json_t *tasks, const json_t *bounds)
 {
 	const json_t *task;
 	size_t i;
@@ -247,8 +247,8 @@ static void runs(struct writer *w, const json_t *tasks)
 	}
 	family(w, "run_seconds", "histogram", "How long the runs of tasks took on this node.");
 	json_array_foreach(tasks, i, task)
-		histogram(w, "run_seconds", json_object_get(task, "run_ms"), MS_PER_S, "task",
-			  json_text(task, "task", ""));
+		histogram(w, "run_seconds", bounds, json_object_get(task, "run_ms"), MS_PER_S,
+			  "task", json_text(task, "task", ""));
 }
 
 static void tasks(struct writer *w, const json_t *metrics)
@@ -261,7 +261,7 @@ static void tasks(struct writer *w, const json_t *metrics)
 	     1);
 	each(w, "task_paused", "gauge", "Whether operators let nobody lead the task.", list, "task",
 	     "paused", 1);
-	runs(w, list);
+	runs(w, list, json_object_get(metrics, "run_le"));
 	each(w, "ticks_missed", "counter", "Ticks that this node, leading, recorded as missed.",
 	     list, "task", "missed", 1);
 	each(w, "last_ok_timestamp_seconds", "gauge",
@@ -288,11 +288,12 @@ static void queues(struct writer *w, const json_t *metrics)
 static void requests(struct writer *w, const json_t *metrics)
 {
 	json_t *methods = json_object_get(metrics, "requests"), *n;
+	const json_t *answered = json_object_get(metrics, "zookeeper_ms");
 	const char *method;
 
 	family(w, "zookeeper_request_seconds", "histogram",
 	       "From a request to ZooKeeper to its answer.");
-	histogram(w, "zookeeper_request_seconds", json_object_get(metrics, "zookeeper_ms"),
+	histogram(w, "zookeeper_request_seconds", json_object_get(answered, "le"), answered,
 		  MS_PER_S, NULL, NULL);
 	family(w, "requests", "counter", "Requests to the sidecar, by method.");
 	json_object_foreach(methods, method, n)
