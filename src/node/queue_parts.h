@@ -28,6 +28,7 @@ struct queue_works {
 	struct work *first;
 	size_t n;
 	bool listing, dirty; /* ROOT/jobs/Q/at/NODE is to be listed, or listed again */
+	bool made;	     /* it was not there, and has been made since */
 	int64_t list_ms;     /* CLOCK_BOOTTIME: not before */
 };
 

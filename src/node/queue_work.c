@@ -178,17 +178,19 @@ static void on_listed(void *arg, const struct store_reply *reply)
 	struct queue *queue = arg;
 	struct queue_works *works = &queue->works;
 	struct job_pointer p;
+	bool made = works->made;
 
 	works->listing = false;
 	works->list_ms = queues_now(queue->queues) + queue_list_every(reply->n_names);
-	if (reply->code == STORE_NO_NODE) {
-		const struct queue_folders folders = {
-			.job_minute = -1, .due_minute = -1, .node = queue->queues->registry->node};
-		queue_make_folders(queue, &folders);
-	}
+	works->made = reply->code == STORE_NO_NODE;
+	if (works->made)
+		queue_make_folders(queue,
+				   &(struct queue_folders){.job_minute = -1,
+							   .due_minute = -1,
+							   .node = queue->queues->registry->node});
 	if (reply->code != STORE_OK) {
 		works->dirty = true;
-		works->list_ms += QUEUE_AGAIN_MS;
+		works->list_ms += works->made && !made ? 0 : QUEUE_AGAIN_MS;
 		return;
 	}
 	for (struct work *w = works->first; w; w = w->next)

@@ -449,6 +449,38 @@ Test(queues, of_another_session_it_is_not_ours)
 	queues_done(&queues);
 }
 
+static void make_folder_of_ours(void)
+{
+	bool ours = false;
+
+	pass(0);
+	while (store.n_open > 0 && strstr(store.open[0].text, "create jobs")) {
+		ours |= strstr(store.open[0].text, "create jobs/q/at/here") != NULL;
+		script_answer(0, ok());
+	}
+	cr_expect(ours);
+}
+
+/* What is given before that is seen would have waited. */
+Test(queues, a_folder_that_was_not_there_is_listed_as_soon_as_it_is_made)
+{
+	begin_node();
+	queues_up(&queues);
+	pass(0);
+	while (store.n_open > 0 && !strstr(store.open[0].text, "list! jobs/q/at/here"))
+		script_answer(0, failed(STORE_NO_NODE));
+	asks_of("list! jobs/q/at/here", failed(STORE_NO_NODE));
+	make_folder_of_ours();
+	pass(QUEUE_LIST_LEAST_MS);
+	asks_of("list! jobs/q/at/here", failed(STORE_NO_NODE)); /* by a hand */
+	make_folder_of_ours();
+	pass(QUEUE_AGAIN_MS - 1);
+	cr_expect_eq(store.n_open, 0, "%s", store.open[0].text);
+	pass(QUEUE_LIST_LEAST_MS + 1);
+	asks_of("list! jobs/q/at/here", names(NULL, NULL));
+	queues_done(&queues);
+}
+
 /* --- the leader ---------------------------------------------------------------------------------------- */
 
 Test(queues, a_later_leader_has_raised_the_epoch)
