@@ -392,8 +392,7 @@ static const char *why_unhealthy(const struct process *process, const struct pro
 	const struct node *s = process->node;
 
 	if (!session_is_up(&s->session))
-		return s->session.problem[0] ? s->session.problem
-					     : "no confirmed session with ZooKeeper";
+		return s->session.problem[0] ? s->session.problem : SESSION_NONE;
 	if (process->problems->n > 0)
 		return "problems in the configuration";
 	if (s->registry.sick)

@@ -228,8 +228,7 @@ static struct history *begin(struct call *call, bool named)
 	struct methods *m = call->m;
 
 	if (!session_is_up(&m->node->session)) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
 		return NULL;
 	}
 	struct history *h = mem_calloc(1, sizeof(*h));

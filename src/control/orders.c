@@ -204,8 +204,7 @@ static bool may_order(const struct call *call)
 		return false;
 	}
 	if (!session_is_up(&s->session) || !s->policy.folder.ready) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
 		return false;
 	}
 	return true;

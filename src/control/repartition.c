@@ -134,8 +134,7 @@ static bool may_change(const struct call *call, const struct repartition *r)
 		return false;
 	}
 	if (!session_is_up(&s->session) || !s->policy.folder.ready) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
 		return false;
 	}
 	if (policy_find(&s->policy, POLICY_PAUSE, r->task, ""))

@@ -122,7 +122,7 @@ static void on_user_found(void *arg)
 	if (session_is_up(&t->methods->node->session))
 		policy_put(&t->methods->node->policy, &t->record, on_put, t);
 	else
-		refuse(t, RPC_CANNOT_TELL, "no confirmed session with ZooKeeper");
+		refuse(t, RPC_CANNOT_TELL, SESSION_NONE);
 }
 
 static void commit(struct trigger *t)
@@ -238,8 +238,7 @@ static bool may_trigger(const struct call *call, const struct task *task)
 		return false;
 	}
 	if (!session_is_up(&n->session) || !n->policy.folder.ready) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
 		return false;
 	}
 	if (task->standing.paused) {
@@ -334,8 +333,7 @@ void outcome_answer(struct call *call)
 		return;
 	}
 	if (!session_is_up(&call->m->node->session)) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "no confirmed session with ZooKeeper");
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
 		return;
 	}
 	t = begin(call, task->name);

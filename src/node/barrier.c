@@ -7,7 +7,6 @@
 #include "node/barrier_parts.h"
 #include "node/paths.h"
 
-static const char no_session[] = "no confirmed session with ZooKeeper";
 static const char in_time[] = "the ZooKeeper servers did not answer in time";
 
 /* --- members -------------------------------------------------------------- */
@@ -242,7 +241,7 @@ void barriers_enter(struct barriers *all, const struct barrier_entry *e, barrier
 		return;
 	}
 	if (!session_is_up(all->session) && !e->again) {
-		fn(arg, &(struct barrier_answer){.outcome = BARRIER_UNKNOWN, .why = no_session});
+		fn(arg, &(struct barrier_answer){.outcome = BARRIER_UNKNOWN, .why = SESSION_NONE});
 		return;
 	}
 	struct barrier *b = barrier_get(all, e->name);

@@ -12,7 +12,6 @@
 #define NO_VERSION (-1) /* of a counter that is not there yet */
 #define RETRY_MS   100	/* where our registration is being renewed */
 
-static const char no_session[] = "no confirmed session with ZooKeeper";
 static const char in_time[] = "the ZooKeeper servers did not answer in time";
 
 struct counter_op {
@@ -356,7 +355,7 @@ static int64_t new_number(struct counters *c)
 void counters_add(struct counters *c, const char *name, bool adds, int64_t delta, counter_fn fn,
 		  void *arg)
 {
-	struct counter_answer no = {.outcome = COUNTER_NOT_DONE, .why = no_session};
+	struct counter_answer no = {.outcome = COUNTER_NOT_DONE, .why = SESSION_NONE};
 	struct counter_op **end = &c->ops;
 
 	if (c->n >= COUNTER_QUEUE_MAX)

@@ -26,7 +26,7 @@ struct gang_member *gang_add(struct gang *g, uint64_t id)
 	m->gang = g;
 	m->id = id;
 	m->number = ++g->all->last_number;
-	m->asked_ms = now_of(g->all);
+	m->session_ms = now_of(g->all) + SESSION_PATIENCE_MS;
 	m->deadline_ms = INT64_MAX;
 	while (*end)
 		end = &(*end)->next;
@@ -263,7 +263,8 @@ void gangs_join(struct gangs *all, const struct gang_request *q, gang_fn fn, voi
 	m->fn = fn;
 	m->arg = arg;
 	if (q->timeout_ms >= 0)
-		m->deadline_ms = m->asked_ms + q->timeout_ms;
+		m->deadline_ms = now_of(all) + q->timeout_ms;
+	m->session_ms = now_of(all) + session_patience(q->timeout_ms);
 	gang_go_on(g);
 	gangs_schedule(all);
 }

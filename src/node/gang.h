@@ -25,7 +25,6 @@
 #include "wire/gang_record.h"
 
 #define GANG_MEMBERS_MAX 1000  /* of a sidecar, in all gangs */
-#define GANG_SESSION_MS	 5000  /* for a session, where there is none */
 #define GANG_GRACE_MS	 8000  /* beyond a timeout, for ZooKeeper to answer */
 #define GANG_DEAD_MS	 60000 /* with nobody there, before others may have the name */
 #define GANG_SWEEP_MS	 10000 /* between looks of the first in rank at all gangs */

@@ -260,7 +260,7 @@ static bool has_rival(struct gang *g, struct gang_member *m, const struct gang_t
 		if (is_asked_for(g, t->id))
 			refuse(g, m, own, GANG_IN_USE, key_in_use);
 		else
-			g->wake_ms = host_now_ms(g->all->session->host) + GANG_SESSION_MS;
+			g->wake_ms = host_now_ms(g->all->session->host) + SESSION_PATIENCE_MS;
 	} else if (m->rival != t->id) {
 		ask_rival(g, m, t);
 	} else if (!m->rival_goes) {

@@ -14,7 +14,8 @@ struct gang_member {
 	bool goes_on, attaching;
 	bool patient; /* there was a session once it was looked for: it waits for the next */
 	void *owner;  /* NULL: it has gone */
-	int64_t asked_ms, deadline_ms, lease_ms;
+	int64_t deadline_ms, lease_ms;
+	int64_t session_ms; /* until then a session is waited for, where there is none */
 	enum gang_state {
 		GANG_WAITS,  /* it is to have a node, until it is in the record */
 		GANG_RUNS,   /* it is, and has its place */

@@ -1,7 +1,6 @@
 /* What time brings to gangs: timeouts, the ends of leases, and what is to be looked at again. */
 #include "node/gang_parts.h"
 
-static const char no_session[] = "no confirmed session with ZooKeeper";
 static const char in_time[] = "the ZooKeeper servers did not answer in time";
 
 static int64_t min64(int64_t a, int64_t b)
@@ -23,7 +22,7 @@ static int64_t due_at(const struct gang *g)
 		if (gang_is_orphan(m))
 			at = min64(at, m->lease_ms);
 		if (m->fn && m->state == GANG_WAITS && !m->patient)
-			at = min64(at, m->asked_ms + GANG_SESSION_MS);
+			at = min64(at, m->session_ms);
 		if (m->fn && m->state != GANG_RUNS)
 			at = min64(at, m->deadline_ms);
 	}
@@ -73,12 +72,12 @@ static void look_at_time(struct gang *g, struct gang_member *m, int64_t now)
 	}
 	if (!m->fn || m->state == GANG_RUNS)
 		return;
-	if (m->state == GANG_WAITS && !m->patient && now >= m->asked_ms + GANG_SESSION_MS) {
+	if (m->state == GANG_WAITS && !m->patient && now >= m->session_ms) {
 		m->patient = true;
 		if (!session_is_up(g->all->session) && !m->attaching) {
 			m->state = GANG_ENDS;
 			gang_tell_early(m, &(struct gang_answer){.outcome = GANG_REFUSED,
-								 .why = no_session});
+								 .why = SESSION_NONE});
 			return;
 		}
 	}

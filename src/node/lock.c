@@ -11,7 +11,6 @@
 #define ANSWER_SLACK_MS 5000 /* for which ZooKeeper's answer is waited for behind the deadline */
 #define NO_DEADLINE	(INT64_MAX / 2)
 
-static const char no_session[] = "no confirmed session with ZooKeeper";
 static const char stopped[] = "the sidecar is being stopped";
 
 static int64_t now_of(const struct locks *k)
@@ -132,9 +131,9 @@ static void be_on_time(struct lock *l, int64_t now)
 		leave(l);
 	if (!l->owed)
 		return;
-	if (!l->entered && !l->attaching && now >= l->asked_ms + LOCK_SESSION_MS &&
+	if (!l->entered && !l->attaching && now >= l->session_ms &&
 	    !session_is_up(l->locks->session))
-		lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = no_session});
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = SESSION_NONE});
 	else if (now >= l->deadline_ms + ANSWER_SLACK_MS ||
 		 (now >= l->deadline_ms && l->state == LOCK_WAITING && l->need == LOCK_NOTHING))
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_IN_TIME});
@@ -184,7 +183,7 @@ static void set_timer(struct locks *k, int64_t now)
 			sooner(&first, l->lease_ms, now);
 		if (!l->owed)
 			continue;
-		sooner(&first, l->asked_ms + LOCK_SESSION_MS, now);
+		sooner(&first, l->session_ms, now);
 		sooner(&first, l->deadline_ms, now);
 		sooner(&first, l->deadline_ms + ANSWER_SLACK_MS, now);
 	}
@@ -296,7 +295,7 @@ static struct lock *add(struct locks *k, const char *name, const char *id, lock_
 	l->owed = true;
 	l->fn = fn;
 	l->arg = arg;
-	l->asked_ms = now_of(k);
+	l->session_ms = now_of(k) + SESSION_PATIENCE_MS;
 	l->deadline_ms = NO_DEADLINE;
 	l->need = LOCK_ENTER;
 	while (*end)
@@ -330,7 +329,8 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 	l->slots = q->slots;
 	l->maybe = q->again;
 	if (q->wait_ms >= 0)
-		l->deadline_ms = l->asked_ms + q->wait_ms; /* it is bounded */
+		l->deadline_ms = now_of(k) + q->wait_ms; /* it is bounded */
+	l->session_ms = now_of(k) + session_patience(q->wait_ms);
 	go_on(k);
 }
 

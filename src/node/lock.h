@@ -24,7 +24,6 @@
 
 #define LOCKS_MAX	  1000	       /* that hold or wait at a node, at a time */
 #define LOCKS_WATCHED_MAX (512 * 1024) /* bytes of the paths that they watch: a reconnect's */
-#define LOCK_SESSION_MS	  5000	       /* for a session, where there is none */
 #define LOCK_WARM_MS	  60000	       /* for which the lease is kept up behind the last one */
 
 enum lock_outcome {
@@ -89,8 +88,9 @@ struct lock {
 	void *arg;
 	lock_done_fn done; /* behind the end; NULL */
 	void *done_arg;
-	int64_t asked_ms, deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
-	int64_t lease_ms;	       /* until then a lease was told of */
+	int64_t deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
+	int64_t session_ms;  /* until then a session is waited for, where there is none */
+	int64_t lease_ms;    /* until then a lease was told of */
 	int64_t retry_ms;
 
 	/* lock_steps.c's */

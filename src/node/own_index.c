@@ -36,7 +36,7 @@ static const char *obstacle(const struct own_index *o)
 	char path[STORE_PATH_MAX];
 
 	if (!session_is_up(o->session))
-		return "no confirmed session with ZooKeeper";
+		return SESSION_NONE;
 	if (!self || !o->session->registration[0] || !registry_settled(o->registry))
 		return "the fleet is not known yet";
 	if (self->twin)

@@ -160,8 +160,8 @@ static bool is_late(struct queue_op *op, int64_t now)
 	const char *why = "ZooKeeper does not answer";
 
 	int64_t since = op->asked_ms > q->cut_ms ? op->asked_ms : q->cut_ms;
-	if (!queues_ready(q) && now >= since + QUEUE_SESSION_MS)
-		why = "no confirmed session with ZooKeeper";
+	if (!queues_ready(q) && now >= since + SESSION_PATIENCE_MS)
+		why = SESSION_NONE;
 	else if (now < op->deadline_ms)
 		return false;
 	op_fail(op, op->doubt ? JOB_UNKNOWN : JOB_NO_SESSION, why);

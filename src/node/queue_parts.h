@@ -11,7 +11,6 @@
 #define QUEUE_FAR_MINUTES 1440 /* a job that is due so long behind its submission shares */
 #define QUEUE_FAR_STEP	  30   /* a folder with those of so many minutes */
 #define QUEUE_AGAIN_MS	  1000 /* after what could not be done */
-#define QUEUE_SESSION_MS  5000 /* for a session, where there is none */
 #define QUEUE_PATIENCE_MS 30000
 #define QUEUE_WORKS_MAX	  4000 /* of a queue that one node was given, of former sessions too */
 

@@ -393,7 +393,7 @@ void partitions_change(struct leaders *l, const char *task, unsigned n, const ch
 		return;
 	}
 	if (!session_is_up(l->session)) {
-		fn(arg, PARTITIONS_FAILED, "no confirmed session with ZooKeeper");
+		fn(arg, PARTITIONS_FAILED, SESSION_NONE);
 		free(c);
 		return;
 	}

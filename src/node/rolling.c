@@ -10,8 +10,6 @@
 #include "node/id.h"
 #include "node/rolling_op.h"
 
-static const char no_session[] = "no confirmed session with ZooKeeper";
-
 void rolling_session_name(const struct session *s, char name[ROLLING_SESSION_SIZE])
 {
 	snprintf(name, ROLLING_SESSION_SIZE, "%016" PRIx64 ".", (uint64_t)s->id);
@@ -171,7 +169,7 @@ static void late(struct rolling_op *op)
 	rolling_tell(op, op->ask.order == ROLLING_TAKE ? ROLLING_LATE : ROLLING_UNKNOWN,
 		     session_is_up(op->rolling->session)
 			     ? "the ZooKeeper servers did not answer in time"
-			     : no_session,
+			     : SESSION_NONE,
 		     NULL);
 }
 
@@ -240,7 +238,7 @@ static int64_t deadline_of(const struct rolling *r, const struct rolling_request
 struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *request,
 			       rolling_fn fn, void *arg)
 {
-	struct rolling_answer no = {.result = ROLLING_UNKNOWN, .why = no_session};
+	struct rolling_answer no = {.result = ROLLING_UNKNOWN, .why = SESSION_NONE};
 	bool waits = request->order == ROLLING_FREE ||
 		     (request->order == ROLLING_TAKE && request->wait_ms != 0);
 

@@ -81,7 +81,7 @@ void run_tell_waited(struct run *r)
 	char blocked[LEADERS_BLOCKED_MAX];
 
 	if (!sight.up)
-		run_answer(r, "waited", false, "no confirmed session with ZooKeeper");
+		run_answer(r, "waited", false, SESSION_NONE);
 	else if (r->task && leaders_is_blocked(r->task, blocked))
 		run_answer(r, "waited", false, blocked);
 	else if (sight.elsewhere)

@@ -144,7 +144,7 @@ static void tell_unclaimed(struct run *r, const struct listing *listing)
 	if (listing->n > 0 && up && r->tick[0] && !r->options.once && r->options.wait_ms > 0)
 		unclaimed_tell(listing->tasks[0], r->tick, r->options.wait_ms, notice);
 	if (!up)
-		finish(r, "waited", false, "no confirmed session with ZooKeeper", "");
+		finish(r, "waited", false, SESSION_NONE, "");
 	else if (partitions_problem(listing, problem))
 		finish(r, "waited", false, problem, "");
 	else

@@ -14,7 +14,11 @@
 #include "node/settings.h"
 #include "node/store.h"
 
-#define SESSION_SERVERS_MAX 2048 /* bytes of the list of numeric addresses */
+#define SESSION_SERVERS_MAX  2048 /* bytes of the list of numeric addresses */
+#define SESSION_PATIENCE_MS  5000 /* for which a session is waited for, where there is none */
+#define SESSION_RECONNECT_MS 1000 /* and which it is waited for at the least */
+/* Why something cannot be done or told. */
+#define SESSION_NONE "no confirmed session with ZooKeeper"
 
 enum session_state {
 	SESSION_LOOKUP,	    /* no address of a server is known yet */
@@ -130,6 +134,11 @@ int64_t session_lease_left(const struct session *s);
  * connection, as the next may be granted a shorter timeout.
  */
 int64_t session_answer_left(const struct session *s);
+/*
+ * For how long who may wait so long (-1: for ever), in milliseconds, waits for a session where
+ * there is none: not longer than that, but for as long as a reconnect takes.
+ */
+int64_t session_patience(int64_t wait_ms);
 /*
  * What has to be left of the lease for something to begin by it, in milliseconds: with less it
  * might have to end at once. The handler `leased` is called when that much is there again.

@@ -27,6 +27,13 @@ int64_t session_answer_left(const struct session *s)
 	return left < LEASE_TIMEOUT_MIN_MS / 2 ? left : LEASE_TIMEOUT_MIN_MS / 2;
 }
 
+int64_t session_patience(int64_t wait_ms)
+{
+	if (wait_ms < 0 || wait_ms > SESSION_PATIENCE_MS)
+		return SESSION_PATIENCE_MS;
+	return wait_ms < SESSION_RECONNECT_MS ? SESSION_RECONNECT_MS : wait_ms;
+}
+
 int64_t session_lease_least(const struct session *s)
 {
 	return s->lease.timeout_ms / LEASE_PART;

@@ -266,6 +266,25 @@ Test(gang, a_timeout_is_proved)
 	ends_in_time();
 }
 
+/* Not for longer than its own timeout. */
+Test(gang, a_session_is_waited_for)
+{
+	for (int patient = 0; patient < 2; patient++) {
+		int64_t until_ms = patient ? SESSION_PATIENCE_MS : 2000;
+		begin();
+		n_told = 0;
+		world_session.state = SESSION_CONNECTING;
+		enter(1, "a", patient ? -1 : until_ms);
+		world_pass(until_ms - 1);
+		cr_assert_eq(n_told, 0);
+		world_pass(1);
+		cr_assert_eq(n_told, 1);
+		cr_expect_eq(told[0].outcome, GANG_REFUSED);
+		cr_expect_str_eq(told[0].why, SESSION_NONE);
+		gangs_done(&gangs);
+	}
+}
+
 /* A client that asks again with its id once its sidecar is another: nobody may begin with what was there. */
 /* The client of the sidecar before us may have a command, also while the session is not confirmed yet. */
 Test(gang, what_is_inherited_goes_on_from_the_beginning)

@@ -324,11 +324,30 @@ Test(lock, no_session)
 	begin();
 	world_session.state = SESSION_CONNECTING;
 	take(1, -1, false);
-	world_pass(LOCK_SESSION_MS - 1);
+	world_pass(SESSION_PATIENCE_MS - 1);
 	cr_assert_eq(n_told, 0);
 	world_pass(1);
 	is_told(1, LOCK_REFUSED);
 	locks_done(&locks);
+}
+
+Test(lock, no_session_is_waited_for_longer_than_the_lock)
+{
+	const struct {
+		int64_t wait_ms, refused_ms;
+	} cases[] = {{2000, 2000}, {60000, SESSION_PATIENCE_MS}, {0, SESSION_RECONNECT_MS}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin();
+		n_told = n_released = 0;
+		world_session.state = SESSION_CONNECTING;
+		take(1, cases[i].wait_ms, false);
+		world_pass(cases[i].refused_ms - 1);
+		cr_assert_eq(n_told, 0);
+		world_pass(1);
+		is_told(1, LOCK_REFUSED);
+		locks_done(&locks);
+	}
 }
 
 /* Nothing is held without a lease, and nothing when the session is over. */
