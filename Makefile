@@ -30,7 +30,7 @@ PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmave
 	$(if $(shell command -v npm),,npm)
 
 PACKAGES_COMPARE := libcurator-recipes-java
-PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server etcd-server etcd-client
+PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server
 
 # The release before is built as well, which has its own: uuid-dev.
 PACKAGES_CHECK += uuid-dev
