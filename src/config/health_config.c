@@ -37,8 +37,8 @@ void health_config_take(struct health_config *h, const struct settings *s,
 	h->file = file ? textfile_beside(path, file) : NULL;
 	h->interval_ms = settings_get(s, section, "health-interval")->number;
 	h->timeout_ms = settings_get(s, section, "health-timeout")->number;
-	h->fall = settings_get(s, section, "health-fall")->number;
-	h->rise = settings_get(s, section, "health-rise")->number;
+	h->fall = (int)settings_get(s, section, "health-fall")->number;
+	h->rise = (int)settings_get(s, section, "health-rise")->number;
 }
 
 void health_config_copy(struct health_config *to, const struct health_config *from)

@@ -54,7 +54,7 @@ struct health_config {
 	char *command; /* NULL: none */
 	char *file;    /* path to look at, NULL: none */
 	int64_t interval_ms, timeout_ms;
-	int64_t fall, rise;
+	int fall, rise;
 };
 
 /* Adds a problem for each value that is not good, beyond what the table says. */

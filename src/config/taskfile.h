@@ -54,7 +54,6 @@ struct task_config {
 	int64_t wait_ms;
 	enum task_on_crash on_crash;
 	enum task_overlap overlap;
-	bool index;
 	int64_t hold_max_ms;
 	int64_t alert_after_ms; /* 0: never */
 	char *ping_url;		/* NULL: none */
@@ -67,6 +66,7 @@ struct task_config {
 	struct health_config health;
 	char *file; /* where it comes from, as shown to people */
 	int line;
+	bool index;
 };
 
 struct task_file {

@@ -12,7 +12,8 @@
 static const struct listing *listing_in(const struct leaders *l, const char *group)
 {
 	for (size_t i = 0; i < l->n_listings; i++)
-		if (l->listings[i]->spread && strcmp(l->listings[i]->spread, group) == 0)
+		if (l->listings[i]->settings.spread &&
+		    strcmp(l->listings[i]->settings.spread, group) == 0)
 			return l->listings[i];
 	return NULL;
 }
@@ -82,7 +83,7 @@ void groups_collect(struct leaders *l)
 
 	groups_done(l);
 	for (size_t i = 0; i < l->n_listings; i++)
-		most += l->listings[i]->spread ? DRAFT_ITEMS_MAX : 0;
+		most += l->listings[i]->settings.spread ? DRAFT_ITEMS_MAX : 0;
 	for (size_t i = 0; most > 0 && i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
 		for (size_t j = 0; j < w->n_groups && l->n_guests < most; j++) {

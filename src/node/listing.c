@@ -11,36 +11,43 @@
 
 static void listing_free(struct listing *listing)
 {
-	free(listing->name);
-	free(listing->description);
-	free(listing->min_version);
-	free(listing->spread);
-	free(listing->tasks);
 	free(listing->making.problem);
 	free(listing);
 }
 
-static char *copy(const char *text)
+static size_t size_of(const char *text)
 {
-	return text ? mem_strdup(text) : NULL;
+	return text ? strlen(text) + 1 : 0;
 }
 
+static const char *put(char **at, const char *text)
+{
+	char *to = *at;
+	size_t n = size_of(text);
+
+	if (n == 0)
+		return NULL;
+	memcpy(to, text, n);
+	*at += n;
+	return to;
+}
+
+/* In one piece of memory with its elections and its texts: there may be ten thousand. */
 static struct listing *listing_new(struct leaders *l, const struct task_settings *settings)
 {
-	struct listing *listing = mem_calloc(1, sizeof(*listing));
+	size_t n = settings->partitions > 0 ? settings->partitions : 1;
+	struct listing *listing =
+		mem_calloc(1, sizeof(*listing) + n * sizeof(struct task *) +
+				      size_of(settings->name) + size_of(settings->description) +
+				      size_of(settings->min_version) + size_of(settings->spread));
+	char *texts = (char *)&listing->tasks[n];
 
 	listing->leaders = l;
-	listing->name = mem_strdup(settings->name);
-	listing->description = copy(settings->description);
-	listing->min_version = copy(settings->min_version);
-	listing->spread = copy(settings->spread);
 	listing->settings = *settings;
-	listing->settings.name = listing->name;
-	listing->settings.description = listing->description;
-	listing->settings.min_version = listing->min_version;
-	listing->settings.spread = listing->spread;
-	listing->tasks = mem_calloc(settings->partitions > 0 ? settings->partitions : 1,
-				    sizeof(struct task *));
+	listing->name = listing->settings.name = put(&texts, settings->name);
+	listing->settings.description = put(&texts, settings->description);
+	listing->settings.min_version = put(&texts, settings->min_version);
+	listing->settings.spread = put(&texts, settings->spread);
 	return listing;
 }
 
@@ -133,7 +140,7 @@ struct contest listing_contest(const struct listing *listing)
 {
 	return (struct contest){.task = listing->name,
 				.partitions = listing->settings.partitions,
-				.min_version = listing->min_version,
+				.min_version = listing->settings.min_version,
 				.rank_position = listing->settings.rank_position,
 				.version_policy = listing->settings.version_policy};
 }

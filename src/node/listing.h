@@ -18,15 +18,14 @@ struct task;
 
 struct listing {
 	struct leaders *leaders;
-	char *name;
-	struct task_settings settings;		  /* of its file; its texts are the listing's */
-	char *description, *min_version, *spread; /* those texts; NULL */
+	const char *name;
+	struct task_settings settings; /* of its file; its texts are the listing's */
 	enum partitions_state state;
-	unsigned in_force;   /* partitions; 0: none, or it is not known */
-	struct task **tasks; /* its elections: one, or one for each partition, by K; owned array */
-	size_t n;	     /* 0 while no number of partitions is known to be in force */
+	unsigned in_force; /* partitions; 0: none, or it is not known */
+	size_t n;	   /* 0 while no number of partitions is known to be in force */
 	struct partitions_making making;
 	int64_t due_ms, due_from_ms; /* as listing_due_ms() worked out at due_from_ms; 0: not yet */
+	struct task *tasks[];	     /* its elections: one, or one for each partition, by K */
 };
 
 /* The listings are these from now on, sorted by name; what is said of them is copied. */

@@ -35,7 +35,6 @@ struct listing;
 struct task {
 	/* tasks.c */
 	struct leaders *leaders;
-	char *name;			      /* of the task, or of a partition of it: T:K */
 	struct listing *listing;	      /* NULL once it is withdrawn */
 	char *listed;			      /* T of T:K, NULL */
 	const struct task_settings *settings; /* the listing's; once there is none, its own */
@@ -86,6 +85,7 @@ struct task {
 	struct task_counts *counts; /* of runs; NULL: all of them are 0 */
 	/* losses.c */
 	struct task_losses losses;
+	char name[]; /* of the task, or of a partition of it: T:K; tasks.c */
 };
 
 #endif

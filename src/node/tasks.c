@@ -28,7 +28,6 @@ static void forget_own(struct task *t)
 static void task_free(struct task *t)
 {
 	forget_own(t);
-	free(t->name);
 	free(t->listed);
 	free(t->min_version);
 	free(t->spread);
@@ -77,8 +76,9 @@ static void publish(struct leaders *l)
 			snprintf(queue->queue, sizeof(queue->queue), "%s", listing->name);
 			queue->slots = q->slots;
 		}
-		groups[said.n] = listing->spread ? listing->spread : "";
-		grouped |= listing->spread != NULL;
+		const char *spread = listing->settings.spread;
+		groups[said.n] = spread ? spread : "";
+		grouped |= spread != NULL;
 		digests[said.n] = disagreement_digest(listing);
 		names[said.n++] = listing->name;
 	}
@@ -172,10 +172,11 @@ struct task *tasks_find_any(const struct leaders *l, const char *name)
 
 static struct task *task_new(struct leaders *l, const char *name)
 {
-	struct task *t = mem_calloc(1, sizeof(*t));
+	size_t len = strlen(name);
+	struct task *t = mem_calloc(1, sizeof(*t) + len + 1);
 
 	t->leaders = l;
-	t->name = mem_strdup(name);
+	memcpy(t->name, name, len);
 	return t;
 }
 
@@ -213,8 +214,8 @@ static void configure(struct task *t, struct listing *listing, unsigned partitio
 	t->settings = &listing->settings;
 	forget_own(t);
 	set_text(&t->listed, listing->settings.partitions > 0 ? listing->name : NULL);
-	set_text(&t->min_version, listing->min_version);
-	set_text(&t->spread, listing->spread);
+	set_text(&t->min_version, listing->settings.min_version);
+	set_text(&t->spread, listing->settings.spread);
 	candidates_configure(t, is_new);
 	leaders_configure(t, is_new);
 }

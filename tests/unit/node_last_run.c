@@ -211,9 +211,9 @@ static void begin(size_t n)
 	for (size_t i = 0; i < n; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "t%04zu", i);
-		tasks[i] = calloc(1, sizeof(*tasks[i]));
+		tasks[i] = calloc(1, sizeof(*tasks[i]) + sizeof(name));
 		tasks[i]->settings = &no_settings;
-		tasks[i]->name = strdup(name);
+		memcpy(tasks[i]->name, name, sizeof(name));
 		tasks[i]->leaders = &leaders;
 	}
 	last_runs_init(&runs, &leaders);

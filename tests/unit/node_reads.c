@@ -65,8 +65,8 @@ static void begin(void)
 	for (unsigned i = 0; i < TASKS; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "t%03u", i);
-		tasks[i] = calloc(1, sizeof(*tasks[i]));
-		tasks[i]->name = strdup(name);
+		tasks[i] = calloc(1, sizeof(*tasks[i]) + sizeof(name));
+		memcpy(tasks[i]->name, name, sizeof(name));
 		tasks[i]->election.watched = tasks[i]->election.node.known = true;
 	}
 }
