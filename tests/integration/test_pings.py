@@ -1,6 +1,7 @@
 """ping-url and zkleader-notify: each run is told as it begins and ends, whatever the server does."""
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import pytest
 
 from harness.hooks import Hooks, Notifier
-from harness.jobs import is_running, next_tick
+from harness.jobs import children, is_running, next_tick
 from harness.process import spawn
 from harness.queues import Hook, script_of
 from harness.sidecar import build, task_text
@@ -123,6 +124,18 @@ def test_a_slow_reader_holds_up_the_call_and_not_the_record(fleet, hooks, notifi
     run.terminate()
     assert run.wait(60) == -signal.SIGTERM, "what waits for its reader alone is ended by any signal"
     run.stdout.close()
+
+
+@pytest.mark.parametrize("which", ["call", "guard"])
+def test_what_passes_the_output_on_ends_with_the_command(fleet, hooks, which):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    run = begun(a, "sh", "-c", "echo $$; exec sleep 60", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = int(run.stdout.readline())
+    around = {(pathlib.Path("/proc") / str(pid) / "comm").read_text().strip(): pid for pid in children(run.pid)}
+    assert set(around) == {"zkleader-guard", "zkleader-relay"}
+    os.kill(run.pid if which == "call" else around["zkleader-guard"], signal.SIGKILL)
+    assert run.stdout.read() == b"" and run.wait(60) == (-9 if which == "call" else 137)
+    wait_until(lambda: not any(map(is_running, [command, *around.values()])), what="nothing is left")
 
 
 def test_without_a_ping_url_the_command_has_the_streams_of_the_call(fleet, folder):
