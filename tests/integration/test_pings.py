@@ -121,8 +121,13 @@ def test_a_slow_reader_holds_up_the_call_and_not_the_record(fleet, hooks, notifi
     assert len(run.communicate(timeout=60)[0]) == 100000 and run.returncode == 0
     run = begun(a, "head", "-c", "100000", "/dev/zero", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     hooks.wait(4)
-    run.terminate()
-    assert run.wait(60) == -signal.SIGTERM, "what waits for its reader alone is ended by any signal"
+
+    def is_ended():
+        run.terminate()  # one that comes before its wait is the command's, which has ended
+        return run.poll() is not None
+
+    wait_until(is_ended, what="what waits for its reader alone is ended by any signal")
+    assert run.returncode == -signal.SIGTERM
     run.stdout.close()
 
 
