@@ -95,8 +95,8 @@ CONFIG := \
 	queue_config callback_url words \
 	trusted ping_url hints settings value outline textfile problem
 NODE := \
-	barrier barrier_look barrier_open ticket \
-	gang gang_look gang_member gang_start gang_sweep gang_ticket gang_time \
+	barrier barrier_read barrier_open ticket \
+	gang gang_read gang_member gang_start gang_sweep gang_ticket gang_time \
 	node id session session_lease folder clocks \
 	registry registration policy policy_ends \
 	policy_nodes transactions reads leaders \
@@ -105,11 +105,11 @@ NODE := \
 	last_run overdue runs run_any run_steps run_answers standby unclaimed \
 	ledger_missed partition_problem pause_end schedules schedule_load schedule_due recipes \
 	counter counts roster roster_read roster_write own_index \
-	notices notice_list notice_look run_event losses outages \
+	notices notice_list notice_takeover run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
 	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep \
 	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_places queue_ending \
-	queue_work queue_look queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune
+	queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune
 CONTROL := \
 	barriers gangs \
 	methods subject parked reloads orders order_texts nodes user \
@@ -339,9 +339,9 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead \
-	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_look \
+	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
-	work_look rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
+	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^

@@ -96,7 +96,7 @@ void barrier_go_on(struct barrier *b)
 	if (b->busy > 0 || !b->dirty || b->retry_ms > now || !session_is_up(s) ||
 	    !s->registration[0])
 		return;
-	barrier_look(b);
+	barrier_read(b);
 }
 
 static int64_t min64(int64_t a, int64_t b)

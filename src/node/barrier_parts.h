@@ -70,8 +70,8 @@ void barrier_go_on(struct barrier *b);
 /* Sets the timer. */
 void barriers_schedule(struct barriers *all);
 
-/* barrier_look.c: reads what is there and does what follows. */
-void barrier_look(struct barrier *b);
+/* barrier_read.c: reads what is there and does what follows. */
+void barrier_read(struct barrier *b);
 /* Behind the answer to a request that changes something. */
 void barrier_on_done(void *arg, const struct store_reply *reply);
 void barrier_path(const struct barrier *b, const char *name, char path[STORE_PATH_MAX]);

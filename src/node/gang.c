@@ -129,7 +129,7 @@ void gang_go_on(struct gang *g)
 
 	if (g->busy == 0 && g->dirty && g->retry_ms <= now_of(g->all) && !g->all->kept &&
 	    session_is_up(s) && s->registration[0])
-		gang_look(g);
+		gang_read(g);
 }
 
 /* --- from the session ----------------------------------------------------- */

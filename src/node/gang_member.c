@@ -412,7 +412,7 @@ static void look_leaving(struct gang *g, struct gang_member *m, const struct gan
 	gang_tell(g, m, &m->answer);
 }
 
-void gang_look_member(struct gang *g, struct gang_member *m)
+void gang_check_member(struct gang *g, struct gang_member *m)
 {
 	const struct gang_ticket *own = find_node(g, m, true);
 	int index = gang_index_of(g->record, m->id);

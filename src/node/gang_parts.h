@@ -96,8 +96,8 @@ void gang_go_on(struct gang *g);
 void gangs_schedule(struct gangs *all);
 void gangs_on_due(void *arg);
 
-/* gang_look.c: reads what is there and does what follows. */
-void gang_look(struct gang *g);
+/* gang_read.c: reads what is there and does what follows. */
+void gang_read(struct gang *g);
 /* The first operation says that we are registered. */
 void gang_send(struct gang *g, const struct store_op *ops, size_t n);
 void gang_on_done(void *arg, const struct store_reply *reply);
@@ -119,7 +119,7 @@ void gang_dissolve(struct gang *g);
 bool gang_is_dead(const struct gang *g);
 
 /* gang_member.c: what follows for one member. */
-void gang_look_member(struct gang *g, struct gang_member *m);
+void gang_check_member(struct gang *g, struct gang_member *m);
 
 /* gang_start.c: begins the gang if it is our turn. */
 void gang_consider(struct gang *g);

@@ -1,6 +1,6 @@
 /*
- * The log's lines about which tasks this node leads. What changes alike in one turn is one line, so
- * that a first start or a handover of many tasks can be read.
+ * The log's lines about which tasks this node leads. Tasks that change alike in one turn of the loop
+ * share a line, so that a first start or a handover of many tasks is readable.
  */
 #ifndef ZKLEADER_NODE_LEADER_LOG_H
 #define ZKLEADER_NODE_LEADER_LOG_H
@@ -14,27 +14,27 @@
 #include "core/fleet.h"
 #include "node/host.h"
 
-/* A task that has come to be led here, or is so no longer. */
+/* A task whose leadership began or ended here. */
 struct leader_change {
 	const char *task; /* the task's own name */
 	bool leads;
 	enum election_state from, to;
 	const char *reason; /* a constant */
 	int64_t token;
-	char better[NAME_ID_MAX + 1]; /* whom it is given up for, "" */
+	char better[NAME_ID_MAX + 1]; /* the better candidate that it is released for, "" */
 };
 
 struct leader_log {
-	const struct fleet *fleet; /* for the names of the better ones; borrowed */
+	const struct fleet *fleet; /* for the names of the better candidates; borrowed */
 	struct leader_change *list;
 	size_t n, room;
 	struct host_turn turn;
 };
 
 void leader_log_init(struct leader_log *l, struct host *host, const struct fleet *fleet);
-/* Writes what is to be written. */
+/* Writes the lines that are pending. */
 void leader_log_done(struct leader_log *l);
-/* Copied, but for the strings that it points to. */
+/* Copied, except the strings that it points to. */
 void leader_log_add(struct leader_log *l, const struct leader_change *change);
 /* Before a task's name is freed. */
 void leader_log_flush(struct leader_log *l);

@@ -19,19 +19,19 @@ struct task;
 struct task_leader {
 	const char *id;	  /* of the leader's worker, as the node says, ""; one of leaders.ids */
 	int64_t since;	  /* ms since the epoch, as the node says; 0 */
-	bool left_out;	  /* of a claim: what the read behind it says decides */
+	bool left_out;	  /* of a claim: the read sent behind it decides */
 	bool marked;	  /* it says that the task is led by its partitions */
 	unsigned pending; /* reads of it that are not answered */
-	enum store_code refused; /* how our last claim was, by the server; OK: it was not */
+	enum store_code refused; /* why the server refused our last claim; OK: it did not */
 };
 
 void leader_node_init(struct leaders *l);
 void leader_node_done(struct leaders *l);
 /* The session has ended: nothing is known of the node any more. */
 void leader_node_forget(struct task *t);
-/* As the election wants it: many at a time where that will do. */
+/* A read that the election wants; shares a request with others where possible. */
 void leader_node_read(struct task *t);
-/* Gives it up, to the best of the last view if there is one. */
+/* Releases it, to the best candidate of the last view if there is one. */
 void leader_node_release(struct task *t, const struct election_action *action);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The elections of this sidecar's tasks: carries events from ZooKeeper to the core's step function,
- * and its actions back.
+ * The elections of this sidecar's tasks: passes events from ZooKeeper to the core's step function,
+ * and carries out its actions.
  */
 #ifndef ZKLEADER_NODE_LEADERS_H
 #define ZKLEADER_NODE_LEADERS_H
@@ -32,14 +32,14 @@
 struct leaders;
 
 struct leaders_handlers {
-	/* The state, the leader or the view of a task is another now. */
+	/* The state, the leader or the view of a task has changed. */
 	void (*changed)(void *arg, struct task *t);
 	void (*added)(void *arg, struct task *t);
 	/* A task is about to be freed: forget it. */
 	void (*removed)(void *arg, struct task *t);
-	/* What a configured task's elections are is another now, or why there are none. */
+	/* The elections of a configured task have changed, or why it has none. */
 	void (*listing)(void *arg, struct listing *listing);
-	/* What is in force of partitions has been read, or is another now. */
+	/* The partitions in force have been read, or have changed. */
 	void (*split)(void *arg);
 	void *arg;
 };
@@ -60,20 +60,20 @@ struct leaders {
 	struct partitions partitions;
 	struct guest **guests; /* groups.c's, sorted by name; owned, as is each */
 	size_t n_guests;
-	bool guests_due;     /* they are to be found anew */
+	bool guests_due;     /* to be computed again */
 	struct task **tasks; /* the elections, sorted by name, the withdrawn ones among them */
-	struct ids ids;	     /* of workers, that tasks have */
+	struct ids ids;	     /* of workers; the tasks point to them */
 	bool leaving;	     /* tasks_withdraw() */
 	size_t n_tasks;
-	const char **names; /* of all of them, for the fleet; borrowed strings */
-	/* For the registry, of what is configured; owned arrays. */
+	const char **names; /* of all tasks, for the fleet; borrowed strings */
+	/* Of the configured tasks, for the registry; owned arrays. */
 	const char **published;
 	uint32_t *digests;
 	const char **groups;
 	struct worker_split *splits;
 	struct worker_queue *queues;
 	size_t n_published;
-	uint64_t edition; /* of the policy, for which members and tasks are marked; 0: for none */
+	uint64_t edition; /* of the policy by which members and tasks are marked; 0: none */
 	size_t n_leading;
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */
 	struct host_timer due;
@@ -91,57 +91,55 @@ void leaders_cut(struct leaders *l);
 void leaders_expired(struct leaders *l);
 void leaders_watch(struct leaders *l, enum store_watch type, const char *path);
 
-/* Reads the leader node where nothing is known of it for sure; handlers.changed tells when it has
- * come. */
+/* Reads the leader node if its state is not certain; handlers.changed is called with the result. */
 void leaders_refresh(struct task *t);
-/* Whether what is known of the task's leader is as fresh as its watch. */
+/* Whether the known leader is current, as far as its watch tells. */
 bool leaders_fresh(const struct task *t);
-/* Keeps it fresh while a subscriber wants it. */
+/* Keeps it current while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
 /*
- * Milliseconds for which a run that holds the task may go on, 0: no longer. Where hold-max is over,
- * no further than to the handover that is due then; while none is due, the hold is put off with it.
+ * Milliseconds for which a run that holds the task may go on, 0: no longer. Once hold-max is over,
+ * no longer than until the handover that is due then; while none is due, the hold is extended.
  */
 int64_t leaders_hold_renew(struct task *t);
 /* Whether somebody leads it, as far as is known. */
 bool leaders_is_led(const struct task *t);
 /*
- * Whether a znode stands in the place of the leader's that goes with no session: a restored backup,
- * a copied tree or a hand made it, and nobody leads until somebody deletes it. If so, what to do,
- * in a sentence.
+ * Whether the leader node is a persistent znode, made by a restored backup, a copied tree or by hand:
+ * nobody leads until it is deleted. If so, ret_text says what to do, in a sentence.
  */
 bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]);
-/* Milliseconds until all is over that was promised of what this node leads. */
+/* Milliseconds until all promises of this node's leaderships are over. */
 int64_t leaders_promised_left(const struct leaders *l);
 /* The member that leads it, as far as is known; NULL: nobody, or nobody in the fleet. */
 const struct member *leaders_leader(const struct task *t);
-/* What the elections of these tasks are told of the time. */
+/* The time as the elections of these tasks are told it. */
 struct election_time leaders_time(const struct leaders *l);
 /*
- * Promises in an answer that this node leads it: milliseconds, 0 for not at all. It is not given up
- * of our own will before. Whatever answer tells for how long it is good calls this, or
- * leaders_hold_renew().
+ * Promises in an answer that this node leads it, for the milliseconds returned; 0: no promise. We do
+ * not release it by ourselves before that. Every answer that says how long it is valid calls this,
+ * or leaders_hold_renew().
  */
 int64_t leaders_promise(struct task *t);
-/* Whether this node may say now that it leads it. */
+/* Whether this node may answer now that it leads the task. */
 bool leaders_says(const struct task *t);
-/* Whether a run may begin here now: this node leads it, and has not to give it up. */
+/* Whether a run may begin here now: this node leads the task and need not release it. */
 bool leaders_may_begin(const struct task *t);
-/* Milliseconds that are left of the lease, if this node leads it; 0: it may not say so. */
+/* Milliseconds left of the lease if this node leads the task; 0: it does not. */
 int64_t leaders_lease_left(const struct task *t);
 
 /* For the parts of the elections (tasks.c, candidates.c, inheritance.c). */
 /* Gives the task's election an event, and does what follows from it. */
 void leaders_step(struct task *t, struct election_event *event);
-/* The election of a new task begins, or that of another goes by other settings from now on. */
+/* Begins the election of a new task, or changes the settings of an existing one. */
 void leaders_configure(struct task *t, bool is_new);
-/* The node before this one has promised it until then (CLOCK_BOOTTIME): it is not given up. */
+/* The previous sidecar promised the task until until_ms (CLOCK_BOOTTIME): no release before. */
 void leaders_keep_promise(struct task *t, int64_t until_ms);
-/* A node that is of interest is read until that has worked, and kept fresh. */
+/* Decides whether the leader node is of interest: if so, it is read and kept current. */
 void leaders_set_interest(struct task *t);
-/* The deadlines are looked at by due (host_now_ms()) at the latest. */
+/* The deadlines are checked at `due` (host_now_ms()) at the latest. */
 void leaders_wake(struct leaders *l, int64_t due, int64_t now_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who holds locks and who waits, read anew from ZooKeeper. */
+/* The holders and waiters of locks, read from ZooKeeper for each request. */
 #ifndef ZKLEADER_NODE_LOCK_LIST_H
 #define ZKLEADER_NODE_LOCK_LIST_H
 
@@ -10,12 +10,12 @@
 #include "node/registry.h"
 #include "wire/recipe_record.h"
 
-#define LOCK_LIST_MAX 10000 /* locks; holders and waiters in all. Of more the last are left out */
+#define LOCK_LIST_MAX 10000 /* locks; holders and waiters in all. The last of more are omitted */
 
 struct lock_list_entry {
 	struct lock_name name;
 	char node[LOCK_NODE_MAX + 1];
-	bool read; /* the rest is known: it had not gone meanwhile */
+	bool read; /* what follows is known: the node still existed */
 	int64_t token;
 	int64_t asked_ms, held_ms; /* the server's wall clock; held_ms 0: it waits */
 	struct locker_record record;
@@ -31,13 +31,13 @@ struct lock_list_lock {
 struct lock_list {
 	struct lock_list_lock *locks; /* sorted by name */
 	size_t n;
-	bool more; /* there is more than fits */
+	bool more; /* LOCK_LIST_MAX was exceeded */
 };
 
-/* NULL: the session went, or the servers do not answer. Valid during the call. */
+/* NULL: the session was lost, or the servers do not answer. Valid during the call. */
 typedef void (*lock_list_fn)(void *arg, const struct lock_list *list);
 
-/* Of one lock, or of all for NULL. fn is called once, perhaps before this returns. */
+/* Reads one lock, or all for NULL. fn is called once, maybe before this returns. */
 void lock_list_read(struct session *session, const struct registry *registry, const char *name,
 		    lock_list_fn fn, void *arg);
 

@@ -1,4 +1,4 @@
-/* The names of the nodes below a lock: SESSION-ID-NUMBER, so that each tells whose it is. */
+/* The names of the nodes below a lock: SESSION-ID-NUMBER, so each names its owner. */
 #ifndef ZKLEADER_NODE_LOCK_NAME_H
 #define ZKLEADER_NODE_LOCK_NAME_H
 
@@ -15,12 +15,12 @@
 struct lock_name {
 	int64_t session;
 	char id[LOCK_ID_LEN + 1];
-	/* In the order in which they were made; it wraps, so compare with lock_name_is_before(). */
+	/* The order of creation; it wraps, so compare with lock_name_is_before(). */
 	uint32_t number;
 };
 
 bool lock_is_id(const char *text, size_t len);
-/* False: it is none of ours. */
+/* False: not a name of this form. */
 bool lock_name_parse(const char *text, struct lock_name *ret);
 bool lock_name_is_before(const struct lock_name *a, const struct lock_name *b);
 /* ROOT/locks/LOCK/SESSION-ID-, for the server to number. */

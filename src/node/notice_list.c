@@ -127,7 +127,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	if (n->there)
 		host_timer_start(&n->timer, 0);
 	else if (answered(reply))
-		notices_look_soon(n, NOTICES_RETRY_MS);
+		notices_takeover_soon(n, NOTICES_RETRY_MS);
 }
 
 void notices_make_folder(struct notices *n)
@@ -283,7 +283,7 @@ void notices_advance(struct notices *n)
 	if ((n->n_rules > 0 || n->n > 0) && !n->there && up)
 		notices_make_folder(n);
 	else if (n->look_due && up)
-		notices_look(n);
+		notices_takeover(n);
 }
 
 void notices_on_due(void *arg)
@@ -297,7 +297,7 @@ void notices_listen(struct notices *n, bool on)
 	for (struct notice *m = n->list; m; m = m->next)
 		m->told = false;
 	if (on && n->n_rules > 0)
-		notices_look_soon(n, 0);
+		notices_takeover_soon(n, 0);
 	host_timer_start(&n->timer, 0);
 }
 

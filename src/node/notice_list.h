@@ -50,8 +50,8 @@ void notices_make_folder(struct notices *n);
 /* A note could not be made. */
 void notices_folder_missing(struct notices *n, const struct store_reply *reply);
 
-/* notice_look.c: reads what others, or the sidecar before this one, have left behind. */
-void notices_look_soon(struct notices *n, int64_t ms);
-void notices_look(struct notices *n);
+/* notice_takeover.c: reads what others, or the sidecar before this one, have left behind. */
+void notices_takeover_soon(struct notices *n, int64_t ms);
+void notices_takeover(struct notices *n);
 
 #endif

@@ -151,7 +151,7 @@ static void on_noted(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK)
 		keep_made(g, reply, true);
 	else if (reply->code == STORE_UNKNOWN)
-		notices_look_soon(n, 0);
+		notices_takeover_soon(n, 0);
 	g->fn(g->arg, &none);
 	noting_free(g);
 }

@@ -1,6 +1,6 @@
 /*
- * The end of an attempt, or of a job: the operations by which its record and what points to it
- * change together. For node/queue_*.c.
+ * The end of an attempt, or of a job: the operations that change its record and the pointers to it in
+ * one transaction. For node/queue_*.c.
  */
 #ifndef ZKLEADER_NODE_QUEUE_ENDING_H
 #define ZKLEADER_NODE_QUEUE_ENDING_H
@@ -16,11 +16,11 @@ struct job_ending {
 	struct queue *queue;
 	struct job_pointer pointer;
 	enum job_next next;
-	const struct job_record *record; /* as it is to be; not for a callback */
+	const struct job_record *record; /* the new record; not for a callback */
 	int32_t job_version;
-	char from[STORE_PATH_MAX]; /* what is deleted: its place in `at`, `due` or `dead` */
+	char from[STORE_PATH_MAX]; /* path to delete: its place in `at`, `due` or `dead` */
 	int32_t from_version;	   /* -1: any */
-	int64_t attempt;	   /* of a callback: tries that were begun */
+	int64_t attempt;	   /* of a callback: number of tries begun */
 	/* made */
 	char job[STORE_PATH_MAX], to[STORE_PATH_MAX], callback[STORE_PATH_MAX];
 	struct buffer bytes, tries;
@@ -28,15 +28,15 @@ struct job_ending {
 
 enum ending_op { ENDING_SET, ENDING_DELETE, ENDING_TO, ENDING_CALLBACK };
 
-/* What the record says behind the end of an attempt; output is borrowed. */
+/* Fills in the record after the end of an attempt; output is borrowed. */
 void job_ending_fill(struct job_record *r, enum job_next next, int64_t now_ms, int64_t delay_ms);
 /* The operations, ENDING_OPS at most; valid until job_ending_done(). */
 size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS]);
-/* Which of them is the one at that index. */
+/* The kind of the operation at that index. */
 enum ending_op job_ending_op(const struct job_ending *e, size_t index);
-/* The folders that they need. */
+/* The folders that the operations need. */
 struct queue_folders job_ending_folders(const struct job_ending *e);
-/* What people are told of it; false: nothing. Not of a callback. */
+/* The event for notices; false: none. Not for a callback. */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event);
 void job_ending_done(struct job_ending *e);

@@ -9,19 +9,19 @@
 #include "core/bucket.h"
 #include "node/queue_parts.h"
 
-#define LEAD_LISTS_MAX	 16   /* of folders, on their way */
-#define LEAD_READS_MAX	 16   /* of assignments and records, likewise */
-#define LEAD_WATCHED_MAX 2000 /* folders of `due` whose changes are heard of */
-#define LEAD_BATCH	 25   /* jobs of one transaction */
-#define LEAD_BATCHES_MAX 4    /* on their way */
+#define LEAD_LISTS_MAX	 16   /* outstanding listings of folders */
+#define LEAD_READS_MAX	 16   /* outstanding reads of assignments and records */
+#define LEAD_WATCHED_MAX 2000 /* folders of `due` that are watched */
+#define LEAD_BATCH	 25   /* jobs in one transaction */
+#define LEAD_BATCHES_MAX 4    /* outstanding batches */
 
 /* --- queue_due.c: what is due, and when ----------------------------------- */
 
 struct due_item {
 	struct job_pointer pointer;
-	int64_t minute;	    /* of the folder that it lies in */
+	int64_t minute;	    /* of its folder */
 	int32_t tries;	    /* of a callback; -1: not read */
-	int64_t not_before; /* CLOCK_BOOTTIME: it could not be given just now */
+	int64_t not_before; /* CLOCK_BOOTTIME: no assignment before, as the last failed */
 };
 
 struct due_folder {
@@ -29,10 +29,10 @@ struct due_folder {
 	int64_t minute;
 	struct due_item *items; /* by due_ms; owned */
 	size_t first, n, room;	/* items[first] to items[n - 1] are left */
-	size_t count;		/* as the servers have it */
-	bool there;		/* it was in the list of folders */
+	size_t count;		/* of znodes, as the servers say */
+	bool there;		/* it was in the last listing of folders */
 	bool listed, listing, counting, dirty, dropping;
-	bool watched;		   /* by the list that was asked for last */
+	bool watched;		   /* by the listing requested last */
 	int64_t list_ms, count_ms; /* CLOCK_BOOTTIME: not before */
 };
 
@@ -41,24 +41,24 @@ struct due_set {
 	size_t n;
 	bool listed, listing, dirty;
 	int64_t list_ms;
-	size_t lists; /* on their way */
+	size_t lists; /* outstanding */
 };
 
 struct queue_lead;
 
 void due_pump(struct queue_lead *lead, int64_t now);
 void due_watch(struct queue_lead *lead, const char *rest);
-/* All that is there was listed once. */
+/* Whether all folders have been listed once. */
 bool due_is_known(const struct queue_lead *lead);
-/* The first that is due by now_ms, by the server's clock, and takes it out; false: none. */
+/* Removes the first item that is due by now_ms (the server's clock); false: none. */
 bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct due_item *ret);
-/* Whether there is one. */
+/* Whether there is an item. */
 bool due_is_any(const struct queue_lead *lead, int64_t boot_ms);
-/* It was not given after all; not before so many ms. */
+/* The item was not assigned; it is due again in in_ms. */
 void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t in_ms);
-/* It is known to have gone. */
+/* The item is known to be gone. */
 void due_forget(struct queue_lead *lead, const struct due_item *item);
-/* The instant of the next that is not due yet, INT64_MAX. */
+/* When the next item becomes due; INT64_MAX: none. */
 int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms);
 size_t due_count(const struct queue_lead *lead);
 void due_done(struct queue_lead *lead);
@@ -69,15 +69,15 @@ struct given {
 	struct job_pointer pointer;
 	int64_t session; /* 0: not read */
 	bool reading;
-	uint64_t order;	      /* of its read among those of its node */
-	bool there;	      /* it was in the list */
-	int64_t timeout_ms;   /* of the session, as far as it was seen in the fleet */
-	int64_t suspected_ms; /* CLOCK_BOOTTIME: its session was missing; 0: it was not */
-	uint64_t lists;	      /* the list of workers that is to tell so */
-	int64_t gone_ms;      /* CLOCK_BOOTTIME: since then it is missing for sure; 0 */
+	uint64_t order;	      /* number of its read among those of its node */
+	bool there;	      /* it was in the last listing */
+	int64_t timeout_ms;   /* of the session, if it was seen in the fleet */
+	int64_t suspected_ms; /* CLOCK_BOOTTIME: its session was found missing; 0: it was not */
+	uint64_t lists;	      /* the listing of workers that will confirm it */
+	int64_t gone_ms;      /* CLOCK_BOOTTIME: since then surely missing; 0 */
 	int64_t retry_ms;
-	bool due_there;		   /* it is due already, under the name that it had */
-	struct takeover *takeover; /* on its way; NULL */
+	bool due_there;		   /* its pointer in `due` exists already, under the same name */
+	struct takeover *takeover; /* outstanding; NULL */
 };
 
 struct given_node {
@@ -96,9 +96,9 @@ struct given_set {
 	size_t n;
 	bool listed, listing, dirty;
 	int64_t list_ms;
-	size_t lists, reads; /* on their way */
-	/* of the list of workers, that is to tell who has gone; CLOCK_BOOTTIME */
-	size_t takeovers; /* on their way */
+	size_t lists, reads; /* outstanding */
+	/* of the listing of workers that confirms missing sessions; CLOCK_BOOTTIME */
+	size_t takeovers; /* outstanding */
 	uint64_t refreshed_lists;
 	int64_t refreshed_ms;
 };
@@ -106,13 +106,13 @@ struct given_set {
 void given_pump(struct queue_lead *lead, int64_t now);
 void given_watch(struct queue_lead *lead, const char *rest);
 bool given_is_known(const struct queue_lead *lead);
-/* Jobs, and callbacks if so, that were given and have not ended. */
+/* Number of jobs, and callbacks if set, that are assigned and have not ended. */
 size_t given_count(const struct queue_lead *lead, bool callbacks);
 size_t given_to(const struct queue_lead *lead, const char *node);
 struct given_node *given_node_of(struct queue_lead *lead, const char *node, bool make);
 void given_add(struct given_node *n, const struct job_pointer *p, int64_t session,
 	       int64_t timeout_ms);
-/* It is to be looked at again whether it is there. */
+/* Forgets it: the next listing finds it if it still exists. */
 void given_remove(struct given_node *n, struct given *g);
 void given_done(struct queue_lead *lead);
 
@@ -127,7 +127,7 @@ struct assign_batch;
 struct tries_read;
 
 struct assigns {
-	struct assign_batch *batches; /* on their way */
+	struct assign_batch *batches; /* outstanding */
 	size_t n;
 	struct tries_read *tries; /* likewise */
 	size_t cursor;
@@ -140,10 +140,10 @@ void assign_done(struct queue_lead *lead);
 /* --- queue_tidy.c --------------------------------------------------------- */
 
 struct tidy {
-	bool opening, wanted; /* a change of `open` is on its way */
-	int open;	      /* 1: it is there, 0: it is not, -1: not known */
+	bool opening, wanted; /* a change of `open` is outstanding */
+	int open;	      /* 1: the znode exists, 0: it does not, -1: not known */
 	int64_t retry_ms;
-	int64_t seen_ms; /* CLOCK_BOOTTIME: not looked at before */
+	int64_t seen_ms; /* CLOCK_BOOTTIME: no check before */
 };
 
 void tidy_pump(struct queue_lead *lead, int64_t now);
@@ -157,20 +157,20 @@ void prune_done(struct queue_lead *lead);
 /* --- queue_lead.c --------------------------------------------------------- */
 
 enum lead_phase {
-	LEAD_READ,  /* who has led it before */
-	LEAD_RAISE, /* the epoch */
-	LEAD_ON	    /* from now on nobody else assigns */
+	LEAD_READ,  /* reads the epoch of the previous leader */
+	LEAD_RAISE, /* raises the epoch */
+	LEAD_ON	    /* no other node can assign any more */
 };
 
 struct queue_lead {
 	struct queue *queue;
 	int64_t token; /* of the leadership */
 	enum lead_phase phase;
-	bool flying; /* a request of the phase */
+	bool flying; /* a request of the phase is outstanding */
 	int64_t retry_ms;
 	int32_t version; /* of ROOT/jobs/Q: the epoch */
 	struct bucket bucket;
-	bool fresh; /* the bucket is full, and nobody was asked whether it may be */
+	bool fresh; /* full bucket; not yet checked whether the previous sidecar used it */
 	struct due_set due;
 	struct given_set given;
 	struct assigns assigns;
@@ -182,13 +182,13 @@ struct queue_calls *lead_calls(const struct queue_lead *lead);
 struct queues *lead_queues(const struct queue_lead *lead);
 const char *lead_name(const struct queue_lead *lead);
 const struct node_settings *lead_paths(const struct queue_lead *lead);
-/* Another may have raised the epoch, or an answer was lost: all is read anew. */
+/* Another leader may have raised the epoch, or an answer was lost: reads everything again. */
 void lead_restart(struct queue_lead *lead, int64_t in_ms);
-/* Those that each transaction of the leader begins with; path: of the queue, kept by the caller. */
+/* The first operations of each transaction of the leader; path: a buffer of the caller. */
 #define LEAD_CHECKS 2
 void lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],
 		 struct store_op ops[LEAD_CHECKS]);
-/* Whether its failure was one of the checks', or an answer was lost: then it is dealt with. */
+/* Whether a check failed, or an answer was lost: then it is handled here. */
 bool lead_took(struct queue_lead *lead, const struct store_reply *reply);
 
 #endif

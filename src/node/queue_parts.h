@@ -6,17 +6,18 @@
 #include "node/leaders.h"
 #include "node/queues.h"
 
-#define QUEUE_SPREAD_PER  8000 /* jobs of which `due` has a folder of a minute more */
-#define QUEUE_SPREAD_MAX  7    /* folders behind that of the minute */
-#define QUEUE_FAR_MINUTES 1440 /* a job that is due so long behind its submission shares */
-#define QUEUE_FAR_STEP	  30   /* a folder with those of so many minutes */
-#define QUEUE_AGAIN_MS	  1000 /* after what could not be done */
+#define QUEUE_SPREAD_PER  8000 /* jobs of max-queued per folder of a minute in `due` */
+#define QUEUE_SPREAD_MAX  7    /* additional folders of a minute */
+#define QUEUE_FAR_MINUTES 1440 /* jobs due so many minutes after their submission share */
+#define QUEUE_FAR_STEP	  30   /* a folder per so many minutes */
+#define QUEUE_AGAIN_MS	  1000 /* retry after a failure */
 #define QUEUE_PATIENCE_MS 30000
-#define QUEUE_WORKS_MAX	  4000 /* of a queue that one node was given, of former sessions too */
+#define QUEUE_WORKS_MAX \
+	4000 /* jobs of a queue assigned to one node, with those of earlier sessions */
 
 /*
- * A folder that keeps changing is listed again after as many ms as this, at least, and the longer,
- * the more is in it.
+ * The least milliseconds between listings of a folder that keeps changing; queue_list_every() is more
+ * for a bigger folder.
  */
 #define QUEUE_LIST_LEAST_MS 5
 int64_t queue_list_every(size_t names);
@@ -27,7 +28,7 @@ struct queue_works {
 	struct work *first;
 	size_t n;
 	bool listing, dirty; /* ROOT/jobs/Q/at/NODE is to be listed, or listed again */
-	bool made;	     /* it was not there, and has been made since */
+	bool made;	     /* it was missing, and has been made since */
 	int64_t list_ms;     /* CLOCK_BOOTTIME: not before */
 };
 
@@ -44,48 +45,48 @@ struct queue {
 	struct queues *queues;
 	char name[NAME_TASK_MAX + 1];
 	struct queue_settings settings;
-	bool configured;	 /* false: it goes once nothing of it goes on */
-	unsigned making;	 /* folders that are being made */
+	bool configured;	 /* false: freed once nothing of it is in progress */
+	unsigned making;	 /* number of folders being made */
 	struct queue_lead *lead; /* NULL: it is not led here */
-	/* of the leadership with that token, which may go on after a yield that was taken back */
+	/* of the leadership with that token, which may go on after a withdrawn yield */
 	struct bucket bucket;
 	int64_t bucket_token;
 	struct queue_works works; /* what this node was given */
 };
 
 struct queue *queue_find(const struct queues *q, const char *name);
-/* Now, by the ZooKeeper server's clock, as far as it is known: ms since the epoch. */
+/* Now by the ZooKeeper server's clock, as far as known: ms since the epoch. */
 int64_t queues_server_ms(const struct queues *q);
 int64_t queues_now(const struct queues *q); /* CLOCK_BOOTTIME */
-/* Whether something can be asked for: a session that is confirmed, and a registration. */
+/* Whether requests are possible: a confirmed session and a registration. */
 bool queues_ready(const struct queues *q);
 const struct node_settings *queue_paths(const struct queue *queue);
-/* All is looked at again, at the end of the turn, and in so many ms at the latest. */
+/* Checks all queues again at the end of this turn of the loop, and in in_ms at the latest. */
 void queues_wake(struct queues *q, int64_t in_ms);
-/* As store_op, of our registration. */
+/* The operation that checks our registration. */
 struct store_op queue_check_me(const struct queues *q);
-/* In which minute's folder of `due` it is. */
+/* The minute of its folder in `due`. */
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
-/* The first that it may be in; the others are *ret_step minutes apart, QUEUE_SPREAD_MAX of them. */
+/* The first possible one; QUEUE_SPREAD_MAX others follow, *ret_step minutes apart. */
 int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
-/* Whether that worker may be given jobs, but for its version. */
+/* Whether that worker may get jobs, apart from its version. */
 bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
-/* Of the znode that says whose a key is. */
+/* The znode that names the job of a key. */
 void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
 		       char path[STORE_PATH_MAX]);
-/* Its election, NULL. */
+/* Its election; NULL: none. */
 struct task *queue_task(const struct queue *queue);
-/* The znodes of a transaction are not there: of a job, and where it is due, or given. */
+/* Folders missing for a transaction: of the job, and of its place in `due` or `at`. */
 struct queue_folders {
-	int64_t job_minute, due_minute; /* -1: none of these */
+	int64_t job_minute, due_minute; /* -1: not needed */
 	const char *node;		/* NULL */
 };
 /* Makes them; queues_wake() follows. */
 void queue_make_folders(struct queue *queue, const struct queue_folders *folders);
-/* Nobody knows whether it was done. */
+/* Whether the outcome is unknown. */
 bool queue_is_cut(const struct store_reply *reply);
 
-/* --- queue_ops.c: what people ask ----------------------------------------- */
+/* --- queue_ops.c: client requests ----------------------------------------- */
 
 struct queue_op;
 void queue_ops_pump(struct queues *q, int64_t now);
@@ -95,10 +96,10 @@ void queue_ops_done(struct queues *q);
 
 /* --- queue_lead.c --------------------------------------------------------- */
 
-/* It is led here, or no longer; what goes on is looked at. */
+/* Begins or ends the leadership here, and advances it. */
 void queue_lead_pump(struct queue *queue, int64_t now);
 void queue_lead_watch(struct queue *queue, enum store_watch type, const char *rest);
-/* The connection went, or the session: all is read anew. */
+/* The connection or the session was lost: all is read again. */
 void queue_lead_cut(struct queue *queue);
 void queue_lead_done(struct queue *queue);
 

@@ -317,7 +317,7 @@ void work_step(struct work *w, int64_t now)
 		return;
 	}
 	if (w->doubt || w->state == WORK_READING) {
-		work_look(w);
+		work_recheck(w);
 		return;
 	}
 	switch (w->state) {

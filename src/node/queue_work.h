@@ -1,6 +1,6 @@
 /*
- * One job that this node was given, from there to the end of its attempt. For queue_work.c,
- * queue_look.c and queue_steps.c.
+ * One job assigned to this node, until the end of its attempt. For queue_work.c,
+ * queue_recheck.c and queue_steps.c.
  *
  *     reading --> given --begin--> beginning --> running --finish--> ending
  *                   \--give back--> returning
@@ -18,7 +18,7 @@ enum work_state {
 	WORK_RUNNING,
 	WORK_ENDING,
 	WORK_RETURNING,
-	WORK_STRANGE, /* another session's, or not understood: its leader takes it away */
+	WORK_STRANGE, /* another session's, or not readable: the queue's leader removes it */
 	WORK_GONE     /* to be freed */
 };
 
@@ -27,12 +27,12 @@ struct work {
 	struct work *next;
 	struct job_pointer pointer;
 	enum work_state state;
-	bool listed; /* it was there when the folder was listed last */
+	bool listed; /* it was in the last listing of the folder */
 
 	/* queue_steps.c's */
-	unsigned flying;  /* requests of a step */
+	unsigned flying;  /* outstanding requests of a step */
 	int64_t retry_ms; /* no step before */
-	bool doubt;	  /* an answer was lost: what is there is read before the next step */
+	bool doubt;	  /* an answer was lost: all is read before the next step */
 	struct {
 		bool cut;
 		enum store_code at, job;
@@ -45,24 +45,24 @@ struct work {
 	int64_t token; /* the czxid of its `at`; 0: not read */
 	int32_t at_version, job_version;
 	struct at_record at;
-	uint8_t *data; /* that the record borrows from */
+	uint8_t *data; /* the record points into it */
 	size_t len;
 	struct job_record record;
 	bool cancelled;
-	bool lost; /* it is ours no more */
-	/* of one that is given back: its record has gone; it is due already, under the same name */
+	bool lost; /* it is no longer ours */
+	/* RETURNING: its record is gone; its pointer in `due` exists already, under the same name */
 	bool gone, due_there;
 
 	/* queue_work.c's */
-	int64_t told_ms; /* when the runner was told of it last; 0: not yet */
-	void *owner;	 /* a supervisor's connection; NULL: gone */
+	int64_t told_ms; /* CLOCK_BOOTTIME: last offer to the runner; 0: none */
+	void *owner;	 /* a supervisor's connection; NULL: none */
 	uint64_t number;
 	int64_t lease_ms; /* CLOCK_BOOTTIME: until then its processes may be alive */
-	bool told;	  /* the owner knows that it has begun */
+	bool told;	  /* the owner was told that it has begun */
 	job_begun_fn begun;
 	job_ended_fn ended;
 	void *arg;
-	/* of the end */
+	/* ENDING */
 	enum job_next next_state;
 	struct job_record end;
 	char *output;
@@ -70,23 +70,23 @@ struct work {
 
 struct queues *work_queues(const struct work *w);
 const char *work_own_node(const struct work *w);
-/* Of its assignment, and of its record. */
+/* The paths of its assignment, and of its record. */
 void work_path(const struct work *w, char path[STORE_PATH_MAX]);
 void work_job_path(const struct work *w, char path[STORE_PATH_MAX]);
-/* No step for a while. */
+/* Delays the next step. */
 void work_later(struct work *w);
-/* queue_look.c: reads what is there, and decides by it. */
-void work_look(struct work *w);
-/* Takes the next step, if one is to be taken. */
+/* queue_recheck.c: reads its assignment and record, and sets the next state. */
+void work_recheck(struct work *w);
+/* Takes the next step, if there is one. */
 void work_step(struct work *w, int64_t now);
-/* How the attempt ended; its step follows. */
+/* Sets how the attempt ended; its step follows. */
 void work_set_end(struct work *w, const struct job_end *end);
 
-/* queue_work.c, for queue_steps.c: it was found to be given to us, and not begun. */
+/* queue_work.c, for the others: it is assigned to us, and has not begun. */
 void work_is_given(struct work *w);
-/* It goes on here; inherited: it was begun by the sidecar before us. */
+/* It runs here; inherited: begun by the previous sidecar. */
 void work_has_begun(struct work *w, bool inherited);
-/* It has ended, or is not ours any more; recorded: as it was told. */
+/* It has ended, or is no longer ours; recorded: with the end that was reported. */
 void work_is_over(struct work *w, bool recorded);
 void work_is_cancelled(struct work *w);
 

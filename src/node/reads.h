@@ -1,15 +1,14 @@
 /*
- * Reads of leader nodes: those of one turn of the loop that can share a request do, the others take
- * turns.
+ * Reads of leader nodes. Those of one turn of the loop share a request if they can; the others are
+ * queued.
  *
- * A node that is known and watched is still the same if any later read is answered before its watch
- * fires: the server sends both in order. And of many nodes one listing tells which are there.
+ * A node that is known and watched is unchanged if any later read is answered before its watch
+ * fires: the server sends both in order. One listing tells which of many nodes exist.
  *
- * Of the reads of single nodes so many are on their way at a time: what is urgent, a confirmation
- * or a claim, waits behind those alone, and not behind the reads of 10,000 tasks. Nodes that a
- * listing has found come first. Where one of them turns out to be gone, the leader is giving up,
- * and what is left of them is listed once more: nodes that are gone as well need not be read one by
- * one.
+ * The number of outstanding reads of single nodes is limited: an urgent request, such as a
+ * confirmation or a claim, waits behind those alone, and not behind the reads of 10,000 tasks. Nodes
+ * that a listing has found come first. If one of them turns out to be gone, its leader is releasing
+ * tasks, and the rest is listed again: further nodes that are gone need no read of their own.
  */
 #ifndef ZKLEADER_NODE_READS_H
 #define ZKLEADER_NODE_READS_H
@@ -20,29 +19,29 @@
 #include "node/store.h"
 
 /*
- * A listing has the names of all the fleet's tasks: it has to be for so many, and such a share, of
- * ours.
+ * A listing has the names of all the fleet's tasks. It is worth it only for at least so many tasks of
+ * ours, and at least the 1/READS_LIST_SHARE of them.
  */
 #define READS_LIST_MIN	 32
 #define READS_LIST_SHARE 10
-#define READS_MAX	 200 /* of single nodes, on their way */
+#define READS_MAX	 200 /* outstanding reads of single nodes */
 
 struct session;
 struct task;
 
-/* For each look at a task one of these is called; none after reads_forget(). */
+/* One of these is called for each read of a task; none after reads_forget(). */
 struct reads_handlers {
 	void (*still)(struct task *t); /* its watch had not fired */
-	void (*free)(struct task *t);  /* it is not there */
-	void (*read)(struct task *t);  /* it is to be read by itself, now; then reads_answered() */
+	void (*free)(struct task *t);  /* it does not exist */
+	void (*read)(struct task *t);  /* to send its own read now; then reads_answered() */
 	void (*failed)(struct task *t);
 };
 
 /* Of a task. */
 struct task_reads {
-	unsigned pending;  /* looks at it that are not answered, or wait to be sent */
-	unsigned waiting;  /* reads of it that wait for their turn */
-	struct task *next; /* behind this one there */
+	unsigned pending;  /* reads of it that are queued or outstanding */
+	unsigned waiting;  /* single reads of it that are queued */
+	struct task *next; /* the next in the queue */
 };
 
 struct reads_list {
@@ -54,30 +53,30 @@ struct reads {
 	struct session *session;
 	size_t n_tasks;
 	struct reads_handlers handlers;
-	struct reads_list still, taken; /* of this turn */
-	struct reads_list there;	/* that a listing has found, to be read */
-	size_t next;			/* of these */
-	struct task *first, *last;	/* the others that are to be read, by their `reads.next` */
-	size_t reads;			/* of single nodes, that wait or are on their way */
-	size_t flying;			/* of these, that are on their way */
+	struct reads_list still, taken; /* to be sent at the end of this turn */
+	struct reads_list there;	/* found by a listing, to be read */
+	size_t next;			/* index into there.tasks */
+	struct task *first, *last;	/* the queue of other reads, linked by `reads.next` */
+	size_t reads;			/* of single nodes: queued or outstanding */
+	size_t flying;			/* of these: outstanding */
 	struct host_turn turn;
 };
 
 void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers);
 void reads_done(struct reads *k);
-/* Room for so many tasks; from now on they are that many at most. */
+/* Makes room for n_tasks tasks; from now on there are at most that many. */
 void reads_reserve(struct reads *k, size_t n_tasks);
-/* Is it still as it is known? Only for a node that is watched. */
+/* Is the node unchanged? Only for a node that is watched. */
 void reads_unchanged(struct reads *k, struct task *t);
-/* Does anybody lead it? If so it is read as well. */
+/* Does the task have a leader? If so its node is read as well. */
 void reads_led(struct reads *k, struct task *t);
-/* By itself, once it is its turn. */
+/* Queues a read of its own. */
 void reads_single(struct reads *k, struct task *t);
-/* Such a read has come back. */
+/* A read of a single node was answered. */
 void reads_answered(struct reads *k);
-/* A node that was there when it was listed is not any more. */
+/* A node that was listed is gone meanwhile. */
 void reads_list_again(struct reads *k);
-/* The session has ended: what was not sent yet is not to be. */
+/* The session has ended: reads not sent yet are dropped. */
 void reads_forget(struct reads *k);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The lease of a session: confirmed by writes that the quorum commits and that check the
- * registration, at regular times while something is led. For session.c alone; the rest is declared
- * in session.h.
+ * The lease of a session. Writes that check the registration confirm it, at regular times while
+ * something is led. For session.c alone; the rest is declared in session.h.
  */
 #ifndef ZKLEADER_NODE_SESSION_LEASE_H
 #define ZKLEADER_NODE_SESSION_LEASE_H
@@ -10,13 +9,13 @@
 
 void session_lease_init(struct session *s);
 void session_lease_done(struct session *s);
-/* On a connection: the timeout that it has granted, and the next confirmation. */
+/* Takes the timeout that the new connection was granted, and plans the next confirmation. */
 void session_take_timeout(struct session *s, int64_t id);
 void session_set_confirm_timer(struct session *s);
-/* Nobody here may say "leads" any more: what runs is being ended, and others lead. */
+/* Logs the loss of all leaderships: the lease is over, and others may lead. */
 void session_tell_loss(struct session *s, const char *why);
 
-/* session.c's: another state, and what stands in the way, NULL. */
+/* session.c's: sets the state, and the problem, or NULL. */
 void session_set_state(struct session *s, enum session_state state, const char *problem);
 
 #endif

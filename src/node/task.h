@@ -1,6 +1,6 @@
 /*
- * One task of this node, and what each part of the node keeps of it. The file that is named above a
- * member is the only one that writes it; tests/lint/run sees to that.
+ * One task of this node, with the state of each part of the node. Only the file named above a member
+ * writes it; tests/lint/run checks that.
  */
 #ifndef ZKLEADER_NODE_TASK_H
 #define ZKLEADER_NODE_TASK_H
@@ -39,11 +39,11 @@ struct task {
 	char *listed;			      /* T of T:K, NULL */
 	const struct task_settings *settings; /* the listing's; once there is none, its own */
 	struct task_settings *own;	      /* NULL while there is a listing */
-	char *description;		      /* of its own settings, NULL */
-	char *min_version, *spread;	      /* of whichever settings, NULL */
+	char *description;		      /* from its own settings, NULL */
+	char *min_version, *spread;	      /* from `own` or the listing, NULL */
 	size_t index;			      /* in leaders.tasks and in the fleet's contests */
 	unsigned partition;		      /* K */
-	bool withdrawn; /* not configured any more: freed once nothing of it is in ZooKeeper */
+	bool withdrawn; /* no longer configured: freed once it has nothing left in ZooKeeper */
 	/* audit.c */
 	struct task_audit audit;
 	/* inheritance.c */
@@ -53,7 +53,7 @@ struct task {
 	struct task_standing standing;
 	/* leaders.c */
 	struct election election;
-	unsigned watchers; /* subscribers that want to know who leads it */
+	unsigned watchers; /* subscribers to its leader */
 	unsigned holds;	   /* runs that keep the task here */
 	/* leader_node.c */
 	struct task_leader leader;
@@ -66,16 +66,16 @@ struct task {
 	/* gone.c */
 	struct task_gone gone;
 	/* last_run.c */
-	struct last_run *last; /* NULL: nobody has asked, and none is known */
+	struct last_run *last; /* NULL: not requested yet, and none known */
 	/* overdue.c */
 	struct task_overdue *overdue; /* NULL: nothing is known */
 	/* run_steps.c */
 	unsigned going; /* runs whose job goes on here */
-	unsigned dying; /* runs whose job may be alive with nobody to tell */
+	unsigned dying; /* runs without a supervisor whose job may be alive */
 	/* standby.c */
-	struct standby *standby; /* NULL: none ever did */
+	struct standby *standby; /* NULL: none so far */
 	/* unclaimed.c */
-	struct unclaimed *unclaimed; /* NULL: none ever was */
+	struct unclaimed *unclaimed; /* NULL: none so far */
 	/* control/handover.c */
 	struct handover *handover; /* NULL */
 	/* schedules.c */

@@ -1,29 +1,28 @@
 /*
- * The tasks of this node: which there are, by the configuration, and what is left of those that
- * were.
+ * The list of tasks of this node: those that are configured, and withdrawn ones until they are freed.
  */
 #ifndef ZKLEADER_NODE_TASKS_H
 #define ZKLEADER_NODE_TASKS_H
 
 #include "node/leaders.h"
 
-/* The tasks are these from now on; what is said of them is copied. */
+/* Sets the configured tasks; the settings are copied. */
 void tasks_apply(struct leaders *l, const struct node_timing *timing,
 		 const struct task_settings *tasks, size_t n);
 /* Numbers the tasks, and tells the fleet and the registry their names. */
 void tasks_index(struct leaders *l);
-/* What is in force of partitions may be another now. */
+/* The partitions in force may have changed. */
 void tasks_expand(struct leaders *l);
-/* A configured task by name, or a partition that is in force, T:K; NULL. */
+/* A configured task, or a partition in force, T:K, by its name; NULL: none. */
 struct task *tasks_find(const struct leaders *l, const char *name, size_t len);
 /*
- * This node goes: gives everything up that no run holds, once what was promised is over, and leaves
- * the election for it. Questions are answered on.
+ * This node stops: it releases every task that no run holds, once the promises for it are over, and
+ * leaves its election. Requests are still answered.
  */
 void tasks_withdraw(struct leaders *l);
-/* The same, and one that is withdrawn too. */
+/* Like tasks_find(), but finds withdrawn tasks too. */
 struct task *tasks_find_any(const struct leaders *l, const char *name);
-/* Frees what is withdrawn and over. */
+/* Frees the withdrawn tasks that have ended. */
 void tasks_drop_gone(struct leaders *l);
 void tasks_done(struct leaders *l);
 

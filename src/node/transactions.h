@@ -1,8 +1,8 @@
 /*
- * Claims and releases on their way to ZooKeeper, in transactions of a bounded size: releases of one
- * turn of the loop go together, claims of a few. Where one release of several does not hold, the
- * others are sent again alone; of claims the reads behind them tell which are free still, and those
- * are sent again together.
+ * Claims and releases, sent to ZooKeeper in transactions of a bounded size: the releases of one turn
+ * of the loop together, the claims of a few turns. If one of several releases fails, the others are
+ * sent again, each alone. If a claim fails, the reads sent behind the claims tell which tasks are
+ * still free, and those are claimed again together.
  */
 #ifndef ZKLEADER_NODE_TRANSACTIONS_H
 #define ZKLEADER_NODE_TRANSACTIONS_H
@@ -14,10 +14,9 @@
 #include "core/election.h"
 #include "node/store.h"
 
-#define TRANSACTION_MAX 50 /* tasks in one transaction */
-#define TRANSACTION_TURN_MAX \
-	1000 /* tasks that are claimed, and released, in one turn of the loop */
-/* How long claims that fill none wait for more, while reads are on their way. */
+#define TRANSACTION_MAX	     50	  /* tasks in one transaction */
+#define TRANSACTION_TURN_MAX 1000 /* claims, and releases, that are sent in one turn of the loop */
+/* How long claims that do not fill a transaction wait for more, while reads are outstanding. */
 #define TRANSACTION_WAIT_MS 10
 
 struct task;
@@ -27,9 +26,9 @@ struct session;
 
 /* Of a task. */
 struct task_transaction {
-	unsigned pending; /* transactions with it that are not answered */
-	int32_t version;  /* release: that the leader node must still have */
-	/* release: the worker that has to be there, one of leaders.ids; "": none has to */
+	unsigned pending; /* outstanding transactions with it */
+	int32_t version;  /* release: the version that the leader node must still have */
+	/* release: the worker that must be registered, one of leaders.ids; "": any */
 	const char *to;
 };
 
@@ -37,11 +36,11 @@ struct transactions_handlers {
 	/* The claim or release of a task was answered. */
 	void (*claimed)(struct task *t, const struct store_reply *reply);
 	void (*released)(struct task *t, const struct store_reply *reply);
-	/* To be sent behind a claim: the read that brings the token and sets the watch. */
+	/* To send behind a claim: the read that returns the token and sets the watch. */
 	void (*read)(struct task *t);
 	/*
-	 * It was not claimed, for another's sake: by that read it is to be claimed once more or
-	 * not.
+	 * Not claimed, as another claim of the transaction failed: the read sent behind it
+	 * decides whether it is claimed again.
 	 */
 	void (*left_out)(struct task *t);
 };
@@ -53,25 +52,25 @@ struct transactions {
 	struct transactions_handlers handlers;
 	struct task **claims, **releases; /* not sent yet; owned arrays */
 	size_t n_claims, n_releases, room;
-	int64_t since_ms; /* since when the first of the claims waits */
+	int64_t since_ms; /* CLOCK_BOOTTIME: since when the first claim waits */
 	struct host_turn turn;
-	struct host_timer more; /* set while some are left for the next turn */
+	struct host_timer more; /* set while some wait for the next turn of the loop */
 };
 
 void transactions_init(struct transactions *b, struct session *session, struct registry *registry,
 		       const struct reads *reads, const struct transactions_handlers *handlers);
 void transactions_done(struct transactions *b);
-/* Room for so many tasks; from now on they are that many at most. */
+/* Makes room for n_tasks tasks; from now on there are at most that many. */
 void transactions_reserve(struct transactions *b, size_t n_tasks);
 void transactions_claim(struct transactions *b, struct task *t);
 /*
  * Deletes the leader node, if it still has this version and the worker `to` is registered; "": no
- * matter who is.
+ * matter which.
  */
 void transactions_release(struct transactions *b, struct task *t, const char *to, int32_t version);
 /* The task is about to be freed. */
 void transactions_task_gone(struct task *t);
-/* The session has ended: what was not sent yet is not to be. */
+/* The session has ended: requests not sent yet are dropped. */
 void transactions_forget(struct transactions *b);
 
 #endif

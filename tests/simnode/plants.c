@@ -382,12 +382,12 @@ void __wrap_notice_keep(struct notice *m)
 }
 
 /* Nobody looks for what dead nodes have left behind. */
-WRAPS(notices_look);
+WRAPS(notices_takeover);
 
-void __wrap_notices_look(struct notices *n)
+void __wrap_notices_takeover(struct notices *n)
 {
 	if (!is("notice-orphan"))
-		__real_notices_look(n);
+		__real_notices_takeover(n);
 }
 
 WRAPS(draft_successors);
@@ -567,15 +567,15 @@ WRAPS(job_outcome);
 WRAPS(job_ending_ops);
 WRAPS(assign_pick);
 WRAPS(bucket_wait_ms);
-WRAPS(work_look);
+WRAPS(work_recheck);
 WRAPS(queue_multi);
 
 /* Whatever was given to this session is the assignment that its job began with. */
-void __wrap_work_look(struct work *w)
+void __wrap_work_recheck(struct work *w)
 {
 	if (is("job-late"))
 		w->token = 0;
-	__real_work_look(w);
+	__real_work_recheck(w);
 }
 
 /* A job outlives its lease. */

@@ -199,7 +199,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		n->there = false;
 	/* Whose session has ended is known by the fleet. */
 	if (reply->code == STORE_OK && !registry_settled(n->registry))
-		notices_look_soon(n, NOTICES_RETRY_MS);
+		notices_takeover_soon(n, NOTICES_RETRY_MS);
 	if (reply->code != STORE_OK || !registry_settled(n->registry)) {
 		end(k);
 		return;
@@ -213,7 +213,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	next(k);
 }
 
-void notices_look(struct notices *n)
+void notices_takeover(struct notices *n)
 {
 	int64_t now_ms = host_now_ms(n->session->host);
 	char path[STORE_PATH_MAX];
@@ -232,7 +232,7 @@ void notices_look(struct notices *n)
 	store_children(n->session->store, path, false, on_names, k);
 }
 
-void notices_look_soon(struct notices *n, int64_t ms)
+void notices_takeover_soon(struct notices *n, int64_t ms)
 {
 	int64_t at_ms = host_now_ms(n->session->host) + ms;
 
@@ -245,7 +245,7 @@ void notices_look_soon(struct notices *n, int64_t ms)
 void notices_up(struct notices *n)
 {
 	if (n->n_rules > 0 || n->n > 0)
-		notices_look_soon(n, 0);
+		notices_takeover_soon(n, 0);
 }
 
 /* The first in the order of the ids looks first, so that the others find nothing. */
@@ -258,5 +258,5 @@ void notices_left(struct notices *n)
 		return;
 	for (size_t i = 0; i < f->n_members; i++)
 		before += strcmp(f->by_id[i]->worker->id, n->registry->id) < 0;
-	notices_look_soon(n, NOTICES_RETRY_MS + before * NOTICES_STAGGER_MS);
+	notices_takeover_soon(n, NOTICES_RETRY_MS + before * NOTICES_STAGGER_MS);
 }

@@ -337,7 +337,7 @@ static void decide(struct gang *g)
 		take_orphans(g);
 	for (struct gang_member *m = g->members; m; m = next) {
 		next = m->next;
-		gang_look_member(g, m);
+		gang_check_member(g, m);
 	}
 	if (!g->there && !g->refused)
 		make_gang(g);
@@ -358,7 +358,7 @@ static void decide(struct gang *g)
 
 /* --- reading -------------------------------------------------------------- */
 
-static void forget_look(struct gang *g)
+static void forget_sight(struct gang *g)
 {
 	if (g->sight)
 		free(g->sight->tickets);
@@ -407,7 +407,7 @@ static void on_same(void *arg, const struct store_reply *reply)
 		sort_out(g);
 		decide(g);
 	}
-	forget_look(g);
+	forget_sight(g);
 	gang_answered(g);
 }
 
@@ -450,7 +450,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 }
 
 /* What is there: the record, the names, and whether the record has changed meanwhile. */
-void gang_look(struct gang *g)
+void gang_read(struct gang *g)
 {
 	struct session *s = g->all->session;
 	char path[STORE_PATH_MAX];

@@ -215,7 +215,7 @@ static void on_job(void *arg, const struct store_reply *reply)
 	read_one(w, reply);
 }
 
-void work_look(struct work *w)
+void work_recheck(struct work *w)
 {
 	struct queue_calls *calls = &work_queues(w)->calls;
 	char path[STORE_PATH_MAX];

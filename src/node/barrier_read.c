@@ -404,7 +404,7 @@ static void decide(struct barrier *b)
 		watch_inside(b, sight);
 }
 
-static void forget_look(struct barrier *b)
+static void forget_sight(struct barrier *b)
 {
 	free(b->sight.tickets);
 	b->sight = (struct sight){.n = 0};
@@ -434,7 +434,7 @@ static void on_same(void *arg, const struct store_reply *reply)
 		qsort(b->sorted, b->record->n_ids, sizeof(uint64_t), compare_ids);
 		decide(b);
 	}
-	forget_look(b);
+	forget_sight(b);
 	go_on(b);
 }
 
@@ -478,7 +478,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 }
 
 /* What is there: the record, the names, and whether the record has changed meanwhile. */
-void barrier_look(struct barrier *b)
+void barrier_read(struct barrier *b)
 {
 	struct session *s = b->all->session;
 	char path[STORE_PATH_MAX];
