@@ -10,19 +10,19 @@ struct barrier_member {
 	uint64_t id;
 	unsigned count;
 	bool command;
-	const void *owner;   /* NULL: it has gone */
+	const void *owner;   /* NULL: disconnected */
 	int64_t deadline_ms; /* INT64_MAX: none */
 	enum member_state {
-		MEMBER_WAITS,  /* it is to have a node, until it is counted */
-		MEMBER_INSIDE, /* it was counted, and its command runs */
-		MEMBER_LEAVES, /* its node is to go; then it waits for the others' */
-		MEMBER_ENDS    /* its node is to go unless it was counted; then `answer` is told */
+		MEMBER_WAITS,  /* has or gets a node; not counted yet */
+		MEMBER_INSIDE, /* counted in a round; its command runs */
+		MEMBER_LEAVES, /* its node is to go; then it waits for the others' nodes */
+		MEMBER_ENDS    /* its node is to go unless it was counted; then `answer` is sent */
 	} state;
-	bool placed;   /* a node of it was asked for */
-	int64_t round; /* INSIDE, LEAVES: its own; else the last that it is known not to be in */
-	int64_t czxid; /* of the barrier that `round` is about */
+	bool placed;   /* its node was requested */
+	int64_t round; /* INSIDE, LEAVES: its round; else the last one that it is surely not in */
+	int64_t czxid; /* of the barrier of `round` */
 	struct barrier_answer answer;
-	barrier_fn fn; /* NULL: nobody is to be told */
+	barrier_fn fn; /* NULL: no answer is expected */
 	void *arg;
 };
 
@@ -30,7 +30,7 @@ struct barrier_member {
 struct sight {
 	struct ticket *tickets; /* owned */
 	size_t n;
-	size_t n_names; /* in the folder, of whatever form */
+	size_t n_names; /* names of any form in the folder */
 };
 
 struct barrier {
@@ -38,49 +38,49 @@ struct barrier {
 	struct barrier *next;
 	char name[NAME_TASK_MAX + 1];
 	struct barrier_member *members; /* the oldest first */
-	unsigned busy; /* requests that are not answered; nothing is done before they are */
-	bool dirty;    /* what is there is to be read */
-	bool orphans;  /* nodes of our session that are no member's are to go */
-	bool unsure;   /* an answer was lost: a write has to come before what is read */
-	bool refused;  /* what was asked last: `why` */
-	enum store_code no_folder; /* how the one that it is to be in was refused, or OK */
+	unsigned busy;			/* outstanding requests; no step meanwhile */
+	bool dirty;			/* the state has to be read */
+	bool orphans;		   /* nodes of our session without a member are to be deleted */
+	bool unsure;		   /* an answer was lost: a write precedes the next read */
+	bool refused;		   /* the last request was refused; see `why` */
+	enum store_code no_folder; /* why its parent folder was refused; OK: it was not */
 	const char *why;
-	bool closed; /* it is freed behind the last answer */
-	/* what was read last */
-	bool lost;		       /* and was not answered */
-	bool there;		       /* its record is */
+	bool closed; /* to be freed after the last answer */
+	/* the last read */
+	bool lost;		       /* not answered */
+	bool there;		       /* the record exists */
 	int32_t version;	       /* of the record */
-	int64_t czxid;		       /* 0 while it is not there */
-	struct barrier_record *record; /* while it is looked at; NULL: not understood */
-	uint64_t *sorted;	       /* its ids in order, likewise */
-	struct sight sight;	       /* likewise */
-	char watched[STORE_PATH_MAX];  /* a node that others wait for to go; "" */
-	int64_t try_ms;		       /* when to open though it is another's turn; 0: not */
+	int64_t czxid;		       /* 0: it does not exist */
+	struct barrier_record *record; /* only during a step; NULL: not readable */
+	uint64_t *sorted;	       /* only during a step: its ids, sorted */
+	struct sight sight;	       /* only during a step */
+	char watched[STORE_PATH_MAX];  /* a node whose deletion is waited for; "" */
+	int64_t try_ms;		       /* when to open although another member should; 0: never */
 	int64_t retry_ms;	       /* not before */
-	int64_t idle_ms;	       /* since then it has no member here; 0: it has */
-	bool removing;		       /* and it is to be removed from the tree */
+	int64_t idle_ms;	       /* since when it has no member here; 0: it has some */
+	bool removing;		       /* it is being removed from the tree */
 };
 
-/* A member, the last; nobody is told of it and it has no deadline. */
+/* Appends a member, without fn and deadline. */
 struct barrier_member *barrier_add(struct barrier *b, uint64_t id);
-/* Forgets the member behind its answer, which is told if anybody is to be. */
+/* Sends the answer, if one is expected, and frees the member. */
 void barrier_tell(struct barrier *b, struct barrier_member *m, const struct barrier_answer *answer);
-/* Begins what is next for the barrier, if its requests are answered. */
+/* Takes the next step, unless requests are outstanding. */
 void barrier_go_on(struct barrier *b);
 /* Sets the timer. */
 void barriers_schedule(struct barriers *all);
 
-/* barrier_read.c: reads what is there and does what follows. */
+/* barrier_read.c: reads the state of the barrier and takes the next step. */
 void barrier_read(struct barrier *b);
-/* Behind the answer to a request that changes something. */
+/* The callback of requests that change something. */
 void barrier_on_done(void *arg, const struct store_reply *reply);
 void barrier_path(const struct barrier *b, const char *name, char path[STORE_PATH_MAX]);
-/* Whether the member was counted in a round that is remembered. */
+/* Whether the member was counted in a round of the record. */
 bool barrier_has_counted(const struct barrier *b, uint64_t id);
-/* In the last round. */
+/* Likewise, in the last round. */
 bool barrier_is_last(const struct barrier *b, uint64_t id);
 
-/* barrier_open.c: opens the next round if it is our turn. */
+/* barrier_open.c: opens the next round if we are to do so. */
 void barrier_consider(struct barrier *b, const struct sight *sight);
 
 #endif

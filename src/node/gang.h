@@ -1,17 +1,17 @@
 /*
- * Gangs: N members who run a command each, at the same time, numbered from 0. ROOT/gangs/NAME has
- * the members of the gang that runs, and below it an ephemeral node for each who is in it or waits.
- * Who comes makes a node and lists the others; whoever made the N-th of them begins the gang, by
- * one transaction that proves each of the N and writes them into the record under its version. A
- * member is whose id is in the record.
+ * Gangs: N members, numbered from 0, run a command each at the same time. The record
+ * ROOT/gangs/NAME has the members of the running gang. Below it is an ephemeral node for each
+ * member and each waiter. A new waiter makes a node and lists the others. The N-th waiter begins
+ * the gang by one transaction, which proves the N nodes and writes their ids into the record under
+ * its version. A node is a member's if its id is in the record.
  *
- * Who leaves in order deletes its node and puts a mark in its place, in one transaction; so one
- * listing tells who is there, who has left and who was lost. The last one out removes it all. Each
- * member watches the one behind it, in the order of their indexes; whoever sees that one was lost
- * writes that into the record, which all watch.
+ * A member that leaves in order replaces its node by a mark, in one transaction; so one listing
+ * tells the members that are present, have left and were lost. The last member to leave removes
+ * everything. Each member watches the one with the next index, and if that is lost, writes it into
+ * the record, which all watch.
  *
- * The members of this sidecar in one gang are looked after together: what is there is read, what
- * follows is done, and once that is answered it is read again. So an answer that was lost needs no
+ * All members of this sidecar in one gang are handled together: the state is read, the next
+ * requests are sent, and once they are answered the state is read again. So a lost answer needs no
  * rule of its own.
  */
 #ifndef ZKLEADER_NODE_GANG_H
@@ -24,25 +24,25 @@
 #include "node/roster.h"
 #include "wire/gang_record.h"
 
-#define GANG_MEMBERS_MAX 1000  /* of a sidecar, in all gangs */
-#define GANG_GRACE_MS	 8000  /* beyond a timeout, for ZooKeeper to answer */
-#define GANG_DEAD_MS	 60000 /* with nobody there, before others may have the name */
-#define GANG_SWEEP_MS	 10000 /* between looks of the first in rank at all gangs */
+#define GANG_MEMBERS_MAX 1000  /* members of a sidecar, in all gangs */
+#define GANG_GRACE_MS	 8000  /* after a timeout, for ZooKeeper to answer */
+#define GANG_DEAD_MS	 60000 /* without any member, before the name is free again */
+#define GANG_SWEEP_MS	 10000 /* between sweeps of all gangs by the first in rank */
 
 enum gang_outcome {
 	GANG_STARTED,
 	GANG_TIMEOUT,
-	GANG_IN_USE,	  /* `why` */
-	GANG_OTHER_COUNT, /* `count` says which */
-	GANG_NOT_THERE,	  /* of an attach: it runs no more */
-	GANG_REFUSED,	  /* `why`: cannot tell */
+	GANG_IN_USE,	  /* why: the reason */
+	GANG_OTHER_COUNT, /* count: of the others */
+	GANG_NOT_THERE,	  /* of an attach: no longer running */
+	GANG_REFUSED,	  /* why: the reason */
 };
 
 struct gang_answer {
 	enum gang_outcome outcome;
-	uint64_t number; /* STARTED: for what follows */
+	uint64_t number; /* STARTED: for the calls that follow */
 	size_t index;
-	const struct gang_record *record; /* during the call */
+	const struct gang_record *record; /* valid during the call */
 	unsigned count;
 	const char *why; /* a constant text */
 };
@@ -53,7 +53,7 @@ typedef void (*gang_done_fn)(void *arg);
 struct gang_request {
 	void *owner; /* a client's connection */
 	const char *name;
-	uint64_t id;	 /* nobody else's; 0 is none */
+	uint64_t id;	 /* unique; 0: none */
 	const char *key; /* NULL: the node's name */
 	unsigned count;	 /* 1 to GANG_COUNT_MAX */
 	bool goes_on;
@@ -71,18 +71,18 @@ struct gangs {
 	size_t n_members;
 	uint64_t last_number;
 	bool stopping, revoked, kept;
-	int64_t recover_ms; /* when what the sidecar before us has left is to go; 0: nothing */
-	bool early; /* that counts from our beginning, as the session is not confirmed yet */
+	int64_t recover_ms; /* CLOCK_BOOTTIME: the previous sidecar's nodes go then; 0: none */
+	bool early; /* recover_ms counts from our start, as the session is not confirmed yet */
 	void (*released)(void *owner);
-	bool listing; /* the folder is being read, for the sweep */
+	bool listing; /* the sweep is listing the folder */
 	struct host_timer due, sweep;
 };
 
 void gangs_init(struct gangs *all, struct session *session, struct registry *registry,
 		struct roster *roster);
-/* Tells all who wait. */
+/* Answers all waiters. */
 void gangs_done(struct gangs *all);
-/* What is called when an owner has one member less; not behind gangs_owner_gone(). */
+/* Sets what is called when an owner loses a member; not called after gangs_owner_gone(). */
 void gangs_on_release(struct gangs *all, void (*released)(void *owner));
 
 /* From the session's handlers. */
@@ -92,34 +92,33 @@ void gangs_expired(struct gangs *all);
 void gangs_watch(struct gangs *all, const char *path);
 
 /*
- * Waits until the gang, a good name, begins. fn is called once, perhaps before this returns; with
- * GANG_STARTED the member is the owner's until gangs_finish() or gangs_owner_gone().
+ * Waits until the gang begins; its name is valid. fn is called once, maybe before this returns;
+ * with GANG_STARTED the member is the owner's until gangs_finish() or gangs_owner_gone().
  */
 void gangs_join(struct gangs *all, const struct gang_request *request, gang_fn fn, void *arg);
-/* One that ran before the owner's connection, or the sidecar, was another. */
+/* Reattaches a member of the owner's earlier connection, or of the previous sidecar. */
 void gangs_attach(struct gangs *all, void *owner, const char *name, uint64_t id, gang_fn fn,
 		  void *arg);
-/* Milliseconds for which its command may run, from now on; 0: no more; -1: there is none such. */
+/* Milliseconds for which its command may run, from now on; 0: no longer; -1: no such member. */
 int64_t gangs_renew(struct gangs *all, const void *owner, uint64_t number);
 /*
- * Its command has ended, and no process of it is alive: done is called once it has left.
- * interrupted: it did not end by itself, as its client was killed, so the member is lost to the
- * others. False: there is none such, and done is not called.
+ * Its command has ended, with no live process: done is called once it has left. interrupted: its
+ * client was killed, so the member counts as lost. False: no such member, and done is not called.
  */
 bool gangs_finish(struct gangs *all, const void *owner, uint64_t number, bool interrupted,
 		  gang_done_fn done, void *arg);
-/* Those that wait go; the others are lost when the leases are over that they were told. */
+/* Its waiters leave; its members are lost when the leases promised to them are over. */
 void gangs_owner_gone(struct gangs *all, const void *owner);
 
-/* The session goes on in the next sidecar, and with it all members. */
+/* The next sidecar takes the session over, with all members. */
 void gangs_keep(struct gangs *all);
-/* Nothing is begun any more: who waits is told. */
+/* No gang is begun any more: waiters are answered. */
 void gangs_stop(struct gangs *all);
-/* The session of the sidecar before us is tried, which may have told of leases up to so long. */
+/* We try the previous sidecar's session; it promised leases of up to timeout_ms. */
 void gangs_take_over(struct gangs *all, int64_t timeout_ms);
-/* How many have a command that may be alive. */
+/* Number of members whose command may be alive. */
 size_t gangs_going(const struct gangs *all);
-/* From now on they may not go on. */
+/* All commands have to end. */
 void gangs_revoke(struct gangs *all);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The log's lines about which tasks this node leads. Tasks that change alike in one turn of the loop
- * share a line, so that a first start or a handover of many tasks is readable.
+ * The log's lines about which tasks this node leads. Tasks that change alike in one turn of the
+ * loop share a line, so that a first start or a handover of many tasks is readable.
  */
 #ifndef ZKLEADER_NODE_LEADER_LOG_H
 #define ZKLEADER_NODE_LEADER_LOG_H

@@ -107,8 +107,8 @@ int64_t leaders_hold_renew(struct task *t);
 /* Whether somebody leads it, as far as is known. */
 bool leaders_is_led(const struct task *t);
 /*
- * Whether the leader node is a persistent znode, made by a restored backup, a copied tree or by hand:
- * nobody leads until it is deleted. If so, ret_text says what to do, in a sentence.
+ * Whether the leader node is a persistent znode, made by a restored backup, a copied tree or by
+ * hand: nobody leads until it is deleted. If so, ret_text says what to do, in a sentence.
  */
 bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]);
 /* Milliseconds until all promises of this node's leaderships are over. */
@@ -118,9 +118,9 @@ const struct member *leaders_leader(const struct task *t);
 /* The time as the elections of these tasks are told it. */
 struct election_time leaders_time(const struct leaders *l);
 /*
- * Promises in an answer that this node leads it, for the milliseconds returned; 0: no promise. We do
- * not release it by ourselves before that. Every answer that says how long it is valid calls this,
- * or leaders_hold_renew().
+ * Promises in an answer that this node leads it, for the milliseconds returned; 0: no promise. We
+ * do not release it by ourselves before that. Every answer that says how long it is valid calls
+ * this, or leaders_hold_renew().
  */
 int64_t leaders_promise(struct task *t);
 /* Whether this node may answer now that it leads the task. */

@@ -4,8 +4,8 @@
  * hold the lock: first come, first served. Like a leadership, a lock is held for as long as the
  * session's lease; its command is dead when that is over.
  *
- * A node's name has the session and an id that the client drew. So a node is found even if the answer
- * to its creation was lost, or if it was made by the previous sidecar in the same session.
+ * A node's name has the session and an id that the client drew. So a node is found even if the
+ * answer to its creation was lost, or if it was made by the previous sidecar in the same session.
  *
  *     entering --it is there--> waiting --few enough are before it--> held
  *         \_________________________\___________________________________\--> leaving
@@ -22,10 +22,9 @@
 #include "node/roster.h"
 #include "wire/recipe_record.h"
 
-#define LOCKS_MAX 1000 /* holders and waiters of a node, at a time */
-#define LOCKS_WATCHED_MAX \
-	(512 * 1024)	   /* bytes of the watched paths, in the request of a reconnect */
-#define LOCK_WARM_MS 60000 /* the lease is kept up so long after the last lock */
+#define LOCKS_MAX	  1000	       /* holders and waiters of a node, at a time */
+#define LOCKS_WATCHED_MAX (512 * 1024) /* bytes of watched paths, for a reconnect */
+#define LOCK_WARM_MS	  60000	       /* the lease is kept up so long after the last lock */
 
 enum lock_outcome {
 	LOCK_YOURS,

@@ -1,6 +1,7 @@
 /*
- * Removes leftovers of locks: every LOCK_SWEEP_MS the first node of the fleet deletes empty folders,
- * and each node deletes nodes of its session without an owner, such as the previous sidecar's.
+ * Removes leftovers of locks: every LOCK_SWEEP_MS the first node of the fleet deletes empty
+ * folders, and each node deletes nodes of its session without an owner, such as the previous
+ * sidecar's.
  */
 #ifndef ZKLEADER_NODE_LOCK_SWEEP_H
 #define ZKLEADER_NODE_LOCK_SWEEP_H

@@ -89,8 +89,8 @@ const struct partitions_rule *partitions_rule(const struct leaders *l, const cha
 enum partitions_state partitions_judge(const struct leaders *l, const struct listing *listing,
 				       unsigned *ret_in_force);
 /*
- * When (the server's wall clock) the number of partitions was last changed: ticks of the task, or of
- * the partition T:K, up to then count as claimed. 0: never.
+ * When (the server's wall clock) the number of partitions was last changed: ticks of the task, or
+ * of the partition T:K, up to then count as claimed. 0: never.
  */
 int64_t partitions_floor_ms(const struct leaders *l, const char *name);
 
@@ -107,8 +107,8 @@ bool partitions_differ(const struct listing *listing, const struct member *m,
 		       char ret_text[PARTITIONS_TEXT_MAX]);
 /*
  * Puts another number in force; 1: the task is led as a whole again. The task has to be paused; one
- * transaction proves that it is, and that no partition has a leader. fn is called once, maybe before
- * this returns.
+ * transaction proves that it is, and that no partition has a leader. fn is called once, maybe
+ * before this returns.
  */
 void partitions_change(struct leaders *l, const char *task, unsigned n, const char *reason,
 		       const char *by, partitions_fn fn, void *arg);

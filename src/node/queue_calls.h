@@ -1,6 +1,6 @@
 /*
- * Requests of job queues to ZooKeeper. Their number is limited, so that an urgent request never waits
- * behind many of them; a requester can drop its requests.
+ * Requests of job queues to ZooKeeper. Their number is limited, so that an urgent request never
+ * waits behind many of them; a requester can drop its requests.
  */
 #ifndef ZKLEADER_NODE_QUEUE_CALLS_H
 #define ZKLEADER_NODE_QUEUE_CALLS_H

@@ -1,6 +1,6 @@
 /*
- * The end of an attempt, or of a job: the operations that change its record and the pointers to it in
- * one transaction. For node/queue_*.c.
+ * The end of an attempt, or of a job: the operations that change its record and the pointers to it
+ * in one transaction. For node/queue_*.c.
  */
 #ifndef ZKLEADER_NODE_QUEUE_ENDING_H
 #define ZKLEADER_NODE_QUEUE_ENDING_H

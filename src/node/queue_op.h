@@ -58,8 +58,8 @@ void op_end(struct queue_op *op);
 /* Answers and ends it. */
 void op_fail(struct queue_op *op, enum job_outcome outcome, const char *why);
 /*
- * Whether the answer was lost or the servers refused: then the op continues by itself. Otherwise the
- * caller handles the reply.
+ * Whether the answer was lost or the servers refused: then the op continues by itself. Otherwise
+ * the caller handles the reply.
  */
 bool op_took(struct queue_op *op, const struct store_reply *reply);
 /* Makes missing folders and steps the op again. Fails after QUEUE_TRIES_MAX attempts. */

@@ -12,12 +12,11 @@
 #define QUEUE_FAR_STEP	  30   /* a folder per so many minutes */
 #define QUEUE_AGAIN_MS	  1000 /* retry after a failure */
 #define QUEUE_PATIENCE_MS 30000
-#define QUEUE_WORKS_MAX \
-	4000 /* jobs of a queue assigned to one node, with those of earlier sessions */
+#define QUEUE_WORKS_MAX	  4000 /* jobs of a queue at one node, also of earlier sessions */
 
 /*
- * The least milliseconds between listings of a folder that keeps changing; queue_list_every() is more
- * for a bigger folder.
+ * The least milliseconds between listings of a folder that keeps changing; queue_list_every() is
+ * more for a bigger folder.
  */
 #define QUEUE_LIST_LEAST_MS 5
 int64_t queue_list_every(size_t names);

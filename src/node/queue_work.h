@@ -50,7 +50,7 @@ struct work {
 	struct job_record record;
 	bool cancelled;
 	bool lost; /* it is no longer ours */
-	/* RETURNING: its record is gone; its pointer in `due` exists already, under the same name */
+	/* RETURNING: its record is gone; `due` has its pointer already, under the same name */
 	bool gone, due_there;
 
 	/* queue_work.c's */

@@ -1,7 +1,7 @@
 /*
  * Queues of jobs: one-shot work that is submitted on any node, assigned to a worker by the queue's
- * leader, and executed by that worker's runner. Each step of a job is one transaction, so that it is
- * never in two places, or in none.
+ * leader, and executed by that worker's runner. Each step of a job is one transaction, so that it
+ * is never in two places, or in none.
  *
  *     submitted --> queued --assign--> assigned --start--> running --finish--> ok, dead, lost
  *                     ^ \                 |                   |

@@ -6,9 +6,10 @@
  * fires: the server sends both in order. One listing tells which of many nodes exist.
  *
  * The number of outstanding reads of single nodes is limited: an urgent request, such as a
- * confirmation or a claim, waits behind those alone, and not behind the reads of 10,000 tasks. Nodes
- * that a listing has found come first. If one of them turns out to be gone, its leader is releasing
- * tasks, and the rest is listed again: further nodes that are gone need no read of their own.
+ * confirmation or a claim, waits behind those alone, and not behind the reads of 10,000 tasks.
+ * Nodes that a listing has found come first. If one of them turns out to be gone, its leader is
+ * releasing tasks, and the rest is listed again: further nodes that are gone need no read of their
+ * own.
  */
 #ifndef ZKLEADER_NODE_READS_H
 #define ZKLEADER_NODE_READS_H
@@ -19,8 +20,8 @@
 #include "node/store.h"
 
 /*
- * A listing has the names of all the fleet's tasks. It is worth it only for at least so many tasks of
- * ours, and at least the 1/READS_LIST_SHARE of them.
+ * A listing has the names of all the fleet's tasks. It is worth it only for at least so many tasks
+ * of ours, and at least the 1/READS_LIST_SHARE of them.
  */
 #define READS_LIST_MIN	 32
 #define READS_LIST_SHARE 10

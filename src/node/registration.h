@@ -19,8 +19,8 @@ bool registration_is_left_over(const struct registry *r, const char *id,
 void registration_remove(struct registry *r, const char *id);
 
 /*
- * registry.c's: a member joins or leaves. w: ownership passes; registered_at: by the server's clock,
- * for our own record by ours.
+ * registry.c's: a member joins or leaves. w: ownership passes; registered_at: by the server's
+ * clock, for our own record by ours.
  */
 void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at);
 void registry_forget(struct registry *r, const char *id);

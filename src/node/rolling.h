@@ -1,9 +1,10 @@
 /*
  * Rolling restarts: at most K nodes of a group are between drain and healthy at a time.
- * ROOT/rolling/GROUP has the K and whether it is halted, slots/NODE in it who has a slot, waiting/
- * in it who waits for one. Each step is one transaction under the version of ROOT/rolling/GROUP, so
- * what is counted before one still holds in it; a lost answer is resolved by reading. A slot is
- * persistent: what has it keeps it over any crash, until it is healthy or somebody releases it.
+ * ROOT/rolling/GROUP has K and whether the group is halted; below it are slots/NODE for each slot
+ * taken, and waiting/ for the queue. Each step is one transaction under the version of
+ * ROOT/rolling/GROUP, so a count made before it still holds in it; after a lost answer the state is
+ * read. A slot is persistent: a node keeps it over any crash, until it is healthy or an operator
+ * releases the slot.
  */
 #ifndef ZKLEADER_NODE_ROLLING_H
 #define ZKLEADER_NODE_ROLLING_H
@@ -15,17 +16,17 @@
 #include "node/registry.h"
 #include "wire/rolling_record.h"
 
-#define ROLLING_WAIT_MS 8000 /* for the outcome of a step; less than a client waits */
-#define ROLLING_OPS_MAX 1000 /* of a node at a time */
-#define ROLLING_LOOK_MS 200  /* how often the health is looked at during the soak time */
+#define ROLLING_WAIT_MS 8000 /* for the outcome of a step; less than the client's timeout */
+#define ROLLING_OPS_MAX 1000 /* orders of a node at a time */
+#define ROLLING_LOOK_MS 200  /* between health checks during the soak time */
 
 enum rolling_order {
-	ROLLING_TAKE,	 /* a slot, or the one that this node has */
-	ROLLING_OWN,	 /* the slot that this node has, if it has one */
-	ROLLING_ADVANCE, /* the slot to another state, or to another process */
-	ROLLING_FREE,	 /* the slot and its drain, once the node was healthy for the soak time */
+	ROLLING_TAKE,	 /* takes a slot, or returns the one of this node */
+	ROLLING_OWN,	 /* returns the slot of this node, if any */
+	ROLLING_ADVANCE, /* changes the state of the slot, or its process */
+	ROLLING_FREE,	 /* frees slot and drain, once the node was healthy for the soak time */
 	ROLLING_STATUS,
-	ROLLING_RELEASE, /* another node's slot and drain */
+	ROLLING_RELEASE, /* frees another node's slot and drain */
 	ROLLING_RESUME	 /* ends the halt, and frees the slots of nodes where CMD failed */
 };
 
@@ -36,27 +37,28 @@ struct rolling_request {
 	int64_t wait_ms;	    /* TAKE: for a slot; -1: for ever */
 	int64_t soak_ms;	    /* FREE */
 	char slot[NAME_ID_MAX + 1]; /* ADVANCE, FREE: its id */
-	enum rolling_state state;   /* ADVANCE: that it is to have; FAILED halts the group */
+	enum rolling_state state;   /* ADVANCE: the new state; FAILED halts the group */
 	int64_t exit_status;	    /* ADVANCE: of CMD, -1 */
-	/* ADVANCE: the process that was seen to it until now; another has come before us if not */
+	/* ADVANCE: the process that handled the slot until now; else: CHANGED */
 	char before[ROLLING_PROCESS_MAX + 1];
-	char process[ROLLING_PROCESS_MAX + 1]; /* TAKE, ADVANCE: which sees to it from now on */
-	char boot_id[NAME_ID_MAX + 1];	       /* likewise: of this machine now */
-	char by[POLICY_TEXT_MAX + 1];	       /* TAKE: the user */
-	char node[WORKER_NODE_MAX + 1];	       /* RELEASE: its name, or its host's alone */
+	char process[ROLLING_PROCESS_MAX +
+		     1];		/* TAKE, ADVANCE: which handles the slot from now on */
+	char boot_id[NAME_ID_MAX + 1];	/* TAKE, ADVANCE: of this machine now */
+	char by[POLICY_TEXT_MAX + 1];	/* TAKE: the user */
+	char node[WORKER_NODE_MAX + 1]; /* RELEASE: its name, or only its host's */
 };
 
 enum rolling_result {
 	ROLLING_DONE,
-	ROLLING_NOTHING, /* there is nothing to do, or no such slot any more */
+	ROLLING_NOTHING, /* nothing to do, or no such slot any more */
 	ROLLING_HALTED,
 	ROLLING_HAS_FAILED, /* TAKE: the slot of this node, where CMD failed, halts the group */
 	ROLLING_OTHER_K,
-	ROLLING_LATE,	 /* no slot in that time */
+	ROLLING_LATE,	 /* no slot within wait_ms */
 	ROLLING_BUSY,	 /* to RUNNING: this node still leads something, or a job runs here */
-	ROLLING_CHANGED, /* another process sees to the slot */
-	ROLLING_REFUSED, /* why says what is so: it will not do by itself */
-	ROLLING_UNKNOWN	 /* likewise, and it may or may not have happened; or no session */
+	ROLLING_CHANGED, /* another process handles the slot */
+	ROLLING_REFUSED, /* why: the reason; waiting does not help */
+	ROLLING_UNKNOWN	 /* why: the reason; the outcome is unknown, or there is no session */
 };
 
 /* The group as it was read under one version. */
@@ -65,9 +67,9 @@ struct rolling_view {
 	int32_t version;
 	struct rolling_group group;
 	struct rolling_held {
-		char node[WORKER_NODE_MAX + 1]; /* by the znode's name */
+		char node[WORKER_NODE_MAX + 1]; /* from the znode's name */
 		int32_t version;
-		bool known; /* the record was read, and is good */
+		bool known; /* the record was read, and is valid */
 		bool drain_there;
 		struct rolling_slot slot;
 	} * slots; /* owned */
@@ -84,18 +86,18 @@ struct rolling_answer {
 	enum rolling_result result;
 	const char *why;		 /* a constant text; NULL */
 	const struct rolling_slot *slot; /* TAKE, OWN, ADVANCE: DONE, CHANGED, HAS_FAILED; NULL */
-	/* As far as it was read; NULL. */
+	/* As far as it was read; NULL: not read. */
 	const struct rolling_view *view;
 	size_t leads, jobs; /* BUSY */
 };
 
 typedef void (*rolling_fn)(void *arg, const struct rolling_answer *answer);
 
-/* What the rest of the node knows and has to know. */
+/* Calls into the rest of the node. */
 struct rolling_handlers {
 	/* Whether the drain is in force here, nothing is led and no job runs. */
 	bool (*idle)(void *arg, const char *drain, size_t *ret_leads, size_t *ret_jobs);
-	/* This drain was made, or is no more. */
+	/* This drain was made, or ended. */
 	void (*drained)(void *arg, const char *drain, const struct policy_record *record);
 	void (*undrained)(void *arg, const char *drain);
 	void *arg;
@@ -103,10 +105,10 @@ struct rolling_handlers {
 
 struct rolling_op;
 
-/* Of what was left in queues by the process before this one. */
+/* The removal of queue entries of the previous process. */
 struct rolling_sweep {
 	bool done, broken;
-	size_t pending; /* requests that are not answered yet */
+	size_t pending; /* outstanding requests */
 	char **groups;	/* owned, as is each */
 	size_t n, at;
 };
@@ -123,21 +125,21 @@ struct rolling {
 
 void rolling_init(struct rolling *r, struct session *session, struct registry *registry,
 		  const struct rolling_handlers *handlers);
-/* Tells all who wait. */
+/* Answers all requesters. */
 void rolling_done(struct rolling *r);
 /* From the session's handlers. */
 void rolling_up(struct rolling *r);
 void rolling_watch(struct rolling *r, const char *path);
 
 /*
- * Copied. fn is called once, perhaps before this returns. What is returned is good until then;
- * NULL: it has been called.
+ * Copies the request. fn is called once, maybe before this returns. The returned op is valid until
+ * then; NULL: fn has been called.
  */
 struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *request,
 			       rolling_fn fn, void *arg);
 /*
- * Nobody waits for it any more, and fn is not called: who waits for a slot leaves the queue, and
- * gives up one that comes all the same; a step is not tried again.
+ * Its requester is gone, and fn is not called. An order that waits for a slot leaves the queue, and
+ * frees a slot that it gets nevertheless; a step is not retried.
  */
 void rolling_cancel(struct rolling_op *op);
 /* Whether this node is ready: a confirmed session, registered, no check of its health fails. */

@@ -6,10 +6,10 @@
 #include "node/notices.h"
 #include "node/rolling_op.h"
 
-#define ROLLING_RETRY_MS  100 /* after what came to nothing */
-#define ROLLING_TRIES_MAX 50  /* in a row */
+#define ROLLING_RETRY_MS  100 /* before the retry of a failed transaction */
+#define ROLLING_TRIES_MAX 50  /* failures in a row */
 
-/* One that is being put together. */
+/* A transaction under construction. */
 struct rolling_deed {
 	struct rolling_op *op;
 	struct store_op *ops;
@@ -17,28 +17,28 @@ struct rolling_deed {
 	size_t n;
 	struct buffer data[3];
 	size_t n_data;
-	struct notice_record event; /* is noted with it, if has_event */
+	struct notice_record event; /* noted with it, if has_event */
 	bool has_event;
 };
 
-/* With the check that this node is registered; room: for operations besides. */
+/* Begins with the check of our registration; room: for further operations. */
 void rolling_deed_begin(struct rolling_deed *d, struct rolling_op *op, size_t room);
-/* One more operation: returns where its path goes, STORE_PATH_MAX bytes. */
+/* Adds an operation; returns the buffer for its path, of STORE_PATH_MAX bytes. */
 char *rolling_deed_add(struct rolling_deed *d, enum store_op_type type, int32_t version);
-/* A buffer to pack into; and what was packed becomes the data of the operation added last. */
+/* Returns a buffer to pack into; rolling_deed_set_data() gives it to the last operation. */
 struct buffer *rolling_deed_add_data(struct rolling_deed *d);
 void rolling_deed_set_data(struct rolling_deed *d, const struct buffer *b, int error);
-/* The group still is as it was read, and is this from now on. */
+/* Replaces the group, if it is still as it was read. */
 void rolling_deed_set_group(struct rolling_deed *d, const struct rolling_group *group);
-/* h: the slot as it was read, NULL: it is new. */
+/* h: the slot as it was read; NULL: a new slot. */
 void rolling_deed_put_slot(struct rolling_deed *d, const struct rolling_slot *slot,
 			   const struct rolling_held *h);
-/* The drain that goes with the slot. */
+/* Makes, or deletes, the drain that belongs to the slot. */
 void rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *slot);
 void rolling_deed_drop_drain(struct rolling_deed *d, const struct rolling_held *h);
-/* With its drain. */
+/* Deletes the slot and its drain. */
 void rolling_deed_drop_slot(struct rolling_deed *d, const struct rolling_held *h);
-/* last: once it is done, so is the order; else the group is read anew. */
+/* last: its success ends the order; otherwise the group is read again. */
 void rolling_deed_send(struct rolling_deed *d, bool last);
 
 #endif

@@ -52,8 +52,8 @@ struct session {
 	enum session_state state;
 	struct lease lease;
 	struct histogram answered_ms; /* latency of requests */
-	int64_t granted_ms; /* session timeout of this connection; the lease may use a shorter one */
-	int64_t made_ms;    /* timeout that the session began with, or from the handoff */
+	int64_t granted_ms;    /* timeout of this connection; the lease may use a shorter one */
+	int64_t made_ms;       /* timeout that the session began with, or from the handoff */
 	int64_t published_ms;  /* timeout in our record; 0: no record */
 	int64_t lengthen_ms;   /* CLOCK_BOOTTIME: a longer timeout counts from then on */
 	int64_t former_ms;     /* a longer timeout, by which leases were promised that still run */
@@ -66,12 +66,12 @@ struct session {
 	int64_t taken_over_counted_ms;	       /* timeout of its lease; 0: the same */
 	uint8_t password[STORE_PASSWORD_SIZE]; /* of taken_over */
 	char registration[STORE_PATH_MAX];     /* path of our worker node, "" */
-	int64_t registered_ms; /* CLOCK_BOOTTIME; older requests may check the previous registration */
-	size_t leads;	       /* tasks led */
-	bool holds, works;     /* a lock, a job, or one expected soon */
-	bool joins;	       /* a gang has, or will have, members here */
-	bool leading;	       /* any of the above: the lease is confirmed at regular times */
-	int64_t since;	       /* wall clock: begin of the session; 0: none, or not known */
+	int64_t registered_ms;	   /* CLOCK_BOOTTIME; older requests may check the previous one */
+	size_t leads;		   /* tasks led */
+	bool holds, works;	   /* a lock, a job, or one expected soon */
+	bool joins;		   /* a gang has, or will have, members here */
+	bool leading;		   /* any of the above: the lease is confirmed at regular times */
+	int64_t since;		   /* wall clock: begin of the session; 0: none, or not known */
 	int64_t taken_over_since;  /* wall clock: begin of taken_over */
 	int64_t unconfirmed_since; /* wall clock: last up, or our start; 0: up now */
 	struct host_timer loss;	   /* the end of the lease, while something is led */
@@ -98,7 +98,7 @@ void session_init(struct session *s, struct host *host, const struct node_settin
 void session_take_over(struct session *s, const struct handoff *handoff);
 /* Begins to look for servers and to connect, for ever. */
 void session_start(struct session *s);
-/* Ends the lease at once, and closes. done: the server has closed the session, or is unreachable. */
+/* Ends the lease at once, and closes. done: the server has closed it, or is unreachable. */
 void session_stop(struct session *s, void (*done)(void *arg), void *arg);
 /* After session_stop(), or if never started. */
 void session_done(struct session *s);
@@ -134,8 +134,8 @@ int64_t session_lease_left(const struct session *s);
  */
 int64_t session_answer_left(const struct session *s);
 /*
- * Milliseconds for which a request that may wait wait_ms (-1: for ever) waits for a session: wait_ms,
- * but at least as long as a reconnect takes and at most SESSION_PATIENCE_MS.
+ * Milliseconds for which a request that may wait wait_ms (-1: for ever) waits for a session:
+ * wait_ms, but at least as long as a reconnect takes and at most SESSION_PATIENCE_MS.
  */
 int64_t session_patience(int64_t wait_ms);
 /*

@@ -1,6 +1,6 @@
 /*
- * One task of this node, with the state of each part of the node. Only the file named above a member
- * writes it; tests/lint/run checks that.
+ * One task of this node, with the state of each part of the node. Only the file named above a
+ * member writes it; tests/lint/run checks that.
  */
 #ifndef ZKLEADER_NODE_TASK_H
 #define ZKLEADER_NODE_TASK_H

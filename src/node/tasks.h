@@ -1,5 +1,6 @@
 /*
- * The list of tasks of this node: those that are configured, and withdrawn ones until they are freed.
+ * The list of tasks of this node: those that are configured, and withdrawn ones until they are
+ * freed.
  */
 #ifndef ZKLEADER_NODE_TASKS_H
 #define ZKLEADER_NODE_TASKS_H

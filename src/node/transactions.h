@@ -1,8 +1,8 @@
 /*
- * Claims and releases, sent to ZooKeeper in transactions of a bounded size: the releases of one turn
- * of the loop together, the claims of a few turns. If one of several releases fails, the others are
- * sent again, each alone. If a claim fails, the reads sent behind the claims tell which tasks are
- * still free, and those are claimed again together.
+ * Claims and releases, sent to ZooKeeper in transactions of a bounded size: the releases of one
+ * turn of the loop together, the claims of a few turns. If one of several releases fails, the
+ * others are sent again, each alone. If a claim fails, the reads sent behind the claims tell which
+ * tasks are still free, and those are claimed again together.
  */
 #ifndef ZKLEADER_NODE_TRANSACTIONS_H
 #define ZKLEADER_NODE_TRANSACTIONS_H
