@@ -1,19 +1,19 @@
 /*
- * Changes of the roster: each is one transaction under the version of ROOT/roster that its entries
- * are of. For roster.c alone.
+ * Changes of the roster: each is one transaction, under the version of ROOT/roster with which its
+ * entries were read. For roster.c alone.
  */
 #ifndef ZKLEADER_NODE_ROSTER_WRITE_H
 #define ZKLEADER_NODE_ROSTER_WRITE_H
 
 #include "node/roster.h"
 
-#define ROSTER_CHANGES_MAX 40 /* of one transaction */
+#define ROSTER_CHANGES_MAX 40 /* in one transaction */
 
 enum roster_change_kind { ROSTER_NUMBER, ROSTER_NOTE, ROSTER_FORGET };
 
 struct roster_change {
 	struct roster *roster;
-	struct roster_ask *ask; /* that it is made for, NULL */
+	struct roster_ask *ask; /* its request; NULL: none */
 	size_t n;
 	struct {
 		enum roster_change_kind what;
@@ -23,12 +23,12 @@ struct roster_change {
 };
 
 struct roster_change *roster_change_new(struct roster *r, struct roster_ask *ask);
-/* Sends it, which takes it over; what is done is known behind it, and roster_go_on() called. */
+/* Sends and frees it; the answer updates the entries and calls roster_go_on(). */
 void roster_change_write(struct roster_change *c);
-/* The entry of the node, NULL. */
+/* The entry of the node; NULL: none. */
 struct roster_entry *roster_find(const struct roster *r, const char *node);
 
-/* roster.c's: the transaction was answered that was made for somebody. */
+/* roster.c's: the transaction for a request was answered. */
 void roster_written(struct roster *r, struct roster_ask *ask, enum store_code code);
 
 #endif

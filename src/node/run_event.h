@@ -10,12 +10,12 @@
 struct registry;
 
 /*
- * The event that a record stands for. tick: "" where there is none. False: it is none. Its output
- * is borrowed from the record.
+ * The event of a record. tick: "" if it has none. False: no event. The output is borrowed from the
+ * record.
  */
 bool run_event_of(const struct registry *r, const char *task, const char *tick,
 		  const struct run_record *record, struct notice_record *ret_event);
-/* Of a run that goes on, by its record, while the session that ran it has ended: it is lost. */
+/* The event of a lost run: its record says running, while its session has ended. */
 void run_event_lost(const struct registry *r, const char *task, const char *tick,
 		    const struct run_record *record, struct notice_record *ret_event);
 

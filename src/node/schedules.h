@@ -1,10 +1,10 @@
 /*
- * What is due by the schedules of the tasks that this node leads: which tick is to be run, again or
- * not any more. It claims nothing: it offers a tick, and who starts it claims it.
+ * The schedules of the tasks that this node leads: decides which tick is due, is retried or is
+ * missed. It claims nothing: it offers a tick, and the run that starts claims it.
  *
- *     schedules.c       the list of them, the clock, and what others tell
- *     schedule_load.c   what is in force and what the ledger holds, at the begin of a leadership
- *     schedule_due.c    what one task has to do now
+ *     schedules.c       the tasks, the clock, and events from elsewhere
+ *     schedule_load.c   reads settings and ledger at the begin of a leadership
+ *     schedule_due.c    the next action of one task
  */
 #ifndef ZKLEADER_NODE_SCHEDULES_H
 #define ZKLEADER_NODE_SCHEDULES_H
@@ -23,7 +23,7 @@ struct policy_item;
 struct task;
 struct task_settings;
 
-/* A tick that is to be run now; whoever does claims it with this attempt. */
+/* A tick to be run now; its run claims it with this attempt. */
 struct schedule_due {
 	int64_t tick_ms; /* since the epoch */
 	int64_t attempt;
@@ -31,49 +31,49 @@ struct schedule_due {
 	int64_t timeout_ms; /* of the run; 0: none */
 };
 
-/* What is kept of a task: schedules.c and its parts. */
+/* The state of a task, for schedules.c and its parts. */
 struct task_due {
 	enum {
 		DUE_IDLE,    /* not led, or without a schedule */
-		DUE_LOADING, /* what is in force is being read */
+		DUE_LOADING, /* the settings in force are being read */
 		DUE_READY
 	} phase;
-	int64_t token;	  /* of the leadership that this is of */
-	unsigned edition; /* another for each beginning: an answer to an older one is of no use */
-	bool dirty;	  /* something has changed: look at it */
-	int64_t wake_ms;  /* CLOCK_BOOTTIME: look at it then; INT64_MAX: never */
-	int64_t rest_ms;  /* likewise: nothing is tried before */
-	int64_t since_ms; /* since the epoch: in force since, or nothing decided before */
-	int64_t ended_ms; /* likewise: when the last pause was taken back, as this node saw it */
-	int64_t paused_order; /* of that pause, as policy_item has it; 0: none was seen to end */
-	int64_t active_ms;    /* since when this node has been deciding */
-	int64_t busy_ms;      /* since when a run has been going on; OWED_NEVER: none is */
-	bool writing;	      /* ticks that are missed, or a trigger that is of no use */
+	int64_t token;	      /* of the current leadership */
+	unsigned edition;     /* incremented at each start: answers to older ones are ignored */
+	bool dirty;	      /* something has changed: check it */
+	int64_t wake_ms;      /* CLOCK_BOOTTIME: check it then; INT64_MAX: never */
+	int64_t rest_ms;      /* CLOCK_BOOTTIME: no attempt before */
+	int64_t since_ms;     /* since the epoch: in force since; no decisions for ticks before */
+	int64_t ended_ms;     /* since the epoch: when this node saw the last pause end */
+	int64_t paused_order; /* order of that pause in policy_item; 0: none */
+	int64_t active_ms;    /* since when this node decides */
+	int64_t busy_ms;      /* since when a run is in progress; OWED_NEVER: none */
+	bool writing;	      /* writing missed ticks, or ending a useless trigger */
 	/*
-	 * The newest record; and the oldest of one before it whose run was lost, or may be yet,
-	 * where that is to be begun again.
+	 * The newest record; and the oldest before it whose run was lost, or may yet be, if it is
+	 * to be repeated.
 	 */
 	struct due_run {
 		char tick[TICK_NAME_SIZE]; /* "": none */
 		char state[RECORD_STATE_MAX + 1];
 		int64_t attempt, ended_at, session;
 	} newest, open;
-	int64_t lost_ms; /* CLOCK_BOOTTIME since when one that was lost is on offer; 0: none is */
+	int64_t lost_ms; /* CLOCK_BOOTTIME: since when a lost run is on offer; 0: none */
 	struct due_offer {
 		bool on;
-		bool lost; /* a run that was lost, and not one that has failed */
+		bool lost; /* its run was lost, not failed */
 		struct schedule_due due;
-		char trigger[NAME_ID_MAX + 1]; /* of the policy, "": none */
+		char trigger[NAME_ID_MAX + 1]; /* id of the decision; "": none */
 		char by[RECORD_BY_MAX + 1];
-		int64_t again_ms; /* CLOCK_BOOTTIME: it is told again */
+		int64_t again_ms; /* CLOCK_BOOTTIME: the offer is repeated */
 		int64_t pause_ms;
 	} offer;
-	/* The trigger that is looked at. */
+	/* The trigger being checked. */
 	struct due_trigger {
 		char id[NAME_ID_MAX + 1]; /* "": none */
-		bool known;		  /* its tick's record has been read */
-		const char *why;	  /* it cannot be run; NULL: it can */
-		int64_t looked_ms;	  /* CLOCK_BOOTTIME when that was read */
+		bool known;		  /* the record of its tick has been read */
+		const char *why;	  /* why it cannot be run; NULL: it can */
+		int64_t looked_ms;	  /* CLOCK_BOOTTIME of that read */
 		int64_t tick_ms, attempt;
 	} trigger;
 };
@@ -82,11 +82,11 @@ struct schedules {
 	struct leaders *leaders;
 	struct policy *policy;
 	struct host *host;
-	/* Called again with pauses until it is claimed; NULL: nobody is to be told. */
+	/* Called repeatedly, with pauses, until the tick is claimed; NULL: no listener. */
 	void (*due)(void *arg, struct task *t, const struct schedule_due *due);
 	void *arg;
-	bool dirty;	  /* a task is */
-	int64_t clock_ms; /* the wall clock ahead of CLOCK_BOOTTIME, as seen last */
+	bool dirty;	  /* a task is dirty */
+	int64_t clock_ms; /* last wall clock minus CLOCK_BOOTTIME */
 	struct host_timer timer;
 };
 
@@ -96,47 +96,47 @@ void schedules_done(struct schedules *s);
 /* The task is about to be freed. */
 void schedules_forget(struct task *t);
 
-/* Something has changed that concerns all of them, or this one. */
+/* Something has changed for all tasks, or for one. */
 void schedules_changed(struct schedules *s);
 void schedules_task_changed(struct schedules *s, struct task *t);
-/* Who starts this user's jobs is there from now on: what is on offer is told at once. */
+/* This user's runner has connected: offers are repeated at once. */
 void schedules_tell_anew(struct schedules *s, uid_t user);
-/* The tasks' settings are others. */
+/* The tasks' settings have changed. */
 void schedules_configured(struct schedules *s);
-/* A record was written by a run of this node. */
+/* A run of this node wrote a record. */
 void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		     const struct run_record *record);
-/* A tick is older than what the ledger keeps, so it is not to be run. */
+/* A tick is older than the ledger keeps, so it is not run. */
 void schedules_older(struct schedules *s, struct task *t, const char *tick);
-/* A decision is there, or has gone. */
+/* A decision was made, or has ended. */
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended);
-/* The session is over: what the servers number begins anew, if they have lost all their data. */
+/* The session has expired: servers that lost all data number everything from the start again. */
 void schedules_expired(struct schedules *s);
 /* The record of a tick has changed. */
 void schedules_watch(struct schedules *s, const char *path);
 
-/* Whether that attempt of that tick is on offer; NULL: not. */
+/* The offer of that attempt of that tick; NULL: none. */
 const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt);
 
-/* For the parts, which write it, too. */
+/* For the parts, which may write it. */
 struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);
-/* One of the two records again, as it has changed elsewhere. */
+/* Reads one of the two records again, as it has changed elsewhere. */
 void schedule_look(struct schedules *s, struct task *t, const char *tick);
-/* What is kept of a record. */
+/* Extracts a due_run from a record. */
 struct due_run schedule_run(const char *tick, const struct run_record *record);
-/* Its run goes on, or was lost. */
+/* Whether its run is in progress, or was lost. */
 bool schedule_is_open(const struct due_run *run);
-/* Another record is about to be the newest. */
+/* Another record is about to become the newest. */
 void schedule_pass(struct task *t);
-/* When its last pause ended, since the epoch: nothing up to then is owed, or begun again. */
+/* When its last pause ended, since the epoch: earlier ticks are neither owed nor repeated. */
 int64_t schedule_floor(const struct schedules *s, const struct task *t);
 /* Whether its tick is at the floor or before it. */
 bool schedule_is_past(const struct due_run *run, int64_t floor_ms);
 void schedule_advance(struct schedules *s, struct task *t);
-/* Whether an answer that was asked for with this edition is still of use; the task if so. */
+/* The task, if an answer requested with this edition is still valid; else NULL. */
 struct task *schedule_task(const struct schedules *s, const char *name, unsigned edition);
-/* Begins anew after a pause. */
+/* Starts again after a pause. */
 void schedule_again(struct schedules *s, struct task *t);
 
 #endif
