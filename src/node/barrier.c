@@ -135,7 +135,7 @@ void barriers_schedule(struct barriers *all)
 		host_timer_start(&all->due, first > now ? first - now : 0);
 }
 
-/* Who has waited long enough is to end; and is told after the grace, whatever is known. */
+/* A member whose timeout is over has to end; it is answered after the grace, whatever is known. */
 static void look_at_time(struct barrier *b, struct barrier_member *m, int64_t now)
 {
 	if (!m->fn || m->deadline_ms > now)
@@ -282,7 +282,7 @@ void barriers_leave(struct barriers *all, const char *name, uint64_t id, int64_t
 						 .why = "that member is not inside"});
 		return;
 	}
-	if (!m) { /* the sidecar before us had it */
+	if (!m) { /* it was made by the previous sidecar */
 		m = barrier_add(b, id);
 		m->round = round;
 	}

@@ -1,7 +1,8 @@
 /*
- * Whose turn it is to open a round. Who made the N-th node listed the folder behind it, so it has
- * seen all N: it opens at once. All others who see N open later, if nothing has happened by then,
- * the nearer in line the sooner: with 1,000 members some ten transactions within ten seconds.
+ * Staggers the opening of a round. The member that made the N-th node listed the folder after it,
+ * so it has seen all N: it opens at once. The others that see N open later, if nothing has happened
+ * by then, the nearer in line the sooner: with 1,000 members some ten transactions within ten
+ * seconds.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #define TURN_MS	     1000 /* before another than the N-th opens */
 #define TURN_STEP_MS 200  /* for each in between */
 
-/* Those who are counted next, in order; fewer than `count` where not all are there. */
+/* The members counted next, in order; fewer than `count` if not all are present. */
 struct chosen {
 	const struct ticket *list[BARRIER_COUNT_MAX];
 	size_t n;
@@ -28,7 +29,7 @@ static bool is_chosen(const struct chosen *c, uint64_t id)
 	return false;
 }
 
-/* The first who waits says for how many; a member may have a node of an earlier session, too. */
+/* The first waiter decides the count; a member may have a node of an earlier session, too. */
 static void choose(const struct barrier *b, const struct sight *sight, struct chosen *c)
 {
 	c->n = c->count = 0;

@@ -238,7 +238,7 @@ static void end(struct barrier *b, struct barrier_member *m, const struct ticket
 		barrier_tell(b, m, &m->answer);
 }
 
-/* The first of those who wait says for how many. */
+/* The first waiter decides the count. */
 static unsigned wanted(const struct barrier *b, const struct sight *sight)
 {
 	for (size_t i = 0; i < sight->n; i++)
@@ -286,7 +286,7 @@ static void look_leaving(struct barrier *b, struct barrier_member *m, const stru
 			 const struct sight *sight)
 {
 	if (m->czxid == 0)
-		m->czxid = b->czxid; /* the sidecar before us had it */
+		m->czxid = b->czxid; /* it was made by the previous sidecar */
 	if (own && !b->refused) {
 		delete_node(b, own->name, false);
 		return;
@@ -328,7 +328,10 @@ static void on_watched(void *arg, const struct store_reply *reply)
 	answered(b);
 }
 
-/* Whoever waits for others to leave watches one of them: what it does is to look again then. */
+/*
+ * A member that waits for others to leave watches one of their nodes: the watch triggers the next
+ * read.
+ */
 static void watch_inside(struct barrier *b, const struct sight *sight)
 {
 	const struct ticket *t = inside(b, sight);
@@ -349,7 +352,7 @@ static bool waits_for_others(const struct barrier *b)
 	return false;
 }
 
-/* Nobody has used it for long: goes unless somebody has come, or it has opened. */
+/* Not used for long: removed, unless a member has come or it has opened. */
 static void remove_idle(struct barrier *b, size_t n_names)
 {
 	char path[STORE_PATH_MAX];
@@ -365,7 +368,7 @@ static void remove_idle(struct barrier *b, size_t n_names)
 	}
 }
 
-/* A node of our session that is no member's: of the sidecar before us, whose client has gone. */
+/* A node of our session without a member: the previous sidecar's, whose client is gone. */
 static void take_orphans(struct barrier *b, const struct sight *sight)
 {
 	for (size_t i = 0; i < sight->n; i++) {

@@ -13,7 +13,7 @@ static void view(struct task *t, const struct member *self)
 	struct registry *r = t->leaders->registry;
 	struct election_event event = {.type = ELECTION_VIEW};
 	if (!r->workers.ready || !t->leaders->policy->folder.ready)
-		return; /* who is a candidate is not known yet */
+		return; /* the candidates are not known yet */
 	struct standing s = fleet_standing(&r->fleet, t->index, self);
 
 	event.view.candidate = s.self_candidate && !t->withdrawn && !t->standing.paused;
@@ -171,7 +171,7 @@ void candidates_changed(struct leaders *l)
 		tasks_index(l);
 	l->guests_due = false;
 	mark_clocks(l);
-	/* Who has just come may be one about whom something has been decided. */
+	/* A new member may be the subject of an existing decision. */
 	if (l->policy->n > 0 || l->edition != l->policy->edition) {
 		mark_members(l);
 		for (size_t i = 0; i < l->n_tasks; i++)

@@ -13,7 +13,7 @@
 #include "node/registry.h"
 #include "wire/record.h"
 
-#define LOOK_MS 60000  /* how often our clock is looked at: somebody may have set it */
+#define LOOK_MS 60000  /* period of checks of our clock: somebody may have set it */
 #define ASK_MS	600000 /* how often a write asks for the server's time */
 #define SOON_MS \
 	10000 /* after one whose answer took too long to tell; and between two registrations */
@@ -106,9 +106,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 	registry_clocked(r);
 }
 
-/*
- * A write of what is there already: of our own record, or of the folder as long as there is none.
- */
+/* A write without a change: of our own record, or of the folder while there is none. */
 static void ask(struct clocks *c)
 {
 	struct registry *r = c->registry;
@@ -211,7 +209,7 @@ void clocks_taken_over(struct clocks *c, const struct worker *w)
 
 void clocks_expired(struct clocks *c)
 {
-	/* Much may have happened to either clock: the next session measures anew. */
+	/* Either clock may have been set: the next session measures again. */
 	c->skew = (struct skew){.known = false};
 	c->mute = c->off = false;
 	host_timer_stop(&c->due);
@@ -272,7 +270,7 @@ bool clocks_is_off(const struct clocks *c)
 
 	if (!self)
 		return false;
-	/* We may have registered anew since it was judged. */
+	/* We may have registered again since it was judged. */
 	if (now_ms(c) < c->skew.settled_ms)
 		return c->off;
 	if (offset == self->worker->clock_offset_ms)

@@ -25,7 +25,7 @@ struct counter_op {
 	int64_t retry_ms; /* CLOCK_BOOTTIME; 0: not by itself */
 	bool asking;	  /* a request is outstanding; it is freed behind its answer */
 	bool sending;	  /* and that is the addition */
-	bool ended;	  /* who asked has been told */
+	bool ended;	  /* the requester was answered */
 	bool made_folder; /* or tried to */
 	bool unknown;	  /* an answer was lost, and what became of it is not known */
 	int32_t version;  /* that the addition was to replace */

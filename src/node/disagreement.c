@@ -20,7 +20,7 @@ uint32_t disagreement_digest(const struct listing *listing)
 					       .spread = s->spread});
 }
 
-/* A record that does not say, of an older sidecar or of somebody else's, is given credit. */
+/* A record without this field, of an older sidecar or another program, counts as agreeing. */
 static bool says_its_keys(const struct worker *w)
 {
 	return w->scheme != 0 && w->n_tasks > 0 && w->n_digests == w->n_tasks;

@@ -56,7 +56,7 @@ bool folder_settled(const struct folder *f)
 	return f->ready && !f->due && !f->listing && !f->again && f->n_wanted == 0;
 }
 
-/* Tells of changes once all that is on its way has come. */
+/* Reports changes once no read is outstanding. */
 static void settle(struct folder *f)
 {
 	if (!f->ready || !f->dirty || f->n_wanted > 0)
@@ -135,7 +135,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 	}
 	free(read);
 	if (!answered)
-		return; /* the next connection lists anew */
+		return; /* the next connection lists again */
 	ask_wanted(f);
 	read_whole(f);
 }

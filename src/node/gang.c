@@ -81,7 +81,10 @@ void gang_tell_started(struct gang_member *m)
 		log_info("gang goes on", LOG_STR("gang", g->name),
 			 LOG_INT("index", (int64_t)m->index));
 	m->told = true;
-	/* Its command lives by what the sidecar before us told, should it never ask us again. */
+	/*
+	 * Its command lives by the lease that the previous sidecar promised, even if it never asks
+	 * us again.
+	 */
 	if (m->attaching)
 		m->lease_ms = now_of(g->all) + session_told_timeout(g->all->session);
 	m->attaching = false;

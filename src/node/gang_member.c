@@ -1,4 +1,4 @@
-/* What follows for one member from what is there. */
+/* The next step of one member, by the state that was read. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +166,7 @@ static void on_rival(void *arg, const struct store_reply *reply)
 	gang_answered(g);
 }
 
-/* It is watched with the read that tells whose it is, so its end is told. */
+/* The read that tells its session also watches it, so we hear of its end. */
 static void ask_rival(struct gang *g, const struct gang_member *m, const struct gang_ticket *t)
 {
 	struct rival_look *look = mem_alloc(sizeof(*look));
@@ -214,8 +214,8 @@ static const struct gang_ticket *find_node(const struct gang *g, const struct ga
 }
 
 /*
- * Its node of a session before this one: of the sidecar before us, whom its client asked as well.
- * As long as that is there others may begin with it, behind an answer that says no.
+ * Its node of an earlier session, made by the previous sidecar for the same client. While it exists
+ * others may begin with it, even after we answered no.
  */
 static const struct gang_ticket *find_stale(const struct gang *g, const struct gang_member *m)
 {
@@ -290,7 +290,7 @@ static void place(struct gang *g, struct gang_member *m, const struct gang_ticke
 		make_node(g, m);
 }
 
-/* Nothing has begun: the first of those who wait says for how many. */
+/* Nothing has begun: the first waiter decides the count. */
 static void look_forming(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
 {
 	for (size_t i = 0; i < g->sight->n; i++) {

@@ -9,7 +9,7 @@
 #include "node/paths.h"
 
 #define RETRY_MS     100 /* where our registration is being renewed */
-#define DISSOLVE_MAX 20	 /* attempts: others come, or what is there is not ours */
+#define DISSOLVE_MAX 20	 /* attempts: waiters come, or a node is not ours */
 
 static const struct node_settings *settings_of(const struct gang *g)
 {
@@ -134,7 +134,7 @@ void gang_write(struct gang *g, const struct gang_record *r, const struct gang_t
 	buffer_done(&data);
 }
 
-/* The gang itself, of no member yet, and the folder that it is in, if somebody here waits. */
+/* Makes the gang, without members yet, and its parent folder, if there is a waiter here. */
 static void make_gang(struct gang *g)
 {
 	mem_auto struct gang_record *none = mem_calloc(1, sizeof(*none));
@@ -221,7 +221,7 @@ void gang_dissolve(struct gang *g)
 	buffer_done(&data);
 }
 
-/* As we have seen ourselves, or the first in rank has, who has written it down. */
+/* By our own observation, or that of the first in rank, which is in the record. */
 bool gang_is_dead(const struct gang *g)
 {
 	int64_t now = host_now_ms(g->all->session->host);
@@ -310,7 +310,7 @@ static void watch_next(struct gang *g, struct gang_member *m)
 	store_exists(g->all->session->store, path, true, on_watched, g);
 }
 
-/* A node of our session that is no member's: of the sidecar before us, whose client has gone. */
+/* A node of our session without a member: the previous sidecar's, whose client is gone. */
 static void take_orphans(struct gang *g)
 {
 	for (size_t i = 0; i < g->sight->n; i++) {
@@ -368,7 +368,7 @@ static void forget_sight(struct gang *g)
 	g->record = NULL;
 }
 
-/* Who of those that were listed is what, by the record. */
+/* Sorts the listed nodes into members and waiters, by the record. */
 static void sort_out(struct gang *g)
 {
 	struct gang_sight *s = g->sight;
@@ -402,7 +402,7 @@ static void on_same(void *arg, const struct store_reply *reply)
 		g->dirty = true;
 	} else if (!g->closed && g->sight) {
 		if (there && reply->stat.pzxid != g->pzxid)
-			g->pzxid = 0; /* somebody came or went meanwhile */
+			g->pzxid = 0; /* a node came or went meanwhile */
 		g->dissolving = false;
 		sort_out(g);
 		decide(g);

@@ -1,8 +1,8 @@
 /*
- * Whose turn it is to begin a gang. Who made the N-th node listed the folder behind it, so it has
- * seen all N: it begins at once. All others who see N do so later, if nothing has happened by then,
- * the nearer in line the sooner. What the members' nodes say of their addresses is read first, by
- * that one alone, and goes into the record with the members.
+ * Staggers the begin of a gang. The waiter that made the N-th node listed the folder after it, so
+ * it has seen all N: it begins at once. The others that see N do so later, if nothing has happened
+ * by then, the nearer in line the sooner. Before that, this one alone reads the addresses from the
+ * members' nodes, to write them into the record with the members.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define TURN_MS	     1000 /* before another than the N-th begins it */
 #define TURN_STEP_MS 200  /* for each in between */
 
-/* Those who are to be in it, by their index to be; NULL: nobody for that one. */
+/* The members to be, by their index; NULL: none for that index. */
 struct chosen {
 	const struct gang_ticket *list[GANG_COUNT_MAX];
 	size_t n;	/* that are not NULL */
@@ -31,7 +31,7 @@ static bool has_key(const struct chosen *c, const char *key)
 	return false;
 }
 
-/* The first who waits says for how many. */
+/* The first waiter decides the count. */
 static void choose_new(const struct gang *g, struct chosen *c)
 {
 	for (size_t i = 0; i < g->sight->n && (c->count == 0 || c->n < c->count); i++) {
@@ -47,7 +47,7 @@ static void choose_new(const struct gang *g, struct chosen *c)
 	}
 }
 
-/* All of those who were in it, each under its index. */
+/* All previous members, each under its index. */
 static void choose_again(const struct gang *g, struct chosen *c)
 {
 	const struct gang_record *r = g->record;

@@ -1,7 +1,7 @@
 /*
- * Gangs that nobody is in any more: the first in rank of the fleet removes those that have ended or
- * never began, and writes down of the others that nobody was there for long. And what the sidecar
- * before us has left in our session goes, where no client comes for it.
+ * Gangs without any member: the first in rank of the fleet removes those that have ended or never
+ * began, and notes in the others' records that they have been empty for long. Also deletes the
+ * previous sidecar's nodes of our session, unless a client returns for them.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The sidecar before us may have had members whose clients have not come yet. */
+/* The previous sidecar may have had members whose clients have not returned yet. */
 static bool recovers(const struct gangs *all)
 {
 	return all->recover_ms > 0 && host_now_ms(all->session->host) >= all->recover_ms;

@@ -1,4 +1,4 @@
-/* What time brings to gangs: timeouts, the ends of leases, and what is to be looked at again. */
+/* The timers of gangs: timeouts, ends of leases, and retries. */
 #include "node/gang_parts.h"
 
 static const char in_time[] = "the ZooKeeper servers did not answer in time";

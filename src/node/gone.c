@@ -18,7 +18,7 @@
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 #define PRUNE_OPS      4  /* of a transaction; what it deletes comes behind them */
 
-/* What may be left, as far as it was looked at under one leadership. */
+/* What may be left, as far as it was checked under one leadership. */
 struct gone {
 	int64_t token; /* one number is in force as long as it is led */
 	bool left[LEDGERS];

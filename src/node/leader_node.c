@@ -34,8 +34,8 @@ static void node_absent(struct task *t, bool watched)
 }
 
 /*
- * What the leader says of itself. Where nobody can be one, whatever it says is told to be deleted,
- * once.
+ * What the leader's record says. If the node is one that cannot be a leader's, log once that it is
+ * to be deleted.
  */
 static void take_record(struct task *t, const struct store_reply *reply)
 {

@@ -331,9 +331,9 @@ static int64_t answer_left(const struct task *t)
 }
 
 /*
- * The election goes by the timeout that others were told, which stays the longer one for a while
- * after it has shrunk. Who takes the session over after that keeps our promises for no longer than
- * the shorter one allows.
+ * The election uses the published timeout, which stays the longer one for a while after it has
+ * shrunk. A sidecar that takes the session over later keeps our promises only for as long as the
+ * shorter one allows.
  */
 int64_t leaders_promise(struct task *t)
 {

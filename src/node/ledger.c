@@ -16,7 +16,7 @@
 #define CLAIM_OPS      4  /* of a claim; a trigger and those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 
-/* One of the calls on its way. */
+/* One outstanding call. */
 struct op {
 	struct leaders *leaders;
 	char task[NAME_ELECTION_MAX + 1];

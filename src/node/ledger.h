@@ -50,7 +50,7 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 		  const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. must_lead: only while this worker is registered
- * and leads the task; trigger as above. event: noted with it; NULL: none.
+ * and the task is led; trigger as above. event: noted with it; NULL: none.
  */
 void ledger_write(struct leaders *l, const char *task, const char *tick, const char *trigger,
 		  const struct run_record *record, int32_t version, bool must_lead,

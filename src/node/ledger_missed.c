@@ -81,8 +81,8 @@ static void on_made(void *arg, const struct store_reply *reply)
 }
 
 /*
- * The transaction checks that the task is led, not by whom: so it is not sent behind one of ours
- * that gives it up.
+ * The transaction checks that the task has a leader, not which one: so it is not sent after a
+ * release of our own.
  */
 static bool is_led(const struct missed *m)
 {

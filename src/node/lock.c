@@ -118,7 +118,7 @@ static void tell_held(struct lock *l)
 		return;
 	if (l->told || l->attaching)
 		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));
-	if (l->attaching && !l->told) /* what the sidecar before us told counts until it renews */
+	if (l->attaching && !l->told) /* the previous sidecar's promise counts until it renews */
 		l->lease_ms = now_of(l->locks) + session_told_timeout(l->locks->session);
 	l->told = true;
 	tell(l,
@@ -266,7 +266,7 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
 			l->need = LOCK_LIST;
 		else if (l->state == LOCK_WAITING)
-			l->retry_ms = 0; /* what is on its way reads it anew */
+			l->retry_ms = 0; /* the outstanding requests read it again */
 	}
 	if (any)
 		go_on(k);
@@ -438,7 +438,7 @@ void locks_stop(struct locks *k)
 	go_on(k);
 }
 
-/* Commands of the sidecar before us may be alive whose guards have not come yet. */
+/* Commands of the previous sidecar may be alive whose guards have not reattached yet. */
 static bool is_inheriting(const struct locks *k, int64_t now)
 {
 	return k->sweep.recover_ms != 0 && !k->sweep.recovered && now < k->sweep.recover_ms;

@@ -20,7 +20,7 @@ static void refuse(struct lock *l, const char *why)
 static void take_place(struct lock *l)
 {
 	if (l->seen.before < (size_t)l->slots) {
-		/* Who waits behind us may have seen more before us. */
+		/* A waiter behind us may have seen more nodes before us. */
 		l->tells |= l->waited || (l->slots > 1 && l->seen.behind);
 		l->need = LOCK_TAKE;
 		return;
@@ -34,8 +34,8 @@ static void take_place(struct lock *l)
 }
 
 /*
- * Who may not make the folder waits in vain for it. That of all locks may be there although we may
- * not make it. How it was refused, or OK.
+ * Without permission to make the folder, waiting is useless. The parent of all locks may exist
+ * although we may not make it. Returns how it was refused, or OK.
  */
 static enum store_code folder_refusal(const struct lock *l)
 {

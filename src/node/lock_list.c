@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "node/paths.h"
 
-#define READS_MAX 100 /* on their way */
+#define READS_MAX 100 /* outstanding reads */
 
 struct reading {
 	struct session *session;
@@ -96,7 +96,7 @@ static bool read_next(struct reading *r)
 	return true;
 }
 
-/* Who holds without having waited has held since it asked. */
+/* A holder that never waited has held since it asked. */
 static void fill_in(struct lock_list_lock *l)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -195,7 +195,7 @@ static void on_locks(void *arg, const struct store_reply *reply)
 	go_on(r);
 }
 
-/* First which there are, then the folder of each, then who is in them. */
+/* Reads the list of locks, then the folder of each, then the nodes in them. */
 static void go_on(struct reading *r)
 {
 	r->broken |= !session_is_up(r->session);

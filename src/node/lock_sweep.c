@@ -127,7 +127,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	go_on(r);
 }
 
-/* What the sidecar before us has left is to be looked for. */
+/* Leftovers of the previous sidecar have to be found. */
 static bool recovers(const struct lock_sweep *s)
 {
 	return s->recover_ms != 0 && !s->recovered &&

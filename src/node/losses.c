@@ -67,7 +67,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	next(k);
 }
 
-/* Whoever takes it over writes the record as well: one of both does. */
+/* The node that takes the run over writes the record as well: one of both succeeds. */
 static void write_lost(struct look *k, const struct run_record *found, int32_t version)
 {
 	struct leaders *l = k->losses->leaders;

@@ -80,7 +80,7 @@ static void on_up(void *arg)
 	n->handlers.status(n->handlers.arg);
 }
 
-/* Who has the role may say so now. */
+/* A leader may answer so from now on. */
 static void on_leased(void *arg)
 {
 	struct node *n = arg;
@@ -378,7 +378,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 
 void node_done(struct node *n)
 {
-	policy_done(&n->policy); /* tells who waits for a decision */
+	policy_done(&n->policy); /* answers the requests that wait for a decision */
 	recipes_done(&n->recipes);
 	queues_done(&n->queues);
 	runs_done(&n->runs);

@@ -207,7 +207,7 @@ static void on_marked(void *arg, const struct store_reply *reply)
 	if (!answered(reply))
 		return; /* asked again once the session is up */
 	m->taken |= m->unsure && reply->code == STORE_OK;
-	m->unsure = false; /* where that failed it is told once too often rather than not */
+	m->unsure = false; /* if that failed, one notice too many is better than none */
 	m->to_mark = false;
 	host_timer_start(&n->timer, 0);
 }

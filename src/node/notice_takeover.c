@@ -1,7 +1,7 @@
 /*
- * What was noted by a session that has ended is taken over: a transaction gives it the name of this
- * session, so that of all nodes that look one gets it. What our own session noted, and this process
- * does not remember, is ours: the answer was lost, or the sidecar before this one noted it.
+ * Takes over the notices of sessions that have ended: a transaction renames each to this session,
+ * so that only one of the nodes that try gets it. Notices of our own session that this process does
+ * not know are ours: an answer was lost, or the previous sidecar made them.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -291,9 +291,7 @@ static void tell(struct task *t)
 		    LOG_STR("last_ok", overdue_last_ok(t) > 0 ? since : NULL));
 }
 
-/*
- * What follows for one task that is led here. Returns in how many ms it is to be looked at again.
- */
+/* The next step for one task that is led here. Returns the milliseconds until the next check. */
 static int64_t advance(struct overdues *o, struct task *t, int64_t now_ms, int64_t wall_ms)
 {
 	const struct task_overdue *d = known_of(t);

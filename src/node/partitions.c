@@ -124,7 +124,7 @@ static void on_rule(void *arg, const char *name, const struct store_reply *reply
 			listing->making.unreadable = false;
 		return;
 	}
-	/* It is read again and again, as people may mend it: it is told once. */
+	/* It is read repeatedly, as an operator may repair it: it is logged once. */
 	if (listing && listing->making.unreadable)
 		return;
 	path_of(l->registry->settings, PATH_SPLITS, name, path);
@@ -167,7 +167,7 @@ void partitions_refresh(struct leaders *l)
 
 /* --- making what is not there yet ----------------------------------------- */
 
-/* One listing's on its way. */
+/* One outstanding request, for a listing. */
 struct making {
 	struct leaders *leaders;
 	struct partitions_rule rule;

@@ -228,7 +228,7 @@ static void end_change(struct policy_change *c, enum policy_result result)
 	free(c);
 }
 
-/* What we did ourselves is known at once: who asked for it finds it done. */
+/* Our own change is known at once, so its requester finds it done. */
 static void apply_change(struct policy_change *c)
 {
 	struct policy *p = c->policy;
@@ -286,7 +286,7 @@ static void on_change_reply(void *arg, const struct store_reply *reply)
 		end_change(c, POLICY_DONE);
 		return;
 	case STORE_NO_NODE:
-		/* Our folder is missing, or somebody else has changed what this is about. */
+		/* Our folder is missing, or a concurrent change has won. */
 		if (c->tries++ >= TRIES)
 			break;
 		if (reply->failed_op == 0 && c->put)
@@ -431,7 +431,7 @@ void policy_cut(struct policy *p)
 void policy_expired(struct policy *p)
 {
 	folder_expired(&p->folder);
-	/* Servers that have lost all their data number anew. */
+	/* Servers that have lost all their data number from the start again. */
 	p->last_order = 0;
 	for (size_t i = 0; i < p->n; i++)
 		p->items[i]->order = 0;

@@ -1,7 +1,7 @@
 /*
- * The end of what was decided for a while. Whoever saw it being made counts its length, whatever
- * the clocks say since. Who did not goes by the wall clock as it is now, which may have been set
- * since; and leaves it to those whose clock is right while that one is off.
+ * Ends temporary decisions. A node that saw the decision being made counts its length, whatever the
+ * clocks say since. Others use the present wall clock, which may have been set since; a node whose
+ * clock is off leaves it to nodes whose clock is right.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define AGAIN_MS 10000 /* after a try */
 #define TURN_MS	 20    /* between the tries of two sidecars to end the same thing */
 #define LATER_MS 1000  /* where it cannot be ended now */
-#define LOOK_MS	 60000 /* how often the wall clock is looked at */
+#define LOOK_MS	 60000 /* period of checks of the wall clock */
 
 static void on_ended(void *arg, const struct store_reply *reply)
 {
@@ -19,7 +19,7 @@ static void on_ended(void *arg, const struct store_reply *reply)
 	(void)arg, (void)reply;
 }
 
-/* Everybody tries, one after the other: whoever is first saves the others theirs. */
+/* All nodes try, staggered: the first one saves the others the attempt. */
 static int64_t turn(const struct policy *p)
 {
 	const struct fleet *f = &p->registry->fleet;

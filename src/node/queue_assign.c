@@ -1,4 +1,4 @@
-/* Who gets what: so many due jobs in one transaction, to workers of the newest version. */
+/* Assigns due jobs, several in one transaction, to workers of the newest version. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static const char *newest(const struct queue_lead *lead, const struct task *t)
 	return best;
 }
 
-/* How many of what is on its way go to that node. */
+/* Number of jobs in outstanding batches for that node. */
 static unsigned coming(const struct queue_lead *lead, const char *node)
 {
 	unsigned n = 0;

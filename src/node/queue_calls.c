@@ -9,7 +9,7 @@
 struct queue_call {
 	struct queue_calls *calls; /* NULL: they have ended */
 	struct queue_call *prev, *next;
-	store_reply_fn fn; /* NULL: nobody is told */
+	store_reply_fn fn; /* NULL: the requester is gone */
 	void *arg;
 };
 

@@ -43,7 +43,7 @@ static void done(struct cancel *c)
 	op_end(&c->op);
 }
 
-/* Somebody else was at work: what is there is read anew. */
+/* A concurrent change has won: all is read again. */
 static void once_more(struct cancel *c)
 {
 	if (++c->op.tries > QUEUE_TRIES_MAX)

@@ -11,7 +11,7 @@
 #include "node/queue_op.h"
 
 #define AT_A_TIME 16  /* of many */
-#define PAGE_MAX  500 /* that one request is told of */
+#define PAGE_MAX  500 /* in one answer */
 
 /* --- one ------------------------------------------------------------------ */
 
@@ -81,7 +81,7 @@ static void path_of_dead(const struct one *o, char path[STORE_PATH_MAX])
 	path_of_queue(o->op.queues->registry->settings, o->id.queue, "dead", name, path);
 }
 
-/* Its attempts begin anew, and their numbers go on. */
+/* It gets all its attempts again; their numbers continue. */
 static void requeue(struct one *o, struct queue *queue)
 {
 	struct store_op ops[ENDING_OPS];

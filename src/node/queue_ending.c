@@ -126,7 +126,7 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 	return n;
 }
 
-/* Its output is for those alone who may submit: the znode of a note can be read by others. */
+/* Only users who may submit may read its output, while the znode of a notice is open to others. */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event)
 {

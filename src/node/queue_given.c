@@ -1,4 +1,4 @@
-/* The leader's view of what was given to whom: ROOT/jobs/Q/at/NODE. */
+/* The leader's view of the assigned jobs: ROOT/jobs/Q/at/NODE. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +199,7 @@ static void on_dropped(void *arg, const struct store_reply *reply)
 		n->dirty = true; /* something has come into it */
 }
 
-/* Whoever comes back under that name makes it anew. */
+/* A node that returns under that name makes it again. */
 static void drop(struct given_node *n)
 {
 	char path[STORE_PATH_MAX];
@@ -276,7 +276,7 @@ static void on_nodes(void *arg, const struct store_reply *reply)
 		if (!path_is_node(reply->names[i], node))
 			continue;
 		struct given_node *n = given_node_of(lead, node, true);
-		n->listed &= n->there; /* it has come anew */
+		n->listed &= n->there; /* it exists again */
 		n->there = true;
 	}
 	s->listed = true;

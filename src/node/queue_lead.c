@@ -1,4 +1,4 @@
-/* The leader of a queue: raises its epoch, then learns what is there. */
+/* The leader of a queue: raises its epoch, then reads its state. */
 #include "node/queue_lead.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ bool lead_took(struct queue_lead *lead, const struct store_reply *reply)
 
 /* --- the epoch ------------------------------------------------------------ */
 
-/* The token of who has raised it last, 0: nobody, or what is there is none. */
+/* The token of the leader that raised it last; 0: none, or not a token. */
 static int64_t token_of(const struct store_reply *reply)
 {
 	const char *text = reply->data;

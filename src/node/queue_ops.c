@@ -47,7 +47,7 @@ static void move(struct queue_op *op, enum queue_op_state state)
 	link_op(op, state);
 }
 
-/* The others are looked at in so many ms at the latest. */
+/* The others are checked in so many ms at the latest. */
 static void look_in(struct queues *q, int64_t in_ms)
 {
 	int64_t at = queues_now(q) + in_ms;

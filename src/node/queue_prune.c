@@ -1,7 +1,7 @@
 /*
- * What is kept of ended jobs goes: after `keep`, dead letters after `keep-dead`, and sooner where
+ * Deletes the records of ended jobs: after `keep`, dead letters after `keep-dead`, and sooner if
  * there are too many; never within QUEUE_KEEP_LEAST_MS of the end. One request at a time, minute by
- * minute; a minute is looked at again when something of it may go.
+ * minute; a minute is read again when records of it may go.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ struct prune_minute {
 struct prune {
 	struct queue_lead *lead;
 	struct prune_minute *minutes; /* sorted; owned */
-	size_t n, at;		      /* minutes[at] is looked at */
-	bool busy;		      /* a request is on its way */
+	size_t n, at;		      /* minutes[at] is being pruned */
+	bool busy;		      /* a request is outstanding */
 	bool looks;		      /* at minutes[at] */
 	int64_t round_ms;	      /* CLOCK_BOOTTIME: not before */
 	size_t letters;
@@ -40,7 +40,7 @@ struct prune {
 	size_t n_names, next;
 	size_t kept;	  /* of the minute */
 	int64_t again_ms; /* the soonest that something of it may go */
-	/* the record that is looked at */
+	/* the record being checked */
 	struct job_id id;
 	int32_t version;
 	bool letter;
@@ -253,7 +253,7 @@ static void end_minute(struct prune *p)
 	p->at++;
 }
 
-/* The next request about the minute that is looked at. */
+/* The next request for the current minute. */
 static void look_on(struct prune *p)
 {
 	char path[STORE_PATH_MAX];

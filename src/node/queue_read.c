@@ -54,7 +54,7 @@ static void done(struct read *r)
 	op_end(&r->op);
 }
 
-/* Queued, or given to somebody who has not begun it. */
+/* Queued, or assigned and not begun. */
 static void on_place(struct queue_op *op, const struct job_place *place)
 {
 	struct read *r = of(op);

@@ -1,4 +1,4 @@
-/* What is there of a job that was given to this node, and what follows for it. */
+/* Reads the state of a job assigned to this node, and decides its next step. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -136,7 +136,7 @@ static void on_queue(void *arg, const struct store_reply *reply)
 
 	if (op_took(&s->op, reply))
 		return;
-	/* Without a token there was no leader yet, who opens it. */
+	/* Without a token there was no leader yet, which opens it. */
 	if (reply->code == STORE_OK && reply->len > 0)
 		refuse(s, "the queue is full");
 	else if (queues_now(s->op.queues) < s->op.asked_ms + UNOPENED_MS)

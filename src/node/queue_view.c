@@ -1,4 +1,4 @@
-/* A queue as people see it: how many wait, run and are dead, and by whom. */
+/* A queue for display: numbers of waiting, running and dead jobs, and its workers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

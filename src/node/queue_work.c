@@ -1,4 +1,4 @@
-/* What this node was given of a queue, and who does it. */
+/* The jobs of a queue that are assigned to this node, and their supervisors. */
 #include "node/queue_work.h"
 
 #include <stdio.h>
@@ -240,7 +240,7 @@ static bool is_leaving(const struct queue *queue)
 	       (self && (self->drained || worker_is_unhealthy(self->worker, queue->name)));
 }
 
-/* Whether somebody is there who may begin it. */
+/* Whether there is a runner that may begin it. */
 static bool tell_runner(struct work *w, int64_t now)
 {
 	struct queues *q = queues_of(w);

@@ -70,8 +70,8 @@ bool queue_is_fit(const struct queue *queue, const struct task *t, const struct 
 }
 
 /*
- * Each minute of 90 days would be more folders than one may hold. That of a job follows from its
- * name alone, so that whoever looks for it finds it.
+ * A folder for each minute of 90 days would be more than one znode may hold. A job's folder follows
+ * from its name alone, so that every reader finds it.
  */
 int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step)
 {
@@ -151,7 +151,7 @@ void queue_make_folders(struct queue *queue, const struct queue_folders *folders
 	char path[STORE_PATH_MAX];
 
 	if (queue->making > 0)
-		return; /* who waits looks again, and perhaps asks for others */
+		return; /* waiting requests are checked again, and may send others */
 	path_of(s, PATH_JOBS, NULL, path);
 	make(queue, path);
 	path_of_queue(s, queue->name, NULL, NULL, path);

@@ -11,7 +11,7 @@
 #include "node/session.h"
 #include "node/task.h"
 
-/* One read on its way. */
+/* One outstanding read. */
 struct shared {
 	struct reads *reads;
 	size_t n;

@@ -146,7 +146,7 @@ static void registration_refused(struct registry *r, const struct store_reply *r
 		return;
 	}
 	if (reply->code == STORE_NO_NODE) {
-		replaced_by(r, ""); /* by nothing: somebody has deleted it */
+		replaced_by(r, ""); /* replaced by nothing: somebody has deleted it */
 		return;
 	}
 	refused_by_server(r, "registration", reply);
@@ -234,7 +234,7 @@ static bool says_the_same(struct registry *r, const struct worker *w)
 	memcpy(self->id, w->id, sizeof(self->id));
 	self->returned = w->returned;
 	self->clock_offset_ms =
-		w->clock_offset_ms; /* is measured anew, and told if it is another */
+		w->clock_offset_ms; /* is measured again, and published if it has changed */
 	buffer_init(&theirs, RECORD_WORKER_MAX);
 	buffer_init(&ours, RECORD_WORKER_MAX);
 	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&

@@ -12,9 +12,9 @@
 #include "node/paths.h"
 
 /*
- * One transaction: this worker is registered, the task is paused, what is in force is what was read
- * behind a write of ours; then for each partition its leader node is made and deleted, which cannot
- * be done while somebody leads it.
+ * One transaction: this worker is registered, the task is paused, the number in force is the one
+ * read after a write of ours. For each partition the leader node is made and deleted, which fails
+ * while it has a leader.
  */
 #define OPS_MAX	  (2 * NAME_PARTITIONS_MAX + 8)
 #define TRIES	  5 /* of a change that others have come before */
@@ -34,7 +34,7 @@ struct partitions_change {
 		CHANGE_MARKER,	/* what stands in the place of the whole's leader node is */
 		CHANGE_LIST,	/* it waits for a list that is no older */
 		CHANGE_SENT,
-		CHANGE_OCCUPANT, /* who leads is being read */
+		CHANGE_OCCUPANT, /* the leaders are being read */
 		CHANGE_UNSURE	 /* its answer was lost: it waits for the next connection's list */
 	} phase;
 	int32_t version;
@@ -209,7 +209,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 	} else if ((reply->code == STORE_BAD_VERSION || reply->code == STORE_NO_NODE ||
 		    reply->code == STORE_NODE_EXISTS) &&
 		   c->tries++ < TRIES) {
-		begin(c); /* somebody was first */
+		begin(c); /* another node was first */
 	} else {
 		end(c, PARTITIONS_FAILED, reply->text);
 	}

@@ -202,7 +202,7 @@ static void on_due(void *arg)
 	rolling_wake(r);
 }
 
-/* A session that is confirmed anew: what was waited for may have happened. */
+/* A session is confirmed again: events may have been missed. */
 void rolling_up(struct rolling *r)
 {
 	rolling_sweep(r);

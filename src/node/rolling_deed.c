@@ -118,7 +118,7 @@ void rolling_deed_drop_slot(struct rolling_deed *d, const struct rolling_held *h
 	rolling_deed_drop_drain(d, h);
 }
 
-/* It was not so, or what it needs is missing: read anew. */
+/* A check failed, or a folder is missing: read again. */
 static void try_again(struct rolling_op *op, const struct store_reply *reply)
 {
 	struct rolling *r = op->rolling;
@@ -127,7 +127,7 @@ static void try_again(struct rolling_op *op, const struct store_reply *reply)
 		session_confirm(r->session);
 	else if (reply->code == STORE_NO_NODE)
 		registry_make_parents(r->registry);
-	/* Who leaves leaves nothing behind: one that nobody serves would keep the queue waiting. */
+	/* A cancelled order deletes its queue entry: left alone, it would block the queue. */
 	if (++op->tries > ROLLING_TRIES_MAX && !op->leaving)
 		rolling_tell(op, ROLLING_UNKNOWN, "the group is changed all the time", NULL);
 	else

@@ -63,7 +63,7 @@ static void make_folder(struct rolling_op *op, const char *folder)
 	store_create(op->rolling->session->store, path, on_folder, op);
 }
 
-/* The group with its folders; somebody else may be at it, too. */
+/* Makes the group with its folders; another node may do so, too. */
 static void make_group(struct rolling_op *op)
 {
 	const struct rolling_group group = {.max_unavailable = op->ask.max_unavailable};
@@ -157,7 +157,7 @@ static void acquire(struct rolling_op *op, const struct rolling_queued *q)
 	rolling_deed_send(&d, true);
 }
 
-/* Whether somebody else has a slot or waits for one. */
+/* Whether another node has a slot or waits for one. */
 static bool has_others(const struct rolling_op *op)
 {
 	const struct rolling_view *v = &op->view;

@@ -1,7 +1,7 @@
 /*
- * What a sidecar that was killed has left in queues while its session goes on, in the process that
- * has taken it over: nobody would serve it, and who is behind it would wait for ever. The names in
- * a queue begin with the session, so listing them is enough.
+ * Deletes queue entries of a killed sidecar, in the process that has taken its session over: no
+ * order serves them, and the entries behind them would wait for ever. Their names begin with the
+ * session, so a listing finds them.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-/* Behind an answer. A lost one has it begin anew once the session is up. */
+/* For each answer. After a lost one it starts again once the session is up. */
 static void end_one(struct rolling *r, const struct store_reply *reply)
 {
 	struct rolling_sweep *s = &r->sweep;

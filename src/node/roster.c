@@ -61,7 +61,7 @@ static void tell(struct roster *r, struct roster_ask *ask, enum roster_result re
 	free(ask);
 }
 
-/* Whether somebody still waits for it. */
+/* Whether the requester still waits. */
 static bool waits(const struct roster *r, const struct roster_ask *ask)
 {
 	for (const struct roster_ask *a = r->asks; a; a = a->next)
@@ -143,7 +143,7 @@ static void mark_members(const struct roster *r)
 	}
 }
 
-/* Who is there: a number for the new, the old one for who has returned. */
+/* The members: a new node gets a number, a returned one keeps its own. */
 static void note_members(struct roster_change *c, bool *used)
 {
 	const struct fleet *f = &c->roster->registry->fleet;
@@ -164,7 +164,7 @@ static void note_members(struct roster_change *c, bool *used)
 	}
 }
 
-/* Who is gone; the CLOCK_BOOTTIME at which the next one is to be noted, INT64_MAX. */
+/* Notes absent nodes; returns the CLOCK_BOOTTIME at which the next one is due, or INT64_MAX. */
 static int64_t note_absences(struct roster_change *c)
 {
 	struct roster *r = c->roster;

@@ -71,7 +71,7 @@ static void say(const struct roster_change *c, size_t i)
 		 LOG_INT("index", record->index));
 }
 
-/* What we have written ourselves is known; the watch, which it has used up, is set anew. */
+/* Our own change is known; it has used up the watch, which is set again. */
 static void apply_change(struct roster_change *c)
 {
 	struct roster *r = c->roster;

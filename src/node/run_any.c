@@ -81,7 +81,7 @@ static void become(struct run *r, struct task *t)
 	begin(r, 0);
 }
 
-/* It waits for another partition, as before; what may be its own is looked at once it is back. */
+/* It waits for another partition, as before; its own is checked once it is back. */
 static void let_go(struct run *r)
 {
 	r->options.again |= r->state.unsure;
@@ -114,7 +114,7 @@ void run_any_removed(struct run *r)
 
 /* --- the end -------------------------------------------------------------- */
 
-/* Nobody waits for it any more: who asked is gone, or has been told. */
+/* The requester is gone, or was answered. */
 static void abandon(struct run *r)
 {
 	run_give_up(&r->state);

@@ -24,7 +24,7 @@ static void set_hold(struct run *r, bool on)
 		return;
 	r->holds = on;
 	until_ms = host_now_ms(r->runs->host) + r->task->settings->hold_max_ms;
-	/* What the sidecar before us has promised its job may be more than that. */
+	/* The previous sidecar may have promised its job more than that. */
 	if (r->state.phase == RUN_INHERITED && r->state.deadline_ms > until_ms)
 		until_ms = r->state.deadline_ms;
 	leaders_hold(r->task, on, until_ms);
@@ -133,7 +133,7 @@ static void fill_record(struct run *r, int64_t attempt)
 
 	char by[RECORD_BY_MAX + 1];
 
-	/* Who had it run stays with its further attempts. */
+	/* The trigger's user stays with its further attempts. */
 	memcpy(by, r->record.by, sizeof(by));
 	memset(&r->record, 0, sizeof(r->record));
 	memcpy(r->record.by, by, sizeof(by));
@@ -222,7 +222,7 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.paused = t->standing.paused;
 	sight.spent = r->tick[0] && r->begins_ms <= partitions_floor_ms(l, r->task_name);
 	const struct due_offer *offer = offer_of(r);
-	/* What was seen as lost may have ended: who wrote that was only slow. */
+	/* A run that seemed lost may have ended: its writer was only slow. */
 	sight.offered = offer && !(offer->lost && r->state.seen.failed);
 	sight.triggered = offer && offer->trigger[0];
 	sight.rerun = t->settings->on_crash == TASK_ON_CRASH_RERUN;
@@ -299,7 +299,7 @@ static void look(struct run *r, bool whole)
 	ledger_look(r->runs->leaders, r->task_name, r->tick, limit, whole, on_answered, r);
 }
 
-/* The trigger that is spent by this claim, and by whom it is; NULL: it is by the schedule. */
+/* The trigger that this claim uses up, and its user; NULL: the schedule starts it. */
 static const char *take_trigger(struct run *r, char path[STORE_PATH_MAX])
 {
 	const struct due_offer *o = offer_of(r);

@@ -22,10 +22,9 @@ struct run {
 		int64_t until_ms;      /* it waits until then for partitions to be led here */
 		int64_t not_before_ms; /* a claim failed: no other before this time */
 		uint64_t tried[NAME_PARTITIONS_MAX / 64]; /* claimed already, by K */
-		size_t looked, looks; /* final reads of records: sent; outstanding */
-		bool found;	      /* a record was found */
-		char older[NAME_ELECTION_MAX +
-			   1]; /* partition whose ledger keeps no tick so old; "" */
+		size_t looked, looks;		   /* final reads of records: sent; outstanding */
+		bool found;			   /* a record was found */
+		char older[NAME_ELECTION_MAX + 1]; /* whose ledger keeps no tick so old; "" */
 	} any;
 	struct run_options options;
 	char tick[TICK_NAME_SIZE]; /* "": none */

@@ -126,7 +126,7 @@ static void add(struct runs *runs, struct run *r)
 	r->runs = runs;
 }
 
-/* A claim that is made again had begun no job, whatever the sidecar before us thought. */
+/* A repeated claim had begun no job, whatever the previous sidecar recorded. */
 static void forget_inherited(struct runs *runs, const struct task *t, const char *id)
 {
 	for (struct run *r = runs->list; r; r = r->next) {
@@ -384,7 +384,7 @@ void runs_owner_gone(struct runs *runs, const void *owner)
 	runs_changed(runs);
 }
 
-/* Jobs of the sidecar before us: which partitions there are is known later than that they run. */
+/* Jobs of the previous sidecar: they are known before the partitions are. */
 void runs_task_added(struct runs *runs, struct task *t)
 {
 	for (struct run *r = runs->list; r; r = r->next) {

@@ -1,7 +1,6 @@
 /*
- * What one task has to do now: one tick at a time is on offer. A run that was lost comes before a
- * tick of the schedule, that before what somebody triggered, and that before another attempt of
- * what has failed.
+ * The next action of one task: one tick at a time is on offer. The order: lost runs, ticks of the
+ * schedule, triggers, further attempts of failed runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,9 +399,9 @@ static bool is_later(const struct policy_item *a, const struct policy_item *b)
 }
 
 /*
- * Until when nothing is owed, as a pause has ended then. Who takes one back writes when it ended;
- * without that, as from an older release, it is when this node saw it go. Whether what is written
- * is of the pause that was seen, the order of the two tells: their times are of several clocks.
+ * The end of the last pause: earlier ticks are not owed. It is in the record of the decision that
+ * ends a pause; without that, as from an older release, it is when this node saw the pause end. The
+ * order numbers tell whether the record is about that pause, as the times are of several clocks.
  */
 int64_t schedule_floor(const struct schedules *s, const struct task *t)
 {
@@ -418,8 +417,8 @@ int64_t schedule_floor(const struct schedules *s, const struct task *t)
 }
 
 /*
- * A clock that is wrong, or not compared yet, starts nothing; and a record says whose it is, which
- * is not known for a moment where this worker registers anew.
+ * With a wrong or not yet compared clock nothing starts. A record names its session, which is not
+ * known for a moment while this worker registers again.
  */
 static bool may_decide(const struct schedules *s, const struct task *t)
 {

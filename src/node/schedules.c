@@ -12,7 +12,7 @@
 
 #define CLOCK_LOOK_MS 1000 /* how often the wall clock is compared, while something is led */
 #define CLOCK_JUMP_MS 20
-#define AGAIN_MS      1000 /* before what did not work out is begun anew */
+#define AGAIN_MS      1000 /* before a retry after a failure */
 
 static int64_t clock_ahead(const struct schedules *s)
 {
@@ -167,7 +167,7 @@ void schedules_changed(struct schedules *s)
 		wake(s);
 }
 
-/* What is in force is read anew: the text may be another. */
+/* The settings in force are read again: the text may have changed. */
 void schedules_configured(struct schedules *s)
 {
 	for (size_t i = 0; i < s->leaders->n_tasks; i++)
@@ -208,7 +208,7 @@ struct due_run schedule_run(const char *tick, const struct run_record *record)
 	return run;
 }
 
-/* One before the newest begins again, by a trigger; the oldest of several is looked after first. */
+/* An older one than the newest begins again, by a trigger; the oldest of several comes first. */
 static bool is_to_be_open(const struct task *t, const struct due_run *run)
 {
 	const struct due_run *open = &t->due->open;
@@ -284,7 +284,7 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 		bool about = strcmp(t->name, r->task) == 0 ||
 			     (policy_whole(t->name, whole) && strcmp(whole, r->task) == 0);
 
-		/* Who ended it may be a sidecar that writes no more than this. */
+		/* It may have been ended by a sidecar that writes no more than this. */
 		if (!about || !t->settings->schedule)
 			continue;
 		if (ended && item->kind == POLICY_PAUSE) {

@@ -96,7 +96,7 @@ static void watch_loss(struct session *s)
 		host_timer_start(&s->loss, session_lease_left(s));
 }
 
-/* It was asked for, unless we have registered anew meanwhile. */
+/* It was checked, unless we have registered again meanwhile. */
 static void on_missing(struct session *s, const struct store_reply *reply)
 {
 	if (reply->sent_ms > s->registered_ms)
@@ -137,7 +137,7 @@ static void on_patience(void *arg)
 	if (s->hung_up || !strchr(s->servers, ',') ||
 	    (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
 		return;
-	/* It was us who stood still: the answer may be there. */
+	/* This process was stopped: the answer may have arrived. */
 	if (host_now_ms(s->host) > s->patience_ms + s->lease.timeout_ms / 8) {
 		be_patient(s);
 		return;
@@ -209,9 +209,9 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 }
 
 /*
- * Who finds our leader node deleted by another hand waits for as long as our record says before it
- * claims. Had it been deleted before that record was made, we would have heard of it before this
- * answer.
+ * A node that finds our leader node deleted by another hand waits for the timeout in our record
+ * before it claims. Had it been deleted before that record was made, we would have heard of it
+ * before this answer.
  */
 static void lengthen(struct session *s)
 {
@@ -292,8 +292,8 @@ static void remember_former(struct session *s, int64_t timeout_ms, int64_t until
 }
 
 /*
- * The timeout is granted anew on each connection. A shorter one counts at once; but what others
- * wait by stays the longer one, until the answers are over that were given by it.
+ * Each connection grants a timeout again. A shorter one counts at once; but others wait for the
+ * longer one, until the answers given under it are over.
  */
 void session_take_timeout(struct session *s, int64_t id)
 {
@@ -318,7 +318,7 @@ void session_take_timeout(struct session *s, int64_t id)
 	 */
 	if (granted_ms > s->made_ms)
 		granted_ms = s->made_ms;
-	/* What the sidecar before us has told is not known but for this. */
+	/* Nothing else is known of the previous sidecar's promises. */
 	told_ms = inherited ? s->taken_over_ms : s->lease.timeout_ms;
 	if (told_ms > granted_ms)
 		remember_former(s, told_ms,

@@ -11,7 +11,7 @@
 #define PREFERRED_MS 60000 /* for which the decision is made: it need not be taken back */
 #define AGAIN_MS     1000  /* after one that could not be made */
 
-/* A decision that is on its way. The task may be gone when it is made. */
+/* An outstanding decision. The task may be gone when it is made. */
 struct telling {
 	struct leaders *leaders;
 	char task[NAME_ELECTION_MAX + 1];

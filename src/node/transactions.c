@@ -14,7 +14,7 @@
 #include "node/session.h"
 #include "node/task.h"
 
-/* One transaction on its way. */
+/* One outstanding transaction. */
 struct sent {
 	struct transactions *transactions;
 	bool claims;
@@ -155,10 +155,10 @@ static size_t make_events(const struct registry *r, struct task *const *tasks, s
 }
 
 /*
- * Claim only while registered, and a partition only while as many are in force. The folder is
- * written as well, so that the answer tells the number of this transaction, which is the creation
- * number of all the nodes made in it: the token. The reads that set the watches go behind the last
- * of the turn: who leads need not wait for them.
+ * Claims only while registered, and a partition only while that number is in force. Also writes the
+ * folder, so that the answer tells the number of this transaction: the creation number of all nodes
+ * made in it, and so the token. The reads that set the watches are sent after the last transaction
+ * of the turn: a leader need not wait for them.
  */
 static void send_claims(struct transactions *b, struct task *const *tasks, size_t n)
 {
@@ -205,8 +205,8 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 }
 
 /*
- * Yield only to somebody who is there: all of these tasks go to the same. The node is written
- * before it is deleted, in one transaction: a watcher hears CHANGED and knows that it was given up,
+ * Yields only to a registered worker: all of these tasks go to the same one. The node is written
+ * before it is deleted, in one transaction: a watcher hears CHANGED and knows that it was released,
  * while expiry or another's hand is DELETED.
  */
 static void send_releases(struct transactions *b, struct task *const *tasks, size_t n)
