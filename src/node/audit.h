@@ -1,7 +1,7 @@
 /*
- * The audit: now and then the leader nodes are listed. Only the best two watch one; should both be
- * alive for the server and yet not act, whoever finds the node missing twice reads it and takes its
- * turn.
+ * The audit: every AUDIT_MS the leader nodes are listed. Only the two best candidates watch one.
+ * Should both be alive for the server and yet not act, a node that finds the leader node missing
+ * twice reads it and claims in its turn.
  */
 #ifndef ZKLEADER_NODE_AUDIT_H
 #define ZKLEADER_NODE_AUDIT_H

@@ -1,6 +1,6 @@
 /*
- * Who may lead each task, as this node sees it: the best of the fleet, and what operators and runs
- * that were lost change of that. Each election is told its view.
+ * The candidates of each task, as this node sees them: the best of the fleet, adjusted by the
+ * decisions of operators and by lost runs. Each election is told its view.
  */
 #ifndef ZKLEADER_NODE_CANDIDATES_H
 #define ZKLEADER_NODE_CANDIDATES_H
@@ -20,7 +20,7 @@ struct task_standing {
 	char *pinned;	     /* the version that an operator has pinned it to, NULL */
 };
 
-/* Who may lead it is decided by its settings as they are now; a new one is not in the fleet yet. */
+/* The candidates follow from its present settings; a new one is not in the fleet yet. */
 void candidates_configure(struct task *t, bool is_new);
 /* The task is about to be freed. */
 void candidates_forget(struct task *t);

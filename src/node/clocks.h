@@ -1,7 +1,7 @@
 /*
- * This sidecar's clock beside the ZooKeeper server's and the other workers': the server's is read
- * from the times of writes of ours, the difference is published in the registration, and who is
- * off is judged by all from the same records. Part of the registry.
+ * Compares this sidecar's clock with the ZooKeeper server's and the other workers'. The server's is
+ * read from the times of our writes, and the difference is published in the registration. All nodes
+ * judge from the same records which clocks are off. Part of the registry.
  */
 #ifndef ZKLEADER_NODE_CLOCKS_H
 #define ZKLEADER_NODE_CLOCKS_H
@@ -47,7 +47,7 @@ void clocks_set_tolerance(struct clocks *c, int64_t tolerance_ms);
 bool clocks_ready(struct clocks *c);
 /* We are registered, and go on measuring. */
 void clocks_registered(struct clocks *c);
-/* Likewise, by the record of the sidecar before us. */
+/* Likewise, by the record of the previous sidecar. */
 void clocks_taken_over(struct clocks *c, const struct worker *w);
 void clocks_expired(struct clocks *c);
 /* A write of ours was answered: its Stat has the server's time. */

@@ -41,7 +41,7 @@ struct counters {
 };
 
 void counters_init(struct counters *c, struct session *session, struct registry *registry);
-/* Tells all who wait. */
+/* Answers all requesters. */
 void counters_done(struct counters *c);
 /* From the session's handlers: what was interrupted goes on. */
 void counters_up(struct counters *c);

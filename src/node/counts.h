@@ -1,4 +1,4 @@
-/* What this node did for each task since it started, for whoever measures it. */
+/* Counters of each task since this node started, for metrics. */
 #ifndef ZKLEADER_NODE_COUNTS_H
 #define ZKLEADER_NODE_COUNTS_H
 

@@ -1,9 +1,9 @@
 /*
- * The ledgers of what a task was led by before: of the partitions that are no more since their
- * number was changed, and of the task as a whole once it is split. They can be read as long as
- * partition 0 (or the whole, where that is led now) keeps ticks of that age. Who leads that prunes
- * them with its claims. Each keeps its folder, with the oldest tick that pruning has left: what was
- * claimed there stays claimed for ever, also where the number is changed back.
+ * The ledgers of former partitions: those that no longer exist since their number was changed, and
+ * that of the whole task once it is split. They are readable as long as partition 0 (or the whole,
+ * if that is led now) keeps ticks of that age; its leader prunes them with its claims. Each keeps
+ * its folder, with the oldest tick that pruning has left: ticks claimed there stay claimed for
+ * ever, even if the number is changed back.
  */
 #ifndef ZKLEADER_NODE_GONE_H
 #define ZKLEADER_NODE_GONE_H

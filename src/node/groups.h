@@ -20,7 +20,7 @@ struct guest {
 	size_t index; /* in the fleet's contests */
 };
 
-/* Finds them anew, from the records of the fleet, sorted by name. */
+/* Finds them again, from the records of the fleet, sorted by name. */
 void groups_collect(struct leaders *l);
 /* Whether the member lists one that is not known. */
 bool groups_has_news(const struct leaders *l, const struct member *m);

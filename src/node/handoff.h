@@ -1,7 +1,6 @@
 /*
- * What a node leaves to the one that comes after it in the same place, so that a restart moves
- * nothing: its session, who it was, and the jobs that were going on. Plain data; whoever runs the
- * node keeps it.
+ * The handoff from a node to the next process of it, so that a restart moves nothing: its session,
+ * its identity, and the jobs in progress. Plain data; the program around the node stores it.
  */
 #ifndef ZKLEADER_NODE_HANDOFF_H
 #define ZKLEADER_NODE_HANDOFF_H

@@ -32,7 +32,7 @@ struct host_timer {
 };
 
 void host_timer_init(struct host_timer *t, struct host *h, host_fn fn, void *arg);
-/* Calls fn after this many milliseconds, in a later turn; one that is set is set anew. */
+/* Calls fn after this many milliseconds, in a later turn; a set timer is set again. */
 void host_timer_start(struct host_timer *t, int64_t ms);
 /* fn is not called any more. Does nothing to one that is not set. */
 void host_timer_stop(struct host_timer *t);

@@ -1,6 +1,6 @@
 /*
- * What the node before this one led, whose session was taken over: what is configured still goes on
- * here, the rest is given up.
+ * The tasks led by the previous sidecar, whose session was taken over: those still configured go on
+ * here, the rest is released.
  */
 #ifndef ZKLEADER_NODE_INHERITANCE_H
 #define ZKLEADER_NODE_INHERITANCE_H

@@ -1,6 +1,6 @@
 /*
- * The newest run of each task in the ledger, for tables: read when somebody asks, kept for some
- * seconds. Reads are few however many ask: so many at a time, so many in the long run.
+ * The newest run of each task in the ledger, for tables: read on request, cached for some seconds.
+ * The number of reads is limited, at a time and in the long run.
  */
 #ifndef ZKLEADER_NODE_LAST_RUN_H
 #define ZKLEADER_NODE_LAST_RUN_H
@@ -52,12 +52,15 @@ void last_runs_on_idle(struct last_runs *l, void (*idle)(void *arg), void *arg);
  */
 void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n);
 bool last_runs_busy(const struct last_runs *l);
-/* The connection or the session went: what was asked may have no answer, so the next asks anew. */
+/*
+ * The connection or the session was lost: outstanding reads may have no answer, so the next request
+ * reads again.
+ */
 void last_runs_cut(struct last_runs *l);
 
 /* This node has written that record. */
 void last_run_note(struct task *t, const char *tick, const struct run_record *record);
-/* "running", "ok", …, as its record says, or "lost" where who ran it is gone. */
+/* "running", "ok", …, from its record, or "lost" if the session that ran it is gone. */
 const char *last_run_state(const struct task *t);
 /* What is known of it; all zero: nothing. */
 const struct last_run *last_run_of(const struct task *t);

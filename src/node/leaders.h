@@ -104,7 +104,7 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms);
  * no longer than until the handover that is due then; while none is due, the hold is extended.
  */
 int64_t leaders_hold_renew(struct task *t);
-/* Whether somebody leads it, as far as is known. */
+/* Whether it has a leader, as far as known. */
 bool leaders_is_led(const struct task *t);
 /*
  * Whether the leader node is a persistent znode, made by a restored backup, a copied tree or by

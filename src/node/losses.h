@@ -1,6 +1,6 @@
 /*
- * Runs whose node is gone, which nobody takes over: who comes to lead their task finds them in its
- * ledger and records them as lost, where somebody wants to be told.
+ * Runs whose node is gone, and that no node takes over: the next leader of the task finds them in
+ * its ledger and records them as lost, if a notifier wants the event.
  */
 #ifndef ZKLEADER_NODE_LOSSES_H
 #define ZKLEADER_NODE_LOSSES_H
@@ -10,7 +10,7 @@
 
 #include "node/host.h"
 
-#define LOSSES_LOOKS_MAX 20   /* tasks that are being looked at */
+#define LOSSES_LOOKS_MAX 20   /* tasks being checked */
 #define LOSSES_NEWEST	 10   /* records that are read of one */
 #define LOSSES_RETRY_MS	 1000 /* while the fleet is not known, or a look came to nothing */
 
@@ -32,7 +32,7 @@ struct losses {
 void losses_init(struct losses *x, struct leaders *leaders);
 /* Behind the session's end. */
 void losses_done(struct losses *x);
-/* A leadership has begun, or what is wanted is another: they are looked at in the next turn. */
+/* A leadership has begun, or the wanted events have changed: checked in the next turn. */
 void losses_changed(struct losses *x);
 
 #endif

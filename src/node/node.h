@@ -47,7 +47,7 @@ struct node_handlers {
 	/* To be kept for the node that comes next: replaces what was to be kept before. */
 	void (*handoff)(void *arg, const struct handoff *handoff);
 	void (*handoff_runs)(void *arg, const struct handoff_run *runs, size_t n);
-	/* A tick that is to be run now; told again until it is claimed. NULL: nobody is told. */
+	/* A tick to be run now; repeated until it is claimed. NULL: no listener. */
 	void (*due)(void *arg, struct task *t, const struct schedule_due *due);
 	struct queues_handlers queues; /* with an arg of its own; jobs of queues */
 	struct runs_handlers runs;     /* with an arg of its own: the owners of the requests */
@@ -88,13 +88,13 @@ void node_set_version(struct node *n, const char *version);
  */
 void node_configure(struct node *n, const struct node_timing *timing,
 		    const struct task_settings *tasks, size_t n_tasks);
-/* Of which events somebody on this host wants to be told; copied. */
+/* The events that this host wants notices of; copied. */
 void node_set_notices(struct node *n, const struct notice_rule *rules, size_t n_rules);
 /* Whenever it is another; copied. Nothing is registered before it is known. */
 void node_set_health(struct node *n, const struct node_health *health);
 /*
- * Before the start: this was left by the node before this one, with jobs that may be alive.
- * all_known: those are all of them; if not, no job begins before the last one is dead.
+ * Before the start: the handoff of the previous sidecar, with jobs that may be alive. all_known:
+ * the list is complete; if not, no job begins before the last one is dead.
  */
 void node_take_over(struct node *n, const struct handoff *handoff, const struct handoff_run *runs,
 		    size_t n_runs, bool all_known);

@@ -50,7 +50,7 @@ void notices_make_folder(struct notices *n);
 /* A note could not be made. */
 void notices_folder_missing(struct notices *n, const struct store_reply *reply);
 
-/* notice_takeover.c: reads what others, or the sidecar before this one, have left behind. */
+/* notice_takeover.c: takes over the notices of ended sessions, and of the previous sidecar. */
 void notices_takeover_soon(struct notices *n, int64_t ms);
 void notices_takeover(struct notices *n);
 

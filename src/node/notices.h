@@ -1,17 +1,17 @@
 /*
- * Events that people are to be told of. One that a transaction makes is noted by that transaction,
- * in a znode of its own:
+ * Notices of events, for people. An event made by a transaction is noted by that transaction, in a
+ * znode of its own:
  *
- *     ROOT/notices/TIME.SESSION.ID      (both hexadecimal; ms since the epoch, who noted it)
+ *     ROOT/notices/TIME.SESSION.ID      (both hexadecimal; ms since the epoch, the maker)
  *
- * The notifier of this host is told, and the znode goes once the notifier has it on its disk. Of a
- * session that has ended, another node whose notifier is there takes the notice over. So it is told
- * at least once, and as a rule once in the fleet; its id stays the same.
+ * It is sent to the notifier of this host, and the znode is deleted once the notifier has it on
+ * disk. After the end of the session another node with a notifier takes the notice over. So it is
+ * sent at least once, and as a rule once in the fleet; its id stays the same.
  *
- * How to make an event: fill a record in, and send the transaction by notices_multi() instead of
- * store_multi(). That costs one operation more where a `notify` block of this host wants the event,
- * and nothing where none does. It never makes the transaction fail: where the notice itself cannot
- * be written, the transaction is sent again without it.
+ * How to make an event: fill in a record, and send the transaction by notices_multi() instead of
+ * store_multi(). That costs one more operation if a `notify` block of this host wants the event,
+ * and nothing otherwise. It never makes the transaction fail: if the notice itself cannot be
+ * written, the transaction is sent again without it.
  *
  *     struct notice_record event;
  *
@@ -33,7 +33,7 @@
 #include "wire/notice_record.h"
 
 #define NOTICES_MAX	   1000 /* of this node that nobody has taken; more are not noted */
-#define NOTICES_TOLD_MAX   100	/* of them that the notifier is told at a time */
+#define NOTICES_TOLD_MAX   100	/* notices sent to the notifier at a time */
 #define NOTICES_TASKS_MAX  50	/* events of one transaction, as TRANSACTION_MAX */
 #define NOTICES_KEEP_MS	   (INT64_C(2) * 24 * 3600 * 1000) /* that nobody took: it goes */
 #define NOTICES_RETRY_MS   1000
@@ -101,7 +101,7 @@ void notices_note(const struct registry *r, const struct notice_record *event);
 /* The same, and it stays in memory: it is about ZooKeeper being away. */
 void notices_note_here(const struct registry *r, const struct notice_record *event);
 
-/* The notifier is there, and is told all that it has not taken; or it is away. */
+/* The notifier is connected, and gets all notices that it has not taken; or it is away. */
 void notices_listen(struct notices *n, bool on);
 /* It takes more now. */
 void notices_go_on(struct notices *n);

@@ -44,7 +44,7 @@ struct overdues {
 void overdues_init(struct overdues *o, struct leaders *leaders);
 /* Behind the session's end. */
 void overdues_done(struct overdues *o);
-/* Leadership, session or settings are others: they are looked at in the next turn. */
+/* Leadership, session or settings have changed: checked in the next turn. */
 void overdues_changed(struct overdues *o);
 
 /* A task that does not lead here was read: the answer to a get of its node. */

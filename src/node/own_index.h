@@ -1,6 +1,6 @@
 /*
- * The number of this node in the roster: read from its own record, which somebody else writes
- * (roster.h), and proved anew for each answer.
+ * The number of this node in the roster: read from its own record, which another node writes
+ * (roster.h), and proved again for each answer.
  */
 #ifndef ZKLEADER_NODE_OWN_INDEX_H
 #define ZKLEADER_NODE_OWN_INDEX_H
@@ -30,7 +30,7 @@ struct own_index {
 };
 
 void own_index_init(struct own_index *o, struct session *session, struct registry *registry);
-/* Tells all who wait. */
+/* Answers all requesters. */
 void own_index_done(struct own_index *o);
 /* From the session's and the registry's handlers. */
 void own_index_go_on(struct own_index *o);

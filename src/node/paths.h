@@ -17,7 +17,7 @@ enum path_folder {
 	PATH_SEEN,   /* since when no run ended well, by task */
 	PATH_ROLLING,
 	PATH_SPLITS, /* numbers of partitions that are in force, as TASK:N */
-	PATH_LOCKS,  /* folders of those who hold and wait, by the lock's name */
+	PATH_LOCKS,  /* folders of holders and waiters, by the lock's name */
 	PATH_BARRIERS,
 	PATH_GANGS,
 	PATH_SCHEDULES, /* what is in force of them, by task */

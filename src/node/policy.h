@@ -53,7 +53,7 @@ struct policy {
 	size_t n;
 	uint64_t edition;   /* another whenever something has been decided or is no longer */
 	int64_t last_order; /* the biggest of all items that were seen */
-	struct policy_change *changes; /* that wait for the folder to be read anew */
+	struct policy_change *changes; /* waiting for the folder to be read again */
 	struct policy_handlers handlers;
 	struct host_timer due;
 };
@@ -120,7 +120,7 @@ size_t policy_end_ops(struct policy *p, const char *task, int64_t at_ms, struct 
 bool policy_whole(const char *task, char ret_whole[NAME_TASK_MAX + 1]);
 /* Puts it in the place of what was decided about the same. fn is called once, later. */
 void policy_put(struct policy *p, const struct policy_record *record, policy_fn fn, void *arg);
-/* What somebody else of this node has made under ROOT/policy, or taken away: known at once. */
+/* Changes under ROOT/policy by other parts of this node: known at once. */
 void policy_made(struct policy *p, const char *name, const struct policy_record *record);
 void policy_gone(struct policy *p, const char *name);
 /* Whether the record of this name is known, and in force. */

@@ -63,7 +63,7 @@ int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms);
 size_t due_count(const struct queue_lead *lead);
 void due_done(struct queue_lead *lead);
 
-/* --- queue_given.c: what was given to whom -------------------------------- */
+/* --- queue_given.c: assigned jobs, by node -------------------------------- */
 
 struct given {
 	struct job_pointer pointer;
@@ -116,12 +116,12 @@ void given_add(struct given_node *n, const struct job_pointer *p, int64_t sessio
 void given_remove(struct given_node *n, struct given *g);
 void given_done(struct queue_lead *lead);
 
-/* --- queue_takeover.c: whose worker has gone ------------------------------ */
+/* --- queue_takeover.c: jobs of lost workers ------------------------------- */
 
 void takeover_look(struct given_node *n, struct given *g, int64_t now);
 void takeover_forget(struct queue_lead *lead, struct given *g);
 
-/* --- queue_assign.c: who gets what ---------------------------------------- */
+/* --- queue_assign.c: assigns jobs ----------------------------------------- */
 
 struct assign_batch;
 struct tries_read;

@@ -26,7 +26,7 @@ struct recipes {
 void recipes_init(struct recipes *r, struct session *session, struct registry *registry,
 		  const struct rolling_handlers *rolling_handlers);
 void recipes_done(struct recipes *r);
-/* The session of the sidecar before us goes on, which may have told of leases up to so long. */
+/* We try the previous sidecar's session; it promised leases of up to timeout_ms. */
 void recipes_take_over(struct recipes *r, int64_t timeout_ms);
 
 /* From the session's and the registry's handlers. */
@@ -38,7 +38,7 @@ void recipes_fleet_changed(struct recipes *r);
 
 /* Commands that may be alive, of locks and gangs. */
 size_t recipes_going(const struct recipes *r);
-/* Nothing is begun any more: who waits for a lock or a gang is told. */
+/* Nothing is begun any more: waiters for a lock or a gang are answered. */
 void recipes_stop(struct recipes *r);
 /* From now on commands may not go on. */
 void recipes_revoke(struct recipes *r);

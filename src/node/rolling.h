@@ -41,11 +41,10 @@ struct rolling_request {
 	int64_t exit_status;	    /* ADVANCE: of CMD, -1 */
 	/* ADVANCE: the process that handled the slot until now; else: CHANGED */
 	char before[ROLLING_PROCESS_MAX + 1];
-	char process[ROLLING_PROCESS_MAX +
-		     1];		/* TAKE, ADVANCE: which handles the slot from now on */
-	char boot_id[NAME_ID_MAX + 1];	/* TAKE, ADVANCE: of this machine now */
-	char by[POLICY_TEXT_MAX + 1];	/* TAKE: the user */
-	char node[WORKER_NODE_MAX + 1]; /* RELEASE: its name, or only its host's */
+	char process[ROLLING_PROCESS_MAX + 1]; /* TAKE, ADVANCE: its handler from now on */
+	char boot_id[NAME_ID_MAX + 1];	       /* TAKE, ADVANCE: of this machine now */
+	char by[POLICY_TEXT_MAX + 1];	       /* TAKE: the user */
+	char node[WORKER_NODE_MAX + 1];	       /* RELEASE: its name, or only its host's */
 };
 
 enum rolling_result {

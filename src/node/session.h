@@ -1,6 +1,6 @@
 /*
- * The session with ZooKeeper: finds the servers, connects, reconnects, begins anew after expiry.
- * Writes that the quorum commits confirm the registration, and so keep the lease.
+ * The session with ZooKeeper: finds the servers, connects, reconnects, and begins a new one after
+ * expiry. Writes that the quorum commits confirm the registration, and so keep the lease.
  */
 #ifndef ZKLEADER_NODE_SESSION_H
 #define ZKLEADER_NODE_SESSION_H

@@ -1,4 +1,4 @@
-/* What a node is told of itself: plain data, from a configuration or from a test. */
+/* The settings of a node: plain data, from a configuration or from a test. */
 #ifndef ZKLEADER_NODE_SETTINGS_H
 #define ZKLEADER_NODE_SETTINGS_H
 
@@ -8,7 +8,7 @@
 
 /* The same for as long as the node lives. The texts are its maker's, and outlive it. */
 struct node_settings {
-	void *world;		    /* for the implementation of store.h, from who made the node */
+	void *world; /* for the implementation of store.h; set by the program around the node */
 	const char *servers;	    /* ZooKeeper's, "name:port,[v6]:port" */
 	const char *root;	    /* path of the znode in which everything is, "/myapps" */
 	int64_t session_timeout_ms; /* asked for */
@@ -20,11 +20,11 @@ struct node_settings {
 	const char *machine;  /* that it is on, good by name_is_host(); NULL: not known */
 };
 
-/* When leadership is handed over, and to whom not. */
+/* When leadership is handed over, and to which nodes not. */
 struct node_timing {
 	int64_t yield_delay_ms;
 	int64_t tick_guard_ms;
-	int64_t clock_tolerance_ms; /* who differs by more from the others leads last */
+	int64_t clock_tolerance_ms; /* a node whose clock is further off leads last */
 };
 
 /* What the checks of health have found. */

@@ -26,7 +26,7 @@ struct standby {
 void standby_set(struct task *t, bool on, const char *tick);
 /* After a change of what is decided: what was left over of ours is taken back. */
 void standby_check(struct leaders *l);
-/* What could not be told is told again. */
+/* Reports that failed are sent again. */
 void standby_retry(struct task *t);
 /* CLOCK_BOOTTIME: what could not be told is not told again before; 0: at once. */
 int64_t standby_again_ms(const struct task *t);

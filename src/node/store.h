@@ -110,7 +110,7 @@ struct store_handlers {
 };
 
 struct store_options {
-	void *world;	     /* the implementation's own, from who made the node */
+	void *world;	     /* the implementation's own; set by the program around the node */
 	const char *servers; /* as store_lookup() found them */
 	int timeout_ms;
 	const char *auth_scheme; /* NULL: none; then nodes are created open to all */
@@ -136,7 +136,7 @@ struct store_op {
 	const void *data;
 	size_t len;
 	int32_t version; /* check, set, delete; -1: any */
-	bool closed;	 /* create: nobody but who has our identity may read it */
+	bool closed;	 /* create: readable with our identity only */
 };
 
 /* Starts connecting. 0 or a negative errno. */

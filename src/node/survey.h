@@ -1,4 +1,4 @@
-/* Counts the leader nodes of tasks that this sidecar does not have itself, by who owns them. */
+/* Counts, by owner, the leader nodes of tasks that this sidecar does not have itself. */
 #ifndef ZKLEADER_NODE_SURVEY_H
 #define ZKLEADER_NODE_SURVEY_H
 

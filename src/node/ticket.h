@@ -4,7 +4,7 @@
  *
  *   ID-COUNT-KIND-SESSION-NUMBER   0123456789abcdef-3-c-100000000000002a-0000000007
  *
- * ID: of the member, drawn by who asked; SESSION: that the node is of; NUMBER: by which the server
+ * ID: of the member, drawn by its client; SESSION: that the node is of; NUMBER: by which the server
  * orders them.
  */
 #ifndef ZKLEADER_NODE_TICKET_H
