@@ -125,9 +125,10 @@ CLIENT := \
 	barrier join child \
 	zkleader_api partition_api job_api call handle link follow answer library fields claim kept capture relay \
 	printable options check json output table command \
-	ask decision outcome selection rollout picture \
+	ask decision outcome selection rollout snapshot \
 	host news screen live list tasks status explain \
-	watch order drained trigger counter index roster lock locks wait partitions run run_partitions pending keep job guard tree \
+	watch order drained trigger counter index roster lock locks wait partitions \
+	run run_partitions pending leased_job job guard tree \
 	rolling rolling_run rolling_step rolling_job rolling_show \
 	submit job_text job_commands queue \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help

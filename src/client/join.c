@@ -12,7 +12,7 @@
 #include "client/ask.h"
 #include "client/fields.h"
 #include "client/handle.h"
-#include "client/keep.h"
+#include "client/leased_job.h"
 #include "client/pending.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
@@ -63,10 +63,10 @@ static const char *parse_times(struct join *j, char why[OPTIONS_WHY_SIZE])
 	const char *const *values = j->c->values;
 	int64_t timeout_ms;
 
-	j->kill_after_ms = KEEP_BY_LEASE;
+	j->kill_after_ms = LEASED_JOB_BY_LEASE;
 	j->deadline_ms = INT64_MAX;
 	if (values[OPTION_KILL_AFTER] &&
-	    options_duration("kill-after", values[OPTION_KILL_AFTER], KEEP_KILL_AFTER_MAX_MS,
+	    options_duration("kill-after", values[OPTION_KILL_AFTER], LEASED_JOB_KILL_AFTER_MAX_MS,
 			     &j->kill_after_ms, why) < 0)
 		return why;
 	if (!values[OPTION_TIMEOUT])
@@ -248,14 +248,14 @@ static void tell(const struct join *j, bool started)
 
 static int run_command(struct join *j)
 {
-	struct keep k = {.c = j->c,
-			 .kind = &of_gangs,
-			 .name = j->name,
-			 .id = j->id,
-			 .number = j->number,
-			 .argv = j->c->args + 1,
-			 .signals = &j->signals,
-			 .kill_after_ms = j->kill_after_ms};
+	struct leased_job leased = {.c = j->c,
+				    .kind = &of_gangs,
+				    .name = j->name,
+				    .id = j->id,
+				    .number = j->number,
+				    .argv = j->c->args + 1,
+				    .signals = &j->signals,
+				    .kill_after_ms = j->kill_after_ms};
 	int e = j->peers ? write_peers(j) : -EBADMSG, code;
 
 	if (e != 0) {
@@ -265,11 +265,11 @@ static int run_command(struct join *j)
 	} else {
 		set_environment(j);
 		tell(j, true);
-		code = keep_run(&k);
+		code = leased_job_run(&leased);
 	}
 	if (j->path[0])
 		unlink(j->path);
-	if (k.unrecorded && code != ZKLEADER_CANNOT_TELL)
+	if (leased.unrecorded && code != ZKLEADER_CANNOT_TELL)
 		output_error(&j->c->output,
 			     "the sidecar did not say that %s has been left: it will be when its "
 			     "session is over, at the latest",
@@ -299,7 +299,7 @@ static int join(struct join *j)
 
 	if (e < 0)
 		return ask_failed(c, e);
-	if (keep_check_kill_after(c, j->kill_after_ms) < 0)
+	if (leased_job_check_kill_after(c, j->kill_after_ms) < 0)
 		return ZKLEADER_MISUSE;
 	e = signals_block(&j->signals);
 	j->pending = (struct pending){.z = c->z,

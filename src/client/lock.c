@@ -11,7 +11,7 @@
 #include "client/ask.h"
 #include "client/fields.h"
 #include "client/handle.h"
-#include "client/keep.h"
+#include "client/leased_job.h"
 #include "client/pending.h"
 #include "client/printable.h"
 #include "wire/pack.h"
@@ -74,7 +74,7 @@ static int parse_options(struct lock *l, char why[OPTIONS_WHY_SIZE])
 				     why);
 	if (e == 0 && values[OPTION_KILL_AFTER])
 		e = options_duration("kill-after", values[OPTION_KILL_AFTER],
-				     KEEP_KILL_AFTER_MAX_MS, &l->kill_after_ms, why);
+				     LEASED_JOB_KILL_AFTER_MAX_MS, &l->kill_after_ms, why);
 	return e;
 }
 
@@ -190,19 +190,19 @@ static void set_environment(const struct lock *l)
 
 static int hold(struct lock *l, const struct pending *p)
 {
-	struct keep k = {.c = l->c,
-			 .kind = &of_locks,
-			 .name = l->name,
-			 .id = p->id,
-			 .number = l->number,
-			 .argv = l->c->args + 1,
-			 .signals = &l->signals,
-			 .kill_after_ms = l->kill_after_ms};
+	struct leased_job leased = {.c = l->c,
+				    .kind = &of_locks,
+				    .name = l->name,
+				    .id = p->id,
+				    .number = l->number,
+				    .argv = l->c->args + 1,
+				    .signals = &l->signals,
+				    .kill_after_ms = l->kill_after_ms};
 	int code;
 
 	set_environment(l);
-	code = keep_run(&k);
-	if (k.unrecorded)
+	code = leased_job_run(&leased);
+	if (leased.unrecorded)
 		output_error(&l->c->output,
 			     "the sidecar did not say that the lock %s is free: it will be when "
 			     "its session is over, at the latest",
@@ -230,7 +230,7 @@ static int run(struct context *c)
 	struct lock l = {.c = c,
 			 .slots = 1,
 			 .wait_ms = -1,
-			 .kill_after_ms = KEEP_BY_LEASE,
+			 .kill_after_ms = LEASED_JOB_BY_LEASE,
 			 .began_ms = clock_boot_ms()};
 	struct pending p = {.patience_ms = PENDING_PATIENCE_MS,
 			    .for_ever = true,
@@ -245,7 +245,7 @@ static int run(struct context *c)
 	e = zkleader_open(c->socket, &c->z);
 	if (e < 0)
 		return ask_failed(c, e);
-	if (keep_check_kill_after(c, l.kill_after_ms) < 0)
+	if (leased_job_check_kill_after(c, l.kill_after_ms) < 0)
 		return ZKLEADER_MISUSE;
 	e = signals_block(&l.signals);
 	p.z = c->z;

@@ -11,7 +11,7 @@
 #include "client/ask.h"
 #include "client/claim.h"
 #include "client/handle.h"
-#include "client/keep.h"
+#include "client/leased_job.h"
 #include "client/run.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
@@ -56,7 +56,7 @@ static int parse_options(struct run *r, char why[OPTIONS_WHY_SIZE])
 				     why);
 	if (e == 0 && values[OPTION_KILL_AFTER])
 		e = options_duration("kill-after", values[OPTION_KILL_AFTER],
-				     KEEP_KILL_AFTER_MAX_MS, &r->kill_after_ms, why);
+				     LEASED_JOB_KILL_AFTER_MAX_MS, &r->kill_after_ms, why);
 	if (e == 0 && values[OPTION_CODE]) {
 		e = parse_code(values[OPTION_CODE], &r->code);
 		if (e < 0)
@@ -202,22 +202,22 @@ int run_job(struct run *r)
 	/* What it writes goes its way also where it cannot be passed on. */
 	bool relayed = !r->capture && (name || r->claim.output) &&
 		       relay_begin(&relay, name, r->claim.output) == 0;
-	struct keep k = {.c = r->c,
-			 .kind = &of_runs,
-			 .name = r->task,
-			 .id = r->pending.id,
-			 .number = r->claim.run,
-			 .argv = r->c->args + 1,
-			 .signals = &r->signals,
-			 .kill_after_ms = r->kill_after_ms,
-			 .timeout_ms = r->timeout_ms,
-			 .capture = r->capture,
-			 .relay = relayed ? &relay : NULL};
+	struct leased_job leased = {.c = r->c,
+				    .kind = &of_runs,
+				    .name = r->task,
+				    .id = r->pending.id,
+				    .number = r->claim.run,
+				    .argv = r->c->args + 1,
+				    .signals = &r->signals,
+				    .kill_after_ms = r->kill_after_ms,
+				    .timeout_ms = r->timeout_ms,
+				    .capture = r->capture,
+				    .relay = relayed ? &relay : NULL};
 	int code;
 
 	set_environment(r);
-	code = keep_run(&k);
-	if (k.unrecorded && r->claim.tick.tick[0] != '\0')
+	code = leased_job_run(&leased);
+	if (leased.unrecorded && r->claim.tick.tick[0] != '\0')
 		output_error(&r->c->output, "the end of this run of %s could not be recorded",
 			     r->task);
 	if (relayed)
@@ -257,7 +257,7 @@ static int run(struct context *c)
 	struct run r = {.c = c,
 			.tick_ms = CLAIM_BY_TASK,
 			.wait_ms = CLAIM_BY_TASK,
-			.kill_after_ms = KEEP_BY_LEASE,
+			.kill_after_ms = LEASED_JOB_BY_LEASE,
 			.code = ZKLEADER_NOT_LEADER,
 			.began_ms = clock_boot_ms()};
 	int e;
@@ -267,7 +267,7 @@ static int run(struct context *c)
 	e = zkleader_open(c->socket, &c->z);
 	if (e < 0)
 		return ask_failed(c, e);
-	if (keep_check_kill_after(c, r.kill_after_ms) < 0)
+	if (leased_job_check_kill_after(c, r.kill_after_ms) < 0)
 		return ZKLEADER_MISUSE;
 	e = signals_block(&r.signals);
 	if (e == 0)

@@ -13,11 +13,11 @@
 #include "client/command.h"
 #include "client/json.h"
 #include "client/news.h"
-#include "client/picture.h"
 #include "client/rollout.h"
+#include "client/snapshot.h"
 
 #define WAIT_MAX_MS 1000
-#define PICTURE_MS  500	 /* between questions to a sidecar that has no session yet */
+#define SNAPSHOT_MS 500	 /* between questions to a sidecar that has no session yet */
 #define ROLLOUT_MS  1000 /* after a change: before it is told how far a rollout has come */
 #define SETTLE_MS   2000 /* after an outage, for the fleet to come together again */
 #define COMPLETE_MS 5000 /* without a change, before a rollout is complete */
@@ -35,13 +35,13 @@ enum away { AWAY_NOT, AWAY_SIDECAR, AWAY_SESSION };
 struct watch {
 	struct context *c;
 	struct follow follow;
-	enum question next;  /* to be asked */
-	json_t *tasks;	     /* the answer, until that to `workers` has come */
-	int64_t look_ms;     /* CLOCK_BOOTTIME; when to ask for the state again; INT64_MAX */
-	char *rollout;	     /* the last line about the rollout, NULL */
-	int64_t changed_ms;  /* of the last change that was printed; wall clock */
-	struct picture seen; /* the state that has been told */
-	struct news news;    /* for people */
+	enum question next;   /* to be asked */
+	json_t *tasks;	      /* the answer, until that to `workers` has come */
+	int64_t look_ms;      /* CLOCK_BOOTTIME; when to ask for the state again; INT64_MAX */
+	char *rollout;	      /* the last line about the rollout, NULL */
+	int64_t changed_ms;   /* of the last change that was printed; wall clock */
+	struct snapshot seen; /* the state that has been told */
+	struct news news;     /* for people */
 	enum away away;
 	int64_t settled_ms; /* after an outage: when to tell the difference, by CLOCK_BOOTTIME */
 	bool cut;	    /* the sidecar has no confirmed session, and that has been told */
@@ -107,12 +107,12 @@ static void on_difference(void *arg, const char *method, json_t *change)
 	print_change(arg, method, change);
 }
 
-static void tell_difference(struct watch *w, const struct picture *now)
+static void tell_difference(struct watch *w, const struct snapshot *now)
 {
 	news_tell(&w->news, INT64_MAX); /* what was held back before it */
 	w->news.suffix =
 		w->away == AWAY_SESSION ? " (while disconnected)" : " (while the sidecar was away)";
-	picture_compare(&w->seen, now, on_difference, w);
+	snapshot_compare(&w->seen, now, on_difference, w);
 	news_tell(&w->news, INT64_MAX);
 	w->news.suffix = "";
 }
@@ -146,33 +146,33 @@ static void tell_rollout(struct watch *w, const json_t *workers, bool quietly)
 	w->rollout = text;
 }
 
-static void take_picture(struct watch *w, const json_t *workers)
+static void take_snapshot(struct watch *w, const json_t *workers)
 {
-	struct picture now;
+	struct snapshot now;
 
-	if (!picture_make(&now, w->tasks, workers)) {
-		w->look_ms = clock_boot_ms() + PICTURE_MS;
+	if (!snapshot_make(&now, w->tasks, workers)) {
+		w->look_ms = clock_boot_ms() + SNAPSHOT_MS;
 		return;
 	}
 	if (w->away == AWAY_SESSION && clock_boot_ms() < w->settled_ms) {
-		picture_done(&now); /* it was asked for before the outage */
+		snapshot_done(&now); /* it was asked for before the outage */
 		w->look_ms = w->settled_ms;
 		return;
 	}
 	news_set_workers(&w->news, workers);
 	if (!tells(w) && w->passed_over && w->compared++ < COMPARE_MAX) {
-		picture_done(&now); /* dropped notifications may not be included in it */
+		snapshot_done(&now); /* dropped notifications may not be included in it */
 		w->next = ASK_TASKS;
 		return;
 	}
 	if (tells(w)) {
-		picture_done(&now); /* changes are printed as their notifications come */
+		snapshot_done(&now); /* changes are printed as their notifications come */
 	} else {
 		if (w->away != AWAY_NOT && w->seen.tasks)
 			tell_difference(w, &now);
 		w->away = AWAY_NOT;
 		w->compared = 0;
-		picture_done(&w->seen);
+		snapshot_done(&w->seen);
 		w->seen = now;
 		tell_rollout(w, workers, true);
 		return;
@@ -192,7 +192,7 @@ static void take_answer(struct watch *w, const struct follow_event *e)
 		w->tasks = json_incref(json);
 		w->next = ASK_WORKERS;
 	} else {
-		take_picture(w, json);
+		take_snapshot(w, json);
 	}
 }
 
@@ -238,10 +238,10 @@ static void take_connection(struct watch *w, json_t *change)
 static bool is_news(struct watch *w, const char *method, json_t *change)
 {
 	if (strcmp(method, "leadership") == 0)
-		return picture_leadership(&w->seen, change);
+		return snapshot_leadership(&w->seen, change);
 	if (strcmp(method, "membership") == 0)
-		return picture_membership(&w->seen, change);
-	return picture_decision(&w->seen, change);
+		return snapshot_membership(&w->seen, change);
+	return snapshot_decision(&w->seen, change);
 }
 
 static void take_notification(struct watch *w, const struct message *m)
@@ -347,7 +347,7 @@ static int run(struct context *c)
 	close(w.signals);
 	follow_done(&w.follow);
 	json_decref(w.tasks);
-	picture_done(&w.seen);
+	snapshot_done(&w.seen);
 	news_done(&w.news);
 	free(w.rollout);
 	return r;

@@ -16,7 +16,7 @@
 #include "client/capture.h"
 #include "client/fields.h"
 #include "client/json.h"
-#include "client/keep.h"
+#include "client/leased_job.h"
 #include "config/callback_url.h"
 #include "runner/post.h"
 #include "wire/pack.h"
@@ -203,7 +203,7 @@ static void set_environment(const struct queue_job *j)
 }
 
 /* A request in place of a command; the file that allows a callback may be another by now. */
-static void be_posted(struct queue_job *j, struct post *post, struct keep *k)
+static void be_posted(struct queue_job *j, struct post *post, struct leased_job *leased)
 {
 	const struct queue_config *q = j->queue->queue;
 	bool callback = j->callback[0];
@@ -227,33 +227,33 @@ static void be_posted(struct queue_job *j, struct post *post, struct keep *k)
 		.delivery = j->delivery};
 	if (!post->body)
 		post->body = "";
-	k->call = post_send;
-	k->call_arg = post;
-	k->delivery = j->delivery;
+	leased->call = post_send;
+	leased->call_arg = post;
+	leased->delivery = j->delivery;
 }
 
 static int run(struct queue_job *j, struct capture *capture)
 {
 	char attempt[24];
 	struct post post;
-	struct keep k = {.c = j->c,
-			 .kind = &of_jobs,
-			 .name = j->offer->id,
-			 .id = attempt,
-			 .number = j->number,
-			 .argv = j->c->args + 1,
-			 .signals = &j->signals,
-			 .kill_after_ms = KEEP_BY_LEASE,
-			 .timeout_ms = (int64_t)j->timeout_ms,
-			 .capture = capture};
+	struct leased_job leased = {.c = j->c,
+				    .kind = &of_jobs,
+				    .name = j->offer->id,
+				    .id = attempt,
+				    .number = j->number,
+				    .argv = j->c->args + 1,
+				    .signals = &j->signals,
+				    .kill_after_ms = LEASED_JOB_BY_LEASE,
+				    .timeout_ms = (int64_t)j->timeout_ms,
+				    .capture = capture};
 	int code;
 
 	snprintf(attempt, sizeof(attempt), "%" PRIu64, j->attempt);
 	if (j->callback[0] || j->queue->queue->url)
-		be_posted(j, &post, &k);
+		be_posted(j, &post, &leased);
 	set_environment(j);
-	code = keep_run(&k);
-	if (k.unrecorded)
+	code = leased_job_run(&leased);
+	if (leased.unrecorded)
 		log_warning("the end of a job could not be recorded: it may be tried again",
 			    LOG_STR("queue", j->offer->queue), LOG_STR("job", j->offer->id));
 	return code;

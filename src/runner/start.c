@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "client/ask.h"
 #include "client/capture.h"
-#include "client/keep.h"
+#include "client/leased_job.h"
 #include "client/run.h"
 
 /* What a run that is not ours came to is the sidecar's to say; it offers the tick again. */
@@ -101,7 +101,7 @@ _Noreturn static void be_run(const struct start *s, const struct task_config *ta
 			.task = due->task,
 			.tick_ms = CLAIM_BY_TASK,
 			.wait_ms = CLAIM_BY_TASK,
-			.kill_after_ms = KEEP_BY_LEASE,
+			.kill_after_ms = LEASED_JOB_BY_LEASE,
 			.began_ms = clock_boot_ms(),
 			.scheduled_tick = due->tick,
 			.attempt = due->attempt,

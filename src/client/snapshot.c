@@ -1,4 +1,4 @@
-#include "client/picture.h"
+#include "client/snapshot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 #include "base/name.h"
 #include "client/json.h"
 
-void picture_done(struct picture *p)
+void snapshot_done(struct snapshot *s)
 {
-	json_decref(p->tasks);
-	json_decref(p->workers);
-	json_decref(p->decisions);
-	*p = (struct picture){NULL, NULL, NULL};
+	json_decref(s->tasks);
+	json_decref(s->workers);
+	json_decref(s->decisions);
+	*s = (struct snapshot){NULL, NULL, NULL};
 }
 
 /* What a decision is about; a later one about the same takes its place. */
@@ -58,9 +58,9 @@ static void put_task(json_t *tasks, json_t *task)
 	}
 }
 
-bool picture_make(struct picture *ret, const json_t *tasks, const json_t *workers)
+bool snapshot_make(struct snapshot *ret, const json_t *tasks, const json_t *workers)
 {
-	struct picture p = {json_object(), json_object(), json_object()};
+	struct snapshot s = {json_object(), json_object(), json_object()};
 	bool self = false, connected = true;
 
 	for (size_t i = 0; i < json_array_size(tasks); i++) {
@@ -70,9 +70,9 @@ bool picture_make(struct picture *ret, const json_t *tasks, const json_t *worker
 
 		connected = connected &&
 			    strcmp(json_text(task, "state", "disconnected"), "disconnected") != 0;
-		put_task(p.tasks, task);
+		put_task(s.tasks, task);
 		for (size_t j = 0; j < json_array_size(decisions); j++)
-			put_decision(p.decisions, json_array_get(decisions, j),
+			put_decision(s.decisions, json_array_get(decisions, j),
 				     json_text(json_array_get(decisions, j), "task", name));
 	}
 	for (size_t i = 0; i < json_array_size(workers); i++) {
@@ -80,16 +80,16 @@ bool picture_make(struct picture *ret, const json_t *tasks, const json_t *worker
 		json_t *drain = json_object_get(worker, "drain");
 
 		self |= json_flag(worker, "self");
-		json_object_set(p.workers, json_text(worker, "id", "-"), worker);
+		json_object_set(s.workers, json_text(worker, "id", "-"), worker);
 		if (json_is_object(drain)) {
 			json_object_set(drain, "name", json_object_get(worker, "node"));
-			put_decision(p.decisions, drain, NULL);
+			put_decision(s.decisions, drain, NULL);
 		}
 	}
 	if (self && connected)
-		*ret = p;
+		*ret = s;
 	else
-		picture_done(&p);
+		snapshot_done(&s);
 	return self && connected;
 }
 
@@ -113,30 +113,30 @@ static void set_previous(json_t *change, const json_t *known)
 		json_object_set(change, "previous", leader);
 }
 
-bool picture_leadership(struct picture *p, json_t *change)
+bool snapshot_leadership(struct snapshot *s, json_t *change)
 {
 	const char *name = json_text(change, "task", "-");
-	const json_t *known = json_object_get(p->tasks, name);
+	const json_t *known = json_object_get(s->tasks, name);
 
 	if (known && same_leader(known, change))
 		return false;
 	set_previous(change, known);
-	if (p->tasks)
-		json_object_set_new(p->tasks, name, json_copy(change));
+	if (s->tasks)
+		json_object_set_new(s->tasks, name, json_copy(change));
 	return true;
 }
 
-bool picture_membership(struct picture *p, json_t *change)
+bool snapshot_membership(struct snapshot *s, json_t *change)
 {
 	bool left = strcmp(json_text(change, "event", ""), "left") == 0;
 	const char *id = json_text(change, "id", "-");
-	bool known = json_object_get(p->workers, id) != NULL;
+	bool known = json_object_get(s->workers, id) != NULL;
 
-	if (p->workers && left)
-		json_object_del(p->workers, id);
-	else if (p->workers)
-		json_object_set_new(p->workers, id, json_copy(change));
-	return !p->workers || known == left;
+	if (s->workers && left)
+		json_object_del(s->workers, id);
+	else if (s->workers)
+		json_object_set_new(s->workers, id, json_copy(change));
+	return !s->workers || known == left;
 }
 
 static bool same_decision(const json_t *a, const json_t *b)
@@ -149,27 +149,27 @@ static bool same_decision(const json_t *a, const json_t *b)
 	return true;
 }
 
-bool picture_decision(struct picture *p, json_t *change)
+bool snapshot_decision(struct snapshot *s, json_t *change)
 {
 	bool ended = strcmp(json_text(change, "event", ""), "ended") == 0;
 	const char *task = json_text(change, "task", NULL);
 	mem_auto char *key = decision_key(change, task);
-	const json_t *known = json_object_get(p->decisions, key);
+	const json_t *known = json_object_get(s->decisions, key);
 	bool same = known && same_decision(known, change);
 
-	if (!p->decisions)
+	if (!s->decisions)
 		return true;
 	if (ended && same)
-		json_object_del(p->decisions, key);
+		json_object_del(s->decisions, key);
 	else if (!ended)
-		put_decision(p->decisions, change, task);
+		put_decision(s->decisions, change, task);
 	return ended == same;
 }
 
 /* --- what has become different -------------------------------------------- */
 
 struct comparison {
-	const struct picture *before, *now;
+	const struct snapshot *before, *now;
 	void (*tell)(void *arg, const char *method, json_t *change);
 	void *arg;
 };
@@ -213,8 +213,8 @@ static void compare_decisions(const struct comparison *c)
 	}
 }
 
-void picture_compare(const struct picture *before, const struct picture *now,
-		     void (*fn)(void *arg, const char *method, json_t *change), void *arg)
+void snapshot_compare(const struct snapshot *before, const struct snapshot *now,
+		      void (*fn)(void *arg, const char *method, json_t *change), void *arg)
 {
 	const struct comparison c = {before, now, fn, arg};
 	const char *name;

@@ -1,4 +1,4 @@
-#include "client/keep.h"
+#include "client/leased_job.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
  * --kill-after is taken from the lease, and at least half of the lease must be left for renewals. A
  * lease varies from 40 % to 97 % of the session's timeout.
  */
-int keep_check_kill_after(struct context *c, int64_t kill_after_ms)
+int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms)
 {
 	json_auto_t *status = NULL;
 	char most[DURATION_TEXT_SIZE];
@@ -28,7 +28,7 @@ int keep_check_kill_after(struct context *c, int64_t kill_after_ms)
 	const void *result;
 	size_t len;
 
-	if (kill_after_ms == KEEP_BY_LEASE ||
+	if (kill_after_ms == LEASED_JOB_BY_LEASE ||
 	    zkleader_call(c->z, "status", NULL, 0, COMMAND_TIMEOUT_MS, &result, &len) != 0 ||
 	    json_from_msgpack(result, len, &status) < 0)
 		return 0; /* the claim says what is wrong */
@@ -106,68 +106,69 @@ static int64_t min64(int64_t a, int64_t b)
 }
 
 /* Says how the job ended, and returns the exit code. */
-static int conclude(struct keep *k, const struct job *job, int e)
+static int conclude(struct leased_job *leased, const struct job *job, int e)
 {
-	const struct output *o = &k->c->output;
+	const struct output *o = &leased->c->output;
 
 	if (e < 0) {
 		output_error(o, "the command cannot be started: %s", strerror(-e));
 		return JOB_CANNOT_START;
 	}
 	if (job->shared->lost) {
-		output_error(o, "%s %s was lost, so its command was ended", k->kind->lease,
-			     k->name);
+		output_error(o, "%s %s was lost, so its command was ended", leased->kind->lease,
+			     leased->name);
 		return ZKLEADER_CANNOT_TELL;
 	}
 	if (job->guard_killed)
 		output_error(o, "the guard of %s was killed, so its command was killed as well%s",
-			     k->name,
+			     leased->name,
 			     job->all_reached
 				     ? ""
 				     : ", but what has left its process group may be alive");
-	k->unrecorded = !job->shared->recorded;
+	leased->unrecorded = !job->shared->recorded;
 	return job->shared->status;
 }
 
 /* Sets the job's times by its first lease. */
-static void set_times(const struct keep *k, struct job *job, int64_t left)
+static void set_times(const struct leased_job *leased, struct job *job, int64_t left)
 {
-	/* A later lease may be half as long: see keep_check_kill_after(). */
+	/* A later lease may be half as long: see leased_job_check_kill_after(). */
 	int64_t by_lease = min64(left / 5, KILL_AFTER_MS);
-	int64_t asked = k->kill_after_ms == KEEP_BY_LEASE ? by_lease : k->kill_after_ms;
+	int64_t asked =
+		leased->kill_after_ms == LEASED_JOB_BY_LEASE ? by_lease : leased->kill_after_ms;
 
 	job->kill_after_ms = within(asked, 0, min64(left / 2, job->kill_after_ms));
 	job->renew_ms = within(left / 16, JOB_RENEW_MIN_MS, job->renew_ms);
 }
 
-int keep_run(struct keep *k)
+int leased_job_run(struct leased_job *leased)
 {
 	int64_t deadline = 0;
-	struct job job = {.z = k->c->z,
-			  .kind = k->kind,
-			  .name = k->name,
-			  .id = k->id,
-			  .number = k->number,
-			  .argv = k->argv,
-			  .call = k->call,
-			  .call_arg = k->call_arg,
-			  .delivery = k->delivery,
-			  .signals = k->signals,
-			  .kill_after_ms = KEEP_KILL_AFTER_MAX_MS,
+	struct job job = {.z = leased->c->z,
+			  .kind = leased->kind,
+			  .name = leased->name,
+			  .id = leased->id,
+			  .number = leased->number,
+			  .argv = leased->argv,
+			  .call = leased->call,
+			  .call_arg = leased->call_arg,
+			  .delivery = leased->delivery,
+			  .signals = leased->signals,
+			  .kill_after_ms = LEASED_JOB_KILL_AFTER_MAX_MS,
 			  .renew_ms = RENEW_MAX_MS,
-			  .timeout_ms = k->timeout_ms,
-			  .capture = k->capture,
-			  .relay = k->relay};
+			  .timeout_ms = leased->timeout_ms,
+			  .capture = leased->capture,
+			  .relay = leased->relay};
 	int e = begin_lease(&job, &deadline);
 
 	if (e == -EPERM) {
-		output_error(&k->c->output, "%s %s was lost before its command began",
-			     k->kind->lease, k->name);
+		output_error(&leased->c->output, "%s %s was lost before its command began",
+			     leased->kind->lease, leased->name);
 		return ZKLEADER_CANNOT_TELL;
 	}
 	if (e != 0)
-		return ask_failed(k->c, e);
-	set_times(k, &job, deadline - clock_boot_ms());
+		return ask_failed(leased->c, e);
+	set_times(leased, &job, deadline - clock_boot_ms());
 	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job.shared == MAP_FAILED)
@@ -176,7 +177,7 @@ int keep_run(struct keep *k)
 	job.shared->status = JOB_NO_STATUS;
 	terminal_init(&job.terminal);
 	e = job_run(&job);
-	e = conclude(k, &job, e);
+	e = conclude(leased, &job, e);
 	munmap(job.shared, sizeof(*job.shared));
 	return e;
 }
