@@ -1,5 +1,5 @@
 /*
- * The state of the fleet as `watch` has printed it: leaders, workers and decisions. A notification is
+ * The state of the fleet as printed by `watch`: leaders, workers and decisions. A notification is
  * news only if it changes this state.
  */
 #ifndef ZKLEADER_CLIENT_SNAPSHOT_H
@@ -27,8 +27,8 @@ bool snapshot_membership(struct snapshot *s, json_t *change);
 bool snapshot_decision(struct snapshot *s, json_t *change);
 
 /*
- * Calls tell for each difference, as if it were a notification: first members
- * that left or joined, then decisions, then leaders. tell may change `change`, but not keep it.
+ * Calls tell for each difference, as if it were a notification: first members that left or joined,
+ * then decisions, then leaders. tell may change `change`, but not keep it.
  */
 void snapshot_compare(const struct snapshot *before, const struct snapshot *now,
 		      void (*tell)(void *arg, const char *method, json_t *change), void *arg);

@@ -8,14 +8,15 @@
 #include "core/queue_settings.h"
 
 struct assign_worker {
-	unsigned slots, running; /* what it was given, and has not ended */
+	unsigned slots, running; /* running: jobs assigned to it that have not ended */
 };
 
 #define ASSIGN_NOBODY SIZE_MAX
 
 /*
- * One with a free slot, ASSIGN_NOBODY: all are busy. *cursor is where the last search ended: for
- * round robin, and so that of those that are equally loaded each has its turn. draw: random.
+ * The index of a worker with a free slot, or ASSIGN_NOBODY if all are busy. *cursor is the last
+ * worker picked: round robin goes on behind it, and equally loaded workers are picked in rotation.
+ * draw is a random number.
  */
 size_t assign_pick(enum queue_assign how, const struct assign_worker *workers, size_t n,
 		   size_t *cursor, uint32_t draw);

@@ -1,4 +1,4 @@
-/* A token bucket: so many within so long, and as many at once after a pause. */
+/* A token bucket: at most `most` tokens in period_ms, or all of them at once after a pause. */
 #ifndef ZKLEADER_CORE_BUCKET_H
 #define ZKLEADER_CORE_BUCKET_H
 
@@ -6,23 +6,23 @@
 #include <stdint.h>
 
 struct bucket {
-	int64_t most;	   /* 0: no limit */
-	int64_t period_ms; /* within which it is filled */
-	int64_t level;	   /* in parts of which a token has period_ms */
-	int64_t since_ms;  /* when that was so */
+	int64_t most;	   /* capacity in tokens; 0: no limit */
+	int64_t period_ms; /* from empty to full */
+	int64_t level;	   /* in units of 1/period_ms token */
+	int64_t since_ms;  /* when `level` was computed */
 };
 
-/* Full. */
+/* Makes a full bucket. */
 void bucket_fill(struct bucket *b, int64_t most, int64_t period_ms, int64_t now_ms);
-/* The limit is another: no more is in it than was, or than fits. */
+/* Changes the limit. Keeps the tokens, as many as fit. */
 void bucket_resize(struct bucket *b, int64_t most, int64_t period_ms, int64_t now_ms);
-/* Empty. */
+/* Empties it. */
 void bucket_drain(struct bucket *b, int64_t now_ms);
-/* Takes one out, if there is one. */
+/* Takes a token, if there is one. */
 bool bucket_take(struct bucket *b, int64_t now_ms);
-/* One that was taken was not needed. */
+/* Returns a token that was not used. */
 void bucket_give_back(struct bucket *b);
-/* After how long one can be taken. */
+/* How long until a token can be taken. */
 int64_t bucket_wait_ms(const struct bucket *b, int64_t now_ms);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define CALENDAR_DAY_S INT64_C(86400)
-/* The last second that people write with four digits of the year: 9999-12-31T23:59:59Z. */
+/* The last second of the four-digit years: 9999-12-31T23:59:59Z. */
 #define CALENDAR_END_S INT64_C(253402300799)
 
 struct calendar_date {

@@ -18,16 +18,16 @@ struct member {
 	int64_t registered_at; /* ms since the epoch; written by node/registry.c */
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
-	unsigned grade;	       /* the bigger, the newer its version, while the fleet is orderly */
-	bool shares_name; /* another node has its hostname: see core/identity.h; the next as well */
-	bool twin;	  /* another machine has its node's name at this time */
+	unsigned grade;	       /* orders versions, bigger is newer; valid while fleet.orderly */
+	bool shares_name;      /* another node has its hostname: see core/identity.h */
+	bool twin;	       /* another machine has the same node name now: see core/identity.h */
 	bool drained;
-	bool clock_off; /* leads only if nobody else can, whoever has resigned */
-	/* for how many tasks its keys differ from ours; written by node/disagreement.c */
+	bool clock_off; /* leads only if nobody else can, not even a member that has resigned */
+	/* tasks for which its keys differ from ours; written by node/disagreement.c */
 	size_t n_disagreements;
 	uint64_t *lists; /* bit i: the worker lists the task of contest i */
 	uint64_t *
-		/* bit i: it gave that one up, and leads it only if nobody else can; NULL */
+		/* bit i: it has resigned from that task: leads only if nobody else can; NULL */
 		resigned;
 };
 
@@ -45,11 +45,11 @@ struct fleet {
 	uint64_t next_serial;
 	/* The contest of each task; owned array, borrowed contests. NULL: none were set. */
 	const struct contest **contests;
-	struct tally *tallies; /* for each of these, where one member stands in it */
+	struct tally *tallies; /* for each contest, the standing of one member */
 	struct fleet_draft *drafts;
 	size_t n_drafts;
 	size_t *draft_of;  /* of each contest, SIZE_MAX: none */
-	size_t *by_listed; /* tasks, as indexes, by what a record lists for them: T for T:K */
+	size_t *by_listed; /* indexes of tasks, sorted by the name in records: T for T:K */
 };
 
 void fleet_init(struct fleet *f);
@@ -59,39 +59,39 @@ void fleet_done(struct fleet *f);
  * known already or the fleet has FLEET_MEMBERS_MAX members.
  */
 struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session, int64_t seen_ms);
-/* Whether there was one. Pointers to that member are dangling afterwards. */
+/* Whether there was such a member. Pointers to it are dangling afterwards. */
 bool fleet_remove(struct fleet *f, const char *id);
 void fleet_clear(struct fleet *f);
 struct member *fleet_find(const struct fleet *f, const char *id);
-/* The member that this session registered, the last by id during the moment that there are two. */
+/* The member that this session registered; where there are two for a moment, the last by id. */
 const struct member *fleet_find_session(const struct fleet *f, int64_t session);
 /*
- * The tasks that contests will be about, and partitions of tasks: distinct, sorted by strcmp,
- * borrowed until the next call.
+ * Sets the names of the contests, which are tasks and partitions of tasks: distinct, sorted by
+ * strcmp, borrowed until the next call.
  */
 void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
 /*
- * The contests about these tasks, in their order, borrowed until fleet_set_tasks() is called again.
- * From then on fleet_standing() may be asked.
+ * Sets the contests for these names, in the same order, borrowed until the next fleet_set_tasks().
+ * fleet_standing() may be called only after this.
  */
 void fleet_set_contests(struct fleet *f, const struct contest *const *contests);
-/* That contest is about to be, or has become, another. */
+/* That contest is about to change, or has changed. */
 void fleet_contest_changed(struct fleet *f, size_t index);
 /*
- * What fleet_stand() says of that member, NULL: of none. It is kept up to date while members come
- * and go, so that the whole fleet is seldom looked at.
+ * As fleet_stand() for that member, or for none if NULL. The result is kept up to date as members
+ * join and leave, so the whole fleet is seldom searched.
  */
 struct standing fleet_standing(struct fleet *f, size_t index, const struct member *self);
-/* No member is drained or has resigned; then what has been decided is set anew. */
+/* Clears all drains and resignations, before the present decisions are set anew. */
 void fleet_clear_decisions(struct fleet *f);
-void fleet_clear_resigned(struct fleet *f); /* the latter alone */
+void fleet_clear_resigned(struct fleet *f); /* resignations alone */
 void fleet_set_drained(struct fleet *f, struct member *m, bool drained);
 void fleet_set_clock_off(struct fleet *f, struct member *m, bool off);
 void fleet_resign(struct fleet *f, struct member *m, size_t index);
 /* Whether the member's record lists the task at that index. */
 bool fleet_lists(const struct member *m, size_t index);
 bool fleet_has_resigned(const struct member *m, size_t index);
-/* Only those of the lowest level are candidates; 0: not resigned, and its clock is not off. */
+/* Only members of the lowest level are candidates; 0: not resigned, and its clock is right. */
 unsigned fleet_level(const struct member *m, size_t index);
 
 #endif

@@ -1,4 +1,4 @@
-/* The id of a job says where its record lies: QUEUE.MINUTE.UUID. */
+/* The id of a job, from which the place of its record follows: QUEUE.MINUTE.UUID. */
 #ifndef ZKLEADER_CORE_JOB_ID_H
 #define ZKLEADER_CORE_JOB_ID_H
 
@@ -19,19 +19,19 @@ struct job_id {
 	char uuid[37];
 };
 
-/* Whether the text is one; what is no canonical form is none. */
+/* Whether the text is an id in canonical form. */
 bool job_id_parse(const char *text, size_t len, struct job_id *ret_id);
 void job_id_format(const struct job_id *id, char text[JOB_ID_MAX + 1]);
-/* MINUTE.UUID, as the pointers within the queue's folder have it; the queue is not touched. */
+/* MINUTE.UUID, as used by pointers within the queue's folder; leaves ret_id->queue alone. */
 bool job_name_parse(const char *text, size_t len, struct job_id *ret_id);
 void job_name_format(const struct job_id *id, char text[JOB_NAME_MAX + 1]);
 
-/* What points to a job, within its queue: MINUTE.UUID, or with when it is due, MS.MINUTE.UUID. */
+/* A pointer to a job within its queue: MINUTE.UUID, or MS.MINUTE.UUID with its due time. */
 struct job_pointer {
-	int64_t due_ms; /* since the epoch; of one in due/ */
+	int64_t due_ms; /* since the epoch; of a pointer in due/ */
 	int64_t minute;
 	char uuid[37];
-	bool callback; /* the telling of its end: it ends with .callback */
+	bool callback; /* for the callback at the job's end: the name ends with .callback */
 };
 
 #define JOB_POINTER_MAX (15 + 1 + JOB_NAME_MAX + 9)
@@ -39,7 +39,7 @@ struct job_pointer {
 bool job_pointer_parse(const char *text, size_t len, bool due, struct job_pointer *ret);
 void job_pointer_format(const struct job_pointer *p, bool due, char text[JOB_POINTER_MAX + 1]);
 bool job_pointer_same(const struct job_pointer *a, const struct job_pointer *b);
-/* Of a job of the queue, and back. */
+/* From the id of a job to its pointer, and back. */
 struct job_pointer job_pointer_to(const struct job_id *id, int64_t due_ms, bool callback);
 void job_pointer_id(const struct job_pointer *p, const char *queue, struct job_id *ret_id);
 /* A minute by itself. */

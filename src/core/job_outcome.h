@@ -10,7 +10,7 @@
 enum job_how {
 	JOB_HOW_OK,
 	JOB_HOW_FAILED,	 /* or its timeout is over */
-	JOB_HOW_CRASHED, /* its worker, or what supervised it, has gone */
+	JOB_HOW_CRASHED, /* its worker or its supervisor is gone */
 	JOB_HOW_DEAD,	 /* no further attempt would help */
 	JOB_HOW_CANCELLED
 };
@@ -20,11 +20,11 @@ enum job_next { JOB_NEXT_OK, JOB_NEXT_DEAD, JOB_NEXT_LOST, JOB_NEXT_CANCELLED, J
 struct job_attempt {
 	enum job_how how;
 	int64_t number;	  /* 1 for the first since it was submitted or requeued */
-	int64_t retry_ms; /* what the receiver asked for; -1: nothing */
+	int64_t retry_ms; /* delay that the receiver of a post asked for; -1: none */
 	uint32_t draw;	  /* random */
 };
 
-/* AGAIN: *ret_delay_ms is after how long. */
+/* JOB_NEXT_AGAIN: *ret_delay_ms is the delay until then. */
 enum job_next job_outcome(const struct queue_settings *s, const struct job_attempt *a,
 			  int64_t *ret_delay_ms);
 /* min(backoff-max, backoff × 2^(number-1)) × uniform(0.5, 1) */

@@ -15,40 +15,40 @@
  * Times are CLOCK_BOOTTIME in ms. T is the negotiated session timeout; a slack of T/100 + 100 ms
  * stands for clocks that run 1 % apart and for what a process may take to do what is due.
  *
- * What puts a session's expiry off are heartbeats that the quorum's leader hears of. The server
- * to which the client is connected reports those that it got every half tick, and not with the
- * writes that it passes on: a committed write by itself proves no more than that the session lived
- * when it was committed. A client does not know the tick, but by default no timeout is less than
- * two of them. So what was answered T/4 and a slack before a committed write was sent has been
- * reported by then, if the quorum's leader was at work. It may have been stopped, and expiry and
- * reports be a moment behind the first write that it commits when it goes on. So another write has
- * to be committed that was sent a slack after the first was answered. Then the session cannot end
- * sooner than T after that heartbeat was sent, and the lease ends a slack before.
+ * A session's expiry is postponed by heartbeats that reach the quorum's leader. The server to which
+ * the client is connected reports the heartbeats that it got every half tick, and not with the
+ * writes that it forwards: a committed write by itself proves only that the session was alive when
+ * it was committed. A client does not know the tick, but by default no timeout is less than two
+ * ticks. So a heartbeat that was answered T/4 and a slack before a committed write was sent has
+ * been reported by then, if the quorum's leader was running. If the leader was stopped, expiry and
+ * reports may come a moment after the first write that it commits when it goes on. So a second
+ * write, sent a slack after the first was answered, has to be committed as well. Then the session
+ * cannot end sooner than T after that heartbeat was sent, and the lease ends a slack before.
  *
- * T is granted anew on each connection. From when the quorum's leader agrees to a connection on, it
- * ends the session T after the heartbeat that it hears of last, by the T of that connection: so
- * a shorter T counts at once, also for what was heard before.
+ * T is granted anew on each connection. Once the quorum's leader has accepted a connection, it ends
+ * the session T after the last heartbeat reported to it, by the T of that connection. So a shorter
+ * T counts at once, also for heartbeats from before.
  */
 struct lease {
 	int64_t timeout_ms;  /* T; 0 while there is no session */
-	int64_t longer_ms;   /* the T that follows, 0: none */
-	int64_t longer_from; /* for heartbeats that were sent from then on */
+	int64_t longer_ms;   /* the longer T to come, 0: none */
+	int64_t longer_from; /* it counts for heartbeats sent from then on */
 	int64_t deadline_ms; /* 0: none */
-	int64_t alive_ms;    /* the quorum's leader has heard of a heartbeat not older than this */
+	int64_t alive_ms;    /* the quorum's leader knows of a heartbeat sent then or later */
 	struct {
 		int64_t sent_ms, heard_ms;
 	} heard[LEASE_HEARD_MAX]; /* oldest first */
 	size_t n_heard;
 	struct {
 		int64_t heard_ms;
-		int64_t base_ms; /* the heartbeat that the next commit but a moment will prove */
+		int64_t base_ms; /* the heartbeat that a commit sent a slack later will prove */
 	} commits[LEASE_COMMITS_MAX]; /* oldest first */
 	size_t n_commits;
 };
 
-/* A new session, granted by the quorum after opened_ms, when the client library was set to work. */
+/* A new session, granted by the quorum after opened_ms, when the client library was started. */
 void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms);
-/* The session has ended: nothing may be said any more. */
+/* The session has ended, and the lease with it. */
 void lease_end(struct lease *l);
 /*
  * Any request of this session, a read too, was answered: sent at sent_ms, handled at now_ms. Only
@@ -63,19 +63,19 @@ void lease_heard(struct lease *l, int64_t sent_ms, int64_t now_ms);
  */
 void lease_moved(struct lease *l, int64_t timeout_ms);
 /*
- * A longer T counts for heartbeats that are sent from from_ms on. By then all who may wait for
- * this lease to end know of it, and no server may be left that reports those of an earlier
+ * A longer T counts for heartbeats sent from from_ms on. By then every worker that may wait for
+ * this lease to end has to know it, and no server may still report heartbeats of an earlier
  * connection.
  */
 void lease_lengthen(struct lease *l, int64_t timeout_ms, int64_t from_ms);
 /* A write that checked our registration was committed; after lease_heard() of the same answer. */
 void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms);
-/* Milliseconds that are left at now_ms; 0: may not be said. */
+/* Milliseconds left at now_ms; 0: "leads" may not be said. */
 int64_t lease_left(const struct lease *l, int64_t now_ms);
 /*
- * How long until the next heartbeat. While something is led it is a write, every T/12 and sooner
- * while less than T/3 is left; else a read, every T/6, which the lease after the next claim counts
- * from.
+ * How long until the next heartbeat is due. While we lead a task it is a write, every T/12, and
+ * sooner while less than T/3 is left. Else it is a read, every T/6, from which the lease after the
+ * next claim counts.
  */
 int64_t lease_next(const struct lease *l, int64_t now_ms, bool leading);
 
