@@ -9,7 +9,7 @@
 #include "base/worker.h"
 #include "core/version.h"
 
-/* The number of the rules by which candidates are ordered; another one for each change of them. */
+/* The version of the rules that order candidates: each change of them takes another number. */
 #define RANK_SCHEME 1
 
 /* A worker's key: XXH64 of its five random ints as 20 little-endian bytes, seed 0. */
@@ -17,10 +17,11 @@ uint64_t rank_key(const int32_t random_ints[WORKER_RANDOM_INTS]);
 /*
  * A task's score at a worker: XXH64 of the task's name seeded with the worker's key, shifted right
  * by 11, so that it is exact in a double and in JSON. Rendezvous hashing (Thaler and Ravishankar,
- * 1996): the biggest wins, and a join or a leave moves only the tasks that the worker wins or held.
+ * 1996): the biggest wins, and a join or a leave moves only the tasks that the worker gains or
+ * loses.
  */
 uint64_t rank_score(uint64_t key, const char *task);
-/* The keys of a task's configuration that decide who may lead it and who is better. */
+/* The keys of a task's configuration that decide on its candidates and their order. */
 struct rank_keys {
 	int position;		 /* 0..4, or -1 */
 	const char *min_version; /* NULL: none */
@@ -30,7 +31,7 @@ struct rank_keys {
 };
 
 /*
- * What these keys come down to: sidecars with different digests may not agree on the task's best
+ * A digest of these keys: sidecars with different digests may disagree on the task's best
  * candidate.
  */
 uint32_t rank_digest(const struct rank_keys *keys);

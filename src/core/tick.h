@@ -1,4 +1,4 @@
-/* Ticks: the instants that a crontab line stands for, and their names in the ledger. */
+/* Ticks: the instants at which a crontab line fires, and their names in the ledger. */
 #ifndef ZKLEADER_CORE_TICK_H
 #define ZKLEADER_CORE_TICK_H
 
@@ -12,23 +12,23 @@
 #define TICK_NAME_SIZE	 21 /* "2026-11-20T02:00:00Z" and its NUL: by strcmp, earlier is smaller */
 
 /*
- * Rounds wall milliseconds (not negative) down to the tick that they lie in; tick_ms is positive.
- * A tick of a day or more begins with the day of the local clock, which is zone_ms ahead of UTC,
- * and is named by it: where the clock is set forward, one midnight is 23 hours after the other.
+ * Rounds wall milliseconds (not negative) down to the begin of their tick; tick_ms is positive. A
+ * tick of a day or more begins with the day of the local clock, which is zone_ms ahead of UTC, and
+ * is named by it: where the clock is set forward, two midnights are 23 hours apart.
  */
 int64_t tick_floor(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 /*
- * For how many ms from wall_ms on a full minute, when crontab lines fire, is within guard_ms; 0:
- * it is not. guard_ms is less than half a minute.
+ * How many ms from wall_ms on it takes to be at least guard_ms away from a full minute, when
+ * crontab lines fire; 0: it is already. guard_ms is less than half a minute.
  */
 int64_t tick_clear(int64_t wall_ms, int64_t guard_ms);
 /* The name of the tick at wall_ms; false beyond the year 9999. */
 bool tick_name(int64_t wall_ms, char name[TICK_NAME_SIZE]);
 /* Whether a znode's name is that of a tick. */
 bool tick_is_name(const char *name);
-/* The time that such a name says; false for one that is none, such as of a 31st of June. */
+/* The time of a name; false for an invalid one, as of a 31st of June. */
 bool tick_parse(const char *name, int64_t *ret_wall_ms);
-/* When the tick that the clock lies in begins, by that clock. */
+/* When the current tick begins, by that clock. */
 int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 
 #define TICK_NO_LIMIT "~" /* behind all names */
@@ -36,19 +36,19 @@ int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms);
 enum tick_place {
 	TICK_FREE,
 	TICK_CLAIMED,
-	TICK_OLDER, /* than the oldest kept: it counts as claimed */
+	TICK_OLDER, /* older than the oldest one kept: it counts as claimed */
 };
 
 /*
- * Whether what is older than the oldest record counts as claimed; floor and limit as in
+ * Whether ticks older than the oldest record count as claimed; floor and limit as in
  * tick_place().
  */
 bool tick_oldest_counts(const char *oldest, const char *floor, const char *limit);
 /*
- * What the ledger says of a tick: names is sorted and has n of them, floor is the oldest that
- * pruning has left, "" if it never pruned. limit is a name that no right clock has come to yet:
- * what was claimed behind it, by a wrong one, is not the oldest kept as long as nothing was
- * pruned.
+ * The state of a tick by the ledger. names are its n records, sorted. floor is the oldest one that
+ * pruning has left, "" if nothing was pruned. limit is a name that no right clock has reached yet:
+ * a record behind it, claimed by a wrong clock, is not taken for the oldest one kept as long as
+ * nothing was pruned.
  */
 enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
 			   size_t n, const char *limit);

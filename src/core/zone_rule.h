@@ -1,6 +1,6 @@
 /*
- * The rule for the years behind the last entry of a time zone's file: the TZ string of POSIX with
- * the extension of RFC 8536 (hours of -167 to 167), as "CET-1CEST,M3.5.0,M10.5.0/3".
+ * The rule for the years after the last entry of a time zone's file: a POSIX TZ string with the
+ * extension of RFC 8536 (hours of -167 to 167), such as "CET-1CEST,M3.5.0,M10.5.0/3".
  */
 #ifndef ZKLEADER_CORE_ZONE_RULE_H
 #define ZKLEADER_CORE_ZONE_RULE_H
@@ -20,18 +20,18 @@ struct zone_moment {
 
 struct zone_rule {
 	bool known;		       /* there is one */
-	bool has_summer;	       /* else standard holds for ever */
+	bool has_summer;	       /* false: standard time all year */
 	int32_t standard, summer;      /* seconds east of UTC */
 	struct zone_moment begin, end; /* of summer time */
 };
 
-/* Whether the text is a rule; an empty one says that there is none. */
+/* Whether the text is valid; an empty one means that there is no rule. */
 bool zone_rule_parse(const char *text, size_t len, struct zone_rule *ret_rule);
 /* Seconds east of UTC at that time. */
 int32_t zone_rule_offset(const struct zone_rule *r, int64_t at);
-/* The first time after `after` at which another offset begins; false: never. */
+/* The first change of the offset after `after`; false: there is none. */
 bool zone_rule_next(const struct zone_rule *r, int64_t after, int64_t *ret_at);
-/* Goes on from digest. */
+/* Continues from digest. */
 uint64_t zone_rule_digest(const struct zone_rule *r, uint64_t digest);
 
 #endif
