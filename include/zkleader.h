@@ -1,17 +1,17 @@
 /*
  * zkleader: ask the leadership sidecar of this machine whether this node leads a task.
  *
- * 	struct zkleader *z;
- * 	struct zkleader_answer answer = {.size = sizeof(answer)};
+ *	struct zkleader *z;
+ *	struct zkleader_answer answer = {.size = sizeof(answer)};
  *
- * 	if (zkleader_open(NULL, &z) == 0) {
- * 		int r = zkleader_check(z, "nightly-report", 1000, 5000, &answer);
- * 		if (r == 0 && answer.leader)
- * 			run_report(answer.token);
- * 		else if (r != 0)
- * 			fprintf(stderr, "%s\n", zkleader_message(z));
- * 		zkleader_close(z);
- * 	}
+ *	if (zkleader_open(NULL, &z) == 0) {
+ *		int r = zkleader_check(z, "nightly-report", 1000, 5000, &answer);
+ *		if (r == 0 && answer.leader)
+ *			run_report(answer.token);
+ *		else if (r != 0)
+ *			fprintf(stderr, "%s\n", zkleader_message(z));
+ *		zkleader_close(z);
+ *	}
  *
  * Link with libzkleader.a, which needs nothing but the C library.
  *
@@ -203,8 +203,7 @@ struct zkleader_submission {
  *   is kept;
  * - ZKLEADER_CANNOT_TELL, or another negative errno as from zkleader_check(): the job may be
  *   committed or not. The same call with the same id can be repeated for 10 minutes after the id
- * was
- *   chosen: the job is committed once.
+ *   was chosen: the job is committed once.
  */
 int zkleader_submit(struct zkleader *z, const struct zkleader_submission *submission,
 		    int64_t timeout_ms, char id[ZKLEADER_JOB_ID_SIZE]);
