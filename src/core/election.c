@@ -85,7 +85,7 @@ static void read_node(struct election *e, struct election_actions *out)
 	e->reads++;
 }
 
-/* For how long the last owner may lead on without having heard that its node is gone. */
+/* How long the last owner may go on leading without noticing that its node is gone. */
 static int64_t owner_wait(const struct election *e, const struct election_event *event)
 {
 	if (event->owner_ms == 0 && event->owner_unsure && e->node.owner != 0)
@@ -93,15 +93,14 @@ static int64_t owner_wait(const struct election *e, const struct election_event 
 	return event->owner_ms;
 }
 
-/* Nobody leads any more; node.owner and node.mine keep telling who did. */
+/* Nobody leads any more; node.owner and node.mine keep the last owner. */
 static void vacate(struct election *e, const struct election_event *event, bool handed_over,
 		   const char *reason, struct election_actions *out)
 {
 	/*
-	 * An owner that was never among the members may be too new for us to know its worker, or no
-	 * worker at all, whose node took the place of one that was deleted. And where a session
-	 * ends, its worker is still listed when the watch tells of the leader node: the list is
-	 * read later.
+	 * An owner that was never among the members may have a worker too new for us to know. Or it
+	 * is no worker at all, and its node replaced a deleted one. And when a session ends, its
+	 * worker is still a member when the watch on the leader node fires: the list is read later.
 	 */
 	bool missed = !e->owner_listed || event->type == ELECTION_WATCH;
 	if (!handed_over && !e->node.mine && (e->node.exists || e->node.owner != 0) &&
@@ -132,14 +131,15 @@ static void release(struct election *e, struct election_actions *out)
 }
 
 /*
- * What follows from the state as it now is: at the end of every step.
+ * The actions that follow from the present state: at the end of every step.
  *
- * The version that a release checks begins anew with every node, so that one sent in ignorance
- * could delete another's. So it is sent right behind a read that found the node ours, or while a
- * watch is set that was set on this very connection, and the lease is good: whoever might have it
- * after another's hand waits for longer than that. Without a lease, as after a pause, the watch may
- * have fired unheard. Where the better one has just come, the read also gives the others the time
- * to hear of it: who has not takes what is given up for its own.
+ * The data version that a release checks begins anew with every node, so a release based on old
+ * knowledge could delete another worker's node. So it is sent right after a read that found the
+ * node ours. Or it is sent while the lease is valid and a watch from this connection is set: if
+ * somebody deletes the node by hand, the next leader waits for longer than the lease. Without a
+ * lease, as after a pause, the watch may have fired unnoticed. Where the better candidate has just
+ * joined, the read also gives the others the time to hear of it: a worker that has not would claim
+ * the task itself.
  */
 static void settle(struct election *e, const struct election_event *event,
 		   struct election_actions *out)
@@ -172,7 +172,8 @@ static void settle(struct election *e, const struct election_event *event,
 	    now.boot_ms >= election_read_time(e))
 		read_node(e, out);
 	/*
-	 * A handover is told from others by a look at once: later somebody may have had it since.
+	 * handed_over holds for an immediate read only: later another leader may have come and
+	 * gone.
 	 */
 	if (e->state == ELECTION_FOLLOWING && e->reads == 0)
 		e->handed_over = false;
@@ -182,11 +183,11 @@ static void on_expired(struct election *e, struct election_actions *out)
 {
 	if (e->state != ELECTION_DOWN)
 		move(e, ELECTION_DOWN, "session ended", out);
-	/* Nothing is ours any more; but who else had it last may still be within his lease. */
+	/* We own nothing any more; but the lease of another last owner may not be over. */
 	int64_t owner = e->node.mine ? 0 : e->node.owner;
 	memset(&e->node, 0, sizeof(e->node));
 	e->node.owner = owner;
-	/* No candidate before the fleet has been read whole in the next session. */
+	/* We are no candidate until the whole fleet has been read in the next session. */
 	memset(&e->view, 0, sizeof(e->view));
 	e->up = false;
 	e->viewed = false;
@@ -207,7 +208,7 @@ static void on_expired(struct election *e, struct election_actions *out)
 static void on_watch(struct election *e, const struct election_event *event,
 		     struct election_actions *out)
 {
-	/* After a disconnection a watch tells that something happened, not what all did. */
+	/* After a disconnection there may have been more changes than the watch reports. */
 	bool handed_over = event->watch == ELECTION_CHANGED && e->up;
 
 	e->watched = false;
@@ -221,7 +222,7 @@ static void on_watch(struct election *e, const struct election_event *event,
 			vacate(e, event, false, "leader gone", out);
 		} else if (handed_over && e->node.known && e->view.candidate &&
 			   e->view.place == 0) {
-			/* Given up, most likely to us. If it is there still, the claim is refused.
+			/* Yielded, most likely to us. If the node is still there, the claim fails.
 			 */
 			vacate(e, event, true, "handed over", out);
 		} else {
@@ -245,7 +246,7 @@ static void on_watch(struct election *e, const struct election_event *event,
 	case ELECTION_CLAIMING:
 	case ELECTION_RESOLVING:
 	case ELECTION_RELEASING:
-		/* Whatever it tells, the read that ends these states tells newer things. */
+		/* The read that ends these states is newer than this watch. */
 		break;
 	case ELECTION_DOWN:
 	case ELECTION_STATES: break;
@@ -261,7 +262,10 @@ static void take_own_node(struct election *e, int64_t now_ms, const struct elect
 		return;
 	}
 	if (e->yielded && e->node.token != node->token) {
-		/* It was given up, not taken, and claimed back: do not offer it again too soon. */
+		/*
+		 * We yielded it, nobody took it, and we claimed it back: do not yield again too
+		 * soon.
+		 */
 		e->backoff_ms = e->backoff_ms == 0 ? ELECTION_BACKOFF_MIN_MS : e->backoff_ms * 2;
 		if (e->backoff_ms > ELECTION_BACKOFF_MAX_MS)
 			e->backoff_ms = ELECTION_BACKOFF_MAX_MS;
@@ -282,14 +286,14 @@ static void on_node(struct election *e, const struct election_event *event,
 {
 	assert(e->reads > 0);
 	e->reads--;
-	/* Nothing was confirmed on this connection when this was read: it may be stale. */
+	/* A read from before ELECTION_UP may be stale. */
 	assert(!event->unwatched || e->state == ELECTION_FOLLOWING); /* or it would read for ever */
 	e->watched = e->up && !event->unwatched;
 	if (!e->up)
 		return;
 	e->fresh = true;
 	if (e->state == ELECTION_CLAIMING || e->state == ELECTION_RELEASING)
-		return; /* sent before the claim or release: older than what that will tell */
+		return; /* sent before the claim or release, whose own read is newer */
 
 	if (!event->node.exists) {
 		e->node.known = true;
@@ -331,14 +335,14 @@ static void on_claimed(struct election *e, const struct election_event *event,
 		       struct election_actions *out)
 {
 	assert(e->state == ELECTION_CLAIMING);
-	/* A claim refused with no node there must not be repeated at once; a node resets this. */
+	/* A claim refused although there is no node is not repeated at once; a node resets this. */
 	if (event->outcome != ELECTION_DONE)
 		e->retry_ms = event->now.boot_ms + ELECTION_RETRY_MS;
 	else
 		e->watched = false; /* it has fired */
 	move(e, ELECTION_RESOLVING,
 	     event->outcome == ELECTION_DONE ? "claim done" : "claim not done", out);
-	/* The read behind it sets a watch; what it tells of the node need not be waited for. */
+	/* The read behind the claim sets the watch; its result is not needed. */
 	if (event->outcome == ELECTION_DONE && event->token > 0 && e->up)
 		take_own_node(e, event->now.boot_ms,
 			      &(struct election_node){.known = true,
@@ -377,8 +381,8 @@ void election_step(struct election *e, const struct election_event *event,
 		e->timeout_ms = event->up_timeout_ms;
 		e->retry_ms = 0;
 		/*
-		 * While we were away the last leader may have come back, and its node have vanished
-		 * again.
+		 * While we were disconnected the last leader may have come back, and its node have
+		 * vanished again.
 		 */
 		if (e->state == ELECTION_VACANT)
 			e->vacant_ms = event->now.boot_ms;
@@ -395,7 +399,7 @@ void election_step(struct election *e, const struct election_event *event,
 		bool same = election_should_yield(e) && event->view.best == e->view.best;
 		if (e->view.candidate && !event->view.candidate)
 			e->unfit_ms = event->now.boot_ms;
-		/* The turns of those who may claim now begin now. */
+		/* The stagger of the new candidates begins now. */
 		if (!e->view.candidate && event->view.candidate && e->state == ELECTION_VACANT)
 			e->vacant_ms = event->now.boot_ms;
 		e->view = event->view;
@@ -413,7 +417,7 @@ void election_step(struct election *e, const struct election_event *event,
 	case ELECTION_RELEASED: on_released(e, event, out); break;
 	case ELECTION_INTEREST: e->interest = event->on; break;
 	case ELECTION_HOLD:
-		/* Of several the longest: what was promised to one job stands. */
+		/* The longest of several: a promise to one job stays valid. */
 		if (!e->held || !event->on || event->hold_until_ms > e->hold_until_ms)
 			e->hold_until_ms = event->hold_until_ms;
 		e->held = event->on;

@@ -2,7 +2,7 @@
 
 #include "core/tick.h"
 
-#define PLACE_TURN_MAX 20 /* from here on, every place has the same turn */
+#define PLACE_TURN_MAX 20 /* the stagger does not grow beyond this place */
 
 int64_t election_claim_time(const struct election *e)
 {
@@ -18,7 +18,7 @@ int64_t election_claim_time(const struct election *e)
 	return at > e->retry_ms ? at : e->retry_ms;
 }
 
-/* The first time from `at` on that keeps clear of the full minute, when crontab lines fire. */
+/* The first time from `at` on that is not near a full minute, when crontab lines fire. */
 static int64_t clear_of_tick(const struct election *e, struct election_time now, int64_t at)
 {
 	return at + tick_clear(at - now.boot_ms + now.wall_ms, e->config.tick_guard_ms);
@@ -37,11 +37,11 @@ bool election_should_yield(const struct election *e)
 }
 
 /*
- * When the best has been that for long enough. One that has just joined reads the leader nodes at
- * once, and claims one that is not there. One that had been there, and is the best only now, gets
- * the time to look at them first: should it remember an earlier leader, it would take one that is
- * not there for deleted. And where others are better than we as well, they get the time to hear of
- * the best: they would take it for their own.
+ * When the best candidate has been the best for long enough. A worker that has just joined reads
+ * the leader nodes at once, and claims those that do not exist. A worker that joined earlier, and
+ * became the best only now, gets the time to read them first: if it remembers an earlier leader, it
+ * would take a missing node for deleted by hand. And if other candidates are better than we as
+ * well, they get the time to hear of the best one: else they would claim the task themselves.
  */
 static int64_t yield_ripe(const struct election *e)
 {
@@ -76,7 +76,7 @@ int64_t election_release_time(const struct election *e, struct election_time now
 			*ret_reason = "backoff";
 		}
 	} else if (e->view.best != 0 && e->unfit_ms + ELECTION_YIELD_MIN_MS > at) {
-		/* Who is the best now has to look at the node first. */
+		/* The new best candidate has to read the node first. */
 		at = e->unfit_ms + ELECTION_YIELD_MIN_MS;
 		*ret_reason = "yield-delay";
 	}
@@ -108,11 +108,13 @@ bool election_wants_read(const struct election *e)
 	switch (e->state) {
 	case ELECTION_RESOLVING: return e->reads == 0;
 	case ELECTION_FOLLOWING:
-		/* It may be watched and yet not known: we were no candidate when it was looked at.
+		/* It may be watched but not known: we were no candidate when it was read.
 		 */
 		return e->reads == 0 && (!e->watched || !e->node.known) && wants_watch(e);
 	case ELECTION_VACANT:
-		/* No candidate and not interested: what is known is good until the watch fires. */
+		/*
+		 * No candidate and not interested: what is known stays valid until the watch fires.
+		 */
 		return e->reads == 0 && !e->watched && (e->view.candidate || e->interest);
 	case ELECTION_LEADING: return e->reads == 0 && !e->watched;
 	case ELECTION_DOWN:
@@ -163,7 +165,7 @@ int64_t election_deadline(const struct election *e, struct election_time now)
 			at = e->reads > 0 ? ELECTION_NEVER : election_read_time(e);
 	} else if (e->state == ELECTION_LEADING)
 		at = election_release_time(e, now, &reason);
-	/* One that is due waits for a read, or for the next try of one. */
+	/* A release that is due waits for a read, or for its retry. */
 	if (e->state == ELECTION_LEADING && at <= now.boot_ms)
 		at = e->reads > 0 ? ELECTION_NEVER : e->retry_ms;
 	if (election_wants_read(e) && election_read_time(e) < at)

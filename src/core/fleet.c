@@ -12,7 +12,7 @@
 
 #define GROWTH	  64 /* members that both arrays grow by */
 #define WORD_BITS 64
-/* versions from which on it is not looked at whether their order is transitive */
+/* with so many versions or more, whether their order is transitive is not checked */
 #define GRADES 32
 
 static bool has_bit(const uint64_t *bits, size_t index)
@@ -46,8 +46,8 @@ static int compare_listed(const char *a, const char *b)
 }
 
 /*
- * Merges the two sorted lists of names into the bitset; where another member, whose bitset is
- * right, has the same names in one place with this one, it is the same.
+ * Merges the two sorted lists of names into the bitset. If another member, whose bitset is up to
+ * date, shares its list of names with this one, the bitset is copied.
  */
 static void update_lists(const struct fleet *f, struct member *m, const struct member *other)
 {
@@ -74,7 +74,7 @@ static void update_lists(const struct fleet *f, struct member *m, const struct m
 	}
 }
 
-/* Where a neighbour by version lists the same, as it does as a rule, both use one list. */
+/* If a neighbour by version lists the same tasks, as it usually does, both use one list. */
 static void find_lists(const struct fleet *f, struct member *m, size_t at)
 {
 	const struct member *same = NULL;
@@ -135,8 +135,8 @@ static size_t session_bound(const struct fleet *f, int64_t session, const char *
 }
 
 /*
- * The grade of a version: how many others are older. Whether all of them compare as their grades
- * do.
+ * The grade of a version is the number of older ones. Returns whether all versions compare as their
+ * grades do.
  */
 static bool grade_versions(const char *const *versions, unsigned *grades, size_t n)
 {
@@ -157,7 +157,7 @@ static bool grade_versions(const char *const *versions, unsigned *grades, size_t
 	return true;
 }
 
-/* To be called when another version is there, or one is there no more. */
+/* To be called when the set of versions has changed. */
 static void grade_members(struct fleet *f)
 {
 	const char *versions[GRADES] = {NULL};
@@ -307,8 +307,8 @@ const struct member *fleet_find_session(const struct fleet *f, int64_t session)
 }
 
 /*
- * The names are sorted by strcmp, where "T:0" comes behind "T.x" and "T1"; as records list them it
- * is T, and comes before. The names of one T are neighbours in both orders.
+ * The names are sorted by strcmp, where "T:0" comes behind "T.x" and "T1". Records list it as T,
+ * which comes before them. The partitions of one T are neighbours in both orders.
  */
 static void sort_listed(struct fleet *f)
 {

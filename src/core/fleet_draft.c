@@ -67,7 +67,7 @@ static struct draft_set fit_items(const struct pool *p, const struct member *m)
 	return set;
 }
 
-/* One whose clock is off takes only what nobody else may, as if it had resigned from all. */
+/* A member whose clock is off takes only what nobody else may, as if it had resigned from all. */
 static struct draft_set resigned_items(const struct pool *p, const struct member *m)
 {
 	struct draft_set set = {.words = {0}};
@@ -165,7 +165,7 @@ static bool is_settled(const struct pool *p, const size_t *owners, size_t last)
 	return settled;
 }
 
-/* Who took last, of those who were drafted: see struct fleet_draft. */
+/* The member that took the last item: see struct fleet_draft. */
 static const struct member *find_last(const struct pool *p, const size_t *owners)
 {
 	size_t last = owners[0];
@@ -275,7 +275,7 @@ static bool is_owner(const struct fleet_draft *d, const struct member *m)
 	return false;
 }
 
-/* Whether the member would find nothing left: its turn comes behind the last one that takes. */
+/* Whether the member would get nothing: it comes behind the last one that takes an item. */
 static bool comes_too_late(const struct fleet *f, const struct fleet_draft *d,
 			   const struct member *m)
 {
@@ -302,7 +302,7 @@ void fleet_drafts_joined(struct fleet *f, const struct member *m)
 	}
 }
 
-/* Who has nothing took nothing from anybody, so nothing changes without it. */
+/* A member without items took none from others, so nothing changes without it. */
 void fleet_drafts_left(struct fleet *f, const struct member *m)
 {
 	for (size_t i = 0; i < f->n_drafts; i++) {

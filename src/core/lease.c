@@ -7,7 +7,7 @@ static int64_t slack(const struct lease *l)
 	return l->timeout_ms / 100 + 100;
 }
 
-/* Until when what is known to be alive allows "leads" to be said. */
+/* Until when "leads" may be said, by the last proof that the session is alive. */
 static int64_t deadline_of(const struct lease *l)
 {
 	return l->alive_ms + l->timeout_ms - slack(l);
@@ -44,7 +44,7 @@ void lease_moved(struct lease *l, int64_t timeout_ms)
 	if (timeout_ms >= l->timeout_ms)
 		return;
 	l->timeout_ms = timeout_ms > 0 ? timeout_ms : 0;
-	/* Where nothing was committed yet, nothing is now. */
+	/* Without a commit yet, there is no lease to shorten. */
 	if (deadline_of(l) < l->deadline_ms)
 		l->deadline_ms = deadline_of(l);
 }
@@ -57,7 +57,7 @@ void lease_lengthen(struct lease *l, int64_t timeout_ms, int64_t from_ms)
 	l->longer_from = from_ms;
 }
 
-/* When the newest was sent that had been heard by then; 0: none. */
+/* When the newest heartbeat answered by then was sent; 0: none. */
 static int64_t heard_before(const struct lease *l, int64_t before_ms)
 {
 	for (size_t i = l->n_heard; i > 0; i--)
@@ -68,7 +68,7 @@ static int64_t heard_before(const struct lease *l, int64_t before_ms)
 
 static void remember_commit(struct lease *l, int64_t sent_ms, int64_t now_ms)
 {
-	/* Of many at a time the first is the one that will be old enough the soonest. */
+	/* Of several at a time keep the first: it will be old enough first. */
 	if (l->n_commits > 0 && now_ms - l->commits[l->n_commits - 1].heard_ms < slack(l) / 4)
 		return;
 	if (l->n_commits == LEASE_COMMITS_MAX) {

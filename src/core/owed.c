@@ -87,7 +87,7 @@ static int64_t patience(const struct owed_rules *r)
 	return r->wait_ms > OWED_PATIENCE_MS ? r->wait_ms : OWED_PATIENCE_MS;
 }
 
-/* From which instant on ticks are in time, and so run whatever is caught up with. */
+/* From which instant on ticks are in time, and so run whatever catch_up is. */
 static int64_t in_time_from(const struct owed_rules *r, const struct owed_sight *s)
 {
 	int64_t led = s->now_ms - patience(r), forgiven = s->now_ms - OWED_FORGIVEN_MS;
@@ -130,7 +130,7 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 		return plan;
 	}
 	run = first_to_run(rules, s);
-	/* One that came while the run before it goes on waits no longer than it may. */
+	/* A tick that comes during the previous run waits for wait_ms at most. */
 	while (s->busy_ms != OWED_NEVER && run > s->busy_ms && run <= s->now_ms &&
 	       s->now_ms - run >= rules->wait_ms)
 		run = next_tick(rules, run);

@@ -38,7 +38,7 @@ static enum run_action over(struct run_state *r, enum run_action how)
 	return how;
 }
 
-/* Tells the caller, if he is there, and ends. */
+/* Tells the caller, if it is connected, and ends. */
 static enum run_action refuse(struct run_state *r, enum run_action how)
 {
 	return over(r, r->caller ? how : RUN_GONE);
@@ -55,13 +55,13 @@ static bool is_rerun(const struct run_state *r, const struct run_sight *sight)
 	return !r->once && r->scheduled == 0 && sight->rerun;
 }
 
-/* Whether it matters who claimed the tick, and what became of it. */
+/* Whether the record of the tick matters, and not only that there is one. */
 static bool wants_record(const struct run_state *r, const struct run_sight *sight)
 {
 	return r->unsure || r->scheduled > 1 || is_rerun(r, sight);
 }
 
-/* The tick is ours. A caller that went while the claim was on its way has spent it. */
+/* The tick is ours. If the caller left while the claim was outstanding, the tick is spent. */
 static enum run_action start(struct run_state *r)
 {
 	r->calls = false;
@@ -73,8 +73,8 @@ static enum run_action start(struct run_state *r)
 }
 
 /*
- * What is ours waits for it, too: a claim whose answer was lost is looked at again while another
- * may have begun.
+ * A run whose tick is ours waits, too: its claim may be one whose answer was lost, and another job
+ * may have begun before it is looked at again.
  */
 static bool must_wait(const struct run_state *r, const struct run_sight *sight)
 {
@@ -102,7 +102,7 @@ static int64_t patience(const struct run_state *r)
 	return r->wait_ms > RUN_ORPHAN_MS ? r->wait_ms : RUN_ORPHAN_MS;
 }
 
-/* Until when a lost run is stood by for. Who leads may keep the task for another job. */
+/* Until when to stand by for a lost run. The leader may keep the task for another job. */
 static int64_t orphan_deadline(const struct run_state *r, const struct run_sight *sight)
 {
 	int64_t patience_ms = patience(r);
@@ -112,9 +112,7 @@ static int64_t orphan_deadline(const struct run_state *r, const struct run_sight
 	return r->orphan_ms + patience_ms;
 }
 
-/*
- * Nobody runs it any more, and this node does not lead: whoever does may stand by as well, or not.
- */
+/* The run is lost, and this node does not lead; the leader may stand by as well, or not. */
 static enum run_action await_leadership(struct run_state *r, const struct run_sight *sight)
 {
 	int64_t now = sight->now_ms;
@@ -128,7 +126,7 @@ static enum run_action await_leadership(struct run_state *r, const struct run_si
 	return RUN_NOTHING;
 }
 
-/* Whether the next attempt of what has a record may begin. */
+/* Whether an attempt may follow the recorded one. */
 static bool may_follow(const struct run_seen *seen, const struct run_sight *sight)
 {
 	bool lost = seen->lost || (seen->running && !sight->runner_lives);
@@ -138,7 +136,7 @@ static bool may_follow(const struct run_seen *seen, const struct run_sight *sigh
 	return sight->triggered || seen->failed || (lost && sight->rerun);
 }
 
-/* An attempt behind the first, where its place is: the attempt before it has ended. */
+/* An attempt other than the first: it may begin if the one before has ended. */
 static enum run_action next_attempt(struct run_state *r, const struct run_sight *sight, bool leads)
 {
 	const struct run_seen *seen = &r->seen;
@@ -153,14 +151,15 @@ static enum run_action next_attempt(struct run_state *r, const struct run_sight 
 }
 
 /*
- * The tick has a record. A run may be taken over once its job must be dead: the job ended with its
- * lease, the lease before its session, and with that its worker. Or who ran it says so.
+ * The tick has a record. A run may be taken over once its job must be dead: the job ends before its
+ * lease, the lease before the session, and the worker's node with the session. Or the sidecar that
+ * ran it has recorded that it is dead.
  */
 static enum run_action next_claimed(struct run_state *r, const struct run_sight *sight, bool leads)
 {
 	const struct run_seen *seen = &r->seen;
-	bool ours = seen->readable && seen->ours; /* only the answer was lost */
-	/* By the sidecar before us: we lead in a moment as it did, and there is no lease yet. */
+	bool ours = seen->readable && seen->ours; /* a claim of ours whose answer was lost */
+	/* Claimed by the previous sidecar: we will lead by its session, but have no lease yet. */
 	bool soon = !r->once && !sight->leads && !sight->elsewhere && !sight->paused &&
 		    sight->now_ms < r->deadline_ms;
 
@@ -182,19 +181,17 @@ static enum run_action next_claimed(struct run_state *r, const struct run_sight 
 	if (leads && sight->token >= seen->token)
 		return ask(r, RUN_TAKE_OVER);
 	if (sight->leads && sight->busy)
-		return RUN_NOTHING; /* after that one */
+		return RUN_NOTHING; /* after the run that goes on */
 	return await_leadership(r, sight);
 }
 
-/* Whether the tick may have been claimed by this run, all answers to it being lost. */
+/* Whether this run may have claimed the tick, with all answers lost. */
 static bool may_be_ours(const struct run_state *r)
 {
 	return r->claimed && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
 }
 
-/*
- * Who asked is gone. Nothing is begun; but what was claimed for it is not to be taken for running.
- */
+/* The caller is gone: no job begins, but a tick claimed for it must not seem to be running. */
 static enum run_action next_forsaken(struct run_state *r, const struct run_sight *sight)
 {
 	if (!r->unsure || (r->looked && !may_be_ours(r)))
@@ -212,7 +209,7 @@ static enum run_action attached(struct run_state *r)
 
 static enum run_action next_waiting(struct run_state *r, const struct run_sight *sight)
 {
-	/* Nothing begins beside a job that is dying, and no two runs of a task side by side. */
+	/* No job begins beside a dying one, and no two runs of a task overlap. */
 	bool blocked = sight->busy && !r->once, leads = sight->leads && !sight->dying && !blocked;
 	bool wanted = !sight->paused && (r->scheduled == 0 || sight->offered);
 
@@ -242,13 +239,13 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 			return look(r, sight);
 		if (r->there)
 			return next_claimed(r, sight, leads);
-		/* Its record was there a moment ago. */
+		/* There was a record a moment ago. */
 		if (r->counts || sight->spent || r->scheduled > 1)
 			return refuse(r, RUN_TAKEN);
 		if (leads)
 			return claim(r);
 	}
-	/* What it stands by for cannot be known: it goes on for as long as for a lost run. */
+	/* The state of the run it stands by for is unknown: wait as long as for a lost run. */
 	if (r->stands && !sight->up) {
 		r->cut_ms = r->cut_ms > 0 ? r->cut_ms : sight->now_ms;
 		r->deadline_ms = r->cut_ms + patience(r);
@@ -258,10 +255,7 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	return refuse(r, sight->leads && blocked ? RUN_BUSY : RUN_WAITED);
 }
 
-/*
- * The sidecar before us has left it. Its supervisor, if it comes back, waits until we lead as that
- * one did.
- */
+/* A run of the previous sidecar. A supervisor that comes back waits until we lead as it did. */
 static enum run_action next_inherited(struct run_state *r, const struct run_sight *sight)
 {
 	if (sight->now_ms >= r->deadline_ms) {
@@ -273,7 +267,7 @@ static enum run_action next_inherited(struct run_state *r, const struct run_sigh
 			return over(r, RUN_GONE);
 		return sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
 	}
-	/* Its end may have been recorded, if not told. */
+	/* Its end may have been recorded without an answer. */
 	if (sight->up && r->ticks && !r->looked)
 		return ask(r, RUN_LOOK_INHERITED);
 	if (!r->caller || !sight->up || !sight->same)
@@ -314,7 +308,7 @@ static enum run_action on_claimed(struct run_state *r, const struct run_sight *s
 		r->version = r->there ? r->version + 1 : 0;
 		return start(r);
 	case LEDGER_PRESENT:
-		/* Perhaps by a claim of ours whose answer was lost, or another's to take over. */
+		/* Perhaps claimed by us with a lost answer, or by a run that we may take over. */
 		r->counts = true;
 		r->there = false;
 		if (!wants_record(r, sight))
@@ -351,7 +345,7 @@ static enum run_action on_looked(struct run_state *r, const struct run_sight *si
 	return RUN_NOTHING;
 }
 
-/* What the sidecar before us had running. Only that one can have written that it is over. */
+/* A run of the previous sidecar, which alone can have recorded its end. */
 static enum run_action on_looked_inherited(struct run_state *r, const struct run_sight *sight,
 					   enum ledger_result result, const struct run_seen *seen,
 					   int32_t version)
@@ -370,8 +364,8 @@ static enum run_action on_looked_inherited(struct run_state *r, const struct run
 }
 
 /*
- * Its supervisor is there, and waits to hear that it is known. Its record may have been pruned
- * since; what ended it can only have been written by the sidecar before us.
+ * The supervisor is back, and waits to be attached. The record may have been pruned since; an end
+ * in it can only have been written by the previous sidecar.
  */
 static enum run_action on_looked_attached(struct run_state *r, const struct run_sight *sight,
 					  enum ledger_result result, const struct run_seen *seen,
@@ -383,13 +377,13 @@ static enum run_action on_looked_attached(struct run_state *r, const struct run_
 	}
 	r->version = version;
 	if (!r->caller)
-		return RUN_NOTHING; /* has gone again meanwhile */
+		return RUN_NOTHING; /* the supervisor is gone again */
 	if (seen && (!seen->ours || !seen->running))
 		return over(r, RUN_UNATTACHED);
 	return attached(r);
 }
 
-/* Whether the end is to be written once more, as the connection went. */
+/* Whether to write the end once more, as the connection was lost. */
 static bool again(struct run_state *r, const struct run_sight *sight, enum ledger_result result)
 {
 	if (result != LEDGER_UNKNOWN || sight->now_ms >= r->deadline_ms)
@@ -406,7 +400,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	enum run_action asked = r->asked;
 
 	r->asked = RUN_NOTHING;
-	/* It was given up while a claim was on its way. */
+	/* It was given up while a claim was outstanding. */
 	if (r->phase == RUN_OVER)
 		return asked != RUN_LOOK && result == LEDGER_DONE ? RUN_SPENT : RUN_NOTHING;
 	switch (asked) {
@@ -417,7 +411,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	case RUN_WRITE_END:
 		if (again(r, sight, result))
 			return RUN_NOTHING;
-		/* The record is another than it was: perhaps because a write of ours was done. */
+		/* The record has changed, perhaps by a write of ours. */
 		if (result == LEDGER_AGAIN && r->unsure)
 			return ask(r, RUN_LOOK_END);
 		return over(r, result == LEDGER_DONE ? RUN_RECORDED : RUN_UNRECORDED);
@@ -455,7 +449,7 @@ void run_fired(struct run_state *r, const struct run_sight *sight, bool made)
 {
 	if (r->phase != RUN_WAITING || !r->ticks)
 		return;
-	/* A claim's own watch comes before its answer. */
+	/* The watch fires for our own claim, before its answer. */
 	r->fired = true;
 	if (r->asked != RUN_NOTHING)
 		return;

@@ -1,4 +1,4 @@
-/* What a run is to others: when to ask it again, whether its job may be alive. */
+/* What others need to know of a run: when to call it again, whether its job may be alive. */
 #include "core/run.h"
 
 int64_t run_due(const struct run_state *r, int64_t now_ms)
@@ -39,7 +39,7 @@ bool run_holds(const struct run_state *r)
 {
 	bool claims =
 		r->asked == RUN_CLAIM || r->asked == RUN_CLAIM_ANEW || r->asked == RUN_TAKE_OVER;
-	/* Or the answer was lost, and it has not been looked at yet what became of it. */
+	/* Or the answer was lost, and the record has not been read since. */
 	bool open = r->unsure && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
 
 	switch (r->phase) {

@@ -25,7 +25,7 @@ bool skew_heard(struct skew *s, int64_t sent_ms, int64_t heard_ms, int64_t serve
 	bool same = s->known && distance(base_ms, s->base_ms) <= error_ms + s->error_ms + step_ms;
 	bool jumped = s->known && !same;
 
-	/* One that took long, as the connection or we stood still, tells nothing better. */
+	/* A slow answer, as after a pause of the connection or of us, is less exact. */
 	if (same && error_ms > s->error_ms + step_ms)
 		return false;
 	if (jumped)
@@ -85,7 +85,7 @@ static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
 	return low;
 }
 
-/* The offsets of one of each machine's clocks that agree, sorted. */
+/* The sorted offsets: one for each group of agreeing clocks of a machine. */
 struct votes {
 	int64_t *offsets;
 	size_t n;

@@ -26,8 +26,8 @@ void tally_forget(struct tally *t)
 }
 
 /*
- * Whether a member counts among the candidates. Where that may change who they are, as all others
- * have resigned or their clocks are off, nothing is known any more.
+ * Whether a member counts among the candidates. If its coming or going may change the level of the
+ * candidates (see fleet_level()), the tally is forgotten.
  */
 static bool counts(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		   const struct member *m)
