@@ -13,7 +13,7 @@
 /*
  * Reads the answer to a check of the task that was sent at sent_ms of CLOCK_BOOTTIME. Unknown keys
  * are skipped. A missing, repeated or ill-formed key, another task's name, or a leader without a
- * token is -EBADMSG. lease_ms is what the sidecar said, not what is left of it.
+ * token is -EBADMSG. lease_ms is the value sent by the sidecar, not what is left of the lease.
  */
 int answer_parse(struct reader result, const char *task, int64_t sent_ms,
 		 struct zkleader_answer *ret_answer);

@@ -14,15 +14,15 @@
  * Returns 0, or an exit code after a line on the error stream.
  */
 int ask(struct context *c, const char *method, json_type type, json_t **ret_json);
-/* The same with parameters of its own, a packed array, whose memory is given back. */
+/* The same with the given parameters, a packed array, whose memory it frees. */
 int ask_packed(struct context *c, const char *method, struct pack *params, json_type type,
 	       json_t **ret_json);
-/* As ask(), without arguments and without a line; NULL where there is no such answer. */
+/* As ask(), without arguments and without a line; NULL if there is no such answer. */
 json_t *ask_quietly(struct context *c, const char *method, json_type type);
 /* As ask(), without a line and without the result: as zkleader_call() returns. */
 int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len);
 /*
- * The command's arguments as a packed array; -EMSGSIZE where they are too much for a request, or
+ * The command's arguments as a packed array; -EMSGSIZE if they are too big for a request, or
  * -ENOMEM.
  */
 int ask_pack(const struct context *c, struct buffer *params);
@@ -38,8 +38,8 @@ int ask_to_json(struct context *c, const void *result, size_t len, json_type typ
 int ask_failed(const struct context *c, int r);
 
 /*
- * Opens the command's handle and subscribes, with the command's arguments or without. 0, and
- * follow_done() is the caller's; or as zkleader_open() and follow_begin().
+ * Opens the command's handle and subscribes, with the command's arguments if args. 0, and then the
+ * caller has to call follow_done(); or an error of zkleader_open() or follow_begin().
  */
 int ask_follow(struct context *c, struct follow *f, bool args);
 /* A question on that subscription: see follow_ask(). */

@@ -7,8 +7,8 @@
 #include "zkleader.h"
 
 /*
- * Calls the method with what was packed, and gives the buffer's memory back. 0 and the result,
- * until the next call; or as zkleader_call(), also where it could not be packed.
+ * Calls the method with the packed parameters, and frees their buffer. 0 and the result, valid
+ * until the next call; or an error as of zkleader_call(), also if packing had failed.
  */
 int call_packed(struct zkleader *z, const char *method, struct pack *params, int64_t timeout_ms,
 		struct reader *ret_result);

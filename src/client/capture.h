@@ -1,8 +1,8 @@
 /*
- * What a job writes, where nobody but us reads it: each line goes to the journal, with the task and
- * the tick, or the queue and the job, as fields, or to standard error; and the last of it is kept
- * for the record of the run. One pipe is the job's standard output and error, and the guard reads
- * it. Nothing here waits, but for capture_end().
+ * Captures the output of a job that was started by a schedule or a queue. Each line goes to the
+ * journal, with the task and the tick, or the queue and the job, as fields, or to standard error.
+ * The end of the output is kept for the record of the run. One pipe is the job's standard output
+ * and error, and the guard reads it. No function blocks but capture_end().
  */
 #ifndef ZKLEADER_CLIENT_CAPTURE_H
 #define ZKLEADER_CLIENT_CAPTURE_H
@@ -15,41 +15,41 @@
 
 #define CAPTURE_LINE_MAX 2000 /* bytes; a longer line comes in pieces */
 
-/* The names of the journal's fields that say of what an output is. */
+/* The names of the journal's fields that identify the job. */
 struct capture_fields {
 	const char *name, *id;
 };
 
 struct capture {
-	struct capture_fields fields; /* of a task and its tick; the caller may set others */
+	struct capture_fields fields; /* by default those of a task and its tick */
 	const char *name, *id;	      /* borrowed */
 	const char *journal;	      /* path of the journal's socket; NULL: standard error */
-	int to;			      /* a socket for the journal, or standard error */
-	int from;		      /* the pipe: to be read without waiting */
-	int into;		      /* its other end; -1: this process has closed it */
+	int to;			      /* descriptor: the journal's socket, or standard error */
+	int from;		      /* the reading end of the pipe, non-blocking */
+	int into;		      /* the writing end; -1: closed in this process */
 	struct kept *kept;
-	char data[CAPTURE_LINE_MAX]; /* what was read last, and where the rest of it is */
+	char data[CAPTURE_LINE_MAX]; /* the bytes last read; at..n are still to be handled */
 	size_t at, n;
 	char line[CAPTURE_LINE_MAX];
 	size_t len;
-	bool whole;	  /* the line is complete, and not yet taken */
-	int64_t retry_ms; /* CLOCK_BOOTTIME: nothing is read before; 0: nothing has to wait */
+	bool whole;	  /* the line is complete, and not yet written */
+	int64_t retry_ms; /* CLOCK_BOOTTIME: no read before; 0: no delay */
 };
 
-/* 0, or a negative errno. The texts and the path stay the caller's, and there. */
+/* 0, or a negative errno. The texts and the path are borrowed. */
 int capture_init(struct capture *c, const char *name, const char *id, const char *journal);
 void capture_done(struct capture *c);
-/* In the job's own process: standard output and error are the pipe. */
+/* In the job's own process: makes the pipe its standard output and error. */
 void capture_become(const struct capture *c);
-/* In the processes around it: the job alone holds its end. */
+/* In the supervisors: closes the writing end, so that only the job holds it. */
 void capture_hold(struct capture *c);
-/* To be polled for reading; -1: not now, see capture_due_ms(); or c is NULL. */
+/* The descriptor to poll for reading; -1: not now, see capture_due_ms(), or c is NULL. */
 int capture_fd(const struct capture *c);
-/* When to call capture_read() though nothing can be read; INT64_MAX: never, or c is NULL. */
+/* When to call capture_read() even if nothing is readable; INT64_MAX: never, or c is NULL. */
 int64_t capture_due_ms(const struct capture *c);
-/* Takes what there is, up to a bound. c may be NULL. */
+/* Reads what is available, up to a bound. c may be NULL. */
 void capture_read(struct capture *c);
-/* No process of the job is left: takes the rest, which the journal gets a moment for. */
+/* After the end of all processes of the job: reads the rest, and waits briefly for the journal. */
 void capture_end(struct capture *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* zkleader-check, but for its main(). */
+/* The program zkleader-check without its main(). */
 #ifndef ZKLEADER_CLIENT_CHECK_H
 #define ZKLEADER_CLIENT_CHECK_H
 
@@ -24,8 +24,8 @@ struct check_options {
 	int64_t tick_ms; /* 0: the task's */
 	bool once;
 	bool any;			  /* of its partitions */
-	const char *partition;		  /* NULL: none was given apart */
-	char name[NAME_ELECTION_MAX + 1]; /* TASK:K, where K was given apart */
+	const char *partition;		  /* NULL: not given separately */
+	char name[NAME_ELECTION_MAX + 1]; /* TASK:K, if K was given separately */
 	bool quiet;
 	bool verbose;
 };

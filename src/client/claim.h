@@ -16,15 +16,17 @@
 struct claim_request {
 	const char *task;
 	const char *kind; /* "once": the claim is all; "run": a supervised job follows */
-	const char *id;	  /* identifies the claim if it has to be sent again; NULL: it is not */
+	const char *id;	  /* identifies a claim that is sent again; NULL: it never is */
 	bool again;	  /* it has been sent before */
 	int64_t now_ms;	  /* wall clock */
 	int64_t tick_ms;  /* 0: no tick, for a run */
 	int64_t wait_ms;
-	/* By a schedule: the tick, and the attempt from 1 on; NULL: not so. */
+	/* Of a scheduled run: the tick, and the attempt from 1 on; NULL: not scheduled. */
 	const char *tick;
 	int64_t scheduled;
-	/* Of a call for a task with partitions: how many it got, and for how long it waits. */
+	/*
+	 * Of a call for a task with partitions: how many it was given, and how long it has waited.
+	 */
 	unsigned ran;
 	const unsigned *got; /* which; `ran` of them */
 	int64_t waited_ms;
@@ -33,11 +35,11 @@ struct claim_request {
 struct claim {
 	struct zkleader_tick tick;
 	uint64_t run;			 /* for renew and finish */
-	int64_t index;			 /* of this node; -1: it is not to be told */
-	int partition, partitions;	 /* which of how many; -1 and 0: of a plain task */
-	bool busy;			 /* the run before it did not end in time */
-	bool output;			 /* the end of what it writes is to be told */
-	char notice[ZKLEADER_TEXT_SIZE]; /* for people: nobody has run the tick; "" */
+	int64_t index;			 /* of this node; -1: not passed to the job */
+	int partition, partitions;	 /* -1 and 0: no partitions */
+	bool busy;			 /* the previous run did not end in time */
+	bool output;			 /* the end of its output is to be reported */
+	char notice[ZKLEADER_TEXT_SIZE]; /* for people: that nobody has run the tick; "" */
 };
 
 /* Parses a tick's length. 0, or -EINVAL and why says what is wrong. */

@@ -20,10 +20,10 @@ struct command {
 	const char *name;
 	const char *args;  /* for the help; "" for none */
 	const char *help;  /* one line */
-	const char *more;  /* what the help of the command adds, or NULL */
-	const char *exits; /* what its help says of exit codes; NULL: as of every command */
+	const char *more;  /* more text for the command's help, or NULL */
+	const char *exits; /* exit codes in its help; NULL: the common ones */
 	size_t min_args, max_args;
-	const struct option_spec *options; /* besides those of every command; NULL: none */
+	const struct option_spec *options; /* besides the common ones; NULL: none */
 	int (*run)(struct context *c);	   /* returns the exit code */
 };
 
@@ -32,11 +32,11 @@ struct context {
 	const char *socket; /* NULL: the default */
 	const char **args;  /* what follows the command's name, without options */
 	size_t n_args;
-	size_t n_before; /* how many of them come before "--"; all, where there is none */
+	size_t n_before; /* how many of them come before "--"; all, if there is none */
 	const char *values[COMMAND_OPTIONS_MAX]; /* for each of command->options: its value, "" if
 						    it takes none; NULL: not given */
 	struct output output;
-	struct zkleader *z; /* once it was needed */
+	struct zkleader *z; /* NULL until it is needed */
 };
 
 /* To add a command: its file, its line here and its place in the table of command.c. */
@@ -85,7 +85,7 @@ extern const struct command command_version;
 const struct command *const *command_all(void);
 /* By name, or NULL. */
 const struct command *command_find(const char *name);
-/* The one that was probably meant, or NULL. */
+/* The command that was probably meant, or NULL. */
 const struct command *command_nearest(const char *name);
 
 /* The program: its exit code. argv is without the program's name. */

@@ -1,4 +1,4 @@
-/* Crontabs, as Debian's cron reads them: what each line says, for import-crontab. */
+/* Parses crontabs as Debian's cron does, line by line, for import-crontab. */
 #ifndef ZKLEADER_CLIENT_CRONTAB_H
 #define ZKLEADER_CLIENT_CRONTAB_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #define CRONTAB_ENV_MAX	 100 /* variables of a crontab */
-#define CRONTAB_NAME_MAX 80  /* bytes of a task's name, so that a number fits behind it */
+#define CRONTAB_NAME_MAX 80  /* bytes of a task's name that leave room for a number */
 
 enum crontab_kind {
 	CRONTAB_NOTHING, /* a blank line or a comment */
@@ -15,7 +15,7 @@ enum crontab_kind {
 	CRONTAB_BAD /* why */
 };
 
-/* One line. Its texts are its own, NULL where there are none. */
+/* One line. It owns its texts; NULL: none. */
 struct crontab_line {
 	enum crontab_kind kind;
 	const char *why;
@@ -32,13 +32,13 @@ void crontab_parse(const char *text, size_t len, bool system, struct crontab_lin
 void crontab_line_done(struct crontab_line *l);
 
 /*
- * What a command is about, as the name of a task: that of the program that does the work, not of
- * the shell or of nice(1). "job" where it does not say.
+ * A name for the task, derived from the command: that of the program that does the work, not of the
+ * shell or of nice(1). "job" if there is none.
  */
 void crontab_name(const char *command, char name[CRONTAB_NAME_MAX + 1]);
 /*
- * Where a line is one of zkleader's own, "zkleader run TASK -- CMD" or "zkleader-check TASK &&
- * CMD": TASK goes to name, and CMD is returned. Else NULL.
+ * If the command uses zkleader already, "zkleader run TASK -- CMD" or "zkleader-check TASK && CMD":
+ * writes TASK to name and returns CMD. Else NULL.
  */
 const char *crontab_own(const char *command, char name[CRONTAB_NAME_MAX + 1]);
 

@@ -1,4 +1,4 @@
-/* What somebody has decided about a task or a node, in words. */
+/* Decisions of operators about a task or a node, in words. */
 #ifndef ZKLEADER_CLIENT_DECISION_H
 #define ZKLEADER_CLIENT_DECISION_H
 
@@ -9,7 +9,7 @@
 /* "paused", "drained", "resigned", "pinned to version 1.2"; owned by the caller. */
 char *decision_word(const json_t *decision);
 /*
- * "WORD by USER at HOST AGE ago, until TIME: REASON", with what there is of it; owned by the
+ * "WORD by USER at HOST AGE ago, until TIME: REASON", with the parts that are known; owned by the
  * caller.
  */
 char *decision_text(const json_t *decision, int64_t now_ms);

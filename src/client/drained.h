@@ -5,9 +5,9 @@
 #include "client/command.h"
 
 /*
- * result: the answer to `drain`. Prints what it waits for, and the outcome; with --json, result
- * gets the key "drained" instead. 0; NOT_LEADER (1) if it is not done within wait_ms; or another
- * exit code.
+ * result: the answer to `drain`. Prints what it waits for, and the outcome; with --json it adds the
+ * key "drained" to result instead. Returns 0; NOT_LEADER (1) if the node is not drained within
+ * wait_ms; or another exit code.
  */
 int drained_wait(struct context *c, json_t *result, int64_t wait_ms);
 

@@ -1,4 +1,4 @@
-/* Reads the maps of the sidecar's answers by tables of fields, and trusts nothing in them. */
+/* Reads maps in the sidecar's answers by tables of fields, and validates everything. */
 #ifndef ZKLEADER_CLIENT_FIELDS_H
 #define ZKLEADER_CLIENT_FIELDS_H
 
@@ -17,15 +17,15 @@ struct field {
 	bool optional;
 };
 
-/* Where a text goes. */
+/* The destination of a text. */
 struct field_text {
 	char *to;
 	size_t size;
 };
 
 /*
- * Reads one map with at most 32 fields. Keys that are not known are passed over; a missing or
- * repeated one, or a value that its reader refuses, makes it -EBADMSG.
+ * Reads one map with at most 32 fields. Unknown keys are skipped. A missing or repeated key, or a
+ * value that its reader refuses, is -EBADMSG.
  */
 int fields_read(struct reader *r, const struct field *fields, size_t n_fields);
 

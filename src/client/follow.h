@@ -1,8 +1,7 @@
 /*
- * A subscription that lasts: it is begun anew whenever the sidecar was away, and questions can be
- * asked on the same connection. Nothing here waits: the caller has poll(2) or an event loop of its
- * own, which wakes for follow_fd() and follow_due_ms(), and then takes one event after the other
- * with follow_next().
+ * A lasting subscription: it is begun anew whenever the sidecar was away, and questions can be
+ * asked on the same connection. Nothing here blocks: the caller's poll(2) or event loop waits for
+ * follow_fd() and follow_due_ms(), and then takes the events one by one with follow_next().
  */
 #ifndef ZKLEADER_CLIENT_FOLLOW_H
 #define ZKLEADER_CLIENT_FOLLOW_H
@@ -16,7 +15,7 @@
 
 enum follow_kind {
 	FOLLOW_NOTHING, /* for now: wait */
-	FOLLOW_BEGUN,	/* the subscription was accepted: what has changed before is not told */
+	FOLLOW_BEGUN,	/* the subscription was accepted: earlier changes are not reported */
 	FOLLOW_NEWS,	/* a notification: message.method and .data */
 	FOLLOW_ANSWER,	/* to the last follow_ask(): question and message.data */
 	FOLLOW_REFUSED, /* the subscription or the question: message.code, zkleader_message() */
@@ -26,45 +25,46 @@ enum follow_kind {
 struct follow_event {
 	enum follow_kind kind;
 	int question; /* of an answer */
-	bool again;   /* FOLLOW_LOST: there was none before */
+	bool again;   /* FOLLOW_LOST: that is known already */
 	struct message message;
 };
 
 struct follow {
 	struct zkleader *z;   /* borrowed, and used for nothing else meanwhile */
-	const char *method;   /* borrowed: which begins it */
+	const char *method;   /* by which it subscribes; borrowed */
 	struct buffer params; /* of the subscription */
-	int question;	      /* that was asked last, if it is outstanding */
+	int question;	      /* the last one, if it is outstanding */
 	uint32_t id;	      /* of that request */
-	bool broken;	      /* the connection, as the last question was asked */
-	bool away;	      /* there is no subscription, and the caller has been told */
+	bool broken;	      /* the last question could not be sent */
+	bool away;	      /* there is no subscription, and the caller knows */
 	int64_t retry_ms;     /* CLOCK_BOOTTIME: when to connect again */
 };
 
 /*
  * Subscribes with these params, one MessagePack array, before the deadline in ms of CLOCK_BOOTTIME:
- * 0, or as handle_send(), and then it is tried again like one that was lost. The answer is an
- * event.
+ * 0, or an error of handle_send(), after which it retries as after a lost connection. The answer is
+ * an event.
  */
 int follow_begin(struct follow *f, struct zkleader *z, const struct buffer *params,
 		 int64_t deadline);
-/* The same by another method than subscribe, that also lets the sidecar tell things. */
+/* The same by another method than subscribe that also leads to notifications. */
 int follow_begin_by(struct follow *f, struct zkleader *z, const char *method,
 		    const struct buffer *params, int64_t deadline);
 void follow_done(struct follow *f);
 /*
- * Asks a question, a number >= 0 of the caller's. One is outstanding at a time: the answer to an
- * earlier one is dropped. Where it cannot be sent FOLLOW_LOST is the next event.
+ * Asks a question; `question` is a number >= 0 of the caller's choice. One is outstanding at a
+ * time: the answer to an earlier one is dropped. If it cannot be sent, FOLLOW_LOST is the next
+ * event.
  */
 void follow_ask(struct follow *f, int question, const char *method, const struct buffer *params,
 		int64_t deadline);
 /* Whether a question, or the subscription, is outstanding. */
 bool follow_is_asking(const struct follow *f);
-/* The next event, without waiting. Its data are good until the next call. */
+/* The next event, without waiting. Its data are valid until the next call. */
 void follow_next(struct follow *f, struct follow_event *ret);
-/* To be polled for reading; -1: there is no connection. */
+/* The descriptor to poll for reading; -1: there is no connection. */
 int follow_fd(const struct follow *f);
-/* When to call follow_next() though nothing can be read; INT64_MAX: never. */
+/* When to call follow_next() even if nothing is readable; INT64_MAX: never. */
 int64_t follow_due_ms(const struct follow *f);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What is behind a handle of the C API: a connection, the requests that go out on it and the
- * messages that come in.
+ * The implementation of a handle of the C API: a connection, the requests sent on it and the
+ * messages received.
  */
 #ifndef ZKLEADER_CLIENT_HANDLE_H
 #define ZKLEADER_CLIENT_HANDLE_H
@@ -14,7 +14,7 @@
 #include "client/link.h"
 #include "wire/reader.h"
 
-#define HANDLE_ANSWER_MAX (64 * 1024) /* bytes of an answer's frame, where it is not a table */
+#define HANDLE_ANSWER_MAX (64 * 1024) /* bytes of an answer's frame, unless it is a table */
 #define HANDLE_AT_ONCE	  0	      /* as a deadline: without waiting */
 
 struct zkleader {
@@ -28,8 +28,8 @@ struct zkleader {
 /* An answer, or a notification on a connection that has subscribed. */
 struct message {
 	bool is_answer;
-	uint32_t id; /* of the request that is answered */
-	int code;    /* that it was refused with, or 0; zkleader_message() says why */
+	uint32_t id;			  /* of the request that is answered */
+	int code;			  /* of a refusal, or 0; zkleader_message() says why */
 	char method[ZKLEADER_STATE_SIZE]; /* of a notification */
 	struct reader data; /* the result, or a notification's parameter; until the next call */
 };
@@ -55,20 +55,21 @@ int handle_send(struct zkleader *z, const char *method, const void *params, size
  */
 int handle_receive(struct zkleader *z, size_t max, int64_t deadline, struct message *ret);
 /*
- * The answer to the request with this id: 0 and its result, or the positive code that it was
- * refused with, or as handle_receive(). Notifications and answers to earlier requests are dropped.
+ * The answer to the request with this id: 0 and its result, or the positive code of a refusal, or
+ * an error of handle_receive(). Notifications and answers to earlier requests are dropped.
  */
 int handle_await(struct zkleader *z, uint32_t id, size_t max, int64_t deadline,
 		 struct reader *ret_result);
 
 /*
- * Copies one of zkleader.h's structs that begin with their size to the caller, whose one may be
- * of an earlier or a later release than ours: size is that of ours, first that of its first form.
+ * Copies one of zkleader.h's structs that begin with their size to the caller, whose struct may be
+ * of an earlier or later release than ours. size is the size of ours, first that of the struct in
+ * the release that introduced it.
  */
 void handle_copy_out(void *to, const void *from, size_t size, size_t first);
 /*
- * The other way round, into one of ours: what the caller does not have is 0. -E2BIG where one of a
- * later release has something set that is not known here.
+ * The other way round, into our struct: fields that the caller does not have are 0. -E2BIG if the
+ * caller's struct is of a later release and has a field set that is unknown here.
  */
 int handle_copy_in(void *to, const void *from, size_t size, size_t first);
 

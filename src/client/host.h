@@ -7,7 +7,7 @@
 
 #define HOST_DOMAIN_MAX 255
 
-/* The domain that all hosts so far have in common, beginning with a dot. */
+/* The common domain of all hosts so far, beginning with a dot. */
 struct host_domain {
 	bool seen;
 	char text[HOST_DOMAIN_MAX + 1];
