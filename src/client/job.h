@@ -1,4 +1,4 @@
-/* One run of a job: what both of its supervisors know, and what they tell each other. */
+/* One run of a job: the state of its two supervisors, zkleader and the guard. */
 #ifndef ZKLEADER_CLIENT_JOB_H
 #define ZKLEADER_CLIENT_JOB_H
 
@@ -15,10 +15,10 @@
 #include "wire/reader.h"
 
 #define JOB_NO_STATUS	  (-1)
-#define JOB_REPORT_MS	  1000	/* at least so long for the end of a run to be recorded */
-#define JOB_AWAY_MS	  10000 /* the same while the sidecar is down and may be started again */
+#define JOB_REPORT_MS	  1000	/* at least so long to record the end of a run */
+#define JOB_AWAY_MS	  10000 /* the same while the sidecar is down and may be restarted */
 #define JOB_KNOCK_MS	  100	/* between attempts to connect to a sidecar that is down */
-#define JOB_RENEW_MIN_MS  50	/* between renewals of the lease */
+#define JOB_RENEW_MIN_MS  50	/* least time between renewals of the lease */
 #define JOB_LAST_WORDS_MS 10000 /* from TERM to KILL of what a schedule started, within the lease */
 #define JOB_CANNOT_START  126
 #define JOB_NOT_FOUND	  127
@@ -27,7 +27,7 @@
 struct job_shared {
 	_Atomic pid_t group; /* of the job; 0: not started yet, or its leader has been reaped */
 	_Atomic int64_t deadline;  /* of the lease, in ms of CLOCK_BOOTTIME */
-	_Atomic int64_t report_by; /* once no process is left: until when the report may take */
+	_Atomic int64_t report_by; /* once no process is left: deadline of the report */
 	_Atomic int status;	   /* of the job as a shell would say, or JOB_NO_STATUS */
 	_Atomic int start_errno;
 	_Atomic bool over; /* no process of it is left */
@@ -36,46 +36,46 @@ struct job_shared {
 	_Atomic bool timed_out; /* it was ended by its timeout */
 };
 
-/* What the lease is of that a job runs under, and the methods by which it is kept. */
+/* What is leased while a job runs, and the methods for it. */
 struct job_kind {
 	const char *renew, *finish, *attach;
-	const char *lease; /* in words, in front of a name: "the leadership of" */
+	const char *lease; /* in words, to be followed by a name: "the leadership of" */
 };
 
-/* What came of a request that a job is in place of a command; shared likewise. */
+/* The result of a job that is an HTTP request instead of a command; shared likewise. */
 struct job_delivery {
 	enum job_delivered { JOB_AGAIN, JOB_DELIVERED, JOB_REFUSED } how;
-	int64_t retry_ms; /* AGAIN: when the receiver asks for that; -1: it does not */
+	int64_t retry_ms; /* AGAIN: delay that the receiver asked for; -1: none */
 };
 
 struct job {
 	struct zkleader *z; /* the connection that the job belongs to */
 	const struct job_kind *kind;
-	const char *name;   /* of what is held: a task's */
+	const char *name;   /* of what is held, such as the task */
 	const char *id;	    /* of the claim */
-	uint64_t number;    /* of what is held, at the sidecar: of a run */
-	uint32_t attach_id; /* of the request that attaches it to a sidecar started anew; 0: none */
+	uint64_t number;    /* of what is held, such as the run, at the sidecar */
+	uint32_t attach_id; /* of the request that attaches it to a restarted sidecar; 0: none */
 	const char *const *argv; /* ends with a NULL */
-	/* In place of argv: called in the job's own process, whose exit code it returns. */
+	/* Instead of argv: called in the job's own process; returns its exit code. */
 	int (*call)(void *arg);
 	void *call_arg;
-	const struct job_delivery *delivery; /* what came of the call; NULL: its status says it */
+	const struct job_delivery *delivery; /* result of the call; NULL: its status is all */
 	const struct signals *signals;
 	struct terminal terminal;
 	int64_t kill_after_ms;
 	int64_t renew_ms;
-	int64_t timeout_ms; /* after so long it is ended; 0: never */
-	/* Where what it writes goes; both NULL: it has our standard output and error. */
-	struct capture *capture; /* of what a schedule or a queue has started */
-	struct relay *relay;	 /* to ours */
+	int64_t timeout_ms; /* the job is ended after so long; 0: never */
+	/* Where its output goes; both NULL: to our standard output and error. */
+	struct capture *capture; /* of a job started by a schedule or a queue */
+	struct relay *relay;	 /* to our standard output and error */
 	struct job_shared *shared;
 	bool guard_killed; /* set by job_run(): the guard was killed */
-	bool all_reached;  /* set by job_run(): so was all that had left its group */
+	bool all_reached;  /* set by job_run(): so were all processes outside its group */
 };
 
 /*
- * Runs the job under a guard and waits for its end; job->shared says how it went. 0, or a negative
- * errno where it could not be started. The caller has blocked signals and made shared, with a
+ * Runs the job under a guard and waits for its end; the result is in job->shared. 0, or a negative
+ * errno if it could not be started. The caller has blocked signals and made job->shared, with a
  * deadline.
  */
 int job_run(struct job *job);
@@ -105,8 +105,9 @@ int job_parse_attached(struct job *job, struct reader result, bool *ret_attached
 		       bool *ret_recorded);
 
 /*
- * Both, waiting for the answer. 0: what is held belongs to this connection. 1: it is over; whether
- * that is recorded is in *ret_recorded. Otherwise a negative errno, or the code of a refusal.
+ * Both, waiting for the answer. 0: this connection now holds the lease. 1: the run is over;
+ * *ret_recorded says whether its end is recorded. Otherwise a negative errno, or the code of a
+ * refusal.
  */
 int job_attach(struct job *job, int64_t until, bool *ret_recorded);
 

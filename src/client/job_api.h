@@ -1,13 +1,13 @@
-/* What the C API and the commands share about jobs. */
+/* Helpers for jobs, shared by the C API and the commands. */
 #ifndef ZKLEADER_CLIENT_JOB_API_H
 #define ZKLEADER_CLIENT_JOB_API_H
 
 #include "zkleader.h"
 
 /*
- * The id of a job that is to be submitted to the queue: a new one where given is "", else the given
- * one. Returns 0; ZKLEADER_MISUSE where that is no id of a job of this queue, with a line in why;
- * or a negative errno where the system has no random bytes.
+ * The id for a job to submit to the queue: a new one if given is "", else the given one. Returns 0;
+ * ZKLEADER_MISUSE if that is no id of a job of this queue, with a line in why; or a negative errno
+ * if the system has no random bytes.
  */
 int job_api_id(const char *queue, const char *given, char ret_id[ZKLEADER_JOB_ID_SIZE],
 	       char why[ZKLEADER_TEXT_SIZE]);

@@ -1,4 +1,4 @@
-/* A job as people see it, and what its end means for an exit code. */
+/* A job in text for people, and the exit code that follows from its end. */
 #ifndef ZKLEADER_CLIENT_JOB_TEXT_H
 #define ZKLEADER_CLIENT_JOB_TEXT_H
 
@@ -13,11 +13,11 @@
 /* Whether it has ended, for ever. */
 bool job_text_ended(const json_t *job);
 enum color job_text_color(const char *state);
-/* All of it: a line for each thing, and what it wrote. */
+/* All of it: a line for each property, and its output. */
 void job_text_print(const struct context *c, const json_t *job);
-/* What it wrote, as it is; a newline behind it. */
+/* Its output, unchanged, and a newline. */
 void job_text_output(const struct context *c, const json_t *job);
-/* Its own status; JOB_WITHOUT_STATUS where it has none. */
+/* Its exit status, or JOB_WITHOUT_STATUS. */
 int job_text_status(const json_t *job);
 /*
  * Asks until the job has ended, over restarts of the sidecar too: 0 and the job; or an exit code

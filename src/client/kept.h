@@ -1,4 +1,4 @@
-/* The last of what a job writes, in memory that all of its supervisors share. */
+/* The end of a job's output, in memory shared by all of its supervisors. */
 #ifndef ZKLEADER_CLIENT_KEPT_H
 #define ZKLEADER_CLIENT_KEPT_H
 
@@ -10,7 +10,7 @@
 
 struct kept {
 	char ring[KEPT_MAX];
-	_Atomic size_t written; /* bytes, all that there were; by one process alone */
+	_Atomic size_t written; /* bytes in all; only one process writes */
 	_Atomic bool all;	/* nothing more will come */
 };
 
@@ -19,7 +19,7 @@ struct kept *kept_new(void);
 /* k may be NULL. */
 void kept_free(struct kept *k);
 void kept_add(struct kept *k, const char *data, size_t len);
-/* How many bytes of it there are in `last`. */
+/* Copies the end to `last`, and returns its length in bytes. */
 size_t kept_last(const struct kept *k, char last[KEPT_MAX]);
 
 #endif

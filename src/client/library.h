@@ -1,6 +1,6 @@
 /*
- * A shared library that is loaded where it is needed and by no other process: what is linked, each
- * process of a program pays for from its beginning, and libcurl brings 25 libraries.
+ * Loads a shared library only in the processes that need it. If it were linked, each process of the
+ * program would load it at its start, and libcurl brings 25 libraries.
  */
 #ifndef ZKLEADER_CLIENT_LIBRARY_H
 #define ZKLEADER_CLIENT_LIBRARY_H
@@ -13,7 +13,7 @@ struct library_function {
 	void *to; /* a pointer to a function */
 };
 
-/* False, and dlerror() says why: it cannot be loaded, or lacks one of them. */
+/* False, and dlerror() says why, if it cannot be loaded or lacks one of the functions. */
 bool library_load(const char *name, const struct library_function *functions, size_t n);
 
 #endif

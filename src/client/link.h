@@ -17,8 +17,8 @@ struct link {
 	struct sockaddr_un address;
 	int fd; /* -1: not connected */
 	struct buffer in;
-	size_t frame; /* bytes of the frame that was returned last, consumed by the next receive */
-	size_t measured; /* bytes that are known not to be a whole frame */
+	size_t frame;	 /* bytes of the last frame returned, consumed by the next receive */
+	size_t measured; /* bytes known to be no whole frame */
 	bool eof;
 };
 
@@ -28,14 +28,14 @@ void link_done(struct link *l);
 /* Connects: 0, -ETIMEDOUT or the errno of connect(2). Waits while the sidecar's backlog is full. */
 int link_open(struct link *l, int64_t deadline);
 void link_close(struct link *l);
-/* Whether it is connected as far as can be told without sending anything. */
+/* Whether it seems to be connected; sends nothing. */
 bool link_is_up(const struct link *l);
-/* 0, -ETIMEDOUT, -EPIPE, ... The link is of no use after a failure: close it. */
+/* 0, -ETIMEDOUT, -EPIPE, ... After a failure the link has to be closed. */
 int link_send(struct link *l, const void *data, size_t len, int64_t deadline);
 /*
  * Receives one frame of at most max bytes, valid until the next receive or close. 0; -ETIMEDOUT,
  * after which the link is as before; -ECONNRESET at the end of the stream; -EBADMSG or -EMSGSIZE
- * for what is not such a frame; -ENOMEM.
+ * for an invalid or too big frame; -ENOMEM.
  */
 int link_receive(struct link *l, size_t max, int64_t deadline, const void **ret_frame,
 		 size_t *ret_len);

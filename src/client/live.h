@@ -13,21 +13,21 @@
 
 struct live_view;
 
-/* The answers that are shown: arrays; NULL where there is no answer. */
+/* The answers shown, which are arrays; NULL: no answer. */
 struct live_page {
 	const json_t *all;    /* the first answer */
-	const json_t *shown;  /* the rows of it that the view takes */
-	const json_t *second; /* the other one */
+	const json_t *shown;  /* its rows that the view selects */
+	const json_t *second; /* the second answer */
 };
 
 typedef void (*live_print_fn)(const struct context *c, const struct live_page *page);
 
-/* What is shown: the answers to one method or to two, each an array. */
+/* A view of the answers to one or two methods, each an array. */
 struct live_view {
 	const char *first;
-	const char *second; /* NULL: the first is all */
-	bool args;	    /* the first, and the subscription, are for the command's arguments */
-	int64_t refresh_ms; /* asked again that often without news; 0: never */
+	const char *second; /* NULL: there is only the first */
+	bool args;	    /* the first, and the subscription, take the command's arguments */
+	int64_t refresh_ms; /* asks again after so long without news; 0: never */
 	const void *arg;    /* for take */
 	/*
 	 * Selects and sorts rows of the first answer: a new array for the caller. NULL: all of
@@ -38,8 +38,8 @@ struct live_view {
 };
 
 /*
- * Prints the view once: the exit code. With --json there is no second answer. Answers that are out
- * of date are printed as well, after a line that says so: see ask_stale().
+ * Prints the view once, and returns the exit code. With --json there is no second answer. Before
+ * answers that are out of date it prints a line that says so: see ask_stale().
  */
 int live_once(struct context *c, const struct live_view *view);
 /*

@@ -1,6 +1,6 @@
 /*
- * Where and how zkleader prints: text for people or JSON, with colours on a terminal only. Whatever
- * is printed as text passes through printable(), so nothing from outside reaches the terminal raw.
+ * How zkleader prints: text for people or JSON, with colours on a terminal only. All text passes
+ * through printable(), so nothing from outside reaches the terminal raw.
  */
 #ifndef ZKLEADER_CLIENT_OUTPUT_H
 #define ZKLEADER_CLIENT_OUTPUT_H
@@ -27,8 +27,8 @@ struct output {
 	FILE *err;
 	bool json;
 	bool color;
-	int width;	/* columns of the terminal; 0: there is none, and nothing is cut */
-	int height;	/* rows of a terminal with a cursor; 0: there is none */
+	int width;	/* columns of the terminal; 0: no terminal, and nothing is cut */
+	int height;	/* rows of a terminal with a cursor; 0: no such terminal */
 	int64_t now_ms; /* wall clock, for ages */
 };
 
@@ -43,7 +43,7 @@ void output_line(const struct output *o, enum color color, const char *format, .
 void output_error(const struct output *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * As the sidecar sent it, indented by 2, or on one line. In ASCII, so no terminal can mistake it.
+ * JSON as the sidecar sent it, indented by 2, or on one line. In ASCII, safe for any terminal.
  */
 void output_json(const struct output *o, const json_t *json);
 void output_json_line(const struct output *o, const json_t *json);
@@ -51,23 +51,23 @@ void output_json_line(const struct output *o, const json_t *json);
  * FILE:LINE: text for each problem, with `before` in front of the text. Returns how many there are.
  */
 size_t output_problems(FILE *file, const char *before, const json_t *problems);
-/* Sends everything on its way: 0, or -EIO if something could not be written. */
+/* Flushes `out`: 0, or -EIO if something could not be written. */
 int output_flush(const struct output *o);
 /* Whether the reader of the output, such as head(1), has closed it: then no error is reported. */
 bool output_is_closed(const struct output *o);
 /* The escape sequence, "" without colours. */
 const char *output_color(const struct output *o, enum color color);
 
-/* A time span in at most two units, as age_text() has it. */
+/* A time span in at most two units, like age_text(). */
 void elapsed_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
-/* Likewise where it is short: "41 ms", "3.2 s", "25 s", "2m5s". */
+/* Likewise for short spans: "41 ms", "3.2 s", "25 s", "2m5s". */
 void duration_text(int64_t ms, char text[OUTPUT_AGE_SIZE]);
 /*
- * How long ago that was, in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no
+ * The time since then in at most two units: "3d4h", "12m5s", "0s" for the future, "-" for no
  * time.
  */
 void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
-/* How long it is until then, likewise; "now" where that has come. */
+/* The time until then, likewise; "now" if it is not in the future. */
 void until_text(const char *at, int64_t now_ms, char text[OUTPUT_AGE_SIZE]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A request that may wait for hours before it is answered, as a claim or a lock does: the sidecar
- * is checked meanwhile, and asked again with the same id where it has been started anew.
+ * A request that may wait for hours for its answer, such as a claim or a lock. Meanwhile pings
+ * check the sidecar, and after its restart the request is sent again with the same id.
  */
 #ifndef ZKLEADER_CLIENT_PENDING_H
 #define ZKLEADER_CLIENT_PENDING_H
@@ -13,34 +13,34 @@
 #include "wire/reader.h"
 
 #define PENDING_ID_SIZE	    33	  /* of an id in hexadecimal, with its NUL */
-#define PENDING_PATIENCE_MS 10000 /* for a sidecar that is being started again */
+#define PENDING_PATIENCE_MS 10000 /* for a sidecar that is being restarted */
 
 struct pending {
 	struct zkleader *z;
 	const struct signals *signals;
-	int64_t patience_ms; /* for one that is being started, from the first request on */
-	bool for_ever;	     /* or, each time, from when one was lost */
-	/* Sends the request; p->sent says whether one has been, to a sidecar that went. */
+	int64_t patience_ms; /* for a sidecar that is being started, from the first request on */
+	bool for_ever;	     /* or from each loss of the connection on */
+	/* Sends the request; p->sent: it was sent before, to a sidecar that is gone. */
 	int (*send)(const struct pending *p, uint32_t *ret_id);
 	/* Sends a question that is answered at once. */
 	int (*ping)(const struct pending *p, uint32_t *ret_id);
 	/* Takes the answer to what was sent at sent_ms, CLOCK_BOOTTIME: 0 or -EBADMSG. */
 	int (*take)(const struct pending *p, struct reader result, int64_t sent_ms);
-	/* What is done with a signal meanwhile, false: wait no more; NULL: its usual effect. */
+	/* Handles a signal meanwhile, false: stop waiting; NULL: it has its usual effect. */
 	bool (*on_signal)(const struct pending *p, int sig);
 	size_t answer_max; /* bytes of the answer; 0: HANDLE_ANSWER_MAX */
-	void *arg;	   /* for these */
+	void *arg;	   /* for these functions */
 	char id[PENDING_ID_SIZE];
-	/* pending.c's: */
+	/* private to pending.c: */
 	bool sent;
-	uint32_t ping_id; /* 0: none is on its way */
-	int64_t heard_ms; /* when the sidecar said something or was asked whether it is there */
+	uint32_t ping_id; /* of the outstanding ping; 0: none */
+	int64_t heard_ms; /* when the sidecar last answered or was pinged */
 };
 
-/* Draws an id, and waits until the request is answered: 0 and it was taken, or how it failed. */
+/* Draws an id, and waits for the answer: 0 and take() has accepted it, or how it failed. */
 int pending_wait(struct pending *p);
 
-/* For ping: needs nothing but the sidecar. */
+/* For ping: a question that the sidecar answers by itself. */
 int pending_ask_at_once(const struct pending *p, uint32_t *ret_id);
 
 #endif

@@ -6,8 +6,9 @@
 
 /*
  * Copies len bytes as far as they fit (size at least 4) and terminates; returns the length. Control
- * characters, C1 and what turns the order of text included, and bytes that are no UTF-8 are written
- * as \n, \t or \xNN. What does not fit is cut at a whole character and ends with "...".
+ * characters, including C1 and those that change the direction of text, and invalid UTF-8 are
+ * written as \n, \t or \xNN. A text that does not fit is cut at a whole character and ends with
+ * "...".
  */
 size_t printable(char *out, size_t size, const char *text, size_t len);
 /* The same without a limit, on the heap. */

@@ -1,7 +1,7 @@
 /*
- * What a job writes, on its way to our own standard output and error: where a partition's name is
- * put before each line (`zkleader run --tag`), or where its end is to be told (`ping-url`). A
- * process of its own passes it on, and waits for slow readers in place of the job's supervisors.
+ * Passes a job's output on to our own standard output and error: to put a partition's name before
+ * each line (`zkleader run --tag`), or to keep the end of it (`ping-url`). A process of its own
+ * does that, and waits for slow readers instead of the job's supervisors.
  */
 #ifndef ZKLEADER_CLIENT_RELAY_H
 #define ZKLEADER_CLIENT_RELAY_H
@@ -13,23 +13,23 @@
 
 struct relay {
 	pid_t pid;
-	int into[2];	   /* pipes in place of standard output and error; -1: that is left alone */
-	struct kept *kept; /* NULL: nothing is */
+	int into[2];	   /* pipes in place of standard output and error; -1: unchanged */
+	struct kept *kept; /* NULL: nothing is kept */
 };
 
 /*
- * name: it and a blank come before each line; NULL: all is passed on as it is, and what is a
- * terminal is left to the job. keep: the end of it is kept. 0, or a negative errno: there is no
- * relay, -ENOTTY: as there is nothing to pass on.
+ * name: put before each line, with a blank; NULL: the output is passed on unchanged, and the job
+ * keeps the streams that are terminals. keep: the end of the output is kept. 0, or a negative errno
+ * if there is no relay, -ENOTTY if there is nothing to pass on.
  */
 int relay_begin(struct relay *r, const char *name, bool keep);
-/* In the job's own process: it writes into the relay. */
+/* In the job's own process: makes it write into the relay. */
 void relay_become(const struct relay *r);
-/* In the processes around it: the job alone holds its ends. r may be NULL. */
+/* In the supervisors: closes the job's ends, so that only the job holds them. r may be NULL. */
 void relay_hold(struct relay *r);
-/* No process of the job is left: waits a moment for what it wrote to be kept. r may be NULL. */
+/* After the last process of the job: waits briefly until its output is kept. r may be NULL. */
 void relay_settle(const struct relay *r);
-/* Waits until all of it has been passed on. */
+/* Waits until all output has been passed on. */
 void relay_end(struct relay *r);
 
 #endif

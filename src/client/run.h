@@ -13,7 +13,7 @@
 
 struct run {
 	struct context *c;
-	const char *task; /* as it was named; of a claimed partition, its name */
+	const char *task; /* as given; after the claim of a partition, the name of that */
 	int64_t tick_ms, wait_ms, kill_after_ms;
 	int code;
 	bool tag;
@@ -22,25 +22,25 @@ struct run {
 	struct pending pending;		       /* the claim */
 	char partition[NAME_ELECTION_MAX + 1]; /* room for that name */
 	int64_t began_ms;		       /* of the first claim, CLOCK_BOOTTIME */
-	unsigned ran;			       /* partitions that this call has got */
+	unsigned ran;			       /* number of partitions that this call was given */
 	unsigned *got;			       /* which; owned by run_partitions.c */
-	void *arg;			       /* run_partitions.c's */
-	/* By a schedule, see struct claim_request; NULL: by whom has called. */
+	void *arg;			       /* for run_partitions.c */
+	/* Of a scheduled run, see struct claim_request; NULL: run by hand. */
 	const char *scheduled_tick;
 	int64_t attempt, timeout_ms;
 	struct capture *capture; /* see struct job */
 };
 
-/* Waits until a claim is decided: 0 and r->claim, or how asking failed. */
+/* Waits until a claim is decided: 0 and r->claim, or how the request failed. */
 int run_claim(struct run *r);
 /* Runs the job of the claim under its guard, and returns the exit code. */
 int run_job(struct run *r);
-/* What a claim came to that is not ours: the exit code, after a line where there is one to say. */
+/* The exit code of a claim that failed to get the tick, after a line if one is needed. */
 int run_not_ours(const struct run *r);
 
 /*
- * The first claim of a task with partitions is ours: runs it, and one after the other what else is
- * led here, each in a process of its own. The exit code of the call.
+ * After the first successful claim of a partition: runs it and then the other partitions led here,
+ * each in a process of its own. Returns the exit code of the call.
  */
 int run_partitions(struct run *r);
 

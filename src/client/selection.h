@@ -1,4 +1,4 @@
-/* Which of the tasks are shown, and in which order: the words and options of `zkleader tasks`. */
+/* Selects and sorts tasks by the words and options of `zkleader tasks`. */
 #ifndef ZKLEADER_CLIENT_SELECTION_H
 #define ZKLEADER_CLIENT_SELECTION_H
 
@@ -29,9 +29,9 @@ int selection_check_state(const char *state);
  * from leading.
  */
 const char *selection_state(const json_t *task);
-/* Whether somebody leads it; of one with partitions, whether each of them is led. */
+/* Whether the task is led; with partitions, whether each of them is. */
 bool selection_is_led(const json_t *task);
-/* Whether anything but names is asked for. */
+/* Whether it selects by anything but names. */
 bool selection_filters(const struct selection *s);
 /* The entries of an answer to `tasks` that are selected, sorted, in a new array for the caller. */
 json_t *selection_take(const struct selection *s, const json_t *tasks);

@@ -11,11 +11,11 @@
 
 enum {
 	TABLE_RIGHT = 1, /* numbers */
-	/* Where a terminal is too narrow, in this order, until it fits: */
-	TABLE_HOST = 2, /* the domain that all have in common goes; later it is cut as TABLE_CUT */
-	TABLE_REST = 4, /* a text that loses its end */
-	TABLE_DROP = 8, /* the whole column goes, the last one first */
-	TABLE_CUT = 16, /* a name that loses its middle */
+	/* If the terminal is too narrow, in this order until the table fits: */
+	TABLE_HOST = 2,	     /* the common domain is dropped; later it is cut as TABLE_CUT */
+	TABLE_REST = 4,	     /* a text that loses its end */
+	TABLE_DROP = 8,	     /* the whole column is dropped, the last one first */
+	TABLE_CUT = 16,	     /* a name that loses its middle */
 	TABLE_CUT_LAST = 32, /* likewise, only if that is not enough */
 };
 

@@ -20,9 +20,9 @@ bool terminal_is_home(const struct terminal *t);
  * is not a pipeline whose other processes might read.
  */
 bool terminal_is_for_job(const struct terminal *t);
-/* To the job's group, if we are in the foreground. SIGTTOU is blocked by the caller. */
+/* Gives it to the job's group, if we are in the foreground. The caller has blocked SIGTTOU. */
 bool terminal_give(struct terminal *t, pid_t group);
-/* Back to our group from the job's: whether it had it. */
+/* Takes it back from the job's group. Returns whether that group had it. */
 bool terminal_take(struct terminal *t, pid_t group);
 
 #endif

@@ -14,7 +14,7 @@ struct tree_set {
 	size_t n;
 };
 
-/* The living descendants of this process. 0, or a negative errno where /proc does not say. */
+/* The living descendants of this process. 0, or a negative errno if /proc cannot be read. */
 int tree_list(struct tree_set *ret_set);
 void tree_set_done(struct tree_set *set);
 
@@ -25,7 +25,7 @@ void tree_set_done(struct tree_set *set);
  * be missed until the next call.
  */
 int tree_signal(int sig, pid_t skip, pid_t group, const struct tree_set *spare);
-/* To a process group, followed by a SIGCONT, as what is stopped can take no TERM. group > 0. */
+/* To a process group (> 0), followed by SIGCONT, as a stopped process does not handle TERM. */
 void tree_signal_group(pid_t group, int sig);
 
 #endif
