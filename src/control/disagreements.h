@@ -1,11 +1,11 @@
-/* The workers that go by something else for a task than this sidecar does. */
+/* The workers whose configuration of a task differs from that of this sidecar. */
 #ifndef ZKLEADER_CONTROL_DISAGREEMENTS_H
 #define ZKLEADER_CONTROL_DISAGREEMENTS_H
 
 #include "node/node.h"
 #include "wire/pack.h"
 
-/* The key `disagreements` and its value: as many as are shown. */
+/* The key `disagreements` and its value, of limited length. */
 void disagreements_pack(struct pack *p, const struct node *s);
 
 #endif

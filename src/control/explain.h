@@ -1,5 +1,5 @@
 /*
- * In words: why this node leads a task or does not, what waits, what was decided and who disagrees.
+ * Explains in words why this node leads a task or not, what waits, what was decided, who disagrees.
  */
 #ifndef ZKLEADER_CONTROL_EXPLAIN_H
 #define ZKLEADER_CONTROL_EXPLAIN_H
@@ -12,21 +12,21 @@
 
 #define EXPLAIN_TEXT_MAX 1200
 
-/* Appends; what does not fit is cut off. */
+/* Appends to the text; the rest is cut off. */
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* This node's state to the task, as `tasks` shows it. */
+/* This node's state for the task, as shown by `tasks`. */
 const char *explain_state(const struct node *s, const struct task *t);
 /* Why this node may say "leads" or may not, in a sentence. */
 void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
 /*
- * What the failing check of health says, of this node or for this task or partition; NULL: none
+ * The message of a failing health check, of this node or for this task or partition; NULL: none
  * fails.
  */
 const char *explain_unhealthy(const struct node *s, const char *name);
-/* Who leads it and why, and what will come of it, in a sentence. */
+/* The leader, why it leads, and what will happen next, in a sentence. */
 void explain_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
-/* Why a worker stands in the ranking where it does, in words, and in one word for programs. */
+/* The reason for a worker's place in the ranking, in words, and in one word for programs. */
 void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
 		    char text[EXPLAIN_TEXT_MAX]);
 const char *explain_cause(enum why why);

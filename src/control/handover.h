@@ -1,4 +1,4 @@
-/* Who led a task before, why another does now, and for how long nobody did: for subscribers. */
+/* For subscribers: the previous leader, why there is a new one, and how long there was none. */
 #ifndef ZKLEADER_CONTROL_HANDOVER_H
 #define ZKLEADER_CONTROL_HANDOVER_H
 
@@ -10,10 +10,10 @@
 /* How many pairs handover_pack() writes. */
 #define HANDOVER_FIELDS 3
 
-/* After anything about the task has changed. It is kept in mind while somebody watches the task. */
+/* After any change of the task. Handovers are recorded while a subscriber watches the task. */
 void handover_look(struct task *t);
 void handover_forget(struct task *t);
-/* The keys `previous`, `reason` and `vacant_ms` of how it is now, as far as that has been seen. */
+/* The keys `previous`, `reason` and `vacant_ms` of the last handover, as far as observed. */
 void handover_pack(struct pack *p, const struct task *t);
 
 #endif

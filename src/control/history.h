@@ -5,11 +5,11 @@
 #include "control/methods.h"
 
 /*
- * Answers, later as a rule. Of a task with partitions: those of all, by tick; without a task: those
- * of all tasks.
+ * Answers, usually later. For a task with partitions: the records of all partitions, by tick;
+ * without a task: those of all tasks.
  */
 void history_method(struct call *call);
-/* Nobody waits for the answer any more. */
+/* The client is gone: the answers are dropped. */
 void histories_client_gone(struct methods *m, const struct peer *c);
 
 #endif

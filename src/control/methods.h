@@ -1,4 +1,4 @@
-/* What the control socket's methods do: docs/PROTOCOL.md describes each. */
+/* The methods of the control socket: docs/PROTOCOL.md describes each. */
 #ifndef ZKLEADER_CONTROL_METHODS_H
 #define ZKLEADER_CONTROL_METHODS_H
 
@@ -8,12 +8,12 @@
 #include "control/process.h"
 #include "control/subscriptions.h"
 
-#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* that a check may wait */
-#define METHODS_NAMES_MAX     10000			  /* names of tasks in one request */
+#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* for wait_ms of a check */
+#define METHODS_NAMES_MAX     10000			  /* tasks named in one request */
 #define METHODS_COUNT_MAX     64
-#define METHODS_SURVEY_MAX_MS 3000 /* that a table waits for what is on its way from ZooKeeper */
+#define METHODS_SURVEY_MAX_MS 3000 /* how long a table waits for ZooKeeper */
 
-/* Who may not, is told so. */
+/* The answer to callers without permission. */
 #define METHODS_NOT_ALLOWED \
 	"not allowed: only root, the sidecar's own user and the members of socket-group may"
 
@@ -30,26 +30,26 @@ struct methods {
 	struct node *node; /* of the process */
 	struct subscriptions subscriptions;
 	struct parked *parked;	   /* requests that wait */
-	struct round *round;	   /* the survey that goes on, NULL */
-	struct order *orders;	   /* of operators, on their way to ZooKeeper */
-	struct refusal *refusals;  /* that wait for the name of the user */
-	struct history *histories; /* on their way likewise */
+	struct round *round;	   /* the survey in progress, NULL */
+	struct order *orders;	   /* of operators; outstanding requests to ZooKeeper */
+	struct refusal *refusals;  /* they wait for the name of the user */
+	struct history *histories; /* likewise outstanding */
 	struct next_request *nexts;
-	struct trigger *triggers;	  /* on their way likewise */
-	struct repartition *repartitions; /* on their way likewise */
+	struct trigger *triggers;	  /* likewise outstanding */
+	struct repartition *repartitions; /* likewise outstanding */
 	struct recipe_request *recipes;
 	struct rolling_call *rollings;
 	struct lock_ask *locks;
 	struct queue_ask *queue_asks;
-	struct host_timer attach_due; /* of those of them that attach a job */
-	struct host_timer views_due;  /* of those that wait for what queues hold */
+	struct host_timer attach_due; /* for queue_asks that attach a job */
+	struct host_timer views_due;  /* for queue_asks that wait for the content of queues */
 	struct submitter *submitters; /* names of users; see queue_submits.c */
 	struct gang_ask *gangs;
 	struct indexed_claim *indexed;
 	struct recipe_waits {
 		struct recipe_wait *list; /* for workers */
 		struct host_timer due;
-		/* what the fleet was when they were last looked at */
+		/* state of the fleet when the waits were last checked */
 		uint64_t serial;
 		size_t n_members;
 		bool up;
@@ -59,14 +59,14 @@ struct methods {
 		struct host_timer due;
 	} runners;
 	struct notifier {	 /* see notifiers.c */
-		struct peer *c;	 /* NULL: it is away */
-		int64_t gone_ms; /* since then */
+		struct peer *c;	 /* NULL: not connected */
+		int64_t gone_ms; /* when it disconnected */
 		struct notifier_problem *problems;
 		size_t n_problems;
 	} notifier;
 	struct reload *reloads;		   /* that are being read */
 	uint64_t asked[METHODS_COUNT_MAX]; /* how often each method was called */
-	bool dirty;			   /* something has changed: look at them again */
+	bool dirty;			   /* something has changed: check the requests again */
 	struct host_turn turn;
 	struct host_timer due;
 };
@@ -76,7 +76,7 @@ struct call {
 	struct methods *m;
 	struct peer *c;
 	uint32_t msgid;
-	struct reader params; /* at the first of them that was not taken yet */
+	struct reader params; /* at the first parameter not taken yet */
 	size_t n_params;
 };
 
@@ -86,25 +86,25 @@ struct call {
 struct task *methods_take_task(struct call *call);
 
 /*
- * Answers the renewal of what its connection holds, for lease_ms from now on; 0: it is lost.
- * -1: the connection holds no such thing, which `misuse` says.
+ * Answers a renewal of what the connection holds, for lease_ms from now on; 0: it is lost. -1: the
+ * connection holds nothing of the kind, and the answer is the text `misuse`.
  */
 void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse);
-/* Answers that what is about one election cannot be about a task with partitions. */
+/* Answers that the request is about one election, and so not for a task with partitions. */
 void methods_refuse_whole(const struct call *call, const struct listing *l);
 /* The process is borrowed. */
 void methods_init(struct methods *m, const struct process *process);
 void methods_done(struct methods *m);
-/* The handlers of control, leaders and registry that end here. */
+/* The handlers for control, leaders and registry. */
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
-/* Which methods there are, by number, and how often each was called. */
+/* The methods by number, and how often each was called. */
 size_t methods_count(void);
 void methods_asked(const struct methods *m, size_t i, const char **ret_name, uint64_t *ret_asked);
 void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
-/* A subscriber that did not take more does. */
+/* A subscriber that took no more does again. */
 void methods_drained(struct methods *m);
-/* Answers that had no room may have it now. */
+/* There may be room now for answers that had none. */
 void methods_room(struct methods *m);
 void methods_task_removed(struct methods *m, const struct task *t);
 

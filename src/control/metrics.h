@@ -1,4 +1,4 @@
-/* The method `metrics`: what is counted, for zkleader-web. */
+/* The method `metrics`: counters and gauges for zkleader-web. */
 #ifndef ZKLEADER_CONTROL_METRICS_H
 #define ZKLEADER_CONTROL_METRICS_H
 

@@ -1,6 +1,5 @@
 /*
- * Names of nodes: a node is a sidecar's place, the same over its restarts, whatever worker id it
- * has.
+ * Names of nodes. A node keeps its name over restarts of the sidecar, while the worker id changes.
  */
 #ifndef ZKLEADER_CONTROL_NODES_H
 #define ZKLEADER_CONTROL_NODES_H
@@ -12,15 +11,15 @@
 #include "wire/reader.h"
 
 /*
- * The node that a name means: one in the fleet, or else that something was decided about. Its whole
- * name, as HOSTNAME:SOCKET, or the host's alone where it has one sidecar. False: there is none, or
- * several, twins too; *why says what is so.
+ * Finds a node by its name: one in the fleet, else one with a decision about it. The name is the
+ * whole one, such as HOSTNAME:SOCKET, or the host's alone if the host has one sidecar. False if
+ * there is none, or several (also twins); why says which.
  */
 bool nodes_find(const struct node *n, struct reader_text name, char ret_node[WORKER_NODE_MAX + 1],
 		char why[EXPLAIN_TEXT_MAX]);
 /*
- * What to call a node: as identity_name() does; of one that is not in the fleet the host's name,
- * where no other node of that host is known.
+ * The name of a node, as from identity_name(); for a node that is not in the fleet the host's name,
+ * if no other node of that host is known.
  */
 void nodes_name(const struct node *n, const char *node, char ret_name[WORKER_NODE_MAX + 1]);
 

@@ -1,6 +1,6 @@
 /*
- * This host's zkleader-notify, which tells people of events: the methods `notifier` and `noticed`,
- * the notification `notice`, and what is wrong as long as nobody would be told.
+ * This host's zkleader-notify, which reports events to people: the methods `notifier` and
+ * `noticed`, the notification `notice`, and the problems that keep people from being notified.
  */
 #ifndef ZKLEADER_CONTROL_NOTIFIERS_H
 #define ZKLEADER_CONTROL_NOTIFIERS_H
@@ -8,9 +8,9 @@
 #include "config/problem.h"
 #include "control/methods.h"
 
-#define NOTIFIERS_AWAY_MS      5000 /* that it may be away, as while it is started anew */
+#define NOTIFIERS_AWAY_MS      5000 /* how long it may be away, as during a restart */
 #define NOTIFIERS_PROBLEMS_MAX 20
-#define NOTIFIERS_TEXT_MAX     400 /* bytes of one of them */
+#define NOTIFIERS_TEXT_MAX     400 /* bytes of a problem */
 #define NOTIFIERS_IDS_MAX      1000
 
 /* The methods. */
@@ -20,9 +20,9 @@ void notifier_noticed(struct call *call);
 void notifiers_init(struct methods *m);
 void notifiers_done(struct methods *m);
 void notifiers_client_gone(struct methods *m, const struct peer *c);
-/* It may take more now. */
+/* It may take more notifications now. */
 void notifiers_drained(struct methods *m);
-/* Appends what keeps people from being told. */
+/* Appends the problems that keep people from being notified. */
 void notifiers_find_problems(const struct methods *m, struct problems *problems);
 
 #endif

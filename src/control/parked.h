@@ -1,6 +1,6 @@
 /*
- * Requests that wait for something to come from ZooKeeper or for an election to settle. For
- * methods.c alone.
+ * Parked requests: they wait for answers of ZooKeeper or for an election to settle. For methods.c
+ * alone.
  */
 #ifndef ZKLEADER_CONTROL_PARKED_H
 #define ZKLEADER_CONTROL_PARKED_H
@@ -21,26 +21,25 @@ struct parked {
 		PARKED_PARTITIONS
 	} kind;
 	int64_t deadline_ms;
-	struct subjects subjects; /* that it is about; owned */
-	bool all;		  /* or it is about all */
-	struct round
-		*round; /* WORKERS: of the tasks that are not ours; NULL: it waits for the next */
+	struct subjects subjects; /* of the request; owned */
+	bool all;		  /* or the request is about all tasks */
+	struct round *round; /* WORKERS: the survey it waits for; NULL: it waits for the next */
 };
 
-/* Whether waiting longer could not change the answer of a check. */
+/* Whether the answer to a check is final: waiting longer would not change it. */
 bool parked_settled(const struct task *t);
-/* One more, in front; the caller says what tasks it is about. */
+/* Adds one in front of the list; the caller then adds its subjects. */
 struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
 			  int64_t wait_ms);
-/* It is about this one. */
+/* Adds a subject to the request. */
 void parked_about(struct parked *k, const struct subject *s);
 /* Sets the timer for the first deadline. */
 void parked_schedule(struct methods *m);
-/* They are looked at again, at the end of this turn. */
+/* Has them checked again, at the end of this turn. */
 void parked_wake(struct methods *m);
-/* Answers what is ready or has waited long enough. */
+/* Answers requests that are ready or have waited long enough. */
 void parked_look(struct methods *m);
-/* Starts a survey for those who want one, if none goes on. */
+/* Starts a survey for the requests that need one, if none is in progress. */
 void parked_begin_round(struct methods *m);
 void parked_client_gone(struct methods *m, const struct peer *c);
 void parked_task_removed(struct methods *m, const struct task *t);

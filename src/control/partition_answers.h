@@ -1,4 +1,4 @@
-/* What is told of a task with partitions as a whole; of one of them answers.c tells. */
+/* Answers about a task with partitions as a whole; answers.c has those about one partition. */
 #ifndef ZKLEADER_CONTROL_PARTITION_ANSWERS_H
 #define ZKLEADER_CONTROL_PARTITION_ANSWERS_H
 
@@ -9,11 +9,11 @@
 
 /* An entry of `tasks`. */
 void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l);
-/* The partition whose newest run stands for all: one that failed, if any of that tick did; NULL. */
+/* The partition whose last run represents all: a failed one of that tick, if there is any; NULL. */
 const struct task *partition_answers_last(const struct listing *l);
 /* Whether any of its partitions is overdue. */
 bool partition_answers_overdue(const struct listing *l);
-/* Whether waiting longer could not change the answer of a check of any of them. */
+/* As parked_settled(), for a check of any partition. */
 bool partition_any_settled(const struct listing *l);
 /* Whole answers, each sent to the client. */
 void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);

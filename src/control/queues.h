@@ -6,7 +6,7 @@
 
 /* For people. */
 void method_submit(struct call *call); /* queue_submits.c */
-void method_job(struct call *call);    /* queue_jobs.c, and so the next four */
+void method_job(struct call *call);    /* queue_jobs.c, as are the next four */
 void method_cancel(struct call *call);
 void method_requeue(struct call *call);
 void method_purge(struct call *call);
@@ -19,11 +19,13 @@ void method_job_finish(struct call *call);
 void method_job_attach(struct call *call);
 
 struct queue_ask;
-/* Packs what `queue` shows of those led here, and calls finish while the client is there. */
+/*
+ * Packs the entries of `queue` for the queues led here, then calls finish, unless the client left.
+ */
 void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask *a));
 void queue_work_init(struct methods *m);
 void queue_views_init(struct methods *m);
-/* A job as `job` shows it: its map. outputs: with what it wrote. */
+/* A job as a map, as shown by `job`. outputs: with its output. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);
 void queue_submits_done(struct methods *m);

@@ -5,12 +5,12 @@
 #include "control/methods.h"
 
 /*
- * Whether the peer may use the recipes; tells it if not. Where that is not known yet, the request
- * is put off.
+ * Whether the peer may use the recipes; if not, answers with an error. If that is not known yet,
+ * the request is put off.
  */
 bool recipes_may_use(const struct call *call);
 
-/* The next parameter as a name of a recipe, which is like a task's; tells if it is none. */
+/* The next parameter as the name of a recipe, formed like a task's; false after an error answer. */
 bool recipes_take_name(struct call *call, char ret_name[NAME_TASK_MAX + 1]);
 
 void recipe_counter(struct call *call);
@@ -24,7 +24,7 @@ void recipe_barrier_leave(struct call *call);
 
 void recipes_init_waits(struct methods *m);
 void recipes_done_waits(struct methods *m);
-/* At the end of a turn: the fleet may be another now. */
+/* At the end of a turn: the fleet may have changed. */
 void recipes_look(struct methods *m);
 
 void recipes_client_gone(struct methods *m, const struct peer *c);

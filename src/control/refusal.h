@@ -1,5 +1,6 @@
 /*
- * Who may not run a task is told what to add where; the name of the user is looked up off the loop.
+ * Refuses a user who may not run a task, with advice on what to configure. The name of the user is
+ * looked up off the loop.
  */
 #ifndef ZKLEADER_CONTROL_REFUSAL_H
 #define ZKLEADER_CONTROL_REFUSAL_H
@@ -8,7 +9,7 @@
 
 /* Answers the call, later. */
 void refusal_tell(const struct call *call, const char *task);
-/* Nobody waits for the answer any more. */
+/* The client is gone: the answers are dropped. */
 void refusals_client_gone(struct methods *m, const struct peer *c);
 
 #endif

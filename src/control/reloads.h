@@ -1,4 +1,4 @@
-/* The method reload: answered once all files have been read, and what they say is in force. */
+/* The method `reload`: answered once all files have been read and are in force. */
 #ifndef ZKLEADER_CONTROL_RELOADS_H
 #define ZKLEADER_CONTROL_RELOADS_H
 

@@ -1,11 +1,11 @@
-/* The method `repartition`: another number of partitions of a task is put in force. */
+/* The method `repartition`: changes the number of partitions of a task. */
 #ifndef ZKLEADER_CONTROL_REPARTITION_H
 #define ZKLEADER_CONTROL_REPARTITION_H
 
 #include "control/methods.h"
 
 void repartition(struct call *call);
-/* Nobody waits for the answer any more. */
+/* The client is gone: the answers are dropped. */
 void repartitions_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* The methods by which jobs are run: claim, renew, finish and attach. */
+/* The methods that run jobs: claim, renew, finish and attach. */
 #ifndef ZKLEADER_CONTROL_RUN_REQUESTS_H
 #define ZKLEADER_CONTROL_RUN_REQUESTS_H
 
@@ -12,8 +12,8 @@ void run_request_finish(struct call *call);
 void run_request_attach(struct call *call);
 
 /*
- * Whether the peer may run the task; tells it who may if not. Where that is not known yet, the
- * request is put off.
+ * Whether the peer may run the task; if not, answers who may. If that is not known yet, the request
+ * is put off.
  */
 bool run_requests_may(const struct call *call, const struct task_settings *t, const char *name);
 void run_requests_client_gone(struct methods *m, const struct peer *c);

@@ -1,6 +1,5 @@
 /*
- * What a request is about: a task that is led as a whole, one partition of a task, or all of the
- * partitions of one.
+ * The subject of a request: a task without partitions, one partition, or all partitions of a task.
  */
 #ifndef ZKLEADER_CONTROL_SUBJECT_H
 #define ZKLEADER_CONTROL_SUBJECT_H
@@ -11,7 +10,7 @@
 #include "control/methods.h"
 #include "node/listing.h"
 
-#define SUBJECT_LIST_SIZE 120 /* of a list of partitions in a text */
+#define SUBJECT_LIST_SIZE 120 /* bytes of a list of partitions in a text */
 
 struct subject {
 	struct listing *listing; /* NULL: the task is not configured any more */
@@ -20,20 +19,20 @@ struct subject {
 
 /* False: there is no such task, or partition. */
 bool subject_find(const struct leaders *l, const char *name, size_t len, struct subject *ret);
-/* The listing itself, whose election is meant where it has no partitions. */
+/* The listing itself: all its partitions, or its one election if it has none. */
 struct subject subject_of(struct listing *l);
 const char *subject_name(const struct subject *s);
-/* Its elections, none where they are not known; good until the tasks are configured anew. */
+/* Its elections, none if not known; valid until the tasks are configured anew. */
 struct task *const *subject_tasks(const struct subject *s, size_t *ret_n);
 /* The next parameter; answers with an error and returns false if it is none. */
 bool subject_take(struct call *call, struct subject *ret);
 /*
- * The name of the task that a name of a partition belongs to; of a task its own. ret has room for
+ * The name of the task of a partition; for a task the name itself. ret has room for
  * NAME_ELECTION_MAX + 1 bytes.
  */
 void subject_task_of(const char *name, char *ret);
 
-/* Those that a request names. */
+/* The subjects that a request names. */
 struct subjects {
 	struct task **tasks; /* their elections, each once; owned */
 	size_t n_tasks;
@@ -42,8 +41,8 @@ struct subjects {
 };
 
 /*
- * All parameters that are left, each once, in their order; answers with an error and returns false
- * if one is none.
+ * Takes all remaining parameters, each once, in their order; answers with an error and returns
+ * false if one is no subject.
  */
 bool subjects_take(struct call *call, struct subjects *ret);
 void subjects_done(struct subjects *s);
@@ -51,8 +50,8 @@ void subjects_done(struct subjects *s);
 const char *subjects_next(const struct subjects *s, const char *name);
 
 /*
- * Those partitions of the listing for which `is` says so, as "0-3, 7", and how many they are; the
- * end is cut off where it is too long.
+ * The partitions of the listing for which `is` returns true, as "0-3, 7"; a list that is too long
+ * is cut off. Returns their number.
  */
 size_t subject_list(const struct listing *l, bool (*is)(const struct task *t, const void *arg),
 		    const void *arg, char ret_text[SUBJECT_LIST_SIZE]);

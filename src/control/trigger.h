@@ -1,4 +1,4 @@
-/* The methods `trigger`, by which a task is run by hand, and `outcome`, which tells how it went. */
+/* The methods `trigger`, which runs a task by hand, and `outcome`, which returns the result. */
 #ifndef ZKLEADER_CONTROL_TRIGGER_H
 #define ZKLEADER_CONTROL_TRIGGER_H
 
@@ -7,7 +7,7 @@
 void trigger_answer(struct call *call);
 void outcome_answer(struct call *call);
 
-/* Nobody waits for the answers any more. */
+/* The client is gone: the answers are dropped. */
 void triggers_client_gone(struct methods *m, const struct peer *c);
 
 #endif

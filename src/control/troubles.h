@@ -1,5 +1,5 @@
 /*
- * What is wrong at the moment beside the configuration: with the tasks, the fleet and this server.
+ * Present problems other than those of the configuration: of the tasks, the fleet and this server.
  */
 #ifndef ZKLEADER_CONTROL_TROUBLES_H
 #define ZKLEADER_CONTROL_TROUBLES_H

@@ -6,8 +6,7 @@
 #include <sys/types.h>
 
 /*
- * "uid 1000" where there is no name. May block, as a directory service may be asked: off the loop
- * alone.
+ * "uid 1000" if there is no name. May block on a directory service: only off the loop.
  */
 void user_name(uid_t uid, char *ret_name, size_t size);
 
