@@ -1,4 +1,4 @@
-/* How often a quantity was how big: counts in buckets with fixed bounds, as Prometheus has them. */
+/* Histograms of a quantity: counts in buckets with fixed bounds, as in Prometheus. */
 #ifndef ZKLEADER_BASE_HISTOGRAM_H
 #define ZKLEADER_BASE_HISTOGRAM_H
 

@@ -1,4 +1,4 @@
-/* Ids that many have at a time: each is kept once. */
+/* Interned ids: each text is stored once, however many users it has. */
 #ifndef ZKLEADER_BASE_IDS_H
 #define ZKLEADER_BASE_IDS_H
 
@@ -13,11 +13,11 @@ struct ids {
 };
 
 /*
- * *place, NULL or set by this before, is that id from now on, until it is set anew; "" takes up
- * nothing. Whoever goes sets what it has to "".
+ * Sets *place, which is NULL or was set by this, to the id; "" takes no memory. To release an id
+ * set its place to "".
  */
 void ids_set(struct ids *t, const char **place, const char *id);
-/* Nobody has any of them. */
+/* All ids have been released. */
 void ids_done(struct ids *t);
 
 #endif

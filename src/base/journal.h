@@ -20,9 +20,8 @@ struct journal_entry {
 };
 
 /*
- * Whether the descriptor is the stream that this value of $JOURNAL_STREAM speaks of
- * ("DEVICE:INODE"), which may be NULL: a process may have the variable but not the stream from
- * whoever started it.
+ * Whether the descriptor is the stream named by this value of $JOURNAL_STREAM ("DEVICE:INODE"),
+ * which may be NULL: a process may inherit the variable but not the stream.
  */
 bool journal_is_stream(int fd, const char *value);
 /* A socket for journal_send(), never one of the standard descriptors; or a negative errno. */
@@ -30,8 +29,8 @@ int journal_open(void);
 
 void journal_begin(struct journal_entry *e);
 /*
- * A field with any value, newlines included; in its name letters become big ones and what a name
- * may not have becomes "_". The field goes in whole or not at all.
+ * Adds a field with any value, newlines included. Its name is put in upper case, with "_" for
+ * characters that are not allowed. The field is added whole or not at all.
  */
 void journal_put(struct journal_entry *e, const char *prefix, const char *name, const char *value,
 		 size_t len);

@@ -14,8 +14,8 @@ char **names_sorted(char *const *names, size_t n);
 /* Whether it is among names that are sorted. */
 bool names_has(char *const *sorted, size_t n, const char *name);
 /*
- * How many of these, the first of them, have no more than that many bytes together, each with its
- * quotes and a comma; one at the least, if there is one.
+ * How many of the first names fit in max bytes, each with its quotes and a comma; at least one, if
+ * there is any.
  */
 size_t names_fit(const char *const *names, size_t n, size_t max);
 /* The array and its strings. */

@@ -10,10 +10,10 @@
 
 #define WORKER_RANDOM_INTS 5
 #define WORKER_TASKS_MAX   10000
-#define WORKER_NODE_MAX	   400 /* bytes of what names a sidecar across its restarts */
+#define WORKER_NODE_MAX	   400 /* bytes of the name of a sidecar, kept over restarts */
 #define WORKER_QUEUES_MAX  1000
 #define WORKER_SLOTS_MAX   1000 /* of one queue */
-#define WORKER_MACHINE_MAX 32	/* bytes of what tells the machine from others */
+#define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
 
 struct worker_split;
 struct worker_queue;
@@ -28,19 +28,19 @@ struct worker {
 	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
 	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
 	size_t n_tasks;
-	/* of tasks and digests: how many workers have them beside this one; NULL: none */
+	/* how many other workers share tasks and digests; NULL: none */
 	size_t *sharers;
 	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
-	char node[WORKER_NODE_MAX + 1];	      /* which sidecar it is, the same over its restarts */
-	char machine[WORKER_MACHINE_MAX + 1]; /* that it is on */
+	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
+	char machine[WORKER_MACHINE_MAX + 1]; /* identity of its machine */
 	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
-	int64_t clock_tolerance_ms; /* by which that may be; 0: nothing is said of its clock */
+	int64_t clock_tolerance_ms; /* how far that may be; 0: clock not described */
 	bool returned;		    /* it was there before, with another record */
 	bool sick;		    /* its health check fails: candidate for nothing */
 	char **unhealthy;	    /* likewise for these tasks; as tasks */
 	size_t n_unhealthy;
 	int64_t scheme;	   /* number of the rules by which it orders candidates */
-	uint32_t *digests; /* for each of tasks, what it goes by for that one; owned */
+	uint32_t *digests; /* rank_digest() of each of tasks; owned */
 	size_t n_digests;
 	/* its partitioned tasks, as its files have them, in force or not; owned, sorted by name */
 	struct worker_split *splits;
@@ -74,9 +74,9 @@ void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
 /*
- * Where it has the same tasks and digests as another worker, it gives its own up and uses that
- * one's: most of a fleet lists the same. Whether it does so now. Tasks that are shared are not to
- * be set anew.
+ * If it has the same tasks and digests as another worker, it frees its own and shares that one's:
+ * most of a fleet lists the same. Returns whether they are shared now. Shared tasks must not be set
+ * anew.
  */
 bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */

@@ -79,8 +79,8 @@ struct config {
  * that can be told is added, not only the first. Not for several threads at once: libconfuse's
  * lexer is global.
  *
- * running: that of the start, when the file is read again; NULL: this is the start. A socket-group
- * takes effect at the start alone and is looked up then alone, as that can take long.
+ * running: the configuration of the start, when the file is read again; NULL: this is the start. A
+ * socket-group takes effect, and is looked up, only at the start, as that can take long.
  */
 int config_load(const char *path, const struct config *running, struct config **ret_config,
 		struct problems *problems);

@@ -1,4 +1,4 @@
-/* What is probably not as it was meant, for who checks a configuration: zkleaderd -t. */
+/* Warnings of probable mistakes in a configuration, for zkleaderd -t. */
 #ifndef ZKLEADER_CONFIG_HINTS_H
 #define ZKLEADER_CONFIG_HINTS_H
 

@@ -1,8 +1,7 @@
 /*
- * A file in libconfuse's syntax looked over before libconfuse reads it: which keys and sections it
- * has, and on which line each begins. Accepts a part of what libconfuse accepts, the part that the
- * two certainly read alike: no functions, nothing unquoted but plain words, strings that end on
- * their line.
+ * Scans a file in libconfuse's syntax before libconfuse reads it: its keys and sections, and the
+ * line of each. Accepts a part of what libconfuse accepts, the part that the two certainly read
+ * alike: no functions, nothing unquoted but plain words, strings that end on their line.
  */
 #ifndef ZKLEADER_CONFIG_OUTLINE_H
 #define ZKLEADER_CONFIG_OUTLINE_H

@@ -1,4 +1,4 @@
-/* What is wrong with configuration files, and what is odd: bounded lists of FILE:LINE: text. */
+/* Problems and warnings of configuration files: bounded lists of FILE:LINE: text. */
 #ifndef ZKLEADER_CONFIG_PROBLEM_H
 #define ZKLEADER_CONFIG_PROBLEM_H
 

@@ -6,7 +6,7 @@
 
 #define RESTART_KEYS_MAX 16
 
-/* The names of those that are another now than at the start: constant texts; returns how many. */
+/* The names of those changed since the start: constant texts; returns how many. */
 size_t restart_keys(const struct config *start, const struct config *now,
 		    const char *ret_keys[RESTART_KEYS_MAX]);
 

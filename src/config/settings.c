@@ -18,7 +18,7 @@
 #define KEYS_TEXT_MAX 400
 #define NO_KEY	      SIZE_MAX
 
-/* One file on its way. */
+/* A file that is being read. */
 struct load {
 	const struct settings_form *form;
 	struct settings *settings;

@@ -1,5 +1,5 @@
 /*
- * A file in libconfuse's syntax, read so that every problem in it is told.
+ * Reads a file in libconfuse's syntax, and reports every problem in it.
  *
  * libconfuse stops at the first thing it does not like, and its lexer has traps: an unclosed
  * comment swallows the rest in silence, as ${ does up to the next brace; line numbers run ahead

@@ -101,11 +101,11 @@ struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
 /* What it is called in a message: "task" or "queue". */
 const char *task_config_kind(const struct task_config *t);
-/* Whom the runner starts it as on this host; NULL: nothing of it is started by one. */
+/* The user as whom the runner starts it on this host; NULL: no runner starts it. */
 const char *task_config_user(const struct task_config *t);
 /* How many elections it has: its partitions, or one. */
 size_t task_config_elections(const struct task_config *t);
-/* Whether two say the same, wherever they come from. */
+/* Whether two are the same, whatever their files. */
 bool task_config_equal(const struct task_config *a, const struct task_config *b);
 
 /*

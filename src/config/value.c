@@ -11,7 +11,7 @@
 #define CHOICES_TEXT_MAX 400
 #define NO_VARIABLE	 "the environment has no %s: set it, or write ${%s:-DEFAULT}"
 
-/* One setting on its way. */
+/* A setting that is being checked. */
 struct checking {
 	const char *file;
 	const struct setting_key *key;

@@ -22,7 +22,7 @@ struct source {
 	bool outputs; /* who asks may run the task, and so see what it wrote */
 };
 
-/* A request whose answer is on its way. */
+/* A request whose answer is outstanding. */
 struct history {
 	struct history *prev, *next;
 	struct methods *methods;

@@ -30,7 +30,7 @@ struct order {
 	/* Of all partitions that are led here: their names, one record each. */
 	char (*partitions)[NAME_ELECTION_MAX + 1];
 	size_t n_partitions;
-	size_t pending, done; /* records that are on their way, and that were decided */
+	size_t pending, done; /* records outstanding, and those decided */
 	bool failed, full, unknown;
 };
 

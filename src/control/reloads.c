@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "control/answers.h"
 
-/* A request whose answer is on its way. */
+/* A request whose answer is outstanding. */
 struct reload {
 	struct reload *prev, *next;
 	struct methods *methods;

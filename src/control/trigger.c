@@ -18,7 +18,7 @@
 #define SECOND_MS INT64_C(1000)
 #define TRIES	  600 /* seconds that may be ticks of the schedule, or taken already */
 
-/* A request on its way. */
+/* An outstanding request. */
 struct trigger {
 	struct trigger *prev, *next;
 	struct methods *methods;

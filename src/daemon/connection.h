@@ -8,23 +8,23 @@
 void connection_begin(struct client *c);
 /* Ends it at once; it is freed later. */
 void connection_drop(struct client *c);
-/* Serves the request that has come whole. */
+/* Serves a complete request. */
 void connection_serve(struct client *c);
-/* Finds out what has been said, and advances. */
+/* Determines the kind of the next request, and advances. */
 void connection_sort(struct client *c);
-/* Sees what is next, after something was served or sent: it waits for its turn, or is read on. */
+/* After something was served or sent: queues the next request, or reads on. */
 void connection_advance(struct client *c);
 /* Sends what is packed. */
 void connection_flush(struct client *c);
-/* Tells its account what it costs now. */
+/* Updates its account with its present use. */
 void connection_count(struct client *c);
-/* Bytes that it has to take yet. */
+/* Bytes not yet sent to it. */
 size_t connection_unsent(const struct client *c);
 
 /* control.c's: takes the connections that had to wait for the next turn. */
 void control_accept_more(struct control *control);
 
-/* serve.c's: it waits for its turn; or it does not any more. */
+/* serve.c's: adds the client to the queue of that kind, or removes it. */
 void serve_enqueue(struct client *c, enum urgency urgency);
 void serve_dequeue(struct client *c);
 /* There may be something to serve. */

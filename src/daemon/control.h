@@ -1,10 +1,9 @@
 /*
- * The control socket: clients, their frames and what is still to be sent to them. What the methods
- * do is in methods.c. A client that is slow, idle or malicious costs the others nothing.
+ * The control socket: clients, their frames and their unsent answers. The methods are in methods.c.
+ * A client that is slow, idle or malicious costs the others nothing.
  *
- * What a client says is read, and waits until it is its turn (serve.c): what keeps jobs alive
- * first, then checks, then all else; of each kind one user after the other, and so much in one turn
- * of the loop.
+ * A request that was read is queued (serve.c): those that keep jobs alive are served first, then
+ * checks, then all others. Within each kind users alternate, and one turn of the loop is bounded.
  */
 #ifndef ZKLEADER_DAEMON_CONTROL_H
 #define ZKLEADER_DAEMON_CONTROL_H
@@ -20,16 +19,16 @@
 #include "control/peer.h"
 #include "wire/rpc.h"
 
-#define CONTROL_CLIENTS_MAX 1000 /* one more: one goes of the user that has most */
+#define CONTROL_CLIENTS_MAX 1000 /* beyond: a client of the user with most of them is dropped */
 #define CONTROL_BACKLOG	    512
-#define CONTROL_ACCEPTS	    64 /* connections that are taken in one turn of the loop */
-#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX /* bytes that wait for a client; then it goes */
-#define CONTROL_UNSENT_HIGH (256 * 1024) /* bytes from which on none of its requests is served */
-#define CONTROL_UNSENT_LOW  4096	 /* the same, where a user has many clients */
-#define CONTROL_PARKED_MAX  1000	 /* requests of a client that wait for something */
-#define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes that a client may say after what ended it */
-#define CONTROL_AHEAD_MAX   4096 /* bytes behind a request that are read before it is served */
-/* for which a client may take up what its user's others wait for */
+#define CONTROL_ACCEPTS	    64		       /* connections accepted in one turn of the loop */
+#define CONTROL_UNSENT_MAX  RPC_RESPONSE_MAX   /* unsent bytes; beyond, the client is dropped */
+#define CONTROL_UNSENT_HIGH (256 * 1024)       /* unsent bytes with which no request is served */
+#define CONTROL_UNSENT_LOW  4096	       /* the same if a user has many clients */
+#define CONTROL_PARKED_MAX  1000	       /* parked requests of a client */
+#define CONTROL_AFTER_MAX   (16 * 1024 * 1024) /* bytes still read of a failed client */
+#define CONTROL_AHEAD_MAX   4096 /* bytes read behind a request that is not served yet */
+/* how long a client may hold what other clients of its user wait for */
 #define CONTROL_STALL_MS 10000
 
 struct client {
@@ -41,26 +40,26 @@ struct client {
 	uv_write_t write;
 	struct buffer in;
 	struct buffer out;     /* what is packed */
-	struct buffer sending; /* what the kernel has not taken yet; it must not move meanwhile */
+	struct buffer sending; /* not yet taken by the kernel; it must not move meanwhile */
 	size_t begun;	       /* where in out the message that is being packed begins */
 	struct pack pack;
-	size_t frame; /* bytes of the first request in `in`, 0: it has not come whole */
+	size_t frame;		   /* bytes of the first request in `in`, 0: incomplete */
 	struct rpc_message parsed; /* that request, as long as `in` has not moved from there */
 	const uint8_t *parsed_at;
 	enum urgency urgency; /* of that */
-	bool ended;	      /* it says nothing more */
-	bool full;	      /* as many wait as may, and its next request waits for one of them */
+	bool ended;	      /* end of its stream */
+	bool full;	      /* its parked requests are at the limit, so the next one waits */
 	bool put_off;	      /* it is served when control_resume() is called */
 	bool queued;	      /* it is in its account's queue of that kind */
 	struct client *queue_prev, *queue_next;
 	struct account_use counted;
-	int64_t active_ms;    /* when it was last heard or took something */
-	size_t left_to_write; /* when that was last looked at */
-	bool reading, failed; /* failed: close once all is sent, and it has heard that */
-	size_t after;	      /* bytes that it has said since, and nobody listens to */
+	int64_t active_ms;    /* when it last sent or took something */
+	size_t left_to_write; /* at the last check */
+	bool reading, failed; /* failed: close once all is sent and received */
+	size_t after;	      /* bytes received since then, and ignored */
 	bool corked;	      /* what is packed is sent later */
-	bool broken;	      /* it takes nothing, and goes in the next turn */
-	bool closing;	      /* it has gone, and is freed once its handle is closed */
+	bool broken;	      /* sending failed; it is dropped in the next turn */
+	bool closing;	      /* it is dropped, and freed once its handle is closed */
 };
 
 struct control {
@@ -74,21 +73,21 @@ struct control {
 	size_t n_clients;
 	struct accounts accounts;
 	uv_idle_t serving;  /* while there is something to serve */
-	uv_timer_t stall;   /* the next look at who takes up what others wait for */
+	uv_timer_t stall;   /* next check for stalled clients */
 	unsigned accepted;  /* in this turn */
-	bool knocking;	    /* one more waits to be taken */
-	bool short_of_room; /* something waits until an account has room again */
+	bool knocking;	    /* another connection waits to be accepted */
+	bool short_of_room; /* requests wait until an account has room again */
 	int64_t warned_ms;  /* of too many clients */
 	void (*request)(void *arg, struct peer *c, const struct rpc_message *m);
 	void (*gone)(void *arg, struct peer *c);    /* forget it */
 	void (*drained)(void *arg, struct peer *c); /* it takes notifications again */
-	void (*room)(void *arg);		    /* answers that had no room may have it now */
+	void (*room)(void *arg);		    /* there may be room for answers now */
 	void *arg;
 };
 
 /*
- * Takes the socket over: one that a dead sidecar left is replaced. Returns 0, -EADDRINUSE if
- * another sidecar is alive on it, or another negative errno.
+ * Takes over the socket; one left by a dead sidecar is replaced. Returns 0, -EADDRINUSE if another
+ * sidecar is alive on it, or another negative errno.
  */
 int control_open(struct control *c, uv_loop_t *loop, const char *path, mode_t mode, gid_t group);
 /* Serves what was put off. */

@@ -1,4 +1,4 @@
-/* Watches the task-dir and the version-file, and tells when one of them is another than before. */
+/* Watches the task-dir and the version-file, and reports when one of them has changed. */
 #ifndef ZKLEADER_DAEMON_FILES_H
 #define ZKLEADER_DAEMON_FILES_H
 
@@ -32,7 +32,7 @@ struct files {
 void files_init(struct files *f, uv_loop_t *loop, void (*tasks_changed)(void *arg),
 		void (*version_changed)(void *arg), void *arg);
 void files_done(struct files *f);
-/* What to watch from now on; version_file may be NULL. Nothing is told about the present state. */
+/* What to watch from now on; version_file may be NULL. The present state is not reported. */
 void files_watch(struct files *f, const char *task_dir, const char *version_file);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The handing over of the session and of jobs from one sidecar of a host to the next, by files
+ * The handoff of the session and of jobs from one sidecar of a host to the next, by files
  * (handoff_file.h).
  */
 #ifndef ZKLEADER_DAEMON_HANDOFF_H
@@ -7,7 +7,7 @@
 
 #include "daemon/sidecar.h"
 
-/* Before the node starts: what the sidecar before this one has left. */
+/* Before the node starts: reads what the previous sidecar has left. */
 void handoff_take_over(struct sidecar *s);
 
 /* Handlers of the node; arg is the sidecar. */

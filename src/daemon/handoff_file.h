@@ -1,6 +1,6 @@
 /*
- * What a sidecar keeps for the one that comes after it on this host: its session, so that a restart
- * moves nothing. The file lies beside the socket, whose lock sees to it that there is one sidecar.
+ * The handoff file of a sidecar: its session, for the next sidecar on this host, so that a restart
+ * moves no task. The file lies beside the socket, whose lock ensures that there is one sidecar.
  */
 #ifndef ZKLEADER_DAEMON_HANDOFF_FILE_H
 #define ZKLEADER_DAEMON_HANDOFF_FILE_H
@@ -17,27 +17,27 @@
 struct kept {
 	struct handoff handoff;
 	int64_t asked_ms; /* the session timeout in the configuration */
-	int64_t jobs;	  /* that were going when it ended; it is 1 where it was not asked to end */
-	/* servers, root and identity: another's session is none of ours */
+	int64_t jobs;	  /* that went on at its end; 1 if it was not asked to end */
+	/* servers, root and identity, which have to be ours */
 	char of[HANDOFF_TEXT_MAX + 1];
 };
 
 /*
- * Reads the file of the sidecar on that socket. 0, -ENOENT where there is none, or a negative errno
- * and in *ret_why a constant text why it is ignored: it is not ours alone, damaged, a copy, or of
- * before the boot; or the boot's id cannot be read.
+ * Reads the file of the sidecar on that socket. 0, -ENOENT if there is none, or a negative errno
+ * and in *ret_why a constant text why it is ignored: others have access to it, it is damaged, a
+ * copy, or older than the boot, or the boot's id cannot be read.
  */
 int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why);
 /*
- * Puts this in its place, for our eyes alone. 0, or a negative errno and in *ret_why why not. The
- * lock of the socket is there.
+ * Replaces the file, readable by us alone. 0, or a negative errno and in *ret_why why not. The
+ * caller holds the lock of the socket.
  */
 int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why);
-/* The runs that are going on, for whoever comes after us. */
+/* Writes the runs that go on, for the next sidecar. */
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n);
 /*
- * 0 and the runs, freed by the caller, and whether all that was written was understood; -ENOENT
- * where there are none; or a negative errno.
+ * 0 and the runs, which the caller frees, and whether all of the file was understood; -ENOENT if
+ * there are none; or a negative errno.
  */
 int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
 			   bool *ret_all);

@@ -1,6 +1,6 @@
 /*
- * Health: commands and files that say whether this node, or this node for one task, may lead. Who
- * is not healthy is no candidate. Nothing here blocks the loop.
+ * Health: commands and files that say whether this node, or this node for one task, may lead. An
+ * unhealthy node is no candidate. Nothing here blocks the loop.
  */
 #ifndef ZKLEADER_DAEMON_HEALTH_H
 #define ZKLEADER_DAEMON_HEALTH_H
@@ -22,26 +22,26 @@ struct health {
 	struct probe **probes; /* sorted by task, the node's own first */
 	size_t n;
 	size_t running;
-	size_t n_unknown; /* that have not told anything yet */
+	size_t n_unknown; /* checks without a result yet */
 	void (*changed)(void *arg);
 	void *arg;
 };
 
-/* changed: whatever is answered below may be another now. */
+/* changed: called when the results below may have changed. */
 void health_init(struct health *h, uv_loop_t *loop, void (*changed)(void *arg), void *arg);
 /* Kills what is running. */
 void health_done(struct health *h);
-/* What to look at from now on. A check that stays the same keeps what it has found. */
+/* Sets the checks. A check that stays the same keeps its result. */
 void health_apply(struct health *h, const struct config *config,
 		  const struct task_config *const *tasks, size_t n);
 
-/* Whether each check has told something: before, nothing is published of this node. */
+/* Whether each check has a result: before that, this node is not published. */
 bool health_is_known(const struct health *h);
 /* Whether the node is not healthy. */
 bool health_sick(const struct health *h);
 /* The names of tasks for which it is not healthy: a heap array of heap strings, for the caller. */
 char **health_unhealthy(const struct health *h, size_t *ret_n);
-/* What the failing check of a task said last, or of the node for NULL; "" if it does not fail. */
+/* The last message of a failing check, of a task or (NULL) of the node; "" if none fails. */
 const char *health_says(const struct health *h, const char *task);
 
 #endif

@@ -18,7 +18,7 @@ struct host {
 	struct uv_turn *turns; /* in the order in which they were made */
 };
 
-/* Until the loop ends; then whoever ends it closes the two handles. */
+/* Works until the loop ends; then the caller closes the two handles. */
 void host_init(struct host *h, uv_loop_t *loop);
 
 #endif

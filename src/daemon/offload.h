@@ -1,6 +1,6 @@
 /*
- * What can block for seconds, done in a thread of its own that ends with it: it waits for nothing
- * else, nothing else waits for it, and an idle sidecar has no thread for it.
+ * Runs work that may block for seconds, in a thread of its own that ends with it. So no work waits
+ * for other work, and an idle sidecar has no such thread.
  */
 #ifndef ZKLEADER_DAEMON_OFFLOAD_H
 #define ZKLEADER_DAEMON_OFFLOAD_H

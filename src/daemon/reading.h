@@ -1,7 +1,7 @@
 /*
- * The configuration's files, read and merged in a thread of its own: a slow disk or ten thousand
- * tasks hold nobody up. One reading after the other, as libconfuse's lexer is global. The thread
- * borrows what is in force, which therefore changes between two readings alone.
+ * Reads and merges the configuration's files in a thread of its own, so that a slow disk or ten
+ * thousand tasks do not hold up the loop. One reading after the other, as libconfuse's lexer is
+ * global. The thread borrows what is in force, which therefore changes only between two readings.
  */
 #ifndef ZKLEADER_DAEMON_READING_H
 #define ZKLEADER_DAEMON_READING_H
@@ -20,7 +20,7 @@ enum reading_what {
 	READING_ALL,	 /* the main file with its version-file, and then the task files */
 };
 
-/* What is in force. */
+/* The configuration in force. */
 struct reading_base {
 	const char *config_file;
 	const struct config *start; /* that of the start */
@@ -32,7 +32,7 @@ struct reading {
 	struct readings *of;
 	struct reading *next;
 	enum reading_what what;
-	process_reload_fn fn; /* of who asked; NULL: nobody waits for it */
+	process_reload_fn fn; /* of the requester; NULL: none waits */
 	void *arg;
 	struct reading_base base;
 	/* What was read: for whoever applies it, who takes over what he leaves out of it. */
@@ -52,7 +52,9 @@ struct readings {
 	uv_loop_t *loop;
 	struct reading *first; /* goes on; then those that wait */
 	bool ended;
-	/* Before one begins: what is in force. After it: what it has read; tells who asked. */
+	/*
+	 * begin: gives what is in force. apply: puts the result in force, and tells the requester.
+	 */
 	void (*begin)(void *arg, struct reading_base *ret_base);
 	void (*apply)(void *arg, struct reading *r);
 	void *owner;
@@ -62,16 +64,15 @@ void readings_init(struct readings *all, uv_loop_t *loop,
 		   void (*begin)(void *arg, struct reading_base *ret_base),
 		   void (*apply)(void *arg, struct reading *r), void *owner);
 /*
- * Nothing is applied any more, and who waits is told. While `first` is set, a thread reads what it
- * has borrowed.
+ * Applies nothing more, and tells the waiting requesters. While `first` is set, a thread still uses
+ * what it has borrowed.
  */
 void readings_done(struct readings *all);
 /*
- * Reads it, and what is on the disk from now on is in it. fn is told after it was applied; NULL:
- * nobody is.
+ * Asks for a reading that begins from now on. fn, if not NULL, is called after it was applied.
  */
 void readings_ask(struct readings *all, enum reading_what what, process_reload_fn fn, void *arg);
-/* Reads it here and now: for the start, when nobody waits. */
+/* These read in the calling thread: for the start. */
 void reading_init(struct reading *r, enum reading_what what, const struct reading_base *base);
 void reading_work(struct reading *r);
 void reading_done(struct reading *r);

@@ -1,19 +1,19 @@
 /*
- * What is read of the configuration put in force: at the start, by HUP, by order of a client, or as
- * a file has changed.
+ * Puts the configuration that was read in force: at the start, on HUP, by order of a client, or
+ * when a file has changed.
  */
 #ifndef ZKLEADER_DAEMON_RELOAD_H
 #define ZKLEADER_DAEMON_RELOAD_H
 
 #include "daemon/sidecar.h"
 
-#define RELOAD_TEXT_MAX (1024 * 1024) /* bytes of what a reload says */
+#define RELOAD_TEXT_MAX (1024 * 1024) /* bytes of the result of a reload */
 
-/* Reads the task files now; takes over what is wrong with the main file. */
+/* Reads the task files now; takes over the problems of the main file. */
 void reload_at_start(struct sidecar *s, struct problems *problems);
 /*
- * Reads all files again; what is refused leaves the last good state in force. fn is told what has
- * changed; NULL: nobody is.
+ * Reads all files again; a refused file leaves the last good state in force. fn, if not NULL, is
+ * called with the changes.
  */
 void reload_all(struct sidecar *s, process_reload_fn fn, void *arg);
 

@@ -1,4 +1,4 @@
-/* The sidecar: all its parts, and what is passed between them. */
+/* The sidecar: all its parts, and the connections between them. */
 #ifndef ZKLEADER_DAEMON_SIDECAR_H
 #define ZKLEADER_DAEMON_SIDECAR_H
 
@@ -20,8 +20,8 @@
 #include "daemon/users.h"
 
 #define SIDECAR_STOP_MS	  1200 /* for the farewell to a server that may be stalled */
-#define SIDECAR_STATUS_MS 200  /* from a change to what systemd is told of it */
-#define SIDECAR_RECORD_MS 1000 /* for the answer to a record of a job that has ended */
+#define SIDECAR_STATUS_MS 200  /* from a change to its report to systemd */
+#define SIDECAR_RECORD_MS 1000 /* for the answer to the record of a job's end */
 /* for jobs that are going on; less than the unit's TimeoutStopSec */
 #define SIDECAR_DRAIN_MS 60000
 
@@ -57,13 +57,13 @@ struct sidecar {
 	char hostname[NAME_HOST_MAX + 1];
 	char name[WORKER_NODE_MAX + 1];
 	char machine[WORKER_MACHINE_MAX + 1];
-	struct kept kept; /* as it was written last */
-	int64_t clear_ms; /* CLOCK_BOOTTIME: a restart may be now, 0: none is asked for */
+	struct kept kept; /* as last written */
+	int64_t clear_ms; /* CLOCK_BOOTTIME: when a restart may be; 0: none is requested */
 	/* While stopping; CLOCK_BOOTTIME. */
 	const char *waits_for; /* as logged last; NULL */
-	int64_t drain_ms;      /* the end of what jobs have left */
+	int64_t drain_ms;      /* until when jobs may go on */
 	int64_t promised_ms;   /* the end of stop-wait */
-	int64_t record_ms;     /* the end of what records have left; 0: jobs go on */
+	int64_t record_ms;     /* until when records may be written; 0: jobs go on */
 };
 
 /* Runs until told to stop; takes the configuration over. Returns the exit code. */

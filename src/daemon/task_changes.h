@@ -1,6 +1,6 @@
 /*
- * What becomes of the tasks, or of the queues, at a reload: names, borrowed from the configurations
- * that were compared. It is found beside the loop: it takes a while where there are thousands.
+ * The tasks, or queues, that a reload changes: names, borrowed from the configurations compared.
+ * Found off the loop, as it takes a while with thousands of tasks.
  */
 #ifndef ZKLEADER_DAEMON_TASK_CHANGES_H
 #define ZKLEADER_DAEMON_TASK_CHANGES_H

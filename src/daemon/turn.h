@@ -1,4 +1,4 @@
-/* How long the loop works between two waits: whoever asks meanwhile waits for so long. */
+/* How long the loop works between two waits: a request may have to wait for so long. */
 #ifndef ZKLEADER_DAEMON_TURN_H
 #define ZKLEADER_DAEMON_TURN_H
 
@@ -17,8 +17,8 @@ struct turns {
 /* Before the loop runs. */
 void turns_init(struct turns *t, uv_loop_t *loop);
 /*
- * Microseconds that the longest turn took since the start, and the most of processor time that one
- * took: where the first is far above the second, the machine had other things to do.
+ * The longest turn since the start in microseconds, and the most processor time of a turn: if the
+ * first is far above the second, the machine was busy with other work.
  */
 void turns_longest(const struct turns *t, int64_t *ret_us, int64_t *ret_cpu_us);
 

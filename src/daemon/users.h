@@ -1,7 +1,6 @@
 /*
- * The numbers of local users by their names, as tasks name them. They are looked up off the loop,
- * as a directory of users that does not answer (LDAP) must not hold it up; until then the answer of
- * the last time counts.
+ * The uids of the users that tasks name. They are looked up off the loop, as a directory service
+ * (LDAP) that does not answer must not block it; meanwhile the last answer counts.
  */
 #ifndef ZKLEADER_DAEMON_USERS_H
 #define ZKLEADER_DAEMON_USERS_H
@@ -26,17 +25,17 @@ struct users {
 	uv_loop_t *loop;
 	struct user *list; /* sorted by name */
 	size_t n;
-	bool busy, again; /* a look-up goes on; another is to follow */
+	bool busy, again; /* a look-up is in progress; another follows */
 	void (*changed)(void *arg);
 	void *arg;
 };
 
-/* changed is called whenever an answer is another than before. */
+/* changed is called whenever an answer has changed. */
 void users_init(struct users *u, uv_loop_t *loop, void (*changed)(void *arg), void *arg);
 void users_done(struct users *u);
 /*
- * Between these two all that are wanted are asked for; then they are looked up, the known ones
- * anew. Where no thread can be had, changed is called before users_look_up() returns.
+ * Between these two calls, users_find() is called for all users wanted. users_look_up() then looks
+ * up all of them, known ones anew. If it gets no thread, it calls changed before it returns.
  */
 void users_begin(struct users *u);
 void users_look_up(struct users *u);

@@ -210,8 +210,8 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 }
 
 /*
- * The library closes the socket behind the farewell. Where answers are on their way the kernel
- * resets the connection then, and the server may never read it.
+ * The library closes the socket right after the request that closes the session. If answers are
+ * outstanding then, the kernel resets the connection, and the server may never read that request.
  */
 static void await_answers(struct store *store)
 {

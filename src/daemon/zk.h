@@ -1,4 +1,4 @@
-/* The ZooKeeper client library behind node/store.h: what there is to be set of it. */
+/* Settings of the ZooKeeper client library behind node/store.h. */
 #ifndef ZKLEADER_DAEMON_ZK_H
 #define ZKLEADER_DAEMON_ZK_H
 

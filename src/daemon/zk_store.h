@@ -1,6 +1,6 @@
 /*
- * What zk.c (a handle of the ZooKeeper library and its session) and zk_requests.c (what is asked
- * over it) share. Nobody else includes this, or the library.
+ * Shared by zk.c (a handle of the ZooKeeper library and its session) and zk_requests.c (its
+ * requests). No other file includes this, or the library.
  */
 #ifndef ZKLEADER_DAEMON_ZK_STORE_H
 #define ZKLEADER_DAEMON_ZK_STORE_H
@@ -70,7 +70,7 @@ struct store {
 	_Atomic size_t unanswered;	      /* of them; from all threads */
 	uv_async_t wake;
 	uv_timer_t quiet;
-	int handles; /* of these two, that are not closed */
+	int handles; /* how many of these two are not closed */
 	size_t busy; /* requests since memory was given back */
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -80,7 +80,7 @@ struct store {
 
 /* From a thread of the library: hands the item, which the loop then owns, to the loop. */
 void zk_enqueue(struct store *store, struct item *item);
-/* On the loop: the request has been answered, or nobody waits for its answer any more. */
+/* On the loop: the request has been answered, or its answer is not wanted any more. */
 void zk_request_free(struct request *r);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The sections `notify` of the task files, as far as root alone can have written them: what they
- * say is run, and may hold secrets.
+ * The sections `notify` of the task files, only of files that nobody but root can write: their
+ * commands are run, and they may hold secrets.
  */
 #ifndef ZKLEADER_NOTIFY_CHANNELS_H
 #define ZKLEADER_NOTIFY_CHANNELS_H

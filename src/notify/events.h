@@ -1,6 +1,6 @@
 /*
- * Events as the sidecar tells them: each is spooled for every channel that wants it, and then the
- * sidecar may forget it. What is wrong here the sidecar is told, for its status.
+ * Events from the sidecar: each is spooled for every channel that wants it, and then the sidecar
+ * may forget it. Problems here are reported to the sidecar, for its status.
  */
 #ifndef ZKLEADER_NOTIFY_EVENTS_H
 #define ZKLEADER_NOTIFY_EVENTS_H
@@ -15,9 +15,9 @@
 #include "notify/sends.h"
 #include "notify/spool.h"
 
-#define EVENTS_TAKEN_MAX 500  /* ids that the sidecar is told at a time */
-#define EVENTS_KNOWN_MAX 1000 /* ids of before that are known again */
-#define EVENTS_LOOK_MS	 5000 /* between looks at what is wrong */
+#define EVENTS_TAKEN_MAX 500  /* ids reported to the sidecar at a time */
+#define EVENTS_KNOWN_MAX 1000 /* ids remembered, to detect repeats */
+#define EVENTS_LOOK_MS	 5000 /* between checks for problems */
 
 struct events {
 	const struct channels *channels;
@@ -25,7 +25,7 @@ struct events {
 	const struct sends *sends;
 	char known[EVENTS_KNOWN_MAX][SPOOL_ID_SIZE]; /* the newest over the oldest */
 	size_t n_known;				     /* ever */
-	char (*taken)[SPOOL_ID_SIZE];		     /* that the sidecar is to be told */
+	char (*taken)[SPOOL_ID_SIZE];		     /* ids to report to the sidecar */
 	size_t n_taken;
 	bool to_register; /* anew, by which it tells all that was not taken */
 	bool refused;	  /* something was not taken */

@@ -1,7 +1,7 @@
 /*
- * POSTs over HTTP, several at a time, each answered once by a call of its own. They are made by a
- * child, the poster: it is there while something is to be sent and a little longer, and takes
- * libcurl, TLS, their memory and whatever hangs in them along when it ends.
+ * POSTs over HTTP, several at a time; for each a callback is called once. A child makes them, the
+ * poster: it exists while there is something to send and a little longer. When it ends, so do
+ * libcurl, TLS, their memory and whatever hangs in them.
  */
 #ifndef ZKLEADER_NOTIFY_HTTP_H
 #define ZKLEADER_NOTIFY_HTTP_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HTTP_LATE_MS 15000 /* without an answer of the poster itself: it is ended, and all fail */
+#define HTTP_LATE_MS 15000 /* without a word of the poster: it is killed, and all requests fail */
 #define HTTP_IDLE_MS 10000 /* with nothing to send, for the next to find its connections open */
 
 struct http_post;
@@ -24,7 +24,7 @@ struct http {
 };
 
 struct http_post {
-	/* why: NULL where the answer was a 2xx; status: 0 where there was none. */
+	/* why: NULL if the answer was a 2xx; status: 0 if there was none. */
 	void (*done)(void *arg, const char *why, long status);
 	void *arg;
 	struct http *http; /* while it is outstanding; NULL */
@@ -41,9 +41,9 @@ void http_post(struct http *h, struct http_post *post, const char *url, bool is_
 	       const char *body);
 /* Done is not called any more. */
 void http_cancel(struct http_post *post);
-/* Takes what the poster has said, and calls what is done. */
+/* Reads the answers of the poster, and calls the callbacks. */
 void http_advance(struct http *h);
-/* When to be called again though nothing came, CLOCK_BOOTTIME. */
+/* When to call it again even if nothing comes, CLOCK_BOOTTIME. */
 int64_t http_due_ms(const struct http *h);
 
 #endif

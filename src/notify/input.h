@@ -10,8 +10,8 @@ struct input_part {
 };
 
 /*
- * A file in memory and no pipe: it is there whole, whether anybody reads it or not. At its
- * beginning; -1, with its errno, where there is none.
+ * A file in memory instead of a pipe: writing it never waits for a reader. Returns the descriptor,
+ * at the beginning of the file; -1 and errno on failure.
  */
 int input_of(const struct input_part *parts, size_t n);
 

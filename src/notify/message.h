@@ -1,4 +1,4 @@
-/* What an event looks like to who is told of it. */
+/* The text of an event for a channel. */
 #ifndef ZKLEADER_NOTIFY_MESSAGE_H
 #define ZKLEADER_NOTIFY_MESSAGE_H
 

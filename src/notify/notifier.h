@@ -1,4 +1,4 @@
-/* What zkleader-notify does: it hears of runs from the sidecar, and tells of them. */
+/* The main loop of zkleader-notify: it gets runs and events from the sidecar, and reports them. */
 #ifndef ZKLEADER_NOTIFY_NOTIFIER_H
 #define ZKLEADER_NOTIFY_NOTIFIER_H
 

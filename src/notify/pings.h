@@ -1,6 +1,6 @@
 /*
- * Pings that are to be sent: each is tried a few times. Those of one URL go one after the other, so
- * that an end never comes before its beginning; others do not wait for it.
+ * The queue of pings: each is tried a few times. Those of one URL are sent one after the other, so
+ * that an end never comes before its beginning; others do not wait for them.
  */
 #ifndef ZKLEADER_NOTIFY_PINGS_H
 #define ZKLEADER_NOTIFY_PINGS_H
@@ -10,7 +10,7 @@
 
 #include "notify/http.h"
 
-#define PINGS_MAX      2000  /* that wait; more are dropped, with a line */
+#define PINGS_MAX      2000  /* pings that wait; more are dropped, with a log line */
 #define PINGS_AT_ONCE  50    /* requests */
 #define PINGS_TRIES    5     /* of each */
 #define PINGS_RETRY_MS 1000  /* before the second try, and twice as long before each further */

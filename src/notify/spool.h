@@ -1,6 +1,6 @@
 /*
- * Messages that are to be sent, each a file: written to disk before the sidecar may forget the
- * event, and there until it was sent or is too old. Nothing but their names is kept in memory.
+ * The spool of messages, each a file. It is written to disk before the sidecar may forget the
+ * event, and removed once the message was sent or is too old. Only the names are kept in memory.
  */
 #ifndef ZKLEADER_NOTIFY_SPOOL_H
 #define ZKLEADER_NOTIFY_SPOOL_H
@@ -53,7 +53,7 @@ bool spool_is_good(struct spool *s);
 bool spool_add(struct spool *s, const char *channel, const char *id, const json_t *event);
 /* The event of a message, NULL: its file cannot be read. */
 json_t *spool_read(const struct spool *s, const struct spooled *m);
-/* It was sent, or is given up. */
+/* Removes a message that was sent or is given up. */
 void spool_remove(struct spool *s, struct spooled *m);
 
 #endif

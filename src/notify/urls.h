@@ -17,7 +17,7 @@ struct urls {
 
 void urls_init(struct urls *u, const char *config_file);
 void urls_done(struct urls *u);
-/* They are read anew the next time. */
+/* Has them read again the next time. */
 void urls_forget(struct urls *u);
 /* Of a task or a partition; NULL: it has none. Good until the next call. */
 const char *urls_find(struct urls *u, const char *task);

@@ -1,4 +1,4 @@
-/* The local user that a runner runs as, and what his jobs find around them. */
+/* The local user that a runner runs as, and the environment of the user's jobs. */
 #ifndef ZKLEADER_RUNNER_ACCOUNT_H
 #define ZKLEADER_RUNNER_ACCOUNT_H
 

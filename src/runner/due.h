@@ -1,4 +1,4 @@
-/* What the sidecar tells a runner: a task of its user is due. */
+/* The notification of the sidecar to a runner that a task of its user is due. */
 #ifndef ZKLEADER_RUNNER_DUE_H
 #define ZKLEADER_RUNNER_DUE_H
 

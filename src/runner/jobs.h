@@ -1,4 +1,4 @@
-/* The runs of tasks, and the jobs of queues, that this process has started and that go on. */
+/* The runs of tasks and jobs of queues that this process has started and that go on. */
 #ifndef ZKLEADER_RUNNER_JOBS_H
 #define ZKLEADER_RUNNER_JOBS_H
 
@@ -30,18 +30,18 @@ struct jobs {
 /* The texts fit. */
 struct jobs_key jobs_key(const char *name, const char *id, int64_t attempt);
 bool jobs_same(const struct jobs_key *a, const struct jobs_key *b);
-/* Whether this very one goes on; it may be offered again before it has said that it has begun. */
+/* Whether this run or job goes on: it may be offered again before it has begun. */
 bool jobs_has(const struct jobs *j, const struct jobs_key *key);
-/* It was started now, and is about to claim what it is for. */
+/* It was started now, and will claim its tick or job. */
 void jobs_add(struct jobs *j, pid_t pid, const struct jobs_key *key);
-/* It has claimed it. */
+/* It has made its claim. */
 void jobs_begun(struct jobs *j, pid_t pid);
 /*
- * How many are about to begin. One that has been for JOBS_BEGIN_MS waits for something, and does
- * not count; ret_ms: the CLOCK_BOOTTIME of the next one for which that is so, INT64_MAX.
+ * How many are about to begin. After JOBS_BEGIN_MS one is taken to be waiting, and does not count;
+ * *ret_ms is the CLOCK_BOOTTIME at which that is next so, INT64_MAX: never.
  */
 size_t jobs_beginning(const struct jobs *j, int64_t *ret_ms);
-/* Takes the ends of processes. */
+/* Reaps processes that have ended. */
 void jobs_reap(struct jobs *j);
 void jobs_done(struct jobs *j);
 

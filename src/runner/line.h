@@ -1,6 +1,6 @@
 /*
- * Ticks and jobs that wait for their turn to begin, first come first served. Where hundreds are due
- * in one second, as many processes at once would leave nothing to the sidecar that holds their
+ * A queue of ticks and jobs that wait to begin, first in, first out. If hundreds are due in one
+ * second, as many processes at once would leave no processor time for the sidecar that holds their
  * leases.
  */
 #ifndef ZKLEADER_RUNNER_LINE_H
@@ -24,7 +24,7 @@ struct line_item {
 
 struct line {
 	struct line_item *items;
-	size_t n, first; /* the first so many have had their turn */
+	size_t n, first; /* items before `first` have been taken */
 };
 
 /* How many wait. */

@@ -1,4 +1,4 @@
-/* What the sidecar tells a runner: a job was given to this node, and waits for its supervisor. */
+/* The notification of the sidecar to a runner that a job was assigned to this node. */
 #ifndef ZKLEADER_RUNNER_OFFER_H
 #define ZKLEADER_RUNNER_OFFER_H
 

@@ -40,7 +40,7 @@ struct library {
 	time_t (*getdate)(const char *text, const time_t *unused);
 };
 
-/* A request on its way. */
+/* An outstanding request. */
 struct sending {
 	struct library lib;
 	CURL *curl;

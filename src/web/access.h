@@ -1,7 +1,7 @@
 /*
- * Who may see what: the token, the cookie that a browser gets for it, and the names that a request
- * may address this server by. A page in somebody's browser that resolves its own name to this
- * machine (DNS rebinding) is refused by the latter.
+ * Access control: the token, the cookie that a browser gets for it, and the host names by which a
+ * request may address this server. The names protect against a web page whose own name resolves to
+ * this machine (DNS rebinding).
  */
 #ifndef ZKLEADER_WEB_ACCESS_H
 #define ZKLEADER_WEB_ACCESS_H

@@ -1,4 +1,4 @@
-/* Streams of server-sent events: what the sidecar tells, to every browser that listens. */
+/* Streams of server-sent events: notifications of the sidecar, for every browser that listens. */
 #ifndef ZKLEADER_WEB_EVENTS_H
 #define ZKLEADER_WEB_EVENTS_H
 

@@ -1,6 +1,6 @@
 /*
- * The pages, made here whole: of use without JavaScript. app.js fetches a page again when something
- * has changed and puts the new content in the old one's place, so nothing is drawn twice.
+ * The pages, made whole on the server, so that they work without JavaScript. app.js fetches a page
+ * again after a change and replaces the content, so there is only one code that draws it.
  */
 #ifndef ZKLEADER_WEB_PAGE_H
 #define ZKLEADER_WEB_PAGE_H
@@ -18,7 +18,7 @@ char *page_task(const json_t *tasks, const json_t *explain, const json_t *histor
 /* A task that is a queue: `queue` is of it alone; dead NULL: it has no dead letters. */
 char *page_queue(const json_t *tasks, const json_t *explain, const json_t *status,
 		 const json_t *queue, const json_t *dead, size_t *ret_len);
-/* What was asked for is not to be had. */
+/* The page for an error. */
 char *page_failure(const char *why, bool unknown, size_t *ret_len);
 
 #endif

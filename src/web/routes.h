@@ -1,4 +1,4 @@
-/* Which path is what, and what of the sidecar has to be asked for it. */
+/* The routes: paths, and the questions to the sidecar that each needs. */
 #ifndef ZKLEADER_WEB_ROUTES_H
 #define ZKLEADER_WEB_ROUTES_H
 
@@ -37,7 +37,7 @@ struct route_ask {
 	const char *method;
 	bool named;	/* with the route's name as its parameter */
 	bool later;	/* once the answers to the others are there, if at all */
-	int64_t age_ms; /* an answer that is so old will do; 0: it is asked for each request */
+	int64_t age_ms; /* an answer of that age is accepted; 0: ask for each request */
 };
 
 struct route {

@@ -1,6 +1,6 @@
 /*
- * Answers of the sidecar that cost ZooKeeper something, one for all who ask within a while: a
- * hundred pages that are open read a queue no more often than one does.
+ * Shared answers of the sidecar, for questions that cost ZooKeeper reads: requests within a short
+ * time get the same answer, so a hundred open pages read a queue no more often than one.
  */
 #ifndef ZKLEADER_WEB_SHARED_H
 #define ZKLEADER_WEB_SHARED_H

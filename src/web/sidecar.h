@@ -1,6 +1,6 @@
 /*
- * The one connection to the sidecar: questions of all requests over it, many at a time, and what it
- * tells by itself. It is made again when it was lost; what is asked meanwhile fails at once.
+ * The one connection to the sidecar: it carries the questions of all requests, many at a time, and
+ * notifications. A lost connection is made again; meanwhile questions fail at once.
  */
 #ifndef ZKLEADER_WEB_SIDECAR_H
 #define ZKLEADER_WEB_SIDECAR_H

@@ -1,4 +1,4 @@
-/* What the znode of a gang holds, and that of each who wants to be in it. */
+/* The records of gangs: the znodes of a gang and of each member or applicant. */
 #ifndef ZKLEADER_WIRE_GANG_RECORD_H
 #define ZKLEADER_WIRE_GANG_RECORD_H
 

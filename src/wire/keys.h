@@ -1,7 +1,6 @@
 /*
- * Records as tables of keys: what each key of a MessagePack map holds and where it goes in a
- * struct. One parser for all of them, so that every record refuses the same things in the same
- * words.
+ * Records as tables of keys: the type of each key of a MessagePack map and its place in a struct.
+ * One parser for all records, so that all refuse the same errors in the same words.
  */
 #ifndef ZKLEADER_WIRE_KEYS_H
 #define ZKLEADER_WIRE_KEYS_H
