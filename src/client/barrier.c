@@ -179,7 +179,7 @@ static int wait_for(struct barrier *b, int (*send)(const struct pending *, uint3
 
 static pid_t child;
 
-/* While a sidecar that was started anew is asked: the command gets them all the same. */
+/* Signals that come while a restarted sidecar is asked: the command gets them as well. */
 static bool pass_on(const struct pending *pending, int sig)
 {
 	(void)pending;
@@ -200,8 +200,8 @@ static bool is_connected(const struct barrier *b)
 }
 
 /*
- * Runs it and returns its status. Where the sidecar is started anew meanwhile, the member is taken
- * over; where that cannot be done it counts as having left.
+ * Runs the command and returns its status. If the sidecar restarts meanwhile, it takes the member
+ * over; if it cannot, the member counts as having left.
  */
 static int run_command(struct barrier *b)
 {

@@ -1,8 +1,8 @@
 /*
- * The guard: parent of the job, and of whatever the job leaves behind. It holds the lease's timer
- * and renews the lease, so that neither the end nor a stop of the process that was called, nor that
- * of the sidecar, lets the job outlive the leadership. It has a process group of its own, so that
- * what is sent to the caller's does not reach it.
+ * The guard: parent of the job, and of processes that the job leaves behind. It holds the lease's
+ * timer and renews the lease. So the job does not outlive the leadership even if zkleader or the
+ * sidecar ends or is stopped. It has a process group of its own, so that signals to the group of
+ * the caller do not reach it.
  *
  *         running --the job's leader ends, or the leadership--> ending --no process is left--> over
  *

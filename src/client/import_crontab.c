@@ -175,7 +175,7 @@ static json_t *words_of(const struct import *m, const char *command, const char 
 
 /* --- one line ------------------------------------------------------------- */
 
-/* A name that none before it has: a number behind it. */
+/* Makes the name unique by a number at its end. */
 static void number(struct import *m, char name[NAME_TASK_MAX + 1])
 {
 	char plain[NAME_TASK_MAX + 1];

@@ -42,8 +42,8 @@ int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms)
 }
 
 /*
- * What is held may have been answered long after it was asked for, so its lease is renewed first. 0
- * and the deadline of the lease; -EPERM if it is lost already; or a negative errno.
+ * Renews the lease at once, as the answer to the claim may have come long after the request. 0 and
+ * the deadline of the lease; -EPERM if it is lost already; or a negative errno.
  */
 static int first_lease(struct job *job, int64_t *ret_deadline)
 {
@@ -74,8 +74,8 @@ static void wait_to_knock(const struct signals *signals)
 }
 
 /*
- * The sidecar may be started anew behind its answer, before the lease was ever renewed: the next
- * one goes on with what is held, if it has the session. -EPERM as above.
+ * As first_lease(), but the sidecar may restart between its answer to the claim and the first
+ * renewal: the new one goes on with what is held, if it has the session.
  */
 static int begin_lease(struct job *job, int64_t *ret_deadline)
 {

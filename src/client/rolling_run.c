@@ -116,7 +116,7 @@ static int soak(struct rolling_steps *s, int status)
 	return conclude(s, "freed", status, ZKLEADER_OK);
 }
 
-/* From here on this process sees to the slot, in that state, and then waits for the health. */
+/* Makes this process responsible for the slot, in that state, and waits for its health. */
 static int adopt_soaking(struct rolling_steps *s)
 {
 	json_auto_t *answer = NULL;

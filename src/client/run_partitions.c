@@ -34,7 +34,7 @@ _Noreturn static void supervise(struct run *r, pid_t parent)
 {
 	int code;
 
-	/* As the end of a call: whoever kills it ends the job. */
+	/* If the call is killed, its job ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(ZKLEADER_CANNOT_TELL);

@@ -374,7 +374,7 @@ static void pack_jobs(struct pack *p, const struct runs *runs)
 	runs_each_going(runs, pack_job, p);
 }
 
-/* Keys of the main file that are another than at the start. */
+/* Keys of the main file that have changed since the start. */
 static void pack_pending(struct pack *p, const struct process *process)
 {
 	const char *keys[RESTART_KEYS_MAX];

@@ -30,7 +30,7 @@ static bool is_plain(const struct listing *listing)
 	return partitions_state(listing) == PARTITIONS_PLAIN;
 }
 
-/* By other rules or keys. The number of partitions is a key too, but add_partitions() tells it. */
+/* Differences in rules or keys, other than the number of partitions: see add_partitions(). */
 static void add_keys(struct differences *d, const struct leaders *l, const struct member *m)
 {
 	char why[PARTITIONS_TEXT_MAX];

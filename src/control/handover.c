@@ -45,8 +45,8 @@ void handover_forget(struct task *t)
 }
 
 /*
- * Why the new leader is better than the one before, who could lead as well. One that is not has
- * lost its session, and it shows in a moment.
+ * Why the new leader is better than the previous one, if that could still lead. A new leader that
+ * is not better means that the previous one has lost its session, which will show in a moment.
  */
 static const char *why_better(const struct task *t, const struct member *leader,
 			      const struct member *previous)

@@ -192,7 +192,7 @@ static void read_some(struct history *h)
 	}
 }
 
-/* What a job wrote is for those who may run it. */
+/* The output of a job is visible to the users who may run it. */
 static bool may_read(const struct peer *c, const struct task_settings *t)
 {
 	bool may = peer_may_change(c);

@@ -51,7 +51,7 @@ static void pack_ends(struct pack *p, const struct task_counts *c)
 		pack_kv_uint(p, counts_end_name(end), c->ends[end]);
 }
 
-/* Of what the leader alone is to tell, the others tell nothing: else each sum would be too big. */
+/* Values of the whole task come from its leader alone: else sums over nodes would be too big. */
 static void pack_task(struct pack *p, const struct task *t)
 {
 	bool leads = leaders_lease_left(t) > 0;
@@ -111,7 +111,7 @@ static void answer(struct queue_ask *a)
 	peer_end(a->client, a->msgid);
 }
 
-/* Of queues the leader alone tells, who has to count them. */
+/* Values of queues come from the leader alone, which has to count the jobs. */
 void method_metrics(struct call *call)
 {
 	queue_views_of_led(call, answer);

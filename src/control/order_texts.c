@@ -186,7 +186,7 @@ void order_say_partitions(const struct node *n, const struct policy_record *r,
 
 /* --- nothing to take back ------------------------------------------------- */
 
-/* What else of that kind has been decided: what somebody who has mistyped a name may have meant. */
+/* Other decisions of that kind, one of which may be meant if the name was mistyped. */
 static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		       char text[EXPLAIN_TEXT_MAX])
 {

@@ -271,8 +271,8 @@ static void give(struct call *call, struct giving *g)
 }
 
 /*
- * The task, if it is one of ours; what was decided about another may be taken back all the same.
- * Tells what is wrong with it: false.
+ * Takes the task, which has to be one of ours; but a decision about another may be revoked as well.
+ * False after an error answer.
  */
 static bool take_subject(struct call *call, struct giving *g)
 {

@@ -241,7 +241,8 @@ static void on_survey_done(void *arg)
 }
 
 /*
- * One survey at a time; who asks while it goes on might have done something that it does not see.
+ * One survey at a time. A request that comes during a survey waits for the next one, as its client
+ * may have changed something that the present survey does not see.
  */
 void parked_begin_round(struct methods *m)
 {

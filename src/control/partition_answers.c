@@ -201,7 +201,7 @@ void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, str
 
 /* --- explain -------------------------------------------------------------------------- */
 
-/* Who would lead each partition, as the draft says, in their order; NULL: nobody. */
+/* The member drafted for each partition, in order; NULL: none. */
 static const struct member **drafted(const struct node *s, const struct listing *l)
 {
 	const struct member **list = mem_calloc(l->n + 1, sizeof(*list));

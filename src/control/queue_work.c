@@ -84,15 +84,15 @@ static void on_begun(void *arg, const struct job_begun *begun)
 		else
 			pack_begun(p, a->methods->node, begun);
 		peer_end(a->client, a->msgid);
-		/* Whoever keeps a job counts as one that waits, until it has ended. */
+		/* A supervised job counts as a waiting request until it has ended. */
 		a->client->parked += begun->yours;
 	}
 	queue_ask_free(a);
 }
 
 /*
- * A sidecar that was started anew does not know at once what goes on here, nor does one know that
- * the connection before has gone.
+ * A restarted sidecar does not know at once which jobs go on here, and a sidecar may not know yet
+ * that the previous connection is closed. So attaching is retried.
  */
 static void on_attach_due(void *arg)
 {

@@ -18,7 +18,7 @@ static void find_blocked(const struct node *s, struct problems *problems)
 	}
 }
 
-/* Nobody else is told of it: who would lead it knows. */
+/* Other nodes do not show this: the node that would lead the task does. */
 static void find_unclaimed(const struct node *s, struct problems *problems)
 {
 	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
@@ -80,8 +80,8 @@ static void find_twins(const struct node *s, struct problems *problems)
 }
 
 /*
- * Another worker that counts as this node, although the session of what this one may have left
- * behind, or of what has left this one behind, would be over.
+ * Another worker with this node's name, for so long that it cannot be the rest of an ended sidecar:
+ * the session of the older of the two would be over.
  */
 static void find_namesake(const struct node *s, struct problems *problems)
 {
