@@ -97,7 +97,7 @@ static int64_t timeout_left(const struct barrier *b)
 	return b->deadline_ms > now ? b->deadline_ms - now : 0;
 }
 
-/* The same id each time, so that a sidecar that was started anew finds the member again. */
+/* The same id each time, so that a restarted sidecar finds the member again. */
 static int send_enter(const struct pending *pending, uint32_t *ret_id)
 {
 	struct barrier *b = pending->arg;

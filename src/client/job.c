@@ -1,6 +1,7 @@
 /*
- * The process that was called. It passes signals on to the guard and waits for its end; where the
- * guard is killed, it ends the job itself, and where it is stopped, it does so at the lease's end.
+ * The process that was called. It passes signals on to the guard and waits for the end of the
+ * guard. If the guard is killed, it ends the job itself; if the guard is stopped, it does so at the
+ * lease's end.
  */
 #include "client/job.h"
 

@@ -117,7 +117,7 @@ static int64_t timeout_left(const struct join *j)
 	return j->deadline_ms > now ? j->deadline_ms - now : 0;
 }
 
-/* The same id each time, so that a sidecar that was started anew finds the member again. */
+/* The same id each time, so that a restarted sidecar finds the member again. */
 static int send_join(const struct pending *pending, uint32_t *ret_id)
 {
 	struct join *j = pending->arg;
@@ -194,7 +194,7 @@ static int take_answer(const struct pending *pending, struct reader result, int6
 
 /* --- running with them ---------------------------------------------------- */
 
-/* A file of who is who, for the command; 0 or a negative errno. */
+/* Writes the file of the peers for the command; 0 or a negative errno. */
 static int write_peers(struct join *j)
 {
 	const char *folder = getenv("TMPDIR"), *at = j->peers;

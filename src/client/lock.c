@@ -37,7 +37,7 @@ enum outcome { OUTCOME_YOURS, OUTCOME_WAITED, OUTCOME_SLOTS };
 struct lock {
 	struct context *c;
 	const char *name;
-	char command[LOCK_COMMAND_MAX + 1]; /* its beginning, for who looks */
+	char command[LOCK_COMMAND_MAX + 1]; /* its beginning, shown by `locks` */
 	int64_t slots, wait_ms, kill_after_ms;
 	int64_t began_ms; /* CLOCK_BOOTTIME */
 	struct signals signals;

@@ -1,4 +1,4 @@
-/* zkleader locks: who holds which lock, and who waits. */
+/* zkleader locks: the holders of locks, and the waiting ones. */
 #include <inttypes.h>
 #include <stdio.h>
 

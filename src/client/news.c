@@ -17,7 +17,7 @@
 #define FIRST_MS     1000 /* after the first leader of one task, to collect those of others */
 #define FIRST_MAX_MS 5000 /* for all of them */
 #define ALONE	     3	  /* up to so many first leaders have a line each */
-#define MISSED	     10	  /* and so many that are others than when things could be known last */
+#define MISSED	     10	  /* and up to so many leaders that changed in an outage */
 
 struct pending {
 	enum kind { VACANT, LEFT, JOINED, FIRST, ANOTHER } kind;

@@ -74,7 +74,7 @@ static int by_tick(const void *a, const void *b)
 	return order ? order : strcmp(json_text(x, "task", ""), json_text(y, "task", ""));
 }
 
-/* The sidecar tells them task by task. */
+/* The sidecar lists them task by task. */
 static json_t *sorted(const json_t *list)
 {
 	size_t n = json_array_size(list);

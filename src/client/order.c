@@ -1,4 +1,6 @@
-/* drain, undrain, pause, resume, resign, unresign, pin, unpin: what an operator tells the fleet. */
+/*
+ * drain, undrain, pause, resume, resign, unresign, pin, unpin: orders of an operator to the fleet.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* zkleader partitions: who leads which partition of a task, and another number of them. */
+/* zkleader partitions: shows the leaders of partitions, or changes the number of partitions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* zkleader rolling --status: who has a slot, who waits, what has halted it. */
+/* zkleader rolling --status: the slots, the waiting nodes, and the reason of a halt. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -103,7 +103,7 @@ static int take_option(struct reader *r, struct barrier_options *o)
 	return reader_skip(r);
 }
 
-/* A name and a map; keys that are not known are passed over. Tells what is wrong. */
+/* A name and a map; unknown keys are skipped. Tells what is wrong. */
 static bool take(struct call *call, char name[NAME_TASK_MAX + 1], struct barrier_options *o,
 		 const char *usage)
 {

@@ -182,7 +182,7 @@ static int take_option(struct reader *r, struct join_options *o)
 	return reader_skip(r);
 }
 
-/* A map; keys that are not known are passed over. */
+/* A map; unknown keys are skipped. */
 static bool take_options(struct reader *r, struct join_options *o)
 {
 	size_t n;

@@ -139,7 +139,7 @@ static int take_command(struct reader *r, char command[LOCK_COMMAND_MAX + 1])
 	return e != 0 ? e : reader_text_copy(text, command, LOCK_COMMAND_MAX + 1);
 }
 
-/* A map; keys that are not known are passed over. */
+/* A map; unknown keys are skipped. */
 static bool take_options(struct reader *r, struct lock_request *q, struct texts *texts)
 {
 	struct reader_text key;

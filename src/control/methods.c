@@ -95,7 +95,7 @@ struct task *methods_take_task(struct call *call)
 	return s.task;
 }
 
-/* The options of check: a map; keys that are not known are passed over. */
+/* The options of check: a map; unknown keys are skipped. */
 static bool take_check_options(struct reader *r, bool *ret_any)
 {
 	struct reader_text key;
@@ -253,7 +253,7 @@ static void method_status(struct call *call)
 	answer_status(call->m, call->c, call->msgid);
 }
 
-/* The options of subscribe: a map, the last parameter; keys that are not known are passed over. */
+/* The options of subscribe: a map, the last parameter; unknown keys are skipped. */
 static bool take_subscribe_options(struct reader *r, bool *ret_mine)
 {
 	struct reader_text key;

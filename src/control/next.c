@@ -194,7 +194,7 @@ static int add_named(struct next_request *r, struct reader_text name)
 	return 0;
 }
 
-/* {"n": int, "from": seconds since the epoch}; keys that are not known are passed over. */
+/* {"n": int, "from": seconds since the epoch}; unknown keys are skipped. */
 static int take_options(struct next_request *r, struct reader *params)
 {
 	size_t n;

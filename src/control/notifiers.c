@@ -54,7 +54,7 @@ static char *take_text(struct reader_text text)
 	return mem_strndup(text.data, strnlen(text.data, len));
 }
 
-/* {"file", "message"}; keys that are not known are passed over. */
+/* {"file", "message"}; unknown keys are skipped. */
 static bool take_problem(struct reader *r, struct notifier_problem *ret)
 {
 	struct reader_text key, file = {"", 0}, text = {"", 0};

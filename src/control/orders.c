@@ -177,7 +177,7 @@ static int take_option(struct reader *params, struct options *o)
 	return reader_skip(params);
 }
 
-/* The map at the end; keys that are not known are passed over. NULL: all is well. */
+/* The map at the end; unknown keys are skipped. NULL: all is well. */
 static const char *take_options(struct reader *params, struct options *o)
 {
 	size_t n;

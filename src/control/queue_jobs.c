@@ -62,8 +62,8 @@ static void on_read(void *arg, const struct job_answer *answer)
 }
 
 /*
- * Of the map behind the first parameter, if there is one, this option; keys that are not known are
- * passed over.
+ * Reads this option from the map behind the first parameter, if there is one; unknown keys are
+ * skipped.
  */
 static bool take_option(struct call *call, const char *name,
 			int (*read)(struct reader *r, void *to), void *to)

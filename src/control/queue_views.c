@@ -92,7 +92,7 @@ static bool is_wanted(const struct queue_ask *a, const struct listing *l)
 	       (!a->finish || (l->n == 1 && leaders_lease_left(l->tasks[0]) > 0));
 }
 
-/* One after the other, by their names: they may be others meanwhile. */
+/* One queue after the other, by name, as the queues may change meanwhile. */
 static void ask_next(struct queue_ask *a)
 {
 	const struct leaders *l = &a->methods->node->leaders;

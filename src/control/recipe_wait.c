@@ -125,7 +125,7 @@ static int take_option(struct reader *r, struct recipe_wait *w, int64_t *timeout
 		       : -1;
 }
 
-/* A map; keys that are not known are passed over. */
+/* A map; unknown keys are skipped. */
 static bool take_options(struct call *call, struct recipe_wait *w, int64_t *timeout_ms)
 {
 	size_t n;

@@ -97,7 +97,7 @@ static void on_user_found(void *arg)
 			  on_changed, r);
 }
 
-/* The options: a map; keys that are not known are passed over. */
+/* The options: a map; unknown keys are skipped. */
 static bool take_options(struct reader *params, char reason[POLICY_TEXT_MAX + 1])
 {
 	struct reader_text key, text = {"", 0};

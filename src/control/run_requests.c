@@ -138,7 +138,7 @@ static int read_got(struct reader *r, uint64_t got[static NAME_PARTITIONS_MAX / 
 	return e;
 }
 
-/* The options of claim: a map; keys that are not known are passed over. */
+/* The options of claim: a map; unknown keys are skipped. */
 static bool take_run_options(struct reader *r, struct run_options *o)
 {
 	struct reader_text key, kind = {"", 0}, id = {"", 0}, tick = {"", 0};
@@ -348,7 +348,7 @@ void run_request_renew(struct call *call)
 		runs_renew(runs_of(call), call->c, call->msgid, id);
 }
 
-/* How a run has ended: a map; keys that are not known are passed over. */
+/* How a run has ended: a map; unknown keys are skipped. */
 static bool take_end(struct reader *r, struct run_outcome *o)
 {
 	struct reader_text key, output = {NULL, 0};

@@ -166,7 +166,7 @@ static char *take_text(struct reader_text text)
 	return mem_strndup(text.data, strnlen(text.data, len));
 }
 
-/* {"task", "file", "message"}; keys that are not known are passed over. */
+/* {"task", "file", "message"}; unknown keys are skipped. */
 static bool take_refusal(struct reader *r, struct runner_refusal *ret)
 {
 	struct reader_text key, task = {"", 0}, file = {"", 0}, text = {"", 0};

@@ -202,7 +202,7 @@ static void look(struct trigger *t)
 		    t);
 }
 
-/* The options: a map; keys that are not known are passed over. The tick is "" where none is. */
+/* The options: a map; unknown keys are skipped. The tick is "" where none is. */
 static bool take_options(struct reader *r, char tick[TICK_NAME_SIZE])
 {
 	struct reader_text key, text = {"", 0};

@@ -25,7 +25,7 @@ size_t connection_unsent(const struct client *c)
 	return c->out.len + c->sending.len;
 }
 
-/* Bytes unsent from which on nothing more is begun for it. */
+/* The number of unsent bytes at which no further request of the client is served. */
 static size_t unsent_high(const struct client *c)
 {
 	return account_share(c->account, c->account->clients, CONTROL_UNSENT_LOW,
@@ -34,7 +34,7 @@ static size_t unsent_high(const struct client *c)
 
 static struct account_use use_of(const struct client *c)
 {
-	/* What a client of few words needs is not counted: all of them have it. */
+	/* The small buffer that every client has is not counted. */
 	size_t in = c->in.cap > 2 * CONTROL_AHEAD_MAX ? c->in.cap : 0;
 
 	if (c->closing)
@@ -89,7 +89,7 @@ void connection_drop(struct client *c)
 }
 
 /*
- * It goes in the next turn of the loop, as those who tell it something still hold what goes with
+ * It is dropped in the next turn of the loop, as callers that send to it still use what goes with
  * it: asks, subscriptions, the queue that it is in.
  */
 static void give_up(struct client *c)
@@ -102,7 +102,7 @@ static void give_up(struct client *c)
 	serve_enqueue(c, URGENCY_HEARD);
 }
 
-/* The client has said something that cannot be understood: it is told, and goes. */
+/* The client has sent something malformed: it gets an error, and is dropped. */
 static void fail(struct client *c, const char *why)
 {
 	if (c->failed)
@@ -114,8 +114,8 @@ static void fail(struct client *c, const char *why)
 }
 
 /*
- * It may be saying more: closed now, it would find the connection reset, perhaps before it has read
- * why. So it hears the end first.
+ * The client may still be sending: if we closed now, it would find the connection reset, perhaps
+ * before it has read the error. So our direction is shut down first.
  */
 static void linger(struct client *c)
 {
@@ -221,7 +221,7 @@ static void stop_reading(struct client *c)
 	uv_read_stop((uv_stream_t *)&c->pipe);
 }
 
-/* So much ahead is read; and what is long, only where its account has room for it. */
+/* Reads ahead so much; more for a long request only if its account has room. */
 static void read_or_wait(struct client *c)
 {
 	bool far = c->in.len >= CONTROL_AHEAD_MAX;
@@ -242,7 +242,7 @@ void connection_advance(struct client *c)
 	if (c->closing || c->failed || c->broken)
 		return;
 	if (full && !c->ended) {
-		stop_reading(c); /* what it asked for it does not read: so neither is it heard */
+		stop_reading(c); /* it does not read its answers, so we do not read its requests */
 		return;
 	}
 	if (c->frame == 0 && !c->queued)
@@ -288,7 +288,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	if (n < 0) {
-		/* What it has said is served; and where many go at once, each goes in its turn. */
+		/*
+		 * Its requests are still served; if many clients end at once, each waits its turn.
+		 */
 		c->ended = true;
 		stop_reading(c);
 		if (!c->queued)
@@ -400,7 +402,7 @@ void peer_end(struct peer *peer, int64_t msgid)
 	connection_count(c);
 	if (c->full && !c->queued && !c->closing)
 		serve_enqueue(c, URGENCY_HEARD);
-	/* What was asked may have been waited for by others of its user. */
+	/* Other clients of its user may have waited for room. */
 	if (c->control->short_of_room)
 		serve_soon(c->control);
 }

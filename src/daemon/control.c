@@ -21,7 +21,7 @@
 
 /* --- clients -------------------------------------------------------------- */
 
-/* Who pays for one more: of those that may not change anything, if there are any, who has most. */
+/* The account with most clients, of those that are not trusted if there are any: it loses one. */
 static const struct account *payer(const struct control *control)
 {
 	const struct account *most = NULL;
@@ -33,7 +33,7 @@ static const struct account *payer(const struct control *control)
 	return most;
 }
 
-/* Its idlest client goes; if all wait for something, the newest. */
+/* Drops its idlest client; if all have requests waiting, the newest. */
 static void make_room(struct control *control)
 {
 	const struct account *a = payer(control);
@@ -113,7 +113,7 @@ static void take_connection(struct control *control)
 		make_room(control);
 }
 
-/* One that is not taken at once waits, and all behind it: there are others to be served. */
+/* Beyond the limit of a turn, connections wait for the next one: clients have to be served, too. */
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct control *control = listener->data;

@@ -23,7 +23,7 @@ struct probe {
 	char *task;	       /* NULL: of the node */
 	struct health_config config;
 	bool known, healthy;
-	int64_t in_a_row; /* results that speak against what is said now */
+	int64_t in_a_row; /* consecutive results that contradict the present state */
 	char says[HEALTH_SAYS_MAX + 1];
 	uv_timer_t timer;
 	/* the command that is running */

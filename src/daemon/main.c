@@ -93,8 +93,8 @@ static int test(const char *file)
 }
 
 /*
- * What is opened later must not come to be the standard error of a sidecar that was started without
- * one.
+ * If the sidecar was started without standard error, a file opened later must not take its
+ * descriptor.
  */
 static void open_standard(void)
 {

@@ -5,7 +5,7 @@
 /* Of each kind in one turn of the loop; the request that passes it is served to its end. */
 #define SERVE_US      2000
 #define SERVE_FRAMES  16   /* requests of a client that are served one after the other */
-#define STALL_LOOK_MS 1000 /* between looks at who takes up what others wait for */
+#define STALL_LOOK_MS 1000 /* between checks for stalled clients */
 
 static void on_stall(uv_timer_t *timer);
 
@@ -98,8 +98,8 @@ static bool serve_kind(struct control *control, enum urgency u)
 }
 
 /*
- * Who reads nothing, or has half a request sent and no more, goes where others of its user wait for
- * the memory that it takes. Who has waited for that is heard again as soon as there is some.
+ * Drops clients that do not read, or have stopped in the middle of a request, if others of their
+ * user wait for the memory. Clients that have waited are read again as soon as there is some.
  */
 static void look_at_room(struct control *control)
 {

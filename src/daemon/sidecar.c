@@ -74,7 +74,7 @@ static void on_run(void *arg, const char *task, const char *tick, const struct r
 	subscriptions_run(&s->methods.subscriptions, task, tick, record);
 }
 
-/* Where no runner hears it, it is told again. */
+/* If no runner is connected, it is repeated later. */
 static void on_due(void *arg, struct task *t, const struct schedule_due *due)
 {
 	struct sidecar *s = arg;
@@ -84,7 +84,7 @@ static void on_due(void *arg, struct task *t, const struct schedule_due *due)
 		runners_due(&s->methods, t->name, tick, due->attempt);
 }
 
-/* Where no runner hears it, it is given back. */
+/* If no runner is connected, the job is given back. */
 static bool on_job(void *arg, const char *queue, const struct job_id *id)
 {
 	return runners_job(&((struct sidecar *)arg)->methods, queue, id);

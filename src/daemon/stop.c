@@ -126,9 +126,9 @@ static void on_restart_timer(uv_timer_t *timer)
 }
 
 /*
- * Until the next sidecar is there nobody is answered here. So it keeps clear of the full minute,
- * when crontab lines fire, while all goes on as before. Jobs that are going on attach to the next
- * one.
+ * Until the next sidecar has started, no request is answered. So a restart avoids the full minute,
+ * when crontab lines fire; until then all goes on as before. Jobs that go on attach to the next
+ * sidecar.
  */
 void stop_on_usr2(uv_signal_t *handle, int number)
 {

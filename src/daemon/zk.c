@@ -329,9 +329,9 @@ int store_set_servers(struct store *store, const char *servers)
 }
 
 /*
- * The library has no call for this, and tells nobody its socket: it is the one that is connected to
- * the server. Only shut down, as the library closes it. Should it be another one by now, to that
- * server or the next, that connection is made anew, no more.
+ * The library has no call for this, and does not reveal its socket: it is the one connected to the
+ * server. It is only shut down, as the library closes it. If the library has connected again since,
+ * that connection is just made once more.
  */
 void store_hang_up(struct store *store)
 {

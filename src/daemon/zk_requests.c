@@ -45,8 +45,8 @@ static void set_stat(struct store_reply *reply, const struct Stat *stat)
 }
 
 /*
- * Whether a server says so, and not the library by itself. In doubt it does not: it would be a sign
- * of life.
+ * Whether this result comes from a server, and not from the library itself. In doubt it does not,
+ * as an answer of a server counts as a heartbeat.
  */
 static bool is_answer(int rc)
 {

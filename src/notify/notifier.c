@@ -118,7 +118,7 @@ static void take_event(struct notifier *n, const struct follow_event *e)
 	case FOLLOW_BEGUN:
 		log_info("hearing of runs", LOG_STR("from", "the sidecar"));
 		n->begun = true;
-		events_register(&n->events); /* a sidecar that was started anew knows nothing */
+		events_register(&n->events); /* a restarted sidecar knows nothing */
 		break;
 	case FOLLOW_NEWS: take_news(n, &e->message); break;
 	case FOLLOW_REFUSED:

@@ -22,8 +22,8 @@
 #define LIBRARY	    "libcurl.so.4"
 
 /*
- * libcurl, loaded by the process that makes a request, and by no other: it brings 25 libraries,
- * whose pages each of the three processes of a job would have to be given.
+ * libcurl is loaded only by the process that makes a request: it brings 25 libraries, whose pages
+ * would cost memory in each of the three processes of a job.
  */
 struct library {
 	CURLcode (*global_init)(long flags);

@@ -235,7 +235,7 @@ static void take_event(struct runner *r, const struct follow_event *e)
 		log_info("registered", LOG_STR("user", r->account.user),
 			 LOG_STR("socket", r->options->socket));
 		r->registered = true;
-		r->to_tell = true; /* a sidecar that was started anew knows none */
+		r->to_tell = true; /* a restarted sidecar knows none */
 		r->told = 0;
 		break;
 	case FOLLOW_NEWS: take_news(r, &e->message); break;
@@ -331,7 +331,7 @@ static int block_signals(struct runner *r)
 	return r->signals < 0 ? -errno : 0;
 }
 
-/* At a time as many begin as keep the processors busy while others wait for an answer. */
+/* As many begin at a time as keep the processors busy while others wait for answers. */
 static int make_turns(struct runner *r)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -37,7 +37,7 @@ void start_begun(const struct start *s)
 {
 	pid_t pid = getpid();
 
-	/* The runner may have ended; if it has not, a beginning counts for a short time only. */
+	/* The runner may have ended. If not, it counts this as beginning for a short time only. */
 	(void)!send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(s->begun);
 }

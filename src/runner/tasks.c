@@ -13,8 +13,8 @@
 #include "base/mem.h"
 
 /*
- * A file that was changed so shortly ago may be again without any time of it telling: until then it
- * is read again, though not for each of a thousand tasks.
+ * A file changed so recently may change again with the same timestamps. Until this time is over it
+ * is read again, but not for each of a thousand tasks.
  */
 #define SETTLED_MS 2000
 #define AGAIN_MS   50
@@ -104,7 +104,7 @@ static struct tasks_file *file_of(struct tasks *t, const char *path)
 	return &t->files[t->n_files++];
 }
 
-/* What was opened, and checked, is read; not what its name means by now. */
+/* Reads the file that was opened and checked, not the one that has its name by now. */
 static int read_tasks(struct tasks_file *f, int fd, const struct stat *st,
 		      char why[TRUSTED_WHY_SIZE])
 {
@@ -228,7 +228,7 @@ static bool is_refused(const struct task_files *files, const char *path)
 	return files->unreadable;
 }
 
-/* Of a file that is not good now the sidecar goes on with what it had, and so is it known here. */
+/* Of a bad file the sidecar keeps the last good state, so that is kept here as well. */
 static void take_files(struct tasks *t, const struct task_files *files)
 {
 	struct tasks_entry *before = t->list;

@@ -34,7 +34,7 @@ struct key {
 	.missing = key ": missing", .repeated = key ": repeated", .wrong = key ": " text
 
 /*
- * Parses one map of at most max bytes into the record. Unknown keys are passed over; a missing,
+ * Parses one map of at most max bytes into the record. Unknown keys are skipped; a missing,
  * repeated or ill-formed one makes it -EBADMSG, and *ret_why a constant text that names the key and
  * what is wrong with it. The record may then be half filled.
  */

@@ -112,7 +112,7 @@ int record_pack_split(struct buffer *out, const struct split_record *r);
 int record_pack_marker(struct buffer *out);
 
 /*
- * Decodes what a znode held. Unknown keys are passed over; a missing, repeated or ill-formed one
+ * Decodes what a znode held. Unknown keys are skipped; a missing, repeated or ill-formed one
  * makes it -EBADMSG, and *ret_why a constant text that names the key and what is wrong with it,
  * such as "random_ints: not an array of 5 int32". Duplicated task names count once.
  */
