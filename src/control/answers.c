@@ -31,7 +31,7 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
 }
 
-/* Who leads the task, as far as is known; nil: nobody. */
+/* The leader of the task, as far as known; nil: none. */
 static void pack_leader(struct pack *p, const char *key, const struct task *t)
 {
 	const struct member *m = leaders_leader(t);
@@ -41,7 +41,7 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 		pack_nil(p);
 		return;
 	}
-	/* A leader that no worker's record speaks of: all that is known is what its node says. */
+	/* No worker's record fits the leader: all that is known is in its node. */
 	pack_map(p, 5);
 	pack_kv_str(p, "id", m ? m->worker->id : t->leader.id);
 	pack_kv_str(p, "ip", m ? m->worker->ip : "");

@@ -1,4 +1,4 @@
-/* barrier and barrier_leave: waiting until so many are there, and until all of them have left. */
+/* barrier and barrier_leave: wait until enough members are there, and until all have left. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ static void add_partitions(struct differences *d, const struct node *s, const st
 			add_difference(d, l->name, f->by_id[i], why);
 }
 
-/* The workers that go by something else for a task than this sidecar, as many as are shown. */
+/* The workers whose configuration of a task differs from ours, up to the number shown. */
 static void each_difference(struct differences *d, const struct node *s)
 {
 	const struct fleet *f = &s->registry.fleet;

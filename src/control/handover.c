@@ -9,7 +9,7 @@
 
 #define NOT_KNOWN (-1)
 
-/* A leader as it was when it was seen, as it may have left the fleet since. */
+/* A copy of a leader's data, as the leader may have left the fleet since. */
 struct seen_leader {
 	char *id, *hostname, *node, *version; /* owned; NULL: none was seen */
 };
@@ -17,9 +17,9 @@ struct seen_leader {
 struct handover {
 	int64_t token; /* of the last leadership that was seen; 0: none */
 	struct seen_leader leader, previous;
-	int64_t since_ms; /* since when that is over, by host_now_ms(); 0: it is not; NOT_KNOWN */
-	/* Of how it came to that leadership: */
-	const char *reason; /* NULL: it cannot be told */
+	int64_t since_ms; /* when that ended, by host_now_ms(); 0: it has not; NOT_KNOWN */
+	/* How it became leader: */
+	const char *reason; /* NULL: not known */
 	int64_t vacant_ms;  /* or NOT_KNOWN */
 };
 
@@ -62,7 +62,7 @@ static const char *why_better(const struct task *t, const struct member *leader,
 	return newer == 0 && fleet_compare_ranked(&a, &b) > 0 ? "higher rank" : "left the fleet";
 }
 
-/* Why the leader before leads no more; NULL: that cannot be told. */
+/* Why the previous leader leads no more; NULL: not known. */
 static const char *reason(const struct task *t, const char *previous_id)
 {
 	const struct member *leader = leaders_leader(t);

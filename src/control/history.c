@@ -19,7 +19,7 @@ struct source {
 	char name[NAME_ELECTION_MAX + 1];
 	unsigned partition;
 	bool is_partition;
-	bool outputs; /* who asks may run the task, and so see what it wrote */
+	bool outputs; /* the client may run the task, and so see its output */
 };
 
 /* A request whose answer is outstanding. */
@@ -276,7 +276,7 @@ static bool answer_partition(struct call *call, struct reader_text name)
 	return true;
 }
 
-/* Of those whose number of partitions is not known yet nothing is told. */
+/* Tasks whose number of partitions is not known yet are left out. */
 static void answer_all(struct call *call)
 {
 	const struct leaders *l = &call->m->node->leaders;

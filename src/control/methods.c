@@ -115,7 +115,7 @@ static bool take_check_options(struct reader *r, bool *ret_any)
 	return true;
 }
 
-/* What comes behind the name; what is wrong with it is told. */
+/* Takes the parameters after the name; false after an error answer. */
 static bool take_check_rest(struct call *call, struct reader params, int64_t *ret_wait_ms,
 			    bool *ret_any)
 {

@@ -33,7 +33,7 @@ static void keep_before(struct channels *c, const struct channels *before, const
 	}
 }
 
-/* What was opened, and checked, is read; not what its name means by now. */
+/* Reads the file that was opened and checked, not the one that has its name by now. */
 static bool read_file(struct channels *c, const struct channels *before, const char *shown,
 		      char why[TRUSTED_WHY_SIZE])
 {

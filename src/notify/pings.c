@@ -85,7 +85,7 @@ static void free_over(struct pings *p)
 	}
 }
 
-/* Whether an older one goes to the same place. */
+/* Whether an older ping has the same URL. */
 static bool waits(const struct pings *p, const struct ping *g)
 {
 	for (const struct ping *o = p->list; o != g; o = o->next)

@@ -43,7 +43,7 @@ static void give_up(struct sends *s, struct spooled *m)
 	spool_remove(s->spool, m);
 }
 
-/* Of many messages of one channel the first that fails speaks for the others. */
+/* The first failing message of a channel stands for all of its messages. */
 static bool is_news(struct sends *s, const char *channel)
 {
 	int64_t now_ms = clock_boot_ms();

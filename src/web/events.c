@@ -82,7 +82,7 @@ static void on_closed(void *arg)
 
 static void add(struct stream *s, const char *text, size_t len)
 {
-	/* Who does not read misses nothing silently: its browser connects again and asks anew. */
+	/* A client that does not read is dropped: its browser reconnects and asks again. */
 	if (buffer_append(&s->out, text, len) < 0)
 		s->ending = true;
 	wake(s);

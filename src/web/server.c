@@ -153,7 +153,7 @@ static void on_client(void *arg, struct MHD_Connection *connection, void **conte
 	free(c);
 }
 
-/* To libmicrohttpd who sends a request byte by byte is never idle; but takes a place. */
+/* A client that sends byte by byte is never idle to libmicrohttpd, but takes a place. */
 static void on_look(uv_timer_t *timer)
 {
 	struct server *s = timer->data;
@@ -288,7 +288,7 @@ void server_free(struct server *s)
 	uv_poll_stop(&s->poll);
 	sidecar_done(&s->sidecar);
 	events_done(&s->events);
-	/* The last word to those that have waited. */
+	/* Answers the requests that still wait. */
 	MHD_run(s->http);
 	MHD_stop_daemon(s->http);
 	shared_done(&s->shared);

@@ -34,31 +34,31 @@ struct run_record {
 	char state[RECORD_STATE_MAX + 1];
 	char id[NAME_ID_MAX + 1]; /* of the worker that ran it */
 	char hostname[NAME_HOST_MAX + 1];
-	char node[WORKER_NODE_MAX + 1]; /* what its node is called, "": the hostname */
-	char run[NAME_ID_MAX + 1]; /* a uuid: whose claim it was, where its answer was lost; "" */
-	int64_t session;	   /* that it ran in; 0 where the record does not say */
+	char node[WORKER_NODE_MAX + 1]; /* name of its node, "": the hostname */
+	char run[NAME_ID_MAX + 1];	/* uuid of the claim, in case its answer is lost; "" */
+	int64_t session;		/* of the sidecar that ran it; 0: not in the record */
 	int64_t token;
 	int64_t attempt;	    /* 1, 2, … */
 	int64_t started_at;	    /* ms since the epoch */
 	int64_t ended_at;	    /* 0: not yet */
 	int64_t exit_status;	    /* -1: none yet */
-	char by[RECORD_BY_MAX + 1]; /* "": it ran by its schedule, or was claimed by `run` */
+	char by[RECORD_BY_MAX + 1]; /* "": by its schedule, or claimed by `run` */
 	/* Any bytes, at most RECORD_OUTPUT_MAX; borrowed: parsed, from what was parsed. */
 	const char *output;
 	size_t output_len;
 };
 
 enum policy_kind {
-	POLICY_PAUSE,  /* task: nobody in the fleet leads it */
+	POLICY_PAUSE,  /* task: no node of the fleet leads it */
 	POLICY_PIN,    /* task, version: only workers with that version are candidates */
 	POLICY_DRAIN,  /* node: its workers are candidates for nothing */
 	POLICY_RESIGN, /* task, node: its workers lead it only while nobody else can */
 	/* task, node: it stands by for a lost run; others lead it only if it cannot */
 	POLICY_RERUN,
-	POLICY_SHOWN, /* what follows is for sidecars alone */
+	POLICY_SHOWN, /* the kinds from here on are internal to sidecars */
 	/* task: a pause ended at `since`, and no tick up to then is owed */
 	POLICY_ENDED = POLICY_SHOWN,
-	/* task, and in the place of a node the tick: it is to be run, by whom it says */
+	/* task, and the tick in place of a node: the user `by` has triggered it */
 	POLICY_TRIGGER,
 	POLICY_KINDS
 };
@@ -77,10 +77,10 @@ struct policy_record {
 	char by[POLICY_TEXT_MAX + 1];	  /* the user */
 	char host[NAME_HOST_MAX + 1];	  /* at which */
 	int64_t since;			  /* ms since the epoch */
-	int64_t until;			  /* 0: until it is taken back */
-	/* of a drain: the rolling restart that it belongs to and ends with, "": an operator's */
+	int64_t until;			  /* 0: until it is revoked */
+	/* of a drain: the rolling restart with which it ends; "": made by an operator */
 	char rolling[NAME_TASK_MAX + 1];
-	bool halted; /* which has been halted, for the reason */
+	bool halted; /* that rolling restart was halted, for the reason */
 };
 
 /*
@@ -89,9 +89,9 @@ struct policy_record {
  */
 struct split_record {
 	int64_t partitions;
-	int64_t from;			  /* the number that it took the place of, 0: none */
+	int64_t from;			  /* the previous number, 0: none */
 	char reason[POLICY_TEXT_MAX + 1]; /* "": none was given */
-	char by[POLICY_TEXT_MAX + 1];	  /* the user, "": a sidecar, as its files say so */
+	char by[POLICY_TEXT_MAX + 1];	  /* the user; "": a sidecar, by its files */
 	char host[NAME_HOST_MAX + 1];	  /* at which */
 	int64_t since;			  /* ms since the epoch */
 };
@@ -106,13 +106,13 @@ int record_pack_run(struct buffer *out, const struct run_record *r);
 int record_pack_policy(struct buffer *out, const struct policy_record *r);
 int record_pack_split(struct buffer *out, const struct split_record *r);
 /*
- * What stands in the place of a leader's record while the task is led by its partitions, in a
- * persistent znode, so that nobody leads it as a whole.
+ * The content of the leader node of a task that is led by partitions: a persistent znode, so that
+ * no node leads the task as a whole.
  */
 int record_pack_marker(struct buffer *out);
 
 /*
- * Decodes what a znode held. Unknown keys are skipped; a missing, repeated or ill-formed one
+ * Decodes the content of a znode. Unknown keys are skipped; a missing, repeated or ill-formed one
  * makes it -EBADMSG, and *ret_why a constant text that names the key and what is wrong with it,
  * such as "random_ints: not an array of 5 int32". Duplicated task names count once.
  */
