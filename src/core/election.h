@@ -30,7 +30,7 @@
 #define ELECTION_NEVER	     INT64_MAX
 
 /* The stagger: while nobody leads, each candidate claims this long after the next better one. */
-#define ELECTION_TURN_MS 500
+#define ELECTION_STAGGER_MS 500
 /* After a yield, how long the successor has to claim the task before we claim it again. */
 #define ELECTION_ACCEPT_MS 3000
 /*

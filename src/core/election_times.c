@@ -2,12 +2,12 @@
 
 #include "core/tick.h"
 
-#define PLACE_TURN_MAX 20 /* the stagger does not grow beyond this place */
+#define PLACE_STAGGER_MAX 20 /* the stagger does not grow beyond this place */
 
 int64_t election_claim_time(const struct election *e)
 {
-	uint32_t place = e->view.place < PLACE_TURN_MAX ? e->view.place : PLACE_TURN_MAX;
-	int64_t at = e->vacant_ms + (int64_t)place * ELECTION_TURN_MS;
+	uint32_t place = e->view.place < PLACE_STAGGER_MAX ? e->view.place : PLACE_STAGGER_MAX;
+	int64_t at = e->vacant_ms + (int64_t)place * ELECTION_STAGGER_MS;
 
 	if (e->unseen_leader)
 		at += e->owner_ms > e->timeout_ms ? e->owner_ms : e->timeout_ms;

@@ -7,7 +7,7 @@
 #define SETTLE_STEPS 200
 /* A lease, the longest turn, and some pauses before what failed is tried again. */
 #define SETTLE_MS \
-	(WORLD_TIMEOUT_MS + ELECTION_ACCEPT_MS + 20 * ELECTION_TURN_MS + 5 * ELECTION_RETRY_MS)
+	(WORLD_TIMEOUT_MS + ELECTION_ACCEPT_MS + 20 * ELECTION_STAGGER_MS + 5 * ELECTION_RETRY_MS)
 
 uint64_t model_moves[ELECTION_STATES][ELECTION_STATES];
 

@@ -66,7 +66,7 @@ static bool stall_leader(void)
 	/* The deletion is heard of before; the next in rank claims; expiry comes in steps of a tick. */
 	int64_t late = random_range(0, sim.tick_ms * 3 / 2);
 	int64_t begins = sim.now + random_range(50, sim.tick_ms / 2) * MS;
-	int64_t ends = sim.now + (sim.timeout_ms + ELECTION_TURN_MS + late) * MS;
+	int64_t ends = sim.now + (sim.timeout_ms + ELECTION_STAGGER_MS + late) * MS;
 
 	if (sim.options.ticks || leader < 0 || owner < 0 || sites[owner].machine->inbox.paused ||
 	    !servers_whole())

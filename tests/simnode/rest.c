@@ -166,7 +166,7 @@ static bool is_slower_than_a_turn(enum change what)
 	bool gone = what == CHANGE_LEAVE || what == CHANGE_KILL;
 	bool writes = sim.options.recipes || sim.options.queues;
 
-	return writes && gone && 3 * write > ELECTION_TURN_MS * MS;
+	return writes && gone && 3 * write > ELECTION_STAGGER_MS * MS;
 }
 
 /*
@@ -253,7 +253,7 @@ static void check_gap(const struct truth *truth, enum change what, unsigned task
 	if (before[task].leader < 0 || gap == 0)
 		return;
 	if (waits)
-		bound += (sim.timeout_ms * 101 / 100 + ELECTION_TURN_MS) * MS;
+		bound += (sim.timeout_ms * 101 / 100 + ELECTION_STAGGER_MS) * MS;
 	if (what == CHANGE_KILL)
 		gap -= sim.timeout_ms * MS;
 	if (!waits && gap > *worst)

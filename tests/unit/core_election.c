@@ -439,7 +439,7 @@ Test(claim, of_what_was_handed_over_long_ago_waits)
 	sends(ELECTION_READ, 1);
 	absent(T_MS);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS + T_MS);
 
 	follow(1);
 	watch(ELECTION_CHANGED, T_MS);
@@ -448,7 +448,7 @@ Test(claim, of_what_was_handed_over_long_ago_waits)
 	wait_deadline();
 	sends(ELECTION_READ, 1);
 	absent(T_MS);
-	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS + T_MS);
 }
 
 /* It may have registered anew: then it is missing for the moment that it takes to read its record. */
@@ -850,7 +850,7 @@ Test(yield, outcomes)
 	is_state(ELECTION_VACANT);
 	nobody_took_it();
 	cr_assert_eq(deadline() - now,
-		     ELECTION_ACCEPT_MS + ELECTION_TURN_MS - ELECTION_VACANT_READ_MS);
+		     ELECTION_ACCEPT_MS + ELECTION_STAGGER_MS - ELECTION_VACANT_READ_MS);
 	watch(ELECTION_CREATED, 0);
 	node(OTHER, 300);
 	is_state(ELECTION_FOLLOWING);
@@ -1075,7 +1075,7 @@ Test(watch, a_vacant_task_is_known_to_who_becomes_a_candidate)
 	/* Its turn begins now, and not when the task came to be vacant. */
 	view(true, 1);
 	is_state(ELECTION_VACANT);
-	cr_assert_eq(deadline() - now, ELECTION_TURN_MS);
+	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS);
 	view(true, 0);
 	claims_after_read(0);
 }
@@ -1213,10 +1213,10 @@ Test(session, a_handover_does_not_outlive_the_connection)
 	follow(1);
 	watch(ELECTION_CHANGED, T_MS);
 	absent(T_MS);
-	cr_assert_eq(deadline() - now, ELECTION_TURN_MS);
+	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS);
 	simple(ELECTION_CUT);
 	up();
-	cr_assert_eq(deadline() - now, ELECTION_TURN_MS + T_MS);
+	cr_assert_eq(deadline() - now, ELECTION_STAGGER_MS + T_MS);
 }
 
 static void make_down(void)

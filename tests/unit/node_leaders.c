@@ -44,7 +44,7 @@ Test(leaders, the_second_best_claims_in_its_turn)
 	joins("me", "1.0", 5);
 	asks("get! leaders/report", failed(STORE_NO_NODE));
 	asks("exists! leaders/report", failed(STORE_NO_NODE));
-	pass(ELECTION_TURN_MS - 1);
+	pass(ELECTION_STAGGER_MS - 1);
 	idle();
 	pass(1);
 	/* What it knows is too old by then. */
