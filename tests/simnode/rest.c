@@ -55,8 +55,9 @@ static const char *tasks_problem(int64_t *ret_until)
 	const struct truth *truth = truth_now(&problem);
 
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
-		before[k].meanwhile |= truth_passed_over(truth, k);
-		before[k].admitted |= ~truth_passed_over(truth, k);
+		uint64_t passed = truth_passed_over(truth, k);
+		before[k].meanwhile |= passed;
+		before[k].admitted |= ~passed;
 	}
 	if (problem)
 		decided_at = *ret_until = sim.now;
@@ -181,28 +182,22 @@ static bool is_passed_over_since(const struct truth *truth, enum change what, un
 }
 
 /*
- * Whether a clock was off only as long as the one that blinked was there, as most agreed then: who has it gives
- * up to that one, another has its turn behind it, and then the first is the best again.
+ * Whether a clock was judged otherwise only while the one that blinked was there, as the majority was another.
+ * If it was off: its worker gives up to the one that blinked, another worker leads after its stagger, and then
+ * the first is the best again. If it was right: the one that blinked gets the task, then the worker with the
+ * clock, until it shows that the others are the majority again.
  */
-static bool was_passed_over_meanwhile(const struct truth *truth, enum change what, unsigned task)
+static bool was_judged_otherwise_meanwhile(const struct truth *truth, enum change what,
+					   unsigned task)
 {
-	uint64_t since = before[task].meanwhile & ~before[task].passed;
+	uint64_t then = before[task].passed, now = truth_passed_over(truth, task);
+	uint64_t otherwise =
+		(before[task].meanwhile & ~then & ~now) | (before[task].admitted & then & now);
 
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		if (!sites[i].running)
-			since &= ~(UINT64_C(1) << i);
-	return what == CHANGE_BLINK && (since & ~truth_passed_over(truth, task)) != 0;
-}
-
-/*
- * Whether a clock was right only as long as the one that blinked was there: that one gets the task, then who
- * has the clock, until it shows that the others are most again.
- */
-static bool was_admitted_meanwhile(const struct truth *truth, enum change what, unsigned task)
-{
-	uint64_t passed = truth_passed_over(truth, task);
-
-	return what == CHANGE_BLINK && (passed & before[task].passed & before[task].admitted) != 0;
+			otherwise &= ~(UINT64_C(1) << i);
+	return what == CHANGE_BLINK && otherwise != 0;
 }
 
 /*
@@ -215,8 +210,7 @@ static uint64_t moves_allowed(const struct truth *truth, enum change what, unsig
 	bool twice = what == CHANGE_BLINK || has_withdrawn(what, task) ||
 		     is_slower_than_a_turn(what) || is_passed_over_since(truth, what, task);
 
-	if (was_passed_over_meanwhile(truth, what, task) ||
-	    was_admitted_meanwhile(truth, what, task))
+	if (was_judged_otherwise_meanwhile(truth, what, task))
 		return 3;
 	return twice || is_led_by_a_last_resort(truth, task) ? 2 : 1;
 }
