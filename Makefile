@@ -123,7 +123,7 @@ DAEMON := \
 	sidecar
 CLIENT := \
 	barrier join child \
-	zkleader_api partition_api job_api call handle link follow answer library fields claim kept capture relay \
+	zkleader_api partition_api job_api call handle link follow answer library fields claim tail capture relay \
 	printable options check json output table command \
 	ask decision outcome selection rollout snapshot \
 	host news screen live list tasks status explain \

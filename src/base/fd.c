@@ -28,3 +28,25 @@ void fd_forget(int fd)
 	dup2(null, fd);
 	close(null);
 }
+
+int fd_pipe(int *ret_from, int *ret_into)
+{
+	int ends[2], e;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	ends[0] = fd_private(ends[0]);
+	e = ends[0] < 0 ? -errno : 0;
+	ends[1] = fd_private(ends[1]);
+	if (e == 0 && ends[1] < 0)
+		e = -errno;
+	if (e < 0) {
+		for (int i = 0; i < 2; i++)
+			if (ends[i] >= 0)
+				close(ends[i]);
+		return e;
+	}
+	*ret_from = ends[0];
+	*ret_into = ends[1];
+	return 0;
+}

@@ -9,5 +9,10 @@
 int fd_private(int fd);
 /* Replaces a standard descriptor by /dev/null, so that this process does not hold it open. */
 void fd_forget(int fd);
+/*
+ * A pipe whose ends are no standard descriptors, and are closed in what is executed. 0, or a
+ * negative errno and neither is set.
+ */
+int fd_pipe(int *ret_from, int *ret_into);
 
 #endif

@@ -94,7 +94,7 @@ static bool advance(struct capture *c)
 		return false;
 	c->at = 0;
 	c->n = (size_t)n;
-	kept_add(c->kept, c->data, c->n);
+	tail_add(c->tail, c->data, c->n);
 	return true;
 }
 
@@ -152,20 +152,17 @@ static int open_error(void)
 
 int capture_init(struct capture *c, const char *name, const char *id, const char *journal)
 {
-	int ends[2];
+	int e;
 
 	*c = (struct capture){
 		.fields = {"TASK", "TICK"}, .name = name, .id = id, .journal = journal};
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	c->from = fd_private(ends[0]);
-	c->into = fd_private(ends[1]);
+	e = fd_pipe(&c->from, &c->into);
+	if (e < 0)
+		return e;
 	c->to = journal ? journal_open() : open_error();
-	c->kept = kept_new();
-	if (c->from < 0 || c->into < 0 || c->to < 0 || !c->kept ||
-	    fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
-		int e = errno ? -errno : -EMFILE;
-
+	c->tail = tail_new();
+	if (c->to < 0 || !c->tail || fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
+		e = errno ? -errno : -EMFILE;
 		capture_done(c);
 		return e;
 	}
@@ -179,7 +176,7 @@ void capture_done(struct capture *c)
 	if (c->to >= 0)
 		close(c->to);
 	capture_hold(c);
-	kept_free(c->kept);
+	tail_free(c->tail);
 }
 
 void capture_become(const struct capture *c)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/kept.h"
+#include "client/tail.h"
 
 #define CAPTURE_LINE_MAX 2000 /* bytes; a longer line comes in pieces */
 
@@ -27,7 +27,7 @@ struct capture {
 	int to;			      /* descriptor: the journal's socket, or standard error */
 	int from;		      /* the reading end of the pipe, non-blocking */
 	int into;		      /* the writing end; -1: closed in this process */
-	struct kept *kept;
+	struct tail *tail;
 	char data[CAPTURE_LINE_MAX]; /* the bytes last read; at..n are still to be handled */
 	size_t at, n;
 	char line[CAPTURE_LINE_MAX];

@@ -139,15 +139,15 @@ static void pack_delivery(struct pack *p, const struct job_delivery *d)
 }
 
 /* The end of what it wrote, where that is kept. */
-static const struct kept *kept_of(const struct job *job)
+static const struct tail *tail_of(const struct job *job)
 {
-	return job->capture ? job->capture->kept : job->relay ? job->relay->kept : NULL;
+	return job->capture ? job->capture->tail : job->relay ? job->relay->tail : NULL;
 }
 
 static int finish(const struct job *job, bool interrupted, int64_t until, bool *ret_recorded)
 {
-	const struct kept *kept = kept_of(job);
-	char last[KEPT_MAX];
+	const struct tail *tail = tail_of(job);
+	char last[TAIL_MAX];
 	struct buffer params;
 	struct reader result;
 	struct pack p;
@@ -158,13 +158,13 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->number);
-	pack_map(&p, 2U + (job->capture ? 1U : 0U) + (kept ? 1U : 0U) + (job->delivery ? 2U : 0U));
+	pack_map(&p, 2U + (job->capture ? 1U : 0U) + (tail ? 1U : 0U) + (job->delivery ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", interrupted);
 	if (job->capture)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
-	if (kept)
-		pack_kv_bin(&p, "output", last, kept_last(kept, last));
+	if (tail)
+		pack_kv_bin(&p, "output", last, tail_last(tail, last));
 	if (job->delivery)
 		pack_delivery(&p, job->delivery);
 	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);

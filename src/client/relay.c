@@ -15,9 +15,9 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define LINE_SIZE   8192 /* a longer line comes in pieces, each with the name */
-#define SETTLE_MS   500	 /* a reader may be slow, and the end of the run is to be recorded */
-#define SETTLE_STEP 2
+#define LINE_SIZE      8192 /* a longer line comes in pieces, each with the name */
+#define SETTLE_MS      500  /* a reader may be slow, and the end of the run is to be recorded */
+#define SETTLE_STEP_MS 2
 
 /* One of the two streams. */
 struct stream {
@@ -29,7 +29,7 @@ struct stream {
 /* Both, or one where the two are the same file: so what comes first stays first. */
 struct streams {
 	const char *name;
-	struct kept *kept;
+	struct tail *tail;
 	struct stream of[2];
 };
 
@@ -98,8 +98,8 @@ static bool pass_on(struct stream *s, const struct streams *all)
 
 	if (n < 0 && errno == EINTR)
 		return true;
-	if (n > 0 && all->kept)
-		kept_add(all->kept, s->line + s->len, (size_t)n);
+	if (n > 0 && all->tail)
+		tail_add(all->tail, s->line + s->len, (size_t)n);
 	if (n > 0)
 		s->len += (size_t)n;
 	if (all->name)
@@ -148,24 +148,12 @@ _Noreturn static void run(struct streams *all)
 			fds[i].fd = -1;
 		}
 	}
-	if (all->kept)
-		all->kept->all = true;
+	if (all->tail)
+		all->tail->all = true;
 	_exit(0);
 }
 
 /* --- around it --------------------------------------------------------------------------- */
-
-/* A pipe whose ends are no standard descriptors, and are closed in what is executed. */
-static int make_pipe(int *ret_from, int *ret_into)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	*ret_from = fd_private(ends[0]);
-	*ret_into = fd_private(ends[1]);
-	return *ret_from < 0 || *ret_into < 0 ? -EMFILE : 0;
-}
 
 static void close_one(int *fd)
 {
@@ -196,7 +184,7 @@ static int make_pipes(struct relay *r, struct streams *all)
 		if (i == 1 && !all->name && r->into[0] >= 0 && are_one(STDOUT_FILENO, to))
 			e = (r->into[1] = fcntl(r->into[0], F_DUPFD_CLOEXEC, 3)) < 0 ? -errno : 0;
 		else
-			e = make_pipe(&all->of[i].from, &r->into[i]);
+			e = fd_pipe(&all->of[i].from, &r->into[i]);
 		if (e < 0)
 			break;
 	}
@@ -213,8 +201,8 @@ int relay_begin(struct relay *r, const char *name, bool keep)
 	all->of[0].from = all->of[1].from = -1;
 	e = make_pipes(r, all);
 	if (e == 0 && keep) {
-		r->kept = all->kept = kept_new();
-		e = r->kept ? 0 : -errno;
+		r->tail = all->tail = tail_new();
+		e = r->tail ? 0 : -errno;
 	}
 	r->pid = e == 0 ? fork() : -1;
 	if (r->pid == 0)
@@ -226,7 +214,7 @@ int relay_begin(struct relay *r, const char *name, bool keep)
 	free(all);
 	if (e < 0) {
 		relay_hold(r);
-		kept_free(r->kept);
+		tail_free(r->tail);
 	}
 	return e;
 }
@@ -248,8 +236,8 @@ void relay_settle(const struct relay *r)
 {
 	int64_t until_ms = clock_boot_ms() + SETTLE_MS;
 
-	while (r && r->kept && !r->kept->all && clock_boot_ms() < until_ms)
-		poll(NULL, 0, SETTLE_STEP);
+	while (r && r->tail && !r->tail->all && clock_boot_ms() < until_ms)
+		poll(NULL, 0, SETTLE_STEP_MS);
 }
 
 void relay_end(struct relay *r)
@@ -257,5 +245,5 @@ void relay_end(struct relay *r)
 	relay_hold(r);
 	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	kept_free(r->kept);
+	tail_free(r->tail);
 }

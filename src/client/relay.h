@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "client/kept.h"
+#include "client/tail.h"
 
 struct relay {
 	pid_t pid;
 	int into[2];	   /* pipes in place of standard output and error; -1: unchanged */
-	struct kept *kept; /* NULL: nothing is kept */
+	struct tail *tail; /* NULL: nothing is kept */
 };
 
 /*
