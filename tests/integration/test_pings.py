@@ -80,6 +80,18 @@ def test_the_end_of_what_it_wrote_comes_along_and_all_of_it_goes_where_it_went(f
     assert run["output"] == body
 
 
+def test_what_is_still_in_the_pipe_as_the_command_ends_belongs_to_its_end(fleet, hooks, notifier, folder):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    for _ in range(5):
+        with open(folder / "out", "wb") as out:
+            run = begun(a, "sh", "-c", "yes | head -c 60000; echo last", stdout=out, stderr=subprocess.DEVNULL)
+            assert run.wait(60) == 0
+        assert (folder / "out").stat().st_size == 60005
+    ends = [body for path, body in hooks.wait(10) if path == "/x/0"]
+    assert len(ends) == 5 and all(body.endswith("last\n") for body in ends)
+
+
 def test_streams_that_are_one_file_keep_their_order(fleet, hooks, notifier):
     a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
     notifier(a)
