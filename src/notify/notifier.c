@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/notify.h"
 #include "client/follow.h"
 #include "client/json.h"
@@ -77,6 +78,21 @@ static void take_run(struct notifier *n, const json_t *run)
 	pings_add(&n->pings, task, url, word, json_text(run, "output", ""));
 }
 
+/* NULs of an output become '?': what is made of it would end at the first one. */
+static void replace_nuls(json_t *event)
+{
+	const json_t *output = json_object_get(event, "output");
+	size_t len = json_string_length(output);
+
+	if (len == 0 || strlen(json_string_value(output)) == len)
+		return;
+	mem_auto char *text = mem_alloc(len);
+	memcpy(text, json_string_value(output), len);
+	for (size_t i = 0; i < len; i++)
+		text[i] = text[i] ? text[i] : '?';
+	json_object_set_new(event, "output", json_stringn(text, len));
+}
+
 static void take_news(struct notifier *n, const struct message *m)
 {
 	bool run = strcmp(m->method, "run") == 0, notice = strcmp(m->method, "notice") == 0;
@@ -86,6 +102,7 @@ static void take_news(struct notifier *n, const struct message *m)
 		return;
 	if (json_from_msgpack(m->data.p, (size_t)(m->data.end - m->data.p), &data) != 0)
 		return;
+	replace_nuls(data);
 	if (run) {
 		take_run(n, data);
 	} else {

@@ -92,6 +92,14 @@ def test_what_is_still_in_the_pipe_as_the_command_ends_belongs_to_its_end(fleet,
     assert len(ends) == 5 and all(body.endswith("last\n") for body in ends)
 
 
+def test_bytes_that_end_texts_do_not_end_the_output(fleet, hooks, notifier, program):
+    a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
+    notifier(a)
+    done = program("zkleader", "-s", a.socket, "run", "--tick", "none", TASK, "--", "printf", "one\\0two\\0")
+    assert done.code == 0 and done.out == "one\0two\0"
+    assert hooks.wait(2)[1] == ("/x/0", "one?two?")
+
+
 def test_streams_that_are_one_file_keep_their_order(fleet, hooks, notifier):
     a = begin(fleet, task_text(TASK, tick="1s", ping_url=hooks.url("/x")))
     notifier(a)
