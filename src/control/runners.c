@@ -327,20 +327,21 @@ static bool judge(const struct methods *m, const struct task_config *t, struct r
 
 struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
 {
-	size_t n;
-	const struct task_config **tasks = task_files_tasks(m->process->tasks, &n);
+	const struct task_files *files = m->process->tasks;
 	struct runners_trouble *list = NULL;
 
 	*ret_n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct runners_trouble one;
+	for (size_t i = 0; i < files->n; i++) {
+		for (size_t j = 0; j < files->list[i].n_tasks; j++) {
+			const struct task_config *t = files->list[i].tasks[j];
+			struct runners_trouble one;
 
-		if (!task_config_user(tasks[i]) || !judge(m, tasks[i], &one))
-			continue;
-		list = mem_resize(list, *ret_n + 1, sizeof(*list));
-		list[(*ret_n)++] = one;
+			if (!task_config_user(t) || !judge(m, t, &one))
+				continue;
+			list = mem_resize(list, *ret_n + 1, sizeof(*list));
+			list[(*ret_n)++] = one;
+		}
 	}
-	free(tasks);
 	return list;
 }
 

@@ -13,9 +13,11 @@
 
 struct election_time leaders_time(const struct leaders *l)
 {
-	return (struct election_time){.boot_ms = host_now_ms(l->session->host),
+	int64_t now_ms = host_now_ms(l->session->host);
+
+	return (struct election_time){.boot_ms = now_ms,
 				      .wall_ms = host_wall_ms(l->session->host),
-				      .leased = session_lease_left(l->session) > 0};
+				      .leased = session_lease_left_at(l->session, now_ms) > 0};
 }
 
 bool leaders_is_led(const struct task *t)
@@ -325,9 +327,10 @@ const struct member *leaders_leader(const struct task *t)
 }
 
 /* Of the lease, what an answer may count on. */
-static int64_t answer_left(const struct task *t)
+static int64_t answer_left(const struct task *t, int64_t now_ms)
 {
-	return election_leads(&t->election) ? session_answer_left(t->leaders->session) : 0;
+	return election_leads(&t->election) ? session_answer_left_at(t->leaders->session, now_ms)
+					    : 0;
 }
 
 /*
@@ -338,16 +341,19 @@ static int64_t answer_left(const struct task *t)
 int64_t leaders_promise(struct task *t)
 {
 	const struct leaders *l = t->leaders;
-	int64_t left = answer_left(t), most = l->session->granted_ms / 4;
+	struct election_time now = leaders_time(l);
+	int64_t left = answer_left(t, now.boot_ms), most = l->session->granted_ms / 4;
 
 	if (most < l->timing.yield_delay_ms)
 		most = l->timing.yield_delay_ms;
-	return election_promise(&t->election, leaders_time(l), left < most ? left : most);
+	return election_promise(&t->election, now, left < most ? left : most);
 }
 
 bool leaders_says(const struct task *t)
 {
-	return election_says(&t->election, leaders_time(t->leaders), answer_left(t));
+	struct election_time now = leaders_time(t->leaders);
+
+	return election_says(&t->election, now, answer_left(t, now.boot_ms));
 }
 
 bool leaders_may_begin(const struct task *t)

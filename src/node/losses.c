@@ -211,7 +211,9 @@ static void on_due(void *arg)
 
 void losses_changed(struct losses *x)
 {
-	if (x->leaders->registry->notices)
+	const struct notices *n = x->leaders->registry->notices;
+
+	if (n && n->n_rules > 0)
 		host_timer_start(&x->due, 0);
 }
 

@@ -211,7 +211,7 @@ static void on_task_changed(void *arg, struct task *t)
 	runs_changed(&n->runs);
 	if (t->settings->alert_after_ms > 0)
 		overdues_changed(&n->overdues);
-	if (t->losses.token != t->election.node.token)
+	if (election_leads(&t->election) && t->losses.token != t->election.node.token)
 		losses_changed(&n->losses);
 	n->handlers.task_changed(n->handlers.arg, t);
 	n->handlers.status(n->handlers.arg);

@@ -126,13 +126,15 @@ void session_set_working(struct session *s, bool working);
 /* Whether a gang has members here. */
 void session_set_joined(struct session *s, bool joined);
 
-/* Milliseconds left of the lease; 0: none. */
+/* Milliseconds left of the lease, now or at that time of host_now_ms(); 0: none. */
 int64_t session_lease_left(const struct session *s);
+int64_t session_lease_left_at(const struct session *s, int64_t now_ms);
 /*
  * How much of it an answer may promise: little while there is no connection, as the next one may be
  * granted a shorter timeout.
  */
 int64_t session_answer_left(const struct session *s);
+int64_t session_answer_left_at(const struct session *s, int64_t now_ms);
 /*
  * Milliseconds for which a request that may wait wait_ms (-1: for ever) waits for a session:
  * wait_ms, but at least as long as a reconnect takes and at most SESSION_PATIENCE_MS.

@@ -13,18 +13,28 @@
 #define LENGTHEN_MS 12000
 #define LEASE_PART  4 /* of the timeout */
 
-int64_t session_lease_left(const struct session *s)
+int64_t session_lease_left_at(const struct session *s, int64_t now_ms)
 {
-	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, host_now_ms(s->host));
+	return s->state == SESSION_CLOSED ? 0 : lease_left(&s->lease, now_ms);
 }
 
-int64_t session_answer_left(const struct session *s)
+int64_t session_lease_left(const struct session *s)
 {
-	int64_t left = session_lease_left(s);
+	return session_lease_left_at(s, host_now_ms(s->host));
+}
+
+int64_t session_answer_left_at(const struct session *s, int64_t now_ms)
+{
+	int64_t left = session_lease_left_at(s, now_ms);
 
 	if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
 		return left;
 	return left < LEASE_TIMEOUT_MIN_MS / 2 ? left : LEASE_TIMEOUT_MIN_MS / 2;
+}
+
+int64_t session_answer_left(const struct session *s)
+{
+	return session_answer_left_at(s, host_now_ms(s->host));
 }
 
 int64_t session_patience(int64_t wait_ms)

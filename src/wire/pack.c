@@ -93,6 +93,21 @@ void pack_str(struct pack *p, const char *text)
 		pack_nil(p);
 }
 
+/* Nearly all texts are ASCII, and answers are mostly texts. */
+static bool is_ascii(const char *text, size_t len)
+{
+	uint64_t eight, all = 0;
+	size_t i = 0;
+
+	for (; len - i >= sizeof(eight); i += sizeof(eight)) {
+		memcpy(&eight, text + i, sizeof(eight));
+		all |= eight;
+	}
+	for (; i < len; i++)
+		all |= (unsigned char)text[i];
+	return !(all & UINT64_C(0x8080808080808080));
+}
+
 /*
  * A string of MessagePack is UTF-8, and other readers insist on that: each byte that is none
  * becomes "?".
@@ -100,19 +115,11 @@ void pack_str(struct pack *p, const char *text)
 static void mend(char *text, size_t len)
 {
 	uint32_t code;
-	uint64_t eight;
 
+	if (is_ascii(text, len))
+		return;
 	for (size_t i = 0; i < len;) {
-		/* Nearly all texts are ASCII, and answers are mostly texts. */
-		if (len - i >= sizeof(eight)) {
-			memcpy(&eight, text + i, sizeof(eight));
-			if (!(eight & UINT64_C(0x8080808080808080))) {
-				i += sizeof(eight);
-				continue;
-			}
-		}
-		size_t n =
-			(unsigned char)text[i] < 0x80 ? 1 : utf8_decode(text + i, len - i, &code);
+		size_t n = utf8_decode(text + i, len - i, &code);
 
 		if (n == 0)
 			text[i] = '?';
