@@ -325,6 +325,13 @@ static bool judge(const struct methods *m, const struct task_config *t, struct r
 	return true;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct runners_trouble *x = a, *y = b;
+
+	return strcmp(x->task, y->task);
+}
+
 struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
 {
 	const struct task_files *files = m->process->tasks;
@@ -342,6 +349,8 @@ struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
 			list[(*ret_n)++] = one;
 		}
 	}
+	if (*ret_n > 1)
+		qsort(list, *ret_n, sizeof(*list), by_name);
 	return list;
 }
 
