@@ -31,7 +31,7 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
 }
 
-/* The leader of the task, as far as known; nil: none. */
+/* The key and the leader of the task, as far as known; nil: nobody leads. */
 static void pack_leader(struct pack *p, const char *key, const struct task *t)
 {
 	const struct member *m = leaders_leader(t);
@@ -41,7 +41,7 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 		pack_nil(p);
 		return;
 	}
-	/* No worker's record fits the leader: all that is known is in its node. */
+	/* A leader that is not in the fleet here is known by the id in its leader node alone. */
 	pack_map(p, 5);
 	pack_kv_str(p, "id", m ? m->worker->id : t->leader.id);
 	pack_kv_str(p, "ip", m ? m->worker->ip : "");
@@ -164,11 +164,12 @@ void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struc
 	pack_kv_str(p, "task", name);
 	pack_kv_bool(p, "leader", left > 0);
 	pack_kv_str(p, "state", explain_state(s, t));
-	/* A number in any case, for clients in typed languages; no znode is created with zxid 0. */
+	/* The token is an int in any case, for clients in typed languages. No znode has zxid 0. */
 	pack_kv_int(p, "token", leaders_is_led(t) ? node->token : 0);
 	pack_kv_int(p, "lease_ms", left);
 	/*
-	 * What was known before a disconnection may no longer be so, nor is ours without its lease.
+	 * The leader that was known before a disconnection may not lead any more. Nor does this
+	 * node without its lease.
 	 */
 	if (session_is_up(&s->session) && (left > 0 || !node->mine))
 		pack_leader(p, "led_by", t);
@@ -185,7 +186,7 @@ void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct t
 
 /* --- tables --------------------------------------------------------------- */
 
-/* The newest run that is known of the task, nil. */
+/* The key `last` and the newest known run of the task; nil: none. */
 static void pack_last(struct pack *p, const struct task *t)
 {
 	const struct last_run *last = t ? last_run_of(t) : NULL;
@@ -263,7 +264,10 @@ struct standing_worker {
 	size_t led;
 };
 
-/* For people: that version_compare() is not transitive on odd strings does not matter here. */
+/*
+ * The order is for people: that version_compare() is not transitive on odd versions does not
+ * matter.
+ */
 static int newest_first(const void *a, const void *b)
 {
 	const struct member *x = ((const struct standing_worker *)a)->member;
@@ -302,7 +306,7 @@ void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 	struct workers w = {.n = f->n_members};
 	struct pack *p = peer_begin(c);
 
-	/* In one pass: tasks times workers may be five millions. */
+	/* One pass counts for all workers: tasks times workers may be five million. */
 	w.list = mem_calloc(w.n + 1, sizeof(*w.list));
 	for (size_t i = 0; i < w.n; i++)
 		w.list[i].member = f->by_id[i];
@@ -326,7 +330,7 @@ void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 
 /* --- status --------------------------------------------------------------- */
 
-/* What the checks of health say: nil for the node while they do not fail. */
+/* The state of the health checks: `node` is nil unless the check of the whole node fails. */
 static void pack_health(struct pack *p, const struct node *s)
 {
 	const struct registry *r = &s->registry;
@@ -366,7 +370,7 @@ static void pack_job(void *arg, const char *task, const char *tick)
 	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
 }
 
-/* Jobs that go on here, or whose supervisor may come back. */
+/* The jobs that run here, or whose supervisor may come back. */
 static void pack_jobs(struct pack *p, const struct runs *runs)
 {
 	pack_str(p, "jobs");
@@ -374,7 +378,7 @@ static void pack_jobs(struct pack *p, const struct runs *runs)
 	runs_each_going(runs, pack_job, p);
 }
 
-/* Keys of the main file that have changed since the start. */
+/* The keys of the main file that have changed since the start and need a restart. */
 static void pack_pending(struct pack *p, const struct process *process)
 {
 	const char *keys[RESTART_KEYS_MAX];
@@ -386,7 +390,7 @@ static void pack_pending(struct pack *p, const struct process *process)
 		pack_str(p, keys[i]);
 }
 
-/* NULL while it is healthy. */
+/* Why this node is not healthy, for people; NULL: it is healthy. */
 static const char *why_unhealthy(const struct process *process, const struct problems *problems)
 {
 	const struct node *s = process->node;

@@ -11,7 +11,7 @@
 
 #define ID_LEN 16
 
-/* One that waits; the node tells it when its client goes. */
+/* A request that waits. The node answers it also when its client goes. */
 struct barrier_request {
 	struct peer *client;
 	uint32_t msgid;
@@ -54,12 +54,13 @@ static void on_answer(void *arg, const struct barrier_answer *a)
 	case BARRIER_REFUSED: peer_error(r->client, r->msgid, RPC_MISUSE, a->why); break;
 	case BARRIER_UNKNOWN: peer_error(r->client, r->msgid, RPC_CANNOT_TELL, a->why); break;
 	case BARRIER_WITHDRAWN:
-	case BARRIER_ENDED: break; /* its connection is closed: it asks the next sidecar */
+	case BARRIER_ENDED:
+		break; /* the client's connection is closed: the client asks the next sidecar */
 	}
 	free(r);
 }
 
-/* --- what is asked -------------------------------------------------------- */
+/* --- parameters ----------------------------------------------------------- */
 
 struct barrier_options {
 	uint64_t id;
@@ -103,7 +104,7 @@ static int take_option(struct reader *r, struct barrier_options *o)
 	return reader_skip(r);
 }
 
-/* A name and a map; unknown keys are skipped. Tells what is wrong. */
+/* Takes the parameters, a name and a map; unknown keys are skipped. False after an error answer. */
 static bool take(struct call *call, char name[NAME_TASK_MAX + 1], struct barrier_options *o,
 		 const char *usage)
 {

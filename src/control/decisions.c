@@ -28,7 +28,7 @@ static void pack_decision(struct pack *p, const struct policy_item *item)
 	decisions_pack_item(p, item);
 }
 
-/* Packs what has been decided of that kind about exactly this name; NULL: only counts it. */
+/* Packs the decisions of that kind about exactly this name. If p is NULL, only counts them. */
 static size_t decisions_of(struct pack *p, const struct node *s, enum policy_kind kind,
 			   const char *name)
 {
@@ -39,7 +39,9 @@ static size_t decisions_of(struct pack *p, const struct node *s, enum policy_kin
 	return n;
 }
 
-/* What concerns a partition has been decided about it, or about its task. */
+/*
+ * The decisions about the task; for a partition also those about its task. NULL: only counts them.
+ */
 static size_t decisions_of_task(struct pack *p, const struct node *s, const struct task *t)
 {
 	char task[NAME_ELECTION_MAX + 1];

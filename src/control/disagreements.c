@@ -8,7 +8,7 @@
 #define SHOWN_MAX 100
 
 struct differences {
-	struct pack *p; /* NULL: they are counted alone */
+	struct pack *p; /* NULL: the differences are only counted */
 	size_t n;
 };
 
@@ -30,7 +30,10 @@ static bool is_plain(const struct listing *listing)
 	return partitions_state(listing) == PARTITIONS_PLAIN;
 }
 
-/* Differences in rules or keys, other than the number of partitions: see add_partitions(). */
+/*
+ * Adds the tasks for which the member has other rules or keys. add_partitions() adds those for
+ * which it has another number of partitions.
+ */
 static void add_keys(struct differences *d, const struct leaders *l, const struct member *m)
 {
 	char why[PARTITIONS_TEXT_MAX];
@@ -43,7 +46,7 @@ static void add_keys(struct differences *d, const struct leaders *l, const struc
 	}
 }
 
-/* By another number of partitions. */
+/* Adds the members that have another number of partitions for the task. */
 static void add_partitions(struct differences *d, const struct node *s, const struct listing *l)
 {
 	const struct fleet *f = &s->registry.fleet;
@@ -54,7 +57,7 @@ static void add_partitions(struct differences *d, const struct node *s, const st
 			add_difference(d, l->name, f->by_id[i], why);
 }
 
-/* The workers whose configuration of a task differs from ours, up to the number shown. */
+/* Adds the workers whose configuration of a task differs from ours, up to the number shown. */
 static void each_difference(struct differences *d, const struct node *s)
 {
 	const struct fleet *f = &s->registry.fleet;

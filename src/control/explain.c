@@ -38,7 +38,7 @@ const char *explain_state(const struct node *s, const struct task *t)
 		return "paused";
 	if (self && self->drained)
 		return "drained";
-	if (election_leads(e)) /* it is being given up, or the lease is over */
+	if (election_leads(e)) /* the task is being given up, or the lease is over */
 		return leaders_lease_left(t) > 0 ? "contending" : "disconnected";
 	if ((e->state == ELECTION_FOLLOWING && leaders_is_led(t)) || !e->view.candidate)
 		return "following";
@@ -66,7 +66,7 @@ void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX
 		explain_say(text, ": %s", r->reason);
 }
 
-/* What was decided about the task or about this node that keeps it from leading; NULL: nothing. */
+/* The decision about the task or this node that may keep the node from leading; NULL: none. */
 static const struct policy_item *obstacle(const struct node *s, const struct task *t)
 {
 	const struct policy_item *item = policy_find(&s->policy, POLICY_PAUSE, t->name, "");
@@ -177,7 +177,7 @@ static const char *name_of(const struct node *s, const char *id)
 	return m ? identity_name(m) : id;
 }
 
-/* A job may end at any time: hold-max is only when it has to. */
+/* While a job runs, `at` is the latest time, by hold-max: the job may end before. */
 static void say_handover(const struct node *s, const struct task *t, struct election_time now,
 			 int64_t at, const char *waits_for, char text[EXPLAIN_TEXT_MAX])
 {
@@ -215,7 +215,7 @@ void explain_reason(const struct node *s, const struct task *t, char text[EXPLAI
 	say_role(s, t, text);
 	if (!leads && !session_is_up(&s->session)) {
 		say_obstacle(s, t, text);
-		return; /* who leads is not known */
+		return; /* the leader is not known */
 	}
 	bool yields = leads && election_yield_at(&t->election, now, &at, &waits_for);
 	if (leads && !yields && t->election.view.place == 0)

@@ -10,7 +10,7 @@
 
 #define ID_LEN 16
 
-/* One that waits for its gang to begin, or for its end. */
+/* A request that waits for the node: join, join_attach or join_finish. */
 struct gang_ask {
 	struct gang_ask *prev, *next;
 	struct methods *methods;
@@ -55,7 +55,7 @@ void gang_requests_client_gone(struct methods *m, const struct peer *c)
 	gangs_owner_gone(&m->node->recipes.gangs, c);
 }
 
-/* A member keeps its client among those that wait for something. */
+/* A member of a gang counts as a waiting request of its client until the node releases it. */
 static void on_released(void *owner)
 {
 	((struct peer *)owner)->parked--;
@@ -101,7 +101,7 @@ static void pack_join(struct pack *p, const struct gang_answer *a)
 	case GANG_IN_USE: pack_state(p, "in_use", a->why, 0); break;
 	case GANG_OTHER_COUNT: pack_state(p, "count", NULL, a->count); break;
 	case GANG_NOT_THERE:
-	case GANG_REFUSED: break; /* an error */
+	case GANG_REFUSED: break; /* no result of join: see on_answer() */
 	}
 }
 
@@ -182,7 +182,7 @@ static int take_option(struct reader *r, struct join_options *o)
 	return reader_skip(r);
 }
 
-/* A map; unknown keys are skipped. */
+/* Takes the options of join, a map; unknown keys are skipped. */
 static bool take_options(struct reader *r, struct join_options *o)
 {
 	size_t n;
@@ -270,7 +270,7 @@ static void on_finished(void *arg)
 	ask_free(a);
 }
 
-/* Of how it has ended this alone is of interest; what is not known is passed over. */
+/* Takes `interrupted` from the map that says how the member has ended; other keys are skipped. */
 static int take_interrupted(struct call *call, bool *ret_interrupted)
 {
 	struct reader_text key;

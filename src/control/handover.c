@@ -11,16 +11,16 @@
 
 /* A copy of a leader's data, as the leader may have left the fleet since. */
 struct seen_leader {
-	char *id, *hostname, *node, *version; /* owned; NULL: none was seen */
+	char *id, *hostname, *node, *version; /* owned; NULL: no leader was seen */
 };
 
 struct handover {
 	int64_t token; /* of the last leadership that was seen; 0: none */
 	struct seen_leader leader, previous;
-	int64_t since_ms; /* when that ended, by host_now_ms(); 0: it has not; NOT_KNOWN */
-	/* How it became leader: */
+	int64_t since_ms; /* end of that leadership, by host_now_ms(); 0: not ended; NOT_KNOWN */
+	/* How the leader came to lead: */
 	const char *reason; /* NULL: not known */
-	int64_t vacant_ms;  /* or NOT_KNOWN */
+	int64_t vacant_ms;  /* how long nobody led before, or NOT_KNOWN */
 };
 
 static void seen_leader_done(struct seen_leader *l)
@@ -45,8 +45,8 @@ void handover_forget(struct task *t)
 }
 
 /*
- * Why the new leader is better than the previous one, if that could still lead. A new leader that
- * is not better means that the previous one has lost its session, which will show in a moment.
+ * Why the new leader is better than the previous one, which is still a candidate. If it is not
+ * better, the previous leader has lost its session: its registration goes in a moment.
  */
 static const char *why_better(const struct task *t, const struct member *leader,
 			      const struct member *previous)
@@ -92,7 +92,10 @@ static const char *reason(const struct task *t, const char *previous_id)
 	return leader && leader != previous ? why_better(t, leader, previous) : NULL;
 }
 
-/* Of what was seen of a leader before its registration had been read. */
+/*
+ * Copies the leader's names from its registration. They are empty if that has not been read yet:
+ * begin() then tries again for the previous leader.
+ */
 static void name_leader(struct seen_leader *l, const struct member *m)
 {
 	free(l->hostname);

@@ -11,8 +11,8 @@
 #include "node/node.h"
 
 #define TOGETHER    4		       /* ledgers that are read at a time */
-#define ENTRIES_MAX 40000	       /* of all partitions of a task, in equal parts */
-#define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes of output; of the newest */
+#define ENTRIES_MAX 40000	       /* of an answer from several ledgers, in equal parts */
+#define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes; the newest entries keep theirs */
 
 /* A ledger that is read for a request. */
 struct source {
@@ -28,7 +28,7 @@ struct history {
 	struct methods *methods;
 	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
-	bool named; /* of a task's partitions, or of all tasks: each entry says of which */
+	bool named; /* the request is about all partitions or tasks: each entry names its own */
 	bool failed;
 	struct source *sources;
 	size_t n_ledgers, asked, answered;
@@ -36,14 +36,14 @@ struct history {
 	size_t n;
 };
 
-/* The reading of one ledger. */
+/* A ledger that is being read. */
 struct part {
 	struct history *history;
 	const struct source *source;
 };
 
 struct entry {
-	struct ledger_entry entry; /* with an output of its own */
+	struct ledger_entry entry; /* its output is an owned copy */
 	const struct source *source;
 };
 
@@ -89,7 +89,7 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 		pack_kv_uint(p, "partition", s->partition);
 }
 
-/* What is older than the newest outputs, where those of all are too long for an answer. */
+/* Drops the outputs of the oldest entries if those of all are too long for an answer. */
 static void drop_outputs(const struct history *h)
 {
 	size_t bytes = 0;
@@ -145,7 +145,7 @@ static void end_history(struct history *h)
 
 static void read_some(struct history *h);
 
-/* The entries that it is told of are not its own. */
+/* The ledger lends the output: copies it if the client may see it. */
 static void take_output(const struct source *s, struct ledger_entry *e)
 {
 	const char *told = e->output;
@@ -163,7 +163,7 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	struct history *h = part->history;
 	size_t most = ENTRIES_MAX / h->n_ledgers;
 
-	/* The newest come last. */
+	/* The newest entries come last. */
 	for (size_t i = n > most && h->named ? n - most : 0; i < n; i++) {
 		if (h->n % 64 == 0)
 			h->entries = mem_resize(h->entries, h->n + 64, sizeof(*h->entries));
@@ -174,7 +174,7 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	h->answered++;
 	free(part);
 	if (h->failed || !h->client)
-		h->n_ledgers = h->asked; /* what comes of the rest is of no use */
+		h->n_ledgers = h->asked; /* the other ledgers need not be read */
 	if (h->answered == h->n_ledgers)
 		end_history(h);
 	else
@@ -202,7 +202,7 @@ static bool may_read(const struct peer *c, const struct task_settings *t)
 	return may;
 }
 
-/* Adds that ledger, or for n > 0 those of the task's n partitions. */
+/* Adds the ledger of that name, or for n > 0 the ledgers of the task's n partitions. */
 static void add_sources(struct history *h, const char *name, size_t len, size_t n,
 			const struct task_settings *settings)
 {
@@ -222,7 +222,7 @@ static void add_sources(struct history *h, const char *name, size_t len, size_t 
 	}
 }
 
-/* NULL: it has been answered. */
+/* A new request; NULL after an error answer. */
 static struct history *begin(struct call *call, bool named)
 {
 	struct methods *m = call->m;
@@ -257,7 +257,10 @@ static void answer_subject(struct call *call, const struct subject *s)
 	read_some(h);
 }
 
-/* Of a partition of a known task, which it may have now or may have had. */
+/*
+ * Answers for any partition of a known task: the task may have had more partitions before. False:
+ * the name is no such partition.
+ */
 static bool answer_partition(struct call *call, struct reader_text name)
 {
 	const struct listing *l;

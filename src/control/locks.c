@@ -12,13 +12,13 @@
 #include "node/lock_list.h"
 #include "node/node.h"
 
-/* One that waits for the lock, for its end, or for a list. */
+/* A request that waits for the node: lock, lock_attach, lock_finish or locks. */
 struct lock_ask {
 	struct lock_ask *prev, *next;
 	struct methods *methods;
 	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
-	bool attaches, asks; /* asks: ZooKeeper, for a table */
+	bool attaches, asks; /* asks: for a table from ZooKeeper, counted in peer.asking */
 };
 
 static struct lock_ask *ask_new(const struct call *call, bool asks)
@@ -61,7 +61,7 @@ void lock_requests_client_gone(struct methods *m, const struct peer *c)
 	locks_owner_gone(&m->node->recipes.locks, c);
 }
 
-/* A lock that is held or waited for keeps its client among those that wait for something. */
+/* A lock that is held or waited for counts as a waiting request of its client until its release. */
 static void on_released(void *owner)
 {
 	((struct peer *)owner)->parked--;
@@ -139,7 +139,7 @@ static int take_command(struct reader *r, char command[LOCK_COMMAND_MAX + 1])
 	return e != 0 ? e : reader_text_copy(text, command, LOCK_COMMAND_MAX + 1);
 }
 
-/* A map; unknown keys are skipped. */
+/* Takes the options of lock, a map; unknown keys are skipped. */
 static bool take_options(struct reader *r, struct lock_request *q, struct texts *texts)
 {
 	struct reader_text key;
@@ -238,7 +238,7 @@ static void on_finished(void *arg)
 	ask_free(a);
 }
 
-/* How it has ended is of no interest. */
+/* A client may also send how its command has ended, which is not read. */
 void method_lock_finish(struct call *call)
 {
 	uint64_t number;
@@ -281,7 +281,7 @@ static size_t count_read(const struct lock_list_lock *l)
 	return n;
 }
 
-/* One that is empty is about to go. */
+/* A lock without entries is about to be removed: it is left out. */
 static bool is_shown(const struct lock_list_lock *l)
 {
 	return count_read(l) > 0;

@@ -135,7 +135,7 @@ static bool take_check_rest(struct call *call, struct reader params, int64_t *re
 	return !why;
 }
 
-/* Of any partition of a task: whether this node leads one. */
+/* Answers whether this node leads any partition of the task. */
 static void check_any(struct call *call, const struct subject *s, int64_t wait_ms)
 {
 	struct node *node = call->m->node;
@@ -180,7 +180,7 @@ static void method_check(struct call *call)
 		methods_refuse_whole(call, s.listing);
 }
 
-/* Takes the subjects over; NULL: all that there are. */
+/* Parks a request until ZooKeeper has answered. Takes the subjects over; NULL: all tasks. */
 static void park_survey(struct call *call, enum parked_kind kind, struct subjects *subjects)
 {
 	struct node *s = call->m->node;
@@ -273,7 +273,7 @@ static bool take_subscribe_options(struct reader *r, bool *ret_mine)
 	return true;
 }
 
-/* Whether the last parameter is a map, which is no name. */
+/* Whether the last parameter is a map, and so the options. */
 static bool has_options(const struct call *call)
 {
 	struct reader r = call->params;
@@ -313,7 +313,7 @@ static void method_subscribe(struct call *call)
 	peer_end(call->c, call->msgid);
 }
 
-/* --- from outside --------------------------------------------------------- */
+/* --- the table, and the handlers for others ------------------------------- */
 
 static const struct {
 	const char *name;
@@ -406,7 +406,7 @@ void methods_asked(const struct methods *m, size_t i, const char **ret_name, uin
 
 void methods_drained(struct methods *m)
 {
-	/* Something more may be told; at the end of this turn. */
+	/* Subscribers have room again: notifications go on at the end of this turn. */
 	subscriptions_changed(&m->subscriptions);
 	notifiers_drained(m);
 }

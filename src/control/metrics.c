@@ -16,7 +16,7 @@ static void pack_bounds(struct pack *p, const char *key, const struct histogram_
 		pack_int(p, bounds->le[i]);
 }
 
-/* What is in the buckets; of a map with two keys more. */
+/* The keys `counts` and `sum` of a histogram, for a map that the caller has opened. */
 static void pack_content(struct pack *p, const struct histogram *h,
 			 const struct histogram_bounds *bounds)
 {
@@ -27,7 +27,7 @@ static void pack_content(struct pack *p, const struct histogram *h,
 	pack_kv_int(p, "sum", h->sum);
 }
 
-/* With the bounds once for all tasks, and of those with no run nothing: there may be many. */
+/* There may be many tasks: the bounds are packed once for all, and a task without a run has nil. */
 static void pack_runs(struct pack *p, const struct histogram *h)
 {
 	uint64_t n = 0;
@@ -51,7 +51,7 @@ static void pack_ends(struct pack *p, const struct task_counts *c)
 		pack_kv_uint(p, counts_end_name(end), c->ends[end]);
 }
 
-/* Values of the whole task come from its leader alone: else sums over nodes would be too big. */
+/* Values of the whole task come from its leader alone: sums over the nodes would be too big. */
 static void pack_task(struct pack *p, const struct task *t)
 {
 	bool leads = leaders_lease_left(t) > 0;
@@ -111,7 +111,7 @@ static void answer(struct queue_ask *a)
 	peer_end(a->client, a->msgid);
 }
 
-/* Values of queues come from the leader alone, which has to count the jobs. */
+/* The values of a queue come from its leader alone, which has to count the jobs. */
 void method_metrics(struct call *call)
 {
 	queue_views_of_led(call, answer);

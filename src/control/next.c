@@ -18,7 +18,7 @@
 #define EACH_DEFAULT  5
 #define NEXT_WHY_SIZE 400
 
-/* A task that is asked about, with all that has to be known of it in another thread. */
+/* A task of the request, with copies of all that the other thread needs. */
 struct next_task {
 	char *name;
 	struct schedule schedule;
@@ -37,10 +37,10 @@ struct next_request {
 	size_t each;
 	struct next_task *tasks;
 	size_t n;
-	char why[NEXT_WHY_SIZE]; /* it is refused */
+	char why[NEXT_WHY_SIZE]; /* why the request is refused */
 };
 
-/* --- computing, beside the loop --------------------------------------------- */
+/* --- computing, off the loop ------------------------------------------------ */
 
 static void compute(void *arg)
 {
@@ -140,7 +140,7 @@ static bool has_schedule(const struct task_config *t)
 	return t->schedule && t->schedule->zone;
 }
 
-/* Without names: all that have a schedule. */
+/* A request without names is about all tasks that have a schedule. */
 static void add_all(struct next_request *r)
 {
 	size_t n;
@@ -152,7 +152,7 @@ static void add_all(struct next_request *r)
 	free(tasks);
 }
 
-/* 0, or -EINVAL and why it cannot be. */
+/* Says why the request is refused. Returns -EINVAL. */
 static int refuse(struct next_request *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static int refuse(struct next_request *r, const char *format, ...)
@@ -194,7 +194,7 @@ static int add_named(struct next_request *r, struct reader_text name)
 	return 0;
 }
 
-/* {"n": int, "from": seconds since the epoch}; unknown keys are skipped. */
+/* Takes {"n": int, "from": seconds since the epoch}; unknown keys are skipped. */
 static int take_options(struct next_request *r, struct reader *params)
 {
 	size_t n;

@@ -12,8 +12,8 @@
 #define SHOWN_MAX 5 /* names, or addresses, in one message */
 
 /*
- * Those in the fleet, or with them those that something was decided about; each once, sorted: a
- * heap array of borrowed names.
+ * The nodes in the fleet; if `decided`, also nodes that a decision is about. Each is there once,
+ * sorted. The array is for the caller to free(), the names are borrowed.
  */
 static const char **known_nodes(const struct node *n, bool decided, size_t *ret_n)
 {
@@ -34,7 +34,7 @@ static const char **known_nodes(const struct node *n, bool decided, size_t *ret_
 	return list;
 }
 
-/* The next name of a list of which SHOWN_MAX are shown. */
+/* Appends the next name of a list, if fewer than SHOWN_MAX are in it. */
 static void say_next(char why[EXPLAIN_TEXT_MAX], size_t shown, const char *name)
 {
 	if (shown < SHOWN_MAX)
@@ -47,7 +47,7 @@ static void say_rest(char why[EXPLAIN_TEXT_MAX], size_t n)
 		explain_say(why, " and %zu more", n - SHOWN_MAX);
 }
 
-/* Whether it is the hostname of nodes that are called otherwise: then *why has their names. */
+/* If the name is the hostname of nodes with other names, says those. False otherwise. */
 static bool say_host(const struct fleet *f, struct reader_text name, char why[EXPLAIN_TEXT_MAX])
 {
 	size_t n = 0;
@@ -96,7 +96,7 @@ static void say_several(const char *const *list, size_t n, struct reader_text na
 	say_rest(why, shown);
 }
 
-/* Whether several machines have this name at present: then *why names them. */
+/* If several machines have this node name, says their addresses. False otherwise. */
 static bool is_twins(const struct node *n, const char *node, char why[EXPLAIN_TEXT_MAX])
 {
 	const struct fleet *f = &n->registry.fleet;
@@ -117,7 +117,7 @@ static bool is_twins(const struct node *n, const char *node, char why[EXPLAIN_TE
 	return twins > 0;
 }
 
-/* How many of the list the name may mean; one that is called just so is it. */
+/* How many nodes of the list the name may mean: one, if a node has exactly this name. */
 static size_t count_meant(const char *const *list, size_t n, struct reader_text name,
 			  const char **ret_last)
 {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* What the notifier says is wrong: its spool, or a file that it does not trust. */
+/* A problem that the notifier reports: with its spool, or with a file that it does not trust. */
 struct notifier_problem {
 	char *file, *text;
 };
@@ -118,7 +118,7 @@ void notifier_register(struct call *call)
 		if (before)
 			peer_drop(before);
 	}
-	/* What it has not taken is told anew: it may have had no room. */
+	/* The notifier may have had no room: all notices that it has not taken are sent again. */
 	notices_listen(&m->node->notices, true);
 }
 

@@ -10,9 +10,9 @@
 #include "core/version.h"
 #include "node/tasks.h"
 
-#define SHOWN_MAX 5 /* things that are listed in one message */
+#define SHOWN_MAX 5 /* entries of a list in one message */
 
-/* --- what follows from it ------------------------------------------------- */
+/* --- what follows from an order ------------------------------------------- */
 
 struct jobs {
 	char *text;
@@ -28,7 +28,7 @@ static void add_job(void *arg, const char *task, const char *tick)
 			    tick[0] ? " (" : "", tick, tick[0] ? ")" : "");
 }
 
-/* Of this node: what it leads, and the jobs that go on. */
+/* For a drain of this node: what it leads, and the jobs that still run. */
 static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 {
 	struct jobs jobs = {.text = text};
@@ -53,7 +53,7 @@ static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 		explain_say(text, " and %zu more", jobs.n - SHOWN_MAX);
 }
 
-/* Of another: what of our tasks it leads, as far as is known here. */
+/* For a drain of another node: how many of our tasks it leads, as far as is known here. */
 static void say_rest_of(const struct node *n, const char *node, char text[EXPLAIN_TEXT_MAX])
 {
 	size_t led = 0;
@@ -84,7 +84,7 @@ static void say_task(const struct node *n, const struct task *t, enum policy_kin
 		explain_say(text, "; no candidate has that version, so nobody leads it");
 }
 
-/* Of a task with partitions: the jobs of theirs that go on here. */
+/* For a task with partitions: how many of their jobs still run here. */
 static void say_listing(const struct node *n, const struct listing *l, char text[EXPLAIN_TEXT_MAX])
 {
 	size_t held = 0;
@@ -96,7 +96,10 @@ static void say_listing(const struct node *n, const struct listing *l, char text
 			    held == 1 ? "job that runs has" : "jobs that run have");
 }
 
-/* The rolling restart that keeps the node drained, whatever an operator has decided; NULL: none. */
+/*
+ * The group of the rolling restart that keeps the node drained, whatever an operator has decided;
+ * NULL: none.
+ */
 static const char *rolling_of(const struct node *n, const struct policy_record *r)
 {
 	for (size_t i = 0; i < n->policy.n; i++) {
@@ -119,7 +122,7 @@ static void say_rolling(const struct node *n, const struct policy_record *r, con
 		    name, group, group);
 }
 
-/* --- done ----------------------------------------------------------------- */
+/* --- an order that was done ----------------------------------------------- */
 
 static void say_taken_back(const struct node *n, const struct policy_record *r,
 			   enum policy_kind kind, char text[EXPLAIN_TEXT_MAX])
@@ -184,7 +187,7 @@ void order_say_partitions(const struct node *n, const struct policy_record *r,
 		explain_say(text, ": %s", r->reason);
 }
 
-/* --- nothing to take back ------------------------------------------------- */
+/* --- nothing to revoke ---------------------------------------------------- */
 
 /* Other decisions of that kind, one of which may be meant if the name was mistyped. */
 static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
@@ -220,7 +223,7 @@ static void say_others(const struct node *n, const struct policy_record *r, enum
 							  : "; no task is");
 }
 
-/* What else has been decided about the task itself. */
+/* Other decisions about the task itself. */
 static void say_of_task(const struct node *n, const char *task, char text[EXPLAIN_TEXT_MAX])
 {
 	char decision[EXPLAIN_TEXT_MAX];
@@ -264,7 +267,7 @@ bool order_say_no_version(const struct node *n, const struct task *t, const char
 	const char *last = NULL;
 	size_t versions = 0;
 
-	/* Those of one version lie together. */
+	/* Members with the same version stand next to each other. */
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct member *m = f->by_version[i];
 

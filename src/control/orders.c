@@ -23,14 +23,14 @@ struct order {
 	uint32_t msgid;
 	uid_t uid;
 	pid_t pid;
-	const char *word; /* the method */
+	const char *word; /* name of the method */
 	enum policy_kind kind;
-	bool put; /* or to take back */
+	bool put; /* false: the order revokes a decision */
 	struct policy_record record;
-	/* Of all partitions that are led here: their names, one record each. */
+	/* The order has a record for each of these names; NULL: it has one record. */
 	char (*partitions)[NAME_ELECTION_MAX + 1];
 	size_t n_partitions;
-	size_t pending, done; /* records outstanding, and those decided */
+	size_t pending, done; /* records outstanding, and records done */
 	bool failed, full, unknown;
 };
 
@@ -115,7 +115,7 @@ static void decide(struct order *o, const struct policy_record *record)
 		policy_remove(policy, record, on_decided, o);
 }
 
-/* The order goes with the answer to the last of them. */
+/* One record for each name. The answer to the last one ends and frees the order. */
 static void decide_each(struct order *o)
 {
 	struct policy_record record = o->record;
@@ -177,7 +177,7 @@ static int take_option(struct reader *params, struct options *o)
 	return reader_skip(params);
 }
 
-/* The map at the end; unknown keys are skipped. NULL: all is well. */
+/* Takes the options, a map; unknown keys are skipped. Returns what is wrong; NULL: nothing. */
 static const char *take_options(struct reader *params, struct options *o)
 {
 	size_t n;
@@ -194,7 +194,7 @@ static const char *take_options(struct reader *params, struct options *o)
 	return NULL;
 }
 
-/* Whether the peer may change something and it can be done now; tells it if not. */
+/* Whether the client may give orders, and they can be done now. False after an error answer. */
 static bool may_order(const struct call *call)
 {
 	const struct node *s = call->m->node;
@@ -210,7 +210,7 @@ static bool may_order(const struct call *call)
 	return true;
 }
 
-/* Whether another node could lead it. */
+/* Whether another node could lead the task. */
 static bool may_resign(const struct node *s, const struct task *t)
 {
 	const struct fleet *f = &s->registry.fleet;
@@ -232,12 +232,12 @@ struct giving {
 	enum policy_kind kind;
 	bool put;
 	struct policy_record record;
-	struct subject subject; /* nothing where a decision about an unknown task is taken back */
+	struct subject subject;			   /* empty if the order revokes a known decision */
 	char (*partitions)[NAME_ELECTION_MAX + 1]; /* see struct order */
 	size_t n_partitions;
 };
 
-/* Takes the partitions over. */
+/* Gives the order, which takes the partitions over. */
 static void give(struct call *call, struct giving *g)
 {
 	struct node *s = call->m->node;
@@ -271,7 +271,7 @@ static void give(struct call *call, struct giving *g)
 }
 
 /*
- * Takes the task, which has to be one of ours; but a decision about another may be revoked as well.
+ * Takes the task, which has to be configured here. A known decision may be revoked for any task.
  * False after an error answer.
  */
 static bool take_subject(struct call *call, struct giving *g)
@@ -302,7 +302,9 @@ static void add_partition(struct giving *g, const char *name)
 	snprintf(g->partitions[g->n_partitions++], sizeof(*g->partitions), "%s", name);
 }
 
-/* Of what is to be taken back of a task: what has been decided about its partitions, too. */
+/*
+ * Revoking a decision about a task also revokes those about its partitions: adds the names of all.
+ */
 static void take_decided(const struct node *n, struct giving *g)
 {
 	size_t len = strlen(g->record.task);
@@ -320,13 +322,14 @@ static void take_decided(const struct node *n, struct giving *g)
 	if (g->n_partitions != 1 || strcmp(g->partitions[0], g->record.task) != 0)
 		return;
 	free(g->partitions);
-	g->partitions = NULL; /* it is what was named */
+	g->partitions = NULL; /* only the decision that was named */
 	g->n_partitions = 0;
 }
 
 /*
- * What is resigned from has to be led here, and another has to be there. False: it is told. Of a
- * task with partitions it is all of them: the draft would give this node others in their place.
+ * For resign: this node has to lead the task, and another has to be able to. False after an error
+ * answer. A task with partitions is resigned from as a whole: else the draft would give this node
+ * other partitions in place of those given up.
  */
 static bool take_led(struct call *call, struct giving *g)
 {
@@ -363,7 +366,9 @@ static const char *take_version(struct call *call, struct policy_record *record)
 	return NULL;
 }
 
-/* The node that it is about, if it is about one: by default this one. */
+/*
+ * Takes the node, if the order is about one: by default this node. False: why says what is wrong.
+ */
 static bool take_node(const struct node *s, enum policy_kind kind, bool put,
 		      struct reader_text name, struct policy_record *record,
 		      char why[EXPLAIN_TEXT_MAX])
@@ -381,7 +386,7 @@ static bool take_node(const struct node *s, enum policy_kind kind, bool put,
 	return true;
 }
 
-/* What comes behind the task. False: *why says what is wrong. */
+/* Takes the parameters behind the task. False: why says what is wrong. */
 static bool take_rest(struct call *call, struct giving *g, bool has_options,
 		      char why[EXPLAIN_TEXT_MAX])
 {
@@ -402,13 +407,15 @@ static bool take_rest(struct call *call, struct giving *g, bool has_options,
 		return false;
 	if (!pins || o.force)
 		return true;
-	/* Who lists one partition lists them all. */
+	/* A worker that lists one partition lists them all. */
 	struct task *const *tasks = subject_tasks(&g->subject, &n);
 	return n == 0 || !order_say_no_version(call->m->node, tasks[0], subject_name(&g->subject),
 					       g->record.version, why);
 }
 
-/* The parameters: [TASK,] [VERSION,] [OPTIONS]; whatever is wrong is told. */
+/*
+ * Takes the parameters [TASK,] [VERSION,] [OPTIONS], and gives the order or answers with an error.
+ */
 static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
 {
 	struct giving g = {.word = word,

@@ -10,9 +10,9 @@
 #include "control/explain.h"
 #include "control/partition_answers.h"
 
-#define LOOK_US 2000 /* for long answers in one turn of the loop */
+#define LOOK_US 2000 /* microseconds for tables in one turn of the loop */
 
-/* A survey, which all share that had asked when it began. */
+/* A survey, shared by all requests that waited when it began. */
 struct round {
 	struct methods *methods;
 	struct survey *survey;
@@ -25,7 +25,7 @@ bool parked_settled(const struct task *t)
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 
-/* A check is answered whatever else there is to do. */
+/* A check is answered whatever else there is to do: neither time nor room puts it off. */
 static bool is_check(const struct parked *k)
 {
 	return k->kind == PARKED_CHECK || k->kind == PARKED_CHECK_ANY;
@@ -102,7 +102,7 @@ static bool all_fresh(const struct node *s, const struct parked *k)
 	return true;
 }
 
-/* The only one that it is about; what has gone is answered elsewhere. */
+/* The only subject of the request. False: it has been removed, as answer_one() says. */
 static bool the_subject(const struct node *s, const struct parked *k, struct subject *ret)
 {
 	const char *name = subjects_next(&k->subjects, NULL);
@@ -127,7 +127,7 @@ static bool is_ready(const struct node *s, const struct parked *k)
 	return true;
 }
 
-/* About one subject. */
+/* Answers a request that is about one subject. */
 static void answer_one(const struct node *s, const struct parked *k)
 {
 	struct subject subject;
@@ -172,8 +172,8 @@ static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
 }
 
 /*
- * Answers those that are ready or have waited long enough, the oldest first; tables as many as one
- * turn of the loop is to take. False: there are more.
+ * Answers the requests that are ready or have waited long enough, the oldest first: all checks, or
+ * tables for about LOOK_US. False: there are more.
  */
 static bool look_at(struct methods *m, bool tables)
 {
@@ -207,12 +207,12 @@ void parked_look(struct methods *m)
 		host_timer_start(&m->due, 1);
 }
 
-/* For the first deadline; while nothing is parked, neither timer nor turn costs anything. */
+/* Without a deadline ahead the timer is stopped, and costs nothing. */
 void parked_schedule(struct methods *m)
 {
 	int64_t first = INT64_MAX, now = host_now_ms(m->node->host);
 
-	/* Those that are overdue wait for their turn, or for room. */
+	/* Overdue requests wait for the next turn, or for room at their client. */
 	for (const struct parked *k = m->parked; k; k = k->next)
 		if (k->deadline_ms > now && k->deadline_ms < first)
 			first = k->deadline_ms;
@@ -226,7 +226,7 @@ void parked_schedule(struct methods *m)
 void parked_wake(struct methods *m)
 {
 	m->dirty = true;
-	/* Another turn follows at once. */
+	/* The timer makes the next turn follow at once. */
 	if (m->parked)
 		host_timer_start(&m->due, 0);
 }
@@ -241,8 +241,8 @@ static void on_survey_done(void *arg)
 }
 
 /*
- * One survey at a time. A request that comes during a survey waits for the next one, as its client
- * may have changed something that the present survey does not see.
+ * There is one survey at a time. A request that comes during a survey waits for the next one, as
+ * its client may have changed something that the present survey does not see.
  */
 void parked_begin_round(struct methods *m)
 {

@@ -35,7 +35,7 @@ static size_t count(const struct listing *l, bool (*is)(const struct task *t, co
 	return n;
 }
 
-/* This node's state to all of them: leading where it leads any. */
+/* This node's state for the task: leading if it leads any partition. */
 static const char *state_of(const struct node *s, const struct listing *l)
 {
 	const struct member *self = registry_self(&s->registry);
@@ -157,7 +157,10 @@ bool partition_any_settled(const struct listing *l)
 	return settled;
 }
 
-/* That which stands for all: led here for the longest, or led by another, or the first. */
+/*
+ * The partition that stands for all: the one with most of its lease left here, else one that
+ * another node leads, else the first.
+ */
 static struct task *any_of(const struct listing *l)
 {
 	struct task *best = NULL, *led = NULL;
@@ -263,7 +266,7 @@ static void pack_ranked(struct pack *p, const struct node *s, const struct listi
 	pack_kv_bool(p, "disagrees", disagreement_about(l, r->member));
 }
 
-/* The order of the draft, and what it gives to each. */
+/* The workers in the order of the draft, each with what the draft gives it. */
 static void pack_ranking(struct pack *p, const struct node *s, const struct listing *l)
 {
 	const struct fleet *f = &s->registry.fleet;
