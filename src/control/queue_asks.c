@@ -91,7 +91,7 @@ void queue_ask_fail(const struct queue_ask *a, enum job_outcome outcome, const c
 			   why ? why : errors[outcome].text);
 }
 
-/* --- what they are about -------------------------------------------------- */
+/* --- the subjects of requests --------------------------------------------- */
 
 static void unknown(const struct call *call, const char *name, size_t len)
 {
@@ -111,7 +111,7 @@ static void unknown(const struct call *call, const char *name, size_t len)
 		explain_say(text, "no queue \"%.*s\" is configured on this host", shown, name);
 		if (nearest.best)
 			explain_say(text, ": did you mean \"%s\"?", nearest.best);
-		/* A file that is refused may be the reason. */
+		/* A refused file may be the reason why a queue is not known. */
 		if (problems->n > 0)
 			explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
 				    problems->list[0].line, problems->list[0].message);

@@ -62,8 +62,8 @@ static void on_read(void *arg, const struct job_answer *answer)
 }
 
 /*
- * Reads this option from the map behind the first parameter, if there is one; unknown keys are
- * skipped.
+ * Reads the option of that name from the map behind the first parameter, if there is one; unknown
+ * keys are skipped.
  */
 static bool take_option(struct call *call, const char *name,
 			int (*read)(struct reader *r, void *to), void *to)
@@ -114,7 +114,7 @@ void method_job(struct call *call)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "wait_ms is no time up to 24h");
 		return;
 	}
-	/* One that may wait for hours is not counted among those that wait for ZooKeeper. */
+	/* A request that may wait for hours is not counted among those that wait for ZooKeeper. */
 	struct queue_ask *a = queue_ask_new(call, wait_ms == 0, 0);
 	a->outputs = queue_ask_may_read(call->c, l);
 	queues_read(&call->m->node->queues, &id, wait_ms, on_read, a);
@@ -130,7 +130,7 @@ static bool may_order(const struct call *call)
 	return false;
 }
 
-/* One that has ended already stays as it is, and that is no failure. */
+/* A job that has ended already stays as it is, and the request has not failed. */
 static void on_cancelled(void *arg, const struct job_answer *answer)
 {
 	struct queue_ask *a = arg;
@@ -171,7 +171,7 @@ void method_cancel(struct call *call)
 	queues_cancel(&call->m->node->queues, &id, NULL, on_cancelled, a);
 }
 
-/* Of several the worst is told, if nothing else was done. */
+/* Counts the answer to one request to the node. The first failure is told to the client. */
 static void count(struct queue_ask *a, const struct job_answer *answer, size_t done)
 {
 	if (answer->outcome == JOB_DONE) {
@@ -213,7 +213,7 @@ static void on_all(void *arg, const struct job_answer *answer)
 	conclude(a);
 }
 
-/* Ids as parameters, or in one array; all of them are looked at before anything is done. */
+/* Takes the ids, as parameters or in one array. All are checked before anything is done. */
 static struct job_id *take_ids(struct call *call, size_t *ret_n)
 {
 	enum reader_type type;
@@ -321,7 +321,7 @@ static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
 	queue_ask_free(a);
 }
 
-/* The last that was told before. */
+/* The option `after`: the last job of the previous answer. */
 struct after {
 	struct job_id id;
 	bool given;

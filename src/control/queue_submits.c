@@ -1,4 +1,4 @@
-/* submit: a job is handed in, by a user whose name has to be known. */
+/* submit: takes a job from a user, whose name is looked up first. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "node/id.h"
 #include "node/node.h"
 
-#define NAME_KEPT_MS INT64_C(60000) /* that a user's name counts for; then it is looked up anew */
+#define NAME_KEPT_MS INT64_C(60000) /* how long a user's name is kept */
 #define NAMES_MAX    1000	    /* users whose names are kept */
 #define HELD_BY_EACH 400	    /* bytes that a submit costs, besides its payload */
 #define MINUTE_MS    INT64_C(60000)
@@ -37,7 +37,7 @@ struct submitter {
 	struct methods *methods;
 	uid_t uid;
 	bool known, busy;
-	int64_t at_ms; /* CLOCK_BOOTTIME: when it was looked up */
+	int64_t at_ms; /* when the name was looked up, by host_now_ms() */
 	char name[POLICY_TEXT_MAX + 1], found[POLICY_TEXT_MAX + 1];
 	struct submit_wait *waits, **last_wait;
 };
@@ -51,7 +51,7 @@ static void find_name(void *arg)
 	user_name(s->uid, s->found, sizeof(s->found));
 }
 
-/* What has waited is served in its order. */
+/* Serves the submits that have waited for the name, in their order. */
 static void on_name(void *arg)
 {
 	struct submitter *s = arg;
@@ -94,7 +94,7 @@ static void look_up(struct submitter *s)
 		on_name(s);
 }
 
-/* The entry of a user; NULL: there are too many of them. */
+/* The entry of the user; NULL: there are too many users. */
 static struct submitter *submitter_of(struct methods *m, uid_t uid)
 {
 	struct submitter *s = m->submitters;
@@ -140,7 +140,7 @@ void queue_submits_client_gone(struct methods *m, const struct peer *c)
 				w->client = NULL;
 }
 
-/* One that is being looked up is freed by nobody: the process is ended. */
+/* An entry whose name is being looked up is not freed: a thread uses it, and the process ends. */
 void queue_submits_done(struct methods *m)
 {
 	while (m->submitters) {
@@ -163,7 +163,7 @@ struct submission {
 	char key[JOB_KEY_MAX + 1], callback[JOB_CALLBACK_MAX + 1];
 };
 
-/* What is wrong, in place of the job's own text. */
+/* Why a submit is refused, for people. */
 struct refusal_text {
 	char text[EXPLAIN_TEXT_MAX];
 };
@@ -202,7 +202,7 @@ static int take_payload(struct reader *r, struct submission *s)
 	return 0;
 }
 
-/* "" where it is good; else what is wrong with the option that was read last. */
+/* Takes one option. Returns what is wrong with it, for people; NULL: nothing. */
 static const char *take_option(struct reader *r, struct submission *s)
 {
 	struct reader_text key;

@@ -1,4 +1,4 @@
-/* queue: what waits, what runs and where. */
+/* queue: the jobs that wait, and the workers that run others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "control/queues.h"
 #include "node/node.h"
 
-#define LED_MS 2000 /* that what is led here is waited for, where others wait for more than that */
+#define LED_MS 2000 /* how long an answer waits for the queues that are led here */
 
 static void ask_next(struct queue_ask *a);
 
@@ -62,7 +62,7 @@ static void on_view(void *arg, const struct queue_view *view)
 	struct pack p;
 
 	if (!view && a->finish) {
-		ask_next(a); /* it is told without it */
+		ask_next(a); /* the answer is made without this queue */
 		return;
 	}
 	if (!view) {
@@ -92,7 +92,7 @@ static bool is_wanted(const struct queue_ask *a, const struct listing *l)
 	       (!a->finish || (l->n == 1 && leaders_lease_left(l->tasks[0]) > 0));
 }
 
-/* One queue after the other, by name, as the queues may change meanwhile. */
+/* Asks for one queue after the other, by name, as the queues may change meanwhile. */
 static void ask_next(struct queue_ask *a)
 {
 	const struct leaders *l = &a->methods->node->leaders;
@@ -122,7 +122,10 @@ void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask
 	ask_next(a);
 }
 
-/* Those whose servers do not answer are not waited for: all else is to be told just then. */
+/*
+ * If ZooKeeper does not answer in time, the answer is sent without the queues that are missing: the
+ * rest of the metrics matters most just then.
+ */
 static void on_views_due(void *arg)
 {
 	struct methods *m = arg;

@@ -7,10 +7,13 @@
 #include "node/node.h"
 
 #define DIGITS_MAX	10   /* of an attempt's number */
-#define ATTACH_MS	5000 /* for which a job that is not known here may come to be */
+#define ATTACH_MS	5000 /* how long attaching waits for a job that is not known here yet */
 #define ATTACH_AGAIN_MS 50
 
-/* Who does the jobs of the queue may begin one; tells it if not. */
+/*
+ * Takes the id of a job that the client may begin: root may, and the user of the queue. NULL after
+ * an error answer.
+ */
 static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
 {
 	struct listing *l = queue_ask_take_job(call, ret_id);
@@ -126,7 +129,7 @@ void method_job_begin(struct call *call)
 		queues_begin(&call->m->node->queues, call->c, &id, on_begun, ask_of_owner(call));
 }
 
-/* A number, or its text, as the clients have it. */
+/* Takes the number of an attempt, an int or digits in a text: clients may send either. */
 static bool take_attempt(struct reader *r, int64_t *ret_attempt)
 {
 	struct reader_text text;
@@ -178,7 +181,7 @@ void method_job_renew(struct call *call)
 	methods_renewed(call, lease_ms, "job_renew takes the number of a job of this connection");
 }
 
-/* How an attempt has ended, as a command's supervisor and as that of a request says it. */
+/* How an attempt has ended: with an exit status for a command, with `how` for an HTTP request. */
 struct ended {
 	int64_t exit_status, retry_ms;
 	bool interrupted, timeout;
@@ -206,7 +209,9 @@ static int take_one(struct reader *r, struct ended *e)
 	return reader_skip(r);
 }
 
-/* What came of a request, in its words; without one the status says it. */
+/*
+ * `how` decides for an HTTP request, the exit status for a command. False: `how` is no such word.
+ */
 static bool judge(const struct ended *e, struct job_end *ret)
 {
 	ret->how = e->exit_status == 0 ? JOB_END_OK : JOB_END_FAILED;
@@ -220,7 +225,7 @@ static bool judge(const struct ended *e, struct job_end *ret)
 	else if (e->how.data)
 		return false;
 	if (e->how.data)
-		ret->exit_status = -1; /* the one of the process says nothing */
+		ret->exit_status = -1; /* that of the process does not tell how the request ended */
 	if (ret->how == JOB_END_FAILED && e->timeout)
 		ret->how = JOB_END_TIMEOUT;
 	if (e->interrupted && ret->how != JOB_END_OK && ret->how != JOB_END_DEAD)
@@ -257,7 +262,7 @@ static void on_ended(void *arg, bool recorded)
 		rpc_pack_result(p, a->msgid);
 		pack_bool(p, recorded);
 		peer_end(a->client, a->msgid);
-		a->client->parked--; /* it keeps that job no more */
+		a->client->parked--; /* the client no longer has that job */
 	}
 	queue_ask_free(a);
 }

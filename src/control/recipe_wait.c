@@ -1,4 +1,4 @@
-/* wait: until so many workers are there, by what is known of the fleet. */
+/* wait: answers once enough workers are in the fleet, as far as it is known here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@ struct recipe_wait {
 	uint32_t msgid;
 	int64_t wanted;
 	int64_t deadline_ms;		    /* INT64_MAX: none */
-	char task[NAME_TASK_MAX + 1];	    /* "": whatever they list */
-	char version[NAME_VERSION_MAX + 1]; /* "": whichever they have */
+	char task[NAME_TASK_MAX + 1];	    /* "": of workers with any tasks */
+	char version[NAME_VERSION_MAX + 1]; /* "": of workers of any version */
 };
 
 static int64_t count(const struct node *n, const struct recipe_wait *w)
@@ -35,7 +35,7 @@ static int64_t count(const struct node *n, const struct recipe_wait *w)
 	return found;
 }
 
-/* Takes it out of the list and answers it. */
+/* Removes the wait from the list and answers it. */
 static void end_wait(struct recipe_wait **link, int64_t found)
 {
 	struct recipe_wait *w = *link;
@@ -57,7 +57,7 @@ static bool is_known(const struct node *n)
 	return session_is_up(&n->session) && n->registry.workers.ready;
 }
 
-/* Those that have enough, or no time left; and when the next one has none. */
+/* Answers the waits that have enough workers or no time left; sets the timer for the next. */
 static void look(struct methods *m)
 {
 	int64_t now = host_now_ms(m->node->host), first = INT64_MAX;
@@ -125,7 +125,7 @@ static int take_option(struct reader *r, struct recipe_wait *w, int64_t *timeout
 		       : -1;
 }
 
-/* A map; unknown keys are skipped. */
+/* Takes the options of wait, a map; unknown keys are skipped. */
 static bool take_options(struct call *call, struct recipe_wait *w, int64_t *timeout_ms)
 {
 	size_t n;

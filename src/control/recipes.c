@@ -8,7 +8,7 @@
 #include "control/nodes.h"
 #include "node/node.h"
 
-/* One that waits for the node. */
+/* A request that waits for the node. */
 struct recipe_request {
 	struct recipe_request *prev, *next;
 	struct methods *methods;

@@ -25,7 +25,7 @@ static void say_users(const struct task_config *config, char text[EXPLAIN_TEXT_M
 		explain_say(text, ", %s", config->users[i]);
 }
 
-/* Of a queue they are those who may submit. */
+/* The users of a queue are those in its key submitters. */
 static void say(const struct refusal *r, char text[EXPLAIN_TEXT_MAX])
 {
 	const struct task_config *config = task_files_find(r->methods->process->tasks, r->task);

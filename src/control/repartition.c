@@ -22,7 +22,7 @@ struct repartition {
 	char by[POLICY_TEXT_MAX + 1];
 };
 
-/* What is in force now, and what is to be done for it to be led. */
+/* Says the number of partitions that is in force, and what is to be done before the task is led. */
 static void say_number(const struct repartition *r, bool done, char text[EXPLAIN_TEXT_MAX])
 {
 	const char *since = done ? "from now on" : "already";
@@ -123,7 +123,7 @@ static bool take_options(struct reader *params, char reason[POLICY_TEXT_MAX + 1]
 	return true;
 }
 
-/* Whether it may be done now; what is wrong is told. */
+/* Whether the number may be changed now. False after an error answer. */
 static bool may_change(const struct call *call, const struct repartition *r)
 {
 	const struct node *s = call->m->node;
@@ -147,7 +147,7 @@ static bool may_change(const struct call *call, const struct repartition *r)
 	return false;
 }
 
-/* The parameters: TASK, N [, OPTIONS]. NULL: all is well, or what is wrong with them. */
+/* Takes the parameters behind the task: N [, OPTIONS]. Returns what is wrong; NULL: nothing. */
 static const char *take(struct call *call, struct repartition *r)
 {
 	uint64_t number = 0;
@@ -162,7 +162,10 @@ static const char *take(struct call *call, struct repartition *r)
 	return NULL;
 }
 
-/* The task, which may be one that is refused here; it is told if it is none. */
+/*
+ * Takes the task, also one that is refused here for its number of partitions. False after an error
+ * answer.
+ */
 static bool take_task(struct call *call, struct repartition *r)
 {
 	struct subject s;

@@ -13,16 +13,16 @@
 
 #define MAX_SOAK_MS DURATION_MAX_MS
 
-/* One that waits for the node. */
+/* A request that waits for the node. */
 struct rolling_call {
 	struct rolling_call *prev, *next;
 	struct methods *methods;
 	struct peer *client; /* NULL: gone */
-	bool waits;	     /* for others, not for ZooKeeper */
+	bool waits;	     /* it may take long: not counted in peer.asking */
 	uint32_t msgid;
 	uid_t uid;
 	struct rolling_request request;
-	struct rolling_op *op; /* NULL: not asked yet */
+	struct rolling_op *op; /* NULL: the node has not been asked yet */
 };
 
 static const char *const orders[] = {
@@ -90,7 +90,7 @@ static void pack_slot(struct pack *p, const struct node *n, const struct rolling
 		pack_kv_nil(p, "exit_status");
 }
 
-/* One whose record says nothing. */
+/* A slot whose record cannot be read: only its node is known. */
 static void pack_unknown(struct pack *p, const struct node *n, const char *node)
 {
 	static const char *const keys[] = {"id",      "state",	 "since",      "by",
@@ -207,7 +207,7 @@ static void on_user_found(void *arg)
 	}
 	op = rolling_ask(&r->methods->node->recipes.rolling, &r->request, on_answer, r);
 	if (op)
-		r->op = op; /* else it has been answered, and is gone */
+		r->op = op; /* NULL: it has been answered, and r was freed */
 }
 
 static void begin_call(struct call *call, const struct rolling_request *request)
@@ -236,7 +236,7 @@ static void begin_call(struct call *call, const struct rolling_request *request)
 						      .why = "too much to do: try again"});
 }
 
-/* --- its parameters ------------------------------------------------------- */
+/* --- parameters ----------------------------------------------------------- */
 
 static bool order_parse(struct reader_text text, enum rolling_order *ret_order)
 {
@@ -302,7 +302,7 @@ static int take_option(struct reader *params, struct rolling_request *q, bool *r
 	return reader_skip(params);
 }
 
-/* What the order needs is there, and within its limits. */
+/* Whether all that the order needs is there, and within its limits. */
 static bool is_whole(const struct rolling_request *q)
 {
 	if (q->max_unavailable < 1 || q->max_unavailable > ROLLING_SLOTS_MAX || q->wait_ms < -1 ||

@@ -110,7 +110,7 @@ static bool is_time(int64_t ms)
 	return ms >= 0 && ms <= DURATION_MAX_MS;
 }
 
-/* The tick that a schedule has named. */
+/* Takes the tick of a claim that a schedule has made. */
 static bool take_tick(struct run_options *o, struct reader_text text)
 {
 	char name[TICK_NAME_SIZE];
@@ -121,7 +121,7 @@ static bool take_tick(struct run_options *o, struct reader_text text)
 	       reader_text_copy(text, name, sizeof(name)) == 0 && tick_parse(name, &o->now_ms);
 }
 
-/* The numbers of partitions. */
+/* Reads the numbers of the partitions that the client has claimed before. */
 static int read_got(struct reader *r, uint64_t got[static NAME_PARTITIONS_MAX / 64])
 {
 	uint64_t k;
@@ -196,7 +196,7 @@ static bool take_run_options(struct reader *r, struct run_options *o)
 	       o->zone_ms <= TICK_ZONE_MAX_MS;
 }
 
-/* --- a claim that waits for the number of this node ----------------------- */
+/* --- a claim that waits for this node's number ---------------------------- */
 
 struct indexed_claim {
 	struct indexed_claim *prev, *next;
@@ -214,7 +214,7 @@ void run_requests_client_gone(struct methods *m, const struct peer *c)
 			w->client = NULL;
 }
 
-/* Of a task, or of those of its partitions that are led here; the client is parked already. */
+/* Claims a run of the task, or of one of its partitions led here. The client is parked already. */
 static void claim(struct methods *m, struct peer *c, uint32_t msgid, const struct subject *s,
 		  const struct run_options *options)
 {
@@ -272,7 +272,7 @@ static void wait_for_index(const struct call *call, const struct subject *s,
 	own_index_ask(&call->m->node->recipes.index, on_index, w);
 }
 
-/* What is submitted to a queue is run by its workers, and nothing by the clock. */
+/* A queue has no runs to claim: its workers run the jobs that are submitted. */
 static void refuse_queue(const struct call *call, const char *name)
 {
 	char text[EXPLAIN_TEXT_MAX] = "";

@@ -15,18 +15,21 @@ struct runner_refusal {
 	char *file, *text;
 };
 
-/* Of one user of this host: as soon as a task of his has a schedule, or a runner has come. */
+/*
+ * The runner of one user of this host: it is listed once a task here has that user, or once it has
+ * connected.
+ */
 struct runner {
 	struct runner *next;
 	uid_t uid;
-	struct peer *c;			/* NULL: it is away */
-	int64_t gone_ms;		/* since then */
-	bool told;			/* and that has been said */
+	struct peer *c;			/* NULL: it is not connected */
+	int64_t gone_ms;		/* when it disconnected, or was listed */
+	bool told;			/* its absence was reported */
 	struct runner_refusal *refused; /* sorted by task */
 	size_t n_refused;
 };
 
-/* --- which there are ------------------------------------------------------ */
+/* --- the list of runners -------------------------------------------------- */
 
 static struct runner *find(const struct methods *m, uid_t uid)
 {
@@ -67,7 +70,7 @@ static bool is_away(const struct methods *m, const struct runner *r)
 	return !r->c && host_now_ms(m->node->host) - r->gone_ms >= RUNNERS_AWAY_MS;
 }
 
-/* Looks again when the next one has been away for too long. */
+/* Sets the timer for when the next runner will have been away for too long. */
 static void schedule(struct methods *m)
 {
 	int64_t now = host_now_ms(m->node->host), first = INT64_MAX;
@@ -121,7 +124,7 @@ void runner_register(struct call *call)
 	schedules_tell_anew(&call->m->node->schedules, r->uid);
 }
 
-/* Whether a task here has him as its user. */
+/* Whether a task here runs as that user. */
 static bool is_needed(const struct methods *m, uid_t uid)
 {
 	const struct leaders *l = &m->node->leaders;
@@ -203,7 +206,7 @@ static int by_task(const void *a, const void *b)
 	return strcmp(x->task, y->task);
 }
 
-/* False: it makes no sense, or there are too many. What was good of it counts. */
+/* Adds the refusals of the list. False: one is bad, or there are too many. Those before it stay. */
 static bool take_refusals(struct runner *r, struct reader *params, size_t n)
 {
 	bool good = r->n_refused + n <= RUNNERS_REFUSALS_MAX;
@@ -249,7 +252,7 @@ void runner_refusals(struct call *call)
 	changed(call->m);
 }
 
-/* --- what is due ---------------------------------------------------------- */
+/* --- telling runners what is due ------------------------------------------ */
 
 bool runners_due(struct methods *m, const char *task, const char *tick, int64_t attempt)
 {
@@ -286,7 +289,7 @@ bool runners_job(struct methods *m, const char *queue, const struct job_id *id)
 	return true;
 }
 
-/* --- what is wrong -------------------------------------------------------- */
+/* --- problems ------------------------------------------------------------- */
 
 static bool judge(const struct methods *m, const struct task_config *t, struct runners_trouble *ret)
 {
@@ -354,7 +357,7 @@ struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
 	return list;
 }
 
-/* One of all tasks of a user, or of a file, speaks for the others. */
+/* Whether the same problem is listed already: tasks of one user or one file share it. */
 static bool is_there(const struct problems *problems, const struct runners_trouble *t)
 {
 	for (size_t i = 0; i < problems->n; i++)

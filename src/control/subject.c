@@ -42,7 +42,7 @@ void subject_task_of(const char *name, char *ret)
 	snprintf(ret, NAME_ELECTION_MAX + 1, "%.*s", (int)strcspn(name, ":"), name);
 }
 
-/* A partition that its task does not have, at least not here. */
+/* If the name is a partition of a known task, says why there is no such one. False otherwise. */
 static bool say_no_partition(const struct leaders *l, struct reader_text name,
 			     char text[EXPLAIN_TEXT_MAX])
 {
@@ -107,9 +107,9 @@ bool subject_take(struct call *call, struct subject *ret)
 	return false;
 }
 
-/* --- several of them ----------------------------------------------------------------- */
+/* --- several subjects ---------------------------------------------------------------- */
 
-/* What has been named of a task. */
+/* How an election was named: itself, with its whole task, or as the first of a whole task. */
 enum { NAMED_ITSELF = 1, NAMED_WITH_ITS_LISTING = 2, NAMED_AS_LISTING = 4 };
 
 static void add(struct subjects *all, const struct subject *s, unsigned char *named)
@@ -119,11 +119,11 @@ static void add(struct subjects *all, const struct subject *s, unsigned char *na
 	struct task *const *tasks = subject_tasks(s, &n);
 	unsigned char how = s->task ? NAMED_ITSELF : NAMED_AS_LISTING;
 
-	/* The first of a listing stands for it. */
+	/* The first partition of a task carries the mark for the whole task. */
 	if (n > 0 && (named[tasks[0]->index] & how))
 		return;
 	if (buffer_append(&all->names, name, strlen(name) + 1) < 0)
-		return; /* it holds all that fits into a request */
+		return; /* never: there is room for all names that fit into a request */
 	all->n++;
 	for (size_t i = 0; i < n; i++) {
 		if (!named[tasks[i]->index])
@@ -173,7 +173,7 @@ const char *subjects_next(const struct subjects *s, const char *name)
 	return name < end ? name : NULL;
 }
 
-/* --- in a text --------------------------------------------------------------------------- */
+/* --- a list of partitions in a text ------------------------------------------------------ */
 
 size_t subject_list(const struct listing *l, bool (*is)(const struct task *t, const void *arg),
 		    const void *arg, char ret_text[SUBJECT_LIST_SIZE])

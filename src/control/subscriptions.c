@@ -19,7 +19,7 @@
 /* A task of a subscription, and what the client knows of it. */
 struct topic {
 	struct task *task;
-	int64_t token; /* of the leader, 0: nobody leads; UNTOLD */
+	int64_t token; /* of the leader last sent, 0: nobody leads; UNTOLD */
 };
 
 struct subscription {
@@ -27,8 +27,8 @@ struct subscription {
 	struct peer *client;
 	struct topic *topics;
 	size_t n;
-	struct subjects names; /* what the client has named; no tasks */
-	size_t at;	       /* where telling goes on */
+	struct subjects names; /* the names that the client gave; it has no tasks */
+	size_t at;	       /* the topic with which the next turn goes on */
 	bool all, mine;
 	enum { CONNECTION_UNTOLD, CONNECTION_LOST, CONNECTION_CONFIRMED } connection;
 };
@@ -51,7 +51,7 @@ static bool is_of(const char *task, const char *name)
 	return strncmp(task, name, len) == 0 && (task[len] == '\0' || task[len] == ':');
 }
 
-/* Whether it hears of a task that has just come. */
+/* Whether the subscription covers a task that has just been added. */
 static bool wants(const struct subscription *sub, const struct task *t)
 {
 	for (const char *name = NULL; (name = subjects_next(&sub->names, name));)
@@ -60,7 +60,7 @@ static bool wants(const struct subscription *sub, const struct task *t)
 	return sub->all;
 }
 
-/* Whether it hears of what is decided about that name. */
+/* Whether the client is to hear of decisions about that name, and of its runs. */
 static bool hears_of(const struct subscription *sub, const char *name)
 {
 	for (size_t i = 0; !sub->all && i < sub->n; i++)
@@ -153,7 +153,8 @@ void subscriptions_task_removed(const struct subscriptions *s, const struct task
 /* --- what is told as it becomes certain ----------------------------------- */
 
 /*
- * The token of the leader as far as the subscription is about it, 0: nobody; UNTOLD: not certain.
+ * The token of the leader that the client is to know of; 0: nobody leads, or for `mine` another
+ * node; UNTOLD: not certain.
  */
 static int64_t token_of(const struct subscription *sub, const struct task *t)
 {
@@ -199,7 +200,10 @@ static void tell_connection(const struct subscriptions *s, struct subscription *
 	peer_end(c, PEER_NOTIFICATION);
 }
 
-/* Whether all has been told, or the client takes no more: drained() tells when it does again. */
+/*
+ * Sends up to SUBSCRIPTIONS_PART changes to a client. True: all are sent, or the client takes no
+ * more until methods_drained().
+ */
 static bool tell_some(const struct subscriptions *s, struct subscription *sub)
 {
 	struct peer *c = sub->client;
@@ -225,7 +229,7 @@ static bool tell_some(const struct subscriptions *s, struct subscription *sub)
 	return true;
 }
 
-/* It comes last the next time. */
+/* Moves the first subscription to the end of the list: the others come before it the next time. */
 static void rotate(struct subscriptions *s)
 {
 	struct subscription *first = s->list, *last = first;

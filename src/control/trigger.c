@@ -16,7 +16,7 @@
 #include "node/tasks.h"
 
 #define SECOND_MS INT64_C(1000)
-#define TRIES	  600 /* seconds that may be ticks of the schedule, or taken already */
+#define TRIES	  600 /* seconds that are tried to find a free one */
 
 /* An outstanding request. */
 struct trigger {
@@ -25,9 +25,9 @@ struct trigger {
 	struct peer *client; /* NULL: gone */
 	uint32_t msgid;
 	uid_t uid;
-	bool again; /* of a tick that there is */
+	bool again; /* the client has named the tick of a record */
 	int tries;
-	int64_t tick_ms, after; /* attempt of the record that there is, 0: there is none */
+	int64_t tick_ms, after; /* after: attempt of that record, 0: none */
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	struct policy_record record;
@@ -142,7 +142,7 @@ static void commit(struct trigger *t)
 
 static void look(struct trigger *t);
 
-/* The next second that is no tick of the schedule and that nobody has triggered. */
+/* Looks for the next second that is no tick of the schedule and that nobody has triggered. */
 static void next_second(struct trigger *t)
 {
 	const struct leaders *l = &t->methods->node->leaders;
@@ -202,7 +202,7 @@ static void look(struct trigger *t)
 		    t);
 }
 
-/* The options: a map; unknown keys are skipped. The tick is "" where none is. */
+/* Takes the options, a map; unknown keys are skipped. tick: "" if the map has none. */
 static bool take_options(struct reader *r, char tick[TICK_NAME_SIZE])
 {
 	struct reader_text key, text = {"", 0};
@@ -225,7 +225,7 @@ static bool take_options(struct reader *r, char tick[TICK_NAME_SIZE])
 	       (reader_text_copy(text, tick, TICK_NAME_SIZE) == 0 && tick_parse(tick, &ms));
 }
 
-/* Whether the task can be run by hand; tells why not. */
+/* Whether the client may run the task by hand, and now. False after an error answer. */
 static bool may_trigger(const struct call *call, const struct task *task)
 {
 	const struct node *n = call->m->node;

@@ -18,7 +18,7 @@ static void find_blocked(const struct node *s, struct problems *problems)
 	}
 }
 
-/* Other nodes do not show this: the node that would lead the task does. */
+/* Only the node that would lead the task, and that ZooKeeper refuses, reports this. */
 static void find_unclaimed(const struct node *s, struct problems *problems)
 {
 	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
@@ -55,7 +55,7 @@ static void find_wrong_clock(const struct node *s, struct problems *problems)
 		     off);
 }
 
-/* One of each name speaks for all. */
+/* Each name is reported once, by the first of its members. */
 static void find_twins(const struct node *s, struct problems *problems)
 {
 	const struct fleet *f = &s->registry.fleet;
@@ -80,8 +80,9 @@ static void find_twins(const struct node *s, struct problems *problems)
 }
 
 /*
- * Another worker with this node's name, for so long that it cannot be the rest of an ended sidecar:
- * the session of the older of the two would be over.
+ * Another worker has this node's name and machine id. That is reported once the newer of the two
+ * has been registered for so long that the older cannot be the rest of an ended sidecar: its
+ * session would be over.
  */
 static void find_namesake(const struct node *s, struct problems *problems)
 {
