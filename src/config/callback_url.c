@@ -26,7 +26,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The character at *at, also where it is written as %XX; *at goes behind it. */
+/* The character at *at, decoded if it is written as %XX. Moves *at behind it. */
 static char next_char(const char **at, const char *end)
 {
 	const char *p = (*at)++;
@@ -38,8 +38,8 @@ static char next_char(const char **at, const char *end)
 }
 
 /*
- * A segment that a server may take for the folder itself or the one above, however it is written:
- * encoded, with a "\", or with a parameter behind a ";".
+ * Whether the path has a segment that a server may take for the folder itself or the one above,
+ * however it is written: encoded, with a "\", or with a parameter behind a ";".
  */
 static bool has_dot_segment(const char *path, size_t len)
 {
@@ -140,7 +140,7 @@ const char *callback_allow_problem(const char *prefix)
 	return !why && p.query ? "it has a query: the path alone is compared" : why;
 }
 
-/* An entry without a "/" at its end is as good as one with it. */
+/* Whether the URL is below the entry. An entry without a "/" at its end counts as one with it. */
 static bool is_below(const struct parts *url, const struct parts *entry)
 {
 	size_t len = entry->path_len - (entry->path[entry->path_len - 1] == '/');

@@ -1,4 +1,4 @@
-/* URLs that a job's end may be posted to: what submitters name, and what a file allows. */
+/* The URLs that a job's end may be posted to: submitters name them, callback-allow lists them. */
 #ifndef ZKLEADER_CONFIG_CALLBACK_URL_H
 #define ZKLEADER_CONFIG_CALLBACK_URL_H
 
@@ -10,9 +10,8 @@
 /* What is wrong with an entry of callback-allow, for people; NULL: nothing. */
 const char *callback_allow_problem(const char *prefix);
 /*
- * What is wrong with the URL itself, or that no entry allows it; NULL: it may be posted to. The
- * scheme, the host and the port are those of an entry, and the path begins with the entry's, up to
- * a "/".
+ * What is wrong with the URL, or that no entry allows it; NULL: it may be posted to. An entry
+ * allows URLs with its scheme, host and port, and a path that begins with its path, up to a "/".
  */
 const char *callback_url_problem(const char *url, char *const *allow, size_t n_allow);
 

@@ -40,11 +40,11 @@ struct config {
 	char *root;
 	int64_t session_timeout_ms;
 
-	char *version; /* what is in force: the key's, or the first line of the file, stripped */
+	char *version;	    /* in force: of the key, or the first line of the file; stripped */
 	char *version_file; /* path to open, NULL: the version is fixed */
 	int version_file_line;
 	char *version_strip; /* what is taken off the front of the version; NULL: nothing */
-	char *node;	     /* NULL: the hostname, with the socket where that has several */
+	char *node;	     /* NULL: the hostname, with the socket if sidecars share the host */
 	char *address;	     /* NULL: that of the route to ZooKeeper */
 
 	char *socket;
@@ -55,7 +55,7 @@ struct config {
 	size_t n_recipe_users;
 	int recipe_users_line;
 
-	struct zone_file *timezone; /* of schedules that name none; owned reference */
+	struct zone_file *timezone; /* for schedules that name none; owned reference */
 
 	char *task_dir; /* path to open */
 	int task_dir_line;
@@ -75,9 +75,8 @@ struct config {
 
 /*
  * Reads and checks the file, and the version-file and auth-file that it names. Returns 0, or
- * -EINVAL (-errno where the file cannot be read) with at least one problem added. Every problem
- * that can be told is added, not only the first. Not for several threads at once: libconfuse's
- * lexer is global.
+ * -EINVAL (-errno if the file cannot be read) with at least one problem added. Adds every problem
+ * that it finds, not only the first. Not for several threads at once: libconfuse's lexer is global.
  *
  * running: the configuration of the start, when the file is read again; NULL: this is the start. A
  * socket-group takes effect, and is looked up, only at the start, as that can take long.
@@ -85,20 +84,20 @@ struct config {
 int config_load(const char *path, const struct config *running, struct config **ret_config,
 		struct problems *problems);
 /*
- * For a check of everything: with -EINVAL too there may be a configuration, NULL if there is none,
- * that is good for taskdir_load() and config_free() alone.
+ * For a check of all files. After -EINVAL, too, there may be a configuration: it is good for
+ * taskdir_load() and config_free() alone. NULL: there is none.
  */
 int config_examine(const char *path, struct config **ret_config, struct problems *problems);
 void config_free(struct config *c);
-/* The servers as "name:port,[v6]:port", ports and all: on the heap, for the caller. */
+/* The servers as "name:port,[v6]:port", each with its port; on the heap, for the caller. */
 char *config_servers(const struct config *c);
 /*
- * The version that the first line of the version-file is now, white space trimmed and
- * version-strip taken off. Returns 0, or -EINVAL or another negative errno with a problem added; a
- * version whose form deceives is a warning. Only with a version_file.
+ * Reads the version anew from the first line of the version-file, without white space at its ends
+ * and without version-strip. Returns 0, or -EINVAL or another negative errno with a problem added.
+ * A misleading form of version adds a warning. c has a version_file.
  */
 int config_read_version(const struct config *c, char **ret_version, struct problems *problems);
-/* Every key with its default, for whoever compares them with the documentation. */
+/* Every key with its default, to compare them with the documentation. */
 const struct setting_key *config_keys(size_t *ret_n);
 
 #endif

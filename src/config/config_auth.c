@@ -9,7 +9,7 @@
 #include "base/name.h"
 #include "config/textfile.h"
 
-/* What is wrong with scheme:credential, NULL: nothing. None of it may get into a message. */
+/* What is wrong with a line scheme:credential; NULL: nothing. No message may quote the secret. */
 static const char *bad_auth(const char *line)
 {
 	size_t scheme = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789");

@@ -32,7 +32,7 @@ static int find_group(const char *name, gid_t *ret_gid)
 	}
 }
 
-/* systemd makes a folder for each instance of the unit: the default lies in that one. */
+/* The default socket lies in the folder that systemd makes for each instance of the unit. */
 static void socket_in_runtime_folder(struct config_values *v)
 {
 	const char *folder = getenv("RUNTIME_DIRECTORY");

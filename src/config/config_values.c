@@ -16,8 +16,7 @@ void config_problem(const struct config_values *v, const char *key, const char *
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	/*
-	 * What is wrong with a key that is not there, or with its default, is told of the first
-	 * line.
+	 * A key that is not in the file has no line: a problem with it is reported for the first.
 	 */
 	problems_add(v->problems, v->c->file, setting->line ? setting->line : 1, "%s: %s", key,
 		     text);

@@ -20,14 +20,17 @@ struct config_values {
 /* Adds a problem with the line and the name of the key. */
 void config_problem(const struct config_values *v, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* What a key is set to; NULL: nothing, or something that a problem was told of already. */
+/* The text of a key; NULL: it has none, or a bad one, for which a problem was added. */
 const char *config_text(const struct config_values *v, const char *key);
 int64_t config_number(const struct config_values *v, const char *key);
-/* The text on the heap, for the caller; the path beside the file where it is a relative one. */
+/*
+ * The text of a key on the heap, for the caller. config_path() takes a relative path as beside the
+ * file.
+ */
 char *config_copy(const struct config_values *v, const char *key);
 char *config_path(const struct config_values *v, const char *key);
 
-/* Each checks the keys of that name, and what they name, and takes them into the configuration. */
+/* Each checks a group of keys, and what they name, and takes them into the configuration. */
 void config_take_zookeeper(struct config_values *v);
 void config_take_root(struct config_values *v);
 void config_take_version(struct config_values *v);

@@ -8,10 +8,7 @@
 #include "core/version_form.h"
 #include "config/textfile.h"
 
-/*
- * The version without what version-strip takes off its front; nothing is, where nothing would be
- * left.
- */
+/* The version without version-strip at its front; unchanged if the rest would be no version. */
 static const char *strip_version(const struct config *c, const char *version)
 {
 	size_t len = c->version_strip ? strlen(c->version_strip) : 0;

@@ -57,7 +57,7 @@ static bool is_host_name(const char *text)
 	return len > 0 && len <= NAME_HOST_MAX && text[len] == '\0' && text[0] != '-';
 }
 
-/* 1..65535 in digits alone, 0: it is not that. */
+/* A port, 1 to 65535 in digits alone; 0: it is none. */
 static uint16_t parse_port(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -70,7 +70,8 @@ static uint16_t parse_port(const char *text)
 }
 
 /*
- * "host", "host:port", "[v6]" or "[v6]:port", which is written to. NULL, or what is wrong with it.
+ * Parses "host", "host:port", "[v6]" or "[v6]:port", and writes to the text. Returns what is wrong
+ * with it; NULL: nothing.
  */
 static const char *parse_host(char *text, struct config_host *host)
 {
@@ -110,7 +111,7 @@ static const char *parse_host(char *text, struct config_host *host)
 	return NULL;
 }
 
-/* The text without the blanks around it, which is written to. */
+/* The text without the blanks around it, which are cut off in place. */
 static char *trim(char *text)
 {
 	size_t len;

@@ -57,10 +57,13 @@ struct health_config {
 	int fall, rise;
 };
 
-/* Adds a problem for each value that is not good, beyond what the table says. */
+/* Checks what the table of keys cannot; adds a problem for each bad value. */
 void health_config_check(const struct settings *s, const struct section *section,
 			 struct problems *problems);
-/* From a section of the file at path, to whose folder a path in it is relative. */
+/*
+ * Takes the keys from a section of the file at path. A relative health-file is one beside that
+ * file.
+ */
 void health_config_take(struct health_config *h, const struct settings *s,
 			const struct section *section, const char *path);
 void health_config_copy(struct health_config *to, const struct health_config *from);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Endings that say that a file was meant to be read. What editors and packages leave has others. */
+/* Endings of files that were meant to be read. Leftovers of editors and packages have others. */
 static const char *const meant[] = {".cfg",  ".cnf", ".config", ".ini",	 ".txt",
 				    ".toml", ".yml", ".yaml",	".json", ".CONF"};
 
@@ -41,7 +41,7 @@ static void warn_of_names(const struct config *config, struct problems *problems
 		closedir(dir);
 }
 
-/* before: what stands in front of it: the key, and of whom it is. */
+/* before: how the warning begins: the key, and the task or queue that has it. */
 static void warn_of_users(char *const *users, size_t n, const char *file, int line,
 			  const char *before, struct problems *problems)
 {
@@ -89,7 +89,7 @@ void hints_warn(const struct config *config, const struct task_files *files,
 	warn_of_names(config, problems);
 	warn_of_users(config->recipe_users, config->n_recipe_users, config->file,
 		      config->recipe_users_line, "recipe-users", problems);
-	/* Where a file was refused, or there is no folder, that is told already. */
+	/* If a file was refused, or the folder is missing, a problem says so already. */
 	if (n == 0 && problems->n == 0)
 		problems_warn(problems, config->file, config->task_dir_line,
 			      "task-dir: no *.conf in \"%s\" has a task or a queue: this host will "

@@ -81,7 +81,7 @@ static void check_patterns(const struct settings *s, const struct setting *tasks
 				     tasks->values[i]);
 }
 
-/* What it says may be a secret: it is not shown. */
+/* The URL may be a secret: no problem quotes it. */
 static void check_channel(const struct settings *s, const struct section *section,
 			  struct problems *problems)
 {
@@ -152,7 +152,7 @@ bool notify_configs_fit(const struct task_files *before, const struct task_file 
 	return fits;
 }
 
-/* --- what it says --------------------------------------------------------- */
+/* --- taking --------------------------------------------------------------- */
 
 void notify_configs_take(struct notify_configs *all, const struct settings *s,
 			 const struct section *section)

@@ -32,25 +32,30 @@ struct notify_configs {
 
 extern const struct settings_form notify_config_form;
 
-/* Adds a problem for each value that is not good, beyond what the table says. */
+/* Checks what the table of keys cannot; adds a problem for each bad value. */
 void notify_config_check(const struct settings *s, const struct section *section,
 			 struct problems *problems);
-/* One more, from a section that was found good. */
+/* Appends one, from a section without a problem. */
 void notify_configs_take(struct notify_configs *all, const struct settings *s,
 			 const struct section *section);
 struct notify_configs notify_configs_copy(const struct notify_configs *all);
 bool notify_configs_equal(const struct notify_configs *a, const struct notify_configs *b);
 void notify_configs_done(struct notify_configs *all);
-/* What it wants to be told; borrowed. */
+/* The events and tasks that it wants to be told of; borrowed. */
 struct notice_rule notify_config_rule(const struct notify_config *c);
 
 struct task_file;
 struct task_files;
 
-/* Whether its names are not those of the files before it, and they are not too many together. */
+/*
+ * Whether the file's sections fit with the files before it: no name twice, not too many in all.
+ * Adds a problem for each misfit.
+ */
 bool notify_configs_fit(const struct task_files *before, const struct task_file *file,
 			struct problems *problems);
-/* All of them, for the caller to free(); borrowed. */
+/*
+ * The sections of all files: an array for the caller to free(), its elements borrowed from files.
+ */
 const struct notify_config **notify_configs_all(const struct task_files *files, size_t *ret_n);
 
 #endif

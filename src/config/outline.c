@@ -28,7 +28,7 @@ struct scanner {
 static void set_error(struct outline *o, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The first one counts. */
+/* Only the first error is kept. */
 static void set_error(struct outline *o, int line, const char *format, ...)
 {
 	va_list ap;
@@ -89,7 +89,7 @@ static bool skip_comment(struct scanner *s)
 	return false;
 }
 
-/* One of \n \\ \x41 \101 and the like; false: one that libconfuse would trip over. */
+/* Skips an escape, such as \n \\ \x41 \101; false: one that libconfuse would trip over. */
 static bool skip_escape(struct scanner *s, char quote)
 {
 	const char *t = s->o->text + s->pos;
@@ -121,7 +121,8 @@ static bool skip_escape(struct scanner *s, char quote)
 }
 
 /*
- * A variable, "${NAME}" or "${NAME:-default}", within a string: libconfuse takes all up to a "}".
+ * Skips a variable, "${NAME}" or "${NAME:-default}", within a string: libconfuse takes all up to a
+ * "}".
  */
 static bool skip_variable(struct scanner *s)
 {
@@ -162,7 +163,7 @@ static enum token read_string(struct scanner *s, char quote)
 		set_error(s->o, s->token_line, "the string is not closed by %c on its line", quote);
 		return bad(s);
 	}
-	s->start++; /* from the quote on, as long as it is not known to be a string */
+	s->start++; /* until here at the quote, where the text is cut if the string is bad */
 	s->len = s->pos - s->start;
 	s->pos++;
 	return s->token = TOKEN_STRING;
@@ -250,7 +251,7 @@ static struct outline_item *new_item(struct outline *o)
 	return &o->items[o->n++];
 }
 
-/* Behind the "{" of a list. */
+/* Reads the values of a list, from behind its "{". */
 static bool read_list(struct scanner *s, struct outline_item *item)
 {
 	item->kind = OUTLINE_LIST;
@@ -275,7 +276,7 @@ static bool read_list(struct scanner *s, struct outline_item *item)
 	return false;
 }
 
-/* Behind the "=". */
+/* Reads the value of a key, from behind the "=". */
 static bool read_value(struct scanner *s, struct outline_item *item)
 {
 	const char *key = s->o->text + item->start;
@@ -302,7 +303,7 @@ static bool read_value(struct scanner *s, struct outline_item *item)
 	return true;
 }
 
-/* Behind the key of a section: its title, if any, and "{". */
+/* Reads the opening of a section, from behind its key: a title, if it has one, and "{". */
 static bool read_opening(struct scanner *s, struct outline_item *item)
 {
 	size_t after_key = item->start + item->key_len;
@@ -335,7 +336,7 @@ static bool read_opening(struct scanner *s, struct outline_item *item)
 	return true;
 }
 
-/* At a key. */
+/* Reads a statement, from its key on; of a section only the opening. */
 static bool read_statement(struct scanner *s)
 {
 	struct outline_item *item;
@@ -359,7 +360,7 @@ static bool read_statement(struct scanner *s)
 	return read_opening(s, item);
 }
 
-/* Cuts the text before the statement that could not be read, and closes what is open there. */
+/* Cuts the text before the statement that could not be read, and closes the sections open there. */
 static void cut(struct scanner *s, size_t start)
 {
 	struct outline *o = s->o;
@@ -430,7 +431,7 @@ void outline_init(struct outline *o, const char *text, size_t len)
 	int bad_line = nul_line(text, len);
 
 	memset(o, 0, sizeof(*o));
-	/* Room for the NUL that may be looked at ahead, and for the braces of cut(). */
+	/* Room for the NUL that is read when looking ahead, and for the braces that cut() adds. */
 	o->text = mem_calloc(len + OUTLINE_DEPTH_MAX + 3, 1);
 	if (bad_line) {
 		set_error(o, bad_line, "a NUL byte: this is no text file");
@@ -448,7 +449,9 @@ void outline_done(struct outline *o)
 	memset(o, 0, sizeof(*o));
 }
 
-/* The name of a variable at "${", if the environment has it not and it has no default. */
+/*
+ * The name of the variable at "${", if it has no default and is not in the environment; else NULL.
+ */
 static char *unset_name(const char *text)
 {
 	size_t len = strcspn(text + 2, "}");

@@ -18,7 +18,7 @@ struct outline_item {
 	enum outline_kind kind;
 	int line;		     /* of the key */
 	size_t depth;		     /* 0: outside of all sections */
-	size_t start, end;	     /* the whole of it, in the text */
+	size_t start, end;	     /* the whole statement, in the text */
 	size_t key_len;		     /* the key is at start */
 	size_t title, title_len;     /* SECTION: without its quotes */
 	size_t opening, opening_len; /* SECTION: from the end of the key up to its "{" */
@@ -28,7 +28,7 @@ struct outline_item {
 };
 
 struct outline {
-	char *text; /* comments are blanked; after an error it ends before it, sections closed */
+	char *text; /* without comments; cut at an error, with all sections closed */
 	size_t len;
 	struct outline_item *items; /* a section comes before what is in it */
 	size_t n;
@@ -37,7 +37,7 @@ struct outline {
 	char error[OUTLINE_ERROR_MAX];
 };
 
-/* The text may hold anything. Never fails: what it cannot read is in error. */
+/* Takes any text. Never fails: if the text cannot be read, error says why. */
 void outline_init(struct outline *o, const char *text, size_t len);
 void outline_done(struct outline *o);
 /*

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the host begins, or the user before it; NULL: the scheme is another. */
+/* The part of the URL from the host, or the user before it, on; NULL: another scheme. */
 static const char *authority_of(const char *url)
 {
 	if (strncmp(url, "http://", 7) == 0)
@@ -11,7 +11,7 @@ static const char *authority_of(const char *url)
 	return strncmp(url, "https://", 8) == 0 ? url + 8 : NULL;
 }
 
-/* The host, behind a user and password, and its length. */
+/* The host and port, behind a user and password if there are any, and their length. */
 static const char *host_of(const char *authority, size_t *ret_len)
 {
 	size_t len = strcspn(authority, "/?");

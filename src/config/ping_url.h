@@ -1,4 +1,4 @@
-/* Key ping-url: where a task's runs are told as they begin and end. */
+/* The key ping-url: the URL that is told when runs of a task begin and end. */
 #ifndef ZKLEADER_CONFIG_PING_URL_H
 #define ZKLEADER_CONFIG_PING_URL_H
 
@@ -8,11 +8,13 @@
 #define PING_URL_MAX  1000		  /* bytes */
 #define PING_URL_SIZE (PING_URL_MAX + 32) /* with a word behind its path, and a NUL */
 
-/* Whether it is one: http or https, a host, no fragment, nothing but printable ASCII. */
+/*
+ * Whether the text is good for the key: http or https, a host, no fragment, printable ASCII alone.
+ */
 bool ping_url_is_good(const char *url);
 /* The URL with "/WORD" behind its path, before a query; the word is a short one of letters. */
 void ping_url_add(const char *url, const char *word, char ret_url[PING_URL_SIZE]);
-/* Its scheme and host without user and password, for the log: nothing else of it may be told. */
+/* The scheme and host of the URL, without user and password, for the log: no more may be shown. */
 void ping_url_shown(const char *url, char ret_text[PING_URL_SIZE]);
 
 #endif

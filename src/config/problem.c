@@ -40,7 +40,7 @@ static size_t printable_len(const unsigned char *s)
 	len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
 	code = s[0] & (0xffu >> (len + 1));
 	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* also at the end of the text */
+		if ((s[i] & 0xc0) != 0x80) /* or the NUL at the end of the text */
 			return 0;
 		code = code << 6 | (s[i] & 0x3fu);
 	}
@@ -157,7 +157,7 @@ void problems_append(struct problems *p, const struct problems *other)
 
 void problems_sort(struct problems *p, size_t first)
 {
-	/* What says that there are more stays at the end. */
+	/* The message that there are more stays at the end. */
 	size_t end = p->n == PROBLEMS_MAX ? p->n - 1 : p->n;
 
 	for (size_t i = first + 1; i < end; i++) {

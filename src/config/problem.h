@@ -8,7 +8,7 @@
 
 #define PROBLEMS_MAX	   100 /* the last place of a full list says that there are more */
 #define WARNINGS_MAX	   50  /* more are left out */
-#define PROBLEM_WHOLE_FILE 0   /* in place of a line: as of a file that cannot be read */
+#define PROBLEM_WHOLE_FILE 0   /* in place of a line, for a file that cannot be read */
 #define PROBLEM_TEXT_MAX   600 /* bytes of a message; a longer one is cut and ends with "..." */
 
 struct problem {
@@ -27,17 +27,17 @@ struct problems {
 
 void problems_init(struct problems *p);
 void problems_done(struct problems *p);
-/* Whatever the text quotes: control characters and what is not UTF-8 are written as \xNN. */
+/* The text may quote anything: control characters and bytes that are no UTF-8 become \xNN. */
 void problems_add(struct problems *p, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void problems_vadd(struct problems *p, const char *file, int line, const char *format, va_list ap)
 	__attribute__((format(printf, 4, 0)));
-/* Likewise of what is odd but good: it refuses nothing. */
+/* Likewise for what is odd but accepted. */
 void problems_warn(struct problems *p, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Appends copies of what the other has. */
+/* Appends copies of the other's problems and warnings. */
 void problems_append(struct problems *p, const struct problems *other);
-/* Sorts those from index `first` on by line; what is on one line keeps its order. */
+/* Sorts the problems from index `first` on by line; those of one line keep their order. */
 void problems_sort(struct problems *p, size_t first);
 /* Whether the text is UTF-8 without control characters. */
 bool text_is_printable(const char *text);

@@ -16,7 +16,7 @@
 #include "config/schedule_config.h"
 #include "config/words.h"
 
-/* In the order of enum election_yield, queue_assign, and of rerun. */
+/* In the order of enum election_yield, of queue_assign, and of the bool rerun. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
 static const char *const assigns[] = {"least", "round-robin", "random", NULL};
 static const char *const on_crashes[] = {"skip", "rerun", NULL};
@@ -87,7 +87,7 @@ const struct settings_form queue_config_form = {
 
 /* --- checking --------------------------------------------------------------- */
 
-/* N/DURATION. */
+/* Parses N/DURATION. */
 static bool parse_rate(const char *text, unsigned *ret_rate, int64_t *ret_ms)
 {
 	size_t digits = strspn(text, "0123456789");

@@ -21,7 +21,7 @@
 
 struct queue_config {
 	struct queue_settings told;
-	char **command; /* NULL: it has a url, or takes submits alone */
+	char **command; /* NULL: a url is posted to, or this host only takes submits */
 	size_t n_command;
 	char *url;
 	char *rate; /* as it is written; NULL: none */
@@ -33,13 +33,13 @@ struct queue_config {
 /* The sections `queue "NAME" { }` of a task file. */
 extern const struct settings_form queue_config_form;
 
-/* Adds a problem for each value that is not good, beyond what the table says. */
+/* Checks what the table of keys cannot; adds a problem for each bad value. */
 void queue_config_check(const struct settings *s, const struct section *section,
 			struct problems *problems);
-/* From a section that was found good; the caller's. */
+/* Makes one from a section without a problem; for the caller to free. */
 struct queue_config *queue_config_take(const struct settings *s, const struct section *section);
 enum version_policy queue_config_policy(const struct settings *s, const struct section *section);
-/* These take NULL, that of a task. */
+/* These take NULL, which a task has. */
 struct queue_config *queue_config_copy(const struct queue_config *c);
 bool queue_config_equal(const struct queue_config *a, const struct queue_config *b);
 void queue_config_free(struct queue_config *c);

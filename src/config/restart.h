@@ -1,4 +1,4 @@
-/* The keys of the main file that take effect with a restart alone. */
+/* The keys of the main file that take effect only with a restart. */
 #ifndef ZKLEADER_CONFIG_RESTART_H
 #define ZKLEADER_CONFIG_RESTART_H
 
@@ -6,7 +6,7 @@
 
 #define RESTART_KEYS_MAX 16
 
-/* The names of those changed since the start: constant texts; returns how many. */
+/* The names of those keys that have changed since the start, constant texts; returns how many. */
 size_t restart_keys(const struct config *start, const struct config *now,
 		    const char *ret_keys[RESTART_KEYS_MAX]);
 

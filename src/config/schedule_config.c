@@ -121,7 +121,7 @@ struct schedule_config *schedule_config_take(const struct settings *s,
 	return c;
 }
 
-/* What it is told of lies where it lies now. */
+/* Makes `told` point to the fields of this copy. */
 static void tell(struct schedule_config *c)
 {
 	c->told = (struct task_schedule){.text = c->text,

@@ -24,8 +24,8 @@ extern const char
 struct schedule_config {
 	char *text;
 	struct schedule schedule;
-	char *timezone;		/* that the task names, NULL: that of the main file counts */
-	struct zone_file *zone; /* the one that counts; owned reference */
+	char *timezone;		/* that the task names; NULL: that of the main file is used */
+	struct zone_file *zone; /* the one in use; owned reference */
 	char **command;
 	size_t n_command;
 	char *user;
@@ -33,22 +33,22 @@ struct schedule_config {
 	int64_t window_ms, splay_ms;
 	int64_t timeout_ms; /* 0: none */
 	int64_t retries, retry_delay_ms;
-	struct task_schedule told; /* all that a node is told of it; of the rest, borrowed */
+	struct task_schedule told; /* what a node is told; borrowed from the fields above */
 };
 
-/* Adds a problem for each value that is not good, beyond what the table says. */
+/* Checks what the table of keys cannot; adds a problem for each bad value. */
 void schedule_config_check(const struct settings *s, const struct section *section,
 			   struct problems *problems);
-/* Of a section of any kind: its `command` and its `user`. */
+/* Checks `command` and `user` in a section of any kind. */
 void schedule_config_check_command(const struct settings *s, const struct section *section,
 				   struct problems *problems);
 /*
- * From a section that was found good; the caller's, NULL where it has no schedule, as all below
- * take and give it. The zone is still to be set.
+ * Makes one from a section without a problem; for the caller to free. NULL: the section has no
+ * schedule; copy, equal and free below take this NULL. The zone is still to be set.
  */
 struct schedule_config *schedule_config_take(const struct settings *s,
 					     const struct section *section);
-/* Takes a reference of its own. */
+/* Takes a reference of its own to the zone. */
 void schedule_config_set_zone(struct schedule_config *c, struct zone_file *zone);
 struct schedule_config *schedule_config_copy(const struct schedule_config *c);
 bool schedule_config_equal(const struct schedule_config *a, const struct schedule_config *b);

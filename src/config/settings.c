@@ -14,7 +14,7 @@
 #include "config/textfile.h"
 #include "config/value.h"
 
-#define KEY_NAME_MAX  64 /* that is shown of an unknown one */
+#define KEY_NAME_MAX  64 /* bytes shown of an unknown key */
 #define KEYS_TEXT_MAX 400
 #define NO_KEY	      SIZE_MAX
 
@@ -89,7 +89,7 @@ static struct section *new_section(struct settings *s, const struct settings_for
 {
 	struct section *section;
 
-	/* Grows by doubling: at each power of two. */
+	/* The array doubles whenever it is full: at each power of two. */
 	if ((s->n & (s->n - 1)) == 0)
 		s->sections = mem_resize(s->sections, s->n ? s->n * 2 : 1, sizeof(*s->sections));
 	section = &s->sections[s->n++];
@@ -158,7 +158,7 @@ static size_t check_statement(struct load *l, const struct outline_item *item,
 	return NO_KEY;
 }
 
-/* A statement outside of all sections in a file that consists of them. */
+/* Reports a statement outside of all sections, in a file that consists of sections. */
 static void misplaced(struct load *l, const struct outline_item *item)
 {
 	const char *name = l->outline.text + item->start;
@@ -185,7 +185,7 @@ static void misplaced(struct load *l, const struct outline_item *item)
 			kinds);
 }
 
-/* The title goes from the text: libconfuse would merge sections of one title. */
+/* Takes the title, and blanks it: libconfuse would merge sections of one title. */
 static void take_title(struct load *l, const struct outline_item *item, struct section *section)
 {
 	const char *title = l->outline.text + item->title;
@@ -204,7 +204,7 @@ static void take_title(struct load *l, const struct outline_item *item, struct s
 	blank(&l->outline, item->opening, item->opening + item->opening_len);
 }
 
-/* Tells what does not fit, and leaves in the text only what does. */
+/* Reports each statement that does not fit the form, and blanks it in the text. */
 static void check_outline(struct load *l)
 {
 	struct outline *o = &l->outline;
@@ -216,7 +216,7 @@ static void check_outline(struct load *l)
 		size_t index = NO_KEY;
 
 		if (item->start < done)
-			continue; /* within what was blanked */
+			continue; /* inside of a statement that was blanked */
 		if (l->form->section && item->depth == 0) {
 			const struct settings_form *form =
 				find_form(l, o->text + item->start, item->key_len);
@@ -248,7 +248,10 @@ static void check_outline(struct load *l)
 
 /* --- libconfuse ----------------------------------------------------------- */
 
-/* Its error function has no argument of ours; its lexer is global anyway. */
+/*
+ * The file that is being read, for libconfuse's error function, which has no argument for it. The
+ * lexer is global anyway.
+ */
 static struct load *loading;
 
 static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
@@ -260,7 +263,7 @@ static void confuse_error(cfg_t *cfg, const char *format, va_list ap)
 	problems_vadd(loading->problems, loading->settings->file, cfg->line, format, ap);
 }
 
-/* Those keys of a form that the file sets anywhere, a bit for each. */
+/* The keys of a form that the file sets in any section, a bit for each. */
 static uint64_t find_used(const struct load *l, const struct settings_form *form)
 {
 	uint64_t used = 0;
@@ -275,8 +278,8 @@ static uint64_t find_used(const struct load *l, const struct settings_form *form
 }
 
 /*
- * Options for the keys in use; the names are borrowed. Libconfuse copies all of them for each
- * section, which took most of the time where thousands of tasks set none.
+ * Makes options for the keys in use; the names are borrowed. libconfuse copies all options for each
+ * section: with all keys that took most of the time for thousands of tasks that set none.
  */
 static void make_options(const struct settings_form *form, uint64_t used, cfg_opt_t *options)
 {
@@ -325,7 +328,7 @@ static void take_values(struct load *l, cfg_t *cfg, uint64_t used, struct sectio
 	}
 }
 
-/* Each kind of section is counted by itself. */
+/* libconfuse counts the sections of each kind by themselves. */
 static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form *form)
 {
 	uint64_t used = find_used(l, form);
@@ -349,7 +352,7 @@ static void take_sections(struct load *l, cfg_t *cfg, const struct settings_form
 	}
 }
 
-/* Lets libconfuse read the text that is left. */
+/* Lets libconfuse read the text that check_outline() has left. */
 static void read_values(struct load *l)
 {
 	cfg_opt_t keys[SETTINGS_FORMS_MAX][SETTINGS_KEYS_MAX + 1];
@@ -393,7 +396,7 @@ static void drop_values(struct setting *setting)
 	setting->n = 0;
 }
 
-/* Checks what is set, and gives what is not in the file its default. */
+/* Checks the values of the keys, and gives keys that are not in the file their defaults. */
 static void check_values(struct load *l, struct section *section)
 {
 	for (size_t i = 0; i < section->form->n_keys; i++) {

@@ -21,7 +21,7 @@
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* of a list */
 #define SETTINGS_KEYS_MAX     64   /* of a form */
-/* What a section of a task file is called. */
+/* What may be the title of a section in a task file, for people. */
 #define TASK_NAME_FORM \
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
 #define SETTINGS_FORMS_MAX 4 /* kinds of sections of a file */
@@ -49,8 +49,8 @@ struct setting_key {
 /* What a key is set to, in the file or by default. */
 struct setting {
 	int line;	/* of the key; 0: it is not in the file */
-	char **values;	/* a single one, but for a LIST; never an empty text */
-	size_t n;	/* 0: not set, or with a problem that has been told */
+	char **values;	/* one, or several for LIST and ARRAY; never an empty text */
+	size_t n;	/* 0: not set, or bad, for which a problem was added */
 	int64_t number; /* DURATION in ms, INTEGER, and the index of a CHOICE */
 	char *unset;	/* the first ${NAME} in it that the environment does not have; NULL: none */
 };
@@ -63,7 +63,7 @@ struct section {
 	struct setting *settings; /* in the order of the keys */
 };
 
-/* What a kind of file is made of: itself, or one kind of its sections. */
+/* The keys of a kind of file, or of one kind of its sections. */
 struct settings_form {
 	const struct setting_key *keys;
 	size_t n_keys;
@@ -78,21 +78,21 @@ struct settings {
 	char *file;		  /* as people know it */
 	struct section *sections; /* one, where the form has no sections */
 	size_t n;
-	bool partial; /* something could not be read at all, and may have held more */
+	bool partial; /* a part of the file could not be read, and may have set more keys */
 };
 
 /*
- * Reads a file and checks every value by the type of its key. Returns 0 also with problems added,
- * or a negative errno, with one, where the file itself cannot be read. An empty LIST counts as not
- * set. ret_settings is for settings_done() after 0 alone.
+ * Reads a file and checks every value by the type of its key. Returns 0 even if it has added
+ * problems; or a negative errno, with one problem added, if the file itself cannot be read. An
+ * empty LIST counts as not set. Only after 0 does ret_settings need settings_done().
  */
 int settings_load(const char *path, const char *shown, const struct settings_form *form,
 		  struct settings *ret_settings, struct problems *problems);
 void settings_done(struct settings *s);
-/* The setting of that name, which has to be one of the form's. */
+/* The setting of that name, which has to be a key of the section's form. */
 const struct setting *settings_get(const struct settings *s, const struct section *section,
 				   const char *name);
-/* Its single text, NULL where it is not set. */
+/* The single text of a key; NULL: it is not set. */
 const char *settings_text(const struct settings *s, const struct section *section,
 			  const char *name);
 

@@ -15,7 +15,7 @@
 #include "config/textfile.h"
 
 #define SUFFIX	  ".conf"
-#define NAMES_MAX 100000 /* of *.conf that are looked at to find the first TASKDIR_FILES_MAX */
+#define NAMES_MAX 100000 /* names of *.conf that are sorted to find the first TASKDIR_FILES_MAX */
 
 void task_files_init(struct task_files *files)
 {
@@ -70,7 +70,7 @@ const struct task_config **task_files_tasks(const struct task_files *files, size
 
 /* --- a set of tasks by name ----------------------------------------------- */
 
-/* Tasks that are spread together. */
+/* A group of tasks that are spread together. */
 struct group {
 	const char *name; /* borrowed */
 	size_t n;
@@ -78,10 +78,10 @@ struct group {
 
 struct names {
 	void *tree;    /* of tsearch(3); the tasks are borrowed */
-	void *groups;  /* likewise, of struct group */
-	size_t n;      /* elections of them */
-	size_t prefix; /* bytes of a path before the name */
-	size_t bytes;  /* of all paths */
+	void *groups;  /* of tsearch(3), of struct group; owned */
+	size_t n;      /* elections of the tasks */
+	size_t prefix; /* bytes of a leader node's path before its name */
+	size_t bytes;  /* of all these paths */
 };
 
 static int compare_tasks(const void *a, const void *b)
@@ -114,7 +114,7 @@ static int compare_groups(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The task's group, made where it is not there; NULL: it has none. */
+/* The task's group, added if it is new; NULL: the task has none. */
 static struct group *names_group(struct names *names, const struct task_config *t)
 {
 	struct group key = {.name = t->spread}, *made;
@@ -214,7 +214,7 @@ static char *join(const char *folder, const char *name)
 	return path;
 }
 
-/* Whether no group is too big with the file's tasks; one that is is told. */
+/* Whether no group is too big with the file's tasks; if one is, adds a problem. */
 static bool check_groups(struct names *names, const struct task_file *file,
 			 struct problems *problems)
 {
@@ -243,7 +243,9 @@ static bool check_groups(struct names *names, const struct task_file *file,
 	return !over;
 }
 
-/* Whether the file's tasks fit to those of the files before it; what does not is told. */
+/*
+ * Whether the file's tasks fit with those of the files before it; adds a problem for each misfit.
+ */
 static bool check_against(struct names *names, const struct task_file *file,
 			  struct problems *problems)
 {
@@ -290,7 +292,7 @@ static bool check_against(struct names *names, const struct task_file *file,
 	return fits;
 }
 
-/* Reads one file. Returns false if it has just gone. */
+/* Reads one file, and adds its problems. False: the file was removed meanwhile. */
 static bool load_file(const struct task_files *before, struct task_file *file, struct names *names,
 		      struct problems *problems)
 {
@@ -350,7 +352,7 @@ static void load_files(const struct config *config, char *const *file_names, siz
 
 /* --- time zones ----------------------------------------------------------- */
 
-/* The zone of a task, shared with those before it that have the same; NULL: its file has gone. */
+/* The zone of that name, one for all its tasks; without a name the main file's. May be NULL. */
 static struct zone_file *find_zone(const struct config *config, const char *name,
 				   struct zone_file **zones, size_t *n)
 {
@@ -443,7 +445,7 @@ static bool names_has_room(struct names *names, const struct task_config *t)
 	       names->bytes + path_bytes(names, t) <= TASKDIR_PATHS_MAX;
 }
 
-/* Of a refused file: the tasks that it had, and that nobody else has now. */
+/* Copies the last good tasks of a refused file, if no other file has them now and there is room. */
 static void copy_last_good(const struct task_file *last, struct task_file *copy,
 			   struct names *names)
 {
@@ -462,7 +464,7 @@ static void copy_last_good(const struct task_file *last, struct task_file *copy,
 void taskdir_merge(const struct task_files *previous, const struct task_files *loaded,
 		   struct task_files *ret_effective)
 {
-	/* Where the folder cannot be read, every file of before counts as refused. */
+	/* If the folder cannot be read, every file of the previous load counts as refused. */
 	const struct task_files *files = loaded->unreadable ? previous : loaded;
 	struct names names = {.prefix = loaded->prefix};
 

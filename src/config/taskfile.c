@@ -12,7 +12,7 @@
 #include "core/version_form.h"
 
 #define DAY_MS	      (INT64_C(24) * 3600 * 1000)
-#define QUEUE_TICK_MS 60000 /* it has no ticks, but a length of them has to be */
+#define QUEUE_TICK_MS 60000 /* a queue has no ticks, but the field has to have a value */
 
 /* In the order of enum election_yield, version_policy, task_on_crash and task_overlap. */
 static const char *const yields[] = {"rank", "version", "never", NULL};
@@ -171,7 +171,7 @@ bool task_config_equal(const struct task_config *a, const struct task_config *b)
 
 /* --- one file ------------------------------------------------------------- */
 
-/* A section and where to tell what is wrong with it. */
+/* A section that is read, and where its problems go. */
 struct making {
 	const struct settings *settings;
 	const struct section *section;
@@ -225,7 +225,7 @@ static void check_tick(const struct making *m)
 			tick->values[0]);
 }
 
-/* A key that means nothing without, or beside, another. */
+/* Adds a problem: if needed, when the key is set without the other; else when both are set. */
 static void check_pair(const struct making *m, const char *key, const char *other, bool needed,
 		       const char *why)
 {
@@ -266,7 +266,7 @@ static unsigned number_of(const struct making *m, const char *key)
 	return get(m, key)->n ? (unsigned)get(m, key)->number : 0;
 }
 
-/* What it says may be a secret: it is not shown. */
+/* The URL may be a secret: no problem quotes it. */
 static void check_ping(const struct making *m)
 {
 	const struct setting *ping = get(m, "ping-url");
@@ -278,7 +278,7 @@ static void check_ping(const struct making *m)
 			     PING_URL_MAX);
 }
 
-/* What tasks and queues have alike; users_key: of those who may run it. */
+/* Sets what tasks and queues have in common; users_key: the key that says who may run it. */
 static void take_common(struct task_config *t, const struct making *m, const char *users_key)
 {
 	const struct setting *users = get(m, users_key);
@@ -319,7 +319,7 @@ static struct task_config *make_task(const struct making *m)
 	return t;
 }
 
-/* An election as that of a task, of which nothing is run by the clock. */
+/* A queue has an election like a task's, but no run by the clock. */
 static struct task_config *make_queue(const struct making *m)
 {
 	struct task_config *t = mem_calloc(1, sizeof(*t));

@@ -1,6 +1,6 @@
 /*
- * Task files: one of them (taskfile.c), the folder of them, and what is in force after some were
- * refused (taskdir.c).
+ * Task files: a single one (taskfile.c), and the folder of them with what is in force after some
+ * were refused (taskdir.c).
  */
 #ifndef ZKLEADER_CONFIG_TASKFILE_H
 #define ZKLEADER_CONFIG_TASKFILE_H
@@ -29,7 +29,7 @@
 #define TASK_PARTITIONS_MIN  2
 #define TASK_SPREAD_MAX	     256 /* tasks of a group */
 #define TASK_HISTORY_MAX     10000
-/* A tick is a whole number of seconds, since it is named by them. */
+/* A tick is named by its second, so it lasts a whole number of seconds. */
 #define TASK_TICK_MIN_MS  INT64_C(1000)
 #define TASK_TICK_MAX_MS  (INT64_C(24) * 3600 * 1000)
 #define TASK_WAIT_MAX_MS  (INT64_C(24) * 3600 * 1000)
@@ -46,7 +46,7 @@ struct task_config {
 	int rank_position; /* 0..4, -1: a ranking of its own */
 	char *min_version; /* NULL: none */
 	enum version_policy version_policy;
-	unsigned partitions; /* 0: none; so the next two */
+	unsigned partitions; /* 0: not set; so the next two */
 	unsigned partition_limit;
 	unsigned partition_jobs;
 	char *spread; /* a group's name, NULL: none */
@@ -59,7 +59,7 @@ struct task_config {
 	char *ping_url;		/* NULL: none */
 	char **users;		/* who may run it; of a queue, its submitters */
 	size_t n_users;
-	int users_line; /* 0: the file does not say */
+	int users_line; /* 0: the key is not set */
 	int history;
 	struct schedule_config *schedule; /* NULL: none */
 	struct queue_config *queue;	  /* NULL: a task */
@@ -70,8 +70,8 @@ struct task_config {
 };
 
 struct task_file {
-	char *name; /* within the folder; files are sorted by it (strcmp) */
-	char *path; /* as shown to people as well: one that they can open */
+	char *name; /* in the folder; files are sorted by it (strcmp) */
+	char *path; /* for opening, and as shown to people */
 	bool refused;
 	struct task_config *
 		*tasks; /* of a refused file: its last good ones, after taskdir_merge() */
@@ -87,50 +87,55 @@ struct task_files {
 };
 
 /*
- * All tasks of a file, in its order, or none of them. Returns 0, or -EINVAL (another negative errno
- * where it cannot be read) with at least one problem added. An empty file has no tasks.
+ * Reads all tasks and queues of a file, in its order, or none of them. Returns 0, or -EINVAL
+ * (another negative errno if the file cannot be read) with at least one problem added. An empty
+ * file has no tasks.
  */
 int taskfile_load(const char *path, const char *shown, struct task_config ***ret_tasks,
 		  size_t *ret_n, struct problems *problems);
-/* The same with its sections notify, which are the caller's. */
+/* Likewise, with the file's sections notify, which the caller frees. */
 int taskfile_load_all(const char *path, const char *shown, struct task_config ***ret_tasks,
 		      size_t *ret_n, struct notify_configs *ret_notifies,
 		      struct problems *problems);
 void taskfile_free(struct task_config **tasks, size_t n);
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
-/* What it is called in a message: "task" or "queue". */
+/* What messages call it: "task" or "queue". */
 const char *task_config_kind(const struct task_config *t);
-/* The user as whom the runner starts it on this host; NULL: no runner starts it. */
+/* The user as whom a runner on this host starts its runs or jobs; NULL: no runner does. */
 const char *task_config_user(const struct task_config *t);
-/* How many elections it has: its partitions, or one. */
+/* How many elections the task has: its partitions, or one. */
 size_t task_config_elections(const struct task_config *t);
-/* Whether two are the same, whatever their files. */
+/* Whether two tasks are the same, even if their files are not. */
 bool task_config_equal(const struct task_config *a, const struct task_config *b);
 
 /*
- * Every *.conf of the configuration's task-dir but dot files, sorted by name, each accepted or
- * refused alone. A later file that has a task of an earlier one is refused. No folder: a problem
- * and no files. ret_files is always filled; returns how many problems were added.
+ * Reads every *.conf of the configuration's task-dir but dot files, sorted by name, and accepts or
+ * refuses each by itself. A later file that has a task of an earlier one is refused. If there is no
+ * folder, that is a problem and there are no files. ret_files is always filled. Returns how many
+ * problems were added.
  */
 size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 		    struct problems *problems);
 /*
- * What is in force: the tasks of the accepted files, and of each refused one those that it had in
- * `previous`, as far as no accepted file has a task of that name. What is no longer there has none.
- * Copies everything, so both may be freed; the result is the `previous` of the next time.
+ * What is in force: the tasks of the accepted files, and of each refused file those that it had in
+ * `previous`, unless an accepted file has a task of that name. A file that is gone has no tasks.
+ * Copies everything, so both may be freed. The result is the `previous` of the next time.
  */
 void taskdir_merge(const struct task_files *previous, const struct task_files *loaded,
 		   struct task_files *ret_effective);
 void task_files_init(struct task_files *files);
 void task_files_done(struct task_files *files);
-/* The task of that name, NULL: there is none. */
+/* The task or queue of that name; NULL: there is none. */
 const struct task_config *task_files_find(const struct task_files *files, const char *name);
-/* All tasks, sorted by name: an array for the caller to free(), its elements borrowed from files.
+/*
+ * All tasks, sorted by name: an array for the caller to free(), its elements borrowed from files.
  */
 const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n);
 
-/* Every key of a task, or a queue, with its default, for who compares them with the documents. */
+/*
+ * Every key of a task, a queue or notify with its default, to compare them with the documentation.
+ */
 const struct setting_key *taskfile_keys(size_t *ret_n);
 const struct setting_key *taskfile_queue_keys(size_t *ret_n);
 const struct setting_key *taskfile_notify_keys(size_t *ret_n);

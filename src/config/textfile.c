@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-/* An open regular file, or a negative errno. */
+/* Opens a regular file. Returns a descriptor, or a negative errno. */
 static int open_regular(const char *path, struct stat *st)
 {
 	/* O_NONBLOCK: a FIFO would otherwise wait for a writer. */
@@ -31,7 +31,7 @@ static int open_regular(const char *path, struct stat *st)
 	return fd;
 }
 
-/* Up to `size` bytes; returns how many there are, or a negative errno. */
+/* Reads up to `size` bytes. Returns how many there are, or a negative errno. */
 static ssize_t read_up_to(int fd, char *data, size_t size)
 {
 	size_t len = 0;
@@ -105,7 +105,7 @@ int textfile_read_line(const char *path, size_t limit, char **ret_line, size_t *
 		first++;
 	while (last > first && is_white(line[last - 1]))
 		last--;
-	/* The line may be a secret: no second copy of it, and nothing of what follows it. */
+	/* The line may be a secret: it is not copied again, and what follows it is erased. */
 	memmove(line, line + first, last - first);
 	explicit_bzero(line + (last - first), limit + 1 - (last - first));
 	*ret_line = line;

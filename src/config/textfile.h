@@ -1,4 +1,4 @@
-/* Small regular files, read whole and only if they are what they should be. */
+/* Reads small regular files, or their first line. Anything else is an error. */
 #ifndef ZKLEADER_CONFIG_TEXTFILE_H
 #define ZKLEADER_CONFIG_TEXTFILE_H
 
@@ -12,14 +12,14 @@
  */
 int textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_len,
 		  struct stat *ret_stat);
-/* The same for the first line, at most limit bytes, without white space at its ends. */
+/* Likewise for the first line, at most limit bytes, without white space at its ends. */
 int textfile_read_line(const char *path, size_t limit, char **ret_line, size_t *ret_len,
 		       struct stat *ret_stat);
 /*
  * What is wrong with the file, for people: "is a folder". For the results of the functions above.
  */
 const char *textfile_error(int error);
-/* `path`, or if it is relative, the same from the folder of `file`. The caller frees it. */
+/* `path`; if it is relative, taken as beside `file`. The caller frees it. */
 char *textfile_beside(const char *file, const char *path);
 
 #endif

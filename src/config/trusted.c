@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel has it */
+#define LINKS_MAX 40 /* as in the kernel */
 
-/* On the way to a file. */
+/* The way along a path to a file. */
 struct walk {
-	int at;		      /* the folder that has been reached, checked */
-	char rest[PATH_MAX];  /* what is still to be gone */
-	char shown[PATH_MAX]; /* what has been, for people */
+	int at;		      /* descriptor of the folder that was reached; it was checked */
+	char rest[PATH_MAX];  /* the part of the path ahead */
+	char shown[PATH_MAX]; /* the part behind, for people */
 	int links;
 	char *why;
 };
@@ -30,12 +30,12 @@ static int failed(const struct walk *w, int e)
 	return refuse(w, e, strerror(-e));
 }
 
-/* The next component is cut off the rest; "" at its end. */
+/* Cuts the next component off the rest of the path; "" at its end. */
 static void next_name(struct walk *w, char name[NAME_MAX + 1])
 {
 	size_t from = strspn(w->rest, "/"), len = strcspn(w->rest + from, "/");
 
-	if (len > NAME_MAX) /* no file has such a name: what is opened is not there */
+	if (len > NAME_MAX) /* no name is so long: its rest is taken next */
 		len = NAME_MAX;
 	memcpy(name, w->rest + from, len);
 	name[len] = '\0';
@@ -64,7 +64,7 @@ static int check(const struct walk *w, const struct stat *st)
 	return 0;
 }
 
-/* Goes back to the root where the link, or the path, begins there. */
+/* Starts at the root: every path does, and so may the target of a link. */
 static int begin(struct walk *w)
 {
 	struct stat st;
@@ -78,7 +78,10 @@ static int begin(struct walk *w)
 	return check(w, &st);
 }
 
-/* The link's target comes before the rest. Both names of a link are the same inode's. */
+/*
+ * Puts the target of a link before the rest of the path. The descriptor makes sure that the link
+ * that is followed is the one that was checked.
+ */
 static int follow(struct walk *w, int link)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
@@ -100,7 +103,7 @@ static int follow(struct walk *w, int link)
 
 /* --- the way -------------------------------------------------------------- */
 
-/* It was opened without the right to read it. */
+/* Opens the file for reading: so far its descriptor is one of O_PATH, which cannot be read. */
 static int open_again(const struct walk *w, int fd)
 {
 	char path[40];
@@ -111,7 +114,10 @@ static int open_again(const struct walk *w, int fd)
 	return file < 0 ? failed(w, -errno) : file;
 }
 
-/* One component: 0, and w is there; 1: it is the file, whose descriptor is in *ret_fd. */
+/*
+ * Takes one component of the path. 0: there are more; 1: it is the file, and *ret_fd its
+ * descriptor.
+ */
 static int step(struct walk *w, const char *name, struct stat *st, int *ret_fd)
 {
 	int fd = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), e;

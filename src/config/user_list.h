@@ -1,4 +1,4 @@
-/* A key whose value is a list of local users: checked the same wherever it stands. */
+/* A key whose value is a list of local users, which is checked alike for all such keys. */
 #ifndef ZKLEADER_CONFIG_USER_LIST_H
 #define ZKLEADER_CONFIG_USER_LIST_H
 
@@ -8,7 +8,7 @@
 #include "config/problem.h"
 #include "config/settings.h"
 
-/* Adds a problem for each name that is none or is there twice, and where they are too many. */
+/* Adds a problem for each name that is not valid or is there twice, and if there are too many. */
 void user_list_check(const struct setting *setting, const char *key, const char *file,
 		     struct problems *problems);
 

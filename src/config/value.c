@@ -100,7 +100,7 @@ static bool check_choice(const struct checking *c)
 	return false;
 }
 
-/* A text of it that nothing could be made of. */
+/* Whether a value is printable and not empty; adds a problem if it is not. */
 static bool check_text(const struct checking *c, const char *value)
 {
 	if (value[0] == '\0' && c->setting->unset)

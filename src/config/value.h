@@ -1,4 +1,4 @@
-/* Whether what a file sets a key to fits the type and the bounds of the key. */
+/* Checks that the value of a key fits the type and the bounds of the key. */
 #ifndef ZKLEADER_CONFIG_VALUE_H
 #define ZKLEADER_CONFIG_VALUE_H
 
@@ -8,8 +8,8 @@
 #include "config/settings.h"
 
 /*
- * Checks the values of a setting and fills in its number. false: they do not fit, and a problem of
- * the file, on the setting's line, says why. What is odd but fits is a warning.
+ * Checks the values of a setting and sets its number. False: they do not fit, and a problem on the
+ * setting's line of the file says why. What is odd but fits is a warning.
  */
 bool value_check(const char *file, const struct setting_key *key, struct setting *setting,
 		 struct problems *problems);

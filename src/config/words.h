@@ -1,11 +1,11 @@
-/* Texts of a configuration, one or a list of them: copied, compared, given back. */
+/* Copies, compares and frees texts of a configuration, one or a list of them. */
 #ifndef ZKLEADER_CONFIG_WORDS_H
 #define ZKLEADER_CONFIG_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NULL stands for none in each of these. */
+/* A NULL text or list is taken for none. */
 char *word_copy(const char *text);
 bool word_same(const char *a, const char *b);
 char **words_copy(char *const *words, size_t n);

@@ -14,7 +14,7 @@
 #define PATH_SIZE    4096
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/"
 
-/* A name leads nowhere but below the folder: no dot, no slash in front. */
+/* A name stays below the folder: no dot, and no slash in front. */
 static bool is_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -75,7 +75,7 @@ int zone_file_load(const char *name, struct zone_file **ret_zone, const char **r
 		*ret_why = "is no name of a time zone: that is one such as Europe/Berlin";
 		return -EINVAL;
 	}
-	/* UTC is UTC, on hosts without the database as well. */
+	/* UTC needs no file, so it works on hosts without the database. */
 	if (strcmp(name, ZONE_FILE_UTC) != 0) {
 		int e = load(name, &zone, ret_why);
 		if (e < 0)

@@ -18,8 +18,8 @@ struct zone_file {
 };
 
 /*
- * Reads the zone of that name, as "Europe/Berlin"; in $TZDIR, or /usr/share/zoneinfo. 0, or a
- * negative errno and in *ret_why a constant text that says what to do.
+ * Reads the zone of that name, such as "Europe/Berlin", from $TZDIR or /usr/share/zoneinfo. Returns
+ * 0; or a negative errno, and in *ret_why a constant text that says what to do.
  */
 int zone_file_load(const char *name, struct zone_file **ret_zone, const char **ret_why);
 struct zone_file *zone_file_ref(struct zone_file *z);
