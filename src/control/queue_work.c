@@ -225,7 +225,7 @@ static bool judge(const struct ended *e, struct job_end *ret)
 	else if (e->how.data)
 		return false;
 	if (e->how.data)
-		ret->exit_status = -1; /* that of the process does not tell how the request ended */
+		ret->exit_status = -1; /* the process's status says nothing of the request */
 	if (ret->how == JOB_END_FAILED && e->timeout)
 		ret->how = JOB_END_TIMEOUT;
 	if (e->interrupted && ret->how != JOB_END_OK && ret->how != JOB_END_DEAD)
