@@ -56,7 +56,7 @@ int answer_parse(struct reader result, const char *task, int64_t sent_ms,
 	if (result.p != result.end || (a.leader && a.token == 0))
 		return -EBADMSG;
 	if (!led_by.given)
-		a.led = a.token > 0; /* led_by may be left out */
+		a.led = a.token > 0; /* the sidecar may leave led_by out */
 	a.valid_until = sent_ms + a.lease_ms;
 	*ret_answer = a;
 	return 0;

@@ -156,7 +156,10 @@ int ask_follow(struct context *c, struct follow *f, bool args)
 	return e;
 }
 
-/* The arguments fit into a request: the subscription had the same. */
+/*
+ * Asks on the connection of a subscription. If the arguments do not fit into a request nothing is
+ * sent, but the subscription, which had the same ones, was refused before that.
+ */
 void ask_on(struct context *c, struct follow *f, int question, const char *method, bool args)
 {
 	struct buffer params;

@@ -1,4 +1,7 @@
-/* zkleader barrier: waits until so many are there; with CMD they also leave together. */
+/*
+ * zkleader barrier: waits until N members are at the barrier. With CMD each member runs it, and all
+ * of them leave together.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -33,20 +36,20 @@ static const struct option_spec options[] = {
 struct barrier {
 	struct context *c;
 	const char *name;
-	const char *const *argv; /* of CMD, NULL */
+	const char *const *argv; /* the words of CMD; NULL: there is none */
 	int64_t count;
-	int64_t deadline_ms; /* INT64_MAX: none */
+	int64_t deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
 	struct signals signals;
 	struct pending pending;
 	char id[ID_LEN + 1];
-	char state[STATE_SIZE]; /* that was answered */
+	char state[STATE_SIZE]; /* from the sidecar's last answer */
 	uint64_t round;
-	bool inside; /* the command runs, and the sidecar knows */
+	bool inside; /* CMD runs, and the sidecar counts this member as inside */
 };
 
 /* --- the command line ----------------------------------------------------- */
 
-/* What is wrong with it, NULL. */
+/* Parses the command line. Returns what is wrong with it, or NULL. */
 static const char *parse(struct barrier *b, char why[OPTIONS_WHY_SIZE])
 {
 	struct context *c = b->c;
@@ -75,7 +78,7 @@ static const char *parse(struct barrier *b, char why[OPTIONS_WHY_SIZE])
 	return NULL;
 }
 
-/* --- what is asked -------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 static int send_packed(const struct pending *p, const char *method, struct buffer *params,
 		       bool failed, uint32_t *ret_id)
@@ -97,7 +100,7 @@ static int64_t timeout_left(const struct barrier *b)
 	return b->deadline_ms > now ? b->deadline_ms - now : 0;
 }
 
-/* The same id each time, so that a restarted sidecar finds the member again. */
+/* Each request has the same id, so that a restarted sidecar finds the member again. */
 static int send_enter(const struct pending *pending, uint32_t *ret_id)
 {
 	struct barrier *b = pending->arg;
@@ -179,7 +182,10 @@ static int wait_for(struct barrier *b, int (*send)(const struct pending *, uint3
 
 static pid_t child;
 
-/* Signals that come while a restarted sidecar is asked: the command gets them as well. */
+/*
+ * Passes a signal on to the command. A signal may come while this process waits for a restarted
+ * sidecar, and the command has to get it then as well.
+ */
 static bool pass_on(const struct pending *pending, int sig)
 {
 	(void)pending;
@@ -190,7 +196,9 @@ static bool pass_on(const struct pending *pending, int sig)
 	return true;
 }
 
-/* Whether the connection, on which nothing is asked, is there still. */
+/*
+ * Whether the connection still exists. No request is outstanding on it, so nothing can be received.
+ */
 static bool is_connected(const struct barrier *b)
 {
 	struct message m;
@@ -200,8 +208,8 @@ static bool is_connected(const struct barrier *b)
 }
 
 /*
- * Runs the command and returns its status. If the sidecar restarts meanwhile, it takes the member
- * over; if it cannot, the member counts as having left.
+ * Runs the command and returns its status. If the sidecar restarts meanwhile, the new one takes the
+ * member over. If it cannot, the member counts as having left.
  */
 static int run_command(struct barrier *b)
 {
@@ -213,7 +221,7 @@ static int run_command(struct barrier *b)
 		output_error(&b->c->output, "the command cannot be started: %s", strerror(-child));
 		return JOB_CANNOT_START;
 	}
-	b->inside = b->round > 0; /* else others have left long ago */
+	b->inside = b->round > 0; /* round 0: all others have left already */
 	while ((status = child_look(&b->signals, child)) < 0) {
 		if (b->inside && !is_connected(b)) {
 			int e = wait_for(b, send_enter, pass_on);
@@ -229,7 +237,7 @@ static int run_command(struct barrier *b)
 	return status;
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- entering and leaving ------------------------------------------------- */
 
 static void tell(const struct barrier *b, bool opened, int status)
 {
@@ -242,7 +250,10 @@ static void tell(const struct barrier *b, bool opened, int status)
 	output_json(&b->c->output, result);
 }
 
-/* The exit code behind the command, once the others have left as well. */
+/*
+ * Waits until the other members have left as well, and returns the exit code. status: of the
+ * command.
+ */
 static int leave(struct barrier *b, int status)
 {
 	uint64_t round = b->round;

@@ -13,12 +13,12 @@
 #include "base/journal.h"
 #include "client/printable.h"
 
-#define STEPS_MAX   64	 /* lines and reads of one turn: the lease comes first */
-#define RETRY_MS    20	 /* where the journal takes no more at the moment, the job waits */
-#define END_MS	    500	 /* for the last lines to be taken */
-#define PRINTED_MAX 4096 /* PIPE_BUF: what is written at once does not mix */
+#define STEPS_MAX   64	 /* lines and reads in one turn of the guard, which also renews the lease */
+#define RETRY_MS    20	 /* pause before a line is written again that the journal could not take */
+#define END_MS	    500	 /* after the job's end: time for writing its last lines */
+#define PRINTED_MAX 4096 /* PIPE_BUF: up to this size a write does not mix with those of others */
 
-/* --- where the lines go --------------------------------------------------- */
+/* --- writing lines -------------------------------------------------------- */
 
 static int send_to_journal(const struct capture *c)
 {
@@ -43,7 +43,10 @@ static int print(const struct capture *c)
 	return write(c->to, text, n) < 0 ? -errno : 0;
 }
 
-/* The line, if it is whole: false where it has to wait. */
+/*
+ * Writes the line if it is complete. False: the receiver takes nothing now, so the line has to
+ * wait.
+ */
 static bool pass_on(struct capture *c)
 {
 	int e = !c->whole ? 0 : c->journal ? send_to_journal(c) : print(c);
@@ -51,16 +54,16 @@ static bool pass_on(struct capture *c)
 	c->retry_ms = e == -EAGAIN || e == -EINTR ? clock_boot_ms() + RETRY_MS : 0;
 	if (c->retry_ms > 0)
 		return false;
-	/* Or nobody takes it, ever: the record has the last of it. */
+	/* After any other error the line is dropped. The end of the output is in the record. */
 	if (c->whole)
 		c->len = 0;
 	c->whole = false;
 	return true;
 }
 
-/* --- what is read --------------------------------------------------------- */
+/* --- reading the job's output --------------------------------------------- */
 
-/* Into the line, up to its end: how many bytes that were. */
+/* Copies data to the line, up to the end of the line. Returns how many bytes of data that took. */
 static size_t take(struct capture *c, const char *data, size_t len)
 {
 	const char *end = memchr(data, '\n', len);
@@ -78,7 +81,10 @@ static size_t take(struct capture *c, const char *data, size_t len)
 	return n;
 }
 
-/* False: there is nothing, or what there is has to wait. */
+/*
+ * Takes one step: writes a line, fills it, or reads. False: nothing is left to read, or the line
+ * has to wait.
+ */
 static bool advance(struct capture *c)
 {
 	ssize_t n;
@@ -111,7 +117,7 @@ int capture_fd(const struct capture *c)
 	return c && c->retry_ms == 0 ? c->from : -1;
 }
 
-/* What was read and is no line of the journal yet is gone on with at once. */
+/* Data that was read but not yet written is handled in the next turn, without a delay. */
 int64_t capture_due_ms(const struct capture *c)
 {
 	if (!c)
@@ -129,7 +135,7 @@ void capture_end(struct capture *c)
 		if (c->retry_ms == 0 && c->len == 0)
 			return;
 		if (c->retry_ms == 0)
-			c->whole = true; /* what had no newline */
+			c->whole = true; /* the output's last line, which had no newline */
 		else if (clock_boot_ms() >= until_ms)
 			return;
 		else
@@ -137,11 +143,12 @@ void capture_end(struct capture *c)
 	}
 }
 
-/* --- its parts ------------------------------------------------------------ */
+/* --- life cycle ----------------------------------------------------------- */
 
 /*
- * Standard error by a description of its own, so that it can be written to without waiting although
- * others have it as well. A socket cannot be opened again.
+ * Opens standard error anew, for a file description of our own. So it can be non-blocking for us
+ * alone, although other processes share standard error. A socket cannot be opened again, so in that
+ * case the descriptor is only duplicated.
  */
 static int open_error(void)
 {

@@ -113,7 +113,7 @@ static int take_option(struct check_options *o, int id, const char *value, bool 
 	}
 }
 
-/* What goes not together; puts the partition's name together. */
+/* Refuses options that exclude each other. Makes the name TASK:K if a partition was given. */
 static int check_partition(struct check_options *o, char why[OPTIONS_WHY_SIZE])
 {
 	bool is_partition = name_partition_parse(o->task, strlen(o->task), NULL, NULL);
@@ -162,7 +162,10 @@ int check_parse(const char *const *argv, struct check_options *ret_options,
 		snprintf(why, OPTIONS_WHY_SIZE, "--tick is for --once");
 		return -EINVAL;
 	}
-	/* The timeout has to be longer than the wait that is asked for. */
+	/*
+	 * The default timeout grows with --wait: the connection must not time out before the wait
+	 * does.
+	 */
 	if (!timeout_given && o.wait_ms + CHECK_TIMEOUT_MS > o.timeout_ms &&
 	    o.wait_ms > CHECK_TIMEOUT_MS)
 		o.timeout_ms = o.wait_ms + CHECK_TIMEOUT_MS;
@@ -178,7 +181,7 @@ enum zkleader_code check_code(const struct zkleader_answer *a)
 		return ZKLEADER_OK;
 	if (strcmp(a->state, "paused") == 0)
 		return ZKLEADER_NOBODY;
-	/* Before led_by is looked at: without a confirmed session it may be out of date. */
+	/* This comes before led_by, which may be out of date without a confirmed session. */
 	if (strcmp(a->state, "disconnected") == 0)
 		return ZKLEADER_CANNOT_TELL;
 	if (a->led)
@@ -186,7 +189,7 @@ enum zkleader_code check_code(const struct zkleader_answer *a)
 	return strcmp(a->state, "drained") == 0 ? ZKLEADER_NOBODY : ZKLEADER_CANNOT_TELL;
 }
 
-/* The line of -v. */
+/* Prints the line of -v. */
 static void say_who(FILE *out, const char *name, bool any, const struct zkleader_answer *a)
 {
 	char task[NAME_ELECTION_MAX + sizeof("partitions of ")];
@@ -214,7 +217,7 @@ static void cannot_tell(const struct check_options *o, FILE *err, const char *wh
 			why[0] != '\0' ? why : "nobody leads it");
 }
 
-/* Asks whether this node leads: 0 and the exit code, or as zkleader_check() fails. */
+/* Asks whether this node leads. 0 and the exit code, or what zkleader_check() failed with. */
 static int lead(struct zkleader *z, const struct check_options *o, int64_t wait_ms, FILE *out,
 		FILE *err, int *ret_code)
 {
@@ -261,7 +264,7 @@ enum zkleader_code check_once_code(const struct zkleader_tick *t)
 	return ZKLEADER_CANNOT_TELL;
 }
 
-/* The same for --once. */
+/* Claims the tick for --once. Returns as lead() does. */
 static int once(struct zkleader *z, const struct check_options *o, FILE *out, FILE *err,
 		int *ret_code)
 {
@@ -275,7 +278,7 @@ static int once(struct zkleader *z, const struct check_options *o, FILE *out, FI
 		say_outcome(out, o->task, &t);
 	if (*ret_code == ZKLEADER_CANNOT_TELL)
 		cannot_tell(o, err, t.why);
-	/* The lease may have run out during a long wait. */
+	/* The lease of the claim may have run out during a long wait, so a new one is asked for. */
 	if (*ret_code == ZKLEADER_OK && clock_boot_ms() >= t.valid_until)
 		return lead(z, o, 0, out, err, ret_code);
 	return 0;

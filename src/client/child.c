@@ -15,7 +15,7 @@ int child_exec(const struct signals *signals, const char *const *argv)
 	char *const *words;
 
 	signals_restore(signals);
-	memcpy(&words, &argv, sizeof(words)); /* execvp() changes nothing, but says it might */
+	memcpy(&words, &argv, sizeof(words)); /* execvp() takes no const, but changes nothing */
 	execvp(words[0], words);
 	return errno == ENOENT ? JOB_NOT_FOUND : JOB_CANNOT_START;
 }

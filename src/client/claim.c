@@ -15,7 +15,7 @@
 
 #define TICK_FIRST sizeof(struct zkleader_tick) /* the size in the first release that had one */
 
-/* The offset of local time from UTC at that time, in this process's zone. */
+/* The offset of local time from UTC at the time wall_ms, in this process's time zone. */
 static int64_t zone_ms(int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
@@ -174,7 +174,9 @@ int zkleader_claim(struct zkleader *z, const char *task, int64_t tick_ms, int64_
 		.kind = "once",
 		.now_ms = clock_wall_ms(),
 		.tick_ms = tick_ms > 0 ? tick_ms : CLAIM_BY_TASK,
-		/* So that the answer still comes in time. */
+		/*
+		 * The sidecar waits less long than our timeout, so that its answer comes in time.
+		 */
 		.wait_ms = wait_ms < timeout_ms / 10 * 9 ? wait_ms : timeout_ms / 10 * 9,
 	};
 	struct claim claim;

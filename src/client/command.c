@@ -10,7 +10,7 @@
 
 #define ID_JSON	    256
 #define ID_NO_COLOR 257
-#define LEFT_WIDTH  22 /* columns of what is explained */
+#define LEFT_WIDTH  22 /* columns for the name of a command or option */
 
 static const struct command *const commands[] = {
 	&command_list,
@@ -88,7 +88,7 @@ const struct command *command_nearest(const char *name)
 	return nearest.best ? command_find(nearest.best) : NULL;
 }
 
-/* A row of two columns; what is too long for the first has a line of its own. */
+/* Prints a row of two columns. A text that is too long for the first one gets a line of its own. */
 static void print_row(const struct output *o, const char *left, const char *right)
 {
 	if (strlen(left) > LEFT_WIDTH) {

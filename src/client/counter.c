@@ -10,7 +10,7 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-/* "+5", "-5": 0, or -EINVAL. */
+/* Parses "+5" or "-5". 0, or -EINVAL. */
 static int take_delta(const char *text, int64_t *ret_delta)
 {
 	size_t digits = strspn(text + 1, "0123456789");
@@ -23,7 +23,7 @@ static int take_delta(const char *text, int64_t *ret_delta)
 	return errno ? -EINVAL : 0;
 }
 
-/* The exit code of what was answered, and a line where it is none to be glad of. */
+/* Prints the answer. Returns the exit code: CANNOT_TELL unless the request was done. */
 static int tell(const struct output *o, const json_t *result, const char *name)
 {
 	const json_t *done = json_object_get(result, "done");
@@ -40,7 +40,10 @@ static int tell(const struct output *o, const json_t *result, const char *name)
 	return ZKLEADER_CANNOT_TELL;
 }
 
-/* r: as zkleader_call() failed. Once it was sent, nothing is known of an addition. */
+/*
+ * Prints that the request failed; r: what zkleader_call() returned. Once an addition was sent, it
+ * is not known whether it was done.
+ */
 static int lost(const struct context *c, bool adds, int r)
 {
 	bool unknown = adds && r < 0 && r != -ENOENT && r != -ECONNREFUSED;

@@ -13,7 +13,7 @@
 #define BAD_VARIABLE "it is neither a variable nor five fields and a command"
 #define AT_REBOOT    "no schedule knows @reboot: let systemd start it on each host"
 
-/* The rest of a line, as it is parsed. */
+/* The part of a line that is not parsed yet. */
 struct rest {
 	const char *p, *end;
 };
@@ -24,7 +24,7 @@ static void skip_blanks(struct rest *r)
 		r->p++;
 }
 
-/* Up to the next blank. */
+/* The length of the word at the beginning, up to the next blank. */
 static size_t word(const struct rest *r)
 {
 	size_t n = 0;
@@ -42,7 +42,10 @@ static void bad(struct crontab_line *l, const char *why)
 
 /* --- variables ------------------------------------------------------------ */
 
-/* A text that may stand in quotes: what is in them, and *r is behind it. NULL: no end of them. */
+/*
+ * Takes a text that may be in quotes, and returns it without them. NULL: the closing quote is
+ * missing.
+ */
 static char *take_quoted(struct rest *r, const char *stops)
 {
 	const char *from = r->p, *to;
@@ -62,7 +65,7 @@ static char *take_quoted(struct rest *r, const char *stops)
 	return mem_strndup(from, (size_t)(to - from));
 }
 
-/* NAME = value: false where it is none, and then it has times. */
+/* Parses a line NAME = value. False: it is not one, so it has to be the line of a job. */
 static bool parse_variable(struct rest r, struct crontab_line *l)
 {
 	l->name = take_quoted(&r, "= \t");
@@ -108,9 +111,10 @@ static bool parse_times(struct rest *r, struct crontab_line *l)
 }
 
 /*
- * A % that no backslash escapes ends the command; what follows is its input, in which each further
- * one is a newline. Cron takes the backslash of each \% away. In the command a backslash escapes
- * another one, too, and both stay; in the input it does not.
+ * Takes the command, and its standard input. As in cron, a % that no backslash escapes ends the
+ * command. The rest of the line is the input, and each further % in it is a newline. Of \% only the
+ * % stays, in both. Within the command a backslash also escapes any other character, and both are
+ * kept. Within the input it does not.
  */
 static void take_command(struct rest r, struct crontab_line *l)
 {

@@ -1,4 +1,4 @@
-/* What a command of a crontab is about, as the name of a task. */
+/* Derives the name of a task from the command in a line of a crontab. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool next_word(const char **at, struct word *w)
 	return w->len > 0;
 }
 
-/* The last part of its path. */
+/* The last part of the path w: the name of the program. */
 static struct word program_of(struct word w)
 {
 	for (size_t i = w.len; i > 0; i--)
@@ -40,7 +40,7 @@ static bool is_one_of(struct word w, const char *const *list)
 	return false;
 }
 
-/* What says how something is run, and not what. */
+/* Whether the word says how something is run instead of what, such as nice, sh or VAR=value. */
 static bool is_wrapper(struct word w)
 {
 	static const char *const list[] = {
@@ -54,7 +54,10 @@ static bool is_wrapper(struct word w)
 	return is_one_of(w, list) || memchr(w.p, '=', w.len);
 }
 
-/* What tests or goes somewhere before the work begins: its words are no name. */
+/*
+ * Whether a command that begins with this word only prepares the work, such as cd or test. None of
+ * its words is used for the name.
+ */
 static bool is_preamble(struct word w)
 {
 	static const char *const list[] = {"cd", "test", "[", "[[", "source", ".", NULL};
@@ -62,7 +65,10 @@ static bool is_preamble(struct word w)
 	return is_one_of(w, list);
 }
 
-/* An option, a number or a duration, as of nice and timeout; or what flock locks. */
+/*
+ * Whether the word is an option, a number or a duration, as nice and timeout take them, or the lock
+ * file of flock.
+ */
 static bool is_argument(struct word w)
 {
 	static const char lock[] = ".lock";
@@ -87,7 +93,7 @@ static void clean(struct word w, char name[CRONTAB_NAME_MAX + 1])
 	for (size_t i = 0; i < w.len && n < CRONTAB_NAME_MAX; i++) {
 		char letter[] = {'x', w.p[i]};
 
-		/* It begins with a letter or a digit. */
+		/* The name has to begin with a letter or a digit. */
 		if (n > 0 || name_is_task(w.p + i, 1))
 			name[n++] = '-';
 		if (n > 0 && name_is_task(letter, sizeof(letter)))
@@ -118,9 +124,9 @@ void crontab_name(const char *command, char name[CRONTAB_NAME_MAX + 1])
 	snprintf(name, CRONTAB_NAME_MAX + 1, NAMELESS);
 }
 
-/* --- lines of zkleader's own ---------------------------------------------- */
+/* --- lines that call zkleader already ------------------------------------- */
 
-/* Whether w is this program, wherever it is installed. */
+/* Whether w is this program, in any folder. */
 static bool is_program(struct word w, const char *program)
 {
 	const char *const list[] = {program, NULL};
@@ -142,7 +148,7 @@ const char *crontab_own(const char *command, char name[CRONTAB_NAME_MAX + 1])
 	rest = strstr(at, check ? "&&" : " -- ");
 	if (!rest)
 		return NULL;
-	/* The name is the last word before it, behind options and their values. */
+	/* The task's name is the last word before && or --. Options and their values precede it. */
 	while (next_word(&at, &w) && w.p < rest)
 		if (w.p + w.len <= rest && !(w.len == 2 && memcmp(w.p, "--", 2) == 0))
 			task = w;

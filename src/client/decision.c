@@ -25,7 +25,7 @@ char *decision_word(const json_t *decision)
 	if (strcmp(kind, "pin") == 0 &&
 	    asprintf(&text, "pinned to version %s", json_text(decision, "version", "-")) >= 0)
 		return text;
-	return mem_strdup(kind); /* of a newer sidecar */
+	return mem_strdup(kind); /* a kind that only a newer sidecar knows */
 }
 
 char *decision_text(const json_t *decision, int64_t now_ms)

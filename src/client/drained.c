@@ -15,11 +15,11 @@
 #define ASK_EVERY_MS 300
 #define NAMES_SHOWN  5
 
-/* What a node still does. */
+/* What a drained node still leads and runs. */
 struct rest {
-	int64_t leads; /* number of tasks, those included that this sidecar has no file for */
-	json_t *names; /* of the others, as far as they are known here */
-	json_t *jobs;  /* texts: the jobs that run here; NULL for another node */
+	int64_t leads; /* number of tasks, including those that this sidecar has no file for */
+	json_t *names; /* of the tasks among them that this sidecar has a file for */
+	json_t *jobs;  /* the jobs that run here, as texts; NULL: it is another node */
 };
 
 static void rest_done(struct rest *r)
@@ -28,7 +28,7 @@ static void rest_done(struct rest *r)
 	json_decref(r->jobs);
 }
 
-/* The node's workers are those that are drained under its name. */
+/* Counts the tasks that the node's workers lead: the workers whose drain has the node's name. */
 static void count_leads(struct rest *r, const json_t *workers, const json_t *tasks,
 			const char *node)
 {
@@ -64,7 +64,10 @@ static void add_jobs(struct rest *r, const json_t *jobs)
 	}
 }
 
-/* 0, or an exit code after a line on the error stream. */
+/*
+ * Asks the sidecar what the node still leads and runs. 0, or an exit code after a line on the error
+ * stream.
+ */
 static int look(struct context *c, const char *node, struct rest *r)
 {
 	json_auto_t *workers = ask_quietly(c, "workers", JSON_ARRAY);

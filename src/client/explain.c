@@ -9,8 +9,8 @@
 #include "client/json.h"
 #include "client/table.h"
 
-#define SHOWN	   5 /* of the ranking, from the best on, besides this node and the leader */
-#define HIDDEN_MIN 3 /* fewer are shown as well */
+#define SHOWN	   5 /* best entries of the ranking that are shown in any case */
+#define HIDDEN_MIN 3 /* if fewer entries would be hidden, all are shown */
 #define GROUPS_MAX 16
 
 enum { OPTION_ALL, OPTION_VERBOSE };
@@ -25,7 +25,7 @@ static const struct table_column columns[] = {
 	{"", 0}, {"#", TABLE_RIGHT}, {"NODE", TABLE_HOST}, {"VERSION", TABLE_CUT_LAST}, {"WHY", 0},
 };
 
-/* With -v. */
+/* The columns with -v. */
 static const struct table_column columns_verbose[] = {
 	{"", 0},
 	{"#", TABLE_RIGHT},
@@ -55,7 +55,7 @@ static void add_ranked(struct table *t, const json_t *ranked, size_t place, bool
 	table_row(t, cells, candidate ? place == 1 ? COLOR_BOLD : COLOR_NONE : COLOR_DIM);
 }
 
-/* Whether the entry at this place is shown if the ranking is cut short. */
+/* Whether the entry at this place of the ranking is shown even if others are hidden. */
 static bool is_shown(const json_t *explained, const json_t *ranked, size_t at)
 {
 	const json_t *leader = json_object_get(explained, "leader");
@@ -65,7 +65,7 @@ static bool is_shown(const json_t *explained, const json_t *ranked, size_t at)
 		strcmp(json_text(leader, "id", ""), json_text(ranked, "id", "-")) == 0);
 }
 
-/* The workers that are not shown, grouped by the reason for their place. */
+/* Hidden workers that have the same reason for their place in the ranking. */
 struct group {
 	const char *cause, *why;
 	size_t n;
@@ -103,7 +103,8 @@ static void print_hidden(const struct output *o, const json_t *explained, size_t
 	FILE *f = open_memstream(&text, &len);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *by = strstr(groups[i].why, " by "); /* what each has of its own */
+		/* this part differs between workers */
+		const char *by = strstr(groups[i].why, " by ");
 
 		fprintf(f, "%s%zu %.*s", i > 0 ? ", " : "", groups[i].n,
 			(int)(by ? by - groups[i].why : (ptrdiff_t)strlen(groups[i].why)),
@@ -139,8 +140,8 @@ static void print_ranking(const struct context *c, const json_t *explained)
 /* --- a task with partitions ------------------------------------------------ */
 
 /*
- * The sidecar's answer has the partitions without their rankings, which would be long; each is
- * asked for, so that JSON has them whole.
+ * Replaces each partition in the answer by the answer about it alone. The sidecar's answer about
+ * the task leaves out the rankings of its partitions, and JSON output has to have them.
  */
 static int ask_partitions(struct context *c, json_t *explained)
 {
@@ -163,7 +164,7 @@ static int ask_partitions(struct context *c, json_t *explained)
 	return code;
 }
 
-/* Those that nobody leads, and why. */
+/* Prints the reason for each partition that has no leader. */
 static void print_partitions(const struct output *o, const json_t *partitions)
 {
 	const json_t *partition;
@@ -206,7 +207,10 @@ static void print_explained(const struct context *c, const json_t *explained)
 	print_ranking(c, explained);
 }
 
-/* What the ranking does not show: refused records, and workers with other settings for the task. */
+/*
+ * Prints what the ranking does not show: workers whose record was refused, and workers that have
+ * other settings for the task.
+ */
 static void print_oddities(const struct output *o, const json_t *explained)
 {
 	const json_t *refused = json_object_get(explained, "refused");

@@ -88,7 +88,9 @@ int field_lease(struct reader *r, void *to)
 
 	if (e < 0)
 		return e;
-	/* No session lasts that long; such a lease would mean to lead for ever. */
+	/*
+	 * No session timeout is that long. A client that believed such a lease would lead for ever.
+	 */
 	if (value > (uint64_t)ANSWER_LEASE_MAX_MS)
 		return -EBADMSG;
 	*(int64_t *)to = (int64_t)value;

@@ -5,7 +5,7 @@
 
 #define RETRY_MS 1000
 
-/* Beside the numbers of the caller's questions. */
+/* Values besides the numbers of the caller's questions, which are not negative. */
 #define NO_QUESTION  (-1)
 #define SUBSCRIPTION (-2)
 

@@ -27,24 +27,24 @@
 #include "client/printable.h"
 #include "client/tree.h"
 
-#define KILL_FIRST_MS 10 /* until the next KILL, for what was forked meanwhile; is doubled */
+#define KILL_FIRST_MS 10 /* to the next KILL, for processes forked meanwhile; then doubled */
 #define KILL_LAST_MS  1000
 
 struct guard {
 	struct job *job;
 	struct job_shared *shared;
-	int control; /* -1: the process that was called is gone */
+	int control; /* socket to the process that was called; -1: that process is gone */
 	int timer;
 	int children; /* signalfd(2) of SIGCHLD */
-	pid_t leader; /* the command */
-	bool ended;   /* the command has, and its status is known */
+	pid_t leader; /* the command: the leader of the job's process group */
+	bool ended;   /* the command has ended, and its status is known */
 	bool ending;
-	bool cut_short;	 /* it is ended, and has not ended by itself */
-	int64_t kill_at; /* while ending */
+	bool cut_short;	 /* the job is ended by the guard, before its own end */
+	int64_t kill_at; /* while ending: when to send the next KILL */
 	bool killing;
 	int64_t kill_pause_ms;
 	int64_t timeout_at;
-	bool attached;	  /* the run belongs to the connection */
+	bool attached;	  /* the sidecar has bound the run to our connection */
 	int64_t knock_at; /* when to try to attach again */
 	int64_t renew_at;
 	int64_t renew_sent_ms;
@@ -58,7 +58,7 @@ static int64_t min64(int64_t a, int64_t b)
 
 /* --- starting ------------------------------------------------------------- */
 
-/* In the job's own process. All signals are still blocked, SIGTTOU included. */
+/* Runs in the job's own process. All signals are still blocked, including SIGTTOU. */
 _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 {
 	char name[200];
@@ -82,7 +82,7 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 		fflush(NULL);
 		_exit(code);
 	}
-	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() changes nothing, but says it might */
+	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() takes no const, but changes nothing */
 	execvp(argv[0], argv);
 	e = errno;
 	printable(name, sizeof(name), argv[0], strlen(argv[0]));
@@ -107,7 +107,10 @@ static int start(struct guard *g)
 		return -errno;
 	if (g->leader == 0)
 		become_job(g->job, self, foreground);
-	/* On both sides, so that each can rely on it. */
+	/*
+	 * Both the guard and the job set the process group and give the terminal. So neither
+	 * depends on which of them runs first.
+	 */
 	setpgid(g->leader, g->leader);
 	if (foreground)
 		terminal_give(&g->job->terminal, g->leader);
@@ -126,7 +129,7 @@ static int start(struct guard *g)
 
 /* --- ending --------------------------------------------------------------- */
 
-/* Sends TERM to all processes of the job now; KILL follows at kill_at. */
+/* Sends TERM to all processes of the job now. KILL follows at kill_at. */
 static void begin_end(struct guard *g, int64_t kill_at)
 {
 	pid_t group = g->shared->group;
@@ -151,7 +154,10 @@ static void lose(struct guard *g, int64_t kill_at)
 	begin_end(g, kill_at);
 }
 
-/* The lease goes on: only if that is over sooner, so is this. */
+/*
+ * The job's timeout has passed: it is ended, but the lease is still renewed meanwhile. KILL comes
+ * earlier only if the lease ends earlier.
+ */
 static void time_out(struct guard *g, int64_t now)
 {
 	g->shared->timed_out = true;
@@ -165,8 +171,8 @@ static void kill_all(struct guard *g, int64_t now)
 	if (group > 0)
 		tree_signal_group(group, SIGKILL);
 	/*
-	 * Without /proc only the process group can be reached. Its number stays valid while it has
-	 * members.
+	 * Without /proc only the job's process group can be reached. Its number stays valid while
+	 * the group has members.
 	 */
 	if (tree_signal(SIGKILL, 0, 0, NULL) < 0 && group == 0)
 		tree_signal_group(g->leader, SIGKILL);
@@ -176,7 +182,8 @@ static void kill_all(struct guard *g, int64_t now)
 }
 
 /*
- * The command itself has ended. It is not reaped yet, so the number of its group is still its own.
+ * The command itself has ended. It is not reaped yet, so its pid still is the number of its process
+ * group, and no other group can have that number.
  */
 static void leader_ended(struct guard *g, const siginfo_t *info)
 {
@@ -188,7 +195,7 @@ static void leader_ended(struct guard *g, const siginfo_t *info)
 	g->shared->group = 0;
 }
 
-/* The command has stopped: it read from the terminal in the background, or by Ctrl-Z. */
+/* The command has been stopped, because it used the terminal in the background or by Ctrl-Z. */
 static void leader_stopped(struct guard *g, int sig)
 {
 	struct terminal *t = &g->job->terminal;
@@ -197,13 +204,18 @@ static void leader_stopped(struct guard *g, int sig)
 		if (terminal_give(t, g->leader))
 			kill(-g->leader, SIGCONT);
 		else if (g->control >= 0 && t->fd >= 0)
-			kill(-t->home, SIGTTIN); /* all of us wait for the foreground */
+			/* Stops our own group until the shell puts it in the foreground. */
+			kill(-t->home, SIGTTIN);
 	} else if (terminal_take(t, g->leader) && g->control >= 0) {
-		kill(-t->home, SIGTSTP); /* as the terminal had done if we had not handed it over */
+		/*
+		 * The terminal would have sent this to our group if it had not had the job's group
+		 * in the foreground.
+		 */
+		kill(-t->home, SIGTSTP);
 	}
 }
 
-/* Whether no process is left. */
+/* Reaps processes that have ended. Returns whether no process of the job is left. */
 static bool reap(struct guard *g)
 {
 	siginfo_t info = {0};
@@ -224,7 +236,7 @@ static bool reap(struct guard *g)
 		waitpid(info.si_pid, NULL, 0);
 	}
 	if (g->ended && !g->ending) {
-		g->ending = true; /* its group has had its TERM */
+		g->ending = true; /* leader_ended() has sent TERM to its process group */
 		g->kill_at = clock_boot_ms() + g->job->kill_after_ms;
 		tree_signal(SIGTERM, 0, g->leader, NULL);
 	}
@@ -234,7 +246,8 @@ static bool reap(struct guard *g)
 /* --- the lease ------------------------------------------------------------ */
 
 /*
- * The connection is lost, and the sidecar perhaps with it. The next one may take its session over.
+ * The connection is lost, perhaps because the sidecar restarts. The next sidecar may take over the
+ * session, and then the run can attach to it.
  */
 static void detach(struct guard *g, int64_t knock_at)
 {
@@ -271,7 +284,7 @@ static void take_renewal(struct guard *g, struct reader result)
 	bool leads = false;
 
 	if (job_parse_renewal(g->job, result, &leads, &lease_ms) < 0)
-		return; /* says nothing of the lease */
+		return; /* a bad answer says nothing about the lease */
 	g->renew_at = min64(g->renew_at, g->renew_sent_ms + g->job->renew_ms);
 	if (leads)
 		g->shared->deadline = g->renew_sent_ms + lease_ms;
@@ -279,7 +292,10 @@ static void take_renewal(struct guard *g, struct reader result)
 		lose_now(g, clock_boot_ms());
 }
 
-/* A sidecar that does not continue the session of the one before does not know the run. */
+/*
+ * Takes the answer to an attach request. A restarted sidecar that could not take over the session
+ * of the one before does not know the run, and so the leadership is lost.
+ */
 static void take_attached(struct guard *g, struct reader result, int e)
 {
 	bool attached = false, recorded;
@@ -306,7 +322,7 @@ static void read_answers(struct guard *g)
 			g->renew_id = 0;
 			if (m.code == 0)
 				take_renewal(g, m.data);
-		} /* else to a question from before the job */
+		} /* other answers are to requests from before the job */
 	}
 	if (e != -ETIMEDOUT)
 		detach(g, clock_boot_ms());
@@ -333,7 +349,7 @@ static void read_control(struct guard *g)
 	}
 }
 
-/* When a TERM or, while it is ending, the next KILL is due. */
+/* When the job has to get a TERM or, if it has had one, the next KILL. */
 static int64_t end_is_due(const struct guard *g)
 {
 	if (!g->ending)
@@ -341,7 +357,7 @@ static int64_t end_is_due(const struct guard *g)
 	return g->killing ? g->kill_at : min64(g->kill_at, g->shared->deadline);
 }
 
-/* Asks what is to be asked now; returns when to look again. */
+/* Sends a renewal or an attach request if one is due. Returns when to call this again. */
 static int64_t keep_lease(struct guard *g, int64_t now)
 {
 	if (g->shared->lost || g->job->attach_id != 0 || g->renew_id != 0)
@@ -356,12 +372,12 @@ static int64_t keep_lease(struct guard *g, int64_t now)
 	return g->attached ? g->renew_at : g->knock_at;
 }
 
-/* What is due; returns when to look again. */
+/* Does what is due. Returns when to call this again. */
 static int64_t on_time(struct guard *g)
 {
 	int64_t now = clock_boot_ms();
 
-	/* Before the deadline is looked at: an answer that is there already may move it. */
+	/* Answers are read before the deadline is checked, because a renewal may have moved it. */
 	if (zkleader_fd(g->job->z) >= 0)
 		read_answers(g);
 	capture_read(g->job->capture);
@@ -382,7 +398,7 @@ static void wait_until(struct guard *g, int64_t at_ms)
 	struct pollfd fds[] = {
 		{.fd = g->timer, .events = POLLIN},
 		{.fd = g->children, .events = POLLIN},
-		{.fd = g->control, .events = POLLIN}, /* -1 is passed over */
+		{.fd = g->control, .events = POLLIN}, /* poll(2) ignores -1 */
 		{.fd = zkleader_fd(g->job->z), .events = POLLIN},
 		{.fd = capture_fd(g->job->capture), .events = POLLIN},
 	};
@@ -427,15 +443,15 @@ _Noreturn void guard_run(struct job *job, int control)
 	g.shared->report_by = report_by;
 	g.shared->over = true;
 	/*
-	 * If the leadership is lost the sidecar may not answer: it is told, but its reply is not
-	 * waited for.
+	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
+	 * case, but then no answer is waited for.
 	 */
 	g.shared->recorded =
 		job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
 			   g.shared->lost ? 0 : report_by);
 	/*
-	 * Closes the connection for the sidecar even if the calling process is stopped and holds it
-	 * open.
+	 * The process that was called may be stopped, and it holds the connection open as well.
+	 * This closes the connection for the sidecar all the same.
 	 */
 	if (zkleader_fd(job->z) >= 0)
 		shutdown(zkleader_fd(job->z), SHUT_RDWR);

@@ -76,7 +76,7 @@ static int give_up(struct zkleader *z, int e, int64_t timeout_ms)
 	return handle_fail(z, e, timeout_ms);
 }
 
-/* Into z->out: 0, -EINVAL for what is not one array, -EMSGSIZE or -ENOMEM. */
+/* Packs a request into z->out. 0, -EINVAL if params is not one array, -EMSGSIZE or -ENOMEM. */
 static int pack_request(struct zkleader *z, const char *method, const void *params, size_t len)
 {
 	struct reader r;
@@ -121,7 +121,7 @@ int handle_send(struct zkleader *z, const char *method, const void *params, size
 
 /* --- messages ------------------------------------------------------------- */
 
-/* The sidecar said no: its code, or -EBADMSG. */
+/* Takes the sidecar's refusal. Returns its code, or -EBADMSG. */
 static int take_refusal(struct zkleader *z, struct reader error)
 {
 	struct reader_text message;
@@ -160,7 +160,9 @@ int handle_receive(struct zkleader *z, size_t max, int64_t deadline, struct mess
 		e = rpc_parse(frame, len, &m);
 	if (e == 0)
 		e = take_message(z, &m, ret);
-	/* -EMSGSIZE is for what the caller sends. */
+	/*
+	 * To callers -EMSGSIZE means that their request is too large, so here it becomes -EBADMSG.
+	 */
 	return e < 0 ? give_up(z, e == -EMSGSIZE ? -EBADMSG : e, 0) : 0;
 }
 
@@ -177,7 +179,7 @@ int handle_await(struct zkleader *z, uint32_t id, size_t max, int64_t deadline,
 	if (m.id != id)
 		return give_up(z, -EBADMSG, 0);
 	if (m.code == 0) {
-		z->message[0] = '\0'; /* of a failure that this has made good */
+		z->message[0] = '\0'; /* the message is of an earlier failure */
 		*ret_result = m.data;
 	}
 	return m.code;

@@ -1,4 +1,4 @@
-/* zkleader history: the ledger of a task, or of all tasks, and what is missing in it. */
+/* zkleader history: the recorded runs of a task, or of all tasks, and the ticks without a run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "client/outcome.h"
 #include "client/table.h"
 
-#define MISSED_SHOWN 5	   /* rows for one gap; then how many more there are */
-#define MISSED_TOLD  10000 /* of one gap, in JSON */
-#define RECORDS_MIN  3	   /* as few records are not enough to call ticks regular */
+#define MISSED_SHOWN 5	   /* rows for one gap, and then one for all its further missing ticks */
+#define MISSED_TOLD  10000 /* missing ticks of one gap, in JSON */
+#define RECORDS_MIN  3	   /* fewer records cannot show that ticks are regular */
 
 enum { OPTION_FAILED, OPTION_RUNNING, OPTION_SINCE };
 
@@ -27,7 +27,7 @@ static const struct option_spec options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The first is left out where there is one task. */
+/* The first column is left out if there is only one task. */
 static const struct table_column columns[] = {
 	{"TASK", TABLE_CUT},
 	{"TICK", 0},
@@ -38,24 +38,24 @@ static const struct table_column columns[] = {
 	{"ATTEMPT", TABLE_RIGHT | TABLE_DROP},
 	{"EXIT", TABLE_RIGHT},
 	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
-	{"BY", TABLE_DROP}, /* left out where nobody triggered any */
+	{"BY", TABLE_DROP}, /* left out if no run was triggered by hand */
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
 #define COLUMN_STATE 2
 
-/* What was asked for. */
+/* What the command line asks for. */
 struct wanted {
-	bool failed, running; /* neither: every state */
-	int64_t since_ms;     /* since the epoch; INT64_MIN: ever */
-	bool many;	      /* not of one task, but those of several in one table, newest first */
-	bool named;	      /* each row has its task: likewise, and where it is a partition */
+	bool failed, running; /* neither: runs in any state */
+	int64_t since_ms;     /* ms since the epoch; INT64_MIN: from the first run on */
+	bool many;	      /* several tasks in one table, newest run first */
+	bool named;	      /* each row names its task: if there are several, or partitions */
 };
 
 struct row {
 	const char *task; /* borrowed */
-	json_t *record;	  /* of a tick that was missed: its tick and its state alone */
-	int64_t ms;	  /* of the tick */
+	json_t *record;	  /* of a missed tick: only its tick and its state */
+	int64_t ms;	  /* the time of the tick */
 };
 
 struct rows {
@@ -81,7 +81,9 @@ static int64_t tick_ms(const json_t *record)
 	return tick && clock_parse(tick, &ms) == 0 ? ms : 0;
 }
 
-/* The distance that more than half of the neighbours have, or 0: the ticks are not regular. */
+/*
+ * The distance between more than half of the neighbouring ticks, or 0: the ticks are not regular.
+ */
 static int64_t regular_distance(const json_t *history)
 {
 	size_t n = json_array_size(history), n_gaps = n > 0 ? n - 1 : 0, same = 0;
@@ -98,7 +100,7 @@ static int64_t regular_distance(const json_t *history)
 		gaps[i] = from > 0 && to > 0 ? to - from : 0;
 	}
 	qsort(gaps, n_gaps, sizeof(*gaps), by_value);
-	/* What more than half of them have is in the middle. */
+	/* A value that more than half of the gaps have is in the middle of the sorted list. */
 	middle = gaps[n_gaps / 2];
 	for (size_t i = 0; i < n_gaps; i++)
 		same += gaps[i] == middle;
@@ -106,7 +108,8 @@ static int64_t regular_distance(const json_t *history)
 }
 
 /*
- * How many ticks lie between those of two records and have none; distance: of regular ones, or 0.
+ * How many ticks without a record lie between the ticks of two records. distance: between regular
+ * ticks, or 0.
  */
 static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
 {
@@ -117,7 +120,10 @@ static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
 	return gap / distance - 1;
 }
 
-/* In JSON, where each element is a record, what is missing is a key of the one before it. */
+/*
+ * For JSON, where each element is a record: adds the missing ticks to the record before them, as a
+ * key.
+ */
 static void tell_missed(json_t *history)
 {
 	int64_t distance = regular_distance(history);
@@ -212,7 +218,10 @@ static void add_task(struct rows *rows, const struct wanted *w, const char *task
 	}
 }
 
-/* That of a task with partitions has the records of all of them: each is a history of its own. */
+/*
+ * The history of a task with partitions has the records of all partitions. Each partition becomes a
+ * history of its own, since its ticks are counted separately.
+ */
 static void add_history(struct rows *rows, struct wanted *w, const char *task, json_t *history,
 			bool as_json)
 {
@@ -292,7 +301,7 @@ static void print_row(struct table *t, const struct output *o, const struct row 
 		json_text(record, "by", NULL),
 	};
 
-	/* That of a run which goes on is what it has taken so far. */
+	/* The duration of a run that is still going on is the time since its start. */
 	if ((ended && clock_parse(ended, &end_ms) == 0) || strcmp(state, "running") == 0)
 		age_text(started, end_ms, duration);
 	table_row(t, cells + first, COLOR_NONE);
@@ -339,7 +348,7 @@ static void print_json(const struct output *o, const struct rows *rows)
 	output_json(o, all);
 }
 
-/* --- what is asked for ---------------------------------------------------- */
+/* --- asking the sidecar --------------------------------------------------- */
 
 static int read_task(struct context *c, struct wanted *w, const char *task, struct rows *rows)
 {
@@ -367,8 +376,8 @@ static bool is_repeated(const struct context *c, size_t i)
 }
 
 /*
- * Asks for one task after the other, so that only one history is in memory; tasks: the answer to
- * `tasks`.
+ * Asks for one task after the other, so that only one whole history is in memory at a time. tasks:
+ * the answer to the method `tasks`, if no task was named.
  */
 static int read_all(struct context *c, struct wanted *w, const json_t *tasks, struct rows *rows)
 {

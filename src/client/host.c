@@ -5,7 +5,7 @@
 
 #include "base/name.h"
 
-/* What follows the first label: ".example.com", or the end of the text. */
+/* The part after the first label, such as ".example.com", or "". An IP address has none. */
 static const char *domain_of(const char *host)
 {
 	return host + (name_is_ip(host, strlen(host)) ? strlen(host) : strcspn(host, "."));
@@ -40,7 +40,7 @@ size_t host_length(const struct host_domain *d, const char *host)
 {
 	size_t len = strlen(host);
 
-	/* A host that was never added keeps its own domain. */
+	/* A host that was never added may have another domain, which it keeps. */
 	return !strchr(host, ':') && ends_with(domain_of(host), d->text) ? len - strlen(d->text)
 									 : len;
 }

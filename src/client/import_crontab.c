@@ -1,6 +1,6 @@
 /*
- * zkleader import-crontab: task files for the lines of a crontab. It asks no sidecar. What is a
- * schedule is core/'s to say, which is pure; a second parser would be a second truth.
+ * zkleader import-crontab: makes task files of the lines of a crontab. It asks no sidecar.
+ * Schedules are parsed by core/, as in the sidecar, so that both accept the same ones.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "core/schedule.h"
 
 #define FILE_MAX     (1024 * 1024) /* bytes */
-#define SHOWN_SIZE   200	   /* of a line, in a comment */
+#define SHOWN_SIZE   200	   /* bytes of a crontab's line that are shown in a comment */
 #define ZONEINFO     "/usr/share/zoneinfo/"
 #define NEEDS_SHELL  "|&;<>()$`\\\"'*?[]#~{}!\n"
 #define NO_UTF8	     "it is not UTF-8, which task files are in"
@@ -40,12 +40,12 @@ struct import {
 	const struct context *c;
 	const char *zone;
 	json_t *tasks, *refused, *notes;
-	bool returns;  /* a line ended with a carriage return */
-	json_t *env;   /* the variables up to here, in their order: their values by their names */
-	json_t *names; /* that have been given: how many times */
+	bool returns;  /* a line of the crontab ended with a carriage return */
+	json_t *env;   /* the variables set by the lines so far: names and values, in their order */
+	json_t *names; /* the task names that are used already */
 };
 
-/* --- what is said --------------------------------------------------------- */
+/* --- notes and refusals --------------------------------------------------- */
 
 static void say(json_t *list, int line, const char *text, size_t len, const char *why)
 {
@@ -62,7 +62,10 @@ static void add(json_t *words, const char *text)
 	json_array_append_new(words, json_string(text));
 }
 
-/* Variables are set by env(1), HOME as well: cron goes there. */
+/*
+ * The crontab's variables are set by env(1). With HOME, env also changes to that folder, as cron
+ * does.
+ */
 static void add_env(const struct import *m, json_t *words)
 {
 	const char *home = json_text(m->env, "HOME", NULL), *name;
@@ -86,7 +89,7 @@ static void add_env(const struct import *m, json_t *words)
 	}
 }
 
-/* A program by its path and plain words need no shell. */
+/* Splits a command that needs no shell: an absolute path and plain words. False: it needs one. */
 static bool add_plain(json_t *words, const char *command)
 {
 	if (command[0] != '/' || command[strcspn(command, NEEDS_SHELL)] != '\0')
@@ -102,7 +105,7 @@ static bool add_plain(json_t *words, const char *command)
 	return true;
 }
 
-/* As the format of printf(1) within single quotes: on the heap. */
+/* The text as a format for printf(1) within single quotes, on the heap. */
 static char *format_of(const char *input)
 {
 	char *text = mem_alloc(4 * strlen(input) + 3);
@@ -123,7 +126,7 @@ static char *format_of(const char *input)
 			text[n++] = *input;
 		}
 	}
-	/* Cron ends its last line. */
+	/* Cron ends the last line of the input with a newline. */
 	if (n < 2 || memcmp(text + n - 2, "\\n", 2) != 0) {
 		text[n++] = '\\';
 		text[n++] = 'n';
@@ -132,7 +135,10 @@ static char *format_of(const char *input)
 	return text;
 }
 
-/* What cron gives it on standard input is printed into it. */
+/*
+ * Has a shell run the command. Its input, which cron writes to its standard input, comes from
+ * printf(1).
+ */
 static void add_shell(const struct import *m, json_t *words, const char *command, const char *input)
 {
 	const char *shell = json_text(m->env, "SHELL", "/bin/sh");
@@ -195,7 +201,7 @@ static bool has_control(const char *text, const char *but)
 	return false;
 }
 
-/* NULL, or why it cannot be taken over; why has room for that. */
+/* Checks a job. Returns NULL, or why it cannot be imported, which may be a text in `why`. */
 static const char *check(const struct crontab_line *l, const char *user, const char *name,
 			 char why[OPTIONS_WHY_SIZE])
 {
@@ -255,7 +261,7 @@ static void take_variable(struct import *m, const struct crontab_line *l, int li
 		return;
 	}
 	if (strcmp(l->name, "LOGNAME") == 0)
-		return; /* cron does not let it be set either */
+		return; /* cron ignores it as well */
 	if (strcmp(l->name, "CRON_TZ") == 0)
 		say(m->notes, line, text, len,
 		    "left as a variable: Debian's cron goes by the host's time zone all the same. "
@@ -299,7 +305,10 @@ static void take_text(struct import *m, const char *text, size_t len)
 
 /* --- printing ------------------------------------------------------------- */
 
-/* As a string of a task file, where these mean something. It has no control characters. */
+/*
+ * Prints a text as a string of a task file, and escapes ", \ and ${, which have a meaning there.
+ * The text has no control characters.
+ */
 static void print_string(FILE *out, const char *text)
 {
 	fputc('"', out);
@@ -372,7 +381,7 @@ static void print(const struct import *m)
 
 /* --- the command ---------------------------------------------------------- */
 
-/* The zone that this host is in, as far as its files say. */
+/* The time zone of this host by /etc/localtime, or UTC. */
 static const char *own_zone(char zone[256])
 {
 	ssize_t n = readlink("/etc/localtime", zone, 255);
@@ -394,7 +403,7 @@ static bool is_zone(const char *zone)
 	       access(path, R_OK) == 0;
 }
 
-/* All of the file, "-" is standard input: NULL after a line on the error stream. */
+/* Reads all of the file; "-" is standard input. NULL after a line on the error stream. */
 static char *read_all(const struct context *c, size_t *ret_len)
 {
 	FILE *file = strcmp(c->args[0], "-") == 0 ? stdin : fopen(c->args[0], "re");
