@@ -1,7 +1,7 @@
 /*
- * The process that was called. It passes signals on to the guard and waits for the end of the
- * guard. If the guard is killed, it ends the job itself; if the guard is stopped, it does so at the
- * lease's end.
+ * The supervisor: the process that the user called. It passes signals on to the guard and waits for
+ * the end of the guard. If the guard is killed, the supervisor ends the job itself. If the guard is
+ * stopped, the supervisor does so at the end of the lease.
  */
 #include "client/job.h"
 
@@ -23,21 +23,21 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define LOOK_MS	       1000 /* between looks at the deadline */
-#define AGAIN_MS       100  /* between attempts to kill what a stopped guard leaves alone */
-#define GUARD_GRACE_MS 1000 /* that a guard is late before it is killed */
+#define LOOK_MS	       1000 /* between checks of the lease's deadline */
+#define AGAIN_MS       100  /* between attempts to kill the job of a stopped guard */
+#define GUARD_GRACE_MS 1000 /* how late a guard may be before it is killed */
 #define REAP_PAUSE_MS  10
 /* Scans of /proc without a process of the job. One scan may miss a process that is being forked. */
 #define CLEAR_LOOKS	2
-#define MSGIDS_OF_GUARD 0x40000000U /* so that our request ids differ from the guard's */
+#define MSGIDS_OF_GUARD 0x40000000U /* the supervisor's request ids differ from the guard's */
 
 struct supervisor {
 	struct job *job;
 	pid_t guard;
 	int control;
 	int timer;
-	struct tree_set before; /* our descendants from before the job */
-	bool reaches;		/* all other descendants are known to be the job's */
+	struct tree_set before; /* our descendants that are older than the job */
+	bool reaches;		/* `before` is complete: all other descendants belong to the job */
 };
 
 int job_ask_renewal(const struct job *job, int64_t deadline, uint32_t *ret_id)
@@ -128,7 +128,10 @@ int job_attach(struct job *job, int64_t until, bool *ret_recorded)
 	return e == 0 && !attached ? 1 : e;
 }
 
-/* As job_finish takes it; what was ended in the middle of a request may be tried again. */
+/*
+ * Packs the result of an HTTP request as job_finish takes it. A request that was cut off has the
+ * result JOB_AGAIN, so the job may be tried again.
+ */
 static void pack_delivery(struct pack *p, const struct job_delivery *d)
 {
 	static const char *const words[] = {
@@ -138,7 +141,7 @@ static void pack_delivery(struct pack *p, const struct job_delivery *d)
 	pack_kv_int(p, "retry_ms", d->retry_ms);
 }
 
-/* The end of what it wrote, where that is kept. */
+/* The end of the job's output, or NULL if it is not kept. */
 static const struct tail *tail_of(const struct job *job)
 {
 	return job->capture ? job->capture->tail : job->relay ? job->relay->tail : NULL;
@@ -188,7 +191,10 @@ bool job_report(struct job *job, bool interrupted, int64_t until)
 			e = finish(job, interrupted, until, &recorded);
 		if (e >= 0 || e == -ETIMEDOUT || clock_boot_ms() >= away_until)
 			return recorded;
-		/* The connection was lost, or there is none yet. */
+		/*
+		 * The connection was lost, or there was none. The next turn attaches the run to the
+		 * sidecar.
+		 */
 		attached = false;
 		if (until > 0 && until < away_until)
 			job->shared->report_by = until = away_until;
@@ -205,7 +211,10 @@ static void arm(int timer, int64_t at_ms)
 	timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-/* The guard acts at the deadline, too. This is for a guard that is stopped or was killed. */
+/*
+ * Ends the job at the lease's deadline. The guard does the same; this is for a guard that is
+ * stopped.
+ */
 static void watch_deadline(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
@@ -217,7 +226,9 @@ static void watch_deadline(struct supervisor *s)
 			kill(s->guard, SIGKILL);
 		arm(s->timer, shared->report_by + GUARD_GRACE_MS);
 	} else if (now < deadline) {
-		/* The deadline may move back, if the session's timeout has become shorter. */
+		/*
+		 * A renewal may move the deadline back if the session's timeout has become shorter.
+		 */
 		arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
 	} else {
 		if (shared->status == JOB_NO_STATUS)
@@ -238,10 +249,10 @@ static void pass_on(const struct supervisor *s, int sig)
 
 	send(s->control, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sig == SIGTSTP)
-		raise(SIGSTOP); /* the guard goes on, so the lease does as well */
+		raise(SIGSTOP); /* the guard is not stopped, and still renews the lease */
 }
 
-/* Until the guard has ended. */
+/* Waits until the guard has ended. */
 static void watch_guard(struct supervisor *s)
 {
 	struct pollfd fds[] = {{.fd = s->job->signals->fd, .events = POLLIN},
@@ -262,7 +273,10 @@ static void watch_guard(struct supervisor *s)
 	}
 }
 
-/* The guard was killed. As a subreaper we are the parent of what it leaves behind. */
+/*
+ * Ends the job after the guard was killed. This process is a subreaper, so it has become the parent
+ * of the processes that the guard leaves behind.
+ */
 static void end_job(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
@@ -283,9 +297,9 @@ static void end_job(struct supervisor *s)
 				shared->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
 								     : WEXITSTATUS(status);
 		if (pid < 0 || (!s->reaches && leader == 0))
-			break; /* nothing is left to wait for */
+			break; /* no child is left */
 		if (s->before.n > 0 && clear >= CLEAR_LOOKS)
-			break; /* only processes from before the job are left */
+			break; /* only processes that are older than the job are left */
 		poll(NULL, 0, REAP_PAUSE_MS);
 	}
 	if (shared->status == JOB_NO_STATUS)
@@ -294,8 +308,8 @@ static void end_job(struct supervisor *s)
 	terminal_take(&s->job->terminal, leader);
 	s->job->z->msgid += MSGIDS_OF_GUARD;
 	/*
-	 * If the leadership is lost the sidecar may not answer: it is told, but its reply is not
-	 * waited for.
+	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
+	 * case, but then no answer is waited for.
 	 */
 	shared->recorded =
 		job_report(s->job, interrupted, shared->lost ? 0 : clock_boot_ms() + JOB_REPORT_MS);
@@ -316,10 +330,7 @@ static int start_guard(struct supervisor *s)
 	s->control = sockets[0];
 	s->guard = e == 0 ? fork() : -1;
 	if (s->guard == 0) {
-		/*
-		 * Otherwise the guard would hold our end of the socket open, and not notice that we
-		 * end.
-		 */
+		/* If the guard held our end of the socket open, it would not notice our end. */
 		close(sockets[0]);
 		close(s->timer);
 		close(s->job->signals->fd);
@@ -343,7 +354,7 @@ int job_run(struct job *job)
 	struct supervisor s = {.job = job};
 	int e;
 
-	/* A shell may have started children before it called exec for us. */
+	/* This process may have children that a shell started before it called exec(3) for us. */
 	s.reaches = has_no_children() || tree_list(&s.before) == 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	e = start_guard(&s);

@@ -29,7 +29,8 @@ static int new_uuid(char uuid[37])
 {
 	unsigned char b[16];
 
-	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b)) /* never short below 256 bytes */
+	/* getrandom() fills up to 256 bytes completely. */
+	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
 		return -errno;
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -108,7 +109,7 @@ static void pack_submission(struct pack *p, const struct zkleader_submission *s,
 		pack_kv_str(p, "callback", s->callback);
 }
 
-/* What can be told without the sidecar, and has to be told before anything is packed. */
+/* Checks what needs no sidecar, before the request is packed. */
 static int check_submission(struct zkleader *z, const struct zkleader_submission *s)
 {
 	if (s->at_s < 0 || s->at_s > AT_MAX || s->in_ms < 0)
@@ -122,7 +123,10 @@ static int check_submission(struct zkleader *z, const struct zkleader_submission
 	return ZKLEADER_MISUSE;
 }
 
-/* The id that the job is there with: 0 or -EBADMSG. */
+/*
+ * Parses the answer: the id of the job, which may be an earlier one with the same key. 0 or
+ * -EBADMSG.
+ */
 static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE])
 {
 	char id[ZKLEADER_JOB_ID_SIZE];
@@ -176,7 +180,7 @@ int zkleader_submit(struct zkleader *z, const struct zkleader_submission *submis
 	return call_submit(z, &s, timeout_ms, id);
 }
 
-/* --- what became of one --------------------------------------------------- */
+/* --- reading a job -------------------------------------------------------- */
 
 bool job_api_state_is_end(const char *state)
 {
@@ -200,7 +204,7 @@ static int read_status(struct reader *r, void *to)
 	return 0;
 }
 
-/* Many lines, and any characters: not made printable. */
+/* Copies the job's output as it is: it may have many lines and any characters. */
 static int read_output(struct reader *r, void *to)
 {
 	struct zkleader_job *job = to;
@@ -239,7 +243,7 @@ static int parse_job(struct reader r, const char *id, struct zkleader_job *ret_j
 	return 0;
 }
 
-/* Calls a method that takes the id of a job and, where wait_ms is above 0, for how long to wait. */
+/* Calls a method that takes the id of a job and, if wait_ms is above 0, how long to wait. */
 static int call_with_id(struct zkleader *z, const char *method, const char *id, int64_t wait_ms,
 			int64_t timeout_ms, struct reader *ret_result)
 {

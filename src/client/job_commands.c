@@ -1,4 +1,4 @@
-/* zkleader job, cancel, dead, requeue, purge: what became of jobs. */
+/* zkleader job, cancel, dead, requeue, purge: commands about jobs that were submitted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static void add_dead(struct table *t, const struct output *o, const json_t *job)
 	table_row(t, cells, COLOR_NONE);
 }
 
-/* The next of them, behind this one; NULL: the first. */
+/* Asks for the dead letters that follow the job `after`. NULL: for the first ones. */
 static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
 {
 	struct buffer params;
@@ -122,7 +122,10 @@ static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
 	return ask_packed(c, "dead", &p, JSON_ARRAY, ret_jobs);
 }
 
-/* Of two jobs of a queue: the minutes are numbers without zeros in front. */
+/*
+ * Whether a job's id comes after another one's. A longer id does, as the minutes in ids are numbers
+ * without leading zeros and all else has the same length within a queue.
+ */
 static bool is_behind(const char *id, const char *other)
 {
 	size_t n = strlen(id), other_n = strlen(other);
@@ -130,7 +133,7 @@ static bool is_behind(const char *id, const char *other)
 	return n != other_n ? n > other_n : strcmp(id, other) > 0;
 }
 
-/* An answer has a part of them: asks on until there are no more. */
+/* One answer has only a part of the dead letters, so this asks again until there are no more. */
 static int ask_all_dead(struct context *c, json_t *all)
 {
 	const char *last = NULL;
@@ -145,7 +148,7 @@ static int ask_all_dead(struct context *c, json_t *all)
 		json_array_extend(all, jobs);
 		last = json_text(json_array_get(all, json_array_size(all) - 1), "id", "");
 		if (!is_behind(last, before ? before : ""))
-			return 0; /* it would never end */
+			return 0; /* the sidecar repeats itself: asking on would never end */
 	}
 }
 
@@ -195,7 +198,7 @@ static const struct option_spec requeue_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Of a request that says how many it was done to. */
+/* Prints to how many jobs a request was applied. */
 static int tell(struct context *c, int code, const json_t *result, const char *key,
 		const char *what)
 {

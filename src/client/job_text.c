@@ -15,10 +15,10 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define WAIT_MS	   20000 /* that one question waits */
+#define WAIT_MS	   20000 /* how long one request waits at the sidecar */
 #define ANSWER_MS  35000
 #define KNOCK_MS   200
-#define PATIENT_MS 60000 /* with a sidecar that is away, or has no session */
+#define PATIENT_MS 60000 /* how long a sidecar may be away or without a session */
 
 bool job_text_ended(const json_t *job)
 {
@@ -57,7 +57,7 @@ static void print_time(const struct output *o, const json_t *job, const char *ke
 	output_line(o, COLOR_NONE, "%-10s %s (%s ago)", key, time, age);
 }
 
-/* Line by line, each made fit for a terminal. */
+/* Prints the output line by line, each without control characters. */
 void job_text_output(const struct context *c, const json_t *job)
 {
 	const char *output = json_text(job, "output", NULL), *end;

@@ -20,7 +20,7 @@
 #define COUNT_MAX  256
 #define ID_LEN	   16
 #define STATE_SIZE 16
-#define ANSWER_MAX (256 * 1024) /* bytes, with the addresses of all */
+#define ANSWER_MAX (256 * 1024) /* bytes, including the addresses of all members */
 #define PEER_SIZE  (NAME_IP_MAX + NAME_HOST_MAX + 8)
 
 enum { OPTION_COUNT, OPTION_AS, OPTION_ON_LOSS, OPTION_TIMEOUT, OPTION_KILL_AFTER };
@@ -41,7 +41,7 @@ static const struct job_kind of_gangs = {.renew = "join_renew",
 
 struct join {
 	struct context *c;
-	const char *name, *key; /* key: NULL */
+	const char *name, *key; /* key: of --as, NULL: none */
 	int64_t count;
 	bool goes_on;
 	int64_t kill_after_ms;
@@ -52,8 +52,8 @@ struct join {
 	/* the answer */
 	char state[STATE_SIZE], why[ZKLEADER_TEXT_SIZE];
 	uint64_t number, index, of, instance;
-	char *peers;	/* the lines of the file; owned */
-	char path[300]; /* of the file; "" */
+	char *peers;	/* the lines of the file of the peers; owned */
+	char path[300]; /* of the file of the peers; "": none */
 };
 
 /* --- the command line ----------------------------------------------------- */
@@ -78,7 +78,7 @@ static const char *parse_times(struct join *j, char why[OPTIONS_WHY_SIZE])
 	return NULL;
 }
 
-/* What is wrong with it, NULL. */
+/* Parses the command line. Returns what is wrong with it, or NULL. */
 static const char *parse(struct join *j, char why[OPTIONS_WHY_SIZE])
 {
 	const struct context *c = j->c;
@@ -117,7 +117,7 @@ static int64_t timeout_left(const struct join *j)
 	return j->deadline_ms > now ? j->deadline_ms - now : 0;
 }
 
-/* The same id each time, so that a restarted sidecar finds the member again. */
+/* Each request has the same id, so that a restarted sidecar finds the member again. */
 static int send_join(const struct pending *pending, uint32_t *ret_id)
 {
 	struct join *j = pending->arg;
@@ -144,7 +144,7 @@ static int send_join(const struct pending *pending, uint32_t *ret_id)
 	return e;
 }
 
-/* [ip, hostname] of each, by their index: the lines of the file. */
+/* Reads the members, [ip, hostname] in the order of their index, as the lines of the file. */
 static int read_peers(struct reader *r, void *to)
 {
 	char ip[NAME_IP_MAX + 1], host[NAME_HOST_MAX + 1], **peers = to;
@@ -169,7 +169,7 @@ static int read_peers(struct reader *r, void *to)
 	return 0;
 }
 
-/* What is not there is left alone. */
+/* Reads a text that may be nil, and then leaves *to unchanged. */
 static int read_why(struct reader *r, void *to)
 {
 	return reader_nil(r) == 0 ? 0 : field_text(r, to);

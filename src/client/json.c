@@ -13,7 +13,7 @@
 #include "wire/reader.h"
 
 #define NUMBER_SIZE 24
-#define SMALL_INTS  256		   /* from 0 on, which most counts are */
+#define SMALL_INTS  256		   /* so many from 0 on are shared: most counts */
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 struct conversion {
@@ -23,7 +23,7 @@ struct conversion {
 
 static int convert(struct conversion *c, unsigned depth, json_t **ret);
 
-/* A heap copy, for what is no valid UTF-8 as it is. */
+/* A copy on the heap, in which bytes that are not valid UTF-8 are replaced. */
 static char *valid_copy(struct reader_text text, size_t *ret_len)
 {
 	const size_t n_replacement = sizeof(REPLACEMENT) - 1;
@@ -67,8 +67,9 @@ static int convert_text(struct conversion *c, json_t **ret)
 }
 
 /*
- * Nobody changes the values of an answer, so one object stands for all with the same number. All
- * are made at once: strewn among those of a big answer they would keep its memory.
+ * Nobody changes the values of an answer, so all small integers of the same value share one object.
+ * These objects live for ever, so all of them are allocated at once: scattered among the values of
+ * a big answer, they would keep its memory from being given back.
  */
 static json_t *shared_int(int64_t value)
 {
@@ -134,7 +135,10 @@ static int convert_array(struct conversion *c, unsigned depth, json_t **ret)
 	return e;
 }
 
-/* A key: a text as it is, or one that is made of it, in a copy or in `digits`. */
+/*
+ * Takes a key of a map. *ret_key is the text itself, or its valid copy in *ret_copy, or an integer
+ * as text in `digits`.
+ */
 static int take_key(struct reader *r, char digits[NUMBER_SIZE], char **ret_copy,
 		    struct reader_text *ret_key)
 {
@@ -212,7 +216,7 @@ static int convert(struct conversion *c, unsigned depth, json_t **ret)
 	case READER_ARRAY: return convert_array(c, depth, ret);
 	case READER_MAP: return convert_map(c, depth, ret);
 	case READER_NIL:
-	case READER_BIN: /* the sidecar sends none; JSON has nothing for it */
+	case READER_BIN: /* the sidecar sends none, and JSON has no type for it */
 	case READER_EXT: return convert_null(c, ret);
 	}
 	return -EBADMSG;

@@ -14,7 +14,7 @@
 
 #define RENEW_LIMIT_MS 5000 /* for the answer to the first renewal */
 #define RENEW_MAX_MS   1000
-#define KILL_AFTER_MS  5000 /* by default, or a fifth of the lease */
+#define KILL_AFTER_MS  5000 /* by default, but at most a fifth of the lease */
 
 /*
  * --kill-after is taken from the lease, and at least half of the lease must be left for renewals. A
@@ -31,7 +31,7 @@ int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms)
 	if (kill_after_ms == LEASED_JOB_BY_LEASE ||
 	    zkleader_call(c->z, "status", NULL, 0, COMMAND_TIMEOUT_MS, &result, &len) != 0 ||
 	    json_from_msgpack(result, len, &status) < 0)
-		return 0; /* the claim says what is wrong */
+		return 0; /* the claim will fail as well, and say what is wrong */
 	most_ms = json_number(json_object_get(status, "session"), "timeout_ms", 0) / 4;
 	if (most_ms <= 0 || kill_after_ms <= most_ms)
 		return 0;
@@ -42,8 +42,8 @@ int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms)
 }
 
 /*
- * Renews the lease at once, as the answer to the claim may have come long after the request. 0 and
- * the deadline of the lease; -EPERM if it is lost already; or a negative errno.
+ * Renews the lease at once, because the answer to the claim may have come long after its request. 0
+ * and the deadline of the lease; -EPERM if the lease is lost already; or another negative errno.
  */
 static int first_lease(struct job *job, int64_t *ret_deadline)
 {
@@ -75,7 +75,8 @@ static void wait_to_knock(const struct signals *signals)
 
 /*
  * As first_lease(), but the sidecar may restart between its answer to the claim and the first
- * renewal: the new one goes on with what is held, if it has the session.
+ * renewal. The new sidecar continues the run if it has taken over the session, so this attaches to
+ * it.
  */
 static int begin_lease(struct job *job, int64_t *ret_deadline)
 {
@@ -129,7 +130,7 @@ static int conclude(struct leased_job *leased, const struct job *job, int e)
 	return job->shared->status;
 }
 
-/* Sets the job's times by its first lease. */
+/* Derives the job's times from its first lease. */
 static void set_times(const struct leased_job *leased, struct job *job, int64_t left)
 {
 	/* A later lease may be half as long: see leased_job_check_kill_after(). */
@@ -172,7 +173,7 @@ int leased_job_run(struct leased_job *leased)
 	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job.shared == MAP_FAILED)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	job.shared->deadline = deadline;
 	job.shared->status = JOB_NO_STATUS;
 	terminal_init(&job.terminal);

@@ -11,7 +11,8 @@ bool library_load(const char *name, const struct library_function *functions, si
 		function = dlsym(library, functions[i].name);
 		if (!function)
 			return false;
-		memcpy(functions[i].to, &function, sizeof(function)); /* as POSIX has it */
+		/* ISO C has no cast from void * to a function pointer. */
+		memcpy(functions[i].to, &function, sizeof(function));
 	}
 	return library != NULL;
 }

@@ -12,7 +12,7 @@
 #include "wire/reader.h"
 #include "wire/rpc.h"
 
-#define READ_SIZE    4096 /* the first read; then as much as there is already */
+#define READ_SIZE    4096 /* bytes of the first read; later ones double what is buffered */
 #define PAUSE_MAX_MS 50
 #define IN_LIMIT     (RPC_RESPONSE_MAX + 2 * READ_SIZE)
 
@@ -63,7 +63,7 @@ int link_pause(int64_t ms, int64_t deadline)
 	return 0;
 }
 
-/* Waits for one of these events until the deadline. Goes on after a signal. */
+/* Waits for one of these events until the deadline. A signal does not end the wait. */
 static int wait_for(const struct link *l, short events, int64_t deadline)
 {
 	for (;;) {
@@ -76,15 +76,18 @@ static int wait_for(const struct link *l, short events, int64_t deadline)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		/*
-		 * poll(2) does not count suspend, and the deadline does: so the time left is
-		 * computed anew.
+		 * poll(2) does not count the time that the machine is suspended, but the deadline
+		 * does. So the time left is computed again before a timeout is reported.
 		 */
 		if (n == 0 && left == 0)
 			return -ETIMEDOUT;
 	}
 }
 
-/* Never one of the standard descriptors: output to a closed stdout would go to the sidecar. */
+/*
+ * A socket that never has the number of a standard descriptor. Else output to a closed stdout would
+ * go to the sidecar.
+ */
 static int new_socket(void)
 {
 	int fd = fd_private(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -162,7 +165,7 @@ int link_send(struct link *l, const void *data, size_t len, int64_t deadline)
 	return 0;
 }
 
-/* Whether the next frame is complete: 1 and its length, 0, or a negative errno. */
+/* Whether the next frame is complete: 1 and its length; 0 if it is not; or a negative errno. */
 static int measure(struct link *l, size_t max, size_t *ret_len)
 {
 	int r;
@@ -175,9 +178,9 @@ static int measure(struct link *l, size_t max, size_t *ret_len)
 }
 
 /*
- * Reads what has come, but at most as much again as is buffered. So measuring a long frame anew
- * after each read costs no more than a constant factor, and no stream is buffered without end. 1, 0
- * if nothing has come, or a negative errno.
+ * Reads what is available, but at most as many bytes as are buffered already, or READ_SIZE. So a
+ * long frame, which is measured again after each read, costs only a constant factor more, and an
+ * endless stream does not fill the buffer. 1; 0 if nothing is available; or a negative errno.
  */
 static int fill(struct link *l)
 {
@@ -189,7 +192,7 @@ static int fill(struct link *l)
 		ssize_t n;
 
 		if (room == 0)
-			return -ENOMEM; /* the limit is beyond any frame */
+			return -ENOMEM; /* no valid frame reaches the buffer's limit */
 		n = recv(l->fd, l->in.data + l->in.len, room, MSG_DONTWAIT);
 		if (n > 0)
 			buffer_added(&l->in, (size_t)n);

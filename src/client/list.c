@@ -90,7 +90,7 @@ static void print_table(const struct context *c, const struct live_page *page)
 			"says why");
 		return;
 	}
-	if (json_array_size(page->shown) == 0) { /* by what was typed */
+	if (json_array_size(page->shown) == 0) { /* only a filter that was typed can hide all */
 		output_line(&output, COLOR_NONE, "no worker matches");
 		return;
 	}

@@ -17,7 +17,7 @@
 #include "client/selection.h"
 
 #define ASK_EVERY_MS  200
-#define LOOK_EVERY_MS 1000 /* to redraw ages on a terminal, and to ask for the status */
+#define LOOK_EVERY_MS 1000 /* between requests for the status, and redrawn ages */
 
 enum question { ASK_FIRST, ASK_SECOND, ASK_STATUS };
 
@@ -26,11 +26,11 @@ struct live {
 	const struct live_view *view;
 	struct follow follow;
 	bool stale;	  /* the answers may be out of date */
-	int64_t asked_ms; /* CLOCK_BOOTTIME, as all of these */
+	int64_t asked_ms; /* CLOCK_BOOTTIME, as looked_ms */
 	int64_t looked_ms;
 	json_t *first, *second; /* the last answers; NULL: none yet */
-	json_t *printed;	/* what was printed last, off a terminal */
-	char *health;		/* what the last status said of the session */
+	json_t *printed;	/* off a terminal: the answer that was printed last */
+	char *health;		/* what the last status said about the session */
 	char *note;		/* a line below the table; NULL: none */
 	struct screen screen;	/* on a terminal */
 	int signals;		/* signalfd(2) */
@@ -39,7 +39,7 @@ struct live {
 
 /* --- showing -------------------------------------------------------------- */
 
-/* The rows of the first answer that the view takes and that match the filter that was typed. */
+/* The rows of the first answer that the view selects and that match the filter that was typed. */
 static json_t *take_shown(const struct live *l, json_t *all)
 {
 	json_t *taken = l->view->take ? l->view->take(l->view, all) : json_copy(all);
@@ -65,7 +65,7 @@ static char *print_part(struct context *c, live_print_fn print, const struct liv
 	return text;
 }
 
-/* The line about what is wrong with the sidecar; for the caller to free. */
+/* The line that says what is wrong with the sidecar, for the caller to free; NULL: nothing is. */
 static char *note_line(const struct live *l)
 {
 	struct output o = l->c->output;
@@ -103,7 +103,8 @@ static void print_page(struct context *c, const struct live_view *view,
 }
 
 /*
- * A copy to compare: off a terminal a lease that runs down is no reason to print the table again.
+ * A copy of an answer that can be compared with the next one. Off a terminal, a lease that runs
+ * down is no reason to print the table again.
  */
 static json_t *without_leases(const json_t *answer)
 {
@@ -183,7 +184,10 @@ static void lose(struct live *l)
 	show(l);
 }
 
-/* The session may be lost without a notification: then the answers are out of date as well. */
+/*
+ * Takes the status. The session may be lost without a notification, and then the answers are out of
+ * date.
+ */
 static void take_status(struct live *l, const json_t *status)
 {
 	const json_t *session = json_object_get(status, "session");
@@ -200,7 +204,7 @@ static void take_status(struct live *l, const json_t *status)
 	set_note(l, json_flag(status, "healthy") ? NULL : why);
 }
 
-/* 0, or an exit code for what makes no sense. */
+/* Takes an answer. 0, or an exit code if it makes no sense. */
 static int take_answer(struct live *l, const struct follow_event *e)
 {
 	const struct reader *data = &e->message.data;
@@ -226,7 +230,7 @@ static int take_answer(struct live *l, const struct follow_event *e)
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* Takes all that has come: 0, or an exit code. */
+/* Takes all events that have come. 0, or an exit code. */
 static int take_events(struct live *l)
 {
 	struct follow_event e;
@@ -240,7 +244,7 @@ static int take_events(struct live *l)
 		case FOLLOW_NEWS: l->stale = true; break;
 		case FOLLOW_ANSWER: r = take_answer(l, &e); break;
 		case FOLLOW_REFUSED:
-			screen_end(&l->screen); /* the error line is to stay */
+			screen_end(&l->screen); /* the error line has to stay visible */
 			return ask_failed(l->c, e.message.code);
 		case FOLLOW_LOST: lose(l); break;
 		}
@@ -248,7 +252,7 @@ static int take_events(struct live *l)
 	return r;
 }
 
-/* Asks what is due, and returns when the next will be. */
+/* Sends the request that is due, and returns when the next one is. */
 static int64_t ask_what_is_due(struct live *l)
 {
 	int64_t now = clock_boot_ms();
@@ -281,7 +285,7 @@ static void take_signal(struct live *l)
 		return;
 	switch (info.ssi_signo) {
 	case SIGWINCH: output_resize(&l->c->output); break;
-	case SIGTSTP: /* gives the terminal back as it was, and stops */
+	case SIGTSTP: /* the terminal is restored before this process stops */
 		screen_end(&l->screen);
 		raise(SIGSTOP);
 		return;
@@ -314,13 +318,13 @@ static int follow(struct live *l)
 				       {.fd = in_place(l) ? l->screen.keys : -1, .events = POLLIN}};
 
 		if (output_flush(&l->c->output) < 0)
-			break; /* command_main() says so */
+			break; /* command_main() reports the error */
 		if (poll(fds, 4, due > 0 ? (int)due : 0) < 0)
 			continue;
 		if (fds[0].revents)
 			take_signal(l);
 		if (fds[2].revents)
-			break; /* nobody reads on */
+			break; /* the reader of our output is gone */
 		if (!l->ended)
 			r = take_events(l);
 		if (!l->ended && fds[3].revents)
@@ -348,7 +352,7 @@ int live_follow(struct context *c, const struct live_view *view)
 	r = follow(&l);
 	screen_end(&l.screen);
 	close(l.signals);
-	sigaddset(&before, SIGPIPE); /* the rest of the output may meet a closed pipe */
+	sigaddset(&before, SIGPIPE); /* the last output may go to a closed pipe */
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	follow_done(&l.follow);
 	json_decref(l.first);

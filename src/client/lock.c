@@ -37,7 +37,7 @@ enum outcome { OUTCOME_YOURS, OUTCOME_WAITED, OUTCOME_SLOTS };
 struct lock {
 	struct context *c;
 	const char *name;
-	char command[LOCK_COMMAND_MAX + 1]; /* its beginning, shown by `locks` */
+	char command[LOCK_COMMAND_MAX + 1]; /* the beginning of the command, which `locks` shows */
 	int64_t slots, wait_ms, kill_after_ms;
 	int64_t began_ms; /* CLOCK_BOOTTIME */
 	struct signals signals;
@@ -78,7 +78,7 @@ static int parse_options(struct lock *l, char why[OPTIONS_WHY_SIZE])
 	return e;
 }
 
-/* The words of the command as far as they fit, fit to be shown. */
+/* Copies the words of the command, as far as they fit and without control characters. */
 static void say_command(struct lock *l)
 {
 	char words[4 * LOCK_COMMAND_MAX] = "";

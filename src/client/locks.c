@@ -1,4 +1,4 @@
-/* zkleader locks: the holders of locks, and the waiting ones. */
+/* zkleader locks: who holds locks, and who waits for them. */
 #include <inttypes.h>
 #include <stdio.h>
 

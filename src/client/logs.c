@@ -1,4 +1,4 @@
-/* zkleader logs: what a run has written, as far as its record keeps it, and where the whole is. */
+/* zkleader logs: the end of a run's output, as its record keeps it, and where all of it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const struct option_spec options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Ticks that were missed have a record, and nobody ran them. */
+/* Whether the record is of a run. A missed tick has a record as well, but no run. */
 static bool has_run(const json_t *record)
 {
 	return strcmp(json_text(record, "state", "missed"), "missed") != 0;
@@ -31,7 +31,7 @@ static int tick_of(const json_t *record, int64_t *ret_ms)
 	return clock_parse(json_text(record, "tick", ""), ret_ms);
 }
 
-/* The run of that tick, or the last; NULL: there is none. */
+/* The run of that tick, or the last run; NULL: there is none. */
 static json_t *find(const json_t *history, const int64_t *tick_ms)
 {
 	json_t *record, *found = NULL;
@@ -47,7 +47,10 @@ static json_t *find(const json_t *history, const int64_t *tick_ms)
 	return found;
 }
 
-/* As typed into a shell: what the runner gives each line in the journal. */
+/*
+ * Prints the shell command that shows the run's lines in the journal, by the fields that the runner
+ * gives each line.
+ */
 static void say_journal(const char *task, const json_t *record, char text[JOURNAL_SIZE])
 {
 	snprintf(text, JOURNAL_SIZE, "journalctl -t %.110s ZKLEADER_TICK=%.40s",

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
 {
 	struct output output;
 
-	setlocale(LC_CTYPE, ""); /* how wide characters are in a table */
+	setlocale(LC_CTYPE, ""); /* for the width of characters in tables */
 	output_init(&output, stdout, stderr);
 	return command_main((const char *const *)(argc > 0 ? argv + 1 : argv), &output);
 }

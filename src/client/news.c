@@ -11,13 +11,13 @@
 #include "client/decision.h"
 #include "client/json.h"
 
-#define VACANT_MS    3000 /* that a task has no leader, before this is a line of its own */
-#define LEFT_MS	     3000 /* for a worker to come back */
-#define JOINED_MS    500  /* for the old registration to go after the new one has come */
-#define FIRST_MS     1000 /* after the first leader of one task, to collect those of others */
-#define FIRST_MAX_MS 5000 /* for all of them */
-#define ALONE	     3	  /* up to so many first leaders have a line each */
-#define MISSED	     10	  /* and up to so many leaders that changed in an outage */
+#define VACANT_MS    3000 /* time without a leader, before that is a line of its own */
+#define LEFT_MS	     3000 /* time for a worker to come back */
+#define JOINED_MS    500  /* time for the old registration to go after the new one has come */
+#define FIRST_MS     1000 /* after the first leader of a task, to collect those of other tasks */
+#define FIRST_MAX_MS 5000 /* the longest time to collect first leaders */
+#define ALONE	     3	  /* up to so many first leaders get a line each */
+#define MISSED	     10	  /* up to so many leaders that changed in an outage get a line each */
 
 struct pending {
 	enum kind { VACANT, LEFT, JOINED, FIRST, ANOTHER } kind;
@@ -54,7 +54,7 @@ void news_set_workers(struct news *n, const json_t *workers)
 	}
 }
 
-/* --- what is held --------------------------------------------------------- */
+/* --- held events ---------------------------------------------------------- */
 
 static void hold(struct news *n, enum kind kind, json_t *change, int64_t now_ms, int64_t ms)
 {
@@ -69,7 +69,7 @@ static void drop(struct news *n, size_t at)
 	memmove(n->list + at, n->list + at + 1, (n->n - at) * sizeof(*n->list));
 }
 
-/* The index of what is held of that kind for the task; n->n if there is nothing. */
+/* The index of the held event of that kind about the task; n->n: there is none. */
 static size_t find(const struct news *n, enum kind kind, const char *task)
 {
 	size_t i = 0;
@@ -101,7 +101,7 @@ static const char *time_of(const json_t *change)
 	return json_text(change, "time", "-");
 }
 
-/* The host without the domain of all, for the caller to free. */
+/* The host without the domain that all hosts share, for the caller to free. */
 static char *host_text(const struct news *n, const char *host)
 {
 	char *text = mem_strdup(host);
@@ -179,7 +179,7 @@ static void print_leadership(const struct news *n, const json_t *change)
 		print_led(n, change);
 }
 
-/* The first leader that is known of a task. Those of many that come together are one line. */
+/* Holds the first known leader of a task, so that those of many tasks can become one line. */
 static void hold_first(struct news *n, json_t *change, int64_t now_ms)
 {
 	int64_t due = now_ms + FIRST_MS;
@@ -188,7 +188,8 @@ static void hold_first(struct news *n, json_t *change, int64_t now_ms)
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->list[i].kind != FIRST)
 			continue;
-		if (due > n->list[i].since_ms + FIRST_MAX_MS) /* the first of them comes first */
+		/* The held events are sorted by time, so the oldest one limits all. */
+		if (due > n->list[i].since_ms + FIRST_MAX_MS)
 			due = n->list[i].since_ms + FIRST_MAX_MS;
 		n->list[i].due_ms = due;
 	}
@@ -205,8 +206,8 @@ static int by_leader(const void *a, const void *b)
 }
 
 /*
- * "host1 (1.4.0): 26, host2 (1.4.0): 24, nobody: 1", or one name where it is about all, of what is
- * held of this kind; for the caller to free.
+ * How many tasks each leads, by the held events of this kind: "host1 (1.4.0): 26, host2 (1.4.0):
+ * 24, nobody: 1", or only a name if one leads all. For the caller to free.
  */
 static char *count_text(const struct news *n, enum kind kind)
 {
@@ -243,7 +244,10 @@ static char *count_text(const struct news *n, enum kind kind)
 	return text;
 }
 
-/* Each of them alone where they are few, else how many each leads in one line. */
+/*
+ * Prints all held events of this kind: each as a line if there are at most `few`, else one line
+ * that says how many tasks each leads.
+ */
 static void tell_together(struct news *n, enum kind kind, size_t few)
 {
 	const char *words = kind == FIRST ? "are led by" : "have another leader now:";
@@ -285,7 +289,8 @@ void news_leadership(struct news *n, json_t *change, int64_t now_ms)
 		return;
 	}
 	if (find(n, FIRST, task) < n->n)
-		tell_together(n, FIRST, ALONE); /* that was not all of it */
+		/* The first leader of this task is printed before its next change. */
+		tell_together(n, FIRST, ALONE);
 	vacant = find(n, VACANT, task);
 	if (vacant < n->n)
 		drop(n, vacant);
@@ -324,7 +329,10 @@ static void print_return(const struct news *n, const json_t *left, const json_t 
 			    arrow(), to, n->suffix);
 }
 
-/* A worker that leaves and one that joins of the same node are one line: it has registered anew. */
+/*
+ * A worker that leaves and another one that joins on the same node become one line: the node has
+ * registered anew.
+ */
 void news_membership(struct news *n, json_t *change, int64_t now_ms)
 {
 	bool left = strcmp(json_text(change, "event", ""), "left") == 0;
@@ -343,7 +351,7 @@ void news_membership(struct news *n, json_t *change, int64_t now_ms)
 	drop(n, other);
 }
 
-/* --- the rest ------------------------------------------------------------- */
+/* --- decisions and the connection ----------------------------------------- */
 
 void news_decision(struct news *n, const json_t *change)
 {
@@ -356,9 +364,10 @@ void news_decision(struct news *n, const json_t *change)
 	mem_auto char *name = mem_strdup(json_text(change, "node", host)); /* HOSTNAME:SOCKET */
 	mem_auto char *what = NULL;
 
-	name[strcspn(name, ":")] = '\0'; /* from a sidecar of 0.1.0 */
+	/* A sidecar of 0.1.0 sends no "name", and the socket is no part of what is shown. */
+	name[strcspn(name, ":")] = '\0';
 	if (n->suffix[0])
-		news_tell(n, INT64_MAX); /* who came and went */
+		news_tell(n, INT64_MAX); /* workers that joined and left come first */
 	what = task ? mem_strdup(task) : host_text(n, json_text(change, "name", name));
 	if (strcmp(json_text(change, "event", ""), "ended") == 0)
 		output_line(n->output, COLOR_NONE, "%s %s: no longer %s%s", time_of(change), what,
@@ -396,7 +405,7 @@ void news_tell(struct news *n, int64_t now_ms)
 		case FIRST:
 		case ANOTHER:
 			tell_together(n, p->kind, p->kind == FIRST ? ALONE : MISSED);
-			i = 0; /* they are gone, this one among them */
+			i = 0; /* all of them are removed, including this one */
 			continue;
 		}
 		drop(n, i);

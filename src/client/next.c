@@ -46,7 +46,7 @@ static int take_number(const struct context *c, int64_t *ret_n)
 	return -EINVAL;
 }
 
-/* Rounded up to a second, as ticks are whole ones. */
+/* Parses --from. It is rounded up to a second, as ticks are at whole seconds. -1: there is none. */
 static int take_from(const struct context *c, int64_t *ret_s)
 {
 	const char *text = c->values[OPTION_FROM];
@@ -74,14 +74,14 @@ static int by_tick(const void *a, const void *b)
 	return order ? order : strcmp(json_text(x, "task", ""), json_text(y, "task", ""));
 }
 
-/* The sidecar lists them task by task. */
+/* Sorts the ticks by time. The sidecar lists them task by task. */
 static json_t *sorted(const json_t *list)
 {
 	size_t n = json_array_size(list);
 	json_t **items = calloc(n + 1, sizeof(*items)), *result = json_array();
 
 	if (!items)
-		abort(); /* no memory */
+		abort(); /* out of memory, as in base/mem.h */
 	for (size_t i = 0; i < n; i++)
 		items[i] = json_array_get(list, i);
 	qsort(items, n, sizeof(*items), by_tick);

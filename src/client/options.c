@@ -18,7 +18,10 @@ void options_init(struct options *o, const char *const *argv, const struct optio
 
 static const struct option_spec *find(const struct options *o, int id, const char *name, size_t len)
 {
-	/* A command's own --version comes before that of every command. */
+	/*
+	 * A command's own options come before those of every command, so it may have its own
+	 * --version.
+	 */
 	for (size_t i = sizeof(o->specs) / sizeof(o->specs[0]); i-- > 0;) {
 		for (const struct option_spec *s = o->specs[i]; s && s->id != 0; s++) {
 			if (!name && s->id == id && id <= ID_LETTER_MAX)
@@ -94,7 +97,7 @@ int options_next(struct options *o, const char **ret_value)
 		o->only_operands = true;
 		return options_next(o, ret_value);
 	}
-	/* A lone "-" is an operand, as everywhere. */
+	/* A lone "-" is an operand, as is usual. */
 	if (o->only_operands || arg[0] != '-' || arg[1] == '\0') {
 		*ret_value = arg;
 		return OPTION_OPERAND;

@@ -1,5 +1,6 @@
 /*
- * drain, undrain, pause, resume, resign, unresign, pin, unpin: orders of an operator to the fleet.
+ * zkleader drain, undrain, pause, resume, resign, unresign, pin, unpin: an operator's orders to the
+ * fleet.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,14 +34,14 @@ static const struct option_spec pin_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* What is in the map behind the names. */
+/* The options of an order, which are a map after the names in the request. */
 struct order {
 	const char *reason, *node; /* NULL: none */
-	int64_t for_ms, wait_ms;   /* for_ms 0: without an end */
+	int64_t for_ms, wait_ms;   /* for_ms 0: the order has no end */
 	bool wait, force;
 };
 
-/* 0, or -EINVAL after a line on the error stream. */
+/* Parses the command line. 0, or -EINVAL after a line on the error stream. */
 static int take(const struct context *c, struct order *o)
 {
 	const char *duration = c->values[OPTION_FOR], *wait = c->values[OPTION_WAIT];
@@ -48,7 +49,7 @@ static int take(const struct context *c, struct order *o)
 	int e = 0;
 
 	*o = (struct order){.reason = c->values[OPTION_REASON], .wait_ms = INT64_MAX};
-	/* What follows the names that an order needs is the host. */
+	/* An argument after those that an order needs is the host. */
 	if (c->n_args > c->command->min_args)
 		o->node = c->args[c->command->min_args];
 	o->force = c->command->options == pin_options && c->values[OPTION_FORCE];
@@ -66,7 +67,7 @@ static int take(const struct context *c, struct order *o)
 	return e;
 }
 
-/* The names, and behind them a map of the options if there are any. */
+/* Packs the names and, if there are options, a map of them. */
 static void pack(const struct context *c, const struct order *o, struct pack *p)
 {
 	size_t names = c->command->min_args;

@@ -89,7 +89,7 @@ __attribute__((format(printf, 1, 0))) static char *format_line(const char *forma
 	int len = vasprintf(&text, format, ap);
 
 	if (len < 0) {
-		text = NULL; /* undefined then */
+		text = NULL; /* vasprintf() leaves it undefined after an error */
 		return mem_strdup("?");
 	}
 	return printable_dup(text, (size_t)len);
@@ -115,14 +115,14 @@ void output_error(const struct output *o, const char *format, ...)
 	va_start(ap, format);
 	line = format_line(format, ap);
 	va_end(ap);
-	/* Keeps the order if both streams go to one place. */
+	/* If both streams go to the same file, their lines keep their order. */
 	fflush(o->out);
 	fprintf(o->err, "zkleader: %s\n", line);
 }
 
 /*
- * Jansson prints the one control character that JSON allows in a string: DEL, which is escaped
- * here.
+ * Writes JSON, and escapes DEL: the only control character that JSON allows in a string, so jansson
+ * does not escape it.
  */
 static int write_json(const char *text, size_t len, void *arg)
 {
@@ -162,7 +162,7 @@ size_t output_problems(FILE *file, const char *before, const json_t *problems)
 
 		int64_t line = json_number(problem, "line", 0);
 
-		/* Without a line the file as a whole is meant. */
+		/* Without a line, the problem is one of the whole file. */
 		if (line > 0)
 			fprintf(file, "%s:%" PRId64 ": %s%s\n", shown_name, line, before,
 				shown_message);
@@ -215,7 +215,7 @@ void age_text(const char *since, int64_t now_ms, char text[OUTPUT_AGE_SIZE])
 	if (!since || clock_parse(since, &then_ms) < 0)
 		snprintf(text, OUTPUT_AGE_SIZE, "-");
 	else
-		elapsed_text(now_ms - then_ms, text); /* of a clock that is ahead of ours: 0s */
+		elapsed_text(now_ms - then_ms, text); /* 0s if the other clock is ahead of ours */
 }
 
 void until_text(const char *at, int64_t now_ms, char text[OUTPUT_AGE_SIZE])

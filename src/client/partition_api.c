@@ -1,4 +1,4 @@
-/* zkleader_partitions(): what this node leads of a task's partitions, read with care. */
+/* zkleader_partitions(): which partitions of a task this node leads. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static int read_skipped(struct reader *r, void *to)
 	return reader_skip(r);
 }
 
-/* Each partition, led here or not; those that are have a lease. */
+/* Reads all partitions of the task, and keeps those with a lease, which this node leads. */
 static int read_owners(struct reader *r, void *to)
 {
 	struct owners *o = to;

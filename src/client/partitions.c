@@ -89,7 +89,7 @@ static void print_owners(const struct output *o, const json_t *answer)
 	table_free(t);
 }
 
-/* JSON of --here has those alone that are led here. */
+/* For JSON with --here: removes the partitions that are not led here. */
 static void keep_here(json_t *answer)
 {
 	json_t *owners = json_object_get(answer, "owners");
@@ -130,7 +130,7 @@ static int show(struct context *c)
 
 /* --- another number -------------------------------------------------------- */
 
-/* 1 to 256: 0 and the number, or -EINVAL. */
+/* Parses a number of partitions, from 1 to 256. 0, or -EINVAL. */
 static int parse_number(const char *text, unsigned *ret_number)
 {
 	size_t digits = strspn(text, "0123456789");

@@ -11,11 +11,14 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define NO_SOCKET_MS 2000 /* while there is no socket: there may be no sidecar */
+#define NO_SOCKET_MS 2000 /* patience if there is no socket at all: there may be no sidecar */
 #define KNOCK_MS     100
-#define PING_MS	     5000 /* between questions that check the sidecar */
+#define PING_MS	     5000 /* between pings of the sidecar */
 
-/* It may take hours until another holds no more, so the sidecar is checked meanwhile. */
+/*
+ * Checks that the sidecar is still alive, as its answer to the request may take hours. -ETIMEDOUT:
+ * the last ping was not answered.
+ */
 static int ping(struct pending *p)
 {
 	int e;
@@ -29,7 +32,7 @@ static int ping(struct pending *p)
 	return e;
 }
 
-/* False: the wait is over. */
+/* Handles the signals that have come. False: one of them ends the wait. */
 static bool take_signals(const struct pending *p)
 {
 	int sig;
@@ -43,7 +46,7 @@ static bool take_signals(const struct pending *p)
 	return true;
 }
 
-/* Until the request is answered: as handle_await(). */
+/* Waits until the request is answered, and pings meanwhile. Returns as handle_await() does. */
 static int await(struct pending *p, uint32_t id, struct reader *ret_result)
 {
 	struct message m;
@@ -63,7 +66,7 @@ static int await(struct pending *p, uint32_t id, struct reader *ret_result)
 			return m.code;
 		}
 		if (e == 0) {
-			/* The only other request; whatever it says, it is an answer. */
+			/* The only other request is the ping. Any answer to it will do. */
 			p->ping_id = 0;
 			continue;
 		}
@@ -82,12 +85,13 @@ static void make_id(char id[PENDING_ID_SIZE])
 	unsigned char bytes[(PENDING_ID_SIZE - 1) / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		abort(); /* it is never short below 256 bytes */
+		/* getrandom() fills up to 256 bytes completely. */
+		abort();
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* 0, or how asking failed. */
+/* Sends the request once, and waits for its answer. 0, or how that failed. */
 static int ask_once(struct pending *p)
 {
 	int64_t sent_ms = clock_boot_ms();
@@ -106,8 +110,9 @@ static int ask_once(struct pending *p)
 }
 
 /*
- * A restarted sidecar goes on with what it led and held, so it has to be asked there: nobody else
- * will be. What was asked before the restart is recognised by its id.
+ * After a restart of the sidecar the request is sent again. The new sidecar continues what the one
+ * before led and held, so nobody else can grant the request. It recognises a request from before
+ * the restart by its id.
  */
 int pending_wait(struct pending *p)
 {
@@ -139,7 +144,7 @@ int pending_wait(struct pending *p)
 	}
 }
 
-/* Is at least no worker there? */
+/* Asks the sidecar to wait until at least 0 workers are there, which it answers at once. */
 int pending_ask_at_once(const struct pending *pending, uint32_t *ret_id)
 {
 	struct buffer params;

@@ -11,7 +11,10 @@
 #define CHAR_MAX_  (4 * ESCAPE_LEN)
 #define DOTS	   "..."
 
-/* Control characters. A terminal takes U+009B for the start of an escape. */
+/*
+ * Whether a character can control a terminal. U+009B starts an escape sequence. Others end the line
+ * or change the direction of the text.
+ */
 static bool is_control(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x200e || code == 0x200f ||
@@ -19,7 +22,8 @@ static bool is_control(uint32_t code)
 }
 
 /*
- * One character as it is to be printed, at most CHAR_MAX_ bytes; *used is how many of text it took.
+ * Makes the first character of the text printable, in at most CHAR_MAX_ bytes. *used: its bytes in
+ * the text.
  */
 static size_t print_char(char out[CHAR_MAX_], const char *text, size_t len, size_t *used)
 {
@@ -66,7 +70,7 @@ size_t printable(char *out, size_t size, const char *text, size_t len)
 		}
 		memcpy(out + n, c, n_char);
 		n += n_char;
-		/* The last place from which the dots still fit. */
+		/* The last length at which the dots still fit behind the text. */
 		if (n + dots < size)
 			before_dots = n;
 	}

@@ -1,4 +1,4 @@
-/* zkleader queue: what waits, what runs and where. */
+/* zkleader queue: how many jobs of a queue wait and run, and on which nodes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct table_column columns[] = {
 #define COLUMN_DEAD  6
 #define NAME_SIZE    600
 
-/* "3", or "3/10" of as many as may be. */
+/* The number of running jobs, "3", or with their limit, "3/10". */
 static void of_most(const json_t *object, const char *most_key, char text[32])
 {
 	int64_t running = json_number(object, "running", 0);
@@ -129,7 +129,7 @@ static int run(struct context *c)
 
 	if (c->n_args == 0)
 		return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
-	code = ask(c, "queue", JSON_OBJECT, &one); /* says so if there is no such queue */
+	code = ask(c, "queue", JSON_OBJECT, &one); /* prints an error if there is no such queue */
 	if (code != 0)
 		return code;
 	if (c->values[OPTION_WATCH]) {

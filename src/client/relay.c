@@ -15,18 +15,21 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define LINE_SIZE      8192 /* a longer line comes in pieces, each with the name */
-#define SETTLE_MS      500  /* a reader may be slow, and the end of the run is to be recorded */
+#define LINE_SIZE      8192 /* a longer line is written in pieces, each with the name */
+#define SETTLE_MS      500  /* longest wait for a slow reader before a run's end is recorded */
 #define SETTLE_STEP_MS 2
 
-/* One of the two streams. */
+/* One of the two streams: standard output or error. */
 struct stream {
 	int from, to;
 	char line[LINE_SIZE];
 	size_t len;
 };
 
-/* Both, or one where the two are the same file: so what comes first stays first. */
+/*
+ * Both streams. If both are the same file only the first is used, so that the output keeps its
+ * order.
+ */
 struct streams {
 	const char *name;
 	struct tail *tail;
@@ -35,7 +38,7 @@ struct streams {
 
 /* --- in the relay's own process ---------------------------------------------------------- */
 
-/* False: nobody reads it. */
+/* Writes all of the data. False: nobody reads it. */
 static bool write_all(int fd, const char *data, size_t len)
 {
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
@@ -44,7 +47,7 @@ static bool write_all(int fd, const char *data, size_t len)
 		ssize_t n = write(fd, data, len);
 
 		if (n < 0 && errno == EAGAIN)
-			poll(&room, 1, -1); /* others have made it so that it does not wait */
+			poll(&room, 1, -1); /* another process has made the file non-blocking */
 		else if (n <= 0 && errno != EINTR)
 			return false;
 		if (n > 0) {
@@ -55,7 +58,10 @@ static bool write_all(int fd, const char *data, size_t len)
 	return true;
 }
 
-/* In one piece where it can be, so that lines of several partitions do not mix. */
+/*
+ * Writes a line, with the name before it, in one call if possible. So lines of several partitions
+ * do not mix.
+ */
 static bool write_line(const struct stream *s, const char *name, size_t len, bool ended)
 {
 	char text[LINE_SIZE + 128];
@@ -70,7 +76,10 @@ static bool write_line(const struct stream *s, const char *name, size_t len, boo
 	return write_all(s->to, text, n);
 }
 
-/* The lines that are whole, and all of it where no more will fit or come. */
+/*
+ * Writes the complete lines. An incomplete one is written if the buffer is full or nothing more
+ * will come. False: nobody reads it.
+ */
 static bool write_lines(struct stream *s, const char *name, bool over)
 {
 	bool good = true;
@@ -90,7 +99,10 @@ static bool write_lines(struct stream *s, const char *name, bool over)
 	return good;
 }
 
-/* False: it has ended, or nobody reads it, and the job is to see that. */
+/*
+ * Reads from a stream and writes it. False: the stream has ended, or nobody reads its output. The
+ * relay's end is closed then, so that the job notices.
+ */
 static bool pass_on(struct stream *s, const struct streams *all)
 {
 	ssize_t n = read(s->from, s->line + s->len, LINE_SIZE - s->len);
@@ -109,7 +121,10 @@ static bool pass_on(struct stream *s, const struct streams *all)
 	return !over && write_all(s->to, s->line, (size_t)n);
 }
 
-/* But for the streams it holds nothing open, so that others see when it is closed. */
+/*
+ * Closes all descriptors but those of the streams. A process at the other end of one of them has to
+ * notice when everybody else has closed it.
+ */
 static void close_others(const struct streams *all)
 {
 	unsigned low = (unsigned)all->of[0].from, high = (unsigned)all->of[1].from, between;
@@ -153,7 +168,7 @@ _Noreturn static void run(struct streams *all)
 	_exit(0);
 }
 
-/* --- around it --------------------------------------------------------------------------- */
+/* --- in the caller's process ------------------------------------------------------------- */
 
 static void close_one(int *fd)
 {
@@ -170,7 +185,7 @@ static bool are_one(int a, int b)
 	       of_a.st_ino == of_b.st_ino;
 }
 
-/* The pipes in place of what is to be passed on. */
+/* Makes a pipe for each stream that is to be passed on. -ENOTTY: there is none. */
 static int make_pipes(struct relay *r, struct streams *all)
 {
 	int e = -ENOTTY;

@@ -39,7 +39,10 @@ static int misuse(const struct context *c, const char *why)
 	return -EINVAL;
 }
 
-/* Which of the five forms it is; -EINVAL after a line for none, or more than one. */
+/*
+ * Checks which of the five forms of the command it is. -EINVAL, after a line on the error stream,
+ * if it is none of them or several.
+ */
 static int take_form(const struct context *c, bool *ret_runs)
 {
 	size_t others = 0;
@@ -107,7 +110,7 @@ static int show(struct rolling_steps *s)
 	return ZKLEADER_OK;
 }
 
-/* --release, --resume. */
+/* Carries out --release or --resume. */
 static int order(struct rolling_steps *s, const char *word, const char *node)
 {
 	const struct rolling_step step = {

@@ -1,4 +1,4 @@
-/* CMD of a rolling restart: no guard, as no lost session ends it. */
+/* Runs CMD of a rolling restart. It has no guard, because a lost session does not end CMD. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,7 +23,11 @@ bool rolling_job_is_ended(const struct signals *signals)
 	while ((sig = signals_next(signals)) != 0) {
 		if (!is_end(sig))
 			continue;
-		raise(sig); /* it is blocked: it ends this process once all is told */
+		/*
+		 * The signal is blocked, so it ends this process only after everything was
+		 * reported.
+		 */
+		raise(sig);
 		return true;
 	}
 	return false;

@@ -1,6 +1,7 @@
 /*
- * A rolling restart from the slot to its end, and from a reboot on. Where it goes on is in the slot
- * itself, so whatever ends this process, the command run again goes on there.
+ * A rolling restart of this node, from waiting for a slot to freeing it, and after a reboot. The
+ * slot's record says how far it has come. So if this process is killed, the same command goes on
+ * from there when it is run again.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -12,7 +13,7 @@
 #include "client/json.h"
 #include "client/rolling.h"
 
-#define BUSY_MS 300 /* between looks at what is led and runs */
+#define BUSY_MS 300 /* between checks of what the node still leads and runs */
 
 static bool is(const json_t *answer, const char *result)
 {
@@ -25,7 +26,7 @@ static int senseless(const struct rolling_steps *s)
 	return ZKLEADER_CANNOT_TELL;
 }
 
-/* With --json: how it ended, one object behind whatever CMD has written. */
+/* Prints with --json how it ended, as one object after the output of CMD. Returns code. */
 static int conclude(const struct rolling_steps *s, const char *state, int status, int code)
 {
 	if (s->c->output.json) {
@@ -91,7 +92,10 @@ static int advance(struct rolling_steps *s, const char *state, int status, json_
 	return rolling_step(s, &step, ret_answer);
 }
 
-/* Until the node is healthy for long enough, and the slot is free. status: of CMD, -1. */
+/*
+ * Waits until the node has been healthy for long enough, and the slot is freed. status: of CMD; -1:
+ * it was not run by this process.
+ */
 static int soak(struct rolling_steps *s, int status)
 {
 	const struct rolling_step step = {.order = "free",
@@ -116,7 +120,10 @@ static int soak(struct rolling_steps *s, int status)
 	return conclude(s, "freed", status, ZKLEADER_OK);
 }
 
-/* Makes this process responsible for the slot, in that state, and waits for its health. */
+/*
+ * Makes this process responsible for the slot, in the state "soaking", and waits for the node's
+ * health.
+ */
 static int adopt_soaking(struct rolling_steps *s)
 {
 	json_auto_t *answer = NULL;
@@ -144,7 +151,7 @@ static void say_busy(const struct rolling_steps *s, const json_t *answer, int64_
 		     s->group, leads, jobs);
 }
 
-/* Until it leads nothing and no job runs. 0: CMD may begin; or an exit code. */
+/* Waits until the node leads nothing and runs no job. 0: CMD may begin; or an exit code. */
 static int drain(struct rolling_steps *s)
 {
 	struct pollfd fd = {.fd = s->signals->fd, .events = POLLIN};
@@ -169,7 +176,10 @@ static int drain(struct rolling_steps *s)
 
 /* --- CMD ------------------------------------------------------------------ */
 
-/* What CMD came to is told, and only then what has come in between ends this process. */
+/*
+ * Reports the status of CMD to the sidecar. A signal that has come meanwhile ends this process only
+ * after that. ended: there was one.
+ */
 static int report(struct rolling_steps *s, int status, bool ended, bool *ret_soaks)
 {
 	const char *state = status == 0 ? "soaking" : "failed";
@@ -222,9 +232,9 @@ static int run_job(struct rolling_steps *s, const char *const *argv)
 	return soaks ? soak(s, 0) : code;
 }
 
-/* --- the slot that this node has ------------------------------------------ */
+/* --- going on with a slot ------------------------------------------------- */
 
-/* A slot from before: what is left to do. */
+/* Does what is left to do for a slot that an earlier process has taken. */
 static int go_on(struct rolling_steps *s, const json_t *slot, const char *const *argv)
 {
 	const char *state = json_text(slot, "state", "");

@@ -1,4 +1,4 @@
-/* zkleader rolling --status: the slots, the waiting nodes, and the reason of a halt. */
+/* zkleader rolling --status: prints the slots, the waiting nodes, and the reason for a halt. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -16,13 +16,13 @@
 
 #define BOOT_ID	    "/proc/sys/kernel/random/boot_id"
 #define KNOCK_MS    500
-#define ANSWER_MS   10000 /* for the answer, once the time is over */
-#define ENDED_MS    5000  /* for a step, once this process was told to end */
-#define BOOT_DIGITS 8	  /* of the boot id, in the name of a process */
+#define ANSWER_MS   10000 /* time for the answer after the request's own timeout */
+#define ENDED_MS    5000  /* time for a step after a signal has told this process to end */
+#define BOOT_DIGITS 8	  /* digits of the boot id in the name of a process */
 
-/* --- what we are ---------------------------------------------------------- */
+/* --- the name of this process --------------------------------------------- */
 
-/* The first line. */
+/* Reads the first line of a file, without its newline. 0 or -EIO. */
 static int read_line(const char *path, char *text, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -36,7 +36,10 @@ static int read_line(const char *path, char *text, size_t size)
 	return 0;
 }
 
-/* When it was started, by the kernel's count: no other process of that number was then. */
+/*
+ * When the process was started, in clock ticks since boot. Together with the pid this identifies a
+ * process, as pids are used again.
+ */
 static int start_of(long pid, char *text, size_t size)
 {
 	char path[64], line[1024];
@@ -44,7 +47,10 @@ static int start_of(long pid, char *text, size_t size)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	if (read_line(path, line, sizeof(line)) < 0)
 		return -ESRCH;
-	/* Its name may have spaces and brackets in it; the 22nd field is the 20th behind. */
+	/*
+	 * The 2nd field, the name, may contain blanks and brackets, so fields are counted from its
+	 * last bracket. The start is the 22nd.
+	 */
 	char *field = strrchr(line, ')');
 	for (int i = 2; field && i < 22; i++)
 		field = strchr(field + 1, ' ');
@@ -147,7 +153,7 @@ static int ask_once(struct rolling_steps *s, const struct rolling_step *step,
 	return r;
 }
 
-/* Whether a step that came to this may be tried again. */
+/* Whether the failure r may be temporary, so that the step can be tried again. */
 static bool is_passing(const struct rolling_steps *s, int r)
 {
 	return s->c->z && (r == ZKLEADER_CANNOT_TELL ||

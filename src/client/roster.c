@@ -1,4 +1,4 @@
-/* zkleader roster, forget: every node that ever was, with its number. */
+/* zkleader roster, forget: every node that has ever joined the fleet, with its number. */
 #include <inttypes.h>
 #include <stdio.h>
 

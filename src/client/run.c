@@ -186,7 +186,10 @@ static void set_environment(const struct run *r)
 static const struct job_kind of_runs = {
 	.renew = "renew", .finish = "finish", .attach = "attach", .lease = "the leadership of"};
 
-/* Its reader may be slow for ever: what comes now ends us, as it would have ended the command. */
+/*
+ * Waits until the relay has passed on all output. Its reader may be slow for ever, so signals end
+ * this process from now on, as they would have ended the command.
+ */
 static void end_relay(const struct run *r, struct relay *relay)
 {
 	while (signals_next(&r->signals) != 0)
@@ -199,7 +202,7 @@ int run_job(struct run *r)
 {
 	const char *name = r->tag && r->claim.partition >= 0 ? r->task : NULL;
 	struct relay relay;
-	/* What it writes goes its way also where it cannot be passed on. */
+	/* If no relay can be made, the output still goes where it went before. */
 	bool relayed = !r->capture && (name || r->claim.output) &&
 		       relay_begin(&relay, name, r->claim.output) == 0;
 	struct leased_job leased = {.c = r->c,
@@ -246,7 +249,7 @@ int run_not_ours(const struct run *r)
 	return ZKLEADER_CANNOT_TELL;
 }
 
-/* Whether the claim was one of a task, and what it got is a partition of it. */
+/* Whether a task was claimed as a whole, and the claim has got one of its partitions. */
 static bool is_of_partitions(const struct run *r)
 {
 	return r->claim.partition >= 0 && name_is_task(r->task, strlen(r->task));

@@ -1,7 +1,7 @@
 /*
- * zkleader run TASK of a task with partitions: a process of ours for each that is claimed, which
- * supervises its job as a call for it alone would. Claims come one after the other; the sidecar
- * answers when a partition may begin.
+ * zkleader run TASK, if the task has partitions. For each partition that is claimed, this process
+ * forks one that supervises the job as `zkleader run TASK:K` would. Partitions are claimed one
+ * after the other: the sidecar answers a claim when the next partition may begin.
  */
 #include "client/run.h"
 
@@ -18,10 +18,10 @@
 #include "base/mem.h"
 #include "client/ask.h"
 
-#define LOOK_MS 1000 /* between looks at the children, should a signal be lost */
+#define LOOK_MS 1000 /* between checks of the children, in case a SIGCHLD is lost */
 
 struct parts {
-	pid_t *pids; /* of those that have not ended; owned */
+	pid_t *pids; /* of the processes that have not ended; owned */
 	size_t n;
 	int code; /* the greatest status so far */
 	bool stopping;
@@ -29,12 +29,12 @@ struct parts {
 
 /* --- one partition ----------------------------------------------------------------------- */
 
-/* In the process of the partition: the connection is its own now. */
+/* Runs in the process of the partition, which has taken over the connection. */
 _Noreturn static void supervise(struct run *r, pid_t parent)
 {
 	int code;
 
-	/* If the call is killed, its job ends. */
+	/* If the process that was called is killed, the job ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(ZKLEADER_CANNOT_TELL);
@@ -43,7 +43,10 @@ _Noreturn static void supervise(struct run *r, pid_t parent)
 	_exit(code);
 }
 
-/* A negative errno: it cannot be made, and the claim goes with the connection. */
+/*
+ * Starts the process of the partition that was claimed. 0, or a negative errno: there is none, and
+ * the claim ends when the connection is closed.
+ */
 static int start(struct run *r, struct parts *p)
 {
 	pid_t parent = getpid(), pid;
@@ -79,9 +82,12 @@ static void reap(struct parts *p)
 	}
 }
 
-/* --- all of them ------------------------------------------------------------------------- */
+/* --- all partitions ---------------------------------------------------------------------- */
 
-/* What ends a call ends its claims, and its jobs as each of them likes. */
+/*
+ * Passes a signal on to the processes of all partitions, whose jobs may handle it. A signal that
+ * would end this process ends the claims. False: it does.
+ */
 static bool take_signal(struct parts *p, int sig)
 {
 
@@ -114,7 +120,7 @@ static void wait_for_all(struct run *r, struct parts *p)
 	}
 }
 
-/* On a connection of its own: 0 and the claim, or how asking failed. */
+/* Claims the next partition, on a connection of its own. 0 and the claim, or how asking failed. */
 static int claim_next(struct run *r)
 {
 	struct context *c = r->c;
@@ -122,13 +128,13 @@ static int claim_next(struct run *r)
 
 	r->got = mem_resize(r->got, r->ran + 1, sizeof(*r->got));
 	r->got[r->ran++] = (unsigned)r->claim.partition;
-	zkleader_close(c->z); /* it is the job's */
+	zkleader_close(c->z); /* the process of the partition has it now */
 	c->z = NULL;
 	e = zkleader_open(c->socket, &c->z);
 	return e < 0 ? e : run_claim(r);
 }
 
-/* As bad as the worst of them. */
+/* The exit code: the greatest of all. */
 static int conclude(const struct parts *p, int code)
 {
 	return code > p->code ? code : p->code;
@@ -148,7 +154,9 @@ static int run_parts(struct run *r, struct parts *p)
 		else
 			e = claim_next(r);
 	}
-	/* That nothing more is run here is what is meant to be; what cannot be told is not. */
+	/*
+	 * It is normal that no more partitions run here. It is an error if the sidecar cannot tell.
+	 */
 	if (e != 0 && !p->stopping && e != ZKLEADER_NOBODY)
 		code = ask_failed(r->c, e);
 	else if (e == 0 && !p->stopping && r->claim.tick.why[0] != '\0' &&

@@ -8,14 +8,16 @@
 
 #include "base/mem.h"
 
-#define BELOW_PART 4 /* what is below the table gets so much of the screen at the most: a quarter */
+#define BELOW_PART 4 /* the part below the table gets at most a quarter of the screen */
 
 #define ENTER	   "\033[?1049h\033[?25l"
 #define LEAVE	   "\033[?25h\033[?1049l"
 
-/* --- taking and giving back ----------------------------------------------- */
+/* --- taking the terminal, and giving it back ------------------------------ */
 
-/* In the background the terminal must not be read, written or changed. */
+/*
+ * Whether this process is in the background, where it must not read, write or change the terminal.
+ */
 static bool in_background(int fd)
 {
 	pid_t group = tcgetpgrp(fd);
@@ -81,7 +83,10 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
-/* The table comes first where there is too little room, then what is above it. */
+/*
+ * Divides the rows of the screen. If there are too few, parts are left out until a line of the
+ * table fits: first the part below it, then that above it, the status, the note, and the head.
+ */
 static struct layout lay_out(const struct screen *s, const struct screen_page *page, size_t rows)
 {
 	struct layout l = {.above = count_lines(page->above),
@@ -124,7 +129,7 @@ static void put_lines(FILE *f, const char *text, size_t n)
 	fprintf(f, "%.*s", (int)(end - text), text);
 }
 
-/* The last of fewer lines than there are says how many are missing. */
+/* Prints n lines of the text. If it has more, the last line says how many are missing. */
 static void put_below(FILE *f, const char *text, size_t n)
 {
 	size_t all = count_lines(text);
@@ -155,7 +160,7 @@ static void put_status(FILE *f, const struct screen *s, const struct screen_page
 	fprintf(f, "%s\n", o->color ? "\033[0m" : "");
 }
 
-/* The page as it fits on the screen; for the caller to free. */
+/* The part of the page that fits on the screen, for the caller to free. */
 static char *compose(struct screen *s, const struct screen_page *page, size_t rows)
 {
 	size_t lines = count_lines(page->table), len;
@@ -163,7 +168,7 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 	char *text = NULL;
 	FILE *f;
 
-	s->n_lines = lines > 0 ? lines - 1 : 0; /* the first is the head */
+	s->n_lines = lines > 0 ? lines - 1 : 0; /* the first line is the head */
 	l = lay_out(s, page, rows);
 	s->room = l.body;
 	if (s->top > s->n_lines - l.body)
@@ -182,9 +187,9 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 }
 
 /*
- * Lines that are too long are cut by the terminal, so that each is one row. What was there is
- * erased before a line is written: afterwards a line that fills its row would lose its last
- * character.
+ * Lines that are too long are cut off by the terminal, so that each takes one row. A row is erased
+ * before its line is written. Erasing afterwards would remove the last character of a line that
+ * fills its row.
  */
 void screen_draw(struct screen *s, const struct screen_page *page)
 {
@@ -239,7 +244,10 @@ static enum screen_key move(struct screen *s, enum motion motion)
 	return SCREEN_MOVED;
 }
 
-/* The sequences of the keys that move, behind ESC; returns their length, 0 for others. */
+/*
+ * Parses the sequence of a key, after ESC. Returns its length, also if the key is unknown, and 0 if
+ * the text is no sequence.
+ */
 static size_t parse_sequence(const char *text, enum motion *ret_motion)
 {
 	static const struct {
@@ -277,7 +285,7 @@ static enum screen_key type(struct screen *s, char c)
 	if ((c == '\b' || c == 0x7f) && len > 0)
 		s->filter[len - 1] = '\0';
 	else if (isprint((unsigned char)c) && len + 1 < sizeof(s->filter))
-		s->filter[len] = c; /* the rest is zeros */
+		s->filter[len] = c; /* the rest of the filter is zeros */
 	else
 		return SCREEN_SAME;
 	s->top = 0;
@@ -302,7 +310,7 @@ static enum screen_key press(struct screen *s, char c)
 	}
 }
 
-/* ESC by itself: all rows again. */
+/* The key ESC: removes the filter. */
 static enum screen_key escape(struct screen *s)
 {
 	bool filtered = s->filter[0] != '\0';
@@ -321,7 +329,7 @@ enum screen_key screen_read(struct screen *s)
 	ssize_t n = read(s->keys, text, sizeof(text) - 1);
 
 	if (n <= 0) {
-		s->keys = -1; /* it hung up, or is another's now */
+		s->keys = -1; /* the terminal has hung up, or another session has it */
 		return SCREEN_SAME;
 	}
 	text[n] = '\0';

@@ -46,7 +46,7 @@ bool selection_filters(const struct selection *s)
 	return s->leader || s->state || s->mine || s->no_leader;
 }
 
-/* "db1" is db1.example.com as well. */
+/* Whether a host is wanted. The name "db1" also selects db1.example.com. */
 static bool is_host(const char *wanted, const char *host)
 {
 	size_t len = strlen(wanted);
@@ -101,7 +101,7 @@ static bool is_wanted(const struct selection *s, const json_t *task)
 
 /* --- order ---------------------------------------------------------------- */
 
-/* One entry and what it is sorted by; "" comes last of times, and first of leaders. */
+/* An entry and its key. The key "" comes last if keys are times, and first if they are leaders. */
 struct sorted {
 	json_t *task;
 	const char *name, *key;

@@ -30,7 +30,8 @@ int signals_block(struct signals *s)
 			sigaddset(&read, passed[i]);
 	block = read;
 	/*
-	 * A closed standard error, or a terminal that another group has, must not end this process.
+	 * Writing to a closed standard error must not end this process, and using a terminal that
+	 * another group has must not stop it.
 	 */
 	sigaddset(&block, SIGPIPE);
 	sigaddset(&block, SIGTTOU);
@@ -38,7 +39,7 @@ int signals_block(struct signals *s)
 	if (s->fd < 0)
 		return -errno;
 	sigprocmask(SIG_BLOCK, &block, NULL);
-	/* While SIGCHLD is ignored, children cannot be waited for. */
+	/* The caller may have ignored SIGCHLD, and then no child could be waited for. */
 	sigaction(SIGCHLD, &wait, &s->chld);
 	return 0;
 }

@@ -17,7 +17,9 @@ void snapshot_done(struct snapshot *s)
 	*s = (struct snapshot){NULL, NULL, NULL};
 }
 
-/* What a decision is about; a later one about the same takes its place. */
+/*
+ * The key of a decision: its kind, task and node. A later decision with the same key replaces it.
+ */
 static char *decision_key(const json_t *decision, const char *task)
 {
 	char *key = NULL;
@@ -37,7 +39,7 @@ static void put_decision(json_t *decisions, json_t *decision, const char *task)
 	json_object_set_new(decisions, key, copy);
 }
 
-/* The partitions of a task are entries by names of their own, as notifications have them. */
+/* Adds a task. Each partition becomes an entry with its own name, TASK:K, as in notifications. */
 static void put_task(json_t *tasks, json_t *task)
 {
 	const char *name = json_text(task, "task", "-");
@@ -102,7 +104,7 @@ static bool same_leader(const json_t *a, const json_t *b)
 		       json_is_object(json_object_get(b, "leader"));
 }
 
-/* A sidecar of 0.1.0 does not say who led before. */
+/* Adds who led before, which a sidecar of 0.1.0 does not say. */
 static void set_previous(json_t *change, const json_t *known)
 {
 	json_t *leader = json_object_get(known, "leader");
@@ -166,7 +168,7 @@ bool snapshot_decision(struct snapshot *s, json_t *change)
 	return ended == same;
 }
 
-/* --- what has become different -------------------------------------------- */
+/* --- comparing two snapshots ---------------------------------------------- */
 
 struct comparison {
 	const struct snapshot *before, *now;

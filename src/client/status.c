@@ -22,7 +22,7 @@ static void span_text(int64_t ms, char text[DURATION_TEXT_SIZE])
 	duration_format(ms > 0 ? ms : 0, text);
 }
 
-/* The number of tasks, or of their names. */
+/* The number under this key, or the length of the array. */
 static int64_t count(const json_t *status, const char *key)
 {
 	const json_t *value = json_object_get(status, key);
@@ -72,7 +72,7 @@ static void print_clock(const struct output *o, const json_t *clock)
 			    "Clock      %s%s", says, off ? " and most workers'" : "");
 }
 
-/* Checks of health that fail: of the node, and of tasks. */
+/* Prints the health checks that fail: that of the node, and those of tasks. */
 static void print_health(const struct output *o, const json_t *health)
 {
 	const char *node = json_text(health, "node", NULL);
@@ -100,7 +100,7 @@ static void print_disagreements(const struct output *o, const json_t *list)
 	}
 }
 
-/* Since when the view of the fleet may be out of date. */
+/* Prints since when the view of the fleet may be out of date. */
 static void print_stale(const struct output *o, const char *since)
 {
 	char age[OUTPUT_AGE_SIZE];
@@ -184,7 +184,7 @@ static void print_status(const struct output *o, const json_t *status)
 	output_problems(o->out, "", warnings);
 }
 
-/* Silent if all is well. */
+/* The check of --ready: prints nothing if the sidecar is ready, or if --ready is not given. */
 static int probe(const struct context *c, const json_t *status)
 {
 	const json_t *session = json_object_get(status, "session");

@@ -1,4 +1,4 @@
-/* zkleader submit: hands a job in. */
+/* zkleader submit: submits a job to a queue. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "client/json.h"
 
 #define DELAY_MAX_MS (INT64_C(90) * 24 * 3600 * 1000)
-#define ANSWER_MS    30000 /* until it is committed */
+#define ANSWER_MS    30000 /* time until ZooKeeper has committed the job */
 
 enum { OPTION_AT, OPTION_IN, OPTION_KEY, OPTION_ID, OPTION_CALLBACK, OPTION_WAIT };
 
@@ -35,7 +35,9 @@ struct submission {
 
 /* --- what is submitted ---------------------------------------------------- */
 
-/* Before anything is asked, so that the id is known whatever comes of that. */
+/*
+ * Draws the job's id before the sidecar is asked, so that it is known even if the answer is lost.
+ */
 static int take_id(const struct context *c, struct submission *s)
 {
 	const char *given = c->values[OPTION_ID];
@@ -96,7 +98,7 @@ static int read_payload(const struct context *c, struct submission *s)
 			return 0;
 		s->job.len += (size_t)n;
 	}
-	return 0; /* too much: it is refused as it is submitted */
+	return 0; /* too long a payload: zkleader_submit() refuses it */
 }
 
 /* --- submitting ----------------------------------------------------------- */
@@ -113,7 +115,10 @@ static void print_id(const struct context *c, const char *id, bool committed)
 	output_json(&c->output, json);
 }
 
-/* 0 and the job's id, which is another where there is one of its key; or an exit code. */
+/*
+ * Submits the job. 0 and its id in s->id, which is that of an earlier job if that has the same key;
+ * or an exit code.
+ */
 static int submit(struct context *c, struct submission *s)
 {
 	int e = zkleader_open(c->socket, &c->z);

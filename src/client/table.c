@@ -11,7 +11,7 @@
 #include "client/host.h"
 #include "client/printable.h"
 
-#define CUT_MIN	 14		/* what is left of a column before others are cut as well */
+#define CUT_MIN	 14		/* no column is cut below so many characters */
 #define ELLIPSIS "\xe2\x80\xa6" /* three dots in one column */
 
 struct table {
@@ -25,7 +25,7 @@ struct table {
 	bool dropped[TABLE_COLUMNS_MAX];
 };
 
-/* The library fails for lack of memory only. */
+/* Functions of the library return NULL only if memory is exhausted. */
 static void *there(void *p)
 {
 	if (!p)
@@ -34,8 +34,8 @@ static void *there(void *p)
 }
 
 /*
- * The columns of a terminal that the first character takes, and its bytes. What the locale cannot
- * read or has no width for counts as many columns as bytes.
+ * The width of the first character in columns of the terminal, and its length in bytes. A character
+ * that the locale cannot decode or has no width for counts as many columns as bytes.
  */
 static size_t char_width(const char *text, size_t *ret_len)
 {
@@ -68,8 +68,11 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 	t->lib = there(scols_new_table());
 	scols_table_set_stream(t->lib, o->out);
 	scols_table_enable_colors(t->lib, o->color);
-	scols_table_enable_noencoding(t->lib, 1); /* printable() has done it */
-	/* Set, and not detected by the library, to agree with the rest of the output. */
+	scols_table_enable_noencoding(t->lib, 1); /* printable() has escaped all cells */
+	/*
+	 * The width is set here instead of detected by the library, so that it is that of the rest
+	 * of the output.
+	 */
 	scols_table_set_termforce(t->lib,
 				  o->width > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (o->width > 0)
@@ -127,7 +130,10 @@ static void set_cell(struct table *t, size_t line, size_t column, const char *te
 	scols_cell_set_data(scols_line_get_cell(scols_table_get_line(t->lib, line), column), text);
 }
 
-/* Narrows the widest column of a kind again and again; returns the excess that is left. */
+/*
+ * Narrows the widest column with these flags, again and again, until the excess is gone or all have
+ * the least width. Returns the excess that is left.
+ */
 static size_t narrow(struct table *t, int flags, size_t excess)
 {
 	while (excess > 0) {
@@ -145,11 +151,14 @@ static size_t narrow(struct table *t, int flags, size_t excess)
 	return excess;
 }
 
-/* Cuts what is between these bytes out of the text, and puts a mark in its place. */
+/* Replaces the bytes between from and to by a mark. */
 static void cut_out(char *text, size_t from, size_t to)
 {
 	bool unicode = mbstowcs(NULL, ELLIPSIS, 0) == 1;
-	/* In place: what is cut out has a byte at least, which the shorter mark needs. */
+	/*
+	 * The mark must not be longer than the bytes that it replaces. There is at least one,
+	 * enough for "~".
+	 */
 	const char *mark = unicode && to - from >= strlen(ELLIPSIS) ? ELLIPSIS : "~";
 
 	/* What follows is moved behind it. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
@@ -157,7 +166,7 @@ static void cut_out(char *text, size_t from, size_t to)
 	memmove(text + from + strlen(mark), text + to, strlen(text + to) + 1);
 }
 
-/* How many bytes of the text's beginning have no more than that width. */
+/* How many bytes at the beginning of the text fit into that width. */
 static size_t bytes_within(const char *text, size_t width)
 {
 	size_t end = 0, used = 0;
@@ -170,7 +179,7 @@ static size_t bytes_within(const char *text, size_t width)
 	return end;
 }
 
-/* Shortens the text so that it is no wider, with a mark where something is missing. */
+/* Shortens the text to that width, with a mark where something is missing. */
 static void cut(char *text, size_t width, bool in_the_middle)
 {
 	size_t from, to, len;
@@ -186,7 +195,7 @@ static void cut(char *text, size_t width, bool in_the_middle)
 	cut_out(text, from, to);
 }
 
-/* Leaves out the end that all names of a column have in common. "-" is none. */
+/* Removes the domain that all hosts of a column share. "-" is no host. */
 static void drop_domain(struct table *t, size_t column)
 {
 	size_t lines = scols_table_get_nlines(t->lib), width = text_width(t->names[column]);
@@ -208,7 +217,7 @@ static void drop_domain(struct table *t, size_t column)
 	t->widths[column] = width;
 }
 
-/* How many columns of the terminal are missing. */
+/* How many columns of the terminal the table is too wide. */
 static size_t missing(const struct table *t)
 {
 	size_t total = 0, shown = 0;
@@ -222,8 +231,8 @@ static size_t missing(const struct table *t)
 }
 
 /*
- * The library would cut all columns that it may alike, a version as much as a hostname, so it is
- * given cells that fit already.
+ * Cuts the cells so that the table fits. The library would cut all columns in the same way, a
+ * version as much as a hostname.
  */
 static void fit(struct table *t)
 {

@@ -13,7 +13,7 @@
 #include "client/selection.h"
 #include "client/table.h"
 
-#define REFRESH_MS 5000 /* with --watch: runs begin and end without news */
+#define REFRESH_MS 5000 /* with --watch: no notification tells of runs */
 
 enum {
 	OPTION_LONG,
@@ -51,8 +51,8 @@ static const struct table_column columns[] = {
 #define N_COLUMNS	   (sizeof(columns) / sizeof(columns[0]))
 #define COLUMN_STATE	   5
 #define COLUMN_LAST	   6
-#define COLUMN_DUE	   7 /* where one of them has a schedule */
-#define COLUMN_DESCRIPTION 8 /* with -l alone */
+#define COLUMN_DUE	   7 /* shown if a task has a schedule */
+#define COLUMN_DESCRIPTION 8 /* only with -l */
 
 static enum color state_color(const char *state)
 {
@@ -71,7 +71,7 @@ static enum color state_color(const char *state)
 	return COLOR_NONE;
 }
 
-/* Of a task with partitions: how many are led, and how many of them here. */
+/* For a task with partitions: how many of them are led, and how many here. */
 static void add_partitions(const json_t *task, const char *state, char led[24], char here[56])
 {
 	size_t n_here = json_array_size(json_object_get(task, "here"));
@@ -153,7 +153,10 @@ static void print_totals(const struct output *o, const json_t *tasks, size_t sho
 	output_line(o, vacant > 0 || overdue > 0 ? COLOR_YELLOW : COLOR_NONE, "%s", text);
 }
 
-/* Not if tasks were asked for by name: the totals would be of those alone. */
+/*
+ * Prints totals and the rollout, but not if tasks were asked for by name: the totals would count
+ * only those.
+ */
 static void print_above(const struct context *c, const struct live_page *page)
 {
 	if (c->n_args > 0 || json_array_size(page->all) == 0)
@@ -198,10 +201,13 @@ static void print_decision(const struct output *o, const char *what, const json_
 	output_line(o, COLOR_YELLOW, "%s: %s", what, text);
 }
 
-/* What the checks of health say: a line for each text, as a check of the node is of many tasks. */
+/*
+ * Prints what failing health checks say. Tasks with the same text share a line, as a check of the
+ * node concerns many tasks.
+ */
 static void print_unhealthy(const struct output *o, const json_t *tasks)
 {
-	json_auto_t *names = json_object(); /* arrays of them, by what is said */
+	json_auto_t *names = json_object(); /* arrays of task names, by the text of the check */
 	const char *says;
 	json_t *list;
 
@@ -230,7 +236,7 @@ static void print_unhealthy(const struct output *o, const json_t *tasks)
 	}
 }
 
-/* Why this node is no candidate for a task whose number of partitions is another here. */
+/* Prints why this node is no candidate for a task, such as another number of partitions. */
 static void print_problems(const struct output *o, const json_t *tasks)
 {
 	for (size_t i = 0; i < json_array_size(tasks); i++) {
@@ -255,7 +261,7 @@ static void print_below(const struct context *c, const struct live_page *page)
 
 		for (size_t j = 0; j < json_array_size(decisions); j++) {
 			const json_t *decision = json_array_get(decisions, j);
-			/* It may be about one partition. */
+			/* The decision may be about one partition instead of the task. */
 			const char *about =
 				json_text(decision, "task", json_text(task, "task", "-"));
 
@@ -271,7 +277,7 @@ static void print_below(const struct context *c, const struct live_page *page)
 	}
 }
 
-/* --- what is asked for ---------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------ */
 
 static json_t *take(const struct live_view *view, const json_t *tasks)
 {
@@ -279,8 +285,9 @@ static json_t *take(const struct live_view *view, const json_t *tasks)
 }
 
 /*
- * Where there are globs all tasks are asked for, and those chosen here; the names beside them are
- * asked for first, since the sidecar knows what to say of one that it does not know.
+ * With globs among the names, all tasks are asked for, and the wanted ones are selected in this
+ * process. The plain names are asked for before that, so that the sidecar can refuse an unknown
+ * one.
  */
 static int check_names(struct context *c, struct selection *s)
 {

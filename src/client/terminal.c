@@ -36,7 +36,8 @@ bool terminal_take(struct terminal *t, pid_t group)
 	pid_t now = t->fd >= 0 && t->wanted ? tcgetpgrp(t->fd) : -1;
 
 	/*
-	 * A shell among the job's processes may have given the terminal to a group that has ended.
+	 * The terminal is taken back from the job's group, or from a group that has ended: a shell
+	 * among the job's processes may have given it to one.
 	 */
 	if (now <= 1 || (now != group && (kill(-now, 0) == 0 || errno != ESRCH)))
 		return false;

@@ -20,7 +20,7 @@ struct process {
 	pid_t parent;
 	pid_t group;
 	unsigned long long start;
-	bool living; /* no zombie */
+	bool living; /* not a zombie */
 };
 
 struct processes {
@@ -28,7 +28,10 @@ struct processes {
 	size_t n, cap;
 };
 
-/* /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ... START ...", and NAME may be anything. */
+/*
+ * Reads /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ... START ...". NAME may contain anything,
+ * so the fields are counted from the last bracket.
+ */
 static bool read_process(int proc, const char *name, struct process *ret)
 {
 	char path[300], text[512];
@@ -85,7 +88,7 @@ static int read_processes(struct processes *p)
 	}
 	closedir(dir);
 	if (seen == 0)
-		return -ENOENT; /* not mounted */
+		return -ENOENT; /* /proc is not mounted */
 	qsort(p->all, p->n, sizeof(*p->all), by_pid);
 	return 0;
 }
@@ -106,8 +109,9 @@ static bool has(const struct tree_set *set, const struct process *q)
 }
 
 /*
- * Whether it is a descendant, and neither spared nor below one that is. Pids that were used again
- * while /proc was read can make a circle of parents, so steps are counted.
+ * Whether the process q is a descendant of ancestor, and neither it nor a parent between them is in
+ * `spare`. Pids that were used again while /proc was read can make a circle of parents, so the
+ * steps are counted.
  */
 static bool is_below(const struct processes *p, const struct process *q, pid_t ancestor,
 		     const struct tree_set *spare)

@@ -1,4 +1,4 @@
-/* zkleader trigger: a task that has a schedule is run now, or a tick of it again. */
+/* zkleader trigger: runs a task that has a schedule now, or one of its ticks again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define WITHOUT_STATUS 70 /* a run that ended without one, as it was lost */
+#define WITHOUT_STATUS 70 /* exit code for a run that ended without a status, such as a lost one */
 #define LOOK_NS	       300000000
-#define GONE_LOOKS     10 /* it is neither to be run nor has it been */
+#define GONE_LOOKS     10 /* so many times it may be neither due nor recorded */
 
 enum { OPTION_TICK, OPTION_WAIT };
 
@@ -51,7 +51,7 @@ static int ask_outcome(struct context *c, const char *tick, json_t **ret_result)
 	return ask_packed(c, "outcome", &p, JSON_OBJECT, ret_result);
 }
 
-/* The exit code of what has ended. */
+/* Prints how the run ended, and returns the exit code. */
 static int tell(struct context *c, const json_t *outcome, const char *tick)
 {
 	const char *state = json_text(outcome, "state", "-");

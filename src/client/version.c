@@ -1,4 +1,6 @@
-/* zkleader version: of this program, or the order of two of the application's. */
+/*
+ * zkleader version: the version of this program, or the order of two versions of the application.
+ */
 #include <string.h>
 
 #include "base/name.h"

@@ -1,4 +1,4 @@
-/* zkleader wait: until so many workers are there. */
+/* zkleader wait: waits until so many workers are there. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "wire/rpc.h"
 
 #define WORKERS_MAX 5000
-#define ANSWER_MS   5000 /* for the answer, once the time is over */
+#define ANSWER_MS   5000 /* time for the answer after the request's own timeout */
 
 enum { OPTION_WORKERS, OPTION_TASK, OPTION_VERSION, OPTION_TIMEOUT };
 
@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* 0, or -EINVAL after a line on the error stream. */
+/* Parses the command line. 0, or -EINVAL after a line on the error stream. */
 static int take(const struct context *c, int64_t *ret_workers, int64_t *ret_timeout_ms)
 {
 	const char *workers = c->values[OPTION_WORKERS], *timeout = c->values[OPTION_TIMEOUT];

@@ -17,41 +17,47 @@
 #include "client/snapshot.h"
 
 #define WAIT_MAX_MS 1000
-#define SNAPSHOT_MS 500	 /* between questions to a sidecar that has no session yet */
-#define ROLLOUT_MS  1000 /* after a change: before it is told how far a rollout has come */
-#define SETTLE_MS   2000 /* after an outage, for the fleet to come together again */
-#define COMPLETE_MS 5000 /* without a change, before a rollout is complete */
-#define COMPARE_MAX 10	 /* attempts to get one difference while notifications come between */
+#define SNAPSHOT_MS 500	 /* between requests to a sidecar that has no session yet */
+#define ROLLOUT_MS  1000 /* from a change to the line about the rollout */
+#define SETTLE_MS   2000 /* after an outage: time for workers to register again */
+#define COMPLETE_MS 5000 /* time without a change before a rollout counts as complete */
+#define COMPARE_MAX 10	 /* attempts to get a state with no notification meanwhile */
 
 /*
- * After the subscription the state of the fleet is asked for. Notifications may come before its
- * answers.
+ * The requests for the state of the fleet, which follow the subscription. Notifications may come
+ * before their answers.
  */
 enum question { ASK_TASKS, ASK_WORKERS, ASK_NOTHING };
 
-/* Why notifications are not printed: afterwards the difference between two states is. */
+/*
+ * Why notifications are not printed. Afterwards the difference between the states before and after
+ * is.
+ */
 enum away { AWAY_NOT, AWAY_SIDECAR, AWAY_SESSION };
 
 struct watch {
 	struct context *c;
 	struct follow follow;
-	enum question next;   /* to be asked */
-	json_t *tasks;	      /* the answer, until that to `workers` has come */
-	int64_t look_ms;      /* CLOCK_BOOTTIME; when to ask for the state again; INT64_MAX */
-	char *rollout;	      /* the last line about the rollout, NULL */
-	int64_t changed_ms;   /* of the last change that was printed; wall clock */
-	struct snapshot seen; /* the state that has been told */
-	struct news news;     /* for people */
+	enum question next;   /* the next request */
+	json_t *tasks;	      /* the answer to `tasks`, until that to `workers` has come */
+	int64_t look_ms;      /* CLOCK_BOOTTIME: next request for the state; INT64_MAX: none */
+	char *rollout;	      /* the last line about the rollout; NULL: none */
+	int64_t changed_ms;   /* wall clock: when a change was last printed */
+	struct snapshot seen; /* the state that was printed */
+	struct news news;     /* for output as text */
 	enum away away;
-	int64_t settled_ms; /* after an outage: when to tell the difference, by CLOCK_BOOTTIME */
-	bool cut;	    /* the sidecar has no confirmed session, and that has been told */
+	int64_t settled_ms; /* CLOCK_BOOTTIME: when to print the difference after an outage */
+	bool cut;	    /* the sidecar has no confirmed session, and that was printed */
 	bool passed_over;   /* a notification was dropped that the answer may not include */
-	unsigned compared;  /* attempts to get this difference */
+	unsigned compared;  /* attempts so far to get the difference */
 	int signals;	    /* signalfd(2) */
 	bool ended;
 };
 
-/* Whether changes are printed as they come: not before the first state is known, nor while away. */
+/*
+ * Whether changes are printed as they come. They are not before the first state is known, nor
+ * during an outage.
+ */
 static bool tells(const struct watch *w)
 {
 	return w->seen.tasks && w->away == AWAY_NOT;
@@ -83,7 +89,7 @@ static void print_change(struct watch *w, const char *method, json_t *change)
 		news_decision(&w->news, change);
 }
 
-/* --- how things are ------------------------------------------------------- */
+/* --- the state of the fleet ----------------------------------------------- */
 
 static void ask_next(struct watch *w)
 {
@@ -96,7 +102,7 @@ static void ask_next(struct watch *w)
 	ask_on(w->c, &w->follow, (int)what, methods[what], what == ASK_TASKS);
 }
 
-/* One difference between the state that was told and the present one. */
+/* Prints one difference between the state that was printed and the present one. */
 static void on_difference(void *arg, const char *method, json_t *change)
 {
 	char now[CLOCK_TEXT_SIZE];
@@ -109,7 +115,7 @@ static void on_difference(void *arg, const char *method, json_t *change)
 
 static void tell_difference(struct watch *w, const struct snapshot *now)
 {
-	news_tell(&w->news, INT64_MAX); /* what was held back before it */
+	news_tell(&w->news, INT64_MAX); /* events that are still held come before it */
 	w->news.suffix =
 		w->away == AWAY_SESSION ? " (while disconnected)" : " (while the sidecar was away)";
 	snapshot_compare(&w->seen, now, on_difference, w);
@@ -118,8 +124,8 @@ static void tell_difference(struct watch *w, const struct snapshot *now)
 }
 
 /*
- * For people: a line about the rollout whenever it has got further, and one when all workers have
- * the same version and nothing has changed for a moment.
+ * In text output: prints a line about the rollout whenever it has advanced, and another when all
+ * workers have the same version and nothing has changed for COMPLETE_MS.
  */
 static void tell_rollout(struct watch *w, const json_t *workers, bool quietly)
 {
@@ -129,7 +135,7 @@ static void tell_rollout(struct watch *w, const json_t *workers, bool quietly)
 	char now[CLOCK_TEXT_SIZE];
 
 	clock_format(now_ms, now);
-	/* Not yet, so that a worker that is being restarted still counts. */
+	/* The line waits, so that a worker that is being restarted still counts. */
 	if (news_due(&w->news) != INT64_MAX ||
 	    (!text && w->rollout && now_ms < w->changed_ms + COMPLETE_MS)) {
 		w->look_ms = clock_boot_ms() + ROLLOUT_MS;
@@ -155,7 +161,7 @@ static void take_snapshot(struct watch *w, const json_t *workers)
 		return;
 	}
 	if (w->away == AWAY_SESSION && clock_boot_ms() < w->settled_ms) {
-		snapshot_done(&now); /* it was asked for before the outage */
+		snapshot_done(&now); /* it may be from before the outage */
 		w->look_ms = w->settled_ms;
 		return;
 	}
@@ -166,7 +172,7 @@ static void take_snapshot(struct watch *w, const json_t *workers)
 		return;
 	}
 	if (tells(w)) {
-		snapshot_done(&now); /* changes are printed as their notifications come */
+		snapshot_done(&now); /* changes are printed by their notifications */
 	} else {
 		if (w->away != AWAY_NOT && w->seen.tasks)
 			tell_difference(w, &now);
@@ -218,7 +224,9 @@ static void lost(struct watch *w, const struct follow_event *e)
 
 /* --- news ----------------------------------------------------------------- */
 
-/* The first notification only says whether there is a session. That there is one is no news. */
+/*
+ * The first notification only says whether there is a session. It is printed only if there is none.
+ */
 static void take_connection(struct watch *w, json_t *change)
 {
 	bool confirmed = json_flag(change, "confirmed");
@@ -253,7 +261,7 @@ static void take_notification(struct watch *w, const struct message *m)
 	while (i < 4 && strcmp(m->method, methods[i]) != 0)
 		i++;
 	if (i == 4)
-		return; /* of a newer sidecar */
+		return; /* only a newer sidecar sends it */
 	if (json_from_msgpack(m->data.p, (size_t)(m->data.end - m->data.p), &change) < 0 ||
 	    !json_is_object(change)) {
 		output_error(&w->c->output, "a change that makes no sense was passed over");
@@ -264,7 +272,8 @@ static void take_notification(struct watch *w, const struct message *m)
 		return;
 	}
 	if (!tells(w)) {
-		w->passed_over = true; /* it is in the first state, or will be in the difference */
+		/* The first state, or the difference, will include the change. */
+		w->passed_over = true;
 		return;
 	}
 	if (!is_news(w, m->method, change))
@@ -281,7 +290,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Until something comes or is due. */
+/* Waits until something comes or is due. */
 static void wait_for_more(struct watch *w)
 {
 	struct pollfd fds[] = {{.fd = w->signals, .events = POLLIN},
@@ -291,7 +300,7 @@ static void wait_for_more(struct watch *w)
 	int64_t left = earlier(due - clock_boot_ms(), WAIT_MAX_MS);
 
 	if (output_flush(&w->c->output) < 0)
-		w->ended = true; /* command_main() says so, if it is worth saying */
+		w->ended = true; /* command_main() reports the error if it matters */
 	else if (poll(fds, 3, left > 0 ? (int)left : 0) > 0)
 		w->ended = fds[0].revents != 0 || fds[1].revents != 0;
 	news_tell(&w->news, clock_boot_ms());
@@ -321,7 +330,10 @@ static int follow(struct watch *w)
 	return r;
 }
 
-/* INT and TERM end the program. So does a closed pipe, but not by SIGPIPE. */
+/*
+ * SIGINT and SIGTERM end the program. A closed pipe ends it as well, but by an error of writing:
+ * SIGPIPE is blocked.
+ */
 static int block_signals(void)
 {
 	sigset_t end;

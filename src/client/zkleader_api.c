@@ -13,8 +13,8 @@
 /* The sizes of the structs in the first release that had a size. */
 #define ANSWER_FIRST	   sizeof(struct zkleader_answer)
 #define NOTIFICATION_FIRST sizeof(struct zkleader_notification)
-#define AGAIN_PAUSE_MS	   20 /* before a question is asked again */
-#define RECONNECTS_MAX	   1  /* of one check, if the sidecar closes the connection */
+#define AGAIN_PAUSE_MS	   20 /* pause before a check is asked again */
+#define RECONNECTS_MAX	   1  /* of one check, each after a closed connection */
 
 int zkleader_open(const char *path, struct zkleader **ret_z)
 {
@@ -64,8 +64,8 @@ int zkleader_fd(const struct zkleader *z)
 }
 
 /*
- * Sends a request and waits for its answer. After a timeout the connection is closed, so that a
- * late answer meets no later request.
+ * Sends a request and waits for its answer. After a timeout the connection is closed, so that no
+ * late answer is left on it.
  */
 static int exchange(struct zkleader *z, const char *method, const void *params, size_t len,
 		    size_t max, int64_t deadline, struct reader *ret_result)
@@ -73,7 +73,9 @@ static int exchange(struct zkleader *z, const char *method, const void *params, 
 	uint32_t id;
 	int e;
 
-	/* A connection that broke while it was idle is replaced: nothing was lost with it. */
+	/*
+	 * A connection that broke while it was idle is replaced, since no request was lost with it.
+	 */
 	if (!link_is_up(&z->link))
 		handle_hang_up(z);
 	e = handle_send(z, method, params, len, deadline, &id);
@@ -137,7 +139,7 @@ int zkleader_next(struct zkleader *z, int64_t timeout_ms, struct zkleader_notifi
 	return 0;
 }
 
-/* Asks once. The lease counts from before the request was packed. */
+/* Sends one check. The lease counts from before the request was packed. */
 static int ask(struct zkleader *z, const char *task, bool any, int64_t wait_ms, int64_t deadline,
 	       struct zkleader_answer *ret_answer)
 {
@@ -180,7 +182,10 @@ static int64_t wait_within(int64_t wait_ms, int64_t since, int64_t deadline)
 	return left > 0 ? left : 0;
 }
 
-/* Whether the answer can still be given to the caller; a "leads" whose lease is over cannot. */
+/*
+ * Whether the answer can still be given to the caller. The answer that this node leads cannot once
+ * its lease is over.
+ */
 static bool is_good_now(struct zkleader_answer *a)
 {
 	a->lease_ms = a->leader ? a->valid_until - clock_boot_ms() : 0;
@@ -212,7 +217,7 @@ static int check(struct zkleader *z, const char *task, bool any, int64_t wait_ms
 			handle_copy_out(ret_answer, &a, sizeof(a), ANSWER_FIRST);
 			return 0;
 		}
-		/* A check changes nothing, so where the answer was lost it can be asked again. */
+		/* A check changes nothing, so it can be sent again if its answer was lost. */
 		if ((e == -ECONNRESET || e == -EPIPE) && reconnects++ < RECONNECTS_MAX)
 			e = 0;
 		if (e == 0)
