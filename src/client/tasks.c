@@ -236,7 +236,10 @@ static void print_unhealthy(const struct output *o, const json_t *tasks)
 	}
 }
 
-/* Prints why this node is no candidate for a task, such as another number of partitions. */
+/*
+ * Prints why this node is no candidate for a task whose number of partitions in its file is not the
+ * one in force.
+ */
 static void print_problems(const struct output *o, const json_t *tasks)
 {
 	for (size_t i = 0; i < json_array_size(tasks); i++) {

@@ -25,7 +25,7 @@ size_t connection_unsent(const struct client *c)
 	return c->out.len + c->sending.len;
 }
 
-/* The number of unsent bytes at which no further request of the client is served. */
+/* At so many unsent bytes no further request of the client is served. */
 static size_t unsent_high(const struct client *c)
 {
 	return account_share(c->account, c->account->clients, CONTROL_UNSENT_LOW,
@@ -89,8 +89,8 @@ void connection_drop(struct client *c)
 }
 
 /*
- * It is dropped in the next turn of the loop, as callers that send to it still use what goes with
- * it: asks, subscriptions, the queue that it is in.
+ * Drops the client in the next turn of the loop. Callers that are sending to it still use what is
+ * freed with it: its requests, its subscription, its place in a queue.
  */
 static void give_up(struct client *c)
 {
@@ -114,8 +114,9 @@ static void fail(struct client *c, const char *why)
 }
 
 /*
- * The client may still be sending: if we closed now, it would find the connection reset, perhaps
- * before it has read the error. So our direction is shut down first.
+ * Shuts down only our direction of the connection, after an error was sent. The client may still be
+ * sending. If the sidecar closed the connection now, the client would find it reset, perhaps before
+ * it has read the error.
  */
 static void linger(struct client *c)
 {
@@ -129,7 +130,7 @@ static void linger(struct client *c)
 	start_reading(c);
 }
 
-/* --- what it says --------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 static enum urgency urgency_of(struct reader_text method)
 {
@@ -150,7 +151,7 @@ static enum urgency urgency_of(struct reader_text method)
 	return URGENCY_TABLE;
 }
 
-/* Whether its next request has come whole. Notifications are passed over. */
+/* Whether the client's next request has been read completely. Notifications are skipped. */
 static bool find_request(struct client *c)
 {
 	struct rpc_message m;
@@ -170,7 +171,7 @@ static bool find_request(struct client *c)
 		}
 		c->full = m.type == RPC_REQUEST && c->peer.parked >= CONTROL_PARKED_MAX;
 		if (c->full && reader_text_is(m.method, "submit"))
-			return false; /* it is heard on once some are answered */
+			return false; /* handled once some of the others are answered */
 		if (c->full) {
 			fail(c, "too many requests are waiting on this connection");
 			return false;
@@ -221,7 +222,10 @@ static void stop_reading(struct client *c)
 	uv_read_stop((uv_stream_t *)&c->pipe);
 }
 
-/* Reads ahead so much; more for a long request only if its account has room. */
+/*
+ * Reads up to CONTROL_AHEAD_MAX bytes ahead of the requests that are served. More is read only for
+ * a long request, if the client's account has room.
+ */
 static void read_or_wait(struct client *c)
 {
 	bool far = c->in.len >= CONTROL_AHEAD_MAX;
@@ -242,7 +246,8 @@ void connection_advance(struct client *c)
 	if (c->closing || c->failed || c->broken)
 		return;
 	if (full && !c->ended) {
-		stop_reading(c); /* it does not read its answers, so we do not read its requests */
+		/* A client that does not read its answers is not read from either. */
+		stop_reading(c);
 		return;
 	}
 	if (c->frame == 0 && !c->queued)
@@ -269,7 +274,10 @@ void connection_sort(struct client *c)
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
 	struct client *c = handle->data;
-	/* The longer it gets, the more at a time: it is measured anew each time. */
+	/*
+	 * A long request is measured again after each read, so each read takes as much as is
+	 * buffered already.
+	 */
 	size_t room = buffer_reserve(&c->in, c->in.len > READ_CHUNK ? c->in.len : READ_CHUNK);
 
 	(void)suggested;
@@ -289,7 +297,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	}
 	if (n < 0) {
 		/*
-		 * Its requests are still served; if many clients end at once, each waits its turn.
+		 * The client's requests are still served. If many clients end at once, each waits
+		 * its turn.
 		 */
 		c->ended = true;
 		stop_reading(c);
@@ -321,7 +330,7 @@ void connection_begin(struct client *c)
 	start_reading(c);
 }
 
-/* --- what it is told ------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------- */
 
 static void on_written(uv_write_t *write, int status)
 {
@@ -402,7 +411,7 @@ void peer_end(struct peer *peer, int64_t msgid)
 	connection_count(c);
 	if (c->full && !c->queued && !c->closing)
 		serve_enqueue(c, URGENCY_HEARD);
-	/* Other clients of its user may have waited for room. */
+	/* Other clients of the same user may have waited for room. */
 	if (c->control->short_of_room)
 		serve_soon(c->control);
 }
@@ -413,7 +422,7 @@ void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *
 	peer_end(c, msgid);
 }
 
-/* --- how much it may be told ---------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 bool peer_has_room(struct peer *peer)
 {

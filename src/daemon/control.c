@@ -17,11 +17,14 @@
 #include "daemon/connection.h"
 
 #define GROUPS_MAX 256
-#define WARN_MS	   10000 /* between two lines that there are too many clients */
+#define WARN_MS	   10000 /* between two warnings that there are too many clients */
 
 /* --- clients -------------------------------------------------------------- */
 
-/* The account with most clients, of those that are not trusted if there are any: it loses one. */
+/*
+ * The account that loses a client: the one with the most clients. Trusted accounts come into
+ * question only if there is no other.
+ */
 static const struct account *payer(const struct control *control)
 {
 	const struct account *most = NULL;
@@ -33,7 +36,10 @@ static const struct account *payer(const struct control *control)
 	return most;
 }
 
-/* Drops its idlest client; if all have requests waiting, the newest. */
+/*
+ * Drops a client of that account: the one that has been idle for the longest time. If all of them
+ * have requests waiting or a subscription, the newest one is dropped.
+ */
 static void make_room(struct control *control)
 {
 	const struct account *a = payer(control);
@@ -113,7 +119,10 @@ static void take_connection(struct control *control)
 		make_room(control);
 }
 
-/* Beyond the limit of a turn, connections wait for the next one: clients have to be served, too. */
+/*
+ * Takes a new connection. Beyond the limit for one turn of the loop, connections wait for the next
+ * turn, so that clients are served as well.
+ */
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct control *control = listener->data;
@@ -157,7 +166,10 @@ bool peer_may_change(const struct peer *c)
 
 /* --- the socket ----------------------------------------------------------- */
 
-/* A lock, as a socket file cannot tell whether its owner lives, and two may start at once. */
+/*
+ * Takes a lock beside the socket: a socket file does not tell whether its owner is alive, and two
+ * sidecars may start at the same time.
+ */
 static int lock(struct control *c)
 {
 	size_t size = strlen(c->path) + sizeof(".lock");
@@ -183,13 +195,16 @@ static int remove_stale(const char *path)
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST; /* not ours to remove */
+		return -EEXIST; /* another kind of file is not removed */
 	return unlink(path) == 0 ? 0 : -errno;
 }
 
 static int bind_and_listen(struct control *c, mode_t mode)
 {
-	/* Born closed: nobody gets in before the mode and the group are as they should be. */
+	/*
+	 * The socket is made without any permission, so that nobody can connect before it has its
+	 * mode and group.
+	 */
 	mode_t old = umask(0777);
 	int error = uv_pipe_bind(&c->listener, c->path);
 	umask(old);

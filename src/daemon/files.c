@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define SETTLE_MS     100 /* of silence after an event, before the files are read */
-#define SETTLE_MAX_MS 500 /* however long the events go on */
+#define SETTLE_MS     100 /* time without an event before the files are read */
+#define SETTLE_MAX_MS 500 /* the longest such wait, even if events go on */
 #define POLL_MS	      500
-#define UNWATCHED_MS  10000 /* between two readings of a folder that cannot be watched */
+#define UNWATCHED_MS  10000 /* between two reads of a folder that cannot be watched */
 
 static struct file_identity identify(const char *path)
 {
@@ -23,7 +23,10 @@ static struct file_identity identify(const char *path)
 		.device = st.st_dev,
 		.inode = st.st_ino,
 		.size = S_ISDIR(st.st_mode) ? 0 : st.st_size,
-		/* A folder's time is inotify's business, which also waits until it has settled. */
+		/*
+		 * Changes in a folder are noticed by inotify, which also waits until they have
+		 * settled.
+		 */
 		.changed_ns = S_ISDIR(st.st_mode) ? 0
 						  : (int64_t)st.st_mtim.tv_sec * 1000000000 +
 							    st.st_mtim.tv_nsec,
@@ -58,7 +61,7 @@ static void watch_dir(struct files *f)
 	f->watching = error == 0;
 	if (f->watching || error == UV_ENOENT)
 		return;
-	/* As a rule the user has no more inotify instances: fs.inotify.max_user_instances. */
+	/* The usual reason is the limit fs.inotify.max_user_instances. */
 	if (f->read_again_ms == 0)
 		log_warning("the task-dir cannot be watched, and is read now and then",
 			    LOG_STR("task-dir", f->task_dir), LOG_STR("why", uv_strerror(error)),
@@ -67,8 +70,8 @@ static void watch_dir(struct files *f)
 }
 
 /*
- * The folder itself may have been replaced by one that got its inode, which cannot be told by
- * looking: so it is watched anew, before it is read.
+ * The folder may have been replaced by another one with the same inode number, which stat(2) cannot
+ * tell. So it is watched anew after each change, before it is read.
  */
 static void on_settled(uv_timer_t *timer)
 {

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-/* The session is of use to a sidecar of the same fleet and identity alone. */
+/* Which fleet and identity the session belongs to. Only a sidecar with the same ones can use it. */
 static void say_of(const struct config *c, char of[HANDOFF_TEXT_MAX + 1])
 {
 	snprintf(of, HANDOFF_TEXT_MAX + 1, "%s %s %s", c->zookeeper, c->root,

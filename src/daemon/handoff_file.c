@@ -20,7 +20,7 @@
 #define NO_LOCK	     "there is no lock beside it"
 #define HEX_SIZE     (2 * STORE_PASSWORD_SIZE + 1)
 
-/* As it is written; the numbers are those of `kept`. */
+/* The content of the file as it is written. The fields have the meaning of those in struct kept. */
 struct file {
 	int64_t session, session_since, asked_ms, started_at, timeout_ms, counted_ms, jobs,
 		ints[WORKER_RANDOM_INTS];
@@ -71,11 +71,11 @@ static bool is_of(const char *text, size_t len)
 
 static const struct key file_keys[] = {
 	INT("session", session, INT64_MIN, INT64_MAX),
-	OPTIONAL_INT("session_since", session_since, 0, INT64_MAX), /* not in 0.1.0 */
+	OPTIONAL_INT("session_since", session_since, 0, INT64_MAX), /* 0.1.0 does not write it */
 	INT("asked_ms", asked_ms, 1, INT32_MAX),
 	INT("started_at", started_at, 0, INT64_MAX),
 	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
-	OPTIONAL_INT("counted_ms", counted_ms, 0, INT32_MAX), /* likewise */
+	OPTIONAL_INT("counted_ms", counted_ms, 0, INT32_MAX), /* 0.1.0 does not write it */
 	INT("jobs", jobs, 0, INT32_MAX),
 	INT("random_0", ints[0], INT32_MIN, INT32_MAX),
 	INT("random_1", ints[1], INT32_MIN, INT32_MAX),
@@ -85,7 +85,7 @@ static const struct key file_keys[] = {
 	TEXT(password, is_hex),
 	TEXT(worker, name_is_id),
 	TEXT(boot, is_boot),
-	TEXT(host, is_host), /* not in 0.1.0, whose file may be a copy */
+	TEXT(host, is_host), /* a file of 0.1.0 lacks it, and is refused: it may be a copy */
 	TEXT(of, is_of),
 };
 
@@ -100,7 +100,7 @@ static char *path_of(const char *socket, const char *suffix)
 	return path;
 }
 
-/* The first line of a file, "" where there is none. */
+/* Reads the first line of a file; "": there is none. */
 static void read_line(const char *path, char *line, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -112,7 +112,10 @@ static void read_line(const char *path, char *line, size_t size)
 		close(fd);
 }
 
-/* This machine, and the lock beside the file. A copy lies beside another. 0 or a negative errno. */
+/*
+ * Identifies this machine and the lock file beside the socket. A copy of the session's file lies
+ * beside another lock. 0 or a negative errno.
+ */
 static int say_host(const char *socket, char host[HANDOFF_HOST_SIZE])
 {
 	mem_auto char *lock = path_of(socket, ".lock");
@@ -120,8 +123,8 @@ static int say_host(const char *socket, char host[HANDOFF_HOST_SIZE])
 	struct statx st;
 
 	/*
-	 * The number of a file that is gone may be another's; when it was made is not known
-	 * everywhere.
+	 * Another file may get the inode number of one that is gone, so the time when it was made
+	 * counts as well. Some file systems do not tell that time.
 	 */
 	if (statx(AT_FDCWD, lock, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) != 0)
 		return -errno;
@@ -136,8 +139,8 @@ static int say_host(const char *socket, char host[HANDOFF_HOST_SIZE])
 }
 
 /*
- * Where the file belongs. 0, or a negative errno and why: the boot is not to be seen, as with
- * systemd's ProcSubset=pid, and then nothing is kept and nothing taken over.
+ * Which machine and boot the file belongs to. 0, or a negative errno and why. Without the boot id,
+ * which systemd's ProcSubset=pid hides, no session is kept or taken over.
  */
 static int find_place(const char *socket, struct handoff_place *ret_place, const char **ret_why)
 {
@@ -151,7 +154,10 @@ static int find_place(const char *socket, struct handoff_place *ret_place, const
 	return ret_place->boot[0] ? 0 : -ENODATA;
 }
 
-/* Its content, in at most size bytes; a negative errno, and why. */
+/*
+ * Reads at most size bytes of a file that only our own user can access. Returns how many; or a
+ * negative errno, and why.
+ */
 static ssize_t read_own(const char *path, void *data, size_t size, const char **ret_why)
 {
 	struct stat st;
@@ -243,10 +249,13 @@ static int pack_file(struct buffer *out, const struct kept *k, const struct hand
 	return p.failed;
 }
 
-/* By renaming: whoever reads it finds the old one or the new one. */
+/*
+ * Replaces the file by renaming a draft, so that a reader finds either the old content or the new
+ * one.
+ */
 static int replace(const char *path, const char *draft, const void *data, size_t len)
 {
-	unlink(draft); /* whatever is there: ours is made anew, and followed nowhere */
+	unlink(draft); /* the draft is always a new file, never what a link points to */
 	int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int error = fd < 0 ? -errno : 0;
 
@@ -280,7 +289,7 @@ int handoff_file_write(const char *socket, const struct kept *kept, const char *
 	return error;
 }
 
-/* A line for each, "TASK TICK ID TOKEN", TICK "-" if there is none. */
+/* Writes a line for each run: "TASK TICK ID TOKEN". TICK is "-" if there is none. */
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n)
 {
 	mem_auto char *path = path_of(socket, ".jobs"), *draft = path_of(socket, ".jobs.new");

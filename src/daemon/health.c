@@ -12,15 +12,15 @@
 #include "base/mem.h"
 #include "daemon/offload.h"
 
-#define TURN_MS 50 /* before a command that found too many others running tries again */
+#define TURN_MS 50 /* pause before a command that found too many others running tries again */
 
 /*
- * One check: of the node, or of a task. It outlives its place in the list until all of it is
- * closed.
+ * One check, of the node or of a task. After it has been removed from the list it is freed only
+ * when all of its handles are closed.
  */
 struct probe {
-	struct health *health; /* NULL: no longer wanted */
-	char *task;	       /* NULL: of the node */
+	struct health *health; /* NULL: the check was removed */
+	char *task;	       /* NULL: it is the node's check */
 	struct health_config config;
 	bool known, healthy;
 	int64_t in_a_row; /* consecutive results that contradict the present state */
@@ -33,10 +33,10 @@ struct probe {
 	uv_timer_t deadline;
 	char text[HEALTH_SAYS_MAX + 1];
 	size_t len;
-	/* the file that is looked at */
-	int stat_error; /* of the file, as it was last looked at */
+	/* the file that is checked */
+	int stat_error; /* the error of the last stat(2) of the file */
 	bool stating;
-	unsigned handles; /* that are not closed yet */
+	unsigned handles; /* handles that are not closed yet */
 };
 
 static void begin(struct probe *p);
@@ -58,7 +58,10 @@ static void log_change(const struct probe *p, bool healthy)
 		log_warning("health", fields[0], fields[1], fields[2], fields[3]);
 }
 
-/* The first result decides at once; later ones only when enough in a row say otherwise. */
+/*
+ * The first result counts at once. Later the state changes only after enough results in a row that
+ * contradict it.
+ */
 static void take_result(struct probe *p, bool good)
 {
 	struct health *h = p->health;
@@ -66,7 +69,7 @@ static void take_result(struct probe *p, bool good)
 	if (p->known && good == p->healthy) {
 		p->in_a_row = 0;
 		if (!good)
-			h->changed(h->arg); /* it may say something else */
+			h->changed(h->arg); /* the message may be another one */
 		return;
 	}
 	p->in_a_row++;
@@ -119,7 +122,7 @@ static void close_handle(uv_handle_t *handle)
 		uv_close(handle, on_closed);
 }
 
-/* Its whole process group: it may have started others. */
+/* Kills the command's whole process group, as it may have started other processes. */
 static void kill_command(struct probe *p)
 {
 	if (p->running && p->process.pid > 0)
@@ -155,7 +158,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 	struct probe *p = process->data;
 	bool good = status == 0 && signal == 0 && !p->late;
 
-	/* What it left behind in the background does not go on. */
+	/* Processes that the command left in the background are killed. */
 	kill(-process->pid, SIGKILL);
 	p->running = false;
 	if (!good)
@@ -171,7 +174,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 
 static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
 {
-	static char rest[4096]; /* what nobody wants to know */
+	static char rest[4096]; /* output beyond the limit is read and dropped */
 	struct probe *p = handle->data;
 
 	(void)size;
@@ -206,7 +209,7 @@ static void begin_command(struct probe *p)
 	uv_process_options_t options = {.exit_cb = on_ended,
 					.file = shell,
 					.args = args,
-					.flags = UV_PROCESS_DETACHED, /* a group of its own */
+					.flags = UV_PROCESS_DETACHED, /* its own process group */
 					.stdio_count = 3,
 					.stdio = stdio};
 
@@ -265,7 +268,10 @@ static void on_stat(void *arg)
 	}
 }
 
-/* Both have to be good where both are there: the file first, which costs less. */
+/*
+ * Begins a check. If it has a file and a command, both have to be good. The file comes first, as it
+ * costs less.
+ */
 static void begin(struct probe *p)
 {
 	if (!p->config.file) {
@@ -279,7 +285,7 @@ static void begin(struct probe *p)
 	}
 }
 
-/* --- what to look at ------------------------------------------------------ */
+/* --- the list of checks --------------------------------------------------- */
 
 static struct probe *probe_new(struct health *h, const char *task, const struct health_config *c)
 {
@@ -308,7 +314,10 @@ static void probe_end(struct probe *p, bool at_once)
 		h->running--;
 	kill_command(p);
 	p->health = NULL;
-	/* As a rule its end is waited for, so that it is reaped. */
+	/*
+	 * Usually the end of the command is awaited, so that it is reaped. At the end of the
+	 * sidecar it is not.
+	 */
 	if (p->running && at_once) {
 		close_handle((uv_handle_t *)&p->output);
 		close_handle((uv_handle_t *)&p->process);
@@ -322,7 +331,10 @@ static bool is_about(const struct probe *p, const char *task)
 	return p->task && task ? strcmp(p->task, task) == 0 : p->task == task;
 }
 
-/* Moves the probe that is the same to the new list, or makes one. */
+/*
+ * Adds a check to the new list: the same one from the old list, which keeps its result, or a new
+ * one.
+ */
 static void keep(struct health *h, struct probe **old, size_t n_old, const char *task,
 		 const struct health_config *c)
 {
@@ -371,7 +383,7 @@ void health_done(struct health *h)
 	h->n = 0;
 }
 
-/* --- questions ------------------------------------------------------------ */
+/* --- results for callers -------------------------------------------------- */
 
 bool health_is_known(const struct health *h)
 {

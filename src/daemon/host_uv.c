@@ -22,8 +22,7 @@ int64_t host_wall_ms(const struct host *h)
 void host_random(struct host *h, void *bytes, size_t len)
 {
 	(void)h;
-	assert(len <=
-	       256); /* so many come whole, and without waiting once the system has started */
+	assert(len <= 256); /* getrandom() fills so many completely */
 	ssize_t got = getrandom(bytes, len, 0);
 	assert(got == (ssize_t)len);
 	(void)got;
@@ -55,7 +54,10 @@ void host_timer_init(struct host_timer *t, struct host *h, host_fn fn, void *arg
 void host_timer_start(struct host_timer *t, int64_t ms)
 {
 	assert(t->impl);
-	/* From now on, and not from when this turn of the loop began: it may have taken a while. */
+	/*
+	 * The timer counts from now on. libuv's own time is that of the beginning of this turn,
+	 * which may have taken a while.
+	 */
 	uv_update_time(t->host->loop);
 	uv_timer_start(t->impl, on_timer, ms > 0 ? (uint64_t)ms : 0, 0);
 }
@@ -97,13 +99,13 @@ static void end_turn(struct host *h)
 	}
 }
 
-/* After what timers did, and before it waits. */
+/* Ends the turn after the timers have run, before the loop waits. */
 static void on_prepare(uv_prepare_t *prepare)
 {
 	end_turn(prepare->data);
 }
 
-/* After what came while it waited. */
+/* Ends the turn after the events have been handled that came while the loop waited. */
 static void on_check(uv_check_t *check)
 {
 	end_turn(check->data);

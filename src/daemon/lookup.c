@@ -1,5 +1,5 @@
 /*
- * store_lookup(): the addresses of ZooKeeper's servers, asked of the system's resolver in a thread
+ * store_lookup(): asks the system's resolver for the addresses of ZooKeeper's servers, in a thread
  * of its own.
  */
 #include <netdb.h>
@@ -13,15 +13,15 @@
 #include "daemon/host_uv.h"
 #include "node/store.h"
 
-#define FOUND_MAX 2048 /* bytes of what is found */
+#define FOUND_MAX 2048 /* bytes of the list of addresses */
 
 struct lookup {
 	char *hosts;
 	store_lookup_fn done;
 	void *arg;
-	struct host_timer failed; /* where no thread could be had */
+	struct host_timer failed; /* reports the failure if no thread could be started */
 	char found[FOUND_MAX];
-	char problem[256]; /* with the last that was not found, "" */
+	char problem[256]; /* with the last name that was not found; "": none */
 };
 
 static bool is_listed(const char *list, const char *one)
@@ -51,7 +51,7 @@ static void add_found(struct lookup *l, const struct addrinfo *list)
 	}
 }
 
-/* "name:port" or "[address]:port"; the text is cut in two. */
+/* Looks up "name:port" or "[address]:port". Changes the text. */
 static void look_up(struct lookup *l, char *host)
 {
 	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};

@@ -17,7 +17,7 @@
 #include "config/taskfile.h"
 
 #ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
+#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
 #endif
 #define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
@@ -93,8 +93,8 @@ static int test(const char *file)
 }
 
 /*
- * If the sidecar was started without standard error, a file opened later must not take its
- * descriptor.
+ * Opens standard descriptors that are closed. If the sidecar was started without standard error, a
+ * file that is opened later must not get its number.
  */
 static void open_standard(void)
 {

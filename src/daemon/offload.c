@@ -29,7 +29,7 @@ static void on_over(uv_async_t *over)
 {
 	struct offload *a = over->data;
 
-	uv_thread_join(&a->thread); /* it has nothing left to do */
+	uv_thread_join(&a->thread); /* the thread has ended, or is about to */
 	uv_close((uv_handle_t *)over, on_closed);
 	a->done(a->arg);
 }

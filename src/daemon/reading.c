@@ -67,7 +67,10 @@ static void on_read(void *arg)
 	struct reading *r = arg;
 	struct readings *all = r->of;
 
-	/* What is asked for meanwhile begins after it. */
+	/*
+	 * This reading stays the first in the queue while it is applied, so that one which is asked
+	 * for meanwhile waits for its end.
+	 */
 	if (!all->ended)
 		all->apply(all->owner, r);
 	else if (r->fn)
@@ -88,11 +91,11 @@ static void begin(struct readings *all)
 	reading_init(r, r->what, &base);
 	if (offload(all->loop, work, on_read, r) == 0)
 		return;
-	reading_work(r); /* rather late than never */
+	reading_work(r); /* no thread could be started: it blocks the loop instead */
 	on_read(r);
 }
 
-/* Whether one that has not begun yet will bring that, too. */
+/* Whether a reading that has not begun yet will read that as well. */
 static bool is_coming(const struct readings *all, enum reading_what what)
 {
 	for (const struct reading *r = all->first ? all->first->next : NULL; r; r = r->next)

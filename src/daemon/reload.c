@@ -42,7 +42,7 @@ static void set_problems(struct sidecar *s, struct problems *problems)
 	s->problems = *problems;
 }
 
-/* For who asked for the reload. */
+/* Adds a line to the answer for the client that asked for the reload. */
 static void add_line(struct changes *changes, const char *what, const char *name)
 {
 	char line[400];
@@ -58,7 +58,10 @@ static void add_change(struct changes *changes, const char *what, const char *na
 	add_line(changes, what, name);
 }
 
-/* The same change of several tasks: few lines of the log, as a start has all of them. */
+/*
+ * Adds the same change of several tasks. They share few lines of the log, since at a start it is
+ * all tasks.
+ */
 static void add_changes(struct changes *changes, const char *what, const char *const *names,
 			size_t n)
 {
@@ -73,7 +76,7 @@ static void add_changes(struct changes *changes, const char *what, const char *c
 	}
 }
 
-/* By file: few have any. */
+/* Compares the sections notify, file by file, as few files have any. */
 static void compare_notifies(const struct task_files *was, const struct task_files *is,
 			     struct changes *changes)
 {
@@ -107,7 +110,10 @@ static bool text_differs(const char *a, const char *b)
 	return (a == NULL) != (b == NULL) || (a && strcmp(a, b) != 0);
 }
 
-/* The keys that the running connection, socket and registration were made from. */
+/*
+ * Tells which keys were changed that take effect only with a restart: the connection, the socket
+ * and the registration were made from them.
+ */
 static void tell_restart_keys(const struct config *start, const struct config *now,
 			      struct changes *changes)
 {
@@ -118,7 +124,10 @@ static void tell_restart_keys(const struct config *start, const struct config *n
 		add_change(changes, "takes effect with a restart:", keys[i]);
 }
 
-/* What has been read of another place may have changed before it was watched. */
+/*
+ * Watches other files if their paths have changed. They are read again, because they may have
+ * changed between the reading and the watching.
+ */
 static void watch_anew(struct sidecar *s, const struct config *config)
 {
 	bool dir = text_differs(s->config->task_dir, config->task_dir);
@@ -164,18 +173,22 @@ static void apply_config(struct sidecar *s, struct config *config, struct change
 		config_free(old);
 }
 
-/* Whom the runner starts it as: NULL where that is nobody. */
+/* Sets the user as whom the runner starts the task; name: NULL if there is none. */
 static void take_user(struct task_settings *t, struct users *users, const char *name, uid_t *uids)
 {
 	enum user_state state = name ? users_find(users, name, &t->user) : USER_MISSING;
 
 	t->users_asked |= state == USER_ASKED;
 	t->has_user = state == USER_THERE;
-	if (t->has_user && !t->queue) /* who does the jobs of a queue may not submit for that */
+	/* Running the jobs of a queue gives a user no right to submit any. */
+	if (t->has_user && !t->queue)
 		uids[t->n_uids++] = t->user;
 }
 
-/* Fills uids with those who may run it: one for each that it names at most, and its own. */
+/*
+ * The settings of a task. Fills uids with the users who may run it: at most one for each user that
+ * its file names, and one for the user of its schedule.
+ */
 static struct task_settings settings_of(struct users *users, unsigned processors,
 					const struct task_config *c, uid_t *uids)
 {
@@ -239,7 +252,8 @@ static void configure_node(struct sidecar *s, const struct task_config *const *t
 					   .tick_guard_ms = s->config->tick_guard_ms,
 					   .clock_tolerance_ms = s->config->clock_tolerance_ms};
 	struct task_settings *settings = mem_calloc(n + 1, sizeof(*settings));
-	unsigned processors = uv_available_parallelism(); /* asks the kernel each time */
+	/* one call for all tasks, as it asks the kernel */
+	unsigned processors = uv_available_parallelism();
 	size_t n_uids = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -283,7 +297,7 @@ void reload_on_users(void *arg)
 	control_resume(&s->control);
 }
 
-/* --- what has been read --------------------------------------------------- */
+/* --- applying what was read ----------------------------------------------- */
 
 static void apply_tasks(struct sidecar *s, struct reading *r, struct changes *changes)
 {
@@ -301,7 +315,7 @@ static void apply_tasks(struct sidecar *s, struct reading *r, struct changes *ch
 	runners_look(&s->methods);
 }
 
-/* What was wrong with the main file still is. */
+/* Adds the problems of the main file, which was not read again. */
 static void repeat_main(const struct sidecar *s, struct problems *problems)
 {
 	for (size_t i = 0; i < s->n_main_problems; i++) {
@@ -326,8 +340,8 @@ static void apply_version(struct sidecar *s, struct reading *r)
 		node_set_version(&s->node, s->config->version);
 	}
 	/*
-	 * What is wrong with it is a problem of the main file, and what was wrong may be mended
-	 * now.
+	 * Problems with the version-file are reported as problems of the main file. If there are
+	 * any, or were before, all files are read again.
 	 */
 	if (r->problems.n + r->problems.n_warnings + s->n_main_problems + s->n_main_warnings > 0)
 		readings_ask(&s->readings, READING_ALL, NULL, NULL);
@@ -382,7 +396,7 @@ void reload_base(void *arg, struct reading_base *ret_base)
 					  .tasks = &s->tasks};
 }
 
-/* --- who asks for it ------------------------------------------------------ */
+/* --- reasons to read the files -------------------------------------------- */
 
 void reload_at_start(struct sidecar *s, struct problems *problems)
 {

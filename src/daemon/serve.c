@@ -2,14 +2,17 @@
 #include "base/log.h"
 #include "daemon/connection.h"
 
-/* Of each kind in one turn of the loop; the request that passes it is served to its end. */
+/*
+ * Time for requests of one kind in one turn of the loop. The request that exceeds it is still
+ * served to its end.
+ */
 #define SERVE_US      2000
-#define SERVE_FRAMES  16   /* requests of a client that are served one after the other */
+#define SERVE_FRAMES  16   /* requests of one client that are served in a row */
 #define STALL_LOOK_MS 1000 /* between checks for stalled clients */
 
 static void on_stall(uv_timer_t *timer);
 
-/* --- who waits for a turn ------------------------------------------------- */
+/* --- queues of clients ---------------------------------------------------- */
 
 void serve_enqueue(struct client *c, enum urgency u)
 {
@@ -44,7 +47,7 @@ void serve_dequeue(struct client *c)
 		a->last[c->urgency] = c->queue_prev;
 }
 
-/* The account whose turn it is, of those that have such a request and may make it; NULL. */
+/* The next account that has a request of this kind and may make it now; NULL: there is none. */
 static struct account *next_account(struct control *control, enum urgency u)
 {
 	for (struct account *a = control->accounts.list; a; a = a->next) {
@@ -59,7 +62,7 @@ static struct account *next_account(struct control *control, enum urgency u)
 
 /* --- a turn --------------------------------------------------------------- */
 
-/* Some requests of one client; what they are answered at once is sent together. */
+/* Serves some requests of one client. Their immediate answers are sent together. */
 static void serve_client(struct client *c, int64_t until_us)
 {
 	enum urgency u = c->urgency;
@@ -79,7 +82,7 @@ static void serve_client(struct client *c, int64_t until_us)
 	connection_advance(c);
 }
 
-/* Whether something is left that could be served. */
+/* Serves requests of one kind. Returns whether some are left that could be served. */
 static bool serve_kind(struct control *control, enum urgency u)
 {
 	int64_t until_us = clock_boot_us() + SERVE_US;
@@ -98,8 +101,9 @@ static bool serve_kind(struct control *control, enum urgency u)
 }
 
 /*
- * Drops clients that do not read, or have stopped in the middle of a request, if others of their
- * user wait for the memory. Clients that have waited are read again as soon as there is some.
+ * Drops clients that do not read, or have stopped in the middle of a request, if their account has
+ * no memory left for its other clients. Reads again from clients that waited for memory, if there
+ * is some.
  */
 static void look_at_room(struct control *control)
 {
@@ -111,7 +115,7 @@ static void look_at_room(struct control *control)
 		next = c->next;
 		connection_count(c);
 		if (c->pipe.write_queue_size != c->left_to_write)
-			c->active_ms = clock_boot_ms(); /* it has taken something */
+			c->active_ms = clock_boot_ms(); /* the client has read something */
 		c->left_to_write = c->pipe.write_queue_size;
 		if (c->counted.bytes > CONTROL_AHEAD_MAX && c->active_ms < stalled_ms &&
 		    !account_has_room(c->account)) {
@@ -140,7 +144,7 @@ static void turn(struct control *control)
 		uv_timer_start(&control->stall, on_stall, STALL_LOOK_MS, 0);
 }
 
-/* Once in a turn of the loop, which does not wait meanwhile. */
+/* Runs once in each turn of the loop. While it is active the loop does not wait for events. */
 static void on_idle(uv_idle_t *idle)
 {
 	uv_idle_stop(idle);

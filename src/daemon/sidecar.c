@@ -23,7 +23,7 @@
 #include "daemon/reload.h"
 #include "daemon/stop.h"
 
-/* --- what the node tells -------------------------------------------------- */
+/* --- events of the node --------------------------------------------------- */
 
 static void on_status_timer(uv_timer_t *timer)
 {
@@ -36,7 +36,7 @@ static void on_status_timer(uv_timer_t *timer)
 	notify_send(text);
 }
 
-/* Once for all that changes at about the same time. */
+/* Tells systemd the status, once for all changes within SIDECAR_STATUS_MS. */
 static void tell_systemd(struct sidecar *s)
 {
 	if (!uv_is_active((const uv_handle_t *)&s->status_timer))
@@ -74,7 +74,7 @@ static void on_run(void *arg, const char *task, const char *tick, const struct r
 	subscriptions_run(&s->methods.subscriptions, task, tick, record);
 }
 
-/* If no runner is connected, it is repeated later. */
+/* A tick is due: tells the runners. If none is connected, the node repeats this later. */
 static void on_due(void *arg, struct task *t, const struct schedule_due *due)
 {
 	struct sidecar *s = arg;
@@ -84,7 +84,7 @@ static void on_due(void *arg, struct task *t, const struct schedule_due *due)
 		runners_due(&s->methods, t->name, tick, due->attempt);
 }
 
-/* If no runner is connected, the job is given back. */
+/* A job is to be run: offers it to a runner. False: none is connected, so the job is given back. */
 static bool on_job(void *arg, const char *queue, const struct job_id *id)
 {
 	return runners_job(&((struct sidecar *)arg)->methods, queue, id);
@@ -169,7 +169,7 @@ static void on_client_gone(void *arg, struct peer *c)
 	methods_client_gone(&((struct sidecar *)arg)->methods, c);
 }
 
-/* --- what the methods ask of the process ---------------------------------- */
+/* --- functions for the methods of the socket ------------------------------ */
 
 static void on_reload(void *arg, process_reload_fn fn, void *fn_arg)
 {
@@ -205,7 +205,7 @@ static void raise_limits(void)
 	}
 }
 
-/* What the node is told of itself, for as long as this process lives. */
+/* Sets what the node has to know and what never changes while this process lives. */
 static void init_settings(struct sidecar *s)
 {
 	const struct config *c = s->start;
@@ -313,14 +313,14 @@ static int open_socket(struct sidecar *s)
 static void on_walk(uv_handle_t *handle, void *arg)
 {
 	(void)arg;
-	/* An async is one of zk.c, which closes it when its thread is done. */
+	/*
+	 * Async handles belong to zk.c and offload.c, which close them when their thread has ended.
+	 */
 	if (!uv_is_closing(handle) && handle->type != UV_ASYNC)
 		uv_close(handle, NULL);
 }
 
-/*
- * Frees what there is, so that a leak shows in the tests; the loop may still have a thread at work.
- */
+/* Frees everything, so that tests can find leaks. A thread of the loop may still be at work. */
 static void done_parts(struct sidecar *s)
 {
 	readings_done(&s->readings);
@@ -340,7 +340,7 @@ static void done_parts(struct sidecar *s)
 	users_done(&s->users);
 	problems_done(&s->problems);
 	if (s->readings.first)
-		return; /* its thread still looks at them */
+		return; /* the thread that reads the files still uses them */
 	task_files_done(&s->tasks);
 	if (s->config != s->start)
 		config_free(s->config);
@@ -378,8 +378,7 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 	}
 	done_parts(&s);
 	/*
-	 * A thread that looks up a name would be waited for in exit(), for as long as the resolver
-	 * likes.
+	 * exit() would wait for a thread that looks up a name, for as long as the resolver takes.
 	 */
 	if (uv_loop_alive(s.loop)) {
 		fflush(NULL);

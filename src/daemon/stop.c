@@ -28,7 +28,7 @@ static void leave(struct sidecar *s)
 	node_stop(&s->node, on_stopped, s);
 }
 
-/* Jobs, of tasks and of queues, and commands under a lock or in a gang. */
+/* How many jobs are running: those of tasks and queues, and commands under a lock or in a gang. */
 static size_t going(const struct sidecar *s)
 {
 	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes) +
@@ -36,10 +36,10 @@ static size_t going(const struct sidecar *s)
 }
 
 /*
- * What is waited for before the session is closed, NULL: nothing any more. Jobs that are going on
- * finish first. After the limit they are told that the leadership is lost, and are dead when the
- * lease is over at the latest. Records are not waited for, but for the moment in which one that was
- * sent is answered.
+ * What the sidecar waits for before it closes the session; NULL: for nothing any more. Jobs that
+ * run may finish first. After a time limit they are told that the leadership is lost, and they are
+ * dead by the end of the lease. The sidecar waits only SIDECAR_RECORD_MS for the answers to records
+ * of runs that it has sent.
  */
 static const char *to_wait_for(struct sidecar *s)
 {
@@ -103,7 +103,9 @@ void stop_on_term(uv_signal_t *handle, int number)
 	uv_timer_start(&s->stop_timer, on_drain_timer, 0, SIDECAR_DRAIN_POLL_MS);
 }
 
-/* Another sidecar comes after us. The session is not closed, so that it can go on. */
+/*
+ * Ends this process, and leaves the session open: the sidecar that is started next takes it over.
+ */
 static void make_room(struct sidecar *s)
 {
 	log_info("stopping, the session stays for the next sidecar",
@@ -114,7 +116,7 @@ static void make_room(struct sidecar *s)
 	recipes_keep(&s->node.recipes);
 	queues_keep(&s->node.queues);
 	control_close(&s->control);
-	_exit(0); /* nothing that the library would do at its end may happen */
+	_exit(0); /* exit handlers of ZooKeeper's library must not run */
 }
 
 static void on_restart_timer(uv_timer_t *timer)
@@ -126,9 +128,9 @@ static void on_restart_timer(uv_timer_t *timer)
 }
 
 /*
- * Until the next sidecar has started, no request is answered. So a restart avoids the full minute,
- * when crontab lines fire; until then all goes on as before. Jobs that go on attach to the next
- * sidecar.
+ * Restarts. No request is answered until the next sidecar has started, so this waits for a time
+ * away from the full minute, when crontab lines fire. Until then the sidecar works as before. Jobs
+ * that run attach to the next sidecar.
  */
 void stop_on_usr2(uv_signal_t *handle, int number)
 {

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* The next of this kind from the i-th on. */
+/* The index of the next task, or of the next queue, from i on; n: there is none. */
 static size_t next_of_kind(const struct task_config *const *list, size_t n, size_t i, bool queues)
 {
 	while (i < n && (list[i]->queue != NULL) != queues)

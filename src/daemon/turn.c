@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-/* Of a processor, that this thread has had. */
+/* The processor time that this thread has used. */
 static int64_t cpu_now_us(void)
 {
 	struct timespec t;

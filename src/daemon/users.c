@@ -12,7 +12,7 @@
 
 #define USER_BUFFER_MAX 65536
 
-/* What the thread is given, and what it has found. */
+/* What the thread is given, and the results that it returns. */
 struct user_lookup {
 	struct users *users;
 	struct user *list;
@@ -26,7 +26,7 @@ static void free_list(struct user *list, size_t n)
 	free(list);
 }
 
-/* The place of the name, or where it is to be put. */
+/* The index of the name in the sorted list, or the index where it has to be inserted. */
 static size_t place_of(const struct users *u, const char *name, bool *ret_there)
 {
 	size_t low = 0, high = u->n;
@@ -47,7 +47,7 @@ static size_t place_of(const struct users *u, const char *name, bool *ret_there)
 
 /* --- in the thread ------------------------------------------------------------ */
 
-/* One that cannot be looked up now stays what it was. */
+/* Looks up a user. If that fails now, a user that was found before stays as it was. */
 static void look_up(struct user *user, char *buffer)
 {
 	struct passwd entry, *found = NULL;
@@ -120,7 +120,7 @@ static void start(struct users *u)
 	u->busy = true;
 	if (offload(u->loop, look_all_up, on_found, l) == 0)
 		return;
-	look_all_up(l); /* rather late than never */
+	look_all_up(l); /* no thread could be started: it blocks the loop instead */
 	on_found(l);
 }
 

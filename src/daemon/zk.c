@@ -18,10 +18,10 @@
 #include "daemon/host_uv.h"
 #include "daemon/zk.h"
 
-#define BUSY_MIN   200	/* requests that leave enough memory behind to give it back */
-#define BUSY_MS	   1000 /* before it is */
-#define TURN_US	   5000 /* of what has come, in one turn of the loop */
-#define ANSWERS_MS 200	/* for which answers are awaited before the farewell */
+#define BUSY_MIN   200	/* after so many requests, freed memory is returned to the system */
+#define BUSY_MS	   1000 /* time before that happens */
+#define TURN_US	   5000 /* time for handling results in one turn of the loop */
+#define ANSWERS_MS 200	/* the longest wait for answers before the session is closed */
 
 /* --- in the library's threads --------------------------------------------- */
 
@@ -37,7 +37,7 @@ void zk_enqueue(struct store *store, struct item *item)
 
 static void log_line(const char *message)
 {
-	/* "2026-11-20 13:00:00,000:123(0x7f):ZOO_ERROR@function@123: what it says" */
+	/* A line is "2026-11-20 13:00:00,000:123(0x7f):ZOO_ERROR@function@123: MESSAGE". */
 	const char *level = strstr(message, ":ZOO_");
 	const char *text = level ? strstr(level, ": ") : NULL;
 
@@ -150,7 +150,7 @@ static struct item *next_item(struct store *store)
 	return item;
 }
 
-/* What has come, in order; what is left at that time in the next turn. */
+/* Handles what has come, in its order. What is left at until_us is handled in the next turn. */
 static void drain(struct store *store, int64_t until_us)
 {
 	struct item *item;
@@ -162,7 +162,7 @@ static void drain(struct store *store, int64_t until_us)
 			break;
 		}
 	}
-	/* What many requests at once have taken is not needed for the next while. */
+	/* The memory that many requests have taken is not needed for a while. */
 	if (store->busy >= BUSY_MIN && !store->abandoned &&
 	    !uv_is_active((uv_handle_t *)&store->quiet))
 		uv_timer_start(&store->quiet, on_quiet, BUSY_MS, 0);
@@ -197,7 +197,8 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
 		return error;
 	}
 	/*
-	 * The addresses are numeric already. Not -1: that means again after each lost connection.
+	 * The addresses are numeric already, so the library must never resolve them again. -1 would
+	 * make it do so after each lost connection.
 	 */
 	zoo_set_servers_resolution_delay(store->handle, INT_MAX);
 	if (options->auth_scheme) {
@@ -251,7 +252,7 @@ static void close_done(void *arg)
 
 	drain(store, INT64_MAX);
 	while (store->outstanding)
-		zk_request_free(store->outstanding); /* NOLINT: it takes itself out of the list */
+		zk_request_free(store->outstanding); /* NOLINT: removes it from the list */
 	uv_close((uv_handle_t *)&store->wake, on_handle_closed);
 }
 
@@ -264,7 +265,10 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 		return;
 	assert(!store->abandoned);
 	store->abandoned = true;
-	/* At once: whoever ends the loop closes what timers there are. */
+	/*
+	 * This handle is closed now, not later: whoever ends the loop closes all timers that are
+	 * left.
+	 */
 	uv_close((uv_handle_t *)&store->quiet, on_handle_closed);
 	store->closed = done;
 	store->closed_arg = arg;
@@ -275,7 +279,7 @@ void store_close(struct store *store, void (*done)(void *arg), void *arg)
 			fn(r->arg, &abandoned);
 	}
 	if (offload(store->wake.loop, close_work, close_done, store) != 0) {
-		close_work(store); /* better late than never */
+		close_work(store); /* no thread could be started: it blocks the loop instead */
 		close_done(store);
 	}
 }
@@ -312,7 +316,10 @@ int store_local_address(const struct store *store, char *text, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	/* Connecting a datagram socket sends nothing, but makes the kernel choose the route. */
+	/*
+	 * Connecting a datagram socket sends nothing, but makes the kernel choose the route and so
+	 * the local address.
+	 */
 	if (connect(fd, (const struct sockaddr *)&store->address, to_len) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&local, &len) < 0)
 		error = -errno;
@@ -329,9 +336,9 @@ int store_set_servers(struct store *store, const char *servers)
 }
 
 /*
- * The library has no call for this, and does not reveal its socket: it is the one connected to the
- * server. It is only shut down, as the library closes it. If the library has connected again since,
- * that connection is just made once more.
+ * Breaks the connection. The library has no call for this, and does not tell its socket. So this
+ * looks for the socket that is connected to the server. It is only shut down, as the library closes
+ * it. If the library has already connected again, it has to do so once more.
  */
 void store_hang_up(struct store *store)
 {
@@ -353,6 +360,6 @@ void store_hang_up(struct store *store)
 
 void zk_log_detail(bool detail)
 {
-	/* Never DEBUG: there the library uses freed memory when it closes. */
+	/* The level is never DEBUG, at which the library uses freed memory when it is closed. */
 	zoo_set_debug_level(detail ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
 }

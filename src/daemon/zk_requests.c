@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Servers from 3.8 on say so where enforceQuota is set; the library has no name for it. */
+/* Servers from 3.8 on return this code if enforceQuota is set. The library has no name for it. */
 #define QUOTA_EXCEEDED (-125)
 
 /* --- in the library's threads --------------------------------------------- */
@@ -45,8 +45,8 @@ static void set_stat(struct store_reply *reply, const struct Stat *stat)
 }
 
 /*
- * Whether this result comes from a server, and not from the library itself. In doubt it does not,
- * as an answer of a server counts as a heartbeat.
+ * Whether a result comes from a server, and not from the library itself. In doubt this is false,
+ * because an answer of a server counts as a heartbeat.
  */
 static bool is_answer(int rc)
 {
@@ -100,7 +100,7 @@ static void on_stat(int rc, const struct Stat *stat, const void *context)
 	reply_ready(r, rc);
 }
 
-/* In one piece, the names behind the pointers to them. */
+/* Copies the names into one block of memory: first the pointers, then the texts. */
 static char **copy_names(char *const *names, size_t n)
 {
 	size_t size = n * sizeof(char *);
@@ -141,7 +141,9 @@ static void on_multi(int rc, const void *context)
 	struct request *r = (struct request *)(uintptr_t)context;
 
 	r->reply.failed_op = -1;
-	/* The operations around the one that failed say RUNTIMEINCONSISTENCY: look for the cause.
+	/*
+	 * Only the operation that failed has the code of the whole transaction. The others have
+	 * another one, such as RUNTIMEINCONSISTENCY.
 	 */
 	for (size_t i = 0; rc != ZOK && code_of(rc) != STORE_UNKNOWN && i < r->n_ops; i++) {
 		if (r->results[i].err == rc) {
@@ -194,14 +196,14 @@ void zk_request_free(struct request *r)
 	free(r);
 }
 
-/* What cannot be sent is answered all the same, later and from the loop. */
+/* A request that cannot be sent gets its reply as well: later, and from the loop. */
 static void not_sent(struct request *r, int rc)
 {
 	r->refused = true;
 	reply_ready(r, rc);
 }
 
-/* The library has taken it, or not. */
+/* Handles the library's return code for a request. */
 static void sent(struct request *r, int rc)
 {
 	if (rc != ZOK)
@@ -230,8 +232,8 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
 }
 
 /*
- * With an identity, nodes belong to it, and all the world may read them that are not closed;
- * without, they are open.
+ * The access rights of a new node. With an identity, the node belongs to it, and everybody may read
+ * it unless it is closed. Without an identity everybody may do everything.
  */
 static const struct ACL_vector *acl_of(const struct store *store, bool closed)
 {
@@ -273,7 +275,8 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	assert(n > 0 && n <= STORE_OPS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		/*
-		 * The library would free memory that is not its own: there is no node of that name.
+		 * For an invalid path the library would free memory that is not its own. There is
+		 * no node of that name, so this is the reply.
 		 */
 		if (!is_node(ops[i].path)) {
 			struct request *r = request_new(store, 0, fn, arg);
@@ -284,7 +287,8 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 	}
 	/*
 	 * On a handle whose session has ended, the library frees an uninitialised pointer for each
-	 * operation but the first. It may still end between here and there; then free() aborts.
+	 * operation but the first. If the session ends between this check and the call, free()
+	 * aborts.
 	 */
 	if (is_unrecoverable(store->handle)) {
 		not_sent(request_new(store, 0, fn, arg), ZINVALIDSTATE);
@@ -313,9 +317,9 @@ void store_multi(struct store *store, const struct store_op *ops, size_t n, stor
 		}
 	}
 	/*
-	 * The same happens on a handle whose session has expired, of which we may not have heard
-	 * yet. From connected to expired it has to lose the connection and make another, which
-	 * takes longer than from here to the end of the call.
+	 * The same happens on a handle whose session has expired, which we may not have been told
+	 * yet. A connected handle has to lose its connection and make another before it can learn
+	 * that, which takes longer than the call below.
 	 */
 	if (zoo_state(store->handle) != ZOO_CONNECTED_STATE)
 		not_sent(r, ZCONNECTIONLOSS);
