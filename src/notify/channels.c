@@ -17,7 +17,10 @@ static void forget(struct channels *c)
 	c->n_refusals = 0;
 }
 
-/* What it said before it could not be understood any more still counts, as for the sidecar. */
+/*
+ * Keeps the sections of a file that cannot be parsed any more as they were before, as the sidecar
+ * does.
+ */
 static void keep_before(struct channels *c, const struct channels *before, const char *shown)
 {
 	for (size_t i = 0; i < before->good.n; i++) {
@@ -33,7 +36,7 @@ static void keep_before(struct channels *c, const struct channels *before, const
 	}
 }
 
-/* Reads the file that was opened and checked, not the one that has its name by now. */
+/* Reads the file through the descriptor that was checked: by now another file may have its name. */
 static bool read_file(struct channels *c, const struct channels *before, const char *shown,
 		      char why[TRUSTED_WHY_SIZE])
 {

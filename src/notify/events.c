@@ -84,13 +84,15 @@ bool events_pack_taken(struct events *e, struct buffer *params)
 	pack_array(&p, n);
 	for (size_t i = 0; i < n; i++)
 		pack_str(&p, e->taken[i]);
-	/* Where that is lost they are told again, and known again. */
+	/*
+	 * If this request is lost, the sidecar tells these events again, and they are noted again.
+	 */
 	e->n_taken -= n;
 	memmove(e->taken, e->taken + n, e->n_taken * sizeof(*e->taken));
 	return true;
 }
 
-/* --- what is wrong -------------------------------------------------------- */
+/* --- problems ------------------------------------------------------------- */
 
 struct problem_list {
 	char texts[TOLD_MAX][PROBLEM_SIZE];
@@ -122,7 +124,7 @@ static void find_problems(const struct events *e, struct problem_list *list)
 	}
 }
 
-/* One text of all, to see whether they are others. */
+/* One text of all problems, to see whether they have changed. */
 static char *text_of(const struct problem_list *list)
 {
 	char *text = NULL;
@@ -172,7 +174,7 @@ void events_advance(struct events *e)
 	good = spool_is_good(e->spool);
 	find_problems(e, &list);
 	text = text_of(&list);
-	/* By that the sidecar tells again what there was no room for. */
+	/* After a new registration the sidecar repeats the events that could not be spooled. */
 	if ((good && e->refused) || (e->problems && strcmp(text, e->problems) != 0))
 		e->to_register = true;
 	if (good)

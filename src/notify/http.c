@@ -15,7 +15,7 @@
 
 /* --- the poster ----------------------------------------------------------- */
 
-/* Its whole life is between two lines of ours: the signal ends it, whatever it is at. */
+/* Kills the poster whatever it is doing, as it has nothing to clean up, and reaps it. */
 static void end_poster(struct http *h)
 {
 	if (h->fd < 0)
@@ -27,7 +27,7 @@ static void end_poster(struct http *h)
 		;
 }
 
-/* 0 or a negative errno. */
+/* Starts the poster if there is none. 0 or a negative errno. */
 static int need_poster(struct http *h)
 {
 	int ends[2];
@@ -48,7 +48,10 @@ static int need_poster(struct http *h)
 	return 0;
 }
 
-/* It never waits: the requests are few and short, their texts are in files. */
+/*
+ * Hands a request to the poster without waiting: requests are few and short, and their texts are
+ * passed as files. False: that failed.
+ */
 static bool hand_over(const struct http *h, const struct poster_request *request, int text)
 {
 	union {
@@ -142,7 +145,7 @@ static void take(struct http *h, const struct poster_answer *a)
 	while (post && post->id != a->id)
 		post = post->next;
 	if (!post)
-		return; /* it was cancelled */
+		return; /* the request was cancelled */
 	http_cancel(post);
 	post->done(post->arg, a->why[0] ? a->why : NULL, (long)a->status);
 }

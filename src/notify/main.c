@@ -14,7 +14,7 @@
 #include "zkleader.h"
 
 #ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
+#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
 #endif
 #define CONFIG_FILE  SYSCONFDIR "/zkleader/zkleader.conf"
 #define SPOOL_FOLDER "/var/spool/zkleader"
@@ -61,7 +61,7 @@ static int misuse(const char *why)
 	return EX_CONFIG;
 }
 
-/* -1: go on; else the exit code. */
+/* Parses the command line. -1: go on; otherwise the exit code. */
 static int parse(struct notifier_options *r, const char *const *argv)
 {
 	struct options o;

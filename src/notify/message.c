@@ -18,7 +18,7 @@ static char *dump(json_t *json)
 	return text;
 }
 
-/* Slack's three escapes. */
+/* Writes a text with Slack's three escapes. */
 static void put_escaped(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++) {
@@ -33,7 +33,7 @@ static void put_escaped(FILE *f, const char *text)
 	}
 }
 
-/* The end of it, from the beginning of a character on. */
+/* The end of the output, from the beginning of a character on. */
 static const char *end_of(const char *output)
 {
 	size_t len = strlen(output);
@@ -83,7 +83,7 @@ static void put_label(json_t *labels, const json_t *event, const char *key)
 		json_object_set_new(labels, key, json_string(text));
 }
 
-/* A list of one alert, as /api/v2/alerts takes it. */
+/* A list of one alert, as /api/v2/alerts of an Alertmanager takes it. */
 static char *alertmanager(const json_t *event)
 {
 	const char *kind = json_text(event, "event", "?");

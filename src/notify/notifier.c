@@ -28,9 +28,9 @@
 
 #define WAIT_MAX_MS 60000
 #define LOOK_MS	    60000 /* between looks at the task files while nothing happens */
-#define ASK_MS	    10000 /* for an answer */
+#define ASK_MS	    10000 /* time for an answer of the sidecar */
 
-/* The questions that follow_ask() is asked. */
+/* The numbers of the questions for follow_ask(). */
 #define REGISTER 0
 #define NOTICED	 1
 
@@ -44,10 +44,10 @@ struct notifier {
 	struct spool spool;
 	struct sends sends;
 	struct events events;
-	bool begun; /* the sidecar tells of runs */
+	bool begun; /* the subscription has begun */
 	int64_t look_ms;
 	int signals;
-	sigset_t mask; /* as it was before ours were blocked */
+	sigset_t mask; /* the mask before this process blocked its signals */
 	bool ended;
 };
 
@@ -61,7 +61,10 @@ static void read_channels(struct notifier *n)
 
 /* --- what the sidecar tells ----------------------------------------------- */
 
-/* Of a run that ended with no status of its own (its lease was over, say) it is "fail". */
+/*
+ * Pings the URL of the task, if it has one, when a run starts or ends. The ping has the exit status
+ * of the run, or the word "fail" if it ended without one, for example because its lease was over.
+ */
 static void take_run(struct notifier *n, const json_t *run)
 {
 	const char *task = json_text(run, "task", ""), *state = json_text(run, "state", "");
@@ -78,7 +81,9 @@ static void take_run(struct notifier *n, const json_t *run)
 	pings_add(&n->pings, task, url, word, json_text(run, "output", ""));
 }
 
-/* NULs of an output become '?': what is made of it would end at the first one. */
+/*
+ * Replaces NULs in an output by '?'. Messages are made of it by functions that would stop at a NUL.
+ */
 static void replace_nuls(json_t *event)
 {
 	const json_t *output = json_object_get(event, "output");
@@ -111,7 +116,7 @@ static void take_news(struct notifier *n, const struct message *m)
 	}
 }
 
-/* One question at a time: first who we are, then what we have. */
+/* Asks one question at a time. Registering comes first, then which events were taken. */
 static void ask(struct notifier *n)
 {
 	int64_t deadline = clock_boot_ms() + ASK_MS;
@@ -135,13 +140,13 @@ static void take_event(struct notifier *n, const struct follow_event *e)
 	case FOLLOW_BEGUN:
 		log_info("hearing of runs", LOG_STR("from", "the sidecar"));
 		n->begun = true;
-		events_register(&n->events); /* a restarted sidecar knows nothing */
+		events_register(&n->events); /* a restarted sidecar does not know this process */
 		break;
 	case FOLLOW_NEWS: take_news(n, &e->message); break;
 	case FOLLOW_REFUSED:
 		log_warning("the sidecar refuses", LOG_STR("why", zkleader_message(n->z)));
 		if (!n->begun)
-			handle_hang_up(n->z); /* it is asked again, as after a loss */
+			handle_hang_up(n->z); /* follow reconnects and asks again */
 		break;
 	case FOLLOW_LOST:
 		if (!e->again)
@@ -199,7 +204,7 @@ static void loop(struct notifier *n)
 		due_ms = min_ms(min_ms(due_ms, n->look_ms), follow_due_ms(&n->follow));
 		left = due_ms - clock_boot_ms();
 		left = left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : left;
-		/* poll() passes over what is -1. */
+		/* poll(2) ignores descriptors that are -1. */
 		fds[0] = (struct pollfd){.fd = n->signals, .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = follow_fd(&n->follow), .events = POLLIN};
 		fds[2] = (struct pollfd){.fd = n->http.fd, .events = POLLIN};
@@ -230,7 +235,7 @@ static int block_signals(struct notifier *n)
 	return n->signals < 0 ? -errno : 0;
 }
 
-/* Of what happens here alone: that costs ZooKeeper nothing. */
+/* Subscribes only to what happens on this node, which costs ZooKeeper nothing. */
 static void subscribe(struct notifier *n)
 {
 	struct buffer params;

@@ -24,7 +24,10 @@ struct ping {
 
 /* --- one ping --------------------------------------------------------------- */
 
-/* The line names neither path nor query nor password: any of them may be a secret. */
+/*
+ * Notes that a try failed. The log line has neither path nor query nor password of the URL, as any
+ * of them may be a secret.
+ */
 static void fail(struct ping *g, const char *why, long status, int64_t now_ms)
 {
 	char shown[PING_URL_SIZE];

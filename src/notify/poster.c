@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* With its macros for checking types the functions could not be called by way of pointers. */
+/*
+ * libcurl's macros for checking types replace its functions, which are called through pointers
+ * here.
+ */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -17,7 +20,7 @@
 #include "zkleader.h"
 
 #define LIBRARY	  "libcurl.so.4"
-#define POSTER_FD 3 /* the socket; behind it is nothing else of the parent's */
+#define POSTER_FD 3 /* the socket; no descriptor above it is left open */
 #define WAIT_MS	  60000
 
 struct library {
@@ -38,16 +41,16 @@ struct library {
 
 struct poster {
 	struct library lib;
-	const char *unloaded; /* why it is not; NULL: it is */
+	const char *unloaded; /* why libcurl is not loaded; NULL: it is */
 	CURLM *multi;
-	struct curl_slist *json; /* headers of a body that is JSON */
+	struct curl_slist *json; /* headers of a request whose body is JSON */
 	int fd;
 };
 
 struct request {
 	uint64_t id;
 	char *url, *body;
-	size_t read; /* bytes of its answer */
+	size_t read; /* bytes of the answer that were read */
 };
 
 static bool load(struct library *l)
@@ -74,7 +77,7 @@ static void request_free(struct request *r)
 	free(r);
 }
 
-/* A parent that is gone needs none. */
+/* Sends an answer to the parent. If the parent is gone, this process ends. */
 static void answer(const struct poster *p, struct request *r, const char *why, long status)
 {
 	struct poster_answer a = {.id = r->id, .status = status};
@@ -94,7 +97,9 @@ static size_t on_answer(char *data, size_t size, size_t n, void *arg)
 	return r->read > POSTER_ANSWER_MAX ? 0 : size * n;
 }
 
-/* The defaults that matter are said all the same: no redirect, TLS verified. */
+/*
+ * Sets the options of a request. Defaults that matter are set as well: no redirect, TLS verified.
+ */
 static CURLcode set_options(const struct poster *p, CURL *c, struct request *r)
 {
 	CURLcode (*set)(CURL *, CURLoption, ...) = p->lib.setopt;
@@ -128,7 +133,7 @@ static void begin(struct poster *p, struct request *r, bool is_json)
 	}
 	c = p->lib.easy_init();
 	if (!c)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	e = set_options(p, c, r);
 	if (is_json)
 		e |= p->lib.setopt(c, CURLOPT_HTTPHEADER, p->json);
@@ -155,7 +160,7 @@ static void end(struct poster *p, CURL *c, CURLcode result)
 	answer(p, r, why, status);
 }
 
-/* --- what is asked for ---------------------------------------------------- */
+/* --- requests of the parent ----------------------------------------------- */
 
 static char *read_text(int fd, size_t from, size_t to)
 {
@@ -166,7 +171,10 @@ static char *read_text(int fd, size_t from, size_t to)
 	return text;
 }
 
-/* The parent's messages are right, or it is not the parent: that, and its end, end this process. */
+/*
+ * Takes a request of the parent. This process ends if the parent has ended, or if the message is
+ * not one that the parent would send.
+ */
 static void take(struct poster *p)
 {
 	union {
@@ -214,7 +222,10 @@ static void loop(struct poster *p)
 	}
 }
 
-/* The parent's connection to the sidecar, for one, must not outlive it here. */
+/*
+ * Closes all descriptors but the socket. The parent's connection to the sidecar, for example, must
+ * not stay open in this process after the parent has ended.
+ */
 static int keep_alone(int fd)
 {
 	if (dup2(fd, POSTER_FD) < 0)
@@ -238,7 +249,7 @@ int poster_run(int fd)
 	p.multi = p.lib.multi_init();
 	p.json = p.lib.append(NULL, "Content-Type: application/json");
 	if (!p.multi || !p.json)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	loop(&p);
 	return EXIT_SUCCESS;
 }

@@ -14,20 +14,20 @@
 #include "notify/command.h"
 #include "notify/message.h"
 
-/* One try that is outstanding. */
+/* An outstanding attempt to send a message. */
 struct send {
 	struct send *next;
 	struct sends *sends;
 	struct spooled *message;
 	char *body;
 	struct http_post post;
-	char to[PING_URL_SIZE]; /* for the log: without what may be a secret */
-	pid_t pid;		/* of a command; 0 */
-	int64_t until_ms;	/* that it may take */
+	char to[PING_URL_SIZE]; /* the receiver, for the log: without what may be secret */
+	pid_t pid;		/* of a command; 0: it is a request */
+	int64_t until_ms;	/* CLOCK_BOOTTIME: when a command is killed */
 	bool over;
 };
 
-/* --- how it ended --------------------------------------------------------- */
+/* --- the end of an attempt ------------------------------------------------ */
 
 static int64_t pause_of(int tries)
 {
@@ -43,7 +43,10 @@ static void give_up(struct sends *s, struct spooled *m)
 	spool_remove(s->spool, m);
 }
 
-/* The first failing message of a channel stands for all of its messages. */
+/*
+ * Whether a failure is logged. It is not if the failure logged before it was of the same channel,
+ * and less than SENDS_SAY_MS ago.
+ */
 static bool is_news(struct sends *s, const char *channel)
 {
 	int64_t now_ms = clock_boot_ms();
@@ -106,7 +109,7 @@ void sends_reap(struct sends *s)
 	}
 }
 
-/* --- one try -------------------------------------------------------------- */
+/* --- one attempt ---------------------------------------------------------- */
 
 static void begin_command(struct send *x, const struct notify_config *c)
 {
@@ -160,7 +163,7 @@ static void begin(struct sends *s, struct spooled *m)
 		begin_command(x, c);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all attempts --------------------------------------------------------- */
 
 static void free_over(struct sends *s)
 {
@@ -188,7 +191,10 @@ static size_t count_of(const struct sends *s, const char *channel)
 	return n;
 }
 
-/* A command that hangs is ended with all that it has started. */
+/*
+ * Kills commands whose time is over, with all that they have started. Returns when the next one's
+ * time is.
+ */
 static int64_t watch_commands(const struct sends *s, int64_t now_ms)
 {
 	int64_t first = INT64_MAX;
@@ -217,7 +223,7 @@ int64_t sends_advance(struct sends *s)
 			continue;
 		if (m->due_ms <= now_ms) {
 			begin(s, m);
-			first = now_ms; /* it may be over at once */
+			first = now_ms; /* the attempt may have ended already */
 		} else if (m->due_ms < first) {
 			first = m->due_ms;
 		}

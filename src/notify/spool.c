@@ -17,7 +17,7 @@
 #include "base/names.h"
 #include "client/json.h"
 
-#define PART ".part" /* the end of the name of a file that is not whole */
+#define PART ".part" /* the end of the name of an incomplete file */
 
 static bool fail(struct spool *s, const char *what)
 {
@@ -120,7 +120,10 @@ static void forget_all(struct spool *s)
 	s->n = 0;
 }
 
-/* What is no message is left where it is, out of the way. */
+/*
+ * Adds the message in a file to the list. A file that has none is renamed, so that it is kept but
+ * not read again.
+ */
 static void load_file(struct spool *s, const char *name)
 {
 	json_t *whole = read_file(s, name);
@@ -162,7 +165,7 @@ static bool load(struct spool *s)
 		size_t len = strlen(entry->d_name), part = sizeof(PART) - 1;
 
 		if (len > part && strcmp(entry->d_name + len - part, PART) == 0)
-			unlinkat(s->folder, entry->d_name, 0); /* the event was not taken */
+			unlinkat(s->folder, entry->d_name, 0); /* its event was not acknowledged */
 		if (!is_name(entry->d_name) || n == SPOOL_MAX)
 			continue;
 		names = mem_resize(names, n + 1, sizeof(*names));

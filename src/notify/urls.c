@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 
-/* The first of them, once: the sidecar tells them all. */
+/* Logs the first problem of the task files, once. The sidecar tells all of them. */
 static void tell(struct urls *u, const struct problem *p)
 {
 	mem_auto char *text = NULL;
@@ -23,7 +23,9 @@ static void tell(struct urls *u, const struct problem *p)
 	text = NULL;
 }
 
-/* A file that is not good now stays as it was, as for the sidecar. */
+/*
+ * Reads the task files again. A file that is bad now keeps its last good state, as in the sidecar.
+ */
 static void refresh(struct urls *u)
 {
 	struct task_files loaded, in_force;
@@ -33,7 +35,7 @@ static void refresh(struct urls *u)
 	u->read_ms = clock_boot_ms();
 	problems_init(&problems);
 	problems_init(&of_main);
-	/* Its version-file and auth-file need not be ours to read. */
+	/* This user need not be allowed to read the version-file and the auth-file. */
 	config_examine(u->config_file, &config, &of_main);
 	if (config && config->task_dir) {
 		taskdir_load(config, &loaded, &problems);
