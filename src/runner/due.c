@@ -14,7 +14,10 @@ static int read_task(struct reader *r, void *to)
 	return reader_text_copy(text, to, NAME_ELECTION_MAX + 1);
 }
 
-/* The claim says whether there is such a time; here it is only fit for a file name and a log. */
+/*
+ * Reads a tick, and checks only that it is fit for a file name and a log. The claim says whether
+ * there is such a tick.
+ */
 static int read_tick(struct reader *r, void *to)
 {
 	static const char fit[] = "0123456789-:TZ";

@@ -20,7 +20,10 @@ bool line_has(const struct line *l, const struct jobs_key *key)
 
 void line_add(struct line *l, const struct line_item *item)
 {
-	/* It does not grow with what has been: that goes once it is as much as what is there. */
+	/*
+	 * Items that were taken are removed once they are half of the array, so that it does not
+	 * grow for ever.
+	 */
 	if (l->first > 0 && l->first >= l->n / 2) {
 		memmove(l->items, l->items + l->first, line_length(l) * sizeof(*l->items));
 		l->n -= l->first;

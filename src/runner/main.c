@@ -1,4 +1,7 @@
-/* zkleader-runner: starts what is due for one user, where the sidecar of this host leads it. */
+/*
+ * zkleader-runner: starts the jobs of one user: scheduled tasks that this host leads, and jobs of
+ * queues.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +17,7 @@
 #include "zkleader.h"
 
 #ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc" /* as the Makefile says where it installs */
+#define SYSCONFDIR "/etc" /* unless the Makefile defines it */
 #endif
 #define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
@@ -51,7 +54,7 @@ static int misuse(const char *why)
 	return EX_CONFIG;
 }
 
-/* -1: go on; else the exit code. */
+/* Parses the command line. -1: go on; otherwise the exit code. */
 static int parse(struct runner_options *r, const char *const *argv)
 {
 	struct options o;

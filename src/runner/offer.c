@@ -5,7 +5,10 @@
 
 #include "client/fields.h"
 
-/* The sidecar says whether there is such a job; here it is only fit for a header and a log. */
+/*
+ * Reads a job's id, and checks only that it is fit for a header and a log. The sidecar says whether
+ * there is such a job.
+ */
 static int read_id(struct reader *r, void *to)
 {
 	static const char fit[] =

@@ -9,20 +9,23 @@
 #include <string.h>
 #include <time.h>
 
-/* With its macros for checking types the functions could not be called by way of pointers. */
+/*
+ * libcurl's macros for checking types replace its functions, which are called through pointers
+ * here.
+ */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
 
 #include "client/library.h"
 
-#define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* of a Retry-After; the queue bounds it further */
+#define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* the longest Retry-After; a queue may allow less */
 #define HEADER_SIZE 300
 
 #define LIBRARY	    "libcurl.so.4"
 
 /*
- * libcurl is loaded only by the process that makes a request: it brings 25 libraries, whose pages
+ * libcurl is loaded only by the process that makes a request. It brings 25 libraries, whose pages
  * would cost memory in each of the three processes of a job.
  */
 struct library {
@@ -46,11 +49,14 @@ struct sending {
 	CURL *curl;
 	struct curl_slist *headers;
 	size_t taken, headed; /* bytes of the body and of the headers */
-	bool newline;	      /* the body ended with one, or there was none */
+	bool newline;	      /* the body is empty, or ends with a newline */
 	char error[CURL_ERROR_SIZE];
 };
 
-/* What is beyond the bound is not read: the status is known by then. */
+/*
+ * Prints the answer's body. Beyond POST_ANSWER_MAX the transfer is aborted, as the status is known
+ * by then.
+ */
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
 	struct sending *s = arg;
@@ -87,11 +93,14 @@ static void add_header(struct sending *s, const char *format, ...)
 	va_end(ap);
 	longer = s->lib.append(s->headers, line);
 	if (!longer)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	s->headers = longer;
 }
 
-/* The defaults that matter are said all the same: no redirect, no proxy, TLS verified. */
+/*
+ * Prepares the request. Defaults that matter are set as well: no redirect, TLS verified. There is
+ * no proxy, whatever the environment says.
+ */
 static bool prepare(struct sending *s, const struct post *p)
 {
 	CURLcode (*set)(CURL *, CURLoption, ...) = s->lib.setopt;
@@ -139,7 +148,9 @@ static void say(const struct sending *s, const char *format, ...)
 	putchar('\n');
 }
 
-/* Seconds, or a date; -1: there is none, or it makes no sense. */
+/*
+ * The delay of a Retry-After, which has seconds or a date; -1: there is none, or it makes no sense.
+ */
 static int64_t retry_after_ms(const struct sending *s)
 {
 	struct curl_header *header;
@@ -161,7 +172,7 @@ static int64_t retry_after_ms(const struct sending *s)
 	return (seconds < 0 ? 0 : seconds > RETRY_MAX_S ? RETRY_MAX_S : seconds) * 1000;
 }
 
-/* What a status other than 2xx means. */
+/* Decides what a status other than 2xx means, and returns the exit code. */
 static int judge(const struct sending *s, long status, struct job_delivery *d)
 {
 	d->how = status == 408 || status == 425 || status == 429 || (status >= 500 && status < 600)
@@ -184,7 +195,7 @@ static int perform(struct sending *s, const struct post *p)
 	long status = 0;
 
 	s->lib.getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
-	/* More than is read has come: the answer is there all the same. */
+	/* The body was longer than what is read, which makes the answer no failure. */
 	if (e == CURLE_WRITE_ERROR && s->taken == POST_ANSWER_MAX)
 		e = CURLE_OK;
 	if (s->headed > POST_HEADERS_MAX) {
@@ -232,7 +243,7 @@ int post_send(void *arg)
 		return EXIT_FAILURE;
 	}
 	if (s.lib.global_init(CURL_GLOBAL_DEFAULT) != 0 || !(s.curl = s.lib.easy_init()))
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	if (prepare(&s, p))
 		code = perform(&s, p);
 	else

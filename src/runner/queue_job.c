@@ -22,10 +22,10 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define BEGIN_MS INT64_C(30000) /* for the answer: until ZooKeeper has recorded the start */
+#define BEGIN_MS INT64_C(30000) /* time until ZooKeeper has recorded the start */
 #define WHY_SIZE 300
 
-/* What the sidecar says of it; and what it is here. */
+/* A job as the sidecar describes it, and its state in this process. */
 struct queue_job {
 	struct context *c;
 	const struct task_config *queue;
@@ -36,9 +36,9 @@ struct queue_job {
 	uint64_t number, token;
 	uint64_t attempt, timeout_ms;
 	struct buffer payload;
-	char callback[CALLBACK_URL_MAX +
-		      1]; /* "": it is the job, and not the delivery of its end */
-	char *end;	  /* of a callback: the job as JSON; NULL */
+	/* "": this is the job itself, and not the delivery of its callback */
+	char callback[CALLBACK_URL_MAX + 1];
+	char *end; /* for a callback: the ended job as JSON; NULL: not in the answer */
 	struct job_delivery *delivery;
 };
 
@@ -82,7 +82,9 @@ static int read_callback(struct reader *r, void *to)
 					: reader_text_copy(text, to, CALLBACK_URL_MAX + 1);
 }
 
-/* What a callback is sent: the JSON of `job`, without what it wrote. */
+/*
+ * Reads the body of a callback: the job as JSON, as the method `job` answers, without its output.
+ */
 static int read_end(struct reader *r, void *to)
 {
 	json_auto_t *job = NULL;
@@ -118,7 +120,10 @@ static int take_begun(struct queue_job *j, struct reader result)
 	return fields_read(&result, fields, N_FIELDS(fields));
 }
 
-/* What a job that is not ours came to is the sidecar's to say; it offers it again. */
+/*
+ * Asks the sidecar to begin the job. If another process gets it or none may, this process has
+ * nothing to do: the sidecar offers the job again if it has to be run.
+ */
 static int ask_begin(struct queue_job *j)
 {
 	struct zkleader *z = j->c->z;
@@ -164,9 +169,9 @@ static int begin(struct queue_job *j)
 	return -ECANCELED;
 }
 
-/* --- doing it ------------------------------------------------------------- */
+/* --- running the job ------------------------------------------------------ */
 
-/* The payload becomes standard input: a file without a name, as long as it is. */
+/* Makes the payload the standard input, as a file without a name. */
 static int give_payload(const struct queue_job *j)
 {
 	const unsigned char *data = j->payload.data;
@@ -202,7 +207,10 @@ static void set_environment(const struct queue_job *j)
 	setenv("ZKLEADER_TOKEN", token, 1);
 }
 
-/* A request in place of a command; the file that allows a callback may be another by now. */
+/*
+ * Prepares a request in place of a command. The URL of a callback is checked again, as the task
+ * file that allows it may have changed.
+ */
 static void be_posted(struct queue_job *j, struct post *post, struct leased_job *leased)
 {
 	const struct queue_config *q = j->queue->queue;
@@ -211,7 +219,7 @@ static void be_posted(struct queue_job *j, struct post *post, struct leased_job 
 	j->delivery = mmap(NULL, sizeof(*j->delivery), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (j->delivery == MAP_FAILED)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	*j->delivery = (struct job_delivery){JOB_AGAIN, -1};
 	*post = (struct post){
 		.url = callback ? j->callback : q->url,
@@ -265,7 +273,7 @@ static int do_begun(struct queue_job *j, const struct start *s)
 	struct capture capture;
 	int e = capture_init(&capture, j->offer->queue, j->offer->id, s->journal), code;
 
-	/* The job is ours, so it is run; what it writes is lost. */
+	/* The job has begun at the sidecar, so it is run, although its output is lost. */
 	if (e < 0)
 		log_warning("the output of a job is not kept", LOG_STR("queue", j->offer->queue),
 			    LOG_STR("job", j->offer->id), LOG_STR("why", strerror(-e)));

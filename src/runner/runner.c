@@ -29,33 +29,33 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define LOOK_MS		    5000  /* between looks at the task files while nothing is due */
-#define ASK_MS		    10000 /* for an answer */
+#define LOOK_MS		    5000  /* between checks of the task files while nothing is due */
+#define ASK_MS		    10000 /* time for an answer of the sidecar */
 #define BEGIN_PER_PROCESSOR 4
 #define BEGIN_LEAST	    8
-#define REFUSALS	    0	 /* the question that follow_ask() is asked */
-#define ITEM_ROOM	    1500 /* of a request, for one refusal more */
+#define REFUSALS	    0	 /* the number of the question for follow_ask() */
+#define ITEM_ROOM	    1500 /* bytes of a request that are kept for one more refusal */
 
 struct runner {
 	const struct runner_options *options;
 	struct zkleader *z;
 	struct follow follow;
 	bool registered;
-	bool to_tell; /* the refusals are others than the sidecar knows */
-	size_t told;  /* so many of them it has been told, as far as they fit into requests */
+	bool to_tell; /* the refusals have changed, and have to be told to the sidecar */
+	size_t told;  /* how many of them were told: a request may not hold all */
 	struct account account;
 	struct tasks tasks;
 	struct jobs jobs;
 	struct line line;
-	size_t at_once; /* so many begin at a time */
-	int begun[2];	/* what has begun sends its process' number */
+	size_t at_once; /* how many processes may be beginning at a time */
+	int begun[2];	/* socket on which a process that has begun sends its pid */
 	int signals;
-	sigset_t mask; /* as it was before ours were blocked */
+	sigset_t mask; /* the mask before this process blocked its signals */
 	int64_t look_ms;
 	bool ended;
 };
 
-/* --- what is refused ------------------------------------------------------ */
+/* --- refusals ------------------------------------------------------------- */
 
 static void log_refusals(const struct runner *r)
 {
@@ -68,8 +68,8 @@ static void log_refusals(const struct runner *r)
 }
 
 /*
- * As many as fit into a request, in the place of all those before or behind them. Returns how many
- * have been told then.
+ * Packs as many refusals as fit into a request, from r->told on. The first request replaces what
+ * the sidecar knows, and further ones add to it. Returns how many have been told then.
  */
 static size_t pack_refusals(const struct runner *r, struct buffer *params)
 {
@@ -135,7 +135,10 @@ static void forget(void *arg)
 	close(r->begun[0]);
 }
 
-/* Whether it is to be started: it does not go on, and there is room. */
+/*
+ * Whether a run or job has to be started: it is neither running nor waiting already, and there are
+ * less than JOBS_MAX.
+ */
 static bool is_new(struct runner *r, const struct jobs_key *key)
 {
 	if (jobs_has(&r->jobs, key) || line_has(&r->line, key))
@@ -156,7 +159,7 @@ static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
 			    LOG_STR("why", strerror((int)-pid)));
 }
 
-/* From the files as they are now; of a partition it is its task's. */
+/* Finds the task in the files as they are now; for the name of a partition, its task. */
 static const struct task_config *find_task(struct runner *r, const char *name,
 					   char why[TRUSTED_WHY_SIZE])
 {
@@ -188,7 +191,10 @@ static void start(struct runner *r, const struct line_item *item)
 				     : start_run(&s, task, &item->due));
 }
 
-/* Returns when the next one may be started, if nothing happens before; INT64_MAX. */
+/*
+ * Starts what waits. Returns when the next one may be started, if nothing happens before;
+ * INT64_MAX: nothing waits.
+ */
 static int64_t start_waiting(struct runner *r)
 {
 	struct line_item item;
@@ -235,13 +241,16 @@ static void take_event(struct runner *r, const struct follow_event *e)
 		log_info("registered", LOG_STR("user", r->account.user),
 			 LOG_STR("socket", r->options->socket));
 		r->registered = true;
-		r->to_tell = true; /* a restarted sidecar knows none */
+		r->to_tell = true; /* a restarted sidecar knows no refusals */
 		r->told = 0;
 		break;
 	case FOLLOW_NEWS: take_news(r, &e->message); break;
 	case FOLLOW_REFUSED:
 		log_warning("the sidecar refuses", LOG_STR("why", zkleader_message(r->z)));
-		/* It is asked again, as after a loss: it may be of an earlier release. */
+		/*
+		 * An earlier release may refuse the registration, so it is tried again, as after a
+		 * loss.
+		 */
 		if (!r->registered)
 			handle_hang_up(r->z);
 		break;
@@ -249,7 +258,7 @@ static void take_event(struct runner *r, const struct follow_event *e)
 		if (!e->again)
 			log_warning("no sidecar", LOG_STR("why", zkleader_message(r->z)));
 		r->registered = false;
-		line_clear(&r->line); /* the next one says what is due then */
+		line_clear(&r->line); /* the next sidecar tells anew what is due */
 		break;
 	}
 }
@@ -312,7 +321,8 @@ static void loop(struct runner *r)
 }
 
 /*
- * SIGPIPE is blocked and not ignored, as jobs would inherit that. They get the mask of before.
+ * SIGPIPE is blocked instead of ignored, as jobs would inherit that it is ignored. Jobs get the
+ * signal mask from before.
  */
 static int block_signals(struct runner *r)
 {
@@ -331,7 +341,10 @@ static int block_signals(struct runner *r)
 	return r->signals < 0 ? -errno : 0;
 }
 
-/* As many begin at a time as keep the processors busy while others wait for answers. */
+/*
+ * Limits how many processes begin at a time: as many as keep the processors busy while some wait
+ * for answers.
+ */
 static int make_turns(struct runner *r)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -14,7 +14,10 @@
 #include "client/leased_job.h"
 #include "client/run.h"
 
-/* What a run that is not ours came to is the sidecar's to say; it offers the tick again. */
+/*
+ * Claims the tick. If another process gets it or none may, this process has nothing to do: the
+ * sidecar offers the tick again if it has to be run.
+ */
 static int claim(struct run *r, const struct due *due)
 {
 	int e = zkleader_open(r->c->socket, &r->c->z);
@@ -37,7 +40,10 @@ void start_begun(const struct start *s)
 {
 	pid_t pid = getpid();
 
-	/* The runner may have ended. If not, it counts this as beginning for a short time only. */
+	/*
+	 * A failure does not matter. The runner may have ended, or else it counts this process as
+	 * beginning for a short time only.
+	 */
 	(void)!send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(s->begun);
 }
@@ -49,7 +55,7 @@ static int run_claimed(struct run *r, struct capture *capture, const struct star
 	int e = capture_init(capture, due->task, due->tick, s->journal), code;
 
 	start_begun(s);
-	/* The tick is ours, so the job is run; what it writes is lost. */
+	/* The tick is claimed, so the job is run, although its output is lost. */
 	if (e < 0)
 		log_warning("the output of a run is not kept", LOG_STR("task", due->task),
 			    LOG_STR("tick", due->tick), LOG_STR("why", strerror(-e)));
@@ -71,7 +77,7 @@ const char **start_words(const char *name, char *const *command, size_t n)
 	const char **words = calloc(n + 2, sizeof(*words));
 
 	if (!words)
-		abort(); /* as for any other memory */
+		abort(); /* out of memory, as in base/mem.h */
 	words[0] = name;
 	for (size_t i = 0; i < n; i++)
 		words[i + 1] = command[i];
@@ -84,7 +90,7 @@ int start_become(const struct start *s, struct context *c)
 
 	s->forget(s->arg);
 	prctl(PR_SET_NAME, "zkleader-run");
-	signal(SIGPIPE, SIG_DFL); /* systemd ignores it for what it starts */
+	signal(SIGPIPE, SIG_DFL); /* systemd has services ignore it */
 	sigprocmask(SIG_SETMASK, s->mask, NULL);
 	output_init(&c->output, stdout, stderr);
 	c->output.now_ms = clock_wall_ms();

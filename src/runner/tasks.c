@@ -13,28 +13,28 @@
 #include "base/mem.h"
 
 /*
- * A file changed so recently may change again with the same timestamps. Until this time is over it
- * is read again, but not for each of a thousand tasks.
+ * A file that was changed so recently may change again with the same timestamps. Until this time is
+ * over it is read again, but at most every AGAIN_MS, and not for each of a thousand tasks.
  */
 #define SETTLED_MS 2000
 #define AGAIN_MS   50
 
-/* One of the user's, or one that the sidecar took for it. */
+/* A task of the user, or one that the sidecar has taken for one. */
 struct tasks_entry {
-	char *name, *file; /* file: NULL where none says that it is the user's */
-	char *why;	   /* it is refused; NULL: it is not */
+	char *name, *file; /* file: NULL: no file says that it is the user's */
+	char *why;	   /* why the task is refused; NULL: it is not */
 };
 
 struct tasks_file {
 	char *path;
-	struct stat is; /* as it was read */
+	struct stat is; /* the state of the file when it was read */
 	bool settled;
-	int64_t read_ms; /* CLOCK_BOOTTIME; 0: it has not been */
+	int64_t read_ms; /* CLOCK_BOOTTIME; 0: not read yet */
 	struct task_config **tasks;
 	size_t n;
 };
 
-/* --- what the folder is like ---------------------------------------------- */
+/* --- the state of the folder ---------------------------------------------- */
 
 static uint64_t mix(uint64_t sum, const void *data, size_t len)
 {
@@ -45,7 +45,7 @@ static uint64_t mix(uint64_t sum, const void *data, size_t len)
 	return sum;
 }
 
-/* What tells one state of a file from another. */
+/* Adds to the sum what differs between two states of a file. */
 static uint64_t mix_file(uint64_t sum, int folder, const char *path)
 {
 	struct stat st;
@@ -66,7 +66,10 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Its files in any order: their sums are added. */
+/*
+ * A sum of the state of the configuration and all task files. The sums of the files are added, so
+ * their order does not matter.
+ */
 static uint64_t look_of(const struct config *config, const char *config_file)
 {
 	uint64_t sum = mix_file(UINT64_C(14695981039346656037), AT_FDCWD, config_file);
@@ -104,7 +107,7 @@ static struct tasks_file *file_of(struct tasks *t, const char *path)
 	return &t->files[t->n_files++];
 }
 
-/* Reads the file that was opened and checked, not the one that has its name by now. */
+/* Reads the file through the descriptor that was checked: by now another file may have its name. */
 static int read_tasks(struct tasks_file *f, int fd, const struct stat *st,
 		      char why[TRUSTED_WHY_SIZE])
 {
@@ -134,7 +137,7 @@ static int read_tasks(struct tasks_file *f, int fd, const struct stat *st,
 	return 0;
 }
 
-/* As it is now: 0, or a negative errno and why it cannot be used. */
+/* Reads the file again if it has changed. 0, or a negative errno and why it cannot be used. */
 static int refresh(const struct account *account, struct tasks_file *f, char why[TRUSTED_WHY_SIZE])
 {
 	struct stat st;
@@ -174,7 +177,7 @@ static const struct task_config *task_in(const struct tasks *t, const struct tas
 	return NULL;
 }
 
-/* Whether what is said of it is another now. */
+/* Sets why a task is refused. Returns whether that has changed. */
 static bool set_why(struct tasks_entry *e, const char *why)
 {
 	if (e->why && why ? strcmp(e->why, why) == 0 : e->why == why)
@@ -193,7 +196,7 @@ static struct tasks_entry *entry_of(const struct tasks *t, const char *name)
 {
 	const union {
 		const char *in;
-		char *out; /* it is looked for alone */
+		char *out; /* the search only reads it */
 	} text = {.in = name};
 	const struct tasks_entry key = {.name = text.out};
 
@@ -218,7 +221,7 @@ static void free_entries(struct tasks_entry *list, size_t n)
 	free(list);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all tasks ------------------------------------------------------------ */
 
 static bool is_refused(const struct task_files *files, const char *path)
 {
@@ -228,7 +231,10 @@ static bool is_refused(const struct task_files *files, const char *path)
 	return files->unreadable;
 }
 
-/* Of a bad file the sidecar keeps the last good state, so that is kept here as well. */
+/*
+ * Makes the list of the user's tasks. Of a bad file the sidecar keeps the last good state, so its
+ * tasks are kept here as well.
+ */
 static void take_files(struct tasks *t, const struct task_files *files)
 {
 	struct tasks_entry *before = t->list;
@@ -246,7 +252,7 @@ static void take_files(struct tasks *t, const struct task_files *files)
 			add(t, before[i].name, before[i].file, before[i].why);
 	if (t->n > 0)
 		qsort(t->list, t->n, sizeof(*t->list), by_name);
-	/* What was said of them is compared with what is to be. */
+	/* Tasks keep why they were refused, so that check_each() can tell whether that changes. */
 	for (size_t i = 0; n_now > 0 && i < n_before; i++) {
 		struct tasks_entry *now = entry_of(t, before[i].name);
 
@@ -275,7 +281,7 @@ static void free_files(struct tasks *t)
 	t->n_files = 0;
 }
 
-/* Whether something was refused that may not be any more. */
+/* Reads the task folder if it has changed. Returns whether that has removed the last refusal. */
 static bool read_folder(struct tasks *t)
 {
 	struct problems problems;
@@ -285,7 +291,7 @@ static bool read_folder(struct tasks *t)
 	uint64_t look;
 
 	problems_init(&problems);
-	/* Its version-file and auth-file need not be ours to read. */
+	/* This user need not be allowed to read the version-file and the auth-file. */
 	config_examine(t->config_file, &config, &problems);
 	look = config ? look_of(config, t->config_file) : 0;
 	if (config && (look != t->look || t->look == 0)) {
