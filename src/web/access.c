@@ -63,7 +63,7 @@ int access_read_token(struct access *a, const char *path, const char **ret_why)
 	return e;
 }
 
-/* Takes the same time wherever they differ; only the length shows. */
+/* Compares two texts in a time that does not depend on where they differ, only on their lengths. */
 static bool is_equal(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned char differ = a_len != b_len;
@@ -88,7 +88,7 @@ static bool is_good_cookie(const struct access *a, const char *value, size_t len
 	return good;
 }
 
-/* "a=1; zkleader=…; b=2" */
+/* Whether the header Cookie, such as "a=1; zkleader=…; b=2", has a valid cookie of ours. */
 static bool has_cookie(const struct access *a, const char *header)
 {
 	size_t name_len = strlen(ACCESS_COOKIE_NAME);
@@ -129,7 +129,10 @@ int access_new_cookie(struct access *a, char ret_cookie[ACCESS_COOKIE_SIZE])
 
 /* --- the Host header -------------------------------------------------------- */
 
-/* Takes the port and the brackets of a literal off. */
+/*
+ * Takes the name out of a header Host: without the port, and without the brackets of an IPv6
+ * address.
+ */
 static bool take_name(const char *host, char ret_name[HOST_MAX + 1])
 {
 	const char *end = host + strlen(host), *colon = strrchr(host, ':');

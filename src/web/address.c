@@ -12,7 +12,7 @@
 #define UNIX_PREFIX   "unix:"
 #define PORT_MAX      65535
 #define BACKLOG	      128
-#define IPV4_LOOP     127 /* the first byte */
+#define IPV4_LOOP     127 /* the first byte of a loopback address */
 #define SOCKET_RIGHTS 0666
 
 static int parse_unix(const char *path, struct address *a, const char **ret_why)
@@ -48,7 +48,7 @@ static bool is_loopback(const struct sockaddr *any)
 	return false;
 }
 
-/* Sets family and address; whether the text is a literal of either kind. */
+/* Parses an IPv4 or IPv6 address. False: the text is neither. */
 static bool parse_literal(const char *text, struct address *a)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -115,7 +115,7 @@ int address_parse(const char *text, struct address *ret, const char **ret_why)
 	return 0;
 }
 
-/* A socket that nobody listens on any more stands in the way of the next. */
+/* Removes a socket file that nobody listens on any more, which would be in the way of a new one. */
 static int remove_stale(const struct address *a)
 {
 	struct stat st;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* The assembler takes the files in, by their path from the top of the sources. */
+/* The assembler includes the files, by their path from the root of the sources. */
 #define ASSET(symbol, file)                                                                    \
 	__asm__(".section .rodata\n"                                                           \
 		".global asset_" #symbol "\n.hidden asset_" #symbol "\nasset_" #symbol ":\n"   \

@@ -10,10 +10,10 @@
 #include "base/mem.h"
 
 #define BLOCK_SIZE   4096
-#define UNKNOWN_SIZE ((uint64_t)-1) /* MHD_SIZE_UNKNOWN */
+#define UNKNOWN_SIZE ((uint64_t)-1) /* the value of MHD_SIZE_UNKNOWN */
 
 struct stream {
-	struct events *events; /* NULL: they are done */
+	struct events *events; /* NULL: the events have ended */
 	struct stream *next;
 	struct MHD_Connection *connection;
 	struct buffer out;
@@ -46,7 +46,7 @@ void events_done(struct events *e)
 	json_decref(e->connection);
 }
 
-/* libmicrohttpd asks for more of a stream; without any, the connection sleeps. */
+/* libmicrohttpd asks for more of a stream. If there is nothing, the connection is suspended. */
 static ssize_t on_read(void *arg, uint64_t pos, char *buf, size_t max)
 {
 	struct stream *s = arg;
@@ -82,13 +82,13 @@ static void on_closed(void *arg)
 
 static void add(struct stream *s, const char *text, size_t len)
 {
-	/* A client that does not read is dropped: its browser reconnects and asks again. */
+	/* A client that does not read is dropped. A browser reconnects and asks again. */
 	if (buffer_append(&s->out, text, len) < 0)
 		s->ending = true;
 	wake(s);
 }
 
-/* The lines of an event; jansson writes no newline in compact form. For the caller to free. */
+/* The lines of an event, for the caller to free. Compact JSON has no newline. */
 static char *event_text(const char *kind, const json_t *data)
 {
 	char *json = json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY), *text = NULL;

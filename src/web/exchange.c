@@ -13,7 +13,7 @@
 #include "web/page.h"
 #include "wire/rpc.h"
 
-#define ASK_MS	    4000 /* for an answer of the sidecar */
+#define ASK_MS	    4000 /* time for an answer of the sidecar */
 #define LEADER_MS   2000
 #define TYPE_JSON   "application/json"
 #define TYPE_TEXT   "text/plain; charset=utf-8"
@@ -24,7 +24,7 @@
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 #define COOKIE_SIZE 200
-#define BIG_SIZE    (64 * 1024) /* bytes of an answer whose memory is given back at once */
+#define BIG_SIZE    (64 * 1024) /* bytes from which an answer's memory is returned at once */
 
 struct exchange *exchange_new(struct exchange_world *world)
 {
@@ -68,14 +68,20 @@ static enum MHD_Result queue(struct exchange *x, unsigned status, const char *ty
 	return r;
 }
 
-/* That about 1,000 tasks takes megabytes, and the next may be asked for in a minute. */
+/*
+ * Returns the memory of a big answer to the system. One about 1,000 tasks takes megabytes, and the
+ * next one may be asked for only in a minute.
+ */
 static void free_big(void *text)
 {
 	free(text);
 	mem_trim();
 }
 
-/* Takes the text, of the heap, over. What it was made of is not needed any more. */
+/*
+ * Sends a text of the heap, and takes it over. The sidecar's answers that it was made of are not
+ * needed any more.
+ */
 static enum MHD_Result send_heap(struct exchange *x, unsigned status, const char *type, char *text,
 				 size_t len)
 {
@@ -113,7 +119,7 @@ static enum MHD_Result refuse(struct exchange *x, unsigned status, const char *h
 	return queue(x, status, TYPE_TEXT, r);
 }
 
-/* The status for a question that the sidecar did not answer well. */
+/* The HTTP status if a question to the sidecar has failed. */
 static unsigned status_of(int code)
 {
 	if (code == RPC_MISUSE)
@@ -210,7 +216,7 @@ static enum MHD_Result send_page(struct exchange *x)
 
 static enum MHD_Result send_answer(struct exchange *x)
 {
-	/* Metrics say of a sidecar that is away that it is. */
+	/* Metrics are sent even if the sidecar is away, and say so. */
 	if (x->code != 0 && x->route.kind != ROUTE_METRICS)
 		return send_failure(x);
 	switch (x->route.kind) {
@@ -283,7 +289,10 @@ static void on_shared(void *arg, int code, const char *why, json_t *answer)
 	take(arg, code, why, answer ? json_incref(answer) : NULL);
 }
 
-/* The answer has come already, or is outstanding, or will not come. */
+/*
+ * Asks one question of the route, unless a recent answer will do. If it cannot be asked, its answer
+ * stays missing.
+ */
 static void ask_one(struct exchange *x, size_t at, int64_t tag)
 {
 	const struct route_ask *ask = &x->route.asks[at];
@@ -313,8 +322,9 @@ static void ask_one(struct exchange *x, size_t at, int64_t tag)
 }
 
 /*
- * Dead letters are read one by one: only where the queue has some, and anew as soon as their number
- * is another. Whether an answer is outstanding.
+ * Asks for a queue's dead letters, which are read from ZooKeeper one by one. So this is asked only
+ * if there are some, and an answer is shared only as long as their number is the same. Returns
+ * whether an answer is outstanding.
  */
 static bool ask_more(struct exchange *x)
 {
@@ -344,7 +354,7 @@ static enum MHD_Result ask(struct exchange *x)
 
 /* --- the request ---------------------------------------------------------- */
 
-/* The token in the URL is taken once; from then on the cookie stands for it. */
+/* Accepts the token in a URL, once, and sets a cookie that stands for it from then on. */
 static enum MHD_Result let_in(struct exchange *x)
 {
 	char cookie[ACCESS_COOKIE_SIZE], header[COOKIE_SIZE];

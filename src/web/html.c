@@ -29,7 +29,7 @@ void html_begin(struct html *h, const char *title, int live)
 	*h = (struct html){.now_ms = clock_wall_ms()};
 	h->out = open_memstream(&h->text, &h->len);
 	if (!h->out)
-		abort(); /* no memory */
+		abort(); /* out of memory, as in base/mem.h */
 	html_raw(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
@@ -87,7 +87,7 @@ void html_badge(struct html *h, const char *class, const char *text)
 void html_task_link(struct html *h, const char *task)
 {
 	html_raw(h, "<a href=\"/task/");
-	html_text(h, task); /* names have nothing that a path would take otherwise */
+	html_text(h, task); /* a name has no character with a meaning in a URL */
 	html_raw(h, "\">");
 	html_text(h, task);
 	html_raw(h, "</a>");

@@ -1,4 +1,4 @@
-/* zkleader-web: metrics, health, JSON, events and a page of the fleet, over HTTP. */
+/* zkleader-web: offers metrics, health, JSON, events and a page of the fleet over HTTP. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int add_host(struct setup *s, const char *name)
 	return 0;
 }
 
-/* -1: go on; else the exit code. */
+/* Parses the command line. -1: go on; otherwise the exit code. */
 static int parse(struct setup *s, const char *const *argv)
 {
 	struct options o;

@@ -12,9 +12,9 @@
 
 #define MS_PER_S   1000
 #define BOUND_SIZE 40
-#define BOUNDS_MAX 32 /* of a histogram, whose texts are kept */
+#define BOUNDS_MAX 32 /* bounds of a histogram whose texts are kept */
 #define LINE_SIZE  400
-/* Up to here a double tells thousandths from each other to the sixth place. */
+/* Up to so many thousandths, "%.6f" of a double prints the same digits as integer arithmetic. */
 #define EXACT_MAX 1000000000000
 
 /* The text of a bound, which is the same in the histograms of all tasks. */
@@ -24,11 +24,14 @@ struct bound {
 	char text[BOUND_SIZE];
 };
 
-/* A scrape of 1,000 tasks is a megabyte in 25,000 lines: printf() takes most of its time. */
+/*
+ * Writes the metrics. Those of 1,000 tasks are a megabyte in 25,000 lines, for which printf() would
+ * take most of the time.
+ */
 struct writer {
 	struct buffer out;
-	struct buffer line; /* how the lines of one histogram begin */
-	bool open;	    /* OpenMetrics */
+	struct buffer line; /* the beginning of all lines of a histogram */
+	bool open;	    /* the format is OpenMetrics */
 	struct bound bounds[BOUNDS_MAX];
 };
 
@@ -61,7 +64,7 @@ static void put_int(struct buffer *b, int64_t n)
 	buffer_append(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-/* n / unit, with six decimals. */
+/* Writes n / unit with six decimals. */
 static void put_decimals(struct buffer *b, int64_t n, int64_t unit)
 {
 	char decimals[] = ".000000";
@@ -76,7 +79,7 @@ static void put_decimals(struct buffer *b, int64_t n, int64_t unit)
 	put(b, decimals);
 }
 
-/* Shown without an exponent, and exact: numbers here are counts, or thousandths. */
+/* Writes n / unit exactly and without an exponent. All numbers are counts or thousandths. */
 static void number(struct writer *w, int64_t n, int64_t unit)
 {
 	if (n % unit == 0)
@@ -86,7 +89,7 @@ static void number(struct writer *w, int64_t n, int64_t unit)
 	put(&w->out, "\n");
 }
 
-/* The head of a family; name is without "_total", which a counter's samples have. */
+/* Writes the head of a family. name: without the "_total" of a counter's samples. */
 static void family(struct writer *w, const char *name, const char *type, const char *help)
 {
 	const char *suffix = !w->open && strcmp(type, "counter") == 0 ? "_total" : "";
@@ -95,7 +98,7 @@ static void family(struct writer *w, const char *name, const char *type, const c
 	say(&w->out, "# TYPE zkleader_%s%s %s\n", name, suffix, type);
 }
 
-/* A label's value: what both formats want escaped. */
+/* Writes a label's value, with the escapes that both formats require. */
 static void value(struct buffer *b, const char *text)
 {
 	for (;;) {
@@ -119,7 +122,10 @@ static void label(struct buffer *b, const char *before, const char *key, const c
 	put(b, "\"");
 }
 
-/* "zkleader_", the name, what it ends with, and a label, if it has one: up to the number. */
+/*
+ * Begins a sample, up to its number: "zkleader_", the name, the suffix, and a label if there is
+ * one.
+ */
 static void sample(struct writer *w, const char *name, const char *suffix, const char *key,
 		   const char *text)
 {
@@ -142,7 +148,7 @@ static void gauge(struct writer *w, const char *name, const char *help, int64_t 
 
 /* --- histograms ----------------------------------------------------------- */
 
-/* As OpenMetrics writes numbers: "1.0", and "0.005". */
+/* Makes the text of a bound. OpenMetrics requires "1.0" instead of "1". */
 static void bound_text(const struct writer *w, struct bound *b, int64_t le, int64_t unit)
 {
 	double bound = (double)le / (double)unit;
@@ -163,8 +169,8 @@ static void put_bound(struct writer *w, size_t i, int64_t le, int64_t unit)
 }
 
 /*
- * Of {"counts": [within each bound, and above], "sum": in the bounds' unit}, or nothing counted;
- * `unit` of them are a second.
+ * Writes a histogram. h: {"counts": [within each bound, and above], "sum": S}, or NULL: nothing was
+ * counted. Bounds and sum have the same unit, and so many of it as `unit` are a second.
  */
 static void histogram(struct writer *w, const char *name, const json_t *bounds, const json_t *h,
 		      int64_t unit, const char *key, const char *text)
@@ -202,7 +208,10 @@ static void histogram(struct writer *w, const char *name, const json_t *bounds, 
 
 /* --- tasks and queues ----------------------------------------------------- */
 
-/* One family over all entries that have the key. scale: of the number, what is a second. */
+/*
+ * Writes a family with a sample for each entry that has the key. scale: the number is divided by
+ * it.
+ */
 static void each(struct writer *w, const char *name, const char *type, const char *help,
 		 const json_t *entries, const char *of, const char *key, int64_t scale)
 {
@@ -366,6 +375,9 @@ char *metrics_text(const json_t *metrics, const json_t *status, const json_t *li
 		put(&w.out, "# EOF\n");
 	buffer_done(&w.line);
 	*ret_len = w.out.len;
-	/* Nothing was taken from its front; what it has at its end is given back. */
+	/*
+	 * The text is the whole buffer, as nothing was consumed. The unused memory behind it is
+	 * freed.
+	 */
 	return mem_resize(w.out.base, w.out.len, 1);
 }

@@ -14,9 +14,9 @@
 /* --- at a glance ------------------------------------------------------------ */
 
 struct counts {
-	size_t workers, newest; /* of the newest version */
+	size_t workers, newest; /* newest: workers with the newest version */
 	size_t tasks, led, by_newest, paused, overdue, failed;
-	int64_t dead; /* letters of all queues */
+	int64_t dead; /* dead letters of all queues */
 	const char *version;
 };
 

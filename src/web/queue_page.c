@@ -1,4 +1,7 @@
-/* The page of one queue: what waits, what runs where, what is dead, and who assigns. */
+/*
+ * The page of one queue: the jobs that wait, the jobs that run and where, the dead letters, and
+ * which worker assigns jobs.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +17,7 @@
 
 /* What a state other than "active" means, and what to do. */
 static const struct {
-	const char *state, *text, *command; /* command: of zkleader, with the queue's name; NULL */
+	const char *state, *text, *command; /* command: of zkleader, for the queue; NULL: none */
 } states[] = {
 	{"paused", "Jobs are neither taken nor begun. To let it go on:", "resume"},
 	{"unserved",
@@ -156,7 +159,10 @@ static void dead_letters(struct html *h, const char *name, const json_t *dead, i
 		 "<li>One tried anew: <code>zkleader requeue JOB</code></li>\n<li>All of them: ");
 	command(h, "requeue --all", name);
 	html_raw(h, "</li>\n<li>What is known of one: <code>zkleader job JOB</code></li>\n<li>");
-	/* Of very many the sidecar tells the oldest at first: these are not the newest then. */
+	/*
+	 * If there are more dead letters than one answer holds, it has the oldest ones, so the
+	 * newest are not among those shown.
+	 */
 	if (n > DEAD_SHOWN)
 		fprintf(h->out, "%s %d of %" PRId64 " are shown; more: ",
 			(int64_t)json_array_size(dead) < n ? "Some" : "The newest", DEAD_SHOWN, n);
@@ -168,7 +174,7 @@ static void dead_letters(struct html *h, const char *name, const json_t *dead, i
 	html_raw(h, "</li>\n</ul></section>\n");
 }
 
-/* --- who assigns ---------------------------------------------------------- */
+/* --- the worker that assigns jobs ----------------------------------------- */
 
 static void leader(struct html *h, const json_t *t, const json_t *explain)
 {

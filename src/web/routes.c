@@ -15,7 +15,10 @@
 		.method = (asked), .named = true \
 	}
 
-/* A path that ends with "/" stands for all that begin with it and go on with a task's name. */
+/*
+ * A path of a named route matches all paths that begin with it and continue with the name of a
+ * task, a partition or a queue.
+ */
 static const struct {
 	const char *path;
 	struct route route;

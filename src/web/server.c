@@ -15,24 +15,24 @@
 #include "web/exchange.h"
 
 #define CLIENTS_MAX   500
-#define CLIENT_MEMORY (32 * 1024) /* bytes of a request with its headers */
+#define CLIENT_MEMORY (32 * 1024) /* bytes for a request and its headers */
 #define IDLE_S	      30
-#define REQUEST_MS    10000 /* that a client may take to send a request */
+#define REQUEST_MS    10000 /* the longest time for sending a request */
 #define LOOK_MS	      1000
 #define SUBSCRIBE_MS  4000
 
-/* A connection of a client; a list, oldest first does not matter. */
+/* A client's connection, in a list without an order. */
 struct client {
 	struct client *prev, *next;
 	int fd;
-	int64_t since_ms; /* when we began to wait for its request; 0: one is handled */
+	int64_t since_ms; /* when waiting for its request began; 0: one is being handled */
 };
 
 struct server {
 	uv_loop_t *loop;
 	struct MHD_Daemon *http;
 	uv_poll_t poll;	      /* libmicrohttpd's epoll descriptor */
-	uv_timer_t due, look; /* when it wants to be run; clients that take too long */
+	uv_timer_t due, look; /* next run of the library; checks for slow clients */
 	struct sidecar sidecar;
 	struct shared shared;
 	struct events events;
@@ -68,7 +68,10 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	run(poll->data);
 }
 
-/* What was resumed is taken up in a turn of its own: this may be inside of one. */
+/*
+ * Runs libmicrohttpd soon, for connections that were resumed. It cannot run at once, as this may be
+ * called from within such a run.
+ */
 static void wake(struct server *s)
 {
 	uv_timer_start(&s->due, on_due, 0, 0);
@@ -98,7 +101,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 
 	(void)version;
 	(void)upload;
-	/* Before the body, if there is any; none is read. */
+	/* The first call for a request comes before its body. Bodies are read and dropped. */
 	if (!*context) {
 		*context = exchange_new(&s->world);
 		return MHD_YES;
@@ -153,7 +156,10 @@ static void on_client(void *arg, struct MHD_Connection *connection, void **conte
 	free(c);
 }
 
-/* A client that sends byte by byte is never idle to libmicrohttpd, but takes a place. */
+/*
+ * Ends connections whose request takes too long. A client that sends byte by byte is never idle for
+ * libmicrohttpd, but occupies one of the connections.
+ */
 static void on_look(uv_timer_t *timer)
 {
 	struct server *s = timer->data;
@@ -180,7 +186,7 @@ static void on_subscribed(void *arg, int code, const char *why, struct reader re
 	log_warning("the sidecar tells nothing of changes", LOG_STR("why", why));
 }
 
-/* Nobody is told of changes before somebody listens. */
+/* Subscribes at the sidecar only once a client listens for events. */
 static void on_listens(void *arg)
 {
 	struct server *s = arg;
@@ -220,7 +226,7 @@ static void on_connected(void *arg, bool connected)
 	wake(s);
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- start and end -------------------------------------------------------- */
 
 static void on_panic(void *arg, const char *file, unsigned line, const char *reason)
 {
@@ -273,7 +279,7 @@ int server_new(struct server **ret, uv_loop_t *loop, const struct server_options
 	if (e == 0)
 		e = sidecar_init(&s->sidecar, loop, options->socket, &handlers);
 	if (e < 0)
-		return e; /* the process ends */
+		return e; /* nothing is freed, as the process ends */
 	uv_timer_start(&s->look, on_look, LOOK_MS, LOOK_MS);
 	*ret = s;
 	return 0;
@@ -288,7 +294,7 @@ void server_free(struct server *s)
 	uv_poll_stop(&s->poll);
 	sidecar_done(&s->sidecar);
 	events_done(&s->events);
-	/* Answers the requests that still wait. */
+	/* Sends the answers to requests that still wait. */
 	MHD_run(s->http);
 	MHD_stop_daemon(s->http);
 	shared_done(&s->shared);

@@ -18,10 +18,10 @@ struct waiter {
 struct shared_entry {
 	struct shared_entry *next;
 	struct shared *all;
-	char *method, *name; /* name: NULL */
+	char *method, *name; /* name: NULL: the method is asked without a parameter */
 	int64_t tag, asked_ms;
 	struct waiter *waiters;
-	json_t *answer; /* NULL: has not come */
+	json_t *answer; /* NULL: not come yet */
 };
 
 static bool is_about(const struct shared_entry *e, const struct shared_question *q)
@@ -92,7 +92,7 @@ static void on_answer(void *arg, int code, const char *why, struct reader result
 		code = -EBADMSG;
 		why = "the sidecar's answer makes no sense";
 	}
-	/* Before the waiters are told: they may ask again. */
+	/* The waiters are removed before they are told, as they may ask again. */
 	e->waiters = NULL;
 	if (code == 0 && e->all->n_kept < SHARED_KEPT_MAX) {
 		e->answer = json_incref(answer);

@@ -10,7 +10,7 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define RETRY_MS   500 /* between attempts to connect, and looks at what takes too long */
+#define RETRY_MS   500 /* between attempts to connect, and checks for late answers */
 #define AT_ONCE	   0   /* as a deadline */
 #define WHY_SIZE   512
 #define METHOD_MAX 32
@@ -37,7 +37,7 @@ static struct sidecar_question *find(struct sidecar *s, uint32_t id)
 	return NULL;
 }
 
-/* Behind until_ms nobody waits any more; INT64_MAX: for none of them. */
+/* Fails all questions whose deadline is not later than until_ms; INT64_MAX: all questions. */
 static void give_up(struct sidecar *s, int64_t until_ms, int code, const char *why)
 {
 	for (size_t i = 0; s->n_asked > 0 && i < SIDECAR_ASKED_MAX; i++)
@@ -78,7 +78,7 @@ static void take_answer(struct sidecar *s, const struct rpc_message *m)
 	int code = 0;
 
 	if (!q)
-		return; /* it took too long */
+		return; /* the question was given up before */
 	if (!m->failed) {
 		answer(s, q, 0, NULL, m->result);
 		return;
@@ -205,7 +205,10 @@ int sidecar_ask(struct sidecar *s, const char *method, const char *text, int64_t
 		pack_str(&p, text);
 	if (p.failed)
 		return -EMSGSIZE;
-	/* One that reads nothing for so long that its buffer is full does not answer either. */
+	/*
+	 * If the sidecar has not read for so long that the socket's buffer is full, it will not
+	 * answer either.
+	 */
 	int e = link_send(&s->link, s->out.data, s->out.len, AT_ONCE);
 	if (e < 0) {
 		hang_up(s);

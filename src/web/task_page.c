@@ -1,4 +1,4 @@
-/* The page of one task: its ranking and its history. */
+/* The page of one task: the ranking of its candidates, and its history. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void run_row(struct html *h, const json_t *run)
 	part_output(h, run, 5);
 }
 
-/* The sidecar tells the oldest first. */
+/* Prints the last runs, newest first. The sidecar lists the oldest first. */
 static void runs(struct html *h, const json_t *list)
 {
 	size_t n = json_array_size(list);
