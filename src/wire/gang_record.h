@@ -16,11 +16,11 @@
 #define RECORD_GANG_MEMBER_MAX 2048
 
 struct gang_record {
-	int64_t instance; /* how often it has begun; 0: it has not yet */
+	int64_t instance; /* how often the gang has begun; 0: not yet */
 	int64_t count;
-	bool goes_on;  /* without a member that is lost */
-	bool lost;     /* a member was, so all are to end */
-	int64_t empty; /* the folder's pzxid when nobody had been there for a minute; 0 */
+	bool goes_on;  /* if a member is lost, the others go on */
+	bool lost;     /* a member was lost, so all others have to end */
+	int64_t empty; /* folder's pzxid after a minute without a member; 0: not noted */
 	struct gang_place {
 		char key[GANG_KEY_MAX + 1];
 		uint64_t id; /* of the member */
@@ -30,7 +30,7 @@ struct gang_record {
 	size_t n;		   /* 0 or count */
 };
 
-/* Who is behind an ephemeral node, and where. */
+/* The record of a member's or applicant's ephemeral znode: which node and host it is on. */
 struct gang_member_record {
 	char node[WORKER_NODE_MAX + 1];
 	char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
@@ -38,10 +38,13 @@ struct gang_member_record {
 	char hostname[NAME_HOST_MAX + 1];
 };
 
-/* Append to out; 0 or -ENOBUFS. */
+/* Each appends to out: 0 or -ENOBUFS. */
 int record_pack_gang(struct buffer *out, const struct gang_record *g);
 int record_pack_gang_member(struct buffer *out, const struct gang_member_record *m);
-/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Each decodes the content of a znode, as the functions in wire/record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
 int record_parse_gang(const void *data, size_t len, struct gang_record *ret_gang,
 		      const char **ret_why);
 int record_parse_gang_member(const void *data, size_t len, struct gang_member_record *ret_member,

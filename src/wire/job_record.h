@@ -1,4 +1,4 @@
-/* The records of jobs: ROOT/jobs/Q/job/MINUTE/X/UUID, and what points to them. */
+/* The records of the jobs of queues: ROOT/jobs/Q/job/MINUTE/X/UUID, and of their assignments. */
 #ifndef ZKLEADER_WIRE_JOB_RECORD_H
 #define ZKLEADER_WIRE_JOB_RECORD_H
 
@@ -21,33 +21,36 @@
 struct job_record {
 	char id[200]; /* QUEUE.MINUTE.UUID */
 	char queue[NAME_TASK_MAX + 1];
-	char state[JOB_STATE_MAX + 1]; /* "assigned" is never written: `at` says so */
-	int64_t attempt;	       /* that has begun last; 0: none yet */
-	int64_t base;		   /* attempts that do not count any more, since it was requeued */
-	char key[JOB_KEY_MAX + 1]; /* "": none */
+	char state[JOB_STATE_MAX + 1]; /* "assigned" is never written: an at_record says so */
+	int64_t attempt;	       /* the last attempt that has begun; 0: none yet */
+	int64_t base;		       /* attempts before it was requeued, which do not count */
+	char key[JOB_KEY_MAX + 1];     /* "": none */
 	char callback[JOB_CALLBACK_MAX + 1]; /* "": none */
 	char by[POLICY_TEXT_MAX + 1];
 	char host[NAME_HOST_MAX + 1];
 	int64_t submitted, due, started, ended; /* ms since the epoch; 0: not yet */
 	char node[WORKER_NODE_MAX + 1];		/* "": none */
 	int64_t exit_status;			/* -1: none */
-	/* Any bytes; borrowed: parsed, from what was parsed. */
-	const char *output, *payload; /* the payload until it has ended; NULL: none */
+	/* Any bytes, borrowed. In a parsed record they point into the data that was parsed. */
+	const char *output, *payload; /* NULL: none; an ended job has no payload */
 	size_t output_len, payload_len;
 };
 
-/* ROOT/jobs/Q/at/NODE/ID: to whom it was given. */
+/* ROOT/jobs/Q/at/NODE/ID: the worker to which a job is assigned. */
 struct at_record {
 	int64_t session;
 	char worker[NAME_ID_MAX + 1];
-	bool cancelled;	 /* while it runs */
-	int64_t attempt; /* of a callback's delivery */
+	bool cancelled;	 /* the job was cancelled while it was running */
+	int64_t attempt; /* of the delivery of the job's callback */
 };
 
-/* Appends to out; 0 or -ENOBUFS. */
+/* Each appends to out: 0 or -ENOBUFS. */
 int record_pack_job(struct buffer *out, const struct job_record *j);
 int record_pack_at(struct buffer *out, const struct at_record *a);
-/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Each decodes the content of a znode, as the functions in wire/record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
 int record_parse_job(const void *data, size_t len, struct job_record *ret_job,
 		     const char **ret_why);
 int record_parse_at(const void *data, size_t len, struct at_record *ret_at, const char **ret_why);

@@ -1,4 +1,6 @@
-/* An event that somebody is to be told of: what a znode under ROOT/notices holds. */
+/*
+ * The record of an event that people have to be told of: the content of a znode under ROOT/notices.
+ */
 #ifndef ZKLEADER_WIRE_NOTICE_RECORD_H
 #define ZKLEADER_WIRE_NOTICE_RECORD_H
 
@@ -14,32 +16,38 @@
 
 #define RECORD_NOTICE_MAX 4096 /* bytes */
 #define NOTICE_TICK_MAX	  32
-#define NOTICE_FIELDS	  12 /* of notice_pack() */
+#define NOTICE_FIELDS	  12 /* fields of the map that notice_pack() makes */
 
 struct notice_record {
 	enum notice_event event;
-	char id[NAME_ID_MAX + 1];	  /* the same wherever it is told */
-	char task[NAME_ELECTION_MAX + 1]; /* or queue; "": it is about none */
-	char node[WORKER_NODE_MAX + 1];	  /* it happened on, as people know it */
+	char id[NAME_ID_MAX + 1];	  /* the same in all reports of the event */
+	char task[NAME_ELECTION_MAX + 1]; /* the task or queue; "": none */
+	char node[WORKER_NODE_MAX + 1];	  /* the name of the node on which it happened */
 	char version[NAME_VERSION_MAX + 1];
-	int64_t time;  /* ms since the epoch */
-	int64_t token; /* 0: none; of `leader` the one that the znode was made by */
-	char tick[NOTICE_TICK_MAX + 1]; /* "" */
-	bool led;			/* of `leader`: it is known that the task had one before */
+	int64_t time;			/* ms since the epoch */
+	int64_t token;			/* 0: none; for `leader`: the zxid that created the znode */
+	char tick[NOTICE_TICK_MAX + 1]; /* "": none */
+	bool led;			/* for `leader`: the task is known to have had one before */
 	int64_t attempt;		/* 0: none */
 	int64_t exit_status;		/* -1: none */
 	char text[NOTICE_TEXT_MAX + 1]; /* for people */
-	/* Any bytes, at most RECORD_OUTPUT_MAX; borrowed: parsed, from what was parsed. */
+	/*
+	 * At most RECORD_OUTPUT_MAX bytes of any value, borrowed. In a parsed record they point
+	 * into the data that was parsed.
+	 */
 	const char *output;
 	size_t output_len;
 };
 
 /* Appends to out; 0 or -ENOBUFS. */
 int record_pack_notice(struct buffer *out, const struct notice_record *r);
-/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Decodes the content of a znode, as the functions in wire/record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
 int record_parse_notice(const void *data, size_t len, struct notice_record *ret_notice,
 			const char **ret_why);
-/* As a map for the socket: what it has none of is nil, the time is RFC 3339. */
+/* Packs the event as a map for the socket: absent values are nil, and the time is RFC 3339. */
 void notice_pack(struct pack *p, const struct notice_record *r);
 
 #endif

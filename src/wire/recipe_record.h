@@ -1,4 +1,4 @@
-/* The records of the recipes: what the znodes of counters, the roster and locks hold. */
+/* The records of the recipes: the content of the znodes of counters, the roster and locks. */
 #ifndef ZKLEADER_WIRE_RECIPE_RECORD_H
 #define ZKLEADER_WIRE_RECIPE_RECORD_H
 
@@ -20,7 +20,7 @@ struct counter_record {
 		char node[WORKER_NODE_MAX + 1];
 		char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
 		int64_t op;			      /* a random number from 1 on */
-		int64_t value;			      /* behind it */
+		int64_t value;			      /* of the counter after that addition */
 	} last[COUNTER_NODES_MAX];
 	size_t n;
 };
@@ -28,11 +28,11 @@ struct counter_record {
 #define RECORD_ROSTER_MAX 2048
 #define ROSTER_INDEX_MAX  INT64_C(1000000)
 
-/* A node that is or was in the fleet: its number, and when it went. */
+/* A node that is or was in the fleet: its number, and when it left. */
 struct roster_record {
 	int64_t index;
 	int64_t since;	  /* ms since the epoch: when it was given its number */
-	int64_t departed; /* likewise; 0: it is there */
+	int64_t departed; /* ms since the epoch; 0: it has not left */
 	char hostname[NAME_HOST_MAX + 1];
 };
 
@@ -40,25 +40,28 @@ struct roster_record {
 #define LOCK_SLOTS_MAX	 INT64_C(1000)
 #define LOCK_COMMAND_MAX 100 /* bytes of a command that are shown */
 
-/* What the folder of a lock says: how many may hold it at a time. */
+/* The record of a lock's folder: how many may hold the lock at a time. */
 struct lock_record {
 	int64_t slots;
 };
 
-/* One that holds a lock or waits for it. */
+/* A process that holds a lock or waits for it. */
 struct locker_record {
 	char node[WORKER_NODE_MAX + 1];
-	char command[LOCK_COMMAND_MAX + 1]; /* its beginning, UTF-8, "" */
+	char command[LOCK_COMMAND_MAX + 1]; /* the beginning of its command line, UTF-8; "": none */
 	int64_t pid;			    /* 0: not known */
-	bool held; /* it has waited and holds it now, since this was written */
+	bool held; /* it waited, and has held the lock since this was written */
 };
 
-/* Appends to out; 0 or -ENOBUFS. */
+/* Each appends to out: 0 or -ENOBUFS. */
 int record_pack_lock(struct buffer *out, const struct lock_record *l);
 int record_pack_locker(struct buffer *out, const struct locker_record *l);
 int record_pack_roster(struct buffer *out, const struct roster_record *r);
 int record_pack_counter(struct buffer *out, const struct counter_record *c);
-/* As the others (wire/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Each decodes the content of a znode, as the functions in wire/record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
 int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
 			const char **ret_why);
 int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
