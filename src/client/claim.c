@@ -13,7 +13,7 @@
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
-#define TICK_FIRST sizeof(struct zkleader_tick) /* the size in the first release that had one */
+#define TICK_FIRST sizeof(struct zkleader_tick) /* the struct's size in its first release */
 
 /* The offset of local time from UTC at the time wall_ms, in this process's time zone. */
 static int64_t zone_ms(int64_t wall_ms)

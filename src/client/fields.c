@@ -19,7 +19,7 @@ int fields_read(struct reader *r, const struct field *fields, size_t n_fields)
 		struct reader_text name = {0};
 		size_t i = 0;
 
-		/* A key that is not a string is an unknown key. */
+		/* A key that is not a string is skipped like an unknown one. */
 		if (reader_str(r, &name) < 0) {
 			e = reader_skip(r);
 			if (e == 0)

@@ -93,7 +93,7 @@ void follow_next(struct follow *f, struct follow_event *ret)
 		int e = handle_receive(f->z, RPC_RESPONSE_MAX, HANDLE_AT_ONCE, &ret->message);
 
 		if (e < 0 && follow_fd(f) >= 0)
-			return; /* nothing has come */
+			return; /* no message has come */
 		f->broken = e < 0;
 		if (e == 0 && !ret->message.is_answer)
 			ret->kind = FOLLOW_NEWS;

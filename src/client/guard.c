@@ -6,8 +6,8 @@
  *
  *         running --the job's leader ends, or the leadership--> ending --no process is left--> over
  *
- * While it is ending, everything gets a TERM once and KILLs from kill_at on. The lease's deadline
- * bounds both.
+ * When the guard begins to end the job, all processes of the job get one TERM. They get KILLs from
+ * kill_at on, or from the lease's deadline on if that is earlier.
  */
 #include <errno.h>
 #include <poll.h>

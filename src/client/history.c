@@ -72,7 +72,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The tick of a record in ms; 0 where there is none. */
+/* The tick of a record in ms; 0: it has none. */
 static int64_t tick_ms(const json_t *record)
 {
 	const char *tick = json_text(record, "tick", NULL);

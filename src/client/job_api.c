@@ -268,7 +268,7 @@ static int call_with_id(struct zkleader *z, const char *method, const char *id, 
 int zkleader_read_job(struct zkleader *z, const char *id, int64_t wait_ms, int64_t timeout_ms,
 		      struct zkleader_job *ret_job)
 {
-	int64_t most = timeout_ms / 10 * 9; /* so that the answer still comes in time */
+	int64_t most = timeout_ms / 10 * 9; /* the answer has to come in time */
 	struct zkleader_job job;
 	struct reader result;
 	int e;

@@ -49,7 +49,7 @@ struct join {
 	struct signals signals;
 	struct pending pending;
 	char id[ID_LEN + 1];
-	/* the answer */
+	/* from the sidecar's answer */
 	char state[STATE_SIZE], why[ZKLEADER_TEXT_SIZE];
 	uint64_t number, index, of, instance;
 	char *peers;	/* the lines of the file of the peers; owned */

@@ -12,7 +12,7 @@
 #include "client/handle.h"
 #include "client/json.h"
 
-#define RENEW_LIMIT_MS 5000 /* for the answer to the first renewal */
+#define RENEW_LIMIT_MS 5000 /* time for the answer to the first renewal */
 #define RENEW_MAX_MS   1000
 #define KILL_AFTER_MS  5000 /* by default, but at most a fifth of the lease */
 

@@ -32,7 +32,7 @@ struct live {
 	json_t *printed;	/* off a terminal: the answer that was printed last */
 	char *health;		/* what the last status said about the session */
 	char *note;		/* a line below the table; NULL: none */
-	struct screen screen;	/* on a terminal */
+	struct screen screen;	/* used on a terminal only */
 	int signals;		/* signalfd(2) */
 	bool ended;
 };

@@ -41,7 +41,7 @@ struct lock {
 	int64_t slots, wait_ms, kill_after_ms;
 	int64_t began_ms; /* CLOCK_BOOTTIME */
 	struct signals signals;
-	/* the answer */
+	/* from the sidecar's answer */
 	enum outcome outcome;
 	uint64_t number, token, other_slots;
 };

@@ -110,7 +110,7 @@ static char *host_text(const struct news *n, const char *host)
 	return text;
 }
 
-/* "host4 (1.5.0)", for the caller to free. */
+/* Names a leader, as "host4 (1.5.0)". For the caller to free. */
 static char *leader_text(const struct news *n, const json_t *leader)
 {
 	const char *version = json_text(leader, "version", "");
@@ -143,7 +143,7 @@ static void print_led(const struct news *n, const json_t *change)
 		    n->suffix);
 }
 
-/* "nightly-report: host2 (1.4.0) → host4 (1.5.0), newer version, 41 ms" */
+/* Prints "nightly-report: host2 (1.4.0) → host4 (1.5.0), newer version, 41 ms". */
 static void print_handover(const struct news *n, const json_t *change, const json_t *previous)
 {
 	const json_t *leader = json_object_get(change, "leader");
@@ -315,7 +315,7 @@ static void print_membership(const struct news *n, const json_t *change)
 		    json_flag(change, "self") ? ", this node" : "", n->suffix);
 }
 
-/* "host3: 1.4.0 → 1.5.0" */
+/* Prints that a node has registered anew, as "host3: 1.4.0 → 1.5.0". */
 static void print_return(const struct news *n, const json_t *left, const json_t *joined)
 {
 	const char *from = json_text(left, "version", "-"), *to = json_text(joined, "version", "-");

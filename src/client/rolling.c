@@ -1,4 +1,4 @@
-/* zkleader rolling: package upgrades and reboots, a few nodes at a time. */
+/* zkleader rolling: rolling restarts, for package upgrades and reboots of a few nodes at a time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -121,7 +121,7 @@ static void print_pending(const struct output *o, const json_t *keys)
 	}
 }
 
-/* "app1 (192.0.2.7)", "blue (app1, 192.0.2.7)" */
+/* Prints the node, as "app1 (192.0.2.7)" or "blue (app1, 192.0.2.7)". */
 static void print_node(const struct output *o, const json_t *status)
 {
 	const char *hostname = json_text(status, "hostname", "-");

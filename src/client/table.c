@@ -21,7 +21,7 @@ struct table {
 	size_t n;
 	int flags[TABLE_COLUMNS_MAX];
 	const char *names[TABLE_COLUMNS_MAX];
-	size_t widths[TABLE_COLUMNS_MAX]; /* of the widest cell */
+	size_t widths[TABLE_COLUMNS_MAX]; /* width of the widest cell */
 	bool dropped[TABLE_COLUMNS_MAX];
 };
 
@@ -161,7 +161,7 @@ static void cut_out(char *text, size_t from, size_t to)
 	 */
 	const char *mark = unicode && to - from >= strlen(ELLIPSIS) ? ELLIPSIS : "~";
 
-	/* What follows is moved behind it. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+	/* The NUL follows below. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
 	memcpy(text + from, mark, strlen(mark));
 	memmove(text + from + strlen(mark), text + to, strlen(text + to) + 1);
 }

@@ -167,7 +167,7 @@ static void take_snapshot(struct watch *w, const json_t *workers)
 	}
 	news_set_workers(&w->news, workers);
 	if (!tells(w) && w->passed_over && w->compared++ < COMPARE_MAX) {
-		snapshot_done(&now); /* dropped notifications may not be included in it */
+		snapshot_done(&now); /* the state may lack notifications that were dropped */
 		w->next = ASK_TASKS;
 		return;
 	}

@@ -34,7 +34,7 @@ static size_t unsent_high(const struct client *c)
 
 static struct account_use use_of(const struct client *c)
 {
-	/* The small buffer that every client has is not counted. */
+	/* A small input buffer is not counted, as every client has one. */
 	size_t in = c->in.cap > 2 * CONTROL_AHEAD_MAX ? c->in.cap : 0;
 
 	if (c->closing)

@@ -1,4 +1,7 @@
-/* zkleader-notify: tells people of events, and services of runs, where the task files say. */
+/*
+ * zkleader-notify: sends messages about events to people, and pings about runs to services, as the
+ * task files say.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -27,7 +27,7 @@
 #include "wire/rpc.h"
 
 #define WAIT_MAX_MS 60000
-#define LOOK_MS	    60000 /* between looks at the task files while nothing happens */
+#define LOOK_MS	    60000 /* between checks of the task files while nothing happens */
 #define ASK_MS	    10000 /* time for an answer of the sidecar */
 
 /* The numbers of the questions for follow_ask(). */

@@ -12,7 +12,7 @@
 
 struct ping {
 	struct ping *next;
-	char *task, *url; /* url: as configured */
+	char *task, *url; /* url: as configured, with its secrets */
 	char word[16];
 	char *body;
 	struct pings *pings;

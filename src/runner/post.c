@@ -48,7 +48,7 @@ struct sending {
 	struct library lib;
 	CURL *curl;
 	struct curl_slist *headers;
-	size_t taken, headed; /* bytes of the body and of the headers */
+	size_t taken, headed; /* bytes read of the body, and of the headers */
 	bool newline;	      /* the body is empty, or ends with a newline */
 	char error[CURL_ERROR_SIZE];
 };

@@ -146,7 +146,7 @@ static enum MHD_Result send_failure(struct exchange *x)
 static enum MHD_Result send_leader(struct exchange *x)
 {
 	const json_t *check = x->answers[0];
-	/* The lease counts from before the question, however late the answer came. */
+	/* The lease counts from before the check was sent, however late its answer came. */
 	bool leads = json_flag(check, "leader") &&
 		     clock_boot_ms() - x->asked_ms < json_number(check, "lease_ms", 0);
 

@@ -15,7 +15,7 @@
 
 #define DEAD_SHOWN 50
 
-/* What a state other than "active" means, and what to do. */
+/* Explanations of states other than "active", and commands that end them. */
 static const struct {
 	const char *state, *text, *command; /* command: of zkleader, for the queue; NULL: none */
 } states[] = {

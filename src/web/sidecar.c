@@ -11,7 +11,7 @@
 #include "wire/rpc.h"
 
 #define RETRY_MS   500 /* between attempts to connect, and checks for late answers */
-#define AT_ONCE	   0   /* as a deadline */
+#define AT_ONCE	   0   /* a deadline that has passed: do not wait */
 #define WHY_SIZE   512
 #define METHOD_MAX 32
 #define NO_RESULT  ((struct reader){.p = NULL})

@@ -1,4 +1,4 @@
-/* The records of gangs: the znodes of a gang and of each member or applicant. */
+/* The records of gangs: the content of the znodes of a gang and of each member or applicant. */
 #ifndef ZKLEADER_WIRE_GANG_RECORD_H
 #define ZKLEADER_WIRE_GANG_RECORD_H
 
@@ -26,8 +26,8 @@ struct gang_record {
 		uint64_t id; /* of the member */
 		char ip[NAME_IP_MAX + 1];
 		char hostname[NAME_HOST_MAX + 1];
-	} members[GANG_COUNT_MAX]; /* by their index */
-	size_t n;		   /* 0 or count */
+	} members[GANG_COUNT_MAX]; /* by the index of the member */
+	size_t n;		   /* number of members: 0 or count */
 };
 
 /* The record of a member's or applicant's ephemeral znode: which node and host it is on. */

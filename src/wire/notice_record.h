@@ -30,7 +30,7 @@ struct notice_record {
 	bool led;			/* for `leader`: the task is known to have had one before */
 	int64_t attempt;		/* 0: none */
 	int64_t exit_status;		/* -1: none */
-	char text[NOTICE_TEXT_MAX + 1]; /* for people */
+	char text[NOTICE_TEXT_MAX + 1]; /* the message for people */
 	/*
 	 * At most RECORD_OUTPUT_MAX bytes of any value, borrowed. In a parsed record they point
 	 * into the data that was parsed.

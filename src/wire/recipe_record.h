@@ -11,7 +11,7 @@
 #include "base/worker.h"
 
 #define RECORD_COUNTER_MAX (128 * 1024) /* bytes */
-#define COUNTER_NODES_MAX  256		/* nodes whose last addition a counter remembers */
+#define COUNTER_NODES_MAX  256		/* so many nodes' last additions are remembered */
 
 struct counter_record {
 	int64_t value;
@@ -19,7 +19,7 @@ struct counter_record {
 	struct counter_last {
 		char node[WORKER_NODE_MAX + 1];
 		char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
-		int64_t op;			      /* a random number from 1 on */
+		int64_t op;			      /* id of the addition: random, from 1 on */
 		int64_t value;			      /* of the counter after that addition */
 	} last[COUNTER_NODES_MAX];
 	size_t n;
@@ -31,7 +31,7 @@ struct counter_record {
 /* A node that is or was in the fleet: its number, and when it left. */
 struct roster_record {
 	int64_t index;
-	int64_t since;	  /* ms since the epoch: when it was given its number */
+	int64_t since;	  /* ms since the epoch: when the node got its number */
 	int64_t departed; /* ms since the epoch; 0: it has not left */
 	char hostname[NAME_HOST_MAX + 1];
 };

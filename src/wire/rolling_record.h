@@ -43,18 +43,18 @@ struct rolling_slot {
 	char by[POLICY_TEXT_MAX + 1];	       /* the user who took the slot */
 	char host[NAME_HOST_MAX + 1];	       /* the host of that user */
 	int64_t since;			       /* ms since the epoch: when the slot was taken */
-	int64_t exit_status;		       /* of CMD; -1: none yet */
+	int64_t exit_status;		       /* exit status of CMD; -1: none yet */
 };
 
 /* ROOT/rolling/GROUP/waiting/…: a node that waits for a slot. */
 struct rolling_waiter {
 	char node[WORKER_NODE_MAX + 1];
-	int64_t since; /* ms since the epoch */
+	int64_t since; /* ms since the epoch: when it began to wait */
 };
 
 const char *rolling_state_name(enum rolling_state state);
 bool rolling_state_parse(const char *text, size_t len, enum rolling_state *ret_state);
-/* Printable ASCII of at most ROLLING_PROCESS_MAX bytes. */
+/* Whether the text is printable ASCII of at most ROLLING_PROCESS_MAX bytes. */
 bool rolling_process_is_good(const char *text, size_t len);
 
 /* Each appends to out: 0 or -ENOBUFS. */
