@@ -91,7 +91,7 @@ WIRE := \
 CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
 	config_version config_socket config_auth \
-	user_list restart health_config notify_config taskfile taskdir \
+	user_list restart health_config notify_config taskfile taskdir task_zones \
 	queue_config callback_url words \
 	trusted ping_url hints settings value outline textfile problem
 NODE := \
@@ -393,7 +393,7 @@ CHECK_SUITES := \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
-	--pytest "integration=-n 8 tests/integration -m 'not slow'" \
+	--pytest "integration=-n 12 tests/integration -m 'not slow'" \
 	--plain "the demo=tests/demo/demo $(B)"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/sort.h"
+#include "config/task_zones.h"
 #include "config/textfile.h"
 
 #define SUFFIX	  ".conf"
@@ -32,6 +33,15 @@ void task_files_done(struct task_files *files)
 	}
 	free(files->list);
 	task_files_init(files);
+}
+
+void task_file_refuse(struct task_file *file)
+{
+	notify_configs_done(&file->notifies);
+	taskfile_free(file->tasks, file->n_tasks);
+	file->tasks = NULL;
+	file->n_tasks = 0;
+	file->refused = true;
 }
 
 static int task_by_name(const void *a, const void *b)
@@ -316,11 +326,7 @@ static bool load_file(const struct task_files *before, struct task_file *file, s
 		gone = lstat(file->path, &st) < 0 && errno == ENOENT;
 	} else if (r == 0 && (!check_against(names, file, &found) ||
 			      !notify_configs_fit(before, file, &found))) {
-		notify_configs_done(&file->notifies);
-		taskfile_free(file->tasks, file->n_tasks);
-		file->tasks = NULL;
-		file->n_tasks = 0;
-		file->refused = true;
+		task_file_refuse(file);
 	}
 	names_add(names, file->tasks, file->n_tasks);
 	if (!gone)
@@ -350,42 +356,7 @@ static void load_files(const struct config *config, char *const *file_names, siz
 	names_done(&names);
 }
 
-/* --- time zones ----------------------------------------------------------- */
-
-/* The zone of that name, one for all its tasks; without a name the main file's. May be NULL. */
-static struct zone_file *find_zone(const struct config *config, const char *name,
-				   struct zone_file **zones, size_t *n)
-{
-	const char *why;
-
-	if (!name)
-		return config->timezone;
-	for (size_t i = 0; i < *n; i++)
-		if (strcmp(zones[i]->name, name) == 0)
-			return zones[i];
-	return zone_file_load(name, &zones[*n], &why) < 0 ? NULL : zones[(*n)++];
-}
-
-static void set_zones(const struct config *config, const struct task_files *files)
-{
-	struct zone_file **zones = mem_calloc(WORKER_TASKS_MAX, sizeof(struct zone_file *));
-	size_t n = 0;
-
-	for (size_t i = 0; i < files->n; i++) {
-		const struct task_file *file = &files->list[i];
-
-		for (size_t j = 0; j < file->n_tasks; j++) {
-			struct schedule_config *s = file->tasks[j]->schedule;
-
-			if (s)
-				schedule_config_set_zone(s,
-							 find_zone(config, s->timezone, zones, &n));
-		}
-	}
-	for (size_t i = 0; i < n; i++)
-		zone_file_unref(zones[i]);
-	free(zones);
-}
+/* --- the folder ------------------------------------------------------------ */
 
 size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 		    struct problems *problems)
@@ -412,7 +383,7 @@ size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 			config->task_dir, TASKDIR_FILES_MAX, names[TASKDIR_FILES_MAX - 1]);
 	load_files(config, names, n < TASKDIR_FILES_MAX ? n : TASKDIR_FILES_MAX, ret_files,
 		   problems);
-	set_zones(config, ret_files);
+	task_zones_set(config, ret_files, problems);
 	names_free(names, n);
 	return problems->total - before;
 }

@@ -98,6 +98,8 @@ int taskfile_load_all(const char *path, const char *shown, struct task_config **
 		      size_t *ret_n, struct notify_configs *ret_notifies,
 		      struct problems *problems);
 void taskfile_free(struct task_config **tasks, size_t n);
+/* Frees what the file has and marks it as refused. */
+void task_file_refuse(struct task_file *file);
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
 /* What messages call it: "task" or "queue". */

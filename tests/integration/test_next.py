@@ -105,7 +105,7 @@ def test_a_bad_key_names_its_line(fleet, program, task, words):
 
 
 def test_a_bad_zone_of_the_main_file(fleet, program):
-    only = fleet.sidecar("only", start=False, timezone="Mars/Olympus")
+    only = fleet.sidecar("only", tasks=[text("a", schedule="@daily")], start=False, timezone="Mars/Olympus")
     r = program("zkleaderd", "-t", "-c", only.config_file)
     assert r.code == 78 and "timezone" in r.err and "zkleader.conf:" in r.err, r
 

@@ -1,5 +1,6 @@
 """What a sidecar makes of the runners of its host: who registers, what they refuse, and who leads meanwhile."""
 import os
+import signal
 
 import pytest
 
@@ -65,6 +66,21 @@ def test_a_runner_that_is_started_anew_changes_nothing(fleet, runner):
         one.start()
         wait_until(lambda: one.log().count(" registered ") == times, what="the runner is back")
     assert only.check("report")["token"] == token and unhealthy(only) == []
+
+
+def test_a_bad_zone_in_the_main_file_ends_no_runner(fleet, runner):
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    one = runner(only)
+    wait_until(lambda: leads(only) and " registered " in one.log(), what="the runner is there")
+    pid, config = one.process.pid, only.config_file.read_text()
+    only.config_file.write_text(config + '\ntimezone = "Mars/Olympus"\n')
+    only.signal(signal.SIGHUP)
+    wait_until(lambda: any("timezone" in what for _, what in problems(only)), what="it is told")
+    only.write_file(scheduled("more", ["/bin/true"]), "more.conf")
+    holds_for(lambda: one.process.poll() is None and one.process.pid == pid, 6)  # it reads the folder each 5 s
+    only.config_file.write_text(config)
+    only.signal(signal.SIGHUP)
+    wait_until(lambda: leads(only, "more") and not unhealthy(only) and not problems(only), what="all is well again")
 
 
 def test_what_a_runner_refuses(fleet, runner):

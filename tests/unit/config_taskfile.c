@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/hints.h"
+#include "config/task_zones.h"
 #include "config/taskfile.h"
 #include "settings_damage.h"
 
@@ -625,6 +626,56 @@ Test(taskdir, each_file_alone)
 	     "conf.d/h.conf:1: task \"a\" is in conf.d/a.conf:1 already: keep one of them\n"
 	     "conf.d/i\\x0A.conf:1: its name has a control character in it, or is not UTF-8: "
 	     "rename it\n");
+	task_files_done(&files);
+}
+
+#define SCHEDULED "schedule = \"@daily\" command = {\"/bin/true\"} user = root"
+
+/* Such as while the package of the zones is replaced. */
+Test(taskdir, a_zone_that_goes_after_its_file_was_checked)
+{
+	struct task_files files, before, now;
+	char zone[256];
+
+	snprintf(zone, sizeof(zone), "%s/Here", folder);
+	cr_assert_eq(symlink("/usr/share/zoneinfo/Europe/Berlin", zone), 0);
+	setenv("TZDIR", folder, 1);
+	put("a.conf", "task one { " SCHEDULED " timezone = Here }\n");
+	put("b.conf", "task two {}\n");
+	load(&files, "a.conf:one b.conf:two", "");
+	cr_expect_str_eq(files.list[0].tasks[0]->schedule->told.timezone, "Here");
+	task_files_init(&before);
+	taskdir_merge(&before, &files, &now);
+
+	cr_assert_eq(unlink(zone), 0);
+	task_zones_set(&config, &files, &problems);
+	cr_expect_str_eq(files_text(&files), "!a.conf: b.conf:two");
+	cr_expect_eq(problems.n, 1);
+	cr_expect(strstr(problems.list[0].message, "timezone: \"Here\""), "%s",
+		  problems.list[0].message);
+	task_files_done(&before);
+	before = now;
+	taskdir_merge(&before, &files, &now);
+	cr_expect_str_eq(files_text(&now), "!a.conf:one b.conf:two");
+	cr_expect_str_eq(now.list[0].tasks[0]->schedule->told.timezone, "Here");
+	task_files_done(&files);
+	task_files_done(&before);
+	task_files_done(&now);
+}
+
+/* config_examine() gives such a configuration to runners, to the notifier and to zkleaderd -t. */
+Test(taskdir, a_bad_zone_of_the_main_file)
+{
+	struct task_files files;
+	struct task_config *copy;
+
+	cr_assert_null(config.timezone);
+	put("a.conf", "task one { " SCHEDULED " }\n");
+	load(&files, "a.conf:one", "");
+	cr_expect_null(files.list[0].tasks[0]->schedule->told.zone);
+	copy = task_config_copy(files.list[0].tasks[0]);
+	cr_expect(task_config_equal(copy, files.list[0].tasks[0]));
+	task_config_free(copy);
 	task_files_done(&files);
 }
 
