@@ -32,6 +32,7 @@ def led_by(zk, sidecar):
     return lambda: zk.leaders() == {t: sidecar.id for t in TASKS}
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(300)
 def test_they_agree_on_who_leads_and_hand_over_to_each_other(fleet, zk, earlier):
     old = fleet.sidecar("old", version="1", tasks=TASKS, program=earlier)
@@ -67,6 +68,7 @@ def test_the_earlier_build_is_not_this_one(earlier):
     assert earlier.read_bytes() != (build() / "zkleaderd").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(300)
 def test_it_refuses_partitions_and_is_no_candidate(fleet, zk, release):
     new = fleet.sidecar("new", version="1.0", tasks=[task_text("scan", partitions=4), "plain"])

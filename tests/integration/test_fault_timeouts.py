@@ -72,6 +72,7 @@ def test_a_job_of_a_leader_that_is_granted_less_and_then_cut_off_is_dead_before_
 
 
 
+@pytest.mark.slow
 def test_what_is_told_of_the_timeout_follows_it(fleet, zk, own_server, zk_proxy):
     only = fleet.sidecar("only", tasks=[TASK], session_timeout="10s", zookeeper=zk_proxy.address)
     wait_until(lambda: only.leads(TASK), what="it leads")

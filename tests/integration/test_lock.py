@@ -175,6 +175,7 @@ def test_without_a_session(fleet, zkleader):
     assert gone.code == 2 and gone.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_empty_lock_goes(fleet, zk, zkleader):
     one = fleet.sidecar("one")
     assert zkleader(one, "lock", NAME, "--", "true").code == 0
