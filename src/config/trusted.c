@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as in the kernel */
+#define NAME_SIZE \
+	(NAME_MAX + 2) /* one byte more than a name can have, so that openat() refuses it */
 
 /* The way along a path to a file. */
 struct walk {
@@ -31,12 +33,12 @@ static int failed(const struct walk *w, int e)
 }
 
 /* Cuts the next component off the rest of the path; "" at its end. */
-static void next_name(struct walk *w, char name[NAME_MAX + 1])
+static void next_name(struct walk *w, char name[NAME_SIZE])
 {
 	size_t from = strspn(w->rest, "/"), len = strcspn(w->rest + from, "/");
 
-	if (len > NAME_MAX) /* no name is so long: its rest is taken next */
-		len = NAME_MAX;
+	if (len >= NAME_SIZE)
+		len = NAME_SIZE - 1;
 	memcpy(name, w->rest + from, len);
 	name[len] = '\0';
 	memmove(w->rest, w->rest + from + len, strlen(w->rest + from + len) + 1);
@@ -158,7 +160,7 @@ static int start(struct walk *w, const char *path)
 int trusted_open(const char *path, struct stat *ret_stat, char why[TRUSTED_WHY_SIZE])
 {
 	struct walk w = {.at = -1, .why = why};
-	char name[NAME_MAX + 1];
+	char name[NAME_SIZE];
 	int fd = -1, e;
 
 	e = start(&w, path);

@@ -24,7 +24,7 @@ struct queue_ask {
 	const char *word;	   /* the key of the count in the answer */
 	size_t left, done;	   /* of several jobs: outstanding, and done */
 	struct job_id id;
-	enum job_outcome outcome; /* the worst of several */
+	enum job_outcome outcome; /* of several jobs: the first failure */
 	char *why;		  /* of the outcome */
 	struct buffer views;	  /* of queues, packed */
 	size_t n_views;
