@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as in the kernel */
-#define NAME_SIZE \
-	(NAME_MAX + 2) /* one byte more than a name can have, so that openat() refuses it */
+/* One byte more than a name can have, so that openat() refuses such a name. */
+#define NAME_SIZE (NAME_MAX + 2)
 
 /* The way along a path to a file. */
 struct walk {
