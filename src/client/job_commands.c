@@ -105,8 +105,9 @@ static void add_dead(struct table *t, const struct output *o, const json_t *job)
 	table_row(t, cells, COLOR_NONE);
 }
 
-/* Asks for the dead letters that follow the job `after`. NULL: for the first ones. */
-static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
+/* Asks a queue about the dead letters that follow the job `after`. NULL: about all. */
+static int ask_behind(struct context *c, const char *method, const char *after, json_type type,
+		      json_t **ret_result)
 {
 	struct buffer params;
 	struct pack p;
@@ -119,7 +120,7 @@ static int ask_dead(struct context *c, const char *after, json_t **ret_jobs)
 		pack_map(&p, 1);
 		pack_kv_str(&p, "after", after);
 	}
-	return ask_packed(c, "dead", &p, JSON_ARRAY, ret_jobs);
+	return ask_packed(c, method, &p, type, ret_result);
 }
 
 /*
@@ -141,7 +142,7 @@ static int ask_all_dead(struct context *c, json_t *all)
 	for (;;) {
 		json_auto_t *jobs = NULL;
 		const char *before = last;
-		int code = ask_dead(c, before, &jobs);
+		int code = ask_behind(c, "dead", before, JSON_ARRAY, &jobs);
 
 		if (code != 0 || json_array_size(jobs) == 0)
 			return code;
@@ -198,23 +199,42 @@ static const struct option_spec requeue_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Prints to how many jobs a request was applied. */
-static int tell(struct context *c, int code, const json_t *result, const char *key,
-		const char *what)
+/* Prints to how many jobs a command was applied. */
+static void tell(const struct output *o, const char *key, int64_t n, const char *what)
 {
-	int64_t n = json_number(result, key, 0);
+	json_auto_t *result = json_pack("{s:I}", key, (json_int_t)n);
 
-	if (code != 0)
-		return code;
-	if (c->output.json)
-		output_json(&c->output, result);
+	if (o->json)
+		output_json(o, result);
 	else
-		output_line(&c->output, COLOR_NONE, "%s %" PRId64 " %s%s", key, n, what,
-			    n == 1 ? "" : "s");
-	return ZKLEADER_OK;
+		output_line(o, COLOR_NONE, "%s %" PRId64 " %s%s", key, n, what, n == 1 ? "" : "s");
 }
 
-static int requeue_all(struct context *c, json_t **ret_result)
+/* Asks once, for the jobs behind that id; NULL: for all. */
+typedef int (*ask_fn)(struct context *c, const char *after, json_t **ret_result);
+
+/* The sidecar answers after some seconds, however many jobs are left, so this asks on for them. */
+static int for_all(struct context *c, ask_fn ask_once, const char *key, const char *what)
+{
+	json_auto_t *result = NULL;
+	const char *after = NULL;
+	int64_t n = 0;
+	int code;
+
+	do {
+		json_auto_t *before = result; /* it has `after` */
+		result = NULL;
+		code = ask_once(c, after, &result);
+		n += json_number(result, key, 0);
+		const char *more = json_text(result, "more", NULL);
+		after = more && is_behind(more, after ? after : "") ? more : NULL;
+	} while (code == 0 && after);
+	if (code == 0 || n > 0)
+		tell(&c->output, key, n, what);
+	return code;
+}
+
+static int ask_requeue_all(struct context *c, const char *after, json_t **ret_result)
 {
 	struct buffer params;
 	struct pack p;
@@ -222,23 +242,37 @@ static int requeue_all(struct context *c, json_t **ret_result)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_map(&p, 1);
+	pack_map(&p, after ? 2 : 1);
 	pack_kv_str(&p, "queue", c->values[OPTION_ALL]);
+	if (after)
+		pack_kv_str(&p, "after", after);
 	return ask_packed(c, "requeue", &p, JSON_OBJECT, ret_result);
+}
+
+static int ask_purge(struct context *c, const char *after, json_t **ret_result)
+{
+	return ask_behind(c, "purge", after, JSON_OBJECT, ret_result);
+}
+
+static int requeue_some(struct context *c)
+{
+	json_auto_t *result = NULL;
+	int code = ask(c, "requeue", JSON_OBJECT, &result);
+
+	if (code == 0)
+		tell(&c->output, "requeued", json_number(result, "requeued", 0), "job");
+	return code;
 }
 
 static int run_requeue(struct context *c)
 {
-	json_auto_t *result = NULL;
 	bool all = c->values[OPTION_ALL] != NULL;
-	int code;
 
 	if (all == (c->n_args > 0)) {
 		output_error(&c->output, "requeue takes the ids of jobs, or --all QUEUE");
 		return ZKLEADER_MISUSE;
 	}
-	code = all ? requeue_all(c, &result) : ask(c, "requeue", JSON_OBJECT, &result);
-	return tell(c, code, result, "requeued", "job");
+	return all ? for_all(c, ask_requeue_all, "requeued", "job") : requeue_some(c);
 }
 
 const struct command command_requeue = {
@@ -253,10 +287,7 @@ const struct command command_requeue = {
 
 static int run_purge(struct context *c)
 {
-	json_auto_t *result = NULL;
-	int code = ask(c, "purge", JSON_OBJECT, &result);
-
-	return tell(c, code, result, "purged", "dead letter");
+	return for_all(c, ask_purge, "purged", "dead letter");
 }
 
 const struct command command_purge = {

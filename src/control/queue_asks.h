@@ -26,6 +26,7 @@ struct queue_ask {
 	struct job_id id;
 	enum job_outcome outcome; /* of several jobs: the first failure */
 	char *why;		  /* of the outcome */
+	bool more;		  /* of all jobs of a queue: those behind `id` are left */
 	struct buffer views;	  /* of queues, packed */
 	size_t n_views;
 	bool one; /* of one queue, and not of all */

@@ -12,6 +12,8 @@
 #include "node/node.h"
 
 #define REQUEUE_MAX 1000 /* jobs of one request */
+#define REQUEUE_TAKES \
+	"requeue takes up to 1,000 ids of jobs, or {\"queue\": Q} and in it \"after\": ID"
 
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs)
@@ -85,6 +87,33 @@ static bool take_option(struct call *call, const char *name,
 			return false;
 	}
 	return true;
+}
+
+/* The option `after`: the last job of the previous answer. */
+struct after {
+	struct job_id id;
+	bool given;
+};
+
+static int read_after(struct reader *r, void *to)
+{
+	struct after *after = to;
+	struct reader_text id;
+
+	if (reader_str(r, &id) != 0 || !job_id_parse(id.data, id.len, &after->id))
+		return -EBADMSG;
+	after->given = true;
+	return 0;
+}
+
+/* Takes the options of a request about all of a queue. False after an error answer. */
+static bool take_after(struct call *call, const struct listing *l, struct after *after)
+{
+	if (take_option(call, "after", read_after, after) &&
+	    (!after->given || strcmp(after->id.queue, l->name) == 0))
+		return true;
+	peer_error(call->c, call->msgid, RPC_MISUSE, "after is no id of a job of that queue");
+	return false;
 }
 
 static int read_wait(struct reader *r, void *to)
@@ -188,9 +217,13 @@ static void conclude(struct queue_ask *a)
 		queue_ask_fail(a, a->outcome, a->why);
 	} else if (a->client) {
 		struct pack *p = peer_begin(a->client);
+		char id[JOB_ID_MAX + 1];
+		job_id_format(&a->id, id);
 		rpc_pack_result(p, a->msgid);
-		pack_map(p, 1);
+		pack_map(p, a->more ? 2 : 1);
 		pack_kv_uint(p, a->word, a->done);
+		if (a->more)
+			pack_kv_str(p, "more", id);
 		peer_end(a->client, a->msgid);
 	}
 	queue_ask_free(a);
@@ -210,6 +243,8 @@ static void on_all(void *arg, const struct job_answer *answer)
 	struct queue_ask *a = arg;
 
 	count(a, answer, answer->n);
+	a->more = answer->more;
+	a->id = answer->id;
 	conclude(a);
 }
 
@@ -224,8 +259,7 @@ static struct job_id *take_ids(struct call *call, size_t *ret_n)
 	    reader_array(&call->params, &n) != 0)
 		n = 0;
 	if (n == 0 || n > REQUEUE_MAX) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "requeue takes up to 1,000 ids of jobs, or {\"queue\": Q}");
+		peer_error(call->c, call->msgid, RPC_MISUSE, REQUEUE_TAKES);
 		return NULL;
 	}
 	ids = mem_calloc(n, sizeof(*ids));
@@ -239,24 +273,40 @@ static struct job_id *take_ids(struct call *call, size_t *ret_n)
 	return ids;
 }
 
+/* Takes {"queue", "after"}. NULL after an error answer. */
+static struct listing *take_requeue_all(struct call *call, struct after *after)
+{
+	struct reader_text key, name = {.len = 0};
+	size_t n;
+	int e = reader_map(&call->params, &n);
+
+	for (; e == 0 && n > 0; n--) {
+		e = reader_str(&call->params, &key);
+		if (e == 0 && reader_text_is(key, "queue"))
+			e = reader_str(&call->params, &name);
+		else if (e == 0 && reader_text_is(key, "after"))
+			e = read_after(&call->params, after);
+		else if (e == 0)
+			e = reader_skip(&call->params);
+	}
+	if (e != 0 || name.len == 0 || (after->given && !reader_text_is(name, after->id.queue))) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, REQUEUE_TAKES);
+		return NULL;
+	}
+	return queue_ask_find(call, name.data, name.len);
+}
+
 static void requeue_all(struct call *call)
 {
-	struct reader_text key;
-	struct listing *l;
-	size_t n;
+	struct after after = {.given = false};
+	const struct listing *l = take_requeue_all(call, &after);
 
-	if (reader_map(&call->params, &n) != 0 || n != 1 || reader_str(&call->params, &key) != 0 ||
-	    !reader_text_is(key, "queue")) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "requeue takes up to 1,000 ids of jobs, or {\"queue\": Q}");
-		return;
-	}
-	l = queue_ask_take(call);
 	if (!l)
 		return;
 	struct queue_ask *a = queue_ask_new(call, true, 0);
 	a->word = "requeued";
-	queues_requeue_all(&call->m->node->queues, l->name, on_all, a);
+	queues_requeue_all(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_all,
+			   a);
 }
 
 void method_requeue(struct call *call)
@@ -285,20 +335,22 @@ void method_requeue(struct call *call)
 
 void method_purge(struct call *call)
 {
+	struct after after = {.given = false};
 	struct listing *l;
 
-	if (call->n_params != 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "purge takes the name of a queue");
+	if (call->n_params < 1 || call->n_params > 2) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "purge takes the name of a queue, and a map of options");
 		return;
 	}
 	if (!may_order(call))
 		return;
 	l = queue_ask_take(call);
-	if (!l)
+	if (!l || !take_after(call, l, &after))
 		return;
 	struct queue_ask *a = queue_ask_new(call, true, 0);
 	a->word = "purged";
-	queues_purge(&call->m->node->queues, l->name, on_all, a);
+	queues_purge(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_all, a);
 }
 
 /* --- dead ----------------------------------------------------------------- */
@@ -321,23 +373,6 @@ static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
 	queue_ask_free(a);
 }
 
-/* The option `after`: the last job of the previous answer. */
-struct after {
-	struct job_id id;
-	bool given;
-};
-
-static int read_after(struct reader *r, void *to)
-{
-	struct after *after = to;
-	struct reader_text id;
-
-	if (reader_str(r, &id) != 0 || !job_id_parse(id.data, id.len, &after->id))
-		return -EBADMSG;
-	after->given = true;
-	return 0;
-}
-
 void method_dead(struct call *call)
 {
 	struct listing *l;
@@ -351,12 +386,8 @@ void method_dead(struct call *call)
 	l = queue_ask_take(call);
 	if (!l)
 		return;
-	if (!take_option(call, "after", read_after, &after) ||
-	    (after.given && strcmp(after.id.queue, l->name) != 0)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "after is no id of a job of that queue");
+	if (!take_after(call, l, &after))
 		return;
-	}
 	struct queue_ask *a = queue_ask_new(call, true, 0);
 	a->outputs = queue_ask_may_read(call->c, l);
 	queues_dead(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_dead, a);

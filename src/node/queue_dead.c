@@ -10,8 +10,9 @@
 #include "node/queue_ending.h"
 #include "node/queue_op.h"
 
-#define AT_A_TIME 16  /* of many */
-#define PAGE_MAX  500 /* in one answer */
+#define AT_A_TIME 16   /* of many */
+#define PAGE_MAX  500  /* in one answer */
+#define MANY_MS	  3000 /* from a request on, new ones are begun: clients wait 10 s for an answer */
 
 /* --- one ------------------------------------------------------------------ */
 
@@ -190,10 +191,11 @@ enum many_kind { MANY_REQUEUE, MANY_PURGE, MANY_LIST };
 struct many {
 	struct queues *queues;
 	enum many_kind kind;
-	bool has_after; /* of a list: those behind this one */
+	bool has_after; /* those behind this one alone */
 	struct job_id after;
 	struct job_id *ids; /* owned; the oldest first */
 	size_t n, next, flying, done;
+	int64_t until_ms; /* CLOCK_BOOTTIME: none is begun from then on; not of a list */
 	bool busy;
 	enum job_outcome outcome; /* the first that was not good */
 	const char *why;
@@ -240,7 +242,11 @@ static void many_end(struct many *m)
 		m->list_fn(m->arg, m->outcome == JOB_DONE ? records : NULL, m->n_records);
 	else
 		m->fn(m->arg,
-		      &(struct job_answer){.outcome = m->outcome, .why = m->why, .n = m->done});
+		      &(struct job_answer){.outcome = m->outcome,
+					   .why = m->why,
+					   .n = m->done,
+					   .id = m->next > 0 ? m->ids[m->next - 1] : m->after,
+					   .more = m->next < m->n});
 	for (size_t i = 0; i < m->n_records; i++) {
 		free((void *)(uintptr_t)m->records[i]->output);
 		free(m->records[i]);
@@ -290,7 +296,10 @@ static bool takes_more(const struct many *m)
 {
 	if (m->next == m->n || m->flying == AT_A_TIME || m->outcome != JOB_DONE)
 		return false;
-	return m->kind != MANY_LIST || m->n_records + m->flying < PAGE_MAX;
+	if (m->kind == MANY_LIST)
+		return m->n_records + m->flying < PAGE_MAX;
+	/* The first ones in any case, so that whoever asks on comes to an end. */
+	return m->next < AT_A_TIME || queues_now(m->queues) < m->until_ms;
 }
 
 static void many_go_on(struct many *m)
@@ -355,7 +364,8 @@ static void listing_free(struct queue_op *op)
 	free(op);
 }
 
-static void begin_many(struct queues *q, const char *queue, const struct many *m)
+static void begin_many(struct queues *q, const char *queue, const struct job_id *after,
+		       const struct many *m)
 {
 	struct listing_op *l = mem_calloc(1, sizeof(*l));
 
@@ -365,25 +375,27 @@ static void begin_many(struct queues *q, const char *queue, const struct many *m
 	l->many = mem_alloc(sizeof(*m));
 	*l->many = *m;
 	l->many->queues = q;
+	l->many->until_ms = queues_now(q) + MANY_MS;
+	l->many->has_after = after != NULL;
+	if (after)
+		l->many->after = *after;
 	op_begin(q, &l->op, queue);
 }
 
-void queues_requeue_all(struct queues *q, const char *queue, job_fn fn, void *arg)
+void queues_requeue_all(struct queues *q, const char *queue, const struct job_id *after, job_fn fn,
+			void *arg)
 {
-	begin_many(q, queue, &(struct many){.kind = MANY_REQUEUE, .fn = fn, .arg = arg});
+	begin_many(q, queue, after, &(struct many){.kind = MANY_REQUEUE, .fn = fn, .arg = arg});
 }
 
-void queues_purge(struct queues *q, const char *queue, job_fn fn, void *arg)
+void queues_purge(struct queues *q, const char *queue, const struct job_id *after, job_fn fn,
+		  void *arg)
 {
-	begin_many(q, queue, &(struct many){.kind = MANY_PURGE, .fn = fn, .arg = arg});
+	begin_many(q, queue, after, &(struct many){.kind = MANY_PURGE, .fn = fn, .arg = arg});
 }
 
 void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
 		 void *arg)
 {
-	struct many m = {.kind = MANY_LIST, .has_after = after != NULL, .list_fn = fn, .arg = arg};
-
-	if (after)
-		m.after = *after;
-	begin_many(q, queue, &m);
+	begin_many(q, queue, after, &(struct many){.kind = MANY_LIST, .list_fn = fn, .arg = arg});
 }

@@ -47,9 +47,10 @@ enum job_outcome {
 struct job_answer {
 	enum job_outcome outcome;
 	const char *why;		 /* a text for people; NULL for DONE */
-	struct job_id id;		 /* of the job */
+	struct job_id id;		 /* of the job; of the last one, where there are several */
 	const struct job_record *record; /* DONE of a read: valid during the call; else NULL */
 	size_t n;			 /* DONE: number of jobs, of a request about several */
+	bool more;			 /* of all of a queue: others are left, as time was up */
 };
 
 typedef void (*job_fn)(void *arg, const struct job_answer *answer);
@@ -169,10 +170,15 @@ void queues_submit(struct queues *q, const struct job_submit *submit, job_fn fn,
 void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, job_fn fn, void *arg);
 void queues_cancel(struct queues *q, const struct job_id *id, const char *by, job_fn fn, void *arg);
 void queues_requeue(struct queues *q, const struct job_id *id, job_fn fn, void *arg);
-void queues_requeue_all(struct queues *q, const char *queue, job_fn fn, void *arg);
-/* Deletes the dead letters. */
-void queues_purge(struct queues *q, const char *queue, job_fn fn, void *arg);
-/* The oldest 500 dead letters; after: only later ones than this, NULL: all. */
+/*
+ * Requeue or delete the dead letters, the oldest first, for some seconds: then the answer has
+ * `more`, and in `id` the last one that was tried. after: only later ones than this, NULL: all.
+ */
+void queues_requeue_all(struct queues *q, const char *queue, const struct job_id *after, job_fn fn,
+			void *arg);
+void queues_purge(struct queues *q, const char *queue, const struct job_id *after, job_fn fn,
+		  void *arg);
+/* The oldest 500 dead letters; after: as above. */
 void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
 		 void *arg);
 void queues_view(struct queues *q, const char *queue, queue_view_fn fn, void *arg);

@@ -412,8 +412,12 @@ def test_what_makes_no_sense_is_refused(queues):
     for params in ([], ["q"], ["q", 1], ["q", {"payload": 1}], ["q", {"id": 1}], ["q", {"in_ms": -1}],
                    ["q", {"in_ms": "x"}], ["q", {"at": 1}], [1, {}], ["q", {}, {}], ["q", {1: 2}]):
         assert code_of(a, "submit", *params) == 3, params
+    other = "other.abc.0a1b2c3d-0000-4000-8000-000000000000"
     for method, params in (("job", []), ("job", ["q", {}]), ("cancel", []), ("requeue", []), ("requeue", [{}]),
                            ("requeue", [{"queue": 1}]), ("requeue", [[]]), ("purge", []), ("queue", ["q", "q"]),
+                           ("requeue", [{"queue": "q", "after": "x"}]), ("requeue", [{"after": other}]),
+                           ("requeue", [{"queue": "q", "after": other}]), ("purge", ["q", {"after": 1}]),
+                           ("purge", ["q", {"after": other}]), ("purge", ["q", {}, {}]),
                            ("job_begin", []), ("job_begin", ["x"]), ("job_renew", [1]), ("job_renew", []),
                            ("job_finish", [1, {}]), ("job_finish", [1]), ("job_attach", ["x", 1]), ("job_attach", [])):
         assert code_of(a, method, *params) == 3, (method, params)

@@ -129,7 +129,7 @@ def endless_headers(handler):
 
 def test_what_is_no_answer_is_tried_again(queues, hook):
     web = hook(hang_up, half_an_answer, no_http, endless_headers, 200)
-    a = queues.site("a", posted(web, attempts=9, backoff="100ms", backoff_max="100ms"))
+    a = queues.site("a", posted(web, attempts=9, backoff="100ms", backoff_max="100ms"), session_timeout="4s")
     queues.wait_open()
     found = outcome(queues, a)
     assert (found["state"], found["attempt"]) == ("ok", 5)

@@ -486,11 +486,11 @@ static void ask(struct site *s)
 	case 3: queues_dead(q, queue, random_chance(500) ? &id : NULL, on_list, NULL); break;
 	case 4:
 		if (random_chance(100))
-			queues_requeue_all(q, queue, on_told, NULL);
+			queues_requeue_all(q, queue, NULL, on_told, NULL);
 		break;
 	case 5:
 		if (random_chance(100))
-			queues_purge(q, queue, on_told, NULL);
+			queues_purge(q, queue, NULL, on_told, NULL);
 		break;
 	default: queues_read(q, &id, random_chance(300) ? 5000 : 0, on_told, NULL); break;
 	}

@@ -367,7 +367,7 @@ Test(queue_lead, dead_letters_are_purged)
 	begin_node();
 	forget_open();
 	job_name_format(&id, name);
-	queues_purge(&queues, "q", on_told, NULL);
+	queues_purge(&queues, "q", NULL, on_told, NULL);
 	turn();
 	answers("list jobs/q/dead", names(name, NULL));
 	answers("get jobs/q/job/", job_of("lost", 1, 5));
@@ -376,6 +376,7 @@ Test(queue_lead, dead_letters_are_purged)
 	script_answer(0, ok());
 	cr_expect_eq(told.n, 1);
 	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect(told.jobs == 1 && !told.more);
 	queues_done(&queues);
 }
 
@@ -386,6 +387,7 @@ Test(queue_lead, dead_letters_are_purged)
 
 static char letters[LETTERS][JOB_NAME_MAX + 1]; /* in their order */
 static char *letters_list[LETTERS];		/* as the server has them: in none */
+static int64_t takes_ms;			/* from an answer to the next one */
 static struct {
 	size_t n, calls;
 	struct job_id last;
@@ -429,7 +431,7 @@ static void serve_letters(size_t gone)
 		} else {
 			script_answer(newest, ok());
 		}
-		pass(0);
+		pass(takes_ms);
 		script_confirm();
 	}
 }
@@ -473,5 +475,34 @@ Test(queue_lead, dead_letters_are_listed_part_by_part)
 	/* Those that have gone leave no gap in a part, so that an empty one is the end. */
 	list_letters(NULL, PAGE + 10, PAGE + 10);
 	cr_expect_eq(listed.n, PAGE);
+	queues_done(&queues);
+}
+
+/* Clients wait 10 s for an answer. */
+Test(queue_lead, of_many_dead_letters_some_are_purged_and_the_others_asked_for_again)
+{
+	struct job_id after;
+	size_t done = 0, asks = 0;
+
+	begin_node();
+	forget_open();
+	make_letters();
+	takes_ms = 5;
+	do {
+		int64_t began_ms = host_now_ms(&host);
+
+		told.n = 0;
+		queues_purge(&queues, "q", asks++ > 0 ? &after : NULL, on_told, NULL);
+		pass(0);
+		script_confirm();
+		serve_letters(0);
+		cr_assert_eq(told.n, 1);
+		cr_expect_eq(told.outcome, JOB_DONE);
+		cr_expect(host_now_ms(&host) - began_ms < 4000);
+		after = told.job;
+		done += told.jobs;
+	} while (told.more);
+	cr_expect_eq(done, LETTERS);
+	cr_expect(asks >= 3, "%zu", asks);
 	queues_done(&queues);
 }

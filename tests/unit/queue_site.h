@@ -23,6 +23,9 @@ static struct {
 	size_t n;
 	enum job_outcome outcome;
 	char why[200], state[16], id[40];
+	size_t jobs; /* of a request about several */
+	bool more;
+	struct job_id job;
 } told;
 static size_t n_jobs;
 static bool refuses;
@@ -34,6 +37,9 @@ static inline void on_told(void *arg, const struct job_answer *a)
 	told.outcome = a->outcome;
 	snprintf(told.why, sizeof(told.why), "%s", a->why ? a->why : "");
 	snprintf(told.id, sizeof(told.id), "%s", a->id.uuid);
+	told.jobs = a->n;
+	told.more = a->more;
+	told.job = a->id;
 	snprintf(told.state, sizeof(told.state), "%s", a->record ? a->record->state : "");
 }
 
