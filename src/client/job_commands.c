@@ -7,6 +7,7 @@
 #include "client/job_text.h"
 #include "client/json.h"
 #include "client/table.h"
+#include "core/job_id.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 
@@ -216,19 +217,21 @@ typedef int (*ask_fn)(struct context *c, const char *after, json_t **ret_result)
 /* The sidecar answers after some seconds, however many jobs are left, so this asks on for them. */
 static int for_all(struct context *c, ask_fn ask_once, const char *key, const char *what)
 {
-	json_auto_t *result = NULL;
-	const char *after = NULL;
+	char after[JOB_ID_MAX + 1] = "";
 	int64_t n = 0;
+	bool more;
 	int code;
 
 	do {
-		json_auto_t *before = result; /* it has `after` */
-		result = NULL;
-		code = ask_once(c, after, &result);
+		json_auto_t *result = NULL;
+
+		code = ask_once(c, after[0] ? after : NULL, &result);
 		n += json_number(result, key, 0);
-		const char *more = json_text(result, "more", NULL);
-		after = more && is_behind(more, after ? after : "") ? more : NULL;
-	} while (code == 0 && after);
+		const char *last = json_text(result, "more", "");
+		more = is_behind(last, after) && strlen(last) < sizeof(after);
+		if (more)
+			snprintf(after, sizeof(after), "%s", last);
+	} while (code == 0 && more);
 	if (code == 0 || n > 0)
 		tell(&c->output, key, n, what);
 	return code;

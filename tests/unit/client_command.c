@@ -371,6 +371,19 @@ Test(command, refusals_and_nonsense)
 	       "zkleader: too much for one request\n");
 }
 
+/* The sidecar always says the same, and so that it has come no further. */
+Test(command, it_asks_on_for_the_letters_that_are_left)
+{
+#define LEFT ",\"more\":\"q.1a.01234567-89ab-cdef-0123-456789abcdef\"}}"
+	expect(run("{\"purge\":{\"purged\":5" LEFT, 0, false, ARGV("purge", "q")), 0,
+	       "purged 10 dead letters\n", "");
+	expect(run("{\"requeue\":{\"requeued\":5" LEFT, 0, true, ARGV("requeue", "--all", "q")), 0,
+	       "requeued 10 jobs\n", "");
+	expect(run("{\"purge\":{\"purged\":5,\"more\":7}}", 0, false, ARGV("purge", "q")), 0,
+	       "purged 5 dead letters\n", "");
+#undef LEFT
+}
+
 #define ORDERS(answer)                                                                        \
 	"\"drain\":" answer ",\"undrain\":" answer ",\"pause\":" answer ",\"resume\":" answer \
 	",\"resign\":" answer ",\"unresign\":" answer ",\"pin\":" answer ",\"unpin\":" answer \
