@@ -1,5 +1,6 @@
 #include "config/task_zones.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "config/schedule_config.h"
 #include "config/zone_file.h"
 
-/* The zones that were loaded so far, for at most one name of each task. */
+/* The zones that were loaded so far. */
 struct zones {
 	struct zone_file **list;
 	size_t n;
@@ -16,10 +17,17 @@ struct zones {
 /* The zone of that name; NULL: it cannot be loaded, and *why says so. */
 static struct zone_file *find(struct zones *z, const char *name, const char **why)
 {
-	for (size_t i = 0; i < z->n; i++)
+	for (size_t i = 0; i < z->n; i++) {
+		assert(z->list[i]);
 		if (strcmp(z->list[i]->name, name) == 0)
 			return z->list[i];
-	return zone_file_load(name, &z->list[z->n], why) < 0 ? NULL : z->list[z->n++];
+	}
+	struct zone_file *zone = NULL;
+	if (zone_file_load(name, &zone, why) < 0)
+		return NULL;
+	z->list = mem_resize(z->list, z->n + 1, sizeof(struct zone_file *));
+	z->list[z->n++] = zone;
+	return zone;
 }
 
 /* False: a zone could not be loaded, although it could when the file was checked. */
@@ -49,7 +57,7 @@ static bool set_zones(const struct config *config, const struct task_file *file,
 void task_zones_set(const struct config *config, struct task_files *files,
 		    struct problems *problems)
 {
-	struct zones z = {.list = mem_calloc(WORKER_TASKS_MAX, sizeof(struct zone_file *))};
+	struct zones z = {.n = 0};
 
 	for (size_t i = 0; i < files->n; i++)
 		if (!set_zones(config, &files->list[i], &z, problems))
