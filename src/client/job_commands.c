@@ -257,14 +257,11 @@ static int ask_purge(struct context *c, const char *after, json_t **ret_result)
 	return ask_behind(c, "purge", after, JSON_OBJECT, ret_result);
 }
 
-static int requeue_some(struct context *c)
+/* The jobs that were named: never so many that some are left. */
+static int ask_requeue(struct context *c, const char *after, json_t **ret_result)
 {
-	json_auto_t *result = NULL;
-	int code = ask(c, "requeue", JSON_OBJECT, &result);
-
-	if (code == 0)
-		tell(&c->output, "requeued", json_number(result, "requeued", 0), "job");
-	return code;
+	(void)after;
+	return ask(c, "requeue", JSON_OBJECT, ret_result);
 }
 
 static int run_requeue(struct context *c)
@@ -275,7 +272,7 @@ static int run_requeue(struct context *c)
 		output_error(&c->output, "requeue takes the ids of jobs, or --all QUEUE");
 		return ZKLEADER_MISUSE;
 	}
-	return all ? for_all(c, ask_requeue_all, "requeued", "job") : requeue_some(c);
+	return for_all(c, all ? ask_requeue_all : ask_requeue, "requeued", "job");
 }
 
 const struct command command_requeue = {

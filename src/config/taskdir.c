@@ -356,7 +356,7 @@ static void load_files(const struct config *config, char *const *file_names, siz
 	names_done(&names);
 }
 
-/* --- the folder ------------------------------------------------------------ */
+/* --- loading -------------------------------------------------------------- */
 
 size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 		    struct problems *problems)
