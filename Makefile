@@ -54,7 +54,8 @@ BASE_LDFLAGS :=
 ifeq ($(VARIANT),release)
 CFLAGS  ?= -O2 -g
 HARDEN  := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
-BASE_CFLAGS  += $(HARDEN) -D_FORTIFY_SOURCE=2
+# Nothing unwinds at run time, and debuggers have .debug_frame: a sixth of the program less to load.
+BASE_CFLAGS  += $(HARDEN) -D_FORTIFY_SOURCE=2 -fno-asynchronous-unwind-tables
 BASE_LDFLAGS += -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 else ifeq ($(VARIANT),asan)
 CFLAGS  ?= -O1 -g

@@ -8,6 +8,7 @@
  */
 #define SERVE_US      2000
 #define SERVE_FRAMES  16   /* requests of one client that are served in a row */
+#define SERVE_CLIENTS 16   /* clients whose answers are sent together */
 #define STALL_LOOK_MS 1000 /* between checks for stalled clients */
 
 static void on_stall(uv_timer_t *timer);
@@ -62,7 +63,7 @@ static struct account *next_account(struct control *control, enum urgency u)
 
 /* --- a turn --------------------------------------------------------------- */
 
-/* Serves some requests of one client. Their immediate answers are sent together. */
+/* Serves some requests of one client. Their immediate answers are sent by send_answers(). */
 static void serve_client(struct client *c, int64_t until_us)
 {
 	enum urgency u = c->urgency;
@@ -77,27 +78,49 @@ static void serve_client(struct client *c, int64_t until_us)
 			break;
 		serve_dequeue(c);
 	}
-	c->corked = false;
-	connection_flush(c);
-	connection_advance(c);
 }
 
-/* Serves requests of one kind. Returns whether some are left that could be served. */
+/* Clients that were dropped meanwhile may be among them: they are freed at the end of the turn. */
+static void send_answers(struct client *const *served, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		served[i]->corked = false;
+		connection_flush(served[i]);
+		connection_advance(served[i]);
+	}
+}
+
+/*
+ * Serves requests of one kind. Returns whether some are left that could be served.
+ *
+ * An answer wakes a process that sleeps, which costs as much as the answer. Those of several
+ * clients are therefore sent together: a process with many connections is woken once. Where an
+ * answer may take long to make, the others do not wait for it.
+ */
 static bool serve_kind(struct control *control, enum urgency u)
 {
+	struct client *served[SERVE_CLIENTS];
+	size_t most = u < URGENCY_TABLE ? SERVE_CLIENTS : 1, n = 0;
 	int64_t until_us = clock_boot_us() + SERVE_US;
+	bool in_time = true;
 	struct account *a;
 
-	while ((a = next_account(control, u))) {
+	while (in_time && (a = next_account(control, u))) {
 		account_rotate(&control->accounts, a);
-		if (u == URGENCY_HEARD)
+		if (u == URGENCY_HEARD) {
 			connection_sort(a->first[u]);
-		else
+		} else {
+			served[n++] = a->first[u];
 			serve_client(a->first[u], until_us);
-		if (clock_boot_us() >= until_us)
-			return next_account(control, u) != NULL;
+		}
+		if (n == most) {
+			send_answers(served, n);
+			n = 0;
+		}
+		in_time = clock_boot_us() < until_us;
 	}
-	return false;
+	send_answers(served, n);
+	return !in_time && next_account(control, u) != NULL;
 }
 
 /*
