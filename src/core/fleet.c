@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "core/fleet_draft.h"
+#include "core/identity.h"
 #include "core/rank.h"
 #include "core/tally.h"
 #include "core/version.h"
@@ -251,6 +252,7 @@ struct member *fleet_add(struct fleet *f, struct worker *worker, int64_t session
 	m->seen_ms = seen_ms;
 	m->serial = f->next_serial++;
 	m->key = rank_key(worker->random_ints);
+	identity_set_keys(m);
 
 	size_t n = f->n_members;
 	if (n % GROWTH == 0) {

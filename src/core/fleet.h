@@ -19,6 +19,8 @@ struct member {
 	uint64_t serial;       /* a number that no other member of this fleet ever had; never 0 */
 	uint64_t key;	       /* rank_key() of its random ints */
 	unsigned grade;	       /* orders versions, bigger is newer; valid while fleet.orderly */
+	uint32_t hostname_key; /* of its hostname: most others are told apart by it */
+	uint32_t node_key;     /* of the name of its node, likewise: see core/identity.h */
 	bool shares_name;      /* another node has its hostname: see core/identity.h */
 	bool twin;	       /* another machine has the same node name now: see core/identity.h */
 	bool drained;

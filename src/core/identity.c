@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 /* Of HOSTNAME:SOCKET the hostname is enough; a name by the key `node` has no colon. */
 bool identity_means(const char *node, const char *text, size_t len)
 {
@@ -23,10 +26,30 @@ static bool same_short(const char *a, const char *b)
 	return ends_at(a, i) && ends_at(b, i);
 }
 
-/* Whether both may be called by one hostname: theirs, or a name by the key that looks like it. */
-static bool may_be_confused(const struct worker *a, const char *hostname, const char *node)
+/* What a member is looked for by: its names, and their keys. */
+struct names {
+	const char *hostname, *node;
+	uint32_t hostname_key, node_key;
+};
+
+/* The same for names that are alike up to the colon. */
+static uint32_t key_of(const char *name)
 {
-	return strcmp(a->hostname, hostname) == 0 || same_short(a->node, node);
+	return XXH32(name, strcspn(name, ":"), 0);
+}
+
+void identity_set_keys(struct member *m)
+{
+	m->hostname_key = key_of(m->worker->hostname);
+	m->node_key = key_of(m->worker->node);
+}
+
+/* Whether both may be called by one hostname: theirs, or a name by the key that looks like it. */
+static bool may_be_confused(const struct member *m, const struct names *n)
+{
+	return (m->hostname_key == n->hostname_key &&
+		strcmp(m->worker->hostname, n->hostname) == 0) ||
+	       (m->node_key == n->node_key && same_short(m->worker->node, n->node));
 }
 
 /* Without the key it is HOSTNAME:SOCKET, or nothing in the record of somebody else's. */
@@ -41,12 +64,15 @@ static bool is_named_by_host(const struct worker *w)
 static void update_member(const struct fleet *f, struct member *m)
 {
 	const struct worker *w = m->worker;
+	struct names names = {w->hostname, w->node, m->hostname_key, m->node_key};
 
 	m->shares_name = m->twin = false;
 	for (size_t i = 0; i < f->n_members; i++) {
+		if (!may_be_confused(f->by_id[i], &names))
+			continue;
 		const struct worker *other = f->by_id[i]->worker;
 		bool same_node = strcmp(other->node, w->node) == 0;
-		m->shares_name |= !same_node && may_be_confused(other, w->hostname, w->node);
+		m->shares_name |= !same_node;
 		m->twin |= same_node && w->node[0] != '\0' && w->machine[0] != '\0' &&
 			   other->machine[0] != '\0' && strcmp(other->machine, w->machine) != 0;
 	}
@@ -54,11 +80,11 @@ static void update_member(const struct fleet *f, struct member *m)
 
 void identity_update(struct fleet *f, const char *hostname, const char *node)
 {
-	for (size_t i = 0; i < f->n_members; i++) {
-		const struct worker *w = f->by_id[i]->worker;
-		if (may_be_confused(w, hostname, node))
+	struct names names = {hostname, node, key_of(hostname), key_of(node)};
+
+	for (size_t i = 0; i < f->n_members; i++)
+		if (may_be_confused(f->by_id[i], &names))
 			update_member(f, f->by_id[i]);
-	}
 }
 
 const char *identity_name(const struct member *m)

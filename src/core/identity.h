@@ -8,6 +8,8 @@
 
 #include "core/fleet.h"
 
+/* Sets hostname_key and node_key of a new member. */
+void identity_set_keys(struct member *m);
 /*
  * Updates shares_name and twin of the members, after one with that hostname and node was added or
  * removed.

@@ -164,14 +164,17 @@ static void ask_wanted(struct folder *f)
 	}
 }
 
-/* names is sorted. */
+/* names is sorted, as those of the folder are: each walk goes along both. */
 static void compare(struct folder *f, char *const *names, size_t n)
 {
 	struct folder_wanted *wanted = mem_calloc(n + 1, sizeof(*wanted));
 	size_t n_wanted = 0;
 
-	for (size_t i = f->n; i-- > 0;) {
-		if (names_has(names, n, f->names[i]))
+	for (size_t i = f->n, j = n; i-- > 0;) {
+		int order = 1;
+		while (j > 0 && (order = strcmp(names[j - 1], f->names[i])) > 0)
+			j--;
+		if (j > 0 && order == 0)
 			continue;
 		char *name = f->names[i];
 		f->n--;
@@ -180,9 +183,12 @@ static void compare(struct folder *f, char *const *names, size_t n)
 		free(name);
 		f->dirty = true;
 	}
-	for (size_t i = 0; i < n && f->n + n_wanted < f->max; i++) {
+	for (size_t i = 0, j = 0; i < n && f->n + n_wanted < f->max; i++) {
+		int order = 1;
+		while (j < f->n && (order = strcmp(f->names[j], names[i])) < 0)
+			j++;
 		/* Some are longer than any name that we make. */
-		if (names_has(f->names, f->n, names[i]) ||
+		if ((j < f->n && order == 0) ||
 		    strlen(f->path) + 1 + strlen(names[i]) >= STORE_PATH_MAX)
 			continue;
 		size_t at = find_wanted(f, names[i]);

@@ -148,7 +148,7 @@ def test_a_network_that_is_too_slow_one_way_makes_no_second_leader(fleet, zk, pr
     leader, standby = pair(fleet, proxy)
     with Oracle(TASK, leader, standby) as oracle:
         oracle.led(by=leader)
-        proxy.delay(**{way: 1.2})  # of a timeout of 2 s
+        proxy.delay(**{way: 1.8})  # of a timeout of 3 s
         seconds(6)
         proxy.flow()
         oracle.led(by=leader, within=LED_AGAIN)

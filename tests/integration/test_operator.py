@@ -70,7 +70,7 @@ def test_status_exits_0_when_healthy_and_2_when_not(zkleader, trio):
     status = as_json(outcome)
     assert outcome.code == 0
     assert {"id", "version", "ip", "session", "lease_ms", "leads", "tasks", "problems"} <= set(status)
-    assert status["id"] == trio["new"].id and status["session"]["timeout_ms"] == 2000
+    assert status["id"] == trio["new"].id and status["session"]["timeout_ms"] == 3000
     assert zkleader(trio["new"], "status").code == 0
     trio["new"].write_file("task {", "bad.conf")
     wait_until(trio["new"].problems, what="the file is refused")

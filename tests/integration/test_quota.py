@@ -70,7 +70,7 @@ def test_recipes(own_server, fleet, zkleader, quota, where):
 
 
 def test_a_lock_that_is_held_stays_so_and_who_waits_gets_it(own_server, fleet, folder, zk, zkleader, quota):
-    one = fleet.sidecar("one")
+    one = fleet.sidecar("one", session_timeout="6s")
     over = folder / "over"
     first = ["sh", "-c", f"echo; until [ -e {over} ]; do sleep 0.1; done; exit 7"]
     made = [spawn([build() / "zkleader", "-s", one.socket, "lock", "x", "--", *words], stdout=subprocess.PIPE)
@@ -79,7 +79,7 @@ def test_a_lock_that_is_held_stays_so_and_who_waits_gets_it(own_server, fleet, f
         wait_until(lambda: len(zk.names("locks", "x")) == 2, what="one holds it and the other waits")
         full = quota()
         assert is_told(zkleader(one, "lock", "x", "--", "true"))
-        holds_for(lambda: all(p.poll() is None for p in made), 6, "longer than a session lives without a heartbeat")
+        holds_for(lambda: [p.poll() for p in made] == [None, None], 8, "longer than a session lives without a heartbeat")
         over.touch()
         assert [p.wait(30) for p in made] == [7, 8]
         full.set(1000)

@@ -66,7 +66,7 @@ def test_tables_and_status_have_all_keys_that_are_promised(sidecar, zk):
     status = sidecar.status()
     assert {"id", "version", "ip", "session", "lease_ms", "leads", "tasks", "problems"} <= set(status)
     assert {"id", "state", "timeout_ms", "server"} <= set(status["session"])
-    assert status["session"]["timeout_ms"] == 2000 and status["session"]["server"] == zk.server.address
+    assert status["session"]["timeout_ms"] == 3000 and status["session"]["server"] == zk.server.address
     assert (status["leads"], status["tasks"], status["problems"]) == (2, 2, [])
     explain = sidecar.explain(TASK)
     assert {"task", "state", "leads", "reason", "ranking"} <= set(explain) and explain["leads"] is True

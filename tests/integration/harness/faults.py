@@ -3,7 +3,7 @@ from harness.oracle import now
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
-# Session timeout 2 s: expiry, its bucket, and another's turn to claim. The rest is for slow machines.
+# Session timeout 3 s: expiry, its bucket, and another's turn to claim. The rest is for slow machines.
 LED_AGAIN = 30
 QUEUED = 20
 

@@ -14,7 +14,7 @@ from harness.waiting import wait_until
 SUPPRESSIONS = pathlib.Path(__file__).resolve().parents[1] / "lsan.supp"
 LOG_SHOWN = 12000  # bytes of a log that are printed for a test that failed
 
-DEFAULTS = {"session_timeout": "2s", "yield_delay": "200ms", "tick_guard": "0s", "log_level": "debug"}
+DEFAULTS = {"session_timeout": "3s", "yield_delay": "200ms", "tick_guard": "0s", "log_level": "debug"}
 
 
 def build():
