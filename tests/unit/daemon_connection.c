@@ -19,12 +19,32 @@ static struct {
 	struct peer *asked[4];
 	size_t n_asked, gone;
 	bool telling, gone_meanwhile;
+	bool answering;	       /* each request, at once */
+	int ends[2];	       /* of the two clients that then ask */
+	size_t told_meanwhile; /* who can read an answer when the second one asks */
 } methods;
+
+static void tell(struct peer *c);
+
+static size_t can_read(void)
+{
+	char byte;
+	size_t n = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		n += recv(methods.ends[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+	return n;
+}
 
 static void on_request(void *arg, struct peer *c, const struct rpc_message *m)
 {
 	(void)arg, (void)m;
 	methods.asked[methods.n_asked++ % 4] = c;
+	if (!methods.answering)
+		return;
+	if (methods.n_asked == 2)
+		methods.told_meanwhile = can_read();
+	tell(c);
 }
 
 static void on_gone(void *arg, struct peer *c)
@@ -70,16 +90,23 @@ static void teardown(void)
 
 TestSuite(connection, .init = setup, .fini = teardown);
 
-/* A client whose request has been heard, and waits for its answer. */
-static int waiting_client(void)
+static int new_client(void)
 {
-	static const uint8_t request[] = {0x94, 0, 7, 0xa1, 'x', 0x90};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	size_t before = methods.n_asked;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	strcpy(to.sun_path, path);
 	cr_assert_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+/* A client whose request has been heard, and waits for its answer. */
+static int waiting_client(void)
+{
+	static const uint8_t request[] = {0x94, 0, 7, 0xa1, 'x', 0x90};
+	size_t before = methods.n_asked;
+	int fd = new_client();
+
 	cr_assert_eq(write(fd, request, sizeof(request)), sizeof(request));
 	while (methods.n_asked == before)
 		uv_run(&loop, UV_RUN_ONCE);
@@ -155,4 +182,68 @@ Test(connection, one_that_reads_nothing_is_dropped_by_what_cannot_wait)
 	until_gone(1);
 	cr_expect_not(methods.gone_meanwhile);
 	close(fd);
+}
+
+/* Two clients ask this at the same time, and are answered. */
+static void two_ask(const void *request, size_t len)
+{
+	methods.answering = true;
+	for (size_t i = 0; i < 2; i++)
+		methods.ends[i] = new_client();
+	while (!control.clients || !control.clients->next)
+		uv_run(&loop, UV_RUN_ONCE);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(write(methods.ends[i], request, len), (ssize_t)len);
+}
+
+static void two_leave(void)
+{
+	for (size_t i = 0; i < 2; i++)
+		close(methods.ends[i]);
+	until_gone(2);
+	cr_expect_not(methods.gone_meanwhile);
+}
+
+Test(connection, checks_of_several_clients_are_answered_together)
+{
+	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 'c', 'h', 'e', 'c', 'k', 0x90};
+
+	two_ask(request, sizeof(request));
+	while (methods.n_asked < 2)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_expect_eq(methods.told_meanwhile, 0);
+	cr_expect_eq(can_read(), 2);
+	two_leave();
+}
+
+Test(connection, a_table_is_sent_before_the_next_is_made)
+{
+	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 't', 'a', 's', 'k', 's', 0x90};
+
+	two_ask(request, sizeof(request));
+	while (methods.n_asked < 2)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_expect_eq(methods.told_meanwhile, 1);
+	cr_expect_eq(can_read(), 2);
+	two_leave();
+}
+
+/* Its answer cannot be sent: it goes behind those of the others. */
+Test(connection, one_that_is_gone_does_not_keep_the_others_from_their_answers)
+{
+	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 'c', 'h', 'e', 'c', 'k', 0x90};
+	int gone;
+
+	two_ask(request, sizeof(request));
+	gone = methods.ends[0];
+	methods.ends[0] = methods.ends[1]; /* can_read() counts the other one twice */
+	close(gone);
+	while (methods.n_asked < 2)
+		uv_run(&loop, UV_RUN_ONCE);
+	cr_expect_eq(methods.told_meanwhile, 0);
+	cr_expect_eq(can_read(), 2);
+	until_gone(1);
+	cr_expect_not(methods.gone_meanwhile);
+	close(methods.ends[1]);
+	until_gone(2);
 }
