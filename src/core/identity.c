@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "core/rank.h"
 
 /* Of HOSTNAME:SOCKET the hostname is enough; a name by the key `node` has no colon. */
 bool identity_means(const char *node, const char *text, size_t len)
@@ -35,7 +34,7 @@ struct names {
 /* The same for names that are alike up to the colon. */
 static uint32_t key_of(const char *name)
 {
-	return XXH32(name, strcspn(name, ":"), 0);
+	return (uint32_t)rank_hash(name, strcspn(name, ":"), 0);
 }
 
 void identity_set_keys(struct member *m)
