@@ -57,7 +57,7 @@ def test_a_foreign_record_is_not_touched(fleet, zkleader, zk):
 
 def test_without_a_session_nothing_is_done(fleet, zkleader):
     alone = fleet.sidecar("alone", ready=False, zookeeper="127.0.0.1:1")
-    wait_until(alone.socket.exists, what="it listens")
+    wait_until(alone.listens, what="it listens")
     no = zkleader(alone, "counter", NAME, "+1")
     assert no.code == 2 and "not done: no confirmed session" in no.err
     alone.stop()

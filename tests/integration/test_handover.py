@@ -343,7 +343,7 @@ def test_who_subscribes_before_the_server_is_up_hears_once_what_is_so_and_then_e
     own_server.start()
     own_server.kill()
     early = fleet.sidecar("early", version="1", tasks=TASKS, ready=False)
-    wait_until(early.socket.exists, what="the socket is there")
+    wait_until(early.listens, what="it listens")
     with early.client() as client:
         assert client.call("subscribe") is True
         wait_until(lambda: listen(client), what="it is told that nothing is confirmed")

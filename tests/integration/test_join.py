@@ -218,7 +218,7 @@ def test_foreign_data_is_not_touched(fleet, zk, zkleader):
 
 def test_without_a_session(fleet, zkleader):
     alone = fleet.sidecar("alone", ready=False, zookeeper="127.0.0.1:1")
-    wait_until(alone.socket.exists, what="it listens")
+    wait_until(alone.listens, what="it listens")
     no = zkleader(alone, "join", NAME, "-n", "1", "--", "true")
     assert no.code == 2 and "no confirmed session" in no.err
 

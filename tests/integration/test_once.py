@@ -82,7 +82,7 @@ def test_misuse_is_3_with_a_line(fleet, zk, program, options, what):
 
 def test_it_cannot_tell_without_a_sidecar_or_a_server(fleet, zk, program, folder):
     a = fleet.sidecar("a", tasks=[DAILY], zookeeper=f"127.0.0.1:{free_port()}", ready=False)
-    wait_until(a.socket.exists, what="it listens")
+    wait_until(a.listens, what="it listens")
     for socket in (a.socket, folder / "none"):
         outcome = program("zkleader-check", "-s", socket, "--once", "-w", "300ms", TASK)
         assert outcome.code == 2 and outcome.out == "" and outcome.err.count("\n") == 1

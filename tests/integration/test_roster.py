@@ -165,7 +165,7 @@ def test_a_foreign_tree_and_a_lost_one(fleet, zk, zkleader):
 
 def test_no_session_no_number(fleet, zkleader):
     alone = fleet.sidecar("alone", ready=False, zookeeper="127.0.0.1:1")
-    wait_until(alone.socket.exists, what="it listens")
+    wait_until(alone.listens, what="it listens")
     for word in (["index"], ["roster"], ["forget", "x"]):
         assert zkleader(alone, *word).code == 2, word
 

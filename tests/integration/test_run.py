@@ -626,7 +626,7 @@ def test_a_directory_of_users_that_does_not_answer_holds_nobody_up_but_who_has_t
     a = fleet.sidecar("a", tasks=[DAILY, task_text("theirs", tick="24h", users=["nobody", "no-such-user"])], socket_group="games",
                       session_timeout="10s", env={"LD_PRELOAD": str(library), "HUNG_USERS": str(answers)}, start=False)
     a.start(ready=False)  # its socket-group it has to know at once
-    wait_until(a.socket.exists, what="the socket is there")
+    wait_until(a.listens, what="it listens")
     answers.unlink()
     wait_until(lambda: a.status()["leads"] == 2, what="a leads")
     a.signal(signal.SIGHUP)

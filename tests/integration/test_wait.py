@@ -62,7 +62,7 @@ def test_what_is_refused(fleet, zkleader):
         wrong = zkleader(one, "wait", *args)
         assert wrong.code == 3 and wrong.err.count("\n") == 1, args
     alone = fleet.sidecar("alone", ready=False, zookeeper="127.0.0.1:1")
-    wait_until(alone.socket.exists, what="it listens")
+    wait_until(alone.listens, what="it listens")
     assert zkleader(alone, "wait", "-n", "0", "--timeout", "100ms").code == 0
     assert zkleader(alone, "wait", "-n", "1", "--timeout", "100ms").code == 1
     alone.stop()

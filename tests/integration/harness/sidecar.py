@@ -192,6 +192,11 @@ class Sidecar:
     def client(self, timeout=20.0):
         return Client(self.socket, timeout)
 
+    def listens(self):
+        """Its socket is there a little before: for wait_until(), to which a refusal is an answer."""
+        with self.client():
+            return True
+
     def call(self, method, *params, timeout=20.0):
         with self.client(timeout) as client:
             return client.call(method, *params)
