@@ -40,11 +40,18 @@ int64_t clock_wall_ms(void)
 	return now_ms(CLOCK_REALTIME);
 }
 
+static void put_two_digits(char *text, int value)
+{
+	text[0] = (char)('0' + value / 10 % 10);
+	text[1] = (char)('0' + value % 10);
+}
+
 void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 {
+	static const char form[] = "0000-00-00T00:00:00Z";
 	struct tm tm = {0};
 	time_t seconds;
-	size_t len;
+	int year;
 
 	if (wall_ms < WALL_MIN_MS)
 		wall_ms = WALL_MIN_MS;
@@ -54,13 +61,19 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 	if (wall_ms % 1000 < 0)
 		seconds--; /* the second that has begun, before 1970 as after it */
 	gmtime_r(&seconds, &tm);
-	/* By hand: strftime's %Y has no leading zeros, and its %z is not "Z". */
-	len = (size_t)snprintf(text, CLOCK_TEXT_SIZE, "%04u-%02u-%02uT%02u:%02u:%02uZ",
-			       (unsigned)(tm.tm_year + 1900) % 10000,
-			       (unsigned)(tm.tm_mon + 1) % 100, (unsigned)tm.tm_mday % 100,
-			       (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
-			       (unsigned)tm.tm_sec % 100);
-	assert(len < CLOCK_TEXT_SIZE);
+	/*
+	 * By hand: strftime's %Y has no leading zeros, and its %z is not "Z"; snprintf() takes six
+	 * times as long, a tenth of an answer to `check`.
+	 */
+	memcpy(text, form, sizeof(form));
+	year = tm.tm_year + 1900;
+	put_two_digits(text, year / 100);
+	put_two_digits(text + 2, year % 100);
+	put_two_digits(text + 5, tm.tm_mon + 1);
+	put_two_digits(text + 8, tm.tm_mday);
+	put_two_digits(text + 11, tm.tm_hour);
+	put_two_digits(text + 14, tm.tm_min);
+	put_two_digits(text + 17, tm.tm_sec);
 }
 
 /* Behind the seconds: the offset in seconds. */
