@@ -1,6 +1,4 @@
 """A hard quota of ZooKeeper's that is used up: each order says so in one line and ends, and all goes on once it is raised."""
-import subprocess
-
 import pytest
 
 from harness.process import end, spawn
@@ -72,11 +70,11 @@ def test_recipes(own_server, fleet, zkleader, quota, where):
 def test_a_lock_that_is_held_stays_so_and_who_waits_gets_it(own_server, fleet, folder, zk, zkleader, quota):
     one = fleet.sidecar("one", session_timeout="6s")
     over = folder / "over"
-    first = ["sh", "-c", f"echo; until [ -e {over} ]; do sleep 0.1; done; exit 7"]
-    made = [spawn([build() / "zkleader", "-s", one.socket, "lock", "x", "--", *words], stdout=subprocess.PIPE)
-            for words in (first, ["sh", "-c", f"test -e {over} && exit 8"])]
+    made = []
     try:
-        wait_until(lambda: len(zk.names("locks", "x")) == 2, what="one holds it and the other waits")
+        for script in (f"until [ -e {over} ]; do sleep 0.1; done; exit 7", f"test -e {over} && exit 8"):
+            made.append(spawn([build() / "zkleader", "-s", one.socket, "lock", "x", "--", "sh", "-c", script]))
+            wait_until(lambda: len(zk.names("locks", "x")) == len(made), what="the first holds it, the second waits")
         full = quota()
         assert is_told(zkleader(one, "lock", "x", "--", "true"))
         holds_for(lambda: [p.poll() for p in made] == [None, None], 8, "longer than a session lives without a heartbeat")
