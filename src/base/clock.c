@@ -62,8 +62,8 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 		seconds--; /* the second that has begun, before 1970 as after it */
 	gmtime_r(&seconds, &tm);
 	/*
-	 * By hand: strftime's %Y has no leading zeros, and its %z is not "Z"; snprintf() takes six
-	 * times as long, a tenth of an answer to `check`.
+	 * By hand: strftime's %Y has no leading zeros, and its %z is not "Z"; snprintf() takes five
+	 * times as long, and a table has several instants for each task.
 	 */
 	memcpy(text, form, sizeof(form));
 	year = tm.tm_year + 1900;

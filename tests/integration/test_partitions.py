@@ -163,7 +163,7 @@ def test_tasks_has_one_entry_for_all_partitions(pair, zk, zkleader):
     assert scan["partitions"] == N and scan["led"] == N and scan["here"] == mine(zk, one)
     assert [o["leader"]["id"] for o in scan["owners"]] == led(zk)
     leases = [o["lease_ms"] for o in scan["owners"] if o["lease_ms"] > 0]
-    assert 0 < scan["lease_ms"] <= 3000 and len(leases) == len(scan["here"])
+    assert 0 < scan["lease_ms"] <= 2000 and len(leases) == len(scan["here"])
     single = json.loads(zkleader(one, "--json", "tasks", partition(0)).out)
     assert single[0]["task"] == "scan:0" and single[0]["leader"]["id"] == led(zk)[0]
     text = zkleader(one, "tasks").out

@@ -204,37 +204,38 @@ static void two_leave(void)
 	cr_expect_not(methods.gone_meanwhile);
 }
 
-Test(connection, checks_of_several_clients_are_answered_together)
+/* When the second of them asks, so many of them can read an answer. */
+static void expect_told_meanwhile(size_t n, const void *request, size_t len)
 {
-	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 'c', 'h', 'e', 'c', 'k', 0x90};
-
-	two_ask(request, sizeof(request));
+	two_ask(request, len);
 	while (methods.n_asked < 2)
 		uv_run(&loop, UV_RUN_ONCE);
-	cr_expect_eq(methods.told_meanwhile, 0);
+	cr_expect_eq(methods.told_meanwhile, n);
 	cr_expect_eq(can_read(), 2);
+}
+
+static const uint8_t check[] = {0x94, 0, 7, 0xa5, 'c', 'h', 'e', 'c', 'k', 0x90};
+
+Test(connection, checks_of_several_clients_are_answered_together)
+{
+	expect_told_meanwhile(0, check, sizeof(check));
 	two_leave();
 }
 
 Test(connection, a_table_is_sent_before_the_next_is_made)
 {
-	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 't', 'a', 's', 'k', 's', 0x90};
+	static const uint8_t tasks[] = {0x94, 0, 7, 0xa5, 't', 'a', 's', 'k', 's', 0x90};
 
-	two_ask(request, sizeof(request));
-	while (methods.n_asked < 2)
-		uv_run(&loop, UV_RUN_ONCE);
-	cr_expect_eq(methods.told_meanwhile, 1);
-	cr_expect_eq(can_read(), 2);
+	expect_told_meanwhile(1, tasks, sizeof(tasks));
 	two_leave();
 }
 
 /* Its answer cannot be sent: it goes behind those of the others. */
 Test(connection, one_that_is_gone_does_not_keep_the_others_from_their_answers)
 {
-	static const uint8_t request[] = {0x94, 0, 7, 0xa5, 'c', 'h', 'e', 'c', 'k', 0x90};
 	int gone;
 
-	two_ask(request, sizeof(request));
+	two_ask(check, sizeof(check));
 	gone = methods.ends[0];
 	methods.ends[0] = methods.ends[1]; /* can_read() counts the other one twice */
 	close(gone);
