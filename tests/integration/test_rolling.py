@@ -396,7 +396,8 @@ def test_a_host_that_does_not_come_back(hosts, folder):
     a.crash()
     waiter = b.begin(GROUP, "--soak", "0s", "--", "true")
     wait_until(lambda: status(b)["waiting"], what="b waits")
-    holds_for(lambda: states(b) == {"n0": "running"}, 3, "beyond its session")
+    wait_until(lambda: len(b.sidecar.call("workers")) == 1, what="its session has ended")
+    holds_for(lambda: states(b) == {"n0": "running"}, 1, "beyond its session")
     assert b.rolling(GROUP, "--release", "n9") == (0, "n9 has no slot of reboots\n", "")
     assert json.loads(b.rolling(GROUP, "--json", "--release", "n0")[1]) == {"group": GROUP, "done": True}
     assert waiter.wait() == 0
