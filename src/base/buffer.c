@@ -34,12 +34,14 @@ void buffer_done(struct buffer *b)
 	*b = (struct buffer){.limit = b->limit, .fallible = b->fallible};
 }
 
-/* Free bytes behind the last one. */
-static size_t room(const struct buffer *b)
+/* Counts the room anew: what is allocated behind the last byte, as far as the limit goes. */
+static void count_room(struct buffer *b)
 {
-	if (!b->base)
-		return 0;
-	return b->cap - (size_t)(b->data - b->base) - b->len;
+	size_t left = b->limit - b->len;
+
+	b->room = b->base ? b->cap - (size_t)(b->data - b->base) - b->len : 0;
+	if (b->room > left)
+		b->room = left;
 }
 
 static size_t wanted_cap(const struct buffer *b, size_t needed)
@@ -64,6 +66,7 @@ static bool make_room(struct buffer *b, size_t more)
 		assert(b->base);
 		memmove(b->base, b->data, b->len);
 		b->data = b->base;
+		count_room(b);
 		return true;
 	}
 	cap = wanted_cap(b, needed);
@@ -76,39 +79,39 @@ static bool make_room(struct buffer *b, size_t more)
 	b->base = base;
 	b->data = base;
 	b->cap = cap;
+	count_room(b);
 	return true;
 }
 
-int buffer_append(struct buffer *b, const void *data, size_t len)
+int buffer_append_more(struct buffer *b, const void *data, size_t len)
 {
 	if (len > b->limit - b->len)
 		return -ENOBUFS;
 	if (len == 0)
 		return 0;
-	if (room(b) < len && !make_room(b, len))
+	if (b->room < len && !make_room(b, len))
 		return -ENOMEM;
 	memcpy(b->data + b->len, data, len);
-	b->len += len;
+	buffer_added(b, len);
 	return 0;
 }
 
 size_t buffer_reserve(struct buffer *b, size_t want)
 {
 	size_t left = b->limit - b->len;
-	size_t have;
 
 	if (want > left)
 		want = left;
-	if (room(b) < want && !make_room(b, want))
+	if (b->room < want && !make_room(b, want))
 		return 0;
-	have = room(b);
-	return have < left ? have : left;
+	return b->room;
 }
 
 void buffer_added(struct buffer *b, size_t len)
 {
-	assert(len <= room(b) && len <= b->limit - b->len);
+	assert(len <= b->room);
 	b->len += len;
+	b->room -= len;
 }
 
 void buffer_consume(struct buffer *b, size_t len)
@@ -120,16 +123,19 @@ void buffer_consume(struct buffer *b, size_t len)
 	}
 	b->data += len;
 	b->len -= len;
+	count_room(b);
 }
 
 void buffer_truncate(struct buffer *b, size_t len)
 {
 	assert(len <= b->len);
 	b->len = len;
+	count_room(b);
 }
 
 void buffer_clear(struct buffer *b)
 {
 	b->data = b->base;
 	b->len = 0;
+	count_room(b);
 }

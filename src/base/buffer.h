@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BUFFER_LIMIT_MAX (SIZE_MAX / 4)
 
 struct buffer {
 	uint8_t *data; /* the first byte not consumed */
 	size_t len;    /* bytes at data */
+	size_t room;   /* bytes behind them that can be written at once */
 	size_t limit;  /* len never exceeds this */
 	uint8_t *base; /* the allocation, NULL while empty */
 	size_t cap;
@@ -22,11 +24,23 @@ void buffer_init(struct buffer *b, size_t limit);
 /* Where memory is refused its functions say so, and do not end the process. */
 void buffer_init_fallible(struct buffer *b, size_t limit);
 void buffer_done(struct buffer *b);
+/* Of buffer_append(): grows the buffer before. */
+int buffer_append_more(struct buffer *b, const void *data, size_t len);
+
 /*
  * Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed; for a fallible buffer
- * also -ENOMEM.
+ * also -ENOMEM. It is here because answers are made of very many pieces of a few bytes.
  */
-int buffer_append(struct buffer *b, const void *data, size_t len);
+static inline int buffer_append(struct buffer *b, const void *data, size_t len)
+{
+	if (len > b->room || len == 0)
+		return buffer_append_more(b, data, len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+	b->room -= len;
+	return 0;
+}
+
 /*
  * Room for at least `want` more bytes at data + len (capped by the limit); returns how many there
  * are: 0 when full or, for a fallible buffer, without memory. The caller writes there and calls

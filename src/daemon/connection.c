@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define READ_CHUNK 500 /* the buffer has twice that, for which malloc() has a quick way */
+/* The buffers have twice that, for which malloc() has a quick way. Most answers fit. */
+#define READ_CHUNK   500
+#define ANSWER_CHUNK 250
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
@@ -137,13 +139,13 @@ static enum urgency urgency_of(struct reader_text method)
 	static const struct {
 		const char *method;
 		enum urgency urgency;
-	} list[] = {{"renew", URGENCY_JOB},	  {"finish", URGENCY_JOB},
-		    {"attach", URGENCY_JOB},	  {"lock_renew", URGENCY_JOB},
-		    {"lock_finish", URGENCY_JOB}, {"lock_attach", URGENCY_JOB},
+	} list[] = {{"check", URGENCY_CHECK},	  {"claim", URGENCY_CHECK},
+		    {"renew", URGENCY_JOB},	  {"finish", URGENCY_JOB},
+		    {"attach", URGENCY_JOB},	  {"lock", URGENCY_CHECK},
+		    {"lock_renew", URGENCY_JOB},  {"lock_finish", URGENCY_JOB},
+		    {"lock_attach", URGENCY_JOB}, {"job_begin", URGENCY_CHECK},
 		    {"job_renew", URGENCY_JOB},	  {"job_finish", URGENCY_JOB},
-		    {"job_attach", URGENCY_JOB},  {"job_begin", URGENCY_CHECK},
-		    {"check", URGENCY_CHECK},	  {"claim", URGENCY_CHECK},
-		    {"lock", URGENCY_CHECK}};
+		    {"job_attach", URGENCY_JOB}};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (reader_text_is(method, list[i].method))
@@ -387,6 +389,8 @@ struct pack *peer_begin(struct peer *peer)
 {
 	struct client *c = client_of(peer);
 
+	if (c->out.len == 0)
+		buffer_reserve(&c->out, ANSWER_CHUNK);
 	c->begun = c->out.len;
 	pack_init(&c->pack, &c->out);
 	return &c->pack;
@@ -397,7 +401,7 @@ void peer_end(struct peer *peer, int64_t msgid)
 	struct client *c = client_of(peer);
 
 	if (c->pack.failed < 0) {
-		c->out.len = c->begun;
+		buffer_truncate(&c->out, c->begun);
 		pack_init(&c->pack, &c->out);
 		if (msgid >= 0)
 			rpc_pack_error(&c->pack, (uint32_t)msgid, RPC_CANNOT_TELL,

@@ -186,11 +186,12 @@ void reader_init(struct reader *r, const void *data, size_t len)
 int reader_measure(const void *data, size_t len, size_t max, size_t *ret_len)
 {
 	const uint8_t *p = data;
-	uint64_t lacking[READER_DEPTH_MAX + 1] = {1};
+	uint64_t lacking[READER_DEPTH_MAX + 1]; /* known up to [depth] */
 	uint64_t owed = 1;
 	uint64_t pos = 0; /* less than 2^64 by far: max and one header's lengths */
 	size_t depth = 0;
 
+	lacking[0] = 1;
 	while (owed > 0) {
 		struct head h;
 

@@ -55,6 +55,7 @@ Test(buffer, append_and_consume)
 Test(buffer, limit)
 {
 	static const char bytes[12] = "0123456789a";
+	volatile size_t endless = SIZE_MAX; /* the compiler must not know it: it would warn */
 	struct buffer b;
 
 	buffer_init(&b, 10);
@@ -63,7 +64,7 @@ Test(buffer, limit)
 	cr_assert_eq(buffer_append(&b, bytes, 10), 0);
 	cr_assert_eq(buffer_append(&b, bytes, 1), -ENOBUFS);
 	cr_assert_eq(buffer_append(&b, bytes, 0), 0);
-	cr_assert_eq(buffer_append(&b, bytes, SIZE_MAX), -ENOBUFS);
+	cr_assert_eq(buffer_append(&b, bytes, endless), -ENOBUFS);
 	expect(&b, "0123456789");
 	cr_assert_eq(buffer_reserve(&b, 1), 0);
 	buffer_consume(&b, 1);
