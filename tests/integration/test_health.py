@@ -88,7 +88,7 @@ def test_it_does_not_flap(fleet, zk, folder):
 
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(fleet, zk, folder):
     pids = folder / "pids"
-    hangs = f'sleep 1000 & echo $! >> {pids}; echo $$ >> {pids}; wait'
+    hangs = f'sleep 1000 & echo $! $$ >> {pids}; wait'
     sidecar = fleet.sidecar("one", tasks=[TASK], **quick(health_command=hangs, health_timeout="300ms"))
     wait_until(lambda: "took longer than 300 ms" in (sidecar.status()["health"]["node"] or ""), what="it is too late")
 
@@ -99,7 +99,10 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(fleet, zk, fold
             return True
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
             return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    first = [int(p) for p in pids.read_text().split()[:2]]
+    # On a busy machine it may be killed before it has written a word, and is run again.
+    wait_until(lambda: pids.exists() and "\n" in pids.read_text(), what="one has begun")
+    first = [int(p) for p in pids.read_text().splitlines()[0].split()]
+    assert len(first) == 2
     wait_until(lambda: all(gone(p) for p in first), what="both are gone")
 
 
