@@ -262,6 +262,7 @@ $(B)/%.o: src/%.c $(B)/version
 UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c))))
 UNIT_BIN := $(UNIT:%=$(B)/unit/%)
 LIBS_config := -lconfuse
+LIBS_control := -lconfuse
 LIBS_daemon := $(DAEMON_LIBS)
 LIBS_client := $(CLIENT_LIBS)
 

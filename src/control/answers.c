@@ -67,11 +67,13 @@ void answers_pack_leadership(struct pack *p, const struct task *t)
 
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
 {
+	int64_t left = leaders_promise(t);
+
 	pack_kv_str(p, "task", t->name);
-	pack_kv_str(p, "state", explain_state(s, t));
+	pack_kv_str(p, "state", explain_state(s, t, left > 0));
 	pack_kv_bool(p, "self", election_leads(&t->election));
 	answers_pack_leadership(p, t);
-	pack_kv_int(p, "lease_ms", leaders_promise(t));
+	pack_kv_int(p, "lease_ms", left);
 	decisions_pack(p, s, t);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t->name));
 	pack_kv_str(p, "description", t->settings->description);
@@ -158,12 +160,12 @@ void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struc
 	int64_t left = leaders_promise(t);
 	char why[EXPLAIN_TEXT_MAX];
 
-	explain_why(s, t, why);
+	explain_why(s, t, left > 0, why);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 7);
 	pack_kv_str(p, "task", name);
 	pack_kv_bool(p, "leader", left > 0);
-	pack_kv_str(p, "state", explain_state(s, t));
+	pack_kv_str(p, "state", explain_state(s, t, left > 0));
 	/* The token is an int in any case, for clients in typed languages. No znode has zxid 0. */
 	pack_kv_int(p, "token", leaders_is_led(t) ? node->token : 0);
 	pack_kv_int(p, "lease_ms", left);
@@ -370,12 +372,24 @@ static void pack_job(void *arg, const char *task, const char *tick)
 	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
 }
 
-/* The jobs that run here, or whose supervisor may come back. */
+static void count_job(void *arg, const char *task, const char *tick)
+{
+	size_t *n = arg;
+
+	(void)task, (void)tick;
+	(*n)++;
+}
+
+/* The jobs that run here, or whose supervisor may come back: those of one moment, both times. */
 static void pack_jobs(struct pack *p, const struct runs *runs)
 {
+	int64_t now_ms = host_now_ms(runs->host);
+	size_t n = 0;
+
 	pack_str(p, "jobs");
-	pack_array(p, runs_going(runs, false));
-	runs_each_going(runs, pack_job, p);
+	runs_each_going(runs, now_ms, count_job, &n);
+	pack_array(p, n);
+	runs_each_going(runs, now_ms, pack_job, p);
 }
 
 /* The keys of the main file that have changed since the start and need a restart. */
@@ -430,7 +444,7 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	const struct member *self = registry_self(&s->registry);
 	struct pack *p = peer_begin(c);
 	struct problems problems;
-	int64_t turn_us, turn_cpu_us;
+	int64_t left = session_lease_left(session), turn_us, turn_cpu_us;
 
 	problems_init(&problems);
 	problems_append(&problems, process->problems);
@@ -447,8 +461,8 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	pack_kv_str(p, "hostname", s->registry.hostname);
 	pack_kv_str(p, "node", self ? identity_name(self) : NULL);
 	pack_session(p, session);
-	pack_kv_int(p, "lease_ms", session_lease_left(session));
-	pack_kv_uint(p, "leads", session_lease_left(session) > 0 ? s->leaders.n_leading : 0);
+	pack_kv_int(p, "lease_ms", left);
+	pack_kv_uint(p, "leads", left > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);
 	answers_pack_problems(p, &problems);
 	pack_kv_bool(p, "healthy", why == NULL);

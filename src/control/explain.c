@@ -25,15 +25,15 @@ void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 	va_end(args);
 }
 
-const char *explain_state(const struct node *s, const struct task *t)
+const char *explain_state(const struct node *s, const struct task *t, bool says)
 {
 	const struct election *e = &t->election;
 	const struct member *self = registry_self(&s->registry);
 
+	if (says)
+		return "leading";
 	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
 		return "disconnected";
-	if (leaders_says(t))
-		return "leading";
 	if (t->standing.paused)
 		return "paused";
 	if (self && self->drained)
@@ -98,14 +98,15 @@ static void say_nobody(const struct node *s, const struct task *t, char text[EXP
 		explain_say(text, ": no worker is a candidate");
 }
 
-static void say_role(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+static void say_role(const struct node *s, const struct task *t, bool says,
+		     char text[EXPLAIN_TEXT_MAX])
 {
 	const struct election *e = &t->election;
 	const struct member *m = leaders_leader(t);
 	char blocked[LEADERS_BLOCKED_MAX];
 
 	text[0] = '\0';
-	if (leaders_says(t)) {
+	if (says) {
 		explain_say(text, "this node leads %s", t->name);
 	} else if (leaders_lease_left(t) > 0 && runs_hold(&s->runs, t) && !e->view.candidate) {
 		explain_say(text, "%s is kept here for a job", t->name);
@@ -162,9 +163,9 @@ static void say_obstacle(const struct node *s, const struct task *t, char text[E
 		    decision);
 }
 
-void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+void explain_why(const struct node *s, const struct task *t, bool says, char text[EXPLAIN_TEXT_MAX])
 {
-	say_role(s, t, text);
+	say_role(s, t, says, text);
 	say_obstacle(s, t, text);
 }
 
@@ -203,16 +204,17 @@ static void say_since(const struct task *t, char text[EXPLAIN_TEXT_MAX])
 	explain_say(text, ", since %s", when);
 }
 
-void explain_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+void explain_reason(const struct node *s, const struct task *t, bool says,
+		    char text[EXPLAIN_TEXT_MAX])
 {
 	struct election_time now = leaders_time(&s->leaders);
 	const struct member *leader = leaders_leader(t);
-	bool leads = election_leads(&t->election) && leaders_lease_left(t) > 0;
+	bool leads = says || leaders_lease_left(t) > 0;
 	bool is_best = leader && strcmp(leader->worker->id, t->standing.best_id) == 0;
 	const char *waits_for;
 	int64_t at;
 
-	say_role(s, t, text);
+	say_role(s, t, says, text);
 	if (!leads && !session_is_up(&s->session)) {
 		say_obstacle(s, t, text);
 		return; /* the leader is not known */
@@ -358,16 +360,17 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t)
 {
 	struct pack *p = peer_begin(c);
+	bool says = leaders_says(t);
 	char reason[EXPLAIN_TEXT_MAX];
 
-	explain_reason(s, t, reason);
+	explain_reason(s, t, says, reason);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 13);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_str(p, "description", t->settings->description);
 	answers_pack_leadership(p, t);
-	pack_kv_str(p, "state", explain_state(s, t));
-	pack_kv_bool(p, "leads", leaders_says(t));
+	pack_kv_str(p, "state", explain_state(s, t, says));
+	pack_kv_bool(p, "leads", says);
 	pack_kv_str(p, "reason", reason);
 	answers_pack_due(p, s, t->listing);
 	pack_ranking(p, s, t);

@@ -4,6 +4,7 @@
 #ifndef ZKLEADER_CONTROL_EXPLAIN_H
 #define ZKLEADER_CONTROL_EXPLAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,17 +16,22 @@
 /* Appends to the text; the rest is cut off. */
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* This node's state for the task, as shown by `tasks`. */
-const char *explain_state(const struct node *s, const struct task *t);
+/*
+ * This node's state for the task, as shown by `tasks`. `says`: whether it may say "leads", as the
+ * rest of the answer has it. Time goes on while an answer is made, so it is looked at once.
+ */
+const char *explain_state(const struct node *s, const struct task *t, bool says);
 /* Why this node may say "leads" or may not, in a sentence. */
-void explain_why(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+void explain_why(const struct node *s, const struct task *t, bool says,
+		 char text[EXPLAIN_TEXT_MAX]);
 /*
  * The message of a failing health check, of this node or for this task or partition; NULL: none
  * fails.
  */
 const char *explain_unhealthy(const struct node *s, const char *name);
 /* The leader, why it leads, and what will happen next, in a sentence. */
-void explain_reason(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX]);
+void explain_reason(const struct node *s, const struct task *t, bool says,
+		    char text[EXPLAIN_TEXT_MAX]);
 /* The reason for a worker's place in the ranking, in words, and in one word for programs. */
 void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
 		    char text[EXPLAIN_TEXT_MAX]);

@@ -48,7 +48,7 @@ static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 	if (held < led)
 		explain_say(text, ", %zu of them", held);
 	explain_say(text, " when %s ended", held == 1 ? "its job has" : "their jobs have");
-	runs_each_going(&n->runs, add_job, &jobs);
+	runs_each_going(&n->runs, host_now_ms(n->host), add_job, &jobs);
 	if (jobs.n > SHOWN_MAX)
 		explain_say(text, " and %zu more", jobs.n - SHOWN_MAX);
 }

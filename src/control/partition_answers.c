@@ -20,29 +20,45 @@ static bool is_led(const struct task *t, const void *arg)
 	return leaders_is_led(t);
 }
 
-static bool is_said_here(const struct task *t, const void *arg)
+/*
+ * For each partition whether this node may say that it leads it. Time goes on while an answer is
+ * made, so they are looked at once for all of it. The caller frees it.
+ */
+static bool *said_here(const struct listing *l)
 {
-	(void)arg;
-	return leaders_says(t);
+	bool *here = mem_calloc(l->n + 1, sizeof(*here));
+
+	for (size_t k = 0; k < l->n; k++)
+		here[k] = leaders_says(l->tasks[k]);
+	return here;
 }
 
-static size_t count(const struct listing *l, bool (*is)(const struct task *t, const void *arg))
+/* The argument is of said_here(). */
+static bool is_said_here(const struct task *t, const void *arg)
+{
+	const bool *here = arg;
+
+	return here[t->partition];
+}
+
+static size_t count(const struct listing *l, bool (*is)(const struct task *t, const void *arg),
+		    const void *arg)
 {
 	size_t n = 0;
 
 	for (size_t k = 0; k < l->n; k++)
-		n += is(l->tasks[k], NULL);
+		n += is(l->tasks[k], arg);
 	return n;
 }
 
 /* This node's state for the task: leading if it leads any partition. */
-static const char *state_of(const struct node *s, const struct listing *l)
+static const char *state_of(const struct node *s, const struct listing *l, const bool *here)
 {
 	const struct member *self = registry_self(&s->registry);
 	bool contends = false;
 
 	for (size_t k = 0; k < l->n; k++) {
-		const char *state = explain_state(s, l->tasks[k]);
+		const char *state = explain_state(s, l->tasks[k], here[k]);
 
 		if (strcmp(state, "leading") == 0)
 			return state;
@@ -66,14 +82,14 @@ static void pack_owner(struct pack *p, struct task *t, unsigned k)
 }
 
 /* The keys partitions, led, here and owners. */
-static void pack_owners(struct pack *p, const struct listing *l)
+static void pack_owners(struct pack *p, const struct listing *l, const bool *here)
 {
 	pack_kv_uint(p, "partitions", l->n);
-	pack_kv_uint(p, "led", count(l, is_led));
+	pack_kv_uint(p, "led", count(l, is_led, NULL));
 	pack_str(p, "here");
-	pack_array(p, count(l, is_said_here));
+	pack_array(p, count(l, is_said_here, here));
 	for (unsigned k = 0; k < l->n; k++)
-		if (leaders_says(l->tasks[k]))
+		if (here[k])
 			pack_uint(p, k);
 	pack_str(p, "owners");
 	pack_array(p, l->n);
@@ -103,12 +119,13 @@ static int64_t least_lease(const struct listing *l)
 
 void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l)
 {
+	mem_auto bool *here = said_here(l);
 	bool self = false;
 
 	for (size_t k = 0; k < l->n; k++)
 		self |= election_leads(&l->tasks[k]->election);
 	pack_kv_str(p, "task", l->name);
-	pack_kv_str(p, "state", state_of(s, l));
+	pack_kv_str(p, "state", state_of(s, l, here));
 	pack_kv_bool(p, "self", self);
 	pack_kv_nil(p, "leader");
 	pack_kv_nil(p, "token");
@@ -117,7 +134,7 @@ void partition_answers_pack(struct pack *p, const struct node *s, struct listing
 	decisions_pack_listing(p, s, l);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, l->name));
 	pack_kv_str(p, "description", l->settings.description);
-	pack_owners(p, l);
+	pack_owners(p, l, here);
 	pack_problem(p, l);
 }
 
@@ -193,12 +210,13 @@ void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, stru
 void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
 {
 	struct pack *p = peer_begin(c);
+	mem_auto bool *here = said_here(l);
 
 	(void)s;
 	rpc_pack_result(p, msgid);
 	pack_map(p, 5);
 	pack_kv_str(p, "task", l->name);
-	pack_owners(p, l);
+	pack_owners(p, l, here);
 	peer_end(c, msgid);
 }
 
@@ -283,11 +301,12 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct list
 	free(list);
 }
 
-static void say_reason(const struct node *s, const struct listing *l, char text[EXPLAIN_TEXT_MAX])
+static void say_reason(const struct node *s, const struct listing *l, const bool *here,
+		       char text[EXPLAIN_TEXT_MAX])
 {
-	char problem[PARTITIONS_TEXT_MAX], here[SUBJECT_LIST_SIZE];
+	char problem[PARTITIONS_TEXT_MAX], list[SUBJECT_LIST_SIZE];
 	const struct policy_item *pause = policy_find(&s->policy, POLICY_PAUSE, l->name, "");
-	size_t led = count(l, is_led), n_here = subject_list(l, is_said_here, NULL, here);
+	size_t led = count(l, is_led, NULL), n_here = subject_list(l, is_said_here, here, list);
 	char decision[EXPLAIN_TEXT_MAX];
 
 	text[0] = '\0';
@@ -302,7 +321,7 @@ static void say_reason(const struct node *s, const struct listing *l, char text[
 	else if (n_here > 0)
 		explain_say(text,
 			    "this node leads %zu of the %zu partitions of %s: %s; %zu are led",
-			    n_here, l->n, l->name, here, led);
+			    n_here, l->n, l->name, list, led);
 	else
 		explain_say(text, "this node leads none of the %zu partitions of %s; %zu are led",
 			    l->n, l->name, led);
@@ -315,16 +334,16 @@ static void say_reason(const struct node *s, const struct listing *l, char text[
 			    s->registry.sick ? "" : " for it", explain_unhealthy(s, l->name));
 }
 
-static void pack_partition(struct pack *p, const struct node *s, const struct task *t)
+static void pack_partition(struct pack *p, const struct node *s, const struct task *t, bool says)
 {
 	char reason[EXPLAIN_TEXT_MAX];
 
-	explain_reason(s, t, reason);
+	explain_reason(s, t, says, reason);
 	pack_map(p, 8);
 	pack_kv_str(p, "task", t->name);
 	pack_kv_uint(p, "partition", t->partition);
-	pack_kv_str(p, "state", explain_state(s, t));
-	pack_kv_bool(p, "leads", leaders_says(t));
+	pack_kv_str(p, "state", explain_state(s, t, says));
+	pack_kv_bool(p, "leads", says);
 	answers_pack_leadership(p, t);
 	pack_kv_str(p, "reason", reason);
 }
@@ -332,9 +351,10 @@ static void pack_partition(struct pack *p, const struct node *s, const struct ta
 void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
 {
 	struct pack *p = peer_begin(c);
+	mem_auto bool *here = said_here(l);
 	char reason[EXPLAIN_TEXT_MAX];
 
-	say_reason(s, l, reason);
+	say_reason(s, l, here, reason);
 	rpc_pack_result(p, msgid);
 	pack_map(p, 15);
 	pack_kv_str(p, "task", l->name);
@@ -342,8 +362,8 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_kv_nil(p, "leader");
 	pack_kv_nil(p, "token");
 	pack_kv_nil(p, "since");
-	pack_kv_str(p, "state", state_of(s, l));
-	pack_kv_bool(p, "leads", count(l, is_said_here) > 0);
+	pack_kv_str(p, "state", state_of(s, l, here));
+	pack_kv_bool(p, "leads", count(l, is_said_here, here) > 0);
 	pack_kv_str(p, "reason", reason);
 	answers_pack_due(p, s, l);
 	pack_ranking(p, s, l);
@@ -354,6 +374,6 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_str(p, "partitions");
 	pack_array(p, l->n);
 	for (size_t k = 0; k < l->n; k++)
-		pack_partition(p, s, l->tasks[k]);
+		pack_partition(p, s, l->tasks[k], here[k]);
 	peer_end(c, msgid);
 }

@@ -312,11 +312,9 @@ size_t runs_open(const struct runs *runs)
 	return n;
 }
 
-void runs_each_going(const struct runs *runs,
+void runs_each_going(const struct runs *runs, int64_t now_ms,
 		     void (*fn)(void *arg, const char *task, const char *tick), void *arg)
 {
-	int64_t now_ms = host_now_ms(runs->host);
-
 	for (const struct run *r = runs->list; r; r = r->next)
 		if (run_is_alive(&r->state, now_ms))
 			fn(arg, r->task_name, r->tick);

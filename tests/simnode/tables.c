@@ -119,7 +119,7 @@ void tables_look(struct site *s)
 		look_at_task(s, l->tasks[i]);
 	for (size_t i = 0; i < l->n_listings; i++)
 		look_at_listing(s, l->listings[i]);
-	runs_each_going(&s->node.runs, count_job, &going);
+	runs_each_going(&s->node.runs, host_now_ms(s->node.host), count_job, &going);
 	if (going != runs_going(&s->node.runs, sim.tracing))
 		sim_violation("site %u counts other jobs than it names", s->id);
 	/* Where what one change costs the servers is measured, nobody asks them for more. */

@@ -117,6 +117,11 @@ static void site_task_removed(void *arg, struct task *t)
 		site.task_removed(t);
 }
 
+static void site_listing(void *arg, struct listing *listing)
+{
+	(void)arg, (void)listing;
+}
+
 /* A worker is in the fleet from now on; those with the bigger number rank before the others. */
 static inline struct member *joins(const char *id, const char *version, int32_t number)
 {
@@ -130,6 +135,13 @@ static inline struct member *joins(const char *id, const char *version, int32_t 
 	w->random_ints[0] = number;
 	w->timeout_ms = TIMEOUT_MS;
 	worker_set_tasks(w, leaders.names, leaders.n_tasks);
+	w->splits = mem_calloc(leaders.n_listings + 1, sizeof(*w->splits));
+	for (size_t i = 0; i < leaders.n_listings; i++) {
+		struct worker_split *split = &w->splits[w->n_splits];
+		split->partitions = leaders.listings[i]->settings.partitions;
+		snprintf(split->task, sizeof(split->task), "%s", leaders.listings[i]->name);
+		w->n_splits += split->partitions > 0;
+	}
 	/* Its session is its first letter. */
 	registry_add(&registry, w, strcmp(id, "me") == 0 ? SESSION : id[0], host.now_ms);
 	candidates_changed(&leaders);
@@ -142,6 +154,23 @@ static inline void leaves(const char *id)
 	registry_forget(&registry, id);
 	candidates_changed(&leaders);
 	turn();
+}
+
+/* What ROOT/partitions says of a task: so many, so many before. */
+static inline void in_force(const char *task, unsigned n, unsigned from)
+{
+	struct split_record record = {.partitions = n, .from = from, .since = WALL_MS};
+	struct buffer data;
+	char name[NAME_ELECTION_MAX + 1];
+
+	snprintf(record.host, sizeof(record.host), "there");
+	snprintf(name, sizeof(name), "%s:%u", task, n);
+	buffer_init(&data, RECORD_SPLIT_MAX);
+	cr_assert_eq(record_pack_split(&data, &record), 0);
+	struct store_reply reply = holds(data.data, data.len, (struct store_stat){.czxid = 1});
+	leaders.partitions.folder.handlers.take(leaders.partitions.folder.handlers.arg, name,
+						&reply);
+	buffer_done(&data);
 }
 
 /* As an operator's order makes it, under that name. */
@@ -227,6 +256,8 @@ static inline void site_begin(void)
 							       .told = site_told};
 	static const struct leaders_handlers leaders_handlers = {.changed = site_task_changed,
 								 .added = site_task_added,
+								 .split = site_nothing,
+								 .listing = site_listing,
 								 .removed = site_task_removed};
 
 	log_setup(LOG_ERROR, LOG_TEXT, false);
