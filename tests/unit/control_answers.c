@@ -188,7 +188,7 @@ static struct listing *lead_partitions(void)
 
 	scan.partitions = PARTITIONS;
 	tasks_apply(&leaders, &site_timing, &scan, 1);
-	in_force("scan", PARTITIONS, 0);
+	splits_in_force("scan", PARTITIONS, 0);
 	leaders.partitions.folder.handlers.changed(leaders.partitions.folder.handlers.arg);
 	joins("me", "1.0", 5);
 	for (unsigned k = 0; k < PARTITIONS; k++) {

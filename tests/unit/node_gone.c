@@ -33,7 +33,7 @@ Test(gone, nothing_is_asked_where_the_number_was_never_changed)
 
 	gone_prune(t, T3);
 	idle();
-	in_force("scan", 1, 0);
+	splits_in_force("scan", 1, 0);
 	gone_prune(t, T3);
 	idle();
 }
@@ -42,7 +42,7 @@ Test(gone, what_is_older_than_what_is_kept_goes_and_its_floor_stays)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T3);
 	absent(0, 2);
 	asks("get runs/scan:2", folder("", 4));
@@ -61,7 +61,7 @@ Test(gone, what_is_young_enough_stays_and_is_looked_at_again)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T2);
 	asks("get runs/scan:0", folder("", 1));
 	asks("list runs/scan:0", names(T3, NULL));
@@ -88,7 +88,7 @@ Test(gone, a_floor_that_is_written_never_goes_back)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T2);
 	asks("get runs/scan:0", folder(T3, 1));
 	absent(1, 16);
@@ -99,7 +99,7 @@ Test(gone, one_look_at_a_time_and_a_failed_one_is_made_again)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T2);
 	gone_prune(t, T2);
 	asks("get runs/scan:0", failed(STORE_UNKNOWN));
@@ -120,7 +120,7 @@ Test(gone, another_leadership_begins_anew)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T2);
 	t->election.node.token++;
 	gone_prune(t, T2);
@@ -133,7 +133,7 @@ Test(gone, a_node_that_ends_meanwhile_touches_nothing)
 {
 	struct task *t = lead("scan");
 
-	in_force("scan", 1, 8);
+	splits_in_force("scan", 1, 8);
 	gone_prune(t, T2);
 	asks("get runs/scan:0", failed(STORE_ABANDONED));
 	idle();

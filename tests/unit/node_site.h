@@ -157,7 +157,7 @@ static inline void leaves(const char *id)
 }
 
 /* What ROOT/partitions says of a task: so many, so many before. */
-static inline void in_force(const char *task, unsigned n, unsigned from)
+static inline void splits_in_force(const char *task, unsigned n, unsigned from)
 {
 	struct split_record record = {.partitions = n, .from = from, .since = WALL_MS};
 	struct buffer data;
