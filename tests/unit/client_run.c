@@ -619,16 +619,18 @@ Test(run, the_lease_ends)
 Test(run, the_job_ends_in_time)
 {
 	static const struct plan hangs_up = {
+		.outcome = "yours", .lease_ms = 4000, .renewals = 1, .hangs_up = true};
+	static const struct plan hangs_up_soon = {
 		.outcome = "yours", .lease_ms = 1500, .renewals = 1, .hangs_up = true};
 	struct test t = {.main = 0};
 
 	/* The sidecar stalls, but answers no question about the renewal only. */
 	cr_expect_eq(run_shell(&t, &stalls_for_long, "sleep .4; exit 8"), 8);
 	cr_expect_str_eq(text_of(t.err), "");
-	cr_expect_eq(run_shell(&t, &hangs_up, "sleep .8; exit 8"), 8);
+	cr_expect_eq(run_shell(&t, &hangs_up, "sleep 1.2; exit 8"), 8);
 	cr_expect_str_eq(text_of(t.err),
 			 "zkleader: the end of this run of t could not be recorded\n");
-	cr_expect_eq(run_shell(&t, &hangs_up, "sleep 8"), 2);
+	cr_expect_eq(run_shell(&t, &hangs_up_soon, "sleep 8"), 2);
 }
 
 Test(run, renewals_keep_it_going)
