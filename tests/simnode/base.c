@@ -163,7 +163,8 @@ bool event_next(int64_t end)
 	heap.n--;
 	if (heap.n > 0)
 		sink(heap.list[heap.n]);
-	sim.now = e.at;
+	if (sim.now < e.at) /* else a turn has lasted until now: machine.c */
+		sim.now = e.at;
 	sim.figures.events++;
 	e.fn(e.arg, e.number);
 	return true;

@@ -6,6 +6,10 @@
 
 #include "base/mem.h"
 
+/* Every other look at a clock finds it up to so much later, until a turn has taken as long as it may. */
+#define CREEP_STEP_US (2 * MS)
+#define CREEP_MAX_US  (10 * MS)
+
 struct machine machines[HOSTS_MAX];
 
 /* A timer that is set; a function for the end of turns. */
@@ -39,13 +43,43 @@ static int64_t awake_us(const struct machine *m)
 	return machine_us(m) - m->suspended_us;
 }
 
+/*
+ * With --creep time goes on within a turn, as it does on a machine. Each turn has a generator of its own: what
+ * the seed draws is the same without.
+ */
+static struct creep {
+	bool on;
+	uint64_t random;
+	int64_t us; /* that this turn has taken */
+} creep;
+
+static void begin_to_creep(const struct machine *m)
+{
+	creep = (struct creep){.on = sim.options.creep,
+			       .random = (uint64_t)sim.now * UINT64_C(0x9e3779b97f4a7c15) + m->id};
+}
+
+static void look_at_clock(void)
+{
+	if (!creep.on || creep.us >= CREEP_MAX_US)
+		return;
+	creep.random = creep.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	if (creep.random >> 63) {
+		int64_t us = (int64_t)(creep.random >> 32) % CREEP_STEP_US;
+		creep.us += us;
+		sim.now += us;
+	}
+}
+
 int64_t host_now_ms(const struct host *h)
 {
+	look_at_clock();
 	return machine_us(machine_of(h)) / MS;
 }
 
 int64_t host_wall_ms(const struct host *h)
 {
+	look_at_clock();
 	return EPOCH_MS + sim.now / MS + machine_of(h)->wall_ms;
 }
 
@@ -112,6 +146,7 @@ static void take_turn(struct machine *m)
 	bool timers_last = m->timers_last;
 
 	m->timers_last = false;
+	begin_to_creep(m);
 	if (!timers_last)
 		ring(m);
 	stores_take(m);
@@ -121,6 +156,7 @@ static void take_turn(struct machine *m)
 		next = t->next;
 		t->of->fn(t->of->arg);
 	}
+	creep.on = false;
 	if (m->life == life && m->after)
 		m->after(m->arg);
 	if (m->life == life && m->alive)

@@ -343,7 +343,8 @@ void rolling_use(struct site *s)
 
 static bool is_healthy(const struct site *s)
 {
-	uint64_t tasks = s->tasks & ((UINT64_C(1) << sim.n_tasks) - 1);
+	unsigned n_tasks = sim.options.partitions ? 1 : sim.n_tasks;
+	uint64_t tasks = s->tasks & ((UINT64_C(1) << n_tasks) - 1);
 
 	return s->running && !s->sick && (s->unhealthy & tasks) == 0;
 }
