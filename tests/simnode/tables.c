@@ -9,6 +9,7 @@
 #include "node/disagreement.h"
 #include "node/overdue.h"
 #include "node/survey.h"
+#include "simq.h"
 
 static struct survey *surveys[HOSTS_MAX];
 
@@ -48,7 +49,7 @@ static void look_at_survey(struct site *s)
 		return;
 	if (*survey) {
 		survey_each(*survey, count_one, &n);
-		if (n > sim.n_tasks)
+		if (n > sim.n_tasks + (sim.options.queues ? QUEUES : 0))
 			sim_violation("site %u counts %zu leaders of %u tasks", s->id, n,
 				      sim.n_tasks);
 		tables_ended(s);
