@@ -127,7 +127,8 @@ static void mend(char *text, size_t len)
 	}
 }
 
-void pack_strn(struct pack *p, const char *text, size_t len)
+/* flatten: all that it calls is inlined, as an answer is mostly texts. */
+__attribute__((flatten)) void pack_strn(struct pack *p, const char *text, size_t len)
 {
 	msgpack_packer to = packer(p);
 
