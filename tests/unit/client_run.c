@@ -550,13 +550,15 @@ Test(run, a_stop_stops_the_job_and_the_lease_goes_on)
 
 Test(run, children_of_the_job_are_ended)
 {
+	static const struct plan patient = {
+		.outcome = "yours", .lease_ms = 30000, .renewals = 1000000};
 	struct test t = {.main = 0};
 
-	cr_expect_eq(run_shell(&t, &good, "sleep 100 & setsid sleep 100 & sleep .2; exit 5"), 5);
-	cr_expect_lt(clock_boot_ms() - t.began_ms, 1000);
+	cr_expect_eq(run_shell(&t, &patient, "sleep 100 & setsid sleep 100 & sleep .2; exit 5"), 5);
+	cr_expect_lt(clock_boot_ms() - t.began_ms, 5000, "before a fifth of the lease");
 	cr_expect_eq(seen.finish, 5);
-	/* A daemon, and one that takes no TERM: after a fifth of the lease. */
-	begin(&t, &stalls_for_long,
+	/* A daemon, and one that takes no TERM. */
+	begin(&t, &patient,
 	      ARGV("run", "--kill-after=200ms", "t", "--", "sh", "-c",
 		   "f=$(mktemp); (setsid sh -c 'trap \"\" TERM; echo on >$0; sleep 100' $f &) & "
 		   "while [ ! -s $f ]; do sleep .01; done; rm $f; exit 6"));
@@ -597,7 +599,7 @@ Test(run, the_lease_ends)
 	wait_for_text(&t, "ready");
 	cr_expect_eq(end(&t), 2);
 	took = clock_boot_ms() - t.began_ms;
-	cr_expect(took >= 2990 && took < 4500, "KILL after %d", (int)took);
+	cr_expect(took >= 2990 && took < 6000, "KILL after %d", (int)took);
 	cr_expect_not_null(
 		strstr(text_of(t.err),
 		       "zkleader: the leadership of t was lost, so its command was ended\n"));
@@ -607,7 +609,7 @@ Test(run, the_lease_ends)
 
 	cr_expect_eq(run_shell(&t, &stalls, STUBBORN), 2);
 	took = clock_boot_ms() - t.began_ms;
-	cr_expect(took >= 790 && took < 1500, "%d", (int)took);
+	cr_expect(took >= 790 && took < 3000, "%d", (int)took);
 	/* One that heeds TERM is over by itself, but was ended all the same. */
 	begin(&t, &stalls_for_long,
 	      ARGV("run", "--kill-after=1500ms", "t", "--", "sh", "-c",
@@ -653,7 +655,7 @@ Test(run, the_leadership_is_lost)
 	begin(&t, &refused, ARGV("run", "--kill-after=200ms", "t", "--", "sh", "-c", STUBBORN));
 	cr_expect_eq(end(&t), 2);
 	took = clock_boot_ms() - t.began_ms;
-	cr_expect(took >= 1190 && took < 2000, "%d", (int)took);
+	cr_expect(took >= 1190 && took < 8000, "%d", (int)took);
 	cr_expect(seen.interrupted);
 }
 
@@ -678,20 +680,20 @@ Test(run, the_process_that_was_called_is_killed)
 	struct test t = {.main = 0};
 	int64_t killed;
 
-	begin(&t, &good, ARGV("run", "--kill-after=300ms", "t", "--", "sh", "-c", STUBBORN));
+	begin(&t, &good, ARGV("run", "--kill-after=1s", "t", "--", "sh", "-c", STUBBORN));
 	wait_for_text(&t, "ready");
 	kill(t.main, SIGKILL);
 	killed = clock_boot_ms();
 	cr_expect_eq(wait_for(t.main), -SIGKILL);
 	fake_sleep(100);
 	cr_expect_not(seen.closed, "the run is held until the job is dead");
-	cr_expect(closed_within(2000));
-	cr_expect_geq(clock_boot_ms() - killed, 290);
+	cr_expect(closed_within(4000));
+	cr_expect_geq(clock_boot_ms() - killed, 990);
 	cr_expect_eq(seen.finish, 137);
 	cr_expect(seen.interrupted);
 	while (waitpid(-1, NULL, 0) > 0)
 		; /* the guard has come to us */
-	cr_expect_lt(clock_boot_ms() - killed, 1000);
+	cr_expect_lt(clock_boot_ms() - killed, 5000, "not at the end of the lease");
 	fake_stop(&t.fake);
 }
 
@@ -722,7 +724,7 @@ Test(run, the_guard_is_killed)
 	killed = clock_boot_ms();
 	kill(guard_of(t.main), SIGKILL);
 	cr_expect_eq(end(&t), 137);
-	cr_expect_lt(clock_boot_ms() - killed, 1000);
+	cr_expect_lt(clock_boot_ms() - killed, 5000, "not at the end of the lease");
 	cr_expect_eq(seen.finish, 137);
 	cr_expect(seen.interrupted);
 	cr_expect_str_eq(
@@ -753,9 +755,9 @@ Test(run, the_process_that_was_called_is_stopped)
 	begin(&t, &stalls, ARGV("run", "t", "--", "sh", "-c", STUBBORN));
 	wait_for_text(&t, "ready");
 	kill(t.main, SIGSTOP);
-	cr_expect(closed_within(2000));
+	cr_expect(closed_within(3000));
 	took = clock_boot_ms() - t.began_ms;
-	cr_expect(took >= 790 && took < 1500, "%d", (int)took);
+	cr_expect(took >= 790 && took < 3000, "%d", (int)took);
 	kill(t.main, SIGCONT);
 	cr_expect_eq(end(&t), 2);
 }
