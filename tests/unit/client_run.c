@@ -637,8 +637,7 @@ Test(run, the_job_ends_in_time)
 
 Test(run, renewals_keep_it_going)
 {
-	static const struct plan plan = {
-		.outcome = "yours", .lease_ms = 1500, .renewals = 1000000};
+	static const struct plan plan = {.outcome = "yours", .lease_ms = 1500, .renewals = 1000000};
 	struct test t = {.main = 0};
 
 	cr_expect_eq(run_shell(&t, &plan, "sleep 4; exit 4"), 4);
