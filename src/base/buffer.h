@@ -24,7 +24,7 @@ void buffer_init(struct buffer *b, size_t limit);
 /* Where memory is refused its functions say so, and do not end the process. */
 void buffer_init_fallible(struct buffer *b, size_t limit);
 void buffer_done(struct buffer *b);
-/* Of buffer_append(): grows the buffer before. */
+/* buffer_append() where there is no room yet: it makes some. */
 int buffer_append_more(struct buffer *b, const void *data, size_t len);
 
 /*

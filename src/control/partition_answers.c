@@ -21,24 +21,25 @@ static bool is_led(const struct task *t, const void *arg)
 }
 
 /*
- * For each partition whether this node may say that it leads it. Time goes on while an answer is
- * made, so they are looked at once for all of it. The caller frees it.
+ * For each partition, more than 0 if this node may say that it leads it: with `promise` that is for
+ * how long, in ms, and it is promised. Time goes on while an answer is made, so they are looked at
+ * once for all of it. The caller frees it.
  */
-static bool *said_here(const struct listing *l)
+static int64_t *said_here(const struct listing *l, bool promise)
 {
-	bool *here = mem_calloc(l->n + 1, sizeof(*here));
+	int64_t *here = mem_calloc(l->n + 1, sizeof(*here));
 
 	for (size_t k = 0; k < l->n; k++)
-		here[k] = leaders_says(l->tasks[k]);
+		here[k] = promise ? leaders_promise(l->tasks[k]) : leaders_says(l->tasks[k]);
 	return here;
 }
 
 /* The argument is of said_here(). */
 static bool is_said_here(const struct task *t, const void *arg)
 {
-	const bool *here = arg;
+	const int64_t *here = arg;
 
-	return here[t->partition];
+	return here[t->partition] > 0;
 }
 
 static size_t count(const struct listing *l, bool (*is)(const struct task *t, const void *arg),
@@ -52,13 +53,13 @@ static size_t count(const struct listing *l, bool (*is)(const struct task *t, co
 }
 
 /* This node's state for the task: leading if it leads any partition. */
-static const char *state_of(const struct node *s, const struct listing *l, const bool *here)
+static const char *state_of(const struct node *s, const struct listing *l, const int64_t *here)
 {
 	const struct member *self = registry_self(&s->registry);
 	bool contends = false;
 
 	for (size_t k = 0; k < l->n; k++) {
-		const char *state = explain_state(s, l->tasks[k], here[k]);
+		const char *state = explain_state(s, l->tasks[k], here[k] > 0);
 
 		if (strcmp(state, "leading") == 0)
 			return state;
@@ -73,28 +74,28 @@ static const char *state_of(const struct node *s, const struct listing *l, const
 	return contends ? "contending" : "following";
 }
 
-static void pack_owner(struct pack *p, struct task *t, unsigned k)
+static void pack_owner(struct pack *p, const struct task *t, unsigned k, int64_t lease_ms)
 {
 	pack_map(p, 5);
 	pack_kv_uint(p, "partition", k);
 	answers_pack_leadership(p, t);
-	pack_kv_int(p, "lease_ms", leaders_promise(t));
+	pack_kv_int(p, "lease_ms", lease_ms);
 }
 
 /* The keys partitions, led, here and owners. */
-static void pack_owners(struct pack *p, const struct listing *l, const bool *here)
+static void pack_owners(struct pack *p, const struct listing *l, const int64_t *here)
 {
 	pack_kv_uint(p, "partitions", l->n);
 	pack_kv_uint(p, "led", count(l, is_led, NULL));
 	pack_str(p, "here");
 	pack_array(p, count(l, is_said_here, here));
 	for (unsigned k = 0; k < l->n; k++)
-		if (here[k])
+		if (here[k] > 0)
 			pack_uint(p, k);
 	pack_str(p, "owners");
 	pack_array(p, l->n);
 	for (unsigned k = 0; k < l->n; k++)
-		pack_owner(p, l->tasks[k], k);
+		pack_owner(p, l->tasks[k], k, here[k]);
 }
 
 static void pack_problem(struct pack *p, const struct listing *l)
@@ -104,22 +105,19 @@ static void pack_problem(struct pack *p, const struct listing *l)
 	pack_kv_str(p, "problem", partitions_problem(l, problem) ? problem : NULL);
 }
 
-static int64_t least_lease(const struct listing *l)
+static int64_t least_lease(const struct listing *l, const int64_t *here)
 {
 	int64_t least = 0;
 
-	for (size_t k = 0; k < l->n; k++) {
-		int64_t lease_ms = leaders_promise(l->tasks[k]);
-
-		if (lease_ms > 0 && (least == 0 || lease_ms < least))
-			least = lease_ms;
-	}
+	for (size_t k = 0; k < l->n; k++)
+		if (here[k] > 0 && (least == 0 || here[k] < least))
+			least = here[k];
 	return least;
 }
 
 void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l)
 {
-	mem_auto bool *here = said_here(l);
+	mem_auto int64_t *here = said_here(l, true);
 	bool self = false;
 
 	for (size_t k = 0; k < l->n; k++)
@@ -130,7 +128,7 @@ void partition_answers_pack(struct pack *p, const struct node *s, struct listing
 	pack_kv_nil(p, "leader");
 	pack_kv_nil(p, "token");
 	pack_kv_nil(p, "since");
-	pack_kv_int(p, "lease_ms", least_lease(l));
+	pack_kv_int(p, "lease_ms", least_lease(l, here));
 	decisions_pack_listing(p, s, l);
 	pack_kv_str(p, "unhealthy", explain_unhealthy(s, l->name));
 	pack_kv_str(p, "description", l->settings.description);
@@ -210,7 +208,7 @@ void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, stru
 void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
 {
 	struct pack *p = peer_begin(c);
-	mem_auto bool *here = said_here(l);
+	mem_auto int64_t *here = said_here(l, true);
 
 	(void)s;
 	rpc_pack_result(p, msgid);
@@ -301,7 +299,7 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct list
 	free(list);
 }
 
-static void say_reason(const struct node *s, const struct listing *l, const bool *here,
+static void say_reason(const struct node *s, const struct listing *l, const int64_t *here,
 		       char text[EXPLAIN_TEXT_MAX])
 {
 	char problem[PARTITIONS_TEXT_MAX], list[SUBJECT_LIST_SIZE];
@@ -351,7 +349,7 @@ static void pack_partition(struct pack *p, const struct node *s, const struct ta
 void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l)
 {
 	struct pack *p = peer_begin(c);
-	mem_auto bool *here = said_here(l);
+	mem_auto int64_t *here = said_here(l, false);
 	char reason[EXPLAIN_TEXT_MAX];
 
 	say_reason(s, l, here, reason);
@@ -374,6 +372,6 @@ void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid
 	pack_str(p, "partitions");
 	pack_array(p, l->n);
 	for (size_t k = 0; k < l->n; k++)
-		pack_partition(p, s, l->tasks[k], here[k]);
+		pack_partition(p, s, l->tasks[k], here[k] > 0);
 	peer_end(c, msgid);
 }

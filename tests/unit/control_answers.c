@@ -144,6 +144,20 @@ static size_t length_of(struct reader map, const char *key)
 	return n;
 }
 
+/* How many of the owners have a lease that is promised. */
+static size_t promised(struct reader map)
+{
+	struct reader r = value_of(map, "owners");
+	size_t n, with = 0;
+
+	cr_assert_eq(reader_array(&r, &n), 0);
+	for (; n > 0; n--) {
+		with += number_of(r, "lease_ms") > 0;
+		cr_assert_eq(reader_skip(&r), 0);
+	}
+	return with;
+}
+
 /* --- the node ------------------------------------------------------------------------------------------- */
 
 static struct runs runs;
@@ -251,6 +265,7 @@ Test(answers, partitions_are_whole_while_the_lease_runs_out)
 		all += length_of(result(), "here") == PARTITIONS;
 		none += length_of(result(), "here") == 0;
 		cr_expect_eq(length_of(result(), "owners"), PARTITIONS);
+		cr_expect_eq(promised(result()), length_of(result(), "here"));
 	}
 	cr_expect_gt(all, 0);
 	cr_expect_gt(none, 0);
