@@ -109,13 +109,18 @@ Test(buffer, reserve)
 Test(buffer, truncate)
 {
 	struct buffer b;
+	size_t room;
 
 	buffer_init(&b, 100);
 	add(&b, "kept");
 	buffer_consume(&b, 1);
+	room = b.room;
 	add(&b, "dropped");
 	buffer_truncate(&b, 3);
 	expect(&b, "ept");
+	cr_assert_eq(b.room, room);
+	buffer_clear(&b);
+	cr_assert_eq(b.room, 100);
 	buffer_done(&b);
 }
 
