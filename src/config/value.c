@@ -33,12 +33,23 @@ static void problem(const struct checking *c, const char *format, ...)
 	problems_add(c->problems, c->file, c->setting->line, "%s: %s", c->key->name, text);
 }
 
-static bool check_range(const struct checking *c, const char *min, const char *max)
+static void outside(const struct checking *c, const char *beyond, int64_t bound)
+{
+	char text[DURATION_TEXT_SIZE];
+
+	if (c->key->type == SETTING_DURATION)
+		duration_format(bound, text);
+	else
+		snprintf(text, sizeof(text), "%lld", (long long)bound);
+	problem(c, "\"%.100s\" is %s %s", c->setting->values[0], beyond, text);
+}
+
+static bool check_range(const struct checking *c)
 {
 	if (c->setting->number < c->key->min)
-		problem(c, "\"%s\" is below %s", c->setting->values[0], min);
+		outside(c, "below", c->key->min);
 	else if (c->setting->number > c->key->max)
-		problem(c, "\"%s\" is above %s", c->setting->values[0], max);
+		outside(c, "above", c->key->max);
 	else
 		return true;
 	return false;
@@ -46,13 +57,10 @@ static bool check_range(const struct checking *c, const char *min, const char *m
 
 static bool check_duration(const struct checking *c)
 {
-	char min[DURATION_TEXT_SIZE], max[DURATION_TEXT_SIZE];
 	int r = duration_parse(c->setting->values[0], &c->setting->number);
 
-	duration_format(c->key->min, min);
-	duration_format(c->key->max, max);
 	if (r == -ERANGE) {
-		problem(c, "\"%.100s\" is above %s", c->setting->values[0], max);
+		outside(c, "above", c->key->max);
 		return false;
 	}
 	if (r < 0) {
@@ -62,24 +70,22 @@ static bool check_duration(const struct checking *c)
 			c->setting->values[0]);
 		return false;
 	}
-	return check_range(c, min, max);
+	return check_range(c);
 }
 
 static bool check_integer(const struct checking *c)
 {
 	const char *text = c->setting->values[0];
-	char min[24], max[24];
 	char *end;
 	size_t digits = strspn(text, "0123456789");
 
-	snprintf(min, sizeof(min), "%lld", (long long)c->key->min);
-	snprintf(max, sizeof(max), "%lld", (long long)c->key->max);
 	if (digits == 0 || text[digits] || digits > 18) {
-		problem(c, "\"%.100s\" is not a number from %s to %s", text, min, max);
+		problem(c, "\"%.100s\" is not a number from %lld to %lld", text,
+			(long long)c->key->min, (long long)c->key->max);
 		return false;
 	}
 	c->setting->number = strtoll(text, &end, 10);
-	return check_range(c, min, max);
+	return check_range(c);
 }
 
 static bool check_choice(const struct checking *c)
@@ -92,10 +98,10 @@ static bool check_choice(const struct checking *c)
 			c->setting->number = (int64_t)i;
 			return true;
 		}
-		if (used < sizeof(choices))
-			used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s\"%s\"",
-						 i ? ", " : "", c->key->choices[i]);
 	}
+	for (size_t i = 0; c->key->choices[i] && used < sizeof(choices); i++)
+		used += (size_t)snprintf(choices + used, sizeof(choices) - used, "%s\"%s\"",
+					 i ? ", " : "", c->key->choices[i]);
 	problem(c, "\"%.100s\" is not one of %s", c->setting->values[0], choices);
 	return false;
 }

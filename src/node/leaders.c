@@ -226,12 +226,10 @@ void leaders_expired(struct leaders *l)
 
 void leaders_watch(struct leaders *l, enum store_watch type, const char *path)
 {
-	char folder[STORE_PATH_MAX];
+	const char *name = path_behind(l->registry->settings, PATH_LEADERS, path);
 	struct election_event event = {.type = ELECTION_WATCH};
 
-	path_of(l->registry->settings, PATH_LEADERS, "", folder);
-	size_t len = strlen(folder);
-	if (strncmp(path, folder, len) != 0)
+	if (!name)
 		return;
 	switch (type) {
 	case STORE_NODE_CREATED: event.watch = ELECTION_CREATED; break;
@@ -239,7 +237,7 @@ void leaders_watch(struct leaders *l, enum store_watch type, const char *path)
 	case STORE_NODE_DELETED: event.watch = ELECTION_DELETED; break;
 	case STORE_CHILDREN_CHANGED: return;
 	}
-	struct task *t = tasks_find_any(l, path + len);
+	struct task *t = tasks_find_any(l, name);
 	if (t)
 		leaders_step(t, &event);
 }

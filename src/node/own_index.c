@@ -186,7 +186,8 @@ void own_index_watch(struct own_index *o, const char *path)
 {
 	char own[STORE_PATH_MAX];
 
-	if (!path_of_node(o->registry->settings, o->registry->node, own) || strcmp(path, own) != 0)
+	if (!path_behind(o->registry->settings, PATH_ROSTER, path) ||
+	    !path_of_node(o->registry->settings, o->registry->node, own) || strcmp(path, own) != 0)
 		return;
 	o->known = false;
 	own_index_go_on(o);

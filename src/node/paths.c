@@ -13,18 +13,48 @@ static const char *const folders[PATH_FOLDERS] = {
 	[PATH_NOTICES] = "notices", [PATH_LED] = "led",		  [PATH_JOBS] = "jobs",
 	[PATH_GANGS] = "gangs"};
 
+/* Appends as much of it as there is room for, and returns the length of all. */
+static size_t append(char path[STORE_PATH_MAX], size_t used, const char *text)
+{
+	size_t len = strnlen(text, STORE_PATH_MAX - 1 - used);
+
+	memcpy(path + used, text, len);
+	path[used + len] = '\0';
+	return used + len;
+}
+
+/* Appends "/" and the name; nothing for NULL. */
+static size_t descend(char path[STORE_PATH_MAX], size_t used, const char *name)
+{
+	return name ? append(path, append(path, used, "/"), name) : used;
+}
+
+static size_t begin(const struct node_settings *s, enum path_folder folder, const char *name,
+		    char path[STORE_PATH_MAX])
+{
+	return descend(path, descend(path, append(path, 0, s->root), folders[folder]), name);
+}
+
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, "%s/%s%s%s", s->root, folders[folder], name ? "/" : "",
-		 name ? name : "");
+	begin(s, folder, name, path);
+}
+
+const char *path_behind(const struct node_settings *s, enum path_folder folder, const char *path)
+{
+	size_t root = strlen(s->root), len = strlen(folders[folder]);
+
+	if (strncmp(path, s->root, root) != 0 || path[root] != '/' ||
+	    strncmp(path + root + 1, folders[folder], len) != 0 || path[root + 1 + len] != '/')
+		return NULL;
+	return path + root + 1 + len + 1;
 }
 
 void path_of_tick(const struct node_settings *s, const char *task, const char *tick,
 		  char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, "%s/%s/%s%s%s", s->root, folders[PATH_RUNS], task,
-		 tick ? "/" : "", tick ? tick : "");
+	descend(path, begin(s, PATH_RUNS, task, path), tick);
 }
 
 static bool is_plain(char c, bool first)
@@ -61,8 +91,7 @@ bool path_of_node(const struct node_settings *s, const char *node, char path[STO
 void path_of_rolling(const struct node_settings *s, const char *group, const char *folder,
 		     const char *name, char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, "%s/%s/%s%s%s%s%s", s->root, folders[PATH_ROLLING], group,
-		 folder ? "/" : "", folder ? folder : "", name ? "/" : "", name ? name : "");
+	descend(path, descend(path, begin(s, PATH_ROLLING, group, path), folder), name);
 }
 
 bool path_of_slot(const struct node_settings *s, const char *group, const char *node,
@@ -75,18 +104,16 @@ bool path_of_slot(const struct node_settings *s, const char *group, const char *
 bool path_in_gang(const struct node_settings *s, const char *gang, const char *name,
 		  const char *key, char path[STORE_PATH_MAX])
 {
-	size_t len;
+	size_t len = begin(s, PATH_GANGS, gang, path);
 
-	path_of(s, PATH_GANGS, gang, path);
-	len = strlen(path);
-	len += (size_t)snprintf(path + len, STORE_PATH_MAX - len, "/%s", name);
-	if (!key || len >= STORE_PATH_MAX)
-		return len < STORE_PATH_MAX;
+	if (len + 1 + strlen(name) >= STORE_PATH_MAX)
+		return false;
+	descend(path, len, name);
+	if (!key)
+		return true;
 	if (!append_node(path, key) || strlen(path) + 1 + PATH_NUMBER_LEN >= STORE_PATH_MAX)
 		return false;
-	len = strlen(path);
-	path[len] = '-';
-	path[len + 1] = '\0';
+	append(path, strlen(path), "-");
 	return true;
 }
 
@@ -127,8 +154,7 @@ bool path_is_node(const char *name, char ret_node[WORKER_NODE_MAX + 1])
 void path_of_queue(const struct node_settings *s, const char *queue, const char *folder,
 		   const char *name, char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, "%s/%s/%s%s%s%s%s", s->root, folders[PATH_JOBS], queue,
-		 folder ? "/" : "", folder ? folder : "", name ? "/" : "", name ? name : "");
+	descend(path, descend(path, begin(s, PATH_JOBS, queue, path), folder), name);
 }
 
 void path_of_job_folder(const struct node_settings *s, const char *queue, int64_t minute, char x,
@@ -145,8 +171,7 @@ void path_of_job_folder(const struct node_settings *s, const char *queue, int64_
 void path_of_job(const struct node_settings *s, const struct job_id *id, char path[STORE_PATH_MAX])
 {
 	path_of_job_folder(s, id->queue, id->minute, id->uuid[0], path);
-	size_t used = strlen(path);
-	snprintf(path + used, STORE_PATH_MAX - used, "/%s", id->uuid);
+	descend(path, strlen(path), id->uuid);
 }
 
 void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
@@ -182,16 +207,12 @@ bool path_of_at(const struct node_settings *s, const char *queue, const char *no
 const char *path_in_queue(const struct node_settings *s, const char *path,
 			  char ret_queue[NAME_TASK_MAX + 1])
 {
-	char folder[STORE_PATH_MAX];
-	const char *slash;
+	const char *name = path_behind(s, PATH_JOBS, path),
+		   *slash = name ? strchr(name, '/') : NULL;
 
-	path_of(s, PATH_JOBS, "", folder);
-	if (strncmp(path, folder, strlen(folder)) != 0)
+	if (!slash || slash - name > NAME_TASK_MAX)
 		return NULL;
-	path += strlen(folder);
-	slash = strchr(path, '/');
-	if (!slash || slash - path > NAME_TASK_MAX)
-		return NULL;
-	snprintf(ret_queue, NAME_TASK_MAX + 1, "%.*s", (int)(slash - path), path);
+	memcpy(ret_queue, name, (size_t)(slash - name));
+	ret_queue[slash - name] = '\0';
 	return slash + 1;
 }

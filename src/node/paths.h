@@ -30,6 +30,8 @@ enum path_folder {
 /* ROOT/FOLDER/NAME, or ROOT/FOLDER for NULL; with an empty name it ends with the slash. */
 void path_of(const struct node_settings *s, enum path_folder folder, const char *name,
 	     char path[STORE_PATH_MAX]);
+/* What comes behind ROOT/FOLDER/ in a path; NULL: it is none of a znode in this folder. */
+const char *path_behind(const struct node_settings *s, enum path_folder folder, const char *path);
 /* ROOT/runs/TASK/TICK, or ROOT/runs/TASK for NULL. */
 void path_of_tick(const struct node_settings *s, const char *task, const char *tick,
 		  char path[STORE_PATH_MAX]);

@@ -316,8 +316,7 @@ void schedules_watch(struct schedules *s, const char *path)
 {
 	char own[STORE_PATH_MAX];
 
-	path_of(s->leaders->session->settings, PATH_RUNS, "", own);
-	if (strncmp(path, own, strlen(own)) != 0)
+	if (!path_behind(s->leaders->session->settings, PATH_RUNS, path))
 		return;
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];

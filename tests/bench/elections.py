@@ -1,4 +1,5 @@
 """The life of a fleet, timed: alone, a newer version comes, TERM, KILL. The same for all contenders."""
+import random
 import re
 import socket
 import threading
@@ -9,6 +10,8 @@ from contenders import TIMEOUT_S
 POLL_S = 0.001
 SETTLED_S = 1.5  # without a change of leadership
 GIVE_UP_S = 120
+# When a fleet has settled, heartbeats are in step with its last change: a KILL then would always find them alike.
+STEP_S = TIMEOUT_S / 6
 
 
 def packets(server):
@@ -83,6 +86,7 @@ def leave(fleet, workers, found, how):
     """The newest goes, by TERM or KILL: until all is led by others, and by the best of them."""
     received = packets(fleet.server)
     end = SessionEnd(fleet, len(workers) - 1) if how == "kill" else None
+    time.sleep(random.uniform(0, STEP_S))
     leaving = workers.pop()
     start = time.monotonic()
     leaving.term() if how == "term" else leaving.kill()

@@ -97,3 +97,50 @@ Test(paths, the_longest_fits)
 	path_of_tick(&s, task, "2026-11-20T02:00:00Z", path);
 	cr_expect_eq(strlen(path), strlen(root) + strlen("/runs/") + strlen(task) + 1 + 20);
 }
+
+Test(paths, what_is_behind_a_folder)
+{
+	static const struct {
+		const char *path, *behind;
+	} cases[] = {
+		{"/apps/mine/leaders/report", "report"},
+		{"/apps/mine/leaders/a/b", "a/b"},
+		{"/apps/mine/leaders/", ""},
+		{"/apps/mine/leaders", NULL},
+		{"/apps/mine/leaders2/report", NULL},
+		{"/apps/mine/led/report", NULL},
+		{"/apps/mine2/leaders/report", NULL},
+		{"/apps/mine", NULL},
+		{"/apps", NULL},
+		{"", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *behind = path_behind(&of_apps, PATH_LEADERS, cases[i].path);
+		cr_expect_eq(behind == NULL, cases[i].behind == NULL, "%s", cases[i].path);
+		if (behind && cases[i].behind)
+			cr_expect_str_eq(behind, cases[i].behind);
+	}
+}
+
+/* A gang's ticket needs room for the number that the server appends. */
+Test(paths, what_fits_into_a_path)
+{
+	char root[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	const struct node_settings deep = {.root = root};
+	const size_t rest = strlen("/gangs/g/name");
+
+	root[0] = '/';
+	memset(root + 1, 'r', sizeof(root) - 1);
+	root[STORE_PATH_MAX - 1 - rest] = '\0';
+	cr_expect(path_in_gang(&deep, "g", "name", NULL, path));
+	cr_expect_eq(strlen(path), STORE_PATH_MAX - 1);
+	cr_expect_not(path_in_gang(&deep, "g", "names", NULL, path), "a byte too long");
+	cr_expect_not(path_in_gang(&deep, "g", "name", "k", path), "no room for a key");
+	root[STORE_PATH_MAX - 1 - rest - strlen("k-0123456789")] = '\0';
+	cr_expect(path_in_gang(&deep, "g", "name", "k", path));
+	cr_expect_str_eq(path + strlen(root), "/gangs/g/namek-");
+	cr_expect_not(path_in_gang(&deep, "g", "name", "kk", path), "no room for the number");
+	path_of(&deep, PATH_LEADERS, "0123456789012345678", path);
+	cr_expect_eq(strlen(path), STORE_PATH_MAX - 1, "cut off, not overrun");
+}
