@@ -416,7 +416,7 @@ CI_SUITES := \
 	--plain "simulator, time goes on within turns=$(B)/sim-node --creep --ticks --seeds 20 --jobs 2" \
 	--plain "simulator, likewise with recipes=$(B)/sim-node --creep --recipes --seeds 20 --jobs 2" \
 	--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \
-	--plain "coverage of core and wire=tests/nets/coverage" \
+	--plain "coverage of core, wire and node by unit tests=tests/nets/coverage" \
 	--plain "fuzzing, new inputs, the same each time=tests/fuzz/run --seconds 4 --seed 1" \
 	--plain "static analysers=tests/lint/analyse" \
 	--plain "simulator, planted bugs=tests/simnode/canaries $(B)/sim-node $(B)/sim-node-planted" \
@@ -629,7 +629,7 @@ help:
 	@echo 'make model sim    all sequences of one election; ten minutes of simulated fleets'
 	@echo 'make sim-ticks    ten minutes of simulated fleets with runs at each tick'
 	@echo 'make sim-scale    what fleets of 10 to 5,000 workers cost their servers, simulated'
-	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: branches of core and wire'
+	@echo 'make fuzz nets    fuzzing; valgrind, TSan and canaries; coverage: what unit tests run'
 	@echo 'make bench        what it costs on this machine; bench-peers: beside Curator and kazoo'
 	@echo 'make lint         house rules; analyse: static analysers'
 	@echo 'make install      DESTDIR= PREFIX=/usr; uninstall'

@@ -372,23 +372,13 @@ static void pack_job(void *arg, const char *task, const char *tick)
 	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
 }
 
-static void count_job(void *arg, const char *task, const char *tick)
-{
-	size_t *n = arg;
-
-	(void)task, (void)tick;
-	(*n)++;
-}
-
 /* The jobs that run here, or whose supervisor may come back: those of one moment, both times. */
 static void pack_jobs(struct pack *p, const struct runs *runs)
 {
 	int64_t now_ms = host_now_ms(runs->host);
-	size_t n = 0;
 
 	pack_str(p, "jobs");
-	runs_each_going(runs, now_ms, count_job, &n);
-	pack_array(p, n);
+	pack_array(p, runs_each_going(runs, now_ms, NULL, NULL));
 	runs_each_going(runs, now_ms, pack_job, p);
 }
 

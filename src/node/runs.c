@@ -312,12 +312,19 @@ size_t runs_open(const struct runs *runs)
 	return n;
 }
 
-void runs_each_going(const struct runs *runs, int64_t now_ms,
-		     void (*fn)(void *arg, const char *task, const char *tick), void *arg)
+size_t runs_each_going(const struct runs *runs, int64_t now_ms,
+		       void (*fn)(void *arg, const char *task, const char *tick), void *arg)
 {
-	for (const struct run *r = runs->list; r; r = r->next)
-		if (run_is_alive(&r->state, now_ms))
+	size_t n = 0;
+
+	for (const struct run *r = runs->list; r; r = r->next) {
+		if (!run_is_alive(&r->state, now_ms))
+			continue;
+		n++;
+		if (fn)
 			fn(arg, r->task_name, r->tick);
+	}
+	return n;
 }
 
 bool runs_hold(const struct runs *runs, const struct task *t)

@@ -144,9 +144,12 @@ size_t runs_going(const struct runs *r, bool log);
 /* Number of runs that are running, or ended and not recorded yet. */
 size_t runs_open(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
-/* Calls fn for each job that is running at that time; tick: "" if it has none. */
-void runs_each_going(const struct runs *r, int64_t now_ms,
-		     void (*fn)(void *arg, const char *task, const char *tick), void *arg);
+/*
+ * Calls fn, unless it is NULL, for each job that is running at that time, and returns how many there
+ * are; tick: "" if it has none.
+ */
+size_t runs_each_going(const struct runs *r, int64_t now_ms,
+		       void (*fn)(void *arg, const char *task, const char *tick), void *arg);
 /*
  * Our session was taken over, with these jobs: each attaches, or is dead when the lease is over. If
  * not all are known, nothing begins before that.

@@ -525,7 +525,7 @@ Test(run, signals_are_passed_on)
 
 Test(run, a_stop_stops_the_job_and_the_lease_goes_on)
 {
-	static const struct plan plan = {.outcome = "yours", .lease_ms = 600, .renewals = 1000000};
+	static const struct plan plan = {.outcome = "yours", .lease_ms = 2000, .renewals = 1000000};
 	struct test t = {.main = 0};
 	char before[200];
 	int status;
@@ -539,7 +539,7 @@ Test(run, a_stop_stops_the_job_and_the_lease_goes_on)
 	cr_expect(WIFSTOPPED(status));
 	fake_sleep(100);
 	strcpy(before, text_of(t.out));
-	fake_sleep(1000); /* longer than the lease */
+	fake_sleep(3000); /* longer than the lease */
 	cr_expect_str_eq(text_of(t.out), before);
 	kill(t.main, SIGCONT);
 	cr_expect_eq(end(&t), 0);
@@ -637,10 +637,10 @@ Test(run, the_job_ends_in_time)
 
 Test(run, renewals_keep_it_going)
 {
-	static const struct plan plan = {.outcome = "yours", .lease_ms = 1500, .renewals = 1000000};
+	static const struct plan plan = {.outcome = "yours", .lease_ms = 3000, .renewals = 1000000};
 	struct test t = {.main = 0};
 
-	cr_expect_eq(run_shell(&t, &plan, "sleep 4; exit 4"), 4);
+	cr_expect_eq(run_shell(&t, &plan, "sleep 7; exit 4"), 4);
 	cr_expect_geq(seen.renewals, 10);
 	cr_expect_leq(seen.renewals, 60);
 }
@@ -734,13 +734,13 @@ Test(run, the_guard_is_killed)
 
 Test(run, the_guard_is_stopped)
 {
-	static const struct plan plan = {.outcome = "yours", .lease_ms = 800, .renewals = 1000000};
+	static const struct plan plan = {.outcome = "yours", .lease_ms = 2000, .renewals = 1000000};
 	struct test t = {.main = 0};
 
 	begin(&t, &plan, ARGV("run", "t", "--", "sh", "-c", STUBBORN));
 	wait_for_text(&t, "ready");
 	kill(guard_of(t.main), SIGSTOP);
-	fake_sleep(1100);
+	fake_sleep(2600);
 	cr_expect_eq(kill(t.main, 0), 0);
 	cr_expect_eq(end(&t), 2);
 	cr_expect_not_null(strstr(text_of(t.err), "was lost"), "%s", text_of(t.err));
