@@ -340,7 +340,7 @@ $(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(L
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The same with a bug planted in one function of the node: each has to be found.
 SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved election_step election_leads election_promise \
-	leaders_expired store_multi clocks_judge clocks_is_off clocks_latest_ms policy_find_node handoff_is_ours \
+	leaders_expired store_multi clocks_judge clocks_is_off clocks_ask clocks_latest_ms policy_find_node handoff_is_ours \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead \
@@ -412,6 +412,7 @@ CI_SUITES := \
 	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of schedules=$(B)/sim-node --schedules --seeds 30 --jobs 2" \
+	--plain "simulator, schedules of partitions=$(B)/sim-node --schedules --partitions --seeds 20 --jobs 2" \
 	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \
 	--plain "simulator, time goes on within turns=$(B)/sim-node --creep --ticks --seeds 20 --jobs 2" \
 	--plain "simulator, likewise with recipes=$(B)/sim-node --creep --recipes --seeds 20 --jobs 2" \

@@ -174,6 +174,7 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 {
 	struct trigger *t = arg;
 	const struct registry *r = &t->methods->node->registry;
+	int64_t ms;
 
 	(void)version;
 	if (result == LEDGER_UNKNOWN || result == LEDGER_AGAIN) {
@@ -182,6 +183,10 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 		refuse(t, RPC_CANNOT_TELL,
 		       "the server refuses the ledger (an ACL, or a quota that is used up): see "
 		       "the sidecar's log");
+	} else if (tick_parse(t->tick, &ms) &&
+		   ms <= partitions_floor_ms(&t->methods->node->leaders, t->task)) {
+		refuse(t, RPC_MISUSE,
+		       "the number of partitions was changed after that tick: it is not run again");
 	} else if (!t->again && result == LEDGER_PRESENT) {
 		next_second(t);
 	} else if (!t->again) {

@@ -106,20 +106,12 @@ static void on_told(void *arg, const struct store_reply *reply)
 	registry_clocked(r);
 }
 
-/* A write without a change: of our own record, or of the folder while there is none. */
-static void ask(struct clocks *c)
+/* A write without a change: of our own record, or of the folder for NULL. */
+static void write_again(struct registry *r, const struct member *self, store_reply_fn fn, void *arg)
 {
-	struct registry *r = c->registry;
-	const struct member *self = c->gone ? NULL : registry_self(r);
 	char path[STORE_PATH_MAX];
 	struct buffer data;
 
-	c->ask_ms = now_ms(c) + ASK_MS;
-	if (c->asking)
-		return;
-	c->asking = true;
-	c->gone = false;
-	c->folder = !self;
 	buffer_init(&data, RECORD_WORKER_MAX);
 	if (self) {
 		int error = record_pack_worker(&data, self->worker);
@@ -132,8 +124,26 @@ static void ask(struct clocks *c)
 			      .data = data.data,
 			      .len = data.len,
 			      .version = -1};
-	store_multi(r->session->store, &op, 1, on_told, c);
+	store_multi(r->session->store, &op, 1, fn, arg);
 	buffer_done(&data);
+}
+
+static void ask(struct clocks *c)
+{
+	const struct member *self = c->gone ? NULL : registry_self(c->registry);
+
+	c->ask_ms = now_ms(c) + ASK_MS;
+	if (c->asking)
+		return;
+	c->asking = true;
+	c->gone = false;
+	c->folder = !self;
+	write_again(c->registry, self, on_told, c);
+}
+
+void clocks_ask(struct clocks *c, store_reply_fn fn, void *arg)
+{
+	write_again(c->registry, registry_self(c->registry), fn, arg);
 }
 
 bool clocks_ready(struct clocks *c)

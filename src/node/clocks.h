@@ -50,6 +50,11 @@ void clocks_registered(struct clocks *c);
 /* Likewise, by the record of the previous sidecar. */
 void clocks_taken_over(struct clocks *c, const struct worker *w);
 void clocks_expired(struct clocks *c);
+/*
+ * Writes our record, or the workers' folder while there is none, as it is: fn gives the answer to
+ * clocks_heard().
+ */
+void clocks_ask(struct clocks *c, store_reply_fn fn, void *arg);
 /* A write of ours was answered: its Stat has the server's time. */
 void clocks_heard(struct clocks *c, const struct store_reply *reply);
 /*

@@ -30,6 +30,7 @@ struct partitions_change {
 	unsigned old; /* in force when it was sent; 0: none was */
 	struct split_record record;
 	enum {
+		CHANGE_CLOCK,	/* the server's time is being asked for */
 		CHANGE_VERSION, /* the folder's version is being read */
 		CHANGE_MARKER,	/* what stands in the place of the whole's leader node is */
 		CHANGE_LIST,	/* it waits for a list that is no older */
@@ -127,6 +128,21 @@ static void add_leaders(struct draft *d, struct partitions_change *c, const stru
 		add(d, STORE_OP_DELETE, whole, -1, NULL);
 }
 
+/* The ticks up to the change count as claimed, by the server's clock: it has to be right. */
+static bool is_clock_off(const struct leaders *l, char text[PARTITIONS_TEXT_MAX])
+{
+	const struct clocks *clocks = &l->registry->clocks;
+	char off[CLOCKS_TEXT_MAX];
+	int64_t ms = 0;
+
+	if (!clocks_offset(clocks, &ms) ||
+	    (ms < clocks->tolerance_ms && -ms < clocks->tolerance_ms))
+		return false;
+	clocks_say_own(clocks, off);
+	snprintf(text, PARTITIONS_TEXT_MAX, "this node's clock is %s: make them agree first", off);
+	return true;
+}
+
 /* --- what came of it ------------------------------------------------------ */
 
 static void say_led(struct partitions_change *c, const struct store_reply *reply, const char *path)
@@ -194,8 +210,13 @@ static void on_reply(void *arg, const struct store_reply *reply)
 {
 	struct partitions_change *c = arg;
 	bool led = reply->failed_op >= 0 && (size_t)reply->failed_op >= c->first_leader;
+	char text[PARTITIONS_TEXT_MAX];
 
 	if (reply->code == STORE_OK) {
+		clocks_heard(&c->leaders->registry->clocks, reply);
+		if (is_clock_off(c->leaders, text))
+			log_warning("partitions changed by a wrong clock", LOG_STR("task", c->task),
+				    LOG_STR("why", text));
 		done(c);
 	} else if (reply->code == STORE_UNKNOWN) {
 		c->phase = CHANGE_UNSURE;
@@ -313,16 +334,32 @@ static void on_version(void *arg, const struct store_reply *reply)
 	store_get(l->session->store, path, false, on_marker, c);
 }
 
+/* Another server may lead the quorum since its time was heard last. */
+static void on_time(void *arg, const struct store_reply *reply)
+{
+	struct partitions_change *c = arg;
+	struct leaders *l = c->leaders;
+	char folder[STORE_PATH_MAX], text[PARTITIONS_TEXT_MAX];
+
+	clocks_heard(&l->registry->clocks, reply);
+	if (reply->code == STORE_NO_NODE) {
+		end(c, PARTITIONS_FAILED, "this node registers anew: try again");
+	} else if (reply->code != STORE_OK) {
+		end_unread(c, reply);
+	} else if (is_clock_off(l, text)) {
+		end(c, PARTITIONS_CLOCK, text);
+	} else {
+		c->phase = CHANGE_VERSION;
+		path_of(l->registry->settings, PATH_SPLITS, NULL, folder);
+		store_get(l->session->store, folder, false, on_version, c);
+	}
+}
+
 /* A write of ours first: what is read behind it is no older than what others were told. */
 static void begin(struct partitions_change *c)
 {
-	struct leaders *l = c->leaders;
-	char folder[STORE_PATH_MAX];
-
-	c->phase = CHANGE_VERSION;
-	session_confirm(l->session);
-	path_of(l->registry->settings, PATH_SPLITS, NULL, folder);
-	store_get(l->session->store, folder, false, on_version, c);
+	c->phase = CHANGE_CLOCK;
+	clocks_ask(&c->leaders->registry->clocks, on_time, c);
 }
 
 void partitions_changes_run(struct leaders *l)
@@ -356,21 +393,6 @@ void partitions_changes_done(struct leaders *l)
 		    "the sidecar has ended");
 }
 
-/* The ticks up to the change count as claimed, by the server's clock: it has to be right. */
-static bool is_clock_off(const struct leaders *l, char text[PARTITIONS_TEXT_MAX])
-{
-	const struct clocks *clocks = &l->registry->clocks;
-	char off[CLOCKS_TEXT_MAX];
-	int64_t ms = 0;
-
-	if (!clocks_offset(clocks, &ms) ||
-	    (ms < clocks->tolerance_ms && -ms < clocks->tolerance_ms))
-		return false;
-	clocks_say_own(clocks, off);
-	snprintf(text, PARTITIONS_TEXT_MAX, "this node's clock is %s: make them agree first", off);
-	return true;
-}
-
 void partitions_change(struct leaders *l, const char *task, unsigned n, const char *reason,
 		       const char *by, partitions_fn fn, void *arg)
 {
@@ -386,12 +408,6 @@ void partitions_change(struct leaders *l, const char *task, unsigned n, const ch
 	memcpy(c->record.host, l->registry->hostname, sizeof(c->record.host));
 	c->fn = fn;
 	c->arg = arg;
-	char text[PARTITIONS_TEXT_MAX];
-	if (is_clock_off(l, text)) {
-		fn(arg, PARTITIONS_CLOCK, text);
-		free(c);
-		return;
-	}
 	if (!session_is_up(l->session)) {
 		fn(arg, PARTITIONS_FAILED, SESSION_NONE);
 		free(c);

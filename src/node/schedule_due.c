@@ -281,6 +281,10 @@ static bool advance_trigger(struct schedules *s, struct task *t)
 		drop(s, t, item, "that is no tick");
 		return false;
 	}
+	if (ms <= partitions_floor_ms(s->leaders, t->name)) {
+		drop(s, t, item, "the number of partitions was changed after its tick");
+		return false;
+	}
 	if (strcmp(trigger->id, item->name) != 0) {
 		look_at_trigger(s, t, item);
 		return false;
@@ -403,7 +407,7 @@ static bool is_later(const struct policy_item *a, const struct policy_item *b)
  * ends a pause; without that, as from an older release, it is when this node saw the pause end. The
  * order numbers tell whether the record is about that pause, as the times are of several clocks.
  */
-int64_t schedule_floor(const struct schedules *s, const struct task *t)
+static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
 	const struct policy_item *last = policy_find_own(s->policy, POLICY_ENDED, t->name, "");
 	const struct policy_item *of_all = NULL;
@@ -414,6 +418,13 @@ int64_t schedule_floor(const struct schedules *s, const struct task *t)
 	if (of_all && (!last || is_later(of_all, last)))
 		last = of_all;
 	return last && last->order >= t->due->paused_order ? last->record.since : t->due->ended_ms;
+}
+
+int64_t schedule_floor(const struct schedules *s, const struct task *t)
+{
+	int64_t ended_ms = pause_end(s, t), split_ms = partitions_floor_ms(s->leaders, t->name);
+
+	return split_ms > ended_ms ? split_ms : ended_ms;
 }
 
 /*

@@ -129,7 +129,10 @@ struct due_run schedule_run(const char *tick, const struct run_record *record);
 bool schedule_is_open(const struct due_run *run);
 /* Another record is about to become the newest. */
 void schedule_pass(struct task *t);
-/* When its last pause ended, since the epoch: earlier ticks are neither owed nor repeated. */
+/*
+ * When its last pause ended, or the number of its partitions was changed, since the epoch: earlier
+ * ticks are neither owed nor repeated.
+ */
 int64_t schedule_floor(const struct schedules *s, const struct task *t);
 /* Whether its tick is at the floor or before it. */
 bool schedule_is_past(const struct due_run *run, int64_t floor_ms);

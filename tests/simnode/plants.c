@@ -42,20 +42,20 @@
 static const char *planted = "none";
 
 static const char *const names[] = {
-	"none",		  "no-margin",	    "lease-margin",  "lease-once",	"lease-reads",
-	"lease-received", "shrink",	    "no-wait",	     "adopt",		"late-release",
-	"herd",		  "blind-release",  "orphan",	     "early-take-over", "trust-unknown",
-	"no-kill",	  "overlap",	    "forget-jobs",   "promise",		"clock-blind",
-	"clock-unheard",  "claims-ahead",   "twins-drain",   "claim-over",	"claims-off",
-	"copied-session", "early-up",	    "chatty",	     "late-claim",	"lazy-claim",
-	"no-rerun",	  "count-forget",   "count-blind",   "roster-blind",	"split-blind",
-	"split-unproved", "seen-anew",	    "barrier-early", "barrier-over",	"draft-unready",
-	"lock-lease",	  "gang-early",	    "gang-deaf",     "gang-hasty",	"lock-lost",
-	"lock-order",	  "due-never",	    "due-late",	     "due-before",	"due-pauses",
-	"due-ever",	  "due-lost",	    "notice-eager",  "notice-orphan",	"job-lease",
-	"job-skip",	  "job-slots",	    "job-rate",	     "job-nowhere",	"job-late",
-	"rolling-blind",  "rolling-halted", "rolling-hasty", "rolling-drain",	"rolling-queue",
-	"rolling-busy",	  "job-epoch",	    "job-refused",
+	"none",		  "no-margin",	   "lease-margin",   "lease-once",	"lease-reads",
+	"lease-received", "shrink",	   "no-wait",	     "adopt",		"late-release",
+	"herd",		  "blind-release", "orphan",	     "early-take-over", "trust-unknown",
+	"no-kill",	  "overlap",	   "forget-jobs",    "promise",		"clock-blind",
+	"clock-unheard",  "claims-ahead",  "twins-drain",    "claim-over",	"claims-off",
+	"copied-session", "early-up",	   "chatty",	     "late-claim",	"lazy-claim",
+	"no-rerun",	  "count-forget",  "count-blind",    "roster-blind",	"split-blind",
+	"split-unproved", "split-clock",   "seen-anew",	     "barrier-early",	"barrier-over",
+	"draft-unready",  "lock-lease",	   "gang-early",     "gang-deaf",	"gang-hasty",
+	"lock-lost",	  "lock-order",	   "due-never",	     "due-late",	"due-before",
+	"due-pauses",	  "due-ever",	   "due-lost",	     "notice-eager",	"notice-orphan",
+	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
+	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
+	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",
 };
 
 bool plant_set(const char *name)
@@ -313,6 +313,7 @@ bool __wrap_schedule_is_open(const struct due_run *run)
 
 WRAPS(clocks_judge);
 WRAPS(clocks_is_off);
+WRAPS(clocks_ask);
 WRAPS(clocks_latest_ms);
 WRAPS(policy_find_node);
 
@@ -333,6 +334,19 @@ bool __wrap_clocks_judge(struct clocks *c, bool *ret_off)
 bool __wrap_clocks_is_off(const struct clocks *c)
 {
 	return !is("claims-off") && __real_clocks_is_off(c);
+}
+
+/* A change of the number of partitions goes by the server's time as it was heard before. */
+void __wrap_clocks_ask(struct clocks *c, store_reply_fn fn, void *arg)
+{
+	const struct session *s = c->registry->session;
+	const struct store_op check = {
+		.type = STORE_OP_CHECK, .path = s->registration, .version = -1};
+
+	if (is("split-clock"))
+		store_multi(s->store, &check, 1, fn, arg);
+	else
+		__real_clocks_ask(c, fn, arg);
 }
 
 /* No tick is ahead of its time. */

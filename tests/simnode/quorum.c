@@ -216,11 +216,11 @@ void quorum_submit(struct server *s, struct transaction *x)
 		tree_judge(&s->prepared, x);
 	else if (x->type == TRANSACTION_OPEN)
 		add_track(s, x->session, x->timeout_ms, x->origin);
+	x->wall_ms = EPOCH_MS + sim.now / MS + s->wall_ms;
 	/* What a deposed leader proposes is never committed. */
 	if (x->code == STORE_OK && servers_propose && servers_leader() == (int)s->id)
 		servers_propose(x, &s->prepared);
 	x->zxid = s->next_zxid++;
-	x->wall_ms = EPOCH_MS + sim.now / MS + s->wall_ms;
 	log_append(s, x);
 	tree_apply(&s->prepared, x, NULL, NULL);
 	for (unsigned i = 0; i < sim.n_servers; i++) {

@@ -112,6 +112,8 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s, and is none of the schedule in force", how);
 	else if (j->tick_ms <= f->since_ms)
 		WRONG(j, "is %s, from before its schedule came into force", how);
+	else if (j->tick_ms <= f->split_ms)
+		WRONG(j, "is %s, from before the number of partitions was changed", how);
 	else if (j->tick_ms <= f->decided_ms)
 		WRONG(j, "is %s, behind a later one", how);
 	else if (f->ended_zxid > taken_zxid[j->task] && j->leader_zxid > f->ended_zxid &&
@@ -219,7 +221,7 @@ static void judge_missed(const struct judged *j)
 /* --- pauses ----------------------------------------------------------------------------------------- */
 
 /* Its end leaves the time up to which nothing is owed; or another takes its place. */
-static void judge_end(const struct transaction *x, const struct tree *before, unsigned task)
+static void judge_end(const struct transaction *x, const char *task)
 {
 	int64_t now_ms = EPOCH_MS + sim.now / MS;
 
@@ -229,18 +231,17 @@ static void judge_end(const struct transaction *x, const struct tree *before, un
 		const char *why;
 		if (op->type != STORE_OP_CREATE || !op->data ||
 		    record_parse_policy(op->data->bytes, op->data->len, &r, &why) != 0 ||
-		    strcmp(r.task, task_settings[task].name) != 0)
+		    strcmp(r.task, task) != 0)
 			continue;
 		if (strcmp(r.kind, policy_kind_name(POLICY_PAUSE)) == 0)
 			return;
 		if (strcmp(r.kind, policy_kind_name(POLICY_ENDED)) != 0)
 			continue;
 		if (schedules_are_near() && r.since > now_ms + SLACK_MS)
-			sim_violation("task %u: the end of a pause is ahead of its time", task);
+			sim_violation("task %s: the end of a pause is ahead of its time", task);
 		return;
 	}
-	(void)before;
-	sim_violation("task %u: a pause ends, and does not leave when", task);
+	sim_violation("task %s: a pause ends, and does not leave when", task);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------ */
@@ -293,7 +294,7 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 			    strncmp(path_text(op->path), POLICY_PATH, strlen(POLICY_PATH)) == 0;
 		for (unsigned k = 0; ends && k < sim.n_tasks; k++)
 			if (schedule_policy(before, op->path, k, POLICY_PAUSE, &pause))
-				judge_end(x, before, k);
+				judge_end(x, pause.task);
 		note_force(op);
 		if (!take(x, op, before, &j))
 			continue;

@@ -9,6 +9,7 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
+#include "splits.h"
 #include "ticks.h"
 #include "truth.h"
 #include "wire/schedule_record.h"
@@ -51,10 +52,12 @@ bool schedule_policy(const struct tree *t, path_id path, unsigned task, enum pol
 	const struct znode *node = tree_get(t, path);
 	const char *why;
 
-	return node && node->data &&
-	       record_parse_policy(node->data->bytes, node->data->len, ret, &why) == 0 &&
-	       strcmp(ret->kind, policy_kind_name(kind)) == 0 &&
-	       strcmp(ret->task, task_settings[task].name) == 0;
+	if (!node || !node->data ||
+	    record_parse_policy(node->data->bytes, node->data->len, ret, &why) != 0 ||
+	    strcmp(ret->kind, policy_kind_name(kind)) != 0)
+		return false;
+	return strcmp(ret->task, task_settings[task].name) == 0 ||
+	       (sim.options.partitions && strcmp(ret->task, PARTITIONED) == 0);
 }
 
 const struct task_schedule *schedule_of_text(unsigned task, const char *text)
@@ -113,13 +116,16 @@ struct schedule_facts schedule_facts(const struct tree *t, unsigned task)
 	for (size_t i = 0; policy && i < policy->n_children; i++) {
 		path_id path = policy->children[i];
 		struct policy_record p;
-		if (schedule_policy(t, path, task, POLICY_ENDED, &p)) {
+		if (schedule_policy(t, path, task, POLICY_ENDED, &p) &&
+		    tree_get(t, path)->stat.czxid > f.ended_zxid) {
 			f.ended_ms = p.since;
 			f.ended_zxid = tree_get(t, path)->stat.czxid;
 		} else if (schedule_policy(t, path, task, POLICY_PAUSE, &p)) {
 			f.paused_zxid = tree_get(t, path)->stat.czxid;
 		}
 	}
+	if (sim.options.partitions)
+		f.split_ms = split_changed_ms(t);
 	if (f.in_force)
 		find_newest(t, task, &f);
 	return f;
@@ -227,6 +233,8 @@ static void check_ticks(unsigned task, const struct tree *tree, const struct sch
 		after_ms = f->ended_ms;
 	if (f->newest_ms > after_ms)
 		after_ms = f->newest_ms;
+	if (f->split_ms > after_ms)
+		after_ms = f->split_ms;
 	until_ms = EPOCH_MS + (sim.now - bound_us(f->in_force)) / MS - SLACK_MS;
 	if (owed_ticks(&rules, after_ms + SLACK_MS, until_ms, 1, &tick, &all) == 1)
 		sim_violation("task %u: tick %lld is neither run nor missed", task,
@@ -249,7 +257,7 @@ static void check_lost(unsigned task, const struct tree *tree, const struct sche
 	for (size_t i = 0; folder && i < folder->n_children; i++) {
 		const struct znode *node = tree_get(tree, folder->children[i]);
 		if (!tick_parse(path_name(folder->children[i]), &tick_ms) ||
-		    tick_ms <= f->ended_ms || !node->data ||
+		    tick_ms <= f->ended_ms || tick_ms <= f->split_ms || !node->data ||
 		    record_parse_run(node->data->bytes, node->data->len, &r, &why) != 0)
 			continue;
 		if (strcmp(r.state, "lost") == 0 ||
@@ -326,6 +334,10 @@ bool schedules_change(void)
 		return false;
 	p->at = (unsigned)random_range(0, SCHEDULE_TEXTS - 1);
 	task_settings[task].schedule = &p->settings[p->at];
+	for (unsigned k = 0; sim.options.partitions && k < sim.n_tasks; k++) {
+		plans[k].at = p->at;
+		task_settings[k].schedule = &plans[k].settings[p->at];
+	}
 	TRACE("task %u has the schedule \"%s\" now", task, p->texts[p->at]);
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		if (sites[i].running && fault_listens(&sites[i]))
@@ -381,11 +393,33 @@ bool schedules_order(void)
 
 /* --- the beginning ---------------------------------------------------------------------------------- */
 
+static void use_plan(unsigned task, const struct task_schedule *c)
+{
+	struct plan *p = &plans[task];
+	struct schedule_error error;
+
+	for (unsigned i = 0; i < SCHEDULE_TEXTS; i++) {
+		(void)schedule_parse(p->texts[i],
+				     sim.options.partitions ? PARTITIONED
+							    : task_settings[task].name,
+				     &p->schedules[i], &error);
+		p->settings[i] = *c;
+		p->settings[i].text = p->texts[i];
+		p->settings[i].schedule = &p->schedules[i];
+	}
+	task_settings[task].schedule = &p->settings[0];
+}
+
+/* The partitions of a task have its schedule. */
+static void copy_plan(unsigned task)
+{
+	plans[task] = plans[0];
+	use_plan(task, &plans[0].settings[0]);
+}
+
 static void draw_plan(unsigned task)
 {
 	struct plan *p = &plans[task];
-	const char *name = task_settings[task].name;
-	struct schedule_error error;
 	struct task_schedule c = {.timezone = "UTC",
 				  .catch_up = (enum owed_catch_up)random_range(OWED_NONE, OWED_ALL),
 				  .window_ms = random_chance(500) ? 3600000
@@ -397,19 +431,15 @@ static void draw_plan(unsigned task)
 
 	memset(p, 0, sizeof(*p));
 	for (unsigned i = 0; i < SCHEDULE_TEXTS; i++) {
-		if (random_chance(150))
+		if (random_chance(sim.options.partitions ? 20 : 150)) /* it is that of all */
 			snprintf(p->texts[i], sizeof(p->texts[i]), "%u * * * *", i);
 		else if (random_chance(150))
 			snprintf(p->texts[i], sizeof(p->texts[i]), "*/%u * * * *", i + 1);
 		else
 			snprintf(p->texts[i], sizeof(p->texts[i]), "every %us",
 				 (unsigned)random_range(1, 20));
-		(void)schedule_parse(p->texts[i], name, &p->schedules[i], &error);
-		p->settings[i] = c;
-		p->settings[i].text = p->texts[i];
-		p->settings[i].schedule = &p->schedules[i];
 	}
-	task_settings[task].schedule = &p->settings[0];
+	use_plan(task, &c);
 }
 
 void schedules_begin(void)
@@ -423,7 +453,11 @@ void schedules_begin(void)
 		return;
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		near &= sites[i].machine->wall_ms >= 0 && sites[i].machine->wall_ms <= 500;
-	for (unsigned k = 0; k < sim.n_tasks; k++)
-		draw_plan(k);
+	for (unsigned k = 0; k < sim.n_tasks; k++) {
+		if (k > 0 && sim.options.partitions)
+			copy_plan(k);
+		else
+			draw_plan(k);
+	}
 	event_at(SECOND, on_look, NULL, 0);
 }

@@ -39,6 +39,7 @@ struct schedule_facts {
 	const struct task_schedule *in_force; /* NULL: none */
 	int64_t since_ms;	      /* nothing up to then is owed, as it came into force then */
 	int64_t ended_ms, ended_zxid; /* or a pause ended; 0: none */
+	int64_t split_ms;	      /* or the number of partitions was changed; 0: never */
 	int64_t paused_zxid;	      /* of a pause that is there, 0 */
 	int64_t newest_ms;	      /* tick that has a record */
 	int64_t decided_ms;	      /* one that nobody triggered: those do not count */

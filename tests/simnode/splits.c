@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <string.h>
 
 #include "faults.h"
 #include "node/partitions.h"
@@ -9,8 +10,16 @@
 #include "site.h"
 #include "wire/record.h"
 
+#define ON_ITS_WAY_US \
+	(5 * SECOND) /* that a request may be, since the node heard the server's time */
+#define TOLERANCE_MS (CLOCKS_TOLERANCE_MS + 2000)
+
 static enum { SPLITS_REST, SPLITS_AWAY, SPLITS_BACK, SPLITS_RESUME } phase;
 static unsigned other; /* the number that is in force between */
+/* By how much sites' clocks are ahead of the quorum's leader's, and since when. */
+static struct {
+	int64_t ahead_ms, since;
+} clocks_seen[HOSTS_MAX];
 
 static path_id path_in(const char *folder, unsigned number)
 {
@@ -99,6 +108,7 @@ static void on_step(void *arg, uint64_t number)
 void splits_reset(void)
 {
 	phase = SPLITS_REST;
+	memset(clocks_seen, 0, sizeof(clocks_seen));
 }
 
 bool split_change(void)
@@ -131,6 +141,54 @@ static void check_claim(const struct tree *before, unsigned k)
 		sim_violation("partition %u is claimed while its number is not in force", k);
 }
 
+int64_t split_changed_ms(const struct tree *t)
+{
+	const struct znode *node = tree_get(t, path_in("partitions", PARTITIONS));
+	struct split_record r;
+	const char *why;
+
+	if (!node || !node->data ||
+	    record_parse_split(node->data->bytes, node->data->len, &r, &why) != 0)
+		return 0;
+	return r.from > 0 ? node->stat.ctime : 0;
+}
+
+/* By how much the site's clock is ahead of that which the transaction has. */
+static int64_t ahead_ms(const struct site *s, const struct transaction *x)
+{
+	return host_wall_ms(machine_host(s->machine)) - x->wall_ms;
+}
+
+static void note_clocks(const struct transaction *x)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		int64_t ahead = ahead_ms(&sites[i], x);
+		if (ahead - clocks_seen[i].ahead_ms > 1000 ||
+		    clocks_seen[i].ahead_ms - ahead > 1000)
+			clocks_seen[i].since = sim.now;
+		clocks_seen[i].ahead_ms = ahead;
+	}
+}
+
+/* The ticks up to now count as claimed, by the server's clock. */
+static void check_clock(const struct transaction *x, const struct blob *record)
+{
+	struct split_record r;
+	const char *why;
+
+	if (record_parse_split(record->bytes, record->len, &r, &why) != 0 || r.from == 0)
+		return; /* the first number: no tick counts as claimed */
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		int64_t ahead = clocks_seen[i].ahead_ms;
+		if (x->session == sites[i].node.session.id &&
+		    sim.now - clocks_seen[i].since > ON_ITS_WAY_US &&
+		    (ahead > TOLERANCE_MS || -ahead > TOLERANCE_MS))
+			sim_violation("site %u changes the number of partitions, and its clock is "
+				      "%lld ms ahead of the server's",
+				      i, (long long)ahead);
+	}
+}
+
 static void check_number(const struct tree *before, unsigned n)
 {
 	for (unsigned k = 0; k < PARTITIONS; k++) {
@@ -143,7 +201,10 @@ static void check_number(const struct tree *before, unsigned n)
 
 void splits_propose(const struct transaction *x, const struct tree *before)
 {
-	if (!sim.options.partitions || x->session == HAND)
+	if (!sim.options.partitions)
+		return;
+	note_clocks(x);
+	if (x->session == HAND)
 		return;
 	for (size_t i = 0; i < x->n_ops; i++) {
 		for (unsigned k = 0; k < PARTITIONS; k++) {
@@ -151,8 +212,10 @@ void splits_propose(const struct transaction *x, const struct tree *before)
 			    x->ops[i].path == path_in("leaders", k))
 				check_claim(before, k);
 			if (x->ops[i].type == STORE_OP_CREATE &&
-			    x->ops[i].path == path_in("partitions", k + 1))
+			    x->ops[i].path == path_in("partitions", k + 1)) {
 				check_number(before, k + 1);
+				check_clock(x, x->ops[i].data);
+			}
 		}
 	}
 }

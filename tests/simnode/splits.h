@@ -13,8 +13,11 @@ bool split_change(void);
 bool splits_waiting(void);
 /*
  * What never may be committed: a claim of a partition while another number is in force, and another
- * number while somebody leads.
+ * number while somebody leads, or by a clock that is off.
  */
 void splits_propose(const struct transaction *x, const struct tree *before);
+
+/* When, by the server's clock, the number that is in force was last changed; 0: never, or there is none. */
+int64_t split_changed_ms(const struct tree *t);
 
 #endif

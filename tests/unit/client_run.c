@@ -682,8 +682,8 @@ Test(run, the_process_that_was_called_is_killed)
 
 	begin(&t, &good, ARGV("run", "--kill-after=1s", "t", "--", "sh", "-c", STUBBORN));
 	wait_for_text(&t, "ready");
-	kill(t.main, SIGKILL);
 	killed = clock_boot_ms();
+	kill(t.main, SIGKILL);
 	cr_expect_eq(wait_for(t.main), -SIGKILL);
 	fake_sleep(100);
 	cr_expect_not(seen.closed, "the run is held until the job is dead");
