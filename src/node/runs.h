@@ -145,8 +145,8 @@ size_t runs_going(const struct runs *r, bool log);
 size_t runs_open(const struct runs *r);
 bool runs_hold(const struct runs *r, const struct task *t);
 /*
- * Calls fn, unless it is NULL, for each job that is running at that time, and returns how many there
- * are; tick: "" if it has none.
+ * Calls fn, unless it is NULL, for each job that is running at that time, and returns their number;
+ * tick: "" if it has none.
  */
 size_t runs_each_going(const struct runs *r, int64_t now_ms,
 		       void (*fn)(void *arg, const char *task, const char *tick), void *arg);
