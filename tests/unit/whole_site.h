@@ -7,6 +7,7 @@
 
 #include "node_site.h"
 
+#include "core/rank.h"
 #include "node/node.h"
 
 #define OLD    "01234567-89ab-cdef-0123-456789abcdef" /* what the sidecar before was registered as */
@@ -23,6 +24,7 @@ static struct node node;
 static struct task_settings report;
 static struct handoff handed; /* the last one */
 static size_t handed_runs;
+static uint32_t worker_digest; /* of what others say of the task, 0: nothing is said */
 static char caller;
 static char news[1000]; /* what was told, in order, but that the status is another */
 static size_t n_status, n_leased, n_handoffs;
@@ -253,6 +255,12 @@ static inline struct store_reply worker_of(const char *id, const char *version)
 	snprintf(w->ip, sizeof(w->ip), "192.0.2.9");
 	w->timeout_ms = TIMEOUT_MS;
 	worker_set_tasks(w, tasks, 1);
+	if (worker_digest) {
+		w->scheme = RANK_SCHEME;
+		w->digests = mem_calloc(1, sizeof(*w->digests));
+		w->digests[0] = worker_digest;
+		w->n_digests = 1;
+	}
 	buffer_done(&data);
 	buffer_init(&data, RECORD_WORKER_MAX);
 	cr_assert_eq(record_pack_worker(&data, w), 0);
