@@ -28,7 +28,7 @@
 #define START_MS	 INT64_C(1000000)
 #define WALL_MS		 INT64_C(1795000000000) /* the wall clock at START_MS */
 #define SCRIPT_REQUESTS	 400
-#define SCRIPT_TIMERS	 24
+#define SCRIPT_TIMERS	 48
 #define SCRIPT_TEXT_MAX	 9000
 #define SCRIPT_NAMES_MAX 64
 #define SCRIPT_UUID_LEN	 36

@@ -1,0 +1,434 @@
+/* Runs whose node is gone: the next leader of the task finds them in its ledger, if people want to know. */
+#include "node_site.h"
+
+#include "node/losses.h"
+#include "node/notices.h"
+
+#define T1   "2026-11-20T01:00:00Z"
+#define T2   "2026-11-20T02:00:00Z"
+#define GONE 'q' /* a session that is no member's */
+#define MANY (LOSSES_LOOKS_MAX + 5)
+
+static const struct notice_rule lost_ones[] = {{.events = 1U << NOTICE_LOST}};
+static struct notices notices;
+static struct losses losses;
+static struct notice_record told;
+static size_t n_told;
+
+static bool tell(void *arg, const struct notice_record *record)
+{
+	(void)arg;
+	told = *record;
+	n_told++;
+	return true;
+}
+
+/* A node with a notifier that wants to know of lost runs, and with a folder for notices. */
+static void begin(void)
+{
+	site_begin();
+	notices_init(&notices, &session, &registry);
+	notices.tell = tell;
+	losses_init(&losses, &leaders);
+	notices_set_rules(&notices, lost_ones, 1);
+	notices_listen(&notices, true);
+	pass(0);
+	asks("create notices", failed(STORE_NODE_EXISTS));
+	pass(0);
+	asks("list notices", names(NULL));
+	idle();
+}
+
+TestSuite(losses, .init = begin);
+
+/* A record of a run as it is in the ledger, written for the second time. */
+static struct store_reply run_of(const char *state, int64_t of_session)
+{
+	static struct buffer data;
+	struct run_record r = {.session = of_session,
+			       .token = 33,
+			       .attempt = 2,
+			       .started_at = WALL_MS - 5000,
+			       .exit_status = -1};
+
+	snprintf(r.state, sizeof(r.state), "%s", state);
+	snprintf(r.id, sizeof(r.id), "its-id");
+	snprintf(r.hostname, sizeof(r.hostname), "host-x");
+	buffer_done(&data);
+	buffer_init(&data, RECORD_RUN_MAX);
+	cr_assert_eq(record_pack_run(&data, &r), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = 1});
+}
+
+/* The oldest open request begins so; behind it is the name of the notice. */
+#define asks_and_notes(text, reply) script_asks_and_notes(text, reply, __LINE__)
+static void script_asks_and_notes(const char *text, struct store_reply reply, int line)
+{
+	char whole[SCRIPT_TEXT_MAX];
+
+	snprintf(whole, sizeof(whole), "%s, create notices/", text);
+	pass(0);
+	script_confirm();
+	cr_assert_gt(store.n_open, 0, "line %d: nothing is asked, wanted: %s", line, whole);
+	cr_assert_eq(strncmp(store.open[0].text, whole, strlen(whole)), 0,
+		     "line %d: asked: %s, wanted: %s", line, store.open[0].text, whole);
+	script_answer(0, reply);
+}
+
+#define WRITES(tick) "check workers/me, check leaders/report, set runs/report/" tick " v1"
+
+/* --- what is lost --------------------------------------------------------------------------------------- */
+
+Test(losses, a_run_whose_node_is_gone_is_recorded_as_lost_and_told)
+{
+	struct run_record r;
+	const char *why;
+
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, run_of("running", GONE));
+	asks_and_notes(WRITES(T1), ok());
+	cr_assert_eq(record_parse_run(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	cr_expect_str_eq(r.state, "lost");
+	cr_expect_eq(r.ended_at, host_wall_ms(&host));
+	cr_expect_str_eq(r.id, "its-id", "the rest is as it was");
+	cr_expect_eq(r.session, GONE);
+	cr_expect_eq(r.token, 33);
+	cr_expect_eq(r.attempt, 2);
+	cr_expect_eq(r.started_at, WALL_MS - 5000);
+	idle();
+	cr_expect_eq(n_told, 1);
+	cr_expect_eq(told.event, NOTICE_LOST);
+	cr_expect_str_eq(told.task, "report");
+	cr_expect_str_eq(told.tick, T1);
+	cr_expect_str_eq(told.node, "host-x");
+	cr_expect_eq(losses.looks, 0);
+}
+
+Test(losses, what_ended_or_may_go_on_is_left_alone)
+{
+	static const struct {
+		const char *says, *state;
+		int64_t session;
+	} cases[] = {{"it ended well", "done", GONE},
+		     {"it failed", "failed", GONE},
+		     {"it is recorded as lost", "lost", GONE},
+		     {"whose it is was not written then", "running", 0},
+		     {"it is of our session", "running", SESSION},
+		     {"its node is in the fleet", "running", 'b'}};
+
+	lead("report");
+	joins("b", "0.5", 1);
+	losses_changed(&losses);
+	asks("list runs/report",
+	     names("2026-11-20T01:00:00Z", "2026-11-20T02:00:00Z", "2026-11-20T03:00:00Z",
+		   "2026-11-20T04:00:00Z", "2026-11-20T05:00:00Z", "2026-11-20T06:00:00Z", NULL));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pass(0);
+		cr_assert_eq(store.n_open, 1, "before: %s", cases[i].says);
+		cr_assert_eq(strncmp(store.open[0].text, "get ", 4), 0, "before %s: %s",
+			     cases[i].says, store.open[0].text);
+		script_answer(0, run_of(cases[i].state, cases[i].session));
+	}
+	idle();
+	cr_expect_eq(n_told, 0);
+	cr_expect_eq(losses.looks, 0);
+}
+
+Test(losses, the_newest_records_are_read_the_newest_first)
+{
+	char path[80];
+
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report",
+	     names("2026-11-20T09:00:00Z", "2026-11-20T03:00:00Z", "2026-11-20T11:00:00Z",
+		   "2026-11-20T02:00:00Z", "2026-11-20T04:00:00Z", "2026-11-20T10:00:00Z",
+		   "2026-11-20T05:00:00Z", "2026-11-20T07:00:00Z", "no tick",
+		   "2026-11-20T06:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T08:00:00Z",
+		   "2026-11-20T01:00:00Z", NULL));
+	for (int i = 0; i < LOSSES_NEWEST; i++) {
+		snprintf(path, sizeof(path), "get runs/report/2026-11-20T%02d:00:00Z", 12 - i);
+		asks(path, failed(STORE_NO_NODE));
+	}
+	idle();
+	cr_expect_eq(losses.looks, 0);
+}
+
+/* While its record is made anew, this node is no member. */
+Test(losses, what_runs_here_is_not_lost_without_our_record)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	pass(0);
+	registry_forget(&registry, "me");
+	asks("get runs/report/" T1, run_of("running", SESSION));
+	idle();
+}
+
+Test(losses, what_cannot_be_read_or_was_taken_over_meanwhile_does_not_stop_the_rest)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, T2, "2026-11-20T03:00:00Z", NULL));
+	asks("get runs/report/2026-11-20T03:00:00Z", holds("junk", 4, (struct store_stat){0}));
+	asks("get runs/report/" T2, run_of("running", GONE));
+	asks_and_notes(WRITES(T2), failed_at(STORE_BAD_VERSION, 2));
+	asks("get runs/report/" T1, run_of("running", GONE));
+	asks_and_notes(WRITES(T1), ok());
+	idle();
+	cr_expect_eq(n_told, 1, "of the one that was written");
+	cr_expect_str_eq(told.tick, T1);
+}
+
+/* --- when it is looked for ------------------------------------------------------------------------------ */
+
+Test(losses, each_leadership_looks_once)
+{
+	struct task *t = lead("report");
+
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_NO_NODE));
+	cr_expect_eq(t->losses.token, TOKEN);
+	idle();
+	losses_changed(&losses);
+	pass(5 * LOSSES_RETRY_MS);
+	idle();
+	/* It is deleted by hand, and claimed again. */
+	fires(STORE_NODE_DELETED, "leaders/report");
+	asks("check workers/me, set leaders, create* leaders/report",
+	     of_stat((struct store_stat){.mzxid = TOKEN + 1}));
+	asks("get! leaders/report", led_by("me", TOKEN + 1));
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_NO_NODE));
+	idle();
+}
+
+Test(losses, nothing_is_read_where_nobody_wants_to_know)
+{
+	static const struct notice_rule others[] = {{.events = 1U << NOTICE_FAILED}};
+
+	lead("report");
+	notices_set_rules(&notices, others, 1);
+	losses_changed(&losses);
+	pass(5 * LOSSES_RETRY_MS);
+	idle();
+	notices_set_rules(&notices, NULL, 0);
+	losses_changed(&losses);
+	cr_expect_not(host_timer_is_set(&losses.due));
+	notices_set_rules(&notices, lost_ones, 1);
+	asks("list notices", names(NULL)); /* as somebody wants any again */
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_NO_NODE));
+}
+
+Test(losses, only_what_is_led_here_is_looked_at)
+{
+	configures("report", NULL);
+	joins("me", "1.0", 5);
+	asks("get! leaders/report", led_by("b", 50));
+	losses_changed(&losses);
+	pass(5 * LOSSES_RETRY_MS);
+	idle();
+	cr_expect_not(host_timer_is_set(&losses.due), "until something changes");
+}
+
+Test(losses, what_is_no_longer_configured_is_not_looked_at)
+{
+	struct task *t = lead("report");
+
+	leaders_hold(t, true, host.now_ms + 60000); /* so that it is led on */
+	configures("other", NULL);
+	cr_assert(t->withdrawn && election_leads(&t->election));
+	store.n_open = 0; /* of the other task */
+	losses_changed(&losses);
+	pass(5 * LOSSES_RETRY_MS);
+	idle();
+}
+
+Test(losses, nothing_is_looked_at_before_the_fleet_is_known)
+{
+	lead("report");
+	registry.workers.ready = false;
+	losses_changed(&losses);
+	pass(LOSSES_RETRY_MS);
+	idle();
+	registry.workers.ready = true;
+	pass(LOSSES_RETRY_MS - 1);
+	idle();
+	pass(1);
+	asks("list runs/report", failed(STORE_NO_NODE));
+	idle();
+}
+
+Test(losses, a_list_without_an_answer_is_asked_for_again_after_a_second)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_UNKNOWN));
+	cr_expect_eq(losses.looks, 0);
+	losses_changed(&losses);
+	pass(LOSSES_RETRY_MS - 1);
+	idle();
+	pass(1);
+	asks("list runs/report", failed(STORE_NO_NODE));
+	idle();
+}
+
+/* Each that ends makes room for another. */
+Test(losses, so_many_tasks_are_looked_at_at_a_time)
+{
+	struct task_settings list[MANY];
+	char task_names[MANY][8];
+	size_t done = 0;
+
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(task_names[i], sizeof(task_names[i]), "t%zu", i);
+		list[i] = settings_of(task_names[i]);
+	}
+	tasks_apply(&leaders, &site_timing, list, MANY);
+	joins("me", "1.0", 5);
+	for (bool claimed = false; store.n_open > 0; script_confirm()) {
+		bool claims = strncmp(store.open[0].text, "check ", 6) == 0;
+		claimed |= claims;
+		script_answer(0, claims	   ? of_stat((struct store_stat){.mzxid = TOKEN})
+				 : claimed ? led_by("me", TOKEN)
+					   : failed(STORE_NO_NODE));
+	}
+	cr_assert_eq(leaders.n_leading, MANY);
+	losses_changed(&losses);
+	pass(0);
+	cr_expect_eq(store.n_open, LOSSES_LOOKS_MAX);
+	for (; store.n_open > 0; done++) {
+		cr_assert_eq(strncmp(store.open[0].text, "list runs/t", 11), 0);
+		cr_assert_leq(losses.looks, LOSSES_LOOKS_MAX);
+		script_answer(0, failed(STORE_NO_NODE));
+		pass(0);
+		script_confirm();
+	}
+	cr_expect_eq(done, MANY, "all of them at last, in one go");
+}
+
+/* --- what comes between --------------------------------------------------------------------------------- */
+
+Test(losses, a_leadership_that_ends_looks_no_further)
+{
+	lead("report");
+	losses_changed(&losses);
+	pass(0);
+	configures("other", NULL);
+	script_answer(0, names(T1, NULL)); /* of report */
+	cr_expect_eq(losses.looks, 0);
+	for (size_t i = 0; i < store.n_open; i++)
+		cr_expect_null(strstr(store.open[i].text, "runs/"), "%s", store.open[i].text);
+}
+
+/* A record that was read under an earlier leadership is for the look of the present one. */
+Test(losses, one_under_another_token_is_another)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	pass(0);
+	fires(STORE_NODE_DELETED, "leaders/report");
+	pass(0);
+	cr_assert_str_eq(store.open[0].text, "get runs/report/" T1);
+	cr_assert_str_eq(store.open[1].text,
+			 "check workers/me, set leaders, create* leaders/report");
+	script_answer(1, of_stat((struct store_stat){.mzxid = TOKEN + 1}));
+	script_confirm();
+	script_answer(1, led_by("me", TOKEN + 1));
+	asks("get runs/report/" T1, run_of("running", GONE));
+	idle();
+	cr_expect_eq(losses.looks, 0);
+}
+
+Test(losses, a_record_is_judged_by_a_fleet_that_is_known)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	registry.workers.ready = false;
+	asks("get runs/report/" T1, run_of("running", GONE));
+	idle();
+}
+
+Test(losses, without_a_session_nothing_more_is_asked)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, T2, NULL));
+	pass(0);
+	session.state = SESSION_CONNECTING; /* the answer was on its way */
+	script_answer(0, failed(STORE_NO_NODE));
+	cr_expect_eq(store.n_open, 0);
+	cr_expect_eq(losses.looks, 0);
+}
+
+Test(losses, without_a_session_no_look_begins)
+{
+	lead("report");
+	session.state = SESSION_CONNECTING;
+	losses_changed(&losses);
+	pass(0);
+	cr_expect_eq(store.n_open, 0);
+	session.state = SESSION_UP;
+	losses_changed(&losses);
+	asks("list runs/report", failed(STORE_NO_NODE));
+}
+
+/* The connection, or the handle, goes while the newest record is read. */
+static void loses_a_record(enum store_code code)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, T2, NULL));
+	asks("get runs/report/" T2, failed(code));
+	idle();
+	cr_expect_eq(losses.looks, 0);
+}
+
+Test(losses, a_record_that_the_connection_took_along_ends_the_look)
+{
+	loses_a_record(STORE_UNKNOWN);
+}
+
+Test(losses, a_record_that_was_given_up_ends_the_look)
+{
+	loses_a_record(STORE_ABANDONED);
+}
+
+/* Or while it is written: whether it was is not known, and nobody is told of it by us. */
+static void loses_a_write(enum store_code code)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, T2, NULL));
+	asks("get runs/report/" T2, run_of("running", GONE));
+	asks_and_notes(WRITES(T2), failed(code));
+	pass(0);
+	for (size_t i = 0; i < store.n_open; i++)
+		cr_expect_null(strstr(store.open[i].text, "runs/"), "%s", store.open[i].text);
+	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(n_told, 0);
+}
+
+Test(losses, a_write_that_the_connection_took_along_ends_the_look)
+{
+	loses_a_write(STORE_UNKNOWN);
+}
+
+Test(losses, a_write_that_was_given_up_ends_the_look)
+{
+	loses_a_write(STORE_ABANDONED);
+}
+
+Test(losses, nothing_rings_behind_the_end)
+{
+	lead("report");
+	losses_changed(&losses);
+	losses_done(&losses);
+	cr_expect_not(host_timer_is_set(&losses.due));
+}
