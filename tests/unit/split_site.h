@@ -129,4 +129,50 @@ static inline struct listing *split_listing(const char *task)
 	return listings_find(&leaders, task, strlen(task));
 }
 
+/* --- another number is asked for --------------------------------------------------------------------------- */
+
+static struct {
+	int times;
+	enum partitions_result result;
+	char text[PARTITIONS_TEXT_MAX];
+} told;
+
+static inline void split_told(void *arg, enum partitions_result result, const char *text)
+{
+	cr_assert_eq(arg, &told);
+	told.times++;
+	told.result = result;
+	snprintf(told.text, sizeof(told.text), "%s", text);
+}
+
+static inline void changes(unsigned n)
+{
+	partitions_change(&leaders, "scan", n, "more", "root", split_told, &told);
+}
+
+#define tells(result, text) script_tells(result, text, __LINE__)
+static inline void script_tells(enum partitions_result result, const char *text, int line)
+{
+	cr_assert_eq(told.times, 1, "line %d: told %d times", line, told.times);
+	cr_expect_eq(told.result, result, "line %d: %d", line, (int)told.result);
+	cr_expect_str_eq(told.text, text, "line %d: %s", line, told.text);
+	cr_expect_null(leaders.partitions.changes, "line %d", line);
+	told.times = 0;
+}
+
+/* That number of "scan" is in force, 0: none; it is paused by "p1". */
+static inline void given(unsigned n)
+{
+	char name[16], path[64];
+
+	snprintf(name, sizeof(name), "scan:%u", n);
+	snprintf(path, sizeof(path), "get partitions/%s", name);
+	has_file("scan", n > 1 ? n : 0);
+	decides("p1", POLICY_PAUSE, "scan", "", "");
+	asks("list! partitions", n > 0 ? names(name, NULL) : names(NULL));
+	if (n > 0)
+		asks(path, number(n, 0, ""));
+	idle();
+}
+
 #endif
