@@ -141,6 +141,8 @@ struct script_request {
 	int64_t sent_ms;
 	char data[4096]; /* of the first operation that has some */
 	size_t len;
+	char last_data[64]; /* of the last one that has some, if that is short */
+	size_t last_len;
 };
 
 struct store {
@@ -231,6 +233,10 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 		used += (size_t)snprintf(r->text + used, sizeof(r->text) - used, "%s%s %s%s",
 					 i ? ", " : "", names[ops[i].type], path, version);
 		cr_assert_lt(used, sizeof(r->text));
+		if (ops[i].len > 0 && ops[i].len <= sizeof(r->last_data)) {
+			memcpy(r->last_data, ops[i].data, ops[i].len);
+			r->last_len = ops[i].len;
+		}
 		if (r->len > 0 || ops[i].len == 0)
 			continue;
 		cr_assert_leq(ops[i].len, sizeof(r->data));
