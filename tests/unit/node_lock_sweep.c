@@ -1,19 +1,11 @@
 /* What is left of locks: empty folders, and nodes of our session that belong to nobody here. */
-#include "node_site.h"
+#include "lock_site.h"
 
-#include "node/lock.h"
-
-#define ID     "00112233445566778899aabbccddeeff"
-#define OTHER  "ffeeddccbbaa99887766554433221100"
 #define OURS   "0000000000000007-" ID "-0000000005"    /* of our session */
 #define OURS_2 "0000000000000007-" OTHER "-0000000006" /* likewise */
 #define THEIRS "0000000000000008-" OTHER "-0000000007"
 #define LOOKS  20   /* at folders, at a time */
 #define LEASES 9000 /* that the sidecar before us promised */
-
-static struct roster roster;
-static struct locks locks;
-static int owner;
 
 /* One more in the fleet; the first by its id sweeps. */
 static void joins_fleet(const char *id)
@@ -23,10 +15,7 @@ static void joins_fleet(const char *id)
 
 static void begin(void)
 {
-	site_begin();
-	roster.session = &session;
-	roster.registry = &registry;
-	locks_init(&locks, &session, &registry, &roster);
+	begin_locks();
 	joins_fleet("me");
 }
 
@@ -51,24 +40,13 @@ static void next_sweep(void)
 	pass(LOCK_SWEEP_MS);
 }
 
-static void on_answer(void *arg, const struct lock_answer *answer)
-{
-	(void)arg, (void)answer;
-}
-
 /* A client comes back for what it had from the sidecar before us. */
 static void is_asked_for(const char *lock)
 {
-	const struct lock_record record = {.slots = 1};
-	struct buffer data;
-
-	buffer_init(&data, RECORD_LOCK_MAX);
-	cr_assert_eq(record_pack_lock(&data, &record), 0);
-	locks_attach(&locks, &owner, lock, ID, on_answer, NULL);
+	locks_attach(&locks, &owner, lock, ID, on_answer, &owner);
 	asks("list locks/a", names(OURS, NULL));
-	asks("get locks/a", holds(data.data, data.len, (struct store_stat){0}));
-	asks("exists! locks/a/" OURS, of_stat((struct store_stat){.owner = SESSION}));
-	buffer_done(&data);
+	asks("get locks/a", slots(1));
+	asks("exists! locks/a/" OURS, ours());
 	idle();
 }
 
