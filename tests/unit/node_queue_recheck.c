@@ -211,9 +211,10 @@ Test(queue_recheck, what_is_given_here_follows_from_assignment_and_record)
 		cr_expect_eq(n_jobs, f == GIVEN, "%s", cases[i].what);
 		cr_expect_eq(is_there(), f != GONE, "%s", cases[i].what);
 		cr_expect_eq(queues_going(&queues), f == GOES_ON || f == BACK, "%s", cases[i].what);
-		if (f == BACK)
+		if (f == BACK) {
+			cr_expect_not(strstr(store.open[0].text, "create"), "as nothing is due");
 			asks_of(GIVE_BACK, ok());
-		else if (f == LATER) {
+		} else if (f == LATER) {
 			pass(QUEUE_AGAIN_MS - 1);
 			cr_expect_eq(store.n_open, 0);
 			pass(1);
@@ -232,6 +233,16 @@ Test(queue_recheck, what_is_not_ours_may_become_ours)
 	cr_expect_eq(n_jobs, 0);
 	change();
 	reads(ours(), job_of("queued", 0, 0));
+	cr_expect_eq(n_jobs, 1);
+	queues_done(&queues);
+}
+
+Test(queue_recheck, what_has_ended_may_be_given_once_more)
+{
+	list_one(false);
+	reads(ours(), job_of("ok", 1, 2));
+	change();
+	reads(at_of(SESSION, 78), job_of("queued", 1, 3));
 	cr_expect_eq(n_jobs, 1);
 	queues_done(&queues);
 }
