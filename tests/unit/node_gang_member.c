@@ -226,90 +226,81 @@ Test(gang_member, one_of_the_sidecar_before_us_is_waited_for)
 /* --- a gang runs --------------------------------------------------------------------------------------- */
 
 /* The other one runs; we are not in the record. */
+static const struct {
+	const char *what, *key;
+	bool goes_on, asks_goes_on;
+	unsigned count;
+	const char *names[2], *request; /* NULL: it is refused */
+	enum gang_outcome outcome;
+	const char *why;
+} comers[] = {
+	{"a stranger", "c", false, false, 2, {NODE("1", "9", "a", "0")}, NULL, GANG_IN_USE, IN_USE},
+	{"of a key that has left",
+	 "b",
+	 true,
+	 true,
+	 2,
+	 {KEEPER("1", "9", "a", "0"), LEFT("2")},
+	 NULL,
+	 GANG_IN_USE,
+	 IN_USE},
+	{"of a key, with another count",
+	 "b",
+	 true,
+	 true,
+	 3,
+	 {KEEPER("1", "9", "a", "0")},
+	 NULL,
+	 GANG_OTHER_COUNT,
+	 NULL},
+	{"of a key, with another loss",
+	 "b",
+	 true,
+	 false,
+	 2,
+	 {KEEPER("1", "9", "a", "0")},
+	 NULL,
+	 GANG_IN_USE,
+	 OTHER_LOSS},
+	{"of a key that was lost, as it stops",
+	 "b",
+	 false,
+	 false,
+	 2,
+	 {NODE("1", "9", "a", "0")},
+	 MAKE(MADE("3", "7", "b")),
+	 GANG_STARTED,
+	 NULL},
+	{"of a key that was lost, as it goes on",
+	 "b",
+	 true,
+	 true,
+	 2,
+	 {KEEPER("1", "9", "a", "0")},
+	 "check workers/me, check gangs/g/" KEEPER(
+		 "1", "9", "a", "0") ", set gangs/g v3, create+ gangs/g/" GOES_ON("3", "7", "b"),
+	 GANG_STARTED,
+	 NULL},
+};
+
 Test(gang_member, who_comes_to_a_gang_that_runs)
 {
-	static const struct {
-		const char *what, *key;
-		bool goes_on, asks_goes_on;
-		unsigned count;
-		const char *names[2], *request; /* NULL: it is refused */
-		enum gang_outcome outcome;
-		const char *why;
-	} cases[] = {
-		{"a stranger",
-		 "c",
-		 false,
-		 false,
-		 2,
-		 {NODE("1", "9", "a", "0")},
-		 NULL,
-		 GANG_IN_USE,
-		 IN_USE},
-		{"of a key that has left",
-		 "b",
-		 true,
-		 true,
-		 2,
-		 {KEEPER("1", "9", "a", "0"), LEFT("2")},
-		 NULL,
-		 GANG_IN_USE,
-		 IN_USE},
-		{"of a key, with another count",
-		 "b",
-		 true,
-		 true,
-		 3,
-		 {KEEPER("1", "9", "a", "0")},
-		 NULL,
-		 GANG_OTHER_COUNT,
-		 NULL},
-		{"of a key, with another loss",
-		 "b",
-		 true,
-		 false,
-		 2,
-		 {KEEPER("1", "9", "a", "0")},
-		 NULL,
-		 GANG_IN_USE,
-		 OTHER_LOSS},
-		{"of a key that was lost, as it stops",
-		 "b",
-		 false,
-		 false,
-		 2,
-		 {NODE("1", "9", "a", "0")},
-		 MAKE(MADE("3", "7", "b")),
-		 GANG_STARTED,
-		 NULL},
-		{"of a key that was lost, as it goes on",
-		 "b",
-		 true,
-		 true,
-		 2,
-		 {KEEPER("1", "9", "a", "0")},
-		 "check workers/me, check gangs/g/" KEEPER(
-			 "1", "9", "a", "0") ", set gangs/g v3, create+ gangs/g/" GOES_ON("3", "7",
-											  "b"),
-		 GANG_STARTED,
-		 NULL},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("%s", cases[i].what);
-		runs(cases[i].goes_on);
-		record.lost = !cases[i].goes_on;
+	for (size_t i = 0; i < sizeof(comers) / sizeof(comers[0]); i++) {
+		cr_log_info("%s", comers[i].what);
+		runs(comers[i].goes_on);
+		record.lost = !comers[i].goes_on;
 		join_as(&(struct gang_request){.id = 3,
-					       .key = cases[i].key,
-					       .count = cases[i].count,
+					       .key = comers[i].key,
+					       .count = comers[i].count,
 					       .timeout_ms = -1,
-					       .goes_on = cases[i].asks_goes_on});
-		script_sees(true, names(cases[i].names[0], cases[i].names[1], NULL), __LINE__);
-		if (!cases[i].request) {
-			answered(cases[i].outcome, cases[i].why);
-			cr_expect_eq(told.count, cases[i].outcome == GANG_OTHER_COUNT ? 2 : 0);
+					       .goes_on = comers[i].asks_goes_on});
+		script_sees(true, names(comers[i].names[0], comers[i].names[1], NULL), __LINE__);
+		if (!comers[i].request) {
+			answered(comers[i].outcome, comers[i].why);
+			cr_expect_eq(told.count, comers[i].outcome == GANG_OTHER_COUNT ? 2 : 0);
 			continue;
 		}
-		asks(cases[i].request, ok());
+		asks(comers[i].request, ok());
 		cr_expect_eq(n_told, 0);
 		gangs_done(&gangs);
 		answer_all(STORE_ABANDONED);
