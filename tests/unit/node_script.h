@@ -6,8 +6,8 @@
  *   idle();                                                there is no other
  *
  * Paths are relative to the root; "!" is a watch that is set. A transaction is its operations, "create*" makes
- * an ephemeral, "v3" is the version that one asks for, and "new" a name that the node has drawn. The
- * confirmations of a session that is up are answered here, and not seen.
+ * an ephemeral, "create+" one that the server numbers, "v3" is the version that one asks for, and "new" a name
+ * that the node has drawn. The confirmations of a session that is up are answered here, and not seen.
  */
 #ifndef ZKLEADER_TEST_NODE_SCRIPT_H
 #define ZKLEADER_TEST_NODE_SCRIPT_H
@@ -218,6 +218,7 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 	static const char *const names[] = {[STORE_OP_CHECK] = "check",
 					    [STORE_OP_CREATE] = "create",
 					    [STORE_OP_CREATE_EPHEMERAL] = "create*",
+					    [STORE_OP_CREATE_SEQUENTIAL] = "create+",
 					    [STORE_OP_SET] = "set",
 					    [STORE_OP_DELETE] = "delete"};
 	struct script_request *r = script_ask("", "", fn, arg);
@@ -226,7 +227,8 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 	for (size_t i = 0; i < n; i++) {
 		char path[STORE_PATH_MAX], version[16] = "";
 		bool has = ops[i].type != STORE_OP_CREATE &&
-			   ops[i].type != STORE_OP_CREATE_EPHEMERAL && ops[i].version != -1;
+			   ops[i].type != STORE_OP_CREATE_EPHEMERAL &&
+			   ops[i].type != STORE_OP_CREATE_SEQUENTIAL && ops[i].version != -1;
 		script_path(ops[i].path, path, sizeof(path));
 		if (has)
 			snprintf(version, sizeof(version), " v%d", ops[i].version);
