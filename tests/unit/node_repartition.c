@@ -221,7 +221,8 @@ Test(repartition, without_a_session_nothing_is_changed)
 
 Test(repartition, who_leads_a_partition_still_is_named)
 {
-	struct store_reply of_nobody = led_by("b", 50);
+	const struct store_reply of_b = led_by("b", 50);
+	struct store_reply of_nobody = of_b;
 	of_nobody.stat.owner = 0;
 	const struct {
 		int failed_op;
@@ -229,9 +230,9 @@ Test(repartition, who_leads_a_partition_still_is_named)
 		struct store_reply there;
 		const char *text;
 	} cases[] = {
-		{LED(0), "get leaders/scan:0", led_by("b", 50),
+		{LED(0), "get leaders/scan:0", of_b,
 		 "scan:0 is led by host-b still: wait for its job or its pause"},
-		{LED(3), "get leaders/scan:3", led_by("b", 50),
+		{LED(3), "get leaders/scan:3", of_b,
 		 "scan:3 is led by host-b still: wait for its job or its pause"},
 		{LED(3), "get leaders/scan:3", holds("junk", 4, (struct store_stat){.owner = 'b'}),
 		 "scan:3 is led by somebody still: wait for its job or its pause"},

@@ -95,7 +95,9 @@ Test(run_any, none_begins_beside_a_job_that_may_be_alive)
 	claim(0);
 	yours(0);
 	runs_owner_gone(&runs, &callers[0]);
-	claim(0);
+	claim_tick(0); /* of another tick, so that nothing else keeps it from the first */
+	ledger_has(1, names(NULL));
+	asks(CLAIM(1), ok());
 	yours(1);
 }
 
@@ -151,6 +153,18 @@ Test(run_any, one_that_this_node_has_run_is_not_asked_for_again)
 	/* What a call has run before matters to one without a tick alone. */
 	claim_with((struct run_options){
 		.tick_ms = TICK_MINUTE_MS, .wait_ms = 1000, .ran = 1, .got = {1 << 1}});
+	ledger_has(1, names(NULL));
+	asks(CLAIM(1), ok());
+	yours(1);
+}
+
+Test(run_any, one_whose_run_is_known_to_have_ended_is_not_asked_for)
+{
+	const struct run_record record = {.state = "failed", .session = 'b', .attempt = 1};
+
+	leads(2, "01");
+	last_run_note(task_of("scan:0"), TICK, &record);
+	claim_tick(0);
 	ledger_has(1, names(NULL));
 	asks(CLAIM(1), ok());
 	yours(1);
