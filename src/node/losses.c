@@ -15,7 +15,8 @@
 #include "node/tasks.h"
 
 /* One look at one task; by name, as the task may go meanwhile. */
-struct look {
+struct losses_look {
+	struct losses_look *next;
 	struct losses *losses;
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token; /* of the leadership */
@@ -23,27 +24,44 @@ struct look {
 	size_t n; /* that are still to be read; the last one next */
 };
 
-static struct task *task_of(const struct look *k)
+static struct task *task_of(const struct losses_look *k)
 {
 	struct task *t = tasks_find_any(k->losses->leaders, k->task);
 
 	return t && election_leads(&t->election) && t->election.node.token == k->token ? t : NULL;
 }
 
-static void end(struct look *k)
+/* It is done again, or another leads; the tasks may be gone. */
+static void give_up(struct losses_look *k)
+{
+	struct losses_look **at = &k->losses->looks;
+
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+	k->losses->n_looks--;
+	free(k);
+}
+
+/* This leadership has looked. */
+static void end(struct losses_look *k)
 {
 	struct losses *x = k->losses;
+	struct task *t = task_of(k);
 
-	x->looks--;
-	free(k);
+	if (t)
+		t->losses.token = k->token;
+	give_up(k);
 	losses_changed(x);
 }
 
-/* It is done again, or another leads; the tasks may be gone. */
-static void give_up(struct look *k)
+static bool is_looked_at(const struct losses *x, const struct task *t)
 {
-	k->losses->looks--;
-	free(k);
+	const struct losses_look *k = x->looks;
+
+	while (k && strcmp(k->task, t->name) != 0)
+		k = k->next;
+	return k != NULL;
 }
 
 static bool answered(const struct store_reply *reply)
@@ -51,11 +69,11 @@ static bool answered(const struct store_reply *reply)
 	return reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED;
 }
 
-static void next(struct look *k);
+static void next(struct losses_look *k);
 
 static void on_written(void *arg, const struct store_reply *reply)
 {
-	struct look *k = arg;
+	struct losses_look *k = arg;
 
 	if (!answered(reply)) {
 		give_up(k);
@@ -68,7 +86,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 }
 
 /* The node that takes the run over writes the record as well: one of both succeeds. */
-static void write_lost(struct look *k, const struct run_record *found, int32_t version)
+static void write_lost(struct losses_look *k, const struct run_record *found, int32_t version)
 {
 	struct leaders *l = k->losses->leaders;
 	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
@@ -98,22 +116,22 @@ static void write_lost(struct look *k, const struct run_record *found, int32_t v
 	buffer_done(&data);
 }
 
-static bool is_lost(const struct look *k, const struct run_record *record)
+static bool is_lost(const struct losses_look *k, const struct run_record *record)
 {
 	const struct leaders *l = k->losses->leaders;
 
 	return strcmp(record->state, "running") == 0 && record->session != 0 &&
-	       record->session != l->session->id && registry_settled(l->registry) &&
+	       record->session != l->session->id &&
 	       !fleet_find_session(&l->registry->fleet, record->session);
 }
 
 static void on_record(void *arg, const struct store_reply *reply)
 {
-	struct look *k = arg;
+	struct losses_look *k = arg;
 	struct run_record record;
 	const char *why;
 
-	if (!answered(reply) || !task_of(k)) {
+	if (!answered(reply) || !task_of(k) || !registry_settled(k->losses->leaders->registry)) {
 		give_up(k);
 		return;
 	}
@@ -124,13 +142,16 @@ static void on_record(void *arg, const struct store_reply *reply)
 		next(k);
 }
 
-static void next(struct look *k)
+static void next(struct losses_look *k)
 {
 	const struct leaders *l = k->losses->leaders;
 	char path[STORE_PATH_MAX];
 
 	if (k->n == 0 || !session_is_up(l->session)) {
-		end(k);
+		if (k->n == 0)
+			end(k);
+		else
+			give_up(k);
 		return;
 	}
 	k->n--;
@@ -139,7 +160,7 @@ static void next(struct look *k)
 }
 
 /* Keeps the newest, the oldest of them first. */
-static void take_name(struct look *k, const char *name)
+static void take_name(struct losses_look *k, const char *name)
 {
 	size_t at = k->n;
 
@@ -158,30 +179,30 @@ static void take_name(struct look *k, const char *name)
 
 static void on_names(void *arg, const struct store_reply *reply)
 {
-	struct look *k = arg;
-	struct task *t = answered(reply) ? task_of(k) : NULL;
+	struct losses_look *k = arg;
 
-	if (!t) {
+	if (!answered(reply) || !task_of(k)) {
 		give_up(k);
 		return;
 	}
 	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++)
 		if (tick_is_name(reply->names[i]))
 			take_name(k, reply->names[i]);
-	t->losses.token = k->token;
 	next(k);
 }
 
 static void look(struct losses *x, struct task *t, int64_t now_ms)
 {
-	struct look *k = mem_calloc(1, sizeof(*k));
+	struct losses_look *k = mem_calloc(1, sizeof(*k));
 	char path[STORE_PATH_MAX];
 
 	k->losses = x;
 	k->token = t->election.node.token;
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
 	t->losses.retry_ms = now_ms + LOSSES_RETRY_MS;
-	x->looks++;
+	k->next = x->looks;
+	x->looks = k;
+	x->n_looks++;
 	path_of_tick(x->leaders->session->settings, t->name, NULL, path);
 	store_children(x->leaders->session->store, path, false, on_names, k);
 }
@@ -201,8 +222,8 @@ static void on_due(void *arg)
 		    !notices_wanted(l->registry, NOTICE_LOST, t->name))
 			continue;
 		more = true;
-		if (t->losses.retry_ms <= now_ms && x->looks < LOSSES_LOOKS_MAX &&
-		    registry_settled(l->registry))
+		if (t->losses.retry_ms <= now_ms && x->n_looks < LOSSES_LOOKS_MAX &&
+		    !is_looked_at(x, t) && registry_settled(l->registry))
 			look(x, t, now_ms);
 	}
 	if (more)

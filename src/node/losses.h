@@ -15,17 +15,19 @@
 #define LOSSES_RETRY_MS	 1000 /* while the fleet is not known, or a look came to nothing */
 
 struct leaders;
+struct losses_look;
 struct task;
 
 /* Of a task. */
 struct task_losses {
-	int64_t token;	  /* of the leadership that has looked, 0 */
+	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
 	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
 };
 
 struct losses {
 	struct leaders *leaders;
-	size_t looks; /* outstanding */
+	struct losses_look *looks; /* outstanding */
+	size_t n_looks;
 	struct host_timer due;
 };
 

@@ -103,7 +103,7 @@ Test(losses, a_run_whose_node_is_gone_is_recorded_as_lost_and_told)
 	cr_expect_str_eq(told.task, "report");
 	cr_expect_str_eq(told.tick, T1);
 	cr_expect_str_eq(told.node, "host-x");
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 Test(losses, what_ended_or_may_go_on_is_left_alone)
@@ -133,7 +133,7 @@ Test(losses, what_ended_or_may_go_on_is_left_alone)
 	}
 	idle();
 	cr_expect_eq(n_told, 0);
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 Test(losses, the_newest_records_are_read_the_newest_first)
@@ -153,7 +153,7 @@ Test(losses, the_newest_records_are_read_the_newest_first)
 		asks(path, failed(STORE_NO_NODE));
 	}
 	idle();
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 /* While its record is made anew, this node is no member. */
@@ -268,7 +268,7 @@ Test(losses, a_list_without_an_answer_is_asked_for_again_after_a_second)
 	lead("report");
 	losses_changed(&losses);
 	asks("list runs/report", failed(STORE_UNKNOWN));
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 	losses_changed(&losses);
 	pass(LOSSES_RETRY_MS - 1);
 	idle();
@@ -303,7 +303,7 @@ Test(losses, so_many_tasks_are_looked_at_at_a_time)
 	cr_expect_eq(store.n_open, LOSSES_LOOKS_MAX);
 	for (; store.n_open > 0; done++) {
 		cr_assert_eq(strncmp(store.open[0].text, "list runs/t", 11), 0);
-		cr_assert_leq(losses.looks, LOSSES_LOOKS_MAX);
+		cr_assert_leq(losses.n_looks, LOSSES_LOOKS_MAX);
 		script_answer(0, failed(STORE_NO_NODE));
 		pass(0);
 		script_confirm();
@@ -320,7 +320,7 @@ Test(losses, a_leadership_that_ends_looks_no_further)
 	pass(0);
 	configures("other", NULL);
 	script_answer(0, names(T1, NULL)); /* of report */
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 	for (size_t i = 0; i < store.n_open; i++)
 		cr_expect_null(strstr(store.open[i].text, "runs/"), "%s", store.open[i].text);
 }
@@ -342,7 +342,7 @@ Test(losses, one_under_another_token_is_another)
 	script_answer(1, led_by("me", TOKEN + 1));
 	asks("get runs/report/" T1, run_of("running", GONE));
 	idle();
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 Test(losses, a_record_is_judged_by_a_fleet_that_is_known)
@@ -364,7 +364,7 @@ Test(losses, without_a_session_nothing_more_is_asked)
 	session.state = SESSION_CONNECTING; /* the answer was on its way */
 	script_answer(0, failed(STORE_NO_NODE));
 	cr_expect_eq(store.n_open, 0);
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 Test(losses, without_a_session_no_look_begins)
@@ -387,7 +387,7 @@ static void loses_a_record(enum store_code code)
 	asks("list runs/report", names(T1, T2, NULL));
 	asks("get runs/report/" T2, failed(code));
 	idle();
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 }
 
 Test(losses, a_record_that_the_connection_took_along_ends_the_look)
@@ -411,7 +411,7 @@ static void loses_a_write(enum store_code code)
 	pass(0);
 	for (size_t i = 0; i < store.n_open; i++)
 		cr_expect_null(strstr(store.open[i].text, "runs/"), "%s", store.open[i].text);
-	cr_expect_eq(losses.looks, 0);
+	cr_expect_eq(losses.n_looks, 0);
 	cr_expect_eq(n_told, 0);
 }
 
@@ -431,4 +431,44 @@ Test(losses, nothing_rings_behind_the_end)
 	losses_changed(&losses);
 	losses_done(&losses);
 	cr_expect_not(host_timer_is_set(&losses.due));
+}
+
+/* --- a look that is cut short ----------------------------------------------------------------------------- */
+
+Test(losses, a_look_that_the_connection_cut_short_is_repeated)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	asks("get runs/report/" T1, failed(STORE_UNKNOWN));
+	connection(STORE_CONNECTING);
+	connection(STORE_CONNECTED);
+	script_confirm();
+	losses_changed(&losses);
+	pass(LOSSES_RETRY_MS);
+	asks("list runs/report", names(T1, NULL));
+}
+
+Test(losses, a_look_in_a_fleet_that_was_not_known_is_repeated)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	registry.workers.ready = false;
+	asks("get runs/report/" T1, run_of("running", GONE));
+	registry.workers.ready = true;
+	losses_changed(&losses);
+	pass(LOSSES_RETRY_MS);
+	asks("list runs/report", names(T1, NULL));
+}
+
+Test(losses, no_second_look_begins_beside_the_first)
+{
+	lead("report");
+	losses_changed(&losses);
+	asks("list runs/report", names(T1, NULL));
+	pass(2 * LOSSES_RETRY_MS);
+	asks("get runs/report/" T1, run_of("ok", GONE));
+	pass(2 * LOSSES_RETRY_MS);
+	idle();
 }

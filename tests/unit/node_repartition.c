@@ -14,7 +14,7 @@ TestSuite(repartition, .init = split_begin);
 /* From 4 to 8, up to the transaction. */
 static void sends(void)
 {
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(names("scan:4", NULL));
 }
 
@@ -51,7 +51,7 @@ Test(repartition, a_task_that_was_never_split_gets_the_marker)
 
 	given(0);
 	changes(4);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(names(NULL));
 	asks(BEGINS "create partitions/scan:4, create leaders/scan", ok());
 	tells(PARTITIONS_DONE, "");
@@ -64,7 +64,7 @@ Test(repartition, a_task_that_is_a_whole_again_gets_the_marker)
 {
 	given(1);
 	changes(4);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(names("scan:1", NULL));
 	asks(BEGINS "delete partitions/scan:1, create partitions/scan:4, create leaders/scan",
 	     ok());
@@ -76,7 +76,7 @@ Test(repartition, to_be_led_as_a_whole_the_marker_goes)
 {
 	given(4);
 	changes(1);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 	asks(TO_1 ", delete leaders/scan", ok());
@@ -88,7 +88,7 @@ Test(repartition, a_marker_that_a_hand_has_deleted_does_not_hinder)
 {
 	given(4);
 	changes(1);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	asks("get leaders/scan", failed(STORE_NO_NODE));
 	lists(names("scan:4", NULL));
 	asks(TO_1 ", create leaders/scan, delete leaders/scan",
@@ -101,20 +101,10 @@ Test(repartition, the_node_of_a_leader_is_no_marker_and_not_deleted)
 {
 	given(4);
 	changes(1);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	asks("get leaders/scan", led_by("b", 50));
 	tells(PARTITIONS_LED, "scan is led by host-b still: wait for its job or its pause");
 	idle();
-}
-
-/* What is read behind it is then no older than what others were told. */
-Test(repartition, a_write_of_ours_comes_before_all_that_is_read)
-{
-	given(4);
-	store.silent = true;
-	changes(8);
-	asks("check workers/me", ok());
-	asks("get partitions", version(9));
 }
 
 /* --- what need not or may not be changed ----------------------------------------------------------------- */
@@ -136,7 +126,7 @@ Test(repartition, the_number_that_is_in_force_is_nothing_to_do)
 			leaders.partitions.folder.handlers.take(&leaders, name, &record);
 		}
 		changes(cases[i][1]);
-		asks("get partitions", version(9));
+		begins_with(version(9));
 		lists(any ? names(name, NULL) : names(NULL));
 		tells(PARTITIONS_NOTHING, "");
 		idle();
@@ -147,7 +137,7 @@ Test(repartition, what_another_node_has_put_in_force_meanwhile_is_nothing_to_do)
 {
 	given(4);
 	changes(8);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(names("scan:8", NULL));
 	cr_expect_eq(told.times, 0);
 	asks("get partitions/scan:8", number(8, 4, "root"));
@@ -176,35 +166,78 @@ Test(repartition, a_pause_that_ends_meanwhile_is_told)
 	idle();
 }
 
-Test(repartition, by_a_clock_that_is_off_nothing_is_changed)
+/* The answer of the server that has the ZooKeeper's time now, by which ours is so much ahead. */
+static struct store_reply ahead_by(int64_t ms)
 {
-	const struct {
-		int64_t ahead_ms;
-		const char *text; /* NULL: it is good enough */
+	return of_stat((struct store_stat){.mtime = host_wall_ms(&host) - ms});
+}
+
+static void by_a_clock_that_is(int64_t ahead_ms, enum partitions_result result, const char *text)
+{
+	given(4);
+	registry.clocks.ask_ms = INT64_MAX; /* not on its own account */
+	changes(8);
+	asks("set workers", ahead_by(ahead_ms));
+	if (result != PARTITIONS_CLOCK)
+		asks("get partitions", failed(STORE_NO_AUTH));
+	tells(result, text);
+}
+
+Test(repartition, by_a_clock_that_is_a_little_ahead_it_goes_on)
+{
+	by_a_clock_that_is(29999, PARTITIONS_FAILED, "as the test says");
+}
+
+Test(repartition, by_a_clock_that_is_a_little_behind_it_goes_on)
+{
+	by_a_clock_that_is(-29999, PARTITIONS_FAILED, "as the test says");
+}
+
+Test(repartition, by_a_clock_that_is_ahead_nothing_is_changed)
+{
+	by_a_clock_that_is(30000, PARTITIONS_CLOCK,
+			   "this node's clock is 30s ahead of the ZooKeeper server's: make them "
+			   "agree first");
+	cr_expect_eq(store.n_open, 0);
+}
+
+Test(repartition, by_a_clock_that_is_behind_nothing_is_changed)
+{
+	by_a_clock_that_is(-30000, PARTITIONS_CLOCK,
+			   "this node's clock is 30s behind the ZooKeeper server's: make them "
+			   "agree first");
+	cr_expect_eq(store.n_open, 0);
+}
+
+/* Another server may lead the quorum since. */
+Test(repartition, what_was_heard_before_of_the_servers_clock_does_not_count)
+{
+	given(4);
+	skew_heard(&registry.clocks.skew, host.now_ms, host.now_ms, host_wall_ms(&host),
+		   CLOCKS_TOLERANCE_MS);
+	changes(8);
+	asks("set workers", ahead_by(-64800000));
+	tells(PARTITIONS_CLOCK,
+	      "this node's clock is 18h behind the ZooKeeper server's: make them agree first");
+}
+
+Test(repartition, a_server_that_does_not_tell_its_time_ends_it)
+{
+	static const struct {
+		enum store_code code;
+		const char *text;
 	} cases[] = {
-		{29999, NULL},
-		{-29999, NULL},
-		{30000, "this node's clock is 30s ahead of the ZooKeeper server's: make them "
-			"agree first"},
-		{-30000, "this node's clock is 30s behind the ZooKeeper server's: make them agree "
-			 "first"},
+		{STORE_NO_NODE, "this node registers anew: try again"},
+		{STORE_NO_AUTH, "as the test says"},
+		{STORE_UNKNOWN, "the connection went, and it was not done"},
 	};
 
 	given(4);
-	/* The server's clock is as ours, until ours is set. */
-	skew_heard(&registry.clocks.skew, host.now_ms, host.now_ms, host_wall_ms(&host),
-		   CLOCKS_TOLERANCE_MS);
-	for (size_t i = 0; i < 4; i++) {
-		host.ahead_ms = cases[i].ahead_ms;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		changes(8);
-		if (cases[i].text) {
-			tells(PARTITIONS_CLOCK, cases[i].text);
-			cr_expect_eq(store.n_open, 0);
-			continue;
-		}
-		cr_expect_eq(told.times, 0, "case %zu: %s", i, told.text);
-		asks("get partitions", failed(STORE_NO_AUTH));
-		tells(PARTITIONS_FAILED, "as the test says");
+		asks("set workers", failed(cases[i].code));
+		tells(PARTITIONS_FAILED, cases[i].text);
+		idle();
 	}
 }
 
@@ -258,7 +291,7 @@ Test(repartition, who_leads_the_whole_still_is_named)
 {
 	given(0);
 	changes(4);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(names(NULL));
 	asks(BEGINS "create partitions/scan:4, create leaders/scan",
 	     failed_at(STORE_NODE_EXISTS, 4));
@@ -332,10 +365,10 @@ Test(repartition, a_read_without_an_answer_has_changed_nothing)
 	given(4);
 	for (size_t i = 0; i < 3; i++) {
 		changes(8);
-		asks("get partitions", failed(cases[i].code));
+		begins_with(failed(cases[i].code));
 		tells(PARTITIONS_FAILED, cases[i].text);
 		changes(1);
-		asks("get partitions", version(9));
+		begins_with(version(9));
 		asks("get leaders/scan", failed(cases[i].code));
 		tells(PARTITIONS_FAILED, cases[i].text);
 		idle();
@@ -346,7 +379,7 @@ Test(repartition, it_is_sent_only_when_the_folder_has_been_read_behind_the_versi
 {
 	given(4);
 	changes(8);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	lists(failed(STORE_NO_AUTH));
 	partitions_changes_run(&leaders);
 	idle();
@@ -364,7 +397,7 @@ Test(repartition, a_cut_before_it_was_sent_only_delays_it)
 {
 	given(4);
 	changes(8);
-	asks("get partitions", version(9));
+	begins_with(version(9));
 	split_cut();
 	cr_expect_eq(told.times, 0);
 	split_back();
@@ -391,8 +424,10 @@ Test(repartition, a_sidecar_that_ends_tells_all_that_wait)
 	given(4);
 	changes(8);
 	changes(2);
-	asks("get partitions", version(9));
-	asks("get partitions", version(9));
+	for (int i = 0; i < 2; i++)
+		asks("set workers", ok());
+	for (int i = 0; i < 2; i++)
+		asks("get partitions", version(9));
 	partitions_changes_done(&leaders);
 	cr_expect_eq(told.times, 2);
 	told.times = 1;
@@ -405,6 +440,8 @@ Test(repartition, two_that_wait_for_one_list_both_go_on)
 	changes(4);
 	changes(8);
 	changes(4);
+	for (int i = 0; i < 3; i++)
+		asks("set workers", ok());
 	for (int i = 0; i < 3; i++)
 		asks("get partitions", version(9));
 	lists(names("scan:4", NULL));

@@ -113,6 +113,14 @@ static inline struct store_reply version(int32_t n)
 	return of_stat((struct store_stat){.version = n});
 }
 
+/* The server is asked for its time, as we have no record, in the folder; then for the numbers' version. */
+#define begins_with(reply) script_begins_with(reply, __LINE__)
+static inline void script_begins_with(struct store_reply reply, int line)
+{
+	script_asks("set workers", ok(), line);
+	script_asks("get partitions", reply, line);
+}
+
 /* This host's files: one task, split into so many, 0: not split. */
 static inline struct listing *has_file(const char *task, unsigned partitions)
 {
