@@ -578,6 +578,23 @@ Test(schedules, nothing_is_owed_from_before_the_end_of_a_pause)
 	cr_expect_eq(offered.tick_ms, minute_ms(0));
 }
 
+/* It was led in partitions until then. */
+static void whole_again(int64_t when_ms)
+{
+	splits_in_force("report", 1, 4);
+	leaders.partitions.rules[0].ctime = when_ms;
+}
+
+Test(schedules, nothing_is_owed_from_before_a_change_of_the_partitions)
+{
+	whole_again(host_wall_ms(&host));
+	reads_what_is_in_force();
+	cr_expect_eq(offers, 0);
+	pass(50000);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, minute_ms(0));
+}
+
 /* Two runs are lost, and a pause ends between them, which was there before they were read or is told later. */
 static void two_are_lost(bool later)
 {
@@ -677,6 +694,18 @@ Test(schedules, what_is_triggered_again_is_the_next_attempt)
 	cr_expect_eq(offers, 1);
 	cr_expect_eq(offered.attempt, 5);
 	cr_expect(offered.triggered);
+}
+
+Test(schedules, what_is_triggered_from_before_a_change_of_the_partitions_is_dropped)
+{
+	const char *tick = second();
+
+	joins("b", "0.9", 1);
+	fresh();
+	whole_again(host_wall_ms(&host));
+	trigger(tick);
+	asks("delete policy/d1", ok());
+	cr_expect_eq(offers, 0);
 }
 
 /* A trigger that cannot be run any more goes, and stands in nobody's way. */
