@@ -366,7 +366,7 @@ static size_t count_of(const char *text, const char *part)
 
 Test(ledger_missed, of_very_many_fifty_go_at_once)
 {
-	static char texts[60][TICK_NAME_SIZE], *list[60];
+	static char texts[60][TICK_NAME_SIZE + 24], *list[60];
 	struct store_reply listed = ok();
 
 	for (int i = 0; i < 60; i++) {

@@ -251,7 +251,7 @@ Test(lock_decide, what_is_no_lock_is_refused)
 /* Of names with numbers 1 and so on, of which `own` is ours. */
 static struct store_reply listed(size_t n, size_t own)
 {
-	static char texts[8][LOCK_NODE_MAX + 1], *list[8];
+	static char texts[8][LOCK_NODE_MAX + 24], *list[8];
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "%s%010zu", i + 1 == own ? MINE : THEIR,

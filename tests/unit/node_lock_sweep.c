@@ -53,7 +53,7 @@ static void is_asked_for(const char *lock)
 /* So many. */
 static struct store_reply folders(size_t n)
 {
-	static char texts[LOOKS + 5][8], *list[LOOKS + 5];
+	static char texts[LOOKS + 5][24], *list[LOOKS + 5];
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "l%zu", i);
