@@ -73,7 +73,7 @@ Test(gang_member, the_first_that_waits_decides_the_count)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		join(2, "b");
 		sees(cases[i].first);
 		if (cases[i].outcome == GANG_STARTED) {
@@ -118,7 +118,7 @@ Test(gang_member, another_with_its_key_is_asked_whose_it_is)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("case %zu", i);
+		printf("case %zu\n", i);
 		join(2, "a");
 		sees(NODE("1", "9", "a", "0"));
 		asks("get! gangs/g/" NODE("1", "9", "a", "0"),
@@ -286,7 +286,7 @@ static const struct {
 Test(gang_member, who_comes_to_a_gang_that_runs)
 {
 	for (size_t i = 0; i < sizeof(comers) / sizeof(comers[0]); i++) {
-		cr_log_info("%s", comers[i].what);
+		puts(comers[i].what);
 		runs(comers[i].goes_on);
 		record.lost = !comers[i].goes_on;
 		join_as(&(struct gang_request){.id = 3,
@@ -395,7 +395,7 @@ Test(gang_member, who_comes_to_a_gang_that_was_lost)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		runs(false);
 		join_as(&(struct gang_request){.id = 3,
 					       .key = cases[i].key,

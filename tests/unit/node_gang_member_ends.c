@@ -235,7 +235,7 @@ Test(gang_member_ends, what_does_not_run_is_not_there)
 
 	runs(false);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		record.lost = cases[i].lost;
 		attach(cases[i].id);
 		script_sees(true, names(cases[i].names[0], cases[i].names[1], NULL), __LINE__);

@@ -115,7 +115,7 @@ Test(gang_read, what_is_not_of_one_moment_is_read_again)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct store_reply of_record = record_reply(), then = of_stat(cases[i].then);
 
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		if (cases[i].codes[0] != STORE_OK)
 			of_record = failed(cases[i].codes[0]);
 		then.code = cases[i].codes[2];

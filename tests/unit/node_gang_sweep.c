@@ -110,7 +110,7 @@ Test(gang_sweep, what_is_over_or_never_began_goes)
 
 	gangs_up(&gangs);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		memset(&record, 0, sizeof(record));
 		record.count = 2;
 		if (cases[i].runs)

@@ -314,7 +314,7 @@ Test(ledger_missed, of_a_ledger_with_far_too_many_the_oldest_that_have_ended_go)
 		static const char *const ticks[] = {T1, T2, T3, T4};
 		char text[80];
 
-		cr_log_info("%s", prunings[i].what);
+		puts(prunings[i].what);
 		task_of("report")->listing->settings.on_crash =
 			prunings[i].rerun ? TASK_ON_CRASH_RERUN : TASK_ON_CRASH_SKIP;
 		miss();
@@ -366,7 +366,7 @@ static size_t count_of(const char *text, const char *part)
 
 Test(ledger_missed, of_very_many_fifty_go_at_once)
 {
-	static char texts[60][TICK_NAME_SIZE], *list[60];
+	static char texts[60][TICK_NAME_SIZE + 24], *list[60];
 	struct store_reply listed = ok();
 
 	for (int i = 0; i < 60; i++) {

@@ -109,7 +109,7 @@ Test(lock_decide, whoever_may_not_enter_is_refused_and_told_why)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct store_reply no = failed(cases[i].code);
 
-		cr_log_info("code %d", cases[i].code);
+		printf("code %d\n", cases[i].code);
 		take(1, false);
 		enters(no, names(NULL), slots(1));
 		answered(LOCK_REFUSED, cases[i].why);
@@ -251,7 +251,7 @@ Test(lock_decide, what_is_no_lock_is_refused)
 /* Of names with numbers 1 and so on, of which `own` is ours. */
 static struct store_reply listed(size_t n, size_t own)
 {
-	static char texts[8][LOCK_NODE_MAX + 1], *list[8];
+	static char texts[8][LOCK_NODE_MAX + 24], *list[8];
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "%s%010zu", i + 1 == own ? MINE : THEIR,
@@ -284,7 +284,7 @@ Test(lock_decide, so_many_hold_it_as_it_has_slots_and_who_may_be_watched_is_told
 		char text[200];
 		bool waits = strcmp(cases[i].then, "exists! ") != 0;
 
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		take(cases[i].slots, false);
 		enters(ok(), listed(cases[i].n, cases[i].own), slots(cases[i].slots));
 		snprintf(text, sizeof(text), waits ? "%s" : "%slocks/l/%s%010zu", cases[i].then,
@@ -469,7 +469,7 @@ Test(lock_decide, a_client_that_goes_as_its_node_is_made_leaves_nothing)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct store_reply there = cases[i].found ? alone() : ok();
 
-		cr_log_info("case %zu", i);
+		printf("case %zu\n", i);
 		take(1, false);
 		locks_owner_gone(&locks, &owner);
 		enters(failed(cases[i].made), ok(), slots(1));

@@ -53,7 +53,7 @@ static void is_asked_for(const char *lock)
 /* So many. */
 static struct store_reply folders(size_t n)
 {
-	static char texts[LOOKS + 5][8], *list[LOOKS + 5];
+	static char texts[LOOKS + 5][24], *list[LOOKS + 5];
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "l%zu", i);
@@ -218,7 +218,7 @@ Test(lock_sweep, it_is_looked_for_until_a_whole_sweep_finds_nothing_of_it)
 	be_second();
 	take_over();
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
-		cr_log_info("%s", again[i].what);
+		puts(again[i].what);
 		next_sweep();
 		struct store_reply all = again[i].folders;
 		if (all.code == STORE_OK)

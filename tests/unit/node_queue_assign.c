@@ -51,7 +51,8 @@ static void are_due(size_t n, bool callbacks)
 		struct job_id one = id;
 		struct job_pointer p;
 
-		snprintf(one.uuid, sizeof(one.uuid), "%08zx-89ab-cdef-0123-456789abcdef", i);
+		snprintf(one.uuid, sizeof(one.uuid), "%08x-89ab-cdef-0123-456789abcdef",
+			 (unsigned)i);
 		p = job_pointer_to(&one, id.minute * JOB_MINUTE_MS, callbacks);
 		job_pointer_format(&p, true, pointers[i]);
 		pointer_list[i] = pointers[i];

@@ -114,7 +114,7 @@ Test(queue_prune, a_record_goes_when_it_was_kept_for_long_enough)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct queue *queue = queue_find(&queues, "q");
 
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		queue->settings.keep_ms = cases[i].keep_ms;
 		there.state = cases[i].state;
 		there.ended_ago_ms = cases[i].ended_ago_ms;

@@ -198,7 +198,7 @@ Test(queue_recheck, what_is_given_here_follows_from_assignment_and_record)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *state = cases[i].state;
 
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		list_one(false);
 		asks_of(at_path, cases[i].at ? cases[i].at() : failed(STORE_NO_NODE));
 		asks_of("get jobs/q/job", !state		       ? failed(STORE_NO_NODE)
@@ -281,7 +281,7 @@ Test(queue_recheck, whether_it_has_begun_is_read_where_the_answer_was_lost)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *state = cases[i].state;
 
-		cr_log_info("%s", cases[i].what);
+		puts(cases[i].what);
 		give();
 		begin_it();
 		asks_of("set jobs/q/job/", failed(STORE_UNKNOWN));
@@ -369,7 +369,7 @@ Test(queue_recheck, an_end_is_recorded_where_the_record_says_so)
 					    "gone",	    "junk"};
 
 	for (int i = 0; i < 8; i++) {
-		cr_log_info("%s", whats[i]);
+		puts(whats[i]);
 		run_it();
 		end_as(JOB_END_OK);
 		asks_of("set jobs/q/job/", failed(STORE_UNKNOWN));
