@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
 
-#define RETRY_MS 1000
-#define GROWTH	 64
+#define RETRY_MS   1000
+#define REFUSED_MS 10000 /* between two lists that the server refuses */
+#define GROWTH	   64
 
 static void list(struct folder *f);
 
@@ -206,18 +208,39 @@ static void on_timer(void *arg)
 	list(arg);
 }
 
+static void list_later(struct folder *f, int64_t ms)
+{
+	f->due = true;
+	host_timer_start(&f->timer, ms);
+}
+
+/* It has set no watch. */
+static void on_unlisted(struct folder *f, const struct store_reply *reply)
+{
+	if (reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
+		return; /* it is listed on the next connection */
+	if (reply->code == STORE_NO_NODE) {
+		f->handlers.missing(f->handlers.arg);
+		list_later(f, RETRY_MS);
+		return;
+	}
+	if (!f->refused)
+		log_warning("a folder cannot be listed", LOG_STR("znode", f->path),
+			    LOG_STR("why", reply->text));
+	f->refused = true;
+	list_later(f, REFUSED_MS);
+}
+
 static void on_list(void *arg, const struct store_reply *reply)
 {
 	struct folder *f = arg;
 
 	f->listing = false;
-	if (reply->code == STORE_NO_NODE) {
-		f->handlers.missing(f->handlers.arg);
-		f->due = true;
-		host_timer_start(&f->timer, RETRY_MS);
-	}
-	if (reply->code != STORE_OK)
+	if (reply->code != STORE_OK) {
+		on_unlisted(f, reply);
 		return;
+	}
+	f->refused = false;
 	char **names = names_sorted(reply->names, reply->n_names);
 	compare(f, names, reply->n_names);
 	free(names);

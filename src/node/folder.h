@@ -39,7 +39,8 @@ struct folder {
 	bool known;   /* or in an earlier one: later changes are reported as changes */
 	char **names; /* of the known nodes; sorted; owned, as is each */
 	size_t n;
-	bool due; /* to be listed again */
+	bool due;     /* to be listed again */
+	bool refused; /* the last list was, and that is logged */
 	bool listing, again, dirty;
 	uint64_t lists; /* number of listings answered */
 	int64_t listed_ms;

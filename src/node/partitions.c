@@ -421,8 +421,6 @@ bool partitions_differ(const struct listing *listing, const struct member *m,
 		return false;
 	if (theirs == 0 && w->knows_splits && !lists)
 		return false; /* it has no such task */
-	if (in_force == 1 && theirs == 0)
-		return false;
 	if (theirs > 0)
 		snprintf(text, PARTITIONS_TEXT_MAX,
 			 "%s has %u partitions of %s in its file, and %u are in force: it is no "

@@ -193,3 +193,27 @@ Test(folder, watches_of_other_folders_are_none_of_it)
 	folder_watch(&folder, STORE_NODE_CHANGED, ROOT "/folder");
 	idle();
 }
+
+/* A hand has set an ACL, and takes it back: no watch says so. */
+Test(folder, a_list_that_is_refused_is_done_again)
+{
+	asks("list! folder", failed(STORE_NO_AUTH));
+	tells("");
+	pass(9000);
+	idle();
+	pass(1000);
+	asks("list! folder", failed(STORE_FAILED));
+	pass(10000);
+	asks("list! folder", names("a", NULL));
+	asks("get folder/a", ok());
+	tells("+a ; ");
+	pass(20000);
+	idle();
+}
+
+Test(folder, a_list_whose_answer_is_lost_waits_for_the_connection)
+{
+	asks("list! folder", failed(STORE_UNKNOWN));
+	pass(20000);
+	idle();
+}
