@@ -16,9 +16,10 @@
  * read after a write of ours. For each partition the leader node is made and deleted, which fails
  * while it has a leader.
  */
-#define OPS_MAX	  (2 * NAME_PARTITIONS_MAX + 8)
-#define TRIES	  5 /* of a change that others have come before */
-#define PATHS_MAX (NAME_PARTITIONS_MAX + 8)
+#define OPS_MAX	     (2 * NAME_PARTITIONS_MAX + 8)
+#define TRIES	     5	  /* of a change that others have come before */
+#define TIME_GOOD_MS 3000 /* for which the server's time is relied on */
+#define PATHS_MAX    (NAME_PARTITIONS_MAX + 8)
 
 static_assert(OPS_MAX <= STORE_OPS_MAX, "a repartition is one transaction");
 
@@ -39,7 +40,8 @@ struct partitions_change {
 		CHANGE_UNSURE	 /* its answer was lost: it waits for the next connection's list */
 	} phase;
 	int32_t version;
-	uint64_t due; /* folder.lists */
+	uint64_t due;	 /* folder.lists */
+	int64_t time_ms; /* CLOCK_BOOTTIME: the server's time was asked for then */
 	int tries;
 	bool unmarked;	     /* the marker is missing: a hand has deleted it */
 	size_t first_leader; /* of the operations */
@@ -243,6 +245,13 @@ static void send(struct partitions_change *c)
 	const struct partitions_rule *rule = partitions_rule(l, c->task);
 	struct buffer record, marker;
 
+	if (host_now_ms(l->session->host) > c->time_ms + TIME_GOOD_MS) {
+		if (c->tries++ < TRIES)
+			begin(c); /* we were paused, say: the clocks may have been set since */
+		else
+			end(c, PARTITIONS_FAILED, "ZooKeeper answers too late: try again");
+		return;
+	}
 	c->old = rule ? rule->n : 0;
 	if (c->old == c->n || (!rule && c->n == 1)) {
 		end(c, PARTITIONS_NOTHING, "");
@@ -342,6 +351,7 @@ static void on_time(void *arg, const struct store_reply *reply)
 	char folder[STORE_PATH_MAX], text[PARTITIONS_TEXT_MAX];
 
 	clocks_heard(&l->registry->clocks, reply);
+	c->time_ms = reply->sent_ms;
 	if (reply->code == STORE_NO_NODE) {
 		end(c, PARTITIONS_FAILED, "this node registers anew: try again");
 	} else if (reply->code != STORE_OK) {

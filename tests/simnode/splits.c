@@ -10,9 +10,8 @@
 #include "site.h"
 #include "wire/record.h"
 
-#define ON_ITS_WAY_US \
-	(5 * SECOND) /* that a request may be, since the node heard the server's time */
-#define TOLERANCE_MS (CLOCKS_TOLERANCE_MS + 2000)
+#define ON_ITS_WAY_US (10 * SECOND) /* a request may be under way, since the server said its time */
+#define TOLERANCE_MS  (CLOCKS_TOLERANCE_MS + 2000)
 
 static enum { SPLITS_REST, SPLITS_AWAY, SPLITS_BACK, SPLITS_RESUME } phase;
 static unsigned other; /* the number that is in force between */

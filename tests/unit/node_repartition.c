@@ -221,6 +221,36 @@ Test(repartition, what_was_heard_before_of_the_servers_clock_does_not_count)
 	      "this node's clock is 18h behind the ZooKeeper server's: make them agree first");
 }
 
+/* This process was paused, say: the clocks may have been set meanwhile. */
+Test(repartition, the_servers_time_is_good_for_a_moment)
+{
+	given(4);
+	changes(8);
+	for (int i = 0; i < 5; i++) {
+		begins_with(version(9));
+		pass(3000);
+		lists(names("scan:4", NULL));
+	}
+	begins_with(version(9));
+	lists(names("scan:4", NULL));
+	asks(TO_8, ok());
+	tells(PARTITIONS_DONE, "");
+}
+
+Test(repartition, where_each_answer_comes_too_late_it_ends)
+{
+	given(4);
+	changes(8);
+	for (int i = 0; i < 6; i++) {
+		cr_expect_eq(told.times, 0);
+		begins_with(version(9));
+		pass(3000);
+		lists(names("scan:4", NULL));
+	}
+	tells(PARTITIONS_FAILED, "ZooKeeper answers too late: try again");
+	idle();
+}
+
 Test(repartition, a_server_that_does_not_tell_its_time_ends_it)
 {
 	static const struct {
