@@ -76,17 +76,29 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 	put_two_digits(text + 17, tm.tm_sec);
 }
 
-/* Behind the seconds: the offset in seconds. */
+/* -1: something else is there. */
+static int take_two_digits(const char *text)
+{
+	if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
+		return -1;
+	return (text[0] - '0') * 10 + text[1] - '0';
+}
+
+/* Behind the seconds: the offset in seconds. With sscanf() zkleader-check is larger by a fifth. */
 static bool parse_offset(const char *text, int64_t *ret_ahead_s)
 {
-	int hours = 0, minutes = 0, end = 0;
+	int hours, minutes;
 
 	*ret_ahead_s = 0;
 	if (strcmp(text, "Z") == 0)
 		return true;
-	if ((text[0] != '+' && text[0] != '-') || strspn(text + 1, "0123456789") != 2 ||
-	    sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &end) != 2 || end != 5 ||
-	    text[6] != '\0' || hours > 23 || minutes > 59)
+	if (text[0] != '+' && text[0] != '-')
+		return false;
+	hours = take_two_digits(text + 1);
+	if (hours < 0 || hours > 23 || text[3] != ':')
+		return false;
+	minutes = take_two_digits(text + 4);
+	if (minutes < 0 || minutes > 59 || text[6] != '\0')
 		return false;
 	*ret_ahead_s = (hours * 60 + minutes) * (text[0] == '-' ? -60 : 60);
 	return true;
