@@ -358,7 +358,7 @@ Test(node, a_node_that_withdraws_leaves_what_it_leads_and_stops)
 	cr_expect_eq(session_lease_left(&node.session), 0);
 }
 
-Test(node, nothing_rings_behind_the_end_and_who_waits_is_answered)
+Test(node, nothing_rings_behind_the_end)
 {
 	is_up();
 	leads();

@@ -89,7 +89,6 @@ Test(node_tasks, a_node_is_idle_when_it_is_drained_and_leads_nothing)
 
 Test(node_tasks, a_drain_of_another_node_makes_none_idle)
 {
-	report.yield = ELECTION_YIELD_NEVER;
 	node_configure(&node, &site_timing, NULL, 0);
 	is_up();
 	decided("d1", POLICY_DRAIN, "", "other");
@@ -168,8 +167,7 @@ Test(node_tasks, the_timing_and_the_settings_reach_the_parts)
 	cr_expect(host_timer_is_set(&node.overdues.due));
 }
 
-/* Until it is known how many partitions it has, it has no elections; they come once it is. */
-Test(node_tasks, schedules_are_told_of_triggers_that_may_be_kept)
+Test(node_tasks, a_task_may_be_scheduled_unless_it_is_known_not_to_be)
 {
 	static struct schedule minutely;
 	static const struct task_schedule scheduled = {.schedule = &minutely, .text = "* * * * *"};
@@ -328,7 +326,7 @@ Test(node_tasks, a_tick_that_is_due_is_told_until_its_run_is_noted)
 	hears("");
 }
 
-Test(node_tasks, a_pause_that_ends_leaves_nothing_due)
+Test(node_tasks, the_end_of_a_pause_is_noted_for_the_schedule)
 {
 	leads_by_schedule();
 	const struct task *t = tasks_find_any(&node.leaders, "report");
