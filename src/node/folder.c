@@ -269,8 +269,7 @@ static void list(struct folder *f)
 		return;
 	}
 	if (now < next) {
-		f->due = true;
-		host_timer_start(&f->timer, next - now);
+		list_later(f, next - now);
 		return;
 	}
 	f->again = f->due = false;

@@ -147,11 +147,12 @@ static void next(struct losses_look *k)
 	const struct leaders *l = k->losses->leaders;
 	char path[STORE_PATH_MAX];
 
-	if (k->n == 0 || !session_is_up(l->session)) {
-		if (k->n == 0)
-			end(k);
-		else
-			give_up(k);
+	if (k->n == 0) {
+		end(k);
+		return;
+	}
+	if (!session_is_up(l->session)) {
+		give_up(k);
 		return;
 	}
 	k->n--;

@@ -50,14 +50,7 @@ static const struct run_record running = {.state = "running",
 
 static struct store_reply record_of(const char *state)
 {
-	static struct buffer data;
-	struct run_record r = running;
-
-	snprintf(r.state, sizeof(r.state), "%s", state);
-	buffer_done(&data);
-	buffer_init(&data, RECORD_RUN_MAX);
-	cr_assert_eq(record_pack_run(&data, &r), 0);
-	return holds(data.data, data.len, (struct store_stat){.version = 3});
+	return run_in(state, running, 3);
 }
 
 static void look_at(const char *tick, const char *limit, bool whole)

@@ -78,14 +78,7 @@ static void load(const char *first, const char *second, const char *third, const
 
 static struct store_reply record_of(const char *state)
 {
-	static struct buffer data;
-	struct run_record r = missed_record;
-
-	snprintf(r.state, sizeof(r.state), "%s", state);
-	buffer_done(&data);
-	buffer_init(&data, RECORD_RUN_MAX);
-	cr_assert_eq(record_pack_run(&data, &r), 0);
-	return holds(data.data, data.len, (struct store_stat){.version = 3});
+	return run_in(state, missed_record, 3);
 }
 
 /* --- what is made -------------------------------------------------------------------------------------- */

@@ -1,8 +1,7 @@
 /* Runs whose node is gone: the next leader of the task finds them in its ledger, if people want to know. */
-#include "node_site.h"
+#include "notice_site.h"
 
 #include "node/losses.h"
-#include "node/notices.h"
 
 #define T1   "2026-11-20T01:00:00Z"
 #define T2   "2026-11-20T02:00:00Z"
@@ -10,33 +9,14 @@
 #define MANY (LOSSES_LOOKS_MAX + 5)
 
 static const struct notice_rule lost_ones[] = {{.events = 1U << NOTICE_LOST}};
-static struct notices notices;
 static struct losses losses;
-static struct notice_record told;
-static size_t n_told;
-
-static bool tell(void *arg, const struct notice_record *record)
-{
-	(void)arg;
-	told = *record;
-	n_told++;
-	return true;
-}
 
 /* A node with a notifier that wants to know of lost runs, and with a folder for notices. */
 static void begin(void)
 {
 	site_begin();
-	notices_init(&notices, &session, &registry);
-	notices.tell = tell;
 	losses_init(&losses, &leaders);
-	notices_set_rules(&notices, lost_ones, 1);
-	notices_listen(&notices, true);
-	pass(0);
-	asks("create notices", failed(STORE_NODE_EXISTS));
-	pass(0);
-	asks("list notices", names(NULL));
-	idle();
+	notices_begin(lost_ones);
 }
 
 TestSuite(losses, .init = begin);
@@ -44,20 +24,15 @@ TestSuite(losses, .init = begin);
 /* A record of a run as it is in the ledger, written for the second time. */
 static struct store_reply run_of(const char *state, int64_t of_session)
 {
-	static struct buffer data;
 	struct run_record r = {.session = of_session,
 			       .token = 33,
 			       .attempt = 2,
 			       .started_at = WALL_MS - 5000,
 			       .exit_status = -1};
 
-	snprintf(r.state, sizeof(r.state), "%s", state);
 	snprintf(r.id, sizeof(r.id), "its-id");
 	snprintf(r.hostname, sizeof(r.hostname), "host-x");
-	buffer_done(&data);
-	buffer_init(&data, RECORD_RUN_MAX);
-	cr_assert_eq(record_pack_run(&data, &r), 0);
-	return holds(data.data, data.len, (struct store_stat){.version = 1});
+	return run_in(state, r, 1);
 }
 
 /* The oldest open request begins so; behind it is the name of the notice. */
@@ -67,12 +42,7 @@ static void script_asks_and_notes(const char *text, struct store_reply reply, in
 	char whole[SCRIPT_TEXT_MAX];
 
 	snprintf(whole, sizeof(whole), "%s, create notices/", text);
-	pass(0);
-	script_confirm();
-	cr_assert_gt(store.n_open, 0, "line %d: nothing is asked, wanted: %s", line, whole);
-	cr_assert_eq(strncmp(store.open[0].text, whole, strlen(whole)), 0,
-		     "line %d: asked: %s, wanted: %s", line, store.open[0].text, whole);
-	script_answer(0, reply);
+	script_asks_begins(whole, reply, line);
 }
 
 #define WRITES(tick) "check workers/me, check leaders/report, set runs/report/" tick " v1"

@@ -1,56 +1,24 @@
 /* Being without ZooKeeper, and rollouts that are complete: who tells people of them, when, and once. */
-#include "node_site.h"
+#include "notice_site.h"
 
 #include "base/clock.h"
-#include "node/notices.h"
 #include "node/outages.h"
 
 static const struct notice_rule all[] = {
 	{.events = 1U << NOTICE_DISCONNECTED | 1U << NOTICE_ROLLOUT}};
-static struct notices notices;
 static struct outages outages;
-static struct notice_record told;
-static size_t n_told;
-
-static bool tell(void *arg, const struct notice_record *record)
-{
-	(void)arg;
-	told = *record;
-	n_told++;
-	return true;
-}
 
 /* In a fleet of our own with a notifier; the folder of notices is there. */
 static void begin(void)
 {
 	site_begin();
-	notices_init(&notices, &session, &registry);
-	notices.tell = tell;
 	outages_init(&outages, &session, &registry);
 	joins("me", "2.0", 5);
 	snprintf(registry.version, sizeof(registry.version), "2.0");
-	notices_set_rules(&notices, all, 1);
-	notices_listen(&notices, true);
-	pass(0);
-	asks("create notices", failed(STORE_NODE_EXISTS));
-	pass(0);
-	asks("list notices", names(NULL));
-	idle();
+	notices_begin(all);
 }
 
 TestSuite(outages, .init = begin);
-
-/* The oldest open request begins so. */
-#define asks_begins(text, reply) script_asks_begins(text, reply, __LINE__)
-static void script_asks_begins(const char *text, struct store_reply reply, int line)
-{
-	pass(0);
-	script_confirm();
-	cr_assert_gt(store.n_open, 0, "line %d: nothing is asked, wanted: %s", line, text);
-	cr_assert_eq(strncmp(store.open[0].text, text, strlen(text)), 0,
-		     "line %d: asked: %s, wanted: %s", line, store.open[0].text, text);
-	script_answer(0, reply);
-}
 
 /* --- the connection ------------------------------------------------------------------------------------- */
 

@@ -298,6 +298,18 @@ static inline struct store_reply led_by(const char *id, int64_t token)
 					 .owner = strcmp(id, "me") == 0 ? SESSION : id[0]});
 }
 
+/* A record of a run as it lies in the ledger, in that state; the bytes are borrowed until the next call. */
+static inline struct store_reply run_in(const char *state, struct run_record r, int32_t version)
+{
+	static struct buffer data;
+
+	snprintf(r.state, sizeof(r.state), "%s", state);
+	buffer_done(&data);
+	buffer_init(&data, RECORD_RUN_MAX);
+	cr_assert_eq(record_pack_run(&data, &r), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = version});
+}
+
 /* This node leads the task, and nobody else is there. */
 static inline struct task *lead(const char *task)
 {
