@@ -136,6 +136,11 @@ static void on_string(int rc, const char *value, const void *context)
 	reply_ready((struct request *)(uintptr_t)context, rc);
 }
 
+static void on_done(int rc, const void *context)
+{
+	on_stat(rc, NULL, context);
+}
+
 static void on_multi(int rc, const void *context)
 {
 	struct request *r = (struct request *)(uintptr_t)context;
@@ -235,7 +240,7 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
  * The access rights of a new node. With an identity, the node belongs to it, and everybody may read
  * it unless it is closed. Without an identity everybody may do everything.
  */
-static const struct ACL_vector *acl_of(const struct store *store, bool closed)
+static struct ACL_vector *acl_of(const struct store *store, bool closed)
 {
 	static struct ACL owned[2];
 	static struct ACL_vector owned_vector = {2, owned}, closed_vector = {1, owned};
@@ -253,6 +258,13 @@ void store_create(struct store *store, const char *path, store_reply_fn fn, void
 
 	sent(r, zoo_acreate(store->handle, path, "", 0, acl_of(store, false), ZOO_PERSISTENT,
 			    on_string, r));
+}
+
+void store_hide(struct store *store, const char *path, store_reply_fn fn, void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+
+	sent(r, zoo_aset_acl(store->handle, path, -1, acl_of(store, true), on_done, r));
 }
 
 static bool is_node(const char *path)

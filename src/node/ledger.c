@@ -304,8 +304,11 @@ static void send_claim(struct op *op)
 	ops[1] = (struct store_op){.type = STORE_OP_CHECK, .path = leader, .version = -1};
 	ops[2] = (struct store_op){
 		.type = STORE_OP_CHECK, .path = parent, .version = op->ticks.version};
-	ops[3] = (struct store_op){
-		.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len};
+	ops[3] = (struct store_op){.type = STORE_OP_CREATE,
+				   .path = path,
+				   .data = data.data,
+				   .len = data.len,
+				   .closed = true};
 	if (op->trigger[0])
 		ops[CLAIM_OPS] = (struct store_op){
 			.type = STORE_OP_DELETE, .path = op->trigger, .version = -1};

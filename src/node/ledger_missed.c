@@ -124,7 +124,8 @@ static void make(struct missed *m)
 		*op = (struct store_op){.type = STORE_OP_CREATE,
 					.path = paths[op - ops],
 					.data = data.data,
-					.len = data.len};
+					.len = data.len,
+					.closed = true};
 	}
 	for (size_t i = 0; i < m->n_pruned; i++, op++) {
 		path_of_tick(settings, m->task, m->names[i], paths[op - ops]);

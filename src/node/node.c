@@ -71,6 +71,7 @@ static void on_up(void *arg)
 	partitions_up(&n->leaders);
 	registry_up(&n->registry);
 	recipes_up(&n->recipes);
+	closing_up(&n->closing);
 	queues_up(&n->queues);
 	overdues_changed(&n->overdues);
 	notices_up(&n->notices);
@@ -373,6 +374,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	losses_init(&n->losses, &n->leaders);
 	outages_init(&n->outages, &n->session, &n->registry);
 	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
+	closing_init(&n->closing, &n->session, &n->recipes.roster);
 	queues_init(&n->queues, &n->session, &n->registry, &n->leaders, &handlers->queues);
 }
 
@@ -380,6 +382,7 @@ void node_done(struct node *n)
 {
 	policy_done(&n->policy); /* answers the requests that wait for a decision */
 	recipes_done(&n->recipes);
+	closing_done(&n->closing);
 	queues_done(&n->queues);
 	runs_done(&n->runs);
 	schedules_done(&n->schedules);

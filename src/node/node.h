@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "node/closing.h"
 #include "node/handoff.h"
 #include "node/host.h"
 #include "node/last_run.h"
@@ -70,6 +71,7 @@ struct node {
 	struct losses losses;
 	struct outages outages;
 	struct recipes recipes;
+	struct closing closing;
 	struct queues queues;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };

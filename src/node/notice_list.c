@@ -53,8 +53,11 @@ struct store_op notice_op(const struct notice *m, char path[STORE_PATH_MAX], str
 	assert(error == 0);
 	(void)error;
 	path_of(m->notices->session->settings, PATH_NOTICES, m->name, path);
-	return (struct store_op){
-		.type = STORE_OP_CREATE, .path = path, .data = data->data, .len = data->len};
+	return (struct store_op){.type = STORE_OP_CREATE,
+				 .path = path,
+				 .data = data->data,
+				 .len = data->len,
+				 .closed = true};
 }
 
 /* --- the list ------------------------------------------------------------- */

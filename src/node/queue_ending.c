@@ -126,7 +126,10 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 	return n;
 }
 
-/* Only users who may submit may read its output, while the znode of a notice is open to others. */
+/*
+ * Without the job's output: only users who may submit may read that, and a notice is told to whoever
+ * has a channel for it.
+ */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event)
 {

@@ -227,7 +227,11 @@ static void make(struct submit *s, struct queue *queue)
 		 .len = bytes.len,
 		 .closed = true},
 		{.type = STORE_OP_CREATE, .path = due},
-		{.type = STORE_OP_CREATE, .path = key, .data = data, .len = strlen(data)},
+		{.type = STORE_OP_CREATE,
+		 .path = key,
+		 .data = data,
+		 .len = strlen(data),
+		 .closed = true},
 	};
 	queue_multi(op_calls(&s->op), ops, s->key ? 4 : 3, on_made, s);
 	buffer_done(&bytes);

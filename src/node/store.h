@@ -136,7 +136,7 @@ struct store_op {
 	const void *data;
 	size_t len;
 	int32_t version; /* check, set, delete; -1: any */
-	bool closed;	 /* create: readable with our identity only */
+	bool closed;	 /* create: readable with our identity only, as behind store_hide() */
 };
 
 /* Starts connecting. 0 or a negative errno. */
@@ -171,6 +171,8 @@ void store_exists(struct store *s, const char *path, bool watch, store_reply_fn 
 void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 void store_create(struct store *s, const char *path, store_reply_fn fn,
 		  void *arg); /* persistent, empty */
+/* Takes the right to read a znode from all but our identity. Nothing to do without an identity. */
+void store_hide(struct store *s, const char *path, store_reply_fn fn, void *arg);
 /* A path that is empty, or ends with "/" because a name is not known, is answered STORE_NO_NODE. */
 void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg);

@@ -1,7 +1,7 @@
 """Digest authentication: the znodes belong to who has the password, and everybody may read them."""
 import pytest
 from kazoo.exceptions import NoAuthError
-from kazoo.security import make_digest_acl
+from kazoo.security import make_acl, make_digest_acl
 
 from harness.sidecar import sanitizer_reports
 from harness.waiting import holds_for, wait_until
@@ -114,3 +114,37 @@ def test_the_password_is_never_logged_nor_told(fleet, zk, folder, program):
     assert "s3cr3t-w0rd" not in only.log() and "s3cr3t-w0rd" not in str(only.status())
     assert "s3cr3t-w0rd" not in program("zkleader", "-s", only.socket, "status").out
     assert not sanitizer_reports(only.folder)
+
+
+def owner(zk):
+    return zk.server.client(auth_data=[("digest", "app:secret")])
+
+
+def schemes(client, path):
+    return {a.id.scheme for a in client.get_acls(path)[0]}
+
+
+def test_records_of_runs_are_closed_to_the_world(fleet, zk, folder, program):
+    only = fleet.sidecar("only", tasks=[TASK], auth_file=auth_file(folder))
+    wait_until(lambda: only.leads(TASK), what="it leads")
+    assert program("zkleader", "-s", only.socket, "run", TASK, "--", "true").code == 0
+    ticks = zk.client.get_children(zk.path("runs", TASK))
+    assert len(ticks) == 1 and schemes(owner(zk), zk.path("runs", TASK, ticks[0])) == {"digest"}
+    assert program("zkleader", "-s", only.socket, "history", TASK).code == 0
+
+
+def test_what_an_earlier_release_left_open_is_closed(fleet, zk, folder):
+    """Also where its tasks are no more; folders stay open, which hold nothing but names."""
+    app = owner(zk)
+    open_to_all = [make_digest_acl("app", "secret", all=True), make_acl("world", "anyone", read=True)]
+    records = [zk.path("runs", "gone", "2026-11-20T02:00:00Z"), zk.path("jobs", "q", "key", "00ff"),
+               zk.path("notices", "1.2.3")]
+    for record in records:
+        app.create(record, b"what a command wrote", acl=open_to_all, makepath=True)
+        app.set_acls(record.rsplit("/", 1)[0], open_to_all)
+    only = fleet.sidecar("only", tasks=[TASK], auth_file=auth_file(folder))
+    wait_until(lambda: zk.client.exists(zk.path("closed")), what="all is closed")
+    assert [schemes(app, record) for record in records] == [{"digest"}] * 3
+    assert app.get(records[0])[0] == b"what a command wrote"
+    assert schemes(app, zk.path("runs", "gone")) == {"digest", "world"}
+    only.wait_log("closed to the world")

@@ -212,6 +212,12 @@ void store_create(struct store *s, const char *path, store_reply_fn fn, void *ar
 	script_ask("create", path, fn, arg);
 }
 
+void store_hide(struct store *s, const char *path, store_reply_fn fn, void *arg)
+{
+	(void)s;
+	script_ask("hide", path, fn, arg);
+}
+
 void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg)
 {
