@@ -62,7 +62,7 @@ def test_2_where_the_sidecar_does_not_answer_within_timeout(check, pair):
     outcome = check(pair[0], "-t", "1s", "-w", "0s", TASK)
     took = time.monotonic() - began
     assert outcome.code == 2 and says_one_line(outcome)
-    assert 0.9 < took < 5
+    assert 0.9 < took < 20, "and not for as long as nobody answers"
     assert is_silent(check(pair[0], "-q", "-t", "200ms", TASK))
     pair[0].resume()
 

@@ -193,7 +193,7 @@ def test_all_dead_letters_are_listed(queues, zk, web):
 
 
 def test_a_timeout_ends_an_attempt(queues, folder):
-    a = queues.site("a", queue_text("q", attempts=2, backoff="0s", timeout="500ms",
+    a = queues.site("a", queue_text("q", attempts=2, backoff="0s", timeout="2s",
                                     command=shell(f"echo begun; echo x >>{folder}/ran; sleep 600")))
     queues.wait_open()
     found = queues.wait_state(a, queues.submit(a))
@@ -354,14 +354,15 @@ def test_a_full_queue_takes_nothing_and_drops_nothing(queues, folder):
     a = queues.site("a", queue_text("q", slots=1, max_queued=10, command=shell(
         f'while ! test -e {go}; do sleep 0.1; done')), session_timeout="10s")
     queues.wait_open()
-    ids, refused = [], None
-    for _ in range(200):
+    ids = []
+
+    def refused():
         code, out, err = queues.run(a, "submit", "q")
-        if code:
-            refused = (code, out, err)
-            break
-        ids.append(out.decode().strip())
-    assert refused and refused[:2] == (4, b"") and "full" in refused[2]
+        if code == 0:
+            ids.append(out.decode().strip())
+        return (code, out, err) if code else None
+    code, out, err = wait_until(refused, what="it is full")
+    assert (code, out) == (4, b"") and "full" in err
     assert len(ids) >= 10
     assert a.call("queue", "q")["state"] == "full"
     go.touch()
@@ -485,7 +486,7 @@ def test_without_a_runner_a_node_is_unhealthy_and_gets_nothing(queues):
     holds_for(lambda: queues.job(a, job)["state"] == "queued", 3, "it waits")
     queues.start_runner(a)
     assert queues.wait_state(a, job)["state"] == "ok", "with a runner it is done"
-    assert a.problems() == []
+    wait_until(lambda: a.problems() == [], what="all is well")
 
 
 def test_a_file_that_is_not_roots_is_not_run(queues, folder):
@@ -561,11 +562,14 @@ def test_its_leader_tells_metrics_of_it(queues):
     q = queue_text("q", command=["/bin/false"], attempts=1)
     leader, other = queues.site("a", q, version="2.0"), queues.site("b", q, version="1.0")
     queues.wait_open()
-    assert leader.leads("q")
+    wait_until(lambda: leader.leads("q"), what="the newer leads it")
     a, b = leader, other
     queues.wait_state(a, queues.submit(a), "dead")
     for _ in range(3):
         queues.submit(b, "--in", "1h")
-    [found] = leader.call("metrics")["queues"]
-    assert (found["queue"], found["queued"], found["dead"], found["oldest_ms"]) == ("q", 3, 1, 0)
+
+    def told():
+        [found] = leader.call("metrics")["queues"]
+        return (found["queue"], found["queued"], found["dead"], found["oldest_ms"]) == ("q", 3, 1, 0)
+    wait_until(told, what="it is told")
     assert other.call("metrics")["queues"] == []

@@ -204,23 +204,33 @@ def test_a_runner_that_is_started_anew_leaves_jobs_alone(queues, folder):
 
 
 def test_a_stop_waits_for_jobs_and_gives_back_the_rest(queues, folder):
-    q = queue_text("q", slots=1, command=noting(folder, "sleep 2"))
-    a, b = queues.site("a", q, version="2.0"), queues.site("b", q, version="1.0")
+    go = folder / "go"
+    q = queue_text("q", slots=1, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done"))
+    a, b = (queues.site(n, q, version=v, session_timeout="10s") for n, v in (("a", "2.0"), ("b", "1.0")))
     queues.wait_open()
     wait_until(lambda: b.call("queue", "q")["state"] == "active", what="it is served")
     job = queues.submit(b)
     wait_until(lambda: ran(folder), what="it has begun")
-    assert a.stop() == 0
+    a.signal(signal.SIGTERM)
+    holds_for(a.is_running, 0.5, "it waits for the job")
+    go.touch()
+    assert a.wait_exit() == 0
     found = queues.wait_state(b, job)
     assert (found["state"], found["attempt"]) == ("ok", 1), "it has ended by itself"
     assert queues.wait_state(b, queues.submit(b))["state"] == "ok", "the other version goes on"
 
 
 def test_the_concurrency_of_the_fleet(queues, folder):
-    q = queue_text("q", slots=4, concurrency=3, command=noting(folder, "sleep 0.2"))
-    sidecars = [queues.site(n, q) for n in "ab"]
+    go = folder / "go"
+    q = queue_text("q", slots=4, concurrency=3, command=noting(folder, f"while ! test -e {go}; do sleep 0.1; done"))
+    # A lease that a busy machine does not end: what is ended with it would begin again.
+    sidecars = [queues.site(n, q, session_timeout="10s") for n in "ab"]
     queues.wait_open()
+    wait_until(lambda: len(sidecars[0].call("queue", "q")["workers"]) == 2, what="two serve it, with eight slots")
     jobs = [queues.submit(sidecars[i % 2]) for i in range(24)]
+    wait_until(lambda: len(ran(folder)) == 3, what="three run")
+    holds_for(lambda: len(ran(folder)) == 3, 2, "and no more, though slots are free")
+    go.touch()
     for job in jobs:
         assert queues.wait_state(sidecars[0], job)["state"] == "ok"
     assert most_at_a_time(folder) == 3

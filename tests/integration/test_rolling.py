@@ -188,8 +188,9 @@ def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
 
 def test_jobs_end_first(hosts, folder, zk):
     a, b = hosts(2)
-    wait_until(lambda: TASK in zk.leaders(), what="somebody leads")
-    leader = a if zk.leaders()[TASK] == a.sidecar.id else b
+    best = a.sidecar.explain(TASK)["ranking"][0]["id"]
+    leader = a if best == a.sidecar.id else b
+    wait_until(lambda: zk.leaders().get(TASK) == best and leader.sidecar.leads(TASK), what="the best leads, who keeps it")
     job = spawn([build() / "zkleader", "-s", leader.sidecar.socket, "run", TASK, "--", "sh", "-c",
                  f"while [ ! -e {folder}/stop ]; do sleep 0.1; done"], env=sanitizer_env(leader.sidecar.folder))
     wait_until(lambda: leader.sidecar.status()["jobs"], what="the job runs")

@@ -99,11 +99,12 @@ def test_a_tick_is_run_once_and_the_others_are_told_as_soon_as_it_is_claimed(fle
     job = jobs(TASK)
     waiting = [job.run(s, *options) for s, options in zip(others, [(), ("-E", "0")])]
     holds_for(lambda: all(r.process.poll() is None for r in waiting), 0.5, "they wait for the leader")
-    running = job.run(leader, body="sleep 3")
+    running = job.run(leader, body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
     assert [r.wait() for r in waiting] == [(1, "", ""), (0, "", "")]
     assert running.process.poll() is None, "they did not wait for the end of the run"
     # And so is who comes later, on any of them.
     assert [job.run(s).wait() for s in (*others, leader)] == [(1, "", "")] * 3
+    (job.folder / "done").touch()
     assert running.code() == 0
     assert [line.worker for line in job.lines("start")] == [leader.id]
     job.check()
@@ -304,11 +305,12 @@ def test_without_a_tick_there_is_no_ledger_but_the_hold(fleet, zk, jobs):
     old, = start(fleet, zk, "a")
     job = jobs(TASK)
     assert job.run(old, "--tick", "none", command=["true"]).code() == 0
-    runs = [job.run(old, "--tick", "none", body="sleep 3")]
+    run = job.run(old, "--tick", "none", body="while [ ! -e done ]; do sleep 0.1; done", cwd=job.folder)
     job.wait_started()
     new = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="10s")
     holds_for(lambda: not new.leads(TASK), 1, "the task is held")
-    assert runs[0].code() == 0
+    (job.folder / "done").touch()
+    assert run.code() == 0
     wait_until(lambda: new.leads(TASK), what="it is handed over after the run")
     assert [line.tick for line in job.lines("start")] == ["-"] and zk.names("runs") == []
 

@@ -99,7 +99,7 @@ def test_a_long_line_comes_in_pieces(site):
 
 
 def test_a_timeout_ends_it(site):
-    site.start(scheduled("slow", shell("trap 'echo told; exit 0' TERM; while :; do sleep 0.1; done"), timeout="1s"))
+    site.start(scheduled("slow", shell("trap 'echo told; exit 0' TERM; while :; do sleep 0.1; done"), timeout="3s"))
     site.sidecar.due("slow")
     ended = site.sidecar.finished()[0]
     assert ended["timeout"] is True and ended["interrupted"] is False and ended["output"].endswith(b"told\n")
@@ -125,11 +125,15 @@ def test_not_ours_is_not_run(site):
 
 
 def test_the_same_attempt_is_begun_once_at_a_time(site):
-    site.start(scheduled("report", ["/bin/sleep", "2"]))
+    go = site.folder / "go"
+    site.start(scheduled("report", shell(f"while ! [ -e {go} ]; do sleep 0.05; done")), scheduled("last", ["/bin/true"]))
     for _ in range(5):
         site.sidecar.due("report")
-    site.sidecar.finished()
-    assert len(site.sidecar.all("claim")) == 1
+    site.sidecar.due("last")
+    site.sidecar.finished()  # so it has heard of all before it
+    go.touch()
+    site.sidecar.finished(2)
+    assert [params[0] for params in site.sidecar.all("claim")] == ["report", "last"]
 
 
 def test_jobs_live_on_while_runner_and_sidecar_restart(site):

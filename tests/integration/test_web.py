@@ -18,7 +18,7 @@ TOKEN = "a-token-of-good-length"
 TASKS = ["nightly-report", "cleanup"]
 
 
-def events(web, kinds, seconds=15, **headers):
+def events(web, kinds, seconds=60, **headers):
     """The first event of each kind that comes on a stream."""
     found = {}
     c = http.client.HTTPConnection("127.0.0.1", web.port, timeout=seconds)
@@ -186,7 +186,8 @@ def test_metrics_in_both_formats(fleet, web):
 
 
 def test_metrics_are_the_truth_after_handovers_and_runs(fleet, web, program):
-    both = [fleet.sidecar(n, tasks=[task_text("cleanup", tick="1s", **{"yield": "never"})]) for n in ("a", "b")]
+    both = [fleet.sidecar(n, tasks=[task_text("cleanup", tick="1s", **{"yield": "never"})], session_timeout="10s")
+            for n in ("a", "b")]
     webs = [web(s) for s in both]
     begun = [0, 0]
     wait_until(lambda: all(len(s.call("workers")) == 2 for s in both), what="they know each other")
@@ -443,7 +444,7 @@ def test_pages_share_what_costs_zookeeper_something(queues, web):
         assert 1 <= queue <= 2 + took and dead <= 1, (path, queue, dead, took)
     job = queues.submit(one)
     queues.wait_state(one, job, "dead")
-    wait_until(lambda: job in w.get("/task/q")[2], 5, "what is new is shown soon")
+    wait_until(lambda: job in w.get("/task/q")[2], what="what is new is shown")
     assert w.get("/task/q")[2].count("zkleader requeue JOB") == 1
 
 

@@ -37,7 +37,7 @@ class Web:
             return False
 
     def get(self, path, method="GET", **headers):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             c.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
             r = c.getresponse()
