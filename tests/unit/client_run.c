@@ -263,7 +263,7 @@ static void wait_for_text(const struct test *t, const char *text)
 	cr_assert_fail("the job never said %s, but %s, %s", text, text_of(t->out), text_of(t->err));
 }
 
-static const struct plan good = {.outcome = "yours", .lease_ms = 6000, .renewals = 1000000};
+static const struct plan good = {.outcome = "yours", .lease_ms = 30000, .renewals = 1000000};
 static const struct plan stalls = {.outcome = "yours", .lease_ms = 800, .renewals = 1};
 
 static const struct plan stalls_for_long = {.outcome = "yours", .lease_ms = 3000, .renewals = 1};
@@ -551,11 +551,11 @@ Test(run, a_stop_stops_the_job_and_the_lease_goes_on)
 Test(run, children_of_the_job_are_ended)
 {
 	static const struct plan patient = {
-		.outcome = "yours", .lease_ms = 30000, .renewals = 1000000};
+		.outcome = "yours", .lease_ms = 100000, .renewals = 1000000};
 	struct test t = {.main = 0};
 
 	cr_expect_eq(run_shell(&t, &patient, "sleep 100 & setsid sleep 100 & sleep .2; exit 5"), 5);
-	cr_expect_lt(clock_boot_ms() - t.began_ms, 5000, "before a fifth of the lease");
+	cr_expect_lt(clock_boot_ms() - t.began_ms, 19000, "before a fifth of the lease");
 	cr_expect_eq(seen.finish, 5);
 	/* A daemon, and one that takes no TERM. */
 	begin(&t, &patient,
@@ -687,13 +687,13 @@ Test(run, the_process_that_was_called_is_killed)
 	cr_expect_eq(wait_for(t.main), -SIGKILL);
 	fake_sleep(100);
 	cr_expect_not(seen.closed, "the run is held until the job is dead");
-	cr_expect(closed_within(4000));
+	cr_expect(closed_within(20000));
 	cr_expect_geq(clock_boot_ms() - killed, 990);
 	cr_expect_eq(seen.finish, 137);
 	cr_expect(seen.interrupted);
 	while (waitpid(-1, NULL, 0) > 0)
 		; /* the guard has come to us */
-	cr_expect_lt(clock_boot_ms() - killed, 5000, "not at the end of the lease");
+	cr_expect_lt(clock_boot_ms() - killed, 25000, "not at the end of the lease");
 	fake_stop(&t.fake);
 }
 
@@ -706,7 +706,7 @@ Test(run, its_whole_group_is_killed)
 	cr_expect_neq(getpgid(guard_of(t.main)), getpgid(t.main));
 	kill(t.main, SIGKILL);
 	cr_expect_eq(wait_for(t.main), -SIGKILL);
-	cr_expect(closed_within(2000));
+	cr_expect(closed_within(20000));
 	cr_expect_eq(seen.finish, 143);
 	cr_expect(seen.interrupted);
 	while (waitpid(-1, NULL, 0) > 0)
@@ -724,7 +724,7 @@ Test(run, the_guard_is_killed)
 	killed = clock_boot_ms();
 	kill(guard_of(t.main), SIGKILL);
 	cr_expect_eq(end(&t), 137);
-	cr_expect_lt(clock_boot_ms() - killed, 5000, "not at the end of the lease");
+	cr_expect_lt(clock_boot_ms() - killed, 25000, "not at the end of the lease");
 	cr_expect_eq(seen.finish, 137);
 	cr_expect(seen.interrupted);
 	cr_expect_str_eq(
