@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from harness.jobs import Jobs  # noqa: E402
 from harness.proxy import Proxy  # noqa: E402
 from harness.queues import Hook, Queues, script_of  # noqa: E402
-from harness.server import Tree, ZooKeeper  # noqa: E402
+from harness.server import Tree, ZooKeeper, keep_classes  # noqa: E402
 from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # noqa: E402
 from harness.ticks import Ticks  # noqa: E402
 from harness.web import Web  # noqa: E402
@@ -40,6 +40,9 @@ def pytest_configure(config):
     wanted = hard if hard != resource.RLIM_INFINITY else 65536
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(wanted, 65536)), hard))
     faulthandler.enable()
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        with tempfile.TemporaryDirectory(prefix=f"{FOLDER_PREFIX}{os.getpid()}-", dir="/tmp") as folder:
+            keep_classes(pathlib.Path(folder))
 
 
 def pytest_collection_modifyitems(items):

@@ -39,9 +39,9 @@ def test_who_was_there_before_the_server_leads_with_a_whole_lease(fleet, own_ser
     """The session's beginning is not known better than when it was first asked for, which was long ago."""
     own_server.start()
     own_server.kill()
-    early = fleet.sidecar("early", tasks=TASKS[:1], session_timeout="4s", ready=False)
+    early = fleet.sidecar("early", tasks=TASKS[:1], session_timeout="6s", ready=False)
     wait_until(lambda: early.status(), what="the socket is there")
-    time.sleep(4)  # not to wait for anything: a lease that began with the asking would be over
+    time.sleep(6)  # not to wait for anything: a lease that began with the asking would be over
     own_server.start()
     early.wait_log(f"leading task={TASKS[0]} ", 60)
     assert early.check(TASKS[0])["leader"]

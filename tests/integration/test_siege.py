@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.process import resident_bytes
+from harness.process import cpu_seconds, resident_bytes
 from harness.sidecar import build, task_text
 from harness.siege import Siege
 from harness.waiting import wait_until
@@ -13,7 +13,7 @@ from harness.waiting import wait_until
 TASK = "nightly"
 TASKS = [f"task-{i:03}" for i in range(200)]
 SECONDS = 6
-SLOWEST = 2.0  # of a check, on a machine with other things to do; the bench says what it is on one of its own
+SLOWEST = 0.5  # of a check, by what the sidecar does of others' before it: how fast a machine does that is the bench's
 RESIDENT = 32 * 1024 * 1024
 
 
@@ -36,28 +36,29 @@ def test_a_thousand_connections_of_one_user_harm_no_other(sidecar, jobs):
     job = jobs(TASK)
     run = job.run(sidecar, body="sleep 300 & wait")
     job.wait_started()
-    took, tables, biggest = [], [], 0
+    pid, took, work, tables, biggest = sidecar.process.pid, [], [], [], 0
     with sidecar.client(timeout=60) as bystander, Siege(sidecar, TASKS[0]) as siege:
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
-            begun = time.monotonic()
+            begun, before = time.monotonic(), cpu_seconds(pid)
             assert bystander.call("check", TASK)["leader"]
             with sidecar.client(timeout=60) as newcomer:
                 assert newcomer.call("check", TASKS[1])["leader"]
             took.append(time.monotonic() - begun)
+            work.append(cpu_seconds(pid) - before)
             begun = time.monotonic()
             assert len(bystander.call("tasks")) == len(TASKS) + 1
             tables.append(time.monotonic() - begun)
-            biggest = max(biggest, resident_bytes(sidecar.process.pid))
+            biggest = max(biggest, resident_bytes(pid))
             time.sleep(0.02)
-        assert len(os.listdir(f"/proc/{sidecar.process.pid}/fd")) > 900, "the crowd is there"
-    print(f"{len(took)} rounds, ms: {[round(1000 * t) for t in took]}, tables {[round(1000 * t) for t in tables]}, "
+        assert len(os.listdir(f"/proc/{pid}/fd")) > 900, "the crowd is there"
+    print(f"{len(took)} rounds, ms: {[round(1000 * t) for t in took]}, of work {[round(1000 * t) for t in work]}, tables {[round(1000 * t) for t in tables]}, "
           f"{biggest >> 20} MiB, longest turn {sidecar.status()['longest_turn_ms']} ms, "
           f"{sidecar.status()['longest_turn_cpu_ms']} of a processor's, closed {siege.closed}")
     assert run.process.poll() is None and len(job.alive()) > 0, "the job has been left alone"
     assert "no longer leading" not in sidecar.log()
     if not is_sanitized():
-        assert max(took) < SLOWEST
+        assert max(work) < SLOWEST
         assert biggest < RESIDENT
     wait_until(lambda: sidecar.status()["leads"] == len(TASKS) + 1, what="it answers as before")
 

@@ -1,5 +1,7 @@
 """A real ZooKeeper server on loopback, and the tree of one test in it."""
 import itertools
+import os
+import pathlib
 import random
 import shutil
 import socket
@@ -18,8 +20,10 @@ from harness.waiting import wait_until
 PORTS = range(20000, 32000)
 JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+PerfDisableSharedMem",
         "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Djava.awt.headless=true",
-        "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+        "-cp", "/usr/share/java/zookeeper.jar",  # no folder: of such a path no classes are kept
         "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
+# What the JVM has made of the servers' classes, once for a checkout: a start costs a third less.
+CLASSES = pathlib.Path(__file__).resolve().parents[3] / "build/zookeeper.jsa"
 
 
 def free_port():
@@ -34,6 +38,32 @@ def free_port():
     raise RuntimeError("no free port")
 
 
+def java(heap_mb=128, more=()):
+    """The words that start a server, but for its configuration."""
+    kept = [f"-XX:SharedArchiveFile={CLASSES}"] if CLASSES.exists() and not more else []
+    return [*JAVA[:2], f"-Xmx{heap_mb}m", *kept, *more, *JAVA[2:]]  # of two sizes the later one counts
+
+
+def keep_classes(folder):
+    """Makes CLASSES by a server that ends at once; without them all works as well."""
+    if CLASSES.exists() or not shutil.which("java"):
+        return
+    draft = CLASSES.with_name(f"{CLASSES.name}.{os.getpid()}")
+    server = ZooKeeper(folder / "classes")
+    server.java = [f"-XX:ArchiveClassesAtExit={draft}"]
+    try:
+        client = server.start().client()
+        client.create("/x", b"", ephemeral=True)
+        server.close_clients()
+        server.process.terminate()
+        server.process.wait(60)
+        draft.replace(CLASSES)
+    except (OSError, AssertionError, subprocess.TimeoutExpired):
+        pass
+    finally:
+        server.close()
+
+
 class ZooKeeper:
     def __init__(self, folder, tick_ms=200, heap_mb=128, clients_max=0):
         self.folder = folder
@@ -41,6 +71,7 @@ class ZooKeeper:
         self.heap_mb = heap_mb
         self.clients_max = clients_max  # of one address: 0 is without a limit, the server's default 60
         self.env = None  # of its process; None: ours
+        self.java = []  # more options of the JVM
         self.more = ""  # lines of its configuration
         self.session_min_ms, self.session_max_ms = 2 * tick_ms, 60000  # that it grants from its next start on
         self.port = None
@@ -71,8 +102,8 @@ class ZooKeeper:
             f"tickTime={self.tick_ms}\nminSessionTimeout={self.session_min_ms}\nmaxSessionTimeout={self.session_max_ms}\nmaxClientCnxns={self.clients_max}\n"
             f"admin.enableServer=false\n4lw.commands.whitelist=*\n{self.more}", encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
-            self.process = spawn([*JAVA[:2], f"-Xmx{self.heap_mb}m", *JAVA[2:], config],  # the later one counts
-                                 stdout=log, stderr=subprocess.STDOUT, env=self.env)
+            self.process = spawn([*java(self.heap_mb, self.java), config], stdout=log, stderr=subprocess.STDOUT,
+                                 env=self.env)
 
     def _serves(self, timeout=60):
         limit = time.monotonic() + timeout

@@ -5,12 +5,14 @@ from harness.rpc import RpcError
 
 # Generous: a bound is there to end a test that has failed, not to measure anything.
 TIMEOUT = 30.0
-PAUSE = 0.02
+# Between two looks, at first and at most: what takes long is not to be slowed down by being looked at.
+PAUSE, PAUSE_MAX = 0.02, 0.1
 
 
 def wait_until(predicate, timeout=TIMEOUT, what="what was waited for"):
     """Polls until predicate() is true and returns its value; exceptions of the last try are shown."""
     end = time.monotonic() + timeout
+    pause = PAUSE
     while True:
         error = None
         try:
@@ -21,7 +23,8 @@ def wait_until(predicate, timeout=TIMEOUT, what="what was waited for"):
             value, error = None, e
         if time.monotonic() > end:
             raise AssertionError(f"not within {timeout:g} s: {what} (last: {error or value!r})")
-        time.sleep(PAUSE)
+        time.sleep(pause)
+        pause = min(1.2 * pause, PAUSE_MAX)
 
 
 def holds_for(predicate, seconds, what="what has to hold"):
@@ -29,4 +32,4 @@ def holds_for(predicate, seconds, what="what has to hold"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert predicate(), what
-        time.sleep(PAUSE)
+        time.sleep(2 * PAUSE)
