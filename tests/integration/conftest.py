@@ -21,7 +21,7 @@ from harness.sidecar import Sidecar, build, run_program, sanitizer_reports  # no
 from harness.ticks import Ticks  # noqa: E402
 from harness.web import Web  # noqa: E402
 
-TEST_SECONDS = 120  # after which a test has failed, if it does not say otherwise
+TEST_SECONDS = 300  # after which a test has failed, if it does not say otherwise
 FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
 
 logging.getLogger("kazoo").setLevel(logging.CRITICAL)

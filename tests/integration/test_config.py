@@ -114,7 +114,7 @@ def test_a_task_file_that_is_dropped_in_takes_effect_by_itself(fleet, zk):
     wait_until(lambda: only.leads("first"), what="it leads")
     token, old_id = zk.leader("first")[1], only.id
     only.write_tasks("second", task_text("third", description="and one more"), file="more.conf")
-    wait_until(lambda: only.leads("second") and only.leads("third"), 10, "it leads the new ones")
+    wait_until(lambda: only.leads("second") and only.leads("third"), what="it leads the new ones")
     assert only.task_names() == ["first", "second", "third"]
     assert zk.leader("first")[1] == token, "what was led stays"
     assert zk.workers()[only.id]["tasks"] == ["first", "second", "third"] and only.id != old_id
@@ -126,10 +126,10 @@ def test_a_change_of_a_task_file_takes_effect_by_itself(fleet, zk):
     only = fleet.sidecar("only", version="1.5", tasks=["changing", "staying"])
     wait_until(lambda: only.leads("changing"), what="it leads")
     only.write_tasks(task_text("changing", min_version="2"), "staying")
-    wait_until(lambda: "changing" not in zk.leaders(), 10, "it is no candidate any more, and gives it up")
+    wait_until(lambda: "changing" not in zk.leaders(), what="it is no candidate any more, and gives it up")
     assert not only.leads("changing") and only.leads("staying")
     only.write_tasks(task_text("changing", min_version="1.5"), "staying")
-    wait_until(lambda: only.leads("changing"), 10, "it leads again")
+    wait_until(lambda: only.leads("changing"), what="it leads again")
 
 
 def test_a_task_file_that_is_removed_takes_effect_by_itself(fleet, zk):
@@ -139,7 +139,7 @@ def test_a_task_file_that_is_removed_takes_effect_by_itself(fleet, zk):
     wait_until(lambda: zk.leaders() == {"staying": only.id, "going": only.id}, what="it leads both")
     token = zk.leader("going")[1]
     file.unlink()
-    wait_until(lambda: zk.leaders().get("going") == other.id, 10, "another leads it")
+    wait_until(lambda: zk.leaders().get("going") == other.id, what="another leads it")
     assert zk.leader("going")[1] > token
     assert only.error_of("check", "going").code == 3
     assert only.task_names() == ["staying"] and zk.workers()[only.id]["tasks"] == ["staying"]
@@ -151,15 +151,15 @@ def test_a_task_dir_that_is_replaced_is_followed(fleet, zk):
     only = fleet.sidecar("only", tasks=["first"])
     wait_until(lambda: only.leads("first"), what="it leads")
     shutil.rmtree(only.task_dir)
-    wait_until(lambda: only.problems(), 10, "that there is no folder is a problem")
+    wait_until(lambda: only.problems(), what="that there is no folder is a problem")
     new = only.folder / "new"
     new.mkdir()
     (new / "a.conf").write_text(task_text("second"), encoding="ascii")
     new.rename(only.task_dir)
-    wait_until(lambda: only.task_names() == ["second"] and only.leads("second"), 10, "the new folder counts")
+    wait_until(lambda: only.task_names() == ["second"] and only.leads("second"), what="the new folder counts")
     assert only.problems() == []
     only.write_tasks("third", file="b.conf")
-    wait_until(lambda: only.leads("third"), 10, "and is watched")
+    wait_until(lambda: only.leads("third"), what="and is watched")
 
 
 def test_files_renamed_into_place_as_editors_and_deployments_do_are_taken(fleet, zk):
@@ -167,11 +167,11 @@ def test_files_renamed_into_place_as_editors_and_deployments_do_are_taken(fleet,
     draft = only.folder / "draft"
     draft.write_text(task_text("second"), encoding="ascii")
     os.rename(draft, only.task_dir / "tasks.conf")
-    wait_until(lambda: only.task_names() == ["second"] and only.leads("second"), 10, "the new file counts")
+    wait_until(lambda: only.task_names() == ["second"] and only.leads("second"), what="the new file counts")
     target = only.folder / "target.conf"
     target.write_text(task_text("linked"), encoding="ascii")
     (only.task_dir / "link.conf").symlink_to(target)
-    wait_until(lambda: only.leads("linked"), 10, "a link is followed")
+    wait_until(lambda: only.leads("linked"), what="a link is followed")
 
 
 def test_a_file_written_in_several_steps_counts_once_it_is_whole(fleet, zk):
@@ -181,7 +181,7 @@ def test_a_file_written_in_several_steps_counts_once_it_is_whole(fleet, zk):
             f.write(part)
             f.flush()
             wait_until(lambda: only.status(), what="an answer in between")
-    wait_until(lambda: only.leads("second") and only.problems() == [], 10, "it leads")
+    wait_until(lambda: only.leads("second") and only.problems() == [], what="it leads")
 
 
 def test_a_bad_file_refuses_that_file_alone_and_what_ran_goes_on(fleet, zk):
@@ -192,10 +192,10 @@ def test_a_bad_file_refuses_that_file_alone_and_what_ran_goes_on(fleet, zk):
     tokens = zk.tokens()
     only.write_file('task "running" { }\ntask "too" { }\ntask "fresh" {\n  yield = "maybe"\n}\n', "some.conf")
     only.write_tasks("good", file="good.conf")
-    problem = wait_until(lambda: only.problems(), 10, "status tells the problem")[0]
+    problem = wait_until(lambda: only.problems(), what="status tells the problem")[0]
     assert problem["file"] == str(only.task_dir / "some.conf") and problem["line"] == 4
     assert "yield" in problem["message"]
-    wait_until(lambda: only.leads("good"), 10, "a good file is taken")
+    wait_until(lambda: only.leads("good"), what="a good file is taken")
     assert only.task_names() == ["first", "good", "running", "too"]
     assert {t: token for t, token in zk.tokens().items() if t in tokens} == tokens
     assert not only.status()["healthy"] and not other.leads("running")
@@ -205,7 +205,7 @@ def test_a_bad_file_refuses_that_file_alone_and_what_ran_goes_on(fleet, zk):
     assert error.code == 3 and "some.conf:4" in error.message
     # Repaired, it counts as it now is.
     only.write_tasks("running", "fresh", file="some.conf")
-    wait_until(lambda: only.leads("fresh"), 10, "the repaired file counts")
+    wait_until(lambda: only.leads("fresh"), what="the repaired file counts")
     assert only.problems() == [] and only.status()["healthy"]
     assert only.task_names() == ["first", "fresh", "good", "running"]
     assert zk.leader("running")[1] == tokens["running"]
@@ -216,11 +216,11 @@ def test_a_bad_file_that_vanishes_takes_its_last_good_tasks_along(fleet, zk):
     file = only.write_tasks("running", file="some.conf")
     wait_until(lambda: only.leads("running"), what="it leads")
     only.write_file("{", "some.conf")
-    wait_until(lambda: only.problems(), 10, "status tells the problem")
+    wait_until(lambda: only.problems(), what="status tells the problem")
     assert only.leads("running")
     file.unlink()
-    wait_until(lambda: only.task_names() == ["first"] and not only.problems(), 10, "all of it is gone")
-    wait_until(lambda: set(zk.leaders()) == {"first"}, 10, "and is not led any more")
+    wait_until(lambda: only.task_names() == ["first"] and not only.problems(), what="all of it is gone")
+    wait_until(lambda: set(zk.leaders()) == {"first"}, what="and is not led any more")
 
 
 def test_a_bad_file_at_the_start_refuses_that_file_alone(fleet, zk):
@@ -235,7 +235,7 @@ def test_a_bad_file_at_the_start_refuses_that_file_alone(fleet, zk):
 def test_a_task_that_two_files_have_is_that_of_the_first(fleet, zk):
     only = fleet.sidecar("only", tasks=["shared"])
     only.write_tasks("shared", "alone", file="zz.conf")
-    problem = wait_until(lambda: only.problems(), 10, "status tells the problem")[0]
+    problem = wait_until(lambda: only.problems(), what="status tells the problem")[0]
     assert problem["file"].endswith("zz.conf") and "shared" in problem["message"]
     assert only.task_names() == ["shared"]
 

@@ -204,7 +204,7 @@ def test_a_confirmation_without_an_answer_costs_nothing(fleet, zk, proxy, drop, 
     with Oracle(TASK, leader, standby) as oracle:
         token, changes = oracle.led(by=leader).token, zk.leader_changes()
         rule = proxy.lose(is_confirmation, drop, then)
-        assert rule.applied.wait(20)
+        assert rule.applied.wait(60)
         holds_for(lambda: leader.leads(TASK), 2, "it leads on")
         wait_until(leader.is_connected, what="it is confirmed again")
         assert oracle.led(by=leader).token == token and zk.leader_changes() == changes
@@ -213,7 +213,7 @@ def test_a_confirmation_without_an_answer_costs_nothing(fleet, zk, proxy, drop, 
 def test_a_node_whose_claim_was_never_answered_is_not_adopted_by_the_next_session(fleet, zk, proxy):
     rule = proxy.lose(is_claim, then="stall")
     lost = fleet.sidecar("lost", tasks=[TASK], zookeeper=proxy.address, ready=False)
-    assert rule.applied.wait(20)
+    assert rule.applied.wait(60)
     token = wait_until(lambda: zk.leader(TASK)[1], what="the claim was carried out")
     with Oracle(TASK, lost) as oracle:
         wait_until(lambda: zk.leader(TASK)[1] is None, what="the session has expired")

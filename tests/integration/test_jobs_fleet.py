@@ -45,7 +45,7 @@ def fullest(client, path):
 
 
 def leader_of(sidecars, queue="q"):
-    return next(s for s in sidecars if s.is_running() and s.leads(queue))
+    return wait_until(lambda: next((s for s in sidecars if s.is_running() and s.leads(queue)), None), what="one leads")
 
 
 def test_from_any_node_and_by_any_of_the_newest(queues, folder):

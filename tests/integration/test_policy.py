@@ -188,7 +188,7 @@ def test_a_job_that_runs_finishes_first(trio, zk, zkleader, folder):
         holds_for(lambda: leader_of(zk) == new.id, 1.5)
         with open(go, "w", encoding="ascii"):
             pass
-        assert job.wait(20) == 0
+        assert job.wait(60) == 0
     finally:
         end(job)
     wait_until(lambda: leader_of(zk) not in (None, new.id), what="then that one as well")
@@ -310,7 +310,7 @@ def test_a_drain_is_waited_for(trio, zk, zkleader, folder, program):
         assert all(w.poll() is None for w in waits), "they wait for the job"
         with open(go, "w", encoding="ascii"):
             pass
-        assert job.wait(20) == 0
+        assert job.wait(60) == 0
         for w in waits:
             out = w.communicate(timeout=30)[0]
             assert w.returncode == 0 and out.endswith(" leads nothing, and no job runs there\n"), out

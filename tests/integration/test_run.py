@@ -413,7 +413,7 @@ def test_a_claim_whose_answer_is_lost_together_with_the_session_is_never_run_twi
         rule = proxy.lose(is_claim_of_tick, then="stall")
         job = jobs(TASK)
         mine = job.run(leader)
-        assert rule.applied.wait(20)
+        assert rule.applied.wait(60)
         theirs = job.run(other)
         wait_until(lambda: other.leads(TASK), what="the session of the first has ended")
         assert theirs.wait() == (1, "", ""), "the tick is claimed, whether it was run or not"
@@ -453,7 +453,7 @@ def test_a_claim_that_is_lost_with_its_sidecar_is_resolved_by_the_next(fleet, zk
         rule = proxy.lose(is_claim_of_tick, drop=drop, then="stall")
         job = jobs(TASK)
         runs = [job.run(leader), job.run(other)]
-        assert rule.applied.wait(20)
+        assert rule.applied.wait(60)
         leader.kill()
         proxy.drop()
         proxy.flow()

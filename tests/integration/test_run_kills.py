@@ -112,7 +112,7 @@ def test_while_it_waits_for_another(story, victim):
 def test_while_its_claim_is_on_its_way(story, victim, drop):
     rule = story.proxy.lose(is_claim, drop=drop, then="stall")
     story.begin(":")
-    assert rule.applied.wait(20)
+    assert rule.applied.wait(60)
     standing = story.job.run(story.other, "--wait", "10s")
     story.kill(victim)
     if victim == "sidecar":
@@ -179,7 +179,7 @@ def test_what_escaped_is_ended_and_what_was_there_before_is_not(story, what, cod
 def test_while_its_end_is_being_recorded(story, victim, drop):
     rule = story.proxy.lose(is_end, drop=drop, then="stall")
     story.begin(":")
-    assert rule.applied.wait(20)
+    assert rule.applied.wait(60)
     story.kill(victim)
     if victim == "sidecar":
         story.proxy.drop()

@@ -60,8 +60,9 @@ def test_two_machines_with_one_name_are_told_apart_and_named(fleet, zk, jobs):
     two.call("undrain", {})
     wait_until(lambda: not drained(one), what="nobody is drained")
     # So with resignations.
-    wait_until(lambda: zk.leaders().get(TASK), what="somebody leads")
-    leader, other = (one, two) if zk.leaders()[TASK] == one.id else (two, one)
+    best = one.explain(TASK)["ranking"][0]["id"]
+    leader, other = (one, two) if best == one.id else (two, one)
+    zk.wait_for_leader(TASK, leader)
     wait_until(lambda: leader.call("resign", TASK, {}), what="it resigns")
     zk.wait_for_leader(TASK, other)
 

@@ -34,12 +34,12 @@ def test_until_they_are_there(fleet, zkleader):
              begin(one, "--workers", "2", "--task", "report"), begin(one, "-n", "2", "--version", "2.0.0")]
     try:
         two = fleet.sidecar("two", version="2.0.0", tasks=["other"])
-        assert waits[0].wait(20) == 0 and waits[1].wait(20) == 0
+        assert waits[0].wait(60) == 0 and waits[1].wait(60) == 0
         two.write_tasks("report")
-        assert waits[2].wait(20) == 0
+        assert waits[2].wait(60) == 0
         one.write_config(version="2")
         one.call("reload")
-        assert waits[3].wait(20) == 0
+        assert waits[3].wait(60) == 0
     finally:
         for wait in waits:
             end(wait)
@@ -49,10 +49,10 @@ def test_who_goes_is_forgotten(fleet):
     one = fleet.sidecar("one")
     wait = begin(one, "--workers", "7")
     begun = begin(one, "--workers", "1")
-    assert begun.wait(20) == 0
+    assert begun.wait(60) == 0
     end(wait)
     two = begin(one, "--workers", "1")
-    assert two.wait(20) == 0
+    assert two.wait(60) == 0
 
 
 def test_what_is_refused(fleet, zkleader):
@@ -77,5 +77,5 @@ def test_it_costs_zookeeper_nothing(fleet, server, proxy):
         before = asked.n
         time.sleep(1)
     waits = [begin(one, "--workers", "9", "--timeout", "1s") for _ in range(5)]
-    assert [w.wait(20) for w in waits] == [1] * 5
+    assert [w.wait(60) for w in waits] == [1] * 5
     assert asked.n == before

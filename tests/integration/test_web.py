@@ -366,7 +366,7 @@ def test_a_unix_socket(fleet, web, folder):
         wait_until(lambda: ask(ok).startswith(b"HTTP/1.1 200"), what="it answers there")
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert not path.exists() and not os.path.lexists(path)
 
 

@@ -15,7 +15,7 @@ class RpcError(Exception):
 
 
 class Client:
-    def __init__(self, path, timeout=20.0):
+    def __init__(self, path, timeout=60.0):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
         self.timeout = timeout

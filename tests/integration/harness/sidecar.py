@@ -141,7 +141,7 @@ class Sidecar:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=60):
         """Tells it to go; returns its exit code."""
         self.expected_exit = True
         self.signal(signal.SIGTERM)
@@ -189,7 +189,7 @@ class Sidecar:
 
     # --- questions
 
-    def client(self, timeout=20.0):
+    def client(self, timeout=60.0):
         return Client(self.socket, timeout)
 
     def listens(self):
@@ -197,7 +197,7 @@ class Sidecar:
         with self.client():
             return True
 
-    def call(self, method, *params, timeout=20.0):
+    def call(self, method, *params, timeout=60.0):
         with self.client(timeout) as client:
             return client.call(method, *params)
 
