@@ -276,7 +276,7 @@ $(UNIT_BIN): %: %.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 # Its own allocations can be made to fail.
 $(B)/unit/client_memory $(B)/plain/client_memory: BASE_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc
 
-# The same without Criterion's library, for nets that cannot bear it.
+# The same without Criterion's library, which is slow, and which nets cannot bear.
 PLAIN_BIN := $(UNIT:%=$(B)/plain/%)
 $(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK_$$(firstword $$(subst _, ,$$(@F))))
 	@mkdir -p $(@D)
@@ -285,11 +285,8 @@ $(PLAIN_BIN): $(B)/plain/%: $(B)/unit/%.o $(B)/tests/nets/plain_runner.o $$(LINK
 .PHONY: unit-bin unit plain-bin
 plain-bin: $(PLAIN_BIN)
 unit-bin: $(UNIT_BIN)
-# Criterion forks beside threads of its own, which the sanitizers' allocators do not bear: the child may wait
-# for ever for a lock. What is built with a sanitizer runs without it.
-UNIT_FOLDER := $(B)/$(if $(filter release,$(VARIANT)),unit,plain)
-unit: $(UNIT:%=$(UNIT_FOLDER)/%)
-	tests/run --unit $(UNIT_FOLDER)
+unit: plain-bin
+	tests/run --unit $(B)/plain
 
 # --- installing what is missing ---------------------------------------------------------------
 .PHONY: deps deps-demo deps-check deps-deep
@@ -390,7 +387,7 @@ RUN  := tests/run $(if $(COUNTS),--counts $(COUNTS))
 # What tells a newcomer that it works: the same each time, on two cores within ten minutes.
 CHECK_SUITES := \
 	--plain "house rules=tests/lint/run $(B)" \
-	--unit $(B)/unit \
+	--unit $(B)/plain \
 	--plain "model=$(B)/model" \
 	--plain "the draft's balance and moves=$(B)/bench/draft" \
 	--plain "the draft against its example=tests/oracle/draft $(B)/oracle/draft_fleets 1 2000" \
@@ -455,7 +452,7 @@ check: deps-check
 	@echo building
 	@$(MAKE) $(JOBS) -s WERROR=1 check-build
 	@$(RUN) $(CHECK_SUITES)
-check-build: all unit-bin model-bin $(B)/bench/draft $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
+check-build: all plain-bin model-bin $(B)/bench/draft $(B)/oracle/draft_fleets $(B)/oracle/schedule_times \
 		$(B)/model $(B)/sim-node
 
 check-deep: deps-deep

@@ -1,10 +1,12 @@
 /*
- * Runs the unit tests in place of Criterion's library, for nets that cannot bear that: TSan aborts it, and
- * under valgrind its start takes a second and a half for each test. Linked with a test's object file, which
- * finds here all that Criterion's macros call. Each test is run in a child that is forked from the same
- * program, and so inherits a net's state.
+ * Runs the unit tests in place of Criterion's library, which starts a program for each test, at fifty times
+ * the processor time, and which nets cannot bear: TSan aborts it, and under valgrind such a start takes a
+ * second and a half. Linked with a test's object file, which finds here all that Criterion's macros call. Each
+ * test is run in a child that is forked from the same program, and so inherits a net's state.
  *
  *   PROGRAM [--filter PATTERN]     of SUITE/TEST, as fnmatch() takes it; the last line is as Criterion's
+ *
+ * CRITERION_JOBS: so many of its tests run at a time, by default one.
  *
  * Time limits of tests are left to whoever runs the program, as time goes by slower under a net.
  */
@@ -21,8 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FAILED	1
-#define SKIPPED 77
+#define FAILED	 1
+#define SKIPPED	 77
+#define JOBS_MAX 64
 
 /* Where the macros Test and TestSuite put theirs; there need be no suites. */
 extern struct criterion_test *__start_cr_tst[], *__stop_cr_tst[];
@@ -143,9 +146,13 @@ struct count {
 	int passed, failed, crashed, skipped;
 };
 
-static int run_child(const struct criterion_test *test)
+struct child {
+	pid_t pid;
+	const struct criterion_test *test;
+};
+
+static struct child begin_child(const struct criterion_test *test)
 {
-	int status = 0;
 	pid_t pid;
 
 	running = test;
@@ -157,9 +164,7 @@ static int run_child(const struct criterion_test *test)
 		test->test();
 		exit(failed ? FAILED : 0);
 	}
-	if (waitpid(pid, &status, 0) != pid)
-		abort();
-	return status;
+	return (struct child){.pid = pid, .test = test};
 }
 
 static void judge(const struct criterion_test *test, int status, struct count *count)
@@ -180,12 +185,50 @@ static void judge(const struct criterion_test *test, int status, struct count *c
 	}
 }
 
+/* Waits for the first of the children that ends, and has its place taken by the last. */
+static void end_child(struct child *children, size_t n, struct count *count)
+{
+	int status = 0;
+	pid_t pid = wait(&status);
+
+	for (size_t i = 0; i < n; i++) {
+		if (children[i].pid == pid) {
+			judge(children[i].test, status, count);
+			children[i] = children[n - 1];
+			return;
+		}
+	}
+	abort();
+}
+
+static void run_all(const char *pattern, struct count *count)
+{
+	const char *wanted = getenv("CRITERION_JOBS");
+	struct child children[JOBS_MAX];
+	size_t jobs = wanted ? strtoul(wanted, NULL, 10) : 1, n = 0;
+	char name[256];
+
+	if (jobs < 1 || jobs > JOBS_MAX)
+		jobs = 1;
+	for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
+		if (!*t || (*t)->data->disabled)
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", (*t)->category, (*t)->name);
+		if (pattern && fnmatch(pattern, name, FNM_EXTMATCH) != 0)
+			continue;
+		if (n == jobs)
+			end_child(children, n--, count);
+		children[n++] = begin_child(*t);
+	}
+	while (n > 0)
+		end_child(children, n--, count);
+}
+
 int main(int argc, char **argv)
 {
 	const char *pattern = argc == 3 && strcmp(argv[1], "--filter") == 0 ? argv[2] : NULL;
 	static const int usual[] = {SIGHUP, SIGINT, SIGQUIT};
 	struct count count = {0};
-	char name[256];
 
 	if (argc != 1 && !pattern) {
 		fprintf(stderr, "usage: %s [--filter PATTERN]\n", argv[0]);
@@ -196,13 +239,7 @@ int main(int argc, char **argv)
 		signal(usual[i], SIG_DFL);
 	/* A test that is to abort leaves no core file. */
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-	for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
-		if (!*t || (*t)->data->disabled)
-			continue;
-		snprintf(name, sizeof(name), "%s/%s", (*t)->category, (*t)->name);
-		if (!pattern || fnmatch(pattern, name, FNM_EXTMATCH) == 0)
-			judge(*t, run_child(*t), &count);
-	}
+	run_all(pattern, &count);
 	printf("Synthesis: Tested: %d | Passing: %d | Failing: %d | Crashing: %d\n",
 	       count.passed + count.failed + count.crashed, count.passed, count.failed,
 	       count.crashed);
