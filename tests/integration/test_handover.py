@@ -8,14 +8,14 @@ import pytest
 
 from harness.proxy import Proxy
 from harness.server import worker_record
-from harness.waiting import holds_for, wait_until
+from harness.waiting import TIMEOUT, holds_for, wait_until
 
 TASKS = ["nightly-report", "cleanup", "mail"]
 
 
-def wait_leads_all(zk, sidecar, tasks=TASKS):
-    wait_until(lambda: all(zk.leaders().get(t) == sidecar.id for t in tasks), what=f"{sidecar.name} leads")
-    wait_until(lambda: all(sidecar.leads(t) for t in tasks), what=f"{sidecar.name} says so")
+def wait_leads_all(zk, sidecar, tasks=TASKS, timeout=TIMEOUT):
+    wait_until(lambda: all(zk.leaders().get(t) == sidecar.id for t in tasks), timeout, f"{sidecar.name} leads")
+    wait_until(lambda: all(sidecar.leads(t) for t in tasks), timeout, f"{sidecar.name} says so")
 
 
 def test_a_leader_that_is_told_to_go_hands_over_at_once_and_exits_0(fleet, zk):
@@ -27,7 +27,7 @@ def test_a_leader_that_is_told_to_go_hands_over_at_once_and_exits_0(fleet, zk):
     wait_until(lambda: len(standby.call("workers")) == 2, what="standby knows the leader")
     tokens = zk.tokens()
     assert leader.stop() == 0
-    wait_leads_all(zk, standby)
+    wait_leads_all(zk, standby, timeout=30)
     assert all(zk.tokens()[t] > tokens[t] for t in TASKS)
     assert not leader.socket.exists()
 

@@ -29,7 +29,7 @@ def put(zk, minute, task=TASK, **changes):
 
 @pytest.fixture
 def history(fleet, program):
-    a = fleet.sidecar("a", tasks=[MINUTE])
+    a = fleet.sidecar("a", tasks=[MINUTE], session_timeout="10s")
 
     def ask(*options, sidecar=a):
         return program("zkleader", "-s", sidecar.socket, *options, "history", TASK)
@@ -101,7 +101,7 @@ def test_runs_of_the_whole_fleet_from_every_node(fleet, zk, history, jobs):
     wait_until(lambda: a.leads(TASK), what="a leads")
     job = jobs(TASK)
     assert job.run(a, "--tick", "1s").code() == 0
-    b = fleet.sidecar("b", version="2", tasks=[MINUTE], node="blue")
+    b = fleet.sidecar("b", version="2", tasks=[MINUTE], node="blue", session_timeout="10s")
     wait_until(lambda: b.leads(TASK), what="b leads")
     next_tick(1)
     running = job.run(b, "--tick", "1s", body="sleep 60")

@@ -16,7 +16,7 @@ from harness.sidecar import build
 from harness.waiting import holds_for, wait_until
 
 NAME = "solver"
-SESSION = {"session_timeout": "4s"}
+SESSION = {"session_timeout": "6s"}
 RUNS = "echo $ZKLEADER_INDEX >{folder}/on.{key}; until [ -e {folder}/go ]; do sleep 0.05; done; rm {folder}/on.{key}; exit {code}"
 
 

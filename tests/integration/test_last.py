@@ -51,7 +51,7 @@ def test_the_table_has_outcome_and_age(fleet, zk, program):
 
 def test_runs_of_this_node_are_known_at_once_and_those_of_others_soon(fleet, jobs):
     minute = task_text(TASK, tick="1m")
-    a, b = (fleet.sidecar(name, version=version, tasks=[minute]) for name, version in (("a", "2"), ("b", "1")))
+    a, b = (fleet.sidecar(name, version=version, tasks=[minute], session_timeout="10s") for name, version in (("a", "2"), ("b", "1")))
     wait_until(lambda: a.leads(TASK), what="a leads")
     assert last(a) is None and last(b) is None
     job = jobs(TASK)

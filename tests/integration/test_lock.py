@@ -15,7 +15,7 @@ from harness.waiting import holds_for, wait_until
 
 CHILDREN = (8, 12)  # ZooKeeper's requests for the names in a node
 NAME = "db"
-SESSION = {"session_timeout": "4s"}
+SESSION = {"session_timeout": "6s"}
 OBEDIENT = "while [ ! -e {folder}/release.$1 ]; do sleep 0.05; done"
 
 

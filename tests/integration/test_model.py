@@ -11,7 +11,7 @@ STEPS = 600
 
 def lines(program, address, other, seed):
     ended = subprocess.run([build() / program, address, other, str(seed), str(STEPS)], stdout=subprocess.PIPE,
-                           timeout=90, check=True, text=True)
+                           timeout=280, check=True, text=True)
     return ended.stdout.splitlines()
 
 

@@ -39,7 +39,7 @@ def notifier(folder):
 
 
 def begin(fleet, *tasks):
-    a = fleet.sidecar("a", tasks=list(tasks))
+    a = fleet.sidecar("a", tasks=list(tasks), session_timeout="10s")
     wait_until(lambda: a.leads(TASK), what="a leads")
     return a
 

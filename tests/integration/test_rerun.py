@@ -16,7 +16,7 @@ SKIP = task_text(TASK, tick="24h", wait="60s", on_crash="skip")
 FOR_EVER = "while :; do sleep 0.1; done"
 
 
-def start(fleet, zk, *names, task=RERUN, session_timeout="4s"):
+def start(fleet, zk, *names, task=RERUN, session_timeout="6s"):
     """A sidecar of each name; the last one leads, as it has the newest version."""
     sidecars = [fleet.sidecar(n, version=str(i + 1), tasks=[task], session_timeout=session_timeout)
                 for i, n in enumerate(names)]
@@ -164,8 +164,8 @@ def test_who_stands_by_goes_when_the_run_has_finished(fleet, zk, jobs, code, sta
 
 def test_who_stands_by_outlasts_an_outage_of_its_own(fleet, zk, jobs, proxy):
     """Its wait is over long since; but whether the other run goes on it cannot know for now."""
-    a = fleet.sidecar("a", version="1", tasks=[RERUN], session_timeout="4s", zookeeper=proxy.address)
-    leader = fleet.sidecar("b", version="2", tasks=[RERUN], session_timeout="4s")
+    a = fleet.sidecar("a", version="1", tasks=[RERUN], session_timeout="6s", zookeeper=proxy.address)
+    leader = fleet.sidecar("b", version="2", tasks=[RERUN], session_timeout="6s")
     zk.wait_for_leader(TASK, leader)
     wait_until(lambda: len(a.call("workers")) == 2, what="it knows the other")
     job = jobs(TASK)

@@ -31,8 +31,8 @@ class Story:
     def __init__(self, fleet, zk, server, jobs):
         self.zk, self.fleet = zk, fleet
         self.proxy = Proxy(server.port)
-        self.other = fleet.sidecar("a", version="1", tasks=[DAILY], session_timeout="4s")
-        self.leader = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="4s", zookeeper=self.proxy.address)
+        self.other = fleet.sidecar("a", version="1", tasks=[DAILY], session_timeout="6s")
+        self.leader = fleet.sidecar("b", version="2", tasks=[DAILY], session_timeout="6s", zookeeper=self.proxy.address)
         wait_until(lambda: self.leader.leads(TASK), what="b leads")
         self.job = jobs(TASK)
         self.run = None

@@ -8,7 +8,7 @@ import uuid
 
 from harness.process import end, spawn
 from harness.sidecar import build, sanitizer_env
-from harness.waiting import wait_until
+from harness.waiting import TIMEOUT, wait_until
 
 # The lock is open in every process of the job, so it is free only when the last of them is dead.
 SCRIPT = """#!/bin/sh
@@ -46,7 +46,7 @@ class Run:
         self.process = process
         self.pid = process.pid
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=120):
         """(exit code, standard output, standard error)"""
         try:
             out, err = self.process.communicate(timeout=timeout)
@@ -55,7 +55,7 @@ class Run:
             raise
         return self.process.returncode, out, err
 
-    def code(self, timeout=60):
+    def code(self, timeout=120):
         return self.wait(timeout)[0]
 
     def signal(self, number):
@@ -139,7 +139,7 @@ class Jobs:
         lines = [Line(t) for t in self.out.read_text(encoding="ascii").splitlines()]
         return [line for line in lines if what in (None, line.what)]
 
-    def wait_started(self, n=1, timeout=30):
+    def wait_started(self, n=1, timeout=TIMEOUT):
         """Waits until n jobs have started, ever; returns the line of the last."""
         return wait_until(lambda: len(self.lines("start")) >= n and self.lines("start")[n - 1],
                           timeout, f"{n} jobs have started")
@@ -148,7 +148,7 @@ class Jobs:
         """The processes of the jobs, without those of `zkleader run`."""
         return processes_with(self.mark, f"ZKLEADER_TASK={self.task}")
 
-    def wait_gone(self, timeout=30):
+    def wait_gone(self, timeout=TIMEOUT):
         wait_until(lambda: not processes_with(self.mark), timeout, "no process of a run is left")
 
     def check(self):

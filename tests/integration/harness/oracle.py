@@ -176,7 +176,7 @@ class Oracle:
 
     # --- liveness
 
-    def led(self, by=None, after=None, within=30, but_not=None):
+    def led(self, by=None, after=None, within=60, but_not=None):
         """Waits for a valid yes to a question sent after that moment (this one); returns the answer."""
         after = now() if after is None else after
 
@@ -190,7 +190,7 @@ class Oracle:
             return None
         return wait_until(found, within, f"{self.task} is led" + (f" by {by.name}" if by else ""))
 
-    def not_led_by(self, sidecar, within=30):
+    def not_led_by(self, sidecar, within=60):
         """Waits until it has answered a question of now on with no."""
         after = now()
         return wait_until(lambda: next((a for a in reversed(self.answers) if a.sidecar == sidecar.name

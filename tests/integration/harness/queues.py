@@ -10,7 +10,7 @@ import time
 from harness.process import end, spawn
 from harness.runner import Runner
 from harness.sidecar import build, sanitizer_env, sanitizer_reports
-from harness.waiting import wait_until
+from harness.waiting import TIMEOUT, wait_until
 
 ENDED = ("ok", "dead", "lost", "cancelled")
 
@@ -35,7 +35,7 @@ class Queues:
         sidecar.runner = Runner(folder, sidecar.socket, sidecar.config_file).start()
         self.runners.append(sidecar.runner)
 
-    def wait_open(self, queue="q", timeout=30):
+    def wait_open(self, queue="q", timeout=TIMEOUT):
         """Until all sidecars that have the queue know that it takes submits."""
         wait_until(lambda: "open" in self.zk.names("jobs", queue), timeout, f"{queue} is open")
         there = [s for s in self.fleet.sidecars if s.is_running() and queue in s.task_names()]

@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from harness.process import end, spawn
-from harness.waiting import wait_until
+from harness.waiting import TIMEOUT, wait_until
 
 # Below the range from which the kernel takes ports for outgoing connections.
 PORTS = range(20000, 32000)
@@ -139,7 +139,7 @@ class ZooKeeper:
         """A kazoo client of it, closed with the server at the latest."""
         client = KazooClient(hosts=self.address, timeout=20, **kwargs)
         self.clients.append(client)
-        client.start(timeout=30)
+        client.start(timeout=60)
         return client
 
     def close_clients(self):
@@ -254,7 +254,7 @@ class Tree:
             return not any(isinstance(r, Exception) for r in transaction.commit())
         wait_until(once, what="all of it is deleted at once")
 
-    def wait_for_leader(self, task, sidecar, timeout=30):
+    def wait_for_leader(self, task, sidecar, timeout=TIMEOUT):
         return wait_until(lambda: self.leaders().get(task) == sidecar.id and self.leader(task)[1],
                           timeout, f"{sidecar.name} leads {task}")
 

@@ -9,7 +9,7 @@ import uuid
 from harness.names import need_mounts
 from harness.process import backtraces, cpu_seconds, end, keep_core, spawn
 from harness.rpc import Client, RpcError
-from harness.waiting import wait_until
+from harness.waiting import TIMEOUT, wait_until
 
 SUPPRESSIONS = pathlib.Path(__file__).resolve().parents[1] / "lsan.supp"
 LOG_SHOWN = 12000  # bytes of a log that are printed for a test that failed
@@ -127,7 +127,7 @@ class Sidecar:
             self.wait_connected()
         return self
 
-    def wait_connected(self, timeout=30):
+    def wait_connected(self, timeout=TIMEOUT):
         wait_until(self.is_connected, timeout, f"{self.name} has a confirmed session")
 
     def is_connected(self):
@@ -162,7 +162,7 @@ class Sidecar:
     def resume(self):
         self.signal(signal.SIGCONT)
 
-    def wait_exit(self, timeout=30):
+    def wait_exit(self, timeout=TIMEOUT):
         self.expected_exit = True
         return self.process.wait(timeout)
 
@@ -242,7 +242,7 @@ class Sidecar:
         """With log-format json: one dict a line."""
         return [json.loads(line) for line in self.log().splitlines()]
 
-    def wait_log(self, text, timeout=30):
+    def wait_log(self, text, timeout=TIMEOUT):
         wait_until(lambda: text in self.log(), timeout, f"{self.name} logs {text!r}")
 
     def cpu_seconds(self):
@@ -259,7 +259,7 @@ class Outcome:
         return f"exit {self.code}, stdout {self.out!r}, stderr {self.err!r}"
 
 
-def run_program(folder, name, *args, timeout=60, env=None, text=True):
+def run_program(folder, name, *args, timeout=180, env=None, text=True):
     """Runs one of our programs to its end."""
     process = spawn([build() / name, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
                     env={**sanitizer_env(folder), **(env or {})})

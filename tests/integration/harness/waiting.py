@@ -4,7 +4,7 @@ import time
 from harness.rpc import RpcError
 
 # Generous: a bound is there to end a test that has failed, not to measure anything.
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 # Between two looks, at first and at most: what takes long is not to be slowed down by being looked at.
 PAUSE, PAUSE_MAX = 0.02, 0.1
 
