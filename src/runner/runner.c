@@ -208,12 +208,11 @@ static int64_t start_waiting(struct runner *r)
 
 static void take_begun(struct runner *r)
 {
-	pid_t pids[64];
-	ssize_t n;
+	pid_t pid;
 
-	while ((n = read(r->begun[0], pids, sizeof(pids))) > 0)
-		for (size_t i = 0; i < (size_t)n / sizeof(*pids); i++)
-			jobs_begun(&r->jobs, pids[i]);
+	/* Each message is a pid, whole. */
+	while (read(r->begun[0], &pid, sizeof(pid)) == sizeof(pid))
+		jobs_begun(&r->jobs, pid);
 }
 
 static void take_news(struct runner *r, const struct message *m)
@@ -351,7 +350,7 @@ static int make_turns(struct runner *r)
 
 	r->at_once = processors > 0 ? (size_t)processors * BEGIN_PER_PROCESSOR : 1;
 	r->at_once = r->at_once > BEGIN_LEAST ? r->at_once : BEGIN_LEAST;
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, r->begun) < 0
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, r->begun) < 0
 		       ? -errno
 		       : 0;
 }
