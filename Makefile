@@ -78,7 +78,7 @@ endif
 # --- sources ----------------------------------------------------------------------------------
 BASE := \
 	mem buffer clock duration fd name names nearest sort \
-	worker journal log utf8 histogram notify notice ids
+	worker errout journal log utf8 histogram notify notice ids
 CORE := \
 	version version_form rank draft calendar zone \
 	zone_rule schedule schedule_next fleet \

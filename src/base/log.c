@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/errout.h"
 #include "base/journal.h"
 
 #define PREFIX_LEN 3  /* of "<N>" */
@@ -46,6 +46,8 @@ static const char *const format_words[] = {
 static atomic_int log_level = LOG_INFO;
 static atomic_int log_format = LOG_TEXT;
 static atomic_bool log_journal = false;
+
+static atomic_uint_least64_t lost; /* lines that nobody took, and that were not told yet */
 
 /* Before the other threads are there. */
 static const char *journal_path;
@@ -398,28 +400,12 @@ static bool write_journal(enum log_level level, const char *line, const char *me
 	return journal_send(journal_fd, journal_path, &entry) == 0;
 }
 
-/*
- * At once, in one piece that is shorter than PIPE_BUF, so that lines of several threads never mix.
- * If standard error takes no more the line is lost, since an election must not wait for a log;
- * systemd makes it a socket, which can be told so.
- */
-static void write_line(const char *line, size_t len)
-{
-	ssize_t n;
-
-	do {
-		n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n < 0 && errno == ENOTSOCK)
-			n = write(STDERR_FILENO, line, len);
-	} while (n < 0 && errno == EINTR);
-}
-
-void log_write(enum log_level level, const char *message, const struct log_field *fields)
+/* Makes a line and hands it to the journal, or else to standard error. False: neither takes it. */
+static bool deliver(enum log_level level, const char *message, const struct log_field *fields)
 {
 	enum log_format format = (enum log_format)atomic_load(&log_format);
 	bool prefix = atomic_load(&log_journal);
 	char line[LOG_LINE_MAX];
-	int saved = errno;
 	int64_t now = clock_wall_ms();
 	bool taken = false;
 	size_t len;
@@ -433,10 +419,42 @@ void log_write(enum log_level level, const char *message, const struct log_field
 		taken = write_journal(level, format == LOG_TEXT ? line + PREFIX_LEN : line, message,
 				      fields);
 	}
-	if (!taken) {
-		len = make_line(line, sizeof(line), level, format, prefix, now, message, fields);
-		line[len] = '\n'; /* where the NUL was */
-		write_line(line, len + 1);
-	}
+	if (taken)
+		return true;
+	len = make_line(line, sizeof(line), level, format, prefix, now, message, fields);
+	line[len] = '\n'; /* where the NUL was */
+	return errout_write(STDERR_FILENO, line, len + 1) == 0;
+}
+
+static void tell_lost(void)
+{
+	uint64_t n = atomic_exchange(&lost, 0);
+
+	if (n > 0 && !deliver(LOG_WARNING, "lines of the log were lost",
+			      (const struct log_field[]){LOG_UINT("lines", n), LOG_END}))
+		atomic_fetch_add(&lost, n);
+}
+
+void log_catch_up(void)
+{
+	int saved = errno;
+
+	if (log_lost() > 0)
+		tell_lost();
+	errno = saved;
+}
+
+uint64_t log_lost(void)
+{
+	return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+void log_write(enum log_level level, const char *message, const struct log_field *fields)
+{
+	int saved = errno;
+
+	log_catch_up();
+	if (!deliver(level, message, fields))
+		atomic_fetch_add(&lost, 1);
 	errno = saved;
 }

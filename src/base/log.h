@@ -63,9 +63,17 @@ int log_level_parse(const char *text, enum log_level *ret_level);
 int log_format_parse(const char *text, enum log_format *ret_format);
 
 /*
- * Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot.
+ * Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot,
+ * since an election must not wait for a log. A later line then says how many were lost.
  */
 void log_write(enum log_level level, const char *message, const struct log_field *fields);
+/*
+ * Tells how many lines were lost, if there is room by now. To be called now and then, as the next
+ * line may be far.
+ */
+void log_catch_up(void);
+/* How many lines were lost and have not been told: 0 where the log is read. */
+uint64_t log_lost(void);
 /*
  * The line without its newline, terminated, as it looks without journal; returns its length. Size
  * is at least LOG_LINE_MIN. From the first field on that does not fit, all are left out: text then

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <malloc.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,13 @@
 static _Noreturn void out_of_memory(void)
 {
 	static const char line[] = "out of memory\n";
+	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	/* Nothing that may itself allocate: write(2), not stdio and not the log. */
-	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+	/*
+	 * Nothing that may itself allocate: write(2), not stdio and not the log; and nothing where
+	 * nobody reads, as this process has to end.
+	 */
+	if (poll(&fd, 1, 0) > 0 && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		abort();
 	abort();
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/errout.h"
 #include "base/fd.h"
 #include "base/journal.h"
 #include "client/printable.h"
@@ -40,7 +41,7 @@ static int print(const struct capture *c)
 
 	n += printable(text + n, sizeof(text) - n - 1, c->line, c->len);
 	text[n++] = '\n';
-	return write(c->to, text, n) < 0 ? -errno : 0;
+	return errout_write(c->to, text, n);
 }
 
 /*
@@ -145,18 +146,6 @@ void capture_end(struct capture *c)
 
 /* --- life cycle ----------------------------------------------------------- */
 
-/*
- * Opens standard error anew, for a file description of our own. So it can be non-blocking for us
- * alone, although other processes share standard error. A socket cannot be opened again, so in that
- * case the descriptor is only duplicated.
- */
-static int open_error(void)
-{
-	int fd = open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-
-	return fd >= 0 ? fd_private(fd) : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-}
-
 int capture_init(struct capture *c, const char *name, const char *id, const char *journal)
 {
 	int e;
@@ -166,7 +155,8 @@ int capture_init(struct capture *c, const char *name, const char *id, const char
 	e = fd_pipe(&c->from, &c->into);
 	if (e < 0)
 		return e;
-	c->to = journal ? journal_open() : open_error();
+	/* The guard gives standard error up, which is the job's. */
+	c->to = journal ? journal_open() : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	c->tail = tail_new();
 	if (c->to < 0 || !c->tail || fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
 		e = errno ? -errno : -EMFILE;

@@ -1,10 +1,12 @@
 #include "control/answers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/identity.h"
@@ -441,6 +443,9 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	troubles_find(s, &problems);
 	runners_find_problems(m, &problems);
 	notifiers_find_problems(m, &problems);
+	if (log_lost() > 0)
+		problems_warn(&problems, "zkleaderd", PROBLEM_WHOLE_FILE,
+			      "nobody reads what it logs: %" PRIu64 " lines are lost", log_lost());
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);

@@ -1,6 +1,7 @@
 #include "control/runners.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct runner {
 	struct peer *c;			/* NULL: it is not connected */
 	int64_t gone_ms;		/* when it disconnected, or was listed */
 	bool told;			/* its absence was reported */
+	uint64_t lost;			/* lines of its log that nobody has read */
 	struct runner_refusal *refused; /* sorted by task */
 	size_t n_refused;
 };
@@ -106,6 +108,7 @@ void runner_register(struct call *call)
 
 	r->c = call->c;
 	r->told = false;
+	r->lost = 0;
 	forget_refusals(r);
 	if (before) {
 		log_warning("a runner takes the place of another of its user",
@@ -226,6 +229,7 @@ void runner_refusals(struct call *call)
 {
 	struct runner *r = find(call->m, call->c->uid);
 	struct reader list = call->params, rest = call->params;
+	uint64_t lost = 0;
 	bool more = false, good;
 	size_t n = 0;
 
@@ -233,9 +237,13 @@ void runner_refusals(struct call *call)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "refusals is for a runner");
 		return;
 	}
-	good = call->n_params >= 1 && call->n_params <= 2 && reader_array(&list, &n) == 0;
-	if (good && call->n_params == 2)
+	good = call->n_params >= 1 && call->n_params <= 3 && reader_array(&list, &n) == 0;
+	if (good && call->n_params >= 2)
 		good = reader_skip(&rest) == 0 && reader_bool(&rest, &more) == 0;
+	if (good && call->n_params == 3)
+		good = reader_uint(&rest, &lost) == 0;
+	if (good)
+		r->lost = lost;
 	if (good && !more)
 		forget_refusals(r);
 	good = good && take_refusals(r, &list, n);
@@ -246,8 +254,8 @@ void runner_refusals(struct call *call)
 		peer_end(call->c, call->msgid);
 	} else {
 		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "refusals takes a list of {task, file, message}, and whether it is to "
-			   "be added to those before");
+			   "refusals takes a list of {task, file, message}, whether it is to be "
+			   "added to those before, and how many lines of the log were lost");
 	}
 	changed(call->m);
 }
@@ -377,6 +385,12 @@ void runners_find_problems(const struct methods *m, struct problems *problems)
 			problems_add(problems, list[i].about, PROBLEM_WHOLE_FILE, "%s",
 				     list[i].text);
 	free(list);
+	for (const struct runner *r = m->runners.list; r; r = r->next)
+		if (r->c && r->lost > 0)
+			problems_warn(problems, "zkleader-runner", PROBLEM_WHOLE_FILE,
+				      "nobody reads what the runner of uid %u logs: %" PRIu64
+				      " lines are lost",
+				      (unsigned)r->uid, r->lost);
 }
 
 /* --- begin and end -------------------------------------------------------- */

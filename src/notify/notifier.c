@@ -27,6 +27,7 @@
 #include "wire/rpc.h"
 
 #define WAIT_MAX_MS 60000
+#define LOG_MS	    1000  /* between tries to tell that lines of the log were lost */
 #define LOOK_MS	    60000 /* between checks of the task files while nothing happens */
 #define ASK_MS	    10000 /* time for an answer of the sidecar */
 
@@ -202,6 +203,9 @@ static void loop(struct notifier *n)
 		due_ms = min_ms(due_ms, http_due_ms(&n->http));
 		due_ms = min_ms(due_ms, events_due_ms(&n->events));
 		due_ms = min_ms(min_ms(due_ms, n->look_ms), follow_due_ms(&n->follow));
+		log_catch_up();
+		if (log_lost() > 0)
+			due_ms = min_ms(due_ms, clock_boot_ms() + LOG_MS);
 		left = due_ms - clock_boot_ms();
 		left = left < 0 ? 0 : left > WAIT_MAX_MS ? WAIT_MAX_MS : left;
 		/* poll(2) ignores descriptors that are -1. */

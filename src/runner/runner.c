@@ -41,8 +41,9 @@ struct runner {
 	struct zkleader *z;
 	struct follow follow;
 	bool registered;
-	bool to_tell; /* the refusals have changed, and have to be told to the sidecar */
-	size_t told;  /* how many of them were told: a request may not hold all */
+	bool to_tell;  /* the refusals have changed, and have to be told to the sidecar */
+	size_t told;   /* how many of them were told: a request may not hold all */
+	uint64_t lost; /* lines of the log, as the sidecar knows */
 	struct account account;
 	struct tasks tasks;
 	struct jobs jobs;
@@ -82,7 +83,8 @@ static size_t pack_refusals(const struct runner *r, struct buffer *params)
 		n++;
 	}
 	pack_init(&p, params);
-	pack_array(&p, 2);
+	/* Sidecars of earlier releases take two parameters. */
+	pack_array(&p, r->lost > 0 ? 3 : 2);
 	pack_array(&p, n - r->told);
 	for (size_t i = r->told; i < n && tasks_refused(&r->tasks, i, &refusal); i++) {
 		pack_map(&p, 3);
@@ -91,6 +93,8 @@ static size_t pack_refusals(const struct runner *r, struct buffer *params)
 		pack_kv_str(&p, "message", refusal.why);
 	}
 	pack_bool(&p, r->told > 0);
+	if (r->lost > 0)
+		pack_uint(&p, r->lost);
 	return n;
 }
 
@@ -119,8 +123,15 @@ static void refusals_changed(struct runner *r)
 
 static void look(struct runner *r)
 {
+	uint64_t lost = log_lost();
+
 	if (tasks_look(&r->tasks))
 		refusals_changed(r);
+	if (lost != r->lost) {
+		r->lost = lost;
+		r->to_tell = true;
+		r->told = 0;
+	}
 	r->look_ms = clock_boot_ms() + LOOK_MS;
 }
 
@@ -315,6 +326,7 @@ static void loop(struct runner *r)
 		if (clock_boot_ms() >= r->look_ms)
 			look(r);
 		turn_ms = start_waiting(r);
+		log_catch_up();
 		tell_refusals(r);
 	}
 }

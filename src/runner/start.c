@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/errout.h"
 #include "base/log.h"
 #include "client/ask.h"
 #include "client/capture.h"
@@ -92,7 +93,11 @@ int start_become(const struct start *s, struct context *c)
 	prctl(PR_SET_NAME, "zkleader-run");
 	signal(SIGPIPE, SIG_DFL); /* systemd has services ignore it */
 	sigprocmask(SIG_SETMASK, s->mask, NULL);
-	output_init(&c->output, stdout, stderr);
+	/* Nobody may read the runner's standard error, and the end of a job must not wait for that. */
+	FILE *err = errout_stream();
+	if (!err)
+		abort(); /* out of memory, as in base/mem.h */
+	output_init(&c->output, stdout, err);
 	c->output.now_ms = clock_wall_ms();
 	c->socket = s->socket;
 	return e;

@@ -170,6 +170,7 @@ static void on_look(uv_timer_t *timer)
 			shutdown(c->fd, SHUT_RDWR);
 	events_look(&s->events, now);
 	shared_look(&s->shared, now);
+	log_catch_up();
 	wake(s);
 }
 
