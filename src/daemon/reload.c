@@ -125,20 +125,16 @@ static void tell_restart_keys(const struct config *start, const struct config *n
 }
 
 /*
- * Watches other files if their paths have changed. They are read again, because they may have
- * changed between the reading and the watching.
+ * Watches other files if their paths have changed. They are read again once they are watched,
+ * because they may have changed since their reading.
  */
 static void watch_anew(struct sidecar *s, const struct config *config)
 {
 	bool dir = text_differs(s->config->task_dir, config->task_dir);
 	bool version = text_differs(s->config->version_file, config->version_file);
 
-	if (!dir && !version)
-		return;
-	files_watch(&s->files, config->task_dir, config->version_file);
-	readings_ask(&s->readings, READING_TASKS, NULL, NULL);
-	if (config->version_file)
-		readings_ask(&s->readings, READING_VERSION, NULL, NULL);
+	if (dir || version)
+		files_watch(&s->files, config->task_dir, config->version_file);
 }
 
 static void apply_config(struct sidecar *s, struct config *config, struct changes *changes)

@@ -367,7 +367,7 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 			 LOG_STR("zookeeper", config->zookeeper), LOG_STR("root", config->root));
 		node_set_version(&s.node, config->version);
 		reload_at_start(&s, problems);
-		files_watch(&s.files, config->task_dir, config->version_file);
+		files_begin(&s.files, config->task_dir, config->version_file);
 		handoff_take_over(&s);
 		node_start(&s.node);
 		if (notify_watchdog_ms() > 0)
