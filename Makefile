@@ -78,13 +78,13 @@ endif
 # --- sources ----------------------------------------------------------------------------------
 BASE := \
 	mem buffer clock duration fd name names nearest sort \
-	worker errout journal log utf8 histogram notify notice ids
+	worker doing errout journal log utf8 histogram notify notice ids
 CORE := \
 	version version_form rank draft calendar zone \
 	zone_rule schedule schedule_next fleet \
 	fleet_ranking fleet_draft tally lease election election_times \
 	election_promise skew identity tick run run_holds owed \
-	job_id job_outcome assign bucket
+	job_id job_outcome assign bucket hang
 WIRE := \
 	schedule_record notice_record \
 	barrier_record gang_record \
@@ -123,7 +123,7 @@ DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
 	handoff_file handoff reading task_changes reload stop account \
 	connection serve control turn users health files \
-	sidecar
+	loop_watch sidecar
 CLIENT := \
 	barrier join child \
 	zkleader_api partition_api job_api call handle link follow answer library fields claim tail capture relay \

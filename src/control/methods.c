@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doing.h"
 #include "base/mem.h"
 #include "node/partitions.h"
 #include "control/answers.h"
@@ -379,14 +380,20 @@ static const struct {
 	{"join_attach", method_join_attach},
 };
 
+_Static_assert(sizeof(methods) / sizeof(methods[0]) <= METHODS_COUNT_MAX,
+	       "each method has a place in asked[]");
+
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
 {
 	struct call call = {m, c, message->msgid, message->params, message->n_params};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		if (reader_text_is(message->method, methods[i].name)) {
+			const char *before = doing_begin(methods[i].name);
+
 			m->asked[i]++;
 			methods[i].call(&call);
+			doing_end(before);
 			return;
 		}
 	}

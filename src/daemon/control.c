@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/doing.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -129,11 +130,13 @@ static void on_connection(uv_stream_t *listener, int status)
 
 	if (status < 0)
 		return;
+	const char *before = doing_begin("a connection of the socket");
 	if (++control->accepted > CONTROL_ACCEPTS)
 		control->knocking = true;
 	else
 		take_connection(control);
 	serve_soon(control);
+	doing_end(before);
 }
 
 void control_accept_more(struct control *control)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doing.h"
 #include "base/log.h"
 
 /* Which fleet and identity the session belongs to. Only a sidecar with the same ones can use it. */
@@ -23,18 +24,21 @@ void handoff_on_session(void *arg, const struct handoff *handoff)
 	if (s->stopping)
 		return;
 	say_of(s->start, kept.of);
-	const char *why;
+	const char *why, *before = doing_begin("the file of the session");
 	if (handoff_file_write(s->start->socket, &kept, &why) != 0)
 		log_warning("the session is not kept: a restart will hand everything over",
 			    LOG_STR("beside", s->start->socket), LOG_STR("why", why));
+	doing_end(before);
 	s->kept = kept;
 }
 
 void handoff_on_runs(void *arg, const struct handoff_run *runs, size_t n)
 {
 	struct sidecar *s = arg;
+	const char *before = doing_begin("the file of the jobs");
 	int error = handoff_file_write_runs(s->start->socket, runs, n);
 
+	doing_end(before);
 	if (error)
 		log_warning("jobs not kept for the sidecar after this one",
 			    LOG_STR("why", strerror(-error)));

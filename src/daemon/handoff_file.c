@@ -100,6 +100,11 @@ static char *path_of(const char *socket, const char *suffix)
 	return path;
 }
 
+char *handoff_file_session(const char *socket)
+{
+	return path_of(socket, ".session");
+}
+
 /* Reads the first line of a file; "": there is none. */
 static void read_line(const char *path, char *line, size_t size)
 {
@@ -199,7 +204,7 @@ static void to_kept(const struct file *f, struct kept *k)
 
 int handoff_file_read(const char *socket, struct kept *ret_kept, const char **ret_why)
 {
-	mem_auto char *path = path_of(socket, ".session");
+	mem_auto char *path = handoff_file_session(socket);
 	uint8_t data[FILE_MAX];
 	struct handoff_place left, here;
 	struct file f = {.session = 0};
@@ -273,7 +278,8 @@ static int replace(const char *path, const char *draft, const void *data, size_t
 int handoff_file_write(const char *socket, const struct kept *kept, const char **ret_why)
 {
 	struct handoff_place place;
-	mem_auto char *path = path_of(socket, ".session"), *draft = path_of(socket, ".session.new");
+	mem_auto char *path = handoff_file_session(socket),
+		      *draft = path_of(socket, ".session.new");
 	struct buffer data;
 
 	int error = find_place(socket, &place, ret_why);
@@ -354,7 +360,7 @@ int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, si
 
 void handoff_file_remove(const char *socket)
 {
-	mem_auto char *path = path_of(socket, ".session"), *jobs = path_of(socket, ".jobs");
+	mem_auto char *path = handoff_file_session(socket), *jobs = path_of(socket, ".jobs");
 
 	unlink(path);
 	unlink(jobs);

@@ -22,6 +22,8 @@ struct kept {
 	char of[HANDOFF_TEXT_MAX + 1];
 };
 
+/* The path of the session's file, for the caller to free. */
+char *handoff_file_session(const char *socket);
 /*
  * Reads the file of the sidecar on that socket. 0, -ENOENT if there is none, or a negative errno
  * and in *ret_why a constant text why it is ignored: others have access to it, it is damaged, a

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/doing.h"
 #include "base/mem.h"
 
 int64_t host_now_ms(const struct host *h)
@@ -33,8 +34,10 @@ void host_random(struct host *h, void *bytes, size_t len)
 static void on_timer(uv_timer_t *timer)
 {
 	struct host_timer *t = timer->data;
+	const char *before = doing_begin("a timer");
 
 	t->fn(t->arg);
+	doing_end(before);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -91,12 +94,14 @@ struct uv_turn {
 
 static void end_turn(struct host *h)
 {
+	const char *before = doing_begin("the end of a turn");
 	struct uv_turn *next;
 
 	for (struct uv_turn *u = h->turns; u; u = next) {
 		next = u->next;
 		u->turn->fn(u->turn->arg);
 	}
+	doing_end(before);
 }
 
 /* Ends the turn after the timers have run, before the loop waits. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doing.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
@@ -371,6 +372,7 @@ void reload_apply(void *arg, struct reading *r)
 {
 	struct sidecar *s = arg;
 	struct changes changes = {.refused = false};
+	const char *before = doing_begin("what was read from the files");
 
 	buffer_init(&changes.text, RELOAD_TEXT_MAX);
 	if (r->what == READING_VERSION)
@@ -380,6 +382,7 @@ void reload_apply(void *arg, struct reading *r)
 	if (r->fn)
 		r->fn(r->arg, &changes);
 	buffer_done(&changes.text);
+	doing_end(before);
 }
 
 void reload_base(void *arg, struct reading_base *ret_base)

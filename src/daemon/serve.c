@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/doing.h"
 #include "base/log.h"
 #include "daemon/connection.h"
 
@@ -154,6 +155,7 @@ static void look_at_room(struct control *control)
 
 static void turn(struct control *control)
 {
+	const char *before = doing_begin("the clients of the socket");
 	bool left = false;
 
 	control_accept_more(control);
@@ -165,6 +167,7 @@ static void turn(struct control *control)
 		serve_soon(control);
 	else if (control->short_of_room)
 		uv_timer_start(&control->stall, on_stall, STALL_LOOK_MS, 0);
+	doing_end(before);
 }
 
 /* Runs once in each turn of the loop. While it is active the loop does not wait for events. */

@@ -187,6 +187,15 @@ static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void
 	return offload(((struct sidecar *)arg)->loop, work, done, work_arg);
 }
 
+/* A loop that stands still for so long costs what is led here. */
+static int64_t on_timeout(void *arg)
+{
+	const struct sidecar *s = arg;
+	int64_t granted_ms = s->node.session.lease.timeout_ms;
+
+	return granted_ms > 0 ? granted_ms : s->start->session_timeout_ms;
+}
+
 /* --- starting and stopping ------------------------------------------------ */
 
 static void on_watchdog(uv_timer_t *timer)
@@ -347,6 +356,13 @@ static void done_parts(struct sidecar *s)
 	config_free(s->start);
 }
 
+static void watch_loop(struct sidecar *s)
+{
+	mem_auto char *file = handoff_file_session(s->start->socket);
+
+	loop_watch_begin(&s->loop_watch, s->loop, file, on_timeout, s);
+}
+
 int sidecar_run(const char *config_file, struct config *config, struct problems *problems)
 {
 	struct sidecar s = {.config_file = config_file,
@@ -373,7 +389,9 @@ int sidecar_run(const char *config_file, struct config *config, struct problems 
 		if (notify_watchdog_ms() > 0)
 			uv_timer_start(&s.watchdog, on_watchdog, 0, (uint64_t)notify_watchdog_ms());
 		notify_send("READY=1");
+		watch_loop(&s);
 		uv_run(s.loop, UV_RUN_DEFAULT);
+		loop_watch_end(&s.loop_watch);
 		log_info("stopped", LOG_END);
 	}
 	done_parts(&s);

@@ -15,6 +15,7 @@
 #include "daemon/handoff_file.h"
 #include "daemon/health.h"
 #include "daemon/host_uv.h"
+#include "daemon/loop_watch.h"
 #include "daemon/reading.h"
 #include "daemon/turn.h"
 #include "daemon/users.h"
@@ -40,6 +41,7 @@ struct sidecar {
 	struct node_settings settings; /* of the node; its texts are ours or of `start` */
 	struct node node;
 	struct turns turns;
+	struct loop_watch loop_watch;
 	struct users users;
 	uid_t *task_uids;		  /* lent to the node with the settings of its tasks */
 	struct recipe_users recipe_users; /* as the configuration in force names them */

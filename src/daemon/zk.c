@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/doing.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/offload.h"
@@ -153,10 +154,18 @@ static struct item *next_item(struct store *store)
 /* Handles what has come, in its order. What is left at until_us is handled in the next turn. */
 static void drain(struct store *store, int64_t until_us)
 {
+	static const char *const kinds[] = {
+		[ITEM_REPLY] = "an answer of ZooKeeper",
+		[ITEM_WATCH] = "a watch of ZooKeeper",
+		[ITEM_STATE] = "a change of the session",
+	};
 	struct item *item;
 
 	while ((item = next_item(store))) {
+		const char *before = doing_begin(kinds[item->kind]);
+
 		take(store, item);
+		doing_end(before);
 		if (clock_boot_us() >= until_us) {
 			uv_async_send(&store->wake);
 			break;
