@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,23 @@ char *mem_strndup(const char *text, size_t len)
 		memcpy(copy, text, n);
 	copy[n] = '\0';
 	return copy;
+}
+
+FILE *mem_stream(char **text, size_t *len)
+{
+	FILE *f = open_memstream(text, len);
+
+	if (!f)
+		out_of_memory();
+	return f;
+}
+
+void mem_stream_end(FILE *f)
+{
+	bool failed = ferror(f) != 0;
+
+	if (fclose(f) != 0 || failed)
+		out_of_memory();
 }
 
 void mem_trim(void)

@@ -3,6 +3,7 @@
 #define ZKLEADER_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * Every array, queue and frame of zkleader has a named limit, so an allocation that fails means
@@ -17,6 +18,10 @@ void *mem_calloc(size_t n, size_t size);
 void *mem_resize(void *old, size_t n, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len);
+
+/* A stream into a heap text, as open_memstream(3), which is there and whole after mem_stream_end(). */
+FILE *mem_stream(char **text, size_t *len);
+void mem_stream_end(FILE *f);
 
 /* Gives free memory back to the system, as after a burst of work. */
 void mem_trim(void);

@@ -115,13 +115,13 @@ static void say_rest(const struct output *o, const char *name, const struct rest
 {
 	mem_auto char *text = NULL;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 
 	fprintf(f, "waiting for %s: it still leads %" PRId64 " %s", name, r->leads,
 		r->leads == 1 ? "task" : "tasks");
 	put_names(f, ": ", r->names);
 	put_names(f, "; jobs that run: ", r->jobs);
-	fclose(f);
+	mem_stream_end(f);
 	output_line(o, COLOR_NONE, "%s", text);
 }
 

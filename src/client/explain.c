@@ -100,7 +100,7 @@ static void print_hidden(const struct output *o, const json_t *explained, size_t
 	struct group groups[GROUPS_MAX];
 	size_t n = count_hidden(explained, groups), len;
 	mem_auto char *text = NULL;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 
 	for (size_t i = 0; i < n; i++) {
 		/* this part differs between workers */
@@ -110,7 +110,7 @@ static void print_hidden(const struct output *o, const json_t *explained, size_t
 			(int)(by ? by - groups[i].why : (ptrdiff_t)strlen(groups[i].why)),
 			groups[i].why);
 	}
-	fclose(f);
+	mem_stream_end(f);
 	output_line(o, COLOR_NONE, "and %zu more: %s (--all shows them)", hidden, text);
 }
 

@@ -58,9 +58,9 @@ static char *print_part(struct context *c, live_print_fn print, const struct liv
 	char *text = NULL;
 	size_t len;
 
-	c->output.out = open_memstream(&text, &len);
+	c->output.out = mem_stream(&text, &len);
 	print(c, page);
-	fclose(c->output.out);
+	mem_stream_end(c->output.out);
 	c->output = before;
 	return text;
 }
@@ -74,9 +74,9 @@ static char *note_line(const struct live *l)
 
 	if (!l->note)
 		return NULL;
-	o.out = open_memstream(&text, &len);
+	o.out = mem_stream(&text, &len);
 	output_line(&o, COLOR_RED, "%s", l->note);
-	fclose(o.out);
+	mem_stream_end(o.out);
 	return text;
 }
 

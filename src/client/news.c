@@ -232,14 +232,14 @@ static char *count_text(const struct news *n, enum kind kind)
 		free(name);
 	}
 	qsort(counts, n_counts, sizeof(*counts), by_leader);
-	f = open_memstream(&text, &len);
+	f = mem_stream(&text, &len);
 	for (size_t i = 0; i < n_counts; i++) {
 		fprintf(f, "%s%s", i > 0 ? ", " : "", counts[i].leader);
 		if (n_counts > 1)
 			fprintf(f, ": %zu", counts[i].n);
 		free(counts[i].leader);
 	}
-	fclose(f);
+	mem_stream_end(f);
 	free(counts);
 	return text;
 }

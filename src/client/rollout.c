@@ -102,13 +102,13 @@ char *rollout_text(const json_t *workers)
 {
 	char *text = NULL;
 	size_t len, n = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 
 	for (size_t i = 0; i < json_array_size(workers); i++)
 		if (is_first(workers, i))
 			put_group(f, workers, json_text(json_array_get(workers, i), "version", ""),
 				  n++ == 0);
-	fclose(f);
+	mem_stream_end(f);
 	if (n > 1)
 		return text;
 	free(text);

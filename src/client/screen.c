@@ -173,7 +173,7 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 	s->room = l.body;
 	if (s->top > s->n_lines - l.body)
 		s->top = s->n_lines - l.body;
-	f = open_memstream(&text, &len);
+	f = mem_stream(&text, &len);
 	put_lines(f, page->above, l.above);
 	put_lines(f, page->table, l.head);
 	put_lines(f, skip_lines(page->table, 1 + s->top), l.body);
@@ -182,7 +182,7 @@ static char *compose(struct screen *s, const struct screen_page *page, size_t ro
 		fputs(page->note, f);
 	if (l.status)
 		put_status(f, s, page, &l);
-	fclose(f);
+	mem_stream_end(f);
 	return text;
 }
 

@@ -126,7 +126,7 @@ static void print_totals(const struct output *o, const json_t *tasks, size_t sho
 	size_t n = json_array_size(tasks), i, led = 0, here = 0, paused = 0, vacant = 0, len;
 	size_t overdue = 0;
 	mem_auto char *text = NULL;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 	const json_t *task;
 
 	json_array_foreach(tasks, i, task)
@@ -149,7 +149,7 @@ static void print_totals(const struct output *o, const json_t *tasks, size_t sho
 		fprintf(f, "; %zu overdue", overdue);
 	if (shown < n)
 		fprintf(f, "; %zu shown", shown);
-	fclose(f);
+	mem_stream_end(f);
 	output_line(o, vacant > 0 || overdue > 0 ? COLOR_YELLOW : COLOR_NONE, "%s", text);
 }
 

@@ -129,13 +129,11 @@ static char *text_of(const struct problem_list *list)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 
-	if (!f)
-		abort(); /* out of memory, as in base/mem.h */
 	for (size_t i = 0; i < list->n; i++)
 		fprintf(f, "%s: %s\n", list->files[i], list->texts[i]);
-	fclose(f);
+	mem_stream_end(f);
 	return text;
 }
 

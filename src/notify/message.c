@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "client/json.h"
 
 #define OUTPUT_SHOWN 1000 /* bytes of a run's output in a line of chat */
@@ -49,11 +50,9 @@ static char *slack(const json_t *event)
 	const char *output = json_text(event, "output", "");
 	char *text = NULL;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = mem_stream(&text, &len);
 	json_t *made;
 
-	if (!f)
-		abort();
 	fprintf(f, "*%s*: ", json_text(event, "event", "?"));
 	put_escaped(f, json_text(event, "text", "?"));
 	if (output[0] != '\0') {
@@ -61,7 +60,7 @@ static char *slack(const json_t *event)
 		put_escaped(f, end_of(output));
 		fputs("```", f);
 	}
-	fclose(f);
+	mem_stream_end(f);
 	made = json_pack("{s:s}", "text", text);
 	free(text);
 	return dump(made);

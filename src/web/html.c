@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "client/output.h"
 
 void html_text(struct html *h, const char *text)
@@ -27,9 +28,7 @@ void html_raw(struct html *h, const char *markup)
 void html_begin(struct html *h, const char *title, int live)
 {
 	*h = (struct html){.now_ms = clock_wall_ms()};
-	h->out = open_memstream(&h->text, &h->len);
-	if (!h->out)
-		abort(); /* out of memory, as in base/mem.h */
+	h->out = mem_stream(&h->text, &h->len);
 	html_raw(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
@@ -46,7 +45,7 @@ void html_begin(struct html *h, const char *title, int live)
 char *html_end(struct html *h, size_t *ret_len)
 {
 	html_raw(h, "</main>\n</body>\n</html>\n");
-	fclose(h->out);
+	mem_stream_end(h->out);
 	*ret_len = h->len;
 	return h->text;
 }

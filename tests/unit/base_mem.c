@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/mem.h"
 
@@ -53,6 +54,43 @@ Test(mem, resize_that_overflows_aborts, .signal = SIGABRT)
 	volatile size_t size = SIZE_MAX / 3 + 1;
 
 	free(mem_resize(NULL, 3, size));
+}
+
+Test(mem, stream)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = mem_stream(&text, &len);
+
+	fprintf(f, "%s %d", "answer", 42);
+	mem_stream_end(f);
+	cr_assert_str_eq(text, "answer 42");
+	cr_assert_eq(len, 9);
+	free(text);
+}
+
+/* A text that is cut is none: no half of an answer is shown as all of it. */
+Test(mem, stream_that_could_not_be_written_aborts, .signal = SIGABRT)
+{
+	FILE *f = fopen("/dev/full", "w");
+
+	cr_assert_not_null(f);
+	fputs("lost", f);
+	mem_stream_end(f);
+}
+
+/* An allocator that has nothing left for a stream. */
+Test(mem, stream_without_memory_aborts, .signal = SIGABRT)
+{
+	struct rlimit none = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+	char *text;
+	size_t len;
+
+	signal(SIGABRT, SIG_DFL);
+	setrlimit(RLIMIT_AS, &none);
+	setrlimit(RLIMIT_DATA, &none);
+	for (;;)
+		mem_stream(&text, &len);
 }
 
 Test(mem, strings)
