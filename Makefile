@@ -123,7 +123,7 @@ DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
 	handoff_file handoff reading task_changes reload stop account \
 	connection serve control turn users health files \
-	loop_watch sidecar
+	loop_watch spare_threads sidecar
 CLIENT := \
 	barrier join child \
 	zkleader_api partition_api job_api call handle link follow answer library fields claim tail capture relay \

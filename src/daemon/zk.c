@@ -16,13 +16,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/offload.h"
+#include "daemon/spare_threads.h"
 #include "daemon/host_uv.h"
 #include "daemon/zk.h"
 
-#define BUSY_MIN   200	/* after so many requests, freed memory is returned to the system */
-#define BUSY_MS	   1000 /* time before that happens */
-#define TURN_US	   5000 /* time for handling results in one turn of the loop */
-#define ANSWERS_MS 200	/* the longest wait for answers before the session is closed */
+#define LIBRARY_THREADS 2    /* of each handle: the library asserts that it gets them */
+#define OTHER_THREADS	2    /* that others may start meanwhile, as to look at a file */
+#define BUSY_MIN	200  /* after so many requests, freed memory is returned to the system */
+#define BUSY_MS		1000 /* time before that happens */
+#define TURN_US		5000 /* time for handling results in one turn of the loop */
+#define ANSWERS_MS	200  /* the longest wait for answers before the session is closed */
 
 /* --- in the library's threads --------------------------------------------- */
 
@@ -185,8 +188,11 @@ static void on_wake(uv_async_t *wake)
 int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
 	       const struct store_handlers *handlers)
 {
-	struct store *store = mem_calloc(1, sizeof(*store));
+	int e = spare_threads(LIBRARY_THREADS + OTHER_THREADS);
 
+	if (e < 0)
+		return e;
+	struct store *store = mem_calloc(1, sizeof(*store));
 	store->handlers = *handlers;
 	store->tail = &store->head;
 	pthread_mutex_init(&store->lock, NULL);

@@ -1,5 +1,6 @@
 #include "node/session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,9 +321,14 @@ static void open_handle(struct session *s)
 
 	if (error) {
 		s->store = NULL;
-		session_set_state(s, SESSION_CONNECTING, "the ZooKeeper client does not start");
-		log_error("no client", LOG_STR("servers", s->servers),
-			  LOG_STR("why", strerror(-error)));
+		const char *problem =
+			error == -EAGAIN
+				? "the ZooKeeper client gets no thread: a limit on processes"
+				: "the ZooKeeper client does not start";
+		if (strcmp(problem, s->problem) != 0)
+			log_error("no client", LOG_STR("servers", s->servers),
+				  LOG_STR("why", strerror(-error)), LOG_STR("problem", problem));
+		session_set_state(s, SESSION_CONNECTING, problem);
 		retry_in(s, REOPEN_MS);
 		return;
 	}
