@@ -11,6 +11,7 @@
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
+#define LOOKUP_PART	4     /* of the timeout: without an answer, names are looked up again */
 #define GRACE_MIN_MS	1000  /* for ours to connect after all, once the probe has */
 #define GRACE_MAX_MS	3000
 #define REOPEN_MS	1000 /* after a session that ended; the first time at once */
@@ -30,8 +31,6 @@ static void open_handle(struct session *s);
 static void retry_in(struct session *s, int64_t ms);
 
 static void look_again_in(struct session *s, int64_t ms);
-
-static void look_up(struct session *s);
 
 const char *session_state_name(const struct session *s)
 {
@@ -191,9 +190,9 @@ static void on_retry(void *arg)
 		open_handle(s);
 		return;
 	}
-	if (s->id != 0 && session_lease_left(s) == 0)
+	if (s->id != 0 && session_lease_left(s) == 0 && host_now_ms(s->host) >= s->probe_ms)
 		start_probe(s);
-	look_up(s);
+	session_look_up(s);
 }
 
 static void retry_in(struct session *s, int64_t ms)
@@ -202,14 +201,26 @@ static void retry_in(struct session *s, int64_t ms)
 }
 
 /*
- * As soon as the lease is over, as from then on a probe may tell what is wrong; or after that time.
+ * After that time. Within the lease sooner: a server's new address helps only before it is over. And
+ * as soon as it is over, as from then on a probe may tell what is wrong.
  */
 static void look_again_in(struct session *s, int64_t ms)
 {
-	int64_t left = session_lease_left(s);
+	int64_t left = session_lease_left(s), part = s->lease.timeout_ms / LOOKUP_PART;
 
+	if (left > 0)
+		ms = part < ms ? part : ms;
 	ms = left > 0 && left < ms ? left : ms;
 	retry_in(s, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
+}
+
+/* No known address answers: the servers may have others by now. */
+static void lost_connection(struct session *s)
+{
+	int64_t timeout_ms = s->lease.timeout_ms, left = session_lease_left(s);
+
+	s->probe_ms = host_now_ms(s->host) + (left > 0 ? left : timeout_ms);
+	look_again_in(s, timeout_ms > 0 ? timeout_ms / LOOKUP_PART : RELOOKUP_MS);
 }
 
 /*
@@ -268,7 +279,7 @@ static void on_state(void *arg, enum store_state state)
 		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
 			s->handlers.cut(s->handlers.arg);
 		session_set_state(s, SESSION_CONNECTING, "no connection to a server");
-		look_again_in(s, s->lease.timeout_ms > 0 ? s->lease.timeout_ms : RELOOKUP_MS);
+		lost_connection(s);
 		break;
 	case STORE_EXPIRED:
 		end_probe(s);
@@ -351,6 +362,9 @@ static void on_looked_up(void *arg, const char *servers, const char *problem)
 		return;
 	if (problem && strcmp(problem, s->problem) != 0)
 		log_warning("lookup failed", LOG_STR("why", problem));
+	bool connected = s->state == SESSION_CONNECTED || s->state == SESSION_UP;
+	if (!servers[0] && connected)
+		return; /* the server may still answer */
 	if (!servers[0]) {
 		session_set_state(s, s->store ? s->state : SESSION_LOOKUP,
 				  problem ? problem : "no address of a server was found");
@@ -372,7 +386,7 @@ static void on_looked_up(void *arg, const char *servers, const char *problem)
 		look_again_in(s, RELOOKUP_MS);
 }
 
-static void look_up(struct session *s)
+void session_look_up(struct session *s)
 {
 	if (s->lookup)
 		return;
@@ -404,7 +418,7 @@ void session_take_over(struct session *s, const struct handoff *handoff)
 
 void session_start(struct session *s)
 {
-	look_up(s);
+	session_look_up(s);
 }
 
 void session_stop(struct session *s, void (*done)(void *arg), void *arg)

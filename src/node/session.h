@@ -87,6 +87,7 @@ struct session {
 	char problem[256];		   /* why it is not up, for status; "" */
 	struct store *probe;		   /* tests whether a new session can begin; NULL */
 	bool probe_connected;		   /* it has one, while our own handle has no connection */
+	int64_t probe_ms;		   /* CLOCK_BOOTTIME: no probe before */
 	int64_t refused_ms; /* the present pause after a refused identity or timeout */
 };
 
@@ -116,6 +117,8 @@ void session_confirmed(struct session *s, int64_t sent_ms);
 void session_unregistered(struct session *s);
 /* Why it is not up, for status; false: unchanged. */
 bool session_set_problem(struct session *s, const char *problem);
+/* Looks up the servers' names, unless that is being done. */
+void session_look_up(struct session *s);
 /* Asks the quorum now whether the registration stands. */
 void session_confirm(struct session *s);
 /* Number of tasks led; the lease is kept up while it is not 0. */

@@ -137,21 +137,24 @@ static void be_patient(struct session *s)
 }
 
 /*
- * A server that is cut off, hangs or has lost its host is noticed by the library after 2T/3 of
- * silence; by then the lease is over. Another server may still confirm it in time.
+ * A server that is cut off, hangs, has lost its host or moved to another address is noticed by the
+ * library after 2T/3 of silence; by then the lease is over. Another server, or the same at its new
+ * address, may still confirm it in time.
  */
 static void on_patience(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->hung_up || !strchr(s->servers, ',') ||
-	    (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
+	if (s->state != SESSION_CONNECTED && s->state != SESSION_UP)
 		return;
 	/* This process was stopped: the answer may have arrived. */
 	if (host_now_ms(s->host) > s->patience_ms + s->lease.timeout_ms / 8) {
 		be_patient(s);
 		return;
 	}
+	session_look_up(s);
+	if (s->hung_up || !strchr(s->servers, ','))
+		return;
 	log_warning("no confirmation, trying another server",
 		    LOG_STR("server", store_server(s->store)));
 	s->hung_up = true;

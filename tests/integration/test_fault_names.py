@@ -4,6 +4,7 @@ import pytest
 from harness.faults import LED_AGAIN, TASK
 from harness.names import SERVFAIL, NameServer, asking, need_mounts, with_etc
 from harness.oracle import Oracle, now
+from harness.proxy import Proxy
 from harness.waiting import holds_for, wait_until
 
 NAME = "zookeeper.test"
@@ -58,6 +59,22 @@ def test_a_name_that_cannot_be_looked_up_while_it_leads_costs_nothing(fleet, zk,
         wait_until(lambda: names.asked > asked, what="it asks for the name again")
         proxy.flow()
         wait_until(leader.is_connected, what="it is confirmed again")
+        assert oracle.led(by=leader).token == token and zk.leader_changes() == changes
+        assert oracle.gap() == 0
+
+
+@pytest.mark.parametrize("how", ["cut", "stall"])
+def test_a_server_that_moves_to_another_address_is_found_within_the_lease(fleet, zk, server, names, proxy, how):
+    """Its old address refuses, or swallows what is sent there."""
+    leader = named(fleet, names, "leader", proxy.port, session_timeout="20s").start()
+    wait_until(lambda: leader.leads(TASK), what="it leads")
+    with Oracle(TASK, leader) as oracle, Proxy(server.port, listen=("127.0.0.9", proxy.port)):
+        token, changes = oracle.led(by=leader).token, zk.leader_changes()
+        names.points_to = "127.0.0.9"
+        getattr(proxy, how)()
+        wait_until(lambda: "127.0.0.9" in leader.log() and "other addresses" in leader.log(), what="it is looked up")
+        # The proxy still stalls or cuts: only the new address can confirm it.
+        holds_for(lambda: leader.check(TASK)["token"] == token, 25, "it leads for longer than its lease")
         assert oracle.led(by=leader).token == token and zk.leader_changes() == changes
         assert oracle.gap() == 0
 

@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -127,9 +128,12 @@ const char *store_server(const struct store *s)
 	return "127.0.0.1:2181";
 }
 
+static char set_servers[64]; /* of the handle, after the first */
+
 int store_set_servers(struct store *s, const char *servers)
 {
-	(void)s, (void)servers;
+	(void)s;
+	snprintf(set_servers, sizeof(set_servers), "%s", servers);
 	return 0;
 }
 
@@ -159,11 +163,18 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 	ask(fn, arg);
 }
 
+static int n_lookups;
+static const char *address = ""; /* of the names now; "": as configured, NULL: not to be found */
+
 void store_lookup(struct host *host, void *world, const char *hosts, store_lookup_fn done,
 		  void *arg)
 {
 	(void)host, (void)world;
-	done(arg, hosts, NULL);
+	n_lookups++;
+	if (!address)
+		done(arg, "", "cannot look up");
+	else
+		done(arg, address[0] ? address : hosts, NULL);
 }
 
 /* --- what happens -------------------------------------------------------------------------------- */
@@ -341,6 +352,68 @@ Test(session, what_waits_for_the_lease_is_woken_when_enough_of_it_is_left)
 	cr_expect_eq(n_leased, before + 1);
 	pass(3 * LONG, true);
 	cr_expect_eq(n_leased, before + 1, "there is enough all the time");
+}
+
+/* A server that moves to another address is found while there is still a lease. */
+Test(session, a_lost_connection_has_names_looked_up_within_the_lease)
+{
+	lead(LONG);
+	int before = n_lookups;
+	cut();
+	pass(LONG / 4, false);
+	cr_expect_eq(n_lookups, before);
+	address = "127.0.0.9:2181";
+	pass(2, false);
+	cr_assert_eq(n_lookups, before + 1);
+	cr_expect_str_eq(set_servers, address);
+	cr_expect_gt(session_lease_left(&s), LONG / 4, "there is time to connect");
+	/* A name may get its address a little later. */
+	pass(LONG / 4 + 1, false);
+	cr_expect_eq(n_lookups, before + 2);
+	cr_expect_eq(n_handles, 1, "no other session is asked for within the lease");
+}
+
+/* The address that does not answer any more may swallow what is sent: no connection is lost. */
+Test(session, a_silent_server_has_names_looked_up_within_the_lease)
+{
+	lead(LONG);
+	int before = n_lookups;
+	address = "127.0.0.9:2181";
+	pass(LONG / 12 + LONG / 4 + 2, false);
+	cr_expect_geq(n_lookups, before + 1);
+	cr_expect_str_eq(set_servers, address);
+	cr_expect_gt(session_lease_left(&s), 0);
+	cr_expect(session_is_up(&s));
+}
+
+Test(session, a_silent_server_is_kept_where_its_name_is_not_found)
+{
+	lead(LONG);
+	address = NULL;
+	pass(LONG / 2, false);
+	cr_expect(session_is_up(&s));
+	cr_expect_str_empty(set_servers);
+	cr_expect_eq(n_handles, 1);
+	pass(LONG, true);
+	cr_expect_gt(session_lease_left(&s), LONG / 4);
+}
+
+/* Who leads nothing has no lease to lose, and looks as soon; another session is asked for later. */
+Test(session, names_are_looked_up_soon_without_a_lease)
+{
+	begin_with(&settings);
+	session_start(&s);
+	connect(LONG);
+	pass(LONG * 2, true);
+	while (session_lease_left(&s) > 0)
+		pass(100, true);
+	int before = n_lookups;
+	cut();
+	pass(LONG / 4 + 2, false);
+	cr_expect_eq(n_lookups, before + 1);
+	cr_expect_eq(n_handles, 1);
+	pass(LONG, false);
+	cr_expect_eq(n_handles, 2, "the probe");
 }
 
 /* Where the servers come up after us: the first session's lease would be over before it begins. */

@@ -14,11 +14,12 @@ TYPE_A = 1
 
 
 class NameServer:
-    """Answers every question for an A record with 127.0.0.1, after `delay` seconds, with the error
+    """Answers every question for an A record with `points_to`, after `delay` seconds, with the error
     `rcode`, or not at all (`silent`). On port 53 of an address of its own, as resolv.conf knows no other."""
 
     def __init__(self):
         self.delay, self.rcode, self.silent = 0.0, 0, False
+        self.points_to = "127.0.0.1"
         self.asked = 0
         self.ended = False
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -40,7 +41,7 @@ class NameServer:
         end = question.index(b"\0", 12) + 5  # of the first question: its name, type and class
         wanted = struct.unpack_from(">H", question, end - 4)[0]
         record = b"" if self.rcode or wanted != TYPE_A else \
-            b"\xc0\x0c" + struct.pack(">HHIH", TYPE_A, 1, 0, 4) + socket.inet_aton("127.0.0.1")
+            b"\xc0\x0c" + struct.pack(">HHIH", TYPE_A, 1, 0, 4) + socket.inet_aton(self.points_to)
         return question[:2] + struct.pack(">HHHHH", 0x8180 | self.rcode, 1, int(bool(record)), 0, 0) + \
             question[12:end] + record
 

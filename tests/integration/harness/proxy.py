@@ -80,9 +80,9 @@ class Link:
 
 
 class Proxy:
-    def __init__(self, port, host="127.0.0.1"):
+    def __init__(self, port, host="127.0.0.1", listen=("127.0.0.1", 0)):
         self.target = (host, port)
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server(listen)
         self.port = self.listener.getsockname()[1]
         self.stalled_up = self.stalled_down = False
         self.delay_up_s = self.delay_down_s = 0.0
