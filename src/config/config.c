@@ -42,6 +42,9 @@ static const struct setting_key keys[] = {
 	 NULL},
 	{"timezone", SETTING_TEXT, "UTC", "of the schedules of tasks that name none", 0, 0, NULL},
 	{"task-dir", SETTING_TEXT, "conf.d", "the folder of the task files, *.conf", 0, 0, NULL},
+	{"server-tick", SETTING_DURATION, "0s",
+	 "tickTime of the ZooKeeper servers, for observers behind followers; 0s: not known", 0,
+	 CONFIG_SERVER_TICK_MAX_MS, NULL},
 	{"auth-file", SETTING_TEXT, NULL,
 	 "a file whose first line is scheme:credential, such as digest:user:password", 0, 0, NULL},
 	{"yield-delay", SETTING_DURATION, "2s",
@@ -123,6 +126,7 @@ static void take_times(struct config_values *v)
 	c->session_timeout_ms = config_number(v, "session-timeout");
 	c->yield_delay_ms = config_number(v, "yield-delay");
 	c->stop_wait_ms = config_number(v, "stop-wait");
+	c->server_tick_ms = config_number(v, "server-tick");
 	c->tick_guard_ms = config_number(v, "tick-guard");
 	c->clock_tolerance_ms = config_number(v, "clock-tolerance");
 	if (c->tick_guard_ms >= CONFIG_GUARD_LIMIT_MS && config_text(v, "tick-guard"))

@@ -13,17 +13,18 @@
 #include "config/settings.h"
 #include "config/zone_file.h"
 
-#define CONFIG_HOSTS_MAX	16
-#define CONFIG_PORT_DEFAULT	2181
-#define CONFIG_ROOT_MAX		255 /* bytes of root, and of a chroot */
-#define CONFIG_SESSION_MIN_MS	500
-#define CONFIG_SESSION_MAX_MS	(INT64_C(10) * 60 * 1000)
-#define CONFIG_YIELD_MAX_MS	(INT64_C(3600) * 1000)
-#define CONFIG_STOP_WAIT_MAX_MS (INT64_C(60) * 1000) /* less than the unit's TimeoutStopSec */
-#define CONFIG_GUARD_LIMIT_MS	(INT64_C(30) * 1000) /* tick-guard is below it */
-#define CONFIG_CLOCK_MIN_MS	1000
-#define CONFIG_CLOCK_MAX_MS	(INT64_C(24) * 3600 * 1000)
-#define CONFIG_LINE_MAX		4096 /* bytes of the first line of version-file and auth-file */
+#define CONFIG_HOSTS_MAX	  16
+#define CONFIG_PORT_DEFAULT	  2181
+#define CONFIG_ROOT_MAX		  255 /* bytes of root, and of a chroot */
+#define CONFIG_SESSION_MIN_MS	  500
+#define CONFIG_SESSION_MAX_MS	  (INT64_C(10) * 60 * 1000)
+#define CONFIG_YIELD_MAX_MS	  (INT64_C(3600) * 1000)
+#define CONFIG_STOP_WAIT_MAX_MS	  (INT64_C(60) * 1000) /* less than the unit's TimeoutStopSec */
+#define CONFIG_SERVER_TICK_MAX_MS 60000
+#define CONFIG_GUARD_LIMIT_MS	  (INT64_C(30) * 1000) /* tick-guard is below it */
+#define CONFIG_CLOCK_MIN_MS	  1000
+#define CONFIG_CLOCK_MAX_MS	  (INT64_C(24) * 3600 * 1000)
+#define CONFIG_LINE_MAX		  4096 /* bytes of the first line of version-file and auth-file */
 
 struct config_host {
 	char *host; /* a name or an address, without brackets */
@@ -66,6 +67,7 @@ struct config {
 
 	int64_t yield_delay_ms;
 	int64_t stop_wait_ms;
+	int64_t server_tick_ms; /* 0: not known */
 	int64_t tick_guard_ms;
 	int64_t clock_tolerance_ms;
 	struct health_config health; /* of the node */

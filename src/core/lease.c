@@ -18,6 +18,17 @@ void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms)
 	*l = (struct lease){.timeout_ms = timeout_ms > 0 ? timeout_ms : 0, .alive_ms = opened_ms};
 }
 
+void lease_set_tick(struct lease *l, int64_t tick_ms)
+{
+	l->tick_ms = tick_ms;
+}
+
+/* The longest from a heartbeat's answer to its report to the quorum's leader. */
+static int64_t report_ms(const struct lease *l)
+{
+	return l->tick_ms > l->timeout_ms / 4 ? l->tick_ms : l->timeout_ms / 4;
+}
+
 void lease_end(struct lease *l)
 {
 	*l = (struct lease){0};
@@ -76,8 +87,7 @@ static void remember_commit(struct lease *l, int64_t sent_ms, int64_t now_ms)
 		memmove(l->commits, l->commits + 1, l->n_commits * sizeof(l->commits[0]));
 	}
 	l->commits[l->n_commits].heard_ms = now_ms;
-	l->commits[l->n_commits++].base_ms =
-		heard_before(l, sent_ms - l->timeout_ms / 4 - slack(l));
+	l->commits[l->n_commits++].base_ms = heard_before(l, sent_ms - report_ms(l) - slack(l));
 }
 
 void lease_committed(struct lease *l, int64_t sent_ms, int64_t now_ms)

@@ -20,7 +20,9 @@
  * writes that it forwards: a committed write by itself proves only that the session was alive when
  * it was committed. A client does not know the tick, but by default no timeout is less than two
  * ticks. So a heartbeat that was answered T/4 and a slack before a committed write was sent has
- * been reported by then, if the quorum's leader was running. If the leader was stopped, expiry and
+ * been reported by then, if the quorum's leader was running. An observer that is connected to a
+ * follower (observerMasterPort) reports to that, which reports half a tick later: a whole tick, which
+ * is more than T/4 where T is below four ticks. Only who is told the tick allows for that. If the leader was stopped, expiry and
  * reports may come a moment after the first write that it commits when it goes on. So a second
  * write, sent a slack after the first was answered, has to be committed as well. Then the session
  * cannot end sooner than T after that heartbeat was sent, and the lease ends a slack before.
@@ -33,6 +35,7 @@ struct lease {
 	int64_t timeout_ms;  /* T; 0 while there is no session */
 	int64_t longer_ms;   /* the longer T to come, 0: none */
 	int64_t longer_from; /* it counts for heartbeats sent from then on */
+	int64_t tick_ms;     /* of the servers; 0: not known */
 	int64_t deadline_ms; /* 0: none */
 	int64_t alive_ms;    /* the quorum's leader knows of a heartbeat sent then or later */
 	struct {
@@ -48,6 +51,8 @@ struct lease {
 
 /* A new session, granted by the quorum after opened_ms, when the client library was started. */
 void lease_begin(struct lease *l, int64_t timeout_ms, int64_t opened_ms);
+/* The servers' tick, if it is known, after lease_begin(). */
+void lease_set_tick(struct lease *l, int64_t tick_ms);
 /* The session has ended, and the lease with it. */
 void lease_end(struct lease *l);
 /*

@@ -233,6 +233,7 @@ static void init_settings(struct sidecar *s)
 	s->settings = (struct node_settings){.servers = s->servers,
 					     .root = s->root,
 					     .session_timeout_ms = c->session_timeout_ms,
+					     .server_tick_ms = c->server_tick_ms,
 					     .auth_scheme = c->auth_scheme,
 					     .auth_credential = c->auth_credential,
 					     .address = c->address,

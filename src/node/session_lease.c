@@ -324,6 +324,7 @@ void session_take_timeout(struct session *s, int64_t id)
 		lease_begin(&s->lease,
 			    counted_ms > 0 && counted_ms < s->made_ms ? counted_ms : s->made_ms,
 			    s->opened_ms);
+		lease_set_tick(&s->lease, s->settings->server_tick_ms);
 	}
 	/*
 	 * Whatever later connections were granted: a new leader of the quorum counts with the

@@ -12,6 +12,7 @@ struct node_settings {
 	const char *servers;	    /* ZooKeeper's, "name:port,[v6]:port" */
 	const char *root;	    /* path of the znode in which everything is, "/myapps" */
 	int64_t session_timeout_ms; /* asked for */
+	int64_t server_tick_ms;	    /* tickTime of the servers; 0: not known */
 	const char *auth_scheme;    /* NULL: no identity */
 	const char *auth_credential;
 	const char *address;  /* NULL: that of the route to ZooKeeper */

@@ -159,6 +159,7 @@ Test(config, defaults)
 	cr_expect_null(c->auth_credential);
 	cr_expect_eq(c->yield_delay_ms, 2000);
 	cr_expect_eq(c->stop_wait_ms, 0);
+	cr_expect_eq(c->server_tick_ms, 0);
 	cr_expect_eq(c->tick_guard_ms, 5000);
 	cr_expect_eq(c->log_level, LOG_INFO);
 	cr_expect_eq(c->log_format, LOG_TEXT);
@@ -279,6 +280,7 @@ static const struct bad_case bad_values[] = {
 	{"version = 1\nsession-timeout = \"11m\"", "2: session-timeout: \"11m\" is above 10m\n"},
 	{"version = 1\nsession-timeout = \"99999999999999999999d\"",
 	 "2: session-timeout: \"99999999999999999999d\" is above 10m\n"},
+	{"version = 1\nserver-tick = \"61s\"", "2: server-tick: \"61s\" is above 1m\n"},
 	{"version = 1\nstop-wait = \"61s\"", "2: stop-wait: \"61s\" is above 1m\n"},
 	{"version = 1\nyield-delay = \"61m\"", "2: yield-delay: \"61m\" is above 1h\n"},
 	{"version = 1\nyield-delay = \"-1s\"",
@@ -396,7 +398,7 @@ static const struct bad_case bad_keys[] = {
 	 "2: unknown key \"frobnicate\": the keys are zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, node, address, socket, socket-mode, socket-group, "
 	 "recipe-users, timezone, task-dir, "
-	 "auth-file, "
+	 "server-tick, auth-file, "
 	 "yield-delay, "
 	 "stop-wait, tick-guard, clock-tolerance, health-command, health-file, health-interval, "
 	 "health-timeout, "
@@ -474,7 +476,7 @@ static const struct bad_case bad_syntax[] = {
 	 "2: unknown key \"a\": the keys are "
 	 "zookeeper, root, session-timeout, version, "
 	 "version-file, version-strip, node, address, socket, socket-mode, "
-	 "socket-group, recipe-users, timezone, task-dir, auth-file, "
+	 "socket-group, recipe-users, timezone, task-dir, server-tick, auth-file, "
 	 "yield-delay, stop-wait, tick-guard, clock-tolerance, health-command, health-file, "
 	 "health-interval, health-timeout, health-fall, health-rise, log-level, "
 	 "log-format\n"

@@ -97,6 +97,49 @@ Test(lease, what_was_heard_may_not_have_been_reported)
 	cr_expect_eq(lease_left(&l, 9020), 6000 + SPAN - 9020);
 }
 
+/* An observer behind a follower: half a tick to that, and half a tick more to the leader. */
+Test(lease, a_known_tick_is_waited_for_whole)
+{
+	static const struct {
+		int64_t tick_ms, report_ms;
+	} cases[] = {
+		{0, T / 4}, {200, T / 4}, {T / 4, T / 4}, {T / 4 + 1, T / 4 + 1}, {T / 2, T / 2}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t reported_ms = 2050 + cases[i].report_ms + SLACK;
+		struct lease l;
+
+		lease_begin(&l, T, 1000);
+		lease_set_tick(&l, cases[i].tick_ms);
+		lease_heard(&l, 2000, 2050);
+		lease_committed(&l, reported_ms - 1, reported_ms);
+		lease_committed(&l, reported_ms + SLACK, reported_ms + SLACK);
+		cr_expect_eq(lease_left(&l, 8000), 1000 + SPAN - 8000,
+			     "%zu: it may not be reported", i);
+		lease_begin(&l, T, 1000);
+		lease_set_tick(&l, cases[i].tick_ms);
+		lease_heard(&l, 2000, 2050);
+		lease_committed(&l, reported_ms, reported_ms);
+		lease_committed(&l, reported_ms + SLACK, reported_ms + SLACK);
+		cr_expect_eq(lease_left(&l, 8000), 2000 + SPAN - 8000, "%zu: it is reported", i);
+	}
+	/* With two ticks in a timeout there is still a lease, all the time. */
+	struct lease l;
+	int64_t next = 0, least = T;
+
+	lease_begin(&l, T, 0);
+	lease_set_tick(&l, T / 2);
+	for (int64_t at = 100; at < 10 * T; at++) {
+		if (at >= next) {
+			commit(&l, at);
+			next = at + lease_next(&l, at, true);
+		}
+		if (lease_left(&l, at) < least)
+			least = lease_left(&l, at);
+	}
+	cr_expect_gt(least, T / 4, "%" PRId64, least);
+}
+
 /* Answers that lay in a buffer while this process was stopped. */
 Test(lease, only_the_time_of_sending_counts)
 {
