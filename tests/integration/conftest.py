@@ -22,6 +22,18 @@ from harness.ticks import Ticks  # noqa: E402
 from harness.web import Web  # noqa: E402
 
 TEST_SECONDS = 300  # after which a test has failed, if it does not say otherwise
+LONG = {  # tests that take more than ten seconds of a quiet machine with twelve at a time
+    "test_256_leave_at_once_again_and_again", "test_a_job_goes_on_over_restarts",
+    "test_a_lock_that_is_held_stays_so_and_who_waits_gets_it", "test_a_reboot_in_the_middle",
+    "test_a_server_away_for_longer_than_the_session_timeout_ends_the_lease_and_no_more",
+    "test_a_server_whose_clock_is_wrong_stops_nobody", "test_a_thousand_at_once",
+    "test_a_thousand_connections_of_one_user_harm_no_other", "test_as_many_as_a_gang_all_leave_at_once", "test_bytes",
+    "test_leaders_that_wake_up_to_deleted_nodes_and_expired_sessions_lead_anew", "test_many_at_once_keep_their_numbers",
+    "test_no_herd_with_a_thousand_waiters", "test_nothing_is_allocated_for_each_task_while_nothing_changes",
+    "test_replies_and_watches_and_their_order", "test_term_while_another_session_is_asked_for_ends_all_with_0",
+    "test_the_next_in_rank_leads_what_is_resigned", "test_the_whole_fleet_goes_down",
+    "test_upgrades_and_reboots_as_documented",
+}
 FOLDER_PREFIX = "zkl-"  # and the number of the process, so that what a killed one left can be told
 
 logging.getLogger("kazoo").setLevel(logging.CRITICAL)
@@ -46,7 +58,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    """The longest are not to be the last, nor one behind the other: a worker gets its first tests in one piece."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    long = [item for item in items if item.originalname in LONG]
+    others = [item for item in items if item.originalname not in LONG]
+    apart = max(1, 2 * len(others) // 3 // max(1, len(long)))
+    for n, item in enumerate(long):
+        others.insert(n * (apart + 1), item)
+    items[:] = others
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -4,6 +4,8 @@ import itertools
 import threading
 import time
 
+import pytest
+
 from harness.sidecar import task_text
 from harness.waiting import wait_until
 
@@ -45,6 +47,7 @@ def test_history_of_a_sidecar_without_tasks_or_without_a_session(fleet, web, own
     wait_until(lambda: w.json("/v1/history")[0] == 503, what="it cannot tell without a session")
 
 
+@pytest.mark.slow
 def test_comments_come_though_events_do(fleet, web):
     only = fleet.sidecar("only", tasks=["cleanup"])
     w = beside(web, only)
