@@ -394,12 +394,12 @@ CHECK_SUITES := \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
-	--pytest "integration=-n 12 tests/integration -m 'not slow'" \
-	--plain "the demo=tests/demo/demo $(B)"
+	--pytest "integration=-n 12 tests/integration -m 'not slow'"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its
 # time is over.
 CI_SUITES := \
+	--plain "the demo=tests/demo/demo $(B)" \
 	--unit build/asan/plain \
 	--pytest "integration under ASan and UBSan=-n 6 tests/integration -m 'not slow' --build build/asan" \
 	--plain "simulator, fixed seeds of recipes=$(B)/sim-node --recipes --seeds 30 --jobs 2" \
