@@ -109,8 +109,8 @@ def test_a_session_timeout_that_the_server_does_not_grant_is_told_as_negotiated(
 # --- conf.d
 
 def test_a_task_file_that_is_dropped_in_takes_effect_by_itself(fleet, zk):
-    only = fleet.sidecar("only", tasks=["first"])
-    other = fleet.sidecar("other", version="0.1")
+    only = fleet.sidecar("only", tasks=["first"], session_timeout="10s")
+    other = fleet.sidecar("other", version="0.1", session_timeout="10s")
     wait_until(lambda: only.leads("first"), what="it leads")
     token, old_id = zk.leader("first")[1], only.id
     only.write_tasks("second", task_text("third", description="and one more"), file="more.conf")
@@ -185,8 +185,8 @@ def test_a_file_written_in_several_steps_counts_once_it_is_whole(fleet, zk):
 
 
 def test_a_bad_file_refuses_that_file_alone_and_what_ran_goes_on(fleet, zk):
-    only = fleet.sidecar("only", version="1", tasks=["first"])
-    other = fleet.sidecar("other", version="0.5", tasks=["running"])
+    only = fleet.sidecar("only", version="1", tasks=["first"], session_timeout="10s")
+    other = fleet.sidecar("other", version="0.5", tasks=["running"], session_timeout="10s")
     only.write_tasks("running", task_text("too", description="in the same file"), file="some.conf")
     wait_until(lambda: only.leads("running") and only.leads("first") and only.leads("too"), what="it leads")
     tokens = zk.tokens()
@@ -244,7 +244,7 @@ def test_a_task_that_two_files_have_is_that_of_the_first(fleet, zk):
 
 @pytest.mark.parametrize("how", ["HUP", "rpc"])
 def test_reload_reads_all_files_again(fleet, zk, how):
-    only = fleet.sidecar("only", version="1", tasks=["first"], log_level="info")
+    only = fleet.sidecar("only", version="1", tasks=["first"], log_level="info", session_timeout="10s")
     wait_until(lambda: only.leads("first"), what="it leads")
     token, old_id = zk.leader("first")[1], only.id
     only.write_config(version="2", yield_delay="1s")
@@ -286,7 +286,7 @@ def test_a_key_that_needs_a_restart_is_told_and_not_half_applied(fleet, zk):
 
 
 def test_many_hups_at_once_do_no_harm(fleet, zk):
-    only = fleet.sidecar("only", tasks=["first"])
+    only = fleet.sidecar("only", tasks=["first"], session_timeout="10s")
     wait_until(lambda: only.leads("first"), what="it leads")
     token = zk.leader("first")[1]
     for i in range(50):

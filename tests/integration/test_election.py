@@ -42,12 +42,12 @@ def test_of_mixed_versions_the_newest_leads_all(fleet, zk):
 
 
 def test_when_a_newer_version_joins_each_task_moves_exactly_once(fleet, zk):
-    old = fleet.sidecar("old", version="1.0", tasks=TASKS)
-    other = fleet.sidecar("other", version="1.0", tasks=TASKS)
+    old = fleet.sidecar("old", version="1.0", tasks=TASKS, session_timeout="10s")
+    other = fleet.sidecar("other", version="1.0", tasks=TASKS, session_timeout="10s")
     wait_until(lambda: set(zk.leaders()) == set(TASKS), what="all are led")
     wait_until(lambda: zk.leaders() == best_by_formula(old, TASKS), what="all are led by their best")
     tokens, changes = zk.tokens(), zk.leader_changes()
-    new = fleet.sidecar("new", version="1.0.1", tasks=TASKS)
+    new = fleet.sidecar("new", version="1.0.1", tasks=TASKS, session_timeout="10s")
     wait_led_by(zk, new, TASKS)
     holds_for(lambda: led_by(zk, new, TASKS), 1)
     # One deletion and one creation for each.
@@ -82,10 +82,10 @@ def test_the_ranking_is_the_published_formula(fleet, zk):
 
 def test_a_join_moves_only_the_tasks_that_the_newcomer_wins(fleet, zk):
     tasks = [f"spread-{i}" for i in range(40)]
-    first = fleet.sidecar("first", tasks=tasks)
+    first = fleet.sidecar("first", tasks=tasks, session_timeout="10s")
     wait_led_by(zk, first, tasks)
     tokens, changes = zk.tokens(), zk.leader_changes()
-    second = fleet.sidecar("second", tasks=tasks)
+    second = fleet.sidecar("second", tasks=tasks, session_timeout="10s")
     wait_until(lambda: len(first.call("workers")) == 2, what="the second has joined")
     best = best_by_formula(first, tasks)
     won = [t for t in tasks if best[t] == second.id]
@@ -97,7 +97,7 @@ def test_a_join_moves_only_the_tasks_that_the_newcomer_wins(fleet, zk):
 
 def test_a_leave_moves_only_the_tasks_that_were_led_there(fleet, zk):
     tasks = [f"spread-{i}" for i in range(40)]
-    sidecars = [fleet.sidecar(n, tasks=tasks) for n in ("a", "b", "c")]
+    sidecars = [fleet.sidecar(n, tasks=tasks, session_timeout="10s") for n in ("a", "b", "c")]
     wait_until(lambda: len(sidecars[0].call("workers")) == 3, what="all have joined")
     wait_until(lambda: zk.leaders() == best_by_formula(sidecars[0], tasks), what="each is led by its best")
     tokens, leaving = zk.tokens(), sidecars[2].id
@@ -111,24 +111,24 @@ def test_a_leave_moves_only_the_tasks_that_were_led_there(fleet, zk):
 def test_yield_version_gives_way_to_a_newer_version_and_not_to_a_higher_rank(fleet, zk):
     tasks = [f"kept-{i}" for i in range(16)]
     texts = [task_text(t, **{"yield": "version"}) for t in tasks]
-    first = fleet.sidecar("first", version="1.0", tasks=texts)
+    first = fleet.sidecar("first", version="1.0", tasks=texts, session_timeout="10s")
     wait_led_by(zk, first, tasks)
     changes = zk.leader_changes()
-    second = fleet.sidecar("second", version="1.0.0", tasks=texts)
+    second = fleet.sidecar("second", version="1.0.0", tasks=texts, session_timeout="10s")
     wait_until(lambda: second.id in [w["id"] for w in first.call("workers")], what="it has joined")
     assert second.id in best_by_formula(first, tasks).values()
     holds_for(lambda: zk.leader_changes() == changes, 1.5, "nothing moves")
     assert "keeps it" in next(e["reason"] for e in map(first.explain, tasks)
                               if e["ranking"][0]["id"] == second.id)
-    newer = fleet.sidecar("newer", version="1.1", tasks=texts)
+    newer = fleet.sidecar("newer", version="1.1", tasks=texts, session_timeout="10s")
     wait_led_by(zk, newer, tasks)
 
 
 def test_yield_never_keeps_a_task_from_a_newer_version_until_its_leader_goes(fleet, zk):
     text = task_text("kept", **{"yield": "never"})
-    old = fleet.sidecar("old", version="1.0", tasks=[text])
+    old = fleet.sidecar("old", version="1.0", tasks=[text], session_timeout="10s")
     token = zk.wait_for_leader("kept", old)
-    new = fleet.sidecar("new", version="2.0", tasks=[text])
+    new = fleet.sidecar("new", version="2.0", tasks=[text], session_timeout="10s")
     wait_until(lambda: len(old.call("workers")) == 2, what="it has joined")
     holds_for(lambda: zk.leader("kept")[1] == token, 1.5, "nothing moves")
     assert old.stop() == 0

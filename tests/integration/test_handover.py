@@ -185,8 +185,8 @@ def test_parents_deleted_by_hand_are_made_again(fleet, zk):
 def test_another_version_in_version_file_registers_anew_and_keeps_what_it_leads(fleet, zk, folder):
     file = folder / "VERSION"
     file.write_text("1.0\n", encoding="ascii")
-    changing = fleet.sidecar("changing", version=None, version_file=file, tasks=TASKS)
-    other = fleet.sidecar("other", version="0.9", tasks=TASKS)
+    changing = fleet.sidecar("changing", version=None, version_file=file, tasks=TASKS, session_timeout="10s")
+    other = fleet.sidecar("other", version="0.9", tasks=TASKS, session_timeout="10s")
     wait_leads_all(zk, changing)
     tokens, old_id, session = zk.tokens(), changing.id, changing.status()["session"]["id"]
     file.write_text("1.1\nmore text\n", encoding="ascii")
@@ -208,8 +208,8 @@ def test_a_version_that_is_deployed_at_once_moves_each_task_once(fleet, zk, fold
         (folder / release / "VERSION").write_text(version + "\n", encoding="ascii")
     current = folder / "current"
     current.symlink_to("r1")
-    deployed = fleet.sidecar("deployed", version=None, version_file=current / "VERSION", tasks=TASKS)
-    other = fleet.sidecar("other", version="2.0", tasks=TASKS)
+    deployed = fleet.sidecar("deployed", version=None, version_file=current / "VERSION", tasks=TASKS, session_timeout="10s")
+    other = fleet.sidecar("other", version="2.0", tasks=TASKS, session_timeout="10s")
     wait_leads_all(zk, other)
     changes = zk.leader_changes()
     if how == "rename":

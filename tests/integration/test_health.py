@@ -79,7 +79,7 @@ def test_it_does_not_flap(fleet, zk, folder):
     """One failure of two that it takes, again and again."""
     count = folder / "count"
     flaky = f'echo x >> {count}; test $(( $(wc -l < {count}) % 2 )) = 1'
-    sidecar = fleet.sidecar("one", tasks=[TASK], **quick(health_command=flaky))
+    sidecar = fleet.sidecar("one", tasks=[TASK], **quick(health_command=flaky), session_timeout="10s")
     zk.wait_for_leader(TASK, sidecar)
     token = zk.leader(TASK)[1]
     wait_until(lambda: len(count.read_text().splitlines()) > 12, what="it was checked often")

@@ -49,7 +49,7 @@ def test_the_journal_gets_fields(fleet, zk, journal):
 
 def test_many_tasks_at_once_are_one_line_that_is_found_by_each_of_them(fleet, zk, journal):
     names = [f"job-{i}" for i in range(1, 41)]
-    one = fleet.sidecar("one", start=False, tasks=names, log_level="info")
+    one = fleet.sidecar("one", start=False, tasks=names, log_level="info", session_timeout="10s")
     one.start()
     wait_until(lambda: all(one.leads(t) for t in names), what="it leads all")
 
@@ -111,7 +111,7 @@ def test_a_sidecar_without_standard_descriptors_logs_into_nothing_of_its_own(fle
 
 def test_each_change_is_one_line_with_its_fields(fleet, zk, program):
     """Seen by another sidecar than the one it happens to: from, to, reason and token, and who decided."""
-    one, two = (fleet.sidecar(n, version=v, tasks=[TASK], log_format="json", log_level="info")
+    one, two = (fleet.sidecar(n, version=v, tasks=[TASK], log_format="json", log_level="info", session_timeout="10s")
                 for n, v in (("one", "2"), ("two", "1")))
     wait_until(lambda: one.leads(TASK) and len(two.call("workers")) == 2, what="all are there")
 

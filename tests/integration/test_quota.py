@@ -100,10 +100,10 @@ def test_decisions(own_server, fleet, zkleader, quota):
 
 def test_elections(own_server, fleet, zk, quota):
     """Who leads goes on to lead; what nobody leads is led once there is room, and who is new is registered."""
-    one = fleet.sidecar("one", version="2.0", tasks=["t"])  # the best one, whoever comes
+    one = fleet.sidecar("one", version="2.0", tasks=["t"], session_timeout="10s")  # the best one, whoever comes
     token = zk.wait_for_leader("t", one)
     leaders, workers = quota("leaders"), quota("workers")
-    two = fleet.sidecar("two", tasks=["t", "u"], ready=False)
+    two = fleet.sidecar("two", tasks=["t", "u"], ready=False, session_timeout="10s")
     wait_until(lambda: LOG in str(two.status()), what="it says why it is not there")
     workers.set(1000)
     two.wait_connected()

@@ -106,7 +106,7 @@ def bad_bytes():
 
 
 def test_a_worker_node_that_is_wrong_in_any_way_is_ignored_and_named_in_the_log(fleet, zk):
-    only = fleet.sidecar("only", version="1", tasks=[TASK], log_level="info")
+    only = fleet.sidecar("only", version="1", tasks=[TASK], log_level="info", session_timeout="10s")
     token = zk.wait_for_leader(TASK, only)
     wrong = {}
     for key, value in bad_values():
@@ -188,14 +188,14 @@ def test_a_leader_node_that_is_not_ephemeral_or_names_another_leads_nobody(fleet
 
 
 def test_a_leader_node_of_ours_that_somebody_overwrites_is_still_ours(fleet, zk):
-    only = fleet.sidecar("only", version="1", tasks=[TASK])
+    only = fleet.sidecar("only", version="1", tasks=[TASK], session_timeout="10s")
     token = zk.wait_for_leader(TASK, only)
     wait_until(lambda: only.leads(TASK), what="it leads")
     zk.client.set(zk.path("leaders", TASK), b"garbage")
     only.wait_log("leader record refused")
     wait_until(lambda: only.leads(TASK), what="it leads")
     assert only.check(TASK)["token"] == token
-    newer = fleet.sidecar("newer", version="2", tasks=[TASK])
+    newer = fleet.sidecar("newer", version="2", tasks=[TASK], session_timeout="10s")
     assert zk.wait_for_leader(TASK, newer) > token
 
 

@@ -56,7 +56,7 @@ def test_without_a_runner_another_node_leads(fleet, runner):
 
 
 def test_a_runner_that_is_started_anew_changes_nothing(fleet, runner):
-    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])], session_timeout="10s")
     one = runner(only)
     wait_until(lambda: leads(only), what="it leads")
     wait_until(lambda: " registered " in one.log(), what="the runner is there")

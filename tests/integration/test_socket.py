@@ -23,7 +23,7 @@ CLIENTS_MAX = 1000  # CONTROL_CLIENTS_MAX
 
 @pytest.fixture
 def sidecar(fleet):
-    made = fleet.sidecar("only", tasks=[TASK, "other"], log_level="info")
+    made = fleet.sidecar("only", tasks=[TASK, "other"], log_level="info", session_timeout="10s")
     wait_until(lambda: made.leads(TASK) and made.leads("other"), what="it leads")
     return made
 
@@ -66,7 +66,7 @@ def test_tables_and_status_have_all_keys_that_are_promised(sidecar, zk):
     status = sidecar.status()
     assert {"id", "version", "ip", "session", "lease_ms", "leads", "tasks", "problems"} <= set(status)
     assert {"id", "state", "timeout_ms", "server"} <= set(status["session"])
-    assert status["session"]["timeout_ms"] == 3000 and status["session"]["server"] == zk.server.address
+    assert status["session"]["timeout_ms"] == 10000 and status["session"]["server"] == zk.server.address
     assert (status["leads"], status["tasks"], status["problems"]) == (2, 2, [])
     explain = sidecar.explain(TASK)
     assert {"task", "state", "leads", "reason", "ranking"} <= set(explain) and explain["leads"] is True

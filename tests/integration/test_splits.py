@@ -49,7 +49,7 @@ def drafted_owners(zk):
 
 def test_partitions_are_led_in_equal_shares_as_they_are_drafted(fleet, zk):
     pytest.importorskip("xxhash")
-    sidecars = [fleet.sidecar(f"s{i}", tasks=[scan()]) for i in range(3)]
+    sidecars = [fleet.sidecar(f"s{i}", tasks=[scan()], session_timeout="10s") for i in range(3)]
     wait_spread(zk, 4, 4, 4)
     assert zk.names("partitions") == ["scan:12"]
     data, stat = zk.get("leaders", "scan")
@@ -57,7 +57,7 @@ def test_partitions_are_led_in_equal_shares_as_they_are_drafted(fleet, zk):
     wait_until(lambda: owners(zk) == drafted_owners(zk), 30, "three lead what they are drafted for")
     changes = zk.leader_changes()
     before = owners(zk)
-    fleet.sidecar("s3", tasks=[scan()])
+    fleet.sidecar("s3", tasks=[scan()], session_timeout="10s")
     wait_spread(zk, 3, 3, 3, 3)
     wait_until(lambda: owners(zk) == drafted_owners(zk), 30, "four lead what they are drafted for")
     moved = sum(a != b for a, b in zip(before, owners(zk)))

@@ -166,7 +166,7 @@ def samples(text):
 
 
 def test_metrics_in_both_formats(fleet, web):
-    only = fleet.sidecar("only", tasks=TASKS)
+    only = fleet.sidecar("only", tasks=TASKS, session_timeout="10s")
     wait_until(lambda: only.status()["leads"] == 2, what="it leads both")
     w = web(only)
     wait_until(lambda: w.get("/readyz")[0] == 200, what="it is ready")
