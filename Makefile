@@ -32,8 +32,9 @@ PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmave
 PACKAGES_COMPARE := libcurator-recipes-java
 PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server
 
-# The release before is built as well, which has its own: uuid-dev.
-PACKAGES_CHECK += uuid-dev
+# The release before, which is built beside this one.
+PACKAGES_UPGRADE := uuid-dev
+PACKAGES_DEEP += $(PACKAGES_UPGRADE)
 
 # $(1): packages.
 install = @tests/packages $(foreach package,$(1),'$(package)')
@@ -500,6 +501,7 @@ check-ticks: deps-check all
 # 0.1.0 and this version in one fleet, one host upgraded after the other, there and back. SEED= and TICKS=
 # make another story.
 check-upgrade: deps-check all
+	$(call install,$(PACKAGES_UPGRADE))
 	/usr/bin/python3 -m pytest -rP tests/upgrade
 
 .PHONY: fuzz nets coverage

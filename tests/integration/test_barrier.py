@@ -163,7 +163,7 @@ def test_who_dies_inside_has_left(fleet, begin, folder, zk):
 
 
 def test_a_sidecar_that_is_started_anew_knows_them(fleet, begin, folder, zk):
-    one, two = fleet.sidecar("one", session_timeout="10s"), fleet.sidecar("two")
+    one, two = fleet.sidecar("one", session_timeout="20s"), fleet.sidecar("two")
     go = folder / "go"
     inside = [begin(s, NAME, "-n", "2", "--", "sh", "-c", f"touch {folder}/{i}; until [ -e {go} ]; do sleep 0.05; done")
               for i, s in enumerate((one, two))]

@@ -5,6 +5,8 @@ from harness.release import Unknown, built
 from harness.sidecar import build, task_text
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # to build it takes as long as to build this one
+
 EARLIER = "89b8da6"  # before there were decisions, health and digests
 RELEASE = "5a5ffb4"  # 0.1.0, which knows no partitions
 TASKS = ["nightly-report", "cleanup", "digest"]
@@ -32,7 +34,6 @@ def led_by(zk, sidecar):
     return lambda: zk.leaders() == {t: sidecar.id for t in TASKS}
 
 
-@pytest.mark.slow
 @pytest.mark.seconds(300)
 def test_they_agree_on_who_leads_and_hand_over_to_each_other(fleet, zk, earlier):
     old = fleet.sidecar("old", version="1", tasks=TASKS, program=earlier)
@@ -68,7 +69,6 @@ def test_the_earlier_build_is_not_this_one(earlier):
     assert earlier.read_bytes() != (build() / "zkleaderd").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.seconds(300)
 def test_it_refuses_partitions_and_is_no_candidate(fleet, zk, release):
     new = fleet.sidecar("new", version="1.0", tasks=[task_text("scan", partitions=4), "plain"])

@@ -119,8 +119,8 @@ def test_what_runs_at_the_end_is_killed(fleet, zk, folder):
 
 def test_a_restart_moves_nothing_with_health_checks_either(fleet, zk, sick_file):
     config = quick(health_command=command(sick_file))
-    new = fleet.sidecar("new", version="2", tasks=[TASK], session_timeout="15s", **config)
-    old = fleet.sidecar("old", version="1", tasks=[TASK], session_timeout="15s")
+    new = fleet.sidecar("new", version="2", tasks=[TASK], session_timeout="20s", **config)
+    old = fleet.sidecar("old", version="1", tasks=[TASK], session_timeout="20s")
     zk.wait_for_leader(TASK, new)
     wait_until(lambda: len(old.call("workers")) == 2, what="both see both")
     token = zk.leader(TASK)[1]

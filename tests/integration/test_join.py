@@ -359,7 +359,7 @@ def test_a_dead_gang_is_replaced_whole_after_a_minute(fleet, gangs, zk):
 @pytest.mark.parametrize("how", ["restarted", "killed"])
 def test_a_sidecar_that_comes_back(fleet, gangs, zk, how):
     """Who runs goes on, and who waits is still there."""
-    one, two = fleet.sidecar("one", session_timeout="10s"), fleet.sidecar("two", session_timeout="10s")
+    one, two = fleet.sidecar("one", session_timeout="20s"), fleet.sidecar("two", session_timeout="20s")
     runs = gangs.begin_all([one, two], "ab")
     gangs.wait_running("a", "b")
     waits = spawn([build() / "zkleader", "-s", one.socket, "join", "other", "-n", "2", "--as", "w", "--", "true"])

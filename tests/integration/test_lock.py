@@ -287,7 +287,7 @@ def test_a_killed_sidecar(fleet, holders, zk):
 @pytest.mark.parametrize("how", ["restarted", "killed"])
 def test_a_sidecar_that_comes_back(fleet, holders, zk, how):
     """Who holds goes on, and who waits keeps its place."""
-    one, two, h = fleet.sidecar("one", session_timeout="10s"), fleet.sidecar("two"), holders()
+    one, two, h = fleet.sidecar("one", session_timeout="20s"), fleet.sidecar("two"), holders()
     h.run(one, "a")
     h.wait_started("a")
     h.run(one, "b")

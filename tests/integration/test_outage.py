@@ -91,7 +91,7 @@ def test_a_stop_is_no_loss(fleet, zk):
 
 
 def test_process_session_and_registration_have_their_own_ages(fleet, zk, zkleader):
-    one = fleet.sidecar("one", tasks=[TASK], session_timeout="10s")
+    one = fleet.sidecar("one", tasks=[TASK], session_timeout="20s")
     zk.wait_for_leader(TASK, one)
     first = one.status()
     assert first["started_at"] <= first["session"]["since"] <= first["registered_at"]

@@ -11,11 +11,11 @@ from harness.sidecar import build
 NAME = "x"
 # A command of each recipe, and the folder that it would write to.
 WRITING = {
-    "lock": (["lock", NAME, "--wait", "5s", "--", "true"], "locks"),
+    "lock": (["lock", NAME, "--wait", "60s", "--", "true"], "locks"),
     "counter": (["counter", NAME, "+1"], "counters"),
-    "barrier": (["barrier", NAME, "--count", "1", "--timeout", "5s"], "barriers"),
-    "join": (["join", NAME, "--count", "1", "--timeout", "5s", "--", "true"], "gangs"),
-    "rolling": (["rolling", NAME, "--timeout", "5s", "--soak", "0s", "--", "true"], "rolling"),
+    "barrier": (["barrier", NAME, "--count", "1", "--timeout", "60s"], "barriers"),
+    "join": (["join", NAME, "--count", "1", "--timeout", "60s", "--", "true"], "gangs"),
+    "rolling": (["rolling", NAME, "--timeout", "60s", "--soak", "0s", "--", "true"], "rolling"),
 }
 OTHERS = [["index"], ["roster"], ["forget", "gone"], ["wait", "--workers", "1"], ["counter", NAME], ["locks"],
           ["rolling", NAME, "--status"], ["rolling", NAME, "--resume"], ["rolling", NAME, "--release", "gone"],

@@ -157,7 +157,7 @@ def test_one_after_the_other(hosts, folder):
 
 def test_what_is_seen_of_it_meanwhile(hosts, folder, zk):
     a, b, c = hosts(3)
-    command = a.begin(GROUP, "-k", "1", "--soak", "1s", *touching(folder / "go"))
+    command = a.begin(GROUP, "-k", "1", "--soak", "5s", *touching(folder / "go"))  # so that it is seen
     wait_state(b, "n0", "running")
     wait_until((folder / "go.began").exists, what="CMD runs")
     wait_drained(b, "n0")

@@ -67,8 +67,8 @@ def test_partitions_are_led_in_equal_shares_as_they_are_drafted(fleet, zk):
 
 
 def test_a_restart_moves_no_partition(fleet, zk):
-    first = fleet.sidecar("s0", tasks=[scan()], session_timeout="10s")
-    fleet.sidecar("s1", tasks=[scan()], session_timeout="10s")
+    first = fleet.sidecar("s0", tasks=[scan()], session_timeout="20s")
+    fleet.sidecar("s1", tasks=[scan()], session_timeout="20s")
     wait_spread(zk, 6, 6)
     before = {k: zk.leader(f"scan:{k}") for k in range(N)}
     first.kill()
