@@ -101,7 +101,7 @@ CONFIG := \
 NODE := \
 	barrier barrier_read barrier_open ticket \
 	gang gang_read gang_member gang_start gang_sweep gang_ticket gang_time \
-	node id session session_lease folder clocks closing \
+	node id session session_lease folder clocks closing holder \
 	registry registration policy policy_ends \
 	policy_nodes transactions reads leaders \
 	leader_log leader_node listing groups tasks partitions repartition candidates disagreement audit \

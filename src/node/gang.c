@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/gang_parts.h"
+#include "node/holder.h"
 #include "node/paths.h"
 
 static const char session_ended[] = "the session with ZooKeeper has ended";
@@ -308,16 +309,11 @@ static struct gang_member *find(const struct gangs *all, const void *owner, uint
 int64_t gangs_renew(struct gangs *all, const void *owner, uint64_t number)
 {
 	struct gang_member *m = find(all, owner, number);
-	int64_t left, now = now_of(all);
 
 	if (!m)
 		return -1;
-	left = m->state == GANG_RUNS && !m->lost && !all->revoked
-		       ? session_answer_left(all->session)
-		       : 0;
-	if (now + left > m->lease_ms)
-		m->lease_ms = now + left;
-	return left;
+	return holder_renew(all->session, m->state == GANG_RUNS && !m->lost && !all->revoked,
+			    &m->lease_ms);
 }
 
 bool gangs_finish(struct gangs *all, const void *owner, uint64_t number, bool interrupted,

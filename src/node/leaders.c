@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/election_promise.h"
 #include "core/election_times.h"
+#include "node/holder.h"
 #include "node/inheritance.h"
 #include "node/leader_node.h"
 #include "node/paths.h"
@@ -284,7 +285,7 @@ void leaders_hold(struct task *t, bool on, int64_t until_ms)
 int64_t leaders_hold_renew(struct task *t)
 {
 	struct election_time now = leaders_time(t->leaders);
-	int64_t left = leaders_lease_left(t), at;
+	int64_t left = election_leads(&t->election) ? holder_left(t->leaders->session) : 0, at;
 	const char *reason;
 
 	if (election_yield_at(&t->election, now, &at, &reason) && at - now.boot_ms < left)

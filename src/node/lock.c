@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/holder.h"
 #include "node/paths.h"
 
 #define ANSWER_SLACK_MS 5000 /* for which ZooKeeper's answer is waited for behind the deadline */
@@ -376,15 +377,11 @@ static struct lock *find(const struct locks *k, const void *owner, uint64_t numb
 int64_t locks_renew(struct locks *k, const void *owner, uint64_t number)
 {
 	struct lock *l = find(k, owner, number);
-	int64_t left, now = now_of(k);
 
 	if (!l)
 		return -1;
-	left = l->state == LOCK_HELD && !l->lost && !k->revoked ? session_answer_left(k->session)
-								: 0;
-	if (now + left > l->lease_ms)
-		l->lease_ms = now + left;
-	return left;
+	return holder_renew(k->session, l->state == LOCK_HELD && !l->lost && !k->revoked,
+			    &l->lease_ms);
 }
 
 bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done_fn done, void *arg)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/fleet.h"
+#include "node/holder.h"
 #include "node/paths.h"
 
 #define TELL_AGAIN_MS 1000 /* the runner, of what has not begun */
@@ -39,7 +40,7 @@ static void tell_ended(struct work *w, bool recorded)
 }
 
 /* With a lease alone, and not with the end of one: what begins without has to end at once. */
-static void tell_begun(struct work *w, int64_t now)
+static void tell_begun(struct work *w)
 {
 	const struct session *s = queues_of(w)->session;
 	job_begun_fn fn = w->begun;
@@ -49,8 +50,9 @@ static void tell_begun(struct work *w, int64_t now)
 	w->begun = NULL;
 	w->number = ++queues_of(w)->last_number;
 	/* What its client was told before, by a longer timeout perhaps, is good all the same. */
-	if (!w->told || now + session_answer_left(s) > w->lease_ms)
-		w->lease_ms = now + session_answer_left(s);
+	if (!w->told)
+		w->lease_ms = 0;
+	(void)holder_renew(s, true, &w->lease_ms);
 	w->told = true;
 	fn(w->arg,
 	   &(struct job_begun){.yours = true,
@@ -94,7 +96,7 @@ void work_has_begun(struct work *w, bool inherited)
 			 LOG_STR("job", w->pointer.uuid));
 	else
 		tell_record(w, &w->record);
-	tell_begun(w, now);
+	tell_begun(w);
 }
 
 void work_is_over(struct work *w, bool recorded)
@@ -274,7 +276,7 @@ static void look_at_running(struct work *w, int64_t now)
 {
 	const struct job_end crashed = {.how = JOB_END_CRASHED, .exit_status = -1, .retry_ms = -1};
 
-	tell_begun(w, now);
+	tell_begun(w);
 	if (w->lost && !w->told)
 		work_is_over(w, false); /* nobody does anything */
 	if (w->owner || w->state == WORK_GONE)
@@ -454,14 +456,10 @@ void queues_attach(struct queues *q, void *owner, const struct job_id *id, int64
 int64_t queues_renew(struct queues *q, const void *owner, uint64_t number)
 {
 	struct work *w = find(q, owner, number);
-	int64_t left, now = queues_now(q);
 
 	if (!w)
 		return -1;
-	left = w->lost || w->cancelled || q->revoked ? 0 : session_answer_left(q->session);
-	if (now + left > w->lease_ms)
-		w->lease_ms = now + left;
-	return left;
+	return holder_renew(q->session, !w->lost && !w->cancelled && !q->revoked, &w->lease_ms);
 }
 
 bool queues_finish(struct queues *q, const void *owner, uint64_t number, const struct job_end *end,

@@ -1,7 +1,10 @@
 """Three servers that are killed, stopped and parted, with the leading sidecar on the one that suffers."""
+import os
+
 import pytest
 
 from harness.ensemble import seconds
+from harness.held import Held, skip_queue
 from harness.oracle import Oracle, now
 from harness.waiting import wait_until
 
@@ -81,3 +84,25 @@ def test_all_servers_killed_for_longer_than_the_timeout_and_restarted(fleet, zk,
         answer = oracle.led(by=sidecars[1], within=2 * LED_AGAIN)
         assert data == "without-data" or answer.token >= token
         print(f"measured: led {answer.sent - since:.2f} s after the quorum was there")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+def test_another_leader_of_the_ensemble_ends_nothing_that_is_held(fleet, zk, ensemble, queues, folder):
+    options = {"zookeeper": ensemble.address, "session_timeout": "10s"}
+    site = queues.site("site", skip_queue(folder), **options)
+    held = Held(folder, queues, site, fleet.sidecar("other", **options))
+    try:
+        session = site.status()["session"]
+        assert session["timeout_ms"] == 10000
+        wait_until(lambda: site.status()["lease_ms"] > 5500, what="it has a long lease")
+        leader, since = ensemble.leader(), now()
+        leader.kill()
+        ensemble.wait([s for s in ensemble.servers if s.process.poll() is None])
+        wait_until(lambda: site.status()["session"]["state"] == "connected", 60, "it is connected again")
+        if now() - since > 5:
+            pytest.skip("the servers took longer for another leader than a lease lasts")
+        assert site.status()["session"]["id"] == session["id"]
+        assert held.go_on()
+        held.end_well()
+    finally:
+        held.close()

@@ -124,6 +124,17 @@ Test(gang_calls, a_lease_is_the_owners_of_one_that_has_started)
 	cr_expect_eq(gangs_renew(&gangs, &owner, told.number), 0);
 }
 
+static int64_t renew(void)
+{
+	return gangs_renew(&gangs, &owner, told.number);
+}
+
+Test(gang_calls, a_command_goes_on_while_the_connection_is_lost)
+{
+	start();
+	renews_over_a_cut(renew);
+}
+
 /* It was ended because another was lost: the others need not hear of it. */
 Test(gang_calls, an_interrupted_command_of_a_gang_that_stops_leaves_in_order)
 {

@@ -97,6 +97,17 @@ static void wait_for_one(void)
 	cr_assert_eq(n_told, 0);
 }
 
+static int64_t renew(void)
+{
+	return locks_renew(&locks, &owner, told.number);
+}
+
+Test(lock_decide, a_command_goes_on_while_the_connection_is_lost)
+{
+	hold(1);
+	renews_over_a_cut(renew);
+}
+
 /* --- entering ------------------------------------------------------------------------------------------ */
 
 Test(lock_decide, whoever_may_not_enter_is_refused_and_told_why)

@@ -383,6 +383,23 @@ Test(queues, a_job_begins_and_ends)
 	queues_done(&queues);
 }
 
+static int64_t renew(void)
+{
+	return queues_renew(&queues, &host, begun.number);
+}
+
+Test(queues, a_job_goes_on_while_the_connection_is_lost)
+{
+	give();
+	session_set_working(&session, true);
+	queues_begin(&queues, &host, &id, on_begun, NULL);
+	asks_of("check workers/me, check jobs/q/at/here", ok());
+	turn();
+	cr_assert(begun.yours);
+	renews_over_a_cut(renew);
+	queues_done(&queues);
+}
+
 Test(queues, what_nobody_can_begin_is_given_back)
 {
 	refuses = true;

@@ -310,6 +310,21 @@ Test(runs, renew_tells_how_long_the_job_may_go_on)
 	cr_expect_eq(told.timeout_ms, TIMEOUT_MS);
 }
 
+static uint64_t going;
+
+static int64_t renew(void)
+{
+	runs_renew(&runs, &caller, 2, going);
+	return told.lease_ms;
+}
+
+Test(runs, a_job_goes_on_while_the_connection_is_lost)
+{
+	start_job();
+	going = told.run;
+	renews_over_a_cut(renew);
+}
+
 Test(runs, renew_is_zero_once_the_leadership_is_another)
 {
 	start_job();

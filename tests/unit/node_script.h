@@ -151,7 +151,8 @@ struct store {
 	size_t n_open;
 	struct script_request last; /* that was answered */
 	char registration[STORE_PATH_MAX];
-	bool silent; /* confirmations are the test's to answer */
+	int granted_ms; /* the session timeout of the next connection; 0: TIMEOUT_MS */
+	bool silent;	/* confirmations are the test's to answer */
 };
 
 static struct store store;
@@ -296,7 +297,7 @@ int64_t store_session(const struct store *s)
 int store_timeout(const struct store *s)
 {
 	(void)s;
-	return TIMEOUT_MS;
+	return store.granted_ms > 0 ? store.granted_ms : TIMEOUT_MS;
 }
 
 const uint8_t *store_password(const struct store *s)

@@ -6,6 +6,8 @@
 #ifndef ZKLEADER_TEST_NODE_SITE_H
 #define ZKLEADER_TEST_NODE_SITE_H
 
+#include <inttypes.h>
+
 #include "node_script.h"
 
 #include "base/buffer.h"
@@ -277,6 +279,30 @@ static inline void site_begin(void)
 	session_set_leading(&session, false);
 	cr_assert(session_is_up(&session));
 	idle();
+}
+
+/*
+ * What is held goes on for the whole of the lease while there is no connection; and by a shorter timeout from
+ * when that is granted.
+ */
+#define renews_over_a_cut(renew) site_renews(renew, __LINE__)
+static inline void site_renews(int64_t (*renew)(void), int line)
+{
+	static const int64_t waits[] = {0, 300, 1700};
+	int64_t left = session_lease_left(&session);
+
+	cr_assert_gt(left, TIMEOUT_MS / 2, "line %d", line);
+	cr_expect_eq(renew(), left, "line %d", line);
+	connection(STORE_CONNECTING);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		pass(waits[i]);
+		left -= waits[i];
+		cr_expect_eq(renew(), left, "line %d: %" PRId64 " of %" PRId64, line, renew(),
+			     left);
+	}
+	store.granted_ms = TIMEOUT_MS / 5;
+	connection(STORE_CONNECTED);
+	cr_expect_lt(renew(), store.granted_ms, "line %d: by a timeout that is void", line);
 }
 
 /* A leader node as it is in ZooKeeper: whose, with that token. */
