@@ -341,7 +341,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	leaders_expired store_multi clocks_judge clocks_is_off clocks_ask clocks_latest_ms policy_find_node handoff_is_ours \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
-	gangs_renew gang_is_dead \
+	gangs_renew gang_is_dead holder_renew \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep

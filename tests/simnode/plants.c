@@ -19,6 +19,7 @@
 #include "node/notice_list.h"
 #include "node/clocks.h"
 #include "node/handoff.h"
+#include "node/holder.h"
 #include "node/leaders.h"
 #include "node/gang_parts.h"
 #include "node/lock.h"
@@ -55,7 +56,7 @@ static const char *const names[] = {
 	"due-pauses",	  "due-ever",	   "due-lost",	     "notice-eager",	"notice-orphan",
 	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
-	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",
+	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"hold-answer",
 };
 
 bool plant_set(const char *name)
@@ -445,6 +446,16 @@ bool __wrap_gang_is_dead(const struct gang *g)
 {
 	return is("gang-hasty") ? g->record->n > 0 && g->sight->n_running + g->sight->n_waiting == 0
 				: __real_gang_is_dead(g);
+}
+
+/* A command goes on for as long as an answer to a question is good. */
+WRAPS(holder_renew);
+
+int64_t __wrap_holder_renew(const struct session *s, bool held, int64_t *until_ms)
+{
+	int64_t left = __real_holder_renew(s, held, until_ms), said = session_answer_left(s);
+
+	return is("hold-answer") && left > said ? said : left;
 }
 
 /* A lock is held for as long as its node is there, whatever the lease is. */

@@ -272,6 +272,7 @@ static void attach(struct holder *h)
 
 static void take_lease(struct holder *h, int64_t lease_ms)
 {
+	recipes_renewed(&sites[h->site], "a job", lease_ms);
 	if (lease_ms > 0) {
 		h->deadline_ms = boot_ms(h) + lease_ms;
 		return;

@@ -193,6 +193,7 @@ static void renew(struct gang_ask *a)
 {
 	int64_t lease_ms = gangs_renew(gangs_of(a), a, a->number);
 
+	recipes_renewed(&sites[a->site], "a gang", lease_ms);
 	if (lease_ms > 0) {
 		a->deadline_ms = boot_ms(a) + lease_ms;
 		return;

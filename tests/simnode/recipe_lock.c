@@ -193,6 +193,7 @@ static void on_accident(void *arg, uint64_t serial)
 static void on_attached(void *arg, const struct lock_answer *a)
 {
 	struct holder *h = arg;
+
 	if (!h->attaching || (h->phase != RUNNING && h->phase != ENDED) || !sites[h->site].running)
 		return;
 	h->attaching = false;
@@ -218,6 +219,7 @@ static void attach(struct holder *h)
 /* The lease counts from when it is asked for. */
 static void take_lease(struct holder *h, int64_t lease_ms)
 {
+	recipes_renewed(&sites[h->site], "a lock", lease_ms);
 	if (lease_ms > 0) {
 		h->deadline_ms = boot_ms(h) + lease_ms;
 		return;

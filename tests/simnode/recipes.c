@@ -17,6 +17,16 @@ struct site *recipes_any_site(void)
 	return NULL;
 }
 
+void recipes_renewed(const struct site *s, const char *what, int64_t lease_ms)
+{
+	int64_t left = session_lease_left(&s->node.session);
+
+	if (lease_ms > 0 && lease_ms < left)
+		sim_violation("site %u: the command of %s is told a lease of %lld ms while %lld "
+			      "are left",
+			      s->id, what, (long long)lease_ms, (long long)left);
+}
+
 /* Each server comes to a transaction by itself: the first one counts. */
 static void on_commit(const struct transaction *x)
 {

@@ -12,6 +12,8 @@ void recipes_forget(void);
 const char *recipes_at_rest(void);
 /* A site whose socket would take a question, and that has a session; NULL: none. */
 struct site *recipes_any_site(void);
+/* A command of that kind has renewed its lease at the site: for less than that lasts is a violation. */
+void recipes_renewed(const struct site *s, const char *what, int64_t lease_ms);
 
 /* recipe_counter.c */
 void counter_reset(void);
