@@ -61,7 +61,7 @@ void lock_is_held(struct lock *l)
 }
 
 /* In line again, at its end. */
-static void reenter(struct lock *l)
+void lock_reenter(struct lock *l)
 {
 	l->state = LOCK_ENTERING;
 	l->node[0] = l->watched[0] = '\0';
@@ -82,7 +82,7 @@ void lock_is_lost(struct lock *l)
 	} else if (l->attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 	} else {
-		reenter(l);
+		lock_reenter(l);
 	}
 }
 

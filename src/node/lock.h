@@ -66,6 +66,9 @@ enum lock_need {
 	LOCK_WATCH,  /* waits for those to be deleted */
 	LOCK_TAKE,   /* reads its own node: the token */
 	LOCK_TELL,   /* writes into its node that it holds now */
+	LOCK_JUDGE,  /* its number of slots is another: reads whether others use the lock */
+	LOCK_RESET,  /* nobody does: makes the lock anew, with its number */
+	LOCK_ASIDE,  /* deletes its node for one before it that does that */
 	LOCK_DELETE, /* makes sure that its node is gone */
 };
 
@@ -102,6 +105,7 @@ struct lock {
 	bool tells;		      /* it has to write that it holds, for the waiters behind it */
 	bool first;		      /* it is the first waiter */
 	char node[LOCK_NODE_MAX + 1]; /* "": not known */
+	int64_t in_use;		      /* the number of slots of the lock, where that is another */
 	int64_t token;
 	char watched[STORE_PATH_MAX]; /* "": none */
 	unsigned flying;	      /* outstanding requests of the step */
@@ -116,6 +120,9 @@ struct lock {
 		char previous[LOCK_NODE_MAX + 1]; /* the last node before it */
 		bool held;			  /* `previous` says that it holds */
 		int64_t slots;			  /* 0: not understood */
+		bool ahead;			  /* no other is before it */
+		bool others;			  /* there are other nodes, of any name */
+		char other[LOCK_NODE_MAX + 1];	  /* the first of them; "": none is a place */
 	} seen;
 };
 
@@ -185,6 +192,8 @@ void lock_stepped(struct lock *l);
 void lock_is_held(struct lock *l);
 /* Its node was deleted while it held or waited. */
 void lock_is_lost(struct lock *l);
+/* It has no node any more: waits in line again. */
+void lock_reenter(struct lock *l);
 /* It cannot be had: answers the requester, and deletes the node. */
 void lock_fail(struct lock *l, const struct lock_answer *answer);
 void lock_is_gone(struct lock *l);

@@ -2,7 +2,8 @@
 #include "base/log.h"
 #include "node/lock.h"
 
-#define RETRY_MS 100 /* where our registration is being renewed, or others make and sweep */
+#define RETRY_MS     100 /* where our registration is being renewed, or others make and sweep */
+#define RESET_FOLDER 2	 /* the operation that fails where the folder is not empty */
 
 static const char foreign[] = "there is something else in the lock's place";
 
@@ -73,6 +74,26 @@ static void not_found(struct lock *l)
 	}
 }
 
+static void refuse_slots(struct lock *l)
+{
+	lock_fail(l, &(struct lock_answer){.outcome = LOCK_OTHER_SLOTS, .slots = l->in_use});
+}
+
+/*
+ * The lock has another number of slots, maybe of somebody who has gone: it has to be made anew
+ * then. Others that are in its folder use it, or have come with another number as we have.
+ */
+static void other_slots(struct lock *l)
+{
+	l->in_use = l->seen.slots;
+	if (!l->seen.others)
+		l->need = LOCK_RESET;
+	else if (l->seen.other[0])
+		l->need = LOCK_JUDGE;
+	else
+		refuse_slots(l); /* something of another program is in it */
+}
+
 static void entered(struct lock *l)
 {
 	l->maybe = l->entered = true;
@@ -81,8 +102,7 @@ static void entered(struct lock *l)
 		refuse(l,
 		       store_is_refusal(l->seen.read) ? store_refused_why(l->seen.read) : foreign);
 	} else if (l->slots != 0 && l->seen.slots != l->slots) {
-		lock_fail(l, &(struct lock_answer){.outcome = LOCK_OTHER_SLOTS,
-						   .slots = l->seen.slots});
+		other_slots(l);
 	} else {
 		l->slots = l->seen.slots;
 		take_place(l);
@@ -99,6 +119,49 @@ static void decide_entry(struct lock *l)
 		not_found(l);
 	else
 		entered(l);
+}
+
+/* Of those that do not use the lock the first makes it anew, once the others have gone aside. */
+static void decide_judge(struct lock *l)
+{
+	l->need = LOCK_ENTER;
+	if (store_is_refusal(l->seen.read))
+		refuse(l, store_refused_why(l->seen.read));
+	else if (l->seen.held)
+		refuse_slots(l);
+	else if (l->seen.read == STORE_OK && !l->seen.ahead)
+		l->need = LOCK_ASIDE;
+	else if (l->seen.read == STORE_OK)
+		l->retry_ms = in_a_moment(l);
+}
+
+/* Made anew, or somebody has come meanwhile: its node and the number are read again. */
+static void decide_reset(struct lock *l)
+{
+	bool crowded = l->seen.made == STORE_FAILED && l->seen.failed_op == RESET_FOLDER;
+
+	l->need = LOCK_ENTER;
+	if (l->seen.cut || l->seen.made == STORE_OK)
+		return;
+	if (store_is_refusal(l->seen.made) && !crowded) {
+		refuse(l, store_refused_why(l->seen.made));
+		return;
+	}
+	if (!crowded)
+		session_confirm(l->locks->session);
+	l->retry_ms = in_a_moment(l);
+}
+
+static void decide_aside(struct lock *l)
+{
+	if (l->seen.cut)
+		return;
+	if (store_is_refusal(l->seen.made)) {
+		refuse(l, store_refused_why(l->seen.made));
+		return;
+	}
+	lock_reenter(l);
+	l->retry_ms = in_a_moment(l);
 }
 
 static void decide_list(struct lock *l)
@@ -174,6 +237,9 @@ void lock_decide(struct lock *l)
 	case LOCK_WATCH: l->first && l->slots > 1 ? decide_list(l) : decide_watch(l); break;
 	case LOCK_TAKE: decide_take(l); break;
 	case LOCK_TELL: l->need = l->seen.cut ? LOCK_TELL : LOCK_NOTHING; break;
+	case LOCK_JUDGE: decide_judge(l); break;
+	case LOCK_RESET: decide_reset(l); break;
+	case LOCK_ASIDE: decide_aside(l); break;
 	case LOCK_DELETE: decide_leave(l); break;
 	}
 	lock_stepped(l);

@@ -101,6 +101,23 @@ static bool find_own(struct lock *l, const struct store_reply *reply, struct loc
 	return found;
 }
 
+/* The first of the others, who use the lock or not. */
+static void find_other(struct lock *l, const struct store_reply *reply)
+{
+	struct lock_name n, first = {.session = 0};
+
+	for (size_t i = 0; i < reply->n_names; i++) {
+		bool place = lock_name_parse(reply->names[i], &n);
+		if (place && is_own(l, &n))
+			continue;
+		l->seen.others = true;
+		if (!place || (l->seen.other[0] && !lock_name_is_before(&n, &first)))
+			continue;
+		first = n;
+		snprintf(l->seen.other, sizeof(l->seen.other), "%s", reply->names[i]);
+	}
+}
+
 static void on_listed(void *arg, const struct store_reply *reply)
 {
 	struct lock *l = arg;
@@ -111,6 +128,8 @@ static void on_listed(void *arg, const struct store_reply *reply)
 	log_refusal(l, reply);
 	l->seen.listed = reply->code;
 	l->seen.own = reply->code == STORE_OK && find_own(l, reply, &own);
+	if (l->seen.own)
+		find_other(l, reply);
 	for (size_t i = 0; l->seen.own && i < reply->n_names; i++) {
 		if (!lock_name_parse(reply->names[i], &n) || is_own(l, &n))
 			continue;
@@ -160,6 +179,23 @@ static void on_previous(void *arg, const struct store_reply *reply)
 	landed(l, reply);
 }
 
+/* Whether it came with the lock's number of slots; else it does not stay, like us. */
+static void on_other(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+	struct locker_record record;
+	const char *why;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.read = reply->code;
+	l->seen.held = reply->code == STORE_OK &&
+		       (record_parse_locker(reply->data, reply->len, &record, &why) != 0 ||
+			record.slots == 0 || record.slots == l->in_use);
+	landed(l, reply);
+}
+
 static void on_own(void *arg, const struct store_reply *reply)
 {
 	struct lock *l = arg;
@@ -177,7 +213,7 @@ static void on_own(void *arg, const struct store_reply *reply)
 
 static void pack_own(const struct lock *l, bool held, struct buffer *out)
 {
-	struct locker_record record = {.pid = l->pid, .held = held};
+	struct locker_record record = {.pid = l->pid, .held = held, .slots = l->slots};
 
 	snprintf(record.node, sizeof(record.node), "%s", l->locks->registry->node);
 	snprintf(record.command, sizeof(record.command), "%s", l->command);
@@ -330,6 +366,54 @@ static void change_own(struct lock *l, enum store_op_type type)
 	buffer_done(&data);
 }
 
+static void judge(struct lock *l)
+{
+	char path[STORE_PATH_MAX];
+
+	lock_path_of(settings_of(l), l->name, l->seen.other, path);
+	bool ahead = l->seen.before == 0;
+	begin(l);
+	l->seen.ahead = ahead;
+	l->flying++;
+	store_get(l->locks->session->store, path, false, on_other, l);
+}
+
+/*
+ * A folder with anything in it is not deleted, so nobody holds the lock or waits for it when its
+ * number of slots becomes another one.
+ */
+static void reset(struct lock *l)
+{
+	struct locks *k = l->locks;
+	char folder[STORE_PATH_MAX], former[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	struct lock_record record = {.slots = l->slots};
+	struct buffer data, own;
+
+	path_of(settings_of(l), PATH_LOCKS, l->name, folder);
+	lock_path_of(settings_of(l), l->name, l->node, former);
+	lock_path_new(settings_of(l), l->name, k->session->id, l->id, path);
+	buffer_init(&data, RECORD_LOCK_MAX);
+	int error = record_pack_lock(&data, &record);
+	assert(error == 0);
+	(void)error;
+	pack_own(l, false, &own);
+	const struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = k->session->registration, .version = -1},
+		{.type = STORE_OP_DELETE, .path = former, .version = -1},
+		{.type = STORE_OP_DELETE, .path = folder, .version = -1},
+		{.type = STORE_OP_CREATE, .path = folder, .data = data.data, .len = data.len},
+		{.type = STORE_OP_CREATE_SEQUENTIAL,
+		 .path = path,
+		 .data = own.data,
+		 .len = own.len},
+	};
+	l->node[0] = '\0'; /* whatever comes of it, it has to be looked for */
+	l->flying++;
+	store_multi(k->session->store, ops, sizeof(ops) / sizeof(ops[0]), on_made, l);
+	buffer_done(&data);
+	buffer_done(&own);
+}
+
 static void leave(struct lock *l)
 {
 	if (l->node[0]) {
@@ -344,7 +428,7 @@ static void leave(struct lock *l)
 
 void lock_step(struct lock *l)
 {
-	if (l->need != LOCK_WATCH)
+	if (l->need != LOCK_WATCH && l->need != LOCK_JUDGE)
 		begin(l);
 	switch (l->need) {
 	case LOCK_NOTHING: break;
@@ -353,6 +437,9 @@ void lock_step(struct lock *l)
 	case LOCK_WATCH: watch(l); break;
 	case LOCK_TAKE: take(l); break;
 	case LOCK_TELL: change_own(l, STORE_OP_SET); break;
+	case LOCK_JUDGE: judge(l); break;
+	case LOCK_RESET: reset(l); break;
+	case LOCK_ASIDE: change_own(l, STORE_OP_DELETE); break;
 	case LOCK_DELETE: leave(l); break;
 	}
 }

@@ -226,6 +226,13 @@ static const struct key locker_keys[] = {
 	 .optional = true,
 	 .offset = offsetof(struct locker_record, held),
 	 KEY_WHY("held", "neither true nor false")},
+	{.name = "slots",
+	 .kind = KEY_INT,
+	 .optional = true,
+	 .offset = offsetof(struct locker_record, slots),
+	 .min = 1,
+	 .max = LOCK_SLOTS_MAX,
+	 KEY_WHY("slots", "not a number from 1 to 1000")},
 };
 
 int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,
@@ -242,10 +249,12 @@ int record_pack_locker(struct buffer *out, const struct locker_record *l)
 	struct pack p;
 
 	pack_init(&p, out);
-	pack_map(&p, 4);
+	pack_map(&p, l->slots > 0 ? 5 : 4);
 	pack_kv_str(&p, "node", l->node);
 	pack_kv_str(&p, "command", l->command);
 	pack_kv_int(&p, "pid", l->pid);
 	pack_kv_bool(&p, "held", l->held);
+	if (l->slots > 0)
+		pack_kv_int(&p, "slots", l->slots);
 	return finish(&p, before, RECORD_LOCK_MAX);
 }

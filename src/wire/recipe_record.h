@@ -50,7 +50,8 @@ struct locker_record {
 	char node[WORKER_NODE_MAX + 1];
 	char command[LOCK_COMMAND_MAX + 1]; /* the beginning of its command line, UTF-8; "": none */
 	int64_t pid;			    /* 0: not known */
-	bool held; /* it waited, and has held the lock since this was written */
+	bool held;     /* it waited, and has held the lock since this was written */
+	int64_t slots; /* the number that it came with; 0: that of the lock */
 };
 
 /* Each appends to out: 0 or -ENOBUFS. */

@@ -1,4 +1,5 @@
 """zkleader lock: never more than K commands at a time in the whole fleet, whatever is killed, stopped or cut off."""
+import concurrent.futures
 import json
 import os
 import signal
@@ -123,6 +124,38 @@ def test_another_number_of_slots_is_refused(fleet, holders, zk, zkleader):
     other = zkleader(one, "lock", NAME, "--", "true")
     assert other.code == 3 and other.err == f"zkleader: others use the lock {NAME} with --slots 2\n"
     wait_in_line(zk, 1)
+
+
+def test_another_number_of_slots_is_good_as_soon_as_nobody_uses_the_lock(fleet, holders, zk, zkleader):
+    one, two, h = fleet.sidecar("one"), fleet.sidecar("two"), holders(2)
+    for sidecar in (one, two):
+        h.run(one, f"at-{sidecar.name}")
+        h.wait_started(*[f"at-{s.name}" for s in (one, two)][:len(h.runs)])
+        h.release(f"at-{sidecar.name}")
+        assert h.runs[f"at-{sidecar.name}"].code() == 0
+        began = time.monotonic()
+        for slots in (1, 3, 2):
+            said = zkleader(sidecar, "lock", "--slots", str(slots), NAME, "--", "true")
+            assert (said.code, said.err) == (0, ""), slots
+        assert time.monotonic() - began < 15, "three times"
+    assert nodes(zk) == []
+
+
+def test_of_many_with_numbers_of_slots_of_their_own_each_has_the_lock_in_the_end(fleet, zk, zkleader):
+    """Those that use it with one number keep it from the others, who try again; never two numbers at a time."""
+    sidecars = [fleet.sidecar(name) for name in ("one", "two")]
+
+    def take(i):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            said = zkleader(sidecars[i % 2], "lock", "--slots", str(i % 3 + 1), NAME, "--", "true")
+            if said.code != 3:
+                return said.code
+        return 3
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(take, range(16))) == [0] * 16
+    wait_nobody(zk)
 
 
 def test_wait_is_over(fleet, holders, zk, zkleader):

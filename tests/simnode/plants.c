@@ -57,6 +57,7 @@ static const char *const names[] = {
 	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"hold-answer",
+	"lock-left",	  "lock-slots",
 };
 
 bool plant_set(const char *name)
@@ -253,6 +254,7 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 	size_t m = 0;
 
 	bool gathers = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/gangs/");
+	bool resets = n == 5 && ops[3].type == STORE_OP_CREATE && strstr(ops[3].path, "/locks/");
 	bool opens = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/barriers/");
 
 	for (size_t i = 0; i < n; i++) {
@@ -284,6 +286,13 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		if (is("job-epoch") && is_queue(ops[i].path))
 			other[m - 1] = (struct store_op){
 				.type = STORE_OP_CHECK, .path = ops[i].path, .version = -1};
+		/* A lock gets another number of slots whoever is in it. */
+		if (is("lock-slots") && resets && i == 2)
+			m--;
+		if (is("lock-slots") && resets && ops[i].type == STORE_OP_CREATE) {
+			other[m - 1].type = STORE_OP_SET;
+			other[m - 1].version = -1;
+		}
 		/* A counter is set over whatever it has become. */
 		if (is("count-blind") && strstr(ops[i].path, "/counters/"))
 			other[m - 1].version = -1;
@@ -471,6 +480,9 @@ void __wrap_lock_decide(struct lock *l)
 {
 	bool lost = l->seen.making && l->seen.cut;
 
+	/* What those have left that have gone is taken for theirs. */
+	if (is("lock-left") && l->need == LOCK_ENTER)
+		l->seen.others = true;
 	__real_lock_decide(l);
 	if (is("lock-lost") && lost)
 		l->maybe = false;

@@ -1,7 +1,7 @@
 /*
  * Locks: clients take them at random places and run a command for a while, which lives until it has ended, or
- * until the lease is over that its guard was told of. Never do more than so many live at a time; each begins in
- * its turn; tokens grow where one holds at a time; nothing is left behind; who waits is served.
+ * until the lease is over that its guard was told of. Never do more than so many live at a time, nor with two
+ * numbers of slots; each begins in its turn; tokens grow where one holds at a time; nothing is left behind; who waits is served.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "node/id.h"
 #include "oracle.h"
 #include "recipes.h"
+#include "scenario.h"
 
 #define LOCKS	    3
 #define HOLDERS_MAX 256
@@ -24,6 +25,7 @@ static struct holder {
 	enum { FREE, ASKING, HELD, RUNNING, ENDED } phase;
 	uint64_t serial; /* of this use of the place */
 	unsigned site, lock;
+	int64_t slots; /* that it asks for */
 	char id[LOCK_ID_LEN + 1];
 	uint64_t number;
 	int64_t token, session;
@@ -48,6 +50,8 @@ static struct {
 	int64_t slots, token;
 	int64_t used;  /* when somebody had to do with it last */
 	int64_t moved; /* when somebody began or ended */
+	/* By the number of slots: until when an entry of one that has gone may be there. */
+	int64_t left[LOCKS + 1];
 } locks[LOCKS];
 
 static int64_t boot_ms(const struct holder *h)
@@ -81,6 +85,13 @@ static void set_phase(struct holder *h, int phase)
 static void over(struct holder *h)
 {
 	bool connected = h->connected;
+	/* One that was not given up is found by others, or goes with its session. */
+	int64_t late_us = h->phase == ENDED && h->told
+				  ? SECOND
+				  : 2 * sim.timeout_ms * MS + 3 * LOCK_SWEEP_MS * MS;
+
+	if (locks[h->lock].left[h->slots] < sim.now + late_us)
+		locks[h->lock].left[h->slots] = sim.now + late_us;
 
 	memcpy(gone[n_gone % GONE_MAX].id, h->id, sizeof(h->id));
 	gone[n_gone++ % GONE_MAX].at = sim.now;
@@ -274,18 +285,23 @@ static int64_t count_before(const struct holder *h)
 static void check_begin(const struct holder *h)
 {
 	int64_t alive = 0, before = count_before(h);
-	int64_t slots = locks[h->lock].slots;
+	int64_t slots = h->slots;
 
-	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
-		alive += o != h && o->lock == h->lock && is_alive(o) && !o->lost &&
-			 !oracle_has_shrunk(o->site);
+	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++) {
+		bool there = o != h && o->lock == h->lock && is_alive(o) && !o->lost &&
+			     !oracle_has_shrunk(o->site);
+		alive += there;
+		if (there && o->slots != slots)
+			sim_violation("lock %u is held with %lld slots: site %u begins with %lld",
+				      h->lock, (long long)o->slots, h->site, (long long)slots);
+	}
 	if (alive >= slots)
 		sim_violation("lock %u is held by more than %lld: site %u begins", h->lock,
 			      (long long)slots, h->site);
 	else if (before >= slots)
 		sim_violation("lock %u: site %u begins though %lld are before it", h->lock, h->site,
 			      (long long)before);
-	else if (slots == 1 && h->token <= locks[h->lock].token && !h->lost)
+	else if (locks[h->lock].slots == 1 && h->token <= locks[h->lock].token && !h->lost)
 		sim_violation("lock %u: its token goes back", h->lock);
 	locks[h->lock].token = h->token;
 }
@@ -323,6 +339,21 @@ static void on_held(void *arg, uint64_t serial)
 		at(h, random_exp(SECOND), on_accident);
 }
 
+/* In quiet times others with another number of slots are there, or were a moment ago. */
+static void check_other_slots(const struct holder *h)
+{
+	if (scenario_is_storm() || sim.now < whole_at + SERVED_US)
+		return;
+	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
+		if (o->phase != FREE && o->lock == h->lock && o->slots != h->slots)
+			return;
+	for (int64_t k = 1; k <= LOCKS; k++)
+		if (k != h->slots && sim.now < locks[h->lock].left[k] + 10 * sim.delay_us)
+			return;
+	sim_violation("lock %u: site %u is told of other slots, and nobody uses it", h->lock,
+		      h->site);
+}
+
 static void on_answer(void *arg, const struct lock_answer *a)
 {
 	struct holder *h = arg;
@@ -330,7 +361,7 @@ static void on_answer(void *arg, const struct lock_answer *a)
 	if (h->phase != ASKING || !h->connected || !sites[h->site].running)
 		return;
 	if (a->outcome == LOCK_OTHER_SLOTS)
-		sim_violation("lock %u: site %u is told of other slots", h->lock, h->site);
+		check_other_slots(h);
 	if (a->outcome != LOCK_YOURS) {
 		sim.figures.locks[1]++;
 		h->connected = false;
@@ -351,7 +382,7 @@ static void on_ask(void *arg, uint64_t serial)
 				       .id = h->id,
 				       .command = "cmd",
 				       .pid = 1,
-				       .slots = locks[h->lock].slots,
+				       .slots = h->slots,
 				       .wait_ms = h->wait_ms,
 				       .again = h->asked};
 
@@ -383,6 +414,7 @@ void lock_use(struct site *s)
 	*h = (struct holder){.serial = ++last_serial,
 			     .site = s->id,
 			     .lock = k,
+			     .slots = k == LOCKS - 1 ? random_range(1, LOCKS) : locks[k].slots,
 			     .wait_ms = random_chance(700) ? -1 : random_range(0, 5000)};
 	for (size_t i = 0; i < LOCK_ID_LEN; i++)
 		h->id[i] = "0123456789abcdef"[random_range(0, 15)];
@@ -438,8 +470,9 @@ static bool starves(unsigned k)
 		waiting += h->phase == ASKING && h->connected && sim.now > h->since + SERVED_US;
 		held += h->phase != ASKING;
 	}
-	return waiting > 0 && held < locks[k].slots && sim.now > locks[k].moved + SERVED_US &&
-	       sim.now > whole_at + SERVED_US;
+	/* Of one with several numbers of slots the least counts. */
+	return waiting > 0 && held < (k == LOCKS - 1 ? 1 : locks[k].slots) &&
+	       sim.now > locks[k].moved + SERVED_US && sim.now > whole_at + SERVED_US;
 }
 
 static void on_look(void *arg, uint64_t number)

@@ -65,6 +65,18 @@ static inline struct store_reply locker(bool held)
 	return holds(data.data, data.len, (struct store_stat){0});
 }
 
+/* What one says that came with so many slots. */
+static inline struct store_reply came_with(int64_t n)
+{
+	static struct buffer data;
+	const struct locker_record record = {.node = "there", .command = "true", .slots = n};
+
+	buffer_done(&data);
+	buffer_init(&data, RECORD_LOCK_MAX);
+	cr_assert_eq(record_pack_locker(&data, &record), 0);
+	return holds(data.data, data.len, (struct store_stat){0});
+}
+
 static inline struct store_reply ours(void)
 {
 	return of_stat((struct store_stat){.owner = SESSION, .czxid = 77});

@@ -295,13 +295,21 @@ Test(lock, another_number_of_slots)
 	begin();
 	take(3, -1, false);
 	is_made(STORE_OK, -1);
-	is_listed("/r/locks/l", false, NAMES(MINE "0000000005"));
+	is_listed("/r/locks/l", false, NAMES(MINE "0000000005", THEIR "0000000006"));
 	has_slots(2);
-	is_told(1, LOCK_OTHER_SLOTS);
-	cr_assert_eq(told[0].slots, 2);
+	cr_assert_str_eq(world_request()->path, "/r/locks/l/" THEIR "0000000006");
+	world_answer_code(STORE_NO_AUTH, -1);
+	is_told(1, LOCK_REFUSED);
+	is_deleted(STORE_OK);
+	take(3, -1, false);
+	is_made(STORE_OK, -1);
+	is_listed("/r/locks/l", false, NAMES(MINE "0000000005", "else"));
+	has_slots(2);
+	is_told(2, LOCK_OTHER_SLOTS);
+	cr_assert_eq(told[1].slots, 2);
 	is_deleted(STORE_UNKNOWN);
 	is_deleted(STORE_NO_NODE);
-	cr_assert(locks.n == 0 && n_released == 1);
+	cr_assert(locks.n == 0 && n_released == 2);
 	locks_done(&locks);
 }
 

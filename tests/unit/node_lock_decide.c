@@ -257,6 +257,129 @@ Test(lock_decide, what_is_no_lock_is_refused)
 	answered(LOCK_REFUSED, foreign);
 }
 
+/* --- another number of slots ----------------------------------------------------------------------------- */
+
+#define FIRST "locks/l/" THEIR "0000000004"
+#define LAST  "locks/l/" THEIR "0000000006"
+#define RESET \
+	"check workers/me, delete " OWN ", delete locks/l, create locks/l, create+ locks/l/" MINE
+
+static struct store_reply behind_one(void)
+{
+	return names(THEIR "0000000004", MINE "0000000005", THEIR "0000000006", NULL);
+}
+
+static struct store_reply before_one(void)
+{
+	return names(THEIR "0000000006", MINE "0000000005", NULL);
+}
+
+Test(lock_decide, a_lock_that_nobody_uses_is_made_anew_with_our_number)
+{
+	take(1, false);
+	enters(ok(), alone(), slots(2));
+	asks(RESET, ok());
+	looks(names(MINE "0000000000", NULL), slots(1));
+	asks("exists! locks/l/" MINE "0000000000", ours());
+	answered(LOCK_YOURS, NULL);
+}
+
+Test(lock_decide, a_lock_that_others_use_keeps_its_number)
+{
+	const struct store_reply said[] = {came_with(2), locker(false),
+					   holds("junk", 4, (struct store_stat){0})};
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		take(1, false);
+		enters(ok(), i == 0 ? behind_one() : before_one(), slots(2));
+		asks(i == 0 ? "get " FIRST : "get " LAST, said[i]);
+		asks("delete " OWN, ok());
+		answered(LOCK_OTHER_SLOTS, NULL);
+		cr_expect_eq(told.slots, 2);
+	}
+	take(1, false);
+	enters(ok(), names("else", MINE "0000000005", NULL), slots(2));
+	asks("delete " OWN, ok());
+	answered(LOCK_OTHER_SLOTS, NULL);
+}
+
+/* Whoever has come as we have goes aside for the first. */
+Test(lock_decide, of_those_that_come_with_another_number_the_first_makes_it_anew)
+{
+	take(1, false);
+	enters(ok(), before_one(), slots(2));
+	asks("get " LAST, came_with(1));
+	idle();
+	pass(RETRY_MS);
+	looks(before_one(), slots(2));
+	asks("get " LAST, failed(STORE_NO_NODE)); /* it has gone */
+	looks(alone(), slots(2));
+	asks(RESET, ok());
+	looks(alone(), slots(1));
+	asks("exists! " OWN, ours());
+	answered(LOCK_YOURS, NULL);
+}
+
+Test(lock_decide, who_came_behind_it_goes_aside_and_comes_again)
+{
+	take(1, false);
+	enters(ok(), behind_one(), slots(2));
+	asks("get " FIRST, came_with(3));
+	asks("delete " OWN, failed(STORE_UNKNOWN));
+	asks("delete " OWN, failed(STORE_NO_NODE));
+	idle();
+	pass(RETRY_MS);
+	enters(ok(), behind_one(), slots(3));
+	asks("get " FIRST, came_with(3));
+	asks("delete " OWN, ok());
+	answered(LOCK_OTHER_SLOTS, NULL);
+	cr_expect_eq(told.slots, 3);
+}
+
+Test(lock_decide, somebody_comes_while_the_lock_is_made_anew)
+{
+	take(1, false);
+	enters(ok(), alone(), slots(2));
+	asks(RESET, failed_at(STORE_FAILED, 2));
+	idle();
+	pass(RETRY_MS);
+	looks(before_one(), slots(2));
+	asks("get " LAST, came_with(2));
+	asks("delete " OWN, ok());
+	answered(LOCK_OTHER_SLOTS, NULL);
+}
+
+Test(lock_decide, whether_a_lock_was_made_anew_is_looked_for)
+{
+	take(1, false);
+	enters(ok(), alone(), slots(2));
+	asks(RESET, failed(STORE_UNKNOWN));
+	looks(alone(), slots(2));
+	asks(RESET, failed_at(STORE_NO_NODE, 1));
+	idle();
+	pass(RETRY_MS);
+	looks(names(NULL), slots(2)); /* it was deleted by hand */
+	enters(ok(), alone(), slots(2));
+	asks(RESET, failed_at(STORE_NO_AUTH, 2));
+	asks("list locks/l", alone());
+	asks("delete " OWN, ok());
+	answered(LOCK_REFUSED, REFUSED);
+}
+
+Test(lock_decide, a_client_that_goes_while_the_lock_is_made_anew_leaves_nothing)
+{
+	take(1, false);
+	enters(ok(), alone(), slots(2));
+	pass(0);
+	script_confirm();
+	locks_owner_gone(&locks, &owner);
+	asks(RESET, ok());
+	asks("list locks/l", names(MINE "0000000000", NULL));
+	asks("delete locks/l/" MINE "0000000000", ok());
+	idle();
+	cr_expect_eq(locks.n, 0);
+}
+
 /* --- whose turn it is ---------------------------------------------------------------------------------- */
 
 /* Of names with numbers 1 and so on, of which `own` is ours. */
