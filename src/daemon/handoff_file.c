@@ -22,8 +22,8 @@
 
 /* The content of the file as it is written. The fields have the meaning of those in struct kept. */
 struct file {
-	int64_t session, session_since, asked_ms, started_at, timeout_ms, counted_ms, jobs,
-		ints[WORKER_RANDOM_INTS];
+	int64_t session, session_since, asked_ms, started_at, timeout_ms, counted_ms, promise_ms,
+		promised_ms, jobs, ints[WORKER_RANDOM_INTS];
 	char password[HEX_SIZE];
 	char worker[NAME_ID_MAX + 1];
 	char boot[HANDOFF_BOOT_SIZE];
@@ -76,6 +76,8 @@ static const struct key file_keys[] = {
 	INT("started_at", started_at, 0, INT64_MAX),
 	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
 	OPTIONAL_INT("counted_ms", counted_ms, 0, INT32_MAX), /* 0.1.0 does not write it */
+	OPTIONAL_INT("promise_ms", promise_ms, 0, INT64_MAX), /* 0.1.0 does not write it */
+	OPTIONAL_INT("promised_ms", promised_ms, 0, INT64_MAX),
 	INT("jobs", jobs, 0, INT32_MAX),
 	INT("random_0", ints[0], INT32_MIN, INT32_MAX),
 	INT("random_1", ints[1], INT32_MIN, INT32_MAX),
@@ -191,6 +193,8 @@ static void to_kept(const struct file *f, struct kept *k)
 	h->started_at = f->started_at;
 	h->timeout_ms = f->timeout_ms;
 	h->counted_ms = f->counted_ms;
+	h->promise_ms = f->promise_ms;
+	h->promised_ms = f->promised_ms;
 	h->session_since = f->session_since;
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
 		h->random_ints[i] = (int32_t)f->ints[i];
@@ -241,6 +245,8 @@ static int pack_file(struct buffer *out, const struct kept *k, const struct hand
 	pack_kv_int(&p, "started_at", h->started_at);
 	pack_kv_int(&p, "timeout_ms", h->timeout_ms);
 	pack_kv_int(&p, "counted_ms", h->counted_ms);
+	pack_kv_int(&p, "promise_ms", h->promise_ms);
+	pack_kv_int(&p, "promised_ms", h->promised_ms);
 	pack_kv_int(&p, "jobs", k->jobs);
 	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
 		key[sizeof(key) - 2] = (char)('0' + i);

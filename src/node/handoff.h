@@ -17,8 +17,12 @@ struct handoff {
 	int64_t session;
 	int64_t session_since; /* wall clock: when it began; 0: not known */
 	uint8_t password[STORE_PASSWORD_SIZE];
-	int64_t timeout_ms;	      /* what its leases were told by */
-	int64_t counted_ms;	      /* T that its lease counted with, or shorter; 0: not known */
+	int64_t timeout_ms; /* what its leases were told by */
+	int64_t counted_ms; /* T that its lease counted with, or shorter; 0: not known */
+	/* For how long its last answer can have promised a task, at most; 0: not known. */
+	int64_t promise_ms;
+	/* CLOCK_BOOTTIME: what was promised otherwise, before it or as configured before, is over */
+	int64_t promised_ms;
 	char worker[NAME_ID_MAX + 1]; /* id of the registration */
 	int32_t random_ints[WORKER_RANDOM_INTS];
 	int64_t started_at; /* ms since the epoch */

@@ -84,21 +84,48 @@ static void on_promises_over(void *arg)
 	store_children(l->session->store, path, false, on_all, l);
 }
 
+void inheritance_promised(struct leaders *l, int64_t until_ms)
+{
+	if (until_ms > l->inheritance.promised_ms)
+		l->inheritance.promised_ms = until_ms;
+}
+
+static bool is_pending(const struct leaders *l)
+{
+	return l->inheritance.promises.host && host_timer_is_set(&l->inheritance.promises);
+}
+
+int64_t inheritance_promised_left(const struct leaders *l)
+{
+	int64_t left = l->inheritance.promised_ms - host_now_ms(l->session->host);
+
+	return is_pending(l) && left > 0 ? left : 0;
+}
+
+static void look_for(struct task *t)
+{
+	leaders_keep_promise(t, t->leaders->inheritance.promised_ms);
+	t->inheritance.open = true;
+	leaders_set_interest(t);
+}
+
+void inheritance_task_added(struct task *t)
+{
+	if (is_pending(t->leaders))
+		look_for(t);
+}
+
 void inheritance_recover(struct leaders *l)
 {
-	int64_t promised = session_told_timeout(l->session) / 4;
-	int64_t jobs_left = l->inheritance.jobs_ms - host_now_ms(l->session->host);
+	int64_t until = l->inheritance.promised_ms, now = host_now_ms(l->session->host);
 
-	if (l->timing.yield_delay_ms > promised)
-		promised = l->timing.yield_delay_ms;
-	/* What our predecessor promised last is kept, to its jobs too. */
+	/* What was promised is kept, to jobs too. */
+	if (l->inheritance.jobs_ms > until)
+		until = l->inheritance.jobs_ms;
 	host_timer_init(&l->inheritance.promises, l->session->host, on_promises_over, l);
-	host_timer_start(&l->inheritance.promises, jobs_left > promised ? jobs_left : promised);
-	for (size_t i = 0; i < l->n_tasks; i++) {
-		leaders_keep_promise(l->tasks[i], host_now_ms(l->session->host) + promised);
-		l->tasks[i]->inheritance.open = true;
-		leaders_set_interest(l->tasks[i]);
-	}
+	host_timer_start(&l->inheritance.promises, until > now ? until - now : 0);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		look_for(l->tasks[i]);
 }
 
 void inheritance_has_jobs(struct leaders *l, int64_t until_ms)

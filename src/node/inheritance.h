@@ -22,9 +22,20 @@ struct task_inheritance {
 struct inheritance {
 	struct host_timer promises; /* of our predecessor: when they are over */
 	bool again;		    /* what is to be given up has to be looked for again */
+	/* CLOCK_BOOTTIME: promises are over that no election here knows of */
+	int64_t promised_ms;
 	int64_t jobs_ms; /* CLOCK_BOOTTIME: its jobs are dead by then; 0: there are none */
 };
 
+/*
+ * Until then tasks may have been promised by our predecessor, or by ourselves under another
+ * configuration, whichever those were: none is given up before, nor is one that is added.
+ */
+void inheritance_promised(struct leaders *l, int64_t until_ms);
+/* A task has been added: our predecessor may have led it under another configuration. */
+void inheritance_task_added(struct task *t);
+/* Milliseconds until the promises about tasks that are not known here are over; 0. */
+int64_t inheritance_promised_left(const struct leaders *l);
 /*
  * After a session was taken over: finds which of our tasks our predecessor led, and gives
  * up what it led and is not configured any more, once what it promised is over.

@@ -304,7 +304,7 @@ void leaders_keep_promise(struct task *t, int64_t until_ms)
 
 int64_t leaders_promised_left(const struct leaders *l)
 {
-	int64_t now_ms = host_now_ms(l->session->host), left_ms = 0;
+	int64_t now_ms = host_now_ms(l->session->host), left_ms = inheritance_promised_left(l);
 
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		const struct election *e = &l->tasks[i]->election;
@@ -334,8 +334,7 @@ static int64_t answer_left(const struct task *t, int64_t now_ms)
 
 /*
  * The election uses the published timeout, which stays the longer one for a while after it has
- * shrunk. A sidecar that takes the session over later keeps our promises only for as long as the
- * shorter one allows.
+ * shrunk; what is promised from now on goes by the shorter one.
  */
 int64_t leaders_promise(struct task *t)
 {
@@ -346,6 +345,15 @@ int64_t leaders_promise(struct task *t)
 	if (most < l->timing.yield_delay_ms)
 		most = l->timing.yield_delay_ms;
 	return election_promise(&t->election, now, left < most ? left : most);
+}
+
+int64_t leaders_promise_most(const struct leaders *l)
+{
+	int64_t timeout_ms = session_told_timeout(l->session), most = timeout_ms / 4;
+
+	if (most < l->timing.yield_delay_ms)
+		most = l->timing.yield_delay_ms;
+	return most < timeout_ms ? most : timeout_ms; /* which no lease is longer than */
 }
 
 bool leaders_says(const struct task *t)

@@ -123,6 +123,8 @@ struct election_time leaders_time(const struct leaders *l);
  * this, or leaders_hold_renew().
  */
 int64_t leaders_promise(struct task *t);
+/* For how long an answer can promise a task, at most: for the sidecar that comes next. */
+int64_t leaders_promise_most(const struct leaders *l);
 /* Whether this node may answer now that it leads the task. */
 bool leaders_says(const struct task *t);
 /* Whether a run may begin here now: this node leads the task and need not release it. */

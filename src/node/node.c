@@ -18,12 +18,15 @@ static void tell_handoff(struct node *n)
 			    .session_since = n->session.since,
 			    .timeout_ms = session_told_timeout(&n->session),
 			    .counted_ms = n->session.lease.timeout_ms,
+			    .promise_ms = leaders_promise_most(&n->leaders),
+			    .promised_ms = n->leaders.inheritance.promised_ms,
 			    .started_at = r->started_at};
 
 	if (!r->id[0] || (!session_is_up(&n->session) && n->handoff.session != h.session))
 		return;
 	if (n->handoff.session == h.session && strcmp(n->handoff.worker, r->id) == 0 &&
-	    n->handoff.timeout_ms == h.timeout_ms && n->handoff.counted_ms == h.counted_ms)
+	    n->handoff.timeout_ms == h.timeout_ms && n->handoff.counted_ms == h.counted_ms &&
+	    n->handoff.promise_ms == h.promise_ms && n->handoff.promised_ms == h.promised_ms)
 		return;
 	memcpy(h.password, store_password(n->session.store), sizeof(h.password));
 	memcpy(h.worker, r->id, sizeof(h.worker));
@@ -32,11 +35,26 @@ static void tell_handoff(struct node *n)
 	n->handlers.handoff(n->handlers.arg, &h);
 }
 
+/*
+ * No promise is longer than the lease that it was made by. One that says nothing of its promises,
+ * as an older release, may have made the longest.
+ */
+static void inherit_promises(struct node *n, const struct handoff *h)
+{
+	int64_t now = host_now_ms(n->host), most = h->timeout_ms;
+	int64_t last = h->promise_ms > 0 && h->promise_ms < most ? h->promise_ms : most;
+
+	inheritance_promised(&n->leaders, now + last);
+	inheritance_promised(&n->leaders,
+			     h->promised_ms < now + most ? h->promised_ms : now + most);
+}
+
 void node_take_over(struct node *n, const struct handoff *handoff, const struct handoff_run *runs,
 		    size_t n_runs, bool all_known)
 {
 	log_info("taking over the session kept", LOG_HEX("session", handoff->session));
 	session_take_over(&n->session, handoff);
+	inherit_promises(n, handoff);
 	runs_take_over(&n->runs, runs, n_runs, all_known, handoff->timeout_ms);
 	registry_take_over(&n->registry, handoff);
 	recipes_take_over(&n->recipes, handoff->timeout_ms);
@@ -406,6 +424,7 @@ void node_configure(struct node *n, const struct node_timing *timing,
 {
 	clocks_set_tolerance(&n->registry.clocks, timing->clock_tolerance_ms);
 	tasks_apply(&n->leaders, timing, tasks, n_tasks);
+	tell_handoff(n);
 	overdues_changed(&n->overdues);
 	queues_configured(&n->queues);
 	schedules_configured(&n->schedules);

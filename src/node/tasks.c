@@ -9,6 +9,7 @@
 #include "base/sort.h"
 #include "node/candidates.h"
 #include "node/disagreement.h"
+#include "node/inheritance.h"
 
 static bool is_gone(const struct task *t)
 {
@@ -300,8 +301,10 @@ static void expand(struct leaders *l)
 					     .type = ELECTION_UP,
 					     .up_timeout_ms = session_told_timeout(l->session)});
 	}
-	for (size_t i = 0; i < n_added; i++)
+	for (size_t i = 0; i < n_added; i++) {
+		inheritance_task_added(added[i]);
 		l->handlers.added(l->handlers.arg, added[i]);
+	}
 	free(added);
 	for (size_t i = 0; i < l->registry->fleet.n_members; i++)
 		disagreement_count(l, l->registry->fleet.by_id[i]);
@@ -314,6 +317,8 @@ static void expand(struct leaders *l)
 void tasks_apply(struct leaders *l, const struct node_timing *timing,
 		 const struct task_settings *tasks, size_t n)
 {
+	if (timing->yield_delay_ms < l->timing.yield_delay_ms)
+		inheritance_promised(l, host_now_ms(l->session->host) + leaders_promise_most(l));
 	l->timing = *timing;
 	listings_set(l, tasks, n);
 	expand(l);

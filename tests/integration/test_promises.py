@@ -2,6 +2,7 @@
 import datetime
 import time
 
+import msgpack
 import pytest
 
 from harness.faults import LED_AGAIN, TASK
@@ -66,3 +67,64 @@ def test_what_was_promised_is_over_before_another_leads(fleet, zk, promised):
     early = at + lease_ms / 1000 - led
     assert early < 0.02, f"another leads {early:.2f} s before the end of the promise"
     print(f"measured: {lease_ms / 1000:.2f} s were promised, another led {led - at:.2f} s after the question")
+
+
+def kept(leader):
+    """What the sidecar leaves for the next one."""
+    return f"{leader.socket}.session"
+
+
+def as_an_older_release_has_it(leader):
+    with open(kept(leader), "rb") as file:
+        left = msgpack.unpackb(file.read())
+    del left["promise_ms"], left["promised_ms"]
+    with open(kept(leader), "wb") as file:
+        file.write(msgpack.packb(left))
+    leader.write_config(yield_delay="0s")
+
+
+CHANGES = {
+    "a shorter yield-delay": lambda leader: leader.write_config(yield_delay="0s"),
+    "without the task": lambda leader: leader.write_tasks("other"),
+    "the task's file refused": lambda leader: leader.write_tasks(f'task "{TASK}" {{ no-such-key = 1 }}\n'),
+    "from an older release": as_an_older_release_has_it,
+}
+
+
+def beside_a_better_one(fleet, zk):
+    """A leader that waits a minute before it gives the task up to a newer one, which is there."""
+    settings = {"tasks": [TASK], "session_timeout": "10s", "tick_guard": "0s", "yield_delay": "60s"}
+    leader = fleet.sidecar("leader", version="1", **settings)
+    zk.wait_for_leader(TASK, leader)
+    better = fleet.sidecar("better", version="2", **settings)
+    wait_until(lambda: len(leader.explain(TASK)["ranking"]) == 2 and leader.status()["lease_ms"] > 5500,
+               what="it knows the better one, and has a lease")
+    return leader, better
+
+
+def made_at(zk):
+    """When the present leader claimed the task, by CLOCK_BOOTTIME."""
+    return now() - (time.time() - zk.client.get(zk.path("leaders", TASK))[1].ctime / 1000)
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_promise_outlives_a_restart_with_other_settings(fleet, zk, what):
+    leader, better = beside_a_better_one(fleet, zk)
+    at, lease_ms = promised_by_check(leader)
+    assert lease_ms > 5000, "more than a quarter of the session's timeout"
+    leader.kill()
+    CHANGES[what](leader)
+    leader.start(ready=False)
+    zk.wait_for_leader(TASK, better)
+    assert made_at(zk) > at + lease_ms / 1000
+
+
+def test_a_promise_outlives_a_reload_and_a_restart(fleet, zk):
+    leader, better = beside_a_better_one(fleet, zk)
+    at, lease_ms = promised_by_check(leader)
+    leader.write_config(yield_delay="0s")
+    leader.call("reload")
+    leader.kill()
+    leader.start(ready=False)
+    zk.wait_for_leader(TASK, better)
+    assert made_at(zk) > at + lease_ms / 1000

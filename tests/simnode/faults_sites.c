@@ -33,12 +33,25 @@ static bool pause_victim(bool suspend)
 	return true;
 }
 
+/* The files are others by the next start: the yield-delay, or which tasks there are. */
+static void change_settings(struct site *s)
+{
+	if (random_chance(700))
+		s->yield_delay_ms = random_chance(500) ? 0 : random_range(0, 20) * 1000;
+	else
+		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
+	TRACE("site %u has a yield-delay of %lld ms and tasks %llx now", s->id,
+	      (long long)s->yield_delay_ms, (unsigned long long)s->tasks);
+}
+
 static void on_restart(void *arg, uint64_t number)
 {
 	struct site *s = arg;
 
 	if (s->running || number >> 1 != fault_era || s->machine->inbox.paused)
 		return;
+	if (random_chance(300))
+		change_settings(s);
 	site_install(s);
 	site_start(s, number & 1);
 }
@@ -202,6 +215,7 @@ void sites_heal(void)
 		struct site *s = &sites[i];
 		machine_resume(s->machine);
 		s->machine->busy_until = 0;
+		s->yield_delay_ms = timing.yield_delay_ms;
 		if (!wall_is_near(s->machine->wall_ms)) /* somebody sees that it is another day */
 			s->machine->wall_ms = 0;
 		any |= s->running && !s->stopping;

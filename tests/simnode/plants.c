@@ -56,8 +56,8 @@ static const char *const names[] = {
 	"due-pauses",	  "due-ever",	   "due-lost",	     "notice-eager",	"notice-orphan",
 	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
-	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"hold-answer",
-	"lock-left",	  "lock-slots",
+	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
+	"hold-answer",	  "lock-left",	   "lock-slots",
 };
 
 bool plant_set(const char *name)
@@ -197,6 +197,19 @@ int64_t __wrap_election_promise(struct election *e, struct election_time now, in
 	if (is("promise"))
 		e->promised_ms = before;
 	return ms;
+}
+
+WRAPS(inheritance_promised);
+
+/* What the sidecar before has promised is what this one would have. */
+void __wrap_inheritance_promised(struct leaders *l, int64_t until_ms)
+{
+	int64_t own = l->session->taken_over_ms / 4;
+
+	if (own < l->timing.yield_delay_ms)
+		own = l->timing.yield_delay_ms;
+	own += host_now_ms(l->session->host);
+	__real_inheritance_promised(l, is("promise-left") && own < until_ms ? own : until_ms);
 }
 
 /* Roles survive the session. */

@@ -82,8 +82,11 @@ static void on_handoff(void *arg, const struct handoff *handoff)
 		return;
 	s->kept = *handoff;
 	s->kept_place = s->place;
-	if (s->machine->older) /* whose file does not say where it was written */
-		s->kept_place.host[0] = '\0';
+	if (!s->machine->older)
+		return;
+	/* Its file says neither where it was written nor what was promised. */
+	s->kept_place.host[0] = '\0';
+	s->kept.promise_ms = s->kept.promised_ms = 0;
 }
 
 static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
@@ -109,6 +112,7 @@ static void after_turn(void *arg)
 void site_configure(struct site *s)
 {
 	struct task_settings mine[TASKS_MAX + QUEUES];
+	struct node_timing own = timing;
 	size_t n = 0;
 
 	for (unsigned k = 0; !sim.options.partitions && k < sim.n_tasks; k++)
@@ -120,7 +124,8 @@ void site_configure(struct site *s)
 	}
 	if (sim.options.queues)
 		n += simq_list(mine + n);
-	node_configure(&s->node, &timing, mine, n);
+	own.yield_delay_ms = s->yield_delay_ms;
+	node_configure(&s->node, &own, mine, n);
 	machine_wake(s->machine, 0);
 }
 
@@ -412,5 +417,6 @@ void sites_reset(void)
 						     .machine = s->machine_id};
 		s->version = (unsigned)random_range(0, 1);
 		s->tasks = random_chance(700) ? UINT64_MAX : random_bits();
+		s->yield_delay_ms = timing.yield_delay_ms;
 	}
 }

@@ -26,6 +26,7 @@ struct site {
 	unsigned version;
 	uint64_t unhealthy; /* bits of tasks */
 	bool sick;
+	int64_t yield_delay_ms; /* as its configuration has it */
 	/* kept for the process after this one */
 	struct handoff kept; /* session 0: nothing */
 	struct handoff_run kept_runs[SITE_RUNS_MAX];

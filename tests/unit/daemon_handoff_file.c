@@ -18,6 +18,8 @@ static const struct kept example = {
 		    .password = {0, 1, 255, 16, 17},
 		    .timeout_ms = 4000,
 		    .counted_ms = 2000,
+		    .promise_ms = 1500,
+		    .promised_ms = INT64_C(77000000000),
 		    .worker = "3f1c2a9e-8f6e-4c4b",
 		    .random_ints = {INT32_MIN, -1, 0, 1, INT32_MAX},
 		    .started_at = INT64_C(1795140000000)},
@@ -84,6 +86,8 @@ Test(handoff_file, there_and_back)
 	cr_expect_eq(back.asked_ms, example.asked_ms);
 	cr_expect_eq(back.handoff.timeout_ms, example.handoff.timeout_ms);
 	cr_expect_eq(back.handoff.counted_ms, example.handoff.counted_ms);
+	cr_expect_eq(back.handoff.promise_ms, example.handoff.promise_ms);
+	cr_expect_eq(back.handoff.promised_ms, example.handoff.promised_ms);
 	cr_expect_str_eq(back.handoff.worker, example.handoff.worker);
 	cr_expect_eq(memcmp(back.handoff.random_ints, example.handoff.random_ints,
 			    sizeof(back.handoff.random_ints)),

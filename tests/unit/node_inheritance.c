@@ -3,7 +3,7 @@
 
 #include "node/inheritance.h"
 
-#define PROMISED_MS (TIMEOUT_MS / 4) /* more than yield-delay */
+#define PROMISED_MS 7220 /* of a sidecar with a longer yield-delay than this one */
 
 static void begin(void)
 {
@@ -13,6 +13,7 @@ static void begin(void)
 	joins("y", "2.0", 8);
 	joins("me", "1.0", 5); /* the third: it would not read by itself */
 	idle();
+	inheritance_promised(&leaders, host.now_ms + PROMISED_MS);
 	inheritance_recover(&leaders);
 	turn();
 }
@@ -66,6 +67,46 @@ Test(inheritance, it_is_not_given_up_before_the_last_promise_is_over)
 	pass(1);
 	asks("set leaders/report v0, delete leaders/report v1", ok());
 	asks("list leaders", names("report", NULL));
+}
+
+/* Its file was not good at the start; or the task had another name. */
+Test(inheritance, what_is_configured_later_is_looked_for_and_kept_as_long)
+{
+	asks("get! leaders/report", led_by("x", 30));
+	pass(2000);
+	configures("backup", "report", NULL);
+	asks("get! leaders/backup", led_by("me", 31));
+	cr_expect_eq(state_of("backup"), ELECTION_LEADING);
+	decides("d1", POLICY_PAUSE, "backup", "", "");
+	pass(PROMISED_MS - 2000 - 1);
+	idle();
+	pass(1);
+	asks("set leaders/backup v0, delete leaders/backup v1", ok());
+}
+
+Test(inheritance, a_stop_may_wait_for_promises_about_what_is_not_configured)
+{
+	asks("get! leaders/report", led_by("x", 30));
+	pass(220);
+	cr_expect_eq(leaders_promised_left(&leaders), PROMISED_MS - 220);
+	pass(PROMISED_MS - 220);
+	asks("list leaders", names(NULL));
+	cr_expect_eq(leaders_promised_left(&leaders), 0);
+}
+
+/* What was promised under a longer yield-delay is the next sidecar's to keep. */
+Test(inheritance, a_shorter_yield_delay_forgets_no_promise)
+{
+	struct node_timing timing = site_timing;
+	struct task_settings settings[] = {settings_of("report")};
+
+	timing.yield_delay_ms = 60000;
+	tasks_apply(&leaders, &timing, settings, 1);
+	cr_expect_eq(leaders_promise_most(&leaders), TIMEOUT_MS, "no lease is longer");
+	timing.yield_delay_ms = 0;
+	tasks_apply(&leaders, &timing, settings, 1);
+	cr_expect_eq(leaders_promise_most(&leaders), TIMEOUT_MS / 4);
+	cr_expect_eq(leaders.inheritance.promised_ms, host.now_ms + TIMEOUT_MS);
 }
 
 Test(inheritance, what_is_ours_and_not_configured_is_given_up)

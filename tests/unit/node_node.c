@@ -79,6 +79,8 @@ Test(node, the_handoff_says_who_this_node_is)
 	cr_expect_eq(memcmp(handed.password, password, sizeof(password)), 0);
 	cr_expect_eq(handed.timeout_ms, TIMEOUT_MS);
 	cr_expect_eq(handed.counted_ms, node.session.lease.timeout_ms);
+	cr_expect_eq(handed.promise_ms, TIMEOUT_MS / 4);
+	cr_expect_eq(handed.promised_ms, 0);
 	cr_expect_str_eq(handed.worker, node.registry.id);
 	cr_expect_eq(
 		memcmp(handed.random_ints, node.registry.random_ints, sizeof(handed.random_ints)),
@@ -143,6 +145,45 @@ Test(node, where_not_all_jobs_are_known_none_begins_before_they_are_dead)
 {
 	node_take_over(&node, &kept, NULL, 0, false);
 	cr_expect_eq(node.runs.quiet_ms, host.now_ms + TIMEOUT_MS);
+}
+
+Test(node, the_handoff_says_what_was_promised_by_each_yield_delay)
+{
+	struct node_timing timing = site_timing;
+
+	is_up();
+	timing.yield_delay_ms = 7000;
+	node_configure(&node, &timing, &report, 1);
+	cr_expect_eq(n_handoffs, 2);
+	cr_expect_eq(handed.promise_ms, 7000);
+	pass(1000);
+	timing.yield_delay_ms = 0;
+	node_configure(&node, &timing, &report, 1);
+	cr_expect_eq(n_handoffs, 3);
+	cr_expect_eq(handed.promise_ms, TIMEOUT_MS / 4);
+	cr_expect_eq(handed.promised_ms, host.now_ms + 7000);
+}
+
+/* By whatever it left: also nothing, or what cannot be. */
+Test(node, promises_of_the_one_before_are_kept_as_long_as_they_may_last)
+{
+	static const struct {
+		int64_t promise_ms, promised_in, kept_for;
+	} cases[] = {{7220, 0, 7220},
+		     {0, 0, TIMEOUT_MS},
+		     {2500, 6000, 6000},
+		     {2500, -6000, 2500},
+		     {INT64_MAX, INT64_MAX / 2, TIMEOUT_MS}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct handoff h = kept;
+		h.promise_ms = cases[i].promise_ms;
+		h.promised_ms = cases[i].promised_in == 0 ? 0 : host.now_ms + cases[i].promised_in;
+		node.leaders.inheritance.promised_ms = 0;
+		node_take_over(&node, &h, NULL, 0, true);
+		cr_expect_eq(node.leaders.inheritance.promised_ms - host.now_ms, cases[i].kept_for,
+			     "%zu", i);
+	}
 }
 
 /* So that nothing is given up for not knowing it. */
