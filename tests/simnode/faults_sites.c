@@ -33,27 +33,40 @@ static bool pause_victim(bool suspend)
 	return true;
 }
 
-/* The files are others by the next start: the yield-delay, or which tasks there are. */
-static void change_settings(struct site *s)
-{
-	if (random_chance(700))
-		s->yield_delay_ms = random_chance(500) ? 0 : random_range(0, 20) * 1000;
-	else
-		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
-	TRACE("site %u has a yield-delay of %lld ms and tasks %llx now", s->id,
-	      (long long)s->yield_delay_ms, (unsigned long long)s->tasks);
-}
-
 static void on_restart(void *arg, uint64_t number)
 {
 	struct site *s = arg;
 
 	if (s->running || number >> 1 != fault_era || s->machine->inbox.paused)
 		return;
-	if (random_chance(300))
-		change_settings(s);
 	site_install(s);
 	site_start(s, number & 1);
+}
+
+/* It has promised what it can, and its files are others at its next start, a moment later. */
+static void on_other_files(void *arg, uint64_t number)
+{
+	struct site *s = arg;
+
+	if (!s->running || number != fault_era || !fault_listens(s))
+		return;
+	for (unsigned k = 0; k < sim.n_tasks; k++)
+		oracle_ask(s, k);
+	site_kill(s);
+	s->yield_delay_ms = 0;
+	if (random_chance(300))
+		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
+	TRACE("site %u has no yield-delay and tasks %llx now", s->id, (unsigned long long)s->tasks);
+	event_at(sim.now + random_range(1, 100) * MS, on_restart, s, fault_era << 1 | 1);
+}
+
+/* A long yield-delay, under which it leads on beside a better one; then none. */
+static bool change_files(struct site *s)
+{
+	s->yield_delay_ms = random_range(10, 20) * 1000;
+	site_configure(s);
+	event_at(sim.now + random_range(1, 9) * SECOND, on_other_files, s, fault_era);
+	return true;
 }
 
 static bool end_site(enum fault how)
@@ -62,6 +75,8 @@ static bool end_site(enum fault how)
 
 	if (!fault_listens(s))
 		return false;
+	if (how == FAULT_RESTART && random_chance(400))
+		return change_files(s);
 	if (how == FAULT_LEAVE)
 		site_stop(s);
 	else
