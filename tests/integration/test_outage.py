@@ -66,8 +66,8 @@ def test_a_sidecar_that_never_had_a_session_knows_nothing_since_its_start(fleet,
 
 def test_losing_what_is_led_is_a_warning_and_losing_nothing_is_none(fleet, zk, own_server):
     own_server.start()
-    leader = fleet.sidecar("leader", version="2", tasks=[TASK, "second"])
-    other = fleet.sidecar("other", version="1", tasks=[TASK])
+    leader = fleet.sidecar("leader", version="2", tasks=[TASK, "second"], session_timeout="6s")
+    other = fleet.sidecar("other", version="1", tasks=[TASK], session_timeout="6s")
     zk.wait_for_leader(TASK, leader)
     zk.wait_for_leader("second", leader)
     wait_until(lambda: other.check(TASK)["led_by"], what="the other knows")
