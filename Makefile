@@ -95,7 +95,7 @@ WIRE := \
 CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
 	config_version config_socket config_auth \
-	user_list restart health_config notify_config taskfile taskdir task_zones \
+	user_list restart health_config notify_config taskfile taskdir task_room task_zones \
 	queue_config callback_url words \
 	trusted ping_url hints settings value outline textfile problem
 NODE := \

@@ -105,6 +105,20 @@ bool worker_is_unhealthy(const struct worker *w, const char *task)
 	return w->sick || names_has(w->unhealthy, w->n_unhealthy, task);
 }
 
+/*
+ * The lists of a record (wire/record_pack.c): tasks, digests, groups, and perhaps unhealthy,
+ * partitions and queues. A text has up to two bytes in front, a number of 32 bits one.
+ */
+size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue)
+{
+	size_t bytes = 2 * (2 + name) + 5;
+
+	bytes += group ? 2 + strlen(group) : 1;
+	bytes += partitions > 0 ? 2 + name + 3 : 0;
+	bytes += is_queue ? 2 + name + 3 : 0;
+	return bytes;
+}
+
 unsigned worker_partitions(const struct worker *w, const char *task)
 {
 	for (size_t low = 0, high = w->n_splits; low < high;) {

@@ -14,6 +14,8 @@
 #define WORKER_QUEUES_MAX  1000
 #define WORKER_SLOTS_MAX   1000 /* of one queue */
 #define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
+/* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
+#define WORKER_TASK_BYTES_MAX (990 * 1024)
 
 struct worker_split;
 struct worker_queue;
@@ -82,6 +84,11 @@ bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */
 void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
+/*
+ * The most bytes that a record ever has for a task with a name of so many bytes, healthy or not:
+ * partitions: 0 if it has none; group: NULL if it is in none.
+ */
+size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue);
 /* Into how many partitions its files split the task, 0: into none. */
 unsigned worker_partitions(const struct worker *w, const char *task);
 /* How many jobs of the queue it does at a time, 0: it does not serve it. */

@@ -16,15 +16,6 @@
 
 #define RETRY_MS 1000
 
-static char **copy_names(char *const *names, size_t n)
-{
-	char **copy = mem_calloc(n, sizeof(*copy));
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = mem_strdup(names[i]);
-	return copy;
-}
-
 static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 {
 	worker_set_tasks(w, t->names, t->n);
@@ -47,6 +38,22 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 		w->groups[i] = mem_strdup(t->groups[i]);
 }
 
+/*
+ * Only tasks that the record lists, so that its length has a bound (worker_task_bytes()): health
+ * and tasks are set one after the other, and each may be of files that the other is not of any more.
+ */
+static void describe_health(const struct registry *r, struct worker *w)
+{
+	char **names = mem_calloc(r->n_unhealthy + 1, sizeof(*names));
+	size_t n = 0;
+
+	w->sick = r->sick;
+	for (size_t i = 0; i < r->n_unhealthy; i++)
+		if (names_has(w->tasks, w->n_tasks, r->unhealthy[i]))
+			names[n++] = mem_strdup(r->unhealthy[i]);
+	worker_take_unhealthy(w, names, n);
+}
+
 static struct worker *describe_self(const struct registry *r)
 {
 	struct worker *w = worker_new();
@@ -67,10 +74,8 @@ static struct worker *describe_self(const struct registry *r)
 	w->clock_offset_ms = r->clocks.offset_ms;
 	w->clock_tolerance_ms = r->clocks.mute ? 0 : r->clocks.tolerance_ms;
 	w->returned = r->was_there || r->id[0];
-	w->sick = r->sick;
-	if (r->n_unhealthy > 0)
-		worker_take_unhealthy(w, copy_names(r->unhealthy, r->n_unhealthy), r->n_unhealthy);
 	describe_tasks(&r->tasks, w);
+	describe_health(r, w);
 	return w;
 }
 
@@ -211,7 +216,7 @@ void registration_send(struct registry *r)
 	path_of(r->settings, PATH_WORKERS, r->id, old_path);
 	buffer_init(&data, RECORD_WORKER_MAX);
 	int error = record_pack_worker(&data, r->attempt);
-	assert(error == 0); /* registry_set_tasks() has seen to the sum of the names */
+	assert(error == 0); /* the files' tasks have no more than WORKER_TASK_BYTES_MAX */
 	(void)error;
 	struct store_op ops[2] = {
 		{.type = STORE_OP_CREATE_EPHEMERAL,

@@ -9,7 +9,8 @@
 #include "base/buffer.h"
 #include "base/worker.h"
 
-#define RECORD_WORKER_MAX (1000 * 1024) /* bytes; under the server's default jute.maxbuffer */
+/* Bytes, below the server's default jute.maxbuffer; 10 KiB are for what is not about tasks. */
+#define RECORD_WORKER_MAX (WORKER_TASK_BYTES_MAX + 10 * 1024)
 #define RECORD_LEADER_MAX 4096
 #define RECORD_RUN_MAX	  4096
 #define RECORD_POLICY_MAX 4096

@@ -106,6 +106,37 @@ def test_a_session_timeout_that_the_server_does_not_grant_is_told_as_negotiated(
     assert most.status()["session"]["timeout_ms"] == 60_000
 
 
+# --- limits of what the files come to together
+
+def in_groups(names, group):
+    return "".join(f'task "{name}" {{ spread = "{group(n)}" }}\n' for n, name in enumerate(names))
+
+
+def test_more_than_a_record_holds_is_refused_and_the_last_good_goes_on(program, fleet):
+    """10,000 tasks with groups of 100 characters."""
+    only = fleet.sidecar("only", start=False)
+    only.write_file(in_groups((f"a{n:04}" for n in range(5000)), lambda n: f"{n:0100}"), "a.conf")
+    second = only.write_file(in_groups((f"b{n:04}" for n in range(100)), lambda n: f"{n:0100}"), "b.conf")
+    assert run_test(program, only).code == 0
+    only.start()
+    only.write_file(in_groups((f"b{n:04}" for n in range(5000)), lambda n: f"{n:0100}"), "b.conf")
+    outcome = run_test(program, only)
+    assert outcome.code == BAD_CONFIG and lines(outcome) == [("b.conf", 1)] and "record" in outcome.err, outcome
+    wait_until(lambda: [(p["file"], p["line"]) for p in only.problems()] == [(str(second), 1)], 60, "it is refused")
+    assert only.is_running() and len(only.task_names()) == 5100
+
+
+@pytest.mark.slow
+def test_groups_as_far_as_the_record_holds_them_run(program, fleet, zk):
+    only = fleet.sidecar("only", start=False)
+    for k in range(2):
+        names = [f"{k}{n:019}" for n in range(5000)]
+        only.write_file(in_groups(names, lambda n: f"{n % 1000:049}"), f"{k}.conf")
+    assert run_test(program, only).code == 0
+    only.start()
+    wait_until(lambda: len(zk.leaders()) == 10000, 60, "it leads all")
+
+
 # --- conf.d
 
 def test_a_task_file_that_is_dropped_in_takes_effect_by_itself(fleet, zk):

@@ -128,3 +128,21 @@ def test_what_runners_say(fleet):
     assert other.call("refusals", []) == {}
     assert other.call("runner", {}) == {}, "said twice it stays"
     holds_for(lambda: other.call("refusals", []) == {}, 0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.seconds(300)
+def test_a_runner_that_ends_leaves_room_in_the_record_of_4400_long_names(fleet, zk, runner):
+    """The record then has each name twice."""
+    names = [f"{n:04}" + 91 * "n" for n in range(4400)]
+    text = "".join(f'task "{name}" {{ schedule = "@yearly" user = "root" command = {{"/bin/true"}} }}\n'
+                   for name in names)
+    only = fleet.sidecar("only", start=False)
+    only.write_file(text, "many.conf")
+    only.start()
+    wait_until(lambda: len(unhealthy(only)) == len(names), 60, "nobody starts them yet")
+    there = runner(only)
+    wait_until(lambda: not unhealthy(only), 60, "the runner is there")
+    there.close()
+    wait_until(lambda: len(zk.workers()[only.id].get("unhealthy", [])) == len(names), 60, "it has gone")
+    assert len(unhealthy(only)) == len(names) and only.is_running()

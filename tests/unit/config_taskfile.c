@@ -836,6 +836,89 @@ Test(taskdir, the_paths_of_partitions_count)
 	task_files_done(&files);
 }
 
+/* Tasks, each in a group of 100 bytes, and one more with a name of `length`. */
+static void put_record(size_t n, size_t length)
+{
+	FILE *f = fopen(in_folder("a.conf"), "w");
+
+	cr_assert(f);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "task a%031zu { spread = g%099zu }\n", i, i);
+	fprintf(f, "task b%0*d {}\n", (int)length - 1, 0);
+	cr_assert_eq(fclose(f), 0);
+}
+
+/* The worker's record: at the limit, and a byte above it. What is in force stays. */
+Test(taskdir, the_bytes_of_the_record_are_bounded)
+{
+	const char group[] =
+		"0123456789012345678901234567890123456789012345678901234567890123456789"
+		"012345678901234567890123456789";
+	size_t each = worker_task_bytes(32, 0, group, false), n = WORKER_TASK_BYTES_MAX / each,
+	       left = WORKER_TASK_BYTES_MAX - n * each, length;
+	struct task_files good, bad, none, first, second;
+	char expected[400];
+
+	if (left < worker_task_bytes(1, 0, NULL, false) ||
+	    (left - worker_task_bytes(0, 0, NULL, false)) % 2) {
+		n--;
+		left += each;
+	}
+	length = (left - worker_task_bytes(0, 0, NULL, false)) / 2;
+	cr_assert(length > 0 && length < NAME_TASK_MAX);
+	put_record(n, length);
+	taskdir_load(&config, &good, &problems);
+	cr_expect_str_eq(problems_text(), "");
+	cr_expect_eq(good.list[0].n_tasks, n + 1);
+	put_record(n, length + 1);
+	taskdir_load(&config, &bad, &problems);
+	snprintf(expected, sizeof(expected),
+		 "conf.d/a.conf:1: with its tasks this worker's record says up to %d bytes of "
+		 "them, and no more than %d are allowed: give the tasks and their groups in spread "
+		 "shorter names, or spread them over more sidecars\n",
+		 WORKER_TASK_BYTES_MAX + 2 -
+			 (int)(left - worker_task_bytes(length, 0, NULL, false)),
+		 WORKER_TASK_BYTES_MAX);
+	cr_expect_str_eq(problems_text(), expected);
+	cr_expect(bad.list[0].refused);
+	task_files_init(&none);
+	taskdir_merge(&none, &good, &first);
+	taskdir_merge(&first, &bad, &second);
+	cr_expect_eq(second.list[0].n_tasks, n + 1, "the last good one goes on");
+	task_files_done(&good);
+	task_files_done(&bad);
+	task_files_done(&first);
+	task_files_done(&second);
+}
+
+static void put_queues(const char *name, int from, int to)
+{
+	FILE *f = fopen(in_folder(name), "w");
+
+	cr_assert(f);
+	for (int i = from; i < to; i++)
+		fprintf(f, "queue q%d { user = app url = \"http://127.0.0.1/\" slots = 1 }\n", i);
+	cr_assert_eq(fclose(f), 0);
+}
+
+/* A record with more is refused by all workers. */
+Test(taskdir, the_queues_that_are_served_are_bounded)
+{
+	struct task_files files;
+
+	put_queues("a.conf", 0, WORKER_QUEUES_MAX);
+	put_queues("b.conf", 1000, 1001);
+	put("c.conf", "queue s { slots = 0 }\n");
+	taskdir_load(&config, &files, &problems);
+	cr_expect_str_eq(problems_text(),
+			 "conf.d/b.conf:1: with its queues this worker serves 1001, and no more "
+			 "than 1000 are allowed: spread them over more sidecars\n");
+	cr_expect_eq(files.list[0].n_tasks, WORKER_QUEUES_MAX);
+	cr_expect(files.list[1].refused);
+	cr_expect_eq(files.list[2].n_tasks, 1);
+	task_files_done(&files);
+}
+
 static void put_group(const char *name, int from, int to)
 {
 	FILE *f = fopen(in_folder(name), "w");

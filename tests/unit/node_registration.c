@@ -282,6 +282,32 @@ Test(registration, tasks_health_and_timeout_are_told_when_they_are_others)
 	worker_free(w);
 }
 
+/* Health comes from a check or a runner that was there for other files; the record stays bounded. */
+Test(registration, of_health_only_what_is_about_listed_tasks_is_said)
+{
+	static const struct node_unhealthy unhealthy[] = {{.task = "gone", .says = "no runner"},
+							  {.task = "report", .says = "disk full"}};
+	struct worker *w;
+
+	registers();
+	registry_set_health(
+		&registry,
+		&(struct node_health){.known = true, .unhealthy = unhealthy, .n_unhealthy = 2});
+	asks("create* workers/new, delete workers/new", ok());
+	w = sent();
+	cr_expect_eq(w->n_unhealthy, 1);
+	cr_expect(worker_is_unhealthy(w, "report"));
+	worker_free(w);
+	registry_set_tasks(&registry,
+			   &(struct registry_tasks){.names = (const char *const[]){"backup"},
+						    .digests = (const uint32_t[]){1},
+						    .n = 1});
+	asks("create* workers/new, delete workers/new", ok());
+	w = sent();
+	cr_expect_eq(w->n_unhealthy, 0);
+	worker_free(w);
+}
+
 Test(registration, a_change_meanwhile_goes_with_the_next_one)
 {
 	registers();

@@ -146,6 +146,88 @@ Test(worker_record, digests_that_are_all_alike_are_one)
 	worker_free(w);
 }
 
+/* Every text as long as it may be, every number as big, and each list with all of the tasks. */
+static void fill(struct worker *w, char **names, size_t n, const char *group)
+{
+	char **unhealthy = calloc(n, sizeof(names[0]));
+
+	memset(w->id, 'a', NAME_ID_MAX);
+	memset(w->version, '1', NAME_VERSION_MAX);
+	strcpy(w->ip, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
+	memset(w->hostname, 'h', NAME_HOST_MAX);
+	memset(w->node, 'n', WORKER_NODE_MAX);
+	memset(w->machine, 'm', WORKER_MACHINE_MAX);
+	for (int i = 0; i < WORKER_RANDOM_INTS; i++)
+		w->random_ints[i] = INT32_MIN;
+	w->started_at = w->clock_tolerance_ms = INT64_C(253402300799999);
+	w->clock_offset_ms = -w->started_at;
+	w->timeout_ms = w->scheme = INT32_MAX;
+	w->returned = w->sick = w->knows_splits = true;
+	w->n_digests = w->n_groups = w->n_splits = n;
+	w->n_queues = n < WORKER_QUEUES_MAX ? n : WORKER_QUEUES_MAX;
+	w->digests = calloc(n, sizeof(w->digests[0]));
+	w->groups = calloc(n, sizeof(w->groups[0]));
+	w->splits = calloc(n, sizeof(w->splits[0]));
+	w->queues = calloc(w->n_queues, sizeof(w->queues[0]));
+	cr_assert(unhealthy && w->digests && w->groups && w->splits && w->queues);
+	for (size_t i = 0; i < n; i++) {
+		unhealthy[i] = strdup(names[i]);
+		w->digests[i] = UINT32_MAX - (uint32_t)i;
+		w->groups[i] = strdup(group ? group : "");
+		strcpy(w->splits[i].task, names[i]);
+		w->splits[i].partitions = NAME_PARTITIONS_MAX;
+		if (i < w->n_queues) {
+			strcpy(w->queues[i].queue, names[i]);
+			w->queues[i].slots = WORKER_SLOTS_MAX;
+		}
+	}
+	worker_take_unhealthy(w, unhealthy, n);
+	worker_take_tasks(w, names, n);
+}
+
+/*
+ * The configuration is refused by this count (config/task_room.c). So whatever happens while the
+ * sidecar runs, its record has room.
+ */
+Test(worker_record, the_most_that_files_may_have_fits)
+{
+	static const size_t lengths[] = {4, 31, 32, NAME_TASK_MAX};
+	char group[NAME_TASK_MAX + 1];
+
+	memset(group, 'g', NAME_TASK_MAX);
+	group[NAME_TASK_MAX] = '\0';
+	for (size_t k = 0; k < 2 * COUNT(lengths); k++) {
+		size_t length = lengths[k / 2], n = 0, bytes = 0;
+		struct worker *w = worker_new(), *back = NULL;
+		char **names = calloc(WORKER_TASKS_MAX, sizeof(names[0]));
+		const char *why = "";
+		struct buffer b;
+
+		cr_assert(names);
+		while (n < WORKER_TASKS_MAX) {
+			size_t more =
+				worker_task_bytes(length, NAME_PARTITIONS_MAX, k % 2 ? group : NULL,
+						  n < WORKER_QUEUES_MAX);
+			if (bytes + more > WORKER_TASK_BYTES_MAX)
+				break;
+			bytes += more;
+			names[n] = calloc(1, length + 1);
+			cr_assert(names[n]);
+			snprintf(names[n], length + 1, "%0*zu", (int)length, n);
+			n++;
+		}
+		fill(w, names, n, k % 2 ? group : NULL);
+		buffer_init(&b, RECORD_WORKER_MAX);
+		cr_assert_eq(record_pack_worker(&b, w), 0);
+		cr_expect_geq(b.len, bytes - 2 * 4 * n, "the count is not much too big");
+		cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
+		cr_expect_eq(back->n_tasks, n);
+		worker_free(back);
+		worker_free(w);
+		buffer_done(&b);
+	}
+}
+
 Test(worker_record, who_is_not_healthy)
 {
 	static const struct {
