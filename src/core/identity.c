@@ -60,6 +60,11 @@ static bool is_named_by_host(const struct worker *w)
 	       (strncmp(w->node, w->hostname, len) == 0 && w->node[len] == ':');
 }
 
+const char *identity_host(const struct worker *w)
+{
+	return is_named_by_host(w) ? w->hostname : w->node;
+}
+
 static void update_member(const struct fleet *f, struct member *m)
 {
 	const struct worker *w = m->worker;

@@ -17,6 +17,11 @@ void identity_set_keys(struct member *m);
 void identity_update(struct fleet *f, const char *hostname, const char *node);
 /* The name of the member's node. Valid as long as the member is. */
 const char *identity_name(const struct member *m);
+/*
+ * The host of a worker: its node's name by the key, else the hostname. Several sidecars of a host
+ * that are told apart by their sockets alone have the same.
+ */
+const char *identity_host(const struct worker *w);
 /* Whether the text names that node: its whole name, or its hostname alone. */
 bool identity_means(const char *node, const char *text, size_t len);
 /*

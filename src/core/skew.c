@@ -55,10 +55,17 @@ int64_t skew_offset(const struct skew *s, int64_t boot_ms, int64_t wall_ms, int6
 
 /* --- the vote -------------------------------------------------------------------------------- */
 
-static int by_machine(const void *a, const void *b)
+static int compare_hosts(const struct skew_clock *x, const struct skew_clock *y)
+{
+	int order = strcmp(x->machine, y->machine);
+
+	return order ? order : strcmp(x->host, y->host);
+}
+
+static int by_host(const void *a, const void *b)
 {
 	const struct skew_clock *x = a, *y = b;
-	int order = strcmp(x->machine, y->machine);
+	int order = compare_hosts(x, y);
 
 	return order ? order : (x->offset_ms > y->offset_ms) - (x->offset_ms < y->offset_ms);
 }
@@ -85,16 +92,16 @@ static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
 	return low;
 }
 
-/* The sorted offsets: one for each group of agreeing clocks of a machine. */
+/* The sorted offsets: one for each group of agreeing clocks of a host. */
 struct votes {
 	int64_t *offsets;
 	size_t n;
 };
 
-/* Whether two workers have the same clock: of one machine, and they say the same. */
+/* Whether two workers have the same clock: of one host, and they say the same. */
 static bool is_same(const struct skew_clock *last, const struct skew_clock *c)
 {
-	return c->machine[0] != '\0' && strcmp(last->machine, c->machine) == 0 &&
+	return c->machine[0] != '\0' && compare_hosts(last, c) == 0 &&
 	       c->offset_ms - last->offset_ms <= c->tolerance_ms;
 }
 
@@ -108,7 +115,7 @@ static struct votes collect_votes(const struct skew_clock *clocks, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (clocks[i].tolerance_ms > 0)
 			list[all++] = clocks[i];
-	qsort(list, all, sizeof(*list), by_machine);
+	qsort(list, all, sizeof(*list), by_host);
 	for (size_t i = 0; i < all; i++) {
 		if (last && is_same(last, &list[i]))
 			continue;

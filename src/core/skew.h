@@ -43,16 +43,21 @@ int64_t skew_server(const struct skew *s, int64_t boot_ms);
 int64_t skew_offset(const struct skew *s, int64_t boot_ms, int64_t wall_ms, int64_t published_ms,
 		    int64_t tolerance_ms);
 
-/* A worker's clock, from its record. */
+/*
+ * A worker's clock, from its record. Workers of one host have one clock, so those that agree have
+ * one vote: they have the machine's identity and the host's name in common. The identity alone does
+ * not tell, as cloned machines have the same one; nor does the name, as twins have.
+ */
 struct skew_clock {
-	const char *machine;  /* agreeing clocks of a machine have one vote; "": on its own */
+	const char *machine; /* "": not known, and the worker votes on its own */
+	const char *host;
 	int64_t tolerance_ms; /* 0: the record does not describe the clock */
 	int64_t offset_ms;    /* ahead of the server's */
 };
 
 /*
  * Finds which of n clocks are off: those that differ by more than the tolerance from the server's
- * and from the clocks of most other machines. So of two workers' clocks that differ, the one that
+ * and from the clocks of most other hosts. So of two workers' clocks that differ, the one that
  * also differs from the server's is off. A single worker's clock is never off, as it may be the
  * server's that is wrong. Where all differ from the server's alike, none is off. ret_off has room
  * for n. Returns how many are off.

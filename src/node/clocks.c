@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/identity.h"
 #include "node/paths.h"
 #include "node/registry.h"
 #include "wire/record.h"
@@ -249,6 +250,7 @@ static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bo
 		const struct worker *w = f->by_id[i]->worker;
 		bool own = strcmp(w->id, own_id) == 0;
 		list[i] = (struct skew_clock){.machine = w->machine,
+					      .host = identity_host(w),
 					      .tolerance_ms = w->clock_tolerance_ms,
 					      .offset_ms = own ? own_ms : w->clock_offset_ms};
 	}

@@ -7,7 +7,7 @@ import pytest
 from harness.clocks import faketime
 from harness.rpc import RpcError
 from harness.sidecar import task_text
-from harness.waiting import wait_until
+from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -169,6 +169,27 @@ def test_a_host_whose_clock_is_wrong_is_found_beside_a_server_whose_clock_is(fle
     leader = wait_led(zk, right[1])
     refused(jobs, wrong, "4h ahead of")
     assert run(jobs, leader) == (0, "")
+
+
+def test_clones_have_a_vote_each(fleet, zk, jobs, wrong_server):
+    """One image for four hosts, so one machine id. A fifth is wrong, just as the ZooKeeper server is."""
+    wrong = start(fleet, "wrong", HOUR, version="9", own_machine=True, node="wrong")
+    clones = [start(fleet, f"clone{i}", version=str(i), node=f"clone{i}") for i in range(1, 5)]
+    everybody = [wrong, *clones]
+    wait_until(lambda: all(len(s.call("workers")) == 5 for s in everybody), what="they know each other")
+    holds_for(lambda: not any(s.status()["clock"]["off"] for s in clones), 2, "no clone is outvoted")
+    wrong.stop()
+    leader = wait_led(zk, clones[-1])
+    assert run(jobs, leader) == (0, "")
+
+
+def test_the_sidecars_of_a_host_have_one_vote(fleet, zk, jobs):
+    """Told apart by their sockets alone."""
+    right = start(fleet, "right", own_machine=True)
+    wrong = [start(fleet, f"wrong{i}", HOUR, version="2") for i in range(4)]
+    for sidecar in wrong:
+        wait_off(sidecar, right)
+    assert run(jobs, wait_led(zk, right)) == (0, "")
 
 
 @pytest.mark.slow

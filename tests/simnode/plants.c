@@ -12,6 +12,7 @@
 #include "alerts.h"
 #include "base/mem.h"
 #include "core/draft.h"
+#include "core/identity.h"
 #include "core/election_promise.h"
 #include "core/lease.h"
 #include "core/owed.h"
@@ -57,7 +58,7 @@ static const char *const names[] = {
 	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
-	"hold-answer",	  "lock-left",	   "lock-slots",
+	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",
 };
 
 bool plant_set(const char *name)
@@ -335,6 +336,7 @@ bool __wrap_schedule_is_open(const struct due_run *run)
 /* --- the fleet ------------------------------------------------------------------------------------- */
 
 WRAPS(clocks_judge);
+WRAPS(identity_host);
 WRAPS(clocks_is_off);
 WRAPS(clocks_ask);
 WRAPS(clocks_latest_ms);
@@ -351,6 +353,12 @@ bool __wrap_clocks_judge(struct clocks *c, bool *ret_off)
 	for (size_t i = 0; known && is("clock-unheard") && i < f->n_members; i++)
 		ret_off[i] |= f->by_id[i]->worker->clock_tolerance_ms == 0;
 	return known || is("clock-blind");
+}
+
+/* Cloned machines have one vote together. */
+const char *__wrap_identity_host(const struct worker *w)
+{
+	return is("clock-clones") ? "" : __real_identity_host(w);
 }
 
 /* Nobody notices that its own is. */

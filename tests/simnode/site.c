@@ -392,6 +392,7 @@ void sites_done(void)
 void sites_reset(void)
 {
 	bool twins = random_chance(TWINS_PER_MILLE) && !sites_are_mixed(); /* 0.1.0 knows none */
+	bool clones = sim.options.seed % 4 == 0; /* of one image: all have its machine id */
 
 	draw_tasks();
 	if (sim.options.partitions)
@@ -406,7 +407,8 @@ void sites_reset(void)
 		s->machine = &machines[i];
 		snprintf(s->hostname, sizeof(s->hostname), "host-%02u", named);
 		snprintf(s->name, sizeof(s->name), "host-%02u:/run/zkleader", named);
-		snprintf(s->machine_id, sizeof(s->machine_id), "machine-%02u", i);
+		snprintf(s->machine_id, sizeof(s->machine_id), "machine-%02u",
+			 clones && !twins ? 0 : i);
 		snprintf(s->place.host, sizeof(s->place.host), "%s %s", s->machine_id, s->hostname);
 		snprintf(s->place.boot, sizeof(s->place.boot), "boot-%02u", i);
 		s->settings = (struct node_settings){.servers = "zookeeper:2181",

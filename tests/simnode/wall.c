@@ -53,6 +53,7 @@ bool wall_judge(struct fleet *f)
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
 		list[i] = (struct skew_clock){.machine = w->machine,
+					      .host = w->hostname,
 					      .tolerance_ms = w->clock_tolerance_ms,
 					      .offset_ms = offset_of(f->by_id[i])};
 	}

@@ -81,7 +81,11 @@ Test(skew, what_is_published_is_replaced_beyond_a_step)
 /* Each clock is of a machine of its own, but for the letters that come twice. */
 static const struct {
 	const char *what;
-	const char *machines; /* one letter for each, '-': not known, '0': an older sidecar */
+	/*
+	 * One letter for each, '-': not known, '0': an older sidecar. A capital letter is a clone:
+	 * the machine's identity is that of 'a', and the name of the host is its own.
+	 */
+	const char *machines;
 	int64_t offsets[MOST];
 	const char *off; /* 'x' for each that is */
 } fleets[] = {
@@ -106,6 +110,14 @@ static const struct {
 	{"nor are they off", "ab0", {0, 0, HOUR}, "..."},
 	{"clocks of one machine that differ are two", "aab", {0, HOUR, HOUR}, "..."},
 	{"and the wrong one is found", "aaa", {0, HOUR, 0}, ".x."},
+	{"clones have a vote each", "aBCDe", {HOUR, HOUR, HOUR, HOUR, 0}, "....."},
+	{"and outvote one beside a wrong server",
+	 "aBCDe",
+	 {HOUR, HOUR, HOUR, HOUR, -HOUR},
+	 "....x"},
+	{"the wrong one of them is found", "aBCDe", {0, 0, HOUR, 0, 0}, "..x.."},
+	{"wrong ones are, as others", "aBcde", {HOUR, HOUR, 0, 0, 0}, "xx..."},
+	{"many workers of a clone have one vote", "aBBBB", {0, HOUR, HOUR, HOUR, HOUR}, ".xxxx"},
 };
 
 static size_t fill(size_t at, char (*machines)[2], struct skew_clock *clocks)
@@ -114,9 +126,11 @@ static size_t fill(size_t at, char (*machines)[2], struct skew_clock *clocks)
 
 	for (size_t i = 0; i < n; i++) {
 		char machine = fleets[at].machines[i];
+		bool clone = machine >= 'A' && machine <= 'Z';
 		machines[i][0] = machine == '-' ? '\0' : machine;
 		machines[i][1] = '\0';
-		clocks[i] = (struct skew_clock){.machine = machines[i],
+		clocks[i] = (struct skew_clock){.machine = clone ? "a" : machines[i],
+						.host = machines[i],
 						.offset_ms = fleets[at].offsets[i],
 						.tolerance_ms = machine == '0' ? 0 : TOLERANCE};
 	}
@@ -162,6 +176,7 @@ Test(skew, one_wrong_clock_puts_nobody_else_off)
 					machines[j][1] = '\0';
 					clocks[j] = (struct skew_clock){
 						.machine = machines[j],
+						.host = "same",
 						.tolerance_ms = TOLERANCE,
 						.offset_ms = who == n || who == j ? wrong[i] : 0};
 				}
