@@ -85,6 +85,8 @@ void partitions_advance(struct leaders *l);
 
 /* The rule in force for a task; NULL: none. */
 const struct partitions_rule *partitions_rule(const struct leaders *l, const char *task);
+/* The i-th znode that there is about the task's number, readable or not; NULL: no more. */
+const char *partitions_name(const struct leaders *l, const char *task, size_t i);
 /* Compares its file with the number in force. */
 enum partitions_state partitions_judge(const struct leaders *l, const struct listing *listing,
 				       unsigned *ret_in_force);
@@ -112,6 +114,10 @@ bool partitions_differ(const struct listing *listing, const struct member *m,
  */
 void partitions_change(struct leaders *l, const char *task, unsigned n, const char *reason,
 		       const char *by, partitions_fn fn, void *arg);
+
+/* For partitions_making.c, and in it: the timer `retry` has rung. */
+void partitions_add_rule(struct partitions *p, const struct partitions_rule *rule);
+void partitions_retry(void *arg);
 
 /* Of partitions_change(), for partitions.c: in node/repartition.c. */
 void partitions_changes_run(struct leaders *l);

@@ -10,16 +10,18 @@
 #include "core/identity.h"
 #include "node/leaders.h"
 #include "node/paths.h"
+#include "node/unled.h"
 
 /*
  * One transaction: this worker is registered, the task is paused, the number in force is the one
- * read after a write of ours. For each partition the leader node is made and deleted, which fails
- * while it has a leader.
+ * read after a write of ours, and nobody leads the task (node/unled.h). What stands in the folder
+ * about the task goes, readable or not.
  */
-#define OPS_MAX	     (2 * NAME_PARTITIONS_MAX + 8)
+#define RULES_OPS    (NAME_PARTITIONS_MAX + 4)
+#define OPS_MAX	     (RULES_OPS + UNLED_OPS)
 #define TRIES	     5	  /* of a change that others have come before */
 #define TIME_GOOD_MS 3000 /* for which the server's time is relied on */
-#define PATHS_MAX    (NAME_PARTITIONS_MAX + 8)
+#define PATHS_MAX    RULES_OPS
 
 static_assert(OPS_MAX <= STORE_OPS_MAX, "a repartition is one transaction");
 
@@ -43,7 +45,8 @@ struct partitions_change {
 	uint64_t due;	 /* folder.lists */
 	int64_t time_ms; /* CLOCK_BOOTTIME: the server's time was asked for then */
 	int tries;
-	bool unmarked;	     /* the marker is missing: a hand has deleted it */
+	bool marked; /* the marker was there */
+	enum unled_marker marker;
 	size_t first_leader; /* of the operations */
 	partitions_fn fn;
 	void *arg;
@@ -55,6 +58,7 @@ struct draft {
 	size_t n;
 	char paths[PATHS_MAX][STORE_PATH_MAX];
 	size_t n_paths;
+	struct unled unled;
 };
 
 static void begin(struct partitions_change *c);
@@ -95,39 +99,32 @@ static void add(struct draft *d, enum store_op_type type, const char *path, int3
 }
 
 static void add_rules(struct draft *d, const struct partitions_change *c,
-		      const struct policy_item *pause, const struct partitions_rule *rule,
-		      const struct buffer *record)
+		      const struct policy_item *pause, const struct buffer *record)
 {
 	struct leaders *l = c->leaders;
 	char name[NAME_ELECTION_MAX + 1];
+	const char *old;
 
 	snprintf(name, sizeof(name), "%s:%u", c->task, c->n);
 	add(d, STORE_OP_CHECK, l->session->registration, -1, NULL);
 	add(d, STORE_OP_CHECK, add_path(d, l, PATH_POLICY, pause->name), -1, NULL);
 	add(d, STORE_OP_SET, add_path(d, l, PATH_SPLITS, NULL), c->version, NULL);
-	if (rule)
-		add(d, STORE_OP_DELETE, add_path(d, l, PATH_SPLITS, rule->name), -1, NULL);
+	for (size_t i = 0; (old = partitions_name(l, c->task, i)) != NULL; i++)
+		add(d, STORE_OP_DELETE, add_path(d, l, PATH_SPLITS, old), -1, NULL);
 	add(d, STORE_OP_CREATE, add_path(d, l, PATH_SPLITS, name), 0, record);
 }
 
-/* Nobody leads what has been led so far, and the task as a whole can be led only if n is 1. */
+/* Nobody leads it, and as a whole it can be led only if n is 1. */
 static void add_leaders(struct draft *d, struct partitions_change *c, const struct buffer *marker)
 {
-	struct leaders *l = c->leaders;
-	const char *whole = add_path(d, l, PATH_LEADERS, c->task);
-	char name[NAME_TASK_MAX + sizeof(":4294967295")];
-
+	if (c->n > 1)
+		c->marker = c->marked ? UNLED_KEEPS : UNLED_MAKES;
+	else
+		c->marker = c->marked ? UNLED_DROPS : UNLED_NONE;
 	c->first_leader = d->n;
-	for (unsigned k = 0; c->old > 1 && k < c->old; k++) {
-		snprintf(name, sizeof(name), "%s:%u", c->task, k);
-		const char *path = add_path(d, l, PATH_LEADERS, name);
-		add(d, STORE_OP_CREATE, path, 0, NULL);
-		add(d, STORE_OP_DELETE, path, -1, NULL);
-	}
-	if (c->old <= 1 || c->unmarked)
-		add(d, STORE_OP_CREATE, whole, 0, c->old <= 1 ? marker : NULL);
-	if (c->old > 1 && c->n == 1)
-		add(d, STORE_OP_DELETE, whole, -1, NULL);
+	unled_init(&d->unled, c->leaders->registry->settings, c->task, c->marker, marker);
+	memcpy(d->ops + d->n, d->unled.ops, d->unled.n * sizeof(d->ops[0]));
+	d->n += d->unled.n;
 }
 
 /* The ticks up to the change count as claimed, by the server's clock: it has to be right. */
@@ -160,19 +157,6 @@ static void say_led(struct partitions_change *c, const struct store_reply *reply
 	end(c, PARTITIONS_LED, text);
 }
 
-/* Of the operations that concern leaders, two are about each partition. */
-static void path_led(const struct partitions_change *c, int failed_op, char path[STORE_PATH_MAX])
-{
-	char name[NAME_ELECTION_MAX + 1];
-
-	size_t k = ((size_t)failed_op - c->first_leader) / 2;
-
-	snprintf(name, sizeof(name), "%s", c->task);
-	if (c->old > 1 && k < c->old)
-		snprintf(name, sizeof(name), "%s:%hhu", c->task, (unsigned char)k);
-	path_of(c->leaders->registry->settings, PATH_LEADERS, name, path);
-}
-
 struct occupant {
 	struct partitions_change *change;
 	char path[STORE_PATH_MAX];
@@ -196,7 +180,8 @@ static void ask_who_leads(struct partitions_change *c, int failed_op)
 
 	c->phase = CHANGE_OCCUPANT;
 	o->change = c;
-	path_led(c, failed_op, o->path);
+	(void)unled_culprit(c->leaders->registry->settings, c->task, c->marker,
+			    (size_t)failed_op - c->first_leader, o->path);
 	store_get(c->leaders->session->store, o->path, false, on_occupant, o);
 }
 
@@ -225,7 +210,9 @@ static void on_reply(void *arg, const struct store_reply *reply)
 		c->due = UINT64_MAX; /* until the connection is back */
 	} else if (reply->code == STORE_ABANDONED) {
 		end(c, PARTITIONS_NOT_KNOWN, "the session has ended");
-	} else if (reply->code == STORE_NODE_EXISTS && led) {
+	} else if ((reply->code == STORE_NODE_EXISTS ||
+		    (reply->code == STORE_FAILED && c->marked)) &&
+		   led) {
 		ask_who_leads(c, reply->failed_op);
 	} else if (reply->code == STORE_NO_NODE && reply->failed_op == 1) {
 		end(c, PARTITIONS_NOT_PAUSED, "it is paused no more");
@@ -243,6 +230,7 @@ static void send(struct partitions_change *c)
 	struct leaders *l = c->leaders;
 	const struct policy_item *pause = policy_find_own(l->policy, POLICY_PAUSE, c->task, "");
 	const struct partitions_rule *rule = partitions_rule(l, c->task);
+	const char *unread = rule ? NULL : partitions_name(l, c->task, 0);
 	struct buffer record, marker;
 
 	if (host_now_ms(l->session->host) > c->time_ms + TIME_GOOD_MS) {
@@ -252,8 +240,9 @@ static void send(struct partitions_change *c)
 			end(c, PARTITIONS_FAILED, "ZooKeeper answers too late: try again");
 		return;
 	}
-	c->old = rule ? rule->n : 0;
-	if (c->old == c->n || (!rule && c->n == 1)) {
+	/* A record that cannot be read has its number in its name. */
+	c->old = rule ? rule->n : unread ? (unsigned)atoi(strrchr(unread, ':') + 1) : 0;
+	if (!unread && (c->old == c->n || (c->old == 0 && c->n == 1))) {
 		end(c, PARTITIONS_NOTHING, "");
 		return;
 	}
@@ -262,7 +251,7 @@ static void send(struct partitions_change *c)
 		return;
 	}
 	struct draft *d = mem_calloc(1, sizeof(*d));
-	c->record.from = rule ? rule->n : 1;
+	c->record.from = c->old > 0 ? c->old : 1;
 	buffer_init(&record, RECORD_SPLIT_MAX);
 	buffer_init(&marker, RECORD_LEADER_MAX);
 	int error = record_pack_split(&record, &c->record);
@@ -270,7 +259,7 @@ static void send(struct partitions_change *c)
 		error = record_pack_marker(&marker);
 	assert(error == 0);
 	(void)error;
-	add_rules(d, c, pause, rule, &record);
+	add_rules(d, c, pause, &record);
 	add_leaders(d, c, &marker);
 	c->phase = CHANGE_SENT;
 	store_multi(l->session->store, d->ops, d->n, on_reply, c);
@@ -312,11 +301,11 @@ static void on_marker(void *arg, const struct store_reply *reply)
 	struct partitions_change *c = arg;
 	char path[STORE_PATH_MAX];
 
-	c->unmarked = reply->code == STORE_NO_NODE;
+	c->marked = reply->code == STORE_OK;
 	path_of(c->leaders->registry->settings, PATH_LEADERS, c->task, path);
 	if (reply->code == STORE_OK && reply->stat.owner != 0)
 		say_led(c, reply, path);
-	else if (reply->code == STORE_OK || c->unmarked)
+	else if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
 		read_list(c);
 	else
 		end_unread(c, reply);
@@ -326,7 +315,6 @@ static void on_version(void *arg, const struct store_reply *reply)
 {
 	struct partitions_change *c = arg;
 	const struct leaders *l = c->leaders;
-	const struct partitions_rule *rule = partitions_rule(l, c->task);
 	char path[STORE_PATH_MAX];
 
 	if (reply->code != STORE_OK) {
@@ -334,10 +322,6 @@ static void on_version(void *arg, const struct store_reply *reply)
 		return;
 	}
 	c->version = reply->stat.version;
-	if (c->n > 1 || !rule || rule->n == 1) {
-		read_list(c);
-		return;
-	}
 	c->phase = CHANGE_MARKER;
 	path_of(l->registry->settings, PATH_LEADERS, c->task, path);
 	store_get(l->session->store, path, false, on_marker, c);

@@ -9,7 +9,7 @@ import pytest
 
 from harness.process import end, spawn
 from harness.sidecar import build, task_text
-from harness.waiting import wait_until
+from harness.waiting import holds_for, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TASK = "scan"
@@ -605,3 +605,23 @@ def test_a_record_of_partitions_that_makes_no_sense_is_told_and_mended_by_deleti
     wait_until(lambda: all(zk.leaders().get(f"scan:{k}") for k in range(4)), what="it is led")
     for sidecar in (a, b):
         wait_until(lambda: not problems(sidecar), what="all is well")
+
+
+def test_a_number_that_a_hand_has_deleted_is_followed_by_another_only_once_nobody_leads(fleet, zk, folder):
+    """A host with another number in its file waits for the jobs of the number before."""
+    one = fleet.sidecar("one", tasks=[partitioned(4)])
+    wait_until(lambda: all(zk.leaders().get(f"scan:{k}") for k in range(4)), what="all are led")
+    process = run_all(one, "--wait", "0s", command=["sh", "-c", f"touch {folder}/on.$ZKLEADER_PARTITION; exec sleep 60"])
+    wait_until(lambda: len(list(folder.glob("on.*"))) >= 1, what="one has begun")
+    busy = int(next(folder.glob("on.*")).suffix[1:])
+    other = fleet.sidecar("other", tasks=[partitioned(8)])
+    wait_until(lambda: any("scan" in p["file"] for p in other.problems()), what="it is refused there")
+    zk.client.delete(zk.path("partitions", "scan:4"))
+    wait_until(lambda: any("is led by" in p["message"] for p in other.problems()), what="it says who leads still")
+    holds_for(lambda: zk.names("partitions") == [] and zk.leaders().get(f"scan:{busy}") == one.id
+              and not any(zk.leaders().get(f"scan:{k}") == other.id for k in range(8)), 2, "no other number is at work")
+    process.terminate()
+    outcome(process)
+    wait_until(lambda: len(zk.names("partitions")) == 1, what="one of the two numbers is in force")
+    [name] = zk.names("partitions")
+    wait_until(lambda: all(zk.leaders().get(f"scan:{k}") for k in range(int(name[5:]))), what="it is led by that number")

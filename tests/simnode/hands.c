@@ -6,6 +6,7 @@
 
 #include "oracle.h"
 #include "server.h"
+#include "splits.h"
 #include "wire/record.h"
 
 #define BACK_US (20 * SECOND) /* after which a hand takes back what it made, once all is healed */
@@ -120,6 +121,8 @@ bool faults_hands(enum fault what)
 {
 	if (sim.options.ticks)
 		return false; /* who deletes the ledger's witnesses by hand is on his own */
+	if (what == FAULT_HAND_RECORD && sim.options.partitions && random_chance(500))
+		return split_damage();
 	if (what == FAULT_HAND_WORKER)
 		return hand_worker();
 	return what == FAULT_HAND_RECORD ? hand_record() : hand_leader(what);

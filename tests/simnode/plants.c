@@ -58,7 +58,7 @@ static const char *const names[] = {
 	"job-lease",	  "job-skip",	   "job-slots",	     "job-rate",	"job-nowhere",
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
-	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",
+	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 };
 
 bool plant_set(const char *name)
@@ -288,6 +288,10 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 			continue;
 		/* Nor whether somebody leads one while another number is put in force. */
 		if (is("split-unproved") && splits && strstr(ops[i].path, "/leaders/"))
+			continue;
+		/* Nor where there is no number any more. */
+		if (is("split-first") && splits && !has(ops, n, STORE_OP_DELETE, "/partitions/") &&
+		    strstr(ops[i].path, "/leaders/") && strrchr(ops[i].path, ':'))
 			continue;
 		/* Whether the successor is there is not checked. */
 		if (is("blind-release") && gives_up && worker)

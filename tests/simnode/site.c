@@ -11,6 +11,7 @@
 #include "node/tasks.h"
 #include "oracle.h"
 #include "schedules.h"
+#include "splits.h"
 #include "tables.h"
 #include "ticks.h"
 
@@ -120,6 +121,7 @@ void site_configure(struct site *s)
 			mine[n++] = task_settings[k];
 	if (sim.options.partitions && (s->tasks & 1)) {
 		mine[n] = task_settings[0];
+		mine[n].partitions = split_file(s->id);
 		mine[n++].name = PARTITIONED;
 	}
 	if (sim.options.queues)

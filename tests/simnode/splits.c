@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <string.h>
 
 #include "faults.h"
 #include "node/partitions.h"
@@ -13,8 +12,10 @@
 #define ON_ITS_WAY_US (10 * SECOND) /* a request may be under way, since the server said its time */
 #define TOLERANCE_MS  (CLOCKS_TOLERANCE_MS + 2000)
 
-static enum { SPLITS_REST, SPLITS_AWAY, SPLITS_BACK, SPLITS_RESUME } phase;
-static unsigned other; /* the number that is in force between */
+static enum { SPLITS_REST, SPLITS_DAMAGED, SPLITS_AWAY, SPLITS_BACK, SPLITS_RESUME } phase;
+static unsigned files[HOSTS_MAX]; /* sites' files, where a hand has damaged the number; 0: as all */
+static unsigned claimed[PARTITIONS]; /* the number by which each was claimed last */
+static unsigned other;		     /* the number that is in force between */
 /* By how much sites' clocks are ahead of the quorum's leader's, and since when. */
 static struct {
 	int64_t ahead_ms, since;
@@ -33,6 +34,17 @@ static bool is_there(unsigned n)
 	const struct tree *t = servers_tree();
 
 	return t && tree_get(t, path_in("partitions", n));
+}
+
+static bool is_damaged(void)
+{
+	const struct tree *t = servers_tree();
+	const struct znode *node = t ? tree_get(t, path_in("partitions", PARTITIONS)) : NULL;
+	struct split_record r;
+	const char *why;
+
+	return node && (!node->data ||
+			record_parse_split(node->data->bytes, node->data->len, &r, &why) != 0);
 }
 
 static bool is_paused(void)
@@ -76,6 +88,28 @@ static void step_later(void)
 	event_at(sim.now + random_exp(2 * SECOND), on_step, NULL, 0);
 }
 
+static void set_files(unsigned n)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		files[i] = n && random_chance(500) ? n : 0;
+		if (fault_listens(&sites[i]))
+			site_configure(&sites[i]);
+	}
+}
+
+/* What the files say is right again, and what cannot be read goes. */
+static void mend(void)
+{
+	set_files(0);
+	if (is_damaged())
+		hand_delete(path_in("partitions", PARTITIONS));
+}
+
+unsigned split_file(unsigned site)
+{
+	return files[site] ? files[site] : PARTITIONS;
+}
+
 /* One step, again and again until it has shown; without a quorum nothing shows. */
 static void on_step(void *arg, uint64_t number)
 {
@@ -86,11 +120,15 @@ static void on_step(void *arg, uint64_t number)
 		step_later();
 		return;
 	}
+	if (phase == SPLITS_DAMAGED || phase == SPLITS_BACK)
+		mend();
+	if (phase == SPLITS_DAMAGED)
+		phase = SPLITS_BACK;
 	if (phase != SPLITS_RESUME && !paused)
 		order_pause(PARTITIONED, true);
 	if (phase == SPLITS_AWAY && is_there(other))
 		phase = SPLITS_BACK;
-	else if (phase == SPLITS_BACK && is_there(PARTITIONS))
+	else if (phase == SPLITS_BACK && is_there(PARTITIONS) && !is_damaged())
 		phase = SPLITS_RESUME;
 	if (phase == SPLITS_AWAY)
 		change_to(other);
@@ -108,6 +146,33 @@ void splits_reset(void)
 {
 	phase = SPLITS_REST;
 	memset(clocks_seen, 0, sizeof(clocks_seen));
+	memset(files, 0, sizeof(files));
+	memset(claimed, 0, sizeof(claimed));
+}
+
+/*
+ * A hand deletes the number that is in force, or writes over it, beside hosts with another one in their files: one
+ * of the two is put in force, or none as long as a record is there that cannot be read.
+ */
+bool split_damage(void)
+{
+	struct transaction *x;
+
+	if (phase != SPLITS_REST || !sim.options.partitions || !is_there(PARTITIONS))
+		return false;
+	phase = SPLITS_DAMAGED;
+	other = (unsigned)random_range(2, PARTITIONS - 1);
+	set_files(other);
+	TRACE("the number of partitions is damaged by hand, beside files with %u", other);
+	x = transaction_new(TRANSACTION_OPS, HAND, 1);
+	x->ops[0].version = -1;
+	x->ops[0].type = random_chance(700) ? STORE_OP_DELETE : STORE_OP_SET;
+	x->ops[0].path = path_in("partitions", PARTITIONS);
+	if (x->ops[0].type == STORE_OP_SET)
+		x->ops[0].data = blob_new("junk", 4);
+	servers_by_hand(x);
+	event_at(sim.now + random_range(2, 30) * SECOND, on_step, NULL, 0);
+	return true;
 }
 
 bool split_change(void)
@@ -134,10 +199,31 @@ bool splits_waiting(void)
 	return phase != SPLITS_REST;
 }
 
-static void check_claim(const struct tree *before, unsigned k)
+/* The number that the claim goes by: it checks that this is in force. */
+static unsigned number_of(const struct transaction *x)
 {
-	if (!tree_get(before, path_in("partitions", PARTITIONS)))
+	for (size_t i = 0; i < x->n_ops; i++)
+		for (unsigned n = 2; n < PARTITIONS; n++)
+			if (x->ops[i].type == STORE_OP_CHECK &&
+			    x->ops[i].path == path_in("partitions", n))
+				return n;
+	return PARTITIONS;
+}
+
+/* Two numbers are never at work at a time. */
+static void check_claim(const struct transaction *x, const struct tree *before, unsigned k)
+{
+	unsigned n = number_of(x);
+
+	if (!tree_get(before, path_in("partitions", n)))
 		sim_violation("partition %u is claimed while its number is not in force", k);
+	for (unsigned i = 0; i < PARTITIONS; i++) {
+		const struct znode *node = tree_get(before, path_in("leaders", i));
+		if (node && node->stat.owner != 0 && node->stat.owner != HAND && claimed[i] != n)
+			sim_violation("partition %u of %u is claimed while %u of %u is led", k, n,
+				      i, claimed[i]);
+	}
+	claimed[k] = n;
 }
 
 int64_t split_changed_ms(const struct tree *t)
@@ -209,7 +295,7 @@ void splits_propose(const struct transaction *x, const struct tree *before)
 		for (unsigned k = 0; k < PARTITIONS; k++) {
 			if (x->ops[i].type == STORE_OP_CREATE_EPHEMERAL &&
 			    x->ops[i].path == path_in("leaders", k))
-				check_claim(before, k);
+				check_claim(x, before, k);
 			if (x->ops[i].type == STORE_OP_CREATE &&
 			    x->ops[i].path == path_in("partitions", k + 1)) {
 				check_number(before, k + 1);

@@ -9,6 +9,10 @@
 void splits_reset(void);
 /* Begins a change, if none is on. */
 bool split_change(void);
+/* A hand damages the number that is in force, if no change is on. */
+bool split_damage(void);
+/* How many partitions the files of a site say. */
+unsigned split_file(unsigned site);
 /* Whether the old number has yet to be put in force again. */
 bool splits_waiting(void);
 /*

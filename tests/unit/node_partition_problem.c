@@ -51,13 +51,16 @@ Test(partition_problem, what_kept_the_first_number_from_being_made_is_told)
 	asks("get partitions", version(7));
 	lists(names(NULL));
 	cr_expect_not(partitions_problem(listing, text));
-	asks("set partitions v7, create partitions/scan:4, create leaders/scan",
+	asks("set partitions v7, create partitions/scan:4, create leaders/scan, try "
+	     "leaders/scan:0-255",
 	     failed_at(STORE_NODE_EXISTS, 2));
 	asks("get leaders/scan", led_by("b", 50));
 	cr_expect(partitions_problem(listing, text));
 	cr_expect_str_eq(text, "scan is led as a whole by host-b still: give it partitions = 4 in "
 			       "that host's file too, or pause it");
 	pass(1000);
-	asks("set partitions v7, create partitions/scan:4, create leaders/scan", ok());
+	asks("set partitions v7, create partitions/scan:4, create leaders/scan, try "
+	     "leaders/scan:0-255",
+	     ok());
 	cr_expect_not(partitions_problem(listing, text));
 }

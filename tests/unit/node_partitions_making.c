@@ -3,7 +3,8 @@
 
 #include <unistd.h>
 
-#define MADE "set partitions v7, create partitions/scan:4, create leaders/scan"
+#define MADE \
+	"set partitions v7, create partitions/scan:4, create leaders/scan, try leaders/scan:0-255"
 
 TestSuite(partitions_making, .init = split_begin);
 
@@ -98,8 +99,10 @@ Test(partitions_making, the_next_one_is_made_on_the_version_of_the_one_before)
 	asks("list! partitions", names(NULL));
 	asks("get partitions", version(7));
 	lists(names(NULL));
-	asks("set partitions v7, create partitions/a:2, create leaders/a", ok());
-	asks("set partitions v8, create partitions/b:2, create leaders/b", ok());
+	asks("set partitions v7, create partitions/a:2, create leaders/a, try leaders/a:0-255",
+	     ok());
+	asks("set partitions v8, create partitions/b:2, create leaders/b, try leaders/b:0-255",
+	     ok());
 	cr_expect_eq(split_listing("b")->n, 2);
 	idle();
 }
@@ -111,12 +114,16 @@ Test(partitions_making, after_a_change_by_others_the_version_is_read_anew)
 	fires(STORE_NODE_CHANGED, "partitions");
 	fires(STORE_CHILDREN_CHANGED, "policy");
 	has_file("next", 2);
-	asks("set partitions v8, create partitions/next:2, create leaders/next", ok());
+	asks("set partitions v8, create partitions/next:2, create leaders/next, try "
+	     "leaders/next:0-255",
+	     ok());
 	fires(STORE_CHILDREN_CHANGED, "partitions");
 	has_file("other", 2);
 	asks("get partitions", version(12));
 	lists(names("next:2", "scan:4", NULL));
-	asks("set partitions v12, create partitions/other:2, create leaders/other", ok());
+	asks("set partitions v12, create partitions/other:2, create leaders/other, try "
+	     "leaders/other:0-255",
+	     ok());
 }
 
 /* The version is of a folder that may have the number already: only the list behind it tells. */
@@ -156,7 +163,9 @@ Test(partitions_making, a_list_that_is_refused_behind_the_version_says_nothing)
 	lists(names(NULL));
 	asks("get partitions", version(9));
 	lists(names(NULL));
-	asks("set partitions v9, create partitions/scan:4, create leaders/scan", ok());
+	asks("set partitions v9, create partitions/scan:4, create leaders/scan, try "
+	     "leaders/scan:0-255",
+	     ok());
 }
 
 Test(partitions_making, a_version_that_cannot_be_read_is_asked_for_a_second_later)
@@ -197,7 +206,8 @@ Test(partitions_making, where_another_was_first_it_is_looked_at_again_and_tried_
 
 	asks(MADE, failed_at(STORE_BAD_VERSION, 0));
 	is_tried_again(names(NULL),
-		       "set partitions v8, create partitions/scan:4, create leaders/scan",
+		       "set partitions v8, create partitions/scan:4, create leaders/scan, try "
+		       "leaders/scan:0-255",
 		       __LINE__);
 	cr_expect_eq(partitions_state(listing), PARTITIONS_IN_FORCE);
 }
@@ -207,7 +217,8 @@ Test(partitions_making, where_the_server_refuses_it_is_tried_a_second_later)
 	making();
 	asks(MADE, failed(STORE_FULL));
 	is_tried_again(names(NULL),
-		       "set partitions v8, create partitions/scan:4, create leaders/scan",
+		       "set partitions v8, create partitions/scan:4, create leaders/scan, try "
+		       "leaders/scan:0-255",
 		       __LINE__);
 }
 
@@ -256,10 +267,10 @@ Test(partitions_making, what_has_failed_for_the_former_number_does_not_delay_the
 	asks(MADE, failed_at(STORE_NODE_EXISTS, 2));
 	asks("get partitions", version(8));
 	lists(names(NULL));
-	asks("set partitions v8, create partitions/scan:8, create leaders/scan", ok());
+	asks("set partitions v8, create partitions/scan:8, create leaders/scan, try "
+	     "leaders/scan:0-255",
+	     ok());
 }
-
-/* --- the place of the leader of the whole ---------------------------------------------------------------- */
 
 #define problem_is(listing, expected) script_problem(listing, expected, __LINE__)
 static void script_problem(const struct listing *listing, const char *expected, int line)
@@ -270,14 +281,61 @@ static void script_problem(const struct listing *listing, const char *expected, 
 	cr_expect_str_eq(text, expected, "line %d: %s", line, text);
 }
 
+/* Others go by it still: no number is made beside it. */
+Test(partitions_making, beside_a_damaged_record_of_another_number_none_is_made)
+{
+	const struct store_reply junk = holds("junk", 4, (struct store_stat){.czxid = 1});
+	struct listing *listing = has_file("scan", 4);
+
+	asks("list! partitions", names("scan:16", NULL));
+	asks("get partitions/scan:16", junk);
+	asks("get partitions", version(7));
+	lists(names("scan:16", NULL));
+	problem_is(listing, "how many partitions of scan are in force cannot be read: delete "
+			    "/r/partitions/scan:16, and what this host's file says is put in "
+			    "force");
+	lists(names("scan:16", NULL));
+	asks("get partitions/scan:16", junk);
+	idle();
+	/* A hand has deleted it. */
+	pass(1000);
+	asks("get partitions", version(8));
+	lists(names(NULL));
+	asks("set partitions v8, create partitions/scan:4, create leaders/scan, "
+	     "try leaders/scan:0-255",
+	     ok());
+	problem_is(listing, "");
+}
+
+/* By a host that goes by the number that was in force before, which is not known here. */
+Test(partitions_making, while_a_partition_of_another_number_is_led_none_is_made)
+{
+	struct listing *listing = making();
+
+	asks(MADE, failed_at(STORE_NODE_EXISTS, 3 + 2 * 15));
+	asks("get leaders/scan:15", led_by("b", 50));
+	problem_is(listing,
+		   "scan has no number of partitions in force, and one of them is led by host-b "
+		   "still: wait for its job, or pause the task");
+	cr_expect_eq(partitions_state(listing), PARTITIONS_UNKNOWN);
+	idle();
+	pass(1000);
+	asks(MADE, ok());
+	cr_expect_eq(partitions_state(listing), PARTITIONS_IN_FORCE);
+	problem_is(listing, "");
+}
+
+/* --- the place of the leader of the whole ---------------------------------------------------------------- */
+
 Test(partitions_making, a_marker_that_is_there_already_is_checked_instead_of_made)
 {
 	making();
 	asks(MADE, failed_at(STORE_NODE_EXISTS, 2));
 	asks("get leaders/scan", marker_of(0));
-	asks("set partitions v7, create partitions/scan:4, check leaders/scan",
+	asks("set partitions v7, create partitions/scan:4, create leaders/scan/none, "
+	     "delete leaders/scan/none, try leaders/scan:0-255",
 	     failed_at(STORE_NO_NODE, 2));
-	/* It has gone meanwhile. */
+	/* It has gone meanwhile, or a node leads the whole: below that nothing can be made. */
 	asks("get leaders/scan", failed(STORE_NO_NODE));
 	asks(MADE, ok());
 	idle();
@@ -356,7 +414,6 @@ Test(partitions_making, a_record_that_cannot_be_read_is_read_until_it_is_mended_
 	asks("get partitions", version(7));
 	lists(names("scan:4", NULL));
 	cr_expect_eq(refused_lines(), 1);
-	asks(MADE, failed_at(STORE_NODE_EXISTS, 1));
 	problem_is(listing, "how many partitions of scan are in force cannot be read: delete "
 			    "/r/partitions/scan:4, and what this host's file says is put in force");
 	lists(names("scan:4", NULL));
@@ -366,7 +423,6 @@ Test(partitions_making, a_record_that_cannot_be_read_is_read_until_it_is_mended_
 	pass(1000);
 	asks("get partitions", version(7));
 	lists(names("scan:4", NULL));
-	asks(MADE, failed_at(STORE_NODE_EXISTS, 1));
 	lists(names("scan:4", NULL));
 	asks("get partitions/scan:4", number(4, 0, ""));
 	cr_expect_eq(partitions_state(listing), PARTITIONS_IN_FORCE);

@@ -1,13 +1,14 @@
 /* Another number of partitions is put in force: one transaction, and what its caller is told. */
 #include "split_site.h"
 
-#define BEGINS	"check workers/me, check policy/p1, set partitions v9, "
-#define FREE(k) "create leaders/scan:" #k ", delete leaders/scan:" #k
-#define FREE_4	FREE(0) ", " FREE(1) ", " FREE(2) ", " FREE(3)
-/* From 4 to 8; the first operation about a leader is the 5th, and two are about each. */
-#define TO_8   BEGINS "delete partitions/scan:4, create partitions/scan:8, " FREE_4
-#define TO_1   BEGINS "delete partitions/scan:4, create partitions/scan:1, " FREE_4
-#define LED(k) (5 + 2 * (k))
+#define BEGINS "check workers/me, check policy/p1, set partitions v9, "
+/* Nobody leads the whole, where the marker is, and none of all partitions that there may be. */
+#define BELOW "create leaders/scan/none, delete leaders/scan/none, "
+#define UNLED "try leaders/scan:0-255"
+/* From 4 to 8; the 7th is the first operation about a partition, and two are about each. */
+#define TO_8   BEGINS "delete partitions/scan:4, create partitions/scan:8, " BELOW UNLED
+#define TO_1   BEGINS "delete partitions/scan:4, create partitions/scan:1, "
+#define LED(k) (7 + 2 * (k))
 
 TestSuite(repartition, .init = split_begin);
 
@@ -15,6 +16,7 @@ TestSuite(repartition, .init = split_begin);
 static void sends(void)
 {
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 }
 
@@ -52,8 +54,9 @@ Test(repartition, a_task_that_was_never_split_gets_the_marker)
 	given(0);
 	changes(4);
 	begins_with(version(9));
+	asks("get leaders/scan", failed(STORE_NO_NODE));
 	lists(names(NULL));
-	asks(BEGINS "create partitions/scan:4, create leaders/scan", ok());
+	asks(BEGINS "create partitions/scan:4, create leaders/scan, " UNLED, ok());
 	tells(PARTITIONS_DONE, "");
 	cr_expect_eq(record_parse_split(store.last.data, store.last.len, &record, &why), 0);
 	cr_expect_eq(record.from, 1, "it was led as a whole");
@@ -65,8 +68,10 @@ Test(repartition, a_task_that_is_a_whole_again_gets_the_marker)
 	given(1);
 	changes(4);
 	begins_with(version(9));
+	asks("get leaders/scan", failed(STORE_NO_NODE));
 	lists(names("scan:1", NULL));
-	asks(BEGINS "delete partitions/scan:1, create partitions/scan:4, create leaders/scan",
+	asks(BEGINS
+	     "delete partitions/scan:1, create partitions/scan:4, create leaders/scan, " UNLED,
 	     ok());
 	cr_expect(record_is_marker(store.last.last_data, store.last.last_len));
 	tells(PARTITIONS_DONE, "");
@@ -79,7 +84,7 @@ Test(repartition, to_be_led_as_a_whole_the_marker_goes)
 	begins_with(version(9));
 	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
-	asks(TO_1 ", delete leaders/scan", ok());
+	asks(TO_1 BELOW "delete leaders/scan, " UNLED, ok());
 	tells(PARTITIONS_DONE, "");
 }
 
@@ -91,10 +96,45 @@ Test(repartition, a_marker_that_a_hand_has_deleted_does_not_hinder)
 	begins_with(version(9));
 	asks("get leaders/scan", failed(STORE_NO_NODE));
 	lists(names("scan:4", NULL));
-	asks(TO_1 ", create leaders/scan, delete leaders/scan",
-	     failed_at(STORE_NODE_EXISTS, LED(4)));
+	asks(TO_1 "create leaders/scan, delete leaders/scan, " UNLED,
+	     failed_at(STORE_NODE_EXISTS, 5));
 	asks("get leaders/scan", led_by("b", 50));
 	tells(PARTITIONS_LED, "scan is led by host-b still: wait for its job or its pause");
+}
+
+/* The marker that was read has gone since, and a node leads the whole: below its node nothing can be made. */
+Test(repartition, who_has_come_to_lead_the_whole_since_the_marker_was_read_is_named)
+{
+	given(4);
+	changes(8);
+	sends();
+	asks(TO_8, failed_at(STORE_FAILED, 5));
+	asks("get leaders/scan", led_by("b", 50));
+	tells(PARTITIONS_LED, "scan is led by host-b still: wait for its job or its pause");
+	idle();
+}
+
+/* The znodes of all numbers go, and ticks up to now are claimed whatever was in force. */
+Test(repartition, a_record_that_cannot_be_read_is_replaced)
+{
+	struct split_record record;
+	const char *why;
+
+	has_file("scan", 4);
+	decides("p1", POLICY_PAUSE, "scan", "", "");
+	asks("list! partitions", names("scan:16", NULL));
+	asks("get partitions/scan:16", holds("junk", 4, (struct store_stat){.czxid = 1}));
+	asks("get partitions", version(9));
+	lists(names("scan:16", NULL));
+	changes(16);
+	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
+	lists(names("scan:16", NULL));
+	asks("get partitions/scan:16", holds("junk", 4, (struct store_stat){.czxid = 1}));
+	asks(BEGINS "delete partitions/scan:16, create partitions/scan:16, " BELOW UNLED, ok());
+	tells(PARTITIONS_DONE, "");
+	cr_expect_eq(record_parse_split(store.last.data, store.last.len, &record, &why), 0);
+	cr_expect_eq(record.from, 16);
 }
 
 Test(repartition, the_node_of_a_leader_is_no_marker_and_not_deleted)
@@ -127,6 +167,7 @@ Test(repartition, the_number_that_is_in_force_is_nothing_to_do)
 		}
 		changes(cases[i][1]);
 		begins_with(version(9));
+		asks("get leaders/scan", marker_of(0));
 		lists(any ? names(name, NULL) : names(NULL));
 		tells(PARTITIONS_NOTHING, "");
 		idle();
@@ -138,6 +179,7 @@ Test(repartition, what_another_node_has_put_in_force_meanwhile_is_nothing_to_do)
 	given(4);
 	changes(8);
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:8", NULL));
 	cr_expect_eq(told.times, 0);
 	asks("get partitions/scan:8", number(8, 4, "root"));
@@ -228,10 +270,12 @@ Test(repartition, the_servers_time_is_good_for_a_moment)
 	changes(8);
 	for (int i = 0; i < 5; i++) {
 		begins_with(version(9));
+		asks("get leaders/scan", marker_of(0));
 		pass(3000);
 		lists(names("scan:4", NULL));
 	}
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 	asks(TO_8, ok());
 	tells(PARTITIONS_DONE, "");
@@ -244,6 +288,7 @@ Test(repartition, where_each_answer_comes_too_late_it_ends)
 	for (int i = 0; i < 6; i++) {
 		cr_expect_eq(told.times, 0);
 		begins_with(version(9));
+		asks("get leaders/scan", marker_of(0));
 		pass(3000);
 		lists(names("scan:4", NULL));
 	}
@@ -299,6 +344,8 @@ Test(repartition, who_leads_a_partition_still_is_named)
 		 "scan:3 is led by host-b still: wait for its job or its pause"},
 		{LED(3), "get leaders/scan:3", holds("junk", 4, (struct store_stat){.owner = 'b'}),
 		 "scan:3 is led by somebody still: wait for its job or its pause"},
+		{LED(255), "get leaders/scan:255", of_b,
+		 "scan:255 is led by host-b still: wait for its job or its pause"},
 		{LED(3), "get leaders/scan:3", of_nobody,
 		 "scan:3 is led by somebody still: wait for its job or its pause"},
 		{LED(3), "get leaders/scan:3", failed(STORE_NO_AUTH),
@@ -322,8 +369,9 @@ Test(repartition, who_leads_the_whole_still_is_named)
 	given(0);
 	changes(4);
 	begins_with(version(9));
+	asks("get leaders/scan", failed(STORE_NO_NODE));
 	lists(names(NULL));
-	asks(BEGINS "create partitions/scan:4, create leaders/scan",
+	asks(BEGINS "create partitions/scan:4, create leaders/scan, " UNLED,
 	     failed_at(STORE_NODE_EXISTS, 4));
 	asks("get leaders/scan", led_by("b", 50));
 	tells(PARTITIONS_LED, "scan is led by host-b still: wait for its job or its pause");
@@ -410,6 +458,7 @@ Test(repartition, it_is_sent_only_when_the_folder_has_been_read_behind_the_versi
 	given(4);
 	changes(8);
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(failed(STORE_NO_AUTH));
 	partitions_changes_run(&leaders);
 	idle();
@@ -428,6 +477,7 @@ Test(repartition, a_cut_before_it_was_sent_only_delays_it)
 	given(4);
 	changes(8);
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	split_cut();
 	cr_expect_eq(told.times, 0);
 	split_back();
@@ -474,6 +524,8 @@ Test(repartition, two_that_wait_for_one_list_both_go_on)
 		asks("set workers", ok());
 	for (int i = 0; i < 3; i++)
 		asks("get partitions", version(9));
+	for (int i = 0; i < 3; i++)
+		asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 	cr_expect_eq(told.times, 2);
 	cr_expect_eq(told.result, PARTITIONS_NOTHING);

@@ -12,6 +12,7 @@ static void loses_the_answer(struct split_record then, const char *name)
 	given(4);
 	changes(8);
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 	then.since += WALL_MS + host.now_ms - START_MS -
 		      FOLDER_LIST_EVERY_MS; /* of the order, which came before the list */
@@ -74,6 +75,7 @@ Test(repartition_lost, only_a_list_of_the_next_connection_tells)
 	given(4);
 	changes(8);
 	begins_with(version(9));
+	asks("get leaders/scan", marker_of(0));
 	lists(names("scan:4", NULL));
 	pass(FOLDER_LIST_EVERY_MS);
 	fires(STORE_CHILDREN_CHANGED, "partitions");

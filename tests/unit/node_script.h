@@ -219,6 +219,21 @@ void store_hide(struct store *s, const char *path, store_reply_fn fn, void *arg)
 	script_ask("hide", path, fn, arg);
 }
 
+/* How many nodes FOLDER/NAME:K, K from 0 on, are made and deleted by the operations from here on. */
+static inline size_t script_tried(const struct store_op *ops, size_t n)
+{
+	size_t k = 0;
+
+	for (; 2 * k + 1 < n; k++) {
+		const char *colon = strrchr(ops[2 * k].path, ':');
+		if (ops[2 * k].type != STORE_OP_CREATE || ops[2 * k + 1].type != STORE_OP_DELETE ||
+		    strcmp(ops[2 * k].path, ops[2 * k + 1].path) != 0 || !colon ||
+		    strtoul(colon + 1, NULL, 10) != k)
+			break;
+	}
+	return k;
+}
+
 void store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg)
 {
@@ -237,6 +252,13 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 			   ops[i].type != STORE_OP_CREATE_EPHEMERAL &&
 			   ops[i].type != STORE_OP_CREATE_SEQUENTIAL && ops[i].version != -1;
 		script_path(ops[i].path, path, sizeof(path));
+		size_t tried = script_tried(ops + i, n - i);
+		if (tried > 1) {
+			used += (size_t)snprintf(r->text + used, sizeof(r->text) - used,
+						 "%stry %s-%zu", i ? ", " : "", path, tried - 1);
+			i += 2 * tried - 1;
+			continue;
+		}
 		if (has)
 			snprintf(version, sizeof(version), " v%d", ops[i].version);
 		used += (size_t)snprintf(r->text + used, sizeof(r->text) - used, "%s%s %s%s",
