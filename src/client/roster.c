@@ -28,7 +28,10 @@ static void print_table(const struct output *o, const json_t *roster)
 						json_text(entry, "hostname", NULL),
 						json_text(entry, "since", NULL), departed};
 
-		snprintf(index, sizeof(index), "%" PRId64, json_number(entry, "index", -1));
+		int64_t number = json_number(entry, "index", -1);
+		snprintf(index, sizeof(index), "%" PRId64, number);
+		if (number < 0) /* its entry cannot be read */
+			snprintf(index, sizeof(index), "?");
 		table_row(t, cells, departed ? COLOR_DIM : COLOR_NONE);
 	}
 	table_print(t);

@@ -173,7 +173,10 @@ static void pack_entry(struct pack *p, const struct node *n, const struct roster
 	nodes_name(n, e->node, name);
 	pack_map(p, 5);
 	pack_kv_str(p, "node", name);
-	pack_kv_int(p, "index", e->record.index);
+	if (e->record.index >= 0)
+		pack_kv_int(p, "index", e->record.index);
+	else
+		pack_kv_nil(p, "index");
 	pack_kv_str(p, "hostname", e->record.hostname[0] ? e->record.hostname : NULL);
 	answers_pack_time(p, "since", e->record.since);
 	answers_pack_time(p, "departed", e->record.departed);

@@ -126,6 +126,33 @@ static void find_halted(const struct node *s, struct problems *problems)
 	}
 }
 
+static void add_unread(const struct node *s, const char *node, struct problems *problems)
+{
+	char name[WORKER_NODE_MAX + 1];
+
+	nodes_name(s, node, name);
+	problems_add(problems, name, PROBLEM_WHOLE_FILE,
+		     "its entry in the roster cannot be read, and nobody else gets its number: "
+		     "zkleader forget %s frees it, and if the node is there it gets a number anew",
+		     name);
+}
+
+/* Told by who has read the roster, as the first in rank has, and by the node itself. */
+static void find_unread_numbers(const struct node *s, struct problems *problems)
+{
+	const struct roster *r = &s->recipes.roster;
+	bool own = s->recipes.index.unread;
+
+	for (size_t i = 0; r->ready && i < r->n; i++) {
+		if (!r->entries[i].unread)
+			continue;
+		add_unread(s, r->entries[i].node, problems);
+		own &= strcmp(r->entries[i].node, s->registry.node) != 0;
+	}
+	if (own)
+		add_unread(s, s->registry.node, problems);
+}
+
 void troubles_find(const struct node *s, struct problems *problems)
 {
 	if (!session_is_up(&s->session))
@@ -137,4 +164,5 @@ void troubles_find(const struct node *s, struct problems *problems)
 	find_blocked(s, problems);
 	find_unclaimed(s, problems);
 	find_halted(s, problems);
+	find_unread_numbers(s, problems);
 }

@@ -83,7 +83,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	const char *why = reply->text;
 	char path[STORE_PATH_MAX];
 
-	o->asking = false;
+	o->asking = o->unread = false;
 	if (is_lost(reply))
 		return;
 	if (reply->code == STORE_NO_NODE && !obstacle(o)) {
@@ -102,6 +102,12 @@ static void on_record(void *arg, const struct store_reply *reply)
 		own_index_go_on(o);
 	} else if (reply->code != STORE_NO_NODE) {
 		log_warning("own number not understood", LOG_STR("why", why));
+		o->unread = true;
+		while (o->asks)
+			tell_first(o, -1,
+				   "this node's entry in the roster cannot be read: see zkleader "
+				   "status");
+		host_timer_stop(&o->due);
 	}
 }
 
@@ -189,13 +195,13 @@ void own_index_watch(struct own_index *o, const char *path)
 	if (!path_behind(o->registry->settings, PATH_ROSTER, path) ||
 	    !path_of_node(o->registry->settings, o->registry->node, own) || strcmp(path, own) != 0)
 		return;
-	o->known = false;
+	o->known = o->unread = false;
 	own_index_go_on(o);
 }
 
 void own_index_expired(struct own_index *o)
 {
-	o->known = false;
+	o->known = o->unread = false;
 }
 
 void own_index_init(struct own_index *o, struct session *session, struct registry *registry)

@@ -24,6 +24,7 @@ struct own_index {
 	size_t n_asks, n_proved;    /* and so many of them were there when the proof was sent */
 	bool asking;		    /* a request is outstanding */
 	bool known;		    /* the record was read, and has not changed since */
+	bool unread;		    /* it is there, and cannot be read */
 	int32_t version;	    /* of the record */
 	int64_t index;
 	struct host_timer due;

@@ -9,8 +9,8 @@
 #include "node/paths.h"
 #include "node/roster_write.h"
 
-#define ROSTER_CHANGES_MAX 40  /* of one transaction */
-#define RETRY_MS	   100 /* after a transaction that did not hold */
+#define RETRY_MS     100   /* after a transaction that did not hold */
+#define RETRY_MAX_MS 30000 /* after many refusals in a row */
 
 struct roster_ask {
 	struct roster_ask *next;
@@ -94,9 +94,11 @@ static bool *used_numbers(const struct roster *r)
 {
 	bool *used = mem_calloc(r->n + ROSTER_CHANGES_MAX + 1, sizeof(*used));
 
-	for (size_t i = 0; i < r->n; i++)
-		if (r->entries[i].record.index < (int64_t)(r->n + ROSTER_CHANGES_MAX))
-			used[r->entries[i].record.index] = true;
+	for (size_t i = 0; i < r->n; i++) {
+		int64_t index = r->entries[i].record.index;
+		if (index >= 0 && index < (int64_t)(r->n + ROSTER_CHANGES_MAX))
+			used[index] = true;
+	}
 	return used;
 }
 
@@ -109,7 +111,8 @@ static bool is_new(const struct roster_change *c, const char *node)
 	return true;
 }
 
-static void number(struct roster_change *c, const struct worker *w, bool *used)
+/* from: of these numbers, as others may have any below; -1: the smallest that is free. */
+static void number(struct roster_change *c, const struct worker *w, bool *used, int64_t *from)
 {
 	struct roster *r = c->roster;
 	struct roster_record record = {.since = host_wall_ms(r->session->host)};
@@ -117,15 +120,19 @@ static void number(struct roster_change *c, const struct worker *w, bool *used)
 
 	if (!is_new(c, w->node) || !path_of_node(r->registry->settings, w->node, path))
 		return;
-	if (r->n + c->n >= ROSTER_MAX) {
+	if (r->n + c->n >= ROSTER_MAX || *from > ROSTER_INDEX_MAX) {
 		if (!r->full)
 			log_warning("roster full", LOG_STR("node", w->node));
 		r->full = true;
 		return;
 	}
-	while (used[record.index])
-		record.index++;
-	used[record.index] = true;
+	if (*from >= 0) {
+		record.index = (*from)++;
+	} else {
+		while (used[record.index])
+			record.index++;
+		used[record.index] = true;
+	}
 	memcpy(record.hostname, w->hostname, sizeof(record.hostname));
 	add_change(c, ROSTER_NUMBER, w->node, &record);
 }
@@ -147,6 +154,7 @@ static void mark_members(const struct roster *r)
 static void note_members(struct roster_change *c, bool *used)
 {
 	const struct fleet *f = &c->roster->registry->fleet;
+	int64_t from = roster_untouched(c->roster);
 
 	for (size_t i = 0; i < f->n_members && c->n < ROSTER_CHANGES_MAX; i++) {
 		const struct worker *w = f->by_id[i]->worker;
@@ -154,8 +162,8 @@ static void note_members(struct roster_change *c, bool *used)
 		if (w->node[0] == '\0')
 			continue;
 		if (!e && !f->by_id[i]->twin)
-			number(c, w, used);
-		if (!e || !e->record.departed || !is_new(c, w->node))
+			number(c, w, used, &from);
+		if (!e || e->unread || !e->record.departed || !is_new(c, w->node))
 			continue;
 		struct roster_record back = e->record;
 		back.departed = 0;
@@ -174,7 +182,7 @@ static int64_t note_absences(struct roster_change *c)
 		struct roster_entry *e = &r->entries[i];
 		if (e->there)
 			e->absent_ms = 0;
-		if (e->record.departed || e->there)
+		if (e->unread || e->record.departed || e->there)
 			continue;
 		if (e->absent_ms == 0)
 			e->absent_ms = now;
@@ -216,10 +224,12 @@ static int64_t assign(struct roster *r)
 	mark_members(r);
 	note_members(c, used);
 	int64_t next = note_absences(c);
-	if (c->n > 0)
+	if (c->n > 0) {
 		roster_change_write(c);
-	else
+	} else {
+		r->refusals = 0;
 		free(c);
+	}
 	return next;
 }
 
@@ -254,11 +264,12 @@ static void forget(struct roster *r, struct roster_ask *ask)
 		tell(r, ask, done ? ROSTER_DONE : result);
 		return;
 	}
-	if (find_member(r, e->node)) {
+	/* An entry that cannot be read serves nobody: a node that is there gets another. */
+	if (!e->unread && find_member(r, e->node)) {
 		tell(r, ask, ROSTER_THERE);
 		return;
 	}
-	if (!e->record.departed)
+	if (!e->unread && !e->record.departed)
 		return; /* the first in rank is about to note it */
 	struct roster_change *c = roster_change_new(r, ask);
 	add_change(c, ROSTER_FORGET, e->node, &e->record);
@@ -316,6 +327,14 @@ void roster_go_on(struct roster *r)
 		host_timer_stop(&r->due);
 	else
 		host_timer_start(&r->due, next > now ? next - now : 0);
+}
+
+void roster_retry(struct roster *r, bool refused)
+{
+	unsigned twice = refused ? r->refusals++ : 0;
+	int64_t ms = twice < 10 ? (int64_t)RETRY_MS << twice : RETRY_MAX_MS;
+
+	host_timer_start(&r->due, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
 }
 
 static enum roster_result too_late(const struct roster *r, const struct roster_ask *ask)
@@ -395,7 +414,7 @@ void roster_expired(struct roster *r)
 
 void roster_init(struct roster *r, struct session *session, struct registry *registry)
 {
-	*r = (struct roster){.session = session, .registry = registry, .version = -1};
+	*r = (struct roster){.session = session, .registry = registry, .version = -1, .given = -1};
 	host_timer_init(&r->due, session->host, on_due, r);
 }
 

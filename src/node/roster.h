@@ -21,7 +21,8 @@
 
 struct roster_entry {
 	char node[WORKER_NODE_MAX + 1];
-	struct roster_record record;
+	struct roster_record record; /* index -1: not known, as it cannot be read */
+	bool unread;	   /* it cannot be read: the node keeps its number, forgotten it loses it */
 	bool there;	   /* in the fleet, at the last check */
 	int64_t absent_ms; /* CLOCK_BOOTTIME: since when it was seen gone; 0: it was not */
 };
@@ -46,6 +47,7 @@ struct roster {
 	struct roster_entry *entries; /* sorted by node */
 	size_t n, capacity;
 	int32_t version; /* of ROOT/roster, as of the entries; -1: it does not exist */
+	int64_t given;	 /* no number from here on was ever given out; -1: it does not say */
 	bool ready;	 /* read completely, and no change seen since */
 	bool reading, writing;
 	bool changed;	/* while it was being read or written */
@@ -58,6 +60,9 @@ struct roster {
 	size_t n_names;
 	bool broken;
 	int32_t begun; /* the version before */
+	int64_t begun_given;
+	bool refused;	   /* broken by a refusal, not by a change */
+	unsigned refusals; /* in a row */
 	struct roster_ask *asks;
 	struct host_timer due;
 };
@@ -76,6 +81,9 @@ bool roster_is_assigner(const struct roster *r);
 void roster_list(struct roster *r, roster_fn fn, void *arg);
 /* Frees the number of a node that is gone; text: its name, or only the hostname. */
 void roster_forget(struct roster *r, const char *text, size_t len, roster_fn fn, void *arg);
+
+/* Goes on in a moment, after refusals in a row later and later. */
+void roster_retry(struct roster *r, bool refused);
 
 /* roster_read.c: reads all of it, then calls roster_go_on(). */
 void roster_read(struct roster *r);

@@ -9,7 +9,6 @@
 #include "node/roster.h"
 
 #define READS_MAX 100 /* outstanding at a time */
-#define RETRY_MS  100
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -52,11 +51,12 @@ static void end_reading(struct roster *r, int32_t version)
 		r->capacity = r->n_names;
 		r->found = NULL;
 		r->version = version;
+		r->given = r->begun_given;
 		r->ready = !r->changed;
 	}
 	roster_read_done(r);
 	if (r->broken)
-		host_timer_start(&r->due, RETRY_MS);
+		roster_retry(r, r->refused);
 	else
 		roster_go_on(r);
 }
@@ -66,6 +66,7 @@ static bool take(struct roster *r, const struct store_reply *reply)
 {
 	r->pending--;
 	r->broken |= reply->code != STORE_OK && reply->code != STORE_NO_NODE;
+	r->refused |= store_is_refusal(reply->code);
 	return !r->broken;
 }
 
@@ -87,22 +88,32 @@ struct asked {
 
 static void read_more(struct roster *r);
 
+/* Also what cannot be read, or may not be: the node has its number all the same. */
+static void add_found(struct roster *r, const char *node, const struct store_reply *reply)
+{
+	struct roster_entry *e = &r->found[r->n_found++];
+	const char *why = reply->text;
+
+	*e = (struct roster_entry){.unread = false};
+	memcpy(e->node, node, strlen(node));
+	e->unread = reply->code != STORE_OK ||
+		    record_parse_roster(reply->data, reply->len, &e->record, &why) != 0;
+	if (!e->unread)
+		return;
+	e->record = (struct roster_record){.index = -1};
+	log_warning("roster entry not understood", LOG_STR("node", node), LOG_STR("why", why));
+}
+
 static void on_entry(void *arg, const struct store_reply *reply)
 {
 	struct asked *asked = arg;
 	struct roster *r = asked->roster;
-	const char *why = "";
+	bool refused = store_is_refusal(reply->code);
 
-	if (take(r, reply) && reply->code == STORE_OK) {
-		struct roster_entry *e = &r->found[r->n_found];
-		memset(e, 0, sizeof(*e));
-		memcpy(e->node, asked->node, sizeof(e->node));
-		if (record_parse_roster(reply->data, reply->len, &e->record, &why) == 0)
-			r->n_found++;
-		else
-			log_warning("roster entry not understood", LOG_STR("node", asked->node),
-				    LOG_STR("why", why));
-	}
+	if (refused)
+		r->pending--;
+	if (refused || (take(r, reply) && reply->code == STORE_OK))
+		add_found(r, asked->node, reply);
 	free(asked);
 	read_more(r);
 }
@@ -153,9 +164,14 @@ static void on_names(void *arg, const struct store_reply *reply)
 static void on_first(void *arg, const struct store_reply *reply)
 {
 	struct roster *r = arg;
+	struct roster_head head = {.next = -1};
+	const char *why;
 
 	take(r, reply);
 	r->begun = reply->code == STORE_OK ? reply->stat.version : -1;
+	if (reply->code == STORE_OK)
+		(void)record_parse_roster_head(reply->data, reply->len, &head, &why);
+	r->begun_given = head.next;
 }
 
 /*
@@ -167,7 +183,7 @@ void roster_read(struct roster *r)
 	char path[STORE_PATH_MAX];
 
 	r->reading = true;
-	r->ready = r->broken = r->changed = false;
+	r->ready = r->broken = r->changed = r->refused = false;
 	r->round++;
 	path_of(r->registry->settings, PATH_ROSTER, NULL, path);
 	session_confirm(r->session);

@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "node/paths.h"
 
-#define RETRY_MS 100 /* after a transaction that did not hold */
-
 static size_t place_of(const struct roster *r, const char *node)
 {
 	size_t low = 0, high = r->n;
@@ -46,6 +44,7 @@ static void put_entry(struct roster *r, const char *node, const struct roster_re
 		memcpy(r->entries[at].node, node, strlen(node));
 	}
 	r->entries[at].record = *record;
+	r->entries[at].unread = false;
 }
 
 static void remove_entry(struct roster *r, const char *node)
@@ -56,6 +55,47 @@ static void remove_entry(struct roster *r, const char *node)
 		return;
 	r->n--;
 	memmove(r->entries + at, r->entries + at + 1, (r->n - at) * sizeof(*r->entries));
+}
+
+static int64_t behind_known(const struct roster *r)
+{
+	int64_t next = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->entries[i].record.index >= next)
+			next = r->entries[i].record.index + 1;
+	return next;
+}
+
+/*
+ * Where ROOT/roster does not say which numbers were given out, its version tells how many they can
+ * be at the most.
+ */
+int64_t roster_untouched(const struct roster *r)
+{
+	int64_t next = behind_known(r), all = r->given;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->entries[i].record.index >= 0)
+			continue;
+		if (all < 0)
+			all = (int64_t)r->version * ROSTER_CHANGES_MAX;
+		return next > all ? next : all;
+	}
+	return -1;
+}
+
+/* What ROOT/roster says behind the change: with all numbers known no more than it has to. */
+static int64_t next_of(const struct roster_change *c)
+{
+	int64_t next = roster_untouched(c->roster);
+
+	if (next < 0)
+		next = behind_known(c->roster);
+	for (size_t i = 0; i < c->n; i++)
+		if (c->list[i].record.index >= next)
+			next = c->list[i].record.index + 1;
+	return next <= ROSTER_INDEX_MAX ? next : ROSTER_INDEX_MAX + 1;
 }
 
 static void say(const struct roster_change *c, size_t i)
@@ -84,6 +124,8 @@ static void apply_change(struct roster_change *c)
 			put_entry(r, c->list[i].node, &c->list[i].record);
 	}
 	r->version++;
+	r->given = c->next;
+	r->refusals = 0;
 }
 
 static void on_watched(void *arg, const struct store_reply *reply)
@@ -121,7 +163,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK)
 		roster_go_on(r);
 	else if (!lost)
-		host_timer_start(&r->due, RETRY_MS);
+		roster_retry(r, true);
 }
 
 struct roster_change *roster_change_new(struct roster *r, struct roster_ask *ask)
@@ -142,12 +184,21 @@ void roster_change_write(struct roster_change *c)
 	struct buffer *data = mem_calloc(c->n + 1, sizeof(*data));
 	struct store_op ops[ROSTER_CHANGES_MAX + 2];
 	struct roster *r = c->roster;
+	struct buffer *head = &data[c->n];
 
+	c->next = next_of(c);
+	buffer_init(head, RECORD_ROSTER_MAX);
+	int failed = record_pack_roster_head(head, &(struct roster_head){.next = c->next});
+	assert(failed == 0); /* a number */
+	(void)failed;
 	path_of(r->registry->settings, PATH_ROSTER, NULL, paths[c->n]);
 	ops[0] = (struct store_op){
 		.type = STORE_OP_CHECK, .path = r->session->registration, .version = -1};
-	ops[1] =
-		(struct store_op){.type = STORE_OP_SET, .path = paths[c->n], .version = r->version};
+	ops[1] = (struct store_op){.type = STORE_OP_SET,
+				   .path = paths[c->n],
+				   .version = r->version,
+				   .data = head->data,
+				   .len = head->len};
 	for (size_t i = 0; i < c->n; i++) {
 		bool good = path_of_node(r->registry->settings, c->list[i].node, paths[i]);
 		assert(good); /* it was looked at before */
@@ -163,7 +214,7 @@ void roster_change_write(struct roster_change *c)
 	}
 	r->writing = true;
 	store_multi(r->session->store, ops, c->n + 2, on_written, c);
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i <= c->n; i++)
 		buffer_done(&data[i]);
 	free(data);
 	free(paths);

@@ -165,6 +165,39 @@ int record_pack_roster(struct buffer *out, const struct roster_record *r)
 	return finish(&p, before, RECORD_ROSTER_MAX);
 }
 
+static const struct key roster_head_keys[] = {
+	{.name = "next",
+	 .kind = KEY_INT,
+	 .offset = offsetof(struct roster_head, next),
+	 .min = 0,
+	 .max = ROSTER_INDEX_MAX + 1,
+	 KEY_WHY("next", "not a number from 0 to 1000001")},
+};
+
+int record_parse_roster_head(const void *data, size_t len, struct roster_head *ret_head,
+			     const char **ret_why)
+{
+	struct roster_head h = {.next = 0};
+	int e = keys_parse(data, len, RECORD_ROSTER_MAX, roster_head_keys, COUNT(roster_head_keys),
+			   &h, ret_why);
+
+	if (e < 0)
+		return e;
+	*ret_head = h;
+	return 0;
+}
+
+int record_pack_roster_head(struct buffer *out, const struct roster_head *h)
+{
+	size_t before = out->len;
+	struct pack p;
+
+	pack_init(&p, out);
+	pack_map(&p, 1);
+	pack_kv_int(&p, "next", h->next);
+	return finish(&p, before, RECORD_ROSTER_MAX);
+}
+
 /* --- locks ---------------------------------------------------------------- */
 
 static const struct key lock_keys[] = {

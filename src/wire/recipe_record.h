@@ -36,6 +36,11 @@ struct roster_record {
 	char hostname[NAME_HOST_MAX + 1];
 };
 
+/* What ROOT/roster itself holds. */
+struct roster_head {
+	int64_t next; /* the smallest number that was never given out */
+};
+
 #define RECORD_LOCK_MAX	 2048
 #define LOCK_SLOTS_MAX	 INT64_C(1000)
 #define LOCK_COMMAND_MAX 100 /* bytes of a command that are shown */
@@ -58,6 +63,7 @@ struct locker_record {
 int record_pack_lock(struct buffer *out, const struct lock_record *l);
 int record_pack_locker(struct buffer *out, const struct locker_record *l);
 int record_pack_roster(struct buffer *out, const struct roster_record *r);
+int record_pack_roster_head(struct buffer *out, const struct roster_head *h);
 int record_pack_counter(struct buffer *out, const struct counter_record *c);
 /*
  * Each decodes the content of a znode, as the functions in wire/record.h do: 0, or -EBADMSG and
@@ -65,6 +71,8 @@ int record_pack_counter(struct buffer *out, const struct counter_record *c);
  */
 int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
 			const char **ret_why);
+int record_parse_roster_head(const void *data, size_t len, struct roster_head *ret_head,
+			     const char **ret_why);
 int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
 		      const char **ret_why);
 int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,

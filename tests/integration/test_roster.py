@@ -184,3 +184,37 @@ def test_a_run_is_told_the_number(fleet, zk, zkleader):
     zk.client.set(f"{zk.root}/roster/two", b"mine")
     none = zkleader(two, "run", "--tick", "none", "t", "--", "true")
     assert none.code == 2 and "no number" in none.err
+
+
+def test_an_entry_that_cannot_be_read_stops_nobody_and_keeps_its_number(fleet, zk, zkleader):
+    a, b, c = (fleet.sidecar(n, node=n) for n in ("a", "b", "c"))
+    assert sorted(numbers([a, b, c])) == [0, 1, 2]
+    lost = index_of(c)
+    c.stop()
+    wait_until(departed(a, "c"), what="it is noted that one is gone")
+    zk.client.set(zk.path("roster", "c"), b"junk")
+    # Who gives numbers out is the first by id: by each of these all may read it anew.
+    new = [fleet.sidecar(f"n{i}", node=f"n{i}") for i in range(4)]
+    given = numbers([a, b, *new])
+    assert len(set(given)) == 6 and lost not in given, (lost, given)
+    assert {e["node"]: e["index"] for e in a.call("roster")}["c"] is None
+    shown = zkleader(a, "roster")
+    assert shown.code == 0 and any(line.split()[:2] == ["?", "c"] for line in shown.out.splitlines()), shown
+    told = [p["message"] for p in a.problems() if p["file"] == "c"]
+    assert len(told) == 1 and "zkleader forget c" in told[0]
+    assert zkleader(a, "forget", "c").code == 0
+    wait_until(lambda: not a.problems(), what="all is well")
+    last = fleet.sidecar("last", node="last")
+    assert index_of(last) == lost, "the smallest that is free"
+
+
+def test_a_node_whose_entry_cannot_be_read_gets_a_number_anew(fleet, zk, zkleader):
+    a, b = (fleet.sidecar(n, node=n) for n in ("a", "b"))
+    assert sorted(numbers([a, b])) == [0, 1]
+    zk.client.set(zk.path("roster", "b"), b"junk")
+    refused = zkleader(b, "index")
+    assert refused.code == 2 and "cannot be read" in refused.err, refused
+    wait_until(lambda: [p["file"] for p in b.problems()] == ["b"], what="it says so itself")
+    assert zkleader(b, "forget", "b").code == 0
+    assert sorted(numbers([a, b])) == [0, 1]
+    wait_until(lambda: not b.problems(), what="all is well")

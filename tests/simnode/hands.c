@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "oracle.h"
+#include "recipes.h"
 #include "server.h"
 #include "splits.h"
 #include "wire/record.h"
@@ -121,6 +122,8 @@ bool faults_hands(enum fault what)
 {
 	if (sim.options.ticks)
 		return false; /* who deletes the ledger's witnesses by hand is on his own */
+	if (what == FAULT_HAND_RECORD && sim.options.recipes && random_chance(300))
+		return roster_damage();
 	if (what == FAULT_HAND_RECORD && sim.options.partitions && random_chance(500))
 		return split_damage();
 	if (what == FAULT_HAND_WORKER)

@@ -30,6 +30,7 @@
 #include "core/assign.h"
 #include "core/bucket.h"
 #include "node/policy.h"
+#include "node/roster_write.h"
 #include "node/runs.h"
 #include "node/schedules.h"
 #include "node/session_lease.h"
@@ -59,6 +60,7 @@ static const char *const names[] = {
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
+	"roster-unread",
 };
 
 bool plant_set(const char *name)
@@ -341,6 +343,7 @@ bool __wrap_schedule_is_open(const struct due_run *run)
 
 WRAPS(clocks_judge);
 WRAPS(identity_host);
+WRAPS(roster_untouched);
 WRAPS(clocks_is_off);
 WRAPS(clocks_ask);
 WRAPS(clocks_latest_ms);
@@ -357,6 +360,12 @@ bool __wrap_clocks_judge(struct clocks *c, bool *ret_off)
 	for (size_t i = 0; known && is("clock-unheard") && i < f->n_members; i++)
 		ret_off[i] |= f->by_id[i]->worker->clock_tolerance_ms == 0;
 	return known || is("clock-blind");
+}
+
+/* An entry of the roster that cannot be read is none. */
+int64_t __wrap_roster_untouched(const struct roster *r)
+{
+	return is("roster-unread") ? -1 : __real_roster_untouched(r);
 }
 
 /* Cloned machines have one vote together. */

@@ -16,7 +16,8 @@ static struct {
 	bool there;
 	int64_t index;
 	bool departed;
-	int64_t had; /* the number that it lost last, -1 */
+	bool damaged; /* its entry, by a hand */
+	int64_t had;  /* the number that it lost last, -1 */
 	int64_t lost_at;
 } nodes[HOSTS_MAX];
 
@@ -36,12 +37,20 @@ static bool is_used(int64_t index)
 	return false;
 }
 
+static bool is_any_damaged(void)
+{
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		if (nodes[i].there && nodes[i].damaged)
+			return true;
+	return false;
+}
+
 static void numbered(unsigned node, int64_t index)
 {
 	if (is_used(index))
 		sim_violation("number %lld is given out twice", (long long)index);
 	for (int64_t k = 0; k < index; k++)
-		if (!is_used(k))
+		if (!is_used(k) && !is_any_damaged())
 			sim_violation("number %lld is given out while %lld is free",
 				      (long long)index, (long long)k);
 	nodes[node].there = true;
@@ -51,7 +60,7 @@ static void numbered(unsigned node, int64_t index)
 
 static void lost(unsigned node)
 {
-	nodes[node].there = false;
+	nodes[node].there = nodes[node].damaged = false;
 	nodes[node].had = nodes[node].index;
 	nodes[node].lost_at = sim.now;
 }
@@ -62,7 +71,7 @@ static void written(unsigned node, const struct op *op)
 	const char *why;
 
 	if (op->type == STORE_OP_DELETE) {
-		if (!nodes[node].departed)
+		if (!nodes[node].departed && !nodes[node].damaged)
 			sim_violation("a node was forgotten that is not noted as gone");
 		lost(node);
 		sim.figures.forgot++;
@@ -70,6 +79,9 @@ static void written(unsigned node, const struct op *op)
 	}
 	if (op->type != STORE_OP_SET && op->type != STORE_OP_CREATE)
 		return;
+	if (nodes[node].damaged && op->type == STORE_OP_SET)
+		TRACE("what a hand has damaged is written over: its number was known");
+	nodes[node].damaged = false;
 	if (record_parse_roster(op->data->bytes, op->data->len, &record, &why) != 0)
 		sim_violation("an entry of the roster is bad: %s", why);
 	else if (op->type == STORE_OP_CREATE)
@@ -85,7 +97,10 @@ void roster_commit(const struct transaction *x)
 	for (size_t i = 0; i < x->n_ops; i++)
 		for (unsigned k = 0; k < sim.n_hosts; k++)
 			if (x->ops[i].path == nodes[k].path) {
-				written(k, &x->ops[i]);
+				if (x->session == HAND)
+					nodes[k].damaged = true;
+				else
+					written(k, &x->ops[i]);
 				break;
 			}
 }
@@ -145,7 +160,8 @@ static void on_listed(void *arg, enum roster_result result)
 
 	for (size_t i = 0; result == ROSTER_DONE && i < r->n; i++)
 		for (size_t j = 0; j < i; j++)
-			if (r->entries[i].record.index == r->entries[j].record.index)
+			if (r->entries[i].record.index >= 0 &&
+			    r->entries[i].record.index == r->entries[j].record.index)
 				sim_violation("a list of the roster has number %lld twice",
 					      (long long)r->entries[i].record.index);
 }
@@ -167,6 +183,22 @@ void roster_use(struct site *s)
 		roster_forget(&recipes->roster, other, strlen(other), on_forgotten, NULL);
 }
 
+bool roster_damage(void)
+{
+	unsigned node = (unsigned)random_range(0, sim.n_hosts - 1);
+	struct transaction *x;
+
+	if (!nodes[node].there)
+		return false;
+	TRACE("the entry of site %u in the roster is damaged by hand", node);
+	x = transaction_new(TRANSACTION_OPS, HAND, 1);
+	x->ops[0].version = -1;
+	x->ops[0].type = STORE_OP_SET;
+	x->ops[0].path = nodes[node].path;
+	x->ops[0].data = blob_new("junk", 4);
+	return servers_by_hand(x);
+}
+
 const char *roster_at_rest(void)
 {
 	bool any = false;
@@ -178,8 +210,11 @@ const char *roster_at_rest(void)
 		bool present = sites[i].running;
 		for (unsigned j = 0; j < sim.n_hosts; j++)
 			present |= sites[j].running && nodes[j].path == nodes[i].path;
-		if (sites[i].running && twin_of(i)[0])
-			continue; /* it may have none */
+		if ((sites[i].running && twin_of(i)[0]) || nodes[k].damaged)
+			continue; /* it may have none, or nobody can tell */
+		if (present && !nodes[k].there && nodes[k].had >= 0 &&
+		    sim.now - nodes[k].lost_at < 5 * SECOND)
+			continue; /* forgotten, as its entry could not be read */
 		if (present && !nodes[k].there)
 			return "a node has no number";
 		if (nodes[k].there && nodes[k].departed == present)

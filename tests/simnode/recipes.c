@@ -35,9 +35,10 @@ static void on_commit(const struct transaction *x)
 	last_zxid = x->zxid;
 	if (x->code == STORE_OK && sim.options.queues)
 		judge_commit(x);
+	if (x->code == STORE_OK && sim.options.recipes)
+		roster_commit(x);
 	if (x->code == STORE_OK && x->session != HAND && sim.options.recipes) {
 		counter_commit(x);
-		roster_commit(x);
 		barrier_commit(x);
 		rolling_commit(x);
 		gang_commit(x);

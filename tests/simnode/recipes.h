@@ -25,6 +25,8 @@ void counter_commit(const struct transaction *x);
 void roster_reset(void);
 void roster_lose(void);
 void roster_use(struct site *s);
+/* A hand writes over the entry of a node. */
+bool roster_damage(void);
 void roster_commit(const struct transaction *x);
 const char *roster_at_rest(void);
 

@@ -182,3 +182,22 @@ Test(own_index, what_stands_in_the_way)
 	own_index_done(&own);
 	cr_assert(strstr(why, "has ended"));
 }
+
+/* What the operator is to do is in `status`; it is read again when it has changed, or is asked for. */
+Test(own_index, an_entry_that_cannot_be_read_is_told_at_once)
+{
+	begin();
+	ask();
+	world_answer(
+		&(struct store_reply){.code = STORE_OK, .data = "junk", .len = 4, .failed_op = -1});
+	cr_assert_eq(n_told, 1);
+	cr_expect_eq(told, -1);
+	cr_expect(strstr(why, "cannot be read"), "%s", why);
+	cr_expect(own.unread);
+	world_pass(60000);
+	cr_assert_null(world_request());
+	ask();
+	is_read(3, 0, 1);
+	cr_expect_not(own.unread);
+	own_index_done(&own);
+}

@@ -2,6 +2,7 @@
 #include "recipe_world.h"
 
 #include "node/roster.h"
+#include "node/roster_write.h"
 
 static struct roster roster;
 static enum roster_result told;
@@ -41,15 +42,32 @@ static void begin(const char *self)
 
 struct entry {
 	const char *node;
-	int64_t index, departed;
+	int64_t index,
+		departed; /* index UNREAD: its record makes no sense, REFUSED: it may not be read */
 };
+
+#define UNREAD	-1
+#define REFUSED -2
+
+static int64_t given =
+	-1; /* the smallest number that was never given out, as ROOT/roster says; -1: it does not */
 
 static void is_version(int32_t version)
 {
 	cr_assert_eq(world_request()->kind, WORLD_GET);
 	cr_assert_str_eq(world_request()->path, "/r/roster");
-	world_answer(&(struct store_reply){
-		.code = STORE_OK, .failed_op = -1, .stat = {.version = version}});
+	struct roster_head head = {.next = given};
+	struct buffer b;
+
+	buffer_init(&b, RECORD_ROSTER_MAX);
+	if (given >= 0)
+		cr_assert_eq(record_pack_roster_head(&b, &head), 0);
+	world_answer(&(struct store_reply){.code = STORE_OK,
+					   .failed_op = -1,
+					   .data = b.data,
+					   .len = b.len,
+					   .stat = {.version = version}});
+	buffer_done(&b);
 }
 
 /* It is read as this. */
@@ -66,10 +84,14 @@ static void is_read(int32_t version, const struct entry *list, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct roster_record r = {.index = list[i].index, .departed = list[i].departed};
 		struct buffer b;
+		if (list[i].index == REFUSED)
+			world_answer_code(STORE_NO_AUTH, -1);
 		buffer_init(&b, RECORD_ROSTER_MAX);
-		cr_assert_eq(record_pack_roster(&b, &r), 0);
-		world_answer(&(struct store_reply){
-			.code = STORE_OK, .failed_op = -1, .data = b.data, .len = b.len});
+		if (list[i].index >= 0)
+			cr_assert_eq(record_pack_roster(&b, &r), 0);
+		if (list[i].index != REFUSED)
+			world_answer(&(struct store_reply){
+				.code = STORE_OK, .failed_op = -1, .data = b.data, .len = b.len});
 		buffer_done(&b);
 		free(names[i]);
 	}
@@ -244,5 +266,102 @@ Test(roster, a_lost_answer_is_found)
 	world_session.state = SESSION_CONNECTING;
 	forget("na");
 	cr_assert_eq(told, ROSTER_UNKNOWN);
+	roster_done(&roster);
+}
+
+/* --- entries that cannot be read ------------------------------------------------------------------------- */
+
+static int64_t head_sent(void)
+{
+	const struct world_request *r = world_request();
+	struct roster_head head;
+	const char *why;
+
+	cr_assert(r && r->kind == WORLD_MULTI);
+	cr_assert_eq(record_parse_roster_head(r->first, r->first_len, &head, &why), 0);
+	return head.next;
+}
+
+/* A number that was given out is given to nobody, as long as it may be the one that cannot be read. */
+Test(roster, an_entry_that_cannot_be_read_keeps_its_number)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"ng", UNREAD, 0}, {"nx", 2, 0}};
+	static const struct entry numbered[] = {
+		{"na", 0, 0}, {"nb", 5, 0}, {"ng", UNREAD, 0}, {"nx", 2, 0}};
+
+	given = 5;
+	begin("a");
+	join("x", "nx");
+	is_read(9, known, 3);
+	is_sent(9, 1, STORE_OP_CREATE, "/r/roster/nb", 5, false);
+	cr_assert_eq(head_sent(), 6);
+	is_done(10);
+	/* It is neither noted as gone nor asked for again. */
+	world_pass(60000);
+	cr_assert_null(world_request());
+	forget("ng");
+	is_read(10, numbered, 4);
+	cr_assert_eq(world_request()->n_ops, 3);
+	cr_assert_eq(world_request()->ops[2].type, STORE_OP_DELETE);
+	cr_assert_str_eq(world_request()->ops[2].path, "/r/roster/ng");
+	is_done(11);
+	cr_assert_eq(told, ROSTER_DONE);
+	/* Now all are known again, and the smallest that is free comes first. */
+	join("z", "nz");
+	roster_go_on(&roster);
+	is_sent(11, 1, STORE_OP_CREATE, "/r/roster/nz", 1, false);
+	is_done(12);
+	roster_done(&roster);
+}
+
+/* Where ROOT/roster does not say it, its version bounds what was given out: 40 numbers at a time. */
+Test(roster, what_was_given_out_is_bounded_where_it_is_not_known)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"ng", REFUSED, 0}};
+
+	begin("a");
+	is_read(2, known, 2);
+	is_sent(2, 1, STORE_OP_CREATE, "/r/roster/nb", 80, false);
+	cr_assert_eq(head_sent(), 81);
+	is_done(3);
+	roster_done(&roster);
+}
+
+/* The name of a node that is there: it gets a number anew. */
+Test(roster, a_node_whose_entry_cannot_be_read_is_forgotten_while_it_is_there)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"nb", UNREAD, 0}};
+
+	given = 2;
+	begin("a");
+	is_read(3, known, 2);
+	cr_assert_null(world_request(), "it has a number");
+	forget("nb");
+	is_read(3, known, 2);
+	cr_assert_str_eq(world_request()->path, "/r/roster/nb");
+	cr_assert_eq(world_request()->ops[2].type, STORE_OP_DELETE);
+	is_done(4);
+	cr_assert_eq(told, ROSTER_DONE);
+	is_sent(4, 1, STORE_OP_CREATE, "/r/roster/nb", 1, false);
+	is_done(5);
+	roster_done(&roster);
+}
+
+/* Each time later, up to half a minute. */
+Test(roster, what_the_server_refuses_is_asked_for_less_and_less_often)
+{
+	int asked = 0;
+
+	begin("a");
+	for (int64_t i = 0; i < 6000; i++) {
+		if (world_request()) {
+			asked++;
+			world_answer_code(STORE_NO_AUTH, -1);
+			world_answer_code(STORE_NO_AUTH, -1);
+		}
+		world_pass(100);
+	}
+	cr_expect_lt(asked, 35, "%d times in ten minutes", asked);
+	cr_expect_gt(asked, 15, "%d times in ten minutes", asked);
 	roster_done(&roster);
 }

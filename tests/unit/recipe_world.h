@@ -28,6 +28,8 @@ static struct world_request {
 	size_t n_ops;
 	uint8_t data[4096];
 	size_t len;
+	uint8_t first[64]; /* data of the first operation that has some, if that is short */
+	size_t first_len;
 	store_reply_fn fn;
 	void *arg;
 } world_requests[WORLD_REQUESTS_MAX];
@@ -171,6 +173,10 @@ void store_multi(struct store *s, const struct store_op *ops, size_t n, store_re
 		if (ops[i].len == 0)
 			continue;
 		cr_assert_leq(ops[i].len, sizeof(r->data));
+		if (r->len == 0 && ops[i].len <= sizeof(r->first)) {
+			memcpy(r->first, ops[i].data, ops[i].len);
+			r->first_len = ops[i].len;
+		}
 		memcpy(r->data, ops[i].data, ops[i].len);
 		r->len = ops[i].len;
 	}
