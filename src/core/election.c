@@ -127,6 +127,7 @@ static void release(struct election *e, struct election_actions *out)
 	a->to = e->view.best;
 	a->version = e->node.version;
 	e->yielded = true;
+	e->yielded_to = e->view.candidate ? e->view.best : 0;
 	move(e, ELECTION_RELEASING, e->view.candidate ? "a better candidate" : "no candidate", out);
 }
 
@@ -179,6 +180,14 @@ static void settle(struct election *e, const struct election_event *event,
 		e->handed_over = false;
 }
 
+/* Another is the best candidate now. */
+static void forget_pause(struct election *e)
+{
+	e->yielded_to = 0;
+	e->backoff_ms = 0;
+	e->backoff_until_ms = 0;
+}
+
 static void on_expired(struct election *e, struct election_actions *out)
 {
 	if (e->state != ELECTION_DOWN)
@@ -201,8 +210,7 @@ static void on_expired(struct election *e, struct election_actions *out)
 	e->vacant_read_ms = 0;
 	e->release_ms = 0;
 	e->promised_ms = 0;
-	e->backoff_ms = 0;
-	e->backoff_until_ms = 0;
+	forget_pause(e);
 }
 
 static void on_watch(struct election *e, const struct election_event *event,
@@ -253,6 +261,35 @@ static void on_watch(struct election *e, const struct election_event *event,
 	}
 }
 
+/*
+ * The pause of yields that begins with a new leadership of ours.
+ *
+ * If the best candidate did not take what we yielded to it, or took it and gave it up, the next
+ * yield to it may come to nothing as well. And who gave the task up meant another than the best
+ * that we know, or the best does not act. In both cases hosts may disagree about who is best. None
+ * of them can tell by itself, so each keeps what it has got for a while: else the task would change
+ * hands without end.
+ */
+static void pause_yields(struct election *e, int64_t now_ms)
+{
+	bool back = e->yielded || (e->yielded_to != 0 && e->yielded_to == e->view.best);
+	int64_t least = ELECTION_BACKOFF_MIN_MS, most = ELECTION_BACKOFF_MAX_MS;
+
+	if (!back && !(e->handed_over && e->view.place > 0))
+		return;
+	if (e->config.yield_delay_ms > least)
+		least = e->config.yield_delay_ms;
+	if (!back || e->backoff_ms == 0)
+		e->backoff_ms = least;
+	else
+		e->backoff_ms *= 2;
+	if (e->backoff_ms > most || (back && e->view.best_disagrees))
+		e->backoff_ms = most;
+	if (e->backoff_ms < least)
+		e->backoff_ms = least;
+	e->backoff_until_ms = now_ms + e->backoff_ms;
+}
+
 /* The node is ours. */
 static void take_own_node(struct election *e, int64_t now_ms, const struct election_node *node,
 			  struct election_actions *out)
@@ -261,16 +298,8 @@ static void take_own_node(struct election *e, int64_t now_ms, const struct elect
 		e->node = *node;
 		return;
 	}
-	if (e->yielded && e->node.token != node->token) {
-		/*
-		 * We yielded it, nobody took it, and we claimed it back: do not yield again too
-		 * soon.
-		 */
-		e->backoff_ms = e->backoff_ms == 0 ? ELECTION_BACKOFF_MIN_MS : e->backoff_ms * 2;
-		if (e->backoff_ms > ELECTION_BACKOFF_MAX_MS)
-			e->backoff_ms = ELECTION_BACKOFF_MAX_MS;
-		e->backoff_until_ms = now_ms + e->backoff_ms;
-	}
+	if (e->node.token != node->token)
+		pause_yields(e, now_ms);
 	e->retry_ms = 0;
 	e->handed_over = false;
 	e->unseen_leader = false;
@@ -306,17 +335,15 @@ static void on_node(struct election *e, const struct election_event *event,
 		return;
 	}
 	e->retry_ms = 0;
-	e->handed_over = false;
-	e->unseen_leader = false;
 	if (event->node.mine) {
 		take_own_node(e, event->now.boot_ms, &event->node, out);
 		return;
 	}
+	e->handed_over = false;
+	e->unseen_leader = false;
 	e->node = event->node;
 	e->owner_listed = event->owner_ms > 0;
 	e->yielded = false;
-	e->backoff_ms = 0;
-	e->backoff_until_ms = 0;
 	if (e->state != ELECTION_FOLLOWING)
 		move(e, ELECTION_FOLLOWING, "another leads", out);
 }
@@ -365,10 +392,31 @@ static void on_released(struct election *e, const struct election_event *event,
 		return;
 	}
 	e->release_ms = event->now.boot_ms + ELECTION_RETRY_MS;
-	if (event->outcome == ELECTION_REFUSED)
+	if (event->outcome == ELECTION_REFUSED) {
 		e->yielded = false;
+		e->yielded_to = 0;
+	}
 	e->node.known = false;
 	move(e, ELECTION_RESOLVING, "release not done", out);
+}
+
+static void on_view(struct election *e, const struct election_event *event)
+{
+	bool same = election_should_yield(e) && event->view.best == e->view.best;
+
+	if (e->view.candidate && !event->view.candidate)
+		e->unfit_ms = event->now.boot_ms;
+	/* The stagger of the new candidates begins now. */
+	if (!e->view.candidate && event->view.candidate && e->state == ELECTION_VACANT)
+		e->vacant_ms = event->now.boot_ms;
+	e->view = event->view;
+	e->viewed = true;
+	if (!same) {
+		e->best_since_ms = event->now.boot_ms;
+		forget_pause(e);
+	}
+	e->owner_ms = owner_wait(e, event);
+	e->owner_listed |= event->owner_ms > 0;
 }
 
 void election_step(struct election *e, const struct election_event *event,
@@ -395,21 +443,7 @@ void election_step(struct election *e, const struct election_event *event,
 		e->handed_over = false;
 		break;
 	case ELECTION_EXPIRED: on_expired(e, out); break;
-	case ELECTION_VIEW: {
-		bool same = election_should_yield(e) && event->view.best == e->view.best;
-		if (e->view.candidate && !event->view.candidate)
-			e->unfit_ms = event->now.boot_ms;
-		/* The stagger of the new candidates begins now. */
-		if (!e->view.candidate && event->view.candidate && e->state == ELECTION_VACANT)
-			e->vacant_ms = event->now.boot_ms;
-		e->view = event->view;
-		e->viewed = true;
-		if (!same)
-			e->best_since_ms = event->now.boot_ms;
-		e->owner_ms = owner_wait(e, event);
-		e->owner_listed |= event->owner_ms > 0;
-		break;
-	}
+	case ELECTION_VIEW: on_view(e, event); break;
 	case ELECTION_WATCH: on_watch(e, event, out); break;
 	case ELECTION_NODE: on_node(e, event, out); break;
 	case ELECTION_NODE_FAILED: on_node_failed(e, event); break;

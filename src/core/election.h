@@ -38,7 +38,11 @@
  * leader node in this time.
  */
 #define ELECTION_YIELD_MIN_MS 500
-/* The pause after a yield that nobody took: it doubles each time, from MIN to MAX. */
+/*
+ * The pause of the yields to a best candidate that does not keep the task: it did not take it, or
+ * gave it up again, as one does whose files name another best. It doubles each time, from MIN (or
+ * yield-delay, if that is longer) to MAX.
+ */
 #define ELECTION_BACKOFF_MIN_MS 10000
 #define ELECTION_BACKOFF_MAX_MS 300000
 /* From a yield or a deletion to the next read of the node: it usually has a new leader by then. */
@@ -86,6 +90,7 @@ struct election_view {
 	bool newer;	      /* the best candidate has a newer version than we */
 	bool next;	      /* we become the best candidate if the present one leaves */
 	bool best_returned;   /* the best candidate has restarted: it may know an earlier leader */
+	bool best_disagrees;  /* the best candidate's files say something else about who is best */
 	uint32_t place;	      /* 0: we are the best candidate */
 	uint64_t best;	      /* serial of the best candidate, 0 for none */
 	int64_t best_seen_ms; /* when we first saw the best candidate */
@@ -195,6 +200,7 @@ struct election {
 	bool owner_listed;     /* node.owner has been seen among the members */
 	bool yielded;	       /* we yielded it, and have seen no other leader since */
 	uint32_t reads;	       /* outstanding */
+	uint64_t yielded_to;   /* the best candidate, if we yielded it to that one; else 0 */
 	int64_t timeout_ms;    /* of the session */
 	int64_t best_since_ms; /* since when the task is to go to the best candidate */
 	int64_t unfit_ms;      /* when we ceased to be a candidate */
@@ -206,8 +212,8 @@ struct election {
 	int64_t retry_ms;	  /* a read or claim that failed is not retried before */
 	int64_t vacant_read_ms;	  /* while it is VACANT the node is not read before */
 	int64_t release_ms;	  /* a release that failed is not retried before */
-	int64_t backoff_ms;	  /* the present pause after a yield that nobody took; 0: none */
-	int64_t backoff_until_ms; /* no yield before */
+	int64_t backoff_ms;	  /* the last pause of yields to this best candidate; 0: none */
+	int64_t backoff_until_ms; /* no yield before, unless another becomes the best candidate */
 };
 
 void election_init(struct election *e, const struct election_config *config);

@@ -24,6 +24,7 @@ static void view(struct task *t, const struct member *self)
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
 		event.view.best_returned = s.best->worker->returned;
+		event.view.best_disagrees = t->listing && disagreement_about(t->listing, s.best);
 		ids_set(&t->leaders->ids, &t->standing.best_id, s.best->worker->id);
 	} else {
 		ids_set(&t->leaders->ids, &t->standing.best_id, "");

@@ -66,13 +66,16 @@ static bool settled(const struct world *w)
 	return false;
 }
 
-void world_settle(struct world *w)
+/* The better one takes what is free, unless it has just given it up. */
+static bool other_takes(const struct world *w)
+{
+	return !w->owner && w->e.view.best && !w->e.yielded && !w->given_up;
+}
+
+static void come_to_rest(struct world *w)
 {
 	int64_t begin = w->now;
 
-	/* The fleet is told as it is: nobody waits for a better one that is not there. */
-	if (w->e.state != ELECTION_DOWN && !w->other_registered && w->e.view.best)
-		world_happen(w, HAPPEN_VIEW_BEST);
 	for (int i = 0; i < SETTLE_STEPS && !w->fault; i++) {
 		if (!w->connected)
 			world_happen(w, HAPPEN_RECONNECT);
@@ -82,7 +85,7 @@ void world_settle(struct world *w)
 			world_happen(w, HAPPEN_SERVE);
 		else if (settled(w))
 			break;
-		else if (!w->owner && w->e.view.best && !w->e.yielded)
+		else if (other_takes(w))
 			world_happen(w, HAPPEN_OTHER_CLAIM);
 		else if (world_possible(w, HAPPEN_DEADLINE))
 			world_happen(w, HAPPEN_DEADLINE);
@@ -93,6 +96,27 @@ void world_settle(struct world *w)
 		w->fault = "does not come to rest";
 	if (!w->fault && w->now - begin > SETTLE_MS)
 		w->fault = "takes too long to come to rest";
+}
+
+void world_settle(struct world *w)
+{
+	/* The fleet is told as it is: nobody waits for a better one that is not there. */
+	if (w->e.state != ELECTION_DOWN && !w->other_registered && w->e.view.best)
+		world_happen(w, HAPPEN_VIEW_BEST);
+	come_to_rest(w);
+	/*
+	 * The better one gives up what it was given, unheard, so that only the yield to it is
+	 * known: note_release() judges the next one.
+	 */
+	if (!w->fault && w->returned && w->owner == WORLD_OTHER) {
+		world_happen(w, HAPPEN_CUT);
+		world_happen(w, HAPPEN_OTHER_YIELD);
+		w->given_up = true;
+		come_to_rest(w);
+	}
+	if (!w->fault && w->e.state == ELECTION_LEADING && w->calm_ms > w->now &&
+	    world_possible(w, HAPPEN_DEADLINE))
+		world_happen(w, HAPPEN_DEADLINE);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------------ */
@@ -128,10 +152,11 @@ static int64_t ago(int64_t at, int64_t now, int64_t longest)
 
 void pack_election(struct packer *p, const struct election *e, int64_t now)
 {
-	const bool flags[] = {e->view.candidate, e->view.newer,	 e->node.known,	   e->node.exists,
-			      e->node.mine,	 e->up,		 e->watched,	   e->interest,
-			      e->held,		 e->handed_over, e->unseen_leader, e->owner_listed,
-			      e->yielded};
+	const bool flags[] = {e->view.candidate, e->view.newer,	    e->node.known,
+			      e->node.exists,	 e->node.mine,	    e->up,
+			      e->watched,	 e->interest,	    e->held,
+			      e->handed_over,	 e->unseen_leader,  e->owner_listed,
+			      e->yielded,	 e->yielded_to != 0};
 	int64_t bits = 0;
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
@@ -175,6 +200,8 @@ size_t world_pack(const struct world *w, uint8_t bytes[WORLD_PACKED_SIZE])
 		p.bytes[p.n++] = (uint8_t)w->lib_version;
 	}
 	pack_number(&p, ahead(w->danger_ms, w->now));
+	p.bytes[p.n++] = (uint8_t)(w->returned | w->given_up << 1);
+	pack_number(&p, ahead(w->calm_ms, w->now));
 	p.bytes[p.n++] = (uint8_t)w->n_requests;
 	for (size_t i = 0; i < w->n_requests; i++) {
 		p.bytes[p.n++] = (uint8_t)(w->requests[i].type | (w->requests[i].to ? 16U : 0U));

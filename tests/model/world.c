@@ -59,15 +59,48 @@ static void ask(struct world *w, struct request request)
 	w->unanswered[w->n_unanswered++] = request.type;
 }
 
+/*
+ * Where another gives up what it should keep, or did not keep what it was given, hosts may disagree
+ * about who is best: who leads then keeps the task for a while. `before` is the token of earlier.
+ */
+static void note_leadership(struct world *w, int64_t before)
+{
+	const struct election *e = &w->e;
+	bool newly = e->node.mine && e->node.token != before; /* it may be yielded already */
+
+	if (!e->view.best || !e->view.candidate || !election_should_yield(e) ||
+	    e->state == ELECTION_DOWN) {
+		w->returned = w->given_up = false;
+		w->calm_ms = 0;
+	}
+	if (newly && (w->returned || w->given_up))
+		w->calm_ms = w->now + ELECTION_BACKOFF_MIN_MS;
+	if (newly || (e->node.known && e->node.exists))
+		w->given_up = false;
+}
+
+static void note_release(struct world *w, const struct election_action *a)
+{
+	if (w->e.view.candidate && a->to == BEST_SERIAL && w->now < w->calm_ms)
+		w->fault = "yields again what it has just got back";
+}
+
 static void give(struct world *w, struct election_event event)
 {
 	struct election_actions actions;
+	int64_t before = w->e.node.token;
 
+	bool given_up = event.type == ELECTION_WATCH && event.watch == ELECTION_CHANGED &&
+			w->e.state == ELECTION_FOLLOWING && w->e.node.known && w->e.up && !w->owner;
+	if (event.type == ELECTION_CUT)
+		w->given_up = false;
 	bool read = event.type == ELECTION_NODE && event.node.exists;
 	int64_t owner = read ? event.node.owner : w->e.node.owner;
 	if (owner == WORLD_OTHER && w->other_in_fleet)
 		event.owner_ms = WORLD_TIMEOUT_MS;
 	model_step(&w->e, &event, w->now, &actions);
+	w->given_up |= given_up && w->e.reads > 0; /* who does not read it soon cannot tell later */
+	note_leadership(w, before);
 	for (size_t i = 0; i < actions.n; i++) {
 		const struct election_action *a = &actions.list[i];
 		switch (a->type) {
@@ -77,6 +110,7 @@ static void give(struct world *w, struct election_event event)
 			ask(w, (struct request){.type = REQUEST_READ});
 			break;
 		case ELECTION_RELEASE:
+			note_release(w, a);
 			ask(w, (struct request){REQUEST_RELEASE, a->to, a->version});
 			break;
 		case ELECTION_TELL: break;
@@ -197,6 +231,7 @@ static void serve(struct world *w, bool registered)
 		    (request.to && !w->other_registered))
 			break;
 		delete_node(w, ELECTION_CHANGED);
+		w->returned = request.to != 0;
 		in.outcome = ELECTION_DONE;
 		break;
 	}
@@ -377,6 +412,7 @@ void world_happen(struct world *w, enum happening what)
 	case HAPPEN_EXPIRE: expire(w); break;
 	case HAPPEN_OTHER_CLAIM:
 		w->danger_ms = 0;
+		w->given_up = false;
 		create_node(w, WORLD_OTHER);
 		break;
 	case HAPPEN_OTHER_YIELD: delete_node(w, ELECTION_CHANGED); break;

@@ -51,6 +51,10 @@ struct world {
 	bool other_registered;
 	bool other_in_fleet; /* as our listing last said */
 	int64_t danger_ms;   /* until then it may think it leads, although a hand took its node */
+	/* disagreement about who is best */
+	bool returned;	 /* yielded to the best candidate, which did not keep it so far */
+	bool given_up;	 /* by the other, as the election has been told, and nobody led since */
+	int64_t calm_ms; /* no yield to that candidate before */
 	/* our connection */
 	bool connected;
 	enum watch_kind watch;	   /* at the server */

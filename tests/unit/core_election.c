@@ -990,15 +990,135 @@ Test(yield, backs_off_doubling_while_nobody_takes_it)
 	view(true, 1);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		cr_assert_eq(yield_in_vain(201 + (int64_t)i), waits[i]);
-	/* Somebody who takes it ends the series. */
+	/* Another best candidate ends the series. */
+	STEP(.type = ELECTION_VIEW,
+	     .view = {.candidate = true, .place = 1, .best = 6, .best_seen_ms = now});
+	cr_assert_eq(deadline() - now, plain.yield_delay_ms);
+	wait_deadline();
+	released_after_read();
+}
+
+/* Two hosts, each of which names the other as the best. */
+static void take_what_was_given_up(int64_t token)
+{
+	node(OTHER, token - 1);
+	is_state(ELECTION_FOLLOWING);
+	watch(ELECTION_CHANGED, T_MS);
+	absent(T_MS);
+	is_state(ELECTION_VACANT);
+	wait_deadline();
+	claims_after_read(T_MS);
+	STEP(.type = ELECTION_CLAIMED, .outcome = ELECTION_DONE, .token = token, .owner = SELF);
+	is_state(ELECTION_LEADING);
+	node(SELF, token);
+}
+
+static const struct election_config no_guard = {.yield = ELECTION_YIELD_RANK,
+						.yield_delay_ms = 2000};
+
+static void give_up_to_the_best(void)
+{
 	wait_deadline();
 	released_after_read();
 	released(ELECTION_DONE);
 	nobody_took_it();
 	watch(ELECTION_CREATED, 0);
-	node(OTHER, 300);
-	cr_assert_eq(e.backoff_ms, 0);
-	cr_assert_eq(e.backoff_until_ms, 0);
+}
+
+Test(yield, of_what_another_gave_up_though_it_is_better_waits)
+{
+	static const int64_t waits[] = {10000, 20000, 40000, 80000, 160000, 300000, 300000};
+
+	begin(&no_guard);
+	up();
+	view(true, 1);
+	now += MINUTE; /* the best has been there for long */
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		take_what_was_given_up(200 + 2 * (int64_t)i);
+		cr_assert_eq(deadline() - now, waits[i]);
+		give_up_to_the_best();
+	}
+}
+
+Test(yield, of_what_another_gave_up_waits_for_a_longer_yield_delay)
+{
+	struct election_config config = no_guard;
+
+	config.yield_delay_ms = 7 * MINUTE;
+	begin(&config);
+	up();
+	view(true, 1);
+	now += 8 * MINUTE;
+	for (int64_t i = 0; i < 3; i++) {
+		take_what_was_given_up(200 + 2 * i);
+		cr_assert_eq(deadline() - now, config.yield_delay_ms);
+		give_up_to_the_best();
+	}
+}
+
+Test(yield, of_what_comes_back_from_one_that_disagrees_waits_for_the_longest)
+{
+	struct election_view other = {.candidate = true,
+				      .place = 1,
+				      .best = 5,
+				      .best_disagrees = true,
+				      .best_seen_ms = 900000};
+
+	begin(&no_guard);
+	up();
+	STEP(.type = ELECTION_VIEW, .view = other);
+	now += MINUTE;
+	take_what_was_given_up(200);
+	cr_assert_eq(deadline() - now, ELECTION_BACKOFF_MIN_MS);
+	give_up_to_the_best();
+	take_what_was_given_up(202);
+	cr_assert_eq(deadline() - now, ELECTION_BACKOFF_MAX_MS);
+
+	/* Its files are mended: it registers anew. */
+	other.best = 6;
+	other.best_disagrees = false;
+	other.best_seen_ms = now;
+	STEP(.type = ELECTION_VIEW, .view = other);
+	cr_assert_eq(deadline() - now, no_guard.yield_delay_ms);
+	/* Ours are: we are the best. */
+	view(true, 0);
+	cr_assert_eq(deadline(), ELECTION_NEVER);
+}
+
+Test(yield, to_one_that_joins_is_not_delayed_by_an_earlier_handover)
+{
+	begin(&no_guard);
+	up();
+	view(true, 1);
+	now += MINUTE;
+	take_what_was_given_up(200);
+	STEP(.type = ELECTION_VIEW,
+	     .view = {.candidate = true, .place = 2, .best = 6, .best_seen_ms = now});
+	cr_assert_eq(deadline() - now, no_guard.yield_delay_ms);
+}
+
+/* It did not act in time when the leader was lost; no file disagrees. */
+Test(yield, to_one_that_was_late_when_the_leader_was_lost_is_as_soon_as_ever)
+{
+	begin(&no_guard);
+	up();
+	view(true, 1);
+	now += MINUTE;
+	node(OTHER, 100);
+	watch(ELECTION_DELETED, 0);
+	is_state(ELECTION_VACANT);
+	wait_deadline();
+	absent(0);
+	while (e.state == ELECTION_VACANT) {
+		wait_deadline();
+		if (e.state == ELECTION_VACANT)
+			absent(0);
+	}
+	is_state(ELECTION_CLAIMING);
+	STEP(.type = ELECTION_CLAIMED, .outcome = ELECTION_DONE, .token = 200, .owner = SELF);
+	is_state(ELECTION_LEADING);
+	node(SELF, 200);
+	is_state(ELECTION_RELEASING);
 }
 
 Test(yield, of_no_candidate_does_not_wait_for_the_backoff)
