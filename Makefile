@@ -329,7 +329,7 @@ SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
 	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
-	recipe_roster recipe_lock recipe_rolling recipe_gang recipe_gang_judge queue_clients queue_judge splits \
+	recipe_roster recipe_lock recipe_rolling recipe_gang recipe_gang_judge queue_clients queue_judge splits disagree \
 	scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
@@ -337,7 +337,7 @@ $(B)/tests/simnode/%.o: tests/simnode/%.c
 $(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The same with a bug planted in one function of the node: each has to be found.
-SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved election_step election_leads election_promise \
+SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved election_step election_leads election_promise election_release_time \
 	leaders_expired inheritance_promised store_multi clocks_judge clocks_is_off clocks_ask clocks_latest_ms policy_find_node handoff_is_ours identity_host roster_untouched \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
@@ -409,6 +409,7 @@ CI_SUITES := \
 	--plain "simulator, fixed seeds of alerts=$(B)/sim-node --alerts --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of notices=$(B)/sim-node --notices --seeds 30 --jobs 2" \
 	--plain "simulator, fixed seeds of partitions=$(B)/sim-node --partitions --seeds 30 --jobs 2" \
+	--plain "simulator, fixed seeds of files that disagree=$(B)/sim-node --disagree --seeds 20 --jobs 2" \
 	--plain "simulator, fixed seeds of schedules=$(B)/sim-node --schedules --seeds 30 --jobs 2" \
 	--plain "simulator, schedules of partitions=$(B)/sim-node --schedules --partitions --seeds 20 --jobs 2" \
 	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \

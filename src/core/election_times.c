@@ -97,10 +97,16 @@ int64_t election_release_time(const struct election *e, struct election_time now
 	return at;
 }
 
+/*
+ * The best two watch the node, and the next best. A best candidate whose files differ may be no
+ * candidate in its own eyes, and nor may those behind it: then all watch whose stagger differs.
+ */
 static bool wants_watch(const struct election *e)
 {
+	uint32_t places = e->view.best_disagrees ? PLACE_STAGGER_MAX : 2;
+
 	return e->interest || e->state != ELECTION_FOLLOWING ||
-	       (e->view.candidate && (e->view.place < 2 || e->view.next));
+	       (e->view.candidate && (e->view.place < places || e->view.next));
 }
 
 bool election_wants_read(const struct election *e)

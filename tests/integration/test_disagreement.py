@@ -1,10 +1,15 @@
 """Sidecars that go by other keys than the others are named; what does not say is given credit."""
-import msgpack
+import time
 
+import msgpack
+import pytest
+
+from harness.oracle import Oracle, validity
 from harness.server import worker_record
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
+CALM = 10  # seconds that a task stays where it is, at least
 
 
 def test_other_keys_are_named_by_status_explain_and_log(fleet, zk):
@@ -36,3 +41,45 @@ def test_other_rules_are_a_disagreement_about_every_task(fleet, zk):
     record = worker_record(tasks=sorted([TASK, "same"]), scheme=1000, digests=digests)
     zk.put(msgpack.packb(record), "workers", record["id"])
     wait_until(lambda: len(one.status()["disagreements"]) == 2, what="it is noticed")
+
+
+def share_led(oracle, start, end):
+    """The part of that time in which a yes was valid."""
+    led, at = 0.0, start
+    for a, b, _ in sorted(validity(oracle.answers)):
+        a, b = max(a, at), min(b, end)
+        if b > a:
+            led, at = led + b - a, b
+    return led / (end - start)
+
+
+def leaderships(oracle):
+    """When each token was said first."""
+    first = {}
+    for a in oracle.answers:
+        if a.leader:
+            first.setdefault(a.token, a.sent)
+    return sorted(first.values())
+
+
+@pytest.mark.parametrize("mine, theirs", [
+    ("", 'version-policy = "oldest"'),  # each takes the other for the best
+    ("", 'min-version = "3"'),  # the one that is best takes itself for no candidate
+])
+def test_a_task_stays_where_it_is_for_a_while_although_files_disagree(fleet, mine, theirs):
+    one = fleet.sidecar("one", version="1", tasks=[f'task "{TASK}" {{ {mine} }}\n'])
+    wait_until(lambda: one.leads(TASK), what="one leads")
+    with Oracle(TASK, one, pause=0.02) as oracle:
+        two = fleet.sidecar("two", version="2", tasks=[f'task "{TASK}" {{ {theirs} }}\n'])
+        oracle.watch(two)
+        wait_until(lambda: len(leaderships(oracle)) > 1, what="it goes from hand to hand, or back")
+        time.sleep(40)
+        times = leaderships(oracle)
+        share = share_led(oracle, oracle.began, oracle.answers[-1].received)
+        print(f"measured: {len(times)} leaderships in 40 s, led for {100 * share:.0f} % of the time")
+        # The first was before they disagreed.
+        assert all(b - a > CALM - 1 for a, b in zip(times[1:], times[2:])), times
+        assert share > 0.75
+        # The files are mended: it goes to the best at once, however long it was to stay.
+        two.write_tasks(f'task "{TASK}" {{ {mine} }}\n')
+        wait_until(lambda: two.leads(TASK), what="the best leads")

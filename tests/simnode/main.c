@@ -47,6 +47,7 @@ static const char usage[] =
 	"  --queues      jobs are handed in and done\n"
 	"  --alerts      with --ticks: alert-after is judged\n"
 	"  --notices     with --ticks: people are told of events\n"
+	"  --disagree    the files of every other site name another best\n"
 	"  --creep       time goes on within a turn of a loop\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
 	"  -v            print all that happens\n";
@@ -178,6 +179,8 @@ static void show(const struct options *options)
 		printf(" --alerts");
 	if (options->notices)
 		printf(" --notices");
+	if (options->disagree)
+		printf(" --disagree");
 	if (options->creep)
 		printf(" --creep");
 	if (strcmp(plant, "none") != 0)
@@ -397,7 +400,7 @@ int main(int argc, char **argv)
 		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
 		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
 		{"schedules", 0, NULL, 'S'},  {"queues", 0, NULL, 'Q'},	 {"creep", 0, NULL, 'C'},
-		{NULL, 0, NULL, 0},
+		{"disagree", 0, NULL, 'D'},   {NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -430,6 +433,7 @@ int main(int argc, char **argv)
 		case 'A': plan.options.alerts = plan.options.ticks = true; break;
 		case 'N': plan.options.notices = plan.options.ticks = true; break;
 		case 'S': plan.options.schedules = plan.options.ticks = true; break;
+		case 'D': plan.options.disagree = true; break;
 		case 'C': plan.options.creep = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;

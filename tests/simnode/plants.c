@@ -14,6 +14,7 @@
 #include "core/draft.h"
 #include "core/identity.h"
 #include "core/election_promise.h"
+#include "core/election_times.h"
 #include "core/lease.h"
 #include "core/owed.h"
 #include "core/run.h"
@@ -60,7 +61,7 @@ static const char *const names[] = {
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
-	"roster-unread",
+	"roster-unread",  "no-pause",
 };
 
 bool plant_set(const char *name)
@@ -156,6 +157,7 @@ void __wrap_session_confirm(struct session *s)
 WRAPS(election_step);
 WRAPS(election_leads);
 WRAPS(election_promise);
+WRAPS(election_release_time);
 WRAPS(leaders_expired);
 
 void __wrap_election_step(struct election *e, const struct election_event *event,
@@ -190,6 +192,17 @@ void __wrap_election_step(struct election *e, const struct election_event *event
 bool __wrap_election_leads(const struct election *e)
 {
 	return __real_election_leads(e) || (is("late-release") && e->state == ELECTION_RELEASING);
+}
+
+/* What has come back is yielded again at once. */
+int64_t __wrap_election_release_time(const struct election *e, struct election_time now,
+				     const char **ret_reason)
+{
+	struct election other = *e;
+
+	if (is("no-pause"))
+		other.backoff_until_ms = 0;
+	return __real_election_release_time(&other, now, ret_reason);
 }
 
 /* What an answer has promised is forgotten. */

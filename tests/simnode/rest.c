@@ -1,6 +1,7 @@
 #include "rest.h"
 
 #include "core/election_times.h"
+#include "disagree.h"
 #include "oracle.h"
 #include "recipes.h"
 #include "server.h"
@@ -84,12 +85,12 @@ const char *rest_problem(int64_t *ret_until)
 		if (sites[i].running &&
 		    (sites[i].stopping || !session_is_up(&sites[i].node.session)))
 			return "a sidecar is not connected";
-	if (!sim.options.ticks)
+	if (!sim.options.ticks && !sim.options.disagree)
 		return tasks_problem(ret_until);
-	/* Jobs keep leaders that are not the best; but whose clock is off is looked at. */
+	/* Jobs and other files keep leaders that are not the best; but whose clock is off is looked at. */
 	const char *pending;
 	truth_now(&pending);
-	return NULL;
+	return disagree_problem();
 }
 
 bool rest_sessions_left(void)

@@ -4,6 +4,7 @@
 #include "node/ledger.h"
 #include "oracle.h"
 #include "alerts.h"
+#include "disagree.h"
 #include "notices.h"
 #include "recipes.h"
 #include "rest.h"
@@ -158,11 +159,13 @@ static void settled(void)
 		changes_left = (unsigned)random_range(1, 6);
 	phase = PHASE_REST;
 	phase_began = sim.now;
+	disagree_begin();
 }
 
 static void at_rest(void)
 {
-	int64_t length = phase_began + random_range(2 * SECOND, 20 * SECOND);
+	int64_t longest = sim.options.disagree ? 120 * SECOND : 20 * SECOND;
+	int64_t length = phase_began + random_range(longest / 10, longest);
 
 	/* The sessions of those who are no more have to end first. */
 	if (sim.now < length || rest_sessions_left())
@@ -205,7 +208,7 @@ static void settling(const char *problem, int64_t until)
 	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
 	    sim.now >= phase_began + least) {
 		/* Whose jobs end first stays for long, and so do its tasks. */
-		if (phase == PHASE_CHANGE && sim.options.ticks)
+		if (phase == PHASE_CHANGE && (sim.options.ticks || sim.options.disagree))
 			sim.figures.changes++;
 		else if (phase == PHASE_CHANGE)
 			rest_after(change);
@@ -228,8 +231,11 @@ static void on_poll(void *arg, uint64_t number)
 	cuts_seen = sim.cuts;
 	switch (phase) {
 	case PHASE_REST:
+		if (sim.options.disagree)
+			disagree_look();
 		/* With ticks nobody waits for the fleet to be at rest, so it may not be quite. */
-		if (problem && !sim.options.ticks && sim.now > excused_until(0))
+		if (problem && !sim.options.ticks && !sim.options.disagree &&
+		    sim.now > excused_until(0))
 			sim_violation("nothing happened, and %s", problem);
 		else if (!problem)
 			at_rest();
@@ -317,6 +323,7 @@ void scenario_begin(void)
 	rest_reset();
 	orders_reset();
 	splits_reset();
+	disagree_reset();
 	faults_reset();
 	jobs_reset();
 	crontabs_reset();

@@ -121,6 +121,7 @@ struct options {
 	bool recipes;	       /* counters and the like are used */
 	bool queues;	       /* jobs are handed in, and done */
 	bool partitions;       /* the tasks are the partitions of one */
+	bool disagree;	       /* sites' files differ in who is best */
 	bool creep;	       /* time goes on within a turn */
 	bool verbose;
 };

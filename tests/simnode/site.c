@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "disagree.h"
 #include "jobs.h"
 #include "notices.h"
 #include "recipes.h"
@@ -118,7 +119,7 @@ void site_configure(struct site *s)
 
 	for (unsigned k = 0; !sim.options.partitions && k < sim.n_tasks; k++)
 		if (s->tasks >> k & 1)
-			mine[n++] = task_settings[k];
+			mine[n++] = disagree_settings(s, k);
 	if (sim.options.partitions && (s->tasks & 1)) {
 		mine[n] = task_settings[0];
 		mine[n].partitions = split_file(s->id);

@@ -1155,6 +1155,18 @@ Test(watch, only_the_best_two_and_who_asks_watch)
 	}
 }
 
+Test(watch, all_watch_where_the_best_goes_by_other_files)
+{
+	for (uint32_t place = 1; place < 30; place++) {
+		begin(&plain);
+		up();
+		STEP(.type = ELECTION_VIEW,
+		     .view = {
+			     .candidate = true, .place = place, .best = 5, .best_disagrees = true});
+		sends(ELECTION_READ, place < 20);
+	}
+}
+
 Test(watch, one_read_at_a_time)
 {
 	join(0);
