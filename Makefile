@@ -85,7 +85,7 @@ CORE := \
 	zone_rule schedule schedule_next fleet \
 	fleet_ranking fleet_draft tally lease election election_times \
 	election_promise skew identity tick run run_holds owed \
-	job_id job_outcome assign bucket hang
+	job_id job_outcome assign bucket hang attempt
 WIRE := \
 	schedule_record notice_record \
 	barrier_record gang_record \
@@ -343,7 +343,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	record_parse_counter record_parse_seen registry_settled draft_successors \
 	gangs_renew gang_is_dead holder_renew \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
-	queues_renew job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
+	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)

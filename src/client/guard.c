@@ -39,7 +39,6 @@ struct guard {
 	pid_t leader; /* the command: the leader of the job's process group */
 	bool ended;   /* the command has ended, and its status is known */
 	bool ending;
-	bool cut_short;	 /* the job is ended by the guard, before its own end */
 	int64_t kill_at; /* while ending: when to send the next KILL */
 	bool killing;
 	int64_t kill_pause_ms;
@@ -145,11 +144,21 @@ static void begin_end(struct guard *g, int64_t kill_at)
 	tree_signal(SIGTERM, 0, g->leader, NULL);
 }
 
+/* The command has come to its own end: nothing that is sent from now on has ended it. */
+static bool has_ended(const struct guard *g)
+{
+	siginfo_t info = {0};
+
+	return g->ended ||
+	       (waitid(P_PID, (id_t)g->leader, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		info.si_pid == g->leader);
+}
+
 static void lose(struct guard *g, int64_t kill_at)
 {
-	if (!g->ended) {
+	if (!has_ended(g)) {
 		g->shared->lost = true;
-		g->cut_short = true;
+		job_cut(g->shared);
 	}
 	begin_end(g, kill_at);
 }
@@ -160,7 +169,7 @@ static void lose(struct guard *g, int64_t kill_at)
  */
 static void time_out(struct guard *g, int64_t now)
 {
-	g->shared->timed_out = true;
+	g->shared->timed_out = !has_ended(g);
 	begin_end(g, now + JOB_LAST_WORDS_MS);
 }
 
@@ -344,7 +353,8 @@ static void read_control(struct guard *g)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		close(g->control);
 		g->control = -1;
-		g->cut_short |= !g->ended;
+		if (!has_ended(g))
+			job_cut(g->shared);
 		begin_end(g, clock_boot_ms() + g->job->kill_after_ms);
 	}
 }
@@ -446,9 +456,7 @@ _Noreturn void guard_run(struct job *job, int control)
 	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
 	 * case, but then no answer is waited for.
 	 */
-	g.shared->recorded =
-		job_report(job, g.shared->lost || (g.cut_short && g.shared->status != 0),
-			   g.shared->lost ? 0 : report_by);
+	g.shared->recorded = job_report(job, g.shared->lost ? 0 : report_by);
 	/*
 	 * The process that was called may be stopped, and it holds the connection open as well.
 	 * This closes the connection for the sidecar all the same.

@@ -147,9 +147,10 @@ static const struct tail *tail_of(const struct job *job)
 	return job->capture ? job->capture->tail : job->relay ? job->relay->tail : NULL;
 }
 
-static int finish(const struct job *job, bool interrupted, int64_t until, bool *ret_recorded)
+static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 {
 	const struct tail *tail = tail_of(job);
+	bool timeout = job->capture || job->timeout_ms > 0;
 	char last[TAIL_MAX];
 	struct buffer params;
 	struct reader result;
@@ -161,10 +162,10 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->number);
-	pack_map(&p, 2U + (job->capture ? 1U : 0U) + (tail ? 1U : 0U) + (job->delivery ? 2U : 0U));
+	pack_map(&p, 2U + (timeout ? 1U : 0U) + (tail ? 1U : 0U) + (job->delivery ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
-	pack_kv_bool(&p, "interrupted", interrupted);
-	if (job->capture)
+	pack_kv_bool(&p, "interrupted", job->shared->cut);
+	if (timeout)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 	if (tail)
 		pack_kv_bin(&p, "output", last, tail_last(tail, last));
@@ -179,7 +180,13 @@ static int finish(const struct job *job, bool interrupted, int64_t until, bool *
 	return e;
 }
 
-bool job_report(struct job *job, bool interrupted, int64_t until)
+void job_cut(struct job_shared *shared)
+{
+	if (!shared->timed_out)
+		shared->cut = true;
+}
+
+bool job_report(struct job *job, int64_t until)
 {
 	int64_t away_until = clock_boot_ms() + JOB_AWAY_MS;
 	bool attached = zkleader_fd(job->z) >= 0 && job->attach_id == 0, recorded = false;
@@ -188,7 +195,7 @@ bool job_report(struct job *job, bool interrupted, int64_t until)
 		int e = attached ? 0 : job_attach(job, until, &recorded);
 
 		if (e == 0)
-			e = finish(job, interrupted, until, &recorded);
+			e = finish(job, until, &recorded);
 		if (e >= 0 || e == -ETIMEDOUT || clock_boot_ms() >= away_until)
 			return recorded;
 		/*
@@ -231,8 +238,10 @@ static void watch_deadline(struct supervisor *s)
 		 */
 		arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
 	} else {
-		if (shared->status == JOB_NO_STATUS)
+		if (shared->status == JOB_NO_STATUS) {
 			shared->lost = true;
+			job_cut(shared);
+		}
 		if (group > 0)
 			kill(-group, SIGKILL);
 		if (s->reaches)
@@ -280,10 +289,11 @@ static void watch_guard(struct supervisor *s)
 static void end_job(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
-	bool interrupted = shared->status == JOB_NO_STATUS;
 	pid_t leader = shared->group, pid;
 	int status, clear = 0;
 
+	if (shared->status == JOB_NO_STATUS)
+		job_cut(shared);
 	s->job->guard_killed = true;
 	s->job->all_reached = s->reaches;
 	for (;;) {
@@ -311,8 +321,7 @@ static void end_job(struct supervisor *s)
 	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
 	 * case, but then no answer is waited for.
 	 */
-	shared->recorded =
-		job_report(s->job, interrupted, shared->lost ? 0 : clock_boot_ms() + JOB_REPORT_MS);
+	shared->recorded = job_report(s->job, shared->lost ? 0 : clock_boot_ms() + JOB_REPORT_MS);
 }
 
 static int start_guard(struct supervisor *s)

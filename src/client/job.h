@@ -32,6 +32,7 @@ struct job_shared {
 	_Atomic int start_errno;
 	_Atomic bool over; /* no process of it is left */
 	_Atomic bool lost; /* it was ended because the leadership was lost */
+	_Atomic bool cut;  /* it was ended before its own end, and not by its timeout first */
 	_Atomic bool recorded;
 	_Atomic bool timed_out; /* it was ended by its timeout */
 };
@@ -80,11 +81,16 @@ struct job {
  */
 int job_run(struct job *job);
 /*
+ * The job is ended before its own end, and whatever status it ends with, the attempt was
+ * interrupted: unless its timeout has ended it already.
+ */
+void job_cut(struct job_shared *shared);
+/*
  * Reports that no process of the run is left, and waits until `until` for that to be recorded:
  * returns whether it is. Tries for JOB_AWAY_MS to reach a sidecar that is down, unless `until` is
- * 0. interrupted: the job was ended before its own end, so another node may run it again.
+ * 0.
  */
-bool job_report(struct job *job, bool interrupted, int64_t until);
+bool job_report(struct job *job, int64_t until);
 
 /* Asks for a renewal of the lease: as handle_send(). */
 int job_ask_renewal(const struct job *job, int64_t deadline, uint32_t *ret_id);

@@ -183,8 +183,8 @@ void method_job_renew(struct call *call)
 
 /* How an attempt has ended: with an exit status for a command, with `how` for an HTTP request. */
 struct ended {
-	int64_t exit_status, retry_ms;
-	bool interrupted, timeout;
+	struct attempt_end what;
+	int64_t retry_ms;
 	struct reader_text how, output;
 };
 
@@ -195,13 +195,13 @@ static int take_one(struct reader *r, struct ended *e)
 	if (reader_str(r, &key) != 0)
 		return -1;
 	if (reader_text_is(key, "exit_status"))
-		return reader_int(r, &e->exit_status);
+		return reader_int(r, &e->what.exit_status);
 	if (reader_text_is(key, "retry_ms"))
 		return reader_int(r, &e->retry_ms);
 	if (reader_text_is(key, "interrupted"))
-		return reader_bool(r, &e->interrupted);
+		return reader_bool(r, &e->what.interrupted);
 	if (reader_text_is(key, "timeout"))
-		return reader_bool(r, &e->timeout);
+		return reader_bool(r, &e->what.timeout);
 	if (reader_text_is(key, "how"))
 		return reader_str(r, &e->how);
 	if (reader_text_is(key, "output"))
@@ -209,33 +209,24 @@ static int take_one(struct reader *r, struct ended *e)
 	return reader_skip(r);
 }
 
-/*
- * `how` decides for an HTTP request, the exit status for a command. False: `how` is no such word.
- */
-static bool judge(const struct ended *e, struct job_end *ret)
+/* The answer to an HTTP request, if it was one. False: `how` is no such word. */
+static bool take_answer(const struct ended *e, struct attempt_end *ret)
 {
-	ret->how = e->exit_status == 0 ? JOB_END_OK : JOB_END_FAILED;
-	ret->exit_status = e->exit_status;
-	if (e->how.data && reader_text_is(e->how, "ok"))
-		ret->how = JOB_END_OK;
-	else if (e->how.data && reader_text_is(e->how, "dead"))
-		ret->how = JOB_END_DEAD;
-	else if (e->how.data && reader_text_is(e->how, "failed"))
-		ret->how = JOB_END_FAILED;
-	else if (e->how.data)
-		return false;
-	if (e->how.data)
-		ret->exit_status = -1; /* the process's status says nothing of the request */
-	if (ret->how == JOB_END_FAILED && e->timeout)
-		ret->how = JOB_END_TIMEOUT;
-	if (e->interrupted && ret->how != JOB_END_OK && ret->how != JOB_END_DEAD)
-		ret->how = JOB_END_CRASHED;
-	return true;
+	if (!e->how.data)
+		return true;
+	ret->exit_status = -1; /* the process's status says nothing of the request */
+	if (reader_text_is(e->how, "ok"))
+		ret->answer = ATTEMPT_ACCEPTED;
+	else if (reader_text_is(e->how, "dead"))
+		ret->answer = ATTEMPT_REFUSED;
+	else if (reader_text_is(e->how, "failed"))
+		ret->answer = ATTEMPT_UNANSWERED;
+	return ret->answer != ATTEMPT_NO_ANSWER;
 }
 
 static bool take_end(struct reader *r, struct job_end *ret)
 {
-	struct ended e = {.exit_status = -1, .retry_ms = -1};
+	struct ended e = {.what.exit_status = -1, .retry_ms = -1};
 	size_t n;
 
 	if (reader_map(r, &n) != 0)
@@ -243,14 +234,15 @@ static bool take_end(struct reader *r, struct job_end *ret)
 	for (; n > 0; n--)
 		if (take_one(r, &e) != 0)
 			return false;
-	if (e.exit_status < -1 || e.exit_status > 255 || e.retry_ms < -1 ||
+	if (e.what.exit_status < -1 || e.what.exit_status > 255 || e.retry_ms < -1 ||
 	    e.retry_ms > QUEUE_DELAY_MAX_MS || e.output.len > RECORD_OUTPUT_MAX ||
-	    (!e.how.data && e.exit_status < 0))
+	    (!e.how.data && e.what.exit_status < 0))
 		return false;
 	ret->retry_ms = e.retry_ms;
 	ret->output = e.output.data;
 	ret->len = e.output.len;
-	return judge(&e, ret);
+	ret->what = e.what;
+	return take_answer(&e, &ret->what);
 }
 
 static void on_ended(void *arg, bool recorded)

@@ -359,11 +359,11 @@ static bool take_end(struct reader *r, struct run_outcome *o)
 	for (; n > 0; n--) {
 		int e = reader_str(r, &key);
 		if (e == 0 && reader_text_is(key, "exit_status"))
-			e = reader_int(r, &o->exit_status);
+			e = reader_int(r, &o->what.exit_status);
 		else if (e == 0 && reader_text_is(key, "interrupted"))
-			e = reader_bool(r, &o->interrupted);
+			e = reader_bool(r, &o->what.interrupted);
 		else if (e == 0 && reader_text_is(key, "timeout"))
-			e = reader_bool(r, &o->timeout);
+			e = reader_bool(r, &o->what.timeout);
 		else if (e == 0 && reader_text_is(key, "output"))
 			e = reader_bin(r, &output);
 		else if (e == 0)
@@ -373,12 +373,13 @@ static bool take_end(struct reader *r, struct run_outcome *o)
 	}
 	o->output = output.data;
 	o->output_len = output.len;
-	return o->exit_status >= 0 && o->exit_status <= 255 && output.len <= RECORD_OUTPUT_MAX;
+	return o->what.exit_status >= 0 && o->what.exit_status <= 255 &&
+	       output.len <= RECORD_OUTPUT_MAX;
 }
 
 void run_request_finish(struct call *call)
 {
-	struct run_outcome outcome = {.exit_status = -1};
+	struct run_outcome outcome = {.what.exit_status = -1};
 	uint64_t id;
 
 	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||

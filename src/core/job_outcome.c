@@ -18,15 +18,16 @@ enum job_next job_outcome(const struct queue_settings *s, const struct job_attem
 	bool last = a->number >= (int64_t)s->attempts;
 
 	switch (a->how) {
-	case JOB_HOW_OK: return JOB_NEXT_OK;
-	case JOB_HOW_DEAD: return JOB_NEXT_DEAD;
-	case JOB_HOW_CANCELLED: return JOB_NEXT_CANCELLED;
-	case JOB_HOW_CRASHED:
+	case ATTEMPT_OK: return JOB_NEXT_OK;
+	case ATTEMPT_DEAD: return JOB_NEXT_DEAD;
+	case ATTEMPT_CANCELLED: return JOB_NEXT_CANCELLED;
+	case ATTEMPT_LOST:
 		if (!s->rerun)
 			return JOB_NEXT_LOST;
 		*ret_delay_ms = 0;
 		return last ? JOB_NEXT_DEAD : JOB_NEXT_AGAIN;
-	case JOB_HOW_FAILED: break;
+	case ATTEMPT_FAILED:
+	case ATTEMPT_TIMEOUT: break;
 	}
 	if (last)
 		return JOB_NEXT_DEAD;

@@ -5,20 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/attempt.h"
 #include "core/queue_settings.h"
-
-enum job_how {
-	JOB_HOW_OK,
-	JOB_HOW_FAILED,	 /* or its timeout is over */
-	JOB_HOW_CRASHED, /* its worker or its supervisor is gone */
-	JOB_HOW_DEAD,	 /* no further attempt would help */
-	JOB_HOW_CANCELLED
-};
 
 enum job_next { JOB_NEXT_OK, JOB_NEXT_DEAD, JOB_NEXT_LOST, JOB_NEXT_CANCELLED, JOB_NEXT_AGAIN };
 
 struct job_attempt {
-	enum job_how how;
+	enum attempt_how how;
 	int64_t number;	  /* 1 for the first since it was submitted or requeued */
 	int64_t retry_ms; /* delay that the receiver of a post asked for; -1: none */
 	uint32_t draw;	  /* random */

@@ -210,16 +210,12 @@ static void give_back(struct work *w)
 
 /* --- the end -------------------------------------------------------------- */
 
-static enum job_how how_of(const struct work *w, const struct job_end *end)
+static enum attempt_how how_of(const struct work *w, const struct job_end *end)
 {
-	switch (end->how) {
-	case JOB_END_OK: return JOB_HOW_OK;
-	case JOB_END_DEAD: return w->cancelled ? JOB_HOW_CANCELLED : JOB_HOW_DEAD;
-	case JOB_END_CRASHED: return w->cancelled ? JOB_HOW_CANCELLED : JOB_HOW_CRASHED;
-	case JOB_END_FAILED:
-	case JOB_END_TIMEOUT: break;
-	}
-	return w->cancelled ? JOB_HOW_CANCELLED : JOB_HOW_FAILED;
+	struct attempt_end what = end->what;
+
+	what.cancelled = w->cancelled;
+	return attempt_how(&what);
 }
 
 void work_set_end(struct work *w, const struct job_end *end)
@@ -245,7 +241,7 @@ void work_set_end(struct work *w, const struct job_end *end)
 	if (end->len > 0)
 		memcpy(w->output, end->output + (end->len - w->end.output_len), w->end.output_len);
 	w->end.output = w->output;
-	w->end.exit_status = end->exit_status;
+	w->end.exit_status = end->what.exit_status;
 	job_ending_fill(&w->end, w->next_state, now, delay_ms);
 }
 

@@ -163,8 +163,8 @@ static void end_it(struct takeover *t)
 	struct queue_lead *lead = lead_of(t);
 	struct queues *q = lead_queues(lead);
 	bool callback = t->given->pointer.callback;
-	struct job_attempt attempt = {.how = t->at.cancelled ? JOB_HOW_CANCELLED : JOB_HOW_CRASHED,
-				      .number = callback ? t->at.attempt
+	struct attempt_end what = ATTEMPT_CRASHED;
+	struct job_attempt attempt = {.number = callback ? t->at.attempt
 							 : t->record.attempt - t->record.base,
 				      .retry_ms = -1};
 	struct store_op ops[LEAD_CHECKS + ENDING_OPS];
@@ -173,6 +173,8 @@ static void end_it(struct takeover *t)
 	struct job_ending e;
 	int64_t delay_ms = 0, now = queues_server_ms(q);
 
+	what.cancelled = t->at.cancelled;
+	attempt.how = attempt_how(&what);
 	t->next = job_outcome(&lead->queue->settings, &attempt, &delay_ms);
 	if (callback && t->next == JOB_NEXT_LOST)
 		t->next = JOB_NEXT_AGAIN; /* on-crash is about the job */

@@ -274,7 +274,7 @@ static void look_at_given(struct work *w, int64_t now)
 /* Its supervisor has gone: once its processes must be dead, it has crashed. */
 static void look_at_running(struct work *w, int64_t now)
 {
-	const struct job_end crashed = {.how = JOB_END_CRASHED, .exit_status = -1, .retry_ms = -1};
+	const struct job_end crashed = {.what = ATTEMPT_CRASHED, .retry_ms = -1};
 
 	tell_begun(w);
 	if (w->lost && !w->told)

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/attempt.h"
 #include "core/job_id.h"
 #include "node/queue_calls.h"
 #include "node/registry.h"
@@ -100,9 +101,8 @@ typedef void (*job_ended_fn)(void *arg, bool recorded);
 
 /* How an attempt ended. */
 struct job_end {
-	enum { JOB_END_OK, JOB_END_FAILED, JOB_END_TIMEOUT, JOB_END_CRASHED, JOB_END_DEAD } how;
-	int64_t exit_status; /* -1: none */
-	int64_t retry_ms;    /* from the receiver (Retry-After); -1: none */
+	struct attempt_end what; /* its exit status is recorded; -1: none */
+	int64_t retry_ms;	 /* from the receiver (Retry-After); -1: none */
 	const char *output;
 	size_t len;
 };

@@ -227,13 +227,17 @@ void runs_renew(struct runs *runs, void *owner, uint32_t request, uint64_t id)
 				     .timeout_ms = runs->leaders->session->lease.timeout_ms});
 }
 
-static const char *state_of(const struct run_outcome *outcome)
+static const char *state_of(enum attempt_how how)
 {
-	if (outcome->interrupted)
-		return "lost";
-	if (outcome->timeout)
-		return "timeout";
-	return outcome->exit_status == 0 ? "ok" : "failed";
+	switch (how) {
+	case ATTEMPT_OK: return "ok";
+	case ATTEMPT_TIMEOUT: return "timeout";
+	case ATTEMPT_LOST: return "lost";
+	case ATTEMPT_FAILED:
+	case ATTEMPT_CANCELLED:
+	case ATTEMPT_DEAD: break; /* the last two: of jobs alone */
+	}
+	return "failed";
 }
 
 /* Its end, as much as the record takes. */
@@ -261,7 +265,7 @@ void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id,
 	}
 	r->request = request;
 	take_output(r, outcome);
-	run_end(r, state_of(outcome), outcome->exit_status);
+	run_end(r, state_of(attempt_how(&outcome->what)), outcome->what.exit_status);
 }
 
 void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct task *t,

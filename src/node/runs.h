@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/attempt.h"
 #include "node/handoff.h"
 #include "node/leaders.h"
 
@@ -97,10 +98,8 @@ struct run_options {
 
 /* How a job has ended. */
 struct run_outcome {
-	int64_t exit_status; /* 0 to 255 */
-	bool interrupted;    /* before its regular end */
-	bool timeout;	     /* ended by its timeout */
-	const char *output;  /* the end of what it wrote, at most RECORD_OUTPUT_MAX bytes */
+	struct attempt_end what;
+	const char *output; /* the end of what it wrote, at most RECORD_OUTPUT_MAX bytes */
 	size_t output_len;
 };
 

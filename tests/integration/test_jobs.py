@@ -201,6 +201,28 @@ def test_a_timeout_ends_an_attempt(queues, folder):
     assert (folder / "ran").read_text() == "x\nx\n"
 
 
+GOOD_MANNERS = "trap 'exit 0' TERM; while :; do sleep 0.05; done"  # it exits 0 when it is told to go
+
+
+def test_a_timeout_is_never_ok(queues):
+    a = queues.site("a", queue_text("q", attempts=2, backoff="0s", timeout="500ms", command=shell(GOOD_MANNERS)))
+    queues.wait_open()
+    code, out, _ = queues.run(a, "submit", "--wait", "q")
+    found = a.call("job", out.decode().split()[0])
+    assert (found["state"], found["attempt"], found["exit_status"]) == ("dead", 2, 0)
+    assert code == 70, "the status that it ended with says nothing"
+
+
+def test_a_cancelled_job_is_never_ok(queues, folder):
+    a = queues.site("a", queue_text("q", command=shell(f"echo x >>{folder}/ran; {GOOD_MANNERS}")))
+    queues.wait_open()
+    job = queues.submit(a)
+    wait_until(lambda: (folder / "ran").exists(), what="it has begun")
+    assert queues.run(a, "cancel", job)[0] == 0
+    assert queues.wait_state(a, job)["state"] == "cancelled"
+    assert (folder / "ran").read_text() == "x\n"
+
+
 def test_later_jobs_wait_for_their_time(queues):
     a = queues.site("a", queue_text("q", command=["/bin/true"]))
     queues.wait_open()

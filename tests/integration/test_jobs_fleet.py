@@ -131,6 +131,22 @@ def test_a_worker_that_is_killed(queues, folder, on_crash):
     assert float(second[2]) >= killed + 1, "not before the session of the dead one has ended"
 
 
+def test_a_job_that_exits_0_as_its_lease_ends_is_lost(queues, folder):
+    q = queue_text("q", slots=1, on_crash="skip",
+                   command=noting(folder, "trap 'exit 0' TERM; while :; do sleep 0.05; done"))
+    worker = queues.site("worker", q, version="2.0")
+    other = queues.site("other", q, version="1.0")
+    queues.wait_open()
+    wait_until(lambda: other.call("queue", "q")["state"] == "active", what="it is served")
+    job = queues.submit(other)
+    wait_until(lambda: ran(folder), what="it has begun")
+    worker.pause()
+    assert queues.wait_state(other, job)["state"] == "lost"
+    worker.resume()
+    holds_for(lambda: other.call("job", job)["state"] == "lost", 2, "it stays that")
+    assert len(ran(folder)) == 1
+
+
 def test_a_supervisor_that_is_killed_is_a_crash(queues, folder):
     q = queue_text("q", slots=1, command=["/bin/sh", "-c", f'echo $PPID >{folder}/guard; '
                                           f'echo "b $ZKLEADER_JOB $ZKLEADER_ATTEMPT 1" >>{folder}/ran; '

@@ -103,6 +103,16 @@ def test_what_failed_is_tried_again_and_its_record_is_that_of_the_last_attempt(s
     assert max(attempt for _, attempt, _ in lines(folder)) == 2, "one retry"
 
 
+def test_a_run_that_exits_0_at_its_timeout_is_no_good_one(site, folder, zk):
+    site("a", scheduled("report", writes(folder, then="trap 'exit 0' TERM; while :; do sleep 0.05; done"),
+                        schedule="every 5s", timeout="1s", retries=1, retry_delay="0s"))
+    wait_until(lambda: any(attempt == 2 for _, attempt, _ in lines(folder)), what="it is tried again")
+    tick = [t for t, attempt, _ in lines(folder) if attempt == 2][0]
+    wait_until(lambda: records(zk)[tick]["state"] == "timeout" and records(zk)[tick]["attempt"] == 2,
+               what="the second attempt is recorded")
+    assert records(zk)[tick]["exit_status"] == 0
+
+
 def test_a_leader_that_is_killed_is_followed_and_no_tick_runs_twice(site, folder, zk):
     task = scheduled("report", writes(folder), schedule="every 1s", catch_up="all")
     a, b = site("a", task, version="1.0"), site("b", task, version="2.0")

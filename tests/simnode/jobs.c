@@ -45,6 +45,17 @@ bool job_is_alive(const struct job *j)
 	return j->phase == JOB_RUNNING && now_ms(j) < j->deadline_ms;
 }
 
+bool job_is_done(const struct job *j)
+{
+	return j->ok && !j->timed_out && j->status == 0;
+}
+
+/* One in three exits 0 on the signal that ends it: that says nothing. */
+static int ended_status(const struct job *j)
+{
+	return j->serial % 3 == 0 ? 0 : 143;
+}
+
 static bool listens(const struct job *j)
 {
 	return sites[j->site].running && !sites[j->site].parting &&
@@ -95,9 +106,9 @@ static void on_report(void *arg, uint64_t serial)
 	if (j->connected) {
 		j->told = true;
 		runs_finish(&s->node.runs, j, ++last_request, j->run,
-			    &(struct run_outcome){.exit_status = j->ok ? j->status : -1,
-						  .interrupted = !j->ok,
-						  .timeout = j->timed_out});
+			    &(struct run_outcome){.what = {.exit_status = j->status,
+							   .interrupted = !j->ok,
+							   .timeout = j->timed_out}});
 	} else if (!j->connected && site_task(s, j->task)) {
 		j->connected = j->attaching = true;
 		runs_attach(&s->node.runs, j, ++last_request, site_task(s, j->task), j->id, 1);
@@ -111,6 +122,7 @@ static void end_job(struct job *j, bool ok, const char *why)
 	      why);
 	set_phase(j, JOB_ENDED);
 	j->ok = ok;
+	j->status = ok ? j->status : ended_status(j);
 	j->told = false;
 	on_report(j, j->serial);
 }
@@ -127,7 +139,8 @@ static void on_end(void *arg, uint64_t serial)
 	}
 	sim.figures.finished++;
 	j->timed_out = j->timeout_ms > 0 && sim.now >= j->since + j->timeout_ms * MS;
-	j->status = j->timed_out ? 143 : j->scheduled > 0 && random_chance(FAIL_PER_MILLE);
+	j->status =
+		j->timed_out ? ended_status(j) : j->scheduled > 0 && random_chance(FAIL_PER_MILLE);
 	end_job(j, true, j->timed_out ? "has timed out" : j->status ? "has failed" : "has ended");
 }
 
@@ -284,7 +297,7 @@ static void claimed(struct job *j, const struct run_answer *a)
 
 static void recorded(struct job *j, bool is)
 {
-	if (is && j->ok && j->status == 0)
+	if (is && job_is_done(j))
 		ticks_recorded(j);
 	over(j);
 }
@@ -453,6 +466,14 @@ bool jobs_has(const struct site *s, unsigned task, const struct schedule_due *du
 		if (j->phase != JOB_NONE && j->site == s->id && j->task == task &&
 		    j->scheduled == due->attempt && j->now_ms == due->tick_ms)
 			return true;
+	return false;
+}
+
+bool jobs_ended_by_others(const char *id)
+{
+	for (const struct job *j = jobs; j < jobs + JOBS_MAX; j++)
+		if (j->phase == JOB_ENDED && strcmp(j->id, id) == 0)
+			return !j->ok || j->timed_out;
 	return false;
 }
 

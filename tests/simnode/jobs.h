@@ -17,6 +17,8 @@ void jobs_ask(struct site *s, unsigned task, int64_t wall_ms, unsigned ran);
 void jobs_due(struct site *s, unsigned task, const struct schedule_due *due);
 /* Whether that has been begun, or is being asked for. */
 bool jobs_has(const struct site *s, unsigned task, const struct schedule_due *due);
+/* Whether the job of that claim was ended by its timeout, or was cut short. */
+bool jobs_ended_by_others(const char *id);
 /* Whether any of the task has been claimed and is not over. */
 bool jobs_go_on(unsigned task);
 /* The process of a site has gone, and with it all connections. */

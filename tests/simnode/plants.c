@@ -11,6 +11,7 @@
 
 #include "alerts.h"
 #include "base/mem.h"
+#include "core/attempt.h"
 #include "core/draft.h"
 #include "core/identity.h"
 #include "core/election_promise.h"
@@ -61,7 +62,7 @@ static const char *const names[] = {
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
-	"roster-unread",  "no-pause",
+	"roster-unread",  "no-pause",	   "job-status",     "due-status",
 };
 
 bool plant_set(const char *name)
@@ -642,6 +643,20 @@ void __wrap_runs_take_over(struct runs *r, const struct handoff_run *list, size_
 		__real_runs_take_over(r, NULL, 0, true, timeout_ms);
 	else
 		__real_runs_take_over(r, list, n, all_known, timeout_ms);
+}
+
+/* --- how it ended ---------------------------------------------------------------------------------- */
+
+WRAPS(attempt_how);
+
+/* The status alone judges, whoever has ended it. */
+enum attempt_how __wrap_attempt_how(const struct attempt_end *e)
+{
+	struct attempt_end end = *e;
+
+	if (is("job-status") || is("due-status"))
+		end.interrupted = end.timeout = false;
+	return __real_attempt_how(&end);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------------ */

@@ -30,7 +30,7 @@ static struct holder {
 	int64_t attempt, deadline_ms; /* its machine's CLOCK_BOOTTIME */
 	int64_t since;
 	bool connected, attaching, told, callback, lost;
-	int how;
+	struct attempt_end what;
 } holders[HOLDERS_MAX];
 static uint64_t last_serial;
 
@@ -103,6 +103,15 @@ bool simq_alive(const char *uuid, int64_t *ret_attempt)
 	return false;
 }
 
+bool simq_ended_by_others(const char *uuid, int64_t attempt)
+{
+	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+		if (h->phase == ENDED && !h->callback && h->attempt == attempt &&
+		    strcmp(h->id.uuid, uuid) == 0)
+			return h->what.interrupted || h->what.timeout;
+	return false;
+}
+
 bool simq_goes_on(const struct site *s)
 {
 	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
@@ -154,8 +163,7 @@ static void attach(struct holder *h);
 static void on_report(void *arg, uint64_t serial)
 {
 	struct holder *h = arg;
-	const struct job_end end = {.how = h->how,
-				    .exit_status = h->how == JOB_END_OK ? 0 : 1,
+	const struct job_end end = {.what = h->what,
 				    .retry_ms = random_chance(100) ? 1000 : -1,
 				    .output = "output",
 				    .len = 6};
@@ -180,28 +188,41 @@ static void on_report(void *arg, uint64_t serial)
 	machine_wake(&machines[h->site], 0);
 }
 
-static void end(struct holder *h, int how, const char *why)
+static void end(struct holder *h, struct attempt_end what, const char *why)
 {
 	TRACE("job %s: its process at site %u %s", h->id.uuid, h->site, why);
 	h->phase = ENDED;
 	h->since = sim.now;
-	h->how = how;
+	h->what = what;
 	h->told = false;
 	on_report(h, h->serial);
+}
+
+/* One in three exits 0 on the signal that ends it: that says nothing. */
+static int ended_status(const struct holder *h)
+{
+	return h->serial % 3 == 0 ? 0 : 143;
+}
+
+static void cut(struct holder *h, const char *why)
+{
+	end(h, (struct attempt_end){.interrupted = true, .exit_status = ended_status(h)}, why);
 }
 
 static void on_end(void *arg, uint64_t serial)
 {
 	struct holder *h = arg;
-	static const int hows[] = {JOB_END_OK,	   JOB_END_OK,	   JOB_END_OK,	 JOB_END_OK,
-				   JOB_END_FAILED, JOB_END_FAILED, JOB_END_DEAD, JOB_END_TIMEOUT};
+	const struct attempt_end ok = {.exit_status = 0}, failed = {.exit_status = 1},
+				 refused = {.answer = ATTEMPT_REFUSED, .exit_status = -1},
+				 late = {.timeout = true, .exit_status = ended_status(h)};
+	const struct attempt_end whats[] = {ok, ok, ok, ok, failed, failed, refused, late};
 
 	if (h->serial != serial || !is_alive(h))
 		return;
 	if (machines[h->site].suspended)
 		at(h, 300 * MS, on_end);
 	else
-		end(h, hows[random_range(0, 7)], "has ended");
+		end(h, whats[random_range(0, 7)], "has ended");
 }
 
 static void on_deadline(void *arg, uint64_t serial)
@@ -215,7 +236,7 @@ static void on_deadline(void *arg, uint64_t serial)
 	else if (machines[h->site].suspended)
 		at(h, 300 * MS, on_deadline);
 	else
-		end(h, JOB_END_CRASHED, "is killed at the end of its lease");
+		cut(h, "is killed at the end of its lease");
 }
 
 /* It and its supervisor are killed, or their connection is lost. */
@@ -234,13 +255,21 @@ static void on_accident(void *arg, uint64_t serial)
 		queues_owner_gone(node_of(h), h);
 }
 
+static void on_cancel(void *arg, uint64_t serial)
+{
+	struct holder *h = arg;
+
+	if (h->serial == serial && is_alive(h) && !machines[h->site].suspended)
+		cut(h, "is ended, as it was cancelled");
+}
+
 void simq_on_cancel(void *site, void *owner, uint64_t number)
 {
 	struct holder *h = owner;
 
 	(void)site;
 	if (h->phase == RUNNING && h->number == number && random_chance(800))
-		at(h, random_exp(100 * MS), on_end);
+		at(h, random_exp(100 * MS), on_cancel);
 }
 
 /* --- while it runs ----------------------------------------------------------------------------------------- */
@@ -327,7 +356,7 @@ static void on_begun(void *arg, const struct job_begun *b)
 	lease_ms = queues_renew(node_of(h), h, h->number);
 	note_begun(h);
 	if (lease_ms <= 0) {
-		end(h, JOB_END_CRASHED, "is not begun");
+		cut(h, "is not begun");
 		return;
 	}
 	h->deadline_ms = boot_ms(h) + lease_ms;

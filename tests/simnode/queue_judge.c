@@ -105,6 +105,9 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 		sim_violation("job %s: attempt %lld ends as %lld", j->id.uuid,
 			      (long long)j->attempt, (long long)r->attempt);
 	}
+	if (strcmp(to, "ok") == 0 && strcmp(from, "running") == 0 &&
+	    simq_ended_by_others(j->id.uuid, r->attempt))
+		sim_violation("job %s is recorded as ok, and was ended by others", j->id.uuid);
 	int64_t alive;
 	/* Who requeues it wants that. */
 	if (begins && !queue_settings[j->queue].rerun && j->attempt > j->base &&

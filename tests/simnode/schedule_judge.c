@@ -298,6 +298,8 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 		note_force(op);
 		if (!take(x, op, before, &j))
 			continue;
+		if (strcmp(j.record.state, "ok") == 0 && jobs_ended_by_others(j.record.run))
+			WRONG(&j, "is recorded as ok, and was ended by others%s", "");
 		if (strcmp(j.record.state, "running") == 0)
 			judge_run(&j);
 		else if (strcmp(j.record.state, "missed") == 0)

@@ -23,6 +23,8 @@ void simq_on_cancel(void *site, void *owner, uint64_t number);
 void simq_ended(const struct site *s);
 /* Whether a process of the job is alive somewhere, for sure; *ret_attempt: of it. */
 bool simq_alive(const char *uuid, int64_t *ret_attempt);
+/* Whether the process of that attempt was ended by its timeout, a cancel, or the end of its lease. */
+bool simq_ended_by_others(const char *uuid, int64_t attempt);
 /* Whether a job goes on at the site, whose sidecar knows of it. */
 bool simq_goes_on(const struct site *s);
 /* Whether the attempt of a skipping job was reported by who did it, or did never begin. */

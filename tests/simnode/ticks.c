@@ -69,8 +69,8 @@ static bool is_being_recorded(const struct job *mine)
 
 	for (size_t i = 0; t && i < JOBS_MAX; i++) {
 		const struct job *j = &jobs[i];
-		if (j->phase == JOB_ENDED && j->told && j->ok && j->status == 0 &&
-		    j->task == mine->task && j->tick == mine->tick && sites[j->site].running &&
+		if (j->phase == JOB_ENDED && j->told && job_is_done(j) && j->task == mine->task &&
+		    j->tick == mine->tick && sites[j->site].running &&
 		    sites[j->site].node.session.id == j->session && tree_session(t, j->session))
 			return true;
 	}

@@ -26,13 +26,13 @@ struct job {
 	bool attaching; /* or is about to: it has yet to answer */
 	bool asked;	/* its claim has been sent, to whichever sidecar */
 	bool told;	/* the end: the answer is awaited */
-	bool ok;	/* it ended well */
+	bool ok;	/* nobody has ended it but its timeout */
 	uint64_t run;
 	int64_t session; /* that it was claimed in: once that has ended another may take it over */
 	/* The attempt that a schedule wants, 0: none does; and what it says of the run. */
 	int64_t scheduled, timeout_ms;
 	bool timed_out;
-	int status;   /* of what ended well, that is by itself */
+	int status;   /* once it has ended, by whom ever */
 	uint64_t era; /* of the ledger: a new one when all data was lost */
 	int64_t attempt;
 	int64_t deadline_ms; /* by the host's clock */
@@ -47,6 +47,8 @@ extern struct job jobs[JOBS_MAX];
 
 /* Whether the job is alive, by its own host's clock. */
 bool job_is_alive(const struct job *j);
+/* Whether it has ended by itself, and well. */
+bool job_is_done(const struct job *j);
 
 void ticks_reset(void);
 /* All data was lost: the ledger begins anew. */

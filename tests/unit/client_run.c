@@ -697,6 +697,24 @@ Test(run, the_process_that_was_called_is_killed)
 	fake_stop(&t.fake);
 }
 
+Test(run, a_command_that_exits_0_as_it_is_ended_was_cut_short)
+{
+	struct test t = {.main = 0};
+
+	begin(&t, &good,
+	      ARGV("run", "t", "--", "sh", "-c",
+		   "trap 'exit 0' TERM; echo ready; while :; do sleep .02; done"));
+	wait_for_text(&t, "ready");
+	kill(t.main, SIGKILL);
+	cr_expect_eq(wait_for(t.main), -SIGKILL);
+	cr_expect(closed_within(4000));
+	cr_expect_eq(seen.finish, 0);
+	cr_expect(seen.interrupted, "it did not come to its own end");
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	fake_stop(&t.fake);
+}
+
 Test(run, its_whole_group_is_killed)
 {
 	struct test t = {.main = 0};

@@ -10,23 +10,25 @@ static const struct queue_settings settings = {
 Test(job_outcome, what_follows)
 {
 	static const struct {
-		enum job_how how;
+		enum attempt_how how;
 		int64_t number;
 		bool rerun;
 		enum job_next next;
 	} cases[] = {
-		{JOB_HOW_OK, 1, true, JOB_NEXT_OK},
-		{JOB_HOW_OK, 3, false, JOB_NEXT_OK},
-		{JOB_HOW_DEAD, 1, true, JOB_NEXT_DEAD},
-		{JOB_HOW_CANCELLED, 1, true, JOB_NEXT_CANCELLED},
-		{JOB_HOW_FAILED, 1, true, JOB_NEXT_AGAIN},
-		{JOB_HOW_FAILED, 2, false, JOB_NEXT_AGAIN},
-		{JOB_HOW_FAILED, 3, true, JOB_NEXT_DEAD},
-		{JOB_HOW_FAILED, 4, true, JOB_NEXT_DEAD},
-		{JOB_HOW_CRASHED, 1, true, JOB_NEXT_AGAIN},
-		{JOB_HOW_CRASHED, 3, true, JOB_NEXT_DEAD},
-		{JOB_HOW_CRASHED, 1, false, JOB_NEXT_LOST},
-		{JOB_HOW_CRASHED, 3, false, JOB_NEXT_LOST},
+		{ATTEMPT_OK, 1, true, JOB_NEXT_OK},
+		{ATTEMPT_OK, 3, false, JOB_NEXT_OK},
+		{ATTEMPT_DEAD, 1, true, JOB_NEXT_DEAD},
+		{ATTEMPT_CANCELLED, 1, true, JOB_NEXT_CANCELLED},
+		{ATTEMPT_FAILED, 1, true, JOB_NEXT_AGAIN},
+		{ATTEMPT_FAILED, 2, false, JOB_NEXT_AGAIN},
+		{ATTEMPT_FAILED, 3, true, JOB_NEXT_DEAD},
+		{ATTEMPT_FAILED, 4, true, JOB_NEXT_DEAD},
+		{ATTEMPT_TIMEOUT, 1, true, JOB_NEXT_AGAIN},
+		{ATTEMPT_TIMEOUT, 3, false, JOB_NEXT_DEAD},
+		{ATTEMPT_LOST, 1, true, JOB_NEXT_AGAIN},
+		{ATTEMPT_LOST, 3, true, JOB_NEXT_DEAD},
+		{ATTEMPT_LOST, 1, false, JOB_NEXT_LOST},
+		{ATTEMPT_LOST, 3, false, JOB_NEXT_LOST},
 	};
 	int64_t delay_ms;
 
@@ -41,12 +43,12 @@ Test(job_outcome, what_follows)
 
 Test(job_outcome, after_how_long)
 {
-	struct job_attempt a = {.how = JOB_HOW_CRASHED, .number = 1, .retry_ms = -1};
+	struct job_attempt a = {.how = ATTEMPT_LOST, .number = 1, .retry_ms = -1};
 	int64_t delay_ms = -1;
 
 	cr_expect_eq(job_outcome(&settings, &a, &delay_ms), JOB_NEXT_AGAIN);
 	cr_expect_eq(delay_ms, 0); /* a crash is tried again at once */
-	a.how = JOB_HOW_FAILED;
+	a.how = ATTEMPT_FAILED;
 	a.retry_ms = 7000; /* Retry-After */
 	cr_expect_eq(job_outcome(&settings, &a, &delay_ms), JOB_NEXT_AGAIN);
 	cr_expect_eq(delay_ms, 7000);

@@ -154,9 +154,9 @@ static void run_it(void)
 	cr_assert(begun.yours && begun.attempt == 1);
 }
 
-static void end_as(int how)
+static void end_as(struct attempt_end what)
 {
-	const struct job_end end = {.how = how, .exit_status = how != JOB_END_OK, .retry_ms = -1};
+	const struct job_end end = {.what = what, .retry_ms = -1};
 
 	cr_assert(queues_finish(&queues, &host, begun.number, &end, on_ended, NULL));
 }
@@ -336,7 +336,7 @@ Test(queue_recheck, one_that_runs_and_is_cancelled_is_told_once)
 Test(queue_recheck, an_end_that_was_not_written_is_written_again)
 {
 	run_it();
-	end_as(JOB_END_OK);
+	end_as((struct attempt_end){.exit_status = 0});
 	asks_of("set jobs/q/job/", failed(STORE_UNKNOWN));
 	reads(ours(), job_of("running", 1, 1));
 	cr_expect_eq(n_ended, 0);
@@ -371,7 +371,7 @@ Test(queue_recheck, an_end_is_recorded_where_the_record_says_so)
 	for (int i = 0; i < 8; i++) {
 		puts(whats[i]);
 		run_it();
-		end_as(JOB_END_OK);
+		end_as((struct attempt_end){.exit_status = 0});
 		asks_of("set jobs/q/job/", failed(STORE_UNKNOWN));
 		reads(failed(STORE_NO_NODE), i == 6   ? failed(STORE_NO_NODE)
 					     : i == 7 ? junk()
@@ -382,11 +382,41 @@ Test(queue_recheck, an_end_is_recorded_where_the_record_says_so)
 	}
 }
 
+/* Its command exits 0 on TERM: that it was ended counts. */
+Test(queue_recheck, one_that_was_ended_is_not_ok_whatever_its_status)
+{
+	static const struct {
+		struct attempt_end what;
+		bool cancelled;
+		const char *does;
+	} cases[] = {
+		{{.timeout = true}, false, "create jobs/q/due/"},
+		{{.interrupted = true}, false, "create jobs/q/due/"},
+		{{.interrupted = true}, true, ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		run_it();
+		if (cases[i].cancelled) {
+			change();
+			reads(cancelled(), job_of("running", 1, 1));
+		}
+		end_as(cases[i].what);
+		pass(0);
+		cr_expect(strstr(store.open[0].text, cases[i].does), "%s", store.open[0].text);
+		cr_expect_str_eq(queue_find(&queues, "q")->works.first->end.state,
+				 cases[i].cancelled ? "cancelled" : "queued");
+		asks_of("set jobs/q/job/", ok());
+		cr_expect(n_ended == 1 && recorded);
+		queues_done(&queues);
+	}
+}
+
 /* It would be tried again, and nobody wants that any more. */
 Test(queue_recheck, one_that_is_cancelled_as_it_ends_is_not_tried_again)
 {
 	run_it();
-	end_as(JOB_END_FAILED);
+	end_as((struct attempt_end){.exit_status = 1});
 	pass(0);
 	cr_assert(strstr(store.open[0].text, "create jobs/q/due/"), "%s", store.open[0].text);
 	asks_of("set jobs/q/job/", failed(STORE_UNKNOWN));
@@ -449,7 +479,7 @@ Test(queue_recheck, a_callback_has_ended_where_its_assignment_is_gone)
 	reads(told_often(0), job_of("ok", 1, 4));
 	begin_it();
 	asks_of("set jobs/q/at/here", ok());
-	end_as(JOB_END_OK);
+	end_as((struct attempt_end){.exit_status = 0});
 	asks_of("delete jobs/q/at/here", failed(STORE_UNKNOWN));
 	reads(failed(STORE_NO_NODE), job_of("ok", 1, 4));
 	cr_expect(n_ended == 1 && recorded);

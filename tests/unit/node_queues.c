@@ -373,7 +373,7 @@ Test(queues, a_job_begins_and_ends)
 	cr_expect_gt(queues_renew(&queues, &host, begun.number), 0);
 	cr_expect_eq(queues_renew(&queues, &store, begun.number), -1); /* another's */
 	cr_expect_eq(queues_going(&queues), 1);
-	const struct job_end end = {.how = JOB_END_OK, .exit_status = 0, .retry_ms = -1};
+	const struct job_end end = {.retry_ms = -1};
 	cr_assert(queues_finish(&queues, &host, begun.number, &end, on_ended, NULL));
 	asks_of("set jobs/q/job", failed(STORE_UNKNOWN)); /* was it done? */
 	asks_of("get! jobs/q/at/here", failed(STORE_NO_NODE));

@@ -346,7 +346,7 @@ Test(runs, a_run_belongs_to_the_connection_that_claimed_it)
 	runs_renew(&runs, &other_caller, 2, told.run);
 	cr_expect_eq(told.kind, RUN_ANSWER_MISUSE);
 	runs_finish(&runs, &caller, 3, told.run + 1,
-		    &(struct run_outcome){.exit_status = 0, .interrupted = false});
+		    &(struct run_outcome){.what = {.exit_status = 0, .interrupted = false}});
 	cr_expect_eq(told.kind, RUN_ANSWER_MISUSE);
 }
 
@@ -359,7 +359,7 @@ Test(runs, the_end_is_recorded_in_the_version_of_the_claim)
 	start_job();
 	pass(5000);
 	runs_finish(&runs, &caller, 2, told.run,
-		    &(struct run_outcome){.exit_status = 3, .interrupted = false});
+		    &(struct run_outcome){.what = {.exit_status = 3, .interrupted = false}});
 	asks("set " RECORD " v0", ok());
 	last_written(&r);
 	cr_expect_str_eq(r.state, "failed");
@@ -379,7 +379,7 @@ Test(runs, a_job_that_was_interrupted_is_lost_whatever_its_status)
 
 	start_job();
 	runs_finish(&runs, &caller, 2, told.run,
-		    &(struct run_outcome){.exit_status = 0, .interrupted = true});
+		    &(struct run_outcome){.what = {.exit_status = 0, .interrupted = true}});
 	asks("set " RECORD " v0", ok());
 	last_written(&r);
 	cr_expect_str_eq(r.state, "lost");
@@ -394,8 +394,7 @@ Test(runs, the_end_has_the_output_and_tells_a_timeout)
 	said[sizeof(said) - 1] = '\0';
 	start_job();
 	runs_finish(&runs, &caller, 2, told.run,
-		    &(struct run_outcome){.exit_status = 143,
-					  .timeout = true,
+		    &(struct run_outcome){.what = {.exit_status = 143, .timeout = true},
 					  .output = said,
 					  .output_len = sizeof(said)});
 	asks("set " RECORD " v0", ok());
@@ -411,7 +410,7 @@ Test(runs, an_end_that_another_has_overwritten_is_not_recorded)
 	start_job();
 	joins("b", "1.0", 1);
 	runs_finish(&runs, &caller, 2, told.run,
-		    &(struct run_outcome){.exit_status = 0, .interrupted = false});
+		    &(struct run_outcome){.what = {.exit_status = 0, .interrupted = false}});
 	asks("set " RECORD " v0", failed(STORE_BAD_VERSION));
 	cr_expect_eq(told.kind, RUN_ANSWER_FINISH);
 	cr_expect_not(told.recorded);

@@ -151,7 +151,8 @@ static inline void claim_tick(int64_t wait_ms)
 /* The job of that call ends, whose claim was answered last. */
 static inline void job_ends(size_t call)
 {
-	runs_finish(&runs, &callers[call], 2, told.run, &(struct run_outcome){.exit_status = 0});
+	runs_finish(&runs, &callers[call], 2, told.run,
+		    &(struct run_outcome){.what.exit_status = 0});
 	pass(0);
 }
 
