@@ -88,9 +88,9 @@ static int64_t patience(const struct owed_rules *r)
 }
 
 /* From which instant on ticks are in time, and so run whatever catch_up is. */
-static int64_t in_time_from(const struct owed_rules *r, const struct owed_sight *s)
+static int64_t in_time_from(const struct owed_sight *s, int64_t patience_ms)
 {
-	int64_t led = s->now_ms - patience(r), forgiven = s->now_ms - OWED_FORGIVEN_MS;
+	int64_t led = s->now_ms - patience_ms, forgiven = s->now_ms - OWED_FORGIVEN_MS;
 
 	if (led < s->active_ms)
 		led = s->active_ms;
@@ -108,7 +108,7 @@ static bool newest(const struct owed_rules *r, int64_t after_ms, int64_t until_m
 /* The first tick that is to be run, by what is caught up with; INT64_MAX: none yet. */
 static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight *s)
 {
-	int64_t fresh_ms = in_time_from(r, s) - 1, late_ms = s->now_ms - r->window_ms - 1, at;
+	int64_t fresh_ms = in_time_from(s, patience(r)) - 1, late_ms = s->now_ms - r->window_ms - 1, at;
 
 	if (fresh_ms < s->since_ms)
 		fresh_ms = s->since_ms;
@@ -118,6 +118,15 @@ static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight 
 	if (at > s->now_ms && r->catch_up == OWED_LAST && !newest(r, late_ms, s->now_ms, &at))
 		at = INT64_MAX;
 	return at;
+}
+
+/*
+ * What is caught up with is run one after the other, also where runs may overlap. Who allows that
+ * has hardly thought of `wait`: so it puts nothing off.
+ */
+static bool waits_its_turn(const struct owed_rules *r, const struct owed_sight *s, int64_t run)
+{
+	return r->catch_up == OWED_ALL && s->going && run < in_time_from(s, OWED_PATIENCE_MS);
 }
 
 struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sight *s)
@@ -141,12 +150,12 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 	}
 	if (run > s->now_ms)
 		return plan;
-	if (s->busy_ms == OWED_NEVER) {
+	if (s->busy_ms == OWED_NEVER && !waits_its_turn(rules, s, run)) {
 		plan.run = true;
 		plan.run_ms = run;
 		return plan;
 	}
-	late = run > s->busy_ms ? run + rules->wait_ms : run + rules->window_ms + 1;
+	late = s->busy_ms != OWED_NEVER && run > s->busy_ms ? run + rules->wait_ms : run + rules->window_ms + 1;
 	if (late > s->now_ms && late < plan.next_ms)
 		plan.next_ms = late;
 	return plan;

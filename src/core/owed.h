@@ -38,6 +38,7 @@ struct owed_sight {
 	int64_t active_ms; /* since when this node has been scheduling without a break */
 	/* Since when a run goes on beside which no other may begin; OWED_NEVER: none. */
 	int64_t busy_ms;
+	bool going; /* a run goes on, and overlap allows others beside it */
 };
 
 struct owed_plan {

@@ -453,7 +453,8 @@ void schedule_advance(struct schedules *s, struct task *t)
 	struct owed_sight sight = {.now_ms = wall_ms - splay_ms,
 				   .since_ms = floor_ms > d->since_ms ? floor_ms : d->since_ms,
 				   .active_ms = d->active_ms - splay_ms,
-				   .busy_ms = OWED_NEVER};
+				   .busy_ms = OWED_NEVER,
+				   .going = t->going > 0};
 	struct owed_plan plan;
 	struct due_offer o;
 
@@ -484,7 +485,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 		offer(s, t, &o);
 	} else if (!advance_rest(s, t, floor_ms)) {
 		d->offer.on = false;
-		if (is_busy(t)) /* a claim that comes to nothing tells nobody */
+		if (is_busy(t) || t->holds > 0) /* a claim that comes to nothing tells nobody */
 			wake_at(d, now_ms + OFFER_PAUSE_MS);
 	}
 }

@@ -162,6 +162,27 @@ def test_of_what_is_owed_the_last_is_run(site, folder, zk, program):
     assert len(ran) == len(set(ran))
 
 
+def test_all_that_is_owed_runs_one_after_the_other_although_runs_may_overlap(site, folder):
+    command = ["/bin/sh", "-c", f'echo "b $ZKLEADER_TICK" >>{folder}/order; sleep 0.5; echo "e $ZKLEADER_TICK" '
+                                f'>>{folder}/order']
+    a = site("a", scheduled("report", command, schedule="every 3s", catch_up="all", overlap="allow"))
+    order = folder / "order"
+
+    def seen():
+        return [line.split() for line in order.read_text().splitlines()] if order.exists() else []
+    wait_until(lambda: ["e"] in [line[:1] for line in seen()], what="it runs")
+    a.stop()
+    stopped = time.time()
+    holds_for(lambda: True, 14, "nobody leads")
+    a.start()
+    back = time.time()
+    wait_until(lambda: [t for kind, t in seen() if kind == "e" and instant(t) > back], 120, "it has caught up")
+    owed = [(kind, tick) for kind, tick in seen() if stopped < instant(tick) < back - 1]
+    ticks = [tick for kind, tick in owed if kind == "b"]
+    assert len(ticks) >= 4 and ticks == sorted(ticks)
+    assert owed == [(kind, tick) for tick in ticks for kind in "be"], "each begins once the one before has ended"
+
+
 def test_trigger(site, folder, zk, program):
     task = scheduled("report", writes(folder, then='echo done; exit "$ZKLEADER_ATTEMPT"'), schedule="@yearly")
     site("leader", task, version="2.0")

@@ -477,6 +477,14 @@ bool jobs_ended_by_others(const char *id)
 	return false;
 }
 
+bool jobs_run(unsigned task)
+{
+	for (const struct job *j = jobs; j < jobs + JOBS_MAX; j++)
+		if (j->task == task && job_is_alive(j))
+			return true;
+	return false;
+}
+
 bool jobs_go_on(unsigned task)
 {
 	for (const struct job *j = jobs; j < jobs + JOBS_MAX; j++)

@@ -19,6 +19,8 @@ void jobs_due(struct site *s, unsigned task, const struct schedule_due *due);
 bool jobs_has(const struct site *s, unsigned task, const struct schedule_due *due);
 /* Whether the job of that claim was ended by its timeout, or was cut short. */
 bool jobs_ended_by_others(const char *id);
+/* Whether a job of the task runs. */
+bool jobs_run(unsigned task);
 /* Whether any of the task has been claimed and is not over. */
 bool jobs_go_on(unsigned task);
 /* The process of a site has gone, and with it all connections. */

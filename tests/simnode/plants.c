@@ -62,7 +62,7 @@ static const char *const names[] = {
 	"job-late",	  "rolling-blind", "rolling-halted", "rolling-hasty",	"rolling-drain",
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
-	"roster-unread",  "no-pause",	   "job-status",     "due-status",
+	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 };
 
 bool plant_set(const char *name)
@@ -608,6 +608,7 @@ struct owed_plan __wrap_owed_plan(const struct owed_rules *rules, const struct o
 
 	if (is("due-before") && sight.since_ms > 0)
 		sight.since_ms -= 60000;
+	sight.going &= !is("due-beside");
 	plan = __real_owed_plan(rules, &sight);
 	plan.run = plan.run && !is("due-never");
 	if (is("due-late") && plan.next_ms != INT64_MAX)

@@ -14,6 +14,7 @@
 #define FORCE_PATH  SITE_ROOT "/schedules/"
 #define POLICY_PATH SITE_ROOT "/policy/"
 #define SLACK_MS    1500 /* that clocks are apart, and that requests take */
+#define OFFERED_MS  60000 /* it was offered in time, and claimed late */
 #define FORGIVEN_MS 1000 /* a tick that is no later is in time, whoever leads */
 
 #define FORCED_US   (5 * SECOND)
@@ -162,6 +163,18 @@ static void judge_again(const struct judged *j)
 	sim.figures.retried++;
 }
 
+/* What is caught up with does not begin beside another, whatever overlap says. */
+static void judge_turn(const struct judged *j)
+{
+	const struct task_schedule *c = j->facts.in_force;
+	int64_t late_ms = EPOCH_MS + sim.now / MS - j->tick_ms;
+
+	if (c && c->catch_up == OWED_ALL && schedules_are_near() && jobs_run(j->task) &&
+	    late_ms - owed_splay(task_settings[j->task].name, c->splay_ms) >
+		    OWED_PATIENCE_MS + OFFERED_MS)
+		WRONG(j, "is caught up with beside another run%s", "");
+}
+
 static void judge_run(const struct judged *j)
 {
 	struct policy_record trigger;
@@ -181,6 +194,7 @@ static void judge_run(const struct judged *j)
 		WRONG(j, "begins with attempt %d", (int)j->record.attempt);
 	} else {
 		judge_decided(j, "run");
+		judge_turn(j);
 	}
 }
 

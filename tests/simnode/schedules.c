@@ -440,6 +440,8 @@ static void draw_plan(unsigned task)
 				 (unsigned)random_range(1, 20));
 	}
 	use_plan(task, &c);
+	if (c.catch_up == OWED_ALL && task % 2 == 1)
+		task_settings[task].overlap = TASK_OVERLAP_ALLOW;
 }
 
 void schedules_begin(void)
@@ -447,8 +449,10 @@ void schedules_begin(void)
 	near = true;
 	schedule_judge_begin();
 	memset(away_until, 0, sizeof(away_until));
-	for (unsigned k = 0; k < TASKS_MAX; k++)
+	for (unsigned k = 0; k < TASKS_MAX; k++) {
 		task_settings[k].schedule = NULL;
+		task_settings[k].overlap = TASK_OVERLAP_FORBID;
+	}
 	if (!sim.options.schedules)
 		return;
 	for (unsigned i = 0; i < sim.n_hosts; i++)

@@ -61,15 +61,29 @@ static const struct case_ cases[] = {
 	 3 * MINUTE + 40 * SEC, NONE, NONE},
 };
 
-Test(owed, plan)
+/* A run goes on, and overlap allows others beside it. */
+static const struct case_ going[] = {
+	{"the second of all waits for the first", OWED_ALL, MINUTE, 190 * SEC, NEVER, 195 * SEC,
+	 NONE, NONE},
+	{"waits until it is beyond the window", OWED_ALL, MINUTE, 190 * SEC, NEVER,
+	 2 * MINUTE + HOUR, NONE, NONE},
+	{"and is missed then", OWED_ALL, MINUTE, 190 * SEC, NEVER, 2 * MINUTE + HOUR + 1, NONE,
+	 3 * MINUTE - 1},
+	{"beside one that goes on, as it comes in time", OWED_ALL, 2 * MINUTE, 0, NEVER,
+	 3 * MINUTE + SEC, 3 * MINUTE, NONE},
+	{"the last, beside one that goes on", OWED_LAST, MINUTE, 190 * SEC, NEVER, 195 * SEC,
+	 3 * MINUTE, 3 * MINUTE - 1},
+};
+
+static void check_plans(const struct case_ *list, size_t n, bool goes)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct case_ *c = &cases[i];
+	for (const struct case_ *c = list; c < list + n; c++) {
 		struct owed_rules r = rules(c->catch_up);
 		struct owed_sight s = {.now_ms = T0 + c->now,
 				       .since_ms = T0 + c->since,
 				       .active_ms = T0 + c->active,
-				       .busy_ms = c->busy == NEVER ? NEVER : T0 + c->busy};
+				       .busy_ms = c->busy == NEVER ? NEVER : T0 + c->busy,
+				       .going = goes};
 		struct owed_plan p = owed_plan(&r, &s);
 
 		cr_expect_eq(p.run ? p.run_ms - T0 : NONE, c->run, "%s: run %lld", c->name,
@@ -79,6 +93,16 @@ Test(owed, plan)
 		cr_expect(p.next_ms > s.now_ms, "%s", c->name);
 		cr_expect(!p.run || !p.missed || p.run_ms > p.missed_to_ms, "%s", c->name);
 	}
+}
+
+Test(owed, plan)
+{
+	check_plans(cases, sizeof(cases) / sizeof(cases[0]), false);
+}
+
+Test(owed, what_is_caught_up_with_waits_for_what_goes_on)
+{
+	check_plans(going, sizeof(going) / sizeof(going[0]), true);
 }
 
 /* A tick a second: each is run, however many came in the time that a claim took. */
@@ -103,13 +127,13 @@ Test(owed, the_next_look)
 	struct owed_rules r = rules(OWED_LAST);
 	struct owed_plan p;
 
-	p = owed_plan(&r, &(struct owed_sight){T0 + 1, T0, T0, NEVER});
+	p = owed_plan(&r, &(struct owed_sight){T0 + 1, T0, T0, NEVER, false});
 	cr_expect_eq(p.next_ms, T0 + MINUTE);
 	/* It is missed then. */
-	p = owed_plan(&r, &(struct owed_sight){T0 + MINUTE, T0, T0, T0 + 1});
+	p = owed_plan(&r, &(struct owed_sight){T0 + MINUTE, T0, T0, T0 + 1, false});
 	cr_expect_eq(p.next_ms, T0 + MINUTE + 10 * SEC);
 	minutely = (struct schedule){.every_s = INT64_C(1) << 40};
-	p = owed_plan(&r, &(struct owed_sight){T0, T0, T0, NEVER});
+	p = owed_plan(&r, &(struct owed_sight){T0, T0, T0, NEVER, false});
 	cr_expect_eq(p.next_ms, INT64_MAX);
 }
 
