@@ -108,7 +108,8 @@ static bool newest(const struct owed_rules *r, int64_t after_ms, int64_t until_m
 /* The first tick that is to be run, by what is caught up with; INT64_MAX: none yet. */
 static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight *s)
 {
-	int64_t fresh_ms = in_time_from(s, patience(r)) - 1, late_ms = s->now_ms - r->window_ms - 1, at;
+	int64_t fresh_ms = in_time_from(s, patience(r)) - 1, late_ms = s->now_ms - r->window_ms - 1,
+		at;
 
 	if (fresh_ms < s->since_ms)
 		fresh_ms = s->since_ms;
@@ -155,7 +156,8 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 		plan.run_ms = run;
 		return plan;
 	}
-	late = s->busy_ms != OWED_NEVER && run > s->busy_ms ? run + rules->wait_ms : run + rules->window_ms + 1;
+	late = s->busy_ms != OWED_NEVER && run > s->busy_ms ? run + rules->wait_ms
+							    : run + rules->window_ms + 1;
 	if (late > s->now_ms && late < plan.next_ms)
 		plan.next_ms = late;
 	return plan;
