@@ -14,6 +14,7 @@
 #include "node/node.h"
 #include "node/policy.h"
 #include "node/tasks.h"
+#include "node/trigger.h"
 
 #define SECOND_MS INT64_C(1000)
 #define TRIES	  600 /* seconds that are tried to find a free one */
@@ -28,6 +29,7 @@ struct trigger {
 	bool again; /* the client has named the tick of a record */
 	int tries;
 	int64_t tick_ms, after; /* after: attempt of that record, 0: none */
+	int32_t version;	/* of that record */
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	struct policy_record record;
@@ -81,21 +83,13 @@ static bool is_pending(const struct trigger *t)
 
 /* --- trigger -------------------------------------------------------------- */
 
-static void on_put(void *arg, enum policy_result result)
+static void next_second(struct trigger *t);
+static void look(struct trigger *t);
+
+static void done(struct trigger *t)
 {
-	struct trigger *t = arg;
 	struct pack *p;
 
-	if (result == POLICY_UNKNOWN) {
-		refuse(t, RPC_CANNOT_TELL,
-		       "the connection to ZooKeeper went: it may or may not have been done");
-		return;
-	}
-	if (result != POLICY_DONE) {
-		refuse(t, RPC_CANNOT_TELL,
-		       store_refused_why(result == POLICY_FULL ? STORE_FULL : STORE_FAILED));
-		return;
-	}
 	if (t->client) {
 		p = peer_begin(t->client);
 		rpc_pack_result(p, t->msgid);
@@ -106,6 +100,36 @@ static void on_put(void *arg, enum policy_result result)
 		peer_end(t->client, t->msgid);
 	}
 	end(t);
+}
+
+static void on_put(void *arg, enum trigger_result result)
+{
+	struct trigger *t = arg;
+
+	switch (result) {
+	case TRIGGER_DONE: done(t); break;
+	case TRIGGER_TAKEN:
+		if (t->again)
+			refuse(t, RPC_MISUSE,
+			       "that tick has been triggered, and its run has not begun");
+		else
+			next_second(t);
+		break;
+	case TRIGGER_CHANGED: look(t); break;
+	case TRIGGER_UNKNOWN:
+		refuse(t, RPC_CANNOT_TELL,
+		       "the connection to ZooKeeper went: it may or may not have been done");
+		break;
+	case TRIGGER_FULL: refuse(t, RPC_CANNOT_TELL, store_refused_why(STORE_FULL)); break;
+	case TRIGGER_FAILED: refuse(t, RPC_CANNOT_TELL, store_refused_why(STORE_FAILED)); break;
+	}
+}
+
+static void put(struct trigger *t)
+{
+	snprintf(t->record.node, sizeof(t->record.node), "%s", t->tick);
+	trigger_put(&t->methods->node->leaders, &t->record,
+		    t->again ? t->version : TRIGGER_NO_RECORD, on_put, t);
 }
 
 static void find_user(void *arg)
@@ -120,7 +144,7 @@ static void on_user_found(void *arg)
 	struct trigger *t = arg;
 
 	if (session_is_up(&t->methods->node->session))
-		policy_put(&t->methods->node->policy, &t->record, on_put, t);
+		put(t);
 	else
 		refuse(t, RPC_CANNOT_TELL, SESSION_NONE);
 }
@@ -131,16 +155,16 @@ static void commit(struct trigger *t)
 	const struct node *n = t->methods->node;
 	struct policy_record *r = &t->record;
 
+	if (r->by[0]) { /* it has been found out before */
+		put(t);
+		return;
+	}
 	snprintf(r->kind, sizeof(r->kind), "%s", policy_kind_name(POLICY_TRIGGER));
 	snprintf(r->task, sizeof(r->task), "%s", t->task);
-	snprintf(r->node, sizeof(r->node), "%s", t->tick);
 	snprintf(r->host, sizeof(r->host), "%s", n->registry.hostname);
-	r->since = host_wall_ms(n->host);
 	if (process->offload(process->arg, find_user, on_user_found, t) != 0)
 		refuse(t, RPC_CANNOT_TELL, "no thread can be had: try again");
 }
-
-static void look(struct trigger *t);
 
 /* Looks for the next second that is no tick of the schedule and that nobody has triggered. */
 static void next_second(struct trigger *t)
@@ -176,7 +200,6 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 	const struct registry *r = &t->methods->node->registry;
 	int64_t ms;
 
-	(void)version;
 	if (result == LEDGER_UNKNOWN || result == LEDGER_AGAIN) {
 		refuse(t, RPC_CANNOT_TELL, "the connection to ZooKeeper went: nothing was done");
 	} else if (result == LEDGER_FAILED) {
@@ -197,6 +220,7 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 		refuse(t, RPC_MISUSE, "that tick is running");
 	} else {
 		t->after = record->attempt;
+		t->version = version;
 		commit(t);
 	}
 }
@@ -276,6 +300,7 @@ void trigger_answer(struct call *call)
 		return;
 	t = begin(call, task->name);
 	t->again = tick[0] != '\0';
+	t->record.since = host_wall_ms(call->m->node->host); /* before a tick of its own */
 	memcpy(t->tick, tick, sizeof(t->tick));
 	if (t->again) {
 		look(t);

@@ -15,8 +15,7 @@ static int64_t seconds(int64_t ms)
 	return calendar_floor(ms, SECOND_MS);
 }
 
-/* The first tick behind that instant; INT64_MAX: none is to come. */
-static int64_t next_tick(const struct owed_rules *r, int64_t after_ms)
+int64_t owed_next(const struct owed_rules *r, int64_t after_ms)
 {
 	int64_t at;
 
@@ -27,7 +26,7 @@ static int64_t next_tick(const struct owed_rules *r, int64_t after_ms)
 
 bool owed_is_tick(const struct owed_rules *rules, int64_t ms)
 {
-	return ms % SECOND_MS == 0 && next_tick(rules, ms - SECOND_MS) == ms;
+	return ms % SECOND_MS == 0 && owed_next(rules, ms - SECOND_MS) == ms;
 }
 
 /*
@@ -38,8 +37,8 @@ static size_t count(const struct owed_rules *r, int64_t after_ms, int64_t until_
 {
 	size_t n = 0;
 
-	for (int64_t at = next_tick(r, after_ms); at <= until_ms && n < most;
-	     at = next_tick(r, at)) {
+	for (int64_t at = owed_next(r, after_ms); at <= until_ms && n < most;
+	     at = owed_next(r, at)) {
 		if (ring_size > 0)
 			ring[n % ring_size] = at;
 		n++;
@@ -115,7 +114,7 @@ static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight 
 		fresh_ms = s->since_ms;
 	if (late_ms < s->since_ms)
 		late_ms = s->since_ms;
-	at = next_tick(r, r->catch_up == OWED_ALL && late_ms < fresh_ms ? late_ms : fresh_ms);
+	at = owed_next(r, r->catch_up == OWED_ALL && late_ms < fresh_ms ? late_ms : fresh_ms);
 	if (at > s->now_ms && r->catch_up == OWED_LAST && !newest(r, late_ms, s->now_ms, &at))
 		at = INT64_MAX;
 	return at;
@@ -133,7 +132,7 @@ static bool waits_its_turn(const struct owed_rules *r, const struct owed_sight *
 struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sight *s)
 {
 	struct owed_plan plan = {.next_ms = INT64_MAX};
-	int64_t first = next_tick(rules, s->since_ms), run, late;
+	int64_t first = owed_next(rules, s->since_ms), run, late;
 
 	if (first > s->now_ms) {
 		plan.next_ms = first;
@@ -143,8 +142,8 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 	/* A tick that comes during the previous run waits for wait_ms at most. */
 	while (s->busy_ms != OWED_NEVER && run > s->busy_ms && run <= s->now_ms &&
 	       s->now_ms - run >= rules->wait_ms)
-		run = next_tick(rules, run);
-	plan.next_ms = next_tick(rules, s->now_ms);
+		run = owed_next(rules, run);
+	plan.next_ms = owed_next(rules, s->now_ms);
 	if (run > first) {
 		plan.missed = true;
 		plan.missed_to_ms = run <= s->now_ms ? run - 1 : s->now_ms;

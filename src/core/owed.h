@@ -58,6 +58,8 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 #define OWED_COUNT_MAX 100000
 size_t owed_ticks(const struct owed_rules *rules, int64_t after_ms, int64_t until_ms, size_t max,
 		  int64_t *ret_ticks, size_t *ret_all);
+/* The first tick behind that instant; INT64_MAX: none is to come. */
+int64_t owed_next(const struct owed_rules *rules, int64_t after_ms);
 /* Whether that instant is a tick of the schedule. */
 bool owed_is_tick(const struct owed_rules *rules, int64_t ms);
 /* How many ms after its tick a run begins: less than splay_ms, derived from the task's name. */

@@ -80,16 +80,11 @@ int64_t tick_begins(int64_t wall_ms, int64_t tick_ms, int64_t zone_ms)
 	return tick_floor(wall_ms, tick_ms, zone_ms) - (tick_ms < TICK_DAY_MS ? 0 : zone_ms);
 }
 
-bool tick_oldest_counts(const char *oldest, const char *floor, const char *limit)
-{
-	return floor[0] || strcmp(oldest, limit) <= 0;
-}
-
 enum tick_place tick_place(const char *tick, const char *floor, char (*names)[TICK_NAME_SIZE],
 			   size_t n, const char *limit)
 {
 	if (strcmp(tick, floor) < 0 ||
-	    (n > 0 && strcmp(tick, names[0]) < 0 && tick_oldest_counts(names[0], floor, limit)))
+	    (n > 0 && strcmp(tick, names[0]) < 0 && (floor[0] || strcmp(names[0], limit) <= 0)))
 		return TICK_OLDER;
 	for (size_t low = 0, high = n; low < high;) {
 		size_t middle = low + (high - low) / 2;

@@ -40,11 +40,6 @@ enum tick_place {
 };
 
 /*
- * Whether ticks older than the oldest record count as claimed; floor and limit as in
- * tick_place().
- */
-bool tick_oldest_counts(const char *oldest, const char *floor, const char *limit);
-/*
  * The state of a tick by the ledger. names are its n records, sorted. floor is the oldest one that
  * pruning has left, "" if nothing was pruned. limit is a name that no right clock has reached yet:
  * a record behind it, claimed by a wrong clock, is not taken for the oldest one kept as long as

@@ -22,6 +22,7 @@ struct op {
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	char limit[TICK_NAME_SIZE];   /* look, claim: as in tick_place() */
+	char owed[TICK_NAME_SIZE];    /* claim: not to be older than the oldest kept */
 	char trigger[STORE_PATH_MAX]; /* claim: goes with it; "" */
 	ledger_fn fn;
 	void *arg;
@@ -208,6 +209,14 @@ char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_S
 	return names;
 }
 
+/* What is the oldest one kept behind this claim; it never goes back, as a triggered tick may. */
+static const char *floor_after(const struct op *op)
+{
+	const char *first = op->ticks.names[op->n_pruned];
+
+	return strcmp(op->ticks.floor, first) > 0 ? op->ticks.floor : first;
+}
+
 /* Puts the tick in its place, and says which of the oldest are to go. */
 static void add_claimed(struct op *op)
 {
@@ -225,6 +234,8 @@ static void add_claimed(struct op *op)
 		op->n_pruned = PRUNED_AT_ONCE;
 	if (op->n_pruned > at)
 		op->n_pruned = at;
+	while (op->n_pruned > 0 && strcmp(t->names[op->n_pruned], op->owed) > 0)
+		op->n_pruned--;
 }
 
 /* What is known now is good for the next claim, as long as the leadership is the same. */
@@ -236,10 +247,10 @@ static void give_back(struct op *op)
 	if (!t || !election_leads(&t->election) || t->election.node.token != op->token)
 		return;
 	if (op->n_pruned > 0) {
+		memmove(ticks->floor, floor_after(op), sizeof(ticks->floor));
 		ticks->n -= op->n_pruned;
 		memmove(ticks->names, ticks->names + op->n_pruned,
 			ticks->n * sizeof(*ticks->names));
-		memcpy(ticks->floor, ticks->names[0], sizeof(ticks->floor));
 		ticks->version++;
 	}
 	ticks->token = op->token;
@@ -314,7 +325,7 @@ static void send_claim(struct op *op)
 			.type = STORE_OP_DELETE, .path = op->trigger, .version = -1};
 	if (op->n_pruned > 0) {
 		ops[2].type = STORE_OP_SET;
-		ops[2].data = op->ticks.names[op->n_pruned];
+		ops[2].data = floor_after(op);
 		ops[2].len = TICK_NAME_SIZE - 1;
 	}
 	for (size_t i = 0; i < op->n_pruned; i++) {
@@ -332,7 +343,11 @@ static void claim(struct op *op)
 {
 	const struct ledger_ticks *t = &op->ticks;
 
-	switch (tick_place(op->tick, t->floor, t->names, t->n, op->limit)) {
+	enum tick_place place = tick_place(op->tick, t->floor, t->names, t->n, op->limit);
+
+	if (place == TICK_OLDER && op->trigger[0])
+		place = TICK_FREE;
+	switch (place) {
 	case TICK_FREE: send_claim(op); break;
 	case TICK_CLAIMED:
 		give_back(op);
@@ -414,12 +429,13 @@ static void load(struct op *op)
 	store_get(op->leaders->session->store, path, false, on_parent, op);
 }
 
-void ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
-		  const struct run_record *record, ledger_fn fn, void *arg)
+void ledger_claim(struct task *t, const char *tick, const char *limit, const char *owed,
+		  const char *trigger, const struct run_record *record, ledger_fn fn, void *arg)
 {
 	struct op *op = op_new(t->leaders, t->name, tick, fn, arg);
 
 	snprintf(op->limit, sizeof(op->limit), "%s", limit);
+	snprintf(op->owed, sizeof(op->owed), "%s", owed);
 	snprintf(op->trigger, sizeof(op->trigger), "%s", trigger ? trigger : "");
 	op->record = *record;
 	op->keep = (size_t)t->settings->history;

@@ -43,11 +43,13 @@ void ledger_look(struct leaders *l, const char *task, const char *tick, const ch
 		 bool whole, ledger_fn fn, void *arg);
 /*
  * Claims a tick, if it is not claimed, this worker is registered and the task is led. The same
- * transaction prunes to the task's history. trigger: the path of a znode to delete with it; NULL:
- * none. fn may be called before this returns.
+ * transaction prunes to the task's history, but nothing that would make a tick from `owed` on older
+ * than the oldest kept; TICK_NO_LIMIT: none is owed. trigger: the path of a znode to delete with it,
+ * and the tick may be older than all that are kept; NULL: none. fn may be called before this
+ * returns.
  */
-void ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
-		  const struct run_record *record, ledger_fn fn, void *arg);
+void ledger_claim(struct task *t, const char *tick, const char *limit, const char *owed,
+		  const char *trigger, const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. must_lead: only while this worker is registered
  * and the task is led; trigger as above. event: noted with it; NULL: none.
@@ -58,10 +60,17 @@ void ledger_write(struct leaders *l, const char *task, const char *tick, const c
 /*
  * Makes a record with the state "missed" for each of these ticks, oldest first, if this worker is
  * registered and leads the task: all or none. If the ledger has far more ticks than the task's
- * history, the oldest that have ended and are not retried are deleted. event: noted with them.
+ * history, the oldest that have ended and are not retried are deleted.
  */
-void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
-		   const struct notice_record *event, ledger_fn fn, void *arg);
+struct ledger_missing {
+	const int64_t *ticks;
+	size_t n;
+	const char *owed; /* behind them, as for a claim */
+	const char *trigger;
+	const struct run_record *record;
+	const struct notice_record *event; /* noted with them */
+};
+void ledger_missed(struct task *t, const struct ledger_missing *missing, ledger_fn fn, void *arg);
 
 /* The result of a reply that has no other meaning; logs it where needed. */
 enum ledger_result ledger_failure(const char *task, const char *tick,

@@ -23,12 +23,16 @@ struct missed {
 	void *arg;
 	struct run_record record;
 	struct notice_record event;
+	char owed[TICK_NAME_SIZE];
+	char trigger[STORE_PATH_MAX]; /* goes with them; "" */
 	size_t keep;
 	bool rerun; /* a lost run is to be run again, so its record stays */
 	bool made;  /* the parents have been made */
 	int64_t *ticks;
 	size_t n;
 	int32_t version;	       /* of ROOT/runs/TASK */
+	char floor[TICK_NAME_SIZE];    /* its data */
+	char first[TICK_NAME_SIZE];    /* of the ticks */
 	char (*names)[TICK_NAME_SIZE]; /* that there are, sorted */
 	size_t n_names;
 	size_t n_pruned; /* of the oldest; they have been looked at */
@@ -91,6 +95,17 @@ static bool is_led(const struct missed *m)
 	return t && leaders_may_begin(t) && t->election.node.token == m->record.token;
 }
 
+/* The oldest that stays, or is made. It never goes back, as a triggered tick may be older. */
+static const char *floor_after(struct missed *m)
+{
+	const char *first = m->names[m->n_pruned];
+
+	(void)tick_name(m->ticks[0], m->first);
+	if (strcmp(m->first, first) < 0)
+		first = m->first;
+	return strcmp(m->floor, first) > 0 ? m->floor : first;
+}
+
 static void make(struct missed *m)
 {
 	if (!is_led(m)) {
@@ -98,7 +113,7 @@ static void make(struct missed *m)
 		return;
 	}
 	const struct node_settings *settings = m->leaders->session->settings;
-	size_t n = OPS + m->n + m->n_pruned;
+	size_t n = OPS + m->n + (m->trigger[0] != '\0') + m->n_pruned;
 	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, STORE_PATH_MAX), name[TICK_NAME_SIZE];
 	struct store_op *ops = mem_calloc(n, sizeof(*ops)), *op = ops;
 	struct buffer data;
@@ -115,7 +130,7 @@ static void make(struct missed *m)
 	*op++ = (struct store_op){.type = STORE_OP_CHECK, .path = paths[2], .version = m->version};
 	if (m->n_pruned > 0) {
 		ops[2].type = STORE_OP_SET;
-		ops[2].data = m->names[m->n_pruned];
+		ops[2].data = floor_after(m);
 		ops[2].len = TICK_NAME_SIZE - 1;
 	}
 	for (size_t i = 0; i < m->n; i++, op++) {
@@ -127,6 +142,9 @@ static void make(struct missed *m)
 					.len = data.len,
 					.closed = true};
 	}
+	if (m->trigger[0])
+		*op++ = (struct store_op){
+			.type = STORE_OP_DELETE, .path = m->trigger, .version = -1};
 	for (size_t i = 0; i < m->n_pruned; i++, op++) {
 		path_of_tick(settings, m->task, m->names[i], paths[op - ops]);
 		*op = (struct store_op){
@@ -183,7 +201,8 @@ static void look_at_oldest(struct missed *m)
 {
 	char path[STORE_PATH_MAX];
 
-	if (m->n_pruned >= too_many(m) || m->n_pruned + 1 >= m->n_names) {
+	if (m->n_pruned >= too_many(m) || m->n_pruned + 1 >= m->n_names ||
+	    strcmp(m->names[m->n_pruned + 1], m->owed) > 0) {
 		make(m);
 		return;
 	}
@@ -245,6 +264,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		return;
 	}
 	m->version = reply->stat.version;
+	ledger_floor(reply, m->floor);
 	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
 	store_children(m->leaders->session->store, path, false, on_names, m);
 }
@@ -257,21 +277,22 @@ static void load(struct missed *m)
 	store_get(m->leaders->session->store, path, false, on_folder, m);
 }
 
-void ledger_missed(struct task *t, const int64_t *ticks, size_t n, const struct run_record *record,
-		   const struct notice_record *event, ledger_fn fn, void *arg)
+void ledger_missed(struct task *t, const struct ledger_missing *missing, ledger_fn fn, void *arg)
 {
 	struct missed *m = mem_calloc(1, sizeof(*m));
 
 	m->leaders = t->leaders;
 	m->fn = fn;
 	m->arg = arg;
-	m->record = *record;
-	m->event = *event;
+	m->record = *missing->record;
+	m->event = *missing->event;
+	snprintf(m->owed, sizeof(m->owed), "%s", missing->owed);
+	snprintf(m->trigger, sizeof(m->trigger), "%s", missing->trigger ? missing->trigger : "");
 	m->keep = (size_t)t->settings->history;
 	m->rerun = t->settings->on_crash == TASK_ON_CRASH_RERUN;
-	m->ticks = mem_calloc(n + 1, sizeof(*m->ticks));
-	memcpy(m->ticks, ticks, n * sizeof(*ticks));
-	m->n = n;
+	m->n = missing->n;
+	m->ticks = mem_calloc(m->n + 1, sizeof(*m->ticks));
+	memcpy(m->ticks, missing->ticks, m->n * sizeof(*m->ticks));
 	snprintf(m->task, sizeof(m->task), "%s", t->name);
 	load(m);
 }

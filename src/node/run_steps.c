@@ -117,41 +117,6 @@ void run_settle(struct run *r)
 	run_release(r);
 }
 
-/* What this node is called, where that is not its hostname. */
-static void take_node(struct run *r, const struct member *self)
-{
-	const char *name = identity_name(self);
-
-	if (strcmp(name, self->worker->hostname) != 0)
-		memcpy(r->record.node, name, strlen(name));
-}
-
-static void fill_record(struct run *r, int64_t attempt)
-{
-	const struct leaders *l = r->runs->leaders;
-	const struct member *self = registry_self(l->registry);
-
-	char by[RECORD_BY_MAX + 1];
-
-	/* The trigger's user stays with its further attempts. */
-	memcpy(by, r->record.by, sizeof(by));
-	memset(&r->record, 0, sizeof(r->record));
-	memcpy(r->record.by, by, sizeof(by));
-	snprintf(r->record.state, sizeof(r->record.state), "%s",
-		 r->options.once ? "claimed" : "running");
-	if (self) {
-		memcpy(r->record.id, self->worker->id, sizeof(r->record.id));
-		memcpy(r->record.hostname, self->worker->hostname, sizeof(r->record.hostname));
-		take_node(r, self);
-	}
-	memcpy(r->record.run, r->uuid, sizeof(r->record.run));
-	r->record.session = l->session->id;
-	r->record.token = r->task->election.node.token;
-	r->record.attempt = attempt;
-	r->record.started_at = host_wall_ms(r->runs->host);
-	r->record.exit_status = -1;
-}
-
 /*
  * Whether the session that runs it may be alive. Its lease ended before the session did, and its
  * job with the lease. While records are being read, a worker that registers anew is not to be
@@ -231,29 +196,6 @@ struct run_sight run_sight_of(const struct run *r)
 	return sight;
 }
 
-static struct run_seen seen_of(const struct run *r, const struct run_record *record)
-{
-	return (struct run_seen){.readable = true,
-				 .ours = strcmp(record->run, r->uuid) == 0,
-				 .running = strcmp(record->state, "running") == 0 &&
-					    record->session != 0,
-				 .lost = strcmp(record->state, "lost") == 0,
-				 .failed = strcmp(record->state, "failed") == 0 ||
-					   strcmp(record->state, "timeout") == 0,
-				 .ended = strcmp(record->state, r->record.state) == 0,
-				 .session = record->session,
-				 .token = record->token,
-				 .attempt = record->attempt};
-}
-
-/* Without what the job wrote, which is not kept. */
-static void take_record(struct run *r, const struct run_record *record)
-{
-	r->record = *record;
-	r->record.output = NULL;
-	r->record.output_len = 0;
-}
-
 static void noted(struct run *r)
 {
 	struct runs *runs = r->runs;
@@ -270,23 +212,32 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 	struct run_seen seen;
 	struct run_sight sight = run_sight_of(r);
 
+	/* A trigger has a tick of its own, see ledger_claim(). */
+	if (result == LEDGER_OLDER && sight.triggered && r->options.scheduled == 1)
+		result = LEDGER_ABSENT;
 	if (result == LEDGER_DONE && r->task)
 		noted(r);
 	if (result == LEDGER_OLDER && r->task && r->runs->older)
 		r->runs->older(r->runs->noted_arg, r->task, r->tick);
 	if (record) {
-		seen = seen_of(r, record);
+		seen = run_record_seen(r, record);
 		if (r->state.asked == RUN_LOOK || r->state.asked == RUN_LOOK_INHERITED ||
 		    r->state.asked == RUN_LOOK_ATTACHED)
-			take_record(r, record);
+			run_record_take(r, record);
 	}
 	run_perform(r, run_answered(&r->state, &sight, result, record ? &seen : NULL, version));
 	runs_changed(r->runs);
 }
 
-/* A tick that begins behind this has not come yet, by whichever clock. */
+/*
+ * A tick that begins behind this has not come yet, by whichever clock. Which ticks of a schedule
+ * are decided its leader knows: that others are later, as triggered ones may be, says nothing.
+ */
 static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
 {
+	limit[0] = '\0';
+	if (r->options.scheduled > 0)
+		return;
 	clocks_limit(&r->runs->leaders->registry->clocks,
 		     r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms, limit);
 }
@@ -313,11 +264,13 @@ static const char *take_trigger(struct run *r, char path[STORE_PATH_MAX])
 
 static void claim(struct run *r)
 {
-	char limit[TICK_NAME_SIZE], path[STORE_PATH_MAX];
+	char limit[TICK_NAME_SIZE], owed[TICK_NAME_SIZE], path[STORE_PATH_MAX];
 
 	limit_of(r, limit);
-	fill_record(r, 1);
-	ledger_claim(r->task, r->tick, limit, take_trigger(r, path), &r->record, on_answered, r);
+	schedules_owed_from(r->task, owed);
+	run_record_fill(r, 1);
+	ledger_claim(r->task, r->tick, limit, owed, take_trigger(r, path), &r->record, on_answered,
+		     r);
 }
 
 /* event: that it stands for, NULL. */
@@ -332,7 +285,7 @@ static void write_record(struct run *r, bool must_lead, const struct notice_reco
 
 static void write_attempt(struct run *r, int64_t attempt, const struct notice_record *event)
 {
-	fill_record(r, attempt);
+	run_record_fill(r, attempt);
 	write_record(r, true, event);
 }
 
@@ -366,7 +319,7 @@ static void tell(const struct run *r)
 static void start(struct run *r)
 {
 	if (!r->tick[0])
-		fill_record(r, 1);
+		run_record_fill(r, 1);
 	log_info("run claimed", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
 		 LOG_INT("pid", r->pid));

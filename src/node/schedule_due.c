@@ -17,17 +17,14 @@
 #include "node/policy.h"
 #include "node/schedules.h"
 
-#define OFFER_PAUSE_MS	 2000 /* before a tick that nobody has claimed is offered again; doubled */
-#define OFFER_PAUSE_MAX	 30000
-#define LOST_FIRST_MS	 30000 /* for which a run that was lost goes before all else */
-#define MISSED_AT_ONCE	 1000  /* records of one transaction */
-#define TRIGGER_AHEAD_MS 60000 /* a trigger's tick is that of another node's clock */
+#define OFFER_PAUSE_MAX 30000 /* before a tick that nobody has claimed is offered again */
+#define LOST_FIRST_MS	30000 /* for which a run that was lost goes before all else */
+#define MISSED_AT_ONCE	1000  /* records of one transaction */
 
 struct answer {
 	struct schedules *schedules;
 	char task[NAME_ELECTION_MAX + 1];
 	unsigned edition;
-	char trigger[NAME_ID_MAX + 1];
 	char first[TICK_NAME_SIZE], last[TICK_NAME_SIZE];
 	size_t n;
 	int64_t to_ms;
@@ -43,8 +40,10 @@ static struct answer *answer_new(struct schedules *s, const struct task *t)
 	return a;
 }
 
-static void wake_at(struct task_due *d, int64_t at_ms)
+void schedule_wake(struct task *t, int64_t at_ms)
 {
+	struct task_due *d = schedule_state(t);
+
 	if (at_ms < d->wake_ms)
 		d->wake_ms = at_ms;
 }
@@ -80,7 +79,7 @@ static void on_missed(void *arg, enum ledger_result result, const struct run_rec
 	free(a);
 }
 
-static struct run_record missed_record(const struct schedules *s, const struct task *t)
+struct run_record schedule_missed(const struct schedules *s, const struct task *t)
 {
 	const struct member *self = registry_self(s->leaders->registry); /* as may_decide() says */
 	const char *name = identity_name(self);
@@ -121,8 +120,9 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	size_t most = t->settings->history > 1 ? (size_t)t->settings->history / 2 : 1, n;
 	mem_auto int64_t *ticks = NULL;
 	struct answer *a = answer_new(s, t);
-	struct run_record record = missed_record(s, t);
+	struct run_record record = schedule_missed(s, t);
 	struct notice_record event;
+	char owed[TICK_NAME_SIZE];
 
 	if (most > MISSED_AT_ONCE)
 		most = MISSED_AT_ONCE;
@@ -135,16 +135,19 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	tick_name(ticks[0], a->first);
 	tick_name(ticks[n - 1], a->last);
 	a->to_ms = ticks[n - 1];
+	schedules_owed_behind(t, a->to_ms, owed);
 	d->writing = true;
 	d->offer.on = false;
 	missed_event(s, t, a, &event);
-	ledger_missed(t, ticks, n, &record, &event, on_missed, a);
+	const struct ledger_missing missing = {
+		.ticks = ticks, .n = n, .owed = owed, .record = &record, .event = &event};
+	ledger_missed(t, &missing, on_missed, a);
 	return true;
 }
 
 /* --- offers --------------------------------------------------------------- */
 
-static void offer(struct schedules *s, struct task *t, struct due_offer *what)
+void schedule_offer(struct schedules *s, struct task *t, const struct due_offer *what)
 {
 	struct task_due *d = schedule_state(t);
 	struct due_offer *o = &d->offer;
@@ -155,7 +158,7 @@ static void offer(struct schedules *s, struct task *t, struct due_offer *what)
 	if (!same) {
 		*o = *what;
 		o->on = true;
-		o->pause_ms = OFFER_PAUSE_MS;
+		o->pause_ms = SCHEDULE_PAUSE_MS;
 		o->again_ms = now_ms;
 	}
 	if (now_ms >= o->again_ms) {
@@ -164,152 +167,14 @@ static void offer(struct schedules *s, struct task *t, struct due_offer *what)
 		if (s->due)
 			s->due(s->arg, t, &o->due);
 	}
-	wake_at(schedule_state(t), o->again_ms);
+	schedule_wake(t, o->again_ms);
 }
 
-static struct due_offer offer_of(const struct task *t, int64_t tick_ms, int64_t attempt)
+struct due_offer schedule_offer_of(const struct task *t, int64_t tick_ms, int64_t attempt)
 {
 	return (struct due_offer){.due = {.tick_ms = tick_ms,
 					  .attempt = attempt,
 					  .timeout_ms = t->settings->schedule->timeout_ms}};
-}
-
-/* --- what somebody triggered ---------------------------------------------- */
-
-static const struct policy_item *find_trigger(const struct schedules *s, const struct task *t)
-{
-	for (size_t i = 0; i < s->policy->n; i++) {
-		const struct policy_item *item = s->policy->items[i];
-
-		if (item->kind == POLICY_TRIGGER && strcmp(item->record.task, t->name) == 0)
-			return item;
-	}
-	return NULL;
-}
-
-static void on_dropped(void *arg, const struct store_reply *reply)
-{
-	struct answer *a = arg;
-	struct task *t = schedule_task(a->schedules, a->task, a->edition);
-	struct task_due *d = t ? schedule_state(t) : NULL;
-
-	if (t && reply->code == STORE_OK) {
-		d->writing = false;
-		d->trigger.id[0] = '\0';
-		schedules_task_changed(a->schedules, t);
-	} else if (t) {
-		schedule_again(a->schedules, t);
-	}
-	free(a);
-}
-
-/* It cannot be run any more. */
-static void drop(struct schedules *s, struct task *t, const struct policy_item *item,
-		 const char *why)
-{
-	struct task_due *d = schedule_state(t);
-	char path[STORE_PATH_MAX];
-
-	log_warning("trigger dropped", LOG_STR("task", t->name), LOG_STR("tick", item->record.node),
-		    LOG_STR("by", item->record.by), LOG_STR("at", item->record.host),
-		    LOG_STR("why", why));
-	path_of(s->leaders->session->settings, PATH_POLICY, item->name, path);
-	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
-	d->writing = true;
-	store_multi(s->leaders->session->store, &op, 1, on_dropped, answer_new(s, t));
-}
-
-static void on_triggered(void *arg, enum ledger_result result, const struct run_record *record,
-			 int32_t version)
-{
-	struct answer *a = arg;
-	struct task *t = schedule_task(a->schedules, a->task, a->edition);
-	struct task_due *d = t ? schedule_state(t) : NULL;
-	const struct registry *registry = a->schedules->leaders->registry;
-	bool runs = record &&
-		    strcmp(ledger_state(registry, record->state, record->session), "running") == 0;
-	const char *why = result == LEDGER_OLDER ? "it is older than the runs that are kept"
-			  : result == LEDGER_PRESENT && !record ? "its record makes no sense"
-			  : runs				? "its tick is running"
-								: NULL;
-
-	(void)version;
-	if (t && result != LEDGER_ABSENT && result != LEDGER_PRESENT && result != LEDGER_OLDER) {
-		schedule_again(a->schedules, t);
-	} else if (t && strcmp(d->trigger.id, a->trigger) == 0) {
-		d->trigger.known = true;
-		d->trigger.looked_ms = host_now_ms(a->schedules->host);
-		d->trigger.why = why;
-		d->trigger.attempt = record ? record->attempt + 1 : 1;
-		schedules_task_changed(a->schedules, t);
-	}
-	free(a);
-}
-
-static void look_at_trigger(struct schedules *s, struct task *t, const struct policy_item *item)
-{
-	struct task_due *d = schedule_state(t);
-	struct answer *a = answer_new(s, t);
-
-	memset(&d->trigger, 0, sizeof(d->trigger));
-	memcpy(d->trigger.id, item->name, sizeof(d->trigger.id));
-	memcpy(a->trigger, item->name, sizeof(a->trigger));
-	ledger_look(s->leaders, t->name, item->record.node, TICK_NO_LIMIT, true, on_triggered, a);
-}
-
-/* Nobody has claimed it since: its record may be another by now, or pruned. */
-static bool is_stale(const struct schedules *s, const struct task_due *d)
-{
-	const struct due_offer *o = &d->offer;
-
-	return o->on && strcmp(o->trigger, d->trigger.id) == 0 &&
-	       host_now_ms(s->host) >= o->again_ms && d->trigger.looked_ms < o->again_ms;
-}
-
-/* Offers what was triggered first; false: nothing was, or it is not known yet how. */
-static bool advance_trigger(struct schedules *s, struct task *t)
-{
-	const struct policy_item *item = find_trigger(s, t);
-	struct task_due *d = schedule_state(t);
-	struct due_trigger *trigger = &d->trigger;
-	struct due_offer o;
-	int64_t ms, wall_ms = host_wall_ms(s->host);
-
-	if (!item)
-		return false;
-	if (!tick_parse(item->record.node, &ms)) {
-		drop(s, t, item, "that is no tick");
-		return false;
-	}
-	if (ms <= partitions_floor_ms(s->leaders, t->name)) {
-		drop(s, t, item, "the number of partitions was changed after its tick");
-		return false;
-	}
-	if (strcmp(trigger->id, item->name) != 0) {
-		look_at_trigger(s, t, item);
-		return false;
-	}
-	if (!trigger->known)
-		return d->offer.on && strcmp(d->offer.trigger, item->name) == 0;
-	trigger->tick_ms = ms;
-	if (trigger->why) {
-		drop(s, t, item, trigger->why);
-		return false;
-	}
-	if (is_stale(s, d)) {
-		look_at_trigger(s, t, item);
-		return true;
-	}
-	if (ms > wall_ms && ms <= wall_ms + TRIGGER_AHEAD_MS) {
-		wake_at(schedule_state(t), host_now_ms(s->host) + (ms - wall_ms));
-		return false;
-	}
-	o = offer_of(t, ms, trigger->attempt);
-	o.due.triggered = true;
-	memcpy(o.trigger, item->name, sizeof(o.trigger));
-	snprintf(o.by, sizeof(o.by), "%s@%s", item->record.by, item->record.host);
-	offer(s, t, &o);
-	return true;
 }
 
 /* --- further attempts ----------------------------------------------------- */
@@ -359,9 +224,9 @@ static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, 
 		d->lost_ms = now_ms;
 	if (first && now_ms >= d->lost_ms + LOST_FIRST_MS)
 		return false;
-	o = offer_of(t, ms, run->attempt + 1);
+	o = schedule_offer_of(t, ms, run->attempt + 1);
 	o.lost = true;
-	offer(s, t, &o);
+	schedule_offer(s, t, &o);
 	return true;
 }
 
@@ -374,14 +239,14 @@ static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 	int64_t ms, due_ms = n->ended_at + c->retry_delay_ms, wall_ms = host_wall_ms(s->host);
 	struct due_offer o;
 
-	if (!failed || n->attempt > c->retries || !tick_parse(n->tick, &ms) || ms <= floor_ms)
+	if (!failed || n->failures >= c->retries || !tick_parse(n->tick, &ms) || ms <= floor_ms)
 		return false;
 	if (due_ms > wall_ms) {
-		wake_at(schedule_state(t), host_now_ms(s->host) + (due_ms - wall_ms));
+		schedule_wake(t, host_now_ms(s->host) + (due_ms - wall_ms));
 		return false;
 	}
-	o = offer_of(t, ms, n->attempt + 1);
-	offer(s, t, &o);
+	o = schedule_offer_of(t, ms, n->attempt + 1);
+	schedule_offer(s, t, &o);
 	return true;
 }
 
@@ -390,7 +255,7 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 {
 	if (is_busy(t))
 		return false;
-	return advance_trigger(s, t) || advance_lost(s, t, floor_ms, false) ||
+	return schedule_trigger(s, t) || advance_lost(s, t, floor_ms, false) ||
 	       (t->holds == 0 && advance_again(s, t, floor_ms));
 }
 
@@ -458,7 +323,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 	struct owed_plan plan;
 	struct due_offer o;
 
-	d->wake_ms = now_ms + OFFER_PAUSE_MS;
+	d->wake_ms = now_ms + SCHEDULE_PAUSE_MS;
 	if (!is_busy(t))
 		d->busy_ms = OWED_NEVER;
 	else if (d->busy_ms == OWED_NEVER)
@@ -474,18 +339,23 @@ void schedule_advance(struct schedules *s, struct task *t)
 	}
 	if (!is_busy(t) && advance_lost(s, t, floor_ms, true))
 		return;
+	if (schedule_expire(s, t))
+		return;
 	plan = owed_plan(&rules, &sight);
-	/* What is being claimed just now would be older than what is written as missed. */
-	if (plan.missed && t->holds <= t->going &&
-	    miss(s, t, &rules, sight.since_ms, plan.missed_to_ms))
+	/*
+	 * What is being claimed just now would be older than what is written as missed, or be passed
+	 * over by what is offered in its place.
+	 */
+	if (plan.missed &&
+	    (t->holds > t->going || miss(s, t, &rules, sight.since_ms, plan.missed_to_ms)))
 		return;
 	d->wake_ms = plan.next_ms == INT64_MAX ? INT64_MAX : now_ms + (plan.next_ms - sight.now_ms);
 	if (plan.run) {
-		o = offer_of(t, plan.run_ms, 1);
-		offer(s, t, &o);
+		o = schedule_offer_of(t, plan.run_ms, 1);
+		schedule_offer(s, t, &o);
 	} else if (!advance_rest(s, t, floor_ms)) {
 		d->offer.on = false;
 		if (is_busy(t) || t->holds > 0) /* a claim that comes to nothing tells nobody */
-			wake_at(d, now_ms + OFFER_PAUSE_MS);
+			schedule_wake(t, now_ms + SCHEDULE_PAUSE_MS);
 	}
 }

@@ -187,15 +187,15 @@ static void keep_names(struct load *l, const struct task *t, const struct store_
 	l->names = ledger_names(reply, &l->n_names);
 }
 
-/* What is older than the oldest record is not claimed, see tick_place(): it is decided, too. */
+/*
+ * Once something was pruned, what is older than the oldest record is not claimed, see
+ * tick_place(): it is decided, too.
+ */
 static void decided_before(struct load *l, const char *oldest)
 {
-	char limit[TICK_NAME_SIZE];
 	int64_t ms;
 
-	clocks_limit(&l->schedules->leaders->registry->clocks, 0, limit);
-	if (tick_parse(oldest, &ms) && tick_oldest_counts(oldest, l->floor, limit) &&
-	    ms - 1 > l->since_ms)
+	if (l->floor[0] && tick_parse(oldest, &ms) && ms - 1 > l->since_ms)
 		l->since_ms = ms - 1;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "node/leaders.h"
+#include "node/ledger.h"
 #include "node/paths.h"
 #include "node/policy.h"
 #include "node/tasks.h"
@@ -200,6 +201,8 @@ void schedule_pass(struct task *t)
 struct due_run schedule_run(const char *tick, const struct run_record *record)
 {
 	struct due_run run = {.attempt = record->attempt,
+			      .failures =
+				      record->failures < 0 ? record->attempt - 1 : record->failures,
 			      .ended_at = record->ended_at,
 			      .session = record->session};
 
@@ -343,6 +346,43 @@ const struct due_offer *schedules_offer(const struct task *t, const char *tick, 
 		return NULL;
 	return d->offer.due.tick_ms == tick_ms && d->offer.due.attempt == attempt ? &d->offer
 										  : NULL;
+}
+
+/* Whether it has a run that was lost and is to be begun again. */
+static bool is_to_rerun(const struct task *t, const struct due_run *run)
+{
+	return t->settings->on_crash == TASK_ON_CRASH_RERUN && run->tick[0] &&
+	       strcmp(ledger_state(t->leaders->registry, run->state, run->session), "lost") == 0;
+}
+
+void schedules_owed_behind(const struct task *t, int64_t since_ms, char tick[TICK_NAME_SIZE])
+{
+	const struct task_schedule *c = t->settings->schedule;
+	const struct owed_rules rules = {.schedule = c->schedule, .zone = c->zone};
+	const struct due_run *runs[] = {&seen(t)->open, &seen(t)->newest};
+	const struct policy *policy = t->leaders->policy;
+	int64_t next_ms = owed_next(&rules, since_ms);
+	size_t first;
+
+	if (next_ms == INT64_MAX || !tick_name(next_ms, tick))
+		memcpy(tick, TICK_NO_LIMIT, sizeof(TICK_NO_LIMIT));
+	for (size_t i = 0; i < 2; i++)
+		if (is_to_rerun(t, runs[i]) && strcmp(runs[i]->tick, tick) < 0)
+			memcpy(tick, runs[i]->tick, sizeof(runs[i]->tick));
+	/* The record of a tick that is to be run again by hand stays as well. */
+	if (policy_of_task(policy, POLICY_TRIGGER, t->name, &first) > 0 &&
+	    tick_is_name(policy->items[first]->record.node) &&
+	    strcmp(policy->items[first]->record.node, tick) < 0)
+		memcpy(tick, policy->items[first]->record.node, TICK_NAME_SIZE);
+}
+
+void schedules_owed_from(const struct task *t, char tick[TICK_NAME_SIZE])
+{
+	tick[0] = '\0';
+	if (!t->settings->schedule)
+		memcpy(tick, TICK_NO_LIMIT, sizeof(TICK_NO_LIMIT));
+	else if (seen(t)->phase == DUE_READY)
+		schedules_owed_behind(t, seen(t)->since_ms, tick);
 }
 
 void schedules_init(struct schedules *s, struct host *host, struct leaders *l, struct policy *p)

@@ -5,6 +5,7 @@
  *     schedules.c       the tasks, the clock, and events from elsewhere
  *     schedule_load.c   reads settings and ledger at the begin of a leadership
  *     schedule_due.c    the next action of one task
+ *     schedule_trigger.c   what somebody triggered
  */
 #ifndef ZKLEADER_NODE_SCHEDULES_H
 #define ZKLEADER_NODE_SCHEDULES_H
@@ -56,7 +57,7 @@ struct task_due {
 	struct due_run {
 		char tick[TICK_NAME_SIZE]; /* "": none */
 		char state[RECORD_STATE_MAX + 1];
-		int64_t attempt, ended_at, session;
+		int64_t attempt, failures, ended_at, session;
 	} newest, open;
 	int64_t lost_ms; /* CLOCK_BOOTTIME: since when a lost run is on offer; 0: none */
 	struct due_offer {
@@ -72,10 +73,12 @@ struct task_due {
 	struct due_trigger {
 		char id[NAME_ID_MAX + 1]; /* "": none */
 		bool known;		  /* the record of its tick has been read */
+		bool waits;		  /* that tick is running: until it has ended */
 		const char *why;	  /* why it cannot be run; NULL: it can */
 		int64_t looked_ms;	  /* CLOCK_BOOTTIME of that read */
 		int64_t tick_ms, attempt;
 	} trigger;
+	bool expires_bare; /* the tick of one that is too old may have a record: it gets none */
 };
 
 struct schedules {
@@ -118,6 +121,14 @@ void schedules_watch(struct schedules *s, const char *path);
 /* The offer of that attempt of that tick; NULL: none. */
 const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt);
 
+/*
+ * The oldest tick that may be owed, or is to be run again: it must not become older than the oldest
+ * record. TICK_NO_LIMIT: none is; "": it is not known yet.
+ */
+void schedules_owed_from(const struct task *t, char tick[TICK_NAME_SIZE]);
+/* The same if all up to since_ms were decided. */
+void schedules_owed_behind(const struct task *t, int64_t since_ms, char tick[TICK_NAME_SIZE]);
+
 /* For the parts, which may write it. */
 struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);
@@ -139,6 +150,20 @@ bool schedule_is_past(const struct due_run *run, int64_t floor_ms);
 void schedule_advance(struct schedules *s, struct task *t);
 /* The task, if an answer requested with this edition is still valid; else NULL. */
 struct task *schedule_task(const struct schedules *s, const char *name, unsigned edition);
+/* schedule_due.c: puts it on offer, again and again until it is claimed. */
+#define SCHEDULE_PAUSE_MS 2000 /* before the second time; then twice as long each time */
+void schedule_offer(struct schedules *s, struct task *t, const struct due_offer *what);
+struct due_offer schedule_offer_of(const struct task *t, int64_t tick_ms, int64_t attempt);
+/* The record of a tick that is not run. */
+struct run_record schedule_missed(const struct schedules *s, const struct task *t);
+/* Looks at the task at that time of CLOCK_BOOTTIME, at the latest. */
+void schedule_wake(struct task *t, int64_t at_ms);
+/*
+ * schedule_trigger.c: offers what was triggered first; false: nothing was, or it is not known yet
+ * how. And ends what nobody has run in time; true: one is being ended.
+ */
+bool schedule_trigger(struct schedules *s, struct task *t);
+bool schedule_expire(struct schedules *s, struct task *t);
 /* Starts again after a pause. */
 void schedule_again(struct schedules *s, struct task *t);
 

@@ -343,6 +343,7 @@ static const struct key run_keys[] = {
 	INT(run_record, session, true, 1, INT64_MAX, NOT_POSITIVE),
 	INT(run_record, token, false, 1, INT64_MAX, NOT_POSITIVE),
 	INT(run_record, attempt, false, 1, INT32_MAX, NOT_POSITIVE),
+	INT(run_record, failures, true, 0, INT32_MAX, "not a number from 0 on"),
 	TIME(run_record, started_at),
 	INT(run_record, ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
 	INT(run_record, exit_status, true, 0, 255, "not a number from 0 to 255"),
@@ -438,7 +439,7 @@ int record_parse_leader(const void *data, size_t len, struct leader_record *ret_
 
 int record_parse_run(const void *data, size_t len, struct run_record *ret_run, const char **ret_why)
 {
-	struct run_record r = {.exit_status = -1};
+	struct run_record r = {.failures = -1, .exit_status = -1};
 	int e = keys_parse(data, len, RECORD_RUN_MAX, run_keys, COUNT(run_keys), &r, ret_why);
 
 	if (e < 0)

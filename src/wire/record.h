@@ -40,6 +40,7 @@ struct run_record {
 	int64_t session;		/* of the sidecar that ran it; 0: not in the record */
 	int64_t token;
 	int64_t attempt;	    /* 1, 2, … */
+	int64_t failures;	    /* attempts before it that failed; -1: not in the record */
 	int64_t started_at;	    /* ms since the epoch */
 	int64_t ended_at;	    /* 0: not yet */
 	int64_t exit_status;	    /* -1: none yet */

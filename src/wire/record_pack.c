@@ -130,6 +130,7 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	n += r->session > 0;
 	n += r->ended_at > 0;
 	n += r->exit_status >= 0;
+	n += r->failures >= 0;
 	n += r->by[0] != '\0';
 	n += r->output_len > 0;
 	pack_init(&p, out);
@@ -139,6 +140,8 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	pack_kv_str(&p, "hostname", r->hostname);
 	pack_kv_int(&p, "token", r->token);
 	pack_kv_int(&p, "attempt", r->attempt);
+	if (r->failures >= 0)
+		pack_kv_int(&p, "failures", r->failures);
 	pack_kv_int(&p, "started_at", r->started_at);
 	if (r->node[0])
 		pack_kv_str(&p, "node", r->node);

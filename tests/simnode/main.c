@@ -110,7 +110,9 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->offers += one->offers;
 	sum->missed += one->missed;
 	sum->retried += one->retried;
+	sum->ordered += one->ordered;
 	sum->triggers += one->triggers;
+	sum->expired += one->expired;
 	keep_greater(&sum->worst_offer, one->worst_offer);
 	sum->asked += one->asked;
 	sum->starts += one->starts;

@@ -63,6 +63,7 @@ static const char *const names[] = {
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
+	"due-pruned",
 };
 
 bool plant_set(const char *name)
@@ -568,18 +569,22 @@ static void on_claimed(void *arg, enum ledger_result result, const struct run_re
 }
 
 /* A claim whose answer was lost counts as done. */
-void __wrap_ledger_claim(struct task *t, const char *tick, const char *limit, const char *trigger,
-			 const struct run_record *record, ledger_fn fn, void *arg)
+void __wrap_ledger_claim(struct task *t, const char *tick, const char *limit, const char *owed,
+			 const char *trigger, const struct run_record *record, ledger_fn fn,
+			 void *arg)
 {
 	struct claim *c;
 
+	if (is("due-pruned"))
+		owed = TICK_NO_LIMIT;
+
 	if (!is("trust-unknown")) {
-		__real_ledger_claim(t, tick, limit, trigger, record, fn, arg);
+		__real_ledger_claim(t, tick, limit, owed, trigger, record, fn, arg);
 		return;
 	}
 	c = mem_calloc(1, sizeof(*c));
 	*c = (struct claim){fn, arg};
-	__real_ledger_claim(t, tick, limit, trigger, record, on_claimed, c);
+	__real_ledger_claim(t, tick, limit, owed, trigger, record, on_claimed, c);
 }
 
 /* The runs of a task are not kept apart on a host; a run is taken over while its session lives. */

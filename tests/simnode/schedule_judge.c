@@ -13,13 +13,16 @@
 #define RUNS_PATH   SITE_ROOT "/runs/"
 #define FORCE_PATH  SITE_ROOT "/schedules/"
 #define POLICY_PATH SITE_ROOT "/policy/"
-#define SLACK_MS    1500 /* that clocks are apart, and that requests take */
+#define SLACK_MS    1500  /* that clocks are apart, and that requests take */
 #define OFFERED_MS  60000 /* it was offered in time, and claimed late */
-#define FORGIVEN_MS 1000 /* a tick that is no later is in time, whoever leads */
+#define FORGIVEN_MS 1000  /* a tick that is no later is in time, whoever leads */
 
 #define FORCED_US   (5 * SECOND)
 
 static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came into force */
+/* The newest tick that was decided, whether its record is still kept or not; in that era of the ledger. */
+static int64_t decided_ms[TASKS_MAX];
+static uint64_t decided_era[TASKS_MAX];
 static int64_t
 	taken_zxid[TASKS_MAX]; /* of the last pause that a hand took away, which leaves nothing */
 
@@ -55,6 +58,9 @@ static bool take(const struct transaction *x, const struct op *op, const struct 
 
 	if ((op->type != STORE_OP_CREATE && op->type != STORE_OP_SET) ||
 	    strncmp(text, RUNS_PATH, strlen(RUNS_PATH)) != 0)
+		return false;
+	/* Made, to be taken away at once: nobody has an order for that tick, or runs it. */
+	if (op->type == STORE_OP_CREATE && (!op->data || op->data->len == 0))
 		return false;
 	text += strlen(RUNS_PATH);
 	slash = strchr(text, '/');
@@ -124,6 +130,36 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
 }
 
+/*
+ * None that is owed is passed over in silence, whatever else has a record, and however few of them are kept. A
+ * tick that somebody triggered may be one of a schedule that came into force since: it is not looked behind.
+ */
+static void judge_passed_over(const struct judged *j)
+{
+	const struct schedule_facts *f = &j->facts;
+	int64_t after_ms = f->since_ms, known_ms[] = {f->ended_ms, f->split_ms, f->newest_ms};
+	struct owed_rules rules;
+
+	if (!f->in_force || is_overtaken(j) || f->paused_zxid > 0 ||
+	    taken_zxid[j->task] > f->ended_zxid)
+		return;
+	rules = schedule_rules(f->in_force);
+	for (size_t i = 0; i < sizeof(known_ms) / sizeof(known_ms[0]); i++)
+		after_ms = known_ms[i] > after_ms ? known_ms[i] : after_ms;
+	if (decided_era[j->task] == ticks_era() && decided_ms[j->task] > after_ms)
+		after_ms = decided_ms[j->task];
+	if (owed_next(&rules, after_ms) < j->tick_ms)
+		WRONG(j, "is run, and %lld before it is neither run nor missed",
+		      (long long)owed_next(&rules, after_ms) / 1000);
+}
+
+static void note_decided(const struct judged *j)
+{
+	if (decided_era[j->task] != ticks_era() || j->tick_ms > decided_ms[j->task])
+		decided_ms[j->task] = j->tick_ms;
+	decided_era[j->task] = ticks_era();
+}
+
 /* Whether another has a record that is later than this. */
 static bool is_followed(const struct judged *j)
 {
@@ -152,7 +188,10 @@ static void judge_again(const struct judged *j)
 	if (j->record.attempt != last->attempt + 1)
 		WRONG(j, "attempt %d follows attempt %d", (int)j->record.attempt,
 		      (int)last->attempt);
-	else if (!(failed && last->attempt <= c->retries) && !(lost && rerun))
+	else if (j->record.failures != last->failures + failed)
+		WRONG(j, "counts %d failures, and had %d%s", (int)j->record.failures,
+		      (int)last->failures, failed ? " and one more" : "");
+	else if (!(failed && last->failures < c->retries) && !(lost && rerun))
 		WRONG(j, "is begun again, and is %s at attempt %d of session %llx", last->state,
 		      (int)last->attempt, (unsigned long long)last->session);
 	else if (failed && is_followed(j))
@@ -194,7 +233,9 @@ static void judge_run(const struct judged *j)
 		WRONG(j, "begins with attempt %d", (int)j->record.attempt);
 	} else {
 		judge_decided(j, "run");
+		judge_passed_over(j);
 		judge_turn(j);
+		note_decided(j);
 	}
 }
 
@@ -218,6 +259,7 @@ static void judge_missed(const struct judged *j)
 
 	sim.figures.missed++;
 	judge_decided(j, "missed");
+	note_decided(j);
 	if (!schedules_are_near() || !c || is_overtaken(j))
 		return;
 	late_ms = now_ms - owed_splay(task_settings[j->task].name, c->splay_ms) - j->tick_ms;
@@ -230,6 +272,62 @@ static void judge_missed(const struct judged *j)
 		WRONG(j, "is missed, and is the last one%s", "");
 	else if (c->catch_up == OWED_NONE && late_ms < FORGIVEN_MS - SLACK_MS / 3)
 		WRONG(j, "is missed in time%s", "");
+}
+
+/* --- orders that are not run ------------------------------------------------------------------------ */
+
+/* It goes with the claim of its tick; or when it has waited too long, and people are told. */
+static void judge_order(const struct transaction *x, const struct tree *before, unsigned task,
+			const struct policy_record *order)
+{
+	int64_t now_ms = EPOCH_MS + sim.now / MS, tick_ms, since_ms = order->since;
+	struct schedule_facts f = schedule_facts(before, task);
+	bool is_tick = tick_parse(order->node, &tick_ms);
+	struct judged j;
+
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (take(x, &x->ops[i], before, &j) && strcmp(j.record.state, "running") == 0)
+			return;
+	sim.figures.expired++;
+	if (is_tick && tick_ms > since_ms)
+		since_ms = tick_ms;
+	if (schedules_are_near() && is_tick && tick_ms > f.split_ms &&
+	    now_ms < since_ms + task_settings[task].schedule->window_ms - SLACK_MS)
+		sim_violation("task %u tick %s: what was triggered for it is dropped", task,
+			      order->node);
+}
+
+/* Whether it is made by who has seen in this transaction that the tick has no record, or which one. */
+static bool has_looked(const struct transaction *x, const char *path)
+{
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (strcmp(path_text(x->ops[i].path), path) == 0)
+			return true;
+	return false;
+}
+
+/* Each has a tick of its own. */
+static void judge_new_order(const struct transaction *x, const struct op *op,
+			    const struct tree *before)
+{
+	const struct znode *policy = tree_get(before, path_intern(SITE_ROOT "/policy"));
+	char path[STORE_PATH_MAX];
+	struct policy_record r, other;
+	const char *why;
+
+	if (op->type != STORE_OP_CREATE || !op->data ||
+	    strncmp(path_text(op->path), POLICY_PATH, strlen(POLICY_PATH)) != 0 ||
+	    record_parse_policy(op->data->bytes, op->data->len, &r, &why) != 0 ||
+	    strcmp(r.kind, policy_kind_name(POLICY_TRIGGER)) != 0)
+		return;
+	unsigned task = task_number(r.task);
+	for (size_t i = 0; task < TASKS_MAX && policy && i < policy->n_children; i++)
+		if (schedule_policy(before, policy->children[i], task, POLICY_TRIGGER, &other) &&
+		    strcmp(other.node, r.node) == 0)
+			sim_violation("task %u tick %s is triggered twice", task, r.node);
+	snprintf(path, sizeof(path), "%s%s/%s", RUNS_PATH, r.task, r.node);
+	if (!has_looked(x, path))
+		sim_violation("task %u tick %s is triggered, whatever its record is", task, r.node);
 }
 
 /* --- pauses ----------------------------------------------------------------------------------------- */
@@ -276,6 +374,7 @@ void schedule_judge_begin(void)
 {
 	for (unsigned k = 0; k < TASKS_MAX; k++) {
 		forced_at[k] = -HOUR;
+		decided_era[k] = UINT64_MAX;
 		taken_zxid[k] = 0;
 	}
 }
@@ -309,6 +408,9 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 		for (unsigned k = 0; ends && k < sim.n_tasks; k++)
 			if (schedule_policy(before, op->path, k, POLICY_PAUSE, &pause))
 				judge_end(x, pause.task);
+			else if (schedule_policy(before, op->path, k, POLICY_TRIGGER, &pause))
+				judge_order(x, before, k, &pause);
+		judge_new_order(x, op, before);
 		note_force(op);
 		if (!take(x, op, before, &j))
 			continue;
@@ -316,7 +418,7 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 			WRONG(&j, "is recorded as ok, and was ended by others%s", "");
 		if (strcmp(j.record.state, "running") == 0)
 			judge_run(&j);
-		else if (strcmp(j.record.state, "missed") == 0)
+		else if (strcmp(j.record.state, "missed") == 0 && !find_trigger(&j, &pause))
 			judge_missed(&j);
 	}
 }

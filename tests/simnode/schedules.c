@@ -6,6 +6,7 @@
 #include "faults.h"
 #include "jobs.h"
 #include "node/ledger.h"
+#include "node/trigger.h"
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
@@ -345,13 +346,18 @@ bool schedules_change(void)
 	return true;
 }
 
-static void on_put(void *arg, enum policy_result result)
+static void on_put(void *arg, enum trigger_result result)
 {
-	(void)arg, (void)result;
+	(void)arg;
+	sim.figures.ordered += result == TRIGGER_DONE;
 }
 
-/* A tick that has a record, as somebody saw it a moment ago; or a second that is none of the schedule. */
-static bool draw_tick(unsigned task, int64_t wall_ms, char tick[TICK_NAME_SIZE])
+/*
+ * A tick that has a record, as somebody saw it a moment ago, in that version; or a second that is none of the
+ * schedule.
+ */
+static bool draw_tick(unsigned task, int64_t wall_ms, char tick[TICK_NAME_SIZE],
+		      int32_t *ret_version)
 {
 	const struct tree *tree = servers_tree();
 	const struct znode *runs =
@@ -363,6 +369,7 @@ static bool draw_tick(unsigned task, int64_t wall_ms, char tick[TICK_NAME_SIZE])
 	if (runs && runs->n_children > 0 && random_chance(500)) {
 		size_t i = (size_t)random_range(0, (int64_t)runs->n_children - 1);
 		snprintf(tick, TICK_NAME_SIZE, "%s", path_name(runs->children[i]));
+		*ret_version = tree_get(tree, runs->children[i])->stat.version;
 		return true;
 	}
 	return !owed_is_tick(&rules, ms) && tick_name(ms, tick);
@@ -373,12 +380,13 @@ bool schedules_order(void)
 	struct site *by = sim.options.schedules && random_chance(400) ? order_any_node() : NULL;
 	unsigned task = (unsigned)random_range(0, sim.n_tasks - 1);
 	struct policy_record r = {0};
+	int32_t version = TRIGGER_NO_RECORD;
 	char tick[TICK_NAME_SIZE];
 
 	if (!by)
 		return false;
 	r.since = host_wall_ms(machine_host(by->machine));
-	if (!draw_tick(task, r.since, tick))
+	if (!draw_tick(task, r.since, tick, &version))
 		return false;
 	snprintf(r.kind, sizeof(r.kind), "%s", policy_kind_name(POLICY_TRIGGER));
 	snprintf(r.task, sizeof(r.task), "%s", task_settings[task].name);
@@ -386,7 +394,7 @@ bool schedules_order(void)
 	snprintf(r.by, sizeof(r.by), "operator");
 	snprintf(r.host, sizeof(r.host), "%s", by->hostname);
 	TRACE("task %u tick %s is triggered at site %u", task, tick, by->id);
-	policy_put(&by->node.policy, &r, on_put, NULL);
+	trigger_put(&by->node.leaders, &r, version, on_put, NULL);
 	machine_wake(by->machine, 0);
 	return true;
 }
@@ -442,6 +450,8 @@ static void draw_plan(unsigned task)
 	use_plan(task, &c);
 	if (c.catch_up == OWED_ALL && task % 2 == 1)
 		task_settings[task].overlap = TASK_OVERLAP_ALLOW;
+	if (sim.options.seed % 3 == task % 3)
+		task_settings[task].history = 1 + (int)task % 2;
 }
 
 void schedules_begin(void)

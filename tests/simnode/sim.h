@@ -91,7 +91,7 @@ struct figures {
 	int64_t worst_yield, worst_leave, worst_kill;
 	double sum_requests, worst_requests; /* per worker and change */
 	/* runs */
-	uint64_t offers, missed, retried, triggers; /* of schedules */
+	uint64_t offers, missed, retried, ordered, triggers, expired; /* of schedules */
 	int64_t worst_offer;			    /* the latest behind its tick, in quiet times */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */

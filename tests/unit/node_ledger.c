@@ -60,7 +60,8 @@ static void look_at(const char *tick, const char *limit, bool whole)
 
 static void claim_tick(const char *tick)
 {
-	ledger_claim(task_of("report"), tick, TICK_NO_LIMIT, NULL, &running, on_said, NULL);
+	ledger_claim(task_of("report"), tick, TICK_NO_LIMIT, TICK_NO_LIMIT, NULL, &running, on_said,
+		     NULL);
 }
 
 /* --- looking ------------------------------------------------------------------------------------------- */

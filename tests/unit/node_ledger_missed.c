@@ -61,7 +61,12 @@ static void miss_n(const char *const *ticks, size_t n)
 	for (size_t i = 0; i < n; i++)
 		cr_assert(tick_parse(ticks[i], &times[i]));
 	notice_init(&registry, &event, NOTICE_MISSED, "report");
-	ledger_missed(task_of("report"), times, n, &missed_record, &event, on_said, &calls);
+	const struct ledger_missing missing = {.ticks = times,
+					       .n = n,
+					       .owed = TICK_NO_LIMIT,
+					       .record = &missed_record,
+					       .event = &event};
+	ledger_missed(task_of("report"), &missing, on_said, &calls);
 }
 
 /* 05:00 and 06:00, of a history of two: one more than that may be there. */
@@ -170,7 +175,8 @@ Test(ledger_missed, a_task_that_has_gone_meanwhile_has_no_leader)
 
 static void claim(const char *tick)
 {
-	ledger_claim(task_of("report"), tick, TICK_NO_LIMIT, NULL, &missed_record, on_said, &calls);
+	ledger_claim(task_of("report"), tick, TICK_NO_LIMIT, TICK_NO_LIMIT, NULL, &missed_record,
+		     on_said, &calls);
 }
 
 Test(ledger_missed, the_next_claim_reads_the_ledger_anew)

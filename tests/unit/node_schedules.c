@@ -132,6 +132,8 @@ static struct store_reply in_force(const char *text, int64_t since)
 	return holds(data.data, data.len, (struct store_stat){.version = 4});
 }
 
+static int64_t failures = -1; /* in records: of earlier attempts; -1: it is not said */
+
 static struct store_reply record_of(const char *state, int64_t attempt, int64_t ended_at)
 {
 	static struct buffer data;
@@ -140,6 +142,7 @@ static struct store_reply record_of(const char *state, int64_t attempt, int64_t 
 			       .session = 'b',
 			       .token = 40,
 			       .attempt = attempt,
+			       .failures = failures,
 			       .started_at = WALL_MS,
 			       .ended_at = ended_at,
 			       .exit_status = -1};
@@ -340,6 +343,30 @@ Test(schedules, no_more_attempts_than_retries)
 	pass(40000);
 	quiet();
 	cr_expect_eq(offers, 0);
+}
+
+/* Two of them were lost: one alone has failed. */
+Test(schedules, what_was_lost_uses_up_no_retries)
+{
+	const char *last = minute(0);
+
+	settings.retries = 1;
+	failures = 0;
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(last, NULL));
+	asks(said("get! " RUNS, last, ""), record_of("failed", 3, host_wall_ms(&host)));
+	quiet();
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.attempt, 4);
+	claim(minute_ms(0), 4);
+	asks(said("exists! " RUNS, last, ""), of_stat((struct store_stat){.version = 3}));
+	asks(said("get " RUNS, last, ""), record_of("failed", 3, host_wall_ms(&host)));
+	asks(said("set " RUNS, last, " v3, check workers/me, check leaders/report"), ok());
+	struct run_record r;
+	const char *why;
+	cr_assert_eq(record_parse_run(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	cr_expect_eq(r.attempt, 4);
+	cr_expect_eq(r.failures, 1);
 }
 
 Test(schedules, a_lost_run_is_run_again_where_that_is_wanted)
@@ -711,29 +738,146 @@ Test(schedules, what_is_triggered_from_before_a_change_of_the_partitions_is_drop
 /* A trigger that cannot be run any more goes, and stands in nobody's way. */
 Test(schedules, what_cannot_be_run_is_dropped)
 {
-	static const char *const states[] = {"running", NULL, ""};
-	const char *tick = second(), *later = minute(0);
+	const char *tick = second();
 
-	joins("b", "0.9", 1);
 	fresh();
-	for (int i = 0; i < 4; i++) {
-		trigger(i == 3 ? "nonsense" : tick);
-		if (i < 3)
-			asks(said("exists! " RUNS, tick, ""),
-			     failed(i == 1 ? STORE_NO_NODE : STORE_OK));
-		if (i == 1) /* it was pruned: others are there, all of them later */
-			asks("list " RUNS, names(minute(1), NULL));
-		else if (i < 3)
-			asks(said("get " RUNS, tick, ""),
-			     i == 0 ? record_of(states[i], 1, 0)
-				    : holds("x", 1, (struct store_stat){0}));
+	for (int i = 0; i < 2; i++) {
+		trigger(i == 1 ? "nonsense" : tick);
+		if (i == 0) {
+			asks(said("exists! " RUNS, tick, ""), ok());
+			asks(said("get " RUNS, tick, ""), holds("x", 1, (struct store_stat){0}));
+		}
 		asks("delete policy/d1", ok());
 		cr_expect_eq(offers, 0, "case %d", i);
 		decides_no_more("d1");
 		schedules_changed(&schedules);
 		quiet();
 	}
-	(void)later;
+}
+
+/* All that is kept is later, by another clock or as others were triggered meanwhile. */
+Test(schedules, what_is_triggered_runs_although_it_is_older_than_what_is_kept)
+{
+	const char *tick = second(), *later = minute(1);
+	char text[400];
+
+	fresh();
+	trigger(tick);
+	asks(said("exists! " RUNS, tick, ""), failed(STORE_NO_NODE));
+	asks("list " RUNS, names(later, NULL));
+	pass(0);
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.attempt, 1);
+	claim(offered.tick_ms, 1);
+	asks("get " RUNS, holds(later, TICK_NAME_SIZE - 1, (struct store_stat){0}));
+	asks("list " RUNS, names(later, NULL));
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
+		 "/%s, delete policy/d1",
+		 tick);
+	asks(text, ok());
+	cr_expect_str_eq(outcome, "yours");
+}
+
+/* Another attempt of it goes on: its order waits for the end of that. */
+Test(schedules, what_is_triggered_while_its_tick_runs_waits)
+{
+	const char *tick = second();
+
+	joins("b", "0.9", 1);
+	fresh();
+	trigger(tick);
+	for (int i = 0; i < 3; i++) {
+		asks(said("exists! " RUNS, tick, ""), ok());
+		asks(said("get " RUNS, tick, ""), record_of("running", 1, 0));
+		quiet();
+		cr_expect_eq(offers, 0);
+		pass(2000);
+	}
+	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("get " RUNS, tick, ""), record_of("failed", 1, host_wall_ms(&host)));
+	pass(0);
+	cr_expect_eq(offers, 1);
+	cr_expect_eq(offered.attempt, 2);
+}
+
+/* What is asked as a tick of its own is recorded as missed. */
+static void misses(const char *tick, struct store_reply reply)
+{
+	char text[400];
+
+	asks("get " RUNS, ok());
+	asks("list " RUNS, names(NULL));
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
+		 "/%s, delete policy/d1",
+		 tick);
+	asks(text, reply);
+}
+
+static void expire(const char *tick)
+{
+	settings.window_ms = 60000;
+	minutely = (struct schedule){.every_s = INT64_C(1) << 40};
+	fresh();
+	for (int i = 0; i < 12; i++) {
+		pass(10000);
+		quiet();
+	}
+	trigger(tick);
+}
+
+/* A hundred seconds ago it was ordered, and its tick chosen. */
+static const char *long_ago(void)
+{
+	static char tick[TICK_NAME_SIZE];
+
+	tick_name((host_wall_ms(&host) + 20000) / 1000 * 1000, tick);
+	return tick;
+}
+
+Test(schedules, what_nobody_has_begun_in_time_expires_and_is_recorded_as_missed)
+{
+	const char *tick = long_ago(), *why;
+	struct run_record r;
+
+	expire(tick);
+	misses(tick, ok());
+	cr_assert_eq(record_parse_run(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	cr_expect_str_eq(r.state, "missed");
+	cr_expect_str_eq(r.by, "root@there");
+	cr_expect_eq(counts_of(task_of("report"))->missed, 1);
+	cr_expect_eq(policy.n, 0);
+	cr_expect_eq(offers, 0);
+	quiet();
+}
+
+/* One that was to be run again has its record already. */
+Test(schedules, what_has_a_record_expires_without_another)
+{
+	char tick[TICK_NAME_SIZE];
+
+	tick_name(WALL_MS / 1000 * 1000 - 10000, tick);
+	expire(tick);
+	asks("delete policy/d1", ok());
+	cr_expect_eq(policy.n, 0);
+	cr_expect_eq(offers, 0);
+	quiet();
+}
+
+Test(schedules, what_got_a_record_meanwhile_expires_without_another)
+{
+	const char *tick = long_ago();
+
+	expire(tick);
+	misses(tick, failed(STORE_NODE_EXISTS));
+	pass(1000);
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(tick, NULL));
+	asks(said("get! " RUNS, tick, ""), record_of("ok", 1, WALL_MS));
+	asks("delete policy/d1", ok());
+	cr_expect_eq(policy.n, 0);
+	quiet();
 }
 
 Test(schedules, a_trigger_that_is_ahead_of_our_clock_waits_for_it)
@@ -810,20 +954,71 @@ Test(schedules, what_the_ledger_refuses_as_older_is_decided)
 	cr_expect_eq(offers, 2, "the first behind it");
 }
 
-/* Nothing was pruned yet, and the oldest record is no tick of the schedule. */
-Test(schedules, what_is_older_than_the_oldest_record_is_decided)
+/* Nothing was pruned yet, and the oldest record is of a run by hand: that decides nothing. */
+Test(schedules, what_was_triggered_hides_nothing_that_is_owed)
 {
-	char triggered[TICK_NAME_SIZE];
+	char triggered[TICK_NAME_SIZE], text[400];
+	const char *owed = minute(0);
 
 	tick_name(host_wall_ms(&host) / 1000 * 1000 - 5000, triggered);
-	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 3600000));
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 30000));
 	asks("get " RUNS, failed(STORE_NO_NODE));
 	asks("list " RUNS, names(triggered, NULL));
 	asks(said("get! " RUNS, triggered, ""), record_of("ok", 1, WALL_MS));
 	quiet();
-	cr_expect_eq(offers, 0, "what is owed would be refused");
-	pass(50000);
-	cr_expect_eq(offers, 1);
+	cr_assert_eq(offers, 1);
+	cr_expect_eq(offered.tick_ms, minute_ms(0));
+	claim(minute_ms(0), 1);
+	reads(names(triggered, NULL));
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS "/%s",
+		 owed);
+	asks(text, ok());
+	cr_expect_str_eq(outcome, "yours");
+}
+
+/* history = 1, and somebody triggers the task while a tick waits for its splay. */
+Test(schedules, a_run_by_hand_prunes_nothing_that_would_hide_what_is_owed)
+{
+	const char *before = minute(0), *due = minute(1), *tick;
+	char text[400];
+	int64_t by_hand_ms, due_ms = minute_ms(1);
+
+	task_of("report")->listing->settings.history = 1;
+	settings.splay_ms = 1;
+	while (owed_splay("report", settings.splay_ms) < 20000)
+		settings.splay_ms += 7001;
+	asks("get " SCHEDULE, in_force("* * * * *", host_wall_ms(&host) - 3600000));
+	reads(names(before, NULL));
+	asks(said("get! " RUNS, before, ""), record_of("ok", 1, WALL_MS));
+	pass(51000);
+	quiet();
+	cr_expect_eq(offers, 0, "it waits for its splay");
+	tick = second();
+	by_hand_ms = host_wall_ms(&host) / 1000 * 1000;
+	trigger(tick);
+	looks_for(tick);
+	cr_assert(offers == 1 && offered.triggered);
+	claim(by_hand_ms, 1);
+	reads(names(before, NULL));
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, check " RUNS " v0, create " RUNS
+		 "/%s, delete policy/d1",
+		 tick);
+	asks(text, ok());
+	decides_no_more("d1");
+	runs_finish(&runs, &caller, 2, told.run, &(struct run_outcome){.what.exit_status = 0});
+	asks(said("set " RUNS, tick, " v0"), ok());
+	pass(owed_splay("report", settings.splay_ms));
+	cr_assert(offers == 2 && !offered.triggered);
+	cr_expect_eq(offered.tick_ms, due_ms);
+	claim(due_ms, 1);
+	snprintf(text, sizeof(text),
+		 "check workers/me, check leaders/report, set " RUNS " v0, create " RUNS
+		 "/%s, delete " RUNS "/%s",
+		 due, before);
+	asks(text, ok());
+	cr_expect_str_eq(outcome, "yours");
 }
 
 /* Ahead of every clock, it says nothing of those before it. */
