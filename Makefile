@@ -111,7 +111,7 @@ NODE := \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_takeover run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
-	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep \
+	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep rolling_audit \
 	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_places queue_ending \
 	queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune
 CONTROL := \

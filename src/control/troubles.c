@@ -110,19 +110,31 @@ static void find_namesake(const struct node *s, struct problems *problems)
 	}
 }
 
-static void find_halted(const struct node *s, struct problems *problems)
+/* Drains that nothing ends: a slot or its record is gone. */
+static void add_stray(struct problems *problems, const struct policy_record *r, const char *name)
+{
+	problems_add(problems, r->rolling, PROBLEM_WHOLE_FILE,
+		     "%s is drained, and no slot of the rolling restart %s goes with that: nothing "
+		     "ends it but zkleader rolling %s --release %s, by root on any node",
+		     name, r->rolling, r->rolling, name);
+}
+
+static void find_rolling(const struct node *s, struct problems *problems)
 {
 	char name[WORKER_NODE_MAX + 1];
 
 	for (size_t i = 0; i < s->policy.n; i++) {
-		const struct policy_record *r = &s->policy.items[i]->record;
-		if (!r->halted)
-			continue;
+		const struct policy_item *item = s->policy.items[i];
+		const struct policy_record *r = &item->record;
+		bool stray = rolling_is_stray(&s->recipes.rolling, item->name);
 		nodes_name(s, r->node, name);
-		problems_add(problems, r->rolling, PROBLEM_WHOLE_FILE,
-			     "the rolling restart is halted by %s: %s; zkleader rolling %s "
-			     "--resume ends that",
-			     name, r->reason, r->rolling);
+		if (stray)
+			add_stray(problems, r, name);
+		else if (r->halted)
+			problems_add(problems, r->rolling, PROBLEM_WHOLE_FILE,
+				     "the rolling restart is halted by %s: %s; zkleader rolling %s "
+				     "--resume ends that",
+				     name, r->reason, r->rolling);
 	}
 }
 
@@ -163,6 +175,6 @@ void troubles_find(const struct node *s, struct problems *problems)
 	find_refused(s, problems);
 	find_blocked(s, problems);
 	find_unclaimed(s, problems);
-	find_halted(s, problems);
+	find_rolling(s, problems);
 	find_unread_numbers(s, problems);
 }

@@ -365,8 +365,11 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 							  .listing = on_listing_changed,
 							  .split = on_split,
 							  .arg = n};
-	const struct rolling_handlers rolling_handlers = {
-		.idle = is_idle, .drained = on_drained, .undrained = on_undrained, .arg = n};
+	const struct rolling_handlers rolling_handlers = {.idle = is_idle,
+							  .drained = on_drained,
+							  .undrained = on_undrained,
+							  .policy = &n->policy,
+							  .arg = n};
 
 	memset(n, 0, sizeof(*n));
 	n->host = host;

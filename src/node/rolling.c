@@ -268,6 +268,7 @@ void rolling_init(struct rolling *r, struct session *session, struct registry *r
 {
 	*r = (struct rolling){.session = session, .registry = registry, .handlers = *handlers};
 	host_timer_init(&r->due, session->host, on_due, r);
+	rolling_audit_init(r);
 }
 
 void rolling_done(struct rolling *r)
@@ -285,4 +286,5 @@ void rolling_done(struct rolling *r)
 	names_free(r->sweep.groups, r->sweep.n);
 	r->sweep = (struct rolling_sweep){.pending = r->sweep.pending, .broken = true};
 	host_timer_done(&r->due);
+	rolling_audit_done(r);
 }

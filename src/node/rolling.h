@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "node/policy.h"
 #include "node/registry.h"
 #include "wire/rolling_record.h"
 
@@ -26,7 +27,7 @@ enum rolling_order {
 	ROLLING_ADVANCE, /* changes the state of the slot, or its process */
 	ROLLING_FREE,	 /* frees slot and drain, once the node was healthy for the soak time */
 	ROLLING_STATUS,
-	ROLLING_RELEASE, /* frees another node's slot and drain */
+	ROLLING_RELEASE, /* frees another node's slot, if it has one, and ends its drains */
 	ROLLING_RESUME	 /* ends the halt, and frees the slots of nodes where CMD failed */
 };
 
@@ -63,6 +64,7 @@ enum rolling_result {
 /* The group as it was read under one version. */
 struct rolling_view {
 	bool exists;
+	bool foreign; /* RELEASE: its record is not understood */
 	int32_t version;
 	struct rolling_group group;
 	struct rolling_held {
@@ -99,6 +101,7 @@ struct rolling_handlers {
 	/* This drain was made, or ended. */
 	void (*drained)(void *arg, const char *drain, const struct policy_record *record);
 	void (*undrained)(void *arg, const char *drain);
+	const struct policy *policy; /* which drains there are */
 	void *arg;
 };
 
@@ -112,6 +115,21 @@ struct rolling_sweep {
 	size_t n, at;
 };
 
+/* The search for drains without a slot, which nothing ends: a few are looked at now and then. */
+#define ROLLING_STRAYS_MAX 100
+struct rolling_audit {
+	struct host_timer due;
+	size_t at;		     /* in the policy: the next to look at */
+	size_t left, looks;	     /* of this round: items, and slots that may be read */
+	bool pending;		     /* a slot is being read */
+	char asked[NAME_ID_MAX + 1]; /* the drain whose slot that is */
+	struct rolling_stray {
+		char drain[NAME_ID_MAX + 1];
+		bool sure; /* found twice: of a slot that is freed just now the drain ends as well */
+	} * strays;	   /* owned */
+	size_t n;
+};
+
 struct rolling {
 	struct session *session;
 	struct registry *registry;
@@ -119,6 +137,7 @@ struct rolling {
 	struct rolling_op *ops;
 	size_t n;
 	struct rolling_sweep sweep;
+	struct rolling_audit audit;
 	struct host_timer due;
 };
 
@@ -141,6 +160,8 @@ struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *
  * frees a slot that it gets nevertheless; a step is not retried.
  */
 void rolling_cancel(struct rolling_op *op);
+/* Whether no slot goes with that drain, as far as was seen: only RELEASE ends it. */
+bool rolling_is_stray(const struct rolling *r, const char *drain);
 /* Whether this node is ready: a confirmed session, registered, no check of its health fails. */
 bool rolling_is_healthy(const struct rolling *r);
 

@@ -97,16 +97,20 @@ void rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *s
 	rolling_deed_set_data(d, b, record_pack_policy(b, p));
 }
 
-void rolling_deed_drop_drain(struct rolling_deed *d, const struct rolling_held *h)
+void rolling_deed_end_drain(struct rolling_deed *d, const char *drain)
 {
 	struct rolling_op *op = d->op;
 
-	if (!h->known || !h->drain_there)
-		return;
-	path_of(op->rolling->registry->settings, PATH_POLICY, h->slot.drain,
+	path_of(op->rolling->registry->settings, PATH_POLICY, drain,
 		rolling_deed_add(d, STORE_OP_DELETE, -1));
 	op->unmade = mem_resize(op->unmade, op->n_unmade + 1, sizeof(*op->unmade));
-	op->unmade[op->n_unmade++] = mem_strdup(h->slot.drain);
+	op->unmade[op->n_unmade++] = mem_strdup(drain);
+}
+
+void rolling_deed_drop_drain(struct rolling_deed *d, const struct rolling_held *h)
+{
+	if (h->known && h->drain_there)
+		rolling_deed_end_drain(d, h->slot.drain);
 }
 
 void rolling_deed_drop_slot(struct rolling_deed *d, const struct rolling_held *h)

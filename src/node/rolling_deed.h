@@ -36,6 +36,8 @@ void rolling_deed_put_slot(struct rolling_deed *d, const struct rolling_slot *sl
 /* Makes, or deletes, the drain that belongs to the slot. */
 void rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *slot);
 void rolling_deed_drop_drain(struct rolling_deed *d, const struct rolling_held *h);
+/* Deletes the drain of that name. */
+void rolling_deed_end_drain(struct rolling_deed *d, const char *drain);
 /* Deletes the slot and its drain. */
 void rolling_deed_drop_slot(struct rolling_deed *d, const struct rolling_held *h);
 /* last: its success ends the order; otherwise the group is read again. */

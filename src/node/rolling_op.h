@@ -53,6 +53,10 @@ bool rolling_answered(struct rolling_op *op);
 /* rolling_sweep.c: once in a session that was taken over. */
 void rolling_sweep(struct rolling *r);
 
+/* rolling_audit.c */
+void rolling_audit_init(struct rolling *r);
+void rolling_audit_done(struct rolling *r);
+
 /* The prefix of queue entries of the session: hexadecimal, and a dot. */
 #define ROLLING_SESSION_SIZE 20
 void rolling_session_name(const struct session *s, char name[ROLLING_SESSION_SIZE]);

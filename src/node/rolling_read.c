@@ -232,7 +232,8 @@ static void on_group(void *arg, const struct store_reply *reply)
 	    record_parse_rolling_group(reply->data, reply->len, &v->group, &why) != 0) {
 		log_warning("group of a rolling restart not understood",
 			    LOG_STR("group", op->ask.group), LOG_STR("why", why));
-		op->refused = foreign;
+		v->foreign = op->ask.order == ROLLING_RELEASE;
+		op->refused = v->foreign ? NULL : foreign;
 	}
 	if (op->pending == 0)
 		read_more(op);

@@ -407,6 +407,44 @@ def test_a_host_that_does_not_come_back(hosts, folder):
     assert a.rolling(GROUP, "--finish") == (0, "", "")
 
 
+def damage_nothing_but_the_record(zk):
+    zk.client.set(zk.path("rolling", GROUP, "slots", "n0"), b"garbage")
+
+
+def delete_the_slot(zk):
+    zk.client.delete(zk.path("rolling", GROUP, "slots", "n0"))
+
+
+def delete_the_group(zk):
+    zk.client.delete(zk.path("rolling", GROUP), recursive=True)
+
+
+def damage_the_group(zk):
+    zk.client.set(zk.path("rolling", GROUP), b"garbage")
+    zk.client.delete(zk.path("rolling", GROUP, "slots", "n0"))
+
+
+@pytest.mark.parametrize("hand", [damage_nothing_but_the_record, delete_the_slot, delete_the_group, damage_the_group])
+def test_a_drain_without_its_slot_is_named_and_released(hosts, folder, zk, hand):
+    a, b = hosts(2)
+    a.begin(GROUP, *touching(folder / "never"))
+    wait_state(b, "n0", "running")
+    wait_drained(b, "n0")
+    hand(zk)
+    a.crash()
+    remedy = f"zkleader rolling {GROUP} --release n0"
+    wait_until(lambda: any(remedy in p["message"] for p in b.sidecar.problems()), what="status names it")
+    a.reboot()
+    wait_until(lambda: any(remedy in p["message"] for p in a.sidecar.problems()), what="there, too")
+    wait_drained(b, "n0")
+    assert b.rolling(GROUP, "--release", "n0") == (0, "the slot of n0 is free, and its drain is ended\n", "")
+    wait_drained(b)
+    wait_drained(a)
+    for host in (a, b):
+        wait_until(lambda h=host: not any(remedy in p["message"] for p in h.sidecar.problems()), what="it is forgotten")
+    assert b.rolling(GROUP, "--release", "n0") == (0, "n0 has no slot of reboots\n", "")
+
+
 def test_health_comes_before_the_next(hosts, folder):
     a, b = hosts(2)
     sick = folder / "sick"

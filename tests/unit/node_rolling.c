@@ -11,6 +11,7 @@ static unsigned n_told;
 static size_t n_slots;
 static bool idle;
 static unsigned n_drained, n_undrained;
+static struct policy policy; /* the drains that are known */
 /* Names of slots. */
 static char me[] = "me", other[] = "other", foreign[] = "%%%";
 
@@ -61,10 +62,13 @@ static struct worker *worker_of(const char *id, const char *machine)
 
 static void begin(void)
 {
-	static const struct rolling_handlers handlers = {
-		.idle = is_idle, .drained = on_drained, .undrained = on_undrained};
+	static const struct rolling_handlers handlers = {.idle = is_idle,
+							 .drained = on_drained,
+							 .undrained = on_undrained,
+							 .policy = &policy};
 
 	world_begin();
+	policy = (struct policy){.folder.ready = true};
 	fleet_init(&world_registry.fleet);
 	strcpy(world_registry.id, "a");
 	strcpy(world_registry.hostname, "h");
@@ -603,5 +607,216 @@ Test(rolling, released_and_resumed)
 	is_told(5, ROLLING_UNKNOWN);
 	for (int i = 0; i < 3; i++)
 		world_answer_code(STORE_ABANDONED, -1);
+	finish();
+}
+
+/* --- drains that nothing else ends ---------------------------------------- */
+
+static struct policy_item drains[2] = {
+	{.name = "d1", .kind = POLICY_DRAIN, .record = {.node = "other", .rolling = "g"}},
+	{.name = "d2", .kind = POLICY_DRAIN, .record = {.node = "other", .rolling = "g"}}};
+static struct policy_item *drain_list[] = {&drains[0], &drains[1]};
+
+static void drains_are(size_t n)
+{
+	policy.items = drain_list;
+	policy.n = n;
+}
+
+static void slot_is_garbage(void)
+{
+	static const uint8_t garbage[] = "garbage";
+
+	cr_assert_str_eq(world_request()->path, "/r/rolling/g/slots/other");
+	world_answer(&(struct store_reply){.code = STORE_OK,
+					   .data = garbage,
+					   .len = sizeof(garbage),
+					   .failed_op = -1,
+					   .stat = {.version = 7}});
+}
+
+Test(rolling, a_slot_whose_record_is_garbage_is_released_with_its_drain)
+{
+	char *slots[] = {other};
+
+	begin();
+	drains_are(1);
+	ask(ROLLING_RELEASE);
+	group.max_unavailable = 1;
+	is_read(slots, 1, NULL, 0, false);
+	slot_is_garbage();
+	has(1, STORE_OP_SET, "/r/rolling/g", 4);
+	has(2, STORE_OP_DELETE, "/r/rolling/g/slots/other", 7);
+	has(3, STORE_OP_DELETE, "/r/policy/d1", -1);
+	cr_assert_eq(world_request()->n_ops, 4);
+	world_answer_code(STORE_OK, -1);
+	is_told(1, ROLLING_DONE);
+	cr_assert_eq(n_undrained, 1);
+	finish();
+}
+
+Test(rolling, drains_without_a_slot_are_ended)
+{
+	begin();
+	drains_are(2);
+	group.max_unavailable = 1;
+	ask(ROLLING_RELEASE);
+	is_read(NULL, 0, NULL, 0, false);
+	has(1, STORE_OP_SET, "/r/rolling/g", 4);
+	has(2, STORE_OP_DELETE, "/r/policy/d1", -1);
+	has(3, STORE_OP_DELETE, "/r/policy/d2", -1);
+	world_answer_code(STORE_UNKNOWN, -1);
+	/* It has been done. */
+	drains_are(0);
+	rolling_up(&rolling);
+	is_read(NULL, 0, NULL, 0, false);
+	is_told(1, ROLLING_DONE);
+	/* Those of other groups are none of it. */
+	drains_are(1);
+	strcpy(drains[0].record.rolling, "h");
+	ask(ROLLING_RELEASE);
+	is_read(NULL, 0, NULL, 0, false);
+	is_told(2, ROLLING_NOTHING);
+	finish();
+}
+
+Test(rolling, a_drain_without_its_group_is_ended)
+{
+	begin();
+	drains_are(1);
+	policy.folder.ready = false;
+	ask(ROLLING_RELEASE);
+	world_pass(0);
+	for (int i = 0; i < 3; i++)
+		world_answer_code(STORE_NO_NODE, -1);
+	cr_assert_null(world_request(), "the drains have not been read yet");
+	policy.folder.ready = true;
+	world_pass(1000);
+	for (int i = 0; i < 3; i++)
+		world_answer_code(STORE_NO_NODE, -1);
+	has(1, STORE_OP_DELETE, "/r/policy/d1", -1);
+	cr_assert_eq(world_request()->n_ops, 2);
+	world_answer_code(STORE_OK, -1);
+	is_told(1, ROLLING_DONE);
+	finish();
+}
+
+Test(rolling, a_drain_of_a_group_that_is_not_understood_is_ended)
+{
+	char *slots[] = {other};
+
+	begin();
+	drains_are(1);
+	ask(ROLLING_RELEASE);
+	world_pass(0);
+	world_answer(&(struct store_reply){.code = STORE_OK,
+					   .data = (const uint8_t *)"x",
+					   .len = 1,
+					   .failed_op = -1,
+					   .stat = {.version = 4}});
+	answer_names("/r/rolling/g/slots", slots, 1);
+	answer_names("/r/rolling/g/waiting", NULL, 0);
+	slot_is_garbage();
+	has(1, STORE_OP_CHECK, "/r/rolling/g", 4);
+	has(2, STORE_OP_DELETE, "/r/rolling/g/slots/other", 7);
+	has(3, STORE_OP_DELETE, "/r/policy/d1", -1);
+	world_answer_code(STORE_OK, -1);
+	is_told(1, ROLLING_DONE);
+	finish();
+}
+
+Test(rolling, a_host_that_several_drains_may_mean)
+{
+	begin();
+	drains_are(2);
+	group.max_unavailable = 1;
+	strcpy(drains[0].record.node, "other:/a");
+	strcpy(drains[1].record.node, "other:/b");
+	ask(ROLLING_RELEASE);
+	is_read(NULL, 0, NULL, 0, false);
+	is_told(1, ROLLING_REFUSED);
+	/* The whole name comes first. */
+	strcpy(drains[1].record.node, "other");
+	ask(ROLLING_RELEASE);
+	is_read(NULL, 0, NULL, 0, false);
+	has(2, STORE_OP_DELETE, "/r/policy/d2", -1);
+	cr_assert_eq(world_request()->n_ops, 3);
+	world_answer_code(STORE_OK, -1);
+	is_told(2, ROLLING_DONE);
+	finish();
+}
+
+static void audit_reads(enum store_code code)
+{
+	cr_assert_eq(world_request()->kind, WORLD_GET);
+	cr_assert_str_eq(world_request()->path, "/r/rolling/g/slots/other");
+	world_answer_code(code, -1);
+}
+
+Test(rolling, a_drain_without_a_slot_is_noticed_at_the_second_look)
+{
+	struct buffer b;
+
+	begin();
+	drains_are(1);
+	world_pass(10000);
+	audit_reads(STORE_NO_NODE);
+	cr_assert_null(world_request(), "one look a round");
+	cr_assert_not(rolling_is_stray(&rolling, "d1"));
+	world_pass(2000);
+	audit_reads(STORE_UNKNOWN);
+	cr_assert_not(rolling_is_stray(&rolling, "d1"));
+	world_pass(2000);
+	audit_reads(STORE_NO_NODE);
+	cr_assert(rolling_is_stray(&rolling, "d1"));
+	/* A slot that is there, with that drain. */
+	buffer_init(&b, RECORD_ROLLING_MAX);
+	strcpy(own.drain, "d1");
+	cr_assert_eq(record_pack_rolling_slot(&b, &own), 0);
+	world_pass(10000);
+	cr_assert_str_eq(world_request()->path, "/r/rolling/g/slots/other");
+	answer_data(&b, 1);
+	cr_assert_not(rolling_is_stray(&rolling, "d1"));
+	/* Of another drain; and garbage. */
+	strcpy(own.drain, "d2");
+	buffer_truncate(&b, 0);
+	cr_assert_eq(record_pack_rolling_slot(&b, &own), 0);
+	world_pass(10000);
+	answer_data(&b, 1);
+	world_pass(2000);
+	slot_is_garbage();
+	cr_assert(rolling_is_stray(&rolling, "d1"));
+	/* The drain has ended. */
+	drains_are(0);
+	world_pass(10000);
+	cr_assert_not(rolling_is_stray(&rolling, "d1"));
+	buffer_done(&b);
+	finish();
+}
+
+Test(rolling, a_few_drains_are_looked_at_in_a_round)
+{
+	static struct policy_item many[20];
+	struct policy_item *list[20];
+
+	begin();
+	for (size_t i = 0; i < 20; i++) {
+		many[i] = drains[0];
+		snprintf(many[i].name, sizeof(many[i].name), "d%zu", i);
+		list[i] = &many[i];
+	}
+	policy.items = list;
+	policy.n = 20;
+	for (int round = 0; round < 6; round++) {
+		size_t looks = 0;
+		world_pass(10000);
+		for (; world_request(); looks++)
+			audit_reads(STORE_NO_NODE);
+		cr_assert_eq(looks, 8);
+	}
+	for (size_t i = 0; i < 20; i++)
+		cr_assert(rolling_is_stray(&rolling, many[i].name), "%zu", i);
+	drains_are(0);
+	world_pass(10000);
 	finish();
 }
