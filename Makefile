@@ -101,7 +101,7 @@ CONFIG := \
 NODE := \
 	barrier barrier_read barrier_open ticket \
 	gang gang_read gang_member gang_start gang_sweep gang_ticket gang_time \
-	node id session session_lease folder clocks closing holder \
+	node id session session_lease session_hostage watches watch_table folder clocks closing holder \
 	registry registration policy policy_ends \
 	policy_nodes transactions reads leaders \
 	leader_log leader_node listing groups tasks partitions partitions_making repartition unled candidates disagreement audit \
@@ -330,7 +330,7 @@ SIMNODE_FLAGS := -Itests/simnode
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
 	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
 	recipe_roster recipe_lock recipe_rolling recipe_gang recipe_gang_judge queue_clients queue_judge splits disagree \
-	scenario main log)
+	crowd hostages scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -344,7 +344,8 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	gangs_renew gang_is_dead holder_renew \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
-	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep
+	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep \
+	watches_begin watches_drop session_give_up
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
@@ -395,6 +396,7 @@ CHECK_SUITES := \
 	--plain "schedules against Python's=tests/oracle/schedule $(B)/oracle/schedule_times 1 1500" \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
+	--plain "simulator, sessions that are hostages=$(B)/sim-node --hostages --seeds 20 --jobs 2" \
 	--pytest "integration=-n 12 tests/integration -m 'not slow'"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its
@@ -413,6 +415,7 @@ CI_SUITES := \
 	--plain "simulator, fixed seeds of schedules=$(B)/sim-node --schedules --seeds 30 --jobs 2" \
 	--plain "simulator, schedules of partitions=$(B)/sim-node --schedules --partitions --seeds 20 --jobs 2" \
 	--plain "simulator, ticks of partitions=$(B)/sim-node --ticks --partitions --seeds 30 --jobs 2" \
+	--plain "simulator, hundreds of tasks and thousands of waits=$(B)/sim-node --crowd --hosts 3 --hours 0.1 --seeds 4 --jobs 2" \
 	--plain "simulator, time goes on within turns=$(B)/sim-node --creep --ticks --seeds 20 --jobs 2" \
 	--plain "simulator, likewise with recipes=$(B)/sim-node --creep --recipes --seeds 20 --jobs 2" \
 	--plain "fuzzing, the corpora=tests/fuzz/run --smoke" \

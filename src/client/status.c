@@ -57,6 +57,19 @@ static void print_session(const struct output *o, const json_t *status)
 		output_line(o, COLOR_YELLOW, "Lease      none");
 }
 
+static void print_watches(const struct output *o, const json_t *watches)
+{
+	int64_t by_time = json_number(watches, "by_time", 0);
+
+	if (!watches)
+		return; /* of a sidecar that does not tell */
+	output_line(o, by_time > 0 ? COLOR_YELLOW : COLOR_NONE,
+		    "Watches    %" PRId64 ", of %" PRId64 " bytes of %" PRId64 ", and %" PRId64
+		    " paths looked at by time",
+		    json_number(watches, "count", 0), json_number(watches, "bytes", 0),
+		    json_number(watches, "limit", 0), by_time);
+}
+
 static void print_clock(const struct output *o, const json_t *clock)
 {
 	const char *says = json_text(clock, "says", NULL);
@@ -161,6 +174,7 @@ static void print_status(const struct output *o, const json_t *status)
 	output_line(o, COLOR_NONE, "Version    %s", json_text(status, "version", "-"));
 	print_worker(o, status);
 	print_session(o, status);
+	print_watches(o, json_object_get(status, "watches"));
 	print_stale(o, json_text(status, "stale_since", NULL));
 	output_line(o, COLOR_NONE, "Leads      %" PRId64 " of %" PRId64 " tasks",
 		    count(status, "leads"), count(status, "tasks"));

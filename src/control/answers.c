@@ -367,6 +367,16 @@ static void pack_session(struct pack *p, const struct session *session)
 	answers_pack_time(p, "since", session->since);
 }
 
+static void pack_watches(struct pack *p, const struct watches *w)
+{
+	pack_str(p, "watches");
+	pack_map(p, 4);
+	pack_kv_uint(p, "count", w->count);
+	pack_kv_uint(p, "bytes", w->bytes);
+	pack_kv_uint(p, "limit", w->limit);
+	pack_kv_uint(p, "by_time", w->n_looks);
+}
+
 static void pack_job(void *arg, const char *task, const char *tick)
 {
 	pack_map(arg, 2);
@@ -449,13 +459,14 @@ void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
 	const char *why = why_unhealthy(process, &problems);
 
 	rpc_pack_result(p, msgid);
-	pack_map(p, 27);
+	pack_map(p, 28);
 	pack_kv_str(p, "id", self ? self->worker->id : NULL);
 	pack_kv_str(p, "version", s->registry.version);
 	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
 	pack_kv_str(p, "hostname", s->registry.hostname);
 	pack_kv_str(p, "node", self ? identity_name(self) : NULL);
 	pack_session(p, session);
+	pack_watches(p, &session->watches);
 	pack_kv_int(p, "lease_ms", left);
 	pack_kv_uint(p, "leads", left > 0 ? s->leaders.n_leading : 0);
 	pack_kv_uint(p, "tasks", s->leaders.n_published);

@@ -56,6 +56,8 @@ bool peer_takes_more(const struct peer *c);
  * connection was dropped; else it could not know that it has missed something.
  */
 struct pack *peer_begin_notification(struct peer *c);
+/* Whether another request of its user may wait for hours. */
+bool peer_may_wait(const struct peer *c);
 /* Whether it may subscribe to n tasks, in place of its present ones. */
 bool peer_may_subscribe(const struct peer *c, size_t n);
 

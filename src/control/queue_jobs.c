@@ -143,10 +143,16 @@ void method_job(struct call *call)
 		peer_error(call->c, call->msgid, RPC_MISUSE, "wait_ms is no time up to 24h");
 		return;
 	}
+	if (wait_ms > 0 && !peer_may_wait(call->c)) {
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
+			   "too many requests of this user wait at this sidecar");
+		return;
+	}
 	/* A request that may wait for hours is not counted among those that wait for ZooKeeper. */
 	struct queue_ask *a = queue_ask_new(call, wait_ms == 0, 0);
 	a->outputs = queue_ask_may_read(call->c, l);
-	queues_read(&call->m->node->queues, &id, wait_ms, on_read, a);
+	a->owner = call->c;
+	queues_read(&call->m->node->queues, &id, wait_ms, call->c, on_read, a);
 }
 
 /* --- orders --------------------------------------------------------------- */

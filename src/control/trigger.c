@@ -225,10 +225,11 @@ static void on_looked(void *arg, enum ledger_result result, const struct run_rec
 	}
 }
 
+static const struct ledger_sight whole = {.limit = TICK_NO_LIMIT, .whole = true};
+
 static void look(struct trigger *t)
 {
-	ledger_look(&t->methods->node->leaders, t->task, t->tick, TICK_NO_LIMIT, true, on_looked,
-		    t);
+	ledger_look(&t->methods->node->leaders, t->task, t->tick, &whole, on_looked, t);
 }
 
 /* Takes the options, a map; unknown keys are skipped. tick: "" if the map has none. */
@@ -368,7 +369,7 @@ void outcome_answer(struct call *call)
 	}
 	t = begin(call, task->name);
 	memcpy(t->tick, tick, sizeof(t->tick));
-	ledger_look(&call->m->node->leaders, t->task, t->tick, TICK_NO_LIMIT, true, on_record, t);
+	ledger_look(&call->m->node->leaders, t->task, t->tick, &whole, on_record, t);
 }
 
 void triggers_client_gone(struct methods *m, const struct peer *c)

@@ -252,6 +252,10 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	}
 	if (sight->now_ms < r->deadline_ms || sight->dying)
 		return RUN_NOTHING;
+	if (sight->unwatched && sight->up && r->ticks && !r->late) {
+		r->late = true;
+		return look(r, sight);
+	}
 	return refuse(r, sight->leads && blocked ? RUN_BUSY : RUN_WAITED);
 }
 

@@ -8,7 +8,7 @@
  * TAKE_OVER and WRITE_END is answered by one call of run_answered(); until then run_next() returns
  * RUN_NOTHING.
  * - A look sets a watch on the tick's record, whether the record exists or not; run_fired() says
- * that the watch has fired.
+ * that the watch has fired. Where there is no watch it is called by time.
  */
 #ifndef ZKLEADER_CORE_RUN_H
 #define ZKLEADER_CORE_RUN_H
@@ -75,7 +75,8 @@ struct run_sight {
 	bool beside; /* another job of the task goes on here, and none may begin beside it */
 	bool dying;  /* another job of the task, whose supervisor is gone, may be alive here */
 	bool paused, drained;
-	bool spent; /* the tick counts as claimed, with or without a record */
+	bool spent;	/* the tick counts as claimed, with or without a record */
+	bool unwatched; /* its record is looked at by time alone */
 	enum run_clock clock;
 	/* the session in the record may be alive: its worker is or may be registered */
 	bool runner_lives;
@@ -133,6 +134,7 @@ struct run_state {
 	bool counts;
 	bool unsure; /* the last request may have been executed, but its answer was lost */
 	bool whole;  /* the last look has read the record, too */
+	bool late;   /* it has looked once more as its wait was over */
 	bool calls;  /* the node asks to lead, to take over a lost run */
 	int64_t not_before_ms; /* no retry before */
 	int64_t deadline_ms;   /* of phases WAITING, DYING and FINISHING */

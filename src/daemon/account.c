@@ -83,15 +83,19 @@ bool account_has_room(const struct account *a)
 	return a->use.bytes < bytes_max(a) && (a->trusted || a->all->bytes < ACCOUNTS_BYTES_MAX);
 }
 
+bool account_may_wait(const struct account *a)
+{
+	return a->use.parked < (a->trusted ? ACCOUNT_PARKED_TRUSTED_MAX : ACCOUNT_PARKED_MAX);
+}
+
 bool account_may(const struct account *a, enum urgency urgency)
 {
-	size_t parked = a->trusted ? ACCOUNT_PARKED_TRUSTED_MAX : ACCOUNT_PARKED_MAX;
 	size_t asking = a->trusted ? ACCOUNT_ASKING_TRUSTED_MAX : ACCOUNT_ASKING_MAX;
 
 	switch (urgency) {
 	case URGENCY_HEARD:
 	case URGENCY_JOB: return true;
-	case URGENCY_CHECK: return a->use.parked < parked;
+	case URGENCY_CHECK: return account_may_wait(a);
 	case URGENCY_TABLE: return a->use.asking < asking && account_has_room(a);
 	case URGENCIES: break;
 	}

@@ -71,6 +71,8 @@ void account_count(struct account *a, const struct account_use *was, const struc
 bool account_has_room(const struct account *a);
 /* Whether a request of that kind may begin. */
 bool account_may(const struct account *a, enum urgency urgency);
+/* Whether another request of its clients may wait for hours. */
+bool account_may_wait(const struct account *a);
 /* Whether its clients may subscribe to so many more tasks, and so many more clients may. */
 bool account_may_subscribe(const struct account *a, size_t tasks, size_t clients);
 /* Unsent bytes allowed for each of so many clients, between least and most. */

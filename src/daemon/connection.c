@@ -450,6 +450,11 @@ bool peer_takes_more(const struct peer *peer)
 	return !c->closing && !c->failed && !c->broken && connection_unsent(c) < unsent_high(c);
 }
 
+bool peer_may_wait(const struct peer *peer)
+{
+	return account_may_wait(((const struct client *)peer)->account);
+}
+
 bool peer_may_subscribe(const struct peer *peer, size_t n)
 {
 	const struct client *c = (const struct client *)peer;

@@ -16,7 +16,8 @@ static enum store_code code_of(int rc)
 {
 	switch (rc) {
 	case ZOK: return STORE_OK;
-	case ZNONODE: return STORE_NO_NODE;
+	case ZNONODE:
+	case ZNOWATCHER: return STORE_NO_NODE;
 	case ZNODEEXISTS: return STORE_NODE_EXISTS;
 	case ZBADVERSION: return STORE_BAD_VERSION;
 	case ZNOAUTH: return STORE_NO_AUTH;
@@ -234,6 +235,22 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
 	struct request *r = request_new(store, 0, fn, arg);
 
 	sent(r, zoo_aget_children(store->handle, path, watch, on_strings, r));
+}
+
+/*
+ * The other way of this call, `local`,
+ * writes to what it takes for a waiting thread's memory, even when asked without one.
+ */
+void store_unwatch(struct store *store, const char *path, bool children, store_reply_fn fn,
+		   void *arg)
+{
+	struct request *r = request_new(store, 0, fn, arg);
+	int rc = zoo_aremove_all_watches(
+		store->handle, path, children ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
+		/* The library's type is wrong: it calls what it is given. */
+		(void_completion_t *)(uintptr_t)on_done, r);
+
+	sent(r, rc);
 }
 
 /*

@@ -34,6 +34,23 @@ struct barrier_member *barrier_add(struct barrier *b, uint64_t id)
 	return m;
 }
 
+void barrier_unwatch_inside(struct barrier *b)
+{
+	if (b->watched[0])
+		watches_drop(&b->all->session->watches, b->watched, WATCH_NODE, b);
+	b->watched[0] = '\0';
+}
+
+/* Nobody here waits for it. */
+static void unwatch(struct barrier *b)
+{
+	char path[STORE_PATH_MAX];
+
+	barrier_path(b, NULL, path);
+	watches_drop(&b->all->session->watches, path, WATCH_NODE, b);
+	barrier_unwatch_inside(b);
+}
+
 void barrier_tell(struct barrier *b, struct barrier_member *m, const struct barrier_answer *answer)
 {
 	struct barrier_member **link = &b->members;
@@ -43,6 +60,8 @@ void barrier_tell(struct barrier *b, struct barrier_member *m, const struct barr
 		link = &(*link)->next;
 	*link = m->next;
 	b->all->n_members--;
+	if (!b->members)
+		unwatch(b);
 	if (fn)
 		fn(m->arg, answer); /* which may be the member's */
 	free(m);

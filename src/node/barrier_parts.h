@@ -65,6 +65,8 @@ struct barrier {
 struct barrier_member *barrier_add(struct barrier *b, uint64_t id);
 /* Sends the answer, if one is expected, and frees the member. */
 void barrier_tell(struct barrier *b, struct barrier_member *m, const struct barrier_answer *answer);
+/* No end of another member is waited for any more. */
+void barrier_unwatch_inside(struct barrier *b);
 /* Takes the next step, unless requests are outstanding. */
 void barrier_go_on(struct barrier *b);
 /* Sets the timer. */

@@ -336,12 +336,18 @@ static void watch_inside(struct barrier *b, const struct sight *sight)
 {
 	const struct ticket *t = inside(b, sight);
 
-	b->watched[0] = '\0';
-	if (!t || b->busy > 0)
+	char path[STORE_PATH_MAX];
+
+	if (!t || b->busy > 0) {
+		barrier_unwatch_inside(b);
 		return;
-	barrier_path(b, t->name, b->watched);
+	}
+	barrier_path(b, t->name, path);
+	if (strcmp(path, b->watched) != 0)
+		barrier_unwatch_inside(b);
+	memcpy(b->watched, path, sizeof(path));
 	b->busy++;
-	store_exists(b->all->session->store, b->watched, true, on_watched, b);
+	watches_exists(&b->all->session->watches, path, WATCH_RECIPE, b, on_watched, b);
 }
 
 static bool waits_for_others(const struct barrier *b)
@@ -405,6 +411,8 @@ static void decide(struct barrier *b)
 		barrier_consider(b, sight);
 	if (waits_for_others(b))
 		watch_inside(b, sight);
+	else
+		barrier_unwatch_inside(b);
 }
 
 static void forget_sight(struct barrier *b)
@@ -492,7 +500,10 @@ void barrier_read(struct barrier *b)
 	b->record = mem_calloc(1, sizeof(*b->record));
 	if (b->unsure)
 		session_confirm(s);
-	store_get(s->store, path, true, on_record, b);
+	if (b->members)
+		watches_get(&s->watches, path, WATCH_RECIPE, b, on_record, b);
+	else
+		store_get(s->store, path, false, on_record, b);
 	store_children(s->store, path, false, on_names, b);
 	store_exists(s->store, path, false, on_same, b);
 }

@@ -275,7 +275,7 @@ static void list(struct folder *f)
 	f->again = f->due = false;
 	f->listed_ms = now;
 	f->listing = true;
-	store_children(f->session->store, f->path, true, on_list, f);
+	watches_children(&f->session->watches, f->path, WATCH_FOLDER, f, on_list, f);
 }
 
 uint64_t folder_refresh(struct folder *f)

@@ -56,6 +56,22 @@ static void let_go(struct gang_member *m)
 		m->gang->all->released(owner);
 }
 
+void gang_unwatch(struct gang_member *m)
+{
+	if (m->watched[0])
+		watches_drop(&m->gang->all->session->watches, m->watched, WATCH_NODE, m);
+	m->watched[0] = '\0';
+}
+
+/* Nobody here waits for it. */
+static void unwatch_record(struct gang *g)
+{
+	char path[STORE_PATH_MAX];
+
+	gang_path(g, path);
+	watches_drop(&g->all->session->watches, path, WATCH_NODE, g);
+}
+
 void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *answer)
 {
 	struct gang_member **link = &g->members;
@@ -64,6 +80,9 @@ void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *
 		link = &(*link)->next;
 	*link = m->next;
 	g->all->n_members--;
+	gang_unwatch(m);
+	if (!g->members)
+		unwatch_record(g);
 	gang_tell_early(m, answer);
 	let_go(m);
 	if (m->done)
@@ -166,7 +185,7 @@ void gangs_leased(struct gangs *all)
 /* Its node has gone with the session. */
 static void expire(struct gang *g, struct gang_member *m)
 {
-	m->watched[0] = '\0';
+	gang_unwatch(m);
 	if (m->state == GANG_WAITS)
 		return;
 	if (m->state != GANG_RUNS) { /* it may have been in one before that */
@@ -206,7 +225,8 @@ void gangs_watch(struct gangs *all, const char *path)
 			if (strcmp(m->watched, path) != 0 &&
 			    (strncmp(path, own, strlen(own)) != 0 || path[strlen(own)] != '/'))
 				continue;
-			m->watched[0] = '\0';
+			if (strcmp(m->watched, path) == 0)
+				m->watched[0] = '\0';
 			any = true;
 		}
 		g->dirty |= any && g->members;

@@ -167,15 +167,18 @@ static void on_rival(void *arg, const struct store_reply *reply)
 }
 
 /* The read that tells its session also watches it, so we hear of its end. */
-static void ask_rival(struct gang *g, const struct gang_member *m, const struct gang_ticket *t)
+static void ask_rival(struct gang *g, struct gang_member *m, const struct gang_ticket *t)
 {
 	struct rival_look *look = mem_alloc(sizeof(*look));
 	char path[STORE_PATH_MAX];
 
 	*look = (struct rival_look){g, m->id, t->id};
 	gang_ticket_path(settings_of(g), g->name, t, path);
+	if (strcmp(path, m->watched) != 0)
+		gang_unwatch(m);
+	memcpy(m->watched, path, sizeof(path));
 	g->busy++;
-	store_get(g->all->session->store, path, true, on_rival, look);
+	watches_get(&g->all->session->watches, path, WATCH_RECIPE, m, on_rival, look);
 }
 
 /* One that nobody asks for any more goes soon. */

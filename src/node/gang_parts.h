@@ -29,7 +29,8 @@ struct gang_member {
 	size_t index;
 	uint64_t rival;	 /* id of another waiter with our key, whose node was read; 0 */
 	bool rival_goes; /* it is of an earlier session of this node */
-	char watched[STORE_PATH_MAX]; /* the node of the member with the next index, "" */
+	/* The node of the member with the next index, or of the rival; "" */
+	char watched[STORE_PATH_MAX];
 	struct gang_answer answer;
 	gang_fn fn; /* NULL: no answer is expected */
 	void *arg;
@@ -81,6 +82,8 @@ struct gang *gang_get(struct gangs *all, const char *name);
 struct gang_member *gang_add(struct gang *g, uint64_t id);
 /* Sends the answer, then frees the member. */
 void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *answer);
+/* It waits for the end of no other member any more. */
+void gang_unwatch(struct gang_member *m);
 /* Sends the answer now; the member stays. */
 void gang_tell_early(struct gang_member *m, const struct gang_answer *answer);
 /* Answers STARTED, if the lease is long enough. */

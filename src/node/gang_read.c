@@ -282,7 +282,7 @@ static void on_watched(void *arg, const struct store_reply *reply)
 
 	/* Otherwise the watch tells. */
 	for (struct gang_member *m = g->members; m && reply->code != STORE_OK; m = m->next)
-		m->watched[0] = '\0';
+		gang_unwatch(m);
 	g->dirty |= reply->code != STORE_OK;
 	g->unsure |= gang_is_lost(reply);
 	gang_answered(g);
@@ -300,14 +300,15 @@ static void watch_next(struct gang *g, struct gang_member *m)
 		next = sight->by_index[(m->index + i) % n];
 	if (!next || next->session == g->all->session->id ||
 	    !gang_ticket_path(settings_of(g), g->name, next, path)) {
-		m->watched[0] = '\0';
+		gang_unwatch(m);
 		return;
 	}
 	if (strcmp(path, m->watched) == 0)
 		return;
+	gang_unwatch(m);
 	memcpy(m->watched, path, sizeof(path));
 	g->busy++;
-	store_exists(g->all->session->store, path, true, on_watched, g);
+	watches_exists(&g->all->session->watches, path, WATCH_RECIPE, m, on_watched, g);
 }
 
 /* A node of our session without a member: the previous sidecar's, whose client is gone. */
@@ -461,7 +462,10 @@ void gang_read(struct gang *g)
 	g->record = mem_calloc(1, sizeof(*g->record));
 	if (g->unsure)
 		session_confirm(s);
-	store_get(s->store, path, g->members != NULL, on_record, g);
+	if (g->members)
+		watches_get(&s->watches, path, WATCH_RECIPE, g, on_record, g);
+	else
+		store_get(s->store, path, false, on_record, g);
 	store_children(s->store, path, false, on_names, g);
 	store_exists(s->store, path, false, on_same, g);
 }

@@ -135,7 +135,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 	} else if (reply->code == STORE_NO_NODE) {
 		t->leader.pending++;
 		leader_path(t, path);
-		store_exists(t->leaders->session->store, path, true, on_exists, t);
+		watches_exists(&t->leaders->session->watches, path, WATCH_LEADER, t, on_exists, t);
 	} else {
 		node_failed(t);
 	}
@@ -199,7 +199,7 @@ static void get_node(struct task *t)
 
 	t->leader.pending++;
 	leader_path(t, path);
-	store_get(t->leaders->session->store, path, true, on_node, t);
+	watches_get(&t->leaders->session->watches, path, WATCH_LEADER, t, on_node, t);
 }
 
 static void read_node(struct task *t)
@@ -233,6 +233,10 @@ void leader_node_release(struct task *t, const struct election_action *action)
 
 void leader_node_forget(struct task *t)
 {
+	char path[STORE_PATH_MAX];
+
+	leader_path(t, path);
+	watches_drop(&t->leaders->session->watches, path, WATCH_NODE, t);
 	t->leader.left_out = false;
 	t->leader.refused = STORE_OK;
 	ids_set(&t->leaders->ids, &t->leader.id, "");

@@ -176,16 +176,28 @@ static void on_exists(void *arg, const struct store_reply *reply)
 	}
 }
 
-void ledger_look(struct leaders *l, const char *task, const char *tick, const char *limit,
-		 bool whole, ledger_fn fn, void *arg)
+void ledger_look(struct leaders *l, const char *task, const char *tick,
+		 const struct ledger_sight *sight, ledger_fn fn, void *arg)
 {
 	struct op *op = op_new(l, task, tick, fn, arg);
 	char path[STORE_PATH_MAX];
 
-	op->whole = whole;
-	snprintf(op->limit, sizeof(op->limit), "%s", limit);
+	op->whole = sight->whole;
+	snprintf(op->limit, sizeof(op->limit), "%s", sight->limit);
 	path_of_tick(l->session->settings, task, tick, path);
-	store_exists(l->session->store, path, true, on_exists, op);
+	if (sight->watcher)
+		watches_exists(&l->session->watches, path, sight->class, sight->watcher, on_exists,
+			       op);
+	else
+		store_exists(l->session->store, path, false, on_exists, op);
+}
+
+void ledger_unwatch(struct leaders *l, const char *task, const char *tick, const void *watcher)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_tick(l->session->settings, task, tick, path);
+	watches_drop(&l->session->watches, path, WATCH_NODE, watcher);
 }
 
 /* --- claiming ------------------------------------------------------------- */

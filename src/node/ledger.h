@@ -11,7 +11,7 @@
 
 #include "core/run.h"
 #include "core/tick.h"
-#include "node/store.h"
+#include "node/watches.h"
 #include "wire/record.h"
 
 struct leaders;
@@ -35,12 +35,20 @@ struct ledger_ticks {
 typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run_record *record,
 			  int32_t version);
 
+struct ledger_sight {
+	const char *limit;   /* as in tick_place() */
+	bool whole;	     /* reads the record */
+	const void *watcher; /* who hears of changes, until ledger_unwatch(); NULL: nobody */
+	enum watch_class class;
+};
+
 /*
- * Whether a tick has been claimed, with a watch on its record, existing or not; whole: reads the
- * record. limit: as in tick_place(). Each of these functions calls fn once.
+ * Whether a tick has been claimed; the watch is on its record, existing or not. Each of these
+ * functions calls fn once.
  */
-void ledger_look(struct leaders *l, const char *task, const char *tick, const char *limit,
-		 bool whole, ledger_fn fn, void *arg);
+void ledger_look(struct leaders *l, const char *task, const char *tick,
+		 const struct ledger_sight *sight, ledger_fn fn, void *arg);
+void ledger_unwatch(struct leaders *l, const char *task, const char *tick, const void *watcher);
 /*
  * Claims a tick, if it is not claimed, this worker is registered and the task is led. The same
  * transaction prunes to the task's history, but nothing that would make a tick from `owed` on older

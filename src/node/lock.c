@@ -44,6 +44,7 @@ static void leave(struct lock *l)
 	if (l->state == LOCK_LEAVING)
 		return;
 	l->state = LOCK_LEAVING;
+	lock_unwatch(l);
 	if (l->flying == 0)
 		l->need = LOCK_DELETE;
 }
@@ -64,7 +65,8 @@ void lock_is_held(struct lock *l)
 void lock_reenter(struct lock *l)
 {
 	l->state = LOCK_ENTERING;
-	l->node[0] = l->watched[0] = '\0';
+	lock_unwatch(l);
+	l->node[0] = '\0';
 	l->maybe = l->waited = l->tells = l->first = l->parents = false;
 	l->need = LOCK_ENTER;
 }
@@ -88,6 +90,7 @@ void lock_is_lost(struct lock *l)
 
 void lock_is_gone(struct lock *l)
 {
+	lock_unwatch(l);
 	let_go(l);
 	l->need = LOCK_NOTHING;
 	l->dead = true;
@@ -259,11 +262,15 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 	bool any = false;
 
 	for (struct lock *l = k->list; l; l = l->next) {
-		if (strcmp(l->watched, path) != 0 || (l->slots == 1 && type == STORE_NODE_CHANGED))
-			continue; /* with one slot what its holder writes is for people alone */
+		/* With one slot what its holder writes is for people alone. */
+		if (strcmp(l->watched, path) != 0 ||
+		    (l->slots == 1 && type == STORE_NODE_CHANGED && l->state != LOCK_HELD))
+			continue;
 		any = true;
 		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
 			lock_is_lost(l);
+		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->lost)
+			l->need = LOCK_TAKE; /* its node is there still, and is watched again */
 		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
 			l->need = LOCK_LIST;
 		else if (l->state == LOCK_WAITING)
@@ -274,16 +281,6 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 }
 
 /* --- from outside --------------------------------------------------------- */
-
-/* How many may be here: each watches one path. */
-static size_t most(const struct locks *k)
-{
-	char path[STORE_PATH_MAX];
-
-	path_of(k->registry->settings, PATH_LOCKS, "", path);
-	size_t by_paths = LOCKS_WATCHED_MAX / (strlen(path) + NAME_TASK_MAX + 1 + LOCK_NODE_MAX);
-	return by_paths < LOCKS_MAX ? by_paths : LOCKS_MAX;
-}
 
 static struct lock *add(struct locks *k, const char *name, const char *id, lock_fn fn, void *arg)
 {
@@ -310,7 +307,7 @@ static const char *obstacle(const struct locks *k)
 {
 	if (k->stopping)
 		return stopped;
-	return k->n >= most(k) ? "too many locks are held or waited for at this node" : NULL;
+	return k->n >= LOCKS_MAX ? "too many locks are held or waited for at this node" : NULL;
 }
 
 void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void *arg)

@@ -22,9 +22,8 @@
 #include "node/roster.h"
 #include "wire/recipe_record.h"
 
-#define LOCKS_MAX	  1000	       /* holders and waiters of a node, at a time */
-#define LOCKS_WATCHED_MAX (512 * 1024) /* bytes of watched paths, for a reconnect */
-#define LOCK_WARM_MS	  60000	       /* the lease is kept up so long after the last lock */
+#define LOCKS_MAX    1000  /* holders and waiters of a node, at a time */
+#define LOCK_WARM_MS 60000 /* the lease is kept up so long after the last lock */
 
 enum lock_outcome {
 	LOCK_YOURS,
@@ -108,7 +107,8 @@ struct lock {
 	int64_t in_use;		      /* the number of slots of the lock, where that is another */
 	int64_t token;
 	char watched[STORE_PATH_MAX]; /* "": none */
-	unsigned flying;	      /* outstanding requests of the step */
+	enum watch_kind watched_kind;
+	unsigned flying; /* outstanding requests of the step */
 	struct {
 		bool making, cut;		 /* a node was being made; an answer was lost */
 		enum store_code folders, folder; /* results of making them */
@@ -185,6 +185,8 @@ bool locks_know(const struct locks *k, const char *id);
 
 /* lock_steps.c, for lock.c: begins the step that is needed. */
 void lock_step(struct lock *l);
+/* It waits for nothing any more. */
+void lock_unwatch(struct lock *l);
 /* lock_decide.c, for lock_steps.c: all requests of the step are answered. */
 void lock_decide(struct lock *l);
 /* lock.c, for lock_decide.c: a step has ended, with any result. */

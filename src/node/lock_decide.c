@@ -205,6 +205,15 @@ static void decide_take(struct lock *l)
 	}
 }
 
+/* What it has written has used up the watch of its node. */
+static void decide_tell(struct lock *l)
+{
+	if (l->seen.cut)
+		return;
+	l->tells = false;
+	l->need = LOCK_TAKE;
+}
+
 static void decide_leave(struct lock *l)
 {
 	if (l->seen.cut)
@@ -236,7 +245,7 @@ void lock_decide(struct lock *l)
 	case LOCK_LIST: decide_list(l); break;
 	case LOCK_WATCH: l->first && l->slots > 1 ? decide_list(l) : decide_watch(l); break;
 	case LOCK_TAKE: decide_take(l); break;
-	case LOCK_TELL: l->need = l->seen.cut ? LOCK_TELL : LOCK_NOTHING; break;
+	case LOCK_TELL: decide_tell(l); break;
 	case LOCK_JUDGE: decide_judge(l); break;
 	case LOCK_RESET: decide_reset(l); break;
 	case LOCK_ASIDE: decide_aside(l); break;

@@ -291,15 +291,29 @@ static void make_own(struct lock *l)
 	buffer_done(&data);
 }
 
-static void list(struct lock *l, bool watch)
+void lock_unwatch(struct lock *l)
+{
+	if (l->watched[0])
+		watches_drop(&l->locks->session->watches, l->watched, l->watched_kind, l);
+	l->watched[0] = '\0';
+}
+
+static void set_watched(struct lock *l, const char *path, enum watch_kind kind)
+{
+	if (strcmp(l->watched, path) != 0 || l->watched_kind != kind)
+		lock_unwatch(l);
+	snprintf(l->watched, sizeof(l->watched), "%s", path);
+	l->watched_kind = kind;
+	l->flying++;
+}
+
+static void list(struct lock *l)
 {
 	char path[STORE_PATH_MAX];
 
 	path_of(settings_of(l), PATH_LOCKS, l->name, path);
-	if (watch)
-		snprintf(l->watched, sizeof(l->watched), "%s", path);
 	l->flying++;
-	store_children(l->locks->session->store, path, watch, on_listed, l);
+	store_children(l->locks->session->store, path, false, on_listed, l);
 }
 
 /* Our node is made before it is listed, so what is read then is no older. */
@@ -312,7 +326,7 @@ static void enter(struct lock *l)
 		session_confirm(l->locks->session); /* what is read behind it is as new */
 	else
 		make_own(l);
-	list(l, false);
+	list(l);
 	l->flying++;
 	store_get(l->locks->session->store, path, false, on_folder, l);
 }
@@ -324,19 +338,22 @@ static void enter(struct lock *l)
  */
 static void watch(struct lock *l)
 {
-	struct store *store = l->locks->session->store;
+	struct watches *w = &l->locks->session->watches;
+	bool folder = l->slots > 1 && l->first;
+	char path[STORE_PATH_MAX];
 
-	lock_path_of(settings_of(l), l->name, l->seen.previous, l->watched);
-	begin(l);
-	if (l->slots > 1 && l->first) {
-		list(l, true);
-		return;
-	}
-	l->flying++;
-	if (l->slots > 1)
-		store_get(store, l->watched, true, on_previous, l);
+	if (folder)
+		path_of(settings_of(l), PATH_LOCKS, l->name, path);
 	else
-		store_children(store, l->watched, true, on_previous, l);
+		lock_path_of(settings_of(l), l->name, l->seen.previous, path);
+	begin(l);
+	set_watched(l, path, folder || l->slots == 1 ? WATCH_CHILDREN : WATCH_NODE);
+	if (folder)
+		watches_children(w, path, WATCH_RECIPE, l, on_listed, l);
+	else if (l->slots > 1)
+		watches_get(w, path, WATCH_RECIPE, l, on_previous, l);
+	else
+		watches_children(w, path, WATCH_RECIPE, l, on_previous, l);
 }
 
 static void take(struct lock *l)
@@ -344,9 +361,8 @@ static void take(struct lock *l)
 	char path[STORE_PATH_MAX];
 
 	lock_path_of(settings_of(l), l->name, l->node, path);
-	snprintf(l->watched, sizeof(l->watched), "%s", path);
-	l->flying++;
-	store_exists(l->locks->session->store, path, true, on_own, l);
+	set_watched(l, path, WATCH_NODE);
+	watches_exists(&l->locks->session->watches, path, WATCH_RECIPE, l, on_own, l);
 }
 
 static void change_own(struct lock *l, enum store_op_type type)
@@ -420,7 +436,7 @@ static void leave(struct lock *l)
 		change_own(l, STORE_OP_DELETE);
 	} else if (l->maybe) {
 		session_confirm(l->locks->session);
-		list(l, false);
+		list(l);
 	} else {
 		lock_is_gone(l);
 	}
@@ -433,7 +449,7 @@ void lock_step(struct lock *l)
 	switch (l->need) {
 	case LOCK_NOTHING: break;
 	case LOCK_ENTER: enter(l); break;
-	case LOCK_LIST: list(l, false); break;
+	case LOCK_LIST: list(l); break;
 	case LOCK_WATCH: watch(l); break;
 	case LOCK_TAKE: take(l); break;
 	case LOCK_TELL: change_own(l, STORE_OP_SET); break;

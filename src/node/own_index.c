@@ -89,7 +89,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_NO_NODE && !obstacle(o)) {
 		path_of_node(o->registry->settings, o->registry->node, path);
 		o->asking = true;
-		store_exists(o->session->store, path, true, on_exists, o);
+		watches_exists(&o->session->watches, path, WATCH_RECIPE, o, on_exists, o);
 		return;
 	}
 	if (reply->code == STORE_OK &&
@@ -117,7 +117,7 @@ static void read_record(struct own_index *o)
 
 	path_of_node(o->registry->settings, o->registry->node, path);
 	o->asking = true;
-	store_get(o->session->store, path, true, on_record, o);
+	watches_get(&o->session->watches, path, WATCH_RECIPE, o, on_record, o);
 }
 
 static void on_proved(void *arg, const struct store_reply *reply)

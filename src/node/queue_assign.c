@@ -277,7 +277,7 @@ static void read_tries(struct queue_lead *lead, const struct due_item *item)
 	*r = (struct tries_read){.lead = lead, .item = *item, .next = lead->assigns.tries};
 	lead->assigns.tries = r;
 	path_of_due(lead_paths(lead), lead_name(lead), item->minute, &item->pointer, path);
-	queue_get(lead_calls(lead), path, false, on_tries, r);
+	queue_get(lead_calls(lead), path, on_tries, r);
 }
 
 /* --- what goes together --------------------------------------------------- */

@@ -49,9 +49,26 @@ static struct queue_call *call_new(struct queue_calls *c, store_reply_fn fn, voi
 	return call;
 }
 
-void queue_get(struct queue_calls *c, const char *path, bool watch, store_reply_fn fn, void *arg)
+void queue_get(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg)
 {
-	store_get(c->session->store, path, watch, on_reply, call_new(c, fn, arg));
+	store_get(c->session->store, path, false, on_reply, call_new(c, fn, arg));
+}
+
+void queue_watch(struct queue_calls *c, const char *path, enum watch_class class, store_reply_fn fn,
+		 void *arg)
+{
+	watches_get(&c->session->watches, path, class, arg, on_reply, call_new(c, fn, arg));
+}
+
+void queue_watch_children(struct queue_calls *c, const char *path, enum watch_class class,
+			  store_reply_fn fn, void *arg)
+{
+	watches_children(&c->session->watches, path, class, arg, on_reply, call_new(c, fn, arg));
+}
+
+void queue_unwatch(struct queue_calls *c, const char *path, enum watch_kind kind, const void *arg)
+{
+	watches_drop(&c->session->watches, path, kind, arg);
 }
 
 void queue_exists(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg)
@@ -59,10 +76,9 @@ void queue_exists(struct queue_calls *c, const char *path, store_reply_fn fn, vo
 	store_exists(c->session->store, path, false, on_reply, call_new(c, fn, arg));
 }
 
-void queue_children(struct queue_calls *c, const char *path, bool watch, store_reply_fn fn,
-		    void *arg)
+void queue_children(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg)
 {
-	store_children(c->session->store, path, watch, on_reply, call_new(c, fn, arg));
+	store_children(c->session->store, path, false, on_reply, call_new(c, fn, arg));
 }
 
 void queue_create(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg)

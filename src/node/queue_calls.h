@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "node/store.h"
+#include "node/watches.h"
 
 #define QUEUE_CALLS_MAX	   100 /* outstanding requests of all queues */
 #define QUEUE_CALLS_PEOPLE 70  /* outstanding requests at which no client request is begun */
@@ -36,13 +36,18 @@ void queue_calls_forget(struct queue_calls *c, const void *arg);
 size_t queue_calls_of(const struct queue_calls *c, const void *arg);
 
 /* As store_…() */
-void queue_get(struct queue_calls *c, const char *path, bool watch, store_reply_fn fn, void *arg);
+void queue_get(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);
 void queue_exists(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);
-void queue_children(struct queue_calls *c, const char *path, bool watch, store_reply_fn fn,
-		    void *arg);
+void queue_children(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);
 void queue_create(struct queue_calls *c, const char *path, store_reply_fn fn, void *arg);
 void queue_multi(struct queue_calls *c, const struct store_op *ops, size_t n, store_reply_fn fn,
 		 void *arg);
+/* As watches_…(); the owner is arg. */
+void queue_watch(struct queue_calls *c, const char *path, enum watch_class class, store_reply_fn fn,
+		 void *arg);
+void queue_watch_children(struct queue_calls *c, const char *path, enum watch_class class,
+			  store_reply_fn fn, void *arg);
+void queue_unwatch(struct queue_calls *c, const char *path, enum watch_kind kind, const void *arg);
 /* With a notice of the event; NULL: none. As notices_multi(). */
 void queue_multi_noting(struct queue_calls *c, const struct registry *r, const struct store_op *ops,
 			size_t n, const struct notice_record *event, store_reply_fn fn, void *arg);

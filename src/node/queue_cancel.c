@@ -172,7 +172,7 @@ static void cancel_step(struct queue_op *op)
 
 	path_of_job(op->queues->registry->settings, &of(op)->id, path);
 	op_confirm(op);
-	queue_get(op_calls(op), path, false, on_record, op);
+	queue_get(op_calls(op), path, on_record, op);
 }
 
 void queues_cancel(struct queues *q, const struct job_id *id, const char *by, job_fn fn, void *arg)

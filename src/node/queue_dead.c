@@ -162,7 +162,7 @@ static void one_step(struct queue_op *op)
 
 	path_of_job(op->queues->registry->settings, &of(op)->id, path);
 	op_confirm(op);
-	queue_get(op_calls(op), path, false, on_record, op);
+	queue_get(op_calls(op), path, on_record, op);
 }
 
 static void begin_one(struct queues *q, const struct job_id *id, bool purges, job_fn fn, void *arg)
@@ -311,7 +311,7 @@ static void many_go_on(struct many *m)
 		const struct job_id *id = &m->ids[m->next++];
 		m->flying++;
 		if (m->kind == MANY_LIST)
-			queues_read(m->queues, id, 0, on_one, m);
+			queues_read(m->queues, id, 0, NULL, on_one, m);
 		else
 			begin_one(m->queues, id, m->kind == MANY_PURGE, on_one, m);
 	}
@@ -347,7 +347,7 @@ static void listing_step(struct queue_op *op)
 
 	path_of_queue(op->queues->registry->settings, op->queue, "dead", NULL, path);
 	op_confirm(op);
-	queue_children(op_calls(op), path, false, on_names, op);
+	queue_children(op_calls(op), path, on_names, op);
 }
 
 static void listing_fail(struct queue_op *op, enum job_outcome outcome, const char *why)

@@ -6,8 +6,7 @@
 #include "node/paths.h"
 #include "node/queue_lead.h"
 
-#define COUNT_EVERY_MS 100   /* a folder that is not listed yet again */
-#define FAR_EVERY_MS   60000 /* folders that are not watched are listed again */
+#define COUNT_EVERY_MS 100 /* a folder that is not listed yet again */
 #define AHEAD_MINUTES  (QUEUE_FAR_STEP * QUEUE_SPREAD_MAX) /* of a folder, to what is in it */
 #define OLD_MINUTES    15    /* an empty folder is deleted after so long, */
 #define QUIET_MS       60000 /* and when nobody has just made it, for what is about to come */
@@ -49,6 +48,10 @@ static struct due_folder *folder_of(struct queue_lead *lead, int64_t minute, boo
 
 static void folder_free(struct due_folder *f)
 {
+	char path[STORE_PATH_MAX];
+
+	path_of_due(lead_paths(f->lead), lead_name(f->lead), f->minute, NULL, path);
+	queue_unwatch(lead_calls(f->lead), path, WATCH_CHILDREN, f);
 	queue_calls_forget(lead_calls(f->lead), f);
 	free(f->items);
 	free(f);
@@ -175,7 +178,7 @@ static void drop(struct due_folder *f)
 	queue_multi(lead_calls(f->lead), &op, 1, on_dropped, f);
 }
 
-static void look_at(struct due_folder *f, bool watched, int64_t now, int64_t now_minute)
+static void look_at(struct due_folder *f, bool near, int64_t now, int64_t now_minute)
 {
 	struct queue_lead *lead = f->lead;
 	char path[STORE_PATH_MAX];
@@ -194,9 +197,10 @@ static void look_at(struct due_folder *f, bool watched, int64_t now, int64_t now
 	if (now >= f->list_ms && lead->due.lists < LEAD_LISTS_MAX) {
 		f->listing = true;
 		f->dirty = false;
-		f->watched = watched;
+		f->near = near;
 		lead->due.lists++;
-		queue_children(lead_calls(lead), path, watched, on_names, f);
+		queue_watch_children(lead_calls(lead), path, near ? WATCH_QUEUE : WATCH_WAIT,
+				     on_names, f);
 		return;
 	}
 	queues_wake(lead_queues(lead), f->list_ms > now ? f->list_ms - now : 1);
@@ -246,7 +250,7 @@ void due_pump(struct queue_lead *lead, int64_t now)
 			d->listing = true;
 			d->dirty = false;
 			path_of_queue(lead_paths(lead), lead_name(lead), "due", NULL, path);
-			queue_children(lead_calls(lead), path, true, on_folders, lead);
+			queue_watch_children(lead_calls(lead), path, WATCH_QUEUE, on_folders, lead);
 		} else {
 			queues_wake(lead_queues(lead), d->list_ms - now);
 		}
@@ -254,12 +258,10 @@ void due_pump(struct queue_lead *lead, int64_t now)
 	drop_gone(d);
 	for (size_t i = 0; i < d->n; i++) {
 		struct due_folder *f = d->folders[i];
-		bool watched = i < LEAD_WATCHED_MAX;
-		/* One that was listed without, and is among the first by now, is not heard of. */
-		f->dirty |= watched && f->listed && !f->watched;
-		if (!watched && f->listed && now >= f->list_ms + FAR_EVERY_MS)
-			f->dirty = true;
-		look_at(f, watched, now, now_minute);
+		bool near = i < LEAD_NEAR_MAX;
+		/* What was far may not be heard of in time. */
+		f->dirty |= near && f->listed && !f->near;
+		look_at(f, near, now, now_minute);
 	}
 }
 
@@ -402,6 +404,10 @@ size_t due_count(const struct queue_lead *lead)
 
 void due_done(struct queue_lead *lead)
 {
+	char path[STORE_PATH_MAX];
+
+	path_of_queue(lead_paths(lead), lead_name(lead), "due", NULL, path);
+	queue_unwatch(lead_calls(lead), path, WATCH_CHILDREN, lead);
 	for (size_t i = 0; i < lead->due.n; i++)
 		folder_free(lead->due.folders[i]);
 	free(lead->due.folders);

@@ -83,6 +83,10 @@ void given_remove(struct given_node *n, struct given *g)
 
 static void node_free(struct given_node *n)
 {
+	char path[STORE_PATH_MAX];
+
+	if (path_of_at(lead_paths(n->lead), lead_name(n->lead), n->node, NULL, path))
+		queue_unwatch(lead_calls(n->lead), path, WATCH_CHILDREN, n);
 	queue_calls_forget(lead_calls(n->lead), n);
 	for (size_t i = 0; i < n->n; i++)
 		given_free(n, n->list[i]);
@@ -135,7 +139,7 @@ static void read_at(struct given_node *n, struct given *g)
 	g->reading = true;
 	g->order = n->asked++;
 	n->lead->given.reads++;
-	queue_get(lead_calls(n->lead), path, false, on_at, n);
+	queue_get(lead_calls(n->lead), path, on_at, n);
 }
 
 static void take_names(struct given_node *n, const struct store_reply *reply)
@@ -251,7 +255,7 @@ static void list(struct given_node *n, int64_t now)
 	n->listing = true;
 	n->dirty = false;
 	lead->given.lists++;
-	queue_children(lead_calls(lead), path, true, on_names, n);
+	queue_watch_children(lead_calls(lead), path, WATCH_QUEUE, on_names, n);
 }
 
 static void on_nodes(void *arg, const struct store_reply *reply)
@@ -308,7 +312,7 @@ void given_pump(struct queue_lead *lead, int64_t now)
 		s->listing = true;
 		s->dirty = false;
 		path_of_queue(lead_paths(lead), lead_name(lead), "at", NULL, path);
-		queue_children(lead_calls(lead), path, true, on_nodes, lead);
+		queue_watch_children(lead_calls(lead), path, WATCH_QUEUE, on_nodes, lead);
 	}
 	forget_gone(s);
 	for (size_t i = 0; i < s->n; i++) {
@@ -370,6 +374,10 @@ size_t given_to(const struct queue_lead *lead, const char *node)
 
 void given_done(struct queue_lead *lead)
 {
+	char path[STORE_PATH_MAX];
+
+	path_of_queue(lead_paths(lead), lead_name(lead), "at", NULL, path);
+	queue_unwatch(lead_calls(lead), path, WATCH_CHILDREN, lead);
 	for (size_t i = 0; i < lead->given.n; i++)
 		node_free(lead->given.nodes[i]);
 	free(lead->given.nodes);

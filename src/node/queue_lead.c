@@ -128,7 +128,7 @@ static void read_epoch(struct queue_lead *lead)
 	path_of_queue(lead_paths(lead), lead_name(lead), NULL, NULL, path);
 	lead->flying = true;
 	session_confirm(lead_queues(lead)->session);
-	queue_get(lead_calls(lead), path, false, on_read, lead);
+	queue_get(lead_calls(lead), path, on_read, lead);
 }
 
 /*

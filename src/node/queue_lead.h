@@ -9,11 +9,11 @@
 #include "core/bucket.h"
 #include "node/queue_parts.h"
 
-#define LEAD_LISTS_MAX	 16   /* outstanding listings of folders */
-#define LEAD_READS_MAX	 16   /* outstanding reads of assignments and records */
-#define LEAD_WATCHED_MAX 2000 /* folders of `due` that are watched */
-#define LEAD_BATCH	 25   /* jobs in one transaction */
-#define LEAD_BATCHES_MAX 4    /* outstanding batches */
+#define LEAD_LISTS_MAX	 16 /* outstanding listings of folders */
+#define LEAD_READS_MAX	 16 /* outstanding reads of assignments and records */
+#define LEAD_NEAR_MAX	 64 /* folders of `due` that come next: who watches them comes first */
+#define LEAD_BATCH	 25 /* jobs in one transaction */
+#define LEAD_BATCHES_MAX 4  /* outstanding batches */
 
 /* --- queue_due.c: what is due, and when ----------------------------------- */
 
@@ -32,7 +32,7 @@ struct due_folder {
 	size_t count;		/* of znodes, as the servers say */
 	bool there;		/* it was in the last listing of folders */
 	bool listed, listing, counting, dirty, dropping;
-	bool watched;		   /* by the listing requested last */
+	bool near;		   /* when the last listing was requested */
 	int64_t list_ms, count_ms; /* CLOCK_BOOTTIME: not before */
 };
 

@@ -37,8 +37,8 @@ struct queue_op {
 		char **nodes; /* owned, as is each */
 		size_t n, next;
 		job_place_fn fn;
-	} find;			      /* of queue_places.c */
-	char watched[STORE_PATH_MAX]; /* SLEEPING: a change of this ends it; "" */
+	} find;		     /* of queue_places.c */
+	const char *watched; /* SLEEPING: a change of this path ends it; borrowed; NULL */
 	/* Sends the next request. */
 	void (*step)(struct queue_op *op);
 	/* Answers that it cannot be done. */
@@ -51,7 +51,7 @@ struct queue_op {
 void op_begin(struct queues *q, struct queue_op *op, const char *queue);
 /* Steps it again in in_ms. */
 void op_again(struct queue_op *op, int64_t in_ms);
-/* Steps it again when the watch of that path fires, or in in_ms. */
+/* Steps it again when the watch of that path, which it keeps, fires, or in in_ms. */
 void op_sleep(struct queue_op *op, const char *path, int64_t in_ms);
 /* It was answered: frees it. */
 void op_end(struct queue_op *op);

@@ -105,7 +105,7 @@ void op_again(struct queue_op *op, int64_t in_ms)
 {
 	queue_calls_forget(&op->queues->calls, op);
 	queue_places_forget(op);
-	op->watched[0] = '\0';
+	op->watched = NULL;
 	op->retry_ms = queues_now(op->queues) + in_ms;
 	move(op, in_ms > 0 ? OP_SLEEPING : OP_WAITING);
 	look_in(op->queues, in_ms);
@@ -114,7 +114,7 @@ void op_again(struct queue_op *op, int64_t in_ms)
 void op_sleep(struct queue_op *op, const char *path, int64_t in_ms)
 {
 	op_again(op, in_ms > 0 ? in_ms : 1);
-	memcpy(op->watched, path, strlen(path) + 1);
+	op->watched = path;
 }
 
 bool queue_is_cut(const struct store_reply *reply)
@@ -217,7 +217,7 @@ void queue_ops_watch(struct queues *q, const char *path)
 {
 	for (struct queue_op *op = q->others.first, *next; op; op = next) {
 		next = op->next;
-		if (op->watched[0] && strcmp(op->watched, path) == 0)
+		if (op->watched && strcmp(op->watched, path) == 0)
 			op_again(op, 0);
 	}
 }
@@ -227,7 +227,7 @@ void queue_ops_up(struct queues *q)
 {
 	for (struct queue_op *op = q->others.first, *next; op; op = next) {
 		next = op->next;
-		if (op->watched[0])
+		if (op->watched)
 			op_again(op, 0);
 	}
 }

@@ -36,6 +36,7 @@ void queue_works_watch(struct queue *queue, const char *path, const char *rest);
 void queue_works_up(struct queue *queue);
 void queue_works_expired(struct queue *queue);
 void queue_works_done(struct queue *queue);
+void queue_works_owner_gone(struct queue *queue, const void *owner);
 size_t queue_works_going(const struct queue *queue);
 
 /* --- queues.c ------------------------------------------------------------- */
@@ -92,6 +93,8 @@ void queue_ops_pump(struct queues *q, int64_t now);
 void queue_ops_up(struct queues *q);
 void queue_ops_watch(struct queues *q, const char *path);
 void queue_ops_done(struct queues *q);
+/* queue_read.c */
+void queue_reads_owner_gone(struct queues *q, const void *owner);
 
 /* --- queue_lead.c --------------------------------------------------------- */
 

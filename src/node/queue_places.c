@@ -41,7 +41,7 @@ static void look_at_next_node(struct queue_op *op)
 		if (!path_is_node(name, place->node) ||
 		    !path_of_at(paths_of(op), op->queue, place->node, &op->find.pointer, path))
 			continue;
-		queue_get(op_calls(op), path, false, on_at, op);
+		queue_get(op_calls(op), path, on_at, op);
 		return;
 	}
 	place->node[0] = '\0';
@@ -78,7 +78,7 @@ static void on_due(void *arg, const struct store_reply *reply)
 		look_at_due(op);
 	} else {
 		path_of_queue(paths_of(op), op->queue, "at", NULL, path);
-		queue_children(op_calls(op), path, false, on_nodes, op);
+		queue_children(op_calls(op), path, on_nodes, op);
 	}
 }
 

@@ -172,7 +172,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	} else if (j.key[0]) {
 		p->busy = true;
 		queue_path_of_key(lead_queues(p->lead), p->lead->queue->name, p->key, path);
-		queue_get(lead_calls(p->lead), path, false, on_key, p);
+		queue_get(lead_calls(p->lead), path, on_key, p);
 	} else {
 		delete_it(p, false);
 	}
@@ -192,7 +192,7 @@ static void read_record(struct prune *p, const char *uuid)
 	snprintf(p->id.queue, sizeof(p->id.queue), "%s", lead_name(p->lead));
 	path_of_job(lead_paths(p->lead), &p->id, path);
 	p->busy = true;
-	queue_get(lead_calls(p->lead), path, false, on_record, p);
+	queue_get(lead_calls(p->lead), path, on_record, p);
 }
 
 /* --- one minute ----------------------------------------------------------- */
@@ -273,7 +273,7 @@ static void look_on(struct prune *p)
 	path_of_job_folder(lead_paths(p->lead), lead_name(p->lead), p->minutes[p->at].minute,
 			   digits[p->x], path);
 	p->busy = true;
-	queue_children(lead_calls(p->lead), path, false, on_names, p);
+	queue_children(lead_calls(p->lead), path, on_names, p);
 }
 
 /* --- all of them ---------------------------------------------------------- */
@@ -327,7 +327,7 @@ static void on_letters(void *arg, const struct store_reply *reply)
 	p->letters = (size_t)reply->stat.children;
 	path_of_queue(lead_paths(p->lead), lead_name(p->lead), "job", NULL, path);
 	p->busy = true;
-	queue_children(lead_calls(p->lead), path, false, on_minutes, p);
+	queue_children(lead_calls(p->lead), path, on_minutes, p);
 }
 
 /* Of a minute whose time has come; a minute that is not over is left alone. */

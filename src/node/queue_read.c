@@ -7,14 +7,19 @@
 #include "node/paths.h"
 #include "node/queue_op.h"
 
+struct look {
+	uint8_t *data; /* of the record */
+	struct job_record record;
+};
+
 struct read {
 	struct queue_op op;
 	struct job_id id;
 	int64_t until_ms; /* CLOCK_BOOTTIME: it waits for the end until then; 0: not at all */
 	bool sure;	  /* what is read is as new as now */
-	char path[STORE_PATH_MAX];
-	uint8_t *data; /* of the record */
-	struct job_record record;
+	char *path;
+	struct look *look; /* what was read, while a step goes on: thousands may wait */
+	const void *owner; /* the client; NULL: nobody who may go */
 	job_fn fn;
 	void *arg;
 };
@@ -24,9 +29,21 @@ static struct read *of(struct queue_op *op)
 	return (struct read *)op; /* its first member */
 }
 
+static void forget_look(struct read *r)
+{
+	if (r->look)
+		free(r->look->data);
+	free(r->look);
+	r->look = NULL;
+}
+
 static void read_free(struct queue_op *op)
 {
-	free(of(op)->data);
+	struct read *r = of(op);
+
+	queue_unwatch(op_calls(op), r->path, WATCH_NODE, op);
+	forget_look(r);
+	free(r->path);
 	free(op);
 }
 
@@ -50,7 +67,7 @@ static bool has_ended(const struct job_record *j)
 
 static void done(struct read *r)
 {
-	tell(r, JOB_DONE, NULL, &r->record);
+	tell(r, JOB_DONE, NULL, &r->look->record);
 	op_end(&r->op);
 }
 
@@ -58,10 +75,11 @@ static void done(struct read *r)
 static void on_place(struct queue_op *op, const struct job_place *place)
 {
 	struct read *r = of(op);
+	struct job_record *job = &r->look->record;
 
 	if (place->node[0]) {
-		snprintf(r->record.state, sizeof(r->record.state), "assigned");
-		memcpy(r->record.node, place->node, sizeof(r->record.node));
+		snprintf(job->state, sizeof(job->state), "assigned");
+		memcpy(job->node, place->node, sizeof(job->node));
 	}
 	done(r);
 }
@@ -84,34 +102,57 @@ static void on_record(void *arg, const struct store_reply *reply)
 			"no such job: it never was, or is not kept any more");
 		return;
 	}
-	free(r->data);
-	r->data = mem_alloc(reply->len + 1);
+	forget_look(r);
+	r->look = mem_calloc(1, sizeof(*r->look));
+	r->look->data = mem_alloc(reply->len + 1);
 	if (reply->len > 0)
-		memcpy(r->data, reply->data, reply->len);
-	if (record_parse_job(r->data, reply->len, &r->record, &why) != 0)
+		memcpy(r->look->data, reply->data, reply->len);
+	struct job_record *job = &r->look->record;
+	if (record_parse_job(r->look->data, reply->len, job, &why) != 0) {
 		op_fail(&r->op, JOB_NOT_SO, why);
-	else if (has_ended(&r->record) || (now >= r->until_ms && r->record.state[0] != 'q'))
+	} else if (has_ended(job) || (now >= r->until_ms && job->state[0] != 'q')) {
 		done(r);
-	else if (now >= r->until_ms)
-		queue_find_place(&r->op, &r->id, r->record.due, on_place);
-	else
+	} else if (now >= r->until_ms) {
+		queue_find_place(&r->op, &r->id, job->due, on_place);
+	} else {
+		forget_look(r);
 		op_sleep(&r->op, r->path, r->until_ms - now);
+	}
 }
 
 static void read_step(struct queue_op *op)
 {
 	struct read *r = of(op);
-	bool waits = queues_now(op->queues) < r->until_ms;
 
 	if (r->sure)
 		op_confirm(op);
-	queue_get(op_calls(op), r->path, waits, on_record, r);
+	if (queues_now(op->queues) < r->until_ms)
+		queue_watch(op_calls(op), r->path, WATCH_WAIT, on_record, r);
+	else
+		queue_get(op_calls(op), r->path, on_record, r);
 }
 
-void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, job_fn fn, void *arg)
+static void forget_owner(struct queue_ops_list *list, const void *owner)
+{
+	for (struct queue_op *op = list->first, *next; op; op = next) {
+		next = op->next;
+		if (op->step == read_step && of(op)->owner == owner)
+			op_end(op);
+	}
+}
+
+void queue_reads_owner_gone(struct queues *q, const void *owner)
+{
+	forget_owner(&q->waiting, owner);
+	forget_owner(&q->others, owner);
+}
+
+void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, const void *owner,
+		 job_fn fn, void *arg)
 {
 	struct read *r = mem_calloc(1, sizeof(*r));
 	int64_t now = queues_now(q);
+	char path[STORE_PATH_MAX];
 
 	r->op.step = read_step;
 	r->op.fail = read_fail;
@@ -121,6 +162,8 @@ void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, job
 	r->op.deadline_ms = (wait_ms > 0 ? r->until_ms : now) + QUEUE_PATIENCE_MS;
 	r->fn = fn;
 	r->arg = arg;
-	path_of_job(q->registry->settings, id, r->path);
+	r->owner = owner;
+	path_of_job(q->registry->settings, id, path);
+	r->path = mem_strdup(path);
 	op_begin(q, &r->op, id->queue);
 }

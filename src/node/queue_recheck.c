@@ -226,7 +226,7 @@ void work_recheck(struct work *w)
 	if (w->doubt)
 		session_confirm(work_queues(w)->session); /* what is read behind it is as new */
 	work_path(w, path);
-	queue_get(calls, path, true, on_at, w);
+	queue_watch(calls, path, WATCH_QUEUE, on_at, w);
 	work_job_path(w, path);
-	queue_get(calls, path, false, on_job, w);
+	queue_get(calls, path, on_job, w);
 }

@@ -115,7 +115,7 @@ static void read_key(struct submit *s)
 	char path[STORE_PATH_MAX];
 
 	queue_path_of_key(s->op.queues, s->id.queue, s->key, path);
-	queue_get(op_calls(&s->op), path, false, on_key, s);
+	queue_get(op_calls(&s->op), path, on_key, s);
 }
 
 /* --- whether submits are taken -------------------------------------------- */
@@ -152,7 +152,7 @@ static void not_open(struct submit *s)
 	char path[STORE_PATH_MAX];
 
 	path_of_queue(queue_paths(queue), queue->name, NULL, NULL, path);
-	queue_get(op_calls(&s->op), path, false, on_queue, s);
+	queue_get(op_calls(&s->op), path, on_queue, s);
 }
 
 /* --- the transaction ------------------------------------------------------ */

@@ -286,10 +286,10 @@ static void begin(struct given_node *n, struct given *g)
 	lead->given.takeovers++;
 	session_confirm(lead_queues(lead)->session);
 	(void)path_of_at(lead_paths(lead), lead_name(lead), n->node, &g->pointer, path);
-	queue_get(lead_calls(lead), path, false, on_at, t);
+	queue_get(lead_calls(lead), path, on_at, t);
 	job_pointer_id(&g->pointer, lead_name(lead), &id);
 	path_of_job(lead_paths(lead), &id, path);
-	queue_get(lead_calls(lead), path, false, on_job, t);
+	queue_get(lead_calls(lead), path, on_job, t);
 }
 
 /* --- whose session has ended ---------------------------------------------- */

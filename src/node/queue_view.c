@@ -146,7 +146,7 @@ static void look_at_nodes(struct view *v)
 	char path[STORE_PATH_MAX];
 
 	path_of_queue(paths_of(v), v->op.queue, "at", NULL, path);
-	queue_children(op_calls(&v->op), path, false, on_nodes, v);
+	queue_children(op_calls(&v->op), path, on_nodes, v);
 }
 
 /* --- what is due ---------------------------------------------------------- */
@@ -193,7 +193,7 @@ static void on_count(void *arg, const struct store_reply *reply)
 		v->view.queued += reply->stat.children;
 	if (reply->code == STORE_OK && reply->stat.children > 0 && may_be_older(v)) {
 		path_of_due(paths_of(v), v->op.queue, v->minutes[v->next], NULL, path);
-		queue_children(op_calls(&v->op), path, false, on_oldest, v);
+		queue_children(op_calls(&v->op), path, on_oldest, v);
 		return;
 	}
 	v->next++;
@@ -243,7 +243,7 @@ static void on_open(void *arg, const struct store_reply *reply)
 		return;
 	v->open = reply->code == STORE_OK;
 	path_of_queue(paths_of(v), v->op.queue, "due", NULL, path);
-	queue_children(op_calls(&v->op), path, false, on_minutes, v);
+	queue_children(op_calls(&v->op), path, on_minutes, v);
 }
 
 static void on_dead(void *arg, const struct store_reply *reply)

@@ -133,6 +133,10 @@ static struct work *work_new(struct queue *queue, const struct job_pointer *p)
 
 static void work_free(struct work *w)
 {
+	char path[STORE_PATH_MAX];
+
+	work_path(w, path);
+	queue_unwatch(&queues_of(w)->calls, path, WATCH_NODE, w);
 	queue_calls_forget(&queues_of(w)->calls, w);
 	free(w->seen.data);
 	free(w->data);
@@ -227,7 +231,7 @@ static void list(struct queue *queue, int64_t now)
 		return; /* a node with so long a name is given nothing */
 	works->dirty = false;
 	works->listing = true;
-	queue_children(&queue->queues->calls, path, true, on_listed, queue);
+	queue_watch_children(&queue->queues->calls, path, WATCH_QUEUE, on_listed, queue);
 }
 
 /* --- one of them, when it is time ----------------------------------------- */
@@ -481,18 +485,16 @@ bool queues_finish(struct queues *q, const void *owner, uint64_t number, const s
 	return true;
 }
 
-void queues_owner_gone(struct queues *q, const void *owner)
+void queue_works_owner_gone(struct queue *queue, const void *owner)
 {
-	for (size_t i = 0; i < q->n; i++)
-		for (struct work *w = q->list[i]->works.first; w; w = w->next) {
-			if (w->owner != owner)
-				continue;
-			w->owner = NULL;
-			w->begun = NULL;
-			w->ended = NULL;
-			w->told_ms = 0;
-			if (w->state == WORK_RUNNING && !w->told)
-				w->lease_ms = queues_now(q) + UNTOLD_MS;
-		}
-	queues_wake(q, 0);
+	for (struct work *w = queue->works.first; w; w = w->next) {
+		if (w->owner != owner)
+			continue;
+		w->owner = NULL;
+		w->begun = NULL;
+		w->ended = NULL;
+		w->told_ms = 0;
+		if (w->state == WORK_RUNNING && !w->told)
+			w->lease_ms = queues_now(queue->queues) + UNTOLD_MS;
+	}
 }

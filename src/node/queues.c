@@ -183,6 +183,10 @@ static struct queue *queue_new(struct queues *q, const char *name)
 
 static void queue_free(struct queue *queue)
 {
+	char path[STORE_PATH_MAX];
+
+	if (path_of_at(queue_paths(queue), queue->name, queue->queues->registry->node, NULL, path))
+		queue_unwatch(&queue->queues->calls, path, WATCH_CHILDREN, queue);
 	queue_lead_done(queue);
 	queue_works_done(queue);
 	queue_calls_forget(&queue->queues->calls, queue);
@@ -351,6 +355,14 @@ void queues_changed(struct queues *q)
 {
 	if (q->n > 0)
 		queues_wake(q, 0);
+}
+
+void queues_owner_gone(struct queues *q, const void *owner)
+{
+	for (size_t i = 0; i < q->n; i++)
+		queue_works_owner_gone(q->list[i], owner);
+	queue_reads_owner_gone(q, owner);
+	queues_wake(q, 0);
 }
 
 /* --- the end -------------------------------------------------------------- */

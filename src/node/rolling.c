@@ -32,12 +32,20 @@ static void free_op(struct rolling_op *op)
 	free(op);
 }
 
+void rolling_unwatch(struct rolling_op *op)
+{
+	if (op->watched[0])
+		watches_drop(&op->rolling->session->watches, op->watched, WATCH_NODE, op);
+	op->watched[0] = '\0';
+}
+
 /* Takes it out of the list; one that is asking is freed behind its last answer. */
 static void end(struct rolling_op *op)
 {
 	struct rolling *r = op->rolling;
 	struct rolling_op **link = &r->ops;
 
+	rolling_unwatch(op);
 	while (*link != op)
 		link = &(*link)->next;
 	*link = op->next;
@@ -59,7 +67,7 @@ static void leave(struct rolling_op *op)
 	op->fn = NULL;
 	op->leaving = true;
 	op->deadline_ms = INT64_MAX;
-	op->watched[0] = '\0';
+	rolling_unwatch(op);
 	rolling_retry(op, 0);
 }
 

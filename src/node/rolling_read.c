@@ -279,7 +279,7 @@ void rolling_look(struct rolling_op *op)
 
 	op->retry_ms = 0;
 	op->again = op->broken = op->no_slots = op->no_waiting = false;
-	op->watched[0] = '\0';
+	rolling_unwatch(op);
 	op->refused = NULL;
 	op->at = 0;
 	rolling_view_done(&op->view);

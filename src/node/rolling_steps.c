@@ -37,9 +37,11 @@ static void on_armed(void *arg, const struct store_reply *reply)
 /* Until something happens to that node; to the group, since it was read. */
 static void wait_for(struct rolling_op *op, const char *path)
 {
+	if (strcmp(op->watched, path) != 0)
+		rolling_unwatch(op);
 	snprintf(op->watched, sizeof(op->watched), "%s", path);
 	op->pending++;
-	store_exists(op->rolling->session->store, op->watched, true, on_armed, op);
+	watches_exists(&op->rolling->session->watches, op->watched, WATCH_RECIPE, op, on_armed, op);
 }
 
 /* --- taking a slot -------------------------------------------------------- */

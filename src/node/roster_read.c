@@ -188,6 +188,6 @@ void roster_read(struct roster *r)
 	path_of(r->registry->settings, PATH_ROSTER, NULL, path);
 	session_confirm(r->session);
 	r->pending = 2;
-	store_get(r->session->store, path, true, on_first, r);
+	watches_get(&r->session->watches, path, WATCH_RECIPE, r, on_first, r);
 	store_children(r->session->store, path, false, on_names, r);
 }

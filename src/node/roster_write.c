@@ -150,7 +150,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK) {
 		apply_change(c);
 		path_of(r->registry->settings, PATH_ROSTER, NULL, path);
-		store_get(r->session->store, path, true, on_watched, r);
+		watches_get(&r->session->watches, path, WATCH_RECIPE, r, on_watched, r);
 	} else {
 		r->ready = false;
 		if (store_is_refusal(reply->code))

@@ -88,6 +88,13 @@ void run_free(struct run *r)
 	free(r);
 }
 
+static void unwatch(struct run *r)
+{
+	if (r->watches)
+		ledger_unwatch(r->runs->leaders, r->task_name, r->tick, r);
+	r->watches = false;
+}
+
 void run_release(struct run *r)
 {
 	void *owner = r->owner;
@@ -101,6 +108,7 @@ void run_let_go(struct run *r)
 {
 	set_hold(r, false);
 	set_call(r, false);
+	unwatch(r);
 	r->going = r->dying = false; /* it waits */
 	r->task = NULL;
 	r->task_name[0] = '\0';
@@ -111,6 +119,8 @@ void run_settle(struct run *r)
 	set_hold(r, run_holds(&r->state));
 	set_call(r, r->state.calls);
 	set_counted(r);
+	if (r->state.phase != RUN_WAITING)
+		unwatch(r);
 	if (r->state.phase != RUN_OVER)
 		return;
 	set_kept(r, false);
@@ -242,12 +252,19 @@ static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
 		     r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms, limit);
 }
 
+/* Only who waits for its tick hears of what becomes of it. */
 static void look(struct run *r, bool whole)
 {
 	char limit[TICK_NAME_SIZE];
+	struct ledger_sight sight = {.limit = limit, .whole = whole};
 
 	limit_of(r, limit);
-	ledger_look(r->runs->leaders, r->task_name, r->tick, limit, whole, on_answered, r);
+	if (r->state.phase == RUN_WAITING) {
+		sight.watcher = r;
+		sight.class = r->state.stands ? WATCH_RUN : WATCH_WAIT;
+		r->watches = true;
+	}
+	ledger_look(r->runs->leaders, r->task_name, r->tick, &sight, on_answered, r);
 }
 
 /* The trigger that this claim uses up, and its user; NULL: the schedule starts it. */

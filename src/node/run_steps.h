@@ -35,6 +35,7 @@ struct run {
 	char *output;		  /* of the record; NULL: none */
 	bool holds, calls;	  /* as last passed to the election, and to the fleet */
 	bool going, dying;	  /* as counted in the task */
+	bool watches;		  /* the record of its tick */
 	bool kept;		  /* it is in the handoff file */
 };
 
@@ -69,6 +70,7 @@ void run_tell_refused(struct run *r, enum run_action how);
 /* Answers a claim of any partition that claimed none. */
 void run_answer_end(struct run *r, const char *outcome, bool busy, const char *why,
 		    const char *notice);
+/* run_steps.c */
 struct run_sight run_sight_of(const struct run *r);
 /* Milliseconds for which the job may go on. */
 int64_t run_renew(const struct run *r);

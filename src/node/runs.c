@@ -438,10 +438,11 @@ void runs_expired(struct runs *runs)
 
 void runs_watch(struct runs *runs, enum store_watch type, const char *path)
 {
+	const char *tick = strrchr(path, '/');
 	char own[STORE_PATH_MAX];
 
 	for (struct run *r = runs->list; r; r = r->next) {
-		if (!r->tick[0])
+		if (!tick || !r->tick[0] || strcmp(tick + 1, r->tick) != 0)
 			continue;
 		path_of_tick(runs->leaders->session->settings, r->task_name, r->tick, own);
 		if (strcmp(path, own) != 0)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/leaders.h"
+#include "node/ledger.h"
 #include "node/paths.h"
 #include "node/schedules.h"
 #include "wire/schedule_record.h"
@@ -18,6 +19,7 @@
 struct load {
 	struct schedules *schedules;
 	char task[NAME_ELECTION_MAX + 1];
+	const void *watcher; /* the task: its address alone */
 	unsigned edition;
 	bool made;		   /* ROOT/schedules has been made */
 	bool look;		   /* one record alone is read again */
@@ -115,13 +117,22 @@ static void take(struct load *l, struct task *t, const struct store_reply *reply
 	struct task_due *d = schedule_state(t);
 	struct due_run run = parse(l->tick, reply);
 
-	if (!l->newest)
+	if (!l->newest) {
 		d->newest = run;
-	else if (schedule_is_open(&run) && !schedule_is_past(&run, schedule_floor(l->schedules, t)))
+	} else if (schedule_is_open(&run) &&
+		   !schedule_is_past(&run, schedule_floor(l->schedules, t))) {
+		schedule_unwatch(t, &d->open);
 		d->open = run;
+	}
 	l->newest = true;
 	if (l->n_runs > 0 && strcmp(run.state, "missed") != 0)
 		l->n_runs--;
+}
+
+static bool is_awaited(const struct task_due *d, const char *tick)
+{
+	return (schedule_is_open(&d->newest) && strcmp(d->newest.tick, tick) == 0) ||
+	       (schedule_is_open(&d->open) && strcmp(d->open.tick, tick) == 0);
 }
 
 static void on_record(void *arg, const struct store_reply *reply);
@@ -131,7 +142,8 @@ static void read_record(struct load *l)
 	char path[STORE_PATH_MAX];
 
 	path_of_tick(settings_of(l), l->task, l->tick, path);
-	store_get(store_of(l), path, true, on_record, l);
+	watches_get(&l->schedules->leaders->session->watches, path, WATCH_RUN, l->watcher,
+		    on_record, l);
 }
 
 /* False: there is none before it, or enough is known. */
@@ -154,10 +166,14 @@ static void on_record(void *arg, const struct store_reply *reply)
 		fail(l, reply);
 		return;
 	}
-	if (t && l->look) {
+	if (t && l->look)
 		take_again(l, t, reply);
-	} else if (t) {
+	else if (t)
 		take(l, t, reply);
+	/* A run that has ended is what it is: only those that go on may become another thing. */
+	if (!t || !is_awaited(schedule_state(t), l->tick))
+		ledger_unwatch(l->schedules->leaders, l->task, l->tick, l->watcher);
+	if (t && !l->look) {
 		if (read_before(l))
 			return;
 		ready(l, t);
@@ -370,6 +386,7 @@ static struct load *begin(struct schedules *s, struct task *t)
 	struct load *l = mem_calloc(1, sizeof(*l));
 
 	l->schedules = s;
+	l->watcher = t;
 	l->edition = t->due->edition;
 	snprintf(l->task, sizeof(l->task), "%s", t->name);
 	return l;
@@ -383,6 +400,8 @@ void schedule_load(struct schedules *s, struct task *t)
 	d->edition++;
 	d->token = t->election.node.token;
 	d->busy_ms = OWED_NEVER;
+	schedule_unwatch(t, &d->newest);
+	schedule_unwatch(t, &d->open);
 	memset(&d->newest, 0, sizeof(d->newest));
 	memset(&d->open, 0, sizeof(d->open));
 	d->lost_ms = 0;

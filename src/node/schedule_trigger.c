@@ -199,11 +199,12 @@ static void on_triggered(void *arg, enum ledger_result result, const struct run_
 
 static void look(struct schedules *s, struct task *t, const struct policy_item *item)
 {
+	const struct ledger_sight sight = {.limit = TICK_NO_LIMIT, .whole = true};
 	struct task_due *d = schedule_state(t);
 
 	memset(&d->trigger, 0, sizeof(d->trigger));
 	memcpy(d->trigger.id, item->name, sizeof(d->trigger.id));
-	ledger_look(s->leaders, t->name, item->record.node, TICK_NO_LIMIT, true, on_triggered,
+	ledger_look(s->leaders, t->name, item->record.node, &sight, on_triggered,
 		    answer_new(s, t, item));
 }
 

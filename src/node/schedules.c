@@ -42,6 +42,10 @@ struct task_due *schedule_state(struct task *t)
 
 void schedules_forget(struct task *t)
 {
+	if (t->due) {
+		schedule_unwatch(t, &t->due->newest);
+		schedule_unwatch(t, &t->due->open);
+	}
 	free(t->due);
 	t->due = NULL;
 }
@@ -65,6 +69,12 @@ struct task *schedule_task(const struct schedules *s, const char *name, unsigned
 	return t && seen(t)->edition == edition && seen(t)->phase != DUE_IDLE ? t : NULL;
 }
 
+void schedule_unwatch(struct task *t, const struct due_run *run)
+{
+	if (run->tick[0])
+		ledger_unwatch(t->leaders, t->name, run->tick, t);
+}
+
 /* Its leadership is over, or another; or it has no schedule any more. */
 static void leave(struct task *t)
 {
@@ -72,6 +82,8 @@ static void leave(struct task *t)
 	int64_t ended_ms = d->ended_ms, paused_order = d->paused_order;
 	unsigned edition = d->edition;
 
+	schedule_unwatch(t, &d->newest);
+	schedule_unwatch(t, &d->open);
 	memset(d, 0, sizeof(*d));
 	d->ended_ms = ended_ms;
 	d->paused_order = paused_order;
@@ -240,6 +252,8 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 	if (strcmp(tick, d->newest.tick) > 0)
 		schedule_pass(t);
 	const struct due_run run = schedule_run(tick, record);
+	if (strcmp(tick, d->newest.tick) > 0 && strcmp(d->newest.tick, d->open.tick) != 0)
+		schedule_unwatch(t, &d->newest);
 	if (strcmp(tick, d->newest.tick) >= 0)
 		d->newest = run;
 	else if (strcmp(tick, d->open.tick) == 0 || is_to_be_open(t, &run))

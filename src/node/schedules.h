@@ -136,6 +136,8 @@ void schedule_load(struct schedules *s, struct task *t);
 void schedule_look(struct schedules *s, struct task *t, const char *tick);
 /* Extracts a due_run from a record. */
 struct due_run schedule_run(const char *tick, const struct run_record *record);
+/* Nothing is to be heard of that record any more. */
+void schedule_unwatch(struct task *t, const struct due_run *run);
 /* Whether its run is in progress, or was lost. */
 bool schedule_is_open(const struct due_run *run);
 /* Another record is about to become the newest. */

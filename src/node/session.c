@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/session_hostage.h"
 #include "node/session_lease.h"
 
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
@@ -138,6 +139,8 @@ static void end_session(struct session *s)
 	if (s->state != SESSION_CLOSED)
 		session_tell_loss(s, "the session has ended");
 	host_timer_stop(&s->loss);
+	watches_end(&s->watches);
+	hostage_ended(s);
 	s->since = 0;
 	s->taken_over = 0;
 	lease_end(&s->lease);
@@ -159,14 +162,28 @@ static void give_up(struct session *s, enum session_state state, const char *pro
 	s->store = NULL;
 }
 
-/* The same again, but not soon. */
-static void refused(struct session *s, const char *what)
+/* The same again, but later each time. */
+static void back_off(struct session *s, int64_t most_ms)
 {
 	s->refused_ms = s->refused_ms == 0 ? REFUSED_MIN_MS : s->refused_ms * 2;
-	if (s->refused_ms > REFUSED_MAX_MS)
-		s->refused_ms = REFUSED_MAX_MS;
-	log_error(what, LOG_INT("retry_ms", s->refused_ms));
+	if (s->refused_ms > most_ms)
+		s->refused_ms = most_ms;
 	retry_in(s, s->refused_ms);
+}
+
+static void refused(struct session *s, const char *what)
+{
+	back_off(s, REFUSED_MAX_MS);
+	log_error(what, LOG_INT("retry_ms", s->refused_ms));
+}
+
+void session_give_up(struct session *s, enum session_state state, const char *problem)
+{
+	int64_t timeout_ms = s->lease.timeout_ms;
+
+	give_up(s, state, problem);
+	/* Each of them takes a session timeout to be found out. */
+	back_off(s, timeout_ms > REFUSED_MIN_MS ? timeout_ms : REFUSED_MIN_MS);
 }
 
 static void on_retry(void *arg)
@@ -243,9 +260,15 @@ static void on_connected(struct session *s)
 	bool stale = is_stale(s, id);
 
 	end_probe(s);
-	/* Some servers hand out another session without saying that the old one is gone. */
-	if (s->id != 0 && s->id != id)
-		end_session(s);
+	/*
+	 * Some servers hand out another session without saying that the old one is gone. It is not
+	 * used, as the library has set the old one's watches in it.
+	 */
+	if (s->id != 0 && s->id != id) {
+		give_up(s, SESSION_CONNECTING, "the servers know nothing of the session");
+		retry_in(s, 0);
+		return;
+	}
 	host_timer_stop(&s->retry);
 	s->reopened = stale;
 	if (stale) {
@@ -261,6 +284,7 @@ static void on_connected(struct session *s)
 		return;
 	}
 	session_set_state(s, SESSION_CONNECTED, NULL);
+	hostage_accepted(s, id == s->taken_over);
 	session_set_confirm_timer(s);
 	if (s->registration[0])
 		session_confirm(s);
@@ -276,6 +300,8 @@ static void on_state(void *arg, enum store_state state)
 	case STORE_CONNECTED: on_connected(s); break;
 	case STORE_CONNECTING:
 		host_timer_stop(&s->patience);
+		watches_set_up(&s->watches, false);
+		hostage_cut(s);
 		if (s->state == SESSION_CONNECTED || s->state == SESSION_UP)
 			s->handlers.cut(s->handlers.arg);
 		session_set_state(s, SESSION_CONNECTING, "no connection to a server");
@@ -310,7 +336,23 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 {
 	struct session *s = arg;
 
+	watches_fired(&s->watches, type, path);
 	s->handlers.watch(s->handlers.arg, type, path);
+}
+
+/* Nobody watches it, so it may have changed. */
+static void on_look(void *arg, enum store_watch type, const char *path)
+{
+	struct session *s = arg;
+
+	s->handlers.watch(s->handlers.arg, type, path);
+}
+
+static size_t watches_limit(const struct session *s)
+{
+	size_t most = s->settings->watches_max > 0 ? s->settings->watches_max : WATCHES_MAX;
+
+	return hostage_is_frugal(s) ? most / WATCHES_FRUGAL : most;
 }
 
 static void open_handle(struct session *s)
@@ -343,6 +385,7 @@ static void open_handle(struct session *s)
 		retry_in(s, REOPEN_MS);
 		return;
 	}
+	watches_begin(&s->watches, s->store, watches_limit(s));
 	session_set_state(s, SESSION_CONNECTING, "no server has answered yet");
 	retry_in(s, RELOOKUP_MS);
 }
@@ -403,7 +446,9 @@ void session_init(struct session *s, struct host *host, const struct node_settin
 	s->settings = settings;
 	s->handlers = *handlers;
 	host_timer_init(&s->retry, host, on_retry, s);
+	watches_init(&s->watches, host, on_look, s);
 	session_lease_init(s);
+	hostage_init(s);
 	s->unconfirmed_since = host_wall_ms(host);
 }
 
@@ -442,6 +487,8 @@ void session_done(struct session *s)
 	if (s->lookup)
 		s->lookup->session = NULL;
 	s->lookup = NULL;
+	watches_done(&s->watches);
 	session_lease_done(s);
+	hostage_done(s);
 	host_timer_done(&s->retry);
 }

@@ -13,6 +13,7 @@
 #include "node/handoff.h"
 #include "node/settings.h"
 #include "node/store.h"
+#include "node/watches.h"
 
 #define SESSION_SERVERS_MAX  2048 /* bytes of the list of numeric addresses */
 #define SESSION_PATIENCE_MS  5000 /* a request waits for a session at most so long */
@@ -30,6 +31,20 @@ enum session_state {
 };
 
 struct session_lookup;
+
+/* session_hostage.c's: for how long servers have kept it alive without a confirmation. */
+struct session_hostage {
+	bool owns;	    /* it may own nodes that others wait for */
+	int64_t owed_ms;    /* CLOCK_BOOTTIME: since when a confirmation is owed; 0: none is */
+	int64_t lost_ms;    /* CLOCK_BOOTTIME: the connection was lost; 0: it stands */
+	int64_t grace_ms;   /* CLOCK_BOOTTIME: servers are back from an outage until then; 0 */
+	int64_t due_ms;	    /* CLOCK_BOOTTIME of the timer */
+	int64_t last_ms;    /* CLOCK_BOOTTIME: a session was given up last */
+	int64_t hung_up_ms; /* likewise, as servers hung up on it */
+	unsigned accepts;   /* connections since owed_ms */
+	char refusal[64];   /* the library's word for the last refusal since; "" */
+	struct host_timer due;
+};
 
 struct session_handlers {
 	/* A connection on which we are not registered: register, then session_registered(). */
@@ -51,6 +66,8 @@ struct session {
 	struct store *store; /* NULL between sessions */
 	enum session_state state;
 	struct lease lease;
+	struct watches watches;
+	struct session_hostage hostage;
 	struct histogram answered_ms; /* latency of requests */
 	int64_t granted_ms;    /* timeout of this connection; the lease may use a shorter one */
 	int64_t made_ms;       /* timeout that the session began with, or from the handoff */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/session_hostage.h"
 
 /*
  * From a connection to when a longer timeout than before counts: the server of the connection
@@ -126,7 +127,10 @@ static void on_confirm_reply(void *arg, const struct store_reply *reply)
 	case STORE_BAD_VERSION:
 	case STORE_NO_AUTH:
 	case STORE_FULL:
-	case STORE_FAILED: log_warning("confirmation refused", LOG_STR("why", reply->text)); break;
+	case STORE_FAILED:
+		if (hostage_refused(s, reply->text))
+			log_warning("confirmation refused", LOG_STR("why", reply->text));
+		break;
 	}
 }
 
@@ -168,6 +172,7 @@ void session_confirm(struct session *s)
 	if (!s->registration[0] || (s->state != SESSION_CONNECTED && s->state != SESSION_UP))
 		return;
 	store_multi(s->store, &check, 1, on_confirm_reply, s);
+	hostage_owed(s);
 	if (!host_timer_is_set(&s->patience))
 		be_patient(s);
 }
@@ -208,10 +213,13 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 
 	s->hung_up = false;
 	host_timer_stop(&s->patience);
+	hostage_confirmed(s);
 	lease_committed(&s->lease, sent_ms, host_now_ms(s->host));
 	if (s->state == SESSION_CONNECTED) {
-		s->refused_ms = 0;
+		if (!hostage_is_recent(s))
+			s->refused_ms = 0;
 		session_set_state(s, SESSION_UP, NULL);
+		watches_set_up(&s->watches, true);
 		s->handlers.up(s->handlers.arg);
 	}
 	watch_loss(s);

@@ -2,6 +2,7 @@
 #ifndef ZKLEADER_NODE_SETTINGS_H
 #define ZKLEADER_NODE_SETTINGS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/task_settings.h"
@@ -19,6 +20,7 @@ struct node_settings {
 	const char *hostname; /* good by name_is_host() */
 	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
 	const char *machine;  /* that it is on, good by name_is_host(); NULL: not known */
+	size_t watches_max;   /* bytes of the watches of a session; 0: WATCHES_MAX */
 };
 
 /* When leadership is handed over, and to which nodes not. */

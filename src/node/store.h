@@ -169,6 +169,12 @@ void store_hang_up(struct store *s);
 void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
+/*
+ * Has server and client forget the watches of that path: those on its children, or those that get
+ * and exists set. OK: they are forgotten. NO_NODE: there are none. With any other answer they may be
+ * there. Not while a request that sets one of them is outstanding.
+ */
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg);
 void store_create(struct store *s, const char *path, store_reply_fn fn,
 		  void *arg); /* persistent, empty */
 /* Takes the right to read a znode from all but our identity. Nothing to do without an identity. */

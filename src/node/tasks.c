@@ -10,6 +10,7 @@
 #include "node/candidates.h"
 #include "node/disagreement.h"
 #include "node/inheritance.h"
+#include "node/paths.h"
 
 static bool is_gone(const struct task *t)
 {
@@ -102,6 +103,18 @@ static void publish(struct leaders *l)
 	l->n_published = said.n;
 }
 
+/* The paths of the leader nodes, as a reconnect carries them. */
+static void reserve_watches(struct leaders *l)
+{
+	char folder[STORE_PATH_MAX];
+	size_t bytes = 0;
+
+	path_of(l->session->settings, PATH_LEADERS, "", folder);
+	for (size_t i = 0; i < l->n_tasks; i++)
+		bytes += strlen(folder) + strlen(l->tasks[i]->name) + WATCH_PATH_BYTES;
+	watches_reserve(&l->session->watches, bytes);
+}
+
 void tasks_index(struct leaders *l)
 {
 	size_t n = 0, guest = 0;
@@ -129,6 +142,7 @@ void tasks_index(struct leaders *l)
 	fleet_set_tasks(&l->registry->fleet, l->names, n);
 	fleet_set_contests(&l->registry->fleet, contests);
 	free(contests);
+	reserve_watches(l);
 	l->edition = 0;
 	publish(l);
 }

@@ -330,6 +330,19 @@ static void register_watch(struct lib *l, const struct request *q, enum store_co
 		path_set_add(q->type == REQUEST_CHILDREN ? &l->child : &l->data, q->path);
 }
 
+/* The library forgets what the server has forgotten. */
+static void forget_watch(struct lib *l, const struct request *q, enum store_code code)
+{
+	if (q->type != REQUEST_UNWATCH || code != STORE_OK)
+		return;
+	if (q->children) {
+		path_set_take(&l->child, q->path);
+	} else {
+		path_set_take(&l->data, q->path);
+		path_set_take(&l->exist, q->path);
+	}
+}
+
 /* Takes what the reply holds. */
 static void on_reply(struct lib *l, struct reply *reply)
 {
@@ -341,6 +354,7 @@ static void on_reply(struct lib *l, struct reply *reply)
 	item.reply = *reply;
 	*reply = (struct reply){.id = 0};
 	register_watch(l, item.asked->request, item.reply.code);
+	forget_watch(l, item.asked->request, item.reply.code);
 	give(l, &item);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "crowd.h"
 #include "jobs.h"
 #include "plants.h"
 #include "scenario.h"
@@ -48,6 +49,8 @@ static const char usage[] =
 	"  --alerts      with --ticks: alert-after is judged\n"
 	"  --notices     with --ticks: people are told of events\n"
 	"  --disagree    the files of every other site name another best\n"
+	"  --crowd       hundreds of tasks, and a user who waits for thousands of ticks\n"
+	"  --hostages    servers keep sessions whose requests they do not do\n"
 	"  --creep       time goes on within a turn of a loop\n"
 	"  --plant NAME  in sim-node-planted: a planted bug; 'list' names them\n"
 	"  -v            print all that happens\n";
@@ -74,6 +77,8 @@ static bool run(const struct options *options, bool tracing, struct figures *ret
 	scenario_begin();
 	while (!sim.stop && event_next(end))
 		;
+	if (!sim.stop)
+		crowd_judge();
 	if (sim.stop)
 		log_fleet();
 	sim.figures.runs = 1;
@@ -147,6 +152,13 @@ static void add_figures(struct figures *sum, const struct figures *one)
 		sum->submits[i] += one->submits[i];
 	for (int i = 0; i < 4; i++)
 		sum->jobs[i] += one->jobs[i];
+	for (int i = 0; i < 4; i++)
+		sum->hostages[i] += one->hostages[i];
+	keep_greater(&sum->worst_hostage, one->worst_hostage);
+	sum->crowd_asked += one->crowd_asked;
+	sum->crowd_left += one->crowd_left;
+	keep_greater(&sum->worst_packet, one->worst_packet);
+	keep_greater(&sum->worst_looks, one->worst_looks);
 	sum->sum_requests += one->sum_requests;
 	keep_greater(&sum->worst_settle, one->worst_settle);
 	keep_greater(&sum->worst_yield, one->worst_yield);
@@ -185,6 +197,10 @@ static void show(const struct options *options)
 		printf(" --disagree");
 	if (options->creep)
 		printf(" --creep");
+	if (options->crowd)
+		printf(" --crowd");
+	if (options->hostages)
+		printf(" --hostages");
 	if (strcmp(plant, "none") != 0)
 		printf(" --plant %s", plant);
 	if (options->hosts)
@@ -267,6 +283,24 @@ static void print_schedules(const struct figures *f)
 	       (unsigned long long)f->triggers);
 }
 
+static void print_watches(const struct plan *plan, const struct figures *f)
+{
+	printf("watches: at most %lld bytes of a session, and %lld paths looked at by time",
+	       (long long)f->worst_packet, (long long)f->worst_looks);
+	if (plan->options.crowd)
+		printf("; %llu waits of the crowd, %llu given up",
+		       (unsigned long long)f->crowd_asked, (unsigned long long)f->crowd_left);
+	printf("\n");
+	if (plan->options.hostages)
+		printf("hostages: %llu whose writes were refused, %llu answered by nobody, %llu "
+		       "hung up on; another led twice the session timeout and %.3f s later at the "
+		       "latest\n",
+		       (unsigned long long)f->hostages[HOSTAGE_REFUSED],
+		       (unsigned long long)f->hostages[HOSTAGE_SILENT],
+		       (unsigned long long)f->hostages[HOSTAGE_HUNG_UP],
+		       (double)f->worst_hostage / 1e6);
+}
+
 static void print_gangs(const struct figures *f)
 {
 	printf("gangs: %llu begun, %llu members came back, %llu commands killed; told to "
@@ -316,6 +350,7 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 		       (unsigned long long)f->reruns, (unsigned long long)f->finished,
 		       (unsigned long long)f->killed, (unsigned long long)f->died,
 		       (unsigned long long)f->refused);
+	print_watches(plan, f);
 	if (plan->options.schedules)
 		print_schedules(f);
 	if (plan->options.recipes)
@@ -402,7 +437,8 @@ int main(int argc, char **argv)
 		{"ticks", 0, NULL, 'T'},      {"verbose", 0, NULL, 'v'}, {"recipes", 0, NULL, 'R'},
 		{"partitions", 0, NULL, 'K'}, {"alerts", 0, NULL, 'A'},	 {"notices", 0, NULL, 'N'},
 		{"schedules", 0, NULL, 'S'},  {"queues", 0, NULL, 'Q'},	 {"creep", 0, NULL, 'C'},
-		{"disagree", 0, NULL, 'D'},   {NULL, 0, NULL, 0},
+		{"disagree", 0, NULL, 'D'},   {"crowd", 0, NULL, 'W'},	 {"hostages", 0, NULL, 'H'},
+		{NULL, 0, NULL, 0},
 	};
 	struct plan plan = {.options.hours = 1, .from = 1, .seeds = 50, .jobs = 1};
 	int c;
@@ -437,6 +473,8 @@ int main(int argc, char **argv)
 		case 'S': plan.options.schedules = plan.options.ticks = true; break;
 		case 'D': plan.options.disagree = true; break;
 		case 'C': plan.options.creep = true; break;
+		case 'W': plan.options.crowd = true; break;
+		case 'H': plan.options.hostages = true; break;
 		case 'v': plan.options.verbose = true; break;
 		default: fputs(usage, stderr); return 2;
 		}

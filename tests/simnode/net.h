@@ -12,6 +12,7 @@ enum request_type {
 	REQUEST_GET,
 	REQUEST_EXISTS,
 	REQUEST_CHILDREN,
+	REQUEST_UNWATCH,
 	REQUEST_CREATE,
 	REQUEST_MULTI
 };
@@ -33,6 +34,7 @@ struct request {
 	uint64_t id;
 	path_id path;
 	bool watch;
+	bool children; /* UNWATCH */
 	/* CONNECT, WATCHES */
 	int64_t session, zxid, timeout_ms;
 	uint8_t password[STORE_PASSWORD_SIZE];
@@ -44,6 +46,8 @@ struct request {
 
 struct request *request_new(enum request_type type, size_t n_ops);
 struct request *request_keep(struct request *q);
+/* WATCHES: bytes of the packet. */
+int64_t watches_bytes(const struct request *q);
 void request_drop(struct request *q);
 
 struct reply {

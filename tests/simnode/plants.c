@@ -35,6 +35,7 @@
 #include "node/roster_write.h"
 #include "node/runs.h"
 #include "node/schedules.h"
+#include "node/session_hostage.h"
 #include "node/session_lease.h"
 #include "node/store.h"
 #include "server.h"
@@ -63,7 +64,7 @@ static const char *const names[] = {
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
-	"due-pruned",
+	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",
 };
 
 bool plant_set(const char *name)
@@ -740,4 +741,31 @@ void __wrap_queue_multi(struct queue_calls *c, const struct store_op *ops, size_
 int64_t __wrap_bucket_wait_ms(const struct bucket *b, int64_t now_ms)
 {
 	return is("job-rate") ? 0 : __real_bucket_wait_ms(b, now_ms);
+}
+
+/* --- watches -------------------------------------------------------------------------------------- */
+
+WRAPS(watches_begin);
+WRAPS(watches_drop);
+WRAPS(session_give_up);
+
+/* Whoever asks for a watch gets one. */
+void __wrap_watches_begin(struct watches *w, struct store *store, size_t limit)
+{
+	__real_watches_begin(w, store, is("watch-budget") ? SIZE_MAX / 2 : limit);
+}
+
+/* What nobody waits for any more is watched on. */
+void __wrap_watches_drop(struct watches *w, const char *path, enum watch_kind kind,
+			 const void *owner)
+{
+	if (!is("watch-kept"))
+		__real_watches_drop(w, path, kind, owner);
+}
+
+/* A session that nothing confirms is kept. */
+void __wrap_session_give_up(struct session *s, enum session_state state, const char *problem)
+{
+	if (!is("hostage-kept"))
+		__real_session_give_up(s, state, problem);
 }

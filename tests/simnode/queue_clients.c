@@ -522,7 +522,7 @@ static void ask(struct site *s)
 		if (random_chance(100))
 			queues_purge(q, queue, NULL, on_told, NULL);
 		break;
-	default: queues_read(q, &id, random_chance(300) ? 5000 : 0, on_told, NULL); break;
+	default: queues_read(q, &id, random_chance(300) ? 5000 : 0, NULL, on_told, NULL); break;
 	}
 }
 

@@ -4,7 +4,9 @@
 #include "node/ledger.h"
 #include "oracle.h"
 #include "alerts.h"
+#include "crowd.h"
 #include "disagree.h"
+#include "hostages.h"
 #include "notices.h"
 #include "recipes.h"
 #include "rest.h"
@@ -170,6 +172,11 @@ static void at_rest(void)
 	/* The sessions of those who are no more have to end first. */
 	if (sim.now < length || rest_sessions_left())
 		return;
+	if (hostages_begin()) {
+		phase = PHASE_SETTLE;
+		phase_began = sim.now;
+		return;
+	}
 	if (changes_left == 0) {
 		begin_storm();
 		return;
@@ -205,15 +212,17 @@ static void settling(const char *problem, int64_t until)
 		least = BLINK_MAX + SECOND;
 	if (problem || rest_began < phase_began)
 		rest_began = sim.now;
-	if (!problem && sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
+	if (!problem && !hostages_waiting() &&
+	    sim.now >= rest_began + 3 * SECOND + sim.timeout_ms * MS / 2 &&
 	    sim.now >= phase_began + least) {
 		/* Whose jobs end first stays for long, and so do its tasks. */
-		if (phase == PHASE_CHANGE && (sim.options.ticks || sim.options.disagree))
+		if (phase == PHASE_CHANGE &&
+		    (sim.options.ticks || sim.options.disagree || sim.options.crowd))
 			sim.figures.changes++;
 		else if (phase == PHASE_CHANGE)
 			rest_after(change);
 		settled();
-	} else if (problem && sim.now > bound &&
+	} else if (problem && sim.now > bound && !hostages_waiting() &&
 		   (sim.now > excused_until(until) + SECOND || sim.now > bound + EXCUSE_MAX)) {
 		sim_violation("%.1f s after the last %s, %s", (double)(sim.now - phase_began) / 1e6,
 			      phase == PHASE_SETTLE ? "fault" : "change", problem);
@@ -263,6 +272,7 @@ static void on_question(void *arg, uint64_t number)
 	if (s->running && machine_listens(s->machine)) {
 		for (unsigned k = 0; k < sim.n_tasks; k++)
 			oracle_ask(s, k);
+		crowd_check(s);
 		if (session_is_up(&s->node.session))
 			ledger_history(&s->node.leaders, task_settings[0].name, on_history, NULL);
 		tables_look(s);
@@ -331,6 +341,7 @@ void scenario_begin(void)
 	recipes_reset();
 	alerts_reset();
 	notices_reset();
+	crowd_reset();
 	schedules_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)

@@ -7,10 +7,12 @@
 #include "server.h"
 
 static int64_t last_session;
+struct hostage serve_hostage;
 
 void serve_reset(void)
 {
 	last_session = 1000;
+	serve_hostage = (struct hostage){HOSTAGE_NONE, 0};
 }
 
 static void hang_up(struct server *s, struct connection *c, bool tell)
@@ -81,6 +83,15 @@ static void answer_read(struct server *s, struct connection *c, const struct req
 	send_reply(s, c, &reply);
 }
 
+static void unwatch(struct server *s, struct connection *c, const struct request *q)
+{
+	bool there = path_set_take(q->children ? &c->child : &c->data, q->path);
+	struct reply reply = {
+		.id = q->id, .failed_op = -1, .code = there ? STORE_OK : STORE_NO_NODE};
+
+	send_reply(s, c, &reply);
+}
+
 static bool is_write(const struct request *q)
 {
 	return q->type == REQUEST_MULTI || q->type == REQUEST_CREATE;
@@ -96,6 +107,8 @@ static void answer_queue(struct server *s, struct connection *c)
 			break;
 		if (is_write(p->request))
 			send_reply(s, c, &p->reply);
+		else if (p->request->type == REQUEST_UNWATCH)
+			unwatch(s, c, p->request);
 		else
 			answer_read(s, c, p->request);
 		request_drop(p->request);
@@ -133,6 +146,20 @@ void serve_watch(void *arg, path_id path, enum store_watch type)
 	}
 }
 
+static int64_t set_bytes(const struct path_set *set)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		bytes += 4 + (int64_t)strlen(path_text(set->list[i]));
+	return bytes;
+}
+
+int64_t watches_bytes(const struct request *q)
+{
+	return set_bytes(&q->data) + set_bytes(&q->exist) + set_bytes(&q->child);
+}
+
 /* The client's watches once more, as it had them when it last heard, at zxid. */
 static void set_watches(struct server *s, struct connection *c, const struct request *q)
 {
@@ -162,6 +189,31 @@ static void set_watches(struct server *s, struct connection *c, const struct req
 	}
 }
 
+/* --- hostages ------------------------------------------------------------------------------------- */
+
+void (*serve_refused_packet)(const struct connection *c, int64_t bytes);
+
+static bool is_hostage(const struct connection *c)
+{
+	const struct hostage *h = &serve_hostage;
+
+	return h->how != HOSTAGE_NONE && c->session == h->session;
+}
+
+/* It is kept, and gets nothing done. True: that is all that becomes of the request. */
+static bool keep_hostage(struct server *s, struct connection *c, const struct request *q)
+{
+	if (!is_hostage(c) || q->type == REQUEST_PING)
+		return false;
+	switch (serve_hostage.how) {
+	case HOSTAGE_SILENT: return true;
+	case HOSTAGE_HUNG_UP: hang_up(s, c, true); return true;
+	case HOSTAGE_REFUSED:
+	case HOSTAGE_NONE: break;
+	}
+	return false;
+}
+
 /* --- connecting ----------------------------------------------------------------------------------- */
 
 /* The client is told that its session goes on, or is none any more. */
@@ -173,7 +225,7 @@ void serve_granted(struct server *s, struct connection *c, bool valid)
 	m->reply.timeout_ms = c->timeout_ms;
 	c->granted = valid;
 	net_to_client(c, m);
-	if (!valid)
+	if (!valid || (is_hostage(c) && serve_hostage.how == HOSTAGE_HUNG_UP))
 		hang_up(s, c, true);
 }
 
@@ -312,8 +364,18 @@ static void touch_session(struct server *s, struct connection *c)
 static void on_request(struct server *s, struct connection *c, struct request *q)
 {
 	touch_session(s, c);
+	if (keep_hostage(s, c, q))
+		return;
 	if (q->type == REQUEST_WATCHES) {
-		set_watches(s, c, q);
+		if (watches_bytes(q) > (sim.packet_max ? sim.packet_max : SERVER_PACKET_MAX)) {
+			TRACE("server %u: a packet of %lld bytes with the watches of host %u",
+			      s->id, (long long)watches_bytes(q), c->host);
+			hang_up(s, c, true);
+			if (serve_refused_packet)
+				serve_refused_packet(c, watches_bytes(q));
+		} else {
+			set_watches(s, c, q);
+		}
 		return;
 	}
 	if (c->n_queue == c->capacity) {
@@ -321,7 +383,11 @@ static void on_request(struct server *s, struct connection *c, struct request *q
 		c->queue = mem_resize(c->queue, c->capacity, sizeof(*c->queue));
 	}
 	c->queue[c->n_queue++] = (struct pending){.request = request_keep(q)};
-	if (is_write(q)) {
+	if (is_write(q) && is_hostage(c)) { /* its reads are answered, and in their order */
+		struct pending *p = &c->queue[c->n_queue - 1];
+		p->done = true;
+		p->reply = (struct reply){.id = q->id, .code = STORE_NO_AUTH};
+	} else if (is_write(q)) {
 		struct transaction *x = transaction_new(TRANSACTION_OPS, c->session, q->n_ops);
 		for (size_t i = 0; i < q->n_ops; i++) {
 			x->ops[i] = q->ops[i];
@@ -342,6 +408,9 @@ void serve_receive(struct server *s, struct message *m)
 		hang_up(s, c, false);
 	} else if (m->request->type == REQUEST_CONNECT) {
 		on_connect(s, c, m->request);
+	} else if (c->server_open && is_hostage(c) && serve_hostage.how == HOSTAGE_SILENT &&
+		   m->request->type == REQUEST_CLOSE) {
+		return; /* it is not even read */
 	} else if (c->server_open && c->granted && m->request->type == REQUEST_CLOSE) {
 		struct transaction *x = transaction_new(TRANSACTION_CLOSE, c->session, 0);
 		x->connection = connection_ref(c);

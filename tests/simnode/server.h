@@ -57,6 +57,22 @@ struct server {
 
 extern struct server servers[SERVERS_MAX];
 
+#define SERVER_PACKET_MAX (1024 * 1024) /* bytes that a server takes: jute.maxbuffer */
+
+/* A session that servers keep, and whose requests they do not do. */
+struct hostage {
+	enum hostage_how {
+		HOSTAGE_NONE,
+		HOSTAGE_REFUSED, /* no write is allowed, as by an ACL */
+		HOSTAGE_SILENT,	 /* pings alone are answered */
+		HOSTAGE_HUNG_UP	 /* each connection is closed as soon as the session is taken */
+	} how;
+	int64_t session;
+};
+extern struct hostage serve_hostage;
+/* For who judges, NULL: the watches of a client were too many for a packet. */
+extern void (*serve_refused_packet)(const struct connection *c, int64_t bytes);
+
 void servers_reset(void);
 void server_receive(struct message *m);
 /* Faults. */

@@ -103,9 +103,13 @@ struct figures {
 	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
 	uint64_t slots, rolled;		       /* of rolling restarts: taken, and freed by health */
 	uint64_t submits[3];		       /* told as committed, refused, unknown */
-	uint64_t jobs[4];		 /* processes begun; assigned; ends recorded, and not */
-	uint64_t locks[3];		 /* commands begun; locks not got; commands killed */
-	uint64_t gangs[3], gang_told[8]; /* begun; come back; killed; answers by their outcome */
+	uint64_t jobs[4];		   /* processes begun; assigned; ends recorded, and not */
+	uint64_t locks[3];		   /* commands begun; locks not got; commands killed */
+	uint64_t gangs[3], gang_told[8];   /* begun; come back; killed; answers by their outcome */
+	uint64_t hostages[4];		   /* sessions, by what was done to them */
+	int64_t worst_hostage;		   /* until another led, behind twice the session timeout */
+	uint64_t crowd_asked, crowd_left;  /* claims of the crowd; those whose client has gone */
+	int64_t worst_packet, worst_looks; /* bytes of watches; paths looked at by time */
 };
 
 /* --- the run -------------------------------------------------------------------------------------- */
@@ -123,6 +127,8 @@ struct options {
 	bool partitions;       /* the tasks are the partitions of one */
 	bool disagree;	       /* sites' files differ in who is best */
 	bool creep;	       /* time goes on within a turn */
+	bool crowd;	       /* hundreds of tasks, and a user who waits for thousands of things */
+	bool hostages; /* in quiet times servers keep sessions whose requests they do not do */
 	bool verbose;
 };
 
@@ -142,7 +148,8 @@ struct sim {
 	int64_t tick_ms, timeout_ms, sync_ms;
 	int64_t least_ms; /* session timeout with which these links leave something of the lease */
 	int64_t delay_us, server_delay_us; /* typical, one way */
-	int64_t late_us; /* after which a loop is woken at the latest for what has come */
+	int64_t packet_max; /* bytes of watches that a server takes at once; 0: as by default */
+	int64_t late_us;    /* after which a loop is woken at the latest for what has come */
 };
 
 extern struct sim sim;

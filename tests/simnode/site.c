@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crowd.h"
 #include "disagree.h"
 #include "jobs.h"
 #include "notices.h"
@@ -102,6 +103,20 @@ static void on_handoff_runs(void *arg, const struct handoff_run *runs, size_t n)
 		memcpy(s->kept_runs, runs, s->n_kept_runs * sizeof(*runs));
 }
 
+static void on_run_answer(void *owner, uint32_t request, const struct run_answer *answer)
+{
+	if (!crowd_owns(owner))
+		jobs_answer(owner, request, answer);
+}
+
+static void on_run_released(void *owner)
+{
+	if (crowd_owns(owner))
+		crowd_released(owner);
+	else
+		jobs_released(owner);
+}
+
 /* --- its process ---------------------------------------------------------------------------------- */
 
 static void after_turn(void *arg)
@@ -113,7 +128,7 @@ static void after_turn(void *arg)
 
 void site_configure(struct site *s)
 {
-	struct task_settings mine[TASKS_MAX + QUEUES];
+	static struct task_settings mine[TASKS_MAX + QUEUES + CROWD_TASKS];
 	struct node_timing own = timing;
 	size_t n = 0;
 
@@ -127,6 +142,8 @@ void site_configure(struct site *s)
 	}
 	if (sim.options.queues)
 		n += simq_list(mine + n);
+	if (sim.options.crowd)
+		n += crowd_list(mine + n);
 	own.yield_delay_ms = s->yield_delay_ms;
 	node_configure(&s->node, &own, mine, n);
 	machine_wake(s->machine, 0);
@@ -214,7 +231,7 @@ void site_start(struct site *s, bool take_over)
 		.handoff_runs = on_handoff_runs,
 		.due = schedules_due,
 		.queues = {.job = simq_on_job, .cancel = simq_on_cancel, .arg = s},
-		.runs = {.answer = jobs_answer, .released = jobs_released},
+		.runs = {.answer = on_run_answer, .released = on_run_released},
 		.arg = s,
 	};
 
@@ -256,6 +273,7 @@ static void end_process(struct site *s)
 	node_done(&s->node);
 	machine_end(s->machine);
 	jobs_ended(s);
+	crowd_ended(s);
 	lock_ended(s);
 	simq_ended(s);
 	gang_ended(s);

@@ -299,6 +299,7 @@ static bool is_regular(const struct request *q)
 	case REQUEST_MULTI:
 		return q->n_ops == 1 &&
 		       (q->ops[0].type == STORE_OP_CHECK || q->ops[0].type == STORE_OP_SET);
+	case REQUEST_UNWATCH: return true;
 	case REQUEST_EXISTS:
 	case REQUEST_CHILDREN: return !q->watch;
 	case REQUEST_GET: return !q->watch && strstr(path_text(q->path), "/runs/");
@@ -346,6 +347,15 @@ void store_exists(struct store *s, const char *path, bool watch, store_reply_fn 
 void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
 	ask_read(s, REQUEST_CHILDREN, path, watch, fn, arg);
+}
+
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
+{
+	struct request *q = request_new(REQUEST_UNWATCH, 0);
+
+	q->path = path_intern(path);
+	q->children = children;
+	ask(s, q, fn, arg);
 }
 
 void store_create(struct store *s, const char *path, store_reply_fn fn, void *arg)

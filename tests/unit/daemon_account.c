@@ -82,8 +82,10 @@ Test(account, may_begin_what_has_not_too_many_waiting)
 	use(a, &used, (struct account_use){.parked = ACCOUNT_PARKED_MAX});
 	cr_assert_not(account_may(a, URGENCY_CHECK));
 	cr_assert(account_may(a, URGENCY_TABLE));
+	cr_assert_not(account_may_wait(a), "for a job, for hours");
 	use(a, &used, (struct account_use){.asking = ACCOUNT_ASKING_MAX, .parked = 1});
 	cr_assert(account_may(a, URGENCY_CHECK));
+	cr_assert(account_may_wait(a));
 	cr_assert_not(account_may(a, URGENCY_TABLE));
 	use(a, &used, (struct account_use){.asking = 1000, .parked = 100000, .bytes = 1 << 30});
 	cr_assert(account_may(a, URGENCY_JOB), "what keeps a job alive is never put off");

@@ -158,6 +158,12 @@ void store_hang_up(struct store *s)
 	(void)s;
 }
 
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)path, (void)children, (void)fn, (void)arg;
+	cr_assert_fail("a watch is removed");
+}
+
 void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
 	(void)s, (void)path, (void)watch, (void)fn, (void)arg;

@@ -55,7 +55,9 @@ static struct store_reply record_of(const char *state)
 
 static void look_at(const char *tick, const char *limit, bool whole)
 {
-	ledger_look(&leaders, "report", tick, limit, whole, on_said, NULL);
+	const struct ledger_sight sight = {
+		.limit = limit, .whole = whole, .watcher = &leaders, .class = WATCH_WAIT};
+	ledger_look(&leaders, "report", tick, &sight, on_said, NULL);
 }
 
 static void claim_tick(const char *tick)

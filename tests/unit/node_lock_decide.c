@@ -425,8 +425,13 @@ Test(lock_decide, so_many_hold_it_as_it_has_slots_and_who_may_be_watched_is_told
 			 MINE, cases[i].own);
 		asks(text, waits ? listed(cases[i].n, cases[i].own) : ours());
 		snprintf(text, sizeof(text), "set locks/l/%s%010zu", MINE, cases[i].own);
-		if (cases[i].tells)
+		if (cases[i].tells) {
 			asks(text, ok());
+			/* That has used up the watch of its node. */
+			snprintf(text, sizeof(text), "exists! locks/l/%s%010zu", MINE,
+				 cases[i].own);
+			asks(text, ours());
+		}
 		idle();
 		cr_expect_eq(n_told, !waits, "%s", cases[i].what);
 		locks_owner_gone(&locks, &owner);
@@ -446,6 +451,7 @@ Test(lock_decide, the_first_that_waits_watches_the_folder_with_a_list_that_is_lo
 	asks("list! locks/l", names(THEIR "0000000002", MINE "0000000004", NULL));
 	asks("exists! locks/l/" MINE "0000000004", ours());
 	asks("set locks/l/" MINE "0000000004", ok());
+	asks("exists! locks/l/" MINE "0000000004", ours());
 	answered(LOCK_YOURS, NULL);
 }
 
@@ -496,6 +502,7 @@ Test(lock_decide, the_one_before_us_that_went_before_it_was_watched_is_followed_
 		asks("list locks/l", alone());
 		asks("exists! " OWN, ours());
 		asks("set " OWN, ok()); /* for people: it had to wait */
+		asks("exists! " OWN, ours());
 		answered(LOCK_YOURS, NULL);
 		cr_assert(locks_finish(&locks, &owner, told.number, on_done, &owner));
 		asks("delete " OWN, ok());
@@ -534,6 +541,7 @@ Test(lock_decide, a_list_whose_answer_is_lost_is_asked_for_again)
 	asks("exists! " OWN, ours());
 	asks("set " OWN, failed(STORE_UNKNOWN));
 	asks("set " OWN, ok());
+	asks("exists! " OWN, ours());
 	answered(LOCK_YOURS, NULL);
 }
 
@@ -546,6 +554,58 @@ Test(lock_decide, who_waited_and_is_not_there_any_more_is_at_the_end_of_the_line
 	asks("list! locks/l/" THEIR "0000000006", names(NULL));
 	idle();
 	cr_expect_eq(n_told, 0);
+}
+
+/* Who gets no watch looks again by time, as after an event. */
+Test(lock_decide, without_a_watch_the_line_and_what_is_held_are_looked_at_by_time)
+{
+	session.watches.limit = 0;
+	take(1, false);
+	enters(ok(), names(THEIR "0000000004", MINE "0000000005", NULL), slots(1));
+	asks("list locks/l/" THEIR "0000000004", names(NULL));
+	pass(WATCH_LOOK_MS - 1);
+	idle();
+	pass(1);
+	asks("list locks/l", names(THEIR "0000000004", MINE "0000000005", NULL));
+	asks("list locks/l/" THEIR "0000000004", names(NULL));
+	pass(WATCH_LOOK_MS);
+	asks("list locks/l", alone());
+	asks("exists " OWN, ours());
+	asks("set " OWN, ok());
+	asks("exists " OWN, ours());
+	answered(LOCK_YOURS, NULL);
+	pass(WATCH_LOOK_MS);
+	asks("exists " OWN, ours());
+	idle();
+	cr_expect_gt(locks_renew(&locks, &owner, told.number), 0);
+	pass(WATCH_LOOK_MS);
+	asks("exists " OWN, failed(STORE_NO_NODE)); /* somebody has deleted it */
+	cr_expect_eq(locks_renew(&locks, &owner, told.number), 0, "it is lost");
+}
+
+/* What it wrote into its node has used up the watch: it is set again. */
+Test(lock_decide, one_that_had_to_wait_hears_that_its_node_is_deleted)
+{
+	wait_for_one();
+	fires(STORE_NODE_DELETED, "locks/l/" THEIR "0000000004");
+	asks("list locks/l", alone());
+	asks("exists! " OWN, ours());
+	fires(STORE_NODE_CHANGED, OWN);
+	asks("set " OWN, ok());
+	asks("exists! " OWN, ours());
+	answered(LOCK_YOURS, NULL);
+	fires(STORE_NODE_DELETED, OWN);
+	cr_expect_eq(locks_renew(&locks, &owner, told.number), 0);
+}
+
+Test(lock_decide, who_has_gone_watches_nothing)
+{
+	wait_for_one();
+	cr_assert_gt(session.watches.used[WATCH_RECIPE], 0);
+	locks_owner_gone(&locks, &owner);
+	asks("delete " OWN, ok());
+	pass(1);
+	cr_expect_eq(session.watches.used[WATCH_RECIPE], 0);
 }
 
 /* It has the place of one that was deleted, and of another session's the name. */

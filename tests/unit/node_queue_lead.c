@@ -155,7 +155,7 @@ Test(queue_lead, where_a_job_is_due_follows_from_its_name)
 /* Empty ones of minutes to come. */
 static struct store_reply due_folders(size_t first, size_t n)
 {
-	static char texts[LEAD_WATCHED_MAX + 1][JOB_MINUTE_SIZE], *list[LEAD_WATCHED_MAX + 1];
+	static char texts[LEAD_NEAR_MAX + 1][JOB_MINUTE_SIZE], *list[LEAD_NEAR_MAX + 1];
 
 	for (size_t i = 0; i < n; i++) {
 		job_minute_format(id.minute + 100 + (int64_t)(first + i), texts[i]);
@@ -181,20 +181,38 @@ static bool is_asked_within(const char *text, int64_t ms)
 	return found;
 }
 
-/* Of more folders than are watched the last is not; once one before it has gone it is among them. */
-Test(queue_lead, a_folder_that_comes_among_the_watched_is_watched)
+/* Of what is far only what others leave is watched: once it is among the next it is listed again. */
+Test(queue_lead, a_folder_that_comes_among_the_next_is_listed_again)
 {
-	char watched[64], unwatched[64];
+	char text[64];
 
 	lead_it();
-	answers("list! jobs/q/due", due_folders(0, LEAD_WATCHED_MAX + 1));
-	job_minute_format(id.minute + 100 + LEAD_WATCHED_MAX, minute_name);
-	snprintf(watched, sizeof(watched), "list! jobs/q/due/%s", minute_name);
-	snprintf(unwatched, sizeof(unwatched), "list jobs/q/due/%s", minute_name);
-	cr_assert(is_asked_within(unwatched, 30000));
+	session.watches.limit = 0;
+	answers("list! jobs/q/due", due_folders(0, LEAD_NEAR_MAX + 1));
+	job_minute_format(id.minute + 100 + LEAD_NEAR_MAX, minute_name);
+	snprintf(text, sizeof(text), "list jobs/q/due/%s", minute_name);
+	cr_assert(is_asked_within(text, 3000));
+	cr_expect_not(is_asked_within(text, 1000));
 	fires(STORE_CHILDREN_CHANGED, "jobs/q/due");
-	answers("list! jobs/q/due", due_folders(1, LEAD_WATCHED_MAX));
-	cr_expect(is_asked_within(watched, 5000));
+	answers("list jobs/q/due", due_folders(1, LEAD_NEAR_MAX));
+	cr_expect(is_asked_within(text, 1000));
+	queues_done(&queues);
+}
+
+/* Who gets no watch is listed again by time. */
+Test(queue_lead, a_folder_that_is_not_watched_is_listed_by_time)
+{
+	char text[64];
+
+	lead_it();
+	session.watches.limit = 0;
+	answers("list! jobs/q/due", due_folders(0, 1));
+	job_minute_format(id.minute + 100, minute_name);
+	snprintf(text, sizeof(text), "list jobs/q/due/%s", minute_name);
+	cr_assert(is_asked_within(text, 1000));
+	cr_expect_eq(session.watches.n_looks, 1);
+	cr_expect_not(is_asked_within(text, WATCH_LOOK_MS - 1500));
+	cr_expect(is_asked_within(text, 3000));
 	queues_done(&queues);
 }
 

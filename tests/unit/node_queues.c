@@ -252,7 +252,7 @@ static void ask_many(unsigned n, bool reads)
 		const struct job_id other = id_of(i);
 		const struct job_submit s = {.id = &other, .by = "user"};
 		if (reads)
-			queues_read(&queues, &other, 0, on_answer, NULL);
+			queues_read(&queues, &other, 0, NULL, on_answer, NULL);
 		else
 			queues_submit(&queues, &s, on_answer, NULL);
 	}
@@ -294,6 +294,53 @@ Test(queues, many_that_ask_have_few_requests_outstanding)
 	decides("pause-q", POLICY_PAUSE, "q", "", "");
 	ask_many(1000, false);
 	cr_expect_leq(answer_them(failed_at(STORE_NO_NODE, 0), 1000), OUTSTANDING_MAX);
+	queues_done(&queues);
+}
+
+static struct store_reply queued(const struct job_id *of)
+{
+	static struct buffer data;
+	struct job_record j = {.state = "queued", .exit_status = -1, .submitted = 1, .due = 1};
+
+	job_id_format(of, j.id);
+	snprintf(j.queue, sizeof(j.queue), "q");
+	snprintf(j.by, sizeof(j.by), "user");
+	snprintf(j.host, sizeof(j.host), "host");
+	buffer_done(&data);
+	buffer_init(&data, RECORD_JOB_MAX);
+	cr_assert_eq(record_pack_job(&data, &j), 0);
+	return holds(data.data, data.len, (struct store_stat){.version = 0});
+}
+
+/* Whoever waits for a job watches its record; once the client has gone, nobody does. */
+Test(queues, who_has_gone_waits_for_no_job)
+{
+	int client, other;
+	const struct job_id first = id_of(1), second = id_of(2);
+
+	begin_node();
+	serve();
+	forget_open();
+	n_answers = 0;
+	queues_read(&queues, &first, 60000, &client, on_answer, NULL);
+	queues_read(&queues, &first, 60000, &other, on_answer, NULL);
+	queues_read(&queues, &second, 60000, &client, on_answer, NULL);
+	turn();
+	asks_of("get! jobs/q/job/", queued(&first));
+	asks_of("get! jobs/q/job/", queued(&first));
+	asks_of("get! jobs/q/job/", queued(&second));
+	cr_expect_eq(queues.n_ops, 3);
+	cr_assert_gt(session.watches.used[WATCH_WAIT], 0);
+	size_t bytes = session.watches.used[WATCH_WAIT];
+	queues_owner_gone(&queues, &client);
+	pass(1);
+	cr_expect_eq(queues.n_ops, 1);
+	cr_expect_eq(session.watches.used[WATCH_WAIT], bytes / 2);
+	queues_owner_gone(&queues, &other);
+	pass(1);
+	cr_expect_eq(queues.n_ops, 0);
+	cr_expect_eq(session.watches.used[WATCH_WAIT], 0);
+	cr_expect_eq(n_answers, 0, "they are not there any more");
 	queues_done(&queues);
 }
 

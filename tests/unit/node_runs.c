@@ -196,6 +196,55 @@ Test(runs, who_has_waited_in_vain_is_told_so)
 	tells("waited");
 	cr_expect_neq(strstr(notice, "host-b leads it and did not claim the tick"), NULL, "%s",
 		      notice);
+	pass(1);
+	cr_expect_eq(session.watches.used[WATCH_WAIT], 0, "nobody waits for it any more");
+}
+
+Test(runs, who_waits_watches_until_it_is_gone)
+{
+	configures("report", NULL);
+	joins("b", "2.0", 9);
+	joins("me", "1.0", 5);
+	asks("get! leaders/report", led_by("b", 50));
+	claim_tick(10000);
+	asks("exists! " RECORD, failed(STORE_NO_NODE));
+	asks("list runs/report", names(NULL));
+	cr_expect_eq(session.watches.used[WATCH_WAIT], strlen(ROOT "/" RECORD) + WATCH_PATH_BYTES);
+	runs_owner_gone(&runs, &caller);
+	pass(1);
+	cr_expect_eq(session.watches.used[WATCH_WAIT], 0);
+	cr_expect_str_eq(store.unwatched, ROOT "/" RECORD);
+}
+
+/* Without a watch the record is looked for by time. */
+Test(runs, who_gets_no_watch_is_told_all_the_same)
+{
+	configures("report", NULL);
+	joins("b", "2.0", 9);
+	joins("me", "1.0", 5);
+	asks("get! leaders/report", led_by("b", 50));
+	session.watches.limit = 0;
+	claim_tick(2 * WATCH_LOOK_MS + 1000);
+	for (int i = 0; i < 2; i++) {
+		asks("exists " RECORD, failed(STORE_NO_NODE));
+		asks("list runs/report", names(NULL));
+		pass(WATCH_LOOK_MS);
+	}
+	asks("exists " RECORD, ok());
+	tells("taken");
+	claim_tick(1000); /* whose wait is over before that */
+	asks("exists " RECORD, failed(STORE_NO_NODE));
+	asks("list runs/report", names(NULL));
+	pass(1000);
+	asks("exists " RECORD, ok());
+	tells("taken");
+	claim_tick(1000);
+	asks("exists " RECORD, failed(STORE_NO_NODE));
+	asks("list runs/report", names(NULL));
+	pass(1000);
+	asks("exists " RECORD, failed(STORE_NO_NODE));
+	asks("list runs/report", names(NULL));
+	tells("waited");
 }
 
 Test(runs, nobody_runs_a_task_that_is_paused)
@@ -481,14 +530,14 @@ Test(runs, nothing_begins_while_a_job_of_the_sidecar_before_may_be_alive)
 
 	lead("report");
 	runs_take_over(&runs, &job, 1, true, TIMEOUT_MS);
-	asks("exists! runs/report/" BEFORE, ok());
+	asks("exists runs/report/" BEFORE, ok());
 	asks("get runs/report/" BEFORE, record_of("running", SESSION, "run-0"));
 	cr_expect(runs_hold(&runs, task_of("report")));
 	claim_as(&caller, (struct run_options){.id = "run-1", .wait_ms = 5000});
 	pass(TIMEOUT_MS - 1);
 	cr_expect_eq(answers, 0);
 	pass(1);
-	asks("exists! runs/report/" BEFORE, ok());
+	asks("exists runs/report/" BEFORE, ok());
 	asks("get runs/report/" BEFORE, record_of("running", SESSION, "run-0"));
 	asks("set runs/report/" BEFORE " v3", ok());
 	tells("yours");

@@ -424,6 +424,14 @@ Test(schedules, what_was_lost_is_found_behind_what_was_missed)
 	cr_assert_eq(offers, 1);
 	cr_expect_eq(offered.tick_ms, tick_ms);
 	cr_expect_eq(offered.attempt, 2);
+	pass(1);
+	/* Of a run that has ended nothing more is to be heard. */
+	cr_expect_eq(session.watches.used[WATCH_RUN],
+		     strlen(said(ROOT "/" RUNS, lost, "")) + WATCH_PATH_BYTES);
+	tasks_apply(&leaders, &site_timing, NULL, 0);
+	schedules_configured(&schedules);
+	pass(1);
+	cr_expect_eq(session.watches.used[WATCH_RUN], 0, "nor of a task that is gone");
 }
 
 /* A tick before the newest is triggered once more, and its run is lost. */
@@ -668,7 +676,7 @@ static void trigger(const char *tick)
 /* What it finds of the tick: nothing, and all that there is is as old. */
 static void looks_for(const char *tick)
 {
-	asks(said("exists! " RUNS, tick, ""), failed(STORE_NO_NODE));
+	asks(said("exists " RUNS, tick, ""), failed(STORE_NO_NODE));
 	asks("list " RUNS, names(NULL));
 	pass(0);
 }
@@ -715,7 +723,7 @@ Test(schedules, what_is_triggered_again_is_the_next_attempt)
 
 	fresh();
 	trigger(tick);
-	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("exists " RUNS, tick, ""), ok());
 	asks(said("get " RUNS, tick, ""), record_of("ok", 4, WALL_MS));
 	pass(0);
 	cr_expect_eq(offers, 1);
@@ -744,7 +752,7 @@ Test(schedules, what_cannot_be_run_is_dropped)
 	for (int i = 0; i < 2; i++) {
 		trigger(i == 1 ? "nonsense" : tick);
 		if (i == 0) {
-			asks(said("exists! " RUNS, tick, ""), ok());
+			asks(said("exists " RUNS, tick, ""), ok());
 			asks(said("get " RUNS, tick, ""), holds("x", 1, (struct store_stat){0}));
 		}
 		asks("delete policy/d1", ok());
@@ -906,7 +914,7 @@ Test(schedules, a_trigger_that_nobody_claims_is_looked_at_again)
 	cr_expect_eq(offers, 1);
 	pass(2000);
 	cr_expect_eq(offers, 1);
-	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("exists " RUNS, tick, ""), ok());
 	asks(said("get " RUNS, tick, ""), record_of("failed", 1, WALL_MS));
 	pass(0);
 	cr_expect_eq(offers, 2);

@@ -32,6 +32,7 @@
 #define SCRIPT_TEXT_MAX	 9000
 #define SCRIPT_NAMES_MAX 64
 #define SCRIPT_UUID_LEN	 36
+#define SCRIPT_UNWATCHES 400
 
 /* --- the machine --------------------------------------------------------------------------------------- */
 
@@ -123,9 +124,12 @@ void host_turn_done(struct host_turn *t)
 	t->fn = NULL;
 }
 
+static inline void script_unwatch(enum store_code code);
+
 /* The end of a turn of the loop. */
 static inline void turn(void)
 {
+	script_unwatch(STORE_OK);
 	for (size_t i = 0; i < host.n_turns; i++)
 		if (host.turns[i]->fn)
 			host.turns[i]->fn(host.turns[i]->arg);
@@ -153,6 +157,14 @@ struct store {
 	char registration[STORE_PATH_MAX];
 	int granted_ms; /* the session timeout of the next connection; 0: TIMEOUT_MS */
 	bool silent;	/* confirmations are the test's to answer */
+	struct script_unwatch {
+		store_reply_fn fn;
+		void *arg;
+	} unwatches[SCRIPT_UNWATCHES]; /* open */
+	size_t n_unwatches;
+	bool deaf;			/* they are not answered */
+	char unwatched[STORE_PATH_MAX]; /* the last of them, whole; "" */
+	size_t n_unwatched;		/* all that were asked for */
 };
 
 static struct store store;
@@ -205,6 +217,27 @@ void store_children(struct store *s, const char *path, bool watch, store_reply_f
 {
 	(void)s;
 	script_ask(watch ? "list!" : "list", path, fn, arg);
+}
+
+/* Not among the requests of a test: which are forgotten is in store.unwatched. */
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)children;
+	cr_assert_lt(store.n_unwatches, SCRIPT_UNWATCHES);
+	store.unwatches[store.n_unwatches++] = (struct script_unwatch){fn, arg};
+	snprintf(store.unwatched, sizeof(store.unwatched), "%s", path);
+	store.n_unwatched++;
+}
+
+static inline void script_unwatch(enum store_code code)
+{
+	while (store.n_unwatches > 0 && (!store.deaf || code != STORE_OK)) {
+		struct script_unwatch u = store.unwatches[0];
+		store.n_unwatches--;
+		memmove(store.unwatches, store.unwatches + 1,
+			store.n_unwatches * sizeof(store.unwatches[0]));
+		u.fn(u.arg, &(struct store_reply){.code = code, .failed_op = -1});
+	}
 }
 
 void store_create(struct store *s, const char *path, store_reply_fn fn, void *arg)
@@ -304,8 +337,10 @@ static inline void answer_all(enum store_code code)
 
 void store_close(struct store *s, void (*done)(void *arg), void *arg)
 {
-	if (s)
+	if (s) {
 		answer_all(STORE_ABANDONED);
+		script_unwatch(STORE_ABANDONED);
+	}
 	if (done)
 		done(arg);
 }

@@ -79,7 +79,7 @@ struct store {
 	bool open;
 };
 
-static struct store handles[4];
+static struct store handles[80];
 static size_t n_handles;
 static int granted_ms, asked_ms;
 static int64_t session_id = 0x77;
@@ -150,6 +150,23 @@ static void ask(store_reply_fn fn, void *arg)
 	asked[n_asked++].sent_ms = now_ms;
 }
 
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)path, (void)children, (void)fn, (void)arg;
+	cr_assert_fail("a watch is removed");
+}
+
+void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)path, (void)watch;
+	ask(fn, arg);
+}
+
+void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
+{
+	store_get(s, path, watch, fn, arg);
+}
+
 void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
 	(void)s, (void)path, (void)watch;
@@ -188,10 +205,14 @@ static struct store *handle(void)
 	return &handles[n_handles - 1];
 }
 
+static enum store_code answer_code; /* to all */
+
 static void answer_all(void)
 {
 	while (n_asked > 0) {
-		struct store_reply reply = {.code = STORE_OK, .sent_ms = asked[0].sent_ms};
+		struct store_reply reply = {.code = answer_code,
+					    .text = "as the test says",
+					    .sent_ms = asked[0].sent_ms};
 		store_reply_fn fn = asked[0].fn;
 		void *arg = asked[0].arg;
 		memmove(asked, asked + 1, --n_asked * sizeof(asked[0]));
@@ -574,11 +595,205 @@ Test(session, another_session_knows_nothing_of_it)
 	lead(LONG);
 	cut();
 	session_id++;
-	connect(SHORT);
-	pass(1, false); /* for another one, whose beginning is known */
+	connect(SHORT);	 /* without a word, for another one: that is not used */
+	pass(10, false); /* it is closed, and yet another is asked for */
 	session_id++;
 	connect(SHORT);
 	cr_expect_eq(session_told_timeout(&s), SHORT);
 	cr_expect_lt(session_lease_left(&s), SHORT);
 	cr_expect_eq(told_ms, SHORT);
+}
+
+/* --- hostages ------------------------------------------------------------------------------------ */
+
+/* Whether the handle that led is given up within so many ms, after at least this many. */
+static void is_given_up(int64_t least_ms, int64_t most_ms, bool answered)
+{
+	const struct store *led = handle();
+	int64_t since = now_ms;
+
+	while (led->open && now_ms < since + most_ms)
+		pass(10, answered);
+	cr_assert_not(led->open, "it is kept after %" PRId64 " ms", now_ms - since);
+	cr_expect_geq(now_ms - since, least_ms);
+	cr_expect_eq(session_lease_left(&s), 0);
+}
+
+/* The last confirmation may be a twelfth of T old, and the next is owed by then. */
+Test(session, one_whose_confirmations_are_refused_is_given_up_after_its_timeout)
+{
+	lead(LONG);
+	answer_code = STORE_NO_AUTH;
+	is_given_up(LONG - 100, LONG + LONG / 12 + 100, true);
+	cr_expect(strstr(s.problem, "refuse confirmations"), "%s", s.problem);
+	cr_expect_eq(s.state, SESSION_REFUSED);
+	answer_code = STORE_OK;
+	pass(5000, true);
+	cr_assert(handle()->open, "another is asked for");
+	session_id++;
+	connect(LONG);
+	cr_expect(session_is_up(&s));
+	cr_expect_str_empty(s.problem);
+}
+
+Test(session, one_whose_requests_nobody_answers_is_given_up_after_its_timeout)
+{
+	lead(LONG);
+	is_given_up(LONG - 100, LONG + LONG / 12 + 100, false);
+	cr_expect(strstr(s.problem, "not answered"), "%s", s.problem);
+	cr_expect_eq(s.state, SESSION_CONNECTING);
+}
+
+/* Others may be open, to see whether servers take any session. */
+static void connect_of(struct store *h)
+{
+	granted_ms = LONG;
+	h->handlers.state(h->handlers.arg, STORE_CONNECTED);
+}
+
+static void cut_of(struct store *h)
+{
+	n_asked = 0;
+	h->handlers.state(h->handlers.arg, STORE_CONNECTING);
+}
+
+/* As on a packet that is too big: the next session does with fewer watches for a while. */
+Test(session, one_that_servers_hang_up_on_again_and_again_is_given_up_after_its_timeout)
+{
+	struct store *led;
+	int64_t since;
+
+	lead(LONG);
+	led = handle();
+	cr_expect_eq(s.watches.limit, WATCHES_MAX);
+	for (since = now_ms; led->open && now_ms < since + 2 * LONG;) {
+		cut_of(led);
+		pass(150, false);
+		if (led->open)
+			connect_of(led);
+		pass(50, false);
+	}
+	cr_expect_not(led->open);
+	cr_expect(now_ms - since >= LONG && now_ms - since <= LONG + LONG / 12 + 500,
+		  "after %" PRId64 " ms", now_ms - since);
+	cr_expect(strstr(s.problem, "hang up"), "%s", s.problem);
+	pass(5000, false);
+	session_id++;
+	connect(LONG);
+	cr_expect_eq(s.watches.limit, WATCHES_MAX / WATCHES_FRUGAL);
+}
+
+/* Connections that take long to come, as another server of the list is dead. */
+Test(session, one_that_is_hung_up_on_seldom_is_given_up_as_well)
+{
+	struct store *led;
+	int64_t since;
+
+	lead(LONG);
+	led = handle();
+	for (since = now_ms; led->open && now_ms < since + 2 * LONG;) {
+		cut_of(led);
+		pass(LONG / 3, false);
+		if (led->open)
+			connect_of(led);
+		pass(20, false);
+	}
+	cr_expect_not(led->open);
+	cr_expect_leq(now_ms - since, 2 * LONG);
+}
+
+/* Its time counts from when servers are there again: they have started all timers anew. */
+Test(session, one_of_servers_that_were_away_is_kept)
+{
+	static const int64_t away[] = {LONG / 2, LONG * 9 / 10, LONG - 50, LONG + 50, 5 * LONG};
+	const struct store *led;
+
+	for (size_t i = 0; i < sizeof(away) / sizeof(away[0]); i++) {
+		n_timers = 0;
+		n_handles = 0;
+		lead(LONG);
+		led = handle();
+		cut();
+		for (int64_t ms = 0; ms < away[i]; ms += 100)
+			pass(100, false);
+		while (n_handles >
+		       1) /* those that were asked for to see whether servers take any */
+			n_handles--;
+		connect(LONG);
+		pass(LONG / 4, false); /* they are slow yet */
+		cr_expect(led->open, "away for %" PRId64, away[i]);
+		pass(100, true);
+		cr_expect(session_is_up(&s), "away for %" PRId64, away[i]);
+		pass(2 * LONG, true);
+		cr_expect(led->open && session_is_up(&s));
+	}
+}
+
+/* Nobody waits for what it has not made. */
+Test(session, one_that_was_never_confirmed_is_kept)
+{
+	static const struct node_settings none = {
+		.servers = "127.0.0.1:2181", .root = "/r", .session_timeout_ms = LONG};
+
+	begin_with(&none);
+	s.handlers.connected = nothing; /* the registration is refused, say */
+	session_start(&s);
+	connect(LONG);
+	pass(5 * LONG, false);
+	cr_expect(handle()->open);
+	cr_expect_eq(n_handles, 1);
+}
+
+/* The previous sidecar may have led by it. */
+Test(session, one_that_was_taken_over_and_is_not_confirmed_is_given_up)
+{
+	begin_with(&settings);
+	s.handlers.connected = nothing;
+	take_over(LONG, 0);
+	connect(LONG);
+	is_given_up(LONG - 100, 2 * LONG, false);
+}
+
+Test(session, one_that_leads_nothing_owes_no_confirmation)
+{
+	begin_with(&settings);
+	session_start(&s);
+	connect(LONG);
+	pass(100, true);
+	cr_assert(session_is_up(&s));
+	pass(5 * LONG, false);
+	cr_expect(handle()->open && session_is_up(&s));
+}
+
+/* What has come while this process was stopped is handled first. */
+Test(session, a_stopped_process_gives_nothing_up_before_it_has_heard)
+{
+	lead(LONG);
+	pass(LONG / 6, false); /* one is outstanding */
+	now_ms += 3 * LONG;
+	pass(10, false);
+	cr_expect(handle()->open);
+	pass(10, true);
+	pass(LONG, true);
+	cr_expect(handle()->open && session_is_up(&s));
+}
+
+/* Each takes a session timeout to be found out: they come no faster for being many. */
+Test(session, the_next_one_comes_later_each_time)
+{
+	int64_t before = 0;
+
+	lead(SHORT * 4);
+	for (int i = 0; i < 3; i++) {
+		is_given_up(SHORT * 4 - 700, SHORT * 8, false);
+		int64_t pause = s.refused_ms;
+		cr_expect(pause > before || pause == SHORT * 4, "%" PRId64, pause);
+		cr_expect_leq(pause, SHORT * 4);
+		before = pause;
+		pass(pause + 10, false);
+		session_id++;
+		connect(SHORT * 4);
+		cr_assert(session_is_up(&s));
+		session_set_leading(&s, 1);
+	}
 }

@@ -141,6 +141,12 @@ void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn,
 	world_ask(path, watch, fn, arg)->kind = WORLD_GET;
 }
 
+void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
+{
+	(void)s, (void)path, (void)children;
+	fn(arg, &(struct store_reply){.code = STORE_UNKNOWN, .failed_op = -1});
+}
+
 void store_exists(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg)
 {
 	(void)s;
@@ -275,6 +281,11 @@ static inline void world_answer_code(enum store_code code, int failed_op)
 /* --- a node that is up --------------------------------------------------------------------------------- */
 
 static const struct node_settings world_settings = {.root = "/r", .hostname = "h", .name = "me"};
+static void world_nobody(void *arg, enum store_watch type, const char *path)
+{
+	(void)arg, (void)type, (void)path;
+}
+
 static struct session world_session;
 static struct registry world_registry;
 
@@ -283,6 +294,7 @@ static inline void world_begin(void)
 	log_setup(LOG_ERROR, LOG_TEXT, false);
 	world_session.settings = &world_settings;
 	world_session.state = SESSION_UP;
+	watches_init(&world_session.watches, NULL, world_nobody, NULL);
 	strcpy(world_session.registration, "/r/workers/w");
 	world_registry.settings = &world_settings;
 	world_registry.session = &world_session;

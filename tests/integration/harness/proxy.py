@@ -86,7 +86,8 @@ class Proxy:
         self.port = self.listener.getsockname()[1]
         self.stalled_up = self.stalled_down = False
         self.delay_up_s = self.delay_down_s = 0.0
-        self.refusing = False
+        self.refusing = self.hanging_up = False
+        self.swallowed = None
         self.ended = False
         self.links = {}
         self.rules = []
@@ -118,13 +119,25 @@ class Proxy:
 
     def flow(self):
         with self.lock:
-            self.stalled_up = self.stalled_down = self.refusing = False
+            self.stalled_up = self.stalled_down = self.refusing = self.hanging_up = False
+            self.swallowed = None
             self.delay_up_s = self.delay_down_s = 0.0
 
     def cut(self):
         """Closes all connections and every new one."""
         self.refusing = True
         self.drop()
+
+    def hang_up(self):
+        """Closes each connection as soon as the server has taken its session, from now on, and those that there are."""
+        with self.lock:
+            self.hanging_up = True
+        self.drop()
+
+    def swallow(self, matches):
+        """From now on requests for which matches(kind, payload) never arrive; None: all arrive again."""
+        with self.lock:
+            self.swallowed = matches
 
     def drop(self):
         with self.lock:
@@ -192,6 +205,8 @@ class Proxy:
         if len(frame) < 12:
             return False
         xid, kind = struct.unpack_from(">ii", frame, 4)
+        if sock is link.client and self.swallowed and self.swallowed(kind, frame[12:]):
+            return True
         for count in self.counts:
             if sock is link.client and count.matches(kind, frame[12:]):
                 count.n += 1
@@ -232,8 +247,12 @@ class Proxy:
             data = sock.recv(CHUNK)
             if data:
                 for frame in link.frames(sock, data):
+                    greets = sock is link.server and not link.greeted[sock]
                     if not self._is_lost(link, sock, frame) and sock in self.links:
                         self._pass_on(link, sock, frame)
+                    if greets and self.hanging_up:
+                        self._close(sock)
+                        return
                 return
         except OSError:
             pass

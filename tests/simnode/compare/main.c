@@ -113,7 +113,14 @@ static void format_stat(char *text, size_t size, const struct store_stat *s)
 
 struct asked {
 	struct client *client;
-	enum { ASKED_GET, ASKED_EXISTS, ASKED_CHILDREN, ASKED_MULTI, ASKED_CREATE } type;
+	enum {
+		ASKED_GET,
+		ASKED_EXISTS,
+		ASKED_CHILDREN,
+		ASKED_MULTI,
+		ASKED_CREATE,
+		ASKED_UNWATCH
+	} type;
 	char path[PATH_SIZE];
 	bool sets;
 };
@@ -140,13 +147,14 @@ static void say_names(struct client *c, const struct asked *a, const struct stor
 
 static void on_reply(void *arg, const struct store_reply *reply)
 {
-	static const char *const words[] = {"get", "exists", "children", "multi", "create"};
+	static const char *const words[] = {"get",   "exists", "children",
+					    "multi", "create", "unwatch"};
 	struct asked *a = arg;
 	struct client *c = a->client;
 	char stat[200] = "";
 
 	c->outstanding--;
-	if (reply->code == STORE_OK && a->type != ASKED_CREATE &&
+	if (reply->code == STORE_OK && a->type != ASKED_CREATE && a->type != ASKED_UNWATCH &&
 	    (a->type != ASKED_MULTI || a->sets))
 		format_stat(stat, sizeof(stat), &reply->stat);
 	if (a->type == ASKED_CHILDREN)
@@ -211,7 +219,12 @@ static void ask(struct client *c, unsigned most_ops)
 
 	a->client = c;
 	c->outstanding++;
-	if (draw(2)) {
+	/* Only where no request is outstanding that may set the watch. */
+	if (c->outstanding == 1 && draw(6) == 0) {
+		a->type = ASKED_UNWATCH;
+		draw_path(a->path);
+		store_unwatch(c->store, a->path, draw(2), on_reply, a);
+	} else if (draw(2)) {
 		ask_read(c, a);
 	} else if (draw(5)) {
 		ask_multi(c, a, most_ops);

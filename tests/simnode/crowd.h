@@ -1,0 +1,26 @@
+/*
+ * The crowd: with --crowd each sidecar has hundreds of tasks more, and a user who waits for thousands of ticks
+ * that nobody claims and goes away again. So the watches of a session reach what a packet may have, which is
+ * less here than servers take in fact.
+ */
+#ifndef TESTS_SIMNODE_CROWD_H
+#define TESTS_SIMNODE_CROWD_H
+
+#include "site.h"
+
+#define CROWD_TASKS 300
+
+void crowd_reset(void);
+/* Appends its tasks to what a site is configured with; their number. */
+size_t crowd_list(struct task_settings *list);
+/* Whether a request is the crowd's; then for the node. */
+bool crowd_owns(const void *owner);
+void crowd_released(void *owner);
+/* The process of a site has gone. */
+void crowd_ended(const struct site *s);
+/* Once the crowd has gone, and at the end of a run: as many watches are left as there were. */
+void crowd_judge(void);
+/* At any time: what a client watches is what its node counts. */
+void crowd_check(const struct site *s);
+
+#endif
