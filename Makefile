@@ -106,7 +106,7 @@ NODE := \
 	policy_nodes transactions reads leaders \
 	leader_log leader_node listing groups tasks partitions partitions_making repartition unled candidates disagreement audit \
 	inheritance handoff paths survey ledger ledger_history ledger_write gone \
-	last_run overdue runs run_any run_steps run_record run_answers standby unclaimed \
+	last_run overdue runs run_any run_steps run_sight run_record run_answers standby unclaimed \
 	ledger_missed partition_problem pause_end schedules schedule_load schedule_due schedule_trigger trigger recipes \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_takeover run_event losses outages \

@@ -41,7 +41,7 @@ void barrier_unwatch_inside(struct barrier *b)
 	b->watched[0] = '\0';
 }
 
-/* Nobody here waits for it. */
+/* The watch of the record, and of a member, goes with the last member here. */
 static void unwatch(struct barrier *b)
 {
 	char path[STORE_PATH_MAX];

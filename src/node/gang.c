@@ -63,7 +63,7 @@ void gang_unwatch(struct gang_member *m)
 	m->watched[0] = '\0';
 }
 
-/* Nobody here waits for it. */
+/* The watch of the record goes with the last member here. */
 static void unwatch_record(struct gang *g)
 {
 	char path[STORE_PATH_MAX];

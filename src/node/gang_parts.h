@@ -82,7 +82,7 @@ struct gang *gang_get(struct gangs *all, const char *name);
 struct gang_member *gang_add(struct gang *g, uint64_t id);
 /* Sends the answer, then frees the member. */
 void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *answer);
-/* It waits for the end of no other member any more. */
+/* The end of another member is waited for no more. */
 void gang_unwatch(struct gang_member *m);
 /* Sends the answer now; the member stays. */
 void gang_tell_early(struct gang_member *m, const struct gang_answer *answer);

@@ -185,7 +185,7 @@ bool locks_know(const struct locks *k, const char *id);
 
 /* lock_steps.c, for lock.c: begins the step that is needed. */
 void lock_step(struct lock *l);
-/* It waits for nothing any more. */
+/* No other node is waited for any more. */
 void lock_unwatch(struct lock *l);
 /* lock_decide.c, for lock_steps.c: all requests of the step are answered. */
 void lock_decide(struct lock *l);

@@ -205,7 +205,7 @@ static void decide_take(struct lock *l)
 	}
 }
 
-/* What it has written has used up the watch of its node. */
+/* The watch of its own node is used up by what it has written. */
 static void decide_tell(struct lock *l)
 {
 	if (l->seen.cut)

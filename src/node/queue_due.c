@@ -259,7 +259,7 @@ void due_pump(struct queue_lead *lead, int64_t now)
 	for (size_t i = 0; i < d->n; i++) {
 		struct due_folder *f = d->folders[i];
 		bool near = i < LEAD_NEAR_MAX;
-		/* What was far may not be heard of in time. */
+		/* A far one may not be heard of in time. */
 		f->dirty |= near && f->listed && !f->near;
 		look_at(f, near, now, now_minute);
 	}

@@ -43,7 +43,7 @@ struct rolling_op {
 void rolling_tell(struct rolling_op *op, enum rolling_result result, const char *why,
 		  const struct rolling_slot *slot);
 void rolling_retry(struct rolling_op *op, int64_t ms);
-/* It waits for no change any more. */
+/* No change is waited for any more. */
 void rolling_unwatch(struct rolling_op *op);
 /* FREE: whether the node has been healthy for the soak time. */
 bool rolling_is_soaked(struct rolling_op *op);

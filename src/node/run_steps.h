@@ -70,8 +70,12 @@ void run_tell_refused(struct run *r, enum run_action how);
 /* Answers a claim of any partition that claimed none. */
 void run_answer_end(struct run *r, const char *outcome, bool busy, const char *why,
 		    const char *notice);
-/* run_steps.c */
+/* run_sight.c */
 struct run_sight run_sight_of(const struct run *r);
+/* Whether it is the leadership that the job started under. */
+bool run_is_same(const struct run *r);
+/* The offer of the schedule, if it is for this run; NULL. */
+const struct due_offer *run_offer(const struct run *r);
 /* Milliseconds for which the job may go on. */
 int64_t run_renew(const struct run *r);
 

@@ -340,7 +340,7 @@ static void on_watch(void *arg, enum store_watch type, const char *path)
 	s->handlers.watch(s->handlers.arg, type, path);
 }
 
-/* Nobody watches it, so it may have changed. */
+/* A path that is not watched may have changed. */
 static void on_look(void *arg, enum store_watch type, const char *path)
 {
 	struct session *s = arg;

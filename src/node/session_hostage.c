@@ -33,7 +33,7 @@ static void set_timer(struct session *s)
 	host_timer_start(&h->due, h->due_ms > now ? h->due_ms - now : 0);
 }
 
-/* What keeps it, and what an operator can do. */
+/* The reason why servers keep it, and where an operator has to look. */
 static const char *reason_of(const struct session_hostage *h)
 {
 	if (h->refusal[0])

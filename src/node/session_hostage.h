@@ -17,7 +17,7 @@ void hostage_cut(struct session *s);
 /* A confirmation was asked for. */
 void hostage_owed(struct session *s);
 void hostage_confirmed(struct session *s);
-/* One was refused; whether it is the first since one was not. */
+/* A confirmation was refused; whether it is the first since one was not. */
 bool hostage_refused(struct session *s, const char *text);
 /* The session has ended. */
 void hostage_ended(struct session *s);

@@ -38,7 +38,7 @@ void watch_unlink(struct watches *w, struct watch_entry *e);
 /* The place of that owner, or of the next one. */
 struct watch_owner **watch_find_owner(struct watch_entry *e, const void *key);
 struct watch_owner *watch_add_owner(struct watch_entry *e, const void *key);
-/* One with outstanding requests is listed until they are answered. */
+/* An owner with outstanding requests is listed until they are answered. */
 void watch_drop_owner(struct watch_entry *e, struct watch_owner **at);
 /* After the watch has fired: those with outstanding requests may get it by their answers. */
 void watch_drop_told(struct watch_entry *e);

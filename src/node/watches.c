@@ -79,7 +79,7 @@ static void set_queued(struct watches *w, struct watch_entry *e, bool queued)
 
 static void pump_removals(struct watches *w);
 
-/* What follows from a change of the entry, which may be freed. */
+/* Follows from a change of the entry, which may be freed. */
 static void settle(struct watches *w, struct watch_entry *e)
 {
 	if (e->n_owners == 0 && e->by_time)
@@ -155,7 +155,7 @@ static bool is_always(enum watch_class class)
 	return class == WATCH_FOLDER || class == WATCH_LEADER;
 }
 
-/* What the other classes may have together. */
+/* The bytes that all other classes may have together. */
 static size_t room_of(const struct watches *w)
 {
 	size_t leaders = w->used[WATCH_LEADER] > w->reserve ? w->used[WATCH_LEADER] : w->reserve;

@@ -31,7 +31,7 @@
 #define WATCH_LOOKS_AT_ONCE  10	  /* so many in so long */
 #define WATCH_REMOVALS_MAX   50	  /* outstanding requests that remove a watch */
 
-/* So many connections that went with a removal: the server may know none, and nothing is removed. */
+/* Connections that went with a removal, after which none is tried: the server may not know how. */
 #define WATCH_LOST_MAX 3
 
 enum watch_class {

@@ -112,6 +112,7 @@ Test(gang_calls, a_lease_is_the_owners_of_one_that_has_started)
 	cr_expect_not(gangs_finish(&gangs, &owner, 1, false, on_done, &owner));
 	cr_expect_eq(gangs_going(&gangs), 0);
 	gangs_done(&gangs);
+	turn();
 	begin_gangs();
 	n_told = 0;
 	start();

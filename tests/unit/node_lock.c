@@ -232,6 +232,7 @@ Test(lock, who_waits_is_woken_once)
 	is_told(1, LOCK_YOURS);
 	cr_assert_eq(world_request()->ops[0].type, STORE_OP_SET);
 	world_answer_code(STORE_OK, -1);
+	is_taken(77); /* that write used up the watch of its node */
 	cr_assert_null(world_request());
 	locks_done(&locks);
 }

@@ -771,7 +771,7 @@ Test(schedules, what_is_triggered_runs_although_it_is_older_than_what_is_kept)
 
 	fresh();
 	trigger(tick);
-	asks(said("exists! " RUNS, tick, ""), failed(STORE_NO_NODE));
+	asks(said("exists " RUNS, tick, ""), failed(STORE_NO_NODE));
 	asks("list " RUNS, names(later, NULL));
 	pass(0);
 	cr_assert_eq(offers, 1);
@@ -796,13 +796,13 @@ Test(schedules, what_is_triggered_while_its_tick_runs_waits)
 	fresh();
 	trigger(tick);
 	for (int i = 0; i < 3; i++) {
-		asks(said("exists! " RUNS, tick, ""), ok());
+		asks(said("exists " RUNS, tick, ""), ok());
 		asks(said("get " RUNS, tick, ""), record_of("running", 1, 0));
 		quiet();
 		cr_expect_eq(offers, 0);
 		pass(2000);
 	}
-	asks(said("exists! " RUNS, tick, ""), ok());
+	asks(said("exists " RUNS, tick, ""), ok());
 	asks(said("get " RUNS, tick, ""), record_of("failed", 1, host_wall_ms(&host)));
 	pass(0);
 	cr_expect_eq(offers, 1);
