@@ -11,8 +11,8 @@
 
 /*
  * Writes the text in one piece, of at most PIPE_BUF bytes, to standard error or to a duplicate of
- * it. Safe from any thread. 0, or a negative errno and it is lost: -EAGAIN where nothing is taken at
- * present. A regular file is written to directly, as no flag makes a disk answer.
+ * it. Safe from any thread. 0, or a negative errno and it is lost: -EAGAIN where nothing is taken
+ * at present. A regular file is written to directly, as no flag makes a disk answer.
  */
 int errout_write(int to, const char *text, size_t len);
 /*

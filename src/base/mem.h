@@ -19,7 +19,7 @@ void *mem_resize(void *old, size_t n, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len);
 
-/* A stream into a heap text, as open_memstream(3), which is there and whole after mem_stream_end(). */
+/* A stream into a heap text, as open_memstream(3); after mem_stream_end() the text is whole. */
 FILE *mem_stream(char **text, size_t *len);
 void mem_stream_end(FILE *f);
 

@@ -20,12 +20,14 @@
  * writes that it forwards: a committed write by itself proves only that the session was alive when
  * it was committed. A client does not know the tick, but by default no timeout is less than two
  * ticks. So a heartbeat that was answered T/4 and a slack before a committed write was sent has
- * been reported by then, if the quorum's leader was running. An observer that is connected to a
- * follower (observerMasterPort) reports to that, which reports half a tick later: a whole tick, which
- * is more than T/4 where T is below four ticks. Only who is told the tick allows for that. If the leader was stopped, expiry and
+ * been reported by then, if the quorum's leader was running. If the leader was stopped, expiry and
  * reports may come a moment after the first write that it commits when it goes on. So a second
  * write, sent a slack after the first was answered, has to be committed as well. Then the session
  * cannot end sooner than T after that heartbeat was sent, and the lease ends a slack before.
+ *
+ * An observer that is connected to a follower (observerMasterPort) reports to that, and the
+ * follower half a tick later to the quorum's leader. A whole tick is more than T/4 where T is below
+ * four ticks. Who is told the tick allows for that.
  *
  * T is granted anew on each connection. Once the quorum's leader has accepted a connection, it ends
  * the session T after the last heartbeat reported to it, by the T of that connection. So a shorter

@@ -1,7 +1,7 @@
 /*
  * A net under the rule that nothing blocks the loop. While the loop stands still, the threads of
- * ZooKeeper's library keep the session alive, so nobody else could lead. A thread that needs nothing
- * of the loop ends the process then (core/hang.h), so that the session ends.
+ * ZooKeeper's library keep the session alive, so nobody else could lead. A thread that needs
+ * nothing of the loop ends the process then (core/hang.h), so that the session ends.
  */
 #ifndef ZKLEADER_DAEMON_LOOP_WATCH_H
 #define ZKLEADER_DAEMON_LOOP_WATCH_H

@@ -1,6 +1,7 @@
 /*
  * Whether threads could be started now. ZooKeeper's library starts two for each session, and aborts
- * the process where the kernel refuses one: a limit on processes (TasksMax, ulimit -u) or no memory.
+ * the process where the kernel refuses one: a limit on processes (TasksMax, ulimit -u) or no
+ * memory.
  */
 #ifndef ZKLEADER_DAEMON_SPARE_THREADS_H
 #define ZKLEADER_DAEMON_SPARE_THREADS_H

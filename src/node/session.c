@@ -218,8 +218,8 @@ static void retry_in(struct session *s, int64_t ms)
 }
 
 /*
- * After that time. Within the lease sooner: a server's new address helps only before it is over. And
- * as soon as it is over, as from then on a probe may tell what is wrong.
+ * After that time. Within the lease sooner: a server's new address helps only before it is over.
+ * And as soon as it is over, as from then on a probe may tell what is wrong.
  */
 static void look_again_in(struct session *s, int64_t ms)
 {

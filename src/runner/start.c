@@ -93,7 +93,7 @@ int start_become(const struct start *s, struct context *c)
 	prctl(PR_SET_NAME, "zkleader-run");
 	signal(SIGPIPE, SIG_DFL); /* systemd has services ignore it */
 	sigprocmask(SIG_SETMASK, s->mask, NULL);
-	/* Nobody may read the runner's standard error, and the end of a job must not wait for that. */
+	/* If nobody reads the runner's standard error, the end of a job must not wait for that. */
 	FILE *err = errout_stream();
 	if (!err)
 		abort(); /* out of memory, as in base/mem.h */

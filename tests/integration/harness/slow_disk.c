@@ -23,7 +23,8 @@ static int ends_with(const char *path, const char *end)
 static void hang(const char *path)
 {
 	const char *file = getenv("SLOW_DISK");
-	int slow = ends_with(path, ".conf") || ends_with(path, "/VERSION") || ends_with(path, "/conf.d");
+	int slow = ends_with(path, ".conf") || ends_with(path, "/VERSION") ||
+		   ends_with(path, "/conf.d");
 
 	while (file && slow && access(file, F_OK) == 0)
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -51,13 +52,13 @@ static int open_with(const char *name, const char *path, int flags, mode_t mode)
 OPEN(open)
 OPEN(open64)
 
-#define STAT(name, type)                                            \
-	int name(const char *path, struct type *st)                 \
-	{                                                           \
-		int (*real)(const char *, struct type *);           \
-		hang(path);                                         \
-		*(void **)&real = dlsym(RTLD_NEXT, #name);          \
-		return real(path, st);                              \
+#define STAT(name, type)                                   \
+	int name(const char *path, struct type *st)        \
+	{                                                  \
+		int (*real)(const char *, struct type *);  \
+		hang(path);                                \
+		*(void **)&real = dlsym(RTLD_NEXT, #name); \
+		return real(path, st);                     \
 	}
 
 STAT(stat, stat)
