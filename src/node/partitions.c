@@ -85,15 +85,17 @@ enum partitions_state partitions_judge(const struct leaders *l, const struct lis
 	return rule->n == wanted ? PARTITIONS_IN_FORCE : PARTITIONS_REFUSED;
 }
 
-/* Sorted as they are, those of one task are neighbours. */
-const char *partitions_name(const struct leaders *l, const char *task, size_t i)
+const char *partitions_name(const struct leaders *l, const char *task, size_t i, unsigned *ret_n)
 {
 	const struct folder *f = &l->partitions.folder;
 	struct partitions_rule rule;
 
-	for (size_t at = 0; at < f->n; at++)
-		if (parse_name(f->names[at], &rule) && strcmp(rule.task, task) == 0 && i-- == 0)
-			return f->names[at];
+	for (size_t at = 0; at < f->n; at++) {
+		if (!parse_name(f->names[at], &rule) || strcmp(rule.task, task) != 0 || i-- > 0)
+			continue;
+		*ret_n = rule.n;
+		return f->names[at];
+	}
 	return NULL;
 }
 

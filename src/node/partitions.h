@@ -85,8 +85,11 @@ void partitions_advance(struct leaders *l);
 
 /* The rule in force for a task; NULL: none. */
 const struct partitions_rule *partitions_rule(const struct leaders *l, const char *task);
-/* The i-th znode that there is about the task's number, readable or not; NULL: no more. */
-const char *partitions_name(const struct leaders *l, const char *task, size_t i);
+/*
+ * The i-th znode that there is about the task's number, readable or not, and the number by its
+ * name; NULL: no more.
+ */
+const char *partitions_name(const struct leaders *l, const char *task, size_t i, unsigned *ret_n);
 /* Compares its file with the number in force. */
 enum partitions_state partitions_judge(const struct leaders *l, const struct listing *listing,
 				       unsigned *ret_in_force);

@@ -276,7 +276,8 @@ void partitions_advance(struct leaders *l)
 		path_of(l->registry->settings, PATH_SPLITS, NULL, folder);
 		store_get(l->session->store, folder, false, on_version, l);
 	} else if (p->due <= p->folder.lists && folder_settled(&p->folder)) {
-		const char *unread = partitions_name(l, listing->name, 0);
+		unsigned n;
+		const char *unread = partitions_name(l, listing->name, 0, &n);
 		if (!unread) {
 			make(l, listing);
 			return;

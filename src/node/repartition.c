@@ -104,12 +104,13 @@ static void add_rules(struct draft *d, const struct partitions_change *c,
 	struct leaders *l = c->leaders;
 	char name[NAME_ELECTION_MAX + 1];
 	const char *old;
+	unsigned n;
 
 	snprintf(name, sizeof(name), "%s:%u", c->task, c->n);
 	add(d, STORE_OP_CHECK, l->session->registration, -1, NULL);
 	add(d, STORE_OP_CHECK, add_path(d, l, PATH_POLICY, pause->name), -1, NULL);
 	add(d, STORE_OP_SET, add_path(d, l, PATH_SPLITS, NULL), c->version, NULL);
-	for (size_t i = 0; (old = partitions_name(l, c->task, i)) != NULL; i++)
+	for (size_t i = 0; (old = partitions_name(l, c->task, i, &n)) != NULL; i++)
 		add(d, STORE_OP_DELETE, add_path(d, l, PATH_SPLITS, old), -1, NULL);
 	add(d, STORE_OP_CREATE, add_path(d, l, PATH_SPLITS, name), 0, record);
 }
@@ -230,7 +231,8 @@ static void send(struct partitions_change *c)
 	struct leaders *l = c->leaders;
 	const struct policy_item *pause = policy_find_own(l->policy, POLICY_PAUSE, c->task, "");
 	const struct partitions_rule *rule = partitions_rule(l, c->task);
-	const char *unread = rule ? NULL : partitions_name(l, c->task, 0);
+	unsigned named = 0;
+	const char *unread = rule ? NULL : partitions_name(l, c->task, 0, &named);
 	struct buffer record, marker;
 
 	if (host_now_ms(l->session->host) > c->time_ms + TIME_GOOD_MS) {
@@ -241,7 +243,7 @@ static void send(struct partitions_change *c)
 		return;
 	}
 	/* A record that cannot be read has its number in its name. */
-	c->old = rule ? rule->n : unread ? (unsigned)atoi(strrchr(unread, ':') + 1) : 0;
+	c->old = rule ? rule->n : named;
 	if (!unread && (c->old == c->n || (c->old == 0 && c->n == 1))) {
 		end(c, PARTITIONS_NOTHING, "");
 		return;
