@@ -1,6 +1,7 @@
 """Schedules with real servers, sidecars, runners and jobs."""
 import json
 import os
+import threading
 import time
 
 import msgpack
@@ -200,6 +201,70 @@ def test_trigger(site, folder, zk, program):
     assert tool(program, other, "trigger", "nothing").code == 3
     found = json.loads(tool(program, other, "--json", "history", "report").out)
     assert (found[0]["output"], found[0]["by"]) == ("done\n", record["by"])
+
+
+def test_each_of_twenty_triggers_of_one_second_runs(site, folder, zk):
+    """From two nodes at once, with few records kept: each has a tick of its own."""
+    task = scheduled("report", writes(folder), schedule="@yearly", history=3)
+    pair = [site("a", task, version="2.0"), site("b", task, version="1.0")]
+    wait_until(lambda: pair[0].leads("report"), what="it is led")
+    told, threads = [], []
+
+    def trigger(sidecar):
+        told.append(sidecar.call("trigger", "report")["tick"])
+    for i in range(20):
+        threads.append(threading.Thread(target=trigger, args=(pair[i % 2],)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == len(set(told)) == 20
+    wait_until(lambda: len(lines(folder)) >= 20, 120, "all have run")
+    assert sorted(t for t, _, _ in lines(folder)) == sorted(told), "each once, and nothing else"
+    assert all(attempt == 1 for _, attempt, _ in lines(folder))
+
+
+def test_a_trigger_that_nobody_runs_in_time_expires(site, folder, zk, program):
+    task = scheduled("report", writes(folder), schedule="@yearly", catch_up_window="15s")
+    a = site("a", task)
+    wait_until(lambda: a.leads("report"), what="it is led")
+    assert tool(program, a, "drain").code == 0
+    wait_until(lambda: not a.leads("report"), what="nobody leads")
+    tick = a.call("trigger", "report")["tick"]
+    holds_for(lambda: not lines(folder), 18, "nobody leads, and nothing is run")
+    assert tool(program, a, "undrain").code == 0
+    wait_until(lambda: records(zk).get(tick, {}).get("state") == "missed", what="it is recorded as missed")
+    assert records(zk)[tick]["by"].startswith("root@")
+    wait_until(lambda: zk.names("policy") == [], what="the order is gone")
+    wait_until(lambda: "trigger dropped" in a.log(), what="it is logged")
+    assert tool(program, a, "trigger", "report", "--wait").code == 0, "one that is new runs"
+    assert [t for t, _, _ in lines(folder)] != [tick] and len(lines(folder)) == 1
+
+
+def test_a_tick_that_waits_for_its_splay_is_not_lost_to_a_trigger(site, folder, zk, program):
+    """Of one record that is kept: the run by hand comes between a tick's instant and its start 7 s later."""
+    task = scheduled("report", writes(folder), schedule="every 20s", splay="18s", history=1, catch_up="none")
+    a = site("a", task, session_timeout="10s")
+    wait_until(lambda: a.leads("report"), what="it is led")
+    due = []
+    for _ in range(3):
+        wait_until(lambda: 1 <= time.time() % 20 <= 3, 30, "a tick waits for its splay")
+        due.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() // 20 * 20)))
+        assert tool(program, a, "trigger", "report", "--wait").code == 0
+    for tick in due[1:]:
+        wait_until(lambda: f"run claimed task=report tick={tick}" in a.log() or
+                   f"first={tick}" in a.log(), 40, f"{tick} is run, or missed and told")
+
+
+def test_crashes_use_up_no_retries(site, folder, program):
+    """Its supervisors are killed twice; then it fails, and is tried again as often as retries say."""
+    script = ('[ "$ZKLEADER_ATTEMPT" -gt 2 ] && exit 3; '
+              'kill -9 $(cut -d" " -f4 /proc/$PPID/stat) $PPID; sleep 60')
+    a = site("a", scheduled("report", writes(folder, then=script), schedule="@yearly", on_crash="rerun", retries=1,
+                            retry_delay="0s"), session_timeout="10s")
+    wait_until(lambda: a.leads("report"), what="it is led")
+    assert tool(program, a, "trigger", "report").code == 0
+    wait_until(lambda: len(lines(folder)) >= 4, 120, "two were lost, one failed, and one is the retry")
+    holds_for(lambda: [attempt for _, attempt, _ in lines(folder)] == [1, 2, 3, 4], 5, "no more than that")
 
 
 def test_what_a_job_writes_is_in_the_journal_under_its_task(fleet, folder, zk):

@@ -130,6 +130,11 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
 }
 
+int64_t schedule_decided_ms(unsigned task)
+{
+	return decided_era[task] == ticks_era() ? decided_ms[task] : 0;
+}
+
 /*
  * None that is owed is passed over in silence, whatever else has a record, and however few of them are kept. A
  * tick that somebody triggered may be one of a schedule that came into force since: it is not looked behind.
@@ -140,14 +145,14 @@ static void judge_passed_over(const struct judged *j)
 	int64_t after_ms = f->since_ms, known_ms[] = {f->ended_ms, f->split_ms, f->newest_ms};
 	struct owed_rules rules;
 
-	if (!f->in_force || is_overtaken(j) || f->paused_zxid > 0 ||
+	if (!f->in_force || sim.now - forced_at[j->task] < FORCED_US || f->paused_zxid > 0 ||
 	    taken_zxid[j->task] > f->ended_zxid)
 		return;
 	rules = schedule_rules(f->in_force);
 	for (size_t i = 0; i < sizeof(known_ms) / sizeof(known_ms[0]); i++)
 		after_ms = known_ms[i] > after_ms ? known_ms[i] : after_ms;
-	if (decided_era[j->task] == ticks_era() && decided_ms[j->task] > after_ms)
-		after_ms = decided_ms[j->task];
+	if (schedule_decided_ms(j->task) > after_ms)
+		after_ms = schedule_decided_ms(j->task);
 	if (owed_next(&rules, after_ms) < j->tick_ms)
 		WRONG(j, "is run, and %lld before it is neither run nor missed",
 		      (long long)owed_next(&rules, after_ms) / 1000);
@@ -220,7 +225,7 @@ static void judge_run(const struct judged *j)
 
 	if (find_trigger(j, &trigger)) {
 		sim.figures.triggers++;
-		ticks_triggered(j->task, j->tick_ms / 1000);
+		ticks_triggered(j->task, j->tick_ms / 1000, !j->last.state[0]);
 		if (strcmp(trigger.node, j->tick) != 0)
 			WRONG(j, "is run for what was triggered for %s", trigger.node);
 		if (j->record.attempt != (j->last.state[0] ? j->last.attempt + 1 : 1))

@@ -236,6 +236,8 @@ static void check_ticks(unsigned task, const struct tree *tree, const struct sch
 		after_ms = f->newest_ms;
 	if (f->split_ms > after_ms)
 		after_ms = f->split_ms;
+	if (schedule_decided_ms(task) > after_ms) /* its record may have been pruned */
+		after_ms = schedule_decided_ms(task);
 	until_ms = EPOCH_MS + (sim.now - bound_us(f->in_force)) / MS - SLACK_MS;
 	if (owed_ticks(&rules, after_ms + SLACK_MS, until_ms, 1, &tick, &all) == 1)
 		sim_violation("task %u: tick %lld is neither run nor missed", task,

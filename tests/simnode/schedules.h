@@ -26,6 +26,9 @@ bool schedules_order(void);
 
 void schedule_judge_begin(void);
 
+/* The newest tick that was decided, whether its record is still there or not; 0: none. */
+int64_t schedule_decided_ms(unsigned task);
+
 /* For the judge. */
 /* The settings that have this text; NULL: there are none. */
 const struct task_schedule *schedule_of_text(unsigned task, const char *text);

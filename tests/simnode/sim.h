@@ -92,7 +92,7 @@ struct figures {
 	double sum_requests, worst_requests; /* per worker and change */
 	/* runs */
 	uint64_t offers, missed, retried, ordered, triggers, expired; /* of schedules */
-	int64_t worst_offer;			    /* the latest behind its tick, in quiet times */
+	int64_t worst_offer; /* the latest behind its tick, in quiet times */
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */

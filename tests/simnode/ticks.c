@@ -113,9 +113,11 @@ void ticks_check_start(const struct job *mine)
 	slot->starts++;
 }
 
-void ticks_triggered(unsigned task, int64_t tick)
+void ticks_triggered(unsigned task, int64_t tick, bool anew)
 {
 	slot_at(task, tick)->finished = false;
+	if (anew)
+		slot_at(task, tick)->attempts = 0;
 }
 
 void ticks_recorded(const struct job *j)

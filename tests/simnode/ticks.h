@@ -56,8 +56,11 @@ void ticks_forget(void);
 uint64_t ticks_era(void);
 /* The job begins. */
 void ticks_check_start(const struct job *j);
-/* What was triggered has been claimed: what comes of that counts. */
-void ticks_triggered(unsigned task, int64_t tick);
+/*
+ * What was triggered has been claimed: what comes of that counts. anew: its record was pruned before the leader
+ * knew of the order, so that its attempts are counted from the start.
+ */
+void ticks_triggered(unsigned task, int64_t tick, bool anew);
 /* Its end has been recorded. */
 void ticks_recorded(const struct job *j);
 /* A turn of the site's node is over. */
