@@ -124,12 +124,12 @@ static void on_step(void *arg, uint64_t number)
 		mend();
 	if (phase == SPLITS_DAMAGED)
 		phase = SPLITS_BACK;
-	if (phase != SPLITS_RESUME && !paused)
-		order_pause(PARTITIONED, true);
 	if (phase == SPLITS_AWAY && is_there(other))
 		phase = SPLITS_BACK;
 	else if (phase == SPLITS_BACK && is_there(PARTITIONS) && !is_damaged())
 		phase = SPLITS_RESUME;
+	if (phase != SPLITS_RESUME && !paused)
+		order_pause(PARTITIONED, true);
 	if (phase == SPLITS_AWAY)
 		change_to(other);
 	else if (phase == SPLITS_BACK)
