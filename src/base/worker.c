@@ -29,6 +29,7 @@ void worker_free(struct worker *w)
 		return;
 	free_tasks(w);
 	names_free(w->unhealthy, w->n_unhealthy);
+	names_free(w->answers, w->n_answers);
 	names_free(w->groups, w->n_groups);
 	free(w->splits);
 	free(w->queues);
@@ -140,6 +141,16 @@ unsigned worker_slots(const struct worker *w, const char *queue)
 		if (strcmp(w->queues[i].queue, queue) == 0)
 			return w->queues[i].slots;
 	return 0;
+}
+
+void worker_take_answers(struct worker *w, char **names, size_t n)
+{
+	take_names(&w->answers, &w->n_answers, names, n);
+}
+
+bool worker_answers_for(const struct worker *w, const char *queue)
+{
+	return worker_slots(w, queue) > 0 || names_has(w->answers, w->n_answers, queue);
 }
 
 const char *worker_group(const struct worker *w, const char *task)

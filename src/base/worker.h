@@ -54,6 +54,9 @@ struct worker {
 	/* the queues of jobs that it serves; owned, sorted by name */
 	struct worker_queue *queues;
 	size_t n_queues;
+	/* the queues that it does not serve, and whose jobs it answers for; owned, as is each */
+	char **answers;
+	size_t n_answers;
 };
 
 /* A task and the number of its partitions. */
@@ -93,6 +96,10 @@ size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bo
 unsigned worker_partitions(const struct worker *w, const char *task);
 /* How many jobs of the queue it does at a time, 0: it does not serve it. */
 unsigned worker_slots(const struct worker *w, const char *queue);
+/* Likewise the queues that it answers for without serving them. */
+void worker_take_answers(struct worker *w, char **names, size_t n);
+/* Whether it can say what becomes of jobs of the queue that were assigned to it. */
+bool worker_answers_for(const struct worker *w, const char *queue);
 /* The spread group that it lists the task in, NULL: it does not list it, or in none. */
 const char *worker_group(const struct worker *w, const char *task);
 

@@ -60,6 +60,8 @@ int64_t queues_server_ms(const struct queues *q);
 int64_t queues_now(const struct queues *q); /* CLOCK_BOOTTIME */
 /* Whether requests are possible: a confirmed session and a registration. */
 bool queues_ready(const struct queues *q);
+/* Likewise, and our record says that this worker answers for the queue. */
+bool queue_is_answered_for(const struct queue *queue);
 const struct node_settings *queue_paths(const struct queue *queue);
 /* Checks all queues again at the end of this turn of the loop, and in in_ms at the latest. */
 void queues_wake(struct queues *q, int64_t in_ms);

@@ -1,8 +1,10 @@
 /*
- * What was given to a session that has ended goes to another worker, or ends. A session has ended
- * once its registration is missing in a list that was read behind a confirmation of ours, which
- * came after the assignment was read. A hand may have deleted the registration alone: what has
- * begun is left to its worker for as long as its lease can last.
+ * What was given to a worker that cannot answer for it goes to another one, or ends. Its session
+ * has ended once its registration is missing in a list that was read behind a confirmation of ours,
+ * which came after the assignment was read. A session that lives may be that of a sidecar that was
+ * restarted under another name, or without the queue: its record says so, and the transaction
+ * checks that this record is still there. In each case processes may be alive: what has begun is
+ * left to its worker for as long as its lease can last.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -27,6 +29,8 @@ struct takeover {
 	struct job_record record;
 	bool begun;
 	enum job_next next;
+	char worker[STORE_PATH_MAX]; /* the record of its session that is checked; "": none */
+	int worker_op;		     /* place of that check; 0: none */
 };
 
 static struct queue_lead *lead_of(const struct takeover *t)
@@ -94,7 +98,7 @@ static void on_taken(void *arg, const struct store_reply *reply)
 		gone(t);
 		return;
 	}
-	if (reply->code == STORE_NO_NODE) {
+	if (reply->code == STORE_NO_NODE && reply->failed_op != t->worker_op) {
 		struct job_ending e = {.queue = lead->queue,
 				       .pointer = t->given->pointer,
 				       .next = t->next,
@@ -106,12 +110,27 @@ static void on_taken(void *arg, const struct store_reply *reply)
 	again(t, QUEUE_AGAIN_MS);
 }
 
+/* Adds the check of the record that does not answer for it, if its session lives. */
+static size_t add_check(struct takeover *t, struct store_op *ops, size_t n)
+{
+	const struct queues *q = lead_queues(lead_of(t));
+	const struct member *m = fleet_find_session(&q->registry->fleet, t->given->session);
+
+	t->worker_op = 0;
+	if (!m)
+		return n;
+	path_of(lead_paths(lead_of(t)), PATH_WORKERS, m->worker->id, t->worker);
+	t->worker_op = (int)n;
+	ops[n] = (struct store_op){.type = STORE_OP_CHECK, .path = t->worker, .version = -1};
+	return n + 1;
+}
+
 /* Back to where it came from, if it is not due there already: its record says what it said. */
 static void return_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
 	char queue[STORE_PATH_MAX], job[STORE_PATH_MAX], at[STORE_PATH_MAX], due[STORE_PATH_MAX];
-	struct store_op ops[LEAD_CHECKS + 3];
+	struct store_op ops[LEAD_CHECKS + 4];
 	struct at_record tries = {.attempt = t->at.attempt};
 	struct job_pointer p = t->given->pointer;
 	struct buffer bytes;
@@ -139,7 +158,7 @@ static void return_it(struct takeover *t)
 	if (t->given->due_there)
 		ops[4] = (struct store_op){.type = STORE_OP_CHECK, .path = due, .version = -1};
 	t->next = JOB_NEXT_AGAIN;
-	queue_multi(lead_calls(lead), ops, LEAD_CHECKS + 3, on_taken, t);
+	queue_multi(lead_calls(lead), ops, add_check(t, ops, LEAD_CHECKS + 3), on_taken, t);
 	buffer_done(&bytes);
 }
 
@@ -148,13 +167,13 @@ static void drop_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
 	char queue[STORE_PATH_MAX], at[STORE_PATH_MAX];
-	struct store_op ops[LEAD_CHECKS + 1];
+	struct store_op ops[LEAD_CHECKS + 2];
 
 	lead_checks(lead, queue, ops);
 	(void)path_of_at(lead_paths(lead), lead_name(lead), t->node->node, &t->given->pointer, at);
 	ops[2] = (struct store_op){
 		.type = STORE_OP_DELETE, .path = at, .version = t->at_stat.version};
-	queue_multi(lead_calls(lead), ops, LEAD_CHECKS + 1, on_taken, t);
+	queue_multi(lead_calls(lead), ops, add_check(t, ops, LEAD_CHECKS + 1), on_taken, t);
 }
 
 /* Its attempt has crashed. */
@@ -167,7 +186,7 @@ static void end_it(struct takeover *t)
 	struct job_attempt attempt = {.number = callback ? t->at.attempt
 							 : t->record.attempt - t->record.base,
 				      .retry_ms = -1};
-	struct store_op ops[LEAD_CHECKS + ENDING_OPS];
+	struct store_op ops[LEAD_CHECKS + ENDING_OPS + 1];
 	char queue[STORE_PATH_MAX];
 	struct notice_record event;
 	struct job_ending e;
@@ -190,7 +209,7 @@ static void end_it(struct takeover *t)
 	e.pointer.due_ms = now + delay_ms;
 	(void)path_of_at(lead_paths(lead), lead_name(lead), t->node->node, &e.pointer, e.from);
 	lead_checks(lead, queue, ops);
-	size_t n = LEAD_CHECKS + job_ending_ops(&e, ops + LEAD_CHECKS);
+	size_t n = add_check(t, ops, LEAD_CHECKS + job_ending_ops(&e, ops + LEAD_CHECKS));
 	bool tells = job_ending_event(&e, lead_queues(lead)->registry, &event);
 	queue_multi_noting(lead_calls(lead), lead_queues(lead)->registry, ops, n,
 			   tells ? &event : NULL, on_taken, t);
@@ -198,6 +217,16 @@ static void end_it(struct takeover *t)
 }
 
 /* --- what is there -------------------------------------------------------- */
+
+/* Whether the worker of its session looks after it, by its record. */
+static bool is_answered_for(const struct given_node *n, const struct given *g)
+{
+	const struct registry *r = lead_queues(n->lead)->registry;
+	const struct member *m = fleet_find_session(&r->fleet, g->session);
+
+	return m && strcmp(m->worker->node, n->node) == 0 &&
+	       worker_answers_for(m->worker, lead_name(n->lead));
+}
 
 /* Until when its processes may be alive, had a hand deleted the registration alone. */
 static int64_t alive_until(const struct takeover *t)
@@ -215,6 +244,10 @@ static void decide(struct takeover *t)
 
 	if (t->at_code == STORE_NO_NODE) {
 		gone(t);
+		return;
+	}
+	if (is_answered_for(t->node, t->given)) {
+		again(t, 0); /* since it was read, or again */
 		return;
 	}
 	if (t->at.session != t->given->session) {
@@ -292,17 +325,25 @@ static void begin(struct given_node *n, struct given *g)
 	queue_get(lead_calls(lead), path, on_job, t);
 }
 
-/* --- whose session has ended ---------------------------------------------- */
+/* --- who cannot answer for it ---------------------------------------------- */
 
-/* Whether its registration is missing for sure. */
-static bool is_gone(struct queue_lead *lead, struct given *g, int64_t now)
+/* Whether nobody answers for it, for sure. */
+static bool is_gone(struct given_node *n, struct given *g, int64_t now)
 {
+	struct queue_lead *lead = n->lead;
 	struct registry *r = lead_queues(lead)->registry;
 	struct given_set *s = &lead->given;
 	const struct member *m = fleet_find_session(&r->fleet, g->session);
 
-	if (m) {
+	if (m && m->worker->timeout_ms > g->timeout_ms)
 		g->timeout_ms = m->worker->timeout_ms;
+	if (m && !is_answered_for(n, g)) {
+		g->suspected_ms = 0;
+		if (g->gone_ms == 0)
+			g->gone_ms = now;
+		return true;
+	}
+	if (m) {
 		g->suspected_ms = g->gone_ms = 0;
 		return false;
 	}
@@ -327,7 +368,7 @@ void takeover_look(struct given_node *n, struct given *g, int64_t now)
 {
 	struct queue_lead *lead = n->lead;
 
-	if (g->takeover || !is_gone(lead, g, now))
+	if (g->takeover || !is_gone(n, g, now))
 		return;
 	if (now < g->retry_ms)
 		queues_wake(lead_queues(lead), g->retry_ms - now);

@@ -221,7 +221,7 @@ static void list(struct queue *queue, int64_t now)
 	struct queue_works *works = &queue->works;
 	char path[STORE_PATH_MAX];
 
-	if (!works->dirty || works->listing || !queues_ready(queue->queues) || queue->making > 0)
+	if (!works->dirty || works->listing || !queue_is_answered_for(queue) || queue->making > 0)
 		return;
 	if (now < works->list_ms) {
 		queues_wake(queue->queues, works->list_ms - now);

@@ -32,6 +32,18 @@ bool queues_ready(const struct queues *q)
 	return session_is_up(q->session) && q->session->registration[0] != '\0' && !q->kept;
 }
 
+/*
+ * A leader takes away what a worker does not answer for, in a transaction that checks the record
+ * which says so. So nothing is begun or goes on here before another record is there.
+ */
+bool queue_is_answered_for(const struct queue *queue)
+{
+	const struct member *self = registry_self(queue->queues->registry);
+
+	return queues_ready(queue->queues) &&
+	       (!self || worker_answers_for(self->worker, queue->name));
+}
+
 const struct node_settings *queue_paths(const struct queue *queue)
 {
 	return queue->queues->registry->settings;
@@ -177,6 +189,7 @@ static struct queue *queue_new(struct queues *q, const char *name)
 	struct queue *queue = mem_calloc(1, sizeof(*queue));
 
 	queue->queues = q;
+	queue->works.dirty = true; /* the session may be up for long */
 	snprintf(queue->name, sizeof(queue->name), "%s", name);
 	return queue;
 }
@@ -205,7 +218,31 @@ static void drop_gone(struct queues *q)
 		else
 			q->list[kept++] = queue;
 	}
-	q->n = kept;
+	if (kept < q->n) {
+		q->n = kept;
+		registry_answers_changed(q->registry);
+	}
+}
+
+static bool is_served(const struct registry *r, const char *name)
+{
+	for (size_t i = 0; i < r->tasks.n_queues; i++)
+		if (strcmp(r->tasks.queues[i].queue, name) == 0)
+			return true;
+	return false;
+}
+
+/* Those that take submits alone, and those that are gone from the files while jobs go on here. */
+static void add_answers(void *arg, struct worker *w)
+{
+	const struct queues *q = arg;
+	char **names = mem_calloc(q->n + 1, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (!is_served(q->registry, q->list[i]->name))
+			names[n++] = mem_strdup(q->list[i]->name);
+	worker_take_answers(w, names, n);
 }
 
 static int by_name(const void *a, const void *b)
@@ -233,6 +270,7 @@ void queues_configured(struct queues *q)
 	}
 	q->n = n;
 	qsort(q->list, q->n, sizeof(struct queue *), by_name);
+	registry_answers_changed(q->registry);
 	queues_wake(q, 0);
 }
 
@@ -402,6 +440,8 @@ void queues_init(struct queues *q, struct session *session, struct registry *reg
 			     .look_ms = INT64_MAX};
 	if (handlers)
 		q->handlers = *handlers;
+	registry->add_answers = add_answers;
+	registry->answers_arg = q;
 	queue_calls_init(&q->calls, session, on_landed, q);
 	host_turn_init(&q->turn, session->host, on_turn, q);
 	host_timer_init(&q->due, session->host, on_due, q);
@@ -410,6 +450,7 @@ void queues_init(struct queues *q, struct session *session, struct registry *reg
 void queues_done(struct queues *q)
 {
 	q->busy = true;
+	q->registry->add_answers = NULL;
 	queue_ops_done(q);
 	for (size_t i = 0; i < q->n; i++)
 		queue_free(q->list[i]);

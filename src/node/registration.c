@@ -76,6 +76,8 @@ static struct worker *describe_self(const struct registry *r)
 	w->returned = r->was_there || r->id[0];
 	describe_tasks(&r->tasks, w);
 	describe_health(r, w);
+	if (r->add_answers)
+		r->add_answers(r->answers_arg, w);
 	return w;
 }
 

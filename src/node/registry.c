@@ -150,6 +150,29 @@ void registry_done(struct registry *r)
 	fleet_done(&r->fleet);
 }
 
+/* By what is being registered, or is. */
+static bool answers_as_said(const struct registry *r, const struct worker *w)
+{
+	const struct member *self = registry_self(r);
+	const struct worker *said = r->attempt ? r->attempt : self ? self->worker : w;
+
+	for (size_t i = 0; said->n_answers == w->n_answers && i < w->n_answers; i++)
+		if (strcmp(said->answers[i], w->answers[i]) != 0)
+			return false;
+	return said->n_answers == w->n_answers;
+}
+
+void registry_answers_changed(struct registry *r)
+{
+	struct worker *w = worker_new();
+
+	if (r->add_answers)
+		r->add_answers(r->answers_arg, w);
+	if (!answers_as_said(r, w))
+		registration_send(r);
+	worker_free(w);
+}
+
 bool registry_recovers(const struct registry *r)
 {
 	return r->recovers;

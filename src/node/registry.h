@@ -57,6 +57,9 @@ struct registry {
 	char version[NAME_VERSION_MAX + 1];
 	char ip[NAME_IP_MAX + 1];
 	struct registry_tasks tasks;
+	/* Names the queues that it answers for without serving them; NULL: there are none. */
+	void (*add_answers)(void *arg, struct worker *w);
+	void *answers_arg;
 	bool health_known; /* until then nothing is registered */
 	bool sick;
 	char *sick_says;       /* why, NULL */
@@ -89,6 +92,8 @@ void registry_done(struct registry *r);
 void registry_set_version(struct registry *r, const char *version);
 /* Valid until the next call has returned. */
 void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks);
+/* What add_answers() says may have changed. */
+void registry_answers_changed(struct registry *r);
 
 /* Copied. Until it is known, nothing is registered. */
 void registry_set_health(struct registry *r, const struct node_health *health);

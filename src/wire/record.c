@@ -92,6 +92,16 @@ static int parse_unhealthy(struct reader *r, void *record)
 	return e;
 }
 
+static int parse_answers(struct reader *r, void *record)
+{
+	char **names = NULL;
+	size_t n;
+	int e = parse_name_list(r, &names, &n);
+
+	worker_take_answers(record, names, n);
+	return e;
+}
+
 static int parse_digests(struct reader *r, void *record)
 {
 	struct worker *w = record;
@@ -207,6 +217,12 @@ static int parse_groups(struct reader *r, void *record)
 	INT(type, key, false, 0, TIME_MAX_MS, \
 	    "not milliseconds since the epoch, before the year 10000")
 
+#define CUSTOM(key, parser, text)                                                       \
+	{                                                                               \
+		.name = (key), .kind = KEY_CUSTOM, .optional = true, .parse = (parser), \
+		KEY_WHY(key, text)                                                      \
+	}
+
 #define NOT_ID	     "not a string of 1 to 64 letters, digits and hyphens"
 #define NOT_VERSION  "not a string of 1 to 255 printable ASCII characters, no space at its ends"
 #define NOT_HOST     "not a string of 1 to 255 printable ASCII characters"
@@ -294,35 +310,17 @@ static const struct key worker_keys[] = {
 	 KEY_WHY("returned", "not true or false")},
 	{NAMED(worker, sick), .kind = KEY_BOOL, .optional = true,
 	 KEY_WHY("sick", "not true or false")},
-	{.name = "unhealthy",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_unhealthy,
-	 KEY_WHY("unhealthy", "not an array of at most 10000 task names")},
+	CUSTOM("unhealthy", parse_unhealthy, "not an array of at most 10000 task names"),
 	TEXT(worker, machine, true, is_machine, NOT_MACHINE),
 	INT(worker, clock_offset_ms, true, -TIME_MAX_MS, TIME_MAX_MS, "not milliseconds"),
 	INT(worker, clock_tolerance_ms, true, 0, TIME_MAX_MS, "not milliseconds from 0 on"),
 	INT(worker, scheme, true, 0, INT32_MAX, "not a number from 0 to 2147483647"),
-	{.name = "digests",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_digests,
-	 KEY_WHY("digests", "not an array of at most 10000 numbers of 32 bits")},
-	{.name = "partitions",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_splits,
-	 KEY_WHY("partitions", "not a map of tasks to numbers from 2 to 256")},
-	{.name = "groups",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_groups,
-	 KEY_WHY("groups", "not an array of at most 10000 names of groups")},
-	{.name = "queues",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = worker_queues_parse,
-	 KEY_WHY("queues", "not a map of at most 1000 queues to numbers from 1 to 1000")},
+	CUSTOM("digests", parse_digests, "not an array of at most 10000 numbers of 32 bits"),
+	CUSTOM("partitions", parse_splits, "not a map of tasks to numbers from 2 to 256"),
+	CUSTOM("groups", parse_groups, "not an array of at most 10000 names of groups"),
+	CUSTOM("queues", worker_queues_parse,
+	       "not a map of at most 1000 queues to numbers from 1 to 1000"),
+	CUSTOM("answers", parse_answers, "not an array of at most 10000 names of queues"),
 };
 
 static const struct key leader_keys[] = {
@@ -348,11 +346,7 @@ static const struct key run_keys[] = {
 	INT(run_record, ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
 	INT(run_record, exit_status, true, 0, 255, "not a number from 0 to 255"),
 	TEXT(run_record, by, true, is_by, "not a string of at most 456 bytes of UTF-8"),
-	{.name = "output",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_output,
-	 KEY_WHY("output", "not at most 2048 bytes")},
+	CUSTOM("output", parse_output, "not at most 2048 bytes"),
 };
 
 static const struct key split_keys[] = {

