@@ -344,7 +344,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	gangs_renew gang_is_dead holder_renew \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
-	work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep \
+	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep \
 	watches_begin watches_drop session_give_up
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)

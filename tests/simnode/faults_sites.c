@@ -4,6 +4,7 @@
 #include "oracle.h"
 #include "scenario.h"
 #include "schedules.h"
+#include "simq.h"
 #include "splits.h"
 #include "wall.h"
 
@@ -33,6 +34,27 @@ static bool pause_victim(bool suspend)
 	return true;
 }
 
+/* The files of its queues come or go; by a reload, if it runs. */
+static bool change_queues(struct site *s)
+{
+	s->queues ^= UINT64_C(1) << random_range(0, QUEUES - 1);
+	TRACE("site %u has queues %llx now", s->id, (unsigned long long)s->queues);
+	if (s->running)
+		site_configure(s);
+	return true;
+}
+
+/* What its files say is another thing once it is started again, while its session may live on. */
+static void change_files(struct site *s)
+{
+	if (!sim.options.queues || random_chance(700))
+		return;
+	if (random_chance(500))
+		change_queues(s);
+	else if (!sim.options.recipes) /* whose judges know nodes by their names */
+		site_rename(s);
+}
+
 static void on_restart(void *arg, uint64_t number)
 {
 	struct site *s = arg;
@@ -40,6 +62,7 @@ static void on_restart(void *arg, uint64_t number)
 	if (s->running || number >> 1 != fault_era || s->machine->inbox.paused)
 		return;
 	site_install(s);
+	change_files(s);
 	site_start(s, number & 1);
 }
 
@@ -130,6 +153,8 @@ static bool change_tasks(void)
 
 	if (!fault_listens(s))
 		return false;
+	if (sim.options.queues && random_chance(500))
+		return change_queues(s);
 	s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
 	TRACE("site %u has tasks %llx now", s->id, (unsigned long long)s->tasks);
 	site_configure(s);
@@ -237,6 +262,7 @@ void sites_heal(void)
 	}
 	/* Who was stopped when the configuration changed reads it now. */
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		sites[i].queues = UINT64_MAX;
 		if (!sites[i].running || sites[i].stopping)
 			continue;
 		site_configure(&sites[i]);

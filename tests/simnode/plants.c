@@ -64,7 +64,8 @@ static const char *const names[] = {
 	"rolling-queue",  "rolling-busy",  "job-epoch",	     "job-refused",	"promise-left",
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
-	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",
+	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
+	"job-orphan",
 };
 
 bool plant_set(const char *name)
@@ -675,6 +676,23 @@ WRAPS(assign_pick);
 WRAPS(bucket_wait_ms);
 WRAPS(work_recheck);
 WRAPS(queue_multi);
+WRAPS(queues_configured);
+WRAPS(worker_answers_for);
+
+/* What is given of a queue that comes while the session is up is not listed. */
+void __wrap_queues_configured(struct queues *q)
+{
+	__real_queues_configured(q);
+	for (size_t i = 0; i < q->n && is("job-deaf") && session_is_up(q->session); i++)
+		if (q->list[i]->works.list_ms == 0 && !q->list[i]->works.listing)
+			q->list[i]->works.dirty = false;
+}
+
+/* What was given to a session that lives is left to it, whether it knows of that or not. */
+bool __wrap_worker_answers_for(const struct worker *w, const char *queue)
+{
+	return is("job-orphan") || __real_worker_answers_for(w, queue);
+}
 
 /* Whatever was given to this session is the assignment that its job began with. */
 void __wrap_work_recheck(struct work *w)

@@ -112,6 +112,14 @@ bool simq_ended_by_others(const char *uuid, int64_t attempt)
 	return false;
 }
 
+bool simq_is_held(const char *uuid)
+{
+	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+		if (h->phase != FREE && strcmp(h->id.uuid, uuid) == 0)
+			return true;
+	return false;
+}
+
 bool simq_goes_on(const struct site *s)
 {
 	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
@@ -434,6 +442,15 @@ static void on_answer(void *arg, const struct job_answer *a)
 	s->used = false;
 }
 
+static unsigned queue_number(const char *name)
+{
+	unsigned k = 0;
+
+	while (strcmp(queue_names[k], name) != 0)
+		k++;
+	return k;
+}
+
 static void on_submit(void *arg, uint64_t serial)
 {
 	static const char payload[] = "\0\xff payload";
@@ -449,7 +466,7 @@ static void on_submit(void *arg, uint64_t serial)
 
 	if (!s->used || s->serial != serial)
 		return;
-	if (!site) {
+	if (!site || !simq_has(site, queue_number(s->id.queue))) {
 		event_at(sim.now + SECOND, on_submit, s, serial);
 		return;
 	}
@@ -507,7 +524,8 @@ static void ask(struct site *s)
 	const char *queue = queue_names[random_range(0, QUEUES - 1)];
 	struct job_id id;
 
-	if (!judge_any(&id))
+	if (!judge_any(&id) || !simq_has(s, queue_number(queue)) ||
+	    !simq_has(s, queue_number(id.queue)))
 		return;
 	switch (random_range(0, 9)) {
 	case 0: queues_cancel(q, &id, "user", on_told, NULL); break;
@@ -614,6 +632,31 @@ static void pause_a_queue(void)
 		event_at(sim.now + random_exp(10 * SECOND), on_resume, (void *)(uintptr_t)queue, 0);
 }
 
+static void on_file_back(void *arg, uint64_t queue)
+{
+	struct site *s = arg;
+
+	if (s->running && (s->stopping || !machine_listens(s->machine))) {
+		event_at(sim.now + SECOND, on_file_back, s, queue);
+		return;
+	}
+	s->queues |= UINT64_C(1) << queue;
+	TRACE("site %u has queue %s again", s->id, queue_names[queue]);
+	if (s->running)
+		site_configure(s);
+}
+
+/* The file of a queue goes, and comes back, by reloads of a sidecar whose session stays up. */
+static void take_a_file_away(struct site *s)
+{
+	unsigned k = (unsigned)random_range(0, QUEUES - 1);
+
+	s->queues &= ~(UINT64_C(1) << k);
+	TRACE("site %u has queue %s no more", s->id, queue_names[k]);
+	site_configure(s);
+	event_at(sim.now + random_exp(5 * SECOND), on_file_back, s, k);
+}
+
 static void on_use(void *arg, uint64_t number)
 {
 	struct site *s = recipes_any_site();
@@ -628,6 +671,8 @@ static void on_use(void *arg, uint64_t number)
 		change_pointer_by_hand();
 	if (scenario_is_storm() && random_chance(20))
 		pause_a_queue();
+	if (s && !s->stopping && random_chance(10))
+		take_a_file_away(s);
 	for (int64_t i = 0; s && i < n; i++)
 		submit_one(s);
 	if (s)
@@ -649,20 +694,30 @@ void simq_ended(const struct site *s)
 	}
 }
 
-size_t simq_list(struct task_settings *ret)
+bool simq_has(const struct site *s, unsigned queue)
 {
-	for (unsigned k = 0; k < QUEUES; k++)
-		ret[k] = (struct task_settings){.name = queue_names[k],
-						.yield = ELECTION_YIELD_RANK,
-						.rank_position = -1,
-						.tick_ms = 60000,
-						.wait_ms = 10000,
-						.hold_max_ms = 3600000,
-						.history = 10,
-						.version_policy =
-							k == 2 ? VERSION_ANY : VERSION_NEWEST,
-						.queue = &queue_settings[k]};
-	return QUEUES;
+	return s->queues >> queue & 1;
+}
+
+size_t simq_list(const struct site *s, struct task_settings *ret)
+{
+	size_t n = 0;
+
+	for (unsigned k = 0; k < QUEUES; k++) {
+		if (!simq_has(s, k))
+			continue;
+		ret[n++] = (struct task_settings){.name = queue_names[k],
+						  .yield = ELECTION_YIELD_RANK,
+						  .rank_position = -1,
+						  .tick_ms = 60000,
+						  .wait_ms = 10000,
+						  .hold_max_ms = 3600000,
+						  .history = 10,
+						  .version_policy =
+							  k == 2 ? VERSION_ANY : VERSION_NEWEST,
+						  .queue = &queue_settings[k]};
+	}
+	return n;
 }
 
 static void draw_settings(void)

@@ -28,6 +28,7 @@ static struct judged_job {
 	int64_t attempt, base, due_ms;
 	unsigned due, at, dead; /* pointers */
 	int64_t at_session;
+	int64_t idle_at; /* since when it was somebody's, and nothing went on of it; 0: it did */
 	char node[64];
 } list[JOBS_MAX];
 static size_t n_jobs;
@@ -307,6 +308,7 @@ void judge_commit(const struct transaction *x)
 		if (!list[i].touched)
 			continue;
 		list[i].touched = false;
+		list[i].idle_at = 0;
 		check_places(&list[i]);
 	}
 }
@@ -347,15 +349,26 @@ bool judge_any(struct job_id *ret_id)
 
 /* --- at rest ----------------------------------------------------------------------------------------------- */
 
-static bool is_served(void)
+static bool is_served(unsigned queue)
 {
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		const struct member *m =
 			sites[i].running ? registry_self(&sites[i].node.registry) : NULL;
-		if (m && !m->drained && !m->twin && !sites[i].sick && !sites[i].stopping)
+		if (m && !m->drained && !m->twin && !sites[i].sick && !sites[i].stopping &&
+		    simq_has(&sites[i], queue))
 			return true;
 	}
 	return false;
+}
+
+/* Its process is looked for only at rest; where its supervisor was killed, its lease ends first. */
+static bool is_stuck(struct judged_job *j)
+{
+	if (j->at == 0 || j->handled || simq_is_held(j->id.uuid))
+		j->idle_at = 0;
+	else if (j->idle_at == 0)
+		j->idle_at = sim.now;
+	return j->idle_at > 0 && sim.now > j->idle_at + STUCK_US;
 }
 
 const char *judge_at_rest(void)
@@ -364,11 +377,15 @@ const char *judge_at_rest(void)
 	int64_t bound = far ? STUCK_FAR_US : STUCK_US;
 	int leader = servers_leader();
 
-	if (leader < 0 || !is_served())
+	if (leader < 0)
 		return NULL;
 	for (size_t i = 0; i < n_jobs; i++) {
 		struct judged_job *j = &list[i];
-		if (!j->exists || strcmp(j->state, "queued") != 0 || j->due == 0 || j->handled)
+		if (!j->exists || !is_served(j->queue))
+			continue;
+		if (is_stuck(j))
+			return "a job is somebody's, and nothing becomes of it";
+		if (strcmp(j->state, "queued") != 0 || j->due == 0 || j->handled)
 			continue;
 		if (j->due_ms + bound / MS < server_ms(&servers[leader]) &&
 		    sim.now > states[j->queue].moved + bound)

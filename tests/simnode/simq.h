@@ -15,7 +15,8 @@ extern const char *const queue_names[QUEUES];
 void simq_reset(void);
 void simq_forget(void);
 /* What a site has beside its tasks; QUEUES at most. */
-size_t simq_list(struct task_settings *ret_settings);
+size_t simq_list(const struct site *s, struct task_settings *ret_settings);
+bool simq_has(const struct site *s, unsigned queue);
 /* Its node tells: a job was given to it; one is to be ended. */
 bool simq_on_job(void *site, const char *queue, const struct job_id *id);
 void simq_on_cancel(void *site, void *owner, uint64_t number);
@@ -25,6 +26,8 @@ void simq_ended(const struct site *s);
 bool simq_alive(const char *uuid, int64_t *ret_attempt);
 /* Whether the process of that attempt was ended by its timeout, a cancel, or the end of its lease. */
 bool simq_ended_by_others(const char *uuid, int64_t attempt);
+/* Whether anything goes on of it anywhere: it is being begun, runs, or is reported as ended. */
+bool simq_is_held(const char *uuid);
 /* Whether a job goes on at the site, whose sidecar knows of it. */
 bool simq_goes_on(const struct site *s);
 /* Whether the attempt of a skipping job was reported by who did it, or did never begin. */

@@ -141,7 +141,7 @@ void site_configure(struct site *s)
 		mine[n++].name = PARTITIONED;
 	}
 	if (sim.options.queues)
-		n += simq_list(mine + n);
+		n += simq_list(s, mine + n);
 	if (sim.options.crowd)
 		n += crowd_list(mine + n);
 	own.yield_delay_ms = s->yield_delay_ms;
@@ -173,6 +173,14 @@ void site_set_health(struct site *s)
 	}
 	node_set_health(&s->node, &health);
 	machine_wake(s->machine, 0);
+}
+
+void site_rename(struct site *s)
+{
+	s->renamed = !s->renamed;
+	snprintf(s->name, sizeof(s->name), s->renamed ? "new-%02u" : "host-%02u:/run/zkleader",
+		 s->id);
+	TRACE("site %u is called %s", s->id, s->name);
 }
 
 /* As the daemon does with its file. */
@@ -441,5 +449,6 @@ void sites_reset(void)
 		s->version = (unsigned)random_range(0, 1);
 		s->tasks = random_chance(700) ? UINT64_MAX : random_bits();
 		s->yield_delay_ms = timing.yield_delay_ms;
+		s->queues = UINT64_MAX;
 	}
 }

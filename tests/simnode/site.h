@@ -14,6 +14,7 @@ struct site {
 	struct machine *machine;
 	struct node_settings settings;
 	char hostname[16], name[32], machine_id[16];
+	bool renamed;
 	struct node node;
 	bool running;
 	bool stopping;	 /* told to, by TERM */
@@ -22,7 +23,8 @@ struct site {
 	int64_t stop_by; /* true time at which it goes, whatever the server says */
 	uint64_t life;	 /* of its process */
 	/* what it is told of itself */
-	uint64_t tasks; /* bits */
+	uint64_t tasks;	 /* bits */
+	uint64_t queues; /* likewise */
 	unsigned version;
 	uint64_t unhealthy; /* bits of tasks */
 	bool sick;
@@ -63,6 +65,8 @@ void site_kill(struct site *s);
 void site_configure(struct site *s);
 void site_set_version(struct site *s, unsigned version);
 void site_set_health(struct site *s);
+/* Its main file gives it another name, or that of before, which its next process has. */
+void site_rename(struct site *s);
 /* Its task by number, NULL. */
 struct task *site_task(struct site *s, unsigned task);
 /* The number of a task of the simulator, TASKS_MAX if it is none. */
