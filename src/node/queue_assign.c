@@ -313,13 +313,16 @@ static void fill(struct assign_batch *b, const struct candidate *candidates,
 
 	while (b->n < LEAD_BATCH && (s->concurrency == 0 || jobs < s->concurrency)) {
 		int64_t wait_ms = bucket_wait_ms(&lead->bucket, now);
+		size_t cursor = lead->assigns.cursor;
 		host_random(lead_queues(lead)->session->host, &draw, sizeof(draw));
 		size_t i = n > 0 ? assign_pick(s->assign, workers, n, &lead->assigns.cursor, draw)
 				 : ASSIGN_NOBODY;
 		if (wait_ms > 0)
 			queues_wake(lead_queues(lead), wait_ms);
-		if (i == ASSIGN_NOBODY || wait_ms > 0 || !due_take(lead, server_ms, now, &item))
+		if (i == ASSIGN_NOBODY || wait_ms > 0 || !due_take(lead, server_ms, now, &item)) {
+			lead->assigns.cursor = cursor; /* nobody's turn is over */
 			return;
+		}
 		if (item.pointer.callback && item.tries < 0) {
 			read_tries(lead, &item);
 			continue;

@@ -178,6 +178,26 @@ Test(queue_assign, a_worker_gets_as_many_as_it_has_slots)
 	queues_done(&queues);
 }
 
+/* Where one comes at a time, each of three has its turn. */
+Test(queue_assign, a_turn_is_over_only_by_a_job)
+{
+	queue_settings.assign = QUEUE_ASSIGN_ROUND_ROBIN;
+	lead_it();
+	serves("b", "1.0", 1);
+	serves("c", "1.0", 1);
+	serves("d", "1.0", 1);
+	are_due(1, false);
+	cr_assert(gives_within(1000));
+	cr_expect(strstr(asked(), "create jobs/q/at/host-c"), "%s", asked());
+	is_given();
+	for (int i = 0; i < 5; i++) {
+		queues_changed(&queues);
+		cr_expect_not(gives_within(100));
+	}
+	cr_expect_eq(queue_find(&queues, "q")->lead->assigns.cursor, 1, "d is next");
+	queues_done(&queues);
+}
+
 Test(queue_assign, workers_of_the_newest_version_alone_get_some)
 {
 	lead_it();
