@@ -118,7 +118,7 @@ CONTROL := \
 	barriers gangs \
 	methods subject parked reloads orders order_texts nodes user \
 	refusal answers decisions disagreements partition_answers explain handover subscriptions \
-	history trigger run_requests repartition recipes recipe_wait runners notifiers troubles metrics next \
+	history trigger run_requests repartition recipes recipe_wait runners runner_troubles notifiers troubles metrics next \
 	rolling locks queue_asks queue_submits queue_jobs queue_views queue_work
 DAEMON := \
 	offload machine host_uv lookup zk zk_requests \

@@ -356,6 +356,7 @@ static const struct {
 	{"outcome", outcome_answer},
 	{"runner", runner_register},
 	{"refusals", runner_refusals},
+	{"pong", runner_pong},
 	{"notifier", notifier_register},
 	{"noticed", notifier_noticed},
 	{"lock", method_lock},
@@ -482,6 +483,7 @@ void methods_done(struct methods *m)
 	host_turn_done(&m->turn);
 	host_timer_done(&m->due);
 	host_timer_done(&m->runners.due);
+	host_timer_done(&m->runners.ping);
 	host_timer_done(&m->attach_due);
 	host_timer_done(&m->views_due);
 	runners_done(m);

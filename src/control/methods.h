@@ -56,7 +56,7 @@ struct methods {
 	} waits;
 	struct runners {
 		struct runner *list; /* of users; see runners.c */
-		struct host_timer due;
+		struct host_timer due, ping;
 	} runners;
 	struct notifier {	 /* see notifiers.c */
 		struct peer *c;	 /* NULL: not connected */

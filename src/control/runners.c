@@ -1,7 +1,6 @@
-#include "control/runners.h"
+#include "control/runner.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,30 +9,9 @@
 #include "base/mem.h"
 #include "node/listing.h"
 
-/* A task whose file the runner refuses. */
-struct runner_refusal {
-	char task[NAME_TASK_MAX + 1];
-	char *file, *text;
-};
-
-/*
- * The runner of one user of this host: it is listed once a task here has that user, or once it has
- * connected.
- */
-struct runner {
-	struct runner *next;
-	uid_t uid;
-	struct peer *c;			/* NULL: it is not connected */
-	int64_t gone_ms;		/* when it disconnected, or was listed */
-	bool told;			/* its absence was reported */
-	uint64_t lost;			/* lines of its log that nobody has read */
-	struct runner_refusal *refused; /* sorted by task */
-	size_t n_refused;
-};
-
 /* --- the list of runners -------------------------------------------------- */
 
-static struct runner *find(const struct methods *m, uid_t uid)
+struct runner *runners_find(const struct methods *m, uid_t uid)
 {
 	struct runner *r = m->runners.list;
 
@@ -44,7 +22,7 @@ static struct runner *find(const struct methods *m, uid_t uid)
 
 static struct runner *runner_of(struct methods *m, uid_t uid)
 {
-	struct runner *r = find(m, uid);
+	struct runner *r = runners_find(m, uid);
 
 	if (r)
 		return r;
@@ -67,9 +45,15 @@ static void forget_refusals(struct runner *r)
 	r->n_refused = 0;
 }
 
-static bool is_away(const struct methods *m, const struct runner *r)
+bool runner_is_away(const struct methods *m, const struct runner *r)
 {
-	return !r->c && host_now_ms(m->node->host) - r->gone_ms >= RUNNERS_AWAY_MS;
+	return r->c ? r->hangs : host_now_ms(m->node->host) - r->gone_ms >= RUNNERS_AWAY_MS;
+}
+
+/* Its peer, which may be told of something to start; NULL: nobody would start it. */
+static struct peer *peer_of(const struct runner *r)
+{
+	return r && !r->hangs ? r->c : NULL;
 }
 
 /* Sets the timer for when the next runner will have been away for too long. */
@@ -95,11 +79,103 @@ static void on_due(void *arg)
 	struct methods *m = arg;
 
 	for (struct runner *r = m->runners.list; r; r = r->next)
-		r->told |= is_away(m, r);
+		r->told |= runner_is_away(m, r);
 	changed(m);
 }
 
+static void answer_nothing(struct call *call)
+{
+	struct pack *p = peer_begin(call->c);
+
+	rpc_pack_result(p, call->msgid);
+	pack_map(p, 0);
+	peer_end(call->c, call->msgid);
+}
+
+/* --- whether they answer --------------------------------------------------- */
+
+static void ping(struct runner *r)
+{
+	struct pack *p = peer_begin_notification(r->c);
+
+	r->unanswered = 1;
+	r->ping++;
+	if (!p)
+		return;
+	rpc_pack_notify(p, "ping");
+	pack_map(p, 1);
+	pack_kv_uint(p, "number", r->ping);
+	peer_end(r->c, PEER_NOTIFICATION);
+}
+
+/*
+ * Looks are counted, and not the time: behind a pause of this process or of the machine the answer
+ * is still to be read.
+ */
+static void on_ping(void *arg)
+{
+	struct methods *m = arg;
+	bool any = false, hung = false;
+
+	for (struct runner *r = m->runners.list; r; r = r->next) {
+		if (!r->c || !r->pings)
+			continue;
+		any = true;
+		if (r->unanswered == 0) {
+			ping(r);
+		} else if (r->unanswered++ == RUNNERS_PINGS_MAX) {
+			log_warning("runner", LOG_INT("uid", r->uid), LOG_INT("pid", r->c->pid),
+				    LOG_STR("to", "hanging"));
+			r->hangs = hung = true;
+		}
+	}
+	if (hung)
+		changed(m);
+	if (any)
+		host_timer_start(&m->runners.ping, RUNNERS_PING_MS);
+}
+
+void runner_pong(struct call *call)
+{
+	struct runner *r = runners_find(call->m, call->c->uid);
+	uint64_t number;
+
+	if (!r || r->c != call->c || call->n_params != 1 ||
+	    reader_uint(&call->params, &number) != 0) {
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "pong is for a runner, with the number of a ping");
+		return;
+	}
+	answer_nothing(call);
+	if (number != r->ping)
+		return;
+	r->unanswered = 0;
+	if (!r->hangs)
+		return;
+	r->hangs = false;
+	log_info("runner", LOG_INT("uid", r->uid), LOG_INT("pid", r->c->pid),
+		 LOG_STR("to", "there"));
+	changed(call->m);
+	schedules_tell_anew(&call->m->node->schedules, r->uid);
+}
+
 /* --- the methods ---------------------------------------------------------- */
+
+/* {"pings"}; unknown keys are skipped, and an earlier release says nothing. */
+static bool take_pings(const struct call *call)
+{
+	struct reader r = call->params;
+	struct reader_text key;
+	bool pings = false;
+	size_t n;
+
+	if (call->n_params < 1 || reader_map(&r, &n) != 0)
+		return false;
+	for (; n > 0 && reader_str(&r, &key) == 0; n--)
+		if ((reader_text_is(key, "pings") ? reader_bool(&r, &pings) : reader_skip(&r)) != 0)
+			return false;
+	return pings;
+}
 
 void runner_register(struct call *call)
 {
@@ -107,8 +183,12 @@ void runner_register(struct call *call)
 	struct peer *before = r->c == call->c ? NULL : r->c;
 
 	r->c = call->c;
-	r->told = false;
+	r->told = r->hangs = false;
 	r->lost = 0;
+	r->unanswered = 0;
+	r->pings = take_pings(call);
+	if (r->pings && !host_timer_is_set(&call->m->runners.ping))
+		host_timer_start(&call->m->runners.ping, RUNNERS_PING_MS);
 	forget_refusals(r);
 	if (before) {
 		log_warning("a runner takes the place of another of its user",
@@ -119,10 +199,7 @@ void runner_register(struct call *call)
 		log_info("runner", LOG_INT("uid", r->uid), LOG_INT("pid", call->c->pid),
 			 LOG_STR("to", "there"));
 	}
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 0);
-	peer_end(call->c, call->msgid);
+	answer_nothing(call);
 	changed(call->m);
 	schedules_tell_anew(&call->m->node->schedules, r->uid);
 }
@@ -149,12 +226,14 @@ static void forget(struct methods *m, const struct runner *r)
 
 void runners_client_gone(struct methods *m, const struct peer *c)
 {
-	struct runner *r = find(m, c->uid);
+	struct runner *r = runners_find(m, c->uid);
 
 	if (!r || r->c != c)
 		return;
+	/* One that hung does not become healthy for a moment by that. */
+	r->gone_ms = host_now_ms(m->node->host) - (r->hangs ? RUNNERS_AWAY_MS : 0);
 	r->c = NULL;
-	r->gone_ms = host_now_ms(m->node->host);
+	r->hangs = false;
 	log_info("runner", LOG_INT("uid", r->uid), LOG_INT("pid", c->pid), LOG_STR("to", "away"));
 	if (is_needed(m, r->uid)) {
 		schedule(m);
@@ -202,7 +281,7 @@ static bool take_refusal(struct reader *r, struct runner_refusal *ret)
 	return true;
 }
 
-static int by_task(const void *a, const void *b)
+int runner_refusals_by_task(const void *a, const void *b)
 {
 	const struct runner_refusal *x = a, *y = b;
 
@@ -221,13 +300,13 @@ static bool take_refusals(struct runner *r, struct reader *params, size_t n)
 		r->n_refused += good;
 	}
 	if (r->n_refused > 0)
-		qsort(r->refused, r->n_refused, sizeof(*r->refused), by_task);
+		qsort(r->refused, r->n_refused, sizeof(*r->refused), runner_refusals_by_task);
 	return good;
 }
 
 void runner_refusals(struct call *call)
 {
-	struct runner *r = find(call->m, call->c->uid);
+	struct runner *r = runners_find(call->m, call->c->uid);
 	struct reader list = call->params, rest = call->params;
 	uint64_t lost = 0;
 	bool more = false, good;
@@ -247,16 +326,12 @@ void runner_refusals(struct call *call)
 	if (good && !more)
 		forget_refusals(r);
 	good = good && take_refusals(r, &list, n);
-	if (good) {
-		struct pack *p = peer_begin(call->c);
-		rpc_pack_result(p, call->msgid);
-		pack_map(p, 0);
-		peer_end(call->c, call->msgid);
-	} else {
+	if (good)
+		answer_nothing(call);
+	else
 		peer_error(call->c, call->msgid, RPC_MISUSE,
 			   "refusals takes a list of {task, file, message}, whether it is to be "
 			   "added to those before, and how many lines of the log were lost");
-	}
 	changed(call->m);
 }
 
@@ -265,8 +340,9 @@ void runner_refusals(struct call *call)
 bool runners_due(struct methods *m, const char *task, const char *tick, int64_t attempt)
 {
 	const struct listing *l = listings_find_of(&m->node->leaders, task);
-	const struct runner *r = l && l->settings.has_user ? find(m, l->settings.user) : NULL;
-	struct pack *p = r && r->c ? peer_begin_notification(r->c) : NULL;
+	const struct runner *r =
+		l && l->settings.has_user ? runners_find(m, l->settings.user) : NULL;
+	struct pack *p = peer_of(r) ? peer_begin_notification(r->c) : NULL;
 
 	if (!p)
 		return false;
@@ -282,8 +358,9 @@ bool runners_due(struct methods *m, const char *task, const char *tick, int64_t 
 bool runners_job(struct methods *m, const char *queue, const struct job_id *id)
 {
 	const struct listing *l = listings_find(&m->node->leaders, queue, strlen(queue));
-	const struct runner *r = l && l->settings.has_user ? find(m, l->settings.user) : NULL;
-	struct pack *p = r && r->c ? peer_begin_notification(r->c) : NULL;
+	const struct runner *r =
+		l && l->settings.has_user ? runners_find(m, l->settings.user) : NULL;
+	struct pack *p = peer_of(r) ? peer_begin_notification(r->c) : NULL;
 	char text[JOB_ID_MAX + 1];
 
 	if (!p)
@@ -295,102 +372,6 @@ bool runners_job(struct methods *m, const char *queue, const struct job_id *id)
 	pack_kv_str(p, "id", text);
 	peer_end(r->c, PEER_NOTIFICATION);
 	return true;
-}
-
-/* --- problems ------------------------------------------------------------- */
-
-static bool judge(const struct methods *m, const struct task_config *t, struct runners_trouble *ret)
-{
-	const struct listing *l = listings_find(&m->node->leaders, t->name, strlen(t->name));
-	const char *user = task_config_user(t);
-	const struct runner_refusal *refusal = NULL;
-	const struct runner *r;
-	struct runner_refusal key;
-
-	*ret = (struct runners_trouble){.task = t->name, .about = t->file};
-	if (!l || (!l->settings.has_user && l->settings.users_asked))
-		return false;
-	if (!l->settings.has_user) {
-		snprintf(ret->text, sizeof(ret->text),
-			 "there is no user \"%.100s\" on this host, whom its command runs as",
-			 user);
-		return true;
-	}
-	r = find(m, l->settings.user);
-	snprintf(key.task, sizeof(key.task), "%s", t->name);
-	if (r && r->n_refused > 0)
-		refusal = bsearch(&key, r->refused, r->n_refused, sizeof(key), by_task);
-	if (refusal) {
-		ret->about = refusal->file[0] ? refusal->file : t->file;
-		snprintf(ret->text, sizeof(ret->text), "not started from this file: %s",
-			 refusal->text);
-		return true;
-	}
-	if (!r || !is_away(m, r))
-		return false;
-	ret->about = user;
-	snprintf(ret->text, sizeof(ret->text),
-		 "no runner of this user is there to start its tasks: systemctl enable --now "
-		 "zkleader-runner@%.100s",
-		 user);
-	return true;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct runners_trouble *x = a, *y = b;
-
-	return strcmp(x->task, y->task);
-}
-
-struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n)
-{
-	const struct task_files *files = m->process->tasks;
-	struct runners_trouble *list = NULL;
-
-	*ret_n = 0;
-	for (size_t i = 0; i < files->n; i++) {
-		for (size_t j = 0; j < files->list[i].n_tasks; j++) {
-			const struct task_config *t = files->list[i].tasks[j];
-			struct runners_trouble one;
-
-			if (!task_config_user(t) || !judge(m, t, &one))
-				continue;
-			list = mem_resize(list, *ret_n + 1, sizeof(*list));
-			list[(*ret_n)++] = one;
-		}
-	}
-	if (*ret_n > 1)
-		qsort(list, *ret_n, sizeof(*list), by_name);
-	return list;
-}
-
-/* Whether the same problem is listed already: tasks of one user or one file share it. */
-static bool is_there(const struct problems *problems, const struct runners_trouble *t)
-{
-	for (size_t i = 0; i < problems->n; i++)
-		if (strcmp(problems->list[i].file, t->about) == 0 &&
-		    strcmp(problems->list[i].message, t->text) == 0)
-			return true;
-	return false;
-}
-
-void runners_find_problems(const struct methods *m, struct problems *problems)
-{
-	size_t n;
-	struct runners_trouble *list = runners_troubles(m, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (!is_there(problems, &list[i]))
-			problems_add(problems, list[i].about, PROBLEM_WHOLE_FILE, "%s",
-				     list[i].text);
-	free(list);
-	for (const struct runner *r = m->runners.list; r; r = r->next)
-		if (r->c && r->lost > 0)
-			problems_warn(problems, "zkleader-runner", PROBLEM_WHOLE_FILE,
-				      "nobody reads what the runner of uid %u logs: %" PRIu64
-				      " lines are lost",
-				      (unsigned)r->uid, r->lost);
 }
 
 /* --- begin and end -------------------------------------------------------- */
@@ -408,6 +389,7 @@ void runners_look(struct methods *m)
 void runners_init(struct methods *m)
 {
 	host_timer_init(&m->runners.due, m->node->host, on_due, m);
+	host_timer_init(&m->runners.ping, m->node->host, on_ping, m);
 }
 
 void runners_done(struct methods *m)

@@ -1,7 +1,7 @@
 /*
- * The runners of this host's users, which start runs and jobs that are due: the methods `runner`
- * and `refusals`, the notifications `due` and `job`, and the problems of tasks that no runner here
- * would start.
+ * The runners of this host's users, which start runs and jobs that are due: the methods `runner`,
+ * `pong` and `refusals`, the notifications `ping`, `due` and `job`, and the problems of tasks that
+ * no runner here would start. A runner that does not answer to `ping` counts as one that is away.
  */
 #ifndef ZKLEADER_CONTROL_RUNNERS_H
 #define ZKLEADER_CONTROL_RUNNERS_H
@@ -15,12 +15,15 @@
 #include "core/job_id.h"
 
 #define RUNNERS_AWAY_MS	     5000 /* how long a runner may be away, as during a restart */
+#define RUNNERS_PING_MS	     5000 /* between two looks at whether runners answer */
+#define RUNNERS_PINGS_MAX    6	  /* looks that a runner may let pass without an answer */
 #define RUNNERS_REFUSALS_MAX 10000
 #define RUNNERS_TEXT_MAX     400 /* bytes of why a file is refused, and of its path */
 
 /* The methods. */
 void runner_register(struct call *call);
 void runner_refusals(struct call *call);
+void runner_pong(struct call *call);
 
 void runners_init(struct methods *m);
 void runners_done(struct methods *m);

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/name.h"
 #include "base/notify.h"
+#include "client/fields.h"
 #include "client/follow.h"
 #include "runner/account.h"
 #include "runner/due.h"
@@ -33,7 +34,8 @@
 #define ASK_MS		    10000 /* time for an answer of the sidecar */
 #define BEGIN_PER_PROCESSOR 4
 #define BEGIN_LEAST	    8
-#define REFUSALS	    0	 /* the number of the question for follow_ask() */
+#define REFUSALS	    0 /* the numbers of the questions for follow_ask() */
+#define PONG		    1
 #define ITEM_ROOM	    1500 /* bytes of a request that are kept for one more refusal */
 
 struct runner {
@@ -44,6 +46,8 @@ struct runner {
 	bool to_tell;  /* the refusals have changed, and have to be told to the sidecar */
 	size_t told;   /* how many of them were told: a request may not hold all */
 	uint64_t lost; /* lines of the log, as the sidecar knows */
+	bool pinged;   /* the sidecar asks whether this process goes on */
+	uint64_t ping; /* number of that question */
 	struct account account;
 	struct tasks tasks;
 	struct jobs jobs;
@@ -112,6 +116,23 @@ static void tell_refusals(struct runner *r)
 	buffer_done(&params);
 	r->to_tell = n > r->told && tasks_refused(&r->tasks, n, &rest);
 	r->told = r->to_tell ? n : 0;
+}
+
+/* Answers the sidecar, which takes a runner that does not for one that hangs. */
+static void tell_pong(struct runner *r)
+{
+	struct buffer params;
+	struct pack p;
+
+	if (!r->registered || !r->pinged || follow_is_asking(&r->follow))
+		return;
+	r->pinged = false;
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_uint(&p, r->ping);
+	follow_ask(&r->follow, PONG, "pong", &params, clock_boot_ms() + ASK_MS);
+	buffer_done(&params);
 }
 
 static void refusals_changed(struct runner *r)
@@ -226,10 +247,23 @@ static void take_begun(struct runner *r)
 		jobs_begun(&r->jobs, pid);
 }
 
+static bool take_ping(struct runner *r, const struct message *m)
+{
+	const struct field fields[] = {{"number", field_uint, &r->ping, false}};
+	struct reader data = m->data;
+
+	if (strcmp(m->method, "ping") != 0)
+		return false;
+	r->pinged = fields_read(&data, fields, N_FIELDS(fields)) == 0;
+	return true;
+}
+
 static void take_news(struct runner *r, const struct message *m)
 {
 	struct line_item item = {.is_job = strcmp(m->method, "job") == 0};
 
+	if (take_ping(r, m))
+		return;
 	if (strcmp(m->method, "due") == 0 && due_parse(m->data, &item.due) == 0)
 		item.key = jobs_key(item.due.task, item.due.tick, item.due.attempt);
 	else if (item.is_job && offer_parse(m->data, &item.offer) == 0)
@@ -267,7 +301,7 @@ static void take_event(struct runner *r, const struct follow_event *e)
 	case FOLLOW_LOST:
 		if (!e->again)
 			log_warning("no sidecar", LOG_STR("why", zkleader_message(r->z)));
-		r->registered = false;
+		r->registered = r->pinged = false;
 		line_clear(&r->line); /* the next sidecar tells anew what is due */
 		break;
 	}
@@ -327,6 +361,7 @@ static void loop(struct runner *r)
 			look(r);
 		turn_ms = start_waiting(r);
 		log_catch_up();
+		tell_pong(r);
 		tell_refusals(r);
 	}
 }
@@ -384,7 +419,8 @@ static int begin(struct runner *r)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_map(&p, 0);
+	pack_map(&p, 1);
+	pack_kv_bool(&p, "pings", true);
 	follow_begin_by(&r->follow, r->z, "runner", &params, HANDLE_AT_ONCE);
 	buffer_done(&params);
 	return 0;

@@ -6,6 +6,7 @@ import pytest
 
 from harness.rpc import RpcError
 from harness.runner import Runner, scheduled
+from harness.sidecar import queue_text
 from harness.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
@@ -146,3 +147,43 @@ def test_a_runner_that_ends_leaves_room_in_the_record_of_4400_long_names(fleet, 
     there.close()
     wait_until(lambda: len(zk.workers()[only.id].get("unhealthy", [])) == len(names), 60, "it has gone")
     assert len(unhealthy(only)) == len(names) and only.is_running()
+
+
+@pytest.mark.seconds(300)
+def test_a_runner_that_hangs_counts_as_one_that_is_away(fleet, runner):
+    task = scheduled("report", ["/bin/true"])
+    new, old = fleet.sidecar("new", version="2.0", tasks=[task]), fleet.sidecar("old", version="1.0", tasks=[task])
+    there, _ = runner(new), runner(old)
+    wait_until(lambda: leads(new) and " registered " in there.log(), what="the newer one leads")
+    there.process.send_signal(signal.SIGSTOP)
+    holds_for(lambda: not unhealthy(new), 20, "it may be slow")
+    wait_until(lambda: unhealthy(new) == ["report"], what="it does not answer")
+    assert [(who, "systemctl restart zkleader-runner@root" in what) for who, what in problems(new)] == [("root", True)]
+    wait_until(lambda: leads(old), what="the older one leads")
+    there.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: leads(new) and not unhealthy(new) and not problems(new), what="it answers again")
+
+
+@pytest.mark.seconds(300)
+def test_jobs_of_a_runner_that_hangs_go_elsewhere(queues, folder):
+    command = ["/bin/sh", "-c", f'echo "$ZKLEADER_JOB" >>{folder}/ran']
+    q = queue_text("q", slots=2, command=command)
+    new, old = queues.site("new", q, version="2.0"), queues.site("old", q, version="1.0")
+    queues.wait_open()
+    new.runner.process.send_signal(signal.SIGSTOP)
+    jobs = [queues.submit(old) for _ in range(2)]
+    wait_until(lambda: {old.call("job", j)["state"] for j in jobs} == {"assigned"}, what="they are given to the newer")
+    assert {queues.wait_state(old, job, timeout=120)["state"] for job in jobs} == {"ok"}
+    new.runner.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: not unhealthy(new), what="it is back")
+    holds_for(lambda: sorted((folder / "ran").read_text().split()) == sorted(jobs), 3, "each ran once")
+
+
+def test_a_runner_of_an_earlier_release_is_not_asked(fleet):
+    """It does not say that it answers, and so it need not."""
+    only = fleet.sidecar("only", tasks=[scheduled("report", ["/bin/true"])])
+    with only.client() as earlier, only.client() as later:
+        earlier.call("runner", {})
+        with pytest.raises(RpcError):
+            later.call("pong", 1)
+        holds_for(lambda: not unhealthy(only), 12, "it counts as there")
