@@ -119,6 +119,8 @@ bool start_site(void)
 	if (!s || s->machine->inbox.paused)
 		return false;
 	site_install(s);
+	if (sim.options.queues && random_chance(300))
+		simq_take_file(s);
 	site_start(s, random_chance(900));
 	return true;
 }

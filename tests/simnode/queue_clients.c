@@ -17,6 +17,7 @@
 #define SUBMITS_MAX 256
 #define AWAY_US	    (30 * SECOND)
 #define AGAIN_US    (200 * MS)
+#define HUNG_US	    (30 * SECOND) /* after which a runner that hangs counts as one that is away */
 
 const char *const queue_names[QUEUES] = {"q-rerun", "q-skip", "q-rate", "q.small"};
 struct queue_settings queue_settings[QUEUES];
@@ -401,7 +402,7 @@ bool simq_on_job(void *site, const char *queue, const struct job_id *id)
 	struct holder *h = holders;
 
 	(void)queue;
-	if (random_chance(20))
+	if (random_chance(20) || simq_is_hung(s))
 		return false; /* no runner is there */
 	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
 		if (o->phase == ASKING && o->site == s->id && strcmp(o->id.uuid, id->uuid) == 0)
@@ -412,8 +413,40 @@ bool simq_on_job(void *site, const char *queue, const struct job_id *id)
 		return true;
 	*h = (struct holder){.serial = ++last_serial, .phase = ASKING, .site = s->id, .id = *id};
 	h->since = sim.now;
-	at(h, random_exp(5 * MS), on_ask);
+	/* What was offered to one that hangs is asked for when it wakes, whoever has it by then. */
+	at(h, random_exp(5 * MS) + (s->hung_until > sim.now ? s->hung_until - sim.now : 0), on_ask);
 	return true;
+}
+
+bool simq_is_hung(const struct site *s)
+{
+	return s->hung_at > 0 && sim.now >= s->hung_at + HUNG_US && sim.now < s->hung_until;
+}
+
+static void on_hung(void *arg, uint64_t number)
+{
+	struct site *s = arg;
+
+	(void)number;
+	if (sim.now >= s->hung_until)
+		s->hung_at = s->hung_until = 0;
+	TRACE("the runner of site %u %s", s->id, s->hung_at ? "hangs" : "goes on");
+	if (s->running && !s->stopping)
+		site_set_health(s);
+}
+
+static void hang_a_runner(struct site *s)
+{
+	if (s->hung_at > 0)
+		return;
+	TRACE("the runner of site %u is stopped", s->id);
+	s->hung_at = sim.now;
+	s->hung_until = sim.now + random_exp(HUNG_US);
+	if (s->hung_until > sim.now + 3 * HUNG_US)
+		s->hung_until = sim.now + 3 * HUNG_US;
+	event_at(s->hung_until, on_hung, s, 0);
+	if (s->hung_until > sim.now + HUNG_US)
+		event_at(sim.now + HUNG_US, on_hung, s, 0);
 }
 
 /* --- submitters -------------------------------------------------------------------------------------------- */
@@ -620,7 +653,7 @@ static void on_resume(void *arg, uint64_t times)
 	const char *queue = arg;
 
 	order_pause(queue, false);
-	if (times < 6 || is_paused(queue))
+	if (times < 6 || !recipes_any_site() || is_paused(queue))
 		event_at(sim.now + 8 * SECOND, on_resume, arg, times + 1);
 }
 
@@ -646,14 +679,15 @@ static void on_file_back(void *arg, uint64_t queue)
 		site_configure(s);
 }
 
-/* The file of a queue goes, and comes back, by reloads of a sidecar whose session stays up. */
-static void take_a_file_away(struct site *s)
+/* The file of a queue goes, and comes back by a reload of a sidecar whose session is up. */
+void simq_take_file(struct site *s)
 {
 	unsigned k = (unsigned)random_range(0, QUEUES - 1);
 
 	s->queues &= ~(UINT64_C(1) << k);
 	TRACE("site %u has queue %s no more", s->id, queue_names[k]);
-	site_configure(s);
+	if (s->running)
+		site_configure(s);
 	event_at(sim.now + random_exp(5 * SECOND), on_file_back, s, k);
 }
 
@@ -672,7 +706,9 @@ static void on_use(void *arg, uint64_t number)
 	if (scenario_is_storm() && random_chance(20))
 		pause_a_queue();
 	if (s && !s->stopping && random_chance(10))
-		take_a_file_away(s);
+		simq_take_file(s);
+	if (s && random_chance(3))
+		hang_a_runner(s);
 	for (int64_t i = 0; s && i < n; i++)
 		submit_one(s);
 	if (s)

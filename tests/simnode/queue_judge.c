@@ -368,7 +368,11 @@ static bool is_stuck(struct judged_job *j)
 		j->idle_at = 0;
 	else if (j->idle_at == 0)
 		j->idle_at = sim.now;
-	return j->idle_at > 0 && sim.now > j->idle_at + STUCK_US;
+	if (j->idle_at == 0 || sim.now <= j->idle_at + STUCK_US)
+		return false;
+	TRACE("job %s of %s is %s at %s in session %lld, and nothing becomes of it", j->id.uuid,
+	      j->id.queue, j->state, j->node, (long long)j->at_session);
+	return true;
 }
 
 const char *judge_at_rest(void)

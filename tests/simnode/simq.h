@@ -16,6 +16,10 @@ void simq_reset(void);
 void simq_forget(void);
 /* What a site has beside its tasks; QUEUES at most. */
 size_t simq_list(const struct site *s, struct task_settings *ret_settings);
+/* The file of a queue is gone for some seconds; also of a site that is about to start. */
+void simq_take_file(struct site *s);
+/* Whether its runner is known to hang. */
+bool simq_is_hung(const struct site *s);
 bool simq_has(const struct site *s, unsigned queue);
 /* Its node tells: a job was given to it; one is to be ended. */
 bool simq_on_job(void *site, const char *queue, const struct job_id *id);

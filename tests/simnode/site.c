@@ -161,7 +161,7 @@ void site_set_version(struct site *s, unsigned version)
 
 void site_set_health(struct site *s)
 {
-	struct node_unhealthy list[TASKS_MAX];
+	struct node_unhealthy list[TASKS_MAX + QUEUES];
 	struct node_health health = {
 		.known = true, .sick = s->sick, .says = "sick", .unhealthy = list};
 
@@ -171,6 +171,9 @@ void site_set_health(struct site *s)
 			list[health.n_unhealthy++] =
 				(struct node_unhealthy){.task = name, .says = "unhealthy"};
 	}
+	for (unsigned k = 0; k < QUEUES && simq_is_hung(s); k++)
+		list[health.n_unhealthy++] =
+			(struct node_unhealthy){.task = queue_names[k], .says = "hangs"};
 	node_set_health(&s->node, &health);
 	machine_wake(s->machine, 0);
 }

@@ -29,6 +29,8 @@ struct site {
 	uint64_t unhealthy; /* bits of tasks */
 	bool sick;
 	int64_t yield_delay_ms; /* as its configuration has it */
+	/* Its runner: true times since when it hangs, and until when; 0: it does not */
+	int64_t hung_at, hung_until;
 	/* kept for the process after this one */
 	struct handoff kept; /* session 0: nothing */
 	struct handoff_run kept_runs[SITE_RUNS_MAX];
