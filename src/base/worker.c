@@ -148,9 +148,10 @@ void worker_take_answers(struct worker *w, char **names, size_t n)
 	take_names(&w->answers, &w->n_answers, names, n);
 }
 
-bool worker_answers_for(const struct worker *w, const char *queue)
+bool worker_answers_for(const struct worker *w, const char *node, const char *queue)
 {
-	return worker_slots(w, queue) > 0 || names_has(w->answers, w->n_answers, queue);
+	return strcmp(w->node, node) == 0 &&
+	       (worker_slots(w, queue) > 0 || names_has(w->answers, w->n_answers, queue));
 }
 
 const char *worker_group(const struct worker *w, const char *task)

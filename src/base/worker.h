@@ -98,8 +98,8 @@ unsigned worker_partitions(const struct worker *w, const char *task);
 unsigned worker_slots(const struct worker *w, const char *queue);
 /* Likewise the queues that it answers for without serving them. */
 void worker_take_answers(struct worker *w, char **names, size_t n);
-/* Whether it can say what becomes of jobs of the queue that were assigned to it. */
-bool worker_answers_for(const struct worker *w, const char *queue);
+/* Whether it knows what becomes of jobs of the queue that were assigned to a node of that name. */
+bool worker_answers_for(const struct worker *w, const char *node, const char *queue);
 /* The spread group that it lists the task in, NULL: it does not list it, or in none. */
 const char *worker_group(const struct worker *w, const char *task);
 

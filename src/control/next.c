@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/calendar.h"
+#include "control/answers.h"
 #include "core/schedule.h"
 #include "node/node.h"
+#include "node/tasks.h"
 
 #define LOCAL_SIZE    32 /* "2026-03-29T03:00:00+02:00" */
 #define HOUR_S	      3600
@@ -23,6 +25,7 @@ struct next_task {
 	char *name;
 	struct schedule schedule;
 	struct zone_file *zone;
+	int64_t decided;   /* a clock that was ahead has decided those up to then */
 	int64_t *instants; /* seconds since the epoch */
 	size_t n;
 };
@@ -48,7 +51,7 @@ static void compute(void *arg)
 
 	for (size_t i = 0; i < r->n; i++) {
 		struct next_task *t = &r->tasks[i];
-		int64_t at = r->from - 1;
+		int64_t at = r->from - 1 > t->decided ? r->from - 1 : t->decided;
 
 		t->instants = mem_calloc(r->each, sizeof(*t->instants));
 		while (t->n < r->each && schedule_next(&t->schedule, t->zone->zone, at, &at))
@@ -129,10 +132,18 @@ static void on_computed(void *arg)
 /* name: the task's, or a partition's. */
 static void add(struct next_request *r, const struct task_config *t, const char *name)
 {
+	const struct node *s = r->methods->node;
+	const struct task *task = tasks_find(&s->leaders, name, strlen(name));
+	const struct listing *listing = listings_find(&s->leaders, name, strlen(name));
+	int64_t decided_ms = task      ? schedules_decided_until(&s->schedules, task)
+			     : listing ? answers_decided_ms(s, listing)
+				       : 0;
+
 	r->tasks = mem_resize(r->tasks, r->n + 1, sizeof(*r->tasks));
 	r->tasks[r->n++] = (struct next_task){.name = mem_strdup(name),
 					      .schedule = t->schedule->schedule,
-					      .zone = zone_file_ref(t->schedule->zone)};
+					      .zone = zone_file_ref(t->schedule->zone),
+					      .decided = decided_ms / 1000};
 }
 
 static bool has_schedule(const struct task_config *t)

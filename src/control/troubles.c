@@ -165,6 +165,27 @@ static void find_unread_numbers(const struct node *s, struct problems *problems)
 		add_unread(s, s->registry.node, problems);
 }
 
+static void add_queue(void *arg, const char *queue, const char *text)
+{
+	problems_add(arg, queue, PROBLEM_WHOLE_FILE, "%s", text);
+}
+
+static void find_standing(const struct node *s, struct problems *problems)
+{
+	char until[TICK_NAME_SIZE];
+
+	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
+		const struct task *t = s->leaders.tasks[i];
+		int64_t until_ms = schedules_decided_until(&s->schedules, t);
+		if (until_ms == 0 || !election_leads(&t->election) || !tick_name(until_ms, until))
+			continue;
+		problems_add(problems, t->name, PROBLEM_WHOLE_FILE,
+			     "its schedule stands still until %s, as a clock that was ahead has "
+			     "decided the ticks up to then: zkleader trigger %s runs it meanwhile",
+			     until, t->name);
+	}
+}
+
 void troubles_find(const struct node *s, struct problems *problems)
 {
 	if (!session_is_up(&s->session))
@@ -177,4 +198,6 @@ void troubles_find(const struct node *s, struct problems *problems)
 	find_unclaimed(s, problems);
 	find_rolling(s, problems);
 	find_unread_numbers(s, problems);
+	find_standing(s, problems);
+	queues_troubles(&s->queues, add_queue, problems);
 }

@@ -80,6 +80,24 @@ static int64_t token_of(const struct store_reply *reply)
 	return token;
 }
 
+/*
+ * Another may lead since, and we are about to hear of that. If we do not, it was no leader of this
+ * ensemble.
+ */
+static void note_above(struct queue_lead *lead, int64_t token)
+{
+	int64_t now = queues_now(lead_queues(lead));
+	bool late = lead->above == token && now >= lead->above_ms + LEAD_ABOVE_MS;
+
+	if (lead->above != token)
+		lead->above_ms = now;
+	lead->above = token;
+	if (late && !lead->told_above)
+		log_warning("epoch above the token", LOG_STR("queue", lead_name(lead)),
+			    LOG_INT("epoch", token), LOG_INT("token", lead->token));
+	lead->told_above = late;
+}
+
 static void on_read(void *arg, const struct store_reply *reply)
 {
 	struct queue_lead *lead = arg;
@@ -91,13 +109,14 @@ static void on_read(void *arg, const struct store_reply *reply)
 	} else if (reply->code != STORE_OK) {
 		lead_restart(lead, QUEUE_AGAIN_MS);
 	} else if (token_of(reply) > lead->token) {
-		/* Our leader node has gone: we are about to hear of it. */
+		note_above(lead, token_of(reply));
 		lead_restart(lead, QUEUE_AGAIN_MS);
 	} else {
 		/* The process before this one led by the same token: its burst is not had again. */
 		if (lead->fresh && token_of(reply) == lead->token)
 			bucket_drain(&lead->bucket, queues_now(lead_queues(lead)));
-		lead->fresh = false;
+		lead->fresh = lead->told_above = false;
+		lead->above = 0;
 		lead->version = reply->stat.version;
 		lead->phase = LEAD_RAISE;
 	}

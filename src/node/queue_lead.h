@@ -9,11 +9,12 @@
 #include "core/bucket.h"
 #include "node/queue_parts.h"
 
-#define LEAD_LISTS_MAX	 16 /* outstanding listings of folders */
-#define LEAD_READS_MAX	 16 /* outstanding reads of assignments and records */
-#define LEAD_NEAR_MAX	 64 /* folders of `due` that come next: who watches them comes first */
-#define LEAD_BATCH	 25 /* jobs in one transaction */
-#define LEAD_BATCHES_MAX 4  /* outstanding batches */
+#define LEAD_LISTS_MAX	 16    /* outstanding listings of folders */
+#define LEAD_READS_MAX	 16    /* outstanding reads of assignments and records */
+#define LEAD_NEAR_MAX	 64    /* folders of `due` that come next: who watches them comes first */
+#define LEAD_BATCH	 25    /* jobs in one transaction */
+#define LEAD_BATCHES_MAX 4     /* outstanding batches */
+#define LEAD_ABOVE_MS	 10000 /* a later leader than this one is known of by then */
 
 /* --- queue_due.c: what is due, and when ----------------------------------- */
 
@@ -169,6 +170,9 @@ struct queue_lead {
 	bool flying; /* a request of the phase is outstanding */
 	int64_t retry_ms;
 	int32_t version; /* of ROOT/jobs/Q: the epoch */
+	/* A token in there that is above ours, 0: none; and since when (CLOCK_BOOTTIME). */
+	int64_t above, above_ms;
+	bool told_above;
 	struct bucket bucket;
 	bool fresh; /* full bucket; not yet checked whether the previous sidecar used it */
 	struct due_set due;

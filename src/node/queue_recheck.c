@@ -77,7 +77,7 @@ static void decide_new(struct work *w)
 		if (is_running_here(w))
 			work_has_begun(w, true);
 		else if (w->pointer.callback || strcmp(w->record.state, "queued") == 0)
-			work_is_given(w);
+			w->state = WORK_GIVEN;
 		else
 			w->state = WORK_STRANGE;
 	}

@@ -224,8 +224,7 @@ static bool is_answered_for(const struct given_node *n, const struct given *g)
 	const struct registry *r = lead_queues(n->lead)->registry;
 	const struct member *m = fleet_find_session(&r->fleet, g->session);
 
-	return m && strcmp(m->worker->node, n->node) == 0 &&
-	       worker_answers_for(m->worker, lead_name(n->lead));
+	return m && worker_answers_for(m->worker, n->node, lead_name(n->lead));
 }
 
 /* Until when its processes may be alive, had a hand deleted the registration alone. */

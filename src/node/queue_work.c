@@ -76,11 +76,6 @@ static void tell_record(const struct work *w, const struct job_record *record)
 
 /* --- from its steps ------------------------------------------------------- */
 
-void work_is_given(struct work *w)
-{
-	w->state = WORK_GIVEN;
-}
-
 void work_has_begun(struct work *w, bool inherited)
 {
 	struct queues *q = queues_of(w);
@@ -123,6 +118,7 @@ static struct work *work_new(struct queue *queue, const struct job_pointer *p)
 	struct work *w = mem_calloc(1, sizeof(*w)), **end = &queue->works.first;
 
 	w->queue = queue;
+	w->since_ms = queues_now(queue->queues);
 	w->pointer = *p;
 	while (*end)
 		end = &(*end)->next;

@@ -27,7 +27,8 @@ struct work {
 	struct work *next;
 	struct job_pointer pointer;
 	enum work_state state;
-	bool listed; /* it was in the last listing of the folder */
+	int64_t since_ms; /* CLOCK_BOOTTIME: when it was seen first */
+	bool listed;	  /* it was in the last listing of the folder */
 
 	/* queue_steps.c's */
 	unsigned flying;  /* outstanding requests of a step */
@@ -82,9 +83,7 @@ void work_step(struct work *w, int64_t now);
 /* Sets how the attempt ended; its step follows. */
 void work_set_end(struct work *w, const struct job_end *end);
 
-/* queue_work.c, for the others: it is assigned to us, and has not begun. */
-void work_is_given(struct work *w);
-/* It runs here; inherited: begun by the previous sidecar. */
+/* queue_work.c, for the others: it runs here; inherited: begun by the previous sidecar. */
 void work_has_begun(struct work *w, bool inherited);
 /* It has ended, or is no longer ours; recorded: with the end that was reported. */
 void work_is_over(struct work *w, bool recorded);

@@ -41,7 +41,7 @@ bool queue_is_answered_for(const struct queue *queue)
 	const struct member *self = registry_self(queue->queues->registry);
 
 	return queues_ready(queue->queues) &&
-	       (!self || worker_answers_for(self->worker, queue->name));
+	       (!self || worker_answers_for(self->worker, self->worker->node, queue->name));
 }
 
 const struct node_settings *queue_paths(const struct queue *queue)

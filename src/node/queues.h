@@ -17,6 +17,7 @@
  *       queue_due.c        due jobs            queue_given.c      assigned jobs, by node
  *       queue_assign.c     assigns jobs        queue_takeover.c   jobs of lost workers
  *       queue_tidy.c       the queue limit     queue_prune.c      deletes old records
+ *     queue_troubles.c   what is wrong, in words
  *     queue_work.c       a worker: the jobs assigned to this node
  *       queue_recheck.c    reads the state of one of them
  *       queue_steps.c      its transactions
@@ -186,6 +187,11 @@ void queues_purge(struct queues *q, const char *queue, const struct job_id *afte
 void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
 		 void *arg);
 void queues_view(struct queues *q, const char *queue, queue_view_fn fn, void *arg);
+
+/* What is wrong with queues here: jobs that do not begin, an epoch of another ensemble. */
+#define QUEUE_TROUBLE_MAX 1600
+typedef void (*queue_trouble_fn)(void *arg, const char *queue, const char *text);
+void queues_troubles(const struct queues *q, queue_trouble_fn fn, void *arg);
 
 /* Requests of a supervisor on this node; its connection is the owner. */
 void queues_begin(struct queues *q, void *owner, const struct job_id *id, job_begun_fn fn,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "node/last_run.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
 #include "node/paths.h"
@@ -397,6 +398,25 @@ void schedules_owed_from(const struct task *t, char tick[TICK_NAME_SIZE])
 		memcpy(tick, TICK_NO_LIMIT, sizeof(TICK_NO_LIMIT));
 	else if (seen(t)->phase == DUE_READY)
 		schedules_owed_behind(t, seen(t)->since_ms, tick);
+}
+
+int64_t schedules_decided_until(const struct schedules *s, const struct task *t)
+{
+	const struct task_schedule *c = t->settings->schedule;
+	const struct task_due *d = seen(t);
+	int64_t latest_ms = clocks_latest_ms(&s->leaders->registry->clocks), until_ms = 0;
+
+	if (!c)
+		return 0;
+	if (d->phase == DUE_READY) {
+		until_ms = schedule_floor(s, t);
+		until_ms = d->since_ms > until_ms ? d->since_ms : until_ms;
+	} else if (!tick_parse(last_run_of(t)->tick, &until_ms) ||
+		   !owed_is_tick(&(struct owed_rules){.schedule = c->schedule, .zone = c->zone},
+				 until_ms)) {
+		until_ms = 0; /* nothing is known, or it was triggered */
+	}
+	return until_ms > latest_ms ? until_ms : 0;
 }
 
 void schedules_init(struct schedules *s, struct host *host, struct leaders *l, struct policy *p)

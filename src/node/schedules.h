@@ -129,6 +129,13 @@ void schedules_owed_from(const struct task *t, char tick[TICK_NAME_SIZE]);
 /* The same if all up to since_ms were decided. */
 void schedules_owed_behind(const struct task *t, int64_t since_ms, char tick[TICK_NAME_SIZE]);
 
+/*
+ * Until when (ms since the epoch) no tick is run, as a clock that was ahead has decided those up to
+ * then, or has put the schedule in force; 0: that is not so. A leader knows, and another node as
+ * far as it has read the task's newest run.
+ */
+int64_t schedules_decided_until(const struct schedules *s, const struct task *t);
+
 /* For the parts, which may write it. */
 struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);

@@ -337,3 +337,84 @@ def test_records_are_closed_to_the_world_with_an_auth_file(queues, folder, zk):
     known = zk.server.client()
     known.add_auth("digest", "user:secret")
     assert b"secret" in known.get(path)[0]
+
+
+# --- a sidecar that has changed while its session lives on
+
+
+def two_nodes(queues, folder, then="sleep 600"):
+    """The worker of the newest version, whose first job is `then`, and one that works once that one does not."""
+    q = queue_text("q", slots=2, concurrency=1, command=noting(folder, f"! mkdir {folder}/first 2>/dev/null || {then}"))
+    worker, other = queues.site("worker", q, version="2.0"), queues.site("other", q, version="1.0")
+    queues.wait_open()
+    return worker, other
+
+
+def restart(sidecar):
+    """At once, with the session that it had."""
+    session = sidecar.status()["session"]["id"]
+    sidecar.kill()
+    sidecar.start()
+    assert sidecar.status()["session"]["id"] == session, "it lives on"
+
+
+def changes(sidecar, how):
+    if how == "node":
+        sidecar.write_config(node="renamed")
+    elif how == "file gone":
+        (sidecar.task_dir / "tasks.conf").unlink()
+    else:
+        sidecar.write_file("queue \"q\" {\n", "tasks.conf")
+
+
+@pytest.mark.seconds(300)
+@pytest.mark.parametrize("how", ["node", "file gone", "file broken"])
+def test_what_runs_where_nobody_answers_for_it_is_tried_again(queues, folder, how):
+    worker, other = two_nodes(queues, folder)
+    job = queues.submit(other)
+    wait_until(lambda: ran(folder), what="it has begun")
+    waits = queues.submit(other)
+    changes(worker, how)
+    restart(worker)
+    found = queues.wait_state(other, job, timeout=90)
+    assert (found["state"], found["attempt"]) == ("ok", 2)
+    assert most_at_a_time(folder) <= 1
+    assert queues.wait_state(other, waits, timeout=90)["state"] == "ok", "concurrency counts it no more"
+
+
+@pytest.mark.seconds(300)
+def test_what_runs_where_nobody_answers_for_it_is_cancelled(queues, folder):
+    worker, other = two_nodes(queues, folder)
+    job = queues.submit(other)
+    wait_until(lambda: ran(folder), what="it has begun")
+    changes(worker, "node")
+    restart(worker)
+    assert queues.run(other, "cancel", job)[0] == 0
+    assert queues.wait_state(other, job, timeout=90)["state"] == "cancelled"
+
+
+@pytest.mark.seconds(300)
+def test_a_job_that_runs_goes_on_while_its_queue_goes_from_the_files(queues, folder):
+    worker, other = two_nodes(queues, folder, then=f"until test -e {folder}/go; do sleep 0.1; done")
+    job = queues.submit(other)
+    wait_until(lambda: ran(folder), what="it has begun")
+    changes(worker, "file gone")
+    wait_until(lambda: "q" not in worker.task_names(), what="the queue is gone there")
+    timeout_s = worker.status()["session"]["timeout_ms"] / 1000
+    holds_for(lambda: other.call("job", job)["state"] == "running", 2 * timeout_s + 2, "nobody takes it away")
+    (folder / "go").touch()
+    found = queues.wait_state(other, job)
+    assert (found["state"], found["attempt"]) == ("ok", 1)
+
+
+def test_an_epoch_of_another_ensemble_is_told_and_its_remedy_works(queues, folder):
+    a = queues.site("a", queue_text("q", command=noting(folder)))
+    queues.wait_open()
+    path = f"{queues.zk.root}/jobs/q"
+    queues.zk.client.set(path, b"900000000000000000")
+    job = queues.submit(a)
+    [problem] = wait_until(lambda: [p for p in a.status()["problems"] if p["file"] == "q"], what="it is told")
+    assert "900000000000000000" in problem["message"] and f"zkCli.sh set {path} 0" in problem["message"]
+    queues.zk.client.set(path, b"0")
+    assert queues.wait_state(a, job)["state"] == "ok"
+    wait_until(lambda: not a.status()["problems"], what="nothing is wrong any more")

@@ -267,6 +267,32 @@ def test_crashes_use_up_no_retries(site, folder, program):
     holds_for(lambda: [attempt for _, attempt, _ in lines(folder)] == [1, 2, 3, 4], 5, "no more than that")
 
 
+def test_what_a_clock_that_was_ahead_has_left(site, folder, zk, program):
+    """A day of ticks is decided, more than are kept; until then nothing is run but by hand."""
+    task = scheduled("report", writes(folder), schedule="* * * * *", history=3)
+    ahead = [time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(time.time() + 86400 + 60 * i)) for i in range(3)]
+    zk.client.ensure_path(f"{zk.root}/runs/report")
+    zk.client.set(f"{zk.root}/runs/report", ahead[0].encode())  # what was before it was pruned
+    for tick in ahead:
+        record = {"state": "ok", "id": "x", "token": 1, "session": 1, "started_at": 1, "ended_at": 2, "attempt": 1,
+                  "hostname": "h", "run": "r", "exit_status": 0}
+        zk.client.create(f"{zk.root}/runs/report/{tick}", msgpack.packb(record))
+    leader = site("leader", task, version="2.0")
+    other = site("other", task, version="1.0")
+    wait_until(lambda: leader.leads("report"), what="it is led")
+    [problem] = wait_until(lambda: [p for p in leader.status()["problems"] if p["file"] == "report"], what="it is told")
+    assert ahead[-1] in problem["message"] and "zkleader trigger report" in problem["message"]
+    due = json.loads(tool(program, leader, "--json", "next", "report", "-n", "2").out)
+    assert [d["tick"] > ahead[-1] for d in due] == [True, True]
+    for sidecar in (leader, other):
+        assert sidecar.call("tasks", "report")[0]["due"] > ahead[-1]
+    for _ in range(2):
+        outcome = tool(program, other, "trigger", "report", "--wait")
+        assert outcome.code == 0, outcome
+    assert len(lines(folder)) == 2 and zk.names("policy") == []
+    assert zk.get("runs", "report")[0].decode() == ahead[0], "what was pruned is not run again"
+
+
 def test_what_a_job_writes_is_in_the_journal_under_its_task(fleet, folder, zk):
     a = fleet.sidecar("a", tasks=[scheduled("report", ["/bin/sh", "-c", "echo one; echo two >&2; printf three"],
                                             schedule="@yearly")])

@@ -689,9 +689,9 @@ void __wrap_queues_configured(struct queues *q)
 }
 
 /* What was given to a session that lives is left to it, whether it knows of that or not. */
-bool __wrap_worker_answers_for(const struct worker *w, const char *queue)
+bool __wrap_worker_answers_for(const struct worker *w, const char *node, const char *queue)
 {
-	return is("job-orphan") || __real_worker_answers_for(w, queue);
+	return is("job-orphan") || __real_worker_answers_for(w, node, queue);
 }
 
 /* Whatever was given to this session is the assignment that its job began with. */

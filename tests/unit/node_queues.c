@@ -623,8 +623,8 @@ Test(queues, our_record_names_what_we_answer_for_and_do_not_serve)
 	registry.add_answers(registry.answers_arg, w);
 	cr_assert_eq(w->n_answers, 1);
 	cr_expect_str_eq(w->answers[0], "q");
-	cr_expect(worker_answers_for(w, "q"));
-	cr_expect_not(worker_answers_for(w, "r"));
+	cr_expect(worker_answers_for(w, w->node, "q"));
+	cr_expect_not(worker_answers_for(w, w->node, "r"));
 	worker_free(w);
 	queues_done(&queues);
 }
@@ -639,6 +639,59 @@ Test(queues, a_later_leader_has_raised_the_epoch)
 	until("get jobs/q"); /* it is read again, and nothing set */
 	script_answer(0, holds("40", 2, (struct store_stat){.version = 4}));
 	until("check workers/me, set jobs/q v4, check leaders/q");
+	queues_done(&queues);
+}
+
+static char trouble[QUEUE_TROUBLE_MAX];
+
+static void on_trouble(void *arg, const char *queue, const char *text)
+{
+	(void)arg;
+	cr_expect_str_eq(queue, "q");
+	snprintf(trouble, sizeof(trouble), "%s", text);
+}
+
+static const char *troubles(void)
+{
+	trouble[0] = '\0';
+	queues_troubles(&queues, on_trouble, NULL);
+	return trouble;
+}
+
+/* The data of another ensemble: nobody leads there with that token. */
+Test(queues, an_epoch_above_our_token_is_told)
+{
+	lead_queue();
+	int64_t since = host.now_ms;
+	while (host.now_ms < since + 20000) {
+		pass(100);
+		script_confirm();
+		if (store.n_open == 0)
+			continue;
+		cr_expect_not(strstr(store.open[0].text, "set jobs/q"), "%s", store.open[0].text);
+		script_answer(0, strstr(store.open[0].text, "get jobs/q")
+					 ? holds("42000", 5, (struct store_stat){.version = 3})
+					 : failed(STORE_NO_NODE));
+		if (host.now_ms < since + 9000)
+			cr_expect_str_empty(troubles(), "a later leader may be there");
+	}
+	cr_expect(strstr(troubles(), "42000") && strstr(trouble, "zkCli.sh set " ROOT "/jobs/q 0"),
+		  "%s", trouble);
+	until("get jobs/q"); /* as the remedy has it */
+	script_answer(0, holds("0", 1, (struct store_stat){.version = 4}));
+	until("check workers/me, set jobs/q v4, check leaders/q");
+	cr_expect_str_empty(troubles());
+	queues_done(&queues);
+}
+
+Test(queues, a_job_that_does_not_begin_is_told)
+{
+	give();
+	pass(0);
+	cr_expect_str_empty(troubles());
+	for (int i = 0; i < 31; i++)
+		pass(1000);
+	cr_expect(strstr(troubles(), UUID), "%s", trouble);
 	queues_done(&queues);
 }
 

@@ -888,6 +888,21 @@ Test(schedules, what_got_a_record_meanwhile_expires_without_another)
 	quiet();
 }
 
+/* Ticks are not run again that such a clock has run, and what is shown says until when. */
+Test(schedules, what_a_clock_that_was_ahead_has_decided_stands_still_until_then)
+{
+	const struct task *t = task_of("report");
+
+	cr_expect_eq(schedules_decided_until(&schedules, t), 0);
+	registry.clocks.skew.known = true; /* by the server's clock, too */
+	asks("get " SCHEDULE, in_force("* * * * *", WALL_MS - 3600000));
+	reads(names(minute(100), NULL));
+	asks(said("get! " RUNS, minute(100), ""), record_of("ok", 1, WALL_MS));
+	pass(120000);
+	cr_expect_eq(offers, 0);
+	cr_expect_eq(schedules_decided_until(&schedules, t), minute_ms(98));
+}
+
 Test(schedules, a_trigger_that_is_ahead_of_our_clock_waits_for_it)
 {
 	char tick[TICK_NAME_SIZE];

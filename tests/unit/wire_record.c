@@ -678,9 +678,10 @@ Test(record, the_queues_of_a_worker)
 	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
 	cr_expect_eq(worker_slots(back, "served"), 2);
 	cr_expect_eq(worker_slots(back, "old"), 0);
-	cr_expect(worker_answers_for(back, "served") && worker_answers_for(back, "old") &&
-		  worker_answers_for(back, "alone"));
-	cr_expect_not(worker_answers_for(back, "other"));
+	cr_expect(worker_answers_for(back, back->node, "served") &&
+		  worker_answers_for(back, back->node, "old") &&
+		  worker_answers_for(back, back->node, "alone"));
+	cr_expect_not(worker_answers_for(back, back->node, "other"));
 	worker_free(back);
 	worker_free(w);
 	buffer_done(&b);
