@@ -84,7 +84,7 @@ static void on_other_files(void *arg, uint64_t number)
 }
 
 /* A long yield-delay, under which it leads on beside a better one; then none. */
-static bool change_files(struct site *s)
+static bool change_promises(struct site *s)
 {
 	s->yield_delay_ms = random_range(10, 20) * 1000;
 	site_configure(s);
@@ -99,7 +99,7 @@ static bool end_site(enum fault how)
 	if (!fault_listens(s))
 		return false;
 	if (how == FAULT_RESTART && random_chance(400))
-		return change_files(s);
+		return change_promises(s);
 	if (how == FAULT_LEAVE)
 		site_stop(s);
 	else
