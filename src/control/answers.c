@@ -206,30 +206,6 @@ static void pack_last(struct pack *p, const struct task *t)
 	answers_pack_time(p, "ended_at", last->ended_at);
 }
 
-int64_t answers_decided_ms(const struct node *s, const struct listing *listing)
-{
-	int64_t first_ms = 0;
-
-	for (size_t i = 0; i < listing->n; i++) {
-		int64_t ms = schedules_decided_until(&s->schedules, listing->tasks[i]);
-		if (ms == 0)
-			return 0;
-		first_ms = first_ms == 0 || ms < first_ms ? ms : first_ms;
-	}
-	return first_ms;
-}
-
-void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing)
-{
-	int64_t from_ms = host_wall_ms(s->host), decided_ms = 0;
-
-	if (listing)
-		decided_ms = answers_decided_ms(s, listing);
-	if (decided_ms > from_ms)
-		from_ms = decided_ms;
-	answers_pack_time(p, "due", listing ? listing_due_ms(listing, from_ms) : 0);
-}
-
 static void pack_row(struct pack *p, const struct node *s, const struct subject *row)
 {
 	if (row->task) {

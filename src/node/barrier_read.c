@@ -328,34 +328,24 @@ static void on_watched(void *arg, const struct store_reply *reply)
 	answered(b);
 }
 
-/*
- * A member that waits for others to leave watches one of their nodes: the watch triggers the next
- * read.
- */
+/* A member that waits for others to leave watches one of their nodes, which tells of the next read. */
 static void watch_inside(struct barrier *b, const struct sight *sight)
 {
-	const struct ticket *t = inside(b, sight);
+	const struct ticket *t = b->busy > 0 ? NULL : inside(b, sight);
+	char path[STORE_PATH_MAX] = "";
+	bool waits = false;
 
-	char path[STORE_PATH_MAX];
-
-	if (!t || b->busy > 0) {
-		barrier_unwatch_inside(b);
-		return;
-	}
-	barrier_path(b, t->name, path);
+	for (const struct barrier_member *m = b->members; m; m = m->next)
+		waits |= m->state == MEMBER_LEAVES || m->state == MEMBER_WAITS;
+	if (t && waits)
+		barrier_path(b, t->name, path);
 	if (strcmp(path, b->watched) != 0)
 		barrier_unwatch_inside(b);
+	if (!path[0])
+		return;
 	memcpy(b->watched, path, sizeof(path));
 	b->busy++;
 	watches_exists(&b->all->session->watches, path, WATCH_RECIPE, b, on_watched, b);
-}
-
-static bool waits_for_others(const struct barrier *b)
-{
-	for (const struct barrier_member *m = b->members; m; m = m->next)
-		if (m->state == MEMBER_LEAVES || m->state == MEMBER_WAITS)
-			return true;
-	return false;
 }
 
 /* Not used for long: removed, unless a member has come or it has opened. */
@@ -409,10 +399,7 @@ static void decide(struct barrier *b)
 	b->refused = false;
 	if (b->busy == 0)
 		barrier_consider(b, sight);
-	if (waits_for_others(b))
-		watch_inside(b, sight);
-	else
-		barrier_unwatch_inside(b);
+	watch_inside(b, sight);
 }
 
 static void forget_sight(struct barrier *b)

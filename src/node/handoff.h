@@ -21,7 +21,7 @@ struct handoff {
 	int64_t counted_ms; /* T that its lease counted with, or shorter; 0: not known */
 	/* For how long its last answer can have promised a task, at most; 0: not known. */
 	int64_t promise_ms;
-	/* CLOCK_BOOTTIME: what was promised otherwise, before it or as configured before, is over */
+	/* CLOCK_BOOTTIME: what was promised otherwise, before it or by other files, is over */
 	int64_t promised_ms;
 	char worker[NAME_ID_MAX + 1]; /* id of the registration */
 	int32_t random_ints[WORKER_RANDOM_INTS];

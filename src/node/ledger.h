@@ -52,7 +52,7 @@ void ledger_unwatch(struct leaders *l, const char *task, const char *tick, const
 /*
  * Claims a tick, if it is not claimed, this worker is registered and the task is led. The same
  * transaction prunes to the task's history, but nothing that would make a tick from `owed` on older
- * than the oldest kept; TICK_NO_LIMIT: none is owed. trigger: the path of a znode to delete with it,
+ * than the oldest kept; TICK_NO_LIMIT: none is owed. trigger: path of a znode to delete with it,
  * and the tick may be older than all that are kept; NULL: none. fn may be called before this
  * returns.
  */

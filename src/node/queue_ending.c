@@ -127,7 +127,7 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 }
 
 /*
- * Without the job's output: only users who may submit may read that, and a notice is told to whoever
+ * Without the job's output: only who may submit may read that, and a notice is told to whoever
  * has a channel for it.
  */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,

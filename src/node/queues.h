@@ -168,7 +168,7 @@ void queues_changed(struct queues *q);
 /* Client requests; fn is called once, maybe before this returns. Arguments are copied. */
 void queues_submit(struct queues *q, const struct job_submit *submit, job_fn fn, void *arg);
 /*
- * Waits until the job has ended, at most wait_ms; 0: no wait. Nobody is told once the owner is gone;
+ * Waits until the job has ended, at most wait_ms; 0: no wait. Nobody is told once the owner went;
  * NULL: it stays.
  */
 void queues_read(struct queues *q, const struct job_id *id, int64_t wait_ms, const void *owner,

@@ -40,7 +40,7 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 
 /*
  * Only tasks that the record lists, so that its length has a bound (worker_task_bytes()): health
- * and tasks are set one after the other, and each may be of files that the other is not of any more.
+ * and tasks are set one after the other, and each may be of files that the other is no more of.
  */
 static void describe_health(const struct registry *r, struct worker *w)
 {

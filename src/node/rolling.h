@@ -125,7 +125,7 @@ struct rolling_audit {
 	char asked[NAME_ID_MAX + 1]; /* the drain whose slot that is */
 	struct rolling_stray {
 		char drain[NAME_ID_MAX + 1];
-		bool sure; /* found twice: of a slot that is freed just now the drain ends as well */
+		bool sure; /* found twice: of a slot that is freed now the drain ends as well */
 	} * strays;	   /* owned */
 	size_t n;
 };

@@ -55,7 +55,7 @@ void run_release(struct run *r);
 void run_end(struct run *r, const char *state, int64_t exit_status);
 /* run_record.c: its record as that of this attempt, which begins now. */
 void run_record_fill(struct run *r, int64_t attempt);
-/* What of a record that was read matters for the core; and the record itself as that of this run. */
+/* What of a record matters for the core; and the record itself as that of this run. */
 struct run_seen run_record_seen(const struct run *r, const struct run_record *record);
 void run_record_take(struct run *r, const struct run_record *record);
 /* Answers to its owner: run_answers.c. */

@@ -343,7 +343,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 		return;
 	plan = owed_plan(&rules, &sight);
 	/*
-	 * What is being claimed just now would be older than what is written as missed, or be passed
+	 * What is being claimed now would be older than what is written as missed, or be passed
 	 * over by what is offered in its place.
 	 */
 	if (plan.missed &&

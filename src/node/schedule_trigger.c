@@ -75,7 +75,7 @@ static void on_dropped(void *arg, const struct store_reply *reply)
 	free(a);
 }
 
-/* It has been claimed meanwhile, or its tick has a record: by the latter it is ended without one. */
+/* It has been claimed meanwhile, or its tick has a record: by that it is ended without one. */
 static void on_missed(void *arg, enum ledger_result result, const struct run_record *record,
 		      int32_t version)
 {

@@ -404,10 +404,11 @@ int64_t schedules_decided_until(const struct schedules *s, const struct task *t)
 {
 	const struct task_schedule *c = t->settings->schedule;
 	const struct task_due *d = seen(t);
-	int64_t latest_ms = clocks_latest_ms(&s->leaders->registry->clocks), until_ms = 0;
+	int64_t latest_ms, until_ms = 0;
 
 	if (!c)
 		return 0;
+	latest_ms = clocks_latest_ms(&s->leaders->registry->clocks);
 	if (d->phase == DUE_READY) {
 		until_ms = schedule_floor(s, t);
 		until_ms = d->since_ms > until_ms ? d->since_ms : until_ms;

@@ -171,7 +171,7 @@ void store_exists(struct store *s, const char *path, bool watch, store_reply_fn 
 void store_children(struct store *s, const char *path, bool watch, store_reply_fn fn, void *arg);
 /*
  * Has server and client forget the watches of that path: those on its children, or those that get
- * and exists set. OK: they are forgotten. NO_NODE: there are none. With any other answer they may be
+ * and exists set. OK: they are forgotten. NO_NODE: there is none. With another answer they may be
  * there. Not while a request that sets one of them is outstanding.
  */
 void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg);
