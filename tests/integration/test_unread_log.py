@@ -59,7 +59,7 @@ def told(unread, said):
 
 
 def test_a_sidecar_leads_on_and_says_how_many_lines_were_lost(fleet, zk, unread):
-    a = fleet.sidecar("a", start=False, tasks=[TASK], session_timeout="4s")
+    a = fleet.sidecar("a", start=False, tasks=[TASK], session_timeout="10s")
     a.process = spawn([build() / "zkleaderd", "-c", a.config_file], stderr=unread.writes, stdout=unread.writes,
                       env=sanitizer_env(a.folder), cwd=a.folder)
     wait_until(lambda: a.listens(), what="it has a socket")
@@ -70,7 +70,7 @@ def test_a_sidecar_leads_on_and_says_how_many_lines_were_lost(fleet, zk, unread)
         a.write_tasks(TASK, f"another-{n}")
         a.signal(signal.SIGHUP)
         wait_until(lambda: f"another-{n}" in a.task_names(), what="the files are read")
-    holds_for(lambda: a.leads(TASK), 5, "it leads for longer than its lease")
+    holds_for(lambda: a.leads(TASK), 11, "it leads for longer than its lease")
     assert a.check(TASK)["token"] == token
     [warning] = [w for w in a.status()["warnings"] if w["file"] == "zkleaderd"]
     assert "nobody reads what it logs: " in warning["message"] and unread.is_as_it_was()
