@@ -328,7 +328,7 @@ static void on_watched(void *arg, const struct store_reply *reply)
 	answered(b);
 }
 
-/* A member that waits for others to leave watches one of their nodes, which tells of the next read. */
+/* Who waits for others to leave watches one of their nodes, which tells of the next read. */
 static void watch_inside(struct barrier *b, const struct sight *sight)
 {
 	const struct ticket *t = b->busy > 0 ? NULL : inside(b, sight);
