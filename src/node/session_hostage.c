@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 #define GRACE_MAX_MS 5000 /* for a confirmation, once servers are back */
-#define ACCEPTS_MAX  3	  /* connections without a confirmation, after which there is no grace */
+#define ACCEPTS_MAX  3	  /* connections that are no chance: hung up on, and no grace is left */
 #define RECENT_MS    (INT64_C(600) * 1000)
 #define FRUGAL_MS    (INT64_C(3600) * 1000)
 #define NEVER_MS     (INT64_MIN / 2)
@@ -38,7 +38,7 @@ static const char *reason_of(const struct session_hostage *h)
 {
 	if (h->refusal[0])
 		return "the servers refuse confirmations: see the ACLs and quotas below the root";
-	if (h->accepts > 1)
+	if (h->accepts >= ACCEPTS_MAX)
 		return "servers take the session and hang up again and again: see their log, and "
 		       "jute.maxbuffer";
 	return "the connection stands, and requests are not answered: see the servers' log";
@@ -57,7 +57,7 @@ static void give_up(struct session *s)
 		    LOG_INT("watched_bytes", s->watches.bytes));
 	snprintf(problem, sizeof(problem), "session given up, as nothing confirmed it: %s", reason);
 	h->last_ms = now;
-	if (!h->refusal[0] && h->accepts > 1)
+	if (!h->refusal[0] && h->accepts >= ACCEPTS_MAX)
 		h->hung_up_ms = now;
 	session_give_up(s, h->refusal[0] ? SESSION_REFUSED : SESSION_CONNECTING, problem);
 }

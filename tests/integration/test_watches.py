@@ -113,7 +113,7 @@ def many_descriptors(n):
 def test_clients_that_wait_for_jobs_leave_nothing(queues, proxy):
     """Twelve thousand requests that wait for the ends of jobs that are due in a day, whose clients go."""
     many_descriptors(1024)
-    a = queues.site("a", queue_text("q", command="true"), session_timeout="10s", log_level="info",
+    a = queues.site("a", queue_text("q", command=["/bin/true"]), session_timeout="10s", log_level="info",
                     zookeeper=proxy.address)
     queues.wait_open()
     with a.client(timeout=60) as client:
