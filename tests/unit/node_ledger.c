@@ -334,6 +334,52 @@ Test(ledger, a_tick_among_the_oldest_does_not_prune_itself_or_what_is_younger)
 	says(LEDGER_DONE);
 }
 
+/* T2 is owed: were T1 pruned, T3 would be the oldest, and T2 count as claimed. */
+Test(ledger, a_claim_prunes_nothing_that_would_hide_what_is_owed)
+{
+	lead("report")->listing->settings.history = 1;
+	ledger_claim(task_of("report"), T4, TICK_NO_LIMIT, T2, NULL, &running, on_said, NULL);
+	load(T1, T3, NULL);
+	asks("check workers/me, check leaders/report, check runs/report v8, create runs/report/" T4,
+	     ok());
+	says(LEDGER_DONE);
+	ledger_claim(task_of("report"), T2, TICK_NO_LIMIT, T2, NULL, &running, on_said, NULL);
+	asks("check workers/me, check leaders/report, set runs/report v8, create runs/report/" T2
+	     ", delete runs/report/" T1,
+	     ok());
+	cr_expect_eq(memcmp(store.last.data, T2, store.last.len), 0);
+	says(LEDGER_DONE);
+}
+
+/* An order by hand is for that tick alone: it is good although all that is kept is later. */
+Test(ledger, what_was_triggered_may_be_older_than_the_oldest_and_does_not_move_that_back)
+{
+	lead("report")->listing->settings.history = 2;
+	ledger_claim(task_of("report"), T4, TICK_NO_LIMIT, TICK_NO_LIMIT, NULL, &running, on_said,
+		     NULL);
+	load(T1, T2, T3);
+	asks("check workers/me, check leaders/report, set runs/report v8, create runs/report/" T4
+	     ", delete runs/report/" T1 ", delete runs/report/" T2,
+	     ok());
+	says(LEDGER_DONE);
+	static const char *const olds[] = {T1, T2};
+	for (int i = 0; i < 2; i++) {
+		char text[300];
+		ledger_claim(task_of("report"), olds[i], TICK_NO_LIMIT, TICK_NO_LIMIT,
+			     ROOT "/policy/d1", &running, on_said, NULL);
+		snprintf(text, sizeof(text),
+			 "check workers/me, check leaders/report, %s runs/report v9, create "
+			 "runs/report/%s, delete policy/d1%s",
+			 i == 0 ? "check" : "set", olds[i],
+			 i == 0 ? "" : ", delete runs/report/" T1);
+		asks(text, ok());
+		if (i == 1)
+			cr_expect_eq(memcmp(store.last.data, T3, store.last.len), 0,
+				     "not back to what was pruned before");
+		says(LEDGER_DONE);
+	}
+}
+
 Test(ledger, a_claim_that_cannot_prune_claims_without)
 {
 	lead("report")->listing->settings.history = 1;
