@@ -22,7 +22,7 @@ def zkleader(program):
 
 
 def test_additions_and_the_present_value(fleet, zkleader):
-    one, two = fleet.sidecar("one"), fleet.sidecar("two")
+    one, two = fleet.sidecar("one", session_timeout="10s"), fleet.sidecar("two", session_timeout="10s")
     assert zkleader(one, "counter", NAME).out == "0\n"
     assert zkleader(one, "counter", NAME, "+5").out == "5\n"
     assert zkleader(two, "counter", NAME, "+2").out == "7\n"
@@ -105,7 +105,7 @@ def test_a_lost_answer_is_found_out(fleet, proxy, drop):
 @pytest.mark.parametrize("each", [40, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.seconds(600)])])
 def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy, each):
     """Eight nodes at once, of which two lose the answer to one addition after the other."""
-    nodes = [fleet.sidecar(n, zookeeper=proxy.address if n in "ab" else None, session_timeout="6s")
+    nodes = [fleet.sidecar(n, zookeeper=proxy.address if n in "ab" else None, session_timeout="20s")
              for n in "abcdefgh"]
     going = threading.Event()
 

@@ -45,7 +45,7 @@ def section(name="chat", **values):
 
 
 def begin(fleet, name="a", text="", tasks=(TASK,), ready=True, **kwargs):
-    one = fleet.sidecar(name, start=False, tasks=list(tasks), **{"session_timeout": "6s", **kwargs})
+    one = fleet.sidecar(name, start=False, tasks=list(tasks), **{"session_timeout": "10s", **kwargs})
     one.write_file(text, "notify.conf")
     one.start(ready)
     return one

@@ -20,7 +20,7 @@ def site(fleet, folder):
     runners = []
 
     def make(name, *tasks, **config):
-        sidecar = fleet.sidecar(name, tasks=tasks, **{"session_timeout": "6s", **config})
+        sidecar = fleet.sidecar(name, tasks=tasks, **{"session_timeout": "10s", **config})
         runners.append(Runner(sidecar.folder / "runner", sidecar.socket, sidecar.config_file).start())
         sidecar.runner = runners[-1]
         return sidecar

@@ -24,7 +24,7 @@ class Queues:
         (folder / "submits").mkdir()
 
     def site(self, name, *sections, runner=True, ready=True, **config):
-        sidecar = self.fleet.sidecar(name, tasks=sections, ready=ready, **{"session_timeout": "6s", **config})
+        sidecar = self.fleet.sidecar(name, tasks=sections, ready=ready, **{"session_timeout": "10s", **config})
         sidecar.runner = None
         if runner:
             self.start_runner(sidecar)

@@ -16,8 +16,10 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from harness.process import end, spawn
 from harness.waiting import TIMEOUT, wait_until
 
-# Below the range from which the kernel takes ports for outgoing connections.
-PORTS = range(20000, 32000)
+# Below the range from which the kernel takes ports for outgoing connections; a worker process has some of its own,
+# so that no other takes that of a server that is away.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+PORTS = range(20000 + WORKER % 20 * 600, 20600 + WORKER % 20 * 600)
 JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+PerfDisableSharedMem",
         "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Djava.awt.headless=true",
         "-cp", "/usr/share/java/zookeeper.jar",  # no folder: of such a path no classes are kept
@@ -85,8 +87,8 @@ class ZooKeeper:
 
     def start(self):
         """Starts it, on the same port as before if it ran before, and waits until it serves."""
-        first = self.port is None
-        for _ in range(5 if first else 1):
+        first = self.port is None  # later on a try may fail for want of time
+        for _ in range(5):
             if first:
                 self.port = free_port()
             self._launch()
