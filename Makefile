@@ -113,7 +113,7 @@ NODE := \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
 	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep rolling_audit \
 	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_places queue_ending \
-	queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune \
+	leftovers queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune \
 	queue_troubles
 CONTROL := \
 	barriers gangs \
@@ -342,7 +342,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	leaders_expired inheritance_promised store_multi clocks_judge clocks_is_off clocks_ask clocks_latest_ms policy_find_node handoff_is_ours identity_host roster_untouched \
 	ledger_claim run_next leaders_hold_renew runs_take_over session_confirm store_get \
 	record_parse_counter record_parse_seen registry_settled draft_successors \
-	gangs_renew gang_is_dead holder_renew \
+	gangs_renew gang_is_dead holder_renew leftovers_going \
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep \

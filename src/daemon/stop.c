@@ -31,8 +31,7 @@ static void leave(struct sidecar *s)
 /* How many jobs are running: those of tasks and queues, and commands under a lock or in a gang. */
 static size_t going(const struct sidecar *s)
 {
-	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes) +
-	       queues_going(&s->node.queues);
+	return node_going(&s->node);
 }
 
 /*
@@ -93,8 +92,7 @@ void stop_on_term(uv_signal_t *handle, int number)
 	notify_send("STOPPING=1");
 	s->drain_ms = now + SIDECAR_DRAIN_MS;
 	s->promised_ms = now + s->config->stop_wait_ms;
-	recipes_stop(&s->node.recipes);
-	queues_stop(&s->node.queues);
+	node_leave(&s->node);
 	if (!to_wait_for(s)) {
 		leave(s);
 		return;

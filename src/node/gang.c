@@ -299,7 +299,8 @@ void gangs_attach(struct gangs *all, void *owner, const char *name, uint64_t id,
 	struct gang *g = gang_get(all, name);
 	struct gang_member *m = find_id(g, id);
 
-	if (m ? !gang_is_orphan(m) || m->lost : obstacle(all) != NULL) {
+	/* Also while we are being stopped: that waits for it. */
+	if (m ? !gang_is_orphan(m) || m->lost : all->n_members >= GANG_MEMBERS_MAX) {
 		refuse(all, owner, fn, arg, &(struct gang_answer){.outcome = GANG_NOT_THERE});
 		gangs_schedule(all);
 		return;
@@ -404,10 +405,18 @@ void gangs_take_over(struct gangs *all, int64_t timeout_ms)
 	all->early = true;
 }
 
+bool gangs_know(const struct gangs *all, const char *name, uint64_t id)
+{
+	for (struct gang *g = all->list; g; g = g->next)
+		if (strcmp(g->name, name) == 0)
+			return find_id(g, id) != NULL;
+	return false;
+}
+
 size_t gangs_going(const struct gangs *all)
 {
 	int64_t now = now_of(all);
-	size_t n = all->recover_ms > now;
+	size_t n = 0;
 
 	for (const struct gang *g = all->list; g; g = g->next)
 		for (const struct gang_member *m = g->members; m; m = m->next)

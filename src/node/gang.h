@@ -116,6 +116,8 @@ void gangs_keep(struct gangs *all);
 void gangs_stop(struct gangs *all);
 /* We try the previous sidecar's session; it promised leases of up to timeout_ms. */
 void gangs_take_over(struct gangs *all, int64_t timeout_ms);
+/* Whether the gang has a member with that id here. */
+bool gangs_know(const struct gangs *all, const char *name, uint64_t id);
 /* Number of members whose command may be alive. */
 size_t gangs_going(const struct gangs *all);
 /* All commands have to end. */

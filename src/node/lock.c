@@ -346,7 +346,8 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 {
 	struct lock *l = find_orphan(k, name, id);
 
-	if (!l && (obstacle(k) || locks_know(k, id))) {
+	/* Also while we are being stopped: that waits for it. */
+	if (!l && (k->n >= LOCKS_MAX || locks_know(k, id))) {
 		fn(arg, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 		if (k->released)
 			k->released(owner);
@@ -432,16 +433,10 @@ void locks_stop(struct locks *k)
 	go_on(k);
 }
 
-/* Commands of the previous sidecar may be alive whose guards have not reattached yet. */
-static bool is_inheriting(const struct locks *k, int64_t now)
-{
-	return k->sweep.recover_ms != 0 && !k->sweep.recovered && now < k->sweep.recover_ms;
-}
-
 size_t locks_going(const struct locks *k)
 {
 	int64_t now = now_of(k);
-	size_t n = is_inheriting(k, now);
+	size_t n = 0;
 
 	for (const struct lock *l = k->list; l; l = l->next)
 		n += !l->dead && l->state != LOCK_LEAVING && (l->told || is_attaching(l)) &&

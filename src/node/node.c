@@ -58,6 +58,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 	runs_take_over(&n->runs, runs, n_runs, all_known, handoff->timeout_ms);
 	registry_take_over(&n->registry, handoff);
 	recipes_take_over(&n->recipes, handoff->timeout_ms);
+	leftovers_take_over(&n->leftovers, handoff->timeout_ms, all_known);
 }
 
 /*
@@ -91,6 +92,7 @@ static void on_up(void *arg)
 	recipes_up(&n->recipes);
 	closing_up(&n->closing);
 	queues_up(&n->queues);
+	leftovers_up(&n->leftovers);
 	overdues_changed(&n->overdues);
 	notices_up(&n->notices);
 	outages_up(&n->outages);
@@ -137,6 +139,7 @@ static void on_expired(void *arg)
 	runs_expired(&n->runs);
 	recipes_expired(&n->recipes);
 	queues_expired(&n->queues);
+	leftovers_expired(&n->leftovers);
 	last_runs_cut(&n->last_runs);
 	outages_cut(&n->outages);
 	n->handlers.status(n->handlers.arg);
@@ -397,10 +400,12 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	recipes_init(&n->recipes, &n->session, &n->registry, &rolling_handlers);
 	closing_init(&n->closing, &n->session, &n->recipes.roster);
 	queues_init(&n->queues, &n->session, &n->registry, &n->leaders, &handlers->queues);
+	leftovers_init(&n->leftovers, &n->recipes.locks, &n->recipes.gangs, &n->queues);
 }
 
 void node_done(struct node *n)
 {
+	leftovers_done(&n->leftovers);
 	policy_done(&n->policy); /* answers the requests that wait for a decision */
 	recipes_done(&n->recipes);
 	closing_done(&n->closing);
@@ -448,6 +453,19 @@ void node_set_health(struct node *n, const struct node_health *health)
 void node_start(struct node *n)
 {
 	session_start(&n->session);
+}
+
+void node_leave(struct node *n)
+{
+	recipes_stop(&n->recipes);
+	queues_stop(&n->queues);
+	leftovers_want(&n->leftovers);
+}
+
+size_t node_going(const struct node *n)
+{
+	return runs_going(&n->runs, false) + recipes_going(&n->recipes) + queues_going(&n->queues) +
+	       leftovers_going(&n->leftovers);
 }
 
 void node_withdraw(struct node *n)

@@ -14,6 +14,7 @@
 #include "node/handoff.h"
 #include "node/host.h"
 #include "node/last_run.h"
+#include "node/leftovers.h"
 #include "node/leaders.h"
 #include "node/losses.h"
 #include "node/notices.h"
@@ -73,6 +74,7 @@ struct node {
 	struct recipes recipes;
 	struct closing closing;
 	struct queues queues;
+	struct leftovers leftovers;
 	struct handoff handoff; /* as it was told last; its session is 0 before */
 };
 
@@ -102,6 +104,10 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 		    size_t n_runs, bool all_known);
 /* Begins to connect, for ever. */
 void node_start(struct node *n);
+/* Is about to stop: jobs and commands go on, and nothing is begun under a lock, in a gang or a queue. */
+void node_leave(struct node *n);
+/* Number of jobs and commands that may be alive here, also of the previous sidecar. */
+size_t node_going(const struct node *n);
 /* Leaves every election but those of tasks that a job keeps here. */
 void node_withdraw(struct node *n);
 /* Ends the session; done is called when the server has heard or cannot be told. */

@@ -28,6 +28,7 @@ struct queue_works {
 	size_t n;
 	bool listing, dirty; /* ROOT/jobs/Q/at/NODE is to be listed, or listed again */
 	bool made;	     /* it was missing, and has been made since */
+	bool known;	     /* it has been listed in this session */
 	int64_t list_ms;     /* CLOCK_BOOTTIME: not before */
 };
 
@@ -38,6 +39,8 @@ void queue_works_expired(struct queue *queue);
 void queue_works_done(struct queue *queue);
 void queue_works_owner_gone(struct queue *queue, const void *owner);
 size_t queue_works_going(const struct queue *queue);
+/* Whether it is known which of its jobs go on here. */
+bool queue_works_known(const struct queue *queue);
 
 /* --- queues.c ------------------------------------------------------------- */
 

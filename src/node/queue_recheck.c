@@ -230,3 +230,12 @@ void work_recheck(struct work *w)
 	work_job_path(w, path);
 	queue_get(calls, path, on_job, w);
 }
+
+bool queue_works_known(const struct queue *queue)
+{
+	bool known = queue->works.known;
+
+	for (const struct work *w = queue->works.first; w; w = w->next)
+		known &= w->state != WORK_READING;
+	return known;
+}

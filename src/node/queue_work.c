@@ -190,6 +190,7 @@ static void on_listed(void *arg, const struct store_reply *reply)
 				   &(struct queue_folders){.job_minute = -1,
 							   .due_minute = -1,
 							   .node = queue->queues->registry->node});
+	works->known |= works->made || reply->code == STORE_OK;
 	if (reply->code != STORE_OK) {
 		works->dirty = true;
 		works->list_ms += works->made && !made ? 0 : QUEUE_AGAIN_MS;
@@ -332,7 +333,7 @@ void queue_works_expired(struct queue *queue)
 		else
 			work_is_over(w, false);
 	}
-	queue->works.listing = false;
+	queue->works.listing = queue->works.known = false;
 	queue->works.dirty = true;
 }
 

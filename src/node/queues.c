@@ -420,6 +420,20 @@ size_t queues_going(const struct queues *q)
 	return n;
 }
 
+bool queues_known(const struct queues *q)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < q->n; i++)
+		known &= queue_works_known(q->list[i]);
+	return known;
+}
+
+bool queues_serve(const struct queues *q, const char *name)
+{
+	return queue_find(q, name) != NULL;
+}
+
 void queues_revoke(struct queues *q)
 {
 	q->revoked = true;

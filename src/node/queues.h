@@ -210,6 +210,10 @@ void queues_owner_gone(struct queues *q, const void *owner);
 /* Begins no more jobs; those not begun are given back. */
 void queues_stop(struct queues *q);
 size_t queues_going(const struct queues *q);
+/* Whether it is known of each queue which of its jobs go on here; the previous sidecar's, too. */
+bool queues_known(const struct queues *q);
+/* Whether this node has that queue. */
+bool queues_serve(const struct queues *q, const char *name);
 /* Running jobs are to end now. */
 void queues_revoke(struct queues *q);
 /* The next sidecar takes the session over, with all running jobs. */

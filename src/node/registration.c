@@ -283,6 +283,7 @@ static void on_found(void *arg, const struct store_reply *reply)
 		    strcmp(w->id, r->kept_id) == 0;
 	r->kept_session = 0;
 	r->recovers = true; /* the session is its own, whatever became of the record */
+	r->same_node = ours && strcmp(w->node, r->node) == 0;
 	if (ours && says_the_same(r, w)) {
 		go_on_as(r, w, reply->stat.ctime);
 		return;

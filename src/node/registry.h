@@ -70,7 +70,8 @@ struct registry {
 	/* of the previous sidecar on this host */
 	int64_t kept_session; /* 0: none */
 	char kept_id[NAME_ID_MAX + 1];
-	bool recovers; /* its session goes on; what it led is not known yet */
+	bool recovers;	/* its session goes on; what it led is not known yet */
+	bool same_node; /* its record had our name, under which its jobs are found */
 
 	/* registering */
 	char id[NAME_ID_MAX + 1];    /* registered in this session, "" */

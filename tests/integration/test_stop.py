@@ -5,6 +5,7 @@ import time
 import pytest
 
 from harness.faults import LED_AGAIN, TASK
+from harness.holders import Holders
 from harness.oracle import now
 from harness.proxy import MULTI
 from harness.sidecar import task_text
@@ -26,9 +27,9 @@ def promised(leader):
     return asked, asked + answer["lease_ms"] / 1000
 
 
-def pair(fleet, zk, **config):
-    leader = fleet.sidecar("leader", version="2", tasks=[TASK], session_timeout="10s", **config)
-    standby = fleet.sidecar("standby", version="1", tasks=[TASK], session_timeout="10s", **config)
+def pair(fleet, zk, session_timeout="10s", **config):
+    leader = fleet.sidecar("leader", version="2", tasks=[TASK], session_timeout=session_timeout, **config)
+    standby = fleet.sidecar("standby", version="1", tasks=[TASK], session_timeout=session_timeout, **config)
     zk.wait_for_leader(TASK, leader)
     wait_until(lambda: len(leader.explain(TASK)["ranking"]) == 2, what="it knows the other")
     return leader, standby
@@ -96,3 +97,40 @@ def test_a_stop_does_not_wait_for_a_record(fleet, zk, proxy, jobs, fault, drop):
     assert time.monotonic() - began < 10, "it has waited"
     proxy.flow()
     assert run.code() == 0
+
+
+def test_a_stop_right_behind_a_restart_waits_for_no_job_that_is_not_there(fleet, zk):
+    leader, standby = pair(fleet, zk, session_timeout="30s")
+    leader.kill()
+    leader.start()
+    wait_until(lambda: "registration taken over" in leader.log(), what="it goes on as the one before")
+    began = time.monotonic()
+    assert leader.stop() == 0
+    took = time.monotonic() - began
+    assert took < 15, "it has waited for what may be left for 30 s"
+    zk.wait_for_leader(TASK, standby)
+    print(f"measured: it has left after {took:.2f} s")
+
+
+@pytest.mark.parametrize("ready", [True, False], ids=["taken over", "just started"])
+def test_a_stop_right_behind_a_restart_waits_for_the_command_of_the_one_before(fleet, folder, zk, ready):
+    one = fleet.sidecar("one", session_timeout="30s")
+    two = fleet.sidecar("two", session_timeout="30s")
+    holders = Holders(folder, "db")
+    try:
+        first = holders.run(one, "first")
+        holders.wait_started("first")
+        second = holders.run(two, "second", body=":")
+        wait_until(lambda: len(zk.names("locks", "db")) == 2, what="another waits")
+        one.kill()
+        one.start(ready)
+        wait_until(one.listens, what="it has started")
+        one.signal(signal.SIGTERM)
+        holds_for(lambda: holders.who("start") == ["first"], 2, "the lock is held")
+        holders.release("first")
+        assert first.code() == 0
+        assert one.wait_exit() == 0
+        assert second.code() == 0
+        holders.check()
+    finally:
+        holders.close()

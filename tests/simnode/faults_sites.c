@@ -55,6 +55,15 @@ static void change_files(struct site *s)
 		site_rename(s);
 }
 
+/* It is told to stop before all guards of the process before have come back. */
+static void on_leave(void *arg, uint64_t number)
+{
+	struct site *s = arg;
+
+	if (s->running && number == fault_era && fault_listens(s))
+		site_stop(s);
+}
+
 static void on_restart(void *arg, uint64_t number)
 {
 	struct site *s = arg;
@@ -64,6 +73,8 @@ static void on_restart(void *arg, uint64_t number)
 	site_install(s);
 	change_files(s);
 	site_start(s, number & 1);
+	if (random_chance(150))
+		event_at(sim.now + random_exp(100 * MS), on_leave, s, fault_era);
 }
 
 /* It has promised what it can, and its files are others at its next start, a moment later. */

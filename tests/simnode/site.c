@@ -306,8 +306,7 @@ static void on_parted(void *arg)
 /* Jobs, and commands under a lock or in a gang. */
 static size_t going(const struct site *s)
 {
-	return runs_going(&s->node.runs, false) + recipes_going(&s->node.recipes) +
-	       queues_going(&s->node.queues);
+	return node_going(&s->node);
 }
 
 static void on_stop_poll(void *arg, uint64_t life)
@@ -348,8 +347,7 @@ void site_stop(struct site *s)
 	s->n_kept_runs = 0;
 	s->stop_by = sim.now + SITE_STOP_US;
 	oracle_stopping(s);
-	recipes_stop(&s->node.recipes);
-	queues_stop(&s->node.queues);
+	node_leave(&s->node);
 	s->withdrawn = going(s) > 0;
 	if (s->withdrawn)
 		node_withdraw(&s->node);

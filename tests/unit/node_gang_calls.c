@@ -92,6 +92,17 @@ Test(gang_calls, one_that_is_being_stopped_begins_none)
 	idle();
 }
 
+Test(gang_calls, who_comes_back_as_it_is_being_stopped_goes_on)
+{
+	runs(false);
+	gangs_stop(&gangs);
+	attach();
+	sees(OURS, THEIRS);
+	asks("exists! gangs/g/" THEIRS, ok());
+	answered(GANG_STARTED, NULL);
+	cr_expect_eq(gangs_going(&gangs), 1);
+}
+
 Test(gang_calls, what_runs_goes_on_as_it_is_being_stopped)
 {
 	start();

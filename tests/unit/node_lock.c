@@ -432,34 +432,6 @@ Test(lock, after_a_restart)
 }
 
 /* Its command may live by what the sidecar before us told, though it never asked us to renew that. */
-/* The guard of the sidecar before us may have a command, also while the session is not confirmed yet. */
-Test(lock, what_is_inherited_goes_on_from_the_beginning)
-{
-	begin();
-	cr_assert_eq(locks_going(&locks), 0);
-	world_session.taken_over = 7;
-	world_session.granted_ms = 10000;
-	lock_sweep_take_over(&locks.sweep, 10000);
-	cr_assert_eq(locks_going(&locks), 1);
-	world_pass(6000);
-	cr_assert_eq(locks_going(&locks), 1);
-	locks_up(&locks); /* from now on guards can come */
-	world_pass(9999);
-	cr_assert_eq(locks_going(&locks), 1);
-	world_pass(1);
-	cr_assert_eq(locks_going(&locks), 0);
-	locks_done(&locks);
-
-	begin();
-	lock_sweep_take_over(&locks.sweep, 10000);
-	world_pass(10000); /* and where no server answers */
-	cr_assert_eq(locks_going(&locks), 0);
-	lock_sweep_take_over(&locks.sweep, 10000);
-	locks_expired(&locks);
-	cr_assert_eq(locks_going(&locks), 0);
-	locks_done(&locks);
-}
-
 Test(lock, after_a_restart_the_client_goes)
 {
 	begin();

@@ -233,6 +233,16 @@ Test(lock_decide, what_a_client_comes_back_for_is_not_made)
 	answered(LOCK_NOT_THERE, NULL);
 }
 
+Test(lock_decide, what_a_client_comes_back_for_goes_on_as_we_are_being_stopped)
+{
+	locks_stop(&locks);
+	attach();
+	looks(alone(), slots(1));
+	asks("exists! " OWN, ours());
+	answered(LOCK_YOURS, NULL);
+	cr_expect_eq(locks_going(&locks), 1);
+}
+
 Test(lock_decide, a_lost_answer_of_an_attach_is_asked_for_again)
 {
 	attach();

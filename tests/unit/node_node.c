@@ -131,7 +131,7 @@ Test(node, a_node_that_takes_over_goes_on_as_the_one_before)
 
 	node_take_over(&node, &kept, &job, 1, true);
 	cr_expect_eq(runs_going(&node.runs, false), 1);
-	cr_expect_eq(recipes_going(&node.recipes), 2, "of locks and gangs there may be some");
+	cr_expect_eq(node_going(&node), 2, "there may be others, of locks, gangs and queues");
 	cr_expect_eq(node.registry.started_at, 1234);
 	cr_expect_eq(node.runs.quiet_ms, 0);
 	connects();
@@ -139,6 +139,27 @@ Test(node, a_node_that_takes_over_goes_on_as_the_one_before)
 	asks("create* workers/new", ok());
 	cr_expect_eq(handed.random_ints[0], 42);
 	cr_expect_eq(handed.started_at, 1234);
+}
+
+/* It leaves as soon as it has seen that the one before has left none. */
+Test(node, a_stop_right_behind_the_start_waits_for_no_command_that_is_not_there)
+{
+	node_take_over(&node, &kept, NULL, 0, true);
+	connects();
+	asks("get workers/new", failed(STORE_NO_NODE));
+	asks("create* workers/new", ok());
+	rest();
+	wants("list! policy", names(NULL));
+	wants("list! partitions", names(NULL));
+	wants("list! workers", names(node.registry.id, NULL));
+	store.n_open = 0;
+	cr_expect_eq(node_going(&node), 1);
+	cr_expect_not(node.registry.same_node, "its record has gone");
+	node.registry.same_node = true;
+	node_leave(&node);
+	cr_expect_eq(node_going(&node), 1);
+	wants("list jobs", failed(STORE_NO_NODE));
+	cr_expect_eq(node_going(&node), 0);
 }
 
 Test(node, where_not_all_jobs_are_known_none_begins_before_they_are_dead)
