@@ -105,8 +105,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 		o->unread = true;
 		while (o->asks)
 			tell_first(o, -1,
-				   "this node's entry in the roster cannot be read: see zkleader "
-				   "status");
+				   "no number: this node's entry in the roster cannot be read, see "
+				   "zkleader status");
 		host_timer_stop(&o->due);
 	}
 }
