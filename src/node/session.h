@@ -34,15 +34,16 @@ struct session_lookup;
 
 /* session_hostage.c's: for how long servers have kept it alive without a confirmation. */
 struct session_hostage {
-	bool owns;	    /* it may own nodes that others wait for */
-	int64_t owed_ms;    /* CLOCK_BOOTTIME: since when a confirmation is owed; 0: none is */
-	int64_t lost_ms;    /* CLOCK_BOOTTIME: the connection was lost; 0: it stands */
-	int64_t grace_ms;   /* CLOCK_BOOTTIME: servers are back from an outage until then; 0 */
-	int64_t due_ms;	    /* CLOCK_BOOTTIME of the timer */
-	int64_t last_ms;    /* CLOCK_BOOTTIME: a session was given up last */
-	int64_t hung_up_ms; /* likewise, as servers hung up on it */
-	unsigned accepts;   /* connections since owed_ms */
-	char refusal[64];   /* the library's word for the last refusal since; "" */
+	bool owns;	      /* it may own nodes that others wait for */
+	int64_t confirmed_ms; /* CLOCK_BOOTTIME: when the last confirmation was sent */
+	int64_t owed_ms;      /* CLOCK_BOOTTIME: since when another is owed; 0: none is */
+	int64_t lost_ms;      /* CLOCK_BOOTTIME: the connection was lost; 0: it stands */
+	int64_t grace_ms;     /* CLOCK_BOOTTIME: servers are back from an outage until then; 0 */
+	int64_t due_ms;	      /* CLOCK_BOOTTIME of the timer */
+	int64_t last_ms;      /* CLOCK_BOOTTIME: a session was given up last */
+	int64_t hung_up_ms;   /* likewise, as servers hung up on it */
+	unsigned accepts;     /* connections since owed_ms */
+	char refusal[64];     /* the library's word for the last refusal since; "" */
 	struct host_timer due;
 };
 

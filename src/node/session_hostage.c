@@ -86,9 +86,12 @@ void hostage_owed(struct session *s)
 {
 	struct session_hostage *h = &s->hostage;
 
+	int64_t now = now_of(s);
+
 	if (h->owed_ms != 0)
 		return;
-	h->owed_ms = now_of(s);
+	/* While something is led, one follows upon the other. */
+	h->owed_ms = now - h->confirmed_ms < s->lease.timeout_ms / 4 ? h->confirmed_ms : now;
 	h->accepts = 1;
 	set_timer(s);
 }
@@ -120,11 +123,12 @@ void hostage_cut(struct session *s)
 		s->hostage.lost_ms = now_of(s);
 }
 
-void hostage_confirmed(struct session *s)
+void hostage_confirmed(struct session *s, int64_t sent_ms)
 {
 	struct session_hostage *h = &s->hostage;
 
 	h->owns = true;
+	h->confirmed_ms = sent_ms;
 	h->owed_ms = h->grace_ms = 0;
 	h->refusal[0] = '\0';
 	host_timer_stop(&h->due);
@@ -144,6 +148,7 @@ void hostage_ended(struct session *s)
 
 	h->owns = false;
 	h->owed_ms = h->grace_ms = h->lost_ms = 0;
+	h->confirmed_ms = NEVER_MS;
 	h->refusal[0] = '\0';
 	host_timer_stop(&h->due);
 }
@@ -160,7 +165,7 @@ bool hostage_is_frugal(const struct session *s)
 
 void hostage_init(struct session *s)
 {
-	s->hostage.last_ms = s->hostage.hung_up_ms = NEVER_MS;
+	s->hostage.last_ms = s->hostage.hung_up_ms = s->hostage.confirmed_ms = NEVER_MS;
 	host_timer_init(&s->hostage.due, s->host, on_due, s);
 }
 

@@ -16,7 +16,8 @@ void hostage_accepted(struct session *s, bool inherited);
 void hostage_cut(struct session *s);
 /* A confirmation was asked for. */
 void hostage_owed(struct session *s);
-void hostage_confirmed(struct session *s);
+/* One that was sent then. */
+void hostage_confirmed(struct session *s, int64_t sent_ms);
 /* A confirmation was refused; whether it is the first since one was not. */
 bool hostage_refused(struct session *s, const char *text);
 /* The session has ended. */

@@ -213,7 +213,7 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 
 	s->hung_up = false;
 	host_timer_stop(&s->patience);
-	hostage_confirmed(s);
+	hostage_confirmed(s, sent_ms);
 	lease_committed(&s->lease, sent_ms, host_now_ms(s->host));
 	if (s->state == SESSION_CONNECTED) {
 		if (!hostage_is_recent(s))

@@ -499,7 +499,7 @@ int64_t __wrap_gangs_renew(struct gangs *all, const void *owner, uint64_t number
 {
 	int64_t left = __real_gangs_renew(all, owner, number);
 
-	return is("gang-deaf") && left == 0 ? session_answer_left(all->session) : left;
+	return is("gang-deaf") && left == 0 ? session_lease_left(all->session) : left;
 }
 
 /* Others have the name at once where nobody is there. */
