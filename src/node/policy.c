@@ -263,17 +263,27 @@ void policy_made(struct policy *p, const char *name, const struct policy_record 
 }
 
 /*
- * It may be about something that another sidecar was told a moment ago. So a write goes first, and
- * what is listed behind it on the same connection is no older.
+ * Another sidecar may have been told something a moment ago. So a write goes first, and what is
+ * listed behind it on the same connection is no older.
  */
+uint64_t policy_refresh(struct policy *p)
+{
+	session_confirm(p->session);
+	return folder_refresh(&p->folder);
+}
+
+bool policy_is_read(const struct policy *p, uint64_t due)
+{
+	return p->folder.ready && due <= p->folder.lists && folder_settled(&p->folder);
+}
+
 static void queue_change(struct policy_change *c)
 {
 	struct policy *p = c->policy;
 
-	session_confirm(p->session);
 	c->next = p->changes;
 	p->changes = c;
-	c->due = folder_refresh(&p->folder);
+	c->due = policy_refresh(p);
 }
 
 static void on_change_reply(void *arg, const struct store_reply *reply)
@@ -367,7 +377,7 @@ static void run_changes(struct policy *p)
 	p->changes = NULL;
 	for (; c; c = next) {
 		next = c->next;
-		if (c->due <= p->folder.lists && folder_settled(&p->folder)) {
+		if (policy_is_read(p, c->due)) {
 			send_change(c);
 			continue;
 		}

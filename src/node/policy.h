@@ -123,6 +123,9 @@ void policy_put(struct policy *p, const struct policy_record *record, policy_fn 
 /* Changes under ROOT/policy by other parts of this node: known at once. */
 void policy_made(struct policy *p, const char *name, const struct policy_record *record);
 void policy_gone(struct policy *p, const char *name);
+/* Reads it again: once that is policy_is_read(), what is known is as of this call or later. */
+uint64_t policy_refresh(struct policy *p);
+bool policy_is_read(const struct policy *p, uint64_t due);
 /* Whether the record of this name is known, and in force. */
 bool policy_has(const struct policy *p, const char *name);
 /*

@@ -264,6 +264,8 @@ struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *
 	op->fn = fn;
 	op->arg = arg;
 	op->deadline_ms = deadline_of(r, request);
+	if (request->order == ROLLING_RELEASE)
+		op->policy_due = policy_refresh(r->handlers.policy);
 	op->next = r->ops;
 	r->ops = op;
 	r->n++;

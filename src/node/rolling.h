@@ -101,7 +101,7 @@ struct rolling_handlers {
 	/* This drain was made, or ended. */
 	void (*drained)(void *arg, const char *drain, const struct policy_record *record);
 	void (*undrained)(void *arg, const char *drain);
-	const struct policy *policy; /* which drains there are */
+	struct policy *policy; /* which drains there are */
 	void *arg;
 };
 

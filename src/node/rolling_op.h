@@ -12,6 +12,7 @@ struct rolling_op {
 	char drain[NAME_ID_MAX + 1]; /* of the drain that it makes */
 	rolling_fn fn;		     /* NULL: the requester is gone */
 	void *arg;
+	uint64_t policy_due; /* RELEASE: the drains are to be known by then */
 	bool leaving;	     /* TAKE: deletes what it may have made, and then ends */
 	bool ended;	     /* to be freed after its last answer */
 	bool again;	     /* something changed while requests were outstanding */

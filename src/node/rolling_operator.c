@@ -72,7 +72,7 @@ void rolling_release(struct rolling_op *op)
 	const char *node;
 	struct rolling_deed d;
 
-	if (!op->rolling->handlers.policy->folder.ready) {
+	if (!policy_is_read(op->rolling->handlers.policy, op->policy_due)) {
 		rolling_retry(op, ROLLING_RETRY_MS);
 		return;
 	}

@@ -43,6 +43,8 @@ void sites_spare(void);
 bool sites_were_far(void);
 /* hands.c */
 bool hand_delete(path_id path);
+/* A transaction of n operations; servers_by_hand() sends it. */
+struct transaction *by_hand(size_t n);
 void hands_heal(
 	bool decisions); /* what hands made is taken back, decisions that have an end as well */
 

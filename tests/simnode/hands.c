@@ -12,7 +12,7 @@
 
 #define BACK_US (20 * SECOND) /* after which a hand takes back what it made, once all is healed */
 
-static struct transaction *by_hand(size_t n)
+struct transaction *by_hand(size_t n)
 {
 	struct transaction *x = transaction_new(TRANSACTION_OPS, HAND, n);
 

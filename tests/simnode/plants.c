@@ -66,7 +66,7 @@ static const char *const names[] = {
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
-	"job-orphan",	  "stop-blind",
+	"job-orphan",	  "stop-blind",	   "rolling-stray",
 };
 
 bool plant_set(const char *name)

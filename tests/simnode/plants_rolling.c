@@ -8,6 +8,7 @@ WRAPS(rolling_decide);
 WRAPS(rolling_deed_put_drain);
 WRAPS(rolling_is_soaked);
 WRAPS(rolling_sweep);
+WRAPS(rolling_release);
 
 static bool idle_anyhow(void *arg, const char *drain, size_t *ret_leads, size_t *ret_jobs)
 {
@@ -37,6 +38,15 @@ void __wrap_rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_
 bool __wrap_rolling_is_soaked(struct rolling_op *op)
 {
 	return plant_is("rolling-hasty") || __real_rolling_is_soaked(op);
+}
+
+/* Only a slot is released, and with it the drain that it names. */
+void __wrap_rolling_release(struct rolling_op *op)
+{
+	if (plant_is("rolling-stray") && !rolling_find(&op->view, op->ask.node))
+		rolling_tell(op, ROLLING_NOTHING, NULL, NULL);
+	else
+		__real_rolling_release(op);
 }
 
 /* What the process before has left in a queue stays. */

@@ -72,11 +72,14 @@ static void freed(unsigned k, int64_t session)
 	enum rolling_state state = slots[k].slot.state;
 	bool soaked = false;
 
+	if (!slots[k].there)
+		return; /* what a hand has left of it */
 	slots[k].there = false;
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		soaked |= slots[i].path == slots[k].path &&
 			  drivers[i].healthy_for >= SOAK_MS * MS - SLACK_US;
-	if (state == ROLLING_DRAINING || state == ROLLING_FAILED || !is_own(k, session))
+	if (state == ROLLING_DRAINING || state == ROLLING_FAILED || !is_own(k, session) ||
+	    rolling_hand_releases(k))
 		return;
 	if (state != ROLLING_SOAKING)
 		sim_violation("the slot of site %u is freed while it is %s", k,
@@ -153,6 +156,15 @@ void rolling_commit(const struct transaction *x)
 	if (count_slots() > (unsigned)group.max_unavailable)
 		sim_violation("%u nodes have slots, and %lld may", count_slots(),
 			      (long long)group.max_unavailable);
+}
+
+void rolling_lose(path_id path)
+{
+	if (path == group_path)
+		group = (struct rolling_group){.max_unavailable = ROLLING_SLOTS_MAX};
+	for (unsigned k = 0; k < sim.n_hosts; k++)
+		if (slots[k].path == path)
+			slots[k].there = false;
 }
 
 /* --- who does it ---------------------------------------------------------- */
@@ -325,6 +337,8 @@ void rolling_use(struct site *s)
 
 	if (!scenario_is_storm())
 		return;
+	if (random_chance(8))
+		rolling_hand();
 	if (random_chance(30)) {
 		order(s);
 	} else if (!d->asking) {
@@ -363,6 +377,7 @@ static void give_up(struct site *s, struct driver *d)
 static void on_look(void *arg, uint64_t number)
 {
 	(void)arg, (void)number;
+	rolling_hand_look();
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		struct driver *d = &drivers[i];
 		int64_t session = sites[i].running ? sites[i].node.session.id : 0;
@@ -391,6 +406,8 @@ const char *rolling_at_rest(void)
 	const struct tree *t = servers_tree();
 	const struct znode *waiting = t ? tree_get(t, path_intern(FOLDER "/waiting")) : NULL;
 
+	if (rolling_hand_is_left())
+		return "a drain is left without its slot";
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		if (drivers[i].op)
 			return NULL;
@@ -402,6 +419,7 @@ void rolling_forget(void)
 	for (unsigned i = 0; i < HOSTS_MAX; i++)
 		slots[i].there = slots[i].has_drain = false;
 	group = (struct rolling_group){.max_unavailable = ROLLING_SLOTS_MAX};
+	rolling_hand_forget();
 }
 
 void rolling_reset(void)

@@ -37,6 +37,8 @@ static void on_commit(const struct transaction *x)
 		judge_commit(x);
 	if (x->code == STORE_OK && sim.options.recipes)
 		roster_commit(x);
+	if (x->code == STORE_OK && x->session == HAND && sim.options.recipes)
+		rolling_hand_commit(x);
 	if (x->code == STORE_OK && x->session != HAND && sim.options.recipes) {
 		counter_commit(x);
 		barrier_commit(x);

@@ -41,6 +41,16 @@ const char *barrier_at_rest(void);
 void rolling_reset(void);
 void rolling_forget(void);
 void rolling_use(struct site *s);
+/* A slot, or the group, is there no more, or cannot be read: a hand did that. */
+void rolling_lose(path_id path);
+/* recipe_rolling_hand.c: people who delete znodes of rolling restarts, or write garbage to them. */
+void rolling_hand(void);
+void rolling_hand_commit(const struct transaction *x);
+void rolling_hand_look(void);
+bool rolling_hand_is_left(void);
+/* Whether a node, perhaps the site itself, has been told to release that site's slot. */
+bool rolling_hand_releases(unsigned k);
+void rolling_hand_forget(void);
 void rolling_commit(const struct transaction *x);
 const char *rolling_at_rest(void);
 

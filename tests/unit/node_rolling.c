@@ -68,7 +68,8 @@ static void begin(void)
 							 .policy = &policy};
 
 	world_begin();
-	policy = (struct policy){.folder.ready = true};
+	policy = (struct policy){.session = &world_session,
+				 .folder = {.session = &world_session, .ready = true}};
 	fleet_init(&world_registry.fleet);
 	strcpy(world_registry.id, "a");
 	strcpy(world_registry.hostname, "h");
@@ -105,6 +106,20 @@ static struct rolling_op *ask(enum rolling_order order)
 	struct rolling_op *op = rolling_ask(&rolling, &q, on_answer, NULL);
 
 	return op;
+}
+
+static void policy_has_been_read(void)
+{
+	policy.folder.lists += 2;
+	policy.folder.listing = policy.folder.again = policy.folder.dirty = false;
+}
+
+/* What was decided has been read again by the time that the group is looked at. */
+static void release(void)
+{
+	policy.folder.listing = true; /* or it would ask for a list */
+	ask(ROLLING_RELEASE);
+	policy_has_been_read();
 }
 
 static struct rolling_op *advance(enum rolling_state state, int64_t status)
@@ -580,7 +595,7 @@ Test(rolling, released_and_resumed)
 	begin();
 	group = (struct rolling_group){1, 5, "me", "CMD failed"};
 	own.state = ROLLING_FAILED;
-	ask(ROLLING_RELEASE); /* of another */
+	release(); /* of another */
 	is_read(slots, 1, NULL, 0, true);
 	drain_is(STORE_OK);
 	is_told(1, ROLLING_NOTHING);
@@ -641,7 +656,7 @@ Test(rolling, a_slot_whose_record_is_garbage_is_released_with_its_drain)
 
 	begin();
 	drains_are(1);
-	ask(ROLLING_RELEASE);
+	release();
 	group.max_unavailable = 1;
 	is_read(slots, 1, NULL, 0, false);
 	slot_is_garbage();
@@ -660,7 +675,7 @@ Test(rolling, drains_without_a_slot_are_ended)
 	begin();
 	drains_are(2);
 	group.max_unavailable = 1;
-	ask(ROLLING_RELEASE);
+	release();
 	is_read(NULL, 0, NULL, 0, false);
 	has(1, STORE_OP_SET, "/r/rolling/g", 4);
 	has(2, STORE_OP_DELETE, "/r/policy/d1", -1);
@@ -674,7 +689,7 @@ Test(rolling, drains_without_a_slot_are_ended)
 	/* Those of other groups are none of it. */
 	drains_are(1);
 	strcpy(drains[0].record.rolling, "h");
-	ask(ROLLING_RELEASE);
+	release();
 	is_read(NULL, 0, NULL, 0, false);
 	is_told(2, ROLLING_NOTHING);
 	finish();
@@ -684,13 +699,13 @@ Test(rolling, a_drain_without_its_group_is_ended)
 {
 	begin();
 	drains_are(1);
-	policy.folder.ready = false;
+	policy.folder.listing = true;
 	ask(ROLLING_RELEASE);
 	world_pass(0);
 	for (int i = 0; i < 3; i++)
 		world_answer_code(STORE_NO_NODE, -1);
-	cr_assert_null(world_request(), "the drains have not been read yet");
-	policy.folder.ready = true;
+	cr_assert_null(world_request(), "the drains are being read");
+	policy_has_been_read();
 	world_pass(1000);
 	for (int i = 0; i < 3; i++)
 		world_answer_code(STORE_NO_NODE, -1);
@@ -707,7 +722,7 @@ Test(rolling, a_drain_of_a_group_that_is_not_understood_is_ended)
 
 	begin();
 	drains_are(1);
-	ask(ROLLING_RELEASE);
+	release();
 	world_pass(0);
 	world_answer(&(struct store_reply){.code = STORE_OK,
 					   .data = (const uint8_t *)"x",
@@ -732,12 +747,12 @@ Test(rolling, a_host_that_several_drains_may_mean)
 	group.max_unavailable = 1;
 	strcpy(drains[0].record.node, "other:/a");
 	strcpy(drains[1].record.node, "other:/b");
-	ask(ROLLING_RELEASE);
+	release();
 	is_read(NULL, 0, NULL, 0, false);
 	is_told(1, ROLLING_REFUSED);
 	/* The whole name comes first. */
 	strcpy(drains[1].record.node, "other");
-	ask(ROLLING_RELEASE);
+	release();
 	is_read(NULL, 0, NULL, 0, false);
 	has(2, STORE_OP_DELETE, "/r/policy/d2", -1);
 	cr_assert_eq(world_request()->n_ops, 3);
