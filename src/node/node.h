@@ -104,7 +104,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 		    size_t n_runs, bool all_known);
 /* Begins to connect, for ever. */
 void node_start(struct node *n);
-/* Is about to stop: jobs and commands go on, and nothing is begun under a lock, in a gang or a queue. */
+/* Is about to stop: commands go on, and none begins under a lock, in a gang or of a queue. */
 void node_leave(struct node *n);
 /* Number of jobs and commands that may be alive here, also of the previous sidecar. */
 size_t node_going(const struct node *n);

@@ -286,21 +286,6 @@ Test(gang, a_session_is_waited_for)
 }
 
 /* A client that asks again with its id once its sidecar is another: nobody may begin with what was there. */
-/* The client of the sidecar before us may have a command, also while the session is not confirmed yet. */
-Test(gang, what_is_inherited_goes_on_from_the_beginning)
-{
-	begin();
-	cr_assert_eq(gangs_going(&gangs), 0);
-	gangs_take_over(&gangs, 10000);
-	cr_assert_eq(gangs_going(&gangs), 1);
-	world_pass(10000);
-	cr_assert_eq(gangs_going(&gangs), 0);
-	gangs_take_over(&gangs, 10000);
-	gangs_expired(&gangs);
-	cr_assert_eq(gangs_going(&gangs), 0);
-	gangs_done(&gangs);
-}
-
 Test(gang, the_node_of_the_sidecar_before_goes_first)
 {
 	begin();

@@ -207,12 +207,12 @@ Test(node_events, the_own_number_is_asked_for_once_the_fleet_is_known)
 	cr_expect_eq(asked("get! roster/here:%2Fs"), 1);
 }
 
-Test(node_events, what_the_recipes_may_have_inherited_ends_with_the_session)
+Test(node_events, what_may_have_been_inherited_ends_with_the_session)
 {
 	node_take_over(&node, &kept, NULL, 0, true);
-	cr_assert_eq(recipes_going(&node.recipes), 2);
+	cr_assert_eq(node_going(&node), 1);
 	node.session.handlers.expired(node.session.handlers.arg);
-	cr_expect_eq(recipes_going(&node.recipes), 0);
+	cr_expect_eq(node_going(&node), 0);
 }
 
 Test(node_events, a_clock_or_a_timeout_that_is_another_is_registered)
