@@ -205,7 +205,8 @@ static void on_own(void *arg, const struct store_reply *reply)
 	log_refusal(l, reply);
 	l->seen.read = reply->code;
 	l->seen.own = reply->code == STORE_OK && reply->stat.owner == l->locks->session->id;
-	l->token = reply->stat.czxid;
+	if (l->seen.own) /* else it is what was read before */
+		l->token = reply->stat.czxid;
 	landed(l, reply);
 }
 

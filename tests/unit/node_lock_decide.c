@@ -390,6 +390,24 @@ Test(lock_decide, a_client_that_goes_while_the_lock_is_made_anew_leaves_nothing)
 	cr_expect_eq(locks.n, 0);
 }
 
+/* Its node is read again as somebody has written it, and that is not answered. */
+Test(lock_decide, the_token_is_that_of_the_node_whatever_is_not_answered)
+{
+	int64_t deadline_ms = session.lease.deadline_ms;
+
+	take(2, false);
+	enters(ok(), alone(), slots(2));
+	session.lease.deadline_ms = 0; /* who has asked is told once there is a lease */
+	asks("exists! " OWN, ours());
+	cr_expect_eq(n_told, 0);
+	fires(STORE_NODE_CHANGED, OWN);
+	asks("exists! " OWN, failed(STORE_UNKNOWN));
+	session.lease.deadline_ms = deadline_ms;
+	locks_leased(&locks);
+	cr_expect_eq(n_told, 1);
+	cr_expect_eq(told.token, 77);
+}
+
 /* --- whose turn it is ---------------------------------------------------------------------------------- */
 
 /* Of names with numbers 1 and so on, of which `own` is ours. */
