@@ -364,9 +364,9 @@ def test_paused_and_unserved_queues_take_nothing(queues):
 def test_what_is_queued_stays_over_a_pause(queues, folder):
     a = queues.site("a", queue_text("q", command=shell(f"echo x >>{folder}/ran")))
     queues.wait_open()
-    job = queues.submit(a, "--in", "2s")
+    job = queues.submit(a, "--in", "6s")  # what the leader has promised is over before that
     assert queues.run(a, "pause", "q")[0] == 0
-    holds_for(lambda: a.call("job", job)["state"] == "queued", 4, "it is not begun")
+    holds_for(lambda: a.call("job", job)["state"] == "queued", 8, "it is not begun")
     assert queues.run(a, "resume", "q")[0] == 0
     assert queues.wait_state(a, job)["state"] == "ok"
 

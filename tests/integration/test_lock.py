@@ -388,7 +388,8 @@ def settled(count):
 
 
 def test_no_herd_with_a_thousand_waiters(fleet, server, zk):
-    """A release costs ZooKeeper four requests about the lock at most, however many wait."""
+    """A release costs ZooKeeper six requests about the lock at most, however many wait: one removes a watch, and one
+    sets that of the own node again, which telling others that it holds has used up."""
     with Proxy(server.port) as proxy:
         sidecars = [fleet.sidecar(n, zookeeper=proxy.address) for n in "abcd"]
         clients = [sidecar.client(120) for sidecar in sidecars for _ in range(5)]
@@ -400,12 +401,12 @@ def test_no_herd_with_a_thousand_waiters(fleet, server, zk):
             watching = proxy.count(lambda kind, payload: kind in CHILDREN and f"/{NAME}/".encode() in payload)
             for i in range(1000):
                 ask(clients[i % len(clients)])
-            wait_until(lambda: watching.n == 1000, timeout=120, what="each has watched the one before it")
+            wait_until(lambda: watching.n >= 1000, timeout=120, what="each has watched the one before it")
             assert len(nodes(zk)) == 1001
             asked = proxy.count(lambda kind, payload: f"/locks/{NAME}".encode() in payload)
             holder.call("lock_finish", held["number"])
             wait_until(lambda: len(nodes(zk)) == 1000, what="one has gone")
-            assert 1 <= settled(asked) <= 4
+            assert 1 <= settled(asked) <= 6
         finally:
             for client in clients:
                 client.close()
