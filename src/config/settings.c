@@ -15,7 +15,7 @@
 #include "config/value.h"
 
 #define KEY_NAME_MAX  64 /* bytes shown of an unknown key */
-#define KEYS_TEXT_MAX 400
+#define KEYS_TEXT_MAX 540
 #define NO_KEY	      SIZE_MAX
 
 /* A file that is being read. */

@@ -69,6 +69,8 @@ static const struct setting_key keys[] = {
 	{"ping-url", SETTING_TEXT, NULL,
 	 "where zkleader-notify tells of each run: its /start and its /STATUS get a POST", 0, 0,
 	 NULL},
+	{"renamed-from", SETTING_TEXT, NULL,
+	 "its former name, whose runs it takes over once no worker lists that", 0, 0, NULL},
 	{"history", SETTING_INTEGER, "50", "run records kept", 1, TASK_HISTORY_MAX, NULL},
 	{"schedule", SETTING_TEXT, NULL,
 	 "when it is due: five fields as in a crontab, @daily and the like, or every D", 0, 0,
@@ -104,70 +106,6 @@ static const struct settings_form form = {
 	.title_ok = name_is_task,
 	.next = &queue_config_form,
 };
-
-/* --- one task ------------------------------------------------------------- */
-
-void task_config_free(struct task_config *t)
-{
-	if (!t)
-		return;
-	words_free(t->users, t->n_users);
-	free(t->name);
-	free(t->description);
-	free(t->min_version);
-	free(t->spread);
-	free(t->ping_url);
-	schedule_config_free(t->schedule);
-	queue_config_free(t->queue);
-	health_config_done(&t->health);
-	free(t->file);
-	free(t);
-}
-
-struct task_config *task_config_copy(const struct task_config *t)
-{
-	struct task_config *copy = mem_alloc(sizeof(*copy));
-
-	*copy = *t;
-	copy->name = mem_strdup(t->name);
-	copy->description = word_copy(t->description);
-	copy->min_version = word_copy(t->min_version);
-	copy->spread = word_copy(t->spread);
-	copy->ping_url = word_copy(t->ping_url);
-	copy->users = words_copy(t->users, t->n_users);
-	copy->file = mem_strdup(t->file);
-	copy->schedule = schedule_config_copy(t->schedule);
-	copy->queue = queue_config_copy(t->queue);
-	health_config_copy(&copy->health, &t->health);
-	return copy;
-}
-
-size_t task_config_elections(const struct task_config *t)
-{
-	return t->partitions ? t->partitions : 1;
-}
-
-static bool same_spread(const struct task_config *a, const struct task_config *b)
-{
-	return a->partitions == b->partitions && a->partition_limit == b->partition_limit &&
-	       a->partition_jobs == b->partition_jobs && word_same(a->spread, b->spread);
-}
-
-bool task_config_equal(const struct task_config *a, const struct task_config *b)
-{
-	return words_same(a->users, a->n_users, b->users, b->n_users) &&
-	       word_same(a->name, b->name) && word_same(a->description, b->description) &&
-	       a->yield == b->yield && a->rank_position == b->rank_position &&
-	       word_same(a->min_version, b->min_version) &&
-	       a->version_policy == b->version_policy && same_spread(a, b) &&
-	       a->tick_ms == b->tick_ms && a->wait_ms == b->wait_ms && a->on_crash == b->on_crash &&
-	       a->overlap == b->overlap && a->index == b->index &&
-	       a->hold_max_ms == b->hold_max_ms && a->alert_after_ms == b->alert_after_ms &&
-	       word_same(a->ping_url, b->ping_url) && a->history == b->history &&
-	       schedule_config_equal(a->schedule, b->schedule) &&
-	       queue_config_equal(a->queue, b->queue) &&
-	       health_config_equal(&a->health, &b->health);
-}
 
 /* --- one file ------------------------------------------------------------- */
 
@@ -205,6 +143,23 @@ static void check_texts(const struct making *m)
 		problems_warn(m->problems, file, min_version->line, "min-version: \"%.100s\" %s",
 			      min_version->values[0],
 			      version_form_text(version_form(min_version->values[0])));
+}
+
+static void check_former_name(const struct making *m)
+{
+	const struct setting *former = get(m, "renamed-from");
+	const char *name = former->n ? former->values[0] : NULL;
+
+	if (name && !name_is_task(name, strlen(name)))
+		problems_add(
+			m->problems, m->settings->file, former->line,
+			"renamed-from: \"%.120s\" is no name of a task: that is " TASK_NAME_FORM,
+			name);
+	else if (name && strcmp(name, m->section->title) == 0)
+		problems_add(m->problems, m->settings->file, former->line,
+			     "renamed-from: \"%s\" is the name that it has: give its former name, "
+			     "or leave it out",
+			     name);
 }
 
 static void check_tick(const struct making *m)
@@ -314,6 +269,7 @@ static struct task_config *make_task(const struct making *m)
 	t->hold_max_ms = get(m, "hold-max")->number;
 	t->alert_after_ms = get(m, "alert-after")->n ? get(m, "alert-after")->number : 0;
 	t->ping_url = word_copy(settings_text(m->settings, m->section, "ping-url"));
+	t->renamed_from = word_copy(settings_text(m->settings, m->section, "renamed-from"));
 	t->history = (int)get(m, "history")->number;
 	t->schedule = schedule_config_take(m->settings, m->section);
 	return t;
@@ -331,18 +287,6 @@ static struct task_config *make_queue(const struct making *m)
 	t->hold_max_ms = TASK_HOLD_MIN_MS;
 	t->queue = queue_config_take(m->settings, m->section);
 	return t;
-}
-
-const char *task_config_kind(const struct task_config *t)
-{
-	return t->queue ? "queue" : "task";
-}
-
-const char *task_config_user(const struct task_config *t)
-{
-	if (t->queue)
-		return t->queue->told.slots > 0 ? t->queue->user : NULL;
-	return t->schedule ? t->schedule->user : NULL;
 }
 
 static bool is_notify(const struct section *section)
@@ -418,6 +362,7 @@ static void check(const struct making *m)
 	}
 	check_tick(m);
 	check_partitions(m);
+	check_former_name(m);
 	check_ping(m);
 	schedule_config_check(m->settings, m->section, m->problems);
 }

@@ -32,8 +32,9 @@ struct task_schedule {
 
 struct task_settings {
 	const char *name;
-	const char *description; /* for people, NULL: none */
-	const char *min_version; /* NULL: none */
+	const char *description;  /* for people, NULL: none */
+	const char *min_version;  /* NULL: none */
+	const char *renamed_from; /* NULL: it never had another name */
 	enum election_yield yield;
 	int rank_position; /* 0..4, -1: a ranking of its own */
 	enum version_policy version_policy;

@@ -16,11 +16,13 @@ static void view(struct task *t, const struct member *self)
 		return; /* the candidates are not known yet */
 	struct standing s = fleet_standing(&r->fleet, t->index, self);
 
-	event.view.candidate = s.self_candidate && !t->withdrawn && !t->standing.paused;
+	bool barred = t->standing.paused || renames_bar(t);
+
+	event.view.candidate = s.self_candidate && !t->withdrawn && !barred;
 	event.view.next = s.next;
 	event.view.newer = s.best_is_newer;
 	event.view.place = s.place > UINT32_MAX ? UINT32_MAX : (uint32_t)s.place;
-	if (s.best && s.best != s.self && !t->standing.paused) {
+	if (s.best && s.best != s.self && !barred) {
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
 		event.view.best_returned = s.best->worker->returned;
@@ -172,6 +174,7 @@ void candidates_changed(struct leaders *l)
 		tasks_index(l);
 	l->guests_due = false;
 	mark_clocks(l);
+	renames_look(&l->renames);
 	/* A new member may be the subject of an existing decision. */
 	if (l->policy->n > 0 || l->edition != l->policy->edition) {
 		mark_members(l);

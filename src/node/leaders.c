@@ -33,6 +33,10 @@ bool leaders_is_blocked(const struct task *t, char ret_text[LEADERS_BLOCKED_MAX]
 	const struct election_node *node = &t->election.node;
 	char path[STORE_PATH_MAX];
 
+	if (renames_bar(t) && !t->standing.paused && !leaders_is_led(t)) {
+		renames_say(t, ret_text, LEADERS_BLOCKED_MAX);
+		return true;
+	}
 	if (!node->known || !node->exists || node->owner != 0)
 		return false;
 	if (t->leader.marked) {
@@ -205,6 +209,7 @@ void leaders_up(struct leaders *l)
 	step_all(l, (struct election_event){.type = ELECTION_UP,
 					    .up_timeout_ms = session_told_timeout(l->session)});
 	inheritance_retry(l);
+	renames_look(&l->renames);
 }
 
 void leaders_cut(struct leaders *l)
@@ -218,6 +223,7 @@ void leaders_expired(struct leaders *l)
 	reads_forget(&l->reads);
 	inheritance_forget(l);
 	audit_forget(l);
+	renames_forget(&l->renames);
 	step_all(l, (struct election_event){.type = ELECTION_EXPIRED});
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		inheritance_settled(l->tasks[i]);
@@ -386,6 +392,7 @@ void leaders_init(struct leaders *l, struct session *session, struct registry *r
 	leader_node_init(l);
 	host_timer_init(&l->due, session->host, on_due, l);
 	audit_init(l);
+	renames_init(&l->renames, l);
 	partitions_init(l);
 }
 
@@ -394,6 +401,7 @@ void leaders_done(struct leaders *l)
 	host_timer_done(&l->due);
 	inheritance_forget(l);
 	audit_done(l);
+	renames_done(&l->renames);
 	partitions_done(l);
 	leader_log_done(&l->log);
 	tasks_done(l);

@@ -79,6 +79,7 @@ struct leaders {
 	struct host_timer due;
 	struct audit audit;
 	struct inheritance inheritance;
+	struct renames renames;
 };
 
 void leaders_init(struct leaders *l, struct session *session, struct registry *registry,

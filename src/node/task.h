@@ -23,6 +23,7 @@
 #include "node/losses.h"
 #include "node/overdue.h"
 #include "node/reads.h"
+#include "node/renames.h"
 #include "node/schedules.h"
 #include "node/standby.h"
 #include "node/transactions.h"
@@ -59,6 +60,8 @@ struct task {
 	struct task_leader leader;
 	/* transactions.c */
 	struct task_transaction transaction;
+	/* renames.c */
+	struct task_rename rename;
 	/* reads.c */
 	struct task_reads reads;
 	/* ledger.c */

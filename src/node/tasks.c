@@ -213,6 +213,7 @@ static void keep_own(struct task *t)
 	t->own->description = t->description;
 	t->own->min_version = t->min_version;
 	t->own->spread = t->spread;
+	t->own->renamed_from = NULL;
 	t->own->schedule = NULL;
 	t->own->queue = NULL;
 	t->own->uids = NULL;

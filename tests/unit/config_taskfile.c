@@ -125,6 +125,7 @@ Test(taskfile, every_key)
 		     "task 'second' {\n"
 		     "description = \"Größe: \\\"x\\\"\" yield = \"version\"\nrank-position = 4\n"
 		     "min-version = \"1.4\" tick = \"1d\"\nwait = \"0s\"\non-crash = rerun\n"
+		     "renamed-from = first\n"
 		     "hold-max = \"1h\"\nusers = { app, \"rep.orts-2\", }\nhistory = 10000 }\n"
 		     "task third { users = app rank-position = \"0\" }",
 		     3);
@@ -137,6 +138,7 @@ Test(taskfile, every_key)
 	cr_expect_eq(t->yield, ELECTION_YIELD_VERSION);
 	cr_expect_eq(t->rank_position, 4);
 	cr_expect_str_eq(t->min_version, "1.4");
+	cr_expect_str_eq(t->renamed_from, "first");
 	cr_expect_eq(t->tick_ms, 24 * 3600 * 1000);
 	cr_expect_eq(t->wait_ms, 0);
 	cr_expect_eq(t->on_crash, TASK_ON_CRASH_RERUN);
@@ -204,6 +206,7 @@ Test(taskfile, equal)
 		"wait = 2m",
 		"on-crash = rerun",
 		"hold-max = 2h",
+		"renamed-from = b",
 		"overlap = allow",
 		"index = true",
 		"users = {a, b}",
@@ -270,6 +273,11 @@ static const struct bad_case bad_values[] = {
 	ONE("history = many", "history: \"many\" is not a number from 1 to 10000"),
 	ONE("min-version = \" 1\"",
 	    "min-version: \" 1\" is no version: that is up to 255 characters of printable ASCII"),
+	ONE("renamed-from = \"a/b\"",
+	    "renamed-from: \"a/b\" is no name of a task: that is " NAME_FORM),
+	ONE("renamed-from = a",
+	    "renamed-from: \"a\" is the name that it has: give its former name, "
+	    "or leave it out"),
 	DURATION("tick", "10"),
 	DURATION("tick", "none"),
 	DURATION("wait", "1 s"),
@@ -310,22 +318,23 @@ static const struct bad_case bad_values[] = {
 	ONE("users += {b}", "users: nothing to add to: write = for +="),
 	ONE("tcik = 1m", "unknown key \"tcik\": did you mean \"tick\"?"),
 	ONE("on_crash = skip", "unknown key \"on_crash\": did you mean \"on-crash\"?"),
-	ONE("scheduling = x",
-	    "unknown key \"scheduling\": the keys are description, yield, "
-	    "rank-position, min-version, version-policy, "
-	    "partitions, partition-limit, partition-jobs, spread, tick, wait, "
-	    "on-crash, overlap, index, hold-max, users, alert-after, ping-url, history, "
-	    "schedule, timezone, command, user,"
-	    " catch-up, catch-up-window, splay, timeout,"
-	    " retries, retry-delay, "
-	    "health-command, health-file, health-interval, health-timeout, "
-	    "health-fall, health-rise"),
+	ONE("scheduling = x", "unknown key \"scheduling\": the keys are description, yield, "
+			      "rank-position, min-version, version-policy, "
+			      "partitions, partition-limit, partition-jobs, spread, tick, wait, "
+			      "on-crash, overlap, index, hold-max, users, alert-after, ping-url, "
+			      "renamed-from, history, "
+			      "schedule, timezone, command, user,"
+			      " catch-up, catch-up-window, splay, timeout,"
+			      " retries, retry-delay, "
+			      "health-command, health-file, health-interval, health-timeout, "
+			      "health-fall, health-rise"),
 	ONE("yield { }", "yield: is no section: write yield = ..."),
 	ONE("more \"x\" { yield = z }",
 	    "unknown key \"more\": the keys are description, yield, "
 	    "rank-position, min-version, version-policy, partitions, "
 	    "partition-limit, partition-jobs, spread, tick, "
-	    "wait, on-crash, overlap, index, hold-max, users, alert-after, ping-url, history, "
+	    "wait, on-crash, overlap, index, hold-max, users, alert-after, ping-url, "
+	    "renamed-from, history, "
 	    "schedule, "
 	    "timezone, "
 	    "command, user,"
