@@ -38,7 +38,8 @@ def test_a_process_whose_loop_hangs_ends(fleet, hook, how):
     began = time.monotonic()
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(a.socket))
-        assert a.wait_exit(60) == 1
+        # "At work" goes by its time of a processor, of which a busy machine gives it little.
+        assert a.wait_exit(200) == 1
         wait_until(lambda: b.leads(TASK), 60, "b leads")
     took = time.monotonic() - began
     assert b.check(TASK)["token"] > token

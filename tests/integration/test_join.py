@@ -430,7 +430,7 @@ def join(client, name, count, **options):
 @pytest.mark.parametrize("times", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_256_leave_at_once_again_and_again(fleet, zk, times):
     """Nothing stays behind, and the next gang of the name begins at once; nothing of it is taken away."""
-    nodes = [fleet.sidecar(n) for n in "abcd"]
+    nodes = [fleet.sidecar(n, session_timeout="30s") for n in "abcd"]
     clients = [node.client(120) for node in nodes for _ in range(64)]
     try:
         for i in range(times):

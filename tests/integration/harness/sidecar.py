@@ -121,7 +121,8 @@ class Sidecar:
         env = {**sanitizer_env(self.folder), **self.extra_env}
         with open(self.log_file, "ab") as log:
             self.process = spawn([*self.command, self.program or build() / "zkleaderd", "-c", self.config_file],
-                                 stdout=log, stderr=log, env=env, cwd=self.folder, before=keep_core)
+                                 stdout=log, stderr=log, env=env, cwd=self.folder)
+        keep_core(self.process)
         self.expected_exit = False
         if ready:
             self.wait_connected()
