@@ -112,7 +112,7 @@ NODE := \
 	notices notice_list notice_takeover run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
 	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep rolling_audit \
-	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_places queue_ending \
+	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_list queue_places queue_ending \
 	leftovers queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_prune \
 	queue_troubles
 CONTROL := \
@@ -120,7 +120,7 @@ CONTROL := \
 	methods subject parked reloads orders order_texts nodes user \
 	refusal answers decisions disagreements partition_answers explain handover subscriptions \
 	history trigger run_requests repartition recipes recipe_wait runners runner_troubles notifiers troubles metrics next \
-	rolling locks queue_asks queue_submits queue_jobs queue_views queue_work
+	rolling locks queue_asks queue_submits queue_jobs queue_lists queue_views queue_work
 DAEMON := \
 	offload machine host_uv lookup zk zk_requests \
 	handoff_file handoff reading task_changes reload stop account \
@@ -135,7 +135,7 @@ CLIENT := \
 	watch order drained trigger counter index roster lock locks wait partitions \
 	run run_partitions pending leased_job job guard tree \
 	rolling rolling_run rolling_step rolling_job rolling_show \
-	submit job_text job_commands queue \
+	submit job_text job_commands queue queue_jobs \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help
 
 RUNNER := \

@@ -7,14 +7,18 @@
 #include "client/command.h"
 #include "client/json.h"
 #include "client/live.h"
+#include "client/queue_jobs.h"
 #include "client/table.h"
 
 #define REFRESH_MS 1000
 
-enum { OPTION_WATCH };
+enum { OPTION_WATCH, OPTION_JOBS, OPTION_STATE, OPTION_NUMBER };
 
 static const struct option_spec options[] = {
 	{'W', "watch", NULL, "keep it as things are, until q, INT or TERM"},
+	{300, "jobs", NULL, "its jobs, the newest first"},
+	{301, "state", "S", "with --jobs: those in this state"},
+	{'n', "number", "N", "with --jobs: so many at most (100)"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -125,8 +129,16 @@ static int run(struct context *c)
 				       .table = print_table,
 				       .below = print_nothing};
 	json_auto_t *one = NULL, *list = NULL;
+	bool jobs = c->values[OPTION_JOBS] != NULL;
 	int code;
 
+	if ((jobs && (c->n_args == 0 || c->values[OPTION_WATCH])) ||
+	    (!jobs && (c->values[OPTION_STATE] || c->values[OPTION_NUMBER]))) {
+		output_error(&c->output, "--jobs takes a QUEUE, --state and -n, and no --watch");
+		return ZKLEADER_MISUSE;
+	}
+	if (jobs)
+		return queue_jobs_print(c, c->values[OPTION_STATE], c->values[OPTION_NUMBER]);
 	if (c->n_args == 0)
 		return c->values[OPTION_WATCH] ? live_follow(c, &view) : live_once(c, &view);
 	code = ask(c, "queue", JSON_OBJECT, &one); /* prints an error if there is no such queue */
@@ -156,7 +168,9 @@ const struct command command_queue = {
 		"its\n"
 		"workers. STATE: active, paused, unserved (no worker is there for it) or full. "
 		"Keys with\n"
-		"--watch: arrows, page keys, / filters, q ends.\n",
+		"--watch: arrows, page keys, / filters, q ends. --jobs: DUE is when a job that "
+		"waits may\n"
+		"begin, AGE the time since its submission.\n",
 	.max_args = 1,
 	.options = options,
 	.run = run,

@@ -368,6 +368,7 @@ static const struct {
 	{"job", method_job},
 	{"cancel", method_cancel},
 	{"queue", method_queue},
+	{"jobs", method_jobs},
 	{"dead", method_dead},
 	{"requeue", method_requeue},
 	{"purge", method_purge},

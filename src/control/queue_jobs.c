@@ -15,14 +15,12 @@
 #define REQUEUE_TAKES \
 	"requeue takes up to 1,000 ids of jobs, or {\"queue\": Q} and in it \"after\": ID"
 
-void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
-			bool outputs)
+static void pack_fields(struct pack *p, const struct node *n, const struct job_record *r)
 {
 	char node[WORKER_NODE_MAX + 1] = "";
 
 	if (r->node[0])
 		nodes_name(n, r->node, node);
-	pack_map(p, 14);
 	pack_kv_str(p, "id", r->id);
 	pack_kv_str(p, "queue", r->queue);
 	pack_kv_str(p, "state", r->state);
@@ -39,6 +37,19 @@ void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_r
 		pack_kv_int(p, "exit_status", r->exit_status);
 	else
 		pack_kv_nil(p, "exit_status");
+}
+
+void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r)
+{
+	pack_map(p, 13);
+	pack_fields(p, n, r);
+}
+
+void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
+			bool outputs)
+{
+	pack_map(p, 14);
+	pack_fields(p, n, r);
 	pack_str(p, "output");
 	if (r->output_len > 0 && outputs)
 		pack_strn(p, r->output, r->output_len);

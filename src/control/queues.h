@@ -11,6 +11,7 @@ void method_cancel(struct call *call);
 void method_requeue(struct call *call);
 void method_purge(struct call *call);
 void method_dead(struct call *call);
+void method_jobs(struct call *call);  /* queue_lists.c */
 void method_queue(struct call *call); /* queue_views.c */
 /* For the supervisors of jobs: queue_work.c. */
 void method_job_begin(struct call *call);
@@ -28,6 +29,8 @@ void queue_views_init(struct methods *m);
 /* A job as a map, as shown by `job`. outputs: with its output. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);
+/* Without its output, also the key for it. */
+void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r);
 void queue_submits_done(struct methods *m);
 void queue_submits_client_gone(struct methods *m, const struct peer *c);
 

@@ -12,6 +12,7 @@
  *     queue_calls.c      requests to ZooKeeper, limited in number
  *     queue_ops.c        client requests, each a struct queue_op
  *       queue_submit.c  queue_read.c  queue_cancel.c  queue_dead.c  queue_view.c
+ *       queue_list.c
  *       queue_places.c     finds the place of a job
  *     queue_lead.c       the leader of a queue: its epoch and its state
  *       queue_due.c        due jobs            queue_given.c      assigned jobs, by node
@@ -84,6 +85,15 @@ struct queue_view {
 typedef void (*queue_view_fn)(void *arg, const struct queue_view *view);
 /* Several jobs, as `zkleader dead` shows them; NULL likewise. */
 typedef void (*job_list_fn)(void *arg, const struct job_record *const *jobs, size_t n);
+
+/* A place in the list of a queue's jobs: before all of that minute that were created before. */
+struct queue_cursor {
+	int64_t minute, zxid;
+};
+
+/* A part of them, without payloads and outputs; more: where to go on, NULL: those were all. */
+typedef void (*queue_list_fn)(void *arg, const struct job_record *const *jobs, size_t n,
+			      const struct queue_cursor *more);
 
 /* The answer to a supervisor that begins a job assigned to this node. */
 struct job_begun {
@@ -187,6 +197,12 @@ void queues_purge(struct queues *q, const char *queue, const struct job_id *afte
 void queues_dead(struct queues *q, const char *queue, const struct job_id *after, job_list_fn fn,
 		 void *arg);
 void queues_view(struct queues *q, const char *queue, queue_view_fn fn, void *arg);
+/*
+ * Jobs in that state ("": in any), the newest first, at most `most` and 500. after: only older
+ * ones, NULL: all.
+ */
+void queues_list(struct queues *q, const char *queue, const char *state, size_t most,
+		 const struct queue_cursor *after, queue_list_fn fn, void *arg);
 
 /* What is wrong with queues here: jobs that do not begin, an epoch of another ensemble. */
 #define QUEUE_TROUBLE_MAX 1600

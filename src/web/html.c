@@ -58,6 +58,17 @@ void html_cell(struct html *h, const char *class, const char *text)
 	html_raw(h, "</td>");
 }
 
+static void put_time(struct html *h, const char *when, const char *text)
+{
+	html_raw(h, "<time datetime=\"");
+	html_text(h, when);
+	html_raw(h, "\" title=\"");
+	html_text(h, when);
+	html_raw(h, "\">");
+	html_text(h, text);
+	html_raw(h, "</time>");
+}
+
 void html_age(struct html *h, const char *when)
 {
 	char age[OUTPUT_AGE_SIZE];
@@ -67,13 +78,19 @@ void html_age(struct html *h, const char *when)
 		return;
 	}
 	age_text(when, h->now_ms, age);
-	html_raw(h, "<time datetime=\"");
-	html_text(h, when);
-	html_raw(h, "\" title=\"");
-	html_text(h, when);
-	html_raw(h, "\">");
-	html_text(h, age);
-	html_raw(h, "</time>");
+	put_time(h, when, age);
+}
+
+void html_until(struct html *h, const char *when)
+{
+	char left[OUTPUT_AGE_SIZE];
+
+	if (!when) {
+		html_raw(h, "–");
+		return;
+	}
+	until_text(when, h->now_ms, left);
+	put_time(h, when, left);
 }
 
 void html_badge(struct html *h, const char *class, const char *text)

@@ -25,6 +25,8 @@ void html_raw(struct html *h, const char *markup);
 void html_cell(struct html *h, const char *class, const char *text);
 /* How long ago an RFC 3339 time was, and when, on pointing at it; "–" for NULL. */
 void html_age(struct html *h, const char *when);
+/* Likewise for a time to come: in how long that is. */
+void html_until(struct html *h, const char *when);
 /* A label with a meaning: class is one of ok, warn, bad, idle. */
 void html_badge(struct html *h, const char *class, const char *text);
 /* A link to a task's page. */

@@ -171,7 +171,7 @@ static void task_row(struct html *h, const json_t *t)
 	html_raw(h, "<td>");
 	part_run(h, json_object_get(t, "last"));
 	html_raw(h, "</td><td>");
-	html_age(h, json_text(t, "next", NULL));
+	html_until(h, json_text(t, "due", NULL));
 	html_raw(h, "</td><td>");
 	if (json_flag(t, "overdue"))
 		html_badge(h, "bad", "overdue");

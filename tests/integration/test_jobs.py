@@ -192,6 +192,37 @@ def test_all_dead_letters_are_listed(queues, zk, web):
     assert json.loads(queues.run(a, "--json", "dead", "q")[1]) == []
 
 
+def test_the_jobs_of_a_queue_are_listed(queues, folder):
+    a = queues.site("a", queue_text("q", attempts=1, slots=1, command=shell(f"read -r s; [ $s = 0 ] && exit; "
+                                                                            f"[ $s = 1 ] && exit 7; "
+                                                                            f"until test -e {folder}/end; do sleep 0.1; "
+                                                                            f"done")))
+    queues.wait_open()
+    jobs = []
+    for i in range(3):
+        jobs.append(queues.submit(a, "--key", f"key {i}", payload=b"%d\n" % i))
+        wait_until(lambda i=i: a.call("job", jobs[i])["state"] == ("ok", "dead", "running")[i], what="it is so far")
+    jobs.append(queues.submit(a, "--in", "1h", payload=b"0\n"))
+    found = json.loads(queues.run(a, "--json", "queue", "q", "--jobs")[1])
+    assert [(j["id"], j["state"], j["key"]) for j in found] == [
+        (jobs[3], "queued", None), (jobs[2], "running", "key 2"), (jobs[1], "dead", "key 1"), (jobs[0], "ok", "key 0")]
+    known = a.call("job", jobs[1])
+    del known["output"]
+    assert found[2] == known, "as job says, without payload and output"
+    assert json.loads(queues.run(a, "--json", "queue", "q", "--jobs", "-n", "1")[1]) == found[:1]
+    assert json.loads(queues.run(a, "--json", "queue", "q", "--jobs", "--state", "dead")[1]) == [found[2]]
+    code, out, _ = queues.run(a, "queue", "q", "--jobs")
+    lines = [line.split() for line in out.decode().splitlines()]
+    assert code == 0 and lines[0] == ["JOB", "STATE", "AGE", "ATTEMPT", "NODE", "DUE", "KEY"]
+    assert lines[1][:2] == [jobs[3], "queued"] and lines[1][-2][:2] in ("59", "1h")
+    assert [line[0] for line in lines[1:]] == [j["id"] for j in found]
+    assert queues.run(a, "queue", "q", "--jobs", "--state", "lost")[:2] == (0, b"q has no jobs that are lost\n")
+    for wrong in (["q", "--jobs", "--state", "what"], ["q", "--jobs", "-n", "0"], ["--jobs"], ["q", "-n", "3"],
+                  ["nosuch", "--jobs"]):
+        assert queues.run(a, "queue", *wrong)[0] == 3, wrong
+    (folder / "end").touch()
+
+
 def test_a_timeout_ends_an_attempt(queues, folder):
     a = queues.site("a", queue_text("q", attempts=2, backoff="0s", timeout="2s",
                                     command=shell(f"echo begun; echo x >>{folder}/ran; sleep 600")))

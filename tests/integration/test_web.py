@@ -416,6 +416,14 @@ def test_queues_are_on_the_page_in_the_json_and_in_the_leaders_metrics(queues, w
     assert sorted(told, key=str) == [1, None]
 
 
+def test_the_page_says_when_a_task_is_due(fleet, web):
+    task = ('task "soon" {\n  schedule = "every 30d"\n  user = "root"\n  command = {"/bin/true"}\n}\n')
+    w = web(fleet.sidecar("only", tasks=[task], ready=False))
+    wait_until(lambda: w.get("/readyz")[0] == 200, what="it is ready")
+    [found] = json.loads(w.get("/v1/tasks")[2])
+    assert found["due"] and f'<time datetime="{found["due"]}"' in w.get("/")[2]
+
+
 def test_pages_share_what_costs_zookeeper_something(queues, web):
     """Of a hundred that are fetched at once few read the queue; dead letters are read anew when there are more of them."""
     one = queues.site("one", queue_text("q", command=["/bin/false"], attempts=1))
