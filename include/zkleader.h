@@ -187,6 +187,8 @@ struct zkleader_submission {
 	int64_t at_s;	 /* earliest start: seconds since the epoch */
 	int64_t in_ms;	 /* or earliest start after its submission; both up to 90 days ahead */
 	const char *callback; /* a URL to which the job's end is posted */
+	/* The key counts only until its job has ended, and not as long as that is kept. */
+	bool while_open;
 };
 
 /*

@@ -94,7 +94,7 @@ static void pack_submission(struct pack *p, const struct zkleader_submission *s,
 	pack_array(p, 2);
 	pack_str(p, s->queue);
 	pack_map(p, 2U + (s->at_s > 0 ? 1U : 0U) + (s->in_ms > 0 ? 1U : 0U) + (s->key ? 1U : 0U) +
-			    (s->callback ? 1U : 0U));
+			    (s->callback ? 1U : 0U) + (s->while_open ? 1U : 0U));
 	pack_kv_str(p, "id", id);
 	pack_kv_bin(p, "payload", s->payload ? s->payload : "", s->payload ? s->len : 0);
 	if (s->at_s > 0) {
@@ -107,6 +107,8 @@ static void pack_submission(struct pack *p, const struct zkleader_submission *s,
 		pack_kv_str(p, "key", s->key);
 	if (s->callback)
 		pack_kv_str(p, "callback", s->callback);
+	if (s->while_open)
+		pack_kv_str(p, "while", "open");
 }
 
 /* Checks what needs no sidecar, before the request is packed. */

@@ -113,7 +113,8 @@ int job_text_status(const json_t *job)
 		       : JOB_WITHOUT_STATUS;
 }
 
-static int ask_once(struct context *c, const char *id, const void **ret_result, size_t *ret_len)
+static int ask_once(struct context *c, const char *id, int64_t wait_ms, const void **ret_result,
+		    size_t *ret_len)
 {
 	struct buffer params;
 	struct pack p;
@@ -124,10 +125,19 @@ static int ask_once(struct context *c, const char *id, const void **ret_result, 
 	pack_array(&p, 2);
 	pack_str(&p, id);
 	pack_map(&p, 1);
-	pack_kv_int(&p, "wait_ms", WAIT_MS);
+	pack_kv_int(&p, "wait_ms", wait_ms);
 	e = zkleader_call(c->z, "job", params.data, params.len, ANSWER_MS, ret_result, ret_len);
 	buffer_done(&params);
 	return e;
+}
+
+int job_text_read(struct context *c, const char *id, json_t **ret_job)
+{
+	const void *result;
+	size_t len;
+	int e = ask_once(c, id, 0, &result, &len);
+
+	return e != 0 ? ZKLEADER_CANNOT_TELL : ask_to_json(c, result, len, JSON_OBJECT, ret_job);
 }
 
 int job_text_wait(struct context *c, const char *id, json_t **ret_job)
@@ -141,7 +151,7 @@ int job_text_wait(struct context *c, const char *id, json_t **ret_job)
 		int code, e = c->z ? 0 : zkleader_open(c->socket, &c->z);
 
 		if (e == 0)
-			e = ask_once(c, id, &result, &len);
+			e = ask_once(c, id, WAIT_MS, &result, &len);
 		if (e > 0 && e != ZKLEADER_CANNOT_TELL)
 			return ask_failed(c, e);
 		if (e != 0 && clock_boot_ms() - heard_ms >= PATIENT_MS)

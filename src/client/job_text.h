@@ -19,6 +19,8 @@ void job_text_print(const struct context *c, const json_t *job);
 void job_text_output(const struct context *c, const json_t *job);
 /* Its exit status, or JOB_WITHOUT_STATUS. */
 int job_text_status(const json_t *job);
+/* Reads it as it is. 0, or an exit code, without a message. */
+int job_text_read(struct context *c, const char *id, json_t **ret_job);
 /*
  * Asks until the job has ended, over restarts of the sidecar too: 0 and the job; or an exit code
  * after a line on the error stream.

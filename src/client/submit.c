@@ -15,7 +15,7 @@
 #define DELAY_MAX_MS (INT64_C(90) * 24 * 3600 * 1000)
 #define ANSWER_MS    30000 /* time until ZooKeeper has committed the job */
 
-enum { OPTION_AT, OPTION_IN, OPTION_KEY, OPTION_ID, OPTION_CALLBACK, OPTION_WAIT };
+enum { OPTION_AT, OPTION_IN, OPTION_KEY, OPTION_ID, OPTION_CALLBACK, OPTION_WAIT, OPTION_WHILE };
 
 static const struct option_spec options[] = {
 	{300, "at", "T", "not before T, such as 2026-11-20T02:00:00Z"},
@@ -24,6 +24,8 @@ static const struct option_spec options[] = {
 	{303, "id", "ID", "that was printed before, to submit the same once more"},
 	{304, "callback", "URL", "that is sent the job as JSON at its end"},
 	{305, "wait", NULL, "until it has ended; the exit code is its status"},
+	{306, "while", "kept|open",
+	 "with --key: another once that job has ended (kept: never so far)"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -54,6 +56,22 @@ static int take_id(const struct context *c, struct submission *s)
 	else if (e > 0)
 		output_error(&c->output, "%s", why);
 	return e == 0 ? 0 : -EINVAL;
+}
+
+static int take_while(const struct context *c, struct submission *s)
+{
+	const char *text = c->values[OPTION_WHILE];
+
+	if (!text)
+		return 0;
+	s->job.while_open = strcmp(text, "open") == 0;
+	if (!c->values[OPTION_KEY])
+		output_error(&c->output, "--while goes with --key");
+	else if (!s->job.while_open && strcmp(text, "kept") != 0)
+		output_error(&c->output, "--while \"%s\": kept or open is needed", text);
+	else
+		return 0;
+	return -EINVAL;
 }
 
 static int take_times(const struct context *c, struct submission *s)
@@ -128,6 +146,29 @@ static int submit(struct context *c, struct submission *s)
 	return e == 0 ? 0 : ask_failed(c, e);
 }
 
+/* The line on standard error where no job was made, and the one that has the key has ended. */
+static void tell_old(struct context *c, const struct submission *s)
+{
+	json_auto_t *job = NULL;
+	char age[OUTPUT_AGE_SIZE], status[40] = "";
+	const char *state;
+	bool letter;
+
+	if (job_text_read(c, s->id, &job) != 0 || !job_text_ended(job))
+		return;
+	state = json_text(job, "state", "-");
+	letter = strcmp(state, "dead") == 0 || strcmp(state, "lost") == 0;
+	age_text(json_text(job, "ended", NULL), c->output.now_ms, age);
+	if (json_number(job, "exit_status", -1) >= 0)
+		snprintf(status, sizeof(status), ", exit status %" PRId64,
+			 json_number(job, "exit_status", -1));
+	output_error(&c->output,
+		     "no job was made: the one of this key has ended, %s %s ago%s, and is kept; "
+		     "--while open makes another%s%s",
+		     state, age, status, letter ? ", zkleader requeue tries this one anew: " : "",
+		     letter ? s->id : "");
+}
+
 static int wait_for(struct context *c, const struct submission *s)
 {
 	json_auto_t *job = NULL;
@@ -155,11 +196,14 @@ static int run(struct context *c)
 				       .key = c->values[OPTION_KEY],
 				       .callback = c->values[OPTION_CALLBACK]}};
 	bool wait = c->values[OPTION_WAIT] != NULL;
+	char own[ZKLEADER_JOB_ID_SIZE];
 	int code;
 
 	s.job.payload = s.payload;
-	if (take_id(c, &s) < 0 || take_times(c, &s) < 0 || read_payload(c, &s) < 0)
+	if (take_while(c, &s) < 0 || take_id(c, &s) < 0 || take_times(c, &s) < 0 ||
+	    read_payload(c, &s) < 0)
 		return ZKLEADER_MISUSE;
+	memcpy(own, s.id, sizeof(own));
 	code = submit(c, &s);
 	if (code == ZKLEADER_CANNOT_TELL) {
 		print_id(c, s.id, false);
@@ -171,6 +215,8 @@ static int run(struct context *c)
 		return code;
 	if (!wait || !c->output.json)
 		print_id(c, s.id, true);
+	if (strcmp(s.id, own) != 0)
+		tell_old(c, &s);
 	if (!wait)
 		return 0;
 	output_flush(&c->output);

@@ -188,6 +188,16 @@ static int take_id(struct reader *r, struct submission *s)
 	return reader_str(r, &text) != 0 || !job_id_parse(text.data, text.len, &s->id) ? -1 : 0;
 }
 
+static int take_while(struct reader *r, bool *ret_open)
+{
+	struct reader_text text;
+
+	if (reader_str(r, &text) != 0)
+		return -1;
+	*ret_open = reader_text_is(text, "open");
+	return *ret_open || reader_text_is(text, "kept") ? 0 : -1;
+}
+
 static int take_payload(struct reader *r, struct submission *s)
 {
 	struct reader_text data;
@@ -231,6 +241,10 @@ static const char *take_option(struct reader *r, struct submission *s)
 		return take_text(r, s->key, sizeof(s->key)) == 0
 			       ? NULL
 			       : "key is no text of up to 200 bytes without control characters";
+	if (reader_text_is(key, "while"))
+		return take_while(r, &s->job.while_open) == 0
+			       ? NULL
+			       : "while is neither \"kept\" nor \"open\"";
 	if (reader_text_is(key, "callback"))
 		return take_text(r, s->callback, sizeof(s->callback)) == 0
 			       ? NULL

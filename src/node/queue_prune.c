@@ -42,7 +42,7 @@ struct prune {
 	int64_t again_ms; /* the soonest that something of it may go */
 	/* the record being checked */
 	struct job_id id;
-	int32_t version;
+	int32_t version, key_version;
 	bool letter;
 	char key[JOB_KEY_MAX + 1];
 };
@@ -101,7 +101,8 @@ static void delete_it(struct prune *p, bool own_key)
 		ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = dead, .version = -1};
 	queue_path_of_key(lead_queues(lead), lead->queue->name, p->key, key);
 	if (own_key)
-		ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = key, .version = -1};
+		ops[n++] = (struct store_op){
+			.type = STORE_OP_DELETE, .path = key, .version = p->key_version};
 	p->busy = true;
 	queue_multi(lead_calls(lead), ops, n, on_gone, p);
 }
@@ -118,6 +119,7 @@ static void on_key(void *arg, const struct store_reply *reply)
 		(void)lead_took(p->lead, reply);
 		return;
 	}
+	p->key_version = reply->stat.version; /* another may get it meanwhile */
 	job_name_format(&p->id, name);
 	size_t len = strlen(name);
 	delete_it(p, reply->code == STORE_OK && reply->len > len && memcmp(data, name, len) == 0 &&

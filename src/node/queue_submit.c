@@ -17,8 +17,13 @@ struct submit {
 	struct job_id id;
 	char *payload, *key, *callback, *by;
 	size_t len;
-	int64_t due_ms;	 /* by the server's clock */
-	bool looks;	 /* whether the record is there */
+	int64_t due_ms; /* by the server's clock */
+	bool looks;	/* whether the record is there */
+	/* The job that has the key has ended, and is followed by this one. */
+	bool replaces, old_kept;
+	struct job_id old;
+	int32_t key_version, old_version;
+	bool while_open; /* as struct job_submit has it */
 	bool only_looks; /* it may not be made: the id is too old, or from the future */
 	/* Why it is not taken, unless an earlier call was: that is looked for first. NULL. */
 	const char *refusal;
@@ -78,6 +83,40 @@ static void refuse(struct submit *s, const char *why)
 
 /* --- the key -------------------------------------------------------------- */
 
+static void make(struct submit *s, struct queue *queue);
+
+/* The transaction checks that it has not been requeued meanwhile. */
+static void on_old(void *arg, const struct store_reply *reply)
+{
+	struct submit *s = arg;
+	struct queue *queue = op_queue(&s->op);
+	struct job_record j;
+	const char *why;
+
+	if (op_took(&s->op, reply))
+		return;
+	s->old_kept = reply->code == STORE_OK;
+	s->old_version = reply->stat.version;
+	if (s->old_kept &&
+	    (record_parse_job(reply->data, reply->len, &j, &why) != 0 || j.ended == 0)) {
+		done(s, &s->old);
+	} else if (s->refusal || !queue) {
+		fail(s, JOB_NOT_NOW,
+		     s->refusal ? s->refusal : "the queue is not configured here any more");
+	} else {
+		s->replaces = true;
+		make(s, queue);
+	}
+}
+
+static void read_old(struct submit *s)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_job(s->op.queues->registry->settings, &s->old, path);
+	queue_get(op_calls(&s->op), path, on_old, s);
+}
+
 /* What the key's znode holds: MINUTE.UUID, a space, and the key. */
 static void on_key(void *arg, const struct store_reply *reply)
 {
@@ -106,7 +145,12 @@ static void on_key(void *arg, const struct store_reply *reply)
 		return;
 	}
 	memcpy(id.queue, s->id.queue, sizeof(id.queue));
-	done(s, &id);
+	s->old = id;
+	s->key_version = reply->stat.version;
+	if (s->while_open)
+		read_old(s);
+	else
+		done(s, &id);
 }
 
 /* Behind a transaction on the same connection, so what is read is no older than that. */
@@ -173,6 +217,8 @@ static void on_made(void *arg, const struct store_reply *reply)
 		refuse(s, "the queue is not configured here any more");
 	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
 		not_open(s);
+	else if (s->replaces && reply->failed_op >= 3)
+		op_again(&s->op, 0); /* another has followed, or the old one was requeued */
 	else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == 3)
 		read_key(s);
 	else
@@ -203,6 +249,7 @@ static void make(struct submit *s, struct queue *queue)
 {
 	const struct node_settings *paths = queue_paths(queue);
 	char open[STORE_PATH_MAX], job[STORE_PATH_MAX], due[STORE_PATH_MAX], key[STORE_PATH_MAX];
+	char old[STORE_PATH_MAX];
 	char name[JOB_NAME_MAX + 1], data[JOB_NAME_MAX + 1 + JOB_KEY_MAX + 1];
 	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
 	struct job_record record;
@@ -227,13 +274,17 @@ static void make(struct submit *s, struct queue *queue)
 		 .len = bytes.len,
 		 .closed = true},
 		{.type = STORE_OP_CREATE, .path = due},
-		{.type = STORE_OP_CREATE,
+		{.type = s->replaces ? STORE_OP_SET : STORE_OP_CREATE,
 		 .path = key,
 		 .data = data,
 		 .len = strlen(data),
+		 .version = s->key_version,
 		 .closed = true},
+		{.type = STORE_OP_CHECK, .path = old, .version = s->old_version},
 	};
-	queue_multi(op_calls(&s->op), ops, s->key ? 4 : 3, on_made, s);
+	path_of_job(paths, &s->old, old);
+	size_t n = !s->key ? 3 : s->replaces && s->old_kept ? 5 : 4;
+	queue_multi(op_calls(&s->op), ops, n, on_made, s);
 	buffer_done(&bytes);
 }
 
@@ -281,6 +332,7 @@ static void submit_step(struct queue_op *op)
 	const struct policy *policy = op->queues->leaders->policy;
 
 	s->refusal = NULL;
+	s->replaces = false;
 	if (s->looks || s->only_looks)
 		look(s);
 	else if (!queue || !queue->configured)
@@ -331,6 +383,7 @@ void queues_submit(struct queues *q, const struct job_submit *j, job_fn fn, void
 		memcpy(s->payload, j->payload, j->len);
 	s->len = j->len;
 	s->key = copy(j->key);
+	s->while_open = j->while_open;
 	s->callback = copy(j->callback);
 	s->by = mem_strdup(j->by);
 	s->due_ms = due_of(q, j);

@@ -65,6 +65,7 @@ struct job_submit {
 	int64_t at_ms; /* since the epoch; 0: at once, or in_ms from now on */
 	int64_t in_ms;
 	const char *key;      /* NULL: none */
+	bool while_open;      /* the key is free once its job has ended, though that is kept */
 	const char *callback; /* a valid URL; NULL: none */
 	const char *by;	      /* the user */
 };

@@ -340,6 +340,35 @@ def test_many_threads_with_one_key_make_one_job(queues, folder):
     wait_until(lambda: len((folder / "ran").read_text().splitlines()) == 2, what="two jobs have run")
 
 
+def test_a_key_while_its_job_is_open_and_while_it_is_kept(queues, folder):
+    a = queues.site("a", queue_text("q", attempts=1, command=shell(f"until test -e {folder}/end; do sleep 0.1; done; "
+                                                                   f"exit 7")))
+    queues.wait_open()
+    both = [["--key", "nightly"], ["--key", "nightly", "--while", "open"]]
+    first = queues.submit(a, *both[0])
+    wait_until(lambda: a.call("job", first)["state"] == "running", what="it runs")
+    for how in both:
+        code, out, err = queues.run(a, "submit", *how, "q")
+        assert (code, out.decode(), err) == (0, first + "\n", ""), "it is open"
+    (folder / "end").touch()
+    assert queues.wait_state(a, first)["state"] == "dead"
+    for how in (both[0], both[0] + ["--while", "kept"]):
+        code, out, err = queues.run(a, "submit", *how, "q")
+        assert (code, out.decode()) == (0, first + "\n")
+        assert "dead" in err and "ago, exit status 7" in err and "--while open" in err and f"requeue tries" in err
+        assert err.count("\n") == 1 and f"anew: {first}" in err
+    (folder / "end").unlink()
+    second = queues.submit(a, *both[1])
+    assert second != first
+    assert queues.submit(a, *both[1]) == queues.submit(a, *both[0]) == second, "that one has the key now"
+    assert a.call("submit", "q", {"key": "nightly", "while": "open"}) == {"id": second}
+    (folder / "end").touch()
+    queues.wait_state(a, second)
+    for wrong in (["--while", "open"], ["--key", "k", "--while", "never"]):
+        assert queues.run(a, "submit", *wrong, "q")[0] == 3
+    assert code_of(a, "submit", "q", {"key": "k", "while": "never"}) == 3
+
+
 def test_cancel(queues, folder):
     a = queues.site("a", queue_text("q", slots=1, command=shell(
         f'trap "echo term >>{folder}/ends; exit 9" TERM; echo x >>{folder}/ran; sleep 600 & wait')))

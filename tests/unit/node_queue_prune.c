@@ -53,9 +53,9 @@ static struct store_reply answer(const char *text)
 		return there.junk ? holds("junk", 4, (struct store_stat){0}) : record();
 	}
 	if (strncmp(text, "get jobs/q/key/", 15) == 0)
-		return there.of_key
-			       ? holds(there.of_key, strlen(there.of_key), (struct store_stat){0})
-			       : failed(STORE_NO_NODE);
+		return there.of_key ? holds(there.of_key, strlen(there.of_key),
+					    (struct store_stat){.version = 3})
+				    : failed(STORE_NO_NODE);
 	return ok();
 }
 
@@ -143,6 +143,7 @@ Test(queue_prune, its_pointer_and_its_key_go_with_it)
 		 CHECKS "delete jobs/q/job/%s/0/new v6, delete jobs/q/dead/%s, delete jobs/q/key/",
 		 there.folder, name);
 	cr_expect(strstr(text, wanted) == text, "%s", text);
+	cr_expect(strstr(text, " v3"), "as it was read, as another job may get it: %s", text);
 	queues_done(&queues);
 }
 

@@ -129,6 +129,95 @@ Test(queues, a_full_queue_is_told)
 	queues_done(&queues);
 }
 
+/* --- a key whose job has ended ---------------------------------------------------------------------------- */
+
+#define OLD "89abcdef-89ab-cdef-0123-456789abcdef"
+
+static void submit_while_open(void)
+{
+	const struct job_submit s = {.id = &id,
+				     .payload = "bytes",
+				     .len = 5,
+				     .key = "key",
+				     .while_open = true,
+				     .by = "user"};
+
+	memset(&told, 0, sizeof(told));
+	queues_submit(&queues, &s, on_told, NULL);
+	turn();
+}
+
+/* Its key is another's: so much is told of that one. */
+static void meets_old(struct store_reply old)
+{
+	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 3));
+	asks_of("get jobs/q/key/",
+		holds("z." OLD " key", strlen("z." OLD " key"), (struct store_stat){.version = 4}));
+	asks_of("get jobs/q/job/z/8/new", old);
+}
+
+Test(queues, a_key_is_free_once_its_job_has_ended_where_that_is_wanted)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit_while_open();
+	meets_old(job_of("dead", 1, 7));
+	pass(0);
+	const char *text = store.open[0].text;
+	cr_assert(strstr(text, "check jobs/q/open"), "%s", text);
+	cr_assert(strstr(text, "set jobs/q/key/"), "%s", text);
+	cr_assert(strstr(text, "check jobs/q/job/z/8/new v7"), "%s", text);
+	script_answer(0, ok());
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, UUID);
+	/* Of one that is not kept any more nothing is checked. */
+	submit_while_open();
+	meets_old(failed(STORE_NO_NODE));
+	pass(0);
+	text = store.open[0].text;
+	cr_assert(strstr(text, "set jobs/q/key/") && !strstr(text, "job/z/8"), "%s", text);
+	script_answer(0, ok());
+	cr_expect_eq(told.outcome, JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queues, a_key_whose_job_is_open_or_is_requeued_just_now_is_not_free)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit_while_open();
+	meets_old(job_of("running", 1, 7));
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, OLD);
+	submit_while_open();
+	meets_old(job_of("dead", 1, 7));
+	asks_of("check jobs/q/open", failed_at(STORE_BAD_VERSION, 4));
+	cr_expect_eq(told.n, 0);
+	meets_old(job_of("queued", 1, 8));
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, OLD);
+	queues_done(&queues);
+}
+
+Test(queues, a_key_is_not_taken_while_the_queue_is_full)
+{
+	begin_node();
+	serve();
+	forget_open();
+	submit_while_open();
+	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q", holds("41", 2, (struct store_stat){.version = 3}));
+	asks_of("check jobs/q/job", failed(STORE_NO_NODE));
+	asks_of("get jobs/q/key/",
+		holds("z." OLD " key", strlen("z." OLD " key"), (struct store_stat){.version = 4}));
+	asks_of("get jobs/q/job/z/8/new", job_of("ok", 1, 7));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "the queue is full");
+	queues_done(&queues);
+}
+
 /* --- a repetition, of what is not taken now ---------------------------------------------------------------- */
 
 /* Whether it is told as committed. */
