@@ -19,6 +19,7 @@
 /* The sizes of the structs in the first release that had them. */
 #define SUBMISSION_FIRST sizeof(struct zkleader_submission)
 #define JOB_FIRST	 sizeof(struct zkleader_job)
+#define ID_MS		 5000		       /* the sidecar draws an id by then, or we do */
 #define AT_MAX		 INT64_C(253402300799) /* the last second of the year 9999 */
 
 static_assert(ZKLEADER_JOB_ID_SIZE == JOB_ID_MAX + 1, "an id fits, and no more");
@@ -49,6 +50,28 @@ static int new_id(const char *queue, char ret_id[ZKLEADER_JOB_ID_SIZE])
 		return e;
 	memcpy(id.queue, queue, strlen(queue) + 1);
 	job_id_format(&id, ret_id);
+	return 0;
+}
+
+static int parse_submitted(struct reader r, char ret_id[ZKLEADER_JOB_ID_SIZE]);
+
+int job_api_ask_id(struct zkleader *z, const char *queue, char id[ZKLEADER_JOB_ID_SIZE])
+{
+	struct reader result;
+	struct buffer params;
+	struct pack p;
+	int e;
+
+	buffer_init_fallible(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 1);
+	pack_str(&p, queue);
+	e = call_packed(z, "job_id", &p, ID_MS, &result);
+	if (e == ZKLEADER_CANNOT_TELL)
+		return e;
+	if (e == 0)
+		(void)parse_submitted(result, id);
+	z->message[0] = '\0';
 	return 0;
 }
 
@@ -174,12 +197,15 @@ int zkleader_submit(struct zkleader *z, const struct zkleader_submission *submis
 	e = check_submission(z, &s);
 	if (e != 0)
 		return e;
+	bool drawn = id[0] == '\0';
 	e = job_api_id(s.queue, id, id, why);
 	if (e < 0)
 		return handle_fail(z, e, 0);
 	if (e > 0)
 		return handle_refuse(z, e, why);
-	return call_submit(z, &s, timeout_ms, id);
+	if (drawn)
+		e = job_api_ask_id(z, s.queue, id);
+	return e != 0 ? e : call_submit(z, &s, timeout_ms, id);
 }
 
 /* --- reading a job -------------------------------------------------------- */

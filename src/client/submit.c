@@ -31,7 +31,7 @@ static const struct option_spec options[] = {
 
 struct submission {
 	struct zkleader_submission job;
-	char id[ZKLEADER_JOB_ID_SIZE];
+	char id[ZKLEADER_JOB_ID_SIZE], own[ZKLEADER_JOB_ID_SIZE]; /* own: of what was handed in */
 	unsigned char payload[ZKLEADER_PAYLOAD_MAX + 1];
 };
 
@@ -85,8 +85,6 @@ static int take_times(const struct context *c, struct submission *s)
 	else if (at && (clock_parse(at, &ms) < 0 || ms <= 0))
 		output_error(&c->output, "--at: \"%s\" is no time such as 2026-11-20T02:00:00Z",
 			     at);
-	else if (at && ms - clock_wall_ms() > DELAY_MAX_MS)
-		output_error(&c->output, "--at: a job may wait for 90 days at most");
 	else if (in && options_duration("in", in, DURATION_MAX_MS, &s->job.in_ms, why) < 0)
 		output_error(&c->output, "%s", why);
 	else if (s->job.in_ms > DELAY_MAX_MS)
@@ -141,6 +139,9 @@ static int submit(struct context *c, struct submission *s)
 {
 	int e = zkleader_open(c->socket, &c->z);
 
+	if (e == 0 && !c->values[OPTION_ID])
+		e = job_api_ask_id(c->z, s->job.queue, s->id);
+	memcpy(s->own, s->id, sizeof(s->own));
 	if (e == 0)
 		e = zkleader_submit(c->z, &s->job, ANSWER_MS, s->id);
 	return e == 0 ? 0 : ask_failed(c, e);
@@ -196,14 +197,12 @@ static int run(struct context *c)
 				       .key = c->values[OPTION_KEY],
 				       .callback = c->values[OPTION_CALLBACK]}};
 	bool wait = c->values[OPTION_WAIT] != NULL;
-	char own[ZKLEADER_JOB_ID_SIZE];
 	int code;
 
 	s.job.payload = s.payload;
 	if (take_while(c, &s) < 0 || take_id(c, &s) < 0 || take_times(c, &s) < 0 ||
 	    read_payload(c, &s) < 0)
 		return ZKLEADER_MISUSE;
-	memcpy(own, s.id, sizeof(own));
 	code = submit(c, &s);
 	if (code == ZKLEADER_CANNOT_TELL) {
 		print_id(c, s.id, false);
@@ -215,7 +214,7 @@ static int run(struct context *c)
 		return code;
 	if (!wait || !c->output.json)
 		print_id(c, s.id, true);
-	if (strcmp(s.id, own) != 0)
+	if (strcmp(s.id, s.own) != 0)
 		tell_old(c, &s);
 	if (!wait)
 		return 0;

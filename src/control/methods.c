@@ -369,6 +369,7 @@ static const struct {
 	{"cancel", method_cancel},
 	{"queue", method_queue},
 	{"jobs", method_jobs},
+	{"job_id", method_job_id},
 	{"dead", method_dead},
 	{"requeue", method_requeue},
 	{"purge", method_purge},

@@ -19,7 +19,6 @@
 #define NAME_KEPT_MS INT64_C(60000) /* how long a user's name is kept */
 #define NAMES_MAX    1000	    /* users whose names are kept */
 #define HELD_BY_EACH 400	    /* bytes that a submit costs, besides its payload */
-#define MINUTE_MS    INT64_C(60000)
 
 /* --- the names of users --------------------------------------------------- */
 
@@ -292,7 +291,7 @@ static bool check(const struct call *call, const struct listing *l, const struct
 					     config->queue->n_callback_allow);
 	if (wrong)
 		explain_say(why->text, "not allowed as a callback: %s", wrong);
-	return !why->text[0] && check_times(s, host_wall_ms(call->m->node->host), why);
+	return !why->text[0] && check_times(s, queues_server_ms(&call->m->node->queues), why);
 }
 
 static void on_submitted(void *arg, const struct job_answer *answer)
@@ -313,13 +312,14 @@ static void on_submitted(void *arg, const struct job_answer *answer)
 	queue_ask_free(a);
 }
 
+/* Its minute is set once the clock that jobs go by is known. */
 static void new_id(const struct node *n, const char *queue, struct job_id *ret)
 {
 	char uuid[NAME_ID_MAX + 1];
 
 	id_new(n->host, uuid);
 	snprintf(ret->queue, sizeof(ret->queue), "%s", queue);
-	ret->minute = host_wall_ms(n->host) / MINUTE_MS;
+	ret->minute = queues_server_ms(&n->queues) / JOB_MINUTE_MS;
 	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
 }
 
@@ -343,6 +343,7 @@ static void submit(struct call *call, const char *by)
 	if (!s.has_id)
 		new_id(call->m->node, l->name, &s.id);
 	s.job.id = &s.id;
+	s.job.drawn = !s.has_id;
 	s.job.key = s.key[0] ? s.key : NULL;
 	s.job.callback = s.callback[0] ? s.callback : NULL;
 	queues_submit(&call->m->node->queues, &s.job, on_submitted,
@@ -371,4 +372,20 @@ void method_submit(struct call *call)
 		wait_for_name(call, s);
 	else
 		submit(call, s->name);
+}
+
+void method_job_id(struct call *call)
+{
+	struct listing *l;
+	struct job_id id;
+
+	if (call->n_params != 1) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, "job_id takes the name of a queue");
+		return;
+	}
+	l = queue_ask_take(call);
+	if (!l)
+		return;
+	new_id(call->m->node, l->name, &id);
+	queues_stamp(&call->m->node->queues, &id, on_submitted, queue_ask_new(call, true, 0));
 }

@@ -6,6 +6,7 @@
 
 /* For people. */
 void method_submit(struct call *call); /* queue_submits.c */
+void method_job_id(struct call *call); /* likewise */
 void method_job(struct call *call);    /* queue_jobs.c, as are the next four */
 void method_cancel(struct call *call);
 void method_requeue(struct call *call);

@@ -55,6 +55,21 @@ static void find_wrong_clock(const struct node *s, struct problems *problems)
 		     off);
 }
 
+static void find_clock_of_jobs(const struct node *s, struct problems *problems)
+{
+	int64_t offset_ms = clocks_jobs_offset(&s->registry.clocks);
+	char off[CLOCKS_TEXT_MAX];
+
+	if (s->queues.n == 0 || offset_ms == 0)
+		return;
+	clocks_say(offset_ms, off);
+	problems_add(problems, "jobs", PROBLEM_WHOLE_FILE,
+		     "they go by a clock that is %s, as the servers of the fleet say: none begins "
+		     "early, and no record of one is deleted, until those agree: set the clock "
+		     "that is wrong, and have it kept right (chrony, systemd-timesyncd)",
+		     off);
+}
+
 /* Each name is reported once, by the first of its members. */
 static void find_twins(const struct node *s, struct problems *problems)
 {
@@ -191,6 +206,7 @@ void troubles_find(const struct node *s, struct problems *problems)
 	if (!session_is_up(&s->session))
 		return;
 	find_wrong_clock(s, problems);
+	find_clock_of_jobs(s, problems);
 	find_twins(s, problems);
 	find_namesake(s, problems);
 	find_refused(s, problems);

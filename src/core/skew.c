@@ -161,3 +161,15 @@ size_t skew_judge(const struct skew_clock *clocks, size_t n, bool *ret_off)
 	free(v.offsets);
 	return n_off;
 }
+
+int64_t skew_jobs(const struct skew_clock *clocks, size_t n, int64_t tolerance_ms)
+{
+	struct votes v = collect_votes(clocks, n);
+	int64_t middle;
+
+	v.offsets[v.n++] = 0; /* the server's */
+	qsort(v.offsets, v.n, sizeof(*v.offsets), by_offset);
+	middle = v.offsets[(v.n - 1) / 2];
+	free(v.offsets);
+	return distance(middle, 0) > tolerance_ms ? middle : 0;
+}

@@ -23,6 +23,7 @@
 #define SPREAD_MAX 10000
 
 static void look(struct clocks *c);
+static void judge_jobs(struct clocks *c);
 
 static int64_t now_ms(const struct clocks *c)
 {
@@ -43,7 +44,8 @@ static int64_t spread(const struct clocks *c)
 
 void clocks_heard(struct clocks *c, const struct store_reply *reply)
 {
-	int64_t now = now_ms(c);
+	int64_t now = now_ms(c), before_ms = c->jobs_base_ms - c->jobs_offset_ms;
+	bool known = c->skew.known;
 
 	/* A server whose clock is before 1970 says nothing. */
 	if (reply->code != STORE_OK || reply->stat.mtime <= 0)
@@ -54,6 +56,9 @@ void clocks_heard(struct clocks *c, const struct store_reply *reply)
 				    host_wall_ms(c->due.host) - skew_server(&c->skew, now)));
 		c->publish_ms = now + spread(c);
 	}
+	/* Another session, perhaps after a restart of the server: its clock may have been set. */
+	if (!known && c->jobs_known && llabs(c->skew.base_ms - before_ms) > c->tolerance_ms)
+		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
 	if (c->skew.error_ms > c->tolerance_ms / SKEW_STEP_PART && c->ask_ms > now + SOON_MS)
 		c->ask_ms = now + SOON_MS;
 	look(c);
@@ -182,6 +187,7 @@ static void look(struct clocks *c)
 	int64_t now = now_ms(c), next = now + LOOK_MS;
 
 	publish(c);
+	judge_jobs(c);
 	if (session_is_up(c->registry->session) && c->registry->id[0] && c->ask_ms <= now)
 		ask(c);
 	if (c->ask_ms > now && c->ask_ms < next)
@@ -190,6 +196,8 @@ static void look(struct clocks *c)
 		next = c->publish_ms;
 	if (c->skew.settled_ms > 0 && c->skew.settled_ms < next)
 		next = c->skew.settled_ms;
+	if (c->jobs_settled_ms > now && c->jobs_settled_ms < next)
+		next = c->jobs_settled_ms;
 	host_timer_start(&c->due, next > now ? next - now : 0);
 }
 
@@ -240,8 +248,8 @@ void clocks_joined(struct clocks *c, const struct worker *w)
 
 /* --- who is off ------------------------------------------------------------------------------ */
 
-/* As the records say, but for our own. */
-static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bool *ret_off)
+/* As the records say, but for our own; an array of the caller's, with room for one more. */
+static struct skew_clock *list_clocks(const struct clocks *c, const char *own_id, int64_t own_ms)
 {
 	const struct fleet *f = &c->registry->fleet;
 	struct skew_clock *list = mem_calloc(f->n_members + 1, sizeof(*list));
@@ -254,8 +262,69 @@ static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bo
 					      .tolerance_ms = w->clock_tolerance_ms,
 					      .offset_ms = own ? own_ms : w->clock_offset_ms};
 	}
-	skew_judge(list, f->n_members, ret_off);
+	return list;
+}
+
+static void judge(const struct clocks *c, const char *own_id, int64_t own_ms, bool *ret_off)
+{
+	struct skew_clock *list = list_clocks(c, own_id, own_ms);
+
+	skew_judge(list, c->registry->fleet.n_members, ret_off);
 	free(list);
+}
+
+static int64_t own_offset(const struct clocks *c)
+{
+	return skew_offset(&c->skew, now_ms(c), host_wall_ms(c->due.host), c->offset_ms,
+			   c->tolerance_ms);
+}
+
+static void set_jobs(struct clocks *c, int64_t offset_ms)
+{
+	if (llabs(offset_ms - c->jobs_offset_ms) > c->tolerance_ms)
+		log_warning("the clock of jobs differs from the ZooKeeper server's",
+			    LOG_INT("ahead_ms", offset_ms),
+			    LOG_INT("before_ms", c->jobs_offset_ms));
+	c->jobs_known = true;
+	c->jobs_offset_ms = offset_ms;
+	c->jobs_base_ms = c->skew.base_ms + offset_ms;
+}
+
+/* The first time that differs is the earlier of the two, until the others' are known. */
+static void judge_jobs(struct clocks *c)
+{
+	const struct member *self = registry_self(c->registry);
+	size_t n = c->registry->fleet.n_members;
+	int64_t now = now_ms(c), own_ms = own_offset(c), offset;
+
+	if (!c->skew.known || now < c->skew.settled_ms || now < c->jobs_settled_ms)
+		return;
+	/* What the others have published may be of before the server's clock was set. */
+	if (!c->jobs_known && llabs(own_ms) > c->tolerance_ms) {
+		c->jobs_settled_ms = now + SKEW_SETTLE_MS;
+		set_jobs(c, own_ms < 0 ? own_ms : 0);
+		return;
+	}
+	struct skew_clock *list = list_clocks(c, self ? self->worker->id : "", own_ms);
+	if (!self)
+		list[n++] = (struct skew_clock){.machine = "",
+						.host = c->registry->hostname,
+						.tolerance_ms = c->tolerance_ms,
+						.offset_ms = own_ms};
+	offset = skew_jobs(list, n, c->tolerance_ms);
+	free(list);
+	set_jobs(c, offset);
+}
+
+bool clocks_jobs(const struct clocks *c, int64_t *ret_ms)
+{
+	*ret_ms = c->jobs_known ? c->jobs_base_ms + now_ms(c) : host_wall_ms(c->due.host);
+	return c->jobs_known || c->mute;
+}
+
+int64_t clocks_jobs_offset(const struct clocks *c)
+{
+	return c->jobs_known ? c->jobs_offset_ms : 0;
 }
 
 bool clocks_judge(struct clocks *c, bool *ret_off)
@@ -266,6 +335,7 @@ bool clocks_judge(struct clocks *c, bool *ret_off)
 	if (now_ms(c) < c->skew.settled_ms)
 		return false;
 	judge(c, "", 0, ret_off);
+	judge_jobs(c);
 	for (size_t i = 0; i < f->n_members; i++)
 		if (f->by_id[i] == self)
 			c->off = ret_off[i];
@@ -276,8 +346,7 @@ bool clocks_is_off(const struct clocks *c)
 {
 	const struct fleet *f = &c->registry->fleet;
 	const struct member *self = registry_self(c->registry);
-	int64_t offset = skew_offset(&c->skew, now_ms(c), host_wall_ms(c->due.host), c->offset_ms,
-				     c->tolerance_ms);
+	int64_t offset = own_offset(c);
 	bool off = false;
 
 	if (!self)

@@ -33,6 +33,11 @@ struct clocks {
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */
 	int64_t hint_ms;    /* before this no other worker's record makes us ask */
 	int64_t publish_ms; /* no other offset is published before */
+	/* The clock of jobs; it outlives sessions. */
+	bool jobs_known;
+	int64_t jobs_base_ms;	 /* its time when our CLOCK_BOOTTIME was 0 */
+	int64_t jobs_offset_ms;	 /* by so much it is ahead of the server's */
+	int64_t jobs_settled_ms; /* CLOCK_BOOTTIME; until then it is not judged anew */
 	struct host_timer due;
 };
 
@@ -77,6 +82,14 @@ int64_t clocks_latest_ms(const struct clocks *c);
  * of UTC; TICK_NO_LIMIT where it is not known.
  */
 void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_SIZE]);
+/*
+ * The time that jobs go by: the server's, unless most others' clocks say another. When the server's
+ * jumps it goes on as before, until all have told of their own again. False: not known yet, and
+ * *ret_ms is our own clock's.
+ */
+bool clocks_jobs(const struct clocks *c, int64_t *ret_ms);
+/* By how much it is ahead of the server's; 0: it is that. */
+int64_t clocks_jobs_offset(const struct clocks *c);
 /* By how much ours is ahead of the server's now; false: not known. */
 bool clocks_offset(const struct clocks *c, int64_t *ret_ms);
 /* "24h ahead of the ZooKeeper server's", or "3m behind" it; and of our own offset now. */

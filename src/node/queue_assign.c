@@ -9,6 +9,8 @@
 #include "node/paths.h"
 #include "node/queue_lead.h"
 
+#define UNKNOWN_MS 100 /* between two looks whether the time is known */
+
 /* A worker that may be given something. */
 struct candidate {
 	const struct member *member;
@@ -353,6 +355,10 @@ void assign_pump(struct queue_lead *lead, int64_t now)
 
 	if (!given_is_known(lead) || !lead->due.listed || lead->queue->making > 0)
 		return;
+	if (!queues_may_begin(lead_queues(lead))) {
+		queues_wake(lead_queues(lead), UNKNOWN_MS);
+		return;
+	}
 	if (now < a->retry_ms) {
 		queues_wake(lead_queues(lead), a->retry_ms - now);
 		return;

@@ -271,7 +271,8 @@ void queue_lead_pump(struct queue *queue, int64_t now)
 		due_pump(lead, now);
 		assign_pump(lead, now);
 		tidy_pump(lead, now);
-		prune_pump(lead, now);
+		if (queues_may_delete(queue->queues))
+			prune_pump(lead, now);
 		break;
 	}
 }

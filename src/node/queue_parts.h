@@ -58,8 +58,9 @@ struct queue {
 };
 
 struct queue *queue_find(const struct queues *q, const char *name);
-/* Now by the ZooKeeper server's clock, as far as known: ms since the epoch. */
-int64_t queues_server_ms(const struct queues *q);
+/* Whether the time is known, so that a job may be due; or by all clocks, so that one may be old. */
+bool queues_may_begin(const struct queues *q);
+bool queues_may_delete(const struct queues *q);
 int64_t queues_now(const struct queues *q); /* CLOCK_BOOTTIME */
 /* Whether requests are possible: a confirmed session and a registration. */
 bool queues_ready(const struct queues *q);

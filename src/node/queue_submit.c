@@ -11,14 +11,18 @@
 #define EARLY_MS	  60000 /* by which the caller's clock may be ahead */
 #define UNOPENED_MS	  5000	/* for which the first leader of a queue is waited for */
 #define UNOPENED_AGAIN_MS 200
+#define UNKNOWN_AGAIN_MS  100 /* while the time is not known */
 
 struct submit {
 	struct queue_op op;
 	struct job_id id;
 	char *payload, *key, *callback, *by;
 	size_t len;
-	int64_t due_ms; /* by the server's clock */
-	bool looks;	/* whether the record is there */
+	bool drawn;	      /* the id is ours, and of the time at which the job is made */
+	bool timed;	      /* what follows is known: the time was */
+	int64_t at_ms, in_ms; /* as they were asked for */
+	int64_t due_ms;
+	bool looks; /* whether the record is there */
 	/* The job that has the key has ended, and is followed by this one. */
 	bool replaces, old_kept;
 	struct job_id old;
@@ -325,6 +329,29 @@ static void look(struct submit *s)
 	queue_multi(op_calls(&s->op), &check, 1, on_looked, s);
 }
 
+/* Whether the id is of about now. */
+static bool is_fresh(const struct job_id *id, int64_t now)
+{
+	int64_t minute_ms;
+
+	if (id->minute > INT64_MAX / JOB_MINUTE_MS - QUEUE_REPEAT_MS)
+		return false;
+	minute_ms = id->minute * JOB_MINUTE_MS;
+	return minute_ms <= now + EARLY_MS && now < minute_ms + EARLY_MS + QUEUE_REPEAT_MS;
+}
+
+/* Once, as all attempts have to agree. */
+static void take_time(struct submit *s)
+{
+	int64_t now = queues_server_ms(s->op.queues), at = s->at_ms > now ? s->at_ms : now;
+
+	if (s->drawn)
+		s->id.minute = now / JOB_MINUTE_MS;
+	s->due_ms = s->at_ms == 0 ? now + s->in_ms : at;
+	s->only_looks = !is_fresh(&s->id, now);
+	s->timed = true;
+}
+
 static void submit_step(struct queue_op *op)
 {
 	struct submit *s = of(op);
@@ -333,6 +360,12 @@ static void submit_step(struct queue_op *op)
 
 	s->refusal = NULL;
 	s->replaces = false;
+	if (!s->timed && !queues_may_begin(op->queues)) {
+		op_again(op, UNKNOWN_AGAIN_MS);
+		return;
+	}
+	if (!s->timed)
+		take_time(s);
 	if (s->looks || s->only_looks)
 		look(s);
 	else if (!queue || !queue->configured)
@@ -346,24 +379,6 @@ static void submit_step(struct queue_op *op)
 }
 
 /* --- from outside --------------------------------------------------------- */
-
-/* Whether the id is of about now, by the server's clock. */
-static bool is_fresh(const struct queues *q, const struct job_id *id)
-{
-	int64_t now = queues_server_ms(q), minute_ms;
-
-	if (id->minute > INT64_MAX / JOB_MINUTE_MS - QUEUE_REPEAT_MS)
-		return false;
-	minute_ms = id->minute * JOB_MINUTE_MS;
-	return minute_ms <= now + EARLY_MS && now < minute_ms + EARLY_MS + QUEUE_REPEAT_MS;
-}
-
-static int64_t due_of(const struct queues *q, const struct job_submit *j)
-{
-	int64_t now = queues_server_ms(q), due = j->at_ms > now ? j->at_ms : now;
-
-	return j->at_ms == 0 ? now + j->in_ms : due;
-}
 
 static char *copy(const char *text)
 {
@@ -386,9 +401,56 @@ void queues_submit(struct queues *q, const struct job_submit *j, job_fn fn, void
 	s->while_open = j->while_open;
 	s->callback = copy(j->callback);
 	s->by = mem_strdup(j->by);
-	s->due_ms = due_of(q, j);
-	s->only_looks = !is_fresh(q, j->id);
+	s->drawn = j->drawn;
+	s->at_ms = j->at_ms;
+	s->in_ms = j->in_ms;
 	s->fn = fn;
 	s->arg = arg;
 	op_begin(q, &s->op, j->id->queue);
+}
+
+/* --- an id of now --------------------------------------------------------- */
+
+struct stamp {
+	struct queue_op op;
+	struct job_id id;
+	job_fn fn;
+	void *arg;
+};
+
+static void stamp_fail(struct queue_op *op, enum job_outcome outcome, const char *why)
+{
+	struct stamp *s = (struct stamp *)op; /* its first member */
+
+	s->fn(s->arg, &(struct job_answer){.outcome = outcome, .why = why, .id = s->id});
+}
+
+static void stamp_step(struct queue_op *op)
+{
+	struct stamp *s = (struct stamp *)op;
+
+	if (!queues_may_begin(op->queues)) {
+		op_again(op, UNKNOWN_AGAIN_MS);
+		return;
+	}
+	s->id.minute = queues_server_ms(op->queues) / JOB_MINUTE_MS;
+	op_fail(op, JOB_DONE, NULL);
+}
+
+static void stamp_free(struct queue_op *op)
+{
+	free(op);
+}
+
+void queues_stamp(struct queues *q, const struct job_id *id, job_fn fn, void *arg)
+{
+	struct stamp *s = mem_calloc(1, sizeof(*s));
+
+	s->op.step = stamp_step;
+	s->op.fail = stamp_fail;
+	s->op.free = stamp_free;
+	s->id = *id;
+	s->fn = fn;
+	s->arg = arg;
+	op_begin(q, &s->op, id->queue);
 }

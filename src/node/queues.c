@@ -20,11 +20,22 @@ int64_t queues_now(const struct queues *q)
 
 int64_t queues_server_ms(const struct queues *q)
 {
-	int64_t ahead = 0, now = host_wall_ms(q->session->host);
+	int64_t now;
 
-	if (clocks_offset(&q->registry->clocks, &ahead))
-		now -= ahead;
+	(void)clocks_jobs(&q->registry->clocks, &now);
 	return now > 0 ? now : 0;
+}
+
+bool queues_may_begin(const struct queues *q)
+{
+	int64_t now;
+
+	return clocks_jobs(&q->registry->clocks, &now);
+}
+
+bool queues_may_delete(const struct queues *q)
+{
+	return queues_may_begin(q) && clocks_jobs_offset(&q->registry->clocks) == 0;
 }
 
 bool queues_ready(const struct queues *q)

@@ -60,6 +60,7 @@ typedef void (*job_fn)(void *arg, const struct job_answer *answer);
 
 struct job_submit {
 	const struct job_id *id; /* names the queue */
+	bool drawn;		 /* its minute is to be that at which the job is made */
 	const void *payload;
 	size_t len;
 	int64_t at_ms; /* since the epoch; 0: at once, or in_ms from now on */
@@ -176,7 +177,12 @@ void queues_watch(struct queues *q, enum store_watch type, const char *path);
 /* The fleet, the leaders or the lease have changed: all queues are checked. */
 void queues_changed(struct queues *q);
 
+/* Now by the clock that jobs go by (clocks_jobs()): ms since the epoch. */
+int64_t queues_server_ms(const struct queues *q);
+
 /* Client requests; fn is called once, maybe before this returns. Arguments are copied. */
+/* Tells that id with the present minute, once the time is known. */
+void queues_stamp(struct queues *q, const struct job_id *id, job_fn fn, void *arg);
 void queues_submit(struct queues *q, const struct job_submit *submit, job_fn fn, void *arg);
 /*
  * Waits until the job has ended, at most wait_ms; 0: no wait. Nobody is told once the owner went;

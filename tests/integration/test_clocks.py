@@ -6,7 +6,7 @@ import pytest
 
 from harness.clocks import faketime
 from harness.rpc import RpcError
-from harness.sidecar import task_text
+from harness.sidecar import queue_text, task_text
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
@@ -215,6 +215,65 @@ def test_a_server_whose_clock_is_set_moves_nothing(fleet, zk, jobs, own_server, 
     wait_until(lambda: all(r["cause"] != "clock" for s in (*sidecars, late) for r in s.explain(TASK)["ranking"]),
                60, "nobody's clock is wrong")
     assert zk.leader(TASK)[1] == token
+
+
+# --- jobs
+
+
+def job_state(sidecar, job):
+    return sidecar.call("job", job)["state"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+def test_jobs_from_a_host_that_is_a_quarter_of_an_hour_ahead(queues):
+    """By its programs and by those that leave the id to the sidecar, beside one whose clock is right."""
+    text = queue_text("q", command=["/bin/true"])
+    ahead = queues.site("ahead", text, env=clock(15 * MINUTE), version="2")
+    right = queues.site("right", text)
+    queues.wait_open()
+    for sidecar, env in ((ahead, clock(15 * MINUTE)), (right, {})):
+        code, out, err = queues.run(sidecar, "submit", "q", env=env)
+        assert (code, err) == (0, "")
+        mine = [out.decode().strip(), sidecar.call("submit", "q", {})["id"]]
+        for job in mine:
+            assert abs(int(job.split(".")[1], 36) - time.time() / MINUTE) < 2, "the server's minute"
+            assert queues.wait_state(sidecar, job)["state"] == "ok"
+        assert queues.run(sidecar, "submit", "--id", mine[0], "q", env=env)[1].decode().strip() == mine[0]
+    later = queues.submit(right, "--in", "10m")
+    holds_for(lambda: job_state(right, later) == "queued", 3, "it is not due by the server's clock")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
+def test_a_server_that_comes_back_ten_days_ahead_runs_nothing_early_and_deletes_nothing(queues, own_server, folder):
+    file = folder / "time"
+    file.write_text("+0\n", encoding="ascii")
+    own_server.env = {**os.environ, **faketime("+0"), "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1"}
+    del own_server.env["FAKETIME"]
+    own_server.start()
+    a = queues.site("a", queue_text("q", attempts=1, command=["/bin/sh", "-c", "read -r s; exit $s"]))
+    queues.wait_open()
+    dead, later = queues.submit(a, payload=b"7\n"), queues.submit(a, "--in", "5d", payload=b"0\n")
+    assert queues.wait_state(a, dead)["state"] == "dead"
+    own_server.kill()
+    a.kill()
+    file.write_text("+864000\n", encoding="ascii")
+    own_server.start()
+    a.start()
+    queues.wait_open()
+    def told():
+        return [p["message"] for p in a.status()["problems"] if p["file"] == "jobs"]
+    wait_until(told, what="status says why")
+    assert "10d behind" in told()[0] and "none begins early" in told()[0]
+    soon = queues.submit(a, payload=b"0\n")
+    assert queues.wait_state(a, soon)["state"] == "ok", "what is due is done"
+    holds_for(lambda: (job_state(a, later), job_state(a, dead)) == ("queued", "dead"), 30, "it waits, and is kept")
+    file.write_text("+0\n", encoding="ascii")
+    own_server.kill()
+    a.kill()
+    own_server.start()
+    a.start()
+    wait_until(lambda: not told(), what="the clock is right again")
+    assert (job_state(a, later), job_state(a, dead)) == ("queued", "dead")
 
 
 # --- who asks

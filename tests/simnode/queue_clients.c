@@ -527,7 +527,7 @@ static void submit_one(struct site *site)
 	snprintf(s->id.queue, sizeof(s->id.queue), "%s", queue_names[random_range(0, QUEUES - 1)]);
 	s->id.minute = host_wall_ms(machine_host(site->machine)) / JOB_MINUTE_MS;
 	snprintf(s->id.uuid, sizeof(s->id.uuid), "%.36s", uuid);
-	s->in_ms = random_chance(200) ? random_range(0, 20000) : 0;
+	s->in_ms = random_chance(200) ? random_range(0, random_chance(200) ? 180000 : 20000) : 0;
 	s->callback = random_chance(100);
 	if (random_chance(50))
 		snprintf(s->key, sizeof(s->key), "key-%d", (int)random_range(0, 3));

@@ -9,6 +9,7 @@
 #include "node/paths.h"
 #include "oracle.h"
 #include "simq.h"
+#include "wall.h"
 #include "wire/job_record.h"
 
 #define JOBS_MAX  (1 << 15)
@@ -16,8 +17,9 @@
 #define STUCK_US  (150 * SECOND)
 #define STUCK_FAR_US \
 	(1000 *      \
-	 SECOND)      /* where clocks were set: until all have asked for the servers' time again */
-#define LATE_MS 40000 /* the longest that a request may be on its way */
+	 SECOND)       /* where clocks were set: until all have asked for the servers' time again */
+#define LATE_MS	 40000 /* the longest that a request may be on its way */
+#define EARLY_MS 40000 /* by which clocks may differ that agree, and a little */
 
 static struct judged_job {
 	struct job_id id;
@@ -206,6 +208,18 @@ static void check_limits(unsigned queue, const char *node)
 		sim_violation("queue %s: %u jobs at a time", queue_names[queue], all);
 }
 
+/* By the clock that most say, once its leader can know that. */
+static void check_time(const struct transaction *x, const struct judged_job *j)
+{
+	int64_t now_ms;
+
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (sites[i].running && sites[i].node.session.id == x->session &&
+		    wall_jobs(&sites[i], &now_ms) && j->due_ms > now_ms + EARLY_MS)
+			sim_violation("job %s is assigned %lld ms early", j->id.uuid,
+				      (long long)(j->due_ms - now_ms));
+}
+
 static void on_at(const struct transaction *x, const struct op *op, unsigned queue,
 		  const char *rest)
 {
@@ -230,6 +244,7 @@ static void on_at(const struct transaction *x, const struct op *op, unsigned que
 	}
 	if (x->session != states[queue].epoch_session)
 		sim_violation("queue %s: a deposed leader assigns", queue_names[queue]);
+	check_time(x, j);
 	j->at++;
 	j->at_session = at.session;
 	snprintf(j->node, sizeof(j->node), "%.*s", (int)(slash - rest), rest);

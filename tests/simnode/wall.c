@@ -43,12 +43,9 @@ static int64_t offset_of(const struct member *m)
 	return m->worker->clock_offset_ms;
 }
 
-bool wall_judge(struct fleet *f)
+static struct skew_clock *list_true(const struct fleet *f)
 {
-	bool changed = false;
-
 	struct skew_clock *list = mem_calloc(f->n_members + 1, sizeof(*list));
-	bool *off = mem_calloc(f->n_members + 1, sizeof(*off));
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		const struct worker *w = f->by_id[i]->worker;
@@ -57,6 +54,15 @@ bool wall_judge(struct fleet *f)
 					      .tolerance_ms = w->clock_tolerance_ms,
 					      .offset_ms = offset_of(f->by_id[i])};
 	}
+	return list;
+}
+
+bool wall_judge(struct fleet *f)
+{
+	bool changed = false;
+	struct skew_clock *list = list_true(f);
+	bool *off = mem_calloc(f->n_members + 1, sizeof(*off));
+
 	skew_judge(list, f->n_members, off);
 	for (size_t i = 0; i < f->n_members; i++) {
 		changed |= f->by_id[i]->clock_off != off[i];
@@ -77,4 +83,36 @@ bool wall_is_known(const struct fleet *f)
 			return false;
 	}
 	return true;
+}
+
+/* Whether so many say that offset that it stays, though one comes or goes. */
+static bool is_settled(const struct skew_clock *list, size_t n, int64_t offset_ms,
+		       int64_t tolerance_ms)
+{
+	size_t agree = llabs(offset_ms) <= tolerance_ms, all = 1; /* the server */
+
+	for (size_t i = 0; i < n; i++) {
+		all += list[i].tolerance_ms > 0;
+		agree += list[i].tolerance_ms > 0 &&
+			 llabs(list[i].offset_ms - offset_ms) <= tolerance_ms;
+	}
+	return 2 * agree >= all + 2;
+}
+
+bool wall_jobs(const struct site *s, int64_t *ret_ms)
+{
+	const struct fleet *f = &s->node.registry.fleet;
+	const struct clocks *c = &s->node.registry.clocks;
+	int64_t now = host_now_ms(machine_host(s->machine));
+	int leader = servers_leader();
+
+	if (leader < 0 || !registry_self(&s->node.registry) || !wall_is_known(f) ||
+	    now < c->skew.settled_ms || now < c->jobs_settled_ms)
+		return false;
+	struct skew_clock *list = list_true(f);
+	int64_t offset_ms = skew_jobs(list, f->n_members, c->tolerance_ms);
+	bool settled = is_settled(list, f->n_members, offset_ms, c->tolerance_ms);
+	*ret_ms = EPOCH_MS + sim.now / MS + servers[leader].wall_ms + offset_ms;
+	free(list);
+	return settled;
 }

@@ -7,6 +7,8 @@
 
 #include "core/fleet.h"
 
+struct site;
+
 /*
  * By how many milliseconds a clock is wrong: not at all, or by whole minutes, up to a day, and at most a
  * second, so that no two clocks are about as far apart as is tolerated.
@@ -18,6 +20,11 @@ int64_t wall_round(int64_t wall_ms);
 bool wall_is_near(int64_t wall_ms);
 /* Marks the members whose clocks are off by the true clocks; whether that is another for one of them. */
 bool wall_judge(struct fleet *f);
+/*
+ * The time that jobs go by, by the true clocks. False: the site cannot know it now, as some members have not
+ * published what is true, or the server's clock has jumped just now; or too few clocks agree.
+ */
+bool wall_jobs(const struct site *s, int64_t *ret_ms);
 /* Whether all members that a process acts for have published what is true of their clocks. */
 bool wall_is_known(const struct fleet *f);
 

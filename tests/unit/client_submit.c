@@ -62,6 +62,10 @@ static void serve(struct fake *f, int fd)
 		struct buffer b;
 		struct pack p;
 
+		if (reader_text_is(r.m.method, "job_id")) { /* of an earlier release */
+			fake_error(fd, r.m.msgid, 3, "no method");
+			continue;
+		}
 		if (reader_text_is(r.m.method, "submit"))
 			take_submission(s.out, r.m.params);
 		if (s.out->error < 0)

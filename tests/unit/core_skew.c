@@ -190,3 +190,38 @@ Test(skew, one_wrong_clock_puts_nobody_else_off)
 		}
 	}
 }
+
+Test(skew, jobs_go_by_what_most_clocks_say_and_in_doubt_by_the_earlier)
+{
+	static const struct {
+		const char *what;
+		size_t n;
+		int64_t offsets[5], expected;
+	} cases[] = {
+		{"the server alone", 0, {0}, 0},
+		{"all are right", 3, {0, 20 * SECOND, -20 * SECOND}, 0},
+		{"one host is ahead", 1, {HOUR}, 0},
+		{"or the server is", 1, {-HOUR}, -HOUR},
+		{"one of two is ahead", 2, {0, HOUR}, 0},
+		{"one of two is behind", 2, {-HOUR, 0}, 0},
+		{"the server is behind both", 2, {HOUR, HOUR}, HOUR},
+		{"the server is ahead of both", 2, {-HOUR, -HOUR - SECOND}, -HOUR},
+		{"two of three differ, later", 3, {0, HOUR, HOUR}, 0},
+		{"two of three differ, earlier", 3, {0, -HOUR, -HOUR}, -HOUR},
+		{"three of four differ", 4, {HOUR, 0, HOUR, HOUR}, HOUR},
+		{"each says another time", 4, {HOUR, 2 * HOUR, -HOUR, -2 * HOUR}, 0},
+	};
+	static const char *const machines[] = {"a", "b", "c", "d", "e"};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct skew_clock clocks[5];
+
+		for (size_t j = 0; j < cases[i].n; j++)
+			clocks[j] = (struct skew_clock){.machine = machines[j],
+							.host = "h",
+							.tolerance_ms = TOLERANCE,
+							.offset_ms = cases[i].offsets[j]};
+		cr_expect_eq(skew_jobs(clocks, cases[i].n, TOLERANCE), cases[i].expected, "%s",
+			     cases[i].what);
+	}
+}

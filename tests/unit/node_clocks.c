@@ -254,3 +254,97 @@ Test(clocks, what_changes_during_the_first_registration_is_published)
 	clocks_heard(&r.clocks, &told);
 	cr_expect_eq(published, 1);
 }
+
+/* --- the clock of jobs ----------------------------------------------------------------------------------- */
+
+#define DAYS_MS (10 * 24 * INT64_C(3600000))
+
+static struct member *alone[1] = {&member};
+
+static void join_alone(void)
+{
+	r.fleet.by_id = alone;
+	r.fleet.n_members = 1;
+	strcpy(r.id, self.id);
+	clocks_registered(&r.clocks);
+}
+
+/* By how much it is ahead of ours. */
+static int64_t jobs_ahead(void)
+{
+	int64_t ms;
+
+	cr_assert(clocks_jobs(&r.clocks, &ms));
+	return ms - (SERVER_MS + now_ms);
+}
+
+Test(clocks, jobs_go_by_the_servers_clock)
+{
+	int64_t ms;
+
+	start();
+	cr_expect_not(clocks_jobs(&r.clocks, &ms));
+	ahead_ms = 15 * MINUTE_MS;
+	clocks_ready(&r.clocks);
+	cr_expect_eq(jobs_ahead(), -15 * MINUTE_MS);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), 0);
+}
+
+/* Alone, nobody can tell which of the two is wrong: nothing is to begin early. */
+Test(clocks, jobs_go_by_the_earlier_one_where_nobody_else_is_there)
+{
+	start();
+	ahead_ms = -DAYS_MS;
+	clocks_ready(&r.clocks);
+	cr_expect_eq(jobs_ahead(), 0);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), -DAYS_MS);
+	join_alone();
+	pass(HOUR_MS);
+	cr_expect_eq(jobs_ahead(), 0);
+}
+
+Test(clocks, a_server_that_is_set_changes_nothing_for_jobs_until_all_have_told)
+{
+	static struct worker other = {.id = "a",
+				      .machine = "a",
+				      .hostname = "a",
+				      .clock_tolerance_ms = CLOCKS_TOLERANCE_MS};
+	static struct member others = {.worker = &other};
+	static struct member *fleet[2] = {&others, &member};
+
+	begin();
+	member.worker = &self;
+	r.fleet.by_id = fleet;
+	r.fleet.n_members = 2;
+	ahead_ms = -DAYS_MS;
+	pass(10 * MINUTE_MS + 5000);
+	cr_assert_gt(asked, 1);
+	cr_expect_eq(jobs_ahead(), 0);
+	/* Both are behind it by as much: it is the server's that is wrong. */
+	other.clock_offset_ms = self.clock_offset_ms = -DAYS_MS;
+	pass(MINUTE_MS);
+	cr_expect_eq(jobs_ahead(), 0);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), -DAYS_MS);
+	/* The other one agrees with it, and it was ours that was wrong. */
+	other.clock_offset_ms = 0;
+	pass(2 * MINUTE_MS);
+	cr_expect_eq(jobs_ahead(), DAYS_MS);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), 0);
+	r.fleet.n_members = 0;
+}
+
+Test(clocks, a_server_that_was_set_before_the_next_session_likewise)
+{
+	begin();
+	ahead_ms = -DAYS_MS;
+	clocks_expired(&r.clocks);
+	r.id[0] = '\0';
+	cr_expect_eq(jobs_ahead(), 0);
+	clocks_ready(&r.clocks);
+	cr_expect_eq(jobs_ahead(), 0);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), 0, "not judged yet");
+	join_alone();
+	pass(MINUTE_MS);
+	cr_expect_eq(jobs_ahead(), 0);
+	cr_expect_eq(clocks_jobs_offset(&r.clocks), -DAYS_MS);
+}

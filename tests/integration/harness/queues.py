@@ -53,8 +53,8 @@ class Queues:
         process.stdin = None
         return process
 
-    def run(self, sidecar, *args, payload=b"", timeout=60, user=None):
-        process = self.begin(sidecar, *args, payload=payload, user=user)
+    def run(self, sidecar, *args, payload=b"", timeout=60, user=None, env=None):
+        process = self.begin(sidecar, *args, payload=payload, user=user, env=env)
         try:
             out, err = process.communicate(timeout=timeout)
         finally:
