@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define PATH_NUMBER_LEN 10 /* that the server appends */
+#define CALLBACKS	".callback"
 
 static const char *const folders[PATH_FOLDERS] = {
 	[PATH_WORKERS] = "workers", [PATH_LEADERS] = "leaders",	  [PATH_POLICY] = "policy",
@@ -174,18 +175,33 @@ void path_of_job(const struct node_settings *s, const struct job_id *id, char pa
 	descend(path, strlen(path), id->uuid);
 }
 
+void path_of_due_folder(const struct node_settings *s, const char *queue, int64_t minute,
+			bool callbacks, char path[STORE_PATH_MAX])
+{
+	char name[JOB_MINUTE_SIZE + sizeof(CALLBACKS)];
+
+	job_minute_format(minute, name);
+	if (callbacks)
+		strcat(name, CALLBACKS);
+	path_of_queue(s, queue, "due", name, path);
+}
+
 void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
 		 const struct job_pointer *p, char path[STORE_PATH_MAX])
 {
-	char name[JOB_MINUTE_SIZE + JOB_POINTER_MAX + 1];
+	char name[JOB_POINTER_MAX + 1];
 
-	job_minute_format(minute, name);
-	if (p) {
-		size_t used = strlen(name);
-		name[used] = '/';
-		job_pointer_format(p, true, name + used + 1);
-	}
-	path_of_queue(s, queue, "due", name, path);
+	path_of_due_folder(s, queue, minute, p->callback, path);
+	job_pointer_format(p, true, name);
+	descend(path, strlen(path), name);
+}
+
+bool path_is_due_folder(const char *name, int64_t *ret_minute, bool *ret_callbacks)
+{
+	size_t len = strlen(name), end = sizeof(CALLBACKS) - 1;
+
+	*ret_callbacks = len > end && strcmp(name + len - end, CALLBACKS) == 0;
+	return job_minute_parse(name, *ret_callbacks ? len - end : len, ret_minute);
 }
 
 bool path_of_at(const struct node_settings *s, const char *queue, const char *node,

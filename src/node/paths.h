@@ -55,7 +55,11 @@ void path_of_job(const struct node_settings *s, const struct job_id *id, char pa
 /* ROOT/jobs/QUEUE/job/MINUTE/X, with a digit, or less for 0. */
 void path_of_job_folder(const struct node_settings *s, const char *queue, int64_t minute, char x,
 			char path[STORE_PATH_MAX]);
-/* ROOT/jobs/QUEUE/due/MINUTE/POINTER, or less for NULL. */
+/* ROOT/jobs/QUEUE/due/MINUTE, or with callbacks MINUTE.callback; the same from its last part. */
+void path_of_due_folder(const struct node_settings *s, const char *queue, int64_t minute,
+			bool callbacks, char path[STORE_PATH_MAX]);
+bool path_is_due_folder(const char *name, int64_t *ret_minute, bool *ret_callbacks);
+/* ROOT/jobs/QUEUE/due/MINUTE/POINTER, or that of a callback. */
 void path_of_due(const struct node_settings *s, const char *queue, int64_t minute,
 		 const struct job_pointer *p, char path[STORE_PATH_MAX]);
 /* ROOT/jobs/QUEUE/at/NODE/POINTER, or less for NULL; as path_of_node(). */

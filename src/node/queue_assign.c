@@ -49,14 +49,15 @@ static const char *newest(const struct queue_lead *lead, const struct task *t)
 	return best;
 }
 
-/* Number of jobs in outstanding batches for that node. */
-static unsigned coming(const struct queue_lead *lead, const char *node)
+/* Number of jobs, or callbacks, in outstanding batches for that node. */
+static unsigned coming(const struct queue_lead *lead, const char *node, bool callbacks)
 {
 	unsigned n = 0;
 
 	for (const struct assign_batch *b = lead->assigns.batches; b; b = b->next)
 		for (size_t i = 0; i < b->n; i++)
-			n += strcmp(b->list[i].node, node) == 0;
+			n += b->list[i].item.pointer.callback == callbacks &&
+			     strcmp(b->list[i].node, node) == 0;
 	return n;
 }
 
@@ -77,9 +78,12 @@ static size_t place_of(const struct candidate *candidates, size_t n, const struc
 	return n;
 }
 
-/* Those that may be given something, in arrays of their own. */
-static size_t find_workers(const struct queue_lead *lead, struct candidate **ret_candidates,
-			   struct assign_worker **ret_workers)
+/*
+ * Those that may be given something, in arrays of their own. Callbacks have slots of their own: a
+ * receiver that hangs keeps no job waiting.
+ */
+static size_t find_workers(const struct queue_lead *lead, bool callbacks,
+			   struct candidate **ret_candidates, struct assign_worker **ret_workers)
 {
 	const struct fleet *f = &lead_queues(lead)->registry->fleet;
 	const struct task *t = queue_task(lead->queue);
@@ -100,9 +104,10 @@ static size_t find_workers(const struct queue_lead *lead, struct candidate **ret
 			continue;
 		candidates[at].member = m;
 		workers[at] = (struct assign_worker){
-			.slots = worker_slots(m->worker, lead_name(lead)),
-			.running = (unsigned)given_to(lead, m->worker->node) +
-				   coming(lead, m->worker->node)};
+			.slots = callbacks ? QUEUE_CALLBACKS
+					   : worker_slots(m->worker, lead_name(lead)),
+			.running = (unsigned)given_to(lead, m->worker->node, callbacks) +
+				   coming(lead, m->worker->node, callbacks)};
 		n += at == n;
 	}
 	*ret_candidates = candidates;
@@ -302,34 +307,44 @@ static void fill_in(struct assignment *a, const struct due_item *item, const str
 	snprintf(a->worker, sizeof(a->worker), "%s", m->worker->id);
 }
 
-/* Up to LEAD_BATCH that may be given now. */
-static void fill(struct assign_batch *b, const struct candidate *candidates,
+/* Whether the limits of the fleet let another job begin. */
+static bool is_allowed(struct queue_lead *lead, size_t jobs, int64_t now)
+{
+	const struct queue_settings *s = &lead->queue->settings;
+	int64_t wait_ms = bucket_wait_ms(&lead->bucket, now);
+
+	if (wait_ms > 0)
+		queues_wake(lead_queues(lead), wait_ms);
+	return wait_ms <= 0 && (s->concurrency == 0 || jobs < s->concurrency);
+}
+
+/* Up to LEAD_BATCH jobs, or callbacks, that may be given now. */
+static void fill(struct assign_batch *b, bool callbacks, const struct candidate *candidates,
 		 struct assign_worker *workers, size_t n, int64_t now)
 {
 	struct queue_lead *lead = b->lead;
-	const struct queue_settings *s = &lead->queue->settings;
 	int64_t server_ms = queues_server_ms(lead_queues(lead));
-	size_t jobs = given_count(lead, false) + jobs_coming(lead);
+	size_t jobs = given_count(lead) + jobs_coming(lead);
 	struct due_item item;
 	uint32_t draw;
 
-	while (b->n < LEAD_BATCH && (s->concurrency == 0 || jobs < s->concurrency)) {
-		int64_t wait_ms = bucket_wait_ms(&lead->bucket, now);
+	while (b->n < LEAD_BATCH && (callbacks || is_allowed(lead, jobs, now))) {
 		size_t cursor = lead->assigns.cursor;
 		host_random(lead_queues(lead)->session->host, &draw, sizeof(draw));
-		size_t i = n > 0 ? assign_pick(s->assign, workers, n, &lead->assigns.cursor, draw)
+		size_t i = n > 0 ? assign_pick(lead->queue->settings.assign, workers, n,
+					       &lead->assigns.cursor, draw)
 				 : ASSIGN_NOBODY;
-		if (wait_ms > 0)
-			queues_wake(lead_queues(lead), wait_ms);
-		if (i == ASSIGN_NOBODY || wait_ms > 0 || !due_take(lead, server_ms, now, &item)) {
+		if (callbacks)
+			lead->assigns.cursor = cursor;
+		if (i == ASSIGN_NOBODY || !due_take(lead, callbacks, server_ms, now, &item)) {
 			lead->assigns.cursor = cursor; /* nobody's turn is over */
 			return;
 		}
-		if (item.pointer.callback && item.tries < 0) {
+		if (callbacks && item.tries < 0) {
 			read_tries(lead, &item);
 			continue;
 		}
-		if (!item.pointer.callback) {
+		if (!callbacks) {
 			(void)bucket_take(&lead->bucket, now);
 			jobs++;
 		}
@@ -347,11 +362,35 @@ static void wake_for_next(struct queue_lead *lead)
 		queues_wake(lead_queues(lead), next - server_ms);
 }
 
-void assign_pump(struct queue_lead *lead, int64_t now)
+static void assign(struct queue_lead *lead, bool callbacks, int64_t now)
 {
 	struct assigns *a = &lead->assigns;
 	struct candidate *candidates;
 	struct assign_worker *workers;
+
+	if (a->n >= LEAD_BATCHES_MAX || !due_is_any(lead, callbacks, now))
+		return;
+	size_t n = find_workers(lead, callbacks, &candidates, &workers);
+	while (a->n < LEAD_BATCHES_MAX) {
+		struct assign_batch *b = mem_calloc(1, sizeof(*b));
+		b->lead = lead;
+		fill(b, callbacks, candidates, workers, n, now);
+		if (b->n == 0) {
+			free(b);
+			break;
+		}
+		b->next = a->batches;
+		a->batches = b;
+		a->n++;
+		send(b);
+	}
+	free(candidates);
+	free(workers);
+}
+
+void assign_pump(struct queue_lead *lead, int64_t now)
+{
+	struct assigns *a = &lead->assigns;
 
 	if (!given_is_known(lead) || !lead->due.listed || lead->queue->making > 0)
 		return;
@@ -364,24 +403,8 @@ void assign_pump(struct queue_lead *lead, int64_t now)
 		return;
 	}
 	wake_for_next(lead);
-	if (a->n >= LEAD_BATCHES_MAX || !due_is_any(lead, now))
-		return;
-	size_t n = find_workers(lead, &candidates, &workers);
-	while (a->n < LEAD_BATCHES_MAX) {
-		struct assign_batch *b = mem_calloc(1, sizeof(*b));
-		b->lead = lead;
-		fill(b, candidates, workers, n, now);
-		if (b->n == 0) {
-			free(b);
-			break;
-		}
-		b->next = a->batches;
-		a->batches = b;
-		a->n++;
-		send(b);
-	}
-	free(candidates);
-	free(workers);
+	assign(lead, false, now);
+	assign(lead, true, now);
 }
 
 void assign_done(struct queue_lead *lead)

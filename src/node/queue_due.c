@@ -13,13 +13,18 @@
 
 /* --- folders -------------------------------------------------------------- */
 
-static size_t place_of(const struct due_set *d, int64_t minute)
+static bool is_before(const struct due_folder *f, int64_t minute, bool callbacks)
+{
+	return f->minute < minute || (f->minute == minute && !f->callbacks && callbacks);
+}
+
+static size_t place_of(const struct due_set *d, int64_t minute, bool callbacks)
 {
 	size_t low = 0, high = d->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (d->folders[middle]->minute < minute)
+		if (is_before(d->folders[middle], minute, callbacks))
 			low = middle + 1;
 		else
 			high = middle;
@@ -27,18 +32,20 @@ static size_t place_of(const struct due_set *d, int64_t minute)
 	return low;
 }
 
-static struct due_folder *folder_of(struct queue_lead *lead, int64_t minute, bool make)
+static struct due_folder *folder_of(struct queue_lead *lead, int64_t minute, bool callbacks,
+				    bool make)
 {
 	struct due_set *d = &lead->due;
-	size_t at = place_of(d, minute);
+	size_t at = place_of(d, minute, callbacks);
 
-	if (at < d->n && d->folders[at]->minute == minute)
+	if (at < d->n && d->folders[at]->minute == minute && d->folders[at]->callbacks == callbacks)
 		return d->folders[at];
 	if (!make)
 		return NULL;
 	struct due_folder *f = mem_calloc(1, sizeof(*f));
 	f->lead = lead;
 	f->minute = minute;
+	f->callbacks = callbacks;
 	d->folders = mem_resize(d->folders, d->n + 1, sizeof(struct due_folder *));
 	memmove(d->folders + at + 1, d->folders + at, (d->n - at) * sizeof(struct due_folder *));
 	d->folders[at] = f;
@@ -46,11 +53,16 @@ static struct due_folder *folder_of(struct queue_lead *lead, int64_t minute, boo
 	return f;
 }
 
+static void path_of_folder(const struct due_folder *f, char path[STORE_PATH_MAX])
+{
+	path_of_due_folder(lead_paths(f->lead), lead_name(f->lead), f->minute, f->callbacks, path);
+}
+
 static void folder_free(struct due_folder *f)
 {
 	char path[STORE_PATH_MAX];
 
-	path_of_due(lead_paths(f->lead), lead_name(f->lead), f->minute, NULL, path);
+	path_of_folder(f, path);
 	queue_unwatch(lead_calls(f->lead), path, WATCH_CHILDREN, f);
 	queue_calls_forget(lead_calls(f->lead), f);
 	free(f->items);
@@ -99,7 +111,8 @@ static void take_names(struct due_folder *f, const struct store_reply *reply)
 	for (size_t i = 0; i < reply->n_names; i++) {
 		struct due_item *item = &items[n];
 		if (!job_pointer_parse(reply->names[i], strlen(reply->names[i]), true,
-				       &item->pointer))
+				       &item->pointer) ||
+		    item->pointer.callback != f->callbacks)
 			continue;
 		item->tries = -1;
 		item->minute = f->minute;
@@ -173,7 +186,7 @@ static void drop(struct due_folder *f)
 	char path[STORE_PATH_MAX];
 	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
 
-	path_of_due(lead_paths(f->lead), lead_name(f->lead), f->minute, NULL, path);
+	path_of_folder(f, path);
 	f->dropping = true;
 	queue_multi(lead_calls(f->lead), &op, 1, on_dropped, f);
 }
@@ -183,7 +196,7 @@ static void look_at(struct due_folder *f, bool near, int64_t now, int64_t now_mi
 	struct queue_lead *lead = f->lead;
 	char path[STORE_PATH_MAX];
 
-	path_of_due(lead_paths(lead), lead_name(lead), f->minute, NULL, path);
+	path_of_folder(f, path);
 	if (f->listing || f->dropping || !f->there)
 		return;
 	if (f->listed && !f->dirty) {
@@ -216,6 +229,7 @@ static void on_folders(void *arg, const struct store_reply *reply)
 	struct queue_lead *lead = arg;
 	struct due_set *d = &lead->due;
 	int64_t minute;
+	bool callbacks;
 
 	d->listing = false;
 	d->list_ms = queues_now(lead_queues(lead)) + queue_list_every(reply->n_names);
@@ -232,9 +246,9 @@ static void on_folders(void *arg, const struct store_reply *reply)
 	for (size_t i = 0; i < d->n; i++)
 		d->folders[i]->there = false;
 	for (size_t i = 0; i < reply->n_names; i++)
-		if (job_minute_parse(reply->names[i], strlen(reply->names[i]), &minute) &&
+		if (path_is_due_folder(reply->names[i], &minute, &callbacks) &&
 		    minute < INT64_MAX / JOB_MINUTE_MS)
-			folder_of(lead, minute, true)->there = true;
+			folder_of(lead, minute, callbacks, true)->there = true;
 	d->listed = true;
 	queues_wake(lead_queues(lead), 0);
 }
@@ -269,12 +283,13 @@ void due_watch(struct queue_lead *lead, const char *rest)
 {
 	int64_t minute;
 	struct due_folder *f;
+	bool callbacks;
 
 	if (strcmp(rest, "due") == 0)
 		lead->due.dirty = true;
-	if (strncmp(rest, "due/", 4) != 0 || !job_minute_parse(rest + 4, strlen(rest + 4), &minute))
+	if (strncmp(rest, "due/", 4) != 0 || !path_is_due_folder(rest + 4, &minute, &callbacks))
 		return;
-	f = folder_of(lead, minute, false);
+	f = folder_of(lead, minute, callbacks, false);
 	if (f)
 		f->dirty = true;
 }
@@ -310,17 +325,19 @@ static void take_out(struct due_folder *f, struct due_item *item)
 		f->count--;
 }
 
-bool due_is_any(const struct queue_lead *lead, int64_t boot_ms)
+bool due_is_any(const struct queue_lead *lead, bool callbacks, int64_t boot_ms)
 {
 	int64_t now_ms = queues_server_ms(lead_queues(lead));
 
 	for (size_t i = 0; i < lead->due.n; i++)
-		if (first_of(lead->due.folders[i], now_ms, boot_ms))
+		if (lead->due.folders[i]->callbacks == callbacks &&
+		    first_of(lead->due.folders[i], now_ms, boot_ms))
 			return true;
 	return false;
 }
 
-bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct due_item *ret)
+bool due_take(struct queue_lead *lead, bool callbacks, int64_t now_ms, int64_t boot_ms,
+	      struct due_item *ret)
 {
 	struct due_set *d = &lead->due;
 	struct due_folder *folder = NULL;
@@ -328,7 +345,9 @@ bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct d
 
 	for (size_t i = 0;
 	     i < d->n && d->folders[i]->minute <= now_ms / JOB_MINUTE_MS + AHEAD_MINUTES; i++) {
-		struct due_item *item = first_of(d->folders[i], now_ms, boot_ms);
+		struct due_item *item = d->folders[i]->callbacks == callbacks
+						? first_of(d->folders[i], now_ms, boot_ms)
+						: NULL;
 		if (!item || (best && best->pointer.due_ms <= item->pointer.due_ms))
 			continue;
 		best = item;
@@ -343,7 +362,7 @@ bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct d
 
 void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t in_ms)
 {
-	struct due_folder *f = folder_of(lead, item->minute, true);
+	struct due_folder *f = folder_of(lead, item->minute, item->pointer.callback, true);
 	size_t at = f->first;
 
 	if (find(f, &item->pointer))
@@ -366,7 +385,7 @@ void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t 
 
 void due_forget(struct queue_lead *lead, const struct due_item *item)
 {
-	struct due_folder *f = folder_of(lead, item->minute, false);
+	struct due_folder *f = folder_of(lead, item->minute, item->pointer.callback, false);
 	struct due_item *known = f ? find(f, &item->pointer) : NULL;
 
 	if (known)
@@ -398,7 +417,7 @@ size_t due_count(const struct queue_lead *lead)
 	size_t n = 0;
 
 	for (size_t i = 0; i < lead->due.n; i++)
-		n += lead->due.folders[i]->count;
+		n += lead->due.folders[i]->callbacks ? 0 : lead->due.folders[i]->count;
 	return n;
 }
 

@@ -136,9 +136,17 @@ bool job_ending_event(const struct job_ending *e, const struct registry *r,
 	const struct job_record *job = e->record;
 	bool lost = e->next == JOB_NEXT_LOST;
 
-	if (!is_dead_letter(e) || e->pointer.callback)
+	if (!is_dead_letter(e))
 		return false;
 	notice_init(r, ret_event, NOTICE_DEAD, e->queue->name);
+	if (e->pointer.callback) {
+		ret_event->attempt = e->attempt;
+		snprintf(ret_event->text, sizeof(ret_event->text),
+			 "the callback of job %.199s was given up: its receiver does not know that "
+			 "it is %s",
+			 job->id, job->state);
+		return true;
+	}
 	ret_event->attempt = job->attempt;
 	ret_event->exit_status = job->exit_status;
 	if (job->node[0] && lost)
@@ -167,7 +175,8 @@ struct queue_folders job_ending_folders(const struct job_ending *e)
 	struct job_pointer p = e->next == JOB_NEXT_AGAIN ? due_of(e) : callback_of(e);
 
 	return (struct queue_folders){.job_minute = -1,
-				      .due_minute = queue_due_minute(e->queue, &p)};
+				      .due_minute = queue_due_minute(e->queue, &p),
+				      .callbacks = p.callback};
 }
 
 void job_ending_done(struct job_ending *e)

@@ -354,21 +354,29 @@ bool given_is_known(const struct queue_lead *lead)
 	return s->listed;
 }
 
-size_t given_count(const struct queue_lead *lead, bool callbacks)
+static size_t count_of(const struct given_node *n, bool callbacks)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n->n; i++)
+		count += n->list[i]->pointer.callback == callbacks;
+	return count;
+}
+
+size_t given_count(const struct queue_lead *lead)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < lead->given.n; i++)
-		for (size_t k = 0; k < lead->given.nodes[i]->n; k++)
-			n += callbacks || !lead->given.nodes[i]->list[k]->pointer.callback;
+		n += count_of(lead->given.nodes[i], false);
 	return n;
 }
 
-size_t given_to(const struct queue_lead *lead, const char *node)
+size_t given_to(const struct queue_lead *lead, const char *node, bool callbacks)
 {
 	for (size_t i = 0; i < lead->given.n; i++)
 		if (strcmp(lead->given.nodes[i]->node, node) == 0)
-			return lead->given.nodes[i]->n;
+			return count_of(lead->given.nodes[i], callbacks);
 	return 0;
 }
 

@@ -28,6 +28,7 @@ struct due_item {
 struct due_folder {
 	struct queue_lead *lead;
 	int64_t minute;
+	bool callbacks;		/* it has those, and no jobs */
 	struct due_item *items; /* by due_ms; owned */
 	size_t first, n, room;	/* items[first] to items[n - 1] are left */
 	size_t count;		/* of znodes, as the servers say */
@@ -38,7 +39,7 @@ struct due_folder {
 };
 
 struct due_set {
-	struct due_folder **folders; /* sorted by minute; owned, as is each */
+	struct due_folder **folders; /* sorted by minute, callbacks last; owned, as is each */
 	size_t n;
 	bool listed, listing, dirty;
 	int64_t list_ms;
@@ -51,16 +52,18 @@ void due_pump(struct queue_lead *lead, int64_t now);
 void due_watch(struct queue_lead *lead, const char *rest);
 /* Whether all folders have been listed once. */
 bool due_is_known(const struct queue_lead *lead);
-/* Removes the first item that is due by now_ms (the server's clock); false: none. */
-bool due_take(struct queue_lead *lead, int64_t now_ms, int64_t boot_ms, struct due_item *ret);
-/* Whether there is an item. */
-bool due_is_any(const struct queue_lead *lead, int64_t boot_ms);
+/* Removes the first job, or callback, that is due by now_ms (the clock of jobs); false: none. */
+bool due_take(struct queue_lead *lead, bool callbacks, int64_t now_ms, int64_t boot_ms,
+	      struct due_item *ret);
+/* Whether there is one. */
+bool due_is_any(const struct queue_lead *lead, bool callbacks, int64_t boot_ms);
 /* The item was not assigned; it is due again in in_ms. */
 void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t in_ms);
 /* The item is known to be gone. */
 void due_forget(struct queue_lead *lead, const struct due_item *item);
 /* When the next item becomes due; INT64_MAX: none. */
 int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms);
+/* How many jobs wait. */
 size_t due_count(const struct queue_lead *lead);
 void due_done(struct queue_lead *lead);
 
@@ -107,9 +110,9 @@ struct given_set {
 void given_pump(struct queue_lead *lead, int64_t now);
 void given_watch(struct queue_lead *lead, const char *rest);
 bool given_is_known(const struct queue_lead *lead);
-/* Number of jobs, and callbacks if set, that are assigned and have not ended. */
-size_t given_count(const struct queue_lead *lead, bool callbacks);
-size_t given_to(const struct queue_lead *lead, const char *node);
+/* Number of jobs that are assigned and have not ended; and of these, or callbacks, of a node. */
+size_t given_count(const struct queue_lead *lead);
+size_t given_to(const struct queue_lead *lead, const char *node, bool callbacks);
 struct given_node *given_node_of(struct queue_lead *lead, const char *node, bool make);
 void given_add(struct given_node *n, const struct job_pointer *p, int64_t session,
 	       int64_t timeout_ms);

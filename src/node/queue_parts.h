@@ -6,11 +6,13 @@
 #include "node/leaders.h"
 #include "node/queues.h"
 
-#define QUEUE_SPREAD_PER  8000 /* jobs of max-queued per folder of a minute in `due` */
-#define QUEUE_SPREAD_MAX  7    /* additional folders of a minute */
-#define QUEUE_FAR_MINUTES 1440 /* jobs due so many minutes after their submission share */
-#define QUEUE_FAR_STEP	  30   /* a folder per so many minutes */
-#define QUEUE_AGAIN_MS	  1000 /* retry after a failure */
+#define QUEUE_SPREAD_PER  8000	/* jobs of max-queued per folder of a minute in `due` */
+#define QUEUE_SPREAD_MAX  7	/* additional folders of a minute */
+#define QUEUE_FAR_MINUTES 1440	/* jobs due so many minutes after their submission share */
+#define QUEUE_FAR_STEP	  30	/* a folder per so many minutes */
+#define QUEUE_CALLBACKS	  8	/* of a queue that a node sends at a time, beside its jobs */
+#define QUEUE_CALLBACK_MS 30000 /* for which an attempt of one may last */
+#define QUEUE_AGAIN_MS	  1000	/* retry after a failure */
 #define QUEUE_PATIENCE_MS 30000
 #define QUEUE_WORKS_MAX	  4000 /* jobs of a queue at one node, also of earlier sessions */
 
@@ -55,8 +57,16 @@ struct queue {
 	struct bucket bucket;
 	int64_t bucket_token;
 	struct queue_works works; /* what this node was given */
+	/* Callbacks that this node has given up. */
+	struct {
+		size_t n;
+		int64_t last_ms; /* CLOCK_BOOTTIME */
+		struct job_pointer last;
+	} given_up;
 };
 
+/* The callback of that job was given up by this node: the log and its status say so. */
+void queue_given_up(struct queue *queue, const struct job_pointer *p, int64_t attempt);
 struct queue *queue_find(const struct queues *q, const char *name);
 /* Whether the time is known, so that a job may be due; or by all clocks, so that one may be old. */
 bool queues_may_begin(const struct queues *q);
@@ -85,6 +95,7 @@ struct task *queue_task(const struct queue *queue);
 /* Folders missing for a transaction: of the job, and of its place in `due` or `at`. */
 struct queue_folders {
 	int64_t job_minute, due_minute; /* -1: not needed */
+	bool callbacks;			/* the latter is that of callbacks */
 	const char *node;		/* NULL */
 };
 /* Makes them; queues_wake() follows. */

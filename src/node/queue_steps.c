@@ -168,7 +168,8 @@ static void on_returned(void *arg, const struct store_reply *reply)
 		queue_make_folders(w->queue,
 				   &(struct queue_folders){
 					   .job_minute = -1,
-					   .due_minute = queue_due_minute(w->queue, &w->pointer)});
+					   .due_minute = queue_due_minute(w->queue, &w->pointer),
+					   .callbacks = w->pointer.callback});
 	else
 		look_again(w);
 	w->due_there = reply->code == STORE_NODE_EXISTS;
@@ -266,6 +267,9 @@ static void on_ended(void *arg, const struct store_reply *reply)
 	if (took(w, reply))
 		return;
 	if (reply->code == STORE_OK) {
+		if (w->pointer.callback &&
+		    (w->next_state == JOB_NEXT_DEAD || w->next_state == JOB_NEXT_LOST))
+			queue_given_up(w->queue, &w->pointer, w->at.attempt);
 		work_is_over(w, true);
 		return;
 	}

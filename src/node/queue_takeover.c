@@ -95,6 +95,8 @@ static void on_taken(void *arg, const struct store_reply *reply)
 		return; /* it is freed */
 	if (reply->code == STORE_OK) {
 		tell(t);
+		if (t->given->pointer.callback && t->next == JOB_NEXT_DEAD)
+			queue_given_up(lead->queue, &t->given->pointer, t->at.attempt);
 		gone(t);
 		return;
 	}

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define BEGIN_MS 30000 /* a job that is assigned has begun by then */
+#define GIVEN_UP_MS 3600000 /* a callback that was given up is told of for so long */
+#define BEGIN_MS    30000   /* a job that is assigned has begun by then */
 
 /* Whether it should have begun. */
 static bool is_late(const struct work *w, int64_t now)
@@ -67,6 +68,25 @@ static bool find_above(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 	return true;
 }
 
+/* For a while, as nobody can take it back. */
+static bool find_given_up(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
+{
+	char name[JOB_ID_MAX + 1];
+	struct job_id id;
+
+	if (queue->given_up.n == 0 ||
+	    queues_now(queue->queues) >= queue->given_up.last_ms + GIVEN_UP_MS)
+		return false;
+	job_pointer_id(&queue->given_up.last, queue->name, &id);
+	job_id_format(&id, name);
+	snprintf(text, QUEUE_TROUBLE_MAX,
+		 "this node has given up %zu of its callbacks, the last within the hour, of the "
+		 "job %s: their receivers do not know how those jobs have ended; zkleader job "
+		 "tells, the log of the runner says what they answered",
+		 queue->given_up.n, name);
+	return true;
+}
+
 void queues_troubles(const struct queues *q, queue_trouble_fn fn, void *arg)
 {
 	char text[QUEUE_TROUBLE_MAX];
@@ -75,6 +95,8 @@ void queues_troubles(const struct queues *q, queue_trouble_fn fn, void *arg)
 		if (find_late(q->list[i], text))
 			fn(arg, q->list[i]->name, text);
 		if (find_above(q->list[i], text))
+			fn(arg, q->list[i]->name, text);
+		if (find_given_up(q->list[i], text))
 			fn(arg, q->list[i]->name, text);
 	}
 }

@@ -103,13 +103,17 @@ static void on_node(void *arg, const struct store_reply *reply)
 {
 	struct view *v = arg;
 	char node[WORKER_NODE_MAX + 1];
+	struct job_pointer p;
+	int64_t n = 0;
 
 	if (op_took(&v->op, reply))
 		return;
-	if (reply->code == STORE_OK && reply->stat.children > 0 &&
-	    path_is_node(v->nodes[v->next], node)) {
-		worker_of(v, node)->running = reply->stat.children;
-		v->view.running += reply->stat.children;
+	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++)
+		n += job_pointer_parse(reply->names[i], strlen(reply->names[i]), false, &p) &&
+		     !p.callback;
+	if (n > 0 && path_is_node(v->nodes[v->next], node)) {
+		worker_of(v, node)->running = n;
+		v->view.running += n;
 	}
 	v->next++;
 	count_next_node(v);
@@ -125,7 +129,7 @@ static void count_next_node(struct view *v)
 	if (v->next == v->n_nodes)
 		done(v);
 	else
-		queue_exists(op_calls(&v->op), path, on_node, v);
+		queue_children(op_calls(&v->op), path, on_node, v);
 }
 
 static void on_nodes(void *arg, const struct store_reply *reply)
@@ -192,7 +196,7 @@ static void on_count(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK)
 		v->view.queued += reply->stat.children;
 	if (reply->code == STORE_OK && reply->stat.children > 0 && may_be_older(v)) {
-		path_of_due(paths_of(v), v->op.queue, v->minutes[v->next], NULL, path);
+		path_of_due_folder(paths_of(v), v->op.queue, v->minutes[v->next], false, path);
 		queue_children(op_calls(&v->op), path, on_oldest, v);
 		return;
 	}
@@ -208,7 +212,7 @@ static void count_next_minute(struct view *v)
 		look_at_nodes(v);
 		return;
 	}
-	path_of_due(paths_of(v), v->op.queue, v->minutes[v->next], NULL, path);
+	path_of_due_folder(paths_of(v), v->op.queue, v->minutes[v->next], false, path);
 	queue_exists(op_calls(&v->op), path, on_count, v);
 }
 

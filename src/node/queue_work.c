@@ -59,7 +59,8 @@ static void tell_begun(struct work *w)
 			       .number = w->number,
 			       .token = w->token,
 			       .attempt = w->pointer.callback ? w->at.attempt : w->record.attempt,
-			       .timeout_ms = w->queue->settings.timeout_ms,
+			       .timeout_ms = w->pointer.callback ? QUEUE_CALLBACK_MS
+								 : w->queue->settings.timeout_ms,
 			       .record = &w->record,
 			       .payload = w->pointer.callback ? NULL : w->record.payload,
 			       .len = w->pointer.callback ? 0 : w->record.payload_len,

@@ -134,6 +134,15 @@ void queue_path_of_key(const struct queues *q, const char *queue, const char *ke
 	path_of_queue(q->registry->settings, queue, "key", hash, path);
 }
 
+void queue_given_up(struct queue *queue, const struct job_pointer *p, int64_t attempt)
+{
+	queue->given_up.n++;
+	queue->given_up.last = *p;
+	queue->given_up.last_ms = queues_now(queue->queues);
+	log_warning("callback given up", LOG_STR("queue", queue->name), LOG_STR("job", p->uuid),
+		    LOG_INT("attempt", attempt));
+}
+
 /* --- folders -------------------------------------------------------------- */
 
 static void on_made(void *arg, const struct store_reply *reply)
@@ -186,7 +195,7 @@ void queue_make_folders(struct queue *queue, const struct queue_folders *folders
 	if (folders->job_minute >= 0)
 		make_job_folders(queue, folders->job_minute);
 	if (folders->due_minute >= 0) {
-		path_of_due(s, queue->name, folders->due_minute, NULL, path);
+		path_of_due_folder(s, queue->name, folders->due_minute, folders->callbacks, path);
 		make(queue, path);
 	}
 	if (folders->node && path_of_at(s, queue->name, folders->node, NULL, path))

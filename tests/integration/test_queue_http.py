@@ -264,6 +264,26 @@ def test_a_callback_of_what_was_cancelled_and_of_a_url(queues, hook):
     assert loads(web.requests()[2]["body"])["state"] == "cancelled"
 
 
+def test_receivers_that_hang_keep_no_job_waiting_and_are_given_up(queues, hook):
+    web = hook(lambda h: time.sleep(300))
+    a = queues.site("a", queue_text("q", command=["/bin/true"], slots=1, attempts=1, max_queued=5,
+                                    callback_allow=[web.url("/")]))
+    queues.wait_open()
+    told = [queues.submit(a, "--callback", web.url(f"/{i}")) for i in range(12)]
+    for job in told:
+        assert queues.wait_state(a, job)["state"] == "ok"
+    wait_until(lambda: len(web.requests()) == 8, what="so many are sent at a time")
+    job = queues.submit(a)
+    assert queues.wait_state(a, job)["state"] == "ok", "there is a slot, and the queue is not full"
+    found = a.call("queue", "q")
+    assert (found["state"], found["queued"], found["running"]) == ("active", 0, 0)
+    def given_up():
+        return [p["message"] for p in a.status()["problems"] if "callbacks" in p["message"]]
+    wait_until(lambda: given_up() and len(web.requests()) == 12, 240, "30 s are over, and the others have their turn")
+    assert "given up" in given_up()[0] and any(job in given_up()[0] for job in told)
+    assert "callback given up" in a.log()
+
+
 def test_callbacks_that_the_file_does_not_allow(queues, hook):
     web = hook(200)
     a = queues.site("a", queue_text("q", command=["/bin/true"], callback_allow=[web.url("/done/")]))

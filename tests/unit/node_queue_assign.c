@@ -1,11 +1,12 @@
 /* What is due is given to workers: to whom, how many, and what follows from each answer. */
 #include "queue_site.h"
 
+#include "node/paths.h"
 #include "node/queue_lead.h"
 
 #define CHECKS "check workers/me, check jobs/q v4"
 
-static char pointers[40][JOB_POINTER_MAX + 1], *pointer_list[40], minute_name[JOB_MINUTE_SIZE];
+static char pointers[40][JOB_POINTER_MAX + 1], *pointer_list[40], minute_name[JOB_MINUTE_SIZE + 10];
 
 /* A worker that does jobs of the queue. */
 static struct member *serves(const char *name, const char *version, unsigned slots)
@@ -59,8 +60,11 @@ static void are_due(size_t n, bool callbacks)
 	}
 	until("list! jobs/q/due");
 	job_minute_format(id.minute, minute_name);
+	if (callbacks)
+		strcat(minute_name, ".callback");
 	script_answer(0, names(minute_name, NULL));
 	until("list! jobs/q/due/");
+	cr_assert_eq(strstr(asked(), ".callback") != NULL, callbacks, "%s", asked());
 	script_answer(
 		0, (struct store_reply){
 			   .code = STORE_OK, .failed_op = -1, .names = pointer_list, .n_names = n});
@@ -446,5 +450,57 @@ Test(queue_assign, callbacks_do_not_count_as_jobs_that_run)
 	for (; gives_within(500); is_given())
 		n += count_of(asked(), "create jobs/q/at/");
 	cr_expect_eq(n, 3);
+	queues_done(&queues);
+}
+
+static void a_job_comes(void)
+{
+	char job[JOB_POINTER_MAX + 1], minute[JOB_MINUTE_SIZE];
+	struct job_pointer p = job_pointer_to(&id, id.minute * JOB_MINUTE_MS, false);
+	bool listed = false;
+
+	job_pointer_format(&p, true, job);
+	job_minute_format(id.minute, minute);
+	for (int i = 0; i < 100 && !listed; i++, pass(10)) {
+		if (store.n_open == 0)
+			continue;
+		const char *text = store.open[0].text;
+		bool due = strncmp(text, "list! jobs/q/due", 16) == 0;
+		listed = due && text[16] == '/' && !strstr(text, ".callback");
+		script_answer(0, listed		    ? names(job, NULL)
+				 : due && !text[16] ? names(minute, NULL)
+						    : ok());
+	}
+	cr_assert(listed);
+}
+
+/* A receiver that hangs holds up as many, and neither a job nor a submit. */
+Test(queue_assign, callbacks_have_slots_of_their_own_and_fill_no_queue)
+{
+	char path[STORE_PATH_MAX];
+
+	queue_settings.max_queued = 10;
+	lead_it();
+	serves("b", "1.0", 1);
+	are_due(20, true);
+	for (int i = 0; i < 20; i++) {
+		until("get jobs/q/due/");
+		script_answer(0, tried(1));
+	}
+	size_t n = 0;
+	for (; gives_within(500); is_given()) {
+		n += count_of(asked(), "create jobs/q/at/");
+		cr_assert(strstr(asked(), ".callback/"), "from their own folder: %s", asked());
+	}
+	cr_expect_eq(n, QUEUE_CALLBACKS);
+	cr_expect_eq(due_count(queues.list[0]->lead), 0);
+	cr_expect_eq(queues.list[0]->lead->tidy.open, 1);
+	/* A job comes, and its slot is free. */
+	path_of_queue(queue_paths(queues.list[0]), "q", "due", NULL, path);
+	queues_watch(&queues, STORE_CHILDREN_CHANGED, path);
+	a_job_comes();
+	cr_assert(gives_within(1000));
+	cr_expect_eq(count_of(asked(), "create jobs/q/at/"), 1);
+	cr_expect(!strstr(asked(), ".callback"), "%s", asked());
 	queues_done(&queues);
 }

@@ -157,6 +157,20 @@ Test(queue_ending, the_record_of_each_end)
 	cr_expect_eq(record.ended, 1);
 }
 
+Test(queue_ending, people_are_told_of_a_callback_that_is_given_up)
+{
+	struct notice_record event;
+
+	ending.next = JOB_NEXT_DEAD;
+	ending.pointer.callback = true;
+	ending.attempt = 5;
+	cr_assert(job_ending_event(&ending, &registry, &event));
+	cr_expect_eq(event.event, NOTICE_DEAD);
+	cr_expect_eq(event.attempt, 5);
+	cr_expect(strstr(event.text, "the callback of job"), "%s", event.text);
+	cr_expect(strstr(event.text, record.id), "%s", event.text);
+}
+
 Test(queue_ending, people_are_told_of_dead_letters_alone)
 {
 	static const struct {
@@ -167,7 +181,8 @@ Test(queue_ending, people_are_told_of_dead_letters_alone)
 		{JOB_NEXT_OK, false, false, NULL, NULL},
 		{JOB_NEXT_CANCELLED, false, false, NULL, NULL},
 		{JOB_NEXT_AGAIN, false, false, NULL, NULL},
-		{JOB_NEXT_DEAD, true, false, NULL, NULL},
+		{JOB_NEXT_AGAIN, true, false, NULL, NULL},
+		{JOB_NEXT_OK, true, false, NULL, NULL},
 		{JOB_NEXT_DEAD, false, true, "here", "is given up: zkleader dead q"},
 		{JOB_NEXT_LOST, false, true, "there:/s",
 		 "was lost with its worker: zkleader dead q"},

@@ -359,12 +359,19 @@ static void view(void)
 	answers("exists jobs/q/dead", of_stat((struct store_stat){.children = 1}));
 	answers("exists jobs/q/open", ok());
 	job_minute_format(id.minute, minute_name);
-	answers("list jobs/q/due", names(minute_name, NULL));
+	answers("list jobs/q/due", names(minute_name, "zz.callback", NULL));
 	answers("exists jobs/q/due/", of_stat((struct store_stat){.children = 3}));
 	name_pointer(true, id.minute * JOB_MINUTE_MS);
 	answers("list jobs/q/due/", names(pointer_name, NULL));
 	answers("list jobs/q/at", names("host-me:%2Fs", NULL));
-	answers("exists jobs/q/at/", of_stat((struct store_stat){.children = 2}));
+	/* Callbacks take no slot. */
+	struct job_pointer p = job_pointer_to(&id, 0, true);
+	char callback[JOB_POINTER_MAX + 1], other[JOB_POINTER_MAX + 1];
+	job_pointer_format(&p, false, callback);
+	name_pointer(false, 0);
+	snprintf(other, sizeof(other), "%s", pointer_name);
+	other[strlen(other) - 1] = '7';
+	answers("list jobs/q/at/", names(pointer_name, callback, other, NULL));
 }
 
 Test(queue_lead, a_queue_is_viewed)

@@ -10,6 +10,7 @@ static struct {
 	bool yours;
 	uint64_t number;
 	int64_t attempt;
+	int64_t timeout_ms;
 } begun;
 static size_t n_ended, n_cancels;
 static bool recorded;
@@ -22,6 +23,7 @@ static void on_begun(void *arg, const struct job_begun *b)
 	begun.yours = b->yours;
 	begun.number = b->number;
 	begun.attempt = b->attempt;
+	begun.timeout_ms = b->timeout_ms;
 }
 
 static void on_ended(void *arg, bool is_recorded)
@@ -461,6 +463,7 @@ Test(queue_recheck, a_callback_has_begun_by_its_assignment_alone)
 	reads(told_often(1), job_of("ok", 1, 4));
 	cr_expect(begun.n == 1 && begun.yours);
 	cr_expect_eq(begun.attempt, 1);
+	cr_expect_eq(begun.timeout_ms, 30000, "its own, and not that of jobs");
 	queues_done(&queues);
 }
 
