@@ -38,11 +38,14 @@ static const struct table_column columns[] = {
 	{"ATTEMPT", TABLE_RIGHT | TABLE_DROP},
 	{"EXIT", TABLE_RIGHT},
 	{"TOKEN", TABLE_RIGHT | TABLE_DROP},
-	{"BY", TABLE_DROP}, /* left out if no run was triggered by hand */
+	/* Each is left out if no run has it: triggered by hand; or missed, or ended badly. */
+	{"BY", TABLE_DROP},
+	{"WHY", 0},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
 #define COLUMN_STATE 2
+#define COLUMN_BY    (N_COLUMNS - 2)
 
 /* What the command line asks for. */
 struct wanted {
@@ -280,12 +283,34 @@ static const char *number_text(const json_t *record, const char *key, char text[
 	return text;
 }
 
-static void print_row(struct table *t, const struct output *o, const struct row *row, size_t first)
+/* The columns that are shown: all but the first one, and the last ones, where nothing is in them. */
+struct shown {
+	size_t first;
+	bool by, why;
+};
+
+/* Moves the last two, of which one may be missing, behind the others; returns how many there are. */
+static size_t last_columns(const struct shown *s, const void *all, void *to, size_t size)
+{
+	size_t n = COLUMN_BY - s->first;
+	const char *from = all;
+
+	memcpy(to, from + s->first * size, n * size);
+	if (s->by)
+		memcpy((char *)to + n++ * size, from + COLUMN_BY * size, size);
+	if (s->why)
+		memcpy((char *)to + n++ * size, from + (COLUMN_BY + 1) * size, size);
+	return n;
+}
+
+static void print_row(struct table *t, const struct output *o, const struct row *row,
+		      const struct shown *shown)
 {
 	const json_t *record = row->record;
-	const char *started = json_text(record, "started_at", NULL);
-	const char *ended = json_text(record, "ended_at", NULL);
 	const char *state = json_text(record, "state", "-");
+	bool missed = strcmp(state, "missed") == 0;
+	const char *started = missed ? NULL : json_text(record, "started_at", NULL);
+	const char *ended = json_text(record, "ended_at", NULL);
 	char attempt[24], exit_status[24], token[24], duration[OUTPUT_AGE_SIZE] = "-";
 	int64_t end_ms = o->now_ms;
 	const char *cells[N_COLUMNS] = {
@@ -295,23 +320,26 @@ static void print_row(struct table *t, const struct output *o, const struct row 
 		json_worker_name(record),
 		started,
 		duration,
-		number_text(record, "attempt", attempt),
+		missed ? NULL : number_text(record, "attempt", attempt),
 		number_text(record, "exit_status", exit_status),
 		number_text(record, "token", token),
 		json_text(record, "by", NULL),
+		json_text(record, "why", NULL),
 	};
+	const char *told[N_COLUMNS];
 
 	/* The duration of a run that is still going on is the time since its start. */
 	if ((ended && clock_parse(ended, &end_ms) == 0) || strcmp(state, "running") == 0)
 		age_text(started, end_ms, duration);
-	table_row(t, cells + first, COLOR_NONE);
-	table_color(t, COLUMN_STATE - first, outcome_color(state));
+	last_columns(shown, cells, told, sizeof(*cells));
+	table_row(t, told, COLOR_NONE);
+	table_color(t, COLUMN_STATE - shown->first, outcome_color(state));
 }
 
-static bool is_any_triggered(const struct rows *rows)
+static bool is_any(const struct rows *rows, const char *key)
 {
 	for (size_t i = 0; i < rows->n; i++)
-		if (json_text(rows->list[i].record, "by", NULL))
+		if (json_text(rows->list[i].record, key, NULL))
 			return true;
 	return false;
 }
@@ -319,7 +347,8 @@ static bool is_any_triggered(const struct rows *rows)
 static void print_rows(const struct context *c, const struct wanted *w, const struct rows *rows)
 {
 	const struct output *o = &c->output;
-	size_t first = w->named ? 0 : 1, n = N_COLUMNS - first;
+	struct shown shown = {w->named ? 0 : 1, is_any(rows, "by"), is_any(rows, "why")};
+	struct table_column told[N_COLUMNS];
 	struct table *t;
 
 	if (rows->n == 0 && (w->failed || w->running || w->since_ms != INT64_MIN))
@@ -330,11 +359,9 @@ static void print_rows(const struct context *c, const struct wanted *w, const st
 		output_line(o, COLOR_NONE, "no runs of %s are recorded", c->args[0]);
 	if (rows->n == 0)
 		return;
-	if (!is_any_triggered(rows))
-		n--;
-	t = table_new(o, columns + first, n);
+	t = table_new(o, told, last_columns(&shown, columns, told, sizeof(*columns)));
 	for (size_t i = 0; i < rows->n; i++)
-		print_row(t, o, &rows->list[i], first);
+		print_row(t, o, &rows->list[i], &shown);
 	table_print(t);
 	table_free(t);
 }

@@ -151,6 +151,7 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 {
 	const struct tail *tail = tail_of(job);
 	bool timeout = job->capture || job->timeout_ms > 0;
+	int start_errno = job->shared->start_errno;
 	char last[TAIL_MAX];
 	struct buffer params;
 	struct reader result;
@@ -162,9 +163,12 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->number);
-	pack_map(&p, 2U + (timeout ? 1U : 0U) + (tail ? 1U : 0U) + (job->delivery ? 2U : 0U));
+	pack_map(&p, 2U + (start_errno ? 1U : 0U) + (timeout ? 1U : 0U) + (tail ? 1U : 0U) +
+			     (job->delivery ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", job->shared->cut);
+	if (start_errno)
+		pack_kv_str(&p, "start", strerror(start_errno));
 	if (timeout)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 	if (tail)

@@ -9,6 +9,7 @@
 #include "control/subject.h"
 #include "node/ledger.h"
 #include "node/node.h"
+#include "node/run_event.h"
 
 #define TOGETHER    4		       /* ledgers that are read at a time */
 #define ENTRIES_MAX 40000	       /* of an answer from several ledgers, in equal parts */
@@ -62,9 +63,18 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 	const struct run_record *r = &e->record;
 	const struct source *s = entry->source;
 
-	pack_map(p, !h->named ? 12 : s->is_partition ? 14 : 13);
+	const char *state = ledger_state(registry, r->state, r->session);
+	struct run_record why = *r;
+
+	if (strcmp(state, r->state) != 0)
+		run_why_node(&why);
+	pack_map(p, (!h->named ? 12U : s->is_partition ? 14U : 13U) + (why.why[0] ? 2U : 0U));
 	pack_kv_str(p, "tick", e->tick);
-	pack_kv_str(p, "state", ledger_state(registry, r->state, r->session));
+	pack_kv_str(p, "state", state);
+	if (why.why[0]) {
+		pack_kv_str(p, "why", why.why);
+		pack_kv_str(p, "detail", why.detail);
+	}
 	pack_kv_str(p, "id", r->id);
 	pack_kv_str(p, "hostname", r->hostname);
 	pack_kv_str(p, "node", r->node[0] ? r->node : r->hostname);

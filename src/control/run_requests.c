@@ -7,6 +7,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "control/explain.h"
 #include "control/refusal.h"
 #include "control/subject.h"
@@ -348,6 +349,18 @@ void run_request_renew(struct call *call)
 		runs_renew(runs_of(call), call->c, call->msgid, id);
 }
 
+/* A text for people, of which no more is kept than a record has room for. */
+static int take_start(struct reader *r, struct run_outcome *o)
+{
+	struct reader_text text;
+	int e = reader_str(r, &text);
+
+	if (e == 0 && utf8_is_valid(text.data, text.len) &&
+	    reader_text_copy(text, o->start, sizeof(o->start)) != 0)
+		o->start[0] = '\0';
+	return e;
+}
+
 /* How a run has ended: a map; unknown keys are skipped. */
 static bool take_end(struct reader *r, struct run_outcome *o)
 {
@@ -366,6 +379,8 @@ static bool take_end(struct reader *r, struct run_outcome *o)
 			e = reader_bool(r, &o->what.timeout);
 		else if (e == 0 && reader_text_is(key, "output"))
 			e = reader_bin(r, &output);
+		else if (e == 0 && reader_text_is(key, "start"))
+			e = take_start(r, o);
 		else if (e == 0)
 			e = reader_skip(r);
 		if (e != 0)

@@ -162,6 +162,25 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 	return plan;
 }
 
+enum owed_why owed_why(const struct owed_rules *r, const struct owed_sight *s,
+		       const struct owed_past *past, int64_t tick_ms)
+{
+	bool late = tick_ms < s->now_ms - r->window_ms;
+	bool no_runner =
+		past->no_runner_from_ms != OWED_NEVER && tick_ms >= past->no_runner_from_ms &&
+		(past->no_runner_until_ms == OWED_NEVER || tick_ms <= past->no_runner_until_ms);
+
+	if (s->busy_ms != OWED_NEVER && tick_ms > s->busy_ms)
+		return OWED_OVERLAP;
+	if (no_runner || past->offered_ms == tick_ms)
+		return OWED_RUNNER;
+	if (past->clock_ms != OWED_NEVER && tick_ms <= past->clock_ms && tick_ms >= s->active_ms)
+		return OWED_CLOCK;
+	if (tick_ms < s->active_ms)
+		return late ? OWED_OUTAGE : OWED_OUTAGE_LAST;
+	return late ? OWED_WINDOW : OWED_CATCH_UP;
+}
+
 int64_t owed_splay(const char *task, int64_t splay_ms)
 {
 	return splay_ms > 0

@@ -49,6 +49,27 @@ struct owed_plan {
 	int64_t next_ms; /* when to plan again at the latest; INT64_MAX: never */
 };
 
+/* Why a tick is missed. */
+enum owed_why {
+	OWED_OUTAGE,	  /* nobody led when it was due; then it was older than the window, */
+	OWED_OUTAGE_LAST, /* or another was caught up with, or none */
+	OWED_OVERLAP,	  /* the run before it went on */
+	OWED_RUNNER,	  /* no runner that works was there */
+	OWED_CLOCK,	  /* our clock was off */
+	OWED_WINDOW,
+	OWED_CATCH_UP
+};
+
+/* What is known of the past: since the epoch, OWED_NEVER: it was not so. */
+struct owed_past {
+	int64_t no_runner_from_ms, no_runner_until_ms;
+	int64_t offered_ms; /* the tick that nobody has begun though it was offered */
+	int64_t clock_ms;   /* until then */
+};
+
+/* What prevented it comes before what was decided then. */
+enum owed_why owed_why(const struct owed_rules *rules, const struct owed_sight *sight,
+		       const struct owed_past *past, int64_t tick_ms);
 /* What to do now. The tick to run is later than all missed ones, which are handled first. */
 struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sight *sight);
 /*

@@ -157,7 +157,7 @@ static void on_health_changed(void *arg)
 	for (size_t i = 0; i < n_troubles; i++)
 		if (!health_says(&s->health, troubles[i].task)[0])
 			unhealthy[health.n_unhealthy++] = (struct node_unhealthy){
-				.task = troubles[i].task, .says = troubles[i].text};
+				.task = troubles[i].task, .says = troubles[i].text, .runner = true};
 	node_set_health(&s->node, &health);
 	free(unhealthy);
 	free(troubles);

@@ -75,7 +75,11 @@ struct ledger_missing {
 	size_t n;
 	const char *owed; /* behind them, as for a claim */
 	const char *trigger;
-	const struct run_record *record;
+	const struct run_record *record; /* but for why and detail */
+	/* For each tick, constants; NULL: as the record has it. */
+	const struct missed_why {
+		const char *why, *detail;
+	} * whys;
 	const struct notice_record *event; /* noted with them */
 };
 void ledger_missed(struct task *t, const struct ledger_missing *missing, ledger_fn fn, void *arg);

@@ -29,6 +29,7 @@ struct missed {
 	bool rerun; /* a lost run is to be run again, so its record stays */
 	bool made;  /* the parents have been made */
 	int64_t *ticks;
+	struct missed_why *whys; /* NULL */
 	size_t n;
 	int32_t version;	       /* of ROOT/runs/TASK */
 	char floor[TICK_NAME_SIZE];    /* its data */
@@ -44,6 +45,7 @@ static void end(struct missed *m, enum ledger_result result)
 {
 	m->fn(m->arg, result, NULL, 0);
 	free(m->ticks);
+	free(m->whys);
 	free(m->names);
 	free(m);
 }
@@ -106,6 +108,20 @@ static const char *floor_after(struct missed *m)
 	return strcmp(m->floor, first) > 0 ? m->floor : first;
 }
 
+static void pack_record(struct missed *m, size_t i, struct buffer *bytes)
+{
+	struct run_record *r = &m->record;
+
+	if (m->whys) {
+		snprintf(r->why, sizeof(r->why), "%s", m->whys[i].why);
+		snprintf(r->detail, sizeof(r->detail), "%s", m->whys[i].detail);
+	}
+	buffer_init(bytes, RECORD_RUN_MAX);
+	int error = record_pack_run(bytes, r);
+	assert(error == 0);
+	(void)error;
+}
+
 static void make(struct missed *m)
 {
 	if (!is_led(m)) {
@@ -116,12 +132,8 @@ static void make(struct missed *m)
 	size_t n = OPS + m->n + (m->trigger[0] != '\0') + m->n_pruned;
 	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, STORE_PATH_MAX), name[TICK_NAME_SIZE];
 	struct store_op *ops = mem_calloc(n, sizeof(*ops)), *op = ops;
-	struct buffer data;
+	struct buffer *records = mem_calloc(m->n, sizeof(*records));
 
-	buffer_init(&data, RECORD_RUN_MAX);
-	int error = record_pack_run(&data, &m->record);
-	assert(error == 0);
-	(void)error;
 	path_of(settings, PATH_LEADERS, m->task, paths[1]);
 	path_of_tick(settings, m->task, NULL, paths[2]);
 	*op++ = (struct store_op){
@@ -136,10 +148,11 @@ static void make(struct missed *m)
 	for (size_t i = 0; i < m->n; i++, op++) {
 		tick_name(m->ticks[i], name);
 		path_of_tick(settings, m->task, name, paths[op - ops]);
+		pack_record(m, i, &records[i]);
 		*op = (struct store_op){.type = STORE_OP_CREATE,
 					.path = paths[op - ops],
-					.data = data.data,
-					.len = data.len,
+					.data = records[i].data,
+					.len = records[i].len,
 					.closed = true};
 	}
 	if (m->trigger[0])
@@ -151,7 +164,9 @@ static void make(struct missed *m)
 			.type = STORE_OP_DELETE, .path = paths[op - ops], .version = -1};
 	}
 	notices_multi(m->leaders->registry, ops, n, &m->event, 1, on_made, m);
-	buffer_done(&data);
+	for (size_t i = 0; i < m->n; i++)
+		buffer_done(&records[i]);
+	free(records);
 	free(ops);
 	free(paths);
 }
@@ -293,6 +308,10 @@ void ledger_missed(struct task *t, const struct ledger_missing *missing, ledger_
 	m->n = missing->n;
 	m->ticks = mem_calloc(m->n + 1, sizeof(*m->ticks));
 	memcpy(m->ticks, missing->ticks, m->n * sizeof(*m->ticks));
+	if (missing->whys) {
+		m->whys = mem_calloc(m->n + 1, sizeof(*m->whys));
+		memcpy(m->whys, missing->whys, m->n * sizeof(*m->whys));
+	}
 	snprintf(m->task, sizeof(m->task), "%s", t->name);
 	load(m);
 }

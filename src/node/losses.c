@@ -96,6 +96,7 @@ static void write_lost(struct losses_look *k, const struct run_record *found, in
 
 	run_event_lost(l->registry, k->task, k->ticks[k->n], found, &event);
 	snprintf(record.state, sizeof(record.state), "lost");
+	run_why_node(&record);
 	record.ended_at = host_wall_ms(l->session->host);
 	path_of(l->registry->settings, PATH_LEADERS, k->task, leader);
 	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);

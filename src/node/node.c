@@ -448,6 +448,7 @@ void node_set_notices(struct node *n, const struct notice_rule *rules, size_t n_
 void node_set_health(struct node *n, const struct node_health *health)
 {
 	registry_set_health(&n->registry, health);
+	schedules_health(&n->schedules, health);
 }
 
 void node_start(struct node *n)

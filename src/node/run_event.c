@@ -6,6 +6,53 @@
 
 #include "node/registry.h"
 
+/* --- why ------------------------------------------------------------------ */
+
+static void set_why(struct run_record *r, const char *why, const char *detail)
+{
+	snprintf(r->why, sizeof(r->why), "%s", why);
+	snprintf(r->detail, sizeof(r->detail), "%s", detail);
+}
+
+/* As a shell says it: 128 and the signal's number. */
+static bool is_signal(int64_t status)
+{
+	return status > 128 && status <= 128 + 64;
+}
+
+void run_why_ended(struct run_record *r, const char *start)
+{
+	char detail[RECORD_DETAIL_MAX + 1];
+
+	set_why(r, "", "");
+	if (strcmp(r->state, "timeout") == 0) {
+		set_why(r, "timeout", "it was ended by its timeout");
+	} else if (strcmp(r->state, "lost") == 0) {
+		set_why(r, "lease",
+			"it was ended with its lease, its sidecar or its supervisor, or nobody was "
+			"left to report its end");
+	} else if (strcmp(r->state, "failed") == 0 && start && start[0]) {
+		snprintf(detail, sizeof(detail), "the command could not be started: %.150s", start);
+		set_why(r, "start", detail);
+	} else if (strcmp(r->state, "failed") == 0) {
+		bool by_signal = is_signal(r->exit_status);
+		snprintf(detail, sizeof(detail), by_signal ? "signal %d" : "exit status %d",
+			 (int)(by_signal ? r->exit_status - 128 : r->exit_status));
+		set_why(r, by_signal ? "signal" : "status", detail);
+	}
+}
+
+void run_why_node(struct run_record *r)
+{
+	char detail[RECORD_DETAIL_MAX + 1];
+
+	snprintf(detail, sizeof(detail), "the session of %.150s, where it ran, has ended",
+		 r->node[0] ? r->node : r->hostname);
+	set_why(r, "node", detail);
+}
+
+/* --- events --------------------------------------------------------------- */
+
 static void fill(const struct registry *r, enum notice_event kind, const char *task,
 		 const char *tick, const struct run_record *record, struct notice_record *event)
 {

@@ -19,4 +19,11 @@ bool run_event_of(const struct registry *r, const char *task, const char *tick,
 void run_event_lost(const struct registry *r, const char *task, const char *tick,
 		    const struct run_record *record, struct notice_record *ret_event);
 
+/*
+ * Sets why a run has not ended well, from its state and status; start: why the command could not
+ * be started, NULL or "": it was. And for one that was lost with its node.
+ */
+void run_why_ended(struct run_record *r, const char *start);
+void run_why_node(struct run_record *r);
+
 #endif

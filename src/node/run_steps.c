@@ -317,14 +317,16 @@ static void note_end(const struct run *r)
 		notices_note(registry, &event);
 }
 
-void run_end(struct run *r, const char *state, int64_t exit_status)
+void run_end(struct run *r, const char *state, int64_t exit_status, const char *start)
 {
 	snprintf(r->record.state, sizeof(r->record.state), "%s", state);
 	r->record.ended_at = host_wall_ms(r->runs->host);
 	r->record.exit_status = exit_status;
+	run_why_ended(&r->record, start);
 	log_info("run ended", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("state", state), LOG_INT("exit_status", exit_status),
-		 LOG_INT("ms", r->record.ended_at - r->record.started_at));
+		 LOG_INT("ms", r->record.ended_at - r->record.started_at),
+		 LOG_STR("why", r->record.why));
 	tell(r);
 	if (!r->tick[0])
 		note_end(r);
@@ -351,8 +353,8 @@ void run_perform(struct run *r, enum run_action action)
 	case RUN_TAKE_OVER: take_over(r); break;
 	case RUN_WRITE_END: write_end(r); break;
 	case RUN_START: start(r); break;
-	case RUN_SPENT: run_end(r, r->options.once ? "claimed" : "lost", -1); break;
-	case RUN_LOST: run_end(r, "lost", -1); break;
+	case RUN_SPENT: run_end(r, r->options.once ? "claimed" : "lost", -1, NULL); break;
+	case RUN_LOST: run_end(r, "lost", -1, NULL); break;
 	case RUN_TAKEN: taken(r); break;
 	case RUN_WAITED: run_tell_waited(r); break;
 	case RUN_PAUSED: run_answer(r, "nobody", false, "the task is paused"); break;

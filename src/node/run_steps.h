@@ -51,8 +51,11 @@ void run_free(struct run *r);
 void run_let_go(struct run *r);
 /* Detaches it from its owner. */
 void run_release(struct run *r);
-/* The job has ended: "ok", "failed", "timeout" or "lost"; or it was never begun. */
-void run_end(struct run *r, const char *state, int64_t exit_status);
+/*
+ * The job has ended: "ok", "failed", "timeout" or "lost"; or it was never begun. start: why the
+ * command could not be started; NULL or "": it was.
+ */
+void run_end(struct run *r, const char *state, int64_t exit_status, const char *start);
 /* run_record.c: its record as that of this attempt, which begins now. */
 void run_record_fill(struct run *r, int64_t attempt);
 /* What of a record matters for the core; and the record itself as that of this run. */

@@ -265,7 +265,8 @@ void runs_finish(struct runs *runs, void *owner, uint32_t request, uint64_t id,
 	}
 	r->request = request;
 	take_output(r, outcome);
-	run_end(r, state_of(attempt_how(&outcome->what)), outcome->what.exit_status);
+	run_end(r, state_of(attempt_how(&outcome->what)), outcome->what.exit_status,
+		outcome->start);
 }
 
 void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct task *t,

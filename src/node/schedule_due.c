@@ -28,6 +28,7 @@ struct answer {
 	char first[TICK_NAME_SIZE], last[TICK_NAME_SIZE];
 	size_t n;
 	int64_t to_ms;
+	const char *why; /* of the last one */
 };
 
 static struct answer *answer_new(struct schedules *s, const struct task *t)
@@ -61,7 +62,7 @@ static void on_missed(void *arg, enum ledger_result result, const struct run_rec
 	if (t && result == LEDGER_DONE) {
 		log_warning("ticks missed", LOG_STR("task", a->task),
 			    LOG_INT("ticks", (int64_t)a->n), LOG_STR("first", a->first),
-			    LOG_STR("last", a->last));
+			    LOG_STR("last", a->last), LOG_STR("why", a->why));
 		counts_missed(t, a->n);
 		d->writing = false;
 		if (a->to_ms > d->since_ms)
@@ -98,23 +99,48 @@ struct run_record schedule_missed(const struct schedules *s, const struct task *
 }
 
 static void missed_event(const struct schedules *s, const struct task *t, const struct answer *a,
-			 struct notice_record *event)
+			 const char *detail, struct notice_record *event)
 {
 	notice_init(s->leaders->registry, event, NOTICE_MISSED, t->name);
 	event->token = t->election.node.token;
 	memcpy(event->tick, a->last, sizeof(a->last));
 	if (a->n == 1)
-		snprintf(event->text, sizeof(event->text), "%s was not run for %s", t->name,
-			 a->last);
+		snprintf(event->text, sizeof(event->text), "%s was not run for %s: %s", t->name,
+			 a->last, detail);
 	else
 		snprintf(event->text, sizeof(event->text),
-			 "%s was not run for %zu ticks, from %s to %s", t->name, a->n, a->first,
-			 a->last);
+			 "%s was not run for %zu ticks, from %s to %s: %s", t->name, a->n, a->first,
+			 a->last, detail);
+}
+
+static const struct missed_why whys[] = {
+	[OWED_OUTAGE] = {"outage", "nobody led it when it was due, and then it was older than "
+				   "catch-up-window"},
+	[OWED_OUTAGE_LAST] = {"outage", "nobody led it when it was due, and then catch-up took "
+					"another one, or none"},
+	[OWED_OVERLAP] = {"overlap", "the run before it went on for longer than wait"},
+	[OWED_RUNNER] = {"runner", "no runner of its user began it"},
+	[OWED_CLOCK] = {"clock", "the clock of its leader was off"},
+	[OWED_WINDOW] = {"window", "it was older than catch-up-window"},
+	[OWED_CATCH_UP] = {"catch-up", "catch-up took another one, or none"},
+};
+
+static struct missed_why *find_whys(const struct task *t, const struct owed_rules *rules,
+				    const struct owed_sight *sight, const int64_t *ticks, size_t n)
+{
+	const struct task_due *d = t->due;
+	struct missed_why *list = mem_calloc(n, sizeof(*list));
+	struct owed_past past = d->past;
+
+	past.offered_ms = d->offer.on && !d->offer.trigger[0] ? d->offer.due.tick_ms : OWED_NEVER;
+	for (size_t i = 0; i < n; i++)
+		list[i] = whys[owed_why(rules, sight, &past, ticks[i])];
+	return list;
 }
 
 /* False: there is none of them. */
 static bool miss(struct schedules *s, struct task *t, const struct owed_rules *rules,
-		 int64_t since_ms, int64_t to_ms)
+		 const struct owed_sight *sight, int64_t to_ms)
 {
 	struct task_due *d = schedule_state(t);
 	size_t most = t->settings->history > 1 ? (size_t)t->settings->history / 2 : 1, n;
@@ -127,7 +153,7 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	if (most > MISSED_AT_ONCE)
 		most = MISSED_AT_ONCE;
 	ticks = mem_calloc(most, sizeof(*ticks));
-	n = owed_ticks(rules, since_ms, to_ms, most, ticks, &a->n);
+	n = owed_ticks(rules, sight->since_ms, to_ms, most, ticks, &a->n);
 	if (n == 0) {
 		free(a);
 		return false;
@@ -136,11 +162,17 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	tick_name(ticks[n - 1], a->last);
 	a->to_ms = ticks[n - 1];
 	schedules_owed_behind(t, a->to_ms, owed);
+	mem_auto struct missed_why *list = find_whys(t, rules, sight, ticks, n);
+	a->why = list[n - 1].why;
 	d->writing = true;
 	d->offer.on = false;
-	missed_event(s, t, a, &event);
-	const struct ledger_missing missing = {
-		.ticks = ticks, .n = n, .owed = owed, .record = &record, .event = &event};
+	missed_event(s, t, a, list[n - 1].detail, &event);
+	const struct ledger_missing missing = {.ticks = ticks,
+					       .n = n,
+					       .owed = owed,
+					       .record = &record,
+					       .whys = list,
+					       .event = &event};
 	ledger_missed(t, &missing, on_missed, a);
 	return true;
 }
@@ -328,6 +360,8 @@ void schedule_advance(struct schedules *s, struct task *t)
 		d->busy_ms = OWED_NEVER;
 	else if (d->busy_ms == OWED_NEVER)
 		d->busy_ms = wall_ms;
+	if (clocks_is_off(&s->leaders->registry->clocks))
+		d->past.clock_ms = wall_ms;
 	if (!may_decide(s, t) || d->writing)
 		return;
 	if (d->busy_ms != OWED_NEVER)
@@ -346,8 +380,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 	 * What is being claimed now would be older than what is written as missed, or be passed
 	 * over by what is offered in its place.
 	 */
-	if (plan.missed &&
-	    (t->holds > t->going || miss(s, t, &rules, sight.since_ms, plan.missed_to_ms)))
+	if (plan.missed && (t->holds > t->going || miss(s, t, &rules, &sight, plan.missed_to_ms)))
 		return;
 	d->wake_ms = plan.next_ms == INT64_MAX ? INT64_MAX : now_ms + (plan.next_ms - sight.now_ms);
 	if (plan.run) {

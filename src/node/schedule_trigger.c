@@ -103,6 +103,8 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 	char path[STORE_PATH_MAX], owed[TICK_NAME_SIZE];
 	int64_t tick_ms;
 
+	snprintf(record.why, sizeof(record.why), "window");
+	snprintf(record.detail, sizeof(record.detail), "%.200s", why);
 	log_warning("trigger dropped", LOG_STR("task", t->name), LOG_STR("tick", r->node),
 		    LOG_STR("by", r->by), LOG_STR("at", r->host), LOG_STR("why", why));
 	notice_init(s->leaders->registry, &event, NOTICE_MISSED, t->name);

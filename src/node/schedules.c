@@ -14,7 +14,8 @@
 
 #define CLOCK_LOOK_MS 1000 /* how often the wall clock is compared, while something is led */
 #define CLOCK_JUMP_MS 20
-#define AGAIN_MS      1000 /* before a retry after a failure */
+#define AGAIN_MS      1000  /* before a retry after a failure */
+#define NO_RUNNER_MS  30000 /* for which one that hangs still counts as there */
 
 static int64_t clock_ahead(const struct schedules *s)
 {
@@ -36,8 +37,10 @@ static const struct task_due *seen(const struct task *t)
 
 struct task_due *schedule_state(struct task *t)
 {
-	if (!t->due)
+	if (!t->due) {
 		t->due = mem_calloc(1, sizeof(*t->due));
+		t->due->past = (struct owed_past){OWED_NEVER, OWED_NEVER, OWED_NEVER, OWED_NEVER};
+	}
 	return t->due;
 }
 
@@ -82,6 +85,7 @@ static void leave(struct task *t)
 	struct task_due *d = schedule_state(t);
 	int64_t ended_ms = d->ended_ms, paused_order = d->paused_order;
 	unsigned edition = d->edition;
+	struct owed_past past = d->past;
 
 	schedule_unwatch(t, &d->newest);
 	schedule_unwatch(t, &d->open);
@@ -89,6 +93,7 @@ static void leave(struct task *t)
 	d->ended_ms = ended_ms;
 	d->paused_order = paused_order;
 	d->edition = edition + 1;
+	d->past = past;
 	d->wake_ms = INT64_MAX;
 	d->busy_ms = OWED_NEVER;
 }
@@ -310,6 +315,37 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 			schedule_state(t)->paused_order = item->order;
 		}
 		schedules_task_changed(s, t);
+	}
+}
+
+/* Whether its user has no runner here, as that list says. */
+static bool has_no_runner(const struct node_health *h, const struct task *t)
+{
+	char whole[NAME_TASK_MAX + 1];
+	const char *name = policy_whole(t->name, whole) ? whole : t->name;
+
+	for (size_t i = 0; i < h->n_unhealthy; i++)
+		if (h->unhealthy[i].runner && strcmp(h->unhealthy[i].task, name) == 0)
+			return true;
+	return false;
+}
+
+void schedules_health(struct schedules *s, const struct node_health *h)
+{
+	int64_t wall_ms = host_wall_ms(s->host);
+
+	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
+		struct task *t = s->leaders->tasks[i];
+		bool away = t->settings->schedule && has_no_runner(h, t);
+		bool before = t->due && t->due->past.no_runner_from_ms != OWED_NEVER &&
+			      t->due->past.no_runner_until_ms == OWED_NEVER;
+
+		if (away == before)
+			continue;
+		struct owed_past *past = &schedule_state(t)->past;
+		past->no_runner_until_ms = away ? OWED_NEVER : wall_ms;
+		if (away)
+			past->no_runner_from_ms = wall_ms - NO_RUNNER_MS;
 	}
 }
 

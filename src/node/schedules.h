@@ -14,8 +14,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/owed.h"
 #include "core/tick.h"
 #include "node/host.h"
+#include "node/settings.h"
 #include "wire/record.h"
 
 struct leaders;
@@ -39,17 +41,18 @@ struct task_due {
 		DUE_LOADING, /* the settings in force are being read */
 		DUE_READY
 	} phase;
-	int64_t token;	      /* of the current leadership */
-	unsigned edition;     /* incremented at each start: answers to older ones are ignored */
-	bool dirty;	      /* something has changed: check it */
-	int64_t wake_ms;      /* CLOCK_BOOTTIME: check it then; INT64_MAX: never */
-	int64_t rest_ms;      /* CLOCK_BOOTTIME: no attempt before */
-	int64_t since_ms;     /* since the epoch: in force since; no decisions for ticks before */
-	int64_t ended_ms;     /* since the epoch: when this node saw the last pause end */
-	int64_t paused_order; /* order of that pause in policy_item; 0: none */
-	int64_t active_ms;    /* since when this node decides */
-	int64_t busy_ms;      /* since when a run is in progress; OWED_NEVER: none */
-	bool writing;	      /* writing missed ticks, or ending a useless trigger */
+	int64_t token;	       /* of the current leadership */
+	unsigned edition;      /* incremented at each start: answers to older ones are ignored */
+	bool dirty;	       /* something has changed: check it */
+	int64_t wake_ms;       /* CLOCK_BOOTTIME: check it then; INT64_MAX: never */
+	int64_t rest_ms;       /* CLOCK_BOOTTIME: no attempt before */
+	int64_t since_ms;      /* since the epoch: in force since; no decisions for ticks before */
+	int64_t ended_ms;      /* since the epoch: when this node saw the last pause end */
+	int64_t paused_order;  /* order of that pause in policy_item; 0: none */
+	int64_t active_ms;     /* since when this node decides */
+	int64_t busy_ms;       /* since when a run is in progress; OWED_NEVER: none */
+	struct owed_past past; /* why ticks were missed: kept over leaderships */
+	bool writing;	       /* writing missed ticks, or ending a useless trigger */
 	/*
 	 * The newest record; and the oldest before it whose run was lost, or may yet be, if it is
 	 * to be repeated.
@@ -113,6 +116,8 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 void schedules_older(struct schedules *s, struct task *t, const char *tick);
 /* A decision was made, or has ended. */
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended);
+/* For which tasks a runner is missing here: so their ticks may be missed. */
+void schedules_health(struct schedules *s, const struct node_health *h);
 /* The session has expired: servers that lost all data number everything from the start again. */
 void schedules_expired(struct schedules *s);
 /* The record of a tick has changed. */

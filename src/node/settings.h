@@ -38,6 +38,7 @@ struct node_health {
 	struct node_unhealthy {
 		const char *task; /* for which it is no candidate */
 		const char *says; /* why, "" */
+		bool runner;	  /* it is as no runner that works is there */
 	} const *unhealthy;
 	size_t n_unhealthy;
 };

@@ -66,6 +66,11 @@ void part_run(struct html *h, const json_t *last)
 	html_badge(h, ok ? "ok" : now || strcmp(state, "claimed") == 0 ? "idle" : "bad", state);
 	html_raw(h, " ");
 	html_age(h, ended ? ended : json_text(last, "tick", NULL));
+	if (json_text(last, "detail", NULL)) {
+		html_raw(h, " <span class=\"why\">");
+		html_text(h, json_text(last, "detail", ""));
+		html_raw(h, "</span>");
+	}
 }
 
 void part_decisions(struct html *h, const json_t *decisions)

@@ -29,7 +29,9 @@ struct leader_record {
 #define RECORD_STATE_MAX  7    /* "running" "ok" "failed" "lost" "claimed" "missed" "timeout" */
 #define RECORD_OUTPUT_MAX 2048 /* bytes: the end of what the job wrote */
 /* "USER@HOST": who had it run by hand */
-#define RECORD_BY_MAX (POLICY_TEXT_MAX + 1 + NAME_HOST_MAX)
+#define RECORD_WHY_MAX	  15  /* "outage" "overlap" "window" and so on: a word in lower case */
+#define RECORD_DETAIL_MAX 200 /* bytes */
+#define RECORD_BY_MAX	  (POLICY_TEXT_MAX + 1 + NAME_HOST_MAX)
 
 struct run_record {
 	char state[RECORD_STATE_MAX + 1];
@@ -45,6 +47,8 @@ struct run_record {
 	int64_t ended_at;	    /* 0: not yet */
 	int64_t exit_status;	    /* -1: none yet */
 	char by[RECORD_BY_MAX + 1]; /* "": by its schedule, or claimed by `run` */
+	/* Why it was missed, or did not end well: a word, and a text for people; "": not told. */
+	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
 	/* Any bytes, at most RECORD_OUTPUT_MAX; borrowed: parsed, from what was parsed. */
 	const char *output;
 	size_t output_len;

@@ -135,6 +135,8 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 	n += r->exit_status >= 0;
 	n += r->failures >= 0;
 	n += r->by[0] != '\0';
+	n += r->why[0] != '\0';
+	n += r->detail[0] != '\0';
 	n += r->output_len > 0;
 	pack_init(&p, out);
 	pack_map(&p, n);
@@ -158,6 +160,10 @@ int record_pack_run(struct buffer *out, const struct run_record *r)
 		pack_kv_int(&p, "exit_status", r->exit_status);
 	if (r->by[0])
 		pack_kv_str(&p, "by", r->by);
+	if (r->why[0])
+		pack_kv_str(&p, "why", r->why);
+	if (r->detail[0])
+		pack_kv_str(&p, "detail", r->detail);
 	if (r->output_len > 0)
 		pack_kv_bin(&p, "output", r->output, r->output_len);
 	return finish(&p, before, RECORD_RUN_MAX);

@@ -104,6 +104,26 @@ def test_what_failed_is_tried_again_and_its_record_is_that_of_the_last_attempt(s
     assert max(attempt for _, attempt, _ in lines(folder)) == 2, "one retry"
 
 
+def test_why_a_run_did_not_end_well_and_a_tick_was_missed(site, folder, zk):
+    end = folder / "end"
+    tasks = {"status": ["/bin/sh", "-c", "exit 3"], "signal": ["/bin/sh", "-c", "kill -9 $$"],
+             "start": ["/nowhere/command"],
+             "overlap": ["/bin/sh", "-c", f"until test -e {end}; do sleep 0.1; done"],
+             "timeout": ["/bin/sleep", "60"]}
+    a = site("a", *(scheduled(name, command, schedule="every 3s", wait="1s",
+                              **({"timeout": "1s"} if name == "timeout" else {})) for name, command in tasks.items()))
+    details = {"status": "exit status 3", "signal": "signal 9", "start": "No such file", "overlap": "run before",
+               "timeout": "timeout"}
+    for name, detail in details.items():
+        state = {"overlap": "missed", "timeout": "timeout"}.get(name, "failed")
+        wait_until(lambda n=name, s=state: any(r["state"] == s for r in a.call("history", n)), what=f"{name}: {state}")
+        found = next(r for r in a.call("history", name) if r["state"] == state)
+        assert found["why"] == name and detail in found["detail"], found
+        kept = records(zk, name)[found["tick"]]
+        assert (kept["why"], kept["detail"]) == (found["why"], found["detail"])
+    end.touch()
+
+
 def test_a_run_that_exits_0_at_its_timeout_is_no_good_one(site, folder, zk):
     site("a", scheduled("report", writes(folder, then="trap 'exit 0' TERM; while :; do sleep 0.05; done"),
                         schedule="every 5s", timeout="1s", retries=1, retry_delay="0s"))

@@ -178,3 +178,36 @@ Test(owed, splay)
 	cr_expect_neq(a, owed_splay("backup", HOUR));
 	cr_expect_eq(owed_splay("report", 0), 0);
 }
+
+Test(owed, why_a_tick_is_missed)
+{
+	const struct owed_rules r = rules(OWED_LAST);
+	static const struct {
+		const char *what;
+		int64_t tick, active, busy, from, until, offered, clock;
+		enum owed_why why;
+	} why[] = {
+		{"nobody led, long ago", -2 * HOUR, 0, NEVER, NEVER, NEVER, NEVER, NEVER,
+		 OWED_OUTAGE},
+		{"nobody led", -MINUTE, 0, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_OUTAGE_LAST},
+		{"the run before it", MINUTE, 0, 30 * SEC, NEVER, NEVER, NEVER, NEVER,
+		 OWED_OVERLAP},
+		{"no runner, which is back", -MINUTE, 0, NEVER, -HOUR, 0, NEVER, NEVER,
+		 OWED_RUNNER},
+		{"no runner yet", MINUTE, 0, NEVER, 0, NEVER, NEVER, NEVER, OWED_RUNNER},
+		{"a runner again", MINUTE, 0, NEVER, -HOUR, 0, NEVER, NEVER, OWED_CATCH_UP},
+		{"nobody has begun it", MINUTE, 0, NEVER, NEVER, NEVER, MINUTE, NEVER, OWED_RUNNER},
+		{"a clock that was off", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, HOUR, OWED_CLOCK},
+		{"too old", -2 * HOUR, -3 * HOUR, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_WINDOW},
+		{"another was run", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_CATCH_UP},
+	};
+
+	for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
+		const struct owed_sight s = {
+			.now_ms = 10 * MINUTE, .active_ms = why[i].active, .busy_ms = why[i].busy};
+		const struct owed_past past = {why[i].from, why[i].until, why[i].offered,
+					       why[i].clock};
+
+		cr_expect_eq(owed_why(&r, &s, &past, why[i].tick), why[i].why, "%s", why[i].what);
+	}
+}
