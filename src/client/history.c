@@ -283,13 +283,13 @@ static const char *number_text(const json_t *record, const char *key, char text[
 	return text;
 }
 
-/* The columns that are shown: all but the first one, and the last ones, where nothing is in them. */
+/* The columns that are shown: without the first and the last ones, where nothing is in them. */
 struct shown {
 	size_t first;
 	bool by, why;
 };
 
-/* Moves the last two, of which one may be missing, behind the others; returns how many there are. */
+/* Copies those columns, or their cells, and returns how many there are. */
 static size_t last_columns(const struct shown *s, const void *all, void *to, size_t size)
 {
 	size_t n = COLUMN_BY - s->first;

@@ -64,10 +64,10 @@ struct skew_clock {
  */
 size_t skew_judge(const struct skew_clock *clocks, size_t n, bool *ret_off);
 /*
- * By how much the clock that jobs go by is ahead of the server's: 0, unless most of all, the server
- * among them, say another time. Where they are as many on either side it is the earlier: a job that
- * begins late, or a record that is kept, does less harm than the opposite. So it is the lower one of
- * the middle, if that differs by more than the tolerance.
+ * By how much the clock that jobs go by is ahead of the server's: 0, unless most of all, the
+ * server among them, say another time. Where they are as many on either side it is the earlier: a
+ * job that begins late, or a record that is kept, does less harm than the opposite. So it is the
+ * lower one of the middle, if that differs by more than the tolerance.
  */
 int64_t skew_jobs(const struct skew_clock *clocks, size_t n, int64_t tolerance_ms);
 

@@ -179,10 +179,11 @@ void path_of_due_folder(const struct node_settings *s, const char *queue, int64_
 			bool callbacks, char path[STORE_PATH_MAX])
 {
 	char name[JOB_MINUTE_SIZE + sizeof(CALLBACKS)];
+	size_t len;
 
 	job_minute_format(minute, name);
-	if (callbacks)
-		strcat(name, CALLBACKS);
+	len = strlen(name);
+	snprintf(name + len, sizeof(name) - len, "%s", callbacks ? CALLBACKS : "");
 	path_of_queue(s, queue, "due", name, path);
 }
 

@@ -265,14 +265,6 @@ static bool is_node(const char *text, size_t len)
 	return len <= WORKER_NODE_MAX && is_text(text, len);
 }
 
-static bool is_why(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((text[i] < 'a' || text[i] > 'z') && text[i] != '-')
-			return false;
-	return true;
-}
-
 static bool is_by(const char *text, size_t len)
 {
 	return len <= RECORD_BY_MAX && is_text(text, len);
@@ -354,8 +346,7 @@ static const struct key run_keys[] = {
 	INT(run_record, ended_at, true, 0, TIME_MAX_MS, "not milliseconds since the epoch"),
 	INT(run_record, exit_status, true, 0, 255, "not a number from 0 to 255"),
 	TEXT(run_record, by, true, is_by, "not a string of at most 456 bytes of UTF-8"),
-	TEXT(run_record, why, true, is_why,
-	     "not a word of at most 15 lower-case letters and hyphens"),
+	TEXT(run_record, why, true, is_by, "not a word of at most 15 bytes"),
 	TEXT(run_record, detail, true, is_by, "not a string of at most 200 bytes of UTF-8"),
 	CUSTOM("output", parse_output, "not at most 2048 bytes"),
 };

@@ -85,6 +85,28 @@ bool wall_is_known(const struct fleet *f)
 	return true;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The lower one of the middle, the server's among them. Without skew_jobs(), which may be planted. */
+static int64_t middle(const struct skew_clock *list, size_t n, int64_t tolerance_ms)
+{
+	int64_t *offsets = mem_calloc(n + 1, sizeof(*offsets)), offset_ms;
+	size_t all = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].tolerance_ms > 0)
+			offsets[all++] = list[i].offset_ms;
+	qsort(offsets, all, sizeof(*offsets), by_value);
+	offset_ms = offsets[(all - 1) / 2];
+	free(offsets);
+	return llabs(offset_ms) > tolerance_ms ? offset_ms : 0;
+}
+
 /* Whether so many say that offset that it stays, though one comes or goes. */
 static bool is_settled(const struct skew_clock *list, size_t n, int64_t offset_ms,
 		       int64_t tolerance_ms)
@@ -110,7 +132,7 @@ bool wall_jobs(const struct site *s, int64_t *ret_ms)
 	    now < c->skew.settled_ms || now < c->jobs_settled_ms)
 		return false;
 	struct skew_clock *list = list_true(f);
-	int64_t offset_ms = skew_jobs(list, f->n_members, c->tolerance_ms);
+	int64_t offset_ms = middle(list, f->n_members, c->tolerance_ms);
 	bool settled = is_settled(list, f->n_members, offset_ms, c->tolerance_ms);
 	*ret_ms = EPOCH_MS + sim.now / MS + servers[leader].wall_ms + offset_ms;
 	free(list);
