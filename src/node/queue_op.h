@@ -28,7 +28,7 @@ struct queue_op {
 	int64_t asked_ms;    /* CLOCK_BOOTTIME */
 	int64_t deadline_ms; /* CLOCK_BOOTTIME; it fails then */
 	bool doubt;	     /* an answer was lost: it may have been done */
-	bool stalled;	     /* folders are being made for it */
+	bool stalled;	     /* it waits as op_stall() says */
 	unsigned tries;
 	struct {
 		struct job_pointer pointer;
@@ -53,6 +53,8 @@ void op_begin(struct queues *q, struct queue_op *op, const char *queue);
 void op_again(struct queue_op *op, int64_t in_ms);
 /* Steps it again when the watch of that path, which it keeps, fires, or in in_ms. */
 void op_sleep(struct queue_op *op, const char *path, int64_t in_ms);
+/* Steps it again once folders are made, or the room of its queue is known. */
+void op_stall(struct queue_op *op);
 /* It was answered: frees it. */
 void op_end(struct queue_op *op);
 /* Answers and ends it. */

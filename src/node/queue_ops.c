@@ -117,6 +117,12 @@ void op_sleep(struct queue_op *op, const char *path, int64_t in_ms)
 	op->watched = path;
 }
 
+void op_stall(struct queue_op *op)
+{
+	op_again(op, QUEUE_AGAIN_MS);
+	op->stalled = true;
+}
+
 bool queue_is_cut(const struct store_reply *reply)
 {
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
@@ -147,8 +153,7 @@ void op_make_folders(struct queue_op *op, const struct queue_folders *folders)
 		return;
 	}
 	queue_make_folders(queue, folders);
-	op_again(op, QUEUE_AGAIN_MS);
-	op->stalled = true;
+	op_stall(op);
 }
 
 /* --- when it is time ------------------------------------------------------ */
@@ -176,7 +181,7 @@ static void look_at_others(struct queues *q, int64_t now)
 	for (struct queue_op *op = q->others.first, *next; op; op = next) {
 		next = op->next;
 		const struct queue *queue = op_queue(op);
-		if (op->stalled && queue && queue->making == 0) {
+		if (op->stalled && queue && queue->making == 0 && !queue->room.busy) {
 			op->stalled = false;
 			op_again(op, 0);
 		} else if (op->state == OP_SLEEPING && now >= op->retry_ms) {

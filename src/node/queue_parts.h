@@ -44,6 +44,59 @@ size_t queue_works_going(const struct queue *queue);
 /* Whether it is known which of its jobs go on here. */
 bool queue_works_known(const struct queue *queue);
 
+/* --- queue_room.c: how many may be submitted ------------------------------- */
+
+enum room_answer {
+	ROOM_TAKEN,  /* the submit has its place, if its transaction finds the round in force */
+	ROOM_WAIT,   /* it is found out */
+	ROOM_FULL,   /* `max-queued` jobs wait */
+	ROOM_CLOSED, /* `open` is not there */
+	ROOM_REFUSED /* by the servers, with the code `refused` */
+};
+
+struct queue_room {
+	struct queue *queue;
+	int32_t round;	  /* a version of ROOT/jobs/Q/due; -1: none */
+	unsigned left;	  /* of our block in it */
+	bool busy;	  /* more is taken, or counted */
+	int64_t retry_ms; /* CLOCK_BOOTTIME: all is read again; 0: not to be */
+	enum room_answer answer;
+	int64_t until_ms; /* CLOCK_BOOTTIME: the answer is good */
+	enum store_code refused;
+	/* as read */
+	bool open;
+	unsigned there; /* left to take */
+	int32_t open_version, due_version;
+	/* a count of another node: since when it is known (CLOCK_BOOTTIME) */
+	int32_t counted_version;
+	int64_t counted_ms;
+	/* our own */
+	char **folders; /* owned, as is each */
+	size_t n_folders, next, reads, count;
+	enum store_code failed;
+};
+
+void queue_room_init(struct queue *queue);
+void queue_room_done(struct queue *queue);
+void queue_room_pump(struct queue *queue, int64_t now);
+/* A place for one submit, which checks in its transaction that `due` has the version *ret_round. */
+enum room_answer queue_room_take(struct queue *queue, int32_t *ret_round);
+/* A submit of that round was not made. */
+void queue_room_give_back(struct queue *queue, int32_t round);
+/* A submit has found another round. */
+void queue_room_is_over(struct queue *queue, int32_t round);
+
+/* --- queue_served.c ------------------------------------------------------- */
+
+struct queue;
+
+/* Whether that worker may get jobs, apart from its version. */
+bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
+/* Whether there is one now. */
+bool queue_is_served(const struct queue *queue);
+/* The fleet may have changed. */
+void queue_note_served(struct queue *queue, int64_t now);
+
 /* --- queues.c ------------------------------------------------------------- */
 
 struct queue {
@@ -63,6 +116,10 @@ struct queue {
 		int64_t last_ms; /* CLOCK_BOOTTIME */
 		struct job_pointer last;
 	} given_up;
+	struct queue_room room;
+	/* CLOCK_BOOTTIME: since when no worker serves it, as far as is known; 0: one does */
+	int64_t unserved_ms;
+	bool was_served; /* before that */
 };
 
 /* The callback of that job was given up by this node: the log and its status say so. */
@@ -85,8 +142,6 @@ struct store_op queue_check_me(const struct queues *q);
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
 /* The first possible one; QUEUE_SPREAD_MAX others follow, *ret_step minutes apart. */
 int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
-/* Whether that worker may get jobs, apart from its version. */
-bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
 /* The znode that names the job of a key. */
 void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
 		       char path[STORE_PATH_MAX]);

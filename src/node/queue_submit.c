@@ -11,7 +11,11 @@
 #define EARLY_MS	  60000 /* by which the caller's clock may be ahead */
 #define UNOPENED_MS	  5000	/* for which the first leader of a queue is waited for */
 #define UNOPENED_AGAIN_MS 200
-#define UNKNOWN_AGAIN_MS  100 /* while the time is not known */
+#define UNKNOWN_AGAIN_MS  100  /* while the time is not known */
+#define UNSERVED_MS	  5000 /* for which a worker may be away before nothing is taken */
+
+/* The operations of its transaction. */
+enum { OP_OPEN, OP_ROUND, OP_JOB, OP_DUE, OP_KEY };
 
 struct submit {
 	struct queue_op op;
@@ -22,7 +26,8 @@ struct submit {
 	bool timed;	      /* what follows is known: the time was */
 	int64_t at_ms, in_ms; /* as they were asked for */
 	int64_t due_ms;
-	bool looks; /* whether the record is there */
+	int32_t round; /* in which its place was taken */
+	bool looks;    /* whether the record is there */
 	/* The job that has the key has ended, and is followed by this one. */
 	bool replaces, old_kept;
 	struct job_id old;
@@ -87,7 +92,7 @@ static void refuse(struct submit *s, const char *why)
 
 /* --- the key -------------------------------------------------------------- */
 
-static void make(struct submit *s, struct queue *queue);
+static void make_in_room(struct submit *s, struct queue *queue);
 
 /* The transaction checks that it has not been requeued meanwhile. */
 static void on_old(void *arg, const struct store_reply *reply)
@@ -109,7 +114,7 @@ static void on_old(void *arg, const struct store_reply *reply)
 		     s->refusal ? s->refusal : "the queue is not configured here any more");
 	} else {
 		s->replaces = true;
-		make(s, queue);
+		make_in_room(s, queue);
 	}
 }
 
@@ -168,16 +173,6 @@ static void read_key(struct submit *s)
 
 /* --- whether submits are taken -------------------------------------------- */
 
-static bool is_served(const struct queue *queue)
-{
-	const struct fleet *f = &queue->queues->registry->fleet;
-
-	for (size_t i = 0; i < f->n_members; i++)
-		if (worker_slots(f->by_id[i]->worker, queue->name) > 0)
-			return true;
-	return false;
-}
-
 static void on_queue(void *arg, const struct store_reply *reply)
 {
 	struct submit *s = arg;
@@ -212,23 +207,30 @@ static void on_made(void *arg, const struct store_reply *reply)
 	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
 
 	if (queue_is_cut(reply))
-		s->looks = true;
+		s->looks = true; /* it may have used its place */
+	else if (reply->code != STORE_OK && queue)
+		queue_room_give_back(queue, s->round);
 	if (op_took(&s->op, reply))
 		return;
-	if (reply->code == STORE_OK || (reply->code == STORE_NODE_EXISTS && reply->failed_op == 1))
+	if (reply->code == STORE_OK ||
+	    (reply->code == STORE_NODE_EXISTS && reply->failed_op == OP_JOB)) {
 		done(s, &s->id);
-	else if (!queue)
+	} else if (!queue) {
 		refuse(s, "the queue is not configured here any more");
-	else if (reply->code == STORE_NO_NODE && reply->failed_op == 0)
+	} else if (reply->code == STORE_NO_NODE && reply->failed_op == OP_OPEN) {
 		not_open(s);
-	else if (s->replaces && reply->failed_op >= 3)
+	} else if (s->replaces && reply->failed_op >= OP_KEY) {
 		op_again(&s->op, 0); /* another has followed, or the old one was requeued */
-	else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == 3)
+	} else if (reply->code == STORE_BAD_VERSION) {
+		queue_room_is_over(queue, s->round);
+		op_again(&s->op, 0);
+	} else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == OP_KEY) {
 		read_key(s);
-	else
+	} else {
 		op_make_folders(&s->op,
 				&(struct queue_folders){.job_minute = s->id.minute,
 							.due_minute = queue_due_minute(queue, &p)});
+	}
 }
 
 static void describe(const struct submit *s, struct job_record *j)
@@ -252,8 +254,8 @@ static void describe(const struct submit *s, struct job_record *j)
 static void make(struct submit *s, struct queue *queue)
 {
 	const struct node_settings *paths = queue_paths(queue);
-	char open[STORE_PATH_MAX], job[STORE_PATH_MAX], due[STORE_PATH_MAX], key[STORE_PATH_MAX];
-	char old[STORE_PATH_MAX];
+	char open[STORE_PATH_MAX], round[STORE_PATH_MAX], job[STORE_PATH_MAX], due[STORE_PATH_MAX],
+		key[STORE_PATH_MAX], old[STORE_PATH_MAX];
 	char name[JOB_NAME_MAX + 1], data[JOB_NAME_MAX + 1 + JOB_KEY_MAX + 1];
 	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
 	struct job_record record;
@@ -265,6 +267,7 @@ static void make(struct submit *s, struct queue *queue)
 	assert(error == 0); /* all of it is bounded */
 	(void)error;
 	path_of_queue(paths, queue->name, "open", NULL, open);
+	path_of_queue(paths, queue->name, "due", NULL, round);
 	path_of_job(paths, &s->id, job);
 	path_of_due(paths, queue->name, queue_due_minute(queue, &p), &p, due);
 	job_name_format(&s->id, name);
@@ -272,6 +275,7 @@ static void make(struct submit *s, struct queue *queue)
 	queue_path_of_key(s->op.queues, queue->name, s->key ? s->key : "", key);
 	struct store_op ops[] = {
 		{.type = STORE_OP_CHECK, .path = open, .version = -1},
+		{.type = STORE_OP_CHECK, .path = round, .version = s->round},
 		{.type = STORE_OP_CREATE,
 		 .path = job,
 		 .data = bytes.data,
@@ -287,7 +291,7 @@ static void make(struct submit *s, struct queue *queue)
 		{.type = STORE_OP_CHECK, .path = old, .version = s->old_version},
 	};
 	path_of_job(paths, &s->old, old);
-	size_t n = !s->key ? 3 : s->replaces && s->old_kept ? 5 : 4;
+	size_t n = !s->key ? 4 : s->replaces && s->old_kept ? 6 : 5;
 	queue_multi(op_calls(&s->op), ops, n, on_made, s);
 	buffer_done(&bytes);
 }
@@ -352,8 +356,36 @@ static void take_time(struct submit *s)
 	s->timed = true;
 }
 
+/* Whether nobody will do it soon; *ret_wait: that is not known yet. */
+static bool is_unserved(const struct queue *queue, bool *ret_wait)
+{
+	bool late = queues_now(queue->queues) >= queue->unserved_ms + UNSERVED_MS;
+
+	*ret_wait = queue->unserved_ms > 0 && !late && !queue->was_served;
+	return queue->unserved_ms > 0 && late;
+}
+
+/* Where there is room for it. */
+static void make_in_room(struct submit *s, struct queue *queue)
+{
+	switch (queue_room_take(queue, &s->round)) {
+	case ROOM_TAKEN: make(s, queue); break;
+	case ROOM_WAIT: op_stall(&s->op); break;
+	case ROOM_FULL: refuse(s, "the queue is full"); break;
+	case ROOM_CLOSED: not_open(s); break;
+	case ROOM_REFUSED:
+		if (queue->room.refused == STORE_FULL)
+			refuse(s, store_refused_why(queue->room.refused));
+		else
+			fail(s, JOB_NO_SESSION, store_refused_why(queue->room.refused));
+		break;
+	}
+}
+
 static void submit_step(struct queue_op *op)
 {
+	bool wait = false;
+
 	struct submit *s = of(op);
 	struct queue *queue = op_queue(op);
 	const struct policy *policy = op->queues->leaders->policy;
@@ -372,10 +404,12 @@ static void submit_step(struct queue_op *op)
 		refuse(s, "the queue is not configured here any more");
 	else if (policy_find(policy, POLICY_PAUSE, queue->name, ""))
 		refuse(s, "the queue is paused");
-	else if (!is_served(queue))
+	else if (is_unserved(queue, &wait))
 		refuse(s, "nobody serves the queue");
+	else if (wait)
+		op_again(op, UNOPENED_AGAIN_MS);
 	else
-		make(s, queue);
+		make_in_room(s, queue);
 }
 
 /* --- from outside --------------------------------------------------------- */

@@ -77,21 +77,19 @@ static void done(struct view *v)
 	const struct fleet *f = &v->op.queues->registry->fleet;
 	const struct policy *p = v->op.queues->leaders->policy;
 	const struct queue *queue = op_queue(&v->op);
-	const struct task *t = queue ? queue_task(queue) : NULL;
-	bool served = false;
+	bool full = !v->open || (queue && v->view.queued >= queue->settings.max_queued);
 
 	for (size_t i = 0; i < f->n_members; i++) {
 		unsigned slots = worker_slots(f->by_id[i]->worker, v->op.queue);
 		if (slots > 0)
 			worker_of(v, f->by_id[i]->worker->node)->slots = slots;
-		served |= slots > 0 && (!t || queue_is_fit(queue, t, f->by_id[i]));
 	}
 	if (policy_find(p, POLICY_PAUSE, v->op.queue, ""))
 		v->view.state = "paused";
-	else if (!served)
+	else if (!queue || !queue_is_served(queue))
 		v->view.state = "unserved";
 	else
-		v->view.state = v->open ? "active" : "full";
+		v->view.state = full ? "full" : "active";
 	v->view.workers = v->workers;
 	v->fn(v->arg, &v->view);
 	op_end(&v->op);

@@ -86,12 +86,6 @@ struct queue *queue_find(const struct queues *q, const char *name)
 	return NULL;
 }
 
-bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m)
-{
-	return worker_slots(m->worker, queue->name) > 0 && !m->twin && !m->drained &&
-	       fleet_fitness(m, &t->contest, t->index) == WHY_BEST;
-}
-
 /*
  * A folder for each minute of 90 days would be more than one znode may hold. A job's folder follows
  * from its name alone, so that every reader finds it.
@@ -211,6 +205,8 @@ static struct queue *queue_new(struct queues *q, const char *name)
 	queue->queues = q;
 	queue->works.dirty = true; /* the session may be up for long */
 	snprintf(queue->name, sizeof(queue->name), "%s", name);
+	queue->unserved_ms = queues_now(q);
+	queue_room_init(queue);
 	return queue;
 }
 
@@ -222,6 +218,7 @@ static void queue_free(struct queue *queue)
 		queue_unwatch(&queue->queues->calls, path, WATCH_CHILDREN, queue);
 	queue_lead_done(queue);
 	queue_works_done(queue);
+	queue_room_done(queue);
 	queue_calls_forget(&queue->queues->calls, queue);
 	free(queue);
 }
@@ -291,7 +288,7 @@ void queues_configured(struct queues *q)
 	q->n = n;
 	qsort(q->list, q->n, sizeof(struct queue *), by_name);
 	registry_answers_changed(q->registry);
-	queues_wake(q, 0);
+	queues_changed(q);
 }
 
 /* --- when something is to be done ----------------------------------------- */
@@ -342,8 +339,12 @@ static void on_turn(void *arg)
 	q->busy = true;
 	while (q->again && rounds++ < 3) {
 		int64_t now = queues_now(q);
-		q->again = false;
+		bool moved = q->moved;
+		q->again = q->moved = false;
 		for (size_t i = 0; i < q->n; i++) {
+			if (moved)
+				queue_note_served(q->list[i], now);
+			queue_room_pump(q->list[i], now);
 			queue_works_pump(q->list[i], now);
 			queue_lead_pump(q->list[i], now);
 		}
@@ -369,8 +370,12 @@ static void on_landed(void *arg)
 
 void queues_up(struct queues *q)
 {
-	for (size_t i = 0; i < q->n; i++)
+	for (size_t i = 0; i < q->n; i++) {
 		queue_works_up(q->list[i]);
+		/* The fleet is read again: who served it may do so still. */
+		if (q->list[i]->unserved_ms > 0)
+			q->list[i]->unserved_ms = queues_now(q);
+	}
 	queue_ops_up(q);
 	queues_wake(q, 0);
 }
@@ -411,6 +416,7 @@ void queues_watch(struct queues *q, enum store_watch type, const char *path)
 
 void queues_changed(struct queues *q)
 {
+	q->moved = true;
 	if (q->n > 0)
 		queues_wake(q, 0);
 }

@@ -14,10 +14,11 @@
  *       queue_submit.c  queue_read.c  queue_cancel.c  queue_dead.c  queue_view.c
  *       queue_list.c
  *       queue_places.c     finds the place of a job
+ *       queue_room.c       the limit of waiting jobs   queue_served.c     who may do them
  *     queue_lead.c       the leader of a queue: its epoch and its state
  *       queue_due.c        due jobs            queue_given.c      assigned jobs, by node
  *       queue_assign.c     assigns jobs        queue_takeover.c   jobs of lost workers
- *       queue_tidy.c       the queue limit     queue_prune.c      deletes old records
+ *       queue_tidy.c       tells a full queue  queue_prune.c      deletes old records
  *     queue_troubles.c   what is wrong, in words
  *     queue_work.c       a worker: the jobs assigned to this node
  *       queue_recheck.c    reads the state of one of them
@@ -150,6 +151,7 @@ struct queues {
 	uint64_t last_number;
 	bool stopping, kept, revoked;
 	bool again; /* check all queues at the end of this turn of the loop */
+	bool moved; /* and who serves them: the fleet has changed */
 	bool busy;
 	int64_t cut_ms;	 /* CLOCK_BOOTTIME: when the connection was lost */
 	int64_t wake_ms; /* CLOCK_BOOTTIME: check all queues then */

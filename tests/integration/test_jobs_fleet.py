@@ -342,6 +342,54 @@ def test_records_are_closed_to_the_world_with_an_auth_file(queues, folder, zk):
 # --- a sidecar that has changed while its session lives on
 
 
+def submit_many(sidecar, n):
+    """The exit codes of so many submits that are sent ahead; 0: it is committed."""
+    with sidecar.client(timeout=60) as client:
+        sent = [client.send("submit", "q", {"payload": b"p"}) for _ in range(n)]
+        answers = [client.read(timeout=60) for _ in sent]
+    return [error["code"] if error else 0 for _, _, error, _ in answers]
+
+
+def test_no_more_wait_than_may_while_nobody_leads(queues, folder):
+    limit = 40
+    a = queues.site("a", queue_text("q", slots=1, max_queued=limit, command=noting(folder, "sleep 600")),
+                    session_timeout="20s")
+    others = [queues.site(n, queue_text("q", slots=0, max_queued=limit), runner=False) for n in "bc"]
+    queues.wait_open()
+    submit_many(others[0], 5)
+    wait_until(lambda: len(ran(folder)) == 1, what="one has begun")
+    a.pause()  # the only worker, so it leads
+    found = []
+    threads = [threading.Thread(target=lambda s=s: found.extend(submit_many(s, 200))) for s in others]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    view = others[0].call("queue", "q")
+    assert view["queued"] == limit and view["state"] == "full"
+    assert found.count(0) == limit - 4 and found.count(4) == 400 - found.count(0)
+    assert set(submit_many(others[1], 5)) == {4}
+    a.resume()
+    a.runner.stop(signal.SIGKILL)
+    a.kill()
+
+
+def test_what_no_healthy_worker_serves_takes_nothing(queues, folder):
+    a = queues.site("a", queue_text("q", slots=1, command=noting(folder, "sleep 600")))
+    b = queues.site("b", queue_text("q", slots=0), runner=False)
+    queues.wait_open()
+    assert submit_many(b, 3) == [0] * 3
+    a.runner.stop(signal.SIGKILL)
+    wait_until(lambda: b.call("queue", "q")["state"] == "unserved", what="its worker is unhealthy")
+    wait_until(lambda: set(submit_many(b, 10)) == {4}, 15, "nothing is taken")
+    code, _, err = queues.run(b, "submit", "q")
+    assert code == 4 and "nobody serves" in err
+    queues.start_runner(a)
+    wait_until(lambda: submit_many(b, 1) == [0], what="it is taken again")
+    a.runner.stop(signal.SIGKILL)
+    a.kill()
+
+
 def two_nodes(queues, folder, then="sleep 600"):
     """The worker of the newest version, whose first job is `then`, and one that works once that one does not."""
     q = queue_text("q", slots=2, concurrency=1, command=noting(folder, f"! mkdir {folder}/first 2>/dev/null || {then}"))

@@ -67,7 +67,7 @@ static const char *const names[] = {
 	"hold-answer",	  "lock-left",	   "lock-slots",     "clock-clones",	"split-first",
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
-	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",
+	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
 };
 
 bool plant_set(const char *name)
@@ -325,6 +325,10 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		if (is("job-epoch") && is_queue(ops[i].path))
 			other[m - 1] = (struct store_op){
 				.type = STORE_OP_CHECK, .path = ops[i].path, .version = -1};
+		/* A submit has its place whatever has been counted since. */
+		if (is("job-room") && ops[i].type == STORE_OP_CHECK &&
+		    strcmp(ops[i].path + strlen(ops[i].path) - 4, "/due") == 0)
+			other[m - 1].version = -1;
 		/* A lock gets another number of slots whoever is in it. */
 		if (is("lock-slots") && resets && i == 2)
 			m--;

@@ -508,7 +508,7 @@ static void on_submit(void *arg, uint64_t serial)
 	machine_wake(site->machine, 0);
 }
 
-static void submit_one(struct site *site)
+static void submit_one(struct site *site, unsigned queue)
 {
 	struct submit *s = submits;
 	char uuid[NAME_ID_MAX + 1];
@@ -524,7 +524,7 @@ static void submit_one(struct site *site)
 				  ? '-'
 				  : "0123456789abcdef"[random_range(0, 15)];
 	uuid[36] = '\0';
-	snprintf(s->id.queue, sizeof(s->id.queue), "%s", queue_names[random_range(0, QUEUES - 1)]);
+	snprintf(s->id.queue, sizeof(s->id.queue), "%s", queue_names[queue]);
 	s->id.minute = host_wall_ms(machine_host(site->machine)) / JOB_MINUTE_MS;
 	snprintf(s->id.uuid, sizeof(s->id.uuid), "%.36s", uuid);
 	s->in_ms = random_chance(200) ? random_range(0, random_chance(200) ? 180000 : 20000) : 0;
@@ -695,6 +695,7 @@ static void on_use(void *arg, uint64_t number)
 {
 	struct site *s = recipes_any_site();
 	int64_t n = random_chance(20) ? random_range(5, 40) : 1;
+	bool floods = random_chance(10); /* the one that is full at 20 */
 
 	(void)arg, (void)number;
 	if (s && random_chance(300))
@@ -709,8 +710,8 @@ static void on_use(void *arg, uint64_t number)
 		simq_take_file(s);
 	if (s && random_chance(3))
 		hang_a_runner(s);
-	for (int64_t i = 0; s && i < n; i++)
-		submit_one(s);
+	for (int64_t i = 0; s && i < (floods ? 60 : n); i++)
+		submit_one(s, floods ? QUEUES - 1 : (unsigned)random_range(0, QUEUES - 1));
 	if (s)
 		machine_wake(s->machine, 0);
 	event_at(sim.now + random_exp(700 * MS), on_use, NULL, 0);

@@ -1,7 +1,8 @@
 /*
  * What is promised of jobs, judged by the transactions that are committed: each is in one place, goes from one
  * state to the next that follows, is begun by whom it was given to and taken from him by the leader alone, and
- * ends once. Only who has raised the epoch last assigns, within slots, concurrency and rate.
+ * ends once. Only who has raised the epoch last assigns, within slots, concurrency and rate. No more are
+ * submitted than `max-queued` lets wait.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,8 @@ static struct judged_job {
 	struct job_id id;
 	unsigned queue;
 	bool exists, told, touched;
+	bool made;    /* by this transaction */
+	bool fresh;   /* it waits as it was submitted: it was never given to anybody */
 	bool handled; /* a hand has changed its pointers: what becomes of it is that hand's */
 	char state[JOB_STATE_MAX + 1];
 	int64_t attempt, base, due_ms;
@@ -37,8 +40,9 @@ static size_t n_jobs;
 
 static struct {
 	int64_t epoch_session;
-	int64_t moved; /* when somebody was given something, or has ended it */
-	double level;  /* of a bucket like the leader's, with what may be on its way */
+	int64_t moved;	/* when somebody was given something, or has ended it */
+	unsigned fresh; /* of those */
+	double level;	/* of a bucket like the leader's, with what may be on its way */
 	int64_t level_at;
 	char token[24]; /* of who has raised the epoch last */
 } states[QUEUES];
@@ -151,6 +155,7 @@ static void on_job(const struct transaction *x, const struct op *op, unsigned qu
 	}
 	if (op->type == STORE_OP_CREATE && j->exists)
 		sim_violation("job %s is made twice", uuid);
+	j->made |= op->type == STORE_OP_CREATE;
 	if (op->type == STORE_OP_SET)
 		check_record(x, j, &r);
 	j->exists = true;
@@ -271,6 +276,23 @@ static void on_pointer(const struct transaction *x, const struct op *op, unsigne
 	*n -= op->type == STORE_OP_DELETE ? 1U : 0U;
 }
 
+/* What comes back may be above the limit. What is submitted is not, whoever leads. */
+static void check_room(struct judged_job *j, bool made)
+{
+	bool waits = j->exists && strcmp(j->state, "queued") == 0 && j->due == 1;
+
+	if (made && !j->fresh)
+		states[j->queue].fresh++;
+	j->fresh |= made;
+	if (j->fresh && !waits) {
+		j->fresh = false;
+		states[j->queue].fresh--;
+	}
+	if (made && states[j->queue].fresh > queue_settings[j->queue].max_queued)
+		sim_violation("queue %s: %u wait that were submitted", queue_names[j->queue],
+			      states[j->queue].fresh);
+}
+
 static void on_op(const struct transaction *x, const struct op *op)
 {
 	char name[NAME_TASK_MAX + 1], path[STORE_PATH_MAX];
@@ -325,6 +347,8 @@ void judge_commit(const struct transaction *x)
 		list[i].touched = false;
 		list[i].idle_at = 0;
 		check_places(&list[i]);
+		check_room(&list[i], list[i].made);
+		list[i].made = false;
 	}
 }
 

@@ -44,26 +44,11 @@ static void submit(void)
 	submit_with(NULL);
 }
 
-/* Somebody serves it. */
-static void serve(void)
-{
-	struct member *m = joins("other", "1.0", 1);
-
-	m->worker->queues = mem_calloc(1, sizeof(*m->worker->queues));
-	m->worker->n_queues = 1;
-	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
-	m->worker->queues[0].slots = 1;
-}
-
 Test(queues, a_submit_is_one_transaction)
 {
 	begin_node();
 	forget_open();
-	submit();
-	asks_of("check jobs/q/job", failed(STORE_NO_NODE));
-	cr_expect_eq(told.outcome, JOB_NOT_NOW);
-	cr_expect_str_eq(told.why, "nobody serves the queue");
-	serve();
+	serve(5000);
 	forget_open();
 	submit();
 	pass(0);
@@ -81,7 +66,7 @@ Test(queues, a_submit_is_one_transaction)
 Test(queues, an_old_id_is_refused_unless_its_record_is_there)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	id.minute -= 12;
 	submit();
@@ -104,12 +89,12 @@ Test(queues, an_old_id_is_refused_unless_its_record_is_there)
 Test(queues, a_lost_answer_is_looked_for)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit();
 	asks_of("check jobs/q/open", failed(STORE_UNKNOWN));
 	asks_of("check jobs/q/job", failed(STORE_NO_NODE)); /* a transaction as well: not done */
-	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 1));
+	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 2));
 	cr_expect_eq(told.outcome, JOB_DONE);
 	queues_done(&queues);
 }
@@ -117,7 +102,7 @@ Test(queues, a_lost_answer_is_looked_for)
 Test(queues, a_full_queue_is_told)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit();
 	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
@@ -230,6 +215,7 @@ Test(queues, what_is_there_is_not_refused_as_nobody_serves_it)
 {
 	begin_node();
 	forget_open();
+	pass(5000);
 	submit();
 	asks_of("check jobs/q/job", ok());
 	cr_expect(is_done());
@@ -239,7 +225,7 @@ Test(queues, what_is_there_is_not_refused_as_nobody_serves_it)
 Test(queues, what_is_there_is_not_refused_by_a_full_queue)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit();
 	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));
@@ -253,7 +239,7 @@ Test(queues, what_is_there_is_not_refused_by_a_full_queue)
 static void begin_paused(void)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	decides("pause-q", POLICY_PAUSE, "q", "", "");
 	forget_open();
 }
@@ -298,7 +284,7 @@ Test(queues, nor_is_what_was_answered_with_the_job_of_its_key)
 Test(queues, what_is_there_is_not_refused_as_the_queue_is_not_configured_any_more)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	tasks_apply(&leaders, &site_timing, NULL, 0);
 	queues_configured(&queues);
@@ -308,6 +294,62 @@ Test(queues, what_is_there_is_not_refused_as_the_queue_is_not_configured_any_mor
 	submit();
 	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
 	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	queues_done(&queues);
+}
+
+/* --- who serves it ----------------------------------------------------------------------------------------- */
+
+/* Whether it is sent, and not refused or made to wait. */
+static bool is_sent(void)
+{
+	bool sent = false;
+
+	submit();
+	pass(0);
+	for (script_confirm(); store.n_open > 0 && !sent; script_confirm()) {
+		sent = strstr(store.open[0].text, "create jobs/q/job/") != NULL;
+		script_answer(0, sent ? ok() : failed(STORE_NO_NODE));
+	}
+	return sent;
+}
+
+/* It may just be starting: but no longer than that. */
+Test(queues, what_nobody_has_ever_served_waits_for_five_seconds)
+{
+	begin_node();
+	forget_open();
+	cr_expect_not(is_sent());
+	pass(4500);
+	cr_expect_eq(told.n, 0, "%s", told.why);
+	pass(1000);
+	forget_open();
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "nobody serves the queue");
+	serve(5000);
+	forget_open();
+	cr_expect(is_sent());
+	queues_done(&queues);
+}
+
+/* A worker that is there, and that nothing can be given to, does not serve it. */
+Test(queues, what_no_healthy_worker_has_served_for_five_seconds_takes_nothing)
+{
+	begin_node();
+	struct member *m = serve(5000);
+	forget_open();
+	cr_expect(is_sent());
+	m->worker->sick = true;
+	queues_changed(&queues);
+	pass(4500);
+	cr_expect(is_sent(), "it may be back in a moment");
+	pass(1000);
+	cr_expect_not(is_sent());
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	cr_expect_str_eq(told.why, "nobody serves the queue");
+	m->worker->sick = false;
+	queues_changed(&queues);
+	turn();
+	cr_expect(is_sent());
 	queues_done(&queues);
 }
 
@@ -373,7 +415,7 @@ static size_t answer_them(struct store_reply reply, unsigned n)
 Test(queues, many_that_ask_have_few_requests_outstanding)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	store.silent = true; /* confirmations count */
 	ask_many(1000, false);
@@ -408,7 +450,7 @@ Test(queues, who_has_gone_waits_for_no_job)
 	const struct job_id first = id_of(1), second = id_of(2);
 
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	n_answers = 0;
 	queues_read(&queues, &first, 60000, &client, on_answer, NULL);

@@ -155,6 +155,23 @@ static inline void until(const char *part)
 	cr_assert_fail("never asked: %s", part);
 }
 
+/* Somebody serves it, and so many submits have their places. */
+static inline struct member *serve(unsigned left)
+{
+	struct queue *queue = queue_find(&queues, "q");
+	struct member *m = joins("other", "1.0", 1);
+
+	m->worker->queues = mem_calloc(1, sizeof(*m->worker->queues));
+	m->worker->n_queues = 1;
+	snprintf(m->worker->queues[0].queue, sizeof(m->worker->queues[0].queue), "q");
+	m->worker->queues[0].slots = 1;
+	queue->room.round = 4;
+	queue->room.left = left;
+	queues_changed(&queues);
+	turn();
+	return m;
+}
+
 static inline void lead_queue(void)
 {
 	begin_node();
