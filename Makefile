@@ -113,7 +113,7 @@ NODE := \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
 	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep rolling_audit \
 	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_list queue_places queue_ending \
-	leftovers queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_room queue_served queue_prune \
+	leftovers queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_room queue_served queue_key queue_prune queue_prune_look \
 	queue_troubles
 CONTROL := \
 	barriers gangs \

@@ -412,6 +412,16 @@ int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms)
 	return next;
 }
 
+void due_each(const struct queue_lead *lead, int64_t minute, due_each_fn fn, void *arg)
+{
+	for (size_t i = 0; i < lead->due.n; i++) {
+		const struct due_folder *f = lead->due.folders[i];
+		for (size_t k = f->first; k < f->n; k++)
+			if (f->items[k].pointer.minute == minute && !f->items[k].pointer.callback)
+				fn(arg, f->items[k].pointer.uuid);
+	}
+}
+
 size_t due_count(const struct queue_lead *lead)
 {
 	size_t n = 0;

@@ -63,6 +63,9 @@ void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t 
 void due_forget(struct queue_lead *lead, const struct due_item *item);
 /* When the next item becomes due; INT64_MAX: none. */
 int64_t due_next_ms(const struct queue_lead *lead, int64_t now_ms);
+/* Each job that was submitted in that minute and waits. */
+typedef void (*due_each_fn)(void *arg, const char *uuid);
+void due_each(const struct queue_lead *lead, int64_t minute, due_each_fn fn, void *arg);
 /* How many jobs wait. */
 size_t due_count(const struct queue_lead *lead);
 void due_done(struct queue_lead *lead);
@@ -154,6 +157,8 @@ void tidy_pump(struct queue_lead *lead, int64_t now);
 void tidy_done(struct queue_lead *lead);
 
 /* --- queue_prune.c -------------------------------------------------------- */
+
+struct prune;
 
 void prune_pump(struct queue_lead *lead, int64_t now);
 void prune_done(struct queue_lead *lead);

@@ -86,6 +86,17 @@ void queue_room_give_back(struct queue *queue, int32_t round);
 /* A submit has found another round. */
 void queue_room_is_over(struct queue *queue, int32_t round);
 
+/* --- queue_key.c ---------------------------------------------------------- */
+
+/* The znode that names the job of a key. */
+void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
+		       char path[STORE_PATH_MAX]);
+/* What it holds: the job, and the key in *ret_len bytes. False: that is not understood. */
+bool queue_key_parse(const struct store_reply *reply, const char *queue, struct job_id *ret_id,
+		     const char **ret_key, size_t *ret_len);
+/* Whether that job has the key. */
+bool queue_key_is_of(const struct store_reply *reply, const struct job_id *id);
+
 /* --- queue_served.c ------------------------------------------------------- */
 
 struct queue;
@@ -142,9 +153,6 @@ struct store_op queue_check_me(const struct queues *q);
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
 /* The first possible one; QUEUE_SPREAD_MAX others follow, *ret_step minutes apart. */
 int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
-/* The znode that names the job of a key. */
-void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
-		       char path[STORE_PATH_MAX]);
 /* Its election; NULL: none. */
 struct task *queue_task(const struct queue *queue);
 /* Folders missing for a transaction: of the job, and of its place in `due` or `at`. */

@@ -1,284 +1,57 @@
 /*
- * Deletes the records of ended jobs: after `keep`, dead letters after `keep-dead`, and sooner if
- * there are too many; never within QUEUE_KEEP_LEAST_MS of the end. One request at a time, minute by
- * minute; a minute is read again when records of it may go.
+ * Deletes the records of ended jobs: after `keep`, dead letters after `keep-dead`, and the oldest
+ * sooner if there are more than QUEUE_ENDED_MAX; never within QUEUE_KEEP_LEAST_MS of the end. The
+ * records lie in folders by the minute of their submission. A minute is counted once it is over,
+ * and looked at when something of it may go: so jobs that wait for long cost nothing.
  */
-#include <stdio.h>
+#include "node/queue_prune.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/names.h"
-#include "core/rank.h"
 #include "node/paths.h"
-#include "node/queue_lead.h"
 
-#define ROUND_MS     20000  /* between two looks at which minutes there are */
-#define LATE_MINUTES 13	    /* until then a submit may come into a minute's folder */
-#define SLACK_MS     120000 /* by which clocks may differ, behind QUEUE_KEEP_LEAST_MS */
-#define LETTERS_MAX  9000   /* dead letters that are kept */
+#define ROUND_MS	  20000	 /* between two looks at which minutes there are */
+#define LATE_MINUTES	  13	 /* until then a submit may come into a minute's folder */
+#define SLACK_MS	  120000 /* by which clocks may differ, behind QUEUE_KEEP_LEAST_MS */
+#define PRUNE_READS_MAX	  32	 /* outstanding reads */
+#define PRUNE_READS_LEAST 2	 /* likewise, however many others there are */
+#define PRUNE_CALLS_MAX	  50	 /* outstanding requests of all queues at which no more are sent */
 
-static const char digits[] = "0123456789abcdef";
+const char prune_digits[] = "0123456789abcdef";
 
-struct prune_minute {
-	int64_t minute;
-	int64_t again_ms; /* the server's clock: nothing of it goes before */
-	size_t count;	  /* records, as they were counted last */
-};
-
-struct prune {
-	struct queue_lead *lead;
-	struct prune_minute *minutes; /* sorted; owned */
-	size_t n, at;		      /* minutes[at] is being pruned */
-	bool busy;		      /* a request is outstanding */
-	bool looks;		      /* at minutes[at] */
-	int64_t round_ms;	      /* CLOCK_BOOTTIME: not before */
-	size_t letters;
-	unsigned x;   /* the digit */
-	bool listed;  /* the folder of that */
-	char **names; /* in it; owned, as is each */
-	size_t n_names, next;
-	size_t kept;	  /* of the minute */
-	int64_t again_ms; /* the soonest that something of it may go */
-	/* the record being checked */
-	struct job_id id;
-	int32_t version, key_version;
-	bool letter;
-	char key[JOB_KEY_MAX + 1];
-};
-
-static void go_on(struct prune *p);
-
-static int64_t server_ms(const struct prune *p)
+int64_t prune_server_ms(const struct prune *p)
 {
 	return queues_server_ms(lead_queues(p->lead));
 }
 
-static void forget_names(struct prune *p)
+bool prune_may_read(const struct prune *p)
 {
-	names_free(p->names, p->n_names);
-	p->names = NULL;
-	p->n_names = p->next = 0;
-	p->listed = false;
+	return p->flying < PRUNE_READS_LEAST ||
+	       (p->flying < PRUNE_READS_MAX && lead_calls(p->lead)->n < PRUNE_CALLS_MAX);
 }
 
-static void keep(struct prune *p, int64_t again_ms)
+int64_t prune_least_ms(void)
 {
-	p->kept++;
-	if (again_ms < p->again_ms)
-		p->again_ms = again_ms;
+	return QUEUE_KEEP_LEAST_MS + SLACK_MS;
 }
 
-/* --- one record ----------------------------------------------------------- */
-
-static void on_gone(void *arg, const struct store_reply *reply)
+int64_t prune_kept_ms(const struct prune *p, bool letter)
 {
-	struct prune *p = arg;
+	int64_t ms = letter ? p->keep_dead_ms : p->keep_ms;
 
-	p->busy = false;
-	if (lead_took(p->lead, reply))
-		return; /* it is freed */
-	if (reply->code != STORE_OK)
-		keep(p, server_ms(p) + ROUND_MS); /* it has changed: the next look tells */
-	go_on(p);
+	return ms > prune_least_ms() ? ms : prune_least_ms();
 }
 
-/* Its pointer and its key go with it. */
-static void delete_it(struct prune *p, bool own_key)
+static void end_round(struct prune *p)
 {
-	struct queue_lead *lead = p->lead;
-	char queue[STORE_PATH_MAX], job[STORE_PATH_MAX], dead[STORE_PATH_MAX], key[STORE_PATH_MAX];
-	struct store_op ops[LEAD_CHECKS + 3];
-	char name[JOB_NAME_MAX + 1];
-	size_t n = LEAD_CHECKS;
-
-	lead_checks(lead, queue, ops);
-	path_of_job(lead_paths(lead), &p->id, job);
-	ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = job, .version = p->version};
-	job_name_format(&p->id, name);
-	path_of_queue(lead_paths(lead), lead_name(lead), "dead", name, dead);
-	if (p->letter)
-		ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = dead, .version = -1};
-	queue_path_of_key(lead_queues(lead), lead->queue->name, p->key, key);
-	if (own_key)
-		ops[n++] = (struct store_op){
-			.type = STORE_OP_DELETE, .path = key, .version = p->key_version};
-	p->busy = true;
-	queue_multi(lead_calls(lead), ops, n, on_gone, p);
-}
-
-/* Another job may have the key by now. */
-static void on_key(void *arg, const struct store_reply *reply)
-{
-	struct prune *p = arg;
-	char name[JOB_NAME_MAX + 1];
-	const char *data = reply->data;
-
-	p->busy = false;
-	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
-		(void)lead_took(p->lead, reply);
-		return;
-	}
-	p->key_version = reply->stat.version; /* another may get it meanwhile */
-	job_name_format(&p->id, name);
-	size_t len = strlen(name);
-	delete_it(p, reply->code == STORE_OK && reply->len > len && memcmp(data, name, len) == 0 &&
-			     data[len] == ' ');
-}
-
-/* When it may go; INT64_MAX: it has not ended. */
-static int64_t goes_at(const struct prune *p, const struct job_record *j)
-{
-	const struct queue_settings *s = &p->lead->queue->settings;
-	int64_t kept_ms = p->letter ? s->keep_dead_ms : s->keep_ms;
-	int64_t least_ms = QUEUE_KEEP_LEAST_MS + SLACK_MS;
-	size_t all = 0;
-
-	if (j->ended == 0)
-		return INT64_MAX;
-	for (size_t i = 0; i < p->n; i++)
-		all += p->minutes[i].count;
-	if (kept_ms < least_ms || all > QUEUE_ENDED_MAX || (p->letter && p->letters > LETTERS_MAX))
-		kept_ms = least_ms;
-	return j->ended + kept_ms;
-}
-
-static void on_record(void *arg, const struct store_reply *reply)
-{
-	struct prune *p = arg;
-	struct job_record j;
-	char path[STORE_PATH_MAX];
-	const char *why;
-
-	p->busy = false;
-	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
-		(void)lead_took(p->lead, reply);
-		return;
-	}
-	if (reply->code == STORE_NO_NODE) {
-		go_on(p);
-		return;
-	}
-	if (record_parse_job(reply->data, reply->len, &j, &why) != 0) {
-		keep(p, INT64_MAX); /* a hand's */
-		go_on(p);
-		return;
-	}
-	p->version = reply->stat.version;
-	p->letter = strcmp(j.state, "dead") == 0 || strcmp(j.state, "lost") == 0;
-	memcpy(p->key, j.key, sizeof(p->key));
-	int64_t at = goes_at(p, &j);
-	if (at > server_ms(p)) {
-		keep(p, at == INT64_MAX ? server_ms(p) + 3 * ROUND_MS : at);
-		go_on(p);
-	} else if (j.key[0]) {
-		p->busy = true;
-		queue_path_of_key(lead_queues(p->lead), p->lead->queue->name, p->key, path);
-		queue_get(lead_calls(p->lead), path, on_key, p);
-	} else {
-		delete_it(p, false);
-	}
-}
-
-static void read_record(struct prune *p, const char *uuid)
-{
-	char path[STORE_PATH_MAX], name[JOB_NAME_MAX + 1];
-
-	job_minute_format(p->minutes[p->at].minute, name);
-	size_t used = strlen(name);
-	snprintf(name + used, sizeof(name) - used, ".%s", uuid);
-	if (!job_name_parse(name, strlen(name), &p->id)) {
-		keep(p, INT64_MAX); /* a hand's */
-		return;
-	}
-	snprintf(p->id.queue, sizeof(p->id.queue), "%s", lead_name(p->lead));
-	path_of_job(lead_paths(p->lead), &p->id, path);
-	p->busy = true;
-	queue_get(lead_calls(p->lead), path, on_record, p);
-}
-
-/* --- one minute ----------------------------------------------------------- */
-
-static void on_names(void *arg, const struct store_reply *reply)
-{
-	struct prune *p = arg;
-
-	p->busy = false;
-	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
-		(void)lead_took(p->lead, reply);
-		return;
-	}
-	p->names = mem_calloc(reply->n_names + 1, sizeof(*p->names));
-	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++)
-		p->names[p->n_names++] = mem_strdup(reply->names[i]);
-	p->listed = true;
-	go_on(p);
-}
-
-static void on_folder_gone(void *arg, const struct store_reply *reply)
-{
-	struct prune *p = arg;
-
-	p->busy = false;
-	if (queue_is_cut(reply))
-		(void)lead_took(p->lead, reply);
-	else
-		go_on(p); /* not all of them were there, or something has come: what of it */
-}
-
-/* Nothing comes into it any more. */
-static void delete_folder(struct prune *p)
-{
-	char paths[17][STORE_PATH_MAX];
-	struct store_op ops[17];
-
-	for (unsigned i = 0; i < 17; i++) {
-		path_of_job_folder(lead_paths(p->lead), lead_name(p->lead),
-				   p->minutes[p->at].minute, digits[i], paths[i]);
-		ops[i] =
-			(struct store_op){.type = STORE_OP_DELETE, .path = paths[i], .version = -1};
-	}
-	p->busy = true;
-	queue_multi(lead_calls(p->lead), ops, 17, on_folder_gone, p);
-}
-
-static void end_minute(struct prune *p)
-{
-	struct prune_minute *m = &p->minutes[p->at];
-	int64_t now = server_ms(p);
-
+	p->phase = PRUNE_REST;
 	p->looks = false;
-	m->count = p->kept;
-	m->again_ms = p->again_ms == INT64_MAX ? now + 30 * ROUND_MS : p->again_ms;
-	if (p->kept == 0 && m->minute < now / JOB_MINUTE_MS - LATE_MINUTES)
-		delete_folder(p);
-	p->at++;
+	p->at = 0;
 }
 
-/* The next request for the current minute. */
-static void look_on(struct prune *p)
-{
-	char path[STORE_PATH_MAX];
-
-	while (p->listed && p->next < p->n_names && !p->busy)
-		read_record(p, p->names[p->next++]);
-	if (p->busy)
-		return;
-	if (p->listed) {
-		forget_names(p);
-		p->x++;
-	}
-	if (digits[p->x] == '\0') {
-		end_minute(p);
-		return;
-	}
-	path_of_job_folder(lead_paths(p->lead), lead_name(p->lead), p->minutes[p->at].minute,
-			   digits[p->x], path);
-	p->busy = true;
-	queue_children(lead_calls(p->lead), path, on_names, p);
-}
-
-/* --- all of them ---------------------------------------------------------- */
+/* --- which minutes there are ---------------------------------------------- */
 
 static int by_minute(const void *a, const void *b)
 {
@@ -288,88 +61,222 @@ static int by_minute(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void on_minutes(void *arg, const struct store_reply *reply)
+/* Nothing of it has ended before it began, and little before it was over. */
+static struct prune_minute minute_new(const struct prune *p, int64_t minute)
 {
-	struct prune *p = arg;
+	int64_t keep_ms = prune_kept_ms(p, false), dead_ms = prune_kept_ms(p, true);
+	int64_t over_ms = minute < INT64_MAX / JOB_MINUTE_MS / 2 ? (minute + 1) * JOB_MINUTE_MS
+								 : INT64_MAX / 2;
+
+	return (struct prune_minute){.minute = minute,
+				     .again_ms = over_ms + (keep_ms < dead_ms ? keep_ms : dead_ms),
+				     .early_ms = over_ms + prune_least_ms()};
+}
+
+static void take_minutes(struct prune *p, const struct store_reply *reply)
+{
 	struct prune_minute *minutes = mem_calloc(reply->n_names + 1, sizeof(*minutes));
+	int64_t minute;
 	size_t n = 0;
 
-	p->busy = false;
 	for (size_t i = 0; i < reply->n_names; i++) {
-		struct prune_minute *m = &minutes[n];
-		if (!job_minute_parse(reply->names[i], strlen(reply->names[i]), &m->minute))
+		if (!job_minute_parse(reply->names[i], strlen(reply->names[i]), &minute))
 			continue;
-		const struct prune_minute *known =
-			p->n > 0 ? bsearch(m, p->minutes, p->n, sizeof(*m), by_minute) : NULL;
+		minutes[n] = minute_new(p, minute);
+		const struct prune_minute *known = p->n > 0 ? bsearch(&minutes[n], p->minutes, p->n,
+								      sizeof(*minutes), by_minute)
+							    : NULL;
 		if (known)
-			*m = *known;
+			minutes[n] = *known;
 		n++;
 	}
-	qsort(minutes, n, sizeof(*minutes), by_minute);
+	if (n > 0)
+		qsort(minutes, n, sizeof(*minutes), by_minute);
 	free(p->minutes);
 	p->minutes = minutes;
 	p->n = n;
-	p->at = 0;
-	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE)
-		(void)lead_took(p->lead, reply);
-	else
-		go_on(p);
 }
 
-static void on_letters(void *arg, const struct store_reply *reply)
+static void on_minutes(void *arg, const struct store_reply *reply)
 {
 	struct prune *p = arg;
-	char path[STORE_PATH_MAX];
 
-	p->busy = false;
+	p->flying--;
 	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
-		(void)lead_took(p->lead, reply);
+		if (!lead_took(p->lead, reply))
+			end_round(p);
 		return;
 	}
-	p->letters = (size_t)reply->stat.children;
+	take_minutes(p, reply);
+	p->phase = PRUNE_COUNT;
+	p->at = 0;
+	p->x = 0;
+	queues_wake(lead_queues(p->lead), 0);
+}
+
+static void list_minutes(struct prune *p)
+{
+	const struct queue_settings *s = &p->lead->queue->settings;
+	char path[STORE_PATH_MAX];
+
+	if (p->keep_ms != s->keep_ms || p->keep_dead_ms != s->keep_dead_ms)
+		p->n = 0; /* of each it is known anew when something goes */
+	p->keep_ms = s->keep_ms;
+	p->keep_dead_ms = s->keep_dead_ms;
+	p->phase = PRUNE_LIST;
+	p->refused = false;
+	p->flying++;
 	path_of_queue(lead_paths(p->lead), lead_name(p->lead), "job", NULL, path);
-	p->busy = true;
 	queue_children(lead_calls(p->lead), path, on_minutes, p);
 }
 
-/* Of a minute whose time has come; a minute that is not over is left alone. */
-static bool is_due(const struct prune *p, const struct prune_minute *m)
-{
-	int64_t now = server_ms(p);
+/* --- how many records ------------------------------------------------------ */
 
-	return m->minute < now / JOB_MINUTE_MS - LATE_MINUTES && m->again_ms <= now;
+static void on_count(void *arg, const struct store_reply *reply)
+{
+	struct prune *p = arg;
+
+	p->flying--;
+	if (reply->code == STORE_OK)
+		p->minutes[p->at].count += (size_t)reply->stat.children;
+	else if (reply->code != STORE_NO_NODE && !lead_took(p->lead, reply))
+		p->refused = true;
 }
 
-static void go_on(struct prune *p)
+/* Of those that have ended above the limit. */
+static size_t surplus_of(const struct prune *p)
 {
-	while (!p->busy) {
-		if (p->looks) {
-			look_on(p);
-			continue;
+	size_t all = 0, others = due_count(p->lead) + given_count(p->lead);
+
+	for (size_t i = 0; i < p->n; i++)
+		all += p->minutes[i].count;
+	return all > others + QUEUE_ENDED_MAX ? all - others - QUEUE_ENDED_MAX : 0;
+}
+
+/* Whether that minute is over, or nearly: a few come late. */
+static bool is_to_be_counted(const struct prune *p, const struct prune_minute *m)
+{
+	return !m->counted && m->minute < prune_server_ms(p) / JOB_MINUTE_MS - 1;
+}
+
+static void count_on(struct prune *p)
+{
+	char path[STORE_PATH_MAX];
+
+	while (p->at < p->n) {
+		struct prune_minute *m = &p->minutes[p->at];
+		bool counts = is_to_be_counted(p, m);
+		if (p->x == 0)
+			m->count = counts ? 0 : m->count;
+		while (counts && prune_digits[p->x] != '\0' && prune_may_read(p)) {
+			path_of_job_folder(lead_paths(p->lead), lead_name(p->lead), m->minute,
+					   prune_digits[p->x++], path);
+			p->flying++;
+			queue_exists(lead_calls(p->lead), path, on_count, p);
 		}
-		while (p->at < p->n && !is_due(p, &p->minutes[p->at]))
-			p->at++;
-		if (p->at >= p->n)
+		if (p->flying > 0)
 			return;
-		p->looks = true;
+		m->counted |= counts && !p->refused;
 		p->x = 0;
-		p->kept = 0;
-		p->again_ms = INT64_MAX;
-		forget_names(p);
+		p->at++;
+	}
+	p->surplus = surplus_of(p);
+	p->phase = PRUNE_LOOK;
+	p->at = 0;
+}
+
+/* --- one minute after the other -------------------------------------------- */
+
+static void on_folder_gone(void *arg, const struct store_reply *reply)
+{
+	struct prune *p = arg;
+
+	p->flying--;
+	if (queue_is_cut(reply))
+		(void)lead_took(p->lead, reply);
+	/* Else not all of them were there, or something has come: what of it. */
+}
+
+/* Nothing comes into it any more. */
+static void delete_folder(struct prune *p, int64_t minute)
+{
+	char paths[17][STORE_PATH_MAX];
+	struct store_op ops[17];
+
+	for (unsigned i = 0; i < 17; i++) {
+		path_of_job_folder(lead_paths(p->lead), lead_name(p->lead), minute, prune_digits[i],
+				   paths[i]);
+		ops[i] =
+			(struct store_op){.type = STORE_OP_DELETE, .path = paths[i], .version = -1};
+	}
+	p->flying++;
+	queue_multi(lead_calls(p->lead), ops, 17, on_folder_gone, p);
+}
+
+static void end_minute(struct prune *p)
+{
+	struct prune_minute *m = &p->minutes[p->at];
+	int64_t later = prune_server_ms(p) + 30 * ROUND_MS;
+
+	p->looks = false;
+	m->count = p->kept;
+	m->counted = true;
+	m->again_ms = p->again_ms == INT64_MAX ? later : p->again_ms;
+	m->early_ms = p->early_ms == INT64_MAX ? later : p->early_ms;
+	if (p->kept == 0)
+		delete_folder(p, m->minute);
+	p->at++;
+}
+
+/* Whether something of it may go. A minute that is not over is left alone. */
+static bool is_due(const struct prune *p, const struct prune_minute *m)
+{
+	int64_t now = prune_server_ms(p);
+
+	return m->minute < now / JOB_MINUTE_MS - LATE_MINUTES &&
+	       (m->again_ms <= now || (p->surplus > 0 && m->early_ms <= now));
+}
+
+static void look_on(struct prune *p)
+{
+	while (p->flying == 0 || p->looks) {
+		if (!p->looks) {
+			while (p->at < p->n && !is_due(p, &p->minutes[p->at]))
+				p->at++;
+			if (p->at >= p->n) {
+				end_round(p);
+				return;
+			}
+			p->looks = true;
+			p->x = 0;
+			p->kept = 0;
+			p->again_ms = p->early_ms = INT64_MAX;
+		}
+		if (prune_look(p))
+			return;
+		if (p->refused) {
+			end_round(p);
+			return;
+		}
+		if (prune_digits[++p->x] == '\0')
+			end_minute(p);
 	}
 }
 
 void prune_pump(struct queue_lead *lead, int64_t now)
 {
 	struct prune *p = lead->prune;
-	char path[STORE_PATH_MAX];
 
 	if (!p) {
 		p = lead->prune = mem_calloc(1, sizeof(*p));
 		p->lead = lead;
 		p->round_ms = now + ROUND_MS;
 	}
-	if (p->busy)
+	if (p->phase == PRUNE_COUNT)
+		count_on(p);
+	if (p->phase == PRUNE_LOOK && due_is_known(lead))
+		look_on(p);
+	if (p->phase != PRUNE_REST || p->flying > 0)
 		return;
 	if (now < p->round_ms) {
 		queues_wake(lead_queues(lead), p->round_ms - now);
@@ -377,9 +284,7 @@ void prune_pump(struct queue_lead *lead, int64_t now)
 	}
 	p->round_ms = now + ROUND_MS;
 	queues_wake(lead_queues(lead), ROUND_MS);
-	path_of_queue(lead_paths(lead), lead_name(lead), "dead", NULL, path);
-	p->busy = true;
-	queue_exists(lead_calls(lead), path, on_letters, p);
+	list_minutes(p);
 }
 
 void prune_done(struct queue_lead *lead)
@@ -390,7 +295,7 @@ void prune_done(struct queue_lead *lead)
 	if (!p)
 		return;
 	queue_calls_forget(lead_calls(lead), p);
-	forget_names(p);
+	prune_look_done(p);
 	free(p->minutes);
 	free(p);
 }

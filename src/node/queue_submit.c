@@ -126,13 +126,12 @@ static void read_old(struct submit *s)
 	queue_get(op_calls(&s->op), path, on_old, s);
 }
 
-/* What the key's znode holds: MINUTE.UUID, a space, and the key. */
 static void on_key(void *arg, const struct store_reply *reply)
 {
 	struct submit *s = arg;
-	const char *data = reply->data;
-	const char *space = reply->len > 0 ? memchr(data, ' ', reply->len) : NULL;
 	struct job_id id;
+	const char *key;
+	size_t len;
 
 	if (op_took(&s->op, reply))
 		return;
@@ -144,16 +143,14 @@ static void on_key(void *arg, const struct store_reply *reply)
 		op_again(&s->op, 0); /* it has gone again: its job has been deleted */
 		return;
 	}
-	if (!space || !job_name_parse(data, (size_t)(space - data), &id)) {
+	if (!queue_key_parse(reply, s->id.queue, &id, &key, &len)) {
 		fail(s, JOB_NOT_NOW, "what the key's znode holds is not understood");
 		return;
 	}
-	size_t len = reply->len - (size_t)(space + 1 - data);
-	if (len != strlen(s->key) || memcmp(space + 1, s->key, len) != 0) {
+	if (len != strlen(s->key) || memcmp(key, s->key, len) != 0) {
 		fail(s, JOB_NOT_NOW, "another key has the same hash");
 		return;
 	}
-	memcpy(id.queue, s->id.queue, sizeof(id.queue));
 	s->old = id;
 	s->key_version = reply->stat.version;
 	if (s->while_open)

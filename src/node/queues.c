@@ -116,18 +116,6 @@ int64_t queue_list_every(size_t names)
 	return ms > QUEUE_LIST_LEAST_MS ? ms : QUEUE_LIST_LEAST_MS;
 }
 
-/* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
-void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
-		       char path[STORE_PATH_MAX])
-{
-	size_t len = strlen(key);
-	char hash[33];
-
-	snprintf(hash, sizeof(hash), "%016llx%016llx", (unsigned long long)rank_hash(key, len, 0),
-		 (unsigned long long)rank_hash(key, len, 1));
-	path_of_queue(q->registry->settings, queue, "key", hash, path);
-}
-
 void queue_given_up(struct queue *queue, const struct job_pointer *p, int64_t attempt)
 {
 	queue->given_up.n++;
