@@ -148,8 +148,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (op_took(&c->op, reply))
 		return;
 	if (reply->code != STORE_OK) {
-		op_fail(&c->op, JOB_NOT_THERE,
-			"no such job: it never was, or is not kept any more");
+		op_fail(&c->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 		return;
 	}
 	free(c->data);
@@ -158,6 +157,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 	c->job_version = reply->stat.version;
 	if (record_parse_job(c->data, reply->len, &c->record, &why) != 0)
 		op_fail(&c->op, JOB_NOT_SO, why);
+	else if (c->record.purged)
+		op_fail(&c->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 	else if (strcmp(c->record.state, "cancelled") == 0)
 		done(c); /* perhaps by ourselves, and the answer was lost */
 	else if (c->record.ended > 0)

@@ -1,4 +1,5 @@
 /* Dead letters: listed, requeued, deleted; one, or all of a queue. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,17 +105,60 @@ static void requeue(struct one *o, struct queue *queue)
 	job_ending_done(&e);
 }
 
-static void purge(struct one *o)
+/*
+ * A trace of it stays, so that whoever repeats the submit of that id makes no other job. To an
+ * earlier release that is a job which was cancelled. The key goes, if it is this job's.
+ */
+static void purge(struct one *o, const char *key, int32_t key_version)
 {
 	char job[STORE_PATH_MAX], dead[STORE_PATH_MAX];
+	struct job_record trace = o->record;
+	struct buffer bytes;
 
+	job_ending_fill(&trace, JOB_NEXT_CANCELLED, queues_server_ms(o->op.queues), 0);
+	trace.purged = true;
+	trace.key[0] = trace.callback[0] = '\0';
+	trace.output_len = 0;
+	buffer_init(&bytes, RECORD_JOB_MAX);
+	int error = record_pack_job(&bytes, &trace);
+	assert(error == 0); /* all of it is bounded */
+	(void)error;
 	path_of_job(o->op.queues->registry->settings, &o->id, job);
 	path_of_dead(o, dead);
 	struct store_op ops[] = {
-		{.type = STORE_OP_DELETE, .path = job, .version = o->job_version},
+		{.type = STORE_OP_SET,
+		 .path = job,
+		 .version = o->job_version,
+		 .data = bytes.data,
+		 .len = bytes.len},
 		{.type = STORE_OP_DELETE, .path = dead, .version = -1},
+		{.type = STORE_OP_DELETE, .path = key, .version = key_version},
 	};
-	queue_multi(op_calls(&o->op), ops, 2, on_changed, o);
+	queue_multi(op_calls(&o->op), ops, key ? 3 : 2, on_changed, o);
+	buffer_done(&bytes);
+}
+
+static void on_key(void *arg, const struct store_reply *reply)
+{
+	struct one *o = arg;
+	char path[STORE_PATH_MAX];
+
+	if (op_took(&o->op, reply))
+		return;
+	queue_path_of_key(o->op.queues, o->id.queue, o->record.key, path);
+	purge(o, queue_key_is_of(reply, &o->id) ? path : NULL, reply->stat.version);
+}
+
+static void begin_purge(struct one *o)
+{
+	char path[STORE_PATH_MAX];
+
+	if (!o->record.key[0]) {
+		purge(o, NULL, -1);
+		return;
+	}
+	queue_path_of_key(o->op.queues, o->id.queue, o->record.key, path);
+	queue_get(op_calls(&o->op), path, on_key, o);
 }
 
 static bool is_dead(const struct job_record *j)
@@ -134,8 +178,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 		if (o->purges)
 			done(o);
 		else
-			op_fail(&o->op, JOB_NOT_THERE,
-				"no such job: it never was, or is not kept any more");
+			op_fail(&o->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 		return;
 	}
 	free(o->data);
@@ -144,6 +187,10 @@ static void on_record(void *arg, const struct store_reply *reply)
 	o->job_version = reply->stat.version;
 	if (record_parse_job(o->data, reply->len, &o->record, &why) != 0)
 		op_fail(&o->op, JOB_NOT_SO, why);
+	else if (o->record.purged && !o->purges)
+		op_fail(&o->op, JOB_NOT_THERE, QUEUE_NO_JOB);
+	else if (o->record.purged)
+		done(o); /* perhaps by ourselves, and the answer was lost */
 	else if (!is_dead(&o->record) && o->op.doubt)
 		done(o); /* the answer was lost */
 	else if (!is_dead(&o->record))
@@ -151,7 +198,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	else if (!queue)
 		op_fail(&o->op, JOB_NOT_NOW, "the queue is not configured here any more");
 	else if (o->purges)
-		purge(o);
+		begin_purge(o);
 	else
 		requeue(o, queue);
 }

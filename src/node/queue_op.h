@@ -9,6 +9,9 @@
 
 #define QUEUE_TRIES_MAX 20 /* attempts that meet missing folders or concurrent changes */
 
+/* Why there is none of an id. */
+#define QUEUE_NO_JOB "no such job: it never was, or is not kept any more"
+
 struct job_place {
 	bool due;			/* there is a pointer in `due` */
 	int64_t due_minute;		/* of its folder */

@@ -114,7 +114,34 @@ static void on_minutes(void *arg, const struct store_reply *reply)
 	queues_wake(lead_queues(p->lead), 0);
 }
 
-static void list_minutes(struct prune *p)
+/*
+ * Some were purged or requeued: what is left of them goes sooner than they would have. Nobody says
+ * of which minute they were.
+ */
+static void on_letters(void *arg, const struct store_reply *reply)
+{
+	struct prune *p = arg;
+	int64_t now = prune_server_ms(p);
+	char path[STORE_PATH_MAX];
+
+	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
+		p->flying--;
+		if (!lead_took(p->lead, reply))
+			end_round(p);
+		return;
+	}
+	for (size_t i = 0; i < p->n && reply->stat.children < p->letters; i++) {
+		struct prune_minute *m = &p->minutes[i];
+		int64_t again_ms = now + prune_kept_ms(p, false), early_ms = now + prune_least_ms();
+		m->again_ms = m->again_ms < again_ms ? m->again_ms : again_ms;
+		m->early_ms = m->early_ms < early_ms ? m->early_ms : early_ms;
+	}
+	p->letters = reply->stat.children;
+	path_of_queue(lead_paths(p->lead), lead_name(p->lead), "job", NULL, path);
+	queue_children(lead_calls(p->lead), path, on_minutes, p);
+}
+
+static void begin_round(struct prune *p)
 {
 	const struct queue_settings *s = &p->lead->queue->settings;
 	char path[STORE_PATH_MAX];
@@ -126,8 +153,8 @@ static void list_minutes(struct prune *p)
 	p->phase = PRUNE_LIST;
 	p->refused = false;
 	p->flying++;
-	path_of_queue(lead_paths(p->lead), lead_name(p->lead), "job", NULL, path);
-	queue_children(lead_calls(p->lead), path, on_minutes, p);
+	path_of_queue(lead_paths(p->lead), lead_name(p->lead), "dead", NULL, path);
+	queue_exists(lead_calls(p->lead), path, on_letters, p);
 }
 
 /* --- how many records ------------------------------------------------------ */
@@ -284,7 +311,7 @@ void prune_pump(struct queue_lead *lead, int64_t now)
 	}
 	p->round_ms = now + ROUND_MS;
 	queues_wake(lead_queues(lead), ROUND_MS);
-	list_minutes(p);
+	begin_round(p);
 }
 
 void prune_done(struct queue_lead *lead)

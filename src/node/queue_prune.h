@@ -43,6 +43,7 @@ struct prune {
 	size_t n, at;		       /* minutes[at] is counted, or pruned */
 	int64_t round_ms;	       /* CLOCK_BOOTTIME: not before */
 	int64_t keep_ms, keep_dead_ms; /* as they were set when the minutes were looked at */
+	int32_t letters;	       /* dead ones, as they were counted last */
 	size_t surplus;		       /* records above the limit, the oldest of which go */
 	size_t flying;		       /* outstanding reads */
 	bool refused;		       /* one of them, so that this round is over */

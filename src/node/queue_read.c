@@ -98,8 +98,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 		return;
 	}
 	if (reply->code != STORE_OK) {
-		op_fail(&r->op, JOB_NOT_THERE,
-			"no such job: it never was, or is not kept any more");
+		op_fail(&r->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 		return;
 	}
 	forget_look(r);
@@ -110,6 +109,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 	struct job_record *job = &r->look->record;
 	if (record_parse_job(r->look->data, reply->len, job, &why) != 0) {
 		op_fail(&r->op, JOB_NOT_SO, why);
+	} else if (job->purged) {
+		op_fail(&r->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 	} else if (has_ended(job) || (now >= r->until_ms && job->state[0] != 'q')) {
 		done(r);
 	} else if (now >= r->until_ms) {

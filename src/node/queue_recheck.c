@@ -206,7 +206,13 @@ static void on_job(void *arg, const struct store_reply *reply)
 {
 	struct work *w = arg;
 
+	struct job_record r;
+	const char *why;
+
 	w->seen.job = reply->code;
+	if (reply->code == STORE_OK && record_parse_job(reply->data, reply->len, &r, &why) == 0 &&
+	    r.purged)
+		w->seen.job = STORE_NO_NODE;
 	w->seen.job_version = reply->stat.version;
 	w->seen.data = mem_alloc(reply->len + 1);
 	w->seen.len = reply->len;

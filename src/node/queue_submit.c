@@ -94,7 +94,10 @@ static void refuse(struct submit *s, const char *why)
 
 static void make_in_room(struct submit *s, struct queue *queue);
 
-/* The transaction checks that it has not been requeued meanwhile. */
+/*
+ * A job whose record has gone, by whatever means, has no key any more. With `while_open` nor has
+ * one that has ended; the transaction checks that it has not been requeued meanwhile.
+ */
 static void on_old(void *arg, const struct store_reply *reply)
 {
 	struct submit *s = arg;
@@ -107,7 +110,8 @@ static void on_old(void *arg, const struct store_reply *reply)
 	s->old_kept = reply->code == STORE_OK;
 	s->old_version = reply->stat.version;
 	if (s->old_kept &&
-	    (record_parse_job(reply->data, reply->len, &j, &why) != 0 || j.ended == 0)) {
+	    (!s->while_open || record_parse_job(reply->data, reply->len, &j, &why) != 0 ||
+	     j.ended == 0)) {
 		done(s, &s->old);
 	} else if (s->refusal || !queue) {
 		fail(s, JOB_NOT_NOW,
@@ -123,7 +127,10 @@ static void read_old(struct submit *s)
 	char path[STORE_PATH_MAX];
 
 	path_of_job(s->op.queues->registry->settings, &s->old, path);
-	queue_get(op_calls(&s->op), path, on_old, s);
+	if (s->while_open)
+		queue_get(op_calls(&s->op), path, on_old, s);
+	else
+		queue_exists(op_calls(&s->op), path, on_old, s);
 }
 
 static void on_key(void *arg, const struct store_reply *reply)
@@ -153,10 +160,7 @@ static void on_key(void *arg, const struct store_reply *reply)
 	}
 	s->old = id;
 	s->key_version = reply->stat.version;
-	if (s->while_open)
-		read_old(s);
-	else
-		done(s, &id);
+	read_old(s);
 }
 
 /* Behind a transaction on the same connection, so what is read is no older than that. */
@@ -281,9 +285,9 @@ static void make(struct submit *s, struct queue *queue)
 		{.type = STORE_OP_CREATE, .path = due},
 		{.type = s->replaces ? STORE_OP_SET : STORE_OP_CREATE,
 		 .path = key,
+		 .version = s->key_version,
 		 .data = data,
 		 .len = strlen(data),
-		 .version = s->key_version,
 		 .closed = true},
 		{.type = STORE_OP_CHECK, .path = old, .version = s->old_version},
 	};

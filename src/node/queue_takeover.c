@@ -305,6 +305,8 @@ static void on_job(void *arg, const struct store_reply *reply)
 		again(t, 60 * QUEUE_AGAIN_MS);
 		return;
 	}
+	if (t->record.purged)
+		t->job_code = STORE_NO_NODE;
 	decide(t);
 }
 

@@ -96,6 +96,11 @@ static const struct key job_keys[] = {
 	INT(ended, true, TIME_MAX_MS, NOT_TIME),
 	TEXT(node, true, is_text, "not a string of at most 400 bytes of UTF-8"),
 	INT(exit_status, true, 255, "not a number from 0 to 255"),
+	{.name = "purged",
+	 .kind = KEY_BOOL,
+	 .optional = true,
+	 .offset = offsetof(struct job_record, purged),
+	 KEY_WHY("purged", "neither true nor false")},
 	{.name = "output",
 	 .kind = KEY_CUSTOM,
 	 .optional = true,
@@ -131,6 +136,7 @@ static size_t pairs(const struct job_record *j)
 	n += j->ended > 0;
 	n += j->node[0] != '\0';
 	n += j->exit_status >= 0;
+	n += j->purged;
 	n += j->output_len > 0;
 	n += j->payload != NULL;
 	return n;
@@ -165,6 +171,8 @@ int record_pack_job(struct buffer *out, const struct job_record *j)
 		pack_kv_str(&p, "node", j->node);
 	if (j->exit_status >= 0)
 		pack_kv_int(&p, "exit_status", j->exit_status);
+	if (j->purged)
+		pack_kv_bool(&p, "purged", true);
 	if (j->output_len > 0)
 		pack_kv_bin(&p, "output", j->output, j->output_len);
 	if (j->payload)

@@ -31,6 +31,8 @@ struct job_record {
 	int64_t submitted, due, started, ended; /* ms since the epoch; 0: not yet */
 	char node[WORKER_NODE_MAX + 1];		/* "": none */
 	int64_t exit_status;			/* -1: none */
+	/* It is nothing but the trace of a job that was purged: no job of that id is made again. */
+	bool purged;
 	/* Any bytes, borrowed. In a parsed record they point into the data that was parsed. */
 	const char *output, *payload; /* NULL: none; an ended job has no payload */
 	size_t output_len, payload_len;

@@ -147,23 +147,28 @@ def test_dead_letters_are_requeued_and_purged(queues, folder):
     assert queues.run(a, "requeue")[0] == 3 and queues.run(a, "requeue", "--all", "q", last)[0] == 3
 
 
-def bury(zk, n):
-    """Dead letters of q as a sidecar leaves them, without the jobs being run: their ids, the oldest first."""
-    now_ms, client, made = int(time.time() * 1000), zk.client, []
+def bury(zk, n, state="dead", minutes_ago=1, **changes):
+    """Jobs of q that have ended, as a sidecar leaves them, without being run: their ids, the oldest first."""
+    now_ms, client, made = int(time.time() * 1000) - (minutes_ago - 1) * 60000, zk.client, []
     ids = [f"q.{minute_text(now_ms // 60000 - 1 + (i >= n // 2))}.{i:08x}-5e6f-4a7b-8c9d-0e1f2a3b4c5d" for i in range(n)]
-    for job in ids:
+    for i, job in enumerate(ids):
         minute, uuid = job.split(".")[1:]
-        record = {"id": job, "queue": "q", "state": "dead", "attempt": 1, "by": "root", "host": "h", "exit_status": 7,
-                  "submitted": now_ms, "due": now_ms, "started": now_ms, "ended": now_ms, "output": b"x" * 2048}
+        record = {"id": job, "queue": "q", "state": state, "attempt": 1, "by": "root", "host": "h", "exit_status": 7,
+                  "submitted": now_ms, "due": now_ms, "started": now_ms, "ended": now_ms, "output": b"x" * 2048,
+                  **changes}
         folder = zk.path("jobs", "q", "job", minute, uuid[0])
         if folder not in made:
-            client.ensure_path(folder)
+            for x in "0123456789abcdef":
+                client.ensure_path(folder[:-1] + x)
             made.append(folder)
-        made += [client.create_async(f"{folder}/{uuid}", msgpack.packb(record)),
-                 client.create_async(zk.path("jobs", "q", "dead", f"{minute}.{uuid}"))]
+        made.append(client.create_async(f"{folder}/{uuid}", msgpack.packb(record)))
+        if state == "dead":
+            made.append(client.create_async(zk.path("jobs", "q", "dead", f"{minute}.{uuid}")))
+        if i % 500 == 499:  # a server stops reading at a thousand
+            made[-1].get(60)
     for one in made:
         if not isinstance(one, str):
-            one.get(30)
+            one.get(60)
     return ids
 
 
@@ -221,6 +226,25 @@ def test_the_jobs_of_a_queue_are_listed(queues, folder):
                   ["nosuch", "--jobs"]):
         assert queues.run(a, "queue", *wrong)[0] == 3, wrong
     (folder / "end").touch()
+
+
+@pytest.mark.seconds(400)
+def test_ended_jobs_go_in_their_time_and_dead_letters_no_sooner(queues, zk):
+    """Half a minute of 200 jobs a second goes in far less than that; 9,001 dead letters were too many."""
+    a = queues.site("a", queue_text("q", command=["/bin/true"], keep="30m"))
+    queues.wait_open()
+    bury(zk, 9100, minutes_ago=40, output=b"")
+    gone = bury(zk, 6000, state="ok", minutes_ago=90, output=b"")
+    minutes = {job.split(".")[1] for job in gone}
+
+    def left():
+        return minutes & set(zk.names("jobs", "q", "job"))
+    wait_until(lambda: not left(), 120, "they are deleted, and their folders")
+    later = queues.submit(a)
+    assert queues.wait_state(a, later)["state"] == "ok"
+    assert len(zk.names("jobs", "q", "dead")) == 9100
+    [oldest, *_] = a.call("dead", "q")
+    assert oldest["state"] == "dead"
 
 
 def test_a_timeout_ends_an_attempt(queues, folder):

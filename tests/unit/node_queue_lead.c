@@ -479,12 +479,87 @@ Test(queue_lead, dead_letters_are_purged)
 	turn();
 	answers("list jobs/q/dead", names(name, NULL));
 	answers("get jobs/q/job/", job_of("lost", 1, 5));
-	until("delete jobs/q/job/");
+	until("set jobs/q/job/");
 	cr_expect(strstr(asked(), " v5, delete jobs/q/dead/"), "%s", asked());
 	script_answer(0, ok());
 	cr_expect_eq(told.n, 1);
 	cr_expect_eq(told.outcome, JOB_DONE);
 	cr_expect(told.jobs == 1 && !told.more);
+	queues_done(&queues);
+}
+
+/* Purges the only dead letter, of that key, which is that job's. */
+static void purge_with_key(const char *key_is_of)
+{
+	static char name[JOB_NAME_MAX + 1], data[2 * JOB_NAME_MAX];
+
+	begin_node();
+	forget_open();
+	job_name_format(&id, name);
+	key_of_job = "night";
+	queues_purge(&queues, "q", NULL, on_told, NULL);
+	turn();
+	answers("list jobs/q/dead", names(name, NULL));
+	answers("get jobs/q/job/", job_of("dead", 1, 5));
+	snprintf(data, sizeof(data), "%s night", key_is_of ? key_is_of : name);
+	answers("get jobs/q/key/", holds(data, strlen(data), (struct store_stat){.version = 3}));
+	until("set jobs/q/job/");
+}
+
+/* A trace without payload is left, so that the id is known. */
+Test(queue_lead, the_key_goes_with_a_job_that_is_purged)
+{
+	struct job_record trace;
+	const char *why;
+
+	purge_with_key(NULL);
+	cr_expect(strstr(asked(), " v5, delete jobs/q/dead/"), "%s", asked());
+	cr_expect(strstr(asked(), ", delete jobs/q/key/") && strstr(asked(), " v3"), "%s", asked());
+	cr_assert_eq(record_parse_job(store.open[0].data, store.open[0].len, &trace, &why), 0);
+	cr_expect(trace.purged && !trace.payload && !trace.key[0]);
+	cr_expect_str_eq(trace.state, "cancelled", "to earlier releases it is one");
+	cr_expect_gt(trace.ended, 5, "it is kept from now on");
+	script_answer(0, failed(STORE_UNKNOWN)); /* was it done? */
+	answers("get jobs/q/job/", job_of("purged", 1, 6));
+	cr_expect(told.n == 1 && told.outcome == JOB_DONE);
+	queues_done(&queues);
+}
+
+Test(queue_lead, a_key_that_another_job_has_stays)
+{
+	purge_with_key("abcde.fedcba98-89ab-cdef-0123-456789abcdef");
+	cr_expect(strstr(asked(), " v5, delete jobs/q/dead/"), "%s", asked());
+	cr_expect_not(strstr(asked(), "jobs/q/key/"), "%s", asked());
+	queues_done(&queues);
+}
+
+Test(queue_lead, a_job_that_was_purged_is_not_there)
+{
+	begin_node();
+	forget_open();
+	queues_read(&queues, &id, 0, NULL, on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("purged", 1, 5));
+	cr_expect_eq(told.outcome, JOB_NOT_THERE);
+	queues_cancel(&queues, &id, "user", on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("purged", 1, 5));
+	cr_expect_eq(told.outcome, JOB_NOT_THERE);
+	queues_requeue(&queues, &id, on_told, NULL);
+	turn();
+	answers("get jobs/q/job/", job_of("purged", 1, 5));
+	cr_expect_eq(told.outcome, JOB_NOT_THERE);
+	cr_expect_eq(told.n, 3);
+	queues_done(&queues);
+}
+
+/* As of one whose record has gone: the telling of its end goes as well. */
+Test(queue_lead, what_was_given_of_a_job_that_was_purged_is_taken_away)
+{
+	give_to_who_lives(other_name, true);
+	cr_expect_gt(taken_within(2000, "purged", 1), 0);
+	cr_expect_not(strstr(asked(), "jobs/q/due/"), "%s", asked());
+	cr_expect_not(strstr(asked(), "jobs/q/job/"), "%s", asked());
 	queues_done(&queues);
 }
 

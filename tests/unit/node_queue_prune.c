@@ -10,7 +10,7 @@
 /* The one record that there is. */
 static struct {
 	const char *state, *key, *of_key; /* of_key: what its key says, NULL: nothing */
-	int64_t ended_ago_ms, written_ago_ms;
+	int64_t ended_ago_ms, written_ago_ms, ended_later_ms;
 	bool junk, gone, pointer, due;
 	int32_t version;
 	char folder[JOB_MINUTE_SIZE], uuid[64];
@@ -32,6 +32,8 @@ static struct store_reply record(void)
 	snprintf(j.key, sizeof(j.key), "%s", there.key ? there.key : "");
 	if (there.ended_ago_ms > 0)
 		j.ended = begun_ms - there.ended_ago_ms;
+	if (there.ended_later_ms > 0)
+		j.ended = begun_ms + there.ended_later_ms;
 	buffer_done(&data);
 	buffer_init(&data, RECORD_JOB_MAX);
 	cr_assert_eq(record_pack_job(&data, &j), 0);
@@ -40,7 +42,8 @@ static struct store_reply record(void)
 
 static struct store_reply stat_of(void)
 {
-	int64_t ago = there.written_ago_ms ? there.written_ago_ms : there.ended_ago_ms;
+	int64_t ago = there.written_ago_ms ? there.written_ago_ms
+					   : there.ended_ago_ms - there.ended_later_ms;
 
 	return there.gone ? failed(STORE_NO_NODE)
 			  : of_stat((struct store_stat){.version = there.version,
@@ -69,6 +72,8 @@ static struct store_reply answer(const char *text)
 		return there.pointer ? ok() : failed(STORE_NO_NODE);
 	if (strncmp(text, "exists jobs/q/job/", 18) == 0 && strstr(text, "/new"))
 		return stat_of();
+	if (strcmp(text, "exists jobs/q/dead") == 0)
+		return of_stat((struct store_stat){.children = there.pointer});
 	if (strcmp(text, "list jobs/q/job") == 0)
 		return names(there.folder, "no minute", NULL);
 	n_lists += strcmp(text, list) == 0;
@@ -288,6 +293,22 @@ Test(queue_prune, a_time_ahead_says_nothing)
 	there.ended_ago_ms = 40 * MINUTE;
 	there.written_ago_ms = -400 * MINUTE;
 	cr_expect(deletes_within(25000));
+	queues_done(&queues);
+}
+
+/* A letter that was purged, or requeued and done, goes sooner than one that is dead. */
+Test(queue_prune, what_is_no_dead_letter_any_more_goes_sooner)
+{
+	there.pointer = true;
+	there.state = "dead";
+	there.ended_ago_ms = 15 * MINUTE;
+	cr_assert_null(deletes_within(MINUTE));
+	there.pointer = false;
+	there.state = "cancelled";
+	there.ended_ago_ms = 0;
+	there.ended_later_ms = MINUTE;
+	cr_expect_null(deletes_within(29 * MINUTE));
+	cr_expect(deletes_within(3 * MINUTE), "not only after the 50 minutes of a dead letter");
 	queues_done(&queues);
 }
 

@@ -191,6 +191,7 @@ Test(queue_recheck, what_is_given_here_follows_from_assignment_and_record)
 		{"ours, and has ended", ours, "ok", STRANGE},
 		{"ours, and of another node", ours, "elsewhere", STRANGE},
 		{"ours, without a record", ours, NULL, BACK},
+		{"ours, and was purged", ours, "purged", BACK},
 		{"ours, with junk", ours, "junk", STRANGE},
 		{"ours, whose record's answer is lost", ours, "lost", LATER},
 		{"not understood", junk, "queued", STRANGE},
@@ -277,6 +278,7 @@ Test(queue_recheck, whether_it_has_begun_is_read_where_the_answer_was_lost)
 		{"and more was written", ours, "running", 2, GONE},
 		{"the record is junk", ours, "junk", 1, GONE},
 		{"the record is gone", ours, NULL, 0, BACK},
+		{"it was purged", ours, "purged", 1, BACK},
 		{"the assignment is gone", NULL, "running", 1, GONE},
 	};
 

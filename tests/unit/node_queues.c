@@ -271,6 +271,7 @@ Test(queues, nor_is_what_was_answered_with_the_job_of_its_key)
 	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
 	asks_of("get jobs/q/key/",
 		holds(other, sizeof(other) - 1, (struct store_stat){.version = 0}));
+	asks_of("exists jobs/q/job/abc/f/new", ok());
 	cr_expect_eq(told.outcome, JOB_DONE);
 	cr_expect_str_eq(told.id, "fedcba98-89ab-cdef-0123-456789abcdef");
 	submit_with("night");
@@ -293,6 +294,61 @@ Test(queues, what_is_there_is_not_refused_as_the_queue_is_not_configured_any_mor
 	cr_expect(is_done());
 	submit();
 	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	cr_expect_eq(told.outcome, JOB_NOT_NOW);
+	queues_done(&queues);
+}
+
+/* --- keys ------------------------------------------------------------------------------------------------- */
+
+static const char others_key[] = "abc.fedcba98-89ab-cdef-0123-456789abcdef night";
+
+/* The submit finds the key of that job, whose record is there or not. */
+static void find_key(enum store_code record)
+{
+	begin_node();
+	serve(5000);
+	forget_open();
+	submit_with("night");
+	asks_of("create jobs/q/key/", failed_at(STORE_NODE_EXISTS, 4));
+	asks_of("get jobs/q/key/",
+		holds(others_key, sizeof(others_key) - 1, (struct store_stat){.version = 2}));
+	asks_of("exists jobs/q/job/abc/f/new", record == STORE_OK ? ok() : failed(record));
+}
+
+Test(queues, who_has_a_key_is_the_answer)
+{
+	find_key(STORE_OK);
+	cr_expect_eq(told.outcome, JOB_DONE);
+	cr_expect_str_eq(told.id, "fedcba98-89ab-cdef-0123-456789abcdef");
+	queues_done(&queues);
+}
+
+/* By whatever means that has gone: an earlier release purged it, or a hand deleted it. */
+Test(queues, the_key_of_a_job_that_has_gone_is_free)
+{
+	find_key(STORE_NO_NODE);
+	cr_expect_eq(told.n, 0);
+	asks_of("set jobs/q/key/", failed_at(STORE_BAD_VERSION, 4)); /* another was faster */
+	cr_expect(strstr(store.last.text, " v2"), "%s", store.last.text);
+	cr_expect(strstr(store.last.text, "check jobs/q/due v4, "), "%s", store.last.text);
+	asks_of("create jobs/q/key/", failed_at(STORE_NODE_EXISTS, 4));
+	asks_of("get jobs/q/key/",
+		holds(others_key, sizeof(others_key) - 1, (struct store_stat){.version = 3}));
+	asks_of("exists jobs/q/job/abc/f/new", failed(STORE_NO_NODE));
+	asks_of("set jobs/q/key/", ok());
+	cr_expect(is_done());
+	cr_expect_eq(queue_find(&queues, "q")->room.left, 4999, "one place was used");
+	queues_done(&queues);
+}
+
+Test(queues, the_key_of_a_job_that_has_gone_is_no_answer_where_nothing_is_taken)
+{
+	begin_paused();
+	submit_with("night");
+	asks_of("check jobs/q/job", failed_at(STORE_NO_NODE, 0));
+	asks_of("get jobs/q/key/",
+		holds(others_key, sizeof(others_key) - 1, (struct store_stat){.version = 2}));
+	asks_of("exists jobs/q/job/abc/f/new", failed(STORE_NO_NODE));
 	cr_expect_eq(told.outcome, JOB_NOT_NOW);
 	queues_done(&queues);
 }

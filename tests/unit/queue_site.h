@@ -81,7 +81,9 @@ static inline void begin_node(void)
 			script_answer(i, names(NULL, NULL));
 }
 
-/* As it lies in ZooKeeper; the bytes are borrowed until the next call. */
+static const char *key_of_job; /* NULL: none */
+
+/* As it lies in ZooKeeper; the bytes are borrowed until the next call. "purged": its trace. */
 static inline struct store_reply job_of(const char *state, int64_t attempt, int32_t version)
 {
 	static struct buffer data;
@@ -94,7 +96,9 @@ static inline struct store_reply job_of(const char *state, int64_t attempt, int3
 
 	job_id_format(&id, j.id);
 	snprintf(j.queue, sizeof(j.queue), "q");
-	snprintf(j.state, sizeof(j.state), "%s", state);
+	j.purged = strcmp(state, "purged") == 0;
+	snprintf(j.state, sizeof(j.state), "%s", j.purged ? "cancelled" : state);
+	snprintf(j.key, sizeof(j.key), "%s", key_of_job ? key_of_job : "");
 	snprintf(j.by, sizeof(j.by), "user");
 	snprintf(j.host, sizeof(j.host), "host");
 	if (attempt > 0)

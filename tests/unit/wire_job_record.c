@@ -26,6 +26,7 @@ static struct job_record full(void)
 			       .ended = 4,
 			       .node = "host:/s",
 			       .exit_status = 255,
+			       .purged = true,
 			       .output = output,
 			       .output_len = sizeof(output),
 			       .payload = payload,
@@ -52,6 +53,7 @@ Test(job_record, there_and_back)
 	cr_expect_eq(back.base, 3);
 	cr_expect_eq(back.ended, 4);
 	cr_expect_eq(back.exit_status, 255);
+	cr_expect(back.purged);
 	cr_assert_eq(back.payload_len, j.payload_len);
 	cr_expect_eq(memcmp(back.payload, j.payload, j.payload_len), 0);
 	cr_expect_eq(back.output_len, j.output_len);
