@@ -147,6 +147,31 @@ def test_dead_letters_are_requeued_and_purged(queues, folder):
     assert queues.run(a, "requeue")[0] == 3 and queues.run(a, "requeue", "--all", "q", last)[0] == 3
 
 
+def test_a_purge_takes_the_key_and_its_id_is_known(queues, folder, zk):
+    a = queues.site("a", queue_text("q", attempts=1, command=shell(
+        f'cat >>{folder}/ran; echo >>{folder}/ran; grep -q good {folder}/ran')))
+    queues.wait_open()
+    job = queues.submit(a, "--key", "night", payload=b"bad")
+    queues.wait_state(a, job, "dead")
+    assert queues.submit(a, "--key", "night") == job, "its key is kept with it"
+    assert queues.run(a, "purge", "q")[1] == b"purged 1 dead letter\n"
+    assert code_of(a, "job", job) == 3 and code_of(a, "requeue", job) == 3
+    assert queues.run(a, "cancel", job)[0] != 0
+    assert queues.submit(a, "--id", job, payload=b"bad") == job, "it was committed, and is not made again"
+    assert a.call("queue", "q")["queued"] == 0 and code_of(a, "job", job) == 3
+    other = queues.submit(a, "--key", "night", payload=b"good")
+    assert other != job
+    assert queues.wait_state(a, other)["state"] == "ok"
+    assert (folder / "ran").read_text().split() == ["bad", "good"]
+    # A hand deletes the record alone.
+    minute, uuid = other.split(".")[1:]
+    zk.client.delete(zk.path("jobs", "q", "job", minute, uuid[0], uuid))
+    third = queues.submit(a, "--key", "night", payload=b"again")
+    assert third not in (job, other)
+    assert queues.wait_state(a, third)["state"] == "ok"
+    assert queues.submit(a, "--key", "night") == third
+
+
 def bury(zk, n, state="dead", minutes_ago=1, **changes):
     """Jobs of q that have ended, as a sidecar leaves them, without being run: their ids, the oldest first."""
     now_ms, client, made = int(time.time() * 1000) - (minutes_ago - 1) * 60000, zk.client, []

@@ -68,6 +68,7 @@ static const char *const names[] = {
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
+	"job-key",	  "job-purged",
 };
 
 bool plant_set(const char *name)
@@ -325,10 +326,6 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		if (is("job-epoch") && is_queue(ops[i].path))
 			other[m - 1] = (struct store_op){
 				.type = STORE_OP_CHECK, .path = ops[i].path, .version = -1};
-		/* A submit has its place whatever has been counted since. */
-		if (is("job-room") && ops[i].type == STORE_OP_CHECK &&
-		    strcmp(ops[i].path + strlen(ops[i].path) - 4, "/due") == 0)
-			other[m - 1].version = -1;
 		/* A lock gets another number of slots whoever is in it. */
 		if (is("lock-slots") && resets && i == 2)
 			m--;
@@ -761,19 +758,39 @@ size_t __wrap_assign_pick(enum queue_assign how, const struct assign_worker *wor
 	return i == ASSIGN_NOBODY && n > 0 && is("job-slots") ? 0 : i;
 }
 
-/* What an earlier call has committed is not found. */
+/* The operations as the plant has them; how many. */
+static size_t spoil_jobs(struct store_op *ops, size_t n)
+{
+	static char path[STORE_PATH_MAX];
+	bool submits = n > 3 && ops[1].type == STORE_OP_CHECK && ops[2].type == STORE_OP_CREATE;
+	bool purges = n > 1 && n < 4 && ops[0].type == STORE_OP_SET &&
+		      ops[1].type == STORE_OP_DELETE && strstr(ops[1].path, "/dead/") &&
+		      ops[n - 1].type == STORE_OP_DELETE;
+
+	/* What an earlier call has committed is not found. */
+	if (is("job-refused") && n == 1 && ops[0].type == STORE_OP_CHECK) {
+		snprintf(path, sizeof(path), "%.*s", (int)strlen(ops[0].path) - 1, ops[0].path);
+		ops[0].path = path;
+	}
+	/* A submit has its place whatever has been counted since. */
+	if (is("job-room") && submits)
+		ops[1].version = -1;
+	/* A purge leaves no trace. */
+	if (is("job-purged") && purges)
+		ops[0].type = STORE_OP_DELETE;
+	/* Or the key. */
+	return is("job-key") && purges ? 2 : n;
+}
+
 void __wrap_queue_multi(struct queue_calls *c, const struct store_op *ops, size_t n,
 			store_reply_fn fn, void *arg)
 {
-	char path[STORE_PATH_MAX];
-	struct store_op check = ops[0];
+	struct store_op *other = mem_calloc(n, sizeof(*other));
 
-	if (is("job-refused") && n == 1 && check.type == STORE_OP_CHECK) {
-		snprintf(path, sizeof(path), "%.*s", (int)strlen(check.path) - 1, check.path);
-		check.path = path;
-		ops = &check;
-	}
-	__real_queue_multi(c, ops, n, fn, arg);
+	memcpy(other, ops, n * sizeof(*other));
+	n = spoil_jobs(other, n);
+	__real_queue_multi(c, other, n, fn, arg);
+	free(other);
 }
 
 /* The rate is not kept. */

@@ -570,7 +570,7 @@ static void ask(struct site *s)
 			queues_requeue_all(q, queue, NULL, on_told, NULL);
 		break;
 	case 5:
-		if (random_chance(100))
+		if (random_chance(300))
 			queues_purge(q, queue, NULL, on_told, NULL);
 		break;
 	default: queues_read(q, &id, random_chance(300) ? 5000 : 0, NULL, on_told, NULL); break;

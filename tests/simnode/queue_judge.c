@@ -21,14 +21,18 @@
 	 SECOND)       /* where clocks were set: until all have asked for the servers' time again */
 #define LATE_MS	 40000 /* the longest that a request may be on its way */
 #define EARLY_MS 40000 /* by which clocks may differ that agree, and a little */
+#define KNOWN_US (600 * SECOND) /* for which the id of a purged job is known */
+#define KEYS_MAX 64
 
 static struct judged_job {
 	struct job_id id;
 	unsigned queue;
 	bool exists, told, touched;
-	bool made;    /* by this transaction */
-	bool fresh;   /* it waits as it was submitted: it was never given to anybody */
-	bool handled; /* a hand has changed its pointers: what becomes of it is that hand's */
+	bool made;	   /* by this transaction */
+	bool fresh;	   /* it waits as it was submitted: it was never given to anybody */
+	bool handled;	   /* a hand has changed its pointers: what becomes of it is that hand's */
+	bool keyed;	   /* a key names it */
+	int64_t purged_at; /* 0: it was not */
 	char state[JOB_STATE_MAX + 1];
 	int64_t attempt, base, due_ms;
 	unsigned due, at, dead; /* pointers */
@@ -46,6 +50,12 @@ static struct {
 	int64_t level_at;
 	char token[24]; /* of who has raised the epoch last */
 } states[QUEUES];
+
+/* The jobs that keys name. */
+static struct {
+	path_id path;
+	struct judged_job *job; /* NULL: none */
+} keys[KEYS_MAX];
 
 static const struct node_settings paths = {.root = SITE_ROOT};
 
@@ -95,6 +105,10 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 	bool begins = strcmp(to, "running") == 0;
 	int64_t session = states[j->queue].epoch_session;
 
+	if (is_letter(j) && r->purged) {
+		j->purged_at = sim.now;
+		return;
+	}
 	if (has_ended(j) &&
 	    !(is_letter(j) && strcmp(to, "queued") == 0 && r->attempt == j->attempt)) {
 		sim_violation("job %s was %s, and is written as %s", j->id.uuid, from, to);
@@ -125,6 +139,18 @@ static void check_record(const struct transaction *x, struct judged_job *j,
 		sim_violation("job %s is taken away while it runs", j->id.uuid);
 }
 
+/* The leader's transactions check the epoch. */
+static bool prunes(const struct transaction *x)
+{
+	for (size_t i = 0; i < x->n_ops; i++)
+		if (x->ops[i].type == STORE_OP_CHECK &&
+		    strncmp(path_text(x->ops[i].path), SITE_ROOT "/jobs/",
+			    strlen(SITE_ROOT "/jobs/")) == 0 &&
+		    !strchr(path_text(x->ops[i].path) + strlen(SITE_ROOT "/jobs/"), '/'))
+			return true;
+	return false;
+}
+
 static void on_job(const struct transaction *x, const struct op *op, unsigned queue,
 		   const char *rest)
 {
@@ -146,6 +172,8 @@ static void on_job(const struct transaction *x, const struct op *op, unsigned qu
 	if (op->type == STORE_OP_DELETE) {
 		if (!has_ended(j))
 			sim_violation("job %s is deleted as %s", uuid, j->state);
+		if (j->exists && is_letter(j) && !prunes(x))
+			j->purged_at = sim.now;
 		j->exists = false;
 		return;
 	}
@@ -155,6 +183,8 @@ static void on_job(const struct transaction *x, const struct op *op, unsigned qu
 	}
 	if (op->type == STORE_OP_CREATE && j->exists)
 		sim_violation("job %s is made twice", uuid);
+	if (op->type == STORE_OP_CREATE && j->purged_at > 0 && sim.now < j->purged_at + KNOWN_US)
+		sim_violation("job %s is made again, and was purged", uuid);
 	j->made |= op->type == STORE_OP_CREATE;
 	if (op->type == STORE_OP_SET)
 		check_record(x, j, &r);
@@ -293,6 +323,32 @@ static void check_room(struct judged_job *j, bool made)
 			      states[j->queue].fresh);
 }
 
+static void on_key(const struct op *op, unsigned queue)
+{
+	size_t i = 0;
+	char name[JOB_NAME_MAX + 1];
+	struct job_id id;
+
+	while (i < KEYS_MAX && keys[i].path != op->path && keys[i].path != 0)
+		i++;
+	if (i == KEYS_MAX || op->type == STORE_OP_CHECK)
+		return;
+	keys[i].path = op->path;
+	if (keys[i].job) {
+		keys[i].job->keyed = false;
+		keys[i].job->touched = true;
+	}
+	keys[i].job = NULL;
+	if (op->type == STORE_OP_DELETE || !op->data)
+		return;
+	snprintf(name, sizeof(name), "%.*s", (int)op->data->len, (const char *)op->data->bytes);
+	name[strcspn(name, " ")] = '\0';
+	if (!job_name_parse(name, strlen(name), &id))
+		return;
+	keys[i].job = job_of(queue, id.minute, id.uuid);
+	keys[i].job->keyed = keys[i].job->touched = true;
+}
+
 static void on_op(const struct transaction *x, const struct op *op)
 {
 	char name[NAME_TASK_MAX + 1], path[STORE_PATH_MAX];
@@ -314,6 +370,8 @@ static void on_op(const struct transaction *x, const struct op *op)
 			on_at(x, op, k, rest + 3);
 		else if (strncmp(rest, "dead/", 5) == 0)
 			on_pointer(x, op, k, rest + 5, false);
+		else if (strncmp(rest, "key/", 4) == 0)
+			on_key(op, k);
 	}
 }
 
@@ -322,6 +380,8 @@ static void check_places(const struct judged_job *j)
 {
 	bool waits = strcmp(j->state, "queued") == 0, runs = strcmp(j->state, "running") == 0;
 
+	if (j->keyed && (!j->exists || j->purged_at > 0))
+		sim_violation("job %s has gone, and its key is there", j->id.uuid);
 	if (j->handled)
 		return;
 	if (!j->exists) {
@@ -440,6 +500,7 @@ const char *judge_at_rest(void)
 void judge_forget(void)
 {
 	n_jobs = 0;
+	memset(keys, 0, sizeof(keys));
 	memset(states, 0, sizeof(states));
 }
 
