@@ -132,7 +132,8 @@ static void take(struct jobs_list *l, const struct job_id *id, const struct stor
 	struct job_record j;
 	const char *why;
 
-	if (reply->code != STORE_OK || record_parse_job(reply->data, reply->len, &j, &why) != 0)
+	if (reply->code != STORE_OK || record_parse_job(reply->data, reply->len, &j, &why) != 0 ||
+	    j.purged)
 		return;
 	find_node(l, id, &j);
 	if (l->state[0] && strcmp(l->state, j.state) != 0)
