@@ -135,7 +135,7 @@ static void submit_while_open(void)
 /* Its key is another's: so much is told of that one. */
 static void meets_old(struct store_reply old)
 {
-	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 3));
+	asks_of("check jobs/q/open", failed_at(STORE_NODE_EXISTS, 4));
 	asks_of("get jobs/q/key/",
 		holds("z." OLD " key", strlen("z." OLD " key"), (struct store_stat){.version = 4}));
 	asks_of("get jobs/q/job/z/8/new", old);
@@ -144,7 +144,7 @@ static void meets_old(struct store_reply old)
 Test(queues, a_key_is_free_once_its_job_has_ended_where_that_is_wanted)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit_while_open();
 	meets_old(job_of("dead", 1, 7));
@@ -170,7 +170,7 @@ Test(queues, a_key_is_free_once_its_job_has_ended_where_that_is_wanted)
 Test(queues, a_key_whose_job_is_open_or_is_requeued_just_now_is_not_free)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit_while_open();
 	meets_old(job_of("running", 1, 7));
@@ -178,7 +178,7 @@ Test(queues, a_key_whose_job_is_open_or_is_requeued_just_now_is_not_free)
 	cr_expect_str_eq(told.id, OLD);
 	submit_while_open();
 	meets_old(job_of("dead", 1, 7));
-	asks_of("check jobs/q/open", failed_at(STORE_BAD_VERSION, 4));
+	asks_of("check jobs/q/open", failed_at(STORE_BAD_VERSION, 5));
 	cr_expect_eq(told.n, 0);
 	meets_old(job_of("queued", 1, 8));
 	cr_expect_eq(told.outcome, JOB_DONE);
@@ -189,7 +189,7 @@ Test(queues, a_key_whose_job_is_open_or_is_requeued_just_now_is_not_free)
 Test(queues, a_key_is_not_taken_while_the_queue_is_full)
 {
 	begin_node();
-	serve();
+	serve(5000);
 	forget_open();
 	submit_while_open();
 	asks_of("check jobs/q/open", failed_at(STORE_NO_NODE, 0));

@@ -103,7 +103,7 @@ static inline struct store_reply job_of(const char *state, int64_t attempt, int3
 	snprintf(j.host, sizeof(j.host), "host");
 	if (attempt > 0)
 		snprintf(j.node, sizeof(j.node), "here:/s");
-	if (strcmp(state, "queued") != 0 && strcmp(state, "running") != 0)
+	if (strcmp(j.state, "queued") != 0 && strcmp(j.state, "running") != 0)
 		j.ended = 5;
 	buffer_done(&data);
 	buffer_init(&data, RECORD_JOB_MAX);
