@@ -84,6 +84,7 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() takes no const, but changes nothing */
 	execvp(argv[0], argv);
 	e = errno;
+	job->shared->exec_errno = e;
 	printable(name, sizeof(name), argv[0], strlen(argv[0]));
 	dprintf(STDERR_FILENO, "zkleader: %s: %s\n", name, strerror(e));
 	_exit(e == ENOENT ? JOB_NOT_FOUND : JOB_CANNOT_START);

@@ -159,6 +159,8 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	uint32_t id;
 	int e;
 
+	if (!start_errno)
+		start_errno = job->shared->exec_errno;
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);

@@ -30,9 +30,10 @@ struct job_shared {
 	_Atomic int64_t report_by; /* once no process is left: deadline of the report */
 	_Atomic int status;	   /* of the job as a shell would say, or JOB_NO_STATUS */
 	_Atomic int start_errno;
-	_Atomic bool over; /* no process of it is left */
-	_Atomic bool lost; /* it was ended because the leadership was lost */
-	_Atomic bool cut;  /* it was ended before its own end, and not by its timeout first */
+	_Atomic int exec_errno; /* why its command could not be executed; 0: it was */
+	_Atomic bool over;	/* no process of it is left */
+	_Atomic bool lost;	/* it was ended because the leadership was lost */
+	_Atomic bool cut;	/* it was ended before its own end, and not by its timeout first */
 	_Atomic bool recorded;
 	_Atomic bool timed_out; /* it was ended by its timeout */
 };
