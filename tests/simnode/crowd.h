@@ -1,7 +1,7 @@
 /*
- * The crowd: with --crowd each sidecar has hundreds of tasks more, and a user who waits for thousands of ticks
- * that nobody claims and goes away again. So the watches of a session reach what a packet may have, which is
- * less here than servers take in fact.
+ * The crowd: with --crowd each sidecar has hundreds of tasks more. Of every second one 50 ticks are claimed, by
+ * clients of its leader, while others wait for them; of the rest thousands of ticks are waited for that nobody
+ * claims. So the watches of a session reach what a packet may have, which is less here than servers take in fact.
  */
 #ifndef TESTS_SIMNODE_CROWD_H
 #define TESTS_SIMNODE_CROWD_H
@@ -13,6 +13,8 @@
 void crowd_reset(void);
 /* Appends its tasks to what a site is configured with; their number. */
 size_t crowd_list(struct task_settings *list);
+/* Whether a task is one of them. */
+bool crowd_has(const char *task);
 /* Whether a request is the crowd's; then for the node. */
 bool crowd_owns(const void *owner);
 void crowd_released(void *owner);

@@ -157,6 +157,7 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	keep_greater(&sum->worst_hostage, one->worst_hostage);
 	sum->crowd_asked += one->crowd_asked;
 	sum->crowd_left += one->crowd_left;
+	sum->crowd_claimed += one->crowd_claimed;
 	keep_greater(&sum->worst_packet, one->worst_packet);
 	keep_greater(&sum->worst_looks, one->worst_looks);
 	sum->sum_requests += one->sum_requests;
@@ -288,8 +289,9 @@ static void print_watches(const struct plan *plan, const struct figures *f)
 	printf("watches: at most %lld bytes of a session, and %lld paths looked at by time",
 	       (long long)f->worst_packet, (long long)f->worst_looks);
 	if (plan->options.crowd)
-		printf("; %llu waits of the crowd, %llu given up",
-		       (unsigned long long)f->crowd_asked, (unsigned long long)f->crowd_left);
+		printf("; %llu requests of the crowd, %llu given up, %llu ticks claimed",
+		       (unsigned long long)f->crowd_asked, (unsigned long long)f->crowd_left,
+		       (unsigned long long)f->crowd_claimed);
 	printf("\n");
 	if (plan->options.hostages)
 		printf("hostages: %llu whose writes were refused, %llu answered by nobody, %llu "

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "crowd.h"
 #include "jobs.h"
 #include "schedules.h"
 #include "ticks.h"
@@ -67,6 +68,8 @@ static bool take(const struct transaction *x, const struct op *op, const struct 
 	if (!slash || (size_t)(slash - text) >= sizeof(name))
 		return false;
 	snprintf(name, sizeof(name), "%.*s", (int)(slash - text), text);
+	if (crowd_has(name))
+		return false;
 	*j = (struct judged){.x = x, .before = before, .task = task_number(name)};
 	snprintf(j->tick, sizeof(j->tick), "%s", slash + 1);
 	if (j->task == TASKS_MAX || !tick_parse(j->tick, &j->tick_ms) ||

@@ -5,6 +5,7 @@
 #include "core/fleet_draft.h"
 #include "core/identity.h"
 #include "core/run.h"
+#include "crowd.h"
 #include "node/counts.h"
 #include "node/disagreement.h"
 #include "node/overdue.h"
@@ -49,7 +50,8 @@ static void look_at_survey(struct site *s)
 		return;
 	if (*survey) {
 		survey_each(*survey, count_one, &n);
-		if (n > sim.n_tasks + (sim.options.queues ? QUEUES : 0))
+		if (n > sim.n_tasks + (sim.options.queues ? QUEUES : 0) +
+				(sim.options.crowd ? CROWD_TASKS : 0))
 			sim_violation("site %u counts %zu leaders of %u tasks", s->id, n,
 				      sim.n_tasks);
 		tables_ended(s);
