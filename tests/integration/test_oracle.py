@@ -4,7 +4,7 @@ What it does with clocks that are too slow for any lease is in test_fault_clocks
 """
 import pytest
 
-from harness.oracle import Answer, Broken, Oracle, double_seconds, overlaps, tokens_gone_back
+from harness.oracle import Answer, Broken, FleetOracle, Oracle, double_seconds, overlaps, tokens_gone_back
 from harness.waiting import wait_until
 
 TASK = "nightly-report"
@@ -67,6 +67,27 @@ def test_the_oracle_lets_what_is_right_pass():
     judge(yes("a", 1.0, 100, token=700), yes("a", 5.0, 100, token=3), epochs=(0.0, 4.0))
     with pytest.raises(AssertionError, match="nothing was tested"):
         judge(no("a", 1.0))
+
+
+def judge_fleet(*answers):
+    oracle = FleetOracle()
+    for a in answers:
+        oracle.note_task(TASK, a)
+    oracle.judge()
+    return oracle.tasks[TASK]
+
+
+def test_the_oracle_of_a_fleet_joins_answers_and_loses_nothing():
+    """Of hours, and of hundreds of tasks."""
+    again = [yes("a", 0.5 * i, 1000) for i in range(1, 100)]
+    assert judge_fleet(*again) == [yes("a", 0.5, 50000)]
+    assert len(judge_fleet(*again, yes("b", 50.6, 500, token=2), yes("a", 51.2, 1000, token=3))) == 3
+    with pytest.raises(Broken, match="led twice"):
+        judge_fleet(*again, yes("b", 50.4, 500, token=2))
+    with pytest.raises(Broken, match="led twice"):  # and it is not the last answer that another lies in
+        judge_fleet(yes("a", 1.0, 9000), yes("a", 1.5, 10), yes("b", 8.0, 500, token=2))
+    with pytest.raises(Broken, match="went back"):
+        judge_fleet(*again, yes("b", 51.0, 500, token=2), yes("a", 52.0, 500))
 
 
 def test_the_oracle_catches_two_fleets_that_know_nothing_of_each_other(fleet, zk, server):

@@ -32,7 +32,7 @@ class Server(ZooKeeper):
         config = self.folder / "zoo.cfg"
         config.write_text("".join(f"{k}={v}\n" for k, v in values.items()), encoding="ascii")
         with open(self.folder / "server.log", "ab") as log:
-            self.process = spawn([*self.command, *java(), config], stdout=log, stderr=subprocess.STDOUT)
+            self.process = spawn([*self.command, *java(), config], stdout=log, stderr=subprocess.STDOUT, env=self.env)
 
     def ask(self, word):
         if self.host == "127.0.0.1":

@@ -238,3 +238,65 @@ class Oracle:
         yes = [a for a in self.answers if a.leader]
         return (f"measured: {len(self.answers)} answers in {now() - self.began:.1f} s, {len(yes)} yes, "
                 f"{len({a.token for a in yes})} tokens, 0 s led twice, at most {self.gap():.2f} s led by nobody")
+
+
+class FleetPoller(Poller):
+    """The same of all tasks of the sidecar at once."""
+
+    def ask(self):
+        if not self.client:
+            self.client = Client(self.sidecar.socket, timeout=600)
+        sent = now()
+        answers = self.client.call("tasks")
+        received = now()
+        for a in answers:
+            if a["self"] and a["lease_ms"]:
+                self.oracle.note_task(a["task"], Answer(self.sidecar.name, sent, received, True, a["token"], a["lease_ms"]))
+        self.asked += 1
+
+
+class FleetOracle(Oracle):
+    """Of all tasks, for hours: only yes answers are kept, and those that continue the one before are joined to it."""
+
+    def __init__(self, *sidecars, pause=0.5):
+        self.tasks = {}
+        self.lock = threading.Lock()  # of the pollers, who join each other's answers
+        super().__init__("all tasks", *sidecars, pause=pause)
+
+    def watch(self, sidecar):
+        poller = FleetPoller(self, sidecar)
+        self.pollers.append(poller)
+        poller.start()
+
+    def note_task(self, task, answer):
+        with self.lock:
+            kept = self.tasks.setdefault(task, [])
+            for i in range(len(kept) - 1, -1, -1):
+                last = kept[i]
+                if last.token > answer.token:
+                    break  # an older one: it is judged by itself
+                end = last.sent + last.lease_ms / 1000
+                if last.sidecar == answer.sidecar and last.token == answer.token and end >= answer.received:
+                    lease = max(end, answer.sent + answer.lease_ms / 1000) - last.sent
+                    kept[i] = last._replace(lease_ms=lease * 1000)
+                    return
+                if len(kept) - i > 3:
+                    break
+            kept.append(answer)
+
+    def judge(self):
+        for task, answers in self.tasks.items():
+            found = overlaps(answers, self.gone)
+            if found:
+                raise Broken(f"{task} was led twice: {found[:3]}")
+            back = tokens_gone_back(answers)
+            if back:
+                raise Broken(f"{task}: tokens went back: {back[:3]}")
+        assert self.tasks, "nobody has ever led: nothing was tested"
+        print(self.summary())
+
+    def summary(self):
+        tokens = sum(len({a.token for a in answers}) for answers in self.tasks.values())
+        asked = sum(poller.asked for poller in self.pollers)
+        return (f"measured: {len(self.tasks)} tasks, {asked} questions about all of them in {now() - self.began:.0f} s, "
+                f"{tokens} leaderships, 0 s with two leaders, no token went back")
