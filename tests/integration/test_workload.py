@@ -1,5 +1,6 @@
 """The judges of what jobs write are not blind: each finds what is planted. Locks and gangs are judged by flock(1)."""
 import random
+import types
 
 import msgpack
 import pytest
@@ -18,11 +19,14 @@ class Records:
     def __init__(self, states):
         self.states = states
 
-    def names(self, *_):
-        return sorted(self.states)
+    def names(self, folder, *_):
+        return sorted(self.states) if folder == "runs" else ["worker"]
 
-    def get(self, _, __, tick):
-        return msgpack.packb({"state": self.states[tick]}), None
+    def get(self, folder, *names):
+        if folder == "workers":
+            return b"", types.SimpleNamespace(ephemeralOwner=1)
+        state, _, session = self.states[names[-1]].partition(" in ")
+        return msgpack.packb({"state": state, "session": int(session or 1)}), None
 
 
 def judge_ticks(folder, lines, *states, rerun=False):
@@ -35,8 +39,9 @@ def ran(k, attempt=1, token=7):
 
 
 def test_the_judge_of_ticks_lets_what_is_right_pass(folder):
-    states, again = judge_ticks(folder, [*ran(0), *ran(2, token=9)], "ok", "missed", "ok", "lost")
+    states, again = judge_ticks(folder, [*ran(0), *ran(2, token=9)], "ok", "missed", "ok", "running in 2")
     assert (dict(states), again) == ({"ok": 2, "missed": 1, "lost": 1}, 0)
+    assert judge_ticks(folder, ran(0)[:1], "running in 1")[0] == {"running": 1}
     assert judge_ticks(folder, [ran(0)[0], *ran(0, 2, 8)], "ok", rerun=True)[1] == 1
 
 
@@ -79,7 +84,7 @@ class Known:
     def call(self, _, job):
         if job not in self.states:
             raise RpcError({"code": 3, "message": "no such job"})
-        return {"state": self.states[job]}
+        return {"state": self.states[job], "due": "2026-11-20T00:00:00Z"}
 
 
 def judge_jobs(folder, lines, states, committed, purged=0, cancelled=()):

@@ -32,7 +32,13 @@ def written(folder, name):
 
 
 def records(zk, name):
-    return {tick: msgpack.unpackb(zk.get("runs", name, tick)[0]) for tick in zk.names("runs", name)}
+    """By tick. A run whose session has ended is lost: nobody writes that where it is not to be begun again."""
+    found = {tick: msgpack.unpackb(zk.get("runs", name, tick)[0]) for tick in zk.names("runs", name)}
+    sessions = {stat.ephemeralOwner for _, stat in (zk.get("workers", worker) for worker in zk.names("workers")) if stat}
+    for record in found.values():
+        if record["state"] == "running" and record["session"] not in sessions:
+            record["state"] = "lost"
+    return found
 
 
 def judge(folder, zk, name, until, period, least=1, rerun=False):

@@ -93,16 +93,16 @@ class Storm:
               (version, 2, "sidecar"), (pause_server, 1, "server"), (kill_server, 0.3, "server")]
 
     def blow(self, seconds, meanwhile=lambda: None):
-        """meanwhile: is called all the time."""
-        end = time.monotonic() + seconds
-        due = 0.0
+        """meanwhile: is called again and again."""
+        due = time.monotonic()
+        end = due + seconds
         while time.monotonic() < end:
             self._end_what_is_over(time.monotonic())
-            if time.monotonic() >= due:
+            while due <= time.monotonic() < end:
                 self._do_something()
-                due = time.monotonic() + self.random.uniform(*self.pauses)
+                due += self.random.uniform(*self.pauses)  # as many as that, however slow this is
             meanwhile()
-            time.sleep(0.02)
+            time.sleep(0.1)
         self._end_what_is_over(float("inf"))
         for proxy in self.proxies:
             proxy.rules.clear()
@@ -123,6 +123,15 @@ class StormOfAll(Storm):
     A runner may hang for longer than the 30 s after which its node counts as one without it."""
     HANGS = 45.0
     CLOCKS = (-7200, -900, 900, 7200)  # seconds that the server's is ahead
+
+    def hang_up(self, _, proxy):
+        """The session lives, and is not confirmed: its owner has to end it."""
+        proxy.hang_up()
+        self._for_a_while(proxy, proxy.flow, self.HANGS)
+
+    def swallow(self, _, proxy):
+        proxy.swallow(is_confirmation)
+        self._for_a_while(proxy, proxy.flow, self.HANGS)
 
     def kill_runner(self, sidecar, _):
         sidecar.runner.stop(self.random.choice([signal.SIGKILL, signal.SIGTERM]))
@@ -161,5 +170,5 @@ class StormOfAll(Storm):
         self.server.env = None
         self.server.start()
 
-    FAULTS = Storm.FAULTS + [(kill_runner, 2, "runner"), (hang_runner, 1, "runner"), (rename, 1, "sidecar"),
-                             (files, 2, "files"), (server_clock, 0.3, "server")]
+    FAULTS = Storm.FAULTS + [(hang_up, 1, "proxy"), (swallow, 1, "proxy"), (kill_runner, 2, "runner"), (hang_runner, 1, "runner"),
+                             (rename, 1, "sidecar"), (files, 2, "files"), (server_clock, 0.3, "server")]

@@ -177,15 +177,18 @@ class Submits(Use):
             self.step()
             return not self.running and not self.again
         wait_until(known, self.REPEATED + REST, "all submits are told whether they were committed")
-        wait_until(lambda: not [j for j, s in self.states().items() if s not in (*ENDED, None)], REST, "all jobs have ended")
+        wait_until(lambda: not [j for j, s in self.states().items() if s not in (*ENDED, "waiting", None)], REST, "all jobs have ended")
 
     def states(self):
-        """Of all that were committed: None of one without a record."""
-        found = {}
+        """Of all that were committed: None of one without a record, "waiting" of one that the server's clock, when it was
+        ahead, has made due in hours."""
+        found, hours = {}, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2 * REST))
         with self.sidecars[0].client() as client:
             for job in self.committed:
                 try:
-                    found[job] = client.call("job", job)["state"]
+                    answer = client.call("job", job)
+                    waits = answer["state"] == "queued" and answer["due"] > hours
+                    found[job] = "waiting" if waits else answer["state"]
                 except RpcError as e:
                     assert e.code == 3, e
                     found[job] = None
@@ -203,7 +206,7 @@ class Submits(Use):
         for job, state in states.items():
             queue, attempts = self.committed[job], begun[job]
             good = {"ok"} if queue == "again" else {"ok", "lost", "dead"} | ({None} if self.purged else set())
-            assert state in good | ({"cancelled"} if job in self.cancelled else set()), f"{job} of {queue} is {state}"
+            assert state in good | {"waiting"} | ({"cancelled"} if job in self.cancelled else set()), f"{job} of {queue} is {state}"
             assert len(set(attempts)) == len(attempts), f"{job}: an attempt begun twice: {attempts}"
             assert len(attempts) <= 1 or queue == "again", f"{job} was begun twice: {attempts}"
             assert state != "ok" or job in ended, f"{job} is ok, and did not end"
