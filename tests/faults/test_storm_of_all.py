@@ -1,7 +1,7 @@
 """The storm over all that a fleet is used for: tasks with schedules and with crontab lines, queues, locks and gangs, on
 three sidecars with runners, with a session timeout of 10 s.
 
-    STORM_SECONDS=3600 STORM_SEEDS=7 /usr/bin/python3 -m pytest -s tests/faults/test_storm_of_all.py
+    STORM_SECONDS=3600 STORM_SEEDS=7 python3 -m pytest -s tests/faults/test_storm_of_all.py
 
 is an hour of it. What counts is what leaders say and what jobs write. Logs and data of a storm that failed are kept in
 build/storm-SEED.
