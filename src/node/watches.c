@@ -124,12 +124,18 @@ static void on_removed(void *arg, const struct store_reply *reply)
 	}
 }
 
+static bool may_remove(const struct watches *w)
+{
+	if (w->lost < WATCH_LOST_MAX)
+		return w->up && w->removing < WATCH_REMOVALS_MAX;
+	return w->up && w->removing == 0 && host_now_ms(w->host) >= w->lost_ms + WATCH_LOST_MS;
+}
+
 static void pump_removals(struct watches *w)
 {
 	struct watch_entry *e;
 
-	while (w->up && w->lost < WATCH_LOST_MAX && w->removing < WATCH_REMOVALS_MAX &&
-	       (e = TAILQ_FIRST(&w->removals))) {
+	while (may_remove(w) && (e = TAILQ_FIRST(&w->removals))) {
 		set_queued(w, e, false);
 		e->removing = true;
 		w->removing++;
@@ -140,7 +146,10 @@ static void pump_removals(struct watches *w)
 void watches_set_up(struct watches *w, bool up)
 {
 	w->up = up;
-	w->lost += up && w->lost_now;
+	if (up && w->lost_now) {
+		w->lost++;
+		w->lost_ms = host_now_ms(w->host);
+	}
 	w->lost_now &= !up;
 	for (size_t i = 0; up && i < w->n_buckets; i++)
 		for (struct watch_entry *e = w->buckets[i]; e; e = e->next)

@@ -31,8 +31,12 @@
 #define WATCH_LOOKS_AT_ONCE  10	  /* so many in so long */
 #define WATCH_REMOVALS_MAX   50	  /* outstanding requests that remove a watch */
 
-/* Connections that went with a removal, after which none is tried: the server may not know how. */
+/*
+ * Connections in a row that went with a removal, after which a single one is tried, and seldom: the
+ * server may not know how, or something hangs up on each connection for a while.
+ */
 #define WATCH_LOST_MAX 3
+#define WATCH_LOST_MS  (10 * 60 * 1000)
 
 enum watch_class {
 	WATCH_FOLDER, /* folders of the whole fleet, a few: workers, decisions, partitions */
@@ -74,6 +78,7 @@ struct watches {
 	/* Connections in a row that went while a removal was outstanding; the present one. */
 	unsigned lost;
 	bool lost_now;
+	int64_t lost_ms; /* CLOCK_BOOTTIME: when the last one went */
 	struct host_timer look;
 };
 

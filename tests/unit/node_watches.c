@@ -228,9 +228,9 @@ Test(watches, what_could_not_be_removed_is_removed_on_the_next_connection)
 }
 
 /* A server that hangs up on what it does not know is not asked again and again. */
-Test(watches, where_each_removal_costs_a_connection_nothing_is_removed_any_more)
+Test(watches, where_each_removal_costs_a_connection_one_is_tried_after_a_while)
 {
-	int owner;
+	int owner, other;
 
 	begin(1000);
 	gets(WATCH_WAIT, ROOT "/a", &owner, STORE_OK);
@@ -246,6 +246,22 @@ Test(watches, where_each_removal_costs_a_connection_nothing_is_removed_any_more)
 	cr_expect(gets(WATCH_WAIT, ROOT "/b", &owner, STORE_OK), "all else goes on");
 	watches_fired(&w, STORE_NODE_CHANGED, ROOT "/a");
 	cr_expect_eq(w.count, 1);
+	gets(WATCH_WAIT, ROOT "/c", &other, STORE_OK);
+	pass(WATCH_LOST_MS);
+	watches_drop(&w, ROOT "/b", WATCH_NODE, &owner);
+	watches_drop(&w, ROOT "/c", WATCH_NODE, &other);
+	cr_expect_eq(store.n_unwatched, WATCH_LOST_MAX + 1, "one");
+	watches_set_up(&w, false);
+	script_unwatch(STORE_UNKNOWN);
+	watches_set_up(&w, true);
+	cr_expect_eq(store.n_unwatched, WATCH_LOST_MAX + 1, "and none behind it");
+	pass(WATCH_LOST_MS);
+	store.deaf = false;
+	gets(WATCH_WAIT, ROOT "/d", &owner, STORE_OK);
+	watches_drop(&w, ROOT "/d", WATCH_NODE, &owner);
+	pass(1);
+	pass(1);
+	cr_expect_eq(w.count, 0, "all, once one was answered");
 	end();
 }
 
