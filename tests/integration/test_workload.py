@@ -84,28 +84,29 @@ class Known:
     def call(self, _, job):
         if job not in self.states:
             raise RpcError({"code": 3, "message": "no such job"})
-        return {"state": self.states[job], "due": "2026-11-20T00:00:00Z"}
+        return {"state": self.states[job]}
 
 
 def judge_jobs(folder, lines, states, committed, purged=0, cancelled=()):
     use = Submits(random.Random(1), [Known(states)], folder)
+    use.begins = {"a": 9.5}
     use.committed, use.purged, use.cancelled = committed, purged, set(cancelled)
     use.out.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     return use.judge()
 
 
-def did(job, attempt=1):
-    return [f"begun {job} {attempt}", f"ended {job} {attempt}"]
+def did(job, attempt=1, up=9.5):
+    return [f"begun {job} {attempt} {up}", f"ended {job} {attempt} {up}"]
 
 
 def test_the_judge_of_jobs_lets_what_is_right_pass(folder):
-    lines = ["begun a 1", *did("a", 2), *did("b"), "begun c 1"]
+    lines = ["begun a 1 9.5", *did("a", 2), *did("b"), "begun c 1 9.5"]
     judge_jobs(folder, lines, {"a": "ok", "b": "ok", "c": "lost", "e": "cancelled"},
                {"a": "again", "b": "once", "c": "once", "d": "once", "e": "again"}, purged=1, cancelled="e")
 
 
 @pytest.mark.parametrize("what, lines, states, queue", [
-    ("at a time", ["beside a 1"], {"a": "ok"}, "again"),
+    ("at a time", ["beside a 1 9.5"], {"a": "ok"}, "again"),
     ("is None", did("a"), {}, "again"),
     ("is None", [], {}, "once"),
     ("is running", did("a"), {"a": "running"}, "once"),
@@ -113,7 +114,8 @@ def test_the_judge_of_jobs_lets_what_is_right_pass(folder):
     ("is cancelled", did("a"), {"a": "cancelled"}, "again"),
     ("an attempt begun twice", [*did("a"), *did("a")], {"a": "ok"}, "again"),
     ("was begun twice", [*did("a"), *did("a", 2)], {"a": "ok"}, "once"),
-    ("did not end", ["begun a 1"], {"a": "ok"}, "once"),
+    ("did not end", ["begun a 1 9.5"], {"a": "ok"}, "once"),
+    ("before 9.5", did("a", up=9.3), {"a": "ok"}, "once"),
     ("nobody was told of", [*did("a"), *did("x")], {"a": "ok"}, "once"),
 ])
 def test_the_judge_of_jobs_finds(folder, what, lines, states, queue):

@@ -6,6 +6,7 @@ import time
 
 from harness.holders import Holders
 from harness.jobs import Jobs, Run
+from harness.oracle import now
 from harness.process import end, spawn
 from harness.queues import ENDED
 from harness.rpc import RpcError
@@ -104,20 +105,22 @@ class Crontabs(Use):
             jobs.close()
 
 
-JOB = """exec 9>>{folder}/job.$ZKLEADER_JOB
-flock -n 9 || echo beside $ZKLEADER_JOB $ZKLEADER_ATTEMPT >>{out}
-echo begun $ZKLEADER_JOB $ZKLEADER_ATTEMPT >>{out}
+JOB = """read up rest </proc/uptime
+exec 9>>{folder}/job.$ZKLEADER_JOB
+flock -n 9 || echo beside $ZKLEADER_JOB $ZKLEADER_ATTEMPT $up >>{out}
+echo begun $ZKLEADER_JOB $ZKLEADER_ATTEMPT $up >>{out}
 sleep 0.5
-echo ended $ZKLEADER_JOB $ZKLEADER_ATTEMPT >>{out}
+echo ended $ZKLEADER_JOB $ZKLEADER_ATTEMPT $up >>{out}
 """
 
 
 class Submits(Use):
     """Jobs are submitted at any server, to a queue that tries them again and one that begins them once at most. Some
-    are cancelled, and the dead letters of the second one are purged now and then."""
+    are not to begin before a while is over, some are cancelled; the dead letters of the second one are purged."""
     QUEUES = {"again": {"on_crash": "rerun", "attempts": 20, "backoff": "1s", "backoff_max": "2s"},
               "once": {"on_crash": "skip", "attempts": 1}}
     REPEATED = 500  # seconds for which a submit may be repeated
+    LATER = 5  # seconds before which some may not begin
     file = "queues.conf"
 
     def __init__(self, random, sidecars, folder):
@@ -125,11 +128,12 @@ class Submits(Use):
         self.folder = folder
         self.out = folder / "jobs.out"
         self.committed = {}  # id: queue
+        self.begins = {}  # id: not before that time
         self.unknown = set()  # ids that may have been committed, and were repeated for as long as they may be
         self.cancelled = set()  # ids
         self.purged = 0
-        self.submits = {}  # Run: (queue, id or "", since when it is repeated)
-        self.again = []  # (when, queue, id, since)
+        self.submits = {}  # Run: (queue, seconds, id or "", since when it is repeated)
+        self.again = []  # (when, queue, seconds, id, since)
         script = JOB.format(folder=folder, out=self.out).replace("\n", "; ").rstrip("; ")
         self.text = "".join(queue_text(f"jobs-{name}", slots=2, command=["/bin/sh", "-c", script], **values)
                             for name, values in self.QUEUES.items())
@@ -137,13 +141,14 @@ class Submits(Use):
     def command(self, *args):
         return self.spawn(self.folder, *args, stdout=-1, stderr=-1)
 
-    def submit(self, queue, job="", since=None):
-        run = self.command("submit", *(["--id", job] if job else []), f"jobs-{queue}")
-        self.submits[run] = (queue, job, since or time.time())
+    def submit(self, queue, seconds, job="", since=None):
+        since = since or now()
+        run = self.command("submit", *(["--id", job] if job else []), "--in", f"{seconds}s", f"jobs-{queue}")
+        self.submits[run] = (queue, seconds, job, since)
 
     def begin(self):
         self.due = time.time() + self.random.uniform(0.2, 1.5)
-        self.submit(self.random.choice(list(self.QUEUES)))
+        self.submit(self.random.choice(list(self.QUEUES)), self.random.choice([0, 0, self.LATER]))
         if self.committed and self.random.random() < 0.05:
             job = self.random.choice(list(self.committed)[-5:])
             self.cancelled.add(job)
@@ -154,8 +159,7 @@ class Submits(Use):
 
     def step(self):
         super().step()
-        now = time.time()
-        for one in [one for one in self.again if one[0] <= now]:
+        for one in [one for one in self.again if one[0] <= now()]:
             self.again.remove(one)
             self.submit(*one[1:])
 
@@ -163,12 +167,13 @@ class Submits(Use):
         super().has_ended(run, 0 if code == 4 else code, out, err)
         if run not in self.submits:
             return
-        queue, job, since = self.submits.pop(run)
+        queue, seconds, job, since = self.submits.pop(run)
         job = out.strip() or job
         if code == 0:
             self.committed[job] = queue
-        elif job and code != 4 and time.time() - since < self.REPEATED:
-            self.again.append((time.time() + 1, queue, job, since))
+            self.begins[job] = since + seconds
+        elif job and code != 4 and now() - since < self.REPEATED:
+            self.again.append((now() + 1, queue, seconds, job, since))
         elif job and code != 4:
             self.unknown.add(job)
 
@@ -177,18 +182,15 @@ class Submits(Use):
             self.step()
             return not self.running and not self.again
         wait_until(known, self.REPEATED + REST, "all submits are told whether they were committed")
-        wait_until(lambda: not [j for j, s in self.states().items() if s not in (*ENDED, "waiting", None)], REST, "all jobs have ended")
+        wait_until(lambda: not [j for j, s in self.states().items() if s not in (*ENDED, None)], REST, "all jobs have ended")
 
     def states(self):
-        """Of all that were committed: None of one without a record, "waiting" of one that the server's clock, when it was
-        ahead, has made due in hours."""
-        found, hours = {}, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2 * REST))
+        """Of all that were committed: None of one without a record."""
+        found = {}
         with self.sidecars[0].client() as client:
             for job in self.committed:
                 try:
-                    answer = client.call("job", job)
-                    waits = answer["state"] == "queued" and answer["due"] > hours
-                    found[job] = "waiting" if waits else answer["state"]
+                    found[job] = client.call("job", job)["state"]
                 except RpcError as e:
                     assert e.code == 3, e
                     found[job] = None
@@ -198,15 +200,16 @@ class Submits(Use):
         lines = [line.split() for line in self.out.read_text(encoding="ascii").splitlines()] if self.out.exists() else []
         assert not [line for line in lines if line[0] == "beside"], "a job twice at a time"
         begun = collections.defaultdict(list)
-        for what, job, attempt in lines:
+        for what, job, attempt, up in lines:
             if what == "begun":
                 begun[job].append(int(attempt))
-        ended = {job for what, job, _ in lines if what == "ended"}
+                assert float(up) > self.begins.get(job, 0) - 0.1, f"{job} was begun at {up}, before {self.begins[job]}"
+        ended = {job for what, job, _, _ in lines if what == "ended"}
         states = self.states()
         for job, state in states.items():
             queue, attempts = self.committed[job], begun[job]
             good = {"ok"} if queue == "again" else {"ok", "lost", "dead"} | ({None} if self.purged else set())
-            assert state in good | {"waiting"} | ({"cancelled"} if job in self.cancelled else set()), f"{job} of {queue} is {state}"
+            assert state in good | ({"cancelled"} if job in self.cancelled else set()), f"{job} of {queue} is {state}"
             assert len(set(attempts)) == len(attempts), f"{job}: an attempt begun twice: {attempts}"
             assert len(attempts) <= 1 or queue == "again", f"{job} was begun twice: {attempts}"
             assert state != "ok" or job in ended, f"{job} is ok, and did not end"
