@@ -140,7 +140,7 @@ def judge_schedules(folder, tree, names, healed):
         open_ = {"running", "lost"} if rerun else {"running"}
         wait_until(lambda n=name, o=open_: not any(r["state"] in o for t, r in records(tree, n).items() if t < healed),
                    PATIENCE, f"what was owed of {name} is over")
-        states, n = judge(folder, tree, name, healed, PERIOD, max(1, SECONDS // PERIOD - 1), rerun)
+        states, n = judge(folder, tree, name, healed, PERIOD, max(int(SECONDS >= PERIOD), SECONDS // PERIOD - 1), rerun)
         again += n
         total.update(states)
     return f"schedules: {len(names)} tasks, {dict(total)}, {again} begun again"
