@@ -351,7 +351,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 				   .since_ms = floor_ms > d->since_ms ? floor_ms : d->since_ms,
 				   .active_ms = d->active_ms - splay_ms,
 				   .busy_ms = OWED_NEVER,
-				   .going = t->going > 0};
+				   .going = t->holds > 0}; /* one that is being claimed, too */
 	struct owed_plan plan;
 	struct due_offer o;
 
