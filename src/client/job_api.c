@@ -67,7 +67,7 @@ int job_api_ask_id(struct zkleader *z, const char *queue, char id[ZKLEADER_JOB_I
 	pack_array(&p, 1);
 	pack_str(&p, queue);
 	e = call_packed(z, "job_id", &p, ID_MS, &result);
-	if (e == ZKLEADER_CANNOT_TELL)
+	if (e == ZKLEADER_CANNOT_TELL || e == -ENOMEM)
 		return e;
 	if (e == 0)
 		(void)parse_submitted(result, id);
