@@ -19,6 +19,7 @@
 #define FORGIVEN_MS 1000  /* a tick that is no later is in time, whoever leads */
 
 #define FORCED_US   (5 * SECOND)
+#define LOST_US	    (60 * SECOND) /* in which nodes see that the servers have lost all data */
 
 static int64_t forced_at[TASKS_MAX]; /* true time at which its schedule came into force */
 /* The newest tick that was decided, whether its record is still kept or not; in that era of the ledger. */
@@ -156,6 +157,9 @@ static void judge_passed_over(const struct judged *j)
 		after_ms = known_ms[i] > after_ms ? known_ms[i] : after_ms;
 	if (schedule_decided_ms(j->task) > after_ms)
 		after_ms = schedule_decided_ms(j->task);
+	/* A pause that was lost with all data ends when a node sees that it is not there. */
+	if (ticks_era_since() > 0 && EPOCH_MS + (ticks_era_since() + LOST_US) / MS > after_ms)
+		after_ms = EPOCH_MS + (ticks_era_since() + LOST_US) / MS;
 	if (owed_next(&rules, after_ms) < j->tick_ms)
 		WRONG(j, "is run, and %lld before it is neither run nor missed",
 		      (long long)owed_next(&rules, after_ms) / 1000);

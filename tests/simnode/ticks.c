@@ -22,6 +22,7 @@ static struct slot {
 } * slots[TASKS_MAX];
 
 static uint64_t era;
+static int64_t era_since;
 static int64_t quiet_since; /* no fault since then */
 
 static struct slot *slot_at(unsigned task, int64_t tick)
@@ -41,6 +42,7 @@ static struct slot *slot_of(const struct job *j)
 void ticks_forget(void)
 {
 	era++;
+	era_since = sim.now;
 	for (unsigned k = 0; k < TASKS_MAX; k++)
 		if (slots[k])
 			memset(slots[k], 0, SLOTS * sizeof(*slots[k]));
@@ -58,6 +60,11 @@ void ticks_reset(void)
 uint64_t ticks_era(void)
 {
 	return era;
+}
+
+int64_t ticks_era_since(void)
+{
+	return era_since;
 }
 
 /* --- never twice ---------------------------------------------------------------------------------- */

@@ -54,6 +54,8 @@ void ticks_reset(void);
 /* All data was lost: the ledger begins anew. */
 void ticks_forget(void);
 uint64_t ticks_era(void);
+/* The time of the simulation at which that was; 0: never. */
+int64_t ticks_era_since(void);
 /* The job begins. */
 void ticks_check_start(const struct job *j);
 /*

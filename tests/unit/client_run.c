@@ -33,6 +33,7 @@ static struct seen {
 	char kind[16];
 	int64_t now_ms, zone_ms, tick_ms, wait_ms; /* -1: not there */
 	atomic_int renewals, finish;		   /* finish: exit_status, -1: none */
+	char start[80];				   /* why the command could not be started, "" */
 	atomic_bool closed, interrupted;
 	atomic_llong finished_ms;
 } seen;
@@ -95,11 +96,17 @@ static void take_finish(struct reader *params)
 
 	cr_assert_eq(reader_uint(params, &run), 0);
 	cr_assert_eq(run, 17);
-	cr_assert(reader_map(params, &n) == 0 && n == 2);
+	cr_assert(reader_map(params, &n) == 0 && (n == 2 || n == 3));
 	cr_assert(reader_str(params, &key) == 0 && reader_text_is(key, "exit_status"));
 	cr_assert_eq(reader_int(params, &status), 0);
 	cr_assert(reader_str(params, &key) == 0 && reader_text_is(key, "interrupted"));
 	cr_assert_eq(reader_bool(params, &interrupted), 0);
+	seen.start[0] = '\0';
+	if (n == 3) {
+		cr_assert(reader_str(params, &key) == 0 && reader_text_is(key, "start"));
+		cr_assert_eq(reader_str(params, &key), 0);
+		snprintf(seen.start, sizeof(seen.start), "%.*s", (int)key.len, key.data);
+	}
 	seen.interrupted = interrupted;
 	seen.finish = (int)status;
 	seen.finished_ms = clock_boot_ms();
@@ -443,10 +450,12 @@ Test(run, environment_and_status)
 	begin(&t, &good, ARGV("run", "t", "--", "/nonexistent"));
 	cr_expect_eq(end(&t), 127);
 	cr_expect_eq(seen.finish, 127);
+	cr_expect_str_eq(seen.start, "No such file or directory");
 	cr_expect_str_eq(text_of(t.err), "zkleader: /nonexistent: No such file or directory\n");
 	begin(&t, &good, ARGV("run", "t", "--", "/dev/null"));
 	cr_expect_eq(end(&t), 126);
 	cr_expect_eq(seen.finish, 126);
+	cr_expect_str_eq(seen.start, "Permission denied");
 }
 
 Test(run, without_a_tick)
