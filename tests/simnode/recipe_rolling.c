@@ -70,16 +70,17 @@ static bool is_own(unsigned k, int64_t session)
 static void freed(unsigned k, int64_t session)
 {
 	enum rolling_state state = slots[k].slot.state;
-	bool soaked = false;
+	bool soaked = false, by_hand = false;
 
 	if (!slots[k].there)
 		return; /* what a hand has left of it */
 	slots[k].there = false;
-	for (unsigned i = 0; i < sim.n_hosts; i++)
-		soaked |= slots[i].path == slots[k].path &&
-			  drivers[i].healthy_for >= SOAK_MS * MS - SLACK_US;
-	if (state == ROLLING_DRAINING || state == ROLLING_FAILED || !is_own(k, session) ||
-	    rolling_hand_releases(k))
+	for (unsigned i = 0; i < sim.n_hosts; i++) {
+		bool same = slots[i].path == slots[k].path; /* that site, or its twin */
+		soaked |= same && drivers[i].healthy_for >= SOAK_MS * MS - SLACK_US;
+		by_hand |= same && rolling_hand_releases(i);
+	}
+	if (state == ROLLING_DRAINING || state == ROLLING_FAILED || !is_own(k, session) || by_hand)
 		return;
 	if (state != ROLLING_SOAKING)
 		sim_violation("the slot of site %u is freed while it is %s", k,
