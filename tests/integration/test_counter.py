@@ -104,7 +104,8 @@ def test_a_lost_answer_is_found_out(fleet, proxy, drop):
 
 @pytest.mark.parametrize("each", [40, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.seconds(600)])])
 def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy, each):
-    """Eight nodes at once, of which two lose the answer to one addition after the other."""
+    """Eight nodes at once, of which two lose the answer to one addition after the other. Where the time for an answer
+    is over before it is found out, it says that it does not know: then, and only then, may there be one more."""
     nodes = [fleet.sidecar(n, zookeeper=proxy.address if n in "ab" else None, session_timeout="20s")
              for n in "abcdefgh"]
     going = threading.Event()
@@ -114,20 +115,21 @@ def test_the_sum_is_exact_although_answers_are_lost(fleet, proxy, each):
             proxy.lose(is_addition, then="close").applied.wait(1)
 
     def add(node):
-        done = 0
+        done = unknown = 0
         with node.client(60) as client:
             while done < each:
                 answer = client.call("counter", NAME, 1)
-                assert answer["done"] is not None
-                done += answer["done"]
-        return done
+                done += answer["done"] or 0
+                unknown += answer["done"] is None
+        return done, unknown
 
     loser = threading.Thread(target=lose)
     loser.start()
     try:
         with concurrent.futures.ThreadPoolExecutor(len(nodes)) as pool:
-            done = sum(pool.map(add, nodes))
+            done, unknown = map(sum, zip(*pool.map(add, nodes)))
     finally:
         going.set()
         loser.join()
-    assert nodes[-1].call("counter", NAME)["value"] == done == each * len(nodes)
+    assert done == each * len(nodes)
+    assert done <= nodes[-1].call("counter", NAME)["value"] <= done + unknown, unknown

@@ -269,9 +269,10 @@ def test_receivers_that_hang_keep_no_job_waiting_and_are_given_up(queues, hook):
     a = queues.site("a", queue_text("q", command=["/bin/true"], slots=1, attempts=1, max_queued=5,
                                     callback_allow=[web.url("/")]))
     queues.wait_open()
-    told = [queues.submit(a, "--callback", web.url(f"/{i}")) for i in range(12)]
-    for job in told:
-        assert queues.wait_state(a, job)["state"] == "ok"
+    told = []
+    for i in range(12):
+        told.append(queues.submit(a, "--callback", web.url(f"/{i}")))
+        assert queues.wait_state(a, told[-1])["state"] == "ok"
     wait_until(lambda: len(web.requests()) == 8, what="so many are sent at a time")
     job = queues.submit(a)
     assert queues.wait_state(a, job)["state"] == "ok", "there is a slot, and the queue is not full"
