@@ -45,6 +45,8 @@ Test(identity, names)
 	cr_expect_str_eq(name("b"), "app-1:/run/t");
 	add("c", "app-2", "blue", "m2");
 	cr_expect_str_eq(name("c"), "blue");
+	cr_expect_str_eq(identity_host(fleet_find(&f, "a")->worker), "app-1");
+	cr_expect_str_eq(identity_host(fleet_find(&f, "c")->worker), "blue");
 	/* Of a program that says nothing, and a hostname that begins another. */
 	add("d", "app", "", "");
 	cr_expect_str_eq(name("d"), "app");

@@ -114,4 +114,7 @@ Test(job_id, pointers)
 	q = p;
 	q.callback = false;
 	cr_expect_not(job_pointer_same(&p, &q));
+	q = p;
+	q.uuid[0] = p.uuid[0] == 'a' ? 'b' : 'a';
+	cr_expect_not(job_pointer_same(&p, &q));
 }

@@ -199,6 +199,14 @@ Test(owed, why_a_tick_is_missed)
 		{"nobody has begun it", MINUTE, 0, NEVER, NEVER, NEVER, MINUTE, NEVER, OWED_RUNNER},
 		{"a clock that was off", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, HOUR, OWED_CLOCK},
 		{"too old", -2 * HOUR, -3 * HOUR, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_WINDOW},
+		{"a clock that was off before", 2 * MINUTE, 0, NEVER, NEVER, NEVER, NEVER, MINUTE,
+		 OWED_CATCH_UP},
+		{"a clock that was off, while another led", -MINUTE, 0, NEVER, NEVER, NEVER, NEVER,
+		 HOUR, OWED_OUTAGE_LAST},
+		{"a runner, which went later", MINUTE, 0, NEVER, 2 * MINUTE, NEVER, NEVER, NEVER,
+		 OWED_CATCH_UP},
+		{"a run that came later", MINUTE, 0, 2 * MINUTE, NEVER, NEVER, NEVER, NEVER,
+		 OWED_CATCH_UP},
 		{"another was run", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_CATCH_UP},
 	};
 

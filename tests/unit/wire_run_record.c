@@ -23,6 +23,8 @@ static struct run_record example(void)
 				   .ended_at = INT64_C(1795140001000),
 				   .exit_status = 3,
 				   .by = "ada@app-2",
+				   .why = "status",
+				   .detail = "it ended with status 3",
 				   .output = "one\0\xfftwo",
 				   .output_len = 8};
 }
@@ -54,6 +56,8 @@ static void there_and_back(const struct run_record *r)
 	cr_assert_eq(back.ended_at, r->ended_at);
 	cr_assert_eq(back.exit_status, r->exit_status);
 	cr_assert_str_eq(back.by, r->by);
+	cr_assert_str_eq(back.why, r->why);
+	cr_assert_str_eq(back.detail, r->detail);
 	cr_assert_eq(back.output_len, r->output_len);
 	cr_assert(memcmp(back.output_len ? back.output : "", r->output_len ? r->output : "",
 			 r->output_len) == 0);
