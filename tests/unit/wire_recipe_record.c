@@ -184,16 +184,16 @@ Test(recipe_record, an_entry_of_the_roster)
 Test(recipe_record, what_the_roster_begins_with)
 {
 	const struct roster_head there = {.next = 7};
-	struct roster_head back = {.next = -1};
+	struct roster_head seen = {.next = -1};
 	const char *why = "";
 	struct buffer b;
 
 	buffer_init(&b, RECORD_ROSTER_MAX);
 	cr_assert_eq(record_pack_roster_head(&b, &there), 0);
-	cr_expect_eq(record_parse_roster_head("", 0, &back, &why), -EBADMSG);
-	cr_expect_eq(back.next, -1, "untouched");
-	cr_assert_eq(record_parse_roster_head(b.data, b.len, &back, &why), 0, "%s", why);
-	cr_expect_eq(back.next, 7);
+	cr_expect_eq(record_parse_roster_head("", 0, &seen, &why), -EBADMSG);
+	cr_expect_eq(seen.next, -1, "untouched");
+	cr_assert_eq(record_parse_roster_head(b.data, b.len, &seen, &why), 0, "%s", why);
+	cr_expect_eq(seen.next, 7);
 	buffer_done(&b);
 }
 
