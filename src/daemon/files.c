@@ -140,8 +140,9 @@ static void on_looked(void *arg)
 	struct watched_file *file = l->file;
 	bool changed;
 
-	if (file && !uv_is_closing((uv_handle_t *)&f->poll)) {
+	if (file)
 		file->look = NULL;
+	if (file && !uv_is_closing((uv_handle_t *)&f->poll)) {
 		changed = take(f, l, file);
 		if (file == &f->dir && f->rewatch)
 			look(f, file);

@@ -124,6 +124,7 @@ Test(gang_calls, a_lease_is_the_owners_of_one_that_has_started)
 	cr_expect_eq(gangs_going(&gangs), 0);
 	gangs_done(&gangs);
 	turn();
+	watches_done(&session.watches);
 	begin_gangs();
 	n_told = 0;
 	start();
