@@ -114,7 +114,7 @@ def in_groups(names, group):
 
 def test_more_than_a_record_holds_is_refused_and_the_last_good_goes_on(program, fleet):
     """10,000 tasks with groups of 100 characters."""
-    only = fleet.sidecar("only", start=False)
+    only = fleet.sidecar("only", start=False, session_timeout="30s")
     only.write_file(in_groups((f"a{n:04}" for n in range(5000)), lambda n: f"{n:0100}"), "a.conf")
     second = only.write_file(in_groups((f"b{n:04}" for n in range(100)), lambda n: f"{n:0100}"), "b.conf")
     assert run_test(program, only).code == 0
