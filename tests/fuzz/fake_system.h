@@ -149,6 +149,16 @@ void files_init(struct files *f, uv_loop_t *l, void (*tasks_changed)(void *arg),
 	(void)f, (void)l, (void)tasks_changed, (void)version_changed, (void)arg;
 }
 
+void files_begin(struct files *f, const char *task_dir, const char *version_file)
+{
+	(void)f, (void)task_dir, (void)version_file;
+}
+
+char *handoff_file_session(const char *socket)
+{
+	return mem_strdup(socket);
+}
+
 void files_watch(struct files *f, const char *task_dir, const char *version_file)
 {
 	(void)f, (void)task_dir, (void)version_file;

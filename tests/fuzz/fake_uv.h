@@ -72,7 +72,7 @@ static struct fake_uv {
 	struct host_timer idling, working, moving; /* moving: what peers have said */
 	struct work works[HANDLES_MAX];
 	size_t n_works;
-	struct closing {
+	struct handle_closing {
 		uv_handle_t *handle;
 		uv_close_cb fn;
 	} closings[HANDLES_MAX];
@@ -212,7 +212,7 @@ FUZZ void peers_move(void)
 /* At the end of each turn. */
 static void on_turn_end(void *arg)
 {
-	static struct closing closings[HANDLES_MAX];
+	static struct handle_closing closings[HANDLES_MAX];
 	size_t n = fake.n_closings;
 
 	(void)arg;
@@ -429,7 +429,7 @@ void uv_close(uv_handle_t *handle, uv_close_cb fn)
 	struct caller *p = peer_of((uv_stream_t *)handle);
 
 	FUZZ_CHECK(fake.n_closings < HANDLES_MAX);
-	fake.closings[fake.n_closings++] = (struct closing){handle, fn};
+	fake.closings[fake.n_closings++] = (struct handle_closing){handle, fn};
 	machine_wake(&machines[0], 0);
 	if (!p)
 		return;
