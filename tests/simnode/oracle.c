@@ -16,11 +16,16 @@
 
 #define HANDS_MAX 32
 
-struct said {
-	int64_t until; /* true time up to which it may say yes */
+struct answer {
 	int64_t token;
-	int64_t promised; /* true time up to which an answer has promised it */
-	int64_t excused;  /* this token is not held against it, nor against others */
+	int64_t until; /* in true time */
+};
+
+struct said {
+	struct answer yes; /* up to when it may say yes */
+	/* Up to when answers have promised it: with the last token, and with another before. */
+	struct answer promised[2];
+	int64_t excused; /* this token is not held against it, nor against others */
 	int64_t excused_at;
 	enum election_state state;	  /* at the end of its last turn */
 	bool candidate;			  /* likewise */
@@ -63,6 +68,11 @@ static path_id child(const char *folder, const char *name)
 	return path_intern(path);
 }
 
+static void forget_promises(struct said *s)
+{
+	memset(s->promised, 0, sizeof(s->promised));
+}
+
 /*
  * What was answered by a longer session timeout than the servers count with from now on is not held against
  * it: docs/SAFETY.md, as it may never hear of it.
@@ -84,7 +94,7 @@ static void on_grant(int64_t session, int64_t timeout_ms)
 			granted[i].unheard_until = sim.now + granted[i].timeout_ms * MS * 102 / 100;
 			granted[i].shorter_until = granted[i].unheard_until;
 			for (unsigned k = 0; k < sim.n_tasks; k++)
-				tasks[k].said[i].promised = 0;
+				forget_promises(&tasks[k].said[i]);
 		}
 		granted[i].timeout_ms = timeout_ms;
 	}
@@ -190,7 +200,7 @@ int64_t oracle_gap(unsigned task)
 int oracle_leader(unsigned task)
 {
 	for (unsigned i = 0; i < sim.n_hosts; i++)
-		if (tasks[task].said[i].until > sim.now)
+		if (tasks[task].said[i].yes.until > sim.now)
 			return (int)i;
 	return -1;
 }
@@ -204,64 +214,72 @@ int oracle_leader(unsigned task)
  * And who leads beside one that does not know yet that its node was deleted by hand may lose the new node to
  * that one's yield.
  */
-static bool gave_anothers(const struct task_oracle *t, unsigned older, unsigned newer)
+static bool gave_anothers(const struct task_oracle *t, int64_t token, unsigned newer)
 {
 	const struct said *s = &t->said[newer];
 
-	if (s->claim_token == t->said[older].token && !s->claim_given)
+	if (s->claim_token == token && !s->claim_given)
 		return false; /* it knew whom to wait for */
 	for (unsigned i = 0; i < sim.n_hosts; i++)
-		if (t->said[i].excused != 0 && t->said[i].excused < t->said[older].token &&
+		if (t->said[i].excused != 0 && t->said[i].excused < token &&
 		    sim.now - t->said[i].excused_at < 2 * sim.timeout_ms * MS)
 			return true;
 	return false;
 }
 
-static bool is_excused(const struct task_oracle *t, unsigned older, unsigned newer)
+/* What `older` said with `token`, which is less than that of `newer`. */
+static bool is_excused(const struct task_oracle *t, unsigned older, int64_t token, unsigned newer)
 {
 	const struct said *s = &t->said[newer];
 	int64_t worker = hand_worker[older];
 	bool worker_too = worker != 0 && sim.now - worker < 2 * sim.timeout_ms * MS;
 
-	if (gave_anothers(t, older, newer) || sim.now < granted[older].unheard_until)
+	if (gave_anothers(t, token, newer) || sim.now < granted[older].unheard_until)
 		return true;
 	for (unsigned i = 0; i < HANDS_MAX; i++) {
 		bool unheard = s->claim_token != t->hand[i].token &&
 			       (s->claim_given || s->claim_owner != t->hand[i].owner);
 		bool on_its_way = s->claim_at <= t->hand[i].at;
-		if (t->said[older].token == t->hand[i].token && t->hand[i].token != 0 &&
+		if (token == t->hand[i].token && t->hand[i].token != 0 &&
 		    (t->hand[i].disguised || worker_too || unheard || on_its_way))
 			return true;
 	}
 	return false;
 }
 
-static void excuse(struct said *older)
+static void excuse(struct said *s, int64_t token)
 {
 	sim.figures.excused++;
-	older->until = older->promised = sim.now;
-	older->excused = older->token;
-	older->excused_at = sim.now;
+	for (size_t i = 0; i < 2; i++)
+		if (s->promised[i].token == token)
+			s->promised[i].until = sim.now;
+	if (s->yes.token != token)
+		return; /* a promise of a life before */
+	s->yes.until = sim.now;
+	s->excused = token;
+	s->excused_at = sim.now;
 }
 
 /* Another may say yes, or has promised, at this moment; whether that leaves this one saying yes. */
-static bool beside(struct task_oracle *t, unsigned mine, unsigned other, int64_t token)
+static bool beside(struct task_oracle *t, unsigned mine, unsigned other,
+		   const struct answer *theirs, const char *verb)
 {
-	struct said *o = &t->said[other], *m = &t->said[mine];
-	bool is_older = token < o->token;
-	unsigned older = is_older ? mine : other, newer = is_older ? other : mine;
+	int64_t token = t->said[mine].yes.token;
+	bool is_older = token < theirs->token;
 
-	if (is_excused(t, older, newer)) {
+	if (theirs->until <= sim.now)
+		return true;
+	if (is_older ? is_excused(t, mine, token, other)
+		     : is_excused(t, other, theirs->token, mine)) {
 		TRACE("excused: site %u with token %lld beside site %u with %lld", mine,
-		      (long long)token, other, (long long)o->token);
-		excuse(is_older ? m : o);
+		      (long long)token, other, (long long)theirs->token);
+		excuse(&t->said[is_older ? mine : other], is_older ? token : theirs->token);
 		return !is_older;
 	}
 	sim_violation("task %u: site %u leads with token %lld while site %u %s with %lld for %.3f "
 		      "s more",
-		      (unsigned)(t - tasks), mine, (long long)token, other,
-		      o->until > sim.now ? "leads" : "has promised", (long long)o->token,
-		      (double)((o->until > sim.now ? o->until : o->promised) - sim.now) / 1e6);
+		      (unsigned)(t - tasks), mine, (long long)token, other, verb,
+		      (long long)theirs->token, (double)(theirs->until - sim.now) / 1e6);
 	return true;
 }
 
@@ -272,16 +290,16 @@ static void says_yes(unsigned site, unsigned task, int64_t token, int64_t until)
 
 	if (token == mine->excused)
 		return;
-	mine->token = token;
+	mine->yes.token = token;
 	for (unsigned i = 0; i < sim.n_hosts; i++) {
 		const struct said *o = &t->said[i];
-		if (i == site || (o->until <= sim.now && o->promised <= sim.now))
-			continue;
-		if (!beside(t, site, i, token))
+		if (i != site && (!beside(t, site, i, &o->yes, "leads") ||
+				  !beside(t, site, i, &o->promised[0], "has promised") ||
+				  !beside(t, site, i, &o->promised[1], "has promised")))
 			return;
 	}
-	if (token < t->greatest && is_excused(t, site, t->greatest_by)) {
-		excuse(mine);
+	if (token < t->greatest && is_excused(t, site, token, t->greatest_by)) {
+		excuse(mine, token);
 		return;
 	}
 	if (token < t->greatest)
@@ -298,7 +316,7 @@ static void says_yes(unsigned site, unsigned task, int64_t token, int64_t until)
 		t->gap = sim.now - t->last_until;
 	if (until > t->last_until)
 		t->last_until = until;
-	mine->until = until;
+	mine->yes.until = until;
 }
 
 /* It says yes no more. */
@@ -306,9 +324,9 @@ static void says_no(unsigned site, unsigned task)
 {
 	struct said *mine = &tasks[task].said[site];
 
-	if (mine->until <= sim.now)
+	if (mine->yes.until <= sim.now)
 		return;
-	mine->until = sim.now;
+	mine->yes.until = sim.now;
 	tasks[task].last_until = sim.now;
 }
 
@@ -433,6 +451,19 @@ void oracle_look(void *arg)
 			says_no(s->id, k);
 }
 
+static void promises(struct said *s, int64_t token, int64_t until)
+{
+	struct answer *last = &s->promised[0], *before = &s->promised[1];
+
+	if (last->token != token) {
+		if (last->until > before->until)
+			*before = *last;
+		*last = (struct answer){.token = token};
+	}
+	if (until > last->until)
+		last->until = until;
+}
+
 void oracle_ask(struct site *s, unsigned task)
 {
 	struct task *t = site_task(s, task);
@@ -448,16 +479,14 @@ void oracle_ask(struct site *s, unsigned task)
 		sim_violation("task %u: site %u promises more than its lease", task, s->id);
 	if (t->election.node.token == mine->excused || s->stopping)
 		return;
-	says_yes(s->id, task, t->election.node.token, mine->until);
-	int64_t until = machine_when(s->machine, now + left);
-	if (until > mine->promised)
-		mine->promised = until;
+	says_yes(s->id, task, t->election.node.token, mine->yes.until);
+	promises(mine, t->election.node.token, machine_when(s->machine, now + left));
 }
 
 void oracle_stopping(const struct site *s)
 {
 	for (unsigned k = 0; k < sim.n_tasks; k++)
-		tasks[k].said[s->id].promised = 0;
+		forget_promises(&tasks[k].said[s->id]);
 }
 
 void oracle_dead(const struct site *s)
