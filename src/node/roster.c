@@ -301,6 +301,16 @@ static bool asks_for_more(const struct roster *r)
 	return false;
 }
 
+/* Changes are another's: what was read is out of date from now on. */
+static void roster_unwatch(struct roster *r)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of(r->registry->settings, PATH_ROSTER, NULL, path);
+	watches_drop(&r->session->watches, path, WATCH_NODE, r);
+	r->ready = false;
+}
+
 /* One thing at a time; the time of the next, INT64_MAX. */
 static int64_t work(struct roster *r)
 {
@@ -308,8 +318,12 @@ static int64_t work(struct roster *r)
 		return INT64_MAX;
 	if (r->ready)
 		answer(r);
-	if (r->writing || (!r->asks && !roster_is_assigner(r)))
+	if (r->writing)
 		return INT64_MAX;
+	if (!r->asks && !roster_is_assigner(r)) {
+		roster_unwatch(r);
+		return INT64_MAX;
+	}
 	if (r->ready && !asks_for_more(r))
 		return roster_is_assigner(r) ? assign(r) : INT64_MAX;
 	roster_read(r);

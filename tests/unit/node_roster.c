@@ -156,6 +156,34 @@ Test(roster, nobody_else_does)
 	roster_done(&roster);
 }
 
+/* It changes with each node that comes or goes: only who may have to write reads it each time. */
+Test(roster, who_is_the_first_no_more_and_who_has_asked_watch_it_no_more)
+{
+	static const struct entry known[] = {{"na", 0, 0}, {"nb", 1, 0}};
+
+	begin("a");
+	watches_set_up(&world_session.watches, true);
+	is_read(3, known, 2);
+	cr_expect_str_empty(world_unwatched);
+	join("0", "n0");
+	roster_go_on(&roster);
+	cr_expect_str_eq(world_unwatched, "/r/roster");
+	cr_assert_null(world_request());
+	fleet_remove(&world_registry.fleet, "0");
+	roster_go_on(&roster);
+	is_read(4, known, 2);
+	roster_done(&roster);
+
+	world_unwatched[0] = '\0';
+	begin("b");
+	watches_set_up(&world_session.watches, true);
+	roster_list(&roster, on_answer, NULL);
+	is_read(3, known, 2);
+	cr_expect_eq(told, ROSTER_DONE);
+	cr_expect_str_eq(world_unwatched, "/r/roster");
+	roster_done(&roster);
+}
+
 /* The folder is made where it is missing. */
 Test(roster, the_first_of_all)
 {
@@ -201,6 +229,7 @@ Test(roster, read_under_one_version)
 	char *names[] = {(char[]){"na"}};
 
 	begin("b");
+	watches_set_up(&world_session.watches, true);
 	roster_list(&roster, on_answer, NULL);
 	is_version(4);
 	world_answer(&(struct store_reply){

@@ -34,6 +34,7 @@ static struct world_request {
 	void *arg;
 } world_requests[WORLD_REQUESTS_MAX];
 static size_t world_n, world_next; /* asked, and answered of those */
+static char world_unwatched[STORE_PATH_MAX];
 static struct host_timer *world_timers[WORLD_TIMERS_MAX];
 static int64_t world_rings[WORLD_TIMERS_MAX];
 
@@ -143,7 +144,8 @@ void store_get(struct store *s, const char *path, bool watch, store_reply_fn fn,
 
 void store_unwatch(struct store *s, const char *path, bool children, store_reply_fn fn, void *arg)
 {
-	(void)s, (void)path, (void)children;
+	(void)s, (void)children;
+	snprintf(world_unwatched, sizeof(world_unwatched), "%s", path);
 	fn(arg, &(struct store_reply){.code = STORE_UNKNOWN, .failed_op = -1});
 }
 
