@@ -146,7 +146,7 @@ def wrong_server(own_server):
     return own_server.start()
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize("hosts", [1, pytest.param(2, marks=pytest.mark.slow), 3])
 def test_a_server_whose_clock_is_wrong_stops_nobody(fleet, zk, jobs, wrong_server, hosts):
     sidecars = [start(fleet, f"s{i}", version=str(i + 1)) for i in range(hosts)]
     leader = wait_led(zk, sidecars[-1])
@@ -243,6 +243,7 @@ def test_jobs_from_a_host_that_is_a_quarter_of_an_hour_ahead(queues):
     holds_for(lambda: job_state(right, later) == "queued", 3, "it is not due by the server's clock")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
 def test_a_server_that_comes_back_ten_days_ahead_runs_nothing_early_and_deletes_nothing(queues, own_server, folder):
     file = folder / "time"

@@ -197,6 +197,7 @@ def bury(zk, n, state="dead", minutes_ago=1, **changes):
     return ids
 
 
+@pytest.mark.slow
 def test_all_dead_letters_are_listed(queues, zk, web):
     """An answer has 500 of them at the most; the command asks on."""
     a = queues.site("a", queue_text("q", command=["/bin/true"]))
@@ -253,6 +254,7 @@ def test_the_jobs_of_a_queue_are_listed(queues, folder):
     (folder / "end").touch()
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(400)
 def test_ended_jobs_go_in_their_time_and_dead_letters_no_sooner(queues, zk):
     """Half a minute of 200 jobs a second goes in far less than that; 9,001 dead letters were too many."""

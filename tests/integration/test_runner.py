@@ -278,6 +278,7 @@ def test_a_runner_of_another_user(folder, base_folder):
         site.sidecar.close()
 
 
+@pytest.mark.slow
 @pytest.mark.seconds(600)
 def test_a_thousand_at_once(site):
     site.start(*[scheduled(f"t{i}", ["/bin/true"]) for i in range(1000)])
