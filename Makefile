@@ -95,7 +95,7 @@ WIRE := \
 CONFIG := \
 	config config_values zone_file schedule_config config_zookeeper \
 	config_version config_socket config_auth \
-	user_list restart health_config notify_config task_config taskfile taskdir task_room task_zones \
+	user_list restart health_config notify_config notify_files task_config taskfile taskdir task_room task_zones \
 	queue_config callback_url words \
 	trusted ping_url hints settings value outline textfile problem
 NODE := \
@@ -107,7 +107,7 @@ NODE := \
 	leader_log leader_node listing groups tasks partitions partitions_making repartition unled renames candidates disagreement audit \
 	inheritance handoff paths survey ledger ledger_history ledger_write gone \
 	last_run overdue runs run_any run_steps run_sight run_record run_answers standby unclaimed \
-	ledger_missed partition_problem pause_end schedules schedule_load schedule_due schedule_trigger trigger recipes \
+	ledger_missed tick_folder pause_end schedules schedule_load schedule_due schedule_trigger trigger recipes \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_takeover run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \

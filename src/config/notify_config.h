@@ -44,18 +44,4 @@ void notify_configs_done(struct notify_configs *all);
 /* The events and tasks that it wants to be told of; borrowed. */
 struct notice_rule notify_config_rule(const struct notify_config *c);
 
-struct task_file;
-struct task_files;
-
-/*
- * Whether the file's sections fit with the files before it: no name twice, not too many in all.
- * Adds a problem for each misfit.
- */
-bool notify_configs_fit(const struct task_files *before, const struct task_file *file,
-			struct problems *problems);
-/*
- * The sections of all files: an array for the caller to free(), its elements borrowed from files.
- */
-const struct notify_config **notify_configs_all(const struct task_files *files, size_t *ret_n);
-
 #endif

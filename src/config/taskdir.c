@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/sort.h"
+#include "config/notify_files.h"
 #include "config/task_room.h"
 #include "config/task_zones.h"
 #include "config/textfile.h"

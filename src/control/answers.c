@@ -20,7 +20,9 @@
 #include "control/runners.h"
 #include "control/subject.h"
 #include "control/troubles.h"
+#include "node/last_run.h"
 #include "node/node.h"
+#include "node/overdue.h"
 
 /* --- pieces of answers ---------------------------------------------------- */
 

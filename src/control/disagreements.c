@@ -40,7 +40,7 @@ static void add_keys(struct differences *d, const struct leaders *l, const struc
 
 	for (size_t i = 0; m->n_disagreements > 0 && i < l->n_listings && d->n < SHOWN_MAX; i++) {
 		const struct listing *listing = l->listings[i];
-		if (listing_is_published(listing) && disagreement_about(listing, m) &&
+		if (listing_is_published(listing) && disagreement_about(&listing->settings, m) &&
 		    (is_plain(listing) || !partitions_differ(listing, m, why)))
 			add_difference(d, listing->name, m, NULL);
 	}

@@ -352,7 +352,8 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 		pack_kv_str(p, "why", why);
 		pack_kv_bool(p, "self", list[i].member == self);
 		pack_kv_bool(p, "disagrees",
-			     t->listing && disagreement_about(t->listing, list[i].member));
+			     t->listing &&
+				     disagreement_about(&t->listing->settings, list[i].member));
 	}
 	free(list);
 }

@@ -6,6 +6,7 @@
 
 #include "base/doing.h"
 #include "base/mem.h"
+#include "node/last_run.h"
 #include "node/partitions.h"
 #include "control/answers.h"
 #include "control/explain.h"

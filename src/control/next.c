@@ -12,6 +12,7 @@
 #include "control/answers.h"
 #include "core/schedule.h"
 #include "node/node.h"
+#include "node/schedules.h"
 #include "node/tasks.h"
 
 #define LOCAL_SIZE    32 /* "2026-03-29T03:00:00+02:00" */

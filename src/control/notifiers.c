@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/notify_files.h"
 
 /* A problem that the notifier reports: with its spool, or with a file that it does not trust. */
 struct notifier_problem {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "node/last_run.h"
 #include "node/survey.h"
 #include "control/answers.h"
 #include "control/explain.h"

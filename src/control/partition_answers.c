@@ -10,6 +10,8 @@
 #include "control/parked.h"
 #include "control/subject.h"
 #include "node/disagreement.h"
+#include "node/last_run.h"
+#include "node/overdue.h"
 #include "node/partitions.h"
 
 /* --- pieces ---------------------------------------------------------------- */
@@ -279,7 +281,7 @@ static void pack_ranked(struct pack *p, const struct node *s, const struct listi
 	pack_kv_str(p, "cause", explain_cause(r->why));
 	pack_kv_str(p, "why", why);
 	pack_kv_bool(p, "self", r->member == registry_self(&s->registry));
-	pack_kv_bool(p, "disagrees", disagreement_about(l, r->member));
+	pack_kv_bool(p, "disagrees", disagreement_about(&l->settings, r->member));
 }
 
 /* The workers in the order of the draft, each with what the draft gives it. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/listing.h"
+#include "node/schedules.h"
 
 /* --- the list of runners -------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "control/nodes.h"
 #include "core/identity.h"
 #include "node/partitions.h"
+#include "node/schedules.h"
 
 static void find_blocked(const struct node *s, struct problems *problems)
 {

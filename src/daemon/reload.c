@@ -12,6 +12,7 @@
 #include "config/restart.h"
 #include "control/runners.h"
 #include "base/notify.h"
+#include "config/notify_files.h"
 #include "daemon/zk.h"
 
 static bool is_known_problem(const struct problem *known, size_t n, const struct problem *p)

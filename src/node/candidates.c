@@ -26,7 +26,8 @@ static void view(struct task *t, const struct member *self)
 		event.view.best = s.best->serial;
 		event.view.best_seen_ms = s.best->seen_ms;
 		event.view.best_returned = s.best->worker->returned;
-		event.view.best_disagrees = t->listing && disagreement_about(t->listing, s.best);
+		event.view.best_disagrees =
+			t->listing && disagreement_about(&t->listing->settings, s.best);
 		ids_set(&t->leaders->ids, &t->standing.best_id, s.best->worker->id);
 	} else {
 		ids_set(&t->leaders->ids, &t->standing.best_id, "");
@@ -87,7 +88,7 @@ static void take_decision(struct task *t)
 
 void candidates_joined(struct leaders *l, struct member *m)
 {
-	disagreement_count(l, m);
+	disagreement_count(l->published, l->digests, l->n_published, m);
 	l->guests_due |= groups_has_news(l, m);
 }
 

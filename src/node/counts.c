@@ -1,4 +1,5 @@
 #include "node/counts.h"
+#include "node/last_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +42,6 @@ void counts_forget(struct task *t)
 {
 	free(t->counts);
 	t->counts = NULL;
-}
-
-void counts_led(struct task *t)
-{
-	t->leaderships++;
 }
 
 void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t ended_ms)

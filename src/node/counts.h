@@ -32,7 +32,6 @@ const char *counts_end_name(enum counts_end end);
 const struct task_counts *counts_of(const struct task *t);
 /* The task is about to be freed. */
 void counts_forget(struct task *t);
-void counts_led(struct task *t);
 /* A run ended here with this state of its record; both times in ms since the epoch. */
 void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t ended_ms);
 void counts_missed(struct task *t, uint64_t n);

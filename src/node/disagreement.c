@@ -8,10 +8,8 @@
 #include "core/identity.h"
 #include "core/rank.h"
 
-uint32_t disagreement_digest(const struct listing *listing)
+uint32_t disagreement_digest(const struct task_settings *s)
 {
-	const struct task_settings *s = &listing->settings;
-
 	return rank_digest(&(struct rank_keys){.position = s->rank_position,
 					       .min_version = s->min_version,
 					       .version_policy = s->version_policy,
@@ -26,30 +24,31 @@ static bool says_its_keys(const struct worker *w)
 	return w->scheme != 0 && w->n_tasks > 0 && w->n_digests == w->n_tasks;
 }
 
-bool disagreement_about(const struct listing *listing, const struct member *m)
+bool disagreement_about(const struct task_settings *task, const struct member *m)
 {
 	const struct worker *w = m->worker;
 
 	if (!says_its_keys(w))
 		return false;
 	const char *const *at =
-		bsearch(&listing->name, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
-	return at && (w->scheme != RANK_SCHEME || w->digests[at - (const char *const *)w->tasks] !=
-							  disagreement_digest(listing));
+		bsearch(&task->name, w->tasks, w->n_tasks, sizeof(*w->tasks), names_compare);
+	return at && (w->scheme != RANK_SCHEME ||
+		      w->digests[at - (const char *const *)w->tasks] != disagreement_digest(task));
 }
 
 /* Both lists are sorted. */
-void disagreement_count(const struct leaders *l, struct member *m)
+void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
+			struct member *m)
 {
 	const struct worker *w = m->worker;
 	const char *first = NULL;
 
 	m->n_disagreements = 0;
-	for (size_t i = 0, j = 0; says_its_keys(w) && i < l->n_published && j < w->n_tasks;) {
-		int order = strcmp(l->published[i], w->tasks[j]);
-		if (order == 0 && (w->scheme != RANK_SCHEME || w->digests[j] != l->digests[i]) &&
+	for (size_t i = 0, j = 0; says_its_keys(w) && i < n && j < w->n_tasks;) {
+		int order = strcmp(names[i], w->tasks[j]);
+		if (order == 0 && (w->scheme != RANK_SCHEME || w->digests[j] != digests[i]) &&
 		    m->n_disagreements++ == 0)
-			first = l->published[i];
+			first = names[i];
 		if (order <= 0)
 			i++;
 		if (order >= 0)

@@ -5,13 +5,22 @@
 #ifndef ZKLEADER_NODE_DISAGREEMENT_H
 #define ZKLEADER_NODE_DISAGREEMENT_H
 
-#include "node/leaders.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/fleet.h"
+#include "core/task_settings.h"
 
 /* Whether that member goes by other rules or other keys for the task than this sidecar. */
-bool disagreement_about(const struct listing *listing, const struct member *m);
-/* Counts the tasks for which that member disagrees, in the member, and logs it. */
-void disagreement_count(const struct leaders *l, struct member *m);
+bool disagreement_about(const struct task_settings *task, const struct member *m);
+/*
+ * Counts the tasks for which that member disagrees, in the member, and logs it. Ours: their names,
+ * sorted, and the digests of each.
+ */
+void disagreement_count(const char *const *names, const uint32_t *digests, size_t n,
+			struct member *m);
 /* Of the keys that decide who leads it. */
-uint32_t disagreement_digest(const struct listing *listing);
+uint32_t disagreement_digest(const struct task_settings *task);
 
 #endif

@@ -48,7 +48,7 @@ static const struct partitions_rule *rule_of(const struct task *t)
 static struct gone *state_of(const struct look *k)
 {
 	struct task *t = tasks_find(k->leaders, k->task, strlen(k->task));
-	struct gone *g = t ? t->gone.state : NULL;
+	struct gone *g = t ? t->gone : NULL;
 
 	return g && g->token == k->token ? g : NULL;
 }
@@ -210,13 +210,13 @@ static void begin(struct gone *g, const struct partitions_rule *rule, int64_t to
 void gone_prune(struct task *t, const char *floor)
 {
 	const struct partitions_rule *rule = rule_of(t);
-	struct gone *g = t->gone.state;
+	struct gone *g = t->gone;
 	int64_t token = t->election.node.token;
 
 	if (!rule || t->partition != 0 || (rule->n > 1) != (t->listed != NULL))
 		return;
 	if (!g)
-		g = t->gone.state = mem_calloc(1, sizeof(*g));
+		g = t->gone = mem_calloc(1, sizeof(*g));
 	if (g->token != token)
 		begin(g, rule, token);
 	if (g->busy)
@@ -234,6 +234,6 @@ void gone_prune(struct task *t, const char *floor)
 
 void gone_forget(struct task *t)
 {
-	free(t->gone.state);
-	t->gone.state = NULL;
+	free(t->gone);
+	t->gone = NULL;
 }

@@ -10,11 +10,6 @@
 
 struct task;
 
-/* NULL while there is nothing to prune. */
-struct task_gone {
-	struct gone *state;
-};
-
 /*
  * A claim of t has pruned its own ledger: `floor` is the oldest tick that it has kept. One
  * transaction follows at the most.

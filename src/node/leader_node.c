@@ -204,13 +204,40 @@ static void get_node(struct task *t)
 
 static void read_node(struct task *t)
 {
-	reads_single(&t->leaders->reads, t);
+	reads_single(&t->leaders->reads, &t->reads);
 }
 
-/* Its watch has not fired: it is as it was. */
-static void node_still(struct task *t)
+static struct task *read_of(struct reads_item *item)
 {
-	leaders_step(t, &(struct election_event){.type = ELECTION_NODE, .node = t->election.node});
+	return (struct task *)(void *)((char *)item - offsetof(struct task, reads));
+}
+
+/* Where its watch has not fired, it is as it was. */
+static bool on_still(struct reads_item *item)
+{
+	struct task *t = read_of(item);
+	bool still = t->election.watched && t->election.node.known;
+
+	if (still)
+		leaders_step(t, &(struct election_event){.type = ELECTION_NODE,
+							 .node = t->election.node});
+	return still;
+}
+
+static void on_unlisted(struct reads_item *item)
+{
+	node_unlisted(read_of(item));
+}
+
+/* With a watch: to hear of it when it is given up. */
+static void on_turn(struct reads_item *item)
+{
+	get_node(read_of(item));
+}
+
+static void on_failed(struct reads_item *item)
+{
+	node_failed(read_of(item));
 }
 
 void leader_node_read(struct task *t)
@@ -218,9 +245,9 @@ void leader_node_read(struct task *t)
 	const struct election *e = &t->election;
 
 	if (e->state == ELECTION_LEADING && e->watched && e->fresh && e->node.known)
-		reads_unchanged(&t->leaders->reads, t);
+		reads_unchanged(&t->leaders->reads, &t->reads);
 	else if (is_ours_to_claim(t) && !e->interest)
-		reads_led(&t->leaders->reads, t);
+		reads_led(&t->leaders->reads, &t->reads);
 	else
 		read_node(t);
 }
@@ -246,11 +273,10 @@ void leader_node_init(struct leaders *l)
 {
 	/* What is to be read goes out before what is claimed. */
 	reads_init(&l->reads, l->session,
-		   &(struct reads_handlers){
-			   .still = node_still,
-			   .free = node_unlisted,
-			   .read = get_node, /* with a watch: to hear of it when it is given up */
-			   .failed = node_failed});
+		   &(struct reads_handlers){.still = on_still,
+					    .free = on_unlisted,
+					    .read = on_turn,
+					    .failed = on_failed});
 	transactions_init(&l->transactions, l->session, l->registry, &l->reads,
 			  &(struct transactions_handlers){.claimed = on_claimed,
 							  .released = on_released,

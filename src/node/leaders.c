@@ -77,7 +77,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 	leader_log_add(&l->log, &change);
 	if (leads) {
 		l->n_leading++;
-		counts_led(t);
+		t->leaderships++;
 	} else {
 		l->n_leading--;
 	}

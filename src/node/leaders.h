@@ -37,6 +37,8 @@ struct leaders_handlers {
 	void (*added)(void *arg, struct task *t);
 	/* A task is about to be freed: forget it. */
 	void (*removed)(void *arg, struct task *t);
+	/* It is being freed: what other parts of the node keep of it is freed as well. */
+	void (*forget)(struct task *t);
 	/* The elections of a configured task have changed, or why it has none. */
 	void (*listing)(void *arg, struct listing *listing);
 	/* The partitions in force have been read, or have changed. */

@@ -12,6 +12,7 @@
 #include "node/leaders.h"
 #include "node/paths.h"
 #include "node/tasks.h"
+#include "node/tick_folder.h"
 
 #define CLAIM_OPS      4  /* of a claim; a trigger and those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
@@ -79,17 +80,6 @@ static void end_failed(struct op *op, const struct store_reply *reply)
 
 /* --- looking -------------------------------------------------------------- */
 
-void ledger_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE])
-{
-	floor[0] = '\0';
-	if (reply->len != TICK_NAME_SIZE - 1)
-		return;
-	memcpy(floor, reply->data, reply->len);
-	floor[reply->len] = '\0';
-	if (!tick_is_name(floor))
-		floor[0] = '\0';
-}
-
 static void on_floor(void *arg, const struct store_reply *reply)
 {
 	struct op *op = arg;
@@ -99,7 +89,7 @@ static void on_floor(void *arg, const struct store_reply *reply)
 		end_failed(op, reply);
 		return;
 	}
-	ledger_floor(reply, floor);
+	tick_folder_floor(reply, floor);
 	end(op, strcmp(op->tick, floor) < 0 ? LEDGER_OLDER : LEDGER_ABSENT, NULL, 0);
 }
 
@@ -201,25 +191,6 @@ void ledger_unwatch(struct leaders *l, const char *task, const char *tick, const
 }
 
 /* --- claiming ------------------------------------------------------------- */
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_SIZE]
-{
-	char(*names)[TICK_NAME_SIZE] = mem_calloc(reply->n_names + 1, sizeof(*names));
-	size_t n = 0;
-
-	for (size_t i = 0; i < reply->n_names; i++)
-		if (tick_is_name(reply->names[i]))
-			memcpy(names[n++], reply->names[i], sizeof(*names));
-	if (n > 0)
-		qsort(names, n, sizeof(*names), compare_names);
-	*ret_n = n;
-	return names;
-}
 
 /* What is the oldest one kept behind this claim; it never goes back, as a triggered tick may. */
 static const char *floor_after(const struct op *op)
@@ -381,7 +352,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	} else if (reply->code != STORE_OK) {
 		end_failed(op, reply);
 	} else {
-		op->ticks.names = ledger_names(reply, &op->ticks.n);
+		op->ticks.names = tick_folder_names(reply, &op->ticks.n);
 		claim(op);
 	}
 }
@@ -427,7 +398,7 @@ static void on_parent(void *arg, const struct store_reply *reply)
 		return;
 	}
 	t->version = reply->stat.version;
-	ledger_floor(reply, t->floor);
+	tick_folder_floor(reply, t->floor);
 	path_of_tick(op->leaders->session->settings, op->task, NULL, path);
 	store_children(op->leaders->session->store, path, false, on_names, op);
 }

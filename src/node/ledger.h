@@ -100,11 +100,6 @@ struct ledger_entry {
 typedef void (*ledger_history_fn)(void *arg, bool ok, const struct ledger_entry *entries, size_t n);
 void ledger_history(struct leaders *l, const char *task, ledger_history_fn fn, void *arg);
 
-/* The oldest tick that pruning has left, from the task's folder; "": never pruned. */
-void ledger_floor(const struct store_reply *reply, char floor[TICK_NAME_SIZE]);
-/* The ticks of a listing of the ledger, sorted; the caller frees the array. */
-char (*ledger_names(const struct store_reply *reply, size_t *ret_n))[TICK_NAME_SIZE];
-
 /* A record's state for answers: "lost" if it says running, and its session is gone. */
 const char *ledger_state(const struct registry *r, const char *state, int64_t session);
 

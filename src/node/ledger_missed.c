@@ -12,6 +12,7 @@
 #include "node/notices.h"
 #include "node/paths.h"
 #include "node/tasks.h"
+#include "node/tick_folder.h"
 
 #define OPS	       3  /* before those that make the records */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
@@ -235,7 +236,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		end_failed(m, reply);
 		return;
 	}
-	m->names = ledger_names(reply, &m->n_names);
+	m->names = tick_folder_names(reply, &m->n_names);
 	look_at_oldest(m);
 }
 
@@ -279,7 +280,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		return;
 	}
 	m->version = reply->stat.version;
-	ledger_floor(reply, m->floor);
+	tick_folder_floor(reply, m->floor);
 	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
 	store_children(m->leaders->session->store, path, false, on_names, m);
 }

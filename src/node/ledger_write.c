@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/seen_record.h"
 #include "node/leaders.h"
 #include "node/ledger.h"
 #include "node/notices.h"

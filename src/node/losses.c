@@ -15,6 +15,11 @@
 #include "node/tasks.h"
 
 /* One look at one task; by name, as the task may go meanwhile. */
+struct task_losses {
+	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
+	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
+};
+
 struct losses_look {
 	struct losses_look *next;
 	struct losses *losses;
@@ -50,7 +55,7 @@ static void end(struct losses_look *k)
 	struct task *t = task_of(k);
 
 	if (t)
-		t->losses.token = k->token;
+		t->losses->token = k->token;
 	give_up(k);
 	losses_changed(x);
 }
@@ -201,12 +206,21 @@ static void look(struct losses *x, struct task *t, int64_t now_ms)
 	k->losses = x;
 	k->token = t->election.node.token;
 	snprintf(k->task, sizeof(k->task), "%s", t->name);
-	t->losses.retry_ms = now_ms + LOSSES_RETRY_MS;
+	if (!t->losses)
+		t->losses = mem_calloc(1, sizeof(*t->losses));
+	t->losses->retry_ms = now_ms + LOSSES_RETRY_MS;
 	k->next = x->looks;
 	x->looks = k;
 	x->n_looks++;
 	path_of_tick(x->leaders->session->settings, t->name, NULL, path);
 	store_children(x->leaders->session->store, path, false, on_names, k);
+}
+
+/* Led here, by a leadership that has not looked at all of its records. */
+static bool is_open(const struct task *t)
+{
+	return election_leads(&t->election) &&
+	       !(t->losses && t->losses->token == t->election.node.token);
 }
 
 static void on_due(void *arg)
@@ -219,13 +233,13 @@ static void on_due(void *arg)
 	for (size_t i = 0; session_is_up(l->session) && i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
 
-		if (t->withdrawn || !election_leads(&t->election) ||
-		    t->losses.token == t->election.node.token ||
+		if (t->withdrawn || !is_open(t) ||
 		    !notices_wanted(l->registry, NOTICE_LOST, t->name))
 			continue;
 		more = true;
-		if (t->losses.retry_ms <= now_ms && x->n_looks < LOSSES_LOOKS_MAX &&
-		    !is_looked_at(x, t) && registry_settled(l->registry))
+		if ((!t->losses || t->losses->retry_ms <= now_ms) &&
+		    x->n_looks < LOSSES_LOOKS_MAX && !is_looked_at(x, t) &&
+		    registry_settled(l->registry))
 			look(x, t, now_ms);
 	}
 	if (more)
@@ -238,6 +252,18 @@ void losses_changed(struct losses *x)
 
 	if (n && n->n_rules > 0)
 		host_timer_start(&x->due, 0);
+}
+
+void losses_task_changed(struct losses *x, const struct task *t)
+{
+	if (is_open(t))
+		losses_changed(x);
+}
+
+void losses_forget(struct task *t)
+{
+	free(t->losses);
+	t->losses = NULL;
 }
 
 void losses_init(struct losses *x, struct leaders *leaders)

@@ -18,12 +18,6 @@ struct leaders;
 struct losses_look;
 struct task;
 
-/* Of a task. */
-struct task_losses {
-	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
-	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
-};
-
 struct losses {
 	struct leaders *leaders;
 	struct losses_look *looks; /* outstanding */
@@ -36,5 +30,9 @@ void losses_init(struct losses *x, struct leaders *leaders);
 void losses_done(struct losses *x);
 /* A leadership has begun, or the wanted events have changed: checked in the next turn. */
 void losses_changed(struct losses *x);
+/* Likewise of this task alone: nothing is done where its leadership has been looked at. */
+void losses_task_changed(struct losses *x, const struct task *t);
+/* The task is about to be freed. */
+void losses_forget(struct task *t);
 
 #endif

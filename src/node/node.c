@@ -5,9 +5,13 @@
 #include "base/log.h"
 #include "core/identity.h"
 #include "node/candidates.h"
+#include "node/counts.h"
+#include "node/gone.h"
 #include "node/inheritance.h"
+#include "node/ledger.h"
 #include "node/standby.h"
 #include "node/tasks.h"
+#include "node/unclaimed.h"
 
 /* --- what is left to the node that comes next ----------------------------- */
 
@@ -233,8 +237,7 @@ static void on_task_changed(void *arg, struct task *t)
 	runs_changed(&n->runs);
 	if (t->settings->alert_after_ms > 0)
 		overdues_changed(&n->overdues);
-	if (election_leads(&t->election) && t->losses.token != t->election.node.token)
-		losses_changed(&n->losses);
+	losses_task_changed(&n->losses, t);
 	n->handlers.task_changed(n->handlers.arg, t);
 	n->handlers.status(n->handlers.arg);
 }
@@ -255,6 +258,19 @@ static void on_task_removed(void *arg, struct task *t)
 	n->handlers.task_removed(n->handlers.arg, t);
 	runs_task_removed(&n->runs, t);
 	n->handlers.status(n->handlers.arg);
+}
+
+void node_task_forget(struct task *t)
+{
+	ledger_forget(t);
+	gone_forget(t);
+	schedules_forget(t);
+	counts_forget(t);
+	last_run_forget(t);
+	losses_forget(t);
+	overdue_forget(t);
+	standby_forget(t);
+	unclaimed_forget(t);
 }
 
 static void on_listing_changed(void *arg, struct listing *listing)
@@ -365,6 +381,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	const struct leaders_handlers leaders_handlers = {.changed = on_task_changed,
 							  .added = on_task_added,
 							  .removed = on_task_removed,
+							  .forget = node_task_forget,
 							  .listing = on_listing_changed,
 							  .split = on_split,
 							  .arg = n};

@@ -113,4 +113,7 @@ void node_withdraw(struct node *n);
 /* Ends the session; done is called when the server has heard or cannot be told. */
 void node_stop(struct node *n, void (*done)(void *arg), void *arg);
 
+/* The task is about to be freed: what the rooms behind the election keep of it is freed. */
+void node_task_forget(struct task *t);
+
 #endif

@@ -1,3 +1,4 @@
+#include "node/counts.h"
 #include "node/overdue.h"
 
 #include <assert.h>

@@ -9,22 +9,21 @@
 #include "base/names.h"
 #include "node/paths.h"
 #include "node/session.h"
-#include "node/task.h"
 
 /* One outstanding read. */
 struct shared {
 	struct reads *reads;
 	size_t n;
-	struct task *tasks[];
+	struct reads_item *items[];
 };
 
 static struct shared *shared_new(struct reads *k, struct reads_list *list)
 {
-	struct shared *s = mem_alloc(sizeof(*s) + list->n * sizeof(s->tasks[0]));
+	struct shared *s = mem_alloc(sizeof(*s) + list->n * sizeof(s->items[0]));
 
 	s->reads = k;
 	s->n = list->n;
-	memcpy(s->tasks, list->tasks, list->n * sizeof(s->tasks[0]));
+	memcpy(s->items, list->items, list->n * sizeof(s->items[0]));
 	list->n = 0;
 	return s;
 }
@@ -35,31 +34,29 @@ static void on_still(void *arg, const struct store_reply *reply)
 	const struct reads_handlers *h = &s->reads->handlers;
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct task *t = s->tasks[i];
-		t->reads.pending--;
+		struct reads_item *item = s->items[i];
+		item->pending--;
 		if (reply->code == STORE_ABANDONED)
 			continue;
 		if (reply->code != STORE_OK)
-			h->failed(t);
-		else if (t->election.watched && t->election.node.known)
-			h->still(t);
-		else
-			reads_single(s->reads, t);
+			h->failed(item);
+		else if (!h->still(item))
+			reads_single(s->reads, item);
 	}
 	free(s);
 }
 
-static void add(struct reads_list *list, struct task *t)
+static void add(struct reads_list *list, struct reads_item *item)
 {
-	t->reads.pending++;
-	list->tasks[list->n++] = t;
+	item->pending++;
+	list->items[list->n++] = item;
 }
 
 /* Makes room in the list of what is to be read. */
 static void drop_read(struct reads *k)
 {
 	k->there.n -= k->next;
-	memmove(k->there.tasks, k->there.tasks + k->next, k->there.n * sizeof(struct task *));
+	memmove(k->there.items, k->there.items + k->next, k->there.n * sizeof(struct reads_item *));
 	k->next = 0;
 }
 
@@ -71,17 +68,17 @@ static void on_taken(void *arg, const struct store_reply *reply)
 
 	drop_read(k);
 	for (size_t i = 0; i < s->n; i++) {
-		struct task *t = s->tasks[i];
-		t->reads.pending--;
+		struct reads_item *item = s->items[i];
+		item->pending--;
 		if (reply->code == STORE_ABANDONED)
 			continue;
 		if (reply->code != STORE_OK) {
-			k->handlers.failed(t);
-		} else if (names_has(names, reply->n_names, t->name)) {
+			k->handlers.failed(item);
+		} else if (names_has(names, reply->n_names, item->name)) {
 			k->reads++;
-			add(&k->there, t);
+			add(&k->there, item);
 		} else {
-			k->handlers.free(t);
+			k->handlers.free(item);
 		}
 	}
 	free(names);
@@ -90,45 +87,45 @@ static void on_taken(void *arg, const struct store_reply *reply)
 
 /* --- those of single nodes ------------------------------------------------ */
 
-static void append(struct reads *k, struct task *t)
+static void append(struct reads *k, struct reads_item *item)
 {
-	t->reads.next = NULL;
+	item->next = NULL;
 	if (k->first)
-		k->last->reads.next = t;
+		k->last->next = item;
 	else
-		k->first = t;
-	k->last = t;
+		k->first = item;
+	k->last = item;
 }
 
 /* Whose turn it is. */
-static struct task *take_next(struct reads *k)
+static struct reads_item *take_next(struct reads *k)
 {
 	if (k->next < k->there.n)
-		return k->there.tasks[k->next++];
-	struct task *t = k->first;
-	assert(t);
-	k->first = t->reads.next;
-	if (--t->reads.waiting > 0)
-		append(k, t);
-	return t;
+		return k->there.items[k->next++];
+	struct reads_item *item = k->first;
+	assert(item);
+	k->first = item->next;
+	if (--item->waiting > 0)
+		append(k, item);
+	return item;
 }
 
 static void send_reads(struct reads *k)
 {
 	while (k->flying < k->reads && k->flying < READS_MAX) {
-		struct task *t = take_next(k);
-		t->reads.pending--;
+		struct reads_item *item = take_next(k);
+		item->pending--;
 		k->flying++;
-		k->handlers.read(t);
+		k->handlers.read(item);
 	}
 }
 
-void reads_single(struct reads *k, struct task *t)
+void reads_single(struct reads *k, struct reads_item *item)
 {
-	t->reads.pending++;
+	item->pending++;
 	k->reads++;
-	if (t->reads.waiting++ == 0)
-		append(k, t);
+	if (item->waiting++ == 0)
+		append(k, item);
 	send_reads(k);
 }
 
@@ -153,7 +150,8 @@ void reads_list_again(struct reads *k)
 
 	if (!is_worth_a_list(k, left))
 		return;
-	memcpy(k->taken.tasks + k->taken.n, k->there.tasks + k->next, left * sizeof(struct task *));
+	memcpy(k->taken.items + k->taken.n, k->there.items + k->next,
+	       left * sizeof(struct reads_item *));
 	k->taken.n += left;
 	k->reads -= left;
 	k->there.n = k->next = 0;
@@ -165,8 +163,8 @@ static void read_each(struct reads *k, struct reads_list *list)
 
 	list->n = 0;
 	for (size_t i = 0; i < n; i++) {
-		list->tasks[i]->reads.pending--;
-		reads_single(k, list->tasks[i]);
+		list->items[i]->pending--;
+		reads_single(k, list->items[i]);
 	}
 }
 
@@ -191,20 +189,20 @@ static void flush(void *arg)
 		read_each(k, &k->taken);
 }
 
-void reads_unchanged(struct reads *k, struct task *t)
+void reads_unchanged(struct reads *k, struct reads_item *item)
 {
-	add(&k->still, t);
+	add(&k->still, item);
 }
 
-void reads_led(struct reads *k, struct task *t)
+void reads_led(struct reads *k, struct reads_item *item)
 {
-	add(&k->taken, t);
+	add(&k->taken, item);
 }
 
 static void forget(struct reads_list *list, size_t from)
 {
 	for (size_t i = from; i < list->n; i++)
-		list->tasks[i]->reads.pending--;
+		list->items[i]->pending--;
 	list->n = 0;
 }
 
@@ -214,9 +212,9 @@ void reads_forget(struct reads *k)
 	forget(&k->taken, 0);
 	forget(&k->there, k->next);
 	k->next = 0;
-	for (struct task *t = k->first; t; t = t->reads.next) {
-		t->reads.pending -= t->reads.waiting;
-		t->reads.waiting = 0;
+	for (struct reads_item *item = k->first; item; item = item->next) {
+		item->pending -= item->waiting;
+		item->waiting = 0;
 	}
 	k->first = NULL;
 	k->reads = k->flying;
@@ -225,9 +223,9 @@ void reads_forget(struct reads *k)
 void reads_reserve(struct reads *k, size_t n_tasks)
 {
 	k->n_tasks = n_tasks;
-	k->still.tasks = mem_resize(k->still.tasks, n_tasks + 1, sizeof(struct task *));
-	k->taken.tasks = mem_resize(k->taken.tasks, n_tasks + 1, sizeof(struct task *));
-	k->there.tasks = mem_resize(k->there.tasks, n_tasks + 1, sizeof(struct task *));
+	k->still.items = mem_resize(k->still.items, n_tasks + 1, sizeof(struct reads_item *));
+	k->taken.items = mem_resize(k->taken.items, n_tasks + 1, sizeof(struct reads_item *));
+	k->there.items = mem_resize(k->there.items, n_tasks + 1, sizeof(struct reads_item *));
 }
 
 void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers)
@@ -241,7 +239,12 @@ void reads_init(struct reads *k, struct session *session, const struct reads_han
 void reads_done(struct reads *k)
 {
 	host_turn_done(&k->turn);
-	free(k->still.tasks);
-	free(k->taken.tasks);
-	free(k->there.tasks);
+	free(k->still.items);
+	free(k->taken.items);
+	free(k->there.items);
+}
+
+void reads_item_init(struct reads_item *item, const char *name)
+{
+	*item = (struct reads_item){.name = name};
 }

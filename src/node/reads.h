@@ -14,6 +14,7 @@
 #ifndef ZKLEADER_NODE_READS_H
 #define ZKLEADER_NODE_READS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,25 +29,26 @@
 #define READS_MAX	 200 /* outstanding reads of single nodes */
 
 struct session;
-struct task;
 
-/* One of these is called for each read of a task; none after reads_forget(). */
-struct reads_handlers {
-	void (*still)(struct task *t); /* its watch had not fired */
-	void (*free)(struct task *t);  /* it does not exist */
-	void (*read)(struct task *t);  /* to send its own read now; then reads_answered() */
-	void (*failed)(struct task *t);
+/* A task whose leader node is read; part of what its handlers know it by. */
+struct reads_item {
+	const char *name;	 /* borrowed */
+	unsigned pending;	 /* reads of it that are queued or outstanding */
+	unsigned waiting;	 /* single reads of it that are queued */
+	struct reads_item *next; /* the next in the queue */
 };
 
-/* Of a task. */
-struct task_reads {
-	unsigned pending;  /* reads of it that are queued or outstanding */
-	unsigned waiting;  /* single reads of it that are queued */
-	struct task *next; /* the next in the queue */
+/* One of these is called for each read of an item; none after reads_forget(). */
+struct reads_handlers {
+	/* Nothing has changed since it was asked; false: its watch has fired meanwhile. */
+	bool (*still)(struct reads_item *item);
+	void (*free)(struct reads_item *item); /* it does not exist */
+	void (*read)(struct reads_item *item); /* to send its own read now; then reads_answered() */
+	void (*failed)(struct reads_item *item);
 };
 
 struct reads_list {
-	struct task **tasks;
+	struct reads_item **items;
 	size_t n;
 };
 
@@ -54,25 +56,26 @@ struct reads {
 	struct session *session;
 	size_t n_tasks;
 	struct reads_handlers handlers;
-	struct reads_list still, taken; /* to be sent at the end of this turn */
-	struct reads_list there;	/* found by a listing, to be read */
-	size_t next;			/* index into there.tasks */
-	struct task *first, *last;	/* the queue of other reads, linked by `reads.next` */
-	size_t reads;			/* of single nodes: queued or outstanding */
-	size_t flying;			/* of these: outstanding */
+	struct reads_list still, taken;	 /* to be sent at the end of this turn */
+	struct reads_list there;	 /* found by a listing, to be read */
+	size_t next;			 /* index into there.items */
+	struct reads_item *first, *last; /* the queue of other reads */
+	size_t reads;			 /* of single nodes: queued or outstanding */
+	size_t flying;			 /* of these: outstanding */
 	struct host_turn turn;
 };
 
 void reads_init(struct reads *k, struct session *session, const struct reads_handlers *handlers);
 void reads_done(struct reads *k);
+void reads_item_init(struct reads_item *item, const char *name);
 /* Makes room for n_tasks tasks; from now on there are at most that many. */
 void reads_reserve(struct reads *k, size_t n_tasks);
 /* Is the node unchanged? Only for a node that is watched. */
-void reads_unchanged(struct reads *k, struct task *t);
+void reads_unchanged(struct reads *k, struct reads_item *item);
 /* Does the task have a leader? If so its node is read as well. */
-void reads_led(struct reads *k, struct task *t);
+void reads_led(struct reads *k, struct reads_item *item);
 /* Queues a read of its own. */
-void reads_single(struct reads *k, struct task *t);
+void reads_single(struct reads *k, struct reads_item *item);
 /* A read of a single node was answered. */
 void reads_answered(struct reads *k);
 /* A node that was listed is gone meanwhile. */

@@ -12,9 +12,9 @@
 #include "core/tick.h"
 #include "node/candidates.h"
 #include "node/leaders.h"
-#include "node/ledger.h"
 #include "node/paths.h"
 #include "node/tasks.h"
+#include "node/tick_folder.h"
 
 #define AGAIN_MS      2000 /* after a look that ended nothing */
 #define MOVED_AT_ONCE 50   /* records, in one transaction: 200 KiB of the 1 MiB that one may have */
@@ -263,7 +263,7 @@ static void on_new_names(void *arg, const struct store_reply *reply)
 		read_rests(m);
 		return;
 	}
-	char(*there)[TICK_NAME_SIZE] = ledger_names(reply, &n);
+	char(*there)[TICK_NAME_SIZE] = tick_folder_names(reply, &n);
 	m->n = m->n_names < MOVED_AT_ONCE ? m->n_names : MOVED_AT_ONCE;
 	m->records = mem_calloc(m->n, sizeof(*m->records));
 	struct move_read **reads = mem_calloc(m->n, sizeof(struct move_read *));
@@ -290,7 +290,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		end_failed(m, reply);
 		return;
 	}
-	m->names = ledger_names(reply, &m->n_names);
+	m->names = tick_folder_names(reply, &m->n_names);
 	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
 	store_children(m->leaders->session->store, path, false, on_new_names, m);
 }
@@ -326,7 +326,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		end(m, false, "the best candidate does it", reply->code);
 		return;
 	}
-	ledger_floor(reply, floor);
+	tick_folder_floor(reply, floor);
 	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
 	const struct store_op op = {
 		.type = STORE_OP_CREATE, .path = path, .data = floor, .len = strlen(floor)};

@@ -3,6 +3,7 @@
 
 #include "node/paths.h"
 #include "node/run_steps.h"
+#include "node/schedules.h"
 
 /*
  * Whether the session that runs it may be alive. Its lease ended before the session did, and its

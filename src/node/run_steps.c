@@ -1,3 +1,4 @@
+#include "node/counts.h"
 #include "node/run_steps.h"
 
 #include <stdio.h>
@@ -13,7 +14,9 @@
 #include "node/ledger.h"
 #include "node/run_event.h"
 #include "node/run_any.h"
+#include "node/schedules.h"
 #include "node/standby.h"
+#include "node/unclaimed.h"
 
 /* Only of a task is anything held or asked for: a run that has none yet does neither. */
 static void set_hold(struct run *r, bool on)

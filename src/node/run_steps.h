@@ -5,6 +5,7 @@
 #ifndef ZKLEADER_NODE_RUN_STEPS_H
 #define ZKLEADER_NODE_RUN_STEPS_H
 
+#include "core/run.h"
 #include "node/runs.h"
 
 struct run {

@@ -14,6 +14,7 @@
 #include "node/ledger.h"
 #include "node/paths.h"
 #include "node/schedules.h"
+#include "node/tick_folder.h"
 #include "wire/schedule_record.h"
 
 struct load {
@@ -30,7 +31,7 @@ struct load {
 	size_t n_names;
 	unsigned n_runs;
 	bool newest;		    /* has been read */
-	char floor[TICK_NAME_SIZE]; /* as ledger_floor() says */
+	char floor[TICK_NAME_SIZE]; /* as tick_folder_floor() says */
 };
 
 #define AHEAD_MS  60000 /* of the time: what is less is soon over, and not worth a word */
@@ -200,7 +201,7 @@ static void keep_names(struct load *l, const struct task *t, const struct store_
 	if (t->settings->on_crash != TASK_ON_CRASH_RERUN)
 		return;
 	l->n_runs = RUNS_READ;
-	l->names = ledger_names(reply, &l->n_names);
+	l->names = tick_folder_names(reply, &l->n_names);
 }
 
 /*
@@ -261,7 +262,7 @@ static void on_floor(void *arg, const struct store_reply *reply)
 		fail(l, reply);
 		return;
 	}
-	ledger_floor(reply, l->floor);
+	tick_folder_floor(reply, l->floor);
 	if (tick_parse(l->floor, &ms) && ms - 1 > l->since_ms)
 		l->since_ms = ms - 1;
 	path_of_tick(settings_of(l), l->task, NULL, path);

@@ -14,24 +14,24 @@
 #include "core/task_settings.h"
 #include "node/audit.h"
 #include "node/candidates.h"
-#include "node/counts.h"
-#include "node/gone.h"
 #include "node/inheritance.h"
-#include "node/last_run.h"
 #include "node/leader_node.h"
-#include "node/ledger.h"
-#include "node/losses.h"
-#include "node/overdue.h"
 #include "node/reads.h"
 #include "node/renames.h"
-#include "node/schedules.h"
-#include "node/standby.h"
 #include "node/transactions.h"
-#include "node/unclaimed.h"
 
+struct gone;
 struct handover;
+struct last_run;
 struct leaders;
+struct ledger_ticks;
 struct listing;
+struct standby;
+struct task_counts;
+struct task_due;
+struct task_losses;
+struct task_overdue;
+struct unclaimed;
 
 struct task {
 	/* tasks.c */
@@ -54,8 +54,9 @@ struct task {
 	struct task_standing standing;
 	/* leaders.c */
 	struct election election;
-	unsigned watchers; /* subscribers to its leader */
-	unsigned holds;	   /* runs that keep the task here */
+	unsigned watchers;    /* subscribers to its leader */
+	unsigned holds;	      /* runs that keep the task here */
+	uint64_t leaderships; /* begun here */
 	/* leader_node.c */
 	struct task_leader leader;
 	/* transactions.c */
@@ -63,11 +64,11 @@ struct task {
 	/* renames.c */
 	struct task_rename rename;
 	/* reads.c */
-	struct task_reads reads;
+	struct reads_item reads;
 	/* ledger.c */
 	struct ledger_ticks *ticks; /* NULL: none are known */
 	/* gone.c */
-	struct task_gone gone;
+	struct gone *gone; /* NULL: there is nothing to prune */
 	/* last_run.c */
 	struct last_run *last; /* NULL: not requested yet, and none known */
 	/* overdue.c */
@@ -84,11 +85,10 @@ struct task {
 	/* schedules.c */
 	struct task_due *due; /* NULL: it never had a schedule */
 	/* counts.c */
-	uint64_t leaderships;	    /* begun here */
 	struct task_counts *counts; /* of runs; NULL: all of them are 0 */
 	/* losses.c */
-	struct task_losses losses;
-	char name[]; /* of the task, or of a partition of it: T:K; tasks.c */
+	struct task_losses *losses; /* NULL: never looked */
+	char name[];		    /* of the task, or of a partition of it: T:K; tasks.c */
 };
 
 #endif

@@ -33,14 +33,7 @@ static void task_free(struct task *t)
 	free(t->listed);
 	free(t->min_version);
 	free(t->spread);
-	ledger_forget(t);
-	gone_forget(t);
-	schedules_forget(t);
-	counts_forget(t);
-	last_run_forget(t);
-	overdue_forget(t);
-	standby_forget(t);
-	unclaimed_forget(t);
+	t->leaders->handlers.forget(t);
 	candidates_forget(t);
 	leader_node_forget(t);
 	transactions_task_gone(t);
@@ -81,7 +74,7 @@ static void publish(struct leaders *l)
 		const char *spread = listing->settings.spread;
 		groups[said.n] = spread ? spread : "";
 		grouped |= spread != NULL;
-		digests[said.n] = disagreement_digest(listing);
+		digests[said.n] = disagreement_digest(&listing->settings);
 		names[said.n++] = listing->name;
 	}
 	said.names = names;
@@ -192,6 +185,7 @@ static struct task *task_new(struct leaders *l, const char *name)
 
 	t->leaders = l;
 	memcpy(t->name, name, len);
+	reads_item_init(&t->reads, t->name);
 	return t;
 }
 
@@ -322,7 +316,8 @@ static void expand(struct leaders *l)
 	}
 	free(added);
 	for (size_t i = 0; i < l->registry->fleet.n_members; i++)
-		disagreement_count(l, l->registry->fleet.by_id[i]);
+		disagreement_count(l->published, l->digests, l->n_published,
+				   l->registry->fleet.by_id[i]);
 	candidates_changed(l);
 	tasks_drop_gone(l);
 	int64_t now = host_now_ms(l->session->host);

@@ -2,6 +2,7 @@
 
 #include "jobs.h"
 #include "node/ledger.h"
+#include "node/schedules.h"
 #include "oracle.h"
 #include "alerts.h"
 #include "crowd.h"

@@ -6,6 +6,7 @@
 #include "faults.h"
 #include "jobs.h"
 #include "node/ledger.h"
+#include "node/schedules.h"
 #include "node/trigger.h"
 #include "oracle.h"
 #include "scenario.h"

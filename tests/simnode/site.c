@@ -10,6 +10,7 @@
 #include "notices.h"
 #include "recipes.h"
 #include "simq.h"
+#include "node/schedules.h"
 #include "node/tasks.h"
 #include "oracle.h"
 #include "schedules.h"

@@ -8,6 +8,7 @@
 #include "crowd.h"
 #include "node/counts.h"
 #include "node/disagreement.h"
+#include "node/last_run.h"
 #include "node/overdue.h"
 #include "node/survey.h"
 #include "simq.h"
@@ -100,7 +101,7 @@ static void look_at_listing(const struct site *s, const struct listing *l)
 		if (l->n > 0 && fleet_draft_count(f, l->tasks[0]->index, m) > sim.n_tasks)
 			sim_violation("%s: site %u gives %s more than there is", l->name, s->id,
 				      identity_name(m));
-		(void)disagreement_about(l, m);
+		(void)disagreement_about(&l->settings, m);
 	}
 }
 

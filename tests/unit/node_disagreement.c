@@ -37,7 +37,7 @@ static size_t count(struct worker *w)
 {
 	struct member m = {.worker = w};
 
-	disagreement_count(&leaders, &m);
+	disagreement_count(leaders.published, leaders.digests, leaders.n_published, &m);
 	return m.n_disagreements;
 }
 
@@ -47,9 +47,10 @@ Test(disagreement, tasks_that_both_have_are_compared)
 		struct worker *w = worker_with(n);
 		struct member m = {.worker = w};
 		cr_expect_eq(count(w), n < 2 ? n : 2, "%zu: \"x\" is not ours", n);
-		cr_expect_eq(disagreement_about(listing_of("a"), &m), n > 0);
-		cr_expect_eq(disagreement_about(listing_of("b"), &m), n > 1);
-		cr_expect_not(disagreement_about(listing_of("c"), &m), "it does not list it");
+		cr_expect_eq(disagreement_about(&listing_of("a")->settings, &m), n > 0);
+		cr_expect_eq(disagreement_about(&listing_of("b")->settings, &m), n > 1);
+		cr_expect_not(disagreement_about(&listing_of("c")->settings, &m),
+			      "it does not list it");
 		worker_free(w);
 	}
 }
@@ -78,12 +79,12 @@ Test(disagreement, a_record_that_does_not_say_is_given_credit)
 Test(disagreement, each_key_that_decides_is_in_the_digest)
 {
 	struct listing l = {.settings = settings_of("a")};
-	uint32_t plain = disagreement_digest(&l);
+	uint32_t plain = disagreement_digest(&l.settings);
 	const struct task_settings as_before = l.settings;
 
-#define differs(key, value)                                                     \
-	l.settings.key = value;                                                 \
-	cr_expect_neq(disagreement_digest(&l), plain, "%s is not in it", #key); \
+#define differs(key, value)                                                              \
+	l.settings.key = value;                                                          \
+	cr_expect_neq(disagreement_digest(&l.settings), plain, "%s is not in it", #key); \
 	l.settings = as_before
 	differs(rank_position, 1);
 	differs(min_version, "1.0");
@@ -92,5 +93,5 @@ Test(disagreement, each_key_that_decides_is_in_the_digest)
 	differs(partition_limit, 2);
 	differs(spread, "group");
 	l.settings.history = 1;
-	cr_expect_eq(disagreement_digest(&l), plain, "it decides nothing of this");
+	cr_expect_eq(disagreement_digest(&l.settings), plain, "it decides nothing of this");
 }

@@ -157,11 +157,9 @@ Test(losses, what_cannot_be_read_or_was_taken_over_meanwhile_does_not_stop_the_r
 
 Test(losses, each_leadership_looks_once)
 {
-	struct task *t = lead("report");
-
+	lead("report");
 	losses_changed(&losses);
 	asks("list runs/report", failed(STORE_NO_NODE));
-	cr_expect_eq(t->losses.token, TOKEN);
 	idle();
 	losses_changed(&losses);
 	pass(5 * LOSSES_RETRY_MS);

@@ -1,6 +1,7 @@
 /* Tasks without a good run for too long: what their leader asks ZooKeeper and when, and what everybody knows. */
 #include "node_site.h"
 
+#include "node/counts.h"
 #include "node/last_run.h"
 #include "node/ledger.h"
 #include "node/overdue.h"

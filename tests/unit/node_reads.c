@@ -2,17 +2,17 @@
 #include "node_script.h"
 
 #include "node/reads.h"
-#include "node/task.h"
 
 #define TASKS 400
 
 static const struct node_settings settings = {.root = ROOT};
 static struct session session;
 static struct reads reads;
-static struct task *tasks[TASKS];
+static struct reads_item tasks[TASKS];
+static bool still[TASKS];    /* its watch has not fired */
 static char log_text[20000]; /* what was told of the tasks */
 
-static void told(const char *what, const struct task *t)
+static void told(const char *what, const struct reads_item *t)
 {
 	size_t used = strlen(log_text);
 
@@ -20,24 +20,26 @@ static void told(const char *what, const struct task *t)
 		 t->name);
 }
 
-static void on_still(struct task *t)
+static bool on_still(struct reads_item *t)
 {
-	told("still", t);
+	if (still[t - tasks])
+		told("still", t);
+	return still[t - tasks];
 }
 
-static void on_free(struct task *t)
+static void on_free(struct reads_item *t)
 {
 	told("free", t);
 }
 
-static void on_failed(struct task *t)
+static void on_failed(struct reads_item *t)
 {
 	told("failed", t);
 }
 
 static void on_node(void *arg, const struct store_reply *reply)
 {
-	struct task *t = arg;
+	struct reads_item *t = arg;
 
 	reads_answered(&reads);
 	told(reply->code == STORE_OK ? "there" : "gone", t);
@@ -45,7 +47,7 @@ static void on_node(void *arg, const struct store_reply *reply)
 		reads_list_again(&reads);
 }
 
-static void on_read(struct task *t)
+static void on_read(struct reads_item *t)
 {
 	char path[STORE_PATH_MAX];
 
@@ -63,11 +65,10 @@ static void begin(void)
 			.still = on_still, .free = on_free, .read = on_read, .failed = on_failed});
 	reads_reserve(&reads, TASKS);
 	for (unsigned i = 0; i < TASKS; i++) {
-		char name[16];
-		snprintf(name, sizeof(name), "t%03u", i);
-		tasks[i] = calloc(1, sizeof(*tasks[i]) + sizeof(name));
-		memcpy(tasks[i]->name, name, sizeof(name));
-		tasks[i]->election.watched = tasks[i]->election.node.known = true;
+		static char names[TASKS][8];
+		snprintf(names[i], sizeof(names[i]), "t%03u", i);
+		reads_item_init(&tasks[i], names[i]);
+		still[i] = true;
 	}
 }
 
@@ -83,18 +84,18 @@ static void script_tells(const char *expected, int line)
 static void none_pending(void)
 {
 	for (size_t i = 0; i < TASKS; i++)
-		cr_assert_eq(tasks[i]->reads.pending, 0, "%zu", i);
+		cr_assert_eq(tasks[i].pending, 0, "%zu", i);
 }
 
 Test(reads, single_ones_are_sent_at_once_and_200_are_outstanding_at_the_most)
 {
 	for (size_t i = 0; i < READS_MAX + 2; i++)
-		reads_single(&reads, tasks[i]);
+		reads_single(&reads, &tasks[i]);
 	cr_expect_eq(store.n_open, READS_MAX);
-	cr_expect_eq(tasks[READS_MAX]->reads.pending, 1, "it waits");
+	cr_expect_eq(tasks[READS_MAX].pending, 1, "it waits");
 	asks("get! leaders/t000", ok());
 	cr_expect_eq(store.n_open, READS_MAX, "the next has gone out");
-	cr_expect_eq(tasks[READS_MAX]->reads.pending, 0);
+	cr_expect_eq(tasks[READS_MAX].pending, 0);
 	for (size_t i = 1; i < READS_MAX + 2; i++)
 		asks(store.open[0].text, ok());
 	idle();
@@ -103,11 +104,11 @@ Test(reads, single_ones_are_sent_at_once_and_200_are_outstanding_at_the_most)
 
 Test(reads, watched_nodes_of_a_turn_are_still_what_they_were_by_one_request)
 {
-	reads_unchanged(&reads, tasks[0]);
-	reads_unchanged(&reads, tasks[1]);
+	reads_unchanged(&reads, &tasks[0]);
+	reads_unchanged(&reads, &tasks[1]);
 	cr_expect_eq(store.n_open, 0);
 	turn();
-	tasks[1]->election.watched = false; /* its watch fires before the answer */
+	still[1] = false; /* its watch fires before the answer */
 	asks("exists leaders", ok());
 	tells("still t000");
 	asks("get! leaders/t001", ok());
@@ -117,7 +118,7 @@ Test(reads, watched_nodes_of_a_turn_are_still_what_they_were_by_one_request)
 
 Test(reads, a_single_watched_node_is_read_by_itself)
 {
-	reads_unchanged(&reads, tasks[0]);
+	reads_unchanged(&reads, &tasks[0]);
 	turn();
 	asks("get! leaders/t000", ok());
 	tells("there t000");
@@ -125,8 +126,8 @@ Test(reads, a_single_watched_node_is_read_by_itself)
 
 Test(reads, a_look_that_fails_has_failed_for_all_of_them)
 {
-	reads_unchanged(&reads, tasks[0]);
-	reads_unchanged(&reads, tasks[1]);
+	reads_unchanged(&reads, &tasks[0]);
+	reads_unchanged(&reads, &tasks[1]);
 	turn();
 	asks("exists leaders", failed(STORE_UNKNOWN));
 	tells("failed t000, failed t001");
@@ -148,7 +149,7 @@ Test(reads, a_listing_is_asked_for_where_it_is_worth_it)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		reads_reserve(&reads, cases[i].configured);
 		for (size_t j = 0; j < cases[i].wanted; j++)
-			reads_led(&reads, tasks[j]);
+			reads_led(&reads, &tasks[j]);
 		turn();
 		cr_expect_eq(store.n_open, cases[i].lists ? 1 : cases[i].wanted, "case %zu", i);
 		cr_expect_str_eq(store.open[0].text,
@@ -164,7 +165,7 @@ static void want_all_led(size_t n)
 {
 	reads_reserve(&reads, n);
 	for (size_t i = 0; i < n; i++)
-		reads_led(&reads, tasks[i]);
+		reads_led(&reads, &tasks[i]);
 	turn();
 }
 
@@ -184,7 +185,7 @@ Test(reads, what_a_listing_has_not_is_free_and_what_it_has_is_read)
 Test(reads, listed_nodes_come_before_others_that_wait)
 {
 	for (size_t i = 100; i < 100 + READS_MAX + 1; i++)
-		reads_single(&reads, tasks[i]);
+		reads_single(&reads, &tasks[i]);
 	want_all_led(READS_LIST_MIN);
 	cr_expect_eq(store.n_open, READS_MAX + 1);
 	/* The listing is answered before the reads. */
@@ -199,7 +200,7 @@ Test(reads, where_a_listed_node_is_gone_what_is_left_is_listed_once_more)
 	struct store_reply listed = {.code = STORE_OK, .names = all, .failed_op = -1};
 
 	for (size_t i = 0; i < TASKS; i++)
-		all[i] = tasks[i]->name;
+		all[i] = strdup(tasks[i].name);
 	listed.n_names = TASKS;
 	want_all_led(TASKS);
 	asks("list leaders", listed);
@@ -215,8 +216,8 @@ Test(reads, where_a_listed_node_is_gone_what_is_left_is_listed_once_more)
 
 Test(reads, a_task_that_is_wanted_twice_is_read_twice)
 {
-	reads_single(&reads, tasks[0]);
-	reads_single(&reads, tasks[0]);
+	reads_single(&reads, &tasks[0]);
+	reads_single(&reads, &tasks[0]);
 	asks("get! leaders/t000", ok());
 	asks("get! leaders/t000", ok());
 	tells("there t000, there t000");
@@ -226,9 +227,9 @@ Test(reads, a_task_that_is_wanted_twice_is_read_twice)
 Test(reads, nothing_is_sent_and_nothing_pending_once_the_session_has_ended)
 {
 	for (size_t i = 0; i < READS_MAX + 2; i++)
-		reads_single(&reads, tasks[i]);
-	reads_unchanged(&reads, tasks[300]);
-	reads_led(&reads, tasks[301]);
+		reads_single(&reads, &tasks[i]);
+	reads_unchanged(&reads, &tasks[300]);
+	reads_led(&reads, &tasks[301]);
 	reads_forget(&reads);
 	none_pending();
 	turn();

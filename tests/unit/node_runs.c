@@ -2,6 +2,7 @@
 #include "node_site.h"
 
 #include "node/runs.h"
+#include "node/unclaimed.h"
 
 #define TICK	"2026-11-18T11:06:00Z" /* that the wall clock is in */
 #define BEFORE	"2026-11-18T11:05:00Z"

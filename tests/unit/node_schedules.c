@@ -1,6 +1,7 @@
 /* What is due by a schedule: what is asked of ZooKeeper for it, and what is offered when. */
 #include "node_site.h"
 
+#include "node/counts.h"
 #include "node/runs.h"
 #include "node/schedules.h"
 #include "wire/schedule_record.h"

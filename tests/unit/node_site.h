@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "node/node.h"
 #include "node/candidates.h"
 #include "node/leaders.h"
 #include "node/policy.h"
@@ -260,7 +261,8 @@ static inline void site_begin(void)
 								 .added = site_task_added,
 								 .split = site_nothing,
 								 .listing = site_listing,
-								 .removed = site_task_removed};
+								 .removed = site_task_removed,
+								 .forget = node_task_forget};
 
 	log_setup(LOG_ERROR, LOG_TEXT, false);
 	session_init(&session, &host, &site_settings, &session_handlers);

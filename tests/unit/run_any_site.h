@@ -5,6 +5,7 @@
 #include "node_site.h"
 
 #include "node/run_any.h"
+#include "node/unclaimed.h"
 
 #define TICK	  "2026-11-18T11:06:00Z" /* that the wall clock is in */
 #define LATER	  "2026-11-18T11:07:00Z"
