@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "node/last_run.h"
 #include "node/survey.h"
+#include "node/tasks.h"
 #include "control/answers.h"
 #include "control/explain.h"
 #include "control/partition_answers.h"
@@ -257,7 +258,8 @@ void parked_begin_round(struct methods *m)
 		if (!m->round) {
 			m->round = mem_calloc(1, sizeof(*m->round));
 			m->round->methods = m;
-			m->round->survey = survey_start(&s->leaders, on_survey_done, m);
+			m->round->survey = survey_start(&s->registry, tasks_have, &s->leaders,
+							on_survey_done, m);
 		}
 		k->round = m->round;
 		m->round->users++;

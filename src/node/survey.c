@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "wire/record.h"
 #include "node/paths.h"
-#include "node/tasks.h"
 
 struct owner {
 	int64_t session;
@@ -14,7 +13,9 @@ struct owner {
 };
 
 struct survey {
-	struct leaders *leaders;
+	struct registry *registry;
+	survey_ours_fn *ours;
+	const void *ours_arg;
 	void (*done)(void *arg);
 	void *arg;
 	size_t pending;
@@ -55,31 +56,34 @@ static void on_leader(void *arg, const struct store_reply *reply)
 static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct survey *s = arg;
-	struct leaders *l = s->leaders;
+	const struct registry *r = s->registry;
 	char path[STORE_PATH_MAX];
 
 	for (size_t i = 0; reply->code == STORE_OK && !s->abandoned && i < reply->n_names; i++) {
-		size_t len = strlen(reply->names[i]);
-		if (!name_is_election(reply->names[i], len) || tasks_find(l, reply->names[i], len))
+		const char *name = reply->names[i];
+		if (!name_is_election(name, strlen(name)) || s->ours(s->ours_arg, name))
 			continue;
-		path_of(l->registry->settings, PATH_LEADERS, reply->names[i], path);
+		path_of(r->settings, PATH_LEADERS, name, path);
 		s->pending++;
-		store_get(l->session->store, path, false, on_leader, s);
+		store_get(r->session->store, path, false, on_leader, s);
 	}
 	answered(s);
 }
 
-struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg)
+struct survey *survey_start(struct registry *r, survey_ours_fn *ours, const void *ours_arg,
+			    void (*done)(void *arg), void *arg)
 {
 	struct survey *s = mem_calloc(1, sizeof(*s));
 	char path[STORE_PATH_MAX];
 
-	s->leaders = l;
+	s->registry = r;
+	s->ours = ours;
+	s->ours_arg = ours_arg;
 	s->done = done;
 	s->arg = arg;
 	s->pending = 1;
-	path_of(l->registry->settings, PATH_LEADERS, NULL, path);
-	store_children(l->session->store, path, false, on_names, s);
+	path_of(r->settings, PATH_LEADERS, NULL, path);
+	store_children(r->session->store, path, false, on_names, s);
 	return s;
 }
 
@@ -90,7 +94,7 @@ bool survey_is_done(const struct survey *s)
 
 void survey_each(const struct survey *s, void (*fn)(void *arg, const struct member *m), void *arg)
 {
-	const struct fleet *f = &s->leaders->registry->fleet;
+	const struct fleet *f = &s->registry->fleet;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct owner *o = &s->owners[i];

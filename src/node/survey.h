@@ -5,15 +5,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "node/leaders.h"
+#include "node/registry.h"
 
 struct survey;
+
+/* Whether a leader node of that name is of one of our own tasks. */
+typedef bool survey_ours_fn(const void *arg, const char *name);
 
 /*
  * Asks ZooKeeper; done is called once, unless survey_free() comes first. Needs a session that is
  * up.
  */
-struct survey *survey_start(struct leaders *l, void (*done)(void *arg), void *arg);
+struct survey *survey_start(struct registry *r, survey_ours_fn *ours, const void *ours_arg,
+			    void (*done)(void *arg), void *arg);
 bool survey_is_done(const struct survey *s);
 /* Calls fn for each of those tasks that a member leads. */
 void survey_each(const struct survey *s, void (*fn)(void *arg, const struct member *m), void *arg);

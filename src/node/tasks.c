@@ -367,6 +367,11 @@ struct task *tasks_find(const struct leaders *l, const char *name, size_t len)
 	return t && (!t->withdrawn || l->leaving) ? t : NULL;
 }
 
+bool tasks_have(const void *l, const char *name)
+{
+	return tasks_find(l, name, strlen(name)) != NULL;
+}
+
 void tasks_withdraw(struct leaders *l)
 {
 	l->leaving = true;

@@ -16,6 +16,8 @@ void tasks_index(struct leaders *l);
 void tasks_expand(struct leaders *l);
 /* A configured task, or a partition in force, T:K, by its name; NULL: none. */
 struct task *tasks_find(const struct leaders *l, const char *name, size_t len);
+/* Whether there is one of that name; l: struct leaders. As a survey asks. */
+bool tasks_have(const void *l, const char *name);
 /*
  * This node stops: it releases every task that no run holds, once the promises for it are over, and
  * leaves its election. Requests are still answered.

@@ -11,6 +11,7 @@
 #include "node/last_run.h"
 #include "node/overdue.h"
 #include "node/survey.h"
+#include "node/tasks.h"
 #include "simq.h"
 
 static struct survey *surveys[HOSTS_MAX];
@@ -57,7 +58,8 @@ static void look_at_survey(struct site *s)
 				      sim.n_tasks);
 		tables_ended(s);
 	} else if (session_is_up(&s->node.session)) {
-		*survey = survey_start(&s->node.leaders, on_surveyed, NULL);
+		*survey = survey_start(&s->node.registry, tasks_have, &s->node.leaders, on_surveyed,
+				       NULL);
 	}
 }
 

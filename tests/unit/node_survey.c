@@ -2,6 +2,7 @@
 #include "node_site.h"
 
 #include "node/survey.h"
+#include "node/tasks.h"
 
 static int calls;
 static char owners[200];
@@ -32,7 +33,7 @@ TestSuite(survey, .init = begin);
 
 Test(survey, leader_nodes_of_others_are_read_and_counted_by_owner)
 {
-	struct survey *s = survey_start(&leaders, on_done, NULL);
+	struct survey *s = survey_start(&registry, tasks_have, &leaders, on_done, NULL);
 
 	asks("list leaders", names("ours", "x", "y", "z", "no task", NULL));
 	asks("get leaders/x", led_by("b", 50));
@@ -50,7 +51,7 @@ Test(survey, leader_nodes_of_others_are_read_and_counted_by_owner)
 /* A leader that has registered anew: its record says another id than its session has now. */
 Test(survey, the_owner_counts_and_not_what_the_record_says)
 {
-	struct survey *s = survey_start(&leaders, on_done, NULL);
+	struct survey *s = survey_start(&registry, tasks_have, &leaders, on_done, NULL);
 	struct store_reply reply = led_by("b", 50);
 
 	reply.stat.owner = 'c';
@@ -63,7 +64,7 @@ Test(survey, the_owner_counts_and_not_what_the_record_says)
 
 Test(survey, an_owner_that_is_no_member_is_not_counted)
 {
-	struct survey *s = survey_start(&leaders, on_done, NULL);
+	struct survey *s = survey_start(&registry, tasks_have, &leaders, on_done, NULL);
 
 	asks("list leaders", names("x", "y", NULL));
 	asks("get leaders/x", failed(STORE_NO_NODE));
@@ -76,7 +77,7 @@ Test(survey, an_owner_that_is_no_member_is_not_counted)
 
 Test(survey, where_there_is_nothing_it_is_done)
 {
-	struct survey *s = survey_start(&leaders, on_done, NULL);
+	struct survey *s = survey_start(&registry, tasks_have, &leaders, on_done, NULL);
 
 	asks("list leaders", failed(STORE_NO_NODE));
 	cr_expect(survey_is_done(s));
@@ -86,7 +87,7 @@ Test(survey, where_there_is_nothing_it_is_done)
 
 Test(survey, one_that_is_given_up_calls_nobody)
 {
-	struct survey *s = survey_start(&leaders, on_done, NULL);
+	struct survey *s = survey_start(&registry, tasks_have, &leaders, on_done, NULL);
 
 	asks("list leaders", names("x", "y", NULL));
 	survey_free(s);
