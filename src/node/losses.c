@@ -86,7 +86,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	}
 	if (reply->code == STORE_OK)
 		log_warning("a run was lost", LOG_STR("task", k->task),
-			    LOG_STR("tick", k->ticks[k->n]));
+			    LOG_STR("tick", k->ticks[k->n]), LOG_STR("why", "node"));
 	next(k);
 }
 

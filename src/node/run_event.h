@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "core/attempt.h"
 #include "node/notices.h"
 #include "wire/record.h"
 
@@ -19,10 +20,19 @@ bool run_event_of(const struct registry *r, const char *task, const char *tick,
 void run_event_lost(const struct registry *r, const char *task, const char *tick,
 		    const struct run_record *record, struct notice_record *ret_event);
 
+/* Why it was missed or has not ended well: a word, and a text for people, which is cut. */
+void run_why_set(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1], const char *word,
+		 const char *text);
 /*
- * Sets why a run has not ended well, from its state and status; start: why the command could not
- * be started, NULL or "": it was. And for one that was lost with its node.
+ * The same for an attempt, of a run or of a job; "" for one that has ended well, or was cancelled.
+ * start: why the command could not be started, NULL or "": it was.
  */
+void run_why_attempt(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1],
+		     enum attempt_how how, int64_t exit_status, const char *start);
+/* The same for what was lost with its node; name: of the node. */
+void run_why_lost(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1],
+		  const char *node);
+/* The same of a record, from its state and status; and of one that was lost with its node. */
 void run_why_ended(struct run_record *r, const char *start);
 void run_why_node(struct run_record *r);
 

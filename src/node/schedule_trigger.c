@@ -15,6 +15,7 @@
 #include "node/notices.h"
 #include "node/paths.h"
 #include "node/policy.h"
+#include "node/run_event.h"
 #include "node/schedules.h"
 
 #define AHEAD_MS 60000 /* the tick is that of another node's clock */
@@ -103,8 +104,7 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 	char path[STORE_PATH_MAX], owed[TICK_NAME_SIZE];
 	int64_t tick_ms;
 
-	snprintf(record.why, sizeof(record.why), "window");
-	snprintf(record.detail, sizeof(record.detail), "%.200s", why);
+	run_why_set(record.why, record.detail, "window", why);
 	log_warning("trigger dropped", LOG_STR("task", t->name), LOG_STR("tick", r->node),
 		    LOG_STR("by", r->by), LOG_STR("at", r->host), LOG_STR("why", why));
 	notice_init(s->leaders->registry, &event, NOTICE_MISSED, t->name);
@@ -114,6 +114,8 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 	snprintf(event.text, sizeof(event.text),
 		 "%s was triggered by %.60s at %.60s and not run: %s", t->name, r->by, r->host,
 		 why);
+	if (missed)
+		run_why_set(event.why, event.detail, record.why, why);
 	path_of(s->leaders->session->settings, PATH_POLICY, item->name, path);
 	schedule_state(t)->writing = true;
 	schedule_state(t)->offer.on = false;

@@ -74,6 +74,7 @@ static const char *severity_of(const char *event)
 										  : "critical";
 }
 
+/* A label, or an annotation. */
 static void put_label(json_t *labels, const json_t *event, const char *key)
 {
 	const char *text = json_text(event, key, "");
@@ -100,6 +101,8 @@ static char *alertmanager(const json_t *event)
 	put_label(labels, event, "tick");
 	put_label(labels, event, "id");
 	json_object_set_new(notes, "summary", json_string(json_text(event, "text", "?")));
+	put_label(notes, event, "why");
+	put_label(notes, event, "detail");
 	if (json_text(event, "output", "")[0] != '\0')
 		json_object_set_new(notes, "description",
 				    json_string(json_text(event, "output", "")));

@@ -73,6 +73,8 @@ static const struct key notice_keys[] = {
 	INT(attempt, true, 0, INT64_MAX, "not a number from 0 on"),
 	INT(exit_status, true, -1, 255, "not a status"),
 	TEXT(text, true, is_text, "not a string of up to 400 bytes of UTF-8"),
+	TEXT(why, true, is_host, "not a string of at most 15 printable ASCII characters"),
+	TEXT(detail, true, is_text, "not a string of at most 200 bytes of UTF-8"),
 	{.name = "output",
 	 .kind = KEY_CUSTOM,
 	 .optional = true,
@@ -112,6 +114,8 @@ int record_pack_notice(struct buffer *out, const struct notice_record *r)
 	pack_kv_int(&p, "attempt", r->attempt);
 	pack_kv_int(&p, "exit_status", r->exit_status);
 	pack_kv_str(&p, "text", r->text);
+	pack_kv_str(&p, "why", r->why);
+	pack_kv_str(&p, "detail", r->detail);
 	pack_kv_bin(&p, "output", r->output, r->output_len);
 	if (!p.failed && out->len - before <= RECORD_NOTICE_MAX)
 		return 0;
@@ -154,4 +158,6 @@ void notice_pack(struct pack *p, const struct notice_record *r)
 	else
 		pack_nil(p);
 	pack_text(p, "text", r->text);
+	pack_text(p, "why", r->why);
+	pack_text(p, "detail", r->detail);
 }

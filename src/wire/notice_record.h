@@ -16,7 +16,7 @@
 
 #define RECORD_NOTICE_MAX 4096 /* bytes */
 #define NOTICE_TICK_MAX	  32
-#define NOTICE_FIELDS	  12 /* fields of the map that notice_pack() makes */
+#define NOTICE_FIELDS	  14 /* fields of the map that notice_pack() makes */
 
 struct notice_record {
 	enum notice_event event;
@@ -31,6 +31,8 @@ struct notice_record {
 	int64_t attempt;		/* 0: none */
 	int64_t exit_status;		/* -1: none */
 	char text[NOTICE_TEXT_MAX + 1]; /* the message for people */
+	/* As in a run's record, of what was missed or has not ended well; "". */
+	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
 	/*
 	 * At most RECORD_OUTPUT_MAX bytes of any value, borrowed. In a parsed record they point
 	 * into the data that was parsed.

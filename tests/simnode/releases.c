@@ -14,7 +14,7 @@ static const struct {
 } newer[] = {
 	{ROOT "/workers/",
 	 {"machine", "clock_offset_ms", "clock_tolerance_ms", "partitions", "groups", "queues"}},
-	{ROOT "/runs/", {"node", "by", "output"}},
+	{ROOT "/runs/", {"node", "by", "output", "why", "detail"}},
 	{ROOT "/policy/", {"machine", "rolling", "halted"}},
 };
 

@@ -22,6 +22,8 @@ static struct notice_record whole(void)
 				      .attempt = 2,
 				      .exit_status = 255,
 				      .text = "it failed",
+				      .why = "status",
+				      .detail = "exit status 255",
 				      .output = "\xff\0x",
 				      .output_len = 3};
 }
@@ -48,6 +50,8 @@ Test(notice_record, is_read_as_it_was_written)
 	cr_expect_str_eq(again.version, r.version);
 	cr_expect_str_eq(again.tick, r.tick);
 	cr_expect_str_eq(again.text, r.text);
+	cr_expect_str_eq(again.why, r.why);
+	cr_expect_str_eq(again.detail, r.detail);
 	cr_expect_eq(again.time, r.time);
 	cr_expect_eq(again.token, r.token);
 	cr_expect_eq(again.led, r.led);
@@ -69,6 +73,8 @@ Test(notice_record, the_longest_fits_and_a_full_buffer_takes_nothing)
 	memset(r.version, 'v', NAME_VERSION_MAX);
 	memset(r.text, 't', NOTICE_TEXT_MAX);
 	memset(r.id, 'i', NAME_ID_MAX);
+	memset(r.why, 'w', RECORD_WHY_MAX);
+	memset(r.detail, 'd', RECORD_DETAIL_MAX);
 	r.output = output;
 	r.output_len = sizeof(output);
 	buffer_init(&b, RECORD_NOTICE_MAX);
@@ -157,7 +163,7 @@ Test(notice_record, what_an_event_has_none_of_is_nil_on_the_socket)
 		cr_assert_eq(reader_skip(&r), 0);
 		nils += reader_nil(&r) == 0 || (reader_skip(&r), false);
 	}
-	cr_expect_eq(nils, 9, "all but event, id and time");
+	cr_expect_eq(nils, 11, "all but event, id and time");
 	buffer_done(&b);
 }
 
