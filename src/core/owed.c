@@ -162,23 +162,49 @@ struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sig
 	return plan;
 }
 
-enum owed_why owed_why(const struct owed_rules *r, const struct owed_sight *s,
-		       const struct owed_past *past, int64_t tick_ms)
+void owed_note(struct owed_span *span, bool is, int64_t from_ms, int64_t now_ms)
 {
-	bool late = tick_ms < s->now_ms - r->window_ms;
-	bool no_runner =
-		past->no_runner_from_ms != OWED_NEVER && tick_ms >= past->no_runner_from_ms &&
-		(past->no_runner_until_ms == OWED_NEVER || tick_ms <= past->no_runner_until_ms);
+	bool was = span->from_ms != OWED_NEVER && span->until_ms == OWED_NEVER;
 
-	if (s->busy_ms != OWED_NEVER && tick_ms > s->busy_ms)
-		return OWED_OVERLAP;
-	if (no_runner || past->offered_ms == tick_ms)
-		return OWED_RUNNER;
-	if (past->clock_ms != OWED_NEVER && tick_ms <= past->clock_ms && tick_ms >= s->active_ms)
-		return OWED_CLOCK;
-	if (tick_ms < s->active_ms)
-		return late ? OWED_OUTAGE : OWED_OUTAGE_LAST;
-	return late ? OWED_WINDOW : OWED_CATCH_UP;
+	if (is && !was)
+		*span = (struct owed_span){from_ms, OWED_NEVER};
+	else if (!is && was)
+		span->until_ms = now_ms;
+}
+
+static bool is_within(const struct owed_span *span, int64_t tick_ms)
+{
+	return span->from_ms != OWED_NEVER && tick_ms >= span->from_ms &&
+	       (span->until_ms == OWED_NEVER || tick_ms <= span->until_ms);
+}
+
+unsigned owed_whys(const struct owed_rules *r, const struct owed_sight *s,
+		   const struct owed_past *past, int64_t tick_ms)
+{
+	bool led = (tick_ms >= s->active_ms || is_within(&past->led, tick_ms)) &&
+		   !is_within(&past->cut, tick_ms);
+	bool no_runner = past->offered_ms == tick_ms || is_within(&past->no_runner, tick_ms);
+	unsigned whys = 0;
+
+	whys |= (unsigned)!led << OWED_OUTAGE;
+	whys |= (unsigned)(s->busy_ms != OWED_NEVER && tick_ms > s->busy_ms) << OWED_OVERLAP;
+	whys |= (unsigned)(tick_ms < s->now_ms - r->window_ms) << OWED_WINDOW;
+	whys |= (unsigned)no_runner << OWED_RUNNER;
+	whys |= (unsigned)(led && past->clock_ms != OWED_NEVER && tick_ms <= past->clock_ms)
+		<< OWED_CLOCK;
+	/* Where none is caught up with, that decides only what nothing else was wrong with. */
+	if (r->catch_up == OWED_LAST || whys == 0)
+		whys |= 1U << OWED_CATCH_UP;
+	return whys;
+}
+
+enum owed_why owed_why(unsigned whys)
+{
+	enum owed_why first = OWED_OUTAGE;
+
+	while (first < OWED_CLOCK && !(whys & 1U << first))
+		first++;
+	return first;
 }
 
 int64_t owed_splay(const char *task, int64_t splay_ms)

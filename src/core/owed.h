@@ -49,27 +49,52 @@ struct owed_plan {
 	int64_t next_ms; /* when to plan again at the latest; INT64_MAX: never */
 };
 
-/* Why a tick is missed. */
+/*
+ * Why a tick is missed. Of several that fit, the first in this order is told: what kept it from
+ * being run in time, then what was decided, then what else was wrong.
+ */
 enum owed_why {
-	OWED_OUTAGE,	  /* nobody led when it was due; then it was older than the window, */
-	OWED_OUTAGE_LAST, /* or another was caught up with, or none */
-	OWED_OVERLAP,	  /* the run before it went on */
-	OWED_RUNNER,	  /* no runner that works was there */
-	OWED_CLOCK,	  /* our clock was off */
-	OWED_WINDOW,
-	OWED_CATCH_UP
+	OWED_OUTAGE,   /* nobody led when it was due */
+	OWED_OVERLAP,  /* the run before it went on */
+	OWED_WINDOW,   /* it was older than catch-up-window */
+	OWED_CATCH_UP, /* another was caught up with, or none is */
+	OWED_RUNNER,   /* no runner that works was there */
+	OWED_CLOCK,    /* our clock was off */
+	OWED_WHYS
+};
+
+/* From then on until then, since the epoch. from_ms OWED_NEVER: never; until_ms: it goes on. */
+struct owed_span {
+	int64_t from_ms, until_ms;
 };
 
 /* What is known of the past: since the epoch, OWED_NEVER: it was not so. */
 struct owed_past {
-	int64_t no_runner_from_ms, no_runner_until_ms;
-	int64_t offered_ms; /* the tick that nobody has begun though it was offered */
-	int64_t clock_ms;   /* until then */
+	struct owed_span no_runner;
+	struct owed_span led; /* this node led, before it did now */
+	struct owed_span cut; /* the last one without a lease, while it was the leader */
+	int64_t offered_ms;   /* the tick that nobody has begun though it was offered */
+	int64_t clock_ms;     /* until then */
 };
 
-/* What prevented it comes before what was decided then. */
-enum owed_why owed_why(const struct owed_rules *rules, const struct owed_sight *sight,
-		       const struct owed_past *past, int64_t tick_ms);
+/* Nothing is known. */
+#define OWED_NO_SPAN                                          \
+	{                                                     \
+		.from_ms = OWED_NEVER, .until_ms = OWED_NEVER \
+	}
+#define OWED_NO_PAST                                                                 \
+	{                                                                            \
+		.no_runner = OWED_NO_SPAN, .led = OWED_NO_SPAN, .cut = OWED_NO_SPAN, \
+		.offered_ms = OWED_NEVER, .clock_ms = OWED_NEVER                     \
+	}
+
+/* Notes at now_ms whether it is so; from_ms: since when, if it was not so before. */
+void owed_note(struct owed_span *span, bool is, int64_t from_ms, int64_t now_ms);
+/* All reasons that fit, as bits: 1 << enum owed_why; never none. */
+unsigned owed_whys(const struct owed_rules *rules, const struct owed_sight *sight,
+		   const struct owed_past *past, int64_t tick_ms);
+/* The first of those. */
+enum owed_why owed_why(unsigned whys);
 /* What to do now. The tick to run is later than all missed ones, which are handled first. */
 struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sight *sight);
 /*

@@ -76,9 +76,10 @@ struct ledger_missing {
 	const char *owed; /* behind them, as for a claim */
 	const char *trigger;
 	const struct run_record *record; /* but for why and detail */
-	/* For each tick, constants; NULL: as the record has it. */
+	/* For each tick; NULL: as the record has it. */
 	const struct missed_why {
-		const char *why, *detail;
+		const char *why; /* a constant */
+		char detail[RECORD_DETAIL_MAX + 1];
 	} * whys;
 	const struct notice_record *event; /* noted with them */
 };

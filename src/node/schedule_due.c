@@ -15,6 +15,7 @@
 #include "node/notices.h"
 #include "node/paths.h"
 #include "node/policy.h"
+#include "node/run_event.h"
 #include "node/schedules.h"
 
 #define OFFER_PAUSE_MAX 30000 /* before a tick that nobody has claimed is offered again */
@@ -99,11 +100,14 @@ struct run_record schedule_missed(const struct schedules *s, const struct task *
 }
 
 static void missed_event(const struct schedules *s, const struct task *t, const struct answer *a,
-			 const char *detail, struct notice_record *event)
+			 const struct missed_why *last, struct notice_record *event)
 {
+	const char *detail = last->detail;
+
 	notice_init(s->leaders->registry, event, NOTICE_MISSED, t->name);
 	event->token = t->election.node.token;
 	memcpy(event->tick, a->last, sizeof(a->last));
+	run_why_set(event->why, event->detail, last->why, detail);
 	if (a->n == 1)
 		snprintf(event->text, sizeof(event->text), "%s was not run for %s: %s", t->name,
 			 a->last, detail);
@@ -113,17 +117,36 @@ static void missed_event(const struct schedules *s, const struct task *t, const 
 			 a->last, detail);
 }
 
-static const struct missed_why whys[] = {
-	[OWED_OUTAGE] = {"outage", "nobody led it when it was due, and then it was older than "
-				   "catch-up-window"},
-	[OWED_OUTAGE_LAST] = {"outage", "nobody led it when it was due, and then catch-up took "
-					"another one, or none"},
-	[OWED_OVERLAP] = {"overlap", "the run before it went on for longer than wait"},
-	[OWED_RUNNER] = {"runner", "no runner of its user began it"},
-	[OWED_CLOCK] = {"clock", "the clock of its leader was off"},
-	[OWED_WINDOW] = {"window", "it was older than catch-up-window"},
-	[OWED_CATCH_UP] = {"catch-up", "catch-up took another one, or none"},
-};
+/* The word of the first reason that fits, and a text that names the others as well. */
+static void describe(unsigned whys, struct missed_why *ret)
+{
+	static const struct {
+		const char *word, *text;
+	} reasons[OWED_WHYS] = {
+		[OWED_OUTAGE] = {"outage", "nobody led it when it was due"},
+		[OWED_OVERLAP] = {"overlap", "the run before it went on for longer than wait"},
+		[OWED_WINDOW] = {"window", "it was older than catch-up-window"},
+		[OWED_CATCH_UP] = {"catch-up", "catch-up took another one, or none"},
+		[OWED_RUNNER] = {"runner", "no runner of its user began it"},
+		[OWED_CLOCK] = {"clock", "the clock of its leader was off"},
+	};
+	enum owed_why first = owed_why(whys), decided = OWED_CATCH_UP;
+	const char *then = "";
+
+	if (whys & 1U << OWED_WINDOW)
+		decided = OWED_WINDOW;
+	if (first == OWED_OUTAGE)
+		then = reasons[decided].text;
+	ret->why = reasons[first].word;
+	snprintf(ret->detail, sizeof(ret->detail), "%s%s%s%s%s", reasons[first].text,
+		 then[0] ? ", and then " : "", then,
+		 first != OWED_RUNNER && whys & 1U << OWED_RUNNER
+			 ? "; no runner of its user worked here"
+			 : "",
+		 first != OWED_CLOCK && whys & 1U << OWED_CLOCK
+			 ? "; the clock of its leader was off"
+			 : "");
+}
 
 static struct missed_why *find_whys(const struct task *t, const struct owed_rules *rules,
 				    const struct owed_sight *sight, const int64_t *ticks, size_t n)
@@ -134,7 +157,7 @@ static struct missed_why *find_whys(const struct task *t, const struct owed_rule
 
 	past.offered_ms = d->offer.on && !d->offer.trigger[0] ? d->offer.due.tick_ms : OWED_NEVER;
 	for (size_t i = 0; i < n; i++)
-		list[i] = whys[owed_why(rules, sight, &past, ticks[i])];
+		describe(owed_whys(rules, sight, &past, ticks[i]), &list[i]);
 	return list;
 }
 
@@ -166,7 +189,7 @@ static bool miss(struct schedules *s, struct task *t, const struct owed_rules *r
 	a->why = list[n - 1].why;
 	d->writing = true;
 	d->offer.on = false;
-	missed_event(s, t, a, list[n - 1].detail, &event);
+	missed_event(s, t, a, &list[n - 1], &event);
 	const struct ledger_missing missing = {.ticks = ticks,
 					       .n = n,
 					       .owed = owed,

@@ -39,7 +39,7 @@ struct task_due *schedule_state(struct task *t)
 {
 	if (!t->due) {
 		t->due = mem_calloc(1, sizeof(*t->due));
-		t->due->past = (struct owed_past){OWED_NEVER, OWED_NEVER, OWED_NEVER, OWED_NEVER};
+		t->due->past = (struct owed_past)OWED_NO_PAST;
 	}
 	return t->due;
 }
@@ -86,7 +86,10 @@ static void leave(struct task *t)
 	int64_t ended_ms = d->ended_ms, paused_order = d->paused_order;
 	unsigned edition = d->edition;
 	struct owed_past past = d->past;
+	int64_t wall_ms = host_wall_ms(t->leaders->session->host);
 
+	if (d->phase == DUE_READY)
+		past.led = (struct owed_span){d->active_ms, wall_ms};
 	schedule_unwatch(t, &d->newest);
 	schedule_unwatch(t, &d->open);
 	memset(d, 0, sizeof(*d));
@@ -96,6 +99,14 @@ static void leave(struct task *t)
 	d->past = past;
 	d->wake_ms = INT64_MAX;
 	d->busy_ms = OWED_NEVER;
+}
+
+/* Whether it leads under a lease is looked at so often: the break may have begun since then. */
+static void note_lease(const struct schedules *s, struct task *t)
+{
+	int64_t wall_ms = host_wall_ms(s->host);
+
+	owed_note(&t->due->past.cut, leaders_lease_left(t) == 0, wall_ms - CLOCK_LOOK_MS, wall_ms);
 }
 
 /* When to look at it again; INT64_MAX: when something changes. */
@@ -116,6 +127,8 @@ static int64_t look_at(struct schedules *s, struct task *t, int64_t now_ms)
 		d->wake_ms = INT64_MAX;
 		schedule_load(s, t);
 	}
+	if (d->phase == DUE_READY)
+		note_lease(s, t);
 	if (d->phase == DUE_READY && (d->dirty || now_ms >= d->wake_ms)) {
 		d->dirty = false;
 		schedule_advance(s, t);
@@ -337,15 +350,10 @@ void schedules_health(struct schedules *s, const struct node_health *h)
 	for (size_t i = 0; i < s->leaders->n_tasks; i++) {
 		struct task *t = s->leaders->tasks[i];
 		bool away = t->settings->schedule && has_no_runner(h, t);
-		bool before = t->due && t->due->past.no_runner_from_ms != OWED_NEVER &&
-			      t->due->past.no_runner_until_ms == OWED_NEVER;
 
-		if (away == before)
-			continue;
-		struct owed_past *past = &schedule_state(t)->past;
-		past->no_runner_until_ms = away ? OWED_NEVER : wall_ms;
-		if (away)
-			past->no_runner_from_ms = wall_ms - NO_RUNNER_MS;
+		if (away || t->due)
+			owed_note(&schedule_state(t)->past.no_runner, away, wall_ms - NO_RUNNER_MS,
+				  wall_ms);
 	}
 }
 

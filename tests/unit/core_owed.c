@@ -179,43 +179,127 @@ Test(owed, splay)
 	cr_expect_eq(owed_splay("report", 0), 0);
 }
 
+#define SPAN(from, until)       \
+	{                       \
+		(from), (until) \
+	}
+
+static const struct {
+	const char *what;
+	enum owed_catch_up catch_up;
+	int64_t tick, active, busy, offered, clock;
+	struct owed_span no_runner, led, cut;
+	enum owed_why why;
+} why[] = {
+	{.what = "nobody led, long ago", .tick = -2 * HOUR, .why = OWED_OUTAGE},
+	{.what = "nobody led", .tick = -MINUTE, .why = OWED_OUTAGE},
+	{.what = "this node led it before",
+	 .tick = -MINUTE,
+	 .led = SPAN(-HOUR, -SEC),
+	 .why = OWED_CATCH_UP},
+	{.what = "it led later", .tick = -MINUTE, .led = SPAN(-30 * SEC, -SEC), .why = OWED_OUTAGE},
+	{.what = "its lease was over",
+	 .tick = MINUTE,
+	 .cut = SPAN(SEC, 2 * MINUTE),
+	 .why = OWED_OUTAGE},
+	{.what = "its lease is over", .tick = MINUTE, .cut = SPAN(SEC, NEVER), .why = OWED_OUTAGE},
+	{.what = "its lease was over, later",
+	 .tick = MINUTE,
+	 .cut = SPAN(2 * MINUTE, NEVER),
+	 .why = OWED_CATCH_UP},
+	{.what = "the run before it", .tick = MINUTE, .busy = 30 * SEC, .why = OWED_OVERLAP},
+	{.what = "a run that came later", .tick = MINUTE, .busy = 2 * MINUTE, .why = OWED_CATCH_UP},
+	{.what = "no runner, which is back",
+	 .tick = -MINUTE,
+	 .led = SPAN(-HOUR, 0),
+	 .no_runner = SPAN(-HOUR, 0),
+	 .why = OWED_RUNNER},
+	{.what = "no runner yet", .tick = MINUTE, .no_runner = SPAN(0, NEVER), .why = OWED_RUNNER},
+	{.what = "a runner again",
+	 .tick = MINUTE,
+	 .no_runner = SPAN(-HOUR, 0),
+	 .why = OWED_CATCH_UP},
+	{.what = "nobody has begun it", .tick = MINUTE, .offered = MINUTE, .why = OWED_RUNNER},
+	{.what = "a clock that was off", .tick = MINUTE, .clock = HOUR, .why = OWED_CLOCK},
+	{.what = "a clock that was off before",
+	 .tick = 2 * MINUTE,
+	 .clock = MINUTE,
+	 .why = OWED_CATCH_UP},
+	{.what = "too old", .tick = -2 * HOUR, .active = -3 * HOUR, .why = OWED_WINDOW},
+	{.what = "another was run", .catch_up = OWED_LAST, .tick = MINUTE, .why = OWED_CATCH_UP},
+};
+
 Test(owed, why_a_tick_is_missed)
 {
-	const struct owed_rules r = rules(OWED_LAST);
-	static const struct {
-		const char *what;
-		int64_t tick, active, busy, from, until, offered, clock;
-		enum owed_why why;
-	} why[] = {
-		{"nobody led, long ago", -2 * HOUR, 0, NEVER, NEVER, NEVER, NEVER, NEVER,
-		 OWED_OUTAGE},
-		{"nobody led", -MINUTE, 0, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_OUTAGE_LAST},
-		{"the run before it", MINUTE, 0, 30 * SEC, NEVER, NEVER, NEVER, NEVER,
-		 OWED_OVERLAP},
-		{"no runner, which is back", -MINUTE, 0, NEVER, -HOUR, 0, NEVER, NEVER,
-		 OWED_RUNNER},
-		{"no runner yet", MINUTE, 0, NEVER, 0, NEVER, NEVER, NEVER, OWED_RUNNER},
-		{"a runner again", MINUTE, 0, NEVER, -HOUR, 0, NEVER, NEVER, OWED_CATCH_UP},
-		{"nobody has begun it", MINUTE, 0, NEVER, NEVER, NEVER, MINUTE, NEVER, OWED_RUNNER},
-		{"a clock that was off", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, HOUR, OWED_CLOCK},
-		{"too old", -2 * HOUR, -3 * HOUR, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_WINDOW},
-		{"a clock that was off before", 2 * MINUTE, 0, NEVER, NEVER, NEVER, NEVER, MINUTE,
-		 OWED_CATCH_UP},
-		{"a clock that was off, while another led", -MINUTE, 0, NEVER, NEVER, NEVER, NEVER,
-		 HOUR, OWED_OUTAGE_LAST},
-		{"a runner, which went later", MINUTE, 0, NEVER, 2 * MINUTE, NEVER, NEVER, NEVER,
-		 OWED_CATCH_UP},
-		{"a run that came later", MINUTE, 0, 2 * MINUTE, NEVER, NEVER, NEVER, NEVER,
-		 OWED_CATCH_UP},
-		{"another was run", MINUTE, 0, NEVER, NEVER, NEVER, NEVER, NEVER, OWED_CATCH_UP},
-	};
-
 	for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
-		const struct owed_sight s = {
-			.now_ms = 10 * MINUTE, .active_ms = why[i].active, .busy_ms = why[i].busy};
-		const struct owed_past past = {why[i].from, why[i].until, why[i].offered,
-					       why[i].clock};
+		const struct owed_rules r = rules(why[i].catch_up);
+		const struct owed_sight s = {.now_ms = 10 * MINUTE,
+					     .active_ms = why[i].active,
+					     .busy_ms = why[i].busy ? why[i].busy : NEVER};
+		struct owed_past past = OWED_NO_PAST;
 
-		cr_expect_eq(owed_why(&r, &s, &past, why[i].tick), why[i].why, "%s", why[i].what);
+		if (why[i].offered)
+			past.offered_ms = why[i].offered;
+		if (why[i].clock)
+			past.clock_ms = why[i].clock;
+		if (why[i].no_runner.until_ms || why[i].no_runner.from_ms)
+			past.no_runner = why[i].no_runner;
+		if (why[i].led.from_ms)
+			past.led = why[i].led;
+		if (why[i].cut.from_ms)
+			past.cut = why[i].cut;
+		unsigned whys = owed_whys(&r, &s, &past, why[i].tick);
+		cr_expect_eq(owed_why(whys), why[i].why, "%s: %x", why[i].what, whys);
 	}
+}
+
+/* The order of the words; what fits less is only in the text. */
+Test(owed, of_several_reasons_the_first_in_order_is_told)
+{
+	const struct owed_rules r = rules(OWED_LAST);
+	struct owed_sight s = {.now_ms = 3 * HOUR, .active_ms = MINUTE + 1, .busy_ms = 30 * SEC};
+	struct owed_past past = {.no_runner = SPAN(0, NEVER),
+				 .led = OWED_NO_SPAN,
+				 .cut = SPAN(0, NEVER),
+				 .offered_ms = MINUTE,
+				 .clock_ms = HOUR};
+
+	cr_expect_eq(owed_whys(&r, &s, &past, MINUTE),
+		     (1U << OWED_OUTAGE | 1U << OWED_OVERLAP | 1U << OWED_WINDOW |
+		      1U << OWED_CATCH_UP | 1U << OWED_RUNNER));
+	s.active_ms = 0;
+	past.cut = (struct owed_span)OWED_NO_SPAN;
+	for (enum owed_why first = OWED_OVERLAP; first < OWED_WHYS; first++) {
+		struct owed_rules rule = r;
+
+		if (first > OWED_OVERLAP)
+			s.busy_ms = NEVER;
+		if (first > OWED_WINDOW)
+			s.now_ms = 2 * MINUTE;
+		if (first > OWED_CATCH_UP)
+			rule.catch_up = OWED_NONE;
+		if (first > OWED_RUNNER) {
+			past.no_runner = (struct owed_span)OWED_NO_SPAN;
+			past.offered_ms = NEVER;
+		}
+		cr_expect_eq(owed_why(owed_whys(&rule, &s, &past, MINUTE)), first);
+	}
+	for (unsigned whys = 1; whys < 1U << OWED_WHYS; whys++)
+		cr_expect_eq(1U << owed_why(whys), (whys & (~whys + 1)));
+}
+
+Test(owed, a_span_begins_and_ends)
+{
+	struct owed_span span = OWED_NO_SPAN;
+
+	owed_note(&span, false, 5, 6);
+	cr_expect(span.from_ms == NEVER && span.until_ms == NEVER);
+	owed_note(&span, true, 7, 8);
+	owed_note(&span, true, 9, 9);
+	cr_expect(span.from_ms == 7 && span.until_ms == NEVER);
+	owed_note(&span, false, 9, 10);
+	owed_note(&span, false, 11, 11);
+	cr_expect(span.from_ms == 7 && span.until_ms == 10);
+	owed_note(&span, true, 12, 12);
+	cr_expect(span.from_ms == 12 && span.until_ms == NEVER);
 }
