@@ -87,6 +87,7 @@ static const struct table_column dead_columns[] = {
 	{"TRIES", TABLE_RIGHT},
 	{"EXIT", TABLE_RIGHT},
 	{"NODE", TABLE_HOST | TABLE_DROP},
+	{"WHY", 0},
 };
 
 #define N_DEAD_COLUMNS (sizeof(dead_columns) / sizeof(dead_columns[0]))
@@ -95,9 +96,13 @@ static void add_dead(struct table *t, const struct output *o, const json_t *job)
 {
 	char ended[OUTPUT_AGE_SIZE], tries[24], status[24] = "-";
 	const char *state = json_text(job, "state", "-");
-	const char *cells[N_DEAD_COLUMNS] = {
-		json_text(job, "id", NULL),  state, ended, tries, status,
-		json_text(job, "node", NULL)};
+	const char *cells[N_DEAD_COLUMNS] = {json_text(job, "id", NULL),
+					     state,
+					     ended,
+					     tries,
+					     status,
+					     json_text(job, "node", NULL),
+					     json_text(job, "why", NULL)};
 
 	age_text(json_text(job, "ended", NULL), o->now_ms, ended);
 	snprintf(tries, sizeof(tries), "%" PRId64, json_number(job, "attempt", 0));

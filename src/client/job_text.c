@@ -95,6 +95,9 @@ void job_text_print(const struct context *c, const json_t *job)
 	print_text(o, "node", json_text(job, "node", NULL));
 	if (status >= 0)
 		output_line(o, COLOR_NONE, "%-10s %" PRId64, "exit", status);
+	if (json_text(job, "why", NULL))
+		output_line(o, COLOR_NONE, "%-10s %s: %s", "why", json_text(job, "why", ""),
+			    json_text(job, "detail", "-"));
 	if (json_text(job, "output", "")[0]) {
 		output_line(o, COLOR_NONE, "output:");
 		job_text_output(c, job);

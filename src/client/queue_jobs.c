@@ -20,7 +20,7 @@ static const struct table_column columns[] = {
 	{"JOB", 0},	      {"STATE", 0},
 	{"AGE", TABLE_RIGHT}, {"ATTEMPT", TABLE_RIGHT | TABLE_DROP},
 	{"NODE", TABLE_HOST}, {"DUE", TABLE_RIGHT},
-	{"KEY", TABLE_CUT},
+	{"KEY", TABLE_CUT},   {"WHY", TABLE_DROP},
 };
 
 #define N_COLUMNS    (sizeof(columns) / sizeof(columns[0]))
@@ -81,9 +81,14 @@ static void add_row(struct table *t, const struct output *o, const json_t *job)
 {
 	const char *state = json_text(job, "state", "-");
 	char age[OUTPUT_AGE_SIZE], due[OUTPUT_AGE_SIZE] = "-", attempt[24];
-	const char *cells[N_COLUMNS] = {
-		json_text(job, "id", NULL), state, age, attempt, json_text(job, "node", NULL), due,
-		json_text(job, "key", NULL)};
+	const char *cells[N_COLUMNS] = {json_text(job, "id", NULL),
+					state,
+					age,
+					attempt,
+					json_text(job, "node", NULL),
+					due,
+					json_text(job, "key", NULL),
+					json_text(job, "why", NULL)};
 
 	age_text(json_text(job, "submitted", NULL), o->now_ms, age);
 	snprintf(attempt, sizeof(attempt), "%" PRId64, json_number(job, "attempt", 0));

@@ -151,8 +151,8 @@ static int submit(struct context *c, struct submission *s)
 static void tell_old(struct context *c, const struct submission *s)
 {
 	json_auto_t *job = NULL;
-	char age[OUTPUT_AGE_SIZE], status[40] = "";
-	const char *state;
+	char age[OUTPUT_AGE_SIZE];
+	const char *state, *detail;
 	bool letter;
 
 	if (job_text_read(c, s->id, &job) != 0 || !job_text_ended(job))
@@ -160,14 +160,12 @@ static void tell_old(struct context *c, const struct submission *s)
 	state = json_text(job, "state", "-");
 	letter = strcmp(state, "dead") == 0 || strcmp(state, "lost") == 0;
 	age_text(json_text(job, "ended", NULL), c->output.now_ms, age);
-	if (json_number(job, "exit_status", -1) >= 0)
-		snprintf(status, sizeof(status), ", exit status %" PRId64,
-			 json_number(job, "exit_status", -1));
+	detail = json_text(job, "detail", NULL);
 	output_error(&c->output,
-		     "no job was made: the one of this key has ended, %s %s ago%s, and is kept; "
+		     "no job was made: the one of this key has ended, %s %s ago%s%s, and is kept; "
 		     "--while open makes another%s%s",
-		     state, age, status, letter ? ", zkleader requeue tries this one anew: " : "",
-		     letter ? s->id : "");
+		     state, age, detail ? ", " : "", detail ? detail : "",
+		     letter ? ", zkleader requeue tries this one anew: " : "", letter ? s->id : "");
 }
 
 static int wait_for(struct context *c, const struct submission *s)

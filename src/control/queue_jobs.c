@@ -37,18 +37,20 @@ static void pack_fields(struct pack *p, const struct node *n, const struct job_r
 		pack_kv_int(p, "exit_status", r->exit_status);
 	else
 		pack_kv_nil(p, "exit_status");
+	pack_kv_str(p, "why", r->why[0] ? r->why : NULL);
+	pack_kv_str(p, "detail", r->detail[0] ? r->detail : NULL);
 }
 
 void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r)
 {
-	pack_map(p, 13);
+	pack_map(p, 15);
 	pack_fields(p, n, r);
 }
 
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs)
 {
-	pack_map(p, 14);
+	pack_map(p, 16);
 	pack_fields(p, n, r);
 	pack_str(p, "output");
 	if (r->output_len > 0 && outputs)

@@ -185,7 +185,7 @@ void method_job_renew(struct call *call)
 struct ended {
 	struct attempt_end what;
 	int64_t retry_ms;
-	struct reader_text how, output;
+	struct reader_text how, output, start;
 };
 
 static int take_one(struct reader *r, struct ended *e)
@@ -206,6 +206,8 @@ static int take_one(struct reader *r, struct ended *e)
 		return reader_str(r, &e->how);
 	if (reader_text_is(key, "output"))
 		return reader_bin(r, &e->output);
+	if (reader_text_is(key, "start"))
+		return reader_str(r, &e->start);
 	return reader_skip(r);
 }
 
@@ -226,7 +228,7 @@ static bool take_answer(const struct ended *e, struct attempt_end *ret)
 
 static bool take_end(struct reader *r, struct job_end *ret)
 {
-	struct ended e = {.what.exit_status = -1, .retry_ms = -1};
+	struct ended e = {.what.exit_status = -1, .retry_ms = -1, .start = {"", 0}};
 	size_t n;
 
 	if (reader_map(r, &n) != 0)
@@ -242,6 +244,8 @@ static bool take_end(struct reader *r, struct job_end *ret)
 	ret->output = e.output.data;
 	ret->len = e.output.len;
 	ret->what = e.what;
+	if (reader_text_copy(e.start, ret->start, sizeof(ret->start)) != 0)
+		ret->start[0] = '\0'; /* it is for people alone */
 	return take_answer(&e, &ret->what);
 }
 

@@ -26,6 +26,8 @@ struct attempt_end {
 	int64_t exit_status; /* of a command: 0 to 255, -1: not known */
 };
 
+#define ATTEMPT_START_MAX 100 /* bytes: why a command could not be started */
+
 /* Nobody is left who could report its end. */
 #define ATTEMPT_CRASHED                                \
 	{                                              \

@@ -99,6 +99,7 @@ static void requeue(struct one *o, struct queue *queue)
 	o->record.ended = 0;
 	o->record.exit_status = -1;
 	o->record.output_len = 0;
+	o->record.why[0] = o->record.detail[0] = '\0';
 	path_of_dead(o, e.from);
 	size_t n = job_ending_ops(&e, ops);
 	queue_multi(op_calls(&o->op), ops, n, on_changed, o);

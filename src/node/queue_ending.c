@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "node/paths.h"
+#include "node/run_event.h"
 
 static const char *state_of(enum job_next next)
 {
@@ -26,8 +27,10 @@ void job_ending_fill(struct job_record *r, enum job_next next, int64_t now_ms, i
 		r->due = now_ms + delay_ms;
 	else
 		r->ended = now_ms > 0 ? now_ms : 1;
-	if (next == JOB_NEXT_OK || next == JOB_NEXT_CANCELLED)
-		r->payload = NULL;
+	if (next != JOB_NEXT_OK && next != JOB_NEXT_CANCELLED)
+		return;
+	r->payload = NULL;
+	r->why[0] = r->detail[0] = '\0';
 }
 
 static bool is_dead_letter(const struct job_ending *e)
@@ -149,12 +152,13 @@ bool job_ending_event(const struct job_ending *e, const struct registry *r,
 	}
 	ret_event->attempt = job->attempt;
 	ret_event->exit_status = job->exit_status;
+	run_why_set(ret_event->why, ret_event->detail, job->why, job->detail);
 	if (job->node[0] && lost)
 		snprintf(ret_event->node, sizeof(ret_event->node), "%s", job->node);
 	snprintf(ret_event->text, sizeof(ret_event->text),
-		 lost ? "job %.199s was lost with its worker: zkleader dead %s"
-		      : "job %.199s is given up: zkleader dead %s",
-		 job->id, e->queue->name);
+		 lost ? "job %.80s was lost with its worker%s%s: zkleader dead %s"
+		      : "job %.199s is given up%s%s: zkleader dead %s",
+		 job->id, job->detail[0] ? ": " : "", job->detail, e->queue->name);
 	return true;
 }
 

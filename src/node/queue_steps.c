@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "node/paths.h"
 #include "node/queue_work.h"
+#include "node/run_event.h"
 
 struct queues *work_queues(const struct work *w)
 {
@@ -139,6 +140,7 @@ static void start(struct work *w)
 	w->end.started = queues_server_ms(work_queues(w));
 	w->end.exit_status = -1;
 	w->end.output_len = 0;
+	w->end.why[0] = w->end.detail[0] = '\0';
 	work_path(w, at);
 	work_job_path(w, job);
 	pack_job(&w->end, &bytes);
@@ -243,6 +245,7 @@ void work_set_end(struct work *w, const struct job_end *end)
 		memcpy(w->output, end->output + (end->len - w->end.output_len), w->end.output_len);
 	w->end.output = w->output;
 	w->end.exit_status = end->what.exit_status;
+	run_why_attempt(w->end.why, w->end.detail, attempt.how, end->what.exit_status, end->start);
 	job_ending_fill(&w->end, w->next_state, now, delay_ms);
 }
 
@@ -270,6 +273,11 @@ static void on_ended(void *arg, const struct store_reply *reply)
 		if (w->pointer.callback &&
 		    (w->next_state == JOB_NEXT_DEAD || w->next_state == JOB_NEXT_LOST))
 			queue_given_up(w->queue, &w->pointer, w->at.attempt);
+		else if (w->next_state == JOB_NEXT_DEAD || w->next_state == JOB_NEXT_LOST)
+			log_warning("job is given up", LOG_STR("queue", w->queue->name),
+				    LOG_STR("job", w->pointer.uuid),
+				    LOG_INT("attempt", w->end.attempt), LOG_STR("why", w->end.why),
+				    LOG_STR("detail", w->end.detail));
 		work_is_over(w, true);
 		return;
 	}

@@ -16,6 +16,7 @@
 #include "node/paths.h"
 #include "node/queue_ending.h"
 #include "node/queue_lead.h"
+#include "node/run_event.h"
 
 struct takeover {
 	struct given_node *node;
@@ -81,7 +82,7 @@ static void tell(const struct takeover *t)
 	log_warning("job taken from a worker that has gone",
 		    LOG_STR("queue", lead_name(lead_of(t))), LOG_STR("job", t->given->pointer.uuid),
 		    LOG_STR("node", t->node->node), LOG_STR("state", t->record.state),
-		    LOG_INT("attempt", t->record.attempt));
+		    LOG_INT("attempt", t->record.attempt), LOG_STR("why", t->record.why));
 	if (t->begun && !t->given->pointer.callback && q->handlers.told)
 		q->handlers.told(q->handlers.arg, &t->record);
 }
@@ -199,6 +200,7 @@ static void end_it(struct takeover *t)
 	t->next = job_outcome(&lead->queue->settings, &attempt, &delay_ms);
 	if (callback && t->next == JOB_NEXT_LOST)
 		t->next = JOB_NEXT_AGAIN; /* on-crash is about the job */
+	run_why_lost(t->record.why, t->record.detail, t->record.node);
 	if (!callback)
 		job_ending_fill(&t->record, t->next, now, delay_ms);
 	e = (struct job_ending){.queue = lead->queue,

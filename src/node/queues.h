@@ -119,6 +119,7 @@ struct job_end {
 	int64_t retry_ms;	 /* from the receiver (Retry-After); -1: none */
 	const char *output;
 	size_t len;
+	char start[ATTEMPT_START_MAX + 1]; /* why the command could not be started; "": it was */
 };
 
 struct queues_handlers {

@@ -97,12 +97,11 @@ struct run_options {
 };
 
 /* How a job has ended. */
-#define RUN_START_MAX 100 /* bytes */
 struct run_outcome {
 	struct attempt_end what;
 	const char *output; /* the end of what it wrote, at most RECORD_OUTPUT_MAX bytes */
 	size_t output_len;
-	char start[RUN_START_MAX + 1]; /* why the command could not be started; "": it was */
+	char start[ATTEMPT_START_MAX + 1]; /* why the command could not be started; "": it was */
 };
 
 /* keep is called with the running jobs, for the handoff to the next sidecar. */

@@ -96,6 +96,8 @@ static const struct key job_keys[] = {
 	INT(ended, true, TIME_MAX_MS, NOT_TIME),
 	TEXT(node, true, is_text, "not a string of at most 400 bytes of UTF-8"),
 	INT(exit_status, true, 255, "not a number from 0 to 255"),
+	TEXT(why, true, is_text, "not a string of at most 15 bytes of UTF-8"),
+	TEXT(detail, true, is_text, "not a string of at most 200 bytes of UTF-8"),
 	{.name = "purged",
 	 .kind = KEY_BOOL,
 	 .optional = true,
@@ -136,6 +138,8 @@ static size_t pairs(const struct job_record *j)
 	n += j->ended > 0;
 	n += j->node[0] != '\0';
 	n += j->exit_status >= 0;
+	n += j->why[0] != '\0';
+	n += j->detail[0] != '\0';
 	n += j->purged;
 	n += j->output_len > 0;
 	n += j->payload != NULL;
@@ -171,6 +175,10 @@ int record_pack_job(struct buffer *out, const struct job_record *j)
 		pack_kv_str(&p, "node", j->node);
 	if (j->exit_status >= 0)
 		pack_kv_int(&p, "exit_status", j->exit_status);
+	if (j->why[0])
+		pack_kv_str(&p, "why", j->why);
+	if (j->detail[0])
+		pack_kv_str(&p, "detail", j->detail);
 	if (j->purged)
 		pack_kv_bool(&p, "purged", true);
 	if (j->output_len > 0)

@@ -14,6 +14,8 @@ static void fresh(void)
 {
 	record = (struct job_record){.attempt = 2,
 				     .exit_status = 3,
+				     .why = "status",
+				     .detail = "exit status 3",
 				     .submitted = 1,
 				     .due = ENDED_MS + 60000,
 				     .ended = ENDED_MS,
@@ -183,9 +185,9 @@ Test(queue_ending, people_are_told_of_dead_letters_alone)
 		{JOB_NEXT_AGAIN, false, false, NULL, NULL},
 		{JOB_NEXT_AGAIN, true, false, NULL, NULL},
 		{JOB_NEXT_OK, true, false, NULL, NULL},
-		{JOB_NEXT_DEAD, false, true, "here", "is given up: zkleader dead q"},
+		{JOB_NEXT_DEAD, false, true, "here", "is given up: exit status 3: zkleader dead q"},
 		{JOB_NEXT_LOST, false, true, "there:/s",
-		 "was lost with its worker: zkleader dead q"},
+		 "was lost with its worker: exit status 3: zkleader dead q"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -198,6 +200,8 @@ Test(queue_ending, people_are_told_of_dead_letters_alone)
 			continue;
 		cr_expect_eq(event.attempt, 2);
 		cr_expect_eq(event.exit_status, 3);
+		cr_expect_str_eq(event.why, "status");
+		cr_expect_str_eq(event.detail, "exit status 3");
 		cr_expect_str_eq(event.node, cases[i].node);
 		cr_expect(strstr(event.text, cases[i].text), "%s", event.text);
 		cr_expect(strstr(event.text, record.id), "%s", event.text);

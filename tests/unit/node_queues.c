@@ -617,6 +617,58 @@ Test(queues, a_job_begins_and_ends)
 	queues_done(&queues);
 }
 
+/* It is begun, and ends like that; what is written of it. */
+static struct job_record ends_as(const struct job_end *end)
+{
+	struct job_record r;
+	const char *why;
+
+	give();
+	queues_begin(&queues, &host, &id, on_begun, NULL);
+	asks_of("check workers/me, check jobs/q/at/here", ok());
+	pass(2000);
+	cr_assert(queues_finish(&queues, &host, begun.number, end, on_ended, NULL));
+	asks_of("set jobs/q/job", ok());
+	cr_assert_eq(record_parse_job(store.last.data, store.last.len, &r, &why), 0, "%s", why);
+	queues_done(&queues);
+	return r;
+}
+
+Test(queues, the_record_says_why_an_attempt_has_not_ended_well)
+{
+	struct job_record r = ends_as(&(struct job_end){.what.exit_status = 7, .retry_ms = -1});
+
+	cr_expect_str_eq(r.state, "queued");
+	cr_expect_str_eq(r.why, "status");
+	cr_expect_str_eq(r.detail, "exit status 7");
+}
+
+Test(queues, the_record_says_why_a_command_could_not_be_started)
+{
+	struct job_record r = ends_as(&(struct job_end){
+		.what.exit_status = 127, .retry_ms = -1, .start = "No such file"});
+
+	cr_expect_str_eq(r.why, "start");
+	cr_expect_str_eq(r.detail, "the command could not be started: No such file");
+}
+
+Test(queues, the_record_says_that_an_attempt_ended_with_its_lease)
+{
+	struct job_record r = ends_as(&(struct job_end){
+		.what = {.interrupted = true, .exit_status = 143}, .retry_ms = -1});
+
+	cr_expect_str_eq(r.why, "lease");
+}
+
+Test(queues, the_record_of_what_ended_well_has_no_reason)
+{
+	struct job_record r = ends_as(&(struct job_end){.retry_ms = -1});
+
+	cr_expect_str_eq(r.state, "ok");
+	cr_expect_str_eq(r.why, "");
+	cr_expect_str_eq(r.detail, "");
+}
+
 static int64_t renew(void)
 {
 	return queues_renew(&queues, &host, begun.number);

@@ -26,6 +26,8 @@ static struct job_record full(void)
 			       .ended = 4,
 			       .node = "host:/s",
 			       .exit_status = 255,
+			       .why = "status",
+			       .detail = "exit status 255",
 			       .purged = true,
 			       .output = output,
 			       .output_len = sizeof(output),
@@ -53,6 +55,8 @@ Test(job_record, there_and_back)
 	cr_expect_eq(back.base, 3);
 	cr_expect_eq(back.ended, 4);
 	cr_expect_eq(back.exit_status, 255);
+	cr_expect_str_eq(back.why, "status");
+	cr_expect_str_eq(back.detail, "exit status 255");
 	cr_expect(back.purged);
 	cr_assert_eq(back.payload_len, j.payload_len);
 	cr_expect_eq(memcmp(back.payload, j.payload, j.payload_len), 0);
@@ -71,6 +75,8 @@ Test(job_record, there_and_back)
 	cr_assert_eq(record_pack_job(&b, &j), 0);
 	cr_assert_eq(record_parse_job(b.data, b.len, &back, &why), 0, "%s", why);
 	cr_expect_eq(back.exit_status, -1);
+	cr_expect_str_eq(back.why, "");
+	cr_expect_str_eq(back.detail, "");
 	cr_expect(back.payload && back.payload_len == 0);
 	cr_expect_null(back.output);
 	j.payload = NULL;
