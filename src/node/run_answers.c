@@ -70,9 +70,9 @@ static void tell_unclaimed(struct run *r)
 {
 	char notice[UNCLAIMED_TEXT_MAX] = "";
 
-	if (r->tick[0] && !r->options.once && r->options.wait_ms > 0)
+	if (r->tick[0] && r->options.wait_ms > 0)
 		unclaimed_tell(r->task, r->tick, r->options.wait_ms, notice);
-	answer_claim(r, "waited", false, "", notice);
+	answer_claim(r, "waited", false, "", r->options.once ? "" : notice);
 }
 
 void run_tell_waited(struct run *r)

@@ -141,7 +141,7 @@ static void tell_unclaimed(struct run *r, const struct listing *listing)
 	char notice[UNCLAIMED_TEXT_MAX] = "", problem[PARTITIONS_TEXT_MAX];
 	bool up = session_is_up(r->runs->leaders->session);
 
-	if (listing->n > 0 && up && r->tick[0] && !r->options.once && r->options.wait_ms > 0)
+	if (listing->n > 0 && up && r->tick[0] && r->options.wait_ms > 0)
 		unclaimed_tell(listing->tasks[0], r->tick, r->options.wait_ms, notice);
 	if (!up)
 		finish(r, "waited", false, SESSION_NONE, "");
@@ -150,7 +150,7 @@ static void tell_unclaimed(struct run *r, const struct listing *listing)
 	else
 		finish(r, "waited", false,
 		       listing->n > 0 ? "" : "how many partitions are in force is not known yet",
-		       notice);
+		       r->options.once ? "" : notice);
 }
 
 static void look_on(struct run *r, const struct listing *listing);
