@@ -107,7 +107,7 @@ NODE := \
 	leader_log leader_node listing groups tasks partitions partitions_making repartition unled renames candidates disagreement audit \
 	inheritance handoff paths survey ledger ledger_history ledger_write gone \
 	last_run overdue runs run_any run_steps run_sight run_record run_answers standby unclaimed \
-	ledger_missed tick_folder pause_end schedules schedule_load schedule_due schedule_trigger trigger recipes \
+	ledger_missed tick_folder pause_end schedules schedule_load schedule_decided schedule_due schedule_trigger trigger recipes \
 	counter counts roster roster_read roster_write own_index \
 	notices notice_list notice_takeover run_event losses outages \
 	lock lock_steps lock_decide lock_name lock_sweep lock_list \
@@ -118,7 +118,7 @@ NODE := \
 CONTROL := \
 	barriers gangs \
 	methods subject parked reloads orders order_texts nodes user \
-	refusal answers decisions disagreements partition_answers explain handover subscriptions \
+	refusal answers decisions disagreements partition_answers explain explain_tick handover subscriptions \
 	history trigger run_requests repartition recipes recipe_wait runners runner_troubles notifiers troubles metrics next \
 	rolling locks queue_asks queue_submits queue_jobs queue_lists queue_views queue_work
 DAEMON := \

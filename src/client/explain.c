@@ -3,21 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/json.h"
+#include "client/outcome.h"
 #include "client/table.h"
+#include "wire/pack.h"
+#include "wire/rpc.h"
 
 #define SHOWN	   5 /* best entries of the ranking that are shown in any case */
 #define HIDDEN_MIN 3 /* if fewer entries would be hidden, all are shown */
 #define GROUPS_MAX 16
 
-enum { OPTION_ALL, OPTION_VERBOSE };
+enum { OPTION_ALL, OPTION_VERBOSE, OPTION_TICK };
 
 static const struct option_spec options[] = {
 	{'a', "all", NULL, "the whole ranking, however long it is"},
 	{'v', "verbose", NULL, "the number that ranks each as well"},
+	{300, "tick", "T", "what became of its tick T, such as 2026-11-20T02:00:00Z"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -231,10 +236,81 @@ static void print_oddities(const struct output *o, const json_t *explained)
 	}
 }
 
+/* --- what became of a tick ------------------------------------------------- */
+
+static int ask_tick(struct context *c, json_t **ret_told)
+{
+	char tick[CLOCK_TEXT_SIZE];
+	struct buffer params;
+	struct pack p;
+	int64_t ms;
+
+	if (clock_parse(c->values[OPTION_TICK], &ms) < 0 || ms < 0) {
+		output_error(&c->output, "--tick: \"%s\" is no time such as 2026-11-20T02:00:00Z",
+			     c->values[OPTION_TICK]);
+		return ZKLEADER_MISUSE;
+	}
+	clock_format(ms, tick);
+	buffer_init(&params, RPC_REQUEST_MAX);
+	pack_init(&p, &params);
+	pack_array(&p, 2);
+	pack_str(&p, c->args[0]);
+	pack_map(&p, 1);
+	pack_kv_str(&p, "tick", tick);
+	return ask_packed(c, "explain", &p, JSON_OBJECT, ret_told);
+}
+
+/* The line of a run: where, when, and how it ended. */
+static void print_run(const struct output *o, const json_t *record)
+{
+	const char *started = json_text(record, "started_at", NULL);
+	const char *ended = json_text(record, "ended_at", NULL);
+	const char *by = json_text(record, "by", NULL);
+	int64_t status = json_number(record, "exit_status", -1), end_ms = o->now_ms;
+	char duration[OUTPUT_AGE_SIZE];
+
+	if (ended)
+		clock_parse(ended, &end_ms);
+	age_text(started, end_ms, duration);
+	output_line(o, COLOR_NONE, "on %s, attempt %" PRId64 ", begun at %s, %s%s%s%s%s",
+		    json_worker_name(record), json_number(record, "attempt", 0),
+		    started ? started : "-", ended ? "took " : "", duration, ended ? "" : " ago",
+		    by ? ", triggered by " : "", by ? by : "");
+	if (status >= 0)
+		output_line(o, COLOR_NONE, "exit status %" PRId64, status);
+}
+
+static int explain_tick(struct context *c)
+{
+	const struct output *o = &c->output;
+	json_auto_t *told = NULL;
+	int code = ask_tick(c, &told);
+
+	if (code != 0)
+		return code;
+	if (o->json) {
+		output_json(o, told);
+		return 0;
+	}
+	const char *state = json_text(told, "state", "-"), *why = json_text(told, "why", NULL);
+	const char *detail = json_text(told, "detail", NULL);
+	const json_t *record = json_object_get(told, "record");
+	output_line(o, outcome_color(state), "%s %s: %s%s%s%s%s%s", json_text(told, "task", "-"),
+		    json_text(told, "tick", "-"), state, why ? " (" : "", why ? why : "",
+		    why ? ")" : "", detail ? ": " : "", detail ? detail : "");
+	if (json_is_object(record) && strcmp(state, "missed") != 0)
+		print_run(o, record);
+	return 0;
+}
+
 static int run(struct context *c)
 {
 	json_auto_t *explained = NULL;
-	int code = ask(c, "explain", JSON_OBJECT, &explained);
+	int code;
+
+	if (c->values[OPTION_TICK])
+		return explain_tick(c);
+	code = ask(c, "explain", JSON_OBJECT, &explained);
 
 	if (code != 0)
 		return code;
@@ -261,7 +337,10 @@ const struct command command_explain = {
 		"and\n"
 		"what the others have in common. Of a TASK with partitions: what the draft gives "
 		"to\n"
-		"each worker; TASK:3 explains one of them.\n",
+		"each worker; TASK:3 explains one of them.\n"
+		"With --tick: that it ran, where, when and how it ended; was missed, or passed "
+		"over by its\n"
+		"leader (unclaimed), and why; is owed, lies ahead, or is unknown.\n",
 	.min_args = 1,
 	.max_args = 1,
 	.options = options,

@@ -121,7 +121,9 @@ int queue_jobs_print(struct context *c, const char *state, const char *number)
 			    state ? " that are " : "", state ? state : "");
 		return ZKLEADER_OK;
 	}
-	struct table *t = table_new(o, columns, N_COLUMNS);
+	bool why = false; /* the last column is left out where nothing is in it */
+	json_array_foreach(jobs, i, job) why |= json_text(job, "why", NULL) != NULL;
+	struct table *t = table_new(o, columns, N_COLUMNS - !why);
 	json_array_foreach(jobs, i, job) add_row(t, o, job);
 	table_print(t);
 	table_free(t);

@@ -56,20 +56,23 @@ static int compare_entries(const void *a, const void *b)
 	return order ? order : (x->source > y->source) - (x->source < y->source);
 }
 
-static void pack_entry(struct pack *p, const struct history *h, const struct entry *entry)
+const char *history_state(const struct registry *registry, struct run_record *record)
 {
-	const struct registry *registry = &h->methods->node->registry;
-	const struct ledger_entry *e = &entry->entry;
-	const struct run_record *r = &e->record;
-	const struct source *s = entry->source;
+	const char *state = ledger_state(registry, record->state, record->session);
 
-	const char *state = ledger_state(registry, r->state, r->session);
+	if (strcmp(state, record->state) != 0)
+		run_why_node(record);
+	return state;
+}
+
+void history_pack_run(struct pack *p, const struct registry *registry, const char *tick,
+		      const struct run_record *r, const char *output, size_t more)
+{
 	struct run_record why = *r;
+	const char *state = history_state(registry, &why);
 
-	if (strcmp(state, r->state) != 0)
-		run_why_node(&why);
-	pack_map(p, (!h->named ? 12U : s->is_partition ? 14U : 13U) + (why.why[0] ? 2U : 0U));
-	pack_kv_str(p, "tick", e->tick);
+	pack_map(p, 12 + more + (why.why[0] ? 2 : 0));
+	pack_kv_str(p, "tick", tick);
 	pack_kv_str(p, "state", state);
 	if (why.why[0]) {
 		pack_kv_str(p, "why", why.why);
@@ -88,10 +91,21 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 		pack_kv_nil(p, "exit_status");
 	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
 	pack_str(p, "output");
-	if (e->output)
-		pack_strn(p, e->output, r->output_len);
+	if (output)
+		pack_strn(p, output, r->output_len);
 	else
 		pack_nil(p);
+}
+
+static void pack_entry(struct pack *p, const struct history *h, const struct entry *entry)
+{
+	const struct ledger_entry *e = &entry->entry;
+	const struct source *s = entry->source;
+
+	history_pack_run(p, &h->methods->node->registry, e->tick, &e->record, e->output,
+			 !h->named	   ? 0
+			 : s->is_partition ? 2
+					   : 1);
 	if (!h->named)
 		return;
 	pack_kv_str(p, "task", s->name);
@@ -202,8 +216,7 @@ static void read_some(struct history *h)
 	}
 }
 
-/* The output of a job is visible to the users who may run it. */
-static bool may_read(const struct peer *c, const struct task_settings *t)
+bool history_may_read(const struct peer *c, const struct task_settings *t)
 {
 	bool may = peer_may_change(c);
 
@@ -216,7 +229,7 @@ static bool may_read(const struct peer *c, const struct task_settings *t)
 static void add_sources(struct history *h, const char *name, size_t len, size_t n,
 			const struct task_settings *settings)
 {
-	bool outputs = may_read(h->client, settings);
+	bool outputs = history_may_read(h->client, settings);
 	size_t count = n > 0 ? n : 1;
 
 	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));

@@ -10,6 +10,7 @@
 #include "node/partitions.h"
 #include "control/answers.h"
 #include "control/explain.h"
+#include "control/explain_tick.h"
 #include "control/history.h"
 #include "control/metrics.h"
 #include "control/next.h"
@@ -223,8 +224,10 @@ static void method_explain(struct call *call)
 {
 	struct subjects subjects;
 
-	if (call->n_params != 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task");
+	if (call->n_params == 2)
+		explain_tick_method(call);
+	else if (call->n_params != 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task, and a tick");
 	else if (subjects_take(call, &subjects))
 		park_survey(call, PARKED_EXPLAIN, &subjects);
 }
@@ -447,6 +450,7 @@ void methods_client_gone(struct methods *m, struct peer *c)
 	refusals_client_gone(m, c);
 	next_client_gone(m, c);
 	histories_client_gone(m, c);
+	explain_ticks_client_gone(m, c);
 	recipes_client_gone(m, c);
 	runners_client_gone(m, c);
 	notifiers_client_gone(m, c);

@@ -36,6 +36,7 @@ struct methods {
 	struct history *histories; /* likewise outstanding */
 	struct next_request *nexts;
 	struct trigger *triggers;	  /* likewise outstanding */
+	struct tick_ask *tick_asks;	  /* likewise outstanding */
 	struct repartition *repartitions; /* likewise outstanding */
 	struct recipe_request *recipes;
 	struct rolling_call *rollings;

@@ -337,6 +337,8 @@ static int64_t pause_end(const struct schedules *s, const struct task *t)
 		of_all = policy_find_own(s->policy, POLICY_ENDED, whole, "");
 	if (of_all && (!last || is_later(of_all, last)))
 		last = of_all;
+	if (!t->due) /* it was never led here, nor was a pause seen */
+		return last ? last->record.since : 0;
 	return last && last->order >= t->due->paused_order ? last->record.since : t->due->ended_ms;
 }
 

@@ -182,15 +182,6 @@ static void on_record(void *arg, const struct store_reply *reply)
 	load_free(l);
 }
 
-/* A tick that is not of the schedule was triggered, or claimed by a crontab. */
-static void decided(struct load *l, const struct owed_rules *rules, const char *name)
-{
-	int64_t ms;
-
-	if (tick_parse(name, &ms) && ms > l->since_ms && owed_is_tick(rules, ms))
-		l->since_ms = ms;
-}
-
 /*
  * Where a run that was lost is to be begun again, it may be one before the newest record: ticks
  * were missed while it went on, or others were run between its attempts. Those that were missed are
@@ -204,18 +195,6 @@ static void keep_names(struct load *l, const struct task *t, const struct store_
 	l->names = tick_folder_names(reply, &l->n_names);
 }
 
-/*
- * Once something was pruned, what is older than the oldest record is not claimed, see
- * tick_place(): it is decided, too.
- */
-static void decided_before(struct load *l, const char *oldest)
-{
-	int64_t ms;
-
-	if (l->floor[0] && tick_parse(oldest, &ms) && ms - 1 > l->since_ms)
-		l->since_ms = ms - 1;
-}
-
 static void on_names(void *arg, const struct store_reply *reply)
 {
 	struct load *l = arg;
@@ -226,21 +205,13 @@ static void on_names(void *arg, const struct store_reply *reply)
 		fail(l, reply);
 		return;
 	}
-	const struct task_schedule *c = t->settings->schedule;
-	struct owed_rules rules = {.schedule = c->schedule, .zone = c->zone};
-	const char *oldest = "";
+	l->since_ms = schedule_decided(t->settings->schedule, reply, l->floor, l->since_ms);
 	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
 		const char *name = reply->names[i];
 
-		if (!tick_is_name(name))
-			continue;
-		decided(l, &rules, name);
-		if (!oldest[0] || strcmp(name, oldest) < 0)
-			oldest = name;
-		if (strcmp(name, l->tick) > 0)
+		if (tick_is_name(name) && strcmp(name, l->tick) > 0)
 			memcpy(l->tick, name, sizeof(l->tick));
 	}
-	decided_before(l, oldest);
 	if (reply->code == STORE_OK)
 		keep_names(l, t, reply);
 	if (l->tick[0]) {
@@ -251,20 +222,16 @@ static void on_names(void *arg, const struct store_reply *reply)
 	load_free(l);
 }
 
-/* What was pruned counts as decided. */
 static void on_floor(void *arg, const struct store_reply *reply)
 {
 	struct load *l = arg;
 	char path[STORE_PATH_MAX];
-	int64_t ms;
 
 	if (reply->code != STORE_OK && reply->code != STORE_NO_NODE) {
 		fail(l, reply);
 		return;
 	}
 	tick_folder_floor(reply, l->floor);
-	if (tick_parse(l->floor, &ms) && ms - 1 > l->since_ms)
-		l->since_ms = ms - 1;
 	path_of_tick(settings_of(l), l->task, NULL, path);
 	store_children(store_of(l), path, false, on_names, l);
 }

@@ -18,6 +18,7 @@
 #include "core/tick.h"
 #include "node/host.h"
 #include "node/settings.h"
+#include "node/store.h"
 #include "wire/record.h"
 
 struct leaders;
@@ -140,6 +141,20 @@ void schedules_owed_behind(const struct task *t, int64_t since_ms, char tick[TIC
  * far as it has read the task's newest run.
  */
 int64_t schedules_decided_until(const struct schedules *s, const struct task *t);
+
+/*
+ * schedule_decided.c: reads from ZooKeeper up to which instant (ms since the epoch) no tick of the
+ * task is owed any more: since_ms: since when its schedule is in force, INT64_MAX: it is not yet;
+ * decided_ms: the newest that was decided. ok false: that cannot be read. Called once.
+ */
+typedef void (*schedule_decided_fn)(void *arg, bool ok, int64_t since_ms, int64_t decided_ms);
+void schedule_read_decided(struct leaders *l, const char *task, schedule_decided_fn fn, void *arg);
+/*
+ * The newest tick that was decided, by the names of the records and the floor of the ledger, and
+ * from since_ms on.
+ */
+int64_t schedule_decided(const struct task_schedule *c, const struct store_reply *names,
+			 const char floor[TICK_NAME_SIZE], int64_t since_ms);
 
 /* For the parts, which may write it. */
 struct task_due *schedule_state(struct task *t);

@@ -244,8 +244,9 @@ def test_the_jobs_of_a_queue_are_listed(queues, folder):
     assert json.loads(queues.run(a, "--json", "queue", "q", "--jobs", "--state", "dead")[1]) == [found[2]]
     code, out, _ = queues.run(a, "queue", "q", "--jobs")
     lines = [line.split() for line in out.decode().splitlines()]
-    assert code == 0 and lines[0] == ["JOB", "STATE", "AGE", "ATTEMPT", "NODE", "DUE", "KEY"]
-    assert lines[1][:2] == [jobs[3], "queued"] and lines[1][-2][:2] in ("59", "1h")
+    assert code == 0 and lines[0] == ["JOB", "STATE", "AGE", "ATTEMPT", "NODE", "DUE", "KEY", "WHY"]
+    assert lines[1][:2] == [jobs[3], "queued"] and lines[1][-3][:2] in ("59", "1h")
+    assert [line[-1] for line in lines[1:]] == ["-", "-", "status", "-"]
     assert [line[0] for line in lines[1:]] == [j["id"] for j in found]
     assert queues.run(a, "queue", "q", "--jobs", "--state", "lost")[:2] == (0, b"q has no jobs that are lost\n")
     for wrong in (["q", "--jobs", "--state", "what"], ["q", "--jobs", "-n", "0"], ["--jobs"], ["q", "-n", "3"],
@@ -402,7 +403,12 @@ def test_a_key_while_its_job_is_open_and_while_it_is_kept(queues, folder):
         code, out, err = queues.run(a, "submit", *how, "q")
         assert (code, out.decode(), err) == (0, first + "\n", ""), "it is open"
     (folder / "end").touch()
-    assert queues.wait_state(a, first)["state"] == "dead"
+    ended = queues.wait_state(a, first)
+    assert (ended["state"], ended["why"], ended["detail"]) == ("dead", "status", "exit status 7")
+    for words in (["job", first], ["dead", "q"], ["queue", "q", "--jobs"]):
+        assert b"status" in queues.run(a, *words)[1]
+        listed = json.loads(queues.run(a, "--json", *words)[1])
+        assert (listed if words[0] == "job" else listed[0])["why"] == "status"
     for how in (both[0], both[0] + ["--while", "kept"]):
         code, out, err = queues.run(a, "submit", *how, "q")
         assert (code, out.decode()) == (0, first + "\n")

@@ -120,6 +120,7 @@ def test_a_worker_that_is_killed(queues, folder, on_crash):
     found = queues.wait_state(other, job)
     if on_crash == "skip":
         assert found["state"] == "lost" and len(ran(folder)) == 1
+        assert found["why"] == "node" and "has ended" in found["detail"]
         assert [d["id"] for d in other.call("dead", "q")] == [job]
         assert queues.run(other, "job", "--wait", job)[0] == 70
         return
@@ -141,7 +142,8 @@ def test_a_job_that_exits_0_as_its_lease_ends_is_lost(queues, folder):
     job = queues.submit(other)
     wait_until(lambda: ran(folder), what="it has begun")
     worker.pause()
-    assert queues.wait_state(other, job)["state"] == "lost"
+    found = queues.wait_state(other, job)
+    assert (found["state"], found["why"]) == ("lost", "node")
     worker.resume()
     holds_for(lambda: other.call("job", job)["state"] == "lost", 2, "it stays that")
     assert len(ran(folder)) == 1

@@ -15,7 +15,8 @@ from harness.sidecar import build, queue_text, quoted, task_text
 from harness.waiting import holds_for, wait_until
 
 TASK = "nightly"
-KEYS = {"event", "id", "task", "node", "version", "time", "token", "tick", "attempt", "exit_status", "output", "text"}
+KEYS = {"event", "id", "task", "node", "version", "time", "token", "tick", "attempt", "exit_status", "output", "text",
+        "why", "detail"}
 
 
 @pytest.fixture
@@ -66,6 +67,7 @@ def test_a_run_that_fails_is_told_with_all_that_is_known(fleet, hooks, notifier,
     assert event["attempt"] == 1 and event["exit_status"] == 3 and event["token"] > 0
     assert event["tick"].endswith("Z") and event["time"].endswith("Z") and event["output"] is None
     assert TASK in event["text"] and "status 3" in event["text"]
+    assert (event["why"], event["detail"]) == ("status", "exit status 3")
     run(jobs, a, "exit 4", "--tick", "none", code=4)
     event = hooks.events(2)[1]
     assert event["tick"] is None and event["exit_status"] == 4
@@ -73,6 +75,29 @@ def test_a_run_that_fails_is_told_with_all_that_is_known(fleet, hooks, notifier,
     run(jobs, a, "true", "--tick", "none", code=0)
     wait_until(lambda: not list(n.spool.iterdir()), what="the spool is empty")
     assert len(hooks.seen) == 2 and "secret" not in n.log() + a.log()
+
+
+def test_a_tick_that_its_leader_lets_pass_is_told_by_the_best_of_those_that_waited(fleet, hooks, notifier, jobs, program):
+    task, text = task_text(TASK, tick="1s", wait="300ms"), section(url=hooks.url("/x"), on=["missed"])
+    last, best, leader = [begin(fleet, name, text, [task], version=version)
+                          for name, version in (("c", "1.1"), ("b", "1.2"), ("a", "1.3"))]
+    waiters = (last, best)
+    wait_until(lambda: leader.leads(TASK) and all(w.check(TASK)["led_by"] and len(w.call("workers")) == 3 for w in waiters),
+               what="all know")
+    for one in (*waiters, leader):
+        notifier(one)
+    job = jobs(TASK)
+    run = [job.run(w, "-E", "7", "--tick", "1h") for w in waiters]
+    assert [r.wait()[0] for r in run] == [7, 7]
+    [event] = hooks.events(1)
+    names = {one: next(w["node"] for w in one.call("workers") if w["self"]) for one in (best, leader)}
+    assert (event["event"], event["task"], event["why"], event["node"]) == ("missed", TASK, "unclaimed", names[best])
+    assert names[leader] in event["detail"]
+    for one, state in ((best, "unclaimed"), (last, "unclaimed"), (leader, "unknown")):
+        told = program("zkleader", "-s", one.socket, "explain", TASK, "--tick", event["tick"], "--json")
+        told = json.loads(told.out)
+        assert (told["state"], told["why"], told["record"]) == (state, "unclaimed" if one != leader else None, None)
+    holds_for(lambda: len(hooks.seen) == 1, 1, "one message for the fleet")
 
 
 def test_where_nobody_wants_it_nothing_is_written(fleet, hooks, notifier, jobs, zk):
@@ -209,6 +234,7 @@ def test_who_is_told_by_a_command_and_in_which_form(fleet, hooks, notifier, jobs
     slack, [alert] = json.loads(got["/slack"]), json.loads(got["/am"])
     assert set(slack) == {"text"} and slack["text"].startswith("*failed*: ") and "status 3" in slack["text"]
     assert alert["labels"]["alertname"] == "ZkleaderFailed" and alert["labels"]["task"] == TASK
+    assert (alert["annotations"]["why"], alert["annotations"]["detail"]) == ("status", "exit status 3")
     assert alert["startsAt"].endswith("Z") and "status 3" in alert["annotations"]["summary"]
     event = json.loads(wait_until(lambda: out.exists() and out.read_text().strip(), what="the command has run again"))
     assert set(event) == KEYS and event["id"] == alert["labels"]["id"]

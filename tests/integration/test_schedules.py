@@ -122,6 +122,63 @@ def test_why_a_run_did_not_end_well_and_a_tick_was_missed(site, folder, zk):
         assert (kept["why"], kept["detail"]) == (found["why"], found["detail"])
 
 
+def explained(program, sidecar, tick, task="report"):
+    outcome = tool(program, sidecar, "--json", "explain", task, "--tick", tick)
+    assert outcome.code == 0, outcome
+    told = json.loads(outcome.out)
+    assert set(told) == {"task", "tick", "state", "why", "detail", "record"} and told["task"] == task
+    return told
+
+
+def named(at):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def test_explain_says_what_became_of_a_tick(site, folder, zk, program):
+    a = site("a", scheduled("report", writes(folder), schedule="every 2s"))
+    b = site("b", scheduled("report", writes(folder), schedule="every 2s"), version="0.9")
+    wait_until(lambda: any(r["state"] == "ok" for r in records(zk).values()), what="one has run")
+    ran = next(tick for tick, r in records(zk).items() if r["state"] == "ok")
+    for one in (a, b):
+        told = explained(program, one, ran)
+        assert (told["state"], told["why"], told["record"]["tick"]) == ("ok", None, ran)
+        assert told["record"]["exit_status"] == 0 and told["record"]["attempt"] == 1
+    shown = tool(program, b, "explain", "report", "--tick", ran.replace("Z", "+00:00"))
+    assert shown.code == 0 and f"report {ran}: ok\non " in shown.out and "exit status 0" in shown.out
+    even = int(time.time()) // 2 * 2
+    assert explained(program, b, named(even + 3600))["state"] == "ahead"
+    odd = explained(program, b, named(even + 3601))
+    assert odd["state"] == "unknown" and "no such tick" in odd["detail"]
+    old = explained(program, a, named(even - 86400))
+    assert old["state"] == "unknown" and "came into force" in old["detail"] and old["record"] is None
+    for task, tick in (("report", "yesterday"), ("report", "2026-13-40T00:00:00Z"), ("other", ran)):
+        assert tool(program, a, "explain", task, "--tick", tick).code == 3
+    for one in (a, b):
+        one.runner.stop()
+    for one in (a, b):
+        wait_until(lambda s=one: explained(program, s, named(int(time.time()) // 2 * 2))["state"] == "owed", what="owed")
+
+
+def test_what_was_due_while_the_servers_were_away_is_an_outage(own_server, zk, site, folder, program):
+    own_server.start()
+    a = site("a", scheduled("report", writes(folder), schedule="every 2s", catch_up="none"), session_timeout="4s")
+    wait_until(lambda: lines(folder), what="it runs")
+    own_server.kill()
+    wait_until(lambda: not a.check("report")["leader"], what="its lease is over")
+    first = time.time()
+    time.sleep(16)
+    last = time.time() - 12  # behind that it is in time
+    n = len(lines(folder))
+    own_server.start()
+    wait_until(lambda: len(lines(folder)) > n, what="it runs again")
+    due = [named(at) for at in range(int(first) + 2, int(last) + 1) if at % 2 == 0]
+    assert due
+    for tick in due:
+        told = wait_until(lambda t=tick: next((x for x in [explained(program, a, t)] if x["state"] == "missed"), None),
+                          what=f"{tick} is missed")
+        assert told["why"] == told["record"]["why"] == "outage" and "nobody led it" in told["detail"]
+
+
 def test_a_run_that_exits_0_at_its_timeout_is_no_good_one(site, folder, zk):
     site("a", scheduled("report", writes(folder, then="trap 'exit 0' TERM; while :; do sleep 0.05; done"),
                         schedule="every 5s", timeout="1s", retries=1, retry_delay="0s"))
@@ -176,6 +233,7 @@ def test_of_what_is_owed_the_last_is_run(site, folder, zk, program):
     history = json.loads(tool(program, a, "--json", "history", "report").out)
     states = [r["state"] for r in history if instant(r["tick"]) >= stopped]
     assert states[:2] == ["missed", "missed"]
+    assert {r["why"] for r in history if r["tick"] in missed()[:2]} == {"outage"}
     ran = [tick for tick, _, _ in lines(folder)]
     assert not {r["tick"] for r in history if r["state"] == "missed"} & set(ran)
     assert len(ran) == len(set(ran))

@@ -1149,6 +1149,36 @@ Test(explain, text)
 }
 
 /* Thirty workers: the first five, the leader, this node, and what the others have in common. */
+#define TICK_TOLD(rest) "{\"explain\":{\"task\":\"t\",\"tick\":\"2026-11-20T02:00:00Z\"," rest "}}"
+
+Test(explain, what_became_of_a_tick)
+{
+	static const char *const argv[] = {"explain", "t", "--tick", "2026-11-20T03:00:00+01:00",
+					   NULL};
+
+	expect(run(TICK_TOLD("\"state\":\"missed\",\"why\":\"outage\",\"detail\":\"nobody led it\","
+			     "\"record\":{\"node\":\"app01\"}"),
+		   0, false, argv),
+	       0, "t 2026-11-20T02:00:00Z: missed (outage): nobody led it\n", "");
+	expect(run(TICK_TOLD("\"state\":\"ok\",\"why\":null,\"detail\":null,\"record\":{"
+			     "\"node\":\"app01\",\"attempt\":2,\"started_at\":"
+			     "\"2026-11-20T02:00:01Z\",\"ended_at\":\"2026-11-20T02:00:06Z\","
+			     "\"exit_status\":0,\"by\":\"root@app02\"}"),
+		   0, false, argv),
+	       0,
+	       "t 2026-11-20T02:00:00Z: ok\n"
+	       "on app01, attempt 2, begun at 2026-11-20T02:00:01Z, took 5s, triggered by "
+	       "root@app02\n"
+	       "exit status 0\n",
+	       "");
+	expect(run(TICK_TOLD("\"state\":\"ahead\",\"detail\":\"it lies ahead\",\"record\":null"), 0,
+		   false, argv),
+	       0, "t 2026-11-20T02:00:00Z: ahead: it lies ahead\n", "");
+	expect(run(TICK_TOLD("\"state\":\"ahead\""), 0, false,
+		   ARGV("explain", "t", "--tick", "yesterday")),
+	       3, "", "zkleader: --tick: \"yesterday\" is no time such as 2026-11-20T02:00:00Z\n");
+}
+
 Test(explain, a_long_ranking)
 {
 	char *json = NULL;

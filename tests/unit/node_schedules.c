@@ -1070,3 +1070,60 @@ Test(schedules, an_answer_that_is_lost_begins_anew)
 	pass(49000);
 	cr_expect_eq(offers, 1);
 }
+
+/* --- what was decided, for any node ------------------------------------------------------------------------ */
+
+static struct {
+	int n;
+	bool ok;
+	int64_t since_ms, decided_ms;
+} seen;
+
+static void on_seen(void *arg, bool ok, int64_t since_ms, int64_t decided_ms)
+{
+	(void)arg;
+	seen.n++;
+	seen.ok = ok;
+	seen.since_ms = since_ms;
+	seen.decided_ms = decided_ms;
+}
+
+static void looks(struct store_reply schedule, struct store_reply floor, struct store_reply list)
+{
+	schedule_read_decided(&leaders, "report", on_seen, NULL);
+	asks("get " SCHEDULE, schedule);
+	asks("get " RUNS, floor);
+	asks("list " RUNS, list);
+	cr_assert(seen.ok);
+}
+
+Test(schedules, which_ticks_were_decided_is_read_by_any_node)
+{
+	int64_t since_ms = minute_ms(-60);
+	char triggered[TICK_NAME_SIZE];
+
+	fresh();
+	looks(in_force("* * * * *", since_ms), failed(STORE_NO_NODE), failed(STORE_NO_NODE));
+	cr_expect_eq(seen.since_ms, since_ms);
+	cr_expect_eq(seen.decided_ms, 0);
+	tick_name(minute_ms(-1) + 7000, triggered);
+	looks(in_force("* * * * *", since_ms), ok(),
+	      names(minute(-9), triggered, minute(-5), NULL));
+	cr_expect_eq(seen.decided_ms, minute_ms(-5), "what was triggered decides nothing");
+	const char *floor = minute(-3);
+	looks(in_force("* * * * *", since_ms), holds(floor, strlen(floor), (struct store_stat){0}),
+	      names(triggered, NULL));
+	int64_t triggered_ms;
+	cr_assert(tick_parse(triggered, &triggered_ms));
+	cr_expect_eq(seen.decided_ms, triggered_ms - 1, "once something was pruned");
+	looks(in_force("5 * * * *", since_ms), ok(), names(NULL));
+	cr_expect_eq(seen.since_ms, INT64_MAX, "ours is not in force");
+	looks(failed(STORE_NO_NODE), ok(), names(NULL));
+	cr_expect_eq(seen.since_ms, INT64_MAX);
+	schedule_read_decided(&leaders, "report", on_seen, NULL);
+	asks("get " SCHEDULE, failed(STORE_UNKNOWN));
+	cr_expect_not(seen.ok);
+	cr_expect_eq(seen.n, 6);
+	schedules_forget(task_of("report"));
+	cr_expect_eq(schedule_floor(&schedules, task_of("report")), 0, "who never led it");
+}
