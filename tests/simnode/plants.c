@@ -68,7 +68,7 @@ static const char *const names[] = {
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
-	"job-key",	  "job-purged",
+	"job-key",	  "job-purged",	   "job-open",
 };
 
 bool plant_set(const char *name)
@@ -758,6 +758,23 @@ size_t __wrap_assign_pick(enum queue_assign how, const struct assign_worker *wor
 	return i == ASSIGN_NOBODY && n > 0 && is("job-slots") ? 0 : i;
 }
 
+/* Whose key it is is not looked at, once there is one. */
+static void take_key(struct store_op *op)
+{
+	static char seen[16][STORE_PATH_MAX];
+	size_t i = 0;
+
+	while (i < 16 && seen[i][0] && strcmp(seen[i], op->path) != 0)
+		i++;
+	if (i == 16)
+		return;
+	if (seen[i][0]) {
+		op->type = STORE_OP_SET;
+		op->version = -1;
+	}
+	snprintf(seen[i], sizeof(seen[i]), "%s", op->path);
+}
+
 /* The operations as the plant has them; how many. */
 static size_t spoil_jobs(struct store_op *ops, size_t n)
 {
@@ -772,6 +789,8 @@ static size_t spoil_jobs(struct store_op *ops, size_t n)
 		snprintf(path, sizeof(path), "%.*s", (int)strlen(ops[0].path) - 1, ops[0].path);
 		ops[0].path = path;
 	}
+	if (is("job-open") && submits && n == 5 && ops[4].type == STORE_OP_CREATE)
+		take_key(&ops[4]);
 	/* A submit has its place whatever has been counted since. */
 	if (is("job-room") && submits)
 		ops[1].version = -1;

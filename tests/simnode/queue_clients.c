@@ -50,6 +50,7 @@ static struct submit {
 	int64_t until; /* it is repeated until then */
 	int64_t in_ms;
 	char key[8];
+	bool while_open;
 	bool callback, lost;
 	bool was_there; /* committed before it was asked for last */
 } submits[SUBMITS_MAX];
@@ -494,6 +495,7 @@ static void on_submit(void *arg, uint64_t serial)
 					  .len = sizeof(payload),
 					  .in_ms = s->in_ms,
 					  .key = s->key[0] ? s->key : NULL,
+					  .while_open = s->while_open,
 					  .callback = s->callback ? "http://receiver/" : NULL,
 					  .by = "user"};
 
@@ -506,6 +508,14 @@ static void on_submit(void *arg, uint64_t serial)
 	s->was_there = judge_has(&s->id);
 	queues_submit(&site->node.queues, &submit, on_answer, s);
 	machine_wake(site->machine, 0);
+}
+
+bool simq_while_open(const char *uuid)
+{
+	for (const struct submit *s = submits; s < submits + SUBMITS_MAX; s++)
+		if (strcmp(s->id.uuid, uuid) == 0)
+			return s->while_open;
+	return true;
 }
 
 static void submit_one(struct site *site, unsigned queue)
@@ -531,6 +541,7 @@ static void submit_one(struct site *site, unsigned queue)
 	s->callback = random_chance(100);
 	if (random_chance(50))
 		snprintf(s->key, sizeof(s->key), "key-%d", (int)random_range(0, 3));
+	s->while_open = s->key[0] && random_chance(500);
 	on_submit(s, s->serial);
 }
 

@@ -2,7 +2,8 @@
  * What is promised of jobs, judged by the transactions that are committed: each is in one place, goes from one
  * state to the next that follows, is begun by whom it was given to and taken from him by the leader alone, and
  * ends once. Only who has raised the epoch last assigns, within slots, concurrency and rate. No more are
- * submitted than `max-queued` lets wait.
+ * submitted than `max-queued` lets wait. A job of a key is made only once the one before of that key has gone, or
+ * where `while_open` says so has ended.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static struct judged_job {
 	bool fresh;	   /* it waits as it was submitted: it was never given to anybody */
 	bool handled;	   /* a hand has changed its pointers: what becomes of it is that hand's */
 	bool keyed;	   /* a key names it */
+	bool has_key;	   /* its record does */
 	int64_t purged_at; /* 0: it was not */
 	char state[JOB_STATE_MAX + 1];
 	int64_t attempt, base, due_ms;
@@ -186,6 +188,7 @@ static void on_job(const struct transaction *x, const struct op *op, unsigned qu
 	if (op->type == STORE_OP_CREATE && j->purged_at > 0 && sim.now < j->purged_at + KNOWN_US)
 		sim_violation("job %s is made again, and was purged", uuid);
 	j->made |= op->type == STORE_OP_CREATE;
+	j->has_key = r.key[0] != '\0';
 	if (op->type == STORE_OP_SET)
 		check_record(x, j, &r);
 	j->exists = true;
@@ -323,7 +326,17 @@ static void check_room(struct judged_job *j, bool made)
 			      states[j->queue].fresh);
 }
 
-static void on_key(const struct op *op, unsigned queue)
+/* The key that names one names another from now on. */
+static void check_key(const struct judged_job *from, const struct judged_job *to)
+{
+	if (from == to || !from->exists || from->purged_at > 0)
+		return;
+	if (!has_ended(from) || !simq_while_open(to->id.uuid))
+		sim_violation("job %s is %s, and its key goes to job %s", from->id.uuid,
+			      from->state, to->id.uuid);
+}
+
+static void on_key(const struct transaction *x, const struct op *op, unsigned queue)
 {
 	size_t i = 0;
 	char name[JOB_NAME_MAX + 1];
@@ -334,6 +347,7 @@ static void on_key(const struct op *op, unsigned queue)
 	if (i == KEYS_MAX || op->type == STORE_OP_CHECK)
 		return;
 	keys[i].path = op->path;
+	struct judged_job *before = keys[i].job;
 	if (keys[i].job) {
 		keys[i].job->keyed = false;
 		keys[i].job->touched = true;
@@ -347,6 +361,8 @@ static void on_key(const struct op *op, unsigned queue)
 		return;
 	keys[i].job = job_of(queue, id.minute, id.uuid);
 	keys[i].job->keyed = keys[i].job->touched = true;
+	if (before && x->session != HAND)
+		check_key(before, keys[i].job);
 }
 
 static void on_op(const struct transaction *x, const struct op *op)
@@ -371,7 +387,7 @@ static void on_op(const struct transaction *x, const struct op *op)
 		else if (strncmp(rest, "dead/", 5) == 0)
 			on_pointer(x, op, k, rest + 5, false);
 		else if (strncmp(rest, "key/", 4) == 0)
-			on_key(op, k);
+			on_key(x, op, k);
 	}
 }
 
@@ -382,6 +398,8 @@ static void check_places(const struct judged_job *j)
 
 	if (j->keyed && (!j->exists || j->purged_at > 0))
 		sim_violation("job %s has gone, and its key is there", j->id.uuid);
+	if (j->made && j->has_key && !j->keyed)
+		sim_violation("job %s is made, and its key is another's", j->id.uuid);
 	if (j->handled)
 		return;
 	if (!j->exists) {

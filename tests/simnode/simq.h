@@ -36,6 +36,8 @@ bool simq_is_held(const char *uuid);
 bool simq_goes_on(const struct site *s);
 /* Whether the attempt of a skipping job was reported by who did it, or did never begin. */
 bool simq_crashed(const char *uuid, int64_t attempt);
+/* Whether it was submitted with `while_open`, or that is not known any more. */
+bool simq_while_open(const char *uuid);
 
 /* queue_judge.c */
 void judge_reset(void);
