@@ -492,6 +492,8 @@ static void try_job(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(e == 0 && size <= RECORD_JOB_MAX && j.attempt >= 0 && j.exit_status <= 255);
 	FUZZ_CHECK(is_terminated(j.id, sizeof(j.id)) && is_terminated(j.node, sizeof(j.node)));
+	FUZZ_CHECK(is_terminated(j.why, sizeof(j.why)) &&
+		   is_terminated(j.detail, sizeof(j.detail)));
 	FUZZ_CHECK(j.output_len <= RECORD_OUTPUT_MAX && j.payload_len <= JOB_PAYLOAD_MAX);
 	buffer_init(&out, RECORD_JOB_MAX);
 	FUZZ_CHECK(record_pack_job(&out, &j) == 0);
@@ -534,6 +536,8 @@ static void check_notice(const struct notice_record *n)
 		   (n->version[0] == '\0' || name_is_host(n->version, strlen(n->version))));
 	FUZZ_CHECK(is_terminated(n->tick, sizeof(n->tick)) &&
 		   is_terminated(n->text, sizeof(n->text)));
+	FUZZ_CHECK(is_terminated(n->why, sizeof(n->why)) &&
+		   is_terminated(n->detail, sizeof(n->detail)));
 	FUZZ_CHECK(n->time >= 0 && n->time <= TIME_MAX_MS && n->token >= 0 && n->attempt >= 0);
 	FUZZ_CHECK(n->exit_status >= -1 && n->exit_status <= 255);
 	FUZZ_CHECK(n->output_len <= RECORD_OUTPUT_MAX);

@@ -153,6 +153,14 @@ def test_explain_says_what_became_of_a_tick(site, folder, zk, program):
     assert old["state"] == "unknown" and "came into force" in old["detail"] and old["record"] is None
     for task, tick in (("report", "yesterday"), ("report", "2026-13-40T00:00:00Z"), ("other", ran)):
         assert tool(program, a, "explain", task, "--tick", tick).code == 3
+    assert tool(program, a, "pause", "report").code == 0
+    due = int(time.time()) // 2 * 2 + 2
+    wait_until(lambda: time.time() > due + 0.1, what="a tick is due in the pause")
+    for one in (a, b):
+        wait_until(lambda s=one: "paused" in explained(program, s, named(due))["detail"], what="it says so")
+    assert tool(program, a, "resume", "report").code == 0
+    for one in (a, b):
+        wait_until(lambda s=one: "end of a pause" in explained(program, s, named(due))["detail"], what="it says so")
     for one in (a, b):
         one.runner.stop()
     for one in (a, b):
