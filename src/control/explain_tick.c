@@ -12,6 +12,7 @@
 #include "core/owed.h"
 #include "node/ledger.h"
 #include "node/node.h"
+#include "node/schedules.h"
 #include "node/tasks.h"
 #include "node/unclaimed.h"
 

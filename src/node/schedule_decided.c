@@ -9,6 +9,7 @@
 #include "node/paths.h"
 #include "node/schedules.h"
 #include "node/tasks.h"
+#include "node/tick_folder.h"
 #include "wire/schedule_record.h"
 
 struct look {
