@@ -1,6 +1,7 @@
 """What jobs of queues cost: sidecars and runners at work, beside RQ with Redis where they do the same."""
 import os
 import pathlib
+import resource
 import shutil
 import socket
 import statistics
@@ -8,10 +9,11 @@ import subprocess
 import threading
 import time
 
+from harness.jobs import children
 from harness.process import cpu_seconds, end, resident_bytes, spawn
 from harness.runner import Runner
 from harness.server import Tree
-from harness.sidecar import Sidecar, queue_text
+from harness.sidecar import Sidecar, build, queue_text
 from harness.waiting import wait_until
 
 WINDOW = 1000  # submits that are outstanding
@@ -90,18 +92,53 @@ def submits(report, folder, server, n, runs):
                (">=", 2000))
 
 
+def start_rate(n):
+    """
+    Starts of /bin/true a second, one program for each processor starts n, one by one; and the milliseconds of a
+    processor that each takes.
+    """
+    command = [str(build() / "bench/spawn"), str(n), *TRUE]
+    start, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    spawners = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in os.sched_getaffinity(0)]
+    assert all(s.wait() == 0 for s in spawners)
+    seconds, now = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    work = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    return n * len(spawners) / seconds, work * 1000 / n / len(spawners)
+
+
+def work_of(site, server):
+    """Seconds of a processor that all have used so far, with the children that have ended."""
+    pids = [server.process.pid, *[p.process.pid for p in site.sidecars + site.runners]]
+    return sum(cpu_seconds(pid, with_children=True) for pid in pids)
+
+
 def done(report, folder, server, n, runs):
-    found = []
+    """
+    Jobs a second, beside the starts of a process a second right before and after: both are bound by the same. And the
+    same of what each takes of a processor, whatever else is at work.
+    """
+    jobs, starts, ratios, takes, parts = [], [], [], [], []
     for i in range(runs):
         site = Site(folder / f"done{i}", server, slots=4, command=TRUE)
         try:
-            start = time.perf_counter()
+            rate, work = start_rate(n // 4)
+            start, used = time.perf_counter(), work_of(site, server)
             submit_many(site.sidecars[0], n)
             wait_until(lambda: site.left() == 0, 600, "all jobs have ended")
-            found.append(n / (time.perf_counter() - start))
+            jobs.append(n / (time.perf_counter() - start))
+            rate_after, work_after = start_rate(n // 4)
+            starts.append((rate + rate_after) / 2)
+            ratios.append(jobs[-1] / starts[-1])
+            wait_until(lambda: not any(children(r.process.pid) for r in site.runners), what="what is left has ended")
+            takes.append((work_of(site, server) - used) * 1000 / n)
+            parts.append((work + work_after) / 2 / takes[-1])
         finally:
             site.close()
-    report.row("queue_jobs", f"jobs of /bin/true, submitted and done ({n})", found, "/s", (">=", 200))
+    report.row("queue_jobs", f"jobs of /bin/true, submitted and done ({n})", jobs, "/s")
+    report.row("queue_true", "  starts of /bin/true alone, on all processors", starts, "/s")
+    report.row("queue_ratio", "  jobs to starts", ratios, "x", (">=", 0.25))
+    report.row("queue_job_cpu_ms", "  of a processor for each job, all of it", takes, "ms")
+    report.row("queue_cpu_ratio", "  of that one start of /bin/true", parts, "x")
 
 
 def starts(report, folder, server, n):

@@ -50,11 +50,11 @@ def end(process, timeout=10):
         process.wait(timeout)
 
 
-def cpu_seconds(pid):
-    """User and system time that the process has used so far."""
+def cpu_seconds(pid, with_children=False):
+    """User and system time that the process has used so far; with that of the children that it has reaped."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as f:
         fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(int(field) for field in fields[11:15 if with_children else 13]) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_bytes(pid):
