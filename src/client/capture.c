@@ -148,31 +148,48 @@ void capture_end(struct capture *c)
 
 int capture_init(struct capture *c, const char *name, const char *id, const char *journal)
 {
-	int e;
-
-	*c = (struct capture){
-		.fields = {"TASK", "TICK"}, .name = name, .id = id, .journal = journal};
-	e = fd_pipe(&c->from, &c->into);
-	if (e < 0)
-		return e;
+	*c = (struct capture){.fields = {"TASK", "TICK"},
+			      .name = name,
+			      .id = id,
+			      .journal = journal,
+			      .from = -1,
+			      .into = -1};
 	/* The guard gives standard error up, which is the job's. */
 	c->to = journal ? journal_open() : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	c->tail = tail_new();
-	if (c->to < 0 || !c->tail || fcntl(c->from, F_SETFL, O_NONBLOCK) < 0) {
-		e = errno ? -errno : -EMFILE;
-		capture_done(c);
+	if (c->to >= 0 && c->tail)
+		return 0;
+	int e = errno ? -errno : -EMFILE;
+	capture_done(c);
+	return e;
+}
+
+int capture_begin(struct capture *c)
+{
+	int e = fd_pipe(&c->from, &c->into);
+
+	c->at = c->n = c->len = 0;
+	c->whole = false;
+	c->retry_ms = 0;
+	c->tail->written = 0;
+	if (e < 0)
 		return e;
-	}
-	return 0;
+	return fcntl(c->from, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+void capture_close(struct capture *c)
+{
+	if (c->from >= 0)
+		close(c->from);
+	c->from = -1;
+	capture_hold(c);
 }
 
 void capture_done(struct capture *c)
 {
-	if (c->from >= 0)
-		close(c->from);
+	capture_close(c);
 	if (c->to >= 0)
 		close(c->to);
-	capture_hold(c);
 	tail_free(c->tail);
 }
 

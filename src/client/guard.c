@@ -71,6 +71,8 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 		_exit(128 + SIGKILL);
 	if (foreground)
 		terminal_give(&job->terminal, getpid());
+	if (job->input > 0)
+		dup2(job->input, STDIN_FILENO);
 	if (job->capture)
 		capture_become(job->capture);
 	if (job->relay)
@@ -94,14 +96,7 @@ static int start(struct guard *g)
 {
 	bool foreground = terminal_is_for_job(&g->job->terminal);
 	pid_t self = getpid();
-	sigset_t children;
 
-	sigemptyset(&children);
-	sigaddset(&children, SIGCHLD);
-	g->children = fd_private(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
-	g->timer = fd_private(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-	if (g->children < 0 || g->timer < 0)
-		return -errno;
 	g->leader = fork();
 	if (g->leader < 0)
 		return -errno;
@@ -118,11 +113,8 @@ static int start(struct guard *g)
 	if (g->job->capture)
 		capture_hold(g->job->capture);
 	relay_hold(g->job->relay);
-	/*
-	 * A reader of the job's output must see its end when the job ends, so no other process
-	 * keeps it open.
-	 */
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+	/* A reader of the job's output must see its end, so no other process keeps it open. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && !g->job->next; fd++)
 		fd_forget(fd);
 	return 0;
 }
@@ -404,8 +396,6 @@ static int64_t on_time(struct guard *g)
 
 static void wait_until(struct guard *g, int64_t at_ms)
 {
-	struct itimerspec t = {
-		.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
 	struct pollfd fds[] = {
 		{.fd = g->timer, .events = POLLIN},
 		{.fd = g->children, .events = POLLIN},
@@ -415,7 +405,7 @@ static void wait_until(struct guard *g, int64_t at_ms)
 	};
 	struct signalfd_siginfo info;
 
-	timerfd_settime(g->timer, TFD_TIMER_ABSTIME, &t, NULL);
+	job_arm(g->timer, at_ms);
 	poll(fds, sizeof(fds) / sizeof(fds[0]), -1);
 	while (read(g->children, &info, sizeof(info)) > 0)
 		;
@@ -423,41 +413,82 @@ static void wait_until(struct guard *g, int64_t at_ms)
 		read_control(g);
 }
 
+/* Makes what the guard waits with; -1: that cannot be had. */
+static void prepare(struct guard *g)
+{
+	sigset_t children;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	g->children = fd_private(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+	g->timer = fd_private(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+}
+
+static void run_one(struct guard *g)
+{
+	struct job *job = g->job;
+	int64_t report_by;
+	int e = g->timer < 0 || g->children < 0 ? -EMFILE : start(g);
+
+	if (e < 0) {
+		g->shared->start_errno = -e;
+		g->shared->status = JOB_CANNOT_START;
+	}
+	g->attached = zkleader_fd(job->z) >= 0;
+	g->renew_at = clock_boot_ms() + job->renew_ms;
+	g->timeout_at = job->timeout_ms > 0 ? clock_boot_ms() + job->timeout_ms : INT64_MAX;
+	while (e == 0 && !reap(g))
+		wait_until(g, on_time(g));
+	if (job->capture)
+		capture_end(job->capture);
+	relay_settle(job->relay);
+	report_by = clock_boot_ms() + JOB_REPORT_MS;
+	if (report_by < g->shared->deadline)
+		report_by = g->shared->deadline;
+	g->shared->report_by = report_by;
+	g->shared->over = true;
+	/*
+	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
+	 * case, but then no answer is waited for.
+	 */
+	g->shared->recorded = job_report(job, g->shared->lost ? 0 : report_by);
+}
+
+/*
+ * No process of the job before is left, or the guard would still wait for it. The supervisor's
+ * timer is set before the job begins.
+ */
+static void run_each(struct guard *g)
+{
+	const struct guard fresh = *g;
+	struct job *job = g->job;
+	int control;
+
+	while (job->next(job, control = g->control)) {
+		*g = fresh;
+		g->control = control;
+		job->shared->over = false;
+		job->shared->round++;
+		job_arm(job->watch, job->shared->deadline);
+		run_one(g);
+	}
+}
+
 _Noreturn void guard_run(struct job *job, int control)
 {
 	struct guard g = {.job = job, .shared = job->shared, .control = control};
-	int64_t report_by;
 	sigset_t all;
-	int e;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, "zkleader-guard");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	e = start(&g);
-	if (e < 0) {
-		g.shared->start_errno = -e;
-		g.shared->status = JOB_CANNOT_START;
-	}
-	g.attached = zkleader_fd(job->z) >= 0;
-	g.renew_at = clock_boot_ms() + job->renew_ms;
-	g.timeout_at = job->timeout_ms > 0 ? clock_boot_ms() + job->timeout_ms : INT64_MAX;
-	while (e == 0 && !reap(&g))
-		wait_until(&g, on_time(&g));
-	if (job->capture)
-		capture_end(job->capture);
-	relay_settle(job->relay);
-	report_by = clock_boot_ms() + JOB_REPORT_MS;
-	if (report_by < g.shared->deadline)
-		report_by = g.shared->deadline;
-	g.shared->report_by = report_by;
-	g.shared->over = true;
-	/*
-	 * The sidecar may not answer if the leadership is lost. The end is reported to it in any
-	 * case, but then no answer is waited for.
-	 */
-	g.shared->recorded = job_report(job, g.shared->lost ? 0 : report_by);
+	prepare(&g);
+	if (job->next)
+		run_each(&g);
+	else
+		run_one(&g);
 	/*
 	 * The process that was called may be stopped, and it holds the connection open as well.
 	 * This closes the connection for the sidecar all the same.

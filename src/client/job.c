@@ -49,7 +49,7 @@ int job_ask_renewal(const struct job *job, int64_t deadline, uint32_t *ret_id)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_uint(&p, job->number);
+	pack_uint(&p, job->shared->number);
 	e = handle_send(job->z, job->kind->renew, params.data, params.len, deadline, ret_id);
 	buffer_done(&params);
 	return e;
@@ -105,13 +105,17 @@ int job_ask_attach(struct job *job)
 int job_parse_attached(struct job *job, struct reader result, bool *ret_attached,
 		       bool *ret_recorded)
 {
+	uint64_t number = 0;
 	const struct field fields[] = {
 		{"attached", field_bool, ret_attached, false},
-		{"run", field_uint, &job->number, false},
+		{"run", field_uint, &number, false},
 		{"recorded", field_bool, ret_recorded, false},
 	};
+	int e = fields_read(&result, fields, N_FIELDS(fields));
 
-	return fields_read(&result, fields, N_FIELDS(fields));
+	if (e == 0)
+		job->shared->number = number;
+	return e;
 }
 
 int job_attach(struct job *job, int64_t until, bool *ret_recorded)
@@ -149,6 +153,7 @@ static const struct tail *tail_of(const struct job *job)
 
 static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 {
+	const struct job_delivery *delivery = &job->shared->delivery;
 	const struct tail *tail = tail_of(job);
 	bool timeout = job->capture || job->timeout_ms > 0;
 	int start_errno = job->shared->start_errno;
@@ -164,9 +169,9 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
-	pack_uint(&p, job->number);
+	pack_uint(&p, job->shared->number);
 	pack_map(&p, 2U + (start_errno ? 1U : 0U) + (timeout ? 1U : 0U) + (tail ? 1U : 0U) +
-			     (job->delivery ? 2U : 0U));
+			     (delivery->how != JOB_IS_COMMAND ? 2U : 0U));
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", job->shared->cut);
 	if (start_errno)
@@ -175,8 +180,8 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 	if (tail)
 		pack_kv_bin(&p, "output", last, tail_last(tail, last));
-	if (job->delivery)
-		pack_delivery(&p, job->delivery);
+	if (delivery->how != JOB_IS_COMMAND)
+		pack_delivery(&p, delivery);
 	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
 	buffer_done(&params);
 	if (e == 0)
@@ -184,6 +189,15 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	if (e == 0)
 		e = reader_bool(&result, ret_recorded);
 	return e;
+}
+
+void job_clear(struct job_shared *shared)
+{
+	shared->group = 0;
+	shared->status = JOB_NO_STATUS;
+	shared->start_errno = shared->exec_errno = 0;
+	shared->lost = shared->cut = shared->recorded = shared->timed_out = false;
+	shared->delivery = (struct job_delivery){JOB_IS_COMMAND, -1};
 }
 
 void job_cut(struct job_shared *shared)
@@ -216,7 +230,7 @@ bool job_report(struct job *job, int64_t until)
 	return recorded;
 }
 
-static void arm(int timer, int64_t at_ms)
+void job_arm(int timer, int64_t at_ms)
 {
 	struct itimerspec t = {
 		.it_value = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000}};
@@ -228,7 +242,7 @@ static void arm(int timer, int64_t at_ms)
  * Ends the job at the lease's deadline. The guard does the same; this is for a guard that is
  * stopped.
  */
-static void watch_deadline(struct supervisor *s)
+static void look_at_deadline(struct supervisor *s)
 {
 	struct job_shared *shared = s->job->shared;
 	int64_t now = clock_boot_ms(), deadline = shared->deadline;
@@ -237,12 +251,12 @@ static void watch_deadline(struct supervisor *s)
 	if (shared->over) {
 		if (now >= shared->report_by + GUARD_GRACE_MS)
 			kill(s->guard, SIGKILL);
-		arm(s->timer, shared->report_by + GUARD_GRACE_MS);
+		job_arm(s->timer, shared->report_by + GUARD_GRACE_MS);
 	} else if (now < deadline) {
 		/*
 		 * A renewal may move the deadline back if the session's timeout has become shorter.
 		 */
-		arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
+		job_arm(s->timer, deadline - now < LOOK_MS ? deadline : now + LOOK_MS);
 	} else {
 		if (shared->status == JOB_NO_STATUS) {
 			shared->lost = true;
@@ -254,8 +268,20 @@ static void watch_deadline(struct supervisor *s)
 			tree_signal(SIGKILL, s->guard, 0, &s->before);
 		if (now >= deadline + GUARD_GRACE_MS)
 			kill(s->guard, SIGKILL);
-		arm(s->timer, now + AGAIN_MS);
+		job_arm(s->timer, now + AGAIN_MS);
 	}
+}
+
+/* The guard sets the timer as well, as it begins a job: what that overtakes is looked at again. */
+static void watch_deadline(struct supervisor *s)
+{
+	const struct job_shared *shared = s->job->shared;
+	unsigned round;
+
+	do {
+		round = shared->round;
+		look_at_deadline(s);
+	} while (round != shared->round);
 }
 
 static void pass_on(const struct supervisor *s, int sig)
@@ -347,8 +373,8 @@ static int start_guard(struct supervisor *s)
 	if (s->guard == 0) {
 		/* If the guard held our end of the socket open, it would not notice our end. */
 		close(sockets[0]);
-		close(s->timer);
 		close(s->job->signals->fd);
+		s->job->watch = s->timer;
 		guard_run(s->job, sockets[1]);
 	}
 	if (s->guard < 0 && e == 0)

@@ -106,8 +106,47 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Says how the job ended, and returns the exit code. */
-static int conclude(struct leased_job *leased, const struct job *job, int e)
+/* Derives the job's times from its first lease. */
+static void set_times(const struct leased_job *leased, struct job *job, int64_t left)
+{
+	/* A later lease may be half as long: see leased_job_check_kill_after(). */
+	int64_t by_lease = min64(left / 5, KILL_AFTER_MS);
+	int64_t asked =
+		leased->kill_after_ms == LEASED_JOB_BY_LEASE ? by_lease : leased->kill_after_ms;
+
+	job->kill_after_ms = within(asked, 0, min64(left / 2, job->kill_after_ms));
+	job->renew_ms = within(left / 16, JOB_RENEW_MIN_MS, job->renew_ms);
+}
+
+int leased_job_begin(const struct leased_job *leased, struct job *job)
+{
+	int64_t deadline = 0;
+	int e;
+
+	job->argv = leased->argv;
+	job->call = leased->call;
+	job->call_arg = leased->call_arg;
+	job->kill_after_ms = LEASED_JOB_KILL_AFTER_MAX_MS;
+	job->renew_ms = RENEW_MAX_MS;
+	job->timeout_ms = leased->timeout_ms;
+	job->capture = leased->capture;
+	job->relay = leased->relay;
+	job_clear(job->shared);
+	job->shared->number = leased->number;
+	e = begin_lease(job, &deadline);
+	if (e == -EPERM) {
+		output_error(&leased->c->output, "%s %s was lost before its command began",
+			     leased->kind->lease, leased->name);
+		return ZKLEADER_CANNOT_TELL;
+	}
+	if (e != 0)
+		return ask_failed(leased->c, e);
+	set_times(leased, job, deadline - clock_boot_ms());
+	job->shared->deadline = deadline;
+	return 0;
+}
+
+int leased_job_conclude(struct leased_job *leased, const struct job *job, int e)
 {
 	const struct output *o = &leased->c->output;
 
@@ -130,55 +169,30 @@ static int conclude(struct leased_job *leased, const struct job *job, int e)
 	return job->shared->status;
 }
 
-/* Derives the job's times from its first lease. */
-static void set_times(const struct leased_job *leased, struct job *job, int64_t left)
+void leased_job_init(const struct leased_job *leased, struct job_shared *shared, struct job *ret)
 {
-	/* A later lease may be half as long: see leased_job_check_kill_after(). */
-	int64_t by_lease = min64(left / 5, KILL_AFTER_MS);
-	int64_t asked =
-		leased->kill_after_ms == LEASED_JOB_BY_LEASE ? by_lease : leased->kill_after_ms;
-
-	job->kill_after_ms = within(asked, 0, min64(left / 2, job->kill_after_ms));
-	job->renew_ms = within(left / 16, JOB_RENEW_MIN_MS, job->renew_ms);
+	*ret = (struct job){.z = leased->c->z,
+			    .kind = leased->kind,
+			    .name = leased->name,
+			    .id = leased->id,
+			    .signals = leased->signals,
+			    .shared = shared};
+	terminal_init(&ret->terminal);
 }
 
 int leased_job_run(struct leased_job *leased)
 {
-	int64_t deadline = 0;
-	struct job job = {.z = leased->c->z,
-			  .kind = leased->kind,
-			  .name = leased->name,
-			  .id = leased->id,
-			  .number = leased->number,
-			  .argv = leased->argv,
-			  .call = leased->call,
-			  .call_arg = leased->call_arg,
-			  .delivery = leased->delivery,
-			  .signals = leased->signals,
-			  .kill_after_ms = LEASED_JOB_KILL_AFTER_MAX_MS,
-			  .renew_ms = RENEW_MAX_MS,
-			  .timeout_ms = leased->timeout_ms,
-			  .capture = leased->capture,
-			  .relay = leased->relay};
-	int e = begin_lease(&job, &deadline);
+	struct job_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct job job;
+	int code;
 
-	if (e == -EPERM) {
-		output_error(&leased->c->output, "%s %s was lost before its command began",
-			     leased->kind->lease, leased->name);
-		return ZKLEADER_CANNOT_TELL;
-	}
-	if (e != 0)
-		return ask_failed(leased->c, e);
-	set_times(leased, &job, deadline - clock_boot_ms());
-	job.shared = mmap(NULL, sizeof(*job.shared), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (job.shared == MAP_FAILED)
+	if (shared == MAP_FAILED)
 		abort(); /* out of memory, as in base/mem.h */
-	job.shared->deadline = deadline;
-	job.shared->status = JOB_NO_STATUS;
-	terminal_init(&job.terminal);
-	e = job_run(&job);
-	e = conclude(leased, &job, e);
-	munmap(job.shared, sizeof(*job.shared));
-	return e;
+	leased_job_init(leased, shared, &job);
+	code = leased_job_begin(leased, &job);
+	if (code == 0)
+		code = leased_job_conclude(leased, &job, job_run(&job));
+	munmap(shared, sizeof(*shared));
+	return code;
 }

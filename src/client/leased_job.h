@@ -18,9 +18,8 @@ struct leased_job {
 	const char *id;		 /* by which a restarted sidecar knows it */
 	uint64_t number;	 /* by which the present sidecar knows it */
 	const char *const *argv; /* ends with a NULL */
-	int (*call)(void *arg);	 /* or NULL; see struct job, as the next two */
+	int (*call)(void *arg);	 /* or NULL; see struct job, as the next */
 	void *call_arg;
-	const struct job_delivery *delivery;
 	struct signals *signals;
 	int64_t kill_after_ms; /* from TERM to KILL */
 	int64_t timeout_ms;    /* see struct job, as the next two */
@@ -39,5 +38,15 @@ int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms);
  * code; where that is not the command's own, a line on the error stream says why.
  */
 int leased_job_run(struct leased_job *leased);
+
+/*
+ * Its parts, for a guard that runs one job after the other. What all of them have in common: the
+ * connection, the kind, and where the name and the id are; no lease yet.
+ */
+void leased_job_init(const struct leased_job *leased, struct job_shared *shared, struct job *ret);
+/* Its first lease: 0, or an exit code after a line on the error stream. */
+int leased_job_begin(const struct leased_job *leased, struct job *job);
+/* Says how it ended, and returns the exit code. e: it could not be started, as of job_run(). */
+int leased_job_conclude(struct leased_job *leased, const struct job *job, int e);
 
 #endif

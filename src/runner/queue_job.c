@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,21 +27,35 @@
 #define BEGIN_MS INT64_C(30000) /* time until ZooKeeper has recorded the start */
 #define WHY_SIZE 300
 
-/* A job as the sidecar describes it, and its state in this process. */
+/* In memory that its two supervisors share. */
+struct shared {
+	struct job_shared job;
+	struct offer offer;
+	uint64_t attempt;
+	char attempt_text[24];
+	int64_t began_ms;
+};
+
+/* A job as the sidecar describes it, and what its supervisors have for one after the other. */
 struct queue_job {
 	struct context *c;
+	const struct start *start;
 	const struct task_config *queue;
-	const struct offer *offer;
+	struct shared *shared;
 	struct signals signals;
+	struct capture capture;
+	struct leased_job leased;
+	struct post post;
+	pid_t pid;  /* of the process that the runner has started */
+	int offers; /* the runner's offers, one after the other; their end: no more */
+	bool ran;   /* there was a job already */
 	bool yours;
 	char why[WHY_SIZE];
-	uint64_t number, token;
-	uint64_t attempt, timeout_ms;
+	uint64_t number, token, timeout_ms;
 	struct buffer payload;
 	/* "": this is the job itself, and not the delivery of its callback */
 	char callback[CALLBACK_URL_MAX + 1];
 	char *end; /* for a callback: the ended job as JSON; NULL: not in the answer */
-	struct job_delivery *delivery;
 };
 
 static const struct job_kind of_jobs = {.renew = "job_renew",
@@ -110,7 +126,7 @@ static int take_begun(struct queue_job *j, struct reader result)
 		{"why", field_text, &why, true},
 		{"number", field_uint, &j->number, true},
 		{"token", field_uint, &j->token, true},
-		{"attempt", field_uint, &j->attempt, true},
+		{"attempt", field_uint, &j->shared->attempt, true},
 		{"timeout_ms", field_uint, &j->timeout_ms, true},
 		{"payload", read_payload, &j->payload, true},
 		{"callback", read_callback, j->callback, true},
@@ -137,7 +153,7 @@ static int ask_begin(struct queue_job *j)
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_str(&p, j->offer->id);
+	pack_str(&p, j->shared->offer.id);
 	e = handle_send(z, "job_begin", params.data, params.len, deadline, &id);
 	buffer_done(&params);
 	if (e == 0)
@@ -150,38 +166,46 @@ static int ask_begin(struct queue_job *j)
 	return e;
 }
 
+static void say_not_begun(const struct queue_job *j, const char *why)
+{
+	log_warning("not begun", LOG_STR("name", j->queue->name),
+		    LOG_STR("id", j->shared->offer.id), LOG_STR("why", why));
+}
+
+/* 0: it is ours; -ECANCELED: it is not; or the connection has failed. */
 static int begin(struct queue_job *j)
 {
-	int e = zkleader_open(j->c->socket, &j->c->z);
+	int e;
 
-	if (e == 0)
-		e = signals_block(&j->signals);
-	if (e == 0)
-		e = ask_begin(j);
+	j->yours = false;
+	j->why[0] = j->callback[0] = '\0';
+	buffer_clear(&j->payload);
+	free(j->end);
+	j->end = NULL;
+	if (!link_is_up(&j->c->z->link))
+		handle_hang_up(j->c->z); /* the sidecar was restarted meanwhile */
+	e = ask_begin(j);
 	if (e == 0 && j->yours)
 		return 0;
 	if (e != 0 || j->why[0])
-		log_warning("not begun", LOG_STR("name", j->offer->queue),
-			    LOG_STR("id", j->offer->id),
-			    LOG_STR("why", e == 0    ? j->why
-					   : j->c->z ? zkleader_message(j->c->z)
-						     : strerror(-e)));
-	return -ECANCELED;
+		say_not_begun(j, e == 0 ? j->why : zkleader_message(j->c->z));
+	return e < 0 ? e : -ECANCELED;
 }
 
 /* --- running the job ------------------------------------------------------ */
 
 /* Makes the payload the standard input, as a file without a name. */
-static int give_payload(const struct queue_job *j)
+static int give_payload(const struct queue_job *j, struct job *job)
 {
 	const unsigned char *data = j->payload.data;
 	size_t left = j->payload.len;
-	int fd = memfd_create("payload", MFD_CLOEXEC), e = 0;
+	int e = 0;
 
-	if (fd < 0)
+	job->input = fd_private(memfd_create("payload", MFD_CLOEXEC));
+	if (job->input < 0)
 		return -errno;
 	while (e == 0 && left > 0) {
-		ssize_t n = write(fd, data, left);
+		ssize_t n = write(job->input, data, left);
 		if (n < 0) {
 			e = -errno;
 		} else {
@@ -189,21 +213,17 @@ static int give_payload(const struct queue_job *j)
 			left -= (size_t)n;
 		}
 	}
-	if (e == 0 && (lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0))
-		e = -errno;
-	close(fd);
-	return e;
+	return e == 0 && lseek(job->input, 0, SEEK_SET) < 0 ? -errno : e;
 }
 
 static void set_environment(const struct queue_job *j)
 {
-	char token[24], attempt[24];
+	char token[24];
 
 	snprintf(token, sizeof(token), "%" PRIu64, j->token);
-	snprintf(attempt, sizeof(attempt), "%" PRIu64, j->attempt);
-	setenv("ZKLEADER_QUEUE", j->offer->queue, 1);
-	setenv("ZKLEADER_JOB", j->offer->id, 1);
-	setenv("ZKLEADER_ATTEMPT", attempt, 1);
+	setenv("ZKLEADER_QUEUE", j->shared->offer.queue, 1);
+	setenv("ZKLEADER_JOB", j->shared->offer.id, 1);
+	setenv("ZKLEADER_ATTEMPT", j->shared->attempt_text, 1);
 	setenv("ZKLEADER_TOKEN", token, 1);
 }
 
@@ -211,17 +231,12 @@ static void set_environment(const struct queue_job *j)
  * Prepares a request in place of a command. The URL of a callback is checked again, as the task
  * file that allows it may have changed.
  */
-static void be_posted(struct queue_job *j, struct post *post, struct leased_job *leased)
+static void be_posted(struct queue_job *j)
 {
 	const struct queue_config *q = j->queue->queue;
 	bool callback = j->callback[0];
 
-	j->delivery = mmap(NULL, sizeof(*j->delivery), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (j->delivery == MAP_FAILED)
-		abort(); /* out of memory, as in base/mem.h */
-	*j->delivery = (struct job_delivery){JOB_AGAIN, -1};
-	*post = (struct post){
+	j->post = (struct post){
 		.url = callback ? j->callback : q->url,
 		.refused = callback ? callback_url_problem(j->callback, q->callback_allow,
 							   q->n_callback_allow)
@@ -229,93 +244,200 @@ static void be_posted(struct queue_job *j, struct post *post, struct leased_job 
 		.type = callback ? "application/json" : "application/octet-stream",
 		.body = callback ? (const void *)(j->end ? j->end : "{}") : j->payload.data,
 		.len = callback ? strlen(j->end ? j->end : "{}") : j->payload.len,
-		.job = j->offer->id,
-		.attempt = (int64_t)j->attempt,
+		.job = j->shared->offer.id,
+		.attempt = (int64_t)j->shared->attempt,
 		.token = (int64_t)j->token,
-		.delivery = j->delivery};
-	if (!post->body)
-		post->body = "";
-	leased->call = post_send;
-	leased->call_arg = post;
-	leased->delivery = j->delivery;
+		.delivery = &j->shared->job.delivery};
+	if (!j->post.body)
+		j->post.body = "";
+	j->leased.call = post_send;
+	j->leased.call_arg = &j->post;
 }
 
-static int run(struct queue_job *j, struct capture *capture)
+/* The job has begun at the sidecar, so it is run, although its output may be lost. */
+static void begin_capture(struct queue_job *j)
 {
-	char attempt[24];
-	struct post post;
-	struct leased_job leased = {.c = j->c,
-				    .kind = &of_jobs,
-				    .name = j->offer->id,
-				    .id = attempt,
-				    .number = j->number,
-				    .argv = j->c->args + 1,
-				    .signals = &j->signals,
-				    .kill_after_ms = LEASED_JOB_BY_LEASE,
-				    .timeout_ms = (int64_t)j->timeout_ms,
-				    .capture = capture};
-	int code;
+	int e = capture_begin(&j->capture);
 
-	snprintf(attempt, sizeof(attempt), "%" PRIu64, j->attempt);
-	if (j->callback[0] || j->queue->queue->url)
-		be_posted(j, &post, &leased);
-	set_environment(j);
-	code = leased_job_run(&leased);
-	if (leased.unrecorded)
-		log_warning("the end of a job could not be recorded: it may be tried again",
-			    LOG_STR("queue", j->offer->queue), LOG_STR("job", j->offer->id));
-	return code;
-}
-
-static int do_begun(struct queue_job *j, const struct start *s)
-{
-	int64_t began_ms = clock_boot_ms();
-	struct capture capture;
-	int e = capture_init(&capture, j->offer->queue, j->offer->id, s->journal), code;
-
-	/* The job has begun at the sidecar, so it is run, although its output is lost. */
+	j->leased.capture = e < 0 ? NULL : &j->capture;
 	if (e < 0)
-		log_warning("the output of a job is not kept", LOG_STR("queue", j->offer->queue),
-			    LOG_STR("job", j->offer->id), LOG_STR("why", strerror(-e)));
-	capture.fields = (struct capture_fields){"QUEUE", "JOB"};
-	code = run(j, e < 0 ? NULL : &capture);
-	log_info("job ended", LOG_STR("queue", j->offer->queue), LOG_STR("job", j->offer->id),
-		 LOG_INT("attempt", j->attempt), LOG_INT("status", code),
-		 LOG_INT("took_ms", clock_boot_ms() - began_ms));
-	if (e == 0)
-		capture_done(&capture);
-	return code;
+		log_warning("the output of a job is not kept",
+			    LOG_STR("queue", j->shared->offer.queue),
+			    LOG_STR("job", j->shared->offer.id), LOG_STR("why", strerror(-e)));
 }
 
-_Noreturn static void be_job(const struct start *s, const struct task_config *queue,
-			     const struct offer *offer)
+/* Whatever is wrong ends both supervisors: so the sidecar hears that the job does not go on. */
+static bool prepare(struct queue_job *j, struct job *job)
+{
+	bool posts = j->callback[0] || j->queue->queue->url;
+	int e;
+
+	(void)start_tell(j->start, j->pid, false);
+	j->shared->began_ms = clock_boot_ms();
+	j->ran = true;
+	snprintf(j->shared->attempt_text, sizeof(j->shared->attempt_text), "%" PRIu64,
+		 j->shared->attempt);
+	e = give_payload(j, job);
+	if (e < 0) {
+		say_not_begun(j, strerror(-e));
+		return false;
+	}
+	begin_capture(j);
+	set_environment(j);
+	j->leased.number = j->number;
+	j->leased.timeout_ms = (int64_t)j->timeout_ms;
+	j->leased.call = NULL;
+	if (posts)
+		be_posted(j);
+	if (leased_job_begin(&j->leased, job) != 0)
+		return false;
+	if (posts)
+		j->shared->job.delivery.how = JOB_AGAIN;
+	return true;
+}
+
+static void say_ended(struct queue_job *j, const struct job *job, int e)
+{
+	const struct offer *o = &j->shared->offer;
+	int code = leased_job_conclude(&j->leased, job, e);
+
+	if (j->leased.unrecorded)
+		log_warning("the end of a job could not be recorded: it may be tried again",
+			    LOG_STR("queue", o->queue), LOG_STR("job", o->id));
+	log_info("job ended", LOG_STR("queue", o->queue), LOG_STR("job", o->id),
+		 LOG_INT("attempt", j->shared->attempt), LOG_INT("status", code),
+		 LOG_INT("took_ms", clock_boot_ms() - j->shared->began_ms));
+}
+
+/* False: it is not certain that the sidecar knows the end, so these supervisors end as well. */
+static bool conclude(struct queue_job *j, struct job *job)
+{
+	bool recorded = job->shared->recorded;
+
+	say_ended(j, job, -job->shared->start_errno);
+	capture_close(&j->capture);
+	close(job->input);
+	job->shared->report_by = JOB_IDLE_MS;
+	return recorded && start_tell(j->start, j->pid, true) == 0;
+}
+
+/* Waits for an offer. False: the runner has ended, or needs this no more; or the supervisor has. */
+static bool take_offer(struct queue_job *j, int control)
+{
+	struct pollfd fds[] = {{.fd = j->offers, .events = POLLIN},
+			       {.fd = control, .events = POLLIN}};
+
+	if (control < 0 || poll(fds, 2, -1) < 0 || fds[1].revents)
+		return false;
+	return read(j->offers, &j->shared->offer, sizeof(j->shared->offer)) ==
+	       sizeof(j->shared->offer);
+}
+
+/* Between two jobs; each begins in the home folder as it is then. */
+static bool next(struct job *job, int control)
+{
+	struct queue_job *j = job->next_arg;
+	int e = 0;
+
+	j->signals.fd = -1; /* the supervisor's alone */
+	if (j->ran && !conclude(j, job))
+		return false;
+	while (e == 0 && take_offer(j, control)) {
+		if (chdir(j->start->account->home) < 0) {
+			say_not_begun(j, strerror(errno));
+			return false;
+		}
+		e = begin(j);
+		if (e == 0)
+			return prepare(j, job);
+		if (e == -ECANCELED)
+			e = start_tell(j->start, j->pid, true);
+	}
+	return false;
+}
+
+/* What the supervisors have before there is a job. */
+static int open_all(struct queue_job *j)
+{
+	int e = zkleader_open(j->c->socket, &j->c->z);
+
+	j->shared = mmap(NULL, sizeof(*j->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (j->shared == MAP_FAILED)
+		abort(); /* out of memory, as in base/mem.h */
+	buffer_init(&j->payload, RPC_REQUEST_MAX);
+	/* Both of them hold the connection. */
+	if (e == 0)
+		e = link_open(&j->c->z->link, clock_boot_ms() + BEGIN_MS);
+	if (e == 0)
+		e = signals_block(&j->signals);
+	if (e == 0)
+		e = capture_init(&j->capture, j->queue->name, j->shared->offer.id,
+				 j->start->journal);
+	j->capture.fields = (struct capture_fields){"QUEUE", "JOB"};
+	return e;
+}
+
+static void supervise(struct queue_job *j)
+{
+	struct job job;
+
+	j->leased = (struct leased_job){.c = j->c,
+					.kind = &of_jobs,
+					.name = j->shared->offer.id,
+					.id = j->shared->attempt_text,
+					.argv = j->c->args + 1,
+					.signals = &j->signals,
+					.kill_after_ms = LEASED_JOB_BY_LEASE};
+	leased_job_init(&j->leased, &j->shared->job, &job);
+	job.capture = &j->capture;
+	job.next = next;
+	job.next_arg = j;
+	j->shared->job.report_by = JOB_IDLE_MS;
+	j->shared->job.over = true;
+	int e = job_run(&job);
+	if (e < 0 || job.guard_killed)
+		say_ended(j, &job, e);
+}
+
+_Noreturn static void be_keeper(const struct start *s, const struct task_config *queue, int offers)
 {
 	struct context c = {
 		.args = start_words(queue->name, queue->queue->command, queue->queue->n_command)};
-	struct queue_job j = {.c = &c, .queue = queue, .offer = offer};
-	int e = start_become(s, &c), code = EXIT_SUCCESS;
+	struct queue_job j = {
+		.c = &c, .start = s, .queue = queue, .pid = getpid(), .offers = offers};
+	int e = start_become(s, &c);
 
-	buffer_init(&j.payload, RPC_REQUEST_MAX);
-	if (e == 0 && begin(&j) == 0) {
-		start_begun(s);
-		e = give_payload(&j);
-		if (e == 0)
-			code = do_begun(&j, s);
-	}
-	if (e < 0)
-		log_warning("not begun", LOG_STR("name", offer->queue), LOG_STR("id", offer->id),
-			    LOG_STR("why", strerror(-e)), LOG_STR("folder", s->account->home));
+	if (e == 0)
+		e = open_all(&j);
+	if (e == 0)
+		supervise(&j);
+	else
+		log_warning("not begun", LOG_STR("name", queue->name), LOG_STR("why", strerror(-e)),
+			    LOG_STR("folder", s->account->home));
 	fflush(NULL);
-	_exit(code);
+	_exit(EXIT_SUCCESS);
 }
 
-pid_t start_job(const struct start *s, const struct task_config *queue, const struct offer *offer)
+pid_t start_keeper(const struct start *s, const struct task_config *queue,
+		   const struct offer *first, int *ret_offers)
 {
+	int ends[2];
 	pid_t pid;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
 	fflush(NULL);
-	pid = fork();
-	if (pid == 0)
-		be_job(s, queue, offer);
-	return pid < 0 ? -errno : pid;
+	pid = send(ends[0], first, sizeof(*first), MSG_NOSIGNAL) < 0 ? -1 : fork();
+	if (pid == 0) {
+		close(ends[0]);
+		be_keeper(s, queue, ends[1]);
+	}
+	if (pid < 0) {
+		pid = -errno;
+		close(ends[0]);
+	}
+	close(ends[1]);
+	*ret_offers = ends[0];
+	return pid;
 }

@@ -165,6 +165,7 @@ static void forget(void *arg)
 	zkleader_close(r->z);
 	close(r->signals);
 	close(r->begun[0]);
+	jobs_close(&r->jobs);
 }
 
 /*
@@ -175,17 +176,20 @@ static bool is_new(struct runner *r, const struct jobs_key *key)
 {
 	if (jobs_has(&r->jobs, key) || line_has(&r->line, key))
 		return false;
-	if (r->jobs.n + line_length(&r->line) < JOBS_MAX)
+	if (r->jobs.n - r->jobs.n_idle + line_length(&r->line) < JOBS_MAX)
 		return true;
 	log_warning("too many jobs go on", LOG_STR("name", key->name), LOG_STR("id", key->id),
 		    LOG_INT("limit", JOBS_MAX));
 	return false;
 }
 
-static void started(struct runner *r, const struct jobs_key *key, pid_t pid)
+static void started(struct runner *r, const struct jobs_key *key, pid_t pid, int offers)
 {
 	if (pid > 0)
-		jobs_add(&r->jobs, pid, key);
+		jobs_add(&r->jobs, &(struct jobs_entry){.pid = pid,
+							.key = *key,
+							.offers = offers,
+							.reads = r->tasks.reads});
 	else
 		log_warning("not begun", LOG_STR("name", key->name), LOG_STR("id", key->id),
 			    LOG_STR("why", strerror((int)-pid)));
@@ -214,13 +218,16 @@ static void start(struct runner *r, const struct line_item *item)
 				.begun = r->begun[1]};
 	char why[TRUSTED_WHY_SIZE];
 	const struct task_config *task = find_task(r, item->key.name, why);
+	int offers = -1;
 
-	if (!task || (item->is_job ? !task->queue : !task->schedule))
+	if (!task || (item->is_job ? !task->queue : !task->schedule)) {
 		refusals_changed(r);
-	else
-		started(r, &item->key,
-			item->is_job ? start_job(&s, task, &item->offer)
-				     : start_run(&s, task, &item->due));
+	} else if (!item->is_job) {
+		started(r, &item->key, start_run(&s, task, &item->due), -1);
+	} else if (!jobs_give(&r->jobs, &item->key, r->tasks.reads)) {
+		pid_t pid = start_keeper(&s, task, &item->offer, &offers);
+		started(r, &item->key, pid, offers);
+	}
 }
 
 /*
@@ -240,11 +247,11 @@ static int64_t start_waiting(struct runner *r)
 
 static void take_begun(struct runner *r)
 {
-	pid_t pid;
+	struct start_word word;
 
-	/* Each message is a pid, whole. */
-	while (read(r->begun[0], &pid, sizeof(pid)) == sizeof(pid))
-		jobs_begun(&r->jobs, pid);
+	/* Each message is whole. */
+	while (read(r->begun[0], &word, sizeof(word)) == sizeof(word))
+		(word.free ? jobs_is_free : jobs_begun)(&r->jobs, word.pid);
 }
 
 static bool take_ping(struct runner *r, const struct message *m)
@@ -302,7 +309,8 @@ static void take_event(struct runner *r, const struct follow_event *e)
 		if (!e->again)
 			log_warning("no sidecar", LOG_STR("why", zkleader_message(r->z)));
 		r->registered = r->pinged = false;
-		line_clear(&r->line); /* the next sidecar tells anew what is due */
+		jobs_let_go(&r->jobs, true); /* their connection is lost as well */
+		line_clear(&r->line);	     /* the next sidecar tells anew what is due */
 		break;
 	}
 }
@@ -342,7 +350,7 @@ static int left_ms(int64_t at_ms)
 
 static void loop(struct runner *r)
 {
-	int64_t turn_ms = INT64_MAX;
+	int64_t turn_ms = INT64_MAX, idle_ms = INT64_MAX;
 
 	while (!r->ended) {
 		int64_t due_ms = follow_due_ms(&r->follow), next_ms;
@@ -353,6 +361,7 @@ static void loop(struct runner *r)
 		};
 
 		next_ms = due_ms < turn_ms ? due_ms : turn_ms;
+		next_ms = next_ms < idle_ms ? next_ms : idle_ms;
 		poll(fds, 3, left_ms(next_ms < r->look_ms ? next_ms : r->look_ms));
 		take_signals(r);
 		take_begun(r);
@@ -360,6 +369,7 @@ static void loop(struct runner *r)
 		if (clock_boot_ms() >= r->look_ms)
 			look(r);
 		turn_ms = start_waiting(r);
+		idle_ms = jobs_let_go(&r->jobs, false);
 		log_catch_up();
 		tell_pong(r);
 		tell_refusals(r);
@@ -443,7 +453,7 @@ int runner_run(const struct runner_options *options)
 		notify_send("READY=1");
 		loop(&r);
 		notify_send("STOPPING=1");
-		log_info("stopped, and jobs go on", LOG_INT("jobs", r.jobs.n));
+		log_info("stopped, and jobs go on", LOG_INT("jobs", r.jobs.n - r.jobs.n_idle));
 		follow_done(&r.follow);
 		tasks_done(&r.tasks);
 	}

@@ -37,16 +37,11 @@ static int claim(struct run *r, const struct due *due)
 	return -ECANCELED;
 }
 
-void start_begun(const struct start *s)
+int start_tell(const struct start *s, pid_t pid, bool is_free)
 {
-	pid_t pid = getpid();
+	const struct start_word word = {pid, is_free};
 
-	/*
-	 * A failure does not matter. The runner may have ended, or else it counts this process as
-	 * beginning for a short time only.
-	 */
-	(void)!send(s->begun, &pid, sizeof(pid), MSG_NOSIGNAL | MSG_DONTWAIT);
-	close(s->begun);
+	return send(s->begun, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 static int run_claimed(struct run *r, struct capture *capture, const struct start *s,
@@ -55,7 +50,14 @@ static int run_claimed(struct run *r, struct capture *capture, const struct star
 	int64_t began_ms = clock_boot_ms();
 	int e = capture_init(capture, due->task, due->tick, s->journal), code;
 
-	start_begun(s);
+	/*
+	 * A failure does not matter. The runner may have ended, or else it counts this process as
+	 * beginning for a short time only.
+	 */
+	(void)start_tell(s, getpid(), false);
+	close(s->begun);
+	if (e == 0 && (e = capture_begin(capture)) < 0)
+		capture_done(capture);
 	/* The tick is claimed, so the job is run, although its output is lost. */
 	if (e < 0)
 		log_warning("the output of a run is not kept", LOG_STR("task", due->task),

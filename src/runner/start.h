@@ -3,6 +3,7 @@
 #define ZKLEADER_RUNNER_START_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "client/command.h"
@@ -18,13 +19,19 @@ struct start {
 	/* In the new process: gives up what is the runner's alone. */
 	void (*forget)(void *arg);
 	void *arg;
-	int begun; /* a socket of the runner's, see start_begun() */
+	int begun; /* a socket of the runner's, see start_tell() */
+};
+
+/* What a process tells the runner. */
+struct start_word {
+	pid_t pid; /* that the runner has started */
+	bool free; /* its job has ended, and it waits for another; or else: that has begun */
 };
 
 /* In the new process: it becomes the user's, and c gets its socket and output. 0 or -errno. */
 int start_become(const struct start *s, struct context *c);
-/* In the new process: what it is for is claimed, and the runner is told. Closes the socket. */
-void start_begun(const struct start *s);
+/* In the new process, or in one of its own: 0, or a negative errno. */
+int start_tell(const struct start *s, pid_t pid, bool is_free);
 /* The words of a command behind a name, as on a command line of `zkleader run`; ended by a NULL. */
 const char **start_words(const char *name, char *const *command, size_t n);
 /* The number of the process, which lives on without its parent; or a negative errno. */

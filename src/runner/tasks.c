@@ -138,8 +138,9 @@ static int read_tasks(struct tasks_file *f, int fd, const struct stat *st,
 }
 
 /* Reads the file again if it has changed. 0, or a negative errno and why it cannot be used. */
-static int refresh(const struct account *account, struct tasks_file *f, char why[TRUSTED_WHY_SIZE])
+static int refresh(struct tasks *t, struct tasks_file *f, char why[TRUSTED_WHY_SIZE])
 {
+	const struct account *account = t->account;
 	struct stat st;
 	int fd = trusted_open(f->path, &st, why), e = access(account->home, X_OK) < 0 ? -errno : 0;
 
@@ -151,8 +152,10 @@ static int refresh(const struct account *account, struct tasks_file *f, char why
 		snprintf(why, TRUSTED_WHY_SIZE, "the home folder of %.60s, %.200s: %s",
 			 account->user, account->home, strerror(-e));
 	else if (f->read_ms == 0 || !is_same(&f->is, &st) ||
-		 (!f->settled && clock_boot_ms() - f->read_ms > AGAIN_MS))
+		 (!f->settled && clock_boot_ms() - f->read_ms > AGAIN_MS)) {
+		t->reads++;
 		e = read_tasks(f, fd, &st, why);
+	}
 	close(fd);
 	return e;
 }
@@ -318,7 +321,7 @@ static bool check_each(struct tasks *t)
 		if (!e->file)
 			continue;
 		f = file_of(t, e->file);
-		if (refresh(t->account, f, why) == 0 && task_in(t, f, e->name, why))
+		if (refresh(t, f, why) == 0 && task_in(t, f, e->name, why))
 			changed |= set_why(e, NULL);
 		else
 			changed |= set_why(e, why);
@@ -348,7 +351,7 @@ const struct task_config *tasks_find(struct tasks *t, const char *name, char why
 	} else {
 		struct tasks_file *f = file_of(t, e->file);
 
-		if (refresh(t->account, f, why) == 0)
+		if (refresh(t, f, why) == 0)
 			found = task_in(t, f, name, why);
 	}
 	if (found)

@@ -28,7 +28,8 @@ struct tasks {
 	size_t n;
 	struct tasks_file *files; /* that have them */
 	size_t n_files;
-	uint64_t look; /* what the folder was like when it was read */
+	uint64_t look;	/* what the folder was like when it was read */
+	unsigned reads; /* how often a file was read */
 };
 
 void tasks_init(struct tasks *t, const char *config_file, const struct account *account);
