@@ -8,56 +8,11 @@ import time
 
 import pytest
 
-from harness.jobs import processes_with
-from harness.runner import TICK, Runner, Scripted, scheduled
+from harness.runner import TICK, Site, scheduled, shell, site_fixture
 from harness.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="task files have to be root's")
-
-
-class Site:
-    """A runner, its sidecar, and the files of both."""
-
-    def __init__(self, folder, **runner):
-        self.folder = folder
-        self.tasks = folder / "conf.d"
-        self.tasks.mkdir()
-        config = folder / "zkleader.conf"
-        config.write_text(f'zookeeper = "127.0.0.1:1"\nversion = "1.0"\ntask-dir = "{self.tasks}"\n')
-        self.sidecar = Scripted(folder / "s")
-        self.runner = Runner(folder / "runner", folder / "s", config, **runner)
-
-    def write(self, *texts, file="tasks.conf"):
-        draft = self.folder / "draft"
-        draft.write_text("".join(texts))
-        os.rename(draft, self.tasks / file)
-        return self.tasks / file
-
-    def start(self, *texts):
-        self.write(*texts)
-        self.runner.start()
-        wait_until(lambda: self.sidecar.runner, what="the runner has registered")
-        return self
-
-    def refused(self, n=1):
-        wait_until(lambda: self.sidecar.refusals() is not None and len(self.sidecar.refusals()) == n, 60,
-                   f"{n} tasks are refused")
-        return self.sidecar.refusals()
-
-
-@pytest.fixture
-def site(folder):
-    made = Site(folder)
-    yield made
-    reports = made.runner.close()
-    made.sidecar.close()
-    for pid in processes_with(f"ZKL_TEST={folder}"):
-        os.kill(pid, signal.SIGKILL)
-    assert not reports, "\n".join(reports)
-
-
-def shell(script):
-    return ["/bin/sh", "-c", script]
+site = pytest.fixture(site_fixture)
 
 
 def test_a_job_gets_what_the_interface_says(site):

@@ -8,6 +8,7 @@ import time
 
 import msgpack
 
+from harness.jobs import processes_with
 from harness.process import end, spawn
 from harness.sidecar import build, sanitizer_env, sanitizer_reports, task_text
 from harness.waiting import wait_until
@@ -29,6 +30,9 @@ class Scripted:
         self.held = None  # an Event
         self.claimed_at = []
         self.asked = []  # (method, params) in the order in which they came
+        self.payloads = {}  # of jobs of queues, by their id; each is begun once
+        self.begun = {}  # their numbers, by which they are renewed and have ended
+        self.renewed_at = {}  # by their number: when a renewal was asked for last, CLOCK_MONOTONIC
         self.lock = threading.Lock()
         self.open()
 
@@ -62,11 +66,21 @@ class Scripted:
                 return {"outcome": "taken", "tick": params[1]["tick"]}
             return {"outcome": "yours", "tick": params[1]["tick"], "token": 41, "attempt": params[1]["scheduled"],
                     "worker_id": "w", "version": "1.0", "lease_ms": self.lease_ms, "run": 7}
-        if method == "renew":
+        if method == "job_begin":
+            if params[0] not in self.payloads or params[0] in self.begun:
+                return {"outcome": "gone", "why": "it is not given to this node"}
+            number = self.begun[params[0]] = len(self.begun) + 1
+            return {"outcome": "yours", "number": number, "token": 40 + number, "attempt": 1, "timeout_ms": 0,
+                    "payload": self.payloads[params[0]], "callback": None, "job": None}
+        if method == "job_renew":
+            self.renewed_at[params[0]] = time.monotonic()
+        if method in ("renew", "job_renew"):
             return {"leads": self.leads, "lease_ms": self.lease_ms, "timeout_ms": 2 * self.lease_ms}
         if method == "attach":
             return {"attached": True, "run": 7, "recorded": False}
-        return True if method == "finish" else {}
+        if method == "job_attach":
+            return {"attached": True, "run": self.begun[params[0]], "recorded": False}
+        return True if method in ("finish", "job_finish") else {}
 
     def _serve(self, connection):
         unpacker = msgpack.Unpacker(raw=False)
@@ -84,6 +98,21 @@ class Scripted:
     def due(self, task, tick=TICK, attempt=1, **more):
         wait_until(lambda: self.runner, what="a runner has registered")
         self.runner.sendall(msgpack.packb([2, "due", [{"task": task, "tick": tick, "attempt": attempt, **more}]]))
+
+    def job(self, queue, job_id, payload=b""):
+        """Offers a job; once more, if it was offered."""
+        wait_until(lambda: self.runner, what="a runner has registered")
+        self.payloads.setdefault(job_id, payload)
+        self.runner.sendall(msgpack.packb([2, "job", [{"queue": queue, "id": job_id}]]))
+
+    def ended(self, job_id, timeout=60):
+        """What that job ended with; it is offered until it has begun."""
+        def has_ended():
+            for number, end_of_it in self.all("job_finish"):
+                if number == self.begun.get(job_id):
+                    return end_of_it
+            return None
+        return wait_until(has_ended, timeout, f"{job_id} has ended")
 
     def all(self, method):
         with self.lock:
@@ -145,3 +174,47 @@ class Runner:
         if self.process:
             end(self.process)
         return sanitizer_reports(self.folder)
+
+
+class Site:
+    """A runner, its sidecar, and the files of both."""
+
+    def __init__(self, folder, **runner):
+        self.folder = folder
+        self.tasks = folder / "conf.d"
+        self.tasks.mkdir()
+        config = folder / "zkleader.conf"
+        config.write_text(f'zookeeper = "127.0.0.1:1"\nversion = "1.0"\ntask-dir = "{self.tasks}"\n')
+        self.sidecar = Scripted(folder / "s")
+        self.runner = Runner(folder / "runner", folder / "s", config, **runner)
+
+    def write(self, *texts, file="tasks.conf"):
+        draft = self.folder / "draft"
+        draft.write_text("".join(texts))
+        os.rename(draft, self.tasks / file)
+        return self.tasks / file
+
+    def start(self, *texts):
+        self.write(*texts)
+        self.runner.start()
+        wait_until(lambda: self.sidecar.runner, what="the runner has registered")
+        return self
+
+    def refused(self, n=1):
+        wait_until(lambda: self.sidecar.refusals() is not None and len(self.sidecar.refusals()) == n, 60,
+                   f"{n} tasks are refused")
+        return self.sidecar.refusals()
+
+
+def shell(script):
+    return ["/bin/sh", "-c", script]
+
+
+def site_fixture(folder):
+    made = Site(folder)
+    yield made
+    reports = made.runner.close()
+    made.sidecar.close()
+    for pid in processes_with(f"ZKL_TEST={folder}"):
+        os.kill(pid, signal.SIGKILL)
+    assert not reports, "\n".join(reports)
