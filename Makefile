@@ -133,7 +133,7 @@ CLIENT := \
 	ask decision outcome selection rollout snapshot \
 	host news screen live list tasks status explain \
 	watch order drained trigger counter index roster lock locks wait partitions \
-	run run_partitions pending leased_job job guard tree \
+	run run_partitions pending leased_job job guard launch tree \
 	rolling rolling_run rolling_step rolling_job rolling_show \
 	submit job_text job_commands queue queue_jobs \
 	terminal signals history logs next crontab crontab_name import_crontab reload version help

@@ -24,7 +24,7 @@
 #include "base/fd.h"
 #include "client/handle.h"
 #include "client/job.h"
-#include "client/printable.h"
+#include "client/launch.h"
 #include "client/tree.h"
 
 #define KILL_FIRST_MS 10 /* to the next KILL, for processes forked meanwhile; then doubled */
@@ -57,51 +57,13 @@ static int64_t min64(int64_t a, int64_t b)
 
 /* --- starting ------------------------------------------------------------- */
 
-/* Runs in the job's own process. All signals are still blocked, including SIGTTOU. */
-_Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
-{
-	char name[200];
-	char *const *argv;
-	int e;
-
-	setpgid(0, 0);
-	job->shared->group = getpid();
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != guard)
-		_exit(128 + SIGKILL);
-	if (foreground)
-		terminal_give(&job->terminal, getpid());
-	if (job->input > 0)
-		dup2(job->input, STDIN_FILENO);
-	if (job->capture)
-		capture_become(job->capture);
-	if (job->relay)
-		relay_become(job->relay);
-	signals_restore(job->signals);
-	if (job->call) {
-		int code = job->call(job->call_arg);
-		fflush(NULL);
-		_exit(code);
-	}
-	memcpy(&argv, &job->argv, sizeof(argv)); /* execvp() takes no const, but changes nothing */
-	execvp(argv[0], argv);
-	e = errno;
-	job->shared->exec_errno = e;
-	printable(name, sizeof(name), argv[0], strlen(argv[0]));
-	dprintf(STDERR_FILENO, "zkleader: %s: %s\n", name, strerror(e));
-	_exit(e == ENOENT ? JOB_NOT_FOUND : JOB_CANNOT_START);
-}
-
 static int start(struct guard *g)
 {
 	bool foreground = terminal_is_for_job(&g->job->terminal);
-	pid_t self = getpid();
 
-	g->leader = fork();
+	g->leader = launch(g->job, foreground);
 	if (g->leader < 0)
 		return -errno;
-	if (g->leader == 0)
-		become_job(g->job, self, foreground);
 	/*
 	 * Both the guard and the job set the process group and give the terminal. So neither
 	 * depends on which of them runs first.

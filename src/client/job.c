@@ -369,6 +369,7 @@ static int start_guard(struct supervisor *s)
 	if (sockets[0] < 0 || sockets[1] < 0 || s->timer < 0)
 		e = -errno;
 	s->control = sockets[0];
+	s->job->supervisor = getpid();
 	s->guard = e == 0 ? fork() : -1;
 	if (s->guard == 0) {
 		/* If the guard held our end of the socket open, it would not notice our end. */

@@ -81,6 +81,7 @@ struct job {
 	struct capture *capture; /* of a job started by a schedule or a queue */
 	struct relay *relay;	 /* to our standard output and error */
 	struct job_shared *shared;
+	pid_t supervisor; /* set by job_run() */
 	int watch; /* set by job_run(): the timer by which the supervisor looks at the deadline */
 	bool guard_killed; /* set by job_run(): the guard was killed */
 	bool all_reached;  /* set by job_run(): so were all processes outside its group */

@@ -1,5 +1,7 @@
 """The supervisors of jobs of queues, which take one job after the other: each is alone, and dead within its lease."""
+import ctypes
 import os
+import shutil
 import signal
 import time
 
@@ -152,6 +154,47 @@ def test_what_waits_for_a_job_may_go(jobs, site, victim, how):
     for word in (b"one", b"two"):
         ended = jobs.do(f"echo {word.decode()}")[1]
         assert ended["output"].endswith(b"\n" + word + b"\n") and ended["exit_status"] == 0
+
+
+class Held:
+    """From now on exec(2) of that program hangs, until this is closed: its opening is asked about, and not answered."""
+
+    def __init__(self, program):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.fanotify_init(0x5, os.O_RDONLY)  # FAN_CLASS_CONTENT, FAN_CLOEXEC
+        exec_perm = ctypes.c_uint64(0x40000)  # FAN_OPEN_EXEC_PERM
+        if self.fd < 0 or libc.fanotify_mark(self.fd, 1, exec_perm, -100, os.fsencode(program)) < 0:
+            pytest.skip(f"fanotify(7) holds up no exec(2) here: {os.strerror(ctypes.get_errno())}")
+
+    def close(self):
+        os.close(self.fd)
+
+
+@pytest.mark.parametrize("victim", ["nobody", "supervisor"])
+def test_a_start_that_hangs_is_ended_as_well(jobs, site, victim):
+    """The guard waits for exec(2) meanwhile."""
+    ran, program = site.folder / "ran", site.folder / "sh"
+    shutil.copy("/bin/sh", program)
+    site.write(queue_text("q", command=[str(program), *COMMAND[1:]], slots=4))
+    jobs.guard()
+    held = Held(program)
+    try:
+        name = jobs.offer(f"touch {ran}")
+        wait_until(lambda: name in site.sidecar.begun, what="it has begun")
+        [supervisor] = wait_until(lambda: [p for p in children(site.runner.process.pid)
+                                           if any(children(g) for g in children(p))], what="its process is there")
+        [guard] = children(supervisor)
+        [job] = children(guard)
+        if victim == "supervisor":
+            os.kill(supervisor, signal.SIGKILL)
+        else:
+            assert site.sidecar.ended(name)["interrupted"] is True
+        wait_until(lambda: not is_running(job) and not is_running(supervisor), what="both are dead")
+    finally:
+        held.close()
+    wait_until(lambda: not is_running(guard), what="its guard has ended")
+    assert not ran.exists()
+    assert jobs.do("echo next")[1]["output"].endswith(b"\nnext\n")
 
 
 def test_the_runner_is_killed(jobs, site):
