@@ -104,7 +104,7 @@ NODE := \
 	node id session session_lease session_hostage watches watch_table folder clocks closing holder \
 	registry registration policy policy_ends \
 	policy_nodes transactions reads leaders \
-	leader_log leader_node listing groups tasks partitions partitions_making repartition unled renames candidates disagreement audit \
+	leader_log leader_node listing groups tasks partitions partitions_making repartition unled renames rename_move candidates disagreement audit \
 	inheritance handoff paths survey ledger ledger_history ledger_write gone \
 	last_run overdue runs run_any run_steps run_sight run_record run_answers standby unclaimed \
 	ledger_missed tick_folder pause_end schedules schedule_load schedule_decided schedule_due schedule_trigger trigger recipes \

@@ -24,6 +24,23 @@ char **names_sorted(char *const *names, size_t n)
 	return sorted;
 }
 
+char **names_copy(const char *const *names, size_t n)
+{
+	char **copy = mem_calloc(n + 1, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_strdup(names[i]);
+	return copy;
+}
+
+bool names_same(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+{
+	for (size_t i = 0; n_a == n_b && i < n_a; i++)
+		if (strcmp(a[i], b[i]) != 0)
+			return false;
+	return n_a == n_b;
+}
+
 bool names_has(char *const *sorted, size_t n, const char *name)
 {
 	return n > 0 && bsearch(&name, sorted, n, sizeof(*sorted), names_compare);

@@ -11,6 +11,10 @@ int names_compare(const void *a, const void *b);
 int names_natural(const char *a, const char *b);
 /* The same strings in order, in an array of the caller's (free() it alone). */
 char **names_sorted(char *const *names, size_t n);
+/* The array and its strings; never NULL. */
+char **names_copy(const char *const *names, size_t n);
+/* Whether they are the same strings in the same order. */
+bool names_same(const char *const *a, size_t n_a, const char *const *b, size_t n_b);
 /* Whether it is among names that are sorted. */
 bool names_has(char *const *sorted, size_t n, const char *name);
 /*

@@ -31,6 +31,7 @@ void worker_free(struct worker *w)
 	names_free(w->unhealthy, w->n_unhealthy);
 	names_free(w->answers, w->n_answers);
 	names_free(w->groups, w->n_groups);
+	names_free(w->renamed, w->n_renamed);
 	free(w->splits);
 	free(w->queues);
 	free(w);
@@ -108,15 +109,18 @@ bool worker_is_unhealthy(const struct worker *w, const char *task)
 
 /*
  * The lists of a record (wire/record_pack.c): tasks, digests, groups, and perhaps unhealthy,
- * partitions and queues. A text has up to two bytes in front, a number of 32 bits one.
+ * partitions, queues and former names. A text has up to two bytes in front, a number of 32 bits
+ * one.
  */
-size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue)
+size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue,
+			 const char *former)
 {
 	size_t bytes = 2 * (2 + name) + 5;
 
 	bytes += group ? 2 + strlen(group) : 1;
 	bytes += partitions > 0 ? 2 + name + 3 : 0;
 	bytes += is_queue ? 2 + name + 3 : 0;
+	bytes += former ? 2 + name + 2 + strlen(former) : 0;
 	return bytes;
 }
 
@@ -166,10 +170,6 @@ const char *worker_group(const struct worker *w, const char *task)
 
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n)
 {
-	char **copy = mem_calloc(n, sizeof(copy[0]));
-
 	/* Copied before the old ones go: the names may be the worker's own. */
-	for (size_t i = 0; i < n; i++)
-		copy[i] = mem_strdup(names[i]);
-	worker_take_tasks(w, copy, n);
+	worker_take_tasks(w, names_copy(names, n), n);
 }

@@ -57,6 +57,9 @@ struct worker {
 	/* the queues that it does not serve, and whose jobs it answers for; owned, as is each */
 	char **answers;
 	size_t n_answers;
+	/* its tasks with renamed-from: each followed by its former name; owned, as is each */
+	char **renamed;
+	size_t n_renamed;
 };
 
 /* A task and the number of its partitions. */
@@ -89,9 +92,10 @@ void worker_take_unhealthy(struct worker *w, char **names, size_t n);
 bool worker_is_unhealthy(const struct worker *w, const char *task);
 /*
  * The most bytes that a record ever has for a task with a name of so many bytes, healthy or not:
- * partitions: 0 if it has none; group: NULL if it is in none.
+ * partitions: 0 if it has none; group: NULL if it is in none; former: its name before, NULL.
  */
-size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue);
+size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue,
+			 const char *former);
 /* Into how many partitions its files split the task, 0: into none. */
 unsigned worker_partitions(const struct worker *w, const char *task);
 /* How many jobs of the queue it does at a time, 0: it does not serve it. */

@@ -45,7 +45,8 @@ static bool is_served(const struct task_config *t)
 
 static size_t record_bytes(const struct task_config *t)
 {
-	return worker_task_bytes(strlen(t->name), t->partitions, t->spread, is_served(t));
+	return worker_task_bytes(strlen(t->name), t->partitions, t->spread, is_served(t),
+				 t->renamed_from);
 }
 
 static void count(struct task_room *room, const struct task_config *t)

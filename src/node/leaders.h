@@ -71,10 +71,10 @@ struct leaders {
 	/* Of the configured tasks, for the registry; owned arrays. */
 	const char **published;
 	uint32_t *digests;
-	const char **groups;
+	const char **groups, **renamed;
 	struct worker_split *splits;
 	struct worker_queue *queues;
-	size_t n_published;
+	size_t n_published, n_renamed;
 	uint64_t edition; /* of the policy by which members and tasks are marked; 0: none */
 	size_t n_leading;
 	int64_t next_due; /* CLOCK_BOOTTIME of the first deadline */

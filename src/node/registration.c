@@ -32,10 +32,10 @@ static void describe_tasks(const struct registry_tasks *t, struct worker *w)
 	w->n_queues = t->n_queues;
 	if (t->n_queues > 0)
 		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
-	w->groups = mem_calloc(t->n + 1, sizeof(*w->groups));
 	w->n_groups = t->groups ? t->n : 0;
-	for (size_t i = 0; i < w->n_groups; i++)
-		w->groups[i] = mem_strdup(t->groups[i]);
+	w->groups = names_copy(t->groups, w->n_groups);
+	w->n_renamed = t->n_renamed;
+	w->renamed = names_copy(t->renamed, w->n_renamed);
 }
 
 /*
@@ -402,7 +402,8 @@ void registry_clocked(struct registry *r)
 static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
 {
 	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups ||
-	    a->n_queues != b->n_queues)
+	    a->n_queues != b->n_queues ||
+	    !names_same(a->renamed, a->n_renamed, b->renamed, b->n_renamed))
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		if (strcmp(a->names[i], b->names[i]) != 0 || a->digests[i] != b->digests[i] ||

@@ -22,6 +22,8 @@ struct registry_tasks {
 	const uint32_t *digests;  /* for each: of the settings that decide its leader */
 	const char **groups;	  /* for each: its spread group or ""; NULL: no task has one */
 	size_t n;
+	const char **renamed; /* each with renamed-from, and behind it that */
+	size_t n_renamed;
 	const struct worker_split *splits; /* sorted; also of tasks that are not in names */
 	size_t n_splits;
 	const struct worker_queue *queues; /* job queues that this worker serves; sorted */

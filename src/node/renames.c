@@ -1,357 +1,40 @@
 #include "node/renames.h"
 
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/identity.h"
-#include "core/tick.h"
 #include "node/candidates.h"
 #include "node/leaders.h"
 #include "node/paths.h"
+#include "node/rename_move.h"
 #include "node/tasks.h"
-#include "node/tick_folder.h"
 
-#define AGAIN_MS      2000 /* after a look that ended nothing */
-#define MOVED_AT_ONCE 50   /* records, in one transaction: 200 KiB of the 1 MiB that one may have */
-#define MOVE_OPS      3	   /* before those about records */
-
-/* Besides the records: the schedule in force and since when, and when a run ended well. */
-static const enum path_folder rest_folders[] = {PATH_SCHEDULES, PATH_SEEN};
-#define RESTS (sizeof(rest_folders) / sizeof(rest_folders[0]))
-
-struct moved {
-	char tick[TICK_NAME_SIZE];
-	uint8_t data[RECORD_RUN_MAX];
-	size_t len;
-	int32_t version;
-	bool found; /* under the former name */
-	bool there; /* under the new name as well: this one goes */
-};
-
-/* One record, or what a rest folder has, that is being read. */
-struct move_read {
-	struct move *move;
-	size_t index;
-	bool there; /* whether there is one under the new name */
-};
-
-struct move {
-	struct leaders *leaders;
-	char task[NAME_ELECTION_MAX + 1];
-	char former[NAME_ELECTION_MAX + 1];
-	char (*names)[TICK_NAME_SIZE]; /* under the former name, sorted */
-	size_t n_names;
-	struct moved *records; /* those of this transaction; NULL: the last */
-	size_t n, pending;
-	struct moved rests[RESTS];
-	bool failed;
-};
-
-static void load(struct move *m);
-
-static struct task *task_of(const struct move *m)
+bool renames_has(const struct task *t)
 {
-	return tasks_find(m->leaders, m->task, strlen(m->task));
+	return t->settings->renamed_from || (t->rename.later && t->rename.later[0]);
 }
 
-static void forget_batch(struct move *m)
+/* Who leads a name goes on, although there is a later one: that is led by nobody meanwhile. */
+static bool is_held(const struct task *t)
 {
-	free(m->names);
-	free(m->records);
-	m->names = NULL;
-	m->records = NULL;
-	m->n_names = m->n = 0;
+	enum election_state state = t->election.state;
+
+	return state == ELECTION_LEADING || state == ELECTION_RESOLVING ||
+	       state == ELECTION_RELEASING;
 }
 
-/* Of a session that has ended the node may be ending, too: nothing is touched. */
-static void end(struct move *m, bool moved, const char *wants, enum store_code code)
+/* The other name of its task, or of this partition of it: the former one, or else the later one. */
+void renames_other(const struct task *t, char name[NAME_ELECTION_MAX + 1])
 {
-	struct leaders *l = m->leaders;
-	struct task *t = code == STORE_ABANDONED ? NULL : task_of(m);
+	const char *task = t->settings->renamed_from ? t->settings->renamed_from : t->rename.later;
 
-	forget_batch(m);
-	free(m);
-	if (code == STORE_ABANDONED)
-		return;
-	l->renames.busy = false;
-	if (t && t->settings->renamed_from) {
-		t->rename.moved = moved && !t->rename.listed;
-		t->rename.wants = wants;
-	}
-	if (!moved)
-		host_timer_start(&l->renames.due, AGAIN_MS);
-	else
-		candidates_changed(l);
-}
-
-static void end_failed(struct move *m, const struct store_reply *reply)
-{
-	if (store_is_refusal(reply->code))
-		log_error("former name not taken over", LOG_STR("task", m->task),
-			  LOG_STR("former", m->former), LOG_STR("why", reply->text));
-	end(m, false, store_is_refusal(reply->code) ? "ZooKeeper refuses it" : NULL, reply->code);
-}
-
-static bool is_best(const struct move *m)
-{
-	const struct task *t = task_of(m);
-	const struct registry *r = m->leaders->registry;
-
-	return t && registry_self(r) &&
-	       fleet_stand(&r->fleet, &t->contest, t->index, r->id).best == registry_self(r);
-}
-
-/* --- the transaction ------------------------------------------------------ */
-
-/* One of these, from the former name to the new one. */
-static size_t add(struct store_op *ops, const struct moved *r, char from[STORE_PATH_MAX],
-		  char to[STORE_PATH_MAX], bool closed)
-{
-	size_t n = 0;
-
-	if (!r->there)
-		ops[n++] = (struct store_op){.type = STORE_OP_CREATE,
-					     .path = to,
-					     .data = r->data,
-					     .len = r->len,
-					     .closed = closed};
-	ops[n++] = (struct store_op){.type = STORE_OP_DELETE, .path = from, .version = r->version};
-	return n;
-}
-
-static void on_moved(void *arg, const struct store_reply *reply)
-{
-	struct move *m = arg;
-	bool last = !m->records;
-
-	if (reply->code == STORE_OK && last) {
-		log_info("former name taken over", LOG_STR("task", m->task),
-			 LOG_STR("former", m->former));
-		end(m, true, NULL, reply->code);
-	} else if (reply->code == STORE_OK) {
-		load(m);
-	} else if (reply->code == STORE_NODE_EXISTS && reply->failed_op == 1) {
-		end(m, false, "it is led still", reply->code);
-	} else {
-		end_failed(m, reply);
-	}
-}
-
-/* Only while we are registered, and nobody leads the former name. */
-static void send(struct move *m)
-{
-	const struct node_settings *s = m->leaders->session->settings;
-	bool last = !m->records;
-	size_t most = last ? RESTS : m->n, n = MOVE_OPS;
-	struct store_op *ops = mem_calloc(MOVE_OPS + 2 * most + 1, sizeof(*ops));
-	char(*paths)[STORE_PATH_MAX] = mem_calloc(2 * most + 1, STORE_PATH_MAX);
-	char leader[STORE_PATH_MAX];
-
-	path_of(s, PATH_LEADERS, m->former, leader);
-	ops[0] = (struct store_op){
-		.type = STORE_OP_CHECK, .path = m->leaders->session->registration, .version = -1};
-	ops[1] = (struct store_op){.type = STORE_OP_CREATE, .path = leader};
-	ops[2] = (struct store_op){.type = STORE_OP_DELETE, .path = leader, .version = -1};
-	for (size_t i = 0; i < most; i++) {
-		const struct moved *r = last ? &m->rests[i] : &m->records[i];
-		char *from = paths[2 * i], *to = paths[2 * i + 1];
-		if (last && !r->found)
-			continue;
-		if (last) {
-			path_of(s, rest_folders[i], m->former, from);
-			path_of(s, rest_folders[i], m->task, to);
-		} else {
-			path_of_tick(s, m->former, r->tick, from);
-			path_of_tick(s, m->task, r->tick, to);
-		}
-		n += add(&ops[n], r, from, to, !last);
-	}
-	if (last) {
-		path_of_tick(s, m->former, NULL, paths[2 * most]);
-		ops[n++] = (struct store_op){
-			.type = STORE_OP_DELETE, .path = paths[2 * most], .version = -1};
-	}
-	store_multi(m->leaders->session->store, ops, n, on_moved, m);
-	free(ops);
-	free(paths);
-}
-
-/* --- what is to be moved -------------------------------------------------- */
-
-/* What has a name under the new one already is what counts there. */
-static void note(struct move *m, const struct move_read *read, const struct store_reply *reply)
-{
-	struct moved *r = m->records ? &m->records[read->index] : &m->rests[read->index];
-
-	if (reply->code == STORE_NO_NODE && !m->records)
-		return;
-	if (reply->code != STORE_OK) {
-		m->failed = true;
-	} else if (read->there) {
-		r->there = true;
-	} else {
-		r->version = reply->stat.version;
-		r->found = true;
-		r->there |= reply->len > sizeof(r->data); /* no record, whose ever it is */
-		r->len = r->there ? 0 : reply->len;
-		memcpy(r->data, reply->data, r->len);
-	}
-}
-
-static void on_read(void *arg, const struct store_reply *reply)
-{
-	struct move_read *read = arg;
-	struct move *m = read->move;
-
-	note(m, read, reply);
-	free(read);
-	if (--m->pending > 0)
-		return;
-	if (m->failed)
-		end_failed(m, reply);
-	else
-		send(m);
-}
-
-static struct move_read *reading(struct move *m, size_t index, bool there)
-{
-	struct move_read *read = mem_alloc(sizeof(*read));
-
-	*read = (struct move_read){.move = m, .index = index, .there = there};
-	m->pending++;
-	return read;
-}
-
-/* Nothing is left but the folder, and what lies beside it. */
-static void read_rests(struct move *m)
-{
-	struct store *store = m->leaders->session->store;
-	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
-
-	memset(m->rests, 0, sizeof(m->rests));
-	for (size_t i = 0; i < RESTS; i++) {
-		path_of(m->leaders->session->settings, rest_folders[i], m->former, from);
-		path_of(m->leaders->session->settings, rest_folders[i], m->task, to);
-		struct move_read *old = reading(m, i, false), *new = reading(m, i, true);
-		store_get(store, from, false, on_read, old);
-		store_exists(store, to, false, on_read, new);
-	}
-}
-
-static int compare_ticks(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* The oldest first: what is cut off in the middle leaves the newest, which tell what is owed. */
-static void on_new_names(void *arg, const struct store_reply *reply)
-{
-	struct move *m = arg;
-	char path[STORE_PATH_MAX];
-	size_t n = 0;
-
-	if (reply->code != STORE_OK) {
-		end_failed(m, reply);
-		return;
-	}
-	if (m->n_names == 0) {
-		read_rests(m);
-		return;
-	}
-	char(*there)[TICK_NAME_SIZE] = tick_folder_names(reply, &n);
-	m->n = m->n_names < MOVED_AT_ONCE ? m->n_names : MOVED_AT_ONCE;
-	m->records = mem_calloc(m->n, sizeof(*m->records));
-	struct move_read **reads = mem_calloc(m->n, sizeof(struct move_read *));
-	for (size_t i = 0; i < m->n; i++) {
-		struct moved *r = &m->records[i];
-		memcpy(r->tick, m->names[i], sizeof(r->tick));
-		r->there = bsearch(r->tick, there, n, sizeof(*there), compare_ticks) != NULL;
-		reads[i] = reading(m, i, false);
-	}
-	for (size_t i = 0, most = m->n; i < most; i++) {
-		path_of_tick(m->leaders->session->settings, m->former, m->names[i], path);
-		store_get(m->leaders->session->store, path, false, on_read, reads[i]);
-	}
-	free(reads);
-	free(there);
-}
-
-static void on_names(void *arg, const struct store_reply *reply)
-{
-	struct move *m = arg;
-	char path[STORE_PATH_MAX];
-
-	if (reply->code != STORE_OK) {
-		end_failed(m, reply);
-		return;
-	}
-	m->names = tick_folder_names(reply, &m->n_names);
-	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
-	store_children(m->leaders->session->store, path, false, on_new_names, m);
-}
-
-static void on_folder_made(void *arg, const struct store_reply *reply)
-{
-	struct move *m = arg;
-	char path[STORE_PATH_MAX];
-
-	if (reply->code != STORE_OK && reply->code != STORE_NODE_EXISTS) {
-		end_failed(m, reply);
-		return;
-	}
-	path_of_tick(m->leaders->session->settings, m->former, NULL, path);
-	store_children(m->leaders->session->store, path, false, on_names, m);
-}
-
-/* The new folder begins with what pruning has left of the former one. */
-static void on_folder(void *arg, const struct store_reply *reply)
-{
-	struct move *m = arg;
-	char path[STORE_PATH_MAX], floor[TICK_NAME_SIZE];
-
-	if (reply->code == STORE_NO_NODE) {
-		end(m, true, NULL, reply->code);
-		return;
-	}
-	if (reply->code != STORE_OK) {
-		end_failed(m, reply);
-		return;
-	}
-	if (!is_best(m)) {
-		end(m, false, "the best candidate does it", reply->code);
-		return;
-	}
-	tick_folder_floor(reply, floor);
-	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
-	const struct store_op op = {
-		.type = STORE_OP_CREATE, .path = path, .data = floor, .len = strlen(floor)};
-	store_multi(m->leaders->session->store, &op, 1, on_folder_made, m);
-}
-
-static void load(struct move *m)
-{
-	char path[STORE_PATH_MAX];
-
-	forget_batch(m);
-	path_of_tick(m->leaders->session->settings, m->former, NULL, path);
-	store_get(m->leaders->session->store, path, false, on_folder, m);
-}
-
-/* --- from outside --------------------------------------------------------- */
-
-/* The former name of its task, or of this partition of it. */
-static void former_name(const struct task *t, char name[NAME_ELECTION_MAX + 1])
-{
 	if (t->listed)
-		snprintf(name, NAME_ELECTION_MAX + 1, "%s:%u", t->settings->renamed_from,
-			 t->partition);
+		snprintf(name, NAME_ELECTION_MAX + 1, "%s:%u", task, t->partition);
 	else
-		snprintf(name, NAME_ELECTION_MAX + 1, "%s", t->settings->renamed_from);
+		snprintf(name, NAME_ELECTION_MAX + 1, "%s", task);
 }
 
 /* Most workers share one list. */
@@ -371,36 +54,136 @@ static const struct member *lister(const struct task *t)
 	return NULL;
 }
 
-static void begin(struct renames *r, const struct task *t)
+/* Another name: what is under it has yet to be seen. */
+static void set_later(struct task *t, const char *later)
 {
-	struct move *m = mem_calloc(1, sizeof(*m));
+	if (strcmp(t->rename.later ? t->rename.later : "", later) == 0)
+		return;
+	ids_set(&t->leaders->ids, &t->rename.later, later);
+	t->rename.moved = false;
+	t->rename.again_ms = 0;
+}
 
-	r->busy = true;
-	m->leaders = r->leaders;
-	snprintf(m->task, sizeof(m->task), "%s", t->name);
-	former_name(t, m->former);
-	load(m);
+/* Of workers that have renamed the same, one says it. */
+static bool says_more(const struct worker *w, const struct worker *last)
+{
+	return w->n_renamed > 0 &&
+	       !(last && names_same((const char *const *)w->renamed, w->n_renamed,
+				    (const char *const *)last->renamed, last->n_renamed));
+}
+
+static void learn_one(struct leaders *l, const char *later, const char *former)
+{
+	const struct listing *listing = listings_find(l, former, strlen(former));
+
+	for (size_t i = 0; listing && i < listing->n; i++) {
+		struct task *t = listing->tasks[i];
+		if (t->rename.learned || t->withdrawn || t->settings->renamed_from)
+			continue;
+		t->rename.learned = true;
+		set_later(t, later);
+	}
+}
+
+/* The later name is ours no more, and the former one is again: one pair for each of those. */
+static void remember_one(struct renames *r, char **past, size_t *n, const char *later,
+			 const char *former)
+{
+	if (listings_find(r->leaders, later, strlen(later)) ||
+	    !listings_find(r->leaders, former, strlen(former)))
+		return;
+	for (size_t i = 1; i < *n; i += 2)
+		if (strcmp(past[i], former) == 0)
+			return;
+	past[(*n)++] = mem_strdup(later);
+	past[(*n)++] = mem_strdup(former);
+}
+
+void renames_remember(struct renames *r, const char *const *renamed, size_t n)
+{
+	char **past;
+	size_t n_past = 0;
+
+	if (n + r->n_past == 0)
+		return;
+	past = mem_calloc(n + r->n_past, sizeof(*past));
+	for (size_t i = 0; i + 1 < n; i += 2)
+		remember_one(r, past, &n_past, renamed[i], renamed[i + 1]);
+	for (size_t i = 0; i + 1 < r->n_past; i += 2)
+		remember_one(r, past, &n_past, r->past[i], r->past[i + 1]);
+	names_free(r->past, r->n_past);
+	r->past = past;
+	r->n_past = n_past;
+}
+
+/* By which names the fleet has tasks of ours now. */
+static void learn(struct renames *r)
+{
+	struct leaders *l = r->leaders;
+	const struct fleet *f = &l->registry->fleet;
+	const struct worker *last = NULL;
+	bool any = r->learns || r->n_past > 0;
+
+	for (size_t i = 0; i < f->n_members && !any; i++)
+		any = f->by_id[i]->worker->n_renamed > 0;
+	if (!any)
+		return;
+	for (size_t i = 0; i < l->n_tasks; i++)
+		l->tasks[i]->rename.learned = false;
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		if (!says_more(w, last))
+			continue;
+		for (size_t j = 0; j + 1 < w->n_renamed; j += 2)
+			learn_one(l, w->renamed[j], w->renamed[j + 1]);
+		last = w;
+	}
+	for (size_t i = 0; i + 1 < r->n_past; i += 2)
+		learn_one(l, r->past[i], r->past[i + 1]);
+	r->learns = false;
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		if (!l->tasks[i]->rename.learned)
+			set_later(l->tasks[i], "");
+		r->learns |= l->tasks[i]->rename.learned;
+	}
+}
+
+static bool may_move(const struct task *t)
+{
+	return !t->withdrawn && !t->rename.listed && !t->rename.moved &&
+	       (t->settings->renamed_from || !is_held(t));
 }
 
 void renames_look(struct renames *r)
 {
 	const struct leaders *l = r->leaders;
+	int64_t now_ms = host_now_ms(l->session->host), due_ms = INT64_MAX;
 	const struct task *first = NULL;
 
 	if (!l->registry->workers.ready)
 		return;
+	learn(r);
 	for (size_t i = 0; i < l->n_tasks; i++) {
 		struct task *t = l->tasks[i];
-		if (!t->settings->renamed_from)
+		if (!renames_has(t))
 			continue;
-		t->rename.listed = lister(t) != NULL;
+		t->rename.listed = t->settings->renamed_from && lister(t) != NULL;
 		t->rename.moved &= !t->rename.listed;
-		if (!first && !t->withdrawn && !t->rename.listed && !t->rename.moved)
+		if (!may_move(t))
+			continue;
+		if (t->rename.again_ms < due_ms) {
+			due_ms = t->rename.again_ms;
 			first = t;
+		}
 	}
-	if (first && !r->busy && session_is_up(l->session) && registry_settled(l->registry) &&
-	    !host_timer_is_set(&r->due))
-		begin(r, first);
+	if (!first || r->busy || !session_is_up(l->session) || !registry_settled(l->registry))
+		return;
+	if (due_ms < r->pause_ms)
+		due_ms = r->pause_ms;
+	if (due_ms > now_ms)
+		host_timer_start(&r->due, due_ms - now_ms);
+	else
+		rename_move_begin(r, first);
 }
 
 static void on_due(void *arg)
@@ -419,16 +202,70 @@ void renames_forget(struct renames *r)
 
 bool renames_bar(const struct task *t)
 {
-	return t->settings->renamed_from && (t->rename.listed || !t->rename.moved);
+	return renames_has(t) && (t->rename.listed || !t->rename.moved) &&
+	       (t->settings->renamed_from || !is_held(t));
+}
+
+void renames_prove(const struct task *t, char paths[2][STORE_PATH_MAX],
+		   struct store_op ops[RENAMES_OPS])
+{
+	const struct node_settings *s = t->leaders->session->settings;
+	char other[NAME_ELECTION_MAX + 1];
+
+	renames_other(t, other);
+	path_of(s, PATH_LEADERS, other, paths[0]);
+	path_of_tick(s, other, NULL, paths[1]);
+	for (size_t i = 0; i < 2; i++) {
+		ops[2 * i] = (struct store_op){.type = STORE_OP_CREATE, .path = paths[i]};
+		ops[2 * i + 1] =
+			(struct store_op){.type = STORE_OP_DELETE, .path = paths[i], .version = -1};
+	}
+}
+
+static void on_ledger(void *arg, const struct store_reply *reply)
+{
+	(void)arg, (void)reply;
+}
+
+void renames_refused(struct task *t, const struct store_reply *reply)
+{
+	struct leaders *l = t->leaders;
+	char path[STORE_PATH_MAX];
+
+	if (reply->code == STORE_NO_NODE) { /* nothing was ever run */
+		path_of(l->session->settings, PATH_RUNS, NULL, path);
+		store_create(l->session->store, path, on_ledger, NULL);
+	} else if (reply->code == STORE_NODE_EXISTS) {
+		t->rename.moved = false;
+		candidates_changed(l);
+	}
+}
+
+void renames_looked(struct task *t, bool moved, const char *wants, int64_t again_ms)
+{
+	if (!renames_has(t))
+		return;
+	t->rename.moved = moved && !t->rename.listed;
+	t->rename.wants = wants;
+	t->rename.again_ms = again_ms;
+}
+
+void renames_task_gone(struct task *t)
+{
+	ids_set(&t->leaders->ids, &t->rename.later, "");
 }
 
 void renames_say(const struct task *t, char *text, size_t size)
 {
-	const struct member *m = lister(t);
+	const struct member *m = t->settings->renamed_from ? lister(t) : NULL;
 	char former[NAME_ELECTION_MAX + 1];
 
-	former_name(t, former);
-	if (m)
+	renames_other(t, former);
+	if (!t->settings->renamed_from)
+		snprintf(text, size,
+			 "it was called %s meanwhile, whose runs are taken over first%s%s", former,
+			 t->rename.wants ? ": " : "", t->rename.wants ? t->rename.wants : "");
+	else if (m)
 		snprintf(
 			text, size,
 			"it was %s, which %s still lists: it is led once no worker lists that, and "
@@ -448,4 +285,5 @@ void renames_init(struct renames *r, struct leaders *leaders)
 void renames_done(struct renames *r)
 {
 	host_timer_done(&r->due);
+	names_free(r->past, r->n_past);
 }

@@ -37,6 +37,7 @@ static void task_free(struct task *t)
 	candidates_forget(t);
 	leader_node_forget(t);
 	transactions_task_gone(t);
+	renames_task_gone(t);
 	free(t);
 }
 
@@ -46,7 +47,8 @@ static void publish(struct leaders *l)
 	size_t n = l->n_listings + 1, n_splits = 0, n_queues = 0;
 	struct registry_tasks said = {.n = 0};
 	const char **names = mem_calloc(n, sizeof(*names)),
-		   **groups = mem_calloc(n, sizeof(*groups));
+		   **groups = mem_calloc(n, sizeof(*groups)),
+		   **renamed = mem_calloc(2 * n, sizeof(*renamed));
 	uint32_t *digests = mem_calloc(n, sizeof(*digests));
 	bool grouped = false;
 
@@ -74,22 +76,31 @@ static void publish(struct leaders *l)
 		const char *spread = listing->settings.spread;
 		groups[said.n] = spread ? spread : "";
 		grouped |= spread != NULL;
+		if (listing->settings.renamed_from) {
+			renamed[said.n_renamed++] = listing->name;
+			renamed[said.n_renamed++] = listing->settings.renamed_from;
+		}
 		digests[said.n] = disagreement_digest(&listing->settings);
 		names[said.n++] = listing->name;
 	}
 	said.names = names;
 	said.digests = digests;
 	said.groups = grouped ? groups : NULL;
+	said.renamed = renamed;
 	said.splits = splits;
 	said.queues = queues;
 	registry_set_tasks(l->registry, &said);
+	renames_remember(&l->renames, l->renamed, l->n_renamed);
 	free(l->published);
 	free(l->groups);
+	free(l->renamed);
 	free(l->digests);
 	free(l->splits);
 	free(l->queues);
 	l->published = names;
 	l->groups = groups;
+	l->renamed = renamed;
+	l->n_renamed = said.n_renamed;
 	l->digests = digests;
 	l->splits = splits;
 	l->queues = queues;
@@ -391,6 +402,7 @@ void tasks_done(struct leaders *l)
 	free(l->published);
 	free(l->digests);
 	free(l->groups);
+	free(l->renamed);
 	free(l->splits);
 	free(l->queues);
 	listings_done(l);

@@ -75,6 +75,8 @@ static void on_reply(void *arg, const struct store_reply *reply)
 
 	if (s->claims)
 		heard(s->transactions, s, reply);
+	if (s->claims && reply->failed_op > (int)s->first && renames_has(s->tasks[0]))
+		renames_refused(s->tasks[0], reply);
 	for (size_t i = 0; i < s->n; i++) {
 		struct task *t = s->tasks[i];
 		if (guilty == s->n || guilty == i) {
@@ -158,7 +160,8 @@ static size_t make_events(const struct registry *r, struct task *const *tasks, s
  * Claims only while registered, and a partition only while that number is in force. Also writes the
  * folder, so that the answer tells the number of this transaction: the creation number of all nodes
  * made in it, and so the token. The reads that set the watches are sent after the last transaction
- * of the turn: a leader need not wait for them.
+ * of the turn: a leader need not wait for them. A task that has another name is claimed alone: what
+ * its claim has to prove holds up no other.
  */
 static void send_claims(struct transactions *b, struct task *const *tasks, size_t n)
 {
@@ -167,7 +170,9 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 	/* Not on the stack: what that has taken once is resident for ever. */
 	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*paths));
 	char(*splits)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*splits));
-	struct store_op *ops = mem_calloc(2 * n + 2, sizeof(*ops));
+	struct store_op *ops = mem_calloc(2 * n + 2 + RENAMES_OPS, sizeof(*ops));
+	char others[2][STORE_PATH_MAX];
+	bool alone = n == 1 && renames_has(tasks[0]);
 	size_t first = 2;
 	struct buffer data;
 
@@ -193,8 +198,10 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 						   .data = data.data,
 						   .len = data.len};
 	}
+	if (alone)
+		renames_prove(tasks[0], others, &ops[n + first]);
 	struct notice_record *events = mem_calloc(n, sizeof(*events));
-	notices_claim(b->registry, ops, n + first, events,
+	notices_claim(b->registry, ops, n + first + (alone ? RENAMES_OPS : 0), events,
 		      make_events(b->registry, tasks, n, events), on_reply,
 		      sent_new(b, true, first, tasks, n));
 	free(events);
@@ -274,6 +281,16 @@ static size_t flush_releases(struct transactions *b, size_t most)
 	return b->n_releases;
 }
 
+/* How many of the first of n claims go into one transaction. */
+static size_t claims_together(struct task *const *tasks, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && i < TRANSACTION_MAX && !renames_has(tasks[0]) && !renames_has(tasks[i]))
+		i++;
+	return i;
+}
+
 /* Likewise, of those that are ripe. */
 static size_t flush_claims(struct transactions *b, size_t most)
 {
@@ -283,7 +300,7 @@ static size_t flush_claims(struct transactions *b, size_t most)
 	if (ripe == 0)
 		return 0;
 	for (size_t i = 0; i < ripe; i += n) {
-		n = ripe - i < TRANSACTION_MAX ? ripe - i : TRANSACTION_MAX;
+		n = claims_together(b->claims + i, ripe - i);
 		send_claims(b, b->claims + i, n);
 	}
 	for (size_t i = 0; i < ripe; i++)

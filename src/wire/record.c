@@ -52,10 +52,8 @@ static int parse_names(struct reader *r, char **names, size_t n, size_t *n_done)
 	return 0;
 }
 
-/*
- * Also the names before a bad one are passed out: whoever gives the record up frees them with it.
- */
-static int parse_name_list(struct reader *r, char ***ret_names, size_t *ret_n)
+/* The names before a bad one are passed out too: whoever gives the record up frees them. */
+static int parse_name_list(struct reader *r, size_t max, char ***ret_names, size_t *ret_n)
 {
 	char **names;
 	size_t n;
@@ -64,7 +62,7 @@ static int parse_name_list(struct reader *r, char ***ret_names, size_t *ret_n)
 	*ret_n = 0;
 	if (e < 0)
 		return e;
-	if (n > WORKER_TASKS_MAX)
+	if (n > max)
 		return -EBADMSG;
 	names = mem_calloc(n, sizeof(names[0]));
 	e = parse_names(r, names, n, ret_n);
@@ -72,34 +70,38 @@ static int parse_name_list(struct reader *r, char ***ret_names, size_t *ret_n)
 	return e;
 }
 
-static int parse_tasks(struct reader *r, void *record)
+static int parse_taken(struct reader *r, void *record,
+		       void (*take)(struct worker *w, char **names, size_t n))
 {
 	char **names = NULL;
 	size_t n;
-	int e = parse_name_list(r, &names, &n);
+	int e = parse_name_list(r, WORKER_TASKS_MAX, &names, &n);
 
-	worker_take_tasks(record, names, n);
+	take(record, names, n);
 	return e;
+}
+
+static int parse_tasks(struct reader *r, void *record)
+{
+	return parse_taken(r, record, worker_take_tasks);
 }
 
 static int parse_unhealthy(struct reader *r, void *record)
 {
-	char **names = NULL;
-	size_t n;
-	int e = parse_name_list(r, &names, &n);
-
-	worker_take_unhealthy(record, names, n);
-	return e;
+	return parse_taken(r, record, worker_take_unhealthy);
 }
 
 static int parse_answers(struct reader *r, void *record)
 {
-	char **names = NULL;
-	size_t n;
-	int e = parse_name_list(r, &names, &n);
+	return parse_taken(r, record, worker_take_answers);
+}
 
-	worker_take_answers(record, names, n);
-	return e;
+static int parse_renamed(struct reader *r, void *record)
+{
+	struct worker *w = record;
+	int e = parse_name_list(r, (size_t)2 * WORKER_TASKS_MAX, &w->renamed, &w->n_renamed);
+
+	return e < 0 || w->n_renamed % 2 == 0 ? e : -EBADMSG;
 }
 
 static int parse_digests(struct reader *r, void *record)
@@ -321,6 +323,7 @@ static const struct key worker_keys[] = {
 	CUSTOM("queues", worker_queues_parse,
 	       "not a map of at most 1000 queues to numbers from 1 to 1000"),
 	CUSTOM("answers", parse_answers, "not an array of at most 10000 names of queues"),
+	CUSTOM("renamed", parse_renamed, "not an array of at most 10000 pairs of task names"),
 };
 
 static const struct key leader_keys[] = {

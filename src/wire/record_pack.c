@@ -40,6 +40,7 @@ static size_t worker_pairs(const struct worker *w)
 	n += w->n_groups > 0;
 	n += w->n_queues > 0;
 	n += w->n_answers > 0;
+	n += w->n_renamed > 0;
 	return n;
 }
 
@@ -105,6 +106,8 @@ int record_pack_worker(struct buffer *out, const struct worker *w)
 		worker_queues_pack(&p, w);
 	if (w->n_answers > 0)
 		pack_names(&p, "answers", w->answers, w->n_answers);
+	if (w->n_renamed > 0)
+		pack_names(&p, "renamed", w->renamed, w->n_renamed);
 	return finish(&p, before, RECORD_WORKER_MAX);
 }
 

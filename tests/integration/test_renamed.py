@@ -49,3 +49,19 @@ def test_a_former_name_that_comes_back_is_told_and_led_alone(fleet, zk):
     assert old.stop() == 0
     wait_until(lambda: zk.leaders() == {"report": new.id}, what="the new name is led again")
     assert zk.names("runs", "report") == ["2026-11-20T01:00:00Z"] and "nightly" not in zk.names("runs")
+
+
+def test_a_rollback_goes_on_where_the_later_name_ended(site, folder, zk):  # noqa: F811
+    before = scheduled("nightly", writes(folder), **EVERY)
+    after = scheduled("report", writes(folder), renamed_from="nightly", **EVERY)
+    one = site("one", after)
+    wait_until(lambda: len(records(zk, "report")) >= 2, what="two ticks have run under the later name")
+    one.write_tasks(before)
+    one.call("reload")
+    wait_until(lambda: zk.leaders() == {"nightly": one.id}, what="the former name is led")
+    seen = {tick for tick, _, _ in lines(folder)}
+    assert zk.names("runs", "report") == [] and "report" not in zk.names("schedules")
+    wait_until(lambda: len(records(zk, "nightly")) >= len(seen) + 2, what="it goes on")
+    assert seen <= set(records(zk, "nightly"))
+    ticks = [instant(tick) for tick, _, _ in lines(folder)]
+    assert ticks == [ticks[0] + i for i in range(len(ticks))], "each once, and in order"

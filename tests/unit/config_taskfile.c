@@ -863,17 +863,17 @@ Test(taskdir, the_bytes_of_the_record_are_bounded)
 	const char group[] =
 		"0123456789012345678901234567890123456789012345678901234567890123456789"
 		"012345678901234567890123456789";
-	size_t each = worker_task_bytes(32, 0, group, false), n = WORKER_TASK_BYTES_MAX / each,
-	       left = WORKER_TASK_BYTES_MAX - n * each, length;
+	size_t each = worker_task_bytes(32, 0, group, false, NULL),
+	       n = WORKER_TASK_BYTES_MAX / each, left = WORKER_TASK_BYTES_MAX - n * each, length;
 	struct task_files good, bad, none, first, second;
 	char expected[400];
 
-	if (left < worker_task_bytes(1, 0, NULL, false) ||
-	    (left - worker_task_bytes(0, 0, NULL, false)) % 2) {
+	if (left < worker_task_bytes(1, 0, NULL, false, NULL) ||
+	    (left - worker_task_bytes(0, 0, NULL, false, NULL)) % 2) {
 		n--;
 		left += each;
 	}
-	length = (left - worker_task_bytes(0, 0, NULL, false)) / 2;
+	length = (left - worker_task_bytes(0, 0, NULL, false, NULL)) / 2;
 	cr_assert(length > 0 && length < NAME_TASK_MAX);
 	put_record(n, length);
 	taskdir_load(&config, &good, &problems);
@@ -886,7 +886,7 @@ Test(taskdir, the_bytes_of_the_record_are_bounded)
 		 "them, and no more than %d are allowed: give the tasks and their groups in spread "
 		 "shorter names, or spread them over more sidecars\n",
 		 WORKER_TASK_BYTES_MAX + 2 -
-			 (int)(left - worker_task_bytes(length, 0, NULL, false)),
+			 (int)(left - worker_task_bytes(length, 0, NULL, false, NULL)),
 		 WORKER_TASK_BYTES_MAX);
 	cr_expect_str_eq(problems_text(), expected);
 	cr_expect(bad.list[0].refused);

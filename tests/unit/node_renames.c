@@ -157,3 +157,77 @@ Test(renames, no_record_that_a_hand_has_made_too_long_stands_in_the_way)
 	     holds(long_text, sizeof(long_text), (struct store_stat){.version = 1}));
 	asks(PROOF ", delete runs/old/" T1 " v1", ok());
 }
+
+/* --- the claim, and a server that comes back with the former name -------------------------------------------- */
+
+/* It joins with a task that it has renamed. */
+static void has_renamed(const char *id, const char *later, const char *former)
+{
+	struct worker *w = worker_new();
+
+	snprintf(w->id, sizeof(w->id), "%s", id);
+	snprintf(w->version, sizeof(w->version), "1");
+	snprintf(w->hostname, sizeof(w->hostname), "host-%s", id);
+	snprintf(w->ip, sizeof(w->ip), "192.0.2.9");
+	worker_set_tasks(w, &later, 1);
+	w->renamed = calloc(2, sizeof(*w->renamed));
+	w->renamed[w->n_renamed++] = strdup(later);
+	w->renamed[w->n_renamed++] = strdup(former);
+	registry_add(&registry, w, id[0], host.now_ms);
+	candidates_changed(&leaders);
+	turn();
+}
+
+Test(renames, a_claim_proves_that_nobody_leads_the_former_name_and_that_nothing_is_left_of_it)
+{
+	struct task *t = renamed();
+
+	joins("me", "2", 5);
+	asks("get runs/old", failed(STORE_NO_NODE));
+	asks("get! leaders/new", failed(STORE_NO_NODE));
+	asks("check workers/me, set leaders, create* leaders/new, create leaders/old, delete "
+	     "leaders/old, create "
+	     "runs/old, delete runs/old",
+	     failed_at(STORE_NODE_EXISTS, 3));
+	cr_expect(renames_bar(t), "what is there has to be looked at again");
+	cr_expect(!t->election.view.candidate);
+}
+
+Test(renames, who_comes_back_with_the_former_name_goes_on_where_the_later_one_ended)
+{
+	char why[LEADERS_BLOCKED_MAX];
+	struct task_settings s = settings_of("old");
+	struct task *t;
+
+	tasks_apply(&leaders, &site_timing, &s, 1);
+	turn();
+	t = task_of("old");
+	has_renamed("other", "new", "old");
+	joins("me", "2", 5);
+	cr_expect(renames_bar(t));
+	asks("get runs/new", holds(T1, strlen(T1), (struct store_stat){.version = 3}));
+	cr_expect(leaders_is_blocked(t, why));
+	cr_expect_str_eq(why, "it was called new meanwhile, whose runs are taken over first");
+	asks("create runs/old", ok());
+	asks("list runs/new", names(T1, NULL));
+	asks("list runs/old", names(NULL));
+	asks("get runs/new/" T1, record(4));
+	asks("check workers/me, create leaders/new, delete leaders/new, create runs/old/" T1
+	     ", delete runs/new/" T1 " v4",
+	     failed_at(STORE_NODE_EXISTS, 1));
+	cr_expect(renames_bar(t), "the later name is led still");
+	leaves("other");
+	cr_expect(!renames_bar(t), "nobody says that it has another name");
+}
+
+Test(renames, what_the_own_files_had_renamed_before_is_known)
+{
+	struct task_settings s = settings_of("old");
+
+	renamed();
+	joins("me", "2", 5);
+	asks("get runs/old", failed(STORE_NO_NODE));
+	tasks_apply(&leaders, &site_timing, &s, 1);
+	cr_expect_str_eq(task_of("old")->rename.later, "new");
+	cr_expect(renames_bar(task_of("old")));
+}

@@ -207,7 +207,7 @@ Test(worker_record, the_most_that_files_may_have_fits)
 		while (n < WORKER_TASKS_MAX) {
 			size_t more =
 				worker_task_bytes(length, NAME_PARTITIONS_MAX, k % 2 ? group : NULL,
-						  n < WORKER_QUEUES_MAX);
+						  n < WORKER_QUEUES_MAX, NULL);
 			if (bytes + more > WORKER_TASK_BYTES_MAX)
 				break;
 			bytes += more;
@@ -347,4 +347,31 @@ Test(worker_record, too_many)
 		worker_free(w);
 		buffer_done(&b);
 	}
+}
+
+Test(worker_record, former_names_come_in_pairs)
+{
+	struct worker *w = worker_new(), *back = NULL;
+	const char *why = "";
+	struct buffer b;
+
+	fill(w, NULL, 0, NULL);
+	w->renamed = calloc(2, sizeof(*w->renamed));
+	w->renamed[w->n_renamed++] = strdup("new");
+	w->renamed[w->n_renamed++] = strdup("old");
+	buffer_init(&b, RECORD_WORKER_MAX);
+	cr_assert_eq(record_pack_worker(&b, w), 0);
+	cr_assert_eq(record_parse_worker(b.data, b.len, &back, &why), 0, "%s", why);
+	cr_assert_eq(back->n_renamed, 2);
+	cr_expect_str_eq(back->renamed[0], "new");
+	cr_expect_str_eq(back->renamed[1], "old");
+	worker_free(back);
+	buffer_done(&b);
+	free(w->renamed[--w->n_renamed]);
+	buffer_init(&b, RECORD_WORKER_MAX);
+	cr_assert_eq(record_pack_worker(&b, w), 0);
+	cr_expect_lt(record_parse_worker(b.data, b.len, &back, &why), 0,
+		     "one without a former name");
+	buffer_done(&b);
+	worker_free(w);
 }
