@@ -90,7 +90,7 @@ class Known:
 def judge_jobs(folder, lines, states, committed, purged=0, cancelled=()):
     use = Submits(random.Random(1), [Known(states)], folder)
     use.begins = {"a": 9.5}
-    use.committed, use.purged, use.cancelled = committed, purged, set(cancelled)
+    use.committed, use.purges, use.cancelled = committed, {"run": purged} if purged else {}, set(cancelled)
     use.out.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     return use.judge()
 
@@ -121,3 +121,8 @@ def test_the_judge_of_jobs_lets_what_is_right_pass(folder):
 def test_the_judge_of_jobs_finds(folder, what, lines, states, queue):
     with pytest.raises(AssertionError, match=what):
         judge_jobs(folder, lines, states, {"a": queue})
+
+
+def test_the_judge_of_jobs_finds_that_more_are_gone_than_were_purged(folder):
+    with pytest.raises(AssertionError, match="more are gone than were purged"):
+        judge_jobs(folder, [], {"a": "lost"}, {"a": "once", "b": "once", "c": "once"}, purged=1)

@@ -116,7 +116,8 @@ echo ended $ZKLEADER_JOB $ZKLEADER_ATTEMPT $up >>{out}
 
 class Submits(Use):
     """Jobs are submitted at any server, to a queue that tries them again and one that begins them once at most. Some
-    are not to begin before a while is over, some are cancelled; the dead letters of the second one are purged."""
+    are not to begin before a while is over, some are cancelled, some submitted once more by their id; the dead letters of
+    the second one are purged. As many have no record in the end as purges have told of, where each has told that."""
     QUEUES = {"again": {"on_crash": "rerun", "attempts": 20, "backoff": "1s", "backoff_max": "2s"},
               "once": {"on_crash": "skip", "attempts": 1}}
     REPEATED = 500  # seconds for which a submit may be repeated
@@ -131,7 +132,7 @@ class Submits(Use):
         self.begins = {}  # id: not before that time
         self.unknown = set()  # ids that may have been committed, and were repeated for as long as they may be
         self.cancelled = set()  # ids
-        self.purged = 0
+        self.purges = {}  # Run: how many letters it has told of, None: it has not
         self.submits = {}  # Run: (queue, seconds, id or "", since when it is repeated)
         self.again = []  # (when, queue, seconds, id, since)
         script = JOB.format(folder=folder, out=self.out).replace("\n", "; ").rstrip("; ")
@@ -153,9 +154,11 @@ class Submits(Use):
             job = self.random.choice(list(self.committed)[-5:])
             self.cancelled.add(job)
             self.command("cancel", job)
+        if self.committed and self.random.random() < 0.05:
+            job = self.random.choice(list(self.committed)[-20:])
+            self.command("submit", "--id", job, f"jobs-{self.committed[job]}")
         if self.random.random() < 0.01:
-            self.purged += 1
-            self.command("purge", "jobs-once")
+            self.purges[self.command("purge", "jobs-once")] = None
 
     def step(self):
         super().step()
@@ -165,6 +168,8 @@ class Submits(Use):
 
     def has_ended(self, run, code, out, err):
         super().has_ended(run, 0 if code == 4 else code, out, err)
+        if run in self.purges and code == 0:
+            self.purges[run] = int(out.split()[1])
         if run not in self.submits:
             return
         queue, seconds, job, since = self.submits.pop(run)
@@ -208,11 +213,13 @@ class Submits(Use):
         states = self.states()
         for job, state in states.items():
             queue, attempts = self.committed[job], begun[job]
-            good = {"ok"} if queue == "again" else {"ok", "lost", "dead"} | ({None} if self.purged else set())
+            good = {"ok"} if queue == "again" else {"ok", "lost", "dead"} | ({None} if self.purges else set())
             assert state in good | ({"cancelled"} if job in self.cancelled else set()), f"{job} of {queue} is {state}"
             assert len(set(attempts)) == len(attempts), f"{job}: an attempt begun twice: {attempts}"
             assert len(attempts) <= 1 or queue == "again", f"{job} was begun twice: {attempts}"
             assert state != "ok" or job in ended, f"{job} is ok, and did not end"
+        told = list(self.purges.values())
+        assert None in told or list(states.values()).count(None) <= sum(told), f"more are gone than were purged: {told}"
         assert set(begun) <= set(self.committed) | self.unknown, "a job that nobody was told of"
         return f"jobs: {len(self.committed)} committed, {dict(collections.Counter(states.values()))}, " \
                f"{len(self.unknown)} not known, codes {dict(self.codes)}"
