@@ -329,7 +329,7 @@ comma := ,
 SIMNODE_FLAGS := -Itests/simnode
 # Nodes as they are shipped, on that model.
 SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall oracle truth rest orders faults faults_net faults_servers \
-	faults_sites hands jobs crontabs schedules schedule_judge tables ticks alerts notices recipes recipe_counter \
+	faults_sites hands jobs crontabs schedules schedule_judge renames tables ticks alerts notices recipes recipe_counter \
 	recipe_roster recipe_lock recipe_rolling recipe_rolling_hand recipe_gang recipe_gang_judge queue_clients queue_judge splits disagree \
 	crowd hostages scenario main log)
 $(B)/tests/simnode/%.o: tests/simnode/%.c
@@ -346,7 +346,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	locks_renew lock_decide lock_name_is_before owed_plan policy_end_ops notice_keep notices_takeover \
 	queues_renew attempt_how job_outcome job_ending_ops assign_pick bucket_wait_ms queue_multi \
 	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep rolling_release \
-	watches_begin watches_drop session_give_up skew_jobs
+	watches_begin watches_drop session_give_up skew_jobs renames_bar worker_is_unhealthy
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
 		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^

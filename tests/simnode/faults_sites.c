@@ -89,8 +89,8 @@ static void on_other_files(void *arg, uint64_t number)
 	site_kill(s);
 	s->yield_delay_ms = 0;
 	if (random_chance(300))
-		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
-	TRACE("site %u has no yield-delay and tasks %llx now", s->id, (unsigned long long)s->tasks);
+		site_toggle_task(s);
+	TRACE("site %u has no yield-delay now", s->id);
 	event_at(sim.now + random_range(1, 100) * MS, on_restart, s, fault_era << 1 | 1);
 }
 
@@ -168,8 +168,7 @@ static bool change_tasks(void)
 		return false;
 	if (sim.options.queues && random_chance(500))
 		return change_queues(s);
-	s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
-	TRACE("site %u has tasks %llx now", s->id, (unsigned long long)s->tasks);
+	site_toggle_task(s);
 	site_configure(s);
 	return true;
 }

@@ -96,6 +96,13 @@ static void keep_greater(int64_t *worst, int64_t one)
 		*worst = one;
 }
 
+static void add_renames(struct figures *sum, const struct figures *one)
+{
+	sum->renamed += one->renamed;
+	sum->moved += one->moved;
+	sum->beside += one->beside;
+}
+
 static void add_figures(struct figures *sum, const struct figures *one)
 {
 	sum->runs += one->runs;
@@ -113,6 +120,7 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	sum->checks += one->checks;
 	sum->forgotten += one->forgotten;
 	sum->offers += one->offers;
+	add_renames(sum, one);
 	sum->missed += one->missed;
 	sum->retried += one->retried;
 	sum->ordered += one->ordered;
@@ -282,6 +290,11 @@ static void print_schedules(const struct figures *f)
 	       (unsigned long long)f->offers, (double)f->worst_offer / 1e6,
 	       (unsigned long long)f->missed, (unsigned long long)f->retried,
 	       (unsigned long long)f->triggers);
+	if (f->renamed > 0)
+		printf("a renamed task: %llu files changed, %llu records moved, led under both "
+		       "names %llu times\n",
+		       (unsigned long long)f->renamed, (unsigned long long)f->moved,
+		       (unsigned long long)f->beside);
 }
 
 static void print_watches(const struct plan *plan, const struct figures *f)

@@ -7,6 +7,7 @@
 #include "alerts.h"
 #include "notices.h"
 #include "recipes.h"
+#include "renames.h"
 #include "scenario.h"
 #include "schedules.h"
 #include "server.h"
@@ -122,6 +123,7 @@ static void on_propose(const struct transaction *x, const struct tree *before)
 		truth_now(&pending);
 	splits_propose(x, before);
 	schedules_propose(x, before);
+	renames_propose(x, before);
 	for (size_t i = 0; i < x->n_ops; i++) {
 		bool record = x->ops[i].type == STORE_OP_CREATE_EPHEMERAL;
 		if (record && strncmp(path_text(x->ops[i].path), workers, sizeof(workers) - 1) == 0)
@@ -162,6 +164,11 @@ void oracle_reset(void)
 	servers_grant = on_grant;
 	for (unsigned k = 0; k < sim.n_tasks; k++)
 		tasks[k].path = child("leaders", task_settings[k].name);
+}
+
+int64_t oracle_claimed_at(unsigned site, unsigned task)
+{
+	return tasks[task].said[site].claim_at;
 }
 
 path_id oracle_leader_path(unsigned task)

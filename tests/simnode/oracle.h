@@ -22,6 +22,8 @@ bool oracle_has_shrunk(unsigned site);
 void oracle_forget(void);
 /* Who may say yes now, -1. */
 int oracle_leader(unsigned task);
+/* When the site claimed it last, as far as was seen. */
+int64_t oracle_claimed_at(unsigned site, unsigned task);
 path_id oracle_leader_path(unsigned task);
 
 /* How many leaderships there were of the task. */

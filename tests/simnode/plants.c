@@ -34,6 +34,7 @@
 #include "core/assign.h"
 #include "core/bucket.h"
 #include "node/policy.h"
+#include "node/renames.h"
 #include "node/roster_write.h"
 #include "node/runs.h"
 #include "node/schedules.h"
@@ -68,7 +69,8 @@ static const char *const names[] = {
 	"roster-unread",  "no-pause",	   "job-status",     "due-status",	"due-beside",
 	"due-pruned",	  "watch-budget",  "watch-kept",     "hostage-kept",	"job-deaf",
 	"job-orphan",	  "stop-blind",	   "rolling-stray",  "job-clock",	"job-room",
-	"job-key",	  "job-purged",	   "job-open",
+	"job-key",	  "job-purged",	   "job-open",	     "rename-bar",	"rename-proof",
+	"rename-lost",	  "job-hung",
 };
 
 bool plant_set(const char *name)
@@ -280,6 +282,19 @@ static bool is_queue(const char *path)
 	return name && !strchr(name + strlen("/jobs/"), '/');
 }
 
+/* Of a claim, whether the task is led under its other name. */
+static bool unproved(const struct store_op *op)
+{
+	return is("rename-proof") && (op->type == STORE_OP_CREATE || op->type == STORE_OP_DELETE) &&
+	       (strstr(op->path, "/leaders/") || strstr(op->path, "/runs/"));
+}
+
+/* What is under one name of a task is not put under the other. */
+static bool lost(const struct store_op *op)
+{
+	return is("rename-lost") && op->type == STORE_OP_CREATE && strstr(op->path, "/runs/");
+}
+
 void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, store_reply_fn fn,
 			void *arg)
 {
@@ -287,6 +302,8 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 	bool gives_up = has(ops, n, STORE_OP_DELETE, "/leaders/");
 	bool claims = has(ops, n, STORE_OP_CREATE_EPHEMERAL, "/leaders/");
 	bool splits = has(ops, n, STORE_OP_CREATE, "/partitions/");
+	bool moves = !claims && has(ops, n, STORE_OP_DELETE, "/runs/") &&
+		     has(ops, n, STORE_OP_CREATE, "/leaders/");
 	size_t m = 0;
 
 	bool gathers = ops[0].type == STORE_OP_SET && strstr(ops[0].path, "/gangs/");
@@ -314,6 +331,8 @@ void __wrap_store_multi(struct store *s, const struct store_op *ops, size_t n, s
 		/* Nor where there is no number any more. */
 		if (is("split-first") && splits && !has(ops, n, STORE_OP_DELETE, "/partitions/") &&
 		    strstr(ops[i].path, "/leaders/") && strrchr(ops[i].path, ':'))
+			continue;
+		if (claims ? unproved(&ops[i]) : moves && lost(&ops[i]))
 			continue;
 		/* Whether the successor is there is not checked. */
 		if (is("blind-release") && gives_up && worker)
@@ -357,6 +376,16 @@ WRAPS(schedule_is_open);
 bool __wrap_schedule_is_open(const struct due_run *run)
 {
 	return !is("due-lost") && __real_schedule_is_open(run);
+}
+
+/* --- renames --------------------------------------------------------------------------------------- */
+
+WRAPS(renames_bar);
+
+/* A task is led although a worker has its former name. */
+bool __wrap_renames_bar(const struct task *t)
+{
+	return !is("rename-bar") && __real_renames_bar(t);
 }
 
 /* --- the fleet ------------------------------------------------------------------------------------- */
@@ -689,6 +718,7 @@ WRAPS(work_recheck);
 WRAPS(queue_multi);
 WRAPS(queues_configured);
 WRAPS(worker_answers_for);
+WRAPS(worker_is_unhealthy);
 WRAPS(skew_jobs);
 
 /* Jobs go by the server's clock, whatever all others say. */
@@ -704,6 +734,12 @@ void __wrap_queues_configured(struct queues *q)
 	for (size_t i = 0; i < q->n && is("job-deaf") && session_is_up(q->session); i++)
 		if (q->list[i]->works.list_ms == 0 && !q->list[i]->works.listing)
 			q->list[i]->works.dirty = false;
+}
+
+/* Who has a runner that hangs is given jobs. */
+bool __wrap_worker_is_unhealthy(const struct worker *w, const char *task)
+{
+	return !is("job-hung") && __real_worker_is_unhealthy(w, task);
 }
 
 /* What was given to a session that lives is left to it, whether it knows of that or not. */

@@ -10,6 +10,7 @@
 #include "hostages.h"
 #include "notices.h"
 #include "recipes.h"
+#include "renames.h"
 #include "rest.h"
 #include "schedules.h"
 #include "server.h"
@@ -141,7 +142,7 @@ static bool make_change(void)
 		break;
 	case CHANGE_DRAIN: return order_drain(s, !order_is_drained(s));
 	case CHANGE_TASKS:
-		s->tasks ^= UINT64_C(1) << random_range(0, sim.n_tasks - 1);
+		site_toggle_task(s);
 		site_configure(s);
 		break;
 	case CHANGES: break;
@@ -344,6 +345,7 @@ void scenario_begin(void)
 	notices_reset();
 	crowd_reset();
 	schedules_begin();
+	renames_begin();
 	for (unsigned i = 0; i < sim.n_servers; i++)
 		if (servers[i].most_ms < sim.timeout_ms)
 			servers[i].most_ms = sim.timeout_ms;

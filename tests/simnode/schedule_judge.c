@@ -7,6 +7,7 @@
 
 #include "crowd.h"
 #include "jobs.h"
+#include "renames.h"
 #include "schedules.h"
 #include "ticks.h"
 #include "server.h"
@@ -106,6 +107,13 @@ static bool is_overtaken(const struct judged *j)
 	return j->tick_ms <= j->facts.since_ms && sim.now - forced_at[j->task] < FORCED_US;
 }
 
+/* A task that is renamed decides each tick under one of its names. */
+int64_t schedule_decided_ms(unsigned task)
+{
+	task = renames_same(task);
+	return decided_era[task] == ticks_era() ? decided_ms[task] : 0;
+}
+
 /* What holds of each tick of the schedule that is decided, run or not. */
 static void judge_decided(const struct judged *j, const char *how)
 {
@@ -127,16 +135,13 @@ static void judge_decided(const struct judged *j, const char *how)
 		WRONG(j, "is %s, from before the number of partitions was changed", how);
 	else if (j->tick_ms <= f->decided_ms)
 		WRONG(j, "is %s, behind a later one", how);
+	else if (renames_decided(j->task, j->tick_ms))
+		WRONG(j, "is %s, and was decided under its other name", how);
 	else if (f->ended_zxid > taken_zxid[j->task] && j->leader_zxid > f->ended_zxid &&
 		 j->tick_ms <= f->ended_ms)
 		WRONG(j, "is %s, and is one of a pause", how);
 	else if (f->paused_zxid > 0 && j->leader_zxid > f->paused_zxid)
 		WRONG(j, "is %s in a pause, by a leader of later", how);
-}
-
-int64_t schedule_decided_ms(unsigned task)
-{
-	return decided_era[task] == ticks_era() ? decided_ms[task] : 0;
 }
 
 /*
@@ -165,11 +170,18 @@ static void judge_passed_over(const struct judged *j)
 		      (long long)owed_next(&rules, after_ms) / 1000);
 }
 
+void schedule_forget_decided(unsigned task)
+{
+	decided_ms[renames_same(task)] = 0;
+}
+
 static void note_decided(const struct judged *j)
 {
-	if (decided_era[j->task] != ticks_era() || j->tick_ms > decided_ms[j->task])
-		decided_ms[j->task] = j->tick_ms;
-	decided_era[j->task] = ticks_era();
+	unsigned task = renames_same(j->task);
+
+	if (decided_era[task] != ticks_era() || j->tick_ms > decided_ms[task])
+		decided_ms[task] = j->tick_ms;
+	decided_era[task] = ticks_era();
 }
 
 /* Whether another has a record that is later than this. */
@@ -370,10 +382,13 @@ static void judge_end(const struct transaction *x, const char *task)
 
 /* --- all of them ------------------------------------------------------------------------------------ */
 
-static void note_force(const struct op *op)
+static void note_force(const struct transaction *x, const struct op *op)
 {
 	const char *text = path_text(op->path);
+	path_id from;
 
+	if (renames_moves(x, op, &from))
+		return; /* it is in force as before */
 	if ((op->type != STORE_OP_CREATE && op->type != STORE_OP_SET) ||
 	    strncmp(text, FORCE_PATH, strlen(FORCE_PATH)) != 0)
 		return;
@@ -406,6 +421,7 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 {
 	struct policy_record pause;
 	struct judged j;
+	path_id from;
 
 	if (!sim.options.schedules)
 		return;
@@ -423,8 +439,8 @@ void schedules_propose(const struct transaction *x, const struct tree *before)
 			else if (schedule_policy(before, op->path, k, POLICY_TRIGGER, &pause))
 				judge_order(x, before, k, &pause);
 		judge_new_order(x, op, before);
-		note_force(op);
-		if (!take(x, op, before, &j))
+		note_force(x, op);
+		if (renames_moves(x, op, &from) || !take(x, op, before, &j))
 			continue;
 		if (strcmp(j.record.state, "ok") == 0 && jobs_ended_by_others(j.record.run))
 			WRONG(&j, "is recorded as ok, and was ended by others%s", "");

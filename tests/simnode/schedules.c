@@ -9,6 +9,7 @@
 #include "node/schedules.h"
 #include "node/trigger.h"
 #include "oracle.h"
+#include "renames.h"
 #include "scenario.h"
 #include "server.h"
 #include "splits.h"
@@ -342,6 +343,12 @@ bool schedules_change(void)
 		plans[k].at = p->at;
 		task_settings[k].schedule = &plans[k].settings[p->at];
 	}
+	for (unsigned k = 0; renames_are(task) && k < sim.n_tasks; k++) {
+		if (!renames_are(k))
+			continue;
+		plans[k].at = p->at;
+		task_settings[k].schedule = &plans[k].settings[p->at];
+	}
 	TRACE("task %u has the schedule \"%s\" now", task, p->texts[p->at]);
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		if (sites[i].running && fault_listens(&sites[i]))
@@ -421,11 +428,13 @@ static void use_plan(unsigned task, const struct task_schedule *c)
 	task_settings[task].schedule = &p->settings[0];
 }
 
-/* The partitions of a task have its schedule. */
+/* The partitions of a task have its schedule, and so has a task under its later name. */
 static void copy_plan(unsigned task)
 {
 	plans[task] = plans[0];
 	use_plan(task, &plans[0].settings[0]);
+	task_settings[task].overlap = task_settings[0].overlap;
+	task_settings[task].history = task_settings[0].history;
 }
 
 static void draw_plan(unsigned task)
@@ -471,7 +480,7 @@ void schedules_begin(void)
 	for (unsigned i = 0; i < sim.n_hosts; i++)
 		near &= sites[i].machine->wall_ms >= 0 && sites[i].machine->wall_ms <= 500;
 	for (unsigned k = 0; k < sim.n_tasks; k++) {
-		if (k > 0 && sim.options.partitions)
+		if (k > 0 && (sim.options.partitions || renames_are(k)))
 			copy_plan(k);
 		else
 			draw_plan(k);

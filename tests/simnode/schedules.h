@@ -28,6 +28,7 @@ void schedule_judge_begin(void);
 
 /* The newest tick that was decided, whether its record is still there or not; 0: none. */
 int64_t schedule_decided_ms(unsigned task);
+void schedule_forget_decided(unsigned task);
 
 /* For the judge. */
 /* The settings that have this text; NULL: there are none. */

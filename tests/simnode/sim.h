@@ -93,6 +93,8 @@ struct figures {
 	/* runs */
 	uint64_t offers, missed, retried, ordered, triggers, expired; /* of schedules */
 	int64_t worst_offer; /* the latest behind its tick, in quiet times */
+	/* Files with another name of a task; what was moved; times that both were led. */
+	uint64_t renamed, moved, beside;
 	uint64_t asked, starts, reruns, finished, killed, died, refused;
 	/* recipes */
 	uint64_t counted[3];		       /* additions and questions by their outcome */

@@ -9,6 +9,7 @@
 #include "jobs.h"
 #include "notices.h"
 #include "recipes.h"
+#include "renames.h"
 #include "simq.h"
 #include "node/schedules.h"
 #include "node/tasks.h"
@@ -123,6 +124,7 @@ static void on_run_released(void *owner)
 static void after_turn(void *arg)
 {
 	oracle_look(arg);
+	renames_look_at(arg);
 	if (sim.options.ticks)
 		ticks_look(arg);
 }
@@ -148,6 +150,18 @@ void site_configure(struct site *s)
 	own.yield_delay_ms = s->yield_delay_ms;
 	node_configure(&s->node, &own, mine, n);
 	machine_wake(s->machine, 0);
+}
+
+void site_toggle_task(struct site *s)
+{
+	unsigned k = (unsigned)random_range(0, sim.n_tasks - 1);
+
+	if (renames_are(k)) {
+		renames_switch(s);
+		return;
+	}
+	s->tasks ^= UINT64_C(1) << k;
+	TRACE("site %u has tasks %llx now", s->id, (unsigned long long)s->tasks);
 }
 
 void site_set_version(struct site *s, unsigned version)
@@ -453,4 +467,5 @@ void sites_reset(void)
 		s->yield_delay_ms = timing.yield_delay_ms;
 		s->queues = UINT64_MAX;
 	}
+	renames_reset();
 }

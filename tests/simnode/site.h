@@ -65,6 +65,8 @@ void site_stop(struct site *s);
 /* KILL; keeps: the next process will be told what this one had. */
 void site_kill(struct site *s);
 void site_configure(struct site *s);
+/* Its files have a task more or less, or a renamed one; it is configured by the caller. */
+void site_toggle_task(struct site *s);
 void site_set_version(struct site *s, unsigned version);
 void site_set_health(struct site *s);
 /* Its main file gives it another name, or that of before, which its next process has. */

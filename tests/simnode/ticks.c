@@ -7,7 +7,9 @@
 #include "core/tick.h"
 #include "node/run_steps.h"
 #include "oracle.h"
+#include "renames.h"
 #include "scenario.h"
+#include "schedules.h"
 #include "server.h"
 #include "truth.h"
 
@@ -21,13 +23,13 @@ static struct slot {
 	bool finished;
 } * slots[TASKS_MAX];
 
-static uint64_t era;
+static uint64_t era, anew_count;
 static int64_t era_since;
 static int64_t quiet_since; /* no fault since then */
 
 static struct slot *slot_at(unsigned task, int64_t tick)
 {
-	struct slot *slot = &slots[task][tick % SLOTS];
+	struct slot *slot = &slots[renames_same(task)][tick % SLOTS];
 
 	if (slot->tick != tick)
 		*slot = (struct slot){.tick = tick};
@@ -46,6 +48,18 @@ void ticks_forget(void)
 	for (unsigned k = 0; k < TASKS_MAX; k++)
 		if (slots[k])
 			memset(slots[k], 0, SLOTS * sizeof(*slots[k]));
+}
+
+void ticks_anew(unsigned task)
+{
+	anew_count++;
+	memset(slots[task], 0, SLOTS * sizeof(*slots[task]));
+	schedule_forget_decided(task);
+}
+
+uint64_t ticks_anew_count(void)
+{
+	return anew_count;
 }
 
 void ticks_reset(void)
@@ -88,11 +102,14 @@ void ticks_check_start(const struct job *mine)
 {
 	struct slot *slot = slot_of(mine);
 
+	if (renames_are(mine->task) && renames_were_beside())
+		return;
 	for (size_t i = 0; i < JOBS_MAX; i++) {
 		const struct job *j = &jobs[i];
 		/* Where nothing runs under the sidecar's eyes it does not look at what else does. */
-		if (j == mine || j->task != mine->task || !job_is_alive(j) ||
-		    (mine->once && j->site == mine->site) || oracle_has_shrunk(j->site) ||
+		if (j == mine || renames_same(j->task) != renames_same(mine->task) ||
+		    !job_is_alive(j) || (mine->once && j->site == mine->site) ||
+		    oracle_has_shrunk(j->site) ||
 		    (j->site == mine->site &&
 		     task_settings[mine->task].overlap == TASK_OVERLAP_ALLOW))
 			continue;
@@ -122,9 +139,14 @@ void ticks_check_start(const struct job *mine)
 
 void ticks_triggered(unsigned task, int64_t tick, bool anew)
 {
-	slot_at(task, tick)->finished = false;
-	if (anew)
-		slot_at(task, tick)->attempts = 0;
+	struct slot *slot = slot_at(task, tick);
+
+	slot->finished = false;
+	if (!anew)
+		return;
+	/* Its record was pruned before it was run again, as somebody wants. */
+	slot->attempts = 0;
+	slot->starts = 0;
 }
 
 void ticks_recorded(const struct job *j)

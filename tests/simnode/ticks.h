@@ -53,6 +53,9 @@ bool job_is_done(const struct job *j);
 void ticks_reset(void);
 /* All data was lost: the ledger begins anew. */
 void ticks_forget(void);
+/* What was known of the ticks of that task; how often that was. */
+void ticks_anew(unsigned task);
+uint64_t ticks_anew_count(void);
 uint64_t ticks_era(void);
 /* The time of the simulation at which that was; 0: never. */
 int64_t ticks_era_since(void);

@@ -8,6 +8,7 @@
 #include "core/fleet.h"
 #include "core/identity.h"
 #include "core/skew.h"
+#include "renames.h"
 #include "server.h"
 #include "wall.h"
 #include "wire/record.h"
@@ -261,7 +262,8 @@ static struct standing stand(const struct truth *t, unsigned task, const struct 
 
 bool truth_has_candidate(const struct truth *t, unsigned task)
 {
-	return !t->orders[task].paused && stand(t, task, NULL).best;
+	return !t->orders[task].paused && !renames_barred(&t->fleet, task) &&
+	       stand(t, task, NULL).best;
 }
 
 uint64_t truth_passed_over(const struct truth *t, unsigned task)
@@ -288,7 +290,7 @@ uint64_t truth_behind(const struct truth *t, unsigned task)
 
 bool truth_may_lead(const struct truth *t, unsigned task, unsigned site)
 {
-	if (!sites[site].running || t->orders[task].paused)
+	if (!sites[site].running || t->orders[task].paused || renames_barred(&t->fleet, task))
 		return false;
 	struct standing standing = stand(t, task, &sites[site]);
 	if (!standing.self_candidate)
