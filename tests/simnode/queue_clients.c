@@ -424,6 +424,11 @@ bool simq_is_hung(const struct site *s)
 	return s->hung_at > 0 && sim.now >= s->hung_at + HUNG_US && sim.now < s->hung_until;
 }
 
+int64_t simq_hangs_since(const struct site *s)
+{
+	return simq_is_hung(s) ? s->hung_at + HUNG_US : 0;
+}
+
 static void on_hung(void *arg, uint64_t number)
 {
 	struct site *s = arg;

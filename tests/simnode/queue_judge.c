@@ -10,6 +10,7 @@
 
 #include "node/paths.h"
 #include "oracle.h"
+#include "scenario.h"
 #include "simq.h"
 #include "wall.h"
 #include "wire/job_record.h"
@@ -24,6 +25,7 @@
 #define EARLY_MS 40000 /* by which clocks may differ that agree, and a little */
 #define KNOWN_US (600 * SECOND) /* for which the id of a purged job is known */
 #define KEYS_MAX 64
+#define TOLD_US	 (10 * SECOND) /* until a worker's leader knows what has become of it */
 
 static struct judged_job {
 	struct job_id id;
@@ -258,6 +260,16 @@ static void check_time(const struct transaction *x, const struct judged_job *j)
 				      (long long)(j->due_ms - now_ms));
 }
 
+/* In quiet times its leader knows that: the worker has said so. */
+static void check_runner(const struct judged_job *j)
+{
+	for (unsigned i = 0; i < sim.n_hosts; i++)
+		if (sites[i].running && strcmp(sites[i].name, j->node) == 0 &&
+		    !scenario_is_storm() && simq_hangs_since(&sites[i]) > 0 &&
+		    sim.now > simq_hangs_since(&sites[i]) + sim.timeout_ms * MS + TOLD_US)
+			sim_violation("job %s is given to a runner that hangs", j->id.uuid);
+}
+
 static void on_at(const struct transaction *x, const struct op *op, unsigned queue,
 		  const char *rest)
 {
@@ -286,6 +298,7 @@ static void on_at(const struct transaction *x, const struct op *op, unsigned que
 	j->at++;
 	j->at_session = at.session;
 	snprintf(j->node, sizeof(j->node), "%.*s", (int)(slash - rest), rest);
+	check_runner(j);
 	check_limits(queue, j->node);
 	check_rate(queue);
 	sim.figures.jobs[1]++;

@@ -20,6 +20,8 @@ size_t simq_list(const struct site *s, struct task_settings *ret_settings);
 void simq_take_file(struct site *s);
 /* Whether its runner is known to hang. */
 bool simq_is_hung(const struct site *s);
+/* True time since when that is known, 0: it does not. */
+int64_t simq_hangs_since(const struct site *s);
 bool simq_has(const struct site *s, unsigned queue);
 /* Its node tells: a job was given to it; one is to be ended. */
 bool simq_on_job(void *site, const char *queue, const struct job_id *id);
