@@ -10,16 +10,13 @@
 #include "base/names.h"
 #include "core/identity.h"
 #include "core/tick.h"
-#include "node/candidates.h"
-#include "node/leaders.h"
+#include "wire/record.h"
 #include "node/paths.h"
-#include "node/tasks.h"
+#include "node/session.h"
 #include "node/tick_folder.h"
 
-#define AGAIN_MS      2000 /* after a look that ended nothing: at the same task */
-#define PAUSE_MS      100  /* likewise: at any */
-#define MOVED_AT_ONCE 50   /* records, in one transaction: 200 KiB of the 1 MiB that one may have */
-#define MOVE_OPS      3	   /* before those about records */
+#define MOVED_AT_ONCE 50 /* records, in one transaction: 200 KiB of the 1 MiB that one may have */
+#define MOVE_OPS      3	 /* before those about records */
 
 /* Besides the records: the schedule in force and since when, and when a run ended well. */
 static const enum path_folder rest_folders[] = {PATH_SCHEDULES, PATH_SEEN};
@@ -42,7 +39,8 @@ struct move_read {
 };
 
 struct move {
-	struct leaders *leaders;
+	struct session *session;
+	struct rename_move_handlers handlers;
 	char task[NAME_ELECTION_MAX + 1];
 	char former[NAME_ELECTION_MAX + 1];
 	char (*names)[TICK_NAME_SIZE]; /* under the former name, sorted */
@@ -54,11 +52,6 @@ struct move {
 };
 
 static void load(struct move *m);
-
-static struct task *task_of(const struct move *m)
-{
-	return tasks_find(m->leaders, m->task, strlen(m->task));
-}
 
 static void forget_batch(struct move *m)
 {
@@ -72,23 +65,14 @@ static void forget_batch(struct move *m)
 /* Of a session that has ended the node may be ending, too: nothing is touched. */
 static void end(struct move *m, bool moved, const char *wants, enum store_code code)
 {
-	struct leaders *l = m->leaders;
-	struct task *t = code == STORE_ABANDONED ? NULL : task_of(m);
+	const struct rename_move_handlers h = m->handlers;
+	char task[NAME_ELECTION_MAX + 1];
 
+	memcpy(task, m->task, sizeof(task));
 	forget_batch(m);
 	free(m);
-	if (code == STORE_ABANDONED)
-		return;
-	l->renames.busy = false;
-	if (t)
-		renames_looked(t, moved, wants,
-			       moved ? 0 : host_now_ms(l->session->host) + AGAIN_MS);
-	if (!moved)
-		l->renames.pause_ms = host_now_ms(l->session->host) + PAUSE_MS;
-	if (!moved)
-		host_timer_start(&l->renames.due, PAUSE_MS);
-	else
-		candidates_changed(l);
+	if (code != STORE_ABANDONED)
+		h.done(h.arg, task, moved, wants);
 }
 
 static void end_failed(struct move *m, const struct store_reply *reply)
@@ -97,15 +81,6 @@ static void end_failed(struct move *m, const struct store_reply *reply)
 		log_error("former name not taken over", LOG_STR("task", m->task),
 			  LOG_STR("former", m->former), LOG_STR("why", reply->text));
 	end(m, false, store_is_refusal(reply->code) ? "ZooKeeper refuses it" : NULL, reply->code);
-}
-
-static bool is_best(const struct move *m)
-{
-	const struct task *t = task_of(m);
-	const struct registry *r = m->leaders->registry;
-
-	return t && registry_self(r) &&
-	       fleet_stand(&r->fleet, &t->contest, t->index, r->id).best == registry_self(r);
 }
 
 /* --- the transaction ------------------------------------------------------ */
@@ -147,7 +122,7 @@ static void on_moved(void *arg, const struct store_reply *reply)
 /* Only while we are registered, and nobody leads the former name. */
 static void send(struct move *m)
 {
-	const struct node_settings *s = m->leaders->session->settings;
+	const struct node_settings *s = m->session->settings;
 	bool last = !m->records;
 	size_t most = last ? RESTS : m->n, n = MOVE_OPS;
 	struct store_op *ops = mem_calloc(MOVE_OPS + 2 * most + 1, sizeof(*ops));
@@ -156,7 +131,7 @@ static void send(struct move *m)
 
 	path_of(s, PATH_LEADERS, m->former, leader);
 	ops[0] = (struct store_op){
-		.type = STORE_OP_CHECK, .path = m->leaders->session->registration, .version = -1};
+		.type = STORE_OP_CHECK, .path = m->session->registration, .version = -1};
 	ops[1] = (struct store_op){.type = STORE_OP_CREATE, .path = leader};
 	ops[2] = (struct store_op){.type = STORE_OP_DELETE, .path = leader, .version = -1};
 	for (size_t i = 0; i < most; i++) {
@@ -178,7 +153,7 @@ static void send(struct move *m)
 		ops[n++] = (struct store_op){
 			.type = STORE_OP_DELETE, .path = paths[2 * most], .version = -1};
 	}
-	store_multi(m->leaders->session->store, ops, n, on_moved, m);
+	store_multi(m->session->store, ops, n, on_moved, m);
 	free(ops);
 	free(paths);
 }
@@ -232,13 +207,13 @@ static struct move_read *reading(struct move *m, size_t index, bool there)
 /* Nothing is left but the folder, and what lies beside it. */
 static void read_rests(struct move *m)
 {
-	struct store *store = m->leaders->session->store;
+	struct store *store = m->session->store;
 	char from[STORE_PATH_MAX], to[STORE_PATH_MAX];
 
 	memset(m->rests, 0, sizeof(m->rests));
 	for (size_t i = 0; i < RESTS; i++) {
-		path_of(m->leaders->session->settings, rest_folders[i], m->former, from);
-		path_of(m->leaders->session->settings, rest_folders[i], m->task, to);
+		path_of(m->session->settings, rest_folders[i], m->former, from);
+		path_of(m->session->settings, rest_folders[i], m->task, to);
 		struct move_read *old = reading(m, i, false), *new = reading(m, i, true);
 		store_get(store, from, false, on_read, old);
 		store_exists(store, to, false, on_read, new);
@@ -276,8 +251,8 @@ static void on_new_names(void *arg, const struct store_reply *reply)
 		reads[i] = reading(m, i, false);
 	}
 	for (size_t i = 0, most = m->n; i < most; i++) {
-		path_of_tick(m->leaders->session->settings, m->former, m->names[i], path);
-		store_get(m->leaders->session->store, path, false, on_read, reads[i]);
+		path_of_tick(m->session->settings, m->former, m->names[i], path);
+		store_get(m->session->store, path, false, on_read, reads[i]);
 	}
 	free(reads);
 	free(there);
@@ -293,8 +268,8 @@ static void on_names(void *arg, const struct store_reply *reply)
 		return;
 	}
 	m->names = tick_folder_names(reply, &m->n_names);
-	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
-	store_children(m->leaders->session->store, path, false, on_new_names, m);
+	path_of_tick(m->session->settings, m->task, NULL, path);
+	store_children(m->session->store, path, false, on_new_names, m);
 }
 
 static void on_folder_made(void *arg, const struct store_reply *reply)
@@ -306,8 +281,8 @@ static void on_folder_made(void *arg, const struct store_reply *reply)
 		end_failed(m, reply);
 		return;
 	}
-	path_of_tick(m->leaders->session->settings, m->former, NULL, path);
-	store_children(m->leaders->session->store, path, false, on_names, m);
+	path_of_tick(m->session->settings, m->former, NULL, path);
+	store_children(m->session->store, path, false, on_names, m);
 }
 
 /* The new folder begins with what pruning has left of the former one. */
@@ -324,15 +299,15 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		end_failed(m, reply);
 		return;
 	}
-	if (!is_best(m)) {
+	if (!m->handlers.is_best(m->handlers.arg, m->task)) {
 		end(m, false, "the best candidate does it", reply->code);
 		return;
 	}
 	tick_folder_floor(reply, floor);
-	path_of_tick(m->leaders->session->settings, m->task, NULL, path);
+	path_of_tick(m->session->settings, m->task, NULL, path);
 	const struct store_op op = {
 		.type = STORE_OP_CREATE, .path = path, .data = floor, .len = strlen(floor)};
-	store_multi(m->leaders->session->store, &op, 1, on_folder_made, m);
+	store_multi(m->session->store, &op, 1, on_folder_made, m);
 }
 
 static void load(struct move *m)
@@ -340,17 +315,18 @@ static void load(struct move *m)
 	char path[STORE_PATH_MAX];
 
 	forget_batch(m);
-	path_of_tick(m->leaders->session->settings, m->former, NULL, path);
-	store_get(m->leaders->session->store, path, false, on_folder, m);
+	path_of_tick(m->session->settings, m->former, NULL, path);
+	store_get(m->session->store, path, false, on_folder, m);
 }
 
-void rename_move_begin(struct renames *r, const struct task *t)
+void rename_move_begin(struct session *session, const char *task, const char *former,
+		       const struct rename_move_handlers *handlers)
 {
 	struct move *m = mem_calloc(1, sizeof(*m));
 
-	r->busy = true;
-	m->leaders = r->leaders;
-	snprintf(m->task, sizeof(m->task), "%s", t->name);
-	renames_other(t, m->former);
+	m->session = session;
+	m->handlers = *handlers;
+	snprintf(m->task, sizeof(m->task), "%s", task);
+	snprintf(m->former, sizeof(m->former), "%s", former);
 	load(m);
 }

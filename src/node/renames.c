@@ -12,6 +12,9 @@
 #include "node/rename_move.h"
 #include "node/tasks.h"
 
+#define AGAIN_MS 2000 /* after a look that ended nothing: at the same task */
+#define PAUSE_MS 100  /* likewise: at any */
+
 bool renames_has(const struct task *t)
 {
 	return t->settings->renamed_from || (t->rename.later && t->rename.later[0]);
@@ -154,6 +157,48 @@ static bool may_move(const struct task *t)
 	       (t->settings->renamed_from || !is_held(t));
 }
 
+static bool is_best(void *arg, const char *task)
+{
+	const struct renames *r = arg;
+	const struct registry *registry = r->leaders->registry;
+	const struct task *t = tasks_find(r->leaders, task, strlen(task));
+	const struct member *self = registry_self(registry);
+
+	return t && self &&
+	       fleet_stand(&registry->fleet, &t->contest, t->index, registry->id).best == self;
+}
+
+static void on_move_done(void *arg, const char *task, bool moved, const char *wants)
+{
+	struct renames *r = arg;
+	struct leaders *l = r->leaders;
+	struct task *t = tasks_find(l, task, strlen(task));
+	int64_t now_ms = host_now_ms(l->session->host);
+
+	r->busy = false;
+	if (t && renames_has(t)) {
+		t->rename.moved = moved && !t->rename.listed;
+		t->rename.wants = wants;
+		t->rename.again_ms = moved ? 0 : now_ms + AGAIN_MS;
+	}
+	if (moved) {
+		candidates_changed(l);
+		return;
+	}
+	r->pause_ms = now_ms + PAUSE_MS;
+	host_timer_start(&r->due, PAUSE_MS);
+}
+
+static void move(struct renames *r, const struct task *t)
+{
+	const struct rename_move_handlers handlers = {is_best, on_move_done, r};
+	char former[NAME_ELECTION_MAX + 1];
+
+	r->busy = true;
+	renames_other(t, former);
+	rename_move_begin(r->leaders->session, t->name, former, &handlers);
+}
+
 void renames_look(struct renames *r)
 {
 	const struct leaders *l = r->leaders;
@@ -183,7 +228,7 @@ void renames_look(struct renames *r)
 	if (due_ms > now_ms)
 		host_timer_start(&r->due, due_ms - now_ms);
 	else
-		rename_move_begin(r, first);
+		move(r, first);
 }
 
 static void on_due(void *arg)
@@ -239,15 +284,6 @@ void renames_refused(struct task *t, const struct store_reply *reply)
 		t->rename.moved = false;
 		candidates_changed(l);
 	}
-}
-
-void renames_looked(struct task *t, bool moved, const char *wants, int64_t again_ms)
-{
-	if (!renames_has(t))
-		return;
-	t->rename.moved = moved && !t->rename.listed;
-	t->rename.wants = wants;
-	t->rename.again_ms = again_ms;
 }
 
 void renames_task_gone(struct task *t)

@@ -65,8 +65,6 @@ void renames_prove(const struct task *t, char paths[2][STORE_PATH_MAX],
 		   struct store_op ops[RENAMES_OPS]);
 /* That did not hold, as the answer to the claim says. */
 void renames_refused(struct task *t, const struct store_reply *reply);
-/* A look at what is under the other name is over: rename_move.c. */
-void renames_looked(struct task *t, bool moved, const char *wants, int64_t again_ms);
 /* The task is about to be freed. */
 void renames_task_gone(struct task *t);
 /* Why that is so, and what ends it, as a sentence in a text of that size. */
