@@ -77,79 +77,11 @@ $(error unknown VARIANT $(VARIANT): release, asan, tsan or cov)
 endif
 
 # --- sources ----------------------------------------------------------------------------------
-BASE := \
-	mem buffer clock duration fd name names nearest sort \
-	worker doing errout journal log utf8 histogram notify notice ids
-CORE := \
-	version version_form rank draft calendar zone \
-	zone_rule schedule schedule_next fleet \
-	fleet_ranking fleet_draft tally lease election election_times \
-	election_promise skew identity tick run run_holds owed \
-	job_id job_outcome assign bucket hang attempt
-WIRE := \
-	schedule_record notice_record \
-	barrier_record gang_record \
-	reader keys pack record record_pack policy_kind recipe_record seen_record \
-	rolling_record job_record worker_queues \
-	rpc
-CONFIG := \
-	config config_values zone_file schedule_config config_zookeeper \
-	config_version config_socket config_auth \
-	user_list restart health_config notify_config notify_files task_config taskfile taskdir task_room task_zones \
-	queue_config callback_url words \
-	trusted ping_url hints settings value outline textfile problem
-NODE := \
-	barrier barrier_read barrier_open ticket \
-	gang gang_read gang_member gang_start gang_sweep gang_ticket gang_time \
-	node id session session_lease session_hostage watches watch_table folder clocks closing holder \
-	registry registration policy policy_ends \
-	policy_nodes transactions reads leaders \
-	leader_log leader_node listing groups tasks partitions partitions_making repartition unled renames rename_move candidates disagreement audit \
-	inheritance handoff paths survey ledger ledger_history ledger_write gone \
-	last_run overdue runs run_any run_steps run_sight run_record run_answers standby unclaimed \
-	ledger_missed tick_folder pause_end schedules schedule_load schedule_decided schedule_due schedule_trigger trigger recipes \
-	counter counts roster roster_read roster_write own_index \
-	notices notice_list notice_takeover run_event losses outages \
-	lock lock_steps lock_decide lock_name lock_sweep lock_list \
-	rolling rolling_read rolling_steps rolling_deed rolling_operator rolling_sweep rolling_audit \
-	queues queue_calls queue_ops queue_submit queue_read queue_cancel queue_dead queue_view queue_list queue_places queue_ending \
-	leftovers queue_work queue_recheck queue_steps queue_lead queue_due queue_given queue_takeover queue_assign queue_tidy queue_room queue_served queue_key queue_prune queue_prune_look \
-	queue_troubles
-CONTROL := \
-	barriers gangs \
-	methods subject parked reloads orders order_texts nodes user \
-	refusal answers decisions disagreements partition_answers explain explain_tick handover subscriptions \
-	history trigger run_requests repartition recipes recipe_wait runners runner_troubles notifiers troubles metrics next \
-	rolling locks queue_asks queue_submits queue_jobs queue_lists queue_views queue_work
-DAEMON := \
-	offload machine host_uv lookup zk zk_requests \
-	handoff_file handoff reading task_changes reload stop account \
-	connection serve control turn users health files \
-	loop_watch spare_threads sidecar
-CLIENT := \
-	barrier join child \
-	zkleader_api partition_api job_api call handle link follow answer library fields claim tail capture relay \
-	printable options check json output table command \
-	ask decision outcome selection rollout snapshot \
-	host news screen live list tasks status explain \
-	watch order drained trigger counter index roster lock locks wait partitions \
-	run run_partitions pending leased_job job guard launch tree \
-	rolling rolling_run rolling_step rolling_job rolling_show \
-	submit job_text job_commands queue queue_jobs \
-	terminal signals history logs next crontab crontab_name import_crontab reload version help
-
-RUNNER := \
-	main runner account due jobs line start tasks \
-	offer post queue_job
-
-NOTIFY := \
-	main notifier events pings urls http poster spool channels message \
-	command input sends
-
-WEB := \
-	main address access routes sidecar shared events \
-	exchange metrics assets html page_parts page \
-	task_page queue_page server
+# A layer is a folder of src with its rooms; what lies there is built. The files with a main() are no
+# part of a layer: tests link it without them.
+layer   = $(wildcard $(addprefix src/$(1),/*.c /*/*.c /*/*/*.c))
+objects = $(patsubst src/%.c,$(B)/%.o,$(filter-out %/main.c %_main.c,$(call layer,$(1))))
+LAYERS := base core wire config node control daemon api check supervise cli runner notify web
 
 BASE_LIBS   :=
 CORE_LIBS   :=
@@ -160,37 +92,23 @@ RUNNER_LIBS := -lconfuse -ljansson -lsmartcols
 NOTIFY_LIBS := -lconfuse -ljansson -lsmartcols
 WEB_LIBS    := -lmicrohttpd -ljansson -lsmartcols -luv
 
-objects = $(patsubst %,$(B)/$(1)/%.o,$(2))
-OBJ_BASE   := $(call objects,base,$(BASE))
-OBJ_CORE   := $(call objects,core,$(CORE))
-OBJ_WIRE   := $(call objects,wire,$(WIRE))
-OBJ_CONFIG := $(call objects,config,$(CONFIG))
-OBJ_NODE   := $(call objects,node,$(NODE))
-OBJ_CONTROL := $(call objects,control,$(CONTROL))
-OBJ_DAEMON := $(call objects,daemon,$(DAEMON))
-OBJ_CLIENT := $(call objects,client,$(CLIENT))
-
-LIB_BASE   := $(B)/libbase.a
-LIB_CORE   := $(B)/libcore.a
-LIB_WIRE   := $(B)/libwire.a
-LIB_CONFIG := $(B)/libconfig.a
-LIB_NODE   := $(B)/libnode.a
-LIB_CONTROL := $(B)/libcontrol.a
-LIB_DAEMON := $(B)/libdaemon.a
-LIB_CLIENT := $(B)/libclient.a
+$(foreach l,$(LAYERS),$(eval LIB_$(l) := $(B)/lib$(l).a))
+$(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 
 # What each layer links: itself and those below it.
-LINK_base   := $(LIB_BASE)
-LINK_core   := $(LIB_CORE) $(LIB_BASE)
-LINK_wire   := $(LIB_WIRE) $(LIB_BASE)
-LINK_config := $(LIB_CONFIG) $(LIB_CORE) $(LIB_BASE)
+LINK_base   := $(LIB_base)
+LINK_core   := $(LIB_core) $(LIB_base)
+LINK_wire   := $(LIB_wire) $(LIB_base)
+LINK_config := $(LIB_config) $(LIB_core) $(LIB_base)
 # Whoever links a node gives it a machine and a store: the daemon, or a test.
-LINK_node   := $(LIB_NODE) $(LIB_CORE) $(LIB_WIRE) $(LIB_BASE)
-LINK_control := $(LIB_CONTROL) $(LIB_CONFIG) $(LINK_node)
-LINK_daemon := $(LIB_DAEMON) $(LINK_control)
+LINK_node   := $(LIB_node) $(LIB_core) $(LIB_wire) $(LIB_base)
+LINK_control := $(LIB_control) $(LIB_config) $(LINK_node)
+LINK_daemon := $(LIB_daemon) $(LINK_control)
 # The daemon's archive has what node/ and control/ call in host.h, store.h and peer.h: they need one another.
 GROUP = -Wl,--start-group $^ -Wl,--end-group
-LINK_client := $(LIB_CLIENT) $(LIB_WIRE) $(LIB_CORE) $(LIB_BASE)
+LINK_api    := $(LIB_api) $(LIB_core) $(LINK_wire)
+LINK_supervise := $(LIB_supervise) $(LINK_api)
+LINK_client := $(LIB_cli) $(LIB_check) $(LINK_supervise)
 
 # --- programs ---------------------------------------------------------------------------------
 .PHONY: all
@@ -198,53 +116,44 @@ all: $(B)/zkleaderd $(B)/zkleader $(B)/zkleader-check $(B)/zkleader-web $(B)/zkl
 
 $(B)/zkleaderd: $(B)/daemon/main.o $(LINK_daemon)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) $(DAEMON_LIBS)
-$(B)/zkleader: $(B)/client/main.o $(LINK_client)
+$(B)/zkleader: $(B)/cli/main.o $(LINK_client)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
-$(B)/zkleader-web: $(call objects,web,$(filter-out main,$(WEB))) $(B)/web/main.o $(LINK_client)
+$(B)/zkleader-web: $(B)/web/main.o $(LIB_web) $(LINK_api)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(WEB_LIBS)
-
-RUNNER_REST := $(call objects,runner,$(filter-out main,$(RUNNER))) $(LIB_CLIENT) $(LIB_WIRE) $(LINK_config)
+RUNNER_REST := $(LIB_runner) $(LIB_supervise) $(LIB_api) $(LIB_wire) $(LINK_config)
 $(B)/zkleader-runner: $(B)/runner/main.o $(RUNNER_REST)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(RUNNER_LIBS)
-NOTIFY_REST := $(call objects,notify,$(filter-out main,$(NOTIFY))) $(LIB_CLIENT) $(LIB_WIRE) $(LINK_config)
+NOTIFY_REST := $(LIB_notify) $(LIB_api) $(LIB_wire) $(LINK_config)
 $(B)/zkleader-notify: $(B)/notify/main.o $(NOTIFY_REST)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^ $(NOTIFY_LIBS)
-$(B)/web/assets.o: $(wildcard src/web/*.css src/web/*.js src/web/*.svg)
+$(B)/web/assets/assets.o: $(wildcard src/web/assets/*)
 
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
-API := client/zkleader_api client/partition_api client/call client/handle client/link client/answer client/fields client/claim client/printable \
-	client/options client/check \
-	wire/reader wire/pack wire/rpc base/mem base/buffer base/clock base/duration base/fd base/name base/utf8
+API := $(patsubst src/%.c,%,$(filter-out %/json.c %/output.c %/follow.c %/context.c,$(call layer,api))) check/check \
+	$(addprefix base/text/,duration name utf8 printable options) base/mem base/buffer base/clock base/fd \
+	wire/reader wire/pack wire/rpc core/queue/job_id
 $(B)/libzkleader.a: $(B)/zkleader_api.o
 # For applications: one object that shows nothing but zkleader_*.
-$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(API) client/job_api core/job_id)
+$(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(filter-out check/%,$(API)))
 	$(LD) -r -o $@ $^
 	objcopy --wildcard --keep-global-symbol='zkleader_*' $@
 ifeq ($(VARIANT),release)
 # msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
-$(B)/check/include:
+$(B)/static/include:
 	@mkdir -p $@
 	ln -sfn /usr/include/msgpack $@/msgpack && ln -sfn /usr/include/msgpack.h $@/msgpack.h
-$(B)/check/%.o: src/%.c $(B)/version | $(B)/check/include
+$(B)/static/%.o: src/%.c $(B)/version | $(B)/static/include
 	@mkdir -p $(@D)
 	$(CHECK_CC) -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Os -Isrc -Iinclude \
-		-isystem $(B)/check/include -fstack-protector-strong -MMD -MP -c -o $@ $<
-$(B)/zkleader-check: $(patsubst %,$(B)/check/%.o,client/check_main $(API))
+		-isystem $(B)/static/include -fstack-protector-strong -MMD -MP -c -o $@ $<
+$(B)/zkleader-check: $(patsubst %,$(B)/static/%.o,check/check_main $(API))
 	$(CHECK_CC) -static -s -Wl,--gc-sections,-z,relro,-z,now -o $@ $^
 else
-$(B)/zkleader-check: $(patsubst %,$(B)/%.o,client/check_main $(API))
+$(B)/zkleader-check: $(patsubst %,$(B)/%.o,check/check_main $(API))
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 endif
 
-$(LIB_BASE): $(OBJ_BASE)
-$(LIB_CORE): $(OBJ_CORE)
-$(LIB_WIRE): $(OBJ_WIRE)
-$(LIB_CONFIG): $(OBJ_CONFIG)
-$(LIB_NODE): $(OBJ_NODE)
-$(LIB_CONTROL): $(OBJ_CONTROL)
-$(LIB_DAEMON): $(OBJ_DAEMON)
-$(LIB_CLIENT): $(OBJ_CLIENT)
 $(B)/lib%.a:
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -335,7 +244,7 @@ SIMNODE_REST := $(patsubst %,$(B)/tests/simnode/%.o,recipe_barrier site wall ora
 $(B)/tests/simnode/%.o: tests/simnode/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMNODE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
+$(B)/sim-node: $(SIMNODE_MODEL) $(SIMNODE_REST) $(call objects,node) $(LIB_core) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 # The same with a bug planted in one function of the node: each has to be found.
 SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved election_step election_leads election_promise election_release_time \
@@ -348,7 +257,7 @@ SIMNODE_WRAP := schedule_is_open lease_heard lease_committed lease_moved electio
 	queues_configured worker_answers_for work_recheck rolling_decide rolling_deed_put_drain rolling_is_soaked rolling_sweep rolling_release \
 	watches_begin watches_drop session_give_up skew_jobs renames_bar worker_is_unhealthy
 $(B)/sim-node-planted: $(B)/tests/simnode/plants.o $(B)/tests/simnode/plants_rolling.o $(SIMNODE_MODEL) $(SIMNODE_REST) \
-		$(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
+		$(call objects,node) $(LIB_core) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) $(patsubst %,-Wl$(comma)--wrap=%,$(SIMNODE_WRAP)) -o $@ $^
 .PHONY: model-bin
 model-bin: $(B)/compare-model $(B)/compare-real
@@ -366,7 +275,7 @@ $(B)/tests/simscale/model/%.o: tests/simnode/%.c
 $(B)/tests/simscale/%.o: tests/simscale/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) $(SIMSCALE_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/sim-scale: $(SIMSCALE) $(call objects,node,$(NODE)) $(LIB_CORE) $(LINK_wire)
+$(B)/sim-scale: $(SIMSCALE) $(call objects,node) $(LIB_core) $(LINK_wire)
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -Wl,--wrap=record_parse_worker,--wrap=worker_free -o $@ $^
 
 .PHONY: model sim sim-ticks sim-scale

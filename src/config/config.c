@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
-#include "base/name.h"
+#include "base/text/duration.h"
+#include "base/text/name.h"
 #include "config/config_values.h"
-#include "config/user_list.h"
+#include "config/text/user_list.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const log_formats[] = {"text", "json", NULL};

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "config/health_config.h"
-#include "base/log.h"
-#include "config/problem.h"
-#include "config/settings.h"
-#include "config/zone_file.h"
+#include "base/log/log.h"
+#include "config/keys/health_config.h"
+#include "config/keys/zone_file.h"
+#include "config/text/problem.h"
+#include "config/text/settings.h"
 
 #define CONFIG_HOSTS_MAX	  16
 #define CONFIG_PORT_DEFAULT	  2181

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/name.h"
-#include "config/textfile.h"
+#include "base/text/name.h"
+#include "config/text/textfile.h"
 
 /* What is wrong with a line scheme:credential; NULL: nothing. No message may quote the secret. */
 static const char *bad_auth(const char *line)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "config/textfile.h"
+#include "config/text/textfile.h"
 
 void config_problem(const struct config_values *v, const char *key, const char *format, ...)
 {

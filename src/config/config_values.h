@@ -6,8 +6,8 @@
 #define ZKLEADER_CONFIG_CONFIG_VALUES_H
 
 #include "config/config.h"
-#include "config/problem.h"
-#include "config/settings.h"
+#include "config/text/problem.h"
+#include "config/text/settings.h"
 
 /* A configuration being made from its settings. */
 struct config_values {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/name.h"
-#include "core/version_form.h"
-#include "config/textfile.h"
+#include "base/text/name.h"
+#include "config/text/textfile.h"
+#include "core/fleet/version_form.h"
 
 /* The version without version-strip at its front; unchanged if the rest would be no version. */
 static const char *strip_version(const struct config *c, const char *version)

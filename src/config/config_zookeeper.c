@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/name.h"
+#include "base/text/name.h"
 
 /* What is wrong with an absolute znode path, NULL: nothing. */
 static const char *bad_znode(const char *path)

@@ -6,23 +6,23 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "base/names.h"
-#include "core/identity.h"
-#include "core/version.h"
+#include "base/text/names.h"
 #include "config/restart.h"
 #include "control/decisions.h"
 #include "control/disagreements.h"
 #include "control/explain.h"
-#include "control/partition_answers.h"
 #include "control/notifiers.h"
+#include "control/partition_answers.h"
 #include "control/runners.h"
 #include "control/subject.h"
 #include "control/troubles.h"
-#include "node/last_run.h"
+#include "core/fleet/identity.h"
+#include "core/fleet/version.h"
+#include "node/ledger/last_run.h"
+#include "node/ledger/overdue.h"
 #include "node/node.h"
-#include "node/overdue.h"
 
 /* --- pieces of answers ---------------------------------------------------- */
 

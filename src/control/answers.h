@@ -7,7 +7,7 @@
 
 #include "control/peer.h"
 #include "control/process.h"
-#include "node/survey.h"
+#include "node/fleet/survey.h"
 
 struct subjects;
 struct methods;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
+#include "base/text/duration.h"
 #include "control/recipes.h"
 #include "node/node.h"
 

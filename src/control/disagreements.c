@@ -1,9 +1,9 @@
 #include "control/disagreements.h"
 
 #include "control/subject.h"
-#include "core/identity.h"
-#include "node/disagreement.h"
-#include "node/partitions.h"
+#include "core/fleet/identity.h"
+#include "node/election/partitions.h"
+#include "node/fleet/disagreement.h"
 
 #define SHOWN_MAX 100
 

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answers.h"
-#include "core/election_times.h"
-#include "core/identity.h"
 #include "control/decisions.h"
 #include "control/subject.h"
+#include "core/election/election_times.h"
+#include "core/fleet/identity.h"
+#include "node/fleet/disagreement.h"
 #include "node/node.h"
-#include "node/disagreement.h"
 
 void explain_say(char text[EXPLAIN_TEXT_MAX], const char *format, ...)
 {

@@ -8,13 +8,13 @@
 #include "base/mem.h"
 #include "control/explain.h"
 #include "control/history.h"
-#include "core/identity.h"
-#include "core/owed.h"
-#include "node/ledger.h"
+#include "core/fleet/identity.h"
+#include "core/time/owed.h"
+#include "node/election/tasks.h"
+#include "node/ledger/ledger.h"
+#include "node/ledger/unclaimed.h"
 #include "node/node.h"
-#include "node/schedules.h"
-#include "node/tasks.h"
-#include "node/unclaimed.h"
+#include "node/schedule/schedules.h"
 
 /* A request whose answer is outstanding. */
 struct tick_ask {

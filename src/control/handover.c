@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/identity.h"
-#include "core/version.h"
+#include "core/fleet/identity.h"
+#include "core/fleet/version.h"
 
 #define NOT_KNOWN (-1)
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "node/leaders.h"
+#include "node/election/leaders.h"
 #include "wire/pack.h"
 
 /* How many pairs handover_pack() writes. */

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "control/answers.h"
 #include "control/subject.h"
-#include "node/ledger.h"
+#include "node/ledger/ledger.h"
 #include "node/node.h"
-#include "node/run_event.h"
+#include "node/notices/run_event.h"
 
 #define TOGETHER    4		       /* ledgers that are read at a time */
 #define ENTRIES_MAX 40000	       /* of an answer from several ledgers, in equal parts */

@@ -4,7 +4,7 @@
 
 #include "control/methods.h"
 #include "wire/pack.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 struct peer;
 struct registry;

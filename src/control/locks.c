@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/duration.h"
+#include "base/text/utf8.h"
 #include "control/answers.h"
 #include "control/nodes.h"
 #include "control/recipes.h"
-#include "node/lock_list.h"
 #include "node/node.h"
+#include "node/recipes/lock/lock_list.h"
 
 /* A request that waits for the node: lock, lock_attach, lock_finish or locks. */
 struct lock_ask {

@@ -6,18 +6,16 @@
 
 #include "base/doing.h"
 #include "base/mem.h"
-#include "node/last_run.h"
-#include "node/partitions.h"
 #include "control/answers.h"
 #include "control/explain.h"
 #include "control/explain_tick.h"
+#include "control/gangs.h"
 #include "control/history.h"
+#include "control/locks.h"
 #include "control/metrics.h"
 #include "control/next.h"
 #include "control/notifiers.h"
 #include "control/orders.h"
-#include "control/gangs.h"
-#include "control/locks.h"
 #include "control/parked.h"
 #include "control/partition_answers.h"
 #include "control/queue_asks.h"
@@ -29,8 +27,10 @@
 #include "control/run_requests.h"
 #include "control/runners.h"
 #include "control/subject.h"
-#include "control/trigger.h"
 #include "control/subscriptions.h"
+#include "control/trigger.h"
+#include "node/election/partitions.h"
+#include "node/ledger/last_run.h"
 
 static void on_turn(void *arg)
 {

@@ -4,9 +4,9 @@
 
 #include "control/queue_asks.h"
 #include "control/queues.h"
-#include "node/counts.h"
+#include "node/ledger/counts.h"
+#include "node/ledger/overdue.h"
 #include "node/node.h"
-#include "node/overdue.h"
 
 #define KEYS_OF_TASK 9
 

@@ -8,12 +8,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "core/calendar.h"
 #include "control/answers.h"
-#include "core/schedule.h"
+#include "core/time/calendar.h"
+#include "core/time/schedule.h"
+#include "node/election/tasks.h"
 #include "node/node.h"
-#include "node/schedules.h"
-#include "node/tasks.h"
+#include "node/schedule/schedules.h"
 
 #define LOCAL_SIZE    32 /* "2026-03-29T03:00:00+02:00" */
 #define HOUR_S	      3600

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/names.h"
-#include "base/nearest.h"
-#include "core/identity.h"
+#include "base/text/names.h"
+#include "base/text/nearest.h"
+#include "core/fleet/identity.h"
 
 #define SHOWN_MAX 5 /* names, or addresses, in one message */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "config/notify_files.h"
+#include "config/tasks/notify_files.h"
 
 /* A problem that the notifier reports: with its spool, or with a file that it does not trust. */
 struct notifier_problem {

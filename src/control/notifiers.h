@@ -5,7 +5,7 @@
 #ifndef ZKLEADER_CONTROL_NOTIFIERS_H
 #define ZKLEADER_CONTROL_NOTIFIERS_H
 
-#include "config/problem.h"
+#include "config/text/problem.h"
 #include "control/methods.h"
 
 #define NOTIFIERS_AWAY_MS      5000 /* how long it may be away, as during a restart */

@@ -6,9 +6,9 @@
 
 #include "base/mem.h"
 #include "control/nodes.h"
-#include "core/identity.h"
-#include "core/version.h"
-#include "node/tasks.h"
+#include "core/fleet/identity.h"
+#include "core/fleet/version.h"
+#include "node/election/tasks.h"
 
 #define SHOWN_MAX 5 /* entries of a list in one message */
 

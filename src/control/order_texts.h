@@ -6,7 +6,7 @@
 
 #include "control/explain.h"
 #include "node/node.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 /* The order is in force (put), or was revoked; all of these append. */
 void order_say_done(const struct node *n, const struct policy_record *r, enum policy_kind kind,

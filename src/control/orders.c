@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
+#include "base/text/duration.h"
 #include "control/explain.h"
 #include "control/nodes.h"
 #include "control/order_texts.h"
 #include "control/subject.h"
 #include "control/user.h"
-#include "core/identity.h"
-#include "node/policy.h"
+#include "core/fleet/identity.h"
+#include "node/fleet/policy.h"
 #include "node/node.h"
 
 struct order {

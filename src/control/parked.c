@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "node/last_run.h"
-#include "node/survey.h"
-#include "node/tasks.h"
 #include "control/answers.h"
 #include "control/explain.h"
 #include "control/partition_answers.h"
+#include "node/election/tasks.h"
+#include "node/fleet/survey.h"
+#include "node/ledger/last_run.h"
 
 #define LOOK_US 2000 /* microseconds for tables in one turn of the loop */
 

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/identity.h"
 #include "control/decisions.h"
 #include "control/explain.h"
 #include "control/parked.h"
 #include "control/subject.h"
-#include "node/disagreement.h"
-#include "node/last_run.h"
-#include "node/overdue.h"
-#include "node/partitions.h"
+#include "core/fleet/identity.h"
+#include "node/election/partitions.h"
+#include "node/fleet/disagreement.h"
+#include "node/ledger/last_run.h"
+#include "node/ledger/overdue.h"
 
 /* --- pieces ---------------------------------------------------------------- */
 

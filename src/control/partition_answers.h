@@ -3,7 +3,7 @@
 #define ZKLEADER_CONTROL_PARTITION_ANSWERS_H
 
 #include "control/answers.h"
-#include "node/listing.h"
+#include "node/election/listing.h"
 
 #define PARTITION_ANSWERS_FIELDS 15 /* that partition_answers_pack() writes */
 

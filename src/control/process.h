@@ -6,7 +6,7 @@
 
 #include "base/buffer.h"
 #include "config/config.h"
-#include "config/taskfile.h"
+#include "config/tasks/taskfile.h"
 #include "node/node.h"
 
 /* The result of a reload, as lines for people. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "control/explain.h"
 #include "node/node.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "control/methods.h"
-#include "node/listing.h"
-#include "node/queues.h"
+#include "node/election/listing.h"
+#include "node/queue/queues.h"
 
 /* A waiting request. */
 struct queue_ask {

@@ -6,15 +6,15 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "config/callback_url.h"
+#include "base/text/utf8.h"
+#include "config/keys/callback_url.h"
 #include "control/explain.h"
 #include "control/queue_asks.h"
 #include "control/queues.h"
 #include "control/run_requests.h"
 #include "control/user.h"
-#include "node/id.h"
 #include "node/node.h"
+#include "node/session/id.h"
 
 #define NAME_KEPT_MS INT64_C(60000) /* how long a user's name is kept */
 #define NAMES_MAX    1000	    /* users whose names are kept */

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
-#include "base/names.h"
+#include "base/text/duration.h"
+#include "base/text/names.h"
 #include "control/recipes.h"
-#include "core/version.h"
+#include "core/fleet/version.h"
 #include "node/node.h"
 
 struct recipe_wait {

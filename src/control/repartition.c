@@ -8,7 +8,7 @@
 #include "control/explain.h"
 #include "control/subject.h"
 #include "control/user.h"
-#include "node/partitions.h"
+#include "node/election/partitions.h"
 
 struct repartition {
 	struct repartition *prev, *next;

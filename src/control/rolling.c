@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
+#include "base/text/duration.h"
 #include "control/answers.h"
 #include "control/nodes.h"
 #include "control/recipes.h"

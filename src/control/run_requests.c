@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text/duration.h"
+#include "base/text/utf8.h"
 #include "control/explain.h"
 #include "control/refusal.h"
 #include "control/subject.h"

@@ -3,7 +3,7 @@
 #define ZKLEADER_CONTROL_RUN_REQUESTS_H
 
 #include "control/methods.h"
-#include "node/runs.h"
+#include "node/runs/runs.h"
 
 /* The methods. */
 void run_request_claim(struct call *call);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "node/listing.h"
+#include "node/election/listing.h"
 
 static bool judge(const struct methods *m, const struct task_config *t, struct runners_trouble *ret)
 {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "node/listing.h"
-#include "node/schedules.h"
+#include "node/election/listing.h"
+#include "node/schedule/schedules.h"
 
 /* --- the list of runners -------------------------------------------------- */
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/problem.h"
+#include "config/text/problem.h"
 #include "control/methods.h"
-#include "core/job_id.h"
+#include "core/queue/job_id.h"
 
 #define RUNNERS_AWAY_MS	     5000 /* how long a runner may be away, as during a restart */
 #define RUNNERS_PING_MS	     5000 /* between two looks at whether runners answer */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "control/explain.h"
-#include "node/partitions.h"
-#include "node/tasks.h"
+#include "node/election/partitions.h"
+#include "node/election/tasks.h"
 
 bool subject_find(const struct leaders *l, const char *name, size_t len, struct subject *ret)
 {

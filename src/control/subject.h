@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "control/methods.h"
-#include "node/listing.h"
+#include "node/election/listing.h"
 
 #define SUBJECT_LIST_SIZE 120 /* bytes of a list of partitions in a text */
 

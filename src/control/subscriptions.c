@@ -10,7 +10,7 @@
 #include "control/handover.h"
 #include "control/nodes.h"
 #include "control/subject.h"
-#include "core/identity.h"
+#include "core/fleet/identity.h"
 #include "node/node.h"
 
 #define UNTOLD	   (-1)

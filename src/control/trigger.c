@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
 #include "control/run_requests.h"
 #include "control/subject.h"
 #include "control/user.h"
-#include "core/owed.h"
-#include "node/ledger.h"
+#include "core/time/owed.h"
+#include "node/election/tasks.h"
+#include "node/fleet/policy.h"
+#include "node/ledger/ledger.h"
 #include "node/node.h"
-#include "node/policy.h"
-#include "node/tasks.h"
-#include "node/trigger.h"
+#include "node/schedule/trigger.h"
 
 #define SECOND_MS INT64_C(1000)
 #define TRIES	  600 /* seconds that are tried to find a free one */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "control/nodes.h"
-#include "core/identity.h"
-#include "node/partitions.h"
-#include "node/schedules.h"
+#include "core/fleet/identity.h"
+#include "node/election/partitions.h"
+#include "node/schedule/schedules.h"
 
 static void find_blocked(const struct node *s, struct problems *problems)
 {

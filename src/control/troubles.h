@@ -4,7 +4,7 @@
 #ifndef ZKLEADER_CONTROL_TROUBLES_H
 #define ZKLEADER_CONTROL_TROUBLES_H
 
-#include "config/problem.h"
+#include "config/text/problem.h"
 #include "node/node.h"
 
 /* Appends each as a problem, named by the task or node that it is about. */

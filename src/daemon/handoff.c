@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/doing.h"
-#include "base/log.h"
+#include "base/log/log.h"
 
 /* Which fleet and identity the session belongs to. Only a sidecar with the same ones can use it. */
 static void say_of(const struct config *c, char of[HANDOFF_TEXT_MAX + 1])

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/journal.h"
-#include "base/log.h"
+#include "base/log/journal.h"
+#include "base/log/log.h"
 #include "config/config.h"
-#include "config/hints.h"
+#include "config/tasks/hints.h"
+#include "config/tasks/taskfile.h"
 #include "daemon/sidecar.h"
-#include "daemon/zk.h"
-#include "config/taskfile.h"
+#include "daemon/zookeeper/zk.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc" /* unless the Makefile defines it */

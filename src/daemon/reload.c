@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "base/doing.h"
-#include "base/log.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
 #include "base/mem.h"
-#include "base/names.h"
-#include "core/tick.h"
+#include "base/text/names.h"
 #include "config/restart.h"
+#include "config/tasks/notify_files.h"
 #include "control/runners.h"
-#include "base/notify.h"
-#include "config/notify_files.h"
-#include "daemon/zk.h"
+#include "core/time/tick.h"
+#include "daemon/zookeeper/zk.h"
 
 static bool is_known_problem(const struct problem *known, size_t n, const struct problem *p)
 {

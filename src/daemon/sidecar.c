@@ -9,17 +9,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
 #include "base/mem.h"
-#include "base/names.h"
+#include "base/text/names.h"
+#include "control/handover.h"
 #include "control/run_requests.h"
 #include "control/runners.h"
-#include "control/handover.h"
 #include "control/subscriptions.h"
 #include "daemon/handoff.h"
-#include "daemon/machine.h"
-#include "base/notify.h"
-#include "daemon/offload.h"
+#include "daemon/machine/machine.h"
+#include "daemon/machine/offload.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
 

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "core/tick.h"
-#include "base/notify.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
+#include "core/time/tick.h"
 
 #define SIDECAR_DRAIN_POLL_MS 50
 

@@ -2,16 +2,16 @@
 
 #include <string.h>
 
-#include "base/log.h"
-#include "core/identity.h"
-#include "node/candidates.h"
-#include "node/counts.h"
-#include "node/gone.h"
-#include "node/inheritance.h"
-#include "node/ledger.h"
-#include "node/standby.h"
-#include "node/tasks.h"
-#include "node/unclaimed.h"
+#include "base/log/log.h"
+#include "core/fleet/identity.h"
+#include "node/election/candidates.h"
+#include "node/election/inheritance.h"
+#include "node/election/tasks.h"
+#include "node/ledger/counts.h"
+#include "node/ledger/gone.h"
+#include "node/ledger/ledger.h"
+#include "node/ledger/unclaimed.h"
+#include "node/runs/standby.h"
 
 /* --- what is left to the node that comes next ----------------------------- */
 

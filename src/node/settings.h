@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/task_settings.h"
+#include "core/election/task_settings.h"
 
 /* The same for as long as the node lives. The texts are its maker's, and outlive it. */
 struct node_settings {

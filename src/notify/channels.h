@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/notify_config.h"
-#include "config/taskfile.h"
-#include "config/trusted.h"
+#include "config/keys/notify_config.h"
+#include "config/tasks/taskfile.h"
+#include "config/text/trusted.h"
 
 #define CHANNELS_AGE_MS	      5000 /* for which what was read is good */
 #define CHANNELS_REFUSALS_MAX 10

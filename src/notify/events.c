@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "client/json.h"
 #include "wire/pack.h"
 
 #define TOLD_MAX     20

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/mem.h"
-#include "client/json.h"
 
 #define OUTPUT_SHOWN 1000 /* bytes of a run's output in a line of chat */
 

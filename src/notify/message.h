@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "config/notify_config.h"
+#include "config/keys/notify_config.h"
 
 /* A heap string for the caller: JSON in that form. */
 char *message_text(const json_t *event, enum notify_template form);

@@ -10,13 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/follow.h"
+#include "api/json.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
 #include "base/mem.h"
-#include "base/notify.h"
-#include "client/follow.h"
-#include "client/json.h"
 #include "notify/channels.h"
 #include "notify/events.h"
 #include "notify/pings.h"

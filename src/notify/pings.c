@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "config/ping_url.h"
+#include "config/keys/ping_url.h"
 
 struct ping {
 	struct ping *next;

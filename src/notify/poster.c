@@ -15,9 +15,9 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
-#include "base/mem.h"
-#include "client/library.h"
 #include "zkleader.h"
+#include "base/library.h"
+#include "base/mem.h"
 
 #define LIBRARY	  "libcurl.so.4"
 #define POSTER_FD 3 /* the socket; no descriptor above it is left open */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "config/ping_url.h"
+#include "config/keys/ping_url.h"
 #include "notify/command.h"
 #include "notify/message.h"
 

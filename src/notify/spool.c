@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/json.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "base/names.h"
-#include "client/json.h"
+#include "base/text/names.h"
 
 #define PART ".part" /* the end of the name of an incomplete file */
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "config/taskfile.h"
+#include "config/tasks/taskfile.h"
 
 #define URLS_AGE_MS 5000 /* for which what was read is good */
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/fields.h"
+#include "api/fields.h"
 
 static int read_task(struct reader *r, void *to)
 {

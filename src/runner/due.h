@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/name.h"
+#include "base/text/name.h"
 #include "wire/reader.h"
 
 #define DUE_TICK_SIZE 32

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
 
 struct jobs_key jobs_key(const char *name, const char *id, int64_t attempt)

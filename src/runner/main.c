@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "base/fd.h"
-#include "base/journal.h"
-#include "base/log.h"
-#include "client/options.h"
-#include "runner/runner.h"
 #include "zkleader.h"
+#include "base/fd.h"
+#include "base/log/journal.h"
+#include "base/log/log.h"
+#include "base/text/options.h"
+#include "runner/runner.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc" /* unless the Makefile defines it */

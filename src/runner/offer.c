@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/fields.h"
+#include "api/fields.h"
 
 /*
  * Reads a job's id, and checks only that it is fit for a header and a log. The sidecar says whether

@@ -2,7 +2,7 @@
 #ifndef ZKLEADER_RUNNER_OFFER_H
 #define ZKLEADER_RUNNER_OFFER_H
 
-#include "base/name.h"
+#include "base/text/name.h"
 #include "wire/reader.h"
 
 #define OFFER_ID_SIZE 200

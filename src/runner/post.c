@@ -17,7 +17,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
-#include "client/library.h"
+#include "base/library.h"
 
 #define RETRY_MAX_S (INT64_C(90) * 24 * 3600) /* the longest Retry-After; a queue may allow less */
 #define HEADER_SIZE 300

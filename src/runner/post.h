@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/job.h"
+#include "supervise/job.h"
 
 #define POST_ANSWER_MAX	 (64 * 1024) /* bytes of an answer's body that are read */
 #define POST_HEADERS_MAX (64 * 1024) /* bytes of headers; with more it is no answer */

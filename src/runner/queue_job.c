@@ -10,17 +10,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/fields.h"
+#include "api/handle.h"
+#include "api/json.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "client/ask.h"
-#include "client/capture.h"
-#include "client/fields.h"
-#include "client/json.h"
-#include "client/leased_job.h"
-#include "config/callback_url.h"
+#include "config/keys/callback_url.h"
 #include "runner/post.h"
+#include "supervise/capture.h"
+#include "supervise/leased_job.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 

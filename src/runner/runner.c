@@ -12,14 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/fields.h"
+#include "api/follow.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
 #include "base/mem.h"
-#include "base/name.h"
-#include "base/notify.h"
-#include "client/fields.h"
-#include "client/follow.h"
+#include "base/text/name.h"
 #include "runner/account.h"
 #include "runner/due.h"
 #include "runner/jobs.h"

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/errout.h"
-#include "base/log.h"
-#include "client/ask.h"
-#include "client/capture.h"
-#include "client/leased_job.h"
-#include "client/run.h"
+#include "base/log/errout.h"
+#include "base/log/log.h"
+#include "supervise/capture.h"
+#include "supervise/leased_job.h"
+#include "supervise/run.h"
 
 /*
  * Claims the tick. If another process gets it or none may, this process has nothing to do: the

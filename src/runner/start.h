@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "client/command.h"
-#include "config/taskfile.h"
+#include "api/context.h"
+#include "config/tasks/taskfile.h"
 #include "runner/account.h"
 #include "runner/due.h"
 

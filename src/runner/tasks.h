@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/taskfile.h"
+#include "config/tasks/taskfile.h"
+#include "config/text/trusted.h"
 #include "runner/account.h"
-#include "config/trusted.h"
 
 /* What is said of a task that is not to be started; its texts are tasks.c's. */
 struct tasks_refusal {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "client/json.h"
-#include "web/assets.h"
+#include "web/assets/assets.h"
 #include "web/metrics.h"
-#include "web/page.h"
+#include "web/page/page.h"
 #include "wire/rpc.h"
 
 #define ASK_MS	    4000 /* time for an answer of the sidecar */

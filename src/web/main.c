@@ -8,13 +8,13 @@
 
 #include <uv.h>
 
-#include "base/log.h"
-#include "base/notify.h"
-#include "client/options.h"
+#include "zkleader.h"
+#include "base/log/log.h"
+#include "base/log/notify.h"
+#include "base/text/options.h"
 #include "web/access.h"
 #include "web/address.h"
 #include "web/server.h"
-#include "zkleader.h"
 
 #define LISTEN_DEFAULT "127.0.0.1:9467"
 #define HOST_LETTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"

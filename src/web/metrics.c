@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/buffer.h"
 #include "base/mem.h"
-#include "client/json.h"
 
 #define MS_PER_S   1000
 #define BOUND_SIZE 40

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/name.h"
+#include "base/text/name.h"
 
 #define QUEUE_AGE_MS 1000
 #define DEAD_AGE_MS  30000

@@ -7,10 +7,10 @@
 
 #include <microhttpd.h>
 
+#include "api/json.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "client/json.h"
 #include "web/events.h"
 #include "web/exchange.h"
 

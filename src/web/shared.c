@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "client/json.h"
 
 struct waiter {
 	struct waiter *next;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "client/printable.h"
+#include "base/text/printable.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
 

@@ -11,8 +11,8 @@
 
 #include <uv.h>
 
+#include "api/link.h"
 #include "base/buffer.h"
-#include "client/link.h"
 #include "wire/reader.h"
 
 #define SIDECAR_ASKED_MAX 1000 /* questions whose answers are to come */

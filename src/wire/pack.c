@@ -6,7 +6,7 @@
 
 #include <msgpack/pack.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 /* The packer's output function: the packer stops at anything but 0. */
 static int append(void *data, const char *bytes, size_t len)

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "core/draft.h"
-#include "core/fleet.h"
-#include "core/fleet_draft.h"
+#include "core/fleet/draft.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/fleet_draft.h"
 
 #define WORKERS_MAX 1001
 #define SMALL_ITEMS 40

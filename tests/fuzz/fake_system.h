@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "config/textfile.h"
-#include "daemon/handoff_file.h"
+#include "config/text/textfile.h"
+#include "daemon/files/handoff_file.h"
 #include "daemon/sidecar.h"
-#include "daemon/zk.h"
+#include "daemon/zookeeper/zk.h"
 
 #define CONFIG "/fuzz/zkleader.conf"
 

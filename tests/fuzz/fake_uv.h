@@ -15,8 +15,8 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "daemon/host_uv.h"
-#include "daemon/offload.h"
+#include "daemon/machine/host_uv.h"
+#include "daemon/machine/offload.h"
 #include "machine.h"
 #include "wire/rpc.h"
 

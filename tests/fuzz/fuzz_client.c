@@ -2,8 +2,8 @@
 #include "fake_sidecar.h"
 #include "json_check.h"
 
-#include "client/answer.h"
-#include "client/json.h"
+#include "api/answer.h"
+#include "api/json.h"
 #include "zkleader.h"
 
 #define CHECKS_MAX	  3

@@ -4,7 +4,7 @@
 
 #include <locale.h>
 
-#include "client/command.h"
+#include "cli/ui/command.h"
 
 struct stream {
 	FILE *file;

@@ -3,7 +3,7 @@
 
 #include <sys/un.h>
 
-#include "base/name.h"
+#include "base/text/name.h"
 #include "config/config.h"
 
 static void check_hosts(const struct config *c)

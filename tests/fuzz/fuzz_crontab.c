@@ -1,8 +1,8 @@
 /* Crontabs: each line of the input, with and without a column of users. */
 #include "fuzz.h"
 
-#include "base/name.h"
-#include "client/crontab.h"
+#include "base/text/name.h"
+#include "cli/run/crontab.h"
 
 static void check_name(const char *name)
 {

@@ -1,7 +1,7 @@
 /*
  * Events into one election. The first byte chooses between two stories:
  *
- * - a world that keeps the contract of core/election.h: a server with one leader node, this worker's
+ * - a world that keeps the contract of core/election/election.h: a server with one leader node, this worker's
  *   session, replies and watches in order, lost connections, expiry, and others who take the node, give
  *   it up or delete it, as the input says. What the election believes must then be so, its tokens only
  *   grow, and once it is left alone with the task it leads.
@@ -11,7 +11,7 @@
  */
 #include "fuzz.h"
 
-#include "core/election_times.h"
+#include "core/election/election_times.h"
 
 #define QUEUE_MAX 256
 #define STEPS_MAX 400

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/health_config.h"
-#include "config/problem.h"
-#include "config/textfile.h"
+#include "config/keys/health_config.h"
+#include "config/text/problem.h"
+#include "config/text/textfile.h"
 
 #define FILE_PATH "/fuzz/zkleader.conf"
 #define FILE_FD	  1000

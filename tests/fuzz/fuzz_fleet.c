@@ -9,10 +9,10 @@
 #include "fuzz.h"
 
 #include "base/mem.h"
-#include "core/fleet.h"
-#include "core/rank.h"
-#include "core/tally.h"
-#include "core/version.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/rank.h"
+#include "core/fleet/tally.h"
+#include "core/fleet/version.h"
 
 #define WORKERS_MAX 8
 #define ORDERS	    3

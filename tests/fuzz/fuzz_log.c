@@ -2,7 +2,7 @@
 #include "fuzz.h"
 #include "json_check.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 
 #define FIELDS_MAX 8
 

@@ -5,13 +5,13 @@
 
 #include "wire/pack.h"
 #include "wire/reader.h"
-#include "wire/barrier_record.h"
-#include "wire/gang_record.h"
-#include "wire/job_record.h"
-#include "wire/notice_record.h"
-#include "wire/recipe_record.h"
-#include "wire/record.h"
-#include "wire/seen_record.h"
+#include "wire/records/barrier_record.h"
+#include "wire/records/gang_record.h"
+#include "wire/records/job_record.h"
+#include "wire/records/notice_record.h"
+#include "wire/records/recipe_record.h"
+#include "wire/records/record.h"
+#include "wire/records/seen_record.h"
 
 #define TIME_MAX_MS INT64_C(253402300799999)
 

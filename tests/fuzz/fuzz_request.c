@@ -12,7 +12,7 @@
 
 #include "fake_system.h"
 #include "server.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define RELOADS_MAX 3
 #define ASKED_MAX   64

@@ -4,9 +4,9 @@
  */
 #include "fuzz.h"
 
-#include "core/calendar.h"
-#include "core/schedule.h"
-#include "core/zone_rule.h"
+#include "core/time/calendar.h"
+#include "core/time/schedule.h"
+#include "core/time/zone_rule.h"
 
 #define INSTANTS 5
 

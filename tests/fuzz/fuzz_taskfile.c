@@ -1,8 +1,8 @@
 /* Task files through the sidecar's own loader: each is taken whole, or refused with its reasons. */
 #include "fuzz_file.h"
 
-#include "base/name.h"
-#include "config/taskfile.h"
+#include "base/text/name.h"
+#include "config/tasks/taskfile.h"
 
 static void check_task(const struct task_config *t, int lines)
 {

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "base/duration.h"
-#include "base/name.h"
-#include "client/printable.h"
+#include "base/text/duration.h"
+#include "base/text/name.h"
+#include "base/text/printable.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "base/name.h"
-#include "core/version.h"
+#include "base/text/name.h"
+#include "core/fleet/version.h"
 
 static int sign(int x)
 {

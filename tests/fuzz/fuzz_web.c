@@ -7,11 +7,11 @@
 
 #include <jansson.h>
 
-#include "base/name.h"
+#include "base/text/name.h"
 #include "web/access.h"
 #include "web/address.h"
 #include "web/metrics.h"
-#include "web/page.h"
+#include "web/page/page.h"
 #include "web/routes.h"
 
 #define TOKEN "a-token-of-good-length"

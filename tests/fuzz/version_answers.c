@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/name.h"
-#include "core/version.h"
+#include "base/text/name.h"
+#include "core/fleet/version.h"
 
 int main(void)
 {

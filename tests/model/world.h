@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/election_times.h"
+#include "core/election/election_times.h"
 
 #define WORLD_QUEUE_MAX	  12
 #define WORLD_TIMEOUT_MS  10000

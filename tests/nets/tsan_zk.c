@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "daemon/host_uv.h"
+#include "base/log/log.h"
+#include "daemon/machine/host_uv.h"
 #include "node/store.h"
 
 #define HANDLES	     3

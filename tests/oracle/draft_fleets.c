@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/draft.h"
-#include "core/rank.h"
+#include "core/fleet/draft.h"
+#include "core/fleet/rank.h"
 
 #define WORKERS_MAX 5000
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/schedule.h"
+#include "core/time/schedule.h"
 
 static char zone_name[4096];
 static struct zone *zone;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name.h"
-#include "core/version.h"
+#include "base/text/name.h"
+#include "core/fleet/version.h"
 
 #define SHOWN_MAX 20
 

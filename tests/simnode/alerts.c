@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/record.h"
-#include "wire/seen_record.h"
+#include "wire/records/record.h"
+#include "wire/records/seen_record.h"
 
 #define FRESH_US \
 	(30 * SECOND) /* a write on its way when the node was made may have come without it */

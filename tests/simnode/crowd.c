@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client.h"
-#include "node/tasks.h"
+#include "node/election/tasks.h"
 #include "server.h"
 
 #define CROWD_PREFIX  "crowd-"

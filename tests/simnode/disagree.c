@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/election.h"
+#include "core/election/election.h"
 #include "oracle.h"
 #include "server.h"
 #include "truth.h"

@@ -8,7 +8,7 @@
 #include "recipes.h"
 #include "server.h"
 #include "splits.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define BACK_US (20 * SECOND) /* after which a hand takes back what it made, once all is healed */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "node/id.h"
+#include "node/session/id.h"
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"

@@ -1,7 +1,7 @@
 /* What nodes log goes to the trace, if there is one; and what the whole fleet looks like. */
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "scenario.h"
 #include "server.h"
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/notice_record.h"
-#include "wire/record.h"
+#include "wire/records/notice_record.h"
+#include "wire/records/record.h"
 
 #define NOTED_MAX    4096
 #define NOTICES_PATH SITE_ROOT "/notices/"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/tally.h"
+#include "core/fleet/tally.h"
 #include "alerts.h"
 #include "notices.h"
 #include "recipes.h"

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/identity.h"
+#include "core/fleet/identity.h"
 #include "scenario.h"
 #include "server.h"
 #include "wall.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 static bool drained[HOSTS_MAX];
 

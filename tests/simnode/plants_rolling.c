@@ -1,5 +1,5 @@
 /* Bugs planted in rolling restarts: see plants.c. */
-#include "node/rolling_deed.h"
+#include "node/recipes/rolling/rolling_deed.h"
 #include "plants.h"
 
 #define WRAPS(name) extern __typeof__(name) __real_##name, __wrap_##name

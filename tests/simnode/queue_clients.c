@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/id.h"
+#include "node/session/id.h"
 #include "faults.h"
 #include "oracle.h"
 #include "simq.h"

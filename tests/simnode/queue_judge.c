@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/paths.h"
+#include "node/tree/paths.h"
 #include "oracle.h"
 #include "scenario.h"
 #include "simq.h"
 #include "wall.h"
-#include "wire/job_record.h"
+#include "wire/records/job_record.h"
 
 #define JOBS_MAX  (1 << 15)
 #define NODES_MAX HOSTS_MAX

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/ticket.h"
+#include "node/tree/ticket.h"
 #include "recipes.h"
-#include "wire/barrier_record.h"
+#include "wire/records/barrier_record.h"
 
 #define BARRIERS  3
 #define ASKS_MAX  (1 << 14)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "recipes.h"
-#include "wire/recipe_record.h"
+#include "wire/records/recipe_record.h"
 
 #define COUNTERS  2
 #define ASKED_MAX (1 << 16)

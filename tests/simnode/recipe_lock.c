@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/id.h"
+#include "node/session/id.h"
 #include "oracle.h"
 #include "recipes.h"
 #include "scenario.h"

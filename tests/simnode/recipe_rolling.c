@@ -9,7 +9,7 @@
 #include "recipes.h"
 #include "simq.h"
 #include "scenario.h"
-#include "wire/rolling_record.h"
+#include "wire/records/rolling_record.h"
 
 #define GROUP	 "g"
 #define FOLDER	 SITE_ROOT "/rolling/" GROUP

@@ -9,7 +9,7 @@
 #include "faults.h"
 #include "recipes.h"
 #include "server.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define GROUP	 "g"
 #define FOLDER	 SITE_ROOT "/rolling/" GROUP

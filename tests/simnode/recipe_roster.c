@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "recipes.h"
-#include "wire/recipe_record.h"
+#include "wire/records/recipe_record.h"
 
 #define ASKS_MAX 4096
 

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/names.h"
+#include "base/text/names.h"
 #include "faults.h"
 #include "oracle.h"
 #include "scenario.h"
 #include "server.h"
 #include "ticks.h"
-#include "core/tick.h"
-#include "wire/record.h"
+#include "core/time/tick.h"
+#include "wire/records/record.h"
 
 #define FORMER	  0
 #define LATER	  1

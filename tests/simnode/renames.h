@@ -5,7 +5,7 @@
 #ifndef TESTS_SIMNODE_RENAMES_H
 #define TESTS_SIMNODE_RENAMES_H
 
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 #include "site.h"
 #include "tree.h"
 

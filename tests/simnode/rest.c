@@ -1,6 +1,6 @@
 #include "rest.h"
 
-#include "core/election_times.h"
+#include "core/election/election_times.h"
 #include "disagree.h"
 #include "oracle.h"
 #include "recipes.h"

@@ -1,8 +1,8 @@
 #include "scenario.h"
 
 #include "jobs.h"
-#include "node/ledger.h"
-#include "node/schedules.h"
+#include "node/ledger/ledger.h"
+#include "node/schedule/schedules.h"
 #include "oracle.h"
 #include "alerts.h"
 #include "crowd.h"

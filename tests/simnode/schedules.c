@@ -5,9 +5,9 @@
 
 #include "faults.h"
 #include "jobs.h"
-#include "node/ledger.h"
-#include "node/schedules.h"
-#include "node/trigger.h"
+#include "node/ledger/ledger.h"
+#include "node/schedule/schedules.h"
+#include "node/schedule/trigger.h"
 #include "oracle.h"
 #include "renames.h"
 #include "scenario.h"
@@ -15,7 +15,7 @@
 #include "splits.h"
 #include "ticks.h"
 #include "truth.h"
-#include "wire/schedule_record.h"
+#include "wire/records/schedule_record.h"
 
 #define LOOK_US	     (250 * MS)
 #define AWAY_CHANCE  30	  /* per mille of offers that find the runner away in a storm */

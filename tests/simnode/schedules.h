@@ -5,7 +5,7 @@
 #ifndef TESTS_SIMNODE_SCHEDULES_H
 #define TESTS_SIMNODE_SCHEDULES_H
 
-#include "node/schedules.h"
+#include "node/schedule/schedules.h"
 #include "site.h"
 #include "tree.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "faults.h"
-#include "node/partitions.h"
+#include "node/election/partitions.h"
 #include "scenario.h"
 #include "site.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define ON_ITS_WAY_US (10 * SECOND) /* a request may be under way, since the server said its time */
 #define TOLERANCE_MS  (CLOCKS_TOLERANCE_MS + 2000)

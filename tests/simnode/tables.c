@@ -2,16 +2,16 @@
 
 #include <string.h>
 
-#include "core/fleet_draft.h"
-#include "core/identity.h"
-#include "core/run.h"
+#include "core/fleet/fleet_draft.h"
+#include "core/fleet/identity.h"
+#include "core/election/run.h"
 #include "crowd.h"
-#include "node/counts.h"
-#include "node/disagreement.h"
-#include "node/last_run.h"
-#include "node/overdue.h"
-#include "node/survey.h"
-#include "node/tasks.h"
+#include "node/ledger/counts.h"
+#include "node/fleet/disagreement.h"
+#include "node/ledger/last_run.h"
+#include "node/ledger/overdue.h"
+#include "node/fleet/survey.h"
+#include "node/election/tasks.h"
 #include "simq.h"
 
 static struct survey *surveys[HOSTS_MAX];

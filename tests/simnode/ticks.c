@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/tick.h"
-#include "node/run_steps.h"
+#include "core/time/tick.h"
+#include "node/runs/run_steps.h"
 #include "oracle.h"
 #include "renames.h"
 #include "scenario.h"

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/fleet.h"
-#include "core/identity.h"
-#include "core/skew.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/identity.h"
+#include "core/time/skew.h"
 #include "renames.h"
 #include "server.h"
 #include "wall.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define SETTLED_US (2 * SECOND) /* until those who were to wait for that have looked at it */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "core/skew.h"
+#include "core/time/skew.h"
 #include "server.h"
 #include "site.h"
 

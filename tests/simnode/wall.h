@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 
 struct site;
 

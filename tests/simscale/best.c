@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 #include "scale.h"
 #include "server.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 struct best best;
 static struct fleet fleet;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/mem.h"
 #include "machine.h"
 #include "node/node.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/rank.h"
+#include "core/fleet/rank.h"
 #include "scale.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define SLOTS (1U << 16)
 

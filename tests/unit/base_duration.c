@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/duration.h"
+#include "base/text/duration.h"
 
 #define UNTOUCHED INT64_C(-77)
 

@@ -11,8 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/errout.h"
-#include "base/log.h"
+#include "base/log/errout.h"
+#include "base/log/log.h"
 
 #define LINE	   "a line of the log\n"
 #define NOBODY	   65534

@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/journal.h"
-#include "base/log.h"
+#include "base/log/journal.h"
+#include "base/log/log.h"
 
 /* --- which stream ------------------------------------------------------------------------------- */
 

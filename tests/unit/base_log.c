@@ -10,8 +10,8 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "base/log.h"
-#include "base/names.h"
+#include "base/log/log.h"
+#include "base/text/names.h"
 
 #define WALL	 INT64_C(1795140000042)
 #define NOW	 "2026-11-20T02:00:00.042Z"

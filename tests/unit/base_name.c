@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/name.h"
+#include "base/text/name.h"
 
 struct name_case {
 	const char *text;

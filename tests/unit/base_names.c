@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/names.h"
+#include "base/text/names.h"
 
 Test(names, natural_order)
 {

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 
 static const char *const words[] = {
 	"status",  "resume",  "resign", "drain",   "undrain", "nightly-report",

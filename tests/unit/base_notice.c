@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/notice.h"
+#include "base/text/notice.h"
 
 Test(notice, names_are_parsed_back_and_others_are_refused)
 {

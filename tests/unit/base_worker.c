@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/worker.h"
+#include "base/text/worker.h"
 
 static void expect(const struct worker *w, const char *const *names, size_t n)
 {

@@ -1,6 +1,6 @@
 #include "client_fake.h"
 
-#include "client/check.h"
+#include "check/check.h"
 
 #define ARGV(...) ((const char *[]){__VA_ARGS__, NULL})
 

@@ -2,9 +2,9 @@
 
 #include <locale.h>
 
-#include "client/command.h"
-#include "client/json.h"
-#include "client/options.h"
+#include "cli/ui/command.h"
+#include "api/json.h"
+#include "base/text/options.h"
 
 #define NOW	  INT64_C(1795226400000) /* 2026-11-21T02:00:00Z */
 #define ARGV(...) ((const char *[]){__VA_ARGS__, NULL})

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "client/follow.h"
+#include "api/follow.h"
 
 #define LONG_MS 10000
 

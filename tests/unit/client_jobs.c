@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "zkleader.h"
-#include "client/job_api.h"
+#include "api/job_api.h"
 
 #define LONG_MS 10000
 #define ID	"q.htg7k.0a1b2c3d-5e6f-4a7b-8c9d-0e1f2a3b4c5d"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/json.h"
+#include "api/json.h"
 
 #define BYTES(x) x, sizeof(x) - 1
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/host.h"
-#include "client/news.h"
-#include "client/rollout.h"
+#include "cli/ui/host.h"
+#include "cli/ui/news.h"
+#include "cli/ui/rollout.h"
 
 #define T "\"time\":\"2026-11-21T02:00:00Z\""
 #define LED(task, host, version)                                                            \

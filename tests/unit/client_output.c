@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/output.h"
-#include "client/printable.h"
-#include "client/table.h"
+#include "api/output.h"
+#include "base/text/printable.h"
+#include "cli/ui/table.h"
 
 #define NOW INT64_C(1795226400000) /* 2026-11-21T02:00:00Z */
 

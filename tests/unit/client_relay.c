@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "client/relay.h"
+#include "supervise/relay.h"
 
 #define PATIENCE_MS 400 /* less than what relay_settle() has */
 

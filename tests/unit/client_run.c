@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "client/command.h"
+#include "cli/ui/command.h"
 
 #define ARGV(...) ((const char *[]){__VA_ARGS__, NULL})
 #define NOW	  INT64_C(1795226400000)

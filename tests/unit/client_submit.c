@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/command.h"
+#include "cli/ui/command.h"
 #include "client_fake.h"
 
 TestSuite(submit, .timeout = 60);

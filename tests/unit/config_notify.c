@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/taskfile.h"
+#include "config/tasks/taskfile.h"
 
 TestSuite(notify, .timeout = 60);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/ping_url.h"
+#include "config/keys/ping_url.h"
 
 Test(ping_url, is_http_with_a_host)
 {

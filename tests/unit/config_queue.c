@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/callback_url.h"
-#include "config/hints.h"
-#include "config/taskfile.h"
+#include "config/keys/callback_url.h"
+#include "config/tasks/hints.h"
+#include "config/tasks/taskfile.h"
 
 TestSuite(queue, .timeout = 60);
 

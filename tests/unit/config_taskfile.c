@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/hints.h"
-#include "config/task_zones.h"
-#include "config/taskfile.h"
+#include "config/tasks/hints.h"
+#include "config/tasks/task_zones.h"
+#include "config/tasks/taskfile.h"
 #include "settings_damage.h"
 
 #define TEXT_MAX 65536

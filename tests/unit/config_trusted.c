@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/trusted.h"
+#include "config/text/trusted.h"
 
 #define NOBODY 65534
 

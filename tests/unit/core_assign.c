@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/assign.h"
+#include "core/queue/assign.h"
 
 Test(assign, nobody_has_room)
 {

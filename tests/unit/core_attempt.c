@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/attempt.h"
+#include "core/queue/attempt.h"
 
 Test(attempt, is_judged_by_what_ended_it_and_then_by_its_status)
 {

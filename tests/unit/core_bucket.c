@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/bucket.h"
+#include "core/queue/bucket.h"
 
 Test(bucket, full_at_the_beginning_and_filled_at_its_rate)
 {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/draft.h"
-#include "core/rank.h"
+#include "core/fleet/draft.h"
+#include "core/fleet/rank.h"
 
 #define WORKERS 12
 #define ITEMS	40

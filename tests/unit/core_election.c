@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "core/election_times.h"
+#include "core/election/election_times.h"
 
 #define T_MS   10000
 #define MINUTE 60000

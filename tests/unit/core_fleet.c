@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/fleet.h"
-#include "core/rank.h"
-#include "core/version.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/rank.h"
+#include "core/fleet/version.h"
 
 #define MANY 24
 

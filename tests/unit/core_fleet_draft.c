@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/fleet.h"
-#include "core/fleet_draft.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/fleet_draft.h"
 
 #define PARTS	12
 #define TASKS	(PARTS + 5) /* two tasks of a group, and three of their own */

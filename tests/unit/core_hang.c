@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/hang.h"
+#include "core/queue/hang.h"
 
 #define T INT64_C(4000)
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/identity.h"
+#include "core/fleet/identity.h"
 
 static struct fleet f;
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "core/job_id.h"
+#include "core/queue/job_id.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UUID	     "01234567-89ab-cdef-0123-456789abcdef"

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/job_outcome.h"
+#include "core/queue/job_outcome.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

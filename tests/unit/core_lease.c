@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "core/lease.h"
+#include "core/election/lease.h"
 
 /* T is 10 s, so a slack is 200 ms, and what was heard 2700 ms before a write was sent is reported. */
 #define T     10000

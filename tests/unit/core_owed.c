@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "core/owed.h"
+#include "core/time/owed.h"
 
 #define T0     INT64_C(1795140000000) /* 2026-11-20T02:00:00Z */
 #define SEC    INT64_C(1000)

@@ -1,8 +1,8 @@
 /* What an answer may promise, and that no handover of our own will comes before its end. */
 #include <criterion/criterion.h>
 
-#include "core/election_promise.h"
-#include "core/election_times.h"
+#include "core/election/election_promise.h"
+#include "core/election/election_times.h"
 
 #define T   8000
 #define NOW 1000000

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/rank.h"
+#include "core/fleet/rank.h"
 
 /* 100 characters, the longest name of a task */
 #define TEN(x)	x x x x x x x x x x

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "core/run.h"
+#include "core/election/run.h"
 
 #define WAIT 10000
 #define T0   1000000

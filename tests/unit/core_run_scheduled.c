@@ -1,7 +1,7 @@
 /* Attempts that a schedule wants, behind the first. */
 #include <criterion/criterion.h>
 
-#include "core/run.h"
+#include "core/election/run.h"
 
 #define WAIT		 10000
 #define T0		 1000000

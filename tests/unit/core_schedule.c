@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "core/schedule.h"
+#include "core/time/schedule.h"
 
 static struct zone *zone;
 

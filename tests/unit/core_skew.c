@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/skew.h"
+#include "core/time/skew.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SECOND	     INT64_C(1000)

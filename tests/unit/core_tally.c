@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fleet.h"
-#include "core/tally.h"
+#include "core/fleet/fleet.h"
+#include "core/fleet/tally.h"
 
 #define TASKS	 3
 #define CONTESTS 6 /* two for each task */

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "core/tick.h"
+#include "core/time/tick.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MINUTE_MS    INT64_C(60000)

@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/name.h"
-#include "core/version.h"
+#include "base/text/name.h"
+#include "core/fleet/version.h"
 
 /* What Maven 3.8.7 answers; tests/oracle/maven.sh asks it about many more, and any difference that
  * it finds becomes a row here. */

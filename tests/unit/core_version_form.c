@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "core/version.h"
-#include "core/version_form.h"
+#include "core/fleet/version.h"
+#include "core/fleet/version_form.h"
 
 static const struct {
 	const char *version;

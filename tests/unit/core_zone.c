@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/calendar.h"
-#include "core/zone.h"
-#include "core/zone_rule.h"
+#include "core/time/calendar.h"
+#include "core/time/zone.h"
+#include "core/time/zone_rule.h"
 
 /* --- files made by hand -------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "daemon/account.h"
+#include "daemon/socket/account.h"
 
 static void use(struct account *a, struct account_use *now, struct account_use next)
 {

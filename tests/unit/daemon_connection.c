@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/control.h"
+#include "daemon/socket/control.h"
 
 static char folder[] = "/tmp/zkl-connection-XXXXXX";
 static char path[64];

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/text/duration.h"
 #include "base/mem.h"
 #include "config/config.h"
-#include "config/settings.h"
-#include "config/taskfile.h"
-#include "config/textfile.h"
+#include "config/text/settings.h"
+#include "config/tasks/taskfile.h"
+#include "config/text/textfile.h"
 
 #define DOCUMENT_MAX (1024 * 1024) /* bytes */
 #define LINE_MAX_LEN 256

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/handoff_file.h"
+#include "daemon/files/handoff_file.h"
 
 static char folder[] = "/tmp/zkl-keep-XXXXXX";
 static char sock[64], file[80], lock[80];

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/spare_threads.h"
+#include "daemon/zookeeper/spare_threads.h"
 
 #define USER 65123 /* nobody else's */
 

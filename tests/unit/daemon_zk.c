@@ -5,7 +5,7 @@
 #define THREADED
 #include <zookeeper/zookeeper.h>
 
-#include "daemon/host_uv.h"
+#include "daemon/machine/host_uv.h"
 #include "node/store.h"
 
 /* How the stand-in answers the next request: with rc by its completion, or not even taking it. */

@@ -4,8 +4,8 @@
 
 #include "node_site.h"
 
-#include "node/gang.h"
-#include "node/gang_ticket.h"
+#include "node/recipes/party/gang.h"
+#include "node/recipes/party/gang_ticket.h"
 
 /* The nodes below it: an id, the session (ours is 7) and a key, and a number, all of a digit. */
 #define MADE(id, session, key)		 "000000000000000" id "-2-s-000000000000000" session "-" key "-"

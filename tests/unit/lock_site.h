@@ -4,7 +4,7 @@
 
 #include "node_site.h"
 
-#include "node/lock.h"
+#include "node/recipes/lock/lock.h"
 
 #define ID    "00112233445566778899aabbccddeeff"
 #define OTHER "ffeeddccbbaa99887766554433221100"

@@ -1,8 +1,8 @@
 /* A barrier as one sidecar sees it, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "node/barrier.h"
-#include "node/ticket.h"
+#include "node/recipes/party/barrier.h"
+#include "node/tree/ticket.h"
 
 static struct barriers barriers;
 static struct barrier_answer told[8];

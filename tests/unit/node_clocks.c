@@ -5,8 +5,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "node/registry.h"
+#include "base/log/log.h"
+#include "node/fleet/registry.h"
 
 #define SERVER_MS INT64_C(1795000000000)
 #define MINUTE_MS 60000

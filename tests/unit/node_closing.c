@@ -1,7 +1,7 @@
 /* What earlier releases left open to the world is closed once for the fleet, where there is an identity. */
 #include "node_site.h"
 
-#include "node/closing.h"
+#include "node/recipes/roster/closing.h"
 
 static struct roster roster = {.session = &session, .registry = &registry};
 static struct closing closing;

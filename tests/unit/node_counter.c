@@ -1,8 +1,8 @@
 /* One addition after the other, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "node/counter.h"
-#include "wire/recipe_record.h"
+#include "node/recipes/counter/counter.h"
+#include "wire/records/recipe_record.h"
 
 static struct counters counters;
 static struct counter_answer told[8];

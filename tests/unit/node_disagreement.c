@@ -1,8 +1,8 @@
 /* Workers that go by other keys than this node: by their records, and only where those say it. */
 #include "node_site.h"
 
-#include "core/rank.h"
-#include "node/disagreement.h"
+#include "core/fleet/rank.h"
+#include "node/fleet/disagreement.h"
 
 static void begin(void)
 {

@@ -1,7 +1,7 @@
 /* A folder of znodes that never change: what is listed, what is read once, and at what pace. */
 #include "node_script.h"
 
-#include "node/folder.h"
+#include "node/tree/folder.h"
 
 static const struct node_settings settings = {.root = ROOT};
 static struct session session;

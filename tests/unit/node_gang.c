@@ -1,8 +1,8 @@
 /* A gang as one sidecar sees it, with the answers that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "node/gang.h"
-#include "node/gang_ticket.h"
+#include "node/recipes/party/gang.h"
+#include "node/recipes/party/gang_ticket.h"
 
 static struct gangs gangs;
 static struct roster roster;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/gang_ticket.h"
+#include "node/recipes/party/gang_ticket.h"
 
 static const struct node_settings settings = {.root = "/r"};
 

@@ -1,7 +1,7 @@
 /* The ledgers of partitions that are no more: when they are pruned, and what is proved first. */
 #include "node_site.h"
 
-#include "node/gone.h"
+#include "node/ledger/gone.h"
 
 #define T1 "2026-11-20T01:00:00Z"
 #define T2 "2026-11-20T02:00:00Z"

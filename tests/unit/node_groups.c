@@ -1,8 +1,8 @@
 /* Tasks of a spread group that others list and that this node has no file for: which, and what is known of them. */
 #include "node_site.h"
 
-#include "core/draft.h"
-#include "core/fleet_ranking.h"
+#include "core/fleet/draft.h"
+#include "core/fleet/fleet_ranking.h"
 
 TestSuite(groups, .init = site_begin);
 

@@ -1,7 +1,7 @@
 /* What a sidecar left behind is taken over in the same place alone: two nodes must never share a session. */
 #include <criterion/criterion.h>
 
-#include "node/handoff.h"
+#include "node/session/handoff.h"
 
 #define HERE                                 \
 	{                                    \

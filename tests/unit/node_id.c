@@ -1,7 +1,7 @@
 /* Names that nobody else ever makes. */
 #include "node_script.h"
 
-#include "node/id.h"
+#include "node/session/id.h"
 
 static void drawn(unsigned char byte, char id[NAME_ID_MAX + 1])
 {

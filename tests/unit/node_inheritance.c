@@ -1,7 +1,7 @@
 /* What the sidecar before this one led: found, kept as it was promised, and given up where nobody wants it. */
 #include "node_site.h"
 
-#include "node/inheritance.h"
+#include "node/election/inheritance.h"
 
 #define PROMISED_MS 7220 /* of a sidecar with a longer yield-delay than this one */
 

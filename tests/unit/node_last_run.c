@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/log.h"
-#include "node/last_run.h"
-#include "node/leaders.h"
+#include "base/log/log.h"
+#include "node/ledger/last_run.h"
+#include "node/election/leaders.h"
 
 #define TASKS_MAX 1200
 #define OLD	  "2026-11-20T01:00:00Z"

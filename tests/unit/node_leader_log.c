@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "core/identity.h"
-#include "node/leader_log.h"
+#include "core/fleet/identity.h"
+#include "node/notices/leader_log.h"
 
 #define TASKS 90
 

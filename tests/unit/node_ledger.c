@@ -1,7 +1,7 @@
 /* The tick ledger: what is asked of ZooKeeper to look at, to claim and to write a tick, and what follows. */
 #include "node_site.h"
 
-#include "node/ledger.h"
+#include "node/ledger/ledger.h"
 
 #define T1 "2026-11-20T01:00:00Z"
 #define T2 "2026-11-20T02:00:00Z"

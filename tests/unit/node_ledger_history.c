@@ -1,7 +1,7 @@
 /* All records of a task's ticks, for `zkleader history`. */
 #include "node_site.h"
 
-#include "node/ledger.h"
+#include "node/ledger/ledger.h"
 
 #define T1 "2026-11-20T01:00:00Z"
 #define T2 "2026-11-20T02:00:00Z"

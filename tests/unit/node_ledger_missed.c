@@ -1,8 +1,8 @@
 /* Ticks that nobody ran: their records come at once or not at all, and old ones go with them. */
 #include "node_site.h"
 
-#include "node/ledger.h"
-#include "node/notices.h"
+#include "node/ledger/ledger.h"
+#include "node/notices/notices.h"
 
 #define T1     "2026-11-20T01:00:00Z"
 #define T2     "2026-11-20T02:00:00Z"

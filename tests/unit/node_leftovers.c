@@ -1,7 +1,7 @@
 /* What a node that is stopped right behind its start looks for: commands of the sidecar before it. */
 #include "node_site.h"
 
-#include "node/leftovers.h"
+#include "node/recipes/leftovers.h"
 
 #define ID	"00112233445566778899aabbccddeeff"
 #define OURS	"0000000000000007-" ID "-0000000005"

@@ -1,8 +1,8 @@
 /* The tasks as the configuration has them: found by their names, due by their schedules, listed or not. */
 #include "node_site.h"
 
-#include "core/schedule.h"
-#include "node/listing.h"
+#include "core/time/schedule.h"
+#include "node/election/listing.h"
 
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS	  (60 * MINUTE_MS)

@@ -1,8 +1,8 @@
 /* One lock after the other, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "node/lock.h"
-#include "node/lock_list.h"
+#include "node/recipes/lock/lock.h"
+#include "node/recipes/lock/lock_list.h"
 
 #define ID    "00112233445566778899aabbccddeeff"
 #define OTHER "ffeeddccbbaa99887766554433221100"

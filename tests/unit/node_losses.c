@@ -1,7 +1,7 @@
 /* Runs whose node is gone: the next leader of the task finds them in its ledger, if people want to know. */
 #include "notice_site.h"
 
-#include "node/losses.h"
+#include "node/runs/losses.h"
 
 #define T1   "2026-11-20T01:00:00Z"
 #define T2   "2026-11-20T02:00:00Z"

@@ -4,7 +4,7 @@
  */
 #include "whole_site.h"
 
-#include "wire/schedule_record.h"
+#include "wire/records/schedule_record.h"
 
 TestSuite(node_tasks, .init = begin);
 

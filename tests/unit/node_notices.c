@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "node/notice_list.h"
+#include "node/notices/notice_list.h"
 
 static struct notices notices;
 static char told[1000]; /* ids, and the tokens where there are any */

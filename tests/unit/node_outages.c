@@ -2,7 +2,7 @@
 #include "notice_site.h"
 
 #include "base/clock.h"
-#include "node/outages.h"
+#include "node/notices/outages.h"
 
 static const struct notice_rule all[] = {
 	{.events = 1U << NOTICE_DISCONNECTED | 1U << NOTICE_ROLLOUT}};

@@ -1,11 +1,11 @@
 /* Tasks without a good run for too long: what their leader asks ZooKeeper and when, and what everybody knows. */
 #include "node_site.h"
 
-#include "node/counts.h"
-#include "node/last_run.h"
-#include "node/ledger.h"
-#include "node/overdue.h"
-#include "wire/seen_record.h"
+#include "node/ledger/counts.h"
+#include "node/ledger/last_run.h"
+#include "node/ledger/ledger.h"
+#include "node/ledger/overdue.h"
+#include "wire/records/seen_record.h"
 
 #define ALERT_MS 600000
 #define TICK	 "2026-11-20T02:00:00Z"

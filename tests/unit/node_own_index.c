@@ -1,9 +1,9 @@
 /* The number of this node: read once, proved for each answer, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "core/identity.h"
-#include "node/own_index.h"
-#include "wire/recipe_record.h"
+#include "core/fleet/identity.h"
+#include "node/fleet/own_index.h"
+#include "wire/records/recipe_record.h"
 
 static struct own_index own;
 static int64_t told;

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "node/paths.h"
+#include "node/tree/paths.h"
 
 static const struct node_settings settings = {.root = "/r"};
 

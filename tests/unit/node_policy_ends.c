@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/policy.h"
+#include "node/fleet/policy.h"
 
 #define HOUR_MS	  (INT64_C(3600) * 1000)
 #define EPOCH_MS  INT64_C(1795000000000)

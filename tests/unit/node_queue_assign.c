@@ -1,8 +1,8 @@
 /* What is due is given to workers: to whom, how many, and what follows from each answer. */
 #include "queue_site.h"
 
-#include "node/paths.h"
-#include "node/queue_lead.h"
+#include "node/tree/paths.h"
+#include "node/queue/lead/queue_lead.h"
 
 #define CHECKS "check workers/me, check jobs/q v4"
 

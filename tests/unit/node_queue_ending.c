@@ -1,7 +1,7 @@
 /* What the end of an attempt changes: a transaction, as a table of ends. */
 #include "queue_site.h"
 
-#include "node/queue_ending.h"
+#include "node/queue/queue_ending.h"
 
 #define ENDED_MS (WALL_MS + 5000)
 #define FROM	 "/r/jobs/q/at/here/x"

@@ -1,7 +1,7 @@
 /* The leader of a queue, and what people ask of it, before a ZooKeeper that the test plays. */
 #include "queue_site.h"
 
-#include "node/queue_lead.h"
+#include "node/queue/lead/queue_lead.h"
 
 static char pointer_name[JOB_POINTER_MAX + 1], minute_name[JOB_MINUTE_SIZE];
 

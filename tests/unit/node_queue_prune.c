@@ -1,7 +1,7 @@
 /* Which records of ended jobs go, and when, with what goes beside them. */
 #include "queue_site.h"
 
-#include "node/queue_lead.h"
+#include "node/queue/lead/queue_lead.h"
 
 #define CHECKS	 "check workers/me, check jobs/q v4, "
 #define MINUTE	 INT64_C(60000)

@@ -1,7 +1,7 @@
 /* A job that was given to this node, by what is read of it: in each state, with each answer. */
 #include "queue_site.h"
 
-#include "node/queue_work.h"
+#include "node/queue/work/queue_work.h"
 
 #define GIVE_BACK "check workers/me, delete jobs/q/at/here"
 

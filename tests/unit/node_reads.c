@@ -1,7 +1,7 @@
 /* Reads of leader nodes: how many there are at a time, and what one listing does in the place of many. */
 #include "node_script.h"
 
-#include "node/reads.h"
+#include "node/tree/reads.h"
 
 #define TASKS 400
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/recipes.h"
+#include "node/recipes/recipes.h"
 
 #define TIMEOUT_MS 9000
 #define PATH	   "/r/locks/l"

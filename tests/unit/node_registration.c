@@ -5,10 +5,10 @@
 #include "node_script.h"
 
 #include "base/buffer.h"
-#include "core/rank.h"
-#include "node/paths.h"
-#include "node/registration.h"
-#include "wire/record.h"
+#include "core/fleet/rank.h"
+#include "node/tree/paths.h"
+#include "node/fleet/registration.h"
+#include "wire/records/record.h"
 
 static const struct node_settings settings = {.servers = "127.0.0.1:2181",
 					      .root = ROOT,

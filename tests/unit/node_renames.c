@@ -1,7 +1,7 @@
 /* A task whose file names a former name: who bars it, what is moved, and what proves that it may be. */
 #include "node_site.h"
 
-#include "node/renames.h"
+#include "node/election/renames.h"
 
 #define T1    "2026-11-20T01:00:00Z"
 #define T2    "2026-11-20T02:00:00Z"

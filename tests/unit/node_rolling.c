@@ -1,8 +1,8 @@
 /* Rolling restarts, one transaction after the other, with every answer that ZooKeeper may give. */
 #include "recipe_world.h"
 
-#include "core/identity.h"
-#include "node/rolling_op.h"
+#include "core/fleet/identity.h"
+#include "node/recipes/rolling/rolling_op.h"
 
 static struct rolling rolling;
 static struct rolling_answer told;

@@ -1,8 +1,8 @@
 /* The roster as the first in rank keeps it: who gets which number, under which version, and who is forgotten. */
 #include "recipe_world.h"
 
-#include "node/roster.h"
-#include "node/roster_write.h"
+#include "node/recipes/roster/roster.h"
+#include "node/recipes/roster/roster_write.h"
 
 static struct roster roster;
 static enum roster_result told;

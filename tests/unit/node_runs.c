@@ -1,8 +1,8 @@
 /* Runs on this host: what a claim asks of ZooKeeper, what its caller is told, and what holds the task meanwhile. */
 #include "node_site.h"
 
-#include "node/runs.h"
-#include "node/unclaimed.h"
+#include "node/runs/runs.h"
+#include "node/ledger/unclaimed.h"
 
 #define TICK	"2026-11-18T11:06:00Z" /* that the wall clock is in */
 #define BEFORE	"2026-11-18T11:05:00Z"

@@ -1,10 +1,10 @@
 /* What is due by a schedule: what is asked of ZooKeeper for it, and what is offered when. */
 #include "node_site.h"
 
-#include "node/counts.h"
-#include "node/runs.h"
-#include "node/schedules.h"
-#include "wire/schedule_record.h"
+#include "node/ledger/counts.h"
+#include "node/runs/runs.h"
+#include "node/schedule/schedules.h"
+#include "wire/records/schedule_record.h"
 
 #define RUNS	 "runs/report"
 #define SCHEDULE "schedules/report"

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "node/session.h"
+#include "base/log/log.h"
+#include "node/session/session.h"
 #include "node/store.h"
 
 #define ROOT		 "/r"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "node/session.h"
-#include "node/session_lease.h"
+#include "base/log/log.h"
+#include "node/session/session.h"
+#include "node/session/session_lease.h"
 
 #define LONG	   10000
 #define SHORT	   2000

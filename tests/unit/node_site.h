@@ -13,11 +13,11 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "node/node.h"
-#include "node/candidates.h"
-#include "node/leaders.h"
-#include "node/policy.h"
-#include "node/registration.h"
-#include "node/tasks.h"
+#include "node/election/candidates.h"
+#include "node/election/leaders.h"
+#include "node/fleet/policy.h"
+#include "node/fleet/registration.h"
+#include "node/election/tasks.h"
 
 #define TOKEN 41 /* of what this node leads, as lead() has it */
 

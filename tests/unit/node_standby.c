@@ -1,7 +1,7 @@
 /* Standing by for a lost run: the fleet is told once, and what was told is taken back. */
 #include "node_site.h"
 
-#include "node/standby.h"
+#include "node/runs/standby.h"
 
 #define TICK "2026-11-20T02:00:00Z"
 

@@ -1,8 +1,8 @@
 /* Who leads the tasks that are not ours, for a table of workers. */
 #include "node_site.h"
 
-#include "node/survey.h"
-#include "node/tasks.h"
+#include "node/fleet/survey.h"
+#include "node/election/tasks.h"
 
 static int calls;
 static char owners[200];

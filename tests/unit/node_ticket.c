@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "node/ticket.h"
+#include "node/tree/ticket.h"
 
 Test(ticket, there_and_back)
 {

@@ -1,7 +1,7 @@
 /* An order to run a task by hand: what the transaction looks at, and what follows from its answer. */
 #include "node_site.h"
 
-#include "node/trigger.h"
+#include "node/schedule/trigger.h"
 
 #define TICK "2026-11-20T02:00:01Z"
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "node/unclaimed.h"
+#include "node/ledger/unclaimed.h"
 
 static char notice[UNCLAIMED_TEXT_MAX];
 static FILE *log_file;

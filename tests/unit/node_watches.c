@@ -1,7 +1,7 @@
 /* The budget of a session's watches: who gets one, who looks by time, and what is forgotten when. */
 #include "node_script.h"
 
-#include "node/watches.h"
+#include "node/session/watches.h"
 
 static struct watches w;
 static size_t told;

@@ -4,7 +4,7 @@
 
 #include "node_site.h"
 
-#include "node/notices.h"
+#include "node/notices/notices.h"
 
 static struct notices notices;
 static struct notice_record told;

@@ -4,7 +4,7 @@
 
 #include "node_site.h"
 
-#include "node/queue_parts.h"
+#include "node/queue/queue_parts.h"
 
 #define UUID "01234567-89ab-cdef-0123-456789abcdef"
 

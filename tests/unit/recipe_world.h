@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/log.h"
-#include "node/registry.h"
+#include "base/log/log.h"
+#include "node/fleet/registry.h"
 
 #define WORLD_REQUESTS_MAX 4096
 #define WORLD_TIMERS_MAX   32

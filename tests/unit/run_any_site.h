@@ -4,8 +4,8 @@
 
 #include "node_site.h"
 
-#include "node/run_any.h"
-#include "node/unclaimed.h"
+#include "node/runs/run_any.h"
+#include "node/ledger/unclaimed.h"
 
 #define TICK	  "2026-11-18T11:06:00Z" /* that the wall clock is in */
 #define LATER	  "2026-11-18T11:07:00Z"

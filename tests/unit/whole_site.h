@@ -7,7 +7,7 @@
 
 #include "node_site.h"
 
-#include "core/rank.h"
+#include "core/fleet/rank.h"
 #include "node/node.h"
 
 #define OLD    "01234567-89ab-cdef-0123-456789abcdef" /* what the sidecar before was registered as */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/barrier_record.h"
+#include "wire/records/barrier_record.h"
 #include "wire/pack.h"
 
 static struct barrier_record record, back;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/gang_record.h"
+#include "wire/records/gang_record.h"
 #include "wire/pack.h"
 
 static struct gang_record record, back;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/job_record.h"
+#include "wire/records/job_record.h"
 #include "wire/pack.h"
-#include "wire/worker_queues.h"
+#include "wire/records/worker_queues.h"
 
 static struct job_record full(void)
 {

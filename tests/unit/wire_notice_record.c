@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/notice_record.h"
+#include "wire/records/notice_record.h"
 #include "wire/reader.h"
 
 static struct notice_record whole(void)

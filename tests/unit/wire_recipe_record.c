@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "wire/pack.h"
-#include "wire/recipe_record.h"
+#include "wire/records/recipe_record.h"
 
 #define RAW(text) text, sizeof(text) - 1
 

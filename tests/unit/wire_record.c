@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "wire/pack.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* A value as its bytes on the wire. */

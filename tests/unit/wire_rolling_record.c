@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "wire/pack.h"
-#include "wire/rolling_record.h"
+#include "wire/records/rolling_record.h"
 
 #define RAW(text) text, sizeof(text) - 1
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "wire/pack.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TIME_MAX_MS  INT64_C(253402300799999)

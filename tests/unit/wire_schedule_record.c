@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/schedule_record.h"
+#include "wire/records/schedule_record.h"
 
 #define RAW(text) text, sizeof(text) - 1
 #define NOT_TEXT  "text: not a string of 1 to 200 bytes of UTF-8"

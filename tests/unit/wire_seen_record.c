@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "wire/seen_record.h"
+#include "wire/records/seen_record.h"
 
 #define RAW(text) text, sizeof(text) - 1
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "wire/pack.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 static struct buffer data;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "wire/pack.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NOT_SPLITS   "partitions: not a map of tasks to numbers from 2 to 256"
@@ -186,7 +186,7 @@ static void fill(struct worker *w, char **names, size_t n, const char *group)
 }
 
 /*
- * The configuration is refused by this count (config/task_room.c). So whatever happens while the
+ * The configuration is refused by this count (config/tasks/task_room.c). So whatever happens while the
  * sidecar runs, its record has room.
  */
 Test(worker_record, the_most_that_files_may_have_fits)

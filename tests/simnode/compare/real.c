@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "compare.h"
-#include "daemon/host_uv.h"
+#include "daemon/machine/host_uv.h"
 
 static struct host host;
 

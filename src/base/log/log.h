@@ -1,0 +1,96 @@
+/*
+ * One line per change of state, on standard error, as key=value text or as JSON; where that is the
+ * journal, as an entry of it whose fields can be looked for.
+ */
+#ifndef ZKLEADER_BASE_LOG_LOG_H
+#define ZKLEADER_BASE_LOG_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOG_LINE_MAX 2048 /* with its newline; a longer one is cut at a whole field, see below */
+#define LOG_LINE_MIN 128
+#define LOG_LIST_MAX 1200 /* bytes of a list's strings in a line, by names_fit(): none is cut */
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+struct log_field {
+	const char *key; /* NULL ends a list of fields */
+	enum log_type {
+		LOG_TYPE_STRING,
+		LOG_TYPE_INT,
+		LOG_TYPE_UINT,
+		LOG_TYPE_HEX,
+		LOG_TYPE_LIST
+	} type;
+	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the
+			       field */
+	int64_t integer;    /* of a list: how many there are */
+	const char *const *list; /* of strings, as untrusted */
+};
+
+#define LOG_STR(k, v) ((struct log_field){.key = (k), .type = LOG_TYPE_STRING, .string = (v)})
+#define LOG_INT(k, v) \
+	((struct log_field){.key = (k), .type = LOG_TYPE_INT, .integer = (int64_t)(v)})
+#define LOG_UINT(k, v) \
+	((struct log_field){.key = (k), .type = LOG_TYPE_UINT, .integer = (int64_t)(v)})
+#define LOG_HEX(k, v) \
+	((struct log_field){.key = (k), .type = LOG_TYPE_HEX, .integer = (int64_t)(v)})
+
+#define LOG_LIST(k, v, n)    \
+	((struct log_field){ \
+		.key = (k), .type = LOG_TYPE_LIST, .list = (v), .integer = (int64_t)(n)})
+
+#define LOG_END ((struct log_field){.key = NULL}) /* alone, where a line has no fields */
+
+/*
+ * Process-wide settings, made once at the start (and at a reload, on the loop thread).
+ * With journal, text lines begin with "<N>", the priority prefix that journald reads.
+ */
+void log_setup(enum log_level level, enum log_format format, bool journal);
+/*
+ * From now on entries go to the journal's socket at this path, which stays the caller's, with the
+ * line as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key; a
+ * list is a field for each of its strings.
+ * What the journal does not take goes to standard error. To be called before other threads log.
+ */
+void log_to_journal(const char *path);
+bool log_enabled(enum log_level level);
+/* Parses "error" "warning" "info" "debug" and "text" "json"; 0 or -EINVAL. */
+int log_level_parse(const char *text, enum log_level *ret_level);
+int log_format_parse(const char *text, enum log_format *ret_format);
+
+/*
+ * Safe from any thread: a line is made on the stack, leaves at once, and is lost where it cannot,
+ * since an election must not wait for a log. A later line then says how many were lost.
+ */
+void log_write(enum log_level level, const char *message, const struct log_field *fields);
+/*
+ * Tells how many lines were lost, if there is room by now. To be called now and then, as the next
+ * line may be far.
+ */
+void log_catch_up(void);
+/* How many lines were lost and have not been told: 0 where the log is read. */
+uint64_t log_lost(void);
+/*
+ * The line without its newline, terminated, as it looks without journal; returns its length. Size
+ * is at least LOG_LINE_MIN. From the first field on that does not fit, all are left out: text then
+ * ends with " ...", JSON has the field "cut":"...".
+ */
+size_t log_format_line(char *line, size_t size, enum log_level level, enum log_format format,
+		       int64_t wall_ms, const char *message, const struct log_field *fields);
+
+#define log_at(level, message, ...)                                                  \
+	do {                                                                         \
+		if (log_enabled(level))                                              \
+			log_write((level), (message),                                \
+				  (const struct log_field[]){__VA_ARGS__, LOG_END}); \
+	} while (0)
+#define log_error(message, ...)	  log_at(LOG_ERROR, message, __VA_ARGS__)
+#define log_warning(message, ...) log_at(LOG_WARNING, message, __VA_ARGS__)
+#define log_info(message, ...)	  log_at(LOG_INFO, message, __VA_ARGS__)
+#define log_debug(message, ...)	  log_at(LOG_DEBUG, message, __VA_ARGS__)
+
+#endif

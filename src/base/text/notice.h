@@ -1,0 +1,38 @@
+/* The events that people are told of, and who wants to be told of which. */
+#ifndef ZKLEADER_BASE_TEXT_NOTICE_H
+#define ZKLEADER_BASE_TEXT_NOTICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum notice_event {
+	NOTICE_LEADER, /* a task has another leader */
+	NOTICE_FAILED, /* a run, by its status or its timeout */
+	NOTICE_LOST,   /* a run, with its node or its supervisor */
+	NOTICE_MISSED, /* ticks that are not run any more */
+	NOTICE_OVERDUE,
+	NOTICE_HALTED, /* a rolling restart */
+	NOTICE_DEAD,   /* a job of a queue: a dead letter */
+	NOTICE_DISCONNECTED,
+	NOTICE_ROLLOUT, /* of a version: complete */
+	NOTICE_EVENTS
+};
+
+#define NOTICE_TEXT_MAX	    400 /* bytes of what is said for people */
+#define NOTICE_RULES_MAX    100
+#define NOTICE_PATTERNS_MAX 100
+
+/* What one channel is told; its texts are borrowed. */
+struct notice_rule {
+	unsigned events;	     /* bits: 1 << enum notice_event */
+	const char *const *patterns; /* of names of tasks and queues; none: all of them */
+	size_t n_patterns;
+};
+
+/* "leader" and so on. */
+const char *notice_event_name(enum notice_event event);
+bool notice_event_parse(const char *text, size_t len, enum notice_event *ret_event);
+/* task: a partition of one, too; "": the event is about none, and patterns do not matter. */
+bool notice_rule_matches(const struct notice_rule *rule, enum notice_event event, const char *task);
+
+#endif

@@ -1,0 +1,110 @@
+/* One sidecar as the fleet knows it: the content of ROOT/workers/ID. It never changes once made. */
+#ifndef ZKLEADER_BASE_TEXT_WORKER_H
+#define ZKLEADER_BASE_TEXT_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text/name.h"
+
+#define WORKER_RANDOM_INTS 5
+#define WORKER_TASKS_MAX   10000
+#define WORKER_NODE_MAX	   400 /* bytes of the name of a sidecar, kept over restarts */
+#define WORKER_QUEUES_MAX  1000
+#define WORKER_SLOTS_MAX   1000 /* of one queue */
+#define WORKER_MACHINE_MAX 32	/* bytes of the identity of the machine */
+/* Bytes that a record may have for all its tasks together, as worker_task_bytes() counts them. */
+#define WORKER_TASK_BYTES_MAX (990 * 1024)
+
+struct worker_split;
+struct worker_queue;
+
+struct worker {
+	char id[NAME_ID_MAX + 1];
+	char version[NAME_VERSION_MAX + 1];
+	char ip[NAME_IP_MAX + 1];
+	char hostname[NAME_HOST_MAX + 1];
+	int32_t random_ints[WORKER_RANDOM_INTS];
+	int64_t started_at; /* ms since the epoch */
+	int64_t timeout_ms; /* its negotiated session timeout; 0 where the record does not say */
+	char **tasks;	    /* owned, as is each name; sorted by strcmp, no duplicates */
+	size_t n_tasks;
+	/* how many other workers share tasks and digests; NULL: none */
+	size_t *sharers;
+	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
+	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
+	char machine[WORKER_MACHINE_MAX + 1]; /* identity of its machine */
+	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
+	int64_t clock_tolerance_ms; /* how far that may be; 0: clock not described */
+	bool returned;		    /* it was there before, with another record */
+	bool sick;		    /* its health check fails: candidate for nothing */
+	char **unhealthy;	    /* likewise for these tasks; as tasks */
+	size_t n_unhealthy;
+	int64_t scheme;	   /* number of the rules by which it orders candidates */
+	uint32_t *digests; /* rank_digest() of each of tasks; owned */
+	size_t n_digests;
+	/* its partitioned tasks, as its files have them, in force or not; owned, sorted by name */
+	struct worker_split *splits;
+	size_t n_splits;
+	bool knows_splits; /* its release knows partitions, whether it has any or not */
+	/* for each of tasks: the spread group that it is in, "": none; owned, as is each; NULL */
+	char **groups;
+	size_t n_groups;
+	/* the queues of jobs that it serves; owned, sorted by name */
+	struct worker_queue *queues;
+	size_t n_queues;
+	/* the queues that it does not serve, and whose jobs it answers for; owned, as is each */
+	char **answers;
+	size_t n_answers;
+	/* its tasks with renamed-from: each followed by its former name; owned, as is each */
+	char **renamed;
+	size_t n_renamed;
+};
+
+/* A task and the number of its partitions. */
+struct worker_split {
+	char task[NAME_TASK_MAX + 1];
+	unsigned partitions;
+};
+
+/* A queue, and how many of its jobs the worker does at a time: at least 1. */
+struct worker_queue {
+	char queue[NAME_TASK_MAX + 1];
+	unsigned slots;
+};
+
+/* A zeroed worker on the heap. */
+struct worker *worker_new(void);
+void worker_free(struct worker *w);
+/* Takes a copy of n names, sorts them and drops duplicates; replaces what was there. */
+void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
+/* The same with a heap array of heap strings, which the worker now owns. */
+void worker_take_tasks(struct worker *w, char **names, size_t n);
+/*
+ * If it has the same tasks and digests as another worker, it frees its own and shares that one's:
+ * most of a fleet lists the same. Returns whether they are shared now. Shared tasks must not be set
+ * anew.
+ */
+bool worker_share_tasks(struct worker *w, struct worker *other);
+/* Likewise the tasks for which it is not healthy. */
+void worker_take_unhealthy(struct worker *w, char **names, size_t n);
+bool worker_is_unhealthy(const struct worker *w, const char *task);
+/*
+ * The most bytes that a record ever has for a task with a name of so many bytes, healthy or not:
+ * partitions: 0 if it has none; group: NULL if it is in none; former: its name before, NULL.
+ */
+size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue,
+			 const char *former);
+/* Into how many partitions its files split the task, 0: into none. */
+unsigned worker_partitions(const struct worker *w, const char *task);
+/* How many jobs of the queue it does at a time, 0: it does not serve it. */
+unsigned worker_slots(const struct worker *w, const char *queue);
+/* Likewise the queues that it answers for without serving them. */
+void worker_take_answers(struct worker *w, char **names, size_t n);
+/* Whether it knows what becomes of jobs of the queue that were assigned to a node of that name. */
+bool worker_answers_for(const struct worker *w, const char *node, const char *queue);
+/* The spread group that it lists the task in, NULL: it does not list it, or in none. */
+const char *worker_group(const struct worker *w, const char *task);
+
+#endif

@@ -1,0 +1,45 @@
+/* Parses crontabs as Debian's cron does, line by line, for import-crontab. */
+#ifndef ZKLEADER_CLI_RUN_CRONTAB_H
+#define ZKLEADER_CLI_RUN_CRONTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CRONTAB_ENV_MAX	 100 /* variables of a crontab */
+#define CRONTAB_NAME_MAX 80  /* bytes of a task's name that leave room for a number */
+
+enum crontab_kind {
+	CRONTAB_NOTHING, /* a blank line or a comment */
+	CRONTAB_VARIABLE,
+	CRONTAB_JOB,
+	CRONTAB_BAD /* why */
+};
+
+/* One line. It owns its texts; NULL: none. */
+struct crontab_line {
+	enum crontab_kind kind;
+	const char *why;
+	char *name, *value; /* of a variable */
+	char *schedule, *user, *command;
+	char *input; /* what cron gives the command on standard input; NULL: nothing */
+};
+
+/*
+ * Parses one line, without its newline. system: with the user in front of the command, as in
+ * /etc/crontab.
+ */
+void crontab_parse(const char *text, size_t len, bool system, struct crontab_line *ret);
+void crontab_line_done(struct crontab_line *l);
+
+/*
+ * A name for the task, derived from the command: that of the program that does the work, not of the
+ * shell or of nice(1). "job" if there is none.
+ */
+void crontab_name(const char *command, char name[CRONTAB_NAME_MAX + 1]);
+/*
+ * If the command uses zkleader already, "zkleader run TASK -- CMD" or "zkleader-check TASK && CMD":
+ * writes TASK to name and returns CMD. Else NULL.
+ */
+const char *crontab_own(const char *command, char name[CRONTAB_NAME_MAX + 1]);
+
+#endif

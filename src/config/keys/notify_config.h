@@ -1,0 +1,47 @@
+/* Sections `notify "NAME" { }` of a task file: who is told of which events, and how. */
+#ifndef ZKLEADER_CONFIG_KEYS_NOTIFY_CONFIG_H
+#define ZKLEADER_CONFIG_KEYS_NOTIFY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text/notice.h"
+#include "config/text/settings.h"
+
+#define NOTIFY_COMMAND_MAX (64 * 1024) /* bytes of a command, its words together */
+
+enum notify_template { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_ALERTMANAGER };
+
+struct notify_config {
+	char *name;
+	unsigned events; /* bits: 1 << enum notice_event */
+	char **tasks;	 /* patterns; none: all */
+	size_t n_tasks;
+	char *url; /* NULL: none */
+	enum notify_template form;
+	char **command; /* NULL: none */
+	size_t n_command;
+	char *file; /* where it stands, as shown to people */
+	int line;
+};
+
+struct notify_configs {
+	struct notify_config *list; /* owned, as is all in it */
+	size_t n;
+};
+
+extern const struct settings_form notify_config_form;
+
+/* Checks what the table of keys cannot; adds a problem for each bad value. */
+void notify_config_check(const struct settings *s, const struct section *section,
+			 struct problems *problems);
+/* Appends one, from a section without a problem. */
+void notify_configs_take(struct notify_configs *all, const struct settings *s,
+			 const struct section *section);
+struct notify_configs notify_configs_copy(const struct notify_configs *all);
+bool notify_configs_equal(const struct notify_configs *a, const struct notify_configs *b);
+void notify_configs_done(struct notify_configs *all);
+/* The events and tasks that it wants to be told of; borrowed. */
+struct notice_rule notify_config_rule(const struct notify_config *c);
+
+#endif

@@ -1,0 +1,233 @@
+#include "core/fleet/draft.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/fleet/rank.h"
+
+/* A worker in its place of the order. */
+struct seat {
+	const struct draft_worker *worker;
+	uint64_t score; /* at the name of the draft */
+	size_t held;	/* items */
+};
+
+struct table {
+	const struct draft *draft;
+	struct seat *seats; /* in the order of their turns */
+	struct draft_set left;
+	size_t n_left;
+	size_t *owners;
+	uint64_t **scores; /* of the workers at the items, 0: not computed; a row NULL: none is */
+	const struct draft_worker *without; /* who takes nothing, NULL */
+	size_t limit;
+	bool with_resigned;
+	bool limited; /* somebody could have taken more but for the limit */
+};
+
+void draft_set_add(struct draft_set *set, size_t item)
+{
+	assert(item < DRAFT_ITEMS_MAX);
+	set->words[item / 64] |= UINT64_C(1) << (item % 64);
+}
+
+bool draft_set_has(const struct draft_set *set, size_t item)
+{
+	assert(item < DRAFT_ITEMS_MAX);
+	return set->words[item / 64] >> (item % 64) & 1;
+}
+
+static int compare_seats(const void *va, const void *vb)
+{
+	const struct seat *a = va, *b = vb;
+
+	if (a->worker->tier != b->worker->tier)
+		return a->worker->tier < b->worker->tier ? -1 : 1;
+	if (a->score != b->score)
+		return a->score > b->score ? -1 : 1;
+	int order = rank_compare_ip(b->worker->ip, a->worker->ip);
+	return order != 0 ? order : strcmp(b->worker->id, a->worker->id);
+}
+
+int draft_compare(const char *name, const struct draft_worker *a, const struct draft_worker *b)
+{
+	struct seat sa = {.worker = a, .score = rank_score(a->key, name)};
+	struct seat sb = {.worker = b, .score = rank_score(b->key, name)};
+
+	return compare_seats(&sa, &sb);
+}
+
+/* The items that are left and that the worker may take now. */
+static struct draft_set takeable(const struct table *t, const struct draft_worker *w)
+{
+	struct draft_set set;
+
+	for (size_t i = 0; i < DRAFT_WORDS; i++) {
+		set.words[i] = t->left.words[i] & w->may.words[i];
+		if (!t->with_resigned)
+			set.words[i] &= ~w->resigned.words[i];
+	}
+	return set;
+}
+
+/* The item of the set with the worker's biggest score, DRAFT_NOBODY if the set is empty. */
+static size_t favourite(const struct table *t, const struct draft_worker *w,
+			const struct draft_set *set)
+{
+	uint64_t **row = &t->scores[w - t->draft->workers];
+	size_t best = DRAFT_NOBODY;
+	uint64_t best_score = 0;
+
+	if (!*row)
+		*row = mem_calloc(t->draft->n_items, sizeof(**row));
+
+	for (size_t i = 0; i < DRAFT_WORDS; i++) {
+		for (uint64_t word = set->words[i]; word; word &= word - 1) {
+			size_t item = i * 64 + (size_t)__builtin_ctzll(word);
+			uint64_t score = (*row)[item];
+			if (score == 0)
+				score = (*row)[item] = rank_score(w->key, t->draft->items[item]);
+			if (best == DRAFT_NOBODY || score > best_score) {
+				best = item;
+				best_score = score;
+			}
+		}
+	}
+	return best;
+}
+
+/* One turn of one worker; whether it took something. */
+static bool take(struct table *t, struct seat *seat)
+{
+	struct draft_set set = takeable(t, seat->worker);
+	size_t item;
+
+	if (seat->worker == t->without)
+		return false;
+	if (seat->held >= t->limit) {
+		for (size_t i = 0; i < DRAFT_WORDS; i++)
+			t->limited |= set.words[i] != 0;
+		return false;
+	}
+	item = favourite(t, seat->worker, &set);
+	if (item == DRAFT_NOBODY)
+		return false;
+	t->owners[item] = (size_t)(seat->worker - t->draft->workers);
+	t->left.words[item / 64] &= ~(UINT64_C(1) << (item % 64));
+	t->n_left--;
+	seat->held++;
+	return true;
+}
+
+/* The workers of a tier take turns until nothing is left or none of them takes anything. */
+static void draft_tier(struct table *t, struct seat *first, const struct seat *end)
+{
+	bool taken = true;
+
+	while (taken && t->n_left > 0) {
+		taken = false;
+		for (struct seat *s = first; s < end && t->n_left > 0; s++)
+			taken |= take(t, s);
+	}
+}
+
+static void draft_tiers(struct table *t)
+{
+	struct seat *end = t->seats + t->draft->n_workers;
+
+	t->limited = false;
+	for (struct seat *first = t->seats, *next; first < end && t->n_left > 0; first = next) {
+		for (next = first; next < end && next->worker->tier == first->worker->tier;)
+			next++;
+		draft_tier(t, first, next);
+	}
+}
+
+/* All limits, while a higher one helps. */
+static void draft_limits(struct table *t)
+{
+	const struct draft *d = t->draft;
+
+	t->limit = d->limit > 0 && d->limit < d->n_items ? d->limit : d->n_items;
+	for (; t->limit <= d->n_items && t->n_left > 0; t->limit++) {
+		draft_tiers(t);
+		if (!t->limited)
+			break;
+	}
+}
+
+static void table_init(struct table *t, const struct draft *d)
+{
+	assert(d->n_items <= DRAFT_ITEMS_MAX);
+	*t = (struct table){.draft = d};
+	t->scores = mem_calloc(d->n_workers + 1, sizeof(*t->scores));
+	t->seats = mem_calloc(d->n_workers + 1, sizeof(*t->seats));
+	for (size_t i = 0; i < d->n_workers; i++) {
+		const struct draft_worker *w = &d->workers[i];
+		t->seats[i] = (struct seat){.worker = w, .score = rank_score(w->key, d->name)};
+	}
+	qsort(t->seats, d->n_workers, sizeof(*t->seats), compare_seats);
+}
+
+static void table_done(struct table *t)
+{
+	for (size_t i = 0; i < t->draft->n_workers; i++)
+		free(t->scores[i]);
+	free(t->scores);
+	free(t->seats);
+}
+
+/* One whole draft, without that worker. */
+static void deal(struct table *t, const struct draft_worker *without, size_t *owners)
+{
+	const struct draft *d = t->draft;
+
+	t->without = without;
+	t->owners = owners;
+	t->n_left = d->n_items;
+	t->with_resigned = false;
+	for (size_t i = 0; i < d->n_workers; i++)
+		t->seats[i].held = 0;
+	for (size_t i = 0; i < d->n_items; i++) {
+		draft_set_add(&t->left, i);
+		owners[i] = DRAFT_NOBODY;
+	}
+	draft_limits(t);
+	t->with_resigned = true;
+	if (t->n_left > 0)
+		draft_limits(t);
+	memset(&t->left, 0, sizeof(t->left));
+}
+
+void draft_run(const struct draft *d, size_t *ret_owners)
+{
+	struct table t;
+
+	table_init(&t, d);
+	deal(&t, NULL, ret_owners);
+	table_done(&t);
+}
+
+void draft_successors(const struct draft *d, const size_t *owners, size_t *ret_successors)
+{
+	size_t left_to[DRAFT_ITEMS_MAX];
+	bool *done = mem_calloc(d->n_workers + 1, sizeof(*done));
+	struct table t;
+
+	table_init(&t, d);
+	for (size_t i = 0; i < d->n_items; i++)
+		ret_successors[i] = DRAFT_NOBODY;
+	for (size_t i = 0; i < d->n_items; i++) {
+		if (owners[i] == DRAFT_NOBODY || done[owners[i]])
+			continue;
+		done[owners[i]] = true;
+		deal(&t, &d->workers[owners[i]], left_to);
+		for (size_t j = i; j < d->n_items; j++)
+			if (owners[j] == owners[i])
+				ret_successors[j] = left_to[j];
+	}
+	table_done(&t);
+	free(done);
+}

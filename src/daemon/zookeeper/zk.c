@@ -1,0 +1,380 @@
+#include "daemon/zookeeper/zk_store.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/zookeeper/zk.h"
+#include "base/clock.h"
+#include "base/doing.h"
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "daemon/machine/host_uv.h"
+#include "daemon/machine/offload.h"
+#include "daemon/zookeeper/spare_threads.h"
+
+#define LIBRARY_THREADS 2    /* of each handle: the library asserts that it gets them */
+#define OTHER_THREADS	2    /* that others may start meanwhile, as to look at a file */
+#define BUSY_MIN	200  /* after so many requests, freed memory is returned to the system */
+#define BUSY_MS		1000 /* time before that happens */
+#define TURN_US		5000 /* time for handling results in one turn of the loop */
+#define ANSWERS_MS	200  /* the longest wait for answers before the session is closed */
+
+/* --- in the library's threads --------------------------------------------- */
+
+void zk_enqueue(struct store *store, struct item *item)
+{
+	item->next = NULL;
+	pthread_mutex_lock(&store->lock);
+	*store->tail = item;
+	store->tail = &item->next;
+	pthread_mutex_unlock(&store->lock);
+	uv_async_send(&store->wake);
+}
+
+static void log_line(const char *message)
+{
+	/* A line is "2026-11-20 13:00:00,000:123(0x7f):ZOO_ERROR@function@123: MESSAGE". */
+	const char *level = strstr(message, ":ZOO_");
+	const char *text = level ? strstr(level, ": ") : NULL;
+
+	log_debug("zookeeper client", LOG_STR("says", text ? text + 2 : message));
+}
+
+static void on_watcher(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+	struct store *store = context;
+	struct item *item = mem_calloc(1, sizeof(*item));
+
+	if (type == ZOO_SESSION_EVENT) {
+		item->kind = ITEM_STATE;
+		if (state == ZOO_CONNECTED_STATE) {
+			item->state = STORE_CONNECTED;
+			item->session = zoo_client_id(handle)->client_id;
+			memcpy(item->password, zoo_client_id(handle)->passwd, STORE_PASSWORD_SIZE);
+			item->timeout_ms = zoo_recv_timeout(handle);
+			const char *server = zoo_get_current_server(handle);
+			if (server)
+				strncpy(item->server, server, sizeof(item->server) - 1);
+			socklen_t len = sizeof(item->address);
+			zookeeper_get_connected_host(handle, (struct sockaddr *)&item->address,
+						     &len);
+		} else if (state == ZOO_EXPIRED_SESSION_STATE) {
+			item->state = STORE_EXPIRED;
+		} else if (state == ZOO_AUTH_FAILED_STATE) {
+			item->state = STORE_AUTH_FAILED;
+		} else {
+			item->state = STORE_CONNECTING;
+		}
+		zk_enqueue(store, item);
+		return;
+	}
+	item->kind = ITEM_WATCH;
+	if (type == ZOO_CREATED_EVENT) {
+		item->watch = STORE_NODE_CREATED;
+	} else if (type == ZOO_CHANGED_EVENT) {
+		item->watch = STORE_NODE_CHANGED;
+	} else if (type == ZOO_DELETED_EVENT) {
+		item->watch = STORE_NODE_DELETED;
+	} else if (type == ZOO_CHILD_EVENT) {
+		item->watch = STORE_CHILDREN_CHANGED;
+	} else {
+		free(item);
+		return;
+	}
+	item->path = mem_strdup(path);
+	zk_enqueue(store, item);
+}
+
+/* --- on the loop thread --------------------------------------------------- */
+
+static void take_state(struct store *store, const struct item *item)
+{
+	if (item->state == STORE_CONNECTED) {
+		store->session = item->session;
+		store->timeout_ms = item->timeout_ms;
+		memcpy(store->password, item->password, sizeof(store->password));
+		store->address = item->address;
+		memcpy(store->server, item->server, sizeof(store->server));
+	}
+	store->handlers.state(store->handlers.arg, item->state);
+}
+
+static void take(struct store *store, struct item *item)
+{
+	switch (item->kind) {
+	case ITEM_REPLY: {
+		struct request *r = item->request;
+		store_reply_fn fn = r->fn;
+		r->fn = NULL;
+		if (fn && r->heard)
+			store->handlers.heard(store->handlers.arg, r->reply.sent_ms);
+		if (fn)
+			fn(r->arg, &r->reply);
+		zk_request_free(r);
+		return;
+	}
+	case ITEM_WATCH:
+		if (!store->abandoned)
+			store->handlers.watch(store->handlers.arg, item->watch, item->path);
+		free(item->path);
+		break;
+	case ITEM_STATE:
+		if (!store->abandoned)
+			take_state(store, item);
+		break;
+	}
+	free(item);
+}
+
+static void on_quiet(uv_timer_t *quiet)
+{
+	struct store *store = quiet->data;
+
+	store->busy = 0;
+	mem_trim();
+}
+
+static struct item *next_item(struct store *store)
+{
+	pthread_mutex_lock(&store->lock);
+	struct item *item = store->head;
+	if (item)
+		store->head = item->next;
+	if (!store->head)
+		store->tail = &store->head;
+	pthread_mutex_unlock(&store->lock);
+	return item;
+}
+
+/* Handles what has come, in its order. What is left at until_us is handled in the next turn. */
+static void drain(struct store *store, int64_t until_us)
+{
+	static const char *const kinds[] = {
+		[ITEM_REPLY] = "an answer of ZooKeeper",
+		[ITEM_WATCH] = "a watch of ZooKeeper",
+		[ITEM_STATE] = "a change of the session",
+	};
+	struct item *item;
+
+	while ((item = next_item(store))) {
+		const char *before = doing_begin(kinds[item->kind]);
+
+		take(store, item);
+		doing_end(before);
+		if (clock_boot_us() >= until_us) {
+			uv_async_send(&store->wake);
+			break;
+		}
+	}
+	/* The memory that many requests have taken is not needed for a while. */
+	if (store->busy >= BUSY_MIN && !store->abandoned &&
+	    !uv_is_active((uv_handle_t *)&store->quiet))
+		uv_timer_start(&store->quiet, on_quiet, BUSY_MS, 0);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+	drain(wake->data, clock_boot_us() + TURN_US);
+}
+
+int store_open(struct store **ret_store, struct host *host, const struct store_options *options,
+	       const struct store_handlers *handlers)
+{
+	int e = spare_threads(LIBRARY_THREADS + OTHER_THREADS);
+
+	if (e < 0)
+		return e;
+	struct store *store = mem_calloc(1, sizeof(*store));
+	store->handlers = *handlers;
+	store->tail = &store->head;
+	pthread_mutex_init(&store->lock, NULL);
+	uv_async_init(host->loop, &store->wake, on_wake);
+	uv_timer_init(host->loop, &store->quiet);
+	store->handles = 2;
+	store->wake.data = store;
+	store->quiet.data = store;
+	clientid_t id = {.client_id = options->session};
+	if (options->session)
+		memcpy(id.passwd, options->password, STORE_PASSWORD_SIZE);
+	store->handle = zookeeper_init2(options->servers, on_watcher, options->timeout_ms,
+					options->session ? &id : NULL, store, 0, log_line);
+	if (!store->handle) {
+		int error = errno ? -errno : -EINVAL;
+		store_close(store, NULL, NULL);
+		return error;
+	}
+	/*
+	 * The addresses are numeric already, so the library must never resolve them again. -1 would
+	 * make it do so after each lost connection.
+	 */
+	zoo_set_servers_resolution_delay(store->handle, INT_MAX);
+	if (options->auth_scheme) {
+		store->authenticated = true;
+		zoo_add_auth(store->handle, options->auth_scheme, options->auth_credential,
+			     (int)strlen(options->auth_credential), NULL, NULL);
+	}
+	*ret_store = store;
+	return 0;
+}
+
+/*
+ * The library closes the socket right after the request that closes the session. If answers are
+ * outstanding then, the kernel resets the connection, and the server may never read that request.
+ */
+static void await_answers(struct store *store)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (int ms = 0; ms < ANSWERS_MS && store->unanswered > 0 &&
+			 zoo_state(store->handle) == ZOO_CONNECTED_STATE;
+	     ms++)
+		nanosleep(&moment, NULL);
+}
+
+static void close_work(void *arg)
+{
+	struct store *store = arg;
+
+	if (!store->handle)
+		return;
+	await_answers(store);
+	zookeeper_close(store->handle);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct store *store = handle->data;
+
+	if (--store->handles > 0)
+		return;
+	pthread_mutex_destroy(&store->lock);
+	if (store->closed)
+		store->closed(store->closed_arg);
+	free(store);
+}
+
+static void close_done(void *arg)
+{
+	struct store *store = arg;
+
+	drain(store, INT64_MAX);
+	while (store->outstanding)
+		zk_request_free(store->outstanding); /* NOLINT: removes it from the list */
+	uv_close((uv_handle_t *)&store->wake, on_handle_closed);
+}
+
+void store_close(struct store *store, void (*done)(void *arg), void *arg)
+{
+	static const struct store_reply abandoned = {
+		.code = STORE_ABANDONED, .text = "closed", .failed_op = -1};
+
+	if (!store)
+		return;
+	assert(!store->abandoned);
+	store->abandoned = true;
+	/*
+	 * This handle is closed now, not later: whoever ends the loop closes all timers that are
+	 * left.
+	 */
+	uv_close((uv_handle_t *)&store->quiet, on_handle_closed);
+	store->closed = done;
+	store->closed_arg = arg;
+	for (struct request *r = store->outstanding; r; r = r->next) {
+		store_reply_fn fn = r->fn;
+		r->fn = NULL;
+		if (fn)
+			fn(r->arg, &abandoned);
+	}
+	if (offload(store->wake.loop, close_work, close_done, store) != 0) {
+		close_work(store); /* no thread could be started: it blocks the loop instead */
+		close_done(store);
+	}
+}
+
+int64_t store_session(const struct store *store)
+{
+	return store->session;
+}
+
+const uint8_t *store_password(const struct store *store)
+{
+	return store->password;
+}
+
+int store_timeout(const struct store *store)
+{
+	return store->timeout_ms;
+}
+
+const char *store_server(const struct store *store)
+{
+	return store->server;
+}
+
+int store_local_address(const struct store *store, char *text, size_t size)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	socklen_t to_len = store->address.ss_family == AF_INET
+				   ? (socklen_t)sizeof(struct sockaddr_in)
+				   : (socklen_t)sizeof(struct sockaddr_in6);
+	int fd = socket(store->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	/*
+	 * Connecting a datagram socket sends nothing, but makes the kernel choose the route and so
+	 * the local address.
+	 */
+	if (connect(fd, (const struct sockaddr *)&store->address, to_len) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&local, &len) < 0)
+		error = -errno;
+	else if (getnameinfo((struct sockaddr *)&local, len, text, (socklen_t)size, NULL, 0,
+			     NI_NUMERICHOST) != 0)
+		error = -EAFNOSUPPORT;
+	close(fd);
+	return error;
+}
+
+int store_set_servers(struct store *store, const char *servers)
+{
+	return zoo_set_servers(store->handle, servers) == ZOK ? 0 : -EINVAL;
+}
+
+/*
+ * Breaks the connection. The library has no call for this, and does not tell its socket. So this
+ * looks for the socket that is connected to the server. It is only shut down, as the library closes
+ * it. If the library has already connected again, it has to do so once more.
+ */
+void store_hang_up(struct store *store)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!fds)
+		return;
+	while ((entry = readdir(fds))) {
+		struct sockaddr_storage peer = {0};
+		socklen_t len = sizeof(peer);
+		int fd = atoi(entry->d_name);
+		if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+		    memcmp(&peer, &store->address, sizeof(peer)) == 0)
+			shutdown(fd, SHUT_RDWR);
+	}
+	closedir(fds);
+}
+
+void zk_log_detail(bool detail)
+{
+	/* The level is never DEBUG, at which the library uses freed memory when it is closed. */
+	zoo_set_debug_level(detail ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
+}

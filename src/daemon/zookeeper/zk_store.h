@@ -1,0 +1,86 @@
+/*
+ * Shared by zk.c (a handle of the ZooKeeper library and its session) and zk_requests.c (its
+ * requests). No other file includes this, or the library.
+ */
+#ifndef ZKLEADER_DAEMON_ZOOKEEPER_ZK_STORE_H
+#define ZKLEADER_DAEMON_ZOOKEEPER_ZK_STORE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+#define THREADED
+#include <zookeeper/zookeeper.h>
+
+#include "node/store.h"
+
+#define SERVER_TEXT_MAX 128
+
+/* What the library's threads hand to the loop: a reply, a watch that fired or a change of state. */
+struct item {
+	struct item *next;
+	enum { ITEM_REPLY, ITEM_WATCH, ITEM_STATE } kind;
+	union {
+		struct request *request;
+		struct {
+			enum store_watch watch;
+			char *path;
+		};
+		struct {
+			enum store_state state;
+			int64_t session;
+			int timeout_ms;
+			uint8_t password[STORE_PASSWORD_SIZE];
+			char server[SERVER_TEXT_MAX];
+			struct sockaddr_storage address;
+		};
+	};
+};
+
+struct request {
+	struct item item; /* its own place in the queue: a reply needs no allocation to get there */
+	struct request *prev, *next; /* outstanding, loop thread only */
+	struct store *store;
+	store_reply_fn fn;
+	void *arg;
+	struct store_reply reply;
+	bool refused; /* by the library, before it was sent */
+	bool heard;   /* a server has answered it */
+	void *data;
+	char **names;
+	struct Stat set; /* of the first node that a multi sets */
+	size_t n_ops;
+	zoo_op_result_t results[];
+};
+
+struct store {
+	zhandle_t *handle;
+	struct store_handlers handlers;
+	bool authenticated;
+	bool abandoned;
+	int64_t session;
+	int timeout_ms;
+	uint8_t password[STORE_PASSWORD_SIZE];
+	char server[SERVER_TEXT_MAX];
+	struct sockaddr_storage address;
+	struct request *outstanding, *newest; /* in the order in which they were made */
+	_Atomic size_t unanswered;	      /* of them; from all threads */
+	uv_async_t wake;
+	uv_timer_t quiet;
+	int handles; /* how many of these two are not closed */
+	size_t busy; /* requests since memory was given back */
+	void (*closed)(void *arg);
+	void *closed_arg;
+	pthread_mutex_t lock;
+	struct item *head, **tail; /* under lock */
+};
+
+/* From a thread of the library: hands the item, which the loop then owns, to the loop. */
+void zk_enqueue(struct store *store, struct item *item);
+/* On the loop: the request has been answered, or its answer is not wanted any more. */
+void zk_request_free(struct request *r);
+
+#endif

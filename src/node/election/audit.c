@@ -1,0 +1,73 @@
+#include "node/election/audit.h"
+
+#include <stdlib.h>
+
+#include "base/text/names.h"
+#include "node/election/inheritance.h"
+#include "node/election/leaders.h"
+#include "node/tree/paths.h"
+
+static void on_audit_reply(void *arg, const struct store_reply *reply)
+{
+	struct leaders *l = arg;
+
+	if (reply->code != STORE_OK)
+		return;
+	char **names = names_sorted(reply->names, reply->n_names);
+	bool all = true;
+	for (size_t i = 0; i < l->n_tasks; i++) {
+		struct task *t = l->tasks[i];
+		bool there = names_has(names, reply->n_names, t->name);
+		if (!there && t->audit.missing && t->election.state == ELECTION_FOLLOWING)
+			leaders_refresh(t);
+		t->audit.missing = !there;
+		all &= there;
+	}
+	free(names);
+	l->audit.clean = all ? l->audit.listing : 0;
+}
+
+/* Where nothing was missing and nothing was made or deleted since, there is nothing to list. */
+static void on_audit_folder(void *arg, const struct store_reply *reply)
+{
+	struct leaders *l = arg;
+	char path[STORE_PATH_MAX];
+
+	if (reply->code != STORE_OK || reply->stat.pzxid == l->audit.clean)
+		return;
+	l->audit.listing = reply->stat.pzxid;
+	path_of(l->registry->settings, PATH_LEADERS, NULL, path);
+	store_children(l->session->store, path, false, on_audit_reply, l);
+}
+
+static void on_audit(void *arg)
+{
+	struct leaders *l = arg;
+	char path[STORE_PATH_MAX];
+
+	host_timer_start(&l->audit.timer, AUDIT_MS);
+	if (!session_is_up(l->session))
+		return;
+	inheritance_retry(l);
+	if (l->n_tasks == 0)
+		return;
+	path_of(l->registry->settings, PATH_LEADERS, NULL, path);
+	store_exists(l->session->store, path, false, on_audit_folder, l);
+}
+
+void audit_init(struct leaders *l)
+{
+	host_timer_init(&l->audit.timer, l->session->host, on_audit, l);
+	host_timer_start(&l->audit.timer, AUDIT_MS);
+}
+
+void audit_done(struct leaders *l)
+{
+	host_timer_done(&l->audit.timer);
+}
+
+void audit_forget(struct leaders *l)
+{
+	for (size_t i = 0; i < l->n_tasks; i++)
+		l->tasks[i]->audit.missing = false;
+}

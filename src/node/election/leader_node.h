@@ -1,0 +1,37 @@
+/*
+ * The znode ROOT/leaders/TASK, which its leader owns: reads, claims and releases, and what they
+ * tell the election.
+ */
+#ifndef ZKLEADER_NODE_ELECTION_LEADER_NODE_H
+#define ZKLEADER_NODE_ELECTION_LEADER_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text/name.h"
+#include "node/store.h"
+
+struct election_action;
+struct leaders;
+struct task;
+
+/* Of a task. */
+struct task_leader {
+	const char *id;	  /* of the leader's worker, as the node says, ""; one of leaders.ids */
+	int64_t since;	  /* ms since the epoch, as the node says; 0 */
+	bool left_out;	  /* of a claim: the read sent behind it decides */
+	bool marked;	  /* it says that the task is led by its partitions */
+	unsigned pending; /* reads of it that are not answered */
+	enum store_code refused; /* why the server refused our last claim; OK: it did not */
+};
+
+void leader_node_init(struct leaders *l);
+void leader_node_done(struct leaders *l);
+/* The session has ended: nothing is known of the node any more. */
+void leader_node_forget(struct task *t);
+/* A read that the election wants; shares a request with others where possible. */
+void leader_node_read(struct task *t);
+/* Releases it, to the best candidate of the last view if there is one. */
+void leader_node_release(struct task *t, const struct election_action *action);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * The tasks as the configuration has them, each led as a whole or by its partitions. The elections
+ * that follow from them are struct task.
+ */
+#ifndef ZKLEADER_NODE_ELECTION_LISTING_H
+#define ZKLEADER_NODE_ELECTION_LISTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/election/task_settings.h"
+#include "core/fleet/fleet.h"
+#include "node/election/partitions.h"
+
+struct leaders;
+struct task;
+
+struct listing {
+	struct leaders *leaders;
+	const char *name;
+	struct task_settings settings; /* of its file; its texts are the listing's */
+	enum partitions_state state;
+	unsigned in_force; /* partitions; 0: none, or it is not known */
+	size_t n;	   /* 0 while no number of partitions is known to be in force */
+	struct partitions_making making;
+	int64_t due_ms, due_from_ms; /* as listing_due_ms() worked out at due_from_ms; 0: not yet */
+	struct task *tasks[];	     /* its elections: one, or one for each partition, by K */
+};
+
+/* The listings are these from now on, sorted by name; what is said of them is copied. */
+void listings_set(struct leaders *l, const struct task_settings *tasks, size_t n);
+/* Frees what listings_set() has replaced. */
+void listings_drop_old(struct leaders *l);
+void listings_done(struct leaders *l);
+/* A task of the configuration, not a partition of it, NULL. */
+struct listing *listings_find(const struct leaders *l, const char *name, size_t len);
+/* That of a task or of a partition, NULL. */
+struct listing *listings_find_of(const struct leaders *l, const char *name);
+/* Whether this worker's record is to list it: not while another number is in force. */
+bool listing_is_published(const struct listing *listing);
+/*
+ * When it is due next by its schedule, in ms since the epoch; 0: it has none. Costs nothing until
+ * that has come.
+ */
+int64_t listing_due_ms(struct listing *listing, int64_t wall_ms);
+/* Of the whole: fleet_rank() tells the order of the draft. Borrows of the listing. */
+struct contest listing_contest(const struct listing *listing);
+/* Its index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
+size_t listing_index(const struct listing *listing);
+
+#endif

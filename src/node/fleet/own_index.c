@@ -1,0 +1,218 @@
+#include "node/fleet/own_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "node/tree/paths.h"
+#include "wire/records/recipe_record.h"
+
+#define RETRY_MS 100 /* where our registration is being renewed */
+
+struct own_index_ask {
+	struct own_index_ask *next;
+	int64_t deadline_ms;
+	own_index_fn fn;
+	void *arg;
+};
+
+/* Tells the oldest. */
+static void tell_first(struct own_index *o, int64_t index, const char *why)
+{
+	struct own_index_ask *ask = o->asks;
+
+	o->asks = ask->next;
+	o->n_asks--;
+	o->n_proved -= o->n_proved > 0;
+	ask->fn(ask->arg, index, why);
+	free(ask);
+}
+
+/* NULL: nothing, a number is to be expected. */
+static const char *obstacle(const struct own_index *o)
+{
+	const struct member *self = registry_self(o->registry);
+	char path[STORE_PATH_MAX];
+
+	if (!session_is_up(o->session))
+		return SESSION_NONE;
+	if (!self || !o->session->registration[0] || !registry_settled(o->registry))
+		return "the fleet is not known yet";
+	if (self->twin)
+		return "another machine has this node's name: see zkleader status";
+	if (!path_of_node(o->registry->settings, o->registry->node, path))
+		return "the node's name is too long: set the key node";
+	return NULL;
+}
+
+static void on_due(void *arg)
+{
+	struct own_index *o = arg;
+	int64_t now = host_now_ms(o->session->host);
+	const char *why = obstacle(o);
+
+	while (o->asks && o->asks->deadline_ms <= now)
+		tell_first(o, -1, why ? why : "no number was given out yet: see the log");
+	own_index_go_on(o);
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+static void read_record(struct own_index *o);
+
+static bool is_lost(const struct store_reply *reply)
+{
+	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+}
+
+static void on_exists(void *arg, const struct store_reply *reply)
+{
+	struct own_index *o = arg;
+
+	o->asking = false;
+	/* Otherwise the watch tells, or the next connection. */
+	if (reply->code == STORE_OK)
+		own_index_go_on(o);
+}
+
+static void on_record(void *arg, const struct store_reply *reply)
+{
+	struct own_index *o = arg;
+	struct roster_record record;
+	const char *why = reply->text;
+	char path[STORE_PATH_MAX];
+
+	o->asking = o->unread = false;
+	if (is_lost(reply))
+		return;
+	if (reply->code == STORE_NO_NODE && !obstacle(o)) {
+		path_of_node(o->registry->settings, o->registry->node, path);
+		o->asking = true;
+		watches_exists(&o->session->watches, path, WATCH_RECIPE, o, on_exists, o);
+		return;
+	}
+	if (reply->code == STORE_OK &&
+	    record_parse_roster(reply->data, reply->len, &record, &why) == 0) {
+		if (record.departed)
+			return; /* the number counts once our return is noted: the watch tells */
+		o->known = true;
+		o->index = record.index;
+		o->version = reply->stat.version;
+		own_index_go_on(o);
+	} else if (reply->code != STORE_NO_NODE) {
+		log_warning("own number not understood", LOG_STR("why", why));
+		o->unread = true;
+		while (o->asks)
+			tell_first(o, -1,
+				   "no number: this node's entry in the roster cannot be read, see "
+				   "zkleader status");
+		host_timer_stop(&o->due);
+	}
+}
+
+static void read_record(struct own_index *o)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_node(o->registry->settings, o->registry->node, path);
+	o->asking = true;
+	watches_get(&o->session->watches, path, WATCH_RECIPE, o, on_record, o);
+}
+
+static void on_proved(void *arg, const struct store_reply *reply)
+{
+	struct own_index *o = arg;
+
+	o->asking = false;
+	if (is_lost(reply))
+		return;
+	if (reply->code == STORE_OK && o->known && !obstacle(o)) {
+		/* What was asked meanwhile is to be told what is so behind the question. */
+		while (o->n_proved > 0)
+			tell_first(o, o->index, NULL);
+		host_timer_stop(&o->due);
+		own_index_go_on(o);
+		return;
+	}
+	if (reply->code == STORE_NO_NODE && reply->failed_op != 1)
+		session_confirm(o->session);
+	o->known = false;
+	if (o->asks)
+		host_timer_start(&o->due, RETRY_MS);
+}
+
+/* That we are registered, and that the record is as we know it: both now. */
+static void prove(struct own_index *o)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of_node(o->registry->settings, o->registry->node, path);
+	struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = o->session->registration, .version = -1},
+		{.type = STORE_OP_CHECK, .path = path, .version = o->version},
+	};
+	o->asking = true;
+	o->n_proved = o->n_asks;
+	store_multi(o->session->store, ops, 2, on_proved, o);
+}
+
+void own_index_go_on(struct own_index *o)
+{
+	int64_t now = host_now_ms(o->session->host);
+
+	if (!o->asks)
+		return;
+	host_timer_start(&o->due, o->asks->deadline_ms > now ? o->asks->deadline_ms - now : 0);
+	if (o->asking || obstacle(o))
+		return;
+	if (o->known)
+		prove(o);
+	else
+		read_record(o);
+}
+
+/* --- from outside --------------------------------------------------------- */
+
+void own_index_ask(struct own_index *o, own_index_fn fn, void *arg)
+{
+	struct own_index_ask *ask = mem_calloc(1, sizeof(*ask)), **end = &o->asks;
+
+	ask->deadline_ms = host_now_ms(o->session->host) + OWN_INDEX_WAIT_MS;
+	ask->fn = fn;
+	ask->arg = arg;
+	while (*end)
+		end = &(*end)->next;
+	*end = ask;
+	o->n_asks++;
+	own_index_go_on(o);
+}
+
+void own_index_watch(struct own_index *o, const char *path)
+{
+	char own[STORE_PATH_MAX];
+
+	if (!path_behind(o->registry->settings, PATH_ROSTER, path) ||
+	    !path_of_node(o->registry->settings, o->registry->node, own) || strcmp(path, own) != 0)
+		return;
+	o->known = o->unread = false;
+	own_index_go_on(o);
+}
+
+void own_index_expired(struct own_index *o)
+{
+	o->known = o->unread = false;
+}
+
+void own_index_init(struct own_index *o, struct session *session, struct registry *registry)
+{
+	*o = (struct own_index){.session = session, .registry = registry};
+	host_timer_init(&o->due, session->host, on_due, o);
+}
+
+void own_index_done(struct own_index *o)
+{
+	while (o->asks)
+		tell_first(o, -1, "the sidecar has ended");
+	host_timer_done(&o->due);
+}

@@ -1,0 +1,44 @@
+/*
+ * The number of this node in the roster: read from its own record, which another node writes
+ * (roster.h), and proved again for each answer.
+ */
+#ifndef ZKLEADER_NODE_FLEET_OWN_INDEX_H
+#define ZKLEADER_NODE_FLEET_OWN_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/fleet/registry.h"
+
+#define OWN_INDEX_WAIT_MS 5000 /* for a number */
+
+/* index -1: none, and why says what is so, a constant text. */
+typedef void (*own_index_fn)(void *arg, int64_t index, const char *why);
+
+struct own_index_ask;
+
+struct own_index {
+	struct session *session;
+	struct registry *registry;
+	struct own_index_ask *asks; /* the oldest first */
+	size_t n_asks, n_proved;    /* and so many of them were there when the proof was sent */
+	bool asking;		    /* a request is outstanding */
+	bool known;		    /* the record was read, and has not changed since */
+	bool unread;		    /* it is there, and cannot be read */
+	int32_t version;	    /* of the record */
+	int64_t index;
+	struct host_timer due;
+};
+
+void own_index_init(struct own_index *o, struct session *session, struct registry *registry);
+/* Answers all requesters. */
+void own_index_done(struct own_index *o);
+/* From the session's and the registry's handlers. */
+void own_index_go_on(struct own_index *o);
+void own_index_expired(struct own_index *o);
+void own_index_watch(struct own_index *o, const char *path);
+
+/* fn is called once, within OWN_INDEX_WAIT_MS, perhaps before this returns. */
+void own_index_ask(struct own_index *o, own_index_fn fn, void *arg);
+
+#endif

@@ -1,0 +1,499 @@
+#include "node/fleet/registration.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "base/text/names.h"
+#include "core/fleet/rank.h"
+#include "node/session/id.h"
+#include "node/tree/paths.h"
+#include "wire/records/record.h"
+
+#define RETRY_MS 1000
+
+static void describe_tasks(const struct registry_tasks *t, struct worker *w)
+{
+	worker_set_tasks(w, t->names, t->n);
+	w->digests = mem_calloc(t->n + 1, sizeof(*w->digests));
+	w->n_digests = t->n;
+	if (t->n > 0)
+		memcpy(w->digests, t->digests, t->n * sizeof(*w->digests));
+	w->splits = mem_calloc(t->n_splits + 1, sizeof(*w->splits));
+	w->n_splits = t->n_splits;
+	w->knows_splits = true;
+	if (t->n_splits > 0)
+		memcpy(w->splits, t->splits, t->n_splits * sizeof(*w->splits));
+	w->queues = mem_calloc(t->n_queues + 1, sizeof(*w->queues));
+	w->n_queues = t->n_queues;
+	if (t->n_queues > 0)
+		memcpy(w->queues, t->queues, t->n_queues * sizeof(*w->queues));
+	w->n_groups = t->groups ? t->n : 0;
+	w->groups = names_copy(t->groups, w->n_groups);
+	w->n_renamed = t->n_renamed;
+	w->renamed = names_copy(t->renamed, w->n_renamed);
+}
+
+/*
+ * Only tasks that the record lists, so that its length has a bound (worker_task_bytes()): health
+ * and tasks are set one after the other, and each may be of files that the other is no more of.
+ */
+static void describe_health(const struct registry *r, struct worker *w)
+{
+	char **names = mem_calloc(r->n_unhealthy + 1, sizeof(*names));
+	size_t n = 0;
+
+	w->sick = r->sick;
+	for (size_t i = 0; i < r->n_unhealthy; i++)
+		if (names_has(w->tasks, w->n_tasks, r->unhealthy[i]))
+			names[n++] = mem_strdup(r->unhealthy[i]);
+	worker_take_unhealthy(w, names, n);
+}
+
+static struct worker *describe_self(const struct registry *r)
+{
+	struct worker *w = worker_new();
+
+	if (r->maybe[0])
+		memcpy(w->id, r->maybe, sizeof(w->id));
+	else
+		id_new(r->session->host, w->id);
+	memcpy(w->version, r->version, sizeof(w->version));
+	memcpy(w->ip, r->ip, sizeof(w->ip));
+	memcpy(w->hostname, r->hostname, sizeof(w->hostname));
+	memcpy(w->node, r->node, sizeof(w->node));
+	memcpy(w->machine, r->machine, sizeof(w->machine));
+	memcpy(w->random_ints, r->random_ints, sizeof(w->random_ints));
+	w->started_at = r->started_at;
+	w->timeout_ms = session_told_timeout(r->session);
+	w->scheme = RANK_SCHEME;
+	w->clock_offset_ms = r->clocks.offset_ms;
+	w->clock_tolerance_ms = r->clocks.mute ? 0 : r->clocks.tolerance_ms;
+	w->returned = r->was_there || r->id[0];
+	describe_tasks(&r->tasks, w);
+	describe_health(r, w);
+	if (r->add_answers)
+		r->add_answers(r->answers_arg, w);
+	return w;
+}
+
+static void on_retry(void *arg)
+{
+	registration_send(arg);
+}
+
+static void retry_later(struct registry *r)
+{
+	host_timer_start(&r->retry, RETRY_MS);
+}
+
+void registration_forget_self(struct registry *r)
+{
+	if (!r->id[0])
+		return;
+	registry_forget(r, r->id);
+	folder_remove(&r->workers, r->id);
+}
+
+/* Our own record need not be read back: the fleet has it from here, without a moment in between. */
+static void registered(struct registry *r, struct worker *w, int64_t sent_ms)
+{
+	char path[STORE_PATH_MAX];
+
+	log_info("registered", LOG_STR("id", w->id), LOG_STR("was", r->id[0] ? r->id : NULL),
+		 LOG_STR("version", w->version), LOG_STR("ip", w->ip),
+		 LOG_INT("tasks", w->n_tasks));
+	registration_forget_self(r);
+	memcpy(r->id, w->id, sizeof(r->id));
+	r->maybe[0] = '\0';
+	r->was_there = true;
+	path_of(r->settings, PATH_WORKERS, r->id, path);
+	registry_add(r, w, store_session(r->session->store), host_wall_ms(r->session->host));
+	folder_add(&r->workers, r->id);
+	session_registered(r->session, path, w->timeout_ms, sent_ms);
+	clocks_registered(&r->clocks);
+	folder_touch(&r->workers);
+	if (r->again)
+		registration_send(r);
+}
+
+/* Goes on once a second for as long as it lasts, but is logged once. */
+static void refused_by_server(struct registry *r, const char *what, const struct store_reply *reply)
+{
+	char problem[200];
+
+	snprintf(problem, sizeof(problem), "%s refused by the server: %s%s", what, reply->text,
+		 reply->code == STORE_NO_AUTH ? ": see auth-file and the ACL of root" : "");
+	if (session_set_problem(r->session, problem))
+		log_error("refused", LOG_STR("why", problem), LOG_STR("root", r->settings->root));
+}
+
+/* The record that was to be replaced is not there: this one, or none, is in its place. */
+static void replaced_by(struct registry *r, const char *id)
+{
+	registration_forget_self(r);
+	snprintf(r->id, sizeof(r->id), "%s", id);
+	r->maybe[0] = '\0';
+	registration_send(r);
+}
+
+static void registration_refused(struct registry *r, const struct store_reply *reply)
+{
+	if (reply->code == STORE_NO_NODE && reply->failed_op == 0) {
+		r->again = true;
+		registry_make_parents(r);
+		return;
+	}
+	if (reply->code == STORE_NODE_EXISTS && r->maybe[0]) {
+		replaced_by(r, r->maybe); /* which says what we were then */
+		return;
+	}
+	if (reply->code == STORE_NO_NODE) {
+		replaced_by(r, ""); /* replaced by nothing: somebody has deleted it */
+		return;
+	}
+	refused_by_server(r, "registration", reply);
+	retry_later(r);
+}
+
+static void on_registration_reply(void *arg, const struct store_reply *reply)
+{
+	struct registry *r = arg;
+	struct worker *w = r->attempt;
+
+	r->attempt = NULL;
+	if (reply->code == STORE_OK) {
+		registered(r, w, reply->sent_ms);
+		return;
+	}
+	if (reply->code == STORE_UNKNOWN) {
+		memcpy(r->maybe, w->id, sizeof(r->maybe));
+		r->again = true;
+		retry_later(r); /* a new connection comes before, as a rule */
+	}
+	worker_free(w);
+	if (reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED)
+		registration_refused(r, reply);
+}
+
+static bool connected(const struct registry *r)
+{
+	return r->session->state == SESSION_CONNECTED || r->session->state == SESSION_UP;
+}
+
+static void find_ip(struct registry *r)
+{
+	if (r->settings->address)
+		snprintf(r->ip, sizeof(r->ip), "%s", r->settings->address);
+	else if (store_local_address(r->session->store, r->ip, sizeof(r->ip)) != 0)
+		snprintf(r->ip, sizeof(r->ip), "127.0.0.1");
+}
+
+/*
+ * One transaction makes the new record and takes the old one away, so that the fleet never sees two
+ * of us or none. Where nobody knows what came of it, the next one has the same id: so of all of
+ * them one record can be there at the most.
+ */
+void registration_send(struct registry *r)
+{
+	char new_path[STORE_PATH_MAX], old_path[STORE_PATH_MAX];
+	struct buffer data;
+
+	if (!connected(r) || !r->health_known || r->attempt || r->parents_pending > 0) {
+		r->again = true;
+		return;
+	}
+	if (!clocks_ready(&r->clocks)) {
+		r->again = true; /* as soon as it is known how our clock differs */
+		return;
+	}
+	r->again = false;
+	find_ip(r);
+	r->attempt = describe_self(r);
+	path_of(r->settings, PATH_WORKERS, r->attempt->id, new_path);
+	path_of(r->settings, PATH_WORKERS, r->id, old_path);
+	buffer_init(&data, RECORD_WORKER_MAX);
+	int error = record_pack_worker(&data, r->attempt);
+	assert(error == 0); /* the files' tasks have no more than WORKER_TASK_BYTES_MAX */
+	(void)error;
+	struct store_op ops[2] = {
+		{.type = STORE_OP_CREATE_EPHEMERAL,
+		 .path = new_path,
+		 .data = data.data,
+		 .len = data.len},
+		{.type = STORE_OP_DELETE, .path = old_path, .version = -1},
+	};
+	store_multi(r->session->store, ops, r->id[0] ? 2 : 1, on_registration_reply, r);
+	buffer_done(&data);
+}
+
+/* Whether a record says of us what we would say, but for the id and what was before us. */
+static bool says_the_same(struct registry *r, const struct worker *w)
+{
+	struct buffer theirs, ours;
+
+	find_ip(r);
+	struct worker *self = describe_self(r);
+	memcpy(self->id, w->id, sizeof(self->id));
+	self->returned = w->returned;
+	self->clock_offset_ms =
+		w->clock_offset_ms; /* is measured again, and published if it has changed */
+	buffer_init(&theirs, RECORD_WORKER_MAX);
+	buffer_init(&ours, RECORD_WORKER_MAX);
+	bool same = record_pack_worker(&theirs, w) == 0 && record_pack_worker(&ours, self) == 0 &&
+		    theirs.len == ours.len && memcmp(theirs.data, ours.data, ours.len) == 0;
+	buffer_done(&theirs);
+	buffer_done(&ours);
+	worker_free(self);
+	return same;
+}
+
+static void go_on_as(struct registry *r, struct worker *w, int64_t registered_at)
+{
+	char path[STORE_PATH_MAX];
+
+	log_info("registration taken over", LOG_STR("id", w->id), LOG_STR("version", w->version),
+		 LOG_INT("tasks", w->n_tasks));
+	memcpy(r->id, w->id, sizeof(r->id));
+	r->was_there = true;
+	path_of(r->settings, PATH_WORKERS, r->id, path);
+	registry_add(r, w, store_session(r->session->store), registered_at);
+	folder_add(&r->workers, r->id);
+	session_found(r->session, path, w->timeout_ms);
+	clocks_taken_over(&r->clocks, w);
+}
+
+static void on_found(void *arg, const struct store_reply *reply)
+{
+	struct registry *r = arg;
+	struct worker *w = NULL;
+	const char *why;
+
+	if (reply->code == STORE_ABANDONED || reply->code == STORE_UNKNOWN || r->id[0] ||
+	    r->attempt)
+		/* the next connection looks again, or there is nothing to look for any more */
+		return;
+	bool ours = reply->code == STORE_OK &&
+		    reply->stat.owner == store_session(r->session->store) &&
+		    record_parse_worker(reply->data, reply->len, &w, &why) == 0 &&
+		    strcmp(w->id, r->kept_id) == 0;
+	r->kept_session = 0;
+	r->recovers = true; /* the session is its own, whatever became of the record */
+	r->same_node = ours && strcmp(w->node, r->node) == 0;
+	if (ours && says_the_same(r, w)) {
+		go_on_as(r, w, reply->stat.ctime);
+		return;
+	}
+	worker_free(w);
+	if (ours)
+		memcpy(r->id, r->kept_id, sizeof(r->id)); /* another takes its place */
+	registration_send(r);
+}
+
+bool registration_is_left_over(const struct registry *r, const char *id,
+			       const struct store_reply *reply)
+{
+	return reply->stat.owner != 0 && reply->stat.owner == store_session(r->session->store) &&
+	       r->id[0] && strcmp(id, r->id) != 0 && strcmp(id, r->maybe) != 0 &&
+	       !(r->attempt && strcmp(id, r->attempt->id) == 0);
+}
+
+struct left_over {
+	struct registry *registry;
+	char id[NAME_ID_MAX + 1];
+};
+
+/* The watch tells that it is gone; where nobody knows that, the next list reads it again. */
+static void on_left_over_removed(void *arg, const struct store_reply *reply)
+{
+	struct left_over *l = arg;
+
+	if (reply->code == STORE_UNKNOWN)
+		folder_remove(&l->registry->workers, l->id);
+	free(l);
+}
+
+void registration_remove(struct registry *r, const char *id)
+{
+	struct left_over *l = mem_calloc(1, sizeof(*l));
+	char path[STORE_PATH_MAX];
+
+	l->registry = r;
+	snprintf(l->id, sizeof(l->id), "%s", id);
+	log_warning("a worker record of ours that was left over is removed", LOG_STR("id", id));
+	path_of(r->settings, PATH_WORKERS, id, path);
+	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+	store_multi(r->session->store, &op, 1, on_left_over_removed, l);
+}
+
+static void on_parent_reply(void *arg, const struct store_reply *reply)
+{
+	struct registry *r = arg;
+
+	r->parents_pending--;
+	if (store_is_refusal(reply->code))
+		refused_by_server(r, "making the root", reply);
+	if (r->parents_pending > 0 || reply->code == STORE_ABANDONED ||
+	    reply->code == STORE_UNKNOWN)
+		return;
+	if (!r->id[0] || r->again)
+		retry_later(r);
+	if (reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS) {
+		host_timer_stop(&r->retry);
+		if (!r->id[0] || r->again)
+			registration_send(r);
+	}
+}
+
+static void make_parent(struct registry *r, const char *path)
+{
+	r->parents_pending++;
+	store_create(r->session->store, path, on_parent_reply, r);
+}
+
+void registry_make_parents(struct registry *r)
+{
+	static const enum path_folder folders[] = {PATH_WORKERS, PATH_LEADERS, PATH_POLICY,
+						   PATH_SPLITS};
+	char path[STORE_PATH_MAX];
+
+	if (r->parents_pending > 0 || !connected(r))
+		return;
+	snprintf(path, sizeof(path), "%s", r->settings->root);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		make_parent(r, path);
+		*slash = '/';
+	}
+	make_parent(r, path);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		path_of(r->settings, folders[i], NULL, path);
+		make_parent(r, path);
+	}
+}
+
+void registry_set_version(struct registry *r, const char *version)
+{
+	if (strcmp(r->version, version) == 0)
+		return;
+	snprintf(r->version, sizeof(r->version), "%s", version);
+	if (r->id[0] || r->attempt)
+		registration_send(r);
+}
+
+void registry_retimed(struct registry *r)
+{
+	if (r->id[0] || r->attempt)
+		registration_send(r);
+}
+
+void registry_clocked(struct registry *r)
+{
+	if (r->again)
+		registration_send(r);
+	if (r->id[0]) /* claims may wait for that as well */
+		r->handlers.changed(r->handlers.arg);
+}
+
+static bool same_tasks(const struct registry_tasks *a, const struct registry_tasks *b)
+{
+	if (a->n != b->n || a->n_splits != b->n_splits || !a->groups != !b->groups ||
+	    a->n_queues != b->n_queues ||
+	    !names_same(a->renamed, a->n_renamed, b->renamed, b->n_renamed))
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->names[i], b->names[i]) != 0 || a->digests[i] != b->digests[i] ||
+		    (a->groups && strcmp(a->groups[i], b->groups[i]) != 0))
+			return false;
+	if (a->n_queues > 0 && memcmp(a->queues, b->queues, a->n_queues * sizeof(*a->queues)) != 0)
+		return false;
+	return a->n_splits == 0 ||
+	       memcmp(a->splits, b->splits, a->n_splits * sizeof(*a->splits)) == 0;
+}
+
+void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks)
+{
+	bool same = same_tasks(&r->tasks, tasks);
+
+	r->tasks = *tasks;
+	if (!same && (r->id[0] || r->attempt))
+		registration_send(r);
+}
+
+void registry_connected(struct registry *r)
+{
+	char path[STORE_PATH_MAX];
+
+	host_timer_stop(&r->retry);
+	if (!r->health_known)
+		return; /* comes again when it is */
+	if (r->kept_session == 0 || r->kept_session != store_session(r->session->store) ||
+	    r->id[0]) {
+		registration_send(r);
+		return;
+	}
+	path_of(r->settings, PATH_WORKERS, r->kept_id, path);
+	store_get(r->session->store, path, false, on_found, r);
+}
+
+static bool same_health(const struct registry *r, const struct node_health *h)
+{
+	if (h->sick != r->sick || h->n_unhealthy != r->n_unhealthy)
+		return false;
+	for (size_t i = 0; i < h->n_unhealthy; i++)
+		if (strcmp(h->unhealthy[i].task, r->unhealthy[i]) != 0)
+			return false;
+	return true;
+}
+
+static void forget_health(struct registry *r)
+{
+	free(r->sick_says);
+	names_free(r->unhealthy, r->n_unhealthy);
+	names_free(r->unhealthy_says, r->n_unhealthy);
+}
+
+void registry_set_health(struct registry *r, const struct node_health *h)
+{
+	bool first = h->known && !r->health_known, same = same_health(r, h);
+
+	forget_health(r);
+	r->health_known = h->known;
+	r->sick = h->sick;
+	r->sick_says = mem_strdup(h->sick ? h->says : "");
+	r->unhealthy = mem_calloc(h->n_unhealthy + 1, sizeof(*r->unhealthy));
+	r->unhealthy_says = mem_calloc(h->n_unhealthy + 1, sizeof(*r->unhealthy_says));
+	r->n_unhealthy = h->n_unhealthy;
+	for (size_t i = 0; i < h->n_unhealthy; i++) {
+		r->unhealthy[i] = mem_strdup(h->unhealthy[i].task);
+		r->unhealthy_says[i] = mem_strdup(h->unhealthy[i].says);
+	}
+	if (first && connected(r) && !r->id[0] && !r->attempt)
+		registry_connected(r);
+	else if (!same || (first && r->again))
+		registration_send(r);
+}
+
+void registry_take_over(struct registry *r, const struct handoff *h)
+{
+	memcpy(r->random_ints, h->random_ints, sizeof(r->random_ints));
+	memcpy(r->kept_id, h->worker, sizeof(r->kept_id));
+	r->kept_session = h->session;
+	r->started_at = h->started_at;
+}
+
+void registration_init(struct registry *r)
+{
+	host_timer_init(&r->retry, r->session->host, on_retry, r);
+}
+
+void registration_done(struct registry *r)
+{
+	host_timer_done(&r->retry);
+	worker_free(r->attempt);
+	forget_health(r);
+}

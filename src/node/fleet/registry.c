@@ -1,0 +1,218 @@
+#include "node/fleet/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log/log.h"
+#include "core/fleet/identity.h"
+#include "node/fleet/registration.h"
+#include "node/tree/paths.h"
+#include "wire/records/record.h"
+
+#define REFUSED_MAX 1000 /* worker nodes that are none, beside as many members as there may be */
+
+const struct member *registry_self(const struct registry *r)
+{
+	return r->id[0] ? fleet_find(&r->fleet, r->id) : NULL;
+}
+
+const struct worker *registry_coming(const struct registry *r)
+{
+	const struct member *self = registry_self(r);
+
+	return r->attempt ? r->attempt : self ? self->worker : NULL;
+}
+
+void registry_forget(struct registry *r, const char *id)
+{
+	const struct member *m = fleet_find(&r->fleet, id);
+
+	if (!m)
+		return;
+	char hostname[NAME_HOST_MAX + 1], node[WORKER_NODE_MAX + 1];
+
+	r->handlers.left(r->handlers.arg, m);
+	memcpy(hostname, m->worker->hostname, sizeof(hostname));
+	memcpy(node, m->worker->node, sizeof(node));
+	fleet_remove(&r->fleet, id);
+	identity_update(&r->fleet, hostname, node);
+}
+
+/* registered_at: by the server's wall clock, of our own by ours. */
+void registry_add(struct registry *r, struct worker *w, int64_t session, int64_t registered_at)
+{
+	struct member *m = fleet_add(&r->fleet, w, session, host_now_ms(r->session->host));
+
+	if (!m)
+		return;
+	m->registered_at = registered_at;
+	identity_update(&r->fleet, w->hostname, w->node);
+	r->handlers.joined(r->handlers.arg, m);
+	clocks_joined(&r->clocks, m->worker);
+}
+
+static void refuse(struct registry *r, const char *id, const char *why)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of(r->settings, PATH_WORKERS, id, path);
+	log_warning("worker record refused", LOG_STR("znode", path), LOG_STR("why", why));
+	if (r->n_refused == REGISTRY_REFUSED_MAX)
+		return;
+	struct registry_refusal *refusal = &r->refused[r->n_refused++];
+	snprintf(refusal->id, sizeof(refusal->id), "%s", id);
+	refusal->why = why;
+}
+
+static void on_record(void *arg, const char *id, const struct store_reply *reply)
+{
+	struct registry *r = arg;
+	struct worker *w;
+	const char *why;
+
+	if (reply->code != STORE_OK) {
+		refuse(r, id, reply->text);
+	} else if (registration_is_left_over(r, id, reply)) {
+		registration_remove(r, id);
+	} else if (!name_is_id(id, strlen(id))) {
+		refuse(r, id, "the znode's name is no worker id");
+	} else if (reply->stat.owner == 0) {
+		refuse(r, id, "not ephemeral");
+	} else if (record_parse_worker(reply->data, reply->len, &w, &why) != 0) {
+		refuse(r, id, why);
+	} else if (strcmp(w->id, id) != 0) {
+		refuse(r, id, "id: is not the znode's name");
+		worker_free(w);
+	} else {
+		if (r->fleet.n_members >= FLEET_MEMBERS_MAX)
+			refuse(r, id, "the fleet has more members than zkleader's limit");
+		registry_add(r, w, reply->stat.owner, reply->stat.ctime);
+	}
+}
+
+static void on_gone(void *arg, const char *id)
+{
+	struct registry *r = arg;
+
+	/* Ourselves: a write will tell for certain, and lead to another registration. */
+	if (strcmp(id, r->id) == 0)
+		session_confirm(r->session);
+	else
+		registry_forget(r, id);
+	for (size_t i = r->n_refused; i-- > 0;)
+		if (strncmp(r->refused[i].id, id, NAME_ID_MAX) == 0)
+			r->refused[i] = r->refused[--r->n_refused];
+}
+
+static void on_changed(void *arg)
+{
+	struct registry *r = arg;
+
+	r->handlers.changed(r->handlers.arg);
+}
+
+static void on_missing(void *arg)
+{
+	registry_make_parents(arg);
+}
+
+void registry_init(struct registry *r, const struct node_settings *settings,
+		   struct session *session, const struct registry_handlers *handlers)
+{
+	const struct folder_handlers folder_handlers = {.take = on_record,
+							.gone = on_gone,
+							.changed = on_changed,
+							.missing = on_missing,
+							.arg = r};
+	char path[STORE_PATH_MAX];
+
+	memset(r, 0, sizeof(*r));
+	r->settings = settings;
+	r->session = session;
+	r->handlers = *handlers;
+	fleet_init(&r->fleet);
+	r->started_at = host_wall_ms(session->host);
+	snprintf(r->hostname, sizeof(r->hostname), "%s", settings->hostname);
+	snprintf(r->node, sizeof(r->node), "%s", settings->name);
+	snprintf(r->machine, sizeof(r->machine), "%s", settings->machine ? settings->machine : "");
+	host_random(session->host, r->random_ints, sizeof(r->random_ints));
+	registration_init(r);
+	clocks_init(&r->clocks, r, session->host);
+	path_of(r->settings, PATH_WORKERS, NULL, path);
+	folder_init(&r->workers, session, path, REFUSED_MAX + FLEET_MEMBERS_MAX, &folder_handlers);
+}
+
+void registry_done(struct registry *r)
+{
+	registration_done(r);
+	clocks_done(&r->clocks);
+	folder_done(&r->workers);
+	fleet_done(&r->fleet);
+}
+
+/* By what is being registered, or is. */
+static bool answers_as_said(const struct registry *r, const struct worker *w)
+{
+	const struct member *self = registry_self(r);
+	const struct worker *said = r->attempt ? r->attempt : self ? self->worker : w;
+
+	for (size_t i = 0; said->n_answers == w->n_answers && i < w->n_answers; i++)
+		if (strcmp(said->answers[i], w->answers[i]) != 0)
+			return false;
+	return said->n_answers == w->n_answers;
+}
+
+void registry_answers_changed(struct registry *r)
+{
+	struct worker *w = worker_new();
+
+	if (r->add_answers)
+		r->add_answers(r->answers_arg, w);
+	if (!answers_as_said(r, w))
+		registration_send(r);
+	worker_free(w);
+}
+
+bool registry_recovers(const struct registry *r)
+{
+	return r->recovers;
+}
+
+void registry_recovered(struct registry *r)
+{
+	r->recovers = false;
+}
+
+void registry_up(struct registry *r)
+{
+	folder_up(&r->workers);
+	if (r->again)
+		registration_send(r);
+}
+
+void registry_cut(struct registry *r)
+{
+	folder_cut(&r->workers);
+}
+
+void registry_expired(struct registry *r)
+{
+	registration_forget_self(r);
+	r->id[0] = '\0';
+	r->maybe[0] = '\0';
+	r->kept_session = 0;
+	registry_recovered(r);
+	folder_expired(&r->workers);
+	clocks_expired(&r->clocks);
+	host_timer_stop(&r->retry);
+}
+
+void registry_watch(struct registry *r, enum store_watch type, const char *path)
+{
+	folder_watch(&r->workers, type, path);
+}
+
+bool registry_settled(const struct registry *r)
+{
+	return folder_settled(&r->workers);
+}

@@ -1,0 +1,136 @@
+/*
+ * Membership: this sidecar's registration under ROOT/workers, and the fleet made of all of them. A
+ * worker node never changes, so each record is read once and one child watch tells of every change.
+ */
+#ifndef ZKLEADER_NODE_FLEET_REGISTRY_H
+#define ZKLEADER_NODE_FLEET_REGISTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/fleet/fleet.h"
+#include "node/fleet/clocks.h"
+#include "node/session/handoff.h"
+#include "node/session/session.h"
+#include "node/tree/folder.h"
+
+#define REGISTRY_REFUSED_MAX 100 /* nodes shown by status */
+
+/* What our record says about our tasks; the arrays are borrowed. */
+struct registry_tasks {
+	const char *const *names; /* sorted */
+	const uint32_t *digests;  /* for each: of the settings that decide its leader */
+	const char **groups;	  /* for each: its spread group or ""; NULL: no task has one */
+	size_t n;
+	const char **renamed; /* each with renamed-from, and behind it that */
+	size_t n_renamed;
+	const struct worker_split *splits; /* sorted; also of tasks that are not in names */
+	size_t n_splits;
+	const struct worker_queue *queues; /* job queues that this worker serves; sorted */
+	size_t n_queues;
+};
+
+struct registry_handlers {
+	void (*joined)(void *arg, struct member *m);
+	void (*left)(void *arg, const struct member *m); /* still in the fleet during the call */
+	void (*changed)(void *arg); /* after one or more joined or left: rank again */
+	void *arg;
+};
+
+struct registry {
+	const struct node_settings *settings;
+	struct session *session;
+	struct registry_handlers handlers;
+	struct fleet fleet;
+	struct registry_refusal {	  /* a worker node whose record was refused */
+		char id[NAME_ID_MAX + 1]; /* its name, cut to fit */
+		const char *why;	  /* a constant text */
+	} refused[REGISTRY_REFUSED_MAX];
+	size_t n_refused;
+	struct clocks clocks;
+	struct folder workers; /* ready: the fleet has been read whole in this session */
+
+	/* this worker */
+	int32_t random_ints[WORKER_RANDOM_INTS];
+	int64_t started_at;
+	char hostname[NAME_HOST_MAX + 1];
+	char node[WORKER_NODE_MAX + 1];	      /* the name of this node, kept over restarts */
+	char machine[WORKER_MACHINE_MAX + 1]; /* its machine, "" */
+	char version[NAME_VERSION_MAX + 1];
+	char ip[NAME_IP_MAX + 1];
+	struct registry_tasks tasks;
+	/* Names the queues that it answers for without serving them; NULL: there are none. */
+	void (*add_answers)(void *arg, struct worker *w);
+	void *answers_arg;
+	bool health_known; /* until then nothing is registered */
+	bool sick;
+	char *sick_says;       /* why, NULL */
+	char **unhealthy;      /* names of tasks; owned, as is each */
+	char **unhealthy_says; /* likewise: why */
+	size_t n_unhealthy;
+
+	/* of the previous sidecar on this host */
+	int64_t kept_session; /* 0: none */
+	char kept_id[NAME_ID_MAX + 1];
+	bool recovers;	/* its session goes on; what it led is not known yet */
+	bool same_node; /* its record had our name, under which its jobs are found */
+
+	/* registering */
+	char id[NAME_ID_MAX + 1];    /* registered in this session, "" */
+	char maybe[NAME_ID_MAX + 1]; /* an attempt whose outcome is unknown, "" */
+	struct worker *attempt;	     /* outstanding; NULL: none */
+	bool was_there;		     /* registered under any id since this process began */
+	bool again;		     /* our record changed meanwhile: register once more */
+	size_t parents_pending;
+	struct host_timer retry;
+
+	struct notices *notices; /* notices about this node; NULL: none are noted */
+};
+
+void registry_init(struct registry *r, const struct node_settings *settings,
+		   struct session *session, const struct registry_handlers *handlers);
+void registry_done(struct registry *r);
+
+/* Sets what is published. These ask for a new registration if needed, which makes it effective. */
+void registry_set_version(struct registry *r, const char *version);
+/* Valid until the next call has returned. */
+void registry_set_tasks(struct registry *r, const struct registry_tasks *tasks);
+/* What add_answers() says may have changed. */
+void registry_answers_changed(struct registry *r);
+
+/* Copied. Until it is known, nothing is registered. */
+void registry_set_health(struct registry *r, const struct node_health *health);
+
+/*
+ * The previous sidecar on this host had this session and was this worker. If the session is taken
+ * over, its record stays or is replaced, and no leadership moves.
+ */
+void registry_take_over(struct registry *r, const struct handoff *h);
+/* Whether the tasks that the previous sidecar led have yet to be found out. */
+bool registry_recovers(const struct registry *r);
+void registry_recovered(struct registry *r);
+
+/* From the session's handlers. */
+void registry_connected(struct registry *r);
+/* The session's timeout, or what our record says about our clock, has changed. */
+void registry_retimed(struct registry *r);
+/* The difference of our clock is known now: registrations and claims wait for it. */
+void registry_clocked(struct registry *r);
+void registry_up(struct registry *r);
+void registry_cut(struct registry *r);
+void registry_expired(struct registry *r);
+void registry_watch(struct registry *r, enum store_watch type, const char *path);
+/* A request met a missing parent: ROOT and its folders are made again. */
+void registry_make_parents(struct registry *r);
+
+/* Whether the fleet has been read, with no read outstanding. */
+bool registry_settled(const struct registry *r);
+/* This sidecar among the members, NULL while it is not registered. */
+const struct member *registry_self(const struct registry *r);
+/*
+ * Our record as requests sent now will meet it: that of the outstanding registration, if there is
+ * one. NULL: not registered.
+ */
+const struct worker *registry_coming(const struct registry *r);
+
+#endif

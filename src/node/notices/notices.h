@@ -1,0 +1,111 @@
+/*
+ * Notices of events, for people. An event made by a transaction is noted by that transaction, in a
+ * znode of its own:
+ *
+ *     ROOT/notices/TIME.SESSION.ID      (both hexadecimal; ms since the epoch, the maker)
+ *
+ * It is sent to the notifier of this host, and the znode is deleted once the notifier has it on
+ * disk. After the end of the session another node with a notifier takes the notice over. So it is
+ * sent at least once, and as a rule once in the fleet; its id stays the same.
+ *
+ * How to make an event: fill in a record, and send the transaction by notices_multi() instead of
+ * store_multi(). That costs one more operation if a `notify` block of this host wants the event,
+ * and nothing otherwise. It never makes the transaction fail: if the notice itself cannot be
+ * written, the transaction is sent again without it.
+ *
+ *     struct notice_record event;
+ *
+ *     notice_init(registry, &event, NOTICE_DEAD, queue);
+ *     event.attempt = 5;
+ *     snprintf(event.text, sizeof(event.text), "job %s is dead: its attempts are used up", id);
+ *     notices_multi(registry, ops, n_ops, &event, 1, on_reply, arg);
+ */
+#ifndef ZKLEADER_NODE_NOTICES_NOTICES_H
+#define ZKLEADER_NODE_NOTICES_NOTICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text/notice.h"
+#include "node/host.h"
+#include "node/store.h"
+#include "wire/records/notice_record.h"
+
+#define NOTICES_MAX	   1000 /* of this node that nobody has taken; more are not noted */
+#define NOTICES_TOLD_MAX   100	/* notices sent to the notifier at a time */
+#define NOTICES_TASKS_MAX  50	/* events of one transaction, as TRANSACTION_MAX */
+#define NOTICES_KEEP_MS	   (INT64_C(2) * 24 * 3600 * 1000) /* that nobody took: it goes */
+#define NOTICES_RETRY_MS   1000
+#define NOTICES_STAGGER_MS 200 /* between nodes that look for what others left behind */
+
+struct notice;
+struct registry;
+struct session;
+struct task;
+
+struct notices {
+	struct session *session;
+	struct registry *registry;
+	struct notice_wish {
+		unsigned events;
+		char **patterns; /* owned, as is each */
+		size_t n_patterns;
+	} * rules; /* owned */
+	size_t n_rules;
+	struct notice *list; /* that are not spooled yet, oldest first */
+	struct notice **end;
+	size_t n;
+	uint64_t dropped; /* that were too many, since the start */
+	bool drops;	  /* that is so, and has been said */
+	/* Tells the notifier. False: it takes no more now. */
+	bool (*tell)(void *arg, const struct notice_record *record);
+	void *arg;
+	bool listening; /* the notifier is there */
+	bool there;	/* ROOT/notices is, as far as is known */
+	bool making;
+	bool looking; /* at what others left behind, or we do not remember */
+	bool look_due;
+	int64_t look_ms; /* CLOCK_BOOTTIME: not before */
+	struct host_timer timer;
+};
+
+/* registry->notices is this from then on. */
+void notices_init(struct notices *n, struct session *session, struct registry *registry);
+/* Behind the session's end. */
+void notices_done(struct notices *n);
+/* What is wanted on this host; copied. */
+void notices_set_rules(struct notices *n, const struct notice_rule *rules, size_t n_rules);
+/* From node.c's handlers. */
+void notices_up(struct notices *n);
+void notices_left(struct notices *n); /* a worker has */
+
+/* Whether anybody is to be told; task: or queue, "" for an event that is about none. */
+bool notices_wanted(const struct registry *r, enum notice_event event, const char *task);
+/* A record of an event that happens here now, for the caller to complete; its id comes later. */
+void notice_init(const struct registry *r, struct notice_record *record, enum notice_event event,
+		 const char *task);
+/*
+ * As store_multi(), with notes of those of the events that are wanted, behind the operations. The
+ * events are copied. fn is answered as if the notes were not there.
+ */
+void notices_multi(const struct registry *r, const struct store_op *ops, size_t n,
+		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
+		   void *arg);
+/* The same of claims, which are not sent again but answered STORE_NO_NODE. */
+void notices_claim(const struct registry *r, const struct store_op *ops, size_t n,
+		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
+		   void *arg);
+/* An event that no transaction makes; where it is not wanted nothing follows. */
+void notices_note(const struct registry *r, const struct notice_record *event);
+/* The same, and it stays in memory: it is about ZooKeeper being away. */
+void notices_note_here(const struct registry *r, const struct notice_record *event);
+
+/* The notifier is connected, and gets all notices that it has not taken; or it is away. */
+void notices_listen(struct notices *n, bool on);
+/* It takes more now. */
+void notices_go_on(struct notices *n);
+/* It has that one on its disk, or nobody is to be told of it. */
+void notices_taken(struct notices *n, const char *id, size_t len);
+
+#endif

@@ -1,0 +1,39 @@
+/* What people are told of a run: that it failed or was lost, or that ticks were missed. */
+#ifndef ZKLEADER_NODE_NOTICES_RUN_EVENT_H
+#define ZKLEADER_NODE_NOTICES_RUN_EVENT_H
+
+#include <stdbool.h>
+
+#include "core/queue/attempt.h"
+#include "node/notices/notices.h"
+#include "wire/records/record.h"
+
+struct registry;
+
+/*
+ * The event of a record. tick: "" if it has none. False: no event. The output is borrowed from the
+ * record.
+ */
+bool run_event_of(const struct registry *r, const char *task, const char *tick,
+		  const struct run_record *record, struct notice_record *ret_event);
+/* The event of a lost run: its record says running, while its session has ended. */
+void run_event_lost(const struct registry *r, const char *task, const char *tick,
+		    const struct run_record *record, struct notice_record *ret_event);
+
+/* Why it was missed or has not ended well: a word, and a text for people, which is cut. */
+void run_why_set(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1], const char *word,
+		 const char *text);
+/*
+ * The same for an attempt, of a run or of a job; "" for one that has ended well, or was cancelled.
+ * start: why the command could not be started, NULL or "": it was.
+ */
+void run_why_attempt(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1],
+		     enum attempt_how how, int64_t exit_status, const char *start);
+/* The same for what was lost with its node; name: of the node. */
+void run_why_lost(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1],
+		  const char *node);
+/* The same of a record, from its state and status; and of one that was lost with its node. */
+void run_why_ended(struct run_record *r, const char *start);
+void run_why_node(struct run_record *r);
+
+#endif

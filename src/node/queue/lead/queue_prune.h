@@ -1,0 +1,82 @@
+/* What the pruning of ended jobs shares. For node/queue_prune*.c alone. */
+#ifndef ZKLEADER_NODE_QUEUE_LEAD_QUEUE_PRUNE_H
+#define ZKLEADER_NODE_QUEUE_LEAD_QUEUE_PRUNE_H
+
+#include "node/queue/lead/queue_lead.h"
+
+struct prune_minute {
+	int64_t minute;
+	/* By the server's clock: nothing of it goes before; nor, where there are too many. */
+	int64_t again_ms, early_ms;
+	size_t count; /* records, as they were counted last */
+	bool counted;
+};
+
+/* A record that is looked at. */
+struct prune_item {
+	struct prune *prune;
+	char uuid[NAME_ID_MAX + 1];
+	bool waits;	    /* it has not begun, or is tried again */
+	unsigned flying;    /* outstanding reads */
+	bool gone, pointer; /* the record has gone; it is a dead letter */
+	int32_t version;    /* of the record */
+	int64_t mtime;	    /* of the record: its end, where it has ended */
+	char *key;	    /* its znode's path, which goes with the record; owned; NULL */
+	int32_t key_version;
+};
+
+/* Several records that are deleted together. */
+struct prune_batch {
+	struct prune *prune;
+	struct prune_batch *next;
+	size_t n;
+	struct prune_item *items[LEAD_BATCH];
+	struct prune_item *of_op[3 * LEAD_BATCH]; /* whose each operation is */
+};
+
+enum prune_phase { PRUNE_REST, PRUNE_LIST, PRUNE_COUNT, PRUNE_LOOK };
+
+struct prune {
+	struct queue_lead *lead;
+	enum prune_phase phase;
+	struct prune_minute *minutes;  /* sorted; owned */
+	size_t n, at;		       /* minutes[at] is counted, or pruned */
+	int64_t round_ms;	       /* CLOCK_BOOTTIME: not before */
+	int64_t keep_ms, keep_dead_ms; /* as they were set when the minutes were looked at */
+	int32_t letters;	       /* dead ones, as they were counted last */
+	size_t surplus;		       /* records above the limit, the oldest of which go */
+	size_t flying;		       /* outstanding reads */
+	bool refused;		       /* one of them, so that this round is over */
+	/* of minutes[at] */
+	bool looks;
+	unsigned x; /* the digit */
+	size_t kept;
+	int64_t again_ms, early_ms; /* the soonest that something of it may go */
+	/* of the folder of that digit: queue_prune_look.c */
+	bool listing, listed;
+	struct prune_item *items; /* owned */
+	size_t n_items, next;
+	struct prune_item **ready; /* to be deleted; owned */
+	size_t n_ready;
+	struct prune_batch *batches; /* outstanding */
+	size_t n_batches;
+};
+
+extern const char prune_digits[];
+
+/* --- queue_prune.c -------------------------------------------------------- */
+
+int64_t prune_server_ms(const struct prune *p);
+/* Whether one more read may be sent. */
+bool prune_may_read(const struct prune *p);
+/* How long a record is kept behind its end; letter: a dead one. */
+int64_t prune_kept_ms(const struct prune *p, bool letter);
+int64_t prune_least_ms(void);
+
+/* --- queue_prune_look.c --------------------------------------------------- */
+
+/* Looks at the records of one folder. False: all is done. */
+bool prune_look(struct prune *p);
+void prune_look_done(struct prune *p);
+
+#endif

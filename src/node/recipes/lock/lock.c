@@ -1,0 +1,489 @@
+#include "node/recipes/lock/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "node/holder/holder.h"
+#include "node/tree/paths.h"
+
+#define ANSWER_SLACK_MS 5000 /* for which ZooKeeper's answer is waited for behind the deadline */
+#define NO_DEADLINE	(INT64_MAX / 2)
+
+static const char stopped[] = "the sidecar is being stopped";
+
+static int64_t now_of(const struct locks *k)
+{
+	return host_now_ms(k->session->host);
+}
+
+/* --- who is told ---------------------------------------------------------- */
+
+/* The owner has one less. */
+static void let_go(struct lock *l)
+{
+	void *owner = l->owner;
+
+	l->owner = NULL;
+	if (owner && l->locks->released)
+		l->locks->released(owner);
+}
+
+static void tell(struct lock *l, const struct lock_answer *answer)
+{
+	if (!l->owed)
+		return;
+	l->owed = false;
+	l->fn(l->arg, answer);
+}
+
+static void leave(struct lock *l)
+{
+	if (l->state == LOCK_LEAVING)
+		return;
+	l->state = LOCK_LEAVING;
+	lock_unwatch(l);
+	if (l->flying == 0)
+		l->need = LOCK_DELETE;
+}
+
+void lock_fail(struct lock *l, const struct lock_answer *answer)
+{
+	tell(l, answer);
+	let_go(l);
+	leave(l);
+}
+
+void lock_is_held(struct lock *l)
+{
+	l->state = LOCK_HELD;
+}
+
+/* In line again, at its end. */
+void lock_reenter(struct lock *l)
+{
+	l->state = LOCK_ENTERING;
+	lock_unwatch(l);
+	l->node[0] = '\0';
+	l->maybe = l->waited = l->tells = l->first = l->parents = false;
+	l->need = LOCK_ENTER;
+}
+
+void lock_is_lost(struct lock *l)
+{
+	if (l->state == LOCK_LEAVING)
+		return;
+	if (l->told) {
+		if (!l->lost)
+			log_warning("lock lost", LOG_STR("lock", l->name),
+				    LOG_INT("token", l->token));
+		l->lost = true;
+		l->need = LOCK_NOTHING;
+	} else if (l->attaching) {
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
+	} else {
+		lock_reenter(l);
+	}
+}
+
+void lock_is_gone(struct lock *l)
+{
+	lock_unwatch(l);
+	let_go(l);
+	l->need = LOCK_NOTHING;
+	l->dead = true;
+	if (l->done)
+		l->done(l->done_arg);
+	l->done = NULL;
+}
+
+/* --- each of them --------------------------------------------------------- */
+
+static bool is_orphan(const struct lock *l)
+{
+	return l->state == LOCK_HELD && !l->owner;
+}
+
+/* One with the same id has not left yet. */
+static bool is_blocked(const struct lock *l)
+{
+	for (const struct lock *o = l->locks->list; o; o = o->next)
+		if (o != l && !o->dead && o->number < l->number && strcmp(o->id, l->id) == 0)
+			return true;
+	return false;
+}
+
+static void tell_held(struct lock *l)
+{
+	if (l->state != LOCK_HELD || l->lost || !l->owed ||
+	    !session_may_begin(l->locks->session, l->told || l->attaching))
+		return;
+	if (l->told || l->attaching)
+		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));
+	if (l->attaching && !l->told) /* the previous sidecar's promise counts until it renews */
+		l->lease_ms = now_of(l->locks) + session_told_timeout(l->locks->session);
+	l->told = true;
+	tell(l,
+	     &(struct lock_answer){.outcome = LOCK_YOURS, .number = l->number, .token = l->token});
+}
+
+static void be_on_time(struct lock *l, int64_t now)
+{
+	if (is_orphan(l) && now >= l->lease_ms)
+		leave(l);
+	if (!l->owed)
+		return;
+	if (!l->entered && !l->attaching && now >= l->session_ms &&
+	    !session_is_up(l->locks->session))
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = SESSION_NONE});
+	else if (now >= l->deadline_ms + ANSWER_SLACK_MS ||
+		 (now >= l->deadline_ms && l->state == LOCK_WAITING && l->need == LOCK_NOTHING))
+		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_IN_TIME});
+}
+
+static void look_at(struct lock *l, int64_t now)
+{
+	if (l->dead)
+		return;
+	tell_held(l);
+	be_on_time(l, now);
+	if (l->flying == 0 && l->need != LOCK_NOTHING && now >= l->retry_ms &&
+	    session_is_up(l->locks->session) && !is_blocked(l))
+		lock_step(l);
+}
+
+static void collect(struct locks *k)
+{
+	struct lock **link = &k->list;
+
+	while (*link) {
+		struct lock *l = *link;
+		if (!l->dead || l->flying > 0) {
+			link = &l->next;
+			continue;
+		}
+		*link = l->next;
+		k->n--;
+		free(l);
+	}
+}
+
+static void sooner(int64_t *first, int64_t at, int64_t now)
+{
+	if (at > now && at < *first)
+		*first = at;
+}
+
+static void set_timer(struct locks *k, int64_t now)
+{
+	int64_t first = INT64_MAX;
+
+	sooner(&first, k->warm_ms, now);
+	for (const struct lock *l = k->list; l; l = l->next) {
+		sooner(&first, l->retry_ms, now);
+		if (is_orphan(l))
+			sooner(&first, l->lease_ms, now);
+		if (!l->owed)
+			continue;
+		sooner(&first, l->session_ms, now);
+		sooner(&first, l->deadline_ms, now);
+		sooner(&first, l->deadline_ms + ANSWER_SLACK_MS, now);
+	}
+	if (first == INT64_MAX)
+		host_timer_stop(&k->due);
+	else
+		host_timer_start(&k->due, first - now);
+}
+
+static void go_on(struct locks *k)
+{
+	int64_t now = now_of(k);
+
+	k->again = true;
+	if (k->busy || k->kept)
+		return;
+	k->busy = true;
+	while (k->again) {
+		k->again = false;
+		for (struct lock *l = k->list; l; l = l->next)
+			look_at(l, now);
+		collect(k);
+	}
+	k->busy = false;
+	if (k->list)
+		k->warm_ms = now + LOCK_WARM_MS;
+	session_set_holding(k->session, now < k->warm_ms && (session_is_up(k->session) ||
+							     session_lease_left(k->session) > 0));
+	set_timer(k, now);
+}
+
+void lock_stepped(struct lock *l)
+{
+	go_on(l->locks);
+}
+
+static void on_due(void *arg)
+{
+	go_on(arg);
+}
+
+/* --- from the session ----------------------------------------------------- */
+
+void locks_up(struct locks *k)
+{
+	lock_sweep_up(&k->sweep);
+	go_on(k);
+}
+
+void locks_leased(struct locks *k)
+{
+	go_on(k);
+}
+
+void locks_expired(struct locks *k)
+{
+	lock_sweep_expired(&k->sweep);
+	for (struct lock *l = k->list; l; l = l->next) {
+		l->node[0] = '\0';
+		l->maybe = false;
+		if (l->state == LOCK_LEAVING && l->flying == 0)
+			l->need = LOCK_DELETE;
+		lock_is_lost(l);
+		if (l->state == LOCK_LEAVING && !l->dead && l->flying == 0)
+			lock_is_gone(l);
+	}
+	go_on(k);
+}
+
+void locks_watch(struct locks *k, enum store_watch type, const char *path)
+{
+	bool any = false;
+
+	for (struct lock *l = k->list; l; l = l->next) {
+		/* With one slot what its holder writes is for people alone. */
+		if (strcmp(l->watched, path) != 0 ||
+		    (l->slots == 1 && type == STORE_NODE_CHANGED && l->state != LOCK_HELD))
+			continue;
+		any = true;
+		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
+			lock_is_lost(l);
+		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->lost)
+			l->need = LOCK_TAKE; /* its node is there still, and is watched again */
+		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
+			l->need = LOCK_LIST;
+		else if (l->state == LOCK_WAITING)
+			l->retry_ms = 0; /* the outstanding requests read it again */
+	}
+	if (any)
+		go_on(k);
+}
+
+/* --- from outside --------------------------------------------------------- */
+
+static struct lock *add(struct locks *k, const char *name, const char *id, lock_fn fn, void *arg)
+{
+	struct lock *l = mem_calloc(1, sizeof(*l)), **end = &k->list;
+
+	l->locks = k;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	snprintf(l->id, sizeof(l->id), "%s", id);
+	l->number = ++k->last_number;
+	l->owed = true;
+	l->fn = fn;
+	l->arg = arg;
+	l->session_ms = now_of(k) + SESSION_PATIENCE_MS;
+	l->deadline_ms = NO_DEADLINE;
+	l->need = LOCK_ENTER;
+	while (*end)
+		end = &(*end)->next;
+	*end = l;
+	k->n++;
+	return l;
+}
+
+static const char *obstacle(const struct locks *k)
+{
+	if (k->stopping)
+		return stopped;
+	return k->n >= LOCKS_MAX ? "too many locks are held or waited for at this node" : NULL;
+}
+
+void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void *arg)
+{
+	const char *why = obstacle(k);
+
+	if (why) {
+		fn(arg, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = why});
+		if (k->released)
+			k->released(q->owner);
+		return;
+	}
+	struct lock *l = add(k, q->name, q->id, fn, arg);
+	snprintf(l->command, sizeof(l->command), "%s", q->command);
+	l->owner = q->owner;
+	l->pid = q->pid;
+	l->slots = q->slots;
+	l->maybe = q->again;
+	if (q->wait_ms >= 0)
+		l->deadline_ms = now_of(k) + q->wait_ms; /* it is bounded */
+	l->session_ms = now_of(k) + session_patience(q->wait_ms);
+	go_on(k);
+}
+
+static struct lock *find_orphan(const struct locks *k, const char *name, const char *id)
+{
+	for (struct lock *l = k->list; l; l = l->next)
+		if (is_orphan(l) && !l->lost && strcmp(l->id, id) == 0 &&
+		    strcmp(l->name, name) == 0)
+			return l;
+	return NULL;
+}
+
+void locks_attach(struct locks *k, void *owner, const char *name, const char *id, lock_fn fn,
+		  void *arg)
+{
+	struct lock *l = find_orphan(k, name, id);
+
+	/* Also while we are being stopped: that waits for it. */
+	if (!l && (k->n >= LOCKS_MAX || locks_know(k, id))) {
+		fn(arg, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
+		if (k->released)
+			k->released(owner);
+		return;
+	}
+	if (!l) {
+		l = add(k, name, id, fn, arg);
+		l->attaching = l->maybe = true;
+	}
+	l->fn = fn;
+	l->arg = arg;
+	l->owed = true;
+	l->owner = owner;
+	go_on(k);
+}
+
+static struct lock *find(const struct locks *k, const void *owner, uint64_t number)
+{
+	for (struct lock *l = k->list; l; l = l->next)
+		if (l->owner == owner && l->number == number && l->told && !l->dead)
+			return l;
+	return NULL;
+}
+
+int64_t locks_renew(struct locks *k, const void *owner, uint64_t number)
+{
+	struct lock *l = find(k, owner, number);
+
+	if (!l)
+		return -1;
+	return holder_renew(k->session, l->state == LOCK_HELD && !l->lost && !k->revoked,
+			    &l->lease_ms);
+}
+
+bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done_fn done, void *arg)
+{
+	struct lock *l = find(k, owner, number);
+
+	if (!l)
+		return false;
+	l->done = done;
+	l->done_arg = arg;
+	let_go(l);
+	leave(l);
+	go_on(k);
+	return true;
+}
+
+/* Its command may be alive, for as long as a lease that was told of by another than us. */
+static bool is_attaching(const struct lock *l)
+{
+	return l->attaching && !l->told && l->state != LOCK_LEAVING;
+}
+
+void locks_owner_gone(struct locks *k, const void *owner)
+{
+	for (struct lock *l = k->list; l; l = l->next) {
+		if (l->owner != owner)
+			continue;
+		l->owner = NULL;
+		tell(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = "nobody asks"});
+		if (is_attaching(l))
+			l->lease_ms = now_of(k) + session_told_timeout(k->session);
+		else if (l->state != LOCK_HELD || l->lost)
+			leave(l);
+	}
+	go_on(k);
+}
+
+void locks_keep(struct locks *k)
+{
+	k->kept = true;
+}
+
+void locks_stop(struct locks *k)
+{
+	const struct lock_answer no = {.outcome = LOCK_REFUSED, .why = stopped};
+
+	k->stopping = true;
+	for (struct lock *l = k->list; l; l = l->next)
+		if (l->owed && !l->told && !is_attaching(l))
+			lock_fail(l, &no);
+	go_on(k);
+}
+
+size_t locks_going(const struct locks *k)
+{
+	int64_t now = now_of(k);
+	size_t n = 0;
+
+	for (const struct lock *l = k->list; l; l = l->next)
+		n += !l->dead && l->state != LOCK_LEAVING && (l->told || is_attaching(l)) &&
+		     (l->owner || now < l->lease_ms);
+	return n;
+}
+
+void locks_revoke(struct locks *k)
+{
+	k->revoked = true;
+}
+
+void locks_on_release(struct locks *k, void (*released)(void *owner))
+{
+	k->released = released;
+}
+
+bool locks_know(const struct locks *k, const char *id)
+{
+	for (const struct lock *l = k->list; l; l = l->next)
+		if (!l->dead && strcmp(l->id, id) == 0)
+			return true;
+	return false;
+}
+
+void locks_init(struct locks *k, struct session *session, struct registry *registry,
+		struct roster *roster)
+{
+	*k = (struct locks){.session = session, .registry = registry};
+	lock_sweep_init(&k->sweep, k, roster);
+	host_timer_init(&k->due, session->host, on_due, k);
+}
+
+void locks_done(struct locks *k)
+{
+	k->busy = true; /* nothing is begun any more */
+	for (struct lock *l = k->list; l; l = l->next) {
+		if (!l->dead)
+			lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED,
+							   .why = "the sidecar has ended"});
+		if (!l->dead)
+			lock_is_gone(l);
+	}
+	collect(k);
+	for (struct lock *l = k->list; l; l = l->next)
+		l->locks = NULL; /* it is freed behind its answers */
+	k->list = NULL;
+	lock_sweep_done(&k->sweep);
+	host_timer_done(&k->due);
+}

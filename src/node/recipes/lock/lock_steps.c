@@ -1,0 +1,462 @@
+/* What one lock asks of ZooKeeper, step by step. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log/log.h"
+#include "node/recipes/lock/lock.h"
+#include "node/tree/paths.h"
+
+static const struct node_settings *settings_of(const struct lock *l)
+{
+	return l->locks->registry->settings;
+}
+
+/* --- the answers ---------------------------------------------------------- */
+
+static void begin(struct lock *l)
+{
+	memset(&l->seen, 0, sizeof(l->seen));
+	l->retry_ms = 0;
+}
+
+/* One request of the step is answered. */
+static void landed(struct lock *l, const struct store_reply *reply)
+{
+	l->seen.cut |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
+	if (--l->flying == 0)
+		lock_decide(l);
+}
+
+/* The node has ended: nothing follows from the answer. */
+static bool is_over(struct lock *l)
+{
+	if (l->locks)
+		return false;
+	if (--l->flying == 0)
+		free(l);
+	return true;
+}
+
+static void log_refusal(const struct lock *l, const struct store_reply *reply)
+{
+	if (store_is_refusal(reply->code))
+		log_warning("lock refused by the server", LOG_STR("lock", l->name),
+			    LOG_STR("why", reply->text));
+}
+
+static void on_made(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.made = reply->code;
+	l->seen.failed_op = reply->failed_op;
+	landed(l, reply);
+}
+
+/* A second node of ours: the making of the first was answered too late. */
+static void on_second_gone(void *arg, const struct store_reply *reply)
+{
+	(void)arg, (void)reply; /* else the sweep finds it */
+}
+
+static void remove_second(const struct lock *l, const char *name)
+{
+	char path[STORE_PATH_MAX];
+	struct store_op op = {.type = STORE_OP_DELETE, .path = path, .version = -1};
+
+	lock_path_of(settings_of(l), l->name, name, path);
+	store_multi(l->locks->session->store, &op, 1, on_second_gone, NULL);
+}
+
+static bool is_own(const struct lock *l, const struct lock_name *n)
+{
+	return n->session == l->locks->session->id && strcmp(n->id, l->id) == 0;
+}
+
+/* Our place, the first where there are several of it. */
+static bool find_own(struct lock *l, const struct store_reply *reply, struct lock_name *ret)
+{
+	const char *found = NULL;
+	struct lock_name n;
+
+	for (size_t i = 0; i < reply->n_names; i++) {
+		if (!lock_name_parse(reply->names[i], &n) || !is_own(l, &n))
+			continue;
+		if (found && !lock_name_is_before(&n, ret)) {
+			remove_second(l, reply->names[i]);
+			continue;
+		}
+		if (found)
+			remove_second(l, found);
+		found = reply->names[i];
+		*ret = n;
+	}
+	if (found)
+		snprintf(l->node, sizeof(l->node), "%s", found);
+	return found;
+}
+
+/* The first of the others, who use the lock or not. */
+static void find_other(struct lock *l, const struct store_reply *reply)
+{
+	struct lock_name n, first = {.session = 0};
+
+	for (size_t i = 0; i < reply->n_names; i++) {
+		bool place = lock_name_parse(reply->names[i], &n);
+		if (place && is_own(l, &n))
+			continue;
+		l->seen.others = true;
+		if (!place || (l->seen.other[0] && !lock_name_is_before(&n, &first)))
+			continue;
+		first = n;
+		snprintf(l->seen.other, sizeof(l->seen.other), "%s", reply->names[i]);
+	}
+}
+
+static void on_listed(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+	struct lock_name own, n, last = {.session = 0};
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.listed = reply->code;
+	l->seen.own = reply->code == STORE_OK && find_own(l, reply, &own);
+	if (l->seen.own)
+		find_other(l, reply);
+	for (size_t i = 0; l->seen.own && i < reply->n_names; i++) {
+		if (!lock_name_parse(reply->names[i], &n) || is_own(l, &n))
+			continue;
+		if (!lock_name_is_before(&n, &own)) {
+			l->seen.behind = true;
+			continue;
+		}
+		if (l->seen.before++ > 0 && !lock_name_is_before(&last, &n))
+			continue;
+		last = n;
+		snprintf(l->seen.previous, sizeof(l->seen.previous), "%s", reply->names[i]);
+	}
+	landed(l, reply);
+}
+
+static void on_folder(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+	struct lock_record record;
+	const char *why;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.read = reply->code;
+	if (reply->code == STORE_OK &&
+	    record_parse_lock(reply->data, reply->len, &record, &why) == 0)
+		l->seen.slots = record.slots;
+	else if (reply->code == STORE_OK)
+		log_warning("lock not understood", LOG_STR("lock", l->name), LOG_STR("why", why));
+	landed(l, reply);
+}
+
+static void on_previous(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+	struct locker_record record;
+	const char *why;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.read = reply->code;
+	l->seen.held = reply->code == STORE_OK && reply->data &&
+		       record_parse_locker(reply->data, reply->len, &record, &why) == 0 &&
+		       record.held;
+	landed(l, reply);
+}
+
+/* Whether it came with the lock's number of slots; else it does not stay, like us. */
+static void on_other(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+	struct locker_record record;
+	const char *why;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.read = reply->code;
+	l->seen.held = reply->code == STORE_OK &&
+		       (record_parse_locker(reply->data, reply->len, &record, &why) != 0 ||
+			record.slots == 0 || record.slots == l->in_use);
+	landed(l, reply);
+}
+
+static void on_own(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	l->seen.read = reply->code;
+	l->seen.own = reply->code == STORE_OK && reply->stat.owner == l->locks->session->id;
+	if (l->seen.own) /* else it is what was read before */
+		l->token = reply->stat.czxid;
+	landed(l, reply);
+}
+
+/* --- the requests --------------------------------------------------------- */
+
+static void pack_own(const struct lock *l, bool held, struct buffer *out)
+{
+	struct locker_record record = {.pid = l->pid, .held = held, .slots = l->slots};
+
+	snprintf(record.node, sizeof(record.node), "%s", l->locks->registry->node);
+	snprintf(record.command, sizeof(record.command), "%s", l->command);
+	buffer_init(out, RECORD_LOCK_MAX);
+	int error = record_pack_locker(out, &record);
+	assert(error == 0); /* its texts are bounded */
+	(void)error;
+}
+
+static void on_folders_made(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	l->seen.folders = reply->code;
+	landed(l, reply);
+}
+
+static void on_folder_made(void *arg, const struct store_reply *reply)
+{
+	struct lock *l = arg;
+
+	if (is_over(l))
+		return;
+	log_refusal(l, reply);
+	if (reply->code != STORE_NO_NODE || reply->failed_op == 1) /* not: we are not registered */
+		l->seen.folder = reply->code;
+	landed(l, reply);
+}
+
+static void make_folder(struct lock *l)
+{
+	struct locks *k = l->locks;
+	char folders[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	struct lock_record record = {.slots = l->slots};
+	struct buffer data;
+
+	path_of(settings_of(l), PATH_LOCKS, NULL, folders);
+	path_of(settings_of(l), PATH_LOCKS, l->name, path);
+	buffer_init(&data, RECORD_LOCK_MAX);
+	int error = record_pack_lock(&data, &record);
+	assert(error == 0);
+	(void)error;
+	struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = k->session->registration, .version = -1},
+		{.type = STORE_OP_CREATE, .path = path, .data = data.data, .len = data.len},
+	};
+	l->flying += 2;
+	store_create(k->session->store, folders, on_folders_made, l);
+	store_multi(k->session->store, ops, 2, on_folder_made, l);
+	buffer_done(&data);
+}
+
+static void make_own(struct lock *l)
+{
+	struct locks *k = l->locks;
+	char path[STORE_PATH_MAX];
+	struct buffer data;
+
+	if (l->parents)
+		make_folder(l);
+	pack_own(l, false, &data);
+	lock_path_new(settings_of(l), l->name, k->session->id, l->id, path);
+	struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = k->session->registration, .version = -1},
+		{.type = STORE_OP_CREATE_SEQUENTIAL,
+		 .path = path,
+		 .data = data.data,
+		 .len = data.len},
+	};
+	l->seen.making = true;
+	l->flying++;
+	store_multi(k->session->store, ops, 2, on_made, l);
+	buffer_done(&data);
+}
+
+void lock_unwatch(struct lock *l)
+{
+	if (l->watched[0])
+		watches_drop(&l->locks->session->watches, l->watched, l->watched_kind, l);
+	l->watched[0] = '\0';
+}
+
+static void set_watched(struct lock *l, const char *path, enum watch_kind kind)
+{
+	if (strcmp(l->watched, path) != 0 || l->watched_kind != kind)
+		lock_unwatch(l);
+	snprintf(l->watched, sizeof(l->watched), "%s", path);
+	l->watched_kind = kind;
+	l->flying++;
+}
+
+static void list(struct lock *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of(settings_of(l), PATH_LOCKS, l->name, path);
+	l->flying++;
+	store_children(l->locks->session->store, path, false, on_listed, l);
+}
+
+/* Our node is made before it is listed, so what is read then is no older. */
+static void enter(struct lock *l)
+{
+	char path[STORE_PATH_MAX];
+
+	path_of(settings_of(l), PATH_LOCKS, l->name, path);
+	if (l->maybe)
+		session_confirm(l->locks->session); /* what is read behind it is as new */
+	else
+		make_own(l);
+	list(l);
+	l->flying++;
+	store_get(l->locks->session->store, path, false, on_folder, l);
+}
+
+/*
+ * One slot: the one before goes, which a watch of its children tells as well, and nothing else.
+ * With several the first that waits watches the folder; those behind it the one before them, which
+ * says when it holds.
+ */
+static void watch(struct lock *l)
+{
+	struct watches *w = &l->locks->session->watches;
+	bool folder = l->slots > 1 && l->first;
+	char path[STORE_PATH_MAX];
+
+	if (folder)
+		path_of(settings_of(l), PATH_LOCKS, l->name, path);
+	else
+		lock_path_of(settings_of(l), l->name, l->seen.previous, path);
+	begin(l);
+	set_watched(l, path, folder || l->slots == 1 ? WATCH_CHILDREN : WATCH_NODE);
+	if (folder)
+		watches_children(w, path, WATCH_RECIPE, l, on_listed, l);
+	else if (l->slots > 1)
+		watches_get(w, path, WATCH_RECIPE, l, on_previous, l);
+	else
+		watches_children(w, path, WATCH_RECIPE, l, on_previous, l);
+}
+
+static void take(struct lock *l)
+{
+	char path[STORE_PATH_MAX];
+
+	lock_path_of(settings_of(l), l->name, l->node, path);
+	set_watched(l, path, WATCH_NODE);
+	watches_exists(&l->locks->session->watches, path, WATCH_RECIPE, l, on_own, l);
+}
+
+static void change_own(struct lock *l, enum store_op_type type)
+{
+	char path[STORE_PATH_MAX];
+	struct buffer data;
+
+	lock_path_of(settings_of(l), l->name, l->node, path);
+	pack_own(l, true, &data);
+	struct store_op op = {.type = type, .path = path, .version = -1};
+	if (type == STORE_OP_SET) {
+		op.data = data.data;
+		op.len = data.len;
+	}
+	l->flying++;
+	store_multi(l->locks->session->store, &op, 1, on_made, l);
+	buffer_done(&data);
+}
+
+static void judge(struct lock *l)
+{
+	char path[STORE_PATH_MAX];
+
+	lock_path_of(settings_of(l), l->name, l->seen.other, path);
+	bool ahead = l->seen.before == 0;
+	begin(l);
+	l->seen.ahead = ahead;
+	l->flying++;
+	store_get(l->locks->session->store, path, false, on_other, l);
+}
+
+/*
+ * A folder with anything in it is not deleted, so nobody holds the lock or waits for it when its
+ * number of slots becomes another one.
+ */
+static void reset(struct lock *l)
+{
+	struct locks *k = l->locks;
+	char folder[STORE_PATH_MAX], former[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	struct lock_record record = {.slots = l->slots};
+	struct buffer data, own;
+
+	path_of(settings_of(l), PATH_LOCKS, l->name, folder);
+	lock_path_of(settings_of(l), l->name, l->node, former);
+	lock_path_new(settings_of(l), l->name, k->session->id, l->id, path);
+	buffer_init(&data, RECORD_LOCK_MAX);
+	int error = record_pack_lock(&data, &record);
+	assert(error == 0);
+	(void)error;
+	pack_own(l, false, &own);
+	const struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = k->session->registration, .version = -1},
+		{.type = STORE_OP_DELETE, .path = former, .version = -1},
+		{.type = STORE_OP_DELETE, .path = folder, .version = -1},
+		{.type = STORE_OP_CREATE, .path = folder, .data = data.data, .len = data.len},
+		{.type = STORE_OP_CREATE_SEQUENTIAL,
+		 .path = path,
+		 .data = own.data,
+		 .len = own.len},
+	};
+	l->node[0] = '\0'; /* whatever comes of it, it has to be looked for */
+	l->flying++;
+	store_multi(k->session->store, ops, sizeof(ops) / sizeof(ops[0]), on_made, l);
+	buffer_done(&data);
+	buffer_done(&own);
+}
+
+static void leave(struct lock *l)
+{
+	if (l->node[0]) {
+		change_own(l, STORE_OP_DELETE);
+	} else if (l->maybe) {
+		session_confirm(l->locks->session);
+		list(l);
+	} else {
+		lock_is_gone(l);
+	}
+}
+
+void lock_step(struct lock *l)
+{
+	if (l->need != LOCK_WATCH && l->need != LOCK_JUDGE)
+		begin(l);
+	switch (l->need) {
+	case LOCK_NOTHING: break;
+	case LOCK_ENTER: enter(l); break;
+	case LOCK_LIST: list(l); break;
+	case LOCK_WATCH: watch(l); break;
+	case LOCK_TAKE: take(l); break;
+	case LOCK_TELL: change_own(l, STORE_OP_SET); break;
+	case LOCK_JUDGE: judge(l); break;
+	case LOCK_RESET: reset(l); break;
+	case LOCK_ASIDE: change_own(l, STORE_OP_DELETE); break;
+	case LOCK_DELETE: leave(l); break;
+	}
+}

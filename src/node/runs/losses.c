@@ -1,0 +1,278 @@
+#include "node/runs/losses.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "core/time/tick.h"
+#include "node/election/leaders.h"
+#include "node/election/tasks.h"
+#include "node/notices/run_event.h"
+#include "node/tree/paths.h"
+
+/* One look at one task; by name, as the task may go meanwhile. */
+struct task_losses {
+	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
+	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
+};
+
+struct losses_look {
+	struct losses_look *next;
+	struct losses *losses;
+	char task[NAME_ELECTION_MAX + 1];
+	int64_t token; /* of the leadership */
+	char ticks[LOSSES_NEWEST][TICK_NAME_SIZE];
+	size_t n; /* that are still to be read; the last one next */
+};
+
+static struct task *task_of(const struct losses_look *k)
+{
+	struct task *t = tasks_find_any(k->losses->leaders, k->task);
+
+	return t && election_leads(&t->election) && t->election.node.token == k->token ? t : NULL;
+}
+
+/* It is done again, or another leads; the tasks may be gone. */
+static void give_up(struct losses_look *k)
+{
+	struct losses_look **at = &k->losses->looks;
+
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+	k->losses->n_looks--;
+	free(k);
+}
+
+/* This leadership has looked. */
+static void end(struct losses_look *k)
+{
+	struct losses *x = k->losses;
+	struct task *t = task_of(k);
+
+	if (t)
+		t->losses->token = k->token;
+	give_up(k);
+	losses_changed(x);
+}
+
+static bool is_looked_at(const struct losses *x, const struct task *t)
+{
+	const struct losses_look *k = x->looks;
+
+	while (k && strcmp(k->task, t->name) != 0)
+		k = k->next;
+	return k != NULL;
+}
+
+static bool answered(const struct store_reply *reply)
+{
+	return reply->code != STORE_UNKNOWN && reply->code != STORE_ABANDONED;
+}
+
+static void next(struct losses_look *k);
+
+static void on_written(void *arg, const struct store_reply *reply)
+{
+	struct losses_look *k = arg;
+
+	if (!answered(reply)) {
+		give_up(k);
+		return;
+	}
+	if (reply->code == STORE_OK)
+		log_warning("a run was lost", LOG_STR("task", k->task),
+			    LOG_STR("tick", k->ticks[k->n]), LOG_STR("why", "node"));
+	next(k);
+}
+
+/* The node that takes the run over writes the record as well: one of both succeeds. */
+static void write_lost(struct losses_look *k, const struct run_record *found, int32_t version)
+{
+	struct leaders *l = k->losses->leaders;
+	char leader[STORE_PATH_MAX], path[STORE_PATH_MAX];
+	struct run_record record = *found;
+	struct notice_record event;
+	struct buffer data;
+
+	run_event_lost(l->registry, k->task, k->ticks[k->n], found, &event);
+	snprintf(record.state, sizeof(record.state), "lost");
+	run_why_node(&record);
+	record.ended_at = host_wall_ms(l->session->host);
+	path_of(l->registry->settings, PATH_LEADERS, k->task, leader);
+	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);
+	buffer_init(&data, RECORD_RUN_MAX);
+	int error = record_pack_run(&data, &record);
+	assert(error == 0);
+	(void)error;
+	const struct store_op ops[] = {
+		{.type = STORE_OP_CHECK, .path = l->session->registration, .version = -1},
+		{.type = STORE_OP_CHECK, .path = leader, .version = -1},
+		{.type = STORE_OP_SET,
+		 .path = path,
+		 .data = data.data,
+		 .len = data.len,
+		 .version = version},
+	};
+	notices_multi(l->registry, ops, 3, &event, 1, on_written, k);
+	buffer_done(&data);
+}
+
+static bool is_lost(const struct losses_look *k, const struct run_record *record)
+{
+	const struct leaders *l = k->losses->leaders;
+
+	return strcmp(record->state, "running") == 0 && record->session != 0 &&
+	       record->session != l->session->id &&
+	       !fleet_find_session(&l->registry->fleet, record->session);
+}
+
+static void on_record(void *arg, const struct store_reply *reply)
+{
+	struct losses_look *k = arg;
+	struct run_record record;
+	const char *why;
+
+	if (!answered(reply) || !task_of(k) || !registry_settled(k->losses->leaders->registry)) {
+		give_up(k);
+		return;
+	}
+	if (reply->code == STORE_OK &&
+	    record_parse_run(reply->data, reply->len, &record, &why) == 0 && is_lost(k, &record))
+		write_lost(k, &record, reply->stat.version);
+	else
+		next(k);
+}
+
+static void next(struct losses_look *k)
+{
+	const struct leaders *l = k->losses->leaders;
+	char path[STORE_PATH_MAX];
+
+	if (k->n == 0) {
+		end(k);
+		return;
+	}
+	if (!session_is_up(l->session)) {
+		give_up(k);
+		return;
+	}
+	k->n--;
+	path_of_tick(l->session->settings, k->task, k->ticks[k->n], path);
+	store_get(l->session->store, path, false, on_record, k);
+}
+
+/* Keeps the newest, the oldest of them first. */
+static void take_name(struct losses_look *k, const char *name)
+{
+	size_t at = k->n;
+
+	if (k->n == LOSSES_NEWEST) {
+		if (strcmp(name, k->ticks[0]) < 0)
+			return;
+		memmove(k->ticks[0], k->ticks[1], sizeof(k->ticks[0]) * (LOSSES_NEWEST - 1));
+		at = k->n -= 1;
+	}
+	while (at > 0 && strcmp(k->ticks[at - 1], name) > 0)
+		at--;
+	memmove(k->ticks[at + 1], k->ticks[at], sizeof(k->ticks[0]) * (k->n - at));
+	memcpy(k->ticks[at], name, sizeof(k->ticks[0]));
+	k->n++;
+}
+
+static void on_names(void *arg, const struct store_reply *reply)
+{
+	struct losses_look *k = arg;
+
+	if (!answered(reply) || !task_of(k)) {
+		give_up(k);
+		return;
+	}
+	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++)
+		if (tick_is_name(reply->names[i]))
+			take_name(k, reply->names[i]);
+	next(k);
+}
+
+static void look(struct losses *x, struct task *t, int64_t now_ms)
+{
+	struct losses_look *k = mem_calloc(1, sizeof(*k));
+	char path[STORE_PATH_MAX];
+
+	k->losses = x;
+	k->token = t->election.node.token;
+	snprintf(k->task, sizeof(k->task), "%s", t->name);
+	if (!t->losses)
+		t->losses = mem_calloc(1, sizeof(*t->losses));
+	t->losses->retry_ms = now_ms + LOSSES_RETRY_MS;
+	k->next = x->looks;
+	x->looks = k;
+	x->n_looks++;
+	path_of_tick(x->leaders->session->settings, t->name, NULL, path);
+	store_children(x->leaders->session->store, path, false, on_names, k);
+}
+
+/* Led here, by a leadership that has not looked at all of its records. */
+static bool is_open(const struct task *t)
+{
+	return election_leads(&t->election) &&
+	       !(t->losses && t->losses->token == t->election.node.token);
+}
+
+static void on_due(void *arg)
+{
+	struct losses *x = arg;
+	struct leaders *l = x->leaders;
+	int64_t now_ms = host_now_ms(l->session->host);
+	bool more = false;
+
+	for (size_t i = 0; session_is_up(l->session) && i < l->n_tasks; i++) {
+		struct task *t = l->tasks[i];
+
+		if (t->withdrawn || !is_open(t) ||
+		    !notices_wanted(l->registry, NOTICE_LOST, t->name))
+			continue;
+		more = true;
+		if ((!t->losses || t->losses->retry_ms <= now_ms) &&
+		    x->n_looks < LOSSES_LOOKS_MAX && !is_looked_at(x, t) &&
+		    registry_settled(l->registry))
+			look(x, t, now_ms);
+	}
+	if (more)
+		host_timer_start(&x->due, LOSSES_RETRY_MS);
+}
+
+void losses_changed(struct losses *x)
+{
+	const struct notices *n = x->leaders->registry->notices;
+
+	if (n && n->n_rules > 0)
+		host_timer_start(&x->due, 0);
+}
+
+void losses_task_changed(struct losses *x, const struct task *t)
+{
+	if (is_open(t))
+		losses_changed(x);
+}
+
+void losses_forget(struct task *t)
+{
+	free(t->losses);
+	t->losses = NULL;
+}
+
+void losses_init(struct losses *x, struct leaders *leaders)
+{
+	*x = (struct losses){.leaders = leaders};
+	host_timer_init(&x->due, leaders->session->host, on_due, x);
+}
+
+void losses_done(struct losses *x)
+{
+	host_timer_done(&x->due);
+}

@@ -1,0 +1,11 @@
+/* Names that nobody else ever makes. */
+#ifndef ZKLEADER_NODE_SESSION_ID_H
+#define ZKLEADER_NODE_SESSION_ID_H
+
+#include "base/text/name.h"
+#include "node/host.h"
+
+/* A random UUID (RFC 4122, version 4) in lower case. */
+void id_new(struct host *h, char id[NAME_ID_MAX + 1]);
+
+#endif

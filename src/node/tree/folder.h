@@ -1,0 +1,77 @@
+/*
+ * A folder of znodes that never change once made: each is read once, and one child watch tells of
+ * every change. Used for members and policies.
+ */
+#ifndef ZKLEADER_NODE_TREE_FOLDER_H
+#define ZKLEADER_NODE_TREE_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node/session/session.h"
+
+/* While a folder keeps changing, it is listed again at most this often. */
+#define FOLDER_LIST_EVERY_MS 100
+/* One more ms between listings for so many names: the readers of a big folder load the network. */
+#define FOLDER_LIST_NAMES_PER_MS 5
+/* Outstanding reads: with more, urgent requests would wait too long behind them. */
+#define FOLDER_READS_MAX 100
+
+struct folder_handlers {
+	/* A new node. The code is OK, NO_AUTH or FAILED; it is not read again. */
+	void (*take)(void *arg, const char *name, const struct store_reply *reply);
+	/* A node that was known is no longer there. */
+	void (*gone)(void *arg, const char *name);
+	/* The folder has been read whole, for the first time or after a change. */
+	void (*changed)(void *arg);
+	/* The folder itself is missing. */
+	void (*missing)(void *arg);
+	void *arg;
+};
+
+struct folder {
+	struct session *session;
+	struct folder_handlers handlers;
+	char path[STORE_PATH_MAX];
+	size_t max;   /* number of names kept; further ones are ignored */
+	bool ready;   /* it has been read completely in this session */
+	bool known;   /* or in an earlier one: later changes are reported as changes */
+	char **names; /* of the known nodes; sorted; owned, as is each */
+	size_t n;
+	bool due;     /* to be listed again */
+	bool refused; /* the last list was, and that is logged */
+	bool listing, again, dirty;
+	uint64_t lists; /* number of listings answered */
+	int64_t listed_ms;
+	struct folder_wanted {
+		char *name;
+		bool asked;
+	} * wanted; /* still to be read; sorted by name */
+	size_t n_wanted;
+	size_t reads; /* outstanding */
+	struct host_timer timer;
+};
+
+void folder_init(struct folder *f, struct session *session, const char *path, size_t max,
+		 const struct folder_handlers *handlers);
+void folder_done(struct folder *f);
+
+/* From the session's handlers; watches of other paths are ignored. */
+void folder_up(struct folder *f);
+void folder_cut(struct folder *f);
+/* The known nodes stay known: they may not have changed meanwhile. */
+void folder_expired(struct folder *f);
+void folder_watch(struct folder *f, enum store_watch type, const char *path);
+
+/* Whether all listed nodes have been read. */
+bool folder_settled(const struct folder *f);
+/* A node that we made, or deleted, ourselves: known, or not, without a read or a handler. */
+void folder_add(struct folder *f, const char *name);
+void folder_remove(struct folder *f, const char *name);
+/* Lists it again; once `lists` reaches the returned number, the known nodes are as of this call. */
+uint64_t folder_refresh(struct folder *f);
+/* Has the handler `changed` called, at once if the folder has settled. */
+void folder_touch(struct folder *f);
+
+#endif

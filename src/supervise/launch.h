@@ -1,0 +1,13 @@
+/* The start of a job: its own process, as a child of the guard. */
+#ifndef ZKLEADER_SUPERVISE_LAUNCH_H
+#define ZKLEADER_SUPERVISE_LAUNCH_H
+
+#include "supervise/job.h"
+
+/*
+ * Starts the command, or the call. foreground: its process group gets the terminal. Returns its
+ * pid, or -1 and errno. To be called by the guard, with all signals blocked.
+ */
+pid_t launch(struct job *job, bool foreground);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Passes a job's output on to our own standard output and error: to put a partition's name before
+ * each line (`zkleader run --tag`), or to keep the end of it (`ping-url`). A process of its own
+ * does that, and waits for slow readers instead of the job's supervisors.
+ */
+#ifndef ZKLEADER_SUPERVISE_RELAY_H
+#define ZKLEADER_SUPERVISE_RELAY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "supervise/tail.h"
+
+struct relay {
+	pid_t pid;
+	int into[2];	   /* pipes in place of standard output and error; -1: unchanged */
+	struct tail *tail; /* NULL: nothing is kept */
+};
+
+/*
+ * name: put before each line, with a blank; NULL: the output is passed on unchanged, and the job
+ * keeps the streams that are terminals. keep: the end of the output is kept. 0, or a negative errno
+ * if there is no relay, -ENOTTY if there is nothing to pass on.
+ */
+int relay_begin(struct relay *r, const char *name, bool keep);
+/* In the job's own process: makes it write into the relay. */
+void relay_become(const struct relay *r);
+/* In the supervisors: closes the job's ends, so that only the job holds them. r may be NULL. */
+void relay_hold(struct relay *r);
+/* After the last process of the job: waits briefly until its output is kept. r may be NULL. */
+void relay_settle(const struct relay *r);
+/* Waits until all output has been passed on. */
+void relay_end(struct relay *r);
+
+#endif

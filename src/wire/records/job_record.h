@@ -1,0 +1,62 @@
+/* The records of the jobs of queues: ROOT/jobs/Q/job/MINUTE/X/UUID, and of their assignments. */
+#ifndef ZKLEADER_WIRE_RECORDS_JOB_RECORD_H
+#define ZKLEADER_WIRE_RECORDS_JOB_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/text/name.h"
+#include "base/text/worker.h"
+#include "wire/records/record.h"
+
+#define RECORD_JOB_MAX	 (32 * 1024) /* bytes */
+#define RECORD_AT_MAX	 1024
+#define JOB_STATE_MAX	 9   /* "queued" "running" "ok" "dead" "lost" "cancelled" */
+#define JOB_KEY_MAX	 200 /* bytes */
+#define JOB_CALLBACK_MAX 1000
+#define JOB_PAYLOAD_MAX	 16384
+
+struct job_record {
+	char id[200]; /* QUEUE.MINUTE.UUID */
+	char queue[NAME_TASK_MAX + 1];
+	char state[JOB_STATE_MAX + 1]; /* "assigned" is never written: an at_record says so */
+	int64_t attempt;	       /* the last attempt that has begun; 0: none yet */
+	int64_t base;		       /* attempts before it was requeued, which do not count */
+	char key[JOB_KEY_MAX + 1];     /* "": none */
+	char callback[JOB_CALLBACK_MAX + 1]; /* "": none */
+	char by[POLICY_TEXT_MAX + 1];
+	char host[NAME_HOST_MAX + 1];
+	int64_t submitted, due, started, ended; /* ms since the epoch; 0: not yet */
+	char node[WORKER_NODE_MAX + 1];		/* "": none */
+	int64_t exit_status;			/* -1: none */
+	/* Why its last attempt has not ended well, as in a run's record; "": it has, or goes on. */
+	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
+	/* It is nothing but the trace of a job that was purged: no job of that id is made again. */
+	bool purged;
+	/* Any bytes, borrowed. In a parsed record they point into the data that was parsed. */
+	const char *output, *payload; /* NULL: none; an ended job has no payload */
+	size_t output_len, payload_len;
+};
+
+/* ROOT/jobs/Q/at/NODE/ID: the worker to which a job is assigned. */
+struct at_record {
+	int64_t session;
+	char worker[NAME_ID_MAX + 1];
+	bool cancelled;	 /* the job was cancelled while it was running */
+	int64_t attempt; /* of the delivery of the job's callback */
+};
+
+/* Each appends to out: 0 or -ENOBUFS. */
+int record_pack_job(struct buffer *out, const struct job_record *j);
+int record_pack_at(struct buffer *out, const struct at_record *a);
+/*
+ * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
+int record_parse_job(const void *data, size_t len, struct job_record *ret_job,
+		     const char **ret_why);
+int record_parse_at(const void *data, size_t len, struct at_record *ret_at, const char **ret_why);
+
+#endif

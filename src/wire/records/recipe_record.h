@@ -1,0 +1,83 @@
+/* The records of the recipes: the content of the znodes of counters, the roster and locks. */
+#ifndef ZKLEADER_WIRE_RECORDS_RECIPE_RECORD_H
+#define ZKLEADER_WIRE_RECORDS_RECIPE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/text/name.h"
+#include "base/text/worker.h"
+
+#define RECORD_COUNTER_MAX (128 * 1024) /* bytes */
+#define COUNTER_NODES_MAX  256		/* so many nodes' last additions are remembered */
+
+struct counter_record {
+	int64_t value;
+	/* The last addition of each node, the newest first. */
+	struct counter_last {
+		char node[WORKER_NODE_MAX + 1];
+		char machine[WORKER_MACHINE_MAX + 1]; /* "": not known */
+		int64_t op;			      /* id of the addition: random, from 1 on */
+		int64_t value;			      /* of the counter after that addition */
+	} last[COUNTER_NODES_MAX];
+	size_t n;
+};
+
+#define RECORD_ROSTER_MAX 2048
+#define ROSTER_INDEX_MAX  INT64_C(1000000)
+
+/* A node that is or was in the fleet: its number, and when it left. */
+struct roster_record {
+	int64_t index;
+	int64_t since;	  /* ms since the epoch: when the node got its number */
+	int64_t departed; /* ms since the epoch; 0: it has not left */
+	char hostname[NAME_HOST_MAX + 1];
+};
+
+/* What ROOT/roster itself holds. */
+struct roster_head {
+	int64_t next; /* the smallest number that was never given out */
+};
+
+#define RECORD_LOCK_MAX	 2048
+#define LOCK_SLOTS_MAX	 INT64_C(1000)
+#define LOCK_COMMAND_MAX 100 /* bytes of a command that are shown */
+
+/* The record of a lock's folder: how many may hold the lock at a time. */
+struct lock_record {
+	int64_t slots;
+};
+
+/* A process that holds a lock or waits for it. */
+struct locker_record {
+	char node[WORKER_NODE_MAX + 1];
+	char command[LOCK_COMMAND_MAX + 1]; /* the beginning of its command line, UTF-8; "": none */
+	int64_t pid;			    /* 0: not known */
+	bool held;     /* it waited, and has held the lock since this was written */
+	int64_t slots; /* the number that it came with; 0: that of the lock */
+};
+
+/* Each appends to out: 0 or -ENOBUFS. */
+int record_pack_lock(struct buffer *out, const struct lock_record *l);
+int record_pack_locker(struct buffer *out, const struct locker_record *l);
+int record_pack_roster(struct buffer *out, const struct roster_record *r);
+int record_pack_roster_head(struct buffer *out, const struct roster_head *h);
+int record_pack_counter(struct buffer *out, const struct counter_record *c);
+/*
+ * Each decodes the content of a znode, as the functions in record.h do: 0, or -EBADMSG and
+ * *ret_why.
+ */
+int record_parse_roster(const void *data, size_t len, struct roster_record *ret_roster,
+			const char **ret_why);
+int record_parse_roster_head(const void *data, size_t len, struct roster_head *ret_head,
+			     const char **ret_why);
+int record_parse_lock(const void *data, size_t len, struct lock_record *ret_lock,
+		      const char **ret_why);
+int record_parse_locker(const void *data, size_t len, struct locker_record *ret_locker,
+			const char **ret_why);
+int record_parse_counter(const void *data, size_t len, struct counter_record *ret_counter,
+			 const char **ret_why);
+
+#endif
