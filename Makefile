@@ -307,7 +307,7 @@ CHECK_SUITES := \
 	--plain "simulator, fixed seeds=$(B)/sim-node --seeds 80 --jobs 2" \
 	--plain "simulator, fixed seeds of ticks=$(B)/sim-node --ticks --seeds 40 --jobs 2" \
 	--plain "simulator, sessions that are hostages=$(B)/sim-node --hostages --seeds 20 --jobs 2" \
-	--pytest "integration=-n 16 tests/integration -m 'not slow'"
+	--pytest "integration=-n 12 tests/integration -m 'not slow'"
 
 # The same each time as well, but it takes longer, or tools of its own. The best first: CI ends it when its
 # time is over.

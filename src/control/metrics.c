@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "control/queue_asks.h"
-#include "control/queues.h"
+#include "control/dispatch.h"
+#include "control/queues/queue_asks.h"
+#include "control/queues/queues.h"
 #include "node/ledger/counts.h"
 #include "node/ledger/overdue.h"
 #include "node/node.h"

@@ -2,7 +2,7 @@
 #ifndef ZKLEADER_CONTROL_METRICS_H
 #define ZKLEADER_CONTROL_METRICS_H
 
-#include "control/methods.h"
+#include "control/ask/methods.h"
 
 void method_metrics(struct call *call);
 

@@ -11,7 +11,7 @@
 #include "base/text/names.h"
 #include "config/restart.h"
 #include "config/tasks/notify_files.h"
-#include "control/runners.h"
+#include "control/programs/runners.h"
 #include "core/time/tick.h"
 #include "daemon/zookeeper/zk.h"
 

@@ -13,10 +13,11 @@
 #include "base/log/notify.h"
 #include "base/mem.h"
 #include "base/text/names.h"
-#include "control/handover.h"
-#include "control/run_requests.h"
-#include "control/runners.h"
-#include "control/subscriptions.h"
+#include "control/dispatch.h"
+#include "control/answer/handover.h"
+#include "control/answer/subscriptions.h"
+#include "control/programs/runners.h"
+#include "control/ticks/run_requests.h"
 #include "daemon/handoff.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/offload.h"
@@ -57,21 +58,21 @@ static void on_membership(void *arg, const char *event, const struct member *m)
 {
 	struct sidecar *s = arg;
 
-	subscriptions_membership(&s->methods.subscriptions, event, m);
+	subscriptions_membership(s->methods.subscriptions, event, m);
 }
 
 static void on_decision(void *arg, const struct policy_item *item, bool ended)
 {
 	struct sidecar *s = arg;
 
-	subscriptions_decision(&s->methods.subscriptions, item, ended);
+	subscriptions_decision(s->methods.subscriptions, item, ended);
 }
 
 static void on_run(void *arg, const char *task, const char *tick, const struct run_record *record)
 {
 	struct sidecar *s = arg;
 
-	subscriptions_run(&s->methods.subscriptions, task, tick, record);
+	subscriptions_run(s->methods.subscriptions, task, tick, record);
 }
 
 /* A tick is due: tells the runners. If none is connected, the node repeats this later. */
@@ -100,7 +101,7 @@ static void on_task_added(void *arg, struct task *t)
 {
 	struct sidecar *s = arg;
 
-	subscriptions_task_added(&s->methods.subscriptions, t);
+	subscriptions_task_added(s->methods.subscriptions, t);
 }
 
 static void on_listing_changed(void *arg, struct listing *listing)
@@ -116,7 +117,7 @@ static void on_task_removed(void *arg, struct task *t)
 	struct sidecar *s = arg;
 
 	methods_task_removed(&s->methods, t);
-	subscriptions_task_removed(&s->methods.subscriptions, t);
+	subscriptions_task_removed(s->methods.subscriptions, t);
 	handover_forget(t);
 }
 

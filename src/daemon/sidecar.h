@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "config/config.h"
 #include "config/tasks/taskfile.h"
-#include "control/methods.h"
+#include "control/ask/methods.h"
 #include "daemon/files/files.h"
 #include "daemon/files/handoff_file.h"
 #include "daemon/files/health.h"

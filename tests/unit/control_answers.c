@@ -4,11 +4,11 @@
  */
 #include "node_site.h"
 
-#include "control/answers.h"
-#include "control/explain.h"
-#include "control/methods.h"
-#include "control/partition_answers.h"
-#include "control/peer.h"
+#include "control/answer/answers.h"
+#include "control/answer/explain.h"
+#include "control/ask/methods.h"
+#include "control/answer/partition_answers.h"
+#include "control/ask/peer.h"
 #include "config/config.h"
 #include "node/node.h"
 #include "wire/reader.h"

@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 #include "config/tasks/taskfile.h"
-#include "control/process.h"
+#include "control/ask/process.h"
 #include "daemon/files/task_changes.h"
 
 enum reading_what {

@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "base/buffer.h"
-#include "control/peer.h"
+#include "control/ask/peer.h"
 #include "daemon/socket/account.h"
 #include "wire/rpc.h"
 

@@ -21,7 +21,6 @@
 #include "node/tree/reads.h"
 
 struct gone;
-struct handover;
 struct last_run;
 struct leaders;
 struct ledger_ticks;
@@ -80,8 +79,8 @@ struct task {
 	struct standby *standby; /* NULL: none so far */
 	/* unclaimed.c */
 	struct unclaimed *unclaimed; /* NULL: none so far */
-	/* control/handover.c */
-	struct handover *handover; /* NULL */
+	/* control/answer/handover.c */
+	void *above; /* what the layer above knows of it, NULL */
 	/* schedules.c */
 	struct task_due *due; /* NULL: it never had a schedule */
 	/* counts.c */

@@ -1,0 +1,490 @@
+#include "control/answer/answers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log/log.h"
+#include "base/mem.h"
+#include "base/text/names.h"
+#include "config/restart.h"
+#include "control/answer/decisions.h"
+#include "control/answer/disagreements.h"
+#include "control/answer/explain.h"
+#include "control/answer/partition_answers.h"
+#include "control/answer/troubles.h"
+#include "control/ask/subject.h"
+#include "control/programs/notifiers.h"
+#include "control/programs/runners.h"
+#include "core/fleet/identity.h"
+#include "core/fleet/version.h"
+#include "node/ledger/last_run.h"
+#include "node/ledger/overdue.h"
+#include "node/node.h"
+
+/* --- pieces of answers ---------------------------------------------------- */
+
+void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (wall_ms > 0)
+		clock_format(wall_ms, text);
+	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
+}
+
+/* The key and the leader of the task, as far as known; nil: nobody leads. */
+static void pack_leader(struct pack *p, const char *key, const struct task *t)
+{
+	const struct member *m = leaders_leader(t);
+
+	pack_str(p, key);
+	if (!leaders_is_led(t)) {
+		pack_nil(p);
+		return;
+	}
+	/* A leader that is not in the fleet here is known by the id in its leader node alone. */
+	pack_map(p, 5);
+	pack_kv_str(p, "id", m ? m->worker->id : t->leader.id);
+	pack_kv_str(p, "ip", m ? m->worker->ip : "");
+	pack_kv_str(p, "hostname", m ? m->worker->hostname : "");
+	pack_kv_str(p, "version", m ? m->worker->version : "");
+	pack_kv_str(p, "node", m ? identity_name(m) : "");
+}
+
+static void pack_token(struct pack *p, const struct task *t)
+{
+	if (leaders_is_led(t))
+		pack_kv_int(p, "token", t->election.node.token);
+	else
+		pack_kv_nil(p, "token");
+}
+
+void answers_pack_leadership(struct pack *p, const struct task *t)
+{
+	pack_leader(p, "leader", t);
+	pack_token(p, t);
+	answers_pack_time(p, "since", leaders_is_led(t) ? t->leader.since : 0);
+}
+
+void answers_pack_task(struct pack *p, const struct node *s, struct task *t)
+{
+	int64_t left = leaders_promise(t);
+
+	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "state", explain_state(s, t, left > 0));
+	pack_kv_bool(p, "self", election_leads(&t->election));
+	answers_pack_leadership(p, t);
+	pack_kv_int(p, "lease_ms", left);
+	decisions_pack(p, s, t);
+	pack_kv_str(p, "unhealthy", explain_unhealthy(s, t->name));
+	pack_kv_str(p, "description", t->settings->description);
+}
+
+void answers_pack_refused(struct pack *p, const struct node *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "refused");
+	pack_array(p, r->n_refused);
+	for (size_t i = 0; i < r->n_refused; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "id", r->refused[i].id);
+		pack_kv_str(p, "why", r->refused[i].why);
+	}
+}
+
+/* --- workers -------------------------------------------------------------- */
+
+size_t answers_count_led(const struct node *s, const struct member *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->leaders.n_tasks; i++)
+		n += leaders_leader(s->leaders.tasks[i]) == m;
+	return n;
+}
+
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led)
+{
+	const struct worker *w = m->worker;
+
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "version", w->version);
+	pack_kv_str(p, "ip", w->ip);
+	pack_kv_str(p, "hostname", w->hostname);
+	pack_str(p, "random_ints");
+	pack_array(p, WORKER_RANDOM_INTS);
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
+		pack_int(p, w->random_ints[i]);
+	pack_str(p, "tasks");
+	pack_array(p, w->n_tasks);
+	for (size_t i = 0; i < w->n_tasks; i++)
+		pack_str(p, w->tasks[i]);
+	pack_kv_str(p, "state", m->drained ? "drained" : "active");
+	pack_kv_uint(p, "leads", led);
+	pack_kv_bool(p, "self", m == registry_self(&s->registry));
+	answers_pack_time(p, "since", m->registered_at);
+	decisions_pack_drain(p, s, w->node, w->machine);
+	pack_kv_bool(p, "healthy", !w->sick && w->n_unhealthy == 0);
+	pack_kv_str(p, "node", identity_name(m));
+	pack_str(p, "partitions");
+	pack_map(p, w->n_splits);
+	for (size_t i = 0; i < w->n_splits; i++)
+		pack_kv_uint(p, w->splits[i].task, w->splits[i].partitions);
+}
+
+static void pack_problems(struct pack *p, const char *key, const struct problem *list, size_t n)
+{
+	pack_str(p, key);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++) {
+		pack_map(p, 3);
+		pack_kv_str(p, "file", list[i].file);
+		pack_kv_int(p, "line", list[i].line);
+		pack_kv_str(p, "message", list[i].message);
+	}
+}
+
+void answers_pack_problems(struct pack *p, const struct problems *problems)
+{
+	pack_problems(p, "problems", problems->list, problems->n);
+	pack_problems(p, "warnings", problems->warnings, problems->n_warnings);
+}
+
+/* --- check ---------------------------------------------------------------- */
+
+void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
+		     const char *name)
+{
+	struct pack *p = peer_begin(c);
+	const struct election_node *node = &t->election.node;
+	int64_t left = leaders_promise(t);
+	char why[EXPLAIN_TEXT_MAX];
+
+	explain_why(s, t, left > 0, why);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 7);
+	pack_kv_str(p, "task", name);
+	pack_kv_bool(p, "leader", left > 0);
+	pack_kv_str(p, "state", explain_state(s, t, left > 0));
+	/* The token is an int in any case, for clients in typed languages. No znode has zxid 0. */
+	pack_kv_int(p, "token", leaders_is_led(t) ? node->token : 0);
+	pack_kv_int(p, "lease_ms", left);
+	/*
+	 * The leader that was known before a disconnection may not lead any more. Nor does this
+	 * node without its lease.
+	 */
+	if (session_is_up(&s->session) && (left > 0 || !node->mine))
+		pack_leader(p, "led_by", t);
+	else
+		pack_kv_nil(p, "led_by");
+	pack_kv_str(p, "why", why);
+	peer_end(c, msgid);
+}
+
+void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t)
+{
+	answer_check_as(s, c, msgid, t, t->name);
+}
+
+/* --- tables --------------------------------------------------------------- */
+
+/* The key `last` and the newest known run of the task; nil: none. */
+static void pack_last(struct pack *p, const struct task *t)
+{
+	const struct last_run *last = t ? last_run_of(t) : NULL;
+
+	pack_str(p, "last");
+	if (!last || !last->tick[0]) {
+		pack_nil(p);
+		return;
+	}
+	pack_map(p, 3);
+	pack_kv_str(p, "tick", last->tick);
+	pack_kv_str(p, "state", last_run_state(t));
+	answers_pack_time(p, "ended_at", last->ended_at);
+}
+
+static void pack_row(struct pack *p, const struct node *s, const struct subject *row)
+{
+	if (row->task) {
+		pack_map(p, ANSWERS_TASK_FIELDS + 3);
+		answers_pack_task(p, s, row->task);
+		pack_last(p, row->task);
+		pack_kv_bool(p, "overdue", overdue_is(row->task));
+		answers_pack_due(p, s, row->task->listing);
+	} else {
+		pack_map(p, PARTITION_ANSWERS_FIELDS + 3);
+		partition_answers_pack(p, s, row->listing);
+		pack_last(p, partition_answers_last(row->listing));
+		pack_kv_bool(p, "overdue", partition_answers_overdue(row->listing));
+		answers_pack_due(p, s, row->listing);
+	}
+}
+
+static void pack_all(struct pack *p, const struct node *s)
+{
+	const struct leaders *l = &s->leaders;
+
+	pack_array(p, l->n_listings);
+	for (size_t i = 0; i < l->n_listings; i++) {
+		struct subject row = subject_of(l->listings[i]);
+		pack_row(p, s, &row);
+	}
+}
+
+void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
+		  const struct subjects *subjects)
+{
+	struct pack *p = peer_begin(c);
+	struct subject row;
+	size_t shown = 0;
+	const char *name;
+
+	rpc_pack_result(p, msgid);
+	if (!subjects) {
+		pack_all(p, s);
+		peer_end(c, msgid);
+		return;
+	}
+	for (name = NULL; (name = subjects_next(subjects, name));)
+		shown += subject_find(&s->leaders, name, strlen(name), &row);
+	pack_array(p, shown);
+	for (name = NULL; (name = subjects_next(subjects, name));)
+		if (subject_find(&s->leaders, name, strlen(name), &row))
+			pack_row(p, s, &row);
+	peer_end(c, msgid);
+}
+
+/* A member, and how many tasks it leads. */
+struct standing_worker {
+	const struct member *member;
+	size_t led;
+};
+
+/*
+ * The order is for people: that version_compare() is not transitive on odd versions does not
+ * matter.
+ */
+static int newest_first(const void *a, const void *b)
+{
+	const struct member *x = ((const struct standing_worker *)a)->member;
+	const struct member *y = ((const struct standing_worker *)b)->member;
+	int order = version_compare(y->worker->version, x->worker->version);
+
+	if (order == 0)
+		order = names_natural(identity_name(x), identity_name(y));
+	return order ? order : strcmp(x->worker->id, y->worker->id);
+}
+
+static int by_id(const void *id, const void *w)
+{
+	return strcmp(id, ((const struct standing_worker *)w)->member->worker->id);
+}
+
+struct workers {
+	struct standing_worker *list; /* sorted by id */
+	size_t n;
+};
+
+static void count_one(void *arg, const struct member *m)
+{
+	struct workers *w = arg;
+	struct standing_worker *found =
+		bsearch(m->worker->id, w->list, w->n, sizeof(*w->list), by_id);
+
+	if (found)
+		found->led++;
+}
+
+void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
+		    const struct survey *survey)
+{
+	const struct fleet *f = &s->registry.fleet;
+	struct workers w = {.n = f->n_members};
+	struct pack *p = peer_begin(c);
+
+	/* One pass counts for all workers: tasks times workers may be five million. */
+	w.list = mem_calloc(w.n + 1, sizeof(*w.list));
+	for (size_t i = 0; i < w.n; i++)
+		w.list[i].member = f->by_id[i];
+	for (size_t i = 0; i < s->leaders.n_tasks; i++) {
+		const struct member *m = leaders_leader(s->leaders.tasks[i]);
+		if (m)
+			count_one(&w, m);
+	}
+	if (survey)
+		survey_each(survey, count_one, &w);
+	qsort(w.list, w.n, sizeof(*w.list), newest_first);
+	rpc_pack_result(p, msgid);
+	pack_array(p, w.n);
+	for (size_t i = 0; i < w.n; i++) {
+		pack_map(p, ANSWERS_WORKER_FIELDS);
+		answers_pack_worker(p, s, w.list[i].member, w.list[i].led);
+	}
+	free(w.list);
+	peer_end(c, msgid);
+}
+
+/* --- status --------------------------------------------------------------- */
+
+/* The state of the health checks: `node` is nil unless the check of the whole node fails. */
+static void pack_health(struct pack *p, const struct node *s)
+{
+	const struct registry *r = &s->registry;
+
+	pack_str(p, "health");
+	pack_map(p, 3);
+	pack_kv_bool(p, "known", r->health_known);
+	pack_kv_str(p, "node", r->sick ? r->sick_says : NULL);
+	pack_str(p, "tasks");
+	pack_array(p, r->n_unhealthy);
+	for (size_t i = 0; i < r->n_unhealthy; i++) {
+		pack_map(p, 2);
+		pack_kv_str(p, "task", r->unhealthy[i]);
+		pack_kv_str(p, "says", r->unhealthy_says[i]);
+	}
+}
+
+static void pack_session(struct pack *p, const struct session *session)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)session->id);
+	pack_str(p, "session");
+	pack_map(p, 5);
+	pack_kv_str(p, "id", session->id ? id : NULL);
+	pack_kv_str(p, "state", session_state_name(session));
+	pack_kv_int(p, "timeout_ms", session->granted_ms);
+	pack_kv_str(p, "server",
+		    session->store && session->id ? store_server(session->store) : NULL);
+	answers_pack_time(p, "since", session->since);
+}
+
+static void pack_watches(struct pack *p, const struct watches *w)
+{
+	pack_str(p, "watches");
+	pack_map(p, 4);
+	pack_kv_uint(p, "count", w->count);
+	pack_kv_uint(p, "bytes", w->bytes);
+	pack_kv_uint(p, "limit", w->limit);
+	pack_kv_uint(p, "by_time", w->n_looks);
+}
+
+static void pack_job(void *arg, const char *task, const char *tick)
+{
+	pack_map(arg, 2);
+	pack_kv_str(arg, "task", task);
+	pack_kv_str(arg, "tick", tick[0] ? tick : NULL);
+}
+
+/* The jobs that run here, or whose supervisor may come back: those of one moment, both times. */
+static void pack_jobs(struct pack *p, const struct runs *runs)
+{
+	int64_t now_ms = host_now_ms(runs->host);
+
+	pack_str(p, "jobs");
+	pack_array(p, runs_each_going(runs, now_ms, NULL, NULL));
+	runs_each_going(runs, now_ms, pack_job, p);
+}
+
+/* The keys of the main file that have changed since the start and need a restart. */
+static void pack_pending(struct pack *p, const struct process *process)
+{
+	const char *keys[RESTART_KEYS_MAX];
+	size_t n = restart_keys(process->start, process->config, keys);
+
+	pack_str(p, "pending_restart");
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_str(p, keys[i]);
+}
+
+/* Why this node is not healthy, for people; NULL: it is healthy. */
+static const char *why_unhealthy(const struct process *process, const struct problems *problems)
+{
+	const struct node *s = process->node;
+
+	if (!session_is_up(&s->session))
+		return s->session.problem[0] ? s->session.problem : SESSION_NONE;
+	if (process->problems->n > 0)
+		return "problems in the configuration";
+	if (s->registry.sick)
+		return "the node's health check fails";
+	return problems->n > 0 ? problems->list[0].message : NULL;
+}
+
+static void pack_clock(struct pack *p, const struct clocks *c)
+{
+	char says[CLOCKS_TEXT_MAX];
+	int64_t offset_ms = 0;
+	bool known = clocks_offset(c, &offset_ms);
+
+	clocks_say_own(c, says);
+	pack_str(p, "clock");
+	pack_map(p, 4);
+	if (known)
+		pack_kv_int(p, "offset_ms", offset_ms);
+	else
+		pack_kv_nil(p, "offset_ms");
+	pack_kv_int(p, "tolerance_ms", c->tolerance_ms);
+	pack_kv_bool(p, "off", clocks_is_off(c));
+	pack_kv_str(p, "says", known ? says : NULL);
+}
+
+void answer_status(const struct methods *m, struct peer *c, uint32_t msgid)
+{
+	const struct process *process = m->process;
+	const struct node *s = process->node;
+	const struct session *session = &s->session;
+	const struct member *self = registry_self(&s->registry);
+	struct pack *p = peer_begin(c);
+	struct problems problems;
+	int64_t left = session_lease_left(session), turn_us, turn_cpu_us;
+
+	problems_init(&problems);
+	problems_append(&problems, process->problems);
+	troubles_find(s, &problems);
+	runners_find_problems(m, &problems);
+	notifiers_find_problems(m, &problems);
+	if (log_lost() > 0)
+		problems_warn(&problems, "zkleaderd", PROBLEM_WHOLE_FILE,
+			      "nobody reads what it logs: %" PRIu64 " lines are lost", log_lost());
+	const char *why = why_unhealthy(process, &problems);
+
+	rpc_pack_result(p, msgid);
+	pack_map(p, 28);
+	pack_kv_str(p, "id", self ? self->worker->id : NULL);
+	pack_kv_str(p, "version", s->registry.version);
+	pack_kv_str(p, "ip", self ? self->worker->ip : NULL);
+	pack_kv_str(p, "hostname", s->registry.hostname);
+	pack_kv_str(p, "node", self ? identity_name(self) : NULL);
+	pack_session(p, session);
+	pack_watches(p, &session->watches);
+	pack_kv_int(p, "lease_ms", left);
+	pack_kv_uint(p, "leads", left > 0 ? s->leaders.n_leading : 0);
+	pack_kv_uint(p, "tasks", s->leaders.n_published);
+	answers_pack_problems(p, &problems);
+	pack_kv_bool(p, "healthy", why == NULL);
+	pack_kv_str(p, "why", why);
+	pack_kv_str(p, "zookeeper", process->start->zookeeper);
+	pack_kv_str(p, "root", process->start->root);
+	pack_kv_str(p, "sidecar_version", ZKLEADER_VERSION);
+	answers_pack_time(p, "started_at", process->started_at);
+	answers_pack_time(p, "registered_at", self ? self->registered_at : 0);
+	answers_pack_time(p, "stale_since", session->unconfirmed_since);
+	pack_jobs(p, &s->runs);
+	pack_pending(p, process);
+	process->longest_turn(process->arg, &turn_us, &turn_cpu_us);
+	pack_kv_int(p, "longest_turn_ms", (turn_us + 999) / 1000);
+	pack_kv_int(p, "longest_turn_cpu_ms", (turn_cpu_us + 999) / 1000);
+	decisions_pack_drain(p, s, s->registry.node, s->registry.machine);
+	pack_health(p, s);
+	disagreements_pack(p, s);
+	pack_clock(p, &s->registry.clocks);
+	problems_done(&problems);
+	peer_end(c, msgid);
+}

@@ -1,0 +1,50 @@
+/* The answers of the control socket's methods, from the sidecar's present state. */
+#ifndef ZKLEADER_CONTROL_ANSWER_ANSWERS_H
+#define ZKLEADER_CONTROL_ANSWER_ANSWERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/ask/peer.h"
+#include "control/ask/process.h"
+#include "node/fleet/survey.h"
+
+struct subjects;
+struct methods;
+
+/* How many pairs the next two functions write into a map that the caller has opened. */
+#define ANSWERS_TASK_FIELDS   10
+#define ANSWERS_WORKER_FIELDS 14
+
+/* An entry of `tasks`. */
+void answers_pack_task(struct pack *p, const struct node *s, struct task *t);
+/* An entry of `list`; led: how many tasks the member leads. */
+void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led);
+/* How many of our own tasks the member leads. */
+size_t answers_count_led(const struct node *s, const struct member *m);
+/* A key and its time as RFC 3339, nil for 0. */
+void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
+/* The keys `leader`, `token` and `since`, as far as known; all nil: nobody leads. */
+void answers_pack_leadership(struct pack *p, const struct task *t);
+/* The key `due`: the next time by the schedule of the task, nil. */
+/* Up to when a clock that was ahead has decided the ticks of all its elections; 0: it has not. */
+int64_t answers_decided_ms(const struct node *s, const struct listing *listing);
+void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing);
+/* The key `refused` and the worker nodes that were refused as members. */
+void answers_pack_refused(struct pack *p, const struct node *s);
+/* The keys `problems` and `warnings` and their values. */
+void answers_pack_problems(struct pack *p, const struct problems *problems);
+
+/* Whole answers, each sent to the client. Whether we lead is computed here, at this moment. */
+void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t);
+/* The same for a partition, in the name of its task. */
+void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
+		     const char *name);
+/* Of the subjects that still exist; NULL: of all tasks configured. */
+void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
+		  const struct subjects *subjects);
+void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
+		    const struct survey *survey); /* NULL: count only our own tasks */
+void answer_status(const struct methods *m, struct peer *c, uint32_t msgid);
+
+#endif

@@ -1,0 +1,372 @@
+#include "control/answer/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "control/answer/answers.h"
+#include "control/answer/decisions.h"
+#include "control/ask/subject.h"
+#include "core/election/election_times.h"
+#include "core/fleet/identity.h"
+#include "node/fleet/disagreement.h"
+#include "node/node.h"
+
+const char *explain_state(const struct node *s, const struct task *t, bool says)
+{
+	const struct election *e = &t->election;
+	const struct member *self = registry_self(&s->registry);
+
+	if (says)
+		return "leading";
+	if (!session_is_up(&s->session) && leaders_lease_left(t) == 0)
+		return "disconnected";
+	if (t->standing.paused)
+		return "paused";
+	if (self && self->drained)
+		return "drained";
+	if (election_leads(e)) /* the task is being given up, or the lease is over */
+		return leaders_lease_left(t) > 0 ? "contending" : "disconnected";
+	if ((e->state == ELECTION_FOLLOWING && leaders_is_led(t)) || !e->view.candidate)
+		return "following";
+	return "contending";
+}
+
+void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX])
+{
+	static const char *const words[POLICY_SHOWN] = {
+		[POLICY_PAUSE] = "paused",    [POLICY_PIN] = "pinned to version",
+		[POLICY_DRAIN] = "drained",   [POLICY_RESIGN] = "resigned",
+		[POLICY_RERUN] = "preferred",
+	};
+	const struct policy_record *r = &item->record;
+	char when[CLOCK_TEXT_SIZE];
+
+	text[0] = '\0';
+	explain_say(text, "%s%s%s by %s at %s", words[item->kind], r->version[0] ? " " : "",
+		    r->version, r->by, r->host);
+	if (r->until > 0) {
+		clock_format(r->until, when);
+		explain_say(text, " until %s", when);
+	}
+	if (r->reason[0])
+		explain_say(text, ": %s", r->reason);
+}
+
+/* The decision about the task or this node that may keep the node from leading; NULL: none. */
+static const struct policy_item *obstacle(const struct node *s, const struct task *t)
+{
+	const struct policy_item *item = policy_find(&s->policy, POLICY_PAUSE, t->name, "");
+
+	if (!item)
+		item = policy_find_node(&s->policy, POLICY_DRAIN, "", s->registry.node,
+					s->registry.machine);
+	if (!item)
+		item = policy_find_node(&s->policy, POLICY_RESIGN, t->name, s->registry.node,
+					s->registry.machine);
+	return item ? item : policy_find(&s->policy, POLICY_PIN, t->name, "");
+}
+
+static void say_nobody(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct standing standing =
+		fleet_stand(&s->registry.fleet, &t->contest, t->index, s->registry.id);
+	enum why why = fleet_why(&s->registry.fleet, &t->contest, t->index, s->registry.id);
+
+	explain_say(text, "nobody leads %s", t->name);
+	if (t->standing.paused)
+		return;
+	if (standing.best)
+		explain_say(text, " yet: the election has not settled");
+	else if (why == WHY_BELOW_MINIMUM)
+		explain_say(text, ", and this node's version is older than its min-version %s",
+			    t->settings->min_version);
+	else
+		explain_say(text, ": no worker is a candidate");
+}
+
+static void say_role(const struct node *s, const struct task *t, bool says,
+		     char text[EXPLAIN_TEXT_MAX])
+{
+	const struct election *e = &t->election;
+	const struct member *m = leaders_leader(t);
+	char blocked[LEADERS_BLOCKED_MAX];
+
+	text[0] = '\0';
+	if (says) {
+		explain_say(text, "this node leads %s", t->name);
+	} else if (leaders_lease_left(t) > 0 && runs_hold(&s->runs, t) && !e->view.candidate) {
+		explain_say(text, "%s is kept here for a job", t->name);
+	} else if (leaders_lease_left(t) > 0) {
+		explain_say(text, "%s is being handed over", t->name);
+	} else if (!session_is_up(&s->session)) {
+		explain_say(text, "no confirmed session with ZooKeeper: %s",
+			    s->session.problem[0] ? s->session.problem
+						  : session_state_name(&s->session));
+		return;
+	} else if (election_leads(e)) {
+		explain_say(text, "the quorum has not confirmed the session recently enough");
+	} else if (leaders_is_blocked(t, blocked)) {
+		explain_say(text, "nobody can lead %s: %s", t->name, blocked);
+	} else if (e->node.known && e->node.exists) {
+		explain_say(text, "%s is led by %s (%s)", t->name,
+			    m ? identity_name(m) : t->leader.id,
+			    m ? m->worker->version : "not in the fleet");
+	} else {
+		say_nobody(s, t, text);
+	}
+}
+
+const char *explain_unhealthy(const struct node *s, const char *name)
+{
+	const struct registry *r = &s->registry;
+	const char *says = r->sick ? r->sick_says : NULL;
+	char task[NAME_ELECTION_MAX + 1];
+
+	if (!says && r->n_unhealthy == 0)
+		return NULL;
+	subject_task_of(name, task);
+	for (size_t i = 0; !says && i < r->n_unhealthy; i++)
+		if (strcmp(r->unhealthy[i], task) == 0)
+			says = r->unhealthy_says[i];
+	return says && !says[0] ? "the check fails" : says;
+}
+
+static void say_obstacle(const struct node *s, const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	const struct policy_item *item = obstacle(s, t);
+	const char *unhealthy = explain_unhealthy(s, t->name);
+	char decision[EXPLAIN_TEXT_MAX];
+
+	if (unhealthy)
+		explain_say(text, "; this node is not healthy%s: %s",
+			    s->registry.sick ? "" : " for it", unhealthy);
+	if (!item || (item->kind == POLICY_PIN && t->election.view.candidate))
+		return;
+	explain_decision(item, decision);
+	explain_say(text, "; %s is %s",
+		    item->kind == POLICY_PAUSE || item->kind == POLICY_PIN ? "the task"
+									   : "this node",
+		    decision);
+}
+
+void explain_why(const struct node *s, const struct task *t, bool says, char text[EXPLAIN_TEXT_MAX])
+{
+	say_role(s, t, says, text);
+	say_obstacle(s, t, text);
+}
+
+/* --- a handover that waits ------------------------------------------------ */
+
+static const char *name_of(const struct node *s, const char *id)
+{
+	const struct member *m = fleet_find(&s->registry.fleet, id);
+
+	return m ? identity_name(m) : id;
+}
+
+/* While a job runs, `at` is the latest time, by hold-max: the job may end before. */
+static void say_handover(const struct node *s, const struct task *t, struct election_time now,
+			 int64_t at, const char *waits_for, char text[EXPLAIN_TEXT_MAX])
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	clock_format(at - now.boot_ms + now.wall_ms, when);
+	explain_say(text, "; it %s%s", t->standing.best_id[0] ? "goes to " : "is given up",
+		    t->standing.best_id[0] ? name_of(s, t->standing.best_id) : "");
+	if (runs_hold(&s->runs, t))
+		explain_say(text, " when the job that runs has ended, at %s at the latest", when);
+	else
+		explain_say(text, " in %lld s, at %s (%s)",
+			    (long long)(at - now.boot_ms + 999) / 1000, when, waits_for);
+}
+
+static void say_since(const struct task *t, char text[EXPLAIN_TEXT_MAX])
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	if (!t->election.node.known || !t->election.node.exists || t->leader.since <= 0)
+		return;
+	clock_format(t->leader.since, when);
+	explain_say(text, ", since %s", when);
+}
+
+void explain_reason(const struct node *s, const struct task *t, bool says,
+		    char text[EXPLAIN_TEXT_MAX])
+{
+	struct election_time now = leaders_time(&s->leaders);
+	const struct member *leader = leaders_leader(t);
+	bool leads = says || leaders_lease_left(t) > 0;
+	bool is_best = leader && strcmp(leader->worker->id, t->standing.best_id) == 0;
+	const char *waits_for;
+	int64_t at;
+
+	say_role(s, t, says, text);
+	if (!leads && !session_is_up(&s->session)) {
+		say_obstacle(s, t, text);
+		return; /* the leader is not known */
+	}
+	bool yields = leads && election_yield_at(&t->election, now, &at, &waits_for);
+	if (leads && !yields && t->election.view.place == 0)
+		explain_say(text, ": it is the best candidate");
+	else if (leads && !yields)
+		explain_say(text, " and keeps it, though it is not the best: yield is \"%s\"",
+			    t->election.config.yield == ELECTION_YIELD_NEVER ? "never" : "version");
+	else if (!leads && is_best)
+		explain_say(text, ", the best candidate");
+	say_since(t, text);
+	if (yields)
+		say_handover(s, t, now, at, waits_for, text);
+	else if (!leads && leader && !is_best && t->election.view.candidate &&
+		 t->election.view.place == 0)
+		explain_say(text, "; this node is the better candidate, and waits for it to yield");
+	say_obstacle(s, t, text);
+}
+
+static void pack_handover(struct pack *p, const struct node *s, const struct task *t)
+{
+	struct election_time now = leaders_time(&s->leaders);
+	const char *waits_for;
+	int64_t at;
+
+	if (!election_yield_at(&t->election, now, &at, &waits_for)) {
+		pack_kv_nil(p, "handover");
+		return;
+	}
+	pack_str(p, "handover");
+	pack_map(p, 3);
+	pack_kv_str(p, "to", t->standing.best_id[0] ? name_of(s, t->standing.best_id) : NULL);
+	answers_pack_time(p, "at", at - now.boot_ms + now.wall_ms);
+	pack_kv_str(p, "waits_for", waits_for);
+}
+
+/* --- the ranking ---------------------------------------------------------- */
+
+void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
+		    char text[EXPLAIN_TEXT_MAX])
+{
+	const struct worker *w = r->member->worker;
+	const struct policy_item *item = NULL;
+	const char *why = "";
+	char off[CLOCKS_TEXT_MAX];
+
+	switch (r->why) {
+	case WHY_BEST: why = "the best"; break;
+	case WHY_WORSE_VERSION:
+		why = t->contest.version_policy == VERSION_OLDEST ? "newer version"
+								  : "older version";
+		break;
+	case WHY_NOT_DRAFTED: why = "the draft gives it to another"; break;
+	case WHY_LOWER_RANK: why = "lower rank"; break;
+	case WHY_LOWER_IP: why = "same rank, lower ip"; break;
+	case WHY_LOWER_ID: why = "same rank and ip, lower id"; break;
+	case WHY_NOT_LISTED:
+		why = t->settings->queue ? "does no jobs of the queue" : "does not list the task";
+		if (t->settings->queue && r->member == registry_self(&s->registry))
+			why = "takes submits alone: slots = 0";
+		break;
+	case WHY_DRAINED:
+		why = "drained";
+		item = policy_find_node(&s->policy, POLICY_DRAIN, "", w->node, w->machine);
+		break;
+	case WHY_UNHEALTHY:
+		why = "not healthy";
+		if (r->member == registry_self(&s->registry) && explain_unhealthy(s, t->name)) {
+			snprintf(text, EXPLAIN_TEXT_MAX, "not healthy: %s",
+				 explain_unhealthy(s, t->name));
+			return;
+		}
+		break;
+	case WHY_BELOW_MINIMUM: why = "older than min-version"; break;
+	case WHY_NOT_PINNED: why = "not the pinned version"; break;
+	case WHY_RESIGNED:
+		why = "another stands by for a run that was lost";
+		item = policy_find_node(&s->policy, POLICY_RESIGN, t->name, w->node, w->machine);
+		break;
+	case WHY_CLOCK_OFF:
+		clocks_say(w->clock_offset_ms, off);
+		snprintf(text, EXPLAIN_TEXT_MAX, "its clock is %s and most workers'", off);
+		return;
+	}
+	if (item)
+		explain_decision(item, text);
+	else
+		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
+}
+
+const char *explain_cause(enum why why)
+{
+	switch (why) {
+	case WHY_BEST: return "best";
+	case WHY_WORSE_VERSION: return "version";
+	case WHY_NOT_DRAFTED: return "draft";
+	case WHY_LOWER_RANK: return "rank";
+	case WHY_LOWER_IP: return "ip";
+	case WHY_LOWER_ID: return "id";
+	case WHY_NOT_LISTED: return "not-listed";
+	case WHY_DRAINED: return "drained";
+	case WHY_UNHEALTHY: return "unhealthy";
+	case WHY_BELOW_MINIMUM: return "min-version";
+	case WHY_NOT_PINNED: return "not-pinned";
+	case WHY_RESIGNED: return "resigned";
+	case WHY_CLOCK_OFF: return "clock";
+	}
+	return "";
+}
+
+static void pack_ranking(struct pack *p, const struct node *s, const struct task *t)
+{
+	const struct member *self = registry_self(&s->registry);
+	const struct fleet *f = &s->registry.fleet;
+	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
+	size_t n = fleet_rank(f, &t->contest, t->index, list);
+	char why[EXPLAIN_TEXT_MAX];
+
+	pack_str(p, "ranking");
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct worker *w = list[i].member->worker;
+		explain_ranked(s, t, &list[i], why);
+		pack_map(p, 11);
+		pack_kv_str(p, "id", w->id);
+		pack_kv_str(p, "ip", w->ip);
+		pack_kv_str(p, "hostname", w->hostname);
+		pack_kv_str(p, "node", identity_name(list[i].member));
+		pack_kv_str(p, "version", w->version);
+		pack_kv_int(p, "rank", (int64_t)list[i].rank);
+		pack_kv_bool(p, "candidate", list[i].candidate);
+		pack_kv_str(p, "cause", explain_cause(list[i].why));
+		pack_kv_str(p, "why", why);
+		pack_kv_bool(p, "self", list[i].member == self);
+		pack_kv_bool(p, "disagrees",
+			     t->listing &&
+				     disagreement_about(&t->listing->settings, list[i].member));
+	}
+	free(list);
+}
+
+void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t)
+{
+	struct pack *p = peer_begin(c);
+	bool says = leaders_says(t);
+	char reason[EXPLAIN_TEXT_MAX];
+
+	explain_reason(s, t, says, reason);
+	rpc_pack_result(p, msgid);
+	pack_map(p, 13);
+	pack_kv_str(p, "task", t->name);
+	pack_kv_str(p, "description", t->settings->description);
+	answers_pack_leadership(p, t);
+	pack_kv_str(p, "state", explain_state(s, t, says));
+	pack_kv_bool(p, "leads", says);
+	pack_kv_str(p, "reason", reason);
+	answers_pack_due(p, s, t->listing);
+	pack_ranking(p, s, t);
+	pack_handover(p, s, t);
+	decisions_pack(p, s, t);
+	answers_pack_refused(p, s);
+	peer_end(c, msgid);
+}

@@ -1,0 +1,40 @@
+/*
+ * Explains in words why this node leads a task or not, what waits, what was decided, who disagrees.
+ */
+#ifndef ZKLEADER_CONTROL_ANSWER_EXPLAIN_H
+#define ZKLEADER_CONTROL_ANSWER_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/ask/explain_text.h"
+#include "control/ask/peer.h"
+#include "node/node.h"
+
+/*
+ * This node's state for the task, as shown by `tasks`. `says`: whether it may say "leads", as the
+ * rest of the answer has it. Time goes on while an answer is made, so it is looked at once.
+ */
+const char *explain_state(const struct node *s, const struct task *t, bool says);
+/* Why this node may say "leads" or may not, in a sentence. */
+void explain_why(const struct node *s, const struct task *t, bool says,
+		 char text[EXPLAIN_TEXT_MAX]);
+/*
+ * The message of a failing health check, of this node or for this task or partition; NULL: none
+ * fails.
+ */
+const char *explain_unhealthy(const struct node *s, const char *name);
+/* The leader, why it leads, and what will happen next, in a sentence. */
+void explain_reason(const struct node *s, const struct task *t, bool says,
+		    char text[EXPLAIN_TEXT_MAX]);
+/* The reason for a worker's place in the ranking, in words, and in one word for programs. */
+void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
+		    char text[EXPLAIN_TEXT_MAX]);
+const char *explain_cause(enum why why);
+/* "paused by NAME at HOST until WHEN: REASON" */
+void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
+/* The whole answer to `explain`, sent to the client. */
+void answer_explain(const struct node *s, struct peer *c, uint32_t msgid, const struct task *t);
+
+#endif

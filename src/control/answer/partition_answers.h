@@ -1,0 +1,24 @@
+/* Answers about a task with partitions as a whole; answers.c has those about one partition. */
+#ifndef ZKLEADER_CONTROL_ANSWER_PARTITION_ANSWERS_H
+#define ZKLEADER_CONTROL_ANSWER_PARTITION_ANSWERS_H
+
+#include "control/answer/answers.h"
+#include "node/election/listing.h"
+
+#define PARTITION_ANSWERS_FIELDS 15 /* that partition_answers_pack() writes */
+
+/* An entry of `tasks`. */
+void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l);
+/* The partition whose last run represents all: a failed one of that tick, if there is any; NULL. */
+const struct task *partition_answers_last(const struct listing *l);
+/* Whether any of its partitions is overdue. */
+bool partition_answers_overdue(const struct listing *l);
+/* As parked_settled(), for a check of any partition. */
+bool partition_any_settled(const struct listing *l);
+/* Whole answers, each sent to the client. */
+void answer_check_any(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
+void answer_partitions(const struct node *s, struct peer *c, uint32_t msgid, struct listing *l);
+void answer_explain_listing(const struct node *s, struct peer *c, uint32_t msgid,
+			    struct listing *l);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * Present problems other than those of the configuration: of the tasks, the fleet and this server.
+ */
+#ifndef ZKLEADER_CONTROL_ANSWER_TROUBLES_H
+#define ZKLEADER_CONTROL_ANSWER_TROUBLES_H
+
+#include "config/text/problem.h"
+#include "node/node.h"
+
+/* Appends each as a problem, named by the task or node that it is about. */
+void troubles_find(const struct node *s, struct problems *problems);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * Refuses a user who may not run a task, with advice on what to configure. The name of the user is
+ * looked up off the loop.
+ */
+#ifndef ZKLEADER_CONTROL_ASK_REFUSAL_H
+#define ZKLEADER_CONTROL_ASK_REFUSAL_H
+
+#include "control/ask/methods.h"
+
+/*
+ * Whether the peer may run the task; if not, answers who may. If that is not known yet, the request
+ * is put off.
+ */
+bool refusal_may(const struct call *call, const struct task_settings *t, const char *name);
+/* Answers the call, later. */
+void refusal_tell(const struct call *call, const char *task);
+/* The client is gone: the answers are dropped. */
+void refusals_client_gone(struct methods *m, const struct peer *c);
+
+#endif

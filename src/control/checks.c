@@ -1,0 +1,235 @@
+#include "control/checks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/answer/answers.h"
+#include "control/answer/explain.h"
+#include "control/answer/parked.h"
+#include "control/answer/partition_answers.h"
+#include "control/answer/subscriptions.h"
+#include "control/ask/subject.h"
+#include "control/ticks/explain_tick.h"
+
+static bool take_check_options(struct reader *r, bool *ret_any)
+{
+	struct reader_text key;
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "any"))
+			e = reader_bool(r, ret_any);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Takes the parameters after the name; false after an error answer. */
+static bool take_check_rest(struct call *call, struct reader params, int64_t *ret_wait_ms,
+			    bool *ret_any)
+{
+	const char *why = NULL;
+
+	if (call->n_params < 1 || call->n_params > 3)
+		why = "check takes a task, how long to wait in ms, and a map of options";
+	else if (reader_skip(&params) != 0)
+		why = "a parameter is not the name of a task";
+	else if (call->n_params >= 2 && (reader_int(&params, ret_wait_ms) != 0 ||
+					 *ret_wait_ms < 0 || *ret_wait_ms > METHODS_WAIT_MAX_MS))
+		why = "the time to wait is not a number of ms up to a day";
+	else if (call->n_params == 3 && !take_check_options(&params, ret_any))
+		why = "an option of check is not good";
+	if (why)
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+	return !why;
+}
+
+/* Answers whether this node leads any partition of the task. */
+static void check_any(struct call *call, const struct subject *s, int64_t wait_ms)
+{
+	struct node *node = call->m->node;
+
+	for (size_t i = 0; i < s->listing->n; i++)
+		leaders_refresh(s->listing->tasks[i]);
+	if (wait_ms == 0 || partition_any_settled(s->listing)) {
+		answer_check_any(node, call->c, call->msgid, s->listing);
+		return;
+	}
+	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK_ANY, wait_ms), s);
+	parked_schedule(call->m);
+}
+
+static void check_one(struct call *call, const struct subject *s, int64_t wait_ms)
+{
+	leaders_refresh(s->task);
+	if (wait_ms == 0 || parked_settled(s->task)) {
+		answer_check(call->m->node, call->c, call->msgid, s->task);
+		return;
+	}
+	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms), s);
+	parked_schedule(call->m);
+}
+
+void method_check(struct call *call)
+{
+	int64_t wait_ms = 0;
+	bool any = false;
+	struct subject s;
+
+	if (!take_check_rest(call, call->params, &wait_ms, &any) || !subject_take(call, &s))
+		return;
+	if (any && s.task && partitions_state(s.listing) != PARTITIONS_PLAIN)
+		peer_error(call->c, call->msgid, RPC_MISUSE,
+			   "any is about a task, not about one of its partitions");
+	else if (s.task)
+		check_one(call, &s, wait_ms);
+	else if (any && s.listing->n > 0)
+		check_any(call, &s, wait_ms);
+	else
+		methods_refuse_whole(call, s.listing);
+}
+
+/* Parks a request until ZooKeeper has answered. Takes the subjects over; NULL: all tasks. */
+static void park_survey(struct call *call, enum parked_kind kind, struct subjects *subjects)
+{
+	struct node *s = call->m->node;
+	bool up = session_is_up(&s->session);
+	struct parked *k =
+		parked_add(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
+
+	k->all = !subjects;
+	if (subjects)
+		k->subjects = *subjects;
+	struct task *const *list = k->all ? s->leaders.tasks : k->subjects.tasks;
+	size_t n = k->all ? s->leaders.n_tasks : k->subjects.n_tasks;
+	for (size_t i = 0; i < n; i++)
+		leaders_refresh(list[i]);
+	if (kind == PARKED_WORKERS)
+		parked_begin_round(call->m);
+	if (kind == PARKED_TASKS)
+		last_runs_ask(&s->last_runs, list, n);
+	parked_wake(call->m);
+}
+
+void method_tasks(struct call *call)
+{
+	struct subjects subjects;
+
+	if (call->n_params == 0)
+		park_survey(call, PARKED_TASKS, NULL);
+	else if (subjects_take(call, &subjects))
+		park_survey(call, PARKED_TASKS, &subjects);
+}
+
+void method_workers(struct call *call)
+{
+	park_survey(call, PARKED_WORKERS, NULL);
+}
+
+void method_explain(struct call *call)
+{
+	struct subjects subjects;
+
+	if (call->n_params == 2)
+		explain_tick_method(call);
+	else if (call->n_params != 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task, and a tick");
+	else if (subjects_take(call, &subjects))
+		park_survey(call, PARKED_EXPLAIN, &subjects);
+}
+
+void method_partitions(struct call *call)
+{
+	char text[EXPLAIN_TEXT_MAX] = "", problem[PARTITIONS_TEXT_MAX];
+	struct call again = *call;
+	struct subjects subjects;
+	struct subject s;
+
+	if (call->n_params != 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "partitions takes one task");
+	if (call->n_params != 1 || !subject_take(call, &s))
+		return;
+	if (s.task)
+		explain_say(text, "%s has no partitions", subject_name(&s));
+	else if (partitions_problem(s.listing, problem))
+		explain_say(text, "%s: %s", s.listing->name, problem);
+	else if (subjects_take(&again, &subjects))
+		park_survey(&again, PARKED_PARTITIONS, &subjects);
+	if (text[0])
+		peer_error(call->c, call->msgid, RPC_MISUSE, text);
+}
+
+void method_status(struct call *call)
+{
+	answer_status(call->m, call->c, call->msgid);
+}
+
+/* The options of subscribe: a map, the last parameter; unknown keys are skipped. */
+static bool take_subscribe_options(struct reader *r, bool *ret_mine)
+{
+	struct reader_text key;
+	size_t n;
+
+	if (reader_map(r, &n) != 0)
+		return false;
+	for (; n > 0; n--) {
+		int e = reader_str(r, &key);
+		if (e == 0 && reader_text_is(key, "mine"))
+			e = reader_bool(r, ret_mine);
+		else if (e == 0)
+			e = reader_skip(r);
+		if (e != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the last parameter is a map, and so the options. */
+static bool has_options(const struct call *call)
+{
+	struct reader r = call->params;
+	enum reader_type type = READER_NIL;
+
+	for (size_t i = 1; i < call->n_params; i++)
+		if (reader_skip(&r) != 0)
+			return false;
+	return call->n_params > 0 && reader_peek(&r, &type) == 0 && type == READER_MAP;
+}
+
+void method_subscribe(struct call *call)
+{
+	struct subscriptions *s = call->m->subscriptions;
+	bool options = has_options(call), mine = false;
+	struct subjects subjects;
+	const char *why = NULL;
+
+	call->n_params -= options;
+	if (!subjects_take(call, &subjects))
+		return;
+	size_t n = subjects.n > 0 ? subjects.n_tasks : call->m->node->leaders.n_tasks;
+	if (options && !take_subscribe_options(&call->params, &mine))
+		why = "an option of subscribe is not good";
+	else if (!peer_may_subscribe(call->c, n))
+		why = "too many subscriptions of this user";
+	else
+		subscription_begin(s, call->c, &subjects, mine);
+	subjects_done(&subjects);
+	if (why) {
+		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+		return;
+	}
+	struct pack *p = peer_begin(call->c);
+	rpc_pack_result(p, call->msgid);
+	pack_bool(p, true);
+	peer_end(call->c, call->msgid);
+}
+
+/* --- the table, and the handlers for others ------------------------------- */

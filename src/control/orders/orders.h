@@ -1,0 +1,26 @@
+/*
+ * Orders of operators to the fleet: drain, undrain, pause, resume, resign, unresign, pin, unpin.
+ * Each changes the policy under ROOT/policy, and is answered when that is done.
+ */
+#ifndef ZKLEADER_CONTROL_ORDERS_ORDERS_H
+#define ZKLEADER_CONTROL_ORDERS_ORDERS_H
+
+#include "control/ask/methods.h"
+
+/* How long a resignation lasts by default. */
+#define ORDERS_RESIGN_MS (INT64_C(60) * 60 * 1000)
+
+/* The methods. */
+void order_drain(struct call *call);
+void order_undrain(struct call *call);
+void order_pause(struct call *call);
+void order_resume(struct call *call);
+void order_resign(struct call *call);
+void order_unresign(struct call *call);
+void order_pin(struct call *call);
+void order_unpin(struct call *call);
+
+/* The client is gone: the answer is dropped, but the order goes on. */
+void orders_client_gone(struct methods *m, const struct peer *c);
+
+#endif

@@ -1,0 +1,16 @@
+/* The methods of gangs: join, join_attach, join_renew, join_finish. For methods.c alone. */
+#ifndef ZKLEADER_CONTROL_RECIPES_GANGS_H
+#define ZKLEADER_CONTROL_RECIPES_GANGS_H
+
+#include "control/ask/methods.h"
+
+void method_join(struct call *call);
+void method_join_attach(struct call *call);
+void method_join_renew(struct call *call);
+void method_join_finish(struct call *call);
+
+/* Requests of a client that is gone stay until they are decided. */
+void gang_requests_client_gone(struct methods *m, const struct peer *c);
+void gang_requests_init(struct methods *m);
+
+#endif

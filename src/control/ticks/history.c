@@ -1,0 +1,350 @@
+#include "control/ticks/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "control/answer/answers.h"
+#include "control/ask/subject.h"
+#include "node/ledger/ledger.h"
+#include "node/node.h"
+#include "node/notices/run_event.h"
+
+#define TOGETHER    4		       /* ledgers that are read at a time */
+#define ENTRIES_MAX 40000	       /* of an answer from several ledgers, in equal parts */
+#define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes; the newest entries keep theirs */
+
+/* A ledger that is read for a request. */
+struct source {
+	char name[NAME_ELECTION_MAX + 1];
+	unsigned partition;
+	bool is_partition;
+	bool outputs; /* the client may run the task, and so see its output */
+};
+
+/* A request whose answer is outstanding. */
+struct history {
+	struct history *prev, *next;
+	struct methods *methods;
+	struct peer *client; /* NULL: gone */
+	uint32_t msgid;
+	bool named; /* the request is about all partitions or tasks: each entry names its own */
+	bool failed;
+	struct source *sources;
+	size_t n_ledgers, asked, answered;
+	struct entry *entries;
+	size_t n;
+};
+
+/* A ledger that is being read. */
+struct part {
+	struct history *history;
+	const struct source *source;
+};
+
+struct entry {
+	struct ledger_entry entry; /* its output is an owned copy */
+	const struct source *source;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->entry.tick, y->entry.tick);
+
+	return order ? order : (x->source > y->source) - (x->source < y->source);
+}
+
+const char *history_state(const struct registry *registry, struct run_record *record)
+{
+	const char *state = ledger_state(registry, record->state, record->session);
+
+	if (strcmp(state, record->state) != 0)
+		run_why_node(record);
+	return state;
+}
+
+void history_pack_run(struct pack *p, const struct registry *registry, const char *tick,
+		      const struct run_record *r, const char *output, size_t more)
+{
+	struct run_record why = *r;
+	const char *state = history_state(registry, &why);
+
+	pack_map(p, 12 + more + (why.why[0] ? 2 : 0));
+	pack_kv_str(p, "tick", tick);
+	pack_kv_str(p, "state", state);
+	if (why.why[0]) {
+		pack_kv_str(p, "why", why.why);
+		pack_kv_str(p, "detail", why.detail);
+	}
+	pack_kv_str(p, "id", r->id);
+	pack_kv_str(p, "hostname", r->hostname);
+	pack_kv_str(p, "node", r->node[0] ? r->node : r->hostname);
+	pack_kv_int(p, "token", r->token);
+	pack_kv_int(p, "attempt", r->attempt);
+	answers_pack_time(p, "started_at", r->started_at);
+	answers_pack_time(p, "ended_at", r->ended_at);
+	if (r->exit_status >= 0)
+		pack_kv_int(p, "exit_status", r->exit_status);
+	else
+		pack_kv_nil(p, "exit_status");
+	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
+	pack_str(p, "output");
+	if (output)
+		pack_strn(p, output, r->output_len);
+	else
+		pack_nil(p);
+}
+
+static void pack_entry(struct pack *p, const struct history *h, const struct entry *entry)
+{
+	const struct ledger_entry *e = &entry->entry;
+	const struct source *s = entry->source;
+
+	history_pack_run(p, &h->methods->node->registry, e->tick, &e->record, e->output,
+			 !h->named	   ? 0
+			 : s->is_partition ? 2
+					   : 1);
+	if (!h->named)
+		return;
+	pack_kv_str(p, "task", s->name);
+	if (s->is_partition)
+		pack_kv_uint(p, "partition", s->partition);
+}
+
+/* Drops the outputs of the oldest entries if those of all are too long for an answer. */
+static void drop_outputs(const struct history *h)
+{
+	size_t bytes = 0;
+
+	for (size_t i = h->n; i > 0; i--) {
+		struct ledger_entry *e = &h->entries[i - 1].entry;
+
+		bytes += e->output ? e->record.output_len : 0;
+		if (bytes <= OUTPUTS_MAX)
+			continue;
+		free(e->output);
+		e->output = NULL;
+	}
+}
+
+static void answer(const struct history *h)
+{
+	struct peer *c = h->client;
+	struct pack *p = peer_begin(c);
+
+	rpc_pack_result(p, h->msgid);
+	pack_array(p, h->n);
+	drop_outputs(h);
+	for (size_t i = 0; i < h->n; i++)
+		pack_entry(p, h, &h->entries[i]);
+	peer_end(c, h->msgid);
+}
+
+static void end_history(struct history *h)
+{
+	if (h->prev)
+		h->prev->next = h->next;
+	else
+		h->methods->histories = h->next;
+	if (h->next)
+		h->next->prev = h->prev;
+	if (h->client) {
+		h->client->parked--;
+		h->client->asking--;
+	}
+	if (h->n > 0)
+		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
+	if (h->client && h->failed)
+		peer_error(h->client, h->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
+	else if (h->client)
+		answer(h);
+	for (size_t i = 0; i < h->n; i++)
+		free(h->entries[i].entry.output);
+	free(h->entries);
+	free(h->sources);
+	free(h);
+}
+
+static void read_some(struct history *h);
+
+/* The ledger lends the output: copies it if the client may see it. */
+static void take_output(const struct source *s, struct ledger_entry *e)
+{
+	const char *told = e->output;
+
+	e->output = NULL;
+	if (!s->outputs || !told)
+		return;
+	e->output = mem_alloc(e->record.output_len);
+	memcpy(e->output, told, e->record.output_len);
+}
+
+static void on_history(void *arg, bool ok, const struct ledger_entry *entries, size_t n)
+{
+	struct part *part = arg;
+	struct history *h = part->history;
+	size_t most = ENTRIES_MAX / h->n_ledgers;
+
+	/* The newest entries come last. */
+	for (size_t i = n > most && h->named ? n - most : 0; i < n; i++) {
+		if (h->n % 64 == 0)
+			h->entries = mem_resize(h->entries, h->n + 64, sizeof(*h->entries));
+		h->entries[h->n] = (struct entry){entries[i], part->source};
+		take_output(part->source, &h->entries[h->n++].entry);
+	}
+	h->failed |= !ok;
+	h->answered++;
+	free(part);
+	if (h->failed || !h->client)
+		h->n_ledgers = h->asked; /* the other ledgers need not be read */
+	if (h->answered == h->n_ledgers)
+		end_history(h);
+	else
+		read_some(h);
+}
+
+static void read_some(struct history *h)
+{
+	while (h->asked < h->n_ledgers && h->asked - h->answered < TOGETHER) {
+		struct part *part = mem_calloc(1, sizeof(*part));
+
+		part->history = h;
+		part->source = &h->sources[h->asked++];
+		ledger_history(&h->methods->node->leaders, part->source->name, on_history, part);
+	}
+}
+
+bool history_may_read(const struct peer *c, const struct task_settings *t)
+{
+	bool may = peer_may_change(c);
+
+	for (size_t i = 0; i < t->n_uids && !may; i++)
+		may = t->uids[i] == c->uid;
+	return may;
+}
+
+/* Adds the ledger of that name, or for n > 0 the ledgers of the task's n partitions. */
+static void add_sources(struct history *h, const char *name, size_t len, size_t n,
+			const struct task_settings *settings)
+{
+	bool outputs = history_may_read(h->client, settings);
+	size_t count = n > 0 ? n : 1;
+
+	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));
+	for (size_t k = 0; k < count; k++) {
+		struct source *s = &h->sources[h->n_ledgers++];
+
+		*s = (struct source){
+			.partition = (unsigned)k, .is_partition = n > 0, .outputs = outputs};
+		if (n > 0)
+			snprintf(s->name, sizeof(s->name), "%.*s:%zu", (int)len, name, k);
+		else
+			snprintf(s->name, sizeof(s->name), "%.*s", (int)len, name);
+	}
+}
+
+/* A new request; NULL after an error answer. */
+static struct history *begin(struct call *call, bool named)
+{
+	struct methods *m = call->m;
+
+	if (!session_is_up(&m->node->session)) {
+		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
+		return NULL;
+	}
+	struct history *h = mem_calloc(1, sizeof(*h));
+	h->methods = m;
+	h->client = call->c;
+	h->msgid = call->msgid;
+	h->named = named;
+	h->next = m->histories;
+	if (h->next)
+		h->next->prev = h;
+	m->histories = h;
+	h->client->parked++;
+	h->client->asking++;
+	return h;
+}
+
+static void answer_subject(struct call *call, const struct subject *s)
+{
+	const char *name = subject_name(s);
+	size_t n = s->task ? 0 : s->listing->n;
+	struct history *h = begin(call, n > 0);
+
+	if (!h)
+		return;
+	add_sources(h, name, strlen(name), n, s->task ? s->task->settings : &s->listing->settings);
+	read_some(h);
+}
+
+/*
+ * Answers for any partition of a known task: the task may have had more partitions before. False:
+ * the name is no such partition.
+ */
+static bool answer_partition(struct call *call, struct reader_text name)
+{
+	const struct listing *l;
+	size_t len;
+
+	if (!name_partition_parse(name.data, name.len, &len, NULL))
+		return false;
+	l = listings_find(&call->m->node->leaders, name.data, len);
+	if (!l)
+		return false;
+	struct history *h = begin(call, false);
+	if (!h)
+		return true;
+	add_sources(h, name.data, name.len, 0, &l->settings);
+	read_some(h);
+	return true;
+}
+
+/* Tasks whose number of partitions is not known yet are left out. */
+static void answer_all(struct call *call)
+{
+	const struct leaders *l = &call->m->node->leaders;
+	struct history *h = begin(call, true);
+
+	if (!h)
+		return;
+	for (size_t i = 0; i < l->n_listings; i++) {
+		const struct listing *listing = l->listings[i];
+		struct subject s = subject_of(l->listings[i]);
+
+		if (s.task || listing->n > 0)
+			add_sources(h, listing->name, strlen(listing->name),
+				    s.task ? 0 : listing->n, &listing->settings);
+	}
+	if (h->n_ledgers == 0)
+		end_history(h);
+	else
+		read_some(h);
+}
+
+void history_method(struct call *call)
+{
+	struct reader first = call->params;
+	struct subject s = {NULL, NULL};
+	struct reader_text name;
+
+	if (call->n_params == 0)
+		answer_all(call);
+	else if (call->n_params > 1)
+		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task, or none");
+	else if (reader_str(&first, &name) == 0 && answer_partition(call, name))
+		return;
+	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
+		methods_refuse_whole(call, s.listing);
+	else if (s.task || s.listing)
+		answer_subject(call, &s);
+}
+
+void histories_client_gone(struct methods *m, const struct peer *c)
+{
+	for (struct history *h = m->histories; h; h = h->next)
+		if (h->client == c)
+			h->client = NULL;
+}

@@ -1,0 +1,32 @@
+/* The method `history`: the records of a task's ticks, as the ledger keeps them. */
+#ifndef ZKLEADER_CONTROL_TICKS_HISTORY_H
+#define ZKLEADER_CONTROL_TICKS_HISTORY_H
+
+#include "control/ask/methods.h"
+#include "wire/pack.h"
+#include "wire/records/record.h"
+
+struct peer;
+struct registry;
+struct task_settings;
+
+/*
+ * Answers, usually later. For a task with partitions: the records of all partitions, by tick;
+ * without a task: those of all tasks.
+ */
+void history_method(struct call *call);
+/* The client is gone: the answers are dropped. */
+void histories_client_gone(struct methods *m, const struct peer *c);
+
+/*
+ * The record of a tick as a map, with room for `more` pairs that the caller adds. output: NULL
+ * where it is not to be told.
+ */
+void history_pack_run(struct pack *p, const struct registry *registry, const char *tick,
+		      const struct run_record *record, const char *output, size_t more);
+/* Its state, "lost" if it says running and its session is gone; the record says why then. */
+const char *history_state(const struct registry *registry, struct run_record *record);
+/* The output of a job is visible to the users who may run it. */
+bool history_may_read(const struct peer *c, const struct task_settings *t);
+
+#endif
