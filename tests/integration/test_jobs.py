@@ -44,7 +44,7 @@ def test_a_job_is_done_and_told_of(queues, folder):
     assert (found["id"], found["queue"], found["by"], found["key"]) == (job, "q", "root", None)
     assert found["node"] == a.call("workers")[0]["node"]
     assert set(found) == {"id", "queue", "state", "attempt", "key", "by", "host", "submitted", "due", "started",
-                          "ended", "node", "exit_status", "output"}
+                          "ended", "node", "exit_status", "output", "why", "detail"}
     for key in ("submitted", "due", "started", "ended"):
         assert found[key].endswith("Z") and found[key][:2] == "20"
     assert (folder / "got").read_bytes() == b"hello"

@@ -128,6 +128,12 @@ bool queue_is_cut(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
+/* Refused by the servers. */
+static void op_refused(struct queue_op *op, enum store_code code)
+{
+	op_fail(op, code == STORE_FULL ? JOB_NOT_NOW : JOB_NO_SESSION, store_refused_why(code));
+}
+
 bool op_took(struct queue_op *op, const struct store_reply *reply)
 {
 	if (queue_is_cut(reply)) {
@@ -139,8 +145,7 @@ bool op_took(struct queue_op *op, const struct store_reply *reply)
 		return false;
 	log_warning("job refused by the server", LOG_STR("queue", op->queue),
 		    LOG_STR("why", reply->text));
-	op_fail(op, reply->code == STORE_FULL ? JOB_NOT_NOW : JOB_NO_SESSION,
-		store_refused_why(reply->code));
+	op_refused(op, reply->code);
 	return true;
 }
 
@@ -148,12 +153,14 @@ void op_make_folders(struct queue_op *op, const struct queue_folders *folders)
 {
 	struct queue *queue = op_queue(op);
 
-	if (!queue || ++op->tries > QUEUE_TRIES_MAX) {
+	if (queue && ++op->tries <= QUEUE_TRIES_MAX) {
+		queue_make_folders(queue, folders);
+		op_stall(op);
+	} else if (queue && queue->refused != STORE_OK) {
+		op_refused(op, queue->refused);
+	} else {
 		op_fail(op, JOB_NO_SESSION, "the znodes of the queue cannot be made");
-		return;
 	}
-	queue_make_folders(queue, folders);
-	op_stall(op);
 }
 
 /* --- when it is time ------------------------------------------------------ */

@@ -116,6 +116,7 @@ struct queue {
 	struct queue_settings settings;
 	bool configured;	 /* false: freed once nothing of it is in progress */
 	unsigned making;	 /* number of folders being made */
+	enum store_code refused; /* why the last of them that was refused was; STORE_OK: none */
 	struct queue_lead *lead; /* NULL: it is not led here */
 	/* of the leadership with that token, which may go on after a withdrawn yield */
 	struct bucket bucket;

@@ -131,9 +131,11 @@ static void on_made(void *arg, const struct store_reply *reply)
 {
 	struct queue *queue = arg;
 
-	if (store_is_refusal(reply->code))
+	if (store_is_refusal(reply->code)) {
+		queue->refused = reply->code;
 		log_warning("folder of a queue refused by the server",
 			    LOG_STR("queue", queue->name), LOG_STR("why", reply->text));
+	}
 	if (--queue->making > 0)
 		return;
 	queue->queues->look_ms = 0;
@@ -166,6 +168,7 @@ void queue_make_folders(struct queue *queue, const struct queue_folders *folders
 
 	if (queue->making > 0)
 		return; /* waiting requests are checked again, and may send others */
+	queue->refused = STORE_OK;
 	path_of(s, PATH_JOBS, NULL, path);
 	make(queue, path);
 	path_of_queue(s, queue->name, NULL, NULL, path);
