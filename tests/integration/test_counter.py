@@ -98,7 +98,7 @@ def test_a_lost_answer_is_found_out(fleet, proxy, drop):
     for i in range(3):
         lost = proxy.lose(is_addition, drop=drop, then="close")
         answer = one.call("counter", NAME, 10)
-        assert lost.applied.is_set() and answer == {"value": 11 + 10 * i, "done": True, "why": None}
+        assert lost.applied.wait(10) and answer == {"value": 11 + 10 * i, "done": True, "why": None}
     assert two.call("counter", NAME, 1)["value"] == 32
 
 

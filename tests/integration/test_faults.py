@@ -180,7 +180,7 @@ def test_a_claim_without_an_answer_becomes_what_the_tree_says(fleet, zk, proxy, 
     standby = fleet.sidecar("standby", version="1", tasks=[TASK], session_timeout="6s")
     with Oracle(TASK, leader, standby) as oracle:
         answer = oracle.led(by=leader, within=LED_AGAIN)
-        assert rule.applied.is_set()
+        assert rule.applied.wait(10)
         assert answer.token == zk.leader(TASK)[1]
         holds_for(lambda: leader.leads(TASK), 1, "it leads on")
 
@@ -195,7 +195,7 @@ def test_a_release_without_an_answer_ends_in_one_leader(fleet, zk, proxy, drop, 
         new = fleet.sidecar("new", version="2", tasks=[TASK], session_timeout="6s")
         oracle.watch(new)
         assert oracle.led(by=new, within=LED_AGAIN).token > token
-        assert rule.applied.is_set()
+        assert rule.applied.wait(10)
         oracle.not_led_by(old)
 
 

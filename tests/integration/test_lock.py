@@ -228,7 +228,7 @@ def test_a_lost_answer_is_found_out(fleet, proxy, zk, zkleader, drop):
     for _ in range(3):
         lost = proxy.lose(is_entry, drop=drop, then="close")
         assert zkleader(one, "lock", NAME, "--", "true").code == 0
-        assert lost.applied.is_set()
+        assert lost.applied.wait(10)
         assert nodes(zk) == []
 
 

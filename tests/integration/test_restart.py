@@ -106,7 +106,7 @@ def test_a_former_task_is_given_up_though_the_connection_goes(fleet, zk, proxy, 
                       drop=drop, then="close")
     new.start()
     zk.wait_for_leader(TASKS[0], old)
-    assert lost.applied.is_set()
+    assert lost.applied.wait(10)
     wait_until(lambda: new.leads(TASKS[1]), what="it leads the others as before")
 
 

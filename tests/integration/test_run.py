@@ -387,7 +387,7 @@ def test_a_claim_that_is_lost_is_resolved_before_anything_starts(fleet, zk, serv
         rule = proxy.lose(is_claim_of_tick, drop=drop, then="close")
         job = jobs(TASK)
         assert job.run(a).wait() == (0, "", "")
-        assert rule.applied.is_set()
+        assert rule.applied.wait(10)
         assert len(job.lines("start")) == 1
         assert (record(zk)["state"], record(zk)["attempt"]) == ("ok", 1)
         assert job.run(a).code() == 1
@@ -400,7 +400,7 @@ def test_the_end_of_a_run_that_is_lost_is_recorded_all_the_same(fleet, zk, serve
         rule = proxy.lose(is_end_of_run, drop=drop, then="close")
         job = jobs(TASK)
         assert job.run(a, body="exit 3").wait() == (3, "", "")
-        assert rule.applied.is_set()
+        assert rule.applied.wait(10)
         assert (record(zk)["state"], record(zk)["exit_status"]) == ("failed", 3)
 
 
