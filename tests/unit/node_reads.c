@@ -9,6 +9,7 @@ static const struct node_settings settings = {.root = ROOT};
 static struct session session;
 static struct reads reads;
 static struct reads_item tasks[TASKS];
+static char task_names[TASKS][8];
 static bool still[TASKS];    /* its watch has not fired */
 static char log_text[20000]; /* what was told of the tasks */
 
@@ -65,9 +66,8 @@ static void begin(void)
 			.still = on_still, .free = on_free, .read = on_read, .failed = on_failed});
 	reads_reserve(&reads, TASKS);
 	for (unsigned i = 0; i < TASKS; i++) {
-		static char names[TASKS][8];
-		snprintf(names[i], sizeof(names[i]), "t%03u", i);
-		reads_item_init(&tasks[i], names[i]);
+		snprintf(task_names[i], sizeof(task_names[i]), "t%03u", i);
+		reads_item_init(&tasks[i], task_names[i]);
 		still[i] = true;
 	}
 }
@@ -200,7 +200,7 @@ Test(reads, where_a_listed_node_is_gone_what_is_left_is_listed_once_more)
 	struct store_reply listed = {.code = STORE_OK, .names = all, .failed_op = -1};
 
 	for (size_t i = 0; i < TASKS; i++)
-		all[i] = strdup(tasks[i].name);
+		all[i] = task_names[i];
 	listed.n_names = TASKS;
 	want_all_led(TASKS);
 	asks("list leaders", listed);

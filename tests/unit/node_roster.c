@@ -173,6 +173,7 @@ Test(roster, who_is_the_first_no_more_and_who_has_asked_watch_it_no_more)
 	roster_go_on(&roster);
 	is_read(4, known, 2);
 	roster_done(&roster);
+	fleet_done(&world_registry.fleet);
 
 	world_unwatched[0] = '\0';
 	begin("b");
