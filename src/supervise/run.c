@@ -122,11 +122,11 @@ static void end_relay(const struct run *r, struct relay *relay)
 
 int run_job(struct run *r)
 {
-	const char *name = r->tag && r->claim.partition >= 0 ? r->task : NULL;
+	bool named = r->tag && r->claim.partition >= 0;
 	struct relay relay;
 	/* If no relay can be made, the output still goes where it went before. */
-	bool relayed = !r->capture && (name || r->claim.output) &&
-		       relay_begin(&relay, name, r->claim.output) == 0;
+	bool relayed = !r->capture && (named || r->claim.output) &&
+		       relay_begin(&relay, named ? r->task : NULL, r->claim.output) == 0;
 	struct leased_job leased = {.c = r->c,
 				    .kind = &of_runs,
 				    .name = r->task,
