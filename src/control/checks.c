@@ -1,10 +1,5 @@
 #include "control/checks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "control/answer/answers.h"
 #include "control/answer/explain.h"
 #include "control/answer/parked.h"

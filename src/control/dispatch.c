@@ -1,15 +1,13 @@
 #include "control/dispatch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/doing.h"
-#include "base/mem.h"
-#include "control/checks.h"
 #include "control/answer/parked.h"
 #include "control/answer/subscriptions.h"
 #include "control/ask/refusal.h"
+#include "control/checks.h"
 #include "control/metrics.h"
 #include "control/orders/orders.h"
 #include "control/orders/reloads.h"
