@@ -135,7 +135,7 @@ static void print_totals(const struct output *o, const json_t *tasks, size_t sho
 		bool is_paused = strcmp(json_text(task, "state", ""), "paused") == 0;
 
 		led += is_led;
-		here += json_flag(task, "self");
+		here += is_led && json_flag(task, "self");
 		paused += is_paused;
 		vacant += !is_led && !is_paused;
 		overdue += json_flag(task, "overdue");
