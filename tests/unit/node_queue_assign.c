@@ -168,6 +168,28 @@ Test(queue_assign, what_is_due_is_given_in_one_transaction_that_checks_the_worke
 	queues_done(&queues);
 }
 
+/* The clock of jobs shows a time that is known to half a second. */
+static void answers_are_slow(int64_t shown_ms)
+{
+	struct clocks *c = &registry.clocks;
+
+	c->jobs_known = true;
+	c->jobs_base_ms = shown_ms - host.now_ms;
+	c->jobs_error_ms = 500;
+	c->skew.known = false; /* nothing else is measured */
+}
+
+Test(queue_assign, nothing_is_given_before_its_time_has_passed_for_certain)
+{
+	lead_it();
+	serves("b", "1.0", 1);
+	answers_are_slow(id.minute * JOB_MINUTE_MS + 100);
+	are_due(1, false);
+	cr_expect_not(gives_within(350));
+	cr_expect(gives_within(100));
+	queues_done(&queues);
+}
+
 Test(queue_assign, a_worker_gets_as_many_as_it_has_slots)
 {
 	lead_it();

@@ -58,6 +58,39 @@ static void counts(unsigned n)
 
 TestSuite(queue_room, .init = begin);
 
+/* When the job that was asked for is due, by its record. */
+static int64_t due_of(int64_t in_ms, int64_t error_ms)
+{
+	const struct job_submit s = {
+		.id = &id, .payload = "", .len = 0, .by = "user", .in_ms = in_ms};
+	struct clocks *c = &registry.clocks;
+	struct job_record j;
+	const char *why;
+
+	c->jobs_known = true;
+	c->jobs_base_ms = host_wall_ms(&host) - host.now_ms;
+	c->jobs_error_ms = error_ms;
+	c->skew.known = false;
+	queues_submit(&queues, &s, on_submitted, NULL);
+	turn();
+	finds("100", 0, "", 0);
+	until("check jobs/q/open");
+	for (size_t i = 0; i < store.n_open; i++)
+		if (record_parse_job(store.open[i].data, store.open[i].len, &j, &why) == 0)
+			return j.due - host_wall_ms(&host);
+	return -1;
+}
+
+Test(queue_room, a_delay_counts_from_the_latest_that_it_may_be)
+{
+	cr_expect_eq(due_of(5000, 300), 5300);
+}
+
+Test(queue_room, what_is_due_at_once_is_not_delayed)
+{
+	cr_expect_eq(due_of(0, 300), 0);
+}
+
 Test(queue_room, the_first_submit_counts_what_waits)
 {
 	queue_find(&queues, "q")->settings.max_queued = 100;

@@ -288,6 +288,7 @@ static void set_jobs(struct clocks *c, int64_t offset_ms)
 	c->jobs_known = true;
 	c->jobs_offset_ms = offset_ms;
 	c->jobs_base_ms = c->skew.base_ms + offset_ms;
+	c->jobs_error_ms = c->skew.error_ms;
 }
 
 /* The first time that differs is the earlier of the two, until the others' are known. */
@@ -320,6 +321,11 @@ bool clocks_jobs(const struct clocks *c, int64_t *ret_ms)
 {
 	*ret_ms = c->jobs_known ? c->jobs_base_ms + now_ms(c) : host_wall_ms(c->due.host);
 	return c->jobs_known || c->mute;
+}
+
+int64_t clocks_jobs_error(const struct clocks *c)
+{
+	return c->jobs_known ? c->jobs_error_ms : 0;
 }
 
 int64_t clocks_jobs_offset(const struct clocks *c)

@@ -36,6 +36,7 @@ struct clocks {
 	/* The clock of jobs; it outlives sessions. */
 	bool jobs_known;
 	int64_t jobs_base_ms;	 /* its time when our CLOCK_BOOTTIME was 0 */
+	int64_t jobs_error_ms;	 /* by which that may be wrong, either way */
 	int64_t jobs_offset_ms;	 /* by so much it is ahead of the server's */
 	int64_t jobs_settled_ms; /* CLOCK_BOOTTIME; until then it is not judged anew */
 	struct host_timer due;
@@ -88,6 +89,8 @@ void clocks_limit(const struct clocks *c, int64_t zone_ms, char limit[TICK_NAME_
  * *ret_ms is our own clock's.
  */
 bool clocks_jobs(const struct clocks *c, int64_t *ret_ms);
+/* By how much it may be wrong, either way: by half of what the answer that told it took, in ms. */
+int64_t clocks_jobs_error(const struct clocks *c);
 /* By how much it is ahead of the server's; 0: it is that. */
 int64_t clocks_jobs_offset(const struct clocks *c);
 /* By how much ours is ahead of the server's now; false: not known. */

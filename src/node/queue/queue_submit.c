@@ -352,7 +352,10 @@ static void take_time(struct submit *s)
 
 	if (s->drawn)
 		s->id.minute = now / JOB_MINUTE_MS;
-	s->due_ms = s->at_ms == 0 ? now + s->in_ms : at;
+	/* The clock may be ahead of ours already: by as much as it may be behind. */
+	if (s->at_ms == 0 && s->in_ms > 0)
+		at = now + s->in_ms + (now - queues_passed_ms(s->op.queues));
+	s->due_ms = at;
 	s->only_looks = !is_fresh(&s->id, now);
 	s->timed = true;
 }

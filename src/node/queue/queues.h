@@ -182,6 +182,8 @@ void queues_changed(struct queues *q);
 
 /* Now by the clock that jobs go by (clocks_jobs()): ms since the epoch. */
 int64_t queues_server_ms(const struct queues *q);
+/* What that clock has passed for certain, however slow the answer was that told it. */
+int64_t queues_passed_ms(const struct queues *q);
 
 /* Client requests; fn is called once, maybe before this returns. Arguments are copied. */
 /* Tells that id with the present minute, once the time is known. */

@@ -323,7 +323,7 @@ static void fill(struct assign_batch *b, bool callbacks, const struct candidate 
 		 struct assign_worker *workers, size_t n, int64_t now)
 {
 	struct queue_lead *lead = b->lead;
-	int64_t server_ms = queues_server_ms(lead_queues(lead));
+	int64_t passed_ms = queues_passed_ms(lead_queues(lead));
 	size_t jobs = given_count(lead) + jobs_coming(lead);
 	struct due_item item;
 	uint32_t draw;
@@ -336,7 +336,7 @@ static void fill(struct assign_batch *b, bool callbacks, const struct candidate 
 				 : ASSIGN_NOBODY;
 		if (callbacks)
 			lead->assigns.cursor = cursor;
-		if (i == ASSIGN_NOBODY || !due_take(lead, callbacks, server_ms, now, &item)) {
+		if (i == ASSIGN_NOBODY || !due_take(lead, callbacks, passed_ms, now, &item)) {
 			lead->assigns.cursor = cursor; /* nobody's turn is over */
 			return;
 		}
@@ -355,11 +355,11 @@ static void fill(struct assign_batch *b, bool callbacks, const struct candidate 
 
 static void wake_for_next(struct queue_lead *lead)
 {
-	int64_t server_ms = queues_server_ms(lead_queues(lead));
-	int64_t next = due_next_ms(lead, server_ms);
+	int64_t passed_ms = queues_passed_ms(lead_queues(lead));
+	int64_t next = due_next_ms(lead, passed_ms);
 
 	if (next != INT64_MAX)
-		queues_wake(lead_queues(lead), next - server_ms);
+		queues_wake(lead_queues(lead), next - passed_ms);
 }
 
 static void assign(struct queue_lead *lead, bool callbacks, int64_t now)

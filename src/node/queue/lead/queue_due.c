@@ -327,7 +327,7 @@ static void take_out(struct due_folder *f, struct due_item *item)
 
 bool due_is_any(const struct queue_lead *lead, bool callbacks, int64_t boot_ms)
 {
-	int64_t now_ms = queues_server_ms(lead_queues(lead));
+	int64_t now_ms = queues_passed_ms(lead_queues(lead));
 
 	for (size_t i = 0; i < lead->due.n; i++)
 		if (lead->due.folders[i]->callbacks == callbacks &&
