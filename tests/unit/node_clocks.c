@@ -137,11 +137,14 @@ static void begin(void)
 
 static void pass(int64_t ms)
 {
-	for (int64_t end = now_ms + ms; rings_ms > 0 && rings_ms <= end;) {
+	int64_t end = now_ms + ms;
+
+	while (rings_ms > 0 && rings_ms <= end) {
 		now_ms = rings_ms;
 		rings_ms = 0;
 		timer->fn(timer->arg);
 	}
+	now_ms = end;
 }
 
 Test(clocks, the_time_is_asked_for_again_every_ten_minutes)
@@ -241,6 +244,39 @@ Test(clocks, a_server_of_before_1970_is_not_asked_for_ever)
 	cr_expect(clocks_ready(&r.clocks));
 	cr_expect_eq(asked, 1);
 	cr_expect_eq(clocked, 1);
+}
+
+/* Two others' votes, of which one is away for a moment: that worker registers anew. */
+Test(clocks, one_that_is_off_stays_so_while_a_vote_is_away)
+{
+	static struct worker workers[2] = {
+		{.id = "a", .machine = "a", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS},
+		{.id = "b", .machine = "b", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS}};
+	static struct member others[2] = {{.worker = &workers[0]}, {.worker = &workers[1]}};
+	static struct member *fleet[3] = {&member, &others[0], &others[1]};
+	bool off[3];
+
+	begin();
+	r.fleet.by_id = fleet;
+	r.fleet.n_members = 3;
+	r.clocks.skew.known = false;
+	r.clocks.offset_ms = self.clock_offset_ms = HOUR_MS;
+	workers[1].clock_offset_ms = HOUR_MS;
+	workers[1].clock_tolerance_ms = 0; /* it has no vote */
+	cr_assert(clocks_judge(&r.clocks, off));
+	cr_assert(off[0]);
+	member.clock_off = true;
+	workers[1].clock_tolerance_ms = CLOCKS_TOLERANCE_MS;
+	cr_assert(clocks_judge(&r.clocks, off));
+	cr_assert_not(off[0], "two of three agree");
+	member.clock_off = false;
+	pass(3000);
+	cr_expect(clocks_is_off(&r.clocks));
+	touched = 0;
+	pass(3000);
+	cr_expect_not(clocks_is_off(&r.clocks));
+	cr_expect_eq(touched, 1, "what waited for it goes on");
+	r.fleet.n_members = 0;
 }
 
 /* The record that is on its way has the offset of before: another follows. */

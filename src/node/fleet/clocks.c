@@ -18,6 +18,7 @@
 #define ASK_MS	600000 /* how often a write asks for the server's time */
 #define SOON_MS \
 	10000 /* after one whose answer took too long to tell; and between two registrations */
+#define CLEARED_MS 5000	 /* for which an outvoted clock stays so when votes have gone */
 #define HINT_MS	   60000 /* after another's record has made us ask */
 #define SPREAD_MS  10	 /* for each member: not all of a fleet write at once */
 #define SPREAD_MAX 10000
@@ -198,6 +199,8 @@ static void look(struct clocks *c)
 		next = c->skew.settled_ms;
 	if (c->jobs_settled_ms > now && c->jobs_settled_ms < next)
 		next = c->jobs_settled_ms;
+	if (c->cleared_ms > 0 && c->cleared_ms < next)
+		next = c->cleared_ms;
 	host_timer_start(&c->due, next > now ? next - now : 0);
 }
 
@@ -206,11 +209,15 @@ static void on_due(void *arg)
 	struct clocks *c = arg;
 	bool settles = c->skew.settled_ms > 0 && c->skew.settled_ms <= now_ms(c);
 
+	bool cleared = c->cleared_ms > 0 && c->cleared_ms <= now_ms(c);
+
 	if (settles)
 		c->skew.settled_ms = 0;
+	if (cleared)
+		c->cleared_ms = 0;
 	look(c);
-	/* What the others have published is comparable again. */
-	if (settles)
+	/* What the others have published is comparable again, or what waited for our clock may go on. */
+	if (settles || cleared)
 		folder_touch(&c->registry->workers);
 }
 
@@ -231,6 +238,7 @@ void clocks_expired(struct clocks *c)
 	/* Either clock may have been set: the next session measures again. */
 	c->skew = (struct skew){.known = false};
 	c->mute = c->off = false;
+	c->cleared_ms = 0;
 	host_timer_stop(&c->due);
 }
 
@@ -333,6 +341,21 @@ int64_t clocks_jobs_offset(const struct clocks *c)
 	return c->jobs_known ? c->jobs_offset_ms : 0;
 }
 
+/*
+ * A worker that registers anew is away until its record is read, and its vote with it. So a clock
+ * that was off is off for a while after the votes against it have gone.
+ */
+static void set_off(struct clocks *c, bool off)
+{
+	if (c->off && !off) {
+		c->cleared_ms = now_ms(c) + CLEARED_MS;
+		host_timer_start(&c->due, 0);
+	} else if (off) {
+		c->cleared_ms = 0;
+	}
+	c->off = off;
+}
+
 bool clocks_judge(struct clocks *c, bool *ret_off)
 {
 	const struct fleet *f = &c->registry->fleet;
@@ -344,7 +367,7 @@ bool clocks_judge(struct clocks *c, bool *ret_off)
 	judge_jobs(c);
 	for (size_t i = 0; i < f->n_members; i++)
 		if (f->by_id[i] == self)
-			c->off = ret_off[i];
+			set_off(c, ret_off[i]);
 	return true;
 }
 
@@ -361,7 +384,7 @@ bool clocks_is_off(const struct clocks *c)
 	if (now_ms(c) < c->skew.settled_ms)
 		return c->off;
 	if (offset == self->worker->clock_offset_ms)
-		return self->clock_off;
+		return self->clock_off || now_ms(c) < c->cleared_ms;
 	/* It has been set since: the others will hear of it. */
 	bool *list = mem_calloc(f->n_members, sizeof(*list));
 	judge(c, self->worker->id, offset, list);
