@@ -13,8 +13,7 @@
 #define LOOKUP_RETRY_MS 2000  /* after a lookup that found nothing */
 #define RELOOKUP_MS	10000 /* while no server answers */
 #define LOOKUP_PART	4     /* of the timeout: without an answer, names are looked up again */
-#define GRACE_MIN_MS	1000  /* for ours to connect after all, once the probe has */
-#define GRACE_MAX_MS	3000
+#define GRACE_MS	1000  /* for ours to connect after all, once it may try again */
 #define REOPEN_MS	1000 /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
@@ -91,6 +90,10 @@ static void end_probe(struct session *s)
 	s->probe_connected = false;
 }
 
+/*
+ * A server that has just come back may have taken our connection before it could answer. The
+ * library waits for that answer for two thirds of the timeout, and then connects again.
+ */
 static void on_probe_state(void *arg, enum store_state state)
 {
 	struct session *s = arg;
@@ -98,9 +101,7 @@ static void on_probe_state(void *arg, enum store_state state)
 	if (state != STORE_CONNECTED || s->probe_connected)
 		return;
 	s->probe_connected = true;
-	int64_t grace = s->lease.timeout_ms / 3;
-	grace = grace < GRACE_MIN_MS ? GRACE_MIN_MS : grace;
-	retry_in(s, grace < GRACE_MAX_MS ? grace : GRACE_MAX_MS);
+	retry_in(s, 2 * s->lease.timeout_ms / 3 + GRACE_MS);
 }
 
 static void on_probe_watch(void *arg, enum store_watch type, const char *path)
