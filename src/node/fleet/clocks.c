@@ -208,7 +208,6 @@ static void on_due(void *arg)
 {
 	struct clocks *c = arg;
 	bool settles = c->skew.settled_ms > 0 && c->skew.settled_ms <= now_ms(c);
-
 	bool cleared = c->cleared_ms > 0 && c->cleared_ms <= now_ms(c);
 
 	if (settles)
@@ -216,7 +215,7 @@ static void on_due(void *arg)
 	if (cleared)
 		c->cleared_ms = 0;
 	look(c);
-	/* What the others have published is comparable again, or what waited for our clock may go on. */
+	/* What the others have published is comparable again, or what waited may go on. */
 	if (settles || cleared)
 		folder_touch(&c->registry->workers);
 }

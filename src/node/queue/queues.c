@@ -29,7 +29,6 @@ int64_t queues_server_ms(const struct queues *q)
 int64_t queues_passed_ms(const struct queues *q)
 {
 	int64_t now = queues_server_ms(q), error = clocks_jobs_error(&q->registry->clocks);
-
 	return now > error ? now - error : 0;
 }
 

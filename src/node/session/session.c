@@ -14,7 +14,7 @@
 #define RELOOKUP_MS	10000 /* while no server answers */
 #define LOOKUP_PART	4     /* of the timeout: without an answer, names are looked up again */
 #define GRACE_MS	1000  /* for ours to connect after all, once it may try again */
-#define REOPEN_MS	1000 /* after a session that ended; the first time at once */
+#define REOPEN_MS	1000  /* after a session that ended; the first time at once */
 #define REFUSED_MIN_MS	2000
 #define REFUSED_MAX_MS	60000
 
