@@ -45,7 +45,7 @@ static const char *to_wait_for(struct sidecar *s)
 	int64_t now = clock_boot_ms();
 	size_t jobs = going(s);
 
-	if (jobs > 0 && !s->node.runs.revoked && now >= s->drain_ms) {
+	if (jobs > 0 && !s->node.runs.holders.revoked && now >= s->drain_ms) {
 		log_warning("jobs are ended", LOG_INT("going", jobs));
 		runs_revoke(&s->node.runs);
 		recipes_revoke(&s->node.recipes);

@@ -396,7 +396,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	n->settings = settings;
 	n->handlers = *handlers;
 	/* At the end of a turn runs come first, and what they ask for goes out with the rest. */
-	runs_init(&n->runs, host, &n->leaders, &handlers->runs, on_runs_kept, n);
+	runs_init(&n->runs, host, &n->session, &n->leaders, &handlers->runs, on_runs_kept, n);
 	if (handlers->run)
 		runs_on_told(&n->runs, on_run, n);
 	session_init(&n->session, host, settings, &session_handlers);

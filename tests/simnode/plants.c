@@ -543,9 +543,9 @@ bool __wrap_gang_is_dead(const struct gang *g)
 /* A command goes on for as long as an answer to a question is good. */
 WRAPS(holder_renew);
 
-int64_t __wrap_holder_renew(const struct session *s, bool held, int64_t *until_ms)
+int64_t __wrap_holder_renew(const struct holders *hs, struct holder *h, bool held)
 {
-	int64_t left = __real_holder_renew(s, held, until_ms), said = session_answer_left(s);
+	int64_t left = __real_holder_renew(hs, h, held), said = session_answer_left(hs->session);
 
 	return is("hold-answer") && left > said ? said : left;
 }

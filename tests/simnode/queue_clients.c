@@ -22,7 +22,7 @@
 const char *const queue_names[QUEUES] = {"q-rerun", "q-skip", "q-rate", "q.small"};
 struct queue_settings queue_settings[QUEUES];
 
-static struct holder {
+static struct doer {
 	enum { FREE, ASKING, RUNNING, ENDED } phase;
 	uint64_t serial; /* of this use of the place */
 	unsigned site;
@@ -55,33 +55,33 @@ static struct submit {
 	bool was_there; /* committed before it was asked for last */
 } submits[SUBMITS_MAX];
 
-static struct queues *node_of(const struct holder *h)
+static struct queues *node_of(const struct doer *h)
 {
 	return &sites[h->site].node.queues;
 }
 
-static int64_t boot_ms(const struct holder *h)
+static int64_t boot_ms(const struct doer *h)
 {
 	return host_now_ms(machine_host(&machines[h->site]));
 }
 
-static bool is_alive(const struct holder *h)
+static bool is_alive(const struct doer *h)
 {
 	return h->phase == RUNNING && boot_ms(h) < h->deadline_ms;
 }
 
-static bool listens(const struct holder *h)
+static bool listens(const struct doer *h)
 {
 	return sites[h->site].running && !sites[h->site].parting &&
 	       machine_listens(&machines[h->site]);
 }
 
-static void at(struct holder *h, int64_t in_us, event_fn fn)
+static void at(struct doer *h, int64_t in_us, event_fn fn)
 {
 	event_at(sim.now + in_us, fn, h, h->serial);
 }
 
-static void over(struct holder *h)
+static void over(struct doer *h)
 {
 	bool connected = h->connected;
 
@@ -95,7 +95,7 @@ static void over(struct holder *h)
 
 bool simq_alive(const char *uuid, int64_t *ret_attempt)
 {
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
+	for (const struct doer *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase != RUNNING || h->callback || strcmp(h->id.uuid, uuid) != 0 ||
 		    !is_alive(h) || oracle_has_shrunk(h->site) || h->lost)
 			continue;
@@ -107,7 +107,7 @@ bool simq_alive(const char *uuid, int64_t *ret_attempt)
 
 bool simq_ended_by_others(const char *uuid, int64_t attempt)
 {
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (const struct doer *h = holders; h < holders + HOLDERS_MAX; h++)
 		if (h->phase == ENDED && !h->callback && h->attempt == attempt &&
 		    strcmp(h->id.uuid, uuid) == 0)
 			return h->what.interrupted || h->what.timeout;
@@ -116,7 +116,7 @@ bool simq_ended_by_others(const char *uuid, int64_t attempt)
 
 bool simq_is_held(const char *uuid)
 {
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (const struct doer *h = holders; h < holders + HOLDERS_MAX; h++)
 		if (h->phase != FREE && strcmp(h->id.uuid, uuid) == 0)
 			return true;
 	return false;
@@ -124,7 +124,7 @@ bool simq_is_held(const char *uuid)
 
 bool simq_goes_on(const struct site *s)
 {
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (const struct doer *h = holders; h < holders + HOLDERS_MAX; h++)
 		if (h->phase == RUNNING && h->site == s->id && h->connected && is_alive(h) &&
 		    !h->lost)
 			return true;
@@ -139,7 +139,7 @@ bool simq_crashed(const char *uuid, int64_t attempt)
 	return false;
 }
 
-static void note_begun(const struct holder *h)
+static void note_begun(const struct doer *h)
 {
 	if (h->callback || n_begun == sizeof(begun) / sizeof(begun[0]))
 		return;
@@ -148,7 +148,7 @@ static void note_begun(const struct holder *h)
 	begun[n_begun++].attempt = h->attempt;
 }
 
-static void note_reported(const struct holder *h)
+static void note_reported(const struct doer *h)
 {
 	for (size_t i = n_begun; i-- > 0 && !h->callback;)
 		if (begun[i].attempt == h->attempt && strcmp(begun[i].uuid, h->id.uuid) == 0)
@@ -159,7 +159,7 @@ static void note_reported(const struct holder *h)
 
 static void on_done(void *arg, bool recorded)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->phase != ENDED || !h->told)
 		return;
@@ -168,11 +168,11 @@ static void on_done(void *arg, bool recorded)
 	over(h);
 }
 
-static void attach(struct holder *h);
+static void attach(struct doer *h);
 
 static void on_report(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 	const struct job_end end = {.what = h->what,
 				    .retry_ms = random_chance(100) ? 1000 : -1,
 				    .output = "output",
@@ -198,7 +198,7 @@ static void on_report(void *arg, uint64_t serial)
 	machine_wake(&machines[h->site], 0);
 }
 
-static void end(struct holder *h, struct attempt_end what, const char *why)
+static void end(struct doer *h, struct attempt_end what, const char *why)
 {
 	TRACE("job %s: its process at site %u %s", h->id.uuid, h->site, why);
 	h->phase = ENDED;
@@ -209,19 +209,19 @@ static void end(struct holder *h, struct attempt_end what, const char *why)
 }
 
 /* One in three exits 0 on the signal that ends it: that says nothing. */
-static int ended_status(const struct holder *h)
+static int ended_status(const struct doer *h)
 {
 	return h->serial % 3 == 0 ? 0 : 143;
 }
 
-static void cut(struct holder *h, const char *why)
+static void cut(struct doer *h, const char *why)
 {
 	end(h, (struct attempt_end){.interrupted = true, .exit_status = ended_status(h)}, why);
 }
 
 static void on_end(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 	const struct attempt_end ok = {.exit_status = 0}, failed = {.exit_status = 1},
 				 refused = {.answer = ATTEMPT_REFUSED, .exit_status = -1},
 				 late = {.timeout = true, .exit_status = ended_status(h)};
@@ -237,7 +237,7 @@ static void on_end(void *arg, uint64_t serial)
 
 static void on_deadline(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->serial != serial || h->phase != RUNNING)
 		return;
@@ -252,7 +252,7 @@ static void on_deadline(void *arg, uint64_t serial)
 /* It and its supervisor are killed, or their connection is lost. */
 static void on_accident(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->serial != serial || machines[h->site].suspended)
 		return;
@@ -267,7 +267,7 @@ static void on_accident(void *arg, uint64_t serial)
 
 static void on_cancel(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->serial == serial && is_alive(h) && !machines[h->site].suspended)
 		cut(h, "is ended, as it was cancelled");
@@ -275,7 +275,7 @@ static void on_cancel(void *arg, uint64_t serial)
 
 void simq_on_cancel(void *site, void *owner, uint64_t number)
 {
-	struct holder *h = owner;
+	struct doer *h = owner;
 
 	(void)site;
 	if (h->phase == RUNNING && h->number == number && random_chance(800))
@@ -286,7 +286,7 @@ void simq_on_cancel(void *site, void *owner, uint64_t number)
 
 static void on_attached(void *arg, const struct job_begun *b)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (!h->attaching || (h->phase != RUNNING && h->phase != ENDED) || !sites[h->site].running)
 		return;
@@ -303,13 +303,13 @@ static void on_attached(void *arg, const struct job_begun *b)
 	}
 }
 
-static void attach(struct holder *h)
+static void attach(struct doer *h)
 {
 	h->connected = h->attaching = true;
 	queues_attach(node_of(h), h, &h->id, h->attempt, on_attached, h);
 }
 
-static void take_lease(struct holder *h, int64_t lease_ms)
+static void take_lease(struct doer *h, int64_t lease_ms)
 {
 	recipes_renewed(&sites[h->site], "a job", lease_ms);
 	if (lease_ms > 0) {
@@ -323,7 +323,7 @@ static void take_lease(struct holder *h, int64_t lease_ms)
 
 static void on_renew(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->serial != serial || !is_alive(h))
 		return;
@@ -339,9 +339,9 @@ static void on_renew(void *arg, uint64_t serial)
 	machine_wake(&machines[h->site], 0);
 }
 
-static void check_begin(const struct holder *h)
+static void check_begin(const struct doer *h)
 {
-	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
+	for (const struct doer *o = holders; o < holders + HOLDERS_MAX; o++)
 		if (o != h && strcmp(o->id.uuid, h->id.uuid) == 0 && o->callback == h->callback &&
 		    is_alive(o) && !o->lost && !oracle_has_shrunk(o->site) && !h->callback)
 			sim_violation("job %s has two attempts at a time: site %u begins",
@@ -350,7 +350,7 @@ static void check_begin(const struct holder *h)
 
 static void on_begun(void *arg, const struct job_begun *b)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 	int64_t lease_ms;
 
 	if (h->phase != ASKING || !h->connected || !sites[h->site].running)
@@ -384,7 +384,7 @@ static void on_begun(void *arg, const struct job_begun *b)
 
 static void on_ask(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct doer *h = arg;
 
 	if (h->serial != serial || h->phase != ASKING || h->connected)
 		return;
@@ -400,19 +400,19 @@ static void on_ask(void *arg, uint64_t serial)
 bool simq_on_job(void *site, const char *queue, const struct job_id *id)
 {
 	struct site *s = site;
-	struct holder *h = holders;
+	struct doer *h = holders;
 
 	(void)queue;
 	if (random_chance(20) || simq_is_hung(s))
 		return false; /* no runner is there */
-	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
+	for (const struct doer *o = holders; o < holders + HOLDERS_MAX; o++)
 		if (o->phase == ASKING && o->site == s->id && strcmp(o->id.uuid, id->uuid) == 0)
 			return true;
 	while (h < holders + HOLDERS_MAX && h->phase != FREE)
 		h++;
 	if (h == holders + HOLDERS_MAX || random_chance(50))
 		return true;
-	*h = (struct holder){.serial = ++last_serial, .phase = ASKING, .site = s->id, .id = *id};
+	*h = (struct doer){.serial = ++last_serial, .phase = ASKING, .site = s->id, .id = *id};
 	h->since = sim.now;
 	/* What was offered to one that hangs is asked for when it wakes, whoever has it by then. */
 	at(h, random_exp(5 * MS) + (s->hung_until > sim.now ? s->hung_until - sim.now : 0), on_ask);
@@ -737,7 +737,7 @@ static void on_use(void *arg, uint64_t number)
 
 void simq_ended(const struct site *s)
 {
-	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
+	for (struct doer *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase == FREE || h->site != s->id)
 			continue;
 		h->connected = h->attaching = h->told = false;
@@ -795,7 +795,7 @@ static void draw_settings(void)
 void simq_forget(void)
 {
 	judge_forget();
-	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (struct doer *h = holders; h < holders + HOLDERS_MAX; h++)
 		h->lost = true;
 	for (struct submit *s = submits; s < submits + SUBMITS_MAX; s++)
 		s->lost = true;

@@ -21,7 +21,7 @@
 #define GONE_MAX    4096 /* clients that are remembered */
 #define LOOK_US	    (2 * SECOND)
 
-static struct holder {
+static struct taker {
 	enum { FREE, ASKING, HELD, RUNNING, ENDED } phase;
 	uint64_t serial; /* of this use of the place */
 	unsigned site, lock;
@@ -54,35 +54,35 @@ static struct {
 	int64_t left[LOCKS + 1];
 } locks[LOCKS];
 
-static int64_t boot_ms(const struct holder *h)
+static int64_t boot_ms(const struct taker *h)
 {
 	return host_now_ms(machine_host(&machines[h->site]));
 }
 
 /* So also on a machine that is suspended: it is killed before it does anything. */
-static bool is_alive(const struct holder *h)
+static bool is_alive(const struct taker *h)
 {
 	return h->phase == RUNNING && boot_ms(h) < h->deadline_ms;
 }
 
-static bool listens(const struct holder *h)
+static bool listens(const struct taker *h)
 {
 	return sites[h->site].running && !sites[h->site].parting &&
 	       machine_listens(&machines[h->site]);
 }
 
-static void at(struct holder *h, int64_t in_us, event_fn fn)
+static void at(struct taker *h, int64_t in_us, event_fn fn)
 {
 	event_at(sim.now + in_us, fn, h, h->serial);
 }
 
-static void set_phase(struct holder *h, int phase)
+static void set_phase(struct taker *h, int phase)
 {
 	h->phase = phase;
 	h->since = locks[h->lock].moved = locks[h->lock].used = sim.now;
 }
 
-static void over(struct holder *h)
+static void over(struct taker *h)
 {
 	bool connected = h->connected;
 	/* One that was not given up is found by others, or goes with its session. */
@@ -103,7 +103,7 @@ static void over(struct holder *h)
 	machine_wake(&machines[h->site], 0);
 }
 
-static void lose_connection(struct holder *h)
+static void lose_connection(struct taker *h)
 {
 	if (!h->connected)
 		return;
@@ -117,7 +117,7 @@ static void lose_connection(struct holder *h)
 
 static void on_done(void *arg)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->phase == ENDED && h->told) {
 		h->connected = false;
@@ -125,11 +125,11 @@ static void on_done(void *arg)
 	}
 }
 
-static void attach(struct holder *h);
+static void attach(struct taker *h);
 
 static void on_report(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->serial != serial || h->phase != ENDED)
 		return;
@@ -150,7 +150,7 @@ static void on_report(void *arg, uint64_t serial)
 	machine_wake(&machines[h->site], 0);
 }
 
-static void end(struct holder *h, const char *why)
+static void end(struct taker *h, const char *why)
 {
 	TRACE("lock %u: the command of site %u %s", h->lock, h->site, why);
 	set_phase(h, ENDED);
@@ -160,7 +160,7 @@ static void end(struct holder *h, const char *why)
 
 static void on_end(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->serial != serial || !is_alive(h))
 		return; /* it was killed in time */
@@ -172,7 +172,7 @@ static void on_end(void *arg, uint64_t serial)
 
 static void on_deadline(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->serial != serial || h->phase != RUNNING)
 		return;
@@ -189,7 +189,7 @@ static void on_deadline(void *arg, uint64_t serial)
 /* It and its guard are killed, or its connection is lost. */
 static void on_accident(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->serial != serial || machines[h->site].suspended)
 		return;
@@ -203,7 +203,7 @@ static void on_accident(void *arg, uint64_t serial)
 
 static void on_attached(void *arg, const struct lock_answer *a)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (!h->attaching || (h->phase != RUNNING && h->phase != ENDED) || !sites[h->site].running)
 		return;
@@ -220,7 +220,7 @@ static void on_attached(void *arg, const struct lock_answer *a)
 	}
 }
 
-static void attach(struct holder *h)
+static void attach(struct taker *h)
 {
 	h->connected = h->attaching = true;
 	locks_attach(&sites[h->site].node.recipes.locks, h, locks[h->lock].name, h->id, on_attached,
@@ -228,7 +228,7 @@ static void attach(struct holder *h)
 }
 
 /* The lease counts from when it is asked for. */
-static void take_lease(struct holder *h, int64_t lease_ms)
+static void take_lease(struct taker *h, int64_t lease_ms)
 {
 	recipes_renewed(&sites[h->site], "a lock", lease_ms);
 	if (lease_ms > 0) {
@@ -242,7 +242,7 @@ static void take_lease(struct holder *h, int64_t lease_ms)
 
 static void on_renew(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->serial != serial || !is_alive(h))
 		return;
@@ -261,7 +261,7 @@ static void on_renew(void *arg, uint64_t serial)
 /* --- the beginning ------------------------------------------------------------------------------------- */
 
 /* How many of those that the servers have are before it; -1: its own is not there. */
-static int64_t count_before(const struct holder *h)
+static int64_t count_before(const struct taker *h)
 {
 	const struct tree *t = servers_tree();
 	const struct znode *folder = t ? tree_get(t, locks[h->lock].path) : NULL;
@@ -282,12 +282,12 @@ static int64_t count_before(const struct holder *h)
 	return before;
 }
 
-static void check_begin(const struct holder *h)
+static void check_begin(const struct taker *h)
 {
 	int64_t alive = 0, before = count_before(h);
 	int64_t slots = h->slots;
 
-	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++) {
+	for (const struct taker *o = holders; o < holders + HOLDERS_MAX; o++) {
 		bool there = o != h && o->lock == h->lock && is_alive(o) && !o->lost &&
 			     !oracle_has_shrunk(o->site);
 		alive += there;
@@ -309,7 +309,7 @@ static void check_begin(const struct holder *h)
 /* It begins with what is left then, not with what was left when it was answered. */
 static void on_held(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 	int64_t lease_ms;
 
 	if (h->serial != serial || h->phase != HELD)
@@ -340,11 +340,11 @@ static void on_held(void *arg, uint64_t serial)
 }
 
 /* In quiet times others with another number of slots are there, or were a moment ago. */
-static void check_other_slots(const struct holder *h)
+static void check_other_slots(const struct taker *h)
 {
 	if (scenario_is_storm() || sim.now < whole_at + SERVED_US)
 		return;
-	for (const struct holder *o = holders; o < holders + HOLDERS_MAX; o++)
+	for (const struct taker *o = holders; o < holders + HOLDERS_MAX; o++)
 		if (o->phase != FREE && o->lock == h->lock && o->slots != h->slots)
 			return;
 	for (int64_t k = 1; k <= LOCKS; k++)
@@ -356,7 +356,7 @@ static void check_other_slots(const struct holder *h)
 
 static void on_answer(void *arg, const struct lock_answer *a)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 
 	if (h->phase != ASKING || !h->connected || !sites[h->site].running)
 		return;
@@ -376,7 +376,7 @@ static void on_answer(void *arg, const struct lock_answer *a)
 
 static void on_ask(void *arg, uint64_t serial)
 {
-	struct holder *h = arg;
+	struct taker *h = arg;
 	const struct lock_request q = {.owner = h,
 				       .name = locks[h->lock].name,
 				       .id = h->id,
@@ -403,7 +403,7 @@ static void on_ask(void *arg, uint64_t serial)
 void lock_use(struct site *s)
 {
 	unsigned k = (unsigned)random_range(0, LOCKS - 1);
-	struct holder *h = holders;
+	struct taker *h = holders;
 
 	if (sim.now / IDLE_US % (LOCKS + 1) == k)
 		return;
@@ -411,11 +411,11 @@ void lock_use(struct site *s)
 		h++;
 	if (h == holders + HOLDERS_MAX)
 		return;
-	*h = (struct holder){.serial = ++last_serial,
-			     .site = s->id,
-			     .lock = k,
-			     .slots = k == LOCKS - 1 ? random_range(1, LOCKS) : locks[k].slots,
-			     .wait_ms = random_chance(700) ? -1 : random_range(0, 5000)};
+	*h = (struct taker){.serial = ++last_serial,
+			    .site = s->id,
+			    .lock = k,
+			    .slots = k == LOCKS - 1 ? random_range(1, LOCKS) : locks[k].slots,
+			    .wait_ms = random_chance(700) ? -1 : random_range(0, 5000)};
 	for (size_t i = 0; i < LOCK_ID_LEN; i++)
 		h->id[i] = "0123456789abcdef"[random_range(0, 15)];
 	set_phase(h, ASKING);
@@ -429,7 +429,7 @@ void lock_use(struct site *s)
 void lock_ended(const struct site *s)
 {
 	whole_at = sim.now;
-	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
+	for (struct taker *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase == FREE || h->site != s->id)
 			continue;
 		h->connected = h->attaching = h->told = false;
@@ -450,7 +450,7 @@ static bool is_somebodys(const char *node)
 
 	if (!lock_name_parse(node, &n))
 		return false;
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (const struct taker *h = holders; h < holders + HOLDERS_MAX; h++)
 		if (h->phase != FREE && strcmp(h->id, n.id) == 0)
 			return true;
 	for (size_t i = 0; i < GONE_MAX && i < n_gone; i++)
@@ -464,7 +464,7 @@ static bool starves(unsigned k)
 {
 	int64_t waiting = 0, held = 0;
 
-	for (const struct holder *h = holders; h < holders + HOLDERS_MAX; h++) {
+	for (const struct taker *h = holders; h < holders + HOLDERS_MAX; h++) {
 		if (h->phase == FREE || h->lock != k)
 			continue;
 		waiting += h->phase == ASKING && h->connected && sim.now > h->since + SERVED_US;
@@ -510,7 +510,7 @@ const char *lock_at_rest(void)
 
 void lock_forget(void)
 {
-	for (struct holder *h = holders; h < holders + HOLDERS_MAX; h++)
+	for (struct taker *h = holders; h < holders + HOLDERS_MAX; h++)
 		h->lost = true;
 	for (unsigned k = 0; k < LOCKS; k++)
 		locks[k].token = 0;

@@ -343,7 +343,7 @@ static void on_stop_poll(void *arg, uint64_t life)
 		s->stop_by = sim.now + session_lease_left(&s->node.session) * MS;
 	}
 	if (listens && !s->parting &&
-	    (going(s) == 0 || (s->node.runs.revoked && sim.now >= s->stop_by))) {
+	    (going(s) == 0 || (s->node.runs.holders.revoked && sim.now >= s->stop_by))) {
 		s->parting = true;
 		s->stop_by = sim.now + STOP_US;
 		node_stop(&s->node, on_parted, s);

@@ -210,7 +210,7 @@ void ticks_look(const struct site *s)
 	if (!s->running || s->parting)
 		return;
 	for (const struct run *r = s->node.runs.list; r; r = r->next) {
-		struct job *j = r->owner;
+		struct job *j = r->held.owner;
 		/* A claim of any partition may have let go of one that it was due for. */
 		if (j && !r->task)
 			j->due = j->fit = 0;

@@ -310,7 +310,7 @@ Test(answers, a_status_is_whole_while_jobs_are_given_up)
 	size_t both = 0, none = 0;
 
 	lead("report");
-	runs_init(&runs, &host, &leaders, &handlers, not_kept, NULL);
+	runs_init(&runs, &host, &session, &leaders, &handlers, not_kept, NULL);
 	runs_take_over(&runs, jobs, 2, true, 500);
 	int64_t end_ms = host.now_ms + 500;
 	for (int64_t looks = 0; looks < LOOKS; looks++) {

@@ -274,10 +274,10 @@ Test(gang_sweep, the_time_of_what_was_taken_over_begins_once_more_with_the_sessi
 	pass(LEASES / 2);
 	take_over(LEASES);
 	int64_t recover_ms = host.now_ms + LEASES;
-	cr_expect_eq(gangs.recover_ms, recover_ms);
+	cr_expect_eq(gangs.former.until_ms, recover_ms);
 	pass(1000);
 	gangs_up(&gangs);
-	cr_expect_eq(gangs.recover_ms, recover_ms);
+	cr_expect_eq(gangs.former.until_ms, recover_ms);
 	gangs_expired(&gangs);
 	pass(2 * LEASES);
 	idle();

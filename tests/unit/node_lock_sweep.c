@@ -309,10 +309,10 @@ Test(lock_sweep, the_time_of_what_was_taken_over_begins_once_more_with_the_sessi
 	pass(LEASES / 2);
 	locks_up(&locks);
 	int64_t recover_ms = host.now_ms + LOCK_SWEEP_MS;
-	cr_expect_eq(locks.sweep.recover_ms, recover_ms);
+	cr_expect_eq(locks.sweep.former.until_ms, recover_ms);
 	pass(1000);
 	locks_up(&locks); /* the next connection changes nothing */
-	cr_expect_eq(locks.sweep.recover_ms, recover_ms);
+	cr_expect_eq(locks.sweep.former.until_ms, recover_ms);
 	pass(LOCK_SWEEP_MS - 1000);
 	asks("list locks", failed(STORE_NO_NODE));
 }

@@ -74,7 +74,7 @@ static void begin(void)
 	struct schedule_error error;
 
 	site_begin();
-	runs_init(&runs, &host, &leaders, &handlers, on_kept, NULL);
+	runs_init(&runs, &host, &session, &leaders, &handlers, on_kept, NULL);
 	runs.noted = on_noted;
 	runs.older = on_older;
 	schedules_init(&schedules, &host, &leaders, &policy);

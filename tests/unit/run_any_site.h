@@ -59,7 +59,7 @@ static inline void begin(void)
 	static const struct runs_handlers handlers = {.answer = on_answer, .released = on_released};
 
 	site_begin();
-	runs_init(&runs, &host, &leaders, &handlers, on_kept, NULL);
+	runs_init(&runs, &host, &session, &leaders, &handlers, on_kept, NULL);
 	site.task_changed = on_task_changed;
 	site.task_removed = on_task_removed;
 	file = settings_of("scan");

@@ -445,11 +445,10 @@ size_t queues_going(const struct queues *q)
 
 bool queues_known(const struct queues *q)
 {
-	bool known = true;
-
 	for (size_t i = 0; i < q->n; i++)
-		known &= queue_works_known(q->list[i]);
-	return known;
+		if (!queue_works_known(q->list[i]))
+			return false;
+	return true;
 }
 
 bool queues_serve(const struct queues *q, const char *name)
@@ -459,7 +458,7 @@ bool queues_serve(const struct queues *q, const char *name)
 
 void queues_revoke(struct queues *q)
 {
-	q->revoked = true;
+	q->holders.revoked = true;
 }
 
 void queues_keep(struct queues *q)
@@ -473,6 +472,7 @@ void queues_init(struct queues *q, struct session *session, struct registry *reg
 	*q = (struct queues){.session = session,
 			     .registry = registry,
 			     .leaders = leaders,
+			     .holders = {.session = session},
 			     .wake_ms = INT64_MAX,
 			     .look_ms = INT64_MAX};
 	if (handlers)

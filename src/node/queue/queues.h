@@ -34,6 +34,7 @@
 #include "core/queue/attempt.h"
 #include "core/queue/job_id.h"
 #include "node/fleet/registry.h"
+#include "node/holder/holder.h"
 #include "node/queue/queue_calls.h"
 #include "wire/records/job_record.h"
 
@@ -149,8 +150,8 @@ struct queues {
 	struct queues_handlers handlers;
 	struct queue **list; /* sorted by name */
 	size_t n;
-	uint64_t last_number;
-	bool stopping, kept, revoked;
+	struct holders holders; /* jobs that run here */
+	bool stopping, kept;
 	bool again; /* check all queues at the end of this turn of the loop */
 	bool moved; /* and who serves them: the fleet has changed */
 	bool busy;

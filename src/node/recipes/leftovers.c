@@ -165,7 +165,7 @@ static void look(struct leftovers *l)
 
 size_t leftovers_going(const struct leftovers *l)
 {
-	return !l->none && now_of(l) < l->until_ms;
+	return !l->none && now_of(l) < l->former.until_ms;
 }
 
 static void on_due(void *arg)
@@ -187,27 +187,19 @@ void leftovers_want(struct leftovers *l)
 
 void leftovers_take_over(struct leftovers *l, int64_t timeout_ms, bool runs_known)
 {
-	l->until_ms = now_of(l) + timeout_ms;
-	l->early = true;
+	holder_former_take_over(&l->former, session_of(l), timeout_ms);
 	l->blind = !runs_known;
 }
 
 void leftovers_up(struct leftovers *l)
 {
-	struct session *s = session_of(l);
-
-	if (l->early && s->id == s->taken_over)
-		l->until_ms = now_of(l) + session_told_timeout(s);
-	else if (l->early)
-		l->until_ms = 0;
-	l->early = false;
+	holder_former_up(&l->former, session_of(l));
 	on_due(l);
 }
 
 void leftovers_expired(struct leftovers *l)
 {
-	l->until_ms = 0;
-	l->early = false;
+	l->former = (struct holder_former){.until_ms = 0};
 }
 
 void leftovers_init(struct leftovers *l, struct locks *locks, struct gangs *gangs,

@@ -20,11 +20,10 @@ struct leftovers {
 	struct locks *locks;
 	struct gangs *gangs;
 	struct queues *queues;
-	int64_t until_ms; /* CLOCK_BOOTTIME: all of them are dead by then; 0: there are none */
-	bool early;	  /* that counts from our start, as the session is not confirmed yet */
-	bool blind;	  /* runs that nobody knows of may be alive as well */
-	bool wanted;	  /* this sidecar is being stopped */
-	bool none;	  /* there are none, or no longer */
+	struct holder_former former;
+	bool blind;		     /* runs that nobody knows of may be alive as well */
+	bool wanted;		     /* this sidecar is being stopped */
+	bool none;		     /* there are none, or no longer */
 	struct leftovers_look *look; /* in progress; NULL */
 	struct host_timer due;
 };

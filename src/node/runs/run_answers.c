@@ -8,7 +8,7 @@
 
 void run_send(const struct run *r, const struct run_answer *answer)
 {
-	r->runs->handlers.answer(r->owner, r->request, answer);
+	r->runs->handlers.answer(r->held.owner, r->request, answer);
 }
 
 /* For how many ms this node keeps the task: for the job that is to begin, or of its own. */
@@ -33,7 +33,7 @@ static void answer_claim(struct run *r, const char *outcome, bool busy, const ch
 					 .attempt = r->record.attempt,
 					 .index = r->options.index,
 					 .lease_ms = promise_in_claim(r),
-					 .run = r->id,
+					 .run = r->held.number,
 					 .partition = r->task ? (int)r->task->partition : 0,
 					 .partitions = r->task ? r->task->settings->partitions : 0,
 					 .busy = busy,
@@ -61,7 +61,7 @@ void run_answer_attached(struct run *r, bool is)
 
 	run_send(r, &(struct run_answer){.kind = RUN_ANSWER_ATTACH,
 					 .attached = is,
-					 .run = r->id,
+					 .run = r->held.number,
 					 .recorded = recorded});
 }
 

@@ -164,7 +164,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (r->any.looks > 0 || r->state.phase == RUN_OVER)
 		return;
 	const struct listing *listing = listings_find(r->runs->leaders, r->whole, strlen(r->whole));
-	if (!r->owner)
+	if (!r->held.owner)
 		abandon(r);
 	else if (r->any.found)
 		finish(r, "taken", false, "", "");
@@ -181,7 +181,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 static void look_on(struct run *r, const struct listing *listing)
 {
 	size_t most = r->any.looked == 0 ? LOOKS : listing->n;
-	size_t from = (size_t)r->id % listing->n;
+	size_t from = (size_t)r->held.number % listing->n;
 	char path[STORE_PATH_MAX];
 
 	for (; r->any.looked < listing->n && r->any.looked < most; r->any.looked++) {
@@ -234,7 +234,7 @@ bool run_any_advance(struct run *r)
 
 	if (r->any.looks > 0)
 		return false;
-	if (!r->owner) {
+	if (!r->held.owner) {
 		abandon(r);
 		return false;
 	}

@@ -26,7 +26,7 @@ static bool is_busy(const struct run *r)
 
 bool run_is_same(const struct run *r)
 {
-	return !r->runs->revoked && r->task->election.node.token == r->record.token;
+	return !r->runs->holders.revoked && r->task->election.node.token == r->record.token;
 }
 
 /* The clock that the tick is named by is the caller's: that of this host, as a rule. */

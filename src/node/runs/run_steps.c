@@ -98,15 +98,6 @@ static void unwatch(struct run *r)
 	r->watches = false;
 }
 
-void run_release(struct run *r)
-{
-	void *owner = r->owner;
-
-	r->owner = NULL;
-	if (owner)
-		r->runs->handlers.released(owner);
-}
-
 void run_let_go(struct run *r)
 {
 	set_hold(r, false);
@@ -127,7 +118,7 @@ void run_settle(struct run *r)
 	if (r->state.phase != RUN_OVER)
 		return;
 	set_kept(r, false);
-	run_release(r);
+	holder_let_go(&r->runs->holders, &r->held);
 }
 
 static void noted(struct run *r)
@@ -265,6 +256,7 @@ static void start(struct run *r)
 		 LOG_INT("attempt", r->record.attempt), LOG_INT("token", r->record.token),
 		 LOG_INT("pid", r->pid));
 	unclaimed_end(r->task);
+	holder_is_told(&r->held);
 	set_kept(r, !r->options.once);
 	set_hold(r, !r->options.once);
 	run_answer(r, "yours", false, "");
@@ -283,7 +275,7 @@ static void ended(struct run *r, bool recorded)
 	if (!recorded)
 		log_warning("the end of a run was not recorded", LOG_STR("task", r->task_name),
 			    LOG_STR("tick", r->tick));
-	if (r->owner)
+	if (r->held.owner)
 		run_send(r, &(struct run_answer){.kind = RUN_ANSWER_FINISH, .recorded = recorded});
 }
 
@@ -300,6 +292,7 @@ static void attached(struct run *r)
 			     host_now_ms(r->runs->host) + (gone < most ? most - gone : 0));
 		leaders_hold(r->task, false, 0);
 	}
+	holder_is_told(&r->held);
 	run_answer_attached(r, true);
 }
 
@@ -307,7 +300,7 @@ static void attached(struct run *r)
 static void unattached(struct run *r)
 {
 	run_answer_attached(r, false);
-	run_release(r);
+	holder_let_go(&r->runs->holders, &r->held);
 }
 
 /* There is no record that says so. */
@@ -386,7 +379,9 @@ void run_advance(struct run *r)
 	run_perform(r, run_next(&r->state, &sight));
 }
 
-int64_t run_renew(const struct run *r)
+int64_t run_renew(struct run *r)
 {
-	return r->task && run_is_same(r) ? leaders_hold_renew(r->task) : 0;
+	if (!r->task || !run_is_same(r))
+		return 0;
+	return holder_promise(&r->runs->holders, &r->held, leaders_hold_renew(r->task));
 }

@@ -11,10 +11,9 @@
 struct run {
 	struct run *prev, *next;
 	struct runs *runs;
-	void *owner;	  /* NULL: gone */
-	uint32_t request; /* to be answered: the claim, then the finish */
-	int64_t pid;	  /* of its supervisor */
-	uint32_t id;
+	struct holder held;
+	uint32_t request;  /* to be answered: the claim, then the finish */
+	int64_t pid;	   /* of its supervisor */
 	struct task *task; /* NULL: gone */
 	char task_name[NAME_ELECTION_MAX + 1];
 	/* Task of a claim of any partition; `task` is set while a partition is chosen. */
@@ -50,8 +49,6 @@ void run_settle(struct run *r);
 void run_free(struct run *r);
 /* Detaches it from its task, and drops its hold. */
 void run_let_go(struct run *r);
-/* Detaches it from its owner. */
-void run_release(struct run *r);
 /*
  * The job has ended: "ok", "failed", "timeout" or "lost"; or it was never begun. start: why the
  * command could not be started; NULL or "": it was.
@@ -81,6 +78,6 @@ bool run_is_same(const struct run *r);
 /* The offer of the schedule, if it is for this run; NULL. */
 const struct due_offer *run_offer(const struct run *r);
 /* Milliseconds for which the job may go on. */
-int64_t run_renew(const struct run *r);
+int64_t run_renew(struct run *r);
 
 #endif

@@ -90,13 +90,14 @@ static void on_due(void *arg)
 	look_at_all(arg);
 }
 
-void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
+void runs_init(struct runs *r, struct host *host, struct session *session, struct leaders *leaders,
 	       const struct runs_handlers *handlers,
 	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg)
 {
 	memset(r, 0, sizeof(*r));
 	r->leaders = leaders;
 	r->handlers = *handlers;
+	r->holders = (struct holders){.session = session, .released = handlers->released};
 	r->keep = keep;
 	r->keep_arg = keep_arg;
 	r->host = host;
@@ -147,16 +148,15 @@ static struct run *new_claim(struct runs *runs, void *owner, uint32_t request,
 		memcpy(r->uuid, options->id, sizeof(r->uuid));
 	else
 		id_new(runs->host, r->uuid);
-	r->owner = owner;
+	holder_init(&runs->holders, &r->held, owner);
 	r->request = request;
 	r->pid = options->pid;
-	r->id = ++runs->last_id;
 	r->options = *options;
 	if (options->tick_ms > 0 &&
 	    !tick_name(tick_floor(options->now_ms, options->tick_ms, options->zone_ms), r->tick)) {
 		free(r);
 		misuse(runs, owner, request, "the clock says a time beyond the year 9999");
-		runs->handlers.released(owner);
+		holders_release(&runs->holders, owner);
 		return NULL;
 	}
 	if (options->tick_ms > 0)
@@ -207,7 +207,7 @@ void runs_claim_any(struct runs *runs, void *owner, uint32_t request, struct lis
 static struct run *find(const struct runs *runs, const void *owner, uint64_t id)
 {
 	for (struct run *r = runs->list; r; r = r->next)
-		if (r->owner == owner && r->id == id && r->state.phase == RUN_GOING)
+		if (r->state.phase == RUN_GOING && holder_is(&r->held, owner, id))
 			return r;
 	return NULL;
 }
@@ -274,15 +274,15 @@ void runs_attach(struct runs *runs, void *owner, uint32_t request, const struct 
 {
 	struct run *r = runs->list;
 
-	while (r && (r->task != t || r->owner || strcmp(r->uuid, id) != 0 ||
+	while (r && (r->task != t || r->held.owner || strcmp(r->uuid, id) != 0 ||
 		     (r->state.phase != RUN_INHERITED && r->state.phase != RUN_DYING)))
 		r = r->next;
 	if (!r) {
 		misuse(runs, owner, request, "no such run");
-		runs->handlers.released(owner);
+		holders_release(&runs->holders, owner);
 		return;
 	}
-	r->owner = owner;
+	holder_attach(&r->held, owner);
 	r->request = request;
 	r->pid = pid;
 	run_perform(r, run_attach(&r->state));
@@ -303,7 +303,7 @@ size_t runs_going(const struct runs *runs, bool log)
 		if (log)
 			log_info("waiting for a job", LOG_STR("task", r->task_name),
 				 LOG_STR("tick", r->tick),
-				 LOG_STR("supervisor", r->owner ? NULL : "gone"));
+				 LOG_STR("supervisor", r->held.owner ? NULL : "gone"));
 	}
 	return n;
 }
@@ -344,7 +344,7 @@ static void inherit(struct runs *runs, const struct handoff_run *h, int64_t unti
 {
 	struct run *r = mem_calloc(1, sizeof(*r));
 
-	r->id = ++runs->last_id;
+	holder_init(&runs->holders, &r->held, NULL);
 	r->record.token = h->token;
 	r->task = tasks_find(runs->leaders, h->task, strlen(h->task));
 	r->kept = true;
@@ -374,15 +374,15 @@ void runs_take_over(struct runs *runs, const struct handoff_run *list, size_t n,
 
 void runs_revoke(struct runs *runs)
 {
-	runs->revoked = true;
+	runs->holders.revoked = true;
 }
 
 void runs_owner_gone(struct runs *runs, const void *owner)
 {
 	for (struct run *r = runs->list; r; r = r->next) {
-		if (r->owner != owner)
+		if (r->held.owner != owner)
 			continue;
-		run_release(r);
+		holder_let_go(&runs->holders, &r->held);
 		/* The guard ends the job, at the latest when the lease is over that it knew of. */
 		if (r->state.phase == RUN_GOING)
 			log_warning("the supervisor of a run is gone",
@@ -420,8 +420,8 @@ void runs_task_removed(struct runs *runs, const struct task *t)
 		r->holds = r->calls = r->going = r->dying = false;
 		if (r->state.phase != RUN_WAITING)
 			continue;
-		if (r->owner)
-			misuse(runs, r->owner, r->request, "the task has been removed");
+		if (r->held.owner)
+			misuse(runs, r->held.owner, r->request, "the task has been removed");
 		run_give_up(&r->state);
 		run_settle(r);
 	}

@@ -11,6 +11,7 @@
 
 #include "core/queue/attempt.h"
 #include "node/election/leaders.h"
+#include "node/holder/holder.h"
 #include "node/session/handoff.h"
 
 struct run;
@@ -67,14 +68,13 @@ struct runs {
 		     const struct run_record *record); /* NULL: no listener */
 	void *told_arg;
 	struct run *list;
-	uint32_t last_id;
+	struct holders holders;
 	/* A record of a tick has been written; NULL: no listener. */
 	void (*noted)(void *arg, struct task *t, const char *tick, const struct run_record *record);
 	/* A tick was not claimed, as it is older than the ledger keeps; NULL: no listener. */
 	void (*older)(void *arg, struct task *t, const char *tick);
 	void *noted_arg;  /* of both */
 	bool dirty;	  /* something has changed: check the runs again */
-	bool revoked;	  /* the sidecar stops: all jobs have to end */
 	int64_t quiet_ms; /* nothing begins before: the previous sidecar's jobs may be alive */
 	struct host_turn turn;
 	struct host_timer due;
@@ -105,7 +105,7 @@ struct run_outcome {
 };
 
 /* keep is called with the running jobs, for the handoff to the next sidecar. */
-void runs_init(struct runs *r, struct host *host, struct leaders *leaders,
+void runs_init(struct runs *r, struct host *host, struct session *session, struct leaders *leaders,
 	       const struct runs_handlers *handlers,
 	       void (*keep)(void *arg, const struct handoff_run *runs, size_t n), void *keep_arg);
 /* told is called when a run begins or ends here. */

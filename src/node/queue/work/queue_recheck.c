@@ -141,7 +141,7 @@ static void decide_running(struct work *w)
 		return;
 	}
 	log_warning("job lost", LOG_STR("queue", w->queue->name), LOG_STR("job", w->pointer.uuid));
-	w->lost = true;
+	holder_lose(&w->held);
 }
 
 static void decide(struct work *w)

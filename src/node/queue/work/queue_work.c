@@ -8,7 +8,6 @@
 #include "base/log/log.h"
 #include "base/mem.h"
 #include "core/fleet/fleet.h"
-#include "node/holder/holder.h"
 #include "node/tree/paths.h"
 
 #define TELL_AGAIN_MS 1000 /* the runner, of what has not begun */
@@ -39,24 +38,18 @@ static void tell_ended(struct work *w, bool recorded)
 		fn(w->arg, recorded);
 }
 
-/* With a lease alone, and not with the end of one: what begins without has to end at once. */
 static void tell_begun(struct work *w)
 {
-	const struct session *s = queues_of(w)->session;
+	struct holders *holders = &queues_of(w)->holders;
 	job_begun_fn fn = w->begun;
 
-	if (!fn || w->state != WORK_RUNNING || w->lost || !session_may_begin(s, w->told))
+	if (!fn || w->state != WORK_RUNNING || !holder_tells(holders, &w->held))
 		return;
 	w->begun = NULL;
-	w->number = ++queues_of(w)->last_number;
-	/* What its client was told before, by a longer timeout perhaps, is good all the same. */
-	if (!w->told)
-		w->lease_ms = 0;
-	(void)holder_renew(s, true, &w->lease_ms);
-	w->told = true;
+	(void)holder_renew(holders, &w->held, true);
 	fn(w->arg,
 	   &(struct job_begun){.yours = true,
-			       .number = w->number,
+			       .number = w->held.number,
 			       .token = w->token,
 			       .attempt = w->pointer.callback ? w->at.attempt : w->record.attempt,
 			       .timeout_ms = w->pointer.callback ? QUEUE_CALLBACK_MS
@@ -80,18 +73,18 @@ static void tell_record(const struct work *w, const struct job_record *record)
 void work_has_begun(struct work *w, bool inherited)
 {
 	struct queues *q = queues_of(w);
-	int64_t now = queues_now(q);
-	int64_t timeout_ms = session_told_timeout(q->session);
 
 	w->state = WORK_RUNNING;
-	w->told = inherited;
-	w->told_ms = now;
-	w->lease_ms = now + (inherited ? timeout_ms : UNTOLD_MS);
-	if (inherited)
+	w->told_ms = queues_now(q);
+	w->untold_ms = w->told_ms + UNTOLD_MS;
+	if (inherited) {
+		holder_is_told(&w->held);
+		holder_inherit(&q->holders, &w->held);
 		log_info("job goes on", LOG_STR("queue", w->queue->name),
 			 LOG_STR("job", w->pointer.uuid));
-	else
+	} else {
 		tell_record(w, &w->record);
+	}
 	tell_begun(w);
 }
 
@@ -108,8 +101,8 @@ void work_is_cancelled(struct work *w)
 {
 	struct queues *q = queues_of(w);
 
-	if (w->state == WORK_RUNNING && w->owner && q->handlers.cancel)
-		q->handlers.cancel(q->handlers.arg, w->owner, w->number);
+	if (w->state == WORK_RUNNING && w->held.owner && q->handlers.cancel)
+		q->handlers.cancel(q->handlers.arg, w->held.owner, w->held.number);
 }
 
 /* --- the list ------------------------------------------------------------- */
@@ -119,6 +112,7 @@ static struct work *work_new(struct queue *queue, const struct job_pointer *p)
 	struct work *w = mem_calloc(1, sizeof(*w)), **end = &queue->works.first;
 
 	w->queue = queue;
+	holder_init(&queue->queues->holders, &w->held, NULL);
 	w->since_ms = queues_now(queue->queues);
 	w->pointer = *p;
 	while (*end)
@@ -277,19 +271,20 @@ static void look_at_given(struct work *w, int64_t now)
 static void look_at_running(struct work *w, int64_t now)
 {
 	const struct job_end crashed = {.what = ATTEMPT_CRASHED, .retry_ms = -1};
+	int64_t until_ms = w->held.told ? w->held.lease_ms : w->untold_ms;
 
 	tell_begun(w);
-	if (w->lost && !w->told)
+	if (w->held.lost && !w->held.told)
 		work_is_over(w, false); /* nobody does anything */
-	if (w->owner || w->state == WORK_GONE)
+	if (w->held.owner || w->state == WORK_GONE)
 		return;
-	if (!w->told && !w->lost && now >= w->told_ms + TELL_AGAIN_MS)
+	if (!w->held.told && !w->held.lost && now >= w->told_ms + TELL_AGAIN_MS)
 		tell_runner(w, now); /* another supervisor may begin it */
-	if (now < w->lease_ms) {
-		queues_wake(queues_of(w), w->lease_ms - now);
+	if (now < until_ms) {
+		queues_wake(queues_of(w), until_ms - now);
 		return;
 	}
-	if (w->lost) {
+	if (w->held.lost) {
 		work_is_over(w, false);
 		return;
 	}
@@ -329,8 +324,8 @@ void queue_works_expired(struct queue *queue)
 	for (struct work *w = queue->works.first; w; w = w->next) {
 		queue_calls_forget(&queue->queues->calls, w);
 		w->flying = 0;
-		if (w->state == WORK_RUNNING && (w->owner || w->told))
-			w->lost = true;
+		if (w->state == WORK_RUNNING && (w->held.owner || w->held.told))
+			holder_lose(&w->held);
 		else
 			work_is_over(w, false);
 	}
@@ -399,8 +394,7 @@ static struct work *find(const struct queues *q, const void *owner, uint64_t num
 {
 	for (size_t i = 0; i < q->n; i++)
 		for (struct work *w = q->list[i]->works.first; w; w = w->next)
-			if (w->owner == owner && w->number == number && w->told &&
-			    w->state == WORK_RUNNING)
+			if (w->state == WORK_RUNNING && holder_is(&w->held, owner, number))
 				return w;
 	return NULL;
 }
@@ -412,8 +406,9 @@ static struct work *find_to_begin(const struct queues *q, const struct job_id *i
 
 	for (struct work *w = queue ? queue->works.first : NULL; w; w = w->next)
 		if (w->pointer.minute == id->minute && strcmp(w->pointer.uuid, id->uuid) == 0 &&
-		    !w->owner &&
-		    (w->state == WORK_GIVEN || (w->state == WORK_RUNNING && !w->told && !w->lost)))
+		    !w->held.owner &&
+		    (w->state == WORK_GIVEN ||
+		     (w->state == WORK_RUNNING && !w->held.told && !w->held.lost)))
 			return w;
 	return NULL;
 }
@@ -428,7 +423,7 @@ void queues_begin(struct queues *q, void *owner, const struct job_id *id, job_be
 							       : "it is not given to this node"});
 		return;
 	}
-	w->owner = owner;
+	holder_take(&w->held, owner);
 	w->begun = fn;
 	w->arg = arg;
 	if (w->state == WORK_GIVEN)
@@ -444,9 +439,10 @@ void queues_attach(struct queues *q, void *owner, const struct job_id *id, int64
 	for (struct work *w = queue ? queue->works.first : NULL; w; w = w->next) {
 		int64_t own = w->pointer.callback ? w->at.attempt : w->record.attempt;
 		if (w->pointer.minute != id->minute || strcmp(w->pointer.uuid, id->uuid) != 0 ||
-		    w->state != WORK_RUNNING || w->owner || !w->told || w->lost || own != attempt)
+		    w->state != WORK_RUNNING || w->held.owner || !w->held.told || w->held.lost ||
+		    own != attempt)
 			continue;
-		w->owner = owner;
+		holder_attach(&w->held, owner);
 		w->begun = fn;
 		w->arg = arg;
 		queues_wake(q, 0);
@@ -461,7 +457,7 @@ int64_t queues_renew(struct queues *q, const void *owner, uint64_t number)
 
 	if (!w)
 		return -1;
-	return holder_renew(q->session, !w->lost && !w->cancelled && !q->revoked, &w->lease_ms);
+	return holder_renew(&q->holders, &w->held, !w->cancelled);
 }
 
 bool queues_finish(struct queues *q, const void *owner, uint64_t number, const struct job_end *end,
@@ -471,7 +467,7 @@ bool queues_finish(struct queues *q, const void *owner, uint64_t number, const s
 
 	if (!w)
 		return false;
-	if (w->lost) {
+	if (w->held.lost) {
 		work_is_over(w, false);
 		fn(arg, false);
 		return true;
@@ -486,13 +482,12 @@ bool queues_finish(struct queues *q, const void *owner, uint64_t number, const s
 void queue_works_owner_gone(struct queue *queue, const void *owner)
 {
 	for (struct work *w = queue->works.first; w; w = w->next) {
-		if (w->owner != owner)
+		if (w->held.owner != owner)
 			continue;
-		w->owner = NULL;
+		holder_owner_gone(&queue->queues->holders, &w->held);
 		w->begun = NULL;
 		w->ended = NULL;
 		w->told_ms = 0;
-		if (w->state == WORK_RUNNING && !w->told)
-			w->lease_ms = queues_now(queue->queues) + UNTOLD_MS;
+		w->untold_ms = queues_now(queue->queues) + UNTOLD_MS;
 	}
 }

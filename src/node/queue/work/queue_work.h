@@ -8,6 +8,7 @@
 #ifndef ZKLEADER_NODE_QUEUE_WORK_QUEUE_WORK_H
 #define ZKLEADER_NODE_QUEUE_WORK_QUEUE_WORK_H
 
+#include "node/holder/holder.h"
 #include "node/queue/queue_ending.h"
 #include "node/queue/queue_parts.h"
 
@@ -50,16 +51,13 @@ struct work {
 	size_t len;
 	struct job_record record;
 	bool cancelled;
-	bool lost; /* it is no longer ours */
 	/* RETURNING: its record is gone; `due` has its pointer already, under the same name */
 	bool gone, due_there;
 
 	/* queue_work.c's */
-	int64_t told_ms; /* CLOCK_BOOTTIME: last offer to the runner; 0: none */
-	void *owner;	 /* a supervisor's connection; NULL: none */
-	uint64_t number;
-	int64_t lease_ms; /* CLOCK_BOOTTIME: until then its processes may be alive */
-	bool told;	  /* the owner was told that it has begun */
+	int64_t told_ms;    /* CLOCK_BOOTTIME: last offer to the runner; 0: none */
+	struct holder held; /* lost: it is no longer ours */
+	int64_t untold_ms;  /* CLOCK_BOOTTIME: while nobody is told that it runs, it waits */
 	job_begun_fn begun;
 	job_ended_fn ended;
 	void *arg;

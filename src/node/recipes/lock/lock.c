@@ -6,7 +6,6 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "node/holder/holder.h"
 #include "node/tree/paths.h"
 
 #define ANSWER_SLACK_MS 5000 /* for which ZooKeeper's answer is waited for behind the deadline */
@@ -20,16 +19,6 @@ static int64_t now_of(const struct locks *k)
 }
 
 /* --- who is told ---------------------------------------------------------- */
-
-/* The owner has one less. */
-static void let_go(struct lock *l)
-{
-	void *owner = l->owner;
-
-	l->owner = NULL;
-	if (owner && l->locks->released)
-		l->locks->released(owner);
-}
 
 static void tell(struct lock *l, const struct lock_answer *answer)
 {
@@ -52,7 +41,7 @@ static void leave(struct lock *l)
 void lock_fail(struct lock *l, const struct lock_answer *answer)
 {
 	tell(l, answer);
-	let_go(l);
+	holder_let_go(&l->locks->holders, &l->held);
 	leave(l);
 }
 
@@ -75,13 +64,13 @@ void lock_is_lost(struct lock *l)
 {
 	if (l->state == LOCK_LEAVING)
 		return;
-	if (l->told) {
-		if (!l->lost)
+	if (l->held.told) {
+		if (!l->held.lost)
 			log_warning("lock lost", LOG_STR("lock", l->name),
 				    LOG_INT("token", l->token));
-		l->lost = true;
+		holder_lose(&l->held);
 		l->need = LOCK_NOTHING;
-	} else if (l->attaching) {
+	} else if (l->held.attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 	} else {
 		lock_reenter(l);
@@ -91,7 +80,7 @@ void lock_is_lost(struct lock *l)
 void lock_is_gone(struct lock *l)
 {
 	lock_unwatch(l);
-	let_go(l);
+	holder_let_go(&l->locks->holders, &l->held);
 	l->need = LOCK_NOTHING;
 	l->dead = true;
 	if (l->done)
@@ -103,39 +92,38 @@ void lock_is_gone(struct lock *l)
 
 static bool is_orphan(const struct lock *l)
 {
-	return l->state == LOCK_HELD && !l->owner;
+	return l->state == LOCK_HELD && !l->held.owner;
 }
 
 /* One with the same id has not left yet. */
 static bool is_blocked(const struct lock *l)
 {
 	for (const struct lock *o = l->locks->list; o; o = o->next)
-		if (o != l && !o->dead && o->number < l->number && strcmp(o->id, l->id) == 0)
+		if (o != l && !o->dead && o->held.number < l->held.number &&
+		    strcmp(o->id, l->id) == 0)
 			return true;
 	return false;
 }
 
 static void tell_held(struct lock *l)
 {
-	if (l->state != LOCK_HELD || l->lost || !l->owed ||
-	    !session_may_begin(l->locks->session, l->told || l->attaching))
+	bool goes_on = l->held.told || l->held.attaching;
+
+	if (l->state != LOCK_HELD || !l->owed || !holder_tells(&l->locks->holders, &l->held))
 		return;
-	if (l->told || l->attaching)
+	if (goes_on)
 		log_info("lock goes on", LOG_STR("lock", l->name), LOG_INT("token", l->token));
-	if (l->attaching && !l->told) /* the previous sidecar's promise counts until it renews */
-		l->lease_ms = now_of(l->locks) + session_told_timeout(l->locks->session);
-	l->told = true;
-	tell(l,
-	     &(struct lock_answer){.outcome = LOCK_YOURS, .number = l->number, .token = l->token});
+	tell(l, &(struct lock_answer){
+			.outcome = LOCK_YOURS, .number = l->held.number, .token = l->token});
 }
 
 static void be_on_time(struct lock *l, int64_t now)
 {
-	if (is_orphan(l) && now >= l->lease_ms)
+	if (l->state == LOCK_HELD && holder_is_over(&l->locks->holders, &l->held))
 		leave(l);
 	if (!l->owed)
 		return;
-	if (!l->entered && !l->attaching && now >= l->session_ms &&
+	if (!l->entered && !l->held.attaching && now >= l->session_ms &&
 	    !session_is_up(l->locks->session))
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = SESSION_NONE});
 	else if (now >= l->deadline_ms + ANSWER_SLACK_MS ||
@@ -184,7 +172,7 @@ static void set_timer(struct locks *k, int64_t now)
 	for (const struct lock *l = k->list; l; l = l->next) {
 		sooner(&first, l->retry_ms, now);
 		if (is_orphan(l))
-			sooner(&first, l->lease_ms, now);
+			sooner(&first, l->held.lease_ms, now);
 		if (!l->owed)
 			continue;
 		sooner(&first, l->session_ms, now);
@@ -269,7 +257,7 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 		any = true;
 		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
 			lock_is_lost(l);
-		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->lost)
+		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->held.lost)
 			l->need = LOCK_TAKE; /* its node is there still, and is watched again */
 		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
 			l->need = LOCK_LIST;
@@ -289,7 +277,7 @@ static struct lock *add(struct locks *k, const char *name, const char *id, lock_
 	l->locks = k;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	snprintf(l->id, sizeof(l->id), "%s", id);
-	l->number = ++k->last_number;
+	holder_init(&k->holders, &l->held, NULL);
 	l->owed = true;
 	l->fn = fn;
 	l->arg = arg;
@@ -316,13 +304,12 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 
 	if (why) {
 		fn(arg, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = why});
-		if (k->released)
-			k->released(q->owner);
+		holders_release(&k->holders, q->owner);
 		return;
 	}
 	struct lock *l = add(k, q->name, q->id, fn, arg);
 	snprintf(l->command, sizeof(l->command), "%s", q->command);
-	l->owner = q->owner;
+	holder_take(&l->held, q->owner);
 	l->pid = q->pid;
 	l->slots = q->slots;
 	l->maybe = q->again;
@@ -335,7 +322,7 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 static struct lock *find_orphan(const struct locks *k, const char *name, const char *id)
 {
 	for (struct lock *l = k->list; l; l = l->next)
-		if (is_orphan(l) && !l->lost && strcmp(l->id, id) == 0 &&
+		if (is_orphan(l) && !l->held.lost && strcmp(l->id, id) == 0 &&
 		    strcmp(l->name, name) == 0)
 			return l;
 	return NULL;
@@ -349,25 +336,24 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 	/* Also while we are being stopped: that waits for it. */
 	if (!l && (k->n >= LOCKS_MAX || locks_know(k, id))) {
 		fn(arg, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
-		if (k->released)
-			k->released(owner);
+		holders_release(&k->holders, owner);
 		return;
 	}
 	if (!l) {
 		l = add(k, name, id, fn, arg);
-		l->attaching = l->maybe = true;
+		l->maybe = true;
 	}
 	l->fn = fn;
 	l->arg = arg;
 	l->owed = true;
-	l->owner = owner;
+	holder_attach(&l->held, owner);
 	go_on(k);
 }
 
 static struct lock *find(const struct locks *k, const void *owner, uint64_t number)
 {
 	for (struct lock *l = k->list; l; l = l->next)
-		if (l->owner == owner && l->number == number && l->told && !l->dead)
+		if (holder_is(&l->held, owner, number) && !l->dead)
 			return l;
 	return NULL;
 }
@@ -378,8 +364,7 @@ int64_t locks_renew(struct locks *k, const void *owner, uint64_t number)
 
 	if (!l)
 		return -1;
-	return holder_renew(k->session, l->state == LOCK_HELD && !l->lost && !k->revoked,
-			    &l->lease_ms);
+	return holder_renew(&k->holders, &l->held, l->state == LOCK_HELD);
 }
 
 bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done_fn done, void *arg)
@@ -390,28 +375,20 @@ bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done
 		return false;
 	l->done = done;
 	l->done_arg = arg;
-	let_go(l);
+	holder_let_go(&l->locks->holders, &l->held);
 	leave(l);
 	go_on(k);
 	return true;
 }
 
-/* Its command may be alive, for as long as a lease that was told of by another than us. */
-static bool is_attaching(const struct lock *l)
-{
-	return l->attaching && !l->told && l->state != LOCK_LEAVING;
-}
-
 void locks_owner_gone(struct locks *k, const void *owner)
 {
 	for (struct lock *l = k->list; l; l = l->next) {
-		if (l->owner != owner)
+		if (l->held.owner != owner)
 			continue;
-		l->owner = NULL;
+		holder_owner_gone(&k->holders, &l->held);
 		tell(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = "nobody asks"});
-		if (is_attaching(l))
-			l->lease_ms = now_of(k) + session_told_timeout(k->session);
-		else if (l->state != LOCK_HELD || l->lost)
+		if (!l->held.attaching && (l->state != LOCK_HELD || l->held.lost))
 			leave(l);
 	}
 	go_on(k);
@@ -428,30 +405,28 @@ void locks_stop(struct locks *k)
 
 	k->stopping = true;
 	for (struct lock *l = k->list; l; l = l->next)
-		if (l->owed && !l->told && !is_attaching(l))
+		if (l->owed && !l->held.told && !l->held.attaching)
 			lock_fail(l, &no);
 	go_on(k);
 }
 
 size_t locks_going(const struct locks *k)
 {
-	int64_t now = now_of(k);
 	size_t n = 0;
 
 	for (const struct lock *l = k->list; l; l = l->next)
-		n += !l->dead && l->state != LOCK_LEAVING && (l->told || is_attaching(l)) &&
-		     (l->owner || now < l->lease_ms);
+		n += !l->dead && l->state != LOCK_LEAVING && holder_is_alive(&k->holders, &l->held);
 	return n;
 }
 
 void locks_revoke(struct locks *k)
 {
-	k->revoked = true;
+	k->holders.revoked = true;
 }
 
 void locks_on_release(struct locks *k, void (*released)(void *owner))
 {
-	k->released = released;
+	k->holders.released = released;
 }
 
 bool locks_know(const struct locks *k, const char *id)
@@ -465,7 +440,8 @@ bool locks_know(const struct locks *k, const char *id)
 void locks_init(struct locks *k, struct session *session, struct registry *registry,
 		struct roster *roster)
 {
-	*k = (struct locks){.session = session, .registry = registry};
+	*k = (struct locks){
+		.session = session, .registry = registry, .holders = {.session = session}};
 	lock_sweep_init(&k->sweep, k, roster);
 	host_timer_init(&k->due, session->host, on_due, k);
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "node/fleet/registry.h"
+#include "node/holder/holder.h"
 #include "node/recipes/lock/lock_name.h"
 #include "node/recipes/lock/lock_sweep.h"
 #include "node/recipes/roster/roster.h"
@@ -74,17 +75,13 @@ enum lock_need {
 struct lock {
 	struct locks *locks;
 	struct lock *next;
-	void *owner; /* NULL: disconnected */
+	struct holder held;
 	char name[NAME_TASK_MAX + 1];
 	char id[LOCK_ID_LEN + 1];
 	char command[LOCK_COMMAND_MAX + 1];
 	int64_t pid, slots; /* slots 0: any number */
-	uint64_t number;
-	bool attaching; /* its node must exist: none is made */
 	enum lock_state state;
-	bool lost; /* it was held, and is no longer */
 	bool owed; /* fn has not been called */
-	bool told; /* the owner knows that it holds: a command may run */
 	bool dead; /* to be freed once no request is outstanding */
 	lock_fn fn;
 	void *arg;
@@ -92,7 +89,6 @@ struct lock {
 	void *done_arg;
 	int64_t deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
 	int64_t session_ms;  /* it waits for a session until then */
-	int64_t lease_ms;    /* end of the lease promised to the owner */
 	int64_t retry_ms;
 
 	/* lock_steps.c's */
@@ -129,13 +125,12 @@ struct lock {
 struct locks {
 	struct session *session;
 	struct registry *registry;
+	struct holders holders;
 	struct lock *list;
 	size_t n;
-	uint64_t last_number;
 	int64_t warm_ms; /* CLOCK_BOOTTIME: the lease is kept up until then */
-	bool stopping, revoked, kept;
+	bool stopping, kept;
 	bool busy, again; /* in the loop over the list; run it again */
-	void (*released)(void *owner);
 	struct lock_sweep sweep;
 	struct host_timer due;
 };

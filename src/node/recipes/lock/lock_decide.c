@@ -65,7 +65,7 @@ static void not_found(struct lock *l)
 {
 	if (store_is_refusal(l->seen.listed)) {
 		refuse(l, store_refused_why(l->seen.listed));
-	} else if (l->attaching) {
+	} else if (l->held.attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 	} else {
 		if (!l->maybe) /* it was made, and has been deleted */

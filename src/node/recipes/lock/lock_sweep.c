@@ -82,7 +82,7 @@ static void on_looked(void *arg, const struct store_reply *reply)
 	r->left |= reply->code != STORE_OK && reply->code != STORE_NO_NODE;
 	if (s && reply->code == STORE_OK && session_is_up(s->locks->session)) {
 		path_of(s->locks->registry->settings, PATH_LOCKS, look->name, path);
-		if (s->recovered || s->recover_ms == 0 || r->recovers)
+		if (s->recovered || s->former.until_ms == 0 || r->recovers)
 			delete_left(r, look->name, reply);
 		if (reply->n_names == 0 && is_first(s))
 			delete_node(s->locks, path);
@@ -130,8 +130,8 @@ static void on_names(void *arg, const struct store_reply *reply)
 /* Leftovers of the previous sidecar have to be found. */
 static bool recovers(const struct lock_sweep *s)
 {
-	return s->recover_ms != 0 && !s->recovered &&
-	       host_now_ms(s->locks->session->host) >= s->recover_ms;
+	return s->former.until_ms != 0 && !s->recovered &&
+	       host_now_ms(s->locks->session->host) >= s->former.until_ms;
 }
 
 static void on_due(void *arg)
@@ -153,25 +153,20 @@ static void on_due(void *arg)
 
 void lock_sweep_take_over(struct lock_sweep *s, int64_t timeout_ms)
 {
-	s->recover_ms = host_now_ms(s->locks->session->host) + timeout_ms;
-	s->early = true;
+	holder_former_take_over(&s->former, s->locks->session, timeout_ms);
 }
 
 void lock_sweep_up(struct lock_sweep *s)
 {
-	struct session *session = s->locks->session;
-
-	if (session->id == session->taken_over && (s->recover_ms == 0 || s->early))
-		s->recover_ms = host_now_ms(session->host) + session_told_timeout(session);
-	s->early = false;
+	holder_former_up(&s->former, s->locks->session);
 	if (!host_timer_is_set(&s->due))
 		host_timer_start(&s->due, LOCK_SWEEP_MS);
 }
 
 void lock_sweep_expired(struct lock_sweep *s)
 {
-	s->recover_ms = 0;
-	s->recovered = s->early = false;
+	s->former = (struct holder_former){.until_ms = 0};
+	s->recovered = false;
 }
 
 void lock_sweep_init(struct lock_sweep *s, struct locks *locks, struct roster *roster)

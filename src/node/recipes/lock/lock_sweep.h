@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "node/host.h"
+#include "node/holder/holder.h"
 
 #define LOCK_SWEEP_MS 20000 /* between sweeps */
 
@@ -20,9 +20,8 @@ struct roster;
 struct lock_sweep {
 	struct locks *locks;
 	struct roster *roster;
-	int64_t recover_ms; /* CLOCK_BOOTTIME: the previous sidecar's commands are dead; 0: none */
-	bool early;	    /* it counts from our start, as the session is not confirmed yet */
-	bool recovered;	    /* the previous sidecar's locks are all gone */
+	struct holder_former former;
+	bool recovered;			/* the previous sidecar's locks are all gone */
 	struct lock_sweep_round *round; /* in progress; NULL */
 	struct host_timer due;
 };

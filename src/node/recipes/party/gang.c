@@ -6,7 +6,6 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
-#include "node/holder/holder.h"
 #include "node/recipes/party/gang_parts.h"
 #include "node/tree/paths.h"
 
@@ -26,7 +25,7 @@ struct gang_member *gang_add(struct gang *g, uint64_t id)
 
 	m->gang = g;
 	m->id = id;
-	m->number = ++g->all->last_number;
+	holder_init(&g->all->holders, &m->held, NULL);
 	m->session_ms = now_of(g->all) + SESSION_PATIENCE_MS;
 	m->deadline_ms = INT64_MAX;
 	while (*end)
@@ -44,16 +43,6 @@ void gang_tell_early(struct gang_member *m, const struct gang_answer *answer)
 	m->fn = NULL;
 	if (fn)
 		fn(m->arg, answer);
-}
-
-/* The owner has one less. */
-static void let_go(struct gang_member *m)
-{
-	void *owner = m->owner;
-
-	m->owner = NULL;
-	if (owner && m->gang->all->released)
-		m->gang->all->released(owner);
 }
 
 void gang_unwatch(struct gang_member *m)
@@ -84,7 +73,7 @@ void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *
 	if (!g->members)
 		unwatch_record(g);
 	gang_tell_early(m, answer);
-	let_go(m);
+	holder_let_go(&m->gang->all->holders, &m->held);
 	if (m->done)
 		m->done(m->done_arg);
 	free(m);
@@ -93,30 +82,22 @@ void gang_tell(struct gang *g, struct gang_member *m, const struct gang_answer *
 void gang_tell_started(struct gang_member *m)
 {
 	struct gang *g = m->gang;
+	bool goes_on = m->held.told || m->held.attaching;
 
-	if (!m->fn || m->lost || !g->record ||
-	    !session_may_begin(g->all->session, m->told || m->attaching))
+	if (!m->fn || !g->record || !holder_tells(&g->all->holders, &m->held))
 		return;
-	if (m->told || m->attaching)
+	if (goes_on)
 		log_info("gang goes on", LOG_STR("gang", g->name),
 			 LOG_INT("index", (int64_t)m->index));
-	m->told = true;
-	/*
-	 * Its command lives by the lease that the previous sidecar promised, even if it never asks
-	 * us again.
-	 */
-	if (m->attaching)
-		m->lease_ms = now_of(g->all) + session_told_timeout(g->all->session);
-	m->attaching = false;
 	gang_tell_early(m, &(struct gang_answer){.outcome = GANG_STARTED,
-						 .number = m->number,
+						 .number = m->held.number,
 						 .index = m->index,
 						 .record = g->record});
 }
 
 bool gang_is_orphan(const struct gang_member *m)
 {
-	return m->state == GANG_RUNS && !m->owner && (m->told || m->attaching);
+	return m->state == GANG_RUNS && !m->held.owner && (m->held.told || m->held.attaching);
 }
 
 /* --- gangs ---------------------------------------------------------------- */
@@ -193,16 +174,15 @@ static void expire(struct gang *g, struct gang_member *m)
 			  &(struct gang_answer){.outcome = GANG_REFUSED, .why = session_ended});
 		return;
 	}
-	if (m->told && !m->lost)
+	if (m->held.told && !m->held.lost)
 		log_warning("gang lost", LOG_STR("gang", g->name),
 			    LOG_INT("index", (int64_t)m->index));
-	m->lost = true;
+	holder_lose(&m->held);
 }
 
 void gangs_expired(struct gangs *all)
 {
-	all->recover_ms = 0;
-	all->early = false;
+	all->former = (struct holder_former){.until_ms = 0};
 	for (struct gang *g = all->list; g; g = g->next) {
 		struct gang_member *next;
 		g->orphans = g->sweep = false;
@@ -257,8 +237,7 @@ static void refuse(struct gangs *all, void *owner, gang_fn fn, void *arg,
 		   const struct gang_answer *answer)
 {
 	fn(arg, answer);
-	if (all->released)
-		all->released(owner);
+	holders_release(&all->holders, owner);
 }
 
 void gangs_join(struct gangs *all, const struct gang_request *q, gang_fn fn, void *arg)
@@ -283,7 +262,7 @@ void gangs_join(struct gangs *all, const struct gang_request *q, gang_fn fn, voi
 	memcpy(m->key, t.key, sizeof(m->key));
 	m->count = q->count;
 	m->goes_on = q->goes_on;
-	m->owner = q->owner;
+	holder_take(&m->held, q->owner);
 	m->fn = fn;
 	m->arg = arg;
 	if (q->timeout_ms >= 0)
@@ -300,7 +279,7 @@ void gangs_attach(struct gangs *all, void *owner, const char *name, uint64_t id,
 	struct gang_member *m = find_id(g, id);
 
 	/* Also while we are being stopped: that waits for it. */
-	if (m ? !gang_is_orphan(m) || m->lost : all->n_members >= GANG_MEMBERS_MAX) {
+	if (m ? !gang_is_orphan(m) || m->held.lost : all->n_members >= GANG_MEMBERS_MAX) {
 		refuse(all, owner, fn, arg, &(struct gang_answer){.outcome = GANG_NOT_THERE});
 		gangs_schedule(all);
 		return;
@@ -308,9 +287,8 @@ void gangs_attach(struct gangs *all, void *owner, const char *name, uint64_t id,
 	if (!m) {
 		m = gang_add(g, id);
 		m->state = GANG_RUNS;
-		m->attaching = true;
 	}
-	m->owner = owner;
+	holder_attach(&m->held, owner);
 	m->fn = fn;
 	m->arg = arg;
 	g->dirty = true;
@@ -322,7 +300,7 @@ static struct gang_member *find(const struct gangs *all, const void *owner, uint
 {
 	for (struct gang *g = all->list; g; g = g->next)
 		for (struct gang_member *m = g->members; m; m = m->next)
-			if (m->owner == owner && m->number == number && m->told)
+			if (holder_is(&m->held, owner, number))
 				return m;
 	return NULL;
 }
@@ -333,8 +311,7 @@ int64_t gangs_renew(struct gangs *all, const void *owner, uint64_t number)
 
 	if (!m)
 		return -1;
-	return holder_renew(all->session, m->state == GANG_RUNS && !m->lost && !all->revoked,
-			    &m->lease_ms);
+	return holder_renew(&all->holders, &m->held, m->state == GANG_RUNS);
 }
 
 bool gangs_finish(struct gangs *all, const void *owner, uint64_t number, bool interrupted,
@@ -347,9 +324,9 @@ bool gangs_finish(struct gangs *all, const void *owner, uint64_t number, bool in
 	m->done = done;
 	m->done_arg = arg;
 	/* Where it was ended because another was lost, it leaves in order. */
-	m->state = interrupted && !m->lost ? GANG_LOSES : GANG_LEAVES;
+	m->state = interrupted && !m->held.lost ? GANG_LOSES : GANG_LEAVES;
 	m->gang->dirty = true;
-	let_go(m);
+	holder_let_go(&m->gang->all->holders, &m->held);
 	gang_go_on(m->gang);
 	gangs_schedule(all);
 	return true;
@@ -359,18 +336,18 @@ void gangs_owner_gone(struct gangs *all, const void *owner)
 {
 	for (struct gang *g = all->list; g; g = g->next) {
 		for (struct gang_member *m = g->members; m; m = m->next) {
-			if (m->owner != owner)
+			if (m->held.owner != owner)
 				continue;
-			m->owner = NULL;
+			g->dirty = true;
+			holder_owner_gone(&all->holders, &m->held);
 			gang_tell_early(m, &(struct gang_answer){.outcome = GANG_REFUSED,
 								 .why = "nobody asks"});
-			if (m->attaching)
-				m->lease_ms = now_of(all) + session_told_timeout(all->session);
-			else if (m->state == GANG_WAITS)
+			if (m->held.attaching)
+				continue;
+			if (m->state == GANG_WAITS)
 				m->state = GANG_ENDS;
-			else if (m->state == GANG_RUNS && !m->told)
+			else if (m->state == GANG_RUNS && !m->held.told)
 				m->state = GANG_LOSES;
-			g->dirty = true;
 		}
 		gang_go_on(g);
 	}
@@ -401,8 +378,7 @@ void gangs_stop(struct gangs *all)
 
 void gangs_take_over(struct gangs *all, int64_t timeout_ms)
 {
-	all->recover_ms = now_of(all) + timeout_ms;
-	all->early = true;
+	holder_former_take_over(&all->former, all->session, timeout_ms);
 }
 
 bool gangs_know(const struct gangs *all, const char *name, uint64_t id)
@@ -415,30 +391,31 @@ bool gangs_know(const struct gangs *all, const char *name, uint64_t id)
 
 size_t gangs_going(const struct gangs *all)
 {
-	int64_t now = now_of(all);
 	size_t n = 0;
 
 	for (const struct gang *g = all->list; g; g = g->next)
 		for (const struct gang_member *m = g->members; m; m = m->next)
-			n += m->state == GANG_RUNS && (m->told || m->attaching) &&
-			     (m->owner || now < m->lease_ms);
+			n += m->state == GANG_RUNS && holder_is_alive(&all->holders, &m->held);
 	return n;
 }
 
 void gangs_revoke(struct gangs *all)
 {
-	all->revoked = true;
+	all->holders.revoked = true;
 }
 
 void gangs_on_release(struct gangs *all, void (*released)(void *owner))
 {
-	all->released = released;
+	all->holders.released = released;
 }
 
 void gangs_init(struct gangs *all, struct session *session, struct registry *registry,
 		struct roster *roster)
 {
-	*all = (struct gangs){.session = session, .registry = registry, .roster = roster};
+	*all = (struct gangs){.session = session,
+			      .registry = registry,
+			      .roster = roster,
+			      .holders = {.session = session}};
 	host_timer_init(&all->due, session->host, gangs_on_due, all);
 	gang_sweep_init(all);
 }

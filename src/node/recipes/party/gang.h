@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "node/fleet/registry.h"
+#include "node/holder/holder.h"
 #include "node/recipes/roster/roster.h"
 #include "wire/records/gang_record.h"
 
@@ -69,11 +70,9 @@ struct gangs {
 	struct roster *roster;
 	struct gang *list;
 	size_t n_members;
-	uint64_t last_number;
-	bool stopping, revoked, kept;
-	int64_t recover_ms; /* CLOCK_BOOTTIME: the previous sidecar's nodes go then; 0: none */
-	bool early; /* recover_ms counts from our start, as the session is not confirmed yet */
-	void (*released)(void *owner);
+	struct holders holders;
+	bool stopping, kept;
+	struct holder_former former;
 	bool listing; /* the sweep is listing the folder */
 	struct host_timer due, sweep;
 };

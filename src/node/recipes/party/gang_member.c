@@ -186,7 +186,7 @@ static bool is_asked_for(const struct gang *g, uint64_t id)
 {
 	for (const struct gang_member *m = g->members; m; m = m->next)
 		if (m->id == id)
-			return m->owner && m->state != GANG_ENDS;
+			return m->held.owner && m->state != GANG_ENDS;
 	return false;
 }
 
@@ -355,7 +355,7 @@ static void run(struct gang_member *m, int index)
 	m->state = GANG_RUNS;
 	m->index = (size_t)index;
 	m->deadline_ms = INT64_MAX;
-	if (!m->owner || !m->fn)
+	if (!m->held.owner || !m->fn)
 		m->state = GANG_LOSES;
 }
 
@@ -377,19 +377,21 @@ static void look_running(struct gang *g, struct gang_member *m, const struct gan
 			 int index)
 {
 	if (!own || index < 0) {
-		m->lost = true;
-		if (!m->told)
+		holder_lose(&m->held);
+		if (!m->held.told)
 			gang_tell(g, m,
-				  &(struct gang_answer){.outcome = m->attaching ? GANG_NOT_THERE
-										: GANG_REFUSED,
+				  &(struct gang_answer){.outcome = m->held.attaching
+									   ? GANG_NOT_THERE
+									   : GANG_REFUSED,
 							.why = was_lost});
 		return;
 	}
 	m->index = (size_t)index;
 	if (m->key[0] == '\0')
 		memcpy(m->key, own->key, sizeof(own->key));
-	m->lost |= g->record->lost && !g->record->goes_on;
-	if (m->lost && m->attaching) {
+	if (g->record->lost && !g->record->goes_on)
+		holder_lose(&m->held);
+	if (m->held.lost && m->held.attaching) {
 		gang_tell_early(m, &(struct gang_answer){.outcome = GANG_NOT_THERE});
 		m->state = GANG_LOSES;
 		g->dirty = true;

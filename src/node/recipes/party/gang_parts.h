@@ -8,13 +8,13 @@
 struct gang_member {
 	struct gang_member *next;
 	struct gang *gang;
-	uint64_t id, number;
+	struct holder held;
+	uint64_t id;
 	char key[GANG_KEY_MAX + 1];
 	unsigned count; /* 0: of an attach, not known */
-	bool goes_on, attaching;
+	bool goes_on;
 	bool patient; /* it saw a session once: if that is lost, it waits for the next */
-	void *owner;  /* NULL: disconnected */
-	int64_t deadline_ms, lease_ms;
+	int64_t deadline_ms;
 	int64_t session_ms; /* it waits for a session until then */
 	enum gang_state {
 		GANG_WAITS,  /* has or gets a node; not in the record yet */
@@ -23,8 +23,6 @@ struct gang_member {
 		GANG_LOSES,  /* its node is to go without a mark: its command did not end */
 		GANG_ENDS /* its node is to go unless the gang has begun; then `answer` is sent */
 	} state;
-	bool told; /* STARTED was answered: a command may be alive */
-	bool lost; /* its command may not go on */
 	bool left; /* it left in order */
 	size_t index;
 	uint64_t rival;	 /* id of another waiter with our key, whose node was read; 0 */

@@ -353,7 +353,7 @@ static void decide(struct gang *g)
 		gang_consider(g);
 	for (struct gang_member *m = g->members; m && g->record->n > 0 && !g->record->goes_on;
 	     m = m->next)
-		if (m->state == GANG_RUNS && !m->lost)
+		if (m->state == GANG_RUNS && !m->held.lost)
 			watch_next(g, m);
 }
 

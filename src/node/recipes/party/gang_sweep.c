@@ -15,7 +15,7 @@
 /* The previous sidecar may have had members whose clients have not returned yet. */
 static bool recovers(const struct gangs *all)
 {
-	return all->recover_ms > 0 && host_now_ms(all->session->host) >= all->recover_ms;
+	return all->former.until_ms > 0 && host_now_ms(all->session->host) >= all->former.until_ms;
 }
 
 static void on_names(void *arg, const struct store_reply *reply)
@@ -36,7 +36,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 		gang_go_on(g);
 	}
 	if (orphans)
-		all->recover_ms = 0;
+		all->former.until_ms = 0;
 	gangs_schedule(all);
 }
 
@@ -76,11 +76,7 @@ void gang_sweep(struct gang *g)
 
 void gang_sweep_up(struct gangs *all)
 {
-	struct session *s = all->session;
-
-	if (s->id == s->taken_over && (all->recover_ms == 0 || all->early))
-		all->recover_ms = host_now_ms(s->host) + session_told_timeout(s);
-	all->early = false;
+	holder_former_up(&all->former, all->session);
 	all->listing = false;
 	if (!host_timer_is_set(&all->sweep))
 		host_timer_start(&all->sweep, GANG_SWEEP_MS);

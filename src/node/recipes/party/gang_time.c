@@ -20,7 +20,7 @@ static int64_t due_at(const struct gang *g)
 		at = min64(at, g->wake_ms);
 	for (const struct gang_member *m = g->members; m; m = m->next) {
 		if (gang_is_orphan(m))
-			at = min64(at, m->lease_ms);
+			at = min64(at, m->held.lease_ms);
 		if (m->fn && m->state == GANG_WAITS && !m->patient)
 			at = min64(at, m->session_ms);
 		if (m->fn && m->state != GANG_RUNS)
@@ -66,7 +66,7 @@ void gangs_schedule(struct gangs *all)
 
 static void look_at_time(struct gang *g, struct gang_member *m, int64_t now)
 {
-	if (gang_is_orphan(m) && m->lease_ms <= now) {
+	if (gang_is_orphan(m) && m->held.lease_ms <= now) {
 		m->state = GANG_LOSES;
 		g->dirty = true;
 	}
@@ -74,7 +74,7 @@ static void look_at_time(struct gang *g, struct gang_member *m, int64_t now)
 		return;
 	if (m->state == GANG_WAITS && !m->patient && now >= m->session_ms) {
 		m->patient = true;
-		if (!session_is_up(g->all->session) && !m->attaching) {
+		if (!session_is_up(g->all->session) && !m->held.attaching) {
 			m->state = GANG_ENDS;
 			gang_tell_early(m, &(struct gang_answer){.outcome = GANG_REFUSED,
 								 .why = SESSION_NONE});
