@@ -137,10 +137,10 @@ static void add_figures(struct figures *sum, const struct figures *one)
 	for (int i = 0; i < 3; i++)
 		sum->counted[i] += one->counted[i];
 	sum->opened += one->opened;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 10; i++) {
 		sum->barrier_told[i] += one->barrier_told[i];
-	for (int i = 0; i < 8; i++)
 		sum->gang_told[i] += one->gang_told[i];
+	}
 	for (int i = 0; i < 3; i++)
 		sum->gangs[i] += one->gangs[i];
 	sum->numbered += one->numbered;
@@ -321,10 +321,10 @@ static void print_gangs(const struct figures *f)
 	printf("gangs: %llu begun, %llu members came back, %llu commands killed; told to "
 	       "%llu, timeouts to %llu, in use to %llu, not known to %llu\n",
 	       (unsigned long long)f->gangs[0], (unsigned long long)f->gangs[1],
-	       (unsigned long long)f->gangs[2], (unsigned long long)f->gang_told[GANG_STARTED],
-	       (unsigned long long)f->gang_told[GANG_TIMEOUT],
-	       (unsigned long long)f->gang_told[GANG_IN_USE],
-	       (unsigned long long)f->gang_told[GANG_REFUSED]);
+	       (unsigned long long)f->gangs[2], (unsigned long long)f->gang_told[PARTY_OPENED],
+	       (unsigned long long)f->gang_told[PARTY_TIMEOUT],
+	       (unsigned long long)f->gang_told[PARTY_IN_USE],
+	       (unsigned long long)f->gang_told[PARTY_FAILED]);
 }
 
 static void print_figures(const struct plan *plan, const struct figures *f, double took, bool ok)
@@ -390,11 +390,12 @@ static void print_figures(const struct plan *plan, const struct figures *f, doub
 	if (plan->options.recipes)
 		printf("barriers: %llu rounds opened; told to %llu, that they have left to %llu, "
 		       "timeouts to %llu, another count to %llu, unknown to %llu\n",
-		       (unsigned long long)f->opened, (unsigned long long)f->barrier_told[0],
-		       (unsigned long long)f->barrier_told[1],
-		       (unsigned long long)f->barrier_told[2],
-		       (unsigned long long)f->barrier_told[3],
-		       (unsigned long long)f->barrier_told[5]);
+		       (unsigned long long)f->opened,
+		       (unsigned long long)f->barrier_told[PARTY_OPENED],
+		       (unsigned long long)f->barrier_told[PARTY_LEFT],
+		       (unsigned long long)f->barrier_told[PARTY_TIMEOUT],
+		       (unsigned long long)f->barrier_told[PARTY_OTHER_COUNT],
+		       (unsigned long long)f->barrier_told[PARTY_FAILED]);
 	printf("sim-node: %llu seeds, %.0f fleet-hours, %llu violations, %s\n",
 	       (unsigned long long)f->runs, hours, (unsigned long long)f->failed,
 	       ok && f->failed == 0 ? "ok" : "FAILED");

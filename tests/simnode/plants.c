@@ -25,7 +25,7 @@
 #include "node/session/handoff.h"
 #include "node/holder/holder.h"
 #include "node/election/leaders.h"
-#include "node/recipes/party/gang_parts.h"
+#include "node/recipes/party/party_parts.h"
 #include "node/recipes/lock/lock.h"
 #include "node/ledger/ledger.h"
 #include "node/recipes/leftovers.h"
@@ -526,7 +526,7 @@ WRAPS(gangs_renew);
 WRAPS(gang_is_dead);
 
 /* A member goes on when another was lost. */
-int64_t __wrap_gangs_renew(struct gangs *all, const void *owner, uint64_t number)
+int64_t __wrap_gangs_renew(struct parties *all, const void *owner, uint64_t number)
 {
 	int64_t left = __real_gangs_renew(all, owner, number);
 
@@ -534,10 +534,10 @@ int64_t __wrap_gangs_renew(struct gangs *all, const void *owner, uint64_t number
 }
 
 /* Others have the name at once where nobody is there. */
-bool __wrap_gang_is_dead(const struct gang *g)
+bool __wrap_gang_is_dead(const struct party *p)
 {
-	return is("gang-hasty") ? g->record->n > 0 && g->sight->n_running + g->sight->n_waiting == 0
-				: __real_gang_is_dead(g);
+	return is("gang-hasty") ? p->gang->n > 0 && p->sight->n_running + p->sight->n_waiting == 0
+				: __real_gang_is_dead(p);
 }
 
 /* A command goes on for as long as an answer to a question is good. */

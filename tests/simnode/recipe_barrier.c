@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/tree/ticket.h"
+#include "node/recipes/party/party_ticket.h"
 #include "recipes.h"
 #include "wire/records/barrier_record.h"
 
@@ -51,7 +51,7 @@ static struct {
 } nodes[NODES_MAX];
 static unsigned n_nodes;
 
-static void on_answer(void *arg, const struct barrier_answer *answer);
+static void on_answer(void *arg, const struct party_answer *answer);
 static void come(void *arg, uint64_t number);
 static void leave(void *arg, uint64_t number);
 
@@ -111,9 +111,9 @@ static void opened(unsigned k, const struct op *op)
 
 static void made(unsigned k, const struct op *op, int64_t session)
 {
-	struct ticket t;
+	struct party_ticket t;
 
-	if (!ticket_parse(path_name(op->path), &t) || t.id - 1 >= n_asks ||
+	if (!party_ticket_parse(PATH_BARRIERS, path_name(op->path), &t) || t.id - 1 >= n_asks ||
 	    asks[t.id - 1].barrier != k || t.session != session || n_nodes == NODES_MAX) {
 		sim_violation("a node of barrier %u is bad: %s", k, path_text(op->path));
 		return;
@@ -193,7 +193,7 @@ static void away(struct ask *a)
 		event_at(sim.now + 100 * MS, inside ? leave : come, a, 0);
 }
 
-static void on_answer(void *arg, const struct barrier_answer *answer)
+static void on_answer(void *arg, const struct party_answer *answer)
 {
 	struct ask *a = arg;
 	unsigned long long number = (unsigned long long)(a - asks);
@@ -201,7 +201,7 @@ static void on_answer(void *arg, const struct barrier_answer *answer)
 	sim.figures.barrier_told[answer->outcome]++;
 	TRACE("barrier: ask %llu of site %u is told %d", number, a->site, (int)answer->outcome);
 	switch (answer->outcome) {
-	case BARRIER_OPENED:
+	case PARTY_OPENED:
 		if (!a->lost && (!a->counted || (answer->round > 0 && answer->round != a->round)))
 			sim_violation("ask %llu is told of a round that it is not in", number);
 		a->told = answer->round;
@@ -209,22 +209,24 @@ static void on_answer(void *arg, const struct barrier_answer *answer)
 		if (a->command)
 			event_at(sim.now + random_exp(3 * SECOND), leave, a, 0);
 		break;
-	case BARRIER_LEFT:
+	case PARTY_LEFT:
 		if (!a->lost && anybody_inside(a->barrier, a->round) < n_asks)
 			sim_violation("ask %llu has left before the others", number);
 		a->state = ASK_OVER;
 		break;
-	case BARRIER_TIMEOUT:
-	case BARRIER_OTHER_COUNT:
+	case PARTY_TIMEOUT:
+	case PARTY_OTHER_COUNT:
 		if (!a->lost && a->counted)
 			sim_violation("ask %llu was counted, and is told that it was not", number);
 		a->denied = !a->lost;
 		a->state = ASK_OVER;
 		break;
-	case BARRIER_ENDED: away(a); break;
-	case BARRIER_UNKNOWN:
-	case BARRIER_REFUSED:
-	case BARRIER_WITHDRAWN: a->state = ASK_OVER; break;
+	case PARTY_ENDED: away(a); break;
+	case PARTY_FAILED:
+	case PARTY_MISUSE:
+	case PARTY_IN_USE:
+	case PARTY_NOT_THERE:
+	case PARTY_WITHDRAWN: a->state = ASK_OVER; break;
 	}
 }
 
@@ -286,7 +288,7 @@ static void drop_one(void)
 		return;
 	if (a->state != ASK_WAITS)
 		a->state = ASK_OVER;
-	barriers_owner_gone(&s->node.recipes.barriers, a);
+	parties_owner_gone(&s->node.recipes.barriers, a);
 	machine_wake(s->machine, 0);
 }
 

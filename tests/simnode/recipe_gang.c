@@ -24,7 +24,7 @@ unsigned n_gang_nodes;
 static int64_t looked_at; /* at rest */
 
 static void attach(struct gang_ask *a);
-static void on_answer(void *arg, const struct gang_answer *answer);
+static void on_answer(void *arg, const struct party_answer *answer);
 
 static uint64_t id_of(const struct gang_ask *a)
 {
@@ -49,7 +49,7 @@ static bool listens(const struct gang_ask *a)
 	       machine_listens(&machines[a->site]);
 }
 
-static struct gangs *gangs_of(const struct gang_ask *a)
+static struct parties *gangs_of(const struct gang_ask *a)
 {
 	return &sites[a->site].node.recipes.gangs;
 }
@@ -66,7 +66,7 @@ static void disconnect(struct gang_ask *a)
 
 	a->connected = a->attaching = false;
 	if (connected && sites[a->site].running)
-		gangs_owner_gone(gangs_of(a), a);
+		parties_owner_gone(gangs_of(a), a);
 	machine_wake(&machines[a->site], 0);
 }
 
@@ -163,14 +163,14 @@ static void on_accident(void *arg, uint64_t number)
 		over(a);
 }
 
-static void on_attached(void *arg, const struct gang_answer *answer)
+static void on_attached(void *arg, const struct party_answer *answer)
 {
 	struct gang_ask *a = arg;
 
 	if (!a->attaching || (a->phase != RUNNING && a->phase != ENDED) || !sites[a->site].running)
 		return;
 	a->attaching = false;
-	if (answer->outcome == GANG_STARTED) {
+	if (answer->outcome == PARTY_OPENED) {
 		a->number = answer->number;
 	} else if (a->phase == ENDED) {
 		a->connected = false;
@@ -268,7 +268,7 @@ static void on_held(void *arg, uint64_t number)
 		event_at(sim.now + random_exp(2 * SECOND), on_accident, a, 0);
 }
 
-static void on_answer(void *arg, const struct gang_answer *answer)
+static void on_answer(void *arg, const struct party_answer *answer)
 {
 	struct gang_ask *a = arg;
 
@@ -277,7 +277,7 @@ static void on_answer(void *arg, const struct gang_answer *answer)
 	TRACE("gang %u: ask %llu of site %u is told %d", a->gang, (unsigned long long)id_of(a),
 	      a->site, (int)answer->outcome);
 	sim.figures.gang_told[answer->outcome]++;
-	if (answer->outcome == GANG_STARTED) {
+	if (answer->outcome == PARTY_OPENED) {
 		if (!a->lost && !a->counted)
 			sim_violation("gang %u: ask %llu is told that it has begun", a->gang,
 				      (unsigned long long)id_of(a));
@@ -286,9 +286,11 @@ static void on_answer(void *arg, const struct gang_answer *answer)
 		event_at(sim.now + random_exp(2 * MS), on_held, a, 0);
 		return;
 	}
-	if (answer->outcome == GANG_OTHER_COUNT)
+	if (answer->outcome == PARTY_OTHER_COUNT)
 		sim_violation("gang %u: another count", a->gang);
-	a->denied = !a->lost && answer->outcome != GANG_REFUSED;
+	a->denied =
+		!a->lost && (answer->outcome == PARTY_TIMEOUT || answer->outcome == PARTY_IN_USE ||
+			     answer->outcome == PARTY_NOT_THERE);
 	if (a->denied && a->counted)
 		sim_violation("gang %u: ask %llu has begun, and is told that it has not", a->gang,
 			      (unsigned long long)id_of(a));

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIMNODE_RECIPE_GANG_H
 #define TESTS_SIMNODE_RECIPE_GANG_H
 
-#include "node/recipes/party/gang_ticket.h"
+#include "node/recipes/party/party_ticket.h"
 #include "recipes.h"
 
 #define GANGS	       3

@@ -137,10 +137,10 @@ static void written(unsigned k, const struct op *op, int64_t session)
 
 static void made(unsigned k, const struct op *op, int64_t session)
 {
-	struct gang_ticket t;
+	struct party_ticket t;
 
-	if (!gang_ticket_parse(path_name(op->path), &t) || t.left || t.id - 1 >= n_gang_asks ||
-	    gang_asks[t.id - 1].gang != k || t.session != session ||
+	if (!party_ticket_parse(PATH_GANGS, path_name(op->path), &t) || t.left ||
+	    t.id - 1 >= n_gang_asks || gang_asks[t.id - 1].gang != k || t.session != session ||
 	    n_gang_nodes == GANG_NODES_MAX) {
 		sim_violation("a node of gang %u is bad: %s", k, path_text(op->path));
 		return;

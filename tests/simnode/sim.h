@@ -102,14 +102,14 @@ struct figures {
 	uint64_t ended_badly, ended_noted;     /* records of runs, and those with a note */
 	uint64_t seen;			       /* writes of since when no run ended well */
 	uint64_t numbered, forgot, indexed[2]; /* numbers of the roster; questions for one */
-	uint64_t opened, barrier_told[8];      /* rounds of barriers; answers by their outcome */
+	uint64_t opened, barrier_told[10];     /* rounds of barriers; answers by their outcome */
 	uint64_t slots, rolled;		       /* of rolling restarts: taken, and freed by health */
 	uint64_t submits[3];		       /* told as committed, refused, unknown */
-	uint64_t jobs[4];		 /* processes begun; assigned; ends recorded, and not */
-	uint64_t locks[3];		 /* commands begun; locks not got; commands killed */
-	uint64_t gangs[3], gang_told[8]; /* begun; come back; killed; answers by their outcome */
-	uint64_t hostages[4];		 /* sessions, by what was done to them */
-	int64_t worst_hostage;		 /* until another led, behind twice the session timeout */
+	uint64_t jobs[4];		  /* processes begun; assigned; ends recorded, and not */
+	uint64_t locks[3];		  /* commands begun; locks not got; commands killed */
+	uint64_t gangs[3], gang_told[10]; /* begun; come back; killed; answers by their outcome */
+	uint64_t hostages[4];		  /* sessions, by what was done to them */
+	int64_t worst_hostage;		  /* until another led, behind twice the session timeout */
 	/* Requests of the crowd; those whose client has gone; ticks that were asked for where they are claimed. */
 	uint64_t crowd_asked, crowd_left, crowd_claimed;
 	int64_t worst_packet, worst_looks; /* bytes of watches; paths looked at by time */

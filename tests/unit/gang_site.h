@@ -5,7 +5,7 @@
 #include "node_site.h"
 
 #include "node/recipes/party/gang.h"
-#include "node/recipes/party/gang_ticket.h"
+#include "node/recipes/party/party_ticket.h"
 
 /* The nodes below it: an id, the session (ours is 7) and a key, and a number, all of a digit. */
 #define MADE(id, session, key)		 "000000000000000" id "-2-s-000000000000000" session "-" key "-"
@@ -15,12 +15,12 @@
 #define LEFT(id)			 "000000000000000" id "-left"
 
 static struct roster roster;
-static struct gangs gangs;
+static struct parties gangs;
 static struct gang_record record; /* as it is in ZooKeeper, in version 3 */
 static int owner, n_told, n_released, n_done;
-static struct gang_answer told;
+static struct party_answer told;
 
-static inline void on_answer(void *arg, const struct gang_answer *answer)
+static inline void on_answer(void *arg, const struct party_answer *answer)
 {
 	cr_expect_eq(arg, &owner);
 	told = *answer;
@@ -43,7 +43,7 @@ static inline void on_done(void *arg)
 static inline void watched(enum store_watch type, const char *path)
 {
 	(void)type;
-	gangs_watch(&gangs, path);
+	parties_watch(&gangs, path);
 }
 
 static inline void begin_gangs(void)
@@ -51,8 +51,8 @@ static inline void begin_gangs(void)
 	site_begin();
 	roster.session = &session;
 	roster.registry = &registry;
-	gangs_init(&gangs, &session, &registry, &roster);
-	gangs_on_release(&gangs, on_released);
+	parties_init(&gangs, &gang_kind, &session, &registry, &roster);
+	parties_on_release(&gangs, on_released);
 	site.watched = watched;
 	snprintf(registry.node, sizeof(registry.node), "here:/s");
 	snprintf(registry.machine, sizeof(registry.machine), "m1");
@@ -147,7 +147,7 @@ static inline void script_sees_none(bool watch, int line)
 }
 
 #define answered(outcome, why) is_answered(outcome, why, __LINE__)
-static inline void is_answered(enum gang_outcome outcome, const char *why, int line)
+static inline void is_answered(enum party_outcome outcome, const char *why, int line)
 {
 	cr_expect_eq(n_told, 1, "line %d: %d answers", line, n_told);
 	cr_expect_eq(told.outcome, outcome, "line %d: outcome %d", line, told.outcome);

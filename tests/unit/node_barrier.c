@@ -2,16 +2,16 @@
 #include "recipe_world.h"
 
 #include "node/recipes/party/barrier.h"
-#include "node/tree/ticket.h"
+#include "node/recipes/party/party_ticket.h"
 
-static struct barriers barriers;
-static struct barrier_answer told[8];
+static struct parties barriers;
+static struct party_answer told[8];
 static size_t n_told;
 static struct barrier_record record;
 static char *names[16];
 static size_t n_names;
 
-static void on_answer(void *arg, const struct barrier_answer *answer)
+static void on_answer(void *arg, const struct party_answer *answer)
 {
 	(void)arg;
 	told[n_told++] = *answer;
@@ -21,7 +21,7 @@ static void begin(void)
 {
 	world_begin();
 	world_session.id = 7;
-	barriers_init(&barriers, &world_session, &world_registry);
+	parties_init(&barriers, &barrier_kind, &world_session, &world_registry, NULL);
 }
 
 static void enter(uint64_t id, unsigned count, bool command, int64_t timeout_ms)
@@ -39,13 +39,14 @@ static void enter(uint64_t id, unsigned count, bool command, int64_t timeout_ms)
 /* Who is in the folder from now on, in the order of the calls. */
 static const char *node_of(uint64_t id, unsigned count, bool command, int64_t session)
 {
-	const struct ticket t = {.id = id, .count = count, .command = command, .session = session};
-	static char path[200];
-	static char kept[16][2 * TICKET_NAME_MAX];
-	char name[TICKET_NAME_MAX], *whole = kept[n_names];
+	const struct party_ticket t = {
+		.id = id, .count = count, .kind = command ? 'c' : 'w', .session = session};
+	static char path[STORE_PATH_MAX];
+	static char kept[16][2 * PARTY_NAME_MAX];
+	char *whole = kept[n_names];
 
-	ticket_name(&t, name);
-	snprintf(whole, sizeof(kept[0]), "%s%010zu", name, n_names);
+	cr_assert(party_ticket_path(&world_settings, PATH_BARRIERS, "b", &t, path));
+	snprintf(whole, sizeof(kept[0]), "%s%010zu", strrchr(path, '/') + 1, n_names);
 	names[n_names++] = whole;
 	snprintf(path, sizeof(path), "/r/barriers/b/%s", whole);
 	return path;
@@ -124,7 +125,7 @@ static void is_opened(const uint64_t *ids, size_t n)
 	barrier_record_open(&record, ids, n);
 }
 
-static void is_told(size_t n, enum barrier_outcome outcome)
+static void is_told(size_t n, enum party_outcome outcome)
 {
 	cr_assert_eq(n_told, n, "%zu are told", n_told);
 	cr_assert_eq(told[n - 1].outcome, outcome, "%d", (int)told[n - 1].outcome);
@@ -160,10 +161,10 @@ Test(barrier, the_first_makes_it_and_the_last_opens_it)
 	is_opened((uint64_t[]){1, 2}, 2);
 	nobody();
 	is_read(1);
-	is_told(2, BARRIER_OPENED);
+	is_told(2, PARTY_OPENED);
 	cr_assert_eq(told[0].round, 1);
 	cr_assert_null(world_request());
-	barriers_done(&barriers);
+	parties_done(&barriers);
 }
 
 /* The answer was lost: what is read tells, behind a write. */
@@ -178,7 +179,7 @@ Test(barrier, a_lost_answer_is_found_out)
 	world_session.state = SESSION_UP;
 	node_of(1, 2, false, 7);
 	node_of(2, 2, false, 8);
-	barriers_up(&barriers);
+	parties_up(&barriers);
 	is_read(3);
 	cr_assert_null(world_request(), "the other opens it");
 	world_pass(1000);
@@ -190,8 +191,8 @@ Test(barrier, a_lost_answer_is_found_out)
 	is_opened((uint64_t[]){1, 2}, 2);
 	nobody();
 	is_read(4);
-	is_told(1, BARRIER_OPENED);
-	barriers_done(&barriers);
+	is_told(1, PARTY_OPENED);
+	parties_done(&barriers);
 }
 
 /* Under the version that does not have it: so it cannot be counted any more. */
@@ -211,7 +212,7 @@ Test(barrier, who_times_out_goes_unless_it_was_counted)
 	is_opened((uint64_t[]){1, 2}, 2);
 	nobody();
 	is_read(4);
-	is_told(1, BARRIER_OPENED);
+	is_told(1, PARTY_OPENED);
 	enter(3, 2, false, 0);
 	is_read(4);
 	node_is_made(4);
@@ -221,8 +222,8 @@ Test(barrier, who_times_out_goes_unless_it_was_counted)
 	nobody();
 	is_read_as(4, true);
 	is_read(5);
-	is_told(2, BARRIER_TIMEOUT);
-	barriers_done(&barriers);
+	is_told(2, PARTY_TIMEOUT);
+	parties_done(&barriers);
 }
 
 Test(barrier, another_count_in_the_round)
@@ -238,9 +239,9 @@ Test(barrier, another_count_in_the_round)
 	is_done();
 	n_names = 1;
 	is_read(3);
-	is_told(1, BARRIER_OTHER_COUNT);
+	is_told(1, PARTY_OTHER_COUNT);
 	cr_assert_eq(told[0].count, 5);
-	barriers_done(&barriers);
+	parties_done(&barriers);
 }
 
 /* Nobody opens while one of the round before is inside; who leaves waits for it as well. */
@@ -258,7 +259,7 @@ Test(barrier, entered_and_left_together)
 	is_done();
 	is_opened((uint64_t[]){2, 1}, 2);
 	is_read(4);
-	is_told(1, BARRIER_OPENED);
+	is_told(1, PARTY_OPENED);
 	barriers_leave(&barriers, "b", 1, 1, &barriers, on_answer, NULL);
 	is_read(4);
 	op_is(2, STORE_OP_DELETE, "/r/barriers/b/0000000000000001", -1);
@@ -277,20 +278,19 @@ Test(barrier, entered_and_left_together)
 	node_is_made(4);
 	node_of(3, 1, false, 7);
 	is_read(4);
-	is_done(); /* watched again */
 	cr_assert_null(world_request());
 	nobody();
 	node_of(3, 1, false, 7);
-	barriers_watch(&barriers, watched);
+	parties_watch(&barriers, watched);
 	is_read(4);
-	is_told(2, BARRIER_LEFT);
+	is_told(2, PARTY_LEFT);
 	op_is(0, STORE_OP_SET, "/r/barriers/b", 4);
 	is_done();
 	is_opened((uint64_t[]){3}, 1);
 	nobody();
 	is_read(5);
-	is_told(3, BARRIER_OPENED);
-	barriers_done(&barriers);
+	is_told(3, PARTY_OPENED);
+	parties_done(&barriers);
 }
 
 /* A new session has a new node, unless the record says that the old one was counted. */
@@ -307,7 +307,7 @@ Test(barrier, a_lost_session)
 	world_answer_code(STORE_OK, -1);
 	nobody();
 	world_session.id = 70;
-	barriers_up(&barriers);
+	parties_up(&barriers);
 	/* So much has happened since that it is not remembered. */
 	for (uint64_t i = 10; i < 10 + BARRIER_ROUNDS_MAX + 1; i++)
 		is_opened(&i, 1);
@@ -316,9 +316,9 @@ Test(barrier, a_lost_session)
 	is_read(200);
 	while (n_told < 1)
 		is_read(200);
-	is_told(2, BARRIER_UNKNOWN);
+	is_told(2, PARTY_FAILED);
 	cr_assert_not_null(told[0].why);
-	barriers_done(&barriers);
+	parties_done(&barriers);
 }
 
 Test(barrier, what_is_refused)
@@ -326,22 +326,22 @@ Test(barrier, what_is_refused)
 	begin();
 	world_session.state = SESSION_CONNECTING;
 	enter(1, 2, false, -1);
-	is_told(1, BARRIER_UNKNOWN);
+	is_told(1, PARTY_FAILED);
 	world_session.state = SESSION_UP;
 	enter(1, 2, false, -1);
 	enter(1, 2, false, -1);
-	is_told(2, BARRIER_REFUSED);
+	is_told(2, PARTY_MISUSE);
 	/* Something else is in its place. */
 	world_answer(
 		&(struct store_reply){.code = STORE_OK, .data = "\x01", .len = 1, .failed_op = -1});
 	is_done();
 	is_done();
-	is_told(3, BARRIER_UNKNOWN);
+	is_told(3, PARTY_FAILED);
 	enter(1, 2, false, -1);
 	is_read(3);
 	world_answer_code(STORE_NO_AUTH, 2);
 	is_read(3);
-	is_told(4, BARRIER_UNKNOWN);
+	is_told(4, PARTY_FAILED);
 	/* Our registration is being made anew. */
 	enter(1, 2, false, -1);
 	is_read(3);
@@ -350,8 +350,8 @@ Test(barrier, what_is_refused)
 	world_pass(100);
 	is_read(3);
 	node_is_made(3);
-	barriers_done(&barriers);
-	is_told(5, BARRIER_ENDED);
+	parties_done(&barriers);
+	is_told(5, PARTY_ENDED);
 	while (world_request())
 		world_answer_code(STORE_ABANDONED, -1);
 }
@@ -365,8 +365,8 @@ Test(barrier, what_is_left_behind_goes)
 	node_is_made(3);
 	node_of(1, 2, false, 7);
 	is_read(3);
-	barriers_owner_gone(&barriers, &barriers);
-	is_told(1, BARRIER_WITHDRAWN);
+	parties_owner_gone(&barriers, &barriers);
+	is_told(1, PARTY_WITHDRAWN);
 	waited = false;
 	is_read(3);
 	op_is(2, STORE_OP_DELETE, "/r/barriers/b/0000000000000001", -1);
@@ -374,8 +374,8 @@ Test(barrier, what_is_left_behind_goes)
 	nobody();
 	is_read(3);
 	cr_assert_null(world_request());
-	barriers_take_over(&barriers);
-	barriers_up(&barriers);
+	parties_take_over(&barriers, 1000);
+	parties_up(&barriers);
 	world_pass(BARRIER_ORPHAN_MS);
 	cr_assert_eq(world_request()->kind, WORLD_CHILDREN);
 	cr_assert_str_eq(world_request()->path, "/r/barriers");
@@ -392,7 +392,7 @@ Test(barrier, what_is_left_behind_goes)
 	node_of(6, 2, false, 8);
 	is_read(3);
 	cr_assert_null(world_request());
-	barriers_done(&barriers);
+	parties_done(&barriers);
 }
 
 /* Nobody uses it any more. */
@@ -402,16 +402,16 @@ Test(barrier, an_idle_one_is_removed)
 	enter(1, 1, false, -1);
 	is_opened((uint64_t[]){1}, 1);
 	is_read(3);
-	is_told(1, BARRIER_OPENED);
+	is_told(1, PARTY_OPENED);
 	world_pass(BARRIER_KEEP_MS);
 	waited = false;
 	is_read(3);
 	op_is(1, STORE_OP_DELETE, "/r/barriers/b", 3);
 	is_done();
-	world_pass(BARRIER_GRACE_MS);
+	world_pass(PARTY_GRACE_MS);
 	cr_assert_null(world_request());
 	cr_assert_null(barriers.list);
-	barriers_done(&barriers);
+	parties_done(&barriers);
 }
 
 /* A member that the sidecar before us had waits for a session; one that was inside is so. */
@@ -431,13 +431,13 @@ Test(barrier, again_at_the_next_sidecar)
 	world_session.state = SESSION_CONNECTING;
 	barriers_enter(&barriers, &waits, on_answer, NULL);
 	barriers_enter(&barriers, &inside, on_answer, NULL);
-	is_told(1, BARRIER_OPENED);
+	is_told(1, PARTY_OPENED);
 	cr_assert_eq(told[0].round, 4);
 	cr_assert_null(world_request());
 	world_session.state = SESSION_UP;
 	for (uint64_t i = 10; i < 14; i++)
 		barrier_record_open(&record, &i, 1);
-	barriers_up(&barriers);
+	parties_up(&barriers);
 	is_read(9);
 	node_is_made(9);
 	node_of(1, 2, false, 7);
@@ -446,6 +446,6 @@ Test(barrier, again_at_the_next_sidecar)
 	cr_assert_null(world_request());
 	barriers_leave(&barriers, "b", 2, 4, &barriers, on_answer, NULL);
 	is_read(9);
-	is_told(2, BARRIER_LEFT);
-	barriers_done(&barriers);
+	is_told(2, PARTY_LEFT);
+	parties_done(&barriers);
 }

@@ -2,17 +2,17 @@
 #include "recipe_world.h"
 
 #include "node/recipes/party/gang.h"
-#include "node/recipes/party/gang_ticket.h"
+#include "node/recipes/party/party_ticket.h"
 
-static struct gangs gangs;
+static struct parties gangs;
 static struct roster roster;
-static struct gang_answer told[8];
+static struct party_answer told[8];
 static size_t n_told;
 static struct gang_record record;
 static char *names[16];
 static size_t n_names;
 
-static void on_answer(void *arg, const struct gang_answer *answer)
+static void on_answer(void *arg, const struct party_answer *answer)
 {
 	(void)arg;
 	told[n_told] = *answer;
@@ -25,7 +25,7 @@ static void begin(void)
 	world_session.id = 7;
 	roster.session = &world_session;
 	roster.registry = &world_registry;
-	gangs_init(&gangs, &world_session, &world_registry, &roster);
+	parties_init(&gangs, &gang_kind, &world_session, &world_registry, &roster);
 }
 
 static void enter(uint64_t id, const char *key, int64_t timeout_ms)
@@ -43,12 +43,13 @@ static void enter(uint64_t id, const char *key, int64_t timeout_ms)
 /* Who is in the folder from now on, in the order of the calls. */
 static void add_node(uint64_t id, const char *key, int64_t session, bool left)
 {
-	struct gang_ticket t = {.id = id, .count = 2, .session = session, .left = left};
+	struct party_ticket t = {
+		.id = id, .count = 2, .kind = 's', .session = session, .left = left};
 	static char kept[16][STORE_PATH_MAX + 16];
 	char path[STORE_PATH_MAX];
 
 	snprintf(t.key, sizeof(t.key), "%s", key);
-	cr_assert(gang_ticket_path(&world_settings, "g", &t, path));
+	cr_assert(party_ticket_path(&world_settings, PATH_GANGS, "g", &t, path));
 	snprintf(kept[n_names], sizeof(kept[0]), left ? "%s" : "%s%010zu",
 		 path + strlen("/r/gangs/g/"), n_names);
 	names[n_names] = kept[n_names];
@@ -161,10 +162,10 @@ Test(gang, with_the_end_of_a_lease_nothing_begins)
 	cr_assert_eq(n_told, 0);
 	world_session.lease.deadline_ms = world_now + 3000;
 	world_answer_code(STORE_OK, -1); /* the other one is watched */
-	gangs_leased(&gangs);
+	parties_leased(&gangs);
 	is_read(1);
 	cr_assert_eq(n_told, 1);
-	cr_assert_eq(told[0].outcome, GANG_STARTED);
+	cr_assert_eq(told[0].outcome, PARTY_OPENED);
 	cr_assert_eq(gangs_renew(&gangs, &gangs, told[0].number), 3000);
 }
 
@@ -182,7 +183,7 @@ Test(gang, a_key_that_is_there_is_refused)
 	enter(2, "a", -1);
 	is_read(0);
 	cr_assert_eq(n_told, 1);
-	cr_assert_eq(told[0].outcome, GANG_IN_USE);
+	cr_assert_eq(told[0].outcome, PARTY_IN_USE);
 	cr_assert_null(world_request());
 }
 
@@ -197,7 +198,7 @@ Test(gang, another_is_refused_while_one_lives)
 	enter(3, "c", -1);
 	is_read(1);
 	cr_assert_eq(n_told, 1);
-	cr_assert_eq(told[0].outcome, GANG_IN_USE);
+	cr_assert_eq(told[0].outcome, PARTY_IN_USE);
 }
 
 /* Nobody is there: a stranger waits for a minute, and then all of it goes in one transaction. */
@@ -245,7 +246,7 @@ static void ends_in_time(void)
 	n_names = 0;
 	is_read(0);
 	cr_assert_eq(n_told, 1);
-	cr_assert_eq(told[0].outcome, GANG_TIMEOUT);
+	cr_assert_eq(told[0].outcome, PARTY_TIMEOUT);
 }
 
 /* Who times out deletes its node under the version of the record that does not have it. */
@@ -279,9 +280,9 @@ Test(gang, a_session_is_waited_for)
 		cr_assert_eq(n_told, 0);
 		world_pass(1);
 		cr_assert_eq(n_told, 1);
-		cr_expect_eq(told[0].outcome, GANG_REFUSED);
+		cr_expect_eq(told[0].outcome, PARTY_FAILED);
 		cr_expect_str_eq(told[0].why, SESSION_NONE);
-		gangs_done(&gangs);
+		parties_done(&gangs);
 	}
 }
 

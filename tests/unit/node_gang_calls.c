@@ -27,7 +27,7 @@ static void start(void)
 	fires(STORE_NODE_CHANGED, "gangs/g");
 	sees(OURS, THEIRS);
 	asks("exists! gangs/g/" THEIRS, ok());
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 }
 
 static void attach(void)
@@ -41,11 +41,11 @@ Test(gang_calls, a_member_that_is_there_is_not_there_twice)
 {
 	wait_in_line();
 	join(1, "c");
-	answered(GANG_REFUSED, "that member is there already");
+	answered(PARTY_FAILED, "that member is there already");
 	cr_expect_eq(n_released, 1);
 	cr_expect_eq(gangs.n_members, 1);
 	attach(); /* it waits, and has not lost its client */
-	answered(GANG_NOT_THERE, NULL);
+	answered(PARTY_NOT_THERE, NULL);
 	cr_expect_eq(n_released, 2);
 	idle();
 }
@@ -60,19 +60,19 @@ Test(gang_calls, a_path_that_would_be_too_long_is_refused)
 	settings.root = root;
 	registry.settings = &settings;
 	join(1, "a");
-	answered(GANG_REFUSED, "the root's path is too long for a gang's members");
+	answered(PARTY_FAILED, "the root's path is too long for a gang's members");
 	cr_expect_eq(n_released, 1);
 	cr_expect_null(gangs.list);
 }
 
 Test(gang_calls, there_are_not_too_many)
 {
-	gangs.n_members = GANG_MEMBERS_MAX;
+	gangs.n_members = PARTY_MEMBERS_MAX;
 	join(1, "a");
-	answered(GANG_REFUSED, "too many members of gangs at this sidecar: at most 1000");
+	answered(PARTY_FAILED, "too many members of gangs at this sidecar: at most 1000");
 	attach();
-	answered(GANG_NOT_THERE, NULL);
-	gangs.n_members = GANG_MEMBERS_MAX - 1;
+	answered(PARTY_NOT_THERE, NULL);
+	gangs.n_members = PARTY_MEMBERS_MAX - 1;
 	join(1, "a");
 	cr_expect_eq(n_told, 0);
 }
@@ -80,33 +80,33 @@ Test(gang_calls, there_are_not_too_many)
 Test(gang_calls, one_that_is_being_stopped_begins_none)
 {
 	wait_in_line();
-	gangs_stop(&gangs);
-	answered(GANG_REFUSED, STOPS);
+	parties_stop(&gangs);
+	answered(PARTY_FAILED, STOPS);
 	sees(OURS);
 	asks(UNMAKE, ok());
 	sees(NOBODY);
 	asks("check workers/me, delete gangs/g v3", ok());
 	sees_none(false);
 	join(2, "b");
-	answered(GANG_REFUSED, STOPS);
+	answered(PARTY_FAILED, STOPS);
 	idle();
 }
 
 Test(gang_calls, who_comes_back_as_it_is_being_stopped_goes_on)
 {
 	runs(false);
-	gangs_stop(&gangs);
+	parties_stop(&gangs);
 	attach();
 	sees(OURS, THEIRS);
 	asks("exists! gangs/g/" THEIRS, ok());
-	answered(GANG_STARTED, NULL);
-	cr_expect_eq(gangs_going(&gangs), 1);
+	answered(PARTY_OPENED, NULL);
+	cr_expect_eq(parties_going(&gangs), 1);
 }
 
 Test(gang_calls, what_runs_goes_on_as_it_is_being_stopped)
 {
 	start();
-	gangs_stop(&gangs);
+	parties_stop(&gangs);
 	cr_expect_eq(n_told, 0);
 	cr_expect_gt(gangs_renew(&gangs, &owner, told.number), 0);
 	idle();
@@ -121,8 +121,8 @@ Test(gang_calls, a_lease_is_the_owners_of_one_that_has_started)
 	wait_in_line();
 	cr_expect_eq(gangs_renew(&gangs, &owner, 1), -1);
 	cr_expect_not(gangs_finish(&gangs, &owner, 1, false, on_done, &owner));
-	cr_expect_eq(gangs_going(&gangs), 0);
-	gangs_done(&gangs);
+	cr_expect_eq(parties_going(&gangs), 0);
+	parties_done(&gangs);
 	turn();
 	watches_done(&session.watches);
 	begin_gangs();
@@ -132,8 +132,8 @@ Test(gang_calls, a_lease_is_the_owners_of_one_that_has_started)
 	cr_expect_eq(gangs_renew(&gangs, &owner, told.number + 1), -1);
 	cr_expect_eq(gangs_renew(&gangs, &other, told.number), -1);
 	cr_expect_not(gangs_finish(&gangs, &other, told.number, false, on_done, &other));
-	cr_expect_eq(gangs_going(&gangs), 1);
-	gangs_revoke(&gangs);
+	cr_expect_eq(parties_going(&gangs), 1);
+	parties_revoke(&gangs);
 	cr_expect_eq(gangs_renew(&gangs, &owner, told.number), 0);
 }
 
@@ -157,7 +157,7 @@ Test(gang_calls, an_interrupted_command_of_a_gang_that_stops_leaves_in_order)
 	fires(STORE_NODE_CHANGED, "gangs/g");
 	sees(OURS);
 	cr_assert(gangs_finish(&gangs, &owner, told.number, true, on_done, &owner));
-	cr_expect_eq(gangs_going(&gangs), 0);
+	cr_expect_eq(parties_going(&gangs), 0);
 	sees(OURS);
 	asks("check workers/me, check gangs/g, delete gangs/g/" OURS ", create gangs/g/" LEFT("1"),
 	     ok());
@@ -169,13 +169,13 @@ Test(gang_calls, a_client_that_goes_loses_its_member_when_its_lease_is_over)
 	start();
 	int64_t left = gangs_renew(&gangs, &owner, told.number);
 	cr_assert_gt(left, 0);
-	gangs_owner_gone(&gangs, &owner);
+	parties_owner_gone(&gangs, &owner);
 	sees(OURS, THEIRS);
-	cr_expect_eq(gangs_going(&gangs), 1);
+	cr_expect_eq(parties_going(&gangs), 1);
 	pass(left - 1);
 	idle();
 	pass(1);
-	cr_expect_eq(gangs_going(&gangs), 0);
+	cr_expect_eq(parties_going(&gangs), 0);
 	sees(OURS, THEIRS);
 	asks(LOSE, ok());
 	sees(THEIRS);
@@ -187,23 +187,23 @@ Test(gang_calls, a_client_that_comes_back_has_its_member_again)
 {
 	start();
 	cr_assert_gt(gangs_renew(&gangs, &owner, told.number), 0);
-	gangs_owner_gone(&gangs, &owner);
+	parties_owner_gone(&gangs, &owner);
 	sees(OURS, THEIRS);
 	attach();
 	sees(OURS, THEIRS);
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	pass(2 * TIMEOUT_MS);
 	idle();
-	cr_expect_eq(gangs_going(&gangs), 1);
+	cr_expect_eq(parties_going(&gangs), 1);
 	attach(); /* it has a client */
-	answered(GANG_NOT_THERE, NULL);
+	answered(PARTY_NOT_THERE, NULL);
 }
 
 Test(gang_calls, a_client_that_goes_while_it_waits_leaves_nothing)
 {
 	wait_in_line();
-	gangs_owner_gone(&gangs, &owner);
-	answered(GANG_REFUSED, "nobody asks");
+	parties_owner_gone(&gangs, &owner);
+	answered(PARTY_WITHDRAWN, NULL);
 	sees(OURS);
 	asks(UNMAKE, ok());
 	sees(NOBODY);
@@ -217,9 +217,9 @@ Test(gang_calls, a_client_that_goes_as_it_comes_back_may_have_a_command)
 	session.granted_ms = LEASES;
 	runs(false);
 	attach();
-	gangs_owner_gone(&gangs, &owner);
-	answered(GANG_REFUSED, "nobody asks");
-	cr_expect_eq(gangs_going(&gangs), 1);
+	parties_owner_gone(&gangs, &owner);
+	answered(PARTY_WITHDRAWN, NULL);
+	cr_expect_eq(parties_going(&gangs), 1);
 	sees(OURS, THEIRS);
 	asks("exists! gangs/g/" THEIRS, ok());
 	sees(OURS, THEIRS);
@@ -238,8 +238,8 @@ Test(gang_calls, what_was_taken_over_lives_by_what_was_promised_before)
 	attach();
 	sees(OURS, THEIRS);
 	asks("exists! gangs/g/" THEIRS, ok());
-	answered(GANG_STARTED, NULL);
-	gangs_owner_gone(&gangs, &owner);
+	answered(PARTY_OPENED, NULL);
+	parties_owner_gone(&gangs, &owner);
 	sees(OURS, THEIRS);
 	pass(LEASES - 1);
 	idle();
@@ -254,7 +254,7 @@ Test(gang_calls, a_connection_reads_all_again_behind_a_confirmation)
 {
 	wait_in_line();
 	store.silent = true;
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	asks("check workers/me", ok());
 	sees(OURS);
 	idle();
@@ -267,10 +267,10 @@ Test(gang_calls, nothing_is_asked_without_a_session_and_a_registration)
 	idle();
 	session.state = SESSION_UP;
 	session.registration[0] = '\0';
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	idle();
 	snprintf(session.registration, sizeof(session.registration), ROOT "/workers/me");
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	sees(NOBODY);
 	asks(MAKE, ok());
 }
@@ -280,10 +280,10 @@ Test(gang_calls, with_the_session_a_command_has_to_end_and_a_waiter_begins_anew)
 	start();
 	join(3, "c");
 	sees(OURS, THEIRS);
-	answered(GANG_IN_USE, NULL);
+	answered(PARTY_IN_USE, NULL);
 	uint64_t number = 1;
 	cr_assert_gt(gangs_renew(&gangs, &owner, number), 0);
-	gangs_expired(&gangs);
+	parties_expired(&gangs);
 	cr_expect_eq(gangs_renew(&gangs, &owner, number), 0);
 	cr_expect_eq(n_told, 0);
 	cr_assert(gangs_finish(&gangs, &owner, number, true, on_done, &owner));
@@ -298,7 +298,7 @@ Test(gang_calls, with_the_session_whoever_ends_has_ended)
 	sees(OURS, THEIRS);
 	asks("check workers/me, check gangs/g, delete gangs/g/" OURS ", create gangs/g/" LEFT("1"),
 	     failed(STORE_UNKNOWN));
-	gangs_expired(&gangs);
+	parties_expired(&gangs);
 	cr_expect_eq(n_done, 1);
 	cr_expect_eq(gangs.n_members, 0);
 }
@@ -306,9 +306,9 @@ Test(gang_calls, with_the_session_whoever_ends_has_ended)
 Test(gang_calls, with_the_session_a_waiter_stays_in_line)
 {
 	wait_in_line();
-	gangs_expired(&gangs);
+	parties_expired(&gangs);
 	cr_expect_eq(n_told, 0);
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	sees(NOBODY);
 	asks(MAKE, ok());
 }
@@ -329,10 +329,10 @@ Test(gang_calls, what_others_watch_is_of_no_interest)
 Test(gang_calls, where_the_next_sidecar_takes_it_over_nothing_is_touched)
 {
 	wait_in_line();
-	gangs_keep(&gangs);
-	gangs_owner_gone(&gangs, &owner);
+	parties_keep(&gangs);
+	parties_owner_gone(&gangs, &owner);
 	fires(STORE_NODE_CHANGED, "gangs/g");
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	idle();
 }
 
@@ -340,14 +340,14 @@ Test(gang_calls, at_the_end_all_are_answered_and_late_answers_are_of_no_interest
 {
 	join(1, "a");
 	cr_assert_eq(store.n_open, 3 + 1, "and a confirmation, as the lease is kept up now");
-	gangs_done(&gangs);
-	answered(GANG_REFUSED, "the sidecar has ended");
+	parties_done(&gangs);
+	answered(PARTY_ENDED, "the sidecar has ended");
 	cr_expect_eq(n_released, 1);
 	answer_all(STORE_ABANDONED);
 	cr_expect_eq(n_told, 0);
 	start();
 	cr_assert(gangs_finish(&gangs, &owner, told.number, false, on_done, &owner));
-	gangs_done(&gangs);
+	parties_done(&gangs);
 	answer_all(STORE_ABANDONED);
 	cr_expect_eq(n_done, 1);
 }

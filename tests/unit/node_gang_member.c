@@ -62,23 +62,23 @@ Test(gang_member, the_first_that_waits_decides_the_count)
 {
 	static const struct {
 		const char *what, *first;
-		enum gang_outcome outcome; /* STARTED: none */
+		enum party_outcome outcome; /* STARTED: none */
 		const char *why;
 	} cases[] = {
-		{"the same", NODE("1", "9", "a", "1"), GANG_STARTED, NULL},
-		{"a mark does not count", LEFT("1"), GANG_STARTED, NULL},
+		{"the same", NODE("1", "9", "a", "1"), PARTY_OPENED, NULL},
+		{"a mark does not count", LEFT("1"), PARTY_OPENED, NULL},
 		{"another count", "0000000000000001-3-s-0000000000000009-a-0000000001",
-		 GANG_OTHER_COUNT, NULL},
-		{"another loss", KEEPER("1", "9", "a", "1"), GANG_IN_USE, OTHER_LOSS},
+		 PARTY_OTHER_COUNT, NULL},
+		{"another loss", KEEPER("1", "9", "a", "1"), PARTY_IN_USE, OTHER_LOSS},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		puts(cases[i].what);
 		join(2, "b");
 		sees(cases[i].first);
-		if (cases[i].outcome == GANG_STARTED) {
+		if (cases[i].outcome == PARTY_OPENED) {
 			asks(MAKE(MADE("2", "7", "b")), ok());
-			gangs_owner_gone(&gangs, &owner);
+			parties_owner_gone(&gangs, &owner);
 			n_told = 0;
 			sees(NOBODY);
 			asks("check workers/me, delete gangs/g v3", ok());
@@ -100,7 +100,7 @@ Test(gang_member, one_that_does_not_fit_any_more_takes_its_node_away_first)
 	asks(UNMAKE(NODE("2", "7", "b", "1")), ok());
 	cr_expect_eq(n_told, 0);
 	sees(KEEPER("1", "9", "a", "0"));
-	answered(GANG_IN_USE, OTHER_LOSS);
+	answered(PARTY_IN_USE, OTHER_LOSS);
 	cr_expect_eq(n_released, 1);
 }
 
@@ -126,7 +126,7 @@ Test(gang_member, another_with_its_key_is_asked_whose_it_is)
 		sees(NODE("1", "9", "a", "0"));
 		idle();
 		if (cases[i].refused) {
-			answered(GANG_IN_USE, KEY_IN_USE);
+			answered(PARTY_IN_USE, KEY_IN_USE);
 			continue;
 		}
 		cr_expect_eq(n_told, 0);
@@ -142,7 +142,7 @@ Test(gang_member, what_is_not_understood_is_another_node)
 	sees(NODE("1", "9", "a", "0"));
 	asks("get! gangs/g/" NODE("1", "9", "a", "0"), holds("junk", 4, gang_stat()));
 	sees(NODE("1", "9", "a", "0"));
-	answered(GANG_IN_USE, KEY_IN_USE);
+	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
 Test(gang_member, one_that_has_gone_before_it_was_asked_is_looked_for_again)
@@ -174,7 +174,7 @@ Test(gang_member, of_two_with_a_key_the_later_one_waits)
 	sees(NODE("1", "9", "a", "0"), NODE("2", "7", "a", "1"));
 	asks(UNMAKE(NODE("2", "7", "a", "1")), ok());
 	sees(NODE("1", "9", "a", "0"));
-	answered(GANG_IN_USE, KEY_IN_USE);
+	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
 /* Of one sidecar: nobody has to be asked. */
@@ -186,8 +186,8 @@ Test(gang_member, one_of_our_own_with_that_key_is_there)
 	sees(NODE("1", "7", "a", "0"));
 	join(2, "a");
 	sees(NODE("1", "7", "a", "0"));
-	answered(GANG_IN_USE, KEY_IN_USE);
-	gangs_owner_gone(&gangs, &owner); /* one that nobody asks for any more goes soon */
+	answered(PARTY_IN_USE, KEY_IN_USE);
+	parties_owner_gone(&gangs, &owner); /* one that nobody asks for any more goes soon */
 	n_told = 0;
 	join(3, "a");
 	sees(NODE("1", "7", "a", "0"));
@@ -206,7 +206,7 @@ Test(gang_member, of_one_that_is_followed_by_another_that_is_asked)
 	sees(NODE("3", "8", "a", "1"));
 	asks("get! gangs/g/" NODE("3", "8", "a", "1"), member_of("there:/s", "m1"));
 	sees(NODE("3", "8", "a", "1"));
-	answered(GANG_IN_USE, KEY_IN_USE);
+	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
 /* It comes back soon, or its node goes. */
@@ -231,10 +231,18 @@ static const struct {
 	bool goes_on, asks_goes_on;
 	unsigned count;
 	const char *names[2], *request; /* NULL: it is refused */
-	enum gang_outcome outcome;
+	enum party_outcome outcome;
 	const char *why;
 } comers[] = {
-	{"a stranger", "c", false, false, 2, {NODE("1", "9", "a", "0")}, NULL, GANG_IN_USE, IN_USE},
+	{"a stranger",
+	 "c",
+	 false,
+	 false,
+	 2,
+	 {NODE("1", "9", "a", "0")},
+	 NULL,
+	 PARTY_IN_USE,
+	 IN_USE},
 	{"of a key that has left",
 	 "b",
 	 true,
@@ -242,7 +250,7 @@ static const struct {
 	 2,
 	 {KEEPER("1", "9", "a", "0"), LEFT("2")},
 	 NULL,
-	 GANG_IN_USE,
+	 PARTY_IN_USE,
 	 IN_USE},
 	{"of a key, with another count",
 	 "b",
@@ -251,7 +259,7 @@ static const struct {
 	 3,
 	 {KEEPER("1", "9", "a", "0")},
 	 NULL,
-	 GANG_OTHER_COUNT,
+	 PARTY_OTHER_COUNT,
 	 NULL},
 	{"of a key, with another loss",
 	 "b",
@@ -260,7 +268,7 @@ static const struct {
 	 2,
 	 {KEEPER("1", "9", "a", "0")},
 	 NULL,
-	 GANG_IN_USE,
+	 PARTY_IN_USE,
 	 OTHER_LOSS},
 	{"of a key that was lost, as it stops",
 	 "b",
@@ -269,7 +277,7 @@ static const struct {
 	 2,
 	 {NODE("1", "9", "a", "0")},
 	 MAKE(MADE("3", "7", "b")),
-	 GANG_STARTED,
+	 PARTY_OPENED,
 	 NULL},
 	{"of a key that was lost, as it goes on",
 	 "b",
@@ -279,7 +287,7 @@ static const struct {
 	 {KEEPER("1", "9", "a", "0")},
 	 "check workers/me, check gangs/g/" KEEPER(
 		 "1", "9", "a", "0") ", set gangs/g v3, create+ gangs/g/" GOES_ON("3", "7", "b"),
-	 GANG_STARTED,
+	 PARTY_OPENED,
 	 NULL},
 };
 
@@ -297,15 +305,15 @@ Test(gang_member, who_comes_to_a_gang_that_runs)
 		script_sees(true, names(comers[i].names[0], comers[i].names[1], NULL), __LINE__);
 		if (!comers[i].request) {
 			answered(comers[i].outcome, comers[i].why);
-			cr_expect_eq(told.count, comers[i].outcome == GANG_OTHER_COUNT ? 2 : 0);
+			cr_expect_eq(told.count, comers[i].outcome == PARTY_OTHER_COUNT ? 2 : 0);
 			continue;
 		}
 		asks(comers[i].request, ok());
 		cr_expect_eq(n_told, 0);
-		gangs_done(&gangs);
+		parties_done(&gangs);
 		answer_all(STORE_ABANDONED);
 		n_told = 0;
-		gangs_init(&gangs, &session, &registry, &roster);
+		parties_init(&gangs, &gang_kind, &session, &registry, &roster);
 	}
 }
 
@@ -331,7 +339,7 @@ Test(gang_member, who_comes_back_takes_the_place_of_its_key)
 	cr_expect_str_eq(r.members[1].hostname, "here");
 	record.members[1].id = 3;
 	sees(KEEPER("1", "9", "a", "0"), KEEPER("3", "7", "b", "1"));
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	cr_expect_eq(told.index, 1);
 }
 
@@ -347,7 +355,7 @@ Test(gang_member, who_waited_as_the_others_began_takes_its_node_away_before_it_c
 	sees(KEEPER("1", "9", "a", "0"), KEEPER("4", "9", "b", "1"));
 	asks("get! gangs/g/" KEEPER("4", "9", "b", "1"), member_of("there:/s", "m1"));
 	sees(KEEPER("1", "9", "a", "0"), KEEPER("4", "9", "b", "1"));
-	answered(GANG_IN_USE, KEY_IN_USE);
+	answered(PARTY_IN_USE, KEY_IN_USE);
 }
 
 /* --- one has run, and nobody is there ------------------------------------------------------------------- */
@@ -370,7 +378,7 @@ Test(gang_member, who_comes_to_a_gang_that_was_lost)
 		unsigned count;
 		bool asks_goes_on;
 		const char *names[2], *request;
-		enum gang_outcome outcome; /* STARTED: none */
+		enum party_outcome outcome; /* STARTED: none */
 		const char *why;
 	} cases[] = {
 		{"of a key of it",
@@ -379,18 +387,18 @@ Test(gang_member, who_comes_to_a_gang_that_was_lost)
 		 false,
 		 {NULL},
 		 MAKE(MADE("3", "7", "b")),
-		 GANG_STARTED,
+		 PARTY_OPENED,
 		 NULL},
-		{"with another count", "b", 3, false, {NULL}, NULL, GANG_OTHER_COUNT, NULL},
-		{"with another loss", "b", 2, true, {NULL}, NULL, GANG_IN_USE, OTHER_LOSS},
-		{"a stranger", "c", 2, false, {NULL}, NULL, GANG_STARTED, NULL},
+		{"with another count", "b", 3, false, {NULL}, NULL, PARTY_OTHER_COUNT, NULL},
+		{"with another loss", "b", 2, true, {NULL}, NULL, PARTY_IN_USE, OTHER_LOSS},
+		{"a stranger", "c", 2, false, {NULL}, NULL, PARTY_OPENED, NULL},
 		{"a stranger, as one of it waits",
 		 "c",
 		 2,
 		 false,
 		 {NODE("4", "9", "a", "0")},
 		 NULL,
-		 GANG_IN_USE,
+		 PARTY_IN_USE,
 		 REJOINING},
 	};
 
@@ -407,13 +415,13 @@ Test(gang_member, who_comes_to_a_gang_that_was_lost)
 			asks(cases[i].request, ok());
 		else
 			idle();
-		if (cases[i].outcome != GANG_STARTED)
+		if (cases[i].outcome != PARTY_OPENED)
 			answered(cases[i].outcome, cases[i].why);
 		cr_expect_eq(n_told, 0);
-		gangs_done(&gangs);
+		parties_done(&gangs);
 		answer_all(STORE_ABANDONED);
 		n_told = 0;
-		gangs_init(&gangs, &session, &registry, &roster);
+		parties_init(&gangs, &gang_kind, &session, &registry, &roster);
 	}
 }
 

@@ -19,7 +19,7 @@ static void start(void)
 	runs(false);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
 	asks("exists! gangs/g/" NODE("2", "9", "b", "1"), ok());
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	cr_expect_eq(told.index, 0);
 	idle();
 }
@@ -96,7 +96,7 @@ Test(gang_member_ends, a_timeout_is_told_where_its_node_may_not_be_deleted)
 	sees(NODE("1", "7", "a", "0"));
 	asks(UNMAKE(NODE("1", "7", "a", "0")), failed_at(STORE_NO_AUTH, 2));
 	sees(NODE("1", "7", "a", "0"));
-	answered(GANG_TIMEOUT, NULL);
+	answered(PARTY_TIMEOUT, NULL);
 	idle();
 }
 
@@ -138,7 +138,7 @@ Test(gang_member_ends, a_gang_that_goes_on_goes_on)
 	runs(true);
 	record.lost = true;
 	sees(KEEPER("1", "7", "a", "0"));
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	idle();
 	cr_expect_gt(gangs_renew(&gangs, &owner, told.number), 0);
 }
@@ -152,7 +152,7 @@ Test(gang_member_ends, whose_node_has_gone_as_it_began_is_refused)
 	runs(false);
 	record.lost = true;
 	sees(NODE("2", "9", "b", "1"));
-	answered(GANG_REFUSED, WAS_LOST);
+	answered(PARTY_FAILED, WAS_LOST);
 }
 
 /* It is in the record, and nobody wants it any more. */
@@ -161,7 +161,7 @@ Test(gang_member_ends, whose_client_went_as_it_began_is_lost)
 	join(1, "a");
 	sees(NOBODY);
 	asks(MAKE(MADE("1", "7", "a")), ok());
-	gangs_owner_gone(&gangs, &owner);
+	parties_owner_gone(&gangs, &owner);
 	runs(false);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
 	asks(LOSE(NODE("1", "7", "a", "0")), ok());
@@ -179,7 +179,7 @@ Test(gang_member_ends, a_timeout_that_comes_as_the_gang_has_begun_and_gone_is_a_
 	runs(false);
 	record.lost = true;
 	sees(NODE("2", "9", "b", "1"));
-	answered(GANG_REFUSED, WAS_LOST);
+	answered(PARTY_FAILED, WAS_LOST);
 }
 
 /* Perhaps another one comes: then it stays. */
@@ -193,7 +193,7 @@ Test(gang_member_ends, the_last_that_gives_up_takes_the_empty_gang_away)
 	sees(NODE("1", "7", "a", "0"));
 	asks(UNMAKE(NODE("1", "7", "a", "0")), ok());
 	sees(NOBODY);
-	answered(GANG_TIMEOUT, NULL);
+	answered(PARTY_TIMEOUT, NULL);
 	asks("check workers/me, delete gangs/g v3", ok());
 	sees_none(false);
 	idle();
@@ -212,7 +212,7 @@ Test(gang_member_ends, what_runs_is_found_by_its_id)
 	attach(1);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
 	asks("exists! gangs/g/" NODE("2", "9", "b", "1"), ok());
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	cr_expect_eq(told.index, 0);
 	idle();
 }
@@ -239,7 +239,7 @@ Test(gang_member_ends, what_does_not_run_is_not_there)
 		record.lost = cases[i].lost;
 		attach(cases[i].id);
 		script_sees(true, names(cases[i].names[0], cases[i].names[1], NULL), __LINE__);
-		answered(GANG_NOT_THERE, NULL);
+		answered(PARTY_NOT_THERE, NULL);
 		idle();
 	}
 }
@@ -250,7 +250,7 @@ Test(gang_member_ends, what_has_to_stop_is_not_there_and_loses_its_node)
 	record.lost = true;
 	attach(1);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
-	answered(GANG_NOT_THERE, NULL);
+	answered(PARTY_NOT_THERE, NULL);
 	sees(NODE("1", "7", "a", "0"), NODE("2", "9", "b", "1"));
 	asks(LOSE(NODE("1", "7", "a", "0")), ok());
 	sees(NODE("2", "9", "b", "1"));

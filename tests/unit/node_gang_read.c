@@ -55,7 +55,7 @@ Test(gang_read, where_it_may_not_be_made_the_waiter_is_refused_and_told_why)
 		asks(MAKE_GANG, cases[i].gang);
 		cr_expect_eq(n_told, 0);
 		sees_none(true);
-		answered(GANG_REFUSED, cases[i].why);
+		answered(PARTY_FAILED, cases[i].why);
 		idle();
 	}
 }
@@ -87,7 +87,7 @@ Test(gang_read, a_gang_without_one_that_waits_is_not_made)
 {
 	gangs_attach(&gangs, &owner, "g", 1, on_answer, &owner);
 	sees_none(true);
-	answered(GANG_NOT_THERE, NULL);
+	answered(PARTY_NOT_THERE, NULL);
 	idle();
 }
 
@@ -171,13 +171,13 @@ Test(gang_read, what_is_no_gang_is_refused)
 	asks("get! gangs/g", holds("junk", 4, gang_stat()));
 	asks("list gangs/g", names(NULL));
 	asks("exists gangs/g", of_stat(gang_stat()));
-	answered(GANG_REFUSED, "there is something else in the gang's place");
+	answered(PARTY_FAILED, "there is something else in the gang's place");
 	idle();
 	join(1, "a");
 	asks("get! gangs/g", failed(STORE_NO_AUTH));
 	asks("list gangs/g", failed(STORE_NO_AUTH));
 	asks("exists gangs/g", failed(STORE_NO_AUTH));
-	answered(GANG_REFUSED, "refused by the ZooKeeper server");
+	answered(PARTY_FAILED, "refused by the ZooKeeper server");
 	idle();
 }
 
@@ -188,7 +188,7 @@ Test(gang_read, a_request_that_is_refused_is_told_once_the_gang_is_read)
 	asks(MAKE, failed_at(STORE_FULL, 2));
 	cr_expect_eq(n_told, 0);
 	sees(NOBODY);
-	answered(GANG_REFUSED, FULL);
+	answered(PARTY_FAILED, FULL);
 	idle();
 }
 
@@ -219,7 +219,7 @@ Test(gang_read, each_watches_the_next_that_another_sidecar_has)
 	run_three(false);
 	sees(OURS, next, last);
 	asks("exists! gangs/g/" NODE("2", "9", "b", "1"), member_stat());
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	change(); /* it has that watch already */
 	sees(OURS, next, last);
 	idle();
@@ -258,7 +258,7 @@ Test(gang_read, where_the_others_go_on_nobody_is_watched_or_noted_as_lost)
 {
 	run_three(true);
 	sees(KEEPER("1", "7", "a", "0"), KEEPER("3", "9", "c", "2"));
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	idle();
 }
 

@@ -26,7 +26,7 @@ static void take_over(int64_t leases_ms)
 {
 	session.taken_over = SESSION;
 	session.granted_ms = leases_ms;
-	gangs_up(&gangs);
+	parties_up(&gangs);
 }
 
 static void next_sweep(void)
@@ -38,10 +38,10 @@ static void next_sweep(void)
 
 Test(gang_sweep, the_first_of_the_fleet_looks_at_regular_times)
 {
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	pass(GANG_SWEEP_MS - 1);
 	idle();
-	gangs_up(&gangs); /* a connection more does not put it off */
+	parties_up(&gangs); /* a connection more does not put it off */
 	pass(1);
 	for (int i = 0; i < 3; i++) {
 		asks("list gangs", names(NULL));
@@ -56,18 +56,18 @@ Test(gang_sweep, the_first_of_the_fleet_looks_at_regular_times)
 Test(gang_sweep, no_other_does)
 {
 	be_second();
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	next_sweep();
 	idle();
 }
 
 Test(gang_sweep, nothing_is_asked_without_a_session_or_where_the_next_sidecar_takes_it_over)
 {
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	session.state = SESSION_CONNECTING;
 	next_sweep();
 	session.state = SESSION_UP;
-	gangs_keep(&gangs);
+	parties_keep(&gangs);
 	next_sweep();
 	idle();
 }
@@ -75,14 +75,14 @@ Test(gang_sweep, nothing_is_asked_without_a_session_or_where_the_next_sidecar_ta
 /* What was asked on the connection before is not waited for. */
 Test(gang_sweep, a_list_that_is_lost_does_not_stop_the_sweeps)
 {
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	next_sweep();
 	asks("list gangs", failed(STORE_UNKNOWN));
 	next_sweep();
 	asks("list gangs", failed(STORE_ABANDONED));
 	next_sweep();
 	idle();
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	next_sweep();
 	asks("list gangs", names(NULL));
 }
@@ -108,7 +108,7 @@ Test(gang_sweep, what_is_over_or_never_began_goes)
 		{"one was lost", true, {LEFT("1")}, NULL}, /* which may come back */
 	};
 
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		puts(cases[i].what);
 		memset(&record, 0, sizeof(record));
@@ -129,7 +129,7 @@ Test(gang_sweep, what_is_over_or_never_began_goes)
 
 Test(gang_sweep, what_is_not_understood_stays)
 {
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	next_sweep();
 	asks("list gangs", names("g", NULL));
 	asks("get gangs/g", holds("junk", 4, gang_stat()));
@@ -146,7 +146,7 @@ Test(gang_sweep, that_a_gang_is_without_a_member_for_long_is_noted)
 
 	runs(false);
 	record.lost = true;
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	next_sweep();
 	asks("list gangs", names("g", NULL));
 	for (int64_t ms = 0; ms < GANG_DEAD_MS; ms += GANG_SWEEP_MS) {
@@ -173,7 +173,7 @@ Test(gang_sweep, where_there_was_no_node_none_is_proved)
 {
 	runs(false);
 	record.lost = true;
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	for (int64_t ms = 0; ms <= GANG_DEAD_MS; ms += GANG_SWEEP_MS) {
 		next_sweep();
 		asks("list gangs", names("g", NULL));
@@ -185,7 +185,7 @@ Test(gang_sweep, where_there_was_no_node_none_is_proved)
 /* Members of our own tell what is to be done. */
 Test(gang_sweep, a_gang_with_a_member_here_is_not_swept)
 {
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	join(1, "a");
 	sees(NOBODY);
 	asks("check workers/me, check gangs/g v3, create+ gangs/g/" MADE("1", "7", "a"), ok());
@@ -234,7 +234,7 @@ Test(gang_sweep, a_node_whose_client_has_come_back_stays)
 	take_over(LEASES);
 	gangs_attach(&gangs, &owner, "g", 1, on_answer, &owner);
 	sees(KEEPER("1", "7", "a", "0"), KEEPER("2", "9", "b", "1"));
-	answered(GANG_STARTED, NULL);
+	answered(PARTY_OPENED, NULL);
 	pass(LEASES + GANG_SWEEP_MS);
 	asks("list gangs", names("g", NULL));
 	sees(KEEPER("1", "7", "a", "0"), KEEPER("2", "9", "b", "1"));
@@ -260,8 +260,8 @@ Test(gang_sweep, a_session_of_our_own_has_nothing_of_that)
 	be_second();
 	session.taken_over = SESSION + 1;
 	session.granted_ms = LEASES;
-	gangs_up(&gangs);
-	cr_expect_eq(gangs_going(&gangs), 0);
+	parties_up(&gangs);
+	cr_expect_eq(parties_going(&gangs), 0);
 	pass(LEASES + GANG_SWEEP_MS);
 	idle();
 }
@@ -270,15 +270,15 @@ Test(gang_sweep, a_session_of_our_own_has_nothing_of_that)
 Test(gang_sweep, the_time_of_what_was_taken_over_begins_once_more_with_the_session)
 {
 	be_second();
-	gangs_take_over(&gangs, LEASES);
+	parties_take_over(&gangs, LEASES);
 	pass(LEASES / 2);
 	take_over(LEASES);
 	int64_t recover_ms = host.now_ms + LEASES;
 	cr_expect_eq(gangs.former.until_ms, recover_ms);
 	pass(1000);
-	gangs_up(&gangs);
+	parties_up(&gangs);
 	cr_expect_eq(gangs.former.until_ms, recover_ms);
-	gangs_expired(&gangs);
+	parties_expired(&gangs);
 	pass(2 * LEASES);
 	idle();
 }

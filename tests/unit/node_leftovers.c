@@ -13,7 +13,7 @@
 
 static struct roster roster;
 static struct locks locks;
-static struct gangs gangs;
+static struct parties gangs;
 static struct queues queues;
 static struct leftovers leftovers;
 static int owner;
@@ -25,7 +25,7 @@ static void begin(void)
 	roster.registry = &registry;
 	snprintf(registry.node, sizeof(registry.node), "here:/s");
 	locks_init(&locks, &session, &registry, &roster);
-	gangs_init(&gangs, &session, &registry, &roster);
+	parties_init(&gangs, &gang_kind, &session, &registry, &roster);
 	queues_init(&queues, &session, &registry, &leaders, NULL);
 	leftovers_init(&leftovers, &locks, &gangs, &queues);
 }

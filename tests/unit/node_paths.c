@@ -133,14 +133,17 @@ Test(paths, what_fits_into_a_path)
 	root[0] = '/';
 	memset(root + 1, 'r', sizeof(root) - 1);
 	root[STORE_PATH_MAX - 1 - rest] = '\0';
-	cr_expect(path_in_gang(&deep, "g", "name", NULL, path));
+	cr_expect(path_in_party(&deep, PATH_GANGS, "g", "name", NULL, path));
 	cr_expect_eq(strlen(path), STORE_PATH_MAX - 1);
-	cr_expect_not(path_in_gang(&deep, "g", "names", NULL, path), "a byte too long");
-	cr_expect_not(path_in_gang(&deep, "g", "name", "k", path), "no room for a key");
+	cr_expect_not(path_in_party(&deep, PATH_GANGS, "g", "names", NULL, path),
+		      "a byte too long");
+	cr_expect_not(path_in_party(&deep, PATH_GANGS, "g", "name", "k", path),
+		      "no room for a key");
 	root[STORE_PATH_MAX - 1 - rest - strlen("k-0123456789")] = '\0';
-	cr_expect(path_in_gang(&deep, "g", "name", "k", path));
+	cr_expect(path_in_party(&deep, PATH_GANGS, "g", "name", "k", path));
 	cr_expect_str_eq(path + strlen(root), "/gangs/g/namek-");
-	cr_expect_not(path_in_gang(&deep, "g", "name", "kk", path), "no room for the number");
+	cr_expect_not(path_in_party(&deep, PATH_GANGS, "g", "name", "kk", path),
+		      "no room for the number");
 	path_of(&deep, PATH_LEADERS, "0123456789012345678", path);
 	cr_expect_eq(strlen(path), STORE_PATH_MAX - 1, "cut off, not overrun");
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/recipes/party/party_parts.h"
 #include "node/recipes/recipes.h"
 
 #define TIMEOUT_MS 9000
@@ -57,12 +58,6 @@ MAKES(counters_init, counters, counters)
 NOTES(counters_up, counters, counters)
 NOTES(counters_done, counters, counters)
 
-MAKES(barriers_init, barriers, barriers)
-NOTES(barriers_up, barriers, barriers)
-NOTES(barriers_take_over, barriers, barriers)
-WATCHES(barriers_watch, barriers, barriers)
-NOTES(barriers_done, barriers, barriers)
-
 MAKES(roster_init, roster, roster)
 NOTES(roster_go_on, roster, roster)
 NOTES(roster_expired, roster, roster)
@@ -88,14 +83,43 @@ NOTES(locks_stop, locks, locks)
 NOTES(locks_revoke, locks, locks)
 NOTES(locks_done, locks, locks)
 
-MAKES_ON_ROSTER(gangs_init, gangs, gangs)
-NOTES(gangs_up, gangs, gangs)
-NOTES(gangs_leased, gangs, gangs)
-NOTES(gangs_expired, gangs, gangs)
-NOTES(gangs_keep, gangs, gangs)
-NOTES(gangs_stop, gangs, gangs)
-NOTES(gangs_revoke, gangs, gangs)
-NOTES(gangs_done, gangs, gangs)
+/* Of barriers or of gangs: one function is for both. */
+static const char *hears_of(const struct parties *x, const char *function)
+{
+	static char names[64];
+
+	cr_expect(x == &recipes.barriers || x == &recipes.gangs, "%s", function);
+	snprintf(names, sizeof(names), "%s%s", x == &recipes.gangs ? "gangs" : "barriers",
+		 function);
+	return names;
+}
+
+#define NOTES_BOTH(function)                              \
+	void parties##function(struct parties *x)         \
+	{                                                 \
+		hear(hears_of(x, #function), NULL, NULL); \
+	}
+
+NOTES_BOTH(_up)
+NOTES_BOTH(_leased)
+NOTES_BOTH(_expired)
+NOTES_BOTH(_keep)
+NOTES_BOTH(_stop)
+NOTES_BOTH(_revoke)
+NOTES_BOTH(_done)
+
+const struct party_kind barrier_kind, gang_kind;
+
+void parties_init(struct parties *x, const struct party_kind *kind, struct session *s,
+		  struct registry *r, struct roster *roster)
+{
+	bool gangs = kind == &gang_kind;
+
+	cr_expect(s == &session && r == &registry);
+	cr_expect_eq(kind, x == &recipes.gangs ? &gang_kind : &barrier_kind);
+	cr_expect_eq(roster, gangs ? &recipes.roster : NULL);
+	hear(hears_of(x, "_init"), NULL, NULL);
+}
 
 void rolling_init(struct rolling *x, struct session *s, struct registry *r,
 		  const struct rolling_handlers *h)
@@ -111,7 +135,11 @@ void locks_watch(struct locks *x, enum store_watch type, const char *path)
 	hear("locks_watch", x, &recipes.locks);
 }
 
-WATCHES(gangs_watch, gangs, gangs)
+void parties_watch(struct parties *x, const char *path)
+{
+	cr_expect_str_eq(path, PATH);
+	hear(hears_of(x, "_watch"), NULL, NULL);
+}
 
 void lock_sweep_take_over(struct lock_sweep *x, int64_t timeout_ms)
 {
@@ -119,10 +147,10 @@ void lock_sweep_take_over(struct lock_sweep *x, int64_t timeout_ms)
 	hear("lock_sweep_take_over", x, &recipes.locks.sweep);
 }
 
-void gangs_take_over(struct gangs *x, int64_t timeout_ms)
+void parties_take_over(struct parties *x, int64_t timeout_ms)
 {
 	cr_expect_eq(timeout_ms, TIMEOUT_MS);
-	hear("gangs_take_over", x, &recipes.gangs);
+	hear(hears_of(x, "_take_over"), NULL, NULL);
 }
 
 size_t locks_going(const struct locks *x)
@@ -131,9 +159,9 @@ size_t locks_going(const struct locks *x)
 	return 2;
 }
 
-size_t gangs_going(const struct gangs *x)
+size_t parties_going(const struct parties *x)
 {
-	hear("gangs_going", x, &recipes.gangs);
+	hear(hears_of(x, "_going"), NULL, NULL);
 	return 5;
 }
 
@@ -184,7 +212,7 @@ Test(recipes, a_lease_is_for_what_has_commands)
 Test(recipes, the_end_of_a_session_is_for_what_was_held_or_known_in_it)
 {
 	recipes_expired(&recipes);
-	hears("locks_expired gangs_expired roster_expired own_index_expired");
+	hears("barriers_expired locks_expired gangs_expired roster_expired own_index_expired");
 }
 
 /* Counters alone watch nothing. */

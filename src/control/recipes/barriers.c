@@ -37,24 +37,26 @@ static void tell(const struct barrier_request *r, const char *state, int64_t rou
 	peer_end(r->client, r->msgid);
 }
 
-static void on_answer(void *arg, const struct barrier_answer *a)
+static void on_answer(void *arg, const struct party_answer *a)
 {
 	struct barrier_request *r = arg;
 	char text[100];
 
 	r->client->parked--;
 	switch (a->outcome) {
-	case BARRIER_OPENED: tell(r, "opened", a->round); break;
-	case BARRIER_LEFT: tell(r, "left", a->round); break;
-	case BARRIER_TIMEOUT: tell(r, "timeout", 0); break;
-	case BARRIER_OTHER_COUNT:
+	case PARTY_OPENED: tell(r, "opened", a->round); break;
+	case PARTY_LEFT: tell(r, "left", a->round); break;
+	case PARTY_TIMEOUT: tell(r, "timeout", 0); break;
+	case PARTY_OTHER_COUNT:
 		snprintf(text, sizeof(text), "the others of this round wait for %u", a->count);
 		peer_error(r->client, r->msgid, RPC_MISUSE, text);
 		break;
-	case BARRIER_REFUSED: peer_error(r->client, r->msgid, RPC_MISUSE, a->why); break;
-	case BARRIER_UNKNOWN: peer_error(r->client, r->msgid, RPC_CANNOT_TELL, a->why); break;
-	case BARRIER_WITHDRAWN:
-	case BARRIER_ENDED:
+	case PARTY_MISUSE: peer_error(r->client, r->msgid, RPC_MISUSE, a->why); break;
+	case PARTY_FAILED: peer_error(r->client, r->msgid, RPC_CANNOT_TELL, a->why); break;
+	case PARTY_IN_USE:
+	case PARTY_NOT_THERE: /* of gangs */
+	case PARTY_WITHDRAWN:
+	case PARTY_ENDED:
 		break; /* the client's connection is closed: the client asks the next sidecar */
 	}
 	free(r);

@@ -52,7 +52,7 @@ void gang_requests_client_gone(struct methods *m, const struct peer *c)
 	for (struct gang_ask *a = m->gangs; a; a = a->next)
 		if (a->client == c)
 			a->client = NULL;
-	gangs_owner_gone(&m->node->recipes.gangs, c);
+	parties_owner_gone(&m->node->recipes.gangs, c);
 }
 
 /* A member of a gang counts as a waiting request of its client until the node releases it. */
@@ -63,12 +63,12 @@ static void on_released(void *owner)
 
 void gang_requests_init(struct methods *m)
 {
-	gangs_on_release(&m->node->recipes.gangs, on_released);
+	parties_on_release(&m->node->recipes.gangs, on_released);
 }
 
 /* --- join, join_attach ---------------------------------------------------- */
 
-static void pack_started(struct pack *p, const struct gang_answer *a)
+static void pack_started(struct pack *p, const struct party_answer *a)
 {
 	pack_map(p, 6);
 	pack_kv_str(p, "state", "started");
@@ -93,31 +93,33 @@ static void pack_state(struct pack *p, const char *state, const char *why, unsig
 	pack_kv_uint(p, "count", count);
 }
 
-static void pack_join(struct pack *p, const struct gang_answer *a)
+static void pack_join(struct pack *p, const struct party_answer *a)
 {
-	switch (a->outcome) {
-	case GANG_STARTED: pack_started(p, a); break;
-	case GANG_TIMEOUT: pack_state(p, "timeout", NULL, 0); break;
-	case GANG_IN_USE: pack_state(p, "in_use", a->why, 0); break;
-	case GANG_OTHER_COUNT: pack_state(p, "count", NULL, a->count); break;
-	case GANG_NOT_THERE:
-	case GANG_REFUSED: break; /* no result of join: see on_answer() */
-	}
+	if (a->outcome == PARTY_OPENED)
+		pack_started(p, a);
+	else if (a->outcome == PARTY_TIMEOUT)
+		pack_state(p, "timeout", NULL, 0);
+	else if (a->outcome == PARTY_IN_USE)
+		pack_state(p, "in_use", a->why, 0);
+	else
+		pack_state(p, "count", NULL, a->count);
 }
 
-static void pack_attach(struct pack *p, const struct gang_answer *a)
+static void pack_attach(struct pack *p, const struct party_answer *a)
 {
 	pack_map(p, 3);
-	pack_kv_bool(p, "attached", a->outcome == GANG_STARTED);
+	pack_kv_bool(p, "attached", a->outcome == PARTY_OPENED);
 	pack_kv_uint(p, "run", a->number);
 	pack_kv_bool(p, "recorded", false);
 }
 
-static void on_answer(void *arg, const struct gang_answer *answer)
+static void on_answer(void *arg, const struct party_answer *answer)
 {
 	struct gang_ask *a = arg;
 
-	if (a->client && !a->attaches && answer->outcome == GANG_REFUSED) {
+	bool failed = answer->outcome == PARTY_FAILED || answer->outcome == PARTY_ENDED;
+
+	if (a->client && !a->attaches && failed) {
 		peer_error(a->client, a->msgid, RPC_CANNOT_TELL, answer->why);
 	} else if (a->client) {
 		struct pack *p = peer_begin(a->client);

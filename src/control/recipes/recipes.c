@@ -54,7 +54,7 @@ void recipes_client_gone(struct methods *m, const struct peer *c)
 			r->client = NULL;
 	recipe_waits_client_gone(m, c);
 	rollings_client_gone(m, c);
-	barriers_owner_gone(&m->node->recipes.barriers, c);
+	parties_owner_gone(&m->node->recipes.barriers, c);
 }
 
 bool recipes_may_use(const struct call *call)

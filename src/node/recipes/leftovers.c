@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "node/recipes/lock/lock_name.h"
-#include "node/recipes/party/gang_ticket.h"
+#include "node/recipes/party/party_ticket.h"
 #include "node/tree/paths.h"
 
 #define LISTS_MAX 20 /* outstanding */
@@ -52,10 +52,10 @@ static bool is_left_lock(const struct leftovers *l, const char *name)
 
 static bool is_left_member(const struct leftovers *l, const char *gang, const char *name)
 {
-	struct gang_ticket t;
+	struct party_ticket t;
 
-	return gang_ticket_parse(name, &t) && !t.left && t.session == session_of(l)->id &&
-	       !gangs_know(l->gangs, gang, t.id);
+	return party_ticket_parse(PATH_GANGS, name, &t) && !t.left &&
+	       t.session == session_of(l)->id && !parties_know(l->gangs, gang, t.id);
 }
 
 /* Of a queue that is not configured here whatever was given to this node may be going on. */
@@ -202,7 +202,7 @@ void leftovers_expired(struct leftovers *l)
 	l->former = (struct holder_former){.until_ms = 0};
 }
 
-void leftovers_init(struct leftovers *l, struct locks *locks, struct gangs *gangs,
+void leftovers_init(struct leftovers *l, struct locks *locks, struct parties *gangs,
 		    struct queues *queues)
 {
 	*l = (struct leftovers){.locks = locks, .gangs = gangs, .queues = queues};

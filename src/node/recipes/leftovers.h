@@ -18,7 +18,7 @@
 
 struct leftovers {
 	struct locks *locks;
-	struct gangs *gangs;
+	struct parties *gangs;
 	struct queues *queues;
 	struct holder_former former;
 	bool blind;		     /* runs that nobody knows of may be alive as well */
@@ -28,7 +28,7 @@ struct leftovers {
 	struct host_timer due;
 };
 
-void leftovers_init(struct leftovers *l, struct locks *locks, struct gangs *gangs,
+void leftovers_init(struct leftovers *l, struct locks *locks, struct parties *gangs,
 		    struct queues *queues);
 void leftovers_done(struct leftovers *l);
 /* We try the previous sidecar's session; it promised leases of up to timeout_ms. */

@@ -3,36 +3,37 @@
 void recipes_up(struct recipes *r)
 {
 	counters_up(&r->counters);
-	barriers_up(&r->barriers);
+	parties_up(&r->barriers);
 	roster_go_on(&r->roster);
 	own_index_go_on(&r->index);
 	rolling_up(&r->rolling);
 	locks_up(&r->locks);
-	gangs_up(&r->gangs);
+	parties_up(&r->gangs);
 }
 
 void recipes_leased(struct recipes *r)
 {
 	locks_leased(&r->locks);
-	gangs_leased(&r->gangs);
+	parties_leased(&r->gangs);
 }
 
 void recipes_expired(struct recipes *r)
 {
+	parties_expired(&r->barriers);
 	locks_expired(&r->locks);
-	gangs_expired(&r->gangs);
+	parties_expired(&r->gangs);
 	roster_expired(&r->roster);
 	own_index_expired(&r->index);
 }
 
 void recipes_watch(struct recipes *r, enum store_watch type, const char *path)
 {
-	barriers_watch(&r->barriers, path);
+	parties_watch(&r->barriers, path);
 	roster_watch(&r->roster, path);
 	own_index_watch(&r->index, path);
 	rolling_watch(&r->rolling, path);
 	locks_watch(&r->locks, type, path);
-	gangs_watch(&r->gangs, path);
+	parties_watch(&r->gangs, path);
 }
 
 void recipes_fleet_changed(struct recipes *r)
@@ -45,51 +46,51 @@ void recipes_init(struct recipes *r, struct session *session, struct registry *r
 		  const struct rolling_handlers *rolling_handlers)
 {
 	counters_init(&r->counters, session, registry);
-	barriers_init(&r->barriers, session, registry);
+	parties_init(&r->barriers, &barrier_kind, session, registry, NULL);
 	roster_init(&r->roster, session, registry);
 	own_index_init(&r->index, session, registry);
 	rolling_init(&r->rolling, session, registry, rolling_handlers);
 	locks_init(&r->locks, session, registry, &r->roster);
-	gangs_init(&r->gangs, session, registry, &r->roster);
+	parties_init(&r->gangs, &gang_kind, session, registry, &r->roster);
 }
 
 void recipes_done(struct recipes *r)
 {
 	counters_done(&r->counters);
-	barriers_done(&r->barriers);
+	parties_done(&r->barriers);
 	roster_done(&r->roster);
 	own_index_done(&r->index);
 	rolling_done(&r->rolling);
 	locks_done(&r->locks);
-	gangs_done(&r->gangs);
+	parties_done(&r->gangs);
 }
 
 void recipes_take_over(struct recipes *r, int64_t timeout_ms)
 {
-	barriers_take_over(&r->barriers);
+	parties_take_over(&r->barriers, timeout_ms);
 	lock_sweep_take_over(&r->locks.sweep, timeout_ms);
-	gangs_take_over(&r->gangs, timeout_ms);
+	parties_take_over(&r->gangs, timeout_ms);
 }
 
 size_t recipes_going(const struct recipes *r)
 {
-	return locks_going(&r->locks) + gangs_going(&r->gangs);
+	return locks_going(&r->locks) + parties_going(&r->gangs);
 }
 
 void recipes_stop(struct recipes *r)
 {
 	locks_stop(&r->locks);
-	gangs_stop(&r->gangs);
+	parties_stop(&r->gangs);
 }
 
 void recipes_revoke(struct recipes *r)
 {
 	locks_revoke(&r->locks);
-	gangs_revoke(&r->gangs);
+	parties_revoke(&r->gangs);
 }
 
 void recipes_keep(struct recipes *r)
 {
 	locks_keep(&r->locks);
-	gangs_keep(&r->gangs);
+	parties_keep(&r->gangs);
 }

@@ -14,13 +14,13 @@
 #include "node/recipes/roster/roster.h"
 
 struct recipes {
-	struct barriers barriers;
+	struct parties barriers;
 	struct counters counters;
 	struct roster roster;
 	struct own_index index;
 	struct rolling rolling;
 	struct locks locks;
-	struct gangs gangs;
+	struct parties gangs;
 };
 
 void recipes_init(struct recipes *r, struct session *session, struct registry *registry,

@@ -102,10 +102,10 @@ bool path_of_slot(const struct node_settings *s, const char *group, const char *
 	return append_node(path, node);
 }
 
-bool path_in_gang(const struct node_settings *s, const char *gang, const char *name,
-		  const char *key, char path[STORE_PATH_MAX])
+bool path_in_party(const struct node_settings *s, enum path_folder folder, const char *party,
+		   const char *name, const char *key, char path[STORE_PATH_MAX])
 {
-	size_t len = begin(s, PATH_GANGS, gang, path);
+	size_t len = begin(s, folder, party, path);
 
 	if (len + 1 + strlen(name) >= STORE_PATH_MAX)
 		return false;

@@ -69,11 +69,12 @@ bool path_of_at(const struct node_settings *s, const char *queue, const char *no
 const char *path_in_queue(const struct node_settings *s, const char *path,
 			  char ret_queue[NAME_TASK_MAX + 1]);
 /*
- * ROOT/gangs/GANG/NAME; with a key NAMEKEY-, for the server to number, as path_of_node() has names.
+ * ROOT/FOLDER/PARTY/NAME, of a gang or a barrier; with a key NAMEKEY-, for the server to number, as
+ * path_of_node() has names.
  * False: there would be no room for the number, or none for it all.
  */
-bool path_in_gang(const struct node_settings *s, const char *gang, const char *name,
-		  const char *key, char path[STORE_PATH_MAX]);
+bool path_in_party(const struct node_settings *s, enum path_folder folder, const char *party,
+		   const char *name, const char *key, char path[STORE_PATH_MAX]);
 /* The node that a znode in one of these folders is about; false: it is not one of those. */
 bool path_is_node(const char *name, char ret_node[WORKER_NODE_MAX + 1]);
 

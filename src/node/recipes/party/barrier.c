@@ -1,388 +1,320 @@
+/*
+ * Barriers: the record has the last rounds with their members. A member without a command has
+ * nothing to do once it was counted; one with a command is inside until it leaves, and the next
+ * round opens when all have left.
+ */
 #include "node/recipes/party/barrier.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "node/recipes/party/barrier_parts.h"
-#include "node/tree/paths.h"
+#include "node/recipes/party/party_parts.h"
 
-static const char in_time[] = "the ZooKeeper servers did not answer in time";
-
-/* --- members -------------------------------------------------------------- */
-
-static struct barrier_member *member_find(const struct barrier *b, uint64_t id)
+static bool is_last(const struct party *p, uint64_t id)
 {
-	for (struct barrier_member *m = b->members; m; m = m->next)
-		if (m->id == id)
-			return m;
-	return NULL;
+	const struct barrier_record *r = p->rounds;
+
+	for (size_t i = 0; r->n_rounds > 0 && i < r->sizes[0]; i++)
+		if (r->ids[i] == id)
+			return true;
+	return false;
 }
 
-struct barrier_member *barrier_add(struct barrier *b, uint64_t id)
+/* All that were counted are alike. */
+static int index_of(const struct party *p, uint64_t id)
 {
-	struct barrier_member *m = mem_calloc(1, sizeof(*m)), **end = &b->members;
+	for (size_t i = 0; i < p->rounds->n_ids; i++)
+		if (p->rounds->ids[i] == id)
+			return 0;
+	return -1;
+}
 
-	m->id = id;
+/* Whether it may have been counted in a round that is not remembered. */
+static bool is_forgotten(const struct party *p, const struct party_member *m)
+{
+	int64_t first = p->rounds->round - (int64_t)p->rounds->n_rounds + 1;
+
+	return m->placed && (!p->there || p->czxid != m->czxid || first > m->round + 1);
+}
+
+/* --- what follows for a member -------------------------------------------- */
+
+/* It was counted. Without a command that is all; a node that is left, of an attempt more, goes. */
+static void be_counted(struct party *p, struct party_member *m, const struct party_ticket *own)
+{
+	const struct party_answer answer = {.outcome = PARTY_OPENED,
+					    .round = is_last(p, m->id) ? p->rounds->round : 0,
+					    .count = m->count};
+
+	m->round = answer.round;
+	m->czxid = p->czxid;
 	m->deadline_ms = INT64_MAX;
-	while (*end)
-		end = &(*end)->next;
-	*end = m;
-	b->all->n_members++;
-	b->idle_ms = 0;
-	b->removing = false;
-	return m;
-}
-
-void barrier_unwatch_inside(struct barrier *b)
-{
-	if (b->watched[0])
-		watches_drop(&b->all->session->watches, b->watched, WATCH_NODE, b);
-	b->watched[0] = '\0';
-}
-
-/* The watch of the record, and of a member, goes with the last member here. */
-static void unwatch(struct barrier *b)
-{
-	char path[STORE_PATH_MAX];
-
-	barrier_path(b, NULL, path);
-	watches_drop(&b->all->session->watches, path, WATCH_NODE, b);
-	barrier_unwatch_inside(b);
-}
-
-void barrier_tell(struct barrier *b, struct barrier_member *m, const struct barrier_answer *answer)
-{
-	struct barrier_member **link = &b->members;
-	barrier_fn fn = m->fn;
-
-	while (*link != m)
-		link = &(*link)->next;
-	*link = m->next;
-	b->all->n_members--;
-	if (!b->members)
-		unwatch(b);
-	if (fn)
-		fn(m->arg, answer); /* which may be the member's */
-	free(m);
-}
-
-/* Tells now; what is left in the tree goes as soon as that can be done. */
-static void tell_early(struct barrier_member *m, const struct barrier_answer *answer)
-{
-	barrier_fn fn = m->fn;
-
-	m->fn = NULL;
-	if (fn)
-		fn(m->arg, answer);
-}
-
-/* --- barriers ------------------------------------------------------------- */
-
-static struct barrier *barrier_get(struct barriers *all, const char *name)
-{
-	struct barrier **end = &all->list;
-
-	for (; *end; end = &(*end)->next)
-		if (strcmp((*end)->name, name) == 0)
-			return *end;
-	*end = mem_calloc(1, sizeof(**end));
-	(*end)->all = all;
-	memcpy((*end)->name, name, strlen(name));
-	return *end;
-}
-
-/* Out of the list; one that is asking is freed behind its answers. */
-static void barrier_drop(struct barrier *b)
-{
-	struct barrier **link = &b->all->list;
-
-	while (*link != b)
-		link = &(*link)->next;
-	*link = b->next;
-	b->closed = true;
-	if (b->busy == 0)
-		free(b);
-}
-
-void barrier_go_on(struct barrier *b)
-{
-	const struct session *s = b->all->session;
-	int64_t now = host_now_ms(s->host);
-
-	if (b->busy == 0 && !b->members && b->idle_ms == 0)
-		b->idle_ms = now;
-	if (b->busy > 0 || !b->dirty || b->retry_ms > now || !session_is_up(s) ||
-	    !s->registration[0])
-		return;
-	barrier_read(b);
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* When something is to be done for it next. */
-static int64_t due_at(const struct barrier *b)
-{
-	int64_t at = INT64_MAX;
-
-	if (b->retry_ms > 0)
-		at = min64(at, b->retry_ms);
-	if (b->try_ms > 0 && !b->dirty && b->busy == 0)
-		at = min64(at, b->try_ms);
-	if (b->idle_ms > 0)
-		at = min64(at, b->idle_ms + BARRIER_KEEP_MS + (b->removing ? BARRIER_GRACE_MS : 0));
-	for (const struct barrier_member *m = b->members; m; m = m->next)
-		if (m->fn)
-			at = min64(at, m->deadline_ms);
-	return at;
-}
-
-void barriers_schedule(struct barriers *all)
-{
-	int64_t now = host_now_ms(all->session->host), first = INT64_MAX;
-
-	if (all->orphan_ms > 0)
-		first = all->orphan_ms;
-	for (const struct barrier *b = all->list; b; b = b->next)
-		first = min64(first, due_at(b));
-	if (first == INT64_MAX)
-		host_timer_stop(&all->due);
-	else
-		host_timer_start(&all->due, first > now ? first - now : 0);
-}
-
-/* A member whose timeout is over has to end; it is answered after the grace, whatever is known. */
-static void look_at_time(struct barrier *b, struct barrier_member *m, int64_t now)
-{
-	if (!m->fn || m->deadline_ms > now)
-		return;
-	if (m->state == MEMBER_WAITS) {
-		m->state = MEMBER_ENDS;
-		m->answer = (struct barrier_answer){.outcome = BARRIER_TIMEOUT};
-		m->deadline_ms = now + BARRIER_GRACE_MS;
-		b->dirty = true;
+	m->state = m->kind != 'c' ? PARTY_ENDS : m->fn ? PARTY_RUNS : PARTY_LOSES;
+	if (own && m->state != PARTY_RUNS)
+		party_delete_node(p, own, PARTY_IN_ANY_CASE);
+	else if (m->state != PARTY_RUNS) {
+		party_tell(m, &answer);
 		return;
 	}
-	m->deadline_ms = INT64_MAX;
-	tell_early(m, &(struct barrier_answer){.outcome = BARRIER_UNKNOWN, .why = in_time});
+	party_tell_early(m, &answer);
 }
 
-static void on_time(struct barrier *b, int64_t now)
+static void end(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	struct barrier_member *next;
+	static const struct party_answer forgotten = {
+		.outcome = PARTY_FAILED,
+		.why = "the barrier has forgotten whether it opened meanwhile"};
 
-	for (struct barrier_member *m = b->members; m; m = next) {
-		next = m->next;
-		look_at_time(b, m, now);
+	if (!party_end(p, m, own))
+		party_tell(m, m->fn && is_forgotten(p, m) ? &forgotten : &m->answer);
+}
+
+/* The first waiter decides the count. */
+static unsigned wanted(const struct party *p)
+{
+	for (size_t i = 0; i < p->sight->n; i++)
+		if (p->sight->tickets[i].index < 0)
+			return p->sight->tickets[i].count;
+	return 0;
+}
+
+static void look_waiting(struct party *p, struct party_member *m, const struct party_ticket *own)
+{
+	unsigned count = own ? wanted(p) : m->count;
+
+	if (p->refused) {
+		m->answer = (struct party_answer){.outcome = PARTY_FAILED, .why = p->why};
+	} else if (count != m->count) {
+		m->answer = (struct party_answer){.outcome = PARTY_OTHER_COUNT, .count = count};
+	} else if (own || !is_forgotten(p, m)) {
+		if (!own && p->there && party_make_node(p, m, NULL)) {
+			m->placed = true;
+			m->round = p->rounds->round;
+			m->czxid = p->czxid;
+		}
+		return;
 	}
-	if (b->try_ms > 0 && b->try_ms <= now)
-		b->dirty = true;
-	if (b->retry_ms <= now)
-		b->retry_ms = 0;
-	if (b->idle_ms > 0 && now - b->idle_ms >= BARRIER_KEEP_MS && !b->removing)
-		b->removing = b->dirty = true;
-	barrier_go_on(b);
+	end(p, m, own);
 }
 
-/* --- what the sidecar before us has left ---------------------------------- */
-
-static void on_folder(void *arg, const struct store_reply *reply)
+/* One of the last round that has not left, any of them; NULL. */
+static const struct party_ticket *inside(const struct party *p)
 {
-	struct barriers *all = arg;
+	const struct party_ticket *found = NULL;
+	uint64_t n = 0, random;
 
-	if (reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED)
-		return; /* once more on the next connection */
-	all->orphans = false;
-	for (size_t i = 0; reply->code == STORE_OK && i < reply->n_names; i++) {
-		if (!name_is_task(reply->names[i], strlen(reply->names[i])))
+	for (size_t i = 0; i < p->sight->n; i++) {
+		const struct party_ticket *t = &p->sight->tickets[i];
+		if (t->kind != 'c' || !is_last(p, t->id))
 			continue;
-		struct barrier *b = barrier_get(all, reply->names[i]);
-		b->orphans = b->dirty = true;
-		barrier_go_on(b);
+		host_random(p->all->session->host, &random, sizeof(random));
+		if (random % ++n == 0)
+			found = t;
 	}
-	barriers_schedule(all);
+	return found;
 }
 
-static void take_orphans(struct barriers *all)
+static void look_leaving(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	char path[STORE_PATH_MAX];
+	if (m->czxid == 0)
+		m->czxid = p->czxid; /* it was made by the previous sidecar */
+	if (own && !p->refused)
+		party_delete_node(p, own, PARTY_IN_ANY_CASE);
+	else if (!m->fn || !p->there || p->czxid != m->czxid || p->rounds->round != m->round ||
+		 !inside(p))
+		party_tell(m, &(struct party_answer){.outcome = PARTY_LEFT});
+}
 
-	all->orphan_ms = 0;
-	if (!all->orphans || !session_is_up(all->session))
+static void check(struct party *p, struct party_member *m)
+{
+	const struct party_ticket *own = party_node(p, m->id, true);
+
+	if (!own && m->state != PARTY_WAITS)
+		own = party_node(p, m->id, false);
+	switch (m->state) {
+	case PARTY_RUNS: break;
+	case PARTY_LEAVES:
+	case PARTY_LOSES: look_leaving(p, m, own); break;
+	case PARTY_WAITS:
+	case PARTY_ENDS:
+		if (index_of(p, m->id) >= 0)
+			be_counted(p, m, own);
+		else if (m->state == PARTY_WAITS)
+			look_waiting(p, m, own);
+		else
+			end(p, m, own);
+		break;
+	}
+}
+
+/* --- what follows for all ------------------------------------------------- */
+
+/* Nobody opens while one of a round before is inside. */
+static void choose(const struct party *p, struct party_chosen *c)
+{
+	for (size_t i = 0; i < p->sight->n; i++)
+		if (p->sight->tickets[i].kind == 'c' && p->sight->tickets[i].index >= 0)
+			return;
+	party_choose(p, c);
+}
+
+/* A member without a command has nothing more to do here: its node goes. */
+static void open_round(struct party *p, const struct party_chosen *c)
+{
+	mem_auto struct barrier_record *record = mem_alloc(sizeof(*record));
+	uint64_t ids[BARRIER_COUNT_MAX];
+	struct party_ops o;
+
+	*record = *p->rounds;
+	for (size_t i = 0; i < c->n; i++)
+		ids[i] = c->list[i]->id;
+	barrier_record_open(record, ids, c->n);
+	party_ops_init(&o, p, c->n + 1, false);
+	party_ops_record(&o, STORE_OP_SET, p->version, record);
+	for (size_t i = 0; i < c->n; i++)
+		party_ops_node(&o, c->list[i]->kind == 'c' ? STORE_OP_CHECK : STORE_OP_DELETE,
+			       c->list[i], NULL);
+	party_ops_send(&o, party_on_done);
+}
+
+/* One of those that wait for others to leave watches a node of these. */
+static void decided(struct party *p)
+{
+	if (p->busy == 1)
+		party_consider(p);
+	if (p->busy > 1)
+		return; /* it is read again */
+	const struct party_ticket *t = inside(p);
+	for (struct party_member *m = p->members; m; m = m->next) {
+		if (m->state != PARTY_LEAVES && m->state != PARTY_WAITS)
+			continue;
+		party_watch_end(m, t);
+		t = NULL;
+	}
+}
+
+/* Not used for long: removed, unless a member has come or it has opened. */
+static void on_removed(void *arg, const struct store_reply *reply)
+{
+	(void)reply;
+	party_answered(arg);
+}
+
+static void sweep(struct party *p)
+{
+	struct party_ops o;
+
+	if (!p->there || p->sight->n_names > 0 || p->refused)
 		return;
-	path_of(all->registry->settings, PATH_BARRIERS, NULL, path);
-	store_children(all->session->store, path, false, on_folder, all);
+	party_ops_init(&o, p, 2, true);
+	party_ops_record(&o, STORE_OP_DELETE, p->version, NULL);
+	party_ops_send(&o, on_removed);
 }
 
-static void on_due(void *arg)
+static int pack(struct buffer *out, const void *record)
 {
-	struct barriers *all = arg;
-	struct barrier *next;
-	int64_t now = host_now_ms(all->session->host);
-
-	if (all->orphan_ms > 0 && all->orphan_ms <= now)
-		take_orphans(all);
-	for (struct barrier *b = all->list; b; b = next) {
-		next = b->next;
-		on_time(b, now);
-		if (b->removing && now - b->idle_ms >= BARRIER_KEEP_MS + BARRIER_GRACE_MS)
-			barrier_drop(b);
-	}
-	barriers_schedule(all);
+	return record_pack_barrier(out, record);
 }
+
+static int parse(const void *data, size_t len, void *ret_record, const char **ret_why)
+{
+	return record_parse_barrier(data, len, ret_record, ret_why);
+}
+
+const struct party_kind barrier_kind = {
+	.word = "barrier",
+	.refused = "barrier refused by the server",
+	.strange = "barrier not understood",
+	.foreign = "there is something else in the barrier's place",
+	.folder = PATH_BARRIERS,
+	.keep_ms = BARRIER_KEEP_MS,
+	.orphan_ms = BARRIER_ORPHAN_MS,
+	.record_size = sizeof(struct barrier_record),
+	.record_max = RECORD_BARRIER_MAX,
+	.pack = pack,
+	.parse = parse,
+	.index = index_of,
+	.check = check,
+	.decided = decided,
+	.sweep = sweep,
+	.choose = choose,
+	.open = open_round,
+};
 
 /* --- from outside --------------------------------------------------------- */
 
 /* What does not fit: NULL, or why. */
-static const char *limit(const struct barriers *all, const struct barrier_entry *e)
+static const char *limit(const struct parties *all, const struct barrier_entry *e)
 {
 	char path[STORE_PATH_MAX];
+	const char *why = party_limit(all);
 
-	path_of(all->registry->settings, PATH_BARRIERS, e->name, path);
-	size_t len = strlen(path) + 1 + TICKET_NAME_MAX;
-	if (all->n_members >= BARRIER_MEMBERS_MAX)
-		return "too many members of barriers at this sidecar: at most 1000";
+	if (why)
+		return why;
 	/* Each with its version and its header, see docs/SCALE.md. */
+	path_of(all->registry->settings, PATH_BARRIERS, e->name, path);
+	size_t len = strlen(path) + 1 + PARTY_NAME_MAX;
 	if (len >= STORE_PATH_MAX || (len + 20) * e->count > BARRIER_PATHS_MAX)
 		return "the root's path is too long for so many members";
 	return NULL;
 }
 
-void barriers_enter(struct barriers *all, const struct barrier_entry *e, barrier_fn fn, void *arg)
+static struct party_member *member_of(struct parties *all, const struct barrier_entry *e,
+				      party_fn fn, void *arg)
 {
-	const char *why = limit(all, e);
+	struct party_member *m = party_add(party_get(all, e->name), e->id);
 
-	if (why) {
-		fn(arg, &(struct barrier_answer){.outcome = BARRIER_REFUSED, .why = why});
-		return;
-	}
-	if (!session_is_up(all->session) && !e->again) {
-		fn(arg, &(struct barrier_answer){.outcome = BARRIER_UNKNOWN, .why = SESSION_NONE});
-		return;
-	}
-	struct barrier *b = barrier_get(all, e->name);
-	if (member_find(b, e->id)) {
-		fn(arg, &(struct barrier_answer){.outcome = BARRIER_REFUSED,
-						 .why = "that member is there already"});
-		return;
-	}
-	struct barrier_member *m = barrier_add(b, e->id);
 	m->fn = fn;
 	m->arg = arg;
 	m->count = e->count;
-	m->command = e->command;
-	m->owner = e->owner;
+	m->kind = e->command ? 'c' : 'w';
+	m->round = e->round;
+	m->patient = true;
+	holder_take(&m->held, e->owner);
+	return m;
+}
+
+void barriers_enter(struct parties *all, const struct barrier_entry *e, party_fn fn, void *arg)
+{
+	struct party_answer no = {.outcome = PARTY_MISUSE, .why = limit(all, e)};
+
+	if (!no.why && !session_is_up(all->session) && !e->again)
+		no = (struct party_answer){.outcome = PARTY_FAILED, .why = SESSION_NONE};
+	else if (!no.why && parties_know(all, e->name, e->id))
+		no.why = "that member is there already";
+	if (no.why) {
+		fn(arg, &no);
+		return;
+	}
+	struct party_member *m = member_of(all, e, fn, arg);
 	if (e->timeout_ms >= 0)
 		m->deadline_ms = host_now_ms(all->session->host) + e->timeout_ms;
 	if (e->command && e->round > 0) {
 		m->deadline_ms = INT64_MAX;
-		m->state = MEMBER_INSIDE;
-		m->round = e->round;
-		tell_early(m, &(struct barrier_answer){.outcome = BARRIER_OPENED,
-						       .round = e->round,
-						       .count = e->count});
+		m->state = PARTY_RUNS;
+		party_tell_early(m, &(struct party_answer){.outcome = PARTY_OPENED,
+							   .round = e->round,
+							   .count = e->count});
 	}
-	b->dirty = true;
-	barrier_go_on(b);
-	barriers_schedule(all);
+	party_changed(m->party);
 }
 
-void barriers_leave(struct barriers *all, const char *name, uint64_t id, int64_t round,
-		    const void *owner, barrier_fn fn, void *arg)
+void barriers_leave(struct parties *all, const char *name, uint64_t id, int64_t round, void *owner,
+		    party_fn fn, void *arg)
 {
-	struct barrier *b = barrier_get(all, name);
-	struct barrier_member *m = member_find(b, id);
+	const struct barrier_entry left = {.name = name, .id = id, .round = round, .owner = owner};
+	struct party_member *m = party_find(party_get(all, name), id);
 
-	if (m && (m->state != MEMBER_INSIDE || m->fn)) {
-		fn(arg, &(struct barrier_answer){.outcome = BARRIER_REFUSED,
-						 .why = "that member is not inside"});
+	if (m && (m->state != PARTY_RUNS || m->fn)) {
+		fn(arg, &(struct party_answer){.outcome = PARTY_MISUSE,
+					       .why = "that member is not inside"});
 		return;
 	}
-	if (!m) { /* it was made by the previous sidecar */
-		m = barrier_add(b, id);
-		m->round = round;
-	}
-	m->owner = owner;
+	if (!m) /* it was made by the previous sidecar */
+		m = member_of(all, &left, NULL, NULL);
+	holder_take(&m->held, owner);
 	m->fn = fn;
 	m->arg = arg;
-	m->state = MEMBER_LEAVES;
-	b->dirty = true;
-	barrier_go_on(b);
-	barriers_schedule(all);
-}
-
-static void withdraw(struct barrier_member *m)
-{
-	m->owner = NULL;
-	if (m->state == MEMBER_WAITS)
-		m->state = MEMBER_ENDS;
-	else if (m->state == MEMBER_INSIDE)
-		m->state = MEMBER_LEAVES;
-	tell_early(m, &(struct barrier_answer){.outcome = BARRIER_WITHDRAWN});
-}
-
-void barriers_owner_gone(struct barriers *all, const void *owner)
-{
-	for (struct barrier *b = all->list; b; b = b->next) {
-		for (struct barrier_member *m = b->members; m; m = m->next) {
-			if (m->owner != owner)
-				continue;
-			withdraw(m);
-			b->dirty = true;
-		}
-		barrier_go_on(b);
-	}
-	barriers_schedule(all);
-}
-
-void barriers_take_over(struct barriers *all)
-{
-	all->orphans = true;
-}
-
-void barriers_up(struct barriers *all)
-{
-	if (all->orphans)
-		all->orphan_ms = host_now_ms(all->session->host) + BARRIER_ORPHAN_MS;
-	for (struct barrier *b = all->list; b; b = b->next) {
-		b->dirty |= b->members != NULL;
-		b->unsure = true;
-		barrier_go_on(b);
-	}
-	barriers_schedule(all);
-}
-
-void barriers_watch(struct barriers *all, const char *path)
-{
-	char own[STORE_PATH_MAX];
-
-	for (struct barrier *b = all->list; b; b = b->next) {
-		barrier_path(b, NULL, own);
-		if (strcmp(path, own) != 0 && strcmp(path, b->watched) != 0)
-			continue;
-		b->dirty |= b->members != NULL;
-		barrier_go_on(b);
-	}
-}
-
-void barriers_init(struct barriers *all, struct session *session, struct registry *registry)
-{
-	*all = (struct barriers){.session = session, .registry = registry};
-	host_timer_init(&all->due, session->host, on_due, all);
-}
-
-void barriers_done(struct barriers *all)
-{
-	const struct barrier_answer answer = {.outcome = BARRIER_ENDED};
-
-	while (all->list) {
-		struct barrier *b = all->list;
-		while (b->members) /* NOLINT: each takes itself out */
-			barrier_tell(b, b->members, &answer);
-		barrier_drop(b);
-	}
-	host_timer_done(&all->due);
+	m->state = PARTY_LEAVES;
+	party_changed(m->party);
 }

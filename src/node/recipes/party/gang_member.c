@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log/log.h"
 #include "base/mem.h"
-#include "node/recipes/party/gang_parts.h"
-#include "node/tree/paths.h"
-
-#define CREATES_MAX 100 /* nodes made at a time */
+#include "node/recipes/party/party_parts.h"
 
 static const char in_use[] = "a gang of that name runs";
 static const char key_in_use[] = "a member with that key is there";
@@ -15,16 +13,11 @@ static const char rejoining[] = "members of an earlier run wait for the others t
 static const char other_loss[] = "the others have another --on-loss";
 static const char was_lost[] = "the session with ZooKeeper ended as the gang began";
 
-static const struct node_settings *settings_of(const struct gang *g)
-{
-	return g->all->registry->settings;
-}
-
 /* --- requests ------------------------------------------------------------- */
 
-static void pack_own(const struct gang *g, struct buffer *out)
+static void pack_own(const struct party *p, struct buffer *out)
 {
-	const struct registry *r = g->all->registry;
+	const struct registry *r = p->all->registry;
 	struct gang_member_record record = {.node = ""};
 
 	memcpy(record.node, r->node, sizeof(r->node));
@@ -37,108 +30,44 @@ static void pack_own(const struct gang *g, struct buffer *out)
 	(void)error;
 }
 
-static struct gang_ticket own_ticket(const struct gang *g, const struct gang_member *m)
-{
-	struct gang_ticket t = {.id = m->id,
-				.count = m->count,
-				.goes_on = m->goes_on,
-				.session = g->all->session->id};
-
-	memcpy(t.key, m->key, sizeof(m->key));
-	return t;
-}
-
-/* The record proves that the member is not in it yet. */
-static void make_node(struct gang *g, const struct gang_member *m)
-{
-	const struct gang_ticket t = own_ticket(g, m);
-	char path[STORE_PATH_MAX], node[STORE_PATH_MAX];
-	struct buffer data;
-
-	if (g->busy >= CREATES_MAX || !gang_ticket_path(settings_of(g), g->name, &t, node))
-		return;
-	gang_path(g, path);
-	pack_own(g, &data);
-	const struct store_op ops[] = {
-		{.type = STORE_OP_CHECK, .path = g->all->session->registration, .version = -1},
-		{.type = STORE_OP_CHECK, .path = path, .version = g->version},
-		{.type = STORE_OP_CREATE_SEQUENTIAL,
-		 .path = node,
-		 .data = data.data,
-		 .len = data.len},
-	};
-	gang_send(g, ops, 3);
-	buffer_done(&data);
-}
-
 /* Under its key, in the place of one that was lost, while another of the gang is there. */
-static void come_back(struct gang *g, const struct gang_member *m, int index)
+static void come_back(struct party *p, const struct party_member *m, int index,
+		      const struct buffer *own)
 {
 	mem_auto struct gang_record *record = mem_alloc(sizeof(*record));
 	struct gang_place *place = &record->members[index];
-	const struct registry *r = g->all->registry;
-	const struct gang_ticket t = own_ticket(g, m), *other = NULL;
-	char path[STORE_PATH_MAX], node[STORE_PATH_MAX], running[STORE_PATH_MAX];
-	struct buffer data, own;
+	const struct registry *r = p->all->registry;
+	const struct party_ticket t = party_ticket_of(m);
+	struct party_ops o;
 
-	for (size_t i = 0; i < g->record->n && !other; i++)
-		other = g->sight->by_index[i];
-	assert(other);
-	*record = *g->record;
+	*record = *p->gang;
 	place->id = m->id;
 	memcpy(place->ip, r->ip, sizeof(place->ip));
 	memcpy(place->hostname, r->hostname, sizeof(place->hostname));
-	buffer_init(&data, RECORD_GANG_MAX);
-	int error = record_pack_gang(&data, record);
-	assert(error == 0);
-	(void)error;
-	pack_own(g, &own);
-	gang_path(g, path);
-	gang_ticket_path(settings_of(g), g->name, &t, node);
-	gang_ticket_path(settings_of(g), g->name, other, running);
-	const struct store_op ops[] = {
-		{.type = STORE_OP_CHECK, .path = g->all->session->registration, .version = -1},
-		{.type = STORE_OP_CHECK, .path = running, .version = -1},
-		{.type = STORE_OP_SET,
-		 .path = path,
-		 .data = data.data,
-		 .len = data.len,
-		 .version = g->version},
-		{.type = STORE_OP_CREATE_SEQUENTIAL,
-		 .path = node,
-		 .data = own.data,
-		 .len = own.len},
-	};
-	gang_send(g, ops, 4);
-	buffer_done(&data);
-	buffer_done(&own);
+	party_ops_init(&o, p, 4, true);
+	party_ops_node(&o, STORE_OP_CHECK, gang_runner(p), NULL);
+	party_ops_record(&o, STORE_OP_SET, p->version, record);
+	party_ops_node(&o, STORE_OP_CREATE_SEQUENTIAL, &t, own);
+	party_ops_send(&o, party_on_done);
 }
 
-enum how { UNLESS_BEGUN, LEFT, LOST };
-
-static void delete_node(struct gang *g, const struct gang_ticket *own, enum how how)
+/* index: of the place that it comes back to; -1: none, it waits. */
+static void make_node(struct party *p, const struct party_member *m, int index)
 {
-	const struct gang_ticket mark = {.id = own->id, .left = true};
-	char path[STORE_PATH_MAX], node[STORE_PATH_MAX], mark_path[STORE_PATH_MAX];
+	struct buffer own;
 
-	gang_path(g, path);
-	gang_ticket_path(settings_of(g), g->name, own, node);
-	gang_ticket_path(settings_of(g), g->name, &mark, mark_path);
-	const struct store_op ops[] = {
-		{.type = STORE_OP_CHECK, .path = g->all->session->registration, .version = -1},
-		{.type = STORE_OP_CHECK,
-		 .path = path,
-		 .version = how == UNLESS_BEGUN ? g->version : -1},
-		{.type = STORE_OP_DELETE, .path = node, .version = -1},
-		{.type = STORE_OP_CREATE, .path = mark_path},
-	};
-	gang_send(g, ops, how == LEFT ? 4 : 3);
+	pack_own(p, &own);
+	if (index >= 0)
+		come_back(p, m, index, &own);
+	else
+		party_make_node(p, m, &own);
+	buffer_done(&own);
 }
 
 /* --- one with our key ----------------------------------------------------- */
 
 struct rival_look {
-	struct gang *gang;
+	struct party *party;
 	uint64_t id; /* of the member that asks */
 	uint64_t rival;
 };
@@ -146,14 +75,14 @@ struct rival_look {
 static void on_rival(void *arg, const struct store_reply *reply)
 {
 	struct rival_look *look = arg;
-	struct gang *g = look->gang;
-	const struct registry *r = g->all->registry;
+	struct party *p = look->party;
+	const struct registry *r = p->all->registry;
 	struct gang_member_record record;
 	const char *why;
 
-	g->dirty = true;
-	g->unsure |= gang_is_lost(reply);
-	for (struct gang_member *m = g->closed ? NULL : g->members; m; m = m->next) {
+	p->dirty = true;
+	p->unsure |= party_is_lost(reply);
+	for (struct party_member *m = p->closed ? NULL : p->members; m; m = m->next) {
 		if (m->id != look->id || reply->code != STORE_OK)
 			continue;
 		m->rival = look->rival;
@@ -163,38 +92,33 @@ static void on_rival(void *arg, const struct store_reply *reply)
 			strcmp(record.machine, r->machine) == 0;
 	}
 	free(look);
-	gang_answered(g);
+	party_answered(p);
 }
 
 /* The read that tells its session also watches it, so we hear of its end. */
-static void ask_rival(struct gang *g, struct gang_member *m, const struct gang_ticket *t)
+static void ask_rival(struct party *p, struct party_member *m, const struct party_ticket *t)
 {
 	struct rival_look *look = mem_alloc(sizeof(*look));
-	char path[STORE_PATH_MAX];
 
-	*look = (struct rival_look){g, m->id, t->id};
-	gang_ticket_path(settings_of(g), g->name, t, path);
-	if (strcmp(path, m->watched) != 0)
-		gang_unwatch(m);
-	memcpy(m->watched, path, sizeof(path));
-	g->busy++;
-	watches_get(&g->all->session->watches, path, WATCH_RECIPE, m, on_rival, look);
+	*look = (struct rival_look){p, m->id, t->id};
+	party_watch(m, t);
+	p->busy++;
+	watches_get(&p->all->session->watches, m->watched, WATCH_RECIPE, m, on_rival, look);
 }
 
 /* One that nobody asks for any more goes soon. */
-static bool is_asked_for(const struct gang *g, uint64_t id)
+static bool is_asked_for(const struct party *p, uint64_t id)
 {
-	for (const struct gang_member *m = g->members; m; m = m->next)
-		if (m->id == id)
-			return m->held.owner && m->state != GANG_ENDS;
-	return false;
+	const struct party_member *m = party_find(p, id);
+
+	return m && m->held.owner && m->state != PARTY_ENDS;
 }
 
-static const struct gang_ticket *find_rival(const struct gang *g, const struct gang_member *m,
-					    const struct gang_ticket *own)
+static const struct party_ticket *find_rival(const struct party *p, const struct party_member *m,
+					     const struct party_ticket *own)
 {
-	for (size_t i = 0; i < g->sight->n; i++) {
-		const struct gang_ticket *t = &g->sight->tickets[i];
+	for (size_t i = 0; i < p->sight->n; i++) {
+		const struct party_ticket *t = &p->sight->tickets[i];
 		if (!t->left && t->id != m->id && strcmp(t->key, m->key) == 0 &&
 		    (!own || t->number < own->number))
 			return t;
@@ -204,252 +128,240 @@ static const struct gang_ticket *find_rival(const struct gang *g, const struct g
 
 /* --- what follows --------------------------------------------------------- */
 
-/* Its node, of our session or of another. */
-static const struct gang_ticket *find_node(const struct gang *g, const struct gang_member *m,
-					   bool ours)
+static void end(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	for (size_t i = 0; i < g->sight->n; i++) {
-		const struct gang_ticket *t = &g->sight->tickets[i];
-		if (!t->left && t->id == m->id && (t->session == g->all->session->id) == ours)
-			return t;
-	}
-	return NULL;
-}
-
-/*
- * Its node of an earlier session, made by the previous sidecar for the same client. While it exists
- * others may begin with it, even after we answered no.
- */
-static const struct gang_ticket *find_stale(const struct gang *g, const struct gang_member *m)
-{
-	return find_node(g, m, false);
-}
-
-static void end(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
-{
-	if (own && !g->refused) {
-		delete_node(g, own, UNLESS_BEGUN);
+	if (party_end(p, m, own))
 		return;
-	}
-	if (g->there && g->record->n == 0 && !g->refused && g->sight->n_names == 0 &&
-	    g->dissolved == 0)
-		gang_dissolve(g); /* perhaps another one comes: then it stays */
-	gang_tell(g, m, &m->answer);
+	if (p->there && p->gang->n == 0 && !p->refused && p->sight->n_names == 0 &&
+	    p->dissolved == 0)
+		gang_dissolve(p); /* perhaps another one comes: then it stays */
+	party_tell(m, &m->answer);
 }
 
-static void give_up(struct gang *g, struct gang_member *m, const struct gang_ticket *own,
-		    struct gang_answer answer)
+static void give_up(struct party *p, struct party_member *m, const struct party_ticket *own,
+		    struct party_answer answer)
 {
-	m->state = GANG_ENDS;
 	m->answer = answer;
-	end(g, m, own);
+	end(p, m, own);
 }
 
-static void refuse(struct gang *g, struct gang_member *m, const struct gang_ticket *own,
-		   enum gang_outcome outcome, const char *why)
+static void refuse(struct party *p, struct party_member *m, const struct party_ticket *own,
+		   enum party_outcome outcome, const char *why)
 {
-	give_up(g, m, own, (struct gang_answer){.outcome = outcome, .why = why});
+	give_up(p, m, own, (struct party_answer){.outcome = outcome, .why = why});
 }
 
 /* True: one with our key is there, and what follows from that was done. */
-static bool has_rival(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static bool has_rival(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	const struct gang_ticket *t = find_rival(g, m, own);
+	const struct party_ticket *t = find_rival(p, m, own);
 
 	if (!t)
 		return false;
-	if (t->session == g->all->session->id) {
+	if (t->session == p->all->session->id) {
 		/* One that is not here was the sidecar's before us: it comes back soon, or goes. */
-		if (is_asked_for(g, t->id))
-			refuse(g, m, own, GANG_IN_USE, key_in_use);
+		if (is_asked_for(p, t->id))
+			refuse(p, m, own, PARTY_IN_USE, key_in_use);
 		else
-			g->wake_ms = host_now_ms(g->all->session->host) + SESSION_PATIENCE_MS;
+			p->wake_ms = party_now(p) + SESSION_PATIENCE_MS;
 	} else if (m->rival != t->id) {
-		ask_rival(g, m, t);
+		ask_rival(p, m, t);
 	} else if (!m->rival_goes) {
-		refuse(g, m, own, GANG_IN_USE, key_in_use);
+		refuse(p, m, own, PARTY_IN_USE, key_in_use);
 	}
 	return true;
 }
 
-static bool fits(const struct gang_member *m, unsigned count, bool goes_on)
+static bool fits(const struct party_member *m, unsigned count, bool goes_on)
 {
-	return m->count == count && m->goes_on == goes_on;
+	return m->count == count && (m->kind == 'c') == goes_on;
 }
 
-static void refuse_misfit(struct gang *g, struct gang_member *m, const struct gang_ticket *own,
+static void refuse_misfit(struct party *p, struct party_member *m, const struct party_ticket *own,
 			  unsigned count)
 {
 	if (m->count == count)
-		refuse(g, m, own, GANG_IN_USE, other_loss);
+		refuse(p, m, own, PARTY_IN_USE, other_loss);
 	else
-		give_up(g, m, own,
-			(struct gang_answer){.outcome = GANG_OTHER_COUNT, .count = count});
+		give_up(p, m, own,
+			(struct party_answer){.outcome = PARTY_OTHER_COUNT, .count = count});
 }
 
-static void place(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static void place(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	if (!has_rival(g, m, own) && !own)
-		make_node(g, m);
+	if (!has_rival(p, m, own) && !own)
+		make_node(p, m, -1);
 }
 
 /* Nothing has begun: the first waiter decides the count. */
-static void look_forming(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static void look_forming(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	for (size_t i = 0; i < g->sight->n; i++) {
-		const struct gang_ticket *t = &g->sight->tickets[i];
+	for (size_t i = 0; i < p->sight->n; i++) {
+		const struct party_ticket *t = &p->sight->tickets[i];
 		if (t->left)
 			continue;
-		if (!fits(m, t->count, t->goes_on)) {
-			refuse_misfit(g, m, own, t->count);
+		if (!fits(m, t->count, t->kind == 'c')) {
+			refuse_misfit(p, m, own, t->count);
 			return;
 		}
 		break;
 	}
-	place(g, m, own);
+	place(p, m, own);
 }
 
 /* A gang runs. */
-static void look_live(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static void look_live(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	const struct gang_record *r = g->record;
+	const struct gang_record *r = p->gang;
 	int index = gang_index_of_key(r, m->key);
 
-	if (index < 0 || g->sight->marked[index])
-		refuse(g, m, own, GANG_IN_USE, in_use);
+	if (index < 0 || p->sight->marked[index])
+		refuse(p, m, own, PARTY_IN_USE, in_use);
 	else if (!fits(m, (unsigned)r->count, r->goes_on))
-		refuse_misfit(g, m, own, (unsigned)r->count);
+		refuse_misfit(p, m, own, (unsigned)r->count);
 	else if (!r->goes_on)
-		place(g, m, own); /* it stops, as we were lost: another begins then */
+		place(p, m, own); /* it stops, as we were lost: another begins then */
 	else if (own)
-		delete_node(g, own, UNLESS_BEGUN);
-	else if (!has_rival(g, m, own))
-		come_back(g, m, index);
+		party_delete_node(p, own, PARTY_UNLESS_COUNTED);
+	else if (!has_rival(p, m, own))
+		make_node(p, m, index);
 }
 
 /* One has run, and nobody of it is there. */
-static void look_dead(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static void look_dead(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	const struct gang_record *r = g->record;
+	const struct gang_record *r = p->gang;
 	int index = gang_index_of_key(r, m->key);
-	bool over = true;
 
-	for (size_t i = 0; i < r->n; i++)
-		over &= g->sight->marked[i];
-	if (over || (index < 0 && gang_is_dead(g)))
-		gang_dissolve(g);
+	if (gang_is_over(p) || (index < 0 && gang_is_dead(p)))
+		gang_dissolve(p);
 	else if (index >= 0 && fits(m, (unsigned)r->count, r->goes_on))
-		place(g, m, own);
+		place(p, m, own);
 	else if (index >= 0)
-		refuse_misfit(g, m, own, (unsigned)r->count);
+		refuse_misfit(p, m, own, (unsigned)r->count);
 	else if (own)
-		delete_node(g, own, UNLESS_BEGUN);
-	else if (g->sight->n_waiting > 0)
-		refuse(g, m, own, GANG_IN_USE, rejoining);
+		party_delete_node(p, own, PARTY_UNLESS_COUNTED);
+	else if (p->sight->n_waiting > 0)
+		refuse(p, m, own, PARTY_IN_USE, rejoining);
 	else
-		g->wake_ms = host_now_ms(g->all->session->host) + 1000;
+		p->wake_ms = party_now(p) + 1000;
 }
 
-static void run(struct gang_member *m, int index)
+/* If the lease is long enough. */
+static void tell_started(struct party *p, struct party_member *m)
 {
-	m->state = GANG_RUNS;
+	bool goes_on = m->held.told || m->held.attaching;
+
+	if (!m->fn || !holder_tells(&p->all->holders, &m->held))
+		return;
+	if (goes_on)
+		log_info("gang goes on", LOG_STR("gang", p->name),
+			 LOG_INT("index", (int64_t)m->index));
+	party_tell_early(m, &(struct party_answer){.outcome = PARTY_OPENED,
+						   .number = m->held.number,
+						   .index = m->index,
+						   .record = p->gang});
+}
+
+static void run(struct party_member *m, int index)
+{
+	m->state = PARTY_RUNS;
 	m->index = (size_t)index;
 	m->deadline_ms = INT64_MAX;
 	if (!m->held.owner || !m->fn)
-		m->state = GANG_LOSES;
+		m->state = PARTY_LOSES;
 }
 
-static void look_waiting(struct gang *g, struct gang_member *m, const struct gang_ticket *own)
+static void look_waiting(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	if (g->refused)
-		refuse(g, m, own, GANG_REFUSED, g->why);
-	else if (!g->there)
+	if (p->refused)
+		refuse(p, m, own, PARTY_FAILED, p->why);
+	else if (!p->there)
 		return; /* it is made */
-	else if (g->record->n == 0)
-		look_forming(g, m, own);
-	else if (g->sight->n_running > 0)
-		look_live(g, m, own);
+	else if (p->gang->n == 0)
+		look_forming(p, m, own);
+	else if (p->sight->n_running > 0)
+		look_live(p, m, own);
 	else
-		look_dead(g, m, own);
+		look_dead(p, m, own);
 }
 
-static void look_running(struct gang *g, struct gang_member *m, const struct gang_ticket *own,
+static void look_running(struct party *p, struct party_member *m, const struct party_ticket *own,
 			 int index)
 {
 	if (!own || index < 0) {
 		holder_lose(&m->held);
 		if (!m->held.told)
-			gang_tell(g, m,
-				  &(struct gang_answer){.outcome = m->held.attaching
-									   ? GANG_NOT_THERE
-									   : GANG_REFUSED,
-							.why = was_lost});
+			party_tell(m, &(struct party_answer){.outcome = m->held.attaching
+										? PARTY_NOT_THERE
+										: PARTY_FAILED,
+							     .why = was_lost});
 		return;
 	}
 	m->index = (size_t)index;
 	if (m->key[0] == '\0')
 		memcpy(m->key, own->key, sizeof(own->key));
-	if (g->record->lost && !g->record->goes_on)
+	if (p->gang->lost && !p->gang->goes_on)
 		holder_lose(&m->held);
 	if (m->held.lost && m->held.attaching) {
-		gang_tell_early(m, &(struct gang_answer){.outcome = GANG_NOT_THERE});
-		m->state = GANG_LOSES;
-		g->dirty = true;
+		party_tell_early(m, &(struct party_answer){.outcome = PARTY_NOT_THERE});
+		m->state = PARTY_LOSES;
+		p->dirty = true;
 		return;
 	}
-	gang_tell_started(m);
+	tell_started(p, m);
 }
 
 /* In order: the last one out takes it all away. */
-static void look_leaving(struct gang *g, struct gang_member *m, const struct gang_ticket *own,
+static void look_leaving(struct party *p, struct party_member *m, const struct party_ticket *own,
 			 int index)
 {
-	m->left |= index >= 0 && g->sight->marked[index];
-	if (own && !g->refused) {
-		delete_node(g, own, index >= 0 ? LEFT : LOST);
+	m->left |= index >= 0 && p->sight->marked[index];
+	if (own && !p->refused) {
+		party_delete_node(p, own, index >= 0 ? PARTY_WITH_A_MARK : PARTY_IN_ANY_CASE);
 		return;
 	}
-	if (m->left && g->there && index >= 0 && g->sight->n_running == 0 && !g->refused) {
-		gang_dissolve(g);
-		if (g->busy > 1)
+	if (m->left && p->there && index >= 0 && p->sight->n_running == 0 && !p->refused) {
+		gang_dissolve(p);
+		if (p->busy > 1)
 			return;
 	}
-	gang_tell(g, m, &m->answer);
+	party_tell(m, &m->answer);
 }
 
-void gang_check_member(struct gang *g, struct gang_member *m)
+void gang_check(struct party *p, struct party_member *m)
 {
-	const struct gang_ticket *own = find_node(g, m, true);
-	int index = gang_index_of(g->record, m->id);
+	const struct party_ticket *own = party_node(p, m->id, true);
+	int index = p->all->kind->index(p, m->id);
 
-	if (m->state == GANG_WAITS || m->state == GANG_ENDS) {
-		const struct gang_ticket *stale = find_stale(g, m);
+	if (m->state == PARTY_WAITS || m->state == PARTY_ENDS) {
+		const struct party_ticket *stale = party_node(p, m->id, false);
 		if (index >= 0 && own)
 			run(m, index);
-		else if (index < 0 && stale && !g->refused) {
-			delete_node(g, stale, UNLESS_BEGUN);
+		else if (index < 0 && stale && !p->refused) {
+			party_delete_node(p, stale, PARTY_UNLESS_COUNTED);
 			return;
 		}
 	}
 	switch (m->state) {
-	case GANG_WAITS:
+	case PARTY_WAITS:
 		if (index >= 0)
-			refuse(g, m, own, GANG_REFUSED, was_lost);
+			refuse(p, m, own, PARTY_FAILED, was_lost);
 		else
-			look_waiting(g, m, own);
+			look_waiting(p, m, own);
 		break;
-	case GANG_ENDS:
+	case PARTY_ENDS:
 		if (index >= 0)
-			m->answer = (struct gang_answer){.outcome = GANG_REFUSED, .why = was_lost};
-		end(g, m, own);
+			m->answer = (struct party_answer){.outcome = PARTY_FAILED, .why = was_lost};
+		end(p, m, own);
 		break;
-	case GANG_RUNS: look_running(g, m, own, index); break;
-	case GANG_LEAVES: look_leaving(g, m, own, index); break;
-	case GANG_LOSES:
-		if (own && !g->refused)
-			delete_node(g, own, LOST);
+	case PARTY_RUNS: look_running(p, m, own, index); break;
+	case PARTY_LEAVES: look_leaving(p, m, own, index); break;
+	case PARTY_LOSES:
+		if (own && !p->refused)
+			party_delete_node(p, own, PARTY_IN_ANY_CASE);
 		else
-			gang_tell(g, m, &m->answer);
+			party_tell(m, &m->answer);
 		break;
 	}
 }
