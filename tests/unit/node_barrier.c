@@ -293,6 +293,31 @@ Test(barrier, entered_and_left_together)
 	parties_done(&barriers);
 }
 
+/* The time that it had was for the opening. */
+Test(barrier, who_leaves_waits_for_the_others_however_long)
+{
+	begin();
+	enter(1, 2, true, 1000);
+	is_read(3);
+	node_is_made(3);
+	node_of(2, 2, true, 8);
+	node_of(1, 2, true, 7);
+	is_read(3);
+	is_done();
+	is_opened((uint64_t[]){2, 1}, 2);
+	is_read(4);
+	is_told(1, PARTY_OPENED);
+	barriers_leave(&barriers, "b", 1, 1, &barriers, on_answer, NULL);
+	is_read(4);
+	is_done();
+	n_names = 1;
+	is_read(4);
+	is_done(); /* the other is watched */
+	world_pass(1000 + PARTY_GRACE_MS);
+	cr_assert_eq(n_told, 1);
+	parties_done(&barriers);
+}
+
 /* A new session has a new node, unless the record says that the old one was counted. */
 Test(barrier, a_lost_session)
 {
