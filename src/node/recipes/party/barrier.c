@@ -49,7 +49,7 @@ static void be_counted(struct party *p, struct party_member *m, const struct par
 	m->round = answer.round;
 	m->czxid = p->czxid;
 	m->deadline_ms = INT64_MAX;
-	m->state = m->kind != 'c' ? PARTY_ENDS : m->fn ? PARTY_RUNS : PARTY_LOSES;
+	party_move(m, m->kind != 'c' ? PARTY_ENDS : m->fn ? PARTY_RUNS : PARTY_LOSES);
 	if (own && m->state != PARTY_RUNS)
 		party_delete_node(p, own, PARTY_IN_ANY_CASE);
 	else if (m->state != PARTY_RUNS) {
@@ -291,7 +291,7 @@ void barriers_enter(struct parties *all, const struct barrier_entry *e, party_fn
 		m->deadline_ms = host_now_ms(all->session->host) + e->timeout_ms;
 	if (e->command && e->round > 0) {
 		m->deadline_ms = INT64_MAX;
-		m->state = PARTY_RUNS;
+		party_move(m, PARTY_RUNS);
 		party_tell_early(m, &(struct party_answer){.outcome = PARTY_OPENED,
 							   .round = e->round,
 							   .count = e->count});
@@ -315,6 +315,6 @@ void barriers_leave(struct parties *all, const char *name, uint64_t id, int64_t 
 	holder_take(&m->held, owner);
 	m->fn = fn;
 	m->arg = arg;
-	m->state = PARTY_LEAVES;
+	party_move(m, PARTY_LEAVES);
 	party_changed(m->party);
 }

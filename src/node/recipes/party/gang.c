@@ -97,7 +97,7 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 	}
 	if (!m) {
 		m = party_add(p, id);
-		m->state = PARTY_RUNS;
+		party_move(m, PARTY_RUNS);
 	}
 	holder_attach(&m->held, owner);
 	m->fn = fn;
@@ -131,7 +131,7 @@ bool gangs_finish(struct parties *all, const void *owner, uint64_t number, bool 
 	m->done = done;
 	m->done_arg = arg;
 	/* Where it was ended because another was lost, it leaves in order. */
-	m->state = interrupted && !m->held.lost ? PARTY_LOSES : PARTY_LEAVES;
+	party_move(m, interrupted && !m->held.lost ? PARTY_LOSES : PARTY_LEAVES);
 	holder_let_go(&all->holders, &m->held);
 	party_changed(m->party);
 	return true;

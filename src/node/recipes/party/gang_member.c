@@ -265,11 +265,11 @@ static void tell_started(struct party *p, struct party_member *m)
 
 static void run(struct party_member *m, int index)
 {
-	m->state = PARTY_RUNS;
+	party_move(m, PARTY_RUNS);
 	m->index = (size_t)index;
 	m->deadline_ms = INT64_MAX;
 	if (!m->held.owner || !m->fn)
-		m->state = PARTY_LOSES;
+		party_move(m, PARTY_LOSES);
 }
 
 static void look_waiting(struct party *p, struct party_member *m, const struct party_ticket *own)
@@ -305,7 +305,7 @@ static void look_running(struct party *p, struct party_member *m, const struct p
 		holder_lose(&m->held);
 	if (m->held.lost && m->held.attaching) {
 		party_tell_early(m, &(struct party_answer){.outcome = PARTY_NOT_THERE});
-		m->state = PARTY_LOSES;
+		party_move(m, PARTY_LOSES);
 		p->dirty = true;
 		return;
 	}

@@ -1,5 +1,6 @@
 #include "node/recipes/party/party.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,22 @@ struct party_member *party_add(struct party *p, uint64_t id)
 	p->dirty = true;
 	p->sweep = false;
 	return m;
+}
+
+/* The states to which a member may move, by the one that it is in. */
+static const unsigned moves[] = {
+	[PARTY_WAITS] =
+		1u << PARTY_RUNS | 1u << PARTY_LEAVES | 1u << PARTY_LOSES | 1u << PARTY_ENDS,
+	[PARTY_RUNS] = 1u << PARTY_LEAVES | 1u << PARTY_LOSES,
+	[PARTY_LEAVES] = 0,
+	[PARTY_LOSES] = 0,
+	[PARTY_ENDS] = 1u << PARTY_RUNS | 1u << PARTY_LOSES | 1u << PARTY_ENDS,
+};
+
+void party_move(struct party_member *m, enum party_state to)
+{
+	assert(moves[m->state] & 1u << to);
+	m->state = to;
 }
 
 const char *party_limit(const struct parties *all)
@@ -235,9 +252,9 @@ static void owner_gone(struct party_member *m)
 	if (m->held.attaching)
 		return;
 	if (m->state == PARTY_WAITS)
-		m->state = PARTY_ENDS;
+		party_move(m, PARTY_ENDS);
 	else if (m->state == PARTY_RUNS && !m->held.told)
-		m->state = PARTY_LOSES;
+		party_move(m, PARTY_LOSES);
 }
 
 void parties_owner_gone(struct parties *all, const void *owner)
@@ -261,7 +278,7 @@ void parties_stop(struct parties *all)
 		for (struct party_member *m = p->members; m; m = m->next) {
 			if (m->state != PARTY_WAITS)
 				continue;
-			m->state = PARTY_ENDS;
+			party_move(m, PARTY_ENDS);
 			p->dirty = true;
 			party_tell_early(
 				m, &(struct party_answer){.outcome = PARTY_FAILED, .why = stopped});

@@ -23,7 +23,7 @@ struct party_member {
 		PARTY_LEAVES, /* its node is to go in order */
 		PARTY_LOSES,  /* its node is to go: its command did not end, or nobody asks */
 		PARTY_ENDS    /* its node is to go unless it was counted; then `answer` is sent */
-	} state;
+	} state;	      /* party_move() alone writes it */
 	char watched[STORE_PATH_MAX]; /* another's node; "" */
 	struct party_answer answer;
 	party_fn fn; /* NULL: no answer is expected */
@@ -126,6 +126,8 @@ int64_t party_now(const struct party *p);
 struct party *party_get(struct parties *all, const char *name);
 struct party_member *party_add(struct party *p, uint64_t id);
 struct party_member *party_find(const struct party *p, uint64_t id);
+/* A move that the table of moves does not have is a bug, and ends the process. */
+void party_move(struct party_member *m, enum party_state to);
 /* What stands against one more member; NULL: nothing. */
 const char *party_limit(const struct parties *all);
 /* Sends the answer, then frees the member. */

@@ -115,7 +115,7 @@ static void make(struct party *p)
 
 bool party_end(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
-	m->state = PARTY_ENDS;
+	party_move(m, PARTY_ENDS);
 	if (own && !p->refused) {
 		party_delete_node(p, own, PARTY_UNLESS_COUNTED);
 		return true;
@@ -133,7 +133,7 @@ static void take_orphans(struct party *p)
 		struct party_member *orphan = party_add(p, t->id);
 		memcpy(orphan->key, t->key, sizeof(t->key));
 		orphan->kind = t->kind;
-		orphan->state = PARTY_ENDS;
+		party_move(orphan, PARTY_ENDS);
 	}
 	p->orphans = false;
 }

@@ -89,7 +89,7 @@ void parties_schedule(struct parties *all)
 static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 {
 	if (is_orphan(m) && holder_is_over(&p->all->holders, &m->held)) {
-		m->state = PARTY_LOSES;
+		party_move(m, PARTY_LOSES);
 		p->dirty = true;
 	}
 	if (!m->fn || m->state == PARTY_RUNS)
@@ -97,7 +97,7 @@ static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 	if (m->state == PARTY_WAITS && !m->patient && now >= m->session_ms) {
 		m->patient = true;
 		if (!session_is_up(p->all->session)) {
-			m->state = PARTY_ENDS;
+			party_move(m, PARTY_ENDS);
 			party_tell_early(m, &(struct party_answer){.outcome = PARTY_FAILED,
 								   .why = SESSION_NONE});
 			return;
@@ -107,7 +107,7 @@ static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 		return;
 	m->deadline_ms = INT64_MAX;
 	if (m->state == PARTY_WAITS) {
-		m->state = PARTY_ENDS;
+		party_move(m, PARTY_ENDS);
 		m->answer = (struct party_answer){.outcome = PARTY_TIMEOUT};
 		m->deadline_ms = now + PARTY_GRACE_MS;
 		p->dirty = true;
