@@ -5,46 +5,33 @@
 #include "control/answer/parked.h"
 #include "control/answer/partition_answers.h"
 #include "control/answer/subscriptions.h"
+#include "control/ask/options.h"
 #include "control/ask/subject.h"
 #include "control/ticks/explain_tick.h"
 
-static bool take_check_options(struct reader *r, bool *ret_any)
-{
-	struct reader_text key;
-	size_t n;
+/* The options of check. */
+struct check_options {
+	bool any;
+};
 
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "any"))
-			e = reader_bool(r, ret_any);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	return true;
-}
+static const struct key check_keys[] = {OPTION_BOOL(check_options, any, "any")};
 
 /* Takes the parameters after the name; false after an error answer. */
 static bool take_check_rest(struct call *call, struct reader params, int64_t *ret_wait_ms,
 			    bool *ret_any)
 {
+	struct check_options o = {.any = false};
 	const char *why = NULL;
 
-	if (call->n_params < 1 || call->n_params > 3)
-		why = "check takes a task, how long to wait in ms, and a map of options";
-	else if (reader_skip(&params) != 0)
+	if (reader_skip(&params) != 0)
 		why = "a parameter is not the name of a task";
-	else if (call->n_params >= 2 && (reader_int(&params, ret_wait_ms) != 0 ||
-					 *ret_wait_ms < 0 || *ret_wait_ms > METHODS_WAIT_MAX_MS))
+	else if (call->n_params >= 2 &&
+		 keys_parse_int(&params, 0, METHODS_WAIT_MAX_MS, ret_wait_ms))
 		why = "the time to wait is not a number of ms up to a day";
-	else if (call->n_params == 3 && !take_check_options(&params, ret_any))
-		why = "an option of check is not good";
-	if (why)
-		peer_error(call->c, call->msgid, RPC_MISUSE, why);
-	return !why;
+	else if (call->n_params == 3)
+		why = options_read(&params, OPTIONS(check_keys), &o);
+	*ret_any = o.any;
+	return !why || call_refuse(call, why);
 }
 
 /* Answers whether this node leads any partition of the task. */
@@ -58,8 +45,7 @@ static void check_any(struct call *call, const struct subject *s, int64_t wait_m
 		answer_check_any(node, call->c, call->msgid, s->listing);
 		return;
 	}
-	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK_ANY, wait_ms), s);
-	parked_schedule(call->m);
+	parked_about(parked_add(call, PARKED_CHECK_ANY, wait_ms), s);
 }
 
 static void check_one(struct call *call, const struct subject *s, int64_t wait_ms)
@@ -69,8 +55,7 @@ static void check_one(struct call *call, const struct subject *s, int64_t wait_m
 		answer_check(call->m->node, call->c, call->msgid, s->task);
 		return;
 	}
-	parked_about(parked_add(call->m, call->c, call->msgid, PARKED_CHECK, wait_ms), s);
-	parked_schedule(call->m);
+	parked_about(parked_add(call, PARKED_CHECK, wait_ms), s);
 }
 
 void method_check(struct call *call)
@@ -82,8 +67,7 @@ void method_check(struct call *call)
 	if (!take_check_rest(call, call->params, &wait_ms, &any) || !subject_take(call, &s))
 		return;
 	if (any && s.task && partitions_state(s.listing) != PARTITIONS_PLAIN)
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "any is about a task, not about one of its partitions");
+		call_refuse(call, "any is about a task, not about one of its partitions");
 	else if (s.task)
 		check_one(call, &s, wait_ms);
 	else if (any && s.listing->n > 0)
@@ -97,8 +81,7 @@ static void park_survey(struct call *call, enum parked_kind kind, struct subject
 {
 	struct node *s = call->m->node;
 	bool up = session_is_up(&s->session);
-	struct parked *k =
-		parked_add(call->m, call->c, call->msgid, kind, up ? METHODS_SURVEY_MAX_MS : 0);
+	struct parked *k = parked_add(call, kind, up ? METHODS_SURVEY_MAX_MS : 0);
 
 	k->all = !subjects;
 	if (subjects)
@@ -135,8 +118,6 @@ void method_explain(struct call *call)
 
 	if (call->n_params == 2)
 		explain_tick_method(call);
-	else if (call->n_params != 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "explain takes one task, and a tick");
 	else if (subjects_take(call, &subjects))
 		park_survey(call, PARKED_EXPLAIN, &subjects);
 }
@@ -148,9 +129,7 @@ void method_partitions(struct call *call)
 	struct subjects subjects;
 	struct subject s;
 
-	if (call->n_params != 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "partitions takes one task");
-	if (call->n_params != 1 || !subject_take(call, &s))
+	if (!subject_take(call, &s))
 		return;
 	if (s.task)
 		explain_say(text, "%s has no partitions", subject_name(&s));
@@ -159,32 +138,12 @@ void method_partitions(struct call *call)
 	else if (subjects_take(&again, &subjects))
 		park_survey(&again, PARKED_PARTITIONS, &subjects);
 	if (text[0])
-		peer_error(call->c, call->msgid, RPC_MISUSE, text);
+		call_refuse(call, text);
 }
 
 void method_status(struct call *call)
 {
 	answer_status(call->m, call->c, call->msgid);
-}
-
-/* The options of subscribe: a map, the last parameter; unknown keys are skipped. */
-static bool take_subscribe_options(struct reader *r, bool *ret_mine)
-{
-	struct reader_text key;
-	size_t n;
-
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "mine"))
-			e = reader_bool(r, ret_mine);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	return true;
 }
 
 /* Whether the last parameter is a map, and so the options. */
@@ -202,7 +161,11 @@ static bool has_options(const struct call *call)
 void method_subscribe(struct call *call)
 {
 	struct subscriptions *s = call->m->subscriptions;
-	bool options = has_options(call), mine = false;
+	struct subscribe_options {
+		bool mine;
+	} o = {.mine = false};
+	static const struct key keys[] = {OPTION_BOOL(subscribe_options, mine, "mine")};
+	bool options = has_options(call);
 	struct subjects subjects;
 	const char *why = NULL;
 
@@ -210,21 +173,18 @@ void method_subscribe(struct call *call)
 	if (!subjects_take(call, &subjects))
 		return;
 	size_t n = subjects.n > 0 ? subjects.n_tasks : call->m->node->leaders.n_tasks;
-	if (options && !take_subscribe_options(&call->params, &mine))
-		why = "an option of subscribe is not good";
-	else if (!peer_may_subscribe(call->c, n))
+	if (options)
+		why = options_read(&call->params, OPTIONS(keys), &o);
+	if (!why && !peer_may_subscribe(call->c, n))
 		why = "too many subscriptions of this user";
-	else
-		subscription_begin(s, call->c, &subjects, mine);
+	if (!why)
+		subscription_begin(s, call->c, &subjects, o.mine);
 	subjects_done(&subjects);
 	if (why) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+		call_refuse(call, why);
 		return;
 	}
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
+	struct pack *p = call_result(call);
 	pack_bool(p, true);
-	peer_end(call->c, call->msgid);
+	call_end(call);
 }
-
-/* --- the table, and the handlers for others ------------------------------- */

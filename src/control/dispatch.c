@@ -6,15 +6,15 @@
 #include "base/doing.h"
 #include "control/answer/parked.h"
 #include "control/answer/subscriptions.h"
-#include "control/ask/refusal.h"
+#include "control/ask/explain_text.h"
 #include "control/checks.h"
 #include "control/metrics.h"
 #include "control/orders/orders.h"
 #include "control/orders/reloads.h"
 #include "control/orders/repartition.h"
 #include "control/programs/notifiers.h"
+#include "control/programs/programs.h"
 #include "control/programs/runners.h"
-#include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
 #include "control/recipes/gangs.h"
 #include "control/recipes/locks.h"
@@ -46,79 +46,100 @@ static void on_last_runs(void *arg)
 {
 	struct methods *m = arg;
 
-	if (m->parked)
+	if (m->n_parked > 0)
 		parked_wake(m);
 }
 
 static const struct {
 	const char *name;
 	void (*call)(struct call *call);
+	unsigned least, most; /* parameters */
+	const char *takes;    /* NULL: any */
 } methods[] = {
-	{"check", method_check},
-	{"tasks", method_tasks},
-	{"workers", method_workers},
-	{"status", method_status},
-	{"explain", method_explain},
-	{"subscribe", method_subscribe},
-	{"reload", reload_answer},
-	{"claim", run_request_claim},
-	{"renew", run_request_renew},
-	{"finish", run_request_finish},
-	{"history", history_method},
-	{"drain", order_drain},
-	{"undrain", order_undrain},
-	{"pause", order_pause},
-	{"resume", order_resume},
-	{"resign", order_resign},
-	{"unresign", order_unresign},
-	{"pin", order_pin},
-	{"unpin", order_unpin},
-	{"attach", run_request_attach},
-	{"partitions", method_partitions},
-	{"repartition", repartition},
-	{"counter", recipe_counter},
-	{"metrics", method_metrics},
-	{"index", recipe_index},
-	{"roster", recipe_roster},
-	{"forget", recipe_forget},
-	{"wait", recipe_wait},
-	{"rolling", recipe_rolling},
-	{"barrier", recipe_barrier},
-	{"barrier_leave", recipe_barrier_leave},
-	{"next", method_next},
-	{"trigger", trigger_answer},
-	{"outcome", outcome_answer},
-	{"runner", runner_register},
-	{"refusals", runner_refusals},
-	{"pong", runner_pong},
-	{"notifier", notifier_register},
-	{"noticed", notifier_noticed},
-	{"lock", method_lock},
-	{"lock_renew", method_lock_renew},
-	{"lock_finish", method_lock_finish},
-	{"lock_attach", method_lock_attach},
-	{"locks", method_locks},
-	{"submit", method_submit},
-	{"job", method_job},
-	{"cancel", method_cancel},
-	{"queue", method_queue},
-	{"jobs", method_jobs},
-	{"job_id", method_job_id},
-	{"dead", method_dead},
-	{"requeue", method_requeue},
-	{"purge", method_purge},
-	{"job_begin", method_job_begin},
-	{"job_renew", method_job_renew},
-	{"job_finish", method_job_finish},
-	{"job_attach", method_job_attach},
-	{"join", method_join},
-	{"join_renew", method_join_renew},
-	{"join_finish", method_join_finish},
-	{"join_attach", method_join_attach},
+	{"check", method_check, 1, 3, "a task, how long to wait in ms, and a map of options"},
+	{"tasks", method_tasks, 0, 0, NULL},
+	{"workers", method_workers, 0, 0, NULL},
+	{"status", method_status, 0, 0, NULL},
+	{"explain", method_explain, 1, 2, "one task, and a tick"},
+	{"subscribe", method_subscribe, 0, 0, NULL},
+	{"reload", reload_answer, 0, 0, NULL},
+	{"claim", run_request_claim, 2, 2, "a task and a map of options"},
+	{"renew", run_request_renew, 1, 1, "the number of a run"},
+	{"finish", run_request_finish, 2, 2, "the number of a run and its exit_status"},
+	{"history", history_method, 0, 1, "one task, or none"},
+	{"drain", order_drain, 0, 1, "a map of options"},
+	{"undrain", order_undrain, 0, 1, "a map of options"},
+	{"pause", order_pause, 1, 2, "a task and a map of options"},
+	{"resume", order_resume, 1, 2, "a task and a map of options"},
+	{"resign", order_resign, 1, 2, "a task and a map of options"},
+	{"unresign", order_unresign, 1, 2, "a task and a map of options"},
+	{"pin", order_pin, 2, 3, "a task, a version, and a map of options"},
+	{"unpin", order_unpin, 1, 2, "a task and a map of options"},
+	{"attach", run_request_attach, 2, 2, "a task and the id of a claim"},
+	{"partitions", method_partitions, 1, 1, "one task"},
+	{"repartition", repartition, 2, 3, "a task, a number, and a map of options"},
+	{"counter", recipe_counter, 1, 2, "a name, and how much to add"},
+	{"metrics", method_metrics, 0, 0, NULL},
+	{"index", recipe_index, 0, 0, "no parameters"},
+	{"roster", recipe_roster, 0, 0, "no parameters"},
+	{"forget", recipe_forget, 1, 1, "the name of a node"},
+	{"wait", recipe_wait, 1, 1, "a map: workers, and may have task, version and timeout_ms"},
+	{"rolling", recipe_rolling, 2, 2, "a group, and a map of what to do"},
+	{"barrier", recipe_barrier, 2, 2,
+	 "a name and a map: id, 16 hexadecimal digits, and count, from 1 to 1000; it may have "
+	 "timeout_ms and command"},
+	{"barrier_leave", recipe_barrier_leave, 2, 2,
+	 "a name and a map: id and round, as barrier was asked and answered"},
+	{"next", method_next, 0, 0, NULL},
+	{"trigger", trigger_answer, 1, 2, "a task and a map of options"},
+	{"outcome", outcome_answer, 2, 2, "a task and a tick"},
+	{"runner", runner_register, 0, 0, NULL},
+	{"refusals", runner_refusals, 1, 3,
+	 "a list of {task, file, message}, whether it is to be added to those before, and how many "
+	 "lines of the log were lost"},
+	{"pong", runner_pong, 1, 1, "the number of a ping"},
+	{"notifier", notifier_register, 1, 1,
+	 "a list of at most 20 {file, message}: what is wrong with it"},
+	{"noticed", notifier_noticed, 1, 1, "a list of at most 1,000 ids"},
+	{"lock", method_lock, 2, 2, "a name and a map of options"},
+	{"lock_renew", method_lock_renew, 1, 1, "the number of a lock of this connection"},
+	{"lock_finish", method_lock_finish, 1, 2, "a number"},
+	{"lock_attach", method_lock_attach, 2, 2, "a name and an id"},
+	{"locks", method_locks, 0, 1, "a name, or nothing"},
+	{"submit", method_submit, 2, 2, "a queue and a map of options"},
+	{"job", method_job, 1, 2, "the id of a job, and a map of options"},
+	{"cancel", method_cancel, 1, 1, "the id of a job"},
+	{"queue", method_queue, 0, 1, "the name of a queue, or nothing"},
+	{"jobs", method_jobs, 1, 2, "the name of a queue, and a map of options"},
+	{"job_id", method_job_id, 1, 1, "the name of a queue"},
+	{"dead", method_dead, 1, 2, "the name of a queue, and a map of options"},
+	{"requeue", method_requeue, 0, 0, NULL},
+	{"purge", method_purge, 1, 2, "the name of a queue, and a map of options"},
+	{"job_begin", method_job_begin, 1, 1, "the id of a job"},
+	{"job_renew", method_job_renew, 1, 1, "the number of a job of this connection"},
+	{"job_finish", method_job_finish, 2, 2,
+	 "the number of a job and a map of how it has ended"},
+	{"job_attach", method_job_attach, 2, 2, "the id of a job and the number of its attempt"},
+	{"join", method_join, 2, 2, "a name and a map"},
+	{"join_renew", method_join_renew, 1, 1, "the number of a member of this connection"},
+	{"join_finish", method_join_finish, 1, 2, "a number and a map"},
+	{"join_attach", method_join_attach, 2, 2, "a name and an id"},
 };
 
 _Static_assert(sizeof(methods) / sizeof(methods[0]) <= METHODS_COUNT_MAX,
 	       "each method has a place in asked[]");
+
+/* False after an error answer. */
+static bool has_its_parameters(const struct call *call, size_t i)
+{
+	char text[EXPLAIN_TEXT_MAX] = "";
+
+	if (!methods[i].takes ||
+	    (call->n_params >= methods[i].least && call->n_params <= methods[i].most))
+		return true;
+	explain_say(text, "%s takes %s", methods[i].name, methods[i].takes);
+	return call_refuse(call, text);
+}
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
 {
@@ -129,7 +150,8 @@ void methods_request(struct methods *m, struct peer *c, const struct rpc_message
 			const char *before = doing_begin(methods[i].name);
 
 			m->asked[i]++;
-			methods[i].call(&call);
+			if (has_its_parameters(&call, i))
+				methods[i].call(&call);
 			doing_end(before);
 			return;
 		}
@@ -158,7 +180,7 @@ void methods_drained(struct methods *m)
 void methods_task_changed(struct methods *m)
 {
 	subscriptions_changed(m->subscriptions);
-	if (m->parked)
+	if (m->n_parked > 0)
 		parked_wake(m);
 }
 
@@ -167,31 +189,16 @@ void methods_room(struct methods *m)
 	methods_task_changed(m);
 }
 
-void methods_task_removed(struct methods *m, const struct task *t)
+void methods_task_removed(struct methods *m, struct task *t)
 {
 	parked_task_removed(m, t);
 }
 
 void methods_client_gone(struct methods *m, struct peer *c)
 {
-	parked_client_gone(m, c);
-	orders_client_gone(m, c);
-	repartitions_client_gone(m, c);
-	refusals_client_gone(m, c);
-	next_client_gone(m, c);
-	histories_client_gone(m, c);
-	explain_ticks_client_gone(m, c);
-	recipes_client_gone(m, c);
-	runners_client_gone(m, c);
-	notifiers_client_gone(m, c);
-	lock_requests_client_gone(m, c);
-	queue_asks_client_gone(m, c);
-	queue_submits_client_gone(m, c);
-	gang_requests_client_gone(m, c);
-	run_requests_client_gone(m, c);
-	triggers_client_gone(m, c);
-	reloads_client_gone(m, c);
-	runs_owner_gone(&m->node->runs, c);
+	asks_client_gone(&m->asks, c);
+	programs_client_gone(m, c);
+	node_owner_gone(m->node, c);
 	subscription_end(m->subscriptions, c);
 }
 
@@ -205,27 +212,23 @@ void methods_init(struct methods *m, const struct process *process)
 	m->subscriptions = subscriptions_new(process->node);
 	host_turn_init(&m->turn, host, on_turn, m);
 	host_timer_init(&m->due, host, on_due, m);
+	asks_init(&m->asks, host);
 	runners_init(m);
 	notifiers_init(m);
 	last_runs_on_idle(&m->node->last_runs, on_last_runs, m);
-	recipes_init_waits(m);
-	lock_requests_init(m);
-	gang_requests_init(m);
-	queue_work_init(m);
-	queue_views_init(m);
+	locks_on_release(&m->node->recipes.locks, asks_released);
+	parties_on_release(&m->node->recipes.gangs, asks_released);
 }
 
 void methods_done(struct methods *m)
 {
 	host_turn_done(&m->turn);
 	host_timer_done(&m->due);
+	asks_done(&m->asks);
 	host_timer_done(&m->runners.due);
 	host_timer_done(&m->runners.ping);
-	host_timer_done(&m->attach_due);
-	host_timer_done(&m->views_due);
 	runners_done(m);
 	notifiers_done(m);
-	recipes_done_waits(m);
 	queue_submits_done(m);
 	free(m->subscriptions);
 }

@@ -18,6 +18,6 @@ void methods_task_changed(struct methods *m);
 void methods_drained(struct methods *m);
 /* There may be room now for answers that had none. */
 void methods_room(struct methods *m);
-void methods_task_removed(struct methods *m, const struct task *t);
+void methods_task_removed(struct methods *m, struct task *t);
 
 #endif

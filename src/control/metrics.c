@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "control/answer/answers.h"
 #include "control/dispatch.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
@@ -66,10 +67,7 @@ static void pack_task(struct pack *p, const struct task *t)
 	pack_ends(p, counts_of(t));
 	pack_runs(p, &counts_of(t)->run_ms);
 	pack_kv_uint(p, "missed", counts_of(t)->missed);
-	if (ok_ms > 0)
-		pack_kv_int(p, "last_ok_ms", ok_ms);
-	else
-		pack_kv_nil(p, "last_ok_ms");
+	answers_pack_int(p, "last_ok_ms", ok_ms > 0, ok_ms);
 	if (leads && t->settings->alert_after_ms > 0)
 		pack_kv_bool(p, "overdue", overdue_is(t));
 	else
@@ -78,18 +76,16 @@ static void pack_task(struct pack *p, const struct task *t)
 	pack_kv_bool(p, "paused", t->standing.paused);
 }
 
-static void answer(struct queue_ask *a)
+static void pack_metrics(struct queue_ask *a, struct pack *p)
 {
-	const struct methods *m = a->methods;
+	const struct methods *m = a->ask.methods;
 	const struct leaders *l = &m->node->leaders;
-	struct pack *p = peer_begin(a->client);
 	const char *name;
 	uint64_t asked;
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n_tasks; i++)
 		n += !l->tasks[i]->withdrawn;
-	rpc_pack_result(p, a->msgid);
 	pack_map(p, 5);
 	pack_str(p, "requests");
 	pack_map(p, methods_count());
@@ -111,11 +107,10 @@ static void answer(struct queue_ask *a)
 	pack_array(p, a->n_views);
 	if (a->n_views > 0)
 		pack_raw(p, a->views.data, a->views.len);
-	peer_end(a->client, a->msgid);
 }
 
 /* The values of a queue come from its leader alone, which has to count the jobs. */
 void method_metrics(struct call *call)
 {
-	queue_views_of_led(call, answer);
+	queue_views_of_led(call, pack_metrics);
 }

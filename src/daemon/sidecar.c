@@ -259,7 +259,7 @@ static void init_parts(struct sidecar *s)
 		.handoff = handoff_on_session,
 		.handoff_runs = handoff_on_runs,
 		.queues = {.job = on_job, .arg = s},
-		.runs = {.answer = run_requests_answer, .released = run_requests_released},
+		.runs = {.answer = run_requests_answer, .released = asks_released},
 		.arg = s};
 
 	host_init(&s->host, s->loop);

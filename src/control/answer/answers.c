@@ -35,6 +35,14 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms)
 	pack_kv_str(p, key, wall_ms > 0 ? text : NULL);
 }
 
+void answers_pack_int(struct pack *p, const char *key, bool known, int64_t value)
+{
+	if (known)
+		pack_kv_int(p, key, value);
+	else
+		pack_kv_nil(p, key);
+}
+
 /* The key and the leader of the task, as far as known; nil: nobody leads. */
 static void pack_leader(struct pack *p, const char *key, const struct task *t)
 {
@@ -56,10 +64,7 @@ static void pack_leader(struct pack *p, const char *key, const struct task *t)
 
 static void pack_token(struct pack *p, const struct task *t)
 {
-	if (leaders_is_led(t))
-		pack_kv_int(p, "token", t->election.node.token);
-	else
-		pack_kv_nil(p, "token");
+	answers_pack_int(p, "token", leaders_is_led(t), t->election.node.token);
 }
 
 void answers_pack_leadership(struct pack *p, const struct task *t)
@@ -426,10 +431,7 @@ static void pack_clock(struct pack *p, const struct clocks *c)
 	clocks_say_own(c, says);
 	pack_str(p, "clock");
 	pack_map(p, 4);
-	if (known)
-		pack_kv_int(p, "offset_ms", offset_ms);
-	else
-		pack_kv_nil(p, "offset_ms");
+	answers_pack_int(p, "offset_ms", known, offset_ms);
 	pack_kv_int(p, "tolerance_ms", c->tolerance_ms);
 	pack_kv_bool(p, "off", clocks_is_off(c));
 	pack_kv_str(p, "says", known ? says : NULL);

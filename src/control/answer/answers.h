@@ -24,11 +24,13 @@ void answers_pack_worker(struct pack *p, const struct node *s, const struct memb
 size_t answers_count_led(const struct node *s, const struct member *m);
 /* A key and its time as RFC 3339, nil for 0. */
 void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
+/* A key and an int, nil if it is not known. */
+void answers_pack_int(struct pack *p, const char *key, bool known, int64_t value);
 /* The keys `leader`, `token` and `since`, as far as known; all nil: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
-/* The key `due`: the next time by the schedule of the task, nil. */
 /* Up to when a clock that was ahead has decided the ticks of all its elections; 0: it has not. */
 int64_t answers_decided_ms(const struct node *s, const struct listing *listing);
+/* The key `due`: the next time by the schedule of the task, nil. */
 void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing);
 /* The key `refused` and the worker nodes that were refused as members. */
 void answers_pack_refused(struct pack *p, const struct node *s);

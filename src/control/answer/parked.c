@@ -27,12 +27,6 @@ bool parked_settled(const struct task *t)
 	       (!election_unsettled(&t->election) && !election_leads(&t->election));
 }
 
-/* A check is answered whatever else there is to do: neither time nor room puts it off. */
-static bool is_check(const struct parked *k)
-{
-	return k->kind == PARKED_CHECK || k->kind == PARKED_CHECK_ANY;
-}
-
 static void leave_round(struct round *r)
 {
 	if (!r || --r->users > 0)
@@ -43,37 +37,38 @@ static void leave_round(struct round *r)
 	free(r);
 }
 
-static void unpark(struct methods *m, struct parked *k)
+static void parked_done(struct ask *a)
 {
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		m->parked = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	k->client->parked--;
-	k->client->asking -= !is_check(k);
+	struct parked *k = (struct parked *)a;
+
+	a->methods->n_parked--;
 	leave_round(k->round);
 	subjects_done(&k->subjects);
-	free(k);
 }
 
-struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
-			  int64_t wait_ms)
+static void on_due(struct ask *a)
 {
-	struct parked *k = mem_calloc(1, sizeof(*k));
+	a->methods->dirty = true;
+}
 
-	k->client = c;
-	k->msgid = msgid;
+/* Checks are kept apart: they do not count as requests that ask ZooKeeper. */
+static const struct ask_kind check_kind = {
+	.size = sizeof(struct parked), .gone = ask_end, .due = on_due, .done = parked_done};
+static const struct ask_kind table_kind = {.size = sizeof(struct parked),
+					   .asks = true,
+					   .gone = ask_end,
+					   .due = on_due,
+					   .done = parked_done};
+
+struct parked *parked_add(const struct call *call, enum parked_kind kind, int64_t wait_ms)
+{
+	bool check = kind == PARKED_CHECK || kind == PARKED_CHECK_ANY;
+	struct parked *k = ask_new(call, check ? &check_kind : &table_kind);
+
 	k->kind = kind;
-	k->deadline_ms = host_now_ms(m->node->host) + wait_ms;
-	k->next = m->parked;
-	if (k->next)
-		k->next->prev = k;
-	m->parked = k;
-	c->parked++;
-	c->asking += !is_check(k);
-	m->dirty = true;
+	call->m->n_parked++;
+	call->m->dirty = true;
+	ask_until(&k->ask, host_now_ms(call->m->node->host) + wait_ms);
 	return k;
 }
 
@@ -135,17 +130,18 @@ static void answer_one(const struct node *s, const struct parked *k)
 	struct subject subject;
 
 	if (!the_subject(s, k, &subject))
-		peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
+		peer_error(k->ask.client, k->ask.msgid, RPC_MISUSE, "the task has been removed");
 	else if (k->kind == PARKED_EXPLAIN && subject.task)
-		answer_explain(s, k->client, k->msgid, subject.task);
+		answer_explain(s, k->ask.client, k->ask.msgid, subject.task);
 	else if (subject.task)
-		peer_error(k->client, k->msgid, RPC_MISUSE, "it has no partitions any more");
+		peer_error(k->ask.client, k->ask.msgid, RPC_MISUSE,
+			   "it has no partitions any more");
 	else if (k->kind == PARKED_EXPLAIN)
-		answer_explain_listing(s, k->client, k->msgid, subject.listing);
+		answer_explain_listing(s, k->ask.client, k->ask.msgid, subject.listing);
 	else if (k->kind == PARKED_PARTITIONS)
-		answer_partitions(s, k->client, k->msgid, subject.listing);
+		answer_partitions(s, k->ask.client, k->ask.msgid, subject.listing);
 	else
-		answer_check_any(s, k->client, k->msgid, subject.listing);
+		answer_check_any(s, k->ask.client, k->ask.msgid, subject.listing);
 }
 
 static void answer(struct methods *m, struct parked *k)
@@ -153,12 +149,14 @@ static void answer(struct methods *m, struct parked *k)
 	const struct node *s = m->node;
 
 	switch (k->kind) {
-	case PARKED_CHECK: answer_check(s, k->client, k->msgid, k->subjects.tasks[0]); break;
+	case PARKED_CHECK:
+		answer_check(s, k->ask.client, k->ask.msgid, k->subjects.tasks[0]);
+		break;
 	case PARKED_TASKS:
-		answer_tasks(s, k->client, k->msgid, k->all ? NULL : &k->subjects);
+		answer_tasks(s, k->ask.client, k->ask.msgid, k->all ? NULL : &k->subjects);
 		break;
 	case PARKED_WORKERS:
-		answer_workers(s, k->client, k->msgid, k->round ? k->round->survey : NULL);
+		answer_workers(s, k->ask.client, k->ask.msgid, k->round ? k->round->survey : NULL);
 		break;
 	case PARKED_CHECK_ANY:
 	case PARKED_EXPLAIN:
@@ -166,70 +164,49 @@ static void answer(struct methods *m, struct parked *k)
 	}
 }
 
-static bool is_due(const struct methods *m, const struct parked *k, int64_t now)
-{
-	if (now < k->deadline_ms && !is_ready(m->node, k))
-		return false;
-	return is_check(k) || peer_has_room(k->client);
-}
+struct look {
+	int64_t now, until_us;
+	bool out_of_time;
+};
 
 /*
- * Answers the requests that are ready or have waited long enough, the oldest first: all checks, or
- * tables for about LOOK_US. False: there are more.
+ * Answers it if it is ready or has waited long enough: a check whatever else there is to do, a
+ * table if there is room, and for about LOOK_US. False: there is no more time in this turn.
  */
-static bool look_at(struct methods *m, bool tables)
+static bool look_at(struct ask *a, void *arg)
 {
-	int64_t now = host_now_ms(m->node->host);
-	int64_t until_us = clock_boot_us() + LOOK_US;
-	struct parked *k = m->parked;
+	struct parked *k = (struct parked *)a;
+	struct methods *m = a->methods;
+	struct look *look = arg;
+	bool table = a->kind == &table_kind;
 
-	while (k && k->next)
-		k = k->next;
-	while (k) {
-		struct parked *prev = k->prev;
-		if (is_check(k) != tables && is_due(m, k, now)) {
-			answer(m, k);
-			unpark(m, k);
-			if (tables && clock_boot_us() >= until_us)
-				return false;
-		}
-		k = prev;
-	}
-	return true;
+	if ((look->now < a->deadline_ms && !is_ready(m->node, k)) ||
+	    (table && !peer_has_room(a->client)))
+		return true;
+	answer(m, k);
+	ask_end(a);
+	look->out_of_time = table && clock_boot_us() >= look->until_us;
+	return !look->out_of_time;
 }
 
 void parked_look(struct methods *m)
 {
+	struct look look = {.now = host_now_ms(m->node->host),
+			    .until_us = clock_boot_us() + LOOK_US};
+
 	m->dirty = false;
-	bool all = look_at(m, false);
-	all &= look_at(m, true);
-	parked_schedule(m);
-	m->dirty = !all;
-	if (!all)
+	asks_each(&m->asks, &check_kind, look_at, &look);
+	asks_each(&m->asks, &table_kind, look_at, &look);
+	m->dirty = look.out_of_time;
+	if (m->dirty)
 		host_timer_start(&m->due, 1);
-}
-
-/* Without a deadline ahead the timer is stopped, and costs nothing. */
-void parked_schedule(struct methods *m)
-{
-	int64_t first = INT64_MAX, now = host_now_ms(m->node->host);
-
-	/* Overdue requests wait for the next turn, or for room at their client. */
-	for (const struct parked *k = m->parked; k; k = k->next)
-		if (k->deadline_ms > now && k->deadline_ms < first)
-			first = k->deadline_ms;
-	if (first == INT64_MAX) {
-		host_timer_stop(&m->due);
-		return;
-	}
-	host_timer_start(&m->due, first - now);
 }
 
 void parked_wake(struct methods *m)
 {
 	m->dirty = true;
 	/* The timer makes the next turn follow at once. */
-	if (m->parked)
+	if (m->n_parked > 0)
 		host_timer_start(&m->due, 0);
 }
 
@@ -242,53 +219,50 @@ static void on_survey_done(void *arg)
 	parked_wake(m);
 }
 
+static bool join_round(struct ask *a, void *arg)
+{
+	struct parked *k = (struct parked *)a;
+	struct methods *m = a->methods;
+	struct node *s = m->node;
+
+	(void)arg;
+	if (k->kind != PARKED_WORKERS || k->round)
+		return true;
+	if (!m->round) {
+		m->round = mem_calloc(1, sizeof(*m->round));
+		m->round->methods = m;
+		m->round->survey =
+			survey_start(&s->registry, tasks_have, &s->leaders, on_survey_done, m);
+	}
+	k->round = m->round;
+	m->round->users++;
+	return true;
+}
+
 /*
  * There is one survey at a time. A request that comes during a survey waits for the next one, as
  * its client may have changed something that the present survey does not see.
  */
 void parked_begin_round(struct methods *m)
 {
-	struct node *s = m->node;
-
-	if (m->round || !session_is_up(&s->session))
-		return;
-	for (struct parked *k = m->parked; k; k = k->next) {
-		if (k->kind != PARKED_WORKERS || k->round)
-			continue;
-		if (!m->round) {
-			m->round = mem_calloc(1, sizeof(*m->round));
-			m->round->methods = m;
-			m->round->survey = survey_start(&s->registry, tasks_have, &s->leaders,
-							on_survey_done, m);
-		}
-		k->round = m->round;
-		m->round->users++;
-	}
+	if (!m->round && session_is_up(&m->node->session))
+		asks_each(&m->asks, &table_kind, join_round, NULL);
 }
 
-void parked_client_gone(struct methods *m, const struct peer *c)
+static bool forget_task(struct ask *a, void *t)
 {
-	struct parked *next;
+	const struct subjects *subjects = &((struct parked *)a)->subjects;
+	bool has = false;
 
-	for (struct parked *k = m->parked; k; k = next) {
-		next = k->next;
-		if (k->client == c)
-			unpark(m, k);
-	}
+	for (size_t i = 0; i < subjects->n_tasks; i++)
+		has |= subjects->tasks[i] == t;
+	if (has)
+		ask_fail(a, RPC_MISUSE, "the task has been removed");
+	return true;
 }
 
-void parked_task_removed(struct methods *m, const struct task *t)
+void parked_task_removed(struct methods *m, struct task *t)
 {
-	struct parked *next;
-
-	for (struct parked *k = m->parked; k; k = next) {
-		next = k->next;
-		for (size_t i = 0; i < k->subjects.n_tasks; i++) {
-			if (k->subjects.tasks[i] != t)
-				continue;
-			peer_error(k->client, k->msgid, RPC_MISUSE, "the task has been removed");
-			unpark(m, k);
-			break;
-		}
-	}
+	asks_each(&m->asks, &check_kind, forget_task, t);
+	asks_each(&m->asks, &table_kind, forget_task, t);
 }

@@ -9,9 +9,7 @@
 #include "control/ask/subject.h"
 
 struct parked {
-	struct parked *prev, *next;
-	struct peer *client;
-	uint32_t msgid;
+	struct ask ask;
 	enum parked_kind {
 		PARKED_CHECK,
 		PARKED_CHECK_ANY,
@@ -20,7 +18,6 @@ struct parked {
 		PARKED_EXPLAIN,
 		PARKED_PARTITIONS
 	} kind;
-	int64_t deadline_ms;
 	struct subjects subjects; /* of the request; owned */
 	bool all;		  /* or the request is about all tasks */
 	struct round *round; /* WORKERS: the survey it waits for; NULL: it waits for the next */
@@ -28,20 +25,16 @@ struct parked {
 
 /* Whether the answer to a check is final: waiting longer would not change it. */
 bool parked_settled(const struct task *t);
-/* Adds one in front of the list; the caller then adds its subjects. */
-struct parked *parked_add(struct methods *m, struct peer *c, uint32_t msgid, enum parked_kind kind,
-			  int64_t wait_ms);
+/* A new one, with a deadline; the caller then adds its subjects. */
+struct parked *parked_add(const struct call *call, enum parked_kind kind, int64_t wait_ms);
 /* Adds a subject to the request. */
 void parked_about(struct parked *k, const struct subject *s);
-/* Sets the timer for the first deadline. */
-void parked_schedule(struct methods *m);
 /* Has them checked again, at the end of this turn. */
 void parked_wake(struct methods *m);
 /* Answers requests that are ready or have waited long enough. */
 void parked_look(struct methods *m);
 /* Starts a survey for the requests that need one, if none is in progress. */
 void parked_begin_round(struct methods *m);
-void parked_client_gone(struct methods *m, const struct peer *c);
-void parked_task_removed(struct methods *m, const struct task *t);
+void parked_task_removed(struct methods *m, struct task *t);
 
 #endif

@@ -23,7 +23,7 @@ struct topic {
 };
 
 struct subscription {
-	struct subscription *prev, *next;
+	TAILQ_ENTRY(subscription) link;
 	struct peer *client;
 	struct topic *topics;
 	size_t n;
@@ -80,12 +80,7 @@ void subscription_end(struct subscriptions *s, struct peer *c)
 		return;
 	for (size_t i = 0; !sub->mine && i < sub->n; i++)
 		leaders_subscribe(sub->topics[i].task, false);
-	if (sub->prev)
-		sub->prev->next = sub->next;
-	else
-		s->list = sub->next;
-	if (sub->next)
-		sub->next->prev = sub->prev;
+	TAILQ_REMOVE(&s->list, sub, link);
 	free(sub->topics);
 	subjects_done(&sub->names);
 	free(sub);
@@ -117,10 +112,7 @@ void subscription_begin(struct subscriptions *s, struct peer *c, struct subjects
 	buffer_init(&subjects->names, 0);
 	sub->mine = mine;
 	sub->client = c;
-	sub->next = s->list;
-	if (sub->next)
-		sub->next->prev = sub;
-	s->list = sub;
+	TAILQ_INSERT_HEAD(&s->list, sub, link);
 	c->subscription = sub;
 	sub->topics = mem_calloc(n + 1, sizeof(*sub->topics));
 	for (size_t i = 0; i < n; i++)
@@ -130,7 +122,9 @@ void subscription_begin(struct subscriptions *s, struct peer *c, struct subjects
 
 void subscriptions_task_added(struct subscriptions *s, struct task *t)
 {
-	for (struct subscription *sub = s->list; sub; sub = sub->next) {
+	struct subscription *sub;
+
+	TAILQ_FOREACH (sub, &s->list, link) {
 		if (!wants(sub, t))
 			continue;
 		sub->topics = mem_resize(sub->topics, sub->n + 1, sizeof(*sub->topics));
@@ -141,7 +135,9 @@ void subscriptions_task_added(struct subscriptions *s, struct task *t)
 
 void subscriptions_task_removed(const struct subscriptions *s, const struct task *t)
 {
-	for (struct subscription *sub = s->list; sub; sub = sub->next) {
+	struct subscription *sub;
+
+	TAILQ_FOREACH (sub, &s->list, link) {
 		for (size_t i = 0; i < sub->n; i++)
 			if (sub->topics[i].task == t)
 				sub->topics[i--] = sub->topics[--sub->n];
@@ -229,25 +225,10 @@ static bool tell_some(const struct subscriptions *s, struct subscription *sub)
 	return true;
 }
 
-/* Moves the first subscription to the end of the list: the others come before it the next time. */
-static void rotate(struct subscriptions *s)
-{
-	struct subscription *first = s->list, *last = first;
-
-	if (!first || !first->next)
-		return;
-	while (last->next)
-		last = last->next;
-	s->list = first->next;
-	first->next->prev = NULL;
-	first->next = NULL;
-	first->prev = last;
-	last->next = first;
-}
-
 bool subscriptions_tell(struct subscriptions *s)
 {
 	int64_t until_us = clock_boot_us() + SUBSCRIPTIONS_US;
+	struct subscription *sub;
 	size_t n = 0;
 	bool all = true;
 
@@ -256,11 +237,13 @@ bool subscriptions_tell(struct subscriptions *s)
 	s->up = session_is_up(&s->node->session);
 	if (!s->changed)
 		return true;
-	for (struct subscription *sub = s->list; sub; sub = sub->next)
+	TAILQ_FOREACH (sub, &s->list, link)
 		n++;
-	for (; n > 0 && s->list; n--) {
-		struct subscription *sub = s->list;
-		rotate(s);
+	for (; n > 0; n--) {
+		/* The others come before it the next time. */
+		sub = TAILQ_FIRST(&s->list);
+		TAILQ_REMOVE(&s->list, sub, link);
+		TAILQ_INSERT_TAIL(&s->list, sub, link);
 		all &= tell_some(s, sub);
 		if (clock_boot_us() >= until_us && n > 1)
 			all = false;
@@ -281,9 +264,10 @@ void subscriptions_changed(struct subscriptions *s)
 void subscriptions_membership(const struct subscriptions *s, const char *event,
 			      const struct member *m)
 {
-	size_t led = s->list ? answers_count_led(s->node, m) : 0;
+	size_t led = !TAILQ_EMPTY(&s->list) ? answers_count_led(s->node, m) : 0;
+	struct subscription *sub;
 
-	for (struct subscription *sub = s->list; sub; sub = sub->next) {
+	TAILQ_FOREACH (sub, &s->list, link) {
 		struct peer *c = sub->client;
 		struct pack *p = peer_begin_notification(c);
 		if (!p)
@@ -302,9 +286,10 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 {
 	const char *name = item->record.task;
 	char called[WORKER_NODE_MAX + 1];
+	struct subscription *sub;
 
 	nodes_name(s->node, item->record.node, called);
-	for (struct subscription *sub = s->list; sub; sub = sub->next) {
+	TAILQ_FOREACH (sub, &s->list, link) {
 		struct peer *c = sub->client;
 		if (name[0] != '\0' && !hears_of(sub, name))
 			continue;
@@ -326,8 +311,9 @@ void subscriptions_run(const struct subscriptions *s, const char *task, const ch
 		       const struct run_record *record)
 {
 	const struct member *self = registry_self(&s->node->registry);
+	struct subscription *sub;
 
-	for (struct subscription *sub = s->list; sub; sub = sub->next) {
+	TAILQ_FOREACH (sub, &s->list, link) {
 		struct peer *c = sub->client;
 		if (!hears_of(sub, task))
 			continue;
@@ -343,10 +329,7 @@ void subscriptions_run(const struct subscriptions *s, const char *task, const ch
 		pack_kv_int(p, "attempt", record->attempt);
 		pack_kv_str(p, "node", self ? identity_name(self) : NULL);
 		pack_kv_int(p, "token", record->token);
-		if (record->exit_status >= 0)
-			pack_kv_int(p, "exit_status", record->exit_status);
-		else
-			pack_kv_nil(p, "exit_status");
+		answers_pack_int(p, "exit_status", record->exit_status >= 0, record->exit_status);
 		pack_str(p, "output");
 		if (record->output_len > 0 && peer_may_change(c))
 			pack_strn(p, record->output, record->output_len);
@@ -361,5 +344,6 @@ struct subscriptions *subscriptions_new(const struct node *node)
 	struct subscriptions *s = mem_calloc(1, sizeof(*s));
 
 	s->node = node;
+	TAILQ_INIT(&s->list);
 	return s;
 }

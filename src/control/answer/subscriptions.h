@@ -8,6 +8,8 @@
 #ifndef ZKLEADER_CONTROL_ANSWER_SUBSCRIPTIONS_H
 #define ZKLEADER_CONTROL_ANSWER_SUBSCRIPTIONS_H
 
+#include <sys/queue.h>
+
 #include "control/ask/peer.h"
 #include "node/node.h"
 
@@ -18,9 +20,9 @@ struct subjects;
 
 struct subscriptions {
 	const struct node *node;
-	struct subscription *list;
-	bool changed; /* notifications may be due */
-	bool up;      /* whether the session was confirmed at the last check */
+	TAILQ_HEAD(subscription_list, subscription) list; /* the next to be told first */
+	bool changed;					  /* notifications may be due */
+	bool up; /* whether the session was confirmed at the last check */
 };
 
 /* Owned by the caller, who frees it with free() once no client is left. */

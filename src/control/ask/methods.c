@@ -4,6 +4,53 @@
 #include "control/ask/subject.h"
 #include "node/election/partitions.h"
 
+struct pack *call_result(const struct call *call)
+{
+	struct pack *p = peer_begin(call->c);
+
+	rpc_pack_result(p, call->msgid);
+	return p;
+}
+
+void call_end(const struct call *call)
+{
+	peer_end(call->c, call->msgid);
+}
+
+void call_done(const struct call *call)
+{
+	pack_map(call_result(call), 0);
+	call_end(call);
+}
+
+bool call_fail(const struct call *call, enum rpc_code code, const char *why)
+{
+	peer_error(call->c, call->msgid, code, why);
+	return false;
+}
+
+bool call_refuse(const struct call *call, const char *why)
+{
+	return call_fail(call, RPC_MISUSE, why);
+}
+
+bool call_may_change(const struct call *call)
+{
+	return peer_may_change(call->c) || call_refuse(call, METHODS_NOT_ALLOWED);
+}
+
+bool call_has_session(const struct call *call)
+{
+	return session_is_up(&call->m->node->session) ||
+	       call_fail(call, RPC_CANNOT_TELL, SESSION_NONE);
+}
+
+bool call_has_policy(const struct call *call)
+{
+	return call_has_session(call) && (call->m->node->policy.folder.ready ||
+					  call_fail(call, RPC_CANNOT_TELL, SESSION_NONE));
+}
+
 void methods_refuse_whole(const struct call *call, const struct listing *l)
 {
 	char text[EXPLAIN_TEXT_MAX] = "", problem[PARTITIONS_TEXT_MAX];
@@ -15,22 +62,21 @@ void methods_refuse_whole(const struct call *call, const struct listing *l)
 	else
 		explain_say(text, "%s has %zu partitions: name one of them, as %s:0, or --any",
 			    l->name, l->n, l->name);
-	peer_error(call->c, call->msgid, RPC_MISUSE, text);
+	call_refuse(call, text);
 }
 
 void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse)
 {
 	if (lease_ms < 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, misuse);
+		call_refuse(call, misuse);
 		return;
 	}
-	struct pack *p = peer_begin(call->c);
-	rpc_pack_result(p, call->msgid);
+	struct pack *p = call_result(call);
 	pack_map(p, 3);
 	pack_kv_bool(p, "leads", lease_ms > 0);
 	pack_kv_int(p, "lease_ms", lease_ms);
 	pack_kv_int(p, "timeout_ms", call->m->node->session.lease.timeout_ms);
-	peer_end(call->c, call->msgid);
+	call_end(call);
 }
 
 struct task *methods_take_task(struct call *call)
@@ -43,5 +89,3 @@ struct task *methods_take_task(struct call *call)
 		methods_refuse_whole(call, s.listing);
 	return s.task;
 }
-
-/* The options of check: a map; unknown keys are skipped. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "control/ask/ask.h"
 #include "control/ask/peer.h"
 #include "control/ask/process.h"
 #include "node/node.h"
@@ -18,55 +19,35 @@
 	"not allowed: only root, the sidecar's own user and the members of socket-group may"
 
 struct listing;
-struct parked;
 struct subscriptions;
 struct round;
-struct order;
-struct history;
-struct reload;
-struct repartition;
 
 struct methods {
 	const struct process *process;
-	struct node *node;		     /* of the process */
-	struct subscriptions *subscriptions; /* owned */
-	struct parked *parked;		     /* requests that wait */
-	struct round *round;		     /* the survey in progress, NULL */
-	struct order *orders;		     /* of operators; outstanding requests to ZooKeeper */
-	struct refusal *refusals;	     /* they wait for the name of the user */
-	struct history *histories;	     /* likewise outstanding */
-	struct next_request *nexts;
-	struct trigger *triggers;	  /* likewise outstanding */
-	struct tick_ask *tick_asks;	  /* likewise outstanding */
-	struct repartition *repartitions; /* likewise outstanding */
-	struct recipe_request *recipes;
-	struct rolling_call *rollings;
-	struct lock_ask *locks;
-	struct queue_ask *queue_asks;
-	struct host_timer attach_due; /* for queue_asks that attach a job */
-	struct host_timer views_due;  /* for queue_asks that wait for the content of queues */
-	struct submitter *submitters; /* names of users; see queue_submits.c */
-	struct gang_ask *gangs;
-	struct indexed_claim *indexed;
+	struct node *node;				  /* of the process */
+	struct subscriptions *subscriptions;		  /* owned */
+	struct asks asks;				  /* requests that wait */
+	unsigned n_parked;				  /* of those, see parked.c */
+	struct round *round;				  /* the survey in progress, NULL */
+	SLIST_HEAD(submitter_list, submitter) submitters; /* names of users: queue_submits.c */
 	struct recipe_waits {
-		struct recipe_wait *list; /* for workers */
-		struct host_timer due;
 		/* state of the fleet when the waits were last checked */
 		uint64_t serial;
 		size_t n_members;
 		bool up;
 	} waits;
 	struct runners {
-		struct runner *list; /* of users; see runners.c */
+		SLIST_HEAD(runner_list, runner) list; /* of users; see runners.c */
 		struct host_timer due, ping;
 	} runners;
 	struct notifier {	 /* see notifiers.c */
 		struct peer *c;	 /* NULL: not connected */
 		int64_t gone_ms; /* when it disconnected */
-		struct notifier_problem *problems;
-		size_t n_problems;
+		struct program_problems {
+			struct program_problem *list;
+			size_t n;
+		} problems; /* see programs.h */
 	} notifier;
-	struct reload *reloads;		   /* that are being read */
 	uint64_t asked[METHODS_COUNT_MAX]; /* how often each method was called */
 	bool dirty;			   /* something has changed: check the requests again */
 	struct host_turn turn;
@@ -81,6 +62,22 @@ struct call {
 	struct reader params; /* at the first parameter not taken yet */
 	size_t n_params;
 };
+
+/* The answer to a request that does not wait: its result is packed between these two. */
+struct pack *call_result(const struct call *call);
+void call_end(const struct call *call);
+/* An empty map: it was done. */
+void call_done(const struct call *call);
+/* Answers with an error, and returns false. */
+bool call_fail(const struct call *call, enum rpc_code code, const char *why);
+/* The caller has made a mistake. */
+bool call_refuse(const struct call *call, const char *why);
+/* Whether the client may change something; false after an error answer. */
+bool call_may_change(const struct call *call);
+/* Whether ZooKeeper can be asked now; false after an error answer. */
+bool call_has_session(const struct call *call);
+/* Likewise, and what operators have decided is known. */
+bool call_has_policy(const struct call *call);
 
 /*
  * The next parameter as the name of a task; answers with an error and returns NULL if it is none.

@@ -4,17 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "control/ask/explain_text.h"
 #include "control/ask/subject.h"
-#include "control/ask/user.h"
 
 struct refusal {
-	struct refusal *prev, *next;
-	struct methods *methods;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
-	uid_t uid;
+	struct ask ask;
 	char user[POLICY_TEXT_MAX + 1];
 	char task[NAME_TASK_MAX + 1];
 };
@@ -28,7 +22,7 @@ static void say_users(const struct task_config *config, char text[EXPLAIN_TEXT_M
 /* The users of a queue are those in its key submitters. */
 static void say(const struct refusal *r, char text[EXPLAIN_TEXT_MAX])
 {
-	const struct task_config *config = task_files_find(r->methods->process->tasks, r->task);
+	const struct task_config *config = task_files_find(r->ask.methods->process->tasks, r->task);
 	bool queue = config && config->queue;
 	const char *key = queue ? "submitters" : "users";
 
@@ -46,57 +40,22 @@ static void say(const struct refusal *r, char text[EXPLAIN_TEXT_MAX])
 	explain_say(text, " may)");
 }
 
-static void find_user(void *arg)
+static void on_user(struct ask *a)
 {
-	struct refusal *r = arg;
-
-	user_name(r->uid, r->user, sizeof(r->user));
-}
-
-static void on_user_found(void *arg)
-{
-	struct refusal *r = arg;
 	char text[EXPLAIN_TEXT_MAX] = "";
 
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		r->methods->refusals = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	if (r->client) {
-		say(r, text);
-		r->client->parked--;
-		peer_error(r->client, r->msgid, RPC_MISUSE, text);
-	}
-	free(r);
+	say((struct refusal *)a, text);
+	ask_fail(a, RPC_MISUSE, text);
 }
 
-void refusal_tell(const struct call *call, const char *task)
+/* Answers the call, later. */
+static void refuse(const struct call *call, const char *task)
 {
-	const struct process *process = call->m->process;
-	struct refusal *r = mem_calloc(1, sizeof(*r));
+	static const struct ask_kind kind = {.size = sizeof(struct refusal)};
+	struct refusal *r = ask_new(call, &kind);
 
-	r->methods = call->m;
-	r->client = call->c;
-	r->msgid = call->msgid;
-	r->uid = call->c->uid;
-	snprintf(r->user, sizeof(r->user), "uid %u", (unsigned)r->uid);
 	subject_task_of(task, r->task);
-	r->next = call->m->refusals;
-	if (r->next)
-		r->next->prev = r;
-	call->m->refusals = r;
-	call->c->parked++;
-	if (process->offload(process->arg, find_user, on_user_found, r) != 0)
-		on_user_found(r);
-}
-
-void refusals_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct refusal *r = m->refusals; r; r = r->next)
-		if (r->client == c)
-			r->client = NULL;
+	ask_user(&r->ask, r->user, sizeof(r->user), on_user);
 }
 
 bool refusal_may(const struct call *call, const struct task_settings *t, const char *name)
@@ -109,6 +68,6 @@ bool refusal_may(const struct call *call, const struct task_settings *t, const c
 	if (t->users_asked)
 		peer_put_off(call->c);
 	else
-		refusal_tell(call, name);
+		refuse(call, name);
 	return false;
 }

@@ -12,9 +12,5 @@
  * is put off.
  */
 bool refusal_may(const struct call *call, const struct task_settings *t, const char *name);
-/* Answers the call, later. */
-void refusal_tell(const struct call *call, const char *task);
-/* The client is gone: the answers are dropped. */
-void refusals_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -76,7 +76,7 @@ static void unknown(const struct call *call, struct reader_text name)
 	struct nearest nearest;
 
 	if (say_no_partition(l, name, text)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, text);
+		call_refuse(call, text);
 		return;
 	}
 	nearest_init(&nearest, name.data, name.len);
@@ -89,7 +89,7 @@ static void unknown(const struct call *call, struct reader_text name)
 	if (problems->n > 0)
 		explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
 			    problems->list[0].line, problems->list[0].message);
-	peer_error(call->c, call->msgid, RPC_MISUSE, text);
+	call_refuse(call, text);
 }
 
 bool subject_take(struct call *call, struct subject *ret)
@@ -97,8 +97,7 @@ bool subject_take(struct call *call, struct subject *ret)
 	struct reader_text name;
 
 	if (reader_str(&call->params, &name) != 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "a parameter is not the name of a task");
+		call_refuse(call, "a parameter is not the name of a task");
 		return false;
 	}
 	if (subject_find(&call->m->node->leaders, name.data, name.len, ret))
@@ -140,7 +139,7 @@ bool subjects_take(struct call *call, struct subjects *ret)
 	mem_auto unsigned char *named = NULL;
 
 	if (call->n_params > METHODS_NAMES_MAX) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "too many names");
+		call_refuse(call, "too many names");
 		return false;
 	}
 	named = mem_calloc(n + 1, 1);

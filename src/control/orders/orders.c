@@ -9,19 +9,15 @@
 #include "base/text/duration.h"
 #include "control/ask/explain_text.h"
 #include "control/ask/nodes.h"
+#include "control/ask/options.h"
 #include "control/ask/subject.h"
-#include "control/ask/user.h"
 #include "control/orders/order_texts.h"
 #include "core/fleet/identity.h"
 #include "node/fleet/policy.h"
 #include "node/node.h"
 
 struct order {
-	struct order *prev, *next;
-	struct methods *methods;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
-	uid_t uid;
+	struct ask ask;
 	pid_t pid;
 	const char *word; /* name of the method */
 	enum policy_kind kind;
@@ -38,10 +34,10 @@ struct order {
 
 static void answer(struct order *o, bool done)
 {
-	const struct node *s = o->methods->node;
+	const struct node *s = o->ask.methods->node;
 	const struct policy_record *r = &o->record;
 	char text[EXPLAIN_TEXT_MAX] = "", name[WORKER_NODE_MAX + 1];
-	struct pack *p = peer_begin(o->client);
+	struct pack *p = ask_result(&o->ask);
 
 	if (o->partitions)
 		order_say_partitions(s, r, o->kind, o->put, o->done, text);
@@ -50,29 +46,17 @@ static void answer(struct order *o, bool done)
 	else
 		order_say_nothing(s, r, o->kind, text);
 	nodes_name(s, r->node, name);
-	rpc_pack_result(p, o->msgid);
 	pack_map(p, 4);
 	pack_kv_bool(p, "done", done);
 	pack_kv_str(p, "message", text);
 	pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
 	pack_kv_str(p, "name", r->node[0] ? name : NULL);
-	peer_end(o->client, o->msgid);
+	ask_end(&o->ask);
 }
 
-static void end_order(struct order *o)
+static void order_done(struct ask *a)
 {
-	if (o->prev)
-		o->prev->next = o->next;
-	else
-		o->methods->orders = o->next;
-	if (o->next)
-		o->next->prev = o->prev;
-	if (o->client) {
-		o->client->parked--;
-		o->client->asking--;
-	}
-	free(o->partitions);
-	free(o);
+	free(((struct order *)a)->partitions);
 }
 
 static void on_decided(void *arg, enum policy_result result)
@@ -85,29 +69,21 @@ static void on_decided(void *arg, enum policy_result result)
 	o->full |= result == POLICY_FULL;
 	if (o->pending > 0 && --o->pending > 0)
 		return;
-	if (o->client && o->unknown)
-		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
-			   "the connection to ZooKeeper went: it may or may not have been done");
-	else if (o->client && o->failed)
-		peer_error(o->client, o->msgid, RPC_CANNOT_TELL,
-			   store_refused_why(o->full ? STORE_FULL : STORE_FAILED));
-	else if (o->client)
+	if (o->unknown)
+		ask_fail(&o->ask, RPC_CANNOT_TELL,
+			 "the connection to ZooKeeper went: it may or may not have been done");
+	else if (o->failed)
+		ask_fail(&o->ask, RPC_CANNOT_TELL,
+			 store_refused_why(o->full ? STORE_FULL : STORE_FAILED));
+	else
 		answer(o, o->done > 0);
-	end_order(o);
 }
 
 /* --- doing it ------------------------------------------------------------- */
 
-static void find_user(void *arg)
-{
-	struct order *o = arg;
-
-	user_name(o->uid, o->record.by, sizeof(o->record.by));
-}
-
 static void decide(struct order *o, const struct policy_record *record)
 {
-	struct policy *policy = &o->methods->node->policy;
+	struct policy *policy = &o->ask.methods->node->policy;
 
 	if (o->put)
 		policy_put(policy, record, on_decided, o);
@@ -128,10 +104,10 @@ static void decide_each(struct order *o)
 	}
 }
 
-static void on_user_found(void *arg)
+static void on_user(struct ask *a)
 {
-	struct order *o = arg;
-	struct node *s = o->methods->node;
+	struct order *o = (struct order *)a;
+	struct node *s = a->methods->node;
 
 	log_debug("order", LOG_STR("word", o->word),
 		  LOG_STR("task", o->record.task[0] ? o->record.task : NULL),
@@ -145,69 +121,29 @@ static void on_user_found(void *arg)
 		decide(o, &o->record);
 }
 
-static bool is_text(struct reader_text text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f)
-			return false;
-	return text.len <= POLICY_TEXT_MAX;
-}
-
 struct options {
 	int64_t for_ms; /* 0: without an end */
 	bool force;
-	struct reader_text reason, node; /* empty: none */
+	char reason[POLICY_TEXT_MAX + 1];
+	struct reader_text node; /* empty: none */
 };
 
-static int take_option(struct reader *params, struct options *o)
+static int read_node(struct reader *r, void *to)
 {
-	struct reader_text key;
-	int e = reader_str(params, &key);
-
-	if (e != 0)
-		return e;
-	if (reader_text_is(key, "reason"))
-		return reader_str(params, &o->reason);
-	if (reader_text_is(key, "for_ms"))
-		return reader_int(params, &o->for_ms);
-	if (reader_text_is(key, "node"))
-		return reader_str(params, &o->node);
-	if (reader_text_is(key, "force"))
-		return reader_bool(params, &o->force);
-	return reader_skip(params);
+	return reader_str(r, &((struct options *)to)->node);
 }
 
-/* Takes the options, a map; unknown keys are skipped. Returns what is wrong; NULL: nothing. */
-static const char *take_options(struct reader *params, struct options *o)
-{
-	size_t n;
-
-	if (reader_map(params, &n) != 0)
-		return "the options are no map";
-	for (; n > 0; n--)
-		if (take_option(params, o) != 0)
-			return "an option is not good";
-	if (!is_text(o->reason))
-		return "the reason is over 200 bytes long, or has control characters";
-	if (o->for_ms < 0 || o->for_ms > DURATION_MAX_MS)
-		return "the time that it is for is not one from 1 ms on";
-	return NULL;
-}
+static const struct key keys[] = {
+	OPTION_TEXT(options, reason, "reason", options_is_plain, ORDERS_REASON),
+	OPTION_INT(options, for_ms, "for_ms", 0, DURATION_MAX_MS, "not a time from 1 ms on"),
+	OPTION("node", read_node, "not the name of a node"),
+	OPTION_BOOL(options, force, "force"),
+};
 
 /* Whether the client may give orders, and they can be done now. False after an error answer. */
 static bool may_order(const struct call *call)
 {
-	const struct node *s = call->m->node;
-
-	if (!peer_may_change(call->c)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
-		return false;
-	}
-	if (!session_is_up(&s->session) || !s->policy.folder.ready) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
-		return false;
-	}
-	return true;
+	return call_may_change(call) && call_has_policy(call);
 }
 
 /* Whether another node could lead the task. */
@@ -241,12 +177,10 @@ struct giving {
 static void give(struct call *call, struct giving *g)
 {
 	struct node *s = call->m->node;
-	struct order *o = mem_calloc(1, sizeof(*o));
+	static const struct ask_kind kind = {
+		.size = sizeof(struct order), .asks = true, .done = order_done};
+	struct order *o = ask_new(call, &kind);
 
-	o->methods = call->m;
-	o->client = call->c;
-	o->msgid = call->msgid;
-	o->uid = call->c->uid;
 	o->pid = call->c->pid;
 	o->word = g->word;
 	o->kind = g->kind;
@@ -259,15 +193,7 @@ static void give(struct call *call, struct giving *g)
 	memcpy(o->record.host, s->registry.hostname, sizeof(o->record.host));
 	identity_machine(&s->registry.fleet, o->record.node, s->registry.node, s->registry.machine,
 			 o->record.machine);
-	o->next = call->m->orders;
-	if (o->next)
-		o->next->prev = o;
-	call->m->orders = o;
-	call->c->parked++;
-	call->c->asking++;
-	const struct process *process = call->m->process;
-	if (process->offload(process->arg, find_user, on_user_found, o) != 0)
-		on_decided(o, POLICY_FAILED);
+	ask_user(&o->ask, o->record.by, sizeof(o->record.by), on_user);
 }
 
 /*
@@ -349,9 +275,9 @@ static bool take_led(struct call *call, struct giving *g)
 	}
 	if (led == 0) {
 		order_say_not_led(g->subject.task, subject_name(&g->subject), why);
-		peer_error(call->c, call->msgid, RPC_NOT_LEADER, why);
+		call_fail(call, RPC_NOT_LEADER, why);
 	} else if (!may) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "no other worker could lead it");
+		call_refuse(call, "no other worker could lead it");
 	}
 	return may;
 }
@@ -396,12 +322,12 @@ static bool take_rest(struct call *call, struct giving *g, bool has_options,
 	size_t n;
 
 	if (!wrong && has_options)
-		wrong = take_options(&call->params, &o);
+		wrong = options_read(&call->params, OPTIONS(keys), &o);
 	if (wrong) {
 		explain_say(why, "%s", wrong);
 		return false;
 	}
-	memcpy(g->record.reason, o.reason.data ? o.reason.data : "", o.reason.len);
+	memcpy(g->record.reason, o.reason, sizeof(o.reason));
 	g->record.until = o.for_ms > 0 ? g->record.since + o.for_ms : 0;
 	if (!take_node(call->m->node, g->kind, g->put, o.node, &g->record, why))
 		return false;
@@ -427,16 +353,12 @@ static void take(struct call *call, const char *word, enum policy_kind kind, boo
 
 	if (!may_order(call))
 		return;
-	if (call->n_params < names || call->n_params > names + 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "too few or too many parameters");
-		return;
-	}
 	if (names > 0 && !take_subject(call, &g))
 		return;
 	if (kind == POLICY_RESIGN && put && !take_led(call, &g))
 		return;
 	if (!take_rest(call, &g, call->n_params > names, why)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, why);
+		call_refuse(call, why);
 	} else {
 		if (!put && names > 0)
 			take_decided(call->m->node, &g);
@@ -483,11 +405,4 @@ void order_pin(struct call *call)
 void order_unpin(struct call *call)
 {
 	take(call, "unpin", POLICY_PIN, false);
-}
-
-void orders_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct order *o = m->orders; o; o = o->next)
-		if (o->client == c)
-			o->client = NULL;
 }

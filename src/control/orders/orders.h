@@ -10,6 +10,9 @@
 /* How long a resignation lasts by default. */
 #define ORDERS_RESIGN_MS (INT64_C(60) * 60 * 1000)
 
+/* What is wrong with a reason for people. */
+#define ORDERS_REASON "the reason is over 200 bytes long, or has control characters"
+
 /* The methods. */
 void order_drain(struct call *call);
 void order_undrain(struct call *call);
@@ -19,8 +22,5 @@ void order_resign(struct call *call);
 void order_unresign(struct call *call);
 void order_pin(struct call *call);
 void order_unpin(struct call *call);
-
-/* The client is gone: the answer is dropped, but the order goes on. */
-void orders_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -5,6 +5,5 @@
 #include "control/ask/methods.h"
 
 void reload_answer(struct call *call);
-void reloads_client_gone(struct methods *m, const struct peer *c);
 
 #endif

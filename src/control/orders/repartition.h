@@ -5,7 +5,5 @@
 #include "control/ask/methods.h"
 
 void repartition(struct call *call);
-/* The client is gone: the answers are dropped. */
-void repartitions_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -5,33 +5,7 @@
 #include <string.h>
 
 #include "base/log/log.h"
-#include "base/mem.h"
 #include "config/tasks/notify_files.h"
-
-/* A problem that the notifier reports: with its spool, or with a file that it does not trust. */
-struct notifier_problem {
-	char *file, *text;
-};
-
-static void forget_problems(struct methods *m)
-{
-	for (size_t i = 0; i < m->notifier.n_problems; i++) {
-		free(m->notifier.problems[i].file);
-		free(m->notifier.problems[i].text);
-	}
-	free(m->notifier.problems);
-	m->notifier.problems = NULL;
-	m->notifier.n_problems = 0;
-}
-
-static void answer(const struct call *call)
-{
-	struct pack *p = peer_begin(call->c);
-
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 0);
-	peer_end(call->c, call->msgid);
-}
 
 static bool tell(void *arg, const struct notice_record *record)
 {
@@ -48,53 +22,14 @@ static bool tell(void *arg, const struct notice_record *record)
 
 /* --- the methods ---------------------------------------------------------- */
 
-static char *take_text(struct reader_text text)
-{
-	size_t len = text.len < NOTIFIERS_TEXT_MAX ? text.len : NOTIFIERS_TEXT_MAX;
-
-	return mem_strndup(text.data, strnlen(text.data, len));
-}
-
-/* {"file", "message"}; unknown keys are skipped. */
-static bool take_problem(struct reader *r, struct notifier_problem *ret)
-{
-	struct reader_text key, file = {"", 0}, text = {"", 0};
-	size_t n;
-
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "file"))
-			e = reader_str(r, &file);
-		else if (e == 0 && reader_text_is(key, "message"))
-			e = reader_str(r, &text);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	ret->file = take_text(file);
-	ret->text = take_text(text);
-	return true;
-}
-
 static bool take_problems(struct call *call)
 {
-	struct methods *m = call->m;
-	bool good = true;
+	struct program_problems *all = &call->m->notifier.problems;
 	size_t n;
 
-	forget_problems(m);
-	if (call->n_params != 1 || reader_array(&call->params, &n) != 0 ||
-	    n > NOTIFIERS_PROBLEMS_MAX)
-		return false;
-	m->notifier.problems = mem_calloc(n + 1, sizeof(*m->notifier.problems));
-	for (; good && n > 0; n--) {
-		good = take_problem(&call->params, &m->notifier.problems[m->notifier.n_problems]);
-		m->notifier.n_problems += good;
-	}
-	return good;
+	program_problems_forget(all);
+	return reader_array(&call->params, &n) == 0 && n <= NOTIFIERS_PROBLEMS_MAX &&
+	       program_problems_take(all, &call->params, n, false);
 }
 
 void notifier_register(struct call *call)
@@ -102,17 +37,15 @@ void notifier_register(struct call *call)
 	struct methods *m = call->m;
 	struct peer *before = m->notifier.c;
 
-	if (!peer_may_change(call->c)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
+	if (!call_may_change(call))
 		return;
-	}
 	if (!take_problems(call)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "notifier takes a list of at most 20 {file, message}: what is wrong "
-			   "with it");
+		call_refuse(call,
+			    "notifier takes a list of at most 20 {file, message}: what is wrong "
+			    "with it");
 		return;
 	}
-	answer(call);
+	call_done(call);
 	if (before != call->c) {
 		m->notifier.c = call->c;
 		log_info("notifier", LOG_INT("pid", call->c->pid), LOG_STR("to", "there"));
@@ -131,21 +64,19 @@ void notifier_noticed(struct call *call)
 	size_t n = 0;
 
 	if (m->notifier.c != call->c) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "noticed is for the notifier");
+		call_refuse(call, "noticed is for the notifier");
 		return;
 	}
-	good = call->n_params == 1 && reader_array(&call->params, &n) == 0 &&
-	       n <= NOTIFIERS_IDS_MAX;
+	good = reader_array(&call->params, &n) == 0 && n <= NOTIFIERS_IDS_MAX;
 	for (; good && n > 0; n--) {
 		good = reader_str(&call->params, &id) == 0;
 		if (good)
 			notices_taken(&m->node->notices, id.data, id.len);
 	}
 	if (good)
-		answer(call);
+		call_done(call);
 	else
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "noticed takes a list of at most 1,000 ids");
+		call_refuse(call, "noticed takes a list of at most 1,000 ids");
 }
 
 /* --- the rest ------------------------------------------------------------- */
@@ -157,7 +88,7 @@ void notifiers_client_gone(struct methods *m, const struct peer *c)
 	log_info("notifier", LOG_INT("pid", c->pid), LOG_STR("to", "away"));
 	m->notifier.c = NULL;
 	m->notifier.gone_ms = host_now_ms(m->node->host);
-	forget_problems(m);
+	program_problems_forget(&m->notifier.problems);
 	notices_listen(&m->node->notices, false);
 }
 
@@ -184,9 +115,9 @@ void notifiers_find_problems(const struct methods *m, struct problems *problems)
 			"%d events wait for zkleader-notify, and people are not told of %" PRIu64
 			" more: see that it runs and has room",
 			NOTICES_MAX, n->dropped);
-	for (size_t i = 0; i < m->notifier.n_problems; i++)
-		problems_add(problems, m->notifier.problems[i].file, PROBLEM_WHOLE_FILE, "%s",
-			     m->notifier.problems[i].text);
+	for (size_t i = 0; i < m->notifier.problems.n; i++)
+		problems_add(problems, m->notifier.problems.list[i].file, PROBLEM_WHOLE_FILE, "%s",
+			     m->notifier.problems.list[i].text);
 	free(channels);
 }
 
@@ -199,5 +130,5 @@ void notifiers_init(struct methods *m)
 
 void notifiers_done(struct methods *m)
 {
-	forget_problems(m);
+	program_problems_forget(&m->notifier.problems);
 }

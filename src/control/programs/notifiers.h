@@ -6,11 +6,10 @@
 #define ZKLEADER_CONTROL_PROGRAMS_NOTIFIERS_H
 
 #include "config/text/problem.h"
-#include "control/ask/methods.h"
+#include "control/programs/programs.h"
 
 #define NOTIFIERS_AWAY_MS      5000 /* how long it may be away, as during a restart */
 #define NOTIFIERS_PROBLEMS_MAX 20
-#define NOTIFIERS_TEXT_MAX     400 /* bytes of a problem */
 #define NOTIFIERS_IDS_MAX      1000
 
 /* The methods. */

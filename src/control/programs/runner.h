@@ -2,31 +2,25 @@
 #ifndef ZKLEADER_CONTROL_PROGRAMS_RUNNER_H
 #define ZKLEADER_CONTROL_PROGRAMS_RUNNER_H
 
+#include "control/programs/programs.h"
 #include "control/programs/runners.h"
-
-/* A task whose file the runner refuses. */
-struct runner_refusal {
-	char task[NAME_TASK_MAX + 1];
-	char *file, *text;
-};
 
 /*
  * The runner of one user of this host: it is listed once a task here has that user, or once it has
  * connected.
  */
 struct runner {
-	struct runner *next;
+	SLIST_ENTRY(runner) link;
 	uid_t uid;
-	struct peer *c;			/* NULL: it is not connected */
-	int64_t gone_ms;		/* when it disconnected, or was listed */
-	bool told;			/* its absence was reported */
-	uint64_t lost;			/* lines of its log that nobody has read */
-	bool pings;			/* it answers to `ping`: its release knows that */
-	bool hangs;			/* it did not for too long */
-	uint64_t ping;			/* number of the last one */
-	unsigned unanswered;		/* looks since that was sent; 0: it was answered */
-	struct runner_refusal *refused; /* sorted by task */
-	size_t n_refused;
+	struct peer *c;			 /* NULL: it is not connected */
+	int64_t gone_ms;		 /* when it disconnected, or was listed */
+	bool told;			 /* its absence was reported */
+	uint64_t lost;			 /* lines of its log that nobody has read */
+	bool pings;			 /* it answers to `ping`: its release knows that */
+	bool hangs;			 /* it did not for too long */
+	uint64_t ping;			 /* number of the last one */
+	unsigned unanswered;		 /* looks since that was sent; 0: it was answered */
+	struct program_problems refused; /* tasks whose files it refuses, sorted by task */
 };
 
 /* NULL: none is known of. */

@@ -13,9 +13,9 @@ static bool judge(const struct methods *m, const struct task_config *t, struct r
 {
 	const struct listing *l = listings_find(&m->node->leaders, t->name, strlen(t->name));
 	const char *user = task_config_user(t);
-	const struct runner_refusal *refusal = NULL;
+	const struct program_problem *refusal = NULL;
 	const struct runner *r;
-	struct runner_refusal key;
+	struct program_problem key;
 
 	*ret = (struct runners_trouble){.task = t->name, .about = t->file};
 	if (!l || (!l->settings.has_user && l->settings.users_asked))
@@ -28,8 +28,8 @@ static bool judge(const struct methods *m, const struct task_config *t, struct r
 	}
 	r = runners_find(m, l->settings.user);
 	snprintf(key.task, sizeof(key.task), "%s", t->name);
-	if (r && r->n_refused > 0)
-		refusal = bsearch(&key, r->refused, r->n_refused, sizeof(key),
+	if (r && r->refused.n > 0)
+		refusal = bsearch(&key, r->refused.list, r->refused.n, sizeof(key),
 				  runner_refusals_by_task);
 	if (refusal) {
 		ret->about = refusal->file[0] ? refusal->file : t->file;
@@ -96,13 +96,14 @@ void runners_find_problems(const struct methods *m, struct problems *problems)
 {
 	size_t n;
 	struct runners_trouble *list = runners_troubles(m, &n);
+	const struct runner *r;
 
 	for (size_t i = 0; i < n; i++)
 		if (!is_there(problems, &list[i]))
 			problems_add(problems, list[i].about, PROBLEM_WHOLE_FILE, "%s",
 				     list[i].text);
 	free(list);
-	for (const struct runner *r = m->runners.list; r; r = r->next)
+	SLIST_FOREACH (r, &m->runners.list, link)
 		if (r->c && r->lost > 0)
 			problems_warn(problems, "zkleader-runner", PROBLEM_WHOLE_FILE,
 				      "nobody reads what the runner of uid %u logs: %" PRIu64

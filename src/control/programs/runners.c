@@ -7,6 +7,7 @@
 
 #include "base/log/log.h"
 #include "base/mem.h"
+#include "control/ask/options.h"
 #include "node/election/listing.h"
 #include "node/schedule/schedules.h"
 
@@ -14,10 +15,11 @@
 
 struct runner *runners_find(const struct methods *m, uid_t uid)
 {
-	struct runner *r = m->runners.list;
+	struct runner *r;
 
-	while (r && r->uid != uid)
-		r = r->next;
+	SLIST_FOREACH (r, &m->runners.list, link)
+		if (r->uid == uid)
+			break;
 	return r;
 }
 
@@ -30,20 +32,8 @@ static struct runner *runner_of(struct methods *m, uid_t uid)
 	r = mem_calloc(1, sizeof(*r));
 	r->uid = uid;
 	r->gone_ms = host_now_ms(m->node->host);
-	r->next = m->runners.list;
-	m->runners.list = r;
+	SLIST_INSERT_HEAD(&m->runners.list, r, link);
 	return r;
-}
-
-static void forget_refusals(struct runner *r)
-{
-	for (size_t i = 0; i < r->n_refused; i++) {
-		free(r->refused[i].file);
-		free(r->refused[i].text);
-	}
-	free(r->refused);
-	r->refused = NULL;
-	r->n_refused = 0;
 }
 
 bool runner_is_away(const struct methods *m, const struct runner *r)
@@ -61,8 +51,9 @@ static struct peer *peer_of(const struct runner *r)
 static void schedule(struct methods *m)
 {
 	int64_t now = host_now_ms(m->node->host), first = INT64_MAX;
+	const struct runner *r;
 
-	for (const struct runner *r = m->runners.list; r; r = r->next)
+	SLIST_FOREACH (r, &m->runners.list, link)
 		if (!r->c && !r->told && r->gone_ms + RUNNERS_AWAY_MS < first)
 			first = r->gone_ms + RUNNERS_AWAY_MS;
 	if (first < INT64_MAX)
@@ -78,19 +69,11 @@ static void changed(struct methods *m)
 static void on_due(void *arg)
 {
 	struct methods *m = arg;
+	struct runner *r;
 
-	for (struct runner *r = m->runners.list; r; r = r->next)
+	SLIST_FOREACH (r, &m->runners.list, link)
 		r->told |= runner_is_away(m, r);
 	changed(m);
-}
-
-static void answer_nothing(struct call *call)
-{
-	struct pack *p = peer_begin(call->c);
-
-	rpc_pack_result(p, call->msgid);
-	pack_map(p, 0);
-	peer_end(call->c, call->msgid);
 }
 
 /* --- whether they answer --------------------------------------------------- */
@@ -117,8 +100,9 @@ static void on_ping(void *arg)
 {
 	struct methods *m = arg;
 	bool any = false, hung = false;
+	struct runner *r;
 
-	for (struct runner *r = m->runners.list; r; r = r->next) {
+	SLIST_FOREACH (r, &m->runners.list, link) {
 		if (!r->c || !r->pings)
 			continue;
 		any = true;
@@ -141,13 +125,11 @@ void runner_pong(struct call *call)
 	struct runner *r = runners_find(call->m, call->c->uid);
 	uint64_t number;
 
-	if (!r || r->c != call->c || call->n_params != 1 ||
-	    reader_uint(&call->params, &number) != 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "pong is for a runner, with the number of a ping");
+	if (!r || r->c != call->c || reader_uint(&call->params, &number) != 0) {
+		call_refuse(call, "pong is for a runner, with the number of a ping");
 		return;
 	}
-	answer_nothing(call);
+	call_done(call);
 	if (number != r->ping)
 		return;
 	r->unanswered = 0;
@@ -162,24 +144,15 @@ void runner_pong(struct call *call)
 
 /* --- the methods ---------------------------------------------------------- */
 
-/* {"pings"}; unknown keys are skipped, and an earlier release says nothing. */
-static bool take_pings(const struct call *call)
-{
-	struct reader r = call->params;
-	struct reader_text key;
-	bool pings = false;
-	size_t n;
-
-	if (call->n_params < 1 || reader_map(&r, &n) != 0)
-		return false;
-	for (; n > 0 && reader_str(&r, &key) == 0; n--)
-		if ((reader_text_is(key, "pings") ? reader_bool(&r, &pings) : reader_skip(&r)) != 0)
-			return false;
-	return pings;
-}
+/* What a runner says of itself: an earlier release says nothing. */
+struct introduction {
+	bool pings;
+};
 
 void runner_register(struct call *call)
 {
+	static const struct key keys[] = {OPTION_BOOL(introduction, pings, "pings")};
+	struct introduction said = {.pings = false};
 	struct runner *r = runner_of(call->m, call->c->uid);
 	struct peer *before = r->c == call->c ? NULL : r->c;
 
@@ -187,10 +160,12 @@ void runner_register(struct call *call)
 	r->told = r->hangs = false;
 	r->lost = 0;
 	r->unanswered = 0;
-	r->pings = take_pings(call);
+	if (call->n_params > 0 && options_read(&call->params, OPTIONS(keys), &said))
+		said.pings = false;
+	r->pings = said.pings;
 	if (r->pings && !host_timer_is_set(&call->m->runners.ping))
 		host_timer_start(&call->m->runners.ping, RUNNERS_PING_MS);
-	forget_refusals(r);
+	program_problems_forget(&r->refused);
 	if (before) {
 		log_warning("a runner takes the place of another of its user",
 			    LOG_INT("uid", r->uid), LOG_INT("pid", call->c->pid),
@@ -200,7 +175,7 @@ void runner_register(struct call *call)
 		log_info("runner", LOG_INT("uid", r->uid), LOG_INT("pid", call->c->pid),
 			 LOG_STR("to", "there"));
 	}
-	answer_nothing(call);
+	call_done(call);
 	changed(call->m);
 	schedules_tell_anew(&call->m->node->schedules, r->uid);
 }
@@ -214,15 +189,6 @@ static bool is_needed(const struct methods *m, uid_t uid)
 		if (l->listings[i]->settings.has_user && l->listings[i]->settings.user == uid)
 			return true;
 	return false;
-}
-
-static void forget(struct methods *m, const struct runner *r)
-{
-	struct runner **at = &m->runners.list;
-
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
 }
 
 void runners_client_gone(struct methods *m, const struct peer *c)
@@ -240,51 +206,14 @@ void runners_client_gone(struct methods *m, const struct peer *c)
 		schedule(m);
 		return;
 	}
-	forget(m, r);
-	forget_refusals(r);
+	SLIST_REMOVE(&m->runners.list, r, runner, link);
+	program_problems_forget(&r->refused);
 	free(r);
-}
-
-static char *take_text(struct reader_text text)
-{
-	size_t len = text.len < RUNNERS_TEXT_MAX ? text.len : RUNNERS_TEXT_MAX;
-
-	return mem_strndup(text.data, strnlen(text.data, len));
-}
-
-/* {"task", "file", "message"}; unknown keys are skipped. */
-static bool take_refusal(struct reader *r, struct runner_refusal *ret)
-{
-	struct reader_text key, task = {"", 0}, file = {"", 0}, text = {"", 0};
-	size_t n;
-
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "task"))
-			e = reader_str(r, &task);
-		else if (e == 0 && reader_text_is(key, "file"))
-			e = reader_str(r, &file);
-		else if (e == 0 && reader_text_is(key, "message"))
-			e = reader_str(r, &text);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
-	if (!name_is_task(task.data, task.len))
-		return false;
-	memcpy(ret->task, task.data, task.len);
-	ret->task[task.len] = '\0';
-	ret->file = take_text(file);
-	ret->text = take_text(text);
-	return true;
 }
 
 int runner_refusals_by_task(const void *a, const void *b)
 {
-	const struct runner_refusal *x = a, *y = b;
+	const struct program_problem *x = a, *y = b;
 
 	return strcmp(x->task, y->task);
 }
@@ -292,16 +221,12 @@ int runner_refusals_by_task(const void *a, const void *b)
 /* Adds the refusals of the list. False: one is bad, or there are too many. Those before it stay. */
 static bool take_refusals(struct runner *r, struct reader *params, size_t n)
 {
-	bool good = r->n_refused + n <= RUNNERS_REFUSALS_MAX;
+	bool good = r->refused.n + n <= RUNNERS_REFUSALS_MAX &&
+		    program_problems_take(&r->refused, params, n, true);
 
-	if (good)
-		r->refused = mem_resize(r->refused, r->n_refused + n + 1, sizeof(*r->refused));
-	for (; good && n > 0; n--) {
-		good = take_refusal(params, &r->refused[r->n_refused]);
-		r->n_refused += good;
-	}
-	if (r->n_refused > 0)
-		qsort(r->refused, r->n_refused, sizeof(*r->refused), runner_refusals_by_task);
+	if (r->refused.n > 0)
+		qsort(r->refused.list, r->refused.n, sizeof(*r->refused.list),
+		      runner_refusals_by_task);
 	return good;
 }
 
@@ -314,10 +239,10 @@ void runner_refusals(struct call *call)
 	size_t n = 0;
 
 	if (!r || r->c != call->c) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "refusals is for a runner");
+		call_refuse(call, "refusals is for a runner");
 		return;
 	}
-	good = call->n_params >= 1 && call->n_params <= 3 && reader_array(&list, &n) == 0;
+	good = reader_array(&list, &n) == 0;
 	if (good && call->n_params >= 2)
 		good = reader_skip(&rest) == 0 && reader_bool(&rest, &more) == 0;
 	if (good && call->n_params == 3)
@@ -325,14 +250,14 @@ void runner_refusals(struct call *call)
 	if (good)
 		r->lost = lost;
 	if (good && !more)
-		forget_refusals(r);
+		program_problems_forget(&r->refused);
 	good = good && take_refusals(r, &list, n);
 	if (good)
-		answer_nothing(call);
+		call_done(call);
 	else
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "refusals takes a list of {task, file, message}, whether it is to be "
-			   "added to those before, and how many lines of the log were lost");
+		call_refuse(call,
+			    "refusals takes a list of {task, file, message}, whether it is to be "
+			    "added to those before, and how many lines of the log were lost");
 	changed(call->m);
 }
 
@@ -395,11 +320,11 @@ void runners_init(struct methods *m)
 
 void runners_done(struct methods *m)
 {
-	while (m->runners.list) {
-		struct runner *r = m->runners.list;
+	while (!SLIST_EMPTY(&m->runners.list)) {
+		struct runner *r = SLIST_FIRST(&m->runners.list);
 
-		m->runners.list = r->next;
-		forget_refusals(r);
+		SLIST_REMOVE_HEAD(&m->runners.list, link);
+		program_problems_forget(&r->refused);
 		free(r);
 	}
 }

@@ -11,14 +11,13 @@
 #include <stdint.h>
 
 #include "config/text/problem.h"
-#include "control/ask/methods.h"
+#include "control/programs/programs.h"
 #include "core/queue/job_id.h"
 
 #define RUNNERS_AWAY_MS	     5000 /* how long a runner may be away, as during a restart */
 #define RUNNERS_PING_MS	     5000 /* between two looks at whether runners answer */
 #define RUNNERS_PINGS_MAX    6	  /* looks that a runner may let pass without an answer */
 #define RUNNERS_REFUSALS_MAX 10000
-#define RUNNERS_TEXT_MAX     400 /* bytes of why a file is refused, and of its path */
 
 /* The methods. */
 void runner_register(struct call *call);
@@ -43,7 +42,7 @@ bool runners_job(struct methods *m, const char *queue, const struct job_id *id);
 /* A task that no runner here would start: its file or user, and why. */
 struct runners_trouble {
 	const char *task, *about; /* valid until the files or the refusals of a runner change */
-	char text[RUNNERS_TEXT_MAX + 100];
+	char text[PROGRAMS_TEXT_MAX + 100];
 };
 
 /* All of them by the names of the tasks, for the caller to free(). */

@@ -3,71 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/nearest.h"
 #include "control/ask/explain_text.h"
 #include "node/node.h"
 
 /* --- asks ----------------------------------------------------------------- */
 
-struct queue_ask *queue_ask_new(const struct call *call, bool asks, size_t held)
+static void queue_ask_done(struct ask *ask)
 {
-	struct queue_ask *a = mem_calloc(1, sizeof(*a));
+	struct queue_ask *a = (struct queue_ask *)ask;
 
-	a->methods = call->m;
-	a->client = call->c;
-	a->msgid = call->msgid;
-	a->asks = asks;
-	a->held = held;
-	a->next = call->m->queue_asks;
-	if (a->next)
-		a->next->prev = a;
-	call->m->queue_asks = a;
-	call->c->parked++;
-	call->c->asking += asks;
-	call->c->held += held;
-	buffer_init(&a->views, RPC_RESPONSE_MAX / 2);
-	return a;
-}
-
-void queue_ask_release(struct queue_ask *a)
-{
-	if (a->client) {
-		a->client->parked--;
-		a->client->asking -= a->asks;
-		a->client->held -= a->held;
-	}
-	a->client = NULL;
-}
-
-void queue_ask_free(struct queue_ask *a)
-{
-	if (a->prev)
-		a->prev->next = a->next;
-	else
-		a->methods->queue_asks = a->next;
-	if (a->next)
-		a->next->prev = a->prev;
-	queue_ask_release(a);
 	buffer_done(&a->views);
 	free(a->why);
-	free(a);
 }
 
-void queue_asks_client_gone(struct methods *m, struct peer *c)
-{
-	for (struct queue_ask *a = m->queue_asks; a; a = a->next)
-		if (a->client == c)
-			a->client = NULL;
-	queues_owner_gone(&m->node->queues, c);
-	for (struct queue_ask *a = m->queue_asks, *next; a; a = next) {
-		next = a->next;
-		if (a->owner == c)
-			queue_ask_free(a);
-	}
-}
+const struct ask_kind queue_ask_kind = {
+	.size = sizeof(struct queue_ask), .asks = true, .done = queue_ask_done};
 
-void queue_ask_fail(const struct queue_ask *a, enum job_outcome outcome, const char *why)
+void queue_ask_fail(struct queue_ask *a, enum job_outcome outcome, const char *why)
 {
 	static const struct {
 		enum rpc_code code;
@@ -86,9 +39,13 @@ void queue_ask_fail(const struct queue_ask *a, enum job_outcome outcome, const c
 				 "done"},
 	};
 
-	if (a->client)
-		peer_error(a->client, a->msgid, errors[outcome].code,
-			   why ? why : errors[outcome].text);
+	ask_fail(&a->ask, errors[outcome].code, why ? why : errors[outcome].text);
+}
+
+void queue_ask_no_session(struct queue_ask *a)
+{
+	queue_ask_fail(a, JOB_NO_SESSION,
+		       "no confirmed session with ZooKeeper, or its servers do not answer");
 }
 
 /* --- the subjects of requests --------------------------------------------- */
@@ -116,7 +73,7 @@ static void unknown(const struct call *call, const char *name, size_t len)
 			explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
 				    problems->list[0].line, problems->list[0].message);
 	}
-	peer_error(call->c, call->msgid, RPC_MISUSE, text);
+	call_refuse(call, text);
 }
 
 struct listing *queue_ask_find(const struct call *call, const char *name, size_t len)
@@ -135,7 +92,7 @@ struct listing *queue_ask_take(struct call *call)
 
 	if (reader_str(&call->params, &name) == 0)
 		return queue_ask_find(call, name.data, name.len);
-	peer_error(call->c, call->msgid, RPC_MISUSE, "a parameter is not the name of a queue");
+	call_refuse(call, "a parameter is not the name of a queue");
 	return NULL;
 }
 
@@ -145,8 +102,7 @@ struct listing *queue_ask_take_job(struct call *call, struct job_id *ret_id)
 
 	if (reader_str(&call->params, &text) == 0 && job_id_parse(text.data, text.len, ret_id))
 		return queue_ask_find(call, ret_id->queue, strlen(ret_id->queue));
-	peer_error(call->c, call->msgid, RPC_MISUSE,
-		   "that is not the id of a job, which is QUEUE.MINUTE.UUID");
+	call_refuse(call, "that is not the id of a job, which is QUEUE.MINUTE.UUID");
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "control/answer/answers.h"
 #include "control/ask/explain_text.h"
 #include "control/ask/nodes.h"
+#include "control/ask/options.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
 #include "node/node.h"
@@ -33,10 +34,7 @@ static void pack_fields(struct pack *p, const struct node *n, const struct job_r
 	answers_pack_time(p, "started", r->started);
 	answers_pack_time(p, "ended", r->ended);
 	pack_kv_str(p, "node", node[0] ? node : NULL);
-	if (r->exit_status >= 0)
-		pack_kv_int(p, "exit_status", r->exit_status);
-	else
-		pack_kv_nil(p, "exit_status");
+	answers_pack_int(p, "exit_status", r->exit_status >= 0, r->exit_status);
 	pack_kv_str(p, "why", r->why[0] ? r->why : NULL);
 	pack_kv_str(p, "detail", r->detail[0] ? r->detail : NULL);
 }
@@ -67,116 +65,73 @@ static void on_read(void *arg, const struct job_answer *answer)
 
 	if (answer->outcome != JOB_DONE || !answer->record) {
 		queue_ask_fail(a, answer->outcome, answer->why);
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		rpc_pack_result(p, a->msgid);
-		queue_ask_pack_job(p, a->methods->node, answer->record, a->outputs);
-		peer_end(a->client, a->msgid);
+		return;
 	}
-	queue_ask_free(a);
+	queue_ask_pack_job(ask_result(&a->ask), a->ask.methods->node, answer->record, a->outputs);
+	ask_end(&a->ask);
 }
 
-/*
- * Reads the option of that name from the map behind the first parameter, if there is one; unknown
- * keys are skipped.
- */
-static bool take_option(struct call *call, const char *name,
-			int (*read)(struct reader *r, void *to), void *to)
-{
-	struct reader_text key;
-	size_t n;
-
-	if (call->n_params == 1)
-		return true;
-	if (reader_map(&call->params, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(&call->params, &key);
-		if (e == 0 && reader_text_is(key, name))
-			e = read(&call->params, to);
-		else if (e == 0)
-			e = reader_skip(&call->params);
-		if (e != 0)
-			return false;
-	}
-	return true;
-}
-
-/* The option `after`: the last job of the previous answer. */
-struct after {
-	struct job_id id;
-	bool given;
+/* The options: `after` is the last job of the previous answer. */
+struct job_options {
+	struct job_id after;
+	bool has_after;
+	int64_t wait_ms;
+	char queue[NAME_TASK_MAX + 1];
 };
+
+#define THE_QUEUE "not the name of a queue"
 
 static int read_after(struct reader *r, void *to)
 {
-	struct after *after = to;
+	struct job_options *o = to;
 	struct reader_text id;
 
-	if (reader_str(r, &id) != 0 || !job_id_parse(id.data, id.len, &after->id))
-		return -EBADMSG;
-	after->given = true;
-	return 0;
+	o->has_after = true;
+	return reader_str(r, &id) == 0 && job_id_parse(id.data, id.len, &o->after) ? 0 : -EBADMSG;
+}
+
+static const struct job_id *after_of(const struct job_options *o)
+{
+	return o->has_after ? &o->after : NULL;
 }
 
 /* Takes the options of a request about all of a queue. False after an error answer. */
-static bool take_after(struct call *call, const struct listing *l, struct after *after)
+static bool take_after(struct call *call, const struct listing *l, struct job_options *o)
 {
-	if (take_option(call, "after", read_after, after) &&
-	    (!after->given || strcmp(after->id.queue, l->name) == 0))
-		return true;
-	peer_error(call->c, call->msgid, RPC_MISUSE, "after is no id of a job of that queue");
-	return false;
-}
+	static const struct key keys[] = {OPTION("after", read_after, "no id of a job")};
 
-static int read_wait(struct reader *r, void *to)
-{
-	int64_t *wait_ms = to;
-
-	return reader_int(r, wait_ms) == 0 && *wait_ms >= 0 && *wait_ms <= METHODS_WAIT_MAX_MS
-		       ? 0
-		       : -EBADMSG;
+	return options_take(call, OPTIONS(keys), o) &&
+	       (!o->has_after || strcmp(o->after.queue, l->name) == 0 ||
+		call_refuse(call, "after is no id of a job of that queue"));
 }
 
 void method_job(struct call *call)
 {
-	struct listing *l;
+	/* Once the client of a wait is gone the node calls back no more. */
+	static const struct ask_kind kind = {
+		.size = sizeof(struct queue_ask), .asks = true, .gone = ask_end};
+	static const struct key keys[] = {OPTION_INT(job_options, wait_ms, "wait_ms", 0,
+						     METHODS_WAIT_MAX_MS, "not a time up to 24h")};
+	struct job_options o = {.wait_ms = 0};
 	struct job_id id;
-	int64_t wait_ms = 0;
+	struct listing *l = queue_ask_take_job(call, &id);
+	struct queue_ask *a;
 
-	if (call->n_params < 1 || call->n_params > 2) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "job takes the id of a job, and a map of options");
+	if (!l || !options_take(call, OPTIONS(keys), &o))
+		return;
+	if (o.wait_ms > 0 && !peer_may_wait(call->c)) {
+		call_fail(call, RPC_CANNOT_TELL,
+			  "too many requests of this user wait at this sidecar");
 		return;
 	}
-	l = queue_ask_take_job(call, &id);
-	if (!l)
-		return;
-	if (!take_option(call, "wait_ms", read_wait, &wait_ms)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "wait_ms is no time up to 24h");
-		return;
-	}
-	if (wait_ms > 0 && !peer_may_wait(call->c)) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL,
-			   "too many requests of this user wait at this sidecar");
-		return;
-	}
-	/* A request that may wait for hours is not counted among those that wait for ZooKeeper. */
-	struct queue_ask *a = queue_ask_new(call, wait_ms == 0, 0);
+	a = ask_new(call, &kind);
+	if (o.wait_ms > 0)
+		ask_takes_long(&a->ask);
 	a->outputs = queue_ask_may_read(call->c, l);
-	a->owner = call->c;
-	queues_read(&call->m->node->queues, &id, wait_ms, call->c, on_read, a);
+	queues_read(&call->m->node->queues, &id, o.wait_ms, call->c, on_read, a);
 }
 
 /* --- orders --------------------------------------------------------------- */
-
-static bool may_order(const struct call *call)
-{
-	if (peer_may_change(call->c))
-		return true;
-	peer_error(call->c, call->msgid, RPC_MISUSE, METHODS_NOT_ALLOWED);
-	return false;
-}
 
 /* A job that has ended already stays as it is, and the request has not failed. */
 static void on_cancelled(void *arg, const struct job_answer *answer)
@@ -184,37 +139,33 @@ static void on_cancelled(void *arg, const struct job_answer *answer)
 	struct queue_ask *a = arg;
 	bool done = answer->outcome == JOB_DONE;
 	char id[JOB_ID_MAX + 1], text[EXPLAIN_TEXT_MAX] = "";
+	struct pack *p;
 
 	if (!done && answer->outcome != JOB_NOT_SO) {
 		queue_ask_fail(a, answer->outcome, answer->why);
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		job_id_format(&a->id, id);
-		explain_say(text, "%s: %s", id,
-			    done	  ? "cancelled"
-			    : answer->why ? answer->why
-					  : "has ended already");
-		rpc_pack_result(p, a->msgid);
-		pack_map(p, 3);
-		pack_kv_str(p, "id", id);
-		pack_kv_bool(p, "done", done);
-		pack_kv_str(p, "message", text);
-		peer_end(a->client, a->msgid);
+		return;
 	}
-	queue_ask_free(a);
+	p = ask_result(&a->ask);
+	job_id_format(&a->id, id);
+	explain_say(text, "%s: %s", id,
+		    done	  ? "cancelled"
+		    : answer->why ? answer->why
+				  : "has ended already");
+	pack_map(p, 3);
+	pack_kv_str(p, "id", id);
+	pack_kv_bool(p, "done", done);
+	pack_kv_str(p, "message", text);
+	ask_end(&a->ask);
 }
 
 void method_cancel(struct call *call)
 {
+	struct queue_ask *a;
 	struct job_id id;
 
-	if (call->n_params != 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "cancel takes the id of a job");
+	if (!call_may_change(call) || !queue_ask_take_job(call, &id))
 		return;
-	}
-	if (!may_order(call) || !queue_ask_take_job(call, &id))
-		return;
-	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a = ask_new(call, &queue_ask_kind);
 	a->id = id;
 	queues_cancel(&call->m->node->queues, &id, NULL, on_cancelled, a);
 }
@@ -232,20 +183,20 @@ static void count(struct queue_ask *a, const struct job_answer *answer, size_t d
 
 static void conclude(struct queue_ask *a)
 {
+	char id[JOB_ID_MAX + 1];
+	struct pack *p;
+
 	if (a->outcome != JOB_DONE) {
 		queue_ask_fail(a, a->outcome, a->why);
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		char id[JOB_ID_MAX + 1];
-		job_id_format(&a->id, id);
-		rpc_pack_result(p, a->msgid);
-		pack_map(p, a->more ? 2 : 1);
-		pack_kv_uint(p, a->word, a->done);
-		if (a->more)
-			pack_kv_str(p, "more", id);
-		peer_end(a->client, a->msgid);
+		return;
 	}
-	queue_ask_free(a);
+	p = ask_result(&a->ask);
+	job_id_format(&a->id, id);
+	pack_map(p, a->more ? 2 : 1);
+	pack_kv_uint(p, a->word, a->done);
+	if (a->more)
+		pack_kv_str(p, "more", id);
+	ask_end(&a->ask);
 }
 
 static void on_one(void *arg, const struct job_answer *answer)
@@ -278,7 +229,7 @@ static struct job_id *take_ids(struct call *call, size_t *ret_n)
 	    reader_array(&call->params, &n) != 0)
 		n = 0;
 	if (n == 0 || n > REQUEUE_MAX) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, REQUEUE_TAKES);
+		call_refuse(call, REQUEUE_TAKES);
 		return NULL;
 	}
 	ids = mem_calloc(n, sizeof(*ids));
@@ -292,40 +243,27 @@ static struct job_id *take_ids(struct call *call, size_t *ret_n)
 	return ids;
 }
 
-/* Takes {"queue", "after"}. NULL after an error answer. */
-static struct listing *take_requeue_all(struct call *call, struct after *after)
-{
-	struct reader_text key, name = {.len = 0};
-	size_t n;
-	int e = reader_map(&call->params, &n);
-
-	for (; e == 0 && n > 0; n--) {
-		e = reader_str(&call->params, &key);
-		if (e == 0 && reader_text_is(key, "queue"))
-			e = reader_str(&call->params, &name);
-		else if (e == 0 && reader_text_is(key, "after"))
-			e = read_after(&call->params, after);
-		else if (e == 0)
-			e = reader_skip(&call->params);
-	}
-	if (e != 0 || name.len == 0 || (after->given && !reader_text_is(name, after->id.queue))) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, REQUEUE_TAKES);
-		return NULL;
-	}
-	return queue_ask_find(call, name.data, name.len);
-}
-
 static void requeue_all(struct call *call)
 {
-	struct after after = {.given = false};
-	const struct listing *l = take_requeue_all(call, &after);
+	static const struct key keys[] = {
+		OPTION_TEXT(job_options, queue, "queue", name_is_task, THE_QUEUE),
+		OPTION("after", read_after, "no id of a job")};
+	struct job_options o = {.queue = ""};
+	const struct listing *l;
+	struct queue_ask *a;
 
+	if (!options_take(call, OPTIONS(keys), &o))
+		return;
+	if (!o.queue[0] || (o.has_after && strcmp(o.queue, o.after.queue) != 0)) {
+		call_refuse(call, REQUEUE_TAKES);
+		return;
+	}
+	l = queue_ask_find(call, o.queue, strlen(o.queue));
 	if (!l)
 		return;
-	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a = ask_new(call, &queue_ask_kind);
 	a->word = "requeued";
-	queues_requeue_all(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_all,
-			   a);
+	queues_requeue_all(&call->m->node->queues, l->name, after_of(&o), on_all, a);
 }
 
 void method_requeue(struct call *call)
@@ -335,7 +273,7 @@ void method_requeue(struct call *call)
 	struct queue_ask *a;
 	size_t n = 0;
 
-	if (!may_order(call))
+	if (!call_may_change(call))
 		return;
 	if (call->n_params == 1 && reader_peek(&call->params, &type) == 0 && type == READER_MAP) {
 		requeue_all(call);
@@ -344,7 +282,7 @@ void method_requeue(struct call *call)
 	ids = take_ids(call, &n);
 	if (!ids)
 		return;
-	a = queue_ask_new(call, true, 0);
+	a = ask_new(call, &queue_ask_kind);
 	a->word = "requeued";
 	a->left = n;
 	for (size_t i = 0; i < n; i++)
@@ -354,22 +292,15 @@ void method_requeue(struct call *call)
 
 void method_purge(struct call *call)
 {
-	struct after after = {.given = false};
-	struct listing *l;
+	struct job_options o = {.has_after = false};
+	const struct listing *l = call_may_change(call) ? queue_ask_take(call) : NULL;
+	struct queue_ask *a;
 
-	if (call->n_params < 1 || call->n_params > 2) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "purge takes the name of a queue, and a map of options");
+	if (!l || !take_after(call, l, &o))
 		return;
-	}
-	if (!may_order(call))
-		return;
-	l = queue_ask_take(call);
-	if (!l || !take_after(call, l, &after))
-		return;
-	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a = ask_new(call, &queue_ask_kind);
 	a->word = "purged";
-	queues_purge(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_all, a);
+	queues_purge(&call->m->node->queues, l->name, after_of(&o), on_all, a);
 }
 
 /* --- dead ----------------------------------------------------------------- */
@@ -377,37 +308,28 @@ void method_purge(struct call *call)
 static void on_dead(void *arg, const struct job_record *const *jobs, size_t n)
 {
 	struct queue_ask *a = arg;
+	struct pack *p;
 
 	if (!jobs) {
-		queue_ask_fail(a, JOB_NO_SESSION,
-			       "no confirmed session with ZooKeeper, or its servers do not answer");
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		rpc_pack_result(p, a->msgid);
-		pack_array(p, n);
-		for (size_t i = 0; i < n; i++)
-			queue_ask_pack_job(p, a->methods->node, jobs[i], a->outputs);
-		peer_end(a->client, a->msgid);
+		queue_ask_no_session(a);
+		return;
 	}
-	queue_ask_free(a);
+	p = ask_result(&a->ask);
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		queue_ask_pack_job(p, a->ask.methods->node, jobs[i], a->outputs);
+	ask_end(&a->ask);
 }
 
 void method_dead(struct call *call)
 {
-	struct listing *l;
-	struct after after = {.given = false};
+	struct job_options o = {.has_after = false};
+	const struct listing *l = queue_ask_take(call);
+	struct queue_ask *a;
 
-	if (call->n_params < 1 || call->n_params > 2) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "dead takes the name of a queue, and a map of options");
+	if (!l || !take_after(call, l, &o))
 		return;
-	}
-	l = queue_ask_take(call);
-	if (!l)
-		return;
-	if (!take_after(call, l, &after))
-		return;
-	struct queue_ask *a = queue_ask_new(call, true, 0);
+	a = ask_new(call, &queue_ask_kind);
 	a->outputs = queue_ask_may_read(call->c, l);
-	queues_dead(&call->m->node->queues, l->name, after.given ? &after.id : NULL, on_dead, a);
+	queues_dead(&call->m->node->queues, l->name, after_of(&o), on_dead, a);
 }

@@ -1,14 +1,14 @@
 /* submit: takes a job from a user, whose name is looked up first. */
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text/utf8.h"
 #include "config/keys/callback_url.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/options.h"
 #include "control/ask/refusal.h"
 #include "control/ask/user.h"
 #include "control/queues/queue_asks.h"
@@ -24,21 +24,27 @@
 
 /* A submit that waits for its user's name. */
 struct submit_wait {
-	struct submit_wait *next;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
+	struct ask ask;
+	struct submitter *submitter;
 	size_t n_params, len;
 	unsigned char *params; /* a copy */
 };
 
+static void wait_done(struct ask *a)
+{
+	free(((struct submit_wait *)a)->params);
+}
+
+static const struct ask_kind wait_kind = {.size = sizeof(struct submit_wait), .done = wait_done};
+
+/* A user, and the name that was found. */
 struct submitter {
-	struct submitter *next;
+	SLIST_ENTRY(submitter) link;
 	struct methods *methods;
 	uid_t uid;
 	bool known, busy;
 	int64_t at_ms; /* when the name was looked up, by host_now_ms() */
 	char name[POLICY_TEXT_MAX + 1], found[POLICY_TEXT_MAX + 1];
-	struct submit_wait *waits, **last_wait;
 };
 
 static void submit(struct call *call, const char *by);
@@ -50,37 +56,37 @@ static void find_name(void *arg)
 	user_name(s->uid, s->found, sizeof(s->found));
 }
 
-/* Serves the submits that have waited for the name, in their order. */
+/* Serves one that has waited for the name; its client has no other answer yet. */
+static bool serve(struct ask *a, void *arg)
+{
+	struct submit_wait *w = (struct submit_wait *)a;
+	const struct submitter *s = arg;
+
+	if (w->submitter != s)
+		return true;
+	if (a->client) {
+		struct call call = {a->methods,
+				    a->client,
+				    a->msgid,
+				    {w->params, w->params + w->len},
+				    w->n_params};
+		submit(&call, s->name);
+	}
+	ask_end(a);
+	return true;
+}
+
 static void on_name(void *arg)
 {
 	struct submitter *s = arg;
 	struct methods *m = s->methods;
-	struct submit_wait *waits = s->waits;
 
 	s->busy = false;
 	if (s->found[0])
 		memcpy(s->name, s->found, sizeof(s->name));
 	s->known = true;
 	s->at_ms = host_now_ms(m->node->host);
-	s->waits = NULL;
-	s->last_wait = &s->waits;
-	while (waits) {
-		struct submit_wait *w = waits;
-
-		waits = w->next;
-		if (w->client) {
-			struct call call = {m,
-					    w->client,
-					    w->msgid,
-					    {w->params, w->params + w->len},
-					    w->n_params};
-			w->client->parked--;
-			w->client->held -= w->len;
-			submit(&call, s->name);
-		}
-		free(w->params);
-		free(w);
-	}
+	asks_each(&m->asks, &wait_kind, serve, s);
 }
 
 static void look_up(struct submitter *s)
@@ -96,56 +102,44 @@ static void look_up(struct submitter *s)
 /* The entry of the user; NULL: there are too many users. */
 static struct submitter *submitter_of(struct methods *m, uid_t uid)
 {
-	struct submitter *s = m->submitters;
+	struct submitter *s;
 	size_t n = 0;
 
-	for (; s; s = s->next, n++)
+	SLIST_FOREACH (s, &m->submitters, link) {
 		if (s->uid == uid)
 			return s;
+		n++;
+	}
 	if (n >= NAMES_MAX)
 		return NULL;
 	s = mem_calloc(1, sizeof(*s));
 	s->methods = m;
 	s->uid = uid;
-	s->last_wait = &s->waits;
-	s->next = m->submitters;
-	m->submitters = s;
+	SLIST_INSERT_HEAD(&m->submitters, s, link);
 	return s;
 }
 
 static void wait_for_name(const struct call *call, struct submitter *s)
 {
-	struct submit_wait *w = mem_calloc(1, sizeof(*w));
+	struct submit_wait *w = ask_new(call, &wait_kind);
 
-	w->client = call->c;
-	w->msgid = call->msgid;
+	w->submitter = s;
 	w->n_params = call->n_params;
 	w->len = (size_t)(call->params.end - call->params.p);
 	w->params = mem_alloc(w->len + 1);
 	memcpy(w->params, call->params.p, w->len);
-	call->c->parked++;
-	call->c->held += w->len;
-	*s->last_wait = w;
-	s->last_wait = &w->next;
+	ask_holds(&w->ask, w->len);
 	if (!s->busy)
 		look_up(s);
-}
-
-void queue_submits_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct submitter *s = m->submitters; s; s = s->next)
-		for (struct submit_wait *w = s->waits; w; w = w->next)
-			if (w->client == c)
-				w->client = NULL;
 }
 
 /* An entry whose name is being looked up is not freed: a thread uses it, and the process ends. */
 void queue_submits_done(struct methods *m)
 {
-	while (m->submitters) {
-		struct submitter *s = m->submitters;
+	while (!SLIST_EMPTY(&m->submitters)) {
+		struct submitter *s = SLIST_FIRST(&m->submitters);
 
-		m->submitters = s->next;
+		SLIST_REMOVE_HEAD(&m->submitters, link);
 		if (!s->busy)
 			free(s);
 	}
@@ -156,9 +150,7 @@ void queue_submits_done(struct methods *m)
 struct submission {
 	struct job_submit job;
 	struct job_id id;
-	bool has_id;
-	bool has_at, has_in;
-	char at[CLOCK_TEXT_SIZE * 2];
+	bool has_id, has_at, has_in;
 	char key[JOB_KEY_MAX + 1], callback[JOB_CALLBACK_MAX + 1];
 };
 
@@ -167,99 +159,73 @@ struct refusal_text {
 	char text[EXPLAIN_TEXT_MAX];
 };
 
-static int take_text(struct reader *r, char *to, size_t size)
+static int read_id(struct reader *r, void *to)
 {
-	struct reader_text text;
-
-	if (reader_str(r, &text) != 0 || !utf8_is_valid(text.data, text.len))
-		return -1;
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f)
-			return -1;
-	return reader_text_copy(text, to, size);
-}
-
-static int take_id(struct reader *r, struct submission *s)
-{
+	struct submission *s = to;
 	struct reader_text text;
 
 	s->has_id = true;
-	return reader_str(r, &text) != 0 || !job_id_parse(text.data, text.len, &s->id) ? -1 : 0;
+	return reader_str(r, &text) != 0 || !job_id_parse(text.data, text.len, &s->id) ? -EBADMSG
+										       : 0;
 }
 
-static int take_while(struct reader *r, bool *ret_open)
+static int read_while(struct reader *r, void *to)
 {
+	struct submission *s = to;
 	struct reader_text text;
 
 	if (reader_str(r, &text) != 0)
-		return -1;
-	*ret_open = reader_text_is(text, "open");
-	return *ret_open || reader_text_is(text, "kept") ? 0 : -1;
+		return -EBADMSG;
+	s->job.while_open = reader_text_is(text, "open");
+	return s->job.while_open || reader_text_is(text, "kept") ? 0 : -EBADMSG;
 }
 
-static int take_payload(struct reader *r, struct submission *s)
+static int read_payload(struct reader *r, void *to)
 {
+	struct submission *s = to;
+	enum reader_type type = READER_NIL;
 	struct reader_text data;
-	enum reader_type type;
 
-	if (reader_peek(r, &type) != 0)
-		return -1;
+	reader_peek(r, &type);
 	if ((type == READER_STR ? reader_str(r, &data) : reader_bin(r, &data)) != 0)
-		return -1;
+		return -EBADMSG;
 	s->job.payload = data.data;
 	s->job.len = data.len;
 	return 0;
 }
 
-/* Takes one option. Returns what is wrong with it, for people; NULL: nothing. */
-static const char *take_option(struct reader *r, struct submission *s)
+static int read_at(struct reader *r, void *to)
 {
-	struct reader_text key;
+	struct submission *s = to;
+	char at[CLOCK_TEXT_SIZE * 2];
+	struct reader_text text;
 
-	if (reader_str(r, &key) != 0)
-		return "an option has no name";
-	if (reader_text_is(key, "id"))
-		return take_id(r, s) == 0 ? NULL
-					  : "id is no id of a job, which is QUEUE.MINUTE.UUID";
-	if (reader_text_is(key, "payload"))
-		return take_payload(r, s) == 0 ? NULL : "payload is not bytes";
-	if (reader_text_is(key, "at")) {
-		s->has_at = true;
-		return take_text(r, s->at, sizeof(s->at)) == 0 &&
-				       clock_parse(s->at, &s->job.at_ms) == 0 && s->job.at_ms > 0
-			       ? NULL
-			       : "at is no time as RFC 3339 has it, such as 2026-11-20T02:00:00Z";
-	}
-	if (reader_text_is(key, "in_ms")) {
-		s->has_in = true;
-		return reader_int(r, &s->job.in_ms) == 0 && s->job.in_ms >= 0
-			       ? NULL
-			       : "in_ms is no time from now on";
-	}
-	if (reader_text_is(key, "key"))
-		return take_text(r, s->key, sizeof(s->key)) == 0
-			       ? NULL
-			       : "key is no text of up to 200 bytes without control characters";
-	if (reader_text_is(key, "while"))
-		return take_while(r, &s->job.while_open) == 0
-			       ? NULL
-			       : "while is neither \"kept\" nor \"open\"";
-	if (reader_text_is(key, "callback"))
-		return take_text(r, s->callback, sizeof(s->callback)) == 0
-			       ? NULL
-			       : "callback is no URL of up to 1,000 bytes";
-	return reader_skip(r) == 0 ? NULL : "an option is not good";
+	s->has_at = true;
+	return reader_str(r, &text) == 0 && reader_text_copy(text, at, sizeof(at)) == 0 &&
+			       clock_parse(at, &s->job.at_ms) == 0 && s->job.at_ms > 0
+		       ? 0
+		       : -EBADMSG;
 }
 
-static bool take_submission(struct reader *r, struct submission *s, const char **ret_why)
+static int read_in(struct reader *r, void *to)
 {
-	size_t n;
+	struct submission *s = to;
 
-	*ret_why = reader_map(r, &n) == 0 ? NULL : "submit takes a queue and a map of options";
-	for (; !*ret_why && n > 0; n--)
-		*ret_why = take_option(r, s);
-	return !*ret_why;
+	s->has_in = true;
+	return keys_parse_int(r, 0, INT64_MAX, &s->job.in_ms);
 }
+
+static const struct key submit_keys[] = {
+	OPTION("id", read_id, "no id of a job, which is QUEUE.MINUTE.UUID"),
+	OPTION("payload", read_payload, "not bytes"),
+	OPTION("at", read_at, "no time as RFC 3339 has it, such as 2026-11-20T02:00:00Z"),
+	OPTION("in_ms", read_in, "no time from now on"),
+	OPTION_TEXT(submission, key, "key", options_is_line,
+		    "no text of up to 200 bytes without control characters"),
+	OPTION("while", read_while, "neither \"kept\" nor \"open\""),
+	OPTION_TEXT(submission, callback, "callback", options_is_line,
+		    "no URL of up to 1,000 bytes"),
+};
 
 static bool check_times(const struct submission *s, int64_t now_ms, struct refusal_text *why)
 {
@@ -298,18 +264,17 @@ static void on_submitted(void *arg, const struct job_answer *answer)
 {
 	struct queue_ask *a = arg;
 	char id[JOB_ID_MAX + 1];
+	struct pack *p;
 
 	if (answer->outcome != JOB_DONE) {
 		queue_ask_fail(a, answer->outcome, answer->why);
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		job_id_format(&answer->id, id);
-		rpc_pack_result(p, a->msgid);
-		pack_map(p, 1);
-		pack_kv_str(p, "id", id);
-		peer_end(a->client, a->msgid);
+		return;
 	}
-	queue_ask_free(a);
+	p = ask_result(&a->ask);
+	job_id_format(&answer->id, id);
+	pack_map(p, 1);
+	pack_kv_str(p, "id", id);
+	ask_end(&a->ask);
 }
 
 /* Its minute is set once the clock that jobs go by is known. */
@@ -323,21 +288,20 @@ static void new_id(const struct node *n, const char *queue, struct job_id *ret)
 	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
 }
 
+/* Its bound is that of the bytes that are held: it does not count as one that asks. */
+static const struct ask_kind submit_kind = {.size = sizeof(struct queue_ask)};
+
 static void submit(struct call *call, const char *by)
 {
 	struct submission s = {.job = {.by = by}};
 	struct refusal_text why = {""};
-	const char *wrong;
-	struct listing *l = queue_ask_take(call);
+	const struct listing *l = queue_ask_take(call);
+	struct ask *a;
 
-	if (!l)
+	if (!l || !options_take(call, OPTIONS(submit_keys), &s))
 		return;
-	if (!take_submission(&call->params, &s, &wrong)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, wrong);
-		return;
-	}
 	if (!check(call, l, &s, &why)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, why.text);
+		call_refuse(call, why.text);
 		return;
 	}
 	if (!s.has_id)
@@ -346,8 +310,9 @@ static void submit(struct call *call, const char *by)
 	s.job.drawn = !s.has_id;
 	s.job.key = s.key[0] ? s.key : NULL;
 	s.job.callback = s.callback[0] ? s.callback : NULL;
-	queues_submit(&call->m->node->queues, &s.job, on_submitted,
-		      queue_ask_new(call, false, s.job.len + HELD_BY_EACH));
+	a = ask_new(call, &submit_kind);
+	ask_holds(a, s.job.len + HELD_BY_EACH);
+	queues_submit(&call->m->node->queues, &s.job, on_submitted, a);
 }
 
 void method_submit(struct call *call)
@@ -356,17 +321,12 @@ void method_submit(struct call *call)
 	struct submitter *s;
 	struct listing *l;
 
-	if (call->n_params != 2) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "submit takes a queue and a map of options");
-		return;
-	}
 	l = queue_ask_take(&first);
 	if (!l || !refusal_may(call, &l->settings, l->name))
 		return;
 	s = submitter_of(call->m, call->c->uid);
 	if (!s)
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, "too many users submit");
+		call_fail(call, RPC_CANNOT_TELL, "too many users submit");
 	else if (!s->known ||
 		 (!s->busy && host_now_ms(call->m->node->host) - s->at_ms >= NAME_KEPT_MS))
 		wait_for_name(call, s);
@@ -376,16 +336,11 @@ void method_submit(struct call *call)
 
 void method_job_id(struct call *call)
 {
-	struct listing *l;
+	const struct listing *l = queue_ask_take(call);
 	struct job_id id;
 
-	if (call->n_params != 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "job_id takes the name of a queue");
-		return;
-	}
-	l = queue_ask_take(call);
 	if (!l)
 		return;
 	new_id(call->m->node, l->name, &id);
-	queues_stamp(&call->m->node->queues, &id, on_submitted, queue_ask_new(call, true, 0));
+	queues_stamp(&call->m->node->queues, &id, on_submitted, ask_new(call, &queue_ask_kind));
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/answer/answers.h"
 #include "control/ask/nodes.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
@@ -25,10 +26,8 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 	pack_kv_int(p, "running", v->running);
 	pack_kv_int(p, "dead", v->dead);
 	pack_kv_str(p, "rate", q ? q->rate : NULL);
-	if (q && q->told.concurrency > 0)
-		pack_kv_uint(p, "concurrency", q->told.concurrency);
-	else
-		pack_kv_nil(p, "concurrency");
+	answers_pack_int(p, "concurrency", q && q->told.concurrency > 0,
+			 q ? q->told.concurrency : 0);
 	pack_str(p, "workers");
 	pack_array(p, v->n_workers);
 	for (size_t i = 0; i < v->n_workers; i++) {
@@ -40,25 +39,30 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 	}
 }
 
+static void pack_answer(struct queue_ask *a)
+{
+	struct pack *p = ask_result(&a->ask);
+
+	if (a->finish) {
+		a->finish(a, p);
+		return;
+	}
+	if (!a->one)
+		pack_array(p, a->n_views);
+	if (a->views.len > 0)
+		pack_raw(p, a->views.data, a->views.len);
+}
+
 static void answer(struct queue_ask *a)
 {
-	if (a->client && a->finish) {
-		a->finish(a);
-	} else if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		rpc_pack_result(p, a->msgid);
-		if (!a->one)
-			pack_array(p, a->n_views);
-		if (a->views.len > 0)
-			pack_raw(p, a->views.data, a->views.len);
-		peer_end(a->client, a->msgid);
-	}
-	queue_ask_free(a);
+	pack_answer(a);
+	ask_end(&a->ask);
 }
 
 static void on_view(void *arg, const struct queue_view *view)
 {
 	struct queue_ask *a = arg;
+	struct methods *m = a->ask.methods;
 	struct pack p;
 
 	if (!view && a->finish) {
@@ -66,17 +70,13 @@ static void on_view(void *arg, const struct queue_view *view)
 		return;
 	}
 	if (!view) {
-		queue_ask_fail(a, JOB_NO_SESSION,
-			       "no confirmed session with ZooKeeper, or its servers do not answer");
-		queue_ask_free(a);
+		queue_ask_no_session(a);
 		return;
 	}
 	pack_init(&p, &a->views);
-	pack_view(&p, a->methods->node, a->id.queue,
-		  task_files_find(a->methods->process->tasks, a->id.queue), view);
+	pack_view(&p, m->node, a->id.queue, task_files_find(m->process->tasks, a->id.queue), view);
 	if (p.failed < 0) {
 		queue_ask_fail(a, JOB_MISUSE, "the answer is too large: name one queue");
-		queue_ask_free(a);
 		return;
 	}
 	a->n_views++;
@@ -95,7 +95,7 @@ static bool is_wanted(const struct queue_ask *a, const struct listing *l)
 /* Asks for one queue after the other, by name, as the queues may change meanwhile. */
 static void ask_next(struct queue_ask *a)
 {
-	const struct leaders *l = &a->methods->node->leaders;
+	const struct leaders *l = &a->ask.methods->node->leaders;
 	const struct listing *next = NULL;
 
 	for (size_t i = 0; i < l->n_listings; i++) {
@@ -104,66 +104,58 @@ static void ask_next(struct queue_ask *a)
 		if (is_wanted(a, one) && (!next || strcmp(one->name, next->name) < 0))
 			next = one;
 	}
-	if (!next || !a->client) {
+	if (!next || !a->ask.client) {
 		answer(a);
 		return;
 	}
 	memcpy(a->id.queue, next->name, strlen(next->name) + 1);
-	queues_view(&a->methods->node->queues, a->id.queue, on_view, a);
-}
-
-void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask *a))
-{
-	struct queue_ask *a = queue_ask_new(call, true, 0);
-
-	a->finish = finish;
-	a->until_ms = host_now_ms(call->m->node->host) + LED_MS;
-	host_timer_start(&call->m->views_due, LED_MS);
-	ask_next(a);
+	queues_view(&a->ask.methods->node->queues, a->id.queue, on_view, a);
 }
 
 /*
  * If ZooKeeper does not answer in time, the answer is sent without the queues that are missing: the
  * rest of the metrics matters most just then.
  */
-static void on_views_due(void *arg)
+static void on_due(struct ask *a)
 {
-	struct methods *m = arg;
-	int64_t now = host_now_ms(m->node->host), next = INT64_MAX;
-
-	for (struct queue_ask *a = m->queue_asks; a; a = a->next) {
-		if (!a->finish || !a->client)
-			continue;
-		if (now >= a->until_ms) {
-			a->finish(a);
-			queue_ask_release(a);
-		} else if (a->until_ms < next) {
-			next = a->until_ms;
-		}
-	}
-	if (next < INT64_MAX)
-		host_timer_start(&m->views_due, next - now);
+	pack_answer((struct queue_ask *)a);
+	ask_send(a);
 }
 
-void queue_views_init(struct methods *m)
+static void views_done(struct ask *a)
 {
-	host_timer_init(&m->views_due, m->node->host, on_views_due, m);
+	buffer_done(&((struct queue_ask *)a)->views);
+}
+
+static const struct ask_kind kind = {
+	.size = sizeof(struct queue_ask), .asks = true, .due = on_due, .done = views_done};
+
+static struct queue_ask *begin(const struct call *call)
+{
+	struct queue_ask *a = ask_new(call, &kind);
+
+	buffer_init(&a->views, RPC_RESPONSE_MAX / 2);
+	return a;
+}
+
+void queue_views_of_led(const struct call *call,
+			void (*finish)(struct queue_ask *a, struct pack *p))
+{
+	struct queue_ask *a = begin(call);
+
+	a->finish = finish;
+	ask_until(&a->ask, host_now_ms(call->m->node->host) + LED_MS);
+	ask_next(a);
 }
 
 void method_queue(struct call *call)
 {
+	struct listing *l = call->n_params == 1 ? queue_ask_take(call) : NULL;
 	struct queue_ask *a;
-	struct listing *l;
 
-	if (call->n_params > 1) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "queue takes the name of a queue, or nothing");
-		return;
-	}
-	l = call->n_params == 1 ? queue_ask_take(call) : NULL;
 	if (call->n_params == 1 && !l)
 		return;
-	a = queue_ask_new(call, true, 0);
+	a = begin(call);
 	a->one = l != NULL;
 	if (!l) {
 		ask_next(a);

@@ -1,7 +1,9 @@
 /* job_begin, job_renew, job_finish, job_attach: the supervisor of one job, on this node. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/ask/options.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
 #include "node/node.h"
@@ -20,18 +22,15 @@ static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
 
 	if (!l || call->c->uid == 0 || (l->settings.has_user && l->settings.user == call->c->uid))
 		return l;
-	peer_error(call->c, call->msgid, RPC_MISUSE,
-		   "not allowed: only the user of the queue, and root, begins its jobs");
+	call_refuse(call, "not allowed: only the user of the queue, and root, begins its jobs");
 	return NULL;
 }
 
-static struct queue_ask *ask_of_owner(const struct call *call)
-{
-	struct queue_ask *a = queue_ask_new(call, false, 0);
+static void on_due(struct ask *a);
 
-	a->owner = call->c;
-	return a;
-}
+/* Once the client, which is to own the job, is gone, the node calls back no more. */
+static const struct ask_kind kind = {
+	.size = sizeof(struct queue_ask), .gone = ask_end, .due = on_due};
 
 /* --- job_begin, job_attach ------------------------------------------------ */
 
@@ -72,61 +71,41 @@ static void pack_attached(struct pack *p, const struct job_begun *b)
 static void on_begun(void *arg, const struct job_begun *begun)
 {
 	struct queue_ask *a = arg;
-	struct host *host = a->methods->node->host;
+	struct pack *p;
+	int64_t now = host_now_ms(a->ask.methods->node->host);
 
-	if (a->client && a->attaches && !begun->yours && host_now_ms(host) < a->until_ms) {
-		a->again = true;
-		host_timer_start(&a->methods->attach_due, ATTACH_AGAIN_MS);
+	if (a->attaches && !begun->yours && now < a->until_ms) {
+		ask_until(&a->ask, now + ATTACH_AGAIN_MS);
 		return;
 	}
-	if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		rpc_pack_result(p, a->msgid);
-		if (a->attaches)
-			pack_attached(p, begun);
-		else
-			pack_begun(p, a->methods->node, begun);
-		peer_end(a->client, a->msgid);
-		/* A supervised job counts as a waiting request until it has ended. */
-		a->client->parked += begun->yours;
-	}
-	queue_ask_free(a);
+	p = ask_result(&a->ask);
+	if (a->attaches)
+		pack_attached(p, begun);
+	else
+		pack_begun(p, a->ask.methods->node, begun);
+	if (begun->yours)
+		asks_hold(a->ask.client);
+	ask_end(&a->ask);
 }
 
 /*
  * A restarted sidecar does not know at once which jobs go on here, and a sidecar may not know yet
  * that the previous connection is closed. So attaching is retried.
  */
-static void on_attach_due(void *arg)
+static void on_due(struct ask *ask)
 {
-	struct methods *m = arg;
-	struct queue_ask *next;
+	struct queue_ask *a = (struct queue_ask *)ask;
 
-	for (struct queue_ask *a = m->queue_asks; a; a = next) {
-		next = a->next;
-		if (!a->again)
-			continue;
-		a->again = false;
-		if (a->client)
-			queues_attach(&m->node->queues, a->client, &a->id, a->attempt, on_begun, a);
-		else
-			queue_ask_free(a);
-	}
-}
-
-void queue_work_init(struct methods *m)
-{
-	host_timer_init(&m->attach_due, m->node->host, on_attach_due, m);
+	ask_until(ask, INT64_MAX);
+	queues_attach(&ask->methods->node->queues, ask->client, &a->id, a->attempt, on_begun, a);
 }
 
 void method_job_begin(struct call *call)
 {
 	struct job_id id;
 
-	if (call->n_params != 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "job_begin takes the id of a job");
-	else if (take_own_job(call, &id))
-		queues_begin(&call->m->node->queues, call->c, &id, on_begun, ask_of_owner(call));
+	if (take_own_job(call, &id))
+		queues_begin(&call->m->node->queues, call->c, &id, on_begun, ask_new(call, &kind));
 }
 
 /* Takes the number of an attempt, an int or digits in a text: clients may send either. */
@@ -150,18 +129,13 @@ void method_job_attach(struct call *call)
 	struct job_id id;
 	int64_t attempt;
 
-	if (call->n_params != 2) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "job_attach takes the id of a job and the number of its attempt");
-		return;
-	}
 	if (!take_own_job(call, &id))
 		return;
 	if (!take_attempt(&call->params, &attempt)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "that is no number of an attempt");
+		call_refuse(call, "that is no number of an attempt");
 		return;
 	}
-	struct queue_ask *a = ask_of_owner(call);
+	struct queue_ask *a = ask_new(call, &kind);
 	a->attaches = true;
 	a->id = id;
 	a->attempt = attempt;
@@ -176,108 +150,112 @@ void method_job_renew(struct call *call)
 	uint64_t number;
 	int64_t lease_ms = -1;
 
-	if (call->n_params == 1 && reader_uint(&call->params, &number) == 0)
+	if (reader_uint(&call->params, &number) == 0)
 		lease_ms = queues_renew(&call->m->node->queues, call->c, number);
 	methods_renewed(call, lease_ms, "job_renew takes the number of a job of this connection");
 }
 
 /* How an attempt has ended: with an exit status for a command, with `how` for an HTTP request. */
 struct ended {
-	struct attempt_end what;
-	int64_t retry_ms;
-	struct reader_text how, output, start;
+	struct job_end end;
+	bool answered;
 };
 
-static int take_one(struct reader *r, struct ended *e)
+static int read_output(struct reader *r, void *to)
 {
-	struct reader_text key;
+	struct ended *e = to;
+	struct reader_text output;
 
-	if (reader_str(r, &key) != 0)
-		return -1;
-	if (reader_text_is(key, "exit_status"))
-		return reader_int(r, &e->what.exit_status);
-	if (reader_text_is(key, "retry_ms"))
-		return reader_int(r, &e->retry_ms);
-	if (reader_text_is(key, "interrupted"))
-		return reader_bool(r, &e->what.interrupted);
-	if (reader_text_is(key, "timeout"))
-		return reader_bool(r, &e->what.timeout);
-	if (reader_text_is(key, "how"))
-		return reader_str(r, &e->how);
-	if (reader_text_is(key, "output"))
-		return reader_bin(r, &e->output);
-	if (reader_text_is(key, "start"))
-		return reader_str(r, &e->start);
-	return reader_skip(r);
+	if (reader_bin(r, &output) != 0 || output.len > RECORD_OUTPUT_MAX)
+		return -EBADMSG;
+	e->end.output = output.data;
+	e->end.len = output.len;
+	return 0;
 }
 
-/* The answer to an HTTP request, if it was one. False: `how` is no such word. */
-static bool take_answer(const struct ended *e, struct attempt_end *ret)
+/* A text for people alone: what has no room is left out. */
+static int read_start(struct reader *r, void *to)
 {
-	if (!e->how.data)
-		return true;
-	ret->exit_status = -1; /* the process's status says nothing of the request */
-	if (reader_text_is(e->how, "ok"))
-		ret->answer = ATTEMPT_ACCEPTED;
-	else if (reader_text_is(e->how, "dead"))
-		ret->answer = ATTEMPT_REFUSED;
-	else if (reader_text_is(e->how, "failed"))
-		ret->answer = ATTEMPT_UNANSWERED;
-	return ret->answer != ATTEMPT_NO_ANSWER;
+	struct ended *e = to;
+	struct reader_text text;
+
+	if (reader_str(r, &text) != 0)
+		return -EBADMSG;
+	if (reader_text_copy(text, e->end.start, sizeof(e->end.start)) != 0)
+		e->end.start[0] = '\0';
+	return 0;
 }
 
-static bool take_end(struct reader *r, struct job_end *ret)
+/* The answer to an HTTP request. */
+static int read_how(struct reader *r, void *to)
 {
-	struct ended e = {.what.exit_status = -1, .retry_ms = -1, .start = {"", 0}};
-	size_t n;
+	static const struct {
+		const char *word;
+		enum attempt_answer answer;
+	} words[] = {{"ok", ATTEMPT_ACCEPTED},
+		     {"dead", ATTEMPT_REFUSED},
+		     {"failed", ATTEMPT_UNANSWERED}};
+	struct ended *e = to;
+	struct reader_text text;
+	int error = reader_str(r, &text);
 
-	if (reader_map(r, &n) != 0)
+	for (size_t i = 0; error == 0 && i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!reader_text_is(text, words[i].word))
+			continue;
+		e->end.what.answer = words[i].answer;
+		e->answered = true;
+	}
+	return e->answered ? 0 : -EBADMSG;
+}
+
+static bool take_end(struct call *call, struct job_end *ret)
+{
+	static const struct key keys[] = {
+		OPTION_INT(ended, end.what.exit_status, "exit_status", -1, 255,
+			   "not from 0 to 255"),
+		OPTION_INT(ended, end.retry_ms, "retry_ms", -1, QUEUE_DELAY_MAX_MS,
+			   "not a time up to 90 days"),
+		OPTION_BOOL(ended, end.what.interrupted, "interrupted"),
+		OPTION_BOOL(ended, end.what.timeout, "timeout"),
+		OPTION("how", read_how, "not one of ok, dead, failed"),
+		OPTION("output", read_output, "not a bin of at most 2048 bytes"),
+		OPTION("start", read_start, "not a text"),
+	};
+	struct ended e = {.end = {.what.exit_status = -1, .retry_ms = -1}};
+
+	if (!options_take(call, OPTIONS(keys), &e))
 		return false;
-	for (; n > 0; n--)
-		if (take_one(r, &e) != 0)
-			return false;
-	if (e.what.exit_status < -1 || e.what.exit_status > 255 || e.retry_ms < -1 ||
-	    e.retry_ms > QUEUE_DELAY_MAX_MS || e.output.len > RECORD_OUTPUT_MAX ||
-	    (!e.how.data && e.what.exit_status < 0))
-		return false;
-	ret->retry_ms = e.retry_ms;
-	ret->output = e.output.data;
-	ret->len = e.output.len;
-	ret->what = e.what;
-	if (reader_text_copy(e.start, ret->start, sizeof(ret->start)) != 0)
-		ret->start[0] = '\0'; /* it is for people alone */
-	return take_answer(&e, &ret->what);
+	if (!e.answered && e.end.what.exit_status < 0)
+		return call_refuse(call, "exit_status: missing");
+	if (e.answered)
+		e.end.what.exit_status = -1; /* the process's status says nothing of the request */
+	*ret = e.end;
+	return true;
 }
 
 static void on_ended(void *arg, bool recorded)
 {
-	struct queue_ask *a = arg;
+	struct ask *a = arg;
 
-	if (a->client) {
-		struct pack *p = peer_begin(a->client);
-		rpc_pack_result(p, a->msgid);
-		pack_bool(p, recorded);
-		peer_end(a->client, a->msgid);
-		a->client->parked--; /* the client no longer has that job */
-	}
-	queue_ask_free(a);
+	pack_bool(ask_result(a), recorded);
+	asks_released(a->client);
+	ask_end(a);
 }
 
 void method_job_finish(struct call *call)
 {
 	struct job_end end;
-	struct queue_ask *a;
+	struct ask *a;
 	uint64_t number;
 
-	if (call->n_params != 2 || reader_uint(&call->params, &number) != 0 ||
-	    !take_end(&call->params, &end)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "job_finish takes the number of a job and a map of how it has ended");
+	if (reader_uint(&call->params, &number) != 0) {
+		call_refuse(call, "job_finish takes the number of a job and a map of how it has "
+				  "ended");
 		return;
 	}
-	a = ask_of_owner(call);
-	if (queues_finish(&call->m->node->queues, call->c, number, &end, on_ended, a))
+	if (!take_end(call, &end))
 		return;
-	queue_ask_free(a);
-	peer_error(call->c, call->msgid, RPC_MISUSE, "no such job on this connection");
+	a = ask_new(call, &kind);
+	if (!queues_finish(&call->m->node->queues, call->c, number, &end, on_ended, a))
+		ask_fail(a, RPC_MISUSE, "no such job on this connection");
 }

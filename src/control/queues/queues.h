@@ -24,15 +24,13 @@ struct queue_ask;
 /*
  * Packs the entries of `queue` for the queues led here, then calls finish, unless the client left.
  */
-void queue_views_of_led(const struct call *call, void (*finish)(struct queue_ask *a));
-void queue_work_init(struct methods *m);
-void queue_views_init(struct methods *m);
+void queue_views_of_led(const struct call *call,
+			void (*finish)(struct queue_ask *a, struct pack *p));
 /* A job as a map, as shown by `job`. outputs: with its output. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);
 /* Without its output, also the key for it. */
 void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r);
 void queue_submits_done(struct methods *m);
-void queue_submits_client_gone(struct methods *m, const struct peer *c);
 
 #endif

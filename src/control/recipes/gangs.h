@@ -9,8 +9,4 @@ void method_join_attach(struct call *call);
 void method_join_renew(struct call *call);
 void method_join_finish(struct call *call);
 
-/* Requests of a client that is gone stay until they are decided. */
-void gang_requests_client_gone(struct methods *m, const struct peer *c);
-void gang_requests_init(struct methods *m);
-
 #endif

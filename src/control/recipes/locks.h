@@ -10,8 +10,4 @@ void method_lock_renew(struct call *call);
 void method_lock_finish(struct call *call);
 void method_locks(struct call *call);
 
-/* Requests of a client that is gone stay until they are decided. */
-void lock_requests_client_gone(struct methods *m, const struct peer *c);
-void lock_requests_init(struct methods *m);
-
 #endif

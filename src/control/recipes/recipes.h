@@ -22,13 +22,7 @@ void recipe_rolling(struct call *call);
 void recipe_barrier(struct call *call);
 void recipe_barrier_leave(struct call *call);
 
-void recipes_init_waits(struct methods *m);
-void recipes_done_waits(struct methods *m);
 /* At the end of a turn: the fleet may have changed. */
 void recipes_look(struct methods *m);
-
-void recipes_client_gone(struct methods *m, const struct peer *c);
-void recipe_waits_client_gone(struct methods *m, const struct peer *c);
-void rollings_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -6,7 +6,5 @@
 
 /* Answers, usually later. */
 void explain_tick_method(struct call *call);
-/* The client is gone: the answers are dropped. */
-void explain_ticks_client_gone(struct methods *m, const struct peer *c);
 
 #endif

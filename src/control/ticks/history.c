@@ -25,10 +25,7 @@ struct source {
 
 /* A request whose answer is outstanding. */
 struct history {
-	struct history *prev, *next;
-	struct methods *methods;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
+	struct ask ask;
 	bool named; /* the request is about all partitions or tasks: each entry names its own */
 	bool failed;
 	struct source *sources;
@@ -85,10 +82,7 @@ void history_pack_run(struct pack *p, const struct registry *registry, const cha
 	pack_kv_int(p, "attempt", r->attempt);
 	answers_pack_time(p, "started_at", r->started_at);
 	answers_pack_time(p, "ended_at", r->ended_at);
-	if (r->exit_status >= 0)
-		pack_kv_int(p, "exit_status", r->exit_status);
-	else
-		pack_kv_nil(p, "exit_status");
+	answers_pack_int(p, "exit_status", r->exit_status >= 0, r->exit_status);
 	pack_kv_str(p, "by", r->by[0] ? r->by : NULL);
 	pack_str(p, "output");
 	if (output)
@@ -102,7 +96,7 @@ static void pack_entry(struct pack *p, const struct history *h, const struct ent
 	const struct ledger_entry *e = &entry->entry;
 	const struct source *s = entry->source;
 
-	history_pack_run(p, &h->methods->node->registry, e->tick, &e->record, e->output,
+	history_pack_run(p, &h->ask.methods->node->registry, e->tick, &e->record, e->output,
 			 !h->named	   ? 0
 			 : s->is_partition ? 2
 					   : 1);
@@ -129,42 +123,35 @@ static void drop_outputs(const struct history *h)
 	}
 }
 
-static void answer(const struct history *h)
+static void history_done(struct ask *a)
 {
-	struct peer *c = h->client;
-	struct pack *p = peer_begin(c);
+	struct history *h = (struct history *)a;
 
-	rpc_pack_result(p, h->msgid);
-	pack_array(p, h->n);
-	drop_outputs(h);
-	for (size_t i = 0; i < h->n; i++)
-		pack_entry(p, h, &h->entries[i]);
-	peer_end(c, h->msgid);
-}
-
-static void end_history(struct history *h)
-{
-	if (h->prev)
-		h->prev->next = h->next;
-	else
-		h->methods->histories = h->next;
-	if (h->next)
-		h->next->prev = h->prev;
-	if (h->client) {
-		h->client->parked--;
-		h->client->asking--;
-	}
-	if (h->n > 0)
-		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
-	if (h->client && h->failed)
-		peer_error(h->client, h->msgid, RPC_CANNOT_TELL, "the ledger could not be read");
-	else if (h->client)
-		answer(h);
 	for (size_t i = 0; i < h->n; i++)
 		free(h->entries[i].entry.output);
 	free(h->entries);
 	free(h->sources);
-	free(h);
+}
+
+static const struct ask_kind kind = {
+	.size = sizeof(struct history), .asks = true, .done = history_done};
+
+static void end_history(struct history *h)
+{
+	struct pack *p;
+
+	if (h->failed) {
+		ask_fail(&h->ask, RPC_CANNOT_TELL, "the ledger could not be read");
+		return;
+	}
+	if (h->n > 0)
+		qsort(h->entries, h->n, sizeof(*h->entries), compare_entries);
+	drop_outputs(h);
+	p = ask_result(&h->ask);
+	pack_array(p, h->n);
+	for (size_t i = 0; i < h->n; i++)
+		pack_entry(p, h, &h->entries[i]);
+	ask_end(&h->ask);
 }
 
 static void read_some(struct history *h);
@@ -197,7 +184,7 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 	h->failed |= !ok;
 	h->answered++;
 	free(part);
-	if (h->failed || !h->client)
+	if (h->failed || !h->ask.client)
 		h->n_ledgers = h->asked; /* the other ledgers need not be read */
 	if (h->answered == h->n_ledgers)
 		end_history(h);
@@ -212,7 +199,8 @@ static void read_some(struct history *h)
 
 		part->history = h;
 		part->source = &h->sources[h->asked++];
-		ledger_history(&h->methods->node->leaders, part->source->name, on_history, part);
+		ledger_history(&h->ask.methods->node->leaders, part->source->name, on_history,
+			       part);
 	}
 }
 
@@ -229,7 +217,7 @@ bool history_may_read(const struct peer *c, const struct task_settings *t)
 static void add_sources(struct history *h, const char *name, size_t len, size_t n,
 			const struct task_settings *settings)
 {
-	bool outputs = history_may_read(h->client, settings);
+	bool outputs = history_may_read(h->ask.client, settings);
 	size_t count = n > 0 ? n : 1;
 
 	h->sources = mem_resize(h->sources, h->n_ledgers + count, sizeof(*h->sources));
@@ -248,23 +236,12 @@ static void add_sources(struct history *h, const char *name, size_t len, size_t 
 /* A new request; NULL after an error answer. */
 static struct history *begin(struct call *call, bool named)
 {
-	struct methods *m = call->m;
+	struct history *h;
 
-	if (!session_is_up(&m->node->session)) {
-		peer_error(call->c, call->msgid, RPC_CANNOT_TELL, SESSION_NONE);
+	if (!call_has_session(call))
 		return NULL;
-	}
-	struct history *h = mem_calloc(1, sizeof(*h));
-	h->methods = m;
-	h->client = call->c;
-	h->msgid = call->msgid;
+	h = ask_new(call, &kind);
 	h->named = named;
-	h->next = m->histories;
-	if (h->next)
-		h->next->prev = h;
-	m->histories = h;
-	h->client->parked++;
-	h->client->asking++;
 	return h;
 }
 
@@ -332,19 +309,10 @@ void history_method(struct call *call)
 
 	if (call->n_params == 0)
 		answer_all(call);
-	else if (call->n_params > 1)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "history takes one task, or none");
 	else if (reader_str(&first, &name) == 0 && answer_partition(call, name))
 		return;
 	else if (subject_take(call, &s) && !s.task && s.listing->n == 0)
 		methods_refuse_whole(call, s.listing);
 	else if (s.task || s.listing)
 		answer_subject(call, &s);
-}
-
-void histories_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct history *h = m->histories; h; h = h->next)
-		if (h->client == c)
-			h->client = NULL;
 }

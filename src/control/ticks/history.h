@@ -15,8 +15,6 @@ struct task_settings;
  * without a task: those of all tasks.
  */
 void history_method(struct call *call);
-/* The client is gone: the answers are dropped. */
-void histories_client_gone(struct methods *m, const struct peer *c);
 
 /*
  * The record of a tick as a map, with room for `more` pairs that the caller adds. output: NULL

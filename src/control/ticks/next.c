@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "control/answer/answers.h"
+#include "control/ask/options.h"
 #include "core/time/calendar.h"
 #include "core/time/schedule.h"
 #include "node/election/tasks.h"
@@ -57,10 +58,7 @@ void answers_pack_due(struct pack *p, const struct node *s, struct listing *list
 
 /* A request that is being computed. */
 struct next_request {
-	struct next_request *prev, *next;
-	struct methods *methods;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
+	struct ask ask;
 	int64_t from;
 	size_t each;
 	struct next_task *tasks;
@@ -70,9 +68,9 @@ struct next_request {
 
 /* --- computing, off the loop ------------------------------------------------ */
 
-static void compute(void *arg)
+static void compute(struct ask *a)
 {
-	struct next_request *r = arg;
+	struct next_request *r = (struct next_request *)a;
 
 	for (size_t i = 0; i < r->n; i++) {
 		struct next_task *t = &r->tasks[i];
@@ -109,47 +107,31 @@ static void pack_instant(struct pack *p, const struct next_task *t, int64_t at)
 	pack_kv_str(p, "timezone", t->zone->name);
 }
 
-static void answer(const struct next_request *r)
+static void next_done(struct ask *a)
 {
-	struct pack *p = peer_begin(r->client);
-	size_t n = 0;
+	struct next_request *r = (struct next_request *)a;
 
-	for (size_t i = 0; i < r->n; i++)
-		n += r->tasks[i].n;
-	rpc_pack_result(p, r->msgid);
-	pack_array(p, n);
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t j = 0; j < r->tasks[i].n; j++)
-			pack_instant(p, &r->tasks[i], r->tasks[i].instants[j]);
-	peer_end(r->client, r->msgid);
-}
-
-static void request_free(struct next_request *r)
-{
 	for (size_t i = 0; i < r->n; i++) {
 		free(r->tasks[i].name);
 		free(r->tasks[i].instants);
 		zone_file_unref(r->tasks[i].zone);
 	}
 	free(r->tasks);
-	free(r);
 }
 
-static void on_computed(void *arg)
+static void on_computed(struct ask *a)
 {
-	struct next_request *r = arg;
+	struct next_request *r = (struct next_request *)a;
+	struct pack *p = ask_result(a);
+	size_t n = 0;
 
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		r->methods->nexts = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	if (r->client) {
-		r->client->parked--;
-		answer(r);
-	}
-	request_free(r);
+	for (size_t i = 0; i < r->n; i++)
+		n += r->tasks[i].n;
+	pack_array(p, n);
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t j = 0; j < r->tasks[i].n; j++)
+			pack_instant(p, &r->tasks[i], r->tasks[i].instants[j]);
+	ask_end(a);
 }
 
 /* --- asking ----------------------------------------------------------------- */
@@ -157,7 +139,7 @@ static void on_computed(void *arg)
 /* name: the task's, or a partition's. */
 static void add(struct next_request *r, const struct task_config *t, const char *name)
 {
-	const struct node *s = r->methods->node;
+	const struct node *s = r->ask.methods->node;
 	const struct task *task = tasks_find(&s->leaders, name, strlen(name));
 	const struct listing *listing = listings_find(&s->leaders, name, strlen(name));
 	int64_t decided_ms = task      ? schedules_decided_until(&s->schedules, task)
@@ -180,7 +162,7 @@ static bool has_schedule(const struct task_config *t)
 static void add_all(struct next_request *r)
 {
 	size_t n;
-	const struct task_config **tasks = task_files_tasks(r->methods->process->tasks, &n);
+	const struct task_config **tasks = task_files_tasks(r->ask.methods->process->tasks, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (has_schedule(tasks[i]))
@@ -214,7 +196,7 @@ static int add_named(struct next_request *r, struct reader_text name)
 	bool is_part = name_partition_parse(text, name.len, &len, &k);
 	memcpy(whole, text, len);
 	whole[len] = '\0';
-	const struct task_config *t = task_files_find(r->methods->process->tasks, whole);
+	const struct task_config *t = task_files_find(r->ask.methods->process->tasks, whole);
 	if (!t)
 		return refuse(r, "unknown task \"%s\"", whole);
 	if (is_part && t->partitions == 0)
@@ -230,36 +212,24 @@ static int add_named(struct next_request *r, struct reader_text name)
 	return 0;
 }
 
-/* Takes {"n": int, "from": seconds since the epoch}; unknown keys are skipped. */
+static int read_each(struct reader *r, void *to)
+{
+	int64_t n;
+	int e = keys_parse_int(r, 1, NEXT_EACH_MAX, &n);
+
+	if (e == 0)
+		((struct next_request *)to)->each = (size_t)n;
+	return e;
+}
+
 static int take_options(struct next_request *r, struct reader *params)
 {
-	size_t n;
+	static const struct key keys[] = {OPTION("n", read_each, "a number from 1 to 1000"),
+					  OPTION_INT(next_request, from, "from", 0, CALENDAR_END_S,
+						     "a time before the year 10000")};
+	const char *wrong = options_read(params, OPTIONS(keys), r);
 
-	if (reader_map(params, &n) < 0)
-		return refuse(r, "%s", "the options of next are a map");
-	for (size_t i = 0; i < n; i++) {
-		struct reader_text key;
-		int64_t value;
-
-		if (reader_str(params, &key) < 0)
-			return refuse(r, "%s", "a key of the options is no text");
-		bool each = reader_text_is(key, "n"), from = reader_text_is(key, "from");
-		if (!each && !from) {
-			if (reader_skip(params) < 0)
-				return refuse(r, "%s", "the options of next are not good");
-			continue;
-		}
-		if (reader_int(params, &value) < 0 || value < (each ? 1 : 0) ||
-		    value > (each ? NEXT_EACH_MAX : CALENDAR_END_S))
-			return refuse(r, "%s",
-				      each ? "n is a number from 1 to 1000"
-					   : "from is a time before the year 10000");
-		if (each)
-			r->each = (size_t)value;
-		else
-			r->from = value;
-	}
-	return 0;
+	return wrong ? refuse(r, "%s", wrong) : 0;
 }
 
 static int take_params(struct next_request *r, struct call *call)
@@ -290,33 +260,16 @@ static int take_params(struct next_request *r, struct call *call)
 
 void method_next(struct call *call)
 {
-	const struct process *process = call->m->process;
-	struct next_request *r = mem_calloc(1, sizeof(*r));
+	static const struct ask_kind kind = {.size = sizeof(struct next_request),
+					     .done = next_done};
+	struct next_request *r = ask_new(call, &kind);
 
-	r->methods = call->m;
-	r->client = call->c;
-	r->msgid = call->msgid;
 	r->each = EACH_DEFAULT;
 	r->from = host_wall_ms(call->m->node->host) / 1000 + 1;
 	if (take_params(r, call) < 0) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, r->why);
-		request_free(r);
-		return;
+		ask_fail(&r->ask, RPC_MISUSE, r->why);
+	} else if (ask_offload(&r->ask, compute, on_computed) != 0) {
+		compute(&r->ask);
+		on_computed(&r->ask);
 	}
-	r->next = call->m->nexts;
-	if (r->next)
-		r->next->prev = r;
-	call->m->nexts = r;
-	call->c->parked++;
-	if (process->offload(process->arg, compute, on_computed, r) != 0) {
-		compute(r);
-		on_computed(r);
-	}
-}
-
-void next_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct next_request *r = m->nexts; r; r = r->next)
-		if (r->client == c)
-			r->client = NULL;
 }

@@ -8,7 +8,5 @@
 #define NEXT_ALL_MAX  20000 /* of all tasks of a request */
 
 void method_next(struct call *call);
-/* The client is gone: the answers are dropped. */
-void next_client_gone(struct methods *m, const struct peer *c);
 
 #endif

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/duration.h"
 #include "base/text/utf8.h"
+#include "control/answer/answers.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/options.h"
 #include "control/ask/refusal.h"
 #include "control/ask/subject.h"
 #include "node/node.h"
@@ -35,14 +36,8 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 	pack_kv_bool(p, "output", a->output);
 	pack_kv_str(p, "why", a->why);
 	pack_kv_str(p, "notice", a->notice[0] ? a->notice : NULL);
-	if (a->partitions > 0)
-		pack_kv_int(p, "partition", a->partition);
-	else
-		pack_kv_nil(p, "partition");
-	if (a->partitions > 0)
-		pack_kv_uint(p, "partitions", a->partitions);
-	else
-		pack_kv_nil(p, "partitions");
+	answers_pack_int(p, "partition", a->partitions > 0, a->partition);
+	answers_pack_int(p, "partitions", a->partitions > 0, a->partitions);
 	if (a->index >= 0)
 		pack_kv_int(p, "index", a->index);
 }
@@ -66,13 +61,14 @@ static void pack_renew(struct pack *p, const struct run_answer *a)
 void run_requests_answer(void *owner, uint32_t request, const struct run_answer *a)
 {
 	struct peer *c = owner;
+	struct pack *p;
 
 	if (a->kind == RUN_ANSWER_MISUSE || a->kind == RUN_ANSWER_FAILED) {
 		peer_error(c, request, a->kind == RUN_ANSWER_MISUSE ? RPC_MISUSE : RPC_CANNOT_TELL,
 			   a->why);
 		return;
 	}
-	struct pack *p = peer_begin(c);
+	p = peer_begin(c);
 	rpc_pack_result(p, request);
 	if (a->kind == RUN_ANSWER_CLAIM)
 		pack_claim(p, a);
@@ -85,32 +81,19 @@ void run_requests_answer(void *owner, uint32_t request, const struct run_answer 
 	peer_end(c, request);
 }
 
-void run_requests_released(void *owner)
-{
-	((struct peer *)owner)->parked--;
-}
-
 /* --- the methods ---------------------------------------------------------- */
 
-static bool is_time(int64_t ms)
-{
-	return ms >= 0 && ms <= DURATION_MAX_MS;
-}
-
-/* Takes the tick of a claim that a schedule has made. */
-static bool take_tick(struct run_options *o, struct reader_text text)
-{
-	char name[TICK_NAME_SIZE];
-
-	o->tick_ms = 1000;
-	o->zone_ms = 0;
-	return o->scheduled > 0 && o->scheduled < INT32_MAX && !o->once &&
-	       reader_text_copy(text, name, sizeof(name)) == 0 && tick_parse(name, &o->now_ms);
-}
+/* What a client says of a claim; the rest of the options is made of it. */
+struct said {
+	struct run_options o;
+	int64_t waited_ms, ran;
+	char kind[8], id[NAME_ID_MAX + 1], tick[TICK_NAME_SIZE];
+};
 
 /* Reads the numbers of the partitions that the client has claimed before. */
-static int read_got(struct reader *r, uint64_t got[static NAME_PARTITIONS_MAX / 64])
+static int read_got(struct reader *r, void *to)
 {
+	struct said *said = to;
 	uint64_t k;
 	size_t n;
 	int e = reader_array(r, &n);
@@ -120,142 +103,115 @@ static int read_got(struct reader *r, uint64_t got[static NAME_PARTITIONS_MAX / 
 		if (e == 0 && k >= NAME_PARTITIONS_MAX)
 			return -EBADMSG;
 		if (e == 0)
-			got[k / 64] |= UINT64_C(1) << (k % 64);
+			said->o.got[k / 64] |= UINT64_C(1) << (k % 64);
 	}
 	return e;
 }
 
-/* The options of claim: a map; unknown keys are skipped. */
-static bool take_run_options(struct reader *r, struct run_options *o)
+static int read_tick(struct reader *r, void *to)
 {
-	struct reader_text key, kind = {"", 0}, id = {"", 0}, tick = {"", 0};
-	int64_t waited_ms = 0;
-	uint64_t ran = 0;
-	size_t n;
+	return options_read_tick(r, ((struct said *)to)->tick);
+}
 
-	if (reader_map(r, &n) != 0)
+static bool is_kind(const char *text, size_t len)
+{
+	return (len == 4 && memcmp(text, "once", 4) == 0) ||
+	       (len == 3 && memcmp(text, "run", 3) == 0);
+}
+
+static bool is_id_or_none(const char *text, size_t len)
+{
+	return len == 0 || name_is_id(text, len);
+}
+
+#define A_TIME "not a number of ms up to the longest time"
+
+static const struct key claim_keys[] = {
+	OPTION_TEXT(said, kind, "kind", is_kind, "not run or once"),
+	OPTION_INT(said, o.now_ms, "now_ms", 0, INT64_MAX, "not a time since 1970 in ms"),
+	OPTION_INT(said, o.zone_ms, "zone_ms", -TICK_ZONE_MAX_MS, TICK_ZONE_MAX_MS,
+		   "not the distance of a zone in ms"),
+	OPTION_TEXT(said, id, "id", is_id_or_none, "not the id of a claim"),
+	OPTION_BOOL(said, o.again, "again"),
+	OPTION_INT(said, o.tick_ms, "tick_ms", 0, DURATION_MAX_MS, A_TIME),
+	OPTION_INT(said, o.wait_ms, "wait_ms", 0, DURATION_MAX_MS, A_TIME),
+	OPTION_INT(said, waited_ms, "waited_ms", 0, DURATION_MAX_MS, A_TIME),
+	OPTION("tick", read_tick, OPTIONS_TICK),
+	OPTION_INT(said, o.scheduled, "scheduled", 0, INT32_MAX - 1,
+		   "not the number of an attempt"),
+	OPTION_INT(said, ran, "ran", 0, NAME_PARTITIONS_MAX, "not a number of partitions"),
+	OPTION("got", read_got, "not a list of numbers of partitions"),
+};
+
+/* Takes the options of claim into o, which has the defaults. False after an error answer. */
+static bool take_run_options(struct call *call, struct run_options *o)
+{
+	struct said said = {.o = *o};
+	bool once, good = true;
+
+	if (!options_take(call, OPTIONS(claim_keys), &said))
 		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e != 0)
-			return false;
-		if (reader_text_is(key, "kind"))
-			e = reader_str(r, &kind);
-		else if (reader_text_is(key, "now_ms"))
-			e = reader_int(r, &o->now_ms);
-		else if (reader_text_is(key, "zone_ms"))
-			e = reader_int(r, &o->zone_ms);
-		else if (reader_text_is(key, "id"))
-			e = reader_str(r, &id);
-		else if (reader_text_is(key, "again"))
-			e = reader_bool(r, &o->again);
-		else if (reader_text_is(key, "tick_ms"))
-			e = reader_int(r, &o->tick_ms);
-		else if (reader_text_is(key, "wait_ms"))
-			e = reader_int(r, &o->wait_ms);
-		else if (reader_text_is(key, "waited_ms"))
-			e = reader_int(r, &waited_ms);
-		else if (reader_text_is(key, "tick"))
-			e = reader_str(r, &tick);
-		else if (reader_text_is(key, "scheduled"))
-			e = reader_int(r, &o->scheduled);
-		else if (reader_text_is(key, "ran"))
-			e = reader_uint(r, &ran);
-		else if (reader_text_is(key, "got"))
-			e = read_got(r, o->got);
-		else
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
+	once = strcmp(said.kind, "once") == 0;
+	*o = said.o;
+	o->once = once;
+	o->wait_ms = said.waited_ms < o->wait_ms ? o->wait_ms - said.waited_ms : 0;
+	o->ran = (unsigned)said.ran;
+	memcpy(o->id, said.id, sizeof(o->id));
+	if (o->scheduled != 0) { /* the tick of a schedule */
+		o->tick_ms = 1000;
+		o->zone_ms = 0;
+		good = !once && tick_parse(said.tick, &o->now_ms);
 	}
-	if (id.len > 0 && !name_is_id(id.data, id.len))
-		return false;
-	memcpy(o->id, id.data, id.len);
-	o->once = reader_text_is(kind, "once");
-	if (!is_time(waited_ms) || ran > NAME_PARTITIONS_MAX)
-		return false;
-	o->wait_ms = waited_ms < o->wait_ms ? o->wait_ms - waited_ms : 0;
-	o->ran = (unsigned)ran;
-	if (o->scheduled != 0 && !take_tick(o, tick))
-		return false;
-	return (o->once || reader_text_is(kind, "run")) && o->now_ms >= 0 && is_time(o->tick_ms) &&
-	       is_time(o->wait_ms) && o->zone_ms >= -TICK_ZONE_MAX_MS &&
-	       o->zone_ms <= TICK_ZONE_MAX_MS;
+	return (good && said.kind[0]) || call_refuse(call, "an option of claim is not good");
 }
 
 /* --- a claim that waits for this node's number ---------------------------- */
 
 struct indexed_claim {
-	struct indexed_claim *prev, *next;
-	struct methods *methods;
-	struct peer *client; /* NULL: gone */
-	uint32_t msgid;
+	struct ask ask;
 	char task[NAME_ELECTION_MAX + 1];
 	struct run_options options;
 };
 
-void run_requests_client_gone(struct methods *m, const struct peer *c)
-{
-	for (struct indexed_claim *w = m->indexed; w; w = w->next)
-		if (w->client == c)
-			w->client = NULL;
-}
-
-/* Claims a run of the task, or of one of its partitions led here. The client is parked already. */
+/* Claims a run of the task, or of one of its partitions led here. */
 static void claim(struct methods *m, struct peer *c, uint32_t msgid, const struct subject *s,
 		  const struct run_options *options)
 {
+	asks_hold(c);
 	if (s->task)
 		runs_claim(&m->node->runs, c, msgid, s->task, options);
 	else
 		runs_claim_any(&m->node->runs, c, msgid, s->listing, options);
 }
 
-static void go_on(struct indexed_claim *w, int64_t index, const char *why)
-{
-	const struct leaders *l = &w->methods->node->leaders;
-	struct subject s;
-	bool there = subject_find(l, w->task, strlen(w->task), &s) && (s.task || s.listing->n > 0);
-
-	w->options.index = index;
-	if (index >= 0 && there) {
-		claim(w->methods, w->client, w->msgid, &s, &w->options);
-		return;
-	}
-	w->client->parked--;
-	peer_error(w->client, w->msgid, there ? RPC_CANNOT_TELL : RPC_MISUSE,
-		   there ? why : "the task has been removed");
-}
-
 static void on_index(void *arg, int64_t index, const char *why)
 {
 	struct indexed_claim *w = arg;
+	struct methods *m = w->ask.methods;
+	struct peer *c = w->ask.client;
+	struct subject s;
 
-	if (w->prev)
-		w->prev->next = w->next;
-	else
-		w->methods->indexed = w->next;
-	if (w->next)
-		w->next->prev = w->prev;
-	if (w->client)
-		go_on(w, index, why);
-	free(w);
+	w->options.index = index;
+	if (!subject_find(&m->node->leaders, w->task, strlen(w->task), &s) ||
+	    (!s.task && s.listing->n == 0)) {
+		ask_fail(&w->ask, RPC_MISUSE, "the task has been removed");
+	} else if (index < 0) {
+		ask_fail(&w->ask, RPC_CANNOT_TELL, why);
+	} else {
+		if (c)
+			claim(m, c, w->ask.msgid, &s, &w->options);
+		ask_end(&w->ask);
+	}
 }
 
 static void wait_for_index(const struct call *call, const struct subject *s,
 			   const struct run_options *options)
 {
-	struct indexed_claim *w = mem_calloc(1, sizeof(*w));
+	static const struct ask_kind kind = {.size = sizeof(struct indexed_claim)};
+	struct indexed_claim *w = ask_new(call, &kind);
 
-	w->methods = call->m;
-	w->client = call->c;
-	w->msgid = call->msgid;
 	snprintf(w->task, sizeof(w->task), "%s", subject_name(s));
 	w->options = *options;
-	w->next = call->m->indexed;
-	if (w->next)
-		w->next->prev = w;
-	call->m->indexed = w;
 	own_index_ask(&call->m->node->recipes.index, on_index, w);
 }
 
@@ -265,7 +221,7 @@ static void refuse_queue(const struct call *call, const char *name)
 	char text[EXPLAIN_TEXT_MAX] = "";
 
 	explain_say(text, "%s is a queue: hand its jobs in with zkleader submit %s", name, name);
-	peer_error(call->c, call->msgid, RPC_MISUSE, text);
+	call_refuse(call, text);
 }
 
 void run_request_claim(struct call *call)
@@ -273,10 +229,7 @@ void run_request_claim(struct call *call)
 	const struct task_settings *settings;
 	struct subject s;
 
-	if (call->n_params != 2)
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "claim takes a task and a map of options");
-	if (call->n_params != 2 || !subject_take(call, &s))
+	if (!subject_take(call, &s))
 		return;
 	settings = s.task ? s.task->settings : &s.listing->settings;
 	if (settings->queue) {
@@ -290,15 +243,12 @@ void run_request_claim(struct call *call)
 				      .wait_ms = settings->wait_ms,
 				      .pid = call->c->pid,
 				      .index = -1};
-	if (!take_run_options(&call->params, &options)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "an option of claim is not good");
+	if (!take_run_options(call, &options))
 		return;
-	}
 	if (!s.task && (options.once || options.scheduled > 0 || s.listing->n == 0)) {
 		methods_refuse_whole(call, s.listing);
 		return;
 	}
-	call->c->parked++;
 	if (settings->index && !options.once)
 		wait_for_index(call, &s, &options);
 	else
@@ -307,21 +257,18 @@ void run_request_claim(struct call *call)
 
 void run_request_attach(struct call *call)
 {
-	struct task *t = call->n_params == 2 ? methods_take_task(call) : NULL;
+	struct task *t = methods_take_task(call);
 	char id[NAME_ID_MAX + 1] = "";
 	struct reader_text text;
 
-	if (call->n_params != 2)
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "attach takes a task and the id of a claim");
 	if (!t || !refusal_may(call, t->settings, t->name))
 		return;
 	if (reader_str(&call->params, &text) != 0 || !name_is_id(text.data, text.len)) {
-		peer_error(call->c, call->msgid, RPC_MISUSE, "that is not the id of a claim");
+		call_refuse(call, "that is not the id of a claim");
 		return;
 	}
 	memcpy(id, text.data, text.len);
-	call->c->parked++;
+	asks_hold(call->c);
 	runs_attach(runs_of(call), call->c, call->msgid, t, id, call->c->pid);
 }
 
@@ -329,15 +276,16 @@ void run_request_renew(struct call *call)
 {
 	uint64_t id;
 
-	if (call->n_params != 1 || reader_uint(&call->params, &id) != 0)
-		peer_error(call->c, call->msgid, RPC_MISUSE, "renew takes the number of a run");
+	if (reader_uint(&call->params, &id) != 0)
+		call_refuse(call, "renew takes the number of a run");
 	else
 		runs_renew(runs_of(call), call->c, call->msgid, id);
 }
 
-/* A text for people, of which no more is kept than a record has room for. */
-static int take_start(struct reader *r, struct run_outcome *o)
+/* A text for people: what has no room in a record, or is no UTF-8, is left out. */
+static int read_start(struct reader *r, void *to)
 {
+	struct run_outcome *o = to;
 	struct reader_text text;
 	int e = reader_str(r, &text);
 
@@ -347,46 +295,34 @@ static int take_start(struct reader *r, struct run_outcome *o)
 	return e;
 }
 
-/* How a run has ended: a map; unknown keys are skipped. */
-static bool take_end(struct reader *r, struct run_outcome *o)
+static int read_output(struct reader *r, void *to)
 {
-	struct reader_text key, output = {NULL, 0};
-	size_t n;
+	struct run_outcome *o = to;
+	struct reader_text output;
 
-	if (reader_map(r, &n) != 0)
-		return false;
-	for (; n > 0; n--) {
-		int e = reader_str(r, &key);
-		if (e == 0 && reader_text_is(key, "exit_status"))
-			e = reader_int(r, &o->what.exit_status);
-		else if (e == 0 && reader_text_is(key, "interrupted"))
-			e = reader_bool(r, &o->what.interrupted);
-		else if (e == 0 && reader_text_is(key, "timeout"))
-			e = reader_bool(r, &o->what.timeout);
-		else if (e == 0 && reader_text_is(key, "output"))
-			e = reader_bin(r, &output);
-		else if (e == 0 && reader_text_is(key, "start"))
-			e = take_start(r, o);
-		else if (e == 0)
-			e = reader_skip(r);
-		if (e != 0)
-			return false;
-	}
+	if (reader_bin(r, &output) != 0 || output.len > RECORD_OUTPUT_MAX)
+		return -EBADMSG;
 	o->output = output.data;
 	o->output_len = output.len;
-	return o->what.exit_status >= 0 && o->what.exit_status <= 255 &&
-	       output.len <= RECORD_OUTPUT_MAX;
+	return 0;
 }
 
 void run_request_finish(struct call *call)
 {
+	static const struct key keys[] = {
+		OPTION_INT(run_outcome, what.exit_status, "exit_status", 0, 255,
+			   "not from 0 to 255"),
+		OPTION_BOOL(run_outcome, what.interrupted, "interrupted"),
+		OPTION_BOOL(run_outcome, what.timeout, "timeout"),
+		OPTION("output", read_output, "not a bin of at most 2048 bytes"),
+		OPTION("start", read_start, "not a text"),
+	};
 	struct run_outcome outcome = {.what.exit_status = -1};
 	uint64_t id;
 
-	if (call->n_params != 2 || reader_uint(&call->params, &id) != 0 ||
-	    !take_end(&call->params, &outcome))
-		peer_error(call->c, call->msgid, RPC_MISUSE,
-			   "finish takes the number of a run and its exit_status");
-	else
+	if (reader_uint(&call->params, &id) != 0)
+		call_refuse(call, "finish takes the number of a run and its exit_status");
+	else if (options_take(call, OPTIONS(keys), &outcome) &&
+		 (outcome.what.exit_status >= 0 || call_refuse(call, "exit_status: missing")))
 		runs_finish(runs_of(call), call->c, call->msgid, id, &outcome);
 }

@@ -11,10 +11,7 @@ void run_request_renew(struct call *call);
 void run_request_finish(struct call *call);
 void run_request_attach(struct call *call);
 
-void run_requests_client_gone(struct methods *m, const struct peer *c);
-
-/* The node's handlers for runs; the owner is the client. */
+/* The node's handler for runs; the owner is the client. */
 void run_requests_answer(void *owner, uint32_t request, const struct run_answer *a);
-void run_requests_released(void *owner);
 
 #endif

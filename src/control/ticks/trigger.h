@@ -7,7 +7,4 @@
 void trigger_answer(struct call *call);
 void outcome_answer(struct call *call);
 
-/* The client is gone: the answers are dropped. */
-void triggers_client_gone(struct methods *m, const struct peer *c);
-
 #endif
