@@ -196,9 +196,8 @@ void methods_task_removed(struct methods *m, struct task *t)
 
 void methods_client_gone(struct methods *m, struct peer *c)
 {
-	asks_client_gone(&m->asks, c);
+	asks_client_gone(m, c);
 	programs_client_gone(m, c);
-	node_owner_gone(m->node, c);
 	subscription_end(m->subscriptions, c);
 }
 

@@ -480,15 +480,6 @@ void node_leave(struct node *n)
 	leftovers_want(&n->leftovers);
 }
 
-void node_owner_gone(struct node *n, const void *owner)
-{
-	parties_owner_gone(&n->recipes.barriers, owner);
-	locks_owner_gone(&n->recipes.locks, owner);
-	parties_owner_gone(&n->recipes.gangs, owner);
-	queues_owner_gone(&n->queues, owner);
-	runs_owner_gone(&n->runs, owner);
-}
-
 size_t node_going(const struct node *n)
 {
 	return runs_going(&n->runs, false) + recipes_going(&n->recipes) + queues_going(&n->queues) +

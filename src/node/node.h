@@ -113,9 +113,6 @@ void node_withdraw(struct node *n);
 /* Ends the session; done is called when the server has heard or cannot be told. */
 void node_stop(struct node *n, void (*done)(void *arg), void *arg);
 
-/* Who has asked for something, or holds something under a lease, has gone: it is told no more. */
-void node_owner_gone(struct node *n, const void *owner);
-
 /* The task is about to be freed: what the rooms behind the election keep of it is freed. */
 void node_task_forget(struct task *t);
 

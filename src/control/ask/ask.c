@@ -60,8 +60,20 @@ static void tell_gone(struct ask *a)
 		a->kind->gone(a);
 }
 
-void asks_client_gone(struct asks *all, const struct peer *c)
+/* What it holds or is to hold under a lease is the node's from now on: it is told no more. */
+static void disown(struct node *n, const struct peer *owner)
 {
+	parties_owner_gone(&n->recipes.barriers, owner);
+	locks_owner_gone(&n->recipes.locks, owner);
+	parties_owner_gone(&n->recipes.gangs, owner);
+	queues_owner_gone(&n->queues, owner);
+	runs_owner_gone(&n->runs, owner);
+}
+
+void asks_client_gone(struct methods *m, const struct peer *c)
+{
+	struct asks *all = &m->asks;
+
 	for (struct ask *a = TAILQ_FIRST(&all->list), *next; a; a = next) {
 		next = TAILQ_NEXT(a, link);
 		if (a->client != c)
@@ -71,6 +83,7 @@ void asks_client_gone(struct asks *all, const struct peer *c)
 		if (!a->offloaded)
 			tell_gone(a);
 	}
+	disown(m->node, c);
 }
 
 void asks_each(struct asks *all, const struct ask_kind *kind, bool (*fn)(struct ask *a, void *arg),

@@ -62,7 +62,8 @@ struct asks {
 
 void asks_init(struct asks *all, struct host *host);
 void asks_done(struct asks *all);
-void asks_client_gone(struct asks *all, const struct peer *c);
+/* Tells its requests, and the node, which keeps what it holds. */
+void asks_client_gone(struct methods *m, const struct peer *c);
 /*
  * Calls fn for each request of the kind, the oldest first, until one returns false. fn may end the
  * request that it is given, and begin others.

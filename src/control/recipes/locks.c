@@ -71,7 +71,7 @@ struct wanted {
 void method_lock(struct call *call)
 {
 	static const struct key keys[] = {
-		OPTION_TEXT(wanted, id, "id", lock_is_id, "not 16 hexadecimal digits"),
+		OPTION_TEXT(wanted, id, "id", lock_is_id, "not 32 hexadecimal digits"),
 		OPTION_TEXT(wanted, command, "command", utf8_is_valid, "not a short text"),
 		OPTION_INT(wanted, q.slots, "slots", 1, LOCK_SLOTS_MAX, "not a number of slots"),
 		OPTION_INT(wanted, q.wait_ms, "wait_ms", -1, DURATION_MAX_MS, "not a number of ms"),
