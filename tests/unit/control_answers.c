@@ -2,146 +2,25 @@
  * What the socket answers while time goes on: each look at the clock moves it here, so that a lease or a wait
  * runs out between any two looks that one answer takes. The answer is whole and agrees with itself all the same.
  */
+#include "control_peer.h"
 #include "node_site.h"
 
 #include "control/answer/answers.h"
 #include "control/answer/explain.h"
 #include "control/ask/methods.h"
 #include "control/answer/partition_answers.h"
-#include "control/ask/peer.h"
 #include "config/config.h"
 #include "node/node.h"
-#include "wire/reader.h"
-#include "wire/rpc.h"
 
 TestSuite(answers, .init = site_begin);
 
 #define PARTITIONS 4
 
-/* --- a peer in memory ----------------------------------------------------------------------------------- */
+static struct peer *const peer = &clients[0].peer;
 
-static struct peer peer;
-static struct buffer sent;
-static struct pack packed;
-
-struct pack *peer_begin(struct peer *c)
-{
-	(void)c;
-	if (!sent.limit)
-		buffer_init(&sent, 1 << 20);
-	buffer_clear(&sent);
-	pack_init(&packed, &sent);
-	return &packed;
-}
-
-void peer_end(struct peer *c, int64_t msgid)
-{
-	size_t len;
-
-	(void)c, (void)msgid;
-	cr_assert_eq(packed.failed, 0);
-	cr_assert_eq(reader_measure(sent.data, sent.len, sent.limit, &len), 1, "it is not whole");
-	cr_assert_eq(len, sent.len, "something is left behind it");
-}
-
-void peer_error(struct peer *c, uint32_t msgid, enum rpc_code code, const char *message)
-{
-	(void)c, (void)msgid;
-	cr_assert_fail("error %d: %s", (int)code, message);
-}
-
-/* What other answers need: none of them is asked for here. */
-void peer_drop(struct peer *c)
-{
-	(void)c;
-	cr_assert_fail("it was dropped");
-}
-
-bool peer_may_change(const struct peer *c)
-{
-	return c != NULL;
-}
-
-bool peer_has_room(struct peer *c)
-{
-	return c != NULL;
-}
-
-struct pack *peer_begin_notification(struct peer *c)
-{
-	return peer_begin(c);
-}
-
-/* The result of what was answered last. */
 static struct reader result(void)
 {
-	struct rpc_message m;
-
-	cr_assert_eq(rpc_parse(sent.data, sent.len, &m), 0);
-	cr_assert(!m.failed);
-	return m.result;
-}
-
-/* The value of a key of the map. */
-static struct reader value_of(struct reader map, const char *key)
-{
-	size_t n;
-
-	cr_assert_eq(reader_map(&map, &n), 0);
-	for (size_t i = 0; i < n; i++) {
-		struct reader_text name;
-		cr_assert_eq(reader_str(&map, &name), 0);
-		if (reader_text_is(name, key))
-			return map;
-		cr_assert_eq(reader_skip(&map), 0);
-	}
-	cr_assert_fail("there is no %s", key);
-	return map;
-}
-
-static bool flag_of(struct reader map, const char *key)
-{
-	struct reader r = value_of(map, key);
-	bool value;
-
-	cr_assert_eq(reader_bool(&r, &value), 0);
-	return value;
-}
-
-static int64_t number_of(struct reader map, const char *key)
-{
-	struct reader r = value_of(map, key);
-	int64_t value;
-
-	cr_assert_eq(reader_int(&r, &value), 0);
-	return value;
-}
-
-static bool text_is(struct reader map, const char *key, const char *text)
-{
-	struct reader r = value_of(map, key);
-	struct reader_text value;
-
-	cr_assert_eq(reader_str(&r, &value), 0);
-	return reader_text_is(value, text);
-}
-
-static bool text_begins(struct reader map, const char *key, const char *text)
-{
-	struct reader r = value_of(map, key);
-	struct reader_text value;
-
-	cr_assert_eq(reader_str(&r, &value), 0);
-	return value.len >= strlen(text) && memcmp(value.data, text, strlen(text)) == 0;
-}
-
-static size_t length_of(struct reader map, const char *key)
-{
-	struct reader r = value_of(map, key);
-	size_t n;
-
-	cr_assert_eq(reader_array(&r, &n), 0);
-	return n;
+	return result_of(peer);
 }
 
 /* How many of the owners have a lease that is promised. */
@@ -229,7 +108,7 @@ Test(answers, a_check_agrees_with_itself_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_check(node(), &peer, 1, t);
+		answer_check(node(), peer, 1, t);
 		bool leader = flag_of(result(), "leader");
 		cr_expect_eq(number_of(result(), "lease_ms") > 0, leader);
 		cr_expect_eq(text_is(result(), "state", "leading"), leader);
@@ -247,7 +126,7 @@ Test(answers, an_explanation_agrees_with_itself_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_explain(node(), &peer, 1, t);
+		answer_explain(node(), peer, 1, t);
 		bool leads = flag_of(result(), "leads");
 		cr_expect_eq(text_is(result(), "state", "leading"), leads);
 		cr_expect_eq(text_begins(result(), "reason", "this node leads"), leads);
@@ -261,7 +140,7 @@ Test(answers, partitions_are_whole_while_the_lease_runs_out)
 
 	for (int64_t looks = 0; looks < LOOKS; looks++) {
 		ask_before_the_end(looks);
-		answer_partitions(node(), &peer, 1, scan);
+		answer_partitions(node(), peer, 1, scan);
 		all += length_of(result(), "here") == PARTITIONS;
 		none += length_of(result(), "here") == 0;
 		cr_expect_eq(length_of(result(), "owners"), PARTITIONS);
@@ -317,7 +196,7 @@ Test(answers, a_status_is_whole_while_jobs_are_given_up)
 		host.now_ms = end_ms - looks;
 		host.creep_ms = 1;
 		process.node = methods.node = node();
-		answer_status(&methods, &peer, 1);
+		answer_status(&methods, peer, 1);
 		host.creep_ms = 0;
 		both += length_of(result(), "jobs") == 2;
 		none += length_of(result(), "jobs") == 0;
