@@ -33,6 +33,7 @@ Test(misuse, methods_say_how_many_parameters_they_take)
 Test(misuse, options_are_maps_whose_keys_come_once_and_have_their_type)
 {
 	refuses("the options are no map", "lock", 2, "ss", "l", "no map");
+	refuses("an option has no name", "lock", 2, "s1ii", "l", N(1), N(2));
 	refuses("id: repeated", "lock", 2, "s2ssss", "l", "id", ID, "id", ID);
 	refuses("id: not 32", "lock", 2, "s1ss", "l", "id", "short");
 	refuses("slots: not a number of slots", "lock", 2, "s2sssi", "l", "id", ID, "slots", N(0));

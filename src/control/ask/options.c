@@ -11,12 +11,16 @@
 
 const char *options_read(struct reader *r, const struct key *keys, size_t n, void *to)
 {
-	const char *why = "the options are no map";
+	const char *why = NULL;
 	struct reader rest = *r;
-	enum reader_type type;
+	struct reader_text name;
+	size_t left;
 
-	if (reader_peek(r, &type) != 0 || type != READER_MAP || reader_skip(&rest) != 0)
-		return why;
+	if (reader_map(&rest, &left) != 0)
+		return "the options are no map";
+	for (; left > 0; left--)
+		if (reader_str(&rest, &name) != 0 || reader_skip(&rest) != 0)
+			return "an option has no name";
 	if (keys_parse(r->p, (size_t)(rest.p - r->p), BUFFER_LIMIT_MAX, keys, n, to, &why) < 0)
 		return why;
 	*r = rest;
