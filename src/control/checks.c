@@ -7,7 +7,7 @@
 #include "control/answer/subscriptions.h"
 #include "control/ask/options.h"
 #include "control/ask/subject.h"
-#include "control/ticks/explain_tick.h"
+#include "control/ticks/ticks.h"
 
 /* The options of check. */
 struct check_options {

@@ -17,7 +17,7 @@
 #include "control/answer/handover.h"
 #include "control/answer/subscriptions.h"
 #include "control/programs/runners.h"
-#include "control/ticks/run_requests.h"
+#include "control/ticks/ticks.h"
 #include "daemon/handoff.h"
 #include "daemon/machine/machine.h"
 #include "daemon/machine/offload.h"

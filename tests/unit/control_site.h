@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "control/ask/methods.h"
 #include "control/dispatch.h"
-#include "control/ticks/run_requests.h"
+#include "control/ticks/ticks.h"
 
 static struct methods methods;
 static const struct problems no_problems;

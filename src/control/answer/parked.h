@@ -1,5 +1,5 @@
 /*
- * Parked requests: they wait for answers of ZooKeeper or for an election to settle. For methods.c
+ * Parked requests: they wait for answers of ZooKeeper or for an election to settle. For dispatch.c
  * alone.
  */
 #ifndef ZKLEADER_CONTROL_ANSWER_PARKED_H

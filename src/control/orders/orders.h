@@ -22,5 +22,9 @@ void order_resign(struct call *call);
 void order_unresign(struct call *call);
 void order_pin(struct call *call);
 void order_unpin(struct call *call);
+/* Changes the number of partitions of a task. */
+void repartition(struct call *call);
+/* Answered once all files have been read and are in force. */
+void reload_answer(struct call *call);
 
 #endif

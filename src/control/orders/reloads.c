@@ -1,4 +1,4 @@
-#include "control/orders/reloads.h"
+#include "control/orders/orders.h"
 
 #include <string.h>
 

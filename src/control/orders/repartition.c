@@ -1,4 +1,4 @@
-#include "control/orders/repartition.h"
+#include "control/orders/orders.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "control/ask/explain_text.h"
 #include "control/ask/options.h"
 #include "control/ask/subject.h"
-#include "control/orders/orders.h"
 #include "node/election/partitions.h"
 
 struct repartition {

@@ -1,4 +1,4 @@
-/* The methods about queues of jobs. For methods.c alone. */
+/* The methods about queues of jobs. For dispatch.c alone. */
 #ifndef ZKLEADER_CONTROL_QUEUES_QUEUES_H
 #define ZKLEADER_CONTROL_QUEUES_QUEUES_H
 

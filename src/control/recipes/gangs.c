@@ -1,11 +1,10 @@
-#include "control/recipes/gangs.h"
+#include "control/recipes/recipes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/duration.h"
 #include "control/ask/options.h"
-#include "control/recipes/recipes.h"
 #include "node/node.h"
 
 /* A request that waits for the node: join, join_attach or join_finish. */

@@ -1,4 +1,4 @@
-#include "control/recipes/locks.h"
+#include "control/recipes/recipes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "control/answer/answers.h"
 #include "control/ask/nodes.h"
 #include "control/ask/options.h"
-#include "control/recipes/recipes.h"
 #include "node/node.h"
 #include "node/recipes/lock/lock_list.h"
 

@@ -1,4 +1,4 @@
-/* The recipes' methods. For methods.c alone. */
+/* The recipes' methods. For dispatch.c alone. */
 #ifndef ZKLEADER_CONTROL_RECIPES_RECIPES_H
 #define ZKLEADER_CONTROL_RECIPES_RECIPES_H
 
@@ -21,6 +21,15 @@ void recipe_wait(struct call *call);
 void recipe_rolling(struct call *call);
 void recipe_barrier(struct call *call);
 void recipe_barrier_leave(struct call *call);
+void method_lock(struct call *call);
+void method_lock_attach(struct call *call);
+void method_lock_renew(struct call *call);
+void method_lock_finish(struct call *call);
+void method_locks(struct call *call);
+void method_join(struct call *call);
+void method_join_attach(struct call *call);
+void method_join_renew(struct call *call);
+void method_join_finish(struct call *call);
 
 /* At the end of a turn: the fleet may have changed. */
 void recipes_look(struct methods *m);

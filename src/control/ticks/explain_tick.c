@@ -1,4 +1,4 @@
-#include "control/ticks/explain_tick.h"
+#include "control/ticks/ticks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "control/ticks/next.h"
+#include "control/ticks/ticks.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +16,9 @@
 #include "node/node.h"
 #include "node/schedule/schedules.h"
 
-#define LOCAL_SIZE    32 /* "2026-03-29T03:00:00+02:00" */
+#define NEXT_EACH_MAX 1000  /* instants of a task */
+#define NEXT_ALL_MAX  20000 /* of all tasks of a request */
+#define LOCAL_SIZE    32    /* "2026-03-29T03:00:00+02:00" */
 #define HOUR_S	      3600
 #define MINUTE_S      60
 #define EACH_DEFAULT  5

@@ -1,4 +1,4 @@
-#include "control/ticks/run_requests.h"
+#include "control/ticks/ticks.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "control/ticks/trigger.h"
+#include "control/ticks/ticks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "control/ask/options.h"
 #include "control/ask/refusal.h"
 #include "control/ask/subject.h"
-#include "control/ticks/run_requests.h"
 #include "core/time/owed.h"
 #include "node/election/tasks.h"
 #include "node/fleet/policy.h"
