@@ -285,10 +285,8 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 			    bool ended)
 {
 	const char *name = item->record.task;
-	char called[WORKER_NODE_MAX + 1];
 	struct subscription *sub;
 
-	nodes_name(s->node, item->record.node, called);
 	TAILQ_FOREACH (sub, &s->list, link) {
 		struct peer *c = sub->client;
 		if (name[0] != '\0' && !hears_of(sub, name))
@@ -302,7 +300,7 @@ void subscriptions_decision(const struct subscriptions *s, const struct policy_i
 		pack_now(p, s);
 		pack_kv_str(p, "task", name[0] ? name : NULL);
 		decisions_pack_item(p, item);
-		pack_kv_str(p, "name", item->record.node[0] ? called : NULL);
+		nodes_pack(p, s->node, "name", item->record.node);
 		peer_end(c, PEER_NOTIFICATION);
 	}
 }

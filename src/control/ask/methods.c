@@ -65,20 +65,6 @@ void methods_refuse_whole(const struct call *call, const struct listing *l)
 	call_refuse(call, text);
 }
 
-void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse)
-{
-	if (lease_ms < 0) {
-		call_refuse(call, misuse);
-		return;
-	}
-	struct pack *p = call_result(call);
-	pack_map(p, 3);
-	pack_kv_bool(p, "leads", lease_ms > 0);
-	pack_kv_int(p, "lease_ms", lease_ms);
-	pack_kv_int(p, "timeout_ms", call->m->node->session.lease.timeout_ms);
-	call_end(call);
-}
-
 struct task *methods_take_task(struct call *call)
 {
 	struct subject s;

@@ -84,11 +84,6 @@ bool call_has_policy(const struct call *call);
  */
 struct task *methods_take_task(struct call *call);
 
-/*
- * Answers a renewal of what the connection holds, for lease_ms from now on; 0: it is lost. -1: the
- * connection holds nothing of the kind, and the answer is the text `misuse`.
- */
-void methods_renewed(const struct call *call, int64_t lease_ms, const char *misuse);
 /* Answers that the request is about one election, and so not for a task with partitions. */
 void methods_refuse_whole(const struct call *call, const struct listing *l);
 

@@ -177,3 +177,12 @@ void nodes_name(const struct node *n, const char *node, char ret_name[WORKER_NOD
 		 node);
 	free(known);
 }
+
+void nodes_pack(struct pack *p, const struct node *n, const char *key, const char *node)
+{
+	char name[WORKER_NODE_MAX + 1] = "";
+
+	if (node[0])
+		nodes_name(n, node, name);
+	pack_kv_str(p, key, name[0] ? name : NULL);
+}

@@ -8,6 +8,7 @@
 
 #include "control/ask/explain_text.h"
 #include "node/node.h"
+#include "wire/pack.h"
 #include "wire/reader.h"
 
 /*
@@ -22,5 +23,7 @@ bool nodes_find(const struct node *n, struct reader_text name, char ret_node[WOR
  * if no other node of that host is known.
  */
 void nodes_name(const struct node *n, const char *node, char ret_name[WORKER_NODE_MAX + 1]);
+/* The key and that name; nil for "". */
+void nodes_pack(struct pack *p, const struct node *n, const char *key, const char *node);
 
 #endif

@@ -36,7 +36,7 @@ static void answer(struct order *o, bool done)
 {
 	const struct node *s = o->ask.methods->node;
 	const struct policy_record *r = &o->record;
-	char text[EXPLAIN_TEXT_MAX] = "", name[WORKER_NODE_MAX + 1];
+	char text[EXPLAIN_TEXT_MAX] = "";
 	struct pack *p = ask_result(&o->ask);
 
 	if (o->partitions)
@@ -45,12 +45,11 @@ static void answer(struct order *o, bool done)
 		order_say_done(s, r, o->kind, o->put, text);
 	else
 		order_say_nothing(s, r, o->kind, text);
-	nodes_name(s, r->node, name);
 	pack_map(p, 4);
 	pack_kv_bool(p, "done", done);
 	pack_kv_str(p, "message", text);
 	pack_kv_str(p, "node", r->node[0] ? r->node : NULL);
-	pack_kv_str(p, "name", r->node[0] ? name : NULL);
+	nodes_pack(p, s, "name", r->node);
 	ask_end(&o->ask);
 }
 

@@ -18,10 +18,6 @@
 
 static void pack_fields(struct pack *p, const struct node *n, const struct job_record *r)
 {
-	char node[WORKER_NODE_MAX + 1] = "";
-
-	if (r->node[0])
-		nodes_name(n, r->node, node);
 	pack_kv_str(p, "id", r->id);
 	pack_kv_str(p, "queue", r->queue);
 	pack_kv_str(p, "state", r->state);
@@ -33,7 +29,7 @@ static void pack_fields(struct pack *p, const struct node *n, const struct job_r
 	answers_pack_time(p, "due", r->due);
 	answers_pack_time(p, "started", r->started);
 	answers_pack_time(p, "ended", r->ended);
-	pack_kv_str(p, "node", node[0] ? node : NULL);
+	nodes_pack(p, n, "node", r->node);
 	answers_pack_int(p, "exit_status", r->exit_status >= 0, r->exit_status);
 	pack_kv_str(p, "why", r->why[0] ? r->why : NULL);
 	pack_kv_str(p, "detail", r->detail[0] ? r->detail : NULL);

@@ -16,7 +16,6 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 		      const struct task_config *config, const struct queue_view *v)
 {
 	const struct queue_config *q = config ? config->queue : NULL;
-	char node[WORKER_NODE_MAX + 1];
 
 	pack_map(p, 9);
 	pack_kv_str(p, "queue", name);
@@ -31,9 +30,8 @@ static void pack_view(struct pack *p, const struct node *n, const char *name,
 	pack_str(p, "workers");
 	pack_array(p, v->n_workers);
 	for (size_t i = 0; i < v->n_workers; i++) {
-		nodes_name(n, v->workers[i].node, node);
 		pack_map(p, 3);
-		pack_kv_str(p, "node", node);
+		nodes_pack(p, n, "node", v->workers[i].node);
 		pack_kv_int(p, "slots", v->workers[i].slots);
 		pack_kv_int(p, "running", v->workers[i].running);
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/ask/held.h"
 #include "control/ask/options.h"
 #include "control/queues/queue_asks.h"
 #include "control/queues/queues.h"
@@ -60,14 +61,6 @@ static void pack_begun(struct pack *p, const struct node *n, const struct job_be
 		pack_nil(p);
 }
 
-static void pack_attached(struct pack *p, const struct job_begun *b)
-{
-	pack_map(p, 3);
-	pack_kv_bool(p, "attached", b->yours);
-	pack_kv_uint(p, "run", b->yours ? b->number : 0);
-	pack_kv_bool(p, "recorded", false);
-}
-
 static void on_begun(void *arg, const struct job_begun *begun)
 {
 	struct queue_ask *a = arg;
@@ -80,7 +73,7 @@ static void on_begun(void *arg, const struct job_begun *begun)
 	}
 	p = ask_result(&a->ask);
 	if (a->attaches)
-		pack_attached(p, begun);
+		held_pack_attached(p, begun->yours, begun->yours ? begun->number : 0, false);
 	else
 		pack_begun(p, a->ask.methods->node, begun);
 	if (begun->yours)
@@ -152,85 +145,7 @@ void method_job_renew(struct call *call)
 
 	if (reader_uint(&call->params, &number) == 0)
 		lease_ms = queues_renew(&call->m->node->queues, call->c, number);
-	methods_renewed(call, lease_ms, "job_renew takes the number of a job of this connection");
-}
-
-/* How an attempt has ended: with an exit status for a command, with `how` for an HTTP request. */
-struct ended {
-	struct job_end end;
-	bool answered;
-};
-
-static int read_output(struct reader *r, void *to)
-{
-	struct ended *e = to;
-	struct reader_text output;
-
-	if (reader_bin(r, &output) != 0 || output.len > RECORD_OUTPUT_MAX)
-		return -EBADMSG;
-	e->end.output = output.data;
-	e->end.len = output.len;
-	return 0;
-}
-
-/* A text for people alone: what has no room is left out. */
-static int read_start(struct reader *r, void *to)
-{
-	struct ended *e = to;
-	struct reader_text text;
-
-	if (reader_str(r, &text) != 0)
-		return -EBADMSG;
-	if (reader_text_copy(text, e->end.start, sizeof(e->end.start)) != 0)
-		e->end.start[0] = '\0';
-	return 0;
-}
-
-/* The answer to an HTTP request. */
-static int read_how(struct reader *r, void *to)
-{
-	static const struct {
-		const char *word;
-		enum attempt_answer answer;
-	} words[] = {{"ok", ATTEMPT_ACCEPTED},
-		     {"dead", ATTEMPT_REFUSED},
-		     {"failed", ATTEMPT_UNANSWERED}};
-	struct ended *e = to;
-	struct reader_text text;
-	int error = reader_str(r, &text);
-
-	for (size_t i = 0; error == 0 && i < sizeof(words) / sizeof(words[0]); i++) {
-		if (!reader_text_is(text, words[i].word))
-			continue;
-		e->end.what.answer = words[i].answer;
-		e->answered = true;
-	}
-	return e->answered ? 0 : -EBADMSG;
-}
-
-static bool take_end(struct call *call, struct job_end *ret)
-{
-	static const struct key keys[] = {
-		OPTION_INT(ended, end.what.exit_status, "exit_status", -1, 255,
-			   "not from 0 to 255"),
-		OPTION_INT(ended, end.retry_ms, "retry_ms", -1, QUEUE_DELAY_MAX_MS,
-			   "not a time up to 90 days"),
-		OPTION_BOOL(ended, end.what.interrupted, "interrupted"),
-		OPTION_BOOL(ended, end.what.timeout, "timeout"),
-		OPTION("how", read_how, "not one of ok, dead, failed"),
-		OPTION("output", read_output, "not a bin of at most 2048 bytes"),
-		OPTION("start", read_start, "not a text"),
-	};
-	struct ended e = {.end = {.what.exit_status = -1, .retry_ms = -1}};
-
-	if (!options_take(call, OPTIONS(keys), &e))
-		return false;
-	if (!e.answered && e.end.what.exit_status < 0)
-		return call_refuse(call, "exit_status: missing");
-	if (e.answered)
-		e.end.what.exit_status = -1; /* the process's status says nothing of the request */
-	*ret = e.end;
-	return true;
+	held_renewed(call, lease_ms, "job_renew takes the number of a job of this connection");
 }
 
 static void on_ended(void *arg, bool recorded)
@@ -244,7 +159,7 @@ static void on_ended(void *arg, bool recorded)
 
 void method_job_finish(struct call *call)
 {
-	struct job_end end;
+	struct held_end end;
 	struct ask *a;
 	uint64_t number;
 
@@ -253,9 +168,16 @@ void method_job_finish(struct call *call)
 				  "ended");
 		return;
 	}
-	if (!take_end(call, &end))
+	if (!held_take_end(call, &end))
 		return;
+	if (end.what.exit_status < 0 && end.what.answer == ATTEMPT_NO_ANSWER) {
+		call_refuse(call, "exit_status: missing");
+		return;
+	}
+	struct job_end told = {
+		.what = end.what, .retry_ms = end.retry_ms, .output = end.output, .len = end.len};
+	memcpy(told.start, end.start, sizeof(told.start));
 	a = ask_new(call, &kind);
-	if (!queues_finish(&call->m->node->queues, call->c, number, &end, on_ended, a))
+	if (!queues_finish(&call->m->node->queues, call->c, number, &told, on_ended, a))
 		ask_fail(a, RPC_MISUSE, "no such job on this connection");
 }

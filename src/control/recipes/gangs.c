@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/duration.h"
+#include "control/ask/held.h"
 #include "control/ask/options.h"
 #include "node/node.h"
 
@@ -54,14 +55,6 @@ static void pack_join(struct pack *p, const struct party_answer *a)
 		pack_state(p, "count", NULL, a->count);
 }
 
-static void pack_attach(struct pack *p, const struct party_answer *a)
-{
-	pack_map(p, 3);
-	pack_kv_bool(p, "attached", a->outcome == PARTY_OPENED);
-	pack_kv_uint(p, "run", a->number);
-	pack_kv_bool(p, "recorded", false);
-}
-
 static void on_answer(void *arg, const struct party_answer *answer)
 {
 	struct gang_ask *a = arg;
@@ -73,7 +66,7 @@ static void on_answer(void *arg, const struct party_answer *answer)
 	}
 	p = ask_result(&a->ask);
 	if (a->attaches)
-		pack_attach(p, answer);
+		held_pack_attached(p, answer->outcome == PARTY_OPENED, answer->number, false);
 	else
 		pack_join(p, answer);
 	ask_end(&a->ask);
@@ -150,22 +143,12 @@ void method_join_renew(struct call *call)
 
 	if (reader_uint(&call->params, &number) == 0)
 		lease_ms = gangs_renew(&n->recipes.gangs, call->c, number);
-	methods_renewed(call, lease_ms,
-			"join_renew takes the number of a member of this connection");
-}
-
-static void on_finished(void *arg)
-{
-	pack_bool(ask_result(arg), true);
-	ask_end(arg);
+	held_renewed(call, lease_ms, "join_renew takes the number of a member of this connection");
 }
 
 void method_join_finish(struct call *call)
 {
-	struct ended {
-		bool interrupted;
-	} end = {false};
-	static const struct key keys[] = {OPTION_BOOL(ended, interrupted, "interrupted")};
+	struct held_end end;
 	uint64_t number;
 	struct ask *a;
 
@@ -173,10 +156,10 @@ void method_join_finish(struct call *call)
 		call_refuse(call, "join_finish takes a number and a map");
 		return;
 	}
-	if (!options_take(call, OPTIONS(keys), &end))
+	if (!held_take_end(call, &end))
 		return;
 	a = ask_new(call, &kind);
-	if (!gangs_finish(&call->m->node->recipes.gangs, call->c, number, end.interrupted,
-			  on_finished, a))
+	if (!gangs_finish(&call->m->node->recipes.gangs, call->c, number, end.what.interrupted,
+			  held_finished, a))
 		ask_fail(a, RPC_MISUSE, "no such member on this connection");
 }

@@ -7,6 +7,7 @@
 #include "base/text/utf8.h"
 #include "control/answer/answers.h"
 #include "control/ask/nodes.h"
+#include "control/ask/held.h"
 #include "control/ask/options.h"
 #include "node/node.h"
 #include "node/recipes/lock/lock_list.h"
@@ -34,14 +35,6 @@ static void pack_lock(struct pack *p, const struct lock_answer *a)
 	pack_kv_int(p, "slots", a->slots);
 }
 
-static void pack_attach(struct pack *p, const struct lock_answer *a)
-{
-	pack_map(p, 3);
-	pack_kv_bool(p, "attached", a->outcome == LOCK_YOURS);
-	pack_kv_uint(p, "run", a->number);
-	pack_kv_bool(p, "recorded", false);
-}
-
 static void on_lock(void *arg, const struct lock_answer *answer)
 {
 	struct lock_ask *a = arg;
@@ -53,7 +46,7 @@ static void on_lock(void *arg, const struct lock_answer *answer)
 	}
 	p = ask_result(&a->ask);
 	if (a->attaches)
-		pack_attach(p, answer);
+		held_pack_attached(p, answer->outcome == LOCK_YOURS, answer->number, false);
 	else
 		pack_lock(p, answer);
 	ask_end(&a->ask);
@@ -120,13 +113,7 @@ void method_lock_renew(struct call *call)
 
 	if (reader_uint(&call->params, &number) == 0)
 		lease_ms = locks_renew(&call->m->node->recipes.locks, call->c, number);
-	methods_renewed(call, lease_ms, "lock_renew takes the number of a lock of this connection");
-}
-
-static void on_finished(void *arg)
-{
-	pack_bool(ask_result(arg), true);
-	ask_end(arg);
+	held_renewed(call, lease_ms, "lock_renew takes the number of a lock of this connection");
 }
 
 /* A client may also send how its command has ended, which is not read. */
@@ -140,7 +127,7 @@ void method_lock_finish(struct call *call)
 		return;
 	}
 	a = ask_new(call, &kind);
-	if (!locks_finish(&call->m->node->recipes.locks, call->c, number, on_finished, a))
+	if (!locks_finish(&call->m->node->recipes.locks, call->c, number, held_finished, a))
 		ask_fail(a, RPC_MISUSE, "no such lock on this connection");
 }
 
@@ -148,12 +135,8 @@ void method_lock_finish(struct call *call)
 
 static void pack_entry(struct pack *p, const struct node *n, const struct lock_list_entry *e)
 {
-	char node[WORKER_NODE_MAX + 1] = "";
-
-	if (e->record.node[0])
-		nodes_name(n, e->record.node, node);
 	pack_map(p, 6);
-	pack_kv_str(p, "node", node[0] ? node : NULL);
+	nodes_pack(p, n, "node", e->record.node);
 	pack_kv_str(p, "command", e->record.command[0] ? e->record.command : NULL);
 	pack_kv_int(p, "pid", e->record.pid);
 	answers_pack_time(p, "since", e->asked_ms);

@@ -97,11 +97,8 @@ void recipe_index(struct call *call)
 
 static void pack_entry(struct pack *p, const struct node *n, const struct roster_entry *e)
 {
-	char name[WORKER_NODE_MAX + 1];
-
-	nodes_name(n, e->node, name);
 	pack_map(p, 5);
-	pack_kv_str(p, "node", name);
+	nodes_pack(p, n, "node", e->node);
 	answers_pack_int(p, "index", e->record.index >= 0, e->record.index);
 	pack_kv_str(p, "hostname", e->record.hostname[0] ? e->record.hostname : NULL);
 	answers_pack_time(p, "since", e->record.since);

@@ -37,19 +37,11 @@ static const struct ask_kind kind = {
 
 /* --- answering ------------------------------------------------------------ */
 
-static void pack_node(struct pack *p, const struct node *n, const char *node)
-{
-	char name[WORKER_NODE_MAX + 1];
-
-	nodes_name(n, node, name);
-	pack_kv_str(p, "node", name);
-}
-
 static void pack_slot(struct pack *p, const struct node *n, const struct rolling_slot *s)
 {
 	pack_map(p, 8);
 	pack_kv_str(p, "id", s->id);
-	pack_node(p, n, s->node);
+	nodes_pack(p, n, "node", s->node);
 	pack_kv_str(p, "state", rolling_state_name(s->state));
 	answers_pack_time(p, "since", s->since);
 	pack_kv_str(p, "by", s->by);
@@ -65,7 +57,7 @@ static void pack_unknown(struct pack *p, const struct node *n, const char *node)
 					   "boot_id", "process", "exit_status"};
 
 	pack_map(p, 8);
-	pack_node(p, n, node);
+	nodes_pack(p, n, "node", node);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		pack_kv_nil(p, keys[i]);
 }
@@ -78,7 +70,7 @@ static void pack_halted(struct pack *p, const struct node *n, const struct rolli
 		return;
 	}
 	pack_map(p, 3);
-	pack_node(p, n, g->halted_node);
+	nodes_pack(p, n, "node", g->halted_node);
 	pack_kv_str(p, "why", g->halted_why);
 	answers_pack_time(p, "since", g->halted_since);
 }
@@ -107,7 +99,7 @@ static void pack_group(struct pack *p, const struct node *n, const struct rollin
 	pack_array(p, v->n_waiting);
 	for (size_t i = 0; i < v->n_waiting; i++) {
 		pack_map(p, 2);
-		pack_node(p, n, v->waiting[i].waiter.node);
+		nodes_pack(p, n, "node", v->waiting[i].waiter.node);
 		answers_pack_time(p, "since", v->waiting[i].waiter.since);
 	}
 }

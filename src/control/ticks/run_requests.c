@@ -9,6 +9,7 @@
 #include "base/text/utf8.h"
 #include "control/answer/answers.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/held.h"
 #include "control/ask/options.h"
 #include "control/ask/refusal.h"
 #include "control/ask/subject.h"
@@ -42,22 +43,6 @@ static void pack_claim(struct pack *p, const struct run_answer *a)
 		pack_kv_int(p, "index", a->index);
 }
 
-static void pack_attach(struct pack *p, const struct run_answer *a)
-{
-	pack_map(p, 3);
-	pack_kv_bool(p, "attached", a->attached);
-	pack_kv_uint(p, "run", a->run);
-	pack_kv_bool(p, "recorded", a->recorded);
-}
-
-static void pack_renew(struct pack *p, const struct run_answer *a)
-{
-	pack_map(p, 3);
-	pack_kv_bool(p, "leads", a->lease_ms > 0);
-	pack_kv_int(p, "lease_ms", a->lease_ms);
-	pack_kv_int(p, "timeout_ms", a->timeout_ms);
-}
-
 void run_requests_answer(void *owner, uint32_t request, const struct run_answer *a)
 {
 	struct peer *c = owner;
@@ -73,9 +58,9 @@ void run_requests_answer(void *owner, uint32_t request, const struct run_answer 
 	if (a->kind == RUN_ANSWER_CLAIM)
 		pack_claim(p, a);
 	else if (a->kind == RUN_ANSWER_ATTACH)
-		pack_attach(p, a);
+		held_pack_attached(p, a->attached, a->run, a->recorded);
 	else if (a->kind == RUN_ANSWER_RENEW)
-		pack_renew(p, a);
+		held_pack_renewed(p, a->lease_ms, a->timeout_ms);
 	else
 		pack_bool(p, a->recorded);
 	peer_end(c, request);
@@ -282,47 +267,25 @@ void run_request_renew(struct call *call)
 		runs_renew(runs_of(call), call->c, call->msgid, id);
 }
 
-/* A text for people: what has no room in a record, or is no UTF-8, is left out. */
-static int read_start(struct reader *r, void *to)
-{
-	struct run_outcome *o = to;
-	struct reader_text text;
-	int e = reader_str(r, &text);
-
-	if (e == 0 && utf8_is_valid(text.data, text.len) &&
-	    reader_text_copy(text, o->start, sizeof(o->start)) != 0)
-		o->start[0] = '\0';
-	return e;
-}
-
-static int read_output(struct reader *r, void *to)
-{
-	struct run_outcome *o = to;
-	struct reader_text output;
-
-	if (reader_bin(r, &output) != 0 || output.len > RECORD_OUTPUT_MAX)
-		return -EBADMSG;
-	o->output = output.data;
-	o->output_len = output.len;
-	return 0;
-}
-
 void run_request_finish(struct call *call)
 {
-	static const struct key keys[] = {
-		OPTION_INT(run_outcome, what.exit_status, "exit_status", 0, 255,
-			   "not from 0 to 255"),
-		OPTION_BOOL(run_outcome, what.interrupted, "interrupted"),
-		OPTION_BOOL(run_outcome, what.timeout, "timeout"),
-		OPTION("output", read_output, "not a bin of at most 2048 bytes"),
-		OPTION("start", read_start, "not a text"),
-	};
-	struct run_outcome outcome = {.what.exit_status = -1};
+	struct run_outcome outcome = {.output = NULL};
+	struct held_end end;
 	uint64_t id;
 
-	if (reader_uint(&call->params, &id) != 0)
+	if (reader_uint(&call->params, &id) != 0) {
 		call_refuse(call, "finish takes the number of a run and its exit_status");
-	else if (options_take(call, OPTIONS(keys), &outcome) &&
-		 (outcome.what.exit_status >= 0 || call_refuse(call, "exit_status: missing")))
-		runs_finish(runs_of(call), call->c, call->msgid, id, &outcome);
+		return;
+	}
+	if (!held_take_end(call, &end))
+		return;
+	if (end.what.exit_status < 0) {
+		call_refuse(call, "exit_status: missing");
+		return;
+	}
+	outcome.what = end.what;
+	outcome.output = end.output;
+	outcome.output_len = end.len;
+	memcpy(outcome.start, end.start, sizeof(outcome.start));
+	runs_finish(runs_of(call), call->c, call->msgid, id, &outcome);
 }

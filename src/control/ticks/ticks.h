@@ -1,4 +1,4 @@
-/* The methods about ticks, each in a file of its name; all but `renew` are usually answered later. */
+/* The methods about ticks: all but `renew` are usually answered later. */
 #ifndef ZKLEADER_CONTROL_TICKS_TICKS_H
 #define ZKLEADER_CONTROL_TICKS_TICKS_H
 
