@@ -43,107 +43,117 @@ static void on_last_runs(void *arg)
 		parked_wake(m);
 }
 
+#define ANYBODY	     NULL
+#define CHANGERS     call_may_change /* who may change something */
+#define RECIPE_USERS recipes_may_use
+
 static const struct {
 	const char *name;
 	void (*call)(struct call *call);
-	unsigned least, most; /* parameters */
-	const char *takes;    /* NULL: any */
+	bool (*may)(const struct call *call); /* false after an error answer; NULL: all may */
+	unsigned least, most;		      /* parameters */
+	const char *takes;		      /* NULL: any */
 } methods[] = {
-	{"check", method_check, 1, 3, "a task, how long to wait in ms, and a map of options"},
-	{"tasks", method_tasks, 0, 0, NULL},
-	{"workers", method_workers, 0, 0, NULL},
-	{"status", method_status, 0, 0, NULL},
-	{"explain", method_explain, 1, 2, "one task, and a tick"},
-	{"subscribe", method_subscribe, 0, 0, NULL},
-	{"reload", reload_answer, 0, 0, NULL},
-	{"claim", run_request_claim, 2, 2, "a task and a map of options"},
-	{"renew", run_request_renew, 1, 1, "the number of a run"},
-	{"finish", run_request_finish, 2, 2, "the number of a run and its exit_status"},
-	{"history", history_method, 0, 1, "one task, or none"},
-	{"drain", order_drain, 0, 1, "a map of options"},
-	{"undrain", order_undrain, 0, 1, "a map of options"},
-	{"pause", order_pause, 1, 2, "a task and a map of options"},
-	{"resume", order_resume, 1, 2, "a task and a map of options"},
-	{"resign", order_resign, 1, 2, "a task and a map of options"},
-	{"unresign", order_unresign, 1, 2, "a task and a map of options"},
-	{"pin", order_pin, 2, 3, "a task, a version, and a map of options"},
-	{"unpin", order_unpin, 1, 2, "a task and a map of options"},
-	{"attach", run_request_attach, 2, 2, "a task and the id of a claim"},
-	{"partitions", method_partitions, 1, 1, "one task"},
-	{"repartition", repartition, 2, 3, "a task, a number, and a map of options"},
-	{"counter", recipe_counter, 1, 2, "a name, and how much to add"},
-	{"metrics", method_metrics, 0, 0, NULL},
-	{"index", recipe_index, 0, 0, "no parameters"},
-	{"roster", recipe_roster, 0, 0, "no parameters"},
-	{"forget", recipe_forget, 1, 1, "the name of a node"},
-	{"wait", recipe_wait, 1, 1, "a map: workers, and may have task, version and timeout_ms"},
-	{"rolling", recipe_rolling, 2, 2, "a group, and a map of what to do"},
-	{"barrier", recipe_barrier, 2, 2,
+	{"check", method_check, ANYBODY, 1, 3,
+	 "a task, how long to wait in ms, and a map of options"},
+	{"tasks", method_tasks, ANYBODY, 0, 0, NULL},
+	{"workers", method_workers, ANYBODY, 0, 0, NULL},
+	{"status", method_status, ANYBODY, 0, 0, NULL},
+	{"explain", method_explain, ANYBODY, 1, 2, "one task, and a tick"},
+	{"subscribe", method_subscribe, ANYBODY, 0, 0, NULL},
+	{"reload", reload_answer, CHANGERS, 0, 0, NULL},
+	{"claim", run_request_claim, ANYBODY, 2, 2, "a task and a map of options"},
+	{"renew", run_request_renew, ANYBODY, 1, 1, "the number of a run"},
+	{"finish", run_request_finish, ANYBODY, 2, 2, "the number of a run and its exit_status"},
+	{"history", history_method, ANYBODY, 0, 1, "one task, or none"},
+	{"drain", order_give, CHANGERS, 0, 1, "a map of options"},
+	{"undrain", order_give, CHANGERS, 0, 1, "a map of options"},
+	{"pause", order_give, CHANGERS, 1, 2, "a task and a map of options"},
+	{"resume", order_give, CHANGERS, 1, 2, "a task and a map of options"},
+	{"resign", order_give, CHANGERS, 1, 2, "a task and a map of options"},
+	{"unresign", order_give, CHANGERS, 1, 2, "a task and a map of options"},
+	{"pin", order_give, CHANGERS, 2, 3, "a task, a version, and a map of options"},
+	{"unpin", order_give, CHANGERS, 1, 2, "a task and a map of options"},
+	{"attach", run_request_attach, ANYBODY, 2, 2, "a task and the id of a claim"},
+	{"partitions", method_partitions, ANYBODY, 1, 1, "one task"},
+	{"repartition", repartition, CHANGERS, 2, 3, "a task, a number, and a map of options"},
+	{"counter", recipe_counter, RECIPE_USERS, 1, 2, "a name, and how much to add"},
+	{"metrics", method_metrics, ANYBODY, 0, 0, NULL},
+	{"index", recipe_index, RECIPE_USERS, 0, 0, "no parameters"},
+	{"roster", recipe_roster, RECIPE_USERS, 0, 0, "no parameters"},
+	{"forget", recipe_forget, RECIPE_USERS, 1, 1, "the name of a node"},
+	{"wait", recipe_wait, RECIPE_USERS, 1, 1,
+	 "a map: workers, and may have task, version and timeout_ms"},
+	{"rolling", recipe_rolling, RECIPE_USERS, 2, 2, "a group, and a map of what to do"},
+	{"barrier", recipe_barrier, RECIPE_USERS, 2, 2,
 	 "a name and a map: id, 16 hexadecimal digits, and count, from 1 to 1000; it may have "
 	 "timeout_ms and command"},
-	{"barrier_leave", recipe_barrier_leave, 2, 2,
+	{"barrier_leave", recipe_barrier_leave, RECIPE_USERS, 2, 2,
 	 "a name and a map: id and round, as barrier was asked and answered"},
-	{"next", method_next, 0, 0, NULL},
-	{"trigger", trigger_answer, 1, 2, "a task and a map of options"},
-	{"outcome", outcome_answer, 2, 2, "a task and a tick"},
-	{"runner", runner_register, 0, 0, NULL},
-	{"refusals", runner_refusals, 1, 3,
+	{"next", method_next, ANYBODY, 0, 0, NULL},
+	{"trigger", trigger_answer, ANYBODY, 1, 2, "a task and a map of options"},
+	{"outcome", outcome_answer, ANYBODY, 2, 2, "a task and a tick"},
+	{"runner", runner_register, ANYBODY, 0, 0, NULL},
+	{"refusals", runner_refusals, ANYBODY, 1, 3,
 	 "a list of {task, file, message}, whether it is to be added to those before, and how many "
 	 "lines of the log were lost"},
-	{"pong", runner_pong, 1, 1, "the number of a ping"},
-	{"notifier", notifier_register, 1, 1,
+	{"pong", runner_pong, ANYBODY, 1, 1, "the number of a ping"},
+	{"notifier", notifier_register, CHANGERS, 1, 1,
 	 "a list of at most 20 {file, message}: what is wrong with it"},
-	{"noticed", notifier_noticed, 1, 1, "a list of at most 1,000 ids"},
-	{"lock", method_lock, 2, 2, "a name and a map of options"},
-	{"lock_renew", method_lock_renew, 1, 1, "the number of a lock of this connection"},
-	{"lock_finish", method_lock_finish, 1, 2, "a number"},
-	{"lock_attach", method_lock_attach, 2, 2, "a name and an id"},
-	{"locks", method_locks, 0, 1, "a name, or nothing"},
-	{"submit", method_submit, 2, 2, "a queue and a map of options"},
-	{"job", method_job, 1, 2, "the id of a job, and a map of options"},
-	{"cancel", method_cancel, 1, 1, "the id of a job"},
-	{"queue", method_queue, 0, 1, "the name of a queue, or nothing"},
-	{"jobs", method_jobs, 1, 2, "the name of a queue, and a map of options"},
-	{"job_id", method_job_id, 1, 1, "the name of a queue"},
-	{"dead", method_dead, 1, 2, "the name of a queue, and a map of options"},
-	{"requeue", method_requeue, 0, 0, NULL},
-	{"purge", method_purge, 1, 2, "the name of a queue, and a map of options"},
-	{"job_begin", method_job_begin, 1, 1, "the id of a job"},
-	{"job_renew", method_job_renew, 1, 1, "the number of a job of this connection"},
-	{"job_finish", method_job_finish, 2, 2,
+	{"noticed", notifier_noticed, ANYBODY, 1, 1, "a list of at most 1,000 ids"},
+	{"lock", method_lock, RECIPE_USERS, 2, 2, "a name and a map of options"},
+	{"lock_renew", method_lock_renew, ANYBODY, 1, 1, "the number of a lock of this connection"},
+	{"lock_finish", method_lock_finish, ANYBODY, 1, 2, "a number"},
+	{"lock_attach", method_lock_attach, RECIPE_USERS, 2, 2, "a name and an id"},
+	{"locks", method_locks, RECIPE_USERS, 0, 1, "a name, or nothing"},
+	{"submit", method_submit, ANYBODY, 2, 2, "a queue and a map of options"},
+	{"job", method_job, ANYBODY, 1, 2, "the id of a job, and a map of options"},
+	{"cancel", method_cancel, CHANGERS, 1, 1, "the id of a job"},
+	{"queue", method_queue, ANYBODY, 0, 1, "the name of a queue, or nothing"},
+	{"jobs", method_jobs, ANYBODY, 1, 2, "the name of a queue, and a map of options"},
+	{"job_id", method_job_id, ANYBODY, 1, 1, "the name of a queue"},
+	{"dead", method_dead, ANYBODY, 1, 2, "the name of a queue, and a map of options"},
+	{"requeue", method_requeue, CHANGERS, 0, 0, NULL},
+	{"purge", method_purge, CHANGERS, 1, 2, "the name of a queue, and a map of options"},
+	{"job_begin", method_job_begin, ANYBODY, 1, 1, "the id of a job"},
+	{"job_renew", method_job_renew, ANYBODY, 1, 1, "the number of a job of this connection"},
+	{"job_finish", method_job_finish, ANYBODY, 2, 2,
 	 "the number of a job and a map of how it has ended"},
-	{"job_attach", method_job_attach, 2, 2, "the id of a job and the number of its attempt"},
-	{"join", method_join, 2, 2, "a name and a map"},
-	{"join_renew", method_join_renew, 1, 1, "the number of a member of this connection"},
-	{"join_finish", method_join_finish, 1, 2, "a number and a map"},
-	{"join_attach", method_join_attach, 2, 2, "a name and an id"},
+	{"job_attach", method_job_attach, ANYBODY, 2, 2,
+	 "the id of a job and the number of its attempt"},
+	{"join", method_join, RECIPE_USERS, 2, 2, "a name and a map"},
+	{"join_renew", method_join_renew, ANYBODY, 1, 1,
+	 "the number of a member of this connection"},
+	{"join_finish", method_join_finish, ANYBODY, 1, 2, "a number and a map"},
+	{"join_attach", method_join_attach, RECIPE_USERS, 2, 2, "a name and an id"},
 };
 
 _Static_assert(sizeof(methods) / sizeof(methods[0]) <= METHODS_COUNT_MAX,
 	       "each method has a place in asked[]");
 
 /* False after an error answer. */
-static bool has_its_parameters(const struct call *call, size_t i)
+static bool is_good(const struct call *call, size_t i)
 {
 	char text[EXPLAIN_TEXT_MAX] = "";
 
 	if (!methods[i].takes ||
 	    (call->n_params >= methods[i].least && call->n_params <= methods[i].most))
-		return true;
+		return !methods[i].may || methods[i].may(call);
 	explain_say(text, "%s takes %s", methods[i].name, methods[i].takes);
 	return call_refuse(call, text);
 }
 
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message)
 {
-	struct call call = {m, c, message->msgid, message->params, message->n_params};
+	struct call call = {m, c, message->msgid, message->params, message->n_params, NULL};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		if (reader_text_is(message->method, methods[i].name)) {
 			const char *before = doing_begin(methods[i].name);
 
 			m->asked[i]++;
-			if (has_its_parameters(&call, i))
+			call.method = methods[i].name;
+			if (is_good(&call, i))
 				methods[i].call(&call);
 			doing_end(before);
 			return;

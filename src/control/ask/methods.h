@@ -61,6 +61,7 @@ struct call {
 	uint32_t msgid;
 	struct reader params; /* at the first parameter not taken yet */
 	size_t n_params;
+	const char *method; /* its name in the table */
 };
 
 /* The answer to a request that does not wait: its result is packed between these two. */

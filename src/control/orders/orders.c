@@ -16,13 +16,25 @@
 #include "node/fleet/policy.h"
 #include "node/node.h"
 
+/* A method; put: false if the order revokes a decision; names: that come before the options. */
+static const struct word {
+	const char *word;
+	enum policy_kind kind;
+	bool put;
+	size_t names;
+} words[] = {
+	{"drain", POLICY_DRAIN, true, 0},   {"undrain", POLICY_DRAIN, false, 0},
+	{"pause", POLICY_PAUSE, true, 1},   {"resume", POLICY_PAUSE, false, 1},
+	{"resign", POLICY_RESIGN, true, 1}, {"unresign", POLICY_RESIGN, false, 1},
+	{"pin", POLICY_PIN, true, 2},	    {"unpin", POLICY_PIN, false, 1},
+};
+
 struct order {
 	struct ask ask;
+	const struct word *word;
 	pid_t pid;
-	const char *word; /* name of the method */
-	enum policy_kind kind;
-	bool put; /* false: the order revokes a decision */
 	struct policy_record record;
+	struct subject subject; /* empty if the order revokes a known decision */
 	/* The order has a record for each of these names; NULL: it has one record. */
 	char (*partitions)[NAME_ELECTION_MAX + 1];
 	size_t n_partitions;
@@ -40,11 +52,11 @@ static void answer(struct order *o, bool done)
 	struct pack *p = ask_result(&o->ask);
 
 	if (o->partitions)
-		order_say_partitions(s, r, o->kind, o->put, o->done, text);
+		order_say_partitions(s, r, o->word->kind, o->word->put, o->done, text);
 	else if (done)
-		order_say_done(s, r, o->kind, o->put, text);
+		order_say_done(s, r, o->word->kind, o->word->put, text);
 	else
-		order_say_nothing(s, r, o->kind, text);
+		order_say_nothing(s, r, o->word->kind, text);
 	pack_map(p, 4);
 	pack_kv_bool(p, "done", done);
 	pack_kv_str(p, "message", text);
@@ -84,7 +96,7 @@ static void decide(struct order *o, const struct policy_record *record)
 {
 	struct policy *policy = &o->ask.methods->node->policy;
 
-	if (o->put)
+	if (o->word->put)
 		policy_put(policy, record, on_decided, o);
 	else
 		policy_remove(policy, record, on_decided, o);
@@ -108,7 +120,7 @@ static void on_user(struct ask *a)
 	struct order *o = (struct order *)a;
 	struct node *s = a->methods->node;
 
-	log_debug("order", LOG_STR("word", o->word),
+	log_debug("order", LOG_STR("word", o->word->word),
 		  LOG_STR("task", o->record.task[0] ? o->record.task : NULL),
 		  LOG_STR("by", o->record.by), LOG_INT("pid", o->pid),
 		  LOG_STR("reason", o->record.reason[0] ? o->record.reason : NULL));
@@ -139,12 +151,6 @@ static const struct key keys[] = {
 	OPTION_BOOL(options, force, "force"),
 };
 
-/* Whether the client may give orders, and they can be done now. False after an error answer. */
-static bool may_order(const struct call *call)
-{
-	return call_may_change(call) && call_has_policy(call);
-}
-
 /* Whether another node could lead the task. */
 static bool may_resign(const struct node *s, const struct task *t)
 {
@@ -161,94 +167,62 @@ static bool may_resign(const struct node *s, const struct task *t)
 	return may;
 }
 
-/* An order that is being put together. */
-struct giving {
-	const char *word;
-	enum policy_kind kind;
-	bool put;
-	struct policy_record record;
-	struct subject subject;			   /* empty if the order revokes a known decision */
-	char (*partitions)[NAME_ELECTION_MAX + 1]; /* see struct order */
-	size_t n_partitions;
-};
-
-/* Gives the order, which takes the partitions over. */
-static void give(struct call *call, struct giving *g)
-{
-	struct node *s = call->m->node;
-	static const struct ask_kind kind = {
-		.size = sizeof(struct order), .asks = true, .done = order_done};
-	struct order *o = ask_new(call, &kind);
-
-	o->pid = call->c->pid;
-	o->word = g->word;
-	o->kind = g->kind;
-	o->put = g->put;
-	o->record = g->record;
-	o->partitions = g->partitions;
-	o->n_partitions = g->n_partitions;
-	g->partitions = NULL;
-	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(o->kind));
-	memcpy(o->record.host, s->registry.hostname, sizeof(o->record.host));
-	identity_machine(&s->registry.fleet, o->record.node, s->registry.node, s->registry.machine,
-			 o->record.machine);
-	ask_user(&o->ask, o->record.by, sizeof(o->record.by), on_user);
-}
-
 /*
  * Takes the task, which has to be configured here. A known decision may be revoked for any task.
  * False after an error answer.
  */
-static bool take_subject(struct call *call, struct giving *g)
+static bool take_subject(struct call *call, struct order *o)
 {
 	const struct policy *policy = &call->m->node->policy;
 	struct reader params = call->params;
 	struct reader_text name;
 
-	if (!g->put && reader_str(&params, &name) == 0 && name.len <= NAME_ELECTION_MAX) {
+	if (!o->word->put && reader_str(&params, &name) == 0 && name.len <= NAME_ELECTION_MAX) {
 		for (size_t i = 0; i < policy->n; i++) {
 			const struct policy_record *known = &policy->items[i]->record;
-			if (policy->items[i]->kind != g->kind || !reader_text_is(name, known->task))
+			if (policy->items[i]->kind != o->word->kind ||
+			    !reader_text_is(name, known->task))
 				continue;
-			memcpy(g->record.task, known->task, sizeof(g->record.task));
+			memcpy(o->record.task, known->task, sizeof(o->record.task));
 			call->params = params;
 			return true;
 		}
 	}
-	if (!subject_take(call, &g->subject))
+	if (!subject_take(call, &o->subject))
 		return false;
-	snprintf(g->record.task, sizeof(g->record.task), "%s", subject_name(&g->subject));
+	snprintf(o->record.task, sizeof(o->record.task), "%s", subject_name(&o->subject));
 	return true;
 }
 
-static void add_partition(struct giving *g, const char *name)
+static void add_partition(struct order *o, const char *name)
 {
-	g->partitions = mem_resize(g->partitions, g->n_partitions + 1, sizeof(*g->partitions));
-	snprintf(g->partitions[g->n_partitions++], sizeof(*g->partitions), "%s", name);
+	o->partitions = mem_resize(o->partitions, o->n_partitions + 1, sizeof(*o->partitions));
+	snprintf(o->partitions[o->n_partitions++], sizeof(*o->partitions), "%s", name);
 }
 
 /*
  * Revoking a decision about a task also revokes those about its partitions: adds the names of all.
  */
-static void take_decided(const struct node *n, struct giving *g)
+static void take_decided(const struct node *n, struct order *o)
 {
-	size_t len = strlen(g->record.task);
+	size_t len = strlen(o->record.task);
 
 	for (size_t i = 0; i < n->policy.n; i++) {
 		const struct policy_item *item = n->policy.items[i];
 		const char *task = item->record.task;
 
-		if (item->kind != g->kind || strncmp(task, g->record.task, len) != 0 ||
+		if (item->kind != o->word->kind || strncmp(task, o->record.task, len) != 0 ||
 		    (task[len] != '\0' && task[len] != ':') ||
-		    (g->kind == POLICY_RESIGN && strcmp(item->record.node, g->record.node) != 0))
+		    (o->word->kind == POLICY_RESIGN &&
+		     strcmp(item->record.node, o->record.node) != 0))
 			continue;
-		add_partition(g, task);
+		add_partition(o, task);
 	}
-	if (g->n_partitions != 1 || strcmp(g->partitions[0], g->record.task) != 0)
+	if (o->n_partitions != 1 || strcmp(o->partitions[0], o->record.task) != 0)
 		return;
-	free(g->partitions);
-	g->partitions = NULL; /* only the decision that was named */
-	g->n_partitions = 0;
+	free(o->partitions);
+	o->partitions = NULL; /* only the decision that was named */
+	o->n_partitions = 0;
 }
 
 /*
@@ -256,12 +230,12 @@ static void take_decided(const struct node *n, struct giving *g)
  * answer. A task with partitions is resigned from as a whole: else the draft would give this node
  * other partitions in place of those given up.
  */
-static bool take_led(struct call *call, struct giving *g)
+static bool take_led(struct call *call, struct order *o)
 {
 	size_t n, led = 0;
 	bool may = false;
 	char why[EXPLAIN_TEXT_MAX] = "";
-	struct task *const *tasks = subject_tasks(&g->subject, &n);
+	struct task *const *tasks = subject_tasks(&o->subject, &n);
 
 	for (size_t i = 0; i < n; i++)
 		led += election_leads(&tasks[i]->election);
@@ -269,11 +243,11 @@ static bool take_led(struct call *call, struct giving *g)
 		if (!may_resign(call->m->node, tasks[i]))
 			continue;
 		may = true;
-		if (!g->subject.task)
-			add_partition(g, tasks[i]->name);
+		if (!o->subject.task)
+			add_partition(o, tasks[i]->name);
 	}
 	if (led == 0) {
-		order_say_not_led(g->subject.task, subject_name(&g->subject), why);
+		order_say_not_led(o->subject.task, subject_name(&o->subject), why);
 		call_fail(call, RPC_NOT_LEADER, why);
 	} else if (!may) {
 		call_refuse(call, "no other worker could lead it");
@@ -312,96 +286,71 @@ static bool take_node(const struct node *s, enum policy_kind kind, bool put,
 }
 
 /* Takes the parameters behind the task. False: why says what is wrong. */
-static bool take_rest(struct call *call, struct giving *g, bool has_options,
-		      char why[EXPLAIN_TEXT_MAX])
+static bool take_rest(struct call *call, struct order *o, char why[EXPLAIN_TEXT_MAX])
 {
-	struct options o = {.for_ms = g->kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
-	bool pins = g->kind == POLICY_PIN && g->put;
-	const char *wrong = pins ? take_version(call, &g->record) : NULL;
+	enum policy_kind kind = o->word->kind;
+	struct options options = {.for_ms = kind == POLICY_RESIGN ? ORDERS_RESIGN_MS : 0};
+	bool pins = kind == POLICY_PIN && o->word->put;
+	const char *wrong = pins ? take_version(call, &o->record) : NULL;
 	size_t n;
 
-	if (!wrong && has_options)
-		wrong = options_read(&call->params, OPTIONS(keys), &o);
+	if (!wrong && call->n_params > o->word->names)
+		wrong = options_read(&call->params, OPTIONS(keys), &options);
 	if (wrong) {
 		explain_say(why, "%s", wrong);
 		return false;
 	}
-	memcpy(g->record.reason, o.reason, sizeof(o.reason));
-	g->record.until = o.for_ms > 0 ? g->record.since + o.for_ms : 0;
-	if (!take_node(call->m->node, g->kind, g->put, o.node, &g->record, why))
+	memcpy(o->record.reason, options.reason, sizeof(options.reason));
+	o->record.until = options.for_ms > 0 ? o->record.since + options.for_ms : 0;
+	if (!take_node(call->m->node, kind, o->word->put, options.node, &o->record, why))
 		return false;
-	if (!pins || o.force)
+	if (!pins || options.force)
 		return true;
 	/* A worker that lists one partition lists them all. */
-	struct task *const *tasks = subject_tasks(&g->subject, &n);
-	return n == 0 || !order_say_no_version(call->m->node, tasks[0], subject_name(&g->subject),
-					       g->record.version, why);
+	struct task *const *tasks = subject_tasks(&o->subject, &n);
+	return n == 0 || !order_say_no_version(call->m->node, tasks[0], subject_name(&o->subject),
+					       o->record.version, why);
 }
 
-/*
- * Takes the parameters [TASK,] [VERSION,] [OPTIONS], and gives the order or answers with an error.
- */
-static void take(struct call *call, const char *word, enum policy_kind kind, bool put)
+/* Takes the parameters [TASK,] [VERSION,] [OPTIONS]. False after an error answer. */
+static bool take(struct call *call, struct order *o)
 {
-	struct giving g = {.word = word,
-			   .kind = kind,
-			   .put = put,
-			   .record = {.since = host_wall_ms(call->m->node->host)}};
-	size_t names = kind == POLICY_DRAIN ? 0 : put && kind == POLICY_PIN ? 2 : 1;
 	char why[EXPLAIN_TEXT_MAX] = "";
 
-	if (!may_order(call))
+	if (o->word->names > 0 && !take_subject(call, o))
+		return false;
+	if (o->word->kind == POLICY_RESIGN && o->word->put && !take_led(call, o))
+		return false;
+	if (!take_rest(call, o, why))
+		return call_refuse(call, why);
+	if (!o->word->put && o->word->names > 0)
+		take_decided(call->m->node, o);
+	return true;
+}
+
+void order_give(struct call *call)
+{
+	static const struct ask_kind kind = {
+		.size = sizeof(struct order), .asks = true, .done = order_done};
+	const struct node *n = call->m->node;
+	const struct word *word = words;
+	struct order *o;
+
+	if (!call_has_policy(call))
 		return;
-	if (names > 0 && !take_subject(call, &g))
+	while (strcmp(word->word, call->method) != 0)
+		word++;
+	o = ask_new(call, &kind);
+	o->word = word;
+	o->pid = call->c->pid;
+	o->record.since = host_wall_ms(n->host);
+	if (!take(call, o)) {
+		ask_end(&o->ask);
 		return;
-	if (kind == POLICY_RESIGN && put && !take_led(call, &g))
-		return;
-	if (!take_rest(call, &g, call->n_params > names, why)) {
-		call_refuse(call, why);
-	} else {
-		if (!put && names > 0)
-			take_decided(call->m->node, &g);
-		give(call, &g);
 	}
-	free(g.partitions);
-}
-
-void order_drain(struct call *call)
-{
-	take(call, "drain", POLICY_DRAIN, true);
-}
-
-void order_undrain(struct call *call)
-{
-	take(call, "undrain", POLICY_DRAIN, false);
-}
-
-void order_pause(struct call *call)
-{
-	take(call, "pause", POLICY_PAUSE, true);
-}
-
-void order_resume(struct call *call)
-{
-	take(call, "resume", POLICY_PAUSE, false);
-}
-
-void order_resign(struct call *call)
-{
-	take(call, "resign", POLICY_RESIGN, true);
-}
-
-void order_unresign(struct call *call)
-{
-	take(call, "unresign", POLICY_RESIGN, false);
-}
-
-void order_pin(struct call *call)
-{
-	take(call, "pin", POLICY_PIN, true);
-}
-
-void order_unpin(struct call *call)
-{
-	take(call, "unpin", POLICY_PIN, false);
+	snprintf(o->record.kind, sizeof(o->record.kind), "%s", policy_kind_name(word->kind));
+	memcpy(o->record.host, n->registry.hostname, sizeof(o->record.host));
+	identity_machine(&n->registry.fleet, o->record.node, n->registry.node, n->registry.machine,
+			 o->record.machine);
+	ask_user(&o->ask, o->record.by, sizeof(o->record.by), on_user);
 }

@@ -35,6 +35,5 @@ void reload_answer(struct call *call)
 	static const struct ask_kind kind = {.size = sizeof(struct ask), .asks = true};
 	const struct process *process = call->m->process;
 
-	if (call_may_change(call))
-		process->reload(process->arg, on_reloaded, ask_new(call, &kind));
+	process->reload(process->arg, on_reloaded, ask_new(call, &kind));
 }

@@ -72,7 +72,7 @@ static bool may_change(const struct call *call, const struct repartition *r)
 {
 	char text[EXPLAIN_TEXT_MAX] = "";
 
-	if (!call_may_change(call) || !call_has_policy(call))
+	if (!call_has_policy(call))
 		return false;
 	if (policy_find(&call->m->node->policy, POLICY_PAUSE, r->task, ""))
 		return true;
@@ -118,13 +118,10 @@ static bool take_task(struct call *call, struct repartition *r)
 void repartition(struct call *call)
 {
 	static const struct ask_kind kind = {.size = sizeof(struct repartition), .asks = true};
-	struct repartition taken = {.number = 0}, *r;
+	struct repartition *r = ask_new(call, &kind);
 
-	if (!take_task(call, &taken) || !take_rest(call, &taken) || !may_change(call, &taken))
-		return;
-	r = ask_new(call, &kind);
-	memcpy(r->task, taken.task, sizeof(r->task));
-	memcpy(r->reason, taken.reason, sizeof(r->reason));
-	r->number = taken.number;
-	ask_user(&r->ask, r->by, sizeof(r->by), on_user);
+	if (take_task(call, r) && take_rest(call, r) && may_change(call, r))
+		ask_user(&r->ask, r->by, sizeof(r->by), on_user);
+	else
+		ask_end(&r->ask);
 }

@@ -37,8 +37,6 @@ void notifier_register(struct call *call)
 	struct methods *m = call->m;
 	struct peer *before = m->notifier.c;
 
-	if (!call_may_change(call))
-		return;
 	if (!take_problems(call)) {
 		call_refuse(call,
 			    "notifier takes a list of at most 20 {file, message}: what is wrong "

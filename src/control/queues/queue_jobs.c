@@ -159,7 +159,7 @@ void method_cancel(struct call *call)
 	struct queue_ask *a;
 	struct job_id id;
 
-	if (!call_may_change(call) || !queue_ask_take_job(call, &id))
+	if (!queue_ask_take_job(call, &id))
 		return;
 	a = ask_new(call, &queue_ask_kind);
 	a->id = id;
@@ -269,8 +269,6 @@ void method_requeue(struct call *call)
 	struct queue_ask *a;
 	size_t n = 0;
 
-	if (!call_may_change(call))
-		return;
 	if (call->n_params == 1 && reader_peek(&call->params, &type) == 0 && type == READER_MAP) {
 		requeue_all(call);
 		return;
@@ -289,7 +287,7 @@ void method_requeue(struct call *call)
 void method_purge(struct call *call)
 {
 	struct job_options o = {.has_after = false};
-	const struct listing *l = call_may_change(call) ? queue_ask_take(call) : NULL;
+	const struct listing *l = queue_ask_take(call);
 	struct queue_ask *a;
 
 	if (!l || !take_after(call, l, &o))

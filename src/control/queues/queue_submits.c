@@ -65,11 +65,9 @@ static bool serve(struct ask *a, void *arg)
 	if (w->submitter != s)
 		return true;
 	if (a->client) {
-		struct call call = {a->methods,
-				    a->client,
-				    a->msgid,
-				    {w->params, w->params + w->len},
-				    w->n_params};
+		struct call call = {a->methods,	 a->client,
+				    a->msgid,	 {w->params, w->params + w->len},
+				    w->n_params, "submit"};
 		submit(&call, s->name);
 	}
 	ask_end(a);

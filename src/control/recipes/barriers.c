@@ -68,8 +68,7 @@ static const struct key keys[] = {
 static bool take(struct call *call, char name[NAME_TASK_MAX + 1], struct barrier_options *o,
 		 const char *usage)
 {
-	return recipes_may_use(call) && recipes_take_name(call, name) &&
-	       options_take(call, OPTIONS(keys), o) &&
+	return recipes_take_name(call, name) && options_take(call, OPTIONS(keys), o) &&
 	       ((o->id != 0 && o->count > 0) || call_refuse(call, usage));
 }
 

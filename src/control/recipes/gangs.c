@@ -97,8 +97,7 @@ void method_join(struct call *call)
 	struct join_options o = {.timeout_ms = -1};
 	char name[NAME_TASK_MAX + 1];
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, name) ||
-	    !options_take(call, OPTIONS(keys), &o))
+	if (!recipes_take_name(call, name) || !options_take(call, OPTIONS(keys), &o))
 		return;
 	if (o.id == 0 || o.count == 0) {
 		call_refuse(call, "join takes a map with id, 16 hexadecimal digits, and count, "
@@ -121,7 +120,7 @@ void method_join_attach(struct call *call)
 	char name[NAME_TASK_MAX + 1];
 	uint64_t id;
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, name))
+	if (!recipes_take_name(call, name))
 		return;
 	if (options_read_id(&call->params, &id) != 0) {
 		call_refuse(call, "that is not the id of a member");

@@ -71,8 +71,7 @@ void method_lock(struct call *call)
 	};
 	struct wanted w = {.q = {.owner = call->c, .pid = call->c->pid, .slots = 1, .wait_ms = -1}};
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, w.name) ||
-	    !options_take(call, OPTIONS(keys), &w))
+	if (!recipes_take_name(call, w.name) || !options_take(call, OPTIONS(keys), &w))
 		return;
 	if (!w.id[0]) {
 		call_refuse(call, "id: missing");
@@ -91,7 +90,7 @@ void method_lock_attach(struct call *call)
 	struct reader_text text;
 	struct lock_ask *a;
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, name))
+	if (!recipes_take_name(call, name))
 		return;
 	if (reader_str(&call->params, &text) != 0 || !lock_is_id(text.data, text.len) ||
 	    reader_text_copy(text, id, sizeof(id)) != 0) {
@@ -198,7 +197,7 @@ void method_locks(struct call *call)
 	char name[NAME_TASK_MAX + 1];
 	struct node *n = call->m->node;
 
-	if (!recipes_may_use(call) || (call->n_params == 1 && !recipes_take_name(call, name)))
+	if (call->n_params == 1 && !recipes_take_name(call, name))
 		return;
 	lock_list_read(&n->session, &n->registry, call->n_params == 1 ? name : NULL, on_list,
 		       ask_new(call, &table));

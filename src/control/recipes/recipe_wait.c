@@ -10,7 +10,7 @@
 
 struct recipe_wait {
 	struct ask ask;
-	int64_t wanted;
+	int64_t wanted, timeout_ms;
 	char task[NAME_TASK_MAX + 1];	    /* "": of workers with any tasks */
 	char version[NAME_VERSION_MAX + 1]; /* "": of workers of any version */
 };
@@ -81,35 +81,28 @@ void recipes_look(struct methods *m)
 	asks_each(&m->asks, &kind, look, NULL);
 }
 
-struct wait_options {
-	int64_t wanted, timeout_ms;
-	char task[NAME_TASK_MAX + 1], version[NAME_VERSION_MAX + 1];
-};
-
 void recipe_wait(struct call *call)
 {
 	static const struct key keys[] = {
-		OPTION_INT(wait_options, wanted, "workers", 0, FLEET_MEMBERS_MAX,
+		OPTION_INT(recipe_wait, wanted, "workers", 0, FLEET_MEMBERS_MAX,
 			   "not from 0 to 5000"),
-		OPTION_INT(wait_options, timeout_ms, "timeout_ms", -1, DURATION_MAX_MS,
+		OPTION_INT(recipe_wait, timeout_ms, "timeout_ms", -1, DURATION_MAX_MS,
 			   "not a number of ms"),
-		OPTION_TEXT(wait_options, task, "task", name_is_task, "not the name of a task"),
-		OPTION_TEXT(wait_options, version, "version", name_is_version, "no version"),
+		OPTION_TEXT(recipe_wait, task, "task", name_is_task, "not the name of a task"),
+		OPTION_TEXT(recipe_wait, version, "version", name_is_version, "no version"),
 	};
-	struct wait_options o = {.wanted = -1, .timeout_ms = -1};
-	struct recipe_wait *w;
+	struct recipe_wait *w = ask_new(call, &kind);
 
-	if (!recipes_may_use(call) || !options_take(call, OPTIONS(keys), &o))
-		return;
-	if (o.wanted < 0) {
-		call_refuse(call, "workers: missing");
+	w->wanted = w->timeout_ms = -1;
+	if (!options_take(call, OPTIONS(keys), w)) {
+		ask_end(&w->ask);
 		return;
 	}
-	w = ask_new(call, &kind);
-	w->wanted = o.wanted;
-	memcpy(w->task, o.task, sizeof(w->task));
-	memcpy(w->version, o.version, sizeof(w->version));
-	if (o.timeout_ms >= 0)
-		ask_until(&w->ask, host_now_ms(call->m->node->host) + o.timeout_ms);
+	if (w->wanted < 0) {
+		ask_fail(&w->ask, RPC_MISUSE, "workers: missing");
+		return;
+	}
+	if (w->timeout_ms >= 0)
+		ask_until(&w->ask, host_now_ms(call->m->node->host) + w->timeout_ms);
 	look(&w->ask, NULL);
 }

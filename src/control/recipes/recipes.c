@@ -63,7 +63,7 @@ void recipe_counter(struct call *call)
 	char name[NAME_TASK_MAX + 1];
 	int64_t delta = 0;
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, name))
+	if (!recipes_take_name(call, name))
 		return;
 	if (call->n_params == 2 && reader_int(&call->params, &delta) != 0) {
 		call_refuse(call, "what is to be added is not an int64");
@@ -91,8 +91,7 @@ static void on_index(void *arg, int64_t index, const char *why)
 
 void recipe_index(struct call *call)
 {
-	if (recipes_may_use(call))
-		own_index_ask(&call->m->node->recipes.index, on_index, ask_new(call, &kind));
+	own_index_ask(&call->m->node->recipes.index, on_index, ask_new(call, &kind));
 }
 
 static void pack_entry(struct pack *p, const struct node *n, const struct roster_entry *e)
@@ -140,8 +139,7 @@ static void on_roster(void *arg, enum roster_result result)
 
 void recipe_roster(struct call *call)
 {
-	if (recipes_may_use(call))
-		roster_list(&call->m->node->recipes.roster, on_roster, ask_new(call, &kind));
+	roster_list(&call->m->node->recipes.roster, on_roster, ask_new(call, &kind));
 }
 
 static void on_forgotten(void *arg, enum roster_result result)
@@ -180,7 +178,7 @@ void recipe_forget(struct call *call)
 
 	if (reader_str(&call->params, &name) != 0)
 		call_refuse(call, "forget takes the name of a node");
-	else if (recipes_may_use(call))
+	else
 		roster_forget(&call->m->node->recipes.roster, name.data, name.len, on_forgotten,
 			      ask_new(call, &kind));
 }

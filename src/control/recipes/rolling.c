@@ -14,6 +14,7 @@
 struct rolling_call {
 	struct ask ask;
 	struct rolling_request request;
+	bool order;	       /* the request says what is to be done */
 	struct rolling_op *op; /* NULL: the node has not been asked yet */
 };
 
@@ -154,39 +155,18 @@ static void on_user(struct ask *a)
 		r->op = op; /* NULL: it has been answered, and r was freed */
 }
 
-static void begin_call(struct call *call, const struct rolling_request *request)
-{
-	struct rolling_call *r = ask_new(call, &kind);
-
-	r->request = *request;
-	if (request->order == ROLLING_TAKE || request->order == ROLLING_FREE)
-		ask_takes_long(&r->ask);
-	log_debug("rolling", LOG_STR("order", orders[request->order]),
-		  LOG_STR("group", request->group), LOG_INT("pid", call->c->pid));
-	if (request->order == ROLLING_TAKE)
-		ask_user(&r->ask, r->request.by, sizeof(r->request.by), on_user);
-	else
-		on_user(&r->ask);
-}
-
 /* --- parameters ----------------------------------------------------------- */
-
-/* What a client says: the request, and whether it says what is to be done. */
-struct said {
-	struct rolling_request q;
-	bool order;
-};
 
 static int read_order(struct reader *r, void *to)
 {
-	struct said *said = to;
+	struct rolling_call *said = to;
 	struct reader_text text;
 	int e = reader_str(r, &text);
 
 	for (size_t i = 0; e == 0 && i < sizeof(orders) / sizeof(orders[0]); i++) {
 		if (!reader_text_is(text, orders[i]))
 			continue;
-		said->q.order = (enum rolling_order)i;
+		said->request.order = (enum rolling_order)i;
 		said->order = true;
 	}
 	return said->order ? 0 : -EBADMSG;
@@ -194,10 +174,11 @@ static int read_order(struct reader *r, void *to)
 
 static int read_state(struct reader *r, void *to)
 {
-	struct said *said = to;
+	struct rolling_call *said = to;
 	struct reader_text text;
 
-	return reader_str(r, &text) == 0 && rolling_state_parse(text.data, text.len, &said->q.state)
+	return reader_str(r, &text) == 0 &&
+			       rolling_state_parse(text.data, text.len, &said->request.state)
 		       ? 0
 		       : -EBADMSG;
 }
@@ -210,16 +191,20 @@ static bool is_node(const char *text, size_t len)
 static const struct key keys[] = {
 	OPTION("do", read_order, "not known"),
 	OPTION("state", read_state, "not one of draining, running, soaking, failed"),
-	OPTION_INT(said, q.max_unavailable, "max_unavailable", 1, ROLLING_SLOTS_MAX,
+	OPTION_INT(rolling_call, request.max_unavailable, "max_unavailable", 1, ROLLING_SLOTS_MAX,
 		   "not a number of slots"),
-	OPTION_INT(said, q.wait_ms, "timeout_ms", -1, DURATION_MAX_MS, "not a number of ms"),
-	OPTION_INT(said, q.soak_ms, "soak_ms", 0, DURATION_MAX_MS, "not a number of ms"),
-	OPTION_INT(said, q.exit_status, "exit_status", -1, 255, "not from 0 to 255"),
-	OPTION_TEXT(said, q.slot, "slot", name_is_id, "not the id of a slot"),
-	OPTION_TEXT(said, q.boot_id, "boot_id", name_is_id, "no id"),
-	OPTION_TEXT(said, q.process, "process", rolling_process_is_good, "not a process"),
-	OPTION_TEXT(said, q.before, "before", rolling_process_is_good, "not a process"),
-	OPTION_TEXT(said, q.node, "node", is_node, "not the name of a node"),
+	OPTION_INT(rolling_call, request.wait_ms, "timeout_ms", -1, DURATION_MAX_MS,
+		   "not a number of ms"),
+	OPTION_INT(rolling_call, request.soak_ms, "soak_ms", 0, DURATION_MAX_MS,
+		   "not a number of ms"),
+	OPTION_INT(rolling_call, request.exit_status, "exit_status", -1, 255, "not from 0 to 255"),
+	OPTION_TEXT(rolling_call, request.slot, "slot", name_is_id, "not the id of a slot"),
+	OPTION_TEXT(rolling_call, request.boot_id, "boot_id", name_is_id, "no id"),
+	OPTION_TEXT(rolling_call, request.process, "process", rolling_process_is_good,
+		    "not a process"),
+	OPTION_TEXT(rolling_call, request.before, "before", rolling_process_is_good,
+		    "not a process"),
+	OPTION_TEXT(rolling_call, request.node, "node", is_node, "not the name of a node"),
 };
 
 /* Whether all that the order needs is there. */
@@ -241,13 +226,25 @@ static bool is_whole(const struct rolling_request *q)
 
 void recipe_rolling(struct call *call)
 {
-	struct said said = {.q = {.max_unavailable = 1, .wait_ms = -1, .exit_status = -1}};
+	struct rolling_call *r = ask_new(call, &kind);
+	struct rolling_request *q = &r->request;
 
-	if (!recipes_may_use(call) || !recipes_take_name(call, said.q.group) ||
-	    !options_take(call, OPTIONS(keys), &said))
+	q->max_unavailable = 1;
+	q->wait_ms = q->exit_status = -1;
+	if (!recipes_take_name(call, q->group) || !options_take(call, OPTIONS(keys), r)) {
+		ask_end(&r->ask);
 		return;
-	if (said.order && is_whole(&said.q))
-		begin_call(call, &said.q);
+	}
+	if (!r->order || !is_whole(q)) {
+		ask_fail(&r->ask, RPC_MISUSE, "something that rolling needs is missing in its map");
+		return;
+	}
+	if (q->order == ROLLING_TAKE || q->order == ROLLING_FREE)
+		ask_takes_long(&r->ask);
+	log_debug("rolling", LOG_STR("order", orders[q->order]), LOG_STR("group", q->group),
+		  LOG_INT("pid", call->c->pid));
+	if (q->order == ROLLING_TAKE)
+		ask_user(&r->ask, q->by, sizeof(q->by), on_user);
 	else
-		call_refuse(call, "something that rolling needs is missing in its map");
+		on_user(&r->ask);
 }
