@@ -7,6 +7,7 @@
 #include "control/answer/parked.h"
 #include "control/answer/subscriptions.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/user.h"
 #include "control/checks.h"
 #include "control/metrics.h"
 #include "control/orders/orders.h"
@@ -231,6 +232,6 @@ void methods_done(struct methods *m)
 	host_timer_done(&m->runners.ping);
 	runners_done(m);
 	notifiers_done(m);
-	queue_submits_done(m);
+	user_names_done(m);
 	free(m->subscriptions);
 }

@@ -1,7 +1,7 @@
 /* Requests that wait: how long they live, what they count, and what they are told. */
 #include "control_site.h"
 
-#include "control/ask/ask.h"
+#include "control/ask/user.h"
 
 TestSuite(ask, .init = control_begin);
 
@@ -10,7 +10,7 @@ static char order[100]; /* the names of those that were met */
 
 struct note {
 	struct ask ask;
-	char name[8], user[40];
+	char name[8], user[USER_NAME_MAX + 1];
 };
 
 static void note_due(struct ask *a)
@@ -195,7 +195,7 @@ Test(ask, the_name_of_a_user_is_looked_up_by_another_thread)
 	struct note *a = begins(alice, &stays, "a");
 	struct reader_text text;
 
-	ask_user(&a->ask, a->user, sizeof(a->user), tells_user);
+	ask_user(&a->ask, a->user, tells_user);
 	waits(alice);
 	threads_end();
 	struct reader r = result_of(alice);
@@ -208,22 +208,28 @@ Test(ask, without_a_thread_the_user_has_a_number)
 	struct note *a = begins(bob, &stays, "a");
 
 	no_threads = true;
-	ask_user(&a->ask, a->user, sizeof(a->user), tells_user);
+	ask_user(&a->ask, a->user, tells_user);
 	struct reader r = result_of(bob);
 	struct reader_text text;
 	cr_assert_eq(reader_str(&r, &text), 0);
 	cr_expect(reader_text_is(text, "uid 4000001"));
 }
 
-/* The thread writes into it until then. */
+static void works(struct ask *a)
+{
+	strcat(order, ((struct note *)a)->name);
+}
+
+/* The thread uses it until then. */
 Test(ask, it_is_told_that_its_client_has_gone_once_the_thread_is_done)
 {
 	struct note *a = begins(alice, &goes, "a");
 
-	ask_user(&a->ask, a->user, sizeof(a->user), tells_user);
+	cr_assert_eq(ask_offload(&a->ask, works, tells_user), 0);
 	goes_away(alice);
 	cr_expect_eq(n_gone + n_done, 0);
 	threads_end();
+	cr_expect_str_eq(order, "a");
 	cr_expect_eq(n_gone, 1);
 	cr_expect_eq(n_done, 1);
 	cr_expect_eq(clients[0].n_results, 0);
@@ -232,11 +238,44 @@ Test(ask, it_is_told_that_its_client_has_gone_once_the_thread_is_done)
 /* As an order does, which is carried out all the same. */
 Test(ask, one_that_stays_goes_on_behind_the_thread)
 {
-	struct note *a = begins(alice, &stays, "a");
+	struct note *a = begins(alice, &stays, "a"), *b = begins(alice, &goes, "b");
 
-	ask_user(&a->ask, a->user, sizeof(a->user), tells_user);
+	ask_user(&a->ask, a->user, tells_user);
+	ask_user(&b->ask, b->user, tells_user);
 	goes_away(alice);
+	cr_expect_eq(n_done, 1, "that has ended");
 	threads_end();
-	cr_expect_eq(n_done, 1);
+	cr_expect_eq(n_done, 2);
 	cr_expect_eq(clients[0].n_results, 0);
+}
+
+static void notes_user(struct ask *a)
+{
+	strcat(order, ((struct note *)a)->name);
+	ask_end(a);
+}
+
+/* A name is looked up once for all requests of its user, which are served in their order, and kept. */
+Test(ask, the_requests_of_a_user_are_served_in_their_order)
+{
+	struct note *a = begins(alice, &stays, "a"), *b = begins(alice, &stays, "b");
+	struct note *other = begins(bob, &stays, "o"), *c, *d;
+
+	ask_user(&a->ask, a->user, notes_user);
+	ask_user(&other->ask, other->user, notes_user);
+	ask_user(&b->ask, b->user, notes_user);
+	cr_expect_eq(n_offloaded, 2, "one thread for each user");
+	threads_end();
+	cr_expect_str_eq(order, "abo");
+	c = begins(alice, &stays, "c");
+	ask_user(&c->ask, c->user, notes_user);
+	cr_expect_str_eq(order, "aboc", "it is known");
+	cr_expect_not_null(user_known(&methods, alice->uid));
+	pass(USERS_KEPT_MS);
+	cr_expect_null(user_known(&methods, alice->uid));
+	d = begins(alice, &stays, "d");
+	ask_user(&d->ask, d->user, notes_user);
+	cr_expect_eq(n_offloaded, 1, "it is looked up anew");
+	threads_end();
+	cr_expect_str_eq(order, "abocd");
 }

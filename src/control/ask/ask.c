@@ -1,11 +1,9 @@
 #include "control/ask/ask.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "control/ask/methods.h"
-#include "control/ask/user.h"
 
 static void uncount(struct ask *a)
 {
@@ -93,7 +91,7 @@ void asks_each(struct asks *all, const struct ask_kind *kind, bool (*fn)(struct 
 
 	for (struct ask *a = TAILQ_FIRST(&all->list), *next; a && more; a = next) {
 		next = TAILQ_NEXT(a, link);
-		more = a->kind != kind || fn(a, arg);
+		more = (kind && a->kind != kind) || fn(a, arg);
 	}
 }
 
@@ -170,21 +168,6 @@ int ask_offload(struct ask *a, ask_fn work_fn, ask_fn then_fn)
 	if (e != 0)
 		a->offloaded = false;
 	return e;
-}
-
-static void find_user(struct ask *a)
-{
-	user_name(a->uid, a->name, a->name_size);
-}
-
-void ask_user(struct ask *a, char *name, size_t size, ask_fn then_fn)
-{
-	a->name = name;
-	a->name_size = size;
-	if (ask_offload(a, find_user, then_fn) == 0)
-		return;
-	snprintf(name, size, "uid %u", (unsigned)a->uid);
-	then_fn(a);
 }
 
 /* --- answers -------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 struct ask;
 struct call;
 struct methods;
+struct user;
 
 typedef void (*ask_fn)(struct ask *a);
 
@@ -48,8 +49,9 @@ struct ask {
 	bool offloaded;
 	ask_fn work, then;
 	uid_t uid; /* of its client */
+	/* The user whose name it waits for, and where that goes; see user.h. */
+	const struct user *user;
 	char *name;
-	size_t name_size;
 };
 
 struct asks {
@@ -65,7 +67,7 @@ void asks_done(struct asks *all);
 /* Tells its requests, and the node, which keeps what it holds. */
 void asks_client_gone(struct methods *m, const struct peer *c);
 /*
- * Calls fn for each request of the kind, the oldest first, until one returns false. fn may end the
+ * Calls fn for each request of the kind (NULL: of all), the oldest first, until one returns false. fn may end the
  * request that it is given, and begin others.
  */
 void asks_each(struct asks *all, const struct ask_kind *kind, bool (*fn)(struct ask *a, void *arg),
@@ -84,8 +86,6 @@ void ask_until(struct ask *a, int64_t deadline_ms);
  * negative errno and neither is called.
  */
 int ask_offload(struct ask *a, ask_fn work, ask_fn then);
-/* Looks the name of its user up, into `name`, then calls `then`: at once if there is no thread. */
-void ask_user(struct ask *a, char *name, size_t size, ask_fn then);
 
 /* The pack for the result, which ask_send() or ask_end() sends. Never NULL. */
 struct pack *ask_result(struct ask *a);

@@ -24,12 +24,12 @@ struct round;
 
 struct methods {
 	const struct process *process;
-	struct node *node;				  /* of the process */
-	struct subscriptions *subscriptions;		  /* owned */
-	struct asks asks;				  /* requests that wait */
-	unsigned n_parked;				  /* of those, see parked.c */
-	struct round *round;				  /* the survey in progress, NULL */
-	SLIST_HEAD(submitter_list, submitter) submitters; /* names of users: queue_submits.c */
+	struct node *node;		     /* of the process */
+	struct subscriptions *subscriptions; /* owned */
+	struct asks asks;		     /* requests that wait */
+	unsigned n_parked;		     /* of those, see parked.c */
+	struct round *round;		     /* the survey in progress, NULL */
+	SLIST_HEAD(user_list, user) users;   /* see user.c */
 	struct recipe_waits {
 		/* state of the fleet when the waits were last checked */
 		uint64_t serial;

@@ -6,6 +6,7 @@
 
 #include "control/ask/explain_text.h"
 #include "control/ask/subject.h"
+#include "control/ask/user.h"
 
 struct refusal {
 	struct ask ask;
@@ -55,7 +56,7 @@ static void refuse(const struct call *call, const char *task)
 	struct refusal *r = ask_new(call, &kind);
 
 	subject_task_of(task, r->task);
-	ask_user(&r->ask, r->user, sizeof(r->user), on_user);
+	ask_user(&r->ask, r->user, on_user);
 }
 
 bool refusal_may(const struct call *call, const struct task_settings *t, const char *name)

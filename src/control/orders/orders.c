@@ -11,6 +11,7 @@
 #include "control/ask/nodes.h"
 #include "control/ask/options.h"
 #include "control/ask/subject.h"
+#include "control/ask/user.h"
 #include "control/orders/order_texts.h"
 #include "core/fleet/identity.h"
 #include "node/fleet/policy.h"
@@ -352,5 +353,5 @@ void order_give(struct call *call)
 	memcpy(o->record.host, n->registry.hostname, sizeof(o->record.host));
 	identity_machine(&n->registry.fleet, o->record.node, n->registry.node, n->registry.machine,
 			 o->record.machine);
-	ask_user(&o->ask, o->record.by, sizeof(o->record.by), on_user);
+	ask_user(&o->ask, o->record.by, on_user);
 }

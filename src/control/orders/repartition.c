@@ -7,6 +7,7 @@
 #include "control/ask/explain_text.h"
 #include "control/ask/options.h"
 #include "control/ask/subject.h"
+#include "control/ask/user.h"
 #include "node/election/partitions.h"
 
 struct repartition {
@@ -121,7 +122,7 @@ void repartition(struct call *call)
 	struct repartition *r = ask_new(call, &kind);
 
 	if (take_task(call, r) && take_rest(call, r) && may_change(call, r))
-		ask_user(&r->ask, r->by, sizeof(r->by), on_user);
+		ask_user(&r->ask, r->by, on_user);
 	else
 		ask_end(&r->ask);
 }

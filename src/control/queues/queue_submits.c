@@ -16,132 +16,7 @@
 #include "node/node.h"
 #include "node/session/id.h"
 
-#define NAME_KEPT_MS INT64_C(60000) /* how long a user's name is kept */
-#define NAMES_MAX    1000	    /* users whose names are kept */
-#define HELD_BY_EACH 400	    /* bytes that a submit costs, besides its payload */
-
-/* --- the names of users --------------------------------------------------- */
-
-/* A submit that waits for its user's name. */
-struct submit_wait {
-	struct ask ask;
-	struct submitter *submitter;
-	size_t n_params, len;
-	unsigned char *params; /* a copy */
-};
-
-static void wait_done(struct ask *a)
-{
-	free(((struct submit_wait *)a)->params);
-}
-
-static const struct ask_kind wait_kind = {.size = sizeof(struct submit_wait), .done = wait_done};
-
-/* A user, and the name that was found. */
-struct submitter {
-	SLIST_ENTRY(submitter) link;
-	struct methods *methods;
-	uid_t uid;
-	bool known, busy;
-	int64_t at_ms; /* when the name was looked up, by host_now_ms() */
-	char name[POLICY_TEXT_MAX + 1], found[POLICY_TEXT_MAX + 1];
-};
-
-static void submit(struct call *call, const char *by);
-
-static void find_name(void *arg)
-{
-	struct submitter *s = arg;
-
-	user_name(s->uid, s->found, sizeof(s->found));
-}
-
-/* Serves one that has waited for the name; its client has no other answer yet. */
-static bool serve(struct ask *a, void *arg)
-{
-	struct submit_wait *w = (struct submit_wait *)a;
-	const struct submitter *s = arg;
-
-	if (w->submitter != s)
-		return true;
-	if (a->client) {
-		struct call call = {a->methods,	 a->client,
-				    a->msgid,	 {w->params, w->params + w->len},
-				    w->n_params, "submit"};
-		submit(&call, s->name);
-	}
-	ask_end(a);
-	return true;
-}
-
-static void on_name(void *arg)
-{
-	struct submitter *s = arg;
-	struct methods *m = s->methods;
-
-	s->busy = false;
-	if (s->found[0])
-		memcpy(s->name, s->found, sizeof(s->name));
-	s->known = true;
-	s->at_ms = host_now_ms(m->node->host);
-	asks_each(&m->asks, &wait_kind, serve, s);
-}
-
-static void look_up(struct submitter *s)
-{
-	const struct process *process = s->methods->process;
-
-	s->busy = true;
-	snprintf(s->found, sizeof(s->found), "uid %u", (unsigned)s->uid);
-	if (process->offload(process->arg, find_name, on_name, s) != 0)
-		on_name(s);
-}
-
-/* The entry of the user; NULL: there are too many users. */
-static struct submitter *submitter_of(struct methods *m, uid_t uid)
-{
-	struct submitter *s;
-	size_t n = 0;
-
-	SLIST_FOREACH (s, &m->submitters, link) {
-		if (s->uid == uid)
-			return s;
-		n++;
-	}
-	if (n >= NAMES_MAX)
-		return NULL;
-	s = mem_calloc(1, sizeof(*s));
-	s->methods = m;
-	s->uid = uid;
-	SLIST_INSERT_HEAD(&m->submitters, s, link);
-	return s;
-}
-
-static void wait_for_name(const struct call *call, struct submitter *s)
-{
-	struct submit_wait *w = ask_new(call, &wait_kind);
-
-	w->submitter = s;
-	w->n_params = call->n_params;
-	w->len = (size_t)(call->params.end - call->params.p);
-	w->params = mem_alloc(w->len + 1);
-	memcpy(w->params, call->params.p, w->len);
-	ask_holds(&w->ask, w->len);
-	if (!s->busy)
-		look_up(s);
-}
-
-/* An entry whose name is being looked up is not freed: a thread uses it, and the process ends. */
-void queue_submits_done(struct methods *m)
-{
-	while (!SLIST_EMPTY(&m->submitters)) {
-		struct submitter *s = SLIST_FIRST(&m->submitters);
-
-		SLIST_REMOVE_HEAD(&m->submitters, link);
-		if (!s->busy)
-			free(s);
-	}
-}
+#define HELD_BY_EACH 400 /* bytes that a submit costs, besides its payload */
 
 /* --- what is submitted ---------------------------------------------------- */
 
@@ -313,23 +188,52 @@ static void submit(struct call *call, const char *by)
 	queues_submit(&call->m->node->queues, &s.job, on_submitted, a);
 }
 
+/* A submit that waits for its user's name. */
+struct submit_wait {
+	struct ask ask;
+	char by[USER_NAME_MAX + 1];
+	size_t n_params, len;
+	unsigned char *params; /* a copy */
+};
+
+static void wait_done(struct ask *a)
+{
+	free(((struct submit_wait *)a)->params);
+}
+
+/* Its client has no other answer yet. */
+static void on_user(struct ask *a)
+{
+	struct submit_wait *w = (struct submit_wait *)a;
+	struct call call = {a->methods,	 a->client, a->msgid, {w->params, w->params + w->len},
+			    w->n_params, "submit"};
+
+	if (a->client)
+		submit(&call, w->by);
+	ask_end(a);
+}
+
 void method_submit(struct call *call)
 {
+	static const struct ask_kind kind = {.size = sizeof(struct submit_wait), .done = wait_done};
+	const char *by = user_known(call->m, call->c->uid);
 	struct call first = *call;
-	struct submitter *s;
-	struct listing *l;
+	const struct listing *l = queue_ask_take(&first);
+	struct submit_wait *w;
 
-	l = queue_ask_take(&first);
 	if (!l || !refusal_may(call, &l->settings, l->name))
 		return;
-	s = submitter_of(call->m, call->c->uid);
-	if (!s)
-		call_fail(call, RPC_CANNOT_TELL, "too many users submit");
-	else if (!s->known ||
-		 (!s->busy && host_now_ms(call->m->node->host) - s->at_ms >= NAME_KEPT_MS))
-		wait_for_name(call, s);
-	else
-		submit(call, s->name);
+	if (by) {
+		submit(call, by);
+		return;
+	}
+	w = ask_new(call, &kind);
+	w->n_params = call->n_params;
+	w->len = (size_t)(call->params.end - call->params.p);
+	w->params = mem_alloc(w->len + 1);
+	memcpy(w->params, call->params.p, w->len);
+	ask_holds(&w->ask, w->len);
+	ask_user(&w->ask, w->by, on_user);
 }
 
 void method_job_id(struct call *call)

@@ -31,6 +31,5 @@ void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_r
 			bool outputs);
 /* Without its output, also the key for it. */
 void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r);
-void queue_submits_done(struct methods *m);
 
 #endif

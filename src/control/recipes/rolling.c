@@ -7,6 +7,7 @@
 #include "control/answer/answers.h"
 #include "control/ask/nodes.h"
 #include "control/ask/options.h"
+#include "control/ask/user.h"
 #include "control/recipes/recipes.h"
 #include "node/node.h"
 
@@ -244,7 +245,7 @@ void recipe_rolling(struct call *call)
 	log_debug("rolling", LOG_STR("order", orders[q->order]), LOG_STR("group", q->group),
 		  LOG_INT("pid", call->c->pid));
 	if (q->order == ROLLING_TAKE)
-		ask_user(&r->ask, q->by, sizeof(q->by), on_user);
+		ask_user(&r->ask, q->by, on_user);
 	else
 		on_user(&r->ask);
 }

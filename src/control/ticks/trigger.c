@@ -10,6 +10,7 @@
 #include "control/ask/options.h"
 #include "control/ask/refusal.h"
 #include "control/ask/subject.h"
+#include "control/ask/user.h"
 #include "core/time/owed.h"
 #include "node/election/tasks.h"
 #include "node/fleet/policy.h"
@@ -118,7 +119,7 @@ static void commit(struct trigger *t)
 	snprintf(r->kind, sizeof(r->kind), "%s", policy_kind_name(POLICY_TRIGGER));
 	snprintf(r->task, sizeof(r->task), "%s", t->task);
 	snprintf(r->host, sizeof(r->host), "%s", n->registry.hostname);
-	ask_user(&t->ask, r->by, sizeof(r->by), on_user);
+	ask_user(&t->ask, r->by, on_user);
 }
 
 /* Looks for the next second that is no tick of the schedule and that nobody has triggered. */

@@ -1,5 +1,6 @@
 /*
- * The control socket: clients, their frames and their unsent answers. The methods are in dispatch.c.
+ * The control socket: clients, their frames and their unsent answers; what they may ask is in
+ * control/dispatch.c.
  * A client that is slow, idle or malicious costs the others nothing.
  *
  * A request that was read is queued (serve.c): those that keep jobs alive are served first, then
