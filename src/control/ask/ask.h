@@ -67,8 +67,8 @@ void asks_done(struct asks *all);
 /* Tells its requests, and the node, which keeps what it holds. */
 void asks_client_gone(struct methods *m, const struct peer *c);
 /*
- * Calls fn for each request of the kind (NULL: of all), the oldest first, until one returns false. fn may end the
- * request that it is given, and begin others.
+ * Calls fn for each request of the kind (NULL: of all), the oldest first, until one returns false.
+ * fn may end the request that it is given, and begin others.
  */
 void asks_each(struct asks *all, const struct ask_kind *kind, bool (*fn)(struct ask *a, void *arg),
 	       void *arg);

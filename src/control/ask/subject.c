@@ -67,9 +67,17 @@ static bool say_no_partition(const struct leaders *l, struct reader_text name,
 	return true;
 }
 
-static void unknown(const struct call *call, struct reader_text name)
+void subject_say_refused(const struct call *call, char *text)
 {
 	const struct problems *problems = call->m->process->problems;
+
+	if (problems->n > 0)
+		explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
+			    problems->list[0].line, problems->list[0].message);
+}
+
+static void unknown(const struct call *call, struct reader_text name)
+{
 	const struct leaders *l = &call->m->node->leaders;
 	int len = (int)(name.len > NAME_ELECTION_MAX ? NAME_ELECTION_MAX : name.len);
 	char text[EXPLAIN_TEXT_MAX] = "";
@@ -85,10 +93,7 @@ static void unknown(const struct call *call, struct reader_text name)
 	explain_say(text, "unknown task \"%.*s\"", len, name.data);
 	if (nearest.best)
 		explain_say(text, ": did you mean \"%s\"?", nearest.best);
-	/* A file that is refused may be the reason why a task is not known. */
-	if (problems->n > 0)
-		explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
-			    problems->list[0].line, problems->list[0].message);
+	subject_say_refused(call, text);
 	call_refuse(call, text);
 }
 

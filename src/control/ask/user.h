@@ -10,8 +10,8 @@
 #define USER_NAME_MAX POLICY_TEXT_MAX
 
 /*
- * The name of the client's user, as far as it is known; NULL: ask_user() looks it up. A user without
- * a name is called "uid 1000".
+ * The name of the client's user, as far as it is known; NULL: ask_user() looks it up. A user
+ * without a name is called "uid 1000".
  */
 const char *user_known(struct methods *m, uid_t uid);
 /*

@@ -5,6 +5,7 @@
 
 #include "base/text/nearest.h"
 #include "control/ask/explain_text.h"
+#include "control/ask/subject.h"
 #include "node/node.h"
 
 /* --- asks ----------------------------------------------------------------- */
@@ -53,7 +54,6 @@ void queue_ask_no_session(struct queue_ask *a)
 static void unknown(const struct call *call, const char *name, size_t len)
 {
 	const struct leaders *l = &call->m->node->leaders;
-	const struct problems *problems = call->m->process->problems;
 	int shown = (int)(len > NAME_TASK_MAX ? NAME_TASK_MAX : len);
 	char text[EXPLAIN_TEXT_MAX] = "";
 	struct nearest nearest;
@@ -68,10 +68,7 @@ static void unknown(const struct call *call, const char *name, size_t len)
 		explain_say(text, "no queue \"%.*s\" is configured on this host", shown, name);
 		if (nearest.best)
 			explain_say(text, ": did you mean \"%s\"?", nearest.best);
-		/* A refused file may be the reason why a queue is not known. */
-		if (problems->n > 0)
-			explain_say(text, " (refused: %s:%d: %s)", problems->list[0].file,
-				    problems->list[0].line, problems->list[0].message);
+		subject_say_refused(call, text);
 	}
 	call_refuse(call, text);
 }
