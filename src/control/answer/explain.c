@@ -297,7 +297,7 @@ void explain_ranked(const struct node *s, const struct task *t, const struct ran
 		snprintf(text, EXPLAIN_TEXT_MAX, "%s", why);
 }
 
-const char *explain_cause(enum why why)
+static const char *explain_cause(enum why why)
 {
 	switch (why) {
 	case WHY_BEST: return "best";
@@ -317,9 +317,27 @@ const char *explain_cause(enum why why)
 	return "";
 }
 
+void explain_pack_ranked(struct pack *p, const struct node *s, const struct ranked *r,
+			 const char *why, const struct task_settings *settings)
+{
+	const struct worker *w = r->member->worker;
+
+	pack_map(p, 11);
+	pack_kv_str(p, "id", w->id);
+	pack_kv_str(p, "ip", w->ip);
+	pack_kv_str(p, "hostname", w->hostname);
+	pack_kv_str(p, "node", identity_name(r->member));
+	pack_kv_str(p, "version", w->version);
+	pack_kv_int(p, "rank", (int64_t)r->rank);
+	pack_kv_bool(p, "candidate", r->candidate);
+	pack_kv_str(p, "cause", explain_cause(r->why));
+	pack_kv_str(p, "why", why);
+	pack_kv_bool(p, "self", r->member == registry_self(&s->registry));
+	pack_kv_bool(p, "disagrees", settings && disagreement_about(settings, r->member));
+}
+
 static void pack_ranking(struct pack *p, const struct node *s, const struct task *t)
 {
-	const struct member *self = registry_self(&s->registry);
 	const struct fleet *f = &s->registry.fleet;
 	struct ranked *list = mem_calloc(f->n_members + 1, sizeof(*list));
 	size_t n = fleet_rank(f, &t->contest, t->index, list);
@@ -328,22 +346,8 @@ static void pack_ranking(struct pack *p, const struct node *s, const struct task
 	pack_str(p, "ranking");
 	pack_array(p, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct worker *w = list[i].member->worker;
 		explain_ranked(s, t, &list[i], why);
-		pack_map(p, 11);
-		pack_kv_str(p, "id", w->id);
-		pack_kv_str(p, "ip", w->ip);
-		pack_kv_str(p, "hostname", w->hostname);
-		pack_kv_str(p, "node", identity_name(list[i].member));
-		pack_kv_str(p, "version", w->version);
-		pack_kv_int(p, "rank", (int64_t)list[i].rank);
-		pack_kv_bool(p, "candidate", list[i].candidate);
-		pack_kv_str(p, "cause", explain_cause(list[i].why));
-		pack_kv_str(p, "why", why);
-		pack_kv_bool(p, "self", list[i].member == self);
-		pack_kv_bool(p, "disagrees",
-			     t->listing &&
-				     disagreement_about(&t->listing->settings, list[i].member));
+		explain_pack_ranked(p, s, &list[i], why, t->listing ? &t->listing->settings : NULL);
 	}
 	free(list);
 }

@@ -28,10 +28,12 @@ const char *explain_unhealthy(const struct node *s, const char *name);
 /* The leader, why it leads, and what will happen next, in a sentence. */
 void explain_reason(const struct node *s, const struct task *t, bool says,
 		    char text[EXPLAIN_TEXT_MAX]);
-/* The reason for a worker's place in the ranking, in words, and in one word for programs. */
+/* The reason for a worker's place in the ranking. */
 void explain_ranked(const struct node *s, const struct task *t, const struct ranked *r,
 		    char text[EXPLAIN_TEXT_MAX]);
-const char *explain_cause(enum why why);
+/* A row of the ranking; settings: of the task, NULL. */
+void explain_pack_ranked(struct pack *p, const struct node *s, const struct ranked *r,
+			 const char *why, const struct task_settings *settings);
 /* "paused by NAME at HOST until WHEN: REASON" */
 void explain_decision(const struct policy_item *item, char text[EXPLAIN_TEXT_MAX]);
 /* The whole answer to `explain`, sent to the client. */

@@ -264,24 +264,12 @@ static void say_drafted(const struct listing *l, const struct member *const *own
 static void pack_ranked(struct pack *p, const struct node *s, const struct listing *l,
 			const struct member *const *owners, const struct ranked *r)
 {
-	const struct worker *w = r->member->worker;
 	char why[EXPLAIN_TEXT_MAX];
 
 	say_drafted(l, owners, r, why);
 	if (!why[0])
 		explain_ranked(s, l->tasks[0], r, why);
-	pack_map(p, 11);
-	pack_kv_str(p, "node", identity_name(r->member));
-	pack_kv_str(p, "id", w->id);
-	pack_kv_str(p, "ip", w->ip);
-	pack_kv_str(p, "hostname", w->hostname);
-	pack_kv_str(p, "version", w->version);
-	pack_kv_int(p, "rank", (int64_t)r->rank);
-	pack_kv_bool(p, "candidate", r->candidate);
-	pack_kv_str(p, "cause", explain_cause(r->why));
-	pack_kv_str(p, "why", why);
-	pack_kv_bool(p, "self", r->member == registry_self(&s->registry));
-	pack_kv_bool(p, "disagrees", disagreement_about(&l->settings, r->member));
+	explain_pack_ranked(p, s, r, why, &l->settings);
 }
 
 /* The workers in the order of the draft, each with what the draft gives it. */

@@ -20,7 +20,8 @@ struct subject {
 /* False: there is no such task, or partition. */
 bool subject_find(const struct leaders *l, const char *name, size_t len, struct subject *ret);
 /*
- * Appends the file that is refused, if there is one: that may be the reason why a name is not known.
+ * Appends the file that is refused, if there is one: that may be the reason why a name is not
+ * known.
  */
 void subject_say_refused(const struct call *call, char *text);
 /* The listing itself: all its partitions, or its one election if it has none. */
