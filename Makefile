@@ -84,7 +84,7 @@ endif
 # part of a layer: tests link it without them.
 layer   = $(wildcard $(addprefix src/$(1),/*.c /*/*.c /*/*/*.c))
 objects = $(patsubst src/%.c,$(B)/%.o,$(filter-out %/main.c %_main.c,$(call layer,$(1))))
-LAYERS := base core wire config node control daemon api check supervise cli runner notify web
+LAYERS := base core wire http config node control daemon api check supervise cli runner notify web
 
 $(foreach l,$(LAYERS),$(eval LIB_$(l) := $(B)/lib$(l).a))
 $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
@@ -93,6 +93,7 @@ $(foreach l,$(LAYERS),$(eval $(LIB_$(l)): $(call objects,$(l))))
 LINK_base   := $(LIB_base)
 LINK_core   := $(LIB_core) $(LIB_base)
 LINK_wire   := $(LIB_wire) $(LIB_base)
+LINK_http   := $(LIB_http) $(LIB_base)
 LINK_config := $(LIB_config) $(LIB_core) $(LIB_base)
 # Whoever links a node gives it a machine and a store: the daemon, or a test.
 LINK_node   := $(LIB_node) $(LIB_core) $(LIB_wire) $(LIB_base)
@@ -116,9 +117,9 @@ LINKS_zkleader   := $(LINK_client)
 LIBS_zkleader    := -ljansson -lsmartcols
 LINKS_zkleader-web  := $(LIB_web) $(LINK_api)
 LIBS_zkleader-web   := -lmicrohttpd -ljansson -lsmartcols -luv
-LINKS_zkleader-runner  := $(LIB_runner) $(LIB_supervise) $(LIB_api) $(LIB_wire) $(LINK_config)
+LINKS_zkleader-runner  := $(LIB_runner) $(LIB_http) $(LIB_supervise) $(LIB_api) $(LIB_wire) $(LINK_config)
 LIBS_zkleader-runner   := -lconfuse -ljansson -lsmartcols
-LINKS_zkleader-notify  := $(LIB_notify) $(LIB_api) $(LIB_wire) $(LINK_config)
+LINKS_zkleader-notify  := $(LIB_notify) $(LIB_http) $(LIB_api) $(LIB_wire) $(LINK_config)
 LIBS_zkleader-notify   := -lconfuse -ljansson -lsmartcols
 
 folder = $(or $(FOLDER_$(1)),$(1:zkleader-%=%))

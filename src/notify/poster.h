@@ -1,4 +1,4 @@
-/* The process that makes the requests of http.c, by libcurl. */
+/* The process that makes the requests of notify/http.c. */
 #ifndef ZKLEADER_NOTIFY_POSTER_H
 #define ZKLEADER_NOTIFY_POSTER_H
 
@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #define POSTER_TIMEOUT_MS 10000 /* of each request */
-#define POSTER_ANSWER_MAX 65536 /* bytes of an answer that are read */
 
 /* With a file that holds the URL and behind it the body. */
 struct poster_request {

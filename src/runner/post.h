@@ -10,9 +10,6 @@
 
 #include "supervise/job.h"
 
-#define POST_ANSWER_MAX	 (64 * 1024) /* bytes of an answer's body that are read */
-#define POST_HEADERS_MAX (64 * 1024) /* bytes of headers; with more it is no answer */
-
 struct post {
 	const char *url;
 	const char *refused; /* why it must not be sent; NULL: it may */
