@@ -2,18 +2,20 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int parse_text(struct reader *r, const struct key *key, char *text)
+#include "base/mem.h"
+
+int keys_parse_text(struct reader *r, bool (*is_good)(const char *, size_t), char *text,
+		    size_t size)
 {
 	struct reader_text t;
 	int e = reader_str(r, &t);
 
 	if (e < 0)
 		return e;
-	if (!key->is_good(t.data, t.len))
-		return -EBADMSG;
-	return reader_text_copy(t, text, key->size);
+	return is_good(t.data, t.len) ? reader_text_copy(t, text, size) : -EBADMSG;
 }
 
 int keys_parse_int(struct reader *r, int64_t min, int64_t max, int64_t *ret_value)
@@ -29,30 +31,61 @@ int keys_parse_int(struct reader *r, int64_t min, int64_t max, int64_t *ret_valu
 	return 0;
 }
 
+static int parse_bytes(struct reader *r, const struct key *key, void *record)
+{
+	struct reader_text bytes;
+	int e = reader_bin(r, &bytes);
+
+	if (e < 0)
+		return e;
+	if (bytes.len > key->size)
+		return -EBADMSG;
+	*(const char **)((char *)record + key->offset) = bytes.data;
+	*(size_t *)((char *)record + key->count) = bytes.len;
+	return 0;
+}
+
+static int parse_word(struct reader *r, const struct key *key, char *text)
+{
+	const char *const *word = key->words;
+	struct reader_text t;
+	int e = reader_str(r, &t);
+
+	if (e < 0)
+		return e;
+	while (*word && !reader_text_is(t, *word))
+		word++;
+	return *word ? reader_text_copy(t, text, key->size) : -EBADMSG;
+}
+
 static int parse_value(struct reader *r, const struct key *key, void *record)
 {
 	void *field = (char *)record + key->offset;
 
 	switch (key->kind) {
-	case KEY_TEXT: return parse_text(r, key, field);
+	case KEY_TEXT:
+		return key->words ? parse_word(r, key, field)
+				  : keys_parse_text(r, key->is_good, field, key->size);
 	case KEY_INT: return keys_parse_int(r, key->min, key->max, field);
 	case KEY_BOOL: return reader_bool(r, field);
+	case KEY_BYTES: return parse_bytes(r, key, record);
 	case KEY_CUSTOM: return key->parse(r, record);
+	case KEY_STRING: break;
 	}
 	return -EBADMSG;
 }
 
-/* The index of the next key, n_keys for one that is not known. */
-static int parse_key(struct reader *r, const struct key *keys, size_t n_keys, size_t *ret_index)
+/* The index of the next key, keys->n for one that is not known. */
+static int parse_key(struct reader *r, const struct keys *keys, size_t *ret_index)
 {
 	struct reader_text name;
 	size_t i = 0;
 
 	if (reader_str(r, &name) < 0) {
-		*ret_index = n_keys;
+		*ret_index = keys->n;
 		return reader_skip(r);
 	}
-	while (i < n_keys && !reader_text_is(name, keys[i].name))
+	while (i < keys->n && !reader_text_is(name, keys->keys[i].name))
 		i++;
 	*ret_index = i;
 	return 0;
@@ -95,41 +128,144 @@ static int open_map(const void *data, size_t len, size_t max, struct reader *r, 
 	return -EBADMSG;
 }
 
-int keys_parse(const void *data, size_t len, size_t max, const struct key *keys, size_t n_keys,
-	       void *record, const char **ret_why)
+/* The pairs of a map, each key at most once; *ret_seen: one bit for each that is there. */
+static int parse_pairs(struct reader *r, size_t n, const struct keys *keys, void *record,
+		       uint32_t *ret_seen, const char **ret_why)
 {
 	uint32_t seen = 0;
-	struct reader r;
-	size_t n;
-	int e = open_map(data, len, max, &r, &n, ret_why);
 
-	assert(n_keys <= KEYS_MAX);
-	if (e < 0)
-		return e;
 	for (; n > 0; n--) {
 		size_t i;
 
-		if (parse_key(&r, keys, n_keys, &i) < 0 || (i == n_keys && reader_skip(&r) < 0)) {
+		if (parse_key(r, keys, &i) < 0 || (i == keys->n && reader_skip(r) < 0)) {
 			*ret_why = "the record is not MessagePack";
 			return -EBADMSG;
 		}
-		if (i == n_keys)
+		if (i == keys->n)
 			continue;
 		if (seen & UINT32_C(1) << i) {
-			*ret_why = keys[i].repeated;
+			*ret_why = keys->keys[i].repeated;
 			return -EBADMSG;
 		}
 		seen |= UINT32_C(1) << i;
-		if (parse_value(&r, &keys[i], record) < 0) {
-			*ret_why = keys[i].wrong;
+		if (parse_value(r, &keys->keys[i], record) < 0) {
+			*ret_why = keys->keys[i].wrong;
 			return -EBADMSG;
 		}
 	}
-	for (size_t i = 0; i < n_keys; i++) {
-		if (!keys[i].optional && !(seen & UINT32_C(1) << i)) {
-			*ret_why = keys[i].missing;
-			return -EBADMSG;
-		}
-	}
+	*ret_seen = seen;
 	return 0;
+}
+
+/* What a key that is not there stands for, where that is not 0. */
+static void set_none(const struct keys *keys, void *record)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (keys->keys[i].none != 0)
+			*(int64_t *)((char *)record + keys->keys[i].offset) = keys->keys[i].none;
+}
+
+int keys_parse(const void *data, size_t len, const struct keys *keys, void *record,
+	       const char **ret_why)
+{
+	const char *why;
+	uint32_t seen;
+	struct reader r;
+	size_t n;
+	int e = open_map(data, len, keys->max, &r, &n, ret_why);
+
+	assert(keys->n <= KEYS_MAX);
+	set_none(keys, record);
+	if (e == 0)
+		e = parse_pairs(&r, n, keys, record, &seen, ret_why);
+	if (e < 0)
+		return e;
+	for (size_t i = 0; i < keys->n; i++) {
+		if (keys->keys[i].need == KEY_REQUIRED && !(seen & UINT32_C(1) << i)) {
+			*ret_why = keys->keys[i].missing;
+			return -EBADMSG;
+		}
+	}
+	why = keys->misfit ? keys->misfit(record) : NULL;
+	if (!why)
+		return 0;
+	*ret_why = why;
+	return -EBADMSG;
+}
+
+int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_record,
+	      const char **ret_why)
+{
+	mem_auto char *record = mem_calloc(1, keys->size);
+	int e = keys_parse(data, len, keys, record, ret_why);
+
+	if (e == 0)
+		memcpy(ret_record, record, keys->size);
+	return e;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static bool is_there(const struct key *key, const void *record)
+{
+	const char *field = (const char *)record + key->offset;
+
+	if (key->need != KEY_OPTIONAL)
+		return true;
+	if (key->is_there)
+		return key->is_there(record);
+	switch (key->kind) {
+	case KEY_TEXT: return field[0] != '\0';
+	case KEY_STRING: return *(const char *const *)field != NULL;
+	case KEY_INT: return *(const int64_t *)field > key->none;
+	case KEY_BOOL: return *(const bool *)field;
+	case KEY_BYTES:
+	case KEY_CUSTOM: return *(const size_t *)((const char *)record + key->count) > 0;
+	}
+	return false;
+}
+
+static void pack_value(struct pack *p, const struct key *key, const void *record)
+{
+	const char *field = (const char *)record + key->offset;
+
+	switch (key->kind) {
+	case KEY_TEXT: pack_str(p, field); break;
+	case KEY_STRING: pack_str(p, *(const char *const *)field); break;
+	case KEY_INT: pack_int(p, *(const int64_t *)field); break;
+	case KEY_BOOL: pack_bool(p, *(const bool *)field); break;
+	case KEY_BYTES:
+		pack_bin(p, *(const char *const *)field,
+			 *(const size_t *)((const char *)record + key->count));
+		break;
+	case KEY_CUSTOM: key->pack(p, record); break;
+	}
+}
+
+void keys_pack(struct pack *p, const struct keys *keys, const void *record)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < keys->n; i++)
+		n += is_there(&keys->keys[i], record);
+	pack_map(p, n);
+	for (size_t i = 0; i < keys->n; i++) {
+		if (!is_there(&keys->keys[i], record))
+			continue;
+		pack_str(p, keys->keys[i].name);
+		pack_value(p, &keys->keys[i], record);
+	}
+}
+
+int keys_write(struct buffer *out, const struct keys *keys, const void *record)
+{
+	size_t before = out->len;
+	struct pack p;
+
+	pack_init(&p, out);
+	keys_pack(&p, keys, record);
+	if (p.failed == 0 && out->len - before <= keys->max)
+		return 0;
+	buffer_truncate(out, before);
+	return -ENOBUFS;
 }

@@ -175,13 +175,18 @@ void pack_raw(struct pack *p, const void *data, size_t len)
 	append(p, data, len);
 }
 
-void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len)
+void pack_bin(struct pack *p, const void *data, size_t len)
 {
 	msgpack_packer to = packer(p);
 
 	assert(len <= UINT32_MAX);
-	pack_str(p, key);
 	msgpack_pack_bin(&to, len);
 	if (len > 0)
 		msgpack_pack_bin_body(&to, data, len);
+}
+
+void pack_kv_bin(struct pack *p, const char *key, const void *data, size_t len)
+{
+	pack_str(p, key);
+	pack_bin(p, data, len);
 }

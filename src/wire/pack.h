@@ -23,6 +23,7 @@ void pack_int(struct pack *p, int64_t value);
 void pack_uint(struct pack *p, uint64_t value);
 void pack_str(struct pack *p, const char *text); /* NULL: nil; what is no UTF-8 is replaced */
 void pack_strn(struct pack *p, const char *text, size_t len);
+void pack_bin(struct pack *p, const void *data, size_t len);
 /* Whole objects that were packed elsewhere. */
 void pack_raw(struct pack *p, const void *data, size_t len);
 /* A key and its value, for maps. */

@@ -6,7 +6,6 @@
 
 #include "wire/records/job_record.h"
 #include "wire/pack.h"
-#include "wire/records/worker_queues.h"
 
 static struct job_record full(void)
 {
@@ -167,20 +166,22 @@ Test(job_record, assignments)
 	buffer_done(&b);
 }
 
+/* A record with these queues, there and back. */
 static int queues_of(const struct worker_queue *list, size_t n, struct worker **ret_worker)
 {
-	struct worker w = {.n_queues = n, .queues = (struct worker_queue *)(uintptr_t)list};
-	struct reader r;
+	struct worker w = {.id = "id",
+			   .version = "1",
+			   .ip = "::1",
+			   .hostname = "host",
+			   .n_queues = n,
+			   .queues = (struct worker_queue *)(uintptr_t)list};
+	const char *why = "";
 	struct buffer b;
-	struct pack p;
 
 	buffer_init(&b, 1 << 20);
-	pack_init(&p, &b);
-	worker_queues_pack(&p, &w);
-	reader_init(&r, b.data, b.len);
-	cr_assert_eq(reader_skip(&r), 0); /* the key */
-	*ret_worker = worker_new();
-	int e = worker_queues_parse(&r, *ret_worker);
+	cr_assert_eq(record_pack_worker(&b, &w), 0);
+	int e = record_parse_worker(b.data, b.len, ret_worker, &why);
+	cr_expect(e == 0 || strncmp(why, "queues: not a map", 17) == 0, "%s", why);
 	buffer_done(&b);
 	return e;
 }
@@ -200,33 +201,14 @@ Test(worker_queues, there_and_back)
 	cr_expect_eq(worker_slots(w, "c"), 0);
 	worker_free(w);
 	cr_expect_eq(queues_of(twice, 2, &w), -EBADMSG);
-	worker_free(w);
 	cr_expect_eq(queues_of(none, 1, &w), -EBADMSG);
-	worker_free(w);
 	cr_expect_eq(queues_of(many, 1, &w), -EBADMSG);
-	worker_free(w);
 	cr_expect_eq(queues_of(bad, 1, &w), -EBADMSG);
-	worker_free(w);
 	for (size_t i = 0; i <= WORKER_QUEUES_MAX; i++) {
 		snprintf(lots[i].queue, sizeof(lots[i].queue), "q%zu", i);
 		lots[i].slots = 1;
 	}
 	cr_expect_eq(queues_of(lots, WORKER_QUEUES_MAX + 1, &w), -EBADMSG);
-	worker_free(w);
 	cr_expect_eq(queues_of(lots, WORKER_QUEUES_MAX, &w), 0);
-	worker_free(w);
-}
-
-Test(worker_queues, of_another_kind)
-{
-	struct worker *w = worker_new();
-	struct reader r;
-
-	reader_init(&r, "\x01", 1);
-	cr_expect_eq(worker_queues_parse(&r, w), -EBADMSG);
-	worker_free(w);
-	w = worker_new();
-	reader_init(&r, "\x81\x01\x01", 3); /* its key is no text */
-	cr_expect_eq(worker_queues_parse(&r, w), -EBADMSG);
 	worker_free(w);
 }

@@ -117,8 +117,8 @@ Test(notice_record, what_is_no_record_is_refused_by_name)
 		{"lost", "a", "token", NULL, "token: not a number", -1},
 		{"lost", "a", "attempt", NULL, "attempt: not a number", -1},
 		{"lost", "a", "exit_status", NULL, "exit_status: not a status", 256},
-		{"lost", "a", "led", "yes", "led: not a bool", 0},
-		{"lost", "a", "output", "text", "output: not a bin", 0},
+		{"lost", "a", "led", "yes", "led: not true or false", 0},
+		{"lost", "a", "output", "text", "output: not at most 2048 bytes", 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

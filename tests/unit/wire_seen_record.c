@@ -38,7 +38,7 @@ Test(seen_record, what_cannot_be)
 	} cases[] = {
 		{RAW("\x82\xa5since\xff\xa2ok\xc3"),
 		 "since: not milliseconds since the epoch, before the year 10000"},
-		{RAW("\x82\xa5since\x01\xa2ok\x01"), "ok: not a bool"},
+		{RAW("\x82\xa5since\x01\xa2ok\x01"), "ok: not true or false"},
 		{RAW("\x81\xa5since\x01"), "ok: missing"},
 	};
 	struct seen_record seen = {.since = 7};

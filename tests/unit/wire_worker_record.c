@@ -9,6 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NOT_SPLITS   "partitions: not a map of tasks to numbers from 2 to 256"
+#define NOT_QUEUES   "queues: not a map of at most 1000 queues to numbers from 1 to 1000"
 #define NOT_GROUPS   "groups: not an array of at most 10000 names of groups"
 
 /* What every record has, in a map with room for one more. */
@@ -291,6 +292,8 @@ Test(worker_record, values_that_cannot_be)
 		{"groups", "\xa1t", 2, NOT_GROUPS},
 		{"groups", "\x92\xa1t\x01", 4, NOT_GROUPS},
 		{"groups", "\x92\xa1t\xa1/", 5, NOT_GROUPS},
+		{"queues", "\x01", 1, NOT_QUEUES},
+		{"queues", "\x81\x01\x01", 3, NOT_QUEUES},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "wire/keys.h"
-#include "wire/pack.h"
 
 #define FILE_MAX     4096
 #define BOOT_FILE    "/proc/sys/kernel/random/boot_id"
@@ -51,47 +50,38 @@ static bool is_of(const char *text, size_t len)
 	return len <= HANDOFF_TEXT_MAX && !memchr(text, '\0', len);
 }
 
-#define TEXT(key, check)                                                              \
-	{                                                                             \
-		.name = #key, .kind = KEY_TEXT, .offset = offsetof(struct file, key), \
-		.size = sizeof(((struct file *)NULL)->key), .is_good = (check),       \
-		KEY_WHY(#key, "not good")                                             \
+#define TEXT(key, check) TEXT_KEY(file, key, KEY_REQUIRED, check, "not good")
+#define INT(key, least)	 INT_KEY(file, key, KEY_REQUIRED, least, INT32_MAX, "not good")
+#define RANDOM(i)                                                                                \
+	{                                                                                        \
+		.name = "random_" #i, .kind = KEY_INT, .offset = offsetof(struct file, ints[i]), \
+		.min = INT32_MIN, .max = INT32_MAX, KEY_WHY("random_" #i, "not good")            \
 	}
-#define INT(key, field, least, most)                                                    \
-	{                                                                               \
-		.name = (key), .kind = KEY_INT, .offset = offsetof(struct file, field), \
-		.min = (least), .max = (most), KEY_WHY(key, "not good")                 \
-	}
-
-#define OPTIONAL_INT(key, field, least, most)                                             \
-	{                                                                                 \
-		.name = (key), .kind = KEY_INT, .offset = offsetof(struct file, field),   \
-		.min = (least), .max = (most), .optional = true, KEY_WHY(key, "not good") \
-	}
+/* 0.1.0 does not write these. */
+#define NEW_INT(key, most) INT_KEY(file, key, KEY_ALWAYS, 0, most, "not good")
 
 static const struct key file_keys[] = {
-	INT("session", session, INT64_MIN, INT64_MAX),
-	OPTIONAL_INT("session_since", session_since, 0, INT64_MAX), /* 0.1.0 does not write it */
-	INT("asked_ms", asked_ms, 1, INT32_MAX),
-	INT("started_at", started_at, 0, INT64_MAX),
-	INT("timeout_ms", timeout_ms, 0, INT32_MAX),
-	OPTIONAL_INT("counted_ms", counted_ms, 0, INT32_MAX), /* 0.1.0 does not write it */
-	OPTIONAL_INT("promise_ms", promise_ms, 0, INT64_MAX), /* 0.1.0 does not write it */
-	OPTIONAL_INT("promised_ms", promised_ms, 0, INT64_MAX),
-	INT("jobs", jobs, 0, INT32_MAX),
-	INT("random_0", ints[0], INT32_MIN, INT32_MAX),
-	INT("random_1", ints[1], INT32_MIN, INT32_MAX),
-	INT("random_2", ints[2], INT32_MIN, INT32_MAX),
-	INT("random_3", ints[3], INT32_MIN, INT32_MAX),
-	INT("random_4", ints[4], INT32_MIN, INT32_MAX),
+	INT_KEY(file, session, KEY_REQUIRED, INT64_MIN, INT64_MAX, "not good"),
+	NEW_INT(session_since, INT64_MAX),
+	INT(asked_ms, 1),
+	INT_KEY(file, started_at, KEY_REQUIRED, 0, INT64_MAX, "not good"),
+	INT(timeout_ms, 0),
+	NEW_INT(counted_ms, INT32_MAX),
+	NEW_INT(promise_ms, INT64_MAX),
+	NEW_INT(promised_ms, INT64_MAX),
+	INT(jobs, 0),
+	RANDOM(0),
+	RANDOM(1),
+	RANDOM(2),
+	RANDOM(3),
+	RANDOM(4),
 	TEXT(password, is_hex),
 	TEXT(worker, name_is_id),
 	TEXT(boot, is_boot),
 	TEXT(host, is_host), /* a file of 0.1.0 lacks it, and is refused: it may be a copy */
 	TEXT(of, is_of),
 };
-
-#define N_KEYS (sizeof(file_keys) / sizeof(file_keys[0]))
+static const struct keys file_map = KEYS(file_keys, file, FILE_MAX - 1);
 
 static char *path_of(const char *socket, const char *suffix)
 {
@@ -216,7 +206,7 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 
 	if (n < 0)
 		return (int)n;
-	if (keys_parse(data, (size_t)n, FILE_MAX - 1, file_keys, N_KEYS, &f, ret_why) < 0)
+	if (keys_parse(data, (size_t)n, &file_map, &f, ret_why) < 0)
 		return -EBADMSG;
 	int error = find_place(socket, &here, ret_why);
 	if (error)
@@ -232,32 +222,25 @@ int handoff_file_read(const char *socket, struct kept *ret_kept, const char **re
 static int pack_file(struct buffer *out, const struct kept *k, const struct handoff_place *place)
 {
 	const struct handoff *h = &k->handoff;
-	char hex[HEX_SIZE], key[] = "random_0";
-	struct pack p;
+	struct file f = {.session = h->session,
+			 .session_since = h->session_since,
+			 .asked_ms = k->asked_ms,
+			 .started_at = h->started_at,
+			 .timeout_ms = h->timeout_ms,
+			 .counted_ms = h->counted_ms,
+			 .promise_ms = h->promise_ms,
+			 .promised_ms = h->promised_ms,
+			 .jobs = k->jobs};
 
+	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++)
+		f.ints[i] = h->random_ints[i];
 	for (size_t i = 0; i < STORE_PASSWORD_SIZE; i++)
-		snprintf(hex + 2 * i, 3, "%02x", h->password[i]);
-	pack_init(&p, out);
-	pack_map(&p, N_KEYS);
-	pack_kv_int(&p, "session", h->session);
-	pack_kv_int(&p, "session_since", h->session_since);
-	pack_kv_int(&p, "asked_ms", k->asked_ms);
-	pack_kv_int(&p, "started_at", h->started_at);
-	pack_kv_int(&p, "timeout_ms", h->timeout_ms);
-	pack_kv_int(&p, "counted_ms", h->counted_ms);
-	pack_kv_int(&p, "promise_ms", h->promise_ms);
-	pack_kv_int(&p, "promised_ms", h->promised_ms);
-	pack_kv_int(&p, "jobs", k->jobs);
-	for (size_t i = 0; i < WORKER_RANDOM_INTS; i++) {
-		key[sizeof(key) - 2] = (char)('0' + i);
-		pack_kv_int(&p, key, h->random_ints[i]);
-	}
-	pack_kv_str(&p, "password", hex);
-	pack_kv_str(&p, "worker", h->worker);
-	pack_kv_str(&p, "boot", place->boot);
-	pack_kv_str(&p, "host", place->host);
-	pack_kv_str(&p, "of", k->of);
-	return p.failed;
+		snprintf(f.password + 2 * i, 3, "%02x", h->password[i]);
+	memcpy(f.worker, h->worker, sizeof(f.worker));
+	memcpy(f.boot, place->boot, sizeof(f.boot));
+	memcpy(f.host, place->host, sizeof(f.host));
+	memcpy(f.of, k->of, sizeof(f.of));
+	return keys_write(out, &file_map, &f);
 }
 
 /*

@@ -4,17 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/keys.h"
-#include "wire/pack.h"
+#include "wire/records/fields.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* --- parsing -------------------------------------------------------------- */
-
-/* What the map says, before its parts are held against each other. */
-struct parsed {
+/* What the map says. Its parts are held against each other once all of it is read. */
+struct map {
 	int64_t round, count;
-	struct barrier_record last, before; /* n_ids and what goes with them */
+	struct barrier_record *last, *before; /* written, one record is both */
 };
 
 /* [id, ...] of one more round. */
@@ -35,7 +30,7 @@ static int parse_round(struct reader *r, struct barrier_record *b)
 
 static int parse_members(struct reader *r, void *record)
 {
-	struct parsed *p = record;
+	struct map *m = record;
 	struct reader empty = *r;
 	size_t n;
 
@@ -43,58 +38,71 @@ static int parse_members(struct reader *r, void *record)
 		*r = empty;
 		return 0;
 	}
-	return parse_round(r, &p->last);
+	return parse_round(r, m->last);
 }
 
 static int parse_before(struct reader *r, void *record)
 {
-	struct parsed *p = record;
+	struct map *m = record;
 	size_t n;
 	int e = reader_array(r, &n);
 
 	for (; e == 0 && n > 0; n--)
-		e = parse_round(r, &p->before);
+		e = parse_round(r, m->before);
 	return e;
 }
 
-static const struct key keys[] = {
-	{.name = "round",
-	 .kind = KEY_INT,
-	 .offset = offsetof(struct parsed, round),
-	 .min = 0,
-	 .max = INT64_MAX - 1,
-	 KEY_WHY("round", "not a number from 0 on")},
-	{.name = "count",
-	 .kind = KEY_INT,
-	 .offset = offsetof(struct parsed, count),
-	 .min = 0,
-	 .max = BARRIER_COUNT_MAX,
-	 KEY_WHY("count", "not a number from 0 to 1000")},
-	{.name = "members",
-	 .kind = KEY_CUSTOM,
-	 .parse = parse_members,
-	 KEY_WHY("members", "not an array of at most 1000 numbers")},
-	{.name = "before",
-	 .kind = KEY_CUSTOM,
-	 .optional = true,
-	 .parse = parse_before,
-	 KEY_WHY("before", "not an array of arrays of numbers")},
+static void pack_round(struct pack *p, const uint64_t *ids, size_t n)
+{
+	pack_array(p, n);
+	for (size_t i = 0; i < n; i++)
+		pack_uint(p, ids[i]);
+}
+
+static void pack_members(struct pack *p, const void *record)
+{
+	const struct map *m = record;
+
+	pack_round(p, m->last->ids, (size_t)m->count);
+}
+
+static void pack_before(struct pack *p, const void *record)
+{
+	const struct map *m = record;
+	size_t at = (size_t)m->count;
+
+	pack_array(p, m->before->n_rounds > 0 ? m->before->n_rounds - 1 : 0);
+	for (size_t i = 1; i < m->before->n_rounds; i++) {
+		pack_round(p, m->before->ids + at, m->before->sizes[i]);
+		at += m->before->sizes[i];
+	}
+}
+
+static const struct key map_keys[] = {
+	INT_KEY(map, round, KEY_REQUIRED, 0, INT64_MAX - 1, "not a number from 0 on"),
+	INT_KEY(map, count, KEY_REQUIRED, 0, BARRIER_COUNT_MAX, "not a number from 0 to 1000"),
+	CUSTOM_KEY("members", KEY_REQUIRED, parse_members, pack_members,
+		   "not an array of at most 1000 numbers"),
+	CUSTOM_KEY("before", KEY_ALWAYS, parse_before, pack_before,
+		   "not an array of arrays of numbers"),
 };
 
-/* Whether the parts of it fit each other. */
-static const char *misfit(const struct parsed *p)
+static const char *misfit(const void *record)
 {
-	size_t rounds = p->last.n_rounds + p->before.n_rounds;
+	const struct map *m = record;
+	size_t rounds = m->last->n_rounds + m->before->n_rounds;
 
-	if ((size_t)p->count != p->last.n_ids)
+	if ((size_t)m->count != m->last->n_ids)
 		return "count: not that of the members";
-	if ((p->round == 0) != (rounds == 0) || (p->last.n_rounds == 0 && rounds > 0))
+	if ((m->round == 0) != (rounds == 0) || (m->last->n_rounds == 0 && rounds > 0))
 		return "round: does not go with the members";
-	if (p->round < (int64_t)rounds || rounds > BARRIER_ROUNDS_MAX ||
-	    p->last.n_ids + p->before.n_ids > BARRIER_IDS_MAX)
+	if (m->round < (int64_t)rounds || rounds > BARRIER_ROUNDS_MAX ||
+	    m->last->n_ids + m->before->n_ids > BARRIER_IDS_MAX)
 		return "before: too many";
 	return NULL;
 }
+
+static const struct keys map = KEYS(map_keys, map, RECORD_BARRIER_MAX, .misfit = misfit);
 
 static void append(struct barrier_record *b, const struct barrier_record *more)
 {
@@ -107,51 +115,28 @@ static void append(struct barrier_record *b, const struct barrier_record *more)
 int record_parse_barrier(const void *data, size_t len, struct barrier_record *ret_barrier,
 			 const char **ret_why)
 {
-	struct parsed p = {.round = 0};
-	int e = keys_parse(data, len, RECORD_BARRIER_MAX, keys, COUNT(keys), &p, ret_why);
+	struct barrier_record last = {.round = 0}, before = {.round = 0};
+	struct map m = {.last = &last, .before = &before};
+	int e = keys_parse(data, len, &map, &m, ret_why);
 
 	if (e < 0)
 		return e;
-	*ret_why = misfit(&p);
-	if (*ret_why)
-		return -EBADMSG;
 	memset(ret_barrier, 0, sizeof(*ret_barrier));
-	ret_barrier->round = p.round;
-	append(ret_barrier, &p.last);
-	append(ret_barrier, &p.before);
+	ret_barrier->round = m.round;
+	append(ret_barrier, &last);
+	append(ret_barrier, &before);
 	return 0;
-}
-
-/* --- packing -------------------------------------------------------------- */
-
-static void pack_round(struct pack *p, const uint64_t *ids, size_t n)
-{
-	pack_array(p, n);
-	for (size_t i = 0; i < n; i++)
-		pack_uint(p, ids[i]);
 }
 
 int record_pack_barrier(struct buffer *out, const struct barrier_record *b)
 {
-	size_t before = out->len, last = b->n_rounds > 0 ? b->sizes[0] : 0, at = last;
-	struct pack p;
+	struct barrier_record *whole = (struct barrier_record *)(uintptr_t)b;
+	struct map m = {.round = b->round,
+			.count = b->n_rounds > 0 ? (int64_t)b->sizes[0] : 0,
+			.last = whole,
+			.before = whole};
 
-	pack_init(&p, out);
-	pack_map(&p, 4);
-	pack_kv_int(&p, "round", b->round);
-	pack_kv_uint(&p, "count", last);
-	pack_str(&p, "members");
-	pack_round(&p, b->ids, last);
-	pack_str(&p, "before");
-	pack_array(&p, b->n_rounds > 0 ? b->n_rounds - 1 : 0);
-	for (size_t i = 1; i < b->n_rounds; i++) {
-		pack_round(&p, b->ids + at, b->sizes[i]);
-		at += b->sizes[i];
-	}
-	if (!p.failed && out->len - before <= RECORD_BARRIER_MAX)
-		return 0;
-	buffer_truncate(out, before);
-	return -ENOBUFS;
+	return keys_write(out, &map, &m);
 }
 
 void barrier_record_open(struct barrier_record *b, const uint64_t *ids, size_t n)

@@ -4,27 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/text/utf8.h"
-#include "wire/keys.h"
-#include "wire/pack.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "wire/records/fields.h"
 
 static bool is_key(const char *text, size_t len)
 {
-	return len > 0 && len <= GANG_KEY_MAX && utf8_is_valid(text, len) && !memchr(text, 0, len);
-}
-
-static int parse_text(struct reader *r, char *text, size_t size,
-		      bool (*is_good)(const char *text, size_t len))
-{
-	struct reader_text t;
-	int e = reader_str(r, &t);
-
-	if (e < 0)
-		return e;
-	return is_good(t.data, t.len) ? reader_text_copy(t, text, size) : -EBADMSG;
+	return len > 0 && utf8_is_valid(text, len);
 }
 
 /* [key, id, ip, hostname] */
@@ -36,13 +20,13 @@ static int parse_place(struct reader *r, struct gang_place *p)
 	if (e == 0 && n != 4)
 		e = -EBADMSG;
 	if (e == 0)
-		e = parse_text(r, p->key, sizeof(p->key), is_key);
+		e = keys_parse_text(r, is_key, p->key, sizeof(p->key));
 	if (e == 0)
 		e = reader_uint(r, &p->id);
 	if (e == 0)
-		e = parse_text(r, p->ip, sizeof(p->ip), name_is_ip);
+		e = keys_parse_text(r, name_is_ip, p->ip, sizeof(p->ip));
 	if (e == 0)
-		e = parse_text(r, p->hostname, sizeof(p->hostname), name_is_host);
+		e = keys_parse_text(r, name_is_host, p->hostname, sizeof(p->hostname));
 	return e;
 }
 
@@ -89,148 +73,67 @@ static int parse_places(struct reader *r, void *record)
 	return e;
 }
 
+static void pack_places(struct pack *p, const void *record)
+{
+	const struct gang_record *g = record;
+
+	pack_array(p, g->n);
+	for (size_t i = 0; i < g->n; i++) {
+		pack_array(p, 4);
+		pack_str(p, g->members[i].key);
+		pack_uint(p, g->members[i].id);
+		pack_str(p, g->members[i].ip);
+		pack_str(p, g->members[i].hostname);
+	}
+}
+
 static const struct key gang_keys[] = {
-	{.name = "instance",
-	 .kind = KEY_INT,
-	 .offset = offsetof(struct gang_record, instance),
-	 .min = 0,
-	 .max = INT64_MAX - 1,
-	 KEY_WHY("instance", "not a number from 0 on")},
-	{.name = "count",
-	 .kind = KEY_INT,
-	 .offset = offsetof(struct gang_record, count),
-	 .min = 1,
-	 .max = GANG_COUNT_MAX,
-	 KEY_WHY("count", "not a number from 1 to 256")},
-	{.name = "members",
-	 .kind = KEY_CUSTOM,
-	 .parse = parse_places,
-	 KEY_WHY("members", "not an array of at most 256 different members")},
-	{.name = "goes_on",
-	 .kind = KEY_BOOL,
-	 .optional = true,
-	 .offset = offsetof(struct gang_record, goes_on),
-	 KEY_WHY("goes_on", "neither true nor false")},
-	{.name = "lost",
-	 .kind = KEY_BOOL,
-	 .optional = true,
-	 .offset = offsetof(struct gang_record, lost),
-	 KEY_WHY("lost", "neither true nor false")},
-	{.name = "empty",
-	 .kind = KEY_INT,
-	 .optional = true,
-	 .offset = offsetof(struct gang_record, empty),
-	 .min = 0,
-	 .max = INT64_MAX,
-	 KEY_WHY("empty", "not the number of a transaction")},
+	INT_KEY(gang_record, instance, KEY_REQUIRED, 0, INT64_MAX - 1, "not a number from 0 on"),
+	INT_KEY(gang_record, count, KEY_REQUIRED, 1, GANG_COUNT_MAX, "not a number from 1 to 256"),
+	CUSTOM_KEY("members", KEY_REQUIRED, parse_places, pack_places,
+		   "not an array of at most 256 different members"),
+	BOOL_KEY(gang_record, goes_on, KEY_ALWAYS),
+	BOOL_KEY(gang_record, lost, KEY_ALWAYS),
+	INT_KEY(gang_record, empty, KEY_ALWAYS, 0, INT64_MAX, "not the number of a transaction"),
 };
+
+static const char *misfit(const void *record)
+{
+	const struct gang_record *g = record;
+
+	return (g->n == 0) != (g->instance == 0) || (g->n > 0 && (int64_t)g->n != g->count)
+		       ? "members: do not go with the count and the instance"
+		       : NULL;
+}
+
+static const struct keys gang = KEYS(gang_keys, gang_record, RECORD_GANG_MAX, .misfit = misfit);
 
 int record_parse_gang(const void *data, size_t len, struct gang_record *ret_gang,
 		      const char **ret_why)
 {
-	mem_auto struct gang_record *g = mem_calloc(1, sizeof(*g));
-	int e = keys_parse(data, len, RECORD_GANG_MAX, gang_keys, COUNT(gang_keys), g, ret_why);
-
-	if (e == 0 &&
-	    ((g->n == 0) != (g->instance == 0) || (g->n > 0 && (int64_t)g->n != g->count))) {
-		*ret_why = "members: do not go with the count and the instance";
-		e = -EBADMSG;
-	}
-	if (e == 0)
-		*ret_gang = *g;
-	return e;
-}
-
-/* Takes back what was appended since `before`, if it is not to be. */
-static int finish(const struct pack *p, size_t before, size_t max)
-{
-	if (!p->failed && p->buffer->len - before <= max)
-		return 0;
-	buffer_truncate(p->buffer, before);
-	return -ENOBUFS;
+	return keys_read(data, len, &gang, ret_gang, ret_why);
 }
 
 int record_pack_gang(struct buffer *out, const struct gang_record *g)
 {
-	size_t before = out->len;
-	struct pack p;
-
-	pack_init(&p, out);
-	pack_map(&p, 6);
-	pack_kv_int(&p, "instance", g->instance);
-	pack_kv_int(&p, "count", g->count);
-	pack_str(&p, "members");
-	pack_array(&p, g->n);
-	for (size_t i = 0; i < g->n; i++) {
-		pack_array(&p, 4);
-		pack_str(&p, g->members[i].key);
-		pack_uint(&p, g->members[i].id);
-		pack_str(&p, g->members[i].ip);
-		pack_str(&p, g->members[i].hostname);
-	}
-	pack_kv_bool(&p, "goes_on", g->goes_on);
-	pack_kv_bool(&p, "lost", g->lost);
-	pack_kv_int(&p, "empty", g->empty);
-	return finish(&p, before, RECORD_GANG_MAX);
-}
-
-/* --- who is behind a node ------------------------------------------------- */
-
-static bool is_text(const char *text, size_t len)
-{
-	return utf8_is_valid(text, len);
+	return keys_write(out, &gang, g);
 }
 
 static const struct key member_keys[] = {
-	{.name = "node",
-	 .kind = KEY_TEXT,
-	 .offset = offsetof(struct gang_member_record, node),
-	 .size = sizeof(((struct gang_member_record *)NULL)->node),
-	 .is_good = is_text,
-	 KEY_WHY("node", "not the name of a node")},
-	{.name = "machine",
-	 .kind = KEY_TEXT,
-	 .optional = true,
-	 .offset = offsetof(struct gang_member_record, machine),
-	 .size = sizeof(((struct gang_member_record *)NULL)->machine),
-	 .is_good = is_text,
-	 KEY_WHY("machine", "not a text of at most 32 bytes")},
-	{.name = "ip",
-	 .kind = KEY_TEXT,
-	 .offset = offsetof(struct gang_member_record, ip),
-	 .size = sizeof(((struct gang_member_record *)NULL)->ip),
-	 .is_good = name_is_ip,
-	 KEY_WHY("ip", "not an address")},
-	{.name = "hostname",
-	 .kind = KEY_TEXT,
-	 .offset = offsetof(struct gang_member_record, hostname),
-	 .size = sizeof(((struct gang_member_record *)NULL)->hostname),
-	 .is_good = name_is_host,
-	 KEY_WHY("hostname", "not a string of 1 to 255 printable ASCII characters")},
+	UTF8_KEY(gang_member_record, node, KEY_REQUIRED, "not the name of a node"),
+	UTF8_KEY(gang_member_record, machine, KEY_ALWAYS, "not a text of at most 32 bytes"),
+	TEXT_KEY(gang_member_record, ip, KEY_REQUIRED, name_is_ip, NOT_IP),
+	TEXT_KEY(gang_member_record, hostname, KEY_REQUIRED, name_is_host, NOT_HOST),
 };
+static const struct keys member = KEYS(member_keys, gang_member_record, RECORD_GANG_MEMBER_MAX);
 
 int record_parse_gang_member(const void *data, size_t len, struct gang_member_record *ret_member,
 			     const char **ret_why)
 {
-	struct gang_member_record m = {.node = ""};
-	int e = keys_parse(data, len, RECORD_GANG_MEMBER_MAX, member_keys, COUNT(member_keys), &m,
-			   ret_why);
-
-	if (e == 0)
-		*ret_member = m;
-	return e;
+	return keys_read(data, len, &member, ret_member, ret_why);
 }
 
 int record_pack_gang_member(struct buffer *out, const struct gang_member_record *m)
 {
-	size_t before = out->len;
-	struct pack p;
-
-	pack_init(&p, out);
-	pack_map(&p, 4);
-	pack_kv_str(&p, "node", m->node);
-	pack_kv_str(&p, "machine", m->machine);
-	pack_kv_str(&p, "ip", m->ip);
-	pack_kv_str(&p, "hostname", m->hostname);
-	return finish(&p, before, RECORD_GANG_MEMBER_MAX);
+	return keys_write(out, &member, m);
 }
