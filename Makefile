@@ -24,7 +24,7 @@ CHECK_CFLAGS := $(if $(filter undefined,$(origin CFLAGS)),-Os,$(CFLAGS))
 # --- packages: the one list; how names are written: tests/packages -------------------------------
 PACKAGES_BUILD := gcc libc6-dev make pkg-config libzookeeper-mt-dev libconfuse-dev \
 	libmsgpack-c-dev|libmsgpack-dev libuv1-dev libxxhash-dev libjansson-dev libsmartcols-dev libmicrohttpd-dev \
-	libcurl4-openssl-dev musl-tools
+	libcurl4-openssl-dev uuid-dev musl-tools
 PACKAGES_DEMO  := zookeeper default-jre-headless procps cron
 PACKAGES_CHECK := libcriterion-dev clang-format-14? binutils faketime iproute2 iptables psmisc systemd \
 	mandoc shellcheck python3 python3-pytest python3-pytest-xdist python3-kazoo python3-msgpack \
@@ -34,9 +34,6 @@ PACKAGES_DEEP  := clang libclang-rt-dev clang-tidy cppcheck gdb valgrind libmave
 	$(if $(shell command -v npm),,npm)
 PACKAGES_COMPARE := libcurator-recipes-java
 PACKAGES_BENCH   := socat curl util-linux python3-rq redis-server
-# The release before, which is built beside this one.
-PACKAGES_UPGRADE := uuid-dev
-PACKAGES_DEEP += $(PACKAGES_UPGRADE)
 
 # $(1): packages.
 install = @tests/packages $(foreach package,$(1),'$(package)')
@@ -127,7 +124,8 @@ folder = $(or $(FOLDER_$(1)),$(1:zkleader-%=%))
 .PHONY: all
 all: $(PROGRAMS:%=$(B)/%) $(B)/libzkleader.a
 
-link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP)
+# Ids of src/base need libuuid.
+link = $(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $(GROUP) -luuid
 # $(1): a program, $(2): the object of its main().
 define program
 $(1): $(2) $(LINKS_$(notdir $(1)))
@@ -138,12 +136,14 @@ $(B)/web/assets/assets.o: $(wildcard src/web/assets/*)
 
 # The C API of the socket, and zkleader-check, which is nothing but a user of it.
 API := $(patsubst src/%.c,%,$(filter-out %/json.c %/output.c %/follow.c %/context.c,$(call layer,api))) check/check \
-	$(addprefix base/text/,duration name utf8 printable options) base/mem base/buffer base/clock base/fd \
+	$(addprefix base/text/,duration name utf8 printable options uuid_text) base/mem base/buffer base/clock base/fd \
 	wire/reader wire/pack wire/rpc core/queue/job_id
+# It knows nothing of jobs, whose ids need libuuid.
+CHECK := check/check_main $(filter-out api/job_api core/queue/job_id base/text/uuid_text,$(API))
 $(B)/libzkleader.a: $(B)/zkleader_api.o
-# For applications: one object that shows nothing but zkleader_*.
+# For applications: one object that shows nothing but zkleader_*, and has what it needs of libuuid.
 $(B)/zkleader_api.o: $(patsubst %,$(B)/%.o,$(filter-out check/%,$(API)))
-	$(LD) -r -o $@ $^
+	$(CC) -r -nostdlib -o $@ $^ -l:libuuid.a
 	objcopy --wildcard --keep-global-symbol='zkleader_*' $@
 ifeq ($(VARIANT),release)
 # msgpack-c's packer is all in its headers; musl-gcc searches no glibc folder, so it gets them alone.
@@ -154,10 +154,10 @@ $(B)/static/%.o: src/%.c $(B)/flags | $(B)/static/include
 	@mkdir -p $(@D)
 	$(CHECK_CC) -std=c11 -D_GNU_SOURCE -DZKLEADER_VERSION='"$(VERSION)"' -Isrc -Iinclude \
 		-isystem $(B)/static/include -fstack-protector-strong $(CPPFLAGS) $(CHECK_CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/zkleader-check: $(patsubst %,$(B)/static/%.o,check/check_main $(API))
+$(B)/zkleader-check: $(CHECK:%=$(B)/static/%.o)
 	$(CHECK_CC) $(CHECK_CFLAGS) -static -s -Wl,--gc-sections,-z,relro,-z,now $(LDFLAGS) -o $@ $^
 else
-$(B)/zkleader-check: $(patsubst %,$(B)/%.o,check/check_main $(API))
+$(B)/zkleader-check: $(CHECK:%=$(B)/%.o)
 	$(link)
 endif
 

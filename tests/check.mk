@@ -91,7 +91,6 @@ check-ticks: deps-check all
 # 0.1.0 and this version in one fleet, one host upgraded after the other, there and back. SEED= and TICKS=
 # make another story.
 check-upgrade: deps-check all
-	$(call install,$(PACKAGES_UPGRADE))
 	/usr/bin/python3 -m pytest -rP tests/upgrade
 
 .PHONY: fuzz nets coverage

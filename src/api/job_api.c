@@ -6,12 +6,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "api/call.h"
 #include "api/fields.h"
 #include "api/handle.h"
 #include "base/clock.h"
+#include "base/text/uuid_text.h"
 #include "core/queue/job_id.h"
 #include "wire/pack.h"
 #include "wire/rpc.h"
@@ -26,25 +26,10 @@ static_assert(ZKLEADER_JOB_ID_SIZE == JOB_ID_MAX + 1, "an id fits, and no more")
 
 /* --- ids ------------------------------------------------------------------ */
 
-static int new_uuid(char uuid[37])
-{
-	unsigned char b[16];
-
-	/* getrandom() fills up to 256 bytes completely. */
-	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-		return -errno;
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(uuid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
-		 b[13], b[14], b[15]);
-	return 0;
-}
-
 static int new_id(const char *queue, char ret_id[ZKLEADER_JOB_ID_SIZE])
 {
 	struct job_id id = {.minute = clock_wall_ms() / JOB_MINUTE_MS};
-	int e = new_uuid(id.uuid);
+	int e = uuid_text_new(id.uuid);
 
 	if (e < 0)
 		return e;

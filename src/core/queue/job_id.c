@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-#define UUID_LEN     36
+#include "base/text/uuid_text.h"
+
+#define UUID_LEN     (UUID_TEXT_SIZE - 1)
 #define MINUTE_MAX   INT64_C(4738381338321616895) /* twelve digits of base 36: zzzzzzzzzzzz */
 #define MINUTE_WIDTH (JOB_MINUTE_SIZE - 1)
 
@@ -56,23 +58,13 @@ void job_minute_format(int64_t minute, char text[JOB_MINUTE_SIZE])
 	text[n] = '\0';
 }
 
-static bool is_uuid(const char *text)
-{
-	for (size_t i = 0; i < UUID_LEN; i++) {
-		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-		int digit = digit_of(text[i]);
-		if (dash ? text[i] != '-' : digit < 0 || digit > 15)
-			return false;
-	}
-	return true;
-}
-
 bool job_name_parse(const char *text, size_t len, struct job_id *ret_id)
 {
 	int64_t minute;
 
 	if (len < UUID_LEN + 2 || text[len - UUID_LEN - 1] != '.' ||
-	    !is_uuid(text + len - UUID_LEN) || !job_minute_parse(text, len - UUID_LEN - 1, &minute))
+	    !uuid_text_is(text + len - UUID_LEN, UUID_LEN) ||
+	    !job_minute_parse(text, len - UUID_LEN - 1, &minute))
 		return false;
 	ret_id->minute = minute;
 	memcpy(ret_id->uuid, text + len - UUID_LEN, UUID_LEN);

@@ -5,7 +5,7 @@
 #include "base/text/name.h"
 #include "node/host.h"
 
-/* A random UUID (RFC 4122, version 4) in lower case. */
+/* A UUID by the host's random bytes, so that the simulator can repeat it. */
 void id_new(struct host *h, char id[NAME_ID_MAX + 1]);
 
 #endif
