@@ -14,43 +14,33 @@
 #define ID_ANY	258
 
 static const struct option_spec specs[] = {
-	{'s', "socket", "SOCKET", "the sidecar's socket"},
+	{'s', "socket", "SOCKET",
+	 "the sidecar's socket ($ZKLEADER_SOCKET, or\n" ZKLEADER_SOCKET_DEFAULT ")"},
 	{'t', "timeout", "TIMEOUT", "how long to wait for an answer, all in all (5s)"},
 	{'w', "wait", "WAIT", "how long to wait while nobody leads (1s)"},
-	{'p', "partition", "K", "the partition K of TASK, as TASK:K"},
-	{ID_ANY, "any", NULL, "whether it leads any partition of TASK"},
+	{ID_ONCE, "once", NULL, "claim this tick for the caller: one in the fleet gets it"},
+	{ID_TICK, "tick", "D",
+	 "what the clock is rounded down to for that (as the task's\nfile says)"},
+	{'p', "partition", "K", "the partition K of TASK; TASK:K says the same"},
+	{ID_ANY, "any", NULL, "whether it leads any of the partitions of TASK"},
 	{'q', "quiet", NULL, "say nothing when it cannot tell"},
-	{'v', "verbose", NULL, "say who leads"},
-	{ID_ONCE, "once", NULL, "claim this tick of the task as well"},
-	{ID_TICK, "tick", "D", "what the clock is rounded down to for the tick"},
+	{'v', "verbose", NULL, "say who leads, with which token and lease"},
 	{'h', "help", NULL, "show this"},
 	{'V', "version", NULL, "show the version"},
 	{0, NULL, NULL, NULL},
 };
 
-static const char help[] =
-	"usage: zkleader-check [-s SOCKET] [-t TIMEOUT] [-w WAIT] [--once [--tick D]]\n"
-	"                      [-q] [-v] TASK | TASK:K | --partition K TASK | --any TASK\n"
-	"Tells by its exit code whether this node leads TASK, or a partition of it.\n"
-	"\n"
-	"  -s, --socket SOCKET    the sidecar's socket ($ZKLEADER_SOCKET, or\n"
-	"                         " ZKLEADER_SOCKET_DEFAULT ")\n"
-	"  -t, --timeout TIMEOUT  how long to wait for an answer, all in all (5s)\n"
-	"  -w, --wait WAIT        how long to wait while nobody leads (1s)\n"
-	"      --once             claim this tick for the caller: one in the fleet gets it\n"
-	"      --tick D           what the clock is rounded down to for that (as the task's\n"
-	"                         file says)\n"
-	"  -p, --partition K      the partition K of TASK; TASK:K says the same\n"
-	"      --any              whether it leads any of the partitions of TASK\n"
-	"  -q, --quiet            say nothing when it cannot tell\n"
-	"  -v, --verbose          say who leads, with which token and lease\n"
-	"  -h, --help             show this\n"
-	"  -V, --version          show the version\n"
-	"\n"
-	"exit: 0 this node leads (--once: and the tick is claimed for the caller),\n"
-	"      1 another does (--once: or the tick is claimed already), 2 cannot tell,\n"
-	"      3 misuse, 4 nobody may lead it now\n"
-	"example: zkleader-check nightly-report && run-report\n";
+static const struct option_program program = {
+	.name = "zkleader-check",
+	.usage = "[-s SOCKET] [-t TIMEOUT] [-w WAIT] [--once [--tick D]]\n"
+		 "                      [-q] [-v] TASK | TASK:K | --partition K TASK | --any TASK",
+	.about = "Tells by its exit code whether this node leads TASK, or a partition of it.\n",
+	.specs = specs,
+	.rest = "exit: 0 this node leads (--once: and the tick is claimed for the caller),\n"
+		"      1 another does (--once: or the tick is claimed already), 2 cannot tell,\n"
+		"      3 misuse, 4 nobody may lead it now\n"
+		"example: zkleader-check nightly-report && run-report\n",
+};
 
 static int take_task(struct check_options *o, const char *text, char why[OPTIONS_WHY_SIZE])
 {
@@ -317,7 +307,7 @@ int check_run(const char *const *argv, FILE *out, FILE *err)
 		return ZKLEADER_MISUSE;
 	}
 	switch (o.action) {
-	case CHECK_HELP: fputs(help, out); return 0;
+	case CHECK_HELP: options_help(out, &program); return 0;
 	case CHECK_VERSION: fputs("zkleader-check " ZKLEADER_VERSION "\n", out); return 0;
 	case CHECK_ASK: break;
 	}

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log/journal.h"
 #include "base/log/log.h"
+#include "base/text/options.h"
 #include "config/config.h"
 #include "config/tasks/hints.h"
 #include "config/tasks/taskfile.h"
@@ -21,23 +21,29 @@
 #endif
 #define CONFIG_FILE SYSCONFDIR "/zkleader/zkleader.conf"
 
-static const char usage[] =
-	"usage: zkleaderd [-c FILE] [-t] [-V] [-h]\n"
-	"\n"
-	"The sidecar: registers this host's application version in ZooKeeper and runs one leader\n"
-	"election for each configured task. Stays in the foreground and logs to standard error.\n"
-	"\n"
-	"  -c, --config FILE  the configuration (default " CONFIG_FILE ")\n"
-	"  -t, --test         check it and every task file, print each problem as FILE:LINE: "
-	"text,\n"
-	"                     exit 0 or 78; a warning leaves it 0\n"
-	"  -V, --version      print the version\n"
-	"  -h, --help         print this\n"
-	"\n"
-	"Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again, USR2 exits "
-	"0\n"
-	"and leaves the session to the next sidecar on this socket.\n"
-	"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n";
+static const struct option_spec specs[] = {
+	{'c', "config", "FILE", "the configuration (default " CONFIG_FILE ")"},
+	{'t', "test", NULL,
+	 "check it and every task file, print each problem as\n"
+	 "FILE:LINE: text, exit 0 or 78; a warning leaves it 0"},
+	{'V', "version", NULL, "print the version"},
+	{'h', "help", NULL, "print this"},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct option_program program = {
+	.name = "zkleaderd",
+	.usage = "[-c FILE] [-t] [-V] [-h]",
+	.about = "\nThe sidecar: registers this host's application version in ZooKeeper and runs "
+		 "one "
+		 "leader\nelection for each configured task. Stays in the foreground and logs to "
+		 "standard error.\n",
+	.specs = specs,
+	.rest = "Signals: TERM and INT leave the fleet and exit 0, HUP reads all files again, USR2 "
+		"exits 0\nand leaves the session to the next sidecar on this socket.\n"
+		"Exit: 0 told to stop, 78 bad configuration, 1 anything else. See zkleaderd(8).\n",
+	.misuse = EXIT_FAILURE,
+};
 
 static void print_problem(const struct problem *p, const char *before)
 {
@@ -125,30 +131,19 @@ static int run(const char *file)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"test", no_argument, NULL, 't'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *file = CONFIG_FILE;
+	const char *file = CONFIG_FILE, *value;
 	bool only_test = false;
-	int c;
+	struct options o;
+	int id, code;
 
-	while ((c = getopt_long(argc, argv, "c:tVh", options, NULL)) != -1) {
-		switch (c) {
-		case 'c': file = optarg; break;
-		case 't': only_test = true; break;
-		case 'V': puts("zkleaderd " ZKLEADER_VERSION); return 0;
-		case 'h': fputs(usage, stdout); return 0;
-		default: fputs("Try 'zkleaderd -h'.\n", stderr); return 1;
-		}
+	options_init(&o, (const char *const *)(argc > 0 ? argv + 1 : argv), specs, NULL);
+	while ((id = options_program(&o, &program, &value, &code)) != OPTION_END) {
+		if (id == 'c')
+			file = value;
+		else
+			only_test = true;
 	}
-	if (optind < argc) {
-		fprintf(stderr, "zkleaderd: unexpected argument \"%s\"\nTry 'zkleaderd -h'.\n",
-			argv[optind]);
-		return 1;
-	}
+	if (code >= 0)
+		return code;
 	return only_test ? test(file) : run(file);
 }

@@ -34,29 +34,20 @@ static const struct option_spec specs[] = {
 	{0, NULL, NULL, NULL},
 };
 
-static void usage(void)
-{
-	fputs("usage: zkleader-notify [-s SOCKET] [-c FILE] [--spool DIR]\n\n"
-	      "Tells people of events, by the sections notify of the task files: over HTTP, or\n"
-	      "by a command. Tells of each run on this host where its task's ping-url says. "
-	      "Reads\nthe task files itself.\n\n",
-	      stdout);
-	for (const struct option_spec *o = specs; o->name; o++) {
-		char left[40];
-
-		char letter[5] = "    ";
-
-		if (o->id < OPTION_SPOOL)
-			snprintf(letter, sizeof(letter), "-%c, ", o->id);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->value ? " " : "",
-			 o->value ? o->value : "");
-		printf("  %-22s %s\n", left, o->help);
-	}
-	fputs("\nSignals: TERM and INT end it with 0; HUP reads the task files at once, which it\n"
-	      "does by itself every few seconds.\n"
-	      "Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
-	      stdout);
-}
+static const struct option_program program = {
+	.name = "zkleader-notify",
+	.usage = "[-s SOCKET] [-c FILE] [--spool DIR]",
+	.about = "\nTells people of events, by the sections notify of the task files: over HTTP, "
+		 "or\n"
+		 "by a command. Tells of each run on this host where its task's ping-url says. "
+		 "Reads\n"
+		 "the task files itself.\n",
+	.specs = specs,
+	.rest = "Signals: TERM and INT end it with 0; HUP reads the task files at once, which it\n"
+		"does by itself every few seconds.\n"
+		"Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
+	.misuse = EX_CONFIG,
+};
 
 static int misuse(const char *why)
 {
@@ -69,21 +60,18 @@ static int parse(struct notifier_options *r, const char *const *argv)
 {
 	struct options o;
 	const char *value;
-	int id;
+	int id, code;
 
 	options_init(&o, argv, specs, NULL);
-	while ((id = options_next(&o, &value)) != OPTION_END) {
+	while ((id = options_program(&o, &program, &value, &code)) != OPTION_END) {
 		switch (id) {
 		case 's': r->socket = value; break;
 		case 'c': r->config_file = value; break;
 		case OPTION_SPOOL: r->spool = value; break;
-		case 'V': puts("zkleader-notify " ZKLEADER_VERSION); return 0;
-		case 'h': usage(); return 0;
-		case OPTION_OPERAND: return misuse("there are no arguments; see --help");
-		default: return misuse(o.why);
+		default: break;
 		}
 	}
-	return -1;
+	return code;
 }
 
 int main(int argc, char **argv)

@@ -29,24 +29,19 @@ static const struct option_spec specs[] = {
 	{0, NULL, NULL, NULL},
 };
 
-static void usage(void)
-{
-	fputs("usage: zkleader-runner [-s SOCKET] [-c FILE]\n\n"
-	      "Starts the commands of the tasks whose schedule names the user that it runs as,\n"
-	      "when the sidecar says that they are due. Reads them from the task files itself.\n\n",
-	      stdout);
-	for (const struct option_spec *o = specs; o->name; o++) {
-		char left[40];
-
-		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->id, o->name, o->value ? " " : "",
-			 o->value ? o->value : "");
-		printf("  %-22s %s\n", left, o->help);
-	}
-	fputs("\nSignals: TERM and INT end it with 0, and what it has started goes on; HUP reads\n"
-	      "the task files at once, which it does by itself every few seconds.\n"
-	      "Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
-	      stdout);
-}
+static const struct option_program program = {
+	.name = "zkleader-runner",
+	.usage = "[-s SOCKET] [-c FILE]",
+	.about =
+		"\nStarts the commands of the tasks whose schedule names the user that it runs "
+		"as,\n"
+		"when the sidecar says that they are due. Reads them from the task files itself.\n",
+	.specs = specs,
+	.rest = "Signals: TERM and INT end it with 0, and what it has started goes on; HUP reads\n"
+		"the task files at once, which it does by itself every few seconds.\n"
+		"Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
+	.misuse = EX_CONFIG,
+};
 
 static int misuse(const char *why)
 {
@@ -59,20 +54,17 @@ static int parse(struct runner_options *r, const char *const *argv)
 {
 	struct options o;
 	const char *value;
-	int id;
+	int id, code;
 
 	options_init(&o, argv, specs, NULL);
-	while ((id = options_next(&o, &value)) != OPTION_END) {
+	while ((id = options_program(&o, &program, &value, &code)) != OPTION_END) {
 		switch (id) {
 		case 's': r->socket = value; break;
 		case 'c': r->config_file = value; break;
-		case 'V': puts("zkleader-runner " ZKLEADER_VERSION); return 0;
-		case 'h': usage(); return 0;
-		case OPTION_OPERAND: return misuse("there are no arguments; see --help");
-		default: return misuse(o.why);
+		default: break;
 		}
 	}
-	return -1;
+	return code;
 }
 
 int main(int argc, char **argv)

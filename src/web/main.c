@@ -39,22 +39,17 @@ struct setup {
 	struct access access;
 };
 
-static void usage(FILE *out)
-{
-	fputs("usage: zkleader-web [-s SOCKET] [-l ADDRESS] [--token-file FILE] [--host "
-	      "NAME]...\n\n"
-	      "Shows the fleet of the sidecar on this machine over HTTP: a page, /metrics for\n"
-	      "Prometheus, /healthz, /readyz, /leader/TASK, JSON under /v1/. Changes nothing.\n\n",
-	      out);
-	for (const struct option_spec *o = specs; o->name; o++) {
-		char left[40];
-
-		snprintf(left, sizeof(left), "%s%c%s--%s%s%s", o->id < 256 ? "-" : "",
-			 o->id < 256 ? o->id : ' ', o->id < 256 ? ", " : "   ", o->name,
-			 o->value ? " " : "", o->value ? o->value : "");
-		fprintf(out, "  %-24s %s\n", left, o->help);
-	}
-}
+static const struct option_program program = {
+	.name = "zkleader-web",
+	.usage = "[-s SOCKET] [-l ADDRESS] [--token-file FILE] [--host NAME]...",
+	.about =
+		"\nShows the fleet of the sidecar on this machine over HTTP: a page, /metrics for\n"
+		"Prometheus, /healthz, /readyz, /leader/TASK, JSON under /v1/. Changes nothing.\n",
+	.specs = specs,
+	.rest = "Signals: TERM and INT end it with 0.\n"
+		"Exit: 0 told to end, 78 it cannot begin like this, 1 anything else.\n",
+	.misuse = EX_CONFIG,
+};
 
 static int misuse(const char *what, const char *value, const char *why)
 {
@@ -80,22 +75,22 @@ static int parse(struct setup *s, const char *const *argv)
 {
 	struct options o;
 	const char *value;
-	int id, code = 0;
+	int id, code;
 
 	options_init(&o, argv, specs, NULL);
-	while (code == 0 && (id = options_next(&o, &value)) != OPTION_END) {
+	while ((id = options_program(&o, &program, &value, &code)) != OPTION_END) {
 		switch (id) {
 		case 's': s->socket = value; break;
 		case 'l': s->listen = value; break;
 		case OPTION_TOKEN: s->token_file = value; break;
-		case OPTION_HOST: code = add_host(s, value); break;
-		case 'V': puts("zkleader-web " ZKLEADER_VERSION); return 0;
-		case 'h': usage(stdout); return 0;
-		case OPTION_OPERAND: return misuse("argument", value, "there are none; see --help");
-		default: fprintf(stderr, "zkleader-web: %s\n", o.why); return EX_CONFIG;
+		case OPTION_HOST:
+			if (add_host(s, value) != 0)
+				return EX_CONFIG;
+			break;
+		default: break;
 		}
 	}
-	return code == 0 ? -1 : code;
+	return code;
 }
 
 static int check(struct setup *s)

@@ -9,6 +9,8 @@
 
 #define ID_LETTER_MAX 255
 #define NAME_SHOWN    60
+#define LEFT_SIZE     60
+#define PROGRAM_WIDTH 23 /* columns of an option and its value, in the help of a program */
 
 void options_init(struct options *o, const char *const *argv, const struct option_spec *specs,
 		  const struct option_spec *more)
@@ -106,6 +108,57 @@ int options_next(struct options *o, const char **ret_value)
 		return take_long(o, arg + 2, ret_value);
 	o->cluster = arg + 1;
 	return take_letter(o, ret_value);
+}
+
+void options_print(FILE *out, const struct option_spec *specs, size_t width)
+{
+	for (const struct option_spec *s = specs; s && s->id != 0; s++) {
+		bool letter = s->id <= ID_LETTER_MAX;
+		char left[LEFT_SIZE];
+		const char *line = s->help, *end;
+
+		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", letter ? '-' : ' ',
+			 letter ? s->id : ' ', letter ? ',' : ' ', s->name,
+			 s->value && s->value[0] != '[' ? " " : "", s->value ? s->value : "");
+		if (strlen(left) > width) {
+			fprintf(out, "  %s\n", left);
+			left[0] = '\0';
+		}
+		for (; (end = strchr(line, '\n')); line = end + 1, left[0] = '\0')
+			fprintf(out, "  %-*s %.*s\n", (int)width, left, (int)(end - line), line);
+		fprintf(out, "  %-*s %s\n", (int)width, left, line);
+	}
+}
+
+void options_help(FILE *out, const struct option_program *p)
+{
+	fprintf(out, "usage: %s %s\n%s\n", p->name, p->usage, p->about);
+	options_print(out, p->specs, PROGRAM_WIDTH);
+	fprintf(out, "\n%s", p->rest);
+}
+
+int options_program(struct options *o, const struct option_program *p, const char **ret_value,
+		    int *ret_code)
+{
+	int id = options_next(o, ret_value);
+	char shown[NAME_SHOWN];
+
+	*ret_code = -1;
+	switch (id) {
+	case 'h': options_help(stdout, p); break;
+	case 'V': printf("%s " ZKLEADER_VERSION "\n", p->name); break;
+	case OPTION_OPERAND:
+		printable(shown, sizeof(shown), *ret_value, strlen(*ret_value));
+		snprintf(o->why, sizeof(o->why), "argument \"%s\": there are none", shown);
+		/* fall through */
+	case OPTION_BAD:
+		fprintf(stderr, "%s: %s: %s -h lists the options\n", p->name, o->why, p->name);
+		*ret_code = p->misuse;
+		return OPTION_END;
+	default: return id;
+	}
+	*ret_code = 0;
+	return OPTION_END;
 }
 
 int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,

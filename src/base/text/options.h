@@ -1,5 +1,6 @@
 /*
- * Command-line options, the same in both programs: -a, -ab, -aVALUE, -a VALUE, --name,
+ * Options of programs. One table of them is parsed and printed as help, from which the completion
+ * of shells takes them: -a, -ab, -aVALUE, -a VALUE, --name,
  * --name=VALUE, --name VALUE; "--" ends them. Operands may stand anywhere.
  */
 #ifndef ZKLEADER_BASE_TEXT_OPTIONS_H
@@ -8,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define OPTIONS_WHY_SIZE 160
 
@@ -19,7 +21,7 @@ struct option_spec {
 	int id; /* the letter, or a number above 255 if there is none */
 	const char *name;
 	const char *value; /* its name in the help, "[=D]" if optional; NULL: no value */
-	const char *help;
+	const char *help;  /* further lines are indented */
 };
 
 struct options {
@@ -35,6 +37,26 @@ void options_init(struct options *o, const char *const *argv, const struct optio
 		  const struct option_spec *more);
 /* The id of the next option and its value, or one of the OPTION_* above. */
 int options_next(struct options *o, const char **ret_value);
+/* Prints a line for each. The first column has that width; what is longer gets a line alone. */
+void options_print(FILE *out, const struct option_spec *specs, size_t width);
+
+/* A program that has no commands. */
+struct option_program {
+	const char *name;
+	const char *usage; /* what follows the name */
+	const char *about; /* lines */
+	const struct option_spec *specs;
+	const char *rest; /* lines behind the options */
+	int misuse;	  /* its exit code */
+};
+
+void options_help(FILE *out, const struct option_program *p);
+/*
+ * options_next() for a program without operands. Does -h and -V, and says what is wrong: OPTION_END
+ * and the exit code then, and -1 at the end of arguments that are good.
+ */
+int options_program(struct options *o, const struct option_program *p, const char **ret_value,
+		    int *ret_code);
 /* Parses a duration of at most max_ms: 0, or -EINVAL and the reason in why. */
 int options_duration(const char *name, const char *text, int64_t max_ms, int64_t *ret_ms,
 		     char why[OPTIONS_WHY_SIZE]);

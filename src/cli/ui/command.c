@@ -98,18 +98,6 @@ static void print_row(const struct output *o, const char *left, const char *righ
 	output_line(o, COLOR_NONE, "  %-*s %s", LEFT_WIDTH, left, right);
 }
 
-static void print_options(const struct output *o, const struct option_spec *specs)
-{
-	for (const struct option_spec *s = specs; s && s->id != 0; s++) {
-		char left[60];
-
-		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", s->id < ID_JSON ? '-' : ' ',
-			 s->id < ID_JSON ? s->id : ' ', s->id < ID_JSON ? ',' : ' ', s->name,
-			 s->value && s->value[0] != '[' ? " " : "", s->value ? s->value : "");
-		print_row(o, left, s->help);
-	}
-}
-
 void command_usage(const struct output *o, const struct command *command)
 {
 	if (command) {
@@ -132,8 +120,8 @@ void command_usage(const struct output *o, const struct command *command)
 	}
 	fputs("\noptions:\n", o->out);
 	if (command)
-		print_options(o, command->options);
-	print_options(o, global);
+		options_print(o->out, command->options, LEFT_WIDTH);
+	options_print(o->out, global, LEFT_WIDTH);
 	fprintf(o->out, "\nexit: %s\n",
 		command && command->exits ? command->exits
 					  : "0 done, 2 no sidecar or no answer, 3 misuse");
