@@ -26,15 +26,13 @@ static int64_t zone_ms(int64_t wall_ms)
 
 int claim_pack(struct buffer *params, const struct claim_request *request)
 {
-	bool tick = request->tick_ms != CLAIM_BY_TASK, wait = request->wait_ms != CLAIM_BY_TASK;
-	bool more = request->ran > 0;
 	struct pack p;
+	size_t map;
 
 	pack_init(&p, params);
 	pack_array(&p, 2);
 	pack_str(&p, request->task);
-	pack_map(&p, (size_t)3 + tick + wait + (request->id ? 2U : 0U) + (more ? 3U : 0U) +
-			     (request->tick ? 2U : 0U));
+	map = pack_open(&p);
 	pack_kv_str(&p, "kind", request->kind);
 	if (request->id) {
 		pack_kv_str(&p, "id", request->id);
@@ -42,15 +40,15 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 	}
 	pack_kv_int(&p, "now_ms", request->now_ms);
 	pack_kv_int(&p, "zone_ms", zone_ms(request->now_ms));
-	if (tick)
+	if (request->tick_ms != CLAIM_BY_TASK)
 		pack_kv_int(&p, "tick_ms", request->tick_ms);
-	if (wait)
+	if (request->wait_ms != CLAIM_BY_TASK)
 		pack_kv_int(&p, "wait_ms", request->wait_ms);
 	if (request->tick) {
 		pack_kv_str(&p, "tick", request->tick);
 		pack_kv_int(&p, "scheduled", request->scheduled);
 	}
-	if (more) {
+	if (request->ran > 0) {
 		pack_kv_uint(&p, "ran", request->ran);
 		pack_str(&p, "got");
 		pack_array(&p, request->ran);
@@ -58,6 +56,7 @@ int claim_pack(struct buffer *params, const struct claim_request *request)
 			pack_uint(&p, request->got[i]);
 		pack_kv_int(&p, "waited_ms", request->waited_ms);
 	}
+	pack_close(&p, map);
 	return p.failed;
 }
 

@@ -98,11 +98,11 @@ static bool is_id(const char *text)
 static void pack_submission(struct pack *p, const struct zkleader_submission *s, const char *id)
 {
 	char at[CLOCK_TEXT_SIZE];
+	size_t map;
 
 	pack_array(p, 2);
 	pack_str(p, s->queue);
-	pack_map(p, 2U + (s->at_s > 0 ? 1U : 0U) + (s->in_ms > 0 ? 1U : 0U) + (s->key ? 1U : 0U) +
-			    (s->callback ? 1U : 0U) + (s->while_open ? 1U : 0U));
+	map = pack_open(p);
 	pack_kv_str(p, "id", id);
 	pack_kv_bin(p, "payload", s->payload ? s->payload : "", s->payload ? s->len : 0);
 	if (s->at_s > 0) {
@@ -117,6 +117,7 @@ static void pack_submission(struct pack *p, const struct zkleader_submission *s,
 		pack_kv_str(p, "callback", s->callback);
 	if (s->while_open)
 		pack_kv_str(p, "while", "open");
+	pack_close(p, map);
 }
 
 /* Checks what needs no sidecar, before the request is packed. */

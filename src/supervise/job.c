@@ -155,7 +155,7 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 {
 	const struct job_delivery *delivery = &job->shared->delivery;
 	const struct tail *tail = tail_of(job);
-	bool timeout = job->capture || job->timeout_ms > 0;
+	size_t map;
 	int start_errno = job->shared->start_errno;
 	char last[TAIL_MAX];
 	struct buffer params;
@@ -170,18 +170,18 @@ static int finish(const struct job *job, int64_t until, bool *ret_recorded)
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_uint(&p, job->shared->number);
-	pack_map(&p, 2U + (start_errno ? 1U : 0U) + (timeout ? 1U : 0U) + (tail ? 1U : 0U) +
-			     (delivery->how != JOB_IS_COMMAND ? 2U : 0U));
+	map = pack_open(&p);
 	pack_kv_int(&p, "exit_status", job->shared->status);
 	pack_kv_bool(&p, "interrupted", job->shared->cut);
 	if (start_errno)
 		pack_kv_str(&p, "start", strerror(start_errno));
-	if (timeout)
+	if (job->capture || job->timeout_ms > 0)
 		pack_kv_bool(&p, "timeout", job->shared->timed_out);
 	if (tail)
 		pack_kv_bin(&p, "output", last, tail_last(tail, last));
 	if (delivery->how != JOB_IS_COMMAND)
 		pack_delivery(&p, delivery);
+	pack_close(&p, map);
 	e = handle_send(job->z, job->kind->finish, params.data, params.len, HANDLE_AT_ONCE, &id);
 	buffer_done(&params);
 	if (e == 0)

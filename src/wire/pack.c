@@ -7,6 +7,9 @@
 #include <msgpack/pack.h>
 
 #include "base/text/utf8.h"
+#include "wire/reader.h"
+
+#define HEAD_MAX 5 /* bytes of the head of a map */
 
 /* The packer's output function: the packer stops at anything but 0. */
 static int append(void *data, const char *bytes, size_t len)
@@ -52,6 +55,38 @@ void pack_map(struct pack *p, size_t n)
 
 	assert(n <= UINT32_MAX);
 	msgpack_pack_map(&to, n);
+}
+
+size_t pack_open(struct pack *p)
+{
+	size_t opened = p->buffer->len;
+
+	pack_map(p, 0);
+	return opened;
+}
+
+void pack_close(struct pack *p, size_t opened)
+{
+	size_t end = p->buffer->len, n = 0, head;
+	uint8_t *map, bytes[HEAD_MAX];
+	struct reader r;
+
+	if (p->failed)
+		return;
+	reader_init(&r, p->buffer->data + opened + 1, end - opened - 1);
+	for (; r.p < r.end && reader_skip(&r) == 0; n++)
+		;
+	assert(r.p == r.end && n % 2 == 0);
+	/* Its head is packed behind it, and moved. */
+	pack_map(p, n / 2);
+	if (p->failed)
+		return;
+	map = p->buffer->data + opened;
+	head = p->buffer->len - end;
+	memcpy(bytes, p->buffer->data + end, head);
+	memmove(map + head, map + 1, end - opened - 1);
+	memcpy(map, bytes, head);
+	buffer_truncate(p->buffer, end - 1 + head);
 }
 
 void pack_nil(struct pack *p)

@@ -17,6 +17,12 @@ struct pack {
 void pack_init(struct pack *p, struct buffer *buffer);
 void pack_array(struct pack *p, size_t n);
 void pack_map(struct pack *p, size_t n);
+/*
+ * A map whose pairs are counted as it is closed: all that was packed since it was opened. Its bytes
+ * are those of pack_map().
+ */
+size_t pack_open(struct pack *p);
+void pack_close(struct pack *p, size_t opened);
 void pack_nil(struct pack *p);
 void pack_bool(struct pack *p, bool value);
 void pack_int(struct pack *p, int64_t value);

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "wire/pack.h"
@@ -143,5 +144,60 @@ Test(pack, stays_failed)
 	pack_nil(&p);
 	pack_str(&p, "");
 	cr_assert_eq(b.len, 1);
+	buffer_done(&b);
+}
+
+Test(pack, a_map_that_is_counted_as_it_is_closed)
+{
+	static const size_t sizes[] = {0, 1, 15, 16, 65535, 65536};
+	char key[] = "k";
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct buffer counted, open;
+		struct pack a, b;
+		size_t map, inner;
+
+		buffer_init(&counted, 1 << 24);
+		buffer_init(&open, 1 << 24);
+		pack_init(&a, &counted);
+		pack_init(&b, &open);
+		pack_array(&a, 2);
+		pack_map(&a, sizes[i]);
+		pack_array(&b, 2);
+		map = pack_open(&b);
+		for (size_t n = 0; n < sizes[i]; n++) {
+			pack_str(&a, key);
+			pack_map(&a, 1);
+			pack_kv_int(&a, key, (int64_t)n);
+			pack_str(&b, key);
+			inner = pack_open(&b);
+			pack_kv_int(&b, key, (int64_t)n);
+			pack_close(&b, inner);
+		}
+		pack_close(&b, map);
+		pack_nil(&a);
+		pack_nil(&b);
+		cr_expect_eq(a.failed, 0);
+		cr_expect_eq(b.failed, 0);
+		cr_expect_eq(counted.len, open.len, "%zu", sizes[i]);
+		cr_expect_eq(memcmp(counted.data, open.data, open.len), 0, "%zu", sizes[i]);
+		buffer_done(&counted);
+		buffer_done(&open);
+	}
+}
+
+Test(pack, an_open_map_that_does_not_fit)
+{
+	struct buffer b;
+	struct pack p;
+	size_t map;
+
+	buffer_init(&b, 40);
+	pack_init(&p, &b);
+	map = pack_open(&p);
+	for (int i = 0; i < 20; i++)
+		pack_kv_int(&p, "k", i);
+	pack_close(&p, map);
+	cr_expect_eq(p.failed, -EMSGSIZE);
 	buffer_done(&b);
 }

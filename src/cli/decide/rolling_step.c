@@ -104,18 +104,11 @@ static void pack_text(struct pack *p, const char *key, const char *text)
 
 static void pack(const struct rolling_steps *s, const struct rolling_step *step, struct pack *p)
 {
-	bool acts = s->process[0] != '\0';
-	size_t n = 4;
+	size_t map;
 
-	n += step->state != NULL;
-	n += step->node != NULL;
-	n += step->exit_status >= 0;
-	n += s->slot[0] != '\0';
-	n += s->before[0] != '\0';
-	n += acts ? 2 : 0;
 	pack_array(p, 2);
 	pack_str(p, s->group);
-	pack_map(p, n);
+	map = pack_open(p);
 	pack_kv_str(p, "do", step->order);
 	pack_kv_int(p, "max_unavailable", s->max_unavailable);
 	pack_kv_int(p, "soak_ms", s->soak_ms);
@@ -128,6 +121,7 @@ static void pack(const struct rolling_steps *s, const struct rolling_step *step,
 	pack_text(p, "before", s->before);
 	pack_text(p, "boot_id", s->boot_id);
 	pack_text(p, "process", s->process);
+	pack_close(p, map);
 }
 
 static int ask_once(struct rolling_steps *s, const struct rolling_step *step,

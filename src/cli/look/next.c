@@ -128,6 +128,7 @@ static int run(struct context *c)
 	struct buffer params;
 	struct pack p;
 	int64_t each, from;
+	size_t map;
 	int code;
 
 	if (take_number(c, &each) < 0 || take_from(c, &from) < 0)
@@ -137,10 +138,11 @@ static int run(struct context *c)
 	pack_array(&p, c->n_args + 1);
 	for (size_t i = 0; i < c->n_args; i++)
 		pack_str(&p, c->args[i]);
-	pack_map(&p, from >= 0 ? 2 : 1);
+	map = pack_open(&p);
 	pack_kv_int(&p, "n", each);
 	if (from >= 0)
 		pack_kv_int(&p, "from", from);
+	pack_close(&p, map);
 	code = ask_packed(c, "next", &p, JSON_ARRAY, &json);
 	if (code != 0)
 		return code;

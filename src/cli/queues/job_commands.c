@@ -246,14 +246,16 @@ static int ask_requeue_all(struct context *c, const char *after, json_t **ret_re
 {
 	struct buffer params;
 	struct pack p;
+	size_t map;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 1);
-	pack_map(&p, after ? 2 : 1);
+	map = pack_open(&p);
 	pack_kv_str(&p, "queue", c->values[OPTION_ALL]);
 	if (after)
 		pack_kv_str(&p, "after", after);
+	pack_close(&p, map);
 	return ask_packed(c, "requeue", &p, JSON_OBJECT, ret_result);
 }
 

@@ -42,17 +42,19 @@ static int ask_page(struct context *c, const char *state, int64_t limit, const c
 {
 	struct buffer params;
 	struct pack p;
+	size_t map;
 
 	buffer_init(&params, RPC_REQUEST_MAX);
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_str(&p, c->args[0]);
-	pack_map(&p, 1U + (state != NULL) + (after[0] != '\0'));
+	map = pack_open(&p);
 	pack_kv_int(&p, "limit", limit);
 	if (state)
 		pack_kv_str(&p, "state", state);
 	if (after[0])
 		pack_kv_str(&p, "after", after);
+	pack_close(&p, map);
 	return ask_packed(c, "jobs", &p, JSON_OBJECT, ret_page);
 }
 

@@ -123,6 +123,7 @@ static int send_join(const struct pending *pending, uint32_t *ret_id)
 	struct join *j = pending->arg;
 	struct buffer params;
 	struct pack p;
+	size_t map;
 	int e;
 
 	memcpy(j->id, pending->id, ID_LEN);
@@ -130,13 +131,14 @@ static int send_join(const struct pending *pending, uint32_t *ret_id)
 	pack_init(&p, &params);
 	pack_array(&p, 2);
 	pack_str(&p, j->name);
-	pack_map(&p, j->key ? 5 : 4);
+	map = pack_open(&p);
 	pack_kv_str(&p, "id", j->id);
 	pack_kv_int(&p, "count", j->count);
 	pack_kv_int(&p, "timeout_ms", timeout_left(j));
 	pack_kv_bool(&p, "goes_on", j->goes_on);
 	if (j->key)
 		pack_kv_str(&p, "key", j->key);
+	pack_close(&p, map);
 	e = p.failed ? p.failed
 		     : handle_send(pending->z, "join", params.data, params.len,
 				   clock_boot_ms() + CONTEXT_TIMEOUT_MS, ret_id);

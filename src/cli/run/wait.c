@@ -54,15 +54,17 @@ static int take(const struct context *c, int64_t *ret_workers, int64_t *ret_time
 static void pack(const struct context *c, int64_t workers, int64_t timeout_ms, struct pack *p)
 {
 	const char *task = c->values[OPTION_TASK], *version = c->values[OPTION_VERSION];
+	size_t map;
 
 	pack_array(p, 1);
-	pack_map(p, 2U + (task ? 1U : 0U) + (version ? 1U : 0U));
+	map = pack_open(p);
 	pack_kv_int(p, "workers", workers);
 	pack_kv_int(p, "timeout_ms", timeout_ms);
 	if (task)
 		pack_kv_str(p, "task", task);
 	if (version)
 		pack_kv_str(p, "version", version);
+	pack_close(p, map);
 }
 
 static int tell(const struct output *o, const json_t *result, int64_t workers)
