@@ -225,7 +225,8 @@ Test(node_tasks, a_run_is_told_kept_and_noted_when_it_begins_and_ends)
 	cr_expect_eq(handed_runs, 1);
 	is_idle("d1", false, 1, 1);
 	news[0] = '\0';
-	runs_finish(&node.runs, &caller, 2, node.runs.last_id, &(struct run_outcome){0});
+	runs_finish(&node.runs, &caller, 2, node.runs.holders.last_number,
+		    &(struct run_outcome){0});
 	wants(at_tick("set runs/report/", " v0"), ok());
 	cr_expect_not_null(strstr(news, at_tick("report ", ", is ok")), "%s", news);
 	cr_expect_eq(handed_runs, 0);

@@ -11,6 +11,7 @@
 
 const char *options_read(struct reader *r, const struct key *keys, size_t n, void *to)
 {
+	const struct keys all = {.keys = keys, .n = n, .max = BUFFER_LIMIT_MAX};
 	const char *why = NULL;
 	struct reader rest = *r;
 	struct reader_text name;
@@ -21,7 +22,7 @@ const char *options_read(struct reader *r, const struct key *keys, size_t n, voi
 	for (; left > 0; left--)
 		if (reader_str(&rest, &name) != 0 || reader_skip(&rest) != 0)
 			return "an option has no name";
-	if (keys_parse(r->p, (size_t)(rest.p - r->p), BUFFER_LIMIT_MAX, keys, n, to, &why) < 0)
+	if (keys_parse(r->p, (size_t)(rest.p - r->p), &all, to, &why) < 0)
 		return why;
 	*r = rest;
 	return NULL;

@@ -10,26 +10,26 @@
 
 /* Keys of tables: `at` is a member of the struct `to`. The text says what the value is to be. */
 #define OPTION_AT(to, at) .offset = offsetof(struct to, at), .size = sizeof(((struct to *)0)->at)
-#define OPTION_INT(to, at, key, least, most, text)                                   \
-	{                                                                            \
-		.name = (key), .kind = KEY_INT, .optional = true, OPTION_AT(to, at), \
-		.min = (least), .max = (most), KEY_WHY(key, text)                    \
+#define OPTION_INT(to, at, key, least, most, text)                                       \
+	{                                                                                \
+		.name = (key), .kind = KEY_INT, .need = KEY_OPTIONAL, OPTION_AT(to, at), \
+		.min = (least), .max = (most), KEY_WHY(key, text)                        \
 	}
-#define OPTION_BOOL(to, at, key)                                                      \
-	{                                                                             \
-		.name = (key), .kind = KEY_BOOL, .optional = true, OPTION_AT(to, at), \
-		KEY_WHY(key, "not a bool")                                            \
+#define OPTION_BOOL(to, at, key)                                                          \
+	{                                                                                 \
+		.name = (key), .kind = KEY_BOOL, .need = KEY_OPTIONAL, OPTION_AT(to, at), \
+		KEY_WHY(key, "not a bool")                                                \
 	}
-#define OPTION_TEXT(to, at, key, check, text)                                         \
-	{                                                                             \
-		.name = (key), .kind = KEY_TEXT, .optional = true, OPTION_AT(to, at), \
-		.is_good = (check), KEY_WHY(key, text)                                \
+#define OPTION_TEXT(to, at, key, check, text)                                             \
+	{                                                                                 \
+		.name = (key), .kind = KEY_TEXT, .need = KEY_OPTIONAL, OPTION_AT(to, at), \
+		.is_good = (check), KEY_WHY(key, text)                                    \
 	}
 /* With a reader of its own. */
-#define OPTION(key, read, text)                                                       \
-	{                                                                             \
-		.name = (key), .kind = KEY_CUSTOM, .optional = true, .parse = (read), \
-		KEY_WHY(key, text)                                                    \
+#define OPTION(key, read, text)                                                           \
+	{                                                                                 \
+		.name = (key), .kind = KEY_CUSTOM, .need = KEY_OPTIONAL, .parse = (read), \
+		KEY_WHY(key, text)                                                        \
 	}
 #define OPTIONS(table) (table), sizeof(table) / sizeof((table)[0])
 
