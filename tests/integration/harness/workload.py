@@ -187,7 +187,16 @@ class Submits(Use):
             self.step()
             return not self.running and not self.again
         wait_until(known, self.REPEATED + REST, "all submits are told whether they were committed")
-        wait_until(lambda: not [j for j, s in self.states().items() if s not in (*ENDED, None)], REST, "all jobs have ended")
+        try:
+            wait_until(lambda: not self.open(), REST, "all jobs have ended")
+        except AssertionError as e:
+            raise AssertionError(f"{e}: {self.open()}") from e
+
+    def open(self):
+        """The records of those that have not ended."""
+        open_jobs = [job for job, state in self.states().items() if state not in (*ENDED, None)]
+        with self.sidecars[0].client() as client:
+            return [client.call("job", job) for job in open_jobs]
 
     def states(self):
         """Of all that were committed: None of one without a record."""
