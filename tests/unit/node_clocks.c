@@ -246,6 +246,32 @@ Test(clocks, a_server_of_before_1970_is_not_asked_for_ever)
 	cr_expect_eq(clocked, 1);
 }
 
+/* The server's clock is set twice, and another worker is the first to tell of it. */
+Test(clocks, what_others_tell_is_asked_about_each_time)
+{
+	struct worker other = {
+		.id = "a", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS, .clock_offset_ms = HOUR_MS};
+	int before;
+
+	begin();
+	pass(1000);
+	before = asked;
+	clocks_joined(&r.clocks, &other);
+	clocks_joined(&r.clocks, &other);
+	pass(1000);
+	cr_expect_eq(asked, before + 1);
+	other.clock_offset_ms = 2 * HOUR_MS;
+	clocks_joined(&r.clocks, &other);
+	pass(1000);
+	cr_expect_eq(asked, before + 1, "not again and again");
+	pass(15000);
+	cr_expect_eq(asked, before + 2, "but it is not forgotten");
+	other.clock_offset_ms = 0;
+	clocks_joined(&r.clocks, &other);
+	pass(MINUTE_MS);
+	cr_expect_eq(asked, before + 2, "they agree");
+}
+
 /* Two others' votes, of which one is away for a moment: that worker registers anew. */
 Test(clocks, one_that_is_off_stays_so_while_a_vote_is_away)
 {

@@ -18,8 +18,8 @@
 #define ASK_MS	600000 /* how often a write asks for the server's time */
 #define SOON_MS \
 	10000 /* after one whose answer took too long to tell; and between two registrations */
-#define CLEARED_MS 5000	 /* for which an outvoted clock stays so when votes have gone */
-#define HINT_MS	   60000 /* after another's record has made us ask */
+#define CLEARED_MS 5000 /* for which an outvoted clock stays so when votes have gone */
+#define HINT_MS	   15000 /* between two that others' records have made us ask; below SKEW_SETTLE_MS */
 #define SPREAD_MS  10	 /* for each member: not all of a fleet write at once */
 #define SPREAD_MAX 10000
 
@@ -243,14 +243,18 @@ void clocks_expired(struct clocks *c)
 
 void clocks_joined(struct clocks *c, const struct worker *w)
 {
-	int64_t now = now_ms(c), apart = w->clock_offset_ms - c->offset_ms;
+	int64_t now = now_ms(c), apart = w->clock_offset_ms - c->offset_ms, ask_ms;
 
-	if (w->clock_tolerance_ms == 0 || c->registry->id[0] == '\0' || now < c->hint_ms ||
+	if (w->clock_tolerance_ms == 0 || c->registry->id[0] == '\0' ||
 	    (apart <= c->tolerance_ms && -apart <= c->tolerance_ms))
 		return;
-	c->hint_ms = now + HINT_MS;
-	c->ask_ms = now + spread(c);
-	host_timer_start(&c->due, c->ask_ms - now);
+	/* The server's clock may be set again right after it was. */
+	ask_ms = (now < c->hint_ms ? c->hint_ms : now) + spread(c);
+	if (c->ask_ms <= ask_ms)
+		return;
+	c->hint_ms = ask_ms + HINT_MS;
+	c->ask_ms = ask_ms;
+	host_timer_start(&c->due, 0);
 }
 
 /* --- who is off ------------------------------------------------------------------------------ */
