@@ -272,36 +272,54 @@ Test(clocks, what_others_tell_is_asked_about_each_time)
 	cr_expect_eq(asked, before + 2, "they agree");
 }
 
-/* Two others' votes, of which one is away for a moment: that worker registers anew. */
-Test(clocks, one_that_is_off_stays_so_while_a_vote_is_away)
-{
-	static struct worker workers[2] = {
-		{.id = "a", .machine = "a", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS},
-		{.id = "b", .machine = "b", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS}};
-	static struct member others[2] = {{.worker = &workers[0]}, {.worker = &workers[1]}};
-	static struct member *fleet[3] = {&member, &others[0], &others[1]};
-	bool off[3];
+static struct worker voters[3] = {
+	{.id = "a", .machine = "a", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS},
+	{.id = "b", .machine = "b", .clock_tolerance_ms = CLOCKS_TOLERANCE_MS},
+	{.id = "c",
+	 .machine = "c",
+	 .clock_tolerance_ms = CLOCKS_TOLERANCE_MS,
+	 .clock_offset_ms = HOUR_MS}};
+static struct member voting[3] = {
+	{.worker = &voters[0]}, {.worker = &voters[1]}, {.worker = &voters[2]}};
+static struct member *voting_fleet[4] = {&member, &voting[2], &voting[0], &voting[1]};
 
-	begin();
-	r.fleet.by_id = fleet;
-	r.fleet.n_members = 3;
+/* Ours is judged with that many of these beside us: first the one that agrees. */
+static bool is_judged_off(size_t n)
+{
+	bool off[4];
+
+	r.fleet.by_id = voting_fleet;
+	r.fleet.n_members = n + 1;
 	r.clocks.skew.known = false;
 	r.clocks.offset_ms = self.clock_offset_ms = HOUR_MS;
-	workers[1].clock_offset_ms = HOUR_MS;
-	workers[1].clock_tolerance_ms = 0; /* it has no vote */
 	cr_assert(clocks_judge(&r.clocks, off));
-	cr_assert(off[0]);
-	member.clock_off = true;
-	workers[1].clock_tolerance_ms = CLOCKS_TOLERANCE_MS;
-	cr_assert(clocks_judge(&r.clocks, off));
-	cr_assert_not(off[0], "two of three agree");
-	member.clock_off = false;
+	member.clock_off = off[0];
+	return off[0];
+}
+
+/* A worker that registers anew is away for a moment. */
+Test(clocks, one_that_is_off_stays_so_while_a_vote_is_away)
+{
+	begin();
+	cr_assert(is_judged_off(3), "two of four agree");
+	cr_assert_not(is_judged_off(2), "two of three agree");
 	pass(3000);
 	cr_expect(clocks_is_off(&r.clocks));
 	touched = 0;
 	pass(3000);
 	cr_expect_not(clocks_is_off(&r.clocks));
 	cr_expect_eq(touched, 1, "what waited for it goes on");
+	r.fleet.n_members = 0;
+}
+
+Test(clocks, a_vote_for_it_counts_at_once)
+{
+	begin();
+	voting_fleet[1] = &voting[0];
+	voting_fleet[2] = &voting[2];
+	cr_assert(is_judged_off(1));
+	cr_assert_not(is_judged_off(2));
+	cr_expect_not(clocks_is_off(&r.clocks));
 	r.fleet.n_members = 0;
 }
 

@@ -344,19 +344,36 @@ int64_t clocks_jobs_offset(const struct clocks *c)
 	return c->jobs_known ? c->jobs_offset_ms : 0;
 }
 
+/* How many workers' clocks differ from that one. */
+static size_t count_against(const struct clocks *c, const struct member *self)
+{
+	const struct fleet *f = &c->registry->fleet;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct worker *w = f->by_id[i]->worker;
+		n += w->clock_tolerance_ms > 0 &&
+		     llabs(w->clock_offset_ms - self->worker->clock_offset_ms) > c->tolerance_ms;
+	}
+	return n;
+}
+
 /*
  * A worker that registers anew is away until its record is read, and its vote with it. So a clock
- * that was off is off for a while after the votes against it have gone.
+ * that was off is off for a while after votes against it have gone. Votes for it count at once.
  */
-static void set_off(struct clocks *c, bool off)
+static void set_off(struct clocks *c, const struct member *self, bool off)
 {
-	if (c->off && !off) {
+	size_t against = count_against(c, self);
+
+	if (c->off && !off && against < c->against) {
 		c->cleared_ms = now_ms(c) + CLEARED_MS;
 		host_timer_start(&c->due, 0);
 	} else if (off) {
 		c->cleared_ms = 0;
 	}
 	c->off = off;
+	c->against = against;
 }
 
 bool clocks_judge(struct clocks *c, bool *ret_off)
@@ -370,7 +387,7 @@ bool clocks_judge(struct clocks *c, bool *ret_off)
 	judge_jobs(c);
 	for (size_t i = 0; i < f->n_members; i++)
 		if (f->by_id[i] == self)
-			set_off(c, ret_off[i]);
+			set_off(c, self, ret_off[i]);
 	return true;
 }
 

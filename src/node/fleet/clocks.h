@@ -30,6 +30,7 @@ struct clocks {
 	bool asking;	    /* a write of ours will tell the server's time */
 	bool mute;	    /* it refuses to: nothing is published */
 	bool off;	    /* ours is, as it was judged last */
+	size_t against;	    /* workers whose clocks differed then */
 	int64_t cleared_ms; /* until when it stays so, as it was until a moment ago; 0: no longer */
 	int64_t ask_ms;	    /* CLOCK_BOOTTIME of the next such write */
 	int64_t hint_ms;    /* before this no other worker's record makes us ask */
