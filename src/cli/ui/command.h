@@ -20,47 +20,18 @@ struct command {
 	int (*run)(struct context *c);	   /* returns the exit code */
 };
 
-/* To add a command: its file, its line here and its place in the table of command.c. */
-extern const struct command command_list;
-extern const struct command command_tasks;
-extern const struct command command_status;
-extern const struct command command_explain;
-extern const struct command command_watch;
-extern const struct command command_run;
-extern const struct command command_history;
-extern const struct command command_logs;
-extern const struct command command_next;
-extern const struct command command_partitions;
-extern const struct command command_drain;
-extern const struct command command_undrain;
-extern const struct command command_pause;
-extern const struct command command_resume;
-extern const struct command command_resign;
-extern const struct command command_unresign;
-extern const struct command command_pin;
-extern const struct command command_unpin;
-extern const struct command command_barrier;
-extern const struct command command_trigger;
-extern const struct command command_counter;
-extern const struct command command_index;
-extern const struct command command_roster;
-extern const struct command command_forget;
-extern const struct command command_join;
-extern const struct command command_lock;
-extern const struct command command_locks;
-extern const struct command command_wait;
-extern const struct command command_rolling;
-extern const struct command command_submit;
-extern const struct command command_job;
-extern const struct command command_cancel;
-extern const struct command command_queue;
-extern const struct command command_dead;
-extern const struct command command_requeue;
-extern const struct command command_purge;
-extern const struct command command_import_crontab;
-extern const struct command command_reload;
-extern const struct command command_help;
-extern const struct command command_version;
+/* All commands, in the order of the help; each is a struct command in a file of its own. */
+/* clang-format off */
+#define COMMANDS(X) \
+	X(list) X(tasks) X(status) X(explain) X(watch) X(run) X(history) X(logs) X(next) \
+	X(trigger) X(partitions) X(drain) X(undrain) X(pause) X(resume) X(resign) \
+	X(unresign) X(pin) X(unpin) X(lock) X(locks) X(barrier) X(join) X(counter) X(index) \
+	X(roster) X(forget) X(wait) X(rolling) X(submit) X(job) X(cancel) X(queue) X(dead) \
+	X(requeue) X(purge) X(import_crontab) X(reload) X(help) X(version)
+/* clang-format on */
+
+#define COMMAND_DECLARE(name) extern const struct command command_##name;
+COMMANDS(COMMAND_DECLARE)
 
 /* The table, ending with NULL. */
 const struct command *const *command_all(void);
