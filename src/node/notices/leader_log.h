@@ -34,9 +34,9 @@ struct leader_log {
 void leader_log_init(struct leader_log *l, struct host *host, const struct fleet *fleet);
 /* Writes the lines that are pending. */
 void leader_log_done(struct leader_log *l);
-/* Copied, except the strings that it points to. */
+/* The change is copied, except the strings that it points to. */
 void leader_log_add(struct leader_log *l, const struct leader_change *change);
-/* Before a task's name is freed. */
+/* Called before a task's name is freed. */
 void leader_log_flush(struct leader_log *l);
 
 #endif

@@ -158,7 +158,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 
 	if (m->state != NOTICE_NOTING)
 		return;
-	/* Where the answer is lost it is made again, and is there already. */
+	/* If the answer is lost, the znode is created again and then exists already. */
 	m->state = reply->code == STORE_OK || reply->code == STORE_NODE_EXISTS ? NOTICE_THERE
 									       : NOTICE_TO_NOTE;
 	if (answered(reply) && m->state == NOTICE_TO_NOTE) {

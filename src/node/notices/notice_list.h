@@ -1,4 +1,4 @@
-/* One notice of this node, from the event until the notifier has taken it; for notice*.c alone. */
+/* A notice of this node, from the event until the notifier has taken it; for notice*.c alone. */
 #ifndef ZKLEADER_NODE_NOTICES_NOTICE_LIST_H
 #define ZKLEADER_NODE_NOTICES_NOTICE_LIST_H
 
@@ -12,7 +12,7 @@ enum notice_state {
 	NOTICE_NOTING,
 	NOTICE_THERE,
 	NOTICE_GOING, /* its znode is being deleted */
-	NOTICE_HERE   /* it has none */
+	NOTICE_HERE   /* a notice without a znode */
 };
 
 struct notice {
@@ -26,23 +26,23 @@ struct notice {
 	bool taken;
 	bool unsure;  /* of `leader`: it may be the first one ever, which is not told */
 	bool to_mark; /* of `leader`: ROOT/led is to have the task */
-	bool asking;  /* that is outstanding */
+	bool asking;  /* the request for that is outstanding */
 };
 
 struct notice *notice_new(struct notices *n, const struct notice_record *record);
 void notice_free(struct notice *m);
-/* Into the list: it is told, and noted where that is to be done. */
+/* Adds the notice to the list, to be told and, if its state says so, noted. */
 void notice_keep(struct notice *m);
-/* The operation that makes its znode; data is for buffer_done() once that was sent. */
+/* The operation that makes its znode; once it is sent, the caller calls buffer_done() on data. */
 struct store_op notice_op(const struct notice *m, char path[STORE_PATH_MAX], struct buffer *data);
-/* Another session's becomes this one's: it has another name. */
+/* Names the notice by this session, also when it was another session's. */
 void notice_rename(struct notice *m);
-/* Whether it is in the list. */
+/* Whether a notice of this name is in the list. */
 bool notices_have(const struct notices *n, const char *name);
-/* Whether one more is kept beside so many; if not, that is said. */
+/* Whether there is room for one more beside `beside` others; if not, that is counted and logged. */
 bool notices_has_room(struct notices *n, size_t beside);
 void notices_drop_all(struct notices *n);
-/* What is to be asked of ZooKeeper, and told, is. */
+/* Sends the requests to ZooKeeper and the notices to the notifier that are due. */
 void notices_advance(struct notices *n);
 void notices_on_due(void *arg);
 

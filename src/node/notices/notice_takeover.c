@@ -18,12 +18,12 @@
 
 struct look {
 	struct notices *notices;
-	char **names; /* that are to be read; owned, as is each */
+	char **names; /* names to read; owned, as is each */
 	size_t n, at;
-	struct notice *made; /* that is being taken over */
+	struct notice *made; /* the notice that is being taken over */
 };
 
-/* What the name of a znode says; false: it is none of ours. */
+/* Parses a znode's name; false: it is not a notice's. */
 static bool parse_name(const char *name, int64_t *ret_time, int64_t *ret_session)
 {
 	uint64_t time = 0, session = 0;
@@ -173,7 +173,7 @@ static void drop_outdated(struct notices *n, const char *name)
 	store_multi(n->session->store, &op, 1, on_outdated, n);
 }
 
-/* Whether it is to be read. */
+/* Whether the notice of this name is to be read. */
 static bool is_wanted(struct notices *n, const char *name)
 {
 	int64_t time, session;
@@ -197,7 +197,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 
 	if (reply->code == STORE_NO_NODE)
 		n->there = false;
-	/* Whose session has ended is known by the fleet. */
+	/* Only a settled fleet tells which sessions have ended. */
 	if (reply->code == STORE_OK && !registry_settled(n->registry))
 		notices_takeover_soon(n, NOTICES_RETRY_MS);
 	if (reply->code != STORE_OK || !registry_settled(n->registry)) {

@@ -105,7 +105,7 @@ static void noting_free(struct noting *g)
 	free(g);
 }
 
-/* The transaction was made, and with it the notes; or these are still to be. */
+/* The transaction succeeded; noted: so did the notes in it, else they are still to be made. */
 static void keep_made(struct noting *g, const struct store_reply *reply, bool noted)
 {
 	for (size_t i = 0; i < g->n_made; i++) {
@@ -156,7 +156,7 @@ static void on_noted(void *arg, const struct store_reply *reply)
 	noting_free(g);
 }
 
-/* So that they can be sent again without the notes. */
+/* Copies the operations, so that they can be sent again without the notes. */
 static void copy_ops(struct noting *g, const struct store_op *ops, size_t n)
 {
 	g->ops = mem_calloc(n + g->n_made + 1, sizeof(*g->ops));

@@ -32,10 +32,10 @@
 #include "node/store.h"
 #include "wire/records/notice_record.h"
 
-#define NOTICES_MAX	   1000 /* of this node that nobody has taken; more are not noted */
+#define NOTICES_MAX	   1000 /* notices that nobody has taken; more are not noted */
 #define NOTICES_TOLD_MAX   100	/* notices sent to the notifier at a time */
 #define NOTICES_TASKS_MAX  50	/* events of one transaction, as TRANSACTION_MAX */
-#define NOTICES_KEEP_MS	   (INT64_C(2) * 24 * 3600 * 1000) /* that nobody took: it goes */
+#define NOTICES_KEEP_MS	   (INT64_C(2) * 24 * 3600 * 1000) /* age at which an untaken notice goes */
 #define NOTICES_RETRY_MS   1000
 #define NOTICES_STAGGER_MS 200 /* between nodes that look for what others left behind */
 
@@ -53,11 +53,11 @@ struct notices {
 		size_t n_patterns;
 	} * rules; /* owned */
 	size_t n_rules;
-	struct notice *list; /* that are not spooled yet, oldest first */
+	struct notice *list; /* the notices not spooled yet, oldest first */
 	struct notice **end;
 	size_t n;
-	uint64_t dropped; /* that were too many, since the start */
-	bool drops;	  /* that is so, and has been said */
+	uint64_t dropped; /* notices beyond the limit, since the start */
+	bool drops;	  /* notices are being dropped, which was logged */
 	/* Tells the notifier. False: it takes no more now. */
 	bool (*tell)(void *arg, const struct notice_record *record);
 	void *arg;
@@ -72,11 +72,11 @@ struct notices {
 
 /* registry->notices is this from then on. */
 void notices_init(struct notices *n, struct session *session, struct registry *registry);
-/* Behind the session's end. */
+/* Called after session_done(). */
 void notices_done(struct notices *n);
-/* What is wanted on this host; copied. */
+/* Sets the events that are wanted on this host; the rules are copied. */
 void notices_set_rules(struct notices *n, const struct notice_rule *rules, size_t n_rules);
-/* From node.c's handlers. */
+/* Called by node.c's handlers. */
 void notices_up(struct notices *n);
 void notices_left(struct notices *n); /* a worker has */
 
@@ -86,26 +86,26 @@ bool notices_wanted(const struct registry *r, enum notice_event event, const cha
 void notice_init(const struct registry *r, struct notice_record *record, enum notice_event event,
 		 const char *task);
 /*
- * As store_multi(), with notes of those of the events that are wanted, behind the operations. The
- * events are copied. fn is answered as if the notes were not there.
+ * Like store_multi(), with notes of the wanted events added behind the operations. The events are
+ * copied. fn is answered as if the notes were not there.
  */
 void notices_multi(const struct registry *r, const struct store_op *ops, size_t n,
 		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
 		   void *arg);
-/* The same of claims, which are not sent again but answered STORE_NO_NODE. */
+/* The same for claims: if a note fails, they are not sent again but answered STORE_NO_NODE. */
 void notices_claim(const struct registry *r, const struct store_op *ops, size_t n,
 		   const struct notice_record *events, size_t n_events, store_reply_fn fn,
 		   void *arg);
-/* An event that no transaction makes; where it is not wanted nothing follows. */
+/* Notes an event that no transaction makes, if it is wanted. */
 void notices_note(const struct registry *r, const struct notice_record *event);
-/* The same, and it stays in memory: it is about ZooKeeper being away. */
+/* The same, kept in memory only: the event is that ZooKeeper is away. */
 void notices_note_here(const struct registry *r, const struct notice_record *event);
 
 /* The notifier is connected, and gets all notices that it has not taken; or it is away. */
 void notices_listen(struct notices *n, bool on);
-/* It takes more now. */
+/* The notifier can take more now. */
 void notices_go_on(struct notices *n);
-/* It has that one on its disk, or nobody is to be told of it. */
+/* The notifier has this notice on disk, or nobody is to be told of it. */
 void notices_taken(struct notices *n, const char *id, size_t len);
 
 #endif

@@ -73,7 +73,7 @@ static void on_told(void *arg, const struct store_reply *reply)
 	struct outages *o = arg;
 
 	o->asking = false;
-	/* Where another was quicker, what is read then says so. */
+	/* If another node was quicker, the next read of ROOT/notices shows its version. */
 	if (reply->code != STORE_ABANDONED && reply->code != STORE_OK) {
 		o->version[0] = '\0';
 		look_again(o);
@@ -85,7 +85,7 @@ static void tell(struct outages *o, const char *version, int32_t at)
 	const size_t n = o->registry->fleet.n_members;
 	char path[STORE_PATH_MAX];
 	struct notice_record event;
-	bool first = o->version[0] == '\0'; /* what was before is not known: it is no rollout */
+	bool first = o->version[0] == '\0'; /* no rollout: the version before is not known */
 
 	path_of(o->session->settings, PATH_NOTICES, NULL, path);
 	const struct store_op ops[] = {

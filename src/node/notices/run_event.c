@@ -15,7 +15,7 @@ void run_why_set(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1
 	snprintf(detail, RECORD_DETAIL_MAX + 1, "%s", text);
 }
 
-/* As a shell says it: 128 and the signal's number. */
+/* A signal as a shell reports it: 128 plus its number. */
 static bool is_signal(int64_t status)
 {
 	return status > 128 && status <= 128 + 64;
@@ -97,7 +97,7 @@ static void fill(const struct registry *r, enum notice_event kind, const char *t
 	event->output_len = record->output_len;
 	snprintf(event->tick, sizeof(event->tick), "%s", tick);
 	run_why_set(event->why, event->detail, record->why, record->detail);
-	/* It may have run elsewhere, with another version. */
+	/* A run on another node may have had another version. */
 	if (strcmp(record->id, r->id) == 0)
 		return;
 	snprintf(event->node, sizeof(event->node), "%s",

@@ -1,4 +1,4 @@
-/* What people are told of a run: that it failed or was lost, or that ticks were missed. */
+/* Events about runs: a run failed or was lost, or ticks were missed. */
 #ifndef ZKLEADER_NODE_NOTICES_RUN_EVENT_H
 #define ZKLEADER_NODE_NOTICES_RUN_EVENT_H
 
@@ -20,7 +20,7 @@ bool run_event_of(const struct registry *r, const char *task, const char *tick,
 void run_event_lost(const struct registry *r, const char *task, const char *tick,
 		    const struct run_record *record, struct notice_record *ret_event);
 
-/* Why it was missed or has not ended well: a word, and a text for people, which is cut. */
+/* Sets why a run was missed or did not end well: a word, and a text for people, which is cut. */
 void run_why_set(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1], const char *word,
 		 const char *text);
 /*
@@ -32,7 +32,7 @@ void run_why_attempt(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX
 /* The same for what was lost with its node; name: of the node. */
 void run_why_lost(char why[RECORD_WHY_MAX + 1], char detail[RECORD_DETAIL_MAX + 1],
 		  const char *node);
-/* The same of a record, from its state and status; and of one that was lost with its node. */
+/* The same for a record: from its state and status, and for a run that was lost with its node. */
 void run_why_ended(struct run_record *r, const char *start);
 void run_why_node(struct run_record *r);
 
