@@ -1,6 +1,6 @@
 /*
- * What is held for a command under the session's lease: a run, a lock, a place in a gang, a job.
- * The command's supervisor asks again and again how long it may go on. A supervisor that
+ * A holder is what a command holds under the session's lease: a run, a lock, a place in a gang, a
+ * job. The command's supervisor asks again and again how long it may go on. A supervisor that
  * disconnects may reattach; otherwise the command is dead when the last promise is over.
  */
 #ifndef ZKLEADER_NODE_HOLDER_HOLDER_H
@@ -11,10 +11,12 @@
 
 #include "node/session/session.h"
 
-/* All that one room holds. */
+/* All holders of one kind. */
 struct holders {
 	struct session *session;
-	/* An owner has one less; not called of an owner that is gone. NULL: nobody listens. */
+	/*
+	 * An owner has one holder less; not called for an owner that is gone. NULL: nobody listens.
+	 */
 	void (*released)(void *owner);
 	uint64_t last_number;
 	bool revoked; /* all commands have to end */
@@ -29,13 +31,13 @@ struct holder {
 	int64_t lease_ms; /* CLOCK_BOOTTIME: the end of all that was promised for it */
 };
 
-/* Under a new number; owner: that of the request, NULL: none yet. */
+/* Initializes a holder under a new number; owner: of the request, NULL: none yet. */
 void holder_init(struct holders *hs, struct holder *h, void *owner);
-/* An owner begins what nobody was told of. */
+/* An owner takes a holder that nobody was told of. */
 void holder_take(struct holder *h, void *owner);
 /* An owner is back, of an earlier connection or of the previous sidecar. */
 void holder_attach(struct holder *h, void *owner);
-/* Whether it is what the owner, who was told, calls by that number. */
+/* Whether the owner, who was told, knows this holder by that number. */
 bool holder_is(const struct holder *h, const void *owner, uint64_t number);
 
 /*
@@ -47,35 +49,35 @@ bool holder_is(const struct holder *h, const void *owner, uint64_t number);
 int64_t holder_left(const struct session *s);
 /* Answers a renewal: milliseconds from now on, which are promised thereby; 0: not held any more. */
 int64_t holder_renew(const struct holders *hs, struct holder *h, bool held);
-/* Likewise, of so many milliseconds. */
+/* The same for that many milliseconds. */
 int64_t holder_promise(const struct holders *hs, struct holder *h, int64_t left_ms);
 /*
- * Whether its owner can be told now that it holds, and then it counts as told. That takes a lease
- * that is long enough: what begins with less would have to end at once. A command that goes on
- * lives by any lease, and by the one that the previous sidecar promised, even if it never asks us.
+ * Whether its owner can be told now that it holds; if so, it counts as told. A command that begins
+ * needs a lease that is long enough: with less it would have to end at once. A command that goes on
+ * may have any lease, or the one that the previous sidecar promised, even if it never asks us.
  */
 bool holder_tells(const struct holders *hs, struct holder *h);
-/* Its owner is told, or the owner of the previous sidecar was. */
+/* An owner has been told, by us or by the previous sidecar. */
 void holder_is_told(struct holder *h);
-/* Its command was begun under the previous sidecar, which may have promised as much as anybody. */
+/* The command was begun under the previous sidecar, which may have promised a whole lease. */
 void holder_inherit(const struct holders *hs, struct holder *h);
 
-/* Its command may not go on. */
+/* The command may not go on. */
 void holder_lose(struct holder *h);
 /* The owner is gone: no more can be promised before another one attaches. */
 void holder_owner_gone(const struct holders *hs, struct holder *h);
-/* The owner has one less: the one that is held, or one that was refused before it was. */
+/* The owner has one holder less: one that was held, or one refused before it was. */
 void holders_release(const struct holders *hs, void *owner);
 void holder_let_go(const struct holders *hs, struct holder *h);
-/* Whether its command may be alive. */
+/* Whether the command may be alive. */
 bool holder_is_alive(const struct holders *hs, const struct holder *h);
-/* Whether it has no owner, and all that was promised for it is over. */
+/* Whether the holder has no owner, and all that was promised for it is over. */
 bool holder_is_over(const struct holders *hs, const struct holder *h);
 
-/* How long commands of the previous sidecar may live whose supervisors have not reattached. */
+/* The time for which commands of the previous sidecar may live without a supervisor. */
 struct holder_former {
 	int64_t until_ms; /* CLOCK_BOOTTIME; 0: there are none */
-	bool early;	  /* it counts from our start, as the session is not confirmed yet */
+	bool early;	  /* counted from our start, as the session is not confirmed yet */
 };
 
 /* We try the previous sidecar's session; it promised leases of up to timeout_ms. */
