@@ -27,7 +27,10 @@ static void on_audit_reply(void *arg, const struct store_reply *reply)
 	l->audit.clean = all ? l->audit.listing : 0;
 }
 
-/* Where nothing was missing and nothing was made or deleted since, there is nothing to list. */
+/*
+ * The folder is not listed if the last audit found nothing missing and no leader node was made or
+ * deleted since.
+ */
 static void on_audit_folder(void *arg, const struct store_reply *reply)
 {
 	struct leaders *l = arg;

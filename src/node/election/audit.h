@@ -21,7 +21,7 @@ struct audit {
 	struct host_timer timer;
 };
 
-/* Of a task. */
+/* The audit's state of a task. */
 struct task_audit {
 	bool missing; /* at the last audit nobody led it */
 };

@@ -33,15 +33,15 @@ static void view(struct task *t, const struct member *self)
 		ids_set(&t->leaders->ids, &t->standing.best_id, "");
 	}
 	/*
-	 * One of a spread group that is taken off this server: until our record says so, the others
-	 * take us for its owner, and none of them knows that it is the next.
+	 * A withdrawn task of a spread group: until our record omits it, the others take us for its
+	 * owner, and none of them knows that it is the next.
 	 */
 	if (t->withdrawn && !t->leaders->leaving && t->contest.draft && s.best && s.best == s.self)
 		event.view.best = s.self->serial;
 	leaders_step(t, &event);
 }
 
-/* Its task's, whose partition it is, or its group's. */
+/* The name for the draft: that of the whole task for a partition, else that of the spread group. */
 static const char *draft_name(const struct task *t)
 {
 	return t->listed ? t->listed : t->spread;
@@ -113,7 +113,7 @@ static void resign(struct leaders *l, const struct policy_item *item, size_t ind
 			fleet_resign(f, f->by_id[i], index);
 }
 
-/* Drains and resignations: of the workers that a sidecar has registered, as a rule one. */
+/* Marks drained and resigned members. A sidecar usually has one registered worker. */
 static void mark_members(struct leaders *l)
 {
 	struct fleet *f = &l->registry->fleet;
@@ -142,7 +142,7 @@ static void mark_members(struct leaders *l)
 	}
 }
 
-/* Where a candidate stands by for a run that was lost, the others lead only if it cannot. */
+/* If a candidate stands by for a lost run, the others lead only if it cannot. */
 static void prefer_standbys(struct leaders *l)
 {
 	struct fleet *f = &l->registry->fleet;

@@ -13,19 +13,19 @@
 struct leaders;
 struct task;
 
-/* Of a task. */
+/* The candidates of a task. */
 struct task_standing {
 	const char *best_id; /* of the best, if that is another, ""; one of leaders.ids */
 	bool paused;	     /* by an operator: nobody in the fleet may lead it */
 	char *pinned;	     /* the version that an operator has pinned it to, NULL */
 };
 
-/* The candidates follow from its present settings; a new one is not in the fleet yet. */
+/* Computes the candidates from the present settings; a new task is not in the fleet yet. */
 void candidates_configure(struct task *t, bool is_new);
 /* The task is about to be freed. */
 void candidates_forget(struct task *t);
 void candidates_joined(struct leaders *l, struct member *m);
-/* After these, or what has been decided is other. */
+/* Called after these, and when the decisions of operators have changed. */
 void candidates_changed(struct leaders *l);
 
 #endif

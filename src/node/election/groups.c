@@ -33,7 +33,7 @@ struct guest *groups_find(const struct leaders *l, const char *name)
 	return NULL;
 }
 
-/* Ours in the group of its i-th task, if that one is not known; else NULL. */
+/* If the worker's i-th task is not known: a task of ours in the same group, else NULL. */
 static const struct listing *is_news(const struct leaders *l, const struct worker *w, size_t i)
 {
 	if (!w->groups[i][0] || tasks_find_any(l, w->tasks[i]) || groups_find(l, w->tasks[i]))
@@ -51,7 +51,7 @@ bool groups_has_news(const struct leaders *l, const struct member *m)
 	return false;
 }
 
-/* No min-version, as its file is not here. */
+/* A guest has no min-version, as its file is not here. */
 static struct guest *guest_new(const struct listing *ours, const char *name, const char *group)
 {
 	struct guest *g = mem_calloc(1, sizeof(*g));

@@ -20,11 +20,11 @@ struct guest {
 	size_t index; /* in the fleet's contests */
 };
 
-/* Finds them again, from the records of the fleet, sorted by name. */
+/* Collects the guests again from the records of the fleet, sorted by name. */
 void groups_collect(struct leaders *l);
-/* Whether the member lists one that is not known. */
+/* Whether the member lists a guest that is not known. */
 bool groups_has_news(const struct leaders *l, const struct member *m);
-/* What has been decided about them. */
+/* Applies the decisions of operators to the guests. */
 void groups_take_decisions(struct leaders *l);
 struct guest *groups_find(const struct leaders *l, const char *name);
 void groups_done(struct leaders *l);

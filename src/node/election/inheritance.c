@@ -15,7 +15,7 @@ struct disowned {
 	char path[STORE_PATH_MAX];
 };
 
-/* Refused or not done: looked for again after the next connection, and at the audit. */
+/* A refused or failed request is repeated after the next connection, and at the audit. */
 static bool disown_failed(struct leaders *l, const struct store_reply *reply)
 {
 	if (reply->code == STORE_OK)
@@ -35,7 +35,7 @@ static void on_former(void *arg, const struct store_reply *reply)
 	struct disowned *d = arg;
 	struct leaders *l = d->leaders;
 
-	/* The configuration may be another by now. */
+	/* The configuration may have changed since. */
 	if (!disown_failed(l, reply) && reply->stat.owner == l->session->id &&
 	    !tasks_find_any(l, strrchr(d->path, '/') + 1)) {
 		struct store_op ops[2] = {
@@ -69,8 +69,8 @@ static void on_all(void *arg, const struct store_reply *reply)
 }
 
 /*
- * Whatever there is a leader node of: our predecessor may have been killed while it gave up what
- * its record did not list any more.
+ * All leader nodes are listed: our predecessor may have been killed while it gave up tasks that its
+ * record no longer listed.
  */
 static void on_promises_over(void *arg)
 {
@@ -119,7 +119,7 @@ void inheritance_recover(struct leaders *l)
 {
 	int64_t until = l->inheritance.promised_ms, now = host_now_ms(l->session->host);
 
-	/* What was promised is kept, to jobs too. */
+	/* Promises are kept, also those made to jobs. */
 	if (l->inheritance.jobs_ms > until)
 		until = l->inheritance.jobs_ms;
 	host_timer_init(&l->inheritance.promises, l->session->host, on_promises_over, l);

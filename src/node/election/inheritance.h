@@ -14,22 +14,22 @@
 struct leaders;
 struct task;
 
-/* Of a task. */
+/* The inheritance state of a task. */
 struct task_inheritance {
 	bool open; /* whether our predecessor led it is not known yet */
 };
 
 struct inheritance {
 	struct host_timer promises; /* of our predecessor: when they are over */
-	bool again;		    /* what is to be given up has to be looked for again */
-	/* CLOCK_BOOTTIME: promises are over that no election here knows of */
+	bool again;		    /* the leader nodes to give up have to be looked for again */
+	/* CLOCK_BOOTTIME: the end of promises that no election here knows of */
 	int64_t promised_ms;
 	int64_t jobs_ms; /* CLOCK_BOOTTIME: its jobs are dead by then; 0: there are none */
 };
 
 /*
- * Until then tasks may have been promised by our predecessor, or by ourselves under another
- * configuration, whichever those were: none is given up before, nor is one that is added.
+ * Until then any task may have been promised by our predecessor, or by ourselves under another
+ * configuration. No task is given up before, nor one that is added.
  */
 void inheritance_promised(struct leaders *l, int64_t until_ms);
 /* A task has been added: our predecessor may have led it under another configuration. */
@@ -37,17 +37,17 @@ void inheritance_task_added(struct task *t);
 /* Milliseconds until the promises about tasks that are not known here are over; 0. */
 int64_t inheritance_promised_left(const struct leaders *l);
 /*
- * After a session was taken over: finds which of our tasks our predecessor led, and gives
- * up what it led and is not configured any more, once what it promised is over.
+ * Called after a session was taken over. Finds the tasks of ours that our predecessor led, and
+ * gives up the others that it led, once its promises are over.
  */
 void inheritance_recover(struct leaders *l);
 /* Whether our predecessor led the task is known now, or does not matter any more. */
 void inheritance_settled(struct task *t);
-/* Until then jobs of our predecessor may be alive, of tasks that are gone too. */
+/* Until then jobs of our predecessor may be alive, also those of tasks that are gone. */
 void inheritance_has_jobs(struct leaders *l, int64_t until_ms);
-/* What could not be given up is tried again. */
+/* Tries again to give up what could not be given up before. */
 void inheritance_retry(struct leaders *l);
-/* The session has ended, and with it all that was led; or the node. */
+/* The session has ended, and with it all that was led here; or the node ends. */
 void inheritance_forget(struct leaders *l);
 
 #endif

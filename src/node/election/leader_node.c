@@ -34,8 +34,8 @@ static void node_absent(struct task *t, bool watched)
 }
 
 /*
- * What the leader's record says. If the node is one that cannot be a leader's, log once that it is
- * to be deleted.
+ * Takes the leader from the record. A node that cannot be a leader's is logged once, as it has to
+ * be deleted.
  */
 static void take_record(struct task *t, const struct store_reply *reply)
 {
@@ -80,7 +80,9 @@ static void node_there(struct task *t, const struct store_reply *reply)
 	leaders_step(t, &event);
 }
 
-/* It is claimed at once, as a rule, if it is not there: a watch can wait. */
+/*
+ * A missing leader node is usually claimed at once by the best candidate, which needs no watch yet.
+ */
 static bool is_ours_to_claim(const struct task *t)
 {
 	return t->election.state == ELECTION_FOLLOWING && t->election.view.candidate &&
@@ -102,7 +104,7 @@ static void on_exists(void *arg, const struct store_reply *reply)
 		node_failed(t);
 }
 
-/* Whether the task is free still, and goes into another claim; if not, its own claim has failed. */
+/* Whether the task is still free, and is claimed again; if not, its own claim has failed. */
 static bool claim_again(struct task *t, const struct store_reply *reply)
 {
 	t->leader.left_out = false;
@@ -212,7 +214,7 @@ static struct task *read_of(struct reads_item *item)
 	return (struct task *)(void *)((char *)item - offsetof(struct task, reads));
 }
 
-/* Where its watch has not fired, it is as it was. */
+/* A watch that has not fired proves that the node is unchanged. */
 static bool on_still(struct reads_item *item)
 {
 	struct task *t = read_of(item);
@@ -229,7 +231,7 @@ static void on_unlisted(struct reads_item *item)
 	node_unlisted(read_of(item));
 }
 
-/* With a watch: to hear of it when it is given up. */
+/* The read sets a watch, to hear of it when the task is given up. */
 static void on_turn(struct reads_item *item)
 {
 	get_node(read_of(item));
@@ -271,7 +273,7 @@ void leader_node_forget(struct task *t)
 
 void leader_node_init(struct leaders *l)
 {
-	/* What is to be read goes out before what is claimed. */
+	/* Turn handlers run in the order of their initialization: reads go out before claims. */
 	reads_init(&l->reads, l->session,
 		   &(struct reads_handlers){.still = on_still,
 					    .free = on_unlisted,

@@ -15,13 +15,13 @@ struct election_action;
 struct leaders;
 struct task;
 
-/* Of a task. */
+/* The leader node of a task. */
 struct task_leader {
-	const char *id;	  /* of the leader's worker, as the node says, ""; one of leaders.ids */
-	int64_t since;	  /* ms since the epoch, as the node says; 0 */
-	bool left_out;	  /* of a claim: the read sent behind it decides */
-	bool marked;	  /* it says that the task is led by its partitions */
-	unsigned pending; /* reads of it that are not answered */
+	const char *id;		 /* id of the leader's worker in the node, ""; one of leaders.ids */
+	int64_t since;		 /* ms since the epoch, as the node says; 0 */
+	bool left_out;		 /* its claim was left out: the read sent behind it decides */
+	bool marked;		 /* the node is a marker: the task is led by its partitions */
+	unsigned pending;	 /* reads of it that are not answered */
 	enum store_code refused; /* why the server refused our last claim; OK: it did not */
 };
 
@@ -31,7 +31,7 @@ void leader_node_done(struct leaders *l);
 void leader_node_forget(struct task *t);
 /* A read that the election wants; shares a request with others where possible. */
 void leader_node_read(struct task *t);
-/* Releases it, to the best candidate of the last view if there is one. */
+/* Releases the task, to the best candidate of the last view if there is one. */
 void leader_node_release(struct task *t, const struct election_action *action);
 
 #endif

@@ -61,7 +61,7 @@ static void tell(struct task *t, const struct election_action *action, enum elec
 		.from = action->from,
 		.to = to,
 		.reason = action->reason,
-		/* It may have come to lead and given it up in one step. */
+		/* A leadership that began and ended in one step has no last token. */
 		.token = leads || !last_token ? t->election.node.token : last_token,
 	};
 
@@ -93,7 +93,10 @@ static void perform(struct task *t, const struct election_actions *actions, int6
 		case ELECTION_RELEASE: leader_node_release(t, a); break;
 		case ELECTION_READ: leader_node_read(t); break;
 		case ELECTION_TELL: {
-			/* It went to where the next one came from, or to the present state. */
+			/*
+			 * The new state is the one in which the next change began, or the present
+			 * state.
+			 */
 			enum election_state to = t->election.state;
 			for (size_t j = i + 1; j < actions->n; j++) {
 				if (actions->list[j].type == ELECTION_TELL) {
@@ -118,7 +121,7 @@ void leaders_wake(struct leaders *l, int64_t due, int64_t now_ms)
 	host_timer_start(&l->due, due > now_ms ? due - now_ms : 0);
 }
 
-/* What the event says of the worker whose session owns the leader node. */
+/* Adds to the event what is known of the worker whose session owns the leader node. */
 static void set_owner(const struct task *t, struct election_event *event)
 {
 	const struct leaders *l = t->leaders;
@@ -331,7 +334,7 @@ const struct member *leaders_leader(const struct task *t)
 	return m && m->session == node->owner ? m : fleet_find_session(f, node->owner);
 }
 
-/* Of the lease, what an answer may count on. */
+/* Milliseconds of the lease that an answer may rely on. */
 static int64_t answer_left(const struct task *t, int64_t now_ms)
 {
 	return election_leads(&t->election) ? session_answer_left_at(t->leaders->session, now_ms)
@@ -359,7 +362,7 @@ int64_t leaders_promise_most(const struct leaders *l)
 
 	if (most < l->timing.yield_delay_ms)
 		most = l->timing.yield_delay_ms;
-	return most < timeout_ms ? most : timeout_ms; /* which no lease is longer than */
+	return most < timeout_ms ? most : timeout_ms; /* no lease is longer */
 }
 
 bool leaders_says(const struct task *t)

@@ -37,7 +37,7 @@ struct leaders_handlers {
 	void (*added)(void *arg, struct task *t);
 	/* A task is about to be freed: forget it. */
 	void (*removed)(void *arg, struct task *t);
-	/* It is being freed: what other parts of the node keep of it is freed as well. */
+	/* A task is being freed: the other parts of the node free what they keep of it. */
 	void (*forget)(struct task *t);
 	/* The elections of a configured task have changed, or why it has none. */
 	void (*listing)(void *arg, struct listing *listing);
@@ -68,7 +68,7 @@ struct leaders {
 	bool leaving;	     /* tasks_withdraw() */
 	size_t n_tasks;
 	const char **names; /* of all tasks, for the fleet; borrowed strings */
-	/* Of the configured tasks, for the registry; owned arrays. */
+	/* Data of the configured tasks, for the registry; owned arrays. */
 	const char **published;
 	uint32_t *digests;
 	const char **groups, **renamed;
@@ -88,7 +88,7 @@ void leaders_init(struct leaders *l, struct session *session, struct registry *r
 		  struct policy *policy, const struct leaders_handlers *handlers);
 void leaders_done(struct leaders *l);
 
-/* From the session's and the registry's handlers. */
+/* Called by the session's and the registry's handlers. */
 void leaders_up(struct leaders *l);
 void leaders_cut(struct leaders *l);
 void leaders_expired(struct leaders *l);
@@ -98,7 +98,7 @@ void leaders_watch(struct leaders *l, enum store_watch type, const char *path);
 void leaders_refresh(struct task *t);
 /* Whether the known leader is current, as far as its watch tells. */
 bool leaders_fresh(const struct task *t);
-/* Keeps it current while a subscriber wants it. */
+/* Keeps the known leader current while a subscriber wants it. */
 void leaders_subscribe(struct task *t, bool on);
 /* A run holds the task here, until_ms at the latest (CLOCK_BOOTTIME), or no longer does. */
 void leaders_hold(struct task *t, bool on, int64_t until_ms);
@@ -126,7 +126,7 @@ struct election_time leaders_time(const struct leaders *l);
  * this, or leaders_hold_renew().
  */
 int64_t leaders_promise(struct task *t);
-/* For how long an answer can promise a task, at most: for the sidecar that comes next. */
+/* The longest promise that an answer can make, for the next sidecar. */
 int64_t leaders_promise_most(const struct leaders *l);
 /* Whether this node may answer now that it leads the task. */
 bool leaders_says(const struct task *t);
@@ -135,7 +135,7 @@ bool leaders_may_begin(const struct task *t);
 /* Milliseconds left of the lease if this node leads the task; 0: it does not. */
 int64_t leaders_lease_left(const struct task *t);
 
-/* For the parts of the elections (tasks.c, candidates.c, inheritance.c). */
+/* Functions for the parts of the elections (tasks.c, candidates.c, inheritance.c). */
 /* Gives the task's election an event, and does what follows from it. */
 void leaders_step(struct task *t, struct election_event *event);
 /* Begins the election of a new task, or changes the settings of an existing one. */

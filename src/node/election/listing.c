@@ -32,7 +32,7 @@ static const char *put(char **at, const char *text)
 	return to;
 }
 
-/* In one piece of memory with its elections and its texts: there may be ten thousand. */
+/* A listing, its elections and its texts share one allocation, as there may be ten thousand. */
 static struct listing *listing_new(struct leaders *l, const struct task_settings *settings)
 {
 	size_t n = settings->partitions > 0 ? settings->partitions : 1;

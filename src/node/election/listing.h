@@ -28,25 +28,28 @@ struct listing {
 	struct task *tasks[];	     /* its elections: one, or one for each partition, by K */
 };
 
-/* The listings are these from now on, sorted by name; what is said of them is copied. */
+/* Replaces the listings, which are sorted by name; the settings are copied. */
 void listings_set(struct leaders *l, const struct task_settings *tasks, size_t n);
 /* Frees what listings_set() has replaced. */
 void listings_drop_old(struct leaders *l);
 void listings_done(struct leaders *l);
 /* A task of the configuration, not a partition of it, NULL. */
 struct listing *listings_find(const struct leaders *l, const char *name, size_t len);
-/* That of a task or of a partition, NULL. */
+/* The listing of a task or of a partition; NULL: none. */
 struct listing *listings_find_of(const struct leaders *l, const char *name);
-/* Whether this worker's record is to list it: not while another number is in force. */
+/* Whether this worker's record lists the task: not while another number is in force. */
 bool listing_is_published(const struct listing *listing);
 /*
- * When it is due next by its schedule, in ms since the epoch; 0: it has none. Costs nothing until
- * that has come.
+ * When the task is due next by its schedule, in ms since the epoch; 0: no schedule. Cheap until
+ * that time has come.
  */
 int64_t listing_due_ms(struct listing *listing, int64_t wall_ms);
-/* Of the whole: fleet_rank() tells the order of the draft. Borrows of the listing. */
+/*
+ * The contest for the task as a whole: fleet_rank() tells the order of the draft. It borrows from
+ * the listing.
+ */
 struct contest listing_contest(const struct listing *listing);
-/* Its index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
+/* The task's index in the fleet's contests, for `contest`; SIZE_MAX: it has no elections. */
 size_t listing_index(const struct listing *listing);
 
 #endif

@@ -58,7 +58,7 @@ const struct partitions_rule *partitions_rule(const struct leaders *l, const cha
 	const struct partitions *p = &l->partitions;
 	size_t low = 0, high = p->n, len = strlen(task);
 
-	/* The first that is not before "TASK:": there is one for a task, as a rule. */
+	/* Finds the first rule that is not before "TASK:"; a task usually has one rule. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const char *name = p->rules[middle].name;
@@ -137,7 +137,7 @@ static void on_rule(void *arg, const char *name, const struct store_reply *reply
 			listing->making.unreadable = false;
 		return;
 	}
-	/* It is read repeatedly, as an operator may repair it: it is logged once. */
+	/* The record is read repeatedly, as an operator may repair it, but logged once. */
 	if (listing && listing->making.unreadable)
 		return;
 	path_of(l->registry->settings, PATH_SPLITS, name, path);

@@ -36,7 +36,7 @@ struct partitions_rule {
 	int64_t ctime; /* the server's wall clock */
 };
 
-/* Of a listing: only partitions.c writes it. */
+/* The partitions state of a listing: only partitions.c writes it. */
 struct partitions_making {
 	bool marked;	  /* the marker is there already */
 	bool unreadable;  /* the znode of the number exists, but its record is not readable */
@@ -72,13 +72,13 @@ struct partitions {
 void partitions_init(struct leaders *l);
 void partitions_done(struct leaders *l);
 
-/* From the session's handlers. */
+/* Called by the session's handlers. */
 void partitions_up(struct leaders *l);
 void partitions_cut(struct leaders *l);
 void partitions_expired(struct leaders *l);
 void partitions_watch(struct leaders *l, enum store_watch type, const char *path);
 
-/* A request met another number than the known one: it is read again. */
+/* A request met a number other than the known one: read it again. */
 void partitions_refresh(struct leaders *l);
 /* Makes the numbers that listings need and that have none in force, as far as possible now. */
 void partitions_advance(struct leaders *l);
@@ -90,17 +90,17 @@ const struct partitions_rule *partitions_rule(const struct leaders *l, const cha
  * name; NULL: no more.
  */
 const char *partitions_name(const struct leaders *l, const char *task, size_t i, unsigned *ret_n);
-/* Compares its file with the number in force. */
+/* Compares the number in the task's file with the one in force. */
 enum partitions_state partitions_judge(const struct leaders *l, const struct listing *listing,
 				       unsigned *ret_in_force);
 /*
- * When (the server's wall clock) the number of partitions was last changed: ticks of the task, or
- * of the partition T:K, up to then count as claimed. 0: never.
+ * The time (the server's wall clock) of the last change of the number of partitions: earlier ticks
+ * of the task, or of the partition T:K, count as claimed. 0: never.
  */
 int64_t partitions_floor_ms(const struct leaders *l, const char *name);
 
 enum partitions_state partitions_state(const struct listing *listing);
-/* 0: none, or not known; also set if the task is refused here. */
+/* The number in force; 0: none, or not known. Also set if the task is refused here. */
 unsigned partitions_in_force(const struct listing *listing);
 /* Whether the task cannot be led here; if so ret_text says what to do. */
 bool partitions_problem(const struct listing *listing, char ret_text[PARTITIONS_TEXT_MAX]);
@@ -118,11 +118,11 @@ bool partitions_differ(const struct listing *listing, const struct member *m,
 void partitions_change(struct leaders *l, const char *task, unsigned n, const char *reason,
 		       const char *by, partitions_fn fn, void *arg);
 
-/* For partitions_making.c, and in it: the timer `retry` has rung. */
+/* Shared with partitions_making.c; partitions_retry() is called when the timer `retry` rings. */
 void partitions_add_rule(struct partitions *p, const struct partitions_rule *rule);
 void partitions_retry(void *arg);
 
-/* Of partitions_change(), for partitions.c: in node/election/repartition.c. */
+/* Parts of partitions_change(), called by partitions.c; in node/election/repartition.c. */
 void partitions_changes_run(struct leaders *l);
 void partitions_changes_up(struct leaders *l);
 void partitions_changes_done(struct leaders *l);

@@ -13,7 +13,7 @@
 
 #define RETRY_MS 1000 /* before what could not be made is tried again */
 
-/* One outstanding request, for a listing. */
+/* An outstanding request for a listing. */
 struct making {
 	struct leaders *leaders;
 	struct partitions_rule rule;
@@ -44,7 +44,10 @@ static void making_end(struct making *m)
 	partitions_advance(l);
 }
 
-/* What is there already has been read, and was refused: it is read again with the next list. */
+/*
+ * Reports a record that was read and refused. Removed from the folder, it is read again with the
+ * next list.
+ */
 static void say_unreadable(struct listing *listing, const char *unread)
 {
 	struct leaders *l = listing->leaders;
@@ -63,7 +66,10 @@ static void say_unreadable(struct listing *listing, const char *unread)
 	folder_remove(&l->partitions.folder, name);
 }
 
-/* Somebody leads it as a whole, or something stands there that is no marker of ours. */
+/*
+ * Reports why a task cannot be split: it is led as a whole, or a znode that is not our marker is in
+ * the place of its leader node.
+ */
 static void say_what_stands(struct listing *listing, const struct store_reply *reply)
 {
 	const struct leaders *l = listing->leaders;
@@ -106,7 +112,10 @@ static void on_occupant(void *arg, const struct store_reply *reply)
 	making_end(m);
 }
 
-/* By a host that goes by another number, as a rule, and has not heard yet that it is gone. */
+/*
+ * Reports that a partition is led: usually by a host that has not heard yet that its number is
+ * gone.
+ */
 static void on_partition(void *arg, const struct store_reply *reply)
 {
 	struct making *m = arg;
@@ -129,7 +138,10 @@ static void on_partition(void *arg, const struct store_reply *reply)
 	making_end(m);
 }
 
-/* Whether the transaction has failed as somebody leads the task, or may do so: it is looked up. */
+/*
+ * Whether the transaction failed because somebody leads the task, or may lead it: that is looked
+ * up.
+ */
 static bool is_led(struct making *m, struct listing *listing, const struct store_reply *reply)
 {
 	struct leaders *l = m->leaders;
@@ -175,7 +187,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 		return;
 	if (listing && reply->failed_op == 1 && reply->code == STORE_NODE_EXISTS)
 		say_unreadable(listing, m->rule.name);
-	/* Somebody else has changed something, or the connection went: look again. */
+	/* Another node has changed something, or the connection went: look again. */
 	if (reply->code != STORE_ABANDONED)
 		partitions_refresh(l);
 	if (listing)
@@ -187,8 +199,8 @@ static void on_made(void *arg, const struct store_reply *reply)
 }
 
 /*
- * The folder is written under the version at which no number was in it. And nobody leads the task,
- * by another number that was in force before either.
+ * The transaction writes the folder under the version at which it held no number. It also proves
+ * that nobody leads the task, not even by a number that was in force before.
  */
 static void make(struct leaders *l, const struct listing *listing)
 {
@@ -229,7 +241,10 @@ static void make(struct leaders *l, const struct listing *listing)
 	free(ops);
 }
 
-/* The folder's version, and behind it the list: what is not in that is not in force at it. */
+/*
+ * The version is read before the list: a number that is not in the list was not in force at that
+ * version.
+ */
 static void on_version(void *arg, const struct store_reply *reply)
 {
 	struct leaders *l = arg;
@@ -282,7 +297,10 @@ void partitions_advance(struct leaders *l)
 			make(l, listing);
 			return;
 		}
-		/* A number is in force all the same: whoever has read it before goes by it. */
+		/*
+		 * A number is in force although its record is unreadable: whoever read it before
+		 * goes by it.
+		 */
 		say_unreadable(listing, unread);
 		partitions_refresh(l);
 		retry_later(l, listing);

@@ -20,7 +20,7 @@ bool renames_has(const struct task *t)
 	return t->settings->renamed_from || (t->rename.later && t->rename.later[0]);
 }
 
-/* Who leads a name goes on, although there is a later one: that is led by nobody meanwhile. */
+/* A leader keeps its task although a later name exists; nobody leads the later one meanwhile. */
 static bool is_held(const struct task *t)
 {
 	enum election_state state = t->election.state;
@@ -57,7 +57,7 @@ static const struct member *lister(const struct task *t)
 	return NULL;
 }
 
-/* Another name: what is under it has yet to be seen. */
+/* Sets the later name. Whatever the ledger has under it is not known yet. */
 static void set_later(struct task *t, const char *later)
 {
 	if (strcmp(t->rename.later ? t->rename.later : "", later) == 0)
@@ -67,7 +67,7 @@ static void set_later(struct task *t, const char *later)
 	t->rename.again_ms = 0;
 }
 
-/* Of workers that have renamed the same, one says it. */
+/* Workers that have renamed the same tasks are read only once. */
 static bool says_more(const struct worker *w, const struct worker *last)
 {
 	return w->n_renamed > 0 &&
@@ -88,7 +88,10 @@ static void learn_one(struct leaders *l, const char *later, const char *former)
 	}
 }
 
-/* The later name is ours no more, and the former one is again: one pair for each of those. */
+/*
+ * Keeps a pair if the later name is no longer ours and the former one is again; one pair for each
+ * former name.
+ */
 static void remember_one(struct renames *r, char **past, size_t *n, const char *later,
 			 const char *former)
 {
@@ -119,7 +122,7 @@ void renames_remember(struct renames *r, const char *const *renamed, size_t n)
 	r->n_past = n_past;
 }
 
-/* By which names the fleet has tasks of ours now. */
+/* Learns by which later names the fleet has our tasks now. */
 static void learn(struct renames *r)
 {
 	struct leaders *l = r->leaders;

@@ -24,14 +24,14 @@ struct task;
 
 #define RENAMES_OPS 4 /* of a claim, that prove what has to hold of the other name */
 
-/* Of a task. */
+/* The renaming state of a task. */
 struct task_rename {
 	const char
 		*later; /* the name that workers have it under now, one of leaders.ids; NULL, "" */
 	bool learned;	/* some worker says so */
 	bool listed;	/* a worker lists the former name */
 	bool moved;	/* nothing is left under it, as far as this session has seen */
-	const char *wants; /* what the move waits for, a constant text; NULL: nothing */
+	const char *wants; /* the reason why the move waits, a constant text; NULL: none */
 	int64_t again_ms;  /* CLOCK_BOOTTIME: not to be looked at before */
 };
 
@@ -41,16 +41,19 @@ struct renames {
 	int64_t pause_ms; /* CLOCK_BOOTTIME: no look before */
 	bool busy;	  /* one task at a time */
 	bool learns;	  /* some task has a later name */
-	/* What our own files have renamed before: pairs, as in a worker; owned, as is each. */
+	/* Renamings of our earlier files: pairs, as in a worker; owned, as is each. */
 	char **past;
 	size_t n_past;
 };
 
 void renames_init(struct renames *r, struct leaders *leaders);
 void renames_done(struct renames *r);
-/* The fleet, the tasks or the session have changed: before the elections hear of it. */
+/* The fleet, the tasks or the session have changed; called before the elections hear of it. */
 void renames_look(struct renames *r);
-/* The files are others now: what those before had renamed, each name followed by its former one. */
+/*
+ * The files have been replaced; renamed: what the previous ones had renamed, each name followed by
+ * its former one.
+ */
 void renames_remember(struct renames *r, const char *const *renamed, size_t n);
 /* The session has ended: another may have used the former name meanwhile. */
 void renames_forget(struct renames *r);
@@ -60,14 +63,14 @@ bool renames_bar(const struct task *t);
 bool renames_has(const struct task *t);
 /* The other name of the task, or of this partition of it: the former one, or else the later one. */
 void renames_other(const struct task *t, char name[NAME_ELECTION_MAX + 1]);
-/* What its claim has to prove; the paths are for two of the operations each. */
+/* Adds the checks that the task's claim has to pass; each path serves two of the operations. */
 void renames_prove(const struct task *t, char paths[2][STORE_PATH_MAX],
 		   struct store_op ops[RENAMES_OPS]);
-/* That did not hold, as the answer to the claim says. */
+/* A check of the claim has failed, as the answer says. */
 void renames_refused(struct task *t, const struct store_reply *reply);
 /* The task is about to be freed. */
 void renames_task_gone(struct task *t);
-/* Why that is so, and what ends it, as a sentence in a text of that size. */
+/* Says why nobody may lead the task yet, and what ends that, as a sentence. */
 void renames_say(const struct task *t, char *text, size_t size);
 
 #endif

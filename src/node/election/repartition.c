@@ -13,9 +13,10 @@
 #include "node/tree/unled.h"
 
 /*
- * One transaction: this worker is registered, the task is paused, the number in force is the one
- * read after a write of ours, and nobody leads the task (unled.h). What stands in the folder
- * about the task goes, readable or not.
+ * The operations of a repartition, which is one transaction. They check that this worker is
+ * registered, that the task is paused, that the number in force is the one read after a write of
+ * ours, and that nobody leads the task (unled.h). All that the folder has about the task is
+ * deleted, readable or not.
  */
 #define RULES_OPS    (NAME_PARTITIONS_MAX + 4)
 #define OPS_MAX	     (RULES_OPS + UNLED_OPS)
@@ -35,8 +36,8 @@ struct partitions_change {
 	enum {
 		CHANGE_CLOCK,	/* the server's time is being asked for */
 		CHANGE_VERSION, /* the folder's version is being read */
-		CHANGE_MARKER,	/* what stands in the place of the whole's leader node is */
-		CHANGE_LIST,	/* it waits for a list that is no older */
+		CHANGE_MARKER,	/* the marker, or what is in its place, is being read */
+		CHANGE_LIST,	/* waits for a list that is no older */
 		CHANGE_SENT,
 		CHANGE_OCCUPANT, /* the leaders are being read */
 		CHANGE_UNSURE	 /* its answer was lost: it waits for the next connection's list */
@@ -115,7 +116,10 @@ static void add_rules(struct draft *d, const struct partitions_change *c,
 	add(d, STORE_OP_CREATE, add_path(d, l, PATH_SPLITS, name), 0, record);
 }
 
-/* Nobody leads it, and as a whole it can be led only if n is 1. */
+/*
+ * Checks that nobody leads the task, and makes or drops the marker: only with n = 1 it is led as a
+ * whole.
+ */
 static void add_leaders(struct draft *d, struct partitions_change *c, const struct buffer *marker)
 {
 	if (c->n > 1)
@@ -270,7 +274,7 @@ static void send(struct partitions_change *c)
 	free(d);
 }
 
-/* After a lost answer: what is in force says whether it was done. */
+/* After a lost answer, the number in force says whether the change was made. */
 static void look_back(struct partitions_change *c)
 {
 	const struct partitions_rule *rule = partitions_rule(c->leaders, c->task);
@@ -297,7 +301,7 @@ static void read_list(struct partitions_change *c)
 	c->due = folder_refresh(&c->leaders->partitions.folder);
 }
 
-/* A node of a leader is not the marker: it is not deleted. */
+/* A leader's node is not the marker, and is not deleted. */
 static void on_marker(void *arg, const struct store_reply *reply)
 {
 	struct partitions_change *c = arg;
@@ -329,7 +333,7 @@ static void on_version(void *arg, const struct store_reply *reply)
 	store_get(l->session->store, path, false, on_marker, c);
 }
 
-/* Another server may lead the quorum since its time was heard last. */
+/* The quorum may have another leader since its time was last heard. */
 static void on_time(void *arg, const struct store_reply *reply)
 {
 	struct partitions_change *c = arg;
@@ -351,7 +355,9 @@ static void on_time(void *arg, const struct store_reply *reply)
 	}
 }
 
-/* A write of ours first: what is read behind it is no older than what others were told. */
+/*
+ * A write of ours comes first: what is read after it is at least as new as what others were told.
+ */
 static void begin(struct partitions_change *c)
 {
 	c->phase = CHANGE_CLOCK;

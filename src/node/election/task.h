@@ -1,6 +1,6 @@
 /*
- * One task of this node, with the state of each part of the node. Only the file named above a
- * member writes it; tests/lint/run checks that.
+ * A task of this node, with the state of each part of the node. Only the file named above a member
+ * writes it; tests/lint/run checks that.
  */
 #ifndef ZKLEADER_NODE_ELECTION_TASK_H
 #define ZKLEADER_NODE_ELECTION_TASK_H
@@ -80,7 +80,7 @@ struct task {
 	/* unclaimed.c */
 	struct unclaimed *unclaimed; /* NULL: none so far */
 	/* control/answer/handover.c */
-	void *above; /* what the layer above knows of it, NULL */
+	void *above; /* data of the layer above, NULL */
 	/* schedules.c */
 	struct task_due *due; /* NULL: it never had a schedule */
 	/* counts.c */

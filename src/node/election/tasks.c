@@ -41,7 +41,7 @@ static void task_free(struct task *t)
 	free(t);
 }
 
-/* What our record is to say: the listings, those that are refused only by their partitions. */
+/* Publishes our record: the listings, and those refused only because of their partitions. */
 static void publish(struct leaders *l)
 {
 	size_t n = l->n_listings + 1, n_splits = 0, n_queues = 0;
@@ -159,7 +159,7 @@ void tasks_drop_gone(struct leaders *l)
 		struct task *t = l->tasks[i];
 		if (is_gone(t)) {
 			leader_log_flush(&l->log);
-			/* Of a node that leaves all elections its listing stays. */
+			/* A node that leaves all elections keeps its listings. */
 			if (t->listing)
 				t->listing->n = 0;
 			l->handlers.removed(l->handlers.arg, t);
@@ -206,7 +206,7 @@ static void set_text(char **text, const char *value)
 	*text = value ? mem_strdup(value) : NULL;
 }
 
-/* A copy of its settings, for when their listing is gone; without what is borrowed of its file. */
+/* Copies the settings for when their listing is gone, without what is borrowed of its file. */
 static void keep_own(struct task *t)
 {
 	if (t->own)
@@ -226,7 +226,7 @@ static void keep_own(struct task *t)
 	t->settings = t->own;
 }
 
-/* The K-th election of the listing, which has no partitions, or as many as are in force. */
+/* Sets up the K-th election of the listing, which has no partitions, or as many as are in force. */
 static void configure(struct task *t, struct listing *listing, unsigned partition, bool is_new)
 {
 	t->withdrawn = false;
@@ -246,7 +246,7 @@ static int compare_tasks(const void *a, const void *b)
 	return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
 }
 
-/* Its elections: those that there were go on. New ones are added to the list. */
+/* Gives the listing its elections. Existing ones go on, new ones are added to the list. */
 static void expand_one(struct listing *listing, struct task **added, size_t *n_added)
 {
 	struct leaders *l = listing->leaders;
@@ -291,7 +291,7 @@ static void insert_added(struct leaders *l, struct task **added, size_t n_added)
 	sort_pointers(l->tasks, l->n_tasks, compare_tasks);
 }
 
-/* The elections are those of the listings, by what is in force. */
+/* Makes the elections match the listings and the numbers in force. */
 static void expand(struct leaders *l)
 {
 	struct task **added = mem_calloc(most_tasks(l) + 1, sizeof(*added));
@@ -308,7 +308,10 @@ static void expand(struct leaders *l)
 		if (!t->withdrawn)
 			continue;
 		keep_own(t);
-		/* Drafted no more, but for one of a spread group, which others may have. */
+		/*
+		 * A withdrawn partition leaves the draft. A task of a spread group stays: others
+		 * may have it.
+		 */
 		if (t->contest.partitions > 0)
 			candidates_configure(t, false);
 	}

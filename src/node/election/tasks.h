@@ -16,10 +16,10 @@ void tasks_index(struct leaders *l);
 void tasks_expand(struct leaders *l);
 /* A configured task, or a partition in force, T:K, by its name; NULL: none. */
 struct task *tasks_find(const struct leaders *l, const char *name, size_t len);
-/* Whether there is one of that name; l: struct leaders. As a survey asks. */
+/* Whether there is a task of that name; l: struct leaders, as a survey passes it. */
 bool tasks_have(const void *l, const char *name);
 /*
- * This node stops: it releases every task that no run holds, once the promises for it are over, and
+ * The node stops: it releases every task that no run holds, once the promises for it are over, and
  * leaves its election. Requests are still answered.
  */
 void tasks_withdraw(struct leaders *l);

@@ -14,7 +14,7 @@
 #include "node/tree/paths.h"
 #include "node/tree/reads.h"
 
-/* One outstanding transaction. */
+/* An outstanding transaction. */
 struct sent {
 	struct transactions *transactions;
 	bool claims;
@@ -47,7 +47,7 @@ static size_t culprit(const struct sent *s, const struct store_reply *reply)
 	return i < s->n ? i : s->n;
 }
 
-/* What the answer to a claim tells of our registration. */
+/* Passes on what the answer to a claim tells of our registration. */
 static void heard(const struct transactions *b, const struct sent *s,
 		  const struct store_reply *reply)
 {
@@ -83,7 +83,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 			answered(s, t, reply);
 			continue;
 		}
-		/* Not done for another's sake. */
+		/* This task failed only because of another one in the transaction. */
 		t->transaction.pending--;
 		if (s->claims)
 			s->transactions->handlers.left_out(t);
@@ -124,7 +124,7 @@ static void pack_leader(const struct transactions *b, struct buffer *data)
 	(void)error;
 }
 
-/* The znode that says that so many partitions of its task are in force, if it is one of them. */
+/* The znode that puts its number of partitions in force; false: the task is not a partition. */
 static bool split_path(const struct task *t, char path[STORE_PATH_MAX])
 {
 	char name[NAME_ELECTION_MAX + 1];
@@ -136,7 +136,10 @@ static bool split_path(const struct task *t, char path[STORE_PATH_MAX])
 	return true;
 }
 
-/* Who has read another leader's node, or led it before, knows that it is not the first. */
+/*
+ * A worker that has read an earlier leader's record, or led before, knows that it is not the first
+ * leader.
+ */
 static size_t make_events(const struct registry *r, struct task *const *tasks, size_t n,
 			  struct notice_record *events)
 {
@@ -167,7 +170,7 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 {
 	const struct worker *self = registry_coming(b->registry);
 	char folder[STORE_PATH_MAX], me[STORE_PATH_MAX];
-	/* Not on the stack: what that has taken once is resident for ever. */
+	/* The heap, not the stack: stack pages stay resident for ever once they were used. */
 	char(*paths)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*paths));
 	char(*splits)[STORE_PATH_MAX] = mem_calloc(n, sizeof(*splits));
 	struct store_op *ops = mem_calloc(2 * n + 2 + RENAMES_OPS, sizeof(*ops));
@@ -182,7 +185,7 @@ static void send_claims(struct transactions *b, struct task *const *tasks, size_
 	ops[0] = (struct store_op){.type = STORE_OP_CHECK, .path = me, .version = -1};
 	path_of(b->registry->settings, PATH_LEADERS, NULL, folder);
 	ops[1] = (struct store_op){.type = STORE_OP_SET, .path = folder, .version = -1};
-	/* The partitions of one task are neighbours, but for a claim that is made once more. */
+	/* The partitions of one task are neighbours, except when a claim is made again. */
 	for (size_t i = 0; i < n; i++) {
 		if (!split_path(tasks[i], splits[first - 2]) ||
 		    (first > 2 && strcmp(splits[first - 2], splits[first - 3]) == 0))
@@ -223,8 +226,8 @@ static void send_releases(struct transactions *b, struct task *const *tasks, siz
 	size_t k = 0;
 
 	/*
-	 * Without a successor nothing is to be checked, our own record least of all: it may be
-	 * about to be replaced.
+	 * A release without a successor checks nothing, and least of all our own record, which may
+	 * be about to be replaced.
 	 */
 	bool checked = tasks[0]->transaction.to[0] != '\0';
 	path_of(b->registry->settings, PATH_WORKERS, tasks[0]->transaction.to, check);
@@ -251,7 +254,7 @@ static int by_successor(const void *a, const void *b)
 	return strcmp(x->transaction.to, y->transaction.to);
 }
 
-/* How many of the claims are to be sent now: a turn of the loop often brings two or three. */
+/* The number of claims to send now: a turn of the loop often brings two or three. */
 static size_t ripe_claims(const struct transactions *b)
 {
 	bool wait = b->reads->reads > 0 &&
@@ -260,7 +263,7 @@ static size_t ripe_claims(const struct transactions *b)
 	return wait ? b->n_claims / TRANSACTION_MAX * TRANSACTION_MAX : b->n_claims;
 }
 
-/* Up to so many tasks; returns how many were not sent any more. */
+/* Releases up to `most` tasks; returns how many are left. */
 static size_t flush_releases(struct transactions *b, size_t most)
 {
 	size_t i = 0, n;
@@ -281,7 +284,7 @@ static size_t flush_releases(struct transactions *b, size_t most)
 	return b->n_releases;
 }
 
-/* How many of the first of n claims go into one transaction. */
+/* The number of the first claims that go into one transaction. */
 static size_t claims_together(struct task *const *tasks, size_t n)
 {
 	size_t i = 1;
@@ -291,7 +294,7 @@ static size_t claims_together(struct task *const *tasks, size_t n)
 	return i;
 }
 
-/* Likewise, of those that are ripe. */
+/* Claims up to `most` of the ripe ones; returns how many of these are left. */
 static size_t flush_claims(struct transactions *b, size_t most)
 {
 	size_t ripe = ripe_claims(b), left = ripe > most ? ripe - most : 0, n;
@@ -310,7 +313,7 @@ static size_t flush_claims(struct transactions *b, size_t most)
 	return left;
 }
 
-/* At the end of a turn. */
+/* The handler of the end of a turn. */
 static void flush(void *arg)
 {
 	struct transactions *b = arg;
@@ -321,7 +324,7 @@ static void flush(void *arg)
 		host_timer_start(&b->more, 0);
 }
 
-/* What is left goes out at the end of the turn that this is. */
+/* The timer only causes another turn, at whose end flush() sends the rest. */
 static void on_more(void *arg)
 {
 	(void)arg;

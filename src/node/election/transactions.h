@@ -24,7 +24,7 @@ struct reads;
 struct registry;
 struct session;
 
-/* Of a task. */
+/* The transaction state of a task. */
 struct task_transaction {
 	unsigned pending; /* outstanding transactions with it */
 	int32_t version;  /* release: the version that the leader node must still have */
@@ -36,11 +36,11 @@ struct transactions_handlers {
 	/* The claim or release of a task was answered. */
 	void (*claimed)(struct task *t, const struct store_reply *reply);
 	void (*released)(struct task *t, const struct store_reply *reply);
-	/* To send behind a claim: the read that returns the token and sets the watch. */
+	/* Sends the read behind a claim, which returns the token and sets the watch. */
 	void (*read)(struct task *t);
 	/*
-	 * Not claimed, as another claim of the transaction failed: the read sent behind it
-	 * decides whether it is claimed again.
+	 * The task was not claimed, as another claim of the transaction failed: the read sent
+	 * behind it decides whether it is claimed again.
 	 */
 	void (*left_out)(struct task *t);
 };
