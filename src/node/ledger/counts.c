@@ -23,7 +23,7 @@ const char *counts_end_name(enum counts_end end)
 	return names[end];
 }
 
-/* A follower of thousands of tasks counts nothing of most of them. */
+/* Allocated on first use: a follower of thousands of tasks counts nothing for most of them. */
 static struct task_counts *of(struct task *t)
 {
 	if (!t->counts)

@@ -18,12 +18,12 @@ enum counts_end {
 	COUNTS_ENDS
 };
 
-/* Of a task: only counts.c writes it. */
+/* The counters of a task: only counts.c writes them. */
 struct task_counts {
 	uint64_t ends[COUNTS_ENDS];
 	uint64_t missed;	 /* ticks */
 	int64_t ok_ms;		 /* wall clock: when a run ended well here the last time; 0 */
-	struct histogram run_ms; /* of the runs that ended, but for those that were claimed alone */
+	struct histogram run_ms; /* of ended runs, except those only claimed */
 };
 
 extern const struct histogram_bounds counts_run_bounds; /* ms */
@@ -36,7 +36,7 @@ void counts_forget(struct task *t);
 void counts_run(struct task *t, const char *state, int64_t began_ms, int64_t ended_ms);
 void counts_missed(struct task *t, uint64_t n);
 /*
- * When a run of it ended well the last time, as far as this node knows: ms since the epoch, 0: not
+ * When a run of the task last ended well, as far as this node knows: ms since the epoch, 0: not
  * known.
  */
 int64_t counts_last_ok(const struct task *t);

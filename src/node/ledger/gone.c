@@ -18,18 +18,18 @@
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 #define PRUNE_OPS      4  /* of a transaction; what it deletes comes behind them */
 
-/* What may be left, as far as it was checked under one leadership. */
+/* The ledgers that may hold records, as far as they were checked under one leadership. */
 struct gone {
-	int64_t token; /* one number is in force as long as it is led */
+	int64_t token; /* of the leadership, under which the number does not change */
 	bool left[LEDGERS];
 	unsigned next; /* ledger, to be looked at */
 	bool busy;
 };
 
-/* One claim's worth of it. */
+/* A look at some of these ledgers, caused by one claim. */
 struct look {
 	struct leaders *leaders;
-	char task[NAME_ELECTION_MAX + 1];  /* that is led */
+	char task[NAME_ELECTION_MAX + 1];  /* the task that is led */
 	char whole[NAME_ELECTION_MAX + 1]; /* T of it */
 	char name[NAME_ELECTION_MAX + 1];  /* of the ledger that is looked at */
 	char rule[NAME_ELECTION_MAX + 1];  /* T:N, what is in force */
@@ -62,7 +62,7 @@ static void end(struct look *k)
 	free(k);
 }
 
-/* Of a session that has ended the node may be ending, too: nothing is touched. */
+/* The node may be ending with its session: then nothing but the look is touched. */
 static void end_failed(struct look *k, const struct store_reply *reply)
 {
 	if (reply->code == STORE_ABANDONED)
@@ -73,7 +73,7 @@ static void end_failed(struct look *k, const struct store_reply *reply)
 
 static void go_on(struct look *k);
 
-/* There is nothing in this one, and there will not be while the number is what it is. */
+/* This ledger is empty, and stays so while the same number is in force. */
 static void is_empty(struct look *k)
 {
 	struct gone *g = state_of(k);
@@ -93,7 +93,10 @@ static void on_pruned(void *arg, const struct store_reply *reply)
 	end_failed(k, reply);
 }
 
-/* Only while we are registered, the task is led, and nobody can lead or claim what is pruned. */
+/*
+ * Prunes only while we are registered and the task is led, and if nobody can lead or claim what is
+ * pruned.
+ */
 static void prune(struct look *k, const struct store_reply *reply)
 {
 	const struct leaders *l = k->leaders;
@@ -162,7 +165,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		return;
 	}
 	k->version = reply->stat.version;
-	/* What is written there never goes back. */
+	/* The floor in the folder never goes back. */
 	if (reply->len == TICK_NAME_SIZE - 1 && memcmp(floor, k->floor, reply->len) > 0) {
 		go_on(k);
 		return;
@@ -171,7 +174,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	store_children(k->leaders->session->store, path, false, on_names, k);
 }
 
-/* The next ledger that may hold something, if this claim has not looked at enough of them. */
+/* Goes on to the next ledger that may hold records, unless this claim has looked at enough. */
 static void go_on(struct look *k)
 {
 	struct gone *g = state_of(k);
@@ -196,7 +199,7 @@ static void go_on(struct look *k)
 	store_get(k->leaders->session->store, path, false, on_folder, k);
 }
 
-/* What may be left where a number is in force. */
+/* Marks the ledgers that may hold records while this number is in force. */
 static void begin(struct gone *g, const struct partitions_rule *rule, int64_t token)
 {
 	memset(g, 0, sizeof(*g));

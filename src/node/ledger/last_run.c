@@ -12,7 +12,7 @@
 #include "node/ledger/overdue.h"
 #include "node/tree/paths.h"
 
-/* One task's read; by name, as the task may go meanwhile. */
+/* A read for a task, found by name as the task may be removed meanwhile. */
 struct last_read {
 	struct last_read *next; /* in the queue */
 	struct last_runs *runs;
@@ -21,7 +21,7 @@ struct last_read {
 	unsigned noted;
 };
 
-/* Of most tasks of most nodes nobody ever asks. */
+/* Allocated on first use: most tasks of most nodes are never asked for. */
 static struct last_run *of(struct task *t)
 {
 	if (!t->last)
@@ -70,7 +70,7 @@ static void drop_queue(struct last_runs *l)
 	}
 }
 
-/* The end of a read, and the turn of the next. */
+/* Ends a read, and begins the next in the queue. */
 static void end(struct last_read *read, const struct store_reply *reply)
 {
 	struct last_runs *l = read->runs;
@@ -93,13 +93,13 @@ static void on_seen(void *arg, const struct store_reply *reply)
 				 ? NULL
 				 : tasks_find_any(read->runs->leaders, read->task);
 
-	/* The leader has looked by itself. */
+	/* The leader has looked for itself. */
 	if (t && !election_leads(&t->election))
 		overdue_read(t, reply);
 	end(read, reply);
 }
 
-/* The run is read; of a task that can be overdue its last good one is to be known, too. */
+/* The run is read. For a task that can be overdue, the last run that ended well is read too. */
 static void end_run(struct last_read *read, const struct store_reply *reply)
 {
 	const struct leaders *l = read->runs->leaders;
@@ -195,7 +195,7 @@ static int longest_ago(const void *a, const void *b)
 	return (x->asked_ms > y->asked_ms) - (x->asked_ms < y->asked_ms);
 }
 
-/* How many tasks may be read now. */
+/* The number of tasks that may be read now. */
 static size_t allowance(struct last_runs *l, int64_t now)
 {
 	if (l->spent_ms < now)

@@ -21,11 +21,11 @@ struct last_read;
 struct leaders;
 struct task;
 
-/* Of a task; only last_run.c writes it. */
+/* The newest run of a task; only last_run.c writes it. */
 struct last_run {
 	char tick[TICK_NAME_SIZE]; /* "": no run is known */
 	char state[RECORD_STATE_MAX + 1];
-	int64_t session;  /* that it ran in */
+	int64_t session;  /* in which it ran */
 	int64_t ended_at; /* ms since the epoch, 0: not yet */
 	int64_t asked_ms; /* CLOCK_BOOTTIME: when ZooKeeper was asked last, 0: never */
 	unsigned noted;	  /* runs of this node, so that a read does not undo what is newer */
@@ -41,14 +41,14 @@ struct last_runs {
 };
 
 void last_runs_init(struct last_runs *l, struct leaders *leaders);
-/* Behind the session's end. */
+/* Called after session_done(). */
 void last_runs_done(struct last_runs *l);
 /* idle is called when nothing is being read any more. */
 void last_runs_on_idle(struct last_runs *l, void (*idle)(void *arg), void *arg);
 
 /*
- * Begins to read those of the tasks that were not read lately, the longest ago first; what is too
- * much is left to the next call. Does nothing while the session is not up.
+ * Begins to read the tasks that were not read lately, the longest ago first. Those beyond the limit
+ * are left to the next call. Does nothing while the session is not up.
  */
 void last_runs_ask(struct last_runs *l, struct task *const *tasks, size_t n);
 bool last_runs_busy(const struct last_runs *l);
@@ -58,11 +58,11 @@ bool last_runs_busy(const struct last_runs *l);
  */
 void last_runs_cut(struct last_runs *l);
 
-/* This node has written that record. */
+/* A record that this node has written. */
 void last_run_note(struct task *t, const char *tick, const struct run_record *record);
 /* "running", "ok", …, from its record, or "lost" if the session that ran it is gone. */
 const char *last_run_state(const struct task *t);
-/* What is known of it; all zero: nothing. */
+/* The newest run as far as it is known; all zero: nothing is. */
 const struct last_run *last_run_of(const struct task *t);
 /* The task is about to be freed. */
 void last_run_forget(struct task *t);

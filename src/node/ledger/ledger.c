@@ -17,7 +17,7 @@
 #define CLAIM_OPS      4  /* of a claim; a trigger and those that prune come behind them */
 #define PRUNED_AT_ONCE 50 /* records, in one transaction */
 
-/* One outstanding call. */
+/* An outstanding call. */
 struct op {
 	struct leaders *leaders;
 	char task[NAME_ELECTION_MAX + 1];
@@ -28,7 +28,7 @@ struct op {
 	ledger_fn fn;
 	void *arg;
 	bool whole; /* look: the record as well */
-	/* What follows is for claims. */
+	/* Fields for claims: */
 	struct run_record record;
 	size_t keep;
 	int64_t token; /* of the leadership that it is claimed under */
@@ -72,7 +72,7 @@ static void end(struct op *op, enum ledger_result result, const struct run_recor
 	op_free(op);
 }
 
-/* For a reply that is neither good nor one of those that the operation knows what to make of. */
+/* Ends the call for a reply that is no success, and that the operation does not handle itself. */
 static void end_failed(struct op *op, const struct store_reply *reply)
 {
 	end(op, ledger_failure(op->task, op->tick, reply), NULL, 0);
@@ -94,8 +94,8 @@ static void on_floor(void *arg, const struct store_reply *reply)
 }
 
 /*
- * There is no record of it. If it is older than all there are, it matters whether those are ahead
- * of their time.
+ * The tick has no record. If it is older than all records, it matters whether these are ahead of
+ * their time.
  */
 static void on_others(void *arg, const struct store_reply *reply)
 {
@@ -192,7 +192,10 @@ void ledger_unwatch(struct leaders *l, const char *task, const char *tick, const
 
 /* --- claiming ------------------------------------------------------------- */
 
-/* What is the oldest one kept behind this claim; it never goes back, as a triggered tick may. */
+/*
+ * The oldest tick that is kept after this claim. It never goes back, although a triggered tick may
+ * be older.
+ */
 static const char *floor_after(const struct op *op)
 {
 	const char *first = op->ticks.names[op->n_pruned];
@@ -200,7 +203,7 @@ static const char *floor_after(const struct op *op)
 	return strcmp(op->ticks.floor, first) > 0 ? op->ticks.floor : first;
 }
 
-/* Puts the tick in its place, and says which of the oldest are to go. */
+/* Puts the tick in its place, and counts the oldest ticks that are to be pruned. */
 static void add_claimed(struct op *op)
 {
 	struct ledger_ticks *t = &op->ticks;
@@ -221,7 +224,7 @@ static void add_claimed(struct op *op)
 		op->n_pruned--;
 }
 
-/* What is known now is good for the next claim, as long as the leadership is the same. */
+/* The known ticks serve the next claim, as long as the leadership is the same. */
 static void give_back(struct op *op)
 {
 	struct ledger_ticks *ticks = &op->ticks;
@@ -276,7 +279,7 @@ static void on_claimed(void *arg, const struct store_reply *reply)
 	}
 }
 
-/* One transaction: the tick is claimed, and those that are too old go. */
+/* Claims the tick and prunes the oldest ones, in one transaction. */
 static void send_claim(struct op *op)
 {
 	char leader[STORE_PATH_MAX], parent[STORE_PATH_MAX], path[STORE_PATH_MAX];
@@ -423,7 +426,7 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 	op->record = *record;
 	op->keep = (size_t)t->settings->history;
 	op->token = t->election.node.token;
-	/* Taken along, so that nothing is left of it if this does not work out. */
+	/* The claim takes the known ticks away: if it fails, they are not used again. */
 	if (t->ticks)
 		op->ticks = *t->ticks;
 	free(t->ticks);

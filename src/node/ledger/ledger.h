@@ -38,7 +38,7 @@ typedef void (*ledger_fn)(void *arg, enum ledger_result result, const struct run
 struct ledger_sight {
 	const char *limit;   /* as in tick_place() */
 	bool whole;	     /* reads the record */
-	const void *watcher; /* who hears of changes, until ledger_unwatch(); NULL: nobody */
+	const void *watcher; /* hears of changes, until ledger_unwatch(); NULL: nobody */
 	enum watch_class class;
 };
 
@@ -60,7 +60,7 @@ void ledger_claim(struct task *t, const char *tick, const char *limit, const cha
 		  const char *trigger, const struct run_record *record, ledger_fn fn, void *arg);
 /*
  * Replaces a record that still has this version. must_lead: only while this worker is registered
- * and the task is led; trigger as above. event: noted with it; NULL: none.
+ * and the task is led; trigger: as above. event: noted with it; NULL: none.
  */
 void ledger_write(struct leaders *l, const char *task, const char *tick, const char *trigger,
 		  const struct run_record *record, int32_t version, bool must_lead,
@@ -76,7 +76,7 @@ struct ledger_missing {
 	const char *owed; /* behind them, as for a claim */
 	const char *trigger;
 	const struct run_record *record; /* but for why and detail */
-	/* For each tick; NULL: as the record has it. */
+	/* The reason for each tick; NULL: that of the record. */
 	const struct missed_why {
 		const char *why; /* a constant */
 		char detail[RECORD_DETAIL_MAX + 1];

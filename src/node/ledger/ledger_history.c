@@ -44,7 +44,7 @@ static void history_answered(struct history *h)
 	free(h);
 }
 
-/* The bytes that were read are there no longer than this turn. */
+/* Copies the output: the bytes that were read are valid only during this turn. */
 static void keep_output(struct ledger_entry *e)
 {
 	struct run_record *r = &e->record;

@@ -1,4 +1,4 @@
-/* Ticks that are not run any more: a record of each, in one transaction. */
+/* Records ticks as missed, in one transaction. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct missed {
 	int32_t version;	       /* of ROOT/runs/TASK */
 	char floor[TICK_NAME_SIZE];    /* its data */
 	char first[TICK_NAME_SIZE];    /* of the ticks */
-	char (*names)[TICK_NAME_SIZE]; /* that there are, sorted */
+	char (*names)[TICK_NAME_SIZE]; /* ticks that have records, sorted */
 	size_t n_names;
 	size_t n_pruned; /* of the oldest; they have been looked at */
 };
@@ -70,7 +70,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 	switch (reply->code) {
 	case STORE_OK:
 		session_confirmed(m->leaders->session, reply->sent_ms);
-		/* What is known of the ledger is old. */
+		/* The known ticks are out of date. */
 		t = tasks_find(m->leaders, m->task, strlen(m->task));
 		if (t)
 			ledger_forget(t);
@@ -98,7 +98,9 @@ static bool is_led(const struct missed *m)
 	return t && leaders_may_begin(t) && t->election.node.token == m->record.token;
 }
 
-/* The oldest that stays, or is made. It never goes back, as a triggered tick may be older. */
+/*
+ * The oldest tick that is kept or made. It never goes back, although a triggered tick may be older.
+ */
 static const char *floor_after(struct missed *m)
 {
 	const char *first = m->names[m->n_pruned];
@@ -174,7 +176,10 @@ static void make(struct missed *m)
 
 /* --- what may be pruned --------------------------------------------------- */
 
-/* As many as are too many by half of what is kept; claims prune the rest. */
+/*
+ * The number of records to prune: those over one and a half times the history. Claims prune the
+ * rest.
+ */
 static size_t too_many(const struct missed *m)
 {
 	size_t most = m->keep + m->keep / 2, n = m->n_names + m->n;

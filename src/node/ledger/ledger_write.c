@@ -49,7 +49,10 @@ static void on_written(void *arg, const struct store_reply *reply)
 	struct write *w = arg;
 	enum ledger_result result;
 
-	/* It has come after its leader's first look, or that is none that knows it. */
+	/*
+	 * ROOT/seen/TASK is missing: the leader has not looked at the task yet, or its release does
+	 * not know that node.
+	 */
 	if (reply->code == STORE_NO_NODE && w->seen_at > 0 && reply->failed_op == w->seen_at) {
 		w->unseen = true;
 		send(w);
@@ -66,7 +69,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	free(w);
 }
 
-/* A run that ended well puts the time off at which the task is overdue. */
+/* A run that ended well postpones the time at which the task is overdue. */
 static bool is_seen(const struct write *w)
 {
 	const struct task *t = tasks_find_any(w->leaders, w->task);
@@ -131,7 +134,7 @@ void ledger_write(struct leaders *l, const char *task, const char *tick, const c
 	snprintf(w->task, sizeof(w->task), "%s", task);
 	snprintf(w->tick, sizeof(w->tick), "%s", tick);
 	snprintf(w->trigger, sizeof(w->trigger), "%s", trigger ? trigger : "");
-	/* At once: what it borrows may go before an answer. */
+	/* The record is packed at once: what it borrows may be freed before the answer. */
 	buffer_init(&w->data, RECORD_RUN_MAX);
 	int error = record_pack_run(&w->data, record);
 	assert(error == 0);

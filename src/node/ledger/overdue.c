@@ -17,20 +17,20 @@
 
 #define CREATE_AT 2 /* the operation in its place below */
 
-/* One look of a leader at one task; by name, as the task may go meanwhile. */
+/* A leader's look at a task, found by name as the task may be removed meanwhile. */
 struct look {
 	struct overdues *overdues;
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token;		 /* of the leadership */
-	struct seen_record seen; /* what is there, or is to be */
-	bool good;		 /* it is there and can be read */
+	struct seen_record seen; /* the record that is there, or is to be */
+	bool good;		 /* the record is there and readable */
 	bool whole;		 /* the ledger was read as well */
 	int32_t version;	 /* of the node, -1: there is none */
 };
 
 /* --- what is known -------------------------------------------------------- */
 
-/* Only of a task with an alert-after there is any. */
+/* Allocated on first use: only a task with an alert-after has it. */
 static struct task_overdue *of(struct task *t)
 {
 	if (!t->overdue)
@@ -59,7 +59,7 @@ int64_t overdue_last_ok(const struct task *t)
 	return d->known && d->seen.ok && d->seen.since > ok_ms ? d->seen.since : ok_ms;
 }
 
-/* When the time is over, ms since the epoch; 0: not known. */
+/* The time at which the task is overdue, ms since the epoch; 0: not known. */
 static int64_t due_at(const struct task *t)
 {
 	const struct task_overdue *d = known_of(t);
@@ -117,7 +117,10 @@ static struct task *task_of(const struct look *k)
 	return t && election_leads(&t->election) && t->election.node.token == k->token ? t : NULL;
 }
 
-/* It came to nothing: the next is due by itself. Tasks may be gone, and the node about to end. */
+/*
+ * The look had no result, and the next one is due anyway. Tasks may be gone, and the node may be
+ * ending.
+ */
 static void give_up(struct look *k)
 {
 	k->overdues->looks--;
@@ -143,7 +146,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct look *k = arg;
 
-	/* The next look is to find it, at once. */
+	/* The next look is made at once, and finds the folder. */
 	if (reply->code != STORE_ABANDONED) {
 		struct task *t = task_of(k);
 		if (t)
@@ -173,7 +176,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 		give_up(k);
 }
 
-/* Only the leader says what the first sight was. event: is noted with it, NULL. */
+/* Only the leader writes the first sight. event: noted with it; NULL: none. */
 static void write_seen(struct look *k, const struct notice_record *event)
 {
 	const struct leaders *l = k->overdues->leaders;
@@ -199,7 +202,7 @@ static void write_seen(struct look *k, const struct notice_record *event)
 	buffer_done(&data);
 }
 
-/* Whether people are to be told now, which the record then says. */
+/* Whether people are to be told now; the record then says so. */
 static bool make_event(struct look *k, const struct task *t, int64_t now_ms,
 		       struct notice_record *event)
 {
@@ -232,7 +235,7 @@ static void on_history(void *arg, bool ok, const struct ledger_entry *entries, s
 		return;
 	}
 	k->whole = true;
-	/* By a clock that is or was ahead it may have ended in the future: that says nothing. */
+	/* An end in the future, by a clock that is or was ahead, says nothing. */
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(entries[i].record.state, "ok") == 0 &&
 		    entries[i].record.ended_at > ok_ms && entries[i].record.ended_at <= now_ms)

@@ -1,10 +1,10 @@
 /*
  * Tasks whose last run that ended well is too long ago, key alert-after. ROOT/seen/TASK says since
- * when there was none: the end of the last one, which the transaction that records the end writes,
- * or the first sight of the task, which its leader writes. So nothing is forgotten while the leader
- * or the whole fleet is away, nor when the ledger is pruned.
+ * when there was none. That is the end of the last such run, written by the transaction that
+ * records the end, or the first sight of the task, written by its leader. So nothing is forgotten
+ * while the leader or the whole fleet is away, nor when the ledger is pruned.
  *
- * A leader reads that once, and again together with the ledger when the time is over, before it
+ * A leader reads that node once. When the time is over, it reads the node and the ledger before it
  * says so: a node of an older release may have written the ledger alone.
  */
 #ifndef ZKLEADER_NODE_LEDGER_OVERDUE_H
@@ -19,13 +19,13 @@
 #include "wire/records/seen_record.h"
 
 #define OVERDUE_LOOKS_MAX 50	/* tasks that are being read at a time */
-#define OVERDUE_RETRY_MS  5000	/* where a look has come to nothing */
+#define OVERDUE_RETRY_MS  5000	/* after a look without a result */
 #define OVERDUE_LATEST_MS 60000 /* and then the clocks are compared again: a host's may be set */
 
 struct leaders;
 struct task;
 
-/* Of a task. */
+/* The overdue state of a task. */
 struct task_overdue {
 	struct seen_record seen;
 	bool known;	     /* seen is what was read or written last */
@@ -42,18 +42,18 @@ struct overdues {
 };
 
 void overdues_init(struct overdues *o, struct leaders *leaders);
-/* Behind the session's end. */
+/* Called after session_done(). */
 void overdues_done(struct overdues *o);
 /* Leadership, session or settings have changed: checked in the next turn. */
 void overdues_changed(struct overdues *o);
 
-/* A task that does not lead here was read: the answer to a get of its node. */
+/* The node of a task that is not led here was read: the answer to a get. */
 void overdue_read(struct task *t, const struct store_reply *reply);
 /* The task is about to be freed. */
 void overdue_forget(struct task *t);
-/* Whether its alert-after is over, as far as this node knows; false where it has none. */
+/* Whether the alert-after of the task is over, as far as this node knows; false without one. */
 bool overdue_is(const struct task *t);
-/* When the last run ended well, by what is known of it; ms since the epoch, 0: not known. */
+/* When the last run that ended well ended, as far as known; ms since the epoch, 0: not known. */
 int64_t overdue_last_ok(const struct task *t);
 
 #endif

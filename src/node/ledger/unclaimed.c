@@ -13,9 +13,9 @@
 #include "node/notices/run_event.h"
 
 #define TELLERS	     2			    /* nodes that tell their callers */
-#define LOG_EVERY_MS (INT64_C(3600) * 1000) /* where the row goes on and on */
+#define LOG_EVERY_MS (INT64_C(3600) * 1000) /* while the row goes on */
 
-/* How many are better in rank than this node, but for the leader; SIZE_MAX: it is not ranked. */
+/* The number of workers that rank above this node, without the leader; SIZE_MAX: no rank here. */
 static size_t count_better(const struct task *t)
 {
 	const struct fleet *f = &t->leaders->registry->fleet;
@@ -87,7 +87,7 @@ static void keep(struct task *t, const char *tick, const char *leader)
 
 /* --- who says so ---------------------------------------------------------- */
 
-/* Of ticks in a row the 1st, 2nd, 4th, 8th, ... and one an hour. */
+/* The log gets the 1st, 2nd, 4th, 8th, ... tick in a row, and one an hour. */
 static bool is_for_the_log(struct unclaimed *u, const char *tick, int64_t now_ms)
 {
 	if (strcmp(u->tick, tick) == 0)
@@ -100,7 +100,7 @@ static bool is_for_the_log(struct unclaimed *u, const char *tick, int64_t now_ms
 	return true;
 }
 
-/* No transaction makes it, as there is no record. */
+/* The event is noted without a transaction, as there is no record. */
 static void note_event(const struct task *t, const char *tick, const char *leader, const char *text)
 {
 	const struct registry *r = t->leaders->registry;
