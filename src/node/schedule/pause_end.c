@@ -1,4 +1,4 @@
-/* What the end of a pause leaves: no tick up to then is owed of the task's schedule. */
+/* Records the end of a pause: no earlier tick of the task's schedule is owed. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "node/session/id.h"
 #include "node/tree/paths.h"
 
-/* Longer than any schedule catches up with what is owed. */
+/* Longer than the time for which any schedule catches up. */
 #define KEPT_MS (INT64_C(40) * 24 * 3600 * 1000)
 
 size_t policy_end_ops(struct policy *p, const char *task, int64_t at_ms, struct policy_end *e,

@@ -1,4 +1,7 @@
-/* Which ticks of a schedule were decided, by what is in ZooKeeper: for any node, not its leader. */
+/*
+ * Finds out which ticks of a schedule were decided, from ZooKeeper alone: any node can ask, not
+ * only the leader.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +32,9 @@ static int64_t before(const char *tick)
 }
 
 /*
- * A tick that is not of the schedule was triggered, or claimed by a crontab: it decides nothing.
- * What was pruned counts as decided; and once something was, what is older than the oldest record
- * is not claimed, see tick_place(): it is decided, too.
+ * A tick outside the schedule was triggered, or claimed by a crontab: it decides nothing. Pruned
+ * ticks count as decided. Once ticks were pruned, those older than the oldest record cannot be
+ * claimed, see tick_place(): they are decided, too.
  */
 int64_t schedule_decided(const struct task_schedule *c, const struct store_reply *names,
 			 const char floor[TICK_NAME_SIZE], int64_t since_ms)
@@ -111,7 +114,10 @@ static void on_schedule(void *arg, const struct store_reply *reply)
 		end_look(l, false, 0);
 		return;
 	}
-	/* What is not understood, or is another than in our files, is not in force for us. */
+	/*
+	 * A schedule that is unreadable, or differs from the one in our files, is not in force for
+	 * us.
+	 */
 	l->since_ms = INT64_MAX;
 	if (reply->code == STORE_OK &&
 	    record_parse_schedule(reply->data, reply->len, &r, &why) == 0 &&

@@ -161,7 +161,7 @@ static struct missed_why *find_whys(const struct task *t, const struct owed_rule
 	return list;
 }
 
-/* False: there is none of them. */
+/* Records the owed ticks up to to_ms as missed; false: there are none. */
 static bool miss(struct schedules *s, struct task *t, const struct owed_rules *rules,
 		 const struct owed_sight *sight, int64_t to_ms)
 {
@@ -240,8 +240,8 @@ static bool is_busy(const struct task *t)
 }
 
 /*
- * The oldest run that was lost and is to be begun again, and its tick; NULL: there is none. What a
- * clock that was wrong has begun ahead of its time waits for that.
+ * The oldest lost run that is to be begun again, and its tick; NULL: none. A run that a fast clock
+ * began ahead of its time waits until that time.
  */
 static const struct due_run *find_lost(const struct schedules *s, const struct task *t,
 				       int64_t floor_ms, int64_t *ret_ms)
@@ -261,8 +261,8 @@ static const struct due_run *find_lost(const struct schedules *s, const struct t
 }
 
 /*
- * It goes before all others: they would be the newest, and it was claimed first. But what nobody
- * takes for so long holds nothing else up.
+ * A lost run goes before all others, as it was claimed first, and others would become the newest.
+ * But a lost run that nobody takes for LOST_FIRST_MS holds up no other.
  */
 static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, bool first)
 {
@@ -285,7 +285,7 @@ static bool advance_lost(struct schedules *s, struct task *t, int64_t floor_ms, 
 	return true;
 }
 
-/* Another attempt of the newest run, which has failed. */
+/* Offers another attempt of the newest run, if that has failed. */
 static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 {
 	const struct due_run *n = &t->due->newest;
@@ -305,7 +305,7 @@ static bool advance_again(struct schedules *s, struct task *t, int64_t floor_ms)
 	return true;
 }
 
-/* What is run where no tick is due. */
+/* Offers a trigger, a lost run or another attempt, as no tick of the schedule is due. */
 static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 {
 	if (is_busy(t))
@@ -316,16 +316,17 @@ static bool advance_rest(struct schedules *s, struct task *t, int64_t floor_ms)
 
 /* --- all of it ------------------------------------------------------------ */
 
-/* Those of before our session have no order. */
+/* Decisions from before our session have no order. */
 static bool is_later(const struct policy_item *a, const struct policy_item *b)
 {
 	return a->order != b->order ? a->order > b->order : a->record.since > b->record.since;
 }
 
 /*
- * The end of the last pause: earlier ticks are not owed. It is in the record of the decision that
- * ends a pause; without that, as from an older release, it is when this node saw the pause end. The
- * order numbers tell whether the record is about that pause, as the times are of several clocks.
+ * The end of the last pause: earlier ticks are not owed. The record of the decision that ends a
+ * pause has it; without a record, as from an older release, it is when this node saw the pause end.
+ * The order numbers tell whether the record is about that pause, as the times are of several
+ * clocks.
  */
 static int64_t pause_end(const struct schedules *s, const struct task *t)
 {
@@ -350,8 +351,8 @@ int64_t schedule_floor(const struct schedules *s, const struct task *t)
 }
 
 /*
- * With a wrong or not yet compared clock nothing starts. A record names its session, which is not
- * known for a moment while this worker registers again.
+ * Nothing starts while the clock is wrong or not compared yet. A record names its session, which is
+ * unknown for a moment while this worker registers again.
  */
 static bool may_decide(const struct schedules *s, const struct task *t)
 {
@@ -391,7 +392,7 @@ void schedule_advance(struct schedules *s, struct task *t)
 		return;
 	if (d->busy_ms != OWED_NEVER)
 		sight.busy_ms = d->busy_ms - splay_ms;
-	/* What was lost before a pause stands before what was lost since. */
+	/* A run that was lost before a pause hides one that was lost since. */
 	if (d->open.tick[0] && schedule_is_past(&d->open, floor_ms)) {
 		schedule_again(s, t);
 		return;
@@ -402,8 +403,8 @@ void schedule_advance(struct schedules *s, struct task *t)
 		return;
 	plan = owed_plan(&rules, &sight);
 	/*
-	 * What is being claimed now would be older than what is written as missed, or be passed
-	 * over by what is offered in its place.
+	 * A tick that is being claimed now would be older than the ticks recorded as missed, or be
+	 * passed over by the tick offered in its place.
 	 */
 	if (plan.missed && (t->holds > t->going || miss(s, t, &rules, &sight, plan.missed_to_ms)))
 		return;

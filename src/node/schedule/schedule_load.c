@@ -1,6 +1,6 @@
 /*
- * What a leadership begins with: the schedule that is in force, and since when; the newest tick
- * that was decided; and how that went.
+ * Reads what a leadership begins with: the schedule in force, and since when; the newest decided
+ * tick; and how its run went.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct load {
 	const void *watcher; /* the task: its address alone */
 	unsigned edition;
 	bool made;		   /* ROOT/schedules has been made */
-	bool look;		   /* one record alone is read again */
+	bool look;		   /* only one record is read again */
 	char tick[TICK_NAME_SIZE]; /* of the record that is read */
 	int64_t since_ms;	   /* in force since; then the newest tick that was decided */
 	/* The ticks that have records, sorted, up to that one; how many runs are to be read yet. */
@@ -55,7 +55,7 @@ static struct store *store_of(const struct load *l)
 	return l->schedules->leaders->session->store;
 }
 
-/* NULL: the answer is of no use any more. */
+/* The task of the answer; NULL: the answer is not needed any more. */
 static struct task *task_of(const struct load *l)
 {
 	return schedule_task(l->schedules, l->task, l->edition);
@@ -101,7 +101,7 @@ static void ready(struct load *l, struct task *t)
 	schedules_task_changed(l->schedules, t);
 }
 
-/* Meanwhile a run of ours may have written another. */
+/* Takes a record read again. A run of ours may have written a newer one meanwhile. */
 static void take_again(struct load *l, struct task *t, const struct store_reply *reply)
 {
 	struct task_due *d = schedule_state(t);
@@ -147,7 +147,7 @@ static void read_record(struct load *l)
 		    on_record, l);
 }
 
-/* False: there is none before it, or enough is known. */
+/* Reads the record before; false: there is none, or enough is known. */
 static bool read_before(struct load *l)
 {
 	if (l->n_runs == 0 || l->n_names < 2)
@@ -171,7 +171,9 @@ static void on_record(void *arg, const struct store_reply *reply)
 		take_again(l, t, reply);
 	else if (t)
 		take(l, t, reply);
-	/* A run that has ended is what it is: only those that go on may become another thing. */
+	/*
+	 * The record of an ended run stays as it is: only records of runs in progress are watched.
+	 */
 	if (!t || !is_awaited(schedule_state(t), l->tick))
 		ledger_unwatch(l->schedules->leaders, l->task, l->tick, l->watcher);
 	if (t && !l->look) {
@@ -183,9 +185,8 @@ static void on_record(void *arg, const struct store_reply *reply)
 }
 
 /*
- * Where a run that was lost is to be begun again, it may be one before the newest record: ticks
- * were missed while it went on, or others were run between its attempts. Those that were missed are
- * no runs.
+ * A lost run that is to be begun again may be older than the newest record: ticks were missed while
+ * it went on, or others were run between its attempts. Missed ticks do not count as runs.
  */
 static void keep_names(struct load *l, const struct task *t, const struct store_reply *reply)
 {
@@ -316,7 +317,7 @@ static void on_schedule(void *arg, const struct store_reply *reply)
 	const char *why = "";
 	char path[STORE_PATH_MAX];
 
-	/* Nothing is put in force behind the transaction that gives the task up. */
+	/* No schedule is put in force behind the transaction that gives the task up. */
 	if (!t || !t->settings->schedule || !election_leads(&t->election) ||
 	    (reply->code != STORE_OK && reply->code != STORE_NO_NODE)) {
 		fail(l, reply);

@@ -1,7 +1,7 @@
 /*
- * What somebody triggered, see trigger.h: the one with the oldest tick is on offer, and its claim
- * takes the order away. One that nobody has run in time, or that cannot be run any more, is ended,
- * and people are told: its tick is recorded as missed if it has no record.
+ * Triggers, see trigger.h: the one with the oldest tick is on offer, and its claim deletes the
+ * order. A trigger that nobody ran in time, or that cannot be run any more, is ended, and people
+ * are told: its tick is recorded as missed if it has no record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static struct answer *answer_new(struct schedules *s, const struct task *t,
 	return a;
 }
 
-/* The one with the oldest tick, as the items are sorted. */
+/* The trigger with the oldest tick: the items are sorted. */
 static const struct policy_item *find_first(const struct schedules *s, const struct task *t)
 {
 	size_t first;
@@ -76,7 +76,10 @@ static void on_dropped(void *arg, const struct store_reply *reply)
 	free(a);
 }
 
-/* It has been claimed meanwhile, or its tick has a record: by that it is ended without one. */
+/*
+ * LEDGER_AGAIN: the trigger was claimed meanwhile, or its tick has a record. Then it is ended
+ * without one.
+ */
 static void on_missed(void *arg, enum ledger_result result, const struct run_record *record,
 		      int32_t version)
 {
@@ -93,7 +96,7 @@ static void on_missed(void *arg, enum ledger_result result, const struct run_rec
 	free(a);
 }
 
-/* It is not run, and people hear of it. missed: its tick gets a record. */
+/* Ends a trigger without a run, and tells people. missed: its tick gets a record. */
 static void end(struct schedules *s, struct task *t, const struct policy_item *item,
 		const char *why, bool missed)
 {
@@ -137,7 +140,10 @@ static void end(struct schedules *s, struct task *t, const struct policy_item *i
 	notices_multi(s->leaders->registry, &op, 1, &event, 1, on_dropped, a);
 }
 
-/* Until when it may be run: from the order on, and not before the tick that was chosen for it. */
+/*
+ * The time until which a trigger may be run: counted from the order, or from a later tick chosen
+ * for it.
+ */
 static int64_t expires_ms(const struct task *t, const struct policy_item *item, bool *ret_own)
 {
 	const struct task_schedule *c = t->settings->schedule;
@@ -164,7 +170,7 @@ bool schedule_expire(struct schedules *s, struct task *t)
 			schedule_wake(t, host_now_ms(s->host) + (until_ms + 1 - wall_ms));
 			continue;
 		}
-		/* What is being claimed just now is decided by that. */
+		/* A claim that is under way decides whether the trigger is run. */
 		if (t->holds > t->going)
 			continue;
 		end(s, t, item, "nobody has begun it within catch-up-window",
@@ -212,7 +218,7 @@ static void look(struct schedules *s, struct task *t, const struct policy_item *
 		    answer_new(s, t, item));
 }
 
-/* Nobody has claimed it since: its record may be another by now, or pruned. */
+/* The offer was not claimed: its record may have changed meanwhile, or been pruned. */
 static bool is_stale(const struct schedules *s, const struct task_due *d)
 {
 	const struct due_offer *o = &d->offer;
@@ -224,7 +230,7 @@ static bool is_stale(const struct schedules *s, const struct task_due *d)
 	       d->trigger.looked_ms < o->again_ms;
 }
 
-/* Why it can never be run; NULL: it can. */
+/* Why the trigger can never be run; NULL: it can. */
 static const char *problem(const struct schedules *s, const struct task *t,
 			   const struct policy_item *item, int64_t *ret_ms)
 {

@@ -27,7 +27,7 @@ static bool is_led(const struct task *t)
 	return t->settings->schedule && !t->withdrawn && election_leads(&t->election);
 }
 
-/* What is kept of a task without a schedule. */
+/* The state of a task without a schedule. */
 static const struct task_due nothing;
 
 static const struct task_due *seen(const struct task *t)
@@ -79,7 +79,7 @@ void schedule_unwatch(struct task *t, const struct due_run *run)
 		ledger_unwatch(t->leaders, t->name, run->tick, t);
 }
 
-/* Its leadership is over, or another; or it has no schedule any more. */
+/* The leadership has ended or changed, or the task has no schedule any more. */
 static void leave(struct task *t)
 {
 	struct task_due *d = schedule_state(t);
@@ -101,7 +101,7 @@ static void leave(struct task *t)
 	d->busy_ms = OWED_NEVER;
 }
 
-/* Whether it leads under a lease is looked at so often: the break may have begun since then. */
+/* The lease is checked every CLOCK_LOOK_MS: a break may have begun since the last check. */
 static void note_lease(const struct schedules *s, struct task *t)
 {
 	int64_t wall_ms = host_wall_ms(s->host);
@@ -109,7 +109,7 @@ static void note_lease(const struct schedules *s, struct task *t)
 	owed_note(&t->due->past.cut, leaders_lease_left(t) == 0, wall_ms - CLOCK_LOOK_MS, wall_ms);
 }
 
-/* When to look at it again; INT64_MAX: when something changes. */
+/* The time of the next check; INT64_MAX: when something changes. */
 static int64_t look_at(struct schedules *s, struct task *t, int64_t now_ms)
 {
 	bool led = is_led(t);
@@ -176,7 +176,7 @@ static void wake(struct schedules *s)
 
 void schedules_task_changed(struct schedules *s, struct task *t)
 {
-	/* Most have none: all of them are not looked at for that. */
+	/* Most tasks have no schedule, and are skipped early. */
 	if (!t->due && !t->settings->schedule)
 		return;
 	if (t->due)
@@ -242,7 +242,7 @@ struct due_run schedule_run(const char *tick, const struct run_record *record)
 	return run;
 }
 
-/* An older one than the newest begins again, by a trigger; the oldest of several comes first. */
+/* A run older than the newest may begin again, by a trigger; the oldest of several comes first. */
 static bool is_to_be_open(const struct task *t, const struct due_run *run)
 {
 	const struct due_run *open = &t->due->open;
@@ -287,7 +287,7 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 		schedules_task_changed(s, t);
 }
 
-/* What is known of the ledger is less than is there: another clock has written to it. */
+/* A tick older than all records: another clock has written to the ledger since it was read. */
 void schedules_older(struct schedules *s, struct task *t, const char *tick)
 {
 	const struct task_due *d = seen(t);
@@ -320,7 +320,10 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 		bool about = strcmp(t->name, r->task) == 0 ||
 			     (policy_whole(t->name, whole) && strcmp(whole, r->task) == 0);
 
-		/* It may have been ended by a sidecar that writes no more than this. */
+		/*
+		 * A pause may have been ended by an older sidecar, which writes no record of its
+		 * end.
+		 */
 		if (!about || !t->settings->schedule)
 			continue;
 		if (ended && item->kind == POLICY_PAUSE) {
@@ -331,7 +334,7 @@ void schedules_decided(struct schedules *s, const struct policy_item *item, bool
 	}
 }
 
-/* Whether its user has no runner here, as that list says. */
+/* Whether the user of the task has no runner here, as that list says. */
 static bool has_no_runner(const struct node_health *h, const struct task *t)
 {
 	char whole[NAME_TASK_MAX + 1];
@@ -364,7 +367,7 @@ void schedules_expired(struct schedules *s)
 			s->leaders->tasks[i]->due->paused_order = 0;
 }
 
-/* Whether the path is that of a record of the task's. */
+/* Whether the path is that of a record of the task. */
 static bool is_record_of(const struct schedules *s, const struct task *t, const char *path)
 {
 	char ledger[STORE_PATH_MAX];
@@ -407,7 +410,7 @@ const struct due_offer *schedules_offer(const struct task *t, const char *tick, 
 										  : NULL;
 }
 
-/* Whether it has a run that was lost and is to be begun again. */
+/* Whether the run was lost and is to be begun again. */
 static bool is_to_rerun(const struct task *t, const struct due_run *run)
 {
 	return t->settings->on_crash == TASK_ON_CRASH_RERUN && run->tick[0] &&

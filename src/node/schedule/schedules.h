@@ -77,7 +77,7 @@ struct task_due {
 	struct due_trigger {
 		char id[NAME_ID_MAX + 1]; /* "": none */
 		bool known;		  /* the record of its tick has been read */
-		bool waits;		  /* that tick is running: until it has ended */
+		bool waits;		  /* its tick is running: wait for the end */
 		const char *why;	  /* why it cannot be run; NULL: it can */
 		int64_t looked_ms;	  /* CLOCK_BOOTTIME of that read */
 		int64_t tick_ms, attempt;
@@ -117,7 +117,7 @@ void schedules_noted(struct schedules *s, struct task *t, const char *tick,
 void schedules_older(struct schedules *s, struct task *t, const char *tick);
 /* A decision was made, or has ended. */
 void schedules_decided(struct schedules *s, const struct policy_item *item, bool ended);
-/* For which tasks a runner is missing here: so their ticks may be missed. */
+/* Tells for which tasks a runner is missing here, so that their ticks may be missed. */
 void schedules_health(struct schedules *s, const struct node_health *h);
 /* The session has expired: servers that lost all data number everything from the start again. */
 void schedules_expired(struct schedules *s);
@@ -128,17 +128,17 @@ void schedules_watch(struct schedules *s, const char *path);
 const struct due_offer *schedules_offer(const struct task *t, const char *tick, int64_t attempt);
 
 /*
- * The oldest tick that may be owed, or is to be run again: it must not become older than the oldest
- * record. TICK_NO_LIMIT: none is; "": it is not known yet.
+ * The oldest tick that may be owed or run again: it must stay newer than the oldest record.
+ * TICK_NO_LIMIT: no such tick; "": not known yet.
  */
 void schedules_owed_from(const struct task *t, char tick[TICK_NAME_SIZE]);
-/* The same if all up to since_ms were decided. */
+/* The same, given that all ticks up to since_ms were decided. */
 void schedules_owed_behind(const struct task *t, int64_t since_ms, char tick[TICK_NAME_SIZE]);
 
 /*
- * Until when (ms since the epoch) no tick is run, as a clock that was ahead has decided those up to
- * then, or has put the schedule in force; 0: that is not so. A leader knows, and another node as
- * far as it has read the task's newest run.
+ * The instant (ms since the epoch) up to which no tick is run, as a clock that was ahead has
+ * decided those ticks, or has put the schedule in force; 0: none. A leader knows it, another node
+ * only as far as it has read the task's newest run.
  */
 int64_t schedules_decided_until(const struct schedules *s, const struct task *t);
 
@@ -156,22 +156,22 @@ void schedule_read_decided(struct leaders *l, const char *task, schedule_decided
 int64_t schedule_decided(const struct task_schedule *c, const struct store_reply *names,
 			 const char floor[TICK_NAME_SIZE], int64_t since_ms);
 
-/* For the parts, which may write it. */
+/* The writable state of a task, for the parts of this module. */
 struct task_due *schedule_state(struct task *t);
 void schedule_load(struct schedules *s, struct task *t);
 /* Reads one of the two records again, as it has changed elsewhere. */
 void schedule_look(struct schedules *s, struct task *t, const char *tick);
 /* Extracts a due_run from a record. */
 struct due_run schedule_run(const char *tick, const struct run_record *record);
-/* Nothing is to be heard of that record any more. */
+/* Drops the watch on the record. */
 void schedule_unwatch(struct task *t, const struct due_run *run);
 /* Whether its run is in progress, or was lost. */
 bool schedule_is_open(const struct due_run *run);
 /* Another record is about to become the newest. */
 void schedule_pass(struct task *t);
 /*
- * When its last pause ended, or the number of its partitions was changed, since the epoch: earlier
- * ticks are neither owed nor repeated.
+ * The end of the last pause of the task, or the last change of its number of partitions, since the
+ * epoch: earlier ticks are neither owed nor repeated.
  */
 int64_t schedule_floor(const struct schedules *s, const struct task *t);
 /* Whether its tick is at the floor or before it. */
@@ -179,17 +179,17 @@ bool schedule_is_past(const struct due_run *run, int64_t floor_ms);
 void schedule_advance(struct schedules *s, struct task *t);
 /* The task, if an answer requested with this edition is still valid; else NULL. */
 struct task *schedule_task(const struct schedules *s, const char *name, unsigned edition);
-/* schedule_due.c: puts it on offer, again and again until it is claimed. */
+/* schedule_due.c: puts the tick on offer, again and again until it is claimed. */
 #define SCHEDULE_PAUSE_MS 2000 /* before the second time; then twice as long each time */
 void schedule_offer(struct schedules *s, struct task *t, const struct due_offer *what);
 struct due_offer schedule_offer_of(const struct task *t, int64_t tick_ms, int64_t attempt);
 /* The record of a tick that is not run. */
 struct run_record schedule_missed(const struct schedules *s, const struct task *t);
-/* Looks at the task at that time of CLOCK_BOOTTIME, at the latest. */
+/* Checks the task at that time of CLOCK_BOOTTIME, at the latest. */
 void schedule_wake(struct task *t, int64_t at_ms);
 /*
- * schedule_trigger.c: offers what was triggered first; false: nothing was, or it is not known yet
- * how. And ends what nobody has run in time; true: one is being ended.
+ * schedule_trigger.c: offers the first trigger; false: there is none, or it cannot be offered yet.
+ * schedule_expire() ends triggers that nobody ran in time; true: one is being ended.
  */
 bool schedule_trigger(struct schedules *s, struct task *t);
 bool schedule_expire(struct schedules *s, struct task *t);

@@ -14,7 +14,7 @@
 #include "node/election/leaders.h"
 #include "node/tree/paths.h"
 
-#define TRIES 5 /* where folders are missing */
+#define TRIES 5 /* while folders are */
 
 struct put {
 	struct leaders *leaders;
@@ -34,7 +34,9 @@ static void end(struct put *p, enum trigger_result result)
 	free(p);
 }
 
-/* The same for all orders of that tick, whoever gives them. */
+/*
+ * The znode's name follows from task and tick, so that a tick has only one order, whoever gives it.
+ */
 static void name_of(const struct policy_record *r, char name[NAME_ID_MAX + 1])
 {
 	char subject[NAME_ELECTION_MAX + TICK_NAME_SIZE + 2];
@@ -116,7 +118,7 @@ static void on_put(void *arg, const struct store_reply *reply)
 	end(p, reply->code == STORE_FULL ? TRIGGER_FULL : TRIGGER_FAILED);
 }
 
-/* A record that is made and taken away again proves that there is none. */
+/* Making and deleting a record in the transaction proves that the tick has none. */
 static void send(struct put *p)
 {
 	const struct node_settings *settings = p->leaders->session->settings;

@@ -1,8 +1,8 @@
 /*
  * An order to run a task by hand: a PolicyRecord of the kind `run`, which the claim of its tick
  * deletes. One transaction makes it if nobody else has ordered that tick, and if the tick has no
- * record, or still the one that is to be run again. So of two orders each has a tick of its own,
- * whichever nodes they were given to.
+ * record, or still the one to be run again. So two orders never share a tick, whichever nodes they
+ * were given to.
  */
 #ifndef ZKLEADER_NODE_SCHEDULE_TRIGGER_H
 #define ZKLEADER_NODE_SCHEDULE_TRIGGER_H
