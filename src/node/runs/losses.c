@@ -14,7 +14,7 @@
 #include "node/notices/run_event.h"
 #include "node/tree/paths.h"
 
-/* One look at one task; by name, as the task may go meanwhile. */
+/* Whether the runs of a task have been looked at. */
 struct task_losses {
 	int64_t token;	  /* of the leadership that has looked at all of them, 0 */
 	int64_t retry_ms; /* CLOCK_BOOTTIME: no look before */
@@ -26,7 +26,7 @@ struct losses_look {
 	char task[NAME_ELECTION_MAX + 1];
 	int64_t token; /* of the leadership */
 	char ticks[LOSSES_NEWEST][TICK_NAME_SIZE];
-	size_t n; /* that are still to be read; the last one next */
+	size_t n; /* ticks still to be read, the last one next */
 };
 
 static struct task *task_of(const struct losses_look *k)
@@ -36,7 +36,7 @@ static struct task *task_of(const struct losses_look *k)
 	return t && election_leads(&t->election) && t->election.node.token == k->token ? t : NULL;
 }
 
-/* It is done again, or another leads; the tasks may be gone. */
+/* Drops the look: it is repeated, or another node leads. The tasks may be gone. */
 static void give_up(struct losses_look *k)
 {
 	struct losses_look **at = &k->losses->looks;
@@ -48,7 +48,7 @@ static void give_up(struct losses_look *k)
 	free(k);
 }
 
-/* This leadership has looked. */
+/* Marks the leadership as one that has looked. */
 static void end(struct losses_look *k)
 {
 	struct losses *x = k->losses;
@@ -90,7 +90,7 @@ static void on_written(void *arg, const struct store_reply *reply)
 	next(k);
 }
 
-/* The node that takes the run over writes the record as well: one of both succeeds. */
+/* A node that takes the run over writes the record as well: only one write succeeds. */
 static void write_lost(struct losses_look *k, const struct run_record *found, int32_t version)
 {
 	struct leaders *l = k->losses->leaders;
@@ -166,7 +166,7 @@ static void next(struct losses_look *k)
 	store_get(l->session->store, path, false, on_record, k);
 }
 
-/* Keeps the newest, the oldest of them first. */
+/* Keeps the newest ticks, sorted with the oldest first. */
 static void take_name(struct losses_look *k, const char *name)
 {
 	size_t at = k->n;
@@ -216,7 +216,7 @@ static void look(struct losses *x, struct task *t, int64_t now_ms)
 	store_children(x->leaders->session->store, path, false, on_names, k);
 }
 
-/* Led here, by a leadership that has not looked at all of its records. */
+/* Whether the task is led here, and this leadership has not looked at all its records. */
 static bool is_open(const struct task *t)
 {
 	return election_leads(&t->election) &&

@@ -26,11 +26,11 @@ struct losses {
 };
 
 void losses_init(struct losses *x, struct leaders *leaders);
-/* Behind the session's end. */
+/* Called after session_done(). */
 void losses_done(struct losses *x);
 /* A leadership has begun, or the wanted events have changed: checked in the next turn. */
 void losses_changed(struct losses *x);
-/* Likewise of this task alone: nothing is done where its leadership has been looked at. */
+/* The same for this task alone: does nothing if its leadership has looked already. */
 void losses_task_changed(struct losses *x, const struct task *t);
 /* The task is about to be freed. */
 void losses_forget(struct task *t);

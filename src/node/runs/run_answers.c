@@ -11,7 +11,10 @@ void run_send(const struct run *r, const struct run_answer *answer)
 	r->runs->handlers.answer(r->held.owner, r->request, answer);
 }
 
-/* For how many ms this node keeps the task: for the job that is to begin, or of its own. */
+/*
+ * The time in ms for which this node keeps the task: for a job about to begin, or for a running
+ * one.
+ */
 static int64_t promise_in_claim(const struct run *r)
 {
 	if (!r->task)
@@ -65,7 +68,7 @@ void run_answer_attached(struct run *r, bool is)
 					 .recorded = recorded});
 }
 
-/* Another leads; where the wait was for a tick, it has not claimed that. */
+/* Another node leads. If the wait was for a tick, that node has not claimed it. */
 static void tell_unclaimed(struct run *r)
 {
 	char notice[UNCLAIMED_TEXT_MAX] = "";
@@ -92,7 +95,7 @@ void run_tell_waited(struct run *r)
 		run_answer(r, "waited", false, "nobody leads the task");
 }
 
-/* The tick is not run here, and whether it is or was elsewhere cannot be told. */
+/* The tick is not run here, and nobody can tell whether it was run elsewhere. */
 void run_tell_refused(struct run *r, enum run_action how)
 {
 	char why[CLOCKS_TEXT_MAX + NAME_ELECTION_MAX + TICK_NAME_SIZE + 200], off[CLOCKS_TEXT_MAX];

@@ -30,7 +30,7 @@ static bool is_in_work(const struct run *r, const struct task *t)
 	return false;
 }
 
-/* A run has ended with that tick. Of one before the newest the ledger tells. */
+/* Whether a run of that tick has ended. For ticks before the newest, only the ledger tells. */
 static bool is_over(const struct run *r, const struct task *t)
 {
 	const struct last_run *last = last_run_of(t);
@@ -81,7 +81,7 @@ static void become(struct run *r, struct task *t)
 	begin(r, 0);
 }
 
-/* It waits for another partition, as before; its own is checked once it is back. */
+/* Waits for another partition again; the record of the old one is checked once that is back. */
 static void let_go(struct run *r)
 {
 	r->options.again |= r->state.unsure;
@@ -101,7 +101,7 @@ bool run_any_goes_on(struct run *r, enum run_action action)
 		memcpy(r->any.older, r->task_name, sizeof(r->any.older));
 	if (action == RUN_TAKEN || action == RUN_OLDER)
 		set_tried(r, r->task->partition);
-	else /* what kept it from claiming may be so for a while: not again and again at once */
+	else /* the obstacle may last a while: pause before the next try */
 		r->any.not_before_ms = host_now_ms(r->runs->host) + RUN_AGAIN_MS;
 	let_go(r);
 	return true;
@@ -128,7 +128,7 @@ static void finish(struct run *r, const char *outcome, bool busy, const char *wh
 	abandon(r);
 }
 
-/* Whether it was run cannot be told of that one, and no other was left to run. */
+/* Answers that the tick is too old to tell whether it was run; no other partition was left. */
 static void tell_older(struct run *r)
 {
 	memcpy(r->task_name, r->any.older, sizeof(r->task_name));
@@ -177,7 +177,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	runs_changed(r->runs);
 }
 
-/* A few at first: as a rule one is there. */
+/* Looks at a few records first: usually one exists. */
 static void look_on(struct run *r, const struct listing *listing)
 {
 	size_t most = r->any.looked == 0 ? LOOKS : listing->n;
@@ -200,7 +200,7 @@ static bool is_paused(const struct listing *listing)
 	return listing->n > 0;
 }
 
-/* The wait is over, and nothing of ours is left to run. */
+/* The wait is over, and no partition here is left to run. */
 static void end(struct run *r, const struct listing *listing)
 {
 	const struct member *self = registry_self(r->runs->leaders->registry);
@@ -218,7 +218,7 @@ static void end(struct run *r, const struct listing *listing)
 		tell_unclaimed(r, listing);
 }
 
-/* Before this it claims nothing. */
+/* The time before which no claim is made. */
 static int64_t first_ms(const struct run *r)
 {
 	int64_t quiet_ms = r->runs->quiet_ms;

@@ -15,7 +15,7 @@ bool run_any_advance(struct run *r);
 bool run_any_goes_on(struct run *r, enum run_action action);
 /* The election of the partition is about to be freed. */
 void run_any_removed(struct run *r);
-/* When to check again without an event; INT64_MAX: never. */
+/* The time of the next check without an event; INT64_MAX: never. */
 int64_t run_any_due(const struct run *r, int64_t now_ms);
 
 #endif

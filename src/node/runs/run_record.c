@@ -1,4 +1,4 @@
-/* The record of a run: as this node writes it, and what of one that was read matters. */
+/* The record of a run: how this node writes it, and what it takes from one that was read. */
 #include "node/runs/run_steps.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "core/fleet/identity.h"
 #include "wire/records/record.h"
 
-/* What this node is called, where that is not its hostname. */
+/* Records the name of this node, unless it is the hostname. */
 static void take_node(struct run *r, const struct member *self)
 {
 	const char *name = identity_name(self);
@@ -22,7 +22,7 @@ void run_record_fill(struct run *r, int64_t attempt)
 	const struct member *self = registry_self(l->registry);
 
 	char by[RECORD_BY_MAX + 1];
-	/* Of the attempt that is in the record. The one that is begun anew is that itself. */
+	/* Counts the failure of the recorded attempt, unless that attempt itself is begun anew. */
 	int64_t failures =
 		r->record.failures + (attempt > r->state.seen.attempt && r->state.seen.failed);
 
@@ -61,13 +61,13 @@ struct run_seen run_record_seen(const struct run *r, const struct run_record *re
 				 .attempt = record->attempt};
 }
 
-/* Without what the job wrote, which is not kept. */
+/* Takes the record without the output, which is not kept. */
 void run_record_take(struct run *r, const struct run_record *record)
 {
 	r->record = *record;
 	r->record.output = NULL;
 	r->record.output_len = 0;
-	/* An earlier release counts those that were lost as well. */
+	/* An earlier release counts lost attempts as failures, too. */
 	if (r->record.failures < 0)
 		r->record.failures = r->record.attempt - 1;
 }

@@ -6,9 +6,9 @@
 #include "node/tree/paths.h"
 
 /*
- * Whether the session that runs it may be alive. Its lease ended before the session did, and its
- * job with the lease. While records are being read, a worker that registers anew is not to be
- * found.
+ * Whether the session that runs the job may be alive. If it has ended, its lease ended before, and
+ * the job with the lease. While records are being read, a worker that registers again may be
+ * missing.
  */
 static bool runner_may_live(const struct run *r)
 {
@@ -18,7 +18,7 @@ static bool runner_may_live(const struct run *r)
 	       fleet_find_session(&registry->fleet, r->state.seen.session) != NULL;
 }
 
-/* Whether another run of the task is there, or about to be. */
+/* Whether another run of the task is there or about to begin, and may not overlap. */
 static bool is_busy(const struct run *r)
 {
 	return r->task->settings->overlap == TASK_OVERLAP_FORBID && r->task->holds > r->holds;
@@ -29,7 +29,7 @@ bool run_is_same(const struct run *r)
 	return !r->runs->holders.revoked && r->task->election.node.token == r->record.token;
 }
 
-/* The clock that the tick is named by is the caller's: that of this host, as a rule. */
+/* The tick is named by the clock of the caller, which is usually that of this host. */
 static enum run_clock clock_of(const struct run *r)
 {
 	const struct clocks *c = &r->runs->leaders->registry->clocks;
@@ -50,7 +50,7 @@ const struct due_offer *run_offer(const struct run *r)
 	return schedules_offer(r->task, r->tick, r->options.scheduled);
 }
 
-/* Only as the wait ends: what has become of the tick may not be known yet. */
+/* As the wait ends without a watch, the fate of the tick may not be known yet. */
 static bool is_unwatched(const struct run *r, int64_t now_ms)
 {
 	struct session *session = r->runs->leaders->session;
@@ -86,7 +86,7 @@ struct run_sight run_sight_of(const struct run *r)
 	sight.paused = t->standing.paused;
 	sight.spent = r->tick[0] && r->begins_ms <= partitions_floor_ms(l, r->task_name);
 	const struct due_offer *offer = run_offer(r);
-	/* A run that seemed lost may have ended: its writer was only slow. */
+	/* A run that seemed lost may have ended after all: its record was only written late. */
 	sight.offered = offer && !(offer->lost && r->state.seen.failed);
 	sight.triggered = offer && offer->trigger[0];
 	sight.rerun = t->settings->on_crash == TASK_ON_CRASH_RERUN;

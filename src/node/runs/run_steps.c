@@ -18,7 +18,7 @@
 #include "node/tree/paths.h"
 #include "wire/records/record.h"
 
-/* Only of a task is anything held or asked for: a run that has none yet does neither. */
+/* Holds the task or stops holding it; a run without a task yet does neither. */
 static void set_hold(struct run *r, bool on)
 {
 	int64_t until_ms;
@@ -41,7 +41,7 @@ static void set_call(struct run *r, bool on)
 	standby_set(r->task, on, r->tick);
 }
 
-/* For the node that comes after us, if this one is killed. */
+/* Keeps the list of jobs for the next node, in case this one is killed. */
 static void keep_jobs(struct runs *runs)
 {
 	size_t n = 0;
@@ -71,7 +71,7 @@ static void set_kept(struct run *r, bool on)
 	keep_jobs(r->runs);
 }
 
-/* So that other runs need not be looked at to know whether one may begin. */
+/* Keeps the counts of the task, so that other runs need not be searched to begin one. */
 static void set_counted(struct run *r)
 {
 	bool dying = r->state.phase == RUN_DYING || r->state.phase == RUN_INHERITED;
@@ -155,8 +155,9 @@ static void on_answered(void *arg, enum ledger_result result, const struct run_r
 }
 
 /*
- * A tick that begins behind this has not come yet, by whichever clock. Which ticks of a schedule
- * are decided its leader knows: that others are later, as triggered ones may be, says nothing.
+ * A tick after this limit has not come yet, by any clock. Ticks of a schedule have no limit: their
+ * leader knows which ones are decided, and a later record, perhaps of a triggered tick, says
+ * nothing.
  */
 static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
 {
@@ -167,7 +168,7 @@ static void limit_of(const struct run *r, char limit[TICK_NAME_SIZE])
 		     r->options.tick_ms < TICK_DAY_MS ? 0 : r->options.zone_ms, limit);
 }
 
-/* Only who waits for its tick hears of what becomes of it. */
+/* Only a run that waits for its tick watches the record. */
 static void look(struct run *r, bool whole)
 {
 	char limit[TICK_NAME_SIZE];
@@ -205,7 +206,7 @@ static void claim(struct run *r)
 		     r);
 }
 
-/* event: that it stands for, NULL. */
+/* event: to be noted with the record; NULL: none. */
 static void write_record(struct run *r, bool must_lead, const struct notice_record *event)
 {
 	char path[STORE_PATH_MAX];
@@ -238,7 +239,7 @@ static void take_over(struct run *r)
 	run_event_lost(r->runs->leaders->registry, r->task_name, r->tick, &r->record, &event);
 	log_info("taking a run over", LOG_STR("task", r->task_name), LOG_STR("tick", r->tick),
 		 LOG_STR("from", r->record.hostname), LOG_INT("attempt", attempt));
-	/* What failed, or is recorded as lost, was told then. */
+	/* A run that failed, or was recorded as lost, was announced at that time. */
 	write_attempt(r, attempt, r->state.seen.running ? &event : NULL);
 }
 
@@ -279,7 +280,7 @@ static void ended(struct run *r, bool recorded)
 		run_send(r, &(struct run_answer){.kind = RUN_ANSWER_FINISH, .recorded = recorded});
 }
 
-/* What a job may keep the task for counts from its beginning. */
+/* The time for which a job may keep the task counts from its beginning. */
 static void attached(struct run *r)
 {
 	int64_t gone = host_wall_ms(r->runs->host) - r->record.started_at, most;
@@ -296,14 +297,14 @@ static void attached(struct run *r)
 	run_answer_attached(r, true);
 }
 
-/* It stays inherited, or is over. */
+/* The run stays inherited, or is over. */
 static void unattached(struct run *r)
 {
 	run_answer_attached(r, false);
 	holder_let_go(&r->runs->holders, &r->held);
 }
 
-/* There is no record that says so. */
+/* Notes the end as an event of its own, as a run without a tick has no record. */
 static void note_end(const struct run *r)
 {
 	const struct registry *registry = r->runs->leaders->registry;

@@ -1,5 +1,5 @@
 /*
- * One run: carries out the actions of core/election/run.h, with the ledger, the election and the
+ * A run: carries out the actions of core/election/run.h, with the ledger, the election and the
  * owner. For runs.c alone, which has the list of runs.
  */
 #ifndef ZKLEADER_NODE_RUNS_RUN_STEPS_H
@@ -19,7 +19,7 @@ struct run {
 	/* Task of a claim of any partition; `task` is set while a partition is chosen. */
 	char whole[NAME_TASK_MAX + 1];
 	struct run_any {
-		int64_t until_ms;      /* it waits until then for partitions to be led here */
+		int64_t until_ms;      /* end of the wait for partitions to be led here */
 		int64_t not_before_ms; /* a claim failed: no other before this time */
 		uint64_t tried[NAME_PARTITIONS_MAX / 64]; /* claimed already, by K */
 		size_t looked, looks;		   /* final reads of records: sent; outstanding */
@@ -36,18 +36,18 @@ struct run {
 	bool holds, calls;	  /* as last passed to the election, and to the fleet */
 	bool going, dying;	  /* as counted in the task */
 	bool watches;		  /* the record of its tick */
-	bool kept;		  /* it is in the handoff file */
+	bool kept;		  /* in the handoff file */
 };
 
-/* Carries out the action of the core, and those that follow. */
+/* Carries out the action of the core, and the actions that follow. */
 void run_perform(struct run *r, enum run_action action);
 /* Asks the core what to do now. */
 void run_advance(struct run *r);
-/* After each step: updates the hold on the task, and the request to lead for a takeover. */
+/* Called after each step: updates the hold on the task, and the standby for a takeover. */
 void run_settle(struct run *r);
 /* Frees it. */
 void run_free(struct run *r);
-/* Detaches it from its task, and drops its hold. */
+/* Detaches the run from its task, and drops its hold. */
 void run_let_go(struct run *r);
 /*
  * The job has ended: "ok", "failed", "timeout" or "lost"; or it was never begun. start: why the
@@ -56,7 +56,7 @@ void run_let_go(struct run *r);
 void run_end(struct run *r, const char *state, int64_t exit_status, const char *start);
 /* run_record.c: its record as that of this attempt, which begins now. */
 void run_record_fill(struct run *r, int64_t attempt);
-/* What of a record matters for the core; and the record itself as that of this run. */
+/* run_record.c: extracts what the core needs from a record; and takes a record for this run. */
 struct run_seen run_record_seen(const struct run *r, const struct run_record *record);
 void run_record_take(struct run *r, const struct run_record *record);
 /* Answers to its owner: run_answers.c. */
@@ -73,7 +73,7 @@ void run_answer_end(struct run *r, const char *outcome, bool busy, const char *w
 		    const char *notice);
 /* run_sight.c */
 struct run_sight run_sight_of(const struct run *r);
-/* Whether it is the leadership that the job started under. */
+/* Whether the leadership is still the one that the job started under. */
 bool run_is_same(const struct run *r);
 /* The offer of the schedule, if it is for this run; NULL. */
 const struct due_offer *run_offer(const struct run *r);

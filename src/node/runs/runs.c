@@ -19,7 +19,7 @@ void runs_changed(struct runs *r)
 	if (!r->list || r->dirty)
 		return;
 	r->dirty = true;
-	/* Another turn follows at once. */
+	/* The timer causes another turn at once. */
 	host_timer_start(&r->due, 0);
 }
 
@@ -116,7 +116,7 @@ void runs_on_told(struct runs *r,
 
 /* --- requests ------------------------------------------------------------- */
 
-/* In the order in which they came, which is the one in which they are to run. */
+/* Appends the run: runs begin in the order of their requests. */
 static void add(struct runs *runs, struct run *r)
 {
 	struct run **last = &runs->list;
@@ -127,7 +127,7 @@ static void add(struct runs *runs, struct run *r)
 	r->runs = runs;
 }
 
-/* A repeated claim had begun no job, whatever the previous sidecar recorded. */
+/* A repeated claim proves that no job had begun, whatever the previous sidecar recorded. */
 static void forget_inherited(struct runs *runs, const struct task *t, const char *id)
 {
 	for (struct run *r = runs->list; r; r = r->next) {
@@ -138,7 +138,7 @@ static void forget_inherited(struct runs *runs, const struct task *t, const char
 	}
 }
 
-/* NULL: it was refused. */
+/* Makes a run of the claim; NULL: it was refused. */
 static struct run *new_claim(struct runs *runs, void *owner, uint32_t request,
 			     const struct run_options *options)
 {
@@ -235,12 +235,12 @@ static const char *state_of(enum attempt_how how)
 	case ATTEMPT_LOST: return "lost";
 	case ATTEMPT_FAILED:
 	case ATTEMPT_CANCELLED:
-	case ATTEMPT_DEAD: break; /* the last two: of jobs alone */
+	case ATTEMPT_DEAD: break; /* the last two: only jobs */
 	}
 	return "failed";
 }
 
-/* Its end, as much as the record takes. */
+/* Takes the end of the output, as much as the record holds. */
 static void take_output(struct run *r, const struct run_outcome *o)
 {
 	size_t len = o->output_len < RECORD_OUTPUT_MAX ? o->output_len : RECORD_OUTPUT_MAX;
@@ -383,7 +383,9 @@ void runs_owner_gone(struct runs *runs, const void *owner)
 		if (r->held.owner != owner)
 			continue;
 		holder_let_go(&runs->holders, &r->held);
-		/* The guard ends the job, at the latest when the lease is over that it knew of. */
+		/*
+		 * The guard ends the job, at the latest when the lease is over that it was told of.
+		 */
 		if (r->state.phase == RUN_GOING)
 			log_warning("the supervisor of a run is gone",
 				    LOG_STR("task", r->task_name), LOG_STR("tick", r->tick));
@@ -394,7 +396,7 @@ void runs_owner_gone(struct runs *runs, const void *owner)
 	runs_changed(runs);
 }
 
-/* Jobs of the previous sidecar: they are known before the partitions are. */
+/* Jobs of the previous sidecar are known before the partitions are. */
 void runs_task_added(struct runs *runs, struct task *t)
 {
 	for (struct run *r = runs->list; r; r = r->next) {

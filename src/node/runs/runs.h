@@ -113,7 +113,7 @@ void runs_on_told(struct runs *r,
 		  void (*told)(void *arg, const char *task, const char *tick,
 			       const struct run_record *record),
 		  void *arg);
-/* Once there are no callbacks any more. */
+/* Called when there are no callbacks any more. */
 void runs_done(struct runs *r);
 
 /* The requests. The caller has checked their permission. */
@@ -152,7 +152,7 @@ size_t runs_each_going(const struct runs *r, int64_t now_ms,
 		       void (*fn)(void *arg, const char *task, const char *tick), void *arg);
 /*
  * Our session was taken over, with these jobs: each attaches, or is dead when the lease is over. If
- * not all are known, nothing begins before that.
+ * the list is incomplete, nothing begins before that.
  */
 void runs_take_over(struct runs *r, const struct handoff_run *list, size_t n, bool all_known,
 		    int64_t timeout_ms);

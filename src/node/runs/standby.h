@@ -1,6 +1,6 @@
 /*
- * Standing by for a run that was lost: as long as this node does, the fleet prefers it as the
- * leader of the task, so that the run is begun again. It is a decision like those of operators,
+ * Standing by for a lost run: as long as this node stands by, the fleet prefers it as the leader of
+ * the task, so that the run is begun again. Standing by is a decision like those of operators,
  * under ROOT/policy, that ends by itself.
  */
 #ifndef ZKLEADER_NODE_RUNS_STANDBY_H
@@ -22,13 +22,13 @@ struct standby {
 	char tick[TICK_NAME_SIZE];
 };
 
-/* One more, or one less, of the runs here that want to take over the run of this tick. */
+/* Adds or removes a run here that wants to take over the run of this tick. */
 void standby_set(struct task *t, bool on, const char *tick);
-/* After a change of what is decided: what was left over of ours is taken back. */
+/* Called after decisions have changed: takes back decisions of ours that are left over. */
 void standby_check(struct leaders *l);
-/* Reports that failed are sent again. */
+/* Sends reports again that failed. */
 void standby_retry(struct task *t);
-/* CLOCK_BOOTTIME: what could not be told is not told again before; 0: at once. */
+/* CLOCK_BOOTTIME: a report that failed is not repeated before; 0: at once. */
 int64_t standby_again_ms(const struct task *t);
 /* The task is about to be freed. */
 void standby_forget(struct task *t);
