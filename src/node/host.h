@@ -1,7 +1,7 @@
 /*
- * What a node needs of the machine that it runs on: time, timers and random bytes. The daemon gives
- * it libuv's (host_uv.c), the simulator a virtual machine. All is called on, and calls back on, one
- * thread.
+ * The machine that a node runs on: time, timers and random bytes. The daemon implements it with
+ * libuv (host_uv.c), the simulator with a virtual machine. All functions are called, and call back,
+ * on one thread.
  */
 #ifndef ZKLEADER_NODE_HOST_H
 #define ZKLEADER_NODE_HOST_H
@@ -22,7 +22,7 @@ void host_random(struct host *h, void *bytes, size_t len);
 typedef void (*host_fn)(void *arg);
 
 /*
- * One that can be set; it rings once. Zeroed memory is one that was never set and needs no _done().
+ * A timer, which rings once each time it is set. A zeroed timer was never set and needs no _done().
  */
 struct host_timer {
 	struct host *host;
@@ -34,7 +34,7 @@ struct host_timer {
 void host_timer_init(struct host_timer *t, struct host *h, host_fn fn, void *arg);
 /* Calls fn after this many milliseconds, in a later turn; a set timer is set again. */
 void host_timer_start(struct host_timer *t, int64_t ms);
-/* fn is not called any more. Does nothing to one that is not set. */
+/* fn is not called any more. Does nothing to a timer that is not set. */
 void host_timer_stop(struct host_timer *t);
 bool host_timer_is_set(const struct host_timer *t);
 /* Stops it and gives up what the host keeps for it. */

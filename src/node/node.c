@@ -40,8 +40,8 @@ static void tell_handoff(struct node *n)
 }
 
 /*
- * No promise is longer than the lease that it was made by. One that says nothing of its promises,
- * as an older release, may have made the longest.
+ * No promise is longer than the lease that it was made by. An older release does not hand over its
+ * promises, and may have made the longest.
  */
 static void inherit_promises(struct node *n, const struct handoff *h)
 {
@@ -65,9 +65,7 @@ void node_take_over(struct node *n, const struct handoff *handoff, const struct 
 	leftovers_take_over(&n->leftovers, handoff->timeout_ms, all_known);
 }
 
-/*
- * Once the fleet and what was decided are known, so that nothing is given up for not knowing them.
- */
+/* Nothing is given up before the fleet, the decisions and the partitions are known. */
 static void recover(struct node *n)
 {
 	if (!registry_recovers(&n->registry) || !session_is_up(&n->session) ||
@@ -105,7 +103,7 @@ static void on_up(void *arg)
 	n->handlers.status(n->handlers.arg);
 }
 
-/* A leader may answer so from now on. */
+/* A lease begins: from now on a leader may answer that it leads. */
 static void on_leased(void *arg)
 {
 	struct node *n = arg;
@@ -181,7 +179,7 @@ static void on_joined(void *arg, struct member *m)
 		 LOG_STR("version", m->worker->version), LOG_STR("ip", m->worker->ip),
 		 LOG_STR("hostname", m->worker->hostname), LOG_STR("node", identity_name(m)));
 	candidates_joined(&n->leaders, m);
-	/* At the start it was there before us. */
+	/* Workers found at the start were there before us. */
 	if (n->registry.workers.known)
 		n->handlers.membership(n->handlers.arg, "joined", m);
 }
@@ -351,7 +349,7 @@ static void on_undrained(void *arg, const char *drain)
 
 /* --- from outside --------------------------------------------------------- */
 
-/* A task that is not listed here may have one elsewhere. */
+/* A task that is not listed here may have a schedule elsewhere. */
 static bool may_be_scheduled(void *arg, const char *task)
 {
 	const struct node *n = arg;
@@ -395,7 +393,7 @@ void node_init(struct node *n, struct host *host, const struct node_settings *se
 	n->host = host;
 	n->settings = settings;
 	n->handlers = *handlers;
-	/* At the end of a turn runs come first, and what they ask for goes out with the rest. */
+	/* Runs come first at the end of a turn: their requests go out with the rest. */
 	runs_init(&n->runs, host, &n->session, &n->leaders, &handlers->runs, on_runs_kept, n);
 	if (handlers->run)
 		runs_on_told(&n->runs, on_run, n);

@@ -7,7 +7,9 @@
 
 #include "core/election/task_settings.h"
 
-/* The same for as long as the node lives. The texts are its maker's, and outlive it. */
+/*
+ * These stay the same while the node lives. The texts belong to the creator, and outlive the node.
+ */
 struct node_settings {
 	void *world; /* for the implementation of store.h; set by the program around the node */
 	const char *servers;	    /* ZooKeeper's, "name:port,[v6]:port" */
@@ -19,7 +21,7 @@ struct node_settings {
 	const char *address;  /* NULL: that of the route to ZooKeeper */
 	const char *hostname; /* good by name_is_host() */
 	const char *name;     /* which sidecar it is, the same over its restarts: "HOST:SOCKET" */
-	const char *machine;  /* that it is on, good by name_is_host(); NULL: not known */
+	const char *machine;  /* the machine, good by name_is_host(); NULL: not known */
 	size_t watches_max;   /* bytes of the watches of a session; 0: WATCHES_MAX */
 };
 
@@ -30,7 +32,7 @@ struct node_timing {
 	int64_t clock_tolerance_ms; /* a node whose clock is further off leads last */
 };
 
-/* What the checks of health have found. */
+/* The results of the health checks. */
 struct node_health {
 	bool known;	  /* each has told something */
 	bool sick;	  /* the node is no candidate for any task */
@@ -38,7 +40,7 @@ struct node_health {
 	struct node_unhealthy {
 		const char *task; /* for which it is no candidate */
 		const char *says; /* why, "" */
-		bool runner;	  /* it is as no runner that works is there */
+		bool runner;	  /* the reason is that no working runner is there */
 	} const *unhealthy;
 	size_t n_unhealthy;
 };

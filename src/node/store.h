@@ -45,19 +45,19 @@ enum store_code {
 	STORE_ABANDONED,
 };
 
-/* The server does not do it, and will not if it is asked again. */
+/* The server refused the request, and will refuse it again. */
 static inline bool store_is_refusal(enum store_code code)
 {
 	return code == STORE_NO_AUTH || code == STORE_FULL || code == STORE_FAILED;
 }
 
-/* That code where it is a refusal, and OK for all others. */
+/* The code if it is a refusal, else OK. */
 static inline enum store_code store_refusal(enum store_code code)
 {
 	return store_is_refusal(code) ? code : STORE_OK;
 }
 
-/* What to tell whose order was refused, or that the folder of it is not made. */
+/* The text for a client whose request was refused, or whose folder could not be made. */
 static inline const char *store_refused_why(enum store_code code)
 {
 	return code == STORE_FULL
@@ -125,8 +125,8 @@ struct store_op {
 		STORE_OP_CREATE,
 		STORE_OP_CREATE_EPHEMERAL,
 		/*
-		 * Likewise; the server appends a number of ten digits to the path, that of nodes
-		 * which were ever made in the folder before. The reply does not tell the name.
+		 * The same, with ten digits that the server appends to the path: the count of nodes
+		 * ever made in the folder before. The reply does not tell the name.
 		 */
 		STORE_OP_CREATE_SEQUENTIAL,
 		STORE_OP_SET,
@@ -149,10 +149,10 @@ int store_open(struct store **ret_store, struct host *host, const struct store_o
  */
 void store_close(struct store *s, void (*done)(void *arg), void *arg);
 
-/* Of the present session; 0 before the first connection. */
+/* The id of the present session; 0 before the first connection. */
 int64_t store_session(const struct store *s);
 int store_timeout(const struct store *s); /* granted on the present connection, ms */
-/* With which another process may take the session over: STORE_PASSWORD_SIZE bytes. */
+/* The password with which another process may take the session over: STORE_PASSWORD_SIZE bytes. */
 const uint8_t *store_password(const struct store *s);
 /* "address:port" of the server that was connected last, "" if none was. */
 const char *store_server(const struct store *s);
