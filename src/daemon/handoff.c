@@ -8,7 +8,7 @@
 #include "base/doing.h"
 #include "base/log/log.h"
 
-/* Which fleet and identity the session belongs to. Only a sidecar with the same ones can use it. */
+/* Names the fleet and identity of the session. Only a sidecar with the same ones can use it. */
 static void say_of(const struct config *c, char of[HANDOFF_TEXT_MAX + 1])
 {
 	snprintf(of, HANDOFF_TEXT_MAX + 1, "%s %s %s", c->zookeeper, c->root,

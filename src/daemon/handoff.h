@@ -7,7 +7,7 @@
 
 #include "daemon/sidecar.h"
 
-/* Before the node starts: reads what the previous sidecar has left. */
+/* Called before the node starts: reads what the previous sidecar has left. */
 void handoff_take_over(struct sidecar *s);
 
 /* Handlers of the node; arg is the sidecar. */

@@ -188,7 +188,7 @@ static int on_offload(void *arg, void (*work)(void *work_arg), void (*done)(void
 	return offload(((struct sidecar *)arg)->loop, work, done, work_arg);
 }
 
-/* A loop that stands still for so long costs what is led here. */
+/* The session timeout: a loop that stands still for that long loses what is led here. */
 static int64_t on_timeout(void *arg)
 {
 	const struct sidecar *s = arg;

@@ -28,17 +28,16 @@ static void leave(struct sidecar *s)
 	node_stop(&s->node, on_stopped, s);
 }
 
-/* How many jobs are running: those of tasks and queues, and commands under a lock or in a gang. */
+/* The number of running jobs: of tasks and queues, and commands under a lock or in a gang. */
 static size_t going(const struct sidecar *s)
 {
 	return node_going(&s->node);
 }
 
 /*
- * What the sidecar waits for before it closes the session; NULL: for nothing any more. Jobs that
- * run may finish first. After a time limit they are told that the leadership is lost, and they are
- * dead by the end of the lease. The sidecar waits only SIDECAR_RECORD_MS for the answers to records
- * of runs that it has sent.
+ * The reason why the session is not closed yet; NULL: none. Jobs that run may finish first. After a
+ * time limit they are told that the leadership is lost, and they are dead by the end of the lease.
+ * The sidecar waits only SIDECAR_RECORD_MS for the answers to records of runs that it has sent.
  */
 static const char *to_wait_for(struct sidecar *s)
 {

@@ -1,4 +1,6 @@
-/* How a sidecar ends: TERM and INT leave the fleet, USR2 leaves the session to the next one. */
+/*
+ * The end of a sidecar: TERM and INT leave the fleet, USR2 leaves the session to the next sidecar.
+ */
 #ifndef ZKLEADER_DAEMON_STOP_H
 #define ZKLEADER_DAEMON_STOP_H
 

@@ -285,7 +285,9 @@ void files_begin(struct files *f, const char *task_dir, const char *version_file
 void files_watch(struct files *f, const char *task_dir, const char *version_file)
 {
 	set_paths(f, task_dir, version_file);
-	/* Whatever they are: they may have changed between their reading and this. */
+	/*
+	 * Both files are reported as changed: they may have changed between their reading and this.
+	 */
 	f->dir.is = f->version.is = (struct file_identity){0};
 	look(f, &f->dir);
 	look(f, &f->version);

@@ -19,7 +19,7 @@ struct file_identity { /* all zero: it is not there */
 
 struct file_look;
 
-/* One of the two paths. */
+/* A watched path: the task-dir or the version-file. */
 struct watched_file {
 	char *path; /* NULL: none */
 	void (*changed)(void *arg);
@@ -46,9 +46,9 @@ void files_init(struct files *f, uv_loop_t *loop, void (*tasks_changed)(void *ar
 		void (*version_changed)(void *arg), void *arg);
 void files_done(struct files *f);
 /*
- * What to watch from now on; version_file may be NULL. At the start of the sidecar this looks in
- * the calling thread, and does not report the present state; later it is reported once a thread
- * has looked.
+ * Sets the paths to watch; version_file may be NULL. files_begin() is for the start of the sidecar:
+ * it looks in the calling thread, and does not report the present state. files_watch() reports it
+ * once a thread has looked.
  */
 void files_begin(struct files *f, const char *task_dir, const char *version_file);
 void files_watch(struct files *f, const char *task_dir, const char *version_file);

@@ -57,7 +57,7 @@ static bool is_of(const char *text, size_t len)
 		.name = "random_" #i, .kind = KEY_INT, .offset = offsetof(struct file, ints[i]), \
 		.min = INT32_MIN, .max = INT32_MAX, KEY_WHY("random_" #i, "not good")            \
 	}
-/* 0.1.0 does not write these. */
+/* Release 0.1.0 does not write these. */
 #define NEW_INT(key, most) INT_KEY(file, key, KEY_ALWAYS, 0, most, "not good")
 
 static const struct key file_keys[] = {
@@ -136,8 +136,8 @@ static int say_host(const char *socket, char host[HANDOFF_HOST_SIZE])
 }
 
 /*
- * Which machine and boot the file belongs to. 0, or a negative errno and why. Without the boot id,
- * which systemd's ProcSubset=pid hides, no session is kept or taken over.
+ * Finds the machine and boot that the file belongs to. 0, or a negative errno and why. Without the
+ * boot id, which systemd's ProcSubset=pid hides, no session is kept or taken over.
  */
 static int find_place(const char *socket, struct handoff_place *ret_place, const char **ret_why)
 {

@@ -17,7 +17,7 @@
 struct kept {
 	struct handoff handoff;
 	int64_t asked_ms; /* the session timeout in the configuration */
-	int64_t jobs;	  /* that went on at its end; 1 if it was not asked to end */
+	int64_t jobs;	  /* running jobs at its end; 1 if it was not asked to end */
 	/* servers, root and identity, which have to be ours */
 	char of[HANDOFF_TEXT_MAX + 1];
 };
@@ -38,8 +38,8 @@ int handoff_file_write(const char *socket, const struct kept *kept, const char *
 /* Writes the runs that go on, for the next sidecar. */
 int handoff_file_write_runs(const char *socket, const struct handoff_run *runs, size_t n);
 /*
- * 0 and the runs, which the caller frees, and whether all of the file was understood; -ENOENT if
- * there are none; or a negative errno.
+ * Reads the runs. 0 and the runs, which the caller frees, and whether the whole file was
+ * understood; -ENOENT if there are none; or a negative errno.
  */
 int handoff_file_read_runs(const char *socket, struct handoff_run **ret_runs, size_t *ret_n,
 			   bool *ret_all);

@@ -15,8 +15,8 @@
 #define TURN_MS 50 /* pause before a command that found too many others running tries again */
 
 /*
- * One check, of the node or of a task. After it has been removed from the list it is freed only
- * when all of its handles are closed.
+ * A check, of the node or of a task. After it has been removed from the list it is freed only when
+ * all of its handles are closed.
  */
 struct probe {
 	struct health *health; /* NULL: the check was removed */

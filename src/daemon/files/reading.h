@@ -1,7 +1,7 @@
 /*
  * Reads and merges the configuration's files in a thread of its own, so that a slow disk or ten
- * thousand tasks do not hold up the loop. One reading after the other, as libconfuse's lexer is
- * global. The thread borrows what is in force, which therefore changes only between two readings.
+ * thousand tasks do not hold up the loop. Readings do not overlap, as libconfuse's lexer is global.
+ * The thread borrows what is in force, which therefore changes only between two readings.
  */
 #ifndef ZKLEADER_DAEMON_FILES_READING_H
 #define ZKLEADER_DAEMON_FILES_READING_H
@@ -23,7 +23,7 @@ enum reading_what {
 /* The configuration in force. */
 struct reading_base {
 	const char *config_file;
-	const struct config *start; /* that of the start */
+	const struct config *start; /* the configuration of the start */
 	const struct config *config;
 	const struct task_files *tasks;
 };
@@ -35,13 +35,16 @@ struct reading {
 	process_reload_fn fn; /* of the requester; NULL: none waits */
 	void *arg;
 	struct reading_base base;
-	/* What was read: for whoever applies it, who takes over what he leaves out of it. */
+	/*
+	 * The result. The code that applies it takes over what it needs and removes that here; the
+	 * rest is freed.
+	 */
 	struct config *config;	    /* NULL: it is refused, or was not read */
 	char *version;		    /* likewise */
 	struct problems problems;   /* of the main file, or of the version-file alone */
 	struct problems of_tasks;   /* of the task files */
 	struct task_files loaded;   /* the task files as they are */
-	struct task_files in_force; /* what is to be in force */
+	struct task_files in_force; /* the task files to be in force */
 	/* The tasks to be in force, sorted by name, borrowed from there. */
 	const struct task_config **is;
 	size_t n_is;

@@ -38,7 +38,7 @@ struct loop_watch {
  */
 void loop_watch_begin(struct loop_watch *w, uv_loop_t *loop, const char *session_file,
 		      int64_t (*timeout_ms)(void *arg), void *arg);
-/* After the loop has ended, before its handles are closed. */
+/* Called after the loop has ended, before its handles are closed. */
 void loop_watch_end(struct loop_watch *w);
 
 #endif

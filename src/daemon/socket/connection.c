@@ -27,7 +27,7 @@ size_t connection_unsent(const struct client *c)
 	return c->out.len + c->sending.len;
 }
 
-/* At so many unsent bytes no further request of the client is served. */
+/* The number of unsent bytes with which no further request of the client is served. */
 static size_t unsent_high(const struct client *c)
 {
 	return account_share(c->account, c->account->clients, CONTROL_UNSENT_LOW,

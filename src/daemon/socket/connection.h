@@ -1,4 +1,4 @@
-/* One client's connection: its bytes in both directions. For control.c and serve.c alone. */
+/* A client's connection: its bytes in both directions. For control.c and serve.c alone. */
 #ifndef ZKLEADER_DAEMON_SOCKET_CONNECTION_H
 #define ZKLEADER_DAEMON_SOCKET_CONNECTION_H
 
@@ -12,7 +12,7 @@ void connection_drop(struct client *c);
 void connection_serve(struct client *c);
 /* Determines the kind of the next request, and advances. */
 void connection_sort(struct client *c);
-/* After something was served or sent: queues the next request, or reads on. */
+/* Called after something was served or sent: queues the next request, or reads on. */
 void connection_advance(struct client *c);
 /* Sends what is packed. */
 void connection_flush(struct client *c);

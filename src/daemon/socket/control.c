@@ -23,8 +23,8 @@
 /* --- clients -------------------------------------------------------------- */
 
 /*
- * The account that loses a client: the one with the most clients. Trusted accounts come into
- * question only if there is no other.
+ * The account that loses a client: the one with the most clients. A trusted account loses one only
+ * if there is no other.
  */
 static const struct account *payer(const struct control *control)
 {

@@ -1,4 +1,4 @@
-/* How long the loop works between two waits: a request may have to wait for so long. */
+/* The time that the loop works between two waits, for which a request may have to wait. */
 #ifndef ZKLEADER_DAEMON_SOCKET_TURN_H
 #define ZKLEADER_DAEMON_SOCKET_TURN_H
 
@@ -14,7 +14,7 @@ struct turns {
 	int64_t longest_cpu_us;	   /* likewise */
 };
 
-/* Before the loop runs. */
+/* Called before the loop runs. */
 void turns_init(struct turns *t, uv_loop_t *loop);
 /*
  * The longest turn since the start in microseconds, and the most processor time of a turn: if the

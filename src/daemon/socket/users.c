@@ -12,7 +12,7 @@
 
 #define USER_BUFFER_MAX 65536
 
-/* What the thread is given, and the results that it returns. */
+/* The arguments of the look-up thread, and its results. */
 struct user_lookup {
 	struct users *users;
 	struct user *list;

@@ -17,7 +17,7 @@ static void *wait_for_others(void *arg)
 	return NULL;
 }
 
-/* How many threads the kernel counts for this process; 0: it does not tell. */
+/* The number of threads that the kernel counts for this process; 0: unknown. */
 static nlink_t count(void)
 {
 	struct stat st;

@@ -21,7 +21,7 @@
 #include "daemon/zookeeper/spare_threads.h"
 
 #define LIBRARY_THREADS 2    /* of each handle: the library asserts that it gets them */
-#define OTHER_THREADS	2    /* that others may start meanwhile, as to look at a file */
+#define OTHER_THREADS	2    /* spare ones, as others may be started meanwhile */
 #define BUSY_MIN	200  /* after so many requests, freed memory is returned to the system */
 #define BUSY_MS		1000 /* time before that happens */
 #define TURN_US		5000 /* time for handling results in one turn of the loop */

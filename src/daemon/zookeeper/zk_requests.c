@@ -238,8 +238,8 @@ void store_children(struct store *store, const char *path, bool watch, store_rep
 }
 
 /*
- * The other way of this call, `local`,
- * writes to what it takes for a waiting thread's memory, even when asked without one.
+ * The other way of this call, `local`, writes to what it takes for the memory of a waiting thread,
+ * even when asked without one.
  */
 void store_unwatch(struct store *store, const char *path, bool children, store_reply_fn fn,
 		   void *arg)

@@ -19,7 +19,10 @@
 
 #define SERVER_TEXT_MAX 128
 
-/* What the library's threads hand to the loop: a reply, a watch that fired or a change of state. */
+/*
+ * An item that the library's threads hand to the loop: a reply, a watch that fired or a change of
+ * state.
+ */
 struct item {
 	struct item *next;
 	enum { ITEM_REPLY, ITEM_WATCH, ITEM_STATE } kind;
@@ -78,7 +81,7 @@ struct store {
 	struct item *head, **tail; /* under lock */
 };
 
-/* From a thread of the library: hands the item, which the loop then owns, to the loop. */
+/* Called by a thread of the library: hands the item to the loop, which then owns it. */
 void zk_enqueue(struct store *store, struct item *item);
 /* On the loop: the request has been answered, or its answer is not wanted any more. */
 void zk_request_free(struct request *r);
