@@ -15,7 +15,7 @@
 #define ASK_EVERY_MS 300
 #define NAMES_SHOWN  5
 
-/* What a drained node still leads and runs. */
+/* The tasks and jobs that a drained node still leads and runs. */
 struct rest {
 	int64_t leads; /* number of tasks, including those that this sidecar has no file for */
 	json_t *names; /* of the tasks among them that this sidecar has a file for */

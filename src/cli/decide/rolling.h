@@ -27,7 +27,7 @@ struct rolling_steps {
 	const struct signals *signals; /* while they are blocked; NULL */
 };
 
-/* One request of the method `rolling`; NULL and values below 0 are omitted. */
+/* A request of the method `rolling`; NULL and values below 0 are omitted. */
 struct rolling_step {
 	const char *order, *state, *node;
 	int64_t timeout_ms; /* including a wait for others */

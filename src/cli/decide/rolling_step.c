@@ -1,4 +1,4 @@
-/* One step of a rolling restart: a request to the sidecar, which may be away for a while. */
+/* A step of a rolling restart: a request to the sidecar, which may be away for a while. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

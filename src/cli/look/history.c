@@ -47,7 +47,7 @@ static const struct table_column columns[] = {
 #define COLUMN_STATE 2
 #define COLUMN_BY    (N_COLUMNS - 2)
 
-/* What the command line asks for. */
+/* The runs that the command line asks for, and how to list them. */
 struct wanted {
 	bool failed, running; /* neither: runs in any state */
 	int64_t since_ms;     /* ms since the epoch; INT64_MIN: from the first run on */
@@ -111,7 +111,7 @@ static int64_t regular_distance(const json_t *history)
 }
 
 /*
- * How many ticks without a record lie between the ticks of two records. distance: between regular
+ * The number of ticks without a record between the ticks of two records. distance: between regular
  * ticks, or 0.
  */
 static int64_t count_missed(int64_t after, int64_t before, int64_t distance)
@@ -283,7 +283,7 @@ static const char *number_text(const json_t *record, const char *key, char text[
 	return text;
 }
 
-/* The columns that are shown: without the first and the last ones, where nothing is in them. */
+/* The shown columns: the first and the last ones are left out if they are empty. */
 struct shown {
 	size_t first;
 	bool by, why;

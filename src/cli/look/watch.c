@@ -30,8 +30,8 @@
 enum question { ASK_TASKS, ASK_WORKERS, ASK_NOTHING };
 
 /*
- * Why notifications are not printed. Afterwards the difference between the states before and after
- * is.
+ * The reason why notifications are not printed. Afterwards the difference between the states before
+ * and after is.
  */
 enum away { AWAY_NOT, AWAY_SIDECAR, AWAY_SESSION };
 

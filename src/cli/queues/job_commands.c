@@ -140,7 +140,7 @@ static bool is_behind(const char *id, const char *other)
 	return n != other_n ? n > other_n : strcmp(id, other) > 0;
 }
 
-/* One answer has only a part of the dead letters, so this asks again until there are no more. */
+/* An answer has only some of the dead letters, so this asks again until there are no more. */
 static int ask_all_dead(struct context *c, json_t *all)
 {
 	const char *last = NULL;
@@ -219,7 +219,7 @@ static void tell(const struct output *o, const char *key, int64_t n, const char 
 /* Asks once, for the jobs behind that id; NULL: for all. */
 typedef int (*ask_fn)(struct context *c, const char *after, json_t **ret_result);
 
-/* The sidecar answers after some seconds, however many jobs are left, so this asks on for them. */
+/* The sidecar answers after some seconds even if jobs are left, so this asks again for them. */
 static int for_all(struct context *c, ask_fn ask_once, const char *key, const char *what)
 {
 	char after[JOB_ID_MAX + 1] = "";
@@ -264,7 +264,7 @@ static int ask_purge(struct context *c, const char *after, json_t **ret_result)
 	return ask_behind(c, "purge", after, JSON_OBJECT, ret_result);
 }
 
-/* The jobs that were named: never so many that some are left. */
+/* Requeues the named jobs, which are too few for some to be left. */
 static int ask_requeue(struct context *c, const char *after, json_t **ret_result)
 {
 	(void)after;

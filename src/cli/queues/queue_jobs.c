@@ -58,7 +58,7 @@ static int ask_page(struct context *c, const char *state, int64_t limit, const c
 	return ask_packed(c, "jobs", &p, JSON_OBJECT, ret_page);
 }
 
-/* One answer has only a part of them, so this asks on. */
+/* An answer has only some of the jobs, so this asks until it has all. */
 static int ask_all(struct context *c, const char *state, int64_t most, json_t *all)
 {
 	char after[MORE_TEXT_MAX] = "";

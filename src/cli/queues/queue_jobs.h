@@ -4,7 +4,7 @@
 
 #include "cli/ui/command.h"
 
-/* Prints those in that state, NULL: in any; number: how many at most, as typed, NULL: 100. */
+/* Prints the jobs in that state; NULL: in any. number: how many at most, as typed; NULL: 100. */
 int queue_jobs_print(struct context *c, const char *state, const char *number);
 
 #endif

@@ -147,7 +147,7 @@ static int submit(struct context *c, struct submission *s)
 	return e == 0 ? 0 : context_failed(c, e);
 }
 
-/* The line on standard error where no job was made, and the one that has the key has ended. */
+/* Says on standard error that no job was made, as an ended job has the same key. */
 static void tell_old(struct context *c, const struct submission *s)
 {
 	json_auto_t *job = NULL;

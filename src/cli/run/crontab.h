@@ -15,13 +15,13 @@ enum crontab_kind {
 	CRONTAB_BAD /* why */
 };
 
-/* One line. It owns its texts; NULL: none. */
+/* A line of a crontab, which owns its texts; NULL: none. */
 struct crontab_line {
 	enum crontab_kind kind;
 	const char *why;
 	char *name, *value; /* of a variable */
 	char *schedule, *user, *command;
-	char *input; /* what cron gives the command on standard input; NULL: nothing */
+	char *input; /* text on the command's standard input; NULL: none */
 };
 
 /*

@@ -1,4 +1,4 @@
-/* What the command run does with a claim: for run.c and run_partitions.c. */
+/* The handling of a claim by the command run: for run.c and run_partitions.c. */
 #ifndef ZKLEADER_CLI_RUN_RUN_H
 #define ZKLEADER_CLI_RUN_RUN_H
 

@@ -155,7 +155,8 @@ static int run_parts(struct run *r, struct parts *p)
 			e = claim_next(r);
 	}
 	/*
-	 * It is normal that no more partitions run here. It is an error if the sidecar cannot tell.
+	 * The end of the partitions that run here is normal; a sidecar that cannot tell is an
+	 * error.
 	 */
 	if (e != 0 && !p->stopping && e != ZKLEADER_NOBODY)
 		code = context_failed(r->c, e);

@@ -12,7 +12,7 @@
 
 #define WITHOUT_STATUS 70 /* exit code for a run that ended without a status, such as a lost one */
 #define LOOK_NS	       300000000
-#define GONE_LOOKS     10 /* so many checks in a row may find it neither pending nor begun */
+#define GONE_LOOKS     10 /* checks in a row that may find it neither pending nor begun */
 
 enum { OPTION_TICK, OPTION_WAIT };
 

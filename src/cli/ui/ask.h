@@ -17,9 +17,9 @@ int ask(struct context *c, const char *method, json_type type, json_t **ret_json
 /* The same with the given parameters, a packed array, whose memory it frees. */
 int ask_packed(struct context *c, const char *method, struct pack *params, json_type type,
 	       json_t **ret_json);
-/* As ask(), without arguments and without a line; NULL if there is no such answer. */
+/* Like ask(), without arguments and without a line; NULL if there is no such answer. */
 json_t *ask_quietly(struct context *c, const char *method, json_type type);
-/* As ask(), without a line and without the result: as zkleader_call() returns. */
+/* Like ask(), without a line and without the result; returns as zkleader_call() does. */
 int ask_raw(struct context *c, const char *method, const void **ret_result, size_t *ret_len);
 /*
  * The command's arguments as a packed array; -EMSGSIZE if they are too big for a request, or
@@ -40,7 +40,7 @@ int ask_to_json(struct context *c, const void *result, size_t len, json_type typ
  * caller has to call follow_done(); or an error of zkleader_open() or follow_begin().
  */
 int ask_follow(struct context *c, struct follow *f, bool args);
-/* A question on that subscription: see follow_ask(). */
+/* Asks on that subscription: see follow_ask(). */
 void ask_on(struct context *c, struct follow *f, int question, const char *method, bool args);
 
 #endif

@@ -35,7 +35,7 @@ COMMANDS(COMMAND_DECLARE)
 
 /* The table, ending with NULL. */
 const struct command *const *command_all(void);
-/* By name, or NULL. */
+/* The command of that name, or NULL. */
 const struct command *command_find(const char *name);
 /* The command that was probably meant, or NULL. */
 const struct command *command_nearest(const char *name);
@@ -52,7 +52,7 @@ struct invocation {
 	bool help;
 	bool version;
 };
-/* 0, or -EINVAL after a line on the error stream. */
+/* Parses the arguments. 0, or -EINVAL after a line on the error stream. */
 int command_parse(const char *const *argv, const struct output *output, struct invocation *ret);
 void invocation_done(struct invocation *i);
 

@@ -30,7 +30,7 @@ struct live {
 	int64_t looked_ms;
 	json_t *first, *second; /* the last answers; NULL: none yet */
 	json_t *printed;	/* off a terminal: the answer that was printed last */
-	char *health;		/* what the last status said about the session */
+	char *health;		/* the session's health in the last status */
 	char *note;		/* a line below the table; NULL: none */
 	struct screen screen;	/* used on a terminal only */
 	int signals;		/* signalfd(2) */

@@ -206,8 +206,8 @@ static int by_leader(const void *a, const void *b)
 }
 
 /*
- * How many tasks each leads, by the held events of this kind: "host1 (1.4.0): 26, host2 (1.4.0):
- * 24, nobody: 1", or only a name if one leads all. For the caller to free.
+ * The number of tasks that each leads, by the held events of this kind: "host1 (1.4.0): 26, host2
+ * (1.4.0): 24, nobody: 1", or only a name if one leads all. For the caller to free.
  */
 static char *count_text(const struct news *n, enum kind kind)
 {

@@ -30,7 +30,7 @@ void news_done(struct news *n);
 void news_set_workers(struct news *n, const json_t *workers);
 
 /*
- * One notification each, received at now_ms of CLOCK_BOOTTIME. A change that is held is copied.
+ * Take a notification each, received at now_ms of CLOCK_BOOTTIME. A change that is held is copied.
  */
 void news_leadership(struct news *n, json_t *change, int64_t now_ms);
 void news_membership(struct news *n, json_t *change, int64_t now_ms);

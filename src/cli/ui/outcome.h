@@ -1,4 +1,4 @@
-/* How runs ended, in words and colours. */
+/* The outcomes of runs, in words and colours. */
 #ifndef ZKLEADER_CLI_UI_OUTCOME_H
 #define ZKLEADER_CLI_UI_OUTCOME_H
 

@@ -42,7 +42,7 @@ static bool is_first(const json_t *workers, size_t at)
 	return true;
 }
 
-/* What there is to lead: all tasks that any of the workers lists, and all their partitions. */
+/* The numbers of tasks that any worker lists, and of all their partitions. */
 struct led {
 	size_t tasks, partitions;
 };

@@ -69,7 +69,7 @@ void screen_end(struct screen *s)
 
 /* --- drawing -------------------------------------------------------------- */
 
-/* How many lines of each part are drawn. */
+/* The number of lines of each part that are drawn. */
 struct layout {
 	size_t above, head, body, below, note, status;
 };

@@ -34,13 +34,13 @@ struct screen_page {
 
 enum screen_key { SCREEN_SAME, SCREEN_MOVED, SCREEN_FILTERED, SCREEN_QUIT };
 
-/* For an output whose height is known. The terminal is taken over with the first page. */
+/* Needs an output whose height is known. The terminal is taken over with the first page. */
 void screen_init(struct screen *s, const struct output *o);
 /* Restores the terminal, with the last page on it. The next page takes it over again. */
 void screen_end(struct screen *s);
 /* Draws nothing while this process is in the background. */
 void screen_draw(struct screen *s, const struct screen_page *page);
-/* Once `keys` is readable: what has to be done. */
+/* Reads keys once `keys` is readable, and returns what has to be done. */
 enum screen_key screen_read(struct screen *s);
 
 #endif

@@ -21,7 +21,7 @@ struct selection {
 
 /* Whether a word is a glob, and not the name of one task. */
 bool selection_is_glob(const char *word);
-/* 0, or -EINVAL: there is no such order, or state. */
+/* Parse an order, and check a state. 0, or -EINVAL: there is no such order, or state. */
 int selection_parse_order(const char *word, enum selection_order *ret_order);
 int selection_check_state(const char *state);
 /*
@@ -31,7 +31,7 @@ int selection_check_state(const char *state);
 const char *selection_state(const json_t *task);
 /* Whether the task is led; with partitions, whether each of them is. */
 bool selection_is_led(const json_t *task);
-/* Whether it selects by anything but names. */
+/* Whether the selection goes by anything but names. */
 bool selection_filters(const struct selection *s);
 /* The entries of an answer to `tasks` that are selected, sorted, in a new array for the caller. */
 json_t *selection_take(const struct selection *s, const json_t *tasks);

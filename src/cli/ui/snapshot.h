@@ -17,7 +17,7 @@ struct snapshot {
 
 void snapshot_done(struct snapshot *s);
 /*
- * Makes it from the answers to `tasks` and `workers`. False if the sidecar had no confirmed
+ * Makes the state from the answers to `tasks` and `workers`. False if the sidecar had no confirmed
  * session: the answers then say nothing about the fleet.
  */
 bool snapshot_make(struct snapshot *ret, const json_t *tasks, const json_t *workers);

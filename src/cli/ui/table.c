@@ -166,7 +166,7 @@ static void cut_out(char *text, size_t from, size_t to)
 	memmove(text + from + strlen(mark), text + to, strlen(text + to) + 1);
 }
 
-/* How many bytes at the beginning of the text fit into that width. */
+/* The number of bytes at the beginning of the text that fit into that width. */
 static size_t bytes_within(const char *text, size_t width)
 {
 	size_t end = 0, used = 0;
@@ -217,7 +217,7 @@ static void drop_domain(struct table *t, size_t column)
 	t->widths[column] = width;
 }
 
-/* How many columns of the terminal the table is too wide. */
+/* The number of terminal columns by which the table is too wide. */
 static size_t missing(const struct table *t)
 {
 	size_t total = 0, shown = 0;

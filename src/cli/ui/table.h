@@ -30,7 +30,7 @@ struct table *table_new(const struct output *o, const struct table_column *colum
 void table_free(struct table *t);
 /* n cells, copied; NULL is shown as "-" and "" as nothing. */
 void table_row(struct table *t, const char *const *cells, enum color color);
-/* Another colour for one cell of the last row. */
+/* Sets another colour for one cell of the last row. */
 void table_color(struct table *t, size_t column, enum color color);
 void table_print(struct table *t);
 
