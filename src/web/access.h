@@ -20,12 +20,12 @@
 #define ACCESS_COOKIE_NAME "zkleader"
 
 struct access {
-	const struct address *address;	     /* that is listened on; borrowed */
+	const struct address *address;	     /* the address listened on; borrowed */
 	const char *hosts[ACCESS_HOSTS_MAX]; /* of --host; borrowed */
 	size_t n_hosts;
 	char token[ACCESS_TOKEN_MAX + 1]; /* "": none is asked for */
 	char cookies[ACCESS_COOKIES_MAX][ACCESS_COOKIE_SIZE];
-	size_t n_cookies; /* that were ever given; the last ACCESS_COOKIES_MAX are good */
+	size_t n_cookies; /* cookies ever given; the last ACCESS_COOKIES_MAX are good */
 };
 
 /*
@@ -35,9 +35,9 @@ struct access {
 int access_read_token(struct access *a, const char *path, const char **ret_why);
 /* Whether a request with this Host header, NULL for none, is meant for this server. */
 bool access_host(const struct access *a, const char *host);
-/* Whether one with these headers, NULL for those that are not there, may see more than health. */
+/* Whether a request with these headers, NULL for missing ones, may see more than health. */
 bool access_granted(const struct access *a, const char *authorization, const char *cookie);
-/* Whether that is the token; it takes the same time wherever they differ. */
+/* Whether the text is the token; takes the same time wherever they differ. */
 bool access_is_token(const struct access *a, const char *text);
 /* A cookie for a browser that has shown the token. 0, or a negative errno. */
 int access_new_cookie(struct access *a, char ret_cookie[ACCESS_COOKIE_SIZE]);

@@ -1,4 +1,4 @@
-/* Where the web server listens: an address and a port, or a Unix socket. */
+/* The address of the web server: an address and a port, or a Unix socket. */
 #ifndef ZKLEADER_WEB_ADDRESS_H
 #define ZKLEADER_WEB_ADDRESS_H
 
@@ -23,8 +23,8 @@ struct address {
  */
 int address_parse(const char *text, struct address *ret, const char **ret_why);
 /*
- * A socket that listens there, without blocking. A Unix socket is open to who may enter its folder;
- * one that is left of a server that is gone is replaced. The descriptor, or a negative errno.
+ * Opens a socket that listens there, without blocking. A Unix socket is open to all who may enter
+ * its folder; one that a dead server has left is replaced. The descriptor, or a negative errno.
  */
 int address_listen(const struct address *a);
 /*

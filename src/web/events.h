@@ -12,7 +12,7 @@
 #define EVENTS_STREAMS_MAX 100
 #define EVENTS_COMMENT_MS  15000
 #define EVENTS_UNREAD_MAX  (1024 * 1024) /* bytes that wait for a client; then it is let go */
-#define EVENTS_RETRY_MS	   1000		 /* that a browser waits before it reconnects */
+#define EVENTS_RETRY_MS	   1000		 /* a browser's wait before it reconnects */
 
 struct stream;
 
@@ -23,13 +23,16 @@ struct events {
 };
 
 void events_init(struct events *e);
-/* Each stream ends; they are freed when their connections are. */
+/* Ends all streams, which are freed with their connections. */
 void events_done(struct events *e);
-/* The answer to a request for a stream, NULL where there are too many. */
+/* The answer to a request for a stream; NULL: there are too many. */
 struct MHD_Response *events_open(struct events *e, struct MHD_Connection *connection);
-/* Of a kind that subscribers hear of (PROTOCOL.md); others are passed over. Borrows the data. */
+/*
+ * Tells an event to the subscribers; kinds that are not for them (PROTOCOL.md) are skipped. Borrows
+ * the data.
+ */
 void events_tell(struct events *e, const char *kind, json_t *data);
-/* A comment every EVENTS_COMMENT_MS, however much else was told. */
+/* Sends a comment every EVENTS_COMMENT_MS, even if events were sent. */
 void events_look(struct events *e, int64_t now_ms);
 
 #endif

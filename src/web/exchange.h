@@ -1,4 +1,4 @@
-/* One request and its answer. */
+/* An HTTP request and its answer. */
 #ifndef ZKLEADER_WEB_EXCHANGE_H
 #define ZKLEADER_WEB_EXCHANGE_H
 
@@ -17,7 +17,7 @@
 
 #define EXCHANGE_WHY_SIZE 512
 
-/* What all exchanges need. */
+/* The objects that all exchanges share. */
 struct exchange_world {
 	struct access *access;
 	struct sidecar *sidecar;
@@ -34,7 +34,7 @@ struct exchange {
 	struct exchange_world *world;
 	struct MHD_Connection *connection;
 	struct route route;
-	char *path;			 /* that the route borrows its name from */
+	char *path;			 /* the route borrows its name from it */
 	json_t *answers[ROUTE_ASKS_MAX]; /* NULL: has not come */
 	size_t open;			 /* questions whose answers are to come */
 	int code;			 /* of the first question that failed; 0 */

@@ -1,4 +1,4 @@
-/* What Prometheus reads. */
+/* The metrics for Prometheus. */
 #ifndef ZKLEADER_WEB_METRICS_H
 #define ZKLEADER_WEB_METRICS_H
 

@@ -22,7 +22,7 @@ enum route_kind {
 	ROUTE_ASSET
 };
 
-/* Those of the page of a task: its answers by their place. */
+/* The questions of the page of a task, by their place. */
 enum {
 	ROUTE_TASK_TASKS,
 	ROUTE_TASK_EXPLAIN,
@@ -32,7 +32,7 @@ enum {
 	ROUTE_TASK_DEAD
 };
 
-/* What is asked of the sidecar. */
+/* A question to the sidecar. */
 struct route_ask {
 	const char *method;
 	bool named;	/* with the route's name as its parameter */
@@ -47,7 +47,7 @@ struct route {
 	bool named;	  /* the path goes on with it */
 	struct route_ask asks[ROUTE_ASKS_MAX];
 	size_t n_asks;
-	size_t n_optional; /* of the last ones, without whose answers it does as well */
+	size_t n_optional; /* the last ones, whose answers may be missing */
 };
 
 /* path: as the client gave it, decoded, without the query. Borrowed by the result. */

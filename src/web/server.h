@@ -14,12 +14,12 @@
 struct server;
 
 struct server_options {
-	int fd; /* that listens; the server's from now on */
+	int fd; /* the listening socket; the server's from now on */
 	struct access *access;
 	const char *socket; /* of the sidecar */
 };
 
-/* 0 or a negative errno. Connects to the sidecar by itself. */
+/* Makes a server, which connects to the sidecar by itself. 0 or a negative errno. */
 int server_new(struct server **ret, uv_loop_t *loop, const struct server_options *options);
 /* Ends all connections. Takes NULL. */
 void server_free(struct server *s);

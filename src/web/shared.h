@@ -23,25 +23,25 @@ struct shared {
 	size_t n_kept;
 };
 
-/* A method with its parameter, NULL: none. What has another tag is another question. */
+/* A method with its parameter; NULL: none. Another tag makes it another question. */
 struct shared_question {
 	const char *method, *name;
 	int64_t tag;
 	int64_t age_ms; /* an answer to a question that was asked so long ago will do */
 };
 
-/* As sidecar_answer_fn; the answer is borrowed, and NULL where there is none. */
+/* Like sidecar_answer_fn; the answer is borrowed, and NULL if there is none. */
 typedef void (*shared_fn)(void *arg, int code, const char *why, json_t *answer);
 
 void shared_init(struct shared *s, struct sidecar *sidecar);
-/* After sidecar_done(). */
+/* Called after sidecar_done(). */
 void shared_done(struct shared *s);
 /* A new reference to an answer that is there already, or NULL. */
 json_t *shared_find(const struct shared *s, const struct shared_question *q);
-/* Asks, or waits with those who have: as sidecar_ask(). */
+/* Asks like sidecar_ask(), or waits with those who have asked already. */
 int shared_ask(struct shared *s, const struct shared_question *q, int64_t timeout_ms, shared_fn fn,
 	       void *arg);
-/* Once in a while: drops what is old. */
+/* Drops old answers; called once in a while. */
 void shared_look(struct shared *s, int64_t now_ms);
 
 #endif

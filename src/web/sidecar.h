@@ -26,7 +26,7 @@ typedef void (*sidecar_answer_fn)(void *arg, int code, const char *why, struct r
 struct sidecar_handlers {
 	/* A notification; its one parameter. */
 	void (*told)(void *arg, const char *method, struct reader param);
-	/* Whether there is a connection is another now. */
+	/* The connection was made or lost. */
 	void (*connected)(void *arg, bool connected);
 	void *arg;
 };
@@ -51,7 +51,7 @@ struct sidecar {
 	bool up;
 };
 
-/* 0, or -EINVAL or -ENAMETOOLONG for a path that no socket can have. Connects by itself. */
+/* Connects by itself. 0, or -EINVAL or -ENAMETOOLONG for a path that no socket can have. */
 int sidecar_init(struct sidecar *s, uv_loop_t *loop, const char *path,
 		 const struct sidecar_handlers *handlers);
 /* Each question that is open is answered with -ECANCELED. */

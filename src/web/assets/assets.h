@@ -10,7 +10,7 @@ struct asset {
 	size_t len;
 };
 
-/* By the name of a route's asset; it is there. */
+/* The asset of that name, which has to exist. */
 const struct asset *asset_find(const char *name);
 
 #endif

@@ -15,17 +15,17 @@ struct html {
 
 /* Begins a page: its head, and the header that all pages have. live: it is kept up to date. */
 void html_begin(struct html *h, const char *title, int live);
-/* Ends it. The page, for the caller to free. */
+/* Ends the page, and returns it for the caller to free. */
 char *html_end(struct html *h, size_t *ret_len);
-/* NULL is nothing. */
+/* Adds text with escapes; NULL: nothing. */
 void html_text(struct html *h, const char *text);
-/* As it stands. */
+/* Adds markup as it is. */
 void html_raw(struct html *h, const char *markup);
 /* A cell with this text, "–" for NULL or "". */
 void html_cell(struct html *h, const char *class, const char *text);
-/* How long ago an RFC 3339 time was, and when, on pointing at it; "–" for NULL. */
+/* The age of an RFC 3339 time, and the time itself on pointing at it; "–" for NULL. */
 void html_age(struct html *h, const char *when);
-/* Likewise for a time to come: in how long that is. */
+/* The same for a time to come: in how long that is. */
 void html_until(struct html *h, const char *when);
 /* A label with a meaning: class is one of ok, warn, bad, idle. */
 void html_badge(struct html *h, const char *class, const char *text);

@@ -1,4 +1,4 @@
-/* What several pages show. */
+/* Parts that several pages show. */
 #ifndef ZKLEADER_WEB_PAGE_PAGE_PARTS_H
 #define ZKLEADER_WEB_PAGE_PAGE_PARTS_H
 
@@ -19,14 +19,14 @@ void part_decisions(struct html *h, const json_t *decisions);
 void part_leader(struct html *h, const json_t *leader);
 /* The cell of a run's or a job's exit status. */
 void part_status(struct html *h, const json_t *run);
-/* The row below it with what it wrote, if that is told, over so many columns. */
+/* The row below it with the output of the run, if that is known, over so many columns. */
 void part_output(struct html *h, const json_t *run, unsigned columns);
 /* The ranking of the candidates, from `explain`. */
 void part_ranking(struct html *h, const json_t *list);
 /* The page of one task or queue, up to the notices. kind, description: NULL, if it has none. */
 void part_begin(struct html *h, const char *name, const char *kind, const char *description,
 		const json_t *status);
-/* How long the oldest job of a queue has waited. */
+/* The time for which the oldest job of a queue has waited. */
 void part_oldest(struct html *h, const json_t *queue);
 /* The entries of a list in that order; the array is the caller's to free. */
 const json_t **part_sorted(const json_t *list, int (*order)(const void *a, const void *b));
