@@ -13,9 +13,9 @@ struct account {
 int account_init(struct account *a);
 void account_done(struct account *a);
 /*
- * In a process of a job's own: a session of its own, standard input empty, the home folder, umask
- * 022 and the environment of a user, and nothing else of ours. 0, or a negative errno where there
- * is no home folder.
+ * In the process of a job: sets up its own session, empty standard input, the home folder, umask
+ * 022 and the environment of a user, and drops all that is ours. 0, or a negative errno if there is
+ * no home folder.
  */
 int account_become(const struct account *a);
 

@@ -26,7 +26,7 @@ bool jobs_same(const struct jobs_key *a, const struct jobs_key *b)
 	       strcmp(a->name, b->name) == 0;
 }
 
-/* It gets no more jobs, and ends once it has none. */
+/* Lets a process go: it gets no more jobs, and ends once it has none. */
 static void let_go(struct jobs *j, struct jobs_entry *entry)
 {
 	if (entry->offers >= 0)

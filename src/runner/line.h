@@ -27,13 +27,13 @@ struct line {
 	size_t n, first; /* items before `first` have been taken */
 };
 
-/* How many wait. */
+/* The number of waiting items. */
 size_t line_length(const struct line *l);
 bool line_has(const struct line *l, const struct jobs_key *key);
 void line_add(struct line *l, const struct line_item *item);
 /* Takes the first one out; false: there is none. */
 bool line_take(struct line *l, struct line_item *ret);
-/* Empties it, and frees what it has. */
+/* Empties the queue, and frees what it has. */
 void line_clear(struct line *l);
 
 #endif

@@ -18,12 +18,12 @@ struct post {
 	size_t len;
 	const char *job;
 	int64_t attempt, token;
-	struct job_delivery *delivery; /* what came of it */
+	struct job_delivery *delivery; /* the outcome */
 };
 
 /*
- * Sends it, and writes the answer's body to standard output, and behind it what was wrong. Returns
- * the exit code of the process: 0 where it was taken.
+ * Sends the request, writes the body of the answer to standard output, and then what went wrong.
+ * Returns the exit code of the process: 0 if the job was taken.
  */
 int post_send(void *post);
 

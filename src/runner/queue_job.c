@@ -27,7 +27,7 @@
 #define BEGIN_MS INT64_C(30000) /* time until ZooKeeper has recorded the start */
 #define WHY_SIZE 300
 
-/* In memory that its two supervisors share. */
+/* The memory that the two supervisors share. */
 struct shared {
 	struct job_shared job;
 	struct offer offer;
@@ -48,7 +48,7 @@ struct queue_job {
 	struct post post;
 	pid_t pid;  /* of the process that the runner has started */
 	int offers; /* the runner's offers, one after the other; their end: no more */
-	bool ran;   /* there was a job already */
+	bool ran;   /* a job has been run already */
 	bool yours;
 	char why[WHY_SIZE];
 	uint64_t number, token, timeout_ms;
@@ -172,7 +172,7 @@ static void say_not_begun(const struct queue_job *j, const char *why)
 		    LOG_STR("id", j->shared->offer.id), LOG_STR("why", why));
 }
 
-/* 0: it is ours; -ECANCELED: it is not; or the connection has failed. */
+/* Begins the job. 0: it is ours; -ECANCELED: it is not; or the connection has failed. */
 static int begin(struct queue_job *j)
 {
 	int e;
@@ -266,7 +266,7 @@ static void begin_capture(struct queue_job *j)
 			    LOG_STR("job", j->shared->offer.id), LOG_STR("why", strerror(-e)));
 }
 
-/* Whatever is wrong ends both supervisors: so the sidecar hears that the job does not go on. */
+/* Any failure ends both supervisors, which tells the sidecar that the job does not go on. */
 static bool prepare(struct queue_job *j, struct job *job)
 {
 	bool posts = j->callback[0] || j->queue->queue->url;
@@ -309,7 +309,7 @@ static void say_ended(struct queue_job *j, const struct job *job, int e)
 		 LOG_INT("took_ms", clock_boot_ms() - j->shared->began_ms));
 }
 
-/* False: it is not certain that the sidecar knows the end, so these supervisors end as well. */
+/* Reports the end. False: the sidecar may not know the end, so these supervisors end as well. */
 static bool conclude(struct queue_job *j, struct job *job)
 {
 	bool recorded = job->shared->recorded;
@@ -321,7 +321,10 @@ static bool conclude(struct queue_job *j, struct job *job)
 	return recorded && start_tell(j->start, j->pid, true) == 0;
 }
 
-/* Waits for an offer. False: the runner has ended, or needs this no more; or the supervisor has. */
+/*
+ * Waits for an offer. False: the runner has ended or closed the socket, or the supervisor has
+ * ended.
+ */
 static bool take_offer(struct queue_job *j, int control)
 {
 	struct pollfd fds[] = {{.fd = j->offers, .events = POLLIN},
@@ -333,7 +336,7 @@ static bool take_offer(struct queue_job *j, int control)
 	       sizeof(j->shared->offer);
 }
 
-/* Between two jobs; each begins in the home folder as it is then. */
+/* Goes from one job to the next, each of which begins in the home folder as it is then. */
 static bool next(struct job *job, int control)
 {
 	struct queue_job *j = job->next_arg;
@@ -356,7 +359,7 @@ static bool next(struct job *job, int control)
 	return false;
 }
 
-/* What the supervisors have before there is a job. */
+/* Opens what both supervisors need before there is a job. */
 static int open_all(struct queue_job *j)
 {
 	int e = zkleader_open(j->c->socket, &j->c->z);
@@ -366,7 +369,7 @@ static int open_all(struct queue_job *j)
 	if (j->shared == MAP_FAILED)
 		abort(); /* out of memory, as in base/mem.h */
 	buffer_init(&j->payload, RPC_REQUEST_MAX);
-	/* Both of them hold the connection. */
+	/* Both supervisors hold the connection. */
 	if (e == 0)
 		e = link_open(&j->c->z->link, clock_boot_ms() + BEGIN_MS);
 	if (e == 0)

@@ -11,7 +11,7 @@ struct runner_options {
 	const char *journal;	 /* the path of its socket; NULL: standard error */
 };
 
-/* Until it is told to end by TERM or INT: 0, or a negative errno where it cannot begin. */
+/* Runs until TERM or INT: 0, or a negative errno if it cannot begin. */
 int runner_run(const struct runner_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* One run: a process of its own claims the tick, and keeps the job within the lease. */
+/* The start of a run: a process of its own claims the tick, and keeps the job within the lease. */
 #ifndef ZKLEADER_RUNNER_START_H
 #define ZKLEADER_RUNNER_START_H
 
@@ -22,19 +22,19 @@ struct start {
 	int begun; /* a socket of the runner's, see start_tell() */
 };
 
-/* What a process tells the runner. */
+/* A message from a process to the runner. */
 struct start_word {
-	pid_t pid; /* that the runner has started */
-	bool free; /* its job has ended, and it waits for another; or else: that has begun */
+	pid_t pid; /* the process that the runner has started */
+	bool free; /* its job has ended, and it waits for another; false: it has begun one */
 };
 
-/* In the new process: it becomes the user's, and c gets its socket and output. 0 or -errno. */
+/* In the new process: becomes the user's, and gives c its socket and output. 0 or -errno. */
 int start_become(const struct start *s, struct context *c);
-/* In the new process, or in one of its own: 0, or a negative errno. */
+/* Tells the runner, in the new process or in one of its own: 0, or a negative errno. */
 int start_tell(const struct start *s, pid_t pid, bool is_free);
 /* The words of a command behind a name, as on a command line of `zkleader run`; ended by a NULL. */
 const char **start_words(const char *name, char *const *command, size_t n);
-/* The number of the process, which lives on without its parent; or a negative errno. */
+/* Starts a run. Returns the pid of its process, which outlives its parent; or a negative errno. */
 pid_t start_run(const struct start *s, const struct task_config *task, const struct due *due);
 
 #endif

@@ -13,7 +13,7 @@
 #include "config/text/trusted.h"
 #include "runner/account.h"
 
-/* What is said of a task that is not to be started; its texts are tasks.c's. */
+/* The reason why a task must not be started; its texts are tasks.c's. */
 struct tasks_refusal {
 	const char *task, *file, *why;
 };
@@ -26,25 +26,25 @@ struct tasks {
 	const struct account *account;
 	struct tasks_entry *list; /* tasks of the user, sorted by name */
 	size_t n;
-	struct tasks_file *files; /* that have them */
+	struct tasks_file *files; /* files with these tasks */
 	size_t n_files;
-	uint64_t look;	/* what the folder was like when it was read */
+	uint64_t look;	/* digest of the folder when it was read */
 	unsigned reads; /* how often a file was read */
 };
 
 void tasks_init(struct tasks *t, const char *config_file, const struct account *account);
 void tasks_done(struct tasks *t);
 /*
- * Reads the folder anew if it is another than before, and checks each file of the user's tasks.
- * Whether something is refused now that was not, or for another reason, or no longer.
+ * Reads the folder again if it has changed, and checks each file of the user's tasks. Returns
+ * whether the refusals or their reasons have changed.
  */
 bool tasks_look(struct tasks *t);
 /*
- * What is to be started, from the file as it is now. NULL where that must not be, and why; then it
- * is among the refusals until the files are others. Good until the next call.
+ * The task to start, from its file as it is now. NULL, and why: it must not be started, and stays
+ * among the refusals until the files change. Valid until the next call.
  */
 const struct task_config *tasks_find(struct tasks *t, const char *name, char why[TRUSTED_WHY_SIZE]);
-/* The i-th of what is refused; false: there are no more. */
+/* The i-th refusal; false: there are no more. */
 bool tasks_refused(const struct tasks *t, size_t i, struct tasks_refusal *ret);
 
 #endif
