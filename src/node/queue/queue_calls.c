@@ -123,6 +123,6 @@ void queue_calls_init(struct queue_calls *c, struct session *session, void (*lan
 void queue_calls_done(struct queue_calls *c)
 {
 	for (struct queue_call *call = c->list; call; call = call->next)
-		call->calls = NULL; /* it is freed behind its answer */
+		call->calls = NULL; /* freed when its answer arrives */
 	c->list = NULL;
 }

@@ -1,4 +1,4 @@
-/* A job is not to be done any more. */
+/* Cancels a job. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct cancel {
 	struct queue_op op;
 	struct job_id id;
 	int32_t job_version;
-	uint8_t *data; /* of the record */
+	uint8_t *data; /* the record's bytes */
 	struct job_record record;
 	job_fn fn;
 	void *arg;
@@ -73,7 +73,7 @@ static void on_cancelled(void *arg, const struct store_reply *reply)
 	}
 }
 
-/* Its supervisor hears of it by the watch, and ends it. */
+/* The supervisor of a running job gets this by its watch, and ends the job. */
 static void mark(struct cancel *c, const struct job_place *place)
 {
 	struct at_record at = place->at;
@@ -100,7 +100,7 @@ static void mark(struct cancel *c, const struct job_place *place)
 	buffer_done(&bytes);
 }
 
-/* It has not begun, and never does. */
+/* Ends a job that has not begun. */
 static void take_away(struct cancel *c, struct queue *queue, const struct job_place *place)
 {
 	struct job_pointer p = c->op.find.pointer;
@@ -160,7 +160,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	else if (c->record.purged)
 		op_fail(&c->op, JOB_NOT_THERE, QUEUE_NO_JOB);
 	else if (strcmp(c->record.state, "cancelled") == 0)
-		done(c); /* perhaps by ourselves, and the answer was lost */
+		done(c); /* perhaps by this request, whose answer was lost */
 	else if (c->record.ended > 0)
 		op_fail(&c->op, JOB_NOT_SO, "it has ended");
 	else

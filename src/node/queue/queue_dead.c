@@ -11,18 +11,18 @@
 #include "node/queue/queue_op.h"
 #include "node/tree/paths.h"
 
-#define AT_A_TIME 16   /* of many */
+#define AT_A_TIME 16   /* requests of a bulk operation */
 #define PAGE_MAX  500  /* in one answer */
-#define MANY_MS	  3000 /* from a request on, new ones are begun: clients wait 10 s for an answer */
+#define MANY_MS	  3000 /* no more are begun after this: clients wait 10 s for an answer */
 
 /* --- one ------------------------------------------------------------------ */
 
 struct one {
 	struct queue_op op;
 	struct job_id id;
-	bool purges; /* it is deleted, else requeued */
+	bool purges; /* deletes the job, else requeues it */
 	int32_t job_version;
-	uint8_t *data; /* of the record */
+	uint8_t *data; /* the record's bytes */
 	struct job_record record;
 	job_fn fn;
 	void *arg;
@@ -83,7 +83,7 @@ static void path_of_dead(const struct one *o, char path[STORE_PATH_MAX])
 	path_of_queue(o->op.queues->registry->settings, o->id.queue, "dead", name, path);
 }
 
-/* It gets all its attempts again; their numbers continue. */
+/* The job gets all its attempts again; the attempt numbers continue. */
 static void requeue(struct one *o, struct queue *queue)
 {
 	struct store_op ops[ENDING_OPS];
@@ -107,8 +107,8 @@ static void requeue(struct one *o, struct queue *queue)
 }
 
 /*
- * A trace of it stays, so that whoever repeats the submit of that id makes no other job. To an
- * earlier release that is a job which was cancelled. The key goes, if it is this job's.
+ * A stub of the record stays, so that a repeated submit of the same id makes no new job. Earlier
+ * releases show the stub as a cancelled job. The key is deleted if this job has it.
  */
 static void purge(struct one *o, const char *key, int32_t key_version)
 {
@@ -239,15 +239,15 @@ enum many_kind { MANY_REQUEUE, MANY_PURGE, MANY_LIST };
 struct many {
 	struct queues *queues;
 	enum many_kind kind;
-	bool has_after; /* those behind this one alone */
+	bool has_after; /* starts behind `after` */
 	struct job_id after;
 	struct job_id *ids; /* owned; the oldest first */
 	size_t n, next, flying, done;
-	int64_t until_ms; /* CLOCK_BOOTTIME: none is begun from then on; not of a list */
+	int64_t until_ms; /* CLOCK_BOOTTIME: begins no more then; lists have no such limit */
 	bool busy;
-	enum job_outcome outcome; /* the first that was not good */
+	enum job_outcome outcome; /* the first failure */
 	const char *why;
-	struct job_record **records; /* of a list; owned, as is each */
+	struct job_record **records; /* MANY_LIST: the page; owned, as is each */
 	size_t n_records;
 	job_fn fn;
 	job_list_fn list_fn;
@@ -259,7 +259,7 @@ struct listing_op {
 	struct many *many;
 };
 
-/* By when they were submitted, to the minute. */
+/* Order by minute of submission. */
 static int by_id(const void *a, const void *b)
 {
 	const struct job_id *x = a, *y = b;
@@ -306,7 +306,7 @@ static void many_end(struct many *m)
 
 static void many_go_on(struct many *m);
 
-/* Without its payload. */
+/* Copies the record without its payload. */
 static void keep(struct many *m, const struct job_record *j)
 {
 	struct job_record *copy = mem_alloc(sizeof(*copy));
@@ -321,7 +321,7 @@ static void keep(struct many *m, const struct job_record *j)
 	m->records[m->n_records++] = copy;
 }
 
-/* What has gone, or changed, meanwhile is left out. */
+/* A job that has gone or changed meanwhile is not an error. */
 static void on_one(void *arg, const struct job_answer *answer)
 {
 	struct many *m = arg;
@@ -339,14 +339,14 @@ static void on_one(void *arg, const struct job_answer *answer)
 	many_go_on(m);
 }
 
-/* Whether the next one is to be taken: a page is full but for those that were gone meanwhile. */
+/* Whether the next job is taken. A page is filled up for jobs that were gone meanwhile. */
 static bool takes_more(const struct many *m)
 {
 	if (m->next == m->n || m->flying == AT_A_TIME || m->outcome != JOB_DONE)
 		return false;
 	if (m->kind == MANY_LIST)
 		return m->n_records + m->flying < PAGE_MAX;
-	/* The first ones in any case, so that whoever asks on comes to an end. */
+	/* The first jobs are always taken, so that a client that repeats the request gets on. */
 	return m->next < AT_A_TIME || queues_now(m->queues) < m->until_ms;
 }
 

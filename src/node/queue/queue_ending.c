@@ -43,7 +43,7 @@ static bool has_callback(const struct job_ending *e)
 	return !e->pointer.callback && e->next != JOB_NEXT_AGAIN && e->record->callback[0];
 }
 
-/* Where the job, or the callback, is due from now on. */
+/* Pointer in `due` of the next attempt. A callback keeps its due time. */
 static struct job_pointer due_of(const struct job_ending *e)
 {
 	struct job_pointer p = e->pointer;
@@ -130,8 +130,8 @@ size_t job_ending_ops(struct job_ending *e, struct store_op ops[ENDING_OPS])
 }
 
 /*
- * Without the job's output: only who may submit may read that, and a notice is told to whoever
- * has a channel for it.
+ * The notice has no output of the job: only users who may submit may read that, but everyone with
+ * access to a notice channel reads notices.
  */
 bool job_ending_event(const struct job_ending *e, const struct registry *r,
 		      struct notice_record *ret_event)

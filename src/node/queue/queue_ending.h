@@ -12,7 +12,7 @@
 #define ENDING_OPS 4
 
 struct job_ending {
-	/* given */
+	/* input */
 	struct queue *queue;
 	struct job_pointer pointer;
 	enum job_next next;
@@ -20,8 +20,8 @@ struct job_ending {
 	int32_t job_version;
 	char from[STORE_PATH_MAX]; /* path to delete: its place in `at`, `due` or `dead` */
 	int32_t from_version;	   /* -1: any */
-	int64_t attempt;	   /* of a callback: number of tries begun */
-	/* made */
+	int64_t attempt;	   /* callbacks: number of attempts begun */
+	/* output */
 	char job[STORE_PATH_MAX], to[STORE_PATH_MAX], callback[STORE_PATH_MAX];
 	struct buffer bytes, tries;
 };

@@ -6,7 +6,7 @@
 #include "node/queue/queue_parts.h"
 #include "node/tree/paths.h"
 
-/* XXH64 twice, with two seeds: of the names of two keys none is met by chance. */
+/* XXH64 with two seeds gives 128 bits, so that two keys never have the same name by chance. */
 void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
 		       char path[STORE_PATH_MAX])
 {

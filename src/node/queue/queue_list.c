@@ -14,13 +14,13 @@
 
 #define AT_A_TIME 16   /* outstanding requests */
 #define PAGE_MAX  500  /* jobs of an answer */
-#define TIME_MS	  3000 /* from a request on, records are read: clients wait 10 s for an answer */
+#define TIME_MS	  3000 /* no record is read after so long: clients wait 10 s for an answer */
 
 static const char digits[] = "0123456789abcdef";
 
 struct found {
 	char uuid[37];
-	int64_t zxid; /* that created it; 0: it has gone */
+	int64_t zxid; /* the zxid of its creation; 0: the job has gone */
 };
 
 /* An entry of `at`. */
@@ -31,23 +31,23 @@ struct assigned {
 
 struct jobs_list {
 	struct queue_op op;
-	char state[JOB_STATE_MAX + 1]; /* ""; of all */
+	char state[JOB_STATE_MAX + 1]; /* "": all states */
 	size_t most;
-	struct queue_cursor after; /* what is left is older than this */
+	struct queue_cursor after; /* the page begins behind this job: all are older */
 	int64_t until_ms;	   /* CLOCK_BOOTTIME: no record is read from then on */
-	bool full;		   /* the page is, or its time is over */
+	bool full;		   /* the page is full, or its time is over */
 
-	char **nodes; /* of `at`; owned, as is each */
+	char **nodes; /* nodes with a folder in `at`; owned, as is each */
 	size_t n_nodes, node;
 	struct assigned *assigned; /* owned */
 	size_t n_assigned;
 
 	int64_t *minutes; /* newest first; owned */
 	size_t n_minutes, minute;
-	unsigned listing;    /* outstanding, of its folders */
+	unsigned listing;    /* outstanding listings of the minute's folders */
 	struct found *found; /* the jobs of that minute; owned */
 	size_t n_found, asked, answered;
-	bool reads; /* their records, or else their Stats */
+	bool reads; /* reads records; false: their Stats */
 
 	struct job_record **records; /* owned, as is each */
 	size_t n_records, n_read;    /* n_read: a whole minute counts for AT_A_TIME */
@@ -126,7 +126,7 @@ static void find_node(const struct jobs_list *l, const struct job_id *id, struct
 	}
 }
 
-/* Without its payload and its output. */
+/* Copies the record without payload and output. */
 static void take(struct jobs_list *l, const struct job_id *id, const struct store_reply *reply)
 {
 	struct job_record j;
@@ -171,7 +171,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	go_on(l);
 }
 
-/* Whether another request is to be sent now: one of all lists, or several of a few. */
+/* Whether another read may be sent now: each list may have one, and more if few are outstanding. */
 static bool has_room(const struct jobs_list *l)
 {
 	size_t outstanding = l->asked - l->answered;
@@ -180,7 +180,7 @@ static bool has_room(const struct jobs_list *l)
 	       (outstanding == 0 || op_calls(&l->op)->n < QUEUE_CALLS_PEOPLE);
 }
 
-/* The first ones in any case, so that whoever asks on comes to an end. */
+/* The first jobs are always read, so that a client that repeats the request gets on. */
 static bool is_over(const struct jobs_list *l)
 {
 	return l->n_records + (l->asked - l->answered) >= l->most ||
@@ -229,7 +229,7 @@ static void on_stat(void *arg, const struct store_reply *reply)
 	go_on(l);
 }
 
-/* What has gone is last, and what an earlier page has had is first. */
+/* Sorts the newest first; drops jobs that have gone, and skips those of an earlier page. */
 static void sort_found(struct jobs_list *l)
 {
 	size_t first = 0;

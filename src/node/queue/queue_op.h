@@ -1,5 +1,5 @@
 /*
- * One client request about a queue: it waits for its turn, sends requests to ZooKeeper, maybe
+ * A client request about a queue: it waits for its turn, sends requests to ZooKeeper, maybe
  * repeatedly, and is answered once. For node/queue_*.c.
  */
 #ifndef ZKLEADER_NODE_QUEUE_QUEUE_OP_H
@@ -9,13 +9,13 @@
 
 #define QUEUE_TRIES_MAX 20 /* attempts that meet missing folders or concurrent changes */
 
-/* Why there is none of an id. */
+/* The answer if no job has the id. */
 #define QUEUE_NO_JOB "no such job: it never was, or is not kept any more"
 
 struct job_place {
 	bool due;			/* there is a pointer in `due` */
-	int64_t due_minute;		/* of its folder */
-	char node[WORKER_NODE_MAX + 1]; /* that it was assigned to; "": none */
+	int64_t due_minute;		/* the minute of that folder */
+	char node[WORKER_NODE_MAX + 1]; /* node of the assignment; "": not assigned */
 	struct at_record at;
 	int32_t at_version;
 };
@@ -29,9 +29,9 @@ struct queue_op {
 	enum queue_op_state { OP_WAITING, OP_ACTIVE, OP_SLEEPING } state;
 	int64_t retry_ms;    /* SLEEPING: CLOCK_BOOTTIME of its end */
 	int64_t asked_ms;    /* CLOCK_BOOTTIME */
-	int64_t deadline_ms; /* CLOCK_BOOTTIME; it fails then */
-	bool doubt;	     /* an answer was lost: it may have been done */
-	bool stalled;	     /* it waits as op_stall() says */
+	int64_t deadline_ms; /* CLOCK_BOOTTIME: the op fails then */
+	bool doubt;	     /* an answer was lost: the change may have been made */
+	bool stalled;	     /* waiting, see op_stall() */
 	unsigned tries;
 	struct {
 		struct job_pointer pointer;
@@ -40,7 +40,7 @@ struct queue_op {
 		char **nodes; /* owned, as is each */
 		size_t n, next;
 		job_place_fn fn;
-	} find;		     /* of queue_places.c */
+	} find;		     /* state of queue_places.c */
 	const char *watched; /* SLEEPING: a change of this path ends it; borrowed; NULL */
 	/* Sends the next request. */
 	void (*step)(struct queue_op *op);
@@ -58,9 +58,9 @@ void op_again(struct queue_op *op, int64_t in_ms);
 void op_sleep(struct queue_op *op, const char *path, int64_t in_ms);
 /* Steps it again once folders are made, or the room of its queue is known. */
 void op_stall(struct queue_op *op);
-/* It was answered: frees it. */
+/* Frees the op, which has been answered. */
 void op_end(struct queue_op *op);
-/* Answers and ends it. */
+/* Answers the op with a failure, and frees it. */
 void op_fail(struct queue_op *op, enum job_outcome outcome, const char *why);
 /*
  * Whether the answer was lost or the servers refused: then the op continues by itself. Otherwise

@@ -128,7 +128,7 @@ bool queue_is_cut(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-/* Refused by the servers. */
+/* The servers have refused the request. */
 static void op_refused(struct queue_op *op, enum store_code code)
 {
 	op_fail(op, code == STORE_FULL ? JOB_NOT_NOW : JOB_NO_SESSION, store_refused_why(code));

@@ -1,4 +1,4 @@
-/* What the files of the queues share. For node/queue*.c alone. */
+/* Shared declarations of the queues' files. For node/queue*.c alone. */
 #ifndef ZKLEADER_NODE_QUEUE_QUEUE_PARTS_H
 #define ZKLEADER_NODE_QUEUE_QUEUE_PARTS_H
 
@@ -10,8 +10,8 @@
 #define QUEUE_SPREAD_MAX  7	/* additional folders of a minute */
 #define QUEUE_FAR_MINUTES 1440	/* jobs due so many minutes after their submission share */
 #define QUEUE_FAR_STEP	  30	/* a folder per so many minutes */
-#define QUEUE_CALLBACKS	  8	/* of a queue that a node sends at a time, beside its jobs */
-#define QUEUE_CALLBACK_MS 30000 /* for which an attempt of one may last */
+#define QUEUE_CALLBACKS	  8	/* callbacks of a queue that a node sends at a time */
+#define QUEUE_CALLBACK_MS 30000 /* the longest attempt of a callback */
 #define QUEUE_AGAIN_MS	  1000	/* retry after a failure */
 #define QUEUE_PATIENCE_MS 30000
 #define QUEUE_WORKS_MAX	  4000 /* jobs of a queue at one node, also of earlier sessions */
@@ -29,8 +29,8 @@ struct queue_works {
 	struct work *first;
 	size_t n;
 	bool listing, dirty; /* ROOT/jobs/Q/at/NODE is to be listed, or listed again */
-	bool made;	     /* it was missing, and has been made since */
-	bool known;	     /* it has been listed in this session */
+	bool made;	     /* the folder was missing, and has been made since */
+	bool known;	     /* the folder has been listed in this session */
 	int64_t list_ms;     /* CLOCK_BOOTTIME: not before */
 };
 
@@ -48,17 +48,17 @@ bool queue_works_known(const struct queue *queue);
 
 enum room_answer {
 	ROOM_TAKEN,  /* the submit has its place, if its transaction finds the round in force */
-	ROOM_WAIT,   /* it is found out */
+	ROOM_WAIT,   /* not known yet: a read or a count is in progress */
 	ROOM_FULL,   /* `max-queued` jobs wait */
 	ROOM_CLOSED, /* `open` is not there */
-	ROOM_REFUSED /* by the servers, with the code `refused` */
+	ROOM_REFUSED /* the servers refuse, with the code `refused` */
 };
 
 struct queue_room {
 	struct queue *queue;
 	int32_t round;	  /* a version of ROOT/jobs/Q/due; -1: none */
-	unsigned left;	  /* of our block in it */
-	bool busy;	  /* more is taken, or counted */
+	unsigned left;	  /* left of our block in that round */
+	bool busy;	  /* a block is being taken, or a count is in progress */
 	int64_t retry_ms; /* CLOCK_BOOTTIME: all is read again; 0: not to be */
 	enum room_answer answer;
 	int64_t until_ms; /* CLOCK_BOOTTIME: the answer is good */
@@ -91,7 +91,7 @@ void queue_room_is_over(struct queue *queue, int32_t round);
 /* The znode that names the job of a key. */
 void queue_path_of_key(const struct queues *q, const char *queue, const char *key,
 		       char path[STORE_PATH_MAX]);
-/* What it holds: the job, and the key in *ret_len bytes. False: that is not understood. */
+/* Parses the data of that znode: the job, and the key in *ret_len bytes. False: garbage. */
 bool queue_key_parse(const struct store_reply *reply, const char *queue, struct job_id *ret_id,
 		     const char **ret_key, size_t *ret_len);
 /* Whether that job has the key. */
@@ -103,7 +103,7 @@ struct queue;
 
 /* Whether that worker may get jobs, apart from its version. */
 bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m);
-/* Whether there is one now. */
+/* Whether any worker may get jobs now. */
 bool queue_is_served(const struct queue *queue);
 /* The fleet may have changed. */
 void queue_note_served(struct queue *queue, int64_t now);
@@ -116,12 +116,12 @@ struct queue {
 	struct queue_settings settings;
 	bool configured;	 /* false: freed once nothing of it is in progress */
 	unsigned making;	 /* number of folders being made */
-	enum store_code refused; /* why the last of them that was refused was; STORE_OK: none */
-	struct queue_lead *lead; /* NULL: it is not led here */
-	/* of the leadership with that token, which may go on after a withdrawn yield */
+	enum store_code refused; /* code of the last refused attempt to make one; STORE_OK: none */
+	struct queue_lead *lead; /* NULL: this node does not lead the queue */
+	/* state of the leadership with that token, which outlasts a withdrawn yield */
 	struct bucket bucket;
 	int64_t bucket_token;
-	struct queue_works works; /* what this node was given */
+	struct queue_works works; /* jobs assigned to this node */
 	/* Callbacks that this node has given up. */
 	struct {
 		size_t n;
@@ -129,9 +129,9 @@ struct queue {
 		struct job_pointer last;
 	} given_up;
 	struct queue_room room;
-	/* CLOCK_BOOTTIME: since when no worker serves it, as far as is known; 0: one does */
+	/* CLOCK_BOOTTIME: since when no worker is known to serve it; 0: it is served */
 	int64_t unserved_ms;
-	bool was_served; /* before that */
+	bool was_served; /* whether it was served before unserved_ms */
 };
 
 /* The callback of that job was given up by this node: the log and its status say so. */

@@ -1,4 +1,4 @@
-/* Where a job is that has not begun: its pointers, looked for by its name, one after the other. */
+/* Finds the place of a job that has not begun: tries each path that its pointer may have. */
 #include <stdlib.h>
 #include <string.h>
 

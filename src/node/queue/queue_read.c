@@ -1,4 +1,4 @@
-/* What a job has come to: its record, now or once it has ended. */
+/* Reads the record of a job, now or once the job has ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +8,17 @@
 #include "node/tree/paths.h"
 
 struct look {
-	uint8_t *data; /* of the record */
+	uint8_t *data; /* the record's bytes */
 	struct job_record record;
 };
 
 struct read {
 	struct queue_op op;
 	struct job_id id;
-	int64_t until_ms; /* CLOCK_BOOTTIME: it waits for the end until then; 0: not at all */
-	bool sure;	  /* what is read is as new as now */
+	int64_t until_ms; /* CLOCK_BOOTTIME: waits for the end until then; 0: no wait */
+	bool sure;	  /* the next read follows a confirmation */
 	char *path;
-	struct look *look; /* what was read, while a step goes on: thousands may wait */
+	struct look *look; /* the record during a step; NULL in between, as thousands may wait */
 	const void *owner; /* the client; NULL: nobody who may go */
 	job_fn fn;
 	void *arg;

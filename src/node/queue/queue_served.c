@@ -1,4 +1,4 @@
-/* Who serves a queue: the workers that may get jobs of it. */
+/* The workers that serve a queue: those that may get its jobs. */
 #include "node/queue/queue_parts.h"
 
 bool queue_is_fit(const struct queue *queue, const struct task *t, const struct member *m)

@@ -1,4 +1,4 @@
-/* A job is handed in: its record, and what points to it, in one transaction. */
+/* Submits a job: creates its record and its pointer in one transaction. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "node/queue/queue_op.h"
 #include "node/tree/paths.h"
 
-#define EARLY_MS	  60000 /* by which the caller's clock may be ahead */
-#define UNOPENED_MS	  5000	/* for which the first leader of a queue is waited for */
+#define EARLY_MS	  60000 /* the caller's clock may be ahead by so much */
+#define UNOPENED_MS	  5000	/* a submit waits so long for the first leader of a queue */
 #define UNOPENED_AGAIN_MS 200
 #define UNKNOWN_AGAIN_MS  100  /* while the time is not known */
-#define UNSERVED_MS	  5000 /* for which a worker may be away before nothing is taken */
+#define UNSERVED_MS	  5000 /* a worker may be away for so long before submits are refused */
 
-/* The operations of its transaction. */
+/* The operations of the transaction, by index. */
 enum { OP_OPEN, OP_ROUND, OP_JOB, OP_DUE, OP_KEY };
 
 struct submit {
@@ -22,19 +22,19 @@ struct submit {
 	struct job_id id;
 	char *payload, *key, *callback, *by;
 	size_t len;
-	bool drawn;	      /* the id is ours, and of the time at which the job is made */
-	bool timed;	      /* what follows is known: the time was */
-	int64_t at_ms, in_ms; /* as they were asked for */
+	bool drawn;	      /* the sidecar draws the id when the job is made */
+	bool timed;	      /* due_ms and only_looks are set, as the time was known */
+	int64_t at_ms, in_ms; /* as requested */
 	int64_t due_ms;
-	int32_t round; /* in which its place was taken */
-	bool looks;    /* whether the record is there */
+	int32_t round; /* the round in which room was taken */
+	bool looks;    /* looks whether the record exists */
 	/* The job that has the key has ended, and is followed by this one. */
 	bool replaces, old_kept;
 	struct job_id old;
 	int32_t key_version, old_version;
 	bool while_open; /* as struct job_submit has it */
-	bool only_looks; /* it may not be made: the id is too old, or from the future */
-	/* Why it is not taken, unless an earlier call was: that is looked for first. NULL. */
+	bool only_looks; /* makes no job: the id is too old, or from the future */
+	/* The answer if no earlier call was committed, which is checked first; NULL: none. */
 	const char *refusal;
 	job_fn fn;
 	void *arg;
@@ -81,8 +81,8 @@ static void fail(struct submit *s, enum job_outcome outcome, const char *why)
 static void look(struct submit *s);
 
 /*
- * The caller may repeat what was committed, and whose answer was lost: so nothing is refused before
- * the record was looked for.
+ * A client may repeat a submit that was committed but whose answer was lost. So the record is
+ * looked for before anything is refused.
  */
 static void refuse(struct submit *s, const char *why)
 {
@@ -147,7 +147,7 @@ static void on_key(void *arg, const struct store_reply *reply)
 		return;
 	}
 	if (reply->code != STORE_OK) {
-		op_again(&s->op, 0); /* it has gone again: its job has been deleted */
+		op_again(&s->op, 0); /* the key's znode has gone again: its job has been deleted */
 		return;
 	}
 	if (!queue_key_parse(reply, s->id.queue, &id, &key, &len)) {
@@ -163,7 +163,7 @@ static void on_key(void *arg, const struct store_reply *reply)
 	read_old(s);
 }
 
-/* Behind a transaction on the same connection, so what is read is no older than that. */
+/* This read follows a transaction on the same connection, so it is no older than that. */
 static void read_key(struct submit *s)
 {
 	char path[STORE_PATH_MAX];
@@ -180,7 +180,7 @@ static void on_queue(void *arg, const struct store_reply *reply)
 
 	if (op_took(&s->op, reply))
 		return;
-	/* Without a token there was no leader yet, which opens it. */
+	/* A queue without an epoch has had no leader yet. Its first leader will open it. */
 	if (reply->code == STORE_OK && reply->len > 0)
 		refuse(s, "the queue is full");
 	else if (queues_now(s->op.queues) < s->op.asked_ms + UNOPENED_MS)
@@ -189,7 +189,7 @@ static void on_queue(void *arg, const struct store_reply *reply)
 		refuse(s, "nobody serves the queue");
 }
 
-/* It is full, or was never led: as the transaction before has found, which is no older. */
+/* A closed queue is full, or has had no leader yet. Its epoch tells which. */
 static void not_open(struct submit *s)
 {
 	struct queue *queue = op_queue(&s->op);
@@ -208,7 +208,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 	struct job_pointer p = job_pointer_to(&s->id, s->due_ms, false);
 
 	if (queue_is_cut(reply))
-		s->looks = true; /* it may have used its place */
+		s->looks = true; /* the transaction may have used the room */
 	else if (reply->code != STORE_OK && queue)
 		queue_room_give_back(queue, s->round);
 	if (op_took(&s->op, reply))
@@ -221,7 +221,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 	} else if (reply->code == STORE_NO_NODE && reply->failed_op == OP_OPEN) {
 		not_open(s);
 	} else if (s->replaces && reply->failed_op >= OP_KEY) {
-		op_again(&s->op, 0); /* another has followed, or the old one was requeued */
+		op_again(&s->op, 0); /* another job has followed, or the old one was requeued */
 	} else if (reply->code == STORE_BAD_VERSION) {
 		queue_room_is_over(queue, s->round);
 		op_again(&s->op, 0);
@@ -322,8 +322,8 @@ static void on_looked(void *arg, const struct store_reply *reply)
 }
 
 /*
- * By a transaction, which the quorum's leader answers: a read may be behind what was committed by
- * way of another server.
+ * Looks for the record with a transaction, which the quorum's leader answers. A plain read may be
+ * older than what was committed through another server.
  */
 static void look(struct submit *s)
 {
@@ -345,7 +345,7 @@ static bool is_fresh(const struct job_id *id, int64_t now)
 	return minute_ms <= now + EARLY_MS && now < minute_ms + EARLY_MS + QUEUE_REPEAT_MS;
 }
 
-/* Once, as all attempts have to agree. */
+/* The due time is computed once, as all attempts of the submit have to agree. */
 static void take_time(struct submit *s)
 {
 	int64_t now = queues_server_ms(s->op.queues), at = s->at_ms > now ? s->at_ms : now;
@@ -360,7 +360,7 @@ static void take_time(struct submit *s)
 	s->timed = true;
 }
 
-/* Whether nobody will do it soon; *ret_wait: that is not known yet. */
+/* Whether the queue has been without workers for too long; *ret_wait: not known yet. */
 static bool is_unserved(const struct queue *queue, bool *ret_wait)
 {
 	bool late = queues_now(queue->queues) >= queue->unserved_ms + UNSERVED_MS;
@@ -369,7 +369,7 @@ static bool is_unserved(const struct queue *queue, bool *ret_wait)
 	return queue->unserved_ms > 0 && late;
 }
 
-/* Where there is room for it. */
+/* Makes the job if the queue has room for it. */
 static void make_in_room(struct submit *s, struct queue *queue)
 {
 	switch (queue_room_take(queue, &s->round)) {

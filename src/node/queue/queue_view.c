@@ -8,15 +8,15 @@
 #include "node/queue/queue_op.h"
 #include "node/tree/paths.h"
 
-#define FOLDERS_MAX 2000 /* of `due`, that are counted one by one */
+#define FOLDERS_MAX 2000 /* folders of `due` that are counted one by one */
 
 struct view {
 	struct queue_op op;
 	struct queue_view view;
 	bool open;
-	int64_t *minutes; /* of the folders of `due`, sorted; owned */
+	int64_t *minutes; /* minutes of the folders of `due`, sorted; owned */
 	size_t n_minutes, next;
-	char **nodes; /* of `at`; owned, as is each */
+	char **nodes; /* nodes with a folder in `at`; owned, as is each */
 	size_t n_nodes;
 	struct queue_view_worker *workers; /* owned, as are the names */
 	queue_view_fn fn;
@@ -155,7 +155,7 @@ static void look_at_nodes(struct view *v)
 
 static void count_next_minute(struct view *v);
 
-/* For how long the oldest waits that is due. */
+/* Computes how long the oldest due job has waited. */
 static void on_oldest(void *arg, const struct store_reply *reply)
 {
 	struct view *v = arg;
@@ -174,7 +174,7 @@ static void on_oldest(void *arg, const struct store_reply *reply)
 	count_next_minute(v);
 }
 
-/* Those of a later folder may be due before those of an earlier one. */
+/* Whether the next folder may have an older job: folders of a spread minute overlap in time. */
 static bool may_be_older(const struct view *v)
 {
 	int64_t minute = v->minutes[v->next];

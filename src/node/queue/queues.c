@@ -11,7 +11,7 @@
 #include "node/queue/queue_parts.h"
 #include "node/tree/paths.h"
 
-#define WARM_MS 60000 /* for which the lease is kept up behind the last job */
+#define WARM_MS 60000 /* the lease is kept up so long behind the last job */
 
 int64_t queues_now(const struct queues *q)
 {
@@ -104,7 +104,7 @@ int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step)
 	return minute / *ret_step * *ret_step;
 }
 
-/* Of a queue that may hold many, those of one minute are spread over the folders of several. */
+/* A queue with a large max-queued spreads the jobs of one minute over several folders. */
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p)
 {
 	unsigned folders = (queue->settings.max_queued + QUEUE_SPREAD_PER - 1) / QUEUE_SPREAD_PER;
@@ -220,7 +220,7 @@ static void queue_free(struct queue *queue)
 	free(queue);
 }
 
-/* Those that are configured no more go once nothing of them goes on. */
+/* Queues that are no longer configured are freed once none of their jobs is in progress. */
 static void drop_gone(struct queues *q)
 {
 	size_t kept = 0;
@@ -246,7 +246,7 @@ static bool is_served(const struct registry *r, const char *name)
 	return false;
 }
 
-/* Those that take submits alone, and those that are gone from the files while jobs go on here. */
+/* Adds queues without slots here, and removed ones whose jobs still run here. */
 static void add_answers(void *arg, struct worker *w)
 {
 	const struct queues *q = arg;
@@ -312,7 +312,7 @@ static void on_due(void *arg)
 	q->again = true;
 }
 
-/* A job that begins finds a lease. */
+/* Keeps the lease up between jobs, so that the next one finds a lease when it begins. */
 static void keep_warm(struct queues *q, int64_t now)
 {
 	bool up = session_is_up(q->session) || session_lease_left(q->session) > 0;
@@ -325,7 +325,7 @@ static void keep_warm(struct queues *q, int64_t now)
 	session_set_working(q->session, now < q->warm_ms && up);
 }
 
-/* At the end of each turn. */
+/* Runs at the end of each turn of the loop. */
 static void on_turn(void *arg)
 {
 	struct queues *q = arg;

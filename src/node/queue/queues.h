@@ -42,27 +42,27 @@
 enum job_outcome {
 	JOB_DONE,
 	JOB_NOT_THERE,	/* no such job: it never existed, or is no longer kept */
-	JOB_NOT_SO,	/* it is not in a state for this; why names its state */
+	JOB_NOT_SO,	/* the job's state does not allow this; why names the state */
 	JOB_MISUSE,	/* such as an id too old for a new job; why */
 	JOB_NOT_NOW,	/* queue or quota full, paused, or no worker; why */
 	JOB_NO_SESSION, /* nothing was done; why */
-	JOB_UNKNOWN	/* it may or may not have been done */
+	JOB_UNKNOWN	/* the change may or may not have been made */
 };
 
 struct job_answer {
 	enum job_outcome outcome;
 	const char *why;		 /* a text for people; NULL for DONE */
-	struct job_id id;		 /* of the job; of the last one, where there are several */
+	struct job_id id;		 /* the job; the last one, if there are several */
 	const struct job_record *record; /* DONE of a read: valid during the call; else NULL */
 	size_t n;			 /* DONE: number of jobs, of a request about several */
-	bool more;			 /* of all of a queue: others are left, as time was up */
+	bool more;			 /* jobs are left, as time was up */
 };
 
 typedef void (*job_fn)(void *arg, const struct job_answer *answer);
 
 struct job_submit {
 	const struct job_id *id; /* names the queue */
-	bool drawn;		 /* its minute is to be that at which the job is made */
+	bool drawn;		 /* the minute of the id becomes that at which the job is made */
 	const void *payload;
 	size_t len;
 	int64_t at_ms; /* since the epoch; 0: at once, or in_ms from now on */
@@ -105,7 +105,7 @@ struct job_begun {
 	const char *why; /* if it is not */
 	uint64_t number; /* for the calls that follow */
 	int64_t token, attempt, timeout_ms;
-	const struct job_record *record; /* of the job; valid during the call */
+	const struct job_record *record; /* the job's record; valid during the call */
 	const void *payload;
 	size_t len;
 	const char *callback; /* deliver the end of that job to this URL; NULL: run the job */
@@ -159,7 +159,7 @@ struct queues {
 	int64_t wake_ms; /* CLOCK_BOOTTIME: check all queues then */
 	int64_t warm_ms; /* CLOCK_BOOTTIME: the lease is kept up until then */
 	struct queue_calls calls;
-	/* of queue_ops.c */
+	/* state of queue_ops.c */
 	struct queue_ops_list waiting, others;
 	size_t n_ops;
 	int64_t look_ms; /* CLOCK_BOOTTIME: when `others` are checked */
@@ -173,7 +173,7 @@ void queues_done(struct queues *q);
 /* The configured queues, or their settings, have changed. */
 void queues_configured(struct queues *q);
 
-/* From the session's, the registry's and the elections' handlers. */
+/* Events from the handlers of the session, the registry and the elections. */
 void queues_up(struct queues *q);
 void queues_cut(struct queues *q);
 void queues_expired(struct queues *q);
@@ -181,13 +181,13 @@ void queues_watch(struct queues *q, enum store_watch type, const char *path);
 /* The fleet, the leaders or the lease have changed: all queues are checked. */
 void queues_changed(struct queues *q);
 
-/* Now by the clock that jobs go by (clocks_jobs()): ms since the epoch. */
+/* The time by the clock of jobs (clocks_jobs()): ms since the epoch. */
 int64_t queues_server_ms(const struct queues *q);
-/* What that clock has passed for certain, however slow the answer was that told it. */
+/* A lower bound of that time: now, less the possible error of the clock. */
 int64_t queues_passed_ms(const struct queues *q);
 
 /* Client requests; fn is called once, maybe before this returns. Arguments are copied. */
-/* Tells that id with the present minute, once the time is known. */
+/* Answers with that id and the present minute, once the time is known. */
 void queues_stamp(struct queues *q, const struct job_id *id, job_fn fn, void *arg);
 void queues_submit(struct queues *q, const struct job_submit *submit, job_fn fn, void *arg);
 /*
@@ -217,7 +217,7 @@ void queues_view(struct queues *q, const char *queue, queue_view_fn fn, void *ar
 void queues_list(struct queues *q, const char *queue, const char *state, size_t most,
 		 const struct queue_cursor *after, queue_list_fn fn, void *arg);
 
-/* What is wrong with queues here: jobs that do not begin, an epoch of another ensemble. */
+/* Problems of queues on this node: jobs that do not begin, an epoch of another ensemble. */
 #define QUEUE_TROUBLE_MAX 1600
 typedef void (*queue_trouble_fn)(void *arg, const char *queue, const char *text);
 void queues_troubles(const struct queues *q, queue_trouble_fn fn, void *arg);

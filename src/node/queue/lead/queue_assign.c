@@ -16,7 +16,7 @@ struct candidate {
 	const struct member *member;
 };
 
-/* One of a batch. */
+/* A job or a callback in a batch, and the worker that gets it. */
 struct assignment {
 	struct due_item item;
 	char node[WORKER_NODE_MAX + 1];
@@ -27,14 +27,14 @@ struct assignment {
 struct assign_batch {
 	struct queue_lead *lead;
 	struct assign_batch *next;
-	size_t n_workers; /* that are checked */
+	size_t n_workers; /* workers whose records are checked */
 	size_t n;
 	struct assignment list[LEAD_BATCH];
 };
 
 /* --- the workers ---------------------------------------------------------- */
 
-/* Of the newest version, as the elections find it: kept of two that are compared in their order. */
+/* The newest version of workers that may get jobs, compared in the order of the elections. */
 static const char *newest(const struct queue_lead *lead, const struct task *t)
 {
 	const struct fleet *f = &lead_queues(lead)->registry->fleet;
@@ -61,7 +61,7 @@ static unsigned coming(const struct queue_lead *lead, const char *node, bool cal
 	return n;
 }
 
-/* Of a sidecar that was started again, the record of the one before it may be there still. */
+/* Whether a is the newer registration. A restarted sidecar's previous one may still be there. */
 static bool is_later(const struct member *a, const struct member *b)
 {
 	if (a->worker->started_at != b->worker->started_at)
@@ -69,7 +69,7 @@ static bool is_later(const struct member *a, const struct member *b)
 	return a->serial > b->serial;
 }
 
-/* That of the same node, n: there is none. */
+/* Index of the candidate with the same node; n: none. */
 static size_t place_of(const struct candidate *candidates, size_t n, const struct member *m)
 {
 	for (size_t i = 0; i < n; i++)
@@ -79,7 +79,7 @@ static size_t place_of(const struct candidate *candidates, size_t n, const struc
 }
 
 /*
- * Those that may be given something, in arrays of their own. Callbacks have slots of their own: a
+ * Lists the workers that may get jobs, or callbacks. Callbacks have slots of their own, so that a
  * receiver that hangs keeps no job waiting.
  */
 static size_t find_workers(const struct queue_lead *lead, bool callbacks,
@@ -138,7 +138,7 @@ static void given_away(struct assign_batch *b)
 	}
 }
 
-/* All but the one at that index are to be given once more; in_ms: that one, too, -1: never. */
+/* Puts the batch's items back into `due`. The guilty one is due again in in_ms; -1: never. */
 static void put_back(struct assign_batch *b, size_t guilty, int64_t in_ms)
 {
 	struct queue_lead *lead = b->lead;
@@ -159,7 +159,7 @@ static void on_assigned(void *arg, const struct store_reply *reply)
 	struct queue_lead *lead = b->lead;
 
 	if (lead_took(lead, reply))
-		return; /* it is freed */
+		return; /* lead_took() has freed it */
 	unlink_batch(b);
 	size_t op = reply->failed_op < LEAD_CHECKS ? 0 : (size_t)reply->failed_op - LEAD_CHECKS;
 	if (reply->code == STORE_OK) {
@@ -171,7 +171,7 @@ static void on_assigned(void *arg, const struct store_reply *reply)
 	} else {
 		size_t i = (op - b->n_workers) / 2;
 		bool deletes = (op - b->n_workers) % 2 == 0;
-		/* Cancelled meanwhile; or another assignment of it is there, by a hand. */
+		/* The job was cancelled meanwhile, or has an assignment that was made by hand. */
 		put_back(b, i, deletes ? -1 : reply->code == STORE_NO_NODE ? 0 : QUEUE_AGAIN_MS);
 		if (!deletes && reply->code == STORE_NO_NODE && i < b->n) {
 			const struct queue_folders folders = {
@@ -337,7 +337,7 @@ static void fill(struct assign_batch *b, bool callbacks, const struct candidate 
 		if (callbacks)
 			lead->assigns.cursor = cursor;
 		if (i == ASSIGN_NOBODY || !due_take(lead, callbacks, passed_ms, now, &item)) {
-			lead->assigns.cursor = cursor; /* nobody's turn is over */
+			lead->assigns.cursor = cursor; /* no worker has used its turn */
 			return;
 		}
 		if (callbacks && item.tries < 0) {

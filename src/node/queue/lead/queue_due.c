@@ -7,7 +7,7 @@
 #include "node/tree/paths.h"
 
 #define COUNT_EVERY_MS 100 /* a folder that is not listed yet again */
-#define AHEAD_MINUTES  (QUEUE_FAR_STEP * QUEUE_SPREAD_MAX) /* of a folder, to what is in it */
+#define AHEAD_MINUTES  (QUEUE_FAR_STEP * QUEUE_SPREAD_MAX) /* from a job's minute to its folder's */
 #define OLD_MINUTES    15    /* an empty folder is deleted after so long, */
 #define QUIET_MS       60000 /* and when nobody has just made it, for what is about to come */
 
@@ -120,7 +120,7 @@ static void take_names(struct due_folder *f, const struct store_reply *reply)
 	}
 	if (n > 0)
 		qsort(items, n, sizeof(*items), by_time);
-	for (size_t i = f->first; i < f->n; i++) { /* the few of which more is known */
+	for (size_t i = f->first; i < f->n; i++) { /* keeps what is known of these few */
 		if (f->items[i].tries < 0 && f->items[i].not_before == 0)
 			continue;
 		struct due_item *same = bsearch(&f->items[i], items, n, sizeof(*items), by_time);
@@ -178,7 +178,7 @@ static void on_dropped(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
 		f->there = false;
 	else
-		f->dirty = true; /* something has come into it */
+		f->dirty = true; /* the folder has got an entry */
 }
 
 static void drop(struct due_folder *f)
@@ -273,7 +273,7 @@ void due_pump(struct queue_lead *lead, int64_t now)
 	for (size_t i = 0; i < d->n; i++) {
 		struct due_folder *f = d->folders[i];
 		bool near = i < LEAD_NEAR_MAX;
-		/* A far one may not be heard of in time. */
+		/* A change of a far folder may have been missed. */
 		f->dirty |= near && f->listed && !f->near;
 		look_at(f, near, now, now_minute);
 	}

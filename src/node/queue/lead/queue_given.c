@@ -96,7 +96,7 @@ static void node_free(struct given_node *n)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* An assignment that we have not made: whose it is. */
+/* Reads the session of an assignment that an earlier leader has made. */
 static void on_at(void *arg, const struct store_reply *reply)
 {
 	struct given_node *n = arg;
@@ -117,7 +117,7 @@ static void on_at(void *arg, const struct store_reply *reply)
 	}
 	queues_wake(lead_queues(lead), 0);
 	if (!g)
-		return; /* it has gone meanwhile */
+		return; /* the assignment has gone meanwhile */
 	g->reading = false;
 	if (reply->code == STORE_NO_NODE) {
 		given_remove(n, g);
@@ -126,7 +126,7 @@ static void on_at(void *arg, const struct store_reply *reply)
 	} else {
 		log_warning("assignment not understood", LOG_STR("queue", lead_name(lead)),
 			    LOG_STR("job", g->pointer.uuid), LOG_STR("why", why));
-		g->session = -1; /* of nobody */
+		g->session = -1; /* belongs to no session */
 	}
 }
 
@@ -200,10 +200,10 @@ static void on_dropped(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
 		n->there = false;
 	else
-		n->dirty = true; /* something has come into it */
+		n->dirty = true; /* the folder has got an entry */
 }
 
-/* A node that returns under that name makes it again. */
+/* A node that returns makes its folder again. */
 static void drop(struct given_node *n)
 {
 	char path[STORE_PATH_MAX];
@@ -280,14 +280,14 @@ static void on_nodes(void *arg, const struct store_reply *reply)
 		if (!path_is_node(reply->names[i], node))
 			continue;
 		struct given_node *n = given_node_of(lead, node, true);
-		n->listed &= n->there; /* it exists again */
+		n->listed &= n->there; /* a folder that was made again is listed anew */
 		n->there = true;
 	}
 	s->listed = true;
 	queues_wake(lead_queues(lead), 0);
 }
 
-/* Those whose folder has gone. */
+/* Frees the nodes whose folder has gone. */
 static void forget_gone(struct given_set *s)
 {
 	size_t kept = 0;

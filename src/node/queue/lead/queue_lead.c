@@ -64,7 +64,7 @@ bool lead_took(struct queue_lead *lead, const struct store_reply *reply)
 
 /* --- the epoch ------------------------------------------------------------ */
 
-/* The token of the leader that raised it last; 0: none, or not a token. */
+/* The token of the leader that raised the epoch last; 0: none, or garbage. */
 static int64_t token_of(const struct store_reply *reply)
 {
 	const char *text = reply->data;
@@ -81,8 +81,8 @@ static int64_t token_of(const struct store_reply *reply)
 }
 
 /*
- * Another may lead since, and we are about to hear of that. If we do not, it was no leader of this
- * ensemble.
+ * The epoch has a larger token than ours. Usually another node leads by now, and the news is on its
+ * way. If no such news comes, the token is from another ensemble's data.
  */
 static void note_above(struct queue_lead *lead, int64_t token)
 {
@@ -112,7 +112,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 		note_above(lead, token_of(reply));
 		lead_restart(lead, QUEUE_AGAIN_MS);
 	} else {
-		/* The process before this one led by the same token: its burst is not had again. */
+		/* The previous sidecar led with the same token: its burst is used up. */
 		if (lead->fresh && token_of(reply) == lead->token)
 			bucket_drain(&lead->bucket, queues_now(lead_queues(lead)));
 		lead->fresh = lead->told_above = false;
@@ -151,8 +151,8 @@ static void read_epoch(struct queue_lead *lead)
 }
 
 /*
- * Never over that of a later leader: its token is bigger. From then on the transactions of those
- * before fail.
+ * Raises the epoch, but never above a later leader, whose token is larger. From then on
+ * transactions of earlier leaders fail.
  */
 static void raise_epoch(struct queue_lead *lead)
 {
@@ -212,7 +212,7 @@ void queue_lead_cut(struct queue *queue)
 		lead_restart(queue->lead, 0);
 }
 
-/* The token of our leadership, 0: it is not led here. */
+/* The token of this node's leadership; 0: it does not lead the queue. */
 static int64_t own_token(const struct queue *queue)
 {
 	const struct task *t = queue_task(queue);

@@ -1,5 +1,5 @@
 /*
- * What the leader of a queue knows and does. For queue_lead.c, queue_due.c, queue_given.c,
+ * State and functions of a queue's leader. For queue_lead.c, queue_due.c, queue_given.c,
  * queue_assign.c, queue_takeover.c and queue_tidy.c.
  */
 #ifndef ZKLEADER_NODE_QUEUE_LEAD_QUEUE_LEAD_H
@@ -11,28 +11,28 @@
 
 #define LEAD_LISTS_MAX	 16    /* outstanding listings of folders */
 #define LEAD_READS_MAX	 16    /* outstanding reads of assignments and records */
-#define LEAD_NEAR_MAX	 64    /* folders of `due` that come next: who watches them comes first */
+#define LEAD_NEAR_MAX	 64    /* next folders of `due`, which are watched with priority */
 #define LEAD_BATCH	 25    /* jobs in one transaction */
 #define LEAD_BATCHES_MAX 4     /* outstanding batches */
-#define LEAD_ABOVE_MS	 10000 /* a later leader than this one is known of by then */
+#define LEAD_ABOVE_MS	 10000 /* news of a later leader arrives within this time */
 
 /* --- queue_due.c: what is due, and when ----------------------------------- */
 
 struct due_item {
 	struct job_pointer pointer;
-	int64_t minute;	    /* of its folder */
-	int32_t tries;	    /* of a callback; -1: not read */
+	int64_t minute;	    /* the minute of its folder */
+	int32_t tries;	    /* callbacks: attempts begun; -1: not read */
 	int64_t not_before; /* CLOCK_BOOTTIME: no assignment before, as the last failed */
 };
 
 struct due_folder {
 	struct queue_lead *lead;
 	int64_t minute;
-	bool callbacks;		/* it has those, and no jobs */
+	bool callbacks;		/* holds callbacks; false: jobs */
 	struct due_item *items; /* by due_ms; owned */
 	size_t first, n, room;	/* items[first] to items[n - 1] are left */
-	size_t count;		/* of znodes, as the servers say */
-	bool there;		/* it was in the last listing of folders */
+	size_t count;		/* number of znodes, by the folder's Stat */
+	bool there;		/* found in the last listing of folders */
 	bool listed, listing, counting, dirty, dropping;
 	bool near;		   /* when the last listing was requested */
 	int64_t list_ms, count_ms; /* CLOCK_BOOTTIME: not before */
@@ -55,7 +55,7 @@ bool due_is_known(const struct queue_lead *lead);
 /* Removes the first job, or callback, that is due by now_ms (the clock of jobs); false: none. */
 bool due_take(struct queue_lead *lead, bool callbacks, int64_t now_ms, int64_t boot_ms,
 	      struct due_item *ret);
-/* Whether there is one. */
+/* Whether a job, or callback, can be taken now. */
 bool due_is_any(const struct queue_lead *lead, bool callbacks, int64_t boot_ms);
 /* The item was not assigned; it is due again in in_ms. */
 void due_put_back(struct queue_lead *lead, const struct due_item *item, int64_t in_ms);
@@ -77,8 +77,8 @@ struct given {
 	int64_t session; /* 0: not read */
 	bool reading;
 	uint64_t order;	      /* number of its read among those of its node */
-	bool there;	      /* it was in the last listing */
-	int64_t timeout_ms;   /* of the session, if it was seen in the fleet */
+	bool there;	      /* found in the last listing */
+	int64_t timeout_ms;   /* timeout of the session, if the fleet had it */
 	int64_t suspected_ms; /* CLOCK_BOOTTIME: its session was found missing; 0: it was not */
 	uint64_t lists;	      /* the listing of workers that will confirm it */
 	int64_t gone_ms;      /* CLOCK_BOOTTIME: since then surely missing; 0 */
@@ -104,7 +104,7 @@ struct given_set {
 	bool listed, listing, dirty;
 	int64_t list_ms;
 	size_t lists, reads; /* outstanding */
-	/* of the listing of workers that confirms missing sessions; CLOCK_BOOTTIME */
+	/* listing of workers that confirms missing sessions; CLOCK_BOOTTIME */
 	size_t takeovers; /* outstanding */
 	uint64_t refreshed_lists;
 	int64_t refreshed_ms;
@@ -173,12 +173,12 @@ enum lead_phase {
 
 struct queue_lead {
 	struct queue *queue;
-	int64_t token; /* of the leadership */
+	int64_t token; /* token of the leadership */
 	enum lead_phase phase;
 	bool flying; /* a request of the phase is outstanding */
 	int64_t retry_ms;
-	int32_t version; /* of ROOT/jobs/Q: the epoch */
-	/* A token in there that is above ours, 0: none; and since when (CLOCK_BOOTTIME). */
+	int32_t version; /* version of ROOT/jobs/Q: the epoch */
+	/* A token in the epoch that is above ours, 0: none; and since when (CLOCK_BOOTTIME). */
 	int64_t above, above_ms;
 	bool told_above;
 	struct bucket bucket;

@@ -12,9 +12,9 @@
 #include "base/mem.h"
 #include "node/tree/paths.h"
 
-#define ROUND_MS	  20000	 /* between two looks at which minutes there are */
-#define LATE_MINUTES	  13	 /* until then a submit may come into a minute's folder */
-#define SLACK_MS	  120000 /* by which clocks may differ, behind QUEUE_KEEP_LEAST_MS */
+#define ROUND_MS	  20000	 /* between two listings of the minutes */
+#define LATE_MINUTES	  13	 /* a submit may add to a minute's folder for so long */
+#define SLACK_MS	  120000 /* clocks may differ by so much, on top of QUEUE_KEEP_LEAST_MS */
 #define PRUNE_READS_MAX	  32	 /* outstanding reads */
 #define PRUNE_READS_LEAST 2	 /* likewise, however many others there are */
 #define PRUNE_CALLS_MAX	  50	 /* outstanding requests of all queues at which no more are sent */
@@ -61,7 +61,7 @@ static int by_minute(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Nothing of it has ended before it began, and little before it was over. */
+/* Jobs of a minute end after it has begun, and few before it is over. */
 static struct prune_minute minute_new(const struct prune *p, int64_t minute)
 {
 	int64_t keep_ms = prune_kept_ms(p, false), dead_ms = prune_kept_ms(p, true);
@@ -115,8 +115,8 @@ static void on_minutes(void *arg, const struct store_reply *reply)
 }
 
 /*
- * Some were purged or requeued: what is left of them goes sooner than they would have. Nobody says
- * of which minute they were.
+ * Dead letters were purged or requeued: their records may now go sooner than planned. Any minute
+ * may have had them.
  */
 static void on_letters(void *arg, const struct store_reply *reply)
 {
@@ -147,7 +147,7 @@ static void begin_round(struct prune *p)
 	char path[STORE_PATH_MAX];
 
 	if (p->keep_ms != s->keep_ms || p->keep_dead_ms != s->keep_dead_ms)
-		p->n = 0; /* of each it is known anew when something goes */
+		p->n = 0; /* when each minute is due has changed */
 	p->keep_ms = s->keep_ms;
 	p->keep_dead_ms = s->keep_dead_ms;
 	p->phase = PRUNE_LIST;
@@ -170,7 +170,7 @@ static void on_count(void *arg, const struct store_reply *reply)
 		p->refused = true;
 }
 
-/* Of those that have ended above the limit. */
+/* Number of records of ended jobs above QUEUE_ENDED_MAX. */
 static size_t surplus_of(const struct prune *p)
 {
 	size_t all = 0, others = due_count(p->lead) + given_count(p->lead);
@@ -180,7 +180,7 @@ static size_t surplus_of(const struct prune *p)
 	return all > others + QUEUE_ENDED_MAX ? all - others - QUEUE_ENDED_MAX : 0;
 }
 
-/* Whether that minute is over, or nearly: a few come late. */
+/* Whether that minute is over, or nearly: few records are added late. */
 static bool is_to_be_counted(const struct prune *p, const struct prune_minute *m)
 {
 	return !m->counted && m->minute < prune_server_ms(p) / JOB_MINUTE_MS - 1;
@@ -221,10 +221,10 @@ static void on_folder_gone(void *arg, const struct store_reply *reply)
 	p->flying--;
 	if (queue_is_cut(reply))
 		(void)lead_took(p->lead, reply);
-	/* Else not all of them were there, or something has come: what of it. */
+	/* Any other failure is harmless: folders were missing, or a record has been added. */
 }
 
-/* Nothing comes into it any more. */
+/* Deletes the minute's folders, to which no submit can add any more. */
 static void delete_folder(struct prune *p, int64_t minute)
 {
 	char paths[17][STORE_PATH_MAX];
@@ -255,7 +255,7 @@ static void end_minute(struct prune *p)
 	p->at++;
 }
 
-/* Whether something of it may go. A minute that is not over is left alone. */
+/* Whether a record of the minute may go. A minute that is not over is left alone. */
 static bool is_due(const struct prune *p, const struct prune_minute *m)
 {
 	int64_t now = prune_server_ms(p);

@@ -1,4 +1,4 @@
-/* What the pruning of ended jobs shares. For node/queue_prune*.c alone. */
+/* Shared declarations of the pruning of ended jobs. For node/queue_prune*.c alone. */
 #ifndef ZKLEADER_NODE_QUEUE_LEAD_QUEUE_PRUNE_H
 #define ZKLEADER_NODE_QUEUE_LEAD_QUEUE_PRUNE_H
 
@@ -6,9 +6,9 @@
 
 struct prune_minute {
 	int64_t minute;
-	/* By the server's clock: nothing of it goes before; nor, where there are too many. */
+	/* By the server's clock: no record of it goes before; early_ms: nor above the limit. */
 	int64_t again_ms, early_ms;
-	size_t count; /* records, as they were counted last */
+	size_t count; /* records, by the last count */
 	bool counted;
 };
 
@@ -16,11 +16,11 @@ struct prune_minute {
 struct prune_item {
 	struct prune *prune;
 	char uuid[NAME_ID_MAX + 1];
-	bool waits;	    /* it has not begun, or is tried again */
+	bool waits;	    /* waiting for its first or next attempt */
 	unsigned flying;    /* outstanding reads */
 	bool gone, pointer; /* the record has gone; it is a dead letter */
-	int32_t version;    /* of the record */
-	int64_t mtime;	    /* of the record: its end, where it has ended */
+	int32_t version;    /* version of the job's record */
+	int64_t mtime;	    /* mtime of the job's record: when an ended job ended */
 	char *key;	    /* its znode's path, which goes with the record; owned; NULL */
 	int32_t key_version;
 };
@@ -31,7 +31,7 @@ struct prune_batch {
 	struct prune_batch *next;
 	size_t n;
 	struct prune_item *items[LEAD_BATCH];
-	struct prune_item *of_op[3 * LEAD_BATCH]; /* whose each operation is */
+	struct prune_item *of_op[3 * LEAD_BATCH]; /* the item of each operation */
 };
 
 enum prune_phase { PRUNE_REST, PRUNE_LIST, PRUNE_COUNT, PRUNE_LOOK };
@@ -42,17 +42,17 @@ struct prune {
 	struct prune_minute *minutes;  /* sorted; owned */
 	size_t n, at;		       /* minutes[at] is counted, or pruned */
 	int64_t round_ms;	       /* CLOCK_BOOTTIME: not before */
-	int64_t keep_ms, keep_dead_ms; /* as they were set when the minutes were looked at */
-	int32_t letters;	       /* dead ones, as they were counted last */
+	int64_t keep_ms, keep_dead_ms; /* the settings when the minutes were looked at */
+	int32_t letters;	       /* number of dead letters, by the last count */
 	size_t surplus;		       /* records above the limit, the oldest of which go */
 	size_t flying;		       /* outstanding reads */
-	bool refused;		       /* one of them, so that this round is over */
-	/* of minutes[at] */
+	bool refused;		       /* a request was refused, so this round is over */
+	/* state of minutes[at] */
 	bool looks;
-	unsigned x; /* the digit */
+	unsigned x; /* index in prune_digits */
 	size_t kept;
-	int64_t again_ms, early_ms; /* the soonest that something of it may go */
-	/* of the folder of that digit: queue_prune_look.c */
+	int64_t again_ms, early_ms; /* the soonest that a record of it may go */
+	/* state of that digit's folder: queue_prune_look.c */
 	bool listing, listed;
 	struct prune_item *items; /* owned */
 	size_t n_items, next;
@@ -69,7 +69,7 @@ extern const char prune_digits[];
 int64_t prune_server_ms(const struct prune *p);
 /* Whether one more read may be sent. */
 bool prune_may_read(const struct prune *p);
-/* How long a record is kept behind its end; letter: a dead one. */
+/* How long a record is kept after the end; letter: a dead letter's. */
 int64_t prune_kept_ms(const struct prune *p, bool letter);
 int64_t prune_least_ms(void);
 

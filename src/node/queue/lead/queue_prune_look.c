@@ -1,8 +1,9 @@
 /*
- * The records of one folder: which of them go. What waits is known by its name, so its payload is
- * never read. Of the others the time of the last write tells whether they may go; not where nobody
- * has written to it since it was made, as in data that was copied from another ensemble. What may
- * go is read, and deleted in batches, each one transaction, with its pointer and its key.
+ * Decides which records of one folder are deleted. A job that waits is known by its pointer, so its
+ * record is not read. For the others the time of the last write tells whether they may go. That
+ * time says nothing about a record that was never written to again, as in data copied from another
+ * ensemble. A record that may go is read, and deleted together with its pointer and its key;
+ * several share a transaction.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void keep(struct prune *p, int64_t again_ms, int64_t early_ms)
 		p->early_ms = early_ms;
 }
 
-/* It has not ended. If it does so now, it goes no sooner than that. */
+/* The job has not ended: its record stays at least as long as if it ended now. */
 static void keep_waiting(struct prune *p)
 {
 	int64_t now = prune_server_ms(p);
@@ -67,7 +68,7 @@ static void unlink_batch(struct prune_batch *b)
 	b->prune->n_batches--;
 }
 
-/* Others of the batch are deleted in another one. */
+/* After a failure the other records of the batch are retried in a new one. */
 static void on_deleted(void *arg, const struct store_reply *reply)
 {
 	struct prune_batch *b = arg;
@@ -76,14 +77,14 @@ static void on_deleted(void *arg, const struct store_reply *reply)
 	const struct prune_item *guilty = NULL;
 
 	if (lead_took(p->lead, reply))
-		return; /* it is freed */
+		return; /* lead_took() has freed it */
 	unlink_batch(b);
 	if (reply->code != STORE_OK && op >= 0 && (size_t)op < sizeof(b->of_op) / sizeof(*b->of_op))
 		guilty = b->of_op[op];
 	for (size_t i = 0; i < b->n && reply->code != STORE_OK; i++) {
 		if (guilty && b->items[i] != guilty)
 			p->ready[p->n_ready++] = b->items[i];
-		else /* it has changed: the next look tells */
+		else /* the record has changed: the next look tells */
 			keep(p, prune_server_ms(p), prune_server_ms(p));
 	}
 	free(b);
@@ -144,7 +145,7 @@ static bool read_failed(struct prune_item *item, const struct store_reply *reply
 	if (reply->code == STORE_OK || reply->code == STORE_NO_NODE)
 		return false;
 	if (lead_took(p->lead, reply))
-		return true; /* it is freed */
+		return true; /* lead_took() has freed it */
 	p->refused = true;
 	return true;
 }
@@ -185,7 +186,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	if (reply->code == STORE_NO_NODE)
 		return;
 	if (record_parse_job(reply->data, reply->len, &j, &why) != 0) {
-		keep(p, INT64_MAX, INT64_MAX); /* a hand's */
+		keep(p, INT64_MAX, INT64_MAX); /* written by hand */
 		return;
 	}
 	item->version = reply->stat.version;
@@ -204,7 +205,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	}
 }
 
-/* Once both are answered. */
+/* Continues once both Stats have been answered. */
 static void on_stats(struct prune_item *item)
 {
 	struct prune *p = item->prune;
@@ -214,7 +215,7 @@ static void on_stats(struct prune_item *item)
 	if (item->flying > 0 || item->gone || p->refused)
 		return;
 	(void)item_id(item, &id);
-	/* A time ahead of the clock says nothing. */
+	/* A time in the future says nothing. */
 	if (item->version > 0 && item->mtime <= prune_server_ms(p) &&
 	    !may_go(p, item->mtime, item->pointer))
 		return;
@@ -252,7 +253,7 @@ static void look_at(struct prune_item *item)
 	struct job_id id;
 
 	if (!item_id(item, &id)) {
-		keep(p, INT64_MAX, INT64_MAX); /* a hand's */
+		keep(p, INT64_MAX, INT64_MAX); /* made by hand */
 		return;
 	}
 	if (item->waits) {
@@ -344,7 +345,7 @@ bool prune_look(struct prune *p)
 		list(p);
 	while (p->listed && p->next < p->n_items && !p->refused && prune_may_read(p))
 		look_at(&p->items[p->next++]);
-	/* The last ones go when no others are about to. */
+	/* A batch that is not full waits until no more records can join it. */
 	while (!p->refused && p->n_batches < LEAD_BATCHES_MAX &&
 	       (p->n_ready >= LEAD_BATCH ||
 		(p->n_ready > 0 && p->next == p->n_items && p->flying == 0)))

@@ -22,11 +22,11 @@
 #include "node/queue/queue_parts.h"
 #include "node/tree/paths.h"
 
-#define ROOM_SHARE	8    /* a block is so small a part of what is left */
+#define ROOM_SHARE	8    /* a block is this fraction of the room that is left */
 #define ROOM_READS_MAX	16   /* outstanding reads of one count */
 #define ROOM_AGAIN_MS	50   /* another node counts */
-#define ROOM_COUNTED_MS 3000 /* and does not come to an end: we count */
-#define ROOM_FULL_MS	200  /* it is not counted again so soon */
+#define ROOM_COUNTED_MS 3000 /* and does not finish: this node counts */
+#define ROOM_FULL_MS	200  /* time between counts of a full queue */
 #define ROOM_REFUSED_MS 1000
 #define COUNTING	"counting"
 
@@ -82,7 +82,7 @@ static unsigned block_of(unsigned left)
 	return (left + ROOM_SHARE - 1) / ROOM_SHARE;
 }
 
-/* The block is ours. */
+/* This node has taken a block. */
 static void room_begin(struct queue_room *r, int32_t round, unsigned block)
 {
 	r->round = round;
@@ -151,7 +151,7 @@ static void on_opened(void *arg, const struct store_reply *reply)
 		room_is_known(r, ROOM_FULL, ROOM_FULL_MS);
 }
 
-/* alone: nobody is to wait for the end of a count that has ended. */
+/* alone: writes `due` only, so that no other node waits for the end of this count. */
 static void open_round(struct queue_room *r, bool alone)
 {
 	char due[STORE_PATH_MAX], open[STORE_PATH_MAX], text[16];
@@ -248,7 +248,7 @@ static void close_round(struct queue_room *r)
 
 /* --- what is there -------------------------------------------------------- */
 
-/* The room that is left; 0 where that is not understood, or was never counted. */
+/* The room that is left; 0: not understood, or never counted. */
 static unsigned left_in(const struct store_reply *reply)
 {
 	const char *text = reply->data;
@@ -262,7 +262,7 @@ static unsigned left_in(const struct store_reply *reply)
 	return left <= QUEUE_QUEUED_MAX ? left : 0;
 }
 
-/* Whether another node counts, which is waited for. */
+/* Whether another node counts; this node then waits for it. */
 static bool is_counted(struct queue_room *r, const struct store_reply *due)
 {
 	int64_t now = queues_now(room_queues(r));

@@ -1,10 +1,10 @@
 /*
- * What was given to a worker that cannot answer for it goes to another one, or ends. Its session
- * has ended once its registration is missing in a list that was read behind a confirmation of ours,
- * which came after the assignment was read. A session that lives may be that of a sidecar that was
- * restarted under another name, or without the queue: its record says so, and the transaction
- * checks that this record is still there. In each case processes may be alive: what has begun is
- * left to its worker for as long as its lease can last.
+ * Takes jobs and callbacks from a worker that cannot answer for them: they go to another worker, or
+ * end. The worker's session has ended if its registration is missing in a list that was read behind
+ * a confirmation of ours, and that confirmation came after the assignment was read. A live session
+ * may belong to a sidecar that was restarted under another name, or without the queue. Its record
+ * then says so, and the transaction checks that this record still exists. In either case processes
+ * may be alive: a job that has begun stays with its worker for as long as its lease can last.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@ struct takeover {
 	enum store_code at_code, job_code;
 	struct at_record at;
 	struct store_stat at_stat;
-	uint8_t *data; /* of the job, owned */
+	uint8_t *data; /* the job's record; owned */
 	size_t len;
 	int32_t job_version;
 	struct job_record record;
 	bool begun;
 	enum job_next next;
-	char worker[STORE_PATH_MAX]; /* the record of its session that is checked; "": none */
-	int worker_op;		     /* place of that check; 0: none */
+	char worker[STORE_PATH_MAX]; /* the path of the worker's record that is checked; "": none */
+	int worker_op;		     /* index of that check; 0: none */
 };
 
 static struct queue_lead *lead_of(const struct takeover *t)
@@ -64,7 +64,7 @@ static void again(struct takeover *t, int64_t in_ms)
 	takeover_free(t);
 }
 
-/* It is not there any more. */
+/* The assignment no longer exists. */
 static void gone(struct takeover *t)
 {
 	struct given_node *n = t->node;
@@ -93,7 +93,7 @@ static void on_taken(void *arg, const struct store_reply *reply)
 	struct queue_lead *lead = lead_of(t);
 
 	if (lead_took(lead, reply))
-		return; /* it is freed */
+		return; /* lead_took() has freed it */
 	if (reply->code == STORE_OK) {
 		tell(t);
 		if (t->given->pointer.callback && t->next == JOB_NEXT_DEAD)
@@ -113,7 +113,7 @@ static void on_taken(void *arg, const struct store_reply *reply)
 	again(t, QUEUE_AGAIN_MS);
 }
 
-/* Adds the check of the record that does not answer for it, if its session lives. */
+/* A live session's record does not answer for the job: adds the check that it still exists. */
 static size_t add_check(struct takeover *t, struct store_op *ops, size_t n)
 {
 	const struct queues *q = lead_queues(lead_of(t));
@@ -128,7 +128,7 @@ static size_t add_check(struct takeover *t, struct store_op *ops, size_t n)
 	return n + 1;
 }
 
-/* Back to where it came from, if it is not due there already: its record says what it said. */
+/* Moves the pointer back to `due`, unless it is there already. The record is unchanged. */
 static void return_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
@@ -165,7 +165,7 @@ static void return_it(struct takeover *t)
 	buffer_done(&bytes);
 }
 
-/* Its job has ended, or is not there: nothing is to be done any more. */
+/* Deletes an assignment whose job has ended or does not exist. */
 static void drop_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
@@ -179,7 +179,7 @@ static void drop_it(struct takeover *t)
 	queue_multi(lead_calls(lead), ops, add_check(t, ops, LEAD_CHECKS + 1), on_taken, t);
 }
 
-/* Its attempt has crashed. */
+/* Ends an attempt that has crashed. */
 static void end_it(struct takeover *t)
 {
 	struct queue_lead *lead = lead_of(t);
@@ -222,7 +222,7 @@ static void end_it(struct takeover *t)
 
 /* --- what is there -------------------------------------------------------- */
 
-/* Whether the worker of its session looks after it, by its record. */
+/* Whether the session's worker says in its record that it answers for the job. */
 static bool is_answered_for(const struct given_node *n, const struct given *g)
 {
 	const struct registry *r = lead_queues(n->lead)->registry;
@@ -231,7 +231,7 @@ static bool is_answered_for(const struct given_node *n, const struct given *g)
 	return m && worker_answers_for(m->worker, n->node, lead_name(n->lead));
 }
 
-/* Until when its processes may be alive, had a hand deleted the registration alone. */
+/* When the last process is dead, even if only the registration was deleted, by hand. */
 static int64_t alive_until(const struct takeover *t)
 {
 	int64_t own_ms = session_told_timeout(lead_queues(lead_of(t))->session);
@@ -254,7 +254,7 @@ static void decide(struct takeover *t)
 		return;
 	}
 	if (t->at.session != t->given->session) {
-		t->given->session = t->at.session; /* it is another's by now */
+		t->given->session = t->at.session; /* another session's by now */
 		t->given->suspected_ms = t->given->gone_ms = 0;
 		again(t, 0);
 		return;
@@ -283,7 +283,7 @@ static void on_at(void *arg, const struct store_reply *reply)
 	t->at_code = reply->code;
 	t->at_stat = reply->stat;
 	if (reply->code == STORE_OK && record_parse_at(reply->data, reply->len, &t->at, &why) != 0)
-		t->at.session = -1; /* of nobody */
+		t->at.session = -1; /* belongs to no session */
 }
 
 static void on_job(void *arg, const struct store_reply *reply)
@@ -332,7 +332,7 @@ static void begin(struct given_node *n, struct given *g)
 
 /* --- who cannot answer for it ---------------------------------------------- */
 
-/* Whether nobody answers for it, for sure. */
+/* Whether surely no worker answers for the job. */
 static bool is_gone(struct given_node *n, struct given *g, int64_t now)
 {
 	struct queue_lead *lead = n->lead;

@@ -1,4 +1,4 @@
-/* Whether the queue takes submits. */
+/* Opens the queue for submits and closes it. */
 #include "node/queue/lead/queue_lead.h"
 
 #include "base/log/log.h"
@@ -16,7 +16,7 @@ static void on_opened(void *arg, const struct store_reply *reply)
 	lead->tidy.opening = false;
 	if (lead_took(lead, reply))
 		return;
-	/* It is as it was to be, also where it was so already. */
+	/* NODE_EXISTS and NO_NODE count as success: `open` was already as wanted. */
 	lead->tidy.open = lead->tidy.wanted;
 	if (lead->tidy.open)
 		log_info("queue takes jobs", LOG_STR("queue", lead_name(lead)));
@@ -62,7 +62,7 @@ static void on_seen(void *arg, const struct store_reply *reply)
 		lead->tidy.open = reply->code == STORE_OK;
 }
 
-/* A hand may have made it, or taken it away. */
+/* An operator may have created or deleted `open` by hand. */
 static void look_whether_it_is_there(struct queue_lead *lead, int64_t now)
 {
 	char path[STORE_PATH_MAX];

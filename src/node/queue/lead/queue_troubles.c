@@ -1,4 +1,4 @@
-/* What is wrong with queues here, in words for people. */
+/* Problems of queues on this node, as texts for people. */
 #include "node/queue/lead/queue_lead.h"
 #include "node/queue/work/queue_work.h"
 #include "node/tree/paths.h"
@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define GIVEN_UP_MS 3600000 /* a callback that was given up is told of for so long */
+#define GIVEN_UP_MS 3600000 /* a callback that was given up is shown for so long */
 #define BEGIN_MS    30000   /* a job that is assigned has begun by then */
 
-/* Whether it should have begun. */
+/* Whether the job should have begun. */
 static bool is_late(const struct work *w, int64_t now)
 {
 	switch (w->state) {
@@ -68,7 +68,7 @@ static bool find_above(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 	return true;
 }
 
-/* For a while, as nobody can take it back. */
+/* Shown for a limited time, as nobody can take it back. */
 static bool find_given_up(const struct queue *queue, char text[QUEUE_TROUBLE_MAX])
 {
 	char name[JOB_ID_MAX + 1];

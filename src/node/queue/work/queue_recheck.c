@@ -45,17 +45,17 @@ static void take_at(struct work *w)
 	}
 }
 
-/* Begun in this session, by this node. */
+/* Whether the attempt was begun in this session by this node. */
 static bool is_running_here(const struct work *w)
 {
-	return w->pointer.callback ? w->at_version > 0 /* by its begin alone */
+	return w->pointer.callback ? w->at_version > 0 /* only the begin changes it */
 				   : strcmp(w->record.state, "running") == 0 &&
 					     strcmp(w->record.node, work_own_node(w)) == 0;
 }
 
 /*
- * To where it came from, but for what is left of a job whose record has gone: the telling of the
- * end of one that was purged. That would take a slot for as long as this session lasts.
+ * Returns the job to `due`. If its record is gone, as with the callback of a purged job, only the
+ * assignment is deleted: it would take a slot for as long as this session lasts.
  */
 static void return_it(struct work *w)
 {
@@ -83,7 +83,7 @@ static void decide_new(struct work *w)
 	}
 }
 
-/* The answer to its start was lost. */
+/* The answer to the begin was lost. */
 static void decide_begin(struct work *w)
 {
 	int64_t attempt = w->record.attempt;
@@ -113,7 +113,7 @@ static void decide_begin(struct work *w)
 		work_is_over(w, false);
 }
 
-/* The end of this attempt is what the record says. */
+/* Whether the record has the end of this attempt. */
 static bool is_recorded(const struct work *w)
 {
 	struct job_record r;
@@ -128,7 +128,7 @@ static bool is_recorded(const struct work *w)
 static void decide_end(struct work *w)
 {
 	if (is_ours(w)) {
-		take_at(w); /* it was not done: once more */
+		take_at(w); /* not done: takes the step again */
 		return;
 	}
 	work_is_over(w, w->pointer.callback ? w->seen.at == STORE_NO_NODE : is_recorded(w));
@@ -167,7 +167,7 @@ static void decide(struct work *w)
 			return_it(w);
 		break;
 	case WORK_STRANGE:
-		w->token = 0; /* perhaps another that is ours is there now */
+		w->token = 0; /* perhaps a new assignment, which is ours */
 		w->state = WORK_READING;
 		decide_new(w);
 		break;
@@ -230,7 +230,7 @@ void work_recheck(struct work *w)
 	memset(&w->seen, 0, sizeof(w->seen));
 	w->flying = 2;
 	if (w->doubt)
-		session_confirm(work_queues(w)->session); /* what is read behind it is as new */
+		session_confirm(work_queues(w)->session); /* later reads are as new as this */
 	work_path(w, path);
 	queue_watch(calls, path, WATCH_QUEUE, on_at, w);
 	work_job_path(w, path);

@@ -1,4 +1,4 @@
-/* What a job that was given to this node asks of ZooKeeper, step by step. */
+/* Requests to ZooKeeper of a job that is assigned to this node, step by step. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ const char *work_own_node(const struct work *w)
 
 void work_path(const struct work *w, char path[STORE_PATH_MAX])
 {
-	/* It was listed under this path. */
+	/* The path of a job that was listed is never too long. */
 	(void)path_of_at(queue_paths(w->queue), w->queue->name, work_own_node(w), &w->pointer,
 			 path);
 }
@@ -43,7 +43,7 @@ void work_later(struct work *w)
 
 /* --- the transactions ----------------------------------------------------- */
 
-/* Whether what follows from a failure is decided. */
+/* Whether the failure was handled here. */
 static bool took(struct work *w, const struct store_reply *reply)
 {
 	w->flying = 0;
@@ -180,8 +180,8 @@ static void on_returned(void *arg, const struct store_reply *reply)
 }
 
 /*
- * Where it came from: its record was not touched. It may be due there already: a job that was
- * requeued has ended once more before the end before was told, and one telling is enough.
+ * Moves the pointer back to `due`; the job's record is unchanged. The callback of a job that was
+ * requeued and has ended again may already be due. One callback for both ends is enough.
  */
 static void give_back(struct work *w)
 {
@@ -289,7 +289,7 @@ static void on_ended(void *arg, const struct store_reply *reply)
 		queue_make_folders(w->queue, &folders);
 		work_later(w);
 	} else {
-		/* One of that name is left of another hand's: it is told by its time. */
+		/* Another writer's pointer has this name: a due time 1 ms later gives a new one. */
 		w->end.due += op == ENDING_TO && reply->code == STORE_NODE_EXISTS;
 		look_again(w);
 		work_later(w);

@@ -10,8 +10,8 @@
 #include "core/fleet/fleet.h"
 #include "node/tree/paths.h"
 
-#define TELL_AGAIN_MS 1000 /* the runner, of what has not begun */
-#define UNTOLD_MS     5000 /* for which one that has begun, untold, waits for a supervisor */
+#define TELL_AGAIN_MS 1000 /* between offers to the runner of a job that has not begun */
+#define UNTOLD_MS     5000 /* a job whose begin nobody was told of waits so long for a supervisor */
 
 static struct queues *queues_of(const struct work *w)
 {
@@ -159,11 +159,11 @@ static struct work *find_pointer(const struct queue_works *works, const struct j
 	return NULL;
 }
 
-/* It is not in the folder any more. */
+/* The assignment is no longer in the folder. */
 static void not_listed(struct work *w)
 {
 	if (w->flying > 0)
-		w->doubt = true; /* its own answer tells */
+		w->doubt = true; /* the outstanding answer tells */
 	else if (w->state == WORK_STRANGE || w->state == WORK_GIVEN || w->state == WORK_READING)
 		work_is_over(w, false);
 	else
@@ -228,7 +228,7 @@ static void list(struct queue *queue, int64_t now)
 
 /* --- one of them, when it is time ----------------------------------------- */
 
-/* What has not begun is not begun here any more. */
+/* Whether this node begins no more jobs of the queue. */
 static bool is_leaving(const struct queue *queue)
 {
 	const struct queues *q = queue->queues;
@@ -267,7 +267,7 @@ static void look_at_given(struct work *w, int64_t now)
 		w->state = WORK_RETURNING;
 }
 
-/* Its supervisor has gone: once its processes must be dead, it has crashed. */
+/* A job whose supervisor has gone has crashed, once its processes must be dead. */
 static void look_at_running(struct work *w, int64_t now)
 {
 	const struct job_end crashed = {.what = ATTEMPT_CRASHED, .retry_ms = -1};
@@ -275,7 +275,7 @@ static void look_at_running(struct work *w, int64_t now)
 
 	tell_begun(w);
 	if (w->held.lost && !w->held.told)
-		work_is_over(w, false); /* nobody does anything */
+		work_is_over(w, false); /* no process runs */
 	if (w->held.owner || w->state == WORK_GONE)
 		return;
 	if (!w->held.told && !w->held.lost && now >= w->told_ms + TELL_AGAIN_MS)
@@ -363,7 +363,7 @@ void queue_works_done(struct queue *queue)
 	collect(&queue->works);
 }
 
-/* Whose processes may be alive, or whose end is yet to be recorded. */
+/* Whether processes may be alive, or an end is yet to be recorded. */
 static bool is_going(const struct work *w)
 {
 	switch (w->state) {
@@ -399,7 +399,7 @@ static struct work *find(const struct queues *q, const void *owner, uint64_t num
 	return NULL;
 }
 
-/* One that waits to be begun, or has begun without that anybody was told. */
+/* Finds a job that waits to be begun, or has begun without a supervisor knowing. */
 static struct work *find_to_begin(const struct queues *q, const struct job_id *id)
 {
 	const struct queue *queue = queue_find(q, id->queue);

@@ -1,5 +1,5 @@
 /*
- * One job assigned to this node, until the end of its attempt. For queue_work.c,
+ * A job assigned to this node, until the end of its attempt. For queue_work.c,
  * queue_recheck.c and queue_steps.c.
  *
  *     reading --> given --begin--> beginning --> running --finish--> ending
@@ -19,7 +19,7 @@ enum work_state {
 	WORK_RUNNING,
 	WORK_ENDING,
 	WORK_RETURNING,
-	WORK_STRANGE, /* another session's, or not readable: the queue's leader removes it */
+	WORK_STRANGE, /* another session's, or garbage: the queue's leader removes it */
 	WORK_GONE     /* to be freed */
 };
 
@@ -29,9 +29,9 @@ struct work {
 	struct job_pointer pointer;
 	enum work_state state;
 	int64_t since_ms; /* CLOCK_BOOTTIME: when it was seen first */
-	bool listed;	  /* it was in the last listing of the folder */
+	bool listed;	  /* found in the last listing of the folder */
 
-	/* queue_steps.c's */
+	/* for queue_steps.c */
 	unsigned flying;  /* outstanding requests of a step */
 	int64_t retry_ms; /* no step before */
 	bool doubt;	  /* an answer was lost: all is read before the next step */
@@ -40,7 +40,7 @@ struct work {
 		enum store_code at, job;
 		struct at_record at_record;
 		struct store_stat at_stat;
-		uint8_t *data; /* of the job, owned */
+		uint8_t *data; /* the job's record; owned */
 		size_t len;
 		int32_t job_version;
 	} seen;
@@ -54,10 +54,10 @@ struct work {
 	/* RETURNING: its record is gone; `due` has its pointer already, under the same name */
 	bool gone, due_there;
 
-	/* queue_work.c's */
+	/* for queue_work.c */
 	int64_t told_ms;    /* CLOCK_BOOTTIME: last offer to the runner; 0: none */
 	struct holder held; /* lost: it is no longer ours */
-	int64_t untold_ms;  /* CLOCK_BOOTTIME: while nobody is told that it runs, it waits */
+	int64_t untold_ms;  /* CLOCK_BOOTTIME: until then the begin waits for a supervisor */
 	job_begun_fn begun;
 	job_ended_fn ended;
 	void *arg;
@@ -81,9 +81,9 @@ void work_step(struct work *w, int64_t now);
 /* Sets how the attempt ended; its step follows. */
 void work_set_end(struct work *w, const struct job_end *end);
 
-/* queue_work.c, for the others: it runs here; inherited: begun by the previous sidecar. */
+/* queue_work.c, for the others: the job runs; inherited: begun by the previous sidecar. */
 void work_has_begun(struct work *w, bool inherited);
-/* It has ended, or is no longer ours; recorded: with the end that was reported. */
+/* The attempt has ended, or is no longer ours; recorded: with the end that was reported. */
 void work_is_over(struct work *w, bool recorded);
 void work_is_cancelled(struct work *w);
 
