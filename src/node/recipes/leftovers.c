@@ -11,16 +11,16 @@
 
 #define LISTS_MAX 20 /* outstanding */
 
-/* One look at the folders of all locks, gangs and queues, which are listed first. */
+/* A look at the folders of all locks, gangs and queues, which are listed first. */
 struct leftovers_look {
-	struct leftovers *of; /* NULL: it has ended */
+	struct leftovers *of; /* NULL: the leftovers have ended */
 	struct leftovers_list {
 		struct leftovers_look *look;
 		enum path_folder folder;
-		char *name; /* of a lock, gang or queue; NULL: the folder of all */
+		char *name; /* a lock, gang or queue; NULL: the folder of all */
 	} * lists;
 	size_t n, next, outstanding;
-	bool any; /* something is there, or may be */
+	bool any; /* a leftover exists, or may exist */
 };
 
 static struct session *session_of(const struct leftovers *l)
@@ -58,7 +58,10 @@ static bool is_left_member(const struct leftovers *l, const char *gang, const ch
 	       t.session == session_of(l)->id && !parties_know(l->gangs, gang, t.id);
 }
 
-/* Of a queue that is not configured here whatever was given to this node may be going on. */
+/*
+ * Whether the name is a leftover. Any job given to this node may be running if its queue is not
+ * configured here.
+ */
 static bool is_left(const struct leftovers *l, const struct leftovers_list *list, const char *name)
 {
 	if (list->folder == PATH_LOCKS)
@@ -119,7 +122,7 @@ static bool path_of_list(const struct leftovers *l, const struct leftovers_list 
 	return true;
 }
 
-/* The list is by itself from here on: the array may be moved. */
+/* Requests a list. It gets memory of its own, as the array may move. */
 static void ask(struct leftovers_look *k, struct leftovers_list *from)
 {
 	struct leftovers_list *list = mem_calloc(1, sizeof(*list));
@@ -127,7 +130,7 @@ static void ask(struct leftovers_look *k, struct leftovers_list *from)
 
 	*list = (struct leftovers_list){.look = k, .folder = from->folder, .name = from->name};
 	from->name = NULL;
-	if (!path_of_list(k->of, list, path)) { /* so long a name is given nothing */
+	if (!path_of_list(k->of, list, path)) { /* a node with so long a name is given nothing */
 		free(list->name);
 		free(list);
 		return;

@@ -23,7 +23,7 @@ struct leftovers {
 	struct holder_former former;
 	bool blind;		     /* runs that nobody knows of may be alive as well */
 	bool wanted;		     /* this sidecar is being stopped */
-	bool none;		     /* there are none, or no longer */
+	bool none;		     /* there are no leftovers */
 	struct leftovers_look *look; /* in progress; NULL */
 	struct host_timer due;
 };
@@ -38,7 +38,7 @@ void leftovers_up(struct leftovers *l);
 void leftovers_expired(struct leftovers *l);
 /* This sidecar is being stopped: looks whether there are any, and again until there are none. */
 void leftovers_want(struct leftovers *l);
-/* 1 while there may be any, else 0. */
+/* 1 while there may be leftovers, else 0. */
 size_t leftovers_going(const struct leftovers *l);
 
 #endif

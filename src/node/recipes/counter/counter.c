@@ -9,8 +9,8 @@
 #include "node/tree/paths.h"
 #include "wire/records/recipe_record.h"
 
-#define NO_VERSION (-1) /* of a counter that is not there yet */
-#define RETRY_MS   100	/* where our registration is being renewed */
+#define NO_VERSION (-1) /* a counter that does not exist yet */
+#define RETRY_MS   100	/* while the registration is being renewed */
 
 static const char in_time[] = "the ZooKeeper servers did not answer in time";
 
@@ -20,16 +20,16 @@ struct counter_op {
 	char name[NAME_TASK_MAX + 1];
 	bool adds;
 	int64_t delta;
-	int64_t number; /* by which the record knows it, from 1 on */
+	int64_t number; /* identifies the addition in the record, from 1 on */
 	int64_t deadline_ms;
-	int64_t retry_ms; /* CLOCK_BOOTTIME; 0: not by itself */
-	bool asking;	  /* a request is outstanding; it is freed behind its answer */
-	bool sending;	  /* and that is the addition */
+	int64_t retry_ms; /* CLOCK_BOOTTIME; 0: no retry by time */
+	bool asking;	  /* a request is outstanding; its answer frees an op that has ended */
+	bool sending;	  /* the outstanding request is the addition */
 	bool ended;	  /* the requester was answered */
-	bool made_folder; /* or tried to */
-	bool unknown;	  /* an answer was lost, and what became of it is not known */
-	int32_t version;  /* that the addition was to replace */
-	int64_t value;	  /* behind it */
+	bool made_folder; /* the folder was made, or its creation was tried */
+	bool unknown;	  /* an answer was lost: the addition may have been made */
+	int32_t version;  /* the version that the addition replaces */
+	int64_t value;	  /* the value behind the addition */
 	counter_fn fn;
 	void *arg;
 };
@@ -38,7 +38,7 @@ static void go_on(struct counters *c);
 
 /* --- the end of one ------------------------------------------------------- */
 
-/* Takes it out of the list; one that is asking is freed behind its answer. */
+/* Takes the op out of the list. One with an outstanding request is freed behind its answer. */
 static void unlink_op(struct counter_op *op)
 {
 	struct counters *c = op->counters;
@@ -90,7 +90,10 @@ static bool is_own(const struct registry *r, const struct counter_last *l)
 	return strcmp(l->node, r->node) == 0 && strcmp(l->machine, r->machine) == 0;
 }
 
-/* Ours is the newest, in the place of the one before, or of the oldest of all where it is full. */
+/*
+ * Puts this node's addition first, in place of its previous one, or of the oldest if all places are
+ * taken.
+ */
 static void put_own(const struct counter_op *op, struct counter_record *record)
 {
 	const struct registry *r = op->counters->registry;
@@ -113,9 +116,9 @@ static void put_own(const struct counter_op *op, struct counter_record *record)
 }
 
 /*
- * Whether what is read now shows that an addition whose answer was lost was never made and cannot
- * be any more: the version that it was to replace has passed, and had it been made, not so many
- * others came behind it that it could be forgotten.
+ * Whether an addition whose answer was lost was surely never made, and never will be. The version
+ * that it was to replace has passed. Had it been made, too few additions have followed for it to be
+ * forgotten.
  */
 static bool is_refuted(const struct counter_op *op, int32_t version)
 {
@@ -126,7 +129,7 @@ static bool is_refuted(const struct counter_op *op, int32_t version)
 
 static void look(struct counter_op *op);
 
-/* Behind an answer: true if it still matters. */
+/* Handles the end of a request. False: the op has ended. */
 static bool answered(struct counter_op *op)
 {
 	op->asking = op->sending = false;
@@ -142,7 +145,7 @@ static void retry_later(struct counter_op *op)
 	go_on(op->counters);
 }
 
-/* It may be there although we may not make it: only what is added next tells. */
+/* A folder may exist although this node may not create it: the next addition tells. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct counters *c = arg;
@@ -151,7 +154,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 		c->no_folder = store_refusal(reply->code);
 }
 
-/* The folder is missing, or what was read has gone meanwhile, or our registration. */
+/* The folder, the counter or the registration is missing. */
 static void on_missing(struct counter_op *op, const struct store_reply *reply)
 {
 	struct session *s = op->counters->session;
@@ -186,7 +189,7 @@ static void on_added(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS: look(op); break;
 	case STORE_NO_NODE: on_missing(op, reply); break;
 	case STORE_UNKNOWN:
-	case STORE_ABANDONED: op->unknown = true; break; /* it goes on once the session is up */
+	case STORE_ABANDONED: op->unknown = true; break; /* continues once the session is up */
 	case STORE_NO_AUTH:
 	case STORE_FULL:
 	case STORE_FAILED:
@@ -222,7 +225,7 @@ static void send(struct counter_op *op, struct counter_record *record)
 	buffer_done(&data);
 }
 
-/* What it is now: adds, unless that was done already. */
+/* Adds to the value that was read, unless this was done already. */
 static void decide(struct counter_op *op, struct counter_record *record, int32_t version)
 {
 	const struct registry *r = op->counters->registry;
@@ -275,8 +278,8 @@ static void on_read(void *arg, const struct store_reply *reply)
 }
 
 /*
- * The write before it sees to it that what is read on the same connection is no older than now: a
- * server may be behind.
+ * Reads the counter as it is now. A server may lag behind, so a write on the same connection
+ * precedes the read.
  */
 static void look(struct counter_op *op)
 {
@@ -294,7 +297,7 @@ static void look(struct counter_op *op)
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* Whether an older one is about the same counter: one at a time. */
+/* Whether no older op is about the same counter: each counter has one at a time. */
 static bool is_first(const struct counter_op *op)
 {
 	for (const struct counter_op *o = op->counters->ops; o != op; o = o->next)
@@ -303,13 +306,13 @@ static bool is_first(const struct counter_op *op)
 	return true;
 }
 
-/* Begins what is next, and sets the timer. */
+/* Begins the next steps, and sets the timer. */
 static void go_on(struct counters *c)
 {
 	int64_t now = host_now_ms(c->session->host), first = INT64_MAX;
 
 	for (struct counter_op *op = c->ops; op; op = op->next) {
-		/* What is freed has left the list. */
+		/* An op that is freed has left the list. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (!op->asking && op->retry_ms <= now && is_first(op))
 			look(op);

@@ -11,18 +11,18 @@
 
 #include "node/fleet/registry.h"
 
-#define COUNTER_WAIT_MS	  8000 /* for which an addition is tried; less than a client waits */
+#define COUNTER_WAIT_MS	  8000 /* an addition is tried for so long; less than a client waits */
 #define COUNTER_QUEUE_MAX 1000 /* questions and additions of a node at a time */
 
 enum counter_outcome {
 	COUNTER_DONE,
-	COUNTER_NOT_DONE, /* and it never will be */
-	COUNTER_UNKNOWN	  /* it may or may not have been made */
+	COUNTER_NOT_DONE, /* the addition was not made, and never will be */
+	COUNTER_UNKNOWN	  /* the addition may or may not have been made */
 };
 
 struct counter_answer {
 	enum counter_outcome outcome;
-	int64_t value;	 /* DONE: behind the addition, or the present one */
+	int64_t value;	 /* DONE: the value behind the addition, or the present one */
 	const char *why; /* a constant text; NULL for DONE */
 };
 
@@ -35,7 +35,7 @@ struct counters {
 	struct registry *registry;
 	struct counter_op *ops; /* the oldest first */
 	size_t n;
-	/* Of the one that counters are in: how it was refused when it was to be made last, or OK */
+	/* How the folder of counters was refused when it was last created; OK: not refused. */
 	enum store_code no_folder;
 	struct host_timer due;
 };
@@ -43,7 +43,7 @@ struct counters {
 void counters_init(struct counters *c, struct session *session, struct registry *registry);
 /* Answers all requesters. */
 void counters_done(struct counters *c);
-/* From the session's handlers: what was interrupted goes on. */
+/* From the session's handlers: continues what was interrupted. */
 void counters_up(struct counters *c);
 
 /*

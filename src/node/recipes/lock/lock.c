@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "node/tree/paths.h"
 
-#define ANSWER_SLACK_MS 5000 /* for which ZooKeeper's answer is waited for behind the deadline */
+#define ANSWER_SLACK_MS 5000 /* ZooKeeper's answer is waited for so long behind the deadline */
 #define NO_DEADLINE	(INT64_MAX / 2)
 
 static const char stopped[] = "the sidecar is being stopped";
@@ -50,7 +50,7 @@ void lock_is_held(struct lock *l)
 	l->state = LOCK_HELD;
 }
 
-/* In line again, at its end. */
+/* Enters the line again, at its end. */
 void lock_reenter(struct lock *l)
 {
 	l->state = LOCK_ENTERING;
@@ -95,7 +95,7 @@ static bool is_orphan(const struct lock *l)
 	return l->state == LOCK_HELD && !l->held.owner;
 }
 
-/* One with the same id has not left yet. */
+/* Whether an older request with the same id has not left yet. */
 static bool is_blocked(const struct lock *l)
 {
 	for (const struct lock *o = l->locks->list; o; o = o->next)
@@ -250,7 +250,7 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 	bool any = false;
 
 	for (struct lock *l = k->list; l; l = l->next) {
-		/* With one slot what its holder writes is for people alone. */
+		/* With one slot, what the holder writes is for people only. */
 		if (strcmp(l->watched, path) != 0 ||
 		    (l->slots == 1 && type == STORE_NODE_CHANGED && l->state != LOCK_HELD))
 			continue;
@@ -258,11 +258,11 @@ void locks_watch(struct locks *k, enum store_watch type, const char *path)
 		if (l->state == LOCK_HELD && type == STORE_NODE_DELETED)
 			lock_is_lost(l);
 		else if (l->state == LOCK_HELD && l->need == LOCK_NOTHING && !l->held.lost)
-			l->need = LOCK_TAKE; /* its node is there still, and is watched again */
+			l->need = LOCK_TAKE; /* the node still exists, and is watched again */
 		else if (l->state == LOCK_WAITING && l->need == LOCK_NOTHING)
 			l->need = LOCK_LIST;
 		else if (l->state == LOCK_WAITING)
-			l->retry_ms = 0; /* the outstanding requests read it again */
+			l->retry_ms = 0; /* the outstanding requests will read the change */
 	}
 	if (any)
 		go_on(k);
@@ -314,7 +314,7 @@ void locks_take(struct locks *k, const struct lock_request *q, lock_fn fn, void 
 	l->slots = q->slots;
 	l->maybe = q->again;
 	if (q->wait_ms >= 0)
-		l->deadline_ms = now_of(k) + q->wait_ms; /* it is bounded */
+		l->deadline_ms = now_of(k) + q->wait_ms; /* only finite waits have a deadline */
 	l->session_ms = now_of(k) + session_patience(q->wait_ms);
 	go_on(k);
 }
@@ -333,7 +333,7 @@ void locks_attach(struct locks *k, void *owner, const char *name, const char *id
 {
 	struct lock *l = find_orphan(k, name, id);
 
-	/* Also while we are being stopped: that waits for it. */
+	/* An attach is allowed while the sidecar stops: the stop waits for the lock. */
 	if (!l && (k->n >= LOCKS_MAX || locks_know(k, id))) {
 		fn(arg, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 		holders_release(&k->holders, owner);
@@ -448,7 +448,7 @@ void locks_init(struct locks *k, struct session *session, struct registry *regis
 
 void locks_done(struct locks *k)
 {
-	k->busy = true; /* nothing is begun any more */
+	k->busy = true; /* begins nothing any more */
 	for (struct lock *l = k->list; l; l = l->next) {
 		if (!l->dead)
 			lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED,
@@ -458,7 +458,7 @@ void locks_done(struct locks *k)
 	}
 	collect(k);
 	for (struct lock *l = k->list; l; l = l->next)
-		l->locks = NULL; /* it is freed behind its answers */
+		l->locks = NULL; /* freed behind its answers */
 	k->list = NULL;
 	lock_sweep_done(&k->sweep);
 	host_timer_done(&k->due);

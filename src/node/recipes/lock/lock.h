@@ -29,8 +29,8 @@
 enum lock_outcome {
 	LOCK_YOURS,
 	LOCK_NOT_IN_TIME,
-	LOCK_OTHER_SLOTS, /* it is in use with another number of slots */
-	LOCK_NOT_THERE,	  /* of an attach: it is no longer held */
+	LOCK_OTHER_SLOTS, /* the lock is in use with another number of slots */
+	LOCK_NOT_THERE,	  /* attach: the lock is no longer held */
 	LOCK_REFUSED
 };
 
@@ -53,7 +53,7 @@ struct lock_request {
 	int64_t pid;
 	int64_t slots;
 	int64_t wait_ms; /* -1: for ever */
-	bool again;	 /* it was requested before: its node may exist */
+	bool again;	 /* a repeated request: its node may exist */
 };
 
 enum lock_state { LOCK_ENTERING, LOCK_WAITING, LOCK_HELD, LOCK_LEAVING };
@@ -66,9 +66,9 @@ enum lock_need {
 	LOCK_WATCH,  /* waits for those to be deleted */
 	LOCK_TAKE,   /* reads its own node: the token */
 	LOCK_TELL,   /* writes into its node that it holds now */
-	LOCK_JUDGE,  /* its number of slots is another: reads whether others use the lock */
-	LOCK_RESET,  /* nobody does: makes the lock anew, with its number */
-	LOCK_ASIDE,  /* deletes its node for one before it that does that */
+	LOCK_JUDGE,  /* the lock has another number of slots: reads whether others use it */
+	LOCK_RESET,  /* no other uses the lock: makes it anew, with this number of slots */
+	LOCK_ASIDE,  /* deletes its node, so that one before it can make the lock anew */
 	LOCK_DELETE, /* makes sure that its node is gone */
 };
 
@@ -88,7 +88,7 @@ struct lock {
 	lock_done_fn done; /* called after the end; NULL */
 	void *done_arg;
 	int64_t deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
-	int64_t session_ms;  /* it waits for a session until then */
+	int64_t session_ms;  /* waits for a session until then */
 	int64_t retry_ms;
 
 	/* lock_steps.c's */
@@ -96,11 +96,11 @@ struct lock {
 	bool maybe;		      /* its node may exist */
 	bool parents;		      /* the folder has to be made first */
 	bool entered;		      /* its node existed once */
-	bool waited;		      /* it had to wait before it held */
-	bool tells;		      /* it has to write that it holds, for the waiters behind it */
-	bool first;		      /* it is the first waiter */
+	bool waited;		      /* had to wait before it held the lock */
+	bool tells;		      /* is to write that it holds, for the waiters behind it */
+	bool first;		      /* is the first waiter */
 	char node[LOCK_NODE_MAX + 1]; /* "": not known */
-	int64_t in_use;		      /* the number of slots of the lock, where that is another */
+	int64_t in_use;		      /* the lock's number of slots, if that differs */
 	int64_t token;
 	char watched[STORE_PATH_MAX]; /* "": none */
 	enum watch_kind watched_kind;
@@ -110,15 +110,15 @@ struct lock {
 		enum store_code folders, folder; /* results of making them */
 		enum store_code made, listed, read;
 		int failed_op;
-		bool own;    /* its node is in the list */
-		bool behind; /* there is a node behind it */
+		bool own;    /* the list has its node */
+		bool behind; /* the list has a node behind it */
 		size_t before;
 		char previous[LOCK_NODE_MAX + 1]; /* the last node before it */
-		bool held;			  /* `previous` says that it holds */
+		bool held;			  /* the data of `previous` says that it holds */
 		int64_t slots;			  /* 0: not understood */
-		bool ahead;			  /* no other is before it */
+		bool ahead;			  /* no other node is before it */
 		bool others;			  /* there are other nodes, of any name */
-		char other[LOCK_NODE_MAX + 1];	  /* the first of them; "": none is a place */
+		char other[LOCK_NODE_MAX + 1];	  /* the first in line; "": none is in line */
 	} seen;
 };
 
@@ -169,7 +169,7 @@ void locks_owner_gone(struct locks *k, const void *owner);
 
 /* The next sidecar takes the session over, with all locks held or waited for. */
 void locks_keep(struct locks *k);
-/* No lock is granted any more: waiters are answered. */
+/* Grants no lock any more: waiters are answered. */
 void locks_stop(struct locks *k);
 /* Number of locks held whose command may be alive. */
 size_t locks_going(const struct locks *k);
@@ -180,18 +180,18 @@ bool locks_know(const struct locks *k, const char *id);
 
 /* lock_steps.c, for lock.c: begins the step that is needed. */
 void lock_step(struct lock *l);
-/* No other node is waited for any more. */
+/* Stops watching other nodes. */
 void lock_unwatch(struct lock *l);
 /* lock_decide.c, for lock_steps.c: all requests of the step are answered. */
 void lock_decide(struct lock *l);
 /* lock.c, for lock_decide.c: a step has ended, with any result. */
 void lock_stepped(struct lock *l);
 void lock_is_held(struct lock *l);
-/* Its node was deleted while it held or waited. */
+/* The lock's node was deleted while it held or waited. */
 void lock_is_lost(struct lock *l);
-/* It has no node any more: waits in line again. */
+/* The lock has no node any more: waits in line again. */
 void lock_reenter(struct lock *l);
-/* It cannot be had: answers the requester, and deletes the node. */
+/* The lock cannot be had: answers the requester, and deletes the node. */
 void lock_fail(struct lock *l, const struct lock_answer *answer);
 void lock_is_gone(struct lock *l);
 

@@ -1,9 +1,9 @@
-/* What follows for one lock from what ZooKeeper has answered. */
+/* Decides the next step of a lock from ZooKeeper's answers. */
 #include "base/log/log.h"
 #include "node/recipes/lock/lock.h"
 
-#define RETRY_MS     100 /* where our registration is being renewed, or others make and sweep */
-#define RESET_FOLDER 2	 /* the operation that fails where the folder is not empty */
+#define RETRY_MS     100 /* while the registration is renewed, or others make and sweep */
+#define RESET_FOLDER 2	 /* index of the operation that fails if the folder is not empty */
 
 static const char foreign[] = "there is something else in the lock's place";
 
@@ -17,18 +17,18 @@ static void refuse(struct lock *l, const char *why)
 	lock_fail(l, &(struct lock_answer){.outcome = LOCK_REFUSED, .why = why});
 }
 
-/* It is in the list, and nothing was lost. */
+/* The node is in the list, and no answer was lost. */
 static void take_place(struct lock *l)
 {
 	if (l->seen.before < (size_t)l->slots) {
-		/* A waiter behind us may have seen more nodes before us. */
+		/* A waiter behind us may have seen more nodes before us than are left. */
 		l->tells |= l->waited || (l->slots > 1 && l->seen.behind);
 		l->need = LOCK_TAKE;
 		return;
 	}
 	l->state = LOCK_WAITING;
 	l->waited = true;
-	/* The folder was watched with this list, so nothing is missed. */
+	/* The folder's watch was set with this list, so no change is missed. */
 	bool watches = l->need == LOCK_WATCH && l->slots > 1 && l->first;
 	l->first = l->seen.before == (size_t)l->slots;
 	l->need = watches && l->first ? LOCK_NOTHING : LOCK_WATCH;
@@ -43,7 +43,7 @@ static enum store_code folder_refusal(const struct lock *l)
 	return store_refusal(l->seen.folder == STORE_NO_NODE ? l->seen.folders : l->seen.folder);
 }
 
-/* Not made: the registration or the folder was missing, or it is not to be. */
+/* The node was not made: the registration or the folder is missing, or the server refuses. */
 static void not_made(struct lock *l)
 {
 	if (store_is_refusal(l->seen.made)) {
@@ -60,7 +60,7 @@ static void not_made(struct lock *l)
 	}
 }
 
-/* A node that may have been there is not: it never will be. */
+/* The node does not exist, and an outstanding creation cannot make it any more. */
 static void not_found(struct lock *l)
 {
 	if (store_is_refusal(l->seen.listed)) {
@@ -68,7 +68,7 @@ static void not_found(struct lock *l)
 	} else if (l->held.attaching) {
 		lock_fail(l, &(struct lock_answer){.outcome = LOCK_NOT_THERE});
 	} else {
-		if (!l->maybe) /* it was made, and has been deleted */
+		if (!l->maybe) /* the node was made, and has been deleted */
 			l->retry_ms = in_a_moment(l);
 		l->maybe = false;
 	}
@@ -80,8 +80,8 @@ static void refuse_slots(struct lock *l)
 }
 
 /*
- * The lock has another number of slots, maybe of somebody who has gone: it has to be made anew
- * then. Others that are in its folder use it, or have come with another number as we have.
+ * The lock has another number of slots. If nobody uses it any more, it is made anew. Other nodes in
+ * its folder use the lock, or have come with another number as well.
  */
 static void other_slots(struct lock *l)
 {
@@ -112,7 +112,7 @@ static void entered(struct lock *l)
 static void decide_entry(struct lock *l)
 {
 	if (l->seen.cut)
-		l->maybe |= l->seen.making; /* it is looked for once there is a connection */
+		l->maybe |= l->seen.making; /* looked for once there is a connection */
 	else if (l->seen.making && l->seen.made != STORE_OK)
 		not_made(l);
 	else if (!l->seen.own)
@@ -121,7 +121,7 @@ static void decide_entry(struct lock *l)
 		entered(l);
 }
 
-/* Of those that do not use the lock the first makes it anew, once the others have gone aside. */
+/* Nobody uses the lock: the first in line makes it anew, once the others have stepped aside. */
 static void decide_judge(struct lock *l)
 {
 	l->need = LOCK_ENTER;
@@ -135,7 +135,10 @@ static void decide_judge(struct lock *l)
 		l->retry_ms = in_a_moment(l);
 }
 
-/* Made anew, or somebody has come meanwhile: its node and the number are read again. */
+/*
+ * The lock was made anew, or a node has come meanwhile: enters again, and reads the number of
+ * slots.
+ */
 static void decide_reset(struct lock *l)
 {
 	bool crowded = l->seen.made == STORE_FAILED && l->seen.failed_op == RESET_FOLDER;
@@ -176,7 +179,7 @@ static void decide_list(struct lock *l)
 		take_place(l);
 }
 
-/* The one before is watched, or has gone, or holds: then we are the first. */
+/* The node before us is watched, or has gone. If it holds the lock, we are the first waiter. */
 static void decide_watch(struct lock *l)
 {
 	if (store_is_refusal(l->seen.read)) {
@@ -205,7 +208,7 @@ static void decide_take(struct lock *l)
 	}
 }
 
-/* The watch of its own node is used up by what it has written. */
+/* Writing into our node has used up its watch. */
 static void decide_tell(struct lock *l)
 {
 	if (l->seen.cut)
@@ -219,7 +222,7 @@ static void decide_leave(struct lock *l)
 	if (l->seen.cut)
 		return;
 	if (l->seen.own)
-		return; /* it was found, and is deleted now */
+		return; /* the node was found, and is deleted now */
 	if (store_is_refusal(l->seen.made) || store_is_refusal(l->seen.listed))
 		log_warning("lock not given up", LOG_STR("lock", l->name));
 	lock_is_gone(l);

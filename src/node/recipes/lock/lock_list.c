@@ -12,7 +12,7 @@ struct reading {
 	struct session *session;
 	const struct node_settings *settings;
 	struct lock_list list;
-	size_t entries;		   /* of all locks */
+	size_t entries;		   /* entries of all locks */
 	size_t next_lock, next_of; /* the entry that is read next */
 	size_t flying;
 	size_t next_folder;
@@ -39,7 +39,7 @@ static struct read *read_new(struct reading *r, size_t lock, size_t entry)
 	return read;
 }
 
-/* Its reading, after which it is freed. */
+/* Returns the reading that the answer is for, and frees the read. */
 static struct reading *landed(struct read *read, const struct store_reply *reply)
 {
 	struct reading *r = read->reading;
@@ -78,7 +78,7 @@ static void on_entry(void *arg, const struct store_reply *reply)
 	go_on(landed(read, reply));
 }
 
-/* False: there is none left. */
+/* False: no entry is left to read. */
 static bool read_next(struct reading *r)
 {
 	char path[STORE_PATH_MAX];
@@ -96,7 +96,7 @@ static bool read_next(struct reading *r)
 	return true;
 }
 
-/* A holder that never waited has held since it asked. */
+/* A holder that never waited has held the lock since it asked. */
 static void fill_in(struct lock_list_lock *l)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -227,7 +227,7 @@ void lock_list_read(struct session *session, const struct registry *registry, co
 	r->settings = registry->settings;
 	r->fn = fn;
 	r->arg = arg;
-	session_confirm(session); /* what is read behind it is no older than now */
+	session_confirm(session); /* later reads are no older than now */
 	if (name) {
 		r->list.locks = mem_calloc(1, sizeof(*r->list.locks));
 		add_lock(r, name);

@@ -15,7 +15,7 @@
 struct lock_list_entry {
 	struct lock_name name;
 	char node[LOCK_NODE_MAX + 1];
-	bool read; /* what follows is known: the node still existed */
+	bool read; /* the node still existed: the fields below are known */
 	int64_t token;
 	int64_t asked_ms, held_ms; /* the server's wall clock; held_ms 0: it waits */
 	struct locker_record record;

@@ -7,9 +7,9 @@
 #include "node/tree/paths.h"
 
 #define SESSION_LEN 16
-#define NUMBER_LEN  10 /* or one more: the server counts with 32 bits, below 0 at last */
+#define NUMBER_LEN  10 /* or 11: the server's 32-bit counter becomes negative */
 
-/* So many hexadecimal digits, in small letters; or decimal ones. */
+/* Parses len hexadecimal digits in lower case, or decimal digits. */
 static bool take_digits(const char *text, size_t len, unsigned base, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -33,7 +33,7 @@ bool lock_is_id(const char *text, size_t len)
 	return len == LOCK_ID_LEN && take_digits(text, len, 16, &value);
 }
 
-/* As the server writes an int32_t, in at least ten characters. */
+/* Parses an int32_t as the server writes it, in at least ten characters. */
 static bool take_number(const char *text, uint32_t *ret_number)
 {
 	bool negative = text[0] == '-';
@@ -68,7 +68,7 @@ bool lock_name_is_before(const struct lock_name *a, const struct lock_name *b)
 	return a->number != b->number && b->number - a->number < UINT32_C(1) << 31;
 }
 
-/* ROOT/locks/LOCK/ and the text. */
+/* Builds ROOT/locks/LOCK/ and the text. */
 static void path_in(const struct node_settings *s, const char *lock, const char *text,
 		    char path[STORE_PATH_MAX])
 {

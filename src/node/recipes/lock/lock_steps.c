@@ -1,4 +1,4 @@
-/* What one lock asks of ZooKeeper, step by step. */
+/* Requests of a lock to ZooKeeper, step by step. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void begin(struct lock *l)
 	l->retry_ms = 0;
 }
 
-/* One request of the step is answered. */
+/* Counts an answer; the last one of the step leads to the next step. */
 static void landed(struct lock *l, const struct store_reply *reply)
 {
 	l->seen.cut |= reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
@@ -29,7 +29,7 @@ static void landed(struct lock *l, const struct store_reply *reply)
 		lock_decide(l);
 }
 
-/* The node has ended: nothing follows from the answer. */
+/* Whether the locks have ended; the answer is then ignored. */
 static bool is_over(struct lock *l)
 {
 	if (l->locks)
@@ -58,10 +58,10 @@ static void on_made(void *arg, const struct store_reply *reply)
 	landed(l, reply);
 }
 
-/* A second node of ours: the making of the first was answered too late. */
+/* A second node of ours is deleted: the creation of the first was answered too late. */
 static void on_second_gone(void *arg, const struct store_reply *reply)
 {
-	(void)arg, (void)reply; /* else the sweep finds it */
+	(void)arg, (void)reply; /* the sweep deletes it otherwise */
 }
 
 static void remove_second(const struct lock *l, const char *name)
@@ -78,7 +78,7 @@ static bool is_own(const struct lock *l, const struct lock_name *n)
 	return n->session == l->locks->session->id && strcmp(n->id, l->id) == 0;
 }
 
-/* Our place, the first where there are several of it. */
+/* Finds our node; the first one if there are several. */
 static bool find_own(struct lock *l, const struct store_reply *reply, struct lock_name *ret)
 {
 	const char *found = NULL;
@@ -101,7 +101,7 @@ static bool find_own(struct lock *l, const struct store_reply *reply, struct loc
 	return found;
 }
 
-/* The first of the others, who use the lock or not. */
+/* Finds the first node of another, whether or not that uses the lock. */
 static void find_other(struct lock *l, const struct store_reply *reply)
 {
 	struct lock_name n, first = {.session = 0};
@@ -179,7 +179,9 @@ static void on_previous(void *arg, const struct store_reply *reply)
 	landed(l, reply);
 }
 
-/* Whether it came with the lock's number of slots; else it does not stay, like us. */
+/*
+ * Whether the other came with the lock's number of slots. If not, it does not use the lock either.
+ */
 static void on_other(void *arg, const struct store_reply *reply)
 {
 	struct lock *l = arg;
@@ -205,7 +207,7 @@ static void on_own(void *arg, const struct store_reply *reply)
 	log_refusal(l, reply);
 	l->seen.read = reply->code;
 	l->seen.own = reply->code == STORE_OK && reply->stat.owner == l->locks->session->id;
-	if (l->seen.own) /* else it is what was read before */
+	if (l->seen.own) /* a missing node leaves the token as it was */
 		l->token = reply->stat.czxid;
 	landed(l, reply);
 }
@@ -317,14 +319,14 @@ static void list(struct lock *l)
 	store_children(l->locks->session->store, path, false, on_listed, l);
 }
 
-/* Our node is made before it is listed, so what is read then is no older. */
+/* The node is made before the folder is listed, so the list is no older. */
 static void enter(struct lock *l)
 {
 	char path[STORE_PATH_MAX];
 
 	path_of(settings_of(l), PATH_LOCKS, l->name, path);
 	if (l->maybe)
-		session_confirm(l->locks->session); /* what is read behind it is as new */
+		session_confirm(l->locks->session); /* later reads are as new as this */
 	else
 		make_own(l);
 	list(l);
@@ -333,9 +335,9 @@ static void enter(struct lock *l)
 }
 
 /*
- * One slot: the one before goes, which a watch of its children tells as well, and nothing else.
- * With several the first that waits watches the folder; those behind it the one before them, which
- * says when it holds.
+ * Watches the node before ours. With one slot a child watch is enough: it fires on deletion, and
+ * not on writes. With several slots, each waiter watches the data of the node before, which says
+ * when that holds the lock. The first waiter watches the folder instead.
  */
 static void watch(struct lock *l)
 {
@@ -424,7 +426,7 @@ static void reset(struct lock *l)
 		 .data = own.data,
 		 .len = own.len},
 	};
-	l->node[0] = '\0'; /* whatever comes of it, it has to be looked for */
+	l->node[0] = '\0'; /* the node has to be looked for, whatever the answer */
 	l->flying++;
 	store_multi(k->session->store, ops, sizeof(ops) / sizeof(ops[0]), on_made, l);
 	buffer_done(&data);

@@ -7,13 +7,13 @@
 #include "node/recipes/lock/lock.h"
 #include "node/tree/paths.h"
 
-#define LOOKS_MAX 20 /* at folders, at a time */
+#define LOOKS_MAX 20 /* outstanding reads of folders */
 
 struct lock_sweep_round {
-	struct lock_sweep *sweep; /* NULL: it has ended */
-	char **names;		  /* of the folders; owned, as is each */
+	struct lock_sweep *sweep; /* NULL: the sweep has ended */
+	char **names;		  /* names of the folders; owned, as is each */
 	size_t n, next, flying;
-	bool recovers, left; /* nothing may be; something was, or may have been */
+	bool recovers, left; /* looks for leftovers of the previous sidecar; some may exist */
 };
 
 struct look {
@@ -35,7 +35,7 @@ static void round_free(struct lock_sweep_round *r)
 	free(r);
 }
 
-/* Not empty, or gone: what of it. */
+/* A folder that is not empty, or has gone, stays as it is. */
 static void on_deleted(void *arg, const struct store_reply *reply)
 {
 	(void)arg, (void)reply;
@@ -53,7 +53,7 @@ static bool is_first(const struct lock_sweep *s)
 	return roster_is_assigner(s->roster);
 }
 
-/* What is our session's, and belongs to nobody here. */
+/* Deletes nodes of our session that no lock here has. */
 static void delete_left(struct lock_sweep_round *r, const char *lock,
 			const struct store_reply *reply)
 {
@@ -127,7 +127,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	go_on(r);
 }
 
-/* Leftovers of the previous sidecar have to be found. */
+/* Whether leftovers of the previous sidecar have to be found. */
 static bool recovers(const struct lock_sweep *s)
 {
 	return s->former.until_ms != 0 && !s->recovered &&
@@ -178,6 +178,6 @@ void lock_sweep_init(struct lock_sweep *s, struct locks *locks, struct roster *r
 void lock_sweep_done(struct lock_sweep *s)
 {
 	if (s->round)
-		s->round->sweep = NULL; /* it is freed behind its answers */
+		s->round->sweep = NULL; /* freed behind its answers */
 	host_timer_done(&s->due);
 }

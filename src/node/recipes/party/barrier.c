@@ -20,7 +20,7 @@ static bool is_last(const struct party *p, uint64_t id)
 	return false;
 }
 
-/* All that were counted are alike. */
+/* All members that were counted share one place. */
 static int index_of(const struct party *p, uint64_t id)
 {
 	for (size_t i = 0; i < p->rounds->n_ids; i++)
@@ -29,7 +29,7 @@ static int index_of(const struct party *p, uint64_t id)
 	return -1;
 }
 
-/* Whether it may have been counted in a round that is not remembered. */
+/* Whether the member may have been counted in a round that the record no longer has. */
 static bool is_forgotten(const struct party *p, const struct party_member *m)
 {
 	int64_t first = p->rounds->round - (int64_t)p->rounds->n_rounds + 1;
@@ -39,7 +39,10 @@ static bool is_forgotten(const struct party *p, const struct party_member *m)
 
 /* --- what follows for a member -------------------------------------------- */
 
-/* It was counted. Without a command that is all; a node that is left, of an attempt more, goes. */
+/*
+ * The member was counted. Without a command it is done, and a node of a repeated attempt is
+ * deleted.
+ */
 static void be_counted(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	const struct party_answer answer = {.outcome = PARTY_OPENED,
@@ -69,7 +72,7 @@ static void end(struct party *p, struct party_member *m, const struct party_tick
 		party_tell(m, m->fn && is_forgotten(p, m) ? &forgotten : &m->answer);
 }
 
-/* The first waiter decides the count. */
+/* The first waiter's count is the barrier's. */
 static unsigned wanted(const struct party *p)
 {
 	for (size_t i = 0; i < p->sight->n; i++)
@@ -97,7 +100,7 @@ static void look_waiting(struct party *p, struct party_member *m, const struct p
 	end(p, m, own);
 }
 
-/* One of the last round that has not left, any of them; NULL. */
+/* A random member of the last round that has not left; NULL: all have left. */
 static const struct party_ticket *inside(const struct party *p)
 {
 	const struct party_ticket *found = NULL;
@@ -117,7 +120,7 @@ static const struct party_ticket *inside(const struct party *p)
 static void look_leaving(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	if (m->czxid == 0)
-		m->czxid = p->czxid; /* it was made by the previous sidecar */
+		m->czxid = p->czxid; /* made by the previous sidecar */
 	if (own && !p->refused)
 		party_delete_node(p, own, PARTY_IN_ANY_CASE);
 	else if (!m->fn || !p->there || p->czxid != m->czxid || p->rounds->round != m->round ||
@@ -149,7 +152,7 @@ static void check(struct party *p, struct party_member *m)
 
 /* --- what follows for all ------------------------------------------------- */
 
-/* Nobody opens while one of a round before is inside. */
+/* The barrier stays closed while a member of an earlier round is inside. */
 static void choose(const struct party *p, struct party_chosen *c)
 {
 	for (size_t i = 0; i < p->sight->n; i++)
@@ -177,13 +180,13 @@ static void open_round(struct party *p, const struct party_chosen *c)
 	party_ops_send(&o, party_on_done);
 }
 
-/* One of those that wait for others to leave watches a node of these. */
+/* The first local member that waits for others to leave watches one of their nodes. */
 static void decided(struct party *p)
 {
 	if (p->busy == 1)
 		party_consider(p);
 	if (p->busy > 1)
-		return; /* it is read again */
+		return; /* the state is read again */
 	const struct party_ticket *t = inside(p);
 	for (struct party_member *m = p->members; m; m = m->next) {
 		if (m->state != PARTY_LEAVES && m->state != PARTY_WAITS)
@@ -193,7 +196,7 @@ static void decided(struct party *p)
 	}
 }
 
-/* Not used for long: removed, unless a member has come or it has opened. */
+/* An unused barrier is removed, unless a member has come or it has opened. */
 static void on_removed(void *arg, const struct store_reply *reply)
 {
 	(void)reply;
@@ -243,7 +246,7 @@ const struct party_kind barrier_kind = {
 
 /* --- from outside --------------------------------------------------------- */
 
-/* What does not fit: NULL, or why. */
+/* The limit that the member exceeds; NULL: none. */
 static const char *limit(const struct parties *all, const struct barrier_entry *e)
 {
 	char path[STORE_PATH_MAX];
@@ -251,7 +254,7 @@ static const char *limit(const struct parties *all, const struct barrier_entry *
 
 	if (why)
 		return why;
-	/* Each with its version and its header, see docs/SCALE.md. */
+	/* Each path takes its version and header as well, see docs/SCALE.md. */
 	path_of(all->registry->settings, PATH_BARRIERS, e->name, path);
 	size_t len = strlen(path) + 1 + PARTY_NAME_MAX;
 	if (len >= STORE_PATH_MAX || (len + 20) * e->count > BARRIER_PATHS_MAX)
@@ -310,7 +313,7 @@ void barriers_leave(struct parties *all, const char *name, uint64_t id, int64_t 
 					       .why = "that member is not inside"});
 		return;
 	}
-	if (!m) /* it was made by the previous sidecar */
+	if (!m) /* made by the previous sidecar */
 		m = member_of(all, &left, NULL, NULL);
 	holder_take(&m->held, owner);
 	m->fn = fn;

@@ -16,10 +16,11 @@ struct barrier_entry {
 	bool command;	    /* once it is open, the member is inside until barriers_leave() */
 	int64_t timeout_ms; /* -1: for ever */
 	/*
-	 * It entered under the previous sidecar: it waits for a session if there is none yet.
+	 * The member entered under the previous sidecar: it waits for a session if there is none
+	 * yet.
 	 */
 	bool again;
-	int64_t round; /* of `again`: it is inside this round; 0: not known */
+	int64_t round; /* with `again`: the round that it is inside; 0: not known */
 	void *owner;   /* see parties_owner_gone() */
 };
 

@@ -1,4 +1,4 @@
-/* Gangs from outside: members join, come back, renew their lease and finish. */
+/* Requests about gangs: members join, reattach, renew their lease and finish. */
 #include "node/recipes/party/gang.h"
 
 #include <stdio.h>
@@ -90,7 +90,7 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 	bool known = m && m->state == PARTY_RUNS && !m->held.owner &&
 		     (m->held.told || m->held.attaching) && !m->held.lost;
 
-	/* Also while we are being stopped: that waits for it. */
+	/* An attach is allowed while the sidecar stops: the stop waits for the member. */
 	if (m ? !known : all->n_members >= PARTY_MEMBERS_MAX) {
 		refuse(all, owner, fn, arg, &(struct party_answer){.outcome = PARTY_NOT_THERE});
 		return;
@@ -130,7 +130,7 @@ bool gangs_finish(struct parties *all, const void *owner, uint64_t number, bool 
 		return false;
 	m->done = done;
 	m->done_arg = arg;
-	/* Where it was ended because another was lost, it leaves in order. */
+	/* A member whose command was ended as another member was lost leaves in order. */
 	party_move(m, interrupted && !m->held.lost ? PARTY_LOSES : PARTY_LEAVES);
 	holder_let_go(&all->holders, &m->held);
 	party_changed(m->party);

@@ -36,8 +36,9 @@ void gangs_attach(struct parties *all, void *owner, const char *name, uint64_t i
 /* Milliseconds for which its command may run, from now on; 0: no longer; -1: no such member. */
 int64_t gangs_renew(struct parties *all, const void *owner, uint64_t number);
 /*
- * Its command has ended, with no live process: done is called once it has left. interrupted: its
- * client was killed, so the member counts as lost. False: no such member, and done is not called.
+ * The command has ended, with no live process: done is called once the member has left.
+ * interrupted: its client was killed, so the member counts as lost. False: no such member, and done
+ * is not called.
  */
 bool gangs_finish(struct parties *all, const void *owner, uint64_t number, bool interrupted,
 		  party_done_fn done, void *arg);

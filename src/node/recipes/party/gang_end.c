@@ -1,11 +1,11 @@
-/* How a gang ends: a member is lost, all have left, or nobody has been there for long. */
+/* The end of a gang: a member is lost, all have left, or no member has been there for long. */
 #include <string.h>
 
 #include "base/log/log.h"
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-#define RETRY_MS     100 /* where our registration is being renewed */
+#define RETRY_MS     100 /* while the registration is being renewed */
 #define DISSOLVE_MAX 20	 /* attempts: waiters come, or a node is not ours */
 
 int gang_index_of_key(const struct gang_record *r, const char *key)
@@ -70,8 +70,8 @@ static void on_dissolved(void *arg, const struct store_reply *reply)
 }
 
 /*
- * Where nothing else is in the folder it goes, and else it becomes a gang of no member: both under
- * the version that we have seen, and where nobody has come meanwhile.
+ * Deletes the folder if nothing else is in it; otherwise the record becomes that of a gang without
+ * members. Both fail if the record has changed, or another node has come meanwhile.
  */
 void gang_dissolve(struct party *p)
 {
@@ -95,7 +95,7 @@ void gang_dissolve(struct party *p)
 
 /* --- nobody is there ------------------------------------------------------ */
 
-/* By our own observation, or that of the first in rank, which is in the record. */
+/* By our own observation, or by that of the first in rank, which the record has. */
 bool gang_is_dead(const struct party *p)
 {
 	if (p->gang->n == 0 || p->sight->n_running + p->sight->n_waiting > 0 || p->pzxid == 0)
@@ -136,7 +136,7 @@ void gang_sweep(struct party *p)
 
 /* --- one of them is lost -------------------------------------------------- */
 
-/* One that runs is not there, and has not left. */
+/* Whether a running member has gone without leaving. */
 static bool is_one_lost(const struct party *p)
 {
 	for (size_t i = 0; i < p->gang->n; i++)
@@ -145,7 +145,7 @@ static bool is_one_lost(const struct party *p)
 	return false;
 }
 
-/* Each watches the next one that is there, if another sidecar has that. */
+/* Each member watches the next present one, if that is another sidecar's. */
 static void watch_next(struct party *p, struct party_member *m)
 {
 	const struct party_ticket *next = NULL;

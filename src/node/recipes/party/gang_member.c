@@ -30,7 +30,7 @@ static void pack_own(const struct party *p, struct buffer *out)
 	(void)error;
 }
 
-/* Under its key, in the place of one that was lost, while another of the gang is there. */
+/* A member with the key of a lost one takes its place, while another member is there. */
 static void come_back(struct party *p, const struct party_member *m, int index,
 		      const struct buffer *own)
 {
@@ -51,7 +51,7 @@ static void come_back(struct party *p, const struct party_member *m, int index,
 	party_ops_send(&o, party_on_done);
 }
 
-/* index: of the place that it comes back to; -1: none, it waits. */
+/* index: the place that the member takes again; -1: it waits. */
 static void make_node(struct party *p, const struct party_member *m, int index)
 {
 	struct buffer own;
@@ -68,7 +68,7 @@ static void make_node(struct party *p, const struct party_member *m, int index)
 
 struct rival_look {
 	struct party *party;
-	uint64_t id; /* of the member that asks */
+	uint64_t id; /* id of the member that asks */
 	uint64_t rival;
 };
 
@@ -95,7 +95,7 @@ static void on_rival(void *arg, const struct store_reply *reply)
 	party_answered(p);
 }
 
-/* The read that tells its session also watches it, so we hear of its end. */
+/* The read of a rival's node also watches it, so that its end is noticed. */
 static void ask_rival(struct party *p, struct party_member *m, const struct party_ticket *t)
 {
 	struct rival_look *look = mem_alloc(sizeof(*look));
@@ -106,7 +106,7 @@ static void ask_rival(struct party *p, struct party_member *m, const struct part
 	watches_get(&p->all->session->watches, m->watched, WATCH_RECIPE, m, on_rival, look);
 }
 
-/* One that nobody asks for any more goes soon. */
+/* Whether a client still asks for the member. Otherwise it will go soon. */
 static bool is_asked_for(const struct party *p, uint64_t id)
 {
 	const struct party_member *m = party_find(p, id);
@@ -134,7 +134,7 @@ static void end(struct party *p, struct party_member *m, const struct party_tick
 		return;
 	if (p->there && p->gang->n == 0 && !p->refused && p->sight->n_names == 0 &&
 	    p->dissolved == 0)
-		gang_dissolve(p); /* perhaps another one comes: then it stays */
+		gang_dissolve(p); /* the gang stays if another member has come */
 	party_tell(m, &m->answer);
 }
 
@@ -151,7 +151,7 @@ static void refuse(struct party *p, struct party_member *m, const struct party_t
 	give_up(p, m, own, (struct party_answer){.outcome = outcome, .why = why});
 }
 
-/* True: one with our key is there, and what follows from that was done. */
+/* Whether another member with our key is present; if so, handles that. */
 static bool has_rival(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	const struct party_ticket *t = find_rival(p, m, own);
@@ -159,7 +159,10 @@ static bool has_rival(struct party *p, struct party_member *m, const struct part
 	if (!t)
 		return false;
 	if (t->session == p->all->session->id) {
-		/* One that is not here was the sidecar's before us: it comes back soon, or goes. */
+		/*
+		 * A node without a member here is the previous sidecar's: its client returns soon,
+		 * or it goes.
+		 */
 		if (is_asked_for(p, t->id))
 			refuse(p, m, own, PARTY_IN_USE, key_in_use);
 		else
@@ -193,7 +196,7 @@ static void place(struct party *p, struct party_member *m, const struct party_ti
 		make_node(p, m, -1);
 }
 
-/* Nothing has begun: the first waiter decides the count. */
+/* No gang has begun: the first waiter decides the count. */
 static void look_forming(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	for (size_t i = 0; i < p->sight->n; i++) {
@@ -209,7 +212,7 @@ static void look_forming(struct party *p, struct party_member *m, const struct p
 	place(p, m, own);
 }
 
-/* A gang runs. */
+/* A gang is running. */
 static void look_live(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	const struct gang_record *r = p->gang;
@@ -220,14 +223,14 @@ static void look_live(struct party *p, struct party_member *m, const struct part
 	else if (!fits(m, (unsigned)r->count, r->goes_on))
 		refuse_misfit(p, m, own, (unsigned)r->count);
 	else if (!r->goes_on)
-		place(p, m, own); /* it stops, as we were lost: another begins then */
+		place(p, m, own); /* the gang stops, as we were lost: waits for the next one */
 	else if (own)
 		party_delete_node(p, own, PARTY_UNLESS_COUNTED);
 	else if (!has_rival(p, m, own))
 		make_node(p, m, index);
 }
 
-/* One has run, and nobody of it is there. */
+/* A gang has run, and none of its members is there. */
 static void look_dead(struct party *p, struct party_member *m, const struct party_ticket *own)
 {
 	const struct gang_record *r = p->gang;
@@ -247,7 +250,7 @@ static void look_dead(struct party *p, struct party_member *m, const struct part
 		p->wake_ms = party_now(p) + 1000;
 }
 
-/* If the lease is long enough. */
+/* Tells the client, if the lease is long enough. */
 static void tell_started(struct party *p, struct party_member *m)
 {
 	bool goes_on = m->held.told || m->held.attaching;
@@ -277,7 +280,7 @@ static void look_waiting(struct party *p, struct party_member *m, const struct p
 	if (p->refused)
 		refuse(p, m, own, PARTY_FAILED, p->why);
 	else if (!p->there)
-		return; /* it is made */
+		return; /* the node is being made */
 	else if (p->gang->n == 0)
 		look_forming(p, m, own);
 	else if (p->sight->n_running > 0)
@@ -312,7 +315,7 @@ static void look_running(struct party *p, struct party_member *m, const struct p
 	tell_started(p, m);
 }
 
-/* In order: the last one out takes it all away. */
+/* A member leaves in order; the last one to leave deletes the gang. */
 static void look_leaving(struct party *p, struct party_member *m, const struct party_ticket *own,
 			 int index)
 {

@@ -1,11 +1,11 @@
-/* The begin of a gang: the one that opens it writes the members with their addresses. */
+/* The begin of a gang: the member that opens it writes the members with their addresses. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-/* All previous members, each under its index. */
+/* Chooses all previous members, each under its index. */
 static void choose_again(const struct party *p, struct party_chosen *c)
 {
 	const struct gang_record *r = p->gang;
@@ -33,7 +33,7 @@ void gang_choose(const struct party *p, struct party_chosen *c)
 /* --- the addresses, and then the transaction ------------------------------ */
 
 struct start {
-	struct party_ops ops; /* about the record, its members, and marks that are to go */
+	struct party_ops ops; /* on the record, its members, and old marks to delete */
 	struct gang_record record;
 	size_t pending;
 	bool broken;
@@ -75,7 +75,7 @@ static void on_read(void *arg, const struct store_reply *reply)
 	party_answered(p);
 }
 
-/* The one that opens it alone reads the addresses from the members' nodes. */
+/* Only the member that opens the gang reads the addresses from the members' nodes. */
 void gang_open(struct party *p, const struct party_chosen *c)
 {
 	struct start *s = mem_calloc(1, sizeof(*s));

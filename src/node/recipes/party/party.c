@@ -44,7 +44,7 @@ struct party_member *party_add(struct party *p, uint64_t id)
 	return m;
 }
 
-/* The states to which a member may move, by the one that it is in. */
+/* The states to which a member may move, by its present state. */
 static const unsigned moves[] = {
 	[PARTY_WAITS] =
 		1u << PARTY_RUNS | 1u << PARTY_LEAVES | 1u << PARTY_LOSES | 1u << PARTY_ENDS,
@@ -95,7 +95,7 @@ bool party_watch(struct party_member *m, const struct party_ticket *t)
 	return path[0] != '\0';
 }
 
-/* The watch of the record goes with the last member here. */
+/* The watch of the record is dropped with the last member here. */
 static void unwatch_record(struct party *p)
 {
 	char path[STORE_PATH_MAX];
@@ -193,13 +193,13 @@ void parties_leased(struct parties *all)
 	go_on_all(all);
 }
 
-/* Its node has gone with the session. */
+/* The member's node has gone with the session. */
 static void expire(struct party *p, struct party_member *m)
 {
 	party_watch(m, NULL);
 	if (m->state == PARTY_WAITS || !p->all->kind->leased)
 		return;
-	if (m->state != PARTY_RUNS) { /* it may have been in one before that */
+	if (m->state != PARTY_RUNS) { /* may have been in a gang before that */
 		party_tell(m,
 			   &(struct party_answer){.outcome = PARTY_FAILED, .why = session_ended});
 		return;
@@ -224,7 +224,7 @@ void parties_expired(struct parties *all)
 	parties_schedule(all);
 }
 
-/* Of the record, or of a node below it, which several may watch. */
+/* The path is that of a record, or of a node below it, which several members may watch. */
 void parties_watch(struct parties *all, const char *path)
 {
 	char own[STORE_PATH_MAX];

@@ -31,10 +31,10 @@ enum party_outcome {
 	PARTY_TIMEOUT,
 	PARTY_OTHER_COUNT, /* count: of the others */
 	PARTY_IN_USE,	   /* why: the reason */
-	PARTY_NOT_THERE,   /* of an attach: no longer running */
+	PARTY_NOT_THERE,   /* attach: no longer running */
 	PARTY_MISUSE,	   /* why: the limit */
 	PARTY_FAILED,	   /* not opened, or it is not known whether; why */
-	PARTY_WITHDRAWN,   /* its owner is gone */
+	PARTY_WITHDRAWN,   /* the owner is gone */
 	PARTY_ENDED	   /* the sidecar stops: ask the next one; why */
 };
 
@@ -42,10 +42,10 @@ struct gang_record;
 
 struct party_answer {
 	enum party_outcome outcome;
-	int64_t round;	 /* OPENED, of a barrier; 0: forgotten */
-	uint64_t number; /* OPENED, of a gang: for the calls that follow */
+	int64_t round;	 /* OPENED of a barrier; 0: forgotten */
+	uint64_t number; /* OPENED of a gang: for the calls that follow */
 	size_t index;
-	const struct gang_record *record; /* of a gang; valid during the call */
+	const struct gang_record *record; /* the gang's record; valid during the call */
 	unsigned count;
 	const char *why; /* a constant text, NULL */
 };
@@ -67,7 +67,7 @@ struct parties {
 	size_t n_members;
 	bool stopping, kept;
 	struct holder_former former; /* the previous sidecar's nodes go then */
-	bool listing;		     /* the sweep is listing the folder */
+	bool listing;		     /* the folder is being listed for a sweep */
 	struct host_timer due, sweep;
 };
 
@@ -90,13 +90,13 @@ void parties_expired(struct parties *all);
 void parties_watch(struct parties *all, const char *path);
 
 /*
- * Its waiters leave; its members at a barrier leave, those in a gang are lost when the leases
- * promised to them are over.
+ * The owner's waiters leave. Its members at a barrier leave; those in a gang are lost when the
+ * leases promised to them are over.
  */
 void parties_owner_gone(struct parties *all, const void *owner);
 /* The next sidecar takes the session over, with all members. */
 void parties_keep(struct parties *all);
-/* None is opened any more: waiters are answered. */
+/* Opens none any more: waiters are answered. */
 void parties_stop(struct parties *all);
 /*
  * We try the previous sidecar's session; it promised leases of up to timeout_ms. Nodes of its

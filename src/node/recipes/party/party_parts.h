@@ -1,4 +1,4 @@
-/* What the files of party.h share. */
+/* Shared declarations of the files of party.h. */
 #ifndef ZKLEADER_NODE_RECIPES_PARTY_PARTY_PARTS_H
 #define ZKLEADER_NODE_RECIPES_PARTY_PARTY_PARTS_H
 
@@ -12,16 +12,16 @@ struct party_member {
 	struct holder held; /* under a lease in a gang alone */
 	uint64_t id;
 	char key[GANG_KEY_MAX + 1]; /* "" at a barrier */
-	unsigned count;		    /* 0: of an attach, not known */
+	unsigned count;		    /* 0: not known, of an attach */
 	char kind;		    /* as in its ticket */
-	bool patient;	     /* it saw a session once: if that is lost, it waits for the next */
-	int64_t deadline_ms; /* INT64_MAX: none */
-	int64_t session_ms;  /* it waits for a session until then */
+	bool patient;		    /* saw a session once: if that is lost, waits for the next */
+	int64_t deadline_ms;	    /* INT64_MAX: none */
+	int64_t session_ms;	    /* waits for a session until then */
 	enum party_state {
 		PARTY_WAITS,  /* has or gets a node; not counted yet */
 		PARTY_RUNS,   /* counted; its command runs */
 		PARTY_LEAVES, /* its node is to go in order */
-		PARTY_LOSES,  /* its node is to go: its command did not end, or nobody asks */
+		PARTY_LOSES,  /* its node is to go: its command did not end, or no client asks */
 		PARTY_ENDS    /* its node is to go unless it was counted; then `answer` is sent */
 	} state;	      /* party_move() alone writes it */
 	char watched[STORE_PATH_MAX]; /* another's node; "" */
@@ -30,23 +30,26 @@ struct party_member {
 	void *arg;
 	party_done_fn done;
 	void *done_arg;
-	/* barrier.c's */
+	/* for barrier.c */
 	bool placed;   /* its node was requested */
 	int64_t round; /* RUNS, LEAVES: its round; else the last one that it is surely not in */
-	int64_t czxid; /* of the barrier of `round` */
-	/* gang_member.c's */
+	int64_t czxid; /* czxid of that round's barrier */
+	/* for gang_member.c */
 	size_t index;
-	bool left;	 /* it left in order */
+	bool left;	 /* has left in order */
 	uint64_t rival;	 /* id of another waiter with our key, whose node was read; 0 */
-	bool rival_goes; /* it is of an earlier session of this node */
+	bool rival_goes; /* the rival belongs to an earlier session of this node */
 };
 
-/* The content of the folder, in the order of creation. */
+/* The content of the folder, in order of creation. */
 struct party_sight {
 	struct party_ticket *tickets; /* owned */
 	char *text;		      /* their names; owned */
 	size_t n, n_names;	      /* n_names: names of any form */
-	/* Those whose place is in the record; NULL: absent. At a barrier all have the first one. */
+	/*
+	 * Nodes of members in the record, by place; NULL: absent. At a barrier all share the first
+	 * place.
+	 */
 	const struct party_ticket *by_index[GANG_COUNT_MAX];
 	bool marked[GANG_COUNT_MAX]; /* the member has left in order */
 	size_t n_running, n_waiting, n_marked;
@@ -60,16 +63,16 @@ struct party {
 	unsigned busy;		      /* outstanding requests; no step meanwhile */
 	bool dirty;		      /* the state has to be read */
 	bool orphans;		      /* nodes of our session without a member are to be deleted */
-	bool sweep;		      /* an unused one is to be removed, or noted */
+	bool sweep;		      /* an unused party is to be removed, or noted */
 	bool unsure;		      /* an answer was lost: a write precedes the next read */
 	bool closed;		      /* to be freed after the last answer */
 	bool refused;		      /* the last request was refused; see `why` */
-	enum store_code no_folder;    /* why its parent folder was refused; OK: it was not */
+	enum store_code no_folder;    /* how its parent folder was refused; OK: not refused */
 	const char *why;
 	int64_t try_ms;	  /* when to open although another waiter should; 0: never */
 	int64_t retry_ms; /* not before; 0 */
 	int64_t wake_ms;  /* when to read again; 0 */
-	int64_t idle_ms;  /* since when it has no member here; 0: it has some */
+	int64_t idle_ms;  /* since when it has had no member here; 0: it has some */
 	/* the last read */
 	bool lost; /* not answered */
 	bool there;
@@ -81,14 +84,14 @@ struct party {
 		struct gang_record *gang;
 	};
 	struct party_sight *sight; /* likewise */
-	/* gang_end.c's */
+	/* for gang_end.c */
 	bool dissolving;    /* requested in this step */
 	unsigned dissolved; /* failed attempts to dissolve */
 	int64_t dead_since; /* CLOCK_BOOTTIME: since when without members; 0: it has some */
 	int64_t dead_pzxid;
 };
 
-/* The members to be, in their order; NULL: none for that place. */
+/* The chosen members, in their order; NULL: none for that place. */
 struct party_chosen {
 	const struct party_ticket *list[BARRIER_COUNT_MAX];
 	size_t n;	/* that are not NULL */
@@ -96,12 +99,12 @@ struct party_chosen {
 	char kind;
 };
 
-/* What differs between barriers and gangs. */
+/* The differences between barriers and gangs. */
 struct party_kind {
 	const char *word, *refused, *strange, *foreign; /* for the log, and in answers */
 	enum path_folder folder;
 	bool leased;	   /* commands run under the session's lease, and nodes go with it */
-	int64_t keep_ms;   /* one without members here is kept, then swept */
+	int64_t keep_ms;   /* a party without members here is kept so long, then swept */
 	int64_t sweep_ms;  /* between sweeps by the first in rank; 0: it does not sweep */
 	int64_t orphan_ms; /* for members to come back to a new sidecar; 0: the leases' time */
 	size_t record_size, record_max;
@@ -109,13 +112,13 @@ struct party_kind {
 	int (*parse)(const void *data, size_t len, void *ret_record, const char **ret_why);
 	/* The place of a member in the record; -1: it is not in it. */
 	int (*index)(const struct party *p, uint64_t id);
-	/* Before the steps of the members; NULL: nothing is done. */
+	/* Called before the steps of the members; NULL: no step. */
 	void (*look)(struct party *p);
-	/* The next step of one member, by what was read. */
+	/* Takes the next step of a member, by what was read. */
 	void (*check)(struct party *p, struct party_member *m);
-	/* Behind the steps of all members. */
+	/* Called behind the steps of all members. */
 	void (*decided)(struct party *p);
-	/* One without members here. */
+	/* Sweeps a party without members here. */
 	void (*sweep)(struct party *p);
 	void (*choose)(const struct party *p, struct party_chosen *c);
 	void (*open)(struct party *p, const struct party_chosen *c);
@@ -126,15 +129,15 @@ int64_t party_now(const struct party *p);
 struct party *party_get(struct parties *all, const char *name);
 struct party_member *party_add(struct party *p, uint64_t id);
 struct party_member *party_find(const struct party *p, uint64_t id);
-/* A move that the table of moves does not have is a bug, and ends the process. */
+/* A move that is not in the table of moves is a bug, and ends the process. */
 void party_move(struct party_member *m, enum party_state to);
-/* What stands against one more member; NULL: nothing. */
+/* The limit that one more member would exceed; NULL: none. */
 const char *party_limit(const struct parties *all);
 /* Sends the answer, then frees the member. */
 void party_tell(struct party_member *m, const struct party_answer *answer);
 /* Sends the answer now; the member stays. */
 void party_tell_early(struct party_member *m, const struct party_answer *answer);
-/* Watches the node of another, NULL: no longer. True: the caller has to set a new watch. */
+/* Watches that node, NULL: none. True: the caller has to set a new watch. */
 bool party_watch(struct party_member *m, const struct party_ticket *t);
 /* Removes it from the list; with outstanding requests it is freed after their answers. */
 void party_drop(struct party *p);
@@ -143,7 +146,7 @@ void party_go_on(struct party *p);
 /* The member has changed: the state is read, and the next step taken. */
 void party_changed(struct party *p);
 
-/* party_time.c: sets the timer, and frees those without members here. */
+/* party_time.c: sets the timer, and frees parties without members here. */
 void parties_schedule(struct parties *all);
 void parties_time_init(struct parties *all);
 void parties_time_done(struct parties *all);
@@ -155,9 +158,12 @@ void party_answered(struct party *p);
 bool party_is_lost(const struct store_reply *reply);
 /* The callback of requests that change something. */
 void party_on_done(void *arg, const struct store_reply *reply);
-/* Waits for the end of another's node, NULL: of none. */
+/* Waits for the end of another's node; NULL: stops waiting. */
 void party_watch_end(struct party_member *m, const struct party_ticket *t);
-/* Its node goes unless it was counted. False: it had none, or that was refused: it is told now. */
+/*
+ * The member's node goes unless it was counted. False: it had no node, or the server refuses: the
+ * caller answers now.
+ */
 bool party_end(struct party *p, struct party_member *m, const struct party_ticket *own);
 
 /* party_write.c: one transaction. */
@@ -169,14 +175,14 @@ struct party_ops {
 	size_t n;
 };
 
-/* Of at most so many operations. checks: the first says that we are registered. */
+/* Makes room for `most` operations. checks: the first one checks our registration. */
 void party_ops_init(struct party_ops *o, struct party *p, size_t most, bool checks);
-/* About the record; data: what to write, NULL: nothing. */
+/* Adds an operation on the record; data: to write, NULL: none. */
 void party_ops_record(struct party_ops *o, enum store_op_type type, int32_t version,
 		      const void *data);
 /* Sets what the operation of that number writes into the record. */
 void party_ops_fill(struct party_ops *o, size_t i, const void *data);
-/* About a node; data: of it, borrowed, NULL: none. */
+/* Adds an operation on a node; data: of the node, borrowed, NULL: none. */
 void party_ops_node(struct party_ops *o, enum store_op_type type, const struct party_ticket *t,
 		    const struct buffer *data);
 void party_ops_free(struct party_ops *o);
@@ -193,9 +199,9 @@ void party_delete_node(struct party *p, const struct party_ticket *t, enum party
 /* The member's node, of our session or of another. */
 const struct party_ticket *party_node(const struct party *p, uint64_t id, bool ours);
 
-/* party_start.c: opens the party if we are to do so. */
+/* party_start.c: opens the party if this sidecar is to do so. */
 void party_consider(struct party *p);
-/* The first of those that wait; who came first decides the count. */
+/* Chooses the first waiters; the very first one decides the count. */
 void party_choose(const struct party *p, struct party_chosen *c);
 
 /* gang_end.c */
@@ -203,7 +209,7 @@ int gang_index_of_key(const struct gang_record *r, const char *key);
 /* The node of a member that runs; NULL: none does. */
 const struct party_ticket *gang_runner(const struct party *p);
 void gang_look(struct party *p);
-/* Removes all of the gang that ran; the waiters stay, and begin another. */
+/* Removes the gang that ran; waiters stay, and begin another. */
 void gang_dissolve(struct party *p);
 /* Whether it was without members for so long that others may use the name. */
 bool gang_is_dead(const struct party *p);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "node/recipes/party/party_parts.h"
 
-#define RETRY_MS 100 /* where our registration is being renewed */
+#define RETRY_MS 100 /* while the registration is being renewed */
 
 /* --- requests ------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ static void on_watched(void *arg, const struct store_reply *reply)
 {
 	struct party *p = arg;
 
-	/* Otherwise the watch tells. */
+	/* The watch tells otherwise. */
 	for (struct party_member *m = p->members; m && reply->code != STORE_OK; m = m->next)
 		party_watch(m, NULL);
 	p->dirty |= reply->code != STORE_OK;
@@ -70,7 +70,7 @@ void party_watch_end(struct party_member *m, const struct party_ticket *t)
 	watches_exists(&p->all->session->watches, m->watched, WATCH_RECIPE, m, on_watched, p);
 }
 
-/* It may be there although we may not make it: what is asked behind this finds out. */
+/* A folder may exist although this node may not create it: the next request tells. */
 static void on_folder(void *arg, const struct store_reply *reply)
 {
 	struct party *p = arg;
@@ -123,7 +123,7 @@ bool party_end(struct party *p, struct party_member *m, const struct party_ticke
 	return false;
 }
 
-/* A node of our session without a member: the previous sidecar's, whose client is gone. */
+/* A node of our session without a member is the previous sidecar's, whose client is gone. */
 static void take_orphans(struct party *p)
 {
 	for (size_t i = 0; i < p->sight->n; i++) {
@@ -138,7 +138,7 @@ static void take_orphans(struct party *p)
 	p->orphans = false;
 }
 
-/* One request counts as not answered meanwhile, so that nothing is read beside it. */
+/* Takes the steps. `busy` still counts one request, so that no read begins meanwhile. */
 static void decide(struct party *p)
 {
 	struct party_member *next;
@@ -194,7 +194,9 @@ static void sort_out(struct party *p)
 	}
 }
 
-/* The record is still what it was before the names: only then do both tell of one moment. */
+/*
+ * Compares the record with the first read: if it is unchanged, record and names are of one moment.
+ */
 static void on_same(void *arg, const struct store_reply *reply)
 {
 	struct party *p = arg;
@@ -221,7 +223,7 @@ static void on_names(void *arg, const struct store_reply *reply)
 	struct party_sight *s;
 	size_t len = 0, at = 0;
 
-	p->busy--; /* one more is to come */
+	p->busy--; /* the last answer follows */
 	p->lost |= party_is_lost(reply);
 	s = p->sight = mem_calloc(1, sizeof(*s));
 	if (reply->code != STORE_OK || p->closed)
@@ -247,7 +249,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	const char *why = reply->text;
 	int32_t version = p->version;
 
-	p->busy--; /* two more are to come */
+	p->busy--; /* two more answers follow */
 	p->lost = party_is_lost(reply);
 	p->there = reply->code == STORE_OK;
 	p->version = p->there ? reply->stat.version : -1;
@@ -264,7 +266,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 	p->why = p->there ? kind->foreign : "refused by the ZooKeeper server";
 }
 
-/* What is there: the record, the names, and whether the record has changed meanwhile. */
+/* Reads the record and the names, and whether the record has changed meanwhile. */
 void party_read(struct party *p)
 {
 	struct session *s = p->all->session;

@@ -7,10 +7,13 @@
 
 #include "node/recipes/party/party_parts.h"
 
-#define TURN_MS	     1000 /* before another than the N-th opens it */
-#define TURN_STEP_MS 200  /* for each in between */
+#define TURN_MS	     1000 /* before another than the N-th member opens it */
+#define TURN_STEP_MS 200  /* more for each member in between */
 
-/* A member may have a node of an earlier session, too; a key counts once. */
+/*
+ * Whether the member is chosen already. It may have a node of an earlier session, too, and each key
+ * counts once.
+ */
 static bool is_chosen(const struct party_chosen *c, const struct party_ticket *t)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -35,8 +38,8 @@ void party_choose(const struct party *p, struct party_chosen *c)
 }
 
 /*
- * How far from the last of them that came is the nearest of ours that waits, also behind them: they
- * may be of a sidecar that is stopped. SIZE_MAX: none waits here.
+ * The distance, in line, from the last chosen member to the nearest waiter of ours. Waiters behind
+ * the last one count, too, as the chosen ones may be of a sidecar that is stopped. SIZE_MAX: none.
  */
 static size_t distance(const struct party *p, const struct party_chosen *c)
 {

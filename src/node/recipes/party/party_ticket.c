@@ -11,7 +11,7 @@
 
 static const char left[] = "left";
 
-/* So many hexadecimal digits as we write, and the hyphen behind them. */
+/* Parses ID_LEN hexadecimal digits in lower case, and the hyphen behind them. */
 static bool take_hex(const char **at, uint64_t *ret)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -27,7 +27,7 @@ static bool take_hex(const char **at, uint64_t *ret)
 	return *(*at)++ == '-';
 }
 
-/* A decimal number up to max without leading zeros, or of just so many digits. */
+/* Parses a decimal number up to max without leading zeros, or of exactly that many digits. */
 static bool take_number(const char **at, size_t digits, int64_t max, int64_t *ret)
 {
 	size_t n = 0;
@@ -44,7 +44,7 @@ static bool take_number(const char **at, size_t digits, int64_t max, int64_t *re
 	return value <= max;
 }
 
-/* The key, if there is one, and NUMBER behind it. */
+/* Parses the key, if there is one, and NUMBER behind it. */
 static bool take_rest(const char *at, bool keyed, struct party_ticket *t)
 {
 	size_t len = strlen(at);

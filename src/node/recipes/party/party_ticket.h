@@ -30,8 +30,8 @@ struct party_ticket {
 	char kind;
 	int64_t session;
 	int64_t number;		    /* the smallest is the oldest */
-	char key[GANG_KEY_MAX + 1]; /* "" of a barrier */
-	const char *name;	    /* borrowed; NULL: it has none yet */
+	char key[GANG_KEY_MAX + 1]; /* "" at a barrier */
+	const char *name;	    /* borrowed; NULL: no node yet */
 	int index;		    /* set by the reader: its place in the record; -1: none */
 };
 
@@ -39,7 +39,7 @@ struct party_ticket {
 bool party_ticket_parse(enum path_folder folder, const char *name, struct party_ticket *ret_ticket);
 /* For qsort(): by number. */
 int party_ticket_compare(const void *a, const void *b);
-/* The path of its node; without NUMBER if it has none yet. False: too long. */
+/* The path of the node; without NUMBER if it has none yet. False: too long. */
 bool party_ticket_path(const struct node_settings *s, enum path_folder folder, const char *party,
 		       const struct party_ticket *t, char path[STORE_PATH_MAX]);
 

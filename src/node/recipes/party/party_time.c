@@ -1,4 +1,4 @@
-/* The timers of parties: timeouts, ends of leases, retries, and sweeps of all of the folder. */
+/* The timers of parties: timeouts, ends of leases, retries, and sweeps of the whole folder. */
 #include <string.h>
 
 #include "base/text/name.h"
@@ -12,7 +12,7 @@ static void sooner(int64_t *first, int64_t at)
 		*first = at;
 }
 
-/* Its client is gone, while its command may be alive under a promised lease. */
+/* The client is gone, while its command may be alive under a promised lease. */
 static bool is_orphan(const struct party_member *m)
 {
 	return m->state == PARTY_RUNS && !m->held.owner && (m->held.told || m->held.attaching);
@@ -39,7 +39,7 @@ static int64_t due_at(const struct party *p)
 	return at;
 }
 
-/* Nothing is left to be done for it here. */
+/* Whether the party needs no work here any more. */
 static bool is_over(const struct party *p, int64_t now)
 {
 	return p->busy == 0 && !p->members && !(p->dirty && (p->sweep || p->orphans)) &&
@@ -73,7 +73,7 @@ void parties_schedule(struct parties *all)
 									session_lease_left(s) > 0));
 	for (const struct party *p = all->list; p; p = p->next) {
 		int64_t at = due_at(p);
-		if (at < now) /* rings once more only for what is to come */
+		if (at < now) /* the timer rings only for future times */
 			at = now + 50;
 		sooner(&first, at);
 	}
@@ -85,7 +85,7 @@ void parties_schedule(struct parties *all)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* A member whose timeout is over has to end; it is answered after the grace, whatever is known. */
+/* A member whose timeout is over has to end. It is answered after the grace at the latest. */
 static void look_at_time(struct party *p, struct party_member *m, int64_t now)
 {
 	if (is_orphan(m) && holder_is_over(&p->all->holders, &m->held)) {
@@ -148,13 +148,13 @@ static void on_due(void *arg)
 
 /* --- all of the folder ---------------------------------------------------- */
 
-/* The previous sidecar may have had members whose clients have not returned yet. */
+/* Whether the previous sidecar may have members whose clients have not returned yet. */
 static bool recovers(const struct parties *all)
 {
 	return all->former.until_ms > 0 && host_now_ms(all->session->host) >= all->former.until_ms;
 }
 
-/* The first in rank of the fleet removes what is of no use any more. */
+/* The first in rank of the fleet removes unused parties. */
 static bool is_sweeper(const struct parties *all)
 {
 	return all->kind->sweep_ms > 0 && roster_is_assigner(all->roster);

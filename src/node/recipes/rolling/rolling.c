@@ -39,7 +39,7 @@ void rolling_unwatch(struct rolling_op *op)
 	op->watched[0] = '\0';
 }
 
-/* Takes it out of the list; one that is asking is freed behind its last answer. */
+/* Takes the op out of the list. One with outstanding requests is freed behind the last answer. */
 static void end(struct rolling_op *op)
 {
 	struct rolling *r = op->rolling;
@@ -55,13 +55,13 @@ static void end(struct rolling_op *op)
 		free_op(op);
 }
 
-/* Whether something of it may be in ZooKeeper that nobody would take away. */
+/* Whether the order may leave something in ZooKeeper that nothing would remove. */
 static bool leaves_behind(const struct rolling_op *op)
 {
 	return op->ask.order == ROLLING_TAKE && !op->leaving && !op->taken;
 }
 
-/* What it may have made is taken back before it ends. */
+/* The order ends once all that it may have made is removed. */
 static void leave(struct rolling_op *op)
 {
 	op->fn = NULL;
@@ -151,7 +151,7 @@ void rolling_wake(struct rolling *r)
 
 	for (const struct rolling_op *op = r->ops; op; op = op->next) {
 		first = sooner(first, op->deadline_ms);
-		/* One that is asking goes on behind its answer. */
+		/* An op with outstanding requests continues with their answers. */
 		if (op->retry_ms > 0 && op->pending == 0)
 			first = sooner(first, op->retry_ms);
 		if (op->ask.order == ROLLING_FREE)
@@ -171,7 +171,7 @@ void rolling_retry(struct rolling_op *op, int64_t ms)
 	rolling_wake(op->rolling);
 }
 
-/* Its time is over. */
+/* The order's deadline has passed. */
 static void late(struct rolling_op *op)
 {
 	rolling_tell(op, op->ask.order == ROLLING_TAKE ? ROLLING_LATE : ROLLING_UNKNOWN,
@@ -202,7 +202,7 @@ static void on_due(void *arg)
 		if (op->deadline_ms <= now)
 			late(op);
 	}
-	/* What ends meanwhile leaves the list, and may be the next one. */
+	/* A new pass over the list, as orders that have ended have left it. */
 	for (op = r->ops; op; op = next) {
 		next = op->next;
 		go_on(op, now);

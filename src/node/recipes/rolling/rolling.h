@@ -39,13 +39,13 @@ struct rolling_request {
 	int64_t soak_ms;	    /* FREE */
 	char slot[NAME_ID_MAX + 1]; /* ADVANCE, FREE: its id */
 	enum rolling_state state;   /* ADVANCE: the new state; FAILED halts the group */
-	int64_t exit_status;	    /* ADVANCE: of CMD, -1 */
+	int64_t exit_status;	    /* ADVANCE: exit status of CMD; -1: none */
 	/* ADVANCE: the process that handled the slot until now; else: CHANGED */
 	char before[ROLLING_PROCESS_MAX + 1];
 	char process[ROLLING_PROCESS_MAX + 1]; /* TAKE, ADVANCE: its handler from now on */
-	char boot_id[NAME_ID_MAX + 1];	       /* TAKE, ADVANCE: of this machine now */
+	char boot_id[NAME_ID_MAX + 1];	       /* TAKE, ADVANCE: boot id of this machine */
 	char by[POLICY_TEXT_MAX + 1];	       /* TAKE: the user */
-	char node[WORKER_NODE_MAX + 1];	       /* RELEASE: its name, or only its host's */
+	char node[WORKER_NODE_MAX + 1];	       /* RELEASE: the node's name, or only its host's */
 };
 
 enum rolling_result {
@@ -76,7 +76,7 @@ struct rolling_view {
 	} * slots; /* owned */
 	size_t n_slots;
 	struct rolling_queued {
-		char *name; /* of the znode; owned */
+		char *name; /* name of the znode; owned */
 		int64_t number;
 		struct rolling_waiter waiter; /* STATUS: node "" where it could not be read */
 	} * waiting;			      /* owned; the first in the queue first */
@@ -87,7 +87,7 @@ struct rolling_answer {
 	enum rolling_result result;
 	const char *why;		 /* a constant text; NULL */
 	const struct rolling_slot *slot; /* TAKE, OWN, ADVANCE: DONE, CHANGED, HAS_FAILED; NULL */
-	/* As far as it was read; NULL: not read. */
+	/* The group, as far as it was read; NULL: not read. */
 	const struct rolling_view *view;
 	size_t leads, jobs; /* BUSY */
 };
@@ -115,17 +115,17 @@ struct rolling_sweep {
 	size_t n, at;
 };
 
-/* The search for drains without a slot, which nothing ends: a few are looked at now and then. */
+/* The search for drains without a slot, which nothing would end. It looks at a few now and then. */
 #define ROLLING_STRAYS_MAX 100
 struct rolling_audit {
 	struct host_timer due;
-	size_t at;		     /* in the policy: the next to look at */
-	size_t left, looks;	     /* of this round: items, and slots that may be read */
+	size_t at;		     /* index in the policy of the next one */
+	size_t left, looks;	     /* left in this round: items, and slots that may be read */
 	bool pending;		     /* a slot is being read */
-	char asked[NAME_ID_MAX + 1]; /* the drain whose slot that is */
+	char asked[NAME_ID_MAX + 1]; /* the drain of that slot */
 	struct rolling_stray {
 		char drain[NAME_ID_MAX + 1];
-		bool sure; /* found twice: of a slot that is freed now the drain ends as well */
+		bool sure; /* found twice: a slot that is just freed ends its drain, too */
 	} * strays;	   /* owned */
 	size_t n;
 };
@@ -145,7 +145,7 @@ void rolling_init(struct rolling *r, struct session *session, struct registry *r
 		  const struct rolling_handlers *handlers);
 /* Answers all requesters. */
 void rolling_done(struct rolling *r);
-/* From the session's handlers. */
+/* From the session's handlers: continues what was interrupted. */
 void rolling_up(struct rolling *r);
 void rolling_watch(struct rolling *r, const char *path);
 
@@ -156,11 +156,11 @@ void rolling_watch(struct rolling *r, const char *path);
 struct rolling_op *rolling_ask(struct rolling *r, const struct rolling_request *request,
 			       rolling_fn fn, void *arg);
 /*
- * Its requester is gone, and fn is not called. An order that waits for a slot leaves the queue, and
+ * The requester is gone, and fn is not called. An order that waits for a slot leaves the queue, and
  * frees a slot that it gets nevertheless; a step is not retried.
  */
 void rolling_cancel(struct rolling_op *op);
-/* Whether no slot goes with that drain, as far as was seen: only RELEASE ends it. */
+/* Whether that drain seems to have no slot: only RELEASE ends it. */
 bool rolling_is_stray(const struct rolling *r, const char *drain);
 /* Whether this node is ready: a confirmed session, registered, no check of its health fails. */
 bool rolling_is_healthy(const struct rolling *r);

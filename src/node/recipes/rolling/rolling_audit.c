@@ -10,7 +10,7 @@
 #include "node/tree/paths.h"
 
 #define ROUND_MS 10000
-#define AGAIN_MS 2000 /* where something was found: the drain may just be ending */
+#define AGAIN_MS 2000 /* after a find: its drain may just be ending */
 #define LOOKS	 8    /* slots that are read in a round */
 
 static void next_look(struct rolling *r);
@@ -73,7 +73,7 @@ static void on_slot(void *arg, const struct store_reply *reply)
 	next_look(r);
 }
 
-/* The policy may be another one by now: an item that is left out comes in the next round. */
+/* The policy may have changed since: an item that is skipped comes in the next round. */
 static void next_look(struct rolling *r)
 {
 	const struct policy *p = r->handlers.policy;

@@ -1,4 +1,4 @@
-/* The transactions of rolling restarts, put together, sent and answered. */
+/* Builds and sends the transactions of rolling restarts, and handles their answers. */
 #include "node/recipes/rolling/rolling_deed.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ struct buffer *rolling_deed_add_data(struct rolling_deed *d)
 	return b;
 }
 
-/* To the operation that was added last. */
+/* Gives the data to the operation that was added last. */
 void rolling_deed_set_data(struct rolling_deed *d, const struct buffer *b, int error)
 {
 	assert(error == 0); /* its texts are bounded */
@@ -34,7 +34,7 @@ void rolling_deed_set_data(struct rolling_deed *d, const struct buffer *b, int e
 	d->ops[d->n - 1].len = b->len;
 }
 
-/* This node is registered. room: for operations. */
+/* The first operation checks our registration. room: for further operations. */
 void rolling_deed_begin(struct rolling_deed *d, struct rolling_op *op, size_t room)
 {
 	*d = (struct rolling_deed){.op = op};
@@ -49,7 +49,7 @@ void rolling_deed_begin(struct rolling_deed *d, struct rolling_op *op, size_t ro
 	op->n_unmade = 0;
 }
 
-/* The group is as it was read, and is so from now on. */
+/* Checks that the group is as it was read, and replaces it. */
 void rolling_deed_set_group(struct rolling_deed *d, const struct rolling_group *group)
 {
 	struct rolling_op *op = d->op;
@@ -72,7 +72,7 @@ void rolling_deed_put_slot(struct rolling_deed *d, const struct rolling_slot *sl
 	rolling_deed_set_data(d, b, record_pack_rolling_slot(b, slot));
 }
 
-/* The drain that goes with the slot. */
+/* Makes or deletes the drain of the slot. */
 void rolling_deed_put_drain(struct rolling_deed *d, const struct rolling_slot *slot)
 {
 	struct rolling_op *op = d->op;
@@ -122,7 +122,7 @@ void rolling_deed_drop_slot(struct rolling_deed *d, const struct rolling_held *h
 	rolling_deed_drop_drain(d, h);
 }
 
-/* A check failed, or a folder is missing: read again. */
+/* A check failed, or a folder is missing: reads the group again. */
 static void try_again(struct rolling_op *op, const struct store_reply *reply)
 {
 	struct rolling *r = op->rolling;
@@ -166,7 +166,7 @@ static void log_done(const struct rolling_op *op)
 	}
 }
 
-/* What this node has done it knows at once. */
+/* The node learns its own changes at once, before the policy is read again. */
 static void learn(struct rolling_op *op)
 {
 	const struct rolling_handlers *h = &op->rolling->handlers;
@@ -191,7 +191,7 @@ static void on_done(void *arg, const struct store_reply *reply)
 			return;
 		}
 		log_done(op);
-		if (op->leaving) { /* it came all the same, or is given up: nothing is to be left */
+		if (op->leaving) { /* made all the same, or given up: nothing may be left */
 			rolling_retry(op, 0);
 			return;
 		}
@@ -202,7 +202,7 @@ static void on_done(void *arg, const struct store_reply *reply)
 	case STORE_NODE_EXISTS:
 	case STORE_NO_NODE: try_again(op, reply); return;
 	case STORE_UNKNOWN:
-	case STORE_ABANDONED: return; /* it goes on once the session is up */
+	case STORE_ABANDONED: return; /* continues once the session is up */
 	case STORE_NO_AUTH:
 	case STORE_FULL:
 	case STORE_FAILED: break;
@@ -212,7 +212,7 @@ static void on_done(void *arg, const struct store_reply *reply)
 	rolling_tell(op, ROLLING_REFUSED, store_refused_why(reply->code), NULL);
 }
 
-/* last: its answer is that of the order. */
+/* last: the answer to this transaction ends the order. */
 void rolling_deed_send(struct rolling_deed *d, bool last)
 {
 	struct rolling_op *op = d->op;

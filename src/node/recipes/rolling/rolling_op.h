@@ -1,4 +1,4 @@
-/* One outstanding order about a rolling restart; for rolling*.c alone. */
+/* An outstanding order about a rolling restart; for rolling*.c alone. */
 #ifndef ZKLEADER_NODE_RECIPES_ROLLING_ROLLING_OP_H
 #define ZKLEADER_NODE_RECIPES_ROLLING_ROLLING_OP_H
 
@@ -8,17 +8,17 @@ struct rolling_op {
 	struct rolling *rolling;
 	struct rolling_op *next;
 	struct rolling_request ask;
-	char id[NAME_ID_MAX + 1];    /* TAKE: of the new slot, and of its queue entry */
-	char drain[NAME_ID_MAX + 1]; /* of the drain that it makes */
+	char id[NAME_ID_MAX + 1];    /* TAKE: id of the new slot, and of its queue entry */
+	char drain[NAME_ID_MAX + 1]; /* id of the drain that it makes */
 	rolling_fn fn;		     /* NULL: the requester is gone */
 	void *arg;
-	uint64_t policy_due; /* RELEASE: the drains are to be known by then */
+	uint64_t policy_due; /* RELEASE: the drains have to be known by then */
 	bool leaving;	     /* TAKE: deletes what it may have made, and then ends */
 	bool ended;	     /* to be freed after its last answer */
 	bool again;	     /* something changed while requests were outstanding */
 	int64_t deadline_ms; /* CLOCK_BOOTTIME; INT64_MAX: none */
 	int64_t retry_ms;    /* CLOCK_BOOTTIME; 0: no retry by time */
-	int64_t healthy_ms;  /* FREE: CLOCK_BOOTTIME since when healthy; 0: it is not */
+	int64_t healthy_ms;  /* FREE: CLOCK_BOOTTIME since when healthy; 0: not healthy */
 	unsigned tries;	     /* failures in a row */
 	bool sent;	     /* the last transaction was sent: it may have been made */
 	bool taken;	     /* TAKE: the answer is the slot that it made */
@@ -32,9 +32,9 @@ struct rolling_op {
 	size_t at;		   /* index of the next record to read */
 	struct rolling_view view;
 
-	char watched[STORE_PATH_MAX]; /* it waits for a change there; "" */
-	bool last;		      /* the outstanding transaction ends it */
-	struct rolling_slot slot;     /* the slot after that; id "": none */
+	char watched[STORE_PATH_MAX]; /* path whose change it waits for; "" */
+	bool last;		      /* the outstanding transaction ends the order */
+	struct rolling_slot slot;     /* the slot after that transaction; id "": none */
 	struct policy_record made;    /* the drain that it makes; kind "": none */
 	char **unmade;		      /* the drains that it ends; owned, as is each */
 	size_t n_unmade;
@@ -44,13 +44,13 @@ struct rolling_op {
 void rolling_tell(struct rolling_op *op, enum rolling_result result, const char *why,
 		  const struct rolling_slot *slot);
 void rolling_retry(struct rolling_op *op, int64_t ms);
-/* No change is waited for any more. */
+/* Stops watching. */
 void rolling_unwatch(struct rolling_op *op);
 /* FREE: whether the node has been healthy for the soak time. */
 bool rolling_is_soaked(struct rolling_op *op);
 /* Sets the timer for the next deadline. */
 void rolling_wake(struct rolling *r);
-/* To call for each answer: false: the op has ended, ignore it. */
+/* Called for each answer. False: the op has ended, and the answer is to be ignored. */
 bool rolling_answered(struct rolling_op *op);
 
 /* rolling_sweep.c: once in a session that was taken over. */
@@ -63,7 +63,7 @@ void rolling_audit_done(struct rolling *r);
 /* The prefix of queue entries of the session: hexadecimal, and a dot. */
 #define ROLLING_SESSION_SIZE 20
 void rolling_session_name(const struct session *s, char name[ROLLING_SESSION_SIZE]);
-/* Whether that is its queue entry: SESSION.ID-NUMBER. */
+/* Whether that queue entry is the op's: SESSION.ID-NUMBER. */
 bool rolling_is_queued(const struct rolling_op *op, const char *name);
 
 /* rolling_read.c: reads the group, then calls rolling_decide(). */

@@ -1,4 +1,4 @@
-/* What operators do to a rolling restart: release a slot, and end a halt. */
+/* Orders of operators about a rolling restart: release a slot, and end a halt. */
 #include <string.h>
 
 #include "core/fleet/identity.h"
@@ -7,7 +7,7 @@
 
 #define FREED_MAX 250 /* slots in one transaction */
 
-/* One of the nodes that the order may mean: the whole name comes first. */
+/* Considers a node that the order may mean. An exact match of the name has priority. */
 static void consider(const char *node, const char *name, const char **found, bool *several)
 {
 	if ((*found && strcmp(*found, name) == 0) || !identity_means(node, name, strlen(name)))
@@ -27,7 +27,7 @@ static bool is_drain(const struct rolling_op *op, const struct policy_item *item
 	return item->kind == POLICY_DRAIN && strcmp(item->record.rolling, op->ask.group) == 0;
 }
 
-/* The node that has a slot or a drain of the group, NULL for none; false: several are meant. */
+/* Finds the node that has a slot or a drain of the group, NULL: none. False: several are meant. */
 static bool find_node(const struct rolling_op *op, const char **ret_node)
 {
 	const struct policy *p = op->rolling->handlers.policy;
@@ -43,7 +43,7 @@ static bool find_node(const struct rolling_op *op, const char **ret_node)
 	return !several;
 }
 
-/* All drains of the node for this group, but that of the slot; false: there are more. */
+/* Ends all drains of the node for this group, except the slot's. False: there are more. */
 static bool end_drains(struct rolling_deed *d, const char *node, const struct rolling_held *held)
 {
 	const struct policy *p = d->op->rolling->handlers.policy;
@@ -63,8 +63,8 @@ static bool end_drains(struct rolling_deed *d, const char *node, const struct ro
 }
 
 /*
- * What ends does not depend on what goes with it: the slot's record may be garbage, slot or group
- * may have been deleted by hand, and the drain has to end all the same.
+ * Each drain ends whatever else is missing: the slot's record may be garbage, and slot or group may
+ * have been deleted by hand.
  */
 void rolling_release(struct rolling_op *op)
 {

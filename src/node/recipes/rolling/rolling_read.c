@@ -1,4 +1,4 @@
-/* Reads a group, its slots and its queue; all under one version, or a transaction will not hold. */
+/* Reads a group, its slots and its queue. If they change meanwhile, the transaction fails. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "node/tree/paths.h"
 
 #define READS_MAX 100 /* outstanding at a time */
-#define DIGITS	  10  /* of the number that the server appends */
+#define DIGITS	  10  /* digits of the number that the server appends */
 
 static const char foreign[] = "there is something else in the place of the group's record";
 
@@ -28,13 +28,13 @@ static void take_slots(struct rolling_view *v, const struct store_reply *reply)
 	size_t n = reply->n_names;
 
 	v->slots = mem_calloc(n + 1, sizeof(*v->slots));
-	/* One that no node of ours may have made counts, too. */
+	/* A slot whose name is not a node's counts, too. */
 	for (v->n_slots = 0; v->n_slots < n; v->n_slots++)
 		if (!path_is_node(reply->names[v->n_slots], v->slots[v->n_slots].node))
 			v->slots[v->n_slots].node[0] = '\0';
 }
 
-/* ID-NUMBER; -1: it is none of the queue. */
+/* The number of a queue entry ID-NUMBER; -1: not a queue entry. */
 static int64_t number_of(const char *name)
 {
 	size_t len = strlen(name);
@@ -76,7 +76,7 @@ static void take_waiting(struct rolling_view *v, const struct store_reply *reply
 
 /* --- the records ---------------------------------------------------------- */
 
-/* Which of them matter. */
+/* Whether the order needs the slot's record. */
 static bool wants_slot(const struct rolling_op *op, const struct rolling_held *h)
 {
 	switch (op->ask.order) {
@@ -93,12 +93,12 @@ static bool wants_slot(const struct rolling_op *op, const struct rolling_held *h
 
 struct read {
 	struct rolling_op *op;
-	size_t at; /* the slot, or behind the slots the one that waits */
+	size_t at; /* index of the slot, or, behind the slots, of the waiter */
 };
 
 static void read_more(struct rolling_op *op);
 
-/* Behind an answer: NULL where it does not matter any more. */
+/* The op of the answer; NULL: the answer is to be ignored. */
 static struct rolling_op *answered(struct read *read, const struct store_reply *reply,
 				   size_t *ret_at)
 {
@@ -211,7 +211,7 @@ static void read_more(struct rolling_op *op)
 		return;
 	if (op->refused)
 		rolling_tell(op, ROLLING_REFUSED, op->refused, NULL);
-	else if (!op->broken) /* else it goes on once the session is up */
+	else if (!op->broken) /* after a cut it continues once the session is up */
 		rolling_decide(op);
 }
 
@@ -268,8 +268,8 @@ static void on_waiting(void *arg, const struct store_reply *reply)
 }
 
 /*
- * The write before it sees to it that what is read on the same connection is no older than now: a
- * server may be behind. The group comes first: whatever changes behind it has another version.
+ * Reads the group as it is now. A server may lag behind, so a write on the same connection precedes
+ * the read. The group is read first: any later change gives it another version.
  */
 void rolling_look(struct rolling_op *op)
 {

@@ -1,4 +1,4 @@
-/* What follows from a group as it was read: a transaction, or that the order has to wait. */
+/* Decides the next step from a group as it was read: a transaction, or waiting. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void on_armed(void *arg, const struct store_reply *reply)
 		op->tries = 0;
 }
 
-/* Until something happens to that node; to the group, since it was read. */
+/* Waits for a change of that node. A change of the group counts from when it was read. */
 static void wait_for(struct rolling_op *op, const char *path)
 {
 	if (strcmp(op->watched, path) != 0)
@@ -51,7 +51,7 @@ static void on_folder(void *arg, const struct store_reply *reply)
 	struct rolling_op *op = arg;
 
 	if (store_is_refusal(reply->code))
-		op->no_folder = reply->code; /* it may be there: what is read next tells */
+		op->no_folder = reply->code; /* the folder may exist: the next read tells */
 	if (rolling_answered(op) && op->pending == 0)
 		rolling_retry(op, 0);
 }
@@ -126,7 +126,7 @@ static void leave_queue(struct rolling_deed *d, const struct rolling_queued *q)
 			rolling_deed_add(d, STORE_OP_DELETE, -1));
 }
 
-/* The slot, the drain, and with them the place in the queue; q is NULL where it has none. */
+/* Takes the slot, makes the drain, and leaves the queue; q: NULL if not queued. */
 static void acquire(struct rolling_op *op, const struct rolling_queued *q)
 {
 	const struct registry *r = op->rolling->registry;
@@ -171,8 +171,8 @@ static bool has_others(const struct rolling_op *op)
 }
 
 /*
- * The first in the queue watches the group, the others the one before them: what becomes free wakes
- * one node.
+ * The first in the queue watches the group, and each other one the entry before it. So a free slot
+ * wakes only one node.
  */
 static void queue_up(struct rolling_op *op)
 {
@@ -197,7 +197,7 @@ static void queue_up(struct rolling_op *op)
 	}
 }
 
-/* The slot that this node has. */
+/* Returns the slot that this node has already. */
 static void take_own(struct rolling_op *op, const struct rolling_held *own)
 {
 	op->taken = own->known && strcmp(own->slot.id, op->id) == 0;
@@ -230,7 +230,7 @@ static void take(struct rolling_op *op, const struct rolling_held *own)
 		queue_up(op);
 }
 
-/* Nobody waits for it any more: what it has made is taken back. CMD has not begun. */
+/* The requester is gone, and CMD has not begun: removes all that the order has made. */
 static void give_up(struct rolling_op *op, const struct rolling_held *own)
 {
 	const struct rolling_view *v = &op->view;
@@ -258,7 +258,7 @@ static void give_up(struct rolling_op *op, const struct rolling_held *own)
 
 /* --- the slot of this node ------------------------------------------------ */
 
-/* What CMD, or another boot, may make of it. */
+/* Whether CMD, or another boot, may change the slot to the requested state. */
 static bool may_become(const struct rolling_slot *s, const struct rolling_request *r)
 {
 	static const bool allowed[ROLLING_STATES][ROLLING_STATES] = {
@@ -280,7 +280,7 @@ static bool is_done(const struct rolling_slot *s, const struct rolling_request *
 	       (r->exit_status < 0 || r->exit_status == s->exit_status);
 }
 
-/* An older sidecar's undrain ends every drain: it is made again. */
+/* Makes the slot's drain again: an older sidecar's undrain has ended it. */
 static void drain_again(struct rolling_op *op, const struct rolling_held *own)
 {
 	struct rolling_deed d;
@@ -374,7 +374,7 @@ static void own_freed(struct rolling_op *op, const struct rolling_held *own)
 	}
 }
 
-/* Whether the slot is that of another machine with this node's name, which is there, too. */
+/* Whether the slot belongs to a present machine that has this node's name, too. */
 static bool is_twins(const struct rolling_op *op, const struct rolling_held *own)
 {
 	const struct registry *r = op->rolling->registry;

@@ -19,7 +19,7 @@ static bool is_lost(const struct store_reply *reply)
 	return reply->code == STORE_UNKNOWN || reply->code == STORE_ABANDONED;
 }
 
-/* For each answer. After a lost one it starts again once the session is up. */
+/* Handles each answer. A lost one ends the sweep, which starts again once the session is up. */
 static void end_one(struct rolling *r, const struct store_reply *reply)
 {
 	struct rolling_sweep *s = &r->sweep;
@@ -48,7 +48,7 @@ static bool is_served(const struct rolling *r, const char *name)
 	return false;
 }
 
-/* The places of this session that no order of this process has. */
+/* Deletes queue entries of this session that belong to no order of this process. */
 static void leave_queue(struct rolling *r, const struct store_reply *reply)
 {
 	char prefix[ROLLING_SESSION_SIZE], path[STORE_PATH_MAX];

@@ -9,8 +9,8 @@
 #include "node/session/session.h"
 #include "node/tree/paths.h"
 
-#define BEGIN_MS 5000  /* behind a start, which has more urgent things to ask */
-#define AGAIN_MS 60000 /* between looks whether it is ours to do */
+#define BEGIN_MS 5000  /* after a start, which has more urgent requests */
+#define AGAIN_MS 60000 /* between looks whether this node is to do it */
 #define PENDING	 20    /* nodes that are closed at a time */
 #define KEYS	 "/key"
 
@@ -72,7 +72,7 @@ static void on_hidden(void *arg, const struct store_reply *reply)
 	go_on(c);
 }
 
-/* The list is of records, or of folders that have records or a folder of keys in them. */
+/* The list has records, or folders with records or a folder of keys in them. */
 static void on_list(void *arg, const struct store_reply *reply)
 {
 	struct closing *c = arg;

@@ -14,9 +14,9 @@
 
 struct roster_ask {
 	struct roster_ask *next;
-	bool forgets; /* or lists */
+	bool forgets; /* forgets a node; false: lists */
 	char text[WORKER_NODE_MAX + 1];
-	uint64_t round; /* the reading that is new enough for it */
+	uint64_t round; /* the reading that is new enough for this request */
 	bool sent, unknown;
 	int64_t deadline_ms;
 	roster_fn fn;
@@ -102,7 +102,10 @@ static bool *used_numbers(const struct roster *r)
 	return used;
 }
 
-/* It has a number in this change already: one node may have two registrations for a moment. */
+/*
+ * Whether the node has no number in this change yet: a node may have two registrations for a
+ * moment.
+ */
 static bool is_new(const struct roster_change *c, const char *node)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -111,7 +114,9 @@ static bool is_new(const struct roster_change *c, const char *node)
 	return true;
 }
 
-/* from: of these numbers, as others may have any below; -1: the smallest that is free. */
+/*
+ * from: the next number to give, if smaller ones may be taken; -1: the smallest free one is given.
+ */
 static void number(struct roster_change *c, const struct worker *w, bool *used, int64_t *from)
 {
 	struct roster *r = c->roster;
@@ -150,7 +155,7 @@ static void mark_members(const struct roster *r)
 	}
 }
 
-/* The members: a new node gets a number, a returned one keeps its own. */
+/* Notes the members: a new node gets a number, a returned one keeps its own. */
 static void note_members(struct roster_change *c, bool *used)
 {
 	const struct fleet *f = &c->roster->registry->fleet;
@@ -208,7 +213,7 @@ static void on_made(void *arg, const struct store_reply *reply)
 		roster_go_on(r);
 }
 
-/* The time of the next thing to do, INT64_MAX. */
+/* Makes a change, if one is due. Returns when the next one is due; INT64_MAX: none. */
 static int64_t assign(struct roster *r)
 {
 	char path[STORE_PATH_MAX];
@@ -235,7 +240,7 @@ static int64_t assign(struct roster *r)
 
 /* --- those who ask -------------------------------------------------------- */
 
-/* The one entry that the text means; result says what is so otherwise. */
+/* Finds the only entry that the text means. If there is none, ret_result tells why. */
 static struct roster_entry *meant(const struct roster *r, const char *text,
 				  enum roster_result *ret_result)
 {
@@ -277,7 +282,7 @@ static void forget(struct roster *r, struct roster_ask *ask)
 	roster_change_write(c);
 }
 
-/* What is read is new enough for some of them. */
+/* Answers the requests for which this reading is new enough. */
 static void answer(struct roster *r)
 {
 	struct roster_ask *next;
@@ -301,7 +306,7 @@ static bool asks_for_more(const struct roster *r)
 	return false;
 }
 
-/* Changes are another's: what was read is out of date from now on. */
+/* Stops watching: other nodes make the changes, so what was read goes out of date. */
 static void roster_unwatch(struct roster *r)
 {
 	char path[STORE_PATH_MAX];
@@ -311,7 +316,7 @@ static void roster_unwatch(struct roster *r)
 	r->ready = false;
 }
 
-/* One thing at a time; the time of the next, INT64_MAX. */
+/* Takes one step. Returns the time of the next one; INT64_MAX: none. */
 static int64_t work(struct roster *r)
 {
 	if (!session_is_up(r->session) || !r->session->registration[0] || r->reading || r->writing)
@@ -415,7 +420,7 @@ void roster_watch(struct roster *r, const char *path)
 
 	path_of(r->registry->settings, PATH_ROSTER, NULL, own);
 	if (strcmp(path, own) != 0 || r->writing)
-		return; /* by ourselves: the answer comes behind it */
+		return; /* the change was made here: its answer follows */
 	r->ready = false;
 	r->changed = true;
 	roster_go_on(r);

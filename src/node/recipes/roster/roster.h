@@ -21,18 +21,18 @@
 
 struct roster_entry {
 	char node[WORKER_NODE_MAX + 1];
-	struct roster_record record; /* index -1: not known, as it cannot be read */
-	bool unread;	   /* it cannot be read: the node keeps its number, forgotten it loses it */
+	struct roster_record record; /* index -1: not known, as the record cannot be read */
+	bool unread;	   /* unreadable record: the node keeps its number until forgotten */
 	bool there;	   /* in the fleet, at the last check */
-	int64_t absent_ms; /* CLOCK_BOOTTIME: since when it was seen gone; 0: it was not */
+	int64_t absent_ms; /* CLOCK_BOOTTIME: since when it was seen gone; 0: not seen gone */
 };
 
 enum roster_result {
 	ROSTER_DONE,
-	ROSTER_NOT_KNOWN, /* there never was a node of that name */
+	ROSTER_NOT_KNOWN, /* no node of that name was ever in the fleet */
 	ROSTER_SEVERAL,	  /* the name is ambiguous */
-	ROSTER_THERE,	  /* it is in the fleet */
-	ROSTER_JUST_GONE, /* it went so recently that it is not noted yet */
+	ROSTER_THERE,	  /* the node is in the fleet */
+	ROSTER_JUST_GONE, /* the node went so recently that this is not noted yet */
 	ROSTER_UNKNOWN	  /* session lost, or refused by the servers: the outcome is unknown */
 };
 
@@ -46,14 +46,14 @@ struct roster {
 	struct registry *registry;
 	struct roster_entry *entries; /* sorted by node */
 	size_t n, capacity;
-	int32_t version; /* of ROOT/roster, as of the entries; -1: it does not exist */
-	int64_t given;	 /* no number from here on was ever given out; -1: it does not say */
+	int32_t version; /* version of ROOT/roster, as of the entries; -1: missing */
+	int64_t given;	 /* no number from here on was ever given out; -1: not known */
 	bool ready;	 /* read completely, and no change seen since */
 	bool reading, writing;
-	bool changed;	/* while it was being read or written */
+	bool changed;	/* changed while it was being read or written */
 	bool full;	/* a node got no number: logged once */
 	uint64_t round; /* number of this reading */
-	/* of the current reading */
+	/* state of the current reading */
 	struct roster_entry *found;
 	size_t n_found, pending, next;
 	char **names;
@@ -77,7 +77,7 @@ void roster_watch(struct roster *r, const char *path);
 
 /* Whether we are the first by id of the members that know rosters: all compute the same one. */
 bool roster_is_assigner(const struct roster *r);
-/* Reads it again; the result is ROSTER_DONE or ROSTER_UNKNOWN. */
+/* Reads the roster again; the result is ROSTER_DONE or ROSTER_UNKNOWN. */
 void roster_list(struct roster *r, roster_fn fn, void *arg);
 /* Frees the number of a node that is gone; text: its name, or only the hostname. */
 void roster_forget(struct roster *r, const char *text, size_t len, roster_fn fn, void *arg);

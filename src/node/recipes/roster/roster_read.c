@@ -16,7 +16,7 @@ static int compare_entries(const void *a, const void *b)
 		      ((const struct roster_entry *)b)->node);
 }
 
-/* Since when a node is gone is not written anywhere. */
+/* Keeps the times since which nodes are gone, as no record has them. */
 static void keep_absences(struct roster *r)
 {
 	for (size_t i = 0; i < r->n_found; i++) {
@@ -37,7 +37,7 @@ void roster_read_done(struct roster *r)
 	r->n_names = r->n_found = 0;
 }
 
-/* broken: the connection went, or it has changed meanwhile. */
+/* broken: the connection was lost, or the roster has changed meanwhile. */
 static void end_reading(struct roster *r, int32_t version)
 {
 	r->reading = false;
@@ -61,7 +61,7 @@ static void end_reading(struct roster *r, int32_t version)
 		roster_go_on(r);
 }
 
-/* False: nothing follows from it. */
+/* Counts an answer. False: it is to be ignored. */
 static bool take(struct roster *r, const struct store_reply *reply)
 {
 	r->pending--;
@@ -88,7 +88,7 @@ struct asked {
 
 static void read_more(struct roster *r);
 
-/* Also what cannot be read, or may not be: the node has its number all the same. */
+/* Adds an entry even if its record cannot be read: the node has a number all the same. */
 static void add_found(struct roster *r, const char *node, const struct store_reply *reply)
 {
 	struct roster_entry *e = &r->found[r->n_found++];
@@ -118,7 +118,7 @@ static void on_entry(void *arg, const struct store_reply *reply)
 	read_more(r);
 }
 
-/* Behind the last of them it is looked whether anything has changed. */
+/* Reads more entries. Behind the last one it checks whether the roster has changed. */
 static void read_more(struct roster *r)
 {
 	char node[WORKER_NODE_MAX + 1], path[STORE_PATH_MAX];
@@ -175,8 +175,8 @@ static void on_first(void *arg, const struct store_reply *reply)
 }
 
 /*
- * The write before sees to it that it is read as it is now. That the first of the reads tells of a
- * missing folder is seen by the second.
+ * Reads the roster as it is now: a write precedes the reads. A missing folder is handled by the
+ * second read.
  */
 void roster_read(struct roster *r)
 {

@@ -67,10 +67,7 @@ static int64_t behind_known(const struct roster *r)
 	return next;
 }
 
-/*
- * Where ROOT/roster does not say which numbers were given out, its version tells how many they can
- * be at the most.
- */
+/* The version of ROOT/roster bounds the numbers given out, if its data does not tell. */
 int64_t roster_untouched(const struct roster *r)
 {
 	int64_t next = behind_known(r), all = r->given;
@@ -85,7 +82,7 @@ int64_t roster_untouched(const struct roster *r)
 	return -1;
 }
 
-/* What ROOT/roster says behind the change: with all numbers known no more than it has to. */
+/* The bound that ROOT/roster is to have after the change. With all numbers known it is minimal. */
 static int64_t next_of(const struct roster_change *c)
 {
 	int64_t next = roster_untouched(c->roster);
@@ -111,7 +108,7 @@ static void say(const struct roster_change *c, size_t i)
 		 LOG_INT("index", record->index));
 }
 
-/* Our own change is known; it has used up the watch, which is set again. */
+/* Applies our own change, which has used up the watch: that is set again. */
 static void apply_change(struct roster_change *c)
 {
 	struct roster *r = c->roster;
@@ -201,7 +198,7 @@ void roster_change_write(struct roster_change *c)
 				   .len = head->len};
 	for (size_t i = 0; i < c->n; i++) {
 		bool good = path_of_node(r->registry->settings, c->list[i].node, paths[i]);
-		assert(good); /* it was looked at before */
+		assert(good); /* parsed before without an error */
 		buffer_init(&data[i], RECORD_ROSTER_MAX);
 		int error = record_pack_roster(&data[i], &c->list[i].record);
 		assert(error == 0); /* its texts are bounded */

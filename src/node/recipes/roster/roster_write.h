@@ -14,7 +14,7 @@ enum roster_change_kind { ROSTER_NUMBER, ROSTER_NOTE, ROSTER_FORGET };
 struct roster_change {
 	struct roster *roster;
 	struct roster_ask *ask; /* its request; NULL: none */
-	int64_t next;		/* what ROOT/roster says from then on */
+	int64_t next;		/* bound in ROOT/roster after the change */
 	size_t n;
 	struct {
 		enum roster_change_kind what;
@@ -26,10 +26,7 @@ struct roster_change {
 struct roster_change *roster_change_new(struct roster *r, struct roster_ask *ask);
 /* Sends and frees it; the answer updates the entries and calls roster_go_on(). */
 void roster_change_write(struct roster_change *c);
-/*
- * The smallest number that nobody has: none of those whose numbers are not known either, as it was
- * never given out. -1: all numbers are known.
- */
+/* The least number from which on surely none is in use; -1: all numbers are known. */
 int64_t roster_untouched(const struct roster *r);
 /* The entry of the node; NULL: none. */
 struct roster_entry *roster_find(const struct roster *r, const char *node);
