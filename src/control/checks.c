@@ -146,7 +146,7 @@ void method_status(struct call *call)
 	answer_status(call->m, call->c, call->msgid);
 }
 
-/* Whether the last parameter is a map, and so the options. */
+/* Whether the last parameter is a map, that is the options. */
 static bool has_options(const struct call *call)
 {
 	struct reader r = call->params;

@@ -1,4 +1,4 @@
-/* Methods that only look: who leads, the tables, status, and being told of changes. */
+/* Methods that only read: who leads, the tables, status, and notifications of changes. */
 #ifndef ZKLEADER_CONTROL_CHECKS_H
 #define ZKLEADER_CONTROL_CHECKS_H
 

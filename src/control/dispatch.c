@@ -45,7 +45,7 @@ static void on_last_runs(void *arg)
 }
 
 #define ANYBODY	     NULL
-#define CHANGERS     call_may_change /* who may change something */
+#define CHANGERS     call_may_change /* clients that may make changes */
 #define RECIPE_USERS recipes_may_use
 
 static const struct {

@@ -1,4 +1,4 @@
-/* The table of methods, and what all of them are told of. */
+/* The table of methods, and events for all of them. */
 #ifndef ZKLEADER_CONTROL_DISPATCH_H
 #define ZKLEADER_CONTROL_DISPATCH_H
 
@@ -9,14 +9,14 @@ void methods_init(struct methods *m, const struct process *process);
 void methods_done(struct methods *m);
 /* The handlers for control, leaders and registry. */
 void methods_request(struct methods *m, struct peer *c, const struct rpc_message *message);
-/* The methods by number, and how often each was called. */
+/* The number of methods, and how often each was called. */
 size_t methods_count(void);
 void methods_asked(const struct methods *m, size_t i, const char **ret_name, uint64_t *ret_asked);
 void methods_client_gone(struct methods *m, struct peer *c);
 void methods_task_changed(struct methods *m);
-/* A subscriber that took no more does again. */
+/* A subscriber takes notifications again. */
 void methods_drained(struct methods *m);
-/* There may be room now for answers that had none. */
+/* Long answers may have room again. */
 void methods_room(struct methods *m);
 void methods_task_removed(struct methods *m, struct task *t);
 

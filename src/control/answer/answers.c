@@ -312,7 +312,10 @@ void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,
 	struct workers w = {.n = f->n_members};
 	struct pack *p = peer_begin(c);
 
-	/* One pass counts for all workers: tasks times workers may be five million. */
+	/*
+	 * A single pass over the tasks counts for all workers: tasks times workers may be five
+	 * million.
+	 */
 	w.list = mem_calloc(w.n + 1, sizeof(*w.list));
 	for (size_t i = 0; i < w.n; i++)
 		w.list[i].member = f->by_id[i];

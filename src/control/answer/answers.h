@@ -12,7 +12,7 @@
 struct subjects;
 struct methods;
 
-/* How many pairs the next two functions write into a map that the caller has opened. */
+/* Number of pairs that the next two functions write into a map that the caller has opened. */
 #define ANSWERS_TASK_FIELDS   10
 #define ANSWERS_WORKER_FIELDS 14
 
@@ -20,7 +20,7 @@ struct methods;
 void answers_pack_task(struct pack *p, const struct node *s, struct task *t);
 /* An entry of `list`; led: how many tasks the member leads. */
 void answers_pack_worker(struct pack *p, const struct node *s, const struct member *m, size_t led);
-/* How many of our own tasks the member leads. */
+/* Number of our own tasks that the member leads. */
 size_t answers_count_led(const struct node *s, const struct member *m);
 /* A key and its time as RFC 3339, nil for 0. */
 void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
@@ -39,10 +39,10 @@ void answers_pack_problems(struct pack *p, const struct problems *problems);
 
 /* Whole answers, each sent to the client. Whether we lead is computed here, at this moment. */
 void answer_check(const struct node *s, struct peer *c, uint32_t msgid, struct task *t);
-/* The same for a partition, in the name of its task. */
+/* The same for a partition, under the name of its task. */
 void answer_check_as(const struct node *s, struct peer *c, uint32_t msgid, struct task *t,
 		     const char *name);
-/* Of the subjects that still exist; NULL: of all tasks configured. */
+/* Answers about the subjects that still exist; NULL: about all configured tasks. */
 void answer_tasks(const struct node *s, struct peer *c, uint32_t msgid,
 		  const struct subjects *subjects);
 void answer_workers(const struct node *s, struct peer *c, uint32_t msgid,

@@ -7,7 +7,7 @@
 
 struct listing;
 
-#define DECISIONS_FIELDS 7 /* that decisions_pack_item() writes */
+#define DECISIONS_FIELDS 7 /* pairs that decisions_pack_item() writes */
 
 /* A decision, into a map that the caller has opened. */
 void decisions_pack_item(struct pack *p, const struct policy_item *item);

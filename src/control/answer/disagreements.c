@@ -8,7 +8,7 @@
 #define SHOWN_MAX 100
 
 struct differences {
-	struct pack *p; /* NULL: the differences are only counted */
+	struct pack *p; /* NULL: only counts the differences */
 	size_t n;
 };
 

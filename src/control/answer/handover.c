@@ -15,7 +15,7 @@ struct seen_leader {
 };
 
 struct handover {
-	int64_t token; /* of the last leadership that was seen; 0: none */
+	int64_t token; /* token of the last leadership that was seen; 0: none */
 	struct seen_leader leader, previous;
 	int64_t since_ms; /* end of that leadership, by host_now_ms(); 0: not ended; NOT_KNOWN */
 	/* How the leader came to lead: */

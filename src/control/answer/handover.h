@@ -7,7 +7,7 @@
 #include "node/election/leaders.h"
 #include "wire/pack.h"
 
-/* How many pairs handover_pack() writes. */
+/* Number of pairs that handover_pack() writes. */
 #define HANDOVER_FIELDS 3
 
 /* After any change of the task. Handovers are recorded while a subscriber watches the task. */

@@ -99,7 +99,7 @@ static bool all_fresh(const struct node *s, const struct parked *k)
 	return true;
 }
 
-/* The only subject of the request. False: it has been removed, as answer_one() says. */
+/* Returns the only subject of the request. False: it was removed, which answer_one() reports. */
 static bool the_subject(const struct node *s, const struct parked *k, struct subject *ret)
 {
 	const char *name = subjects_next(&k->subjects, NULL);
@@ -170,8 +170,8 @@ struct look {
 };
 
 /*
- * Answers it if it is ready or has waited long enough: a check whatever else there is to do, a
- * table if there is room, and for about LOOK_US. False: there is no more time in this turn.
+ * Answers a request that is ready or has waited long enough. A check is always answered; a table
+ * only if there is room, and for about LOOK_US in a turn. False: no time is left in this turn.
  */
 static bool look_at(struct ask *a, void *arg)
 {

@@ -18,18 +18,18 @@ struct parked {
 		PARKED_EXPLAIN,
 		PARKED_PARTITIONS
 	} kind;
-	struct subjects subjects; /* of the request; owned */
-	bool all;		  /* or the request is about all tasks */
-	struct round *round; /* WORKERS: the survey it waits for; NULL: it waits for the next */
+	struct subjects subjects; /* subjects of the request; owned */
+	bool all;		  /* the request is about all tasks */
+	struct round *round;	  /* WORKERS: the survey that it waits for; NULL: the next one */
 };
 
 /* Whether the answer to a check is final: waiting longer would not change it. */
 bool parked_settled(const struct task *t);
-/* A new one, with a deadline; the caller then adds its subjects. */
+/* Makes a request with a deadline; the caller then adds its subjects. */
 struct parked *parked_add(const struct call *call, enum parked_kind kind, int64_t wait_ms);
 /* Adds a subject to the request. */
 void parked_about(struct parked *k, const struct subject *s);
-/* Has them checked again, at the end of this turn. */
+/* Has the requests checked again, at the end of this turn. */
 void parked_wake(struct methods *m);
 /* Answers requests that are ready or have waited long enough. */
 void parked_look(struct methods *m);

@@ -23,9 +23,9 @@ static bool is_led(const struct task *t, const void *arg)
 }
 
 /*
- * For each partition, more than 0 if this node may say that it leads it: with `promise` that is for
- * how long, in ms, and it is promised. Time goes on while an answer is made, so they are looked at
- * once for all of it. The caller frees it.
+ * For each partition, more than 0 if this node may say that it leads it: with `promise` the time in
+ * ms for which that is promised. Time goes on while an answer is made, so all are computed once.
+ * The caller frees the array.
  */
 static int64_t *said_here(const struct listing *l, bool promise)
 {
@@ -36,7 +36,7 @@ static int64_t *said_here(const struct listing *l, bool promise)
 	return here;
 }
 
-/* The argument is of said_here(). */
+/* The argument is the array of said_here(). */
 static bool is_said_here(const struct task *t, const void *arg)
 {
 	const int64_t *here = arg;
@@ -175,7 +175,7 @@ bool partition_any_settled(const struct listing *l)
 }
 
 /*
- * The partition that stands for all: the one with most of its lease left here, else one that
+ * The partition that stands for all: the one with the longest lease left here, else one that
  * another node leads, else the first.
  */
 static struct task *any_of(const struct listing *l)

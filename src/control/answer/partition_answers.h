@@ -5,7 +5,7 @@
 #include "control/answer/answers.h"
 #include "node/election/listing.h"
 
-#define PARTITION_ANSWERS_FIELDS 15 /* that partition_answers_pack() writes */
+#define PARTITION_ANSWERS_FIELDS 15 /* pairs that partition_answers_pack() writes */
 
 /* An entry of `tasks`. */
 void partition_answers_pack(struct pack *p, const struct node *s, struct listing *l);

@@ -19,7 +19,7 @@
 /* A task of a subscription, and what the client knows of it. */
 struct topic {
 	struct task *task;
-	int64_t token; /* of the leader last sent, 0: nobody leads; UNTOLD */
+	int64_t token; /* token of the leader last sent, 0: nobody leads; UNTOLD */
 };
 
 struct subscription {
@@ -27,7 +27,7 @@ struct subscription {
 	struct peer *client;
 	struct topic *topics;
 	size_t n;
-	struct subjects names; /* the names that the client gave; it has no tasks */
+	struct subjects names; /* names that the client gave; names.tasks is empty */
 	size_t at;	       /* the topic with which the next turn goes on */
 	bool all, mine;
 	enum { CONNECTION_UNTOLD, CONNECTION_LOST, CONNECTION_CONFIRMED } connection;
@@ -149,8 +149,8 @@ void subscriptions_task_removed(const struct subscriptions *s, const struct task
 /* --- what is told as it becomes certain ----------------------------------- */
 
 /*
- * The token of the leader that the client is to know of; 0: nobody leads, or for `mine` another
- * node; UNTOLD: not certain.
+ * The token of the leader to report; 0: nobody leads, or for `mine` another node; UNTOLD: not
+ * certain.
  */
 static int64_t token_of(const struct subscription *sub, const struct task *t)
 {
@@ -240,7 +240,7 @@ bool subscriptions_tell(struct subscriptions *s)
 	TAILQ_FOREACH (sub, &s->list, link)
 		n++;
 	for (; n > 0; n--) {
-		/* The others come before it the next time. */
+		/* The other clients come first in the next turn. */
 		sub = TAILQ_FIRST(&s->list);
 		TAILQ_REMOVE(&s->list, sub, link);
 		TAILQ_INSERT_TAIL(&s->list, sub, link);

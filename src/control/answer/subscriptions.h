@@ -46,13 +46,13 @@ bool subscriptions_tell(struct subscriptions *s);
 void subscriptions_changed(struct subscriptions *s);
 void subscriptions_task_added(struct subscriptions *s, struct task *t);
 void subscriptions_task_removed(const struct subscriptions *s, const struct task *t);
-/* event is "joined" or "left". */
+/* Notifies of a member; event is "joined" or "left". */
 void subscriptions_membership(const struct subscriptions *s, const char *event,
 			      const struct member *m);
-/* To subscribers of the item's task, and to all if it is about a whole node. */
+/* Notifies subscribers of the item's task, and all if it is about a whole node. */
 void subscriptions_decision(const struct subscriptions *s, const struct policy_item *item,
 			    bool ended);
-/* A run of the task has begun or ended here, by its record; tick is "" if it has none. */
+/* Notifies of a run that has begun or ended here, by its record; tick: "" if it has none. */
 void subscriptions_run(const struct subscriptions *s, const char *task, const char *tick,
 		       const struct run_record *record);
 

@@ -126,7 +126,7 @@ static void find_namesake(const struct node *s, struct problems *problems)
 	}
 }
 
-/* Drains that nothing ends: a slot or its record is gone. */
+/* Adds drains that nothing ends: a slot or its record is gone. */
 static void add_stray(struct problems *problems, const struct policy_record *r, const char *name)
 {
 	problems_add(problems, r->rolling, PROBLEM_WHOLE_FILE,
@@ -165,7 +165,7 @@ static void add_unread(const struct node *s, const char *node, struct problems *
 		     name);
 }
 
-/* Told by who has read the roster, as the first in rank has, and by the node itself. */
+/* Reported by nodes that have read the roster, as the first in rank has, and by the node itself. */
 static void find_unread_numbers(const struct node *s, struct problems *problems)
 {
 	const struct roster *r = &s->recipes.roster;

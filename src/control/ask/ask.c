@@ -25,7 +25,7 @@ static void schedule(struct asks *all)
 		host_timer_start(&all->due, all->due_ms - now);
 }
 
-/* The next one is taken before each call: that may end the present one. */
+/* The next request is taken before each call, which may end the present one. */
 static void on_due(void *arg)
 {
 	struct asks *all = arg;
@@ -58,7 +58,10 @@ static void tell_gone(struct ask *a)
 		a->kind->gone(a);
 }
 
-/* What it holds or is to hold under a lease is the node's from now on: it is told no more. */
+/*
+ * The client's runs, locks, members and jobs go on under their leases: the node stops calling the
+ * client.
+ */
 static void disown(struct node *n, const struct peer *owner)
 {
 	parties_owner_gone(&n->recipes.barriers, owner);

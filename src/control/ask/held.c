@@ -52,7 +52,7 @@ static int read_output(struct reader *r, void *to)
 	return 0;
 }
 
-/* A text for people alone: what has no room in a record, or is no UTF-8, is left out. */
+/* The text is for people only: one that is too long for a record, or is not UTF-8, is left out. */
 static int read_start(struct reader *r, void *to)
 {
 	struct held_end *end = to;
@@ -66,7 +66,7 @@ static int read_start(struct reader *r, void *to)
 	return 0;
 }
 
-/* The answer to an HTTP request. */
+/* Reads the answer to an HTTP request. */
 static int read_how(struct reader *r, void *to)
 {
 	static const struct {
@@ -102,6 +102,6 @@ bool held_take_end(struct call *call, struct held_end *ret)
 	if (!options_take(call, OPTIONS(keys), ret))
 		return false;
 	if (ret->what.answer != ATTEMPT_NO_ANSWER)
-		ret->what.exit_status = -1; /* the process's says nothing of the request */
+		ret->what.exit_status = -1; /* a process's status says nothing here */
 	return true;
 }

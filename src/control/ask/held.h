@@ -1,6 +1,6 @@
 /*
- * What a client holds for its command: a run, a lock, a place in a gang, a job. What is said of it
- * is the same for all: whether it was attached, how long it may go on, how it has ended.
+ * Runs, locks, members of a gang and jobs that a client holds for its command. All have the same
+ * messages: whether attaching succeeded, how long the command may go on, how it has ended.
  */
 #ifndef ZKLEADER_CONTROL_ASK_HELD_H
 #define ZKLEADER_CONTROL_ASK_HELD_H
@@ -8,16 +8,16 @@
 #include "control/ask/methods.h"
 #include "core/queue/attempt.h"
 
-/* The result of attaching: number is that of what is held. */
+/* The result of attaching; number: of the run, lock, member or job. */
 void held_pack_attached(struct pack *p, bool attached, uint64_t number, bool recorded);
-/* The result of a renewal: the command may go on for lease_ms; 0: it is lost. */
+/* The result of a renewal: the command may go on for lease_ms; 0: lost. */
 void held_pack_renewed(struct pack *p, int64_t lease_ms, int64_t timeout_ms);
-/* Answers a renewal. -1: the connection holds nothing of the kind, as the text `misuse` says. */
+/* Answers a renewal. -1: the connection holds nothing of that kind, as `misuse` says. */
 void held_renewed(const struct call *call, int64_t lease_ms, const char *misuse);
-/* Ends the struct ask: what it held was given back. */
+/* Ends the struct ask, whose run, lock, member or job was given back. */
 void held_finished(void *ask);
 
-/* How a command has ended, or in its place an HTTP request. */
+/* The end of a command, or of an HTTP request. */
 struct held_end {
 	struct attempt_end what; /* exit_status -1: none */
 	int64_t retry_ms;	 /* -1: none */
@@ -26,7 +26,7 @@ struct held_end {
 	char start[ATTEMPT_START_MAX + 1]; /* why the command could not be started; "": it was */
 };
 
-/* Takes the map of how it has ended; false after an error answer. */
+/* Takes the map that says how the command has ended; false after an error answer. */
 bool held_take_end(struct call *call, struct held_end *ret);
 
 #endif

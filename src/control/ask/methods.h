@@ -9,10 +9,10 @@
 #include "control/ask/process.h"
 #include "node/node.h"
 
-#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* for wait_ms of a check */
+#define METHODS_WAIT_MAX_MS   (INT64_C(24) * 3600 * 1000) /* limit of a check's wait_ms */
 #define METHODS_NAMES_MAX     10000			  /* tasks named in one request */
 #define METHODS_COUNT_MAX     64
-#define METHODS_SURVEY_MAX_MS 3000 /* how long a table waits for ZooKeeper */
+#define METHODS_SURVEY_MAX_MS 3000 /* a table waits so long for ZooKeeper */
 
 /* The answer to callers without permission. */
 #define METHODS_NOT_ALLOWED \
@@ -24,10 +24,10 @@ struct round;
 
 struct methods {
 	const struct process *process;
-	struct node *node;		     /* of the process */
+	struct node *node;		     /* the process's node */
 	struct subscriptions *subscriptions; /* owned */
 	struct asks asks;		     /* requests that wait */
-	unsigned n_parked;		     /* of those, see parked.c */
+	unsigned n_parked;		     /* number of those in parked.c */
 	struct round *round;		     /* the survey in progress, NULL */
 	SLIST_HEAD(user_list, user) users;   /* see user.c */
 	struct recipe_waits {
@@ -37,7 +37,7 @@ struct methods {
 		bool up;
 	} waits;
 	struct runners {
-		SLIST_HEAD(runner_list, runner) list; /* of users; see runners.c */
+		SLIST_HEAD(runner_list, runner) list; /* runners of users; see runners.c */
 		struct host_timer due, ping;
 	} runners;
 	struct notifier {	 /* see notifiers.c */
@@ -54,7 +54,7 @@ struct methods {
 	struct host_timer due;
 };
 
-/* One request. */
+/* A request. */
 struct call {
 	struct methods *m;
 	struct peer *c;
@@ -67,17 +67,17 @@ struct call {
 /* The answer to a request that does not wait: its result is packed between these two. */
 struct pack *call_result(const struct call *call);
 void call_end(const struct call *call);
-/* An empty map: it was done. */
+/* Answers with an empty map: the request was carried out. */
 void call_done(const struct call *call);
 /* Answers with an error, and returns false. */
 bool call_fail(const struct call *call, enum rpc_code code, const char *why);
-/* The caller has made a mistake. */
+/* Refuses a bad request. */
 bool call_refuse(const struct call *call, const char *why);
-/* Whether the client may change something; false after an error answer. */
+/* Whether the client may make changes; false after an error answer. */
 bool call_may_change(const struct call *call);
-/* Whether ZooKeeper can be asked now; false after an error answer. */
+/* Whether ZooKeeper can be reached now; false after an error answer. */
 bool call_has_session(const struct call *call);
-/* Likewise, and what operators have decided is known. */
+/* Likewise, and the decisions of operators are known. */
 bool call_has_policy(const struct call *call);
 
 /*

@@ -25,7 +25,7 @@
 		.name = (key), .kind = KEY_TEXT, .need = KEY_OPTIONAL, OPTION_AT(to, at), \
 		.is_good = (check), KEY_WHY(key, text)                                    \
 	}
-/* With a reader of its own. */
+/* A key with a reader of its own. */
 #define OPTION(key, read, text)                                                           \
 	{                                                                                 \
 		.name = (key), .kind = KEY_CUSTOM, .need = KEY_OPTIONAL, .parse = (read), \

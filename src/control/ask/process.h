@@ -11,11 +11,11 @@
 
 /* The result of a reload, as lines for people. */
 struct changes {
-	struct buffer text; /* one line each, terminated by a newline */
+	struct buffer text; /* lines, each terminated by a newline */
 	bool refused;	    /* a file was refused */
 };
 
-/* The users of the recipes, besides those who may change something. */
+/* Users who may use the recipes, besides those who may make changes. */
 struct recipe_users {
 	uid_t uids[TASK_USERS_MAX]; /* as far as known on this host */
 	size_t n;
@@ -27,7 +27,7 @@ typedef void (*process_reload_fn)(void *arg, const struct changes *changes);
 
 struct process {
 	struct node *node;
-	const struct problems *problems; /* of all files, as last read */
+	const struct problems *problems; /* problems of all files, as last read */
 	const struct config *start;	 /* the configuration at the start */
 	const struct config *config;	 /* the configuration in force */
 	const struct task_files *tasks;	 /* likewise */

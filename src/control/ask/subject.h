@@ -41,7 +41,7 @@ void subject_task_of(const char *name, char *ret);
 struct subjects {
 	struct task **tasks; /* their elections, each once; owned */
 	size_t n_tasks;
-	struct buffer names; /* of the subjects, each with its NUL */
+	struct buffer names; /* names of the subjects, each with its NUL */
 	size_t n;
 };
 
@@ -51,7 +51,7 @@ struct subjects {
  */
 bool subjects_take(struct call *call, struct subjects *ret);
 void subjects_done(struct subjects *s);
-/* The next of the names, beginning with NULL; NULL behind the last. */
+/* The name behind `name`; NULL: the first name. Returns NULL behind the last. */
 const char *subjects_next(const struct subjects *s, const char *name);
 
 /*

@@ -19,7 +19,7 @@ struct user {
 	char name[USER_NAME_MAX + 1], found[USER_NAME_MAX + 1];
 };
 
-/* May block on a directory service. */
+/* Looks the name up, which may block on a directory service. */
 static void find(void *arg)
 {
 	struct user *u = arg;

@@ -5,7 +5,7 @@
 #include "control/ask/ask.h"
 #include "wire/records/record.h"
 
-#define USERS_MAX     1000 /* whose names are kept; all others are called by number */
+#define USERS_MAX     1000 /* users whose names are kept; all others are called by number */
 #define USERS_KEPT_MS INT64_C(60000)
 #define USER_NAME_MAX POLICY_TEXT_MAX
 

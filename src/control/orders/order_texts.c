@@ -190,7 +190,7 @@ void order_say_partitions(const struct node *n, const struct policy_record *r,
 
 /* --- nothing to revoke ---------------------------------------------------- */
 
-/* Other decisions of that kind, one of which may be meant if the name was mistyped. */
+/* Lists other decisions of that kind: the name may have been mistyped. */
 static void say_others(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		       char text[EXPLAIN_TEXT_MAX])
 {

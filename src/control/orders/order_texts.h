@@ -11,7 +11,7 @@
 /* The order is in force (put), or was revoked; all of these append. */
 void order_say_done(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		    bool put, char text[EXPLAIN_TEXT_MAX]);
-/* There was nothing to revoke. */
+/* The order had nothing to revoke. */
 void order_say_nothing(const struct node *n, const struct policy_record *r, enum policy_kind kind,
 		       char text[EXPLAIN_TEXT_MAX]);
 /* The same for that many partitions of a task. */

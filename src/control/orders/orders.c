@@ -17,7 +17,7 @@
 #include "node/fleet/policy.h"
 #include "node/node.h"
 
-/* A method; put: false if the order revokes a decision; names: that come before the options. */
+/* A method. put: false if it revokes a decision; names: parameters before the options. */
 static const struct word {
 	const char *word;
 	enum policy_kind kind;
@@ -103,7 +103,7 @@ static void decide(struct order *o, const struct policy_record *record)
 		policy_remove(policy, record, on_decided, o);
 }
 
-/* One record for each name. The answer to the last one ends and frees the order. */
+/* The order makes a record for each name. The answer to the last one ends and frees the order. */
 static void decide_each(struct order *o)
 {
 	struct policy_record record = o->record;
@@ -134,7 +134,7 @@ static void on_user(struct ask *a)
 }
 
 struct options {
-	int64_t for_ms; /* 0: without an end */
+	int64_t for_ms; /* 0: no end */
 	bool force;
 	char reason[POLICY_TEXT_MAX + 1];
 	struct reader_text node; /* empty: none */
@@ -222,7 +222,7 @@ static void take_decided(const struct node *n, struct order *o)
 	if (o->n_partitions != 1 || strcmp(o->partitions[0], o->record.task) != 0)
 		return;
 	free(o->partitions);
-	o->partitions = NULL; /* only the decision that was named */
+	o->partitions = NULL; /* only the named decision */
 	o->n_partitions = 0;
 }
 

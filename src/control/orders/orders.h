@@ -10,7 +10,7 @@
 /* How long a resignation lasts by default. */
 #define ORDERS_RESIGN_MS (INT64_C(60) * 60 * 1000)
 
-/* What is wrong with a reason for people. */
+/* The error for a bad reason. */
 #define ORDERS_REASON "the reason is over 200 bytes long, or has control characters"
 
 /* drain, undrain, pause, resume, resign, unresign, pin, unpin. */

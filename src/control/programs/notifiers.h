@@ -8,7 +8,7 @@
 #include "config/text/problem.h"
 #include "control/programs/programs.h"
 
-#define NOTIFIERS_AWAY_MS      5000 /* how long it may be away, as during a restart */
+#define NOTIFIERS_AWAY_MS      5000 /* the notifier may be away for so long, as during a restart */
 #define NOTIFIERS_PROBLEMS_MAX 20
 #define NOTIFIERS_IDS_MAX      1000
 
@@ -19,7 +19,7 @@ void notifier_noticed(struct call *call);
 void notifiers_init(struct methods *m);
 void notifiers_done(struct methods *m);
 void notifiers_client_gone(struct methods *m, const struct peer *c);
-/* It may take more notifications now. */
+/* The notifier may take notifications again. */
 void notifiers_drained(struct methods *m);
 /* Appends the problems that keep people from being notified. */
 void notifiers_find_problems(const struct methods *m, struct problems *problems);

@@ -1,4 +1,4 @@
-/* What the programs that connect, runners and the notifier, have in common. */
+/* Functions shared by the programs that connect: runners and the notifier. */
 #ifndef ZKLEADER_CONTROL_PROGRAMS_PROGRAMS_H
 #define ZKLEADER_CONTROL_PROGRAMS_PROGRAMS_H
 
@@ -10,9 +10,9 @@
 
 #define PROGRAMS_TEXT_MAX 400 /* bytes of a problem, and of the path that it is about */
 
-/* Problems that a program reports of files. */
+/* A problem that a program reports of a file. */
 struct program_problem {
-	char task[NAME_TASK_MAX + 1]; /* "": of none */
+	char task[NAME_TASK_MAX + 1]; /* "": not of a task */
 	char *file, *text;
 };
 

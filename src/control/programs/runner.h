@@ -16,16 +16,16 @@ struct runner {
 	int64_t gone_ms;		 /* when it disconnected, or was listed */
 	bool told;			 /* its absence was reported */
 	uint64_t lost;			 /* lines of its log that nobody has read */
-	bool pings;			 /* it answers to `ping`: its release knows that */
-	bool hangs;			 /* it did not for too long */
-	uint64_t ping;			 /* number of the last one */
-	unsigned unanswered;		 /* looks since that was sent; 0: it was answered */
+	bool pings;			 /* answers `ping`, as later releases do */
+	bool hangs;			 /* has not answered `ping` for too long */
+	uint64_t ping;			 /* number of the last `ping` */
+	unsigned unanswered;		 /* looks since the last `ping`; 0: answered */
 	struct program_problems refused; /* tasks whose files it refuses, sorted by task */
 };
 
 /* NULL: none is known of. */
 struct runner *runners_find(const struct methods *m, uid_t uid);
-/* Whether it has been away for too long, or hangs. */
+/* Whether the runner has been away for too long, or hangs. */
 bool runner_is_away(const struct methods *m, const struct runner *r);
 /* Their order. */
 int runner_refusals_by_task(const void *a, const void *b);

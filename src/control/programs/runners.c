@@ -41,7 +41,7 @@ bool runner_is_away(const struct methods *m, const struct runner *r)
 	return r->c ? r->hangs : host_now_ms(m->node->host) - r->gone_ms >= RUNNERS_AWAY_MS;
 }
 
-/* Its peer, which may be told of something to start; NULL: nobody would start it. */
+/* The runner's peer, which can be told to start something; NULL: nobody can. */
 static struct peer *peer_of(const struct runner *r)
 {
 	return r && !r->hangs ? r->c : NULL;
@@ -93,8 +93,8 @@ static void ping(struct runner *r)
 }
 
 /*
- * Looks are counted, and not the time: behind a pause of this process or of the machine the answer
- * is still to be read.
+ * Unanswered looks are counted instead of time: after a pause of this process or of the machine the
+ * answer is still to be read.
  */
 static void on_ping(void *arg)
 {
@@ -144,7 +144,7 @@ void runner_pong(struct call *call)
 
 /* --- the methods ---------------------------------------------------------- */
 
-/* What a runner says of itself: an earlier release says nothing. */
+/* The options with which a runner introduces itself; earlier releases send none. */
 struct introduction {
 	bool pings;
 };
@@ -197,7 +197,7 @@ void runners_client_gone(struct methods *m, const struct peer *c)
 
 	if (!r || r->c != c)
 		return;
-	/* One that hung does not become healthy for a moment by that. */
+	/* A hanging runner that disconnects counts as away at once, without a healthy moment. */
 	r->gone_ms = host_now_ms(m->node->host) - (r->hangs ? RUNNERS_AWAY_MS : 0);
 	r->c = NULL;
 	r->hangs = false;

@@ -14,7 +14,7 @@
 #include "control/programs/programs.h"
 #include "core/queue/job_id.h"
 
-#define RUNNERS_AWAY_MS	     5000 /* how long a runner may be away, as during a restart */
+#define RUNNERS_AWAY_MS	     5000 /* a runner may be away for so long, as during a restart */
 #define RUNNERS_PING_MS	     5000 /* between two looks at whether runners answer */
 #define RUNNERS_PINGS_MAX    6	  /* looks that a runner may let pass without an answer */
 #define RUNNERS_REFUSALS_MAX 10000

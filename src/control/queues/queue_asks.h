@@ -12,28 +12,28 @@
 struct queue_ask {
 	struct ask ask;
 	bool outputs;	   /* the client may see the output of jobs */
-	bool attaches;	   /* job_attach, and not job_begin */
-	int64_t attempt;   /* of the job to attach */
-	int64_t until_ms;  /* until when that is tried */
+	bool attaches;	   /* job_attach; false: job_begin */
+	int64_t attempt;   /* attempt of the job to attach */
+	int64_t until_ms;  /* attaching is tried until then */
 	const char *word;  /* the key of the count in the answer */
-	size_t left, done; /* of several jobs: outstanding, and done */
+	size_t left, done; /* requests about several jobs: outstanding, and done */
 	struct job_id id;
-	enum job_outcome outcome; /* of several jobs: the first failure */
-	char *why;		  /* of the outcome */
-	bool more;		  /* of all jobs of a queue: those behind `id` are left */
-	struct buffer views;	  /* of queues, packed */
+	enum job_outcome outcome; /* requests about several jobs: the first failure */
+	char *why;		  /* text of the outcome */
+	bool more;		  /* requests about all jobs: those behind `id` are left */
+	struct buffer views;	  /* packed views of queues */
 	size_t n_views;
-	bool one; /* of one queue, and not of all */
+	bool one; /* answers for a single queue */
 	/* Packs the answer from the queues led here alone; NULL: the answer to `queue`. */
 	void (*finish)(struct queue_ask *a, struct pack *p);
 };
 
-/* Waits for ZooKeeper, and is answered in any case. */
+/* The request waits for ZooKeeper, and is answered even if its client has gone. */
 extern const struct ask_kind queue_ask_kind;
 
-/* Answers with an error and ends it; if why is NULL, with the text of the outcome. */
+/* Ends the request with an error; why: NULL: the text of the outcome. */
 void queue_ask_fail(struct queue_ask *a, enum job_outcome outcome, const char *why);
-/* ZooKeeper could not be read. */
+/* Answers that ZooKeeper could not be read. */
 void queue_ask_no_session(struct queue_ask *a);
 
 /* The queue of that name; NULL after an error answer if it is not configured here. */
@@ -42,7 +42,7 @@ struct listing *queue_ask_find(const struct call *call, const char *name, size_t
 struct listing *queue_ask_take(struct call *call);
 /* The next parameter as the id of a job of a queue configured here; NULL after an error answer. */
 struct listing *queue_ask_take_job(struct call *call, struct job_id *ret_id);
-/* Whether it may see the output of jobs of the queue: submitters, and the user that runs them. */
+/* Whether the peer may see outputs of the queue's jobs: submitters, and the user that runs them. */
 bool queue_ask_may_read(const struct peer *c, const struct listing *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* job, cancel, requeue, purge, dead: what becomes of jobs. */
+/* job, cancel, requeue, purge, dead: methods about submitted jobs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static bool take_after(struct call *call, const struct listing *l, struct job_op
 
 void method_job(struct call *call)
 {
-	/* Once the client of a wait is gone the node calls back no more. */
+	/* The node makes no call for a wait whose client has gone. */
 	static const struct ask_kind kind = {
 		.size = sizeof(struct queue_ask), .asks = true, .gone = ask_end};
 	static const struct key keys[] = {OPTION_INT(job_options, wait_ms, "wait_ms", 0,

@@ -150,7 +150,7 @@ static void on_submitted(void *arg, const struct job_answer *answer)
 	ask_end(&a->ask);
 }
 
-/* Its minute is set once the clock that jobs go by is known. */
+/* The minute of the id is set later, once the clock of jobs is known. */
 static void new_id(const struct node *n, const char *queue, struct job_id *ret)
 {
 	char uuid[NAME_ID_MAX + 1];
@@ -161,7 +161,7 @@ static void new_id(const struct node *n, const char *queue, struct job_id *ret)
 	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
 }
 
-/* Its bound is that of the bytes that are held: it does not count as one that asks. */
+/* Submits are bounded by the bytes that they hold: they do not count as asking ZooKeeper. */
 static const struct ask_kind submit_kind = {.size = sizeof(struct queue_ask)};
 
 static void submit(struct call *call, const char *by)
@@ -201,7 +201,7 @@ static void wait_done(struct ask *a)
 	free(((struct submit_wait *)a)->params);
 }
 
-/* Its client has no other answer yet. */
+/* Submits the job, unless the client has gone. */
 static void on_user(struct ask *a)
 {
 	struct submit_wait *w = (struct submit_wait *)a;

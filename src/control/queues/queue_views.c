@@ -8,7 +8,7 @@
 #include "control/queues/queues.h"
 #include "node/node.h"
 
-#define LED_MS 2000 /* how long an answer waits for the queues that are led here */
+#define LED_MS 2000 /* an answer waits so long for the queues that are led here */
 
 static void ask_next(struct queue_ask *a);
 

@@ -9,8 +9,8 @@
 #include "control/queues/queues.h"
 #include "node/node.h"
 
-#define DIGITS_MAX	10   /* of an attempt's number */
-#define ATTACH_MS	5000 /* how long attaching waits for a job that is not known here yet */
+#define DIGITS_MAX	10   /* digits of an attempt's number */
+#define ATTACH_MS	5000 /* attaching waits so long for a job that is not known here yet */
 #define ATTACH_AGAIN_MS 50
 
 /*
@@ -29,7 +29,7 @@ static struct listing *take_own_job(struct call *call, struct job_id *ret_id)
 
 static void on_due(struct ask *a);
 
-/* Once the client, which is to own the job, is gone, the node calls back no more. */
+/* The client is to own the job: the node makes no call if it has gone. */
 static const struct ask_kind kind = {
 	.size = sizeof(struct queue_ask), .gone = ask_end, .due = on_due};
 

@@ -4,7 +4,7 @@
 
 #include "control/ask/methods.h"
 
-/* For people. */
+/* Methods for users. */
 void method_submit(struct call *call); /* queue_submits.c */
 void method_job_id(struct call *call); /* likewise */
 void method_job(struct call *call);    /* queue_jobs.c, as are the next four */
@@ -14,7 +14,7 @@ void method_purge(struct call *call);
 void method_dead(struct call *call);
 void method_jobs(struct call *call);  /* queue_lists.c */
 void method_queue(struct call *call); /* queue_views.c */
-/* For the supervisors of jobs: queue_work.c. */
+/* Methods for the supervisors of jobs: queue_work.c. */
 void method_job_begin(struct call *call);
 void method_job_renew(struct call *call);
 void method_job_finish(struct call *call);
@@ -29,7 +29,7 @@ void queue_views_of_led(const struct call *call,
 /* A job as a map, as shown by `job`. outputs: with its output. */
 void queue_ask_pack_job(struct pack *p, const struct node *n, const struct job_record *r,
 			bool outputs);
-/* Without its output, also the key for it. */
+/* The same without the output, and without the key for it. */
 void queue_ask_pack_summary(struct pack *p, const struct node *n, const struct job_record *r);
 
 #endif

@@ -6,7 +6,7 @@
 #include "control/recipes/recipes.h"
 #include "node/node.h"
 
-/* A request that waits: the node answers it also when its client goes. */
+/* A request that waits. The node answers it even if its client has gone. */
 static const struct ask_kind kind = {.size = sizeof(struct ask)};
 
 static void tell(struct ask *a, const char *state, int64_t round)
@@ -35,7 +35,7 @@ static void on_answer(void *arg, const struct party_answer *answer)
 	case PARTY_MISUSE: ask_fail(a, RPC_MISUSE, answer->why); break;
 	case PARTY_FAILED: ask_fail(a, RPC_CANNOT_TELL, answer->why); break;
 	case PARTY_IN_USE:
-	case PARTY_NOT_THERE: /* of gangs */
+	case PARTY_NOT_THERE: /* gangs only */
 	case PARTY_WITHDRAWN:
 	case PARTY_ENDED: ask_end(a); break; /* its client asks the next sidecar */
 	}

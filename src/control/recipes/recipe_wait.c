@@ -11,8 +11,8 @@
 struct recipe_wait {
 	struct ask ask;
 	int64_t wanted, timeout_ms;
-	char task[NAME_TASK_MAX + 1];	    /* "": of workers with any tasks */
-	char version[NAME_VERSION_MAX + 1]; /* "": of workers of any version */
+	char task[NAME_TASK_MAX + 1];	    /* "": any task */
+	char version[NAME_VERSION_MAX + 1]; /* "": any version */
 };
 
 static int64_t count(const struct node *n, const struct recipe_wait *w)

@@ -33,7 +33,7 @@ static const struct node *node_of(const struct tick_ask *a)
 	return a->ask.methods->node;
 }
 
-/* record: NULL where there is none; why, detail: "" for none. */
+/* record: NULL: none; why, detail: "": none. */
 static void tell_tick(struct tick_ask *a, const char *state, const char *why, const char *detail,
 		      const struct run_record *record)
 {
@@ -149,7 +149,7 @@ static void tell_unclaimed(struct tick_ask *a, const char *leader)
 	tell_tick(a, "unclaimed", UNCLAIMED_WHY, detail, NULL);
 }
 
-/* older: than all that have one. */
+/* older: the tick is older than all that have a record. */
 static void tell_without(struct tick_ask *a, const struct task *t, bool older)
 {
 	const struct task_schedule *c = t->settings->schedule;

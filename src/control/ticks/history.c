@@ -12,8 +12,8 @@
 #include "node/notices/run_event.h"
 
 #define TOGETHER    4		       /* ledgers that are read at a time */
-#define ENTRIES_MAX 40000	       /* of an answer from several ledgers, in equal parts */
-#define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes; the newest entries keep theirs */
+#define ENTRIES_MAX 40000	       /* entries of an answer, in equal parts from each ledger */
+#define OUTPUTS_MAX (16 * 1024 * 1024) /* bytes of outputs; the newest entries keep theirs */
 
 /* A ledger that is read for a request. */
 struct source {

@@ -22,7 +22,9 @@ void history_method(struct call *call);
  */
 void history_pack_run(struct pack *p, const struct registry *registry, const char *tick,
 		      const struct run_record *record, const char *output, size_t more);
-/* Its state, "lost" if it says running and its session is gone; the record says why then. */
+/*
+ * The state of the run: "lost" if it was running and its session is gone; the record then says why.
+ */
 const char *history_state(const struct registry *registry, struct run_record *record);
 /* The output of a job is visible to the users who may run it. */
 bool history_may_read(const struct peer *c, const struct task_settings *t);

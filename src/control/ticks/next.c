@@ -17,8 +17,8 @@
 #include "node/schedule/schedules.h"
 
 #define NEXT_EACH_MAX 1000  /* instants of a task */
-#define NEXT_ALL_MAX  20000 /* of all tasks of a request */
-#define LOCAL_SIZE    32    /* "2026-03-29T03:00:00+02:00" */
+#define NEXT_ALL_MAX  20000 /* instants of all tasks of a request */
+#define LOCAL_SIZE    32    /* as "2026-03-29T03:00:00+02:00" */
 #define HOUR_S	      3600
 #define MINUTE_S      60
 #define EACH_DEFAULT  5
@@ -29,7 +29,7 @@ struct next_task {
 	char *name;
 	struct schedule schedule;
 	struct zone_file *zone;
-	int64_t decided;   /* a clock that was ahead has decided those up to then */
+	int64_t decided;   /* ticks up to then were decided by a clock that was ahead */
 	int64_t *instants; /* seconds since the epoch */
 	size_t n;
 };

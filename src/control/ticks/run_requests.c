@@ -68,7 +68,7 @@ void run_requests_answer(void *owner, uint32_t request, const struct run_answer 
 
 /* --- the methods ---------------------------------------------------------- */
 
-/* What a client says of a claim; the rest of the options is made of it. */
+/* The options of a claim, as the client sends them. Some of the run's options follow from them. */
 struct said {
 	struct run_options o;
 	int64_t waited_ms, ran;
@@ -142,7 +142,7 @@ static bool take_run_options(struct call *call, struct run_options *o)
 	o->wait_ms = said.waited_ms < o->wait_ms ? o->wait_ms - said.waited_ms : 0;
 	o->ran = (unsigned)said.ran;
 	memcpy(o->id, said.id, sizeof(o->id));
-	if (o->scheduled != 0) { /* the tick of a schedule */
+	if (o->scheduled != 0) { /* a tick of the schedule */
 		o->tick_ms = 1000;
 		o->zone_ms = 0;
 		good = !once && tick_parse(said.tick, &o->now_ms);

@@ -26,8 +26,8 @@ struct trigger {
 	struct ask ask;
 	bool again; /* the client has named the tick of a record */
 	int tries;
-	int64_t tick_ms, after; /* after: attempt of that record, 0: none */
-	int32_t version;	/* of that record */
+	int64_t tick_ms, after; /* after: attempt in the record, 0: none */
+	int32_t version;	/* version of the record */
 	char task[NAME_ELECTION_MAX + 1];
 	char tick[TICK_NAME_SIZE];
 	struct policy_record record;
@@ -112,7 +112,7 @@ static void commit(struct trigger *t)
 	const struct node *n = node_of(t);
 	struct policy_record *r = &t->record;
 
-	if (r->by[0]) { /* it has been found out before */
+	if (r->by[0]) { /* the name was looked up before */
 		put(t);
 		return;
 	}
@@ -221,7 +221,7 @@ void trigger_answer(struct call *call)
 		return;
 	t = begin(call, task->name);
 	t->again = tick[0] != '\0';
-	t->record.since = host_wall_ms(call->m->node->host); /* before a tick of its own */
+	t->record.since = host_wall_ms(call->m->node->host); /* before a tick is chosen */
 	memcpy(t->tick, tick, sizeof(t->tick));
 	if (t->again) {
 		look(t);
