@@ -48,7 +48,7 @@ void queue_watch(struct queue_calls *c, const char *path, enum watch_class class
 void queue_watch_children(struct queue_calls *c, const char *path, enum watch_class class,
 			  store_reply_fn fn, void *arg);
 void queue_unwatch(struct queue_calls *c, const char *path, enum watch_kind kind, const void *arg);
-/* With a notice of the event; NULL: none. As notices_multi(). */
+/* Adds a notice of the event, as notices_multi(); NULL: none. */
 void queue_multi_noting(struct queue_calls *c, const struct registry *r, const struct store_op *ops,
 			size_t n, const struct notice_record *event, store_reply_fn fn, void *arg);
 

@@ -15,7 +15,7 @@
 #define PAGE_MAX  500  /* in one answer */
 #define MANY_MS	  3000 /* no more are begun after this: clients wait 10 s for an answer */
 
-/* --- one ------------------------------------------------------------------ */
+/* --- a single dead letter ------------------------------------------------- */
 
 struct one {
 	struct queue_op op;
@@ -232,7 +232,7 @@ void queues_requeue(struct queues *q, const struct job_id *id, job_fn fn, void *
 	begin_one(q, id, false, fn, arg);
 }
 
-/* --- all of a queue ------------------------------------------------------- */
+/* --- all dead letters of a queue ------------------------------------------ */
 
 enum many_kind { MANY_REQUEUE, MANY_PURGE, MANY_LIST };
 

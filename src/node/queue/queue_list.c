@@ -162,7 +162,7 @@ static void on_record(void *arg, const struct store_reply *reply)
 
 	if (op_took(&l->op, reply))
 		return;
-	/* They are answered in the order in which they were asked for. */
+	/* Reads are answered in the order in which they were sent. */
 	const struct found *f = &l->found[l->answered++];
 	struct job_id id = id_of(l, f);
 	take(l, &id, reply);
@@ -333,7 +333,7 @@ static void on_minutes(void *arg, const struct store_reply *reply)
 	begin_minute(l);
 }
 
-/* --- what is assigned ----------------------------------------------------- */
+/* --- assigned jobs -------------------------------------------------------- */
 
 static void list_next_node(struct jobs_list *l);
 

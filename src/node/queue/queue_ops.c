@@ -163,7 +163,7 @@ void op_make_folders(struct queue_op *op, const struct queue_folders *folders)
 	}
 }
 
-/* --- when it is time ------------------------------------------------------ */
+/* --- steps, when they are due --------------------------------------------- */
 
 /* Whether it was answered. */
 static bool is_late(struct queue_op *op, int64_t now)

@@ -154,7 +154,7 @@ struct store_op queue_check_me(const struct queues *q);
 int64_t queue_due_minute(const struct queue *queue, const struct job_pointer *p);
 /* The first possible one; QUEUE_SPREAD_MAX others follow, *ret_step minutes apart. */
 int64_t queue_due_first(const struct job_pointer *p, int64_t *ret_step);
-/* Its election; NULL: none. */
+/* The election of the queue; NULL: none. */
 struct task *queue_task(const struct queue *queue);
 /* Folders missing for a transaction: of the job, and of its place in `due` or `at`. */
 struct queue_folders {

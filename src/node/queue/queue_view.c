@@ -151,7 +151,7 @@ static void look_at_nodes(struct view *v)
 	queue_children(op_calls(&v->op), path, on_nodes, v);
 }
 
-/* --- what is due ---------------------------------------------------------- */
+/* --- due jobs ------------------------------------------------------------- */
 
 static void count_next_minute(struct view *v);
 

@@ -288,7 +288,7 @@ void queues_configured(struct queues *q)
 	queues_changed(q);
 }
 
-/* --- when something is to be done ----------------------------------------- */
+/* --- timer and turns ------------------------------------------------------ */
 
 void queues_wake(struct queues *q, int64_t in_ms)
 {

@@ -233,7 +233,7 @@ int64_t queues_renew(struct queues *q, const void *owner, uint64_t number);
 /* The job has no live process. False: the owner has no such job, and fn is not called. */
 bool queues_finish(struct queues *q, const void *owner, uint64_t number, const struct job_end *end,
 		   job_ended_fn fn, void *arg);
-/* Its processes are dead when the leases promised to it are over, at the latest. */
+/* The owner's processes are dead when the leases promised to it are over, at the latest. */
 void queues_owner_gone(struct queues *q, const void *owner);
 
 /* Begins no more jobs; those not begun are given back. */

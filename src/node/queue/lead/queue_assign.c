@@ -246,7 +246,7 @@ static void send(struct assign_batch *b)
 	free(paths);
 }
 
-/* --- how often a callback was tried --------------------------------------- */
+/* --- number of tries of a callback ---------------------------------------- */
 
 struct tries_read {
 	struct queue_lead *lead;
@@ -287,7 +287,7 @@ static void read_tries(struct queue_lead *lead, const struct due_item *item)
 	queue_get(lead_calls(lead), path, on_tries, r);
 }
 
-/* --- what goes together --------------------------------------------------- */
+/* --- batches -------------------------------------------------------------- */
 
 static size_t jobs_coming(const struct queue_lead *lead)
 {

@@ -106,7 +106,7 @@ static void on_at(void *arg, const struct store_reply *reply)
 	const char *why;
 
 	lead->given.reads--;
-	/* They are answered in the order in which they were asked for. */
+	/* Reads are answered in the order in which they were sent. */
 	for (size_t i = 0; i < n->n && !g; i++)
 		if (n->list[i]->reading && n->list[i]->order == n->answered)
 			g = n->list[i];

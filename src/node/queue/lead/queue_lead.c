@@ -32,7 +32,7 @@ const struct node_settings *lead_paths(const struct queue_lead *lead)
 	return queue_paths(lead->queue);
 }
 
-/* --- what each transaction checks ----------------------------------------- */
+/* --- checks of each transaction ------------------------------------------- */
 
 void lead_checks(const struct queue_lead *lead, char path[STORE_PATH_MAX],
 		 struct store_op ops[LEAD_CHECKS])

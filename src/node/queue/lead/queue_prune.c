@@ -157,7 +157,7 @@ static void begin_round(struct prune *p)
 	queue_exists(lead_calls(p->lead), path, on_letters, p);
 }
 
-/* --- how many records ------------------------------------------------------ */
+/* --- count of records ------------------------------------------------------ */
 
 static void on_count(void *arg, const struct store_reply *reply)
 {
@@ -212,7 +212,7 @@ static void count_on(struct prune *p)
 	p->at = 0;
 }
 
-/* --- one minute after the other -------------------------------------------- */
+/* --- minutes, one after the other ------------------------------------------ */
 
 static void on_folder_gone(void *arg, const struct store_reply *reply)
 {

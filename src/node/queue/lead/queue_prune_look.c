@@ -133,7 +133,7 @@ static void is_ready(struct prune_item *item)
 	p->ready[p->n_ready++] = item;
 }
 
-/* --- one record ------------------------------------------------------------- */
+/* --- a record --------------------------------------------------------------- */
 
 /* Whether the read failed: then it is handled. */
 static bool read_failed(struct prune_item *item, const struct store_reply *reply)
@@ -269,7 +269,7 @@ static void look_at(struct prune_item *item)
 	queue_exists(lead_calls(p->lead), path, on_pointer, item);
 }
 
-/* --- one folder ------------------------------------------------------------- */
+/* --- a folder --------------------------------------------------------------- */
 
 static int by_uuid(const void *a, const void *b)
 {

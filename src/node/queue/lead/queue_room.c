@@ -246,7 +246,7 @@ static void close_round(struct queue_room *r)
 	queue_multi(&room_queues(r)->calls, &op, 1, on_closed, r);
 }
 
-/* --- what is there -------------------------------------------------------- */
+/* --- reading the room ----------------------------------------------------- */
 
 /* The room that is left; 0: not understood, or never counted. */
 static unsigned left_in(const struct store_reply *reply)

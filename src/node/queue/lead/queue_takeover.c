@@ -220,7 +220,7 @@ static void end_it(struct takeover *t)
 	job_ending_done(&e);
 }
 
-/* --- what is there -------------------------------------------------------- */
+/* --- reading and deciding ------------------------------------------------- */
 
 /* Whether the session's worker says in its record that it answers for the job. */
 static bool is_answered_for(const struct given_node *n, const struct given *g)
@@ -330,7 +330,7 @@ static void begin(struct given_node *n, struct given *g)
 	queue_get(lead_calls(lead), path, on_job, t);
 }
 
-/* --- who cannot answer for it ---------------------------------------------- */
+/* --- workers that cannot answer for a job ---------------------------------- */
 
 /* Whether surely no worker answers for the job. */
 static bool is_gone(struct given_node *n, struct given *g, int64_t now)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "node/queue/work/queue_work.h"
 
-/* --- what is there -------------------------------------------------------- */
+/* --- deciding by what was read -------------------------------------------- */
 
 static bool is_ours(const struct work *w)
 {

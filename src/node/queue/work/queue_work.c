@@ -18,7 +18,7 @@ static struct queues *queues_of(const struct work *w)
 	return w->queue->queues;
 }
 
-/* --- who is told ---------------------------------------------------------- */
+/* --- answers to supervisors ----------------------------------------------- */
 
 static void refuse_begin(struct work *w, const char *why)
 {
@@ -226,7 +226,7 @@ static void list(struct queue *queue, int64_t now)
 	queue_watch_children(&queue->queues->calls, path, WATCH_QUEUE, on_listed, queue);
 }
 
-/* --- one of them, when it is time ----------------------------------------- */
+/* --- steps of a job ------------------------------------------------------- */
 
 /* Whether this node begins no more jobs of the queue. */
 static bool is_leaving(const struct queue *queue)
