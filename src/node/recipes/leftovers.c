@@ -40,7 +40,7 @@ static void add(struct leftovers_look *k, enum path_folder folder, const char *n
 		(struct leftovers_list){.folder = folder, .name = name ? mem_strdup(name) : NULL};
 }
 
-/* --- what is there -------------------------------------------------------- */
+/* --- names that are leftovers --------------------------------------------- */
 
 static bool is_left_lock(const struct leftovers *l, const char *name)
 {
@@ -164,7 +164,7 @@ static void look(struct leftovers *l)
 	go_on(l->look);
 }
 
-/* --- when ----------------------------------------------------------------- */
+/* --- times of the looks --------------------------------------------------- */
 
 size_t leftovers_going(const struct leftovers *l)
 {

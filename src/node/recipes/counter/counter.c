@@ -295,7 +295,7 @@ static void look(struct counter_op *op)
 	store_get(s->store, path, false, on_read, op);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all ops -------------------------------------------------------------- */
 
 /* Whether no older op is about the same counter: each counter has one at a time. */
 static bool is_first(const struct counter_op *op)

@@ -18,7 +18,7 @@ static int64_t now_of(const struct locks *k)
 	return host_now_ms(k->session->host);
 }
 
-/* --- who is told ---------------------------------------------------------- */
+/* --- answers to clients --------------------------------------------------- */
 
 static void tell(struct lock *l, const struct lock_answer *answer)
 {
@@ -88,7 +88,7 @@ void lock_is_gone(struct lock *l)
 	l->done = NULL;
 }
 
-/* --- each of them --------------------------------------------------------- */
+/* --- steps of a lock ------------------------------------------------------ */
 
 static bool is_orphan(const struct lock *l)
 {

@@ -164,7 +164,7 @@ int64_t locks_renew(struct locks *k, const void *owner, uint64_t number);
  */
 bool locks_finish(struct locks *k, const void *owner, uint64_t number, lock_done_fn done,
 		  void *arg);
-/* Its commands are dead when the leases promised to it are over, at the latest. */
+/* The owner's commands are dead when the leases promised to it are over, at the latest. */
 void locks_owner_gone(struct locks *k, const void *owner);
 
 /* The next sidecar takes the session over, with all locks held or waited for. */

@@ -35,8 +35,8 @@ static void take_place(struct lock *l)
 }
 
 /*
- * Without permission to make the folder, waiting is useless. The parent of all locks may exist
- * although we may not make it. Returns how it was refused, or OK.
+ * A lock whose folder may not be made is not waited for. The parent of all locks may exist although
+ * this node may not make it. Returns how the folder was refused, or OK.
  */
 static enum store_code folder_refusal(const struct lock *l)
 {

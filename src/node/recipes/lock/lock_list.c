@@ -59,7 +59,7 @@ static void end(struct reading *r)
 	free(r);
 }
 
-/* --- one entry ------------------------------------------------------------ */
+/* --- an entry ------------------------------------------------------------- */
 
 static void on_entry(void *arg, const struct store_reply *reply)
 {
@@ -104,7 +104,7 @@ static void fill_in(struct lock_list_lock *l)
 			l->entries[i].held_ms = l->entries[i].asked_ms;
 }
 
-/* --- one lock ------------------------------------------------------------- */
+/* --- a lock --------------------------------------------------------------- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -162,7 +162,7 @@ static void read_lock(struct reading *r, size_t i)
 	store_children(r->session->store, path, false, on_entries, read_new(r, i, 0));
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all locks ------------------------------------------------------------ */
 
 static int compare_locks(const void *a, const void *b)
 {

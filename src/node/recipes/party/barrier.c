@@ -37,7 +37,7 @@ static bool is_forgotten(const struct party *p, const struct party_member *m)
 	return m->placed && (!p->there || p->czxid != m->czxid || first > m->round + 1);
 }
 
-/* --- what follows for a member -------------------------------------------- */
+/* --- next steps of a member ----------------------------------------------- */
 
 /*
  * The member was counted. Without a command it is done, and a node of a repeated attempt is
@@ -150,7 +150,7 @@ static void check(struct party *p, struct party_member *m)
 	}
 }
 
-/* --- what follows for all ------------------------------------------------- */
+/* --- next steps of the barrier -------------------------------------------- */
 
 /* The barrier stays closed while a member of an earlier round is inside. */
 static void choose(const struct party *p, struct party_chosen *c)

@@ -95,7 +95,7 @@ void gang_dissolve(struct party *p)
 
 /* --- nobody is there ------------------------------------------------------ */
 
-/* By our own observation, or by that of the first in rank, which the record has. */
+/* A gang is dead by our own observation, or by that of the first in rank, which the record has. */
 bool gang_is_dead(const struct party *p)
 {
 	if (p->gang->n == 0 || p->sight->n_running + p->sight->n_waiting > 0 || p->pzxid == 0)
@@ -134,7 +134,7 @@ void gang_sweep(struct party *p)
 	}
 }
 
-/* --- one of them is lost -------------------------------------------------- */
+/* --- loss of a member ----------------------------------------------------- */
 
 /* Whether a running member has gone without leaving. */
 static bool is_one_lost(const struct party *p)

@@ -64,7 +64,7 @@ static void make_node(struct party *p, const struct party_member *m, int index)
 	buffer_done(&own);
 }
 
-/* --- one with our key ----------------------------------------------------- */
+/* --- rivals with the same key --------------------------------------------- */
 
 struct rival_look {
 	struct party *party;
@@ -126,7 +126,7 @@ static const struct party_ticket *find_rival(const struct party *p, const struct
 	return NULL;
 }
 
-/* --- what follows --------------------------------------------------------- */
+/* --- next steps ----------------------------------------------------------- */
 
 static void end(struct party *p, struct party_member *m, const struct party_ticket *own)
 {

@@ -111,7 +111,7 @@ static void make(struct party *p)
 	party_ops_send(&o, on_made);
 }
 
-/* --- what follows --------------------------------------------------------- */
+/* --- next steps ----------------------------------------------------------- */
 
 bool party_end(struct party *p, struct party_member *m, const struct party_ticket *own)
 {

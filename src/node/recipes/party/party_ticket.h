@@ -37,7 +37,7 @@ struct party_ticket {
 
 /* False: not a name of this form. folder: of barriers, or of gangs. */
 bool party_ticket_parse(enum path_folder folder, const char *name, struct party_ticket *ret_ticket);
-/* For qsort(): by number. */
+/* Order by number, for qsort(). */
 int party_ticket_compare(const void *a, const void *b);
 /* The path of the node; without NUMBER if it has none yet. False: too long. */
 bool party_ticket_path(const struct node_settings *s, enum path_folder folder, const char *party,

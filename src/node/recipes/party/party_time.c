@@ -146,7 +146,7 @@ static void on_due(void *arg)
 	parties_schedule(all);
 }
 
-/* --- all of the folder ---------------------------------------------------- */
+/* --- sweeps of the whole folder ------------------------------------------- */
 
 /* Whether the previous sidecar may have members whose clients have not returned yet. */
 static bool recovers(const struct parties *all)

@@ -138,7 +138,7 @@ bool rolling_is_soaked(struct rolling_op *op)
 	return op->healthy_ms > 0 && now - op->healthy_ms >= op->ask.soak_ms;
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all ops -------------------------------------------------------------- */
 
 static int64_t sooner(int64_t a, int64_t b)
 {

@@ -26,7 +26,7 @@ struct closing {
 };
 
 void closing_init(struct closing *c, struct session *session, const struct roster *roster);
-/* Behind the session's end. */
+/* Called after the session has ended. */
 void closing_done(struct closing *c);
 /* The session is up. */
 void closing_up(struct closing *c);

@@ -23,7 +23,7 @@ struct roster_ask {
 	void *arg;
 };
 
-/* --- who is there --------------------------------------------------------- */
+/* --- members -------------------------------------------------------------- */
 
 static const struct member *find_member(const struct roster *r, const char *node)
 {
@@ -238,7 +238,7 @@ static int64_t assign(struct roster *r)
 	return next;
 }
 
-/* --- those who ask -------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 /* Finds the only entry that the text means. If there is none, ret_result tells why. */
 static struct roster_entry *meant(const struct roster *r, const char *text,
