@@ -31,7 +31,7 @@ static void pack_content(struct pack *p, const struct histogram *h,
 	pack_kv_int(p, "sum", h->sum);
 }
 
-/* There may be many tasks: the bounds are packed once for all, and a task without a run has nil. */
+/* Bounds are packed once, as there may be many tasks; a task without a run has nil. */
 static void pack_runs(struct pack *p, const struct histogram *h)
 {
 	uint64_t n = 0;

@@ -28,7 +28,10 @@ void answers_pack_time(struct pack *p, const char *key, int64_t wall_ms);
 void answers_pack_int(struct pack *p, const char *key, bool known, int64_t value);
 /* The keys `leader`, `token` and `since`, as far as known; all nil: nobody leads. */
 void answers_pack_leadership(struct pack *p, const struct task *t);
-/* Up to when a clock that was ahead has decided the ticks of all its elections; 0: it has not. */
+/*
+ * The time up to which a clock that was ahead has decided the ticks of all elections of the task;
+ * 0: none.
+ */
 int64_t answers_decided_ms(const struct node *s, const struct listing *listing);
 /* The key `due`: the next time by the schedule of the task, nil. */
 void answers_pack_due(struct pack *p, const struct node *s, struct listing *listing);

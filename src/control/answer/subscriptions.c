@@ -41,7 +41,7 @@ static void pack_now(struct pack *p, const struct subscriptions *s)
 	pack_kv_str(p, "time", text);
 }
 
-/* --- who wants what ------------------------------------------------------- */
+/* --- topics of a subscription --------------------------------------------- */
 
 /* Whether the name is that of the task, or of the task that it is a partition of. */
 static bool is_of(const char *task, const char *name)
@@ -146,7 +146,7 @@ void subscriptions_task_removed(const struct subscriptions *s, const struct task
 	}
 }
 
-/* --- what is told as it becomes certain ----------------------------------- */
+/* --- notifications of states, once they are certain ----------------------- */
 
 /*
  * The token of the leader to report; 0: nobody leads, or for `mine` another node; UNTOLD: not
@@ -259,7 +259,7 @@ void subscriptions_changed(struct subscriptions *s)
 	s->changed = true;
 }
 
-/* --- what is told as it happens ------------------------------------------- */
+/* --- notifications of events ---------------------------------------------- */
 
 void subscriptions_membership(const struct subscriptions *s, const char *event,
 			      const struct member *m)

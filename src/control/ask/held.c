@@ -38,7 +38,7 @@ void held_finished(void *ask)
 	ask_end(ask);
 }
 
-/* --- how it has ended ------------------------------------------------------ */
+/* --- the end of a command -------------------------------------------------- */
 
 static int read_output(struct reader *r, void *to)
 {

@@ -44,8 +44,8 @@ struct process {
 	 */
 	void (*reload)(void *arg, process_reload_fn fn, void *fn_arg);
 	/*
-	 * For work that may block: calls work(work_arg) in another thread, then done(work_arg) on
-	 * this one. 0, or a negative errno and neither is called.
+	 * Runs blocking work: calls work(work_arg) in another thread, then done(work_arg) on this
+	 * one. 0, or a negative errno and neither is called.
 	 */
 	int (*offload)(void *arg, void (*work)(void *work_arg), void (*done)(void *work_arg),
 		       void *work_arg);

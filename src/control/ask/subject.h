@@ -27,7 +27,7 @@ void subject_say_refused(const struct call *call, char *text);
 /* The listing itself: all its partitions, or its one election if it has none. */
 struct subject subject_of(struct listing *l);
 const char *subject_name(const struct subject *s);
-/* Its elections, none if not known; valid until the tasks are configured anew. */
+/* The elections of the subject, none if not known; valid until the tasks are configured anew. */
 struct task *const *subject_tasks(const struct subject *s, size_t *ret_n);
 /* The next parameter; answers with an error and returns false if it is none. */
 bool subject_take(struct call *call, struct subject *ret);

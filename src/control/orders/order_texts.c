@@ -13,7 +13,7 @@
 
 #define SHOWN_MAX 5 /* entries of a list in one message */
 
-/* --- what follows from an order ------------------------------------------- */
+/* --- consequences of an order --------------------------------------------- */
 
 struct jobs {
 	char *text;
@@ -29,7 +29,7 @@ static void add_job(void *arg, const char *task, const char *tick)
 			    tick[0] ? " (" : "", tick, tick[0] ? ")" : "");
 }
 
-/* For a drain of this node: what it leads, and the jobs that still run. */
+/* A drain of this node: says what it leads, and which jobs still run. */
 static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 {
 	struct jobs jobs = {.text = text};
@@ -54,7 +54,7 @@ static void say_own_rest(const struct node *n, char text[EXPLAIN_TEXT_MAX])
 		explain_say(text, " and %zu more", jobs.n - SHOWN_MAX);
 }
 
-/* For a drain of another node: how many of our tasks it leads, as far as is known here. */
+/* A drain of another node: says how many of our tasks it leads, as far as is known here. */
 static void say_rest_of(const struct node *n, const char *node, char text[EXPLAIN_TEXT_MAX])
 {
 	size_t led = 0;
@@ -85,7 +85,7 @@ static void say_task(const struct node *n, const struct task *t, enum policy_kin
 		explain_say(text, "; no candidate has that version, so nobody leads it");
 }
 
-/* For a task with partitions: how many of their jobs still run here. */
+/* A task with partitions: says how many of their jobs still run here. */
 static void say_listing(const struct node *n, const struct listing *l, char text[EXPLAIN_TEXT_MAX])
 {
 	size_t held = 0;

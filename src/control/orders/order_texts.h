@@ -18,7 +18,7 @@ void order_say_nothing(const struct node *n, const struct policy_record *r, enum
 void order_say_partitions(const struct node *n, const struct policy_record *r,
 			  enum policy_kind kind, bool put, size_t done,
 			  char text[EXPLAIN_TEXT_MAX]);
-/* That the task is not led here, and its leader; t is NULL for all partitions of a task. */
+/* Says that the task is not led here, and its leader; t is NULL for all partitions of a task. */
 void order_say_not_led(const struct task *t, const char *name, char text[EXPLAIN_TEXT_MAX]);
 /*
  * Why the task cannot be pinned to the version: no worker that lists the task has it. False: one

@@ -227,9 +227,9 @@ static void take_decided(const struct node *n, struct order *o)
 }
 
 /*
- * For resign: this node has to lead the task, and another has to be able to. False after an error
- * answer. A task with partitions is resigned from as a whole: else the draft would give this node
- * other partitions in place of those given up.
+ * The order resign: this node has to lead the task, and another has to be able to. False after an
+ * error answer. A task with partitions is resigned from as a whole: else the draft would give this
+ * node other partitions in place of those given up.
  */
 static bool take_led(struct call *call, struct order *o)
 {

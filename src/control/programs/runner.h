@@ -27,7 +27,7 @@ struct runner {
 struct runner *runners_find(const struct methods *m, uid_t uid);
 /* Whether the runner has been away for too long, or hangs. */
 bool runner_is_away(const struct methods *m, const struct runner *r);
-/* Their order. */
+/* Order by task. */
 int runner_refusals_by_task(const void *a, const void *b);
 
 #endif

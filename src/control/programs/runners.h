@@ -45,7 +45,7 @@ struct runners_trouble {
 	char text[PROGRAMS_TEXT_MAX + 100];
 };
 
-/* All of them by the names of the tasks, for the caller to free(). */
+/* All troubles in the order of the tasks' names, for the caller to free(). */
 struct runners_trouble *runners_troubles(const struct methods *m, size_t *ret_n);
 /* Appends them as problems; one that several tasks share appears once. */
 void runners_find_problems(const struct methods *m, struct problems *problems);

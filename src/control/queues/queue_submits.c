@@ -18,7 +18,7 @@
 
 #define HELD_BY_EACH 400 /* bytes that a submit costs, besides its payload */
 
-/* --- what is submitted ---------------------------------------------------- */
+/* --- options of a submit -------------------------------------------------- */
 
 struct submission {
 	struct job_submit job;

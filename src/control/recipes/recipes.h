@@ -31,7 +31,7 @@ void method_join_attach(struct call *call);
 void method_join_renew(struct call *call);
 void method_join_finish(struct call *call);
 
-/* At the end of a turn: the fleet may have changed. */
+/* Called at the end of a turn, as the fleet may have changed. */
 void recipes_look(struct methods *m);
 
 #endif
