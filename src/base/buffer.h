@@ -21,15 +21,18 @@ struct buffer {
 
 /* The limit is at most BUFFER_LIMIT_MAX. */
 void buffer_init(struct buffer *b, size_t limit);
-/* Where memory is refused its functions say so, and do not end the process. */
+/*
+ * Like buffer_init(), but the buffer's functions report a failed allocation and do not end the
+ * process.
+ */
 void buffer_init_fallible(struct buffer *b, size_t limit);
 void buffer_done(struct buffer *b);
-/* buffer_append() where there is no room yet: it makes some. */
+/* The slow path of buffer_append(): there is no room yet, so more is allocated. */
 int buffer_append_more(struct buffer *b, const void *data, size_t len);
 
 /*
  * Returns 0, or -ENOBUFS (nothing appended) if the limit would be passed; for a fallible buffer
- * also -ENOMEM. It is here because answers are made of very many pieces of a few bytes.
+ * also -ENOMEM. Inline, because answers are made of very many pieces of a few bytes.
  */
 static inline int buffer_append(struct buffer *b, const void *data, size_t len)
 {

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-/* RFC 3339 has years of four digits only; beyond them the nearest instant it can write. */
+/*
+ * RFC 3339 has years of four digits only. An instant outside them is written as the nearest one
+ * inside.
+ */
 #define WALL_MIN_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */
 #define WALL_MAX_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59Z */
 
@@ -62,8 +65,8 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 		seconds--; /* the second that has begun, before 1970 as after it */
 	gmtime_r(&seconds, &tm);
 	/*
-	 * By hand: strftime's %Y has no leading zeros, and its %z is not "Z"; snprintf() takes five
-	 * times as long, and a table has several instants for each task.
+	 * Written by hand: strftime's %Y has no leading zeros, and its %z is not "Z"; snprintf()
+	 * takes five times as long, and a table has several instants for each task.
 	 */
 	memcpy(text, form, sizeof(form));
 	year = tm.tm_year + 1900;
@@ -76,7 +79,7 @@ void clock_format(int64_t wall_ms, char text[CLOCK_TEXT_SIZE])
 	put_two_digits(text + 17, tm.tm_sec);
 }
 
-/* -1: something else is there. */
+/* The number of two digits at text; -1: they are not digits. */
 static int take_two_digits(const char *text)
 {
 	if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
@@ -84,7 +87,10 @@ static int take_two_digits(const char *text)
 	return (text[0] - '0') * 10 + text[1] - '0';
 }
 
-/* Behind the seconds: the offset in seconds. With sscanf() zkleader-check is larger by a fifth. */
+/*
+ * Parses what follows the seconds: the offset from UTC. sscanf() would make zkleader-check larger
+ * by a fifth.
+ */
 static bool parse_offset(const char *text, int64_t *ret_ahead_s)
 {
 	int hours, minutes;

@@ -11,7 +11,7 @@ struct shared_id {
 	char text[];
 };
 
-/* Where it is, or is to be. */
+/* The index of the id in the sorted list, or the index at which to insert it. */
 static size_t find(const struct ids *t, const char *id)
 {
 	size_t low = 0;

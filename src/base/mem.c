@@ -14,8 +14,8 @@ static _Noreturn void out_of_memory(void)
 	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
 
 	/*
-	 * Nothing that may itself allocate: write(2), not stdio and not the log; and nothing where
-	 * nobody reads, as this process has to end.
+	 * Only write(2), as stdio and the log may allocate; and only if that does not block, as
+	 * this process has to end.
 	 */
 	if (poll(&fd, 1, 0) > 0 && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		abort();

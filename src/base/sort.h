@@ -1,12 +1,12 @@
-/* Lists of pointers that are put in order. */
+/* Sorting of arrays of pointers. */
 #ifndef ZKLEADER_BASE_SORT_H
 #define ZKLEADER_BASE_SORT_H
 
 #include <stddef.h>
 
 /*
- * As qsort() of an array of n pointers; one pass where it is in order already, but for
- * what was added at its end.
+ * Like qsort() for an array of n pointers, but fast if only elements added at its end are out of
+ * order.
  */
 void sort_pointers(void *list, size_t n, int (*compare)(const void *, const void *));
 

@@ -20,9 +20,9 @@
 #define RWF_NOWAIT 8 /* linux/fs.h */
 #endif
 
-/* A description of our own of what was written to last, which is non-blocking for us alone. */
+/* Our own open file description of the file last written to. Its O_NONBLOCK affects nobody else. */
 static struct {
-	pthread_mutex_t lock; /* held for no longer than calls take that do not wait */
+	pthread_mutex_t lock; /* held only during calls that do not wait */
 	dev_t device;
 	ino_t inode;
 	int fd; /* -1: it cannot be opened anew */
@@ -99,7 +99,7 @@ static int write_shared(int to, bool is_pipe, const char *text, size_t len)
 
 /* --- what is written to ------------------------------------------------------- */
 
-/* Opens it anew where it is another than before. A pipe of another user cannot be opened. */
+/* Opens the file anew if it is another than before. A pipe of another user cannot be opened. */
 static int own_description(int to, const struct stat *st)
 {
 	char path[32];
@@ -145,7 +145,7 @@ int errout_write(int to, const char *text, size_t len)
 
 /* --- a stream ------------------------------------------------------------------ */
 
-/* What is not taken is lost, and the stream goes on. */
+/* Text that standard error does not take is lost, but the stream goes on. */
 static ssize_t stream_write(void *cookie, const char *text, size_t len)
 {
 	(void)cookie;

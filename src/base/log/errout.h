@@ -16,13 +16,14 @@
  */
 int errout_write(int to, const char *text, size_t len);
 /*
- * A stream, unbuffered but for a line, whose text goes there or is lost. NULL: out of memory.
+ * A line-buffered stream to standard error. Text that cannot be written is lost. NULL: out of
+ * memory.
  */
 FILE *errout_stream(void);
 
 /*
- * The way to a pipe that may not be opened anew, on kernels without RWF_NOWAIT for pipes (before
- * 6.4): as errout_write(), for the pipe behind that descriptor.
+ * Like errout_write(), for a pipe that may not be opened anew, on kernels before 6.4: these have no
+ * RWF_NOWAIT for pipes.
  */
 int errout_splice(int to, const char *text, size_t len);
 

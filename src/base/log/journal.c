@@ -97,7 +97,10 @@ int journal_send(int fd, const char *path, const struct journal_entry *e)
 	if (len >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, len + 1);
-	/* By its name each time: a journald that was restarted may have another socket. */
+	/*
+	 * The socket is addressed by its path each time: a restarted journald may have made
+	 * another.
+	 */
 	do
 		n = sendto(fd, e->data, e->len, MSG_DONTWAIT | MSG_NOSIGNAL,
 			   (const struct sockaddr *)&address, sizeof(address));

@@ -16,7 +16,7 @@
 #define MS_LEN	   4  /* of ".NNN" */
 #define ESCAPE_MAX 24 /* bytes that one character of a string can become */
 
-/* What stands for the fields that no longer fit. */
+/* The mark in place of the fields that no longer fit. */
 #define CUT_TEXT     "..."
 #define CUT_JSON     ",\"cut\":\"...\""
 
@@ -47,9 +47,9 @@ static atomic_int log_level = LOG_INFO;
 static atomic_int log_format = LOG_TEXT;
 static atomic_bool log_journal = false;
 
-static atomic_uint_least64_t lost; /* lines that nobody took, and that were not told yet */
+static atomic_uint_least64_t lost; /* lost lines that have not been reported yet */
 
-/* Before the other threads are there. */
+/* Set before other threads start. */
 static const char *journal_path;
 static int journal_fd = -1;
 
@@ -149,7 +149,7 @@ static size_t decode_utf8(const unsigned char *s, uint32_t *ret_code)
 		return 0;
 	}
 	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* the NUL stops it too */
+		if ((s[i] & 0xc0) != 0x80) /* also stops at the NUL */
 			return 0;
 		code = code << 6 | (s[i] & 0x3fU);
 	}
@@ -182,7 +182,7 @@ static const char *short_escape(uint32_t code)
 	}
 }
 
-/* One character of len bytes, or with len 0 a byte that is none. */
+/* Puts one character of len bytes; len 0 stands for a byte that is not valid UTF-8. */
 static void put_char(struct line *l, enum log_format format, const unsigned char *s, size_t len,
 		     uint32_t code)
 {
@@ -247,7 +247,7 @@ static void put_list(struct line *l, enum log_format format, const struct log_fi
 	put_text(l, format == LOG_JSON ? "]" : "");
 }
 
-/* Of a field that is no string. */
+/* The number in a field, as text. */
 static const char *number_text(const struct log_field *f, char number[ESCAPE_MAX])
 {
 	if (f->type == LOG_TYPE_HEX)
@@ -370,7 +370,7 @@ size_t log_format_line(char *line, size_t size, enum log_level level, enum log_f
 	return make_line(line, size, level, format, false, wall_ms, message, fields);
 }
 
-/* Whether the journal has taken it. */
+/* Sends a line to the journal. Returns whether the journal has taken it. */
 static bool write_journal(enum log_level level, const char *line, const char *message,
 			  const struct log_field *fields)
 {
@@ -411,10 +411,7 @@ static bool deliver(enum log_level level, const char *message, const struct log_
 	size_t len;
 
 	if (journal_path) {
-		/*
-		 * Behind its prefix a text line is without time and level, which an entry has
-		 * anyway.
-		 */
+		/* A text line for the journal has no time and no level, as the entry has both. */
 		make_line(line, sizeof(line), level, format, true, now, message, fields);
 		taken = write_journal(level, format == LOG_TEXT ? line + PREFIX_LEN : line, message,
 				      fields);

@@ -1,6 +1,6 @@
 /*
- * One line per change of state, on standard error, as key=value text or as JSON; where that is the
- * journal, as an entry of it whose fields can be looked for.
+ * The log: one line per change of state, on standard error, as key=value text or as JSON. If
+ * standard error is the journal, each line is an entry whose fields can be searched.
  */
 #ifndef ZKLEADER_BASE_LOG_LOG_H
 #define ZKLEADER_BASE_LOG_LOG_H
@@ -11,7 +11,7 @@
 
 #define LOG_LINE_MAX 2048 /* with its newline; a longer one is cut at a whole field, see below */
 #define LOG_LINE_MIN 128
-#define LOG_LIST_MAX 1200 /* bytes of a list's strings in a line, by names_fit(): none is cut */
+#define LOG_LIST_MAX 1200 /* bytes of a list's strings, by names_fit(), so that no list is cut */
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_TEXT, LOG_JSON };
@@ -27,7 +27,7 @@ struct log_field {
 	} type;
 	const char *string; /* untrusted text is welcome: it is quoted and escaped; NULL omits the
 			       field */
-	int64_t integer;    /* of a list: how many there are */
+	int64_t integer;    /* of a list: the number of its strings */
 	const char *const *list; /* of strings, as untrusted */
 };
 
@@ -51,10 +51,10 @@ struct log_field {
  */
 void log_setup(enum log_level level, enum log_format format, bool journal);
 /*
- * From now on entries go to the journal's socket at this path, which stays the caller's, with the
- * line as MESSAGE, its constant part as ZKLEADER_EVENT and each field as ZKLEADER_ and its key; a
- * list is a field for each of its strings.
- * What the journal does not take goes to standard error. To be called before other threads log.
+ * Sends lines to the journal's socket at this path, which stays the caller's. The line is MESSAGE,
+ * its constant part ZKLEADER_EVENT, and each field ZKLEADER_ and its key; a list is a field for
+ * each of its strings. A line that the journal does not take goes to standard error. To be called
+ * before other threads log.
  */
 void log_to_journal(const char *path);
 bool log_enabled(enum log_level level);
@@ -68,15 +68,15 @@ int log_format_parse(const char *text, enum log_format *ret_format);
  */
 void log_write(enum log_level level, const char *message, const struct log_field *fields);
 /*
- * Tells how many lines were lost, if there is room by now. To be called now and then, as the next
- * line may be far.
+ * Logs how many lines were lost, if that can be written now. To be called from time to time, as the
+ * next line may be far off.
  */
 void log_catch_up(void);
-/* How many lines were lost and have not been told: 0 where the log is read. */
+/* The number of lost lines that have not been reported yet; 0 while the log is read. */
 uint64_t log_lost(void);
 /*
- * The line without its newline, terminated, as it looks without journal; returns its length. Size
- * is at least LOG_LINE_MIN. From the first field on that does not fit, all are left out: text then
+ * Formats a line without its newline, terminated, as without journal; returns its length. Size is
+ * at least LOG_LINE_MIN. From the first field on that does not fit, all are left out: text then
  * ends with " ...", JSON has the field "cut":"...".
  */
 size_t log_format_line(char *line, size_t size, enum log_level level, enum log_format format,

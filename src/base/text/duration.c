@@ -33,7 +33,9 @@ int duration_parse(const char *text, int64_t *ret_ms)
 	const struct unit *unit = find_unit(text + n_digits);
 	int64_t value = 0;
 
-	/* The form first, so that a wrong one with many digits is not called too long. */
+	/*
+	 * The form is checked first, so that a wrong one with many digits is not called too long.
+	 */
 	if (n_digits == 0 || !unit)
 		return -EINVAL;
 	for (size_t i = 0; i < n_digits; i++) {

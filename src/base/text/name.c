@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Not <ctype.h>: that asks the locale, and these forms do not change with it. */
+/* <ctype.h> depends on the locale, and these forms do not. */
 static bool is_alnum(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

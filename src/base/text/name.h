@@ -16,8 +16,7 @@
 
 bool name_is_task(const char *text, size_t len);
 /*
- * Whether it is TASK:K. Gives the length of TASK, and K; they are untouched where it is not. Both
- * pointers may be NULL.
+ * Whether the text is TASK:K. If it is, gives the length of TASK, and K. Both pointers may be NULL.
  */
 bool name_partition_parse(const char *text, size_t len, size_t *ret_task_len,
 			  unsigned *ret_partition);
@@ -27,7 +26,7 @@ bool name_is_id(const char *text, size_t len);
 bool name_is_version(const char *text, size_t len);
 bool name_is_host(const char *text, size_t len);
 bool name_is_ip(const char *text, size_t len);
-/* Whether it can be the name of a local user; whether there is one is not looked up. */
+/* Whether the text can be the name of a local user; whether there is one is not looked up. */
 bool name_is_user(const char *text, size_t len);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define NEAREST_EDITS	 2   /* more wrong letters are not a typing error */
-#define NEAREST_WORD_MAX 100 /* bytes; longer words are none either */
+#define NEAREST_WORD_MAX 100 /* bytes; longer words are not compared */
 
 struct nearest {
 	const char *word; /* as it was typed; borrowed, as is the best */
@@ -15,7 +15,7 @@ struct nearest {
 };
 
 void nearest_init(struct nearest *n, const char *word, size_t len);
-/* Of equally near candidates the first stays. */
+/* Offers a candidate. Of equally near ones the first is kept. */
 void nearest_offer(struct nearest *n, const char *candidate);
 
 #endif

@@ -22,7 +22,7 @@ enum notice_event {
 #define NOTICE_RULES_MAX    100
 #define NOTICE_PATTERNS_MAX 100
 
-/* What one channel is told; its texts are borrowed. */
+/* The events that one channel is told of. The texts are borrowed. */
 struct notice_rule {
 	unsigned events;	     /* bits: 1 << enum notice_event */
 	const char *const *patterns; /* of names of tasks and queues; none: all of them */
@@ -32,7 +32,7 @@ struct notice_rule {
 /* "leader" and so on. */
 const char *notice_event_name(enum notice_event event);
 bool notice_event_parse(const char *text, size_t len, enum notice_event *ret_event);
-/* task: a partition of one, too; "": the event is about none, and patterns do not matter. */
+/* task: a task or a partition; "": the event is about none, and patterns do not matter. */
 bool notice_rule_matches(const struct notice_rule *rule, enum notice_event event, const char *task);
 
 #endif

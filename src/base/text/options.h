@@ -37,13 +37,16 @@ void options_init(struct options *o, const char *const *argv, const struct optio
 		  const struct option_spec *more);
 /* The id of the next option and its value, or one of the OPTION_* above. */
 int options_next(struct options *o, const char **ret_value);
-/* Prints a line for each. The first column has that width; what is longer gets a line alone. */
+/*
+ * Prints a line for each option. The first column has that width; a longer one gets a line of its
+ * own.
+ */
 void options_print(FILE *out, const struct option_spec *specs, size_t width);
 
 /* A program that has no commands. */
 struct option_program {
 	const char *name;
-	const char *usage; /* what follows the name */
+	const char *usage; /* the usage behind the name */
 	const char *about; /* lines */
 	const struct option_spec *specs;
 	const char *rest; /* lines behind the options */
@@ -52,8 +55,9 @@ struct option_program {
 
 void options_help(FILE *out, const struct option_program *p);
 /*
- * options_next() for a program without operands. Does -h and -V, and says what is wrong: OPTION_END
- * and the exit code then, and -1 at the end of arguments that are good.
+ * options_next() for a program without operands, which itself handles -h, -V and bad options: it
+ * then returns OPTION_END, and *ret_code is the exit code. At the end of good arguments *ret_code
+ * is -1.
  */
 int options_program(struct options *o, const struct option_program *p, const char **ret_value,
 		    int *ret_code);

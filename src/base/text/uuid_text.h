@@ -9,7 +9,7 @@
 #define UUID_BYTES     16
 #define UUID_TEXT_SIZE 37
 
-/* That of version 4 (RFC 4122) by these random bytes, in lower case. */
+/* Makes a UUID of version 4 (RFC 4122) from these random bytes, in lower case. */
 void uuid_text_of(const uint8_t bytes[UUID_BYTES], char text[UUID_TEXT_SIZE]);
 /* The same by random bytes of the system. 0 or a negative errno. */
 int uuid_text_new(char text[UUID_TEXT_SIZE]);

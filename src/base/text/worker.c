@@ -42,7 +42,7 @@ static void take_names(char ***list, size_t *n_list, char **names, size_t n)
 {
 	size_t kept = 0, sorted = 1;
 
-	/* As a rule they are in order already. */
+	/* The names are usually sorted already. */
 	while (sorted < n && strcmp(names[sorted - 1], names[sorted]) < 0)
 		sorted++;
 	if (sorted < n)
@@ -170,6 +170,6 @@ const char *worker_group(const struct worker *w, const char *task)
 
 void worker_set_tasks(struct worker *w, const char *const *names, size_t n)
 {
-	/* Copied before the old ones go: the names may be the worker's own. */
+	/* The names are copied before the old ones are freed, as they may be the worker's own. */
 	worker_take_tasks(w, names_copy(names, n), n);
 }

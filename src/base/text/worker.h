@@ -1,4 +1,6 @@
-/* One sidecar as the fleet knows it: the content of ROOT/workers/ID. It never changes once made. */
+/*
+ * A worker: one sidecar as the fleet knows it, by the record ROOT/workers/ID, which never changes.
+ */
 #ifndef ZKLEADER_BASE_TEXT_WORKER_H
 #define ZKLEADER_BASE_TEXT_WORKER_H
 
@@ -32,7 +34,7 @@ struct worker {
 	size_t n_tasks;
 	/* how many other workers share tasks and digests; NULL: none */
 	size_t *sharers;
-	/* What follows is this project's own; 0, "" and NULL where the record does not say. */
+	/* Fields of this project's own; 0, "" and NULL where the record does not say. */
 	char node[WORKER_NODE_MAX + 1];	      /* name of the sidecar, the same over restarts */
 	char machine[WORKER_MACHINE_MAX + 1]; /* identity of its machine */
 	int64_t clock_offset_ms;    /* by which its clock is ahead of the ZooKeeper server's */
@@ -82,9 +84,8 @@ void worker_set_tasks(struct worker *w, const char *const *names, size_t n);
 /* The same with a heap array of heap strings, which the worker now owns. */
 void worker_take_tasks(struct worker *w, char **names, size_t n);
 /*
- * If it has the same tasks and digests as another worker, it frees its own and shares that one's:
- * most of a fleet lists the same. Returns whether they are shared now. Shared tasks must not be set
- * anew.
+ * Shares the other worker's tasks and digests if they are the same, as in most of a fleet, and
+ * frees its own. Returns whether they are shared now. Shared tasks must not be set anew.
  */
 bool worker_share_tasks(struct worker *w, struct worker *other);
 /* Likewise the tasks for which it is not healthy. */
@@ -96,15 +97,15 @@ bool worker_is_unhealthy(const struct worker *w, const char *task);
  */
 size_t worker_task_bytes(size_t name, unsigned partitions, const char *group, bool is_queue,
 			 const char *former);
-/* Into how many partitions its files split the task, 0: into none. */
+/* The number of partitions into which the worker's files split the task; 0: none. */
 unsigned worker_partitions(const struct worker *w, const char *task);
-/* How many jobs of the queue it does at a time, 0: it does not serve it. */
+/* The number of the queue's jobs that the worker does at a time; 0: it does not serve the queue. */
 unsigned worker_slots(const struct worker *w, const char *queue);
 /* Likewise the queues that it answers for without serving them. */
 void worker_take_answers(struct worker *w, char **names, size_t n);
-/* Whether it knows what becomes of jobs of the queue that were assigned to a node of that name. */
+/* Whether the worker answers for jobs of the queue that were assigned to a node of that name. */
 bool worker_answers_for(const struct worker *w, const char *node, const char *queue);
-/* The spread group that it lists the task in, NULL: it does not list it, or in none. */
+/* The spread group in which the worker lists the task; NULL: none, or the task is not listed. */
 const char *worker_group(const struct worker *w, const char *task);
 
 #endif
