@@ -75,7 +75,7 @@ static int parse_value(struct reader *r, const struct key *key, void *record)
 	return -EBADMSG;
 }
 
-/* The index of the next key, keys->n for one that is not known. */
+/* Parses the next key into its index; keys->n: the key is not known. */
 static int parse_key(struct reader *r, const struct keys *keys, size_t *ret_index)
 {
 	struct reader_text name;
@@ -91,7 +91,7 @@ static int parse_key(struct reader *r, const struct keys *keys, size_t *ret_inde
 	return 0;
 }
 
-/* The whole data is one map: its reader at the first key, and the number of pairs. */
+/* Opens data that are one map: gives a reader at its first key, and the number of pairs. */
 static int open_map(const void *data, size_t len, size_t max, struct reader *r, size_t *ret_n,
 		    const char **ret_why)
 {
@@ -109,7 +109,7 @@ static int open_map(const void *data, size_t len, size_t max, struct reader *r, 
 	}
 	reader_init(r, data, len);
 	/*
-	 * Known to be whole from here on, so what fails later is of the wrong kind and not cut off.
+	 * The data are whole from here on: a later failure means a wrong type, not missing bytes.
 	 */
 	e = reader_measure(data, len, SIZE_MAX, &size);
 	if (e == 0)
@@ -128,7 +128,9 @@ static int open_map(const void *data, size_t len, size_t max, struct reader *r, 
 	return -EBADMSG;
 }
 
-/* The pairs of a map, each key at most once; *ret_seen: one bit for each that is there. */
+/*
+ * Parses the pairs of a map, each key at most once; *ret_seen has one bit for each that is there.
+ */
 static int parse_pairs(struct reader *r, size_t n, const struct keys *keys, void *record,
 		       uint32_t *ret_seen, const char **ret_why)
 {
@@ -157,7 +159,7 @@ static int parse_pairs(struct reader *r, size_t n, const struct keys *keys, void
 	return 0;
 }
 
-/* What a key that is not there stands for, where that is not 0. */
+/* Sets the values that stand for missing keys, where these are not 0. */
 static void set_none(const struct keys *keys, void *record)
 {
 	for (size_t i = 0; i < keys->n; i++)

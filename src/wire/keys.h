@@ -86,7 +86,7 @@ struct keys {
 	{                                                                          \
 		KEY(type, key, KEY_BOOL, need), KEY_WHY(#key, "not true or false") \
 	}
-/* Beside it there is a member KEY_len. */
+/* A key of bytes. The struct also has a member KEY_len. */
 #define BYTES_KEY(type, key, need, most, why, ...)                                          \
 	{                                                                                   \
 		KEY(type, key, KEY_BYTES, need), .size = (most),                            \
@@ -111,7 +111,7 @@ struct keys {
  */
 int keys_parse(const void *data, size_t len, const struct keys *keys, void *record,
 	       const char **ret_why);
-/* The same, and the record is as it was where it fails. */
+/* The same, but a failure leaves the record unchanged. */
 int keys_read(const void *data, size_t len, const struct keys *keys, void *ret_record,
 	      const char **ret_why);
 /* Appends the record to out: 0, or -ENOBUFS and nothing is appended. */

@@ -77,7 +77,7 @@ void pack_close(struct pack *p, size_t opened)
 	for (; r.p < r.end && reader_skip(&r) == 0; n++)
 		;
 	assert(r.p == r.end && n % 2 == 0);
-	/* Its head is packed behind it, and moved. */
+	/* The map's head is packed behind its pairs, then moved in front of them. */
 	pack_map(p, n / 2);
 	if (p->failed)
 		return;

@@ -18,7 +18,7 @@ void pack_init(struct pack *p, struct buffer *buffer);
 void pack_array(struct pack *p, size_t n);
 void pack_map(struct pack *p, size_t n);
 /*
- * A map whose pairs are counted as it is closed: all that was packed since it was opened. Its bytes
+ * Opens a map whose pairs need not be counted: closing it counts what was packed since. The bytes
  * are those of pack_map().
  */
 size_t pack_open(struct pack *p);

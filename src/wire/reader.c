@@ -79,7 +79,7 @@ static const struct layout {
 #define FIRST_INT64    0xd3
 #define FIRST_NEGATIVE 0xe0
 
-/* The forms that have it all in their first byte, but for FIRST_LAYOUT to FIRST_NEGATIVE - 1. */
+/* Decodes a header of a single byte: below FIRST_LAYOUT, or from FIRST_NEGATIVE on. */
 static void fix_head(uint8_t first, struct head *h)
 {
 	*h = (struct head){.form = FORM_VALUE, .type = READER_INT, .first = first, .len = 1};
@@ -103,7 +103,7 @@ static void fix_head(uint8_t first, struct head *h)
 	h->follow = h->number;
 }
 
-/* All of a header that its first byte tells. */
+/* Decodes as much of a header as its first byte tells. */
 static void begin_head(uint8_t first, struct head *h)
 {
 	const struct layout *layout;
@@ -124,7 +124,7 @@ static void begin_head(uint8_t first, struct head *h)
 	};
 }
 
-/* The rest of it, from all its h->len bytes. */
+/* Decodes the rest of a header from all its h->len bytes. */
 static void end_head(const uint8_t *p, struct head *h)
 {
 	if (h->width > 0) {
@@ -145,7 +145,7 @@ static void end_head(const uint8_t *p, struct head *h)
 		h->follow *= 2;
 }
 
-/* The header at p, if it is all there and what it announces can be, or -EBADMSG. */
+/* Reads the header at p. -EBADMSG: it is incomplete, or announces more than is left. */
 static int read_head(const struct reader *r, struct head *h)
 {
 	size_t left = (size_t)(r->end - r->p);
@@ -284,7 +284,7 @@ int reader_uint(struct reader *r, uint64_t *ret_value)
 
 	if (e < 0)
 		return e;
-	/* As READER_INT a number with the top bit is a negative one. */
+	/* A READER_INT with the top bit set is negative. */
 	if (h.type != READER_UINT && (h.type != READER_INT || h.number > INT64_MAX))
 		return -EBADMSG;
 	r->p += h.len;

@@ -22,7 +22,7 @@ static int read_msgid(struct reader *r, uint32_t *ret_msgid)
 	return 0;
 }
 
-/* A reader of the one object that comes next. */
+/* Gives a reader of the next object alone. */
 static int read_object(struct reader *r, struct reader *ret_object)
 {
 	struct reader object = *r;
@@ -154,7 +154,7 @@ static int read_error_code(struct reader *r, int *ret_code)
 	return 0;
 }
 
-/* One key and its value; *seen says which came already. */
+/* Reads one key and its value; *seen has a bit for each key that has come already. */
 static int read_error_pair(struct reader *r, unsigned *seen, int *code, struct reader_text *message)
 {
 	struct reader_text key = {0};

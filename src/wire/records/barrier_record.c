@@ -6,13 +6,13 @@
 
 #include "wire/records/fields.h"
 
-/* What the map says. Its parts are held against each other once all of it is read. */
+/* The keys of the map. They are checked against each other once all of them are read. */
 struct map {
 	int64_t round, count;
 	struct barrier_record *last, *before; /* written, one record is both */
 };
 
-/* [id, ...] of one more round. */
+/* Parses [id, ...], the members of one more round. */
 static int parse_round(struct reader *r, struct barrier_record *b)
 {
 	size_t n;

@@ -1,4 +1,4 @@
-/* What the znode of a barrier holds. */
+/* The content of a barrier's znode. */
 #ifndef ZKLEADER_WIRE_RECORDS_BARRIER_RECORD_H
 #define ZKLEADER_WIRE_RECORDS_BARRIER_RECORD_H
 
@@ -9,12 +9,12 @@
 
 #define RECORD_BARRIER_MAX (24 * 1024) /* bytes */
 #define BARRIER_COUNT_MAX  1000	       /* members of a round */
-#define BARRIER_IDS_MAX	   2000	       /* that a barrier remembers, of all rounds together */
-#define BARRIER_ROUNDS_MAX 100	       /* that it remembers */
+#define BARRIER_IDS_MAX	   2000	       /* ids that are kept, of all rounds together */
+#define BARRIER_ROUNDS_MAX 100	       /* rounds that are kept */
 
 struct barrier_record {
-	int64_t round; /* of the last opened; 0: none was yet */
-	/* The members of the last rounds, the newest round first, one round behind the other. */
+	int64_t round; /* number of the last round opened; 0: none */
+	/* The rounds that are kept, the newest first: their sizes, and the ids of their members. */
 	size_t sizes[BARRIER_ROUNDS_MAX];
 	size_t n_rounds; /* 0 where none was opened, else at least 1 */
 	uint64_t ids[BARRIER_IDS_MAX];
@@ -22,14 +22,16 @@ struct barrier_record {
 };
 
 /*
- * One round more, of these n members; the oldest rounds for which there is no room are forgotten
- * whole.
+ * Opens a round of these n members. The oldest rounds are dropped, each as a whole, if there is no
+ * room for them.
  */
 void barrier_record_open(struct barrier_record *b, const uint64_t *ids, size_t n);
 
 /* Appends to out; 0 or -ENOBUFS. */
 int record_pack_barrier(struct buffer *out, const struct barrier_record *b);
-/* As the others (wire/records/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Decodes the content, as the functions in wire/records/record.h do: 0, or -EBADMSG and *ret_why.
+ */
 int record_parse_barrier(const void *data, size_t len, struct barrier_record *ret_barrier,
 			 const char **ret_why);
 

@@ -1,4 +1,4 @@
-/* What many of the records have in common. */
+/* Keys and error texts that many of the records share. */
 #ifndef ZKLEADER_WIRE_RECORDS_FIELDS_H
 #define ZKLEADER_WIRE_RECORDS_FIELDS_H
 
@@ -23,7 +23,7 @@
 #define NOT_OUTPUT   "not at most 2048 bytes"
 #define NOT_TIME     "not milliseconds since the epoch, before the year 10000"
 
-/* Texts are as long as their arrays at the most: keys.c sees to that, and to NUL bytes. */
+/* keys.c checks that a text fits its array and has no NUL byte. */
 #define UTF8_KEY(type, key, need, why) TEXT_KEY(type, key, need, utf8_is_valid, why)
 #define TIME_KEY(type, key, need)      INT_KEY(type, key, need, 0, TIME_MAX_MS, NOT_TIME)
 /* An exit status, -1: none. */

@@ -44,7 +44,7 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* No key and no id is there twice. */
+/* Whether no two members have the same key or id, whichever `compare` looks at. */
 static bool are_distinct(const struct gang_record *g, int (*compare)(const void *, const void *))
 {
 	const struct gang_place *sorted[GANG_COUNT_MAX] = {NULL};

@@ -31,9 +31,11 @@ struct job_record {
 	int64_t submitted, due, started, ended; /* ms since the epoch; 0: not yet */
 	char node[WORKER_NODE_MAX + 1];		/* "": none */
 	int64_t exit_status;			/* -1: none */
-	/* Why its last attempt has not ended well, as in a run's record; "": it has, or goes on. */
+	/*
+	 * Why the last attempt did not end well, as in a run's record; "": it did, or it goes on.
+	 */
 	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
-	/* It is nothing but the trace of a job that was purged: no job of that id is made again. */
+	/* Only the trace of a purged job is left, so that no job of that id is made again. */
 	bool purged;
 	/* Any bytes, borrowed. In a parsed record they point into the data that was parsed. */
 	const char *output, *payload; /* NULL: none; an ended job has no payload */

@@ -31,7 +31,7 @@ struct notice_record {
 	int64_t attempt;		/* 0: none */
 	int64_t exit_status;		/* -1: none */
 	char text[NOTICE_TEXT_MAX + 1]; /* the message for people */
-	/* As in a run's record, of what was missed or has not ended well; "". */
+	/* Why something was missed or did not end well, as in a run's record; "": not told. */
 	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
 	/*
 	 * At most RECORD_OUTPUT_MAX bytes of any value, borrowed. In a parsed record they point

@@ -36,7 +36,7 @@ struct roster_record {
 	char hostname[NAME_HOST_MAX + 1];
 };
 
-/* What ROOT/roster itself holds. */
+/* The content of ROOT/roster itself. */
 struct roster_head {
 	int64_t next; /* the smallest number that was never given out */
 };

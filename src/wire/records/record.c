@@ -109,7 +109,9 @@ static const struct key policy_keys[] = {
 	BOOL_KEY(policy_record, halted, KEY_OPTIONAL),
 };
 
-/* Which of task, node and version a record of this kind is about. */
+/*
+ * Checks that a record has those of task, node and version that its kind is about, and no others.
+ */
 static const char *policy_misfit(const void *record)
 {
 	const struct policy_record *p = record;

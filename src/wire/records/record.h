@@ -47,9 +47,14 @@ struct run_record {
 	int64_t ended_at;	    /* 0: not yet */
 	int64_t exit_status;	    /* -1: none yet */
 	char by[RECORD_BY_MAX + 1]; /* "": by its schedule, or claimed by `run` */
-	/* Why it was missed, or did not end well: a word, and a text for people; "": not told. */
+	/*
+	 * Why the run was missed, or did not end well: a word, and a text for people; "": not told.
+	 */
 	char why[RECORD_WHY_MAX + 1], detail[RECORD_DETAIL_MAX + 1];
-	/* Any bytes, at most RECORD_OUTPUT_MAX; borrowed: parsed, from what was parsed. */
+	/*
+	 * Any bytes, at most RECORD_OUTPUT_MAX, borrowed. In a parsed record they point into the
+	 * data that was parsed.
+	 */
 	const char *output;
 	size_t output_len;
 };
@@ -71,10 +76,10 @@ enum policy_kind {
 
 #define POLICY_KIND_MAX 6
 
-/* What an operator has decided: a node under ROOT/policy, which never changes once made. */
+/* A decision of an operator: a node under ROOT/policy, which never changes once made. */
 struct policy_record {
 	char kind[POLICY_KIND_MAX + 1];
-	/* or a partition, T:K; "" where the kind has none; likewise the next two */
+	/* a task or a partition T:K; "" where the kind has none; likewise the next two */
 	char task[NAME_ELECTION_MAX + 1];
 	char node[WORKER_NODE_MAX + 1];
 	char machine[WORKER_MACHINE_MAX + 1]; /* of the node, "": not known */

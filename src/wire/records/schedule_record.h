@@ -1,4 +1,4 @@
-/* What ROOT/schedules/TASK holds: the schedule that is in force, and since when. */
+/* The content of ROOT/schedules/TASK: the schedule that is in force, and since when. */
 #ifndef ZKLEADER_WIRE_RECORDS_SCHEDULE_RECORD_H
 #define ZKLEADER_WIRE_RECORDS_SCHEDULE_RECORD_H
 
@@ -19,7 +19,9 @@ struct schedule_record {
 
 /* Appends to out; 0 or -ENOBUFS. */
 int record_pack_schedule(struct buffer *out, const struct schedule_record *r);
-/* As the others (wire/records/record.h): 0, or -EBADMSG and *ret_why. */
+/*
+ * Decodes the content, as the functions in wire/records/record.h do: 0, or -EBADMSG and *ret_why.
+ */
 int record_parse_schedule(const void *data, size_t len, struct schedule_record *ret_schedule,
 			  const char **ret_why);
 

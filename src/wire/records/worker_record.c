@@ -36,7 +36,7 @@ static bool is_group(const char *text, size_t len)
 	return len == 0 || name_is_task(text, len);
 }
 
-/* The names before a bad one are passed out too: whoever gives the record up frees them. */
+/* Names before a bad one are passed out too: whoever frees the record frees them. */
 static int parse_names(struct reader *r, size_t max, bool (*is_good)(const char *, size_t),
 		       char ***ret_names, size_t *ret_n)
 {
@@ -126,7 +126,7 @@ static int parse_digests(struct reader *r, void *record)
 	return 0;
 }
 
-/* A pair of a map from names to numbers. */
+/* Parses a pair of a map from names to numbers. */
 static int parse_number(struct reader *r, char *name, int64_t least, int64_t most,
 			unsigned *ret_number)
 {
@@ -146,8 +146,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Sorts structs that begin with a name. Of a name that is there twice the record would not say
- * which number it has.
+ * Sorts structs that begin with a name. A name that is there twice is refused, as its number would
+ * be ambiguous.
  */
 static int sort_distinct(void *list, size_t n, size_t size)
 {
@@ -225,7 +225,10 @@ PACK_NAMES(groups)
 PACK_NAMES(answers)
 PACK_NAMES(renamed)
 
-/* As a rule all are alike, and one says it: every sidecar reads every record. */
+/*
+ * The number of digests to pack: one is enough if all are equal, as they usually are. This keeps
+ * the record short, which every sidecar reads.
+ */
 static size_t digests_to_pack(const struct worker *w)
 {
 	for (size_t i = 1; i < w->n_digests; i++)
@@ -320,7 +323,7 @@ static const char *misfit(const void *record)
 
 static const struct keys worker = KEYS(keys, worker, RECORD_WORKER_MAX, .misfit = misfit);
 
-/* One that stands for all of the tasks becomes as many. */
+/* Expands a single digest, which stands for all tasks, into one for each task. */
 static void spread_digests(struct worker *w)
 {
 	if (w->n_digests != 1 || w->n_tasks < 2)
