@@ -1,5 +1,5 @@
 /*
- * One task's election at one sidecar: a pure step function.
+ * The election of one task at one sidecar: a pure step function.
  *
  * election_step() takes one event and the time it came, changes the state, and says in `actions`
  * what the caller has to do. It has no clock, no random, no allocation and no I/O, and cannot fail.

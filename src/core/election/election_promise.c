@@ -6,7 +6,7 @@ static int64_t may_promise(const struct election *e, struct election_time now, i
 {
 	const char *reason;
 
-	/* Who is no candidate may still hold a run, but begins nothing. */
+	/* A leader that is no candidate any more may still hold a run, but begins nothing. */
 	if (e->state != ELECTION_LEADING || !e->view.candidate)
 		return 0;
 	int64_t most = e->timeout_ms / 4;

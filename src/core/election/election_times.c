@@ -114,12 +114,12 @@ bool election_wants_read(const struct election *e)
 	switch (e->state) {
 	case ELECTION_RESOLVING: return e->reads == 0;
 	case ELECTION_FOLLOWING:
-		/* It may be watched but not known: we were no candidate when it was read.
-		 */
+		/* The node may be watched but not known: it was read while we were no candidate. */
 		return e->reads == 0 && (!e->watched || !e->node.known) && wants_watch(e);
 	case ELECTION_VACANT:
 		/*
-		 * No candidate and not interested: what is known stays valid until the watch fires.
+		 * Without a candidacy or a subscriber, what is known stays valid until the watch
+		 * fires.
 		 */
 		return e->reads == 0 && !e->watched && (e->view.candidate || e->interest);
 	case ELECTION_LEADING: return e->reads == 0 && !e->watched;

@@ -79,7 +79,7 @@ static int64_t heard_before(const struct lease *l, int64_t before_ms)
 
 static void remember_commit(struct lease *l, int64_t sent_ms, int64_t now_ms)
 {
-	/* Of several at a time keep the first: it will be old enough first. */
+	/* Only the first of several commits close together is kept: it will be old enough first. */
 	if (l->n_commits > 0 && now_ms - l->commits[l->n_commits - 1].heard_ms < slack(l) / 4)
 		return;
 	if (l->n_commits == LEASE_COMMITS_MAX) {

@@ -231,7 +231,10 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 	if (!r->ticks && leads)
 		return start(r);
 	if (sight->up && r->ticks) {
-		/* Where a claim was made already, what is wanted may be another by now. */
+		/*
+		 * A run whose earlier claim got no answer may not be wanted any more: then it only
+		 * looks.
+		 */
 		if (!r->looked && !r->counts && leads && wanted && !sight->spent &&
 		    r->scheduled <= 1)
 			return claim(r);
@@ -239,7 +242,7 @@ static enum run_action next_waiting(struct run_state *r, const struct run_sight 
 			return look(r, sight);
 		if (r->there)
 			return next_claimed(r, sight, leads);
-		/* There was a record a moment ago. */
+		/* A record was there a moment ago. */
 		if (r->counts || sight->spent || r->scheduled > 1)
 			return refuse(r, RUN_TAKEN);
 		if (leads)
@@ -271,7 +274,7 @@ static enum run_action next_inherited(struct run_state *r, const struct run_sigh
 			return over(r, RUN_GONE);
 		return sight->up ? ask(r, RUN_LOOK_INHERITED) : RUN_NOTHING;
 	}
-	/* Its end may have been recorded without an answer. */
+	/* The end may have been recorded without an answer. */
 	if (sight->up && r->ticks && !r->looked)
 		return ask(r, RUN_LOOK_INHERITED);
 	if (!r->caller || !sight->up || !sight->same)
@@ -404,7 +407,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 	enum run_action asked = r->asked;
 
 	r->asked = RUN_NOTHING;
-	/* It was given up while a claim was outstanding. */
+	/* The run was given up while a claim was outstanding. */
 	if (r->phase == RUN_OVER)
 		return asked != RUN_LOOK && result == LEDGER_DONE ? RUN_SPENT : RUN_NOTHING;
 	switch (asked) {

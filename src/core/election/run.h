@@ -1,5 +1,5 @@
 /*
- * One run of a task on this host, from the claim of its tick to the record of its end: decides what
+ * A run of a task on this host, from the claim of its tick to the record of its end: decides what
  * to do next. Pure, like the election: no clock, no I/O, no allocation. The same code runs in the
  * sidecar and in the simulator.
  *
@@ -54,7 +54,7 @@ struct run_seen {
 	int64_t session, token, attempt;
 };
 
-/* What is known of the clock from which the tick was taken. */
+/* The state of the clock from which the tick was taken. */
 enum run_clock {
 	RUN_CLOCK_GOOD,
 	RUN_CLOCK_UNSURE, /* not compared yet */
@@ -146,19 +146,19 @@ struct run_state {
 };
 
 /*
- * A new run waits for wait_ms, from now on or from quiet_ms, before which nothing is tried. With
- * ticks it needs the ledger. again: an earlier sidecar may have claimed it already.
+ * Begins a run, which waits for wait_ms, from now on or from quiet_ms, before which nothing is
+ * tried. With ticks it needs the ledger. again: an earlier sidecar may have claimed it already.
  */
 void run_begin(struct run_state *r, int64_t now_ms, int64_t wait_ms, int64_t quiet_ms, bool ticks,
 	       bool once, bool again);
 /*
- * A schedule wants the attempt of this number. It is the first, or follows an attempt that failed,
- * was lost and is to be run again, or for which another was asked.
+ * Sets the attempt that a schedule wants. It is the first, or follows an attempt that failed, was
+ * lost and is to be run again, or for which another was asked.
  */
 void run_by_schedule(struct run_state *r, int64_t attempt);
-/* A run of the previous sidecar; its job is dead by until_ms. */
+/* Begins as a run of the previous sidecar; its job is dead by until_ms. */
 void run_inherit(struct run_state *r, int64_t until_ms, bool ticks);
-/* What to do now. */
+/* Decides what to do now. */
 enum run_action run_next(struct run_state *r, const struct run_sight *sight);
 /* Takes an answer; seen is the record read, or NULL. Returns what to do at once. */
 enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
@@ -168,7 +168,7 @@ enum run_action run_answered(struct run_state *r, const struct run_sight *sight,
 void run_fired(struct run_state *r, const struct run_sight *sight, bool made);
 /* The session has ended, and all watches with it. */
 void run_expired(struct run_state *r);
-/* The caller, and so what supervises the job, is gone: the job may live for lease_ms more. */
+/* The caller, and so the job's supervisor, is gone: the job may live for lease_ms more. */
 void run_caller_gone(struct run_state *r, int64_t now_ms, int64_t lease_ms);
 /* Ends a run that has not begun and is no longer wanted. */
 void run_give_up(struct run_state *r);
@@ -182,15 +182,16 @@ enum run_action run_finish(struct run_state *r, int64_t now_ms);
 /* When to call run_next() again even if nothing happens; INT64_MAX: never. */
 int64_t run_due(const struct run_state *r, int64_t now_ms);
 /*
- * Whether it has begun and is not over: its job may be alive, or its end is still to be recorded.
+ * Whether the run has begun and is not over: its job may be alive, or its end is still to be
+ * recorded.
  */
 bool run_is_open(const struct run_state *r);
-/* Whether a job of it is alive, or may be. */
+/* Whether a job of the run is alive, or may be. */
 bool run_is_alive(const struct run_state *r, int64_t now_ms);
 /*
- * Whether it holds the task on this node, and no other run of the task may begin beside it: its job
- * may be alive, or is about to start. Were the task released while a claim is outstanding, the tick
- * would be spent for nothing.
+ * Whether the run holds the task on this node, and no other run of the task may begin beside it:
+ * its job may be alive, or is about to start. Were the task released while a claim is outstanding,
+ * the tick would be spent for nothing.
  */
 bool run_holds(const struct run_state *r);
 

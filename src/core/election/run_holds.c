@@ -1,4 +1,4 @@
-/* What others need to know of a run: when to call it again, whether its job may be alive. */
+/* Questions about a run: when to call it again, and whether its job may be alive. */
 #include "core/election/run.h"
 
 int64_t run_due(const struct run_state *r, int64_t now_ms)
@@ -39,7 +39,7 @@ bool run_holds(const struct run_state *r)
 {
 	bool claims =
 		r->asked == RUN_CLAIM || r->asked == RUN_CLAIM_ANEW || r->asked == RUN_TAKE_OVER;
-	/* Or the answer was lost, and the record has not been read since. */
+	/* The answer to a claim was lost, and the record does not deny that the tick is ours. */
 	bool open = r->unsure && (!r->looked || (r->there && r->seen.readable && r->seen.ours));
 
 	switch (r->phase) {

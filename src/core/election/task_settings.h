@@ -15,7 +15,7 @@
 #define TASK_USERS_MAX 32 /* entries of `users` */
 
 enum task_on_crash { TASK_ON_CRASH_SKIP, TASK_ON_CRASH_RERUN };
-/* What happens to a run if the previous one on this host has not ended. */
+/* The rule for a run while the previous one on this host goes on. */
 enum task_overlap { TASK_OVERLAP_FORBID, TASK_OVERLAP_ALLOW };
 
 /* The schedule of a task. All of it is borrowed until the next settings are given. */

@@ -21,7 +21,7 @@ struct table {
 	size_t n_left;
 	size_t *owners;
 	uint64_t **scores; /* of the workers at the items, 0: not computed; a row NULL: none is */
-	const struct draft_worker *without; /* who takes nothing, NULL */
+	const struct draft_worker *without; /* takes nothing; NULL: none */
 	size_t limit;
 	bool with_resigned;
 	bool limited; /* somebody could have taken more but for the limit */
@@ -98,7 +98,7 @@ static size_t favourite(const struct table *t, const struct draft_worker *w,
 	return best;
 }
 
-/* One turn of one worker; whether it took something. */
+/* Takes one turn of one worker. Returns whether the worker took something. */
 static bool take(struct table *t, struct seat *seat)
 {
 	struct draft_set set = takeable(t, seat->worker);
@@ -145,7 +145,7 @@ static void draft_tiers(struct table *t)
 	}
 }
 
-/* All limits, while a higher one helps. */
+/* Runs passes with a growing limit, as long as a higher one helps. */
 static void draft_limits(struct table *t)
 {
 	const struct draft *d = t->draft;
@@ -179,7 +179,7 @@ static void table_done(struct table *t)
 	free(t->seats);
 }
 
-/* One whole draft, without that worker. */
+/* Runs one whole draft, without that worker. */
 static void deal(struct table *t, const struct draft_worker *without, size_t *owners)
 {
 	const struct draft *d = t->draft;

@@ -77,7 +77,7 @@ void fleet_set_tasks(struct fleet *f, const char *const *names, size_t n);
  * fleet_standing() may be called only after this.
  */
 void fleet_set_contests(struct fleet *f, const struct contest *const *contests);
-/* That contest is about to change, or has changed. */
+/* The contest is about to change, or has changed. */
 void fleet_contest_changed(struct fleet *f, size_t index);
 /*
  * As fleet_stand() for that member, or for none if NULL. The result is kept up to date as members

@@ -18,7 +18,7 @@ struct grade {
 	unsigned tier;
 };
 
-/* What a draft is worked out from: the candidates and their versions. */
+/* The input of a draft: the candidates and their versions. */
 struct pool {
 	const struct fleet *fleet;
 	struct fleet_draft *draft;
@@ -342,7 +342,9 @@ void fleet_drafts_done(struct fleet *f)
 	f->n_drafts = 0;
 }
 
-/* Of a task's partitions the one that came last: they are neighbours. */
+/*
+ * Finds the contest's draft. Partitions of a task are neighbours, so their draft is the last one.
+ */
 static struct fleet_draft *find(const struct fleet *f, const struct contest *c)
 {
 	for (size_t i = f->n_drafts; i-- > 0;) {
@@ -434,7 +436,7 @@ size_t fleet_draft_count(const struct fleet *f, size_t index, const struct membe
 	return n;
 }
 
-/* Whether the owner would come before the one that asks without a draft, too. */
+/* Whether the owner would also come before self without a draft. */
 static bool is_ahead(const struct contest *c, const struct member *owner, const struct member *self)
 {
 	int order = fleet_compare_versions(c, owner->worker->version, self->worker->version);

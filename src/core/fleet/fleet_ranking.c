@@ -26,7 +26,10 @@ enum why fleet_version_fitness(const char *version, const struct contest *c)
 	return WHY_BEST;
 }
 
-/* Whether it takes part in the draft of the task's partitions or group, or in none as we do. */
+/*
+ * Whether the worker takes part in the draft of the task's partitions or group, or in none as we
+ * do.
+ */
 static bool is_drafted_alike(const struct worker *w, const struct contest *c, const char *listed)
 {
 	const char *group;
@@ -59,7 +62,7 @@ enum why fleet_fitness(const struct member *m, const struct contest *c, size_t i
 	return why == WHY_BEST ? fleet_version_fitness(m->worker->version, c) : why;
 }
 
-/* Likewise, where the candidates are those of that level. */
+/* Why the member is refused if the candidates are those of that level. */
 static enum why refusal(const struct member *m, const struct contest *c, size_t index,
 			unsigned level)
 {
@@ -113,7 +116,7 @@ int fleet_compare_versions(const struct contest *c, const char *a, const char *b
 	return 0;
 }
 
-/* Where the neighbours end that have the version string of the one at first. */
+/* The end of the run of neighbours that share the version string of the one at `first`. */
 static size_t run_end(const struct pool *p, size_t first)
 {
 	size_t end = first + 1;
@@ -125,8 +128,8 @@ static size_t run_end(const struct pool *p, size_t first)
 }
 
 /*
- * As the order of versions is not transitive there may be no newest one; this names one of them by
- * the set of versions alone. The pool may not be empty.
+ * Names one of the newest versions, by the set of versions alone. As the order of versions is not
+ * transitive, there may be no single newest one. The pool may not be empty.
  */
 static const char *pool_newest(const struct pool *p, const struct contest *c)
 {
@@ -259,7 +262,7 @@ static enum why why_behind(const struct ranked *r, const struct ranked *before)
 	return WHY_LOWER_ID;
 }
 
-/* The one that the draft gives it to comes first; what the others lack beside it is said anew. */
+/* Puts the member first that is drafted, and says anew what the others lack beside it. */
 static void put_drafted_first(const struct fleet *f, const struct contest *c, size_t index,
 			      struct ranked *list, size_t n)
 {

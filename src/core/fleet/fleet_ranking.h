@@ -46,7 +46,7 @@ enum why {
 
 struct standing {
 	const struct member *best; /* NULL: there is no candidate */
-	const struct member *self; /* the member with the given id, NULL if it is not there */
+	const struct member *self; /* the member with the given id; NULL: it is not there */
 	bool self_candidate;
 	bool best_is_newer; /* the best has a strictly better version than self: usually newer */
 	/* How many candidates beat self, 0: it is best; SIZE_MAX: self is no candidate. */

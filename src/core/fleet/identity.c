@@ -4,7 +4,7 @@
 
 #include "core/fleet/rank.h"
 
-/* Of HOSTNAME:SOCKET the hostname is enough; a name by the key `node` has no colon. */
+/* HOSTNAME alone also means HOSTNAME:SOCKET. A name by the key `node` has no colon. */
 bool identity_means(const char *node, const char *text, size_t len)
 {
 	return (strlen(node) == len || strcspn(node, ":") == len) && memcmp(node, text, len) == 0;
@@ -15,7 +15,7 @@ static bool ends_at(const char *node, size_t i)
 	return node[i] == ':' || node[i] == '\0';
 }
 
-/* Whether they are alike up to the colon. */
+/* Whether the names are alike up to the colon. */
 static bool same_short(const char *a, const char *b)
 {
 	size_t i = 0;
@@ -25,13 +25,13 @@ static bool same_short(const char *a, const char *b)
 	return ends_at(a, i) && ends_at(b, i);
 }
 
-/* What a member is looked for by: its names, and their keys. */
+/* The names by which a member is looked for, and their keys. */
 struct names {
 	const char *hostname, *node;
 	uint32_t hostname_key, node_key;
 };
 
-/* The same for names that are alike up to the colon. */
+/* A key that is the same for names that are alike up to the colon. */
 static uint32_t key_of(const char *name)
 {
 	return (uint32_t)rank_hash(name, strcspn(name, ":"), 0);
@@ -43,7 +43,9 @@ void identity_set_keys(struct member *m)
 	m->node_key = key_of(m->worker->node);
 }
 
-/* Whether both may be called by one hostname: theirs, or a name by the key that looks like it. */
+/*
+ * Whether both may be called by one hostname: their own, or a name by the key that looks like it.
+ */
 static bool may_be_confused(const struct member *m, const struct names *n)
 {
 	return (m->hostname_key == n->hostname_key &&
@@ -51,7 +53,7 @@ static bool may_be_confused(const struct member *m, const struct names *n)
 	       (m->node_key == n->node_key && same_short(m->worker->node, n->node));
 }
 
-/* Without the key it is HOSTNAME:SOCKET, or nothing in the record of somebody else's. */
+/* Without the key `node` the name is HOSTNAME:SOCKET, or empty in another program's record. */
 static bool is_named_by_host(const struct worker *w)
 {
 	size_t len = strlen(w->hostname);

@@ -28,7 +28,7 @@ void tally_joined(struct tally *t, const struct fleet *f, const struct contest *
 		  const struct member *m);
 void tally_left(struct tally *t, const struct fleet *f, const struct contest *c, size_t index,
 		const struct member *m);
-/* As fleet_stand() for that member, or for none if NULL. */
+/* Returns the same as fleet_stand() for that member, or for none if NULL. */
 struct standing tally_stand(struct tally *t, const struct fleet *f, const struct contest *c,
 			    size_t index, const struct member *self);
 

@@ -102,7 +102,7 @@ static void add_qualifier(struct version *v, const char *text, size_t len, bool 
 	add_item(v, (struct item){.text = text, .len = (uint8_t)len, .order = UNKNOWN_QUALIFIER});
 }
 
-/* What stands before a separator or the end; nothing is the number zero. */
+/* Adds the part before a separator or the end. An empty part is the number zero. */
 static void add_part(struct version *v, size_t start, size_t end, bool digits)
 {
 	if (digits || start == end)

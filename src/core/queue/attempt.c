@@ -1,6 +1,6 @@
 #include "core/queue/attempt.h"
 
-/* Ended by nobody else: by its status, or by what the receiver of a request said. */
+/* The result of an attempt that ended by itself: by its status, or by the answer to its request. */
 static enum attempt_how by_itself(const struct attempt_end *e)
 {
 	if (e->answer == ATTEMPT_NO_ANSWER)

@@ -16,7 +16,7 @@ enum attempt_answer {
 	ATTEMPT_UNANSWERED
 };
 
-/* What its supervisor, and the sidecar, know of its end. */
+/* The end of an attempt, as its supervisor and the sidecar know it. */
 struct attempt_end {
 	/* ended by the loss of its lease, the stop of its sidecar, or the end of its supervisor */
 	bool interrupted;
@@ -28,7 +28,7 @@ struct attempt_end {
 
 #define ATTEMPT_START_MAX 100 /* bytes: why a command could not be started */
 
-/* Nobody is left who could report its end. */
+/* The end of an attempt that nobody is left to report. */
 #define ATTEMPT_CRASHED                                \
 	{                                              \
 		.interrupted = true, .exit_status = -1 \

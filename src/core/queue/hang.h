@@ -12,7 +12,7 @@
 /* The thread looks so often within the timeout. */
 #define HANG_LOOKS 20
 
-/* What is seen. */
+/* A look at the loop. */
 struct hang_look {
 	int64_t now_ms;	  /* CLOCK_BOOTTIME, which goes on in a suspended machine */
 	uint64_t turns;	  /* of the loop so far */

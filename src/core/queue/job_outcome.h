@@ -1,4 +1,4 @@
-/* What follows the end of an attempt of a job. */
+/* The consequence of the end of a job's attempt. */
 #ifndef ZKLEADER_CORE_QUEUE_JOB_OUTCOME_H
 #define ZKLEADER_CORE_QUEUE_JOB_OUTCOME_H
 

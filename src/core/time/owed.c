@@ -30,7 +30,7 @@ bool owed_is_tick(const struct owed_rules *rules, int64_t ms)
 }
 
 /*
- * How many ticks there are behind `after` up to `until`, at most `most`; the last ones in a ring.
+ * Counts the ticks behind `after` up to `until`, at most `most`; the last ones are kept in a ring.
  */
 static size_t count(const struct owed_rules *r, int64_t after_ms, int64_t until_ms, size_t most,
 		    int64_t *ring, size_t ring_size)
@@ -46,7 +46,7 @@ static size_t count(const struct owed_rules *r, int64_t after_ms, int64_t until_
 	return n;
 }
 
-/* From where on the newest `wanted` of them are to be found by counting forward. */
+/* The instant behind which the newest `wanted` of them can be found by counting forward. */
 static int64_t look_back(const struct owed_rules *r, int64_t after_ms, int64_t until_ms,
 			 size_t wanted)
 {
@@ -86,7 +86,7 @@ static int64_t patience(const struct owed_rules *r)
 	return r->wait_ms > OWED_PATIENCE_MS ? r->wait_ms : OWED_PATIENCE_MS;
 }
 
-/* From which instant on ticks are in time, and so run whatever catch_up is. */
+/* The instant from which on ticks are in time: these are run whatever catch_up is. */
 static int64_t in_time_from(const struct owed_sight *s, int64_t patience_ms)
 {
 	int64_t led = s->now_ms - patience_ms, forgiven = s->now_ms - OWED_FORGIVEN_MS;
@@ -104,7 +104,7 @@ static bool newest(const struct owed_rules *r, int64_t after_ms, int64_t until_m
 	return owed_ticks(r, after_ms, until_ms, 1, ret, &all) == 1;
 }
 
-/* The first tick that is to be run, by what is caught up with; INT64_MAX: none yet. */
+/* The first tick that is to be run, as catch_up says; INT64_MAX: none yet. */
 static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight *s)
 {
 	int64_t fresh_ms = in_time_from(s, patience(r)) - 1, late_ms = s->now_ms - r->window_ms - 1,
@@ -121,8 +121,8 @@ static int64_t first_to_run(const struct owed_rules *r, const struct owed_sight 
 }
 
 /*
- * What is caught up with is run one after the other, also where runs may overlap. Who allows that
- * has hardly thought of `wait`: so it puts nothing off.
+ * Whether the run has to wait for another one. Runs that are caught up with go one after the other,
+ * even if `overlap` allows more. `wait` was hardly meant for them, so it is ignored here.
  */
 static bool waits_its_turn(const struct owed_rules *r, const struct owed_sight *s, int64_t run)
 {
@@ -192,7 +192,10 @@ unsigned owed_whys(const struct owed_rules *r, const struct owed_sight *s,
 	whys |= (unsigned)no_runner << OWED_RUNNER;
 	whys |= (unsigned)(led && past->clock_ms != OWED_NEVER && tick_ms <= past->clock_ms)
 		<< OWED_CLOCK;
-	/* Where none is caught up with, that decides only what nothing else was wrong with. */
+	/*
+	 * With OWED_NONE this is the reason only if there is no other; with OWED_LAST it always
+	 * holds.
+	 */
 	if (r->catch_up == OWED_LAST || whys == 0)
 		whys |= 1U << OWED_CATCH_UP;
 	return whys;

@@ -63,18 +63,18 @@ enum owed_why {
 	OWED_WHYS
 };
 
-/* From then on until then, since the epoch. from_ms OWED_NEVER: never; until_ms: it goes on. */
+/* A span of time since the epoch. from_ms OWED_NEVER: it never was; until_ms: it goes on. */
 struct owed_span {
 	int64_t from_ms, until_ms;
 };
 
-/* What is known of the past: since the epoch, OWED_NEVER: it was not so. */
+/* The known past, since the epoch; OWED_NEVER: it was not so. */
 struct owed_past {
 	struct owed_span no_runner;
 	struct owed_span led; /* this node led, before it did now */
 	struct owed_span cut; /* the last one without a lease, while it was the leader */
 	int64_t offered_ms;   /* the tick that nobody has begun though it was offered */
-	int64_t clock_ms;     /* until then */
+	int64_t clock_ms;     /* our clock was off until then */
 };
 
 /* Nothing is known. */
@@ -88,14 +88,17 @@ struct owed_past {
 		.offered_ms = OWED_NEVER, .clock_ms = OWED_NEVER                     \
 	}
 
-/* Notes at now_ms whether it is so; from_ms: since when, if it was not so before. */
+/*
+ * Notes at now_ms whether the condition of the span holds; from_ms: since when, if it did not
+ * before.
+ */
 void owed_note(struct owed_span *span, bool is, int64_t from_ms, int64_t now_ms);
 /* All reasons that fit, as bits: 1 << enum owed_why; never none. */
 unsigned owed_whys(const struct owed_rules *rules, const struct owed_sight *sight,
 		   const struct owed_past *past, int64_t tick_ms);
 /* The first of those. */
 enum owed_why owed_why(unsigned whys);
-/* What to do now. The tick to run is later than all missed ones, which are handled first. */
+/* Plans what to do now. The tick to run is later than all missed ones, which are handled first. */
 struct owed_plan owed_plan(const struct owed_rules *rules, const struct owed_sight *sight);
 /*
  * Writes the newest ticks later than after_ms and up to until_ms, at most max, to ret_ticks, oldest

@@ -13,7 +13,7 @@ static const struct field {
 	int low, high;
 	int hash_high;		  /* up to here for H */
 	const char *const *names; /* of low and those behind it, NULL */
-	const char *range;	  /* told where a number is out of it */
+	const char *range;	  /* told if a number is out of range */
 } fields[FIELDS];
 
 static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "jun", "jul",
@@ -28,7 +28,7 @@ static const struct field fields[FIELDS] = {
 	[WEEKDAY] = {0, 7, 6, weekday_names, "a weekday is 0 to 7 or sun to sat"},
 };
 
-/* What is being read, and where. */
+/* The text that is being read, and the place in it. */
 struct text {
 	const char *begin, *at;
 	const char *task;

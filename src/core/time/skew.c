@@ -25,7 +25,7 @@ bool skew_heard(struct skew *s, int64_t sent_ms, int64_t heard_ms, int64_t serve
 	bool same = s->known && distance(base_ms, s->base_ms) <= error_ms + s->error_ms + step_ms;
 	bool jumped = s->known && !same;
 
-	/* A slow answer, as after a pause of the connection or of us, is less exact. */
+	/* A slow answer, as after a pause of the connection or of this process, is less exact. */
 	if (same && error_ms > s->error_ms + step_ms)
 		return false;
 	if (jumped)
@@ -77,7 +77,7 @@ static int by_offset(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How many of the sorted are below. */
+/* The number of sorted offsets below the limit. */
 static size_t count_below(const int64_t *sorted, size_t n, int64_t limit)
 {
 	size_t low = 0;
@@ -98,7 +98,7 @@ struct votes {
 	size_t n;
 };
 
-/* Whether two workers have the same clock: of one host, and they say the same. */
+/* Whether two workers have the same clock: they are on one host, and their offsets agree. */
 static bool is_same(const struct skew_clock *last, const struct skew_clock *c)
 {
 	return c->machine[0] != '\0' && compare_hosts(last, c) == 0 &&

@@ -19,7 +19,7 @@
  */
 #define SKEW_SETTLE_MS 20000
 
-/* What is known here of the server's clock. All zero: nothing. */
+/* The known state of the server's clock. All zero: nothing is known. */
 struct skew {
 	bool known;
 	int64_t base_ms;    /* its time when our CLOCK_BOOTTIME was 0 */
@@ -64,10 +64,9 @@ struct skew_clock {
  */
 size_t skew_judge(const struct skew_clock *clocks, size_t n, bool *ret_off);
 /*
- * By how much the clock that jobs go by is ahead of the server's: 0, unless most of all, the
- * server among them, say another time. Where they are as many on either side it is the earlier: a
- * job that begins late, or a record that is kept, does less harm than the opposite. So it is the
- * lower one of the middle, if that differs by more than the tolerance.
+ * By how much the clock that jobs go by is ahead of the server's: the lower median of all clocks,
+ * the server's among them, or 0 if that is within the tolerance. The lower one, as a job that
+ * begins late, or a record that is kept, does less harm than the opposite.
  */
 int64_t skew_jobs(const struct skew_clock *clocks, size_t n, int64_t tolerance_ms);
 

@@ -22,7 +22,7 @@ struct zone {
 	struct zone_rule rule; /* behind the last, if it says something */
 };
 
-/* What a header counts. */
+/* The counts in a header. */
 struct counts {
 	uint32_t isut, isstd, leap, time, type, chars;
 };
@@ -155,7 +155,7 @@ void zone_free(struct zone *z)
 	free(z);
 }
 
-/* How many changes are not later. */
+/* The number of changes up to that time. */
 static size_t changes_until(const struct zone *z, int64_t at)
 {
 	size_t low = 0, high = z->n;

@@ -159,7 +159,7 @@ static void changes_around(const struct zone_rule *r, int64_t at, struct change 
 	int64_t year = calendar_date(calendar_floor(at, CALENDAR_DAY_S)).year - YEARS / 2;
 
 	for (int i = 0; i < CHANGES; i++) {
-		/* Where summer time ends as it begins again, it goes on: the end comes first. */
+		/* Summer time that ends just as it begins again goes on: the end comes first. */
 		const struct zone_moment *m = i % 2 == 0 ? &r->end : &r->begin;
 		int32_t before = i % 2 == 0 ? r->summer : r->standard;
 		struct change new = {.at = moment_day(m, year + i / 2) * CALENDAR_DAY_S +
