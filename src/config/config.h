@@ -41,10 +41,10 @@ struct config {
 	char *root;
 	int64_t session_timeout_ms;
 
-	char *version;	    /* in force: of the key, or the first line of the file; stripped */
+	char *version;	    /* in force: from the key or the file's first line; stripped */
 	char *version_file; /* path to open, NULL: the version is fixed */
 	int version_file_line;
-	char *version_strip; /* what is taken off the front of the version; NULL: nothing */
+	char *version_strip; /* prefix that is cut off the version; NULL: nothing */
 	char *node;	     /* NULL: the hostname, with the socket if sidecars share the host */
 	char *address;	     /* NULL: that of the route to ZooKeeper */
 
@@ -99,7 +99,7 @@ char *config_servers(const struct config *c);
  * A misleading form of version adds a warning. c has a version_file.
  */
 int config_read_version(const struct config *c, char **ret_version, struct problems *problems);
-/* Every key with its default, to compare them with the documentation. */
+/* All keys with their defaults, to compare them with the documentation. */
 const struct setting_key *config_keys(size_t *ret_n);
 
 #endif

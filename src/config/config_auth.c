@@ -9,7 +9,7 @@
 #include "base/text/name.h"
 #include "config/text/textfile.h"
 
-/* What is wrong with a line scheme:credential; NULL: nothing. No message may quote the secret. */
+/* The error in a line scheme:credential; NULL: none. No message may quote the secret. */
 static const char *bad_auth(const char *line)
 {
 	size_t scheme = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789");

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/name.h"
 
-/* What is wrong with an absolute znode path, NULL: nothing. */
+/* The error in an absolute znode path; NULL: none. */
 static const char *bad_znode(const char *path)
 {
 	if (path[0] != '/')
@@ -57,7 +57,7 @@ static bool is_host_name(const char *text)
 	return len > 0 && len <= NAME_HOST_MAX && text[len] == '\0' && text[0] != '-';
 }
 
-/* A port, 1 to 65535 in digits alone; 0: it is none. */
+/* Parses a port, 1 to 65535 in digits alone; 0: it is none. */
 static uint16_t parse_port(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -111,7 +111,7 @@ static const char *parse_host(char *text, struct config_host *host)
 	return NULL;
 }
 
-/* The text without the blanks around it, which are cut off in place. */
+/* Cuts off the blanks around the text, in place. Returns its beginning. */
 static char *trim(char *text)
 {
 	size_t len;

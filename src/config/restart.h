@@ -6,7 +6,10 @@
 
 #define RESTART_KEYS_MAX 16
 
-/* The names of those keys that have changed since the start, constant texts; returns how many. */
+/*
+ * Gives the names of those keys that have changed since the start, constant texts; returns how
+ * many.
+ */
 size_t restart_keys(const struct config *start, const struct config *now,
 		    const char *ret_keys[RESTART_KEYS_MAX]);
 

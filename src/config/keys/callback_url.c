@@ -26,7 +26,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The character at *at, decoded if it is written as %XX. Moves *at behind it. */
+/* Reads the character at *at, decoded if it is written as %XX. Moves *at behind it. */
 static char next_char(const char **at, const char *end)
 {
 	const char *p = (*at)++;

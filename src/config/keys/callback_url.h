@@ -7,11 +7,12 @@
 
 #define CALLBACK_URL_MAX 1000 /* bytes */
 
-/* What is wrong with an entry of callback-allow, for people; NULL: nothing. */
+/* The error in an entry of callback-allow, for people; NULL: none. */
 const char *callback_allow_problem(const char *prefix);
 /*
- * What is wrong with the URL, or that no entry allows it; NULL: it may be posted to. An entry
- * allows URLs with its scheme, host and port, and a path that begins with its path, up to a "/".
+ * The reason why nothing may be posted to the URL: it is malformed, or no entry allows it; NULL: it
+ * is allowed. An entry allows URLs with its scheme, host and port, and a path that begins with its
+ * path, up to a "/".
  */
 const char *callback_url_problem(const char *url, char *const *allow, size_t n_allow);
 

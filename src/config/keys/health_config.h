@@ -61,7 +61,7 @@ struct health_config {
 void health_config_check(const struct settings *s, const struct section *section,
 			 struct problems *problems);
 /*
- * Takes the keys from a section of the file at path. A relative health-file is one beside that
+ * Takes the keys from a section of the file at path. A relative health-file is taken as beside that
  * file.
  */
 void health_config_take(struct health_config *h, const struct settings *s,

@@ -35,13 +35,13 @@ extern const struct settings_form notify_config_form;
 /* Checks what the table of keys cannot; adds a problem for each bad value. */
 void notify_config_check(const struct settings *s, const struct section *section,
 			 struct problems *problems);
-/* Appends one, from a section without a problem. */
+/* Appends the channel of a section without a problem. */
 void notify_configs_take(struct notify_configs *all, const struct settings *s,
 			 const struct section *section);
 struct notify_configs notify_configs_copy(const struct notify_configs *all);
 bool notify_configs_equal(const struct notify_configs *a, const struct notify_configs *b);
 void notify_configs_done(struct notify_configs *all);
-/* The events and tasks that it wants to be told of; borrowed. */
+/* The events and tasks that the channel wants to be told of; borrowed. */
 struct notice_rule notify_config_rule(const struct notify_config *c);
 
 #endif

@@ -36,10 +36,10 @@ extern const struct settings_form queue_config_form;
 /* Checks what the table of keys cannot; adds a problem for each bad value. */
 void queue_config_check(const struct settings *s, const struct section *section,
 			struct problems *problems);
-/* Makes one from a section without a problem; for the caller to free. */
+/* Makes a queue from a section without a problem; for the caller to free. */
 struct queue_config *queue_config_take(const struct settings *s, const struct section *section);
 enum version_policy queue_config_policy(const struct settings *s, const struct section *section);
-/* These take NULL, which a task has. */
+/* These accept NULL: a task has no queue. */
 struct queue_config *queue_config_copy(const struct queue_config *c);
 bool queue_config_equal(const struct queue_config *a, const struct queue_config *b);
 void queue_config_free(struct queue_config *c);

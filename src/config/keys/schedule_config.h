@@ -33,7 +33,7 @@ struct schedule_config {
 	int64_t window_ms, splay_ms;
 	int64_t timeout_ms; /* 0: none */
 	int64_t retries, retry_delay_ms;
-	struct task_schedule told; /* what a node is told; borrowed from the fields above */
+	struct task_schedule told; /* the node's part; borrowed from the fields above */
 };
 
 /* Checks what the table of keys cannot; adds a problem for each bad value. */
@@ -43,8 +43,8 @@ void schedule_config_check(const struct settings *s, const struct section *secti
 void schedule_config_check_command(const struct settings *s, const struct section *section,
 				   struct problems *problems);
 /*
- * Makes one from a section without a problem; for the caller to free. NULL: the section has no
- * schedule; copy, equal and free below take this NULL. The zone is still to be set.
+ * Makes a schedule from a section without a problem; for the caller to free. NULL: the section has
+ * no schedule; copy, equal and free below take this NULL. The zone is still to be set.
  */
 struct schedule_config *schedule_config_take(const struct settings *s,
 					     const struct section *section);

@@ -1,4 +1,4 @@
-/* What the configuration says of one task or queue, as values. */
+/* The configuration of one task or queue, as values. */
 #ifndef ZKLEADER_CONFIG_KEYS_TASK_CONFIG_H
 #define ZKLEADER_CONFIG_KEYS_TASK_CONFIG_H
 
@@ -46,11 +46,11 @@ struct task_config {
 
 struct task_config *task_config_copy(const struct task_config *t);
 void task_config_free(struct task_config *t);
-/* What messages call it: "task" or "queue". */
+/* The word for it in messages: "task" or "queue". */
 const char *task_config_kind(const struct task_config *t);
 /* The user as whom a runner on this host starts its runs or jobs; NULL: no runner does. */
 const char *task_config_user(const struct task_config *t);
-/* How many elections the task has: its partitions, or one. */
+/* The number of the task's elections: its partitions, or one. */
 size_t task_config_elections(const struct task_config *t);
 /* Whether two tasks are the same, even if their files are not. */
 bool task_config_equal(const struct task_config *a, const struct task_config *b);

@@ -37,7 +37,7 @@ static size_t path_bytes(const struct task_room *room, const struct task_config 
 	return n ? n * (each + 2) + (n > 10 ? n - 10 : 0) + (n > 100 ? n - 100 : 0) : each;
 }
 
-/* Whether the worker's record names it among the queues that it serves. */
+/* Whether the worker's record names the queue among those that it serves. */
 static bool is_served(const struct task_config *t)
 {
 	return t->queue && t->queue->told.slots > 0;
@@ -138,7 +138,9 @@ static bool check_names(const struct task_room *room, const struct task_file *fi
 	return fits;
 }
 
-/* What is in ZooKeeper of the tasks; adds a problem for the first limit that is passed. */
+/*
+ * Checks the sums over all tasks in ZooKeeper; adds a problem for the first limit that is passed.
+ */
 static bool check_sums(const struct task_room *room, const struct task_file *file,
 		       struct problems *problems)
 {

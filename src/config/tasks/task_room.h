@@ -1,6 +1,6 @@
 /*
- * What the tasks of a sidecar come to together: their names, spread groups and elections, and the
- * bytes of what ZooKeeper has of them. Each sum has a limit.
+ * Sums over all tasks of a sidecar: their names, spread groups and elections, and the bytes that
+ * they take in ZooKeeper. Each sum has a limit.
  */
 #ifndef ZKLEADER_CONFIG_TASKS_TASK_ROOM_H
 #define ZKLEADER_CONFIG_TASKS_TASK_ROOM_H

@@ -30,7 +30,10 @@ static struct zone_file *find(struct zones *z, const char *name, const char **wh
 	return zone;
 }
 
-/* False: a zone could not be loaded, although it could when the file was checked. */
+/*
+ * Sets the zones of a file's schedules. False: a zone could not be loaded, although it could when
+ * the file was checked.
+ */
 static bool set_zones(const struct config *config, const struct task_file *file, struct zones *z,
 		      struct problems *problems)
 {

@@ -74,9 +74,9 @@ void task_file_refuse(struct task_file *file);
 size_t taskdir_load(const struct config *config, struct task_files *ret_files,
 		    struct problems *problems);
 /*
- * What is in force: the tasks of the accepted files, and of each refused file those that it had in
- * `previous`, unless an accepted file has a task of that name. A file that is gone has no tasks.
- * Copies everything, so both may be freed. The result is the `previous` of the next time.
+ * Merges what is in force: the tasks of the accepted files, and of each refused file those that it
+ * had in `previous`, unless an accepted file has a task of that name. A file that is gone has no
+ * tasks. Copies everything, so both may be freed. The result is the `previous` of the next time.
  */
 void taskdir_merge(const struct task_files *previous, const struct task_files *loaded,
 		   struct task_files *ret_effective);
@@ -90,7 +90,8 @@ const struct task_config *task_files_find(const struct task_files *files, const 
 const struct task_config **task_files_tasks(const struct task_files *files, size_t *ret_n);
 
 /*
- * Every key of a task, a queue or notify with its default, to compare them with the documentation.
+ * All keys of a task, a queue or notify with their defaults, to compare them with the
+ * documentation.
  */
 const struct setting_key *taskfile_keys(size_t *ret_n);
 const struct setting_key *taskfile_queue_keys(size_t *ret_n);

@@ -216,7 +216,7 @@ static void check_outline(struct load *l)
 		size_t index = NO_KEY;
 
 		if (item->start < done)
-			continue; /* inside of a statement that was blanked */
+			continue; /* within a statement that was blanked */
 		if (l->form->section && item->depth == 0) {
 			const struct settings_form *form =
 				find_form(l, o->text + item->start, item->key_len);

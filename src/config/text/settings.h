@@ -21,7 +21,7 @@
 #define SETTINGS_SECTIONS_MAX 10000
 #define SETTINGS_VALUES_MAX   1000 /* of a list */
 #define SETTINGS_KEYS_MAX     64   /* of a form */
-/* What may be the title of a section in a task file, for people. */
+/* The allowed titles of sections in a task file, for people. */
 #define TASK_NAME_FORM \
 	"up to 100 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit"
 #define SETTINGS_FORMS_MAX 4 /* kinds of sections of a file */
@@ -46,7 +46,7 @@ struct setting_key {
 	const char *const *choices; /* CHOICE: a NULL ends them */
 };
 
-/* What a key is set to, in the file or by default. */
+/* The value of a key, from the file or by default. */
 struct setting {
 	int line;	/* of the key; 0: it is not in the file */
 	char **values;	/* one, or several for LIST and ARRAY; never an empty text */

@@ -16,10 +16,11 @@ int textfile_read(const char *path, size_t limit, char **ret_text, size_t *ret_l
 int textfile_read_line(const char *path, size_t limit, char **ret_line, size_t *ret_len,
 		       struct stat *ret_stat);
 /*
- * What is wrong with the file, for people: "is a folder". For the results of the functions above.
+ * The error of a file in words for people, such as "is a folder": for the results of the functions
+ * above.
  */
 const char *textfile_error(int error);
-/* `path`; if it is relative, taken as beside `file`. The caller frees it. */
+/* Returns `path`, which if relative is taken as beside `file`. The caller frees it. */
 char *textfile_beside(const char *file, const char *path);
 
 #endif

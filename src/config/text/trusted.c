@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as in the kernel */
-/* One byte more than a name can have, so that openat() refuses such a name. */
+/* A byte more than a name can have, so that openat() refuses such a name. */
 #define NAME_SIZE (NAME_MAX + 2)
 
 /* The way along a path to a file. */
@@ -66,7 +66,7 @@ static int check(const struct walk *w, const struct stat *st)
 	return 0;
 }
 
-/* Starts at the root: every path does, and so may the target of a link. */
+/* Starts at the root: every path does, and the target of a link may as well. */
 static int begin(struct walk *w)
 {
 	struct stat st;
