@@ -21,14 +21,12 @@ struct claim_request {
 	int64_t now_ms;	  /* wall clock */
 	int64_t tick_ms;  /* 0: no tick, for a run */
 	int64_t wait_ms;
-	/* Of a scheduled run: the tick, and the attempt from 1 on; NULL: not scheduled. */
+	/* For a scheduled run: its tick, and its attempt from 1 on; NULL: not scheduled. */
 	const char *tick;
 	int64_t scheduled;
-	/*
-	 * Of a call for a task with partitions: how many it was given, and how long it has waited.
-	 */
+	/* For a task with partitions: how many this call was given, and how long it has waited. */
 	unsigned ran;
-	const unsigned *got; /* which; `ran` of them */
+	const unsigned *got; /* numbers of these partitions */
 	int64_t waited_ms;
 };
 

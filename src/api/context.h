@@ -1,4 +1,4 @@
-/* One call of a program: what it was given, its sidecar, and where it prints. */
+/* The context of a call of a program: what it was given, its sidecar, and where it prints. */
 #ifndef ZKLEADER_API_CONTEXT_H
 #define ZKLEADER_API_CONTEXT_H
 
@@ -15,7 +15,7 @@ struct command;
 struct context {
 	const struct command *command;
 	const char *socket; /* NULL: the default */
-	const char **args;  /* what follows the command's name, without options */
+	const char **args;  /* arguments behind the command's name, without options */
 	size_t n_args;
 	size_t n_before; /* how many of them come before "--"; all, if there is none */
 	const char *values[CONTEXT_VALUES_MAX]; /* for each of command->options: its value, "" if

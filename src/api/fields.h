@@ -9,7 +9,7 @@
 
 #define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
 
-/* One key of a map, and how its value is read into `to`. */
+/* A key of a map, and how its value is read into `to`. */
 struct field {
 	const char *name;
 	int (*read)(struct reader *r, void *to);

@@ -17,8 +17,8 @@ enum follow_kind {
 	FOLLOW_NOTHING, /* for now: wait */
 	FOLLOW_BEGUN,	/* the subscription was accepted: earlier changes are not reported */
 	FOLLOW_NEWS,	/* a notification: message.method and .data */
-	FOLLOW_ANSWER,	/* to the last follow_ask(): question and message.data */
-	FOLLOW_REFUSED, /* the subscription or the question: message.code, zkleader_message() */
+	FOLLOW_ANSWER,	/* answer to the last follow_ask(): question and message.data */
+	FOLLOW_REFUSED, /* subscription or question refused: message.code, zkleader_message() */
 	FOLLOW_LOST	/* there is no connection: zkleader_message(). Tried again every second */
 };
 

@@ -68,8 +68,8 @@ int handle_await(struct zkleader *z, uint32_t id, size_t max, int64_t deadline,
  */
 void handle_copy_out(void *to, const void *from, size_t size, size_t first);
 /*
- * The other way round, into our struct: fields that the caller does not have are 0. -E2BIG if the
- * caller's struct is of a later release and has a field set that is unknown here.
+ * Copies the other way round, into our struct: fields that the caller does not have are 0. -E2BIG
+ * if the caller's struct is of a later release and has a field set that is unknown here.
  */
 int handle_copy_in(void *to, const void *from, size_t size, size_t first);
 

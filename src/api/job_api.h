@@ -12,9 +12,9 @@
 int job_api_id(const char *queue, const char *given, char ret_id[ZKLEADER_JOB_ID_SIZE],
 	       char why[ZKLEADER_TEXT_SIZE]);
 /*
- * Replaces the id by one that the sidecar draws, as it knows the clock that jobs go by. It stays as
- * it is where the sidecar is of an earlier release. 0, or ZKLEADER_CANNOT_TELL: nothing can be
- * submitted now.
+ * Replaces the id by one that the sidecar draws, as it knows the clock that jobs go by. The id
+ * stays as it is if the sidecar is of an earlier release. 0, or ZKLEADER_CANNOT_TELL: nothing can
+ * be submitted now.
  */
 int job_api_ask_id(struct zkleader *z, const char *queue, char id[ZKLEADER_JOB_ID_SIZE]);
 /* Whether a job in this state has ended, for ever. */

@@ -13,7 +13,7 @@
 #include "wire/reader.h"
 
 #define NUMBER_SIZE 24
-#define SMALL_INTS  256		   /* so many from 0 on are shared: most counts */
+#define SMALL_INTS  256		   /* integers from 0 on that are shared: most counts */
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 struct conversion {

@@ -1,4 +1,4 @@
-/* One connection to the sidecar: whole frames in and out, each before a deadline. */
+/* A connection to the sidecar: whole frames in and out, each before a deadline. */
 #ifndef ZKLEADER_API_LINK_H
 #define ZKLEADER_API_LINK_H
 
@@ -28,7 +28,7 @@ void link_done(struct link *l);
 /* Connects: 0, -ETIMEDOUT or the errno of connect(2). Waits while the sidecar's backlog is full. */
 int link_open(struct link *l, int64_t deadline);
 void link_close(struct link *l);
-/* Whether it seems to be connected; sends nothing. */
+/* Whether the link seems to be connected; sends nothing. */
 bool link_is_up(const struct link *l);
 /* 0, -ETIMEDOUT, -EPIPE, ... After a failure the link has to be closed. */
 int link_send(struct link *l, const void *data, size_t len, int64_t deadline);

@@ -34,21 +34,23 @@ struct output {
 
 /* Output to these streams, as the terminal, $NO_COLOR, $TERM and $COLUMNS say. */
 void output_init(struct output *o, FILE *out, FILE *err);
-/* After SIGWINCH: width and height as they are now. */
+/* Updates width and height after SIGWINCH. */
 void output_resize(struct output *o);
-/* One line. */
+/* Prints one line. */
 void output_line(const struct output *o, enum color color, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* One line on the error stream, after "zkleader: ". */
+/* Prints one line on the error stream, after "zkleader: ". */
 void output_error(const struct output *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * JSON as the sidecar sent it, indented by 2, or on one line. In ASCII, safe for any terminal.
+ * Prints JSON as the sidecar sent it, indented by 2, or on one line. In ASCII, safe for any
+ * terminal.
  */
 void output_json(const struct output *o, const json_t *json);
 void output_json_line(const struct output *o, const json_t *json);
 /*
- * FILE:LINE: text for each problem, with `before` in front of the text. Returns how many there are.
+ * Prints FILE:LINE: text for each problem, with `before` in front of the text. Returns how many
+ * there are.
  */
 size_t output_problems(FILE *file, const char *before, const json_t *problems);
 /* Flushes `out`: 0, or -EIO if something could not be written. */

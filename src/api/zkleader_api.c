@@ -170,7 +170,7 @@ static int ask(struct zkleader *z, const char *task, bool any, int64_t wait_ms, 
 	return e;
 }
 
-/* How long the sidecar may wait, so that its answer still comes in time. */
+/* The time for which the sidecar may wait, so that its answer still comes in time. */
 static int64_t wait_within(int64_t wait_ms, int64_t since, int64_t deadline)
 {
 	int64_t now = clock_boot_ms();
