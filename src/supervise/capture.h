@@ -38,9 +38,9 @@ struct capture {
 
 /* 0, or a negative errno. The texts and the path are borrowed. */
 int capture_init(struct capture *c, const char *name, const char *id, const char *journal);
-/* Before each job: a pipe for its output. 0, or a negative errno. */
+/* Makes a pipe for the output of the next job. 0, or a negative errno. */
 int capture_begin(struct capture *c);
-/* After it: closes the pipe. */
+/* Closes the pipe after the job. */
 void capture_close(struct capture *c);
 void capture_done(struct capture *c);
 /* In the job's own process: makes the pipe its standard output and error. */

@@ -272,7 +272,7 @@ static void look_at_deadline(struct supervisor *s)
 	}
 }
 
-/* The guard sets the timer as well, as it begins a job: what that overtakes is looked at again. */
+/* Looks again if the guard has begun another job meanwhile: it then sets the timer as well. */
 static void watch_deadline(struct supervisor *s)
 {
 	const struct job_shared *shared = s->job->shared;

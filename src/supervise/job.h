@@ -1,4 +1,4 @@
-/* One run of a job: the state of its two supervisors, zkleader and the guard. */
+/* A run of a job: the state of its two supervisors, zkleader and the guard. */
 #ifndef ZKLEADER_SUPERVISE_JOB_H
 #define ZKLEADER_SUPERVISE_JOB_H
 
@@ -48,7 +48,7 @@ struct job_shared {
 	struct job_delivery delivery; /* written by the job's own process */
 };
 
-/* What is leased while a job runs, and the methods for it. */
+/* The kind of a job's lease: its name, and the methods for it. */
 struct job_kind {
 	const char *renew, *finish, *attach;
 	const char *lease; /* in words, to be followed by a name: "the leadership of" */
@@ -77,7 +77,7 @@ struct job {
 	int64_t kill_after_ms;
 	int64_t renew_ms;
 	int64_t timeout_ms; /* the job is ended after so long; 0: never */
-	/* Where its output goes; both NULL: to our standard output and error. */
+	/* The receivers of the job's output; both NULL: our standard output and error. */
 	struct capture *capture; /* of a job started by a schedule or a queue */
 	struct relay *relay;	 /* to our standard output and error */
 	struct job_shared *shared;
@@ -93,13 +93,13 @@ struct job {
  * deadline.
  */
 int job_run(struct job *job);
-/* Before each job but the first in that memory, and before the first: nothing has happened yet. */
+/* Clears the state of the job before. To be called before each job, the first one too. */
 void job_clear(struct job_shared *shared);
 /* Sets a timer, in ms of CLOCK_BOOTTIME. */
 void job_arm(int timer, int64_t at_ms);
 /*
- * The job is ended before its own end, and whatever status it ends with, the attempt was
- * interrupted: unless its timeout has ended it already.
+ * Marks the attempt as interrupted, whatever status the job ends with: it is ended before its own
+ * end. Does nothing if the job's timeout has ended it already.
  */
 void job_cut(struct job_shared *shared);
 /*

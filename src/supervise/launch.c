@@ -45,9 +45,9 @@ _Noreturn static void become_job(struct job *job, pid_t guard, bool foreground)
 }
 
 /*
- * A copy of this process costs nearly as much as the start of a program. Without one this process
- * waits for exec(2), which may hang. Then the supervisor ends the job in time, and where that is
- * killed, the guard and the job die with it.
+ * Starts the job without a copy of this process, which would cost nearly as much as the start of a
+ * program. But this process then waits for exec(2), which may hang. In that case the supervisor
+ * ends the job in time, and if the supervisor is killed, the guard and the job die with it.
  */
 static pid_t by_vfork(struct job *job)
 {

@@ -40,13 +40,17 @@ int leased_job_check_kill_after(struct context *c, int64_t kill_after_ms);
 int leased_job_run(struct leased_job *leased);
 
 /*
- * Its parts, for a guard that runs one job after the other. What all of them have in common: the
- * connection, the kind, and where the name and the id are; no lease yet.
+ * Parts of leased_job_run(), for a guard that runs one job after the other. This one sets what all
+ * of the jobs have in common: the connection, the kind, and where the name and the id are. There is
+ * no lease yet.
  */
 void leased_job_init(const struct leased_job *leased, struct job_shared *shared, struct job *ret);
-/* Its first lease: 0, or an exit code after a line on the error stream. */
+/* Gets the first lease: 0, or an exit code after a line on the error stream. */
 int leased_job_begin(const struct leased_job *leased, struct job *job);
-/* Says how it ended, and returns the exit code. e: it could not be started, as of job_run(). */
+/*
+ * Says how the job ended, and returns the exit code. e: the job could not be started, as of
+ * job_run().
+ */
 int leased_job_conclude(struct leased_job *leased, const struct job *job, int e);
 
 #endif

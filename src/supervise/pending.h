@@ -26,7 +26,10 @@ struct pending {
 	int (*ping)(const struct pending *p, uint32_t *ret_id);
 	/* Takes the answer to what was sent at sent_ms, CLOCK_BOOTTIME: 0 or -EBADMSG. */
 	int (*take)(const struct pending *p, struct reader result, int64_t sent_ms);
-	/* Handles a signal meanwhile, false: stop waiting; NULL: it has its usual effect. */
+	/*
+	 * Handles a signal during the wait; false: stop waiting. NULL: signals have their usual
+	 * effect.
+	 */
 	bool (*on_signal)(const struct pending *p, int sig);
 	size_t answer_max; /* bytes of the answer; 0: HANDLE_ANSWER_MAX */
 	void *arg;	   /* for these functions */

@@ -19,7 +19,7 @@
 #define SETTLE_MS      500  /* longest wait for a slow reader before a run's end is recorded */
 #define SETTLE_STEP_MS 2
 
-/* One of the two streams: standard output or error. */
+/* A stream of the job: standard output or error. */
 struct stream {
 	int from, to;
 	char line[LINE_SIZE];

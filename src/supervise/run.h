@@ -1,4 +1,4 @@
-/* One run of a task: its claim, and its command under the lease; also of the runner. */
+/* A run of a task, also by the runner: its claim, and its command under the lease. */
 #ifndef ZKLEADER_SUPERVISE_RUN_H
 #define ZKLEADER_SUPERVISE_RUN_H
 
@@ -23,9 +23,9 @@ struct run {
 	char partition[NAME_ELECTION_MAX + 1]; /* room for that name */
 	int64_t began_ms;		       /* of the first claim, CLOCK_BOOTTIME */
 	unsigned ran;			       /* number of partitions that this call was given */
-	unsigned *got;			       /* which; owned by run_partitions.c */
+	unsigned *got;			       /* their numbers; owned by run_partitions.c */
 	void *arg;			       /* for run_partitions.c */
-	/* Of a scheduled run, see struct claim_request; NULL: run by hand. */
+	/* For a scheduled run, see struct claim_request; NULL: run by hand. */
 	const char *scheduled_tick;
 	int64_t attempt, timeout_ms;
 	struct capture *capture; /* see struct job */

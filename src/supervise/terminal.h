@@ -20,9 +20,12 @@ bool terminal_is_home(const struct terminal *t);
  * is not a pipeline whose other processes might read.
  */
 bool terminal_is_for_job(const struct terminal *t);
-/* Gives it to the job's group, if we are in the foreground. The caller has blocked SIGTTOU. */
+/*
+ * Gives the terminal to the job's group, if we are in the foreground. The caller has blocked
+ * SIGTTOU.
+ */
 bool terminal_give(struct terminal *t, pid_t group);
-/* Takes it back from the job's group. Returns whether that group had it. */
+/* Takes the terminal back from the job's group. Returns whether that group had it. */
 bool terminal_take(struct terminal *t, pid_t group);
 
 #endif

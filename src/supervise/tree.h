@@ -25,7 +25,10 @@ void tree_set_done(struct tree_set *set);
  * be missed until the next call.
  */
 int tree_signal(int sig, pid_t skip, pid_t group, const struct tree_set *spare);
-/* To a process group (> 0), followed by SIGCONT, as a stopped process does not handle TERM. */
+/*
+ * Sends the signal to a process group (> 0), then SIGCONT, as a stopped process does not handle
+ * TERM.
+ */
 void tree_signal_group(pid_t group, int sig);
 
 #endif
