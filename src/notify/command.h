@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 /*
- * Starts it in a session of its own, with that text as its standard input, and both outputs where
- * this program's errors go. mask: the signals as they were before ours were blocked. Its process
- * id, or a negative errno.
+ * Starts the program in a session of its own, with that text as its standard input, and both
+ * outputs where this program's errors go. mask: the signals as they were before ours were blocked.
+ * Returns its process id, or a negative errno.
  */
 pid_t command_start(char *const *argv, size_t n, const char *text, const sigset_t *mask);
 

@@ -124,7 +124,7 @@ static void find_problems(const struct events *e, struct problem_list *list)
 	}
 }
 
-/* One text of all problems, to see whether they have changed. */
+/* All problems in one text, to see whether they have changed. */
 static char *text_of(const struct problem_list *list)
 {
 	char *text = NULL;

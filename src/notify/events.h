@@ -24,19 +24,19 @@ struct events {
 	struct spool *spool;
 	const struct sends *sends;
 	char known[EVENTS_KNOWN_MAX][SPOOL_ID_SIZE]; /* the newest over the oldest */
-	size_t n_known;				     /* ever */
+	size_t n_known;				     /* number of ids so far */
 	char (*taken)[SPOOL_ID_SIZE];		     /* ids to report to the sidecar */
 	size_t n_taken;
-	bool to_register; /* anew, by which it tells all that was not taken */
+	bool to_register; /* again: the sidecar then repeats all that was not taken */
 	bool refused;	  /* something was not taken */
-	char *problems;	  /* that the sidecar was told, as one text; NULL: none yet */
+	char *problems;	  /* those last told to the sidecar, as one text; NULL: none yet */
 	int64_t look_ms;
 };
 
 void events_init(struct events *e, const struct channels *channels, struct spool *spool,
 		 const struct sends *sends);
 void events_done(struct events *e);
-/* The sidecar is to be told who we are. */
+/* Makes us known to the sidecar, with the next request. */
 void events_register(struct events *e);
 void events_take(struct events *e, const json_t *event);
 void events_advance(struct events *e);

@@ -10,14 +10,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HTTP_LATE_MS 15000 /* without a word of the poster: it is killed, and all requests fail */
-#define HTTP_IDLE_MS 10000 /* with nothing to send, for the next to find its connections open */
+#define HTTP_LATE_MS 15000 /* limit of the poster's silence: it is killed, and all requests fail */
+#define HTTP_IDLE_MS 10000 /* limit of its idleness: the next request may find a connection open */
 
 struct http_post;
 
 struct http {
 	int fd;	   /* to the poster; -1: there is none */
-	pid_t pid; /* its */
+	pid_t pid; /* of the poster */
 	uint64_t last_id;
 	struct http_post *list; /* outstanding, the newest first */
 	int64_t idle_ms;	/* CLOCK_BOOTTIME: the end of an idle poster */
@@ -43,7 +43,7 @@ void http_post(struct http *h, struct http_post *post, const char *url, bool is_
 void http_cancel(struct http_post *post);
 /* Reads the answers of the poster, and calls the callbacks. */
 void http_advance(struct http *h);
-/* When to call it again even if nothing comes, CLOCK_BOOTTIME. */
+/* When to call http_advance() again even if nothing comes, CLOCK_BOOTTIME. */
 int64_t http_due_ms(const struct http *h);
 
 #endif

@@ -11,8 +11,8 @@
 #include "notify/http.h"
 
 #define PINGS_MAX      2000  /* pings that wait; more are dropped, with a log line */
-#define PINGS_AT_ONCE  50    /* requests */
-#define PINGS_TRIES    5     /* of each */
+#define PINGS_AT_ONCE  50    /* outstanding requests */
+#define PINGS_TRIES    5     /* tries of each ping */
 #define PINGS_RETRY_MS 1000  /* before the second try, and twice as long before each further */
 #define PINGS_BODY_MAX 10000 /* bytes */
 
@@ -29,7 +29,7 @@ void pings_done(struct pings *p);
 /* url: without the word that comes behind it. The body may be ""; all is copied. */
 void pings_add(struct pings *p, const char *task, const char *url, const char *word,
 	       const char *body);
-/* Goes on with all of them. Returns when to be called again though nothing came, CLOCK_BOOTTIME. */
+/* Goes on with all pings. Returns when to be called again though nothing came, CLOCK_BOOTTIME. */
 int64_t pings_advance(struct pings *p);
 
 #endif

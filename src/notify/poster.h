@@ -8,7 +8,7 @@
 
 #define POSTER_TIMEOUT_MS 10000 /* of each request */
 
-/* With a file that holds the URL and behind it the body. */
+/* A request, sent with a file that holds the URL and behind it the body. */
 struct poster_request {
 	uint64_t id;
 	size_t url_len;
@@ -21,7 +21,7 @@ struct poster_answer {
 	char why[128];	/* "": it was a 2xx */
 };
 
-/* In a child, at the other end of a socket: until that is closed. Returns the exit code. */
+/* Runs in a child, at the other end of a socket, until that is closed. Returns the exit code. */
 int poster_run(int fd);
 
 #endif

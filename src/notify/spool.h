@@ -21,7 +21,7 @@
 /* A message for one channel: "NAME/url" or "NAME/command". */
 struct spooled {
 	struct spooled *next;
-	char name[SPOOL_NAME_SIZE]; /* of its file; that of an older one is smaller */
+	char name[SPOOL_NAME_SIZE]; /* of the file; an older file has a smaller one */
 	char channel[SPOOL_CHANNEL_SIZE];
 	char id[SPOOL_ID_SIZE]; /* of the event */
 	int64_t since;		/* wall clock: when it was spooled */
@@ -38,18 +38,15 @@ struct spool {
 	struct spooled *list, **end;
 	size_t n;
 	uint32_t last;		      /* number of a file */
-	char problem[SPOOL_WHY_SIZE]; /* why nothing can be taken; "": it can */
+	char problem[SPOOL_WHY_SIZE]; /* why no message can be taken; "": it can */
 };
 
-/* Reads what is there. A folder that cannot be used is a problem, and tried again. */
+/* Reads the spooled messages. A folder that cannot be used is a problem, and tried again. */
 void spool_init(struct spool *s, const char *path);
 void spool_done(struct spool *s);
-/* Whether it can take something now; sets the problem. */
+/* Whether the spool can take a message now; sets the problem. */
 bool spool_is_good(struct spool *s);
-/*
- * Written, and on the disk when this returns true. One that is there already counts as written.
- * False: the problem says why.
- */
+/* Writes a message. True: it is on the disk, or was there already. False: the problem says why. */
 bool spool_add(struct spool *s, const char *channel, const char *id, const json_t *event);
 /* The event of a message, NULL: its file cannot be read. */
 json_t *spool_read(const struct spool *s, const struct spooled *m);
