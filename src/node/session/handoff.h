@@ -17,11 +17,11 @@ struct handoff {
 	int64_t session;
 	int64_t session_since; /* wall clock: when it began; 0: not known */
 	uint8_t password[STORE_PASSWORD_SIZE];
-	int64_t timeout_ms; /* what its leases were told by */
+	int64_t timeout_ms; /* timeout by which its leases were promised */
 	int64_t counted_ms; /* T that its lease counted with, or shorter; 0: not known */
-	/* For how long its last answer can have promised a task, at most; 0: not known. */
+	/* The longest time for which its last answer can have promised a task; 0: not known. */
 	int64_t promise_ms;
-	/* CLOCK_BOOTTIME: what was promised otherwise, before it or by other files, is over */
+	/* CLOCK_BOOTTIME: other promises, made before or by other files, are over */
 	int64_t promised_ms;
 	char worker[NAME_ID_MAX + 1]; /* id of the registration */
 	int32_t random_ints[WORKER_RANDOM_INTS];
@@ -31,17 +31,20 @@ struct handoff {
 #define HANDOFF_HOST_SIZE 400
 #define HANDOFF_BOOT_SIZE 37
 
-/* Where it was left, or is found. A copy lies in another place, or in another system's time. */
+/*
+ * The place where a handoff was left, or is found. A copied one is found on another host, or in
+ * another boot.
+ */
 struct handoff_place {
 	/* The machine, and the lock that one sidecar at a time can have there. */
 	char host[HANDOFF_HOST_SIZE];
-	/* The running system: before its start no session of ours was alive; "": not to be seen. */
+	/* The boot of the system: before it no session of ours was alive; "": not known. */
 	char boot[HANDOFF_BOOT_SIZE];
 };
 
 /*
- * Whether what was left there may be taken over here: two nodes with one session would lead with
- * one token. False: *ret_why is a constant text.
+ * Whether a handoff that was left there may be taken over here: two nodes with one session would
+ * lead with one token. False: *ret_why is a constant text.
  */
 bool handoff_is_ours(const struct handoff_place *left, const struct handoff_place *here,
 		     const char **ret_why);

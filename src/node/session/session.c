@@ -21,7 +21,7 @@
 static const char too_short[] =
 	"the server grants a session timeout of less than 1s: see its maxSessionTimeout";
 
-/* On its way; it outlives the session. */
+/* An outstanding lookup, which outlives the session. */
 struct session_lookup {
 	struct session *session; /* NULL: it is gone */
 };
@@ -109,7 +109,7 @@ static void on_probe_watch(void *arg, enum store_watch type, const char *path)
 	(void)arg, (void)type, (void)path;
 }
 
-/* With less there would be no lease. */
+/* The timeout to ask for. A shorter one would leave no lease. */
 static int asked_timeout(const struct session *s)
 {
 	int64_t asked_ms = s->settings->session_timeout_ms;
@@ -126,7 +126,7 @@ static void start_probe(struct session *s)
 
 	if (s->probe)
 		return;
-	/* From here on two handles try to connect, and the library says everything twice. */
+	/* From now on two handles try to connect, and the library logs everything twice. */
 	log_info("asking for another session",
 		 LOG_STR("reason", "no connection for longer than the lease"));
 	if (store_open(&s->probe, s->host, &options, &handlers) != 0)
@@ -154,7 +154,7 @@ static void end_session(struct session *s)
 	s->handlers.expired(s->handlers.arg);
 }
 
-/* The handle is of no use any more, nor is its session. */
+/* The handle and its session are of no use any more. */
 static void give_up(struct session *s, enum session_state state, const char *problem)
 {
 	session_set_state(s, state, problem);
@@ -163,7 +163,7 @@ static void give_up(struct session *s, enum session_state state, const char *pro
 	s->store = NULL;
 }
 
-/* The same again, but later each time. */
+/* Tries again later, after a pause that grows each time. */
 static void back_off(struct session *s, int64_t most_ms)
 {
 	s->refused_ms = s->refused_ms == 0 ? REFUSED_MIN_MS : s->refused_ms * 2;
@@ -183,7 +183,7 @@ void session_give_up(struct session *s, enum session_state state, const char *pr
 	int64_t timeout_ms = s->lease.timeout_ms;
 
 	give_up(s, state, problem);
-	/* Each of them takes a session timeout to be found out. */
+	/* Each such session takes a timeout to be found out, so the pause is no shorter. */
 	back_off(s, timeout_ms > REFUSED_MIN_MS ? timeout_ms : REFUSED_MIN_MS);
 }
 
@@ -219,8 +219,8 @@ static void retry_in(struct session *s, int64_t ms)
 }
 
 /*
- * After that time. Within the lease sooner: a server's new address helps only before it is over.
- * And as soon as it is over, as from then on a probe may tell what is wrong.
+ * Looks up the servers again after that time; within the lease sooner, as a server's new address
+ * helps only then; and as soon as the lease is over, as a probe may then tell what is wrong.
  */
 static void look_again_in(struct session *s, int64_t ms)
 {
@@ -232,7 +232,7 @@ static void look_again_in(struct session *s, int64_t ms)
 	retry_in(s, ms < RELOOKUP_MS ? ms : RELOOKUP_MS);
 }
 
-/* No known address answers: the servers may have others by now. */
+/* Looks up the servers again: no known address answers, so they may have others by now. */
 static void lost_connection(struct session *s)
 {
 	int64_t timeout_ms = s->lease.timeout_ms, left = session_lease_left(s);
@@ -243,9 +243,9 @@ static void lost_connection(struct session *s)
 
 /*
  * A new session's lease counts from when its handle was opened, as nobody knows when the library
- * asked for it. Where that was long ago, as it is when the servers came up after us, it would be
- * short or over, and we would lead without being able to say so. So that session is closed unused,
- * and another asked for, which the servers grant at once now; but only once, however slow they are.
+ * asked for the session. If that was long ago, as when the servers came up after us, the lease
+ * would be short or over, and we would lead without being able to say so. So that session is closed
+ * unused. Another is asked for once, which servers that are up grant at once.
  */
 static bool is_stale(const struct session *s, int64_t id)
 {
@@ -279,7 +279,10 @@ static void on_connected(struct session *s)
 	}
 	session_take_timeout(s, id);
 	if (s->granted_ms < LEASE_TIMEOUT_MIN_MS) {
-		/* No more is said; but what has been said is kept before others are let in. */
+		/*
+		 * Nothing is promised any more, but earlier promises are kept before others are let
+		 * in.
+		 */
 		session_set_state(s, SESSION_REFUSED, too_short);
 		retry_in(s, session_told_left(s));
 		return;

@@ -32,7 +32,7 @@ enum session_state {
 
 struct session_lookup;
 
-/* session_hostage.c's: for how long servers have kept it alive without a confirmation. */
+/* The state of session_hostage.c: how long servers have kept the session alive unconfirmed. */
 struct session_hostage {
 	bool owns;	      /* it may own nodes that others wait for */
 	int64_t confirmed_ms; /* CLOCK_BOOTTIME: when the last confirmation was sent */
@@ -88,7 +88,7 @@ struct session {
 	size_t leads;		   /* tasks led */
 	bool holds, works;	   /* a lock, a job, or one expected soon */
 	bool joins;		   /* a gang has, or will have, members here */
-	bool leading;		   /* any of the above: the lease is confirmed at regular times */
+	bool leading;		   /* any of these: the lease is confirmed at regular times */
 	int64_t since;		   /* wall clock: begin of the session; 0: none, or not known */
 	int64_t taken_over_since;  /* wall clock: begin of taken_over */
 	int64_t unconfirmed_since; /* wall clock: last up, or our start; 0: up now */
@@ -133,7 +133,7 @@ void session_found(struct session *s, const char *path, int64_t timeout_ms);
 void session_confirmed(struct session *s, int64_t sent_ms);
 /* The registration was found to be gone: asks for another by handlers.connected. */
 void session_unregistered(struct session *s);
-/* Why it is not up, for status; false: unchanged. */
+/* Sets why the session is not up, for status; false: unchanged. */
 bool session_set_problem(struct session *s, const char *problem);
 /* Looks up the servers' names, unless that is being done. */
 void session_look_up(struct session *s);
@@ -141,7 +141,7 @@ void session_look_up(struct session *s);
 void session_confirm(struct session *s);
 /* Number of tasks led; the lease is kept up while it is not 0. */
 void session_set_leading(struct session *s, size_t tasks);
-/* Likewise, whether there are any locks, or jobs. */
+/* Sets likewise whether there are any locks, or jobs. */
 void session_set_holding(struct session *s, bool holding);
 void session_set_working(struct session *s, bool working);
 /* Whether a gang has members here. */
@@ -151,8 +151,8 @@ void session_set_joined(struct session *s, bool joined);
 int64_t session_lease_left(const struct session *s);
 int64_t session_lease_left_at(const struct session *s, int64_t now_ms);
 /*
- * How much of it an answer may promise: little while there is no connection, as the next one may be
- * granted a shorter timeout.
+ * The part of the lease that an answer may promise: little while there is no connection, as the
+ * next one may be granted a shorter timeout.
  */
 int64_t session_answer_left(const struct session *s);
 int64_t session_answer_left_at(const struct session *s, int64_t now_ms);

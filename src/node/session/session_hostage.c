@@ -29,11 +29,11 @@ static void set_timer(struct session *s)
 	struct session_hostage *h = &s->hostage;
 	int64_t now = now_of(s), at = deadline_of(s), told = now + session_told_left(s);
 
-	h->due_ms = at > told ? at : told; /* others are let in after what was promised */
+	h->due_ms = at > told ? at : told; /* others are let in once all promises are over */
 	host_timer_start(&h->due, h->due_ms > now ? h->due_ms - now : 0);
 }
 
-/* The reason why servers keep it, and where an operator has to look. */
+/* The reason why servers keep the session, and where an operator has to look. */
 static const char *reason_of(const struct session_hostage *h)
 {
 	if (h->refusal[0])
@@ -72,7 +72,7 @@ static void on_due(void *arg)
 	if (h->owed_ms == 0 || !h->owns || !s->store || away)
 		return;
 	if (now > h->due_ms + part) {
-		/* This process was stopped: what has come meanwhile is to be handled first. */
+		/* This process was stopped, so it first handles what has come meanwhile. */
 		h->due_ms = now + part;
 		host_timer_start(&h->due, part);
 	} else if (now < deadline_of(s) || session_told_left(s) > 0) {
@@ -90,7 +90,7 @@ void hostage_owed(struct session *s)
 
 	if (h->owed_ms != 0)
 		return;
-	/* While something is led, one follows upon the other. */
+	/* While something is led, the next confirmation is owed from the last one on. */
 	h->owed_ms = now - h->confirmed_ms < s->lease.timeout_ms / 4 ? h->confirmed_ms : now;
 	h->accepts = 1;
 	set_timer(s);
@@ -104,7 +104,9 @@ void hostage_accepted(struct session *s, bool inherited)
 
 	h->owns |= inherited;
 	h->lost_ms = 0;
-	/* Had a server been there, a session that nobody heard of would have ended. */
+	/*
+	 * No server was there for T: else the session, which sent no heartbeat, would have ended.
+	 */
 	if (away_ms >= timeout_ms)
 		h->owed_ms = 0;
 	if (away_ms >= timeout_ms / 4)

@@ -7,8 +7,8 @@
 #include "node/session/session_hostage.h"
 
 /*
- * From a connection to when a longer timeout than before counts: the server of the connection
- * before, had it been stopped, may tell the quorum's leader of us with the shorter one until that
+ * From a connection to when a longer timeout counts. The server of the connection before may have
+ * been stopped. Then it may still report the shorter timeout to the quorum's leader, until that
  * takes it for dead (syncLimit, by default 5 ticks of 2 s).
  */
 #define LENGTHEN_MS 12000
@@ -89,7 +89,8 @@ static void on_loss(void *arg)
 		host_timer_start(&s->loss, left);
 	} else if (s->leading && s->state == SESSION_UP && !s->loss_waits) {
 		/*
-		 * The first lease of a session that took long to begin is short: the next follows.
+		 * The first lease is short if the session took long to begin: the next follows
+		 * soon.
 		 */
 		s->loss_waits = true;
 		host_timer_start(&s->loss, s->lease.timeout_ms / 2);
@@ -107,7 +108,7 @@ static void watch_loss(struct session *s)
 		host_timer_start(&s->loss, session_lease_left(s));
 }
 
-/* It was checked, unless we have registered again meanwhile. */
+/* The registration is gone that the request checked, unless we have registered again meanwhile. */
 static void on_missing(struct session *s, const struct store_reply *reply)
 {
 	if (reply->sent_ms > s->registered_ms)
@@ -142,8 +143,8 @@ static void be_patient(struct session *s)
 
 /*
  * A server that is cut off, hangs, has lost its host or moved to another address is noticed by the
- * library after 2T/3 of silence; by then the lease is over. Another server, or the same at its new
- * address, may still confirm it in time.
+ * library only after 2T/3 of silence, when the lease is over. Another server, or the same at its
+ * new address, may confirm the lease in time.
  */
 static void on_patience(void *arg)
 {
@@ -230,9 +231,9 @@ void session_confirmed(struct session *s, int64_t sent_ms)
 }
 
 /*
- * A node that finds our leader node deleted by another hand waits for the timeout in our record
- * before it claims. Had it been deleted before that record was made, we would have heard of it
- * before this answer.
+ * Counts the longer timeout once our record has it. A node that finds our leader node deleted by
+ * somebody waits for that timeout before it claims. Had the node been deleted before the record was
+ * made, we would have heard of it before this answer.
  */
 static void lengthen(struct session *s)
 {
@@ -303,7 +304,7 @@ void session_set_joined(struct session *s, bool joined)
 	set_leased(s);
 }
 
-/* Leases that were told by a longer timeout than what counts now, and that are good until then. */
+/* Remembers a longer timeout by which leases were promised, and until when these are good. */
 static void remember_former(struct session *s, int64_t timeout_ms, int64_t until_ms)
 {
 	if (timeout_ms > s->former_ms || host_now_ms(s->host) >= s->former_until)
@@ -313,8 +314,8 @@ static void remember_former(struct session *s, int64_t timeout_ms, int64_t until
 }
 
 /*
- * Each connection grants a timeout again. A shorter one counts at once; but others wait for the
- * longer one, until the answers given under it are over.
+ * Takes the timeout that a connection was granted. A shorter one counts at once for us, but others
+ * wait for the longer one until the promises made under it are over.
  */
 void session_take_timeout(struct session *s, int64_t id)
 {
@@ -328,19 +329,20 @@ void session_take_timeout(struct session *s, int64_t id)
 		s->id = id;
 		s->made_ms = inherited ? s->taken_over_ms : granted_ms;
 		counted_ms = inherited ? s->taken_over_counted_ms : 0;
-		/* Heartbeats of its last connection may be reported yet, by the T of that. */
+		/* Heartbeats of the last connection may still be reported, by the T of that. */
 		lease_begin(&s->lease,
 			    counted_ms > 0 && counted_ms < s->made_ms ? counted_ms : s->made_ms,
 			    s->opened_ms);
 		lease_set_tick(&s->lease, s->settings->server_tick_ms);
 	}
 	/*
-	 * Whatever later connections were granted: a new leader of the quorum counts with the
-	 * timeout that the session was made with, until it hears of the session.
+	 * The timeout that the session was made with is the longest that counts, whatever later
+	 * connections were granted: a new leader of the quorum goes by it until it hears of the
+	 * session.
 	 */
 	if (granted_ms > s->made_ms)
 		granted_ms = s->made_ms;
-	/* Nothing else is known of the previous sidecar's promises. */
+	/* This is all that is known of the previous sidecar's promises. */
 	told_ms = inherited ? s->taken_over_ms : s->lease.timeout_ms;
 	if (told_ms > granted_ms)
 		remember_former(s, told_ms,

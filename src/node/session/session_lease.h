@@ -15,7 +15,7 @@ void session_set_confirm_timer(struct session *s);
 /* Logs the loss of all leaderships: the lease is over, and others may lead. */
 void session_tell_loss(struct session *s, const char *why);
 
-/* session.c's: sets the state, and the problem, or NULL. */
+/* Defined in session.c: sets the state, and the problem, or NULL. */
 void session_set_state(struct session *s, enum session_state state, const char *problem);
 
 #endif

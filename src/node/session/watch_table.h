@@ -8,7 +8,7 @@ struct watch_owner {
 	struct watch_owner *next;
 	const void *key;
 	unsigned flying; /* its outstanding requests */
-	bool dropped;	 /* it is listed for those alone */
+	bool dropped;	 /* listed for these requests alone */
 };
 
 struct watch_entry {
@@ -16,7 +16,7 @@ struct watch_entry {
 	struct watch_entry *next;
 	TAILQ_ENTRY(watch_entry) look, removal;
 	struct watch_owner *owners;
-	size_t n_owners; /* that have not dropped it */
+	size_t n_owners; /* owners that have not dropped it */
 	enum watch_class class;
 	enum watch_kind kind;
 	unsigned flying; /* outstanding requests that set it */
@@ -35,12 +35,12 @@ struct watch_entry *watch_add(struct watches *w, const char *path, enum watch_ki
 			      enum watch_class class);
 void watch_unlink(struct watches *w, struct watch_entry *e);
 
-/* The place of that owner, or of the next one. */
+/* The place of that owner in the list, or of the next one. */
 struct watch_owner **watch_find_owner(struct watch_entry *e, const void *key);
 struct watch_owner *watch_add_owner(struct watch_entry *e, const void *key);
 /* An owner with outstanding requests is listed until they are answered. */
 void watch_drop_owner(struct watch_entry *e, struct watch_owner **at);
-/* After the watch has fired: those with outstanding requests may get it by their answers. */
+/* Drops the owners of a watch that has fired, unless their outstanding requests may set it anew. */
 void watch_drop_told(struct watch_entry *e);
 void watch_drop_all(struct watch_entry *e);
 

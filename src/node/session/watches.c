@@ -79,7 +79,7 @@ static void set_queued(struct watches *w, struct watch_entry *e, bool queued)
 
 static void pump_removals(struct watches *w);
 
-/* Follows from a change of the entry, which may be freed. */
+/* Updates what follows from a change of the entry, which may be freed. */
 static void settle(struct watches *w, struct watch_entry *e)
 {
 	if (e->n_owners == 0 && e->by_time)
@@ -118,7 +118,7 @@ static void on_removed(void *arg, const struct store_reply *reply)
 		w->lost = 0;
 		e->set = false;
 		settle(w, e);
-	} else { /* it is there as before, and is removed on the next connection */
+	} else { /* the watch stays, and is removed on the next connection */
 		account(w, e);
 		pump_removals(w);
 	}
@@ -206,7 +206,7 @@ static void take_back(struct watches *w, enum watch_class class)
 	}
 }
 
-/* The least important ones go where the others have become more. */
+/* Takes back the least important watches if more important ones need their room. */
 static void make_room(struct watches *w)
 {
 	for (enum watch_class c = WATCH_WAIT; c >= WATCH_RECIPE; c--)
@@ -247,7 +247,7 @@ static void on_reply(void *arg, const struct store_reply *reply)
 	call.fn(call.arg, reply);
 }
 
-/* The entry, if it may be watched; NULL: it is looked at by time. */
+/* Begins a request. Returns the entry, if it may be watched; NULL: it is looked at by time. */
 static struct watch_entry *begin(struct watches *w, const char *path, enum watch_kind kind,
 				 enum watch_class class, const void *owner)
 {
@@ -273,7 +273,7 @@ static struct watch_entry *begin(struct watches *w, const char *path, enum watch
 	return e;
 }
 
-/* The request as it is sent: with a watch, or without. */
+/* Whether the request is sent with a watch: then *ret_call is for its answer. */
 static bool is_watched(struct watches *w, const char *path, enum watch_kind kind,
 		       enum watch_class class, const void *owner, struct call *call,
 		       struct call **ret_call)

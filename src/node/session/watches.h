@@ -24,11 +24,11 @@
 #include "node/store.h"
 
 #define WATCHES_MAX	     (512 * 1024) /* bytes in the packet: half of what a server takes */
-#define WATCHES_FRUGAL	     8 /* after a session that servers hung up on only this part of that */
-#define WATCH_PATH_BYTES     4 /* of a path in the packet, beside its text */
-#define WATCH_LOOK_MS	     5000 /* an owner without a watch looks again after so long, */
-#define WATCH_LOOKS_EVERY_MS 100  /* and all of them together no oftener than */
-#define WATCH_LOOKS_AT_ONCE  10	  /* so many in so long */
+#define WATCHES_FRUGAL	     8	  /* divisor of that after a session that servers hung up on */
+#define WATCH_PATH_BYTES     4	  /* bytes of a path in the packet, beside its text */
+#define WATCH_LOOK_MS	     5000 /* time until an owner without a watch looks again */
+#define WATCH_LOOKS_EVERY_MS 100  /* least time between the looks of all owners, */
+#define WATCH_LOOKS_AT_ONCE  10	  /* of which so many come together */
 #define WATCH_REMOVALS_MAX   50	  /* outstanding requests that remove a watch */
 
 /*
